@@ -1,0 +1,1 @@
+//! Reading Matrix Market files.
