@@ -15,7 +15,9 @@
 //!    [`load`] tells why. Only `cuGetErrorName` and `cuGetErrorString` succeed, with one fixed text: `cust` displays its
 //!    errors through them, and an error that cannot be displayed panics in `to_string`.
 //!
-//! A program must name this crate for the stubs to be linked into it; a call of [`load`] does.
+//! A program must name this crate for the stubs to be linked into it; a call of [`load`] does. Its workspace must set
+//! `CUDA_LIBRARY_PATH` to this crate's directory `link`, as `.cargo/config.toml` does here, or the build script of `cust`
+//! stops for want of a CUDA installation.
 //!
 //! The environment variable [`WARPROW_LIBCUDA`](LIBRARY_VARIABLE) names the library to open in place of the driver's.
 

@@ -107,7 +107,7 @@ fn call(function: *const c_void) -> u32 {
     unsafe { function(0, 0) }
 }
 
-/// The eleven arguments of a launch, and the type of `cuLaunchKernel` with all of its pointers as integers.
+/// The type of `cuLaunchKernel`, with its pointers as integers but for the one that the fake driver writes to.
 type Launch = unsafe extern "C" fn(
     usize,
     u32,
