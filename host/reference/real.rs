@@ -17,6 +17,9 @@ pub trait Real:
     + Sync
     + 'static
 {
+    /// The number 1.
+    const ONE: Self;
+
     /// The bits of a significand, the implicit one included.
     const SIGNIFICAND_BITS: u32;
 
@@ -38,6 +41,7 @@ macro_rules! real {
         impl sealed::Sealed for $type {}
 
         impl Real for $type {
+            const ONE: Self = 1.0;
             const SIGNIFICAND_BITS: u32 = $type::MANTISSA_DIGITS;
             const UNIT_ROUNDOFF: f64 = $type::EPSILON as f64 / 2.0;
             const MIN_NORMAL: f64 = $type::MIN_POSITIVE as f64;
