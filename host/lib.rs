@@ -3,6 +3,7 @@
 pub mod device;
 pub mod error;
 pub mod launch;
+pub mod generate;
 pub mod matrix_market;
 pub mod reference;
 pub mod spmm;
