@@ -1,0 +1,71 @@
+//! The barrier of a block.
+
+use std::cell::Cell;
+use std::panic::Location;
+
+use crate::block::{Activity, Lane};
+use crate::fault::FaultKind;
+
+#[derive(Default)]
+pub(crate) struct Barrier {
+    arrived: Cell<u32>,
+    /// The first thread that arrived, and where.
+    first: Cell<u32>,
+    location: Cell<Option<&'static Location<'static>>>,
+    /// Threads that brought `true`.
+    count: Cell<u32>,
+    /// The count of the barrier that was passed last: slower threads still have to take it.
+    result: Cell<u32>,
+}
+
+impl Barrier {
+    pub fn restart(&self) {
+        self.arrived.set(0);
+        self.count.set(0);
+    }
+
+    /// The first of the threads that wait.
+    pub fn waiting(&self) -> Option<u32> {
+        (self.arrived.get() > 0).then(|| self.first.get())
+    }
+
+    /// Waits for all threads of the block; the number of those that brought `true`.
+    pub fn wait(&self, lane: &Lane, predicate: bool, location: &'static Location<'static>) -> u32 {
+        let block = lane.block();
+        lane.activity.set(Activity::AtBarrier(location));
+        let absent = if let Some(returned) = block.returned.get() {
+            Some(returned)
+        } else if self.arrived.get() == 0 {
+            self.first.set(lane.index());
+            self.location.set(Some(location));
+            None
+        } else {
+            // One line may have several `Location`s, so they are compared by value.
+            (self.location.get() != Some(location)).then(|| self.first.get())
+        };
+        if let Some(absent) = absent {
+            let other = &block.lanes()[absent as usize];
+            let elsewhere = block.elsewhere(other);
+            let other = other.thread();
+            lane.fault(FaultKind::Barrier { other, elsewhere }, location);
+        }
+        self.arrived.set(self.arrived.get() + 1);
+        self.count.set(self.count.get() + u32::from(predicate));
+        block.share_device_fence(lane);
+        if self.arrived.get() == block.context().threads {
+            self.arrived.set(0);
+            self.result.set(self.count.take());
+            block.pass_barrier();
+            block.note_progress();
+            for warp in &block.warps {
+                warp.ready.set(warp.lanes);
+            }
+            let own = &lane.warp().ready;
+            own.set(own.get() & !(1 << lane.lane()));
+        } else {
+            lane.suspend();
+        }
+        lane.activity.set(Activity::Running);
+        self.result.get()
+    }
+}

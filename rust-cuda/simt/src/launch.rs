@@ -1,0 +1,127 @@
+//! A launch: its shape, and how its blocks are spread over the cores.
+
+use std::panic::Location;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::thread;
+
+use crate::context::{Context, Stripes};
+use crate::emulator::Progress;
+use crate::fault::Fault;
+use crate::fiber::{MAX_STACKS, Stacks};
+use crate::limits;
+use crate::memory::Table;
+use crate::scheduler::Worker;
+use crate::types::{Checks, Options, Schedule};
+
+/// The shape of a launch.
+#[derive(Clone, Copy, Debug)]
+pub struct Launch<'a> {
+    /// The kernel's name, for reports.
+    pub kernel: &'a str,
+    /// Blocks of the grid along x, y and z.
+    pub grid: [u32; 3],
+    /// Threads of a block along x, y and z.
+    pub block: [u32; 3],
+    /// Dynamic shared memory of a block, in bytes.
+    pub shared_bytes: u32,
+}
+
+/// What a launch came to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Statistics {
+    /// Blocks that ran.
+    pub blocks: u64,
+    /// Threads that ran.
+    pub threads: u64,
+    /// Switches to a fiber: one for each block that never waits.
+    pub switches: u64,
+    /// OS threads that ran them.
+    pub workers: usize,
+}
+
+/// What a launch needs of its emulator.
+pub(crate) struct Machine<'a> {
+    pub options: &'a Options,
+    pub table: &'a Table,
+    pub stripes: &'a Stripes,
+    pub stacks: &'a Stacks,
+    pub progress: Option<Progress>,
+    /// Not zero, and another one for each launch.
+    pub tag: u32,
+}
+
+impl Machine<'_> {
+    pub fn launch(
+        self,
+        launch: Launch<'_>,
+        thread: &(dyn Fn() + Sync),
+        location: &'static Location<'static>,
+    ) -> Result<Statistics, Fault> {
+        limits::check(&launch, location)?;
+        // The limits keep both products in range: the grid's is below 2^63.
+        let blocks = launch
+            .grid
+            .iter()
+            .map(|&dim| u64::from(dim))
+            .product::<u64>();
+        let threads = launch.block.iter().product::<u32>();
+        let cores = || thread::available_parallelism().map_or(1, usize::from);
+        let workers = self.options.workers.map_or_else(cores, usize::from);
+        let workers = workers
+            .min(MAX_STACKS / threads as usize)
+            .min(usize::try_from(blocks).unwrap_or(usize::MAX));
+        let full = self.options.checks == Checks::Full;
+        let context = Context {
+            kernel: launch.kernel,
+            thread,
+            grid: launch.grid,
+            block: launch.block,
+            threads,
+            blocks,
+            dynamic_shared: launch.shared_bytes,
+            full,
+            races: full && blocks <= u64::from(u32::MAX),
+            tag: self.tag,
+            seed: match self.options.schedule {
+                Schedule::InOrder => None,
+                Schedule::Random { seed } => Some(seed),
+            },
+            table: self.table,
+            stripes: self.stripes,
+            progress: self.progress,
+            chunk: (blocks / (64 * workers as u64)).clamp(1, 16),
+            next: AtomicU64::new(0),
+            done: AtomicU64::new(0),
+            stop: AtomicBool::new(false),
+            fault: Mutex::new(None),
+        };
+        let worker = || Worker::new(&context, self.stacks, location).run();
+        let switches = thread::scope(|scope| {
+            let others: Vec<_> = (1..workers).map(|_| scope.spawn(worker)).collect();
+            let own = worker();
+            let others = others.into_iter().map(|other| {
+                other
+                    .join()
+                    .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+            });
+            own + others.sum::<u64>()
+        });
+        if full {
+            self.table.end_launch();
+        }
+        let fault = context
+            .fault
+            .into_inner()
+            .unwrap_or_else(|poison| poison.into_inner());
+        match fault {
+            Some((_, fault)) => Err(fault),
+            None => Ok(Statistics {
+                blocks,
+                threads: blocks.saturating_mul(u64::from(threads)),
+                switches,
+                workers,
+            }),
+        }
+    }
+}

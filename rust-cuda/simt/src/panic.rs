@@ -1,0 +1,57 @@
+//! Panics in kernels: noted by a hook for the fault's report instead of printed.
+
+use std::any::Any;
+use std::panic::{set_hook, take_hook};
+use std::sync::Once;
+
+use crate::block::{Block, Lane};
+use crate::fault::{FaultKind, SourceLocation};
+use crate::lane::try_current;
+
+/// Wraps the process's panic hook, once. On a fiber's stack a hook that prints a backtrace could overflow it.
+pub(crate) fn install_hook() {
+    static INSTALLED: Once = Once::new();
+    if std::thread::panicking() {
+        // The hook cannot be changed now; the panic message will have been printed, that is all.
+        return;
+    }
+    INSTALLED.call_once(|| {
+        let previous = take_hook();
+        set_hook(Box::new(move |info| match try_current() {
+            Some(lane) => {
+                let message = info
+                    .payload_as_str()
+                    .unwrap_or("(not a message)")
+                    .to_owned();
+                if let Some(location) = info.location() {
+                    let location = SourceLocation {
+                        file: location.file().to_owned().into(),
+                        line: location.line(),
+                        column: location.column(),
+                    };
+                    *lane.block().panic.borrow_mut() = Some((message, location));
+                }
+            }
+            None => previous(info),
+        }));
+    });
+}
+
+/// Reports the panic of a thread of the block.
+pub(crate) fn report(block: &Block, lane: &Lane, payload: &(dyn Any + Send)) {
+    let (message, location) = block.panic.take().unwrap_or_else(|| {
+        // Somebody has replaced the hook: the payload is all there is.
+        let message = payload
+            .downcast_ref::<String>()
+            .map(String::as_str)
+            .or_else(|| payload.downcast_ref::<&str>().copied())
+            .unwrap_or("(not a message)");
+        let location = SourceLocation {
+            file: "unknown".into(),
+            line: 0,
+            column: 0,
+        };
+        (message.to_owned(), location)
+    });
+    block.report(lane, FaultKind::Panic { message }, location);
+}
