@@ -232,6 +232,12 @@ impl Cuda {
         )
     }
 
+    /// The stream on which everything of this device runs, for a library that launches kernels of its own.
+    pub fn stream(&self) -> Result<*mut c_void, Error> {
+        self.enter()?;
+        Ok(self.stream.as_inner().cast())
+    }
+
     /// Makes the device's context current on this thread.
     pub fn enter(&self) -> Result<(), Error> {
         let result = CurrentContext::set_current(&self.context);

@@ -154,6 +154,21 @@ impl Device {
         matches!(*self.backend, Backend::Emulator(_))
     }
 
+    /// The CUDA stream (a `CUstream`, which is a `cudaStream_t` too) on which everything of this device runs, for a library
+    /// that launches kernels of its own; `None` on the emulator. The device's context, the primary one, is current on
+    /// the calling thread afterwards. The stream lives as long as the device's last clone or buffer.
+    ///
+    /// # Errors
+    ///
+    /// The driver's.
+    pub fn cuda_stream(&self) -> Result<Option<*mut std::ffi::c_void>, Error> {
+        match &*self.backend {
+            Backend::Emulator(_) => Ok(None),
+            #[cfg(feature = "cuda")]
+            Backend::Cuda(cuda) => cuda.stream().map(Some),
+        }
+    }
+
     /// What the device is and what it allows.
     pub fn properties(&self) -> &Properties {
         on_backend!(&*self.backend, device => device.properties())
