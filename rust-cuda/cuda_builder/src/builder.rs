@@ -84,18 +84,22 @@ impl CudaBuilder {
             Some(toolchain) => Ok(toolchain.clone()),
             None => Toolchain::find(),
         };
-        self.build_with(found)
+        let update =
+            self.fallback.is_some() && env::var_os(UPDATE).is_some_and(|value| value == "1");
+        self.build_with(found, update)
     }
 
-    fn build_with(&self, found: Result<Toolchain, ToolchainError>) -> Result<Ptx, BuildError> {
+    fn build_with(
+        &self,
+        found: Result<Toolchain, ToolchainError>,
+        update: bool,
+    ) -> Result<Ptx, BuildError> {
         let sources = Sources::discover(&self.crate_dir)?;
         self.tell_cargo(&sources)?;
         let hash = sources.hash()?;
-        let update = env::var_os(UPDATE).is_some_and(|value| value == "1");
-
         let toolchain = match found {
             Ok(toolchain) => toolchain,
-            Err(error) if update => return Err(BuildError::CannotUpdate(error.to_string())),
+            Err(error) if update => return Err(BuildError::CannotUpdate(error)),
             Err(error @ ToolchainError::NotFound(_)) => {
                 let Some(fallback) = &self.fallback else {
                     return Err(error.into());
@@ -116,12 +120,7 @@ impl CudaBuilder {
                 Err(error) => return Err(error),
             },
         };
-        if update {
-            let Some(fallback) = &self.fallback else {
-                return Err(BuildError::CannotUpdate(
-                    "the build script names no such file".to_owned(),
-                ));
-            };
+        if let (true, Some(fallback)) = (update, &self.fallback) {
             files::write_atomically(fallback, ptx.text())?;
         }
         Ok(ptx)
@@ -310,7 +309,7 @@ mod tests {
     fn without_a_toolchain_the_checked_in_ptx_is_copied_even_if_stale() {
         for stale in [false, true] {
             let (dir, builder) = kernel_crate(stale);
-            let ptx = builder.build_with(not_found()).unwrap();
+            let ptx = builder.build_with(not_found(), false).unwrap();
             assert_eq!(ptx.entry_points(), ["scale"]);
             assert_eq!(
                 ptx.text(),
@@ -350,7 +349,7 @@ mod tests {
             fallback: None,
             ..builder
         }
-        .build_with(not_found())
+        .build_with(not_found(), false)
         .unwrap_err();
         assert!(
             error
@@ -364,16 +363,29 @@ mod tests {
     fn a_toolchain_that_was_insisted_on_is_never_replaced_by_checked_in_ptx() {
         let (_dir, builder) = kernel_crate(false);
         let error = builder
-            .build_with(Err(ToolchainError::Insisted("it does not run".to_owned())))
+            .build_with(
+                Err(ToolchainError::Insisted("it does not run".to_owned())),
+                false,
+            )
             .unwrap_err();
         assert_eq!(error.to_string(), "WARPROW_DEVICE_RUSTC: it does not run");
+    }
+
+    #[test]
+    fn asked_to_update_the_checked_in_ptx_a_build_without_toolchain_fails() {
+        let (_dir, builder) = kernel_crate(false);
+        let error = builder.build_with(not_found(), true).unwrap_err();
+        assert!(
+            error.to_string().contains("WARPROW_UPDATE_PTX=1"),
+            "{error}"
+        );
     }
 
     #[test]
     fn what_is_checked_in_must_be_stamped_ptx() {
         let (dir, builder) = kernel_crate(false);
         fs::write(dir.path().join("checked-in.ptx"), BODY).unwrap();
-        let error = builder.build_with(not_found()).unwrap_err();
+        let error = builder.build_with(not_found(), false).unwrap_err();
         assert!(
             error
                 .to_string()

@@ -69,9 +69,9 @@ pub enum BuildError {
         /// The kernel crate.
         package: String,
     },
-    /// `WARPROW_UPDATE_PTX=1` without a file to update.
-    #[error("WARPROW_UPDATE_PTX=1 asks to write the checked-in PTX, but {0}")]
-    CannotUpdate(String),
+    /// `WARPROW_UPDATE_PTX=1` without a toolchain that makes PTX.
+    #[error("WARPROW_UPDATE_PTX=1 asks for the checked-in PTX to be made anew: {0}")]
+    CannotUpdate(ToolchainError),
     /// Outside of a build script the caller has to say where to build.
     #[error(
         "no directory to build in: OUT_DIR is not set (not in a build script) and no target_dir was given"

@@ -9,6 +9,7 @@ use sha2::{Digest, Sha256};
 
 use crate::files;
 use crate::sources::TARGET;
+use crate::toolchain::program;
 use crate::{Arch, BuildError, Sources, Toolchain};
 
 /// Variables of the outer build that the inner one must not see, besides those that begin with `CARGO`: how it
@@ -87,7 +88,7 @@ pub(crate) fn compile(
 }
 
 fn check_arch(toolchain: &Toolchain, arch: Arch) -> Result<(), BuildError> {
-    let mut command = Command::new(toolchain.rustc());
+    let mut command = program(toolchain.rustc());
     command.args(["--print", "target-cpus", "--target", TARGET]);
     let listed = run(command)?.stdout;
     let listed = String::from_utf8_lossy(&listed);
@@ -132,12 +133,9 @@ fn command(
     flags: &[String],
     target_dir: &Path,
 ) -> Command {
-    let mut command = Command::new(toolchain.cargo());
+    let mut command = program(toolchain.cargo());
     for (name, _) in env::vars_os().filter(|(name, _)| is_of_outer_build(name)) {
         command.env_remove(name);
-    }
-    if let Some(path) = library_path() {
-        command.env("LD_LIBRARY_PATH", path);
     }
     command
         .env("RUSTC", toolchain.rustc())
@@ -183,15 +181,6 @@ fn is_of_outer_build(name: &OsStr) -> bool {
     };
     let kept = KEPT.iter().any(|prefix| name.starts_with(prefix));
     OUTER.contains(&name) || name.starts_with("DEP_") || name.starts_with("CARGO") && !kept
-}
-
-/// `LD_LIBRARY_PATH` without the outer toolchain's libraries, which cargo and rustup put there.
-fn library_path() -> Option<OsString> {
-    let path = env::var_os("LD_LIBRARY_PATH")?;
-    let outer = |dir: &PathBuf| {
-        dir.join("rustlib").is_dir() || dir.components().any(|part| part.as_os_str() == "rustlib")
-    };
-    env::join_paths(env::split_paths(&path).filter(|dir| !outer(dir))).ok()
 }
 
 /// The flags, with those that keep this machine's directories out of the PTX: a panic's location is in its text.

@@ -187,7 +187,7 @@ fn candidates() -> Vec<PathBuf> {
 }
 
 fn ask(rustc: &Path, arguments: &[&str]) -> Result<String, String> {
-    let output = Command::new(rustc).args(arguments).output();
+    let output = program(rustc).args(arguments).output();
     let output = output.map_err(|error| format!("{} does not run: {error}", rustc.display()))?;
     if !output.status.success() {
         let messages = String::from_utf8_lossy(&output.stderr);
@@ -200,6 +200,25 @@ fn ask(rustc: &Path, arguments: &[&str]) -> Result<String, String> {
         ));
     }
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+/// A command that runs a toolchain's program with its own libraries. Cargo and rustup put those of the outer toolchain
+/// in `LD_LIBRARY_PATH`, and a compiler of the same version that is installed elsewhere would load them, and take their
+/// directory for its sysroot.
+pub(crate) fn program(path: &Path) -> Command {
+    let mut command = Command::new(path);
+    if let Some(libraries) = env::var_os("LD_LIBRARY_PATH") {
+        let foreign = env::split_paths(&libraries).filter(|dir| !is_toolchain_library(dir));
+        match env::join_paths(foreign) {
+            Ok(libraries) if !libraries.is_empty() => command.env("LD_LIBRARY_PATH", libraries),
+            _ => command.env_remove("LD_LIBRARY_PATH"),
+        };
+    }
+    command
+}
+
+fn is_toolchain_library(dir: &Path) -> bool {
+    dir.join("rustlib").is_dir() || dir.components().any(|part| part.as_os_str() == "rustlib")
 }
 
 fn minor_version(release: &str) -> Option<(u32, u32)> {

@@ -3,6 +3,7 @@
 //! The crates lie in one workspace at a fixed place, so that `core` is compiled once, not once for each run.
 
 use std::fs;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
@@ -91,7 +92,8 @@ fn toolchain() -> Option<Toolchain> {
 fn skip<T>(reason: &str) -> Option<T> {
     let required = std::env::var_os("WARPROW_REQUIRE_PTX").is_some_and(|value| value == "1");
     assert!(!required, "WARPROW_REQUIRE_PTX=1, but {reason}");
-    eprintln!("skipped: {reason}");
+    // Not `eprintln`, which the test harness keeps to itself when a test passes.
+    let _ = writeln!(std::io::stderr(), "skipped: {reason}");
     None
 }
 
@@ -142,6 +144,16 @@ fn an_up_to_date_file_is_taken_without_running_cargo() {
         matches!(other_sources, Err(BuildError::Cargo { .. })),
         "{other_sources:?}"
     );
+}
+
+#[test]
+fn the_compiler_that_made_a_module_is_found_by_its_stamp() {
+    let Some(toolchain) = toolchain() else { return };
+    assert_eq!(
+        Toolchain::find_compiler(toolchain.compiler()),
+        Some(toolchain)
+    );
+    assert_eq!(Toolchain::find_compiler("rustc 0.0.0, LLVM 0"), None);
 }
 
 #[test]

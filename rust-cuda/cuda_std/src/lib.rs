@@ -62,4 +62,5 @@ pub mod prelude {
     pub use crate::launch::{Dim3, LaunchConfig};
     pub use crate::memory::{Global, GlobalMut, Shared};
     pub use crate::{atomic, kernel, shared, shared_array, thread, warp};
+    pub use half::{bf16, f16};
 }

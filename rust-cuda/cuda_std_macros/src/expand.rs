@@ -62,15 +62,15 @@ fn device(
         .map(|i| format_ident!("argument_{i}"))
         .collect();
     let entries = combinations.iter().map(|instance| {
-        let entry = format_ident!("{name}{}", suffix(instance));
+        let entry = format!("{name}{}", suffix(instance));
         let bindings = bindings(function, instance);
         let turbofish = (!instance.is_empty()).then(|| quote!(::<#(#instance),*>));
         quote! {
             #[cfg(target_arch = "nvptx64")]
             const _: () = {
                 #bindings
-                #[unsafe(no_mangle)]
-                unsafe extern "ptx-kernel" fn #entry(#(#names: #arguments),*) {
+                #[unsafe(export_name = #entry)]
+                unsafe extern "ptx-kernel" fn entry_point(#(#names: #arguments),*) {
                     unsafe { #ident #turbofish(#(#names),*) }
                 }
             };
