@@ -1,6 +1,6 @@
 //! Shuffles, votes, match and reduce.
 
-use simt::lane::{self, Reduce};
+use simt::{Reduce, lane};
 
 pub(crate) use lane::{ballot, lane_id, sync_warp};
 
