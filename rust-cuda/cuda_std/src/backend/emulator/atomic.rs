@@ -3,13 +3,13 @@
 use crate::atomic::Scope;
 use crate::backend::{AtomicArithmetic, AtomicOrder, AtomicWord};
 use crate::element::Element;
-use simt::lane::{self, Space, Word};
+use simt::{Space, Word, lane};
 
-fn scope(scope: Scope) -> lane::Scope {
+fn scope(scope: Scope) -> simt::Scope {
     match scope {
-        Scope::Block => lane::Scope::Block,
-        Scope::Device => lane::Scope::Device,
-        Scope::System => lane::Scope::System,
+        Scope::Block => simt::Scope::Block,
+        Scope::Device => simt::Scope::Device,
+        Scope::System => simt::Scope::System,
     }
 }
 
@@ -24,7 +24,7 @@ fn global<W: Word>(at: Scope, address: u64, update: impl FnMut(W) -> Option<W>) 
 fn shared<W: Word>(address: u32, update: impl FnMut(W) -> Option<W>) -> W {
     lane::atomic(
         Space::Shared,
-        lane::Scope::Block,
+        simt::Scope::Block,
         u64::from(address),
         update,
     )

@@ -2,7 +2,7 @@
 
 use crate::backend::Word;
 use crate::element::Element;
-use simt::lane::{self, Space};
+use simt::{Space, lane};
 
 macro_rules! load {
     ($name:ident($address:ty) = $space:ident) => {

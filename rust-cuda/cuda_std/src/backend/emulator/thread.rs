@@ -1,6 +1,6 @@
 //! Indices, barriers and fences.
 
-use simt::lane::{self, Scope};
+use simt::{Scope, lane};
 
 macro_rules! index {
     ($($name:ident = $get:ident[$axis:literal];)*) => {$(

@@ -1,6 +1,6 @@
 //! Shuffles, votes, match and reduce.
 
-use simt::lane::{self, Reduce};
+use simt::{Reduce, lane};
 
 pub(crate) use lane::{ballot, lane_id, sync_warp};
 
@@ -28,8 +28,8 @@ macro_rules! reduce {
 
 reduce! {
     reduce_add(u32) = Add;
-    reduce_min(u32) = Min;
-    reduce_max(u32) = Max;
+    reduce_min(u32) = MinUnsigned;
+    reduce_max(u32) = MaxUnsigned;
     reduce_min_signed(i32) = MinSigned;
     reduce_max_signed(i32) = MaxSigned;
     reduce_xor(u32) = Xor;
