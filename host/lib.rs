@@ -35,6 +35,7 @@ pub mod generate;
 pub mod launch;
 pub mod matrix_market;
 pub mod reference;
+pub mod scalar;
 pub mod spmm;
 
 pub use cuda_std::element::Element;
@@ -44,4 +45,5 @@ pub use cuda_std::memory::{Global, GlobalMut};
 pub use device::{Device, DeviceBuffer};
 pub use error::Error;
 pub use half::{bf16, f16};
+pub use scalar::Scalar;
 pub use spmm::{Spmm, SpmmElement, SpmmKernel, SpmmOptions};
