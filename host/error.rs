@@ -22,6 +22,18 @@ pub enum Error {
         reason: CudaUnavailable,
     },
 
+    /// A Matrix Market file that cannot be read.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+
+    /// A Matrix Market file that cannot be written.
+    #[error(transparent)]
+    Write(#[from] WriteError),
+
+    /// A matrix that cannot be generated.
+    #[error(transparent)]
+    Generate(#[from] GenerateError),
+
     /// The device has too little free memory.
     #[error("out of memory on {device}: {wanted} bytes wanted{}", free_bytes(*.free))]
     OutOfMemory {

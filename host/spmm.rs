@@ -22,7 +22,7 @@
 
 use crate::device::{Device, DeviceBuffer};
 use crate::error::Error;
-use crate::reference;
+use crate::scalar::Scalar;
 use cuda_std::float::Real;
 use ndarray::{Array2, ArrayView2};
 use sprs::CsMatViewI;
@@ -30,8 +30,8 @@ use std::fmt;
 use warprow_kernels::matrix::{Csr, Dense, DenseMut};
 pub use warprow_kernels::spmm::SpmmKernel;
 
-/// An element type that SpMM has kernels for: f32 or f64.
-pub trait SpmmElement: Real + reference::Real + Default {}
+/// An element type that SpMM has kernels for.
+pub trait SpmmElement: Scalar + Real + Default {}
 
 impl SpmmElement for f32 {}
 impl SpmmElement for f64 {}

@@ -13,6 +13,9 @@ const DRAWS: usize = 1 << 16;
 const PATIENCE: u64 = 256;
 const LEAST_DRAWS: u64 = 1 << 22;
 
+/// A round makes no more attempts than keys are wanted, or than this many.
+const LEAST_ROUND: usize = 1 << 20;
+
 /// An entry's row and column in one number that sorts by row, then by column.
 pub(super) fn key(row: u32, column: u32) -> u64 {
     u64::from(row) << 32 | u64::from(column)
@@ -31,12 +34,11 @@ pub(super) fn draw_distinct(
 ) -> Result<Vec<u64>, GenerateError> {
     let wanted_keys = wanted as usize;
     let most_draws = u64::from(wanted) * PATIENCE + LEAST_DRAWS;
-    let mut draws = 0u64;
-    let mut streams = 0u64;
-    // A round draws as many keys as are missing. The first round finds most of them; the few of the later ones are kept
-    // apart, so that a round sorts and merges no more than those.
+    let (mut draws, mut streams) = (0u64, 0u64);
+    // The first round finds most keys; the few of the later ones are kept apart, so that a round sorts no more than those.
     let mut first: Vec<u64> = Vec::new();
     let mut later: Vec<u64> = Vec::new();
+    let mut attempts = wanted_keys;
     loop {
         let missing = wanted_keys - first.len() - later.len();
         if missing == 0 {
@@ -51,26 +53,44 @@ pub(super) fn draw_distinct(
                 draws,
             });
         }
-        let chunks = missing.div_ceil(DRAWS);
-        let mut keys: Vec<u64> = (0..chunks)
+        let chunks = attempts.div_ceil(DRAWS);
+        let mut drawn: Vec<(u64, usize)> = (0..chunks)
             .into_par_iter()
             .flat_map_iter(|chunk| {
                 let mut random = stream(seed, streams + chunk as u64);
                 let draw = &draw;
-                (0..DRAWS.min(missing - chunk * DRAWS)).filter_map(move |_| draw(&mut random))
+                (chunk * DRAWS..attempts.min((chunk + 1) * DRAWS))
+                    .filter_map(move |attempt| Some((draw(&mut random)?, attempt)))
             })
-            .filter(|key| first.binary_search(key).is_err())
             .collect();
-        draws += missing as u64;
+        draws += attempts as u64;
         streams += chunks as u64;
+        drawn.par_sort_unstable();
+        drawn.dedup_by_key(|&mut (key, _)| key);
+        // Sorted keys are looked up several times as fast as keys in the order drawn.
+        let is_new =
+            |key: &u64| first.binary_search(key).is_err() && later.binary_search(key).is_err();
+        drawn = drawn
+            .into_par_iter()
+            .filter(|(key, _)| is_new(key))
+            .collect();
+        if drawn.len() > missing {
+            // The keys that were drawn first stay, as if drawing had stopped with the last one that was missing: dropping the
+            // greatest would make the last rows empty.
+            drawn.select_nth_unstable_by_key(missing, |&(_, attempt)| attempt);
+            drawn.truncate(missing);
+        }
         let round = if first.is_empty() {
             &mut first
         } else {
             &mut later
         };
-        round.append(&mut keys);
+        round.extend(drawn.iter().map(|&(key, _)| key));
         round.par_sort_unstable();
-        round.dedup();
+        // The next round finds fewer than this one in so many attempts: an eighth more are made.
+        let missing = missing - drawn.len();
+        let enough = missing.saturating_mul(attempts) / drawn.len().max(1);
+        attempts = (enough + enough / 8 + 1).min(wanted_keys.max(LEAST_ROUND));
     }
 }
 
