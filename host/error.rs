@@ -1,6 +1,8 @@
 //! What can go wrong, with what was wanted and what was found.
 
 use crate::device::{LimitExceeded, ParseSelectorError, Selector, Version};
+use crate::generate::GenerateError;
+use crate::matrix_market::{ReadError, WriteError};
 use std::fmt;
 
 /// An error of this crate.
@@ -19,6 +21,18 @@ pub enum Error {
         /// Why there is none.
         reason: CudaUnavailable,
     },
+
+    /// A Matrix Market file that cannot be read.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+
+    /// A Matrix Market file that cannot be written.
+    #[error(transparent)]
+    Write(#[from] WriteError),
+
+    /// A matrix that cannot be generated.
+    #[error(transparent)]
+    Generate(#[from] GenerateError),
 
     /// The device has too little free memory.
     #[error("out of memory on {device}: {wanted} bytes wanted{}", free_bytes(*.free))]
@@ -155,9 +169,21 @@ pub enum Error {
     #[error(transparent)]
     Fault(#[from] Box<simt::Fault>),
 
-    /// The host touched the emulator's memory in a way that it must not: it reads what nobody has written.
+    /// The emulator refuses what the host does to its memory.
     #[error("emulator: {0}")]
     EmulatorMemory(#[from] simt::MemoryError),
+
+    /// A Matrix Market file that cannot be read.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+
+    /// A Matrix Market file that cannot be written.
+    #[error(transparent)]
+    Write(#[from] WriteError),
+
+    /// A matrix that cannot be generated.
+    #[error(transparent)]
+    Generate(#[from] GenerateError),
 }
 
 /// Why no CUDA device serves.

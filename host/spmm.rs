@@ -22,6 +22,7 @@
 
 use crate::device::{Device, DeviceBuffer};
 use crate::error::Error;
+use crate::scalar::Scalar;
 use cuda_std::float::Real;
 use ndarray::{Array2, ArrayView2};
 use sprs::CsMatViewI;
@@ -30,7 +31,7 @@ use warprow_kernels::matrix::{Csr, Dense, DenseMut};
 pub use warprow_kernels::spmm::SpmmKernel;
 
 /// An element type that SpMM has kernels for.
-pub trait SpmmElement: Real + Default {}
+pub trait SpmmElement: Scalar + Real + Default {}
 
 impl SpmmElement for f32 {}
 impl SpmmElement for f64 {}

@@ -12,7 +12,7 @@ use rand::RngExt;
 use rayon::prelude::*;
 use sprs::CsMatI;
 
-use crate::reference::Real;
+use crate::scalar::Scalar;
 use distinct::{draw_distinct, key, split};
 use values::sparse_values;
 
@@ -70,7 +70,7 @@ pub enum GenerateError {
 ///
 /// If there are more than `u32::MAX` - 1 rows or more nonzeros than entries, the probabilities are not such, or
 /// so many distinct nonzeros are not found within 256 draws for each wanted (and 2^22 more).
-pub fn rmat<T: Real>(
+pub fn rmat<T: Scalar>(
     rows: u32,
     nonzeros: u32,
     probabilities: [f64; 4],
@@ -106,7 +106,7 @@ pub fn rmat<T: Real>(
 /// # Errors
 ///
 /// If there are more than `u32::MAX` - 1 rows or more nonzeros than entries.
-pub fn uniform<T: Real>(
+pub fn uniform<T: Scalar>(
     rows: u32,
     columns: u32,
     nonzeros: u32,
@@ -134,7 +134,7 @@ pub fn uniform<T: Real>(
 /// # Errors
 ///
 /// If there are more than `u32::MAX` - 1 rows, or the band has more nonzeros than u32 counts.
-pub fn banded<T: Real>(
+pub fn banded<T: Scalar>(
     rows: u32,
     columns: u32,
     below: u32,
@@ -182,7 +182,7 @@ fn all_but(rows: u32, columns: u32, absent: &[u64]) -> Vec<u64> {
 }
 
 /// The matrix with nonzeros at these keys, sorted and distinct.
-fn matrix<T: Real>(rows: u32, columns: u32, keys: &[u64], seed: u64) -> CsMatI<T, u32, u32> {
+fn matrix<T: Scalar>(rows: u32, columns: u32, keys: &[u64], seed: u64) -> CsMatI<T, u32, u32> {
     let indices: Vec<u32> = keys.par_iter().map(|&key| split(key).1).collect();
     let row_pointer: Vec<u32> = (0..=rows)
         .into_par_iter()

@@ -5,7 +5,7 @@ use rand::RngExt;
 use rayon::prelude::*;
 
 use super::distinct::stream;
-use crate::reference::Real;
+use crate::scalar::Scalar;
 
 /// Values from one random stream.
 const CHUNK: usize = 1 << 16;
@@ -20,7 +20,7 @@ const DENSE_STREAMS: u64 = 2 << 62;
 ///
 /// If the matrix has more than `isize::MAX` bytes.
 #[must_use]
-pub fn dense<T: Real>(rows: usize, columns: usize, seed: u64) -> Array2<T> {
+pub fn dense<T: Scalar>(rows: usize, columns: usize, seed: u64) -> Array2<T> {
     let Some(length) = rows.checked_mul(columns) else {
         panic!("a dense {rows} x {columns} matrix does not fit the address space");
     };
@@ -29,11 +29,11 @@ pub fn dense<T: Real>(rows: usize, columns: usize, seed: u64) -> Array2<T> {
 }
 
 /// The values of a sparse matrix.
-pub(super) fn sparse_values<T: Real>(length: usize, seed: u64) -> Vec<T> {
+pub(super) fn sparse_values<T: Scalar>(length: usize, seed: u64) -> Vec<T> {
     values(length, seed, SPARSE_STREAMS)
 }
 
-fn values<T: Real>(length: usize, seed: u64, first_stream: u64) -> Vec<T> {
+fn values<T: Scalar>(length: usize, seed: u64, first_stream: u64) -> Vec<T> {
     let mut values = vec![T::ONE; length];
     values
         .par_chunks_mut(CHUNK)

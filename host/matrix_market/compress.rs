@@ -4,14 +4,14 @@ use sprs::CsMatI;
 
 use super::Problem;
 use super::entries::Triplet;
-use crate::reference::Real;
+use crate::scalar::Scalar;
 
 /// The matrix of these entries, those with the same row and column summed in their order.
 ///
 /// # Panics
 ///
 /// If an entry is not of the matrix, or there are more than `u32::MAX`.
-pub(super) fn by_rows<T: Real>(
+pub(super) fn by_rows<T: Scalar>(
     rows: u32,
     columns: u32,
     triplets: &[Triplet<T>],
@@ -55,7 +55,7 @@ fn row_pointer<T>(rows: usize, triplets: &[Triplet<T>]) -> Result<Vec<u32>, Prob
 
 /// Sorts every row by column, sums duplicates, closes the gaps that they leave, and returns the number of nonzeros.
 /// `ends` holds the end of each row, before and after.
-fn sort_and_sum<T: Real>(ends: &mut [u32], indices: &mut [u32], data: &mut [T]) -> usize {
+fn sort_and_sum<T: Scalar>(ends: &mut [u32], indices: &mut [u32], data: &mut [T]) -> usize {
     let mut row = Vec::new();
     let (mut start, mut written) = (0, 0);
     for end in ends {

@@ -6,7 +6,7 @@ use super::Problem;
 use super::error::quote;
 use super::header::{Field, Header, Symmetry, parse_count};
 use super::lines::{Fields, Lines};
-use crate::reference::Real;
+use crate::scalar::Scalar;
 
 /// One entry, with row and column counted from 0.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -18,7 +18,7 @@ pub(super) struct Triplet<T> {
 
 /// Reads all entries and fills in the other triangle of a symmetric or skew-symmetric matrix. At most `max_entries` come
 /// back.
-pub(super) fn read<T: Real>(
+pub(super) fn read<T: Scalar>(
     lines: &mut Lines<impl Read>,
     header: &Header,
     max_entries: u32,
@@ -72,7 +72,7 @@ pub(super) fn read<T: Real>(
 }
 
 #[inline]
-fn parse_entry<T: Real>(line: Fields<'_>, header: &Header) -> Result<Triplet<T>, Problem> {
+fn parse_entry<T: Scalar>(line: Fields<'_>, header: &Header) -> Result<Triplet<T>, Problem> {
     let mut fields = line;
     let row = parse_index(fields.next(), "row", header.rows)?;
     let column = parse_index(fields.next(), "column", header.columns)?;
@@ -106,7 +106,7 @@ fn parse_index(field: Option<&[u8]>, what: &'static str, most: u32) -> Result<u3
 }
 
 #[inline]
-fn parse_value<T: Real>(field: Option<&[u8]>, kind: Field) -> Result<T, Problem> {
+fn parse_value<T: Scalar>(field: Option<&[u8]>, kind: Field) -> Result<T, Problem> {
     let text = field.and_then(|field| std::str::from_utf8(field).ok());
     let of_kind = text.filter(|text| kind != Field::Integer || is_integer(text));
     let Some(value) = of_kind.and_then(|text| text.parse::<T>().ok()) else {

@@ -19,7 +19,7 @@ pub(super) struct Header {
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Field {
-    Real,
+    Scalar,
     Integer,
     Pattern,
 }
@@ -35,7 +35,7 @@ impl Field {
     /// The word of the banner.
     pub(super) fn name(self) -> &'static str {
         match self {
-            Self::Real => "real",
+            Self::Scalar => "real",
             Self::Integer => "integer",
             Self::Pattern => "pattern",
         }
@@ -115,7 +115,7 @@ fn banner(line: Fields<'_>) -> Result<(Field, Symmetry), Problem> {
         return Err(unsupported("format", "`coordinate`", format));
     }
     let field = match field.as_str() {
-        "real" | "double" => Field::Real,
+        "real" | "double" => Field::Scalar,
         "integer" | "unsigned-integer" => Field::Integer,
         "pattern" => Field::Pattern,
         _ => {

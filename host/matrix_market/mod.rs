@@ -29,7 +29,7 @@ use std::path::Path;
 
 use sprs::CsMatI;
 
-use crate::reference::Real;
+use crate::scalar::Scalar;
 use gzip::BoundedGzip;
 use header::Header;
 use lines::Lines;
@@ -43,7 +43,7 @@ const GZIP_MAGIC: u8 = 0x1f;
 ///
 /// If the file cannot be read, is not a matrix of the format described in the [module](self), or goes beyond a limit of
 /// the options.
-pub fn read_matrix_market<T: Real>(
+pub fn read_matrix_market<T: Scalar>(
     path: impl AsRef<Path>,
 ) -> Result<CsMatI<T, u32, u32>, ReadError> {
     ReadOptions::default().read(path)
@@ -55,7 +55,7 @@ pub fn read_matrix_market<T: Real>(
 /// # Errors
 ///
 /// As for [`read_matrix_market`].
-pub fn parse_matrix_market<T: Real>(
+pub fn parse_matrix_market<T: Scalar>(
     reader: impl BufRead,
     name: &str,
 ) -> Result<CsMatI<T, u32, u32>, ReadError> {
@@ -124,7 +124,10 @@ impl ReadOptions {
     /// # Errors
     ///
     /// As for [`read_matrix_market`].
-    pub fn read<T: Real>(&self, path: impl AsRef<Path>) -> Result<CsMatI<T, u32, u32>, ReadError> {
+    pub fn read<T: Scalar>(
+        &self,
+        path: impl AsRef<Path>,
+    ) -> Result<CsMatI<T, u32, u32>, ReadError> {
         let path = path.as_ref();
         let name = path.display().to_string();
         match File::open(path) {
@@ -138,7 +141,7 @@ impl ReadOptions {
     /// # Errors
     ///
     /// As for [`read_matrix_market`].
-    pub fn parse<T: Real>(
+    pub fn parse<T: Scalar>(
         &self,
         mut reader: impl BufRead,
         name: &str,
@@ -161,7 +164,7 @@ impl ReadOptions {
         }
     }
 
-    fn parse_lines<T: Real>(
+    fn parse_lines<T: Scalar>(
         &self,
         mut lines: Lines<impl std::io::Read>,
         name: &str,

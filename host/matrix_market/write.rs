@@ -12,7 +12,7 @@ use flate2::write::GzEncoder;
 use sprs::CsMatViewI;
 
 use super::WriteError;
-use crate::reference::Real;
+use crate::scalar::Scalar;
 
 /// Writes a matrix as `coordinate real general`, compressed by gzip if the path ends in `.gz`, whatever its case.
 ///
@@ -23,7 +23,7 @@ use crate::reference::Real;
 /// # Errors
 ///
 /// If the file cannot be created, written or renamed. What was written so far is removed.
-pub fn write_matrix_market<T: Real>(
+pub fn write_matrix_market<T: Scalar>(
     path: impl AsRef<Path>,
     matrix: CsMatViewI<'_, T, u32, u32>,
 ) -> Result<(), WriteError> {
@@ -34,7 +34,7 @@ pub fn write_matrix_market<T: Real>(
     })
 }
 
-fn write_whole<T: Real>(path: &Path, matrix: &CsMatViewI<'_, T, u32, u32>) -> io::Result<()> {
+fn write_whole<T: Scalar>(path: &Path, matrix: &CsMatViewI<'_, T, u32, u32>) -> io::Result<()> {
     let (partial, file) = PartialFile::create(path)?;
     let mut writer = BufWriter::with_capacity(1 << 16, file);
     let compressed =
@@ -52,7 +52,7 @@ fn write_whole<T: Real>(path: &Path, matrix: &CsMatViewI<'_, T, u32, u32>) -> io
     partial.complete(path)
 }
 
-fn write_text<T: Real>(
+fn write_text<T: Scalar>(
     text: &mut impl Write,
     matrix: &CsMatViewI<'_, T, u32, u32>,
 ) -> io::Result<()> {

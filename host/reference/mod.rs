@@ -1,11 +1,10 @@
 //! Reference implementations in f64, the oracle of every test, and the verification of a result against them.
 
-mod real;
 mod verification;
 
-pub use real::Real;
 pub use verification::{Entry, Verification, verify_spmm};
 
+use crate::scalar::Scalar;
 use ndarray::{Array2, ArrayView2};
 use rayon::prelude::*;
 use sprs::{CsMatViewI, CsVecViewI};
@@ -19,7 +18,7 @@ use sprs::{CsMatViewI, CsVecViewI};
 /// If `a` is not stored by rows, if its columns are not as many as the rows of `x`, or if the product has more than
 /// `isize::MAX` bytes.
 #[must_use]
-pub fn spmm<T: Real>(a: CsMatViewI<'_, T, u32, u32>, x: ArrayView2<'_, T>) -> Array2<f64> {
+pub fn spmm<T: Scalar>(a: CsMatViewI<'_, T, u32, u32>, x: ArrayView2<'_, T>) -> Array2<f64> {
     check_operands(&a, &x);
     let width = x.ncols();
     let mut product = Array2::zeros((a.rows(), width));
@@ -53,7 +52,7 @@ fn row_of<'a, T>(a: &'a CsMatViewI<'_, T, u32, u32>, row: usize) -> CsVecViewI<'
 }
 
 /// Adds `weigh(a_ij x_jc)` to `sums[c]` for every nonzero of the row.
-fn accumulate<T: Real>(
+fn accumulate<T: Scalar>(
     row: &CsVecViewI<'_, T, u32>,
     x: &ArrayView2<'_, T>,
     sums: &mut [f64],

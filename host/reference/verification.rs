@@ -2,11 +2,12 @@
 
 use std::fmt;
 
+use crate::scalar::Scalar;
 use ndarray::ArrayView2;
 use rayon::prelude::*;
 use sprs::CsMatViewI;
 
-use super::{Real, accumulate, check_operands, row_of};
+use super::{accumulate, check_operands, row_of};
 
 /// What [`verify_spmm`] found.
 #[derive(Debug, Clone, PartialEq)]
@@ -131,7 +132,7 @@ impl fmt::Display for Verification {
 /// # Panics
 ///
 /// If `a` is not stored by rows or the shapes do not fit: `a` m x k, `x` k x n, `y` m x n.
-pub fn verify_spmm<T: Real>(
+pub fn verify_spmm<T: Scalar>(
     a: CsMatViewI<'_, T, u32, u32>,
     x: ArrayView2<'_, T>,
     y: ArrayView2<'_, T>,
@@ -170,7 +171,7 @@ pub fn verify_spmm<T: Real>(
 }
 
 /// One entry's verification: `magnitude` is `(|A||X|)` there, `terms` the number of nonzeros in the row.
-fn judge<T: Real>(
+fn judge<T: Scalar>(
     row: usize,
     col: usize,
     got: f64,
@@ -225,7 +226,7 @@ mod tests {
     use ndarray::{Array2, array};
     use sprs::CsMatI;
 
-    fn row_of_ones<T: Real>(terms: u32) -> (CsMatI<T, u32, u32>, Array2<T>) {
+    fn row_of_ones<T: Scalar>(terms: u32) -> (CsMatI<T, u32, u32>, Array2<T>) {
         let one = T::from_f64(1.0);
         let a = CsMatI::new(
             (1, terms as usize),
@@ -236,7 +237,7 @@ mod tests {
         (a, Array2::from_elem((terms as usize, 1), one))
     }
 
-    fn verify_sum_of_ones<T: Real>(terms: u32, got: f64) -> Verification {
+    fn verify_sum_of_ones<T: Scalar>(terms: u32, got: f64) -> Verification {
         let (a, x) = row_of_ones::<T>(terms);
         verify_spmm(
             a.view(),

@@ -60,26 +60,8 @@ impl<Args: KernelArgs> Kernel<Args> {
 /// such), and has no padding that a kernel reads.
 pub unsafe trait KernelParam: Copy + Send + Sync + 'static {}
 
-macro_rules! kernel_param {
-    ($($scalar:ty),*) => {$(
-        // SAFETY: a scalar of fixed size.
-        unsafe impl KernelParam for $scalar {}
-    )*};
-}
-kernel_param!(
-    u8,
-    i8,
-    u16,
-    i16,
-    u32,
-    i32,
-    u64,
-    i64,
-    f32,
-    f64,
-    half::f16,
-    half::bf16
-);
+// SAFETY: a scalar of fixed size.
+unsafe impl<T: Element> KernelParam for T {}
 
 // SAFETY: a transparent 64-bit address.
 unsafe impl<T: Element> KernelParam for Global<T> {}

@@ -5,7 +5,7 @@ use std::ops::{Add, Neg};
 use std::str::FromStr;
 
 /// A binary floating-point type that a matrix's elements may have: f32 or f64.
-pub trait Real:
+pub trait Scalar:
     sealed::Sealed
     + Copy
     + Debug
@@ -36,11 +36,11 @@ pub trait Real:
     fn from_f64(number: f64) -> Self;
 }
 
-macro_rules! real {
+macro_rules! scalar {
     ($type:ident) => {
         impl sealed::Sealed for $type {}
 
-        impl Real for $type {
+        impl Scalar for $type {
             const ONE: Self = 1.0;
             const SIGNIFICAND_BITS: u32 = $type::MANTISSA_DIGITS;
             const UNIT_ROUNDOFF: f64 = $type::EPSILON as f64 / 2.0;
@@ -57,8 +57,8 @@ macro_rules! real {
     };
 }
 
-real!(f32);
-real!(f64);
+scalar!(f32);
+scalar!(f64);
 
 mod sealed {
     pub trait Sealed {}
@@ -68,7 +68,7 @@ mod sealed {
 mod tests {
     use super::*;
 
-    fn one_rounding_errs_by_the_unit_roundoff_and_no_less<T: Real>() {
+    fn one_rounding_errs_by_the_unit_roundoff_and_no_less<T: Scalar>() {
         assert_eq!(T::UNIT_ROUNDOFF, 0.5f64.powi(T::SIGNIFICAND_BITS as i32));
         let one = T::from_f64(1.0);
         assert_eq!(one + T::from_f64(T::UNIT_ROUNDOFF), one);
