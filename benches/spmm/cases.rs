@@ -1,0 +1,128 @@
+//! The cases: graphs of the sizes of well-known ones, and how their nonzeros are distributed.
+
+use sprs::CsMatI;
+use warprow::Scalar;
+use warprow::generate::{self, GenerateError};
+
+/// The size of a graph.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Graph {
+    /// Its name.
+    pub name: &'static str,
+    /// Rows and columns.
+    pub rows: u32,
+    /// Nonzeros.
+    pub nonzeros: u32,
+}
+
+const fn graph(name: &'static str, rows: u32, nonzeros: u32) -> Graph {
+    Graph {
+        name,
+        rows,
+        nonzeros,
+    }
+}
+
+/// The graphs, with the vertices and edges of the Open Graph Benchmark and of the usual data sets of graph networks;
+/// `small` is for the emulator.
+pub const GRAPHS: &[Graph] = &[
+    graph("small", 2_003, 20_011),
+    graph("arxiv", 169_343, 1_166_243),
+    graph("collab", 235_868, 2_358_104),
+    graph("citation", 2_927_963, 30_387_995),
+    graph("ddi", 4_267, 2_135_822),
+    graph("protein", 132_534, 79_122_504),
+    graph("ppa", 576_289, 42_463_862),
+    graph("reddit", 232_965, 114_615_891),
+    graph("products", 2_449_029, 123_718_280),
+    graph("youtube", 1_138_499, 5_980_886),
+    graph("amazon", 1_569_960, 264_339_468),
+    graph("yelp", 716_847, 13_954_819),
+    graph("wikikg2", 2_500_604, 16_109_182),
+    graph("am", 881_680, 5_668_682),
+];
+
+/// What runs on a GPU if nothing is asked for: short and long rows, a dense graph, and one far over the L2 cache.
+pub const DEFAULT_GRAPHS: &[&str] = &["arxiv", "collab", "ddi", "ppa", "youtube"];
+
+impl Graph {
+    /// The graph of that name.
+    pub fn named(name: &str) -> Option<Self> {
+        GRAPHS.iter().copied().find(|graph| graph.name == name)
+    }
+}
+
+/// How the nonzeros of a graph are distributed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Kind {
+    /// R-MAT with the probabilities .57, .19, .19, .05: a few very long rows.
+    Rmat57,
+    /// R-MAT with .35, .22, .22, .21: a mild skew.
+    Rmat35,
+    /// Each entry as likely as the other.
+    Uniform,
+}
+
+impl Kind {
+    /// Its name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Rmat57 => "rmat57",
+            Self::Rmat35 => "rmat35",
+            Self::Uniform => "uniform",
+        }
+    }
+
+    /// The graph; the same for the same seed.
+    ///
+    /// # Errors
+    ///
+    /// A graph too dense for its kind.
+    pub fn generate<T: Scalar>(
+        self,
+        graph: Graph,
+        seed: u64,
+    ) -> Result<CsMatI<T, u32, u32>, GenerateError> {
+        let Graph { rows, nonzeros, .. } = graph;
+        match self {
+            Self::Rmat57 => generate::rmat(rows, nonzeros, [0.57, 0.19, 0.19, 0.05], seed),
+            Self::Rmat35 => generate::rmat(rows, nonzeros, [0.35, 0.22, 0.22, 0.21], seed),
+            Self::Uniform => generate::uniform(rows, rows, nonzeros, seed),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::ValueEnum;
+
+    #[test]
+    fn every_name_is_unique_and_every_default_is_in_the_table() {
+        for (index, graph) in GRAPHS.iter().enumerate() {
+            assert_eq!(Graph::named(graph.name), Some(GRAPHS[index]));
+        }
+        assert!(
+            DEFAULT_GRAPHS
+                .iter()
+                .all(|name| Graph::named(name).is_some())
+        );
+    }
+
+    #[test]
+    fn a_kind_is_reported_by_the_name_that_selects_it() {
+        for kind in Kind::value_variants() {
+            assert_eq!(kind.to_possible_value().unwrap().get_name(), kind.name());
+        }
+    }
+
+    #[test]
+    fn every_kind_generates_the_size_in_the_table() {
+        let graph = Graph::named("small").unwrap();
+        for kind in Kind::value_variants() {
+            let a = kind.generate::<f32>(graph, 1).unwrap();
+            assert_eq!((a.rows(), a.cols()), (2_003, 2_003));
+            assert_eq!(a.nnz(), 20_011);
+        }
+    }
+}

@@ -1,0 +1,267 @@
+//! One product of cuSPARSE: its descriptors, its buffer, and the call.
+
+use super::api::{self, DenseMatrix, Functions, SparseMatrix};
+use super::{Algorithm, Cusparse, Error, pointer};
+use cuda_std::element::Element;
+use sprs::CsMatViewI;
+use std::ffi::{c_int, c_void};
+use std::marker::PhantomData;
+use warprow::device::{Device, DeviceBuffer};
+
+/// An element type of cuSPARSE.
+pub trait CusparseElement: Element {
+    /// Its `cudaDataType`.
+    const DATA_TYPE: c_int;
+    /// 1, for alpha.
+    const ONE: Self;
+    /// 0, for beta.
+    const ZERO: Self;
+}
+
+impl CusparseElement for f32 {
+    const DATA_TYPE: c_int = api::R_32F;
+    const ONE: Self = 1.0;
+    const ZERO: Self = 0.0;
+}
+
+impl CusparseElement for f64 {
+    const DATA_TYPE: c_int = api::R_64F;
+    const ONE: Self = 1.0;
+    const ZERO: Self = 0.0;
+}
+
+/// A CSR matrix on the device.
+#[derive(Debug)]
+pub struct CsrBuffers<T: Element> {
+    rows: i64,
+    cols: i64,
+    row_ptr: DeviceBuffer<u32>,
+    col_idx: DeviceBuffer<u32>,
+    values: DeviceBuffer<T>,
+}
+
+impl<T: Element> CsrBuffers<T> {
+    /// Uploads a matrix stored by rows.
+    ///
+    /// # Errors
+    ///
+    /// Rows, columns or nonzeros beyond 31 bits; too little device memory.
+    pub fn upload(device: &Device, a: CsMatViewI<'_, T, u32, u32>) -> Result<Self, Error> {
+        let fits = |what, found| match i32::try_from(found) {
+            Ok(fitting) => Ok(i64::from(fitting)),
+            Err(_) => Err(Error::TooLarge { what, found }),
+        };
+        fits("the number of nonzeros", a.nnz())?;
+        Ok(Self {
+            rows: fits("the number of rows", a.rows())?,
+            cols: fits("the number of columns", a.cols())?,
+            row_ptr: device.upload(&a.indptr().to_proper())?,
+            col_idx: device.upload(a.indices())?,
+            values: device.upload(a.data())?,
+        })
+    }
+}
+
+/// `Y = A X` by one algorithm, ready to run: descriptors made, buffer allocated, preprocessing done.
+#[derive(Debug)]
+pub struct Product<'a, T: Element> {
+    cusparse: &'a Cusparse,
+    algorithm: Algorithm,
+    a: SparseDescriptor<'a>,
+    x: DenseDescriptor<'a>,
+    y: DenseDescriptor<'a>,
+    buffer: DeviceBuffer<u8>,
+    operands: PhantomData<&'a T>,
+}
+
+impl<'a, T: CusparseElement> Product<'a, T> {
+    /// Prepares the product with X and Y row-major, of `features` columns.
+    ///
+    /// # Errors
+    ///
+    /// Too little device memory; what cuSPARSE answers.
+    ///
+    /// # Panics
+    ///
+    /// If the lengths of `x` and `y` are not `features` times A's columns and rows, or a buffer is on another device.
+    pub fn prepare(
+        cusparse: &'a Cusparse,
+        a: &'a CsrBuffers<T>,
+        x: &'a DeviceBuffer<T>,
+        y: &'a mut DeviceBuffer<T>,
+        features: u32,
+        algorithm: Algorithm,
+    ) -> Result<Self, Error> {
+        assert_eq!(x.len() as u64, a.cols as u64 * u64::from(features));
+        assert_eq!(y.len() as u64, a.rows as u64 * u64::from(features));
+        for device in [a.values.device(), x.device(), y.device()] {
+            assert_eq!(*device, cusparse.device);
+        }
+        let features = i64::from(features);
+        let (x_address, y_address) = (x.read_only().address(), y.mutable().address());
+        let mut product = Self {
+            cusparse,
+            algorithm,
+            // Of its own for each algorithm: the preprocessing is kept in the descriptor of A.
+            a: SparseDescriptor::of(cusparse, a)?,
+            x: DenseDescriptor::of::<T>(cusparse, a.cols, features, x_address)?,
+            y: DenseDescriptor::of::<T>(cusparse, a.rows, features, y_address)?,
+            buffer: cusparse.device.uninitialized(0)?,
+            operands: PhantomData,
+        };
+        let mut bytes = 0;
+        product.call(
+            "cusparseSpMM_bufferSize",
+            cusparse.functions.spmm_buffer_size,
+            &raw mut bytes,
+        )?;
+        // At least one byte: an empty buffer may have no address.
+        product.buffer = cusparse.device.uninitialized(bytes.max(1))?;
+        let buffer = product.buffer_pointer();
+        product.call(
+            "cusparseSpMM_preprocess",
+            cusparse.functions.spmm_preprocess,
+            buffer,
+        )?;
+        cusparse.device.synchronize()?;
+        Ok(product)
+    }
+
+    /// Launches the product; it returns before it is there.
+    ///
+    /// # Errors
+    ///
+    /// What cuSPARSE answers.
+    pub fn run(&mut self) -> Result<(), Error> {
+        let buffer = self.buffer_pointer();
+        self.call("cusparseSpMM", self.cusparse.functions.spmm, buffer)
+    }
+
+    fn buffer_pointer(&mut self) -> *mut c_void {
+        pointer(self.buffer.mutable().address())
+    }
+
+    /// Calls one of the three functions of SpMM, which differ in their last argument.
+    fn call<Last>(
+        &self,
+        name: &'static str,
+        function: SpmmFunction<Last>,
+        last: Last,
+    ) -> Result<(), Error> {
+        let (alpha, beta) = (T::ONE, T::ZERO);
+        // SAFETY: the descriptors are alive and describe operands that this product borrows, the scalars live on the
+        // host (the default mode of the handle) during the call, and `last` is the size to write or a buffer of it.
+        let status = unsafe {
+            function(
+                self.cusparse.handle,
+                api::NON_TRANSPOSE,
+                api::NON_TRANSPOSE,
+                (&raw const alpha).cast(),
+                self.a.raw,
+                self.x.raw,
+                (&raw const beta).cast(),
+                self.y.raw,
+                T::DATA_TYPE,
+                self.algorithm.code(),
+                last,
+            )
+        };
+        self.cusparse.check(name, status)
+    }
+}
+
+type SpmmFunction<Last> = unsafe extern "C" fn(
+    api::Handle,
+    c_int,
+    c_int,
+    *const c_void,
+    SparseMatrix,
+    DenseMatrix,
+    *const c_void,
+    DenseMatrix,
+    c_int,
+    c_int,
+    Last,
+) -> api::Status;
+
+#[derive(Debug)]
+struct SparseDescriptor<'a> {
+    functions: &'a Functions,
+    raw: SparseMatrix,
+}
+
+impl<'a> SparseDescriptor<'a> {
+    fn of<T: CusparseElement>(cusparse: &'a Cusparse, a: &CsrBuffers<T>) -> Result<Self, Error> {
+        let mut raw = SparseMatrix::NULL;
+        // SAFETY: the addresses are those of arrays of these lengths and types on the device; they are not read here.
+        let status = unsafe {
+            (cusparse.functions.create_csr)(
+                &mut raw,
+                a.rows,
+                a.cols,
+                a.values.len() as i64,
+                pointer(a.row_ptr.read_only().address()),
+                pointer(a.col_idx.read_only().address()),
+                pointer(a.values.read_only().address()),
+                api::INDEX_32I,
+                api::INDEX_32I,
+                api::INDEX_BASE_ZERO,
+                T::DATA_TYPE,
+            )
+        };
+        cusparse.check("cusparseCreateCsr", status)?;
+        Ok(Self {
+            functions: &cusparse.functions,
+            raw,
+        })
+    }
+}
+
+impl Drop for SparseDescriptor<'_> {
+    fn drop(&mut self) {
+        // SAFETY: it was created by this library and is given up. A failure to destroy it has no remedy.
+        let _ = unsafe { (self.functions.destroy_sparse)(self.raw) };
+    }
+}
+
+#[derive(Debug)]
+struct DenseDescriptor<'a> {
+    functions: &'a Functions,
+    raw: DenseMatrix,
+}
+
+impl<'a> DenseDescriptor<'a> {
+    /// A row-major matrix of `rows` rows and `cols` columns at an address on the device.
+    fn of<T: CusparseElement>(
+        cusparse: &'a Cusparse,
+        rows: i64,
+        cols: i64,
+        address: u64,
+    ) -> Result<Self, Error> {
+        let mut raw = DenseMatrix::NULL;
+        // SAFETY: the address is that of `rows * cols` elements on the device; they are not read here.
+        let status = unsafe {
+            (cusparse.functions.create_dense)(
+                &mut raw,
+                rows,
+                cols,
+                cols,
+                pointer(address),
+                T::DATA_TYPE,
+                api::ORDER_ROW,
+            )
+        };
+        cusparse.check("cusparseCreateDnMat", status)?;
+        Ok(Self {
+            functions: &cusparse.functions,
+            raw,
+        })
+    }
+}
+
+impl Drop for DenseDescriptor<'_> {
+    fn drop(&mut self) {
+        // SAFETY: it was created by this library and is given up. A failure to destroy it has no remedy.
+        let _ = unsafe { (self.functions.destroy_dense)(self.raw) };
+    }
+}

@@ -1,0 +1,140 @@
+//! Times of a launch by the device's own clock.
+
+use std::time::Duration;
+use warprow::device::Device;
+
+/// Launches before the first sample, at least.
+const WARM_UP_LAUNCHES: u32 = 5;
+
+/// Work before the first sample, at least: a GPU that idles runs slower at first.
+const WARM_UP_TIME: Duration = Duration::from_millis(20);
+
+/// Work in a sample, at least: a thousand times the resolution of events.
+const SAMPLE_TIME: Duration = Duration::from_millis(1);
+
+/// Launches in a sample, at most.
+const MAX_LAUNCHES: u32 = 1000;
+
+/// The time of one launch, over samples of several.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Timing {
+    /// The median, in milliseconds.
+    pub median: f64,
+    /// The least, in milliseconds.
+    pub min: f64,
+    /// The most, in milliseconds.
+    pub max: f64,
+    /// Launches in each sample.
+    pub launches: u32,
+}
+
+/// Times `launch`, which must not wait for the device. On the emulator it is run once, and there is no time.
+///
+/// # Errors
+///
+/// Those of `launch` and of the device.
+pub fn measure<E: From<warprow::Error>>(
+    device: &Device,
+    samples: u32,
+    mut launch: impl FnMut() -> Result<(), E>,
+) -> Result<Option<Timing>, E> {
+    // The first launch of a kernel has the driver compile it.
+    launch()?;
+    device.synchronize()?;
+    let mut batch = |launches: u32| -> Result<Option<Duration>, E> {
+        let timer = device.start_timer()?;
+        for _ in 0..launches {
+            launch()?;
+        }
+        Ok(timer.stop()?)
+    };
+    if device.is_emulator() {
+        return Ok(None);
+    }
+    let Some(mut elapsed) = batch(WARM_UP_LAUNCHES)? else {
+        return Ok(None);
+    };
+    let mut warmed_up = elapsed;
+    let mut launched = WARM_UP_LAUNCHES;
+    while warmed_up < WARM_UP_TIME {
+        launched = launches_for(SAMPLE_TIME, elapsed / launched);
+        let Some(time) = batch(launched)? else {
+            return Ok(None);
+        };
+        // A clock that stands still must not keep the bench here for ever.
+        warmed_up += time.max(Duration::from_micros(1));
+        elapsed = time;
+    }
+    let launches = launches_for(SAMPLE_TIME, elapsed / launched);
+    let mut times = Vec::new();
+    for _ in 0..samples {
+        if let Some(time) = batch(launches)? {
+            times.push(time.as_secs_f64() * 1e3 / f64::from(launches));
+        }
+    }
+    Ok(summary(times, launches))
+}
+
+/// How many launches of that time each take at least `wanted`.
+fn launches_for(wanted: Duration, each: Duration) -> u32 {
+    let launches = wanted.as_nanos().div_ceil(each.as_nanos().max(1));
+    u32::try_from(launches).map_or(MAX_LAUNCHES, |launches| launches.clamp(1, MAX_LAUNCHES))
+}
+
+/// Median, least and most of times in milliseconds; `None` if there are none.
+fn summary(mut times: Vec<f64>, launches: u32) -> Option<Timing> {
+    times.sort_unstable_by(f64::total_cmp);
+    let (&min, &max) = (times.first()?, times.last()?);
+    let middle = times.len() / 2;
+    let median = if times.len().is_multiple_of(2) {
+        (times[middle - 1] + times[middle]) / 2.0
+    } else {
+        times[middle]
+    };
+    Some(Timing {
+        median,
+        min,
+        max,
+        launches,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_median_of_an_even_number_lies_between_the_middle_two() {
+        let timing = summary(vec![4.0, 1.0, 9.0, 2.0], 7).unwrap();
+        assert_eq!((timing.median, timing.min, timing.max), (3.0, 1.0, 9.0));
+        assert_eq!(timing.launches, 7);
+    }
+
+    #[test]
+    fn the_median_of_an_odd_number_is_the_middle_one() {
+        assert_eq!(summary(vec![5.0, 1.0, 2.0], 1).unwrap().median, 2.0);
+        assert_eq!(summary(vec![5.0], 1).unwrap().median, 5.0);
+        assert_eq!(summary(vec![], 1), None);
+    }
+
+    #[test]
+    fn a_sample_has_enough_launches_and_at_least_one() {
+        let each = |nanos| launches_for(SAMPLE_TIME, Duration::from_nanos(nanos));
+        assert_eq!(each(300_000), 4);
+        assert_eq!(each(1_000_000), 1);
+        assert_eq!(each(u64::MAX), 1);
+        assert_eq!(each(0), MAX_LAUNCHES);
+    }
+
+    #[test]
+    fn the_emulator_is_launched_once_and_has_no_time() {
+        let device = Device::emulator(Default::default());
+        let mut launches = 0;
+        let timing = measure(&device, 20, || {
+            launches += 1;
+            Ok::<_, warprow::Error>(())
+        });
+        assert_eq!(timing.unwrap(), None);
+        assert_eq!(launches, 1);
+    }
+}

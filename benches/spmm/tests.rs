@@ -1,0 +1,108 @@
+//! The bench on the emulator, from its options to its file; with the tests of its modules.
+
+mod bench;
+mod cases;
+mod cusparse;
+mod measure;
+mod operands;
+mod options;
+mod report;
+mod table;
+mod verification;
+
+use clap::Parser;
+use options::Options;
+use serde_json::Value;
+use std::path::Path;
+use warprow::SpmmKernel;
+
+fn run(arguments: &[&str], output: &Path) -> anyhow::Result<bool> {
+    let output = output.to_str().expect("a temporary path is text");
+    let fixed = ["spmm", "--device", "emulator", "--output", output];
+    bench::run(&Options::try_parse_from([&fixed, arguments].concat())?)
+}
+
+fn objects(path: &Path) -> Vec<Value> {
+    let text = std::fs::read_to_string(path).unwrap();
+    text.lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect()
+}
+
+#[test]
+fn each_case_and_implementation_has_a_line_that_is_right_and_not_timed() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("spmm.jsonl");
+    let arguments = [
+        "--kernel",
+        "all",
+        "--features",
+        "1,5",
+        "--kind",
+        "rmat35,uniform",
+    ];
+    assert!(run(&arguments, &path).unwrap());
+    let objects = objects(&path);
+    assert_eq!(objects.len(), 4 * (1 + SpmmKernel::ALL.len()));
+    for object in &objects {
+        assert_eq!(object["bench"], "spmm");
+        assert_eq!(object["graph"], "small");
+        assert_eq!(object["nnz"], 20_011);
+        assert_eq!(object["type"], "f32");
+        assert_eq!(object["ok"], true);
+        assert_eq!(object["rows_verified"], 2_003);
+        assert!(object["ms"].is_null());
+        assert!(object["max_rel_err"].as_f64().unwrap() < 1e-5);
+        assert_eq!(object["device"], "emulator");
+        assert_eq!(object["date"].as_str().unwrap().len(), "2026-01-01".len());
+        assert!(object.get("skipped").is_none() && object.get("cusparse").is_none());
+    }
+    let first = &objects[0];
+    assert_eq!(
+        (&first["kind"], &first["features"]),
+        (&"rmat35".into(), &1.into())
+    );
+    assert_eq!(first["impl"], "warprow");
+    assert!(
+        SpmmKernel::ALL
+            .iter()
+            .any(|kernel| first["kernel"] == kernel.name())
+    );
+    assert_eq!(objects[1]["impl"], SpmmKernel::ALL[0].name());
+}
+
+#[test]
+fn a_run_in_f64_replaces_the_file_of_the_run_before() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("spmm.jsonl");
+    std::fs::write(&path, "what was there\n").unwrap();
+    assert!(run(&["--type", "f64", "--features", "2"], &path).unwrap());
+    let objects = objects(&path);
+    assert_eq!(objects.len(), 1);
+    assert_eq!(objects[0]["type"], "f64");
+    assert!(objects[0]["max_rel_err"].as_f64().unwrap() < 1e-14);
+}
+
+#[test]
+fn a_file_that_cannot_be_written_is_named() {
+    let path = Path::new("/nonexistent/spmm.jsonl");
+    let error = run(&[], path).unwrap_err();
+    assert!(
+        format!("{error:#}").contains("/nonexistent/spmm.jsonl"),
+        "{error:#}"
+    );
+}
+
+#[test]
+fn a_cusparse_that_is_insisted_on_and_is_not_there_is_an_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let library = folder.path().to_str().unwrap().to_owned();
+    let output = folder.path().join("spmm.jsonl");
+    let error = run(&["--cusparse", &library], &output).unwrap_err();
+    assert!(
+        error
+            .to_string()
+            .contains("libcusparse.so.12 does not load"),
+        "{error}"
+    );
+}
