@@ -172,18 +172,6 @@ pub enum Error {
     /// The emulator refuses what the host does to its memory.
     #[error("emulator: {0}")]
     EmulatorMemory(#[from] simt::MemoryError),
-
-    /// A Matrix Market file that cannot be read.
-    #[error(transparent)]
-    Read(#[from] ReadError),
-
-    /// A Matrix Market file that cannot be written.
-    #[error(transparent)]
-    Write(#[from] WriteError),
-
-    /// A matrix that cannot be generated.
-    #[error(transparent)]
-    Generate(#[from] GenerateError),
 }
 
 /// Why no CUDA device serves.
