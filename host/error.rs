@@ -124,7 +124,7 @@ pub enum Error {
         /// The device's name.
         device: String,
         /// What the driver answered.
-        error: DriverError,
+        error: Box<DriverError>,
         /// The messages of the driver's compiler.
         log: String,
     },
@@ -153,7 +153,7 @@ pub enum Error {
         /// The kernel launched last.
         kernel: Option<String>,
         /// What the driver answered.
-        error: DriverError,
+        error: Box<DriverError>,
     },
 
     /// Any other error of the CUDA driver.
@@ -162,7 +162,7 @@ pub enum Error {
         /// The device's name.
         device: String,
         /// What the driver answered.
-        error: DriverError,
+        error: Box<DriverError>,
     },
 
     /// A kernel did on the emulator what it must not do.
