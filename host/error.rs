@@ -169,7 +169,7 @@ pub enum Error {
     #[error(transparent)]
     Fault(#[from] Box<simt::Fault>),
 
-    /// The host touched the emulator's memory in a way that it must not: it reads what nobody has written.
+    /// The emulator refuses what the host does to its memory.
     #[error("emulator: {0}")]
     EmulatorMemory(#[from] simt::MemoryError),
 }

@@ -251,7 +251,7 @@ fn survives_a_round_trip<T: Element + PartialEq + Debug>(
 fn every_element_type_survives_a_round_trip() {
     for device in devices() {
         survives_a_round_trip(&device, |i| i as u8);
-        survives_a_round_trip(&device, |i| -(i as i8));
+        survives_a_round_trip(&device, |i| (i as i8).wrapping_neg());
         survives_a_round_trip(&device, |i| i as u16);
         survives_a_round_trip(&device, |i| -(i as i16));
         survives_a_round_trip(&device, |i| u32::MAX - i as u32);

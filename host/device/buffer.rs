@@ -70,12 +70,11 @@ impl<T: Element> DeviceBuffer<T> {
         GlobalMut::from_address(self.address)
     }
 
-    /// A copy of the elements, after all that the device was told before.
+    /// A copy of the elements, after all that the device was told before. Elements that nobody has written are arbitrary.
     ///
     /// # Errors
     ///
-    /// A launch that failed before; a host without memory for the copy; on an emulator with full checks, an element
-    /// that nobody has written.
+    /// A launch that failed before; a host without memory for the copy.
     pub fn download(&self) -> Result<Vec<T>, Error> {
         let mut elements: Vec<T> = Vec::new();
         elements

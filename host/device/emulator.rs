@@ -103,7 +103,7 @@ impl Emulator {
         let thread = kernel.thread();
         self.emulator
             .launch(launch, &|| thread(args))
-            .map_err(Box::new)?;
+            .map_err(|fault| Error::Fault(fault.into()))?;
         Ok(())
     }
 
