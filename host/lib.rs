@@ -47,3 +47,6 @@ pub use error::Error;
 pub use half::{bf16, f16};
 pub use scalar::Scalar;
 pub use spmm::{Spmm, SpmmElement, SpmmKernel, SpmmOptions};
+
+/// A sparse matrix in CSR with u32 indices and row pointers.
+pub type CsrMatrix<T> = sprs::CsMatI<T, u32, u32>;

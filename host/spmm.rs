@@ -24,6 +24,7 @@ use crate::device::{Device, DeviceBuffer};
 use crate::error::Error;
 use crate::scalar::Scalar;
 use cuda_std::float::Real;
+use cuda_std::launch::LaunchConfig;
 use ndarray::{Array2, ArrayView2};
 use sprs::CsMatViewI;
 use std::fmt;
@@ -111,6 +112,29 @@ impl<T: SpmmElement> Spmm<T> {
         &self.device
     }
 
+    /// Grid and block of a run with that many columns of X; `None` if the product is empty and nothing is launched.
+    ///
+    /// # Errors
+    ///
+    /// 2^32 features or more.
+    pub fn launch(&self, features: usize) -> Result<Option<LaunchConfig>, Error> {
+        let features = extent("the number of features", features)?;
+        let empty = elements(self.rows, features) == 0;
+        Ok((!empty).then(|| self.kernel.launch(self.rows, features)))
+    }
+
+    /// Floating-point operations of a run: a multiplication and an addition for each nonzero and feature.
+    pub fn flops(&self, features: usize) -> u128 {
+        2 * self.nnz() as u128 * features as u128
+    }
+
+    /// Bytes that a run has to move, wherever from: each nonzero's column, value and row of X, the row pointers, and Y.
+    pub fn bytes(&self, features: usize) -> u128 {
+        let element = size_of::<T>() as u128;
+        let (rows, nnz, features) = (self.rows as u128, self.nnz() as u128, features as u128);
+        nnz * (4 + element + features * element) + (rows + 1) * 4 + rows * features * element
+    }
+
     /// `y = A x`, both row-major with `features` columns: `x` of `cols * features` elements, `y` of `rows * features`. It
     /// allocates nothing, and on a GPU it returns before the product is there; `y.download()` waits for it.
     ///
@@ -126,9 +150,9 @@ impl<T: SpmmElement> Spmm<T> {
         let columns = extent("the number of features", features)?;
         self.check("x", x, self.cols, columns)?;
         self.check("y", y, self.rows, columns)?;
-        if y.is_empty() {
+        let Some(config) = self.launch(features)? else {
             return Ok(());
-        }
+        };
         let a = Csr {
             rows: self.rows,
             cols: self.cols,
@@ -146,7 +170,6 @@ impl<T: SpmmElement> Spmm<T> {
             cols: columns,
             data: y.mutable(),
         };
-        let config = self.kernel.launch(self.rows, columns);
         // SAFETY: the buffers are this device's and have the matrices' sizes; the columns of A are below `cols`, as sprs
         // guarantees; y is borrowed mutably, so it is apart from the others.
         unsafe {

@@ -250,6 +250,22 @@ mod tests {
     }
 
     #[test]
+    fn flat_distributions_favour_no_rows_and_no_columns() {
+        // The second draws from a square of four times the size, and so in rounds that find more than is missing.
+        let uniform = uniform::<f32>(513, 513, 20_000, 11).unwrap();
+        let rmat = rmat::<f32>(513, 20_000, [0.25; 4], 11).unwrap();
+        for a in [uniform, rmat] {
+            let lower = a.iter().filter(|(_, (row, _))| *row >= 257).count();
+            let right = a.iter().filter(|(_, (_, column))| *column >= 257).count();
+            // Half less 20 are wanted, with a standard deviation of 68.
+            assert!(
+                lower.abs_diff(9_980) < 300 && right.abs_diff(9_980) < 300,
+                "{lower} {right}"
+            );
+        }
+    }
+
+    #[test]
     fn the_number_of_threads_changes_nothing() {
         let graph = || rmat::<f32>(5000, 300_000, SKEWED, 42).unwrap();
         assert!(on_threads(1, graph) == on_threads(5, graph));

@@ -18,7 +18,7 @@ use crate::scalar::Scalar;
 ///
 /// Reading the file gives the same matrix: numbers are written with the digits that tell them apart, and stored zeros
 /// are kept. (Of a NaN its sign and payload may be lost.) The file is written under another name in the same directory and
-/// renamed when it is complete, so that `path` never holds half a matrix; a file that was there is replaced.
+/// renamed when it is complete, so that `path` never holds half a matrix; a file or a link that was there is replaced.
 ///
 /// # Errors
 ///

@@ -48,3 +48,21 @@ fn a_written_file_is_general_real_and_replaces_the_one_before() {
         [0x1f, 0x8b]
     );
 }
+
+#[test]
+fn a_view_of_some_rows_is_written_as_a_matrix_of_its_own() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("rows.mtx");
+    let matrix = Matrix::new(
+        (4, 2),
+        vec![0u32, 1, 1, 3, 4],
+        vec![0u32, 0, 1, 1],
+        vec![1.0f32, 2.0, 3.0, 4.0],
+    );
+    write_matrix_market(&path, matrix.slice_outer(1..3)).unwrap();
+    let text = fs::read_to_string(&path).unwrap();
+    assert_eq!(
+        text,
+        "%%MatrixMarket matrix coordinate real general\n2 2 2\n2 1 2.0\n2 2 3.0\n"
+    );
+}
