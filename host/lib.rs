@@ -1,4 +1,52 @@
 //! Sparse kernels for NVIDIA GPUs, written in Rust from the first line to the last.
+//!
+//! From a file to a result, on the GPU if there is one and on the emulator otherwise:
+//!
+//! ```
+//! use warprow::{Device, Spmm, SpmmOptions, matrix_market::read_matrix_market};
+//!
+//! # fn main() -> Result<(), warprow::Error> {
+//! let a = read_matrix_market::<f32>("data/small.mtx")?;
+//! let x = ndarray::Array2::<f32>::ones((a.cols(), 3));
+//! let device = Device::open()?;
+//! let spmm = Spmm::plan(&device, a.view(), SpmmOptions::default())?;
+//! let y = spmm.multiply(x.view())?;
+//! println!("{spmm}: row 0 of the product is {}", y.row(0));
+//! # let checked = warprow::reference::verify_spmm(a.view(), x.view(), y.view());
+//! # assert!(checked.ok(), "{checked}");
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! Sparse matrices are `sprs` matrices with u32 indices, dense ones `ndarray` arrays, row-major. An operation has a *plan*,
+//! made once for a matrix on a device, and *runs*, many of them, which allocate nothing.
+//!
+//! | module | what is in it |
+//! |---|---|
+//! | [`device`] | devices, buffers, launches; CUDA and the emulator behind one API |
+//! | [`spmm`] | sparse times dense |
+//! | [`matrix_market`] | Matrix Market files |
+//! | [`reference`](mod@reference) | the products in f64, and the verification of a result |
+//! | [`generate`] | random graphs and matrices |
 
+pub mod device;
+pub mod error;
+pub mod generate;
+pub mod launch;
 pub mod matrix_market;
 pub mod reference;
+pub mod scalar;
+pub mod spmm;
+
+pub use cuda_std::element::Element;
+pub use cuda_std::kernel::Kernel;
+pub use cuda_std::launch::{Dim3, LaunchConfig};
+pub use cuda_std::memory::{Global, GlobalMut};
+pub use device::{Device, DeviceBuffer};
+pub use error::Error;
+pub use half::{bf16, f16};
+pub use scalar::Scalar;
+pub use spmm::{Spmm, SpmmElement, SpmmKernel, SpmmOptions};
+
+/// A sparse matrix in CSR with u32 indices and row pointers.
+pub type CsrMatrix<T> = sprs::CsMatI<T, u32, u32>;

@@ -1,2 +1,18 @@
-//! Stub.
-#![no_std]
+//! The kernels of warprow: a folder a family, a file a rung, one new idea a rung.
+//!
+//! The crate is `no_std`. Compiled for `nvptx64-nvidia-cuda` it becomes PTX; compiled for the host, the same source runs
+//! on the emulator, and each kernel's name is a typed handle for its launch.
+
+#![cfg_attr(target_arch = "nvptx64", no_std)]
+#![cfg_attr(target_arch = "nvptx64", feature(abi_ptx))]
+
+pub mod matrix;
+pub mod spmm;
+
+/// The PTX entry points of all kernels, sorted.
+#[cfg(not(target_arch = "nvptx64"))]
+pub fn entry_points() -> Vec<&'static str> {
+    let mut names: Vec<_> = spmm::entry_points();
+    names.sort_unstable();
+    names
+}

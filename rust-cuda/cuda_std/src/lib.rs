@@ -1,2 +1,66 @@
-//! Stub.
-#![no_std]
+//! The device-side standard library: what a kernel written in Rust needs, on two machines.
+//!
+//! A kernel crate is compiled twice. For `nvptx64-nvidia-cuda` every function here is one PTX instruction or a few; for
+//! the host it is a call into [`simt`], the emulator, which checks it. The kernel's source is the same for both:
+//!
+//! ```
+//! use cuda_std::prelude::*;
+//!
+//! /// `y[i] += a * x[i]`, a thread an element.
+//! ///
+//! /// # Safety
+//! ///
+//! /// `x` and `y` hold `n` elements each.
+//! #[kernel(T = [f32, f64])]
+//! pub unsafe fn axpy<T: Real>(n: u32, a: T, x: Global<T>, y: GlobalMut<T>) {
+//!     let i = thread::index_1d() as usize;
+//!     if i < n as usize {
+//!         // SAFETY: `i` is below `n`.
+//!         unsafe { y.store(i, a.mul_add(x.load(i), y.load(i))) };
+//!     }
+//! }
+//!
+//! // On the host the kernel's name is a typed handle: it knows its entry point and its arguments.
+//! let handle: Kernel<(u32, f32, Global<f32>, GlobalMut<f32>)> = axpy::<f32>();
+//! assert_eq!(handle.name(), "axpy_f32");
+//! ```
+//!
+//! | module | what is in it |
+//! |---|---|
+//! | [`thread`] | indices and dimensions, barriers of a block, memory fences |
+//! | [`warp`] | shuffles, votes, match and reduce among the 32 lanes of a warp |
+//! | [`memory`] | typed device pointers: [`Global`](memory::Global), [`GlobalMut`](memory::GlobalMut), [`Shared`](memory::Shared) |
+//! | [`shared`] | shared memory, static and dynamic |
+//! | [`atomic`] | atomic read-modify-write at block, device and system scope |
+//! | [`float`] | fused multiply-add, fast `exp2` and `log2`, 16-bit floats |
+//! | [`launch`], [`kernel`] | grid and block sizes; the handle that `#[kernel]` makes |
+
+#![cfg_attr(target_arch = "nvptx64", no_std)]
+#![cfg_attr(target_arch = "nvptx64", feature(asm_experimental_arch, stdarch_nvptx))]
+
+pub mod atomic;
+mod backend;
+pub mod element;
+pub mod float;
+#[cfg(not(target_arch = "nvptx64"))]
+pub mod kernel;
+pub mod launch;
+pub mod memory;
+pub mod shared;
+pub mod thread;
+pub mod warp;
+
+pub use cuda_std_macros::kernel;
+pub use half::{bf16, f16};
+
+/// What most kernels import.
+pub mod prelude {
+    pub use crate::element::Element;
+    pub use crate::float::Real;
+    #[cfg(not(target_arch = "nvptx64"))]
+    pub use crate::kernel::{Kernel, KernelParam};
+    pub use crate::launch::{Dim3, LaunchConfig};
+    pub use crate::memory::{Global, GlobalMut, Shared};
+    pub use crate::{atomic, kernel, shared, shared_array, thread, warp};
+    pub use half::{bf16, f16};
+}

@@ -1,1 +1,35 @@
-//! Stub.
+//! The `#[kernel]` attribute: one function, two machines. See `cuda_std` for how it is used.
+
+mod expand;
+mod instances;
+
+use proc_macro::TokenStream;
+
+/// Makes a function a kernel.
+///
+/// ```ignore
+/// #[kernel]                                                        // one entry point: `fill`
+/// pub unsafe fn fill(n: u32, value: f32, y: GlobalMut<f32>) { .. }
+///
+/// #[kernel(T = [f32, f64])]                                        // `axpy_f32`, `axpy_f64`
+/// pub unsafe fn axpy<T: Real>(n: u32, a: T, x: Global<T>, y: GlobalMut<T>) { .. }
+///
+/// #[kernel(name = "spmm_vector", T = [f32, f64], LANES = [8, 16])] // `spmm_vector_f32_8`, .. four of them
+/// pub unsafe fn vector<T: Real, const LANES: u32>(..) { .. }
+/// ```
+///
+/// Each generic parameter has its list of instances in the attribute; the kernel is instantiated for every combination.
+/// On `nvptx64` each instance becomes a PTX entry point, named after the function (or `name`) and its instance. On the
+/// host the function's name becomes a function that gives the typed handle `cuda_std::kernel::Kernel<(arguments,)>` of
+/// an instance: `axpy::<f32>()`.
+///
+/// The function is `unsafe`, returns nothing, and its parameters are plain names with types that are
+/// `cuda_std::kernel::KernelParam`.
+#[proc_macro_attribute]
+pub fn kernel(attribute: TokenStream, item: TokenStream) -> TokenStream {
+    let function = syn::parse_macro_input!(item as syn::ItemFn);
+    let instances = syn::parse_macro_input!(attribute as instances::Instances);
+    expand::kernel(instances, function)
+        .unwrap_or_else(syn::Error::into_compile_error)
+        .into()
+}

@@ -1,0 +1,232 @@
+//! Multiplies a sparse matrix by a dense one, on the GPU if there is one and on the emulator otherwise, and checks the result.
+
+use anyhow::{Context, Result};
+use clap::{Parser, ValueEnum, builder::PossibleValue};
+use indicatif::{ProgressBar, ProgressStyle};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+use warprow::device::Selector;
+use warprow::matrix_market::{parse_matrix_market, read_matrix_market};
+use warprow::{CsrMatrix, Device, Spmm, SpmmElement, SpmmKernel, SpmmOptions, generate, reference};
+
+/// The dependency graph of the packages of a Debian release (see data/README.md).
+const DEFAULT_MATRIX: (&str, &[u8]) = (
+    "data/debian-bookworm-depends.mtx.gz",
+    include_bytes!("../data/debian-bookworm-depends.mtx.gz"),
+);
+
+/// Multiplies a sparse matrix by a dense one of random numbers, and checks the result against a reference in f64.
+#[derive(Parser)]
+#[command(name = "spmm")]
+struct Options {
+    /// A Matrix Market file, .mtx or .mtx.gz [default: the dependencies of Debian's packages]
+    matrix: Option<PathBuf>,
+
+    /// Columns of the dense matrix
+    #[arg(long, default_value_t = 32)]
+    features: u32,
+
+    /// The kernel [default: what the plan picks]
+    #[arg(long)]
+    kernel: Option<KernelArgument>,
+
+    /// auto, cuda, cuda:N or emulator [default: what WARPROW_DEVICE says, else auto]
+    #[arg(long)]
+    device: Option<Selector>,
+
+    /// The type of the elements
+    #[arg(long = "type", value_enum, default_value_t = ElementType::F32)]
+    element: ElementType,
+
+    /// Of the dense matrix's random numbers
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum ElementType {
+    F32,
+    F64,
+}
+
+/// A kernel by its name in the table.
+#[derive(Clone, Copy)]
+struct KernelArgument(SpmmKernel);
+
+impl ValueEnum for KernelArgument {
+    fn value_variants<'a>() -> &'a [Self] {
+        const COUNT: usize = SpmmKernel::ALL.len();
+        const ALL: [KernelArgument; COUNT] = {
+            let mut all = [KernelArgument(SpmmKernel::ALL[0]); COUNT];
+            let mut i = 0;
+            while i < COUNT {
+                all[i] = KernelArgument(SpmmKernel::ALL[i]);
+                i += 1;
+            }
+            all
+        };
+        &ALL
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        Some(PossibleValue::new(self.0.name()).help(self.0.summary()))
+    }
+}
+
+fn main() -> ExitCode {
+    let options = Options::parse();
+    let outcome = match options.element {
+        ElementType::F32 => run::<f32>(&options),
+        ElementType::F64 => run::<f64>(&options),
+    };
+    match outcome {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Everything from the file to the verdict; whether the result verified.
+fn run<T: SpmmElement>(options: &Options) -> Result<bool> {
+    let (name, a) = matrix::<T>(options.matrix.as_deref())?;
+    let longest = a.outer_iterator().map(|row| row.nnz()).max().unwrap_or(0);
+    let selector = match options.device {
+        Some(selector) => selector,
+        None => Selector::from_environment()?,
+    };
+    let (device, no_gpu) = Device::select_with_reason(selector)?;
+    println!("device   {device}");
+    if let Some(reason) = no_gpu {
+        println!("         no GPU: {reason}");
+    }
+    let (rows, cols, nnz) = (a.rows(), a.cols(), a.nnz());
+    println!("matrix   {name}: {rows} x {cols}, {nnz} nonzeros, the longest row has {longest}");
+
+    let kernel = options.kernel.map(|argument| argument.0);
+    let spmm = Spmm::plan(&device, a.view(), SpmmOptions { kernel })?;
+    let features = options.features as usize;
+    println!(
+        "kernel   {}: {}",
+        spmm.kernel().name(),
+        spmm.kernel().summary()
+    );
+    match spmm.launch(features)? {
+        Some(launch) => println!("launch   {launch}"),
+        None => println!("launch   none: the product is empty"),
+    }
+
+    let x = generate::dense::<T>(cols, features, options.seed);
+    let x_device = device.upload(x.as_slice().context("a generated matrix is contiguous")?)?;
+    let mut y_device = device.uninitialized::<T>(rows * features)?;
+    let time = if device.is_emulator() {
+        emulate(&device, &spmm, || {
+            spmm.run(&x_device, features, &mut y_device)
+        })?
+    } else {
+        time(&device, || spmm.run(&x_device, features, &mut y_device))?
+    };
+    println!(
+        "time     {}",
+        time.describe(spmm.flops(features), spmm.bytes(features))
+    );
+
+    let y = ndarray::Array2::from_shape_vec((rows, features), y_device.download()?)?;
+    let verification = reference::verify_spmm(a.view(), x.view(), y.view());
+    println!("check    {verification}");
+    Ok(verification.ok())
+}
+
+/// The matrix to multiply, and what to call it.
+fn matrix<T: SpmmElement>(path: Option<&Path>) -> Result<(String, CsrMatrix<T>)> {
+    Ok(match path {
+        Some(path) => (path.display().to_string(), read_matrix_market(path)?),
+        None => {
+            let (name, bytes) = DEFAULT_MATRIX;
+            (name.to_owned(), parse_matrix_market(bytes, name)?)
+        }
+    })
+}
+
+/// How long a run takes.
+enum Time {
+    /// On a GPU, measured by events: the median, the least and the most of some runs.
+    Measured {
+        median: Duration,
+        least: Duration,
+        most: Duration,
+    },
+    /// On the emulator, by the clock on the wall: it says nothing about a GPU.
+    Emulated(Duration),
+}
+
+impl Time {
+    fn describe(&self, flops: u128, bytes: u128) -> String {
+        match self {
+            Self::Emulated(wall) => format!("{:.2} s, emulated, no GPU timing", wall.as_secs_f64()),
+            Self::Measured {
+                median,
+                least,
+                most,
+            } => {
+                let seconds = median.as_secs_f64();
+                format!(
+                    "{:.1} us on the device, the median of {RUNS} runs ({:.1} to {:.1}): {:.0} GFLOP/s, {:.0} MB moved, {:.0} GB/s",
+                    seconds * 1e6,
+                    least.as_secs_f64() * 1e6,
+                    most.as_secs_f64() * 1e6,
+                    flops as f64 / seconds / 1e9,
+                    bytes as f64 / 1e6,
+                    bytes as f64 / seconds / 1e9,
+                )
+            }
+        }
+    }
+}
+
+/// Timed runs on a GPU, after as many to warm up as a fifth of them.
+const RUNS: usize = 25;
+
+/// Runs often, each run between two events.
+fn time(device: &Device, mut run: impl FnMut() -> Result<(), warprow::Error>) -> Result<Time> {
+    for _ in 0..RUNS / 5 {
+        run()?;
+    }
+    let mut times = Vec::with_capacity(RUNS);
+    for _ in 0..RUNS {
+        let timer = device.start_timer()?;
+        run()?;
+        times.push(timer.stop()?.context("a GPU has events")?);
+    }
+    times.sort_unstable();
+    Ok(Time::Measured {
+        median: times[RUNS / 2],
+        least: times[0],
+        most: times[RUNS - 1],
+    })
+}
+
+/// Runs once, and shows how far it is.
+fn emulate(
+    device: &Device,
+    spmm: &Spmm<impl SpmmElement>,
+    run: impl FnOnce() -> Result<(), warprow::Error>,
+) -> Result<Time> {
+    let style = ProgressStyle::with_template("emulating {bar:40} {percent}%, {eta} left")?;
+    let bar = ProgressBar::new(spmm.rows() as u64).with_style(style);
+    let shown = bar.clone();
+    device.set_progress(Some(std::sync::Arc::new(move |done, total| {
+        shown.set_length(total);
+        shown.set_position(done);
+    })));
+    let start = Instant::now();
+    let outcome = run();
+    let wall = start.elapsed();
+    device.set_progress(None);
+    bar.finish_and_clear();
+    outcome?;
+    Ok(Time::Emulated(wall))
+}

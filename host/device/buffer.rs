@@ -1,0 +1,201 @@
+//! Buffers of device memory.
+
+use super::{Backend, Device, on_backend};
+use crate::error::Error;
+use cuda_std::element::Element;
+use cuda_std::memory::{Global, GlobalMut};
+use std::fmt;
+use std::marker::PhantomData;
+use std::slice;
+
+/// Memory of a device for `len` elements, freed when it is dropped. It keeps its device open.
+///
+/// Kernels get at it through [`read_only`](Self::read_only) and [`mutable`](Self::mutable). A buffer of no elements takes
+/// no memory and works everywhere.
+pub struct DeviceBuffer<T: Element> {
+    device: Device,
+    /// 0 if there are no elements.
+    address: u64,
+    len: usize,
+    element: PhantomData<T>,
+}
+
+impl<T: Element> DeviceBuffer<T> {
+    pub(super) fn allocate(device: &Device, len: usize) -> Result<Self, Error> {
+        let size = size_of::<T>();
+        // No slice of the host is longer, so that every buffer can be downloaded.
+        let bytes = len
+            .checked_mul(size)
+            .filter(|&bytes| isize::try_from(bytes).is_ok())
+            .ok_or(Error::TooLarge {
+                what: "the size of a buffer in bytes",
+                found: len as u128 * size as u128,
+                most: isize::MAX as u64,
+            })?;
+        let address = if bytes == 0 {
+            0
+        } else {
+            on_backend!(&*device.backend, device => device.allocate(bytes as u64, size as u32))?
+        };
+        Ok(Self {
+            device: device.clone(),
+            address,
+            len,
+            element: PhantomData,
+        })
+    }
+
+    /// The number of elements.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there are no elements.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// The device that has the memory.
+    pub fn device(&self) -> &Device {
+        &self.device
+    }
+
+    /// The pointer to the first element, for kernels that read.
+    pub fn read_only(&self) -> Global<T> {
+        Global::from_address(self.address)
+    }
+
+    /// The pointer to the first element, for kernels that write.
+    pub fn mutable(&mut self) -> GlobalMut<T> {
+        GlobalMut::from_address(self.address)
+    }
+
+    /// A copy of the elements, after all that the device was told before. Elements that nobody has written are arbitrary.
+    ///
+    /// # Errors
+    ///
+    /// A launch that failed before; a host without memory for the copy.
+    pub fn download(&self) -> Result<Vec<T>, Error> {
+        let mut elements: Vec<T> = Vec::new();
+        elements
+            .try_reserve_exact(self.len)
+            .map_err(|_| Error::HostOutOfMemory {
+                wanted: self.bytes() as u64,
+            })?;
+        // SAFETY: the capacity is there, and zero bits are a value of every element type.
+        unsafe {
+            elements.as_mut_ptr().write_bytes(0, self.len);
+            elements.set_len(self.len);
+        }
+        self.copy_to_slice(&mut elements)?;
+        Ok(elements)
+    }
+
+    /// Copies the elements to `to`, as [`download`](Self::download) does.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`download`](Self::download), and another length than the buffer's.
+    pub fn copy_to_slice(&self, to: &mut [T]) -> Result<(), Error> {
+        self.check_len("the slice to copy to", to.len())?;
+        if self.is_empty() {
+            return Ok(());
+        }
+        // SAFETY: the slice's own bytes; every pattern of bits is a value of an element type.
+        let bytes =
+            unsafe { slice::from_raw_parts_mut(to.as_mut_ptr().cast::<u8>(), size_of_val(to)) };
+        match &*self.device.backend {
+            Backend::Emulator(emulator) => emulator.read(self.address, bytes),
+            #[cfg(feature = "cuda")]
+            // SAFETY: the buffer's own memory, which has the slice's length.
+            Backend::Cuda(cuda) => unsafe { cuda.read(self.address, bytes) },
+        }
+    }
+
+    /// Overwrites the elements, after all that the device was told before. `from` may be changed afterwards.
+    ///
+    /// # Errors
+    ///
+    /// Another length than the buffer's; a launch that failed before.
+    pub fn copy_from_slice(&mut self, from: &[T]) -> Result<(), Error> {
+        self.check_len("the slice to copy from", from.len())?;
+        if self.is_empty() {
+            return Ok(());
+        }
+        // SAFETY: the slice's own bytes: elements are integers and floats, without padding.
+        let bytes = unsafe { slice::from_raw_parts(from.as_ptr().cast::<u8>(), size_of_val(from)) };
+        match &*self.device.backend {
+            Backend::Emulator(emulator) => emulator.write(self.address, bytes),
+            #[cfg(feature = "cuda")]
+            // SAFETY: the buffer's own memory, which has the slice's length.
+            Backend::Cuda(cuda) => unsafe { cuda.write(self.address, bytes) },
+        }
+    }
+
+    /// Sets all elements to zero, after all that the device was told before.
+    ///
+    /// # Errors
+    ///
+    /// A launch that failed before.
+    pub fn fill_zero(&mut self) -> Result<(), Error> {
+        if self.is_empty() {
+            return Ok(());
+        }
+        let bytes = self.bytes();
+        match &*self.device.backend {
+            Backend::Emulator(emulator) => emulator.zero(self.address, bytes),
+            #[cfg(feature = "cuda")]
+            // SAFETY: the buffer's own memory.
+            Backend::Cuda(cuda) => unsafe { cuda.fill(self.address, bytes, 0) },
+        }
+    }
+
+    /// Makes what nobody has written conspicuous on a GPU.
+    #[cfg(feature = "cuda")]
+    pub(super) fn fill_with_ones_on_cuda(&self) -> Result<(), Error> {
+        match &*self.device.backend {
+            // SAFETY: the buffer's own memory.
+            Backend::Cuda(cuda) if !self.is_empty() => unsafe {
+                cuda.fill(self.address, self.bytes(), 0xff)
+            },
+            _ => Ok(()),
+        }
+    }
+
+    fn bytes(&self) -> usize {
+        // `allocate` has checked that it fits.
+        self.len * size_of::<T>()
+    }
+
+    fn check_len(&self, what: &'static str, found: usize) -> Result<(), Error> {
+        if found == self.len {
+            return Ok(());
+        }
+        Err(Error::Length {
+            what,
+            wanted: self.len as u64,
+            found: found as u64,
+        })
+    }
+}
+
+impl<T: Element> Drop for DeviceBuffer<T> {
+    fn drop(&mut self) {
+        if !self.is_empty() {
+            // What fails here has failed before, in a launch, and was or will be reported by another call.
+            let _ = on_backend!(&*self.device.backend, device => device.free(self.address));
+        }
+    }
+}
+
+impl<T: Element> fmt::Debug for DeviceBuffer<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "DeviceBuffer({} x {} on {})",
+            self.len,
+            T::NAME,
+            self.device
+        )
+    }
+}

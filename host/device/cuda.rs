@@ -1,0 +1,382 @@
+//! The CUDA back end: a GPU through `cust`.
+//!
+//! Each device has a stream of its own, and everything that touches its memory is ordered by that stream. `cust` makes
+//! streams that also wait for the legacy default stream; nothing here uses that one. Contexts are current for a thread,
+//! so each function makes the device's context current first: a few nanoseconds if it is already.
+
+use super::limits::{self, KernelResources};
+use super::module::{EntryPoint, KERNELS, Modules};
+use super::{MemoryInfo, Properties, Version, driver, ptx};
+use crate::error::{CudaUnavailable, DriverError, Error};
+use cuda_std::launch::{Dim3, LaunchConfig};
+use cust::CudaApiVersion;
+use cust::context::{Context, CurrentContext};
+use cust::device::{Device, DeviceAttribute};
+use cust::error::{CudaError, CudaResult};
+use cust::event::{Event, EventFlags};
+use cust::memory::{AsyncCopyDestination, DevicePointer, DeviceSlice};
+use cust::stream::{Stream, StreamFlags};
+use cust::sys::CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN;
+use std::ffi::c_void;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+/// The least compute capability: the kernels' PTX is for `sm_80`.
+const OLDEST: Version = Version::new(8, 0);
+
+/// A GPU. The order of the fields is that in which they are dropped.
+#[derive(Debug)]
+pub(super) struct Cuda {
+    properties: Properties,
+    modules: Modules,
+    /// The kernel launched last, for the message when a later call reports its failure.
+    last_kernel: Mutex<Option<Arc<str>>>,
+    stream: Stream,
+    context: Context,
+}
+
+/// Two events of a stream, for the time between.
+#[derive(Debug)]
+pub(super) struct Events {
+    start: Event,
+    end: Event,
+}
+
+impl Cuda {
+    /// The device with that ordinal, of those that `CUDA_VISIBLE_DEVICES` leaves.
+    pub fn open(ordinal: u32) -> Result<Self, CudaUnavailable> {
+        // Without the library no function of `cust` may be called.
+        libcuda::load().map_err(|error| CudaUnavailable::NoDriver {
+            reason: error.to_string(),
+        })?;
+        let device = device(ordinal)?;
+        let properties = properties(device)
+            .map_err(|error| driver::describe("tell a device's properties", error))?;
+        let opt_in = driver::device_attribute(
+            device,
+            CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN,
+        )?;
+        let driver_version = driver_version()?;
+        let properties = Properties {
+            max_shared_bytes_per_block: count(opt_in),
+            driver: Some(driver_version),
+            ..properties
+        };
+        if properties.compute_capability < OLDEST {
+            return Err(CudaUnavailable::TooOld {
+                device: properties.name,
+                found: properties.compute_capability,
+                wanted: OLDEST,
+            });
+        }
+        ptx::check_driver(KERNELS, driver_version)?;
+        let failed = |action| move |error| driver::describe(action, error);
+        let context = Context::new(device).map_err(failed("retain a device's primary context"))?;
+        CurrentContext::set_current(&context).map_err(failed("make a context current"))?;
+        let stream = Stream::new(StreamFlags::DEFAULT, None).map_err(failed("create a stream"))?;
+        Ok(Self {
+            modules: Modules::new(properties.name.clone(), driver_version),
+            properties,
+            last_kernel: Mutex::new(None),
+            stream,
+            context,
+        })
+    }
+
+    pub fn properties(&self) -> &Properties {
+        &self.properties
+    }
+
+    /// `bytes` bytes, at least one, aligned to 256 bytes and not initialised. The driver does not care what is in them.
+    pub fn allocate(&self, bytes: u64, _element_size: u32) -> Result<u64, Error> {
+        self.enter()?;
+        let out_of_memory = |free| Error::OutOfMemory {
+            device: self.properties.name.clone(),
+            wanted: bytes,
+            free,
+        };
+        let size = usize::try_from(bytes).map_err(|_| out_of_memory(None))?;
+        // SAFETY: the memory is handed on as an address, not as initialised bytes.
+        match unsafe { cust::memory::cuda_malloc::<u8>(size) } {
+            Ok(pointer) => Ok(pointer.as_raw()),
+            Err(CudaError::OutOfMemory) => {
+                Err(out_of_memory(self.memory().ok().map(|memory| memory.free)))
+            }
+            Err(error) => Err(self.failed("allocate device memory", error)),
+        }
+    }
+
+    /// Frees an allocation when all that was launched before is done with it.
+    pub fn free(&self, address: u64) -> Result<(), Error> {
+        self.synchronize()?;
+        // SAFETY: nothing that was launched still runs, and the caller gives the address up.
+        let result = unsafe { cust::memory::cuda_free(DevicePointer::<u8>::from_raw(address)) };
+        self.check("free device memory", result)
+    }
+
+    /// Copies to the device; `bytes` may be changed afterwards.
+    ///
+    /// # Safety
+    ///
+    /// The destination lies inside one allocation of this device.
+    pub unsafe fn write(&self, address: u64, bytes: &[u8]) -> Result<(), Error> {
+        self.enter()?;
+        // SAFETY: the caller's contract; `bytes` outlives the copy, as the stream is waited for.
+        let result = unsafe { slice(address, bytes.len()).async_copy_from(bytes, &self.stream) };
+        self.check("copy to the device", result)?;
+        self.synchronize()
+    }
+
+    /// Copies from the device, after all that was launched before.
+    ///
+    /// # Safety
+    ///
+    /// The source lies inside one allocation of this device.
+    pub unsafe fn read(&self, address: u64, bytes: &mut [u8]) -> Result<(), Error> {
+        self.enter()?;
+        // SAFETY: the caller's contract; `bytes` outlives the copy, as the stream is waited for.
+        let result = unsafe { slice(address, bytes.len()).async_copy_to(bytes, &self.stream) };
+        // Waited for in any case: the copy may have begun.
+        let done = self.synchronize();
+        self.check("copy from the device", result)?;
+        done
+    }
+
+    /// Sets bytes to `value`, after all that was launched before.
+    ///
+    /// # Safety
+    ///
+    /// The bytes lie inside one allocation of this device.
+    pub unsafe fn fill(&self, address: u64, bytes: usize, value: u8) -> Result<(), Error> {
+        self.enter()?;
+        // SAFETY: the caller's contract.
+        let result = unsafe { slice(address, bytes).set_8_async(value, &self.stream) };
+        self.check("set device memory", result)
+    }
+
+    pub fn load_ptx(&self, ptx: &str) -> Result<(), Error> {
+        self.enter()?;
+        self.modules.load(ptx)
+    }
+
+    /// # Safety
+    ///
+    /// The pointers are to the arguments of the entry point `kernel`, with its types, and the kernel's own contract
+    /// holds.
+    pub unsafe fn launch(
+        &self,
+        kernel: &str,
+        config: &LaunchConfig,
+        arguments: &[*mut c_void],
+    ) -> Result<(), Error> {
+        self.enter()?;
+        let entry_point = self.modules.entry_point(kernel)?;
+        let EntryPoint {
+            name, resources, ..
+        } = &*entry_point;
+        self.check_limits(name, config, *resources)?;
+        entry_point
+            .allow_shared(
+                config.shared_bytes,
+                self.properties.max_shared_bytes_per_block,
+            )
+            .map_err(|error| self.driver_error(error))?;
+        *self.last_kernel() = Some(Arc::clone(name));
+        let extents = |Dim3 { x, y, z }| (x, y, z);
+        // SAFETY: the caller's contract; the driver copies the arguments before it returns.
+        let result = unsafe {
+            self.stream.launch(
+                &entry_point.function,
+                extents(config.grid),
+                extents(config.block),
+                config.shared_bytes,
+                arguments,
+            )
+        };
+        self.check("launch a kernel", result)
+    }
+
+    pub fn synchronize(&self) -> Result<(), Error> {
+        self.enter()?;
+        self.check("finish what was launched", self.stream.synchronize())
+    }
+
+    pub fn memory(&self) -> Result<MemoryInfo, Error> {
+        self.enter()?;
+        let (free, total) =
+            self.check("tell how much memory is free", cust::memory::mem_get_info())?;
+        Ok(MemoryInfo {
+            free: free as u64,
+            total: total as u64,
+        })
+    }
+
+    pub fn start_timer(&self) -> Result<Events, Error> {
+        self.enter()?;
+        let event = || self.check("create an event", Event::new(EventFlags::DEFAULT));
+        let events = Events {
+            start: event()?,
+            end: event()?,
+        };
+        self.check("record an event", events.start.record(&self.stream))?;
+        Ok(events)
+    }
+
+    pub fn stop_timer(&self, events: &Events) -> Result<Duration, Error> {
+        self.enter()?;
+        self.check("record an event", events.end.record(&self.stream))?;
+        self.check("finish what was launched", events.end.synchronize())?;
+        self.check(
+            "tell the time between events",
+            events.end.elapsed(&events.start),
+        )
+    }
+
+    /// Makes the device's context current on this thread.
+    pub fn enter(&self) -> Result<(), Error> {
+        let result = CurrentContext::set_current(&self.context);
+        self.check("make a context current", result)
+    }
+
+    fn check_limits(
+        &self,
+        kernel: &str,
+        config: &LaunchConfig,
+        resources: KernelResources,
+    ) -> Result<(), Error> {
+        limits::check(config, &self.properties, resources).map_err(|exceeded| Error::LaunchLimit {
+            kernel: kernel.to_owned(),
+            device: self.properties.name.clone(),
+            exceeded,
+        })
+    }
+
+    fn check<T>(&self, action: &'static str, result: CudaResult<T>) -> Result<T, Error> {
+        result.map_err(|error| self.failed(action, error))
+    }
+
+    fn failed(&self, action: &'static str, error: CudaError) -> Error {
+        self.driver_error(driver::describe(action, error))
+    }
+
+    fn driver_error(&self, error: DriverError) -> Error {
+        let device = self.properties.name.clone();
+        let error = Box::new(error);
+        if is_sticky(error.code) {
+            let kernel = self.last_kernel().as_deref().map(str::to_owned);
+            return Error::ContextLost {
+                device,
+                kernel,
+                error,
+            };
+        }
+        Error::Driver { device, error }
+    }
+
+    fn last_kernel(&self) -> std::sync::MutexGuard<'_, Option<Arc<str>>> {
+        self.last_kernel
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Cuda {
+    fn drop(&mut self) {
+        // Modules and stream are destroyed next and want their context. If it cannot be had, it is lost and they with it.
+        let _ = self.enter();
+    }
+}
+
+/// Whether every later call in this context fails with the same error.
+fn is_sticky(code: u32) -> bool {
+    [
+        CudaError::EccUncorrectable,
+        CudaError::NvlinkUncorrectable,
+        CudaError::IllegalAddress,
+        CudaError::LaunchTimeout,
+        CudaError::AssertError,
+        CudaError::HardwareStackError,
+        CudaError::IllegalInstruction,
+        CudaError::MisalignedAddress,
+        CudaError::InvalidAddressSpace,
+        CudaError::InvalidProgramCounter,
+        CudaError::LaunchFailed,
+    ]
+    .iter()
+    .any(|&sticky| sticky as u32 == code)
+}
+
+fn device(ordinal: u32) -> Result<Device, CudaUnavailable> {
+    let visible =
+        std::env::var_os("CUDA_VISIBLE_DEVICES").map(|value| value.to_string_lossy().into_owned());
+    match driver::initialise() {
+        Ok(()) => {}
+        Err(error) if error.code == CudaError::NoDevice as u32 => {
+            return Err(CudaUnavailable::NoDevice { visible });
+        }
+        Err(error) => return Err(error.into()),
+    }
+    let count = Device::num_devices().map_err(|error| driver::describe("count devices", error))?;
+    if count == 0 {
+        return Err(CudaUnavailable::NoDevice { visible });
+    }
+    if ordinal >= count {
+        return Err(CudaUnavailable::NoSuchOrdinal {
+            ordinal,
+            count,
+            visible,
+        });
+    }
+    let device = Device::get_device(ordinal);
+    Ok(device.map_err(|error| driver::describe("find a device", error))?)
+}
+
+fn driver_version() -> Result<Version, DriverError> {
+    let version = CudaApiVersion::get()
+        .map_err(|error| driver::describe("tell the driver's version", error))?;
+    Ok(Version::new(count(version.major()), count(version.minor())))
+}
+
+/// All properties that `cust` can tell.
+fn properties(device: Device) -> CudaResult<Properties> {
+    use DeviceAttribute as A;
+    let attribute = |attribute| device.get_attribute(attribute).map(count);
+    let shared_bytes_per_block = attribute(A::MaxSharedMemoryPerBlock)?;
+    Ok(Properties {
+        name: device.name()?,
+        compute_capability: Version::new(
+            attribute(A::ComputeCapabilityMajor)?,
+            attribute(A::ComputeCapabilityMinor)?,
+        ),
+        driver: None,
+        multiprocessors: attribute(A::MultiprocessorCount)?,
+        l2_bytes: Some(attribute(A::L2CacheSize)?.into()),
+        memory_bytes: Some(device.total_memory()? as u64),
+        max_threads_per_block: attribute(A::MaxThreadsPerBlock)?,
+        max_block: [
+            attribute(A::MaxBlockDimX)?,
+            attribute(A::MaxBlockDimY)?,
+            attribute(A::MaxBlockDimZ)?,
+        ],
+        max_grid: [
+            attribute(A::MaxGridDimX)?,
+            attribute(A::MaxGridDimY)?,
+            attribute(A::MaxGridDimZ)?,
+        ],
+        shared_bytes_per_block,
+        max_shared_bytes_per_block: shared_bytes_per_block,
+    })
+}
+
+/// The driver counts in signed integers, and nothing that it counts is negative.
+fn count(value: i32) -> u32 {
+    u32::try_from(value).unwrap_or(0)
+}
+
+/// # Safety
+///
+/// The bytes lie inside one allocation.
+unsafe fn slice(address: u64, bytes: usize) -> DeviceSlice<u8> {
+    // SAFETY: the caller's contract.
+    unsafe { DeviceSlice::from_raw_parts_mut(DevicePointer::from_raw(address), bytes) }
+}

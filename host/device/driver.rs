@@ -1,0 +1,126 @@
+//! The calls of the CUDA driver that `cust` 0.3.2 lacks, and the only raw ones.
+
+use crate::error::DriverError;
+use cust::device::Device;
+use cust::error::CudaError;
+use cust::function::Function;
+use cust::sys::{self, CUdevice_attribute, CUfunction_attribute, CUjit_option, CUresult};
+use std::ffi::{CStr, c_char, c_uint, c_void};
+use std::{mem, ptr};
+
+/// Starts the driver. `cust::init` does the same, and gives every error that it does not know as 999.
+pub(super) fn initialise() -> Result<(), DriverError> {
+    // SAFETY: no arguments but a flag that must be 0.
+    check("start", unsafe { sys::cuInit(0) })
+}
+
+/// An attribute of a device; `cust` knows the first 91.
+pub(super) fn device_attribute(
+    device: Device,
+    attribute: CUdevice_attribute,
+) -> Result<i32, DriverError> {
+    let mut value = 0;
+    // SAFETY: the driver writes one integer.
+    let result = unsafe { sys::cuDeviceGetAttribute(&raw mut value, attribute, device.as_raw()) };
+    check("tell a device's attribute", result)?;
+    Ok(value)
+}
+
+/// Allows launches of `function` up to `bytes` of dynamic shared memory; without it 48 KiB, static memory included.
+///
+/// The function's context must be current.
+pub(super) fn allow_dynamic_shared(function: &Function<'_>, bytes: i32) -> Result<(), DriverError> {
+    let attribute = CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
+    // SAFETY: a function of a loaded module, as the type says.
+    let result = unsafe { sys::cuFuncSetAttribute(function.to_raw(), attribute, bytes) };
+    check("allow more dynamic shared memory", result)
+}
+
+/// Loads PTX that has failed to load once more, to learn the exact error and the messages of the driver's compiler:
+/// `cust` asks for neither. `None` if it loads this time.
+///
+/// A context must be current.
+pub(super) fn load_failure(ptx: &CStr) -> Option<(DriverError, String)> {
+    const LOG_BYTES: usize = 16 << 10;
+    let mut log = vec![0_u8; LOG_BYTES];
+    let mut module = ptr::null_mut();
+    let mut options = [
+        CUjit_option::CU_JIT_ERROR_LOG_BUFFER,
+        CUjit_option::CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES,
+    ];
+    // The driver wants the size itself where a pointer's place is.
+    let mut values: [*mut c_void; 2] = [
+        log.as_mut_ptr().cast(),
+        ptr::without_provenance_mut(LOG_BYTES),
+    ];
+    // SAFETY: `ptx` ends with a zero byte; the two options have their values, and the log its size.
+    let result = unsafe {
+        sys::cuModuleLoadDataEx(
+            &raw mut module,
+            ptx.as_ptr().cast(),
+            options.len() as c_uint,
+            options.as_mut_ptr(),
+            values.as_mut_ptr(),
+        )
+    };
+    match check("load a module", result) {
+        Ok(()) => {
+            // SAFETY: the module was loaded just now, and nobody has a function of it.
+            unsafe { sys::cuModuleUnload(module) };
+            None
+        }
+        Err(error) => {
+            let end = log.iter().position(|&byte| byte == 0).unwrap_or(LOG_BYTES);
+            let log = String::from_utf8_lossy(&log[..end]).trim_end().to_owned();
+            Some((error, log))
+        }
+    }
+}
+
+/// An error of `cust` with the driver's name and description of it.
+pub(super) fn describe(action: &'static str, error: CudaError) -> DriverError {
+    let code = error as u32;
+    if code > CudaError::UnknownError as u32 {
+        return DriverError {
+            action,
+            code,
+            name: format!("{error:?}"),
+            description: error.to_string(),
+        };
+    }
+    // SAFETY: up to `UnknownError` the errors of `cust` are those of the driver, with the same numbers.
+    explain(action, unsafe { mem::transmute::<u32, CUresult>(code) })
+}
+
+fn check(action: &'static str, result: CUresult) -> Result<(), DriverError> {
+    match result {
+        CUresult::CUDA_SUCCESS => Ok(()),
+        error => Err(explain(action, error)),
+    }
+}
+
+fn explain(action: &'static str, error: CUresult) -> DriverError {
+    DriverError {
+        action,
+        code: error as u32,
+        name: text(error, sys::cuGetErrorName),
+        description: text(error, sys::cuGetErrorString),
+    }
+}
+
+/// One of the driver's two texts for an error.
+fn text(
+    error: CUresult,
+    get: unsafe extern "C" fn(CUresult, *mut *const c_char) -> CUresult,
+) -> String {
+    let mut text = ptr::null();
+    // SAFETY: the driver writes one pointer.
+    let result = unsafe { get(error, &raw mut text) };
+    if result != CUresult::CUDA_SUCCESS || text.is_null() {
+        return "an error that the driver does not describe".to_owned();
+    }
+    // SAFETY: the driver gives a string that lives as long as the process.
+    unsafe { CStr::from_ptr(text) }
+        .to_string_lossy()
+        .into_owned()
+}

@@ -1,0 +1,306 @@
+//! Devices: a GPU through CUDA, or the emulator, behind one API.
+//!
+//! ```
+//! use warprow::device::Device;
+//!
+//! # fn main() -> Result<(), warprow::Error> {
+//! let device = Device::open()?;
+//! println!("{device}");
+//! let buffer = device.upload(&[1.0_f32, 2.0, 3.0])?;
+//! assert_eq!(buffer.download()?, [1.0, 2.0, 3.0]);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! A [`Device`] is a handle: clones share it, all threads may use it, and several may be open at once. Whatever a device
+//! is told to do it does in the order in which it was told, one thing after the other; on a GPU launches return before
+//! the kernel has run, copies to the host when they are done.
+
+mod buffer;
+#[cfg(feature = "cuda")]
+mod cuda;
+#[cfg(feature = "cuda")]
+mod driver;
+mod emulator;
+mod limits;
+#[cfg(feature = "cuda")]
+mod module;
+mod properties;
+#[cfg(feature = "cuda")]
+mod ptx;
+mod selector;
+mod timer;
+
+pub use buffer::DeviceBuffer;
+pub use limits::LimitExceeded;
+pub use properties::{MemoryInfo, Properties, Version};
+pub use selector::{DEVICE_VARIABLE, ParseSelectorError, Selector};
+pub use simt::{Checks, Options as EmulatorOptions, Schedule};
+pub use timer::Timer;
+
+use crate::error::{CudaUnavailable, Error};
+use cuda_std::element::Element;
+use cuda_std::kernel::{Kernel, KernelArgs};
+use cuda_std::launch::LaunchConfig;
+use std::fmt;
+use std::sync::Arc;
+
+/// What is told of a launch on the emulator while it runs: blocks done, and blocks in all.
+pub type Progress = Arc<dyn Fn(u64, u64) + Send + Sync>;
+
+/// A device that kernels run on. Two are equal if they are clones of one handle.
+#[derive(Clone)]
+pub struct Device {
+    backend: Arc<Backend>,
+}
+
+enum Backend {
+    Emulator(emulator::Emulator),
+    #[cfg(feature = "cuda")]
+    Cuda(cuda::Cuda),
+}
+
+/// Calls the same method of whichever back end it is.
+macro_rules! on_backend {
+    ($backend:expr, $device:ident => $call:expr) => {
+        match $backend {
+            Backend::Emulator($device) => $call,
+            #[cfg(feature = "cuda")]
+            Backend::Cuda($device) => $call,
+        }
+    };
+}
+use on_backend;
+
+impl Device {
+    /// The device that the environment variable `WARPROW_DEVICE` names: `auto` (as when it is not set), `cuda`,
+    /// `cuda:1`, `emulator`.
+    ///
+    /// # Errors
+    ///
+    /// The variable names no device, or one that is not there.
+    pub fn open() -> Result<Self, Error> {
+        Self::select(Selector::from_environment()?)
+    }
+
+    /// The device that `selector` names.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NoCuda`] if it is a CUDA device that is not there or does not serve.
+    pub fn select(selector: Selector) -> Result<Self, Error> {
+        Ok(Self::select_with_reason(selector)?.0)
+    }
+
+    /// [`select`](Self::select), and if `auto` had to take the emulator the reason why no GPU serves.
+    ///
+    /// # Errors
+    ///
+    /// As [`select`](Self::select).
+    pub fn select_with_reason(
+        selector: Selector,
+    ) -> Result<(Self, Option<CudaUnavailable>), Error> {
+        let emulator = || Self::emulator(EmulatorOptions::default());
+        let ordinal = match selector {
+            Selector::Auto => 0,
+            Selector::Cuda(ordinal) => ordinal.unwrap_or(0),
+            Selector::Emulator => return Ok((emulator(), None)),
+        };
+        match Self::cuda(ordinal) {
+            Ok(device) => Ok((device, None)),
+            Err(reason) if selector.insists() => Err(Error::NoCuda { selector, reason }),
+            Err(reason) => Ok((emulator(), Some(reason))),
+        }
+    }
+
+    /// The CUDA device with that ordinal, as the driver numbers those that `CUDA_VISIBLE_DEVICES` leaves.
+    ///
+    /// # Errors
+    ///
+    /// Why it is not there or does not serve.
+    #[cfg(feature = "cuda")]
+    pub fn cuda(ordinal: u32) -> Result<Self, CudaUnavailable> {
+        Ok(Self::new(Backend::Cuda(cuda::Cuda::open(ordinal)?)))
+    }
+
+    /// The answer of a program without CUDA.
+    ///
+    /// # Errors
+    ///
+    /// [`CudaUnavailable::NotBuilt`].
+    #[cfg(not(feature = "cuda"))]
+    pub fn cuda(_ordinal: u32) -> Result<Self, CudaUnavailable> {
+        Err(CudaUnavailable::NotBuilt)
+    }
+
+    /// An emulator of its own, with its own memory.
+    pub fn emulator(options: EmulatorOptions) -> Self {
+        Self::new(Backend::Emulator(emulator::Emulator::new(options)))
+    }
+
+    fn new(backend: Backend) -> Self {
+        Self {
+            backend: Arc::new(backend),
+        }
+    }
+
+    /// The device's name: `NVIDIA H200`, or `emulator`.
+    pub fn name(&self) -> &str {
+        &self.properties().name
+    }
+
+    /// Whether it is the emulator.
+    pub fn is_emulator(&self) -> bool {
+        matches!(*self.backend, Backend::Emulator(_))
+    }
+
+    /// What the device is and what it allows.
+    pub fn properties(&self) -> &Properties {
+        on_backend!(&*self.backend, device => device.properties())
+    }
+
+    /// Free and total device memory; `None` on the emulator, whose memory is the host's.
+    ///
+    /// # Errors
+    ///
+    /// The driver's.
+    pub fn memory(&self) -> Result<Option<MemoryInfo>, Error> {
+        match &*self.backend {
+            Backend::Emulator(_) => Ok(None),
+            #[cfg(feature = "cuda")]
+            Backend::Cuda(cuda) => cuda.memory().map(Some),
+        }
+    }
+
+    /// A buffer with a copy of `elements`.
+    ///
+    /// # Errors
+    ///
+    /// Out of memory, or the driver's.
+    pub fn upload<T: Element>(&self, elements: &[T]) -> Result<DeviceBuffer<T>, Error> {
+        let mut buffer = DeviceBuffer::allocate(self, elements.len())?;
+        buffer.copy_from_slice(elements)?;
+        Ok(buffer)
+    }
+
+    /// A buffer of `len` zeros.
+    ///
+    /// # Errors
+    ///
+    /// Out of memory, more than 2^64 bytes, or the driver's.
+    pub fn zeros<T: Element>(&self, len: usize) -> Result<DeviceBuffer<T>, Error> {
+        let mut buffer = DeviceBuffer::allocate(self, len)?;
+        buffer.fill_zero()?;
+        Ok(buffer)
+    }
+
+    /// A buffer of `len` elements for a kernel to write.
+    ///
+    /// Until it is written its content is arbitrary, also in a download. A kernel that reads it is reported by an emulator
+    /// with full checks. On a GPU nothing notices, so with debug assertions all its bits are set there, which is NaN in
+    /// every floating-point type.
+    ///
+    /// # Errors
+    ///
+    /// Out of memory, more than 2^64 bytes, or the driver's.
+    pub fn uninitialized<T: Element>(&self, len: usize) -> Result<DeviceBuffer<T>, Error> {
+        let buffer = DeviceBuffer::allocate(self, len)?;
+        #[cfg(feature = "cuda")]
+        if cfg!(debug_assertions) {
+            buffer.fill_with_ones_on_cuda()?;
+        }
+        Ok(buffer)
+    }
+
+    /// Adds a module, beside the kernels of this crate: its entry points can be launched from now on. On the emulator,
+    /// which runs the kernels' handles, there is nothing to do.
+    ///
+    /// An entry point that several modules have is that of the one that was loaded first; this crate's own come last.
+    ///
+    /// # Errors
+    ///
+    /// The driver is too old for the PTX or does not compile it; the error has its messages.
+    pub fn load_ptx(&self, ptx: &str) -> Result<(), Error> {
+        on_backend!(&*self.backend, device => device.load_ptx(ptx))
+    }
+
+    /// Launches a kernel. [`launch!`](crate::launch!) is shorter to write.
+    ///
+    /// On a GPU it returns at once, and what goes wrong in the kernel is an error of a later call; the emulator runs the
+    /// kernel to its end.
+    ///
+    /// # Errors
+    ///
+    /// The launch is not within the device's limits; the kernel is in no module; the emulator saw a fault; the driver's.
+    ///
+    /// # Safety
+    ///
+    /// The kernel's own contract holds, with these arguments and these sizes; every pointer among them is into a live
+    /// buffer of this device; and until the kernel is done (see [`synchronize`](Self::synchronize)) no buffer that it uses
+    /// is dropped while another thread launches on this device.
+    pub unsafe fn launch<A: KernelArgs>(
+        &self,
+        kernel: &Kernel<A>,
+        config: LaunchConfig,
+        args: A,
+    ) -> Result<(), Error> {
+        match &*self.backend {
+            Backend::Emulator(emulator) => emulator.launch(kernel, &config, args),
+            #[cfg(feature = "cuda")]
+            // SAFETY: the handle has the types of the entry point's arguments; the rest is the caller's contract.
+            Backend::Cuda(cuda) => args
+                .with_pointers(|pointers| unsafe { cuda.launch(kernel.name(), &config, pointers) }),
+        }
+    }
+
+    /// Waits until the device has done all that it was told.
+    ///
+    /// # Errors
+    ///
+    /// A launch that failed since.
+    pub fn synchronize(&self) -> Result<(), Error> {
+        match &*self.backend {
+            Backend::Emulator(_) => Ok(()),
+            #[cfg(feature = "cuda")]
+            Backend::Cuda(cuda) => cuda.synchronize(),
+        }
+    }
+
+    /// Starts to measure the device's own time.
+    ///
+    /// # Errors
+    ///
+    /// The driver's.
+    pub fn start_timer(&self) -> Result<Timer, Error> {
+        Timer::start(self)
+    }
+
+    /// Has `progress` told of the launches on an emulator while they run, or no longer with `None`. A GPU tells nothing.
+    pub fn set_progress(&self, progress: Option<Progress>) {
+        match &*self.backend {
+            Backend::Emulator(emulator) => emulator.set_progress(progress),
+            #[cfg(feature = "cuda")]
+            Backend::Cuda(_) => {}
+        }
+    }
+}
+
+impl PartialEq for Device {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.backend, &other.backend)
+    }
+}
+
+impl Eq for Device {}
+
+impl fmt::Display for Device {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.properties().fmt(f)
+    }
+}
+
+impl fmt::Debug for Device {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Device({self})")
+    }
+}

@@ -1,0 +1,86 @@
+//! What a device is and what it allows.
+
+use std::fmt;
+
+/// Two numbers, major and minor, compared in this order: a compute capability, a CUDA version, a PTX ISA version.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Version {
+    /// The number before the dot.
+    pub major: u32,
+    /// The number after the dot.
+    pub minor: u32,
+}
+
+impl Version {
+    /// `major.minor`.
+    pub const fn new(major: u32, minor: u32) -> Self {
+        Self { major, minor }
+    }
+}
+
+impl fmt::Display for Version {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}", self.major, self.minor)
+    }
+}
+
+/// A device's description and limits. What only a GPU has is `None` on the emulator.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Properties {
+    /// The device's name: `NVIDIA H200`, or `emulator`.
+    pub name: String,
+    /// The compute capability; of the emulator, that whose instructions it has.
+    pub compute_capability: Version,
+    /// The newest CUDA version that the driver supports.
+    pub driver: Option<Version>,
+    /// Streaming multiprocessors; of the emulator, the threads that it runs blocks on.
+    pub multiprocessors: u32,
+    /// Bytes of the L2 cache.
+    pub l2_bytes: Option<u64>,
+    /// Bytes of device memory.
+    pub memory_bytes: Option<u64>,
+    /// Threads of a block, at most.
+    pub max_threads_per_block: u32,
+    /// Threads of a block along x, y, z, at most.
+    pub max_block: [u32; 3],
+    /// Blocks of a grid along x, y, z, at most.
+    pub max_grid: [u32; 3],
+    /// Bytes of shared memory of a block, static and dynamic together, that every kernel may have.
+    pub shared_bytes_per_block: u32,
+    /// Bytes of shared memory of a block, static and dynamic together, for a launch that asks for more;
+    /// [`Device::launch`](super::Device::launch) does the asking.
+    pub max_shared_bytes_per_block: u32,
+}
+
+impl fmt::Display for Properties {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            name,
+            multiprocessors,
+            ..
+        } = self;
+        match (self.driver, self.memory_bytes) {
+            (Some(driver), Some(bytes)) => {
+                let Version { major, minor } = self.compute_capability;
+                // Rounded to the nearest GiB, so that a device of 141 GB reads the same on every driver.
+                let gib = (bytes + (1 << 29)) >> 30;
+                write!(
+                    f,
+                    "{name} (sm_{major}{minor}, driver CUDA {driver}, {gib} GiB)"
+                )
+            }
+            _ if *multiprocessors == 1 => write!(f, "{name} (1 core)"),
+            _ => write!(f, "{name} ({multiprocessors} cores)"),
+        }
+    }
+}
+
+/// Bytes of device memory at one moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MemoryInfo {
+    /// Bytes that can be allocated, fragmentation apart.
+    pub free: u64,
+    /// Bytes that the device has.
+    pub total: u64,
+}

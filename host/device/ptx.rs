@@ -1,0 +1,98 @@
+//! Which driver a PTX text wants: its `.version` line, and the CUDA release that brought that version.
+
+use super::Version;
+use crate::error::DriverTooOld;
+
+/// PTX versions and the CUDA releases that brought them (PTX ISA, chapter "Release Notes").
+const RELEASES: [(Version, Version); 20] = [
+    (Version::new(7, 0), Version::new(11, 0)),
+    (Version::new(7, 1), Version::new(11, 1)),
+    (Version::new(7, 2), Version::new(11, 2)),
+    (Version::new(7, 3), Version::new(11, 3)),
+    (Version::new(7, 4), Version::new(11, 4)),
+    (Version::new(7, 5), Version::new(11, 5)),
+    (Version::new(7, 6), Version::new(11, 6)),
+    (Version::new(7, 7), Version::new(11, 7)),
+    (Version::new(7, 8), Version::new(11, 8)),
+    (Version::new(8, 0), Version::new(12, 0)),
+    (Version::new(8, 1), Version::new(12, 1)),
+    (Version::new(8, 2), Version::new(12, 2)),
+    (Version::new(8, 3), Version::new(12, 3)),
+    (Version::new(8, 4), Version::new(12, 4)),
+    (Version::new(8, 5), Version::new(12, 5)),
+    (Version::new(8, 6), Version::new(12, 7)),
+    (Version::new(8, 7), Version::new(12, 8)),
+    (Version::new(8, 8), Version::new(12, 9)),
+    (Version::new(9, 0), Version::new(13, 0)),
+    (Version::new(9, 1), Version::new(13, 1)),
+];
+
+/// Refuses PTX that a driver for CUDA `driver` does not know.
+///
+/// Text without a `.version`, or with one newer than the table, passes: the driver itself decides.
+pub(super) fn check_driver(ptx: &str, driver: Version) -> Result<(), DriverTooOld> {
+    let Some(version) = version(ptx) else {
+        return Ok(());
+    };
+    match RELEASES.iter().find(|(release, _)| *release >= version) {
+        Some(&(_, wanted)) if driver < wanted => Err(DriverTooOld {
+            ptx: version,
+            wanted,
+            found: driver,
+        }),
+        _ => Ok(()),
+    }
+}
+
+/// The PTX's `.version`, which is the first statement after comments.
+fn version(ptx: &str) -> Option<Version> {
+    let number = ptx
+        .lines()
+        .find_map(|line| line.trim_start().strip_prefix(".version"))?;
+    let (major, minor) = number.trim().split_once('.')?;
+    Some(Version::new(major.parse().ok()?, minor.parse().ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ptx(version: &str) -> String {
+        format!("// .version 1.0 of a comment\n//\n\n.version {version}\n.target sm_80\n")
+    }
+
+    #[test]
+    fn a_driver_as_new_as_the_ptx_passes_and_an_older_one_does_not() {
+        let (old, new) = (Version::new(11, 7), Version::new(11, 8));
+        assert_eq!(check_driver(&ptx("7.8"), new), Ok(()));
+        let error = check_driver(&ptx("7.8"), old).unwrap_err();
+        assert_eq!(
+            error,
+            DriverTooOld {
+                ptx: Version::new(7, 8),
+                wanted: new,
+                found: old
+            }
+        );
+        for part in ["11.7", "7.8", "11.8"] {
+            assert!(error.to_string().contains(part), "{error}");
+        }
+    }
+
+    #[test]
+    fn old_ptx_passes_and_what_the_table_does_not_know_is_left_to_the_driver() {
+        let driver = Version::new(12, 4);
+        for text in [ptx("6.4"), ptx("99.9"), ptx("x"), String::new()] {
+            assert_eq!(check_driver(&text, driver), Ok(()), "{text}");
+        }
+    }
+
+    #[test]
+    fn releases_rise_in_both_columns() {
+        assert!(
+            RELEASES
+                .windows(2)
+                .all(|pair| pair[0].0 < pair[1].0 && pair[0].1 < pair[1].1)
+        );
+    }
+}

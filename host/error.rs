@@ -1,0 +1,277 @@
+//! What can go wrong, with what was wanted and what was found.
+
+use crate::device::{LimitExceeded, ParseSelectorError, Selector, Version};
+use crate::generate::GenerateError;
+use crate::matrix_market::{ReadError, WriteError};
+use std::fmt;
+
+/// An error of this crate.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A text, or the environment variable `WARPROW_DEVICE`, names no device.
+    #[error(transparent)]
+    Selector(#[from] ParseSelectorError),
+
+    /// A CUDA device was insisted on, and it is not there or does not serve.
+    #[error("no device `{selector}`: {reason}")]
+    NoCuda {
+        /// The device that was wanted.
+        selector: Selector,
+        /// Why there is none.
+        reason: CudaUnavailable,
+    },
+
+    /// A Matrix Market file that cannot be read.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+
+    /// A Matrix Market file that cannot be written.
+    #[error(transparent)]
+    Write(#[from] WriteError),
+
+    /// A matrix that cannot be generated.
+    #[error(transparent)]
+    Generate(#[from] GenerateError),
+
+    /// The device has too little free memory.
+    #[error("out of memory on {device}: {wanted} bytes wanted{}", free_bytes(*.free))]
+    OutOfMemory {
+        /// The device's name.
+        device: String,
+        /// Bytes wanted.
+        wanted: u64,
+        /// Bytes free, where the device tells.
+        free: Option<u64>,
+    },
+
+    /// The host has too little free memory for a copy of what is on the device.
+    #[error("out of memory on the host: {wanted} bytes wanted")]
+    HostOutOfMemory {
+        /// Bytes wanted.
+        wanted: u64,
+    },
+
+    /// A size that kernels cannot count: their indices have 32 bits, a device's addresses 64.
+    #[error("too large: {what} is {found}, at most {most} is possible")]
+    TooLarge {
+        /// What has the size.
+        what: &'static str,
+        /// The size.
+        found: u128,
+        /// The greatest size.
+        most: u64,
+    },
+
+    /// A buffer or a slice does not have the length that an operation wants.
+    #[error("wrong length: {what} has {found} elements, wanted are {wanted}")]
+    Length {
+        /// What has the length.
+        what: &'static str,
+        /// The length wanted.
+        wanted: u64,
+        /// The length found.
+        found: u64,
+    },
+
+    /// A dense matrix does not have the number of rows that an operation wants.
+    #[error("wrong shape: {what} is {} x {}, wanted are {rows} rows", .found.0, .found.1)]
+    Rows {
+        /// The matrix.
+        what: &'static str,
+        /// The rows wanted.
+        rows: usize,
+        /// Rows and columns found.
+        found: (usize, usize),
+    },
+
+    /// A buffer is on another device than the operation.
+    #[error("{what} is on another device: it is on {found}, the operation on {wanted}")]
+    OtherDevice {
+        /// The buffer.
+        what: &'static str,
+        /// The operation's device.
+        wanted: String,
+        /// The buffer's device.
+        found: String,
+    },
+
+    /// A launch that the device does not allow; nothing was launched.
+    #[error("kernel `{kernel}` cannot be launched on {device}: {exceeded}")]
+    LaunchLimit {
+        /// The kernel's entry point.
+        kernel: String,
+        /// The device's name.
+        device: String,
+        /// What exceeds which limit.
+        exceeded: LimitExceeded,
+    },
+
+    /// No module that the device has loaded has this entry point.
+    #[error(
+        "no kernel `{kernel}`: it is neither in the PTX of this crate nor in the {loaded} modules loaded beside it"
+    )]
+    NoKernel {
+        /// The entry point that was wanted.
+        kernel: String,
+        /// How many modules were loaded with [`Device::load_ptx`](crate::device::Device::load_ptx).
+        loaded: usize,
+    },
+
+    /// PTX that the driver does not compile.
+    #[error("{device} does not take the PTX: {error}{}", indented(.log))]
+    Ptx {
+        /// The device's name.
+        device: String,
+        /// What the driver answered.
+        error: Box<DriverError>,
+        /// The messages of the driver's compiler.
+        log: String,
+    },
+
+    /// Text with a zero byte, which is no PTX.
+    #[error("this is no PTX: byte {position} is zero")]
+    NotPtx {
+        /// Where the first zero byte is, counted from 0.
+        position: usize,
+    },
+
+    /// The driver is older than the PTX.
+    #[error(transparent)]
+    DriverTooOld(#[from] DriverTooOld),
+
+    /// A launch has destroyed the device's context: an illegal access, say. Nothing on this GPU works any more in
+    /// this process.
+    #[error(
+        "{device} has lost its context, and with it all buffers in this process: {error}. The cause is a kernel launched \
+         before{}; the emulator (WARPROW_DEVICE=emulator) would name its line",
+        last_kernel(.kernel.as_deref())
+    )]
+    ContextLost {
+        /// The device's name.
+        device: String,
+        /// The kernel launched last.
+        kernel: Option<String>,
+        /// What the driver answered.
+        error: Box<DriverError>,
+    },
+
+    /// Any other error of the CUDA driver.
+    #[error("{device}: {error}")]
+    Driver {
+        /// The device's name.
+        device: String,
+        /// What the driver answered.
+        error: Box<DriverError>,
+    },
+
+    /// A kernel did on the emulator what it must not do.
+    #[error(transparent)]
+    Fault(#[from] Box<simt::Fault>),
+
+    /// The emulator refuses what the host does to its memory.
+    #[error("emulator: {0}")]
+    EmulatorMemory(#[from] simt::MemoryError),
+}
+
+/// Why no CUDA device serves.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum CudaUnavailable {
+    /// The crate was built without its feature `cuda`.
+    #[error("this program was built without the feature `cuda`")]
+    NotBuilt,
+
+    /// There is no driver library.
+    #[error("{reason}")]
+    NoDriver {
+        /// What was tried, and what the dynamic linker answered.
+        reason: String,
+    },
+
+    /// The driver is there, and it has no device.
+    #[error("the CUDA driver has no device{}", visible_devices(.visible.as_deref()))]
+    NoDevice {
+        /// The value of the environment variable `CUDA_VISIBLE_DEVICES`, if it is set.
+        visible: Option<String>,
+    },
+
+    /// There are fewer devices than that.
+    #[error(
+        "the CUDA driver has {count} device{}, wanted is ordinal {ordinal}, counted from 0{}",
+        if *.count == 1 { "" } else { "s" }, visible_devices(.visible.as_deref())
+    )]
+    NoSuchOrdinal {
+        /// The ordinal that was wanted.
+        ordinal: u32,
+        /// How many devices there are.
+        count: u32,
+        /// The value of the environment variable `CUDA_VISIBLE_DEVICES`, if it is set.
+        visible: Option<String>,
+    },
+
+    /// The device is older than the kernels' instructions.
+    #[error("{device} has compute capability {found}, at least {wanted} is wanted")]
+    TooOld {
+        /// The device's name.
+        device: String,
+        /// Its compute capability.
+        found: Version,
+        /// The least that serves.
+        wanted: Version,
+    },
+
+    /// The driver is older than the PTX of this crate.
+    #[error(transparent)]
+    DriverTooOld(#[from] DriverTooOld),
+
+    /// The driver answered with an error.
+    #[error(transparent)]
+    Driver(#[from] DriverError),
+}
+
+/// A driver that is older than the PTX that it is given.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "the CUDA driver is too old: it supports CUDA {found}, and PTX version {ptx} wants a driver for CUDA {wanted} or newer"
+)]
+pub struct DriverTooOld {
+    /// The PTX's version.
+    pub ptx: Version,
+    /// The CUDA version that the driver must support.
+    pub wanted: Version,
+    /// The CUDA version that it supports.
+    pub found: Version,
+}
+
+/// What a function of the CUDA driver answered.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the CUDA driver failed to {action}: {name} ({code}), {description}")]
+pub struct DriverError {
+    /// What was asked of the driver, a verb and its object.
+    pub action: &'static str,
+    /// The error's number, a `CUresult`.
+    pub code: u32,
+    /// The error's name: `CUDA_ERROR_OUT_OF_MEMORY`.
+    pub name: String,
+    /// The driver's own description.
+    pub description: String,
+}
+
+fn free_bytes(free: Option<u64>) -> String {
+    free.map_or_else(String::new, |free| format!(", {free} free"))
+}
+
+fn indented(log: &str) -> String {
+    log.lines().map(|line| format!("\n  {line}")).collect()
+}
+
+fn last_kernel(kernel: Option<&str>) -> String {
+    kernel.map_or_else(String::new, |kernel| format!(" (the last one: `{kernel}`)"))
+}
+
+fn visible_devices(value: Option<&str>) -> impl fmt::Display {
+    value.map_or_else(String::new, |value| {
+        format!(" (CUDA_VISIBLE_DEVICES is `{value}`)")
+    })
+}

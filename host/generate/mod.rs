@@ -1,0 +1,393 @@
+//! Generated matrices for benches and tests: graphs and bands of nonzeros with random values, and dense matrices.
+//!
+//! What is generated depends on the arguments alone, the seed among them, and not on the number of threads: random numbers
+//! come from ChaCha8 streams, one for each chunk of work.
+
+mod distinct;
+mod values;
+
+pub use values::dense;
+
+use rand::RngExt;
+use rayon::prelude::*;
+use sprs::CsMatI;
+
+use crate::scalar::Scalar;
+use distinct::{draw_distinct, key, split};
+use values::sparse_values;
+
+/// Why a matrix could not be generated.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum GenerateError {
+    /// The row pointer's length would not fit u32.
+    #[error("wanted at most {most} rows, found {found}", most = u32::MAX - 1)]
+    TooManyRows {
+        /// The rows asked for.
+        found: u32,
+    },
+    /// More nonzeros than the matrix has entries, or than u32 counts.
+    #[error("wanted at most {most} nonzeros in a {rows} x {columns} matrix, found {found}")]
+    TooManyNonzeros {
+        /// The rows.
+        rows: u32,
+        /// The columns.
+        columns: u32,
+        /// The most nonzeros.
+        most: u64,
+        /// The nonzeros asked for.
+        found: u64,
+    },
+    /// The probabilities of an R-MAT graph are not four probabilities of sum 1.
+    #[error("wanted four probabilities with the sum 1, found {found:?}")]
+    Probabilities {
+        /// The numbers.
+        found: [f64; 4],
+    },
+    /// The distribution hardly reaches the entries still free.
+    #[error(
+        "wanted {wanted} distinct nonzeros, found {found} after {draws} draws: the distribution is too skewed for so many"
+    )]
+    TooSkewed {
+        /// The nonzeros asked for.
+        wanted: u32,
+        /// The distinct ones among those drawn.
+        found: u32,
+        /// The nonzeros drawn, and some more that lay outside.
+        draws: u64,
+    },
+}
+
+/// An R-MAT graph (Chakrabarti, Zhan and Faloutsos, R-MAT: a recursive model for graph mining, 2004): a `rows` x `rows`
+/// matrix with exactly `nonzeros` distinct nonzeros, values uniform in [-1, 1).
+///
+/// Each nonzero descends through the quadrants of the adjacency matrix, upper left, upper right, lower left and lower
+/// right with the probabilities `[a, b, c, d]`, until one entry is left. The matrix that is divided has the next power of two
+/// as its side; nonzeros outside of `rows` and those that are there already are drawn again. Vertices keep
+/// the numbers drawn, so that with a large `a` the first rows are the longest.
+///
+/// # Errors
+///
+/// If there are more than `u32::MAX` - 1 rows or more nonzeros than entries, the probabilities are not such, or
+/// so many distinct nonzeros are not found within 256 draws for each wanted (and 2^22 more).
+pub fn rmat<T: Scalar>(
+    rows: u32,
+    nonzeros: u32,
+    probabilities: [f64; 4],
+    seed: u64,
+) -> Result<CsMatI<T, u32, u32>, GenerateError> {
+    check_size(rows, rows, nonzeros.into())?;
+    let sum: f64 = probabilities.iter().sum();
+    // A NaN is in no range.
+    if !probabilities.iter().all(|p| (0.0..=1.0).contains(p)) || (sum - 1.0).abs() > 1e-6 {
+        return Err(GenerateError::Probabilities {
+            found: probabilities,
+        });
+    }
+    let [a, b, c, _] = probabilities.map(|p| p / sum);
+    // A 32-bit random number below the first is in the first quadrant, and so on.
+    let thresholds = [a, a + b, a + b + c].map(|p| (p * 2f64.powi(32)) as u64);
+    let levels = u64::from(rows).next_power_of_two().trailing_zeros();
+    let keys = draw_distinct(nonzeros, seed, |random| {
+        let (mut row, mut column) = (0u32, 0u32);
+        for _ in 0..levels {
+            let number = u64::from(random.random::<u32>());
+            let quadrant: u32 = thresholds.iter().map(|&t| u32::from(number >= t)).sum();
+            row = row << 1 | quadrant >> 1;
+            column = column << 1 | quadrant & 1;
+        }
+        (row < rows && column < rows).then(|| key(row, column))
+    })?;
+    Ok(matrix(rows, rows, &keys, seed))
+}
+
+/// A matrix with exactly `nonzeros` distinct nonzeros, every set of so many equally likely, values uniform in [-1, 1).
+///
+/// # Errors
+///
+/// If there are more than `u32::MAX` - 1 rows or more nonzeros than entries.
+pub fn uniform<T: Scalar>(
+    rows: u32,
+    columns: u32,
+    nonzeros: u32,
+    seed: u64,
+) -> Result<CsMatI<T, u32, u32>, GenerateError> {
+    check_size(rows, columns, nonzeros.into())?;
+    let draw = |count| {
+        draw_distinct(count, seed, |random| {
+            let row = random.random_range(0..rows);
+            Some(key(row, random.random_range(0..columns)))
+        })
+    };
+    let entries = u64::from(rows) * u64::from(columns);
+    let zeros = entries - u64::from(nonzeros);
+    // Where most entries are nonzeros, it is the zeros that are drawn: the last of all entries would be drawn late.
+    let keys = match u32::try_from(zeros) {
+        Ok(zeros) if zeros < nonzeros => all_but(rows, columns, &draw(zeros)?),
+        _ => draw(nonzeros)?,
+    };
+    Ok(matrix(rows, columns, &keys, seed))
+}
+
+/// A banded matrix: nonzeros wherever `i - below <= j <= i + above`, values uniform in [-1, 1).
+///
+/// # Errors
+///
+/// If there are more than `u32::MAX` - 1 rows, or the band has more nonzeros than u32 counts.
+pub fn banded<T: Scalar>(
+    rows: u32,
+    columns: u32,
+    below: u32,
+    above: u32,
+    seed: u64,
+) -> Result<CsMatI<T, u32, u32>, GenerateError> {
+    let band = |row: u32| {
+        let end = (u64::from(row) + u64::from(above) + 1).min(columns.into());
+        u64::from(row.saturating_sub(below))..end
+    };
+    let length = |row| {
+        let band = band(row);
+        band.end.saturating_sub(band.start)
+    };
+    check_size(rows, columns, (0..rows).into_par_iter().map(length).sum())?;
+    let keys: Vec<u64> = (0..rows)
+        .into_par_iter()
+        .flat_map_iter(|row| band(row).map(move |column| key(row, column as u32)))
+        .collect();
+    Ok(matrix(rows, columns, &keys, seed))
+}
+
+fn check_size(rows: u32, columns: u32, nonzeros: u64) -> Result<(), GenerateError> {
+    if rows == u32::MAX {
+        return Err(GenerateError::TooManyRows { found: rows });
+    }
+    let most = (u64::from(rows) * u64::from(columns)).min(u32::MAX.into());
+    if nonzeros > most {
+        return Err(GenerateError::TooManyNonzeros {
+            rows,
+            columns,
+            most,
+            found: nonzeros,
+        });
+    }
+    Ok(())
+}
+
+/// Every key of the matrix that is not among `absent`, which is sorted.
+fn all_but(rows: u32, columns: u32, absent: &[u64]) -> Vec<u64> {
+    let mut absent = absent.iter().copied().peekable();
+    let all = (0..rows).flat_map(|row| (0..columns).map(move |column| key(row, column)));
+    all.filter(|&key| absent.next_if_eq(&key).is_none())
+        .collect()
+}
+
+/// The matrix with nonzeros at these keys, sorted and distinct.
+fn matrix<T: Scalar>(rows: u32, columns: u32, keys: &[u64], seed: u64) -> CsMatI<T, u32, u32> {
+    let indices: Vec<u32> = keys.par_iter().map(|&key| split(key).1).collect();
+    let row_pointer: Vec<u32> = (0..=rows)
+        .into_par_iter()
+        // No more than u32::MAX keys were asked for.
+        .map(|row| keys.partition_point(|&key| split(key).0 < row) as u32)
+        .collect();
+    let data = sparse_values(keys.len(), seed);
+    CsMatI::new(
+        (rows as usize, columns as usize),
+        row_pointer,
+        indices,
+        data,
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SKEWED: [f64; 4] = [0.57, 0.19, 0.19, 0.05];
+
+    fn longest_row(a: &CsMatI<f32, u32, u32>) -> usize {
+        a.outer_iterator().map(|row| row.nnz()).max().unwrap_or(0)
+    }
+
+    fn on_threads<R: Send>(threads: usize, work: impl FnOnce() -> R + Send) -> R {
+        let pool = rayon::ThreadPoolBuilder::new()
+            .num_threads(threads)
+            .build()
+            .unwrap();
+        pool.install(work)
+    }
+
+    #[test]
+    fn nonzeros_are_exactly_as_many_as_asked_for() {
+        for rows in [1, 2, 37, 64, 65, 1000] {
+            for nonzeros in [0, 1, rows / 2, rows.min(rows * rows)] {
+                let a = rmat::<f32>(rows, nonzeros, SKEWED, 7).unwrap();
+                assert_eq!(
+                    (a.rows(), a.cols(), a.nnz()),
+                    (rows as usize, rows as usize, nonzeros as usize)
+                );
+            }
+        }
+        // More than one chunk, and many collisions.
+        assert_eq!(
+            rmat::<f64>(1000, 200_000, SKEWED, 1).unwrap().nnz(),
+            200_000
+        );
+    }
+
+    #[test]
+    fn uniform_matrices_may_have_any_number_of_nonzeros() {
+        for (rows, columns) in [(0, 0), (0, 3), (3, 0), (1, 1), (7, 3), (3, 300)] {
+            for nonzeros in 0..=rows * columns {
+                let a = uniform::<f32>(rows, columns, nonzeros, 3).unwrap();
+                assert_eq!((a.rows(), a.cols()), (rows as usize, columns as usize));
+                assert_eq!(a.nnz(), nonzeros as usize);
+            }
+        }
+        assert_eq!(
+            uniform::<f32>(100_000, 100_000, 300_000, 3).unwrap().nnz(),
+            300_000
+        );
+    }
+
+    #[test]
+    fn flat_distributions_favour_no_rows_and_no_columns() {
+        // The second draws from a square of four times the size, and so in rounds that find more than is missing.
+        let uniform = uniform::<f32>(513, 513, 20_000, 11).unwrap();
+        let rmat = rmat::<f32>(513, 20_000, [0.25; 4], 11).unwrap();
+        for a in [uniform, rmat] {
+            let lower = a.iter().filter(|(_, (row, _))| *row >= 257).count();
+            let right = a.iter().filter(|(_, (_, column))| *column >= 257).count();
+            // Half less 20 are wanted, with a standard deviation of 68.
+            assert!(
+                lower.abs_diff(9_980) < 300 && right.abs_diff(9_980) < 300,
+                "{lower} {right}"
+            );
+        }
+    }
+
+    #[test]
+    fn the_number_of_threads_changes_nothing() {
+        let graph = || rmat::<f32>(5000, 300_000, SKEWED, 42).unwrap();
+        assert!(on_threads(1, graph) == on_threads(5, graph));
+        let matrix = || uniform::<f64>(5000, 70, 200_000, 42).unwrap();
+        assert!(on_threads(1, matrix) == on_threads(5, matrix));
+        let dense = || dense::<f32>(1001, 301, 42);
+        assert!(on_threads(1, dense) == on_threads(5, dense));
+    }
+
+    #[test]
+    fn the_seed_changes_the_matrix() {
+        let [one, other] = [1, 2].map(|seed| rmat::<f32>(500, 3000, SKEWED, seed).unwrap());
+        assert_ne!(one.indices(), other.indices());
+        assert_ne!(one.data(), other.data());
+        assert_ne!(dense::<f32>(3, 5, 1), dense::<f32>(3, 5, 2));
+    }
+
+    #[test]
+    fn rmat_is_as_skewed_as_its_probabilities() {
+        let (rows, nonzeros) = (1 << 14, 100_000);
+        let flat = rmat::<f32>(rows, nonzeros, [0.25; 4], 5).unwrap();
+        let skewed = rmat::<f32>(rows, nonzeros, SKEWED, 5).unwrap();
+        // Six nonzeros a row; the first row of the skewed graph has 0.76^14 of all before duplicates are drawn again.
+        assert!(longest_row(&flat) < 30, "{}", longest_row(&flat));
+        assert!(longest_row(&skewed) > 500, "{}", longest_row(&skewed));
+        assert_eq!(skewed.outer_view(0).unwrap().nnz(), longest_row(&skewed));
+
+        let quarter = |a: &CsMatI<f32, u32, u32>, lower: bool, right: bool| {
+            let half = rows / 2;
+            let inside = a
+                .iter()
+                .filter(|(_, (row, column))| (*row >= half) == lower && (*column >= half) == right);
+            inside.count() as f64 / f64::from(nonzeros)
+        };
+        let graph = rmat::<f32>(rows, nonzeros, [0.4, 0.3, 0.2, 0.1], 5).unwrap();
+        for (probability, lower, right) in [
+            (0.4, false, false),
+            (0.3, false, true),
+            (0.2, true, false),
+            (0.1, true, true),
+        ] {
+            let found = quarter(&graph, lower, right);
+            assert!(
+                (found - probability).abs() < 0.01,
+                "{found} instead of {probability}"
+            );
+        }
+    }
+
+    #[test]
+    fn banded_matrices_have_their_band_and_nothing_else() {
+        for (rows, columns, below, above) in [
+            (5, 5, 1, 2),
+            (3, 7, 0, 0),
+            (7, 3, 1, 0),
+            (4, 4, 9, 9),
+            (0, 3, 1, 1),
+            (3, 0, 1, 1),
+        ] {
+            let a = banded::<f32>(rows, columns, below, above, 1).unwrap();
+            for row in 0..rows {
+                let wanted: Vec<u32> = (0..columns)
+                    .filter(|&column| column + below >= row && column <= row + above)
+                    .collect();
+                assert_eq!(a.outer_view(row as usize).unwrap().indices(), wanted);
+            }
+        }
+        assert_eq!(
+            banded::<f32>(1000, 1000, 13, 13, 1).unwrap().nnz(),
+            27 * 1000 - 2 * (13 * 14 / 2)
+        );
+    }
+
+    #[test]
+    fn values_are_in_range_and_spread_over_it() {
+        let a = uniform::<f64>(300, 300, 40_000, 9).unwrap();
+        let x = dense::<f64>(200, 200, 9);
+        for values in [a.data(), x.as_slice().unwrap()] {
+            assert!(values.iter().all(|value| (-1.0..1.0).contains(value)));
+            let mean = values.iter().sum::<f64>() / values.len() as f64;
+            let square =
+                values.iter().map(|value| value * value).sum::<f64>() / values.len() as f64;
+            assert!(
+                mean.abs() < 0.02 && (square - 1.0 / 3.0).abs() < 0.02,
+                "{mean} {square}"
+            );
+        }
+        assert_ne!(a.data()[..100], x.as_slice().unwrap()[..100]);
+    }
+
+    #[test]
+    fn what_cannot_be_generated_is_an_error() {
+        let too_many = GenerateError::TooManyNonzeros {
+            rows: 3,
+            columns: 3,
+            most: 9,
+            found: 10,
+        };
+        assert_eq!(rmat::<f32>(3, 10, SKEWED, 1), Err(too_many.clone()));
+        assert_eq!(uniform::<f32>(3, 3, 10, 1), Err(too_many));
+        assert!(matches!(
+            uniform::<f32>(u32::MAX, 1, 0, 1),
+            Err(GenerateError::TooManyRows { .. })
+        ));
+        assert!(matches!(
+            banded::<f32>(100_000, 100_000, 99_999, 99_999, 1),
+            Err(GenerateError::TooManyNonzeros { .. })
+        ));
+        for wrong in [[0.5; 4], [f64::NAN, 0.5, 0.25, 0.25], [1.5, -0.5, 0.0, 0.0]] {
+            assert!(matches!(
+                rmat::<f32>(3, 1, wrong, 1),
+                Err(GenerateError::Probabilities { .. })
+            ));
+        }
+        // One entry alone can be drawn, then none: the last vertex of the next power of two.
+        assert!(matches!(
+            rmat::<f32>(4, 2, [1.0, 0.0, 0.0, 0.0], 1),
+            Err(GenerateError::TooSkewed { found: 1, .. })
+        ));
+        assert!(matches!(
+            rmat::<f32>(3, 1, [0.0, 0.0, 0.0, 1.0], 1),
+            Err(GenerateError::TooSkewed { found: 0, .. })
+        ));
+    }
+}

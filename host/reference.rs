@@ -1,1 +1,0 @@
-//! Reference implementations, in f64.

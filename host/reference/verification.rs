@@ -1,0 +1,384 @@
+//! Verification of a product against the reference by the componentwise error bound of a dot product.
+
+use std::fmt;
+
+use crate::scalar::Scalar;
+use ndarray::ArrayView2;
+use rayon::prelude::*;
+use sprs::CsMatViewI;
+
+use super::{accumulate, check_operands, row_of};
+
+/// What [`verify_spmm`] found.
+#[derive(Debug, Clone, PartialEq)]
+#[must_use]
+#[non_exhaustive]
+pub struct Verification {
+    /// The entries compared.
+    pub entries: usize,
+    /// The entries beyond their bound.
+    pub failures: usize,
+    /// The greatest `|y - y_ref| / (|A||X|)` of all entries: an error relative to the sum of the terms' magnitudes, which,
+    /// unlike one relative to the result, means something where the terms cancel. Infinite where a NaN or an infinity is
+    /// not the one wanted.
+    pub max_relative_error: f64,
+    /// The entry whose error is the greatest part of its bound; `None` if there are no entries.
+    pub worst: Option<Entry>,
+}
+
+/// One entry of a product that was verified.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
+pub struct Entry {
+    /// Its row, counted from 0.
+    pub row: usize,
+    /// Its column, counted from 0.
+    pub col: usize,
+    /// What the product holds.
+    pub got: f64,
+    /// What the reference holds.
+    pub wanted: f64,
+    /// `|got - wanted|`; infinite where one of them is NaN or infinite and the other is not the same.
+    pub error: f64,
+    /// The greatest error that rounding explains.
+    pub bound: f64,
+}
+
+impl Verification {
+    /// Whether every entry is within its bound.
+    #[must_use]
+    pub fn ok(&self) -> bool {
+        self.failures == 0
+    }
+
+    const EMPTY: Self = Self {
+        entries: 0,
+        failures: 0,
+        max_relative_error: 0.0,
+        worst: None,
+    };
+
+    /// Adds what was found in other entries; of two equally bad ones the first by row and column is the worst.
+    fn merge(self, other: Self) -> Self {
+        let worst = match (self.worst, other.worst) {
+            (Some(a), Some(b)) => {
+                let order = (b.part_of_bound().total_cmp(&a.part_of_bound()))
+                    .then((a.row, a.col).cmp(&(b.row, b.col)));
+                Some(if order.is_le() { a } else { b })
+            }
+            (a, b) => a.or(b),
+        };
+        Self {
+            entries: self.entries + other.entries,
+            failures: self.failures + other.failures,
+            max_relative_error: self.max_relative_error.max(other.max_relative_error),
+            worst,
+        }
+    }
+}
+
+impl Entry {
+    fn part_of_bound(&self) -> f64 {
+        // An exact result may have a bound of 0.
+        if self.error == 0.0 {
+            0.0
+        } else {
+            self.error / self.bound
+        }
+    }
+}
+
+impl fmt::Display for Verification {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Some(worst) = &self.worst else {
+            return write!(f, "verified: no entries");
+        };
+        if self.ok() {
+            write!(f, "verified: {} entries", self.entries)?;
+        } else {
+            write!(f, "wrong: {} of {} entries", self.failures, self.entries)?;
+        }
+        write!(
+            f,
+            ", greatest error relative to |A||X| {:.2e}; worst at row {}, column {}: got {:e}, wanted {:e}, error {:.2e}, \
+             bound {:.2e}",
+            self.max_relative_error,
+            worst.row,
+            worst.col,
+            worst.got,
+            worst.wanted,
+            worst.error,
+            worst.bound
+        )
+    }
+}
+
+/// Compares `y`, computed in any order of summation, with the reference product `A X`.
+///
+/// An entry passes if
+///
+/// `|y - y_ref| <= (gamma_n(u) + gamma_n(u_64)) (|A||X|) + n lambda`, with `gamma_n(u) = n u / (1 - n u)`,
+///
+/// where n is the number of nonzeros in the row, u the unit roundoff of `T`, u_64 that of f64, in which the reference
+/// itself is rounded, and lambda the smallest normal number of `T`, which covers underflow, gradual or to zero. The first
+/// gamma bounds any order of summation, with fused operations or without (Higham, Accuracy and Stability of Numerical
+/// Algorithms, 2nd edition, section 3.1). A row with no nonzeros must give exactly 0. A NaN or an infinity where the
+/// reference is finite fails; where the reference is NaN or an infinity the same is demanded.
+///
+/// The bound is that of the worst case and grows with n: in f32, past about 4000 nonzeros of like size in a row, a single
+/// missing term may hide in it, and past 2^24 it is infinite. To test long rows, choose values whose sums are
+/// exact, small integers for instance, and demand equality.
+///
+/// # Panics
+///
+/// If `a` is not stored by rows or the shapes do not fit: `a` m x k, `x` k x n, `y` m x n.
+pub fn verify_spmm<T: Scalar>(
+    a: CsMatViewI<'_, T, u32, u32>,
+    x: ArrayView2<'_, T>,
+    y: ArrayView2<'_, T>,
+) -> Verification {
+    check_operands(&a, &x);
+    assert_eq!(
+        y.dim(),
+        (a.rows(), x.ncols()),
+        "the product of a {} x {} matrix and a dense {} x {} one cannot be {} x {}",
+        a.rows(),
+        a.cols(),
+        x.nrows(),
+        x.ncols(),
+        y.nrows(),
+        y.ncols()
+    );
+    (0..a.rows())
+        .into_par_iter()
+        .map_init(
+            || (vec![0.0; x.ncols()], vec![0.0; x.ncols()]),
+            |(sums, magnitudes), row| {
+                sums.fill(0.0);
+                magnitudes.fill(0.0);
+                let terms = row_of(&a, row);
+                accumulate(&terms, &x, sums, |term| term);
+                accumulate(&terms, &x, magnitudes, f64::abs);
+                (0..x.ncols())
+                    .map(|col| {
+                        let got = y[(row, col)].to_f64();
+                        judge::<T>(row, col, got, sums[col], magnitudes[col], terms.nnz())
+                    })
+                    .fold(Verification::EMPTY, Verification::merge)
+            },
+        )
+        .reduce(|| Verification::EMPTY, Verification::merge)
+}
+
+/// One entry's verification: `magnitude` is `(|A||X|)` there, `terms` the number of nonzeros in the row.
+fn judge<T: Scalar>(
+    row: usize,
+    col: usize,
+    got: f64,
+    wanted: f64,
+    magnitude: f64,
+    terms: usize,
+) -> Verification {
+    let error = if wanted.is_finite() && got.is_finite() {
+        (got - wanted).abs()
+    } else if got == wanted || (got.is_nan() && wanted.is_nan()) {
+        0.0
+    } else {
+        f64::INFINITY
+    };
+    // The magnitudes' sum may overflow where the sum does not.
+    let magnitude = magnitude.min(f64::MAX);
+    let relative_error = if error == 0.0 { 0.0 } else { error / magnitude };
+    let gammas = gamma(terms, T::UNIT_ROUNDOFF) + gamma(terms, f64::UNIT_ROUNDOFF);
+    let bound = if terms == 0 {
+        0.0
+    } else {
+        gammas * magnitude + terms as f64 * T::MIN_NORMAL
+    };
+    let within = error == 0.0 || (error.is_finite() && error <= bound);
+    Verification {
+        entries: 1,
+        failures: usize::from(!within),
+        max_relative_error: relative_error,
+        worst: Some(Entry {
+            row,
+            col,
+            got,
+            wanted,
+            error,
+            bound,
+        }),
+    }
+}
+
+fn gamma(terms: usize, unit_roundoff: f64) -> f64 {
+    let product = terms as f64 * unit_roundoff;
+    if product < 1.0 {
+        product / (1.0 - product)
+    } else {
+        f64::INFINITY
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ndarray::{Array2, array};
+    use sprs::CsMatI;
+
+    fn row_of_ones<T: Scalar>(terms: u32) -> (CsMatI<T, u32, u32>, Array2<T>) {
+        let one = T::from_f64(1.0);
+        let a = CsMatI::new(
+            (1, terms as usize),
+            vec![0, terms],
+            (0..terms).collect(),
+            vec![one; terms as usize],
+        );
+        (a, Array2::from_elem((terms as usize, 1), one))
+    }
+
+    fn verify_sum_of_ones<T: Scalar>(terms: u32, got: f64) -> Verification {
+        let (a, x) = row_of_ones::<T>(terms);
+        verify_spmm(
+            a.view(),
+            x.view(),
+            Array2::from_elem((1, 1), T::from_f64(got)).view(),
+        )
+    }
+
+    #[test]
+    fn an_error_within_the_bound_passes_and_one_a_few_ulps_above_fails() {
+        // The sum is 3, its bound 9 u, a unit in the last place 4 u.
+        let u = f32::UNIT_ROUNDOFF;
+        for sign in [-1.0, 1.0] {
+            assert!(verify_sum_of_ones::<f32>(3, 3.0 + sign * 8.0 * u).ok());
+            let wrong = verify_sum_of_ones::<f32>(3, 3.0 + sign * 12.0 * u);
+            assert!(!wrong.ok());
+            assert_eq!(wrong.failures, 1);
+            assert_eq!(wrong.max_relative_error, 4.0 * u);
+        }
+        // In f64 the reference's own rounding doubles the bound to 18 u.
+        let u = f64::UNIT_ROUNDOFF;
+        assert!(verify_sum_of_ones::<f64>(3, 3.0 + 16.0 * u).ok());
+        assert!(!verify_sum_of_ones::<f64>(3, 3.0 + 20.0 * u).ok());
+    }
+
+    #[test]
+    fn one_product_must_be_rounded_correctly() {
+        let u = f32::UNIT_ROUNDOFF;
+        assert!(verify_sum_of_ones::<f32>(1, 1.0).ok());
+        assert!(!verify_sum_of_ones::<f32>(1, 1.0 + 2.0 * u).ok());
+        assert!(!verify_sum_of_ones::<f32>(1, 1.0 - 2.0 * u).ok());
+    }
+
+    #[test]
+    fn a_sum_in_f32_of_terms_that_cancel_passes() {
+        let terms = [1e8f32, 1.0, 3.25, -1e8, 7e-3];
+        let a = CsMatI::new((1, 5), vec![0u32, 5], (0..5u32).collect(), vec![1.0f32; 5]);
+        let x = Array2::from_shape_vec((5, 1), terms.to_vec()).unwrap();
+        let sum = terms.iter().fold(0.0f32, |sum, term| sum + term);
+        let found = verify_spmm(a.view(), x.view(), array![[sum]].view());
+        assert!(found.ok(), "{found}");
+        let worst = found.worst.unwrap();
+        assert!(
+            worst.error > 0.1 * worst.wanted,
+            "the terms do not cancel: {found}"
+        );
+    }
+
+    #[test]
+    fn nan_and_infinity_never_pass_for_a_finite_result() {
+        for got in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
+            let found = verify_sum_of_ones::<f32>(3, got);
+            assert!(!found.ok());
+            assert_eq!(found.max_relative_error, f64::INFINITY);
+        }
+    }
+
+    #[test]
+    fn where_the_reference_is_not_finite_the_same_is_demanded() {
+        let a = CsMatI::new((1, 2), vec![0u32, 2], vec![0u32, 1], vec![1.0f32; 2]);
+        let cases = [
+            (f32::INFINITY, 1.0, f32::INFINITY),
+            (f32::NEG_INFINITY, 1.0, f32::NEG_INFINITY),
+            (f32::INFINITY, f32::NEG_INFINITY, f32::NAN),
+            (f32::NAN, 1.0, f32::NAN),
+        ];
+        for (first, second, wanted) in cases {
+            for got in [f32::INFINITY, f32::NEG_INFINITY, f32::NAN, 1.0] {
+                let x = array![[first], [second]];
+                let found = verify_spmm(a.view(), x.view(), array![[got]].view());
+                let same = got == wanted || (got.is_nan() && wanted.is_nan());
+                assert_eq!(found.ok(), same, "{found}");
+            }
+        }
+    }
+
+    #[test]
+    fn an_empty_row_must_be_exactly_zero() {
+        let a = CsMatI::<f32, u32, u32>::new((1, 1), vec![0u32, 0], vec![], vec![]);
+        let x = array![[1.0f32]];
+        assert!(verify_spmm(a.view(), x.view(), array![[0.0]].view()).ok());
+        assert!(verify_spmm(a.view(), x.view(), array![[-0.0]].view()).ok());
+        assert!(!verify_spmm(a.view(), x.view(), array![[f32::from_bits(1)]].view()).ok());
+    }
+
+    #[test]
+    fn a_product_that_underflows_may_be_flushed_to_zero() {
+        let a = CsMatI::new((1, 1), vec![0u32, 1], vec![0u32], vec![1e-20f32]);
+        let x = array![[1e-19f32]];
+        assert!(verify_spmm(a.view(), x.view(), array![[0.0]].view()).ok());
+        assert!(!verify_spmm(a.view(), x.view(), array![[1e-37]].view()).ok());
+    }
+
+    #[test]
+    fn the_worst_entry_is_found_in_a_matrix_with_rows_of_different_length() {
+        let a = CsMatI::new(
+            (3, 3),
+            vec![0u32, 3, 3, 4],
+            vec![0u32, 1, 2, 2],
+            vec![1.0f32; 4],
+        );
+        let x = array![[1.0f32, 2.0], [1.0, 2.0], [1.0, 2.0]];
+        let mut y = array![[3.0f32, 6.0], [0.0, 0.0], [1.0, 2.0]];
+        assert_eq!(
+            verify_spmm(a.view(), x.view(), y.view()).max_relative_error,
+            0.0
+        );
+        y[(2, 1)] = 2.5;
+        y[(0, 0)] = 3.000001;
+        let found = verify_spmm(a.view(), x.view(), y.view());
+        let worst = found.worst.unwrap();
+        assert_eq!(
+            (worst.row, worst.col, worst.got, worst.wanted),
+            (2, 1, 2.5, 2.0)
+        );
+        assert_eq!((found.entries, found.failures), (6, 2));
+        assert_eq!(found.max_relative_error, 0.25);
+        assert!(
+            found.to_string().starts_with("wrong: 2 of 6 entries"),
+            "{found}"
+        );
+    }
+
+    #[test]
+    fn an_empty_product_is_verified() {
+        let a = CsMatI::<f32, u32, u32>::new((0, 2), vec![0u32], vec![], vec![]);
+        let found = verify_spmm(
+            a.view(),
+            Array2::zeros((2, 3)).view(),
+            Array2::zeros((0, 3)).view(),
+        );
+        assert!(found.ok());
+        assert_eq!(found.to_string(), "verified: no entries");
+    }
+
+    #[test]
+    #[should_panic(
+        expected = "the product of a 1 x 3 matrix and a dense 3 x 1 one cannot be 1 x 2"
+    )]
+    fn a_product_of_the_wrong_shape_panics_with_the_shapes() {
+        let (a, x) = row_of_ones::<f32>(3);
+        let _ = verify_spmm(a.view(), x.view(), Array2::zeros((1, 2)).view());
+    }
+}

@@ -1,0 +1,277 @@
+//! SpMM, sparse times dense: `Y = A X`, planned once and run many times.
+//!
+//! ```
+//! use ndarray::array;
+//! use sprs::CsMatI;
+//! use warprow::device::Device;
+//! use warprow::spmm::{Spmm, SpmmOptions};
+//!
+//! # fn main() -> Result<(), warprow::Error> {
+//! // [ . 2 ]         [ 1 2 3 ]
+//! // [ 1 . ]    x    [ 4 5 6 ]
+//! // [ . . ]
+//! let a = CsMatI::<f32, u32, u32>::new((3, 2), vec![0, 1, 2, 2], vec![1, 0], vec![2.0, 1.0]);
+//! let x = array![[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]];
+//!
+//! let device = Device::open()?;
+//! let spmm = Spmm::plan(&device, a.view(), SpmmOptions::default())?;
+//! assert_eq!(spmm.multiply(x.view())?, array![[8.0, 10.0, 12.0], [1.0, 2.0, 3.0], [0.0, 0.0, 0.0]]);
+//! # Ok(())
+//! # }
+//! ```
+
+use crate::device::{Device, DeviceBuffer};
+use crate::error::Error;
+use crate::scalar::Scalar;
+use cuda_std::float::Real;
+use cuda_std::launch::LaunchConfig;
+use ndarray::{Array2, ArrayView2};
+use sprs::CsMatViewI;
+use std::fmt;
+use warprow_kernels::matrix::{Csr, Dense, DenseMut};
+pub use warprow_kernels::spmm::SpmmKernel;
+
+/// An element type that SpMM has kernels for.
+pub trait SpmmElement: Scalar + Real + Default {}
+
+impl SpmmElement for f32 {}
+impl SpmmElement for f64 {}
+
+/// How a product is to be planned.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SpmmOptions {
+    /// The kernel; the plan chooses if it is not said.
+    pub kernel: Option<SpmmKernel>,
+}
+
+/// A matrix A on a device, and the kernel to multiply it with: `Y = A X` for any dense X.
+///
+/// `Display` says what the plan is and why.
+#[derive(Debug)]
+pub struct Spmm<T: SpmmElement> {
+    device: Device,
+    rows: u32,
+    cols: u32,
+    row_ptr: DeviceBuffer<u32>,
+    col_idx: DeviceBuffer<u32>,
+    values: DeviceBuffer<T>,
+    kernel: SpmmKernel,
+    asked_for: bool,
+}
+
+impl<T: SpmmElement> Spmm<T> {
+    /// Uploads A and chooses a kernel. A matrix in column order (CSC) is converted to CSR first, which takes a copy of it
+    /// on the host.
+    ///
+    /// # Errors
+    ///
+    /// 2^32 rows or columns or more; too little device memory; the driver's.
+    pub fn plan(
+        device: &Device,
+        a: CsMatViewI<'_, T, u32, u32>,
+        options: SpmmOptions,
+    ) -> Result<Self, Error> {
+        if a.is_csc() {
+            return Self::plan(device, a.to_csr().view(), options);
+        }
+        Ok(Self {
+            rows: extent("the number of rows of A", a.rows())?,
+            cols: extent("the number of columns of A", a.cols())?,
+            // A view of some rows of a matrix has row pointers that do not start at 0.
+            row_ptr: device.upload(&a.indptr().to_proper())?,
+            col_idx: device.upload(a.indices())?,
+            values: device.upload(a.data())?,
+            kernel: options.kernel.unwrap_or_else(default_kernel),
+            asked_for: options.kernel.is_some(),
+            device: device.clone(),
+        })
+    }
+
+    /// Rows of A and Y.
+    pub fn rows(&self) -> usize {
+        self.rows as usize
+    }
+
+    /// Columns of A, rows of X.
+    pub fn cols(&self) -> usize {
+        self.cols as usize
+    }
+
+    /// Nonzeros of A, stored zeros among them.
+    pub fn nnz(&self) -> usize {
+        self.values.len()
+    }
+
+    /// The kernel that the plan runs.
+    pub fn kernel(&self) -> SpmmKernel {
+        self.kernel
+    }
+
+    /// The device that it runs on.
+    pub fn device(&self) -> &Device {
+        &self.device
+    }
+
+    /// Grid and block of a run with that many columns of X; `None` if the product is empty and nothing is launched.
+    ///
+    /// # Errors
+    ///
+    /// 2^32 features or more.
+    pub fn launch(&self, features: usize) -> Result<Option<LaunchConfig>, Error> {
+        let features = extent("the number of features", features)?;
+        let empty = elements(self.rows, features) == 0;
+        Ok((!empty).then(|| self.kernel.launch(self.rows, features)))
+    }
+
+    /// Floating-point operations of a run: a multiplication and an addition for each nonzero and feature.
+    pub fn flops(&self, features: usize) -> u128 {
+        2 * self.nnz() as u128 * features as u128
+    }
+
+    /// Bytes that a run has to move, wherever from: each nonzero's column, value and row of X, the row pointers, and Y.
+    pub fn bytes(&self, features: usize) -> u128 {
+        let element = size_of::<T>() as u128;
+        let (rows, nnz, features) = (self.rows as u128, self.nnz() as u128, features as u128);
+        nnz * (4 + element + features * element) + (rows + 1) * 4 + rows * features * element
+    }
+
+    /// `y = A x`, both row-major with `features` columns: `x` of `cols * features` elements, `y` of `rows * features`. It
+    /// allocates nothing, and on a GPU it returns before the product is there; `y.download()` waits for it.
+    ///
+    /// # Errors
+    ///
+    /// A length that does not fit; a buffer of another device; 2^32 features or more; a launch that fails.
+    pub fn run(
+        &self,
+        x: &DeviceBuffer<T>,
+        features: usize,
+        y: &mut DeviceBuffer<T>,
+    ) -> Result<(), Error> {
+        let columns = extent("the number of features", features)?;
+        self.check("x", x, self.cols, columns)?;
+        self.check("y", y, self.rows, columns)?;
+        let Some(config) = self.launch(features)? else {
+            return Ok(());
+        };
+        let a = Csr {
+            rows: self.rows,
+            cols: self.cols,
+            row_ptr: self.row_ptr.read_only(),
+            col_idx: self.col_idx.read_only(),
+            values: self.values.read_only(),
+        };
+        let x = Dense {
+            rows: self.cols,
+            cols: columns,
+            data: x.read_only(),
+        };
+        let y = DenseMut {
+            rows: self.rows,
+            cols: columns,
+            data: y.mutable(),
+        };
+        // SAFETY: the buffers are this device's and have the matrices' sizes; the columns of A are below `cols`, as sprs
+        // guarantees; y is borrowed mutably, so it is apart from the others.
+        unsafe {
+            self.device
+                .launch(&self.kernel.handle::<T>(), config, (a, x, y))
+        }
+    }
+
+    /// The product with a dense matrix of the host: uploads X, runs, and downloads Y. X may have any memory layout.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`run`](Self::run), an X that has not as many rows as A has columns, and too little memory.
+    pub fn multiply(&self, x: ArrayView2<'_, T>) -> Result<Array2<T>, Error> {
+        let (rows, features) = x.dim();
+        if rows != self.cols() {
+            return Err(Error::Rows {
+                what: "x",
+                rows: self.cols(),
+                found: x.dim(),
+            });
+        }
+        let len = elements(self.rows, extent("the number of features", features)?);
+        let len = usize::try_from(len).map_err(|_| Error::TooLarge {
+            what: "the number of elements of y",
+            found: len.into(),
+            most: usize::MAX as u64,
+        })?;
+        let row_major = x.as_standard_layout();
+        let x = match row_major.as_slice() {
+            Some(elements) => self.device.upload(elements)?,
+            None => unreachable!("the standard layout is contiguous"),
+        };
+        let mut y = self.device.uninitialized(len)?;
+        self.run(&x, features, &mut y)?;
+        let y = Array2::from_shape_vec((self.rows(), features), y.download()?);
+        Ok(y.expect("y has rows * features elements"))
+    }
+
+    fn check(
+        &self,
+        what: &'static str,
+        buffer: &DeviceBuffer<T>,
+        rows: u32,
+        columns: u32,
+    ) -> Result<(), Error> {
+        if *buffer.device() != self.device {
+            return Err(Error::OtherDevice {
+                what,
+                wanted: self.device.to_string(),
+                found: buffer.device().to_string(),
+            });
+        }
+        let (wanted, found) = (elements(rows, columns), buffer.len() as u64);
+        if found != wanted {
+            return Err(Error::Length {
+                what,
+                wanted,
+                found,
+            });
+        }
+        Ok(())
+    }
+}
+
+impl<T: SpmmElement> fmt::Display for Spmm<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "SpMM in {} of a {} x {} matrix with {} nonzeros on {}: {} ({}), {}",
+            T::NAME,
+            self.rows,
+            self.cols,
+            self.nnz(),
+            self.device,
+            self.kernel.name(),
+            self.kernel.summary(),
+            if self.asked_for {
+                "as asked for"
+            } else {
+                "the default"
+            }
+        )
+    }
+}
+
+fn default_kernel() -> SpmmKernel {
+    *SpmmKernel::ALL
+        .last()
+        .expect("the table of kernels is not empty")
+}
+
+/// Kernels count rows and columns with 32 bits.
+fn extent(what: &'static str, found: usize) -> Result<u32, Error> {
+    u32::try_from(found).map_err(|_| Error::TooLarge {
+        what,
+        found: found as u128,
+        most: u32::MAX.into(),
+    })
+}
+
+/// Two 32-bit extents have a 64-bit product.
+fn elements(rows: u32, columns: u32) -> u64 {
+    u64::from(rows) * u64::from(columns)
+}

@@ -1,0 +1,188 @@
+//! Which files the hash of a kernel crate's sources covers.
+
+use std::fs;
+use std::path::Path;
+
+use cuda_builder::{Sources, sources_hash};
+use tempfile::TempDir;
+
+fn write(root: &Path, files: &[(&str, &str)]) {
+    for (name, text) in files {
+        let path = root.join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+}
+
+fn package(name: &str, rest: &str) -> String {
+    format!("[package]\nname = \"{name}\"\nversion = \"0.1.0\"\nedition = \"2024\"\n{rest}")
+}
+
+/// A workspace whose kernel crate reaches other packages in each of the ways that a manifest has.
+fn workspace() -> TempDir {
+    let kernels = package(
+        "kernels",
+        "[dependencies]\nbeside = { path = \"../beside\" }\nhalf = \"2\"\n\
+         [dependencies.inherited]\nworkspace = true\nfeatures = [\"x\"]\n\
+         [target.'cfg(target_arch = \"nvptx64\")'.dependencies]\ndevice-only = { path = \"../device-only\" }\n\
+         [target.'cfg(not(target_arch = \"nvptx64\"))'.dependencies]\nhost-only = { path = \"../host-only\" }\n\
+         [target.x86_64-unknown-linux-gnu.dependencies]\nhost-too = { path = \"../host-only\" }\n\
+         [dev-dependencies]\ntested-with = { path = \"../host-only\" }\n\
+         [build-dependencies]\nbuilt-with = { path = \"../host-only\" }\n",
+    );
+    let root = "[workspace]\nmembers = [\"*\"]\n[workspace.dependencies]\ninherited = { path = \"inherited\" }\n";
+    let dir = TempDir::new().unwrap();
+    write(
+        dir.path(),
+        &[
+            ("Cargo.toml", root),
+            ("kernels/Cargo.toml", &kernels),
+            ("kernels/src/lib.rs", "#![no_std]\nmod spmm;\n"),
+            ("kernels/src/spmm/mod.rs", "pub fn row() {}\n"),
+            (
+                "beside/Cargo.toml",
+                &package("beside", "[dependencies]\nfar = { path = \"../far\" }\n"),
+            ),
+            ("beside/src/lib.rs", ""),
+            (
+                "far/Cargo.toml",
+                &package(
+                    "far",
+                    "[dependencies]\nkernels-again = { path = \"../beside\" }\n",
+                ),
+            ),
+            ("far/src/lib.rs", ""),
+            ("inherited/Cargo.toml", &package("inherited", "")),
+            ("inherited/src/lib.rs", ""),
+            ("device-only/Cargo.toml", &package("device-only", "")),
+            ("device-only/src/lib.rs", ""),
+            ("host-only/Cargo.toml", &package("host-only", "")),
+            ("host-only/src/lib.rs", ""),
+        ],
+    );
+    dir
+}
+
+fn hash(root: &Path) -> String {
+    sources_hash(root.join("kernels")).unwrap()
+}
+
+#[test]
+fn the_packages_are_those_that_the_device_library_is_made_from() {
+    let dir = workspace();
+    let sources = Sources::discover(dir.path().join("kernels")).unwrap();
+    assert_eq!(sources.package(), "kernels");
+    let packages: Vec<&str> = sources.packages().collect();
+    assert_eq!(
+        packages,
+        ["beside", "device-only", "far", "inherited", "kernels"]
+    );
+}
+
+#[test]
+fn the_hash_does_not_depend_on_the_place_or_on_line_ends() {
+    let (one, other) = (workspace(), workspace());
+    assert_eq!(hash(one.path()), hash(other.path()));
+    assert_eq!(hash(one.path()).len(), 64);
+    write(
+        other.path(),
+        &[("kernels/src/lib.rs", "#![no_std]\r\nmod spmm;\r\n")],
+    );
+    assert_eq!(hash(one.path()), hash(other.path()));
+}
+
+#[test]
+fn the_hash_changes_with_each_file_that_the_library_is_made_from() {
+    let changes = [
+        ("kernels/src/spmm/mod.rs", "pub fn row() { }\n"),
+        ("kernels/src/spmm/merge.rs", ""),
+        ("kernels/build.rs", "fn main() {}\n"),
+        ("far/src/lib.rs", "// far\n"),
+        ("inherited/src/lib.rs", "// inherited\n"),
+        (
+            "device-only/Cargo.toml",
+            &package("device-only", "[features]\nx = []\n"),
+        ),
+    ];
+    for (name, text) in changes {
+        let dir = workspace();
+        let before = hash(dir.path());
+        write(dir.path(), &[(name, text)]);
+        assert_ne!(hash(dir.path()), before, "{name}");
+    }
+}
+
+#[test]
+fn a_renamed_file_changes_the_hash() {
+    let dir = workspace();
+    let before = hash(dir.path());
+    let src = dir.path().join("kernels/src");
+    fs::rename(src.join("spmm/mod.rs"), src.join("spmm.rs")).unwrap();
+    assert_ne!(hash(dir.path()), before);
+}
+
+#[test]
+fn the_hash_does_not_change_with_files_that_the_library_is_not_made_from() {
+    let dir = workspace();
+    let before = hash(dir.path());
+    write(
+        dir.path(),
+        &[
+            (
+                "Cargo.toml",
+                "[workspace]\nresolver = \"3\"\n[workspace.dependencies]\ninherited.path = \"inherited\"\n",
+            ),
+            ("Cargo.lock", "version = 4\n"),
+            ("host-only/src/lib.rs", "// host\n"),
+            ("kernels/README.md", "# kernels\n"),
+            ("kernels/kernels.ptx", ".version 7.0\n"),
+            ("kernels/tests/rows.rs", "// test\n"),
+            ("kernels/target/debug/out.rs", "// built\n"),
+            ("kernels/src/.hidden/x.rs", "// editor\n"),
+            ("kernels/inner/Cargo.toml", &package("inner", "")),
+            ("kernels/inner/src/lib.rs", "// another package\n"),
+        ],
+    );
+    assert_eq!(hash(dir.path()), before);
+}
+
+#[test]
+fn a_manifest_that_cargo_would_refuse_is_named_in_the_error() {
+    let dir = workspace();
+    let refused = |text: &str| {
+        write(dir.path(), &[("kernels/Cargo.toml", text)]);
+        sources_hash(dir.path().join("kernels"))
+            .unwrap_err()
+            .to_string()
+    };
+    let manifest = Path::new("kernels")
+        .join("Cargo.toml")
+        .display()
+        .to_string();
+    let missing = refused(&package(
+        "kernels",
+        "[dependencies]\nnone = { path = \"../none\" }\n",
+    ));
+    assert!(
+        missing.contains("cannot find the dependency") && missing.contains("none"),
+        "{missing}"
+    );
+    let inherited = refused(&package(
+        "kernels",
+        "[dependencies]\nnone.workspace = true\n",
+    ));
+    assert!(
+        inherited.contains(&manifest) && inherited.contains("`none` is inherited"),
+        "{inherited}"
+    );
+    let nameless = refused("[package]\nversion = \"0.1.0\"\n");
+    assert!(
+        nameless.contains(&manifest) && nameless.contains("a package with a name"),
+        "{nameless}"
+    );
+    assert!(refused("[package\n").contains(&manifest));
+    let nowhere = sources_hash(dir.path().join("nowhere"))
+        .unwrap_err()
+        .to_string();
+    assert!(nowhere.contains("nowhere"), "{nowhere}");
+}

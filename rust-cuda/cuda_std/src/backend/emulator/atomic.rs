@@ -1,0 +1,131 @@
+//! Atomic operations: each an update of the word that nothing can come between.
+
+use crate::atomic::Scope;
+use crate::backend::{AtomicArithmetic, AtomicOrder, AtomicWord};
+use crate::element::Element;
+use simt::{Space, Word, lane};
+
+fn scope(scope: Scope) -> simt::Scope {
+    match scope {
+        Scope::Block => simt::Scope::Block,
+        Scope::Device => simt::Scope::Device,
+        Scope::System => simt::Scope::System,
+    }
+}
+
+#[inline(always)]
+#[track_caller]
+fn global<W: Word>(at: Scope, address: u64, update: impl FnMut(W) -> Option<W>) -> W {
+    lane::atomic(Space::Global, scope(at), address, update)
+}
+
+#[inline(always)]
+#[track_caller]
+fn shared<W: Word>(address: u32, update: impl FnMut(W) -> Option<W>) -> W {
+    lane::atomic(
+        Space::Shared,
+        simt::Scope::Block,
+        u64::from(address),
+        update,
+    )
+}
+
+macro_rules! atomic_word {
+    ($($word:ident)*) => {$(
+        impl AtomicWord for $word {
+            #[inline(always)]
+            #[track_caller]
+            unsafe fn load_atomic(scope: Scope, address: u64) -> $word {
+                global(scope, address, |_| None)
+            }
+
+            #[inline(always)]
+            #[track_caller]
+            unsafe fn store_atomic(scope: Scope, address: u64, value: $word) {
+                global(scope, address, |_: $word| Some(value));
+            }
+
+            #[inline(always)]
+            #[track_caller]
+            unsafe fn exchange_global(scope: Scope, address: u64, value: $word) -> $word {
+                global(scope, address, |_| Some(value))
+            }
+
+            #[inline(always)]
+            #[track_caller]
+            unsafe fn exchange_shared(address: u32, value: $word) -> $word {
+                shared(address, |_| Some(value))
+            }
+
+            #[inline(always)]
+            #[track_caller]
+            unsafe fn compare_exchange_global(scope: Scope, address: u64, expected: $word, new: $word) -> $word {
+                global(scope, address, |old| (old == expected).then_some(new))
+            }
+
+            #[inline(always)]
+            #[track_caller]
+            unsafe fn compare_exchange_shared(address: u32, expected: $word, new: $word) -> $word {
+                shared(address, |old| (old == expected).then_some(new))
+            }
+        }
+    )*};
+}
+atomic_word!(u32 u64);
+
+/// The two memories' forms of one update of an element.
+macro_rules! update {
+    ($global:ident $shared:ident, $element:ident, |$old:ident, $value:ident| $new:expr) => {
+        #[inline(always)]
+        #[track_caller]
+        unsafe fn $global(scope: Scope, address: u64, $value: $element) -> $element {
+            <$element as Element>::from_bits(global(scope, address, |bits| {
+                let $old = <$element as Element>::from_bits(bits);
+                Some(<$element as Element>::to_bits($new))
+            }))
+        }
+
+        #[inline(always)]
+        #[track_caller]
+        unsafe fn $shared(address: u32, $value: $element) -> $element {
+            <$element as Element>::from_bits(shared(address, |bits| {
+                let $old = <$element as Element>::from_bits(bits);
+                Some(<$element as Element>::to_bits($new))
+            }))
+        }
+    };
+}
+
+macro_rules! arithmetic {
+    ($($element:ident: |$old:ident, $value:ident| $sum:expr;)*) => {$(
+        impl AtomicArithmetic for $element {
+            update!(add_global add_shared, $element, |$old, $value| $sum);
+
+            #[inline(always)]
+            #[track_caller]
+            unsafe fn reduce_add_global(scope: Scope, address: u64, value: $element) {
+                // SAFETY: the caller's contract.
+                unsafe { Self::add_global(scope, address, value) };
+            }
+        }
+    )*};
+}
+
+arithmetic! {
+    u32: |old, value| old.wrapping_add(value);
+    i32: |old, value| old.wrapping_add(value);
+    u64: |old, value| old.wrapping_add(value);
+    i64: |old, value| old.wrapping_add(value);
+    f32: |old, value| old + value;
+    f64: |old, value| old + value;
+}
+
+macro_rules! order {
+    ($($element:ident)*) => {$(
+        impl AtomicOrder for $element {
+            update!(min_global min_shared, $element, |old, value| old.min(value));
+            update!(max_global max_shared, $element, |old, value| old.max(value));
+        }
+    )*};
+}
+order!(u32 i32 u64 i64);

@@ -1,0 +1,108 @@
+//! Loads and stores, shuffles of words, and where shared memory lies.
+
+use crate::backend::Word;
+use crate::element::Element;
+use simt::{Space, lane};
+
+macro_rules! load {
+    ($name:ident($address:ty) = $space:ident) => {
+        #[inline(always)]
+        #[track_caller]
+        unsafe fn $name<const N: usize>(address: $address) -> [Self; N] {
+            const {
+                assert!(
+                    N == 1 || N == 2 || N == 4,
+                    "an access is of 1, 2 or 4 words"
+                )
+            };
+            let address = u64::from(address);
+            // As on the device, where 16 bytes are the most that one instruction moves.
+            if size_of::<Self>() * N > 16 {
+                let low = lane::load::<Self, 2>(Space::$space, address);
+                let high = lane::load::<Self, 2>(Space::$space, address + 16);
+                return core::array::from_fn(|i| if i < 2 { low[i] } else { high[i - 2] });
+            }
+            lane::load(Space::$space, address)
+        }
+    };
+}
+
+macro_rules! store {
+    ($name:ident($address:ty) = $space:ident) => {
+        #[inline(always)]
+        #[track_caller]
+        unsafe fn $name<const N: usize>(address: $address, words: [Self; N]) {
+            const {
+                assert!(
+                    N == 1 || N == 2 || N == 4,
+                    "an access is of 1, 2 or 4 words"
+                )
+            };
+            let address = u64::from(address);
+            if size_of::<Self>() * N > 16 {
+                lane::store(Space::$space, address, [words[0], words[1]]);
+                lane::store(Space::$space, address + 16, [words[2], words[3]]);
+                return;
+            }
+            lane::store(Space::$space, address, words);
+        }
+    };
+}
+
+macro_rules! shuffle {
+    ($name:ident = $shuffle:ident) => {
+        #[inline(always)]
+        #[track_caller]
+        fn $name(self, mask: u32, operand: u32, width: u32) -> Self {
+            lane::$shuffle(mask, self as u64, operand, width).0 as Self
+        }
+    };
+}
+
+macro_rules! word {
+    ($($word:ident)*) => {$(
+        impl Word for $word {
+            load!(load_global(u64) = Global);
+            load!(load_read_only(u64) = GlobalReadOnly);
+            load!(load_shared(u32) = Shared);
+            store!(store_global(u64) = Global);
+            store!(store_shared(u32) = Shared);
+            shuffle!(shfl_idx = shuffle_idx);
+            shuffle!(shfl_up = shuffle_up);
+            shuffle!(shfl_down = shuffle_down);
+            shuffle!(shfl_xor = shuffle_xor);
+
+            #[inline(always)]
+            #[track_caller]
+            fn match_any(self, mask: u32) -> u32 {
+                lane::match_any(mask, self as u64)
+            }
+
+            #[inline(always)]
+            #[track_caller]
+            fn match_all(self, mask: u32) -> bool {
+                lane::match_all(mask, self as u64).1
+            }
+        }
+    )*};
+}
+word!(u8 u16 u32 u64);
+
+/// An offset in the block's shared window: it fits, as the window has some hundred KiB.
+fn window(address: u64) -> u32 {
+    u32::try_from(address).expect("shared memory is smaller than 4 GiB")
+}
+
+#[inline(always)]
+#[track_caller]
+pub(crate) fn shared_static<T: Element, const LENGTH: usize, const SITE: u64>() -> u32 {
+    let bytes =
+        u32::try_from(size_of::<T>() * LENGTH).expect("a shared array is smaller than 4 GiB");
+    window(lane::shared_static(SITE as usize, bytes, 16))
+}
+
+#[inline(always)]
+#[track_caller]
+pub(crate) fn shared_dynamic() -> u32 {
+    window(lane::shared_dynamic().0)
+}

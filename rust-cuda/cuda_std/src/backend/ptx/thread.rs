@@ -1,0 +1,91 @@
+//! Indices, barriers and fences.
+
+use core::arch::asm;
+use core::arch::nvptx;
+
+macro_rules! register {
+    ($($name:ident = $intrinsic:ident;)*) => {$(
+        #[inline(always)]
+        pub(crate) fn $name() -> u32 {
+            // SAFETY: reads a special register.
+            unsafe { nvptx::$intrinsic() as u32 }
+        }
+    )*};
+}
+
+register! {
+    thread_idx_x = _thread_idx_x;
+    thread_idx_y = _thread_idx_y;
+    thread_idx_z = _thread_idx_z;
+    block_idx_x = _block_idx_x;
+    block_idx_y = _block_idx_y;
+    block_idx_z = _block_idx_z;
+    block_dim_x = _block_dim_x;
+    block_dim_y = _block_dim_y;
+    block_dim_z = _block_dim_z;
+    grid_dim_x = _grid_dim_x;
+    grid_dim_y = _grid_dim_y;
+    grid_dim_z = _grid_dim_z;
+}
+
+#[inline(always)]
+pub(crate) fn sync_threads() {
+    // SAFETY: that all threads of the block get here is the caller's contract; memory is clobbered.
+    unsafe { asm!("bar.sync 0;", options(nostack)) }
+}
+
+#[inline(always)]
+pub(crate) fn sync_threads_count(predicate: bool) -> u32 {
+    let count: u32;
+    // SAFETY: as for `sync_threads`.
+    unsafe {
+        asm!(
+            "{{ .reg .pred p; setp.ne.u32 p, {predicate}, 0; bar.red.popc.u32 {count}, 0, p; }}",
+            predicate = in(reg32) u32::from(predicate),
+            count = lateout(reg32) count,
+            options(nostack),
+        );
+    }
+    count
+}
+
+macro_rules! barrier_vote {
+    ($($name:ident = $operation:literal;)*) => {$(
+        #[inline(always)]
+        pub(crate) fn $name(predicate: bool) -> bool {
+            let result: u32;
+            // SAFETY: as for `sync_threads`.
+            unsafe {
+                asm!(
+                    "{{ .reg .pred p; .reg .pred q; setp.ne.u32 p, {predicate}, 0;",
+                    concat!("bar.red.", $operation, ".pred q, 0, p; selp.u32 {result}, 1, 0, q; }}"),
+                    predicate = in(reg32) u32::from(predicate),
+                    result = lateout(reg32) result,
+                    options(nostack),
+                );
+            }
+            result != 0
+        }
+    )*};
+}
+
+barrier_vote! {
+    sync_threads_and = "and";
+    sync_threads_or = "or";
+}
+
+macro_rules! fence {
+    ($($name:ident = $instruction:literal;)*) => {$(
+        #[inline(always)]
+        pub(crate) fn $name() {
+            // SAFETY: a fence has no preconditions; memory is clobbered.
+            unsafe { asm!($instruction, options(nostack)) }
+        }
+    )*};
+}
+
+fence! {
+    block_fence = "fence.acq_rel.cta;";
+    device_fence = "fence.acq_rel.gpu;";
+    system_fence = "fence.acq_rel.sys;";
+}

@@ -1,0 +1,68 @@
+//! Element types: what a device pointer may point to.
+
+use crate::backend::Word;
+use half::{bf16, f16};
+
+/// A scalar that device memory holds: an integer or a float of 1, 2, 4 or 8 bytes.
+///
+/// Sealed: kernels' entry points are named after these types, and each needs its instructions in both back ends.
+pub trait Element: Copy + Send + Sync + 'static + sealed::Sealed {
+    /// The type's name, the suffix of an entry point: `f32`, `bf16`.
+    const NAME: &'static str;
+
+    /// The unsigned integer of the same size: memory and shuffles carry bits.
+    #[doc(hidden)]
+    type Bits: Word;
+
+    #[doc(hidden)]
+    fn to_bits(self) -> Self::Bits;
+
+    #[doc(hidden)]
+    fn from_bits(bits: Self::Bits) -> Self;
+}
+
+mod sealed {
+    pub trait Sealed {}
+}
+
+macro_rules! integer {
+    ($($element:ident: $bits:ty),*) => {$(
+        impl sealed::Sealed for $element {}
+        impl Element for $element {
+            const NAME: &'static str = stringify!($element);
+            type Bits = $bits;
+
+            #[inline(always)]
+            fn to_bits(self) -> $bits {
+                self as $bits
+            }
+
+            #[inline(always)]
+            fn from_bits(bits: $bits) -> Self {
+                bits as $element
+            }
+        }
+    )*};
+}
+integer!(u8: u8, i8: u8, u16: u16, i16: u16, u32: u32, i32: u32, u64: u64, i64: u64);
+
+macro_rules! float {
+    ($($element:ident: $bits:ty),*) => {$(
+        impl sealed::Sealed for $element {}
+        impl Element for $element {
+            const NAME: &'static str = stringify!($element);
+            type Bits = $bits;
+
+            #[inline(always)]
+            fn to_bits(self) -> $bits {
+                $element::to_bits(self)
+            }
+
+            #[inline(always)]
+            fn from_bits(bits: $bits) -> Self {
+                $element::from_bits(bits)
+            }
+        }
+    )*};
+}
+float!(f16: u16, bf16: u16, f32: u32, f64: u64);

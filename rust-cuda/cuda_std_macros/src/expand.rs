@@ -1,0 +1,164 @@
+//! From one function to a PTX entry point for each instance, and to the typed handle on the host.
+
+use crate::instances::{Instance, Instances, parameter_name, suffix};
+use proc_macro2::TokenStream;
+use quote::{format_ident, quote};
+use syn::{Error, FnArg, GenericParam, Ident, ItemFn, Pat, PatType, Result, ReturnType, Type};
+
+pub fn kernel(instances: Instances, function: ItemFn) -> Result<TokenStream> {
+    let arguments = check(&function)?;
+    let combinations = instances.combinations(&function.sig.generics)?;
+    let name = match &instances.name {
+        Some(name) => name.value(),
+        None => function.sig.ident.to_string(),
+    };
+    let device = device(&name, &function, &arguments, &combinations);
+    let host = host(&name, &function, &arguments, &combinations)?;
+    Ok(quote! {
+        #device
+        #host
+    })
+}
+
+/// The types of the arguments, or what is wrong with the signature.
+fn check(function: &ItemFn) -> Result<Vec<Type>> {
+    let signature = &function.sig;
+    if signature.unsafety.is_none() {
+        return Err(Error::new_spanned(
+            signature.fn_token,
+            "a kernel is an `unsafe fn`: its pointers and its launch are the caller's promise",
+        ));
+    }
+    if let ReturnType::Type(_, output) = &signature.output {
+        return Err(Error::new_spanned(
+            output,
+            "a kernel returns nothing: it writes through its pointers",
+        ));
+    }
+    signature
+        .inputs
+        .iter()
+        .map(|input| match input {
+            FnArg::Typed(PatType { pat, ty, .. }) if matches!(**pat, Pat::Ident(_)) => {
+                Ok((**ty).clone())
+            }
+            other => Err(Error::new_spanned(
+                other,
+                "a kernel's parameter is a name and a type",
+            )),
+        })
+        .collect()
+}
+
+/// On the device: the function as it is, and an entry point for each instance.
+fn device(
+    name: &str,
+    function: &ItemFn,
+    arguments: &[Type],
+    combinations: &[Instance],
+) -> TokenStream {
+    let ident = &function.sig.ident;
+    let names: Vec<Ident> = (0..arguments.len())
+        .map(|i| format_ident!("argument_{i}"))
+        .collect();
+    let entries = combinations.iter().map(|instance| {
+        let entry = format!("{name}{}", suffix(instance));
+        let bindings = bindings(function, instance);
+        let turbofish = (!instance.is_empty()).then(|| quote!(::<#(#instance),*>));
+        quote! {
+            #[cfg(target_arch = "nvptx64")]
+            const _: () = {
+                #bindings
+                #[unsafe(export_name = #entry)]
+                unsafe extern "ptx-kernel" fn entry_point(#(#names: #arguments),*) {
+                    unsafe { #ident #turbofish(#(#names),*) }
+                }
+            };
+        }
+    });
+    quote! {
+        #[cfg(target_arch = "nvptx64")]
+        #[inline(always)]
+        #function
+        #(#entries)*
+    }
+}
+
+/// The generic parameters as a type alias and a constant each, so that the arguments' types can be used as written.
+fn bindings(function: &ItemFn, instance: &Instance) -> TokenStream {
+    let bindings =
+        function.sig.generics.params.iter().zip(instance).map(
+            |(parameter, value)| match parameter {
+                GenericParam::Const(parameter) => {
+                    let (ident, ty) = (&parameter.ident, &parameter.ty);
+                    quote!(#[allow(dead_code)] const #ident: #ty = #value;)
+                }
+                GenericParam::Type(parameter) => {
+                    let ident = &parameter.ident;
+                    quote!(#[allow(dead_code)] type #ident = #value;)
+                }
+                GenericParam::Lifetime(_) => TokenStream::new(),
+            },
+        );
+    quote!(#(#bindings)*)
+}
+
+/// On the host: a function of the same name that gives the typed handle.
+fn host(
+    name: &str,
+    function: &ItemFn,
+    arguments: &[Type],
+    combinations: &[Instance],
+) -> Result<TokenStream> {
+    let visibility = &function.vis;
+    let ident = &function.sig.ident;
+    let attributes = &function.attrs;
+    let generics = &function.sig.generics;
+    let (in_generics, _, where_clause) = generics.split_for_impl();
+    let parameters: Vec<&Ident> = generics
+        .params
+        .iter()
+        .map(parameter_name)
+        .collect::<Result<_>>()?;
+    let turbofish = (!parameters.is_empty()).then(|| quote!(::<#(#parameters),*>));
+    let entry_points = combinations
+        .iter()
+        .map(|instance| format!("{name}{}", suffix(instance)));
+    let suffixes = generics.params.iter().map(|parameter| match parameter {
+        GenericParam::Type(parameter) => {
+            let ident = &parameter.ident;
+            quote!(<#ident as ::cuda_std::element::Element>::NAME.to_owned())
+        }
+        parameter => {
+            let ident = parameter_name(parameter).expect("checked above");
+            quote!(#ident.to_string())
+        }
+    });
+    let mut body = function.clone();
+    body.attrs.clear();
+    body.vis = syn::Visibility::Inherited;
+    body.sig.ident = format_ident!("thread");
+    let names: Vec<Ident> = (0..arguments.len())
+        .map(|i| format_ident!("argument_{i}"))
+        .collect();
+    Ok(quote! {
+        #[cfg(not(target_arch = "nvptx64"))]
+        #(#attributes)*
+        #[allow(clippy::missing_safety_doc, reason = "the handle is safe to have; launching it is not")]
+        #visibility fn #ident #in_generics() -> ::cuda_std::kernel::Kernel<(#(#arguments,)*)> #where_clause {
+            #[allow(clippy::too_many_arguments, reason = "a kernel's arguments are its launch's")]
+            #body
+            let mut name = ::std::string::String::from(#name);
+            #({
+                name.push('_');
+                name.push_str(&#suffixes);
+            })*
+            ::cuda_std::kernel::Kernel::new(
+                name,
+                &[#(#entry_points),*],
+                // SAFETY: the launch's contract, which is the kernel's.
+                |(#(#names,)*)| unsafe { thread #turbofish(#(#names),*) },
+            )
+        }
+    })
+}

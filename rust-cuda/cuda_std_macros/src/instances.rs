@@ -1,0 +1,110 @@
+//! The attribute's arguments: a name, and for each generic parameter the list of its instances.
+
+use proc_macro2::TokenStream;
+use quote::ToTokens;
+use syn::parse::{Parse, ParseStream};
+use syn::punctuated::Punctuated;
+use syn::{Error, Expr, ExprArray, GenericParam, Generics, Ident, LitStr, Result, Token};
+
+/// What stands in `#[kernel(..)]`.
+pub struct Instances {
+    pub name: Option<LitStr>,
+    pub lists: Vec<(Ident, ExprArray)>,
+}
+
+impl Parse for Instances {
+    fn parse(input: ParseStream<'_>) -> Result<Self> {
+        let mut instances = Self {
+            name: None,
+            lists: Vec::new(),
+        };
+        while !input.is_empty() {
+            let key: Ident = input.parse()?;
+            input.parse::<Token![=]>()?;
+            if key == "name" {
+                instances.name = Some(input.parse()?);
+            } else {
+                instances.lists.push((key, input.parse()?));
+            }
+            if !input.is_empty() {
+                input.parse::<Token![,]>()?;
+            }
+        }
+        Ok(instances)
+    }
+}
+
+/// One choice for every generic parameter, in the order of their declaration.
+pub type Instance = Vec<Expr>;
+
+impl Instances {
+    /// All combinations, or an error that names the parameter without a list or the list without a parameter.
+    pub fn combinations(&self, generics: &Generics) -> Result<Vec<Instance>> {
+        let parameters: Vec<&Ident> = generics
+            .params
+            .iter()
+            .map(parameter_name)
+            .collect::<Result<_>>()?;
+        for (key, _) in &self.lists {
+            if !parameters.contains(&key) {
+                return Err(Error::new_spanned(
+                    key,
+                    format!("the kernel has no generic parameter `{key}`"),
+                ));
+            }
+        }
+        let mut combinations: Vec<Instance> = vec![Vec::new()];
+        for parameter in parameters {
+            let values = self.values(parameter)?;
+            combinations = combinations
+                .into_iter()
+                .flat_map(|chosen| {
+                    values.iter().map(move |value| {
+                        let mut longer = chosen.clone();
+                        longer.push(value.clone());
+                        longer
+                    })
+                })
+                .collect();
+        }
+        Ok(combinations)
+    }
+
+    fn values(&self, parameter: &Ident) -> Result<&Punctuated<Expr, Token![,]>> {
+        let wanted =
+            || format!("#[kernel] needs the instances of `{parameter}`: `{parameter} = [..]`");
+        let (_, list) = self
+            .lists
+            .iter()
+            .find(|(key, _)| key == parameter)
+            .ok_or_else(|| Error::new_spanned(parameter, wanted()))?;
+        if list.elems.is_empty() {
+            return Err(Error::new_spanned(list, wanted()));
+        }
+        Ok(&list.elems)
+    }
+}
+
+/// The name of a type or const parameter; lifetimes cannot cross a launch.
+pub fn parameter_name(parameter: &GenericParam) -> Result<&Ident> {
+    match parameter {
+        GenericParam::Type(parameter) => Ok(&parameter.ident),
+        GenericParam::Const(parameter) => Ok(&parameter.ident),
+        GenericParam::Lifetime(_) => Err(Error::new_spanned(
+            parameter,
+            "a kernel has no lifetime parameters",
+        )),
+    }
+}
+
+/// The instance's part of an entry point's name: `_f32_8`.
+pub fn suffix(instance: &Instance) -> String {
+    instance
+        .iter()
+        .map(|value| {
+            let text: TokenStream = value.to_token_stream();
+            let last = text.to_string().replace(' ', "");
+            format!("_{}", last.rsplit("::").next().unwrap_or_default())
+        })
+        .collect()
+}

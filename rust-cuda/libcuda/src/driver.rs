@@ -1,0 +1,188 @@
+//! Finding the driver library and opening it, once for the process.
+
+use std::env;
+use std::ffi::{CStr, OsStr, c_void};
+use std::fmt;
+use std::mem::MaybeUninit;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
+
+use crate::stubs;
+
+/// The environment variable that names the driver library: a path, or a name for the dynamic linker to search.
+///
+/// If it is set, no other library is tried. Set to nothing it is as if it were not set. It is read at the first use of the
+/// driver in a process.
+pub const LIBRARY_VARIABLE: &str = "WARPROW_LIBCUDA";
+
+/// Where a driver library may be, in the order tried: first where the dynamic linker looks (which minds
+/// `LD_LIBRARY_PATH`), then where it is on systems that do not tell the dynamic linker: WSL, NixOS, and containers
+/// whose host mounts the driver.
+///
+/// The name is with its version, `.so.1`: `libcuda.so` belongs to development packages and may be the toolkit's stub.
+const SEARCH: [&str; 4] = [
+    "libcuda.so.1",
+    "/usr/lib/wsl/lib/libcuda.so.1",
+    "/run/opengl-driver/lib/libcuda.so.1",
+    "/usr/local/nvidia/lib64/libcuda.so.1",
+];
+
+/// A function that every CUDA driver has; a library without it is something else.
+const MARK_OF_A_DRIVER: &CStr = c"cuInit";
+
+/// The driver library of this process, open until the process ends.
+#[derive(Debug)]
+pub struct Driver {
+    library: Library,
+    path: Option<PathBuf>,
+}
+
+impl Driver {
+    /// The file that was opened, as the dynamic linker names it; `None` if it does not tell.
+    pub fn path(&self) -> Option<&Path> {
+        self.path.as_deref()
+    }
+}
+
+/// A library that was tried and could not be opened.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Attempt {
+    /// What was given to the dynamic linker.
+    pub library: PathBuf,
+    /// What the dynamic linker answered.
+    pub reason: String,
+}
+
+impl fmt::Display for Attempt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // glibc's reason begins with the library's name already.
+        let library = self.library.to_string_lossy();
+        if self.reason.starts_with(library.as_ref()) {
+            f.write_str(&self.reason)
+        } else {
+            write!(f, "{library}: {}", self.reason)
+        }
+    }
+}
+
+/// Why there is no driver library.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum LoadError {
+    /// None of the places where a driver may be has a library that opens.
+    #[error("no CUDA driver library (libcuda.so.1) could be opened; tried {}", list(.tried))]
+    NotFound {
+        /// Each library tried, in order.
+        tried: Vec<Attempt>,
+    },
+    /// The library that the environment variable [`LIBRARY_VARIABLE`] names does not open.
+    #[error("the CUDA driver library that {LIBRARY_VARIABLE} names could not be opened: {attempt}")]
+    Override {
+        /// The library, and what the dynamic linker answered.
+        attempt: Attempt,
+    },
+    /// A library opened, but it is not a CUDA driver.
+    #[error("{} is not a CUDA driver library: it has no function {function}", .library.display())]
+    NotADriver {
+        /// The library that was opened.
+        library: PathBuf,
+        /// The function that it lacks.
+        function: &'static str,
+    },
+}
+
+fn list(tried: &[Attempt]) -> String {
+    let tried: Vec<String> = tried.iter().map(Attempt::to_string).collect();
+    tried.join("; ")
+}
+
+/// The driver library of this process, opened at the first call of this function or of any driver function.
+///
+/// Every call in a process gives the same answer, from every thread. That the library is there does not mean that a device
+/// is: `cuInit` tells.
+///
+/// # Errors
+///
+/// What was tried and what the dynamic linker answered, if there is no driver library. The driver functions return
+/// `CUDA_ERROR_STUB_LIBRARY` (34) then.
+pub fn load() -> Result<&'static Driver, LoadError> {
+    static DRIVER: OnceLock<Result<Driver, LoadError>> = OnceLock::new();
+    let driver = DRIVER.get_or_init(|| {
+        let driver = open();
+        match &driver {
+            Ok(driver) => stubs::connect(|name| symbol(&driver.library, name)),
+            Err(_) => stubs::disconnect(),
+        }
+        driver
+    });
+    driver.as_ref().map_err(LoadError::clone)
+}
+
+fn open() -> Result<Driver, LoadError> {
+    if let Some(name) = env::var_os(LIBRARY_VARIABLE).filter(|name| !name.is_empty()) {
+        return match open_library(&name) {
+            Ok(library) => driver_in(library, Path::new(&name)),
+            Err(attempt) => Err(LoadError::Override { attempt }),
+        };
+    }
+    let mut tried = Vec::new();
+    for name in SEARCH {
+        match open_library(OsStr::new(name)) {
+            Ok(library) => return driver_in(library, Path::new(name)),
+            Err(attempt) => tried.push(attempt),
+        }
+    }
+    Err(LoadError::NotFound { tried })
+}
+
+fn open_library(name: &OsStr) -> Result<Library, Attempt> {
+    // SAFETY: opening a library runs its initialisers. Those of a driver may run at any time and on any thread; for
+    // another library its user answers, who named it in the environment.
+    unsafe { Library::open(Some(name), RTLD_NOW | RTLD_LOCAL) }.map_err(|error| Attempt {
+        library: PathBuf::from(name),
+        reason: match error {
+            libloading::Error::DlOpen { source } => source.to_string(),
+            other => other.to_string(),
+        },
+    })
+}
+
+fn driver_in(library: Library, name: &Path) -> Result<Driver, LoadError> {
+    let Some(init) = symbol(&library, MARK_OF_A_DRIVER) else {
+        return Err(LoadError::NotADriver {
+            library: name.to_path_buf(),
+            function: "cuInit",
+        });
+    };
+    let path = file_of(init);
+    Ok(Driver { library, path })
+}
+
+/// The address of a function, `None` if the library does not have it.
+fn symbol(library: &Library, name: &CStr) -> Option<*mut c_void> {
+    // SAFETY: the symbol is used as an address and not called here; every symbol of a driver that begins with `cu` is a
+    // function.
+    let symbol = unsafe { library.get::<*mut c_void>(name) }.ok()?;
+    Some(symbol.as_raw_ptr()).filter(|address| !address.is_null())
+}
+
+/// The file that an address was loaded from.
+fn file_of(address: *const c_void) -> Option<PathBuf> {
+    let mut info = MaybeUninit::<libc::Dl_info>::zeroed();
+    // SAFETY: `dladdr` takes any address and writes `info` only.
+    let found = unsafe { libc::dladdr(address, info.as_mut_ptr()) };
+    if found == 0 {
+        return None;
+    }
+    // SAFETY: `Dl_info` is pointers only, for which zero bytes are a value, and `dladdr` has filled it.
+    let info = unsafe { info.assume_init() };
+    if info.dli_fname.is_null() {
+        return None;
+    }
+    // SAFETY: `dladdr` gives a string that lives as long as the library is open, which is longer than this call.
+    let name = unsafe { CStr::from_ptr(info.dli_fname) };
+    Some(PathBuf::from(OsStr::from_bytes(name.to_bytes())))
+}

@@ -1,0 +1,232 @@
+//! The driver functions that `cust` links to: stubs that jump through slots.
+//!
+//! Assembly because a stub has to pass on arguments that it knows nothing of, some of them on the stack.
+
+use std::arch::naked_asm;
+use std::ffi::{CStr, c_char, c_void};
+use std::ptr;
+use std::sync::atomic::{AtomicPtr, Ordering};
+
+const CUDA_ERROR_INVALID_VALUE: u32 = 1;
+const CUDA_ERROR_STUB_LIBRARY: u32 = 34;
+const CUDA_ERROR_NOT_FOUND: u32 = 500;
+
+/// What a stub does, with the name `slots` and the constant `offset` of its slot in bytes. The slot's address is in a
+/// register that a function may change (`r11`, `x17`) when the slot's function begins: `first_call` reads it.
+///
+/// The stub and the slots are hidden: in a shared library built of this crate they shadow no driver function of the
+/// program that loads it, nor does that program shadow them.
+#[cfg(target_arch = "x86_64")]
+macro_rules! jump_through_slot {
+    ($name:ident) => {
+        naked_asm!(
+            hide!(stringify!($name)),
+            hide!("{slots}"),
+            "lea r11, [rip + {slots} + {offset}]",
+            "jmp [r11]",
+            slots = sym SLOTS,
+            offset = const Index::$name as usize * size_of::<AtomicPtr<c_void>>(),
+        )
+    };
+}
+
+/// As above. The slot is loaded with acquire order, so that the thread sees the driver's data as the thread that opened
+/// the driver left it.
+#[cfg(target_arch = "aarch64")]
+macro_rules! jump_through_slot {
+    ($name:ident) => {
+        naked_asm!(
+            hide!(stringify!($name)),
+            hide!("{slots}"),
+            page_of!("x17", "{slots}"),
+            add_offset_in_page!("x17", "{slots}"),
+            "add x17, x17, {offset}",
+            "ldar x16, [x17]",
+            "br x16",
+            slots = sym SLOTS,
+            offset = const Index::$name as usize * size_of::<AtomicPtr<c_void>>(),
+        )
+    };
+}
+
+#[cfg(not(target_vendor = "apple"))]
+macro_rules! hide {
+    ($symbol:expr) => {
+        concat!(".hidden ", $symbol)
+    };
+}
+#[cfg(target_vendor = "apple")]
+macro_rules! hide {
+    ("{slots}") => {
+        ".private_extern {slots}"
+    };
+    ($symbol:expr) => {
+        concat!(".private_extern _", $symbol)
+    };
+}
+
+#[cfg(all(target_arch = "aarch64", not(target_vendor = "apple")))]
+macro_rules! page_of {
+    ($register:literal, $symbol:literal) => {
+        concat!("adrp ", $register, ", ", $symbol)
+    };
+}
+#[cfg(all(target_arch = "aarch64", not(target_vendor = "apple")))]
+macro_rules! add_offset_in_page {
+    ($register:literal, $symbol:literal) => {
+        concat!("add ", $register, ", ", $register, ", :lo12:", $symbol)
+    };
+}
+#[cfg(all(target_arch = "aarch64", target_vendor = "apple"))]
+macro_rules! page_of {
+    ($register:literal, $symbol:literal) => {
+        concat!("adrp ", $register, ", ", $symbol, "@PAGE")
+    };
+}
+#[cfg(all(target_arch = "aarch64", target_vendor = "apple"))]
+macro_rules! add_offset_in_page {
+    ($register:literal, $symbol:literal) => {
+        concat!(
+            "add ", $register, ", ", $register, ", ", $symbol, "@PAGEOFF"
+        )
+    };
+}
+
+macro_rules! functions {
+    ($($name:ident)*) => {
+        /// The place of each function in [`NAMES`] and [`SLOTS`].
+        #[allow(non_camel_case_types, reason = "the names are the driver's")]
+        enum Index {
+            $($name,)*
+        }
+
+        /// The name of each function.
+        const NAMES: [&CStr; [$(Index::$name),*].len()] = [
+            $(match CStr::from_bytes_with_nul(concat!(stringify!($name), "\0").as_bytes()) {
+                Ok(name) => name,
+                Err(_) => unreachable!(),
+            },)*
+        ];
+
+        $(
+            #[unsafe(no_mangle)]
+            #[unsafe(naked)]
+            #[allow(non_snake_case, reason = "the name is the driver's")]
+            unsafe extern "C" fn $name() {
+                jump_through_slot!($name)
+            }
+        )*
+    };
+}
+
+include!("functions.rs");
+
+/// The address that each stub jumps to.
+static SLOTS: [AtomicPtr<c_void>; NAMES.len()] =
+    [const { AtomicPtr::new(first_call as *mut c_void) }; NAMES.len()];
+
+/// Points each slot at the function of its name, or if there is none at one that returns `CUDA_ERROR_NOT_FOUND`.
+pub(crate) fn connect(function: impl Fn(&CStr) -> Option<*mut c_void>) {
+    fill(|name| function(name).unwrap_or(substitute(name, not_found as *mut c_void)));
+}
+
+/// Points each slot at a function that returns `CUDA_ERROR_STUB_LIBRARY`.
+pub(crate) fn disconnect() {
+    fill(|name| substitute(name, stub_library as *mut c_void));
+}
+
+fn fill(address: impl Fn(&CStr) -> *mut c_void) {
+    for (slot, name) in SLOTS.iter().zip(NAMES) {
+        slot.store(address(name), Ordering::Release);
+    }
+}
+
+/// What stands in for a function that is not there: `otherwise`, except for the two that describe errors.
+fn substitute(name: &CStr, otherwise: *mut c_void) -> *mut c_void {
+    if name == c"cuGetErrorName" || name == c"cuGetErrorString" {
+        describe as *mut c_void
+    } else {
+        otherwise
+    }
+}
+
+extern "C" fn stub_library() -> u32 {
+    CUDA_ERROR_STUB_LIBRARY
+}
+
+extern "C" fn not_found() -> u32 {
+    CUDA_ERROR_NOT_FOUND
+}
+
+/// Stands in for `cuGetErrorName` and `cuGetErrorString`: the same text for every error.
+///
+/// # Safety
+///
+/// `text` must be null or valid for a write.
+unsafe extern "C" fn describe(_error: i32, text: *mut *const c_char) -> u32 {
+    if text.is_null() {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    let description = c"no description of this error: there is no CUDA driver to ask";
+    // SAFETY: the caller's promise; the description lives as long as the program.
+    unsafe { ptr::write(text, description.as_ptr()) };
+    0
+}
+
+extern "C" fn load() {
+    // Whatever it answers, the slots are filled; the caller of the stub gets the answer as an error code.
+    let _ = crate::load();
+}
+
+/// What every slot holds at first: fills the slots and jumps through the slot again, with all arguments in place.
+///
+/// No function of the table has a floating-point argument, so the integer registers are all that has to be saved. Seven of
+/// eight bytes, with the return address, keep the stack aligned to 16.
+#[cfg(target_arch = "x86_64")]
+#[unsafe(naked)]
+unsafe extern "C" fn first_call() {
+    naked_asm!(
+        "push rdi",
+        "push rsi",
+        "push rdx",
+        "push rcx",
+        "push r8",
+        "push r9",
+        "push r11",
+        "call {load}",
+        "pop r11",
+        "pop r9",
+        "pop r8",
+        "pop rcx",
+        "pop rdx",
+        "pop rsi",
+        "pop rdi",
+        "jmp [r11]",
+        load = sym load,
+    )
+}
+
+/// As above, with the frame pointer and the return address saved too.
+#[cfg(target_arch = "aarch64")]
+#[unsafe(naked)]
+unsafe extern "C" fn first_call() {
+    naked_asm!(
+        "stp x29, x30, [sp, #-96]!",
+        "mov x29, sp",
+        "stp x0, x1, [sp, #16]",
+        "stp x2, x3, [sp, #32]",
+        "stp x4, x5, [sp, #48]",
+        "stp x6, x7, [sp, #64]",
+        "str x17, [sp, #80]",
+        "bl {load}",
+        "ldr x17, [sp, #80]",
+        "ldp x6, x7, [sp, #64]",
+        "ldp x4, x5, [sp, #48]",
+        "ldp x2, x3, [sp, #32]",
+        "ldp x0, x1, [sp, #16]",
+        "ldp x29, x30, [sp], #96",
+        "ldar x16, [x17]",
+        "br x16",
+        load = sym load,
+    )
+}

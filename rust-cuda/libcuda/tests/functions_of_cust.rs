@@ -1,0 +1,91 @@
+//! The table holds every driver function that the sources of `cust` name.
+//!
+//! The linker alone does not prove it: it sees neither a generic function of `cust` that no program here instantiates nor
+//! one that no program here calls.
+
+use std::collections::BTreeSet;
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+macro_rules! functions {
+    ($($name:ident)*) => {
+        const TABLE: &[&str] = &[$(stringify!($name)),*];
+    };
+}
+include!("../src/functions.rs");
+
+/// The directory of a dependency's sources.
+fn sources_of(package: &str) -> PathBuf {
+    let rustc = env::var_os("RUSTC").unwrap_or("rustc".into());
+    let host = output_of(Command::new(rustc).args(["--print", "host-tuple"]));
+    // For this platform alone: the packages of others need not be on this machine.
+    let metadata = output_of(
+        Command::new(env!("CARGO"))
+            .args(["metadata", "--format-version=1", "--locked"])
+            .args(["--filter-platform", str::from_utf8(&host).unwrap().trim()])
+            .current_dir(env!("CARGO_MANIFEST_DIR")),
+    );
+    let metadata: serde_json::Value = serde_json::from_slice(&metadata).unwrap();
+    let packages = metadata["packages"].as_array().unwrap();
+    let found = packages
+        .iter()
+        .find(|entry| entry["name"] == package)
+        .unwrap();
+    Path::new(found["manifest_path"].as_str().unwrap()).with_file_name("src")
+}
+
+fn output_of(command: &mut Command) -> Vec<u8> {
+    let output = command.output().unwrap();
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{command:?}: {stderr}");
+    output.stdout
+}
+
+/// The text of every source file of a directory, comments left out.
+fn code_in(directory: &Path) -> String {
+    let mut code = String::new();
+    for entry in fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            code += &code_in(&path);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            for line in fs::read_to_string(&path).unwrap().lines() {
+                code += line.split("//").next().unwrap();
+                code.push('\n');
+            }
+        }
+    }
+    code
+}
+
+/// The words that read as a driver function's name.
+fn driver_names(code: &str) -> BTreeSet<&str> {
+    code.split(|c: char| !c.is_ascii_alphanumeric() && c != '_')
+        .filter(|word| {
+            word.strip_prefix("cu")
+                .is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_uppercase()))
+        })
+        .collect()
+}
+
+#[test]
+fn the_table_holds_every_driver_function_that_cust_names() {
+    let cust = code_in(&sources_of("cust"));
+    let bindings = code_in(&sources_of("cust_raw"));
+    let declared = driver_names(&bindings);
+    let named: BTreeSet<&str> = driver_names(&cust)
+        .intersection(&declared)
+        .copied()
+        .collect();
+    assert!(named.len() > 100, "found only {named:?}");
+    let table: BTreeSet<&str> = TABLE.iter().copied().collect();
+    let missing: Vec<&&str> = named.difference(&table).collect();
+    assert!(missing.is_empty(), "not in src/functions.rs: {missing:?}");
+}
+
+#[test]
+fn the_table_is_in_order_and_names_nothing_twice() {
+    assert!(TABLE.is_sorted_by(|a, b| a < b));
+}

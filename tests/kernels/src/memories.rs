@@ -1,0 +1,113 @@
+//! Kernels for `cuda_std::memory` and `cuda_std::shared`: every element type, every width, every space.
+
+use cuda_std::prelude::*;
+
+/// Copies `input` to `out`, `WIDTH` elements a thread at once, through shared memory and a second pass over `out`.
+///
+/// Each element goes global read-only -> shared -> global -> global: every load and store there is.
+///
+/// # Safety
+///
+/// `input` and `out` have `WIDTH` elements a thread; blocks have at most 64 threads.
+#[kernel(T = [u8, i8, u16, i16, u32, i32, u64, i64, f32, f64, f16, bf16], WIDTH = [1, 2, 4])]
+pub unsafe fn copy<T: Element, const WIDTH: usize>(input: Global<T>, out: GlobalMut<T>) {
+    let tile = shared_array!(T; 256);
+    let (i, t) = (thread::index_1d() as usize * WIDTH, thread::thread_idx_x() as usize * WIDTH);
+    // SAFETY: the thread's own elements.
+    unsafe {
+        match WIDTH {
+            1 => {
+                tile.store(t, input.load(i));
+                out.store(i, tile.load(t));
+                out.store(i, out.load(i));
+            }
+            2 => {
+                tile.store2(t, input.load2(i));
+                out.store2(i, tile.load2(t));
+                out.store2(i, out.load2(i));
+            }
+            _ => {
+                tile.store4(t, input.load4(i));
+                out.store4(i, tile.load4(t));
+                out.store4(i, out.load4(i));
+            }
+        }
+    }
+}
+
+/// Reverses each block's elements through static and dynamic shared memory at once.
+///
+/// # Safety
+///
+/// `data` has 96 elements a block; blocks have 96 threads and 96 elements of dynamic shared memory.
+#[kernel(T = [u16, u32, f64])]
+pub unsafe fn reverse_twice<T: Element>(data: GlobalMut<T>) {
+    let fixed = shared_array!(T; 96);
+    let dynamic = shared::dynamic_shared_mem::<T>();
+    let (i, t) = (thread::index_1d() as usize, thread::thread_idx_x() as usize);
+    // SAFETY: barriers between the writes and the reads of other threads' elements.
+    unsafe {
+        fixed.store(t, data.load(i));
+        thread::sync_threads();
+        dynamic.store(95 - t, fixed.load(95 - t));
+        thread::sync_threads();
+        data.store(i, dynamic.load(95 - t));
+    }
+}
+
+/// Writes each 16-bit half of `words`, plus one, to `halves`: `offset` and `cast` of pointers.
+///
+/// # Safety
+///
+/// `words` has two elements a thread, `halves` four.
+#[kernel]
+pub unsafe fn halves(words: Global<u32>, halves: GlobalMut<u16>) {
+    let i = thread::index_1d() as usize;
+    // SAFETY: the thread's own elements; nothing writes `words`.
+    unsafe {
+        let mine = words.offset(2 * i).cast::<u16>();
+        let out = halves.offset(4 * i).cast::<u64>();
+        out.store(0, 0);
+        let out = out.cast::<u16>();
+        for k in 0..4 {
+            out.store(k, mine.load(k).wrapping_add(1));
+        }
+    }
+}
+
+/// Fills `shared_bytes` of dynamic shared memory and adds it up: more than 48 KiB where the device has it.
+///
+/// # Safety
+///
+/// `out` has an element a block; the launch has `words` times 4 bytes of dynamic shared memory.
+#[kernel]
+pub unsafe fn fill_dynamic(words: u32, out: GlobalMut<u32>) {
+    let memory = shared::dynamic_shared_mem::<u32>();
+    // SAFETY: each word is written by one thread, and read after the barrier.
+    unsafe {
+        let mut i = thread::thread_idx_x();
+        while i < words {
+            memory.store(i as usize, i ^ thread::block_idx_x());
+            i += thread::block_dim_x();
+        }
+        thread::sync_threads();
+        if thread::thread_idx_x() == 0 {
+            let mut sum = 0_u32;
+            for i in 0..words as usize {
+                sum = sum.wrapping_add(memory.load(i));
+            }
+            out.store(thread::block_idx_x() as usize, sum);
+        }
+    }
+}
+
+#[cfg(not(target_arch = "nvptx64"))]
+pub(crate) fn entry_points() -> Vec<&'static str> {
+    [
+        copy::<u8, 1>().entry_points(),
+        reverse_twice::<u32>().entry_points(),
+        halves().entry_points(),
+        fill_dynamic().entry_points(),
+    ]
+    .concat()
+}

@@ -1,0 +1,160 @@
+//! Kernels for `cuda_std::thread`: indices, barriers, fences.
+
+use cuda_std::atomic::Scope;
+use cuda_std::prelude::*;
+
+/// Numbers that [`indices`] writes for each thread.
+pub const INDICES: usize = 14;
+
+/// The number of the block in its grid, and of the thread in its block, x fastest.
+fn linear() -> (u64, u64) {
+    let block = (u64::from(thread::block_idx_z()) * u64::from(thread::grid_dim_y()) + u64::from(thread::block_idx_y()))
+        * u64::from(thread::grid_dim_x())
+        + u64::from(thread::block_idx_x());
+    let lane = (u64::from(thread::thread_idx_z()) * u64::from(thread::block_dim_y()) + u64::from(thread::thread_idx_y()))
+        * u64::from(thread::block_dim_x())
+        + u64::from(thread::thread_idx_x());
+    (block, lane)
+}
+
+/// Each thread writes its indices, the dimensions, its lane and `index_1d`.
+///
+/// # Safety
+///
+/// `out` has [`INDICES`] elements a thread.
+#[kernel]
+pub unsafe fn indices(out: GlobalMut<u32>) {
+    let (block, lane) = linear();
+    let threads = u64::from(thread::block_dim_x() * thread::block_dim_y() * thread::block_dim_z());
+    let out = out.offset((block * threads + lane) as usize * INDICES);
+    let values: [u32; INDICES] = [
+        thread::thread_idx_x(),
+        thread::thread_idx_y(),
+        thread::thread_idx_z(),
+        thread::block_idx_x(),
+        thread::block_idx_y(),
+        thread::block_idx_z(),
+        thread::block_dim_x(),
+        thread::block_dim_y(),
+        thread::block_dim_z(),
+        thread::grid_dim_x(),
+        thread::grid_dim_y(),
+        thread::grid_dim_z(),
+        warp::lane_id(),
+        thread::index_1d() as u32,
+    ];
+    for (i, value) in values.into_iter().enumerate() {
+        // SAFETY: the thread's own elements.
+        unsafe { out.store(i, value) };
+    }
+}
+
+/// Each thread writes what `sync_threads_count`, `_and` and `_or` say of `flags[thread] != 0` in its block.
+///
+/// # Safety
+///
+/// `flags` has an element a thread, `out` three.
+#[kernel]
+pub unsafe fn barrier_votes(flags: Global<u32>, out: GlobalMut<u32>) {
+    let i = thread::index_1d() as usize;
+    // SAFETY: the thread's own elements.
+    unsafe {
+        let flag = flags.load(i) != 0;
+        out.store(3 * i, thread::sync_threads_count(flag));
+        out.store(3 * i + 1, u32::from(thread::sync_threads_and(flag)));
+        out.store(3 * i + 2, u32::from(thread::sync_threads_or(flag)));
+    }
+}
+
+/// Blocks sum their part of `input`; the block that finishes last adds the parts up in order: `total[0]`.
+///
+/// The parts go from block to block through a fence and an atomic ticket. `SCOPE` is 1 for the fence of the device,
+/// 2 for that of the system.
+///
+/// # Safety
+///
+/// `input` has an element a thread, `parts` one a block, `ticket[0]` is 0.
+#[kernel(SCOPE = [1, 2])]
+pub unsafe fn last_block_sums<const SCOPE: u32>(
+    input: Global<u32>,
+    parts: GlobalMut<u32>,
+    ticket: GlobalMut<u32>,
+    total: GlobalMut<u32>,
+) {
+    let fence = || {
+        if SCOPE == 1 {
+            thread::device_fence();
+        } else {
+            thread::system_fence();
+        }
+    };
+    let sum = shared_array!(u32; 1);
+    let first = thread::thread_idx_x() == 0;
+    // SAFETY: within the block by barriers, between blocks by the fences around the ticket.
+    unsafe {
+        if first {
+            sum.store(0, 0);
+        }
+        thread::sync_threads();
+        sum.atomic_add(0, input.load(thread::index_1d() as usize));
+        thread::sync_threads();
+        if !first {
+            return;
+        }
+        parts.store(thread::block_idx_x() as usize, sum.load(0));
+        fence();
+        let finished = ticket.atomic_add(Scope::Device, 0, 1) + 1;
+        if finished == thread::grid_dim_x() {
+            fence();
+            let mut all = 0;
+            for block in 0..thread::grid_dim_x() as usize {
+                all += parts.atomic_load(Scope::Device, block);
+            }
+            total.store(0, all);
+        }
+    }
+}
+
+/// A warp of each block passes numbers to the next through shared memory with `block_fence` and a flag, without a barrier.
+///
+/// # Safety
+///
+/// Blocks of 64 threads; `out` has 32 elements a block.
+#[kernel]
+pub unsafe fn pass_on(out: GlobalMut<u32>) {
+    let numbers = shared_array!(u32; 32);
+    let flag = shared_array!(u32; 1);
+    let lane = warp::lane_id() as usize;
+    let writer = thread::thread_idx_x() < 32;
+    // SAFETY: the flag goes up after the numbers are there, and is read before they are.
+    unsafe {
+        if thread::thread_idx_x() == 0 {
+            flag.store(0, 0);
+        }
+        thread::sync_threads();
+        if writer {
+            numbers.atomic_exchange(lane, thread::block_idx_x() + lane as u32);
+            thread::block_fence();
+            warp::sync_warp(warp::FULL_MASK);
+            if lane == 0 {
+                flag.atomic_exchange(0, 1);
+            }
+        } else {
+            while flag.atomic_add(0, 0) == 0 {}
+            thread::block_fence();
+            let number = numbers.atomic_add(lane, 0);
+            out.store(thread::block_idx_x() as usize * 32 + lane, number);
+        }
+    }
+}
+
+#[cfg(not(target_arch = "nvptx64"))]
+pub(crate) fn entry_points() -> Vec<&'static str> {
+    [
+        indices().entry_points(),
+        barrier_votes().entry_points(),
+        last_block_sums::<1>().entry_points(),
+        pass_on().entry_points(),
+    ]
+    .concat()
+}

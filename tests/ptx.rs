@@ -1,0 +1,150 @@
+//! The PTX that is checked in: it is that of the present sources, holds every kernel, and every GPU's assembler takes it.
+
+use std::collections::HashSet;
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use cuda_builder::{Arch, CudaBuilder, Ptx, Ptxas, Toolchain, sources_hash};
+
+/// The architectures from the least that the kernels support to the newest.
+const ARCHITECTURES: [Arch; 4] = [Arch::SM80, Arch::SM90, Arch::SM100, Arch::SM120];
+
+/// A kernel crate and the PTX made from it, by their paths from the repository's root.
+struct CheckedIn {
+    crate_dir: &'static str,
+    ptx: &'static str,
+}
+
+const CHECKED_IN: [CheckedIn; 2] = [
+    CheckedIn {
+        crate_dir: "kernels-gpu",
+        ptx: "host/kernels.ptx",
+    },
+    CheckedIn {
+        crate_dir: "tests/kernels",
+        ptx: "tests/kernels/kernels.ptx",
+    },
+];
+
+impl CheckedIn {
+    fn crate_dir(&self) -> PathBuf {
+        Path::new(env!("CARGO_MANIFEST_DIR")).join(self.crate_dir)
+    }
+
+    fn read(&self) -> Ptx {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(self.ptx);
+        let text =
+            fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        Ptx::parse(text).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+    }
+}
+
+/// Says that something was left out; where PTX is required, it must not be.
+fn skip(reason: &str) {
+    let required = std::env::var_os("WARPROW_REQUIRE_PTX").is_some_and(|value| value == "1");
+    assert!(!required, "WARPROW_REQUIRE_PTX=1, but {reason}");
+    // Not `eprintln`, which the test harness keeps to itself when a test passes.
+    let _ = writeln!(std::io::stderr(), "skipped: {reason}");
+}
+
+#[test]
+fn the_checked_in_ptx_is_that_of_the_present_sources() {
+    for checked_in in &CHECKED_IN {
+        let present = sources_hash(checked_in.crate_dir()).unwrap();
+        assert_eq!(
+            checked_in.read().stamp().sources(),
+            present,
+            "{} is not that of {}; make it anew with `WARPROW_UPDATE_PTX=1 cargo build --workspace`",
+            checked_in.ptx,
+            checked_in.crate_dir,
+        );
+    }
+}
+
+#[test]
+fn the_compiler_that_made_the_checked_in_ptx_makes_the_same_again() {
+    for checked_in in &CHECKED_IN {
+        let old = checked_in.read();
+        let Some(toolchain) = Toolchain::find_compiler(old.stamp().compiler()) else {
+            skip(&format!(
+                "{} was made by {}, which is not here",
+                checked_in.ptx,
+                old.stamp().compiler()
+            ));
+            continue;
+        };
+        let new = CudaBuilder::new(checked_in.crate_dir())
+            .arch(Arch::SM80)
+            .toolchain(toolchain)
+            .target_dir(Path::new(env!("CARGO_TARGET_TMPDIR")).join("device"))
+            .build()
+            .unwrap();
+        let differing = old
+            .text()
+            .lines()
+            .zip(new.text().lines())
+            .position(|(old, new)| old != new);
+        assert!(
+            old.text() == new.text(),
+            "{}: differs at line {:?} (from 0)",
+            checked_in.ptx,
+            differing
+        );
+    }
+}
+
+#[test]
+fn the_checked_in_ptx_holds_every_kernel_of_the_table_once_and_no_other() {
+    let mut named = warprow_kernels::entry_points();
+    named.sort();
+    let ptx = CHECKED_IN[0].read();
+    let mut held = ptx.entry_points().to_vec();
+    held.sort();
+    let distinct: HashSet<&String> = held.iter().collect();
+    assert_eq!(distinct.len(), held.len(), "a kernel twice in {held:?}");
+    assert_eq!(held, named);
+}
+
+#[test]
+fn the_checked_in_ptx_runs_from_sm_80_on() {
+    for checked_in in &CHECKED_IN {
+        assert_eq!(checked_in.read().target(), "sm_80", "{}", checked_in.ptx);
+    }
+}
+
+#[test]
+fn every_kernel_assembles_for_every_architecture_and_none_spills() {
+    let ptxas = match Ptxas::find() {
+        Ok(ptxas) => ptxas,
+        Err(error) => return skip(&error.to_string()),
+    };
+    let scratch = tempfile::tempdir().unwrap();
+    for checked_in in &CHECKED_IN {
+        let ptx = checked_in.read();
+        for arch in ARCHITECTURES {
+            let kernels = ptxas.assemble(ptx.text(), arch, scratch.path()).unwrap();
+            assert_eq!(
+                kernels.len(),
+                ptx.entry_points().len(),
+                "{} for {arch}",
+                checked_in.ptx
+            );
+            for kernel in &kernels {
+                println!(
+                    "{arch} {}: {} registers, {} bytes of stack",
+                    kernel.name, kernel.registers, kernel.stack_bytes
+                );
+            }
+            let spilling: Vec<_> = kernels
+                .iter()
+                .filter(|kernel| kernel.spill_store_bytes > 0)
+                .collect();
+            assert!(
+                spilling.is_empty(),
+                "{} for {arch}: registers do not suffice: {spilling:#?}",
+                checked_in.ptx
+            );
+        }
+    }
+}

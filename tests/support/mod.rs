@@ -1,0 +1,52 @@
+//! The devices that each test of a kernel runs on.
+
+use std::sync::OnceLock;
+use warprow::device::{Device, EmulatorOptions, Schedule, Selector};
+
+/// The emulator with all its checks, in order and in a random order; and the GPU.
+///
+/// A GPU that is not there is skipped, and this printed; but it is an error if `WARPROW_DEVICE` promises one. With
+/// `WARPROW_DEVICE=emulator` there is no GPU. All tests of a process share the GPU's handle.
+///
+/// # Panics
+///
+/// If `WARPROW_DEVICE` names no device, or one that is not there.
+pub fn devices() -> Vec<Device> {
+    let random = EmulatorOptions {
+        schedule: Schedule::Random { seed: 0x5eed },
+        ..EmulatorOptions::default()
+    };
+    let mut devices = vec![
+        Device::emulator(EmulatorOptions::default()),
+        Device::emulator(random),
+    ];
+    devices.extend(cuda());
+    devices
+}
+
+/// The GPU that `WARPROW_DEVICE` names, the first one if it names none.
+///
+/// # Panics
+///
+/// As [`devices`].
+pub fn cuda() -> Option<Device> {
+    static CUDA: OnceLock<Result<Device, String>> = OnceLock::new();
+    let cuda = CUDA.get_or_init(|| {
+        let selector = Selector::from_environment().unwrap_or_else(|error| panic!("{error}"));
+        match Device::select_with_reason(selector) {
+            Ok((device, None)) if device.is_emulator() => {
+                Err("WARPROW_DEVICE asks for the emulator".to_owned())
+            }
+            Ok((device, None)) => Ok(device),
+            Ok((_, Some(reason))) => Err(reason.to_string()),
+            Err(error) => panic!("{error}"),
+        }
+    });
+    match cuda {
+        Ok(device) => Some(device.clone()),
+        Err(reason) => {
+            println!("skipped on CUDA: {reason}");
+            None
+        }
+    }
+}
