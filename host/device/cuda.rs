@@ -267,6 +267,7 @@ impl Cuda {
 
     fn driver_error(&self, error: DriverError) -> Error {
         let device = self.properties.name.clone();
+        let error = Box::new(error);
         if is_sticky(error.code) {
             let kernel = self.last_kernel().as_deref().map(str::to_owned);
             return Error::ContextLost {

@@ -139,7 +139,7 @@ impl Modules {
                 .unwrap_or_else(|| (driver::describe("load a module", error), String::new()));
             Error::Ptx {
                 device: self.device.clone(),
-                error,
+                error: Box::new(error),
                 log,
             }
         })
@@ -148,7 +148,7 @@ impl Modules {
     fn failed(&self, action: &'static str, error: CudaError) -> Error {
         Error::Driver {
             device: self.device.clone(),
-            error: driver::describe(action, error),
+            error: Box::new(driver::describe(action, error)),
         }
     }
 

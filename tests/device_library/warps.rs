@@ -94,7 +94,7 @@ fn votes_are_those_of_the_lanes_in_the_mask() {
         .map(|(i, n)| match i / 32 {
             1 => 0,
             2 => 1,
-            _ => n as u32 & 1,
+            _ => *n as u32 & 1,
         })
         .collect();
     for device in devices() {

@@ -58,6 +58,7 @@ macro_rules! kernels {
 
 kernels! {
     ThreadPerRow = thread_per_row,
+    WarpPerRow = warp_per_row,
 }
 
 /// The arguments of every kernel of this family: A, X, Y.

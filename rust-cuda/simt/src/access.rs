@@ -217,7 +217,9 @@ impl<'a> Access<'a> {
         } else {
             perform()
         };
-        if wrote && !(first..=last).fold(true, |fine, granule| shadow.note_write(granule) && fine) {
+        // All are noted, whether or not one of them is at fault.
+        let refused = |granule: &usize| !shadow.note_write(*granule);
+        if wrote && (first..=last).filter(refused).count() > 0 {
             self.read_only_written(touch, offset, allocation.size());
         }
         result

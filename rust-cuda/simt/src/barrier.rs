@@ -30,6 +30,7 @@ impl Barrier {
     }
 
     /// Waits for all threads of the block; the number of those that brought `true`.
+    #[inline(always)]
     pub fn wait(&self, lane: &Lane, predicate: bool, location: &'static Location<'static>) -> u32 {
         let block = lane.block();
         lane.activity.set(Activity::AtBarrier(location));

@@ -74,7 +74,7 @@ impl Lane {
     }
 
     /// Lets the others run until the scheduler comes back to this lane.
-    #[inline]
+    #[inline(always)]
     pub fn suspend(&self) {
         self.block().steps.set(0);
         // SAFETY: the yielder lives on the fiber's stack, on which the caller runs.
@@ -123,6 +123,7 @@ impl Lane {
 /// The payload of the unwinding that ends a thread whose launch has failed.
 pub(crate) struct Abandoned;
 
+#[cold]
 fn abandon() -> ! {
     resume_unwind(Box::new(Abandoned))
 }
@@ -144,7 +145,8 @@ pub(crate) struct Block {
     /// Returns, and meetings at warp operations and barriers.
     pub progress: Cell<u64>,
     current_warp: Cell<usize>,
-    random: Cell<Option<Random>>,
+    /// Chooses who runs next, where that is left to chance.
+    random: Option<Random>,
     /// Counts barriers and warp barriers. It goes on from block to block, so that records of shared memory that an
     /// earlier block left are in the past.
     clock: Cell<u32>,
@@ -191,7 +193,7 @@ impl Block {
             steps: Cell::new(0),
             progress: Cell::new(0),
             current_warp: Cell::new(0),
-            random: Cell::new(None),
+            random: context.seed.map(Random::new),
             clock: Cell::new(0),
             barrier_time: Cell::new(0),
             device_fence: Cell::new(false),
@@ -210,9 +212,9 @@ impl Block {
     pub fn restart(&self, number: u64) {
         self.number.set(number);
         self.index.set(self.context().block_index(number));
-        let seed = self.context().seed;
-        self.random
-            .set(seed.map(|seed| Random::new(mix(seed) ^ number)));
+        if let (Some(random), Some(seed)) = (&self.random, self.context().seed) {
+            random.restart(mix(seed) ^ number);
+        }
         self.live.set(self.context().threads);
         self.returned.set(None);
         self.barrier.restart();
@@ -267,12 +269,10 @@ impl Block {
     }
 
     /// Takes a lane that can run, if there is one.
-    #[inline]
+    #[inline(always)]
     pub fn pick(&self) -> Option<&Lane> {
-        if let Some(random) = self.random.take() {
-            let picked = self.pick_randomly(&random);
-            self.random.set(Some(random));
-            return picked;
+        if let Some(random) = &self.random {
+            return self.pick_randomly(random);
         }
         let current = self.current_warp.get();
         if self.warps[current].ready.get() != 0 {
@@ -375,7 +375,7 @@ impl Block {
             block: self.index(),
             thread: lane.thread,
             location,
-            kind,
+            kind: Box::new(kind),
         };
         self.fault.borrow_mut().get_or_insert(fault);
     }

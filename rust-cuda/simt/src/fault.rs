@@ -46,7 +46,7 @@ pub struct Fault {
     /// The kernel's line; the line of the launch when no block ran.
     pub location: SourceLocation,
     /// What happened.
-    pub kind: FaultKind,
+    pub kind: Box<FaultKind>,
 }
 
 impl Fault {
@@ -57,7 +57,7 @@ impl Fault {
             kind,
             ..
         } = self;
-        if matches!(kind, FaultKind::LaunchLimit { .. }) {
+        if matches!(**kind, FaultKind::LaunchLimit { .. }) {
             return format!("kernel `{kernel}` launched at {location}: {kind}");
         }
         let (block, thread) = (Index(self.block), Index(self.thread));

@@ -1,6 +1,8 @@
 //! Fibers and their stacks.
 
+use std::hint::black_box;
 use std::io;
+use std::mem::MaybeUninit;
 use std::sync::Mutex;
 
 use corosensei::stack::DefaultStack;
@@ -69,4 +71,30 @@ impl Stacks {
     pub fn bytes() -> u64 {
         STACK as u64
     }
+}
+
+/// Runs `body` on a part of the stack that is in other cache sets than those of the fibers with neighbouring numbers.
+/// The tops of all stacks are at the same place in their pages: without this, 32 fibers evict each other from the
+/// first-level cache.
+pub(crate) fn coloured(number: usize, body: impl FnOnce()) {
+    match number % 8 {
+        0 => body(),
+        1 => lower::<512>(body),
+        2 => lower::<1024>(body),
+        3 => lower::<1536>(body),
+        4 => lower::<2048>(body),
+        5 => lower::<2560>(body),
+        6 => lower::<3072>(body),
+        _ => lower::<3584>(body),
+    }
+}
+
+/// Calls `body` with `BYTES` of the stack left unused.
+#[inline(never)]
+fn lower<const BYTES: usize>(body: impl FnOnce()) {
+    let unused = MaybeUninit::<[u8; BYTES]>::uninit();
+    black_box(&unused);
+    body();
+    // After the call, so that the space is not given up before it.
+    black_box(&unused);
 }

@@ -4,6 +4,10 @@
 //!
 //! All functions panic when they are called outside of a launch. What a kernel does wrong is no panic, but ends the
 //! launch with a [`Fault`](crate::Fault) at the line of the caller.
+//!
+//! What may wait is inlined into the kernel, and what wraps it should be too: the processor predicts a return only if
+//! it belongs to the last call, and a fiber that is resumed within a function that another fiber has called returns
+//! where it was not expected. That costs more than the switch.
 
 use std::cell::Cell;
 use std::panic::Location;
@@ -26,20 +30,20 @@ thread_local! {
 pub const UNDEFINED: u64 = 0xfffc_dead_ffc0_dead;
 
 /// Makes a lane the one that runs on this OS thread; null for none.
-#[inline]
+#[inline(always)]
 pub(crate) fn set_current(lane: *const Lane) {
     CURRENT.set(lane);
 }
 
 /// The lane that runs on this OS thread.
-#[inline]
+#[inline(always)]
 pub(crate) fn try_current<'a>() -> Option<&'a Lane> {
     // SAFETY: the scheduler sets the pointer before a lane runs and clears it before the block goes away; the
     // reference stays with code that the lane runs.
     unsafe { CURRENT.get().as_ref() }
 }
 
-#[inline]
+#[inline(always)]
 #[track_caller]
 fn current<'a>() -> &'a Lane {
     try_current()
@@ -47,54 +51,56 @@ fn current<'a>() -> &'a Lane {
 }
 
 /// The thread's index in its block.
-#[inline]
+#[inline(always)]
 #[track_caller]
 pub fn thread_idx() -> [u32; 3] {
     current().thread()
 }
 
 /// The block's index in the grid.
-#[inline]
+#[inline(always)]
 #[track_caller]
 pub fn block_idx() -> [u32; 3] {
     current().block().index()
 }
 
 /// The threads of a block.
-#[inline]
+#[inline(always)]
 #[track_caller]
 pub fn block_dim() -> [u32; 3] {
     current().block().context().block
 }
 
 /// The blocks of the grid.
-#[inline]
+#[inline(always)]
 #[track_caller]
 pub fn grid_dim() -> [u32; 3] {
     current().block().context().grid
 }
 
 /// The thread's position in its warp.
-#[inline]
+#[inline(always)]
 #[track_caller]
 pub fn lane_id() -> u32 {
     current().lane()
 }
 
 /// The warp's number in its block: warps are 32 consecutive threads, x running fastest.
-#[inline]
+#[inline(always)]
 #[track_caller]
 pub fn warp_id() -> u32 {
     current().index() / WARP_SIZE
 }
 
 /// Waits for all threads of the block, and orders what they did before after it.
+#[inline(always)]
 #[track_caller]
 pub fn sync_threads() {
     sync_threads_count(false);
 }
 
 /// [`sync_threads`], and the number of threads that brought `true`.
+#[inline(always)]
 #[track_caller]
 pub fn sync_threads_count(predicate: bool) -> u32 {
     let lane = current();
@@ -104,18 +110,21 @@ pub fn sync_threads_count(predicate: bool) -> u32 {
 }
 
 /// [`sync_threads`], and whether all threads brought `true`.
+#[inline(always)]
 #[track_caller]
 pub fn sync_threads_and(predicate: bool) -> bool {
     sync_threads_count(predicate) == current().block().context().threads
 }
 
 /// [`sync_threads`], and whether some thread brought `true`.
+#[inline(always)]
 #[track_caller]
 pub fn sync_threads_or(predicate: bool) -> bool {
     sync_threads_count(predicate) != 0
 }
 
 /// Waits for the lanes of `mask`, and orders what they did before it before what they do after it.
+#[inline(always)]
 #[track_caller]
 pub fn sync_warp(mask: u32) {
     let lane = current();
@@ -142,7 +151,7 @@ pub fn sync_warp(mask: u32) {
 /// # Panics
 ///
 /// When `width` is no power of two up to 32.
-#[inline]
+#[inline(always)]
 #[track_caller]
 pub fn shuffle_idx(mask: u32, value: u64, operand: u32, width: u32) -> (u64, bool) {
     let (lane, segment) = (current(), segment(width));
@@ -159,7 +168,7 @@ pub fn shuffle_idx(mask: u32, value: u64, operand: u32, width: u32) -> (u64, boo
 }
 
 /// Reads `value` of the lane `operand` below (`shfl.sync.up`). See [`shuffle_idx`].
-#[inline]
+#[inline(always)]
 #[track_caller]
 pub fn shuffle_up(mask: u32, value: u64, operand: u32, width: u32) -> (u64, bool) {
     let (lane, segment, operand) = (current(), segment(width), operand & 31);
@@ -177,7 +186,7 @@ pub fn shuffle_up(mask: u32, value: u64, operand: u32, width: u32) -> (u64, bool
 }
 
 /// Reads `value` of the lane `operand` above (`shfl.sync.down`). See [`shuffle_idx`].
-#[inline]
+#[inline(always)]
 #[track_caller]
 pub fn shuffle_down(mask: u32, value: u64, operand: u32, width: u32) -> (u64, bool) {
     let (lane, segment) = (current(), segment(width));
@@ -196,7 +205,7 @@ pub fn shuffle_down(mask: u32, value: u64, operand: u32, width: u32) -> (u64, bo
 
 /// Reads `value` of the lane whose number is the caller's exclusive-or `operand` (`shfl.sync.bfly`). As on hardware, a
 /// lane of an earlier segment can be read, one of a later segment cannot. See [`shuffle_idx`].
-#[inline]
+#[inline(always)]
 #[track_caller]
 pub fn shuffle_xor(mask: u32, value: u64, operand: u32, width: u32) -> (u64, bool) {
     let (lane, segment) = (current(), segment(width));
@@ -214,7 +223,7 @@ pub fn shuffle_xor(mask: u32, value: u64, operand: u32, width: u32) -> (u64, boo
 }
 
 /// The bits of a lane's number that are its segment's.
-#[inline]
+#[inline(always)]
 #[track_caller]
 fn segment(width: u32) -> u32 {
     assert!(
@@ -224,7 +233,7 @@ fn segment(width: u32) -> u32 {
     !(width - 1) & 31
 }
 
-#[inline]
+#[inline(always)]
 fn shuffle(
     lane: &Lane,
     operation: Operation,
@@ -251,6 +260,7 @@ fn shuffle(
 }
 
 /// The lanes of `mask` that brought `true`, a bit each (`vote.sync.ballot`).
+#[inline(always)]
 #[track_caller]
 pub fn ballot(mask: u32, predicate: bool) -> u32 {
     let value = u64::from(predicate);
@@ -268,6 +278,7 @@ pub fn ballot(mask: u32, predicate: bool) -> u32 {
 }
 
 /// The lanes of `mask` that brought the same value as the caller, a bit each (`match.any.sync`).
+#[inline(always)]
 #[track_caller]
 pub fn match_any(mask: u32, value: u64) -> u32 {
     meet(
@@ -287,6 +298,7 @@ pub fn match_any(mask: u32, value: u64) -> u32 {
 }
 
 /// `mask` and `true` when all its lanes brought the same value, else zero and `false` (`match.all.sync`).
+#[inline(always)]
 #[track_caller]
 pub fn match_all(mask: u32, value: u64) -> (u32, bool) {
     let same = meet(
@@ -304,6 +316,7 @@ pub fn match_all(mask: u32, value: u64) -> (u32, bool) {
 }
 
 /// What `operation` makes of the values of the lanes of `mask` (`redux.sync`).
+#[inline(always)]
 #[track_caller]
 pub fn reduce(mask: u32, value: u32, operation: Reduce) -> u32 {
     let (lane, value) = (current(), u64::from(value));
@@ -330,7 +343,7 @@ fn share(warp: &Warp, mask: u32, result: u64) {
 
 /// Brings `value` to a warp operation and takes its result away. The lane that arrives last computes the results of
 /// all by `complete`, and goes on.
-#[inline]
+#[inline(always)]
 fn meet(
     lane: &Lane,
     operation: Operation,
@@ -345,7 +358,7 @@ fn meet(
     }
     warp.values[number as usize].set(value);
     if warp.arrive(number, operation, mask) {
-        complete(warp);
+        out_of_line(|| complete(warp));
         warp.ready.set(warp.ready.get() | mask & !(1 << number));
         lane.block().note_progress();
     } else {
@@ -355,6 +368,12 @@ fn meet(
         lane.activity.set(Activity::Running);
     }
     warp.results[number as usize].get()
+}
+
+/// Keeps what one lane does for the others out of the code that is inlined into kernels.
+#[inline(never)]
+fn out_of_line(work: impl FnOnce()) {
+    work();
 }
 
 #[cold]
@@ -506,7 +525,7 @@ pub fn atomic<W: Word>(
     old
 }
 
-#[inline]
+#[inline(always)]
 fn access<'a, W, const N: usize>(
     lane: &'a Lane,
     space: Space,
@@ -523,7 +542,7 @@ fn access<'a, W, const N: usize>(
     }
 }
 
-#[inline]
+#[inline(always)]
 #[track_caller]
 fn writable(space: Space) -> Space {
     assert!(
@@ -534,7 +553,7 @@ fn writable(space: Space) -> Space {
 }
 
 /// Lets others run once in a while: a lane that spins on an atomic operation waits for one of them.
-#[inline]
+#[inline(always)]
 fn give_way(lane: &Lane, wrote: bool) {
     /// A lane that has not switched gives way after this many operations, or a sixteenth if they wrote nothing.
     const LIMIT: u32 = 256;

@@ -36,7 +36,7 @@ pub(crate) fn check(
             block: [0; 3],
             thread: [0; 3],
             location,
-            kind,
+            kind: Box::new(kind),
         })
     };
     let dimensions = [

@@ -10,6 +10,10 @@ impl Random {
         Self(Cell::new(seed))
     }
 
+    pub fn restart(&self, seed: u64) {
+        self.0.set(seed);
+    }
+
     pub fn next(&self) -> u64 {
         self.0.set(self.0.get().wrapping_add(0x9e37_79b9_7f4a_7c15));
         mix(self.0.get())
@@ -17,7 +21,7 @@ impl Random {
 
     /// A number below `bound`, which is not zero.
     pub fn below(&self, bound: u32) -> u32 {
-        ((self.next() >> 32) * u64::from(bound) >> 32) as u32
+        (((self.next() >> 32) * u64::from(bound)) >> 32) as u32
     }
 }
 

@@ -13,7 +13,7 @@ use corosensei::Yielder;
 use crate::block::{Abandoned, Block, Lane};
 use crate::context::Context;
 use crate::fault::FaultKind;
-use crate::fiber::{Fiber, Resume, Stacks};
+use crate::fiber::{Fiber, Resume, Stacks, coloured};
 use crate::lane::set_current;
 use crate::panic;
 
@@ -200,11 +200,13 @@ impl<'a> Worker<'a> {
         let fiber = unsafe {
             self.stacks.fiber(move |yielder, mut resume| {
                 let desk = &*desk;
-                while resume == Resume::Run {
-                    desk.run_threads(yielder, number);
-                    desk.parked.set(true);
-                    resume = yielder.suspend(());
-                }
+                coloured(number, || {
+                    while resume == Resume::Run {
+                        desk.run_threads(yielder, number);
+                        desk.parked.set(true);
+                        resume = yielder.suspend(());
+                    }
+                });
             })
         };
         self.fibers.push(fiber.ok()?);

@@ -115,40 +115,40 @@ impl Warp {
     }
 
     /// Notes that `lane` has reached an operation; true when it was the last one of the mask to do so.
-    #[inline]
+    #[inline(always)]
     pub fn arrive(&self, lane: u32, operation: Operation, mask: u32) -> bool {
+        // Nearly always there is one meeting, in the first slot.
         let open = self.open.get();
-        let mut slot = mask.trailing_zeros();
-        let meets = |slot: u32| {
+        let first = &self.meetings[0];
+        if open == 1 && first.mask.get() == mask && first.operation.get() == operation {
+            let arrived = first.arrived.get() | 1 << lane;
+            first.arrived.set(arrived);
+            if arrived == mask {
+                self.open.set(0);
+            }
+            return arrived == mask;
+        }
+        self.arrive_among_others(lane, operation, mask)
+    }
+
+    #[inline(never)]
+    fn arrive_among_others(&self, lane: u32, operation: Operation, mask: u32) -> bool {
+        let open = self.open.get();
+        let joined = bits(open).find(|&slot| {
             let meeting = &self.meetings[slot as usize];
             meeting.mask.get() == mask && meeting.operation.get() == operation
-        };
-        let joins = if open == 0 {
-            false
-        } else if open >> slot & 1 != 0 && meets(slot) {
-            true
-        } else if let Some(found) = (0..WARP_SIZE).find(|&at| open >> at & 1 != 0 && meets(at)) {
-            slot = found;
-            true
-        } else {
-            slot = (!open).trailing_zeros();
-            false
-        };
+        });
+        let slot = joined.unwrap_or_else(|| (!open).trailing_zeros());
         let meeting = &self.meetings[slot as usize];
-        let mut arrived = 1 << lane;
-        if joins {
-            arrived |= meeting.arrived.get();
-        }
+        let arrived = joined.map_or(0, |_| meeting.arrived.get()) | 1 << lane;
         if arrived == mask {
             self.open.set(open & !(1 << slot));
             return true;
         }
+        meeting.mask.set(mask);
+        meeting.operation.set(operation);
         meeting.arrived.set(arrived);
-        if !joins {
-            meeting.mask.set(mask);
-            meeting.operation.set(operation);
-            self.open.set(open | 1 << slot);
-        }
+        self.open.set(open | 1 << slot);
         false
     }
 

@@ -140,7 +140,7 @@ fn votes_matches_and_reductions_work_in_a_partial_warp() {
                 return;
             }
             let lane = lane::lane_id();
-            assert_eq!(lane::ballot(mask, lane % 3 == 0), 0b0_0100_1001);
+            assert_eq!(lane::ballot(mask, lane.is_multiple_of(3)), 0b0_0100_1001);
             assert_eq!(
                 lane::match_any(mask, u64::from(lane % 3) << 33),
                 0b0_0100_1001 << (lane % 3)
@@ -183,7 +183,7 @@ fn barriers_count_the_threads_of_blocks_of_any_size() {
                 let thread = thread_number();
                 for round in 1..5 {
                     assert_eq!(
-                        lane::sync_threads_count(thread % round == 0),
+                        lane::sync_threads_count(thread.is_multiple_of(round)),
                         threads.div_ceil(round)
                     );
                 }
@@ -211,7 +211,7 @@ fn a_block_reverses_an_array_through_static_and_dynamic_shared_memory() {
             let odd = lane::shared_static(2, 1, 1);
             let other = lane::shared_static(3, 8, 8);
             assert_eq!(bytes, 4000);
-            assert!(dynamic != 0 && fixed % 16 == 0 && odd >= fixed + 4000 && other > odd);
+            assert!(dynamic != 0 && fixed.is_multiple_of(16) && odd >= fixed + 4000 && other > odd);
             for _ in 0..3 {
                 put_shared(dynamic, thread, thread + block_number());
                 lane::sync_threads();

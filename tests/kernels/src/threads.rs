@@ -128,6 +128,9 @@ pub unsafe fn pass_on(out: GlobalMut<u32>) {
     let writer = thread::thread_idx_x() < 32;
     // SAFETY: the flag goes up after the numbers are there, and is read before they are.
     unsafe {
+        if writer {
+            numbers.store(lane, u32::MAX);
+        }
         if thread::thread_idx_x() == 0 {
             flag.store(0, 0);
         }

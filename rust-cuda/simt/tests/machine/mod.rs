@@ -3,6 +3,8 @@
 // Each test program uses a part of it.
 #![allow(dead_code)]
 
+pub mod planted;
+
 use std::num::NonZeroUsize;
 
 use simt::{Checks, Emulator, Fault, Launch, Options, Schedule, Space, Statistics, lane};

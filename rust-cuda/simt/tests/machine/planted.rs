@@ -1,0 +1,92 @@
+//! Planted bugs: which block has one, and what its report must say.
+
+use simt::{Elsewhere, Emulator, FaultKind, Touch};
+
+use super::{block_number, run, shape, thread_number};
+
+pub const FULL: u32 = u32::MAX;
+/// Blocks of every launch with a planted bug, and the one that has it.
+pub const GRID: u32 = 50;
+pub const BUGGY: u32 = 43;
+
+/// The source of a test program: a comment at the end of a line names the line.
+pub struct Source {
+    pub file: &'static str,
+    pub text: &'static str,
+}
+
+impl Source {
+    /// The line that ends with the comment `mark`.
+    #[track_caller]
+    pub fn line(&self, mark: &str) -> u32 {
+        let comment = format!("// {mark}");
+        let mut lines = self.text.lines().zip(1..);
+        let found = lines.find(|(line, _)| line.ends_with(&comment));
+        found
+            .unwrap_or_else(|| panic!("no line ends with {comment}"))
+            .1
+    }
+
+    /// Runs a kernel whose bug shows in block `BUGGY` and thread `thread`, at the line of `mark`; the kind of the fault.
+    #[track_caller]
+    pub fn planted(
+        &self,
+        emulator: &Emulator,
+        threads: u32,
+        thread: u32,
+        mark: &str,
+        kernel: impl Fn() + Sync,
+    ) -> FaultKind {
+        let (file, line) = (self.file, self.line(mark));
+        let fault = run(emulator, shape(GRID, threads), kernel).unwrap_err();
+        assert_eq!(fault.kernel, "tested");
+        assert_eq!(fault.block, [BUGGY, 0, 0], "{fault}");
+        assert_eq!(fault.thread, [thread, 0, 0], "{fault}");
+        assert_eq!(
+            (&*fault.location.file, fault.location.line),
+            (file, line),
+            "{fault}"
+        );
+        let text = fault.to_string();
+        let place = format!(
+            "kernel `tested`, block (43, 0, 0), thread ({thread}, 0, 0), at {file}:{line}:"
+        );
+        assert!(text.starts_with(&place), "{text}");
+        *fault.kind
+    }
+}
+
+/// Whether this is the thread that has the bug.
+pub fn buggy(thread: u32) -> bool {
+    block_number() == BUGGY && thread_number() == thread
+}
+
+/// The line at which a thread waits.
+#[track_caller]
+pub fn line_of(elsewhere: &Elsewhere) -> u32 {
+    match elsewhere {
+        Elsewhere::AtBarrier(location) | Elsewhere::AtWarpOperation { location, .. } => {
+            location.line
+        }
+        other => panic!("no line in {other:?}"),
+    }
+}
+
+/// The two accesses of a race, the place of the earlier one, and its line.
+#[track_caller]
+pub fn race(kind: &FaultKind) -> ((Touch, Touch, [u32; 3], [u32; 3]), u32) {
+    match kind {
+        FaultKind::Race {
+            touch,
+            other_touch,
+            other_block,
+            other_thread,
+            other_location: Some(location),
+            ..
+        } => (
+            (*touch, *other_touch, *other_block, *other_thread),
+            location.line,
+        ),
+        other => panic!("no race: {other}"),
+    }
+}
