@@ -72,6 +72,10 @@ fn driver_names(code: &str) -> BTreeSet<&str> {
 
 #[test]
 fn the_table_holds_every_driver_function_that_cust_names() {
+    if let Err(error) = Command::new(env!("CARGO")).arg("--version").output() {
+        println!("skipped: no cargo that knows where the sources of cust are: {error}");
+        return;
+    }
     let cust = code_in(&sources_of("cust"));
     let bindings = code_in(&sources_of("cust_raw"));
     let declared = driver_names(&bindings);
