@@ -83,7 +83,7 @@ pub fn store<W: Word, const N: usize>(space: Space, address: u64, values: [W; N]
 
 /// Replaces a word by what `update` makes of it, in one step as seen by the threads of `scope`, and gives the old value.
 /// `None` leaves the word as it is, and makes the operation an atomic load. `update` may be called several times, and
-/// must not call functions of this module's parent: the word is locked meanwhile.
+/// must not call functions of `lane`: the word is locked meanwhile.
 ///
 /// # Panics
 ///
