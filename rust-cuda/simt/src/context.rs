@@ -100,9 +100,16 @@ impl Stripes {
         )
     }
 
-    /// Runs `work` with the lock held that `key` leads to. `work` must not unwind.
+    /// Runs `work` with the lock held that `key` leads to.
     #[inline]
     pub fn locked<T>(&self, key: usize, work: impl FnOnce() -> T) -> T {
+        /// Lets go of the lock also when `work` panics: it calls the kernel's code.
+        struct Held<'a>(&'a AtomicBool);
+        impl Drop for Held<'_> {
+            fn drop(&mut self) {
+                self.0.store(false, Release);
+            }
+        }
         let lock = &self.0[key % STRIPES].0;
         let mut tries = 0_u32;
         while lock.swap(true, Acquire) {
@@ -113,8 +120,7 @@ impl Stripes {
             }
             spin_loop();
         }
-        let result = work();
-        lock.store(false, Release);
-        result
+        let _held = Held(lock);
+        work()
     }
 }

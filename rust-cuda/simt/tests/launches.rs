@@ -197,3 +197,25 @@ fn a_seed_determines_the_fault() {
 fn lane_functions_outside_of_a_launch_panic() {
     lane::thread_idx();
 }
+
+#[test]
+fn a_panic_within_an_atomic_operation_leaves_the_word_usable() {
+    let emulator = strict();
+    let word = zeros(&emulator, 1);
+    let add = |limit: u32| {
+        move || {
+            lane::atomic::<u32>(Space::Global, Scope::Device, word, |count| {
+                assert!(count < limit, "{count} are too many");
+                Some(count + 1)
+            });
+        }
+    };
+    let fault = run(&emulator, shape(GRID, 10), add(432)).unwrap_err();
+    assert_eq!(
+        (fault.block, fault.thread),
+        ([43, 0, 0], [2, 0, 0]),
+        "{fault}"
+    );
+    run(&emulator, shape(GRID, 10), add(1000)).unwrap();
+    assert_eq!(download(&emulator, word, 1), [932]);
+}
