@@ -140,17 +140,20 @@ impl Bench<'_> {
         }
         if let Some(cusparse) = &self.cusparse {
             // One copy of A for all its algorithms.
-            let a = CsrBuffers::upload(&self.device, operands.a.view());
+            let a = match CsrBuffers::upload(&self.device, operands.a.view()) {
+                Ok(a) => Ok(a),
+                Err(error) => Err(reason_to_skip_cusparse(error)?),
+            };
             for algorithm in Algorithm::ALL {
                 let outcome = match &a {
-                    Ok(a) => self.by_cusparse(cusparse, a, algorithm, operands),
-                    Err(error) => Ok(Outcome::Skipped {
-                        skipped: error.to_string(),
-                    }),
+                    Ok(a) => self.by_cusparse(cusparse, a, algorithm, operands)?,
+                    Err(reason) => Outcome::Skipped {
+                        skipped: reason.clone(),
+                    },
                 };
                 lines.push(Line {
                     implementation: of_cusparse(cusparse, algorithm),
-                    outcome: outcome?,
+                    outcome,
                 });
             }
         }
@@ -232,11 +235,8 @@ impl Bench<'_> {
             });
         match run {
             Ok((timing, plan_ms)) => computed(timing, plan_ms, operands),
-            Err(cusparse::Error::Device(error)) => Ok(Outcome::Skipped {
-                skipped: reason_to_skip(error)?,
-            }),
             Err(error) => Ok(Outcome::Skipped {
-                skipped: error.to_string(),
+                skipped: reason_to_skip_cusparse(error)?,
             }),
         }
     }
@@ -282,5 +282,13 @@ fn reason_to_skip(error: Error) -> anyhow::Result<String> {
     match error {
         Error::OutOfMemory { .. } | Error::HostOutOfMemory { .. } => Ok(error.to_string()),
         error => Err(error.into()),
+    }
+}
+
+/// The words for what cuSPARSE refuses; an error of the device ends the run, unless it is one of memory.
+fn reason_to_skip_cusparse(error: cusparse::Error) -> anyhow::Result<String> {
+    match error {
+        cusparse::Error::Device(error) => reason_to_skip(error),
+        error => Ok(error.to_string()),
     }
 }

@@ -65,7 +65,6 @@ pub struct Options {
 
     /// What `cargo bench` passes to every bench
     #[arg(long, hide = true)]
-    #[expect(dead_code, reason = "cargo's, and without a meaning here")]
     bench: bool,
 }
 

@@ -6,6 +6,7 @@ mod cusparse;
 mod measure;
 mod operands;
 mod options;
+mod readme_tables;
 mod report;
 mod table;
 mod verification;
