@@ -4,13 +4,29 @@ use crate::{devices, download, numbers, run};
 use warprow::{Device, Element, Kernel, bf16, f16};
 use warprow_test_kernels::memories::{copy, fill_dynamic, halves, reverse_twice};
 
-fn check_copies<T: Element + PartialEq + std::fmt::Debug>(device: &Device, value: impl Fn(u64) -> T) {
+fn check_copies<T: Element + PartialEq + std::fmt::Debug>(
+    device: &Device,
+    value: impl Fn(u64) -> T,
+) {
     let (blocks, threads) = (7, 50);
-    for (width, kernel) in [(1, copy::<T, 1>()), (2, copy::<T, 2>()), (4, copy::<T, 4>())] {
-        let values: Vec<T> = numbers(blocks * threads * width, 7).into_iter().map(&value).collect();
+    for (width, kernel) in [
+        (1, copy::<T, 1>()),
+        (2, copy::<T, 2>()),
+        (4, copy::<T, 4>()),
+    ] {
+        let values: Vec<T> = numbers(blocks * threads * width, 7)
+            .into_iter()
+            .map(&value)
+            .collect();
         let input = device.upload(&values).unwrap();
         let mut out = device.uninitialized::<T>(values.len()).unwrap();
-        run!(device, kernel, blocks as u32, threads as u32, (input.read_only(), out.mutable()));
+        run!(
+            device,
+            kernel,
+            blocks as u32,
+            threads as u32,
+            (input.read_only(), out.mutable())
+        );
         assert_eq!(download(&out), values, "{} by {width} on {device}", T::NAME);
     }
 }
@@ -33,13 +49,22 @@ fn every_element_type_survives_every_space_at_every_width() {
     }
 }
 
-fn check_reverse<T: Element + PartialEq + std::fmt::Debug>(device: &Device, value: impl Fn(u64) -> T) {
+fn check_reverse<T: Element + PartialEq + std::fmt::Debug>(
+    device: &Device,
+    value: impl Fn(u64) -> T,
+) {
     let (blocks, threads) = (11, 96);
-    let values: Vec<T> = numbers(blocks * threads, 8).into_iter().map(value).collect();
+    let values: Vec<T> = numbers(blocks * threads, 8)
+        .into_iter()
+        .map(value)
+        .collect();
     let mut data = device.upload(&values).unwrap();
     let bytes = (threads * size_of::<T>()) as u32;
     run!(device, reverse_twice::<T>(), blocks as u32, threads as u32, shared bytes, (data.mutable()));
-    let expected: Vec<T> = values.chunks(threads).flat_map(|block| block.iter().rev().copied()).collect();
+    let expected: Vec<T> = values
+        .chunks(threads)
+        .flat_map(|block| block.iter().rev().copied())
+        .collect();
     assert_eq!(download(&data), expected, "{} on {device}", T::NAME);
 }
 
@@ -55,11 +80,20 @@ fn static_and_dynamic_shared_memory_lie_side_by_side() {
 #[test]
 fn pointers_can_be_offset_and_cast() {
     let (blocks, threads) = (5, 33);
-    let words: Vec<u32> = numbers(2 * blocks * threads, 9).iter().map(|&n| n as u32).collect();
+    let words: Vec<u32> = numbers(2 * blocks * threads, 9)
+        .iter()
+        .map(|&n| n as u32)
+        .collect();
     for device in devices() {
         let input = device.upload(&words).unwrap();
         let mut out = device.uninitialized::<u16>(2 * words.len()).unwrap();
-        run!(device, halves(), blocks as u32, threads as u32, (input.read_only(), out.mutable()));
+        run!(
+            device,
+            halves(),
+            blocks as u32,
+            threads as u32,
+            (input.read_only(), out.mutable())
+        );
         let expected: Vec<u16> = words
             .iter()
             .flat_map(|&word| [word as u16, (word >> 16) as u16])

@@ -8,7 +8,9 @@ fn every_thread_knows_its_place_in_three_dimensions() {
     let (grid, block) = ((3, 2, 4), (5, 7, 3));
     let (blocks, threads) = (24, 105);
     for device in devices() {
-        let mut out = device.uninitialized::<u32>(blocks * threads * INDICES).unwrap();
+        let mut out = device
+            .uninitialized::<u32>(blocks * threads * INDICES)
+            .unwrap();
         run!(device, indices(), grid, block, (out.mutable()));
         let found = download(&out);
         let mut expected = Vec::new();
@@ -39,7 +41,13 @@ fn barriers_count_and_vote_over_the_block() {
     for device in devices() {
         let input = device.upload(&flags).unwrap();
         let mut out = device.uninitialized::<u32>(3 * flags.len()).unwrap();
-        run!(device, barrier_votes(), blocks as u32, threads as u32, (input.read_only(), out.mutable()));
+        run!(
+            device,
+            barrier_votes(),
+            blocks as u32,
+            threads as u32,
+            (input.read_only(), out.mutable())
+        );
         let expected: Vec<u32> = flags
             .chunks(threads)
             .flat_map(|block| {
@@ -55,7 +63,10 @@ fn barriers_count_and_vote_over_the_block() {
 #[test]
 fn the_last_block_sees_what_the_others_wrote_before_their_fence() {
     let (blocks, threads) = (61, 64);
-    let values: Vec<u32> = numbers(blocks * threads, 2).iter().map(|&n| n as u32 % 1000).collect();
+    let values: Vec<u32> = numbers(blocks * threads, 2)
+        .iter()
+        .map(|&n| n as u32 % 1000)
+        .collect();
     for device in devices() {
         for kernel in [last_block_sums::<1>(), last_block_sums::<2>()] {
             let input = device.upload(&values).unwrap();
@@ -67,9 +78,18 @@ fn the_last_block_sees_what_the_others_wrote_before_their_fence() {
                 kernel,
                 blocks as u32,
                 threads as u32,
-                (input.read_only(), parts.mutable(), ticket.mutable(), total.mutable())
+                (
+                    input.read_only(),
+                    parts.mutable(),
+                    ticket.mutable(),
+                    total.mutable()
+                )
             );
-            assert_eq!(download(&total), [values.iter().sum::<u32>()], "on {device}");
+            assert_eq!(
+                download(&total),
+                [values.iter().sum::<u32>()],
+                "on {device}"
+            );
         }
     }
 }
@@ -80,7 +100,9 @@ fn a_block_fence_and_a_flag_pass_numbers_between_warps() {
     for device in devices() {
         let mut out = device.uninitialized::<u32>(blocks * 32).unwrap();
         run!(device, pass_on(), blocks as u32, 64, (out.mutable()));
-        let expected: Vec<u32> = (0..blocks as u32).flat_map(|b| (0..32).map(move |lane| b + lane)).collect();
+        let expected: Vec<u32> = (0..blocks as u32)
+            .flat_map(|b| (0..32).map(move |lane| b + lane))
+            .collect();
         assert_eq!(download(&out), expected, "on {device}");
     }
 }

@@ -15,24 +15,53 @@ const MASKS: [u32; 5] = [u32::MAX, 1 << 17, 0xffff, 0x5555_5555, 0x8001_00f7];
 fn sources(lane: u32, operand: u32, width: u32) -> [u32; 4] {
     let (first, last) = (lane & !(width - 1), lane | (width - 1));
     let operand = operand & 31;
-    let up = if lane >= first + operand { lane - operand } else { lane };
-    let down = if lane + operand <= last { lane + operand } else { lane };
-    let xor = if lane ^ operand <= last { lane ^ operand } else { lane };
+    let up = if lane >= first + operand {
+        lane - operand
+    } else {
+        lane
+    };
+    let down = if lane + operand <= last {
+        lane + operand
+    } else {
+        lane
+    };
+    let xor = if lane ^ operand <= last {
+        lane ^ operand
+    } else {
+        lane
+    };
     [first | (operand & (width - 1)), up, down, xor]
 }
 
-fn check_shuffles<T: Element + PartialEq + std::fmt::Debug>(device: &Device, value: impl Fn(u64) -> T) {
+fn check_shuffles<T: Element + PartialEq + std::fmt::Debug>(
+    device: &Device,
+    value: impl Fn(u64) -> T,
+) {
     let values: Vec<T> = numbers(COUNT, 3).into_iter().map(value).collect();
     let input = device.upload(&values).unwrap();
     for width in [1, 2, 4, 8, 16, 32] {
         for operand in [0, 1, 2, 5, 16, 31] {
             let mut out = device.uninitialized::<T>(4 * COUNT).unwrap();
             let (grid, block) = (BLOCKS as u32, THREADS as u32);
-            run!(device, shuffles::<T>(), grid, block, (input.read_only(), operand, width, out.mutable()));
+            run!(
+                device,
+                shuffles::<T>(),
+                grid,
+                block,
+                (input.read_only(), operand, width, out.mutable())
+            );
             let expected: Vec<T> = (0..COUNT)
-                .flat_map(|i| sources(i as u32 % 32, operand, width).map(|lane| values[i / 32 * 32 + lane as usize]))
+                .flat_map(|i| {
+                    sources(i as u32 % 32, operand, width)
+                        .map(|lane| values[i / 32 * 32 + lane as usize])
+                })
                 .collect();
-            assert_eq!(download(&out), expected, "{} by {operand}, width {width}, on {device}", T::NAME);
+            assert_eq!(
+                download(&out),
+                expected,
+                "{} by {operand}, width {width}, on {device}",
+                T::NAME
+            );
         }
     }
 }
@@ -63,7 +92,10 @@ fn by_warp<T: Copy, U: Copy>(
 ) -> Vec<U> {
     let mut expected = Vec::new();
     for warp in values.chunks(32) {
-        let taking_part: Vec<T> = (0..32).filter(|lane| mask >> lane & 1 == 1).map(|lane| warp[lane]).collect();
+        let taking_part: Vec<T> = (0..32)
+            .filter(|lane| mask >> lane & 1 == 1)
+            .map(|lane| warp[lane])
+            .collect();
         for lane in 0..32 {
             if mask >> lane & 1 == 1 {
                 let own = (mask & ((1 << lane) - 1)).count_ones() as usize;
@@ -101,7 +133,13 @@ fn votes_are_those_of_the_lanes_in_the_mask() {
         for mask in MASKS {
             let input = device.upload(&flags).unwrap();
             let mut out = device.upload(&vec![99_u32; 3 * COUNT]).unwrap();
-            run!(device, votes(), BLOCKS as u32, THREADS as u32, (input.read_only(), mask, out.mutable()));
+            run!(
+                device,
+                votes(),
+                BLOCKS as u32,
+                THREADS as u32,
+                (input.read_only(), mask, out.mutable())
+            );
             let expected = by_warp(&flags, mask, 3, 99, |flags, _| {
                 let ballot = lanes(mask, |place| flags[place] != 0);
                 vec![ballot, u32::from(ballot == mask), u32::from(ballot != 0)]
@@ -121,12 +159,23 @@ fn check_matches<T: Element + PartialEq>(device: &Device, value: impl Fn(u64) ->
     for mask in MASKS {
         let input = device.upload(&values).unwrap();
         let mut out = device.upload(&vec![99_u32; 2 * COUNT]).unwrap();
-        run!(device, matches::<T>(), BLOCKS as u32, THREADS as u32, (input.read_only(), mask, out.mutable()));
+        run!(
+            device,
+            matches::<T>(),
+            BLOCKS as u32,
+            THREADS as u32,
+            (input.read_only(), mask, out.mutable())
+        );
         let expected = by_warp(&values, mask, 2, 99, |values, own| {
             let same = lanes(mask, |place| values[place] == values[own]);
             vec![same, u32::from(same == mask)]
         });
-        assert_eq!(download(&out), expected, "{}, mask {mask:#x}, on {device}", T::NAME);
+        assert_eq!(
+            download(&out),
+            expected,
+            "{}, mask {mask:#x}, on {device}",
+            T::NAME
+        );
     }
 }
 
@@ -150,7 +199,13 @@ fn reductions_take_the_lanes_in_the_mask() {
 
             let input = device.upload(&unsigned).unwrap();
             let mut out = device.upload(&vec![99_u32; 3 * COUNT]).unwrap();
-            run!(device, reductions::<u32>(), grid, block, (input.read_only(), mask, out.mutable()));
+            run!(
+                device,
+                reductions::<u32>(),
+                grid,
+                block,
+                (input.read_only(), mask, out.mutable())
+            );
             let expected = by_warp(&unsigned, mask, 3, 99, |v, _| {
                 let sum = v.iter().fold(0, |sum: u32, &n| sum.wrapping_add(n));
                 vec![sum, *v.iter().min().unwrap(), *v.iter().max().unwrap()]
@@ -158,16 +213,36 @@ fn reductions_take_the_lanes_in_the_mask() {
             assert_eq!(download(&out), expected, "u32, mask {mask:#x}, on {device}");
 
             let mut out = device.upload(&vec![99_u32; 3 * COUNT]).unwrap();
-            run!(device, bit_reductions(), grid, block, (input.read_only(), mask, out.mutable()));
+            run!(
+                device,
+                bit_reductions(),
+                grid,
+                block,
+                (input.read_only(), mask, out.mutable())
+            );
             let expected = by_warp(&unsigned, mask, 3, 99, |v, _| {
                 let fold = |start, f: fn(u32, u32) -> u32| v.iter().fold(start, |a, &b| f(a, b));
-                vec![fold(0, |a, b| a ^ b), fold(0, |a, b| a | b), fold(u32::MAX, |a, b| a & b)]
+                vec![
+                    fold(0, |a, b| a ^ b),
+                    fold(0, |a, b| a | b),
+                    fold(u32::MAX, |a, b| a & b),
+                ]
             });
-            assert_eq!(download(&out), expected, "bits, mask {mask:#x}, on {device}");
+            assert_eq!(
+                download(&out),
+                expected,
+                "bits, mask {mask:#x}, on {device}"
+            );
 
             let input = device.upload(&signed).unwrap();
             let mut out = device.upload(&vec![99_i32; 3 * COUNT]).unwrap();
-            run!(device, reductions::<i32>(), grid, block, (input.read_only(), mask, out.mutable()));
+            run!(
+                device,
+                reductions::<i32>(),
+                grid,
+                block,
+                (input.read_only(), mask, out.mutable())
+            );
             let expected = by_warp(&signed, mask, 3, 99, |v, _| {
                 let sum = v.iter().fold(0, |sum: i32, &n| sum.wrapping_add(n));
                 vec![sum, *v.iter().min().unwrap(), *v.iter().max().unwrap()]

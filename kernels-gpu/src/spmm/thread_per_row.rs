@@ -40,7 +40,10 @@ pub unsafe fn thread_per_row<T: Real>(a: Csr<T>, x: Dense<T>, y: DenseMut<T>) {
             let mut sum = T::ZERO;
             for k in start as usize..end as usize {
                 let col = a.col_idx.load(k) as usize;
-                sum = a.values.load(k).mul_add(x.data.load(col * features + feature), sum);
+                sum = a
+                    .values
+                    .load(k)
+                    .mul_add(x.data.load(col * features + feature), sum);
             }
             y.data.store(row * features + feature, sum);
         }

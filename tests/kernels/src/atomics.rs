@@ -80,7 +80,12 @@ pub unsafe fn exchange<T: Atomic, const SCOPE: u32>(
     let i = thread::index_1d() as usize;
     let bucket = first(scope(SCOPE), buckets) + i % buckets as usize;
     // SAFETY: shared elements are accessed by atomic operations alone.
-    unsafe { received.store(i, slots.atomic_exchange(scope(SCOPE), bucket, input.load(i))) };
+    unsafe {
+        received.store(
+            i,
+            slots.atomic_exchange(scope(SCOPE), bucket, input.load(i)),
+        )
+    };
 }
 
 /// Each thread adds `input[thread]` to its bucket by a loop of loads and compare-exchanges, then stores 1 to `done` atomically.
@@ -101,7 +106,8 @@ pub unsafe fn compare_exchange<T: Atomic + Sum, const SCOPE: u32>(
     unsafe {
         let mut old = sums.atomic_load(scope(SCOPE), bucket);
         loop {
-            let seen = sums.atomic_compare_exchange(scope(SCOPE), bucket, old, old.sum(input.load(i)));
+            let seen =
+                sums.atomic_compare_exchange(scope(SCOPE), bucket, old, old.sum(input.load(i)));
             if seen.same(old) {
                 break;
             }

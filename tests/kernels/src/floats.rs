@@ -40,7 +40,12 @@ pub unsafe fn exponentials(n: u32, x: Global<f32>, out: GlobalMut<f32>) {
 ///
 /// All have `n` elements.
 #[kernel(T = [f16, bf16, f32])]
-pub unsafe fn conversions<T: Narrow>(n: u32, x: Global<f32>, narrow: GlobalMut<T>, wide: GlobalMut<f32>) {
+pub unsafe fn conversions<T: Narrow>(
+    n: u32,
+    x: Global<f32>,
+    narrow: GlobalMut<T>,
+    wide: GlobalMut<f32>,
+) {
     let i = thread::index_1d() as usize;
     if i < n as usize {
         // SAFETY: `i` is below `n`.

@@ -12,7 +12,10 @@ use cuda_std::prelude::*;
 #[kernel(T = [u8, i8, u16, i16, u32, i32, u64, i64, f32, f64, f16, bf16], WIDTH = [1, 2, 4])]
 pub unsafe fn copy<T: Element, const WIDTH: usize>(input: Global<T>, out: GlobalMut<T>) {
     let tile = shared_array!(T; 256);
-    let (i, t) = (thread::index_1d() as usize * WIDTH, thread::thread_idx_x() as usize * WIDTH);
+    let (i, t) = (
+        thread::index_1d() as usize * WIDTH,
+        thread::thread_idx_x() as usize * WIDTH,
+    );
     // SAFETY: the thread's own elements.
     unsafe {
         match WIDTH {

@@ -8,10 +8,12 @@ pub const INDICES: usize = 14;
 
 /// The number of the block in its grid, and of the thread in its block, x fastest.
 fn linear() -> (u64, u64) {
-    let block = (u64::from(thread::block_idx_z()) * u64::from(thread::grid_dim_y()) + u64::from(thread::block_idx_y()))
+    let block = (u64::from(thread::block_idx_z()) * u64::from(thread::grid_dim_y())
+        + u64::from(thread::block_idx_y()))
         * u64::from(thread::grid_dim_x())
         + u64::from(thread::block_idx_x());
-    let lane = (u64::from(thread::thread_idx_z()) * u64::from(thread::block_dim_y()) + u64::from(thread::thread_idx_y()))
+    let lane = (u64::from(thread::thread_idx_z()) * u64::from(thread::block_dim_y())
+        + u64::from(thread::thread_idx_y()))
         * u64::from(thread::block_dim_x())
         + u64::from(thread::thread_idx_x());
     (block, lane)
