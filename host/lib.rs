@@ -50,3 +50,8 @@ pub use spmm::{Spmm, SpmmElement, SpmmKernel, SpmmOptions};
 
 /// A sparse matrix in CSR with u32 indices and row pointers.
 pub type CsrMatrix<T> = sprs::CsMatI<T, u32, u32>;
+
+/// The README's code, tested.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

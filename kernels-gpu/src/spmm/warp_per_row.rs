@@ -7,7 +7,7 @@
 //!   bytes (f32), and no lane waits for a longer row.
 //! - The row's columns and values are loaded 32 at a time, one by each lane, coalesced, and handed round by shuffles:
 //!   a nonzero is read from memory once for a warp and not once for every lane.
-//! - Nonzeros are taken [`UNROLL`] at a time with all their loads of X before the first addition, so that many loads are
+//! - Nonzeros are taken eight at a time with all their loads of X before the first addition, so that many loads are
 //!   in flight at once.
 //!
 //! Tiles of 32 features are the slow axis of the grid: a tile's slice of X is read by all rows before the next tile

@@ -33,7 +33,7 @@
 //! | [`shared`] | shared memory, static and dynamic |
 //! | [`atomic`] | atomic read-modify-write at block, device and system scope |
 //! | [`float`] | fused multiply-add, fast `exp2` and `log2`, 16-bit floats |
-//! | [`launch`], [`kernel`] | grid and block sizes; the handle that `#[kernel]` makes |
+//! | [`launch`], [`kernel`](mod@kernel) | grid and block sizes; the handle that `#[kernel]` makes |
 
 #![cfg_attr(target_arch = "nvptx64", no_std)]
 #![cfg_attr(target_arch = "nvptx64", feature(asm_experimental_arch, stdarch_nvptx))]
