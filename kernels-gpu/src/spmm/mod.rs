@@ -4,9 +4,14 @@
 //! the neighbours of node i. A nonzero costs its 4-byte column, its value, and n elements of X, read wherever the column
 //! points; it does 2n floating-point operations. So the memory decides, and the ladder is about reading X well.
 
+mod items;
+
+pub use items::{ItemKind, Items, Shape};
+
 use cuda_std::prelude::*;
 
-/// The table of the kernels: one line each, naive first, and the file of the same name.
+/// The table of the kernels: one line each, naive first, and the file of the same name. Each file has its `SUMMARY`, the
+/// `ITEMS` that it wants, its `launch`, and the `handle` of its kernel for an element type.
 macro_rules! kernels {
     ($($variant:ident = $module:ident,)*) => {
         $(pub mod $module;)*
@@ -38,18 +43,25 @@ macro_rules! kernels {
                 }
             }
 
-            /// The launch for `rows` rows of A and `features` columns of X, both at least 1.
-            pub fn launch(self, rows: u32, features: u32) -> LaunchConfig {
+            /// What its units of work are.
+            pub const fn items(self) -> ItemKind {
                 match self {
-                    $(Self::$variant => $module::launch(rows, features),)*
+                    $(Self::$variant => $module::ITEMS,)*
                 }
             }
 
-            /// The handle of the kernel for the element type `T`.
-            #[cfg(not(target_arch = "nvptx64"))]
-            pub fn handle<T: Real>(self) -> Kernel<Arguments<T>> {
+            /// The launch for a product of that shape.
+            pub fn launch<T: Real>(self, shape: Shape) -> LaunchConfig {
                 match self {
-                    $(Self::$variant => $module::$module::<T>(),)*
+                    $(Self::$variant => $module::launch::<T>(shape),)*
+                }
+            }
+
+            /// The handle of the kernel for the element type `T` and a product of that shape.
+            #[cfg(not(target_arch = "nvptx64"))]
+            pub fn handle<T: Real>(self, shape: Shape) -> Kernel<Arguments<T>> {
+                match self {
+                    $(Self::$variant => $module::handle::<T>(shape),)*
                 }
             }
         }
@@ -61,20 +73,29 @@ kernels! {
     WarpPerRow = warp_per_row,
 }
 
-/// The arguments of every kernel of this family: A, X, Y.
+/// The arguments of every kernel of this family: A, X, Y, and the items.
 #[cfg(not(target_arch = "nvptx64"))]
 pub type Arguments<T> = (
     crate::matrix::Csr<T>,
     crate::matrix::Dense<T>,
     crate::matrix::DenseMut<T>,
+    Items<T>,
 );
+
+/// The largest extent of a grid along y.
+const MAX_GRID_Y: u32 = 65_535;
 
 /// The PTX entry points of the family.
 #[cfg(not(target_arch = "nvptx64"))]
 pub(crate) fn entry_points() -> Vec<&'static str> {
+    let shape = Shape {
+        rows: 1,
+        items: 1,
+        features: 1,
+    };
     SpmmKernel::ALL
         .iter()
-        .flat_map(|kernel| kernel.handle::<f32>().entry_points())
+        .flat_map(|kernel| kernel.handle::<f32>(shape).entry_points())
         .copied()
         .collect()
 }

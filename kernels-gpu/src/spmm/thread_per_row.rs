@@ -4,18 +4,28 @@
 //! threads of a warp read 32 different rows of X, so that each load instruction touches 32 cache lines where one or two
 //! would do. And a warp lasts as long as its longest row, while the other lanes wait.
 
+use super::{ItemKind, Items, Shape};
 use crate::matrix::{Csr, Dense, DenseMut};
 use cuda_std::prelude::*;
 
 /// What it does, in one line.
 pub const SUMMARY: &str = "naive: one thread a row, feature after feature";
 
+/// It wants rows.
+pub const ITEMS: ItemKind = ItemKind::Rows;
+
 /// Threads in a block.
 const BLOCK: u32 = 128;
 
 /// A thread a row.
-pub fn launch(rows: u32, _features: u32) -> LaunchConfig {
-    LaunchConfig::new(rows.div_ceil(BLOCK), BLOCK)
+pub fn launch<T: Real>(shape: Shape) -> LaunchConfig {
+    LaunchConfig::new(shape.rows.div_ceil(BLOCK), BLOCK)
+}
+
+/// The handle of the kernel.
+#[cfg(not(target_arch = "nvptx64"))]
+pub fn handle<T: Real>(_: Shape) -> Kernel<super::Arguments<T>> {
+    thread_per_row::<T>()
 }
 
 /// `Y[row, j] = sum of A[row, col] * X[col, j]`, a thread a row.
@@ -27,7 +37,7 @@ pub fn launch(rows: u32, _features: u32) -> LaunchConfig {
 ///
 /// The matrices are what their fields say, columns below `a.cols`; `x` is `a.cols` x n, `y` `a.rows` x n, apart from each other.
 #[kernel(name = "spmm_thread_per_row", T = [f32, f64])]
-pub unsafe fn thread_per_row<T: Real>(a: Csr<T>, x: Dense<T>, y: DenseMut<T>) {
+pub unsafe fn thread_per_row<T: Real>(a: Csr<T>, x: Dense<T>, y: DenseMut<T>, _items: Items<T>) {
     let row = thread::index_1d() as usize;
     if row >= a.rows as usize {
         return;

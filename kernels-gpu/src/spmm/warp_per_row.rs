@@ -14,6 +14,7 @@
 //! begins, and is the more likely to stay in the L2 cache. What is left: a row of a million nonzeros keeps one warp busy
 //! when all others have ended, and a row of three uses three loads of its 32 lanes.
 
+use super::{ItemKind, Items, MAX_GRID_Y, Shape};
 use crate::matrix::{Csr, Dense, DenseMut};
 use core::array;
 use cuda_std::prelude::*;
@@ -22,6 +23,9 @@ use cuda_std::warp::{FULL_MASK, WARP_SIZE};
 /// What it does, in one line.
 pub const SUMMARY: &str =
     "row split: one warp a row, a lane a feature, nonzeros broadcast by shuffles";
+
+/// It wants rows.
+pub const ITEMS: ItemKind = ItemKind::Rows;
 
 /// Rows, and so warps, in a block.
 const ROWS: u32 = 4;
@@ -32,13 +36,16 @@ const TILE: u32 = WARP_SIZE;
 /// Nonzeros whose loads of X are in flight together.
 const UNROLL: u32 = 8;
 
-/// The largest extent of a grid along y.
-const MAX_GRID_Y: u32 = 65_535;
-
 /// A warp for each row and tile of features; rows along x, tiles along y.
-pub fn launch(rows: u32, features: u32) -> LaunchConfig {
-    let tiles = features.div_ceil(TILE).min(MAX_GRID_Y);
-    LaunchConfig::new((rows.div_ceil(ROWS), tiles), ROWS * WARP_SIZE)
+pub fn launch<T: Real>(shape: Shape) -> LaunchConfig {
+    let tiles = shape.features.div_ceil(TILE).min(MAX_GRID_Y);
+    LaunchConfig::new((shape.rows.div_ceil(ROWS), tiles), ROWS * WARP_SIZE)
+}
+
+/// The handle of the kernel.
+#[cfg(not(target_arch = "nvptx64"))]
+pub fn handle<T: Real>(_: Shape) -> Kernel<super::Arguments<T>> {
+    warp_per_row::<T>()
 }
 
 /// `Y[row, j] = sum of A[row, col] * X[col, j]`, a warp for a row and 32 features.
@@ -50,7 +57,7 @@ pub fn launch(rows: u32, features: u32) -> LaunchConfig {
 /// The matrices are what their fields say, columns below `a.cols`; `x` is `a.cols` x n, `y` `a.rows` x n, n at least 1,
 /// apart from each other. Blocks have 128 threads.
 #[kernel(name = "spmm_warp_per_row", T = [f32, f64])]
-pub unsafe fn warp_per_row<T: Real>(a: Csr<T>, x: Dense<T>, y: DenseMut<T>) {
+pub unsafe fn warp_per_row<T: Real>(a: Csr<T>, x: Dense<T>, y: DenseMut<T>, _items: Items<T>) {
     let row = thread::block_idx_x() * ROWS + thread::thread_idx_x() / WARP_SIZE;
     if row >= a.rows {
         return;

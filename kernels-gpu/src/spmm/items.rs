@@ -1,0 +1,55 @@
+//! What a kernel's threads, warps or sub-warps are given to do: rows, nonzeros or tasks.
+
+use cuda_std::prelude::*;
+
+/// What one unit of a kernel's parallelism works on. The plan makes the items once for a matrix.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ItemKind {
+    /// A row each; the plan makes nothing. Every element of Y is written.
+    Rows,
+    /// A nonzero each: [`Items::row`] holds the row of each. The kernel adds to Y, which the run fills with zeros first.
+    Nonzeros,
+    /// As `Nonzeros`, with the nonzeros sorted by column.
+    NonzerosByColumn,
+    /// A task each: a run of rows and nonzeros of nearly the same size (see [`tasks`](super::tasks)), with the sums of
+    /// rows that are cut in a second pass.
+    Tasks,
+}
+
+/// The items of a product, as a kernel gets them.
+#[repr(C)]
+pub struct Items<T> {
+    /// How many there are.
+    pub count: u32,
+    /// Rows that are cut between tasks.
+    pub cut_rows: u32,
+    /// For nonzeros, the row of each. For tasks, the row in which each starts, and at the end the number of rows.
+    pub row: Global<u32>,
+    /// For tasks, the nonzero at which each starts, and at the end the number of nonzeros.
+    pub start: Global<u32>,
+    /// For tasks, two rows of sums each: of a row that started in an earlier task, and of one that ends in a later.
+    pub partial: GlobalMut<T>,
+}
+
+impl<T> Clone for Items<T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for Items<T> {}
+
+// SAFETY: `repr(C)`, of scalars and device pointers, without padding: two u32 before 8-byte pointers.
+#[cfg(not(target_arch = "nvptx64"))]
+unsafe impl<T: Element> KernelParam for Items<T> {}
+
+/// The numbers that a launch depends on; all are at least 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Shape {
+    /// Rows of A and Y.
+    pub rows: u32,
+    /// Items.
+    pub items: u32,
+    /// Columns of X and Y.
+    pub features: u32,
+}
