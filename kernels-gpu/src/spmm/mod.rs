@@ -5,6 +5,7 @@
 //! points; it does 2n floating-point operations. So the memory decides, and the ladder is about reading X well.
 
 mod items;
+pub mod tasks;
 
 pub use items::{ItemKind, Items, Shape};
 
@@ -71,6 +72,7 @@ macro_rules! kernels {
 kernels! {
     ThreadPerRow = thread_per_row,
     WarpPerRow = warp_per_row,
+    Vector = vector,
 }
 
 /// The arguments of every kernel of this family: A, X, Y, and the items.
@@ -91,11 +93,12 @@ pub(crate) fn entry_points() -> Vec<&'static str> {
     let shape = Shape {
         rows: 1,
         items: 1,
+        cols: 1,
         features: 1,
+        cache_bytes: 0,
     };
-    SpmmKernel::ALL
+    let products = SpmmKernel::ALL
         .iter()
-        .flat_map(|kernel| kernel.handle::<f32>(shape).entry_points())
-        .copied()
-        .collect()
+        .flat_map(|kernel| kernel.handle::<f32>(shape).entry_points());
+    products.chain(tasks::entry_points()).copied().collect()
 }
