@@ -34,15 +34,16 @@ pub unsafe fn guilty(_y: GlobalMut<u32>) {}
 /// Set in the processes that the tests start.
 const CHILD: &str = "CUDA_ERRORS_TEST_CHILD";
 
-/// The fake driver, compiled once for the tests of a process, in a directory of its own; `None`, and a line that says so, on
-/// a machine without rustc, where this program was carried to.
-fn fake_driver() -> Option<&'static Path> {
-    static FILE: OnceLock<Option<PathBuf>> = OnceLock::new();
+/// The fake driver, compiled once for the tests of a process, in a directory of its own; an error on a
+/// machine without rustc, where this program was carried to.
+fn fake_driver() -> Result<&'static Path, &'static str> {
+    static FILE: OnceLock<Result<PathBuf, String>> = OnceLock::new();
     let file = FILE.get_or_init(|| {
         let rustc = env::var_os("RUSTC").unwrap_or("rustc".into());
         if let Err(error) = Command::new(&rustc).arg("--version").output() {
-            println!("skipped: no rustc that compiles a driver to test with: {error}");
-            return None;
+            return Err(format!(
+                "no rustc that compiles a driver to test with: {error}"
+            ));
         }
         let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("fake-cuda-{}", id()));
         std::fs::create_dir_all(&directory).unwrap();
@@ -58,9 +59,9 @@ fn fake_driver() -> Option<&'static Path> {
             .status()
             .unwrap();
         assert!(status.success(), "the fake driver does not compile");
-        Some(file)
+        Ok(file)
     });
-    file.as_deref()
+    file.as_deref().map_err(String::as_str)
 }
 
 /// Runs `body` in a process of its own, which runs the test `name` alone, with the fake driver and these environment
@@ -72,7 +73,10 @@ fn with_driver(name: &str, environment: &[(&str, &str)], body: impl FnOnce()) {
         println!("{DONE}");
         return;
     }
-    let Some(file) = fake_driver() else { return };
+    let file = match fake_driver() {
+        Ok(file) => file,
+        Err(reason) => return println!("skipped: {name}: {reason}"),
+    };
     let output = Command::new(env::current_exe().unwrap())
         .args(["--exact", name, "--nocapture"])
         .env_remove("CUDA_VISIBLE_DEVICES")
