@@ -38,6 +38,23 @@ pub use cuda_std::launch::{Dim3, LaunchConfig};
 /// # Ok(())
 /// # }
 /// ```
+///
+/// Arguments of other types than the kernel's do not compile:
+///
+/// ```compile_fail,E0308
+/// # use cuda_std::prelude::*;
+/// # use warprow::{device::Device, launch};
+/// # #[kernel]
+/// # pub unsafe fn fill(n: u32, value: f32, y: GlobalMut<f32>) {}
+/// # fn main() -> Result<(), warprow::Error> {
+/// # let device = Device::emulator(Default::default());
+/// let mut y = device.zeros::<f64>(3)?;        // `fill` wants a buffer of f32
+/// let fill = fill();
+/// // SAFETY: the buffer holds three elements.
+/// unsafe { launch!(device, fill<<<1, 128, 0>>>(3, 2.0, y.mutable()))? };
+/// # Ok(())
+/// # }
+/// ```
 #[macro_export]
 macro_rules! launch {
     ($device:expr, $kernel:ident <<<$grid:expr, $block:expr, $shared_bytes:tt>>>($($argument:expr),* $(,)?)) => {

@@ -508,6 +508,27 @@ fn a_fault_on_the_emulator_names_kernel_and_thread() {
 }
 
 #[test]
+fn an_element_that_a_kernel_forgot_cannot_be_downloaded_from_the_emulator() {
+    for device in devices().into_iter().filter(Device::is_emulator) {
+        let mut y = device.uninitialized::<u32>(77).unwrap();
+        let affine = affine();
+        // SAFETY: `y` holds more than 70 elements.
+        unsafe { launch!(device, affine<<<2, BLOCK, 0>>>(70, y.mutable())).unwrap() };
+        for error in [
+            y.download().unwrap_err(),
+            y.copy_to_slice(&mut [0; 77]).unwrap_err(),
+        ] {
+            assert!(matches!(error, Error::EmulatorMemory(_)), "{error}");
+            let place = "offset 280 of an allocation of 308 bytes";
+            assert!(error.to_string().contains(place), "{error}");
+        }
+        // SAFETY: `y` holds 77 elements.
+        unsafe { launch!(device, affine<<<2, BLOCK, 0>>>(77, y.mutable())).unwrap() };
+        assert_eq!(y.download().unwrap(), affine_wanted(77));
+    }
+}
+
+#[test]
 fn a_timer_gives_a_gpu_s_time_and_none_of_the_emulator() {
     for device in devices_with_kernels() {
         let timer = device.start_timer().unwrap();

@@ -70,11 +70,13 @@ impl<T: Element> DeviceBuffer<T> {
         GlobalMut::from_address(self.address)
     }
 
-    /// A copy of the elements, after all that the device was told before. Elements that nobody has written are arbitrary.
+    /// A copy of the elements, after all that the device was told before. Elements that nobody has written are arbitrary on a
+    /// GPU and on an emulator that checks bounds only, and an error on an emulator with full checks.
     ///
     /// # Errors
     ///
-    /// A launch that failed before; a host without memory for the copy.
+    /// A launch that failed before; a host without memory for the copy; [`Error::EmulatorMemory`] with the place of the
+    /// first element that nobody has written.
     pub fn download(&self) -> Result<Vec<T>, Error> {
         let mut elements: Vec<T> = Vec::new();
         elements

@@ -211,8 +211,8 @@ impl Device {
 
     /// A buffer of `len` elements for a kernel to write.
     ///
-    /// Until it is written its content is arbitrary, also in a download. A kernel that reads it is reported by an emulator
-    /// with full checks. On a GPU nothing notices, so with debug assertions all its bits are set there, which is NaN in
+    /// Until it is written its content is arbitrary. A kernel that reads it is reported by an emulator with full checks, and
+    /// so is a download of what no kernel has written. On a GPU nothing notices, so with debug assertions all its bits are set there, which is NaN in
     /// every floating-point type.
     ///
     /// # Errors

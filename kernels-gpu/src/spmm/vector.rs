@@ -8,9 +8,8 @@
 //!   rows of three nonzeros are one stream in which eight loads of X are in flight whatever the rows' ends.
 //! - The next columns and values are loaded before the present ones are used.
 //!
-//! A tile of 32 features is computed for all rows before the next one begins where X is larger than the L2 cache: the
-//! tile's slice of X then fits it the better. Where X fits, a sub-warp takes up to 32 lanes times 16 bytes of a row, and
-//! columns and values are read once.
+//! A tile of 32 features is computed for all rows before the next one begins where that keeps the tile's slice of X in a
+//! cache; elsewhere a sub-warp takes up to 32 lanes times 16 bytes of a row at once, and columns and values are read once.
 
 use super::{ItemKind, Items, MAX_GRID_Y, Shape};
 use crate::matrix::{Csr, Dense, DenseMut};
@@ -31,23 +30,38 @@ const BLOCK: u32 = 128;
 /// Nonzeros whose loads of X are in flight together.
 const UNROLL: usize = 8;
 
+/// Bytes of a cache line: a row of X that is no multiple of it has tiles that straddle lines.
+const LINE_BYTES: u64 = 128;
+
 /// Lanes of a sub-warp, and neighbouring features that a lane loads at once.
+///
+/// Tiles of 8 lanes, 32 features in f32, one after the other, where a tile's slice of X then stays in a cache that all of X
+/// would overflow: up to 1.3 times faster on 128 features of a graph of 236 thousand nodes and mild skew. Where the
+/// slice itself is far larger than the cache, or rows of X do not start at a cache line, a row's features at once, as
+/// far as 32 lanes go.
 fn variant<T: Real>(shape: Shape) -> (u32, u32) {
     let width = match shape.features {
         features if features % 4 == 0 => 4,
         features if features % 2 == 0 => 2,
         _ => 1,
     };
-    let x_bytes = u64::from(shape.cols) * u64::from(shape.features) * size_of::<T>() as u64;
-    let vectors = shape.features.div_ceil(width * passes(width));
-    let lanes = match vectors {
+    let row_bytes = u64::from(shape.features) * size_of::<T>() as u64;
+    let x_bytes = u64::from(shape.cols) * row_bytes;
+    let slice_bytes = u64::from(shape.cols) * 8 * u64::from(width) * size_of::<T>() as u64;
+    let tiles_help = row_bytes.is_multiple_of(LINE_BYTES)
+        && slice_bytes <= shape.cache_bytes / 2 * 3
+        && (x_bytes > shape.cache_bytes || slice_bytes <= MULTIPROCESSOR_CACHE_BYTES);
+    let lanes = match shape.features.div_ceil(width * passes(width)) {
         0..=8 => 8,
-        _ if x_bytes > shape.cache_bytes && width == 4 => 8,
+        _ if tiles_help => 8,
         9..=16 => 16,
         _ => 32,
     };
     (lanes, width)
 }
+
+/// A slice of X up to about this size is found in a multiprocessor's own cache often enough to gain from tiles.
+const MULTIPROCESSOR_CACHE_BYTES: u64 = 1 << 20;
 
 /// How many vectors a lane has: two where they are of one element, so that 33 features are one tile of 64 and not two of 32.
 const fn passes(width: u32) -> u32 {

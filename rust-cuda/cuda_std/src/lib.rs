@@ -25,6 +25,15 @@
 //! assert_eq!(handle.name(), "axpy_f32");
 //! ```
 //!
+//! The attribute has to list the instances of every generic parameter. Without them it does not compile:
+//!
+//! ```compile_fail
+//! use cuda_std::prelude::*;
+//!
+//! #[kernel] // needs the instances of `T`: `T = [..]`
+//! pub unsafe fn scale<T: Real>(a: T, x: GlobalMut<T>) {}
+//! ```
+//!
 //! | module | what is in it |
 //! |---|---|
 //! | [`thread`] | indices and dimensions, barriers of a block, memory fences |

@@ -2,6 +2,8 @@
 
 mod expand;
 mod instances;
+#[cfg(test)]
+mod tests;
 
 use proc_macro::TokenStream;
 

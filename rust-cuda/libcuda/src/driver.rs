@@ -56,6 +56,16 @@ pub struct Attempt {
     pub reason: String,
 }
 
+impl Attempt {
+    /// Whether there is no such file. A driver of which a library is missing that it needs is there: the reason begins
+    /// with that library's name then.
+    fn is_absent(&self) -> bool {
+        self.reason
+            .strip_prefix(&*self.library.to_string_lossy())
+            .is_some_and(|reason| reason.ends_with("No such file or directory"))
+    }
+}
+
 impl fmt::Display for Attempt {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // glibc's reason begins with the library's name already.
@@ -73,7 +83,7 @@ impl fmt::Display for Attempt {
 #[non_exhaustive]
 pub enum LoadError {
     /// None of the places where a driver may be has a library that opens.
-    #[error("no CUDA driver library (libcuda.so.1) could be opened; tried {}", list(.tried))]
+    #[error("no CUDA driver library{}", not_found(.tried))]
     NotFound {
         /// Each library tried, in order.
         tried: Vec<Attempt>,
@@ -94,9 +104,33 @@ pub enum LoadError {
     },
 }
 
-fn list(tried: &[Attempt]) -> String {
-    let tried: Vec<String> = tried.iter().map(Attempt::to_string).collect();
-    tried.join("; ")
+/// Where there is none, or, if there is one somewhere, why that one does not open.
+fn not_found(tried: &[Attempt]) -> String {
+    let (absent, present): (Vec<&Attempt>, Vec<&Attempt>) =
+        tried.iter().partition(|attempt| attempt.is_absent());
+    if !present.is_empty() {
+        let reasons: Vec<String> = present.iter().map(|attempt| attempt.to_string()).collect();
+        let elsewhere = if absent.is_empty() {
+            ""
+        } else {
+            "; elsewhere there is none"
+        };
+        return format!(" could be opened: {}{elsewhere}", reasons.join("; "));
+    }
+    let directories: Vec<String> = absent
+        .iter()
+        .filter_map(|attempt| attempt.library.parent())
+        .filter(|directory| !directory.as_os_str().is_empty())
+        .map(|directory| directory.display().to_string())
+        .collect();
+    let [others @ .., last] = &directories[..] else {
+        return format!(": {} is not where the dynamic linker looks", SEARCH[0]);
+    };
+    format!(
+        ": {} is neither where the dynamic linker looks nor in {} or {last}",
+        SEARCH[0],
+        others.join(", ")
+    )
 }
 
 /// The driver library of this process, opened at the first call of this function or of any driver function.
@@ -185,4 +219,63 @@ fn file_of(address: *const c_void) -> Option<PathBuf> {
     // SAFETY: `dladdr` gives a string that lives as long as the library is open, which is longer than this call.
     let name = unsafe { CStr::from_ptr(info.dli_fname) };
     Some(PathBuf::from(OsStr::from_bytes(name.to_bytes())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An error of all places, each with what `reason` makes of its library.
+    fn not_found(reason: impl Fn(&str) -> String) -> String {
+        let attempt = |library: &str| Attempt {
+            library: library.into(),
+            reason: reason(library),
+        };
+        let tried = SEARCH.map(attempt).to_vec();
+        LoadError::NotFound { tried }.to_string()
+    }
+
+    fn absent(library: &str) -> String {
+        format!("{library}: cannot open shared object file: No such file or directory")
+    }
+
+    #[test]
+    fn a_driver_that_is_nowhere_is_told_with_the_places_and_no_reason() {
+        assert_eq!(
+            not_found(absent),
+            "no CUDA driver library: libcuda.so.1 is neither where the dynamic linker looks nor in /usr/lib/wsl/lib, \
+             /run/opengl-driver/lib or /usr/local/nvidia/lib64"
+        );
+    }
+
+    #[test]
+    fn a_driver_that_is_somewhere_and_does_not_open_is_told_with_the_reason() {
+        let message = not_found(|library| {
+            if library.contains("wsl") {
+                format!("{library}: wrong ELF class: ELFCLASS32")
+            } else {
+                absent(library)
+            }
+        });
+        assert_eq!(
+            message,
+            "no CUDA driver library could be opened: /usr/lib/wsl/lib/libcuda.so.1: wrong ELF class: ELFCLASS32; \
+             elsewhere there is none"
+        );
+        let everywhere = not_found(|library| format!("{library}: Permission denied"));
+        for library in SEARCH {
+            let reason = format!("{library}: Permission denied");
+            assert!(everywhere.contains(&reason), "{everywhere}");
+        }
+        assert!(!everywhere.contains("elsewhere"), "{everywhere}");
+    }
+
+    #[test]
+    fn a_driver_that_lacks_a_library_is_not_taken_for_absent() {
+        let message = not_found(|_| absent("libnvidia-missing.so.1"));
+        assert!(
+            message.contains("libcuda.so.1: libnvidia-missing.so.1: cannot open"),
+            "{message}"
+        );
+    }
 }

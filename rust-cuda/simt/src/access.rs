@@ -18,7 +18,7 @@ pub(crate) struct Access<'a> {
     pub lane: &'a Lane,
     pub space: Space,
     pub address: u64,
-    /// Bytes, at least one; also the alignment wanted.
+    /// Bytes, a power of two; also the alignment wanted.
     pub bytes: u64,
     pub location: &'static Location<'static>,
 }
@@ -35,7 +35,8 @@ impl<'a> Access<'a> {
         let offset = self.address & OFFSET_MASK;
         if let Some(Entry::Live(allocation)) = self.lane.block().context().table.entry(self.address)
             && offset + self.bytes <= allocation.size()
-            && offset.is_multiple_of(self.bytes)
+            // The compiler does not know that it is a power of two, and would divide.
+            && offset & (self.bytes - 1) == 0
         {
             return (allocation, offset);
         }
@@ -104,7 +105,7 @@ impl<'a> Access<'a> {
                 size,
             });
         }
-        if !address.is_multiple_of(access) {
+        if address & (access - 1) != 0 {
             self.fault(FaultKind::Misaligned {
                 space,
                 address,

@@ -32,6 +32,14 @@ impl Barrier {
     /// Waits for all threads of the block; the number of those that brought `true`.
     #[inline(always)]
     pub fn wait(&self, lane: &Lane, predicate: bool, location: &'static Location<'static>) -> u32 {
+        if !self.arrive(lane, predicate, location) {
+            lane.suspend();
+        }
+        self.result.get()
+    }
+
+    /// Whether the thread is the last one and need not wait.
+    fn arrive(&self, lane: &Lane, predicate: bool, location: &'static Location<'static>) -> bool {
         let block = lane.block();
         lane.activity.set(Activity::AtBarrier(location));
         let absent = if let Some(returned) = block.returned.get() {
@@ -53,20 +61,19 @@ impl Barrier {
         self.arrived.set(self.arrived.get() + 1);
         self.count.set(self.count.get() + u32::from(predicate));
         block.share_device_fence(lane);
-        if self.arrived.get() == block.context().threads {
-            self.arrived.set(0);
-            self.result.set(self.count.take());
-            block.pass_barrier();
-            block.note_progress();
-            for warp in &block.warps {
-                warp.ready.set(warp.lanes);
-            }
-            let own = &lane.warp().ready;
-            own.set(own.get() & !(1 << lane.lane()));
-        } else {
-            lane.suspend();
+        if self.arrived.get() != block.context().threads {
+            return false;
         }
+        self.arrived.set(0);
+        self.result.set(self.count.take());
+        block.pass_barrier();
+        block.note_progress();
+        for warp in &block.warps {
+            warp.ready.set(warp.lanes);
+        }
+        let own = &lane.warp().ready;
+        own.set(own.get() & !(1 << lane.lane()));
         lane.activity.set(Activity::Running);
-        self.result.get()
+        true
     }
 }

@@ -78,7 +78,6 @@ impl Lane {
     /// Lets the others run until the scheduler comes back to this lane.
     #[inline(always)]
     pub fn suspend(&self) {
-        self.block().steps.set(0);
         // SAFETY: the yielder lives on the fiber's stack, on which the caller runs.
         if let Resume::Stop = unsafe { &*self.yielder.get() }.suspend(()) {
             abandon();
@@ -220,7 +219,6 @@ impl Block {
         self.live.set(self.context().threads);
         self.returned.set(None);
         self.barrier.restart();
-        self.steps.set(0);
         self.current_warp.set(0);
         self.device_fence.set(false);
         if self.clock.get() > u32::MAX / 2 {
@@ -270,7 +268,7 @@ impl Block {
         &self.lanes[start..self.lanes.len().min(start + WARP_SIZE as usize)]
     }
 
-    /// Takes a lane that can run, if there is one.
+    /// Takes a lane that can run, if there is one, to be run now.
     #[inline(always)]
     pub fn pick(&self) -> Option<&Lane> {
         if let Some(random) = &self.random {
@@ -307,7 +305,10 @@ impl Block {
     fn take(&self, warp: usize, lane: u32) -> &Lane {
         let ready = &self.warps[warp].ready;
         ready.set(ready.get() & !(1 << lane));
-        &self.lanes[warp * WARP_SIZE as usize + lane as usize]
+        let lane = &self.lanes[warp * WARP_SIZE as usize + lane as usize];
+        lane.activity.set(Activity::Running);
+        self.steps.set(0);
+        lane
     }
 
     /// Makes the lanes ready that gave way; false when there are none.

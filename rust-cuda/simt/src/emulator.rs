@@ -108,14 +108,25 @@ impl Emulator {
         Ok(())
     }
 
-    /// Copies bytes from the device. What was never written reads as zeros.
+    /// Copies bytes from the device.
     ///
     /// # Errors
     ///
-    /// When they do not lie wholly in one live allocation; then nothing is copied.
+    /// When they do not lie wholly in one live allocation, or with [`Checks::Full`] when neither the host nor a kernel
+    /// has written one of them; then nothing is copied. With [`Checks::BoundsOnly`] what was never written reads as
+    /// zeros.
     pub fn read(&self, address: u64, into: &mut [u8]) -> Result<(), MemoryError> {
         let table = self.read_table();
         let (allocation, offset) = table.find(address, into.len() as u64)?;
+        if let Some(shadow) = &allocation.shadow
+            && let Some(unwritten) = shadow.first_uninitialised(offset, into.len() as u64)
+        {
+            return Err(MemoryError::Uninitialised {
+                address: address - offset + unwritten,
+                offset: unwritten,
+                size: allocation.size(),
+            });
+        }
         // SAFETY: as for `write`.
         unsafe { copy_out(allocation.data().add(offset as usize), into) };
         Ok(())
@@ -140,7 +151,7 @@ impl Emulator {
         Ok(())
     }
 
-    /// Copies bytes on the device. The destination counts as written, whether or not the source was.
+    /// Copies bytes on the device. What was never written in the source counts as not written in the destination.
     ///
     /// # Errors
     ///
@@ -165,8 +176,8 @@ impl Emulator {
                 copy_in(to.data().add((to_offset + start) as usize), part);
             }
         }
-        if let Some(shadow) = &to.shadow {
-            shadow.note_host_write(to_offset, bytes);
+        if let (Some(to), Some(from)) = (&to.shadow, &from.shadow) {
+            to.note_host_copy(to_offset, from, from_offset, bytes);
         }
         Ok(())
     }

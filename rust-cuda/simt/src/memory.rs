@@ -52,6 +52,18 @@ pub enum MemoryError {
         /// The allocation's bytes.
         size: u64,
     },
+    /// A read of what neither the host nor a kernel has written.
+    #[error(
+        "nothing was ever written at offset {offset} of an allocation of {size} bytes, address {address:#x}"
+    )]
+    Uninitialised {
+        /// The first address that was not written.
+        address: u64,
+        /// Its offset in the allocation.
+        offset: u64,
+        /// The allocation's bytes.
+        size: u64,
+    },
     /// An address to free that is not the start of an allocation.
     #[error(
         "address {address:#x} is {offset} bytes into an allocation: only its start can be freed"
@@ -221,6 +233,37 @@ impl Shadow {
             for granule in self.granule(offset)..=self.granule(offset + bytes - 1) {
                 self.flag(granule).fetch_or(INITIALISED, Relaxed);
             }
+        }
+    }
+
+    /// The offset of the first byte of `bytes` at `offset` that was never written.
+    pub fn first_uninitialised(&self, offset: u64, bytes: u64) -> Option<u64> {
+        if bytes == 0 {
+            return None;
+        }
+        (self.granule(offset)..=self.granule(offset + bytes - 1))
+            .find(|&granule| !self.is_initialised(granule))
+            .map(|granule| offset.max((granule as u64) << self.shift))
+    }
+
+    /// The host has copied `bytes` from `source_offset` of the allocation of `source` to `offset`: a granule counts as
+    /// written if all that came into it does.
+    pub fn note_host_copy(&self, offset: u64, source: &Self, source_offset: u64, bytes: u64) {
+        let end = offset + bytes;
+        let mut start = offset;
+        while start < end {
+            let granule = self.granule(start);
+            let next = ((granule as u64 + 1) << self.shift).min(end);
+            let came_from = source_offset + (start - offset);
+            if source
+                .first_uninitialised(came_from, next - start)
+                .is_none()
+            {
+                self.flag(granule).fetch_or(INITIALISED, Relaxed);
+            } else {
+                self.flag(granule).fetch_and(!INITIALISED, Relaxed);
+            }
+            start = next;
         }
     }
 

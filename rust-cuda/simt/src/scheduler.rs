@@ -249,7 +249,6 @@ impl Desk<'_> {
         let block = lane.block();
         lane.fiber.set(Some(fiber));
         lane.yielder.set(yielder);
-        block.steps.set(0);
         set_current(lane);
         let outcome = catch_unwind(AssertUnwindSafe(self.context.thread));
         lane.fiber.set(None);

@@ -21,7 +21,7 @@ pub enum Checks {
     #[default]
     Full,
     /// What keeps a kernel in its memory and from waiting for ever: bounds, existence, alignment, barriers and masks.
-    /// No races, no reads of what was never written.
+    /// No races, no reads of what was never written, neither by kernels nor by the host.
     BoundsOnly,
 }
 

@@ -2,7 +2,7 @@
 
 mod machine;
 
-use machine::{download, emulator, run, shape, strict, upload, zeros};
+use machine::{block_number, download, emulator, put, run, shape, strict, upload, zeros};
 use simt::{Checks, MemoryError, Schedule, Space, lane};
 
 #[test]
@@ -36,6 +36,75 @@ fn zeroing_and_copying_keep_to_their_ranges() {
     let zeroed = download(&emulator, to, 5000);
     assert_eq!((zeroed[0], zeroed[4999]), (9, 9));
     assert!(zeroed[1..4999].iter().all(|&word| word == 0));
+}
+
+#[test]
+fn what_nobody_has_written_cannot_be_read() {
+    let emulator = strict();
+    let data = emulator.allocate(40, 4).unwrap();
+    let unwritten = |offset| {
+        Err(MemoryError::Uninitialised {
+            address: data + offset,
+            offset,
+            size: 40,
+        })
+    };
+    assert_eq!(emulator.read(data, &mut [0; 40]), unwritten(0));
+    assert_eq!(emulator.read(data + 6, &mut [0; 2]), unwritten(6));
+    assert_eq!(emulator.read(data + 40, &mut []), Ok(()));
+    emulator.write(data, &[1; 8]).unwrap();
+    run(&emulator, shape(7, 1), || {
+        put(data, 3 + block_number(), block_number())
+    })
+    .unwrap();
+    let mut bytes = [9; 40];
+    assert_eq!(emulator.read(data, &mut bytes), unwritten(8));
+    assert_eq!(bytes, [9; 40], "nothing is copied");
+    let message = emulator.read(data, &mut bytes).unwrap_err().to_string();
+    assert!(
+        message.contains("offset 8 of an allocation of 40 bytes"),
+        "{message}"
+    );
+    assert_eq!(download(&emulator, data, 2), [0x0101_0101; 2]);
+    assert!(download(&emulator, data + 12, 7).into_iter().eq(0..7));
+    emulator.zero(data + 8, 4).unwrap();
+    assert_eq!(download(&emulator, data, 10)[2..4], [0, 0]);
+}
+
+#[test]
+fn a_copy_of_what_nobody_has_written_is_not_written() {
+    let emulator = strict();
+    // Of bytes, so that the copies begin and end within the other's granules.
+    let from = emulator.allocate(40, 1).unwrap();
+    emulator.write(from, &[1; 9]).unwrap();
+    emulator.write(from + 12, &[2; 28]).unwrap();
+    let unwritten = |to: u64, offset| {
+        Err(MemoryError::Uninitialised {
+            address: to + offset,
+            offset,
+            size: 40,
+        })
+    };
+    for granule in [1, 4, 16] {
+        let to = emulator.allocate(40, granule).unwrap();
+        emulator.zero(to, 40).unwrap();
+        emulator.copy(to + 5, from, 35).unwrap();
+        // Bytes 9 to 11 of the source have come to 14 to 16.
+        let first = 14 / u64::from(granule) * u64::from(granule);
+        assert_eq!(emulator.read(to, &mut [0; 40]), unwritten(to, first));
+        assert_eq!(emulator.read(to + 16, &mut [0; 1]), unwritten(to, 16));
+        emulator.copy(to + 8, from + 16, 24).unwrap();
+        let mut bytes = [9; 40];
+        emulator.read(to, &mut bytes).unwrap();
+        assert_eq!((&bytes[..5], &bytes[8..32]), (&[0; 5][..], &[2; 24][..]));
+    }
+}
+
+#[test]
+fn with_bounds_only_what_nobody_has_written_reads_as_zeros() {
+    let emulator = emulator(1, Checks::BoundsOnly, Schedule::InOrder);
+    let data = emulator.allocate(40, 4).unwrap();
+    assert_eq!(download(&emulator, data, 10), [0; 10]);
 }
 
 #[test]

@@ -263,6 +263,9 @@ fn share(warp: &Warp, mask: u32, result: u64) {
 
 /// Brings `value` to a warp operation and takes its result away. The lane that arrives last computes the results of
 /// all by `complete`, and goes on.
+///
+/// Only the wait is inlined into the kernel, where it has to be: the less code that is, the more of the functions and
+/// closures in which a kernel waits does the compiler inline.
 #[inline(always)]
 fn meet(
     lane: &Lane,
@@ -272,28 +275,36 @@ fn meet(
     location: &'static Location<'static>,
     complete: impl FnOnce(&Warp),
 ) -> u64 {
+    if !arrive(lane, operation, mask, value, location, complete) {
+        lane.suspend();
+    }
+    lane.warp().results[lane.lane() as usize].get()
+}
+
+/// Whether the lane is the last one of the mask and need not wait.
+#[inline(never)]
+fn arrive(
+    lane: &Lane,
+    operation: Operation,
+    mask: u32,
+    value: u64,
+    location: &'static Location<'static>,
+    complete: impl FnOnce(&Warp),
+) -> bool {
     let (warp, number) = (lane.warp(), lane.lane());
     if mask >> number & 1 == 0 || mask & (warp.returned.get() | !warp.lanes) != 0 {
         refuse(lane, operation, mask, location);
     }
     warp.values[number as usize].set(value);
     if warp.arrive(number, operation, mask) {
-        out_of_line(|| complete(warp));
+        complete(warp);
         warp.ready.set(warp.ready.get() | mask & !(1 << number));
         lane.block().note_progress();
-    } else {
-        lane.activity
-            .set(Activity::AtOperation(operation, mask, location));
-        lane.suspend();
-        lane.activity.set(Activity::Running);
+        return true;
     }
-    warp.results[number as usize].get()
-}
-
-/// Keeps what one lane does for the others out of the code that is inlined into kernels.
-#[inline(never)]
-fn out_of_line(work: impl FnOnce()) {
-    work();
+    lane.activity
+        .set(Activity::AtOperation(operation, mask, location));
+    false
 }
 
 #[cold]

@@ -11,7 +11,7 @@ use crate::types::{Scope, Space};
 use crate::word::Word;
 
 /// Loads `N` consecutive words. The address must be aligned to all of them together.
-#[inline]
+#[inline(never)]
 #[track_caller]
 pub fn load<W: Word, const N: usize>(space: Space, address: u64) -> [W; N] {
     let access = access::<W, N>(current(), space, address, Location::caller());
@@ -49,7 +49,7 @@ pub fn load<W: Word, const N: usize>(space: Space, address: u64) -> [W; N] {
 /// # Panics
 ///
 /// In [`Space::GlobalReadOnly`].
-#[inline]
+#[inline(never)]
 #[track_caller]
 pub fn store<W: Word, const N: usize>(space: Space, address: u64, values: [W; N]) {
     let access = access::<W, N>(current(), space, address, Location::caller());

@@ -1,0 +1,126 @@
+//! What `#[kernel]` refuses, in which words, and the entry points that it makes.
+
+use crate::expand;
+use crate::instances::Instances;
+use proc_macro2::TokenStream;
+use syn::parse::Parser;
+use syn::{ItemFn, Result, parse_str};
+
+fn expanded(attribute: &str, function: &str) -> Result<TokenStream> {
+    let instances: Instances = parse_str(attribute)?;
+    expand::kernel(instances, parse_str::<ItemFn>(function).unwrap())
+}
+
+/// What the macro says of `function`.
+#[track_caller]
+fn refusal(attribute: &str, function: &str) -> String {
+    match expanded(attribute, function) {
+        Ok(tokens) => panic!("#[kernel({attribute})] takes {function}: {tokens}"),
+        Err(error) => error.to_string(),
+    }
+}
+
+/// The names of the entry points, in the order of the instances.
+fn entry_points(attribute: &str, function: &str) -> Vec<String> {
+    let text = expanded(attribute, function).unwrap().to_string();
+    let exports = text.split("export_name = \"").skip(1);
+    exports
+        .map(|rest| rest.split('"').next().unwrap().to_owned())
+        .collect()
+}
+
+#[test]
+fn a_kernel_without_parameters_is_one_entry_point_of_its_name() {
+    assert_eq!(entry_points("", "unsafe fn fill(n: u32) {}"), ["fill"]);
+    let named = entry_points("name = \"other\"", "unsafe fn fill(n: u32) {}");
+    assert_eq!(named, ["other"]);
+}
+
+#[test]
+fn each_combination_of_instances_is_an_entry_point() {
+    let names = entry_points(
+        "name = \"spmm\", T = [f32, half::f16], LANES = [8, 16]",
+        "unsafe fn vector<T: Real, const LANES: u32>(x: Global<T>) {}",
+    );
+    assert_eq!(
+        names,
+        ["spmm_f32_8", "spmm_f32_16", "spmm_f16_8", "spmm_f16_16"]
+    );
+}
+
+#[test]
+fn a_safe_function_is_refused() {
+    let message = refusal("", "fn fill(n: u32) {}");
+    assert_eq!(
+        message,
+        "a kernel is an `unsafe fn`: its pointers and its launch are the caller's promise"
+    );
+}
+
+#[test]
+fn a_function_that_returns_something_is_refused() {
+    let message = refusal("", "unsafe fn fill(n: u32) -> u64 { 0 }");
+    assert_eq!(
+        message,
+        "a kernel returns nothing: it writes through its pointers"
+    );
+}
+
+#[test]
+fn a_parameter_that_is_no_name_is_refused() {
+    for function in [
+        "unsafe fn fill(n: u32, (a, b): (u32, u32)) {}",
+        "unsafe fn fill(&self) {}",
+        "unsafe fn fill(_: u32) {}",
+    ] {
+        let message = refusal("", function);
+        assert_eq!(
+            message, "a kernel's parameter is a name and a type",
+            "{function}"
+        );
+    }
+}
+
+#[test]
+fn a_lifetime_parameter_is_refused() {
+    let message = refusal("", "unsafe fn fill<'a>(n: u32) {}");
+    assert_eq!(message, "a kernel has no lifetime parameters");
+}
+
+#[test]
+fn a_generic_parameter_without_instances_is_refused_with_what_to_write() {
+    let function = "unsafe fn fill<T: Real, const LANES: u32>(x: T) {}";
+    for attribute in ["", "LANES = [8]", "T = [], LANES = [8]"] {
+        let message = refusal(attribute, function);
+        assert_eq!(
+            message, "#[kernel] needs the instances of `T`: `T = [..]`",
+            "{attribute}"
+        );
+    }
+    let message = refusal("T = [f32]", function);
+    assert_eq!(
+        message,
+        "#[kernel] needs the instances of `LANES`: `LANES = [..]`"
+    );
+}
+
+#[test]
+fn instances_of_no_parameter_are_refused_by_name() {
+    let message = refusal("T = [f32], U = [f64]", "unsafe fn fill<T>(x: T) {}");
+    assert_eq!(message, "the kernel has no generic parameter `U`");
+}
+
+#[test]
+fn an_attribute_of_another_form_is_refused_with_what_was_expected() {
+    for (attribute, wanted) in [
+        ("T [f32]", "expected `=`"),
+        ("T = f32", "expected square brackets"),
+        ("name = fill", "expected string literal"),
+        ("T = [f32] U = [f64]", "expected `,`"),
+        ("[f32]", "expected identifier"),
+    ] {
+        let error = Parser::parse_str(<Instances as syn::parse::Parse>::parse, attribute);
+        let message = error.err().expect(attribute).to_string();
+        assert!(message.starts_with(wanted), "{attribute}: {message}");
+    }
+}

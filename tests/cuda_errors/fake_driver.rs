@@ -1,0 +1,221 @@
+//! A CUDA driver for the tests: devices without memory and kernels, which fail as the environment says.
+//!
+//! Compiled by the tests with a plain `rustc`, as a library of its own. The variables and their defaults are in [`setting`]'s
+//! callers.
+
+#![allow(non_snake_case, reason = "the names are the driver's")]
+
+use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
+use std::sync::atomic::{AtomicI32, Ordering::SeqCst};
+use std::{env, ptr};
+
+const SUCCESS: u32 = 0;
+const INVALID_VALUE: u32 = 1;
+const NO_DEVICE: u32 = 100;
+const INVALID_PTX: u32 = 218;
+const ILLEGAL_ADDRESS: u32 = 700;
+
+/// What stands for every handle.
+const HANDLE: *mut c_void = ptr::without_provenance_mut(0x1000);
+
+/// PTX with this text does not compile.
+const NO_PTX: &str = "no.such.instruction";
+/// What the compiler says of it.
+const LOG: &CStr =
+    c"ptxas application ptx input, line 7; error: Not a name of any known instruction: 'no'";
+const ERROR_LOG_BUFFER: c_int = 5;
+const ERROR_LOG_BUFFER_SIZE_BYTES: c_int = 6;
+
+/// Kernels launched.
+static LAUNCHES: AtomicI32 = AtomicI32::new(0);
+
+fn setting(variable: &str, default: c_int) -> c_int {
+    let value = env::var(variable).ok();
+    value.map_or(default, |value| value.parse().expect("a number"))
+}
+
+/// What every call in a context answers: an error after the launch, counted from 1, that destroys it.
+fn in_context() -> u32 {
+    let fatal = setting("FAKE_FATAL_LAUNCH", c_int::MAX);
+    if LAUNCHES.load(SeqCst) >= fatal {
+        ILLEGAL_ADDRESS
+    } else {
+        SUCCESS
+    }
+}
+
+/// Functions that give one value through their first argument.
+macro_rules! give {
+    ($($name:ident($($argument:ty),*) -> $value:ty: $expression:expr;)*) => {$(
+        /// # Safety
+        ///
+        /// `value` is valid for a write.
+        #[unsafe(no_mangle)]
+        unsafe extern "C" fn $name(value: *mut $value, $(_: $argument),*) -> u32 {
+            // SAFETY: the caller's contract.
+            unsafe { value.write($expression) };
+            SUCCESS
+        }
+    )*};
+}
+
+give! {
+    cuDeviceGetCount() -> c_int: setting("FAKE_DEVICES", 1);
+    cuDeviceGet(c_int) -> c_int: 0;
+    cuDeviceTotalMem_v2(c_int) -> usize: 80 << 30;
+    cuDriverGetVersion() -> c_int: setting("FAKE_CUDA_VERSION", 13000);
+    cuDevicePrimaryCtxRetain(c_int) -> *mut c_void: HANDLE;
+    cuStreamCreateWithPriority(c_uint, c_int) -> *mut c_void: HANDLE;
+    cuMemAlloc_v2(usize) -> u64: 0x10000;
+    cuModuleGetFunction(*mut c_void, *const c_char) -> *mut c_void: HANDLE;
+}
+
+/// Functions of a context that do nothing.
+macro_rules! nothing {
+    ($($name:ident)*) => {$(
+        #[unsafe(no_mangle)]
+        extern "C" fn $name() -> u32 {
+            in_context()
+        }
+    )*};
+}
+
+nothing! {
+    cuCtxSetCurrent cuDevicePrimaryCtxRelease_v2 cuMemcpyDtoHAsync_v2 cuMemcpyHtoDAsync_v2 cuMemFree_v2 cuMemsetD8Async
+    cuModuleUnload cuStreamDestroy_v2 cuStreamSynchronize
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn cuInit(_flags: c_uint) -> u32 {
+    if setting("FAKE_INIT_FAILS", 0) != 0 {
+        NO_DEVICE
+    } else {
+        SUCCESS
+    }
+}
+
+/// # Safety
+///
+/// `name` is valid for a write of `len` bytes.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn cuDeviceGetName(name: *mut c_char, len: c_int, _device: c_int) -> u32 {
+    let fake = c"Fake GPU".to_bytes_with_nul();
+    if usize::try_from(len).is_ok_and(|len| fake.len() <= len) {
+        // SAFETY: the caller's contract.
+        unsafe { ptr::copy_nonoverlapping(fake.as_ptr(), name.cast(), fake.len()) };
+        SUCCESS
+    } else {
+        INVALID_VALUE
+    }
+}
+
+/// # Safety
+///
+/// `value` is valid for a write.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn cuDeviceGetAttribute(
+    value: *mut c_int,
+    attribute: c_int,
+    _device: c_int,
+) -> u32 {
+    let capability = setting("FAKE_CAPABILITY", 90);
+    let number = match attribute {
+        75 => capability / 10,
+        76 => capability % 10,
+        // Shared memory of a block, in bytes.
+        8 | 97 => 48 << 10,
+        // All other limits.
+        _ => 1024,
+    };
+    // SAFETY: the caller's contract.
+    unsafe { value.write(number) };
+    SUCCESS
+}
+
+/// # Safety
+///
+/// `image` is a C string; `options` and `values` have `count` elements, and the log has room.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn cuModuleLoadDataEx(
+    module: *mut *mut c_void,
+    image: *const c_char,
+    count: c_uint,
+    options: *const c_int,
+    values: *const *mut c_void,
+) -> u32 {
+    // SAFETY: the caller's contract.
+    let ptx = unsafe { CStr::from_ptr(image) }.to_string_lossy();
+    if !ptx.contains(NO_PTX) {
+        // SAFETY: the caller's contract.
+        unsafe { module.write(HANDLE) };
+        return SUCCESS;
+    }
+    let option = |wanted| {
+        // SAFETY: the caller's contract.
+        let found = (0..count as usize).find(|&i| unsafe { *options.add(i) } == wanted)?;
+        // SAFETY: as above.
+        Some(unsafe { *values.add(found) })
+    };
+    let log = LOG.to_bytes_with_nul();
+    if let (Some(buffer), Some(size)) = (
+        option(ERROR_LOG_BUFFER),
+        option(ERROR_LOG_BUFFER_SIZE_BYTES),
+    ) && log.len() <= size.addr()
+    {
+        // SAFETY: the caller's contract.
+        unsafe { ptr::copy_nonoverlapping(log.as_ptr(), buffer.cast(), log.len()) };
+    }
+    INVALID_PTX
+}
+
+/// # Safety
+///
+/// `value` is valid for a write.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn cuFuncGetAttribute(
+    value: *mut c_int,
+    attribute: c_int,
+    _function: *mut c_void,
+) -> u32 {
+    // Threads of a block, at most; else bytes of static shared memory.
+    let number = if attribute == 0 { 1024 } else { 0 };
+    // SAFETY: the caller's contract.
+    unsafe { value.write(number) };
+    SUCCESS
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn cuLaunchKernel() -> u32 {
+    let answer = in_context();
+    LAUNCHES.fetch_add(1, SeqCst);
+    answer
+}
+
+fn name(code: u32) -> &'static CStr {
+    match code {
+        NO_DEVICE => c"CUDA_ERROR_NO_DEVICE",
+        INVALID_PTX => c"CUDA_ERROR_INVALID_PTX",
+        ILLEGAL_ADDRESS => c"CUDA_ERROR_ILLEGAL_ADDRESS",
+        _ => c"CUDA_ERROR_OF_THE_FAKE_DRIVER",
+    }
+}
+
+/// # Safety
+///
+/// `text` is valid for a write.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn cuGetErrorName(code: u32, text: *mut *const c_char) -> u32 {
+    // SAFETY: the caller's contract.
+    unsafe { text.write(name(code).as_ptr()) };
+    SUCCESS
+}
+
+/// # Safety
+///
+/// `text` is valid for a write.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn cuGetErrorString(_code: u32, text: *mut *const c_char) -> u32 {
+    // SAFETY: the caller's contract.
+    unsafe { text.write(c"described by the fake driver".as_ptr()) };
+    SUCCESS
+}
