@@ -110,6 +110,7 @@ fn fastest(kernel: SpmmKernel, checks: Checks, workers: NonZeroUsize) -> anyhow:
     let mut y = device.uninitialized(a.rows() * FEATURES)?;
     let options = SpmmOptions {
         kernel: Some(kernel),
+        ..SpmmOptions::default()
     };
     let spmm = Spmm::plan(&device, a.view(), options)?;
     let mut run = || -> Result<Duration, Error> {

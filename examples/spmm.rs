@@ -107,7 +107,14 @@ fn run<T: SpmmElement>(options: &Options) -> Result<bool> {
     println!("matrix   {name}: {rows} x {cols}, {nnz} nonzeros, the longest row has {longest}");
 
     let kernel = options.kernel.map(|argument| argument.0);
-    let spmm = Spmm::plan(&device, a.view(), SpmmOptions { kernel })?;
+    let spmm = Spmm::plan(
+        &device,
+        a.view(),
+        SpmmOptions {
+            kernel,
+            ..SpmmOptions::default()
+        },
+    )?;
     let features = options.features as usize;
     println!(
         "kernel   {}: {}",

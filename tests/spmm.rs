@@ -11,7 +11,10 @@ use warprow::{Error, Spmm, SpmmElement, SpmmKernel, SpmmOptions, generate, refer
 /// All kernels, and the plan's own choice.
 fn choices() -> impl Iterator<Item = SpmmOptions> {
     let kernels = SpmmKernel::ALL.iter().copied().map(Some);
-    kernels.chain([None]).map(|kernel| SpmmOptions { kernel })
+    kernels.chain([None]).map(|kernel| SpmmOptions {
+        kernel,
+        ..SpmmOptions::default()
+    })
 }
 
 fn assert_right<T: SpmmElement>(

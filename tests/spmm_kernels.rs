@@ -8,6 +8,7 @@ use proptest::prelude::*;
 use sprs::CsMatI;
 use warprow::device::Device;
 use warprow::reference::{self, verify_spmm};
+use warprow::spmm::ItemKind;
 use warprow::{CsrMatrix, Spmm, SpmmElement, SpmmKernel, SpmmOptions, generate};
 
 /// The product by each kernel of the table on each device, and where it was made.
@@ -32,6 +33,7 @@ fn product<T: SpmmElement>(
 ) -> Array2<T> {
     let options = SpmmOptions {
         kernel: Some(kernel),
+        ..SpmmOptions::default()
     };
     Spmm::plan(device, a.view(), options)
         .and_then(|spmm| spmm.multiply(x))
@@ -88,6 +90,36 @@ fn every_number_of_features_around_a_tile_is_exact() {
         let expected = reference::spmm(a.view(), x.view());
         for (y, made) in products(&a, x.view()) {
             assert_eq!(y.mapv(f64::from), expected, "{features} features, {made}");
+        }
+    }
+}
+
+#[test]
+fn tasks_of_every_size_give_exact_sums_however_rows_are_cut() {
+    let mut rows: Vec<Vec<u32>> = (0..150).map(|i| (0..(i * 7) % 23).collect()).collect();
+    rows[3] = (0..2000).collect();
+    rows[4] = (0..64).collect();
+    rows[149] = (5..700).collect();
+    let a = whole(&rows, 2000);
+    for features in [4, 33] {
+        let x = whole_dense(2000, features);
+        let expected = reference::spmm(a.view(), x.view());
+        for device in support::devices() {
+            for &kernel in SpmmKernel::ALL {
+                if kernel.items() != ItemKind::Tasks {
+                    continue;
+                }
+                for size in [1, 2, 7, 63, 64, 65, 1024, 1 << 20, u32::MAX] {
+                    let options = SpmmOptions {
+                        kernel: Some(kernel),
+                        task_size: Some(size),
+                    };
+                    let plan = Spmm::plan(&device, a.view(), options).unwrap();
+                    let y = plan.multiply(x.view()).unwrap();
+                    assert_eq!(y.mapv(f64::from), expected, "{plan}");
+                    assert_eq!(plan.multiply(x.view()).unwrap(), y, "a second run: {plan}");
+                }
+            }
         }
     }
 }

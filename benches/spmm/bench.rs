@@ -189,7 +189,10 @@ impl Bench<'_> {
     ) -> anyhow::Result<Line> {
         operands.poison()?;
         let start = Instant::now();
-        let options = SpmmOptions { kernel };
+        let options = SpmmOptions {
+            kernel,
+            ..SpmmOptions::default()
+        };
         let plan = Spmm::plan(&self.device, operands.a.view(), options);
         let run = plan.and_then(|spmm| {
             self.device.synchronize()?;

@@ -21,8 +21,8 @@ pub enum ItemKind {
 pub struct Items<T> {
     /// How many there are.
     pub count: u32,
-    /// Rows that are cut between tasks.
-    pub cut_rows: u32,
+    /// Rows and nonzeros of a task.
+    pub task_size: u32,
     /// For nonzeros, the row of each. For tasks, the row in which each starts, and at the end the number of rows.
     pub row: Global<u32>,
     /// For tasks, the nonzero at which each starts, and at the end the number of nonzeros.
@@ -50,6 +50,10 @@ pub struct Shape {
     pub rows: u32,
     /// Items.
     pub items: u32,
+    /// Rows of X.
+    pub cols: u32,
     /// Columns of X and Y.
     pub features: u32,
+    /// Bytes that the device's L2 cache holds.
+    pub cache_bytes: u64,
 }

@@ -5,6 +5,7 @@
 //! points; it does 2n floating-point operations. So the memory decides, and the ladder is about reading X well.
 
 mod items;
+pub mod tasks;
 
 pub use items::{ItemKind, Items, Shape};
 
@@ -77,6 +78,7 @@ kernels! {
     BlockPerRow = block_per_row,
     WarpPerRow = warp_per_row,
     Coarsened = coarsened,
+    Vector = vector,
 }
 
 /// The arguments of every kernel of this family: A, X, Y, and the items.
@@ -97,11 +99,12 @@ pub(crate) fn entry_points() -> Vec<&'static str> {
     let shape = Shape {
         rows: 1,
         items: 1,
+        cols: 1,
         features: 1,
+        cache_bytes: 0,
     };
-    SpmmKernel::ALL
+    let products = SpmmKernel::ALL
         .iter()
-        .flat_map(|kernel| kernel.handle::<f32>(shape).entry_points())
-        .copied()
-        .collect()
+        .flat_map(|kernel| kernel.handle::<f32>(shape).entry_points());
+    products.chain(tasks::entry_points()).copied().collect()
 }

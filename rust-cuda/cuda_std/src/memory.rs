@@ -113,8 +113,21 @@ macro_rules! loads {
             #[track_caller]
             pub unsafe fn load(self, index: usize) -> T {
                 // SAFETY: the caller's contract.
-                let [bits] = unsafe { T::Bits::$load::<1>(self.element_address(index)) };
-                T::from_bits(bits)
+                let [element] = unsafe { self.load_array(index) };
+                element
+            }
+
+            /// The `N` elements from `index` on, 1, 2 or 4, in one access (two for four elements of 8 bytes).
+            ///
+            /// # Safety
+            ///
+            /// As the [module](self#safety) says; the address is a multiple of `N` elements, or of 16 bytes if that is
+            /// less.
+            #[inline(always)]
+            #[track_caller]
+            pub unsafe fn load_array<const N: usize>(self, index: usize) -> [T; N] {
+                // SAFETY: the caller's contract.
+                unsafe { T::Bits::$load::<N>(self.element_address(index)) }.map(T::from_bits)
             }
 
             /// The two elements from `index` on, in one access.
@@ -126,7 +139,7 @@ macro_rules! loads {
             #[track_caller]
             pub unsafe fn load2(self, index: usize) -> [T; 2] {
                 // SAFETY: the caller's contract.
-                unsafe { T::Bits::$load::<2>(self.element_address(index)) }.map(T::from_bits)
+                unsafe { self.load_array(index) }
             }
 
             /// The four elements from `index` on, in one access (two for elements of 8 bytes).
@@ -139,7 +152,7 @@ macro_rules! loads {
             #[track_caller]
             pub unsafe fn load4(self, index: usize) -> [T; 4] {
                 // SAFETY: the caller's contract.
-                unsafe { T::Bits::$load::<4>(self.element_address(index)) }.map(T::from_bits)
+                unsafe { self.load_array(index) }
             }
         }
     };
@@ -160,7 +173,20 @@ macro_rules! stores {
             #[track_caller]
             pub unsafe fn store(self, index: usize, value: T) {
                 // SAFETY: the caller's contract.
-                unsafe { T::Bits::$store(self.element_address(index), [value.to_bits()]) }
+                unsafe { self.store_array(index, [value]) }
+            }
+
+            /// Writes the `N` elements from `index` on, 1, 2 or 4, in one access (two for four elements of 8 bytes).
+            ///
+            /// # Safety
+            ///
+            /// As the [module](self#safety) says; the address is a multiple of `N` elements, or of 16 bytes if that is
+            /// less.
+            #[inline(always)]
+            #[track_caller]
+            pub unsafe fn store_array<const N: usize>(self, index: usize, values: [T; N]) {
+                // SAFETY: the caller's contract.
+                unsafe { T::Bits::$store(self.element_address(index), values.map(T::to_bits)) }
             }
 
             /// Writes the two elements from `index` on, in one access.
@@ -172,7 +198,7 @@ macro_rules! stores {
             #[track_caller]
             pub unsafe fn store2(self, index: usize, values: [T; 2]) {
                 // SAFETY: the caller's contract.
-                unsafe { T::Bits::$store(self.element_address(index), values.map(T::to_bits)) }
+                unsafe { self.store_array(index, values) }
             }
 
             /// Writes the four elements from `index` on, in one access (two for elements of 8 bytes).
@@ -185,7 +211,7 @@ macro_rules! stores {
             #[track_caller]
             pub unsafe fn store4(self, index: usize, values: [T; 4]) {
                 // SAFETY: the caller's contract.
-                unsafe { T::Bits::$store(self.element_address(index), values.map(T::to_bits)) }
+                unsafe { self.store_array(index, values) }
             }
         }
     };

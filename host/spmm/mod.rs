@@ -20,16 +20,19 @@
 //! # }
 //! ```
 
+mod items;
+
 use crate::device::{Device, DeviceBuffer};
 use crate::error::Error;
 use crate::scalar::Scalar;
 use cuda_std::float::Real;
 use cuda_std::launch::LaunchConfig;
+use items::PlannedItems;
 use ndarray::{Array2, ArrayView2};
 use sprs::CsMatViewI;
 use std::fmt;
 use warprow_kernels::matrix::{Csr, Dense, DenseMut};
-pub use warprow_kernels::spmm::SpmmKernel;
+pub use warprow_kernels::spmm::{ItemKind, Shape, SpmmKernel};
 
 /// An element type that SpMM has kernels for.
 pub trait SpmmElement: Scalar + Real + Default {}
@@ -42,6 +45,9 @@ impl SpmmElement for f64 {}
 pub struct SpmmOptions {
     /// The kernel; the plan chooses if it is not said.
     pub kernel: Option<SpmmKernel>,
+    /// Rows and nonzeros of a task, for the kernels that work on [tasks](warprow_kernels::spmm::tasks); the plan chooses if
+    /// it is not said.
+    pub task_size: Option<u32>,
 }
 
 /// A matrix A on a device, and the kernel to multiply it with: `Y = A X` for any dense X.
@@ -55,6 +61,7 @@ pub struct Spmm<T: SpmmElement> {
     row_ptr: DeviceBuffer<u32>,
     col_idx: DeviceBuffer<u32>,
     values: DeviceBuffer<T>,
+    items: PlannedItems<T>,
     kernel: SpmmKernel,
     asked_for: bool,
 }
@@ -74,14 +81,34 @@ impl<T: SpmmElement> Spmm<T> {
         if a.is_csc() {
             return Self::plan(device, a.to_csr().view(), options);
         }
+        let kernel = options.kernel.unwrap_or_else(default_kernel);
+        // A view of some rows of a matrix has row pointers that do not start at 0.
+        let row_ptr = device.upload(&a.indptr().to_proper())?;
+        let items = PlannedItems::make(
+            kernel.items(),
+            device,
+            a.view(),
+            &row_ptr,
+            options.task_size,
+        )?;
+        let (col_idx, values) = if kernel.items() == ItemKind::NonzerosByColumn {
+            let by_column = a.to_csc();
+            let columns = by_column.outer_iterator().zip(0_u32..);
+            let columns: Vec<u32> = columns
+                .flat_map(|(column, number)| std::iter::repeat_n(number, column.nnz()))
+                .collect();
+            (device.upload(&columns)?, device.upload(by_column.data())?)
+        } else {
+            (device.upload(a.indices())?, device.upload(a.data())?)
+        };
         Ok(Self {
             rows: extent("the number of rows of A", a.rows())?,
             cols: extent("the number of columns of A", a.cols())?,
-            // A view of some rows of a matrix has row pointers that do not start at 0.
-            row_ptr: device.upload(&a.indptr().to_proper())?,
-            col_idx: device.upload(a.indices())?,
-            values: device.upload(a.data())?,
-            kernel: options.kernel.unwrap_or_else(default_kernel),
+            row_ptr,
+            col_idx,
+            values,
+            items,
+            kernel,
             asked_for: options.kernel.is_some(),
             device: device.clone(),
         })
@@ -119,8 +146,21 @@ impl<T: SpmmElement> Spmm<T> {
     /// 2^32 features or more.
     pub fn launch(&self, features: usize) -> Result<Option<LaunchConfig>, Error> {
         let features = extent("the number of features", features)?;
-        let empty = elements(self.rows, features) == 0;
-        Ok((!empty).then(|| self.kernel.launch(self.rows, features)))
+        Ok(self
+            .shape(features)
+            .map(|shape| self.kernel.launch::<T>(shape)))
+    }
+
+    /// What the kernel's launch depends on; `None` if nothing is launched, as there is no element of Y or no item.
+    fn shape(&self, features: u32) -> Option<Shape> {
+        let shape = Shape {
+            rows: self.rows,
+            items: self.items.count(),
+            cols: self.cols,
+            features,
+            cache_bytes: self.device.properties().l2_bytes.unwrap_or(0),
+        };
+        (elements(self.rows, features) > 0 && shape.items > 0).then_some(shape)
     }
 
     /// Floating-point operations of a run: a multiplication and an addition for each nonzero and feature.
@@ -150,7 +190,10 @@ impl<T: SpmmElement> Spmm<T> {
         let columns = extent("the number of features", features)?;
         self.check("x", x, self.cols, columns)?;
         self.check("y", y, self.rows, columns)?;
-        let Some(config) = self.launch(features)? else {
+        if self.items.adds_to_y() {
+            y.fill_zero()?;
+        }
+        let Some(shape) = self.shape(columns) else {
             return Ok(());
         };
         let a = Csr {
@@ -170,12 +213,13 @@ impl<T: SpmmElement> Spmm<T> {
             cols: columns,
             data: y.mutable(),
         };
-        // SAFETY: the buffers are this device's and have the matrices' sizes; the columns of A are below `cols`, as sprs
-        // guarantees; y is borrowed mutably, so it is apart from the others.
-        unsafe {
-            self.device
-                .launch(&self.kernel.handle::<T>(), config, (a, x, y))
-        }
+        let config = self.kernel.launch::<T>(shape);
+        let handle = self.kernel.handle::<T>(shape);
+        self.items.run(&self.device, a.row_ptr, y, |items| {
+            // SAFETY: the buffers are this device's and have the matrices' sizes; the columns of A are below `cols`, as
+            // sprs guarantees; y is borrowed mutably, so it is apart from the others; the items are the kernel's.
+            unsafe { self.device.launch(&handle, config, (a, x, y, items)) }
+        })
     }
 
     /// The product with a dense matrix of the host: uploads X, runs, and downloads Y. X may have any memory layout.
@@ -239,7 +283,7 @@ impl<T: SpmmElement> fmt::Display for Spmm<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "SpMM in {} of a {} x {} matrix with {} nonzeros on {}: {} ({}), {}",
+            "SpMM in {} of a {} x {} matrix with {} nonzeros on {}: {} ({}), {}, over {}",
             T::NAME,
             self.rows,
             self.cols,
@@ -251,7 +295,8 @@ impl<T: SpmmElement> fmt::Display for Spmm<T> {
                 "as asked for"
             } else {
                 "the default"
-            }
+            },
+            self.items
         )
     }
 }

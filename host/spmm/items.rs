@@ -1,0 +1,260 @@
+//! The items that a kernel works on, made once for a matrix: see [`ItemKind`].
+
+use super::{SpmmElement, extent};
+use crate::device::{Device, DeviceBuffer};
+use crate::error::Error;
+use cuda_std::memory::Global;
+use sprs::CsMatViewI;
+use std::sync::Mutex;
+use warprow_kernels::matrix::DenseMut;
+use warprow_kernels::spmm::{ItemKind, Items, tasks};
+
+/// Tasks for each sub-warp that a GPU runs at a time: the more, the better a long task is made up for by the others.
+const TASKS_PER_SLOT: u64 = 2;
+
+/// Sub-warps of 8 lanes that a multiprocessor runs at a time, of kernels with some 64 registers a thread.
+const SLOTS_PER_MULTIPROCESSOR: u64 = 128;
+
+/// The least and the largest task, in rows and nonzeros: below, a task's own cost counts; above, rows are cut so rarely that
+/// larger ones gain nothing.
+const TASK_SIZES: [u64; 2] = [64, 1024];
+
+/// A matrix's items on a device.
+#[derive(Debug)]
+pub(super) enum PlannedItems<T: SpmmElement> {
+    /// The rows of the matrix.
+    Rows { count: u32 },
+    /// The row of each nonzero.
+    Nonzeros { row: DeviceBuffer<u32> },
+    /// Tasks.
+    Tasks(Tasks<T>),
+}
+
+#[derive(Debug)]
+pub(super) struct Tasks<T: SpmmElement> {
+    count: u32,
+    size: u32,
+    row: DeviceBuffer<u32>,
+    start: DeviceBuffer<u32>,
+    /// The cut rows of few parts and of many, each by the first task that starts inside it.
+    few: Cuts,
+    many: Cuts,
+    /// Two rows of sums for each task, if a row is cut: made for the widest X so far.
+    partial: Mutex<DeviceBuffer<T>>,
+}
+
+#[derive(Debug)]
+struct Cuts {
+    count: u32,
+    first: DeviceBuffer<u32>,
+}
+
+/// A task's size for a matrix of that many rows and nonzeros on a device: a power of two.
+fn task_size(device: &Device, steps: u64) -> u32 {
+    let slots = u64::from(device.properties().multiprocessors.max(1)) * SLOTS_PER_MULTIPROCESSOR;
+    let size = (steps / (slots * TASKS_PER_SLOT)).clamp(TASK_SIZES[0], TASK_SIZES[1]);
+    size.next_power_of_two() as u32
+}
+
+impl<T: SpmmElement> PlannedItems<T> {
+    /// Makes the items of a matrix in CSR whose row pointers are on the device.
+    pub(super) fn make(
+        kind: ItemKind,
+        device: &Device,
+        a: CsMatViewI<'_, T, u32, u32>,
+        row_ptr: &DeviceBuffer<u32>,
+        wanted_size: Option<u32>,
+    ) -> Result<Self, Error> {
+        match kind {
+            ItemKind::Rows => Ok(Self::Rows {
+                count: extent("the number of rows of A", a.rows())?,
+            }),
+            ItemKind::Nonzeros => {
+                let rows: Vec<u32> = a
+                    .outer_iterator()
+                    .zip(0_u32..)
+                    .flat_map(|(row, number)| std::iter::repeat_n(number, row.nnz()))
+                    .collect();
+                Ok(Self::Nonzeros {
+                    row: device.upload(&rows)?,
+                })
+            }
+            ItemKind::NonzerosByColumn => {
+                let by_column = a.to_csc();
+                Ok(Self::Nonzeros {
+                    row: device.upload(by_column.indices())?,
+                })
+            }
+            ItemKind::Tasks => {
+                let steps = a.rows() as u64 + a.nnz() as u64;
+                let size = wanted_size
+                    .unwrap_or_else(|| task_size(device, steps))
+                    .max(1);
+                Tasks::make(device, a, row_ptr, size).map(Self::Tasks)
+            }
+        }
+    }
+
+    /// How many there are.
+    pub(super) fn count(&self) -> u32 {
+        match self {
+            Self::Rows { count } => *count,
+            // The matrix has fewer than 2^32 nonzeros.
+            Self::Nonzeros { row } => row.len() as u32,
+            Self::Tasks(tasks) => tasks.count,
+        }
+    }
+
+    /// Whether the kernel adds to Y.
+    pub(super) fn adds_to_y(&self) -> bool {
+        matches!(self, Self::Nonzeros { .. })
+    }
+
+    /// Calls `launch` with the items as the kernel gets them, then adds up the rows that are cut.
+    pub(super) fn run(
+        &self,
+        device: &Device,
+        row_ptr: Global<u32>,
+        y: DenseMut<T>,
+        launch: impl FnOnce(Items<T>) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        let none = Items {
+            count: self.count(),
+            task_size: 0,
+            row: Global::from_address(0),
+            start: Global::from_address(0),
+            partial: cuda_std::memory::GlobalMut::from_address(0),
+        };
+        match self {
+            Self::Rows { .. } => launch(none),
+            Self::Nonzeros { row } => launch(Items {
+                row: row.read_only(),
+                ..none
+            }),
+            Self::Tasks(tasks) => tasks.run(device, row_ptr, y, launch),
+        }
+    }
+}
+
+impl<T: SpmmElement> Tasks<T> {
+    fn make(
+        device: &Device,
+        a: CsMatViewI<'_, T, u32, u32>,
+        row_ptr: &DeviceBuffer<u32>,
+        size: u32,
+    ) -> Result<Self, Error> {
+        let rows = extent("the number of rows of A", a.rows())?;
+        let nonzeros = extent("the number of nonzeros of A", a.nnz())?;
+        let count = tasks::count(rows, nonzeros, size);
+        let count = extent(
+            "the number of tasks",
+            usize::try_from(count).unwrap_or(usize::MAX),
+        )?;
+        let mut row = device.uninitialized::<u32>(count as usize + 1)?;
+        let mut start = device.uninitialized::<u32>(count as usize + 1)?;
+        let mut counts = device.zeros::<u32>(2)?;
+        let mut few = device.uninitialized::<u32>(count as usize)?;
+        let mut many = device.uninitialized::<u32>(count as usize)?;
+        let config = tasks::launch(count);
+        // SAFETY: the buffers have the lengths that the kernels' contracts ask for.
+        unsafe {
+            let arguments = (
+                rows,
+                row_ptr.read_only(),
+                size,
+                count,
+                row.mutable(),
+                start.mutable(),
+            );
+            device.launch(&tasks::starts(), config, arguments)?;
+            let items = Items {
+                count,
+                task_size: size,
+                row: row.read_only(),
+                start: start.read_only(),
+                partial: cuda_std::memory::GlobalMut::from_address(0),
+            };
+            let lists = (counts.mutable(), few.mutable(), many.mutable());
+            let arguments = (rows, row_ptr.read_only(), items, lists.0, lists.1, lists.2);
+            device.launch(&tasks::find_cuts(), config, arguments)?;
+        }
+        let counts = counts.download()?;
+        Ok(Self {
+            count,
+            size,
+            row,
+            start,
+            few: Cuts {
+                count: counts[0],
+                first: few,
+            },
+            many: Cuts {
+                count: counts[1],
+                first: many,
+            },
+            partial: Mutex::new(device.uninitialized(0)?),
+        })
+    }
+
+    fn run(
+        &self,
+        device: &Device,
+        row_ptr: Global<u32>,
+        y: DenseMut<T>,
+        launch: impl FnOnce(Items<T>) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        // Locked until all is launched: the next run's kernels come after this one's on the device.
+        let mut partial = self
+            .partial
+            .lock()
+            .unwrap_or_else(|poisoned| poisoned.into_inner());
+        if self.few.count > 0 || self.many.count > 0 {
+            let wanted = 2 * u128::from(self.count) * u128::from(y.cols);
+            let wanted = usize::try_from(wanted).map_err(|_| Error::TooLarge {
+                what: "the number of partial sums",
+                found: wanted,
+                most: usize::MAX as u64,
+            })?;
+            if partial.len() < wanted {
+                *partial = device.uninitialized(0)?;
+                *partial = device.uninitialized(wanted)?;
+            }
+        }
+        let items = Items {
+            count: self.count,
+            task_size: self.size,
+            row: self.row.read_only(),
+            start: self.start.read_only(),
+            partial: partial.mutable(),
+        };
+        launch(items)?;
+        for (cuts, kernel, warps) in [
+            (&self.few, tasks::combine::<T, 1>(), 1),
+            (&self.many, tasks::combine::<T, 8>(), 8),
+        ] {
+            if cuts.count > 0 {
+                let config = tasks::launch_combine(cuts.count, warps, y.cols);
+                let arguments = (row_ptr, items, cuts.first.read_only(), cuts.count, y);
+                // SAFETY: the kernel before has written the sums of the cut rows; y is this run's.
+                unsafe { device.launch(&kernel, config, arguments)? };
+            }
+        }
+        Ok(())
+    }
+}
+
+impl<T: SpmmElement> std::fmt::Display for PlannedItems<T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Rows { count } => write!(f, "{count} rows"),
+            Self::Nonzeros { row } => write!(f, "{} nonzeros", row.len()),
+            Self::Tasks(tasks) => write!(
+                f,
+                "{} tasks of {} rows and nonzeros, {} rows cut",
+                tasks.count,
+                tasks.size,
+                tasks.few.count + tasks.many.count
+            ),
+        }
+    }
+}
