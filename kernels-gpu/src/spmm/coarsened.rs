@@ -1,7 +1,7 @@
 //! One warp a row, two or four features a lane, the row's nonzeros cached in shared memory.
 //!
 //! After Huang, Dai, Wang and Yang, "GE-SpMM: General-purpose Sparse Matrix-Matrix Multiplication on GPUs for Graph Neural
-//! Networks" (SC 2020), section III-C, coarse-grained warp merging. Changes from `warp_per_row_cached`: a warp does the
+//! Networks" (SC 2020): coarse-grained warp merging. Changes from `warp_per_row_cached`: a warp does the
 //! work of two or four, tiles of 64 or 128 features where they were of 32.
 //!
 //! - A nonzero is loaded, cached and read from the cache once for twice or four times as many features.

@@ -6,8 +6,8 @@
 //! What it costs: the sum of a row is no longer in a register of one thread. Y is filled with zeros before, and each
 //! nonzero adds to all n elements of its row by atomic additions; those to one element follow one another. The row of
 //! each nonzero is one more array to read. The order of the additions, and with it the rounding, differs from run to run. And
-//! the lanes of a warp still read as many rows of X as they have nonzeros, and now scatter what they write, too. Reports
-//! of people who tuned SpMM for graphs start here, and name the atomics as what held this road back.
+//! the lanes of a warp still read as many rows of X as they have nonzeros, and now scatter what they write, too. A report
+//! of people who tuned SpMM for graphs starts here, and names the atomics as what held this road back.
 
 use super::{ItemKind, Items, Shape};
 use crate::matrix::{Csr, Dense, DenseMut};

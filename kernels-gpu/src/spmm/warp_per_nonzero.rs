@@ -11,8 +11,8 @@
 //!
 //! What it costs: 32 times the threads, all of which load the same row, column and value (one access for a warp, yet
 //! an instruction for each) for one multiplication; with fewer than 32 features lanes do nothing. The atomics stay. The
-//! report measured 121.5 ms after 281.6 (576,289 rows, 42 million nonzeros, 32 features), but 19.0 after 5.0 where a few
-//! rows are met again and again (4,267 rows, 2.1 million nonzeros): a gain is not one everywhere.
+//! report measured 121.5 ms after 281.6 (576,289 rows, 42 million nonzeros, 32 features), but 19.0 after 5.0 on a small and
+//! dense graph (4,267 rows, 2.1 million nonzeros): a gain is not one everywhere.
 
 use super::{ItemKind, Items, MAX_GRID_Y, Shape};
 use crate::matrix::{Csr, Dense, DenseMut};

@@ -1,7 +1,7 @@
 //! One warp a row, a lane a feature, the row's nonzeros cached in shared memory.
 //!
 //! After Huang, Dai, Wang and Yang, "GE-SpMM: General-purpose Sparse Matrix-Matrix Multiplication on GPUs for Graph Neural
-//! Networks" (SC 2020), section III-B, coalesced row caching. Changes from `column_major` and the rungs before:
+//! Networks" (SC 2020): coalesced row caching. Changes from `column_major` and the rungs before:
 //!
 //! - The nonzeros of a row are one warp's again, so that a lane keeps the sum of its feature in a register. No atomics,
 //!   no zeros before, each element of Y is written once, and the result is the same in every run.
