@@ -191,7 +191,7 @@ impl Bench<'_> {
         let start = Instant::now();
         let options = SpmmOptions {
             kernel,
-            ..SpmmOptions::default()
+            task_size: self.options.task_size,
         };
         let plan = Spmm::plan(&self.device, operands.a.view(), options);
         let run = plan.and_then(|spmm| {

@@ -35,6 +35,10 @@ pub struct Options {
     #[arg(long = "kernel", value_name = "NAME", value_delimiter = ',', value_parser = kernel_names())]
     kernels: Vec<String>,
 
+    /// Rows and nonzeros of a task, for the kernels that work on tasks [default: the plan's choice]
+    #[arg(long, value_name = "N")]
+    pub task_size: Option<u32>,
+
     /// The element type
     #[arg(long = "type", value_name = "TYPE", value_enum, default_value = "f32")]
     pub element: ElementType,

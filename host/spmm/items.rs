@@ -7,6 +7,7 @@ use cuda_std::memory::Global;
 use sprs::CsMatViewI;
 use std::sync::Mutex;
 use warprow_kernels::matrix::DenseMut;
+use warprow_kernels::spmm::tasks::Cuts;
 use warprow_kernels::spmm::{ItemKind, Items, tasks};
 
 /// Tasks for each sub-warp that a GPU runs at a time: the more, the better a long task is made up for by the others.
@@ -36,17 +37,13 @@ pub(super) struct Tasks<T: SpmmElement> {
     size: u32,
     row: DeviceBuffer<u32>,
     start: DeviceBuffer<u32>,
-    /// The cut rows of few parts and of many, each by the first task that starts inside it.
-    few: Cuts,
-    many: Cuts,
+    /// How many rows are cut into few parts and into many, and the lists of them.
+    few_count: u32,
+    many_count: u32,
+    few: DeviceBuffer<u32>,
+    many: DeviceBuffer<u32>,
     /// Two rows of sums for each task, if a row is cut: made for the widest X so far.
     partial: Mutex<DeviceBuffer<T>>,
-}
-
-#[derive(Debug)]
-struct Cuts {
-    count: u32,
-    first: DeviceBuffer<u32>,
 }
 
 /// A task's size for a matrix of that many rows and nonzeros on a device: a power of two.
@@ -184,14 +181,10 @@ impl<T: SpmmElement> Tasks<T> {
             size,
             row,
             start,
-            few: Cuts {
-                count: counts[0],
-                first: few,
-            },
-            many: Cuts {
-                count: counts[1],
-                first: many,
-            },
+            few_count: counts[0],
+            many_count: counts[1],
+            few,
+            many,
             partial: Mutex::new(device.uninitialized(0)?),
         })
     }
@@ -208,7 +201,14 @@ impl<T: SpmmElement> Tasks<T> {
             .partial
             .lock()
             .unwrap_or_else(|poisoned| poisoned.into_inner());
-        if self.few.count > 0 || self.many.count > 0 {
+        let cuts = Cuts {
+            few_count: self.few_count,
+            many_count: self.many_count,
+            few: self.few.read_only(),
+            many: self.many.read_only(),
+        };
+        let cut = self.few_count > 0 || self.many_count > 0;
+        if cut {
             let wanted = 2 * u128::from(self.count) * u128::from(y.cols);
             let wanted = usize::try_from(wanted).map_err(|_| Error::TooLarge {
                 what: "the number of partial sums",
@@ -228,16 +228,11 @@ impl<T: SpmmElement> Tasks<T> {
             partial: partial.mutable(),
         };
         launch(items)?;
-        for (cuts, kernel, warps) in [
-            (&self.few, tasks::combine::<T, 1>(), 1),
-            (&self.many, tasks::combine::<T, 8>(), 8),
-        ] {
-            if cuts.count > 0 {
-                let config = tasks::launch_combine(cuts.count, warps, y.cols);
-                let arguments = (row_ptr, items, cuts.first.read_only(), cuts.count, y);
-                // SAFETY: the kernel before has written the sums of the cut rows; y is this run's.
-                unsafe { device.launch(&kernel, config, arguments)? };
-            }
+        if cut {
+            let config = tasks::launch_combine(self.few_count, self.many_count, y.cols);
+            let arguments = (row_ptr, items, cuts, y);
+            // SAFETY: the kernel before has written the sums of the cut rows; y is this run's.
+            unsafe { device.launch(&tasks::combine::<T>(), config, arguments)? };
         }
         Ok(())
     }
@@ -253,7 +248,7 @@ impl<T: SpmmElement> std::fmt::Display for PlannedItems<T> {
                 "{} tasks of {} rows and nonzeros, {} rows cut",
                 tasks.count,
                 tasks.size,
-                tasks.few.count + tasks.many.count
+                tasks.few_count + tasks.many_count
             ),
         }
     }

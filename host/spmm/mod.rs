@@ -180,7 +180,7 @@ impl<T: SpmmElement> Spmm<T> {
     ///
     /// # Errors
     ///
-    /// A length that does not fit; a buffer of another device; 2^32 features or more; a launch that fails.
+    /// A length that does not fit; a buffer of another device; a row of X of 4 GiB or more; a launch that fails.
     pub fn run(
         &self,
         x: &DeviceBuffer<T>,
@@ -188,6 +188,14 @@ impl<T: SpmmElement> Spmm<T> {
         y: &mut DeviceBuffer<T>,
     ) -> Result<(), Error> {
         let columns = extent("the number of features", features)?;
+        let row_bytes = u64::from(columns) * size_of::<T>() as u64;
+        if row_bytes > u32::MAX.into() {
+            return Err(Error::TooLarge {
+                what: "the size of a row of x in bytes",
+                found: row_bytes.into(),
+                most: u32::MAX.into(),
+            });
+        }
         self.check("x", x, self.cols, columns)?;
         self.check("y", y, self.rows, columns)?;
         if self.items.adds_to_y() {

@@ -19,7 +19,7 @@ use super::Items;
 use crate::matrix::DenseMut;
 use cuda_std::atomic::Scope;
 use cuda_std::prelude::*;
-use cuda_std::warp::{FULL_MASK, WARP_SIZE};
+use cuda_std::warp::WARP_SIZE;
 
 /// Threads in a block of these kernels.
 const BLOCK: u32 = 256;
@@ -40,10 +40,11 @@ pub fn launch(tasks: u32) -> LaunchConfig {
     LaunchConfig::new(tasks / BLOCK + 1, BLOCK)
 }
 
-/// The launch of [`combine`] for that many rows with `parts` few (1 warp a row) or many (a block a row).
-pub fn launch_combine(rows: u32, warps: u32, features: u32) -> LaunchConfig {
+/// The launch of [`combine`] for that many rows of few parts, a warp each, and of many, a block each. The latter take longer,
+/// and come first.
+pub fn launch_combine(few: u32, many: u32, features: u32) -> LaunchConfig {
     let tiles = features.div_ceil(WARP_SIZE).min(super::MAX_GRID_Y);
-    LaunchConfig::new((rows.div_ceil(WARPS / warps), tiles), BLOCK)
+    LaunchConfig::new((many + few.div_ceil(WARPS), tiles), BLOCK)
 }
 
 /// Where each task starts: `row[t]` and `start[t]`, its nonzero; and the end of the matrix at `t = tasks`. A thread each.
@@ -156,33 +157,51 @@ unsafe fn last_task<T: Element>(end: u32, r: u32, items: &Items<T>) -> u32 {
     }
 }
 
-/// Adds up the parts of each cut row in their order: `Y[row, j]`, a warp (or `PARALLEL` of them) for a row and 32 features.
+/// The cut rows, each by the first task that starts inside it.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct Cuts {
+    /// How many rows have few parts.
+    pub few_count: u32,
+    /// How many rows have many parts.
+    pub many_count: u32,
+    /// The rows of few parts.
+    pub few: Global<u32>,
+    /// The rows of many parts.
+    pub many: Global<u32>,
+}
+
+// SAFETY: `repr(C)`, of scalars and device pointers, without padding: two u32 before 8-byte pointers.
+#[cfg(not(target_arch = "nvptx64"))]
+unsafe impl KernelParam for Cuts {}
+
+/// Adds up the parts of each cut row in their order: `Y[row, j]`, a warp or a block for a row and 32 features.
 ///
-/// The first part is the tail of the task before `first[i]`, the others the heads of `first[i]` and the tasks after it, up
-/// to the one in which the row ends.
+/// The first part is the tail of the task before the row's first one in `cuts`, the others the heads of that task and of
+/// those after it, up to the one in which the row ends.
 ///
 /// # Safety
 ///
-/// `first` has `cut_rows` tasks, `items` are tasks with the sums of this product, `y` its result.
-#[kernel(name = "spmm_combine", T = [f32, f64], PARALLEL = [1, 8])]
-pub unsafe fn combine<T: Real, const PARALLEL: u32>(
-    row_ptr: Global<u32>,
-    items: Items<T>,
-    first: Global<u32>,
-    cut_rows: u32,
-    y: DenseMut<T>,
-) {
+/// `cuts` are [`find_cuts`]'s lists, `items` are tasks with the sums of this product, `y` its result.
+#[kernel(name = "spmm_combine", T = [f32, f64])]
+pub unsafe fn combine<T: Real>(row_ptr: Global<u32>, items: Items<T>, cuts: Cuts, y: DenseMut<T>) {
     let sums = shared_array!(T; 256);
     let (lane, warp) = (warp::lane_id(), thread::thread_idx_x() / WARP_SIZE);
-    let i = thread::block_idx_x() * (WARPS / PARALLEL) + warp / PARALLEL;
+    let block = thread::block_idx_x();
+    let by_block = block < cuts.many_count;
+    let few = (block - cuts.many_count.min(block)) * WARPS + warp;
+    if !by_block && few >= cuts.few_count {
+        return;
+    }
+    let (part, stride) = if by_block { (warp, WARPS) } else { (0, 1) };
     let features = y.cols as usize;
-    // SAFETY: rows and tasks of the matrix; the barriers are reached by all, as all threads of a block that has one
-    // share their row.
+    // SAFETY: rows and tasks of the matrix; the barriers are reached by all threads of a block or by none.
     unsafe {
-        if i >= cut_rows {
-            return;
-        }
-        let first = first.load(i as usize);
+        let first = if by_block {
+            cuts.many.load(block as usize)
+        } else {
+            cuts.few.load(few as usize)
+        };
         let r = items.row.load(first as usize);
         let last = last_task(row_ptr.load(r as usize + 1), r, &items);
         let mut tile = thread::block_idx_y();
@@ -191,32 +210,30 @@ pub unsafe fn combine<T: Real, const PARALLEL: u32>(
             let partial = items.partial.offset(feature.min(features - 1));
             let head = |task: u32| partial.load(2 * task as usize * features);
             let mut sum = T::ZERO;
-            if warp % PARALLEL == 0 {
+            if part == 0 {
                 sum = partial.load((2 * first as usize - 1) * features);
             }
-            let mut task = first + warp % PARALLEL;
-            while task + 3 * PARALLEL <= last {
-                let parts: [T; 4] = core::array::from_fn(|k| head(task + k as u32 * PARALLEL));
+            let mut task = first + part;
+            while task + 3 * stride <= last {
+                let parts: [T; 4] = core::array::from_fn(|k| head(task + k as u32 * stride));
                 sum += (parts[0] + parts[1]) + (parts[2] + parts[3]);
-                task += 4 * PARALLEL;
+                task += 4 * stride;
             }
             while task <= last {
                 sum += head(task);
-                task += PARALLEL;
+                task += stride;
             }
-            if PARALLEL > 1 {
+            if by_block {
                 sums.store((warp * WARP_SIZE + lane) as usize, sum);
                 thread::sync_threads();
                 if warp == 0 {
-                    for other in 1..PARALLEL {
+                    for other in 1..WARPS {
                         sum += sums.load((other * WARP_SIZE + lane) as usize);
                     }
                 }
                 thread::sync_threads();
-            } else {
-                warp::sync_warp(FULL_MASK);
             }
-            if warp % PARALLEL == 0 && feature < features {
+            if part == 0 && feature < features {
                 y.data.store(r as usize * features + feature, sum);
             }
             tile += thread::grid_dim_y();
@@ -229,7 +246,7 @@ pub(super) fn entry_points() -> impl Iterator<Item = &'static &'static str> {
     [
         starts().entry_points(),
         find_cuts().entry_points(),
-        combine::<f32, 1>().entry_points(),
+        combine::<f32>().entry_points(),
     ]
     .into_iter()
     .flatten()

@@ -85,7 +85,7 @@ pub fn handle<T: Real>(shape: Shape) -> Kernel<super::Arguments<T>> {
 /// # Safety
 ///
 /// The matrices are what their fields say, columns below `a.cols`; `x` is `a.cols` x n, `y` `a.rows` x n, n at least 1
-/// and a multiple of `WIDTH`, apart from each other; `items` are tasks, with room for their sums if a row is cut.
+/// and a multiple of `WIDTH`, a row of X smaller than 4 GiB, apart from each other; `items` are tasks, with room for their sums if a row is cut.
 #[kernel(name = "spmm_vector", T = [f32, f64], LANES = [8, 16, 32], WIDTH = [1, 2, 4])]
 pub unsafe fn vector<T: Real, const LANES: u32, const WIDTH: usize>(
     a: Csr<T>,
@@ -111,7 +111,9 @@ pub unsafe fn vector<T: Real, const LANES: u32, const WIDTH: usize>(
 /// A sub-warp on its way through a task.
 struct Run<'a, T, const LANES: u32, const WIDTH: usize> {
     a: &'a Csr<T>,
-    x: Global<T>,
+    /// The lane's columns of X, and the bytes from one row of X to the next.
+    x: [Global<T>; 2],
+    x_stride: u32,
     y: &'a DenseMut<T>,
     items: &'a Items<T>,
     task: u32,
@@ -130,6 +132,8 @@ struct Run<'a, T, const LANES: u32, const WIDTH: usize> {
     /// Whether the row started in an earlier task.
     begun_before: bool,
     sum: [[T; WIDTH]; 2],
+    /// Column and value of the nonzero that the lane holds.
+    mine: (u32, T),
 }
 
 impl<'a, T: Real, const LANES: u32, const WIDTH: usize> Run<'a, T, LANES, WIDTH> {
@@ -148,14 +152,21 @@ impl<'a, T: Real, const LANES: u32, const WIDTH: usize> Run<'a, T, LANES, WIDTH>
         first_feature: u32,
     ) -> Self {
         let lane = warp::lane_id() % LANES;
+        let feature = first_feature as usize + lane as usize * WIDTH;
+        let features = x.cols as usize;
         let mut run = Self {
             a,
-            x: x.data,
+            x: array::from_fn(|pass| {
+                let feature = feature + pass * (LANES as usize * WIDTH);
+                x.data.offset(feature.min(features - WIDTH))
+            }),
+            x_stride: x.cols * size_of::<T>() as u32,
             y,
             items,
             task,
-            feature: first_feature as usize + lane as usize * WIDTH,
-            features: x.cols as usize,
+            feature,
+            features,
+            mine: (0, T::ZERO),
             position: 0,
             end: 0,
             row: 0,
@@ -173,6 +184,7 @@ impl<'a, T: Real, const LANES: u32, const WIDTH: usize> Run<'a, T, LANES, WIDTH>
                 run.end = items.start.load(task + 1);
                 run.row = items.row.load(task);
                 run.end_row = items.row.load(task + 1);
+                run.mine = run.nonzero(run.position + lane);
                 if run.row < a.rows {
                     run.begun_before = run.position > a.row_ptr.load(run.row as usize);
                     run.row_end = a.row_ptr.load(run.row as usize + 1);
@@ -194,15 +206,14 @@ impl<'a, T: Real, const LANES: u32, const WIDTH: usize> Run<'a, T, LANES, WIDTH>
         let lane = warp::lane_id() % LANES;
         // SAFETY: nonzeros below the task's end.
         unsafe {
-            let mut mine = self.nonzero(self.position + lane);
             while warp::any(FULL_MASK, self.position < self.end) {
                 let next = self.nonzero(self.position.saturating_add(LANES + lane));
                 let mut k = 0;
                 while k < LANES {
-                    self.batch(mine, k);
+                    self.batch(k);
                     k += UNROLL as u32;
                 }
-                mine = next;
+                self.mine = next;
             }
         }
     }
@@ -225,19 +236,28 @@ impl<'a, T: Real, const LANES: u32, const WIDTH: usize> Run<'a, T, LANES, WIDTH>
 
     /// Takes up to `UNROLL` nonzeros, which the lanes from `first` on hold.
     #[inline(always)]
-    unsafe fn batch(&mut self, mine: (u32, T), first: u32) {
+    unsafe fn batch(&mut self, first: u32) {
         // SAFETY: columns are rows of X, features columns of X.
         unsafe {
             let cols: [u32; UNROLL] =
-                array::from_fn(|i| warp::shfl_idx(FULL_MASK, mine.0, first + i as u32, LANES));
+                array::from_fn(|i| warp::shfl_idx(FULL_MASK, self.mine.0, first + i as u32, LANES));
             let elements: [[[T; WIDTH]; 2]; UNROLL] = array::from_fn(|i| self.elements(cols[i]));
             let values: [T; UNROLL] =
-                array::from_fn(|i| warp::shfl_idx(FULL_MASK, mine.1, first + i as u32, LANES));
+                array::from_fn(|i| warp::shfl_idx(FULL_MASK, self.mine.1, first + i as u32, LANES));
             let count = self.end.saturating_sub(self.position).min(UNROLL as u32);
             let mut done = 0;
             while done < count {
+                let to_row_end = self.row_end - self.position;
+                if done == 0 && count == UNROLL as u32 && to_row_end >= count {
+                    for i in 0..UNROLL {
+                        self.add(values[i], elements[i]);
+                    }
+                    self.position += count;
+                    self.end_rows(self.position);
+                    break;
+                }
                 // Up to the row's end; the comparisons are with constants, so that the arrays stay in registers.
-                let stop = count.min(done + (self.row_end - self.position));
+                let stop = count.min(done + to_row_end);
                 for i in 0..UNROLL {
                     if done <= i as u32 && (i as u32) < stop {
                         self.add(values[i], elements[i]);
@@ -253,12 +273,11 @@ impl<'a, T: Real, const LANES: u32, const WIDTH: usize> Run<'a, T, LANES, WIDTH>
     /// The lane's elements of a row of X. Lanes past the last feature take the last ones, and write nothing.
     #[inline(always)]
     unsafe fn elements(&self, col: u32) -> [[T; WIDTH]; 2] {
-        let row = self.x.offset(col as usize * self.features);
+        let stride = u64::from(col) * u64::from(self.x_stride);
         array::from_fn(|pass| {
             if pass < Self::PASSES {
-                let feature = self.feature + pass * (LANES as usize * WIDTH);
                 // SAFETY: a column of X, a multiple of `WIDTH`.
-                unsafe { row.load_array(feature.min(self.features - WIDTH)) }
+                unsafe { self.x[pass].offset_bytes(stride).load_array(0) }
             } else {
                 [T::ZERO; WIDTH]
             }

@@ -83,6 +83,13 @@ macro_rules! pointer {
                 Self::from_address(self.element_address(index))
             }
 
+            /// The pointer `bytes` further on: where a stride is kept in bytes, one multiplication less for each access.
+            #[inline(always)]
+            #[must_use]
+            pub const fn offset_bytes(self, bytes: $address) -> Self {
+                Self::from_address(self.address.wrapping_add(bytes))
+            }
+
             /// The same address as a pointer to elements of another type.
             #[inline(always)]
             pub const fn cast<U: Element>(self) -> $pointer<U> {
