@@ -71,7 +71,13 @@ macro_rules! kernels {
 
 kernels! {
     ThreadPerRow = thread_per_row,
+    ThreadPerNonzero = thread_per_nonzero,
+    WarpPerNonzero = warp_per_nonzero,
+    ColumnMajor = column_major,
+    WarpPerRowCached = warp_per_row_cached,
+    BlockPerRow = block_per_row,
     WarpPerRow = warp_per_row,
+    Coarsened = coarsened,
     Vector = vector,
 }
 
