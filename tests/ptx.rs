@@ -138,11 +138,12 @@ fn every_kernel_assembles_for_every_architecture_and_none_spills() {
             }
             let spilling: Vec<_> = kernels
                 .iter()
-                .filter(|kernel| kernel.spill_store_bytes > 0)
+                // A stack frame is an array that is not in registers, which costs as much.
+                .filter(|kernel| kernel.spill_store_bytes > 0 || kernel.stack_bytes > 0)
                 .collect();
             assert!(
                 spilling.is_empty(),
-                "{} for {arch}: registers do not suffice: {spilling:#?}",
+                "{} for {arch}: not all is in registers: {spilling:#?}",
                 checked_in.ptx
             );
         }

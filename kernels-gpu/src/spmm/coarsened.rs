@@ -12,6 +12,9 @@
 //! feels; more registers; and with a number of features that is no multiple of the tile, lanes that compute nothing.
 //! So lanes have four features from 128 on, where a tile of 128 is full, and two below. A report of people who tuned SpMM
 //! for graphs gave its threads two features at 256.
+//!
+//! Measured on an NVIDIA H200, f32: with 128 features 1.4 to 1.8 times as fast as `warp_per_row_cached` on mildly skewed graphs of
+//! short rows, 0.6 to 0.8 times elsewhere; with 32 features slower everywhere, as half the lanes have none.
 
 use super::{ItemKind, Items, MAX_GRID_Y, Shape};
 use crate::matrix::{Csr, Dense, DenseMut};

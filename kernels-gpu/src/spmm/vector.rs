@@ -8,6 +8,10 @@
 //!   rows of three nonzeros are one stream in which eight loads of X are in flight whatever the rows' ends.
 //! - The next columns and values are loaded before the present ones are used.
 //!
+//! Measured on an NVIDIA H200, f32, 32 features: 4 to 9 times as fast as `warp_per_row` on R-MAT graphs with very long rows
+//! (probabilities .57), 1.2 to 2.3 times on mildly skewed ones (.35). Four nonzeros in flight instead of eight cost up to a third. Rows of hundreds of nonzeros without hubs are where it
+//! is still behind (ddi's, protein's and amazon's sizes at .35): the sub-warps of a warp then read from four distant rows at once.
+//!
 //! A tile of 32 features is computed for all rows before the next one begins where that keeps the tile's slice of X in a
 //! cache; elsewhere a sub-warp takes up to 32 lanes times 16 bytes of a row at once, and columns and values are read once.
 
@@ -36,7 +40,7 @@ const LINE_BYTES: u64 = 128;
 /// Lanes of a sub-warp, and neighbouring features that a lane loads at once.
 ///
 /// Tiles of 8 lanes, 32 features in f32, one after the other, where a tile's slice of X then stays in a cache that all of X
-/// would overflow: up to 1.3 times faster on 128 features of a graph of 236 thousand nodes and mild skew. Where the
+/// would overflow: 1.3 times faster on 128 features of a graph of 576 thousand nodes and mild skew. Where the
 /// slice itself is far larger than the cache, or rows of X do not start at a cache line, a row's features at once, as
 /// far as 32 lanes go.
 fn variant<T: Real>(shape: Shape) -> (u32, u32) {
@@ -299,6 +303,10 @@ impl<'a, T: Real, const LANES: u32, const WIDTH: usize> Run<'a, T, LANES, WIDTH>
     }
 
     #[inline(always)]
+    #[allow(
+        clippy::needless_range_loop,
+        reason = "iterators over the arrays are not unrolled, and put them into local memory"
+    )]
     fn add(&mut self, value: T, elements: [[T; WIDTH]; 2]) {
         for pass in 0..Self::PASSES {
             for k in 0..WIDTH {

@@ -1,7 +1,7 @@
 //! Row split: one warp a row, a lane a feature, columns and values broadcast by shuffles.
 //!
 //! After Yang, Buluç and Owens, "Design Principles for Sparse Matrix Multiplication on the GPU" (Euro-Par 2018), section
-//! 4.1. Changes from `thread_per_row`:
+//! 4.1. Changes from `thread_per_row`, and, by the shuffles in the place of shared memory, from `warp_per_row_cached`:
 //!
 //! - The 32 lanes take 32 neighbouring features of one row, so that reading a row of X is one coalesced access of 128
 //!   bytes (f32), and no lane waits for a longer row.
@@ -13,6 +13,9 @@
 //! Tiles of 32 features are the slow axis of the grid: a tile's slice of X is read by all rows before the next tile
 //! begins, and is the more likely to stay in the L2 cache. What is left: a row of a million nonzeros keeps one warp busy
 //! when all others have ended, and a row of three uses three loads of its 32 lanes.
+//!
+//! Measured on an NVIDIA H200, f32, 32 features: 10 to 110 times as fast as `thread_per_row`; as fast as `warp_per_row_cached` on
+//! short rows and up to 1.36 times as fast on long ones.
 
 use super::{ItemKind, Items, MAX_GRID_Y, Shape};
 use crate::matrix::{Csr, Dense, DenseMut};
