@@ -160,7 +160,7 @@ fn matrix<T: SpmmElement>(path: Option<&Path>) -> Result<(String, CsrMatrix<T>)>
 
 /// How long a run takes.
 enum Time {
-    /// On a GPU, measured by events: the median, the least and the most of some runs.
+    /// On a GPU, measured by events: the median, the least and the most of some samples.
     Measured {
         median: Duration,
         least: Duration,
@@ -181,7 +181,7 @@ impl Time {
             } => {
                 let seconds = median.as_secs_f64();
                 format!(
-                    "{:.1} us on the device, the median of {RUNS} runs ({:.1} to {:.1}): {:.0} GFLOP/s, {:.0} MB moved, {:.0} GB/s",
+                    "{:.1} us on the device, the median of {SAMPLES} samples of {RUNS} runs ({:.1} to {:.1}): {:.0} GFLOP/s, {:.0} MB moved, {:.0} GB/s",
                     seconds * 1e6,
                     least.as_secs_f64() * 1e6,
                     most.as_secs_f64() * 1e6,
@@ -194,25 +194,29 @@ impl Time {
     }
 }
 
-/// Timed runs on a GPU, after as many to warm up as a fifth of them.
-const RUNS: usize = 25;
+/// Samples on a GPU, after as many runs to warm up, and the runs of a sample: between two events there is the time of the
+/// host's launches too, which a queue of runs hides.
+const SAMPLES: usize = 25;
+const RUNS: u32 = 20;
 
-/// Runs often, each run between two events.
+/// Runs often, and takes the time of each sample between two events.
 fn time(device: &Device, mut run: impl FnMut() -> Result<(), warprow::Error>) -> Result<Time> {
-    for _ in 0..RUNS / 5 {
+    for _ in 0..SAMPLES {
         run()?;
     }
-    let mut times = Vec::with_capacity(RUNS);
-    for _ in 0..RUNS {
+    let mut times = Vec::with_capacity(SAMPLES);
+    for _ in 0..SAMPLES {
         let timer = device.start_timer()?;
-        run()?;
-        times.push(timer.stop()?.context("a GPU has events")?);
+        for _ in 0..RUNS {
+            run()?;
+        }
+        times.push(timer.stop()?.context("a GPU has events")? / RUNS);
     }
     times.sort_unstable();
     Ok(Time::Measured {
-        median: times[RUNS / 2],
+        median: times[SAMPLES / 2],
         least: times[0],
-        most: times[RUNS - 1],
+        most: times[SAMPLES - 1],
     })
 }
 
