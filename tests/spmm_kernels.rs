@@ -100,8 +100,18 @@ fn tasks_of_every_size_give_exact_sums_however_rows_are_cut() {
     rows[3] = (0..2000).collect();
     rows[4] = (0..64).collect();
     rows[149] = (5..700).collect();
-    let a = whole(&rows, 2000);
-    for features in [4, 33] {
+    let short = whole(&rows, 2000);
+    // Many short rows among some long ones, and long rows throughout.
+    let dense: Vec<Vec<u32>> = (0..40).map(|i| (0..(i * 37) % 191).collect()).collect();
+    let long = whole(&dense, 2000);
+    assert!(short.nnz() < 32 * short.rows() && long.nnz() > 32 * long.rows());
+    for (a, features) in [
+        (&short, 4),
+        (&short, 33),
+        (&long, 4),
+        (&long, 32),
+        (&long, 7),
+    ] {
         let x = whole_dense(2000, features);
         let expected = reference::spmm(a.view(), x.view());
         for device in support::devices() {

@@ -10,10 +10,10 @@
 //!
 //! Measured on an NVIDIA H200, f32, 32 features: 4 to 9 times as fast as `warp_per_row` on R-MAT graphs with very long rows
 //! (probabilities .57), 1.2 to 2.3 times on mildly skewed ones (.35). Four nonzeros in flight instead of eight cost up to a third. Rows of hundreds of nonzeros without hubs are where it
-//! is still behind (ddi's, protein's and amazon's sizes at .35): the sub-warps of a warp then read from four distant rows at once.
+//! is still behind cuSPARSE (ddi's, protein's and amazon's sizes at .35), by up to a third.
 //!
-//! A tile of 32 features is computed for all rows before the next one begins where that keeps the tile's slice of X in a
-//! cache; elsewhere a sub-warp takes up to 32 lanes times 16 bytes of a row at once, and columns and values are read once.
+//! Tried for those, without gain: the four sub-warps of a warp on one task, taking its nonzeros in turn and adding up by shuffles at a
+//! row's end. Tasks of 1024 gave what tasks of 256 give now, within 3 %, and smaller ones up to 1.5 times its time.
 
 use super::{ItemKind, Items, MAX_GRID_Y, Shape};
 use crate::matrix::{Csr, Dense, DenseMut};
