@@ -1,0 +1,67 @@
+//! What the emulator alone has: faults with their place, memory never written, progress.
+
+use crate::kernels::{BLOCK, affine, affine_wanted, run_affine};
+use crate::support::devices;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use warprow::device::{Device, EmulatorOptions};
+use warprow::{Error, launch};
+
+#[test]
+fn a_fault_on_the_emulator_names_kernel_and_thread() {
+    for device in devices().into_iter().filter(Device::is_emulator) {
+        let mut y = device.zeros::<u32>(100).unwrap();
+        let affine = affine();
+        // SAFETY: that `y` is too short, the emulator sees.
+        let error =
+            unsafe { launch!(device, affine<<<2, BLOCK, 0>>>(101, y.mutable())) }.unwrap_err();
+        assert!(matches!(error, Error::Fault(_)), "{error}");
+        for part in [
+            "`affine`",
+            "block (1, 0, 0)",
+            "thread (36, 0, 0)",
+            "kernels.rs",
+        ] {
+            assert!(error.to_string().contains(part), "{error}");
+        }
+        assert_eq!(
+            run_affine(&device, 3).unwrap().download().unwrap(),
+            affine_wanted(3)
+        );
+    }
+}
+
+#[test]
+fn an_element_that_a_kernel_forgot_cannot_be_downloaded_from_the_emulator() {
+    for device in devices().into_iter().filter(Device::is_emulator) {
+        let mut y = device.uninitialized::<u32>(77).unwrap();
+        let affine = affine();
+        // SAFETY: `y` holds more than 70 elements.
+        unsafe { launch!(device, affine<<<2, BLOCK, 0>>>(70, y.mutable())).unwrap() };
+        for error in [
+            y.download().unwrap_err(),
+            y.copy_to_slice(&mut [0; 77]).unwrap_err(),
+        ] {
+            assert!(matches!(error, Error::EmulatorMemory(_)), "{error}");
+            let place = "offset 280 of an allocation of 308 bytes";
+            assert!(error.to_string().contains(place), "{error}");
+        }
+        // SAFETY: `y` holds 77 elements.
+        unsafe { launch!(device, affine<<<2, BLOCK, 0>>>(77, y.mutable())).unwrap() };
+        assert_eq!(y.download().unwrap(), affine_wanted(77));
+    }
+}
+
+#[test]
+fn progress_of_a_launch_on_the_emulator_ends_with_all_its_blocks() {
+    let device = Device::emulator(EmulatorOptions::default());
+    let (done, total) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
+    let seen = (Arc::clone(&done), Arc::clone(&total));
+    device.set_progress(Some(Arc::new(move |blocks, of| {
+        seen.0.fetch_max(blocks, Ordering::Relaxed);
+        seen.1.store(of, Ordering::Relaxed);
+    })));
+    run_affine(&device, 100 * BLOCK).unwrap();
+    assert_eq!(done.load(Ordering::Relaxed), 100);
+    assert_eq!(total.load(Ordering::Relaxed), 100);
+}

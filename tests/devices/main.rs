@@ -1,0 +1,12 @@
+//! Devices: how they are chosen, their memory, launches, and what each wrong use answers.
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod buffers;
+mod emulator;
+mod handles;
+mod kernels;
+mod launches;
+mod ptx;
+mod selection;
