@@ -9,11 +9,12 @@
 //! - The next columns and values are loaded before the present ones are used.
 //!
 //! Measured on an NVIDIA H200, f32, 32 features: 4 to 9 times as fast as `warp_per_row` on R-MAT graphs with very long rows
-//! (probabilities .57), 1.2 to 2.3 times on mildly skewed ones (.35). Four nonzeros in flight instead of eight cost up to a third. Rows of hundreds of nonzeros without hubs are where it
-//! is still behind cuSPARSE (ddi's, protein's and amazon's sizes at .35), by up to a third.
+//! (probabilities .57), 1.2 to 2.3 times on mildly skewed ones (.35). Four nonzeros in flight instead of eight cost up to
+//! a third. It is still behind cuSPARSE, by up to a third, where rows have hundreds of nonzeros and there are no hubs.
 //!
-//! Tried for those, without gain: the four sub-warps of a warp on one task, taking its nonzeros in turn and adding up by shuffles at a
-//! row's end. Tasks of 1024 gave what tasks of 256 give now, within 3 %, and smaller ones up to 1.5 times its time.
+//! Tried for those, without gain: the four sub-warps of a warp on one task, taking its nonzeros in turn and adding up by
+//! shuffles at a row's end. Tasks of 1024 then gave what tasks of 256 give now, within 3 %, and tasks of 64 took up to 1.4
+//! times as long.
 
 use super::{ItemKind, Items, MAX_GRID_Y, Shape};
 use crate::matrix::{Csr, Dense, DenseMut};
