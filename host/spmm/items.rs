@@ -53,8 +53,16 @@ fn task_size(device: &Device, steps: u64) -> u32 {
     size.next_power_of_two() as u32
 }
 
+/// The row of each nonzero of a matrix in CSR, the column of each of one in CSC, in the order in which they are stored.
+pub(super) fn outer_indices<T>(a: &CsMatViewI<'_, T, u32, u32>) -> Vec<u32> {
+    let vectors = a.outer_iterator().zip(0_u32..);
+    vectors
+        .flat_map(|(vector, index)| std::iter::repeat_n(index, vector.nnz()))
+        .collect()
+}
+
 impl<T: SpmmElement> PlannedItems<T> {
-    /// Makes the items of a matrix in CSR whose row pointers are on the device.
+    /// Makes the items of a matrix whose row pointers are on the device: in CSR, but by columns for `NonzerosByColumn`.
     pub(super) fn make(
         kind: ItemKind,
         device: &Device,
@@ -66,22 +74,13 @@ impl<T: SpmmElement> PlannedItems<T> {
             ItemKind::Rows => Ok(Self::Rows {
                 count: extent("the number of rows of A", a.rows())?,
             }),
-            ItemKind::Nonzeros => {
-                let rows: Vec<u32> = a
-                    .outer_iterator()
-                    .zip(0_u32..)
-                    .flat_map(|(row, number)| std::iter::repeat_n(number, row.nnz()))
-                    .collect();
-                Ok(Self::Nonzeros {
-                    row: device.upload(&rows)?,
-                })
-            }
-            ItemKind::NonzerosByColumn => {
-                let by_column = a.to_csc();
-                Ok(Self::Nonzeros {
-                    row: device.upload(by_column.indices())?,
-                })
-            }
+            ItemKind::Nonzeros | ItemKind::NonzerosByColumn => Ok(Self::Nonzeros {
+                row: if a.is_csc() {
+                    device.upload(a.indices())?
+                } else {
+                    device.upload(&outer_indices(&a))?
+                },
+            }),
             ItemKind::Tasks => {
                 let steps = a.rows() as u64 + a.nnz() as u64;
                 let size = wanted_size

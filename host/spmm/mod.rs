@@ -27,7 +27,7 @@ use crate::error::Error;
 use crate::scalar::Scalar;
 use cuda_std::float::Real;
 use cuda_std::launch::LaunchConfig;
-use items::PlannedItems;
+use items::{PlannedItems, outer_indices};
 use ndarray::{Array2, ArrayView2};
 use sprs::CsMatViewI;
 use std::fmt;
@@ -84,29 +84,28 @@ impl<T: SpmmElement> Spmm<T> {
         let kernel = options.kernel.unwrap_or_else(default_kernel);
         // A view of some rows of a matrix has row pointers that do not start at 0.
         let row_ptr = device.upload(&a.indptr().to_proper())?;
+        let by_column = (kernel.items() == ItemKind::NonzerosByColumn).then(|| a.to_csc());
+        let stored = by_column
+            .as_ref()
+            .map_or(a.view(), |by_column| by_column.view());
         let items = PlannedItems::make(
             kernel.items(),
             device,
-            a.view(),
+            stored.view(),
             &row_ptr,
             options.task_size,
         )?;
-        let (col_idx, values) = if kernel.items() == ItemKind::NonzerosByColumn {
-            let by_column = a.to_csc();
-            let columns = by_column.outer_iterator().zip(0_u32..);
-            let columns: Vec<u32> = columns
-                .flat_map(|(column, number)| std::iter::repeat_n(number, column.nnz()))
-                .collect();
-            (device.upload(&columns)?, device.upload(by_column.data())?)
+        let col_idx = if stored.is_csc() {
+            device.upload(&outer_indices(&stored))?
         } else {
-            (device.upload(a.indices())?, device.upload(a.data())?)
+            device.upload(stored.indices())?
         };
         Ok(Self {
             rows: extent("the number of rows of A", a.rows())?,
             cols: extent("the number of columns of A", a.cols())?,
             row_ptr,
             col_idx,
-            values,
+            values: device.upload(stored.data())?,
             items,
             kernel,
             asked_for: options.kernel.is_some(),

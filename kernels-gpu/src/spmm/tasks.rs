@@ -10,9 +10,11 @@
 //! second kernel: no atomics, and the same bits every time.
 //!
 //! ```text
-//! row_ptr    0     3 4               14    17        task_size 8, rows 4, nonzeros 17, steps 21
-//! row        0 0 0 1 2 2 2 2 2 2 2 2 2 2 3 3 3
-//! tasks     |- - - - - -|- - - - - - -|- - - -|      starts: row 0 nonzero 0, row 2 nonzero 6, row 2 nonzero 14 -> row 3
+//! task_size 8:    row_ptr = [0, 3, 4, 14, 17], 4 rows, 17 nonzeros, 21 steps, 3 tasks
+//!
+//! row of each nonzero     0 0 0 1 2 2 2 2 2 2 2 2 2 2 3 3 3
+//! tasks                  |           |               |     |
+//! start: row, nonzero     0, 0        2, 6            3, 14        row 2, of 10 nonzeros, is cut after two of them
 //! ```
 
 use super::Items;
