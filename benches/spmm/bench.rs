@@ -286,9 +286,9 @@ fn of_cusparse(cusparse: &Cusparse, algorithm: Algorithm) -> Implementation {
 /// The words for a case that does not fit the memory or that the kernel has no instance for; any other error ends the run.
 fn reason_to_skip(error: Error) -> anyhow::Result<String> {
     match error {
-        Error::OutOfMemory { .. }
-        | Error::HostOutOfMemory { .. }
-        | Error::Unsupported { .. } => Ok(error.to_string()),
+        Error::OutOfMemory { .. } | Error::HostOutOfMemory { .. } | Error::Unsupported { .. } => {
+            Ok(error.to_string())
+        }
         error => Err(error.into()),
     }
 }
