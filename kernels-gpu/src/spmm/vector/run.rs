@@ -270,6 +270,10 @@ impl<'a, T: Operand, R: Reduce, const LANES: u32, const WIDTH: usize> Run<'a, T,
 
     /// Writes the lane's features of the row at hand, which ends here and began in this task.
     #[inline(always)]
+    #[allow(
+        clippy::needless_range_loop,
+        reason = "iterators over the arrays are not unrolled, and put them into local memory"
+    )]
     unsafe fn store_row(&self) {
         let row = self.row as usize;
         let mut results = self.so_far;
