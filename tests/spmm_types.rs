@@ -43,7 +43,7 @@ fn run<E: SpmmElement>(
     let device = plan.device();
     let x_device = device.upload(x.as_slice().unwrap()).unwrap();
     let mut y_device = device.upload(y.as_slice().unwrap()).unwrap();
-    let [alpha, beta] = [alpha, beta].map(|factor| <E::Sum as Scalar>::from_f64(factor));
+    let [alpha, beta] = [alpha, beta].map(<E::Sum as Scalar>::from_f64);
     plan.run_scaled(alpha, &x_device, x.ncols(), beta, &mut y_device)
         .unwrap_or_else(|error| panic!("{plan}: {error}"));
     Array2::from_shape_vec(y.dim(), y_device.download().unwrap()).unwrap()

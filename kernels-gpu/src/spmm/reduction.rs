@@ -30,8 +30,8 @@ impl Reduction {
         }
     }
 
-    /// Whether a kernel takes the [`Greatest`] of the products. A minimum is the maximum of the negated products, negated:
-    /// the plan negates A's values and alpha.
+    /// Whether a kernel takes the greatest of the products. A minimum is the maximum of the negated products, negated: the
+    /// plan negates A's values and alpha.
     pub const fn is_extremum(self) -> bool {
         matches!(self, Self::Max | Self::Min)
     }
