@@ -25,6 +25,7 @@
 //! |---|---|
 //! | [`device`] | devices, buffers, launches; CUDA and the emulator behind one API |
 //! | [`spmm`] | sparse times dense |
+//! | [`scan`], [`sort`] | prefix sums and sorting on a device |
 //! | [`matrix_market`] | Matrix Market files |
 //! | [`reference`](mod@reference) | the products in f64, and the verification of a result |
 //! | [`generate`] | random graphs and matrices |
@@ -36,6 +37,8 @@ pub mod launch;
 pub mod matrix_market;
 pub mod reference;
 pub mod scalar;
+pub mod scan;
+pub mod sort;
 pub mod spmm;
 
 pub use cuda_std::element::Element;

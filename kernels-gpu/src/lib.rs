@@ -7,12 +7,19 @@
 #![cfg_attr(target_arch = "nvptx64", feature(abi_ptx))]
 
 pub mod matrix;
+pub mod scan;
+pub mod sort;
 pub mod spmm;
 
 /// The PTX entry points of all kernels, sorted.
 #[cfg(not(target_arch = "nvptx64"))]
 pub fn entry_points() -> Vec<&'static str> {
-    let mut names: Vec<_> = spmm::entry_points();
+    let mut names = [
+        scan::entry_points(),
+        sort::entry_points(),
+        spmm::entry_points(),
+    ]
+    .concat();
     names.sort_unstable();
     names
 }
