@@ -69,12 +69,13 @@ pub unsafe fn starts(
     }
     // SAFETY: rows below `rows`, tasks up to `tasks`.
     unsafe {
+        let base = row_ptr.load(0);
         let step = t * u64::from(task_size);
         // The last row that starts at `step` or before; `rows` past the end.
         let (mut low, mut high) = (0, rows);
         while low < high {
             let middle = low + (high - low).div_ceil(2);
-            if u64::from(row_ptr.load(middle as usize)) + u64::from(middle) <= step {
+            if u64::from(row_ptr.load(middle as usize) - base) + u64::from(middle) <= step {
                 low = middle;
             } else {
                 high = middle - 1;
@@ -84,7 +85,7 @@ pub unsafe fn starts(
         if r < rows {
             let end = row_ptr.load(r as usize + 1);
             if end - nonzero > task_size {
-                nonzero = (step - u64::from(r)) as u32;
+                nonzero = base + (step - u64::from(r)) as u32;
                 // At the row's last step nothing is left of it.
                 if nonzero == end {
                     r += 1;
@@ -130,7 +131,8 @@ pub unsafe fn find_cuts(
         if !cut_here || cut_before {
             return;
         }
-        let parts = last_task(row_ptr.load(r as usize + 1), r, &items) - t + 2;
+        let row_end = row_ptr.load(r as usize + 1) - row_ptr.load(0);
+        let parts = last_task(row_end, r, &items) - t + 2;
         let (list, counter) = if parts > MANY_PARTS {
             (many, 1)
         } else {
@@ -141,7 +143,7 @@ pub unsafe fn find_cuts(
     }
 }
 
-/// The task in which row `r`, a cut one that ends before nonzero `end`, ends.
+/// The task in which row `r`, a cut one that ends before the matrix's nonzero `end`, ends.
 ///
 /// # Safety
 ///
@@ -205,7 +207,8 @@ pub unsafe fn combine<T: Real>(row_ptr: Global<u32>, items: Items<T>, cuts: Cuts
             cuts.few.load(few as usize)
         };
         let r = items.row.load(first as usize);
-        let last = last_task(row_ptr.load(r as usize + 1), r, &items);
+        let row_end = row_ptr.load(r as usize + 1) - row_ptr.load(0);
+        let last = last_task(row_end, r, &items);
         let mut tile = thread::block_idx_y();
         while tile < y.cols.div_ceil(WARP_SIZE) {
             let feature = (tile * WARP_SIZE + lane) as usize;

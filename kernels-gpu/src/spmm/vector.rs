@@ -366,7 +366,7 @@ impl<'a, T: Real, const LANES: u32, const WIDTH: usize> Run<'a, T, LANES, WIDTH>
             let feature = self.feature + pass * (LANES as usize * WIDTH);
             if feature < self.features {
                 // SAFETY: the lane's features of a row that is this sub-warp's.
-                unsafe { matrix.store_array(row * self.features + feature, self.sum[pass]) };
+                unsafe { matrix.store_streaming(row * self.features + feature, self.sum[pass]) };
             }
         }
     }
