@@ -4,6 +4,7 @@
 //! the neighbours of node i. A nonzero costs its 4-byte column, its value, and n elements of X, read wherever the column
 //! points; it does 2n floating-point operations. So the memory decides, and the ladder is about reading X well.
 
+pub mod gather_limit;
 mod items;
 pub mod tasks;
 
@@ -106,5 +107,9 @@ pub(crate) fn entry_points() -> Vec<&'static str> {
     let products = SpmmKernel::ALL
         .iter()
         .flat_map(|kernel| kernel.handle::<f32>(shape).entry_points());
-    products.chain(tasks::entry_points()).copied().collect()
+    products
+        .chain(tasks::entry_points())
+        .chain(gather_limit::entry_points())
+        .copied()
+        .collect()
 }
