@@ -54,11 +54,13 @@ fn run_typed<T: BenchElement>(options: &Options) -> anyhow::Result<bool> {
     let most_rows = graphs.iter().map(|(graph, _)| graph.rows).max();
     let most_features = bench.features.iter().max();
     let most_elements = most_rows.unwrap_or(0) as usize * *most_features.unwrap_or(&0) as usize;
+    // The first graph is generated while X is.
+    let generated = GeneratedGraphs::begin(graphs, options.seed)?;
     let mut dense = DenseOperands::<T>::new(most_elements, options.seed);
     bench.compile_kernels::<T>()?;
     println!("{}", table::head());
     let mut graph_before = None;
-    for (graph, kind, a) in GeneratedGraphs::begin(graphs, options.seed)? {
+    for (graph, kind, a) in generated {
         if graph_before.replace(graph) != Some(graph) {
             dense.forget();
         }
