@@ -21,6 +21,7 @@
 //! ```
 
 mod items;
+mod times;
 
 use crate::device::{Device, DeviceBuffer};
 use crate::error::Error;
@@ -31,6 +32,8 @@ use items::{PlannedItems, outer_indices};
 use ndarray::{Array2, ArrayView2};
 use sprs::CsMatViewI;
 use std::fmt;
+use std::time::Instant;
+pub use times::PlanTimes;
 use warprow_kernels::matrix::{Csr, Dense, DenseMut};
 pub use warprow_kernels::spmm::{ItemKind, Shape, SpmmKernel};
 
@@ -64,6 +67,7 @@ pub struct Spmm<T: SpmmElement> {
     items: PlannedItems<T>,
     kernel: SpmmKernel,
     asked_for: bool,
+    times: PlanTimes,
 }
 
 impl<T: SpmmElement> Spmm<T> {
@@ -81,9 +85,11 @@ impl<T: SpmmElement> Spmm<T> {
         if a.is_csc() {
             return Self::plan(device, a.to_csr().view(), options);
         }
+        let mut times = PlanTimes::default();
+        let started = Instant::now();
         let kernel = options.kernel.unwrap_or_else(default_kernel);
         // A view of some rows of a matrix has row pointers that do not start at 0.
-        let row_ptr = device.upload(&a.indptr().to_proper())?;
+        let row_ptr = times.upload(device, &a.indptr().to_proper())?;
         let by_column = (kernel.items() == ItemKind::NonzerosByColumn).then(|| a.to_csc());
         let stored = by_column
             .as_ref()
@@ -95,19 +101,25 @@ impl<T: SpmmElement> Spmm<T> {
             &row_ptr,
             options.task_size,
         )?;
+        // What the items' kernels take is not the next upload's time.
+        device.synchronize()?;
         let col_idx = if stored.is_csc() {
-            device.upload(&outer_indices(&stored))?
+            times.upload(device, &outer_indices(&stored))?
         } else {
-            device.upload(stored.indices())?
+            times.upload(device, stored.indices())?
         };
+        let values = times.upload(device, stored.data())?;
+        device.synchronize()?;
+        times.preprocessing = started.elapsed().saturating_sub(times.upload);
         Ok(Self {
             rows: extent("the number of rows of A", a.rows())?,
             cols: extent("the number of columns of A", a.cols())?,
             row_ptr,
             col_idx,
-            values: device.upload(stored.data())?,
+            values,
             items,
             kernel,
+            times,
             asked_for: options.kernel.is_some(),
             device: device.clone(),
         })
@@ -131,6 +143,11 @@ impl<T: SpmmElement> Spmm<T> {
     /// The kernel that the plan runs.
     pub fn kernel(&self) -> SpmmKernel {
         self.kernel
+    }
+
+    /// What the plan took.
+    pub fn times(&self) -> PlanTimes {
+        self.times
     }
 
     /// The device that it runs on.

@@ -6,6 +6,7 @@
 
 pub mod column_blocks;
 pub mod columns;
+pub mod gather_limit;
 mod items;
 pub mod tasks;
 
@@ -110,6 +111,7 @@ pub(crate) fn entry_points() -> Vec<&'static str> {
         .flat_map(|kernel| kernel.handle::<f32>(shape).entry_points());
     products
         .chain(tasks::entry_points())
+        .chain(gather_limit::entry_points())
         .copied()
         .chain(column_blocks::entry_points())
         .chain(columns::entry_points())
