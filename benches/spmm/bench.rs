@@ -192,6 +192,7 @@ impl Bench<'_> {
         let options = SpmmOptions {
             kernel,
             task_size: self.options.task_size,
+            ..SpmmOptions::default()
         };
         let plan = Spmm::plan(&self.device, operands.a.view(), options);
         let run = plan.and_then(|spmm| {
