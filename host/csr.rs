@@ -2,7 +2,7 @@
 
 use crate::device::{Device, DeviceBuffer};
 use crate::error::Error;
-use crate::scan;
+use crate::scan::Scan;
 use crate::sort::sort_pairs;
 use crate::spmm::SpmmElement;
 use sprs::CsMatViewI;
@@ -41,20 +41,28 @@ impl<T: SpmmElement> DeviceCsr<T> {
     ///
     /// 2^32 rows, columns or nonzeros or more; too little device memory; the driver's.
     pub fn upload(device: &Device, a: CsMatViewI<'_, T, u32, u32>) -> Result<Self, Error> {
-        let stored = Self {
+        let stored = Self::upload_outer(device, a)?;
+        if a.is_csc() {
+            stored.transpose()
+        } else {
+            Ok(stored)
+        }
+    }
+
+    /// Uploads a matrix as it is stored: of one by columns, the transposed.
+    pub(crate) fn upload_outer(
+        device: &Device,
+        a: CsMatViewI<'_, T, u32, u32>,
+    ) -> Result<Self, Error> {
+        extent("the number of nonzeros of A", a.nnz())?;
+        Ok(Self {
             rows: extent("the number of rows or columns of A", a.outer_dims())?,
             cols: extent("the number of columns or rows of A", a.inner_dims())?,
             // A view of some rows of a matrix has row pointers that do not start at 0.
             row_ptr: device.upload(&a.indptr().to_proper())?,
             col_idx: device.upload(a.indices())?,
             values: device.upload(a.data())?,
-        };
-        extent("the number of nonzeros of A", a.nnz())?;
-        if a.is_csc() {
-            stored.transpose()
-        } else {
-            Ok(stored)
-        }
+        })
     }
 
     /// The nonzeros.
@@ -141,7 +149,7 @@ impl<T: SpmmElement> DeviceCsr<T> {
                 config,
                 (row_count, old, order, row_ptr.mutable()),
             )?;
-            scan::launch(device, &mut row_ptr)?;
+            Scan::new(device, row_ptr.len())?.run(&mut row_ptr)?;
             if nnz > 0 {
                 let arguments = (
                     row_count,

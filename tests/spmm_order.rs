@@ -149,7 +149,7 @@ fn planted(rows: u32, cols: u32, communities: u32, a_row: u32, inside: u32) -> P
         state ^= state << 13;
         state ^= state >> 7;
         state ^= state << 17;
-        ((state >> 32) * u64::from(below) >> 32) as u32
+        (((state >> 32) * u64::from(below)) >> 32) as u32
     };
     let mut shuffled = |len: u32| {
         let mut numbers: Vec<u32> = (0..len).collect();

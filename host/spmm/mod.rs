@@ -23,6 +23,7 @@
 mod items;
 mod order;
 mod slices;
+mod times;
 
 use crate::csr::DeviceCsr;
 use crate::device::{Device, DeviceBuffer};
@@ -32,10 +33,12 @@ use cuda_std::float::Real;
 use cuda_std::launch::LaunchConfig;
 use items::PlannedItems;
 use ndarray::{Array2, ArrayView2};
+use order::OrderedRows;
 pub use order::RowOrder;
 use sprs::CsMatViewI;
 use std::fmt;
-use std::time::Duration;
+use std::time::Instant;
+pub use times::PlanTimes;
 use warprow_kernels::matrix::{Csr, Dense, DenseMut};
 pub use warprow_kernels::spmm::{ItemKind, Shape, SpmmKernel};
 
@@ -73,16 +76,7 @@ pub struct Spmm<T: SpmmElement> {
     kernel: SpmmKernel,
     asked_for: bool,
     rows_in_order: OrderedRows,
-}
-
-/// The order of the rows of a plan's matrix.
-#[derive(Debug)]
-struct OrderedRows {
-    order: RowOrder,
-    /// The number of each row in the given order, if it is another.
-    original: Option<DeviceBuffer<u32>>,
-    /// The device's time to make it; `None` for the given order, and on the emulator.
-    time: Option<Duration>,
+    times: PlanTimes,
 }
 
 impl<T: SpmmElement> Spmm<T> {
@@ -97,15 +91,26 @@ impl<T: SpmmElement> Spmm<T> {
         a: CsMatViewI<'_, T, u32, u32>,
         options: SpmmOptions,
     ) -> Result<Self, Error> {
+        let mut times = PlanTimes::default();
+        let started = Instant::now();
+        let stored = DeviceCsr::upload_outer(device, a)?;
+        times.upload = started.elapsed();
+        let a = if a.is_csc() {
+            stored.transpose()?
+        } else {
+            stored
+        };
         let kernel = options.kernel.unwrap_or_else(default_kernel);
         let order = options.order.unwrap_or_else(|| default_order(kernel));
-        let (mut a, rows_in_order) = OrderedRows::put(order, DeviceCsr::upload(device, a)?)?;
+        let (mut a, rows_in_order) = OrderedRows::put(order, a)?;
         let items = PlannedItems::make(
             kernel.items(),
             &mut a,
-            rows_in_order.original.as_ref(),
+            rows_in_order.original(),
             options.task_size,
         )?;
+        device.synchronize()?;
+        times.preprocessing = started.elapsed().saturating_sub(times.upload);
         Ok(Self {
             rows: a.rows,
             cols: a.cols,
@@ -114,6 +119,7 @@ impl<T: SpmmElement> Spmm<T> {
             values: a.values,
             items,
             kernel,
+            times,
             asked_for: options.kernel.is_some(),
             rows_in_order,
             device: device.clone(),
@@ -142,7 +148,7 @@ impl<T: SpmmElement> Spmm<T> {
 
     /// The order in which the plan keeps the rows of A.
     pub fn order(&self) -> RowOrder {
-        self.rows_in_order.order
+        self.rows_in_order.order()
     }
 
     /// A's rows in the plan's order, by their numbers in the caller's; `None` if it is that.
@@ -151,8 +157,13 @@ impl<T: SpmmElement> Spmm<T> {
     ///
     /// The driver's.
     pub fn row_permutation(&self) -> Result<Option<Vec<u32>>, Error> {
-        let original = self.rows_in_order.original.as_ref();
+        let original = self.rows_in_order.original();
         original.map(DeviceBuffer::download).transpose()
+    }
+
+    /// What the plan took.
+    pub fn times(&self) -> PlanTimes {
+        self.times
     }
 
     /// The device that it runs on.
@@ -244,7 +255,7 @@ impl<T: SpmmElement> Spmm<T> {
         };
         let config = self.kernel.launch::<T>(shape);
         let handle = self.kernel.handle::<T>(shape);
-        let original_row = self.rows_in_order.original.as_ref();
+        let original_row = self.rows_in_order.original();
         self.items
             .run(&self.device, a.row_ptr, original_row, y, |items| {
                 // SAFETY: the buffers are this device's and have the matrices' sizes; the columns of A are below `cols`, as
@@ -330,44 +341,6 @@ impl<T: SpmmElement> fmt::Display for Spmm<T> {
             self.items
         )?;
         self.rows_in_order.fmt(f)
-    }
-}
-
-impl OrderedRows {
-    /// The matrix with its rows in that order.
-    fn put<T: SpmmElement>(
-        order: RowOrder,
-        a: DeviceCsr<T>,
-    ) -> Result<(DeviceCsr<T>, Self), Error> {
-        let timer = a.device().start_timer()?;
-        let Some(original) = order.of_rows(&a)? else {
-            let given = Self {
-                order,
-                original: None,
-                time: None,
-            };
-            return Ok((a, given));
-        };
-        let permuted = a.permute_rows(&original)?;
-        let ordered = Self {
-            order,
-            original: Some(original),
-            time: timer.stop()?,
-        };
-        Ok((permuted, ordered))
-    }
-}
-
-impl fmt::Display for OrderedRows {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.original.is_none() {
-            return Ok(());
-        }
-        write!(f, ", the rows in the order {}", self.order.name())?;
-        match self.time {
-            Some(time) => write!(f, " (made in {:.2} ms)", time.as_secs_f64() * 1e3),
-            None => Ok(()),
-        }
     }
 }
 

@@ -6,6 +6,8 @@ use crate::device::DeviceBuffer;
 use crate::error::Error;
 use crate::sort::sort_pairs;
 use cuda_std::memory::Global;
+use std::fmt;
+use std::time::Duration;
 use warprow_kernels::order;
 
 /// How often a row takes the label of most of its columns. Planted communities of 60 to 600 rows with 85 % of the nonzeros
@@ -75,6 +77,63 @@ impl RowOrder {
                 let label = gather(&by_first_column, &labels(a)?)?;
                 sorted(by_first_column, label, a.cols).map(Some)
             }
+        }
+    }
+}
+
+/// The order of the rows of a plan's matrix.
+#[derive(Debug)]
+pub(super) struct OrderedRows {
+    order: RowOrder,
+    /// The number of each row in the given order, if it is another.
+    original: Option<DeviceBuffer<u32>>,
+    /// The device's time to make it; `None` for the given order, and on the emulator.
+    time: Option<Duration>,
+}
+
+impl OrderedRows {
+    /// The matrix with its rows in that order.
+    pub(super) fn put<T: SpmmElement>(
+        order: RowOrder,
+        a: DeviceCsr<T>,
+    ) -> Result<(DeviceCsr<T>, Self), Error> {
+        let timer = a.device().start_timer()?;
+        let Some(original) = order.of_rows(&a)? else {
+            let given = Self {
+                order,
+                original: None,
+                time: None,
+            };
+            return Ok((a, given));
+        };
+        let permuted = a.permute_rows(&original)?;
+        let ordered = Self {
+            order,
+            original: Some(original),
+            time: timer.stop()?,
+        };
+        Ok((permuted, ordered))
+    }
+
+    pub(super) fn order(&self) -> RowOrder {
+        self.order
+    }
+
+    /// The number of each row in the given order, if it is another.
+    pub(super) fn original(&self) -> Option<&DeviceBuffer<u32>> {
+        self.original.as_ref()
+    }
+}
+
+impl fmt::Display for OrderedRows {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.original.is_none() {
+            return Ok(());
+        }
+        write!(f, ", the rows in the order {}", self.order.name())?;
+        match self.time {
+            Some(time) => write!(f, " (made in {:.2} ms)", time.as_secs_f64() * 1e3),
+            None => Ok(()),
         }
     }
 }
@@ -163,13 +222,15 @@ fn frequent_columns<T: SpmmElement>(a: &DeviceCsr<T>) -> Result<DeviceBuffer<u32
 /// is its column's for the next round; else columns take labels from their rows in turn.
 fn labels<T: SpmmElement>(a: &DeviceCsr<T>) -> Result<DeviceBuffer<u32>, Error> {
     let transposed = (a.rows != a.cols).then(|| a.transpose()).transpose()?;
-    let mut of_rows = propagate(a, 0, &number(a.device(), a.cols)?)?;
-    for round in 1..ROUNDS {
-        let of_columns = match &transposed {
-            Some(transposed) => propagate(transposed, round, &of_rows)?,
-            None => of_rows,
-        };
-        of_rows = propagate(a, round, &of_columns)?;
+    let mut of_columns = number(a.device(), a.cols)?;
+    let mut of_rows = a.device().uninitialized(a.rows as usize)?;
+    for round in 0..ROUNDS {
+        propagate(a, round, &of_columns, &mut of_rows)?;
+        match &transposed {
+            _ if round + 1 == ROUNDS => {}
+            Some(transposed) => propagate(transposed, round, &of_rows, &mut of_columns)?,
+            None => std::mem::swap(&mut of_rows, &mut of_columns),
+        }
     }
     Ok(of_rows)
 }
@@ -179,23 +240,20 @@ fn propagate<T: SpmmElement>(
     a: &DeviceCsr<T>,
     round: u32,
     of_columns: &DeviceBuffer<u32>,
-) -> Result<DeviceBuffer<u32>, Error> {
-    let device = a.device();
-    let mut of_rows = device.uninitialized::<u32>(a.rows as usize)?;
-    if a.rows > 0 {
-        let (row_ptr, col_idx) = pointers(a);
-        let labels = (of_columns.read_only(), of_rows.mutable());
-        let arguments = (a.rows, round, row_ptr, col_idx, labels.0, labels.1);
-        // SAFETY: the matrix's own sizes, a label for each column, numbers of columns, and room for one for each row.
-        unsafe {
-            device.launch(
-                &order::propagate_labels(),
-                order::launch_warps(a.rows),
-                arguments,
-            )?;
-        }
+    of_rows: &mut DeviceBuffer<u32>,
+) -> Result<(), Error> {
+    if a.rows == 0 {
+        return Ok(());
     }
-    Ok(of_rows)
+    let (row_ptr, col_idx) = pointers(a);
+    let labels = (of_columns.read_only(), of_rows.mutable());
+    let arguments = (a.rows, round, row_ptr, col_idx, labels.0, labels.1);
+    let config = order::launch_warps(a.rows);
+    // SAFETY: the matrix's own sizes, a label for each column, numbers of columns or rows, and room for one for each row.
+    unsafe {
+        a.device()
+            .launch(&order::propagate_labels(), config, arguments)
+    }
 }
 
 fn pointers<T: SpmmElement>(a: &DeviceCsr<T>) -> (Global<u32>, Global<u32>) {

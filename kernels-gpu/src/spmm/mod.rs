@@ -4,6 +4,7 @@
 //! the neighbours of node i. A nonzero costs its 4-byte column, its value, and n elements of X, read wherever the column
 //! points; it does 2n floating-point operations. So the memory decides, and the ladder is about reading X well.
 
+pub mod gather_limit;
 mod items;
 pub mod slices;
 pub mod tasks;
@@ -113,6 +114,7 @@ pub(crate) fn entry_points() -> Vec<&'static str> {
     let mut names: Vec<_> = products
         .chain(slices::entry_points())
         .chain(tasks::entry_points())
+        .chain(gather_limit::entry_points())
         .copied()
         .collect();
     // `reordered` runs the kernel of another rung.
