@@ -9,7 +9,7 @@ use crate::options::Options;
 use crate::report::{Computed, Implementation, Line, Outcome, Preparation, Verified};
 use std::time::Instant;
 use warprow::device::Device;
-use warprow::{SpmmElement, SpmmKernel};
+use warprow::{RowOrder, Spmm, SpmmElement, SpmmKernel};
 
 /// An element type of both sides.
 pub trait BenchElement: SpmmElement + CusparseElement {}
@@ -21,6 +21,8 @@ impl<T: SpmmElement + CusparseElement> BenchElement for T {}
 pub enum Implementer {
     /// The kernel that was asked for, or the one that the plan picks.
     Warprow(Option<SpmmKernel>),
+    /// The kernel that the plan picks, on rows in that order.
+    Ordered(RowOrder),
     /// The gather limit.
     GatherLimit,
     /// cuSPARSE.
@@ -32,6 +34,7 @@ impl Implementer {
     pub fn name(self) -> &'static str {
         match self {
             Self::Warprow(kernel) => kernel.map_or("warprow", SpmmKernel::name),
+            Self::Ordered(order) => order.name(),
             Self::GatherLimit => gather_limit::NAME,
             Self::Cusparse(algorithm) => algorithm.name(),
         }
@@ -43,6 +46,7 @@ pub struct Implementers {
     device: Device,
     cusparse: Option<Cusparse>,
     kernels: Vec<SpmmKernel>,
+    orders: Vec<RowOrder>,
     samples: u32,
 }
 
@@ -57,6 +61,7 @@ impl Implementers {
             device: device.clone(),
             cusparse: open_cusparse(device, options)?,
             kernels: options.kernels(),
+            orders: options.orders(),
             samples: options.samples,
         })
     }
@@ -69,6 +74,7 @@ impl Implementers {
             .into_iter()
             .filter(|_| self.cusparse.is_some());
         ours.map(Implementer::Warprow)
+            .chain(self.orders.iter().copied().map(Implementer::Ordered))
             .chain([Implementer::GatherLimit])
             .chain(theirs.map(Implementer::Cusparse))
             .collect()
@@ -87,7 +93,12 @@ impl Implementers {
     ) -> anyhow::Result<Line> {
         operands.poison()?;
         let line = match implementer {
-            Implementer::Warprow(kernel) => self.by_warprow(kernel, on_device, operands)?,
+            Implementer::Warprow(kernel) => {
+                self.by_warprow(implementer, on_device.plan(kernel, None)?, operands)?
+            }
+            Implementer::Ordered(order) => {
+                self.by_warprow(implementer, on_device.plan(None, Some(order))?, operands)?
+            }
             Implementer::GatherLimit => self.gather_limit(on_device, operands)?,
             Implementer::Cusparse(algorithm) => self.by_cusparse(algorithm, on_device, operands)?,
         };
@@ -123,11 +134,11 @@ impl Implementers {
 
     fn by_warprow<T: BenchElement>(
         &self,
-        kernel: Option<SpmmKernel>,
-        on_device: &mut OnDevice<'_, T>,
+        implementer: Implementer,
+        plan: &Fitting<Spmm<T>>,
         operands: &mut Operands<'_, T>,
     ) -> anyhow::Result<Fitting<Line>> {
-        let spmm = match on_device.plan(kernel)? {
+        let spmm = match plan {
             Ok(spmm) => spmm,
             Err(reason) => return Ok(Err(reason.clone())),
         };
@@ -146,7 +157,7 @@ impl Implementers {
         };
         let implementation = Implementation {
             kernel: Some(spmm.kernel().name().into()),
-            ..self.implementation(Implementer::Warprow(kernel))
+            ..self.implementation(implementer)
         };
         Ok(Ok(Line {
             implementation,

@@ -5,17 +5,20 @@ use sprs::CsMatI;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use warprow::device::Device;
-use warprow::{Error, Spmm, SpmmElement, SpmmKernel, SpmmOptions};
+use warprow::{Error, RowOrder, Spmm, SpmmElement, SpmmKernel, SpmmOptions};
 
 /// What was put there, or the words for why it does not fit.
 pub type Fitting<V> = Result<V, String>;
+
+/// A kernel and an order of the rows, or the plan's own.
+type Choice = (Option<SpmmKernel>, Option<RowOrder>);
 
 /// A graph on the device.
 pub struct OnDevice<'a, T: SpmmElement> {
     device: &'a Device,
     a: &'a CsMatI<T, u32, u32>,
     task_size: Option<u32>,
-    plans: HashMap<Option<SpmmKernel>, Fitting<Spmm<T>>>,
+    plans: HashMap<Choice, Fitting<Spmm<T>>>,
     arrays: Option<Fitting<CsrBuffers<T>>>,
 }
 
@@ -31,18 +34,23 @@ impl<'a, T: SpmmElement> OnDevice<'a, T> {
         }
     }
 
-    /// The plan for that kernel, or with the kernel of its own choice.
+    /// The plan for that kernel and that order of the rows, or with those of its own choice.
     ///
     /// # Errors
     ///
     /// The device's, unless it is one of memory.
-    pub fn plan(&mut self, kernel: Option<SpmmKernel>) -> anyhow::Result<&Fitting<Spmm<T>>> {
-        match self.plans.entry(kernel) {
+    pub fn plan(
+        &mut self,
+        kernel: Option<SpmmKernel>,
+        order: Option<RowOrder>,
+    ) -> anyhow::Result<&Fitting<Spmm<T>>> {
+        match self.plans.entry((kernel, order)) {
             Entry::Occupied(plan) => Ok(plan.into_mut()),
             Entry::Vacant(place) => {
                 let options = SpmmOptions {
                     kernel,
                     task_size: self.task_size,
+                    order,
                 };
                 let plan = Spmm::plan(self.device, self.a.view(), options);
                 Ok(place.insert(fitting(plan)?))

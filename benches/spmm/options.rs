@@ -4,9 +4,9 @@ use crate::cases::{DEFAULT_GRAPHS, EMULATED_GRAPH, GRAPHS, Graph, Kind};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use std::path::PathBuf;
 use warprow::device::Selector;
-use warprow::spmm::SpmmKernel;
+use warprow::spmm::{RowOrder, SpmmKernel};
 
-/// The value that stands for every graph, kind or kernel.
+/// The value that stands for every graph, kind, kernel or order.
 const ALL: &str = "all";
 
 /// SpMM against cuSPARSE, on generated graphs.
@@ -39,6 +39,10 @@ pub struct Options {
     /// Kernels to run beside the one that the plan picks
     #[arg(long = "kernel", value_name = "NAME", value_delimiter = ',', value_parser = kernel_names())]
     kernels: Vec<String>,
+
+    /// Orders of the rows to run the plan's kernel on, beside the plan's own: results under the order's name
+    #[arg(long = "order", value_name = "NAME", value_delimiter = ',', value_parser = order_names())]
+    orders: Vec<String>,
 
     /// Rows and nonzeros of a task, for the kernels that work on tasks [default: the plan's choice]
     #[arg(long, value_name = "N")]
@@ -154,6 +158,14 @@ impl Options {
         kernels.retain(|kernel| asked_for(ALL) || asked_for(kernel.name()));
         kernels
     }
+
+    /// The orders asked for.
+    pub fn orders(&self) -> Vec<RowOrder> {
+        let asked_for = |name| self.orders.iter().any(|asked| asked == name);
+        let mut orders = RowOrder::ALL.to_vec();
+        orders.retain(|order| asked_for(ALL) || asked_for(order.name()));
+        orders
+    }
 }
 
 /// The items in the order in which they come first.
@@ -176,6 +188,11 @@ fn kind_names() -> impl TypedValueParser<Value = String> {
 
 fn kernel_names() -> impl TypedValueParser<Value = String> {
     let names = SpmmKernel::ALL.iter().map(|kernel| kernel.name());
+    PossibleValuesParser::new(names.chain([ALL]))
+}
+
+fn order_names() -> impl TypedValueParser<Value = String> {
+    let names = RowOrder::ALL.iter().map(|order| order.name());
     PossibleValuesParser::new(names.chain([ALL]))
 }
 
@@ -252,6 +269,15 @@ mod tests {
         );
         let all = parse(&["--kernel", &format!("all,{}", first.name())]).unwrap();
         assert_eq!(all.kernels(), SpmmKernel::ALL);
+    }
+
+    #[test]
+    fn orders_are_those_asked_for() {
+        assert!(parse(&[]).unwrap().orders().is_empty());
+        let two = parse(&["--order", "clustered,given"]).unwrap();
+        assert_eq!(two.orders(), [RowOrder::Given, RowOrder::Clustered]);
+        assert_eq!(parse(&["--order", "all"]).unwrap().orders(), RowOrder::ALL);
+        assert!(parse(&["--order", "none"]).is_err());
     }
 
     #[test]

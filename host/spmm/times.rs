@@ -1,9 +1,6 @@
 //! What a plan costs.
 
-use crate::device::{Device, DeviceBuffer};
-use crate::error::Error;
-use cuda_std::element::Element;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// What a plan took of the host's time. The first one of a device includes the driver's compiling of the kernels.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -12,18 +9,4 @@ pub struct PlanTimes {
     pub upload: Duration,
     /// All else, until the device has done it: what a product that has A on the device already pays before its first run.
     pub preprocessing: Duration,
-}
-
-impl PlanTimes {
-    /// Uploads, and counts the time.
-    pub(super) fn upload<T: Element>(
-        &mut self,
-        device: &Device,
-        elements: &[T],
-    ) -> Result<DeviceBuffer<T>, Error> {
-        let started = Instant::now();
-        let buffer = device.upload(elements);
-        self.upload += started.elapsed();
-        buffer
-    }
 }

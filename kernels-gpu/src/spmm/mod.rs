@@ -8,6 +8,7 @@ pub mod column_blocks;
 pub mod columns;
 pub mod gather_limit;
 mod items;
+pub mod slices;
 pub mod tasks;
 
 pub use items::{ItemKind, Items, Shape};
@@ -81,6 +82,9 @@ kernels! {
     BlockPerRow = block_per_row,
     WarpPerRow = warp_per_row,
     Coarsened = coarsened,
+    Sliced = sliced,
+    SlicedTwoPass = sliced_two_pass,
+    Reordered = reordered,
     Vector = vector,
 }
 
@@ -109,11 +113,16 @@ pub(crate) fn entry_points() -> Vec<&'static str> {
     let products = SpmmKernel::ALL
         .iter()
         .flat_map(|kernel| kernel.handle::<f32>(shape).entry_points());
-    products
+    let mut names: Vec<_> = products
+        .chain(slices::entry_points())
         .chain(tasks::entry_points())
         .chain(gather_limit::entry_points())
         .copied()
         .chain(column_blocks::entry_points())
         .chain(columns::entry_points())
-        .collect()
+        .collect();
+    // `reordered` runs the kernel of another rung.
+    names.sort_unstable();
+    names.dedup();
+    names
 }
