@@ -123,6 +123,7 @@ fn tasks_of_every_size_give_exact_sums_however_rows_are_cut() {
                     let options = SpmmOptions {
                         kernel: Some(kernel),
                         task_size: Some(size),
+                        ..SpmmOptions::default()
                     };
                     let plan = Spmm::plan(&device, a.view(), options).unwrap();
                     let y = plan.multiply(x.view()).unwrap();

@@ -10,7 +10,7 @@ use crate::{cusparse, table};
 use anyhow::Context;
 use std::time::Instant;
 use warprow::device::{Device, Selector};
-use warprow::{Error, Spmm, SpmmElement, SpmmKernel, SpmmOptions};
+use warprow::{Error, Spmm, SpmmElement, SpmmKernel, SpmmOptions, bf16, f16};
 
 /// Runs what the options say; whether all products were right.
 ///
@@ -22,6 +22,8 @@ pub fn run(options: &Options) -> anyhow::Result<bool> {
     match options.element {
         ElementType::F32 => run_typed::<f32>(options),
         ElementType::F64 => run_typed::<f64>(options),
+        ElementType::F16 => run_typed::<f16>(options),
+        ElementType::Bf16 => run_typed::<bf16>(options),
     }
 }
 
@@ -192,6 +194,7 @@ impl Bench<'_> {
         let options = SpmmOptions {
             kernel,
             task_size: self.options.task_size,
+            ..SpmmOptions::default()
         };
         let plan = Spmm::plan(&self.device, operands.a.view(), options);
         let run = plan.and_then(|spmm| {
@@ -280,10 +283,12 @@ fn of_cusparse(cusparse: &Cusparse, algorithm: Algorithm) -> Implementation {
     }
 }
 
-/// The words for a case that does not fit the memory; any other error ends the run.
+/// The words for a case that does not fit the memory or that the kernel has no instance for; any other error ends the run.
 fn reason_to_skip(error: Error) -> anyhow::Result<String> {
     match error {
-        Error::OutOfMemory { .. } | Error::HostOutOfMemory { .. } => Ok(error.to_string()),
+        Error::OutOfMemory { .. }
+        | Error::HostOutOfMemory { .. }
+        | Error::Unsupported { .. } => Ok(error.to_string()),
         error => Err(error.into()),
     }
 }

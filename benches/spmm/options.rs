@@ -79,6 +79,10 @@ pub enum ElementType {
     F32,
     /// Double precision.
     F64,
+    /// Half precision, summed in f32.
+    F16,
+    /// The upper half of f32, summed in f32.
+    Bf16,
 }
 
 impl Options {

@@ -8,7 +8,7 @@ use sprs::CsMatViewI;
 use std::sync::Mutex;
 use warprow_kernels::matrix::DenseMut;
 use warprow_kernels::spmm::tasks::Cuts;
-use warprow_kernels::spmm::{ItemKind, Items, tasks};
+use warprow_kernels::spmm::{Epilogue, ItemKind, Items, Reduction, tasks};
 
 /// Tasks for each sub-warp that a GPU runs at a time: the more, the better a long task is made up for by the others.
 const TASKS_PER_SLOT: u64 = 8;
@@ -43,7 +43,7 @@ pub(super) struct Tasks<T: SpmmElement> {
     few: DeviceBuffer<u32>,
     many: DeviceBuffer<u32>,
     /// Two rows of sums for each task, if a row is cut: made for the widest X so far.
-    partial: Mutex<DeviceBuffer<T>>,
+    partial: Mutex<DeviceBuffer<T::Sum>>,
 }
 
 /// A task's size for a matrix of that many rows and nonzeros on a device: a power of two.
@@ -63,10 +63,10 @@ pub(super) fn outer_indices<T>(a: &CsMatViewI<'_, T, u32, u32>) -> Vec<u32> {
 
 impl<T: SpmmElement> PlannedItems<T> {
     /// Makes the items of a matrix whose row pointers are on the device: in CSR, but by columns for `NonzerosByColumn`.
-    pub(super) fn make(
+    pub(super) fn make<V>(
         kind: ItemKind,
         device: &Device,
-        a: CsMatViewI<'_, T, u32, u32>,
+        a: CsMatViewI<'_, V, u32, u32>,
         row_ptr: &DeviceBuffer<u32>,
         wanted_size: Option<u32>,
     ) -> Result<Self, Error> {
@@ -101,18 +101,15 @@ impl<T: SpmmElement> PlannedItems<T> {
         }
     }
 
-    /// Whether the kernel adds to Y.
-    pub(super) fn adds_to_y(&self) -> bool {
-        matches!(self, Self::Nonzeros { .. })
-    }
-
-    /// Calls `launch` with the items as the kernel gets them, then adds up the rows that are cut.
+    /// Calls `launch` with the items as the kernel gets them, then joins the parts of the rows that are cut.
     pub(super) fn run(
         &self,
         device: &Device,
         row_ptr: Global<u32>,
         y: DenseMut<T>,
-        launch: impl FnOnce(Items<T>) -> Result<(), Error>,
+        reduction: Reduction,
+        epilogue: Epilogue<T::Sum>,
+        launch: impl FnOnce(Items<T::Sum>) -> Result<(), Error>,
     ) -> Result<(), Error> {
         let none = Items {
             count: self.count(),
@@ -127,15 +124,15 @@ impl<T: SpmmElement> PlannedItems<T> {
                 row: row.read_only(),
                 ..none
             }),
-            Self::Tasks(tasks) => tasks.run(device, row_ptr, y, launch),
+            Self::Tasks(tasks) => tasks.run(device, row_ptr, y, reduction, epilogue, launch),
         }
     }
 }
 
 impl<T: SpmmElement> Tasks<T> {
-    fn make(
+    fn make<V>(
         device: &Device,
-        a: CsMatViewI<'_, T, u32, u32>,
+        a: CsMatViewI<'_, V, u32, u32>,
         row_ptr: &DeviceBuffer<u32>,
         size: u32,
     ) -> Result<Self, Error> {
@@ -193,7 +190,9 @@ impl<T: SpmmElement> Tasks<T> {
         device: &Device,
         row_ptr: Global<u32>,
         y: DenseMut<T>,
-        launch: impl FnOnce(Items<T>) -> Result<(), Error>,
+        reduction: Reduction,
+        epilogue: Epilogue<T::Sum>,
+        launch: impl FnOnce(Items<T::Sum>) -> Result<(), Error>,
     ) -> Result<(), Error> {
         // Locked until all is launched: the next run's kernels come after this one's on the device.
         let mut partial = self
@@ -229,9 +228,14 @@ impl<T: SpmmElement> Tasks<T> {
         launch(items)?;
         if cut {
             let config = tasks::launch_combine(self.few_count, self.many_count, y.cols);
-            let arguments = (row_ptr, items, cuts, y);
+            let arguments = (row_ptr, items, cuts, y, epilogue);
+            let handle = if reduction.is_extremum() {
+                tasks::combine_max::<T>()
+            } else {
+                tasks::combine::<T>()
+            };
             // SAFETY: the kernel before has written the sums of the cut rows; y is this run's.
-            unsafe { device.launch(&tasks::combine::<T>(), config, arguments)? };
+            unsafe { device.launch(&handle, config, arguments)? };
         }
         Ok(())
     }

@@ -16,6 +16,13 @@ pub enum ItemKind {
     Tasks,
 }
 
+impl ItemKind {
+    /// Whether a kernel on such items adds to Y by atomics, where others write it.
+    pub const fn adds_to_y(self) -> bool {
+        matches!(self, Self::Nonzeros | Self::NonzerosByColumn)
+    }
+}
+
 /// The items of a product, as a kernel gets them.
 #[repr(C)]
 pub struct Items<T> {

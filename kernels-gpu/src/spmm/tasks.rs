@@ -18,6 +18,9 @@
 //! ```
 
 use super::Items;
+use super::element::{Operand, SumOf};
+use super::epilogue::Epilogue;
+use super::reduction::{Greatest, Reduce, Total};
 use crate::matrix::DenseMut;
 use cuda_std::atomic::Scope;
 use cuda_std::prelude::*;
@@ -179,17 +182,57 @@ pub struct Cuts {
 #[cfg(not(target_arch = "nvptx64"))]
 unsafe impl KernelParam for Cuts {}
 
-/// Adds up the parts of each cut row in their order: `Y[row, j]`, a warp or a block for a row and 32 features.
+/// Adds up the parts of each cut row in their order and writes `Y[row, j] = alpha * sum + beta * Y[row, j]`, a warp or a
+/// block for a row and 32 features.
 ///
 /// The first part is the tail of the task before the row's first one in `cuts`, the others the heads of that task and of
 /// those after it, up to the one in which the row ends.
 ///
 /// # Safety
 ///
-/// `cuts` are [`find_cuts`]'s lists, `items` are tasks with the sums of this product, `y` its result.
-#[kernel(name = "spmm_combine", T = [f32, f64])]
-pub unsafe fn combine<T: Real>(row_ptr: Global<u32>, items: Items<T>, cuts: Cuts, y: DenseMut<T>) {
-    let sums = shared_array!(T; 256);
+/// `cuts` are [`find_cuts`]'s lists, `items` are tasks with the sums of this product, `y` its result, with numbers in the cut
+/// rows if beta is not 0.
+#[kernel(name = "spmm_combine", T = [f32, f64, f16, bf16])]
+pub unsafe fn combine<T: Operand>(
+    row_ptr: Global<u32>,
+    items: Items<SumOf<T>>,
+    cuts: Cuts,
+    y: DenseMut<T>,
+    epilogue: Epilogue<SumOf<T>>,
+) {
+    // SAFETY: the kernel's contract.
+    unsafe { join_parts::<T, Total>(row_ptr, items, cuts, y, epilogue) };
+}
+
+/// As [`combine`], with the greatest of the parts in the place of their sum.
+///
+/// # Safety
+///
+/// That of [`combine`].
+#[kernel(name = "spmm_combine_max", T = [f32, f64, f16, bf16])]
+pub unsafe fn combine_max<T: Operand>(
+    row_ptr: Global<u32>,
+    items: Items<SumOf<T>>,
+    cuts: Cuts,
+    y: DenseMut<T>,
+    epilogue: Epilogue<SumOf<T>>,
+) {
+    // SAFETY: the kernel's contract.
+    unsafe { join_parts::<T, Greatest>(row_ptr, items, cuts, y, epilogue) };
+}
+
+/// # Safety
+///
+/// That of [`combine`].
+#[inline(always)]
+unsafe fn join_parts<T: Operand, R: Reduce>(
+    row_ptr: Global<u32>,
+    items: Items<SumOf<T>>,
+    cuts: Cuts,
+    y: DenseMut<T>,
+    epilogue: Epilogue<SumOf<T>>,
+) {
+    let joints = shared_array!(T::Sum; 256);
     let (lane, warp) = (warp::lane_id(), thread::thread_idx_x() / WARP_SIZE);
     let block = thread::block_idx_x();
     let by_block = block < cuts.many_count;
@@ -209,37 +252,41 @@ pub unsafe fn combine<T: Real>(row_ptr: Global<u32>, items: Items<T>, cuts: Cuts
         let r = items.row.load(first as usize);
         let row_end = row_ptr.load(r as usize + 1) - row_ptr.load(0);
         let last = last_task(row_end, r, &items);
+        let factor = epilogue.factor(r as usize);
         let mut tile = thread::block_idx_y();
         while tile < y.cols.div_ceil(WARP_SIZE) {
             let feature = (tile * WARP_SIZE + lane) as usize;
             let partial = items.partial.offset(feature.min(features - 1));
             let head = |task: u32| partial.load(2 * task as usize * features);
-            let mut sum = T::ZERO;
+            let mut joined = R::start();
             if part == 0 {
-                sum = partial.load((2 * first as usize - 1) * features);
+                joined = partial.load((2 * first as usize - 1) * features);
             }
             let mut task = first + part;
             while task + 3 * stride <= last {
-                let parts: [T; 4] = core::array::from_fn(|k| head(task + k as u32 * stride));
-                sum += (parts[0] + parts[1]) + (parts[2] + parts[3]);
+                let parts: [T::Sum; 4] = core::array::from_fn(|k| head(task + k as u32 * stride));
+                let (low, high) = (R::join(parts[0], parts[1]), R::join(parts[2], parts[3]));
+                joined = R::join(joined, R::join(low, high));
                 task += 4 * stride;
             }
             while task <= last {
-                sum += head(task);
+                joined = R::join(joined, head(task));
                 task += stride;
             }
             if by_block {
-                sums.store((warp * WARP_SIZE + lane) as usize, sum);
+                joints.store((warp * WARP_SIZE + lane) as usize, joined);
                 thread::sync_threads();
                 if warp == 0 {
                     for other in 1..WARPS {
-                        sum += sums.load((other * WARP_SIZE + lane) as usize);
+                        let other = joints.load((other * WARP_SIZE + lane) as usize);
+                        joined = R::join(joined, other);
                     }
                 }
                 thread::sync_threads();
             }
             if part == 0 && feature < features {
-                y.data.store(r as usize * features + feature, sum);
+                let index = r as usize * features + feature;
+                epilogue.write(factor, [joined], y.data, index);
             }
             tile += thread::grid_dim_y();
         }
@@ -252,6 +299,7 @@ pub(super) fn entry_points() -> impl Iterator<Item = &'static &'static str> {
         starts().entry_points(),
         find_cuts().entry_points(),
         combine::<f32>().entry_points(),
+        combine_max::<f32>().entry_points(),
     ]
     .into_iter()
     .flatten()
