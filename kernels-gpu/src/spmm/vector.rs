@@ -88,7 +88,13 @@ pub fn launch<T: Operand>(shape: Shape, reduction: Reduction) -> LaunchConfig {
     let (lanes, width) = variant::<T>(shape, reduction);
     let tiles = shape.features.div_ceil(lanes * width * passes(width));
     let blocks = shape.items.div_ceil(BLOCK / lanes);
-    LaunchConfig::new((blocks, tiles.min(MAX_GRID_Y)), BLOCK)
+    let head_bytes = BLOCK * width * passes(width) * size_of::<T::Sum>() as u32;
+    LaunchConfig::new((blocks, tiles.min(MAX_GRID_Y)), BLOCK).shared_bytes(head_bytes)
+}
+
+/// Tasks of a block, whose parts of cut rows the block joins.
+pub fn tasks_of_block<T: Operand>(shape: Shape, reduction: Reduction) -> u32 {
+    BLOCK / variant::<T>(shape, reduction).0
 }
 
 /// The handle of the kernel for the shape's variant.
@@ -185,8 +191,9 @@ unsafe fn reduce_rows<T: Operand, R: Reduce, const LANES: u32, const WIDTH: usiz
 ) {
     let task = thread::block_idx_x() * (BLOCK / LANES) + thread::thread_idx_x() / LANES;
     let tile_width = LANES * WIDTH as u32 * passes(WIDTH as u32);
+    let tiles = x.cols.div_ceil(tile_width);
     let mut tile = thread::block_idx_y();
-    while tile < x.cols.div_ceil(tile_width) {
+    while tile < tiles {
         let first_feature = tile * tile_width;
         // SAFETY: the kernels' contract.
         unsafe {
@@ -200,8 +207,12 @@ unsafe fn reduce_rows<T: Operand, R: Reduce, const LANES: u32, const WIDTH: usiz
                 first_feature,
             );
             run.stream();
-            run.finish();
+            run.join();
         }
         tile += thread::grid_dim_y();
+        if tile < tiles {
+            // The next tile's heads come where this one's are read.
+            thread::sync_threads();
+        }
     }
 }
