@@ -13,7 +13,7 @@ use crate::{summary, table};
 use sprs::CsMatI;
 use warprow::device::{Device, Selector};
 use warprow::generate::{self, GenerateError};
-use warprow::{Spmm, SpmmOptions};
+use warprow::{Spmm, SpmmOptions, bf16, f16};
 
 /// Runs what the options say; whether all products were right.
 ///
@@ -25,6 +25,8 @@ pub fn run(options: &Options) -> anyhow::Result<bool> {
     match options.element {
         ElementType::F32 => run_typed::<f32>(options),
         ElementType::F64 => run_typed::<f64>(options),
+        ElementType::F16 => run_typed::<f16>(options),
+        ElementType::Bf16 => run_typed::<bf16>(options),
     }
 }
 
@@ -124,7 +126,7 @@ impl Bench<'_> {
         let device = self.device.clone();
         let mut on_device = a
             .as_ref()
-            .map(|a| (a, OnDevice::new(&device, a, self.options.task_size)));
+            .map(|a| (a, OnDevice::new(&device, a, self.options.tuning())));
         for features in self.features.clone() {
             let case = case::<T>(graph, kind, features);
             let missing = self.missing(&case);

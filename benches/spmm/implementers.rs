@@ -170,6 +170,9 @@ impl Implementers {
         on_device: &mut OnDevice<'_, T>,
         operands: &mut Operands<'_, T>,
     ) -> anyhow::Result<Fitting<Line>> {
+        if !gather_limit::has::<T>() {
+            return Ok(Err(format!("there is no gather limit in {}", T::NAME)));
+        }
         let a = match on_device.arrays()? {
             Ok(a) => a,
             Err(reason) => return Ok(Err(reason.clone())),

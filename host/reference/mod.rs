@@ -1,13 +1,14 @@
 //! Reference implementations in f64, the oracle of every test, and the verification of a result against them.
 
+mod operation;
 mod verification;
 
+pub use operation::Operation;
 pub use verification::{Entry, Verification, verify_spmm};
 
 use crate::scalar::Scalar;
 use ndarray::{Array2, ArrayView2};
-use rayon::prelude::*;
-use sprs::{CsMatViewI, CsVecViewI};
+use sprs::CsMatViewI;
 
 /// The product `A X` of a sparse matrix (m x k, CSR) and a dense one (k x n), m x n, accumulated in f64.
 ///
@@ -18,20 +19,14 @@ use sprs::{CsMatViewI, CsVecViewI};
 /// If `a` is not stored by rows, if its columns are not as many as the rows of `x`, or if the product has more than
 /// `isize::MAX` bytes.
 #[must_use]
-pub fn spmm<T: Scalar>(a: CsMatViewI<'_, T, u32, u32>, x: ArrayView2<'_, T>) -> Array2<f64> {
-    check_operands(&a, &x);
-    let width = x.ncols();
-    let mut product = Array2::zeros((a.rows(), width));
-    product
-        .as_slice_mut()
-        .expect("a new array is contiguous")
-        .par_chunks_mut(width.max(1))
-        .enumerate()
-        .for_each(|(row, sums)| accumulate(&row_of(&a, row), &x, sums, |term| term));
-    product
+pub fn spmm<V: Scalar, E: Scalar>(
+    a: CsMatViewI<'_, V, u32, u32>,
+    x: ArrayView2<'_, E>,
+) -> Array2<f64> {
+    Operation::default().compute(a, x)
 }
 
-fn check_operands<T>(a: &CsMatViewI<'_, T, u32, u32>, x: &ArrayView2<'_, T>) {
+fn check_operands<V, E>(a: &CsMatViewI<'_, V, u32, u32>, x: &ArrayView2<'_, E>) {
     assert!(
         a.is_csr(),
         "wanted a matrix stored by rows (CSR), found one stored by columns (CSC)"
@@ -45,25 +40,6 @@ fn check_operands<T>(a: &CsMatViewI<'_, T, u32, u32>, x: &ArrayView2<'_, T>) {
         x.nrows(),
         x.ncols()
     );
-}
-
-fn row_of<'a, T>(a: &'a CsMatViewI<'_, T, u32, u32>, row: usize) -> CsVecViewI<'a, T, u32> {
-    a.outer_view(row).expect("the row is one of the matrix")
-}
-
-/// Adds `weigh(a_ij x_jc)` to `sums[c]` for every nonzero of the row.
-fn accumulate<T: Scalar>(
-    row: &CsVecViewI<'_, T, u32>,
-    x: &ArrayView2<'_, T>,
-    sums: &mut [f64],
-    weigh: impl Fn(f64) -> f64,
-) {
-    for (column, &value) in row.iter() {
-        let value = value.to_f64();
-        for (sum, &x) in sums.iter_mut().zip(x.row(column)) {
-            *sum += weigh(value * x.to_f64());
-        }
-    }
 }
 
 #[cfg(test)]
@@ -98,16 +74,19 @@ mod tests {
     fn empty_operands_give_empty_or_zero_products() {
         let none = CsMatI::<f64, u32, u32>::new((0, 0), vec![0u32], vec![], vec![]);
         assert_eq!(
-            spmm(none.view(), Array2::zeros((0, 3)).view()).dim(),
+            spmm(none.view(), Array2::<f32>::zeros((0, 3)).view()).dim(),
             (0, 3)
         );
         let no_columns = CsMatI::<f64, u32, u32>::new((2, 0), vec![0u32, 0, 0], vec![], vec![]);
         assert_eq!(
-            spmm(no_columns.view(), Array2::zeros((0, 3)).view()),
+            spmm(no_columns.view(), Array2::<f32>::zeros((0, 3)).view()),
             Array2::<f64>::zeros((2, 3))
         );
         let one = CsMatI::new((1, 1), vec![0u32, 1], vec![0u32], vec![1.0f64]);
-        assert_eq!(spmm(one.view(), Array2::zeros((1, 0)).view()).dim(), (1, 0));
+        assert_eq!(
+            spmm(one.view(), Array2::<f32>::zeros((1, 0)).view()).dim(),
+            (1, 0)
+        );
     }
 
     #[test]
@@ -126,13 +105,13 @@ mod tests {
     #[should_panic(expected = "a 1 x 2 matrix cannot multiply a dense 3 x 1 one")]
     fn shapes_that_do_not_fit_panic_with_both_shapes() {
         let a = CsMatI::new((1, 2), vec![0u32, 1], vec![0u32], vec![1.0f32]);
-        let _ = spmm(a.view(), Array2::zeros((3, 1)).view());
+        let _ = spmm(a.view(), Array2::<f32>::zeros((3, 1)).view());
     }
 
     #[test]
     #[should_panic(expected = "found one stored by columns")]
     fn a_matrix_stored_by_columns_panics() {
         let a = CsMatI::new_csc((1, 2), vec![0u32, 1, 1], vec![0u32], vec![1.0f32]);
-        let _ = spmm(a.view(), Array2::zeros((2, 1)).view());
+        let _ = spmm(a.view(), Array2::<f32>::zeros((2, 1)).view());
     }
 }

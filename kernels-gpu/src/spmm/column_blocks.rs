@@ -85,7 +85,7 @@ unsafe fn lower_bound(col_idx: Global<u32>, mut low: u32, mut high: u32, col: u6
 ///
 /// `row_ptr` has `rows + 1` numbers, `block_row_ptr` is the exclusive prefix sum of [`lengths`], the other pointers have
 /// an element for each nonzero, those written apart from those read.
-#[kernel(name = "spmm_column_block_copy", T = [f32, f64, f16, bf16])]
+#[kernel(name = "spmm_column_block_copy", T = [f32, f64])]
 pub unsafe fn copy<T: Element>(
     rows: u32,
     blocks: u32,
