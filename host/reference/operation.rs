@@ -3,9 +3,10 @@
 use super::check_operands;
 use crate::scalar::Scalar;
 use crate::spmm::Reduction;
-use ndarray::{Array2, ArrayView2};
+use ndarray::{Array2, ArrayView2, s};
 use rayon::prelude::*;
 use sprs::{CsMatViewI, CsVecViewI};
+use std::ops::Range;
 
 /// `Y = alpha R + beta Y`, where `R[i, j]` is the reduction of `A[i, k] * X[k, j]` over the nonzeros of row i: by default
 /// their sum, with alpha 1 and beta 0.
@@ -58,7 +59,7 @@ impl<E: Scalar> Operation<'_, E> {
             .for_each_init(
                 || Row::new(width),
                 |computed, (row, numbers)| {
-                    self.compute_row(&a, &x, row, computed);
+                    self.compute_row(&a, &x, row, 0..width, computed);
                     numbers.copy_from_slice(&computed.numbers);
                 },
             );
@@ -78,15 +79,18 @@ impl<E: Scalar> Operation<'_, E> {
         }
     }
 
-    /// One row of the result, and the magnitudes that its error is relative to.
+    /// These columns of a row of the result, and the magnitudes that their errors are relative to.
     pub(super) fn compute_row<V: Scalar>(
         &self,
         a: &CsMatViewI<'_, V, u32, u32>,
         x: &ArrayView2<'_, E>,
         row: usize,
+        columns: Range<usize>,
         to: &mut Row,
     ) {
         let terms = a.outer_view(row).expect("the row is one of the matrix");
+        to.numbers.resize(columns.len(), 0.0);
+        to.magnitudes.resize(columns.len(), 0.0);
         to.terms = terms.nnz();
         let start = match self.reduction {
             Reduction::Sum | Reduction::Mean => 0.0,
@@ -95,11 +99,10 @@ impl<E: Scalar> Operation<'_, E> {
         };
         to.numbers.fill(if terms.nnz() == 0 { 0.0 } else { start });
         to.magnitudes.fill(0.0);
-        self.reduce(&terms, x, to);
+        self.reduce(&terms, &x.slice(s![.., columns.clone()]), to);
         let factor = self.factor(to.terms);
-        for (column, (number, magnitude)) in
-            to.numbers.iter_mut().zip(&mut to.magnitudes).enumerate()
-        {
+        let entries = to.numbers.iter_mut().zip(&mut to.magnitudes);
+        for (column, (number, magnitude)) in columns.zip(entries) {
             if self.reduction.is_extremum() {
                 *magnitude = number.abs();
             }

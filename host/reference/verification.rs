@@ -9,6 +9,9 @@ use sprs::CsMatViewI;
 
 use super::operation::{Operation, Row};
 
+/// Columns of X that one thread takes at a time.
+const COLUMNS: usize = 64;
+
 /// What [`verify_spmm`] or [`Operation::verify`] found.
 #[derive(Debug, Clone, PartialEq)]
 #[must_use]
@@ -170,19 +173,24 @@ impl<E: Scalar> Operation<'_, E> {
             found.nrows(),
             found.ncols()
         );
-        (0..a.rows())
+        // A row of a million nonzeros is work for several threads.
+        let parts = x.ncols().div_ceil(COLUMNS);
+        (0..a.rows() * parts)
             .into_par_iter()
             .map_init(
-                || Row::new(x.ncols()),
-                |computed, row| {
-                    self.compute_row(&a, &x, row, computed);
-                    (0..x.ncols())
+                || Row::new(0),
+                |computed, part| {
+                    let (row, first) = (part / parts, part % parts * COLUMNS);
+                    let columns = first..x.ncols().min(first + COLUMNS);
+                    self.compute_row(&a, &x, row, columns.clone(), computed);
+                    columns
                         .map(|col| {
                             let got = found[(row, col)].to_f64();
                             // The magnitudes' sum may overflow where the sum does not.
-                            let magnitude = computed.magnitudes[col].min(f64::MAX);
+                            let magnitude = computed.magnitudes[col - first].min(f64::MAX);
                             let bound = self.bound(computed, magnitude);
-                            judge::<E>(row, col, got, computed.numbers[col], magnitude, bound)
+                            let wanted = computed.numbers[col - first];
+                            judge::<E>(row, col, got, wanted, magnitude, bound)
                         })
                         .fold(Verification::EMPTY, Verification::merge)
                 },
@@ -381,7 +389,7 @@ mod tests {
         let a = CsMatI::<f32, u32, u32>::new((0, 2), vec![0u32], vec![], vec![]);
         let found = verify_spmm(
             a.view(),
-            Array2::zeros((2, 3)).view(),
+            Array2::<f32>::zeros((2, 3)).view(),
             Array2::zeros((0, 3)).view(),
         );
         assert!(found.ok());

@@ -1,5 +1,6 @@
 //! What a plan is made for: the type of the elements, the options, and the kernel that serves them.
 
+use super::order::RowOrder;
 use crate::error::Error;
 use crate::scalar::Scalar;
 use half::{bf16, f16};
@@ -40,13 +41,21 @@ summed_in_f32!(f16 bf16);
 pub struct SpmmOptions {
     /// The kernel; the plan chooses if it is not said.
     pub kernel: Option<SpmmKernel>,
-    /// Rows and nonzeros of a task, for the kernels that work on [tasks](warprow_kernels::spmm::tasks); the plan chooses if
-    /// it is not said.
+    /// Rows and nonzeros of a task, for the kernels that work on [tasks](warprow_kernels::spmm::tasks), and the most nonzeros of
+    /// a [slice](warprow_kernels::spmm::slices); the plan chooses if it is not said.
     pub task_size: Option<u32>,
+    /// Lanes of a sub-warp, for the kernels that have the choice: 8, 16 or 32, or the next fewer that there are for the type
+    /// and the number of features. The plan chooses if it is not said.
+    pub lanes: Option<u32>,
+    /// [Blocks of columns](warprow_kernels::spmm::column_blocks) for the kernels that work on tasks; the plan chooses if it is
+    /// not said. Only sums and means in f32 and f64 are computed in blocks.
+    pub column_blocks: Option<u32>,
+    /// The order in which the plan keeps the rows of A; the given one if it is not said, but by their first column for
+    /// [`SpmmKernel::Reordered`].
+    pub order: Option<RowOrder>,
     /// What becomes of the products of a row's nonzeros with the rows of X: their sum, unless it is said.
     pub reduction: Reduction,
-    /// Whether the product is with A's transpose: `Y = A^T X`, for the matrix A that the plan is given. The plan transposes
-    /// on the host.
+    /// Whether the product is with A's transpose: `Y = A^T X`, for the matrix A that the plan is given.
     pub transpose: bool,
     /// Whether every run must give the same bits. The plan's own choice does so anyway; a kernel that adds by atomics is
     /// then an error.

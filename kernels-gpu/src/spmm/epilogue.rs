@@ -73,3 +73,33 @@ impl<S: Real> Epilogue<S> {
         }
     }
 }
+
+/// Threads in a block of [`reciprocal_lengths`].
+const BLOCK: u32 = 256;
+
+/// The launch of [`reciprocal_lengths`], a thread a row.
+pub fn launch(rows: u32) -> LaunchConfig {
+    LaunchConfig::new(rows.div_ceil(BLOCK), BLOCK)
+}
+
+/// The diagonal of means: one over the number of each row's nonzeros, 1 for a row without.
+///
+/// # Safety
+///
+/// `row_ptr` has `rows + 1` numbers, `diagonal` room for `rows`.
+#[kernel(name = "spmm_reciprocal_lengths", T = [f32, f64])]
+pub unsafe fn reciprocal_lengths<T: Real>(rows: u32, row_ptr: Global<u32>, diagonal: GlobalMut<T>) {
+    let row = thread::index_1d() as usize;
+    if row < rows as usize {
+        // SAFETY: a row of A.
+        unsafe {
+            let length = row_ptr.load(row + 1) - row_ptr.load(row);
+            diagonal.store(row, T::ONE / T::from_u32(length.max(1)));
+        }
+    }
+}
+
+#[cfg(not(target_arch = "nvptx64"))]
+pub(super) fn entry_points() -> Vec<&'static str> {
+    reciprocal_lengths::<f32>().entry_points().to_vec()
+}

@@ -4,10 +4,14 @@
 //! the neighbours of node i. A nonzero costs its 4-byte column, its value, and n elements of X, read wherever the column
 //! points; it does 2n floating-point operations. So the memory decides, and the ladder is about reading X well.
 
+pub mod column_blocks;
+pub mod columns;
 mod element;
-mod epilogue;
+pub mod epilogue;
+pub mod gather_limit;
 mod items;
 mod reduction;
+pub mod slices;
 pub mod tasks;
 
 pub use element::{Operand, SumOf};
@@ -135,6 +139,9 @@ kernels! {
     BlockPerRow = block_per_row,
     WarpPerRow = warp_per_row,
     Coarsened = coarsened,
+    Sliced = sliced,
+    SlicedTwoPass = sliced_two_pass,
+    Reordered = reordered,
     Vector = vector: general,
 }
 
@@ -210,10 +217,23 @@ pub(crate) fn entry_points() -> Vec<&'static str> {
         items: 1,
         cols: 1,
         features: 1,
-        cache_bytes: 0,
+        lanes: 8,
     };
     let products = SpmmKernel::ALL
         .iter()
         .flat_map(|kernel| kernel.entry_points(shape));
-    products.chain(tasks::entry_points().copied()).collect()
+    let others = slices::entry_points()
+        .chain(tasks::entry_points())
+        .chain(gather_limit::entry_points())
+        .copied();
+    let mut names: Vec<_> = products
+        .chain(others)
+        .chain(column_blocks::entry_points())
+        .chain(columns::entry_points())
+        .chain(epilogue::entry_points())
+        .collect();
+    // `reordered` runs the kernel of another rung.
+    names.sort_unstable();
+    names.dedup();
+    names
 }

@@ -36,31 +36,33 @@ pub const ITEMS: ItemKind = ItemKind::Tasks;
 /// Threads in a block.
 const BLOCK: u32 = 128;
 
-/// Bytes of a cache line: a row of X that is no multiple of it has tiles that straddle lines.
-const LINE_BYTES: u64 = 128;
+/// The numbers of lanes that there are variants of, for that many features.
+pub fn lanes<T: Operand>(features: u32, reduction: Reduction) -> &'static [u32] {
+    if reduction.is_extremum() {
+        &[8]
+    } else if size_of::<T>() == 4 || width::<T>(features, reduction) == 8 {
+        &[8, 16, 32]
+    } else {
+        &[8, 32]
+    }
+}
 
-/// Lanes of a sub-warp, and neighbouring features that a lane loads at once.
-///
-/// Tiles of 8 lanes, 32 features in f32, one after the other, where a tile's slice of X then stays in a cache that all of X
-/// would overflow: 1.3 times faster on 128 features of a graph of 576 thousand nodes and mild skew. Where the
-/// slice itself is far larger than the cache, or rows of X do not start at a cache line, a row's features at once, as
-/// far as 32 lanes go.
+/// Bytes of a row of X that a lane takes.
+pub fn lane_bytes<T: Operand>(features: u32, reduction: Reduction) -> u64 {
+    let width = width::<T>(features, reduction);
+    u64::from(width * passes(width)) * size_of::<T>() as u64
+}
+
+/// Lanes of a sub-warp, no more than the shape's, and neighbouring features that a lane loads at once.
 fn variant<T: Operand>(shape: Shape, reduction: Reduction) -> (u32, u32) {
-    let width = width::<T>(shape.features, reduction);
-    let row_bytes = u64::from(shape.features) * size_of::<T>() as u64;
-    let x_bytes = u64::from(shape.cols) * row_bytes;
-    let slice_bytes = u64::from(shape.cols) * 8 * u64::from(width) * size_of::<T>() as u64;
-    let tiles_help = row_bytes.is_multiple_of(LINE_BYTES)
-        && slice_bytes <= shape.cache_bytes / 2 * 3
-        && (x_bytes > shape.cache_bytes || slice_bytes <= MULTIPROCESSOR_CACHE_BYTES);
-    let lanes = match shape.features.div_ceil(width * passes(width)) {
-        _ if tiles_help || reduction.is_extremum() => 8,
-        0..=8 => 8,
-        9..=16 if size_of::<T>() == 4 || width == 8 => 16,
-        9..=16 => 8,
-        _ => 32,
-    };
-    (lanes, width)
+    let there_are = lanes::<T>(shape.features, reduction);
+    let mut lanes = there_are[0];
+    for &more in there_are {
+        if more <= shape.lanes {
+            lanes = more;
+        }
+    }
+    (lanes, width::<T>(shape.features, reduction))
 }
 
 /// Features that a lane loads at once: as many as 16 bytes hold and the number of features is a multiple of, but no more
@@ -75,9 +77,6 @@ fn width<T: Operand>(features: u32, reduction: Reduction) -> u32 {
     }
 }
 
-/// A slice of X up to about this size is found in a multiprocessor's own cache often enough to gain from tiles.
-const MULTIPROCESSOR_CACHE_BYTES: u64 = 1 << 20;
-
 /// How many vectors a lane has: two where they are of one element, so that 33 features are one tile of 64 and not two of 32.
 const fn passes(width: u32) -> u32 {
     if width == 1 { 2 } else { 1 }
@@ -88,7 +87,16 @@ pub fn launch<T: Operand>(shape: Shape, reduction: Reduction) -> LaunchConfig {
     let (lanes, width) = variant::<T>(shape, reduction);
     let tiles = shape.features.div_ceil(lanes * width * passes(width));
     let blocks = shape.items.div_ceil(BLOCK / lanes);
-    LaunchConfig::new((blocks, tiles.min(MAX_GRID_Y)), BLOCK)
+    let head_bytes = BLOCK * width * passes(width) * size_of::<T::Sum>() as u32;
+    LaunchConfig::new((blocks, tiles.min(MAX_GRID_Y)), BLOCK).shared_bytes(head_bytes)
+}
+
+/// What [`tasks_of_block`] may be.
+pub const GROUPS: [u32; 3] = [BLOCK / 8, BLOCK / 16, BLOCK / 32];
+
+/// Tasks of a block, whose parts of cut rows the block joins.
+pub fn tasks_of_block<T: Operand>(shape: Shape, reduction: Reduction) -> u32 {
+    BLOCK / variant::<T>(shape, reduction).0
 }
 
 /// The handle of the kernel for the shape's variant.
@@ -185,8 +193,9 @@ unsafe fn reduce_rows<T: Operand, R: Reduce, const LANES: u32, const WIDTH: usiz
 ) {
     let task = thread::block_idx_x() * (BLOCK / LANES) + thread::thread_idx_x() / LANES;
     let tile_width = LANES * WIDTH as u32 * passes(WIDTH as u32);
+    let tiles = x.cols.div_ceil(tile_width);
     let mut tile = thread::block_idx_y();
-    while tile < x.cols.div_ceil(tile_width) {
+    while tile < tiles {
         let first_feature = tile * tile_width;
         // SAFETY: the kernels' contract.
         unsafe {
@@ -200,8 +209,12 @@ unsafe fn reduce_rows<T: Operand, R: Reduce, const LANES: u32, const WIDTH: usiz
                 first_feature,
             );
             run.stream();
-            run.finish();
+            run.join();
         }
         tile += thread::grid_dim_y();
+        if tile < tiles {
+            // The next tile's heads come where this one's are read.
+            thread::sync_threads();
+        }
     }
 }
