@@ -8,6 +8,7 @@ use proptest::prelude::*;
 use sprs::CsMatI;
 use support::devices;
 use warprow::reference::Operation;
+use warprow::spmm::Shape;
 use warprow::{
     CsrMatrix, Device, Error, Reduction, Scalar, Spmm, SpmmElement, SpmmKernel, SpmmOptions, bf16,
     f16, generate,
@@ -344,6 +345,34 @@ fn two_runs_have_the_same_bits<E: SpmmElement>() {
 #[test]
 fn deterministic_plans_give_the_same_bits_in_every_run() {
     in_every_type!(two_runs_have_the_same_bits());
+}
+
+fn every_shape_has_an_instance<E: SpmmElement>() {
+    for &kernel in SpmmKernel::ALL {
+        for reduction in Reduction::ALL {
+            if !kernel.capabilities().has::<E>(reduction) {
+                continue;
+            }
+            for features in (1..300).chain([602, 1024, 4099]) {
+                for (cols, cache_bytes) in [(1, 0), (1000, 50 << 20), (1 << 22, 50 << 20)] {
+                    let shape = Shape {
+                        rows: 1000,
+                        items: 500,
+                        cols,
+                        features,
+                        cache_bytes,
+                    };
+                    // It panics where the kernel is not instantiated.
+                    let _ = kernel.handle::<E>(shape, reduction);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn every_variant_that_a_launch_may_choose_is_instantiated() {
+    in_every_type!(every_shape_has_an_instance());
 }
 
 #[test]

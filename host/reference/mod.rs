@@ -19,10 +19,7 @@ use sprs::CsMatViewI;
 /// If `a` is not stored by rows, if its columns are not as many as the rows of `x`, or if the product has more than
 /// `isize::MAX` bytes.
 #[must_use]
-pub fn spmm<V: Scalar, E: Scalar>(
-    a: CsMatViewI<'_, V, u32, u32>,
-    x: ArrayView2<'_, E>,
-) -> Array2<f64> {
+pub fn spmm<T: Scalar>(a: CsMatViewI<'_, T, u32, u32>, x: ArrayView2<'_, T>) -> Array2<f64> {
     Operation::default().compute(a, x)
 }
 

@@ -313,4 +313,82 @@ mod tests {
         };
         let _ = operation.compute(operand().view(), array![[1.0_f32], [1.0]].view());
     }
+
+    /// The verification of `got` as the product of rows of ones and the columns of `x`.
+    fn verify<E: Scalar>(operation: Operation<'_, E>, x: &[f64], got: f64) -> bool {
+        let n = x.len() as u32;
+        let a = CsMatI::new(
+            (1, x.len()),
+            vec![0, n],
+            (0..n).collect(),
+            vec![E::ONE; x.len()],
+        );
+        let x = Array2::from_shape_fn((x.len(), 1), |(i, _)| E::from_f64(x[i]));
+        let got = Array2::from_elem((1, 1), E::from_f64(got));
+        operation.verify(a.view(), x.view(), got.view()).ok()
+    }
+
+    #[test]
+    fn a_16_bit_result_may_err_by_its_own_rounding_and_no_more() {
+        fn check<E: Scalar>() {
+            let ulp = 4.0 * E::UNIT_ROUNDOFF;
+            assert!(verify::<E>(Operation::default(), &[1.0, 1.0, 1.0], 3.0));
+            // Neither number next to 3 is 3 rounded.
+            assert!(!verify::<E>(
+                Operation::default(),
+                &[1.0, 1.0, 1.0],
+                3.0 + ulp
+            ));
+            assert!(!verify::<E>(
+                Operation::default(),
+                &[1.0, 1.0, 1.0],
+                3.0 - ulp
+            ));
+            // The sum is half way between two numbers, and f32 may have had it on either side.
+            let half_way = [3.0, ulp / 2.0];
+            assert!(verify::<E>(Operation::default(), &half_way, 3.0));
+            assert!(verify::<E>(Operation::default(), &half_way, 3.0 + ulp));
+            assert!(!verify::<E>(
+                Operation::default(),
+                &half_way,
+                3.0 + 2.0 * ulp
+            ));
+        }
+        check::<half::f16>();
+        check::<half::bf16>();
+    }
+
+    #[test]
+    fn an_infinity_passes_for_a_number_beyond_the_range_and_for_no_other() {
+        let sum = |x: &[f64], got| verify::<half::f16>(Operation::default(), x, got);
+        assert!(sum(&[60000.0, 60000.0], f64::INFINITY));
+        assert!(!sum(&[60000.0, 60000.0], f64::NEG_INFINITY));
+        assert!(!sum(&[60000.0, 60000.0], 65504.0));
+        assert!(!sum(&[60000.0, 1.0], f64::INFINITY));
+        assert!(sum(&[-60000.0, -60000.0], f64::NEG_INFINITY));
+    }
+
+    #[test]
+    fn an_extremum_may_err_by_one_rounding_whatever_the_number_of_products() {
+        let terms = vec![1.0; 1000];
+        let max = |got| verify::<f32>(of(Reduction::Max), &terms, got);
+        assert!(max(1.0));
+        assert!(!max(1.0 + 2.0 * f64::from(f32::EPSILON)));
+        assert!(!verify::<f32>(of(Reduction::Min), &[-1.0, 1.0], 1.0));
+    }
+
+    #[test]
+    fn wrong_factors_and_lengths_fail() {
+        let y = array![[10.0_f32]];
+        let operation = Operation {
+            reduction: Reduction::Mean,
+            alpha: 2.0,
+            beta: 3.0,
+            y: Some(y.view()),
+        };
+        assert!(verify(operation, &[1.0, 2.0], 33.0));
+        for wrong in [36.0, 31.5, 13.0, 3.0, 30.0] {
+            assert!(!verify(operation, &[1.0, 2.0], wrong), "{wrong}");
+        }
+    }
 }

@@ -121,10 +121,10 @@ impl fmt::Display for Verification {
 /// # Panics
 ///
 /// If `a` is not stored by rows or the shapes do not fit: `a` m x k, `x` k x n, `y` m x n.
-pub fn verify_spmm<V: Scalar, E: Scalar>(
-    a: CsMatViewI<'_, V, u32, u32>,
-    x: ArrayView2<'_, E>,
-    y: ArrayView2<'_, E>,
+pub fn verify_spmm<T: Scalar>(
+    a: CsMatViewI<'_, T, u32, u32>,
+    x: ArrayView2<'_, T>,
+    y: ArrayView2<'_, T>,
 ) -> Verification {
     Operation::default().verify(a, x, y)
 }

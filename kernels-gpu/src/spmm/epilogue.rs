@@ -53,18 +53,22 @@ impl<S: Real> Epilogue<S> {
         y: GlobalMut<T>,
         index: usize,
     ) {
-        let mut numbers: [S; WIDTH] = if self.alpha == S::ZERO {
-            [S::ZERO; WIDTH]
-        } else {
-            // A sum of nothing is -0 here, and 0 in Y.
-            array::from_fn(|k| factor.mul_add(results[k], S::ZERO))
-        };
         // SAFETY: the caller's contract.
         unsafe {
-            if self.beta != S::ZERO {
-                let old = T::load_mut::<WIDTH>(y, index);
-                numbers = array::from_fn(|k| self.beta.mul_add(T::get(&old, k), numbers[k]));
-            }
+            let old = if self.beta == S::ZERO {
+                T::ABSENT
+            } else {
+                T::load_mut::<WIDTH>(y, index)
+            };
+            let numbers: [S; WIDTH] = array::from_fn(|k| {
+                // A sum of nothing is -0, which the addition of 0 below makes 0.
+                let result = if self.alpha == S::ZERO {
+                    S::ZERO
+                } else {
+                    factor * results[k]
+                };
+                self.beta.mul_add(T::get(&old, k), result)
+            });
             T::store(y, index, numbers);
         }
     }

@@ -339,6 +339,10 @@ impl<'a, T: Operand, R: Reduce, const LANES: u32, const WIDTH: usize> Run<'a, T,
 
     /// Writes the lane's features of a row that is complete.
     #[inline(always)]
+    #[allow(
+        clippy::needless_range_loop,
+        reason = "iterators over the arrays are not unrolled, and put them into local memory"
+    )]
     unsafe fn store_row(&self, row: u32, mut results: [[T::Sum; WIDTH]; 2]) {
         let row = row as usize;
         // SAFETY: a row of A.
