@@ -71,19 +71,16 @@ mod tests {
     fn empty_operands_give_empty_or_zero_products() {
         let none = CsMatI::<f64, u32, u32>::new((0, 0), vec![0u32], vec![], vec![]);
         assert_eq!(
-            spmm(none.view(), Array2::<f32>::zeros((0, 3)).view()).dim(),
+            spmm(none.view(), Array2::zeros((0, 3)).view()).dim(),
             (0, 3)
         );
         let no_columns = CsMatI::<f64, u32, u32>::new((2, 0), vec![0u32, 0, 0], vec![], vec![]);
         assert_eq!(
-            spmm(no_columns.view(), Array2::<f32>::zeros((0, 3)).view()),
+            spmm(no_columns.view(), Array2::zeros((0, 3)).view()),
             Array2::<f64>::zeros((2, 3))
         );
         let one = CsMatI::new((1, 1), vec![0u32, 1], vec![0u32], vec![1.0f64]);
-        assert_eq!(
-            spmm(one.view(), Array2::<f32>::zeros((1, 0)).view()).dim(),
-            (1, 0)
-        );
+        assert_eq!(spmm(one.view(), Array2::zeros((1, 0)).view()).dim(), (1, 0));
     }
 
     #[test]
@@ -102,13 +99,13 @@ mod tests {
     #[should_panic(expected = "a 1 x 2 matrix cannot multiply a dense 3 x 1 one")]
     fn shapes_that_do_not_fit_panic_with_both_shapes() {
         let a = CsMatI::new((1, 2), vec![0u32, 1], vec![0u32], vec![1.0f32]);
-        let _ = spmm(a.view(), Array2::<f32>::zeros((3, 1)).view());
+        let _ = spmm(a.view(), Array2::zeros((3, 1)).view());
     }
 
     #[test]
     #[should_panic(expected = "found one stored by columns")]
     fn a_matrix_stored_by_columns_panics() {
         let a = CsMatI::new_csc((1, 2), vec![0u32, 1, 1], vec![0u32], vec![1.0f32]);
-        let _ = spmm(a.view(), Array2::<f32>::zeros((2, 1)).view());
+        let _ = spmm(a.view(), Array2::zeros((2, 1)).view());
     }
 }
