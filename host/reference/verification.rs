@@ -389,7 +389,7 @@ mod tests {
         let a = CsMatI::<f32, u32, u32>::new((0, 2), vec![0u32], vec![], vec![]);
         let found = verify_spmm(
             a.view(),
-            Array2::<f32>::zeros((2, 3)).view(),
+            Array2::zeros((2, 3)).view(),
             Array2::zeros((0, 3)).view(),
         );
         assert!(found.ok());

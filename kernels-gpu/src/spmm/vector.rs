@@ -69,8 +69,9 @@ fn variant<T: Operand>(shape: Shape, reduction: Reduction) -> (u32, u32) {
 /// than four where 8 lanes then have them all. Not every width has a variant, for the driver's compiler takes 20 ms or so
 /// for each.
 fn width<T: Operand>(features: u32, reduction: Reduction) -> u32 {
-    let multiple_of = 1 << features.trailing_zeros();
-    match multiple_of.min(T::MAX_WIDTH as u32) {
+    // No features at all are a multiple of everything, and nothing is launched for them.
+    let multiple_of = 1 << features.trailing_zeros().min(T::MAX_WIDTH.ilog2());
+    match multiple_of {
         8 if features <= 32 || reduction.is_extremum() => 4,
         2 if size_of::<T>() == 8 || reduction.is_extremum() => 1,
         width => width,
