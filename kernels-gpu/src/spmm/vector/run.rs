@@ -61,6 +61,10 @@ pub(super) struct Run<'a, T: Operand, R, const LANES: u32, const WIDTH: usize> {
     reduction: PhantomData<R>,
 }
 
+#[allow(
+    clippy::needless_range_loop,
+    reason = "iterators over the arrays are not unrolled, and put them into local memory"
+)]
 impl<'a, T: Operand, R: Reduce, const LANES: u32, const WIDTH: usize> Run<'a, T, R, LANES, WIDTH> {
     const PASSES: usize = passes(WIDTH as u32) as usize;
 
@@ -339,10 +343,6 @@ impl<'a, T: Operand, R: Reduce, const LANES: u32, const WIDTH: usize> Run<'a, T,
 
     /// Writes the lane's features of a row that is complete.
     #[inline(always)]
-    #[allow(
-        clippy::needless_range_loop,
-        reason = "iterators over the arrays are not unrolled, and put them into local memory"
-    )]
     unsafe fn store_row(&self, row: u32, mut results: [[T::Sum; WIDTH]; 2]) {
         let row = row as usize;
         // SAFETY: a row of A.
