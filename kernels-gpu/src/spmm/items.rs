@@ -22,9 +22,14 @@ pub enum ItemKind {
 }
 
 impl ItemKind {
-    /// Whether a kernel on such items adds to Y by atomics, where others write it.
+    /// Whether a kernel on such items adds to all of Y, where others write it.
     pub const fn adds_to_y(self) -> bool {
         matches!(self, Self::Nonzeros | Self::NonzerosByColumn)
+    }
+
+    /// Whether a kernel on such items adds to Y by atomics, to all of it or to the rows that are cut.
+    pub const fn wants_atomics(self) -> bool {
+        self.adds_to_y() || matches!(self, Self::Slices)
     }
 }
 

@@ -90,7 +90,7 @@ macro_rules! kernels {
                 };
                 Capabilities {
                     general,
-                    deterministic: !self.items().adds_to_y(),
+                    deterministic: !self.items().wants_atomics(),
                 }
             }
 
