@@ -331,7 +331,6 @@ impl<E: SpmmElement> Spmm<E> {
             cols: columns,
             data: x.read_only(),
         };
-        let handle = self.kernel.handle::<E>(shape, reduction);
         let device = &self.device;
         self.items.run(device, &product, |launch| {
             let Launch {
@@ -351,6 +350,11 @@ impl<E: SpmmElement> Spmm<E> {
                 ..shape
             };
             let config = self.kernel.launch::<E>(shape, reduction);
+            let plain = epilogue.alpha == <E::Sum as Real>::ONE
+                && epilogue.beta == E::Sum::ZERO
+                && self.diagonal.is_none()
+                && original_row.is_none();
+            let handle = self.kernel.handle::<E>(shape, reduction, plain);
             // SAFETY: the buffers are this device's and have the matrices' sizes; the columns of A are below `cols`, as sprs
             // guarantees; y is borrowed mutably, so it is apart from the others; the items are the kernel's.
             unsafe {
