@@ -85,6 +85,26 @@ pub enum Error {
         found: (usize, usize),
     },
 
+    /// A dense matrix does not have the number of columns that an operation wants.
+    #[error("wrong shape: {what} is {} x {}, wanted are {columns} columns", .found.0, .found.1)]
+    Columns {
+        /// The matrix.
+        what: &'static str,
+        /// The columns wanted.
+        columns: usize,
+        /// Rows and columns found.
+        found: (usize, usize),
+    },
+
+    /// A kernel that was asked for by name cannot do what was asked of it.
+    #[error("kernel `{kernel}` cannot be taken: {reason}")]
+    Kernel {
+        /// The kernel.
+        kernel: &'static str,
+        /// What it lacks.
+        reason: String,
+    },
+
     /// A buffer is on another device than the operation.
     #[error("{what} is on another device: it is on {found}, the operation on {wanted}")]
     OtherDevice {

@@ -25,12 +25,14 @@
 //! |---|---|
 //! | [`device`] | devices, buffers, launches; CUDA and the emulator behind one API |
 //! | [`spmm`] | sparse times dense |
+//! | [`gemm`] | a tall dense matrix times a small one |
 //! | [`matrix_market`] | Matrix Market files |
 //! | [`reference`](mod@reference) | the products in f64, and the verification of a result |
 //! | [`generate`] | random graphs and matrices |
 
 pub mod device;
 pub mod error;
+pub mod gemm;
 pub mod generate;
 pub mod launch;
 pub mod matrix_market;
@@ -44,6 +46,7 @@ pub use cuda_std::launch::{Dim3, LaunchConfig};
 pub use cuda_std::memory::{Global, GlobalMut};
 pub use device::{Device, DeviceBuffer};
 pub use error::Error;
+pub use gemm::{Gemm, GemmElement, GemmKernel, GemmOptions};
 pub use half::{bf16, f16};
 pub use scalar::Scalar;
 pub use spmm::{Spmm, SpmmElement, SpmmKernel, SpmmOptions};

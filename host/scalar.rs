@@ -1,10 +1,11 @@
 //! The element types of matrices, as the host's arithmetic sees them.
 
+use half::{bf16, f16};
 use std::fmt::Debug;
 use std::ops::{Add, Neg};
 use std::str::FromStr;
 
-/// A binary floating-point type that a matrix's elements may have: f32 or f64.
+/// A binary floating-point type that a matrix's elements may have: f32, f64, f16 or bf16.
 pub trait Scalar:
     sealed::Sealed
     + Copy
@@ -60,6 +61,30 @@ macro_rules! scalar {
 scalar!(f32);
 scalar!(f64);
 
+macro_rules! half {
+    ($type:ident) => {
+        impl sealed::Sealed for $type {}
+
+        impl Scalar for $type {
+            const ONE: Self = $type::ONE;
+            const SIGNIFICAND_BITS: u32 = $type::MANTISSA_DIGITS;
+            const UNIT_ROUNDOFF: f64 = 1.0 / (1_u64 << $type::MANTISSA_DIGITS) as f64;
+            const MIN_NORMAL: f64 = $type::MIN_POSITIVE.to_f64_const();
+
+            fn to_f64(self) -> f64 {
+                self.into()
+            }
+
+            fn from_f64(number: f64) -> Self {
+                $type::from_f64(number)
+            }
+        }
+    };
+}
+
+half!(f16);
+half!(bf16);
+
 mod sealed {
     pub trait Sealed {}
 }
@@ -79,5 +104,7 @@ mod tests {
     fn unit_roundoff_is_that_of_the_type() {
         one_rounding_errs_by_the_unit_roundoff_and_no_less::<f32>();
         one_rounding_errs_by_the_unit_roundoff_and_no_less::<f64>();
+        one_rounding_errs_by_the_unit_roundoff_and_no_less::<f16>();
+        one_rounding_errs_by_the_unit_roundoff_and_no_less::<bf16>();
     }
 }

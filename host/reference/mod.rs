@@ -1,7 +1,9 @@
 //! Reference implementations in f64, the oracle of every test, and the verification of a result against them.
 
+mod gemm;
 mod verification;
 
+pub use gemm::{Arithmetic, DenseEpilogue, gemm, verify_gemm};
 pub use verification::{Entry, Verification, verify_spmm};
 
 use crate::scalar::Scalar;

@@ -51,6 +51,10 @@ impl Verification {
         self.failures == 0
     }
 
+    pub(super) fn empty() -> Self {
+        Self::EMPTY
+    }
+
     const EMPTY: Self = Self {
         entries: 0,
         failures: 0,
@@ -59,7 +63,7 @@ impl Verification {
     };
 
     /// Adds what was found in other entries; of two equally bad ones the first by row and column is the worst.
-    fn merge(self, other: Self) -> Self {
+    pub(super) fn merge(self, other: Self) -> Self {
         let worst = match (self.worst, other.worst) {
             (Some(a), Some(b)) => {
                 let order = (b.part_of_bound().total_cmp(&a.part_of_bound()))
@@ -179,6 +183,65 @@ fn judge<T: Scalar>(
     magnitude: f64,
     terms: usize,
 ) -> Verification {
+    // The magnitudes' sum may overflow where the sum does not.
+    let magnitude = magnitude.min(f64::MAX);
+    let gammas = gamma(terms, T::UNIT_ROUNDOFF) + gamma(terms, f64::UNIT_ROUNDOFF);
+    let bound = if terms == 0 {
+        0.0
+    } else {
+        gammas * magnitude + terms as f64 * T::MIN_NORMAL
+    };
+    compare((row, col), got, wanted, magnitude, bound)
+}
+
+/// The terms of a sum: how many there are, and what is done to them before they are added up.
+#[derive(Clone, Copy)]
+pub(super) struct Terms {
+    pub count: usize,
+    /// The greatest relative error of one step.
+    pub sum_roundoff: f64,
+    /// The greatest relative error of a term before it is added.
+    pub operand_error: f64,
+}
+
+/// The verification of entries, each its row, column, what was got and what is wanted, and the sum of its terms' magnitudes.
+pub(super) fn judge_entries<T: Scalar>(
+    entries: impl Iterator<Item = (usize, usize, f64, f64, f64)>,
+    terms: Terms,
+) -> Verification {
+    let n = terms.count;
+    let gammas = gamma(n, terms.sum_roundoff) + gamma(n, f64::UNIT_ROUNDOFF) + terms.operand_error;
+    // The result is rounded once more where its type is shorter than the sum's.
+    let rounding = if T::UNIT_ROUNDOFF > f32::UNIT_ROUNDOFF {
+        T::UNIT_ROUNDOFF
+    } else {
+        0.0
+    };
+    let judged = entries.map(|(row, col, got, wanted, magnitude)| {
+        let magnitude = magnitude.min(f64::MAX);
+        let bound = gammas * (1.0 + rounding) * magnitude
+            + rounding * wanted.abs()
+            + n as f64 * T::MIN_NORMAL;
+        // What rounds to infinity is wanted as that.
+        let overflows = wanted.is_finite() && got.is_infinite();
+        let wanted = if overflows {
+            T::from_f64(wanted).to_f64()
+        } else {
+            wanted
+        };
+        compare((row, col), got, wanted, magnitude, bound)
+    });
+    judged.fold(Verification::EMPTY, Verification::merge)
+}
+
+/// One entry, with the greatest error that is allowed.
+pub(super) fn compare(
+    (row, col): (usize, usize),
+    got: f64,
+    wanted: f64,
+    magnitude: f64,
+    bound: f64,
+) -> Verification {
     let error = if wanted.is_finite() && got.is_finite() {
         (got - wanted).abs()
     } else if got == wanted || (got.is_nan() && wanted.is_nan()) {
@@ -186,15 +249,7 @@ fn judge<T: Scalar>(
     } else {
         f64::INFINITY
     };
-    // The magnitudes' sum may overflow where the sum does not.
-    let magnitude = magnitude.min(f64::MAX);
     let relative_error = if error == 0.0 { 0.0 } else { error / magnitude };
-    let gammas = gamma(terms, T::UNIT_ROUNDOFF) + gamma(terms, f64::UNIT_ROUNDOFF);
-    let bound = if terms == 0 {
-        0.0
-    } else {
-        gammas * magnitude + terms as f64 * T::MIN_NORMAL
-    };
     let within = error == 0.0 || (error.is_finite() && error <= bound);
     Verification {
         entries: 1,

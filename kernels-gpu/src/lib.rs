@@ -6,13 +6,14 @@
 #![cfg_attr(target_arch = "nvptx64", no_std)]
 #![cfg_attr(target_arch = "nvptx64", feature(abi_ptx))]
 
+pub mod gemm;
 pub mod matrix;
 pub mod spmm;
 
 /// The PTX entry points of all kernels, sorted.
 #[cfg(not(target_arch = "nvptx64"))]
 pub fn entry_points() -> Vec<&'static str> {
-    let mut names: Vec<_> = spmm::entry_points();
+    let mut names = [gemm::entry_points(), spmm::entry_points()].concat();
     names.sort_unstable();
     names
 }
