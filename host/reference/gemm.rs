@@ -7,12 +7,21 @@ use ndarray::{Array2, ArrayView1, ArrayView2};
 use rayon::prelude::*;
 
 /// What a product of dense matrices adds to and does to its sums.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub struct DenseEpilogue<'a, T> {
     /// A number for each column, added to the sum.
     pub bias: Option<ArrayView1<'a, T>>,
     /// Whether negative results become 0; a NaN stays.
     pub relu: bool,
+}
+
+impl<T> Default for DenseEpilogue<'_, T> {
+    fn default() -> Self {
+        Self {
+            bias: None,
+            relu: false,
+        }
+    }
 }
 
 /// How precisely a product was computed, for the bound on its error.
