@@ -11,7 +11,9 @@ use warprow::{Error, Gemm, GemmElement, GemmKernel, GemmOptions, bf16, f16, gene
 
 /// The kernels and variants that a type has; f32 on tensor cores only as tf32.
 fn choices<T: GemmElement>() -> Vec<GemmOptions> {
-    let kernels = GemmKernel::ALL.iter().filter(|kernel| kernel.supports::<T>());
+    let kernels = GemmKernel::ALL
+        .iter()
+        .filter(|kernel| kernel.supports::<T>());
     kernels
         .flat_map(|&kernel| {
             (0..kernel.variants()).map(move |variant| GemmOptions {
@@ -128,7 +130,10 @@ fn no_rows_no_columns_and_no_depth_give_what_there_is() {
                     let y = multiply(&device, x.view(), w.view(), None, options);
                     assert_eq!(y.dim(), (m, n), "{options:?}");
                 }
-                let (x, w) = (Array2::from_elem((5, 0), T::ONE), Array2::from_elem((0, 3), T::ONE));
+                let (x, w) = (
+                    Array2::from_elem((5, 0), T::ONE),
+                    Array2::from_elem((0, 3), T::ONE),
+                );
                 let bias = Array1::from_vec([1.0, -2.0, 0.5].map(T::from_f64).to_vec());
                 let y = multiply(&device, x.view(), w.view(), Some(bias.view()), options);
                 assert!(y.rows().into_iter().all(|row| row == bias), "{options:?}");
@@ -156,7 +161,12 @@ fn whole_numbers_multiply_exactly_in_every_type_by_every_kernel() {
             for device in support::devices() {
                 for options in choices::<T>() {
                     let y = multiply(&device, x.view(), w.view(), None, options);
-                    assert_eq!(y.mapv(T::to_f64), wanted, "{}, {options:?} on {device}", T::NAME);
+                    assert_eq!(
+                        y.mapv(T::to_f64),
+                        wanted,
+                        "{}, {options:?} on {device}",
+                        T::NAME
+                    );
                 }
             }
         }
@@ -172,7 +182,11 @@ fn terms_that_cancel_keep_their_bound() {
     fn one<T: GemmElement>(big: f64) {
         let x = Array2::from_shape_fn((50, 41), |(i, k)| {
             let sign = if k % 2 == 0 { 1.0 } else { -1.0 };
-            T::from_f64(if k == 40 { 0.5 } else { sign * (big + (i + k / 2) as f64) })
+            T::from_f64(if k == 40 {
+                0.5
+            } else {
+                sign * (big + (i + k / 2) as f64)
+            })
         });
         let w = Array2::from_elem((41, 18), T::ONE);
         every_choice_verifies(x.view(), w.view(), None, false);
@@ -227,7 +241,13 @@ fn x_and_w_may_have_any_memory_layout_and_a_plan_runs_many_times() {
         for rows in [30, 7, 0] {
             let x = x.slice(s![..rows, ..]);
             let y = gemm.multiply(x).unwrap();
-            let checked = verify_gemm(x, w, DenseEpilogue::default(), Arithmetic::of::<f32>(), y.view());
+            let checked = verify_gemm(
+                x,
+                w,
+                DenseEpilogue::default(),
+                Arithmetic::of::<f32>(),
+                y.view(),
+            );
             assert!(checked.ok(), "{gemm}: {checked}");
         }
     }
@@ -262,11 +282,23 @@ fn what_does_not_fit_is_refused_with_what_was_wanted_and_found() {
     assert_eq!(text, "wrong length: the bias has 4 elements, wanted are 5");
 
     let gemm = Gemm::plan(&device, w.view(), None, GemmOptions::default()).unwrap();
-    let text = gemm.multiply(Array2::zeros((2, 3)).view()).unwrap_err().to_string();
+    let text = gemm
+        .multiply(Array2::zeros((2, 3)).view())
+        .unwrap_err()
+        .to_string();
     assert_eq!(text, "wrong shape: x is 2 x 3, wanted are 4 columns");
-    let (x, mut y) = (device.zeros::<f32>(8).unwrap(), device.zeros::<f32>(9).unwrap());
-    assert!(matches!(gemm.run(&x, 2, &mut y), Err(Error::Length { what: "y", .. })));
-    assert!(matches!(gemm.run(&x, 3, &mut y), Err(Error::Length { what: "x", .. })));
+    let (x, mut y) = (
+        device.zeros::<f32>(8).unwrap(),
+        device.zeros::<f32>(9).unwrap(),
+    );
+    assert!(matches!(
+        gemm.run(&x, 2, &mut y),
+        Err(Error::Length { what: "y", .. })
+    ));
+    assert!(matches!(
+        gemm.run(&x, 3, &mut y),
+        Err(Error::Length { what: "x", .. })
+    ));
     let mut elsewhere = other.zeros::<f32>(10).unwrap();
     assert!(matches!(
         gemm.run(&x, 2, &mut elsewhere),
@@ -279,14 +311,30 @@ fn what_does_not_fit_is_refused_with_what_was_wanted_and_found() {
         ..GemmOptions::default()
     };
     let halves = w.mapv(f16::from_f32);
-    let text = Gemm::plan(&device, halves.view(), None, options(GemmKernel::Staged, None))
-        .unwrap_err()
-        .to_string();
-    assert!(text.contains("no instance for f16, only `fragments`"), "{text}");
-    let text = Gemm::plan(&device, w.view(), None, options(GemmKernel::RegisterSum, Some(1)))
-        .unwrap_err()
-        .to_string();
-    assert!(text.contains("its variant 1, counted from 0, of 1"), "{text}");
+    let text = Gemm::plan(
+        &device,
+        halves.view(),
+        None,
+        options(GemmKernel::Staged, None),
+    )
+    .unwrap_err()
+    .to_string();
+    assert!(
+        text.contains("no instance for f16, only `fragments`"),
+        "{text}"
+    );
+    let text = Gemm::plan(
+        &device,
+        w.view(),
+        None,
+        options(GemmKernel::RegisterSum, Some(1)),
+    )
+    .unwrap_err()
+    .to_string();
+    assert!(
+        text.contains("its variant 1, counted from 0, of 1"),
+        "{text}"
+    );
 }
 
 proptest! {

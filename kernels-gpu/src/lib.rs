@@ -9,6 +9,7 @@
 pub mod gemm;
 pub mod matrix;
 pub mod spmm;
+mod unroll;
 
 /// The PTX entry points of all kernels, sorted.
 #[cfg(not(target_arch = "nvptx64"))]

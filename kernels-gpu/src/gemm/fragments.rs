@@ -13,6 +13,7 @@
 
 use super::{Epilogue, Fragment, GemmElement, MAX_GRID_Y, Shape};
 use crate::matrix::{Dense, DenseMut};
+use crate::unroll::unroll;
 use core::array;
 use cuda_std::prelude::*;
 use cuda_std::warp::WARP_SIZE;
@@ -265,10 +266,6 @@ impl<T: Fragment> Rows<T> {
 
     /// As `add_slice`, by loads of `BYTES`.
     #[inline(always)]
-    #[allow(
-        clippy::needless_range_loop,
-        reason = "iterators over the arrays are not unrolled, and put them into local memory"
-    )]
     unsafe fn add_steps<const TILES: usize, const BYTES: usize>(
         &self,
         first: u32,
@@ -276,26 +273,32 @@ impl<T: Fragment> Rows<T> {
         weights: &Weights<'_, T>,
         sums: &mut [[T::Sum; 4]; TILES],
     ) {
-        /// Steps whose loads of X are in flight together.
-        const AHEAD: usize = 4;
+        // Steps whose loads of X are in flight together: few where sums take most registers.
+        let ahead = const { ahead(TILES, size_of::<T>()) };
         let mut step = 0;
         while step < count {
             // SAFETY: strips past the row's end are zeros, and so are those of W past its last row.
             unsafe {
-                let strips: [[[u32; 4]; 2]; AHEAD] =
-                    array::from_fn(|i| self.strips::<BYTES>(first + step + i as u32));
-                for i in 0..AHEAD {
-                    let step = step + i as u32;
-                    if step < count {
-                        let (low, high) = (T::prepare(strips[i][0]), T::prepare(strips[i][1]));
-                        for tile in 0..TILES {
-                            let weights = weights.strip(tile as u32, step);
-                            sums[tile] = T::multiply(low, high, weights, sums[tile]);
-                        }
+                let mut strips = [[[0; 4]; 2]; 4];
+                unroll!(i in 0..4 {
+                    if i < ahead {
+                        strips[i] = self.strips::<BYTES>(first + step + i as u32);
                     }
-                }
+                });
+                unroll!(i in 0..4 {
+                    let step = step + i as u32;
+                    if i < ahead && step < count {
+                        let (low, high) = (T::prepare(strips[i][0]), T::prepare(strips[i][1]));
+                        unroll!(tile in 0..16 {
+                            if tile < TILES {
+                                let weights = weights.strip(tile as u32, step);
+                                sums[tile] = T::multiply(low, high, weights, sums[tile]);
+                            }
+                        });
+                    }
+                });
             }
-            step += AHEAD as u32;
+            step += ahead as u32;
         }
     }
 
@@ -322,10 +325,6 @@ impl<T: Fragment> Rows<T> {
     ///
     /// The kernel's contract.
     #[inline(always)]
-    #[allow(
-        clippy::needless_range_loop,
-        reason = "iterators over the arrays are not unrolled, and put them into local memory"
-    )]
     unsafe fn store<const TILES: usize>(
         &self,
         y: &DenseMut<T>,
@@ -335,35 +334,59 @@ impl<T: Fragment> Rows<T> {
     ) {
         let lane = warp::lane_id();
         let cols = y.cols as usize;
-        for half in 0..2 {
+        unroll!(half in 0..2 {
             let row = self.first + u64::from(lane / 4) + 8 * half as u64;
-            if row >= u64::from(y.rows) {
-                continue;
-            }
-            let place = row as usize * cols;
-            for tile in 0..TILES {
-                let column = column as usize + 8 * tile + 2 * (lane % 4) as usize;
-                let pair = [sums[tile][2 * half], sums[tile][2 * half + 1]];
-                // SAFETY: columns below `cols` of a row of Y, which are this lane's.
-                unsafe {
-                    if cols.is_multiple_of(2) {
-                        if column < cols {
-                            let pair = [
-                                epilogue.apply(pair[0], column),
-                                epilogue.apply(pair[1], column + 1),
-                            ];
-                            y.data.store2(place + column, pair);
-                        }
-                        continue;
+            if row < u64::from(y.rows) {
+                let place = row as usize * cols;
+                unroll!(tile in 0..16 {
+                    let column = column as usize + 8 * tile + 2 * (lane % 4) as usize;
+                    if tile < TILES && column < cols {
+                        let pair = [sums[tile][2 * half], sums[tile][2 * half + 1]];
+                        // SAFETY: a row of Y and a column, which are this lane's.
+                        unsafe { store_pair(y, epilogue, place, column, pair) };
                     }
-                    for k in 0..2 {
-                        if column + k < cols {
-                            let element = epilogue.apply(pair[k], column + k);
-                            y.data.store(place + column + k, element);
-                        }
-                    }
-                }
+                });
             }
+        });
+    }
+}
+
+/// Steps whose loads are in flight together, for that many tiles of columns and elements of that size.
+const fn ahead(tiles: usize, size: usize) -> usize {
+    match tiles {
+        0..=8 => 4,
+        _ if size == 8 => 1,
+        _ => 2,
+    }
+}
+
+/// Writes two neighbouring sums of the row of Y that starts at `place`, as far as there are columns, in one access where the row's
+/// alignment allows it.
+///
+/// # Safety
+///
+/// Columns below Y's are the caller's, and the first is one.
+#[inline(always)]
+unsafe fn store_pair<T: Fragment>(
+    y: &DenseMut<T>,
+    epilogue: &Epilogue<T>,
+    place: usize,
+    column: usize,
+    sums: [T::Sum; 2],
+) {
+    let cols = y.cols as usize;
+    // SAFETY: columns below `cols`.
+    unsafe {
+        let first = epilogue.apply(sums[0], column);
+        if cols.is_multiple_of(2) {
+            let second = epilogue.apply(sums[1], column + 1);
+            y.data.store2(place + column, [first, second]);
+            return;
+        }
+        y.data.store(place + column, first);
+        if column + 1 < cols {
+            y.data
+                .store(place + column + 1, epilogue.apply(sums[1], column + 1));
         }
     }
 }

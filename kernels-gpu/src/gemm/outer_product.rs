@@ -12,6 +12,7 @@
 use super::slice::{self, TILE};
 use super::{BLOCK, Epilogue, GemmElement, RealElement, Shape, thread_per_row};
 use crate::matrix::{Dense, DenseMut};
+use crate::unroll::unroll;
 use cuda_std::prelude::*;
 
 /// What it does, in one line.
@@ -105,10 +106,6 @@ pub(super) unsafe fn add_product<T: Real>(element: T, weights: Shared<T>, sums: 
 ///
 /// A row of Y, which is this thread's.
 #[inline(always)]
-#[allow(
-    clippy::needless_range_loop,
-    reason = "iterators over the arrays are not unrolled, and put them into local memory"
-)]
 pub(super) unsafe fn store<T: RealElement>(
     y: &DenseMut<T>,
     row: usize,
@@ -116,16 +113,17 @@ pub(super) unsafe fn store<T: RealElement>(
     sums: [[T; 4]; 4],
     epilogue: &Epilogue<T>,
 ) {
-    for part in 0..4 {
-        for k in 0..4 {
+    let cols = y.cols as usize;
+    unroll!(part in 0..4 {
+        unroll!(k in 0..4 {
             let column = column as usize + 4 * part + k;
-            if column < y.cols as usize {
+            if column < cols {
                 // SAFETY: a row and a column of Y.
                 unsafe {
                     let element = epilogue.apply(sums[part][k], column);
-                    y.data.store(row * y.cols as usize + column, element);
+                    y.data.store(row * cols + column, element);
                 }
             }
-        }
-    }
+        });
+    });
 }

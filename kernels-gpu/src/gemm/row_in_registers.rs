@@ -9,7 +9,7 @@
 use super::slice::{self, TILE};
 use super::{BLOCK, Epilogue, GemmElement, RealElement, Shape, thread_per_row};
 use crate::matrix::{Dense, DenseMut};
-use core::array;
+use crate::unroll::unroll;
 use cuda_std::prelude::*;
 
 /// What it does, in one line.
@@ -18,7 +18,7 @@ pub const SUMMARY: &str = "one thread a row, the row in registers, inner product
 /// It has one.
 pub const VARIANTS: u32 = 1;
 
-/// Elements of X in registers, as eight times eight: the compiler does not unroll loops over longer arrays.
+/// Elements of X in registers, as eight times eight.
 const HEIGHT: u32 = 64;
 
 /// A thread for a row and 16 columns.
@@ -96,17 +96,16 @@ pub unsafe fn row_in_registers<T: RealElement>(
 #[inline(always)]
 unsafe fn elements<T: Real>(x: &Dense<T>, row: usize, first: u32) -> [[T; 8]; 8] {
     let place = row * x.cols as usize + first as usize;
-    array::from_fn(|i| {
-        array::from_fn(|k| {
-            let k = 8 * i + k;
-            if (k as u32) < x.cols - first {
+    let mut elements = [[T::ZERO; 8]; 8];
+    unroll!(i in 0..8 {
+        unroll!(k in 0..8 {
+            if ((8 * i + k) as u32) < x.cols - first {
                 // SAFETY: a column of X.
-                unsafe { x.data.load(place + k) }
-            } else {
-                T::ZERO
+                elements[i][k] = unsafe { x.data.load(place + 8 * i + k) };
             }
-        })
-    })
+        });
+    });
+    elements
 }
 
 /// `sum` and the inner product of the elements with the column of the slice that starts at `weights`.
@@ -115,18 +114,14 @@ unsafe fn elements<T: Real>(x: &Dense<T>, row: usize, first: u32) -> [[T; 8]; 8]
 ///
 /// A column of the slice, which is not written meanwhile.
 #[inline(always)]
-#[allow(
-    clippy::needless_range_loop,
-    reason = "iterators over the arrays are not unrolled, and put them into local memory"
-)]
 unsafe fn inner_product<T: Real>(elements: [[T; 8]; 8], weights: Shared<T>, sum: T) -> T {
     let mut sum = sum;
-    for i in 0..8 {
-        for k in 0..8 {
+    unroll!(i in 0..8 {
+        unroll!(k in 0..8 {
             // SAFETY: a row of the slice.
             let weight = unsafe { weights.load((8 * i + k) * TILE as usize) };
             sum = elements[i][k].mul_add(weight, sum);
-        }
-    }
+        });
+    });
     sum
 }

@@ -14,7 +14,7 @@
 
 use super::{Epilogue, GemmElement, MAX_GRID_Y, RealElement, Shape};
 use crate::matrix::{Dense, DenseMut};
-use core::array;
+use crate::unroll::unroll;
 use cuda_std::async_copy;
 use cuda_std::prelude::*;
 
@@ -373,37 +373,37 @@ impl<T: RealElement, const VARIANT: usize> Block<'_, T, VARIANT> {
     ///
     /// As for `add_chunk`.
     #[inline(always)]
-    #[allow(
-        clippy::needless_range_loop,
-        reason = "iterators over the arrays are not unrolled, and put them into local memory"
-    )]
     unsafe fn add_step<const N: usize>(x: Shared<T>, w: Shared<T>, sums: &mut [[T; 16]; 8]) {
         let tile = Self::TILE;
         // SAFETY: the thread's rows and columns of the stage.
         unsafe {
-            let x: [[T; N]; 8] = array::from_fn(|i| {
+            let mut elements = [[T::ZERO; N]; 8];
+            unroll!(i in 0..8 {
                 if i < tile.rows {
                     let row = i as u32 * tile.row_groups();
-                    x.offset_bytes(row * tile.stride()).load_array(0)
-                } else {
-                    [T::ZERO; N]
+                    elements[i] = x.offset_bytes(row * tile.stride()).load_array(0);
                 }
             });
-            for k in 0..N {
-                let w: [[T; N]; 8] = array::from_fn(|vector| {
-                    if vector * N < tile.cols {
-                        let column = vector * N * tile.groups as usize;
-                        w.load_array(k * tile.block_cols() as usize + column)
-                    } else {
-                        [T::ZERO; N]
-                    }
-                });
-                for i in 0..tile.rows {
-                    for j in 0..tile.cols {
-                        sums[i][j] = x[i][k].mul_add(w[j / N][j % N], sums[i][j]);
-                    }
+            unroll!(k in 0..4 {
+                if k < N {
+                    let mut weights = [[T::ZERO; N]; 8];
+                    unroll!(vector in 0..8 {
+                        if vector * N < tile.cols {
+                            let column = vector * N * tile.groups as usize;
+                            let place = k * tile.block_cols() as usize + column;
+                            weights[vector] = w.load_array(place);
+                        }
+                    });
+                    unroll!(i in 0..8 {
+                        unroll!(j in 0..16 {
+                            if i < tile.rows && j < tile.cols {
+                                let weight = weights[j / N][j % N];
+                                sums[i][j] = elements[i][k].mul_add(weight, sums[i][j]);
+                            }
+                        });
+                    });
                 }
-            }
+            });
         }
     }
 
@@ -425,10 +425,6 @@ impl<T: RealElement, const VARIANT: usize> Block<'_, T, VARIANT> {
     }
 
     #[inline(always)]
-    #[allow(
-        clippy::needless_range_loop,
-        reason = "iterators over the arrays are not unrolled, and put them into local memory"
-    )]
     unsafe fn store_by<const N: usize>(
         &self,
         y: &DenseMut<T>,
@@ -439,34 +435,58 @@ impl<T: RealElement, const VARIANT: usize> Block<'_, T, VARIANT> {
         let group = thread::thread_idx_x() % tile.groups;
         let row = self.first_row + u64::from(thread::thread_idx_x() / tile.groups);
         let cols = y.cols as usize;
-        for i in 0..tile.rows {
+        unroll!(i in 0..8 {
             let row = row + i as u64 * u64::from(tile.row_groups());
-            if row >= u64::from(y.rows) {
-                continue;
+            if i < tile.rows && row < u64::from(y.rows) {
+                let place = row as usize * cols;
+                unroll!(vector in 0..8 {
+                    let first = self.first_column as usize
+                        + (vector * tile.groups as usize + group as usize) * N;
+                    if vector * N < tile.cols && first < cols {
+                        let mut vector_sums = [T::ZERO; N];
+                        unroll!(k in 0..4 {
+                            if k < N {
+                                vector_sums[k] = sums[i][vector * N + k];
+                            }
+                        });
+                        // SAFETY: a row of Y, and a column, which are this thread's.
+                        unsafe { store_vector(y, epilogue, place, first, vector_sums) };
+                    }
+                });
             }
-            let place = row as usize * cols;
-            for vector in 0..tile.cols / N {
-                let first = self.first_column as usize
-                    + (vector * tile.groups as usize + group as usize) * N;
-                // SAFETY: columns below `cols` of a row of Y, which are this thread's.
-                unsafe {
-                    if cols.is_multiple_of(N) {
-                        if first < cols {
-                            let elements: [T; N] = array::from_fn(|k| {
-                                epilogue.apply(sums[i][vector * N + k], first + k)
-                            });
-                            y.data.store_array(place + first, elements);
-                        }
-                        continue;
-                    }
-                    for k in 0..N {
-                        if first + k < cols {
-                            let element = epilogue.apply(sums[i][vector * N + k], first + k);
-                            y.data.store(place + first + k, element);
-                        }
-                    }
+        });
+    }
+}
+
+/// Writes neighbouring sums of the row of Y that starts at `place`, from column `first` on, in one access where the row's alignment
+/// allows it.
+///
+/// # Safety
+///
+/// Columns below Y's are the caller's, and the first is one.
+#[inline(always)]
+unsafe fn store_vector<T: RealElement, const N: usize>(
+    y: &DenseMut<T>,
+    epilogue: &Epilogue<T>,
+    place: usize,
+    first: usize,
+    sums: [T; N],
+) {
+    let cols = y.cols as usize;
+    let whole = cols.is_multiple_of(N);
+    let mut elements = sums;
+    // SAFETY: columns below `cols`.
+    unsafe {
+        unroll!(k in 0..4 {
+            if k < N && first + k < cols {
+                elements[k] = epilogue.apply(sums[k], first + k);
+                if !whole {
+                    y.data.store(place + first + k, elements[k]);
                 }
             }
+        });
+        if whole {
+            y.data.store_array(place + first, elements);
         }
     }
 }

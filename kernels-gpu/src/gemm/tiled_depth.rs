@@ -9,7 +9,7 @@ use super::outer_product::{add_product, store};
 use super::slice::{self, TILE};
 use super::{BLOCK, Epilogue, GemmElement, RealElement, Shape, thread_per_row};
 use crate::matrix::{Dense, DenseMut};
-use core::array;
+use crate::unroll::unroll;
 use cuda_std::prelude::*;
 
 /// What it does, in one line.
@@ -89,14 +89,14 @@ pub unsafe fn tiled_depth<T: RealElement>(
 #[inline(always)]
 unsafe fn elements<T: Real>(x: &Dense<T>, row: usize, first: u32) -> [T; DEPTH as usize] {
     let place = row * x.cols as usize + first as usize;
-    array::from_fn(|k| {
+    let mut elements = [T::ZERO; DEPTH as usize];
+    unroll!(k in 0..16 {
         if (k as u32) < x.cols - first {
             // SAFETY: a column of X.
-            unsafe { x.data.load(place + k) }
-        } else {
-            T::ZERO
+            elements[k] = unsafe { x.data.load(place + k) };
         }
-    })
+    });
+    elements
 }
 
 /// Adds the products of 16 elements of X with as many rows of the slice.
@@ -105,17 +105,13 @@ unsafe fn elements<T: Real>(x: &Dense<T>, row: usize, first: u32) -> [T; DEPTH a
 ///
 /// Rows of the slice, which is not written meanwhile.
 #[inline(always)]
-#[allow(
-    clippy::needless_range_loop,
-    reason = "iterators over the arrays are not unrolled, and put them into local memory"
-)]
 pub(super) unsafe fn add_products<T: Real>(
     elements: [T; DEPTH as usize],
     weights: Shared<T>,
     sums: &mut [[T; 4]; 4],
 ) {
-    for k in 0..DEPTH as usize {
+    unroll!(k in 0..16 {
         // SAFETY: a row of the slice.
         unsafe { add_product(elements[k], weights.offset(k * TILE as usize), sums) };
-    }
+    });
 }

@@ -14,6 +14,7 @@ use super::slice::{self, TILE};
 use super::tiled_depth::add_products;
 use super::{BLOCK, Epilogue, GemmElement, RealElement, Shape, thread_per_row};
 use crate::matrix::{Dense, DenseMut};
+use crate::unroll::unroll;
 use core::array;
 use cuda_std::prelude::*;
 
@@ -98,14 +99,18 @@ unsafe fn elements<T: Real>(x: &Dense<T>, row: usize, first: u32) -> [T; DEPTH a
     if whole && x.cols.is_multiple_of(4) {
         // SAFETY: columns of X; the row starts at a multiple of four elements.
         let quads: [[T; 4]; 4] = array::from_fn(|i| unsafe { x.data.load4(place + 4 * i) });
-        return array::from_fn(|k| quads[k / 4][k % 4]);
+        let mut elements = [T::ZERO; DEPTH as usize];
+        unroll!(k in 0..16 {
+            elements[k] = quads[k / 4][k % 4];
+        });
+        return elements;
     }
-    array::from_fn(|k| {
+    let mut elements = [T::ZERO; DEPTH as usize];
+    unroll!(k in 0..16 {
         if (k as u32) < x.cols - first {
             // SAFETY: a column of X.
-            unsafe { x.data.load(place + k) }
-        } else {
-            T::ZERO
+            elements[k] = unsafe { x.data.load(place + k) };
         }
-    })
+    });
+    elements
 }

@@ -14,7 +14,7 @@ pub(crate) unsafe fn copy_async(to: u32, from: u64, bytes: u32) {
                 asm!("cp.async.ca.shared.global [{to}], [{from}], 8;", to = in(reg32) to, from = in(reg64) from, options(nostack))
             }
             _ => {
-                asm!("cp.async.cg.shared.global.L2::128B [{to}], [{from}], 16;", to = in(reg32) to, from = in(reg64) from, options(nostack))
+                asm!("cp.async.cg.shared.global [{to}], [{from}], 16;", to = in(reg32) to, from = in(reg64) from, options(nostack))
             }
         }
     }
