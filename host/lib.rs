@@ -26,18 +26,25 @@
 //! | [`device`] | devices, buffers, launches; CUDA and the emulator behind one API |
 //! | [`spmm`] | sparse times dense |
 //! | [`gemm`] | a tall dense matrix times a small one |
+//! | [`log_softmax`] | LogSoftmax of rows |
+//! | [`csr`](mod@csr) | sparse matrices on a device |
+//! | [`scan`], [`sort`] | prefix sums and sorting on a device |
 //! | [`matrix_market`] | Matrix Market files |
 //! | [`reference`](mod@reference) | the products in f64, and the verification of a result |
 //! | [`generate`] | random graphs and matrices |
 
+pub mod csr;
 pub mod device;
 pub mod error;
 pub mod gemm;
 pub mod generate;
 pub mod launch;
+pub mod log_softmax;
 pub mod matrix_market;
 pub mod reference;
 pub mod scalar;
+pub mod scan;
+pub mod sort;
 pub mod spmm;
 
 pub use cuda_std::element::Element;
@@ -49,7 +56,7 @@ pub use error::Error;
 pub use gemm::{Gemm, GemmElement, GemmKernel, GemmOptions};
 pub use half::{bf16, f16};
 pub use scalar::Scalar;
-pub use spmm::{Spmm, SpmmElement, SpmmKernel, SpmmOptions};
+pub use spmm::{RowOrder, Spmm, SpmmElement, SpmmKernel, SpmmOptions};
 
 /// A sparse matrix in CSR with u32 indices and row pointers.
 pub type CsrMatrix<T> = sprs::CsMatI<T, u32, u32>;

@@ -1,9 +1,11 @@
 //! Reference implementations in f64, the oracle of every test, and the verification of a result against them.
 
 mod gemm;
+mod log_softmax;
 mod verification;
 
 pub use gemm::{Arithmetic, DenseEpilogue, gemm, verify_gemm};
+pub use log_softmax::{log_softmax, verify_log_softmax};
 pub use verification::{Entry, Verification, verify_spmm};
 
 use crate::scalar::Scalar;

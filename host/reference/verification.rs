@@ -3,11 +3,14 @@
 use std::fmt;
 
 use crate::scalar::Scalar;
-use ndarray::ArrayView2;
+use ndarray::{ArrayView2, s};
 use rayon::prelude::*;
 use sprs::CsMatViewI;
 
 use super::{accumulate, check_operands, row_of};
+
+/// Columns of X that one thread takes at a time.
+const COLUMNS: usize = 64;
 
 /// What [`verify_spmm`] found.
 #[derive(Debug, Clone, PartialEq)]
@@ -153,20 +156,28 @@ pub fn verify_spmm<T: Scalar>(
         y.nrows(),
         y.ncols()
     );
-    (0..a.rows())
+    // A row of a million nonzeros is work for several threads.
+    let parts = x.ncols().div_ceil(COLUMNS);
+    (0..a.rows() * parts)
         .into_par_iter()
         .map_init(
-            || (vec![0.0; x.ncols()], vec![0.0; x.ncols()]),
-            |(sums, magnitudes), row| {
-                sums.fill(0.0);
-                magnitudes.fill(0.0);
+            || (Vec::new(), Vec::new()),
+            |(sums, magnitudes), part| {
+                let (row, first) = (part / parts, part % parts * COLUMNS);
+                let columns = first..x.ncols().min(first + COLUMNS);
+                for results in [&mut *sums, &mut *magnitudes] {
+                    results.clear();
+                    results.resize(columns.len(), 0.0);
+                }
                 let terms = row_of(&a, row);
+                let x = x.slice(s![.., columns.clone()]);
                 accumulate(&terms, &x, sums, |term| term);
                 accumulate(&terms, &x, magnitudes, f64::abs);
-                (0..x.ncols())
+                columns
                     .map(|col| {
                         let got = y[(row, col)].to_f64();
-                        judge::<T>(row, col, got, sums[col], magnitudes[col], terms.nnz())
+                        let (sum, magnitude) = (sums[col - first], magnitudes[col - first]);
+                        judge::<T>(row, col, got, sum, magnitude, terms.nnz())
                     })
                     .fold(Verification::EMPTY, Verification::merge)
             },

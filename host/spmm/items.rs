@@ -1,10 +1,11 @@
 //! The items that a kernel works on, made once for a matrix: see [`ItemKind`].
 
+use super::slices::Slices;
 use super::{SpmmElement, extent};
+use crate::csr::{DeviceCsr, NonzerosByColumn, gather};
 use crate::device::{Device, DeviceBuffer};
 use crate::error::Error;
-use cuda_std::memory::Global;
-use sprs::CsMatViewI;
+use cuda_std::memory::{Global, GlobalMut};
 use std::sync::Mutex;
 use warprow_kernels::matrix::DenseMut;
 use warprow_kernels::spmm::tasks::Cuts;
@@ -25,10 +26,12 @@ const TASK_SIZES: [u64; 2] = [64, 256];
 pub(super) enum PlannedItems<T: SpmmElement> {
     /// The rows of the matrix.
     Rows { count: u32 },
-    /// The row of each nonzero.
+    /// The row of Y that each nonzero is for.
     Nonzeros { row: DeviceBuffer<u32> },
     /// Tasks.
     Tasks(Tasks<T>),
+    /// Slices.
+    Slices(Slices<T>),
 }
 
 #[derive(Debug)]
@@ -53,41 +56,33 @@ fn task_size(device: &Device, steps: u64) -> u32 {
     size.next_power_of_two() as u32
 }
 
-/// The row of each nonzero of a matrix in CSR, the column of each of one in CSC, in the order in which they are stored.
-pub(super) fn outer_indices<T>(a: &CsMatViewI<'_, T, u32, u32>) -> Vec<u32> {
-    let vectors = a.outer_iterator().zip(0_u32..);
-    vectors
-        .flat_map(|(vector, index)| std::iter::repeat_n(index, vector.nnz()))
-        .collect()
-}
-
 impl<T: SpmmElement> PlannedItems<T> {
-    /// Makes the items of a matrix whose row pointers are on the device: in CSR, but by columns for `NonzerosByColumn`.
+    /// Makes the items of a matrix, whose nonzeros are put into the order of their columns for `NonzerosByColumn`. Where its
+    /// rows are not in the caller's order, `original_row` has their numbers there.
     pub(super) fn make(
         kind: ItemKind,
-        device: &Device,
-        a: CsMatViewI<'_, T, u32, u32>,
-        row_ptr: &DeviceBuffer<u32>,
+        a: &mut DeviceCsr<T>,
+        original_row: Option<&DeviceBuffer<u32>>,
         wanted_size: Option<u32>,
     ) -> Result<Self, Error> {
+        let nonzeros = |row| -> Result<Self, Error> {
+            let row = match original_row {
+                Some(original_row) => gather(&row, original_row)?,
+                None => row,
+            };
+            Ok(Self::Nonzeros { row })
+        };
         match kind {
-            ItemKind::Rows => Ok(Self::Rows {
-                count: extent("the number of rows of A", a.rows())?,
-            }),
-            ItemKind::Nonzeros | ItemKind::NonzerosByColumn => Ok(Self::Nonzeros {
-                row: if a.is_csc() {
-                    device.upload(a.indices())?
-                } else {
-                    device.upload(&outer_indices(&a))?
-                },
-            }),
-            ItemKind::Tasks => {
-                let steps = a.rows() as u64 + a.nnz() as u64;
-                let size = wanted_size
-                    .unwrap_or_else(|| task_size(device, steps))
-                    .max(1);
-                Tasks::make(device, a, row_ptr, size).map(Self::Tasks)
+            ItemKind::Rows => Ok(Self::Rows { count: a.rows }),
+            ItemKind::Nonzeros => nonzeros(a.row_of_each()?),
+            ItemKind::NonzerosByColumn => {
+                let NonzerosByColumn { row, col, values } = a.by_column()?;
+                (a.col_idx, a.values) = (col, values);
+                nonzeros(row)
             }
+            ItemKind::Tasks => Tasks::make(a, wanted_size).map(Self::Tasks),
+            ItemKind::Slices => Slices::make(a, wanted_size, false).map(Self::Slices),
+            ItemKind::SlicesWithSums => Slices::make(a, wanted_size, true).map(Self::Slices),
         }
     }
 
@@ -98,6 +93,7 @@ impl<T: SpmmElement> PlannedItems<T> {
             // The matrix has fewer than 2^32 nonzeros.
             Self::Nonzeros { row } => row.len() as u32,
             Self::Tasks(tasks) => tasks.count,
+            Self::Slices(slices) => slices.count(),
         }
     }
 
@@ -106,41 +102,42 @@ impl<T: SpmmElement> PlannedItems<T> {
         matches!(self, Self::Nonzeros { .. })
     }
 
-    /// Calls `launch` with the items as the kernel gets them, then adds up the rows that are cut.
+    /// Calls `launch` with the items as the kernel gets them, and completes the rows that are cut.
     pub(super) fn run(
         &self,
         device: &Device,
         row_ptr: Global<u32>,
+        original_row: Option<&DeviceBuffer<u32>>,
         y: DenseMut<T>,
         launch: impl FnOnce(Items<T>) -> Result<(), Error>,
     ) -> Result<(), Error> {
-        let none = Items {
+        let items = Items {
             count: self.count(),
             task_size: 0,
             row: Global::from_address(0),
             start: Global::from_address(0),
-            partial: cuda_std::memory::GlobalMut::from_address(0),
+            partial: GlobalMut::from_address(0),
+            original_row: original_row.map_or(Global::from_address(0), DeviceBuffer::read_only),
         };
         match self {
-            Self::Rows { .. } => launch(none),
+            Self::Rows { .. } => launch(items),
             Self::Nonzeros { row } => launch(Items {
                 row: row.read_only(),
-                ..none
+                ..items
             }),
-            Self::Tasks(tasks) => tasks.run(device, row_ptr, y, launch),
+            Self::Tasks(tasks) => tasks.run(device, row_ptr, items, y, launch),
+            Self::Slices(slices) => slices.run(device, items, y, launch),
         }
     }
 }
 
 impl<T: SpmmElement> Tasks<T> {
-    fn make(
-        device: &Device,
-        a: CsMatViewI<'_, T, u32, u32>,
-        row_ptr: &DeviceBuffer<u32>,
-        size: u32,
-    ) -> Result<Self, Error> {
-        let rows = extent("the number of rows of A", a.rows())?;
-        let nonzeros = extent("the number of nonzeros of A", a.nnz())?;
+    fn make(a: &DeviceCsr<T>, wanted_size: Option<u32>) -> Result<Self, Error> {
+        let device = a.device();
+        let (rows, nonzeros, row_ptr) = (a.rows, a.nnz(), &a.row_ptr);
+        let size = wanted_size
+            .unwrap_or_else(|| task_size(device, u64::from(rows) + u64::from(nonzeros)))
+            .max(1);
         let count = tasks::count(rows, nonzeros, size);
         let count = extent(
             "the number of tasks",
@@ -163,12 +160,13 @@ impl<T: SpmmElement> Tasks<T> {
                 start.mutable(),
             );
             device.launch(&tasks::starts(), config, arguments)?;
-            let items = Items {
+            let items = Items::<u32> {
                 count,
                 task_size: size,
                 row: row.read_only(),
                 start: start.read_only(),
-                partial: cuda_std::memory::GlobalMut::from_address(0),
+                partial: GlobalMut::from_address(0),
+                original_row: Global::from_address(0),
             };
             let lists = (counts.mutable(), few.mutable(), many.mutable());
             let arguments = (rows, row_ptr.read_only(), items, lists.0, lists.1, lists.2);
@@ -192,6 +190,7 @@ impl<T: SpmmElement> Tasks<T> {
         &self,
         device: &Device,
         row_ptr: Global<u32>,
+        items: Items<T>,
         y: DenseMut<T>,
         launch: impl FnOnce(Items<T>) -> Result<(), Error>,
     ) -> Result<(), Error> {
@@ -208,23 +207,18 @@ impl<T: SpmmElement> Tasks<T> {
         };
         let cut = self.few_count > 0 || self.many_count > 0;
         if cut {
-            let wanted = 2 * u128::from(self.count) * u128::from(y.cols);
-            let wanted = usize::try_from(wanted).map_err(|_| Error::TooLarge {
-                what: "the number of partial sums",
-                found: wanted,
-                most: usize::MAX as u64,
-            })?;
-            if partial.len() < wanted {
-                *partial = device.uninitialized(0)?;
-                *partial = device.uninitialized(wanted)?;
-            }
+            grow(
+                device,
+                &mut partial,
+                2 * u128::from(self.count) * u128::from(y.cols),
+            )?;
         }
         let items = Items {
-            count: self.count,
             task_size: self.size,
             row: self.row.read_only(),
             start: self.start.read_only(),
             partial: partial.mutable(),
+            ..items
         };
         launch(items)?;
         if cut {
@@ -237,11 +231,31 @@ impl<T: SpmmElement> Tasks<T> {
     }
 }
 
+/// Makes room for `wanted` sums where there is not enough.
+pub(super) fn grow<T: SpmmElement>(
+    device: &Device,
+    sums: &mut DeviceBuffer<T>,
+    wanted: u128,
+) -> Result<(), Error> {
+    let wanted = usize::try_from(wanted).map_err(|_| Error::TooLarge {
+        what: "the number of partial sums",
+        found: wanted,
+        most: usize::MAX as u64,
+    })?;
+    if sums.len() < wanted {
+        // The old ones are given back first.
+        *sums = device.uninitialized(0)?;
+        *sums = device.uninitialized(wanted)?;
+    }
+    Ok(())
+}
+
 impl<T: SpmmElement> std::fmt::Display for PlannedItems<T> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Rows { count } => write!(f, "{count} rows"),
             Self::Nonzeros { row } => write!(f, "{} nonzeros", row.len()),
+            Self::Slices(slices) => slices.fmt(f),
             Self::Tasks(tasks) => write!(
                 f,
                 "{} tasks of {} rows and nonzeros, {} rows cut",

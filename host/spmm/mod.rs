@@ -21,16 +21,24 @@
 //! ```
 
 mod items;
+mod order;
+mod slices;
+mod times;
 
+use crate::csr::DeviceCsr;
 use crate::device::{Device, DeviceBuffer};
 use crate::error::Error;
 use crate::scalar::Scalar;
 use cuda_std::float::Real;
 use cuda_std::launch::LaunchConfig;
-use items::{PlannedItems, outer_indices};
+use items::PlannedItems;
 use ndarray::{Array2, ArrayView2};
+use order::OrderedRows;
+pub use order::RowOrder;
 use sprs::CsMatViewI;
 use std::fmt;
+use std::time::Instant;
+pub use times::PlanTimes;
 use warprow_kernels::matrix::{Csr, Dense, DenseMut};
 pub use warprow_kernels::spmm::{ItemKind, Shape, SpmmKernel};
 
@@ -45,9 +53,12 @@ impl SpmmElement for f64 {}
 pub struct SpmmOptions {
     /// The kernel; the plan chooses if it is not said.
     pub kernel: Option<SpmmKernel>,
-    /// Rows and nonzeros of a task, for the kernels that work on [tasks](warprow_kernels::spmm::tasks); the plan chooses if
-    /// it is not said.
+    /// Rows and nonzeros of a task, for the kernels that work on [tasks](warprow_kernels::spmm::tasks), and the most nonzeros of
+    /// a [slice](warprow_kernels::spmm::slices); the plan chooses if it is not said.
     pub task_size: Option<u32>,
+    /// The order in which the plan keeps the rows of A; the given one if it is not said, but by their first column for
+    /// [`SpmmKernel::Reordered`].
+    pub order: Option<RowOrder>,
 }
 
 /// A matrix A on a device, and the kernel to multiply it with: `Y = A X` for any dense X.
@@ -64,11 +75,13 @@ pub struct Spmm<T: SpmmElement> {
     items: PlannedItems<T>,
     kernel: SpmmKernel,
     asked_for: bool,
+    rows_in_order: OrderedRows,
+    times: PlanTimes,
 }
 
 impl<T: SpmmElement> Spmm<T> {
-    /// Uploads A and chooses a kernel. A matrix in column order (CSC) is converted to CSR first, which takes a copy of it
-    /// on the host.
+    /// Uploads A and chooses a kernel. What else the plan makes, it makes on the device: A in CSR from a matrix in column order
+    /// (CSC), the order of its rows, the kernel's items.
     ///
     /// # Errors
     ///
@@ -78,38 +91,57 @@ impl<T: SpmmElement> Spmm<T> {
         a: CsMatViewI<'_, T, u32, u32>,
         options: SpmmOptions,
     ) -> Result<Self, Error> {
-        if a.is_csc() {
-            return Self::plan(device, a.to_csr().view(), options);
-        }
+        let mut times = PlanTimes::default();
+        let started = Instant::now();
+        let stored = DeviceCsr::upload_outer(device, a)?;
+        times.upload = started.elapsed();
+        let a = if a.is_csc() {
+            stored.transpose()?
+        } else {
+            stored
+        };
+        Self::plan_stored(a, options, times, started)
+    }
+
+    /// As [`plan`](Self::plan), of a matrix that is on its device already.
+    ///
+    /// # Errors
+    ///
+    /// Too little device memory; the driver's.
+    pub fn plan_on_device(a: DeviceCsr<T>, options: SpmmOptions) -> Result<Self, Error> {
+        Self::plan_stored(a, options, PlanTimes::default(), Instant::now())
+    }
+
+    fn plan_stored(
+        a: DeviceCsr<T>,
+        options: SpmmOptions,
+        mut times: PlanTimes,
+        started: Instant,
+    ) -> Result<Self, Error> {
+        let device = a.device().clone();
         let kernel = options.kernel.unwrap_or_else(default_kernel);
-        // A view of some rows of a matrix has row pointers that do not start at 0.
-        let row_ptr = device.upload(&a.indptr().to_proper())?;
-        let by_column = (kernel.items() == ItemKind::NonzerosByColumn).then(|| a.to_csc());
-        let stored = by_column
-            .as_ref()
-            .map_or(a.view(), |by_column| by_column.view());
+        let order = options.order.unwrap_or_else(|| default_order(kernel));
+        let (mut a, rows_in_order) = OrderedRows::put(order, a)?;
         let items = PlannedItems::make(
             kernel.items(),
-            device,
-            stored.view(),
-            &row_ptr,
+            &mut a,
+            rows_in_order.original(),
             options.task_size,
         )?;
-        let col_idx = if stored.is_csc() {
-            device.upload(&outer_indices(&stored))?
-        } else {
-            device.upload(stored.indices())?
-        };
+        device.synchronize()?;
+        times.preprocessing = started.elapsed().saturating_sub(times.upload);
         Ok(Self {
-            rows: extent("the number of rows of A", a.rows())?,
-            cols: extent("the number of columns of A", a.cols())?,
-            row_ptr,
-            col_idx,
-            values: device.upload(stored.data())?,
+            rows: a.rows,
+            cols: a.cols,
+            row_ptr: a.row_ptr,
+            col_idx: a.col_idx,
+            values: a.values,
             items,
             kernel,
+            times,
             asked_for: options.kernel.is_some(),
-            device: device.clone(),
+            rows_in_order,
+            device,
         })
     }
 
@@ -131,6 +163,26 @@ impl<T: SpmmElement> Spmm<T> {
     /// The kernel that the plan runs.
     pub fn kernel(&self) -> SpmmKernel {
         self.kernel
+    }
+
+    /// The order in which the plan keeps the rows of A.
+    pub fn order(&self) -> RowOrder {
+        self.rows_in_order.order()
+    }
+
+    /// A's rows in the plan's order, by their numbers in the caller's; `None` if it is that.
+    ///
+    /// # Errors
+    ///
+    /// The driver's.
+    pub fn row_permutation(&self) -> Result<Option<Vec<u32>>, Error> {
+        let original = self.rows_in_order.original();
+        original.map(DeviceBuffer::download).transpose()
+    }
+
+    /// What the plan took.
+    pub fn times(&self) -> PlanTimes {
+        self.times
     }
 
     /// The device that it runs on.
@@ -222,11 +274,13 @@ impl<T: SpmmElement> Spmm<T> {
         };
         let config = self.kernel.launch::<T>(shape);
         let handle = self.kernel.handle::<T>(shape);
-        self.items.run(&self.device, a.row_ptr, y, |items| {
-            // SAFETY: the buffers are this device's and have the matrices' sizes; the columns of A are below `cols`, as
-            // sprs guarantees; y is borrowed mutably, so it is apart from the others; the items are the kernel's.
-            unsafe { self.device.launch(&handle, config, (a, x, y, items)) }
-        })
+        let original_row = self.rows_in_order.original();
+        self.items
+            .run(&self.device, a.row_ptr, original_row, y, |items| {
+                // SAFETY: the buffers are this device's and have the matrices' sizes; the columns of A are below `cols`, as
+                // sprs guarantees; y is borrowed mutably, so it is apart from the others; the items are the kernel's.
+                unsafe { self.device.launch(&handle, config, (a, x, y, items)) }
+            })
     }
 
     /// The product with a dense matrix of the host: uploads X, runs, and downloads Y. X may have any memory layout.
@@ -304,7 +358,16 @@ impl<T: SpmmElement> fmt::Display for Spmm<T> {
                 "the default"
             },
             self.items
-        )
+        )?;
+        self.rows_in_order.fmt(f)
+    }
+}
+
+fn default_order(kernel: SpmmKernel) -> RowOrder {
+    if kernel == SpmmKernel::Reordered {
+        RowOrder::FirstColumn
+    } else {
+        RowOrder::Given
     }
 }
 

@@ -4,7 +4,9 @@
 //! the neighbours of node i. A nonzero costs its 4-byte column, its value, and n elements of X, read wherever the column
 //! points; it does 2n floating-point operations. So the memory decides, and the ladder is about reading X well.
 
+pub mod gather_limit;
 mod items;
+pub mod slices;
 pub mod tasks;
 
 pub use items::{ItemKind, Items, Shape};
@@ -78,6 +80,9 @@ kernels! {
     BlockPerRow = block_per_row,
     WarpPerRow = warp_per_row,
     Coarsened = coarsened,
+    Sliced = sliced,
+    SlicedTwoPass = sliced_two_pass,
+    Reordered = reordered,
     Vector = vector,
 }
 
@@ -106,5 +111,14 @@ pub(crate) fn entry_points() -> Vec<&'static str> {
     let products = SpmmKernel::ALL
         .iter()
         .flat_map(|kernel| kernel.handle::<f32>(shape).entry_points());
-    products.chain(tasks::entry_points()).copied().collect()
+    let mut names: Vec<_> = products
+        .chain(slices::entry_points())
+        .chain(tasks::entry_points())
+        .chain(gather_limit::entry_points())
+        .copied()
+        .collect();
+    // `reordered` runs the kernel of another rung.
+    names.sort_unstable();
+    names.dedup();
+    names
 }

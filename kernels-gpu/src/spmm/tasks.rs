@@ -236,7 +236,8 @@ pub unsafe fn combine<T: Real>(row_ptr: Global<u32>, items: Items<T>, cuts: Cuts
                 thread::sync_threads();
             }
             if part == 0 && feature < features {
-                y.data.store(r as usize * features + feature, sum);
+                y.data
+                    .store(items.row_of_y(r as usize) * features + feature, sum);
             }
             tile += thread::grid_dim_y();
         }

@@ -325,7 +325,7 @@ impl<'a, T: Real, const LANES: u32, const WIDTH: usize> Run<'a, T, LANES, WIDTH>
                 if self.begun_before {
                     self.store(self.items.partial, 2 * self.task as usize);
                 } else {
-                    self.store(self.y.data, self.row as usize);
+                    self.store(self.y.data, self.items.row_of_y(self.row as usize));
                 }
                 self.begun_before = false;
                 self.sum = [[T::ZERO; WIDTH]; 2];

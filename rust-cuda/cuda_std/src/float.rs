@@ -28,6 +28,10 @@ pub trait Real:
     /// `self * factor + addend`, rounded once (`fma.rn`). A plain `a * b + c` is not contracted.
     #[must_use]
     fn mul_add(self, factor: Self, addend: Self) -> Self;
+
+    /// The square root, rounded to nearest (`sqrt.rn`).
+    #[must_use]
+    fn sqrt(self) -> Self;
 }
 
 impl Real for f32 {
@@ -39,6 +43,11 @@ impl Real for f32 {
     fn mul_add(self, factor: f32, addend: f32) -> f32 {
         backend::fma_f32(self, factor, addend)
     }
+
+    #[inline(always)]
+    fn sqrt(self) -> f32 {
+        backend::sqrt_f32(self)
+    }
 }
 
 impl Real for f64 {
@@ -49,6 +58,11 @@ impl Real for f64 {
     #[inline(always)]
     fn mul_add(self, factor: f64, addend: f64) -> f64 {
         backend::fma_f64(self, factor, addend)
+    }
+
+    #[inline(always)]
+    fn sqrt(self) -> f64 {
+        backend::sqrt_f64(self)
     }
 }
 
