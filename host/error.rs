@@ -96,6 +96,17 @@ pub enum Error {
         found: (usize, usize),
     },
 
+    /// A network whose parts do not fit each other.
+    #[error("no network: {reason}")]
+    Network {
+        /// What does not fit.
+        reason: String,
+    },
+
+    /// The weights of a network cannot be read.
+    #[error(transparent)]
+    Layers(#[from] crate::gcn::LayersError),
+
     /// A kernel that was asked for by name cannot do what was asked of it.
     #[error("kernel `{kernel}` cannot be taken: {reason}")]
     Kernel {
