@@ -1,6 +1,7 @@
 //! Bias and ReLU in place, between the layers of a network.
 
 use crate::gemm::{Epilogue, GemmElement};
+use crate::unroll::unroll;
 use cuda_std::prelude::*;
 
 /// Threads in a block.
@@ -38,14 +39,14 @@ pub unsafe fn activate<T: GemmElement>(
     unsafe {
         if elements - first >= EACH as u64 {
             let mut values = y.load4(place);
-            for value in &mut values {
-                *value = epilogue.apply(value.widen(), column);
+            unroll!(k in 0..4 {
+                values[k] = epilogue.apply(values[k].widen(), column);
                 column = if column + 1 == cols as usize {
                     0
                 } else {
                     column + 1
                 };
-            }
+            });
             y.store4(place, values);
             return;
         }

@@ -47,8 +47,7 @@ fn tiles(cols: u32) -> u32 {
     match cols {
         0..=16 => 2,
         17..=48 => 6,
-        49..=64 => 8,
-        _ => 16,
+        _ => 8,
     }
 }
 
@@ -62,11 +61,12 @@ fn slice(row_bytes: u64, tiles: u32) -> (u32, u32) {
     (steps, (steps | 1) * STEP_BYTES)
 }
 
-/// Blocks along x for tiles of 128 rows, in turn; tiles of columns along y.
+/// Tiles of columns along x, so that those that read the same rows of X do so at about the same time; blocks for tiles of 128
+/// rows, in turn, along y.
 pub fn launch<T: GemmElement>(shape: Shape) -> LaunchConfig {
     let tiles = tiles(shape.cols);
     let (_, stride) = slice(u64::from(shape.depth) * size_of::<T>() as u64, tiles);
-    let across = shape.cols.div_ceil(8 * tiles).min(MAX_GRID_Y);
+    let across = shape.cols.div_ceil(8 * tiles);
     let variant = shape.variant.unwrap_or(0).min(VARIANTS - 1);
     let most = shape
         .multiprocessors
@@ -74,8 +74,8 @@ pub fn launch<T: GemmElement>(shape: Shape) -> LaunchConfig {
         .saturating_mul(BLOCKS_PER_MULTIPROCESSOR[variant as usize]);
     let blocks = shape.rows.div_ceil(BLOCK_ROWS);
     // As many tiles for each block, or one less.
-    let each = blocks.div_ceil(most.min(blocks));
-    LaunchConfig::new((blocks.div_ceil(each), across), BLOCK).shared_bytes(8 * tiles * stride)
+    let each = blocks.div_ceil(most.min(blocks).min(MAX_GRID_Y));
+    LaunchConfig::new((across, blocks.div_ceil(each)), BLOCK).shared_bytes(8 * tiles * stride)
 }
 
 /// The handle of the kernel for as many columns.
@@ -84,8 +84,7 @@ pub fn handle<T: Fragment>(shape: Shape) -> Kernel<super::Arguments<T>> {
     match tiles(shape.cols) {
         2 => fragments::<T, 2>(),
         6 => fragments::<T, 6>(),
-        8 => fragments::<T, 8>(),
-        _ => fragments::<T, 16>(),
+        _ => fragments::<T, 8>(),
     }
 }
 
@@ -96,7 +95,7 @@ pub fn handle<T: Fragment>(shape: Shape) -> Kernel<super::Arguments<T>> {
 /// # Safety
 ///
 /// `x` is m x k, `w` k x n, `y` m x n, apart from each other and aligned to 16 bytes; the launch is that of [`launch`].
-#[kernel(name = "gemm_fragments", T = [f32, f64, f16, bf16], TILES = [2, 6, 8, 16])]
+#[kernel(name = "gemm_fragments", T = [f32, f64, f16, bf16], TILES = [2, 6, 8])]
 pub unsafe fn fragments<T: Fragment, const TILES: usize>(
     x: Dense<T>,
     w: Dense<T>,
@@ -109,7 +108,7 @@ pub unsafe fn fragments<T: Fragment, const TILES: usize>(
     // At most as many as a row of X has.
     let all_steps = row_bytes.div_ceil(STEP_BYTES.into()) as u32;
     let block_tiles = x.rows.div_ceil(BLOCK_ROWS);
-    let mut column = thread::block_idx_y() * width;
+    let mut column = thread::block_idx_x() * width;
     while column < w.cols {
         let weights = Weights {
             w: &w,
@@ -122,10 +121,10 @@ pub unsafe fn fragments<T: Fragment, const TILES: usize>(
         unsafe {
             let one_slice = all_steps <= steps;
             if one_slice {
-                weights.load::<T>(0, width);
+                weights.load(0, width);
                 thread::sync_threads();
             }
-            let mut tile = thread::block_idx_x();
+            let mut tile = thread::block_idx_y();
             while tile < block_tiles {
                 let warp = thread::thread_idx_x() / WARP_SIZE;
                 let rows = Rows::new(&x, tile * (BLOCK / WARP_SIZE) + warp);
@@ -133,7 +132,7 @@ pub unsafe fn fragments<T: Fragment, const TILES: usize>(
                 let mut first = 0;
                 while first < all_steps {
                     if !one_slice {
-                        weights.load::<T>(first, width);
+                        weights.load(first, width);
                         thread::sync_threads();
                     }
                     let count = (all_steps - first).min(steps);
@@ -144,12 +143,12 @@ pub unsafe fn fragments<T: Fragment, const TILES: usize>(
                     first += steps;
                 }
                 rows.store::<TILES>(&y, &epilogue, column, sums);
-                tile += thread::grid_dim_x();
+                tile += thread::grid_dim_y();
             }
             // W is free for the next columns.
             thread::sync_threads();
         }
-        column += thread::grid_dim_y() * width;
+        column += thread::grid_dim_x() * width;
     }
 }
 
@@ -172,7 +171,7 @@ impl<E: Fragment> Weights<'_, E> {
     ///
     /// Nobody uses what was there; a barrier comes before anyone uses what will be.
     #[inline(always)]
-    unsafe fn load<T>(&self, first: u32, width: u32) {
+    unsafe fn load(&self, first: u32, width: u32) {
         let per_step = STEP_BYTES / size_of::<E>() as u32;
         let zero = E::narrow(E::Sum::ZERO);
         let mut i = thread::thread_idx_x();
@@ -255,9 +254,13 @@ impl<T: Fragment> Rows<T> {
         unsafe {
             match alignment(self.row_bytes) {
                 16 => self.add_steps::<TILES, 16>(first, count, weights, sums),
-                _ if size_of::<T>() == 8 => self.add_steps::<TILES, 8>(first, count, weights, sums),
+                _ if const { size_of::<T>() == 8 } => {
+                    self.add_steps::<TILES, 8>(first, count, weights, sums)
+                }
                 8 => self.add_steps::<TILES, 8>(first, count, weights, sums),
-                _ if size_of::<T>() == 4 => self.add_steps::<TILES, 4>(first, count, weights, sums),
+                _ if const { size_of::<T>() == 4 } => {
+                    self.add_steps::<TILES, 4>(first, count, weights, sums)
+                }
                 4 => self.add_steps::<TILES, 4>(first, count, weights, sums),
                 _ => self.add_steps::<TILES, 2>(first, count, weights, sums),
             }
@@ -273,24 +276,22 @@ impl<T: Fragment> Rows<T> {
         weights: &Weights<'_, T>,
         sums: &mut [[T::Sum; 4]; TILES],
     ) {
-        // Steps whose loads of X are in flight together: few where sums take most registers.
-        let ahead = const { ahead(TILES, size_of::<T>()) };
+        /// Steps whose loads of X are in flight together.
+        const AHEAD: usize = 4;
         let mut step = 0;
         while step < count {
             // SAFETY: strips past the row's end are zeros, and so are those of W past its last row.
             unsafe {
-                let mut strips = [[[0; 4]; 2]; 4];
+                let mut strips = [[[0; 4]; 2]; AHEAD];
                 unroll!(i in 0..4 {
-                    if i < ahead {
-                        strips[i] = self.strips::<BYTES>(first + step + i as u32);
-                    }
+                    strips[i] = self.strips::<BYTES>(first + step + i as u32);
                 });
                 unroll!(i in 0..4 {
                     let step = step + i as u32;
-                    if i < ahead && step < count {
+                    if step < count {
                         let (low, high) = (T::prepare(strips[i][0]), T::prepare(strips[i][1]));
-                        unroll!(tile in 0..16 {
-                            if tile < TILES {
+                        unroll!(tile in 0..8 {
+                            if const { tile < TILES } {
                                 let weights = weights.strip(tile as u32, step);
                                 sums[tile] = T::multiply(low, high, weights, sums[tile]);
                             }
@@ -298,7 +299,7 @@ impl<T: Fragment> Rows<T> {
                     }
                 });
             }
-            step += ahead as u32;
+            step += AHEAD as u32;
         }
     }
 
@@ -338,9 +339,9 @@ impl<T: Fragment> Rows<T> {
             let row = self.first + u64::from(lane / 4) + 8 * half as u64;
             if row < u64::from(y.rows) {
                 let place = row as usize * cols;
-                unroll!(tile in 0..16 {
+                unroll!(tile in 0..8 {
                     let column = column as usize + 8 * tile + 2 * (lane % 4) as usize;
-                    if tile < TILES && column < cols {
+                    if const { tile < TILES } && column < cols {
                         let pair = [sums[tile][2 * half], sums[tile][2 * half + 1]];
                         // SAFETY: a row of Y and a column, which are this lane's.
                         unsafe { store_pair(y, epilogue, place, column, pair) };
@@ -348,15 +349,6 @@ impl<T: Fragment> Rows<T> {
                 });
             }
         });
-    }
-}
-
-/// Steps whose loads are in flight together, for that many tiles of columns and elements of that size.
-const fn ahead(tiles: usize, size: usize) -> usize {
-    match tiles {
-        0..=8 => 4,
-        _ if size == 8 => 1,
-        _ => 2,
     }
 }
 

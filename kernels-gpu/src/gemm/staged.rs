@@ -283,6 +283,8 @@ impl<T: RealElement, const VARIANT: usize> Block<'_, T, VARIANT> {
         let copies = tile.chunk_bytes / bytes;
         let row_bytes = u64::from(self.x.cols) * size_of::<T>() as u64;
         let last_row = u64::from(self.x.rows) - 1;
+        // Not the constant that it is: the compiler would unroll the loop and take a register for each address.
+        let threads = thread::block_dim_x();
         let mut i = thread::thread_idx_x();
         while i < tile.block_rows() * copies {
             let (row, part) = (i / copies, i % copies * bytes);
@@ -298,7 +300,7 @@ impl<T: RealElement, const VARIANT: usize> Block<'_, T, VARIANT> {
                     to.store_array(0, [0; WORDS]);
                 }
             }
-            i += tile.threads;
+            i += threads;
         }
     }
 
@@ -314,6 +316,7 @@ impl<T: RealElement, const VARIANT: usize> Block<'_, T, VARIANT> {
         let copies = tile.block_cols() * size / bytes;
         let row_bytes = u64::from(self.w.cols) * u64::from(size);
         let first = u64::from(self.first_column) * u64::from(size);
+        let threads = thread::block_dim_x();
         let mut i = thread::thread_idx_x();
         while i < tile.depth::<T>() * copies {
             let (row, part) = (i / copies, i % copies * bytes);
@@ -330,7 +333,7 @@ impl<T: RealElement, const VARIANT: usize> Block<'_, T, VARIANT> {
                     to.store_array(0, [0; WORDS]);
                 }
             }
-            i += tile.threads;
+            i += threads;
         }
     }
 
@@ -356,7 +359,7 @@ impl<T: RealElement, const VARIANT: usize> Block<'_, T, VARIANT> {
             let w = w.offset_bytes(k * tile.block_cols() * size).cast();
             // SAFETY: the thread's rows and columns of the stage.
             unsafe {
-                if size == 8 {
+                if const { size_of::<T>() == 8 } {
                     Self::add_step::<2>(x, w, sums);
                     k += 2;
                 } else {
@@ -379,16 +382,16 @@ impl<T: RealElement, const VARIANT: usize> Block<'_, T, VARIANT> {
         unsafe {
             let mut elements = [[T::ZERO; N]; 8];
             unroll!(i in 0..8 {
-                if i < tile.rows {
+                if const { i < Self::TILE.rows } {
                     let row = i as u32 * tile.row_groups();
                     elements[i] = x.offset_bytes(row * tile.stride()).load_array(0);
                 }
             });
             unroll!(k in 0..4 {
-                if k < N {
+                if const { k < N } {
                     let mut weights = [[T::ZERO; N]; 8];
                     unroll!(vector in 0..8 {
-                        if vector * N < tile.cols {
+                        if const { vector * N < Self::TILE.cols } {
                             let column = vector * N * tile.groups as usize;
                             let place = k * tile.block_cols() as usize + column;
                             weights[vector] = w.load_array(place);
@@ -396,7 +399,7 @@ impl<T: RealElement, const VARIANT: usize> Block<'_, T, VARIANT> {
                     });
                     unroll!(i in 0..8 {
                         unroll!(j in 0..16 {
-                            if i < tile.rows && j < tile.cols {
+                            if const { i < Self::TILE.rows && j < Self::TILE.cols } {
                                 let weight = weights[j / N][j % N];
                                 sums[i][j] = elements[i][k].mul_add(weight, sums[i][j]);
                             }
@@ -416,7 +419,7 @@ impl<T: RealElement, const VARIANT: usize> Block<'_, T, VARIANT> {
     unsafe fn store(&self, y: &DenseMut<T>, epilogue: &Epilogue<T>, sums: [[T; 16]; 8]) {
         // SAFETY: the caller's contract.
         unsafe {
-            if size_of::<T>() == 8 {
+            if const { size_of::<T>() == 8 } {
                 self.store_by::<2>(y, epilogue, sums);
             } else {
                 self.store_by::<4>(y, epilogue, sums);
@@ -437,15 +440,15 @@ impl<T: RealElement, const VARIANT: usize> Block<'_, T, VARIANT> {
         let cols = y.cols as usize;
         unroll!(i in 0..8 {
             let row = row + i as u64 * u64::from(tile.row_groups());
-            if i < tile.rows && row < u64::from(y.rows) {
+            if const { i < Self::TILE.rows } && row < u64::from(y.rows) {
                 let place = row as usize * cols;
                 unroll!(vector in 0..8 {
                     let first = self.first_column as usize
                         + (vector * tile.groups as usize + group as usize) * N;
-                    if vector * N < tile.cols && first < cols {
+                    if const { vector * N < Self::TILE.cols } && first < cols {
                         let mut vector_sums = [T::ZERO; N];
                         unroll!(k in 0..4 {
-                            if k < N {
+                            if const { k < N } {
                                 vector_sums[k] = sums[i][vector * N + k];
                             }
                         });
@@ -478,7 +481,7 @@ unsafe fn store_vector<T: RealElement, const N: usize>(
     // SAFETY: columns below `cols`.
     unsafe {
         unroll!(k in 0..4 {
-            if k < N && first + k < cols {
+            if const { k < N } && first + k < cols {
                 elements[k] = epilogue.apply(sums[k], first + k);
                 if !whole {
                     y.data.store(place + first + k, elements[k]);

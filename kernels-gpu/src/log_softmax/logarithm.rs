@@ -29,7 +29,10 @@ impl Logarithm for f32 {
 }
 
 /// The upper bits of ln 2, so few that their product with an exponent is exact, and what is missing.
-const LN_2: [f64; 2] = [6.931_471_803_691_238_2e-1, 1.908_214_929_270_587_7e-10];
+const LN_2: [f64; 2] = [
+    f64::from_bits(0x3fe6_2e42_fee0_0000),
+    f64::from_bits(0x3dea_39ef_3579_3c76),
+];
 
 impl Logarithm for f64 {
     /// `x = k ln 2 + r` with a whole k and |r| at most 0.35, then the exponential series of r, the first term left out

@@ -42,13 +42,13 @@ pub unsafe fn streamed<T: SoftmaxElement, const WIDTH: usize>(
             let elements = bias.added(elements, column);
             let mut max = partial.max;
             unroll!(k in 0..4 {
-                if k < WIDTH && elements[k] > max {
+                if const { k < WIDTH } && elements[k] > max {
                     max = elements[k];
                 }
             });
             let mut sum = partial.scaled(max);
             unroll!(k in 0..4 {
-                if k < WIDTH {
+                if const { k < WIDTH } {
                     sum += exponential(elements[k], max);
                 }
             });

@@ -46,7 +46,7 @@ pub unsafe fn sub_warp<T: SoftmaxElement, const LANES: u32, const WIDTH: usize>(
                 let vector_of_x = x.load_array::<WIDTH>(place + column(vector) as usize);
                 elements[vector] = bias.added(vector_of_x, column(vector));
                 unroll!(k in 0..4 {
-                    if k < WIDTH && elements[vector][k] > max {
+                    if const { k < WIDTH } && elements[vector][k] > max {
                         max = elements[vector][k];
                     }
                 });
@@ -65,7 +65,7 @@ pub unsafe fn sub_warp<T: SoftmaxElement, const LANES: u32, const WIDTH: usize>(
     unroll!(vector in 0..4 {
         if column(vector) < classes {
             unroll!(k in 0..4 {
-                if k < WIDTH {
+                if const { k < WIDTH } {
                     elements[vector][k] = elements[vector][k] - max;
                     sum += elements[vector][k].exp();
                 }
