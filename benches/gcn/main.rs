@@ -9,8 +9,13 @@
 //! around many launches with no synchronisation between. `floor_ms` is the time of a copy of as many bytes as the operator has to move,
 //! each operand once. On the emulator a small graph is run once and not timed.
 
+#![allow(
+    dead_code,
+    unused_imports,
+    reason = "cargo sets cfg(test) for a bench without a harness too, which has no tests; of cuBLAS the copy alone is used here"
+)]
+
 #[path = "../gemm/cublas.rs"]
-#[allow(dead_code, reason = "the copy alone is used here")]
 mod cublas;
 #[path = "../spmm/measure.rs"]
 mod measure;
@@ -18,7 +23,7 @@ mod measure;
 use anyhow::Context;
 use clap::Parser;
 use cublas::Copy;
-use measure::measure;
+use measure::{Effort, measure};
 use ndarray::Array2;
 use serde::Serialize;
 use std::fs::File;
@@ -168,12 +173,12 @@ fn run(
     gcn.run(&x, &mut y)?;
     let mut results = Vec::new();
     for (index, operator) in operators.iter().enumerate() {
-        let timing = measure(device, options.samples, || {
+        let timing = measure(device, Effort::of(options.samples), || {
             gcn.run_operator(index, &x, &mut y)
         })?;
         results.push((operator.kind.name(), operator.layer, timing, operator.bytes));
     }
-    let timing = measure(device, options.samples, || gcn.run(&x, &mut y))?;
+    let timing = measure(device, Effort::of(options.samples), || gcn.run(&x, &mut y))?;
     let bytes = operators.iter().map(|operator| operator.bytes).sum();
     results.push(("network", 0, timing, bytes));
     let sums_to_one = |row: &[f32]| {
@@ -238,7 +243,7 @@ fn floor(
     let Ok((from, mut to)) = buffers else {
         return Ok(None);
     };
-    let timing = measure(device, options.samples, || {
+    let timing = measure(device, Effort::of(options.samples), || {
         copy.run(&from, &mut to).map_err(anyhow::Error::msg)
     })?;
     Ok(timing.map(|timing| timing.median))

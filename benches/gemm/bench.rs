@@ -1,7 +1,7 @@
 //! The run: every case, by every implementation, measured and verified.
 
 use crate::cublas::{Copy, Cublas, Mode};
-use crate::measure::measure;
+use crate::measure::{Effort, measure};
 use crate::options::{ElementType, Options, WeightShape};
 use crate::report::{Case, Line, Report};
 use anyhow::Context;
@@ -121,7 +121,7 @@ impl Bench<'_> {
         for (name, options) in self.choices::<T>(plan.kernel()) {
             poison(&mut y_device)?;
             let gemm = Gemm::plan(&self.device, w.view(), None, options)?;
-            let timing = measure(&self.device, self.options.samples, || {
+            let timing = measure(&self.device, Effort::of(self.options.samples), || {
                 gemm.run(&x_device, rows as usize, &mut y_device)
             })?;
             let y = Array2::from_shape_vec((rows as usize, cols), y_device.download()?)?;
@@ -150,7 +150,7 @@ impl Bench<'_> {
                 let done = cublas.multiply(mode, x, w, &mut y_device);
                 done.map_err(anyhow::Error::msg)
             };
-            match measure(&self.device, self.options.samples, &mut launch) {
+            match measure(&self.device, Effort::of(self.options.samples), &mut launch) {
                 Ok(timing) => {
                     let y = Array2::from_shape_vec((rows as usize, cols), y_device.download()?)?;
                     lines.push((line.timed(timing, floor), check(y.view(), None)));
@@ -208,7 +208,7 @@ impl Bench<'_> {
         let mut y_device = self.device.uninitialized::<T>(x.len())?;
         let floor = self.floor(&case)?;
         poison(&mut y_device)?;
-        let timing = measure(&self.device, self.options.samples, || {
+        let timing = measure(&self.device, Effort::of(self.options.samples), || {
             plan.run(&x_device, rows as usize, &mut y_device)
         })?;
         let y = Array2::from_shape_vec(x.dim(), y_device.download()?)?;
@@ -235,7 +235,7 @@ impl Bench<'_> {
         let Ok((from, mut to)) = buffers else {
             return Ok(None);
         };
-        let timing = measure(&self.device, self.options.samples, || {
+        let timing = measure(&self.device, Effort::of(self.options.samples), || {
             copy.run(&from, &mut to).map_err(anyhow::Error::msg)
         })?;
         let line = Line {

@@ -9,6 +9,12 @@
 //! Times are the device's, by events around many launches with no synchronisation between; what the launches left in Y is
 //! then compared with the product in f64, in a sample of rows. On the emulator, products are verified and not timed.
 
+#![allow(
+    dead_code,
+    unused_imports,
+    reason = "cargo sets cfg(test) for a bench without a harness too, which has no tests"
+)]
+
 mod bench;
 mod cublas;
 #[path = "../spmm/measure.rs"]
