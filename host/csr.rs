@@ -4,13 +4,13 @@ use crate::device::{Device, DeviceBuffer};
 use crate::error::Error;
 use crate::scan::Scan;
 use crate::sort::sort_pairs;
-use crate::spmm::SpmmElement;
+use cuda_std::element::Element;
 use sprs::CsMatViewI;
 use warprow_kernels::csr::{by_column, rows};
 
 /// A sparse matrix in CSR on a device.
 #[derive(Debug)]
-pub struct DeviceCsr<T: SpmmElement> {
+pub struct DeviceCsr<T: Element> {
     /// Rows.
     pub rows: u32,
     /// Columns.
@@ -25,7 +25,7 @@ pub struct DeviceCsr<T: SpmmElement> {
 
 /// The nonzeros of a matrix in the order of their columns, those of a column in the order of their rows.
 #[derive(Debug)]
-pub struct NonzerosByColumn<T: SpmmElement> {
+pub struct NonzerosByColumn<T: Element> {
     /// The row of each.
     pub row: DeviceBuffer<u32>,
     /// The column of each.
@@ -34,14 +34,14 @@ pub struct NonzerosByColumn<T: SpmmElement> {
     pub values: DeviceBuffer<T>,
 }
 
-impl<T: SpmmElement> DeviceCsr<T> {
+impl<T: Element> DeviceCsr<T> {
     /// Uploads a matrix. One that is stored by columns (CSC) is transposed on the device.
     ///
     /// # Errors
     ///
     /// 2^32 rows, columns or nonzeros or more; too little device memory; the driver's.
     pub fn upload(device: &Device, a: CsMatViewI<'_, T, u32, u32>) -> Result<Self, Error> {
-        let stored = Self::upload_outer(device, a)?;
+        let stored = Self::upload_outer(device, &a, a.data())?;
         if a.is_csc() {
             stored.transpose()
         } else {
@@ -49,10 +49,11 @@ impl<T: SpmmElement> DeviceCsr<T> {
         }
     }
 
-    /// Uploads a matrix as it is stored: of one by columns, the transposed.
-    pub(crate) fn upload_outer(
+    /// Uploads the pattern of a matrix as it is stored, of one by columns the transposed, with these values.
+    pub(crate) fn upload_outer<V>(
         device: &Device,
-        a: CsMatViewI<'_, T, u32, u32>,
+        a: &CsMatViewI<'_, V, u32, u32>,
+        values: &[T],
     ) -> Result<Self, Error> {
         extent("the number of nonzeros of A", a.nnz())?;
         Ok(Self {
@@ -61,7 +62,7 @@ impl<T: SpmmElement> DeviceCsr<T> {
             // A view of some rows of a matrix has row pointers that do not start at 0.
             row_ptr: device.upload(&a.indptr().to_proper())?,
             col_idx: device.upload(a.indices())?,
-            values: device.upload(a.data())?,
+            values: device.upload(values)?,
         })
     }
 
@@ -203,7 +204,7 @@ pub(crate) fn number(device: &Device, len: u32) -> Result<DeviceBuffer<u32>, Err
 }
 
 /// The elements of `from` at `indices`, fewer than 2^32, all of which are below its length.
-pub(crate) fn gather<T: cuda_std::element::Element>(
+pub(crate) fn gather<T: Element>(
     indices: &DeviceBuffer<u32>,
     from: &DeviceBuffer<T>,
 ) -> Result<DeviceBuffer<T>, Error> {

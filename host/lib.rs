@@ -59,7 +59,7 @@ pub use gcn::{Gcn, GcnElement, GcnLayer, GcnOptions};
 pub use gemm::{Gemm, GemmElement, GemmKernel, GemmOptions};
 pub use half::{bf16, f16};
 pub use scalar::Scalar;
-pub use spmm::{RowOrder, Spmm, SpmmElement, SpmmKernel, SpmmOptions};
+pub use spmm::{Reduction, RowOrder, Spmm, SpmmElement, SpmmKernel, SpmmOptions};
 
 /// A sparse matrix in CSR with u32 indices and row pointers.
 pub type CsrMatrix<T> = sprs::CsMatI<T, u32, u32>;

@@ -9,7 +9,7 @@ use warprow_kernels::matrix::{Csr, Dense, DenseMut};
 use warprow_kernels::spmm::gather_limit::{self, LANES, LEAST_SHARE, first_row, shares};
 
 /// What the kernel writes for Y.
-fn written<T: SpmmElement>(
+fn written<T: SpmmElement + cuda_std::float::Real>(
     device: &Device,
     a: &CsrMatrix<T>,
     x: &Array2<T>,
@@ -48,7 +48,11 @@ fn written<T: SpmmElement>(
 }
 
 /// The sums of the shares, in f64, for the rows that each share writes.
-fn expected<T: SpmmElement>(a: &CsrMatrix<T>, x: &Array2<T>, share: u32) -> Array2<f64> {
+fn expected<T: SpmmElement + cuda_std::float::Real>(
+    a: &CsrMatrix<T>,
+    x: &Array2<T>,
+    share: u32,
+) -> Array2<f64> {
     let (rows, count) = (a.rows() as u32, shares(a.nnz() as u32, share));
     let mut y = Array2::zeros((a.rows(), x.ncols()));
     for index in 0..count {
@@ -67,7 +71,10 @@ fn expected<T: SpmmElement>(a: &CsrMatrix<T>, x: &Array2<T>, share: u32) -> Arra
 }
 
 /// Small whole numbers, whose sums are exact.
-fn whole<T: SpmmElement>(a: &CsrMatrix<T>, features: usize) -> (CsrMatrix<T>, Array2<T>) {
+fn whole<T: SpmmElement + cuda_std::float::Real>(
+    a: &CsrMatrix<T>,
+    features: usize,
+) -> (CsrMatrix<T>, Array2<T>) {
     let numbers: Vec<T> = (0..a.nnz())
         .map(|k| T::from_f64((k % 7) as f64 - 3.0))
         .collect();
@@ -83,7 +90,7 @@ fn whole<T: SpmmElement>(a: &CsrMatrix<T>, features: usize) -> (CsrMatrix<T>, Ar
     (a, x)
 }
 
-fn every_share_is_summed_and_written<T: SpmmElement>() {
+fn every_share_is_summed_and_written<T: SpmmElement + cuda_std::float::Real>() {
     // More rows than shares, more shares than rows, and nonzeros that the shares do not divide.
     let long_rows = generate::uniform::<T>(7, 701, 1_900, 1).unwrap();
     let short_rows = generate::rmat::<T>(301, 777, [0.57, 0.19, 0.19, 0.05], 2).unwrap();

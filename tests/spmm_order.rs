@@ -9,9 +9,8 @@ use sprs::CsMatI;
 use std::collections::HashSet;
 use support::devices;
 use warprow::device::{Device, EmulatorOptions};
-use warprow::reference::{self, verify_spmm};
-use warprow::spmm::ItemKind;
-use warprow::{CsrMatrix, RowOrder, Spmm, SpmmKernel, SpmmOptions, generate};
+use warprow::reference::{self, Operation, verify_spmm};
+use warprow::{CsrMatrix, Reduction, RowOrder, Spmm, SpmmKernel, SpmmOptions, generate};
 
 fn ordered(order: RowOrder, kernel: Option<SpmmKernel>) -> SpmmOptions {
     SpmmOptions {
@@ -78,6 +77,47 @@ fn tasks_and_slices_that_cut_rows_write_them_where_the_caller_has_them() {
                 let checked =
                     verify_spmm(a.view(), x.view(), plan.multiply(x.view()).unwrap().view());
                 assert!(checked.ok(), "{plan}: {checked}");
+            }
+        }
+    }
+}
+
+#[test]
+fn every_reduction_alpha_beta_and_transpose_is_right_on_every_order() {
+    let features = 9;
+    for device in devices() {
+        for a in matrices() {
+            for (&order, transpose) in RowOrder::ALL.iter().zip([false, true, false, true]) {
+                let of = if transpose {
+                    a.transpose_view().to_csr()
+                } else {
+                    a.clone()
+                };
+                let x = generate::dense::<f32>(of.cols(), features, 7);
+                let before = generate::dense::<f32>(of.rows(), features, 8);
+                for reduction in Reduction::ALL {
+                    let options = SpmmOptions {
+                        reduction,
+                        transpose,
+                        // Rows of more are cut.
+                        task_size: Some(40),
+                        ..ordered(order, None)
+                    };
+                    let plan = Spmm::plan(&device, a.view(), options).unwrap();
+                    let on_device = device.upload(x.as_slice().unwrap()).unwrap();
+                    let mut y = device.upload(before.as_slice().unwrap()).unwrap();
+                    plan.run_scaled(1.5, &on_device, features, -0.5, &mut y)
+                        .unwrap();
+                    let y = Array2::from_shape_vec(before.dim(), y.download().unwrap()).unwrap();
+                    let operation = Operation {
+                        reduction,
+                        alpha: 1.5,
+                        beta: -0.5,
+                        y: Some(before.view()),
+                    };
+                    let checked = operation.verify(of.view(), x.view(), y.view());
+                    assert!(checked.ok(), "{plan}: {checked}");
+                }
             }
         }
     }
@@ -241,14 +281,9 @@ fn an_order_is_the_same_every_time_and_on_every_device() {
 fn kernels_without_atomics_give_the_same_bits_every_time() {
     let a = generate::rmat::<f32>(300, 3000, [0.57, 0.19, 0.19, 0.05], 3).unwrap();
     let x = generate::dense::<f32>(300, 20, 4);
-    let atomic = [
-        ItemKind::Nonzeros,
-        ItemKind::NonzerosByColumn,
-        ItemKind::Slices,
-    ];
     for device in devices() {
         for &kernel in SpmmKernel::ALL {
-            if atomic.contains(&kernel.items()) {
+            if !kernel.capabilities().deterministic {
                 continue;
             }
             for &order in RowOrder::ALL {

@@ -1,24 +1,19 @@
 //! The run: every case, by every implementation, measured and verified.
 
 use crate::cases::{Graph, Kind};
-use crate::cusparse::{self, Algorithm, Cusparse, CusparseElement, Product};
-use crate::gather_limit;
 use crate::generated::GeneratedGraphs;
-use crate::measure::{Effort, Timing, measure};
-use crate::on_device::{Fitting, OnDevice, fitting};
+use crate::implementers::{BenchElement, Implementer, Implementers};
+use crate::on_device::{OnDevice, fitting};
 use crate::operands::{DenseOperands, Operands};
 use crate::options::{ElementType, Options};
 use crate::ratios::Ratios;
-use crate::report::{
-    Case, Computed, Environment, Implementation, Line, Outcome, Preparation, Verified,
-};
+use crate::report::{Case, Environment, Line};
 use crate::results::Results;
 use crate::{summary, table};
 use sprs::CsMatI;
-use std::time::Instant;
 use warprow::device::{Device, Selector};
 use warprow::generate::{self, GenerateError};
-use warprow::{RowOrder, Spmm, SpmmElement, SpmmKernel, SpmmOptions};
+use warprow::{Spmm, SpmmOptions, bf16, f16};
 
 /// Runs what the options say; whether all products were right.
 ///
@@ -30,13 +25,10 @@ pub fn run(options: &Options) -> anyhow::Result<bool> {
     match options.element {
         ElementType::F32 => run_typed::<f32>(options),
         ElementType::F64 => run_typed::<f64>(options),
+        ElementType::F16 => run_typed::<f16>(options),
+        ElementType::Bf16 => run_typed::<bf16>(options),
     }
 }
-
-/// An element type of both sides.
-trait BenchElement: SpmmElement + CusparseElement {}
-
-impl<T: SpmmElement + CusparseElement> BenchElement for T {}
 
 fn run_typed<T: BenchElement>(options: &Options) -> anyhow::Result<bool> {
     let selector = match options.device {
@@ -48,16 +40,15 @@ fn run_typed<T: BenchElement>(options: &Options) -> anyhow::Result<bool> {
     if let Some(reason) = no_gpu {
         println!("no GPU: {reason}");
     }
-    let cusparse = open_cusparse(&device, options)?;
+    let implementers = Implementers::of(&device, options)?;
     let environment = Environment::of(&device);
     let results = Results::open(options.output.as_deref(), options.resume, environment)?;
     let on_emulator = device.is_emulator();
     let mut bench = Bench {
-        implementers: implementers(&options.kernels(), &options.orders(), cusparse.is_some()),
+        implementers,
         features: options.features(on_emulator),
         all_right: true,
         options,
-        cusparse,
         device,
         results,
     };
@@ -65,11 +56,13 @@ fn run_typed<T: BenchElement>(options: &Options) -> anyhow::Result<bool> {
     let most_rows = graphs.iter().map(|(graph, _)| graph.rows).max();
     let most_features = bench.features.iter().max();
     let most_elements = most_rows.unwrap_or(0) as usize * *most_features.unwrap_or(&0) as usize;
+    // The first graph is generated while X is.
+    let generated = GeneratedGraphs::begin(graphs, options.seed)?;
     let mut dense = DenseOperands::<T>::new(most_elements, options.seed);
     bench.compile_kernels::<T>()?;
     println!("{}", table::head());
     let mut graph_before = None;
-    for (graph, kind, a) in GeneratedGraphs::begin(graphs, options.seed)? {
+    for (graph, kind, a) in generated {
         if graph_before.replace(graph) != Some(graph) {
             dense.forget();
         }
@@ -80,72 +73,12 @@ fn run_typed<T: BenchElement>(options: &Options) -> anyhow::Result<bool> {
     Ok(bench.all_right)
 }
 
-/// cuSPARSE, if there is one; not to have it is an error only if it was asked for by its path.
-fn open_cusparse(device: &Device, options: &Options) -> anyhow::Result<Option<Cusparse>> {
-    if options.no_cusparse {
-        return Ok(None);
-    }
-    if device.is_emulator() && options.cusparse.is_none() {
-        println!("no cuSPARSE: it wants a GPU");
-        return Ok(None);
-    }
-    match Cusparse::open(device, options.cusparse.as_deref()) {
-        Ok(cusparse) => {
-            println!("cuSPARSE {} ({})", cusparse.version(), cusparse.path());
-            Ok(Some(cusparse))
-        }
-        Err(error) if options.cusparse.is_some() => Err(error.into()),
-        Err(error) => {
-            println!("no cuSPARSE: {error}");
-            Ok(None)
-        }
-    }
-}
-
-/// Who computes a case.
-#[derive(Clone, Copy, Debug)]
-enum Implementer {
-    /// The kernel that was asked for, or the one that the plan picks.
-    Warprow(Option<SpmmKernel>),
-    /// The kernel that the plan picks, on rows in that order.
-    Ordered(RowOrder),
-    GatherLimit,
-    Cusparse(Algorithm),
-}
-
-impl Implementer {
-    fn name(self) -> &'static str {
-        match self {
-            Self::Warprow(kernel) => kernel.map_or("warprow", SpmmKernel::name),
-            Self::Ordered(order) => order.name(),
-            Self::GatherLimit => gather_limit::NAME,
-            Self::Cusparse(algorithm) => algorithm.name(),
-        }
-    }
-}
-
-/// All of them, in the order of the table.
-fn implementers(
-    kernels: &[SpmmKernel],
-    orders: &[RowOrder],
-    with_cusparse: bool,
-) -> Vec<Implementer> {
-    let ours = std::iter::once(None).chain(kernels.iter().copied().map(Some));
-    let theirs = Algorithm::ALL.into_iter().filter(|_| with_cusparse);
-    ours.map(Implementer::Warprow)
-        .chain(orders.iter().copied().map(Implementer::Ordered))
-        .chain([Implementer::GatherLimit])
-        .chain(theirs.map(Implementer::Cusparse))
-        .collect()
-}
-
 /// The run's state.
 struct Bench<'a> {
     options: &'a Options,
-    implementers: Vec<Implementer>,
+    implementers: Implementers,
     features: Vec<u32>,
     device: Device,
-    cusparse: Option<Cusparse>,
     results: Results,
     all_right: bool,
 }
@@ -166,7 +99,7 @@ impl Bench<'_> {
 
     /// Who has no result of that case.
     fn missing(&self, case: &Case) -> Vec<Implementer> {
-        let mut missing = self.implementers.clone();
+        let mut missing = self.implementers.all();
         missing.retain(|implementer| !self.results.has(case, implementer.name()));
         missing
     }
@@ -193,7 +126,7 @@ impl Bench<'_> {
         let device = self.device.clone();
         let mut on_device = a
             .as_ref()
-            .map(|a| (a, OnDevice::new(&device, a, self.options.task_size)));
+            .map(|a| (a, OnDevice::new(&device, a, self.options.tuning())));
         for features in self.features.clone() {
             let case = case::<T>(graph, kind, features);
             let missing = self.missing(&case);
@@ -209,7 +142,9 @@ impl Bench<'_> {
             match (&mut on_device, operands) {
                 (Ok((_, on_device)), Ok(mut operands)) => {
                     for implementer in missing {
-                        let line = self.line(implementer, on_device, &mut operands)?;
+                        let line = self
+                            .implementers
+                            .line(implementer, on_device, &mut operands)?;
                         self.results.add(&case, &line)?;
                         lines.push(line);
                     }
@@ -217,7 +152,7 @@ impl Bench<'_> {
                 (_, operands) => {
                     let reason = operands.err().unwrap_or_default();
                     for implementer in missing {
-                        let line = self.skipped(implementer, reason.clone());
+                        let line = self.implementers.skipped(implementer, reason.clone());
                         self.results.add(&case, &line)?;
                         lines.push(line);
                     }
@@ -227,145 +162,6 @@ impl Bench<'_> {
             self.all_right &= lines.iter().all(Line::is_right);
         }
         Ok(())
-    }
-
-    /// One case by one implementation.
-    fn line<T: BenchElement>(
-        &self,
-        implementer: Implementer,
-        on_device: &mut OnDevice<'_, T>,
-        operands: &mut Operands<'_, T>,
-    ) -> anyhow::Result<Line> {
-        operands.poison()?;
-        let line = match implementer {
-            Implementer::Warprow(kernel) => {
-                self.by_warprow(implementer, on_device.plan(kernel, None)?, operands)?
-            }
-            Implementer::Ordered(order) => {
-                self.by_warprow(implementer, on_device.plan(None, Some(order))?, operands)?
-            }
-            Implementer::GatherLimit => self.gather_limit(on_device, operands)?,
-            Implementer::Cusparse(algorithm) => self.by_cusparse(algorithm, on_device, operands)?,
-        };
-        Ok(line.unwrap_or_else(|reason| self.skipped(implementer, reason)))
-    }
-
-    fn implementation(&self, implementer: Implementer) -> Implementation {
-        let version = || {
-            self.cusparse
-                .as_ref()
-                .map(|library| library.version().to_owned())
-        };
-        Implementation {
-            name: implementer.name(),
-            kernel: match implementer {
-                Implementer::Warprow(Some(kernel)) => Some(kernel.name().into()),
-                _ => None,
-            },
-            cusparse: match implementer {
-                Implementer::Cusparse(_) => version(),
-                _ => None,
-            },
-        }
-    }
-
-    fn skipped(&self, implementer: Implementer, skipped: String) -> Line {
-        Line {
-            implementation: self.implementation(implementer),
-            outcome: Outcome::Skipped { skipped },
-        }
-    }
-
-    fn by_warprow<T: BenchElement>(
-        &self,
-        implementer: Implementer,
-        plan: &Fitting<Spmm<T>>,
-        operands: &mut Operands<'_, T>,
-    ) -> anyhow::Result<Fitting<Line>> {
-        let spmm = match plan {
-            Ok(spmm) => spmm,
-            Err(reason) => return Ok(Err(reason.clone())),
-        };
-        let features = operands.features as usize;
-        let timing = measure(&self.device, Effort::of(self.options.samples), || {
-            spmm.run(&operands.x, features, &mut operands.y)
-        });
-        let timing = match fitting(timing)? {
-            Ok(timing) => timing,
-            Err(reason) => return Ok(Err(reason)),
-        };
-        let times = spmm.times();
-        let preparation = Preparation {
-            plan_ms: times.preprocessing.as_secs_f64() * 1e3,
-            upload_ms: Some(times.upload.as_secs_f64() * 1e3),
-        };
-        let implementation = Implementation {
-            kernel: Some(spmm.kernel().name().into()),
-            ..self.implementation(implementer)
-        };
-        Ok(Ok(Line {
-            implementation,
-            outcome: product(timing, preparation, operands)?,
-        }))
-    }
-
-    fn gather_limit<T: BenchElement>(
-        &self,
-        on_device: &mut OnDevice<'_, T>,
-        operands: &mut Operands<'_, T>,
-    ) -> anyhow::Result<Fitting<Line>> {
-        let a = match on_device.arrays()? {
-            Ok(a) => a,
-            Err(reason) => return Ok(Err(reason.clone())),
-        };
-        let Operands { x, y, features, .. } = operands;
-        let samples = self.options.samples;
-        let (cut, timing) = gather_limit::best(&self.device, a, x, y, *features, samples)?;
-        let implementation = Implementation {
-            kernel: Some(cut.name().into()),
-            ..self.implementation(Implementer::GatherLimit)
-        };
-        Ok(Ok(Line {
-            implementation,
-            outcome: Outcome::Computed(Computed::limit(timing)),
-        }))
-    }
-
-    fn by_cusparse<T: BenchElement>(
-        &self,
-        algorithm: Algorithm,
-        on_device: &mut OnDevice<'_, T>,
-        operands: &mut Operands<'_, T>,
-    ) -> anyhow::Result<Fitting<Line>> {
-        let cusparse = self
-            .cusparse
-            .as_ref()
-            .expect("its algorithms are run if it is there");
-        let a = match on_device.arrays()? {
-            Ok(a) => a,
-            Err(reason) => return Ok(Err(reason.clone())),
-        };
-        let started = Instant::now();
-        let Operands { x, y, features, .. } = operands;
-        let run =
-            Product::prepare(cusparse, a, x, y, *features, algorithm).and_then(|mut product| {
-                let preparation = Preparation {
-                    plan_ms: started.elapsed().as_secs_f64() * 1e3,
-                    upload_ms: None,
-                };
-                let effort = Effort::of(self.options.samples);
-                let timing = measure(&self.device, effort, || product.run())?;
-                Ok((timing, preparation))
-            });
-        let (timing, preparation) = match run {
-            Ok(run) => run,
-            Err(cusparse::Error::Device(error)) => return fitting(Err(error)),
-            Err(error) => return Ok(Err(error.to_string())),
-        };
-        Ok(Ok(Line {
-            implementation: self.implementation(Implementer::Cusparse(algorithm)),
-            outcome: product(timing, preparation, operands)?,
-        }))
     }
 }
 
@@ -379,26 +175,4 @@ fn case<T: BenchElement>(graph: Graph, kind: Kind, features: u32) -> Case {
         features,
         element: T::NAME,
     }
-}
-
-/// What a product that ran has come to.
-fn product<T: BenchElement>(
-    timing: Option<Timing>,
-    preparation: Preparation,
-    operands: &Operands<'_, T>,
-) -> anyhow::Result<Outcome> {
-    let verification = operands.verify()?;
-    if !verification.ok() {
-        eprintln!("{verification}");
-    }
-    let verified = Verified {
-        rows_verified: operands.rows_verified(),
-        max_rel_err: verification.max_relative_error,
-        ok: verification.ok(),
-    };
-    Ok(Outcome::Computed(Computed::product(
-        timing,
-        preparation,
-        verified,
-    )))
 }

@@ -44,6 +44,11 @@ impl Cut {
     }
 }
 
+/// Whether there is a kernel for elements of that type: they are their own sums' type.
+pub fn has<T: SpmmElement>() -> bool {
+    size_of::<T>() == size_of::<T::Sum>()
+}
+
 /// The best cut and its time; on the emulator, which has no times, the first one after a run.
 ///
 /// # Errors
@@ -86,6 +91,7 @@ fn launch<T: SpmmElement>(
     features: u32,
     cut: Cut,
 ) -> Result<(), Error> {
+    assert!(has::<T>(), "no kernel for {}", T::NAME);
     // The generators count with u32.
     let (rows, cols, nonzeros) = (a.rows as u32, a.cols as u32, a.values.len() as u32);
     let config = gather_limit::launch::<T>(nonzeros, features, cut.lanes, cut.share);
@@ -95,22 +101,22 @@ fn launch<T: SpmmElement>(
             cols,
             row_ptr: a.row_ptr.read_only(),
             col_idx: a.col_idx.read_only(),
-            values: a.values.read_only(),
+            values: a.values.read_only().cast(),
         },
         Dense {
             rows: cols,
             cols: features,
-            data: x.read_only(),
+            data: x.read_only().cast(),
         },
         DenseMut {
             rows,
             cols: features,
-            data: y.mutable(),
+            data: y.mutable().cast(),
         },
         nonzeros,
         cut.share,
     );
-    let kernel = gather_limit::handle::<T>(cut.lanes, features);
+    let kernel = gather_limit::handle::<T::Sum>(cut.lanes, features);
     // SAFETY: A is square with at least one row and columns within it, X and Y have its rows and `features` columns, Y is
     // borrowed mutably, and the kernel is the one for the launch's lanes and these features.
     unsafe { device.launch(&kernel, config, arguments) }

@@ -27,6 +27,7 @@ mod csr;
 mod cusparse;
 mod gather_limit;
 mod generated;
+mod implementers;
 mod measure;
 mod on_device;
 mod operands;

@@ -3,9 +3,6 @@
 use std::time::Duration;
 use warprow::device::Device;
 
-/// Samples at least, however long a launch takes.
-const LEAST_SAMPLES: u32 = 3;
-
 /// Work in a sample, at least: a thousand times the resolution of events.
 const SAMPLE_TIME: Duration = Duration::from_millis(1);
 
@@ -19,6 +16,8 @@ pub struct Effort {
     warm_up: Duration,
     /// Samples at most.
     samples: u32,
+    /// Samples at least, however long a launch takes.
+    least_samples: u32,
     /// Work in all samples, above which there are no more of them than the least number.
     sampling: Duration,
 }
@@ -28,14 +27,16 @@ impl Effort {
     pub const GLANCE: Self = Self {
         warm_up: Duration::from_millis(2),
         samples: 3,
-        sampling: Duration::ZERO,
+        least_samples: 1,
+        sampling: Duration::from_millis(3),
     };
 
     /// For a result, of that many samples at most.
     pub const fn of(samples: u32) -> Self {
         Self {
-            warm_up: Duration::from_millis(20),
+            warm_up: Duration::from_millis(10),
             samples,
+            least_samples: 3,
             sampling: Duration::from_millis(60),
         }
     }
@@ -92,7 +93,7 @@ pub fn measure<E: From<warprow::Error>>(
     let mut times = Vec::new();
     let mut sampled = Duration::ZERO;
     for sample in 0..effort.samples {
-        if sample >= LEAST_SAMPLES && sampled >= effort.sampling {
+        if sample >= effort.least_samples && sampled >= effort.sampling {
             break;
         }
         if let Some(time) = batch(launches)? {

@@ -17,18 +17,18 @@ type Choice = (Option<SpmmKernel>, Option<RowOrder>);
 pub struct OnDevice<'a, T: SpmmElement> {
     device: &'a Device,
     a: &'a CsMatI<T, u32, u32>,
-    task_size: Option<u32>,
+    tuning: SpmmOptions,
     plans: HashMap<Choice, Fitting<Spmm<T>>>,
     arrays: Option<Fitting<CsrBuffers<T>>>,
 }
 
 impl<'a, T: SpmmElement> OnDevice<'a, T> {
     /// Nothing as yet.
-    pub fn new(device: &'a Device, a: &'a CsMatI<T, u32, u32>, task_size: Option<u32>) -> Self {
+    pub fn new(device: &'a Device, a: &'a CsMatI<T, u32, u32>, tuning: SpmmOptions) -> Self {
         Self {
             device,
             a,
-            task_size,
+            tuning,
             plans: HashMap::new(),
             arrays: None,
         }
@@ -49,8 +49,8 @@ impl<'a, T: SpmmElement> OnDevice<'a, T> {
             Entry::Vacant(place) => {
                 let options = SpmmOptions {
                     kernel,
-                    task_size: self.task_size,
                     order,
+                    ..self.tuning
                 };
                 let plan = Spmm::plan(self.device, self.a.view(), options);
                 Ok(place.insert(fitting(plan)?))
@@ -71,7 +71,7 @@ impl<'a, T: SpmmElement> OnDevice<'a, T> {
     }
 }
 
-/// An error of memory as a result in words; any other error ends the run.
+/// An error of memory, or of a kernel that has not what is wanted, as a result in words; any other error ends the run.
 ///
 /// # Errors
 ///
@@ -79,9 +79,11 @@ impl<'a, T: SpmmElement> OnDevice<'a, T> {
 pub fn fitting<V>(result: Result<V, Error>) -> anyhow::Result<Fitting<V>> {
     match result {
         Ok(value) => Ok(Ok(value)),
-        Err(error @ (Error::OutOfMemory { .. } | Error::HostOutOfMemory { .. })) => {
-            Ok(Err(error.to_string()))
-        }
+        Err(
+            error @ (Error::OutOfMemory { .. }
+            | Error::HostOutOfMemory { .. }
+            | Error::Unsupported { .. }),
+        ) => Ok(Err(error.to_string())),
         Err(error) => Err(error.into()),
     }
 }

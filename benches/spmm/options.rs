@@ -4,7 +4,7 @@ use crate::cases::{DEFAULT_GRAPHS, EMULATED_GRAPH, GRAPHS, Graph, Kind};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use std::path::PathBuf;
 use warprow::device::Selector;
-use warprow::spmm::{RowOrder, SpmmKernel};
+use warprow::spmm::{RowOrder, SpmmKernel, SpmmOptions};
 
 /// The value that stands for every graph, kind, kernel or order.
 const ALL: &str = "all";
@@ -47,6 +47,14 @@ pub struct Options {
     /// Rows and nonzeros of a task, for the kernels that work on tasks [default: the plan's choice]
     #[arg(long, value_name = "N")]
     pub task_size: Option<u32>,
+
+    /// Lanes of a sub-warp: 8, 16 or 32 [default: the plan's choice]
+    #[arg(long, value_name = "N")]
+    pub lanes: Option<u32>,
+
+    /// Blocks of columns [default: the plan's choice]
+    #[arg(long, value_name = "N")]
+    pub column_blocks: Option<u32>,
 
     /// The element type
     #[arg(long = "type", value_name = "TYPE", value_enum, default_value = "f32")]
@@ -109,9 +117,23 @@ pub enum ElementType {
     F32,
     /// Double precision.
     F64,
+    /// Half precision, summed in f32.
+    F16,
+    /// The upper half of f32, summed in f32.
+    Bf16,
 }
 
 impl Options {
+    /// What the plans are not to choose themselves.
+    pub fn tuning(&self) -> SpmmOptions {
+        SpmmOptions {
+            task_size: self.task_size,
+            lanes: self.lanes,
+            column_blocks: self.column_blocks,
+            ..SpmmOptions::default()
+        }
+    }
+
     /// The graphs to run, each once.
     pub fn graphs(&self, on_emulator: bool) -> Vec<Graph> {
         if self.graphs.iter().any(|name| name == ALL) {

@@ -7,6 +7,7 @@ mod csr;
 mod cusparse;
 mod gather_limit;
 mod generated;
+mod implementers;
 mod measure;
 mod on_device;
 mod operands;
@@ -179,4 +180,19 @@ fn a_cusparse_that_is_insisted_on_and_is_not_there_is_an_error() {
             .contains("libcusparse.so.12 does not load"),
         "{error}"
     );
+}
+
+#[test]
+fn the_16_bit_types_run_and_kernels_without_them_are_skipped() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("spmm.jsonl");
+    for element in ["f16", "bf16"] {
+        let kernel = SpmmKernel::ALL[0].name();
+        let options = ["--type", element, "--features", "2", "--kernel", kernel];
+        assert!(run(&options, &path).unwrap());
+        let objects = objects(&path);
+        assert_eq!(objects[0]["type"], element);
+        assert_eq!(objects[0]["ok"], true);
+        assert!(objects[1]["skipped"].as_str().unwrap().contains(element));
+    }
 }

@@ -12,7 +12,7 @@ use warprow::{Element, Error, Scalar};
 
 /// Products of a nonzero and an element of X that one comparison computes at most, some rows more or less: a fifth of a
 /// second of two cores.
-const MOST_TERMS: u64 = 1 << 27;
+const MOST_TERMS: u64 = 1 << 26;
 
 /// Neighbouring rows that a sample takes together, as one copy from the device costs as much as their bytes.
 const RUN: usize = 16;

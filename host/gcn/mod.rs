@@ -37,15 +37,17 @@ use crate::error::Error;
 use crate::gemm::{Gemm, GemmOptions, check, elements, extent, upload};
 use crate::log_softmax::{LogSoftmax, SoftmaxElement};
 use crate::spmm::{Spmm, SpmmElement, SpmmOptions};
+use cuda_std::float::Real;
 use ndarray::{Array1, Array2, ArrayView2};
 use operator::Step;
 use sprs::CsMatViewI;
 use std::fmt;
 
 /// An element type of a network: f32 or f64.
-pub trait GcnElement: SpmmElement + SoftmaxElement {}
+pub trait GcnElement: Real + SpmmElement<Sum = Self> + SoftmaxElement {}
 
-impl<T: SpmmElement + SoftmaxElement> GcnElement for T {}
+impl GcnElement for f32 {}
+impl GcnElement for f64 {}
 
 /// A layer: `A_hat X W + b`.
 #[derive(Clone, Debug, PartialEq)]

@@ -3,7 +3,7 @@
 use crate::csr::DeviceCsr;
 use crate::error::Error;
 use crate::scan::exclusive_scan;
-use crate::spmm::SpmmElement;
+use cuda_std::float::Real;
 use warprow_kernels::gcn::normalize::{self, Graph};
 
 /// `D^-1/2 (A + I) D^-1/2` of a graph on a device, D the row sums of `A + I`.
@@ -15,7 +15,7 @@ use warprow_kernels::gcn::normalize::{self, Graph};
 /// # Errors
 ///
 /// A graph that is not square; 2^32 nonzeros or more with the loops; too little device memory; the driver's.
-pub fn normalized_adjacency<T: SpmmElement>(graph: &DeviceCsr<T>) -> Result<DeviceCsr<T>, Error> {
+pub fn normalized_adjacency<T: Real>(graph: &DeviceCsr<T>) -> Result<DeviceCsr<T>, Error> {
     let (device, nodes) = (graph.device(), graph.rows);
     if graph.cols != nodes {
         return Err(Error::Network {

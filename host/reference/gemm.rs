@@ -155,7 +155,7 @@ pub fn verify_gemm<T: Scalar>(
                 terms,
             )
         })
-        .reduce(Verification::empty, Verification::merge)
+        .reduce(|| Verification::EMPTY, Verification::merge)
 }
 
 impl<T: Scalar> DenseEpilogue<'_, T> {

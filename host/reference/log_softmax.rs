@@ -51,7 +51,7 @@ pub fn verify_log_softmax<T: Scalar>(x: ArrayView2<'_, T>, y: ArrayView2<'_, T>)
         0.0
     };
     let terms = x.ncols() as f64;
-    let mut found = Verification::empty();
+    let mut found = Verification::EMPTY;
     for (row, (x, y)) in x.rows().into_iter().zip(y.rows()).enumerate() {
         let x = x.mapv(T::to_f64);
         let (max, logarithm) = normalizer(x.view());

@@ -1,14 +1,15 @@
 //! The order of a matrix's rows in a plan.
 
-use super::SpmmElement;
 use crate::csr::{DeviceCsr, gather, number};
 use crate::device::DeviceBuffer;
 use crate::error::Error;
 use crate::sort::sort_pairs;
+use cuda_std::element::Element;
 use cuda_std::memory::Global;
 use std::fmt;
 use std::time::Duration;
 use warprow_kernels::order;
+use warprow_kernels::spmm::SpmmKernel;
 
 /// How often a row takes the label of most of its columns. Planted communities of 60 to 600 rows with 85 % of the nonzeros
 /// inside, 10 to 75 a row, were found in 6 to 8 rounds; more did not help, and with 5 nonzeros a row not either.
@@ -60,7 +61,7 @@ impl RowOrder {
     }
 
     /// The rows of `a` in this order, by their numbers in the given one; `None` if it is that.
-    pub(super) fn of_rows<T: SpmmElement>(
+    pub(super) fn of_rows<T: Element>(
         self,
         a: &DeviceCsr<T>,
     ) -> Result<Option<DeviceBuffer<u32>>, Error> {
@@ -81,6 +82,14 @@ impl RowOrder {
     }
 }
 
+/// The order for a kernel if none is asked for.
+pub(super) fn default(kernel: SpmmKernel) -> RowOrder {
+    match kernel {
+        SpmmKernel::Reordered => RowOrder::FirstColumn,
+        _ => RowOrder::Given,
+    }
+}
+
 /// The order of the rows of a plan's matrix.
 #[derive(Debug)]
 pub(super) struct OrderedRows {
@@ -93,7 +102,7 @@ pub(super) struct OrderedRows {
 
 impl OrderedRows {
     /// The matrix with its rows in that order.
-    pub(super) fn put<T: SpmmElement>(
+    pub(super) fn put<T: Element>(
         order: RowOrder,
         a: DeviceCsr<T>,
     ) -> Result<(DeviceCsr<T>, Self), Error> {
@@ -151,7 +160,7 @@ fn sorted(
 }
 
 /// The first column of each row.
-fn first_columns<T: SpmmElement>(a: &DeviceCsr<T>) -> Result<DeviceBuffer<u32>, Error> {
+fn first_columns<T: Element>(a: &DeviceCsr<T>) -> Result<DeviceBuffer<u32>, Error> {
     let device = a.device();
     let mut key = device.uninitialized::<u32>(a.rows as usize)?;
     let (row_ptr, col_idx) = pointers(a);
@@ -168,7 +177,7 @@ fn first_columns<T: SpmmElement>(a: &DeviceCsr<T>) -> Result<DeviceBuffer<u32>, 
 }
 
 /// The number of each row's most frequent column, the columns numbered by their nonzeros, most first.
-fn frequent_columns<T: SpmmElement>(a: &DeviceCsr<T>) -> Result<DeviceBuffer<u32>, Error> {
+fn frequent_columns<T: Element>(a: &DeviceCsr<T>) -> Result<DeviceBuffer<u32>, Error> {
     let device = a.device();
     let mut column_key = device.uninitialized::<u32>(a.cols as usize)?;
     let mut rank = device.uninitialized::<u32>(a.cols as usize)?;
@@ -220,7 +229,7 @@ fn frequent_columns<T: SpmmElement>(a: &DeviceCsr<T>) -> Result<DeviceBuffer<u32
 
 /// The label of each row, the number of a column. In a square matrix, whose rows and columns are the same things, a row's label
 /// is its column's for the next round; else columns take labels from their rows in turn.
-fn labels<T: SpmmElement>(a: &DeviceCsr<T>) -> Result<DeviceBuffer<u32>, Error> {
+fn labels<T: Element>(a: &DeviceCsr<T>) -> Result<DeviceBuffer<u32>, Error> {
     let transposed = (a.rows != a.cols).then(|| a.transpose()).transpose()?;
     let mut of_columns = number(a.device(), a.cols)?;
     let mut of_rows = a.device().uninitialized(a.rows as usize)?;
@@ -236,7 +245,7 @@ fn labels<T: SpmmElement>(a: &DeviceCsr<T>) -> Result<DeviceBuffer<u32>, Error> 
 }
 
 /// For each row of `a` the label that most of its columns have.
-fn propagate<T: SpmmElement>(
+fn propagate<T: Element>(
     a: &DeviceCsr<T>,
     round: u32,
     of_columns: &DeviceBuffer<u32>,
@@ -256,6 +265,6 @@ fn propagate<T: SpmmElement>(
     }
 }
 
-fn pointers<T: SpmmElement>(a: &DeviceCsr<T>) -> (Global<u32>, Global<u32>) {
+fn pointers<T: Element>(a: &DeviceCsr<T>) -> (Global<u32>, Global<u32>) {
     (a.row_ptr.read_only(), a.col_idx.read_only())
 }

@@ -1,11 +1,11 @@
 //! The slices of a matrix's rows, made on the device: see [`slices`].
 
-use super::SpmmElement;
 use super::items::grow;
 use crate::csr::{DeviceCsr, expand};
 use crate::device::{Device, DeviceBuffer};
 use crate::error::Error;
 use crate::scan::exclusive_scan;
+use cuda_std::float::Real;
 use std::fmt;
 use std::sync::Mutex;
 use warprow_kernels::csr::rows;
@@ -17,7 +17,7 @@ use warprow_kernels::spmm::slices::{self, CutRows};
 const SLICE_SIZE: u32 = 32;
 
 #[derive(Debug)]
-pub(super) struct Slices<T: SpmmElement> {
+pub(super) struct Slices<T: Real> {
     count: u32,
     size: u32,
     row: DeviceBuffer<u32>,
@@ -31,7 +31,7 @@ pub(super) struct Slices<T: SpmmElement> {
     partial: Option<Mutex<DeviceBuffer<T>>>,
 }
 
-impl<T: SpmmElement> Slices<T> {
+impl<T: Real> Slices<T> {
     /// Cuts the rows of `a`; `with_sums` if a second pass is to add up those that are cut.
     pub(super) fn make(
         a: &DeviceCsr<T>,
@@ -132,7 +132,7 @@ impl<T: SpmmElement> Slices<T> {
     }
 }
 
-impl<T: SpmmElement> fmt::Display for Slices<T> {
+impl<T: Real> fmt::Display for Slices<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,

@@ -27,12 +27,17 @@ const BLOCK: u32 = 128;
 /// Nonzeros whose loads of X are in flight together.
 const UNROLL: usize = 8;
 
-/// Bytes of the widest load.
+/// Bytes, and elements, of the widest load.
 const VECTOR_BYTES: u32 = 16;
+const VECTOR_WIDTH: u32 = 4;
 
-/// How many neighbouring features a lane loads at once: as many as 16 bytes hold, fewer if they do not divide a row of X.
+/// How many neighbouring features a lane loads at once: as many as the widest load has, fewer if they do not divide a row of
+/// X.
 const fn width<T>(features: u32) -> u32 {
     let mut width = VECTOR_BYTES / size_of::<T>() as u32;
+    if width > VECTOR_WIDTH {
+        width = VECTOR_WIDTH;
+    }
     while !features.is_multiple_of(width) {
         width /= 2;
     }

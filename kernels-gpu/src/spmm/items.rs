@@ -21,6 +21,18 @@ pub enum ItemKind {
     SlicesWithSums,
 }
 
+impl ItemKind {
+    /// Whether a kernel on such items adds to all of Y, where others write it.
+    pub const fn adds_to_y(self) -> bool {
+        matches!(self, Self::Nonzeros | Self::NonzerosByColumn)
+    }
+
+    /// Whether a kernel on such items adds to Y by atomics, to all of it or to the rows that are cut.
+    pub const fn wants_atomics(self) -> bool {
+        self.adds_to_y() || matches!(self, Self::Slices)
+    }
+}
+
 /// The items of a product, as a kernel gets them.
 #[repr(C)]
 pub struct Items<T> {
@@ -81,6 +93,6 @@ pub struct Shape {
     pub cols: u32,
     /// Columns of X and Y.
     pub features: u32,
-    /// Bytes that the device's L2 cache holds.
-    pub cache_bytes: u64,
+    /// Lanes of a sub-warp, for kernels whose tiles of features may be narrow or wide.
+    pub lanes: u32,
 }

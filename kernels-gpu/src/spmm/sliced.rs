@@ -1,6 +1,6 @@
 //! Slices: a warp for each 32 nonzeros of a row, the sums of cut rows by atomic addition.
 //!
-//! Changes from `warp_per_row`: rows are cut into [slices](super::slices) of at most 32 nonzeros (the option `task_size`),
+//! Changes from `warp_per_row`: rows are cut into [slices] of at most 32 nonzeros (the option `task_size`),
 //! and a warp has a slice, not a row. A row of a million nonzeros is then work for 31,250 warps, which may run anywhere.
 //! Rows of one slice are written as before; those of more have their sums added to Y by `red.global.add`, and are set to
 //! zero first, they alone, by a small kernel.

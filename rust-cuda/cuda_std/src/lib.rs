@@ -43,7 +43,7 @@
 //! | [`async_copy`] | copies from global to shared memory that run beside the thread |
 //! | [`mma`] | products of small matrices by a warp, on tensor cores |
 //! | [`atomic`] | atomic read-modify-write at block, device and system scope |
-//! | [`float`] | fused multiply-add, fast `exp2` and `log2`, 16-bit floats |
+//! | [`float`] | fused multiply-add, maximum, fast `exp2` and `log2`, 16-bit floats |
 //! | [`launch`], [`kernel`](mod@kernel) | grid and block sizes; the handle that `#[kernel]` makes |
 
 #![cfg_attr(target_arch = "nvptx64", no_std)]
