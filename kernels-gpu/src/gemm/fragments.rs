@@ -276,19 +276,19 @@ impl<T: Fragment> Rows<T> {
         weights: &Weights<'_, T>,
         sums: &mut [[T::Sum; 4]; TILES],
     ) {
-        /// Steps whose loads of X are in flight together.
-        const AHEAD: usize = 4;
         let mut step = 0;
         while step < count {
             // SAFETY: strips past the row's end are zeros, and so are those of W past its last row.
             unsafe {
-                let mut strips = [[[0; 4]; 2]; AHEAD];
+                let mut strips = [[[0; 4]; 2]; 4];
                 unroll!(i in 0..4 {
-                    strips[i] = self.strips::<BYTES>(first + step + i as u32);
+                    if const { i < ahead(TILES, size_of::<T>()) } {
+                        strips[i] = self.strips::<BYTES>(first + step + i as u32);
+                    }
                 });
                 unroll!(i in 0..4 {
                     let step = step + i as u32;
-                    if step < count {
+                    if const { i < ahead(TILES, size_of::<T>()) } && step < count {
                         let (low, high) = (T::prepare(strips[i][0]), T::prepare(strips[i][1]));
                         unroll!(tile in 0..8 {
                             if const { tile < TILES } {
@@ -299,7 +299,7 @@ impl<T: Fragment> Rows<T> {
                     }
                 });
             }
-            step += AHEAD as u32;
+            step += const { ahead(TILES, size_of::<T>()) as u32 };
         }
     }
 
@@ -350,6 +350,11 @@ impl<T: Fragment> Rows<T> {
             }
         });
     }
+}
+
+/// Steps whose loads of X are in flight together: fewer where sums take most registers.
+const fn ahead(tiles: usize, size: usize) -> usize {
+    if tiles == 8 && size == 8 { 2 } else { 4 }
 }
 
 /// Writes two neighbouring sums of the row of Y that starts at `place`, as far as there are columns, in one access where the row's
