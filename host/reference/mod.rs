@@ -1,8 +1,12 @@
 //! Reference implementations in f64, the oracle of every test, and the verification of a result against them.
 
+mod gemm;
+mod log_softmax;
 mod operation;
 mod verification;
 
+pub use gemm::{Arithmetic, DenseEpilogue, gemm, verify_gemm};
+pub use log_softmax::{log_softmax, verify_log_softmax};
 pub use operation::Operation;
 pub use verification::{Entry, Verification, verify_spmm};
 

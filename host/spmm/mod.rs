@@ -127,6 +127,32 @@ impl<E: SpmmElement> Spmm<E> {
         } else {
             stored.transpose()?
         };
+        Self::plan_stored(a, kernel, options, times, started)
+    }
+
+    /// As [`plan`](Self::plan), of a matrix that is on its device already, for sums and not of its transpose, whatever the options
+    /// say.
+    pub(crate) fn plan_on_device(
+        a: DeviceCsr<E::Sum>,
+        options: SpmmOptions,
+    ) -> Result<Self, Error> {
+        let options = SpmmOptions {
+            reduction: Reduction::Sum,
+            transpose: false,
+            ..options
+        };
+        let kernel = choose_kernel::<E>(options)?;
+        Self::plan_stored(a, kernel, options, PlanTimes::default(), Instant::now())
+    }
+
+    fn plan_stored(
+        a: DeviceCsr<E::Sum>,
+        kernel: SpmmKernel,
+        options: SpmmOptions,
+        mut times: PlanTimes,
+        started: Instant,
+    ) -> Result<Self, Error> {
+        let device = a.device().clone();
         let order = options.order.unwrap_or_else(|| order::default(kernel));
         let (a, rows_in_order) = OrderedRows::put(order, a)?;
         let diagonal = (options.reduction == Reduction::Mean)
@@ -147,7 +173,7 @@ impl<E: SpmmElement> Spmm<E> {
             choices,
             rows_in_order,
             times,
-            device: device.clone(),
+            device,
         })
     }
 
