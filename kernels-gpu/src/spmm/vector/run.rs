@@ -181,15 +181,18 @@ impl<'a, T: Operand, R: Reduce, const SCALED: bool, const LANES: u32, const WIDT
             let count = self.end.saturating_sub(self.position).min(UNROLL as u32);
             let mut done = 0;
             while done < count {
-                let stop = count.min(done + (self.row_end - self.position));
-                if stop - done == UNROLL as u32 {
+                let to_row_end = self.row_end - self.position;
+                if done == 0 && count == UNROLL as u32 && to_row_end >= count {
                     unrolled!(I => self.take(values[I], elements[I]));
-                } else {
-                    // Up to the row's end; the comparisons are with constants, so that the arrays stay in registers.
-                    unrolled!(I => if done <= I as u32 && (I as u32) < stop {
-                        self.take(values[I], elements[I]);
-                    });
+                    self.position += count;
+                    self.end_rows(self.position);
+                    break;
                 }
+                let stop = count.min(done + to_row_end);
+                // Up to the row's end; the comparisons are with constants, so that the arrays stay in registers.
+                unrolled!(I => if done <= I as u32 && (I as u32) < stop {
+                    self.take(values[I], elements[I]);
+                });
                 self.position += stop - done;
                 done = stop;
                 self.end_rows(self.position);
