@@ -39,6 +39,10 @@ const L1_BYTES: f64 = 192.0 * 1024.0;
 /// Nonzeros of a row in a block of columns, at least, on average. With fewer, most of the time goes to rows' ends.
 const LEAST_NONZEROS: f64 = 12.0;
 
+/// The share of the nonzeros that further blocks must bring into the L2 cache. A skewed graph has most of it there anyhow, and
+/// what is left is too rare for the estimate.
+const LEAST_GAIN: f64 = 0.2;
+
 /// Blocks of columns, at most.
 const MAX_BLOCKS: u32 = 32;
 
@@ -186,7 +190,8 @@ impl Planner {
                 break;
             }
             let cost = self.cost(row, LANES, blocks);
-            if cost < best.0 {
+            let gain = self.l2_hits(LINE, blocks) - self.l2_hits(LINE, best.1);
+            if cost < best.0 && (blocks == 1 || gain >= LEAST_GAIN) {
                 best = (cost, blocks);
             }
             blocks *= 2;
@@ -216,5 +221,68 @@ impl Planner {
         let blocks = f64::from(blocks);
         let y_again = (blocks - 1.0) * 2.0 * (1.0 + MISS) * tile_bytes / LINE;
         tiles * (ROW * blocks + nonzeros + y_again)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::device::{Device, EmulatorOptions};
+
+    const CACHE_LINE: RowOfX = RowOfX {
+        bytes: 128,
+        lane_bytes: 16,
+    };
+
+    /// A planner for 20,000 columns, of which those of each pair have that many nonzeros, and an L2 cache of so many lines.
+    fn planner(mean_row: f64, columns: &[(u32, u32)], lines: u64) -> Planner {
+        let device = Device::emulator(EmulatorOptions::default());
+        let mut first = 0;
+        let mut cols = Vec::new();
+        for &(count, nonzeros) in columns {
+            for col in first..first + count {
+                cols.extend(std::iter::repeat_n(col, nonzeros as usize));
+            }
+            first += count;
+        }
+        let cols = device.upload(&cols).unwrap();
+        Planner {
+            mean_row,
+            profile: ColumnProfile::measure(&device, 20_000, &cols).unwrap(),
+            l2_bytes: lines * 128,
+        }
+    }
+
+    #[test]
+    fn long_rows_over_more_columns_than_the_cache_holds_are_cut_into_blocks() {
+        let flat = [(20_000, 2)];
+        assert_eq!(planner(168.0, &flat, 4_000).column_blocks(), 8);
+        assert_eq!(planner(168.0, &flat, 40_000).column_blocks(), 1);
+        assert_eq!(planner(10.0, &flat, 4_000).column_blocks(), 1);
+    }
+
+    #[test]
+    fn hot_columns_that_the_cache_holds_need_no_blocks() {
+        let skewed = [(1_000, 100), (10_000, 1)];
+        assert_eq!(planner(168.0, &skewed, 4_000).column_blocks(), 1);
+    }
+
+    #[test]
+    fn short_rows_take_wide_tiles_if_the_cache_holds_them_and_narrow_ones_if_not() {
+        let wide = RowOfX {
+            bytes: 512,
+            ..CACHE_LINE
+        };
+        let flat = [(20_000, 2)];
+        assert_eq!(
+            planner(5.0, &flat, 1 << 20).lanes(wide, &[8, 16, 32], 1),
+            32
+        );
+        assert_eq!(planner(20.0, &flat, 30_000).lanes(wide, &[8, 16, 32], 1), 8);
+        assert_eq!(planner(5.0, &flat, 1 << 20).lanes(wide, &[8], 1), 8);
+        assert_eq!(
+            planner(5.0, &flat, 1 << 20).lanes(CACHE_LINE, &[8, 16, 32], 1),
+            8
+        );
     }
 }
