@@ -25,6 +25,7 @@
 //! |---|---|
 //! | [`device`] | devices, buffers, launches; CUDA and the emulator behind one API |
 //! | [`spmm`] | sparse times dense |
+//! | [`spgemm`](mod@spgemm) | sparse times sparse |
 //! | [`scan`], [`sort`] | prefix sums and sorting on a device |
 //! | [`matrix_market`] | Matrix Market files |
 //! | [`reference`](mod@reference) | the products in f64, and the verification of a result |
@@ -39,6 +40,7 @@ pub mod reference;
 pub mod scalar;
 pub mod scan;
 pub mod sort;
+pub mod spgemm;
 pub mod spmm;
 
 pub use cuda_std::element::Element;
@@ -49,6 +51,7 @@ pub use device::{Device, DeviceBuffer};
 pub use error::Error;
 pub use half::{bf16, f16};
 pub use scalar::Scalar;
+pub use spgemm::{Spgemm, SpgemmElement, SpgemmOptions, SpgemmProduct, spgemm};
 pub use spmm::{Spmm, SpmmElement, SpmmKernel, SpmmOptions};
 
 /// A sparse matrix in CSR with u32 indices and row pointers.

@@ -1,7 +1,9 @@
 //! Reference implementations in f64, the oracle of every test, and the verification of a result against them.
 
+mod spgemm;
 mod verification;
 
+pub use spgemm::{SpgemmVerification, WrongRow, spgemm, verify_spgemm};
 pub use verification::{Entry, Verification, verify_spmm};
 
 use crate::scalar::Scalar;
@@ -32,10 +34,7 @@ pub fn spmm<T: Scalar>(a: CsMatViewI<'_, T, u32, u32>, x: ArrayView2<'_, T>) -> 
 }
 
 fn check_operands<T>(a: &CsMatViewI<'_, T, u32, u32>, x: &ArrayView2<'_, T>) {
-    assert!(
-        a.is_csr(),
-        "wanted a matrix stored by rows (CSR), found one stored by columns (CSC)"
-    );
+    check_stored_by_rows(a);
     assert_eq!(
         a.cols(),
         x.nrows(),
@@ -44,6 +43,13 @@ fn check_operands<T>(a: &CsMatViewI<'_, T, u32, u32>, x: &ArrayView2<'_, T>) {
         a.cols(),
         x.nrows(),
         x.ncols()
+    );
+}
+
+fn check_stored_by_rows<T>(matrix: &CsMatViewI<'_, T, u32, u32>) {
+    assert!(
+        matrix.is_csr(),
+        "wanted a matrix stored by rows (CSR), found one stored by columns (CSC)"
     );
 }
 

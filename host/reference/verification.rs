@@ -51,7 +51,7 @@ impl Verification {
         self.failures == 0
     }
 
-    const EMPTY: Self = Self {
+    pub(super) const EMPTY: Self = Self {
         entries: 0,
         failures: 0,
         max_relative_error: 0.0,
@@ -59,7 +59,7 @@ impl Verification {
     };
 
     /// Adds what was found in other entries; of two equally bad ones the first by row and column is the worst.
-    fn merge(self, other: Self) -> Self {
+    pub(super) fn merge(self, other: Self) -> Self {
         let worst = match (self.worst, other.worst) {
             (Some(a), Some(b)) => {
                 let order = (b.part_of_bound().total_cmp(&a.part_of_bound()))
@@ -171,7 +171,7 @@ pub fn verify_spmm<T: Scalar>(
 }
 
 /// One entry's verification: `magnitude` is `(|A||X|)` there, `terms` the number of nonzeros in the row.
-fn judge<T: Scalar>(
+pub(super) fn judge<T: Scalar>(
     row: usize,
     col: usize,
     got: f64,

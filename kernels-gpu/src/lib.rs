@@ -9,6 +9,7 @@
 pub mod matrix;
 pub mod scan;
 pub mod sort;
+pub mod spgemm;
 pub mod spmm;
 
 /// The PTX entry points of all kernels, sorted.
@@ -17,6 +18,7 @@ pub fn entry_points() -> Vec<&'static str> {
     let mut names = [
         scan::entry_points(),
         sort::entry_points(),
+        spgemm::entry_points(),
         spmm::entry_points(),
     ]
     .concat();

@@ -6,6 +6,7 @@ mod memory;
 mod thread;
 mod warp;
 
+pub(crate) use atomic::or_shared;
 pub(crate) use float::*;
 pub(crate) use memory::{shared_dynamic, shared_static};
 pub(crate) use thread::*;

@@ -14,6 +14,7 @@ mod shared;
 mod thread;
 mod warp;
 
+pub(crate) use atomic::or_shared;
 pub(crate) use float::*;
 pub(crate) use shared::*;
 pub(crate) use thread::*;

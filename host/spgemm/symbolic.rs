@@ -1,0 +1,212 @@
+//! The symbolic phase: which kernel takes which rows, and their launches.
+
+use super::lists::Lists;
+use super::matrix::{DevicePattern, bounded};
+use crate::device::{Device, DeviceBuffer};
+use crate::error::Error;
+use crate::scan;
+use std::sync::Arc;
+use warprow_kernels::spgemm::bins::{BINS, symbolic as bin};
+use warprow_kernels::spgemm::{
+    Borders, Operands, bitmap_rows, copy, hash_rows, run_rows, sort_rows, work,
+};
+
+/// What the symbolic phase finds out, for the numeric one and for the user.
+#[derive(Debug)]
+pub(super) struct Structure {
+    /// The pattern of C.
+    pub pattern: Arc<DevicePattern>,
+    /// What each row costs.
+    pub work: DeviceBuffer<u32>,
+    /// The extents of the rows of B.
+    pub extents: DeviceBuffer<u32>,
+    /// Products in all.
+    pub products: u64,
+    /// The rows by kernel.
+    pub lists: Lists,
+}
+
+/// The structure of `C = A B`.
+pub(super) fn structure(
+    a: &DevicePattern,
+    b: &DevicePattern,
+    borders: Borders,
+) -> Result<Structure, Error> {
+    let device = &a.device;
+    let rows = a.rows as usize;
+    let extents = extents(b)?;
+    let mut work = device.uninitialized::<u32>(work::WORK * rows)?;
+    let mut words = device.uninitialized::<u32>(rows)?;
+    // The sums of both are wanted up to the last row's end.
+    let mut starts = device.zeros::<u32>(rows + 1)?;
+    let mut row_ptr = device.zeros::<u32>(rows + 1)?;
+    let mut counts = device.zeros::<u32>(BINS as usize)?;
+    let mut totals = device.zeros::<u64>(2)?;
+    let operands = Operands {
+        a: a.as_argument(),
+        b: b.as_argument(),
+        extents: extents.read_only(),
+    };
+    if a.rows > 0 {
+        let arguments = (
+            operands,
+            borders,
+            work.mutable(),
+            words.mutable(),
+            starts.mutable(),
+            row_ptr.mutable(),
+            counts.mutable(),
+            totals.mutable(),
+        );
+        // SAFETY: the operands are what they say, with as many rows of B as columns of A; the buffers have their lengths.
+        unsafe { device.launch(&work::row_work(), work::launch_row_work(a.rows), arguments)? };
+    }
+    let lists = Lists::make(device, a.rows, &words, &counts)?;
+    let totals = totals.download()?;
+    let (products, bound) = (totals[0], totals[1]);
+    let staged_entries = usize::try_from(bound)
+        .ok()
+        .filter(|&bound| u32::try_from(bound).is_ok());
+    let staged_entries = staged_entries.ok_or(Error::TooLarge {
+        what: "the number of entries that C may have, by its products",
+        found: bound.into(),
+        most: u32::MAX.into(),
+    })?;
+    scan::launch(device, &mut starts)?;
+    let mut staged = device.uninitialized::<u32>(staged_entries)?;
+    Phase {
+        device,
+        operands,
+        lists: &lists,
+        work: &work,
+        starts: &starts,
+    }
+    .launch(&mut staged, &mut row_ptr)?;
+    let entries = scan::exclusive_scan(device, &mut row_ptr)?;
+    let mut col_idx = device.uninitialized::<u32>(bounded(
+        "the number of entries of C",
+        entries as usize,
+        u32::MAX,
+    )? as usize)?;
+    for (bins, handle, block_each) in [
+        (bin::COPY..bin::BITMAP, copy::copy_staged::<0>(), false),
+        (bin::BITMAP..bin::END, copy::copy_staged::<1>(), true),
+    ] {
+        let Some(items) = lists.items(bins) else {
+            continue;
+        };
+        let arguments = (
+            items,
+            starts.read_only(),
+            staged.read_only(),
+            row_ptr.read_only(),
+            col_idx.mutable(),
+        );
+        // SAFETY: the kernels before have put each row's columns from its start on; there is room for all entries.
+        unsafe { device.launch(&handle, copy::launch(items.count, block_each), arguments)? };
+    }
+    Ok(Structure {
+        pattern: Arc::new(DevicePattern {
+            device: device.clone(),
+            rows: a.rows,
+            cols: b.cols,
+            row_ptr,
+            col_idx,
+        }),
+        work,
+        extents,
+        products,
+        lists,
+    })
+}
+
+/// Where each row of B starts and ends, its first and its last column.
+fn extents(b: &DevicePattern) -> Result<DeviceBuffer<u32>, Error> {
+    let mut extents = b.device.uninitialized::<u32>(4 * b.rows as usize)?;
+    if b.rows > 0 {
+        let arguments = (b.as_argument(), extents.mutable());
+        // SAFETY: four numbers for each row.
+        unsafe {
+            b.device
+                .launch(&work::row_extents(), work::launch_rows(b.rows), arguments)?;
+        }
+    }
+    Ok(extents)
+}
+
+/// The launches of the phase.
+struct Phase<'a> {
+    device: &'a Device,
+    operands: Operands,
+    lists: &'a Lists,
+    work: &'a DeviceBuffer<u32>,
+    starts: &'a DeviceBuffer<u32>,
+}
+
+impl Phase<'_> {
+    /// The columns of all rows, from each row's start on in `staged`, and their numbers.
+    fn launch(
+        &self,
+        staged: &mut DeviceBuffer<u32>,
+        entries: &mut DeviceBuffer<u32>,
+    ) -> Result<(), Error> {
+        let Self {
+            device, operands, ..
+        } = *self;
+        let (work, starts) = (self.work.read_only(), self.starts.read_only());
+        let (staged, entries) = (staged.mutable(), entries.mutable());
+        let items = |bin| self.lists.items(bin..bin + 1);
+        // The longest rows first: they are the last to end.
+        if let Some(items) = self.lists.items(bin::BITMAP..bin::END) {
+            let most = bitmap_rows::most_words(device.properties().max_shared_bytes_per_block);
+            let words = operands.b.cols.div_ceil(32).min(most);
+            let config = bitmap_rows::launch(items.count, words);
+            let arguments = (operands, items, words, work, starts, staged, entries);
+            // SAFETY: any row may have a bitmap.
+            unsafe { device.launch(&bitmap_rows::bitmap_rows(), config, arguments)? };
+        }
+        for size in (0..bin::BITMAP - bin::BLOCK_HASH).rev() {
+            if let Some(items) = items(bin::BLOCK_HASH + size) {
+                let capacity = 1024 << size;
+                let config = hash_rows::launch(items.count, capacity, true);
+                let arguments = (operands, items, capacity, work, starts, staged, entries);
+                // SAFETY: rows of up to `capacity` products.
+                unsafe { device.launch(&hash_rows::hash_rows::<1>(), config, arguments)? };
+            }
+        }
+        for size in (0..bin::BLOCK_HASH - bin::WARP_HASH).rev() {
+            if let Some(items) = items(bin::WARP_HASH + size) {
+                let capacity = 64 << size;
+                let config = hash_rows::launch(items.count, capacity, false);
+                let arguments = (operands, items, capacity, work, starts, staged, entries);
+                // SAFETY: rows of up to `capacity` products.
+                unsafe { device.launch(&hash_rows::hash_rows::<0>(), config, arguments)? };
+            }
+        }
+        if let Some(items) = items(bin::RUNS) {
+            let config = run_rows::launch(items.count);
+            let arguments = (operands, items, work, starts, staged, entries);
+            // SAFETY: rows whose rows of B are runs.
+            unsafe { device.launch(&run_rows::run_rows(), config, arguments)? };
+        }
+        for (size, lanes, handle) in [
+            (2, 32, sort_rows::sort_rows::<32>()),
+            (1, 16, sort_rows::sort_rows::<16>()),
+            (0, 8, sort_rows::sort_rows::<8>()),
+        ] {
+            if let Some(items) = items(bin::SORT + size) {
+                let config = sort_rows::launch(items.count, lanes);
+                let arguments = (operands, items, starts, staged, entries);
+                // SAFETY: rows of up to `lanes` products.
+                unsafe { device.launch(&handle, config, arguments)? };
+            }
+        }
+        if let Some(items) = items(bin::COPY) {
+            let config = copy::launch(items.count, false);
+            let arguments = (operands, items, starts, staged, entries);
+            // SAFETY: rows of one nonzero of A.
+            unsafe { device.launch(&copy::copy_columns(), config, arguments)? };
+        }
+        Ok(())
+    }
+}
