@@ -177,11 +177,7 @@ impl<T: Real> Walk<'_, T> {
                             (u32::MAX, T::ZERO)
                         }
                     });
-                    for (column, value) in loaded {
-                        if column != u32::MAX {
-                            each(column, value);
-                        }
-                    }
+                    each_of(loaded, each);
                     first += FLAT_UNROLL as u32 * stride;
                 }
             }
@@ -218,11 +214,7 @@ impl<T: Real> Walk<'_, T> {
                                 (u32::MAX, T::ZERO)
                             }
                         });
-                        for (column, value) in loaded {
-                            if column != u32::MAX {
-                                each(column, value);
-                            }
-                        }
+                        each_of(loaded, each);
                         p += ROW_UNROLL as u32 * WARP_SIZE;
                     }
                 }
@@ -259,26 +251,25 @@ impl<T: Real> Walk<'_, T> {
                             value: warp::shfl_idx(mask, mine.value, owner, WARP_SIZE),
                         }
                     });
-                    let heads: [(u32, T); ROW_UNROLL] =
-                        array::from_fn(|u| self.factor(&rows[u], lane));
-                    #[allow(
-                        clippy::needless_range_loop,
-                        reason = "iterators over the arrays are not unrolled, and put them into local memory"
-                    )]
-                    for u in 0..ROW_UNROLL {
-                        let (mut column, mut factor) = heads[u];
+                    let mut queue: [(Nonzero<T>, u32, T); ROW_UNROLL] = array::from_fn(|u| {
+                        let (column, factor) = self.factor(&rows[u], lane);
+                        (rows[u], column, factor)
+                    });
+                    for _ in 0..ROW_UNROLL {
+                        let (row, mut column, mut factor) = queue[0];
                         let mut p = lane;
                         loop {
                             if column != u32::MAX {
-                                each(column, rows[u].value, factor);
+                                each(column, row.value, factor);
                             }
                             p += WARP_SIZE;
-                            if p - lane >= rows[u].len {
+                            if p - lane >= row.len {
                                 break;
                             }
-                            (column, factor) = self.factor(&rows[u], p);
+                            (column, factor) = self.factor(&row, p);
                         }
                         warp::sync_warp(mask);
+                        queue = array::from_fn(|u| queue[(u + 1) % ROW_UNROLL]);
                     }
                     owner += ROW_UNROLL as u32;
                 }
@@ -362,6 +353,19 @@ impl<T: Real> Walk<'_, T> {
                 (column, T::ZERO)
             }
         }
+    }
+}
+
+/// Calls `each` for products that have been loaded; the column is 2^32 - 1 where there is none. The products move up one by
+/// one, as an index that is not known would put them into local memory.
+#[inline(always)]
+fn each_of<T: Real, const N: usize>(mut loaded: [(u32, T); N], each: &mut impl FnMut(u32, T)) {
+    for _ in 0..N {
+        let (column, value) = loaded[0];
+        if column != u32::MAX {
+            each(column, value);
+        }
+        loaded = array::from_fn(|u| loaded[(u + 1) % N]);
     }
 }
 
