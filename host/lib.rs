@@ -51,7 +51,7 @@ pub use device::{Device, DeviceBuffer};
 pub use error::Error;
 pub use half::{bf16, f16};
 pub use scalar::Scalar;
-pub use spgemm::{Spgemm, SpgemmElement, SpgemmOptions, SpgemmProduct, spgemm};
+pub use spgemm::{Spgemm, SpgemmElement, SpgemmKernel, SpgemmOptions, SpgemmProduct, spgemm};
 pub use spmm::{Spmm, SpmmElement, SpmmKernel, SpmmOptions};
 
 /// A sparse matrix in CSR with u32 indices and row pointers.

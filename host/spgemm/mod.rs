@@ -32,6 +32,7 @@
 //! [`spgemm`](spgemm()) does all for matrices of the host, in blocks of rows if the product does not fit the device.
 
 mod blocks;
+mod ladder;
 mod lists;
 mod matrix;
 mod nonzeros;
@@ -39,6 +40,7 @@ mod numeric;
 mod symbolic;
 
 pub use blocks::{SpgemmProduct, spgemm, spgemm_in_blocks};
+pub use ladder::{SpgemmKernel, UnsortedCsr, multiply_unsorted};
 pub use matrix::{DeviceCsr, DevicePattern};
 pub use warprow_kernels::spgemm::Borders;
 

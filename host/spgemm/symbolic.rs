@@ -33,34 +33,20 @@ pub(super) fn structure(
     borders: Borders,
 ) -> Result<Structure, Error> {
     let device = &a.device;
-    let rows = a.rows as usize;
-    let extents = extents(b)?;
-    let mut work = device.uninitialized::<u32>(work::WORK * rows)?;
-    let mut words = device.uninitialized::<u32>(rows)?;
-    // The sums of both are wanted up to the last row's end.
-    let mut starts = device.zeros::<u32>(rows + 1)?;
-    let mut row_ptr = device.zeros::<u32>(rows + 1)?;
-    let mut counts = device.zeros::<u32>(BINS as usize)?;
-    let mut totals = device.zeros::<u64>(2)?;
+    let RowCosts {
+        work,
+        extents,
+        words,
+        mut starts,
+        mut row_ptr,
+        counts,
+        totals,
+    } = row_costs(a, b, borders)?;
     let operands = Operands {
         a: a.as_argument(),
         b: b.as_argument(),
         extents: extents.read_only(),
     };
-    if a.rows > 0 {
-        let arguments = (
-            operands,
-            borders,
-            work.mutable(),
-            words.mutable(),
-            starts.mutable(),
-            row_ptr.mutable(),
-            counts.mutable(),
-            totals.mutable(),
-        );
-        // SAFETY: the operands are what they say, with as many rows of B as columns of A; the buffers have their lengths.
-        unsafe { device.launch(&work::row_work(), work::launch_row_work(a.rows), arguments)? };
-    }
     let lists = Lists::make(device, a.rows, &words, &counts)?;
     let totals = totals.download()?;
     let (products, bound) = (totals[0], totals[1]);
@@ -117,6 +103,70 @@ pub(super) fn structure(
         extents,
         products,
         lists,
+    })
+}
+
+/// What each row costs.
+pub(super) struct RowCosts {
+    /// The work of each row.
+    pub work: DeviceBuffer<u32>,
+    /// The extents of the rows of B.
+    extents: DeviceBuffer<u32>,
+    /// The bin of each row.
+    words: DeviceBuffer<u32>,
+    /// An upper bound of each row's entries, and a zero.
+    starts: DeviceBuffer<u32>,
+    /// Zeros: room for each row's entries, and one more.
+    row_ptr: DeviceBuffer<u32>,
+    /// The rows of each bin.
+    counts: DeviceBuffer<u32>,
+    /// All products, and the sum of all bounds.
+    totals: DeviceBuffer<u64>,
+}
+
+/// Finds out what each row costs.
+pub(super) fn row_costs(
+    a: &DevicePattern,
+    b: &DevicePattern,
+    borders: Borders,
+) -> Result<RowCosts, Error> {
+    let device = &a.device;
+    let rows = a.rows as usize;
+    let extents = extents(b)?;
+    let mut work = device.uninitialized::<u32>(work::WORK * rows)?;
+    let mut words = device.uninitialized::<u32>(rows)?;
+    // The sums of both are wanted up to the last row's end.
+    let mut starts = device.zeros::<u32>(rows + 1)?;
+    let mut row_ptr = device.zeros::<u32>(rows + 1)?;
+    let mut counts = device.zeros::<u32>(BINS as usize)?;
+    let mut totals = device.zeros::<u64>(2)?;
+    let operands = Operands {
+        a: a.as_argument(),
+        b: b.as_argument(),
+        extents: extents.read_only(),
+    };
+    if a.rows > 0 {
+        let arguments = (
+            operands,
+            borders,
+            work.mutable(),
+            words.mutable(),
+            starts.mutable(),
+            row_ptr.mutable(),
+            counts.mutable(),
+            totals.mutable(),
+        );
+        // SAFETY: the operands are what they say, with as many rows of B as columns of A; the buffers have their lengths.
+        unsafe { device.launch(&work::row_work(), work::launch_row_work(a.rows), arguments)? };
+    }
+    Ok(RowCosts {
+        work,
+        extents,
+        words,
+        starts,
+        row_ptr,
+        counts,
+        totals,
     })
 }
 

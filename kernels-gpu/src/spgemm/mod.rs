@@ -5,7 +5,7 @@
 //! entries there are is known only after the structure has been computed, hence the two phases: *symbolic*, the columns of each
 //! row, and *numeric*, the values.
 //!
-//! What the kernels of the last rung share:
+//! The ladder starts in [`ladder`](mod@ladder), with hash tables; its last rung is all the rest:
 //!
 //! | file | what is in it |
 //! |---|---|
@@ -24,6 +24,7 @@ pub mod copy;
 pub mod drop_zeros;
 pub mod group_rows;
 pub mod hash_rows;
+pub mod ladder;
 pub mod operands;
 pub mod ordered;
 pub mod run_rows;
@@ -53,6 +54,7 @@ pub(crate) fn entry_points() -> Vec<&'static str> {
         group_rows::entry_points(),
         chunks::entry_points().as_slice(),
         ordered::entry_points(),
+        ladder::entry_points().as_slice(),
     ]
     .concat()
 }
