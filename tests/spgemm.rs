@@ -165,6 +165,20 @@ fn one_very_long_row_among_short_ones_is_exact() {
 }
 
 #[test]
+fn long_rows_of_a_are_measured_by_a_block_and_walked_by_its_warps() {
+    // 513 nonzeros of A are a long row; blocks of 16 warps take nonzeros of their own from 1024 on.
+    let n = 2500_u32;
+    let a: Vec<Vec<u32>> = [511, 512, 513, 1023, 1024, 1025, 2500]
+        .into_iter()
+        .map(|length| (0..length).map(|k| k + n - length).collect())
+        .collect();
+    let b: Vec<Vec<u32>> = (0..n)
+        .map(|k| if k % 3 == 0 { vec![] } else { vec![(k * 7919) % 5000] })
+        .collect();
+    assert_exact(&whole(&a, n), &whole(&b, 5000));
+}
+
+#[test]
 fn a_few_long_rows_of_b_are_shared_by_the_warps_of_a_block() {
     let b: Vec<Vec<u32>> = (0..6_u32)
         .map(|k| (0..1500).map(|j| j * (k + 1) + k).collect())

@@ -94,7 +94,8 @@ impl Numeric {
         }
         let mut groups = vec![
             (bin::GROUP, 16, 8, group_rows::group_rows::<T, 8>()),
-            (bin::GROUP + 1, 64, 16, group_rows::group_rows::<T, 16>()),
+            (bin::GROUP + 1, 32, 16, group_rows::group_rows::<T, 16>()),
+            (bin::GROUP + 2, 64, 16, group_rows::group_rows::<T, 16>()),
         ];
         for size in 0..bin::RANK - bin::WARP {
             let handle = group_rows::group_rows::<T, 32>();

@@ -149,12 +149,14 @@ pub(super) fn row_costs(
         let arguments = (
             operands,
             borders,
-            work.mutable(),
-            words.mutable(),
-            starts.mutable(),
-            row_ptr.mutable(),
-            counts.mutable(),
-            totals.mutable(),
+            work::RowWorkOutput {
+                work: work.mutable(),
+                words: words.mutable(),
+                bounds: starts.mutable(),
+                entries: row_ptr.mutable(),
+                counts: counts.mutable(),
+                totals: totals.mutable(),
+            },
         );
         // SAFETY: the operands are what they say, with as many rows of B as columns of A; the buffers have their lengths.
         unsafe { device.launch(&work::row_work(), work::launch_row_work(a.rows), arguments)? };

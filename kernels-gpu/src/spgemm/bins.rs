@@ -6,6 +6,9 @@
 /// Bins of a phase, at most: the rest of an entry's word counts chunks.
 pub const BINS: u32 = 64;
 
+/// Numeric: products of a row that a single warp takes, at most, unless sums must be added up in their order.
+const WARP_PRODUCTS: u32 = 1 << 16;
+
 /// Bits of the bin in a row's word; above them is the number of its chunks.
 pub const BIN_BITS: u32 = 8;
 
@@ -128,16 +131,16 @@ pub mod numeric {
     pub const COPY: u32 = 1;
     /// Windows of 128, 256, .. 2048 columns, one a warp.
     pub const WINDOW: u32 = 2;
-    /// Up to 16 entries by 8 lanes, up to 64 by 16 lanes.
+    /// Up to 16 products by 8 lanes, up to 32 and up to 64 by 16 lanes.
     pub const GROUP: u32 = 7;
     /// Up to 64, 128, 256, 512 entries by a warp.
-    pub const WARP: u32 = 9;
+    pub const WARP: u32 = 10;
     /// Chunks of up to 1024, 2048, .. 16384 entries, found by their rank in a bitmap.
-    pub const RANK: u32 = 13;
+    pub const RANK: u32 = 14;
     /// The same, searched for.
-    pub const SEARCH: u32 = 18;
+    pub const SEARCH: u32 = 19;
     /// Chunks of a warp each, added up in order.
-    pub const ORDERED: u32 = 23;
+    pub const ORDERED: u32 = 24;
     /// Past the last bin.
     pub const END: u32 = ORDERED + 1;
 }
@@ -196,19 +199,17 @@ impl Borders {
         if nonzeros == 1 {
             return (COPY, 1);
         }
+        let few = products <= WARP_PRODUCTS;
         let long_rows = u64::from(products) >= u64::from(self.window_row) * u64::from(nonzeros);
-        if span <= self.window_span && long_rows {
+        if span <= self.window_span && long_rows && (few || self.ordered != 0) {
             return (WINDOW + doublings(span, 128), 1);
         }
         if self.ordered != 0 {
             return (ORDERED, entries.div_ceil(super::ordered::CHUNK));
         }
-        if entries <= self.warp_entries {
-            if products <= 16 {
-                return (GROUP, 1);
-            }
+        if entries <= self.warp_entries && few {
             if products <= 64 {
-                return (GROUP + 1, 1);
+                return (GROUP + doublings(products, 16), 1);
             }
             return (WARP + doublings(entries, 64), 1);
         }

@@ -15,20 +15,24 @@ use super::work::WORK;
 use cuda_std::prelude::*;
 use cuda_std::warp::WARP_SIZE;
 
-/// Threads of a block for chunks of up to `capacity` entries.
-fn block(capacity: u32) -> u32 {
-    if capacity <= 2048 { 256 } else { 512 }
+/// The launch of blocks of so much shared memory: the fewer fit a multiprocessor of 227 KiB, the more threads they have.
+fn launch(chunks: u32, shared_bytes: u32) -> LaunchConfig {
+    let block = match shared_bytes >> 10 {
+        0..=28 => 256,
+        29..=113 => 512,
+        _ => 1024,
+    };
+    LaunchConfig::new(chunks, block).shared_bytes(shared_bytes)
 }
 
 /// The launch of [`rank_chunks`] for that many chunks of up to `capacity` entries with bitmaps of `words` words.
 pub fn launch_rank<T: Real>(chunks: u32, capacity: u32, words: u32) -> LaunchConfig {
-    let bytes = capacity * size_of::<T>() as u32 + 8 * words;
-    LaunchConfig::new(chunks, block(capacity)).shared_bytes(bytes)
+    launch(chunks, capacity * size_of::<T>() as u32 + 8 * words)
 }
 
 /// The launch of [`search_chunks`].
 pub fn launch_search<T: Real>(chunks: u32, capacity: u32) -> LaunchConfig {
-    LaunchConfig::new(chunks, block(capacity)).shared_bytes(Entries::<T>::bytes(capacity))
+    launch(chunks, Entries::<T>::bytes(capacity))
 }
 
 /// A chunk: its entries in C, from one to before another, and the walk of its products.

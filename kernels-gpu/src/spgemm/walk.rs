@@ -21,6 +21,9 @@ const LONG_ROWS: u32 = 24;
 /// Nonzeros of A that a warp of several must have for that.
 const NONZEROS_A_WARP: u32 = 4;
 
+/// With more nonzeros of A a warp of several takes nonzeros of its own, with fewer all warps share the products of each.
+const OWN_NONZEROS: u32 = 2 * WARP_SIZE;
+
 /// Products of a lane whose loads are in flight together, in each of the two ways.
 const FLAT_UNROLL: usize = 2;
 const ROW_UNROLL: usize = 4;
@@ -136,7 +139,7 @@ impl<T: Real> Walk<'_, T> {
         column
     }
 
-    /// The products numbered through, those of 32 nonzeros of A at a time.
+    /// The products numbered through, those of `LANES` nonzeros of A at a time.
     #[inline(always)]
     unsafe fn flattened<const LANES: u32, const VALUES: bool>(
         &self,
@@ -144,20 +147,25 @@ impl<T: Real> Walk<'_, T> {
     ) {
         let mask = group_mask::<LANES>();
         let lane = warp::lane_id() % LANES;
-        let (mut k, end) = self.nonzeros;
+        let (start, end) = self.nonzeros;
+        // Which nonzeros the warp takes at a time, and which of their products.
+        let own = u64::from(end - start) >= u64::from(OWN_NONZEROS) * u64::from(self.warps);
+        let (nonzeros_warp, nonzeros_warps) = if own { (self.warp, self.warps) } else { (0, 1) };
+        let (products_warp, products_warps) = if own { (0, 1) } else { (self.warp, self.warps) };
+        let stride = LANES * products_warps;
+        let mut k = start.saturating_add(nonzeros_warp * LANES);
         // SAFETY: nonzeros of the row; all lanes of the group take part in its shuffles.
         unsafe {
-            let mut next = self.load::<VALUES>(k + lane, end);
+            let mut next = self.load::<VALUES>(k.saturating_add(lane), end);
             while k < end {
                 let mine = next;
-                k += LANES;
-                next = self.load::<VALUES>(k.wrapping_add(lane), end);
+                k = k.saturating_add(LANES * nonzeros_warps);
+                next = self.load::<VALUES>(k.saturating_add(lane), end);
                 let sum = inclusive_sum::<LANES>(mask, mine.len);
                 let total = warp::shfl_idx(mask, sum, LANES - 1, LANES);
                 // Product p of a nonzero is at `base + p` in B.
                 let base = mine.start.wrapping_sub(sum - mine.len);
-                let stride = LANES * self.warps;
-                let mut first = self.warp * LANES;
+                let mut first = products_warp * LANES;
                 while first < total {
                     let loaded: [(u32, T); FLAT_UNROLL] = array::from_fn(|u| {
                         let p = first + u as u32 * stride + lane;

@@ -16,6 +16,9 @@ const BLOCK: u32 = 256;
 /// Lanes that share a row of A.
 const LANES: u32 = 8;
 
+/// Rows of A of more nonzeros are a whole block's.
+const LONG_ROW: u32 = 512;
+
 /// Numbers that [`row_work`] leaves for a row: products, the first column and the span of the columns, and 1 if its rows of
 /// B are all runs of neighbouring columns.
 pub const WORK: usize = 4;
@@ -54,31 +57,102 @@ pub unsafe fn row_extents(b: Pattern, extents: GlobalMut<u32>) {
     }
 }
 
-/// Work and symbolic bin of each row of C, 8 lanes a row: `work`, the bin's word, an upper bound of the row's entries (its
-/// products, or its span if that is less), the rows of each bin, and the sums of products and bounds.
+/// What [`row_work`] finds out of a row.
+#[derive(Clone, Copy)]
+struct Found {
+    products: u32,
+    first: u32,
+    last: u32,
+    runs: u32,
+}
+
+impl Found {
+    const NOTHING: Self = Self {
+        products: 0,
+        first: u32::MAX,
+        last: 0,
+        runs: 1,
+    };
+
+    /// Of every `stride`-th nonzero from `k` on.
+    #[inline(always)]
+    unsafe fn of(operands: &Operands, mut k: u32, end: u32, stride: u32) -> Self {
+        let mut found = Self::NOTHING;
+        while k < end {
+            // SAFETY: a nonzero of A, a row of B.
+            let [b_start, b_end, first, last] = unsafe {
+                let column = operands.a.col_idx.load(k as usize) as usize;
+                operands.extents.load4(4 * column)
+            };
+            found.products += b_end - b_start;
+            found.first = found.first.min(first);
+            found.last = found.last.max(last);
+            if b_end > b_start && last - first != b_end - b_start - 1 {
+                found.runs = 0;
+            }
+            k = k.saturating_add(stride);
+        }
+        found
+    }
+
+    /// Of all lanes of the group.
+    #[inline(always)]
+    fn joined<const LANES: u32>(mut self, mask: u32) -> Self {
+        let mut delta = LANES / 2;
+        while delta > 0 {
+            self.products += warp::shfl_xor(mask, self.products, delta, LANES);
+            self.first = self
+                .first
+                .min(warp::shfl_xor(mask, self.first, delta, LANES));
+            self.last = self.last.max(warp::shfl_xor(mask, self.last, delta, LANES));
+            self.runs &= warp::shfl_xor(mask, self.runs, delta, LANES);
+            delta /= 2;
+        }
+        self
+    }
+}
+
+/// Where [`row_work`] leaves what it finds out.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct RowWorkOutput {
+    /// [`WORK`] numbers a row.
+    pub work: GlobalMut<u32>,
+    /// The bin's word of each row.
+    pub words: GlobalMut<u32>,
+    /// An upper bound of each row's entries: its products, or its span if that is less.
+    pub bounds: GlobalMut<u32>,
+    /// Zero for each row: its entries, where no kernel will count them.
+    pub entries: GlobalMut<u32>,
+    /// The rows of each bin.
+    pub counts: GlobalMut<u32>,
+    /// The sums of products and bounds.
+    pub totals: GlobalMut<u64>,
+}
+
+// SAFETY: `repr(C)`, of device pointers.
+#[cfg(not(target_arch = "nvptx64"))]
+unsafe impl KernelParam for RowWorkOutput {}
+
+/// Work and symbolic bin of each row of C, 8 lanes a row, or a block where the row of A is long.
 ///
 /// # Safety
 ///
-/// The operands are what they say, the columns of A rows of B. `work` has [`WORK`] numbers a row, `words` and `bounds` one
-/// each, `entries` too; `counts` holds [`BINS`] zeros, `totals` two.
+/// The operands are what they say, the columns of A rows of B; the output has its lengths, `counts` holds [`BINS`] zeros,
+/// `totals` two.
 #[kernel(name = "spgemm_row_work")]
-pub unsafe fn row_work(
-    operands: Operands,
-    borders: Borders,
-    work: GlobalMut<u32>,
-    words: GlobalMut<u32>,
-    bounds: GlobalMut<u32>,
-    entries: GlobalMut<u32>,
-    counts: GlobalMut<u32>,
-    totals: GlobalMut<u64>,
-) {
+pub unsafe fn row_work(operands: Operands, borders: Borders, output: RowWorkOutput) {
     let shared_counts = shared_array!(u32; 64);
     let shared_totals = shared_array!(u64; 2);
-    let row = thread::block_idx_x() * (BLOCK / LANES) + thread::thread_idx_x() / LANES;
+    // Of the long rows: how many there are, and each; and of one that is at hand, what was found.
+    let long_rows = shared_array!(u32; 33);
+    let found_together = shared_array!(u32; 4);
+    let first_row = thread::block_idx_x() * (BLOCK / LANES);
+    let row = first_row + thread::thread_idx_x() / LANES;
     let t = thread::thread_idx_x() as usize;
     let lane = warp::lane_id() % LANES;
     let mask = super::walk::group_mask::<LANES>();
-    // SAFETY: rows below `rows`; shared counts are accessed by atomic operations alone between the barriers.
+    // SAFETY: rows below `rows`; between barriers, what is shared is written by one thread or by atomic operations.
     unsafe {
         if t < BINS as usize {
             shared_counts.store(t, 0);
@@ -86,54 +160,119 @@ pub unsafe fn row_work(
         if t < 2 {
             shared_totals.store(t, 0);
         }
+        if t == 0 {
+            long_rows.store(0, 0);
+        }
         thread::sync_threads();
         if row < operands.a.rows {
             let (start, end) = operands.a.row(row);
-            let (mut products, mut first, mut last, mut runs) = (0_u32, u32::MAX, 0_u32, 1_u32);
-            let mut k = start + lane;
-            while k < end {
-                let column = operands.a.col_idx.load(k as usize) as usize;
-                let [b_start, b_end, b_first, b_last] = operands.extents.load4(4 * column);
-                products += b_end - b_start;
-                first = first.min(b_first);
-                last = last.max(b_last);
-                if b_end > b_start && b_last - b_first != b_end - b_start - 1 {
-                    runs = 0;
+            if end - start <= LONG_ROW {
+                let found = Found::of(&operands, start + lane, end, LANES).joined::<LANES>(mask);
+                if lane == 0 {
+                    note(
+                        &borders,
+                        &output,
+                        row,
+                        end - start,
+                        found,
+                        shared_counts,
+                        shared_totals,
+                    );
                 }
-                k = k.saturating_add(LANES);
-            }
-            let mut delta = LANES / 2;
-            while delta > 0 {
-                products += warp::shfl_xor(mask, products, delta, LANES);
-                first = first.min(warp::shfl_xor(mask, first, delta, LANES));
-                last = last.max(warp::shfl_xor(mask, last, delta, LANES));
-                runs &= warp::shfl_xor(mask, runs, delta, LANES);
-                delta /= 2;
-            }
-            if lane == 0 {
-                let span = if products == 0 { 0 } else { last - first + 1 };
-                let bound = products.min(span);
-                let bin = borders.symbolic_bin(RowWork {
-                    products,
-                    span,
-                    nonzeros: end - start,
-                    runs: runs != 0,
-                });
-                let row = row as usize;
-                work.store4(WORK * row, [products, first, span, runs]);
-                words.store(row, bin | 1 << BIN_BITS);
-                bounds.store(row, bound);
-                entries.store(row, 0);
-                shared_counts.atomic_add(bin as usize, 1);
-                shared_totals.atomic_add(0, u64::from(products));
-                shared_totals.atomic_add(1, u64::from(bound));
+            } else if lane == 0 {
+                let place = long_rows.atomic_add(0, 1);
+                long_rows.store(1 + place as usize, row);
             }
         }
         thread::sync_threads();
-        add_counts(shared_counts, counts);
-        if t < 2 {
-            totals.reduce_add(Scope::Device, t, shared_totals.load(t));
+        for index in 0..long_rows.load(0) {
+            let row = long_rows.load(1 + index as usize);
+            let (start, end) = operands.a.row(row);
+            if t == 0 {
+                let Found {
+                    products,
+                    first,
+                    last,
+                    runs,
+                } = Found::NOTHING;
+                found_together.store4(0, [products, first, last, runs]);
+            }
+            thread::sync_threads();
+            let thread = thread::thread_idx_x();
+            let found = Found::of(&operands, start + thread, end, BLOCK).joined::<32>(u32::MAX);
+            if warp::lane_id() == 0 {
+                found_together.atomic_add(0, found.products);
+                found_together.atomic_min(1, found.first);
+                found_together.atomic_max(2, found.last);
+                found_together.atomic_min(3, found.runs);
+            }
+            thread::sync_threads();
+            if t == 0 {
+                let [products, first, last, runs] = found_together.load4(0);
+                let found = Found {
+                    products,
+                    first,
+                    last,
+                    runs,
+                };
+                note(
+                    &borders,
+                    &output,
+                    row,
+                    end - start,
+                    found,
+                    shared_counts,
+                    shared_totals,
+                );
+            }
+            thread::sync_threads();
         }
+        thread::sync_threads();
+        add_counts(shared_counts, output.counts);
+        if t < 2 {
+            let total = shared_totals.load(t);
+            output.totals.reduce_add(Scope::Device, t, total);
+        }
+    }
+}
+
+/// Writes down what was found of a row of `nonzeros` nonzeros of A.
+#[inline(always)]
+unsafe fn note(
+    borders: &Borders,
+    output: &RowWorkOutput,
+    row: u32,
+    nonzeros: u32,
+    found: Found,
+    shared_counts: Shared<u32>,
+    shared_totals: Shared<u64>,
+) {
+    let Found {
+        products,
+        first,
+        last,
+        runs,
+    } = found;
+    let span = if products == 0 { 0 } else { last - first + 1 };
+    let bound = products.min(span);
+    let bin = borders.symbolic_bin(RowWork {
+        products,
+        span,
+        nonzeros,
+        runs: runs != 0,
+    });
+    let row = row as usize;
+    // SAFETY: a row, and a bin.
+    unsafe {
+        output
+            .work
+            .store4(WORK * row, [products, first, span, runs]);
+        output.words.store(row, bin | 1 << BIN_BITS);
+        output.bounds.store(row, bound);
+        output.entries.store(row, 0);
+        shared_counts.atomic_add(bin as usize, 1);
+        shared_totals.atomic_add(0, u64::from(products));
+        shared_totals.atomic_add(1, u64::from(bound));
     }
 }
 
