@@ -173,7 +173,13 @@ fn long_rows_of_a_are_measured_by_a_block_and_walked_by_its_warps() {
         .map(|length| (0..length).map(|k| k + n - length).collect())
         .collect();
     let b: Vec<Vec<u32>> = (0..n)
-        .map(|k| if k % 3 == 0 { vec![] } else { vec![(k * 7919) % 5000] })
+        .map(|k| {
+            if k % 3 == 0 {
+                vec![]
+            } else {
+                vec![(k * 7919) % 5000]
+            }
+        })
         .collect();
     assert_exact(&whole(&a, n), &whole(&b, 5000));
 }
@@ -225,6 +231,40 @@ fn a_skewed_graph_verifies_in_both_types() {
     assert_right(&a, &a);
     let a = generate::rmat::<f64>(600, 4000, SKEWED, 3).unwrap();
     assert_right(&a, &a);
+}
+
+#[test]
+fn the_choices_of_these_tests_send_rows_to_every_kernel() {
+    let device = Device::emulator(EmulatorOptions::default());
+    let skewed = generate::rmat::<f32>(600, 4000, SKEWED, 3).unwrap();
+    let banded = generate::banded::<f32>(150, 150, 13, 13, 1).unwrap();
+    let mut plans = String::new();
+    for matrix in [&skewed, &banded] {
+        let matrix = DeviceCsr::upload(&device, matrix.view()).unwrap();
+        for options in choices() {
+            let pattern = matrix.pattern();
+            let spgemm = Spgemm::<f32>::symbolic(pattern, pattern, options).unwrap();
+            plans += &spgemm.to_string();
+        }
+    }
+    for kernel in [
+        "symbolic: copied",
+        "runs",
+        "sorted",
+        "hashed",
+        "bitmaps",
+        "numeric: copied",
+        "windows",
+        "short",
+        "ranked",
+        "searched",
+        "in order",
+    ] {
+        assert!(
+            plans.contains(&format!("{kernel} ")),
+            "no {kernel}: {plans}"
+        );
+    }
 }
 
 #[test]

@@ -15,14 +15,15 @@ pub(super) struct Lists {
 }
 
 impl Lists {
-    /// Lists the rows by their words, which a kernel has made and counted.
+    /// Lists the rows by their words, which a kernel has made and counted: `counts` has the count of each bin first.
     pub(super) fn make(
         device: &Device,
         rows: u32,
         words: &DeviceBuffer<u32>,
         counts: &DeviceBuffer<u32>,
+        host_counts: &[u32],
     ) -> Result<Self, Error> {
-        let host_counts = counts.download()?;
+        let host_counts = host_counts[..BINS as usize].to_vec();
         let items: u64 = host_counts[1..].iter().map(|&count| u64::from(count)).sum();
         let items =
             super::matrix::bounded("the number of chunks of rows", items as usize, u32::MAX)?;

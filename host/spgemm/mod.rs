@@ -125,7 +125,7 @@ impl<T: SpgemmElement> Spgemm<T> {
         check_shapes((a.rows(), a.cols()), (b.rows(), b.cols()))?;
         let borders = options.borders::<T>(&a.device);
         let structure = symbolic::structure(a, b, borders)?;
-        let numeric = Numeric::plan(&operands(a, b, &structure), &structure, borders)?;
+        let numeric = Numeric::plan(&structure, borders)?;
         Ok(Self {
             a: Arc::clone(a),
             b: Arc::clone(b),

@@ -2,9 +2,11 @@
 
 use super::SpgemmElement;
 use super::lists::Lists;
+use super::matrix::DevicePattern;
 use super::symbolic::Structure;
 use crate::device::DeviceBuffer;
 use crate::error::Error;
+use cuda_std::memory::Global;
 use warprow_kernels::spgemm::bins::{BINS, numeric as bin};
 use warprow_kernels::spgemm::{
     Borders, Factors, Items, Operands, chunks, copy, group_rows, ordered, window_rows, work,
@@ -17,31 +19,53 @@ pub(super) struct Numeric {
     borders: Borders,
 }
 
-impl Numeric {
-    /// Sorts the rows by their entries.
-    pub(super) fn plan(
-        operands: &Operands,
-        structure: &Structure,
+/// The bin of each row by its entries, and how many rows a bin has.
+#[derive(Debug)]
+pub(super) struct EntrySizes {
+    words: DeviceBuffer<u32>,
+    counts: DeviceBuffer<u32>,
+}
+
+impl EntrySizes {
+    /// Launches what finds them out, from the work of each row and the row pointers of C.
+    pub(super) fn launch(
+        a: &DevicePattern,
+        work: &DeviceBuffer<u32>,
+        row_ptr: &DeviceBuffer<u32>,
         borders: Borders,
     ) -> Result<Self, Error> {
-        let c = &structure.pattern;
-        let device = &c.device;
-        let mut words = device.uninitialized::<u32>(c.rows as usize)?;
+        let device = &a.device;
+        let mut words = device.uninitialized::<u32>(a.rows as usize)?;
         let mut counts = device.zeros::<u32>(BINS as usize)?;
-        if c.rows > 0 {
+        if a.rows > 0 {
+            let c = warprow_kernels::spgemm::Structure {
+                row_ptr: row_ptr.read_only(),
+                // The columns are not there yet, and are not read.
+                col_idx: Global::from_address(0),
+            };
             let arguments = (
-                operands.a,
-                structure.work.read_only(),
-                c.structure(),
+                a.as_argument(),
+                work.read_only(),
+                c,
                 borders,
                 words.mutable(),
                 counts.mutable(),
             );
             // SAFETY: the work of each row and its entries; a word for each row.
-            unsafe { device.launch(&work::entry_work(), work::launch_rows(c.rows), arguments)? };
+            unsafe { device.launch(&work::entry_work(), work::launch_rows(a.rows), arguments)? };
         }
+        Ok(Self { words, counts })
+    }
+}
+
+impl Numeric {
+    /// Lists the rows by their entries.
+    pub(super) fn plan(structure: &Structure, borders: Borders) -> Result<Self, Error> {
+        let c = &structure.pattern;
+        let EntrySizes { words, counts } = &structure.sizes;
+        let host_counts = counts.download()?;
         Ok(Self {
-            lists: Lists::make(device, c.rows, &words, &counts)?,
+            lists: Lists::make(&c.device, c.rows, words, counts, &host_counts)?,
             borders,
         })
     }

@@ -2,6 +2,7 @@
 
 use super::lists::Lists;
 use super::matrix::{DevicePattern, bounded};
+use super::numeric::EntrySizes;
 use crate::device::{Device, DeviceBuffer};
 use crate::error::Error;
 use crate::scan;
@@ -24,6 +25,8 @@ pub(super) struct Structure {
     pub products: u64,
     /// The rows by kernel.
     pub lists: Lists,
+    /// What the numeric phase makes its lists of.
+    pub sizes: EntrySizes,
 }
 
 /// The structure of `C = A B`.
@@ -40,16 +43,19 @@ pub(super) fn structure(
         mut starts,
         mut row_ptr,
         counts,
-        totals,
     } = row_costs(a, b, borders)?;
     let operands = Operands {
         a: a.as_argument(),
         b: b.as_argument(),
         extents: extents.read_only(),
     };
-    let lists = Lists::make(device, a.rows, &words, &counts)?;
-    let totals = totals.download()?;
-    let (products, bound) = (totals[0], totals[1]);
+    let host_counts = counts.download()?;
+    let total = |at: u32| {
+        let at = (BINS + 2 * at) as usize;
+        u64::from(host_counts[at]) | u64::from(host_counts[at + 1]) << 32
+    };
+    let (products, bound) = (total(0), total(1));
+    let lists = Lists::make(device, a.rows, &words, &counts, &host_counts)?;
     let staged_entries = usize::try_from(bound)
         .ok()
         .filter(|&bound| u32::try_from(bound).is_ok());
@@ -68,12 +74,15 @@ pub(super) fn structure(
         starts: &starts,
     }
     .launch(&mut staged, &mut row_ptr)?;
-    let entries = scan::exclusive_scan(device, &mut row_ptr)?;
-    let mut col_idx = device.uninitialized::<u32>(bounded(
-        "the number of entries of C",
-        entries as usize,
-        u32::MAX,
-    )? as usize)?;
+    // What the numeric phase wants to know is launched before the host waits for the number of entries.
+    let total = scan::launch(device, &mut row_ptr)?;
+    let sizes = EntrySizes::launch(a, &work, &row_ptr, borders)?;
+    let entries = match total {
+        Some(total) => total.download()?[0],
+        None => 0,
+    };
+    let entries = bounded("the number of entries of C", entries as usize, u32::MAX)?;
+    let mut col_idx = device.uninitialized::<u32>(entries as usize)?;
     for (bins, handle, block_each) in [
         (bin::COPY..bin::BITMAP, copy::copy_staged::<0>(), false),
         (bin::BITMAP..bin::END, copy::copy_staged::<1>(), true),
@@ -103,6 +112,7 @@ pub(super) fn structure(
         extents,
         products,
         lists,
+        sizes,
     })
 }
 
@@ -118,10 +128,8 @@ pub(super) struct RowCosts {
     starts: DeviceBuffer<u32>,
     /// Zeros: room for each row's entries, and one more.
     row_ptr: DeviceBuffer<u32>,
-    /// The rows of each bin.
+    /// The rows of each bin; behind them all products and the sum of all bounds, two numbers of 64 bits.
     counts: DeviceBuffer<u32>,
-    /// All products, and the sum of all bounds.
-    totals: DeviceBuffer<u64>,
 }
 
 /// Finds out what each row costs.
@@ -138,8 +146,9 @@ pub(super) fn row_costs(
     // The sums of both are wanted up to the last row's end.
     let mut starts = device.zeros::<u32>(rows + 1)?;
     let mut row_ptr = device.zeros::<u32>(rows + 1)?;
-    let mut counts = device.zeros::<u32>(BINS as usize)?;
-    let mut totals = device.zeros::<u64>(2)?;
+    let mut counts = device.zeros::<u32>(BINS as usize + 4)?;
+    // Behind the counts, so that one copy fetches both.
+    let totals = counts.mutable().offset(BINS as usize).cast::<u64>();
     let operands = Operands {
         a: a.as_argument(),
         b: b.as_argument(),
@@ -155,7 +164,7 @@ pub(super) fn row_costs(
                 bounds: starts.mutable(),
                 entries: row_ptr.mutable(),
                 counts: counts.mutable(),
-                totals: totals.mutable(),
+                totals,
             },
         );
         // SAFETY: the operands are what they say, with as many rows of B as columns of A; the buffers have their lengths.
@@ -168,7 +177,6 @@ pub(super) fn row_costs(
         starts,
         row_ptr,
         counts,
-        totals,
     })
 }
 
@@ -228,7 +236,7 @@ impl Phase<'_> {
         }
         for size in (0..bin::BLOCK_HASH - bin::WARP_HASH).rev() {
             if let Some(items) = items(bin::WARP_HASH + size) {
-                let capacity = 64 << size;
+                let capacity = 256 << size;
                 let config = hash_rows::launch(items.count, capacity, false);
                 let arguments = (operands, items, capacity, work, starts, staged, entries);
                 // SAFETY: rows of up to `capacity` products.
@@ -240,6 +248,17 @@ impl Phase<'_> {
             let arguments = (operands, items, work, starts, staged, entries);
             // SAFETY: rows whose rows of B are runs.
             unsafe { device.launch(&run_rows::run_rows(), config, arguments)? };
+        }
+        for (size, handle) in [
+            (4, sort_rows::sort_long_rows::<4>()),
+            (3, sort_rows::sort_long_rows::<2>()),
+        ] {
+            if let Some(items) = items(bin::SORT + size) {
+                let config = sort_rows::launch(items.count, 32);
+                let arguments = (operands, items, starts, staged, entries);
+                // SAFETY: rows of up to 128 and 64 products.
+                unsafe { device.launch(&handle, config, arguments)? };
+            }
         }
         for (size, lanes, handle) in [
             (2, 32, sort_rows::sort_rows::<32>()),

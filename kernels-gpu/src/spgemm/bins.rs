@@ -16,7 +16,7 @@ pub const BIN_BITS: u32 = 8;
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Borders {
-    /// Symbolic: rows of that many products have a table in shared memory for each warp; up to 512.
+    /// Symbolic: rows of that many products are a warp's, or of a part of one; up to 512.
     pub warp_products: u32,
     /// Symbolic: rows of that many products have a hash table for each block; up to 16384.
     pub block_products: u32,
@@ -111,10 +111,10 @@ pub mod symbolic {
     pub const COPY: u32 = 1;
     /// Runs of neighbouring columns.
     pub const RUNS: u32 = 2;
-    /// Up to 8, 16 and 32 products, sorted in registers.
+    /// Up to 8, 16, 32, 64 and 128 products, sorted in registers.
     pub const SORT: u32 = 3;
-    /// Up to 64, 128, 256 and 512 products, a hash table a warp.
-    pub const WARP_HASH: u32 = 6;
+    /// Up to 256 and 512 products, a hash table a warp.
+    pub const WARP_HASH: u32 = 8;
     /// Up to 1024, .. 16384 products, a hash table a block.
     pub const BLOCK_HASH: u32 = 10;
     /// A bitmap; of 2^32 products or fewer, 2^31 or fewer, ..: the longest rows first.
@@ -170,11 +170,11 @@ impl Borders {
         if row.runs && span <= self.run_span {
             return RUNS;
         }
-        if products <= self.warp_products && products <= 32 {
+        if products <= self.warp_products && products <= 128 {
             return SORT + doublings(products, 8);
         }
         if products <= self.warp_products {
-            return WARP_HASH + doublings(products, 64);
+            return WARP_HASH + doublings(products, 256);
         }
         let bitmap = u64::from(self.bitmap_words) * u64::from(products) >= u64::from(span / 32);
         if products <= self.block_products && !bitmap {

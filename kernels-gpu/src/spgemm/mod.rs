@@ -46,7 +46,7 @@ pub(crate) fn entry_points() -> Vec<&'static str> {
         work::entry_points().as_slice(),
         copy::entry_points().as_slice(),
         drop_zeros::entry_points().as_slice(),
-        sort_rows::entry_points(),
+        sort_rows::entry_points().as_slice(),
         hash_rows::entry_points(),
         bitmap_rows::entry_points(),
         run_rows::entry_points(),

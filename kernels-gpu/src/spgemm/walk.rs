@@ -106,18 +106,18 @@ impl<T: Real> Walk<'_, T> {
         }
     }
 
-    /// The column of the product whose number is the lane's in its group, 2^32 - 1 where there is none, of a row of up to
-    /// `LANES` products.
+    /// The columns of the products whose numbers are the lane's in its group, that and `LANES`, and so on; 2^32 - 1 where
+    /// there is none. The row has up to `N * LANES` products.
     ///
     /// # Safety
     ///
     /// As for [`each`](Self::each).
     #[inline(always)]
-    pub unsafe fn one_a_lane<const LANES: u32>(&self) -> u32 {
+    pub unsafe fn columns_of_lane<const LANES: u32, const N: usize>(&self) -> [u32; N] {
         let mask = group_mask::<LANES>();
         let lane = warp::lane_id() % LANES;
         let (mut k, end) = self.nonzeros;
-        let mut column = u32::MAX;
+        let mut columns = [u32::MAX; N];
         let mut before = 0;
         // SAFETY: nonzeros of the row; all lanes of the group take part in its shuffles.
         unsafe {
@@ -126,17 +126,23 @@ impl<T: Real> Walk<'_, T> {
                 let sum = inclusive_sum::<LANES>(mask, mine.len);
                 let total = warp::shfl_idx(mask, sum, LANES - 1, LANES);
                 let base = mine.start.wrapping_sub(sum - mine.len);
-                let p = lane.wrapping_sub(before);
-                let owner = owner::<LANES>(mask, sum, p);
-                let base = warp::shfl_idx(mask, base, owner, LANES);
-                if p < total {
-                    column = self.operands.b.col_idx.load(base.wrapping_add(p) as usize);
-                }
+                columns = array::from_fn(|u| {
+                    // Wraps around for products of nonzeros before, and is then not below the total.
+                    let p = (u as u32 * LANES + lane).wrapping_sub(before);
+                    let owner = owner::<LANES>(mask, sum, p);
+                    let base = warp::shfl_idx(mask, base, owner, LANES);
+                    if p < total {
+                        let position = base.wrapping_add(p) as usize;
+                        self.operands.b.col_idx.load(position)
+                    } else {
+                        columns[u]
+                    }
+                });
                 before += total;
                 k += LANES;
             }
         }
-        column
+        columns
     }
 
     /// The products numbered through, those of `LANES` nonzeros of A at a time.
