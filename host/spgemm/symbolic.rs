@@ -218,8 +218,8 @@ impl Phase<'_> {
         let items = |bin| self.lists.items(bin..bin + 1);
         // The longest rows first: they are the last to end.
         if let Some(items) = self.lists.items(bin::BITMAP..bin::END) {
-            let most = bitmap_rows::most_words(device.properties().max_shared_bytes_per_block);
-            let words = operands.b.cols.div_ceil(32).min(most);
+            let shared_bytes = device.properties().max_shared_bytes_per_block;
+            let words = bitmap_rows::words(operands.b.cols, shared_bytes);
             let config = bitmap_rows::launch(items.count, words);
             let arguments = (operands, items, words, work, starts, staged, entries);
             // SAFETY: any row may have a bitmap.

@@ -3,6 +3,10 @@
 //! A product costs one atomic operation and no probing, and a bitmap is in order by itself: what is left of the sort is to
 //! count bits. 100000 columns take 12.5 KB; a row with a wider span than the bitmap has bits is done in windows, with
 //! the part of each row of B found by binary search, so that there is no row that is too long.
+//!
+//! Neighbouring columns are in neighbouring words, as lanes come with neighbouring columns, and atomic operations on one word
+//! are done one after the other: of 1024 columns, column `32 i + j` is bit i of word j. Where the bits are read, a warp
+//! transposes them in five shuffles.
 
 use super::operands::{Items, Operands};
 use super::walk::{Walk, inclusive_sum};
@@ -18,9 +22,10 @@ const fn block(words: u32) -> u32 {
     if words > 20_000 { 1024 } else { 512 }
 }
 
-/// The words of the largest bitmap in so much shared memory.
-pub fn most_words(shared_bytes: u32) -> u32 {
-    shared_bytes.saturating_sub(rest_bytes(1024)) / 4
+/// The words of a bitmap of so many columns, or of as many as there are in so much shared memory: a multiple of 32.
+pub fn words(columns: u32, shared_bytes: u32) -> u32 {
+    let most = shared_bytes.saturating_sub(rest_bytes(1024)) / 4;
+    columns.div_ceil(GROUP).min(most / WARP_SIZE) * WARP_SIZE
 }
 
 /// Bytes of shared memory beside the bitmap: the places of a group's bits, and a count, for each warp.
@@ -34,7 +39,7 @@ pub fn launch(rows: u32, words: u32) -> LaunchConfig {
     LaunchConfig::new(rows, block).shared_bytes(4 * words + rest_bytes(block))
 }
 
-/// The columns of rows, ascending, and their number; a block a row, with a bitmap of `words` words.
+/// The columns of rows, ascending, and their number; a block a row, with a bitmap of `words` words, a multiple of 32.
 ///
 /// # Safety
 ///
@@ -66,9 +71,9 @@ pub unsafe fn bitmap_rows(
         let mut walk = Walk::columns(&operands, row, products, [warp, warps]);
         let (mut covered, mut found) = (0, 0);
         while covered < span {
-            let used = words.min((span - covered).div_ceil(32));
+            let used = words.min((span - covered).div_ceil(GROUP) * WARP_SIZE);
             let origin = first + covered;
-            if used < span.div_ceil(32) {
+            if words < span.div_ceil(32) {
                 walk.window = Some((origin, origin + (32 * used - 1).min(span - covered - 1)));
             }
             let mut word = t;
@@ -79,7 +84,8 @@ pub unsafe fn bitmap_rows(
             thread::sync_threads();
             walk.each::<32, false>(|column, _| {
                 let bit = column - origin;
-                bitmap.atomic_or((bit / 32) as usize, 1 << (bit % 32));
+                let word = bit / GROUP * WARP_SIZE + bit % WARP_SIZE;
+                bitmap.atomic_or(word as usize, 1 << (bit / 32 % 32));
             });
             thread::sync_threads();
             let part = Part {
@@ -174,7 +180,7 @@ impl Part {
         // SAFETY: words of the bitmap, the warp's places, and as many columns as were counted.
         unsafe {
             for group in start..end {
-                let mut word = self.word(group);
+                let mut word = transposed(self.word(group));
                 let sum = inclusive_sum::<32>(FULL_MASK, word.count_ones());
                 let all = warp::shfl_idx(FULL_MASK, sum, WARP_SIZE - 1, WARP_SIZE);
                 if all == 0 {
@@ -199,6 +205,26 @@ impl Part {
             }
         }
     }
+}
+
+/// The bits of the warp's words with lanes and positions exchanged: bit i of lane j becomes bit j of lane i.
+#[inline(always)]
+fn transposed(word: u32) -> u32 {
+    let lane = warp::lane_id();
+    let mut word = word;
+    let mut distance = 16;
+    let mut low = 0x0000_ffff_u32;
+    while distance > 0 {
+        let other = warp::shfl_xor(FULL_MASK, word, distance, WARP_SIZE);
+        word = if lane & distance == 0 {
+            word & low | (other & low) << distance
+        } else {
+            word & !low | (other & !low) >> distance
+        };
+        distance /= 2;
+        low ^= low << distance;
+    }
+    word
 }
 
 #[cfg(not(target_arch = "nvptx64"))]

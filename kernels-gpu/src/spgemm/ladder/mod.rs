@@ -173,11 +173,13 @@ unsafe fn count<C: Columns>(operands: &Operands, row: u32, table: C, slots: u32)
         let mut k = start + lane;
         while k < end && !full {
             let (b_start, b_end) = operands.b.row(operands.a.col_idx.load(k as usize));
-            for position in b_start..b_end {
+            let mut position = b_start;
+            while position < b_end && !full {
                 match insert(table, slots, operands.b.col_idx.load(position as usize)) {
                     Some((_, is_new)) => new += u32::from(is_new),
                     None => full = true,
                 }
+                position += 1;
             }
             k += WARP_SIZE;
         }
