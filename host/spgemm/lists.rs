@@ -5,7 +5,7 @@ use crate::error::Error;
 use cuda_std::memory::Global;
 use std::ops::Range;
 use warprow_kernels::spgemm::bins::BINS;
-use warprow_kernels::spgemm::{Items, work};
+use warprow_kernels::spgemm::{Items, place, work};
 
 /// The items of each bin, one bin's after the other's.
 #[derive(Debug)]
@@ -38,7 +38,7 @@ impl Lists {
                 list.mutable(),
             );
             // SAFETY: a word for each row; the list has a pair for each item counted, but the first bin's.
-            unsafe { device.launch(&work::place(), work::launch_rows(rows), arguments)? };
+            unsafe { device.launch(&place::place(), work::launch_rows(rows), arguments)? };
         }
         Ok(Self {
             counts: host_counts,

@@ -8,8 +8,9 @@
 //! are done one after the other: of 1024 columns, column `32 i + j` is bit i of word j. Where the bits are read, a warp
 //! transposes them in five shuffles.
 
+use super::lanes::inclusive_sum;
 use super::operands::{Items, Operands};
-use super::walk::{Walk, inclusive_sum};
+use super::walk::Walk;
 use super::work::WORK;
 use cuda_std::prelude::*;
 use cuda_std::warp::{FULL_MASK, WARP_SIZE};

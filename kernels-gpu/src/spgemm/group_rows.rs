@@ -4,9 +4,10 @@
 //! entries have bits: fewer operations than a hash table's, which had to be built first. Short rows share a warp: 8, 16 or 32 lanes
 //! a row. The products are added by atomic operations, in the order of chance.
 
+use super::lanes::group_mask;
 use super::operands::{Factors, Items, Operands, Structure};
 use super::search::Entries;
-use super::walk::{Walk, group_mask};
+use super::walk::Walk;
 use super::work::WORK;
 use cuda_std::prelude::*;
 

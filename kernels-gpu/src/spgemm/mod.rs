@@ -10,8 +10,8 @@
 //! | file | what is in it |
 //! |---|---|
 //! | [`bins`] | which kernel takes a row, by the work that it brings |
-//! | [`work`] | that work, and the lists of each bin's rows |
-//! | [`walk`] | the products of a row, dealt out to lanes |
+//! | [`work`], [`place`] | that work, and the lists of each bin's rows |
+//! | [`walk`], [`lanes`] | the products of a row, dealt out to lanes |
 //! | [`sort_rows`], [`hash_rows`], [`bitmap_rows`], [`run_rows`] | symbolic: short, middling and long rows, and runs of columns |
 //! | [`window_rows`], [`group_rows`], [`chunks`], [`ordered`](mod@ordered) | numeric: narrow, short and long rows, and sums in a fixed order |
 //! | [`copy`](mod@copy) | rows of one nonzero of A |
@@ -25,8 +25,10 @@ pub mod drop_zeros;
 pub mod group_rows;
 pub mod hash_rows;
 pub mod ladder;
+pub mod lanes;
 pub mod operands;
 pub mod ordered;
+pub mod place;
 pub mod run_rows;
 pub mod search;
 pub mod sort_rows;
@@ -44,6 +46,7 @@ pub use operands::{Factors, Items, Operands, Pattern, Structure};
 pub(crate) fn entry_points() -> Vec<&'static str> {
     [
         work::entry_points().as_slice(),
+        place::entry_points(),
         copy::entry_points().as_slice(),
         drop_zeros::entry_points().as_slice(),
         sort_rows::entry_points().as_slice(),

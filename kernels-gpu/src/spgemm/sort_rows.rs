@@ -3,8 +3,9 @@
 //! A group of 8, 16 or 32 lanes takes a row, a lane a product, or up to four. A bitonic network of shuffles sorts the columns, equal ones
 //! stand beside each other, and the place of each new one is a count of bits in a vote: no table and no atomics.
 
+use super::lanes::group_mask;
 use super::operands::{Items, Operands};
-use super::walk::{Walk, group_mask};
+use super::walk::Walk;
 use core::array;
 use cuda_std::prelude::*;
 use cuda_std::warp::{FULL_MASK, WARP_SIZE};

@@ -1,10 +1,11 @@
 //! What each row costs, and the lists of the rows of each bin.
 //!
 //! Three steps for a phase: a kernel gives each row its bin and counts the bins ([`row_work`], [`entry_work`]), the host
-//! fetches the counts, and [`place`] writes each bin's rows into its part of the list. Within a bin the rows' order is the
+//! fetches the counts, and [`place`](super::place::place) writes each bin's rows into its part of the list. Within a bin the rows' order is the
 //! chance of the run, and no result depends on it.
 
 use super::bins::{BIN_BITS, BINS, Borders, RowWork};
+use super::lanes::group_mask;
 use super::operands::{Operands, Pattern, Structure};
 use cuda_std::atomic::Scope;
 use cuda_std::prelude::*;
@@ -151,7 +152,7 @@ pub unsafe fn row_work(operands: Operands, borders: Borders, output: RowWorkOutp
     let row = first_row + thread::thread_idx_x() / LANES;
     let t = thread::thread_idx_x() as usize;
     let lane = warp::lane_id() % LANES;
-    let mask = super::walk::group_mask::<LANES>();
+    let mask = group_mask::<LANES>();
     // SAFETY: rows below `rows`; between barriers, what is shared is written by one thread or by atomic operations.
     unsafe {
         if t < BINS as usize {
@@ -319,60 +320,6 @@ pub unsafe fn entry_work(
     }
 }
 
-/// Writes the rows of each bin into the bin's part of `list`, with the number of the chunk, a thread a row. Rows of the first
-/// bin, which has no work, are left out.
-///
-/// # Safety
-///
-/// `words` and `counts` are those of the kernel before; `cursors` holds [`BINS`] zeros; `list` has a pair for each item
-/// of the bins but the first.
-#[kernel(name = "spgemm_place")]
-pub unsafe fn place(
-    rows: u32,
-    words: Global<u32>,
-    counts: Global<u32>,
-    cursors: GlobalMut<u32>,
-    list: GlobalMut<u32>,
-) {
-    let shared_counts = shared_array!(u32; 64);
-    let starts = shared_array!(u32; 64);
-    let row = thread::index_1d();
-    let t = thread::thread_idx_x() as usize;
-    // SAFETY: rows below `rows`; shared counts are accessed by atomic operations alone between the barriers.
-    unsafe {
-        if t < BINS as usize {
-            shared_counts.store(t, 0);
-        }
-        thread::sync_threads();
-        let (mut bin, mut chunks, mut rank) = (0, 0, 0);
-        if row < u64::from(rows) {
-            let word = words.load(row as usize);
-            bin = (word & ((1 << BIN_BITS) - 1)) as usize;
-            chunks = word >> BIN_BITS;
-            rank = shared_counts.atomic_add(bin, chunks);
-        }
-        thread::sync_threads();
-        if t < BINS as usize {
-            let mut start = 0;
-            for lower in 1..t {
-                start += counts.load(lower);
-            }
-            let mine = shared_counts.load(t);
-            if mine > 0 {
-                start += cursors.atomic_add(Scope::Device, t, mine);
-            }
-            starts.store(t, start);
-        }
-        thread::sync_threads();
-        if bin != 0 {
-            let first = (starts.load(bin) + rank) as usize;
-            for chunk in 0..chunks {
-                list.store2(2 * (first + chunk as usize), [row as u32, chunk]);
-            }
-        }
-    }
-}
-
 /// Adds the block's counts to those of all.
 #[inline(always)]
 unsafe fn add_counts(shared_counts: Shared<u32>, counts: GlobalMut<u32>) {
@@ -394,7 +341,6 @@ pub(super) fn entry_points() -> Vec<&'static str> {
         row_extents().entry_points(),
         row_work().entry_points(),
         entry_work().entry_points(),
-        place().entry_points(),
     ]
     .concat()
 }

@@ -1,24 +1,18 @@
 //! The opponent: SpGEMM of cuSPARSE, in the same process, on the same device and stream as the kernels of this crate.
-//!
-//! Functions and constants are those of `cusparse.h` of cuSPARSE 12.
+
+mod api;
 
 use crate::library;
+use api::{
+    Functions, INDEX_32I, INDEX_BASE_ZERO, NON_TRANSPOSE, Pointer, R_32F, R_64F, SUCCESS, Status,
+};
 use cuda_std::element::Element;
 use cuda_std::memory::Global;
-use libloading::Library;
-use std::ffi::{CStr, c_char, c_int, c_void};
+use std::ffi::{CStr, c_int};
 use std::path::Path;
 use std::ptr::null_mut;
 use warprow::spgemm::{DeviceCsr, DevicePattern};
 use warprow::{Device, DeviceBuffer};
-
-type Status = c_int;
-type Pointer = *mut c_void;
-
-const SUCCESS: Status = 0;
-const NON_TRANSPOSE: c_int = 0;
-const INDEX_32I: c_int = 2;
-const INDEX_BASE_ZERO: c_int = 0;
 
 /// The algorithms of cuSPARSE.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,13 +61,13 @@ pub trait CusparseElement: Element {
 }
 
 impl CusparseElement for f32 {
-    const DATA_TYPE: c_int = 0;
+    const DATA_TYPE: c_int = R_32F;
     const ONE: Self = 1.0;
     const ZERO: Self = 0.0;
 }
 
 impl CusparseElement for f64 {
-    const DATA_TYPE: c_int = 1;
+    const DATA_TYPE: c_int = R_64F;
     const ONE: Self = 1.0;
     const ZERO: Self = 0.0;
 }
@@ -105,58 +99,6 @@ pub enum Error {
     /// The device's own error.
     #[error(transparent)]
     Device(#[from] warprow::Error),
-}
-
-macro_rules! functions {
-    ($($field:ident = $symbol:literal: fn($($argument:ty),*) -> $result:ty;)*) => {
-        /// The functions, of one loaded library.
-        #[derive(Clone, Copy, Debug)]
-        struct Functions {
-            $($field: unsafe extern "C" fn($($argument),*) -> $result,)*
-        }
-
-        impl Functions {
-            /// Looks the functions up; the library is cuSPARSE 12, and it is never closed.
-            unsafe fn of(library: &'static Library) -> Result<Self, libloading::Error> {
-                Ok(Self {
-                    // SAFETY: the signatures are those of the header.
-                    $($field: *unsafe { library.get($symbol) }?,)*
-                })
-            }
-        }
-    };
-}
-
-functions! {
-    get_property = "cusparseGetProperty": fn(c_int, *mut c_int) -> Status;
-    create = "cusparseCreate": fn(*mut Pointer) -> Status;
-    destroy = "cusparseDestroy": fn(Pointer) -> Status;
-    set_stream = "cusparseSetStream": fn(Pointer, Pointer) -> Status;
-    get_error_string = "cusparseGetErrorString": fn(Status) -> *const c_char;
-    // rows, cols, nnz, row offsets, column indices, values, the type of either index, base, type of values
-    create_csr = "cusparseCreateCsr": fn(
-        *mut Pointer, i64, i64, i64, Pointer, Pointer, Pointer, c_int, c_int, c_int, c_int
-    ) -> Status;
-    destroy_matrix = "cusparseDestroySpMat": fn(Pointer) -> Status;
-    matrix_size = "cusparseSpMatGetSize": fn(Pointer, *mut i64, *mut i64, *mut i64) -> Status;
-    set_pointers = "cusparseCsrSetPointers": fn(Pointer, Pointer, Pointer, Pointer) -> Status;
-    create_descriptor = "cusparseSpGEMM_createDescr": fn(*mut Pointer) -> Status;
-    destroy_descriptor = "cusparseSpGEMM_destroyDescr": fn(Pointer) -> Status;
-    // op of A, op of B, alpha, A, B, beta, C, type of the computation, algorithm, descriptor, bytes of the buffer, buffer
-    work_estimation = "cusparseSpGEMM_workEstimation": fn(
-        Pointer, c_int, c_int, Pointer, Pointer, Pointer, Pointer, Pointer, c_int, c_int, Pointer, *mut usize, Pointer
-    ) -> Status;
-    // the same with a fraction, bytes and buffer, and the bytes of the buffer of `compute`
-    estimate_memory = "cusparseSpGEMM_estimateMemory": fn(
-        Pointer, c_int, c_int, Pointer, Pointer, Pointer, Pointer, Pointer, c_int, c_int, Pointer, f32, *mut usize, Pointer,
-        *mut usize
-    ) -> Status;
-    compute = "cusparseSpGEMM_compute": fn(
-        Pointer, c_int, c_int, Pointer, Pointer, Pointer, Pointer, Pointer, c_int, c_int, Pointer, *mut usize, Pointer
-    ) -> Status;
-    copy = "cusparseSpGEMM_copy": fn(
-        Pointer, c_int, c_int, Pointer, Pointer, Pointer, Pointer, Pointer, c_int, c_int, Pointer
-    ) -> Status;
 }
 
 /// cuSPARSE on one device.
