@@ -228,10 +228,10 @@ impl<T: SpgemmElement> fmt::Display for Spgemm<T> {
         rows(
             "hashed",
             lists,
-            symbolic::WARP_HASH..symbolic::BITMAP,
+            symbolic::WARP_HASH..symbolic::NARROW,
             "rows",
         )?;
-        rows("bitmaps", lists, symbolic::BITMAP..symbolic::END, "rows")?;
+        rows("bitmaps", lists, symbolic::NARROW..symbolic::END, "rows")?;
         let lists = &self.numeric.lists;
         rows(
             "numeric: copied",

@@ -220,12 +220,21 @@ impl Phase<'_> {
         if let Some(items) = self.lists.items(bin::BITMAP..bin::END) {
             let shared_bytes = device.properties().max_shared_bytes_per_block;
             let words = bitmap_rows::words(operands.b.cols, shared_bytes);
-            let config = bitmap_rows::launch(items.count, words);
+            let config = bitmap_rows::launch(items.count, words, false);
             let arguments = (operands, items, words, work, starts, staged, entries);
             // SAFETY: any row may have a bitmap.
             unsafe { device.launch(&bitmap_rows::bitmap_rows(), config, arguments)? };
         }
-        for size in (0..bin::BITMAP - bin::BLOCK_HASH).rev() {
+        for size in (0..bin::BITMAP - bin::NARROW).rev() {
+            if let Some(items) = items(bin::NARROW + size) {
+                let words = 512 << size;
+                let config = bitmap_rows::launch(items.count, words, true);
+                let arguments = (operands, items, words, work, starts, staged, entries);
+                // SAFETY: any row may have a bitmap.
+                unsafe { device.launch(&bitmap_rows::bitmap_rows(), config, arguments)? };
+            }
+        }
+        for size in (0..bin::NARROW - bin::BLOCK_HASH).rev() {
             if let Some(items) = items(bin::BLOCK_HASH + size) {
                 let capacity = 1024 << size;
                 let config = hash_rows::launch(items.count, capacity, true);

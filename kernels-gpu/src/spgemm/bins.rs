@@ -6,8 +6,14 @@
 /// Bins of a phase, at most: the rest of an entry's word counts chunks.
 pub const BINS: u32 = 64;
 
+/// Symbolic: rows of fewer products have bitmaps by their span, and blocks of few warps.
+pub const NARROW_PRODUCTS: u32 = 8192;
+
 /// Numeric: products of a row that a single warp takes, at most, unless sums must be added up in their order.
 const WARP_PRODUCTS: u32 = 1 << 16;
+
+/// Numeric: words of a chunk's bitmap by default, of 327680 columns: two blocks of short rows fit a multiprocessor.
+const RANK_WORDS: u32 = 10240;
 
 /// Bits of the bin in a row's word; above them is the number of its chunks.
 pub const BIN_BITS: u32 = 8;
@@ -117,8 +123,10 @@ pub mod symbolic {
     pub const WARP_HASH: u32 = 8;
     /// Up to 1024, .. 16384 products, a hash table a block.
     pub const BLOCK_HASH: u32 = 10;
-    /// A bitmap; of 2^32 products or fewer, 2^31 or fewer, ..: the longest rows first.
-    pub const BITMAP: u32 = 15;
+    /// Fewer than [`NARROW_PRODUCTS`](super::NARROW_PRODUCTS) products, a bitmap of up to 512, 1024, .. 16384 words.
+    pub const NARROW: u32 = 15;
+    /// A bitmap of any size; fewer than 2^32 products, fewer than 2^31, ..: the longest rows first.
+    pub const BITMAP: u32 = 21;
     /// Past the last bin.
     pub const END: u32 = BITMAP + 32;
 }
@@ -159,7 +167,7 @@ impl Borders {
     /// The bin of a row in the symbolic phase.
     #[inline(always)]
     pub fn symbolic_bin(&self, row: RowWork) -> u32 {
-        use symbolic::{BITMAP, BLOCK_HASH, COPY, EMPTY, RUNS, SORT, WARP_HASH};
+        use symbolic::{BITMAP, BLOCK_HASH, COPY, EMPTY, NARROW, RUNS, SORT, WARP_HASH};
         let RowWork { products, span, .. } = row;
         if products == 0 {
             return EMPTY;
@@ -179,6 +187,10 @@ impl Borders {
         let bitmap = u64::from(self.bitmap_words) * u64::from(products) >= u64::from(span / 32);
         if products <= self.block_products && !bitmap {
             return BLOCK_HASH + doublings(products, 1024);
+        }
+        let words = super::bitmap_rows::words(span, u32::MAX);
+        if products < NARROW_PRODUCTS && words <= 512 << (BITMAP - NARROW - 1) {
+            return NARROW + doublings(words, 512);
         }
         BITMAP + (u32::BITS - 1 - products.ilog2())
     }

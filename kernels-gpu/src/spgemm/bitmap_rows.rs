@@ -24,6 +24,7 @@ const fn block(words: u32) -> u32 {
 }
 
 /// The words of a bitmap of so many columns, or of as many as there are in so much shared memory: a multiple of 32.
+#[inline(always)]
 pub fn words(columns: u32, shared_bytes: u32) -> u32 {
     let most = shared_bytes.saturating_sub(rest_bytes(1024)) / 4;
     columns.div_ceil(GROUP).min(most / WARP_SIZE) * WARP_SIZE
@@ -34,9 +35,12 @@ const fn rest_bytes(block: u32) -> u32 {
     block / WARP_SIZE * (2 * GROUP + 4)
 }
 
+/// Threads of a block of a row of few products.
+const NARROW_BLOCK: u32 = 128;
+
 /// The launch for that many rows with bitmaps of that many words.
-pub fn launch(rows: u32, words: u32) -> LaunchConfig {
-    let block = block(words);
+pub fn launch(rows: u32, words: u32, narrow: bool) -> LaunchConfig {
+    let block = if narrow { NARROW_BLOCK } else { block(words) };
     LaunchConfig::new(rows, block).shared_bytes(4 * words + rest_bytes(block))
 }
 
