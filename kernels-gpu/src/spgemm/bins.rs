@@ -71,10 +71,10 @@ impl Borders {
             window_row: 8,
             warp_entries: 512,
             chunk,
-            rank_words: if rank_words < 16384 {
+            rank_words: if rank_words < RANK_WORDS {
                 rank_words
             } else {
-                16384
+                RANK_WORDS
             },
             ordered: 0,
         }
