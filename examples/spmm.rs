@@ -8,7 +8,9 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 use warprow::device::Selector;
 use warprow::matrix_market::{parse_matrix_market, read_matrix_market};
-use warprow::{CsrMatrix, Device, Spmm, SpmmElement, SpmmKernel, SpmmOptions, generate, reference};
+use warprow::{
+    CsrMatrix, Device, Spmm, SpmmElement, SpmmKernel, SpmmOptions, bf16, f16, generate, reference,
+};
 
 /// The dependency graph of the packages of a Debian release (see data/README.md).
 const DEFAULT_MATRIX: (&str, &[u8]) = (
@@ -48,6 +50,8 @@ struct Options {
 enum ElementType {
     F32,
     F64,
+    F16,
+    Bf16,
 }
 
 /// A kernel by its name in the table.
@@ -79,6 +83,8 @@ fn main() -> ExitCode {
     let outcome = match options.element {
         ElementType::F32 => run::<f32>(&options),
         ElementType::F64 => run::<f64>(&options),
+        ElementType::F16 => run::<f16>(&options),
+        ElementType::Bf16 => run::<bf16>(&options),
     };
     match outcome {
         Ok(true) => ExitCode::SUCCESS,

@@ -85,6 +85,17 @@ pub enum Error {
         found: (usize, usize),
     },
 
+    /// A kernel that was asked for by its name cannot do what is wanted of it.
+    #[error("kernel `{kernel}` cannot do {wanted}; it can do {possible}")]
+    Unsupported {
+        /// The kernel.
+        kernel: &'static str,
+        /// What is wanted.
+        wanted: String,
+        /// What it can do.
+        possible: String,
+    },
+
     /// A buffer is on another device than the operation.
     #[error("{what} is on another device: it is on {found}, the operation on {wanted}")]
     OtherDevice {

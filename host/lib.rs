@@ -26,11 +26,13 @@
 //! | [`device`] | devices, buffers, launches; CUDA and the emulator behind one API |
 //! | [`spmm`] | sparse times dense |
 //! | [`spgemm`](mod@spgemm) | sparse times sparse |
+//! | [`csr`](mod@csr) | sparse matrices on a device |
 //! | [`scan`], [`sort`] | prefix sums and sorting on a device |
 //! | [`matrix_market`] | Matrix Market files |
 //! | [`reference`](mod@reference) | the products in f64, and the verification of a result |
 //! | [`generate`] | random graphs and matrices |
 
+pub mod csr;
 pub mod device;
 pub mod error;
 pub mod generate;
@@ -52,7 +54,7 @@ pub use error::Error;
 pub use half::{bf16, f16};
 pub use scalar::Scalar;
 pub use spgemm::{Spgemm, SpgemmElement, SpgemmKernel, SpgemmOptions, SpgemmProduct, spgemm};
-pub use spmm::{Spmm, SpmmElement, SpmmKernel, SpmmOptions};
+pub use spmm::{Reduction, RowOrder, Spmm, SpmmElement, SpmmKernel, SpmmOptions};
 
 /// A sparse matrix in CSR with u32 indices and row pointers.
 pub type CsrMatrix<T> = sprs::CsMatI<T, u32, u32>;

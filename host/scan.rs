@@ -28,9 +28,12 @@ use warprow_kernels::scan;
 /// device memory; the driver's.
 pub fn exclusive_scan(device: &Device, counts: &mut DeviceBuffer<u32>) -> Result<u64, Error> {
     check_device(device, "the counts", counts)?;
-    let total = launch(device, counts)?;
-    let Some(total) = total else { return Ok(0) };
-    let total = total.download()?[0];
+    if counts.is_empty() {
+        return Ok(0);
+    }
+    let mut scan = Scan::new(device, counts.len())?;
+    scan.run(counts)?;
+    let total = scan.total()?;
     if total > u32::MAX.into() {
         return Err(Error::TooLarge {
             what: "the sum of the counts",
@@ -41,43 +44,57 @@ pub fn exclusive_scan(device: &Device, counts: &mut DeviceBuffer<u32>) -> Result
     Ok(total)
 }
 
-/// The scan of a buffer of `device` without the wait; the buffer with the total, if there are elements.
-pub(crate) fn launch(
-    device: &Device,
-    counts: &mut DeviceBuffer<u32>,
-) -> Result<Option<DeviceBuffer<u64>>, Error> {
-    if counts.is_empty() {
-        return Ok(None);
+/// What scans of buffers of one length need on a device.
+pub(crate) struct Scan {
+    tiles: u32,
+    sums: DeviceBuffer<u64>,
+    total: DeviceBuffer<u64>,
+}
+
+impl Scan {
+    /// For buffers of `len` elements.
+    pub(crate) fn new(device: &Device, len: usize) -> Result<Self, Error> {
+        let tiles = (len as u64).div_ceil(scan::TILE.into());
+        let tiles = u32::try_from(tiles).map_err(|_| Error::TooLarge {
+            what: "the number of elements to scan",
+            found: len as u128,
+            most: u64::from(u32::MAX) * u64::from(scan::TILE),
+        })?;
+        Ok(Self {
+            tiles,
+            sums: device.uninitialized(tiles as usize)?,
+            total: device.uninitialized(1)?,
+        })
     }
-    let len = counts.len() as u64;
-    let tiles = len.div_ceil(scan::TILE.into());
-    // A grid's extent is below 2^31, far above what memory holds.
-    let tiles = u32::try_from(tiles).map_err(|_| Error::TooLarge {
-        what: "the number of elements to scan",
-        found: len.into(),
-        most: u64::from(u32::MAX) * u64::from(scan::TILE),
-    })?;
-    let mut sums = device.uninitialized::<u64>(tiles as usize)?;
-    let mut total = device.uninitialized::<u64>(1)?;
-    // SAFETY: a sum for each tile of the elements, one total.
-    unsafe {
-        device.launch(
-            &scan::tile_sums(),
-            scan::launch_tiles(tiles),
-            (len, counts.read_only(), sums.mutable()),
-        )?;
-        device.launch(
-            &scan::scan_sums(),
-            scan::launch_sums(),
-            (tiles, sums.mutable(), total.mutable()),
-        )?;
-        device.launch(
-            &scan::scan_tiles(),
-            scan::launch_tiles(tiles),
-            (len, sums.read_only(), counts.mutable()),
-        )?;
+
+    /// Scans a buffer without waiting for the device.
+    ///
+    /// # Panics
+    ///
+    /// If it has another number of tiles than the length that was given.
+    pub(crate) fn run(&mut self, counts: &mut DeviceBuffer<u32>) -> Result<(), Error> {
+        let device = counts.device().clone();
+        let len = counts.len() as u64;
+        assert_eq!(len.div_ceil(scan::TILE.into()), u64::from(self.tiles));
+        if len == 0 {
+            return Ok(());
+        }
+        let (tiles, config) = (self.tiles, scan::launch_tiles(self.tiles));
+        // SAFETY: a sum for each tile of the elements, one total.
+        unsafe {
+            let arguments = (len, counts.read_only(), self.sums.mutable());
+            device.launch(&scan::tile_sums(), config, arguments)?;
+            let arguments = (tiles, self.sums.mutable(), self.total.mutable());
+            device.launch(&scan::scan_sums(), scan::launch_sums(), arguments)?;
+            let arguments = (len, self.sums.read_only(), counts.mutable());
+            device.launch(&scan::scan_tiles(), config, arguments)
+        }
     }
-    Ok(Some(total))
+
+    /// The sum of what the last run scanned, which it waits for. There must have been a run, of one element at least.
+    pub(crate) fn total(&self) -> Result<u64, Error> {
+        Ok(self.total.download()?[0])
+    }
 }
 
 /// That a buffer is one of `device`.

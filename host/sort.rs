@@ -2,7 +2,7 @@
 
 use crate::device::{Device, DeviceBuffer};
 use crate::error::Error;
-use crate::scan::{self, check_device};
+use crate::scan::{Scan, check_device};
 use warprow_kernels::sort::{self, DIGIT_BITS, DIGITS, Digit, TILE};
 
 /// Sorts pairs of a key and a value by the lowest `bits` bits of the key, ascending; pairs whose keys have these bits in
@@ -61,6 +61,7 @@ pub fn sort_pairs(
     let mut counts = device.uninitialized::<u32>(tiles as usize * DIGITS as usize)?;
     let mut other_keys = device.uninitialized::<u32>(keys.len())?;
     let mut other_values = device.uninitialized::<u32>(keys.len())?;
+    let mut scan = Scan::new(device, counts.len())?;
     let config = sort::launch(tiles);
     for shift in (0..bits).step_by(DIGIT_BITS as usize) {
         let digit = Digit {
@@ -74,7 +75,7 @@ pub fn sort_pairs(
                 config,
                 (len, keys.read_only(), digit, counts.mutable()),
             )?;
-            scan::launch(device, &mut counts)?;
+            scan.run(&mut counts)?;
             device.launch(
                 &sort::scatter(),
                 config,

@@ -6,6 +6,7 @@ use proptest::prelude::*;
 use support::devices;
 use warprow::device::Device;
 use warprow::{Error, scan::exclusive_scan, sort::sort_pairs};
+use warprow_kernels::scan;
 
 /// Numbers without a pattern, by a linear congruence.
 fn scattered(len: usize) -> Vec<u32> {
@@ -47,6 +48,32 @@ fn every_length_around_a_tile_is_scanned() {
             0, 1, 2, 3, 4, 5, 31, 127, 128, 129, 511, 513, 4095, 4096, 4097, 8192, 12_293,
         ] {
             assert_scans(&device, &numbers[..len]);
+        }
+    }
+}
+
+#[test]
+fn more_sums_than_a_block_takes_at_once_are_scanned() {
+    for device in devices() {
+        for len in [4095_usize, 4096, 4097, 8195] {
+            // Sums of which two pass 32 bits.
+            let sums: Vec<u64> = scattered(len).iter().map(|&n| u64::from(n)).collect();
+            let mut buffer = device.upload(&sums).unwrap();
+            let mut total = device.zeros::<u64>(1).unwrap();
+            let arguments = (len as u32, buffer.mutable(), total.mutable());
+            // SAFETY: `len` sums, and one total.
+            unsafe {
+                device
+                    .launch(&scan::scan_sums(), scan::launch_sums(), arguments)
+                    .unwrap();
+            }
+            let mut before = 0;
+            let starts = sums.iter().map(|sum| {
+                before += sum;
+                before - sum
+            });
+            assert!(starts.eq(buffer.download().unwrap()), "{len} on {device}");
+            assert_eq!(total.download().unwrap(), [sums.iter().sum::<u64>()]);
         }
     }
 }

@@ -95,7 +95,7 @@ fn every_number_of_features_around_a_tile_is_exact() {
 }
 
 #[test]
-fn tasks_of_every_size_give_exact_sums_however_rows_are_cut() {
+fn tasks_and_slices_of_every_size_give_exact_sums_however_rows_are_cut() {
     let mut rows: Vec<Vec<u32>> = (0..150).map(|i| (0..(i * 7) % 23).collect()).collect();
     rows[3] = (0..2000).collect();
     rows[4] = (0..64).collect();
@@ -116,13 +116,15 @@ fn tasks_of_every_size_give_exact_sums_however_rows_are_cut() {
         let expected = reference::spmm(a.view(), x.view());
         for device in support::devices() {
             for &kernel in SpmmKernel::ALL {
-                if kernel.items() != ItemKind::Tasks {
+                let sized = [ItemKind::Tasks, ItemKind::Slices, ItemKind::SlicesWithSums];
+                if !sized.contains(&kernel.items()) {
                     continue;
                 }
                 for size in [1, 2, 7, 63, 64, 65, 1024, 1 << 20, u32::MAX] {
                     let options = SpmmOptions {
                         kernel: Some(kernel),
                         task_size: Some(size),
+                        ..SpmmOptions::default()
                     };
                     let plan = Spmm::plan(&device, a.view(), options).unwrap();
                     let y = plan.multiply(x.view()).unwrap();

@@ -2,7 +2,7 @@
 
 use sprs::CsMatI;
 use warprow::Scalar;
-use warprow::generate::{self, GenerateError};
+use warprow::generate::{self, Communities, GenerateError};
 
 /// The size of a graph.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,10 +23,12 @@ const fn graph(name: &'static str, rows: u32, nonzeros: u32) -> Graph {
     }
 }
 
-/// The graphs, with the vertices and edges of the Open Graph Benchmark and of the usual data sets of graph networks;
-/// `small` is for the emulator.
+/// The graph for the emulator, which is no data set's.
+pub const EMULATED_GRAPH: &str = "small";
+
+/// The graphs, with the vertices and edges of the Open Graph Benchmark and of the usual data sets of graph networks.
 pub const GRAPHS: &[Graph] = &[
-    graph("small", 2_003, 20_011),
+    graph(EMULATED_GRAPH, 2_003, 20_011),
     graph("arxiv", 169_343, 1_166_243),
     graph("collab", 235_868, 2_358_104),
     graph("citation", 2_927_963, 30_387_995),
@@ -53,7 +55,7 @@ impl Graph {
 }
 
 /// How the nonzeros of a graph are distributed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// R-MAT with the probabilities .57, .19, .19, .05: a few very long rows.
     Rmat57,
@@ -61,15 +63,58 @@ pub enum Kind {
     Rmat35,
     /// Each entry as likely as the other.
     Uniform,
+    /// Planted communities, in the order of which the nodes are numbered.
+    Communities,
+    /// The same, with nodes numbered at random.
+    CommunitiesShuffled,
+}
+
+/// The fraction of the nonzeros inside a community.
+const INSIDE: f64 = 0.8;
+
+/// The least size of a community of a sparse graph.
+const LEAST_COMMUNITY: u32 = 64;
+
+/// A community has at least so many times the nodes that a row has nonzeros on average.
+const LEAST_COMMUNITY_IN_ROWS: u32 = 2;
+
+/// The largest community in smallest ones.
+const LARGEST_COMMUNITY: u32 = 32;
+
+/// The communities of a graph of that size.
+fn communities(graph: Graph, shuffled: bool) -> Communities {
+    let mean_row = graph.nonzeros.div_ceil(graph.rows.max(1));
+    let least = LEAST_COMMUNITY.max(LEAST_COMMUNITY_IN_ROWS.saturating_mul(mean_row));
+    Communities {
+        sizes: least..=least.saturating_mul(LARGEST_COMMUNITY),
+        inside: INSIDE,
+        shuffled,
+    }
 }
 
 impl Kind {
+    /// All kinds.
+    pub const ALL: [Self; 5] = [
+        Self::Rmat57,
+        Self::Rmat35,
+        Self::Uniform,
+        Self::Communities,
+        Self::CommunitiesShuffled,
+    ];
+
+    /// The kind of that name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.name() == name)
+    }
+
     /// Its name.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Rmat57 => "rmat57",
             Self::Rmat35 => "rmat35",
             Self::Uniform => "uniform",
+            Self::Communities => "communities",
+            Self::CommunitiesShuffled => "communities_shuffled",
         }
     }
 
@@ -88,6 +133,12 @@ impl Kind {
             Self::Rmat57 => generate::rmat(rows, nonzeros, [0.57, 0.19, 0.19, 0.05], seed),
             Self::Rmat35 => generate::rmat(rows, nonzeros, [0.35, 0.22, 0.22, 0.21], seed),
             Self::Uniform => generate::uniform(rows, rows, nonzeros, seed),
+            Self::Communities => {
+                generate::communities(rows, nonzeros, &communities(graph, false), seed)
+            }
+            Self::CommunitiesShuffled => {
+                generate::communities(rows, nonzeros, &communities(graph, true), seed)
+            }
         }
     }
 }
@@ -95,7 +146,6 @@ impl Kind {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::ValueEnum;
 
     #[test]
     fn every_name_is_unique_and_every_default_is_in_the_table() {
@@ -110,16 +160,33 @@ mod tests {
     }
 
     #[test]
-    fn a_kind_is_reported_by_the_name_that_selects_it() {
-        for kind in Kind::value_variants() {
-            assert_eq!(kind.to_possible_value().unwrap().get_name(), kind.name());
+    fn the_name_of_a_kind_selects_it() {
+        assert!(
+            Kind::ALL
+                .iter()
+                .all(|kind| Kind::named(kind.name()) == Some(*kind))
+        );
+        assert_eq!(Kind::named("all"), None);
+    }
+
+    #[test]
+    fn communities_have_room_for_the_rows_of_every_graph() {
+        for &graph in GRAPHS {
+            let Communities { sizes, inside, .. } = communities(graph, false);
+            let mean_row = f64::from(graph.nonzeros) / f64::from(graph.rows);
+            assert!(
+                inside * mean_row <= 0.5 * f64::from(*sizes.start()),
+                "{}",
+                graph.name
+            );
+            assert!(*sizes.start() < graph.rows, "{}", graph.name);
         }
     }
 
     #[test]
     fn every_kind_generates_the_size_in_the_table() {
         let graph = Graph::named("small").unwrap();
-        for kind in Kind::value_variants() {
+        for kind in Kind::ALL {
             let a = kind.generate::<f32>(graph, 1).unwrap();
             assert_eq!((a.rows(), a.cols()), (2_003, 2_003));
             assert_eq!(a.nnz(), 20_011);

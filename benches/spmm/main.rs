@@ -4,10 +4,12 @@
 //! cargo bench --bench spmm                                          # a GPU if there is one: a choice of graphs
 //! cargo bench --bench spmm -- --graph ppa,reddit --features 32,128,256 --output spmm.jsonl
 //! cargo bench --bench spmm -- --kernel all --no-cusparse --graph arxiv
+//! cargo bench --bench spmm -- --graph all --kind all --features 32,64,128,256,512,33,100 --output all.jsonl --resume
+//! cargo bench --bench spmm -- chart all.jsonl all.svg               # the results of a file as a chart; runs nothing
 //! ```
 //!
 //! Each case multiplies a graph with a dense matrix, by the kernel that the plan picks, by those asked for, and by each
-//! algorithm of cuSPARSE, where that is found. Times are the device's, by events around many launches with no
+//! algorithm of cuSPARSE, where that is found; beside them stands the gather limit, what reading the rows of X costs. Times are the device's, by events around many launches with no
 //! synchronisation between; what the launches left in Y is then compared with the product in f64. With all operands
 //! the same from launch to launch, what fits the L2 cache stays there, for everybody alike. On the emulator, products are
 //! verified and not timed.
@@ -20,19 +22,38 @@
 
 mod bench;
 mod cases;
+mod chart;
+mod csr;
 mod cusparse;
+mod gather_limit;
+mod generated;
+mod implementers;
 mod measure;
+mod on_device;
 mod operands;
 mod options;
+mod ratios;
 mod report;
+mod results;
+mod summary;
 mod table;
 mod verification;
 
 use clap::Parser;
+use options::Command;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    match bench::run(&options::Options::parse()) {
+    let options = options::Options::parse();
+    let done = match &options.command {
+        None => bench::run(&options),
+        Some(Command::Chart {
+            results,
+            svg,
+            element,
+        }) => chart::draw(results, svg, element).map(|()| true),
+    };
+    match done {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => {
             eprintln!("some products are wrong");

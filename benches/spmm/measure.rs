@@ -3,17 +3,44 @@
 use std::time::Duration;
 use warprow::device::Device;
 
-/// Launches before the first sample, at least.
-const WARM_UP_LAUNCHES: u32 = 5;
-
-/// Work before the first sample, at least: a GPU that idles runs slower at first.
-const WARM_UP_TIME: Duration = Duration::from_millis(20);
-
 /// Work in a sample, at least: a thousand times the resolution of events.
 const SAMPLE_TIME: Duration = Duration::from_millis(1);
 
 /// Launches in a sample, at most.
 const MAX_LAUNCHES: u32 = 1000;
+
+/// How much is spent on a time.
+#[derive(Clone, Copy, Debug)]
+pub struct Effort {
+    /// Work before the first sample, at least: a GPU that idles runs slower at first.
+    warm_up: Duration,
+    /// Samples at most.
+    samples: u32,
+    /// Samples at least, however long a launch takes.
+    least_samples: u32,
+    /// Work in all samples, above which there are no more of them than the least number.
+    sampling: Duration,
+}
+
+impl Effort {
+    /// To find out which of several is the fastest.
+    pub const GLANCE: Self = Self {
+        warm_up: Duration::from_millis(2),
+        samples: 3,
+        least_samples: 1,
+        sampling: Duration::from_millis(3),
+    };
+
+    /// For a result, of that many samples at most.
+    pub const fn of(samples: u32) -> Self {
+        Self {
+            warm_up: Duration::from_millis(10),
+            samples,
+            least_samples: 3,
+            sampling: Duration::from_millis(60),
+        }
+    }
+}
 
 /// The time of one launch, over samples of several.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -24,6 +51,8 @@ pub struct Timing {
     pub min: f64,
     /// The most, in milliseconds.
     pub max: f64,
+    /// Samples.
+    pub samples: u32,
     /// Launches in each sample.
     pub launches: u32,
 }
@@ -35,12 +64,9 @@ pub struct Timing {
 /// Those of `launch` and of the device.
 pub fn measure<E: From<warprow::Error>>(
     device: &Device,
-    samples: u32,
+    effort: Effort,
     mut launch: impl FnMut() -> Result<(), E>,
 ) -> Result<Option<Timing>, E> {
-    // The first launch of a kernel has the driver compile it.
-    launch()?;
-    device.synchronize()?;
     let mut batch = |launches: u32| -> Result<Option<Duration>, E> {
         let timer = device.start_timer()?;
         for _ in 0..launches {
@@ -48,27 +74,30 @@ pub fn measure<E: From<warprow::Error>>(
         }
         Ok(timer.stop()?)
     };
-    if device.is_emulator() {
-        return Ok(None);
-    }
-    let Some(mut elapsed) = batch(WARM_UP_LAUNCHES)? else {
+    // The first launch of a kernel has the driver load it, so that its time says little.
+    let mut launches = 1;
+    let Some(mut elapsed) = batch(launches)? else {
         return Ok(None);
     };
     let mut warmed_up = elapsed;
-    let mut launched = WARM_UP_LAUNCHES;
-    while warmed_up < WARM_UP_TIME {
-        launched = launches_for(SAMPLE_TIME, elapsed / launched);
-        let Some(time) = batch(launched)? else {
+    while warmed_up < effort.warm_up {
+        launches = launches_for(SAMPLE_TIME, elapsed / launches);
+        let Some(time) = batch(launches)? else {
             return Ok(None);
         };
         // A clock that stands still must not keep the bench here for ever.
         warmed_up += time.max(Duration::from_micros(1));
         elapsed = time;
     }
-    let launches = launches_for(SAMPLE_TIME, elapsed / launched);
+    let launches = launches_for(SAMPLE_TIME, elapsed / launches);
     let mut times = Vec::new();
-    for _ in 0..samples {
+    let mut sampled = Duration::ZERO;
+    for sample in 0..effort.samples {
+        if sample >= effort.least_samples && sampled >= effort.sampling {
+            break;
+        }
         if let Some(time) = batch(launches)? {
+            sampled += time;
             times.push(time.as_secs_f64() * 1e3 / f64::from(launches));
         }
     }
@@ -95,6 +124,7 @@ fn summary(mut times: Vec<f64>, launches: u32) -> Option<Timing> {
         median,
         min,
         max,
+        samples: times.len() as u32,
         launches,
     })
 }
@@ -107,7 +137,7 @@ mod tests {
     fn the_median_of_an_even_number_lies_between_the_middle_two() {
         let timing = summary(vec![4.0, 1.0, 9.0, 2.0], 7).unwrap();
         assert_eq!((timing.median, timing.min, timing.max), (3.0, 1.0, 9.0));
-        assert_eq!(timing.launches, 7);
+        assert_eq!((timing.samples, timing.launches), (4, 7));
     }
 
     #[test]
@@ -130,7 +160,7 @@ mod tests {
     fn the_emulator_is_launched_once_and_has_no_time() {
         let device = Device::emulator(Default::default());
         let mut launches = 0;
-        let timing = measure(&device, 20, || {
+        let timing = measure(&device, Effort::of(20), || {
             launches += 1;
             Ok::<_, warprow::Error>(())
         });

@@ -1,49 +1,92 @@
 //! The operands of a case, on the host and on the device, and the comparison of the result.
 
 use crate::verification::VerifiedRows;
-use ndarray::Array2;
+use ndarray::ArrayView2;
 use sprs::CsMatI;
+use std::rc::Rc;
 use warprow::device::{Device, DeviceBuffer};
 use warprow::reference::Verification;
 use warprow::{Error, SpmmElement, generate};
 
-/// A, X and Y: all on the host, X and Y on the device.
+/// The part of a GPU's memory that X may take in all its widths.
+const SHARE_OF_MEMORY: u64 = 4;
+
+/// X for all cases of a run: random elements, of which each X has as many of the first as it needs, row-major. On the
+/// device it stays from one kind of a graph to the next.
+pub struct DenseOperands<T: SpmmElement> {
+    elements: Vec<T>,
+    on_device: Vec<(usize, Rc<DeviceBuffer<T>>)>,
+}
+
+impl<T: SpmmElement> DenseOperands<T> {
+    /// For X of that many elements at most.
+    pub fn new(most_elements: usize, seed: u64) -> Self {
+        let (elements, _) = generate::dense(1, most_elements, seed).into_raw_vec_and_offset();
+        Self {
+            elements,
+            on_device: Vec::new(),
+        }
+    }
+
+    fn upload(&mut self, device: &Device, length: usize) -> Result<Rc<DeviceBuffer<T>>, Error> {
+        let kept = self.on_device.iter().find(|(kept, _)| *kept == length);
+        if let Some((_, kept)) = kept {
+            return Ok(Rc::clone(kept));
+        }
+        let x = Rc::new(device.upload(&self.elements[..length])?);
+        let lengths = self.on_device.iter().map(|(length, _)| *length as u64);
+        let bytes = (lengths.sum::<u64>() + length as u64) * size_of::<T>() as u64;
+        if bytes <= device.properties().memory_bytes.unwrap_or(0) / SHARE_OF_MEMORY {
+            self.on_device.push((length, Rc::clone(&x)));
+        }
+        Ok(x)
+    }
+
+    /// Frees what is kept on the device.
+    pub fn forget(&mut self) {
+        self.on_device.clear();
+    }
+}
+
+/// A, X and Y: A on the host, X on both, Y on the device.
 pub struct Operands<'a, T: SpmmElement> {
-    /// A.
-    pub a: &'a CsMatI<T, u32, u32>,
     /// X on the device.
-    pub x: DeviceBuffer<T>,
+    pub x: Rc<DeviceBuffer<T>>,
     /// Y on the device.
     pub y: DeviceBuffer<T>,
     /// Columns of X and Y.
     pub features: u32,
-    host_x: Array2<T>,
-    host_y: Array2<T>,
+    host_x: ArrayView2<'a, T>,
     verified: VerifiedRows<'a, T>,
 }
 
 impl<'a, T: SpmmElement> Operands<'a, T> {
-    /// Random X for `a`, and room for Y.
+    /// X of `features` columns for `a`, and room for Y.
     ///
     /// # Errors
     ///
     /// Too little device memory.
+    ///
+    /// # Panics
+    ///
+    /// If `dense` was made for fewer elements.
     pub fn new(
         device: &Device,
         a: &'a CsMatI<T, u32, u32>,
+        dense: &'a mut DenseOperands<T>,
         features: u32,
         seed: u64,
     ) -> Result<Self, Error> {
-        let host_x = generate::dense::<T>(a.cols(), features as usize, seed);
-        let host_y = Array2::from_elem((a.rows(), features as usize), T::from_f64(f64::NAN));
+        let shape = (a.cols(), features as usize);
+        let length = shape.0 * shape.1;
+        let x = dense.upload(device, length)?;
+        let host_x = ArrayView2::from_shape(shape, &dense.elements[..length]);
         Ok(Self {
-            x: device.upload(elements(&host_x))?,
-            y: device.uninitialized(host_y.len())?,
+            x,
+            y: device.uninitialized(a.rows() * shape.1)?,
             verified: VerifiedRows::choose(a.view(), features, seed),
-            a,
             features,
-            host_x,
-            host_y,
+            host_x: host_x.expect("the length is that of the shape"),
         })
     }
 
@@ -53,30 +96,22 @@ impl<'a, T: SpmmElement> Operands<'a, T> {
     ///
     /// The device's.
     pub fn poison(&mut self) -> Result<(), Error> {
-        self.host_y.fill(T::from_f64(f64::NAN));
-        self.y.copy_from_slice(elements(&self.host_y))
+        self.y.fill_bytes(0xff)
     }
 
-    /// Fetches Y and compares it with the product in f64.
+    /// Fetches rows of Y and compares them with the product in f64.
     ///
     /// # Errors
     ///
     /// The device's: that of a launch before, above all.
-    pub fn verify(&mut self) -> Result<Verification, Error> {
-        let host_y = self.host_y.as_slice_mut().expect("Y is row-major");
-        self.y.copy_to_slice(host_y)?;
-        Ok(self.verified.verify(self.host_x.view(), self.host_y.view()))
+    pub fn verify(&self) -> Result<Verification, Error> {
+        self.verified.verify(self.host_x, &self.y)
     }
 
     /// Rows of Y that [`verify`](Self::verify) compares.
     pub fn rows_verified(&self) -> usize {
         self.verified.count()
     }
-}
-
-/// The elements of a row-major matrix.
-fn elements<T>(matrix: &Array2<T>) -> &[T] {
-    matrix.as_slice().expect("the matrix is row-major")
 }
 
 #[cfg(test)]
@@ -88,7 +123,8 @@ mod tests {
     fn a_result_of_an_earlier_product_does_not_pass_for_that_of_a_later_one() {
         let device = Device::emulator(Default::default());
         let a = generate::uniform::<f32>(31, 7, 60, 1).unwrap();
-        let mut operands = Operands::new(&device, &a, 3, 1).unwrap();
+        let mut dense = DenseOperands::new(50, 1);
+        let mut operands = Operands::new(&device, &a, &mut dense, 3, 1).unwrap();
         operands.poison().unwrap();
         assert!(!operands.verify().unwrap().ok());
         let spmm = Spmm::plan(&device, a.view(), SpmmOptions::default()).unwrap();
@@ -97,5 +133,14 @@ mod tests {
         assert_eq!(operands.rows_verified(), 31);
         operands.poison().unwrap();
         assert!(!operands.verify().unwrap().ok());
+    }
+
+    #[test]
+    fn the_elements_of_a_width_are_those_that_it_has_alone() {
+        let mut dense = DenseOperands::<f32>::new(200_000, 5);
+        let device = Device::emulator(Default::default());
+        let x = dense.upload(&device, 70_000).unwrap().download().unwrap();
+        let alone = generate::dense::<f32>(7_000, 10, 5);
+        assert_eq!(x, alone.as_slice().unwrap());
     }
 }

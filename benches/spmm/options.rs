@@ -1,19 +1,24 @@
 //! The command line.
 
-use crate::cases::{DEFAULT_GRAPHS, GRAPHS, Graph, Kind};
+use crate::cases::{DEFAULT_GRAPHS, EMULATED_GRAPH, GRAPHS, Graph, Kind};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use std::path::PathBuf;
 use warprow::device::Selector;
-use warprow::spmm::SpmmKernel;
+use warprow::spmm::{RowOrder, SpmmKernel, SpmmOptions};
 
-/// The value of `--kernel` that stands for every kernel.
+/// The value that stands for every graph, kind, kernel or order.
 const ALL: &str = "all";
 
 /// SpMM against cuSPARSE, on generated graphs.
 #[derive(Clone, Debug, clap::Parser)]
 #[command(bin_name = "cargo bench --bench spmm --")]
+#[command(args_conflicts_with_subcommands = true)]
 pub struct Options {
-    /// Graphs, by the data set whose size they have [default: a choice on a GPU, `small` on the emulator]
+    /// What to do instead of a run.
+    #[command(subcommand)]
+    pub command: Option<Command>,
+
+    /// Graphs, by the data set whose size they have, or `all` of these [default: a choice on a GPU, `small` on the emulator]
     #[arg(long = "graph", value_name = "NAME", value_delimiter = ',', value_parser = graph_names())]
     graphs: Vec<String>,
 
@@ -22,10 +27,10 @@ pub struct Options {
         long = "kind",
         value_name = "KIND",
         value_delimiter = ',',
-        value_enum,
+        value_parser = kind_names(),
         default_value = "rmat57"
     )]
-    pub kinds: Vec<Kind>,
+    kinds: Vec<String>,
 
     /// Numbers of features, the columns of X [default: 32,128 on a GPU, 32 on the emulator]
     #[arg(long, value_name = "N", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..))]
@@ -35,9 +40,21 @@ pub struct Options {
     #[arg(long = "kernel", value_name = "NAME", value_delimiter = ',', value_parser = kernel_names())]
     kernels: Vec<String>,
 
+    /// Orders of the rows to run the plan's kernel on, beside the plan's own: results under the order's name
+    #[arg(long = "order", value_name = "NAME", value_delimiter = ',', value_parser = order_names())]
+    orders: Vec<String>,
+
     /// Rows and nonzeros of a task, for the kernels that work on tasks [default: the plan's choice]
     #[arg(long, value_name = "N")]
     pub task_size: Option<u32>,
+
+    /// Lanes of a sub-warp: 8, 16 or 32 [default: the plan's choice]
+    #[arg(long, value_name = "N")]
+    pub lanes: Option<u32>,
+
+    /// Blocks of columns [default: the plan's choice]
+    #[arg(long, value_name = "N")]
+    pub column_blocks: Option<u32>,
 
     /// The element type
     #[arg(long = "type", value_name = "TYPE", value_enum, default_value = "f32")]
@@ -55,11 +72,15 @@ pub struct Options {
     #[arg(long, conflicts_with = "cusparse")]
     pub no_cusparse: bool,
 
-    /// A file to write the results to, a JSON object a line; what it held is lost
+    /// A file to write the results to, a JSON object a line; without `--resume`, what it held is lost
     #[arg(long, value_name = "FILE")]
     pub output: Option<PathBuf>,
 
-    /// Samples of a time, each of a millisecond or of one launch if that is longer
+    /// Keeps the results that the file has, and runs what it has not
+    #[arg(long, requires = "output")]
+    pub resume: bool,
+
+    /// Samples of a time at most, each of a millisecond or of one launch if that is longer
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
     pub samples: u32,
 
@@ -68,8 +89,25 @@ pub struct Options {
     pub seed: u64,
 
     /// What `cargo bench` passes to every bench
-    #[arg(long, hide = true)]
+    #[arg(long, hide = true, global = true)]
     bench: bool,
+}
+
+/// What the bench does beside runs.
+#[derive(Clone, Debug, clap::Subcommand)]
+pub enum Command {
+    /// Draws results as a chart: how many times as fast as the best of cuSPARSE each case is
+    Chart {
+        /// The results, a JSON object a line, as `--output` has written them
+        results: PathBuf,
+
+        /// The file to draw, SVG
+        svg: PathBuf,
+
+        /// The element type of the results
+        #[arg(long = "type", value_name = "TYPE", default_value = "f32")]
+        element: String,
+    },
 }
 
 /// The element types that there are kernels for.
@@ -79,25 +117,55 @@ pub enum ElementType {
     F32,
     /// Double precision.
     F64,
+    /// Half precision, summed in f32.
+    F16,
+    /// The upper half of f32, summed in f32.
+    Bf16,
 }
 
 impl Options {
-    /// The graphs to run.
-    pub fn graphs(&self, on_emulator: bool) -> Vec<Graph> {
-        let named = |name: &str| Graph::named(name).expect("names are those of the table");
-        if !self.graphs.is_empty() {
-            self.graphs.iter().map(|name| named(name)).collect()
-        } else if on_emulator {
-            vec![named("small")]
-        } else {
-            DEFAULT_GRAPHS.iter().map(|name| named(name)).collect()
+    /// What the plans are not to choose themselves.
+    pub fn tuning(&self) -> SpmmOptions {
+        SpmmOptions {
+            task_size: self.task_size,
+            lanes: self.lanes,
+            column_blocks: self.column_blocks,
+            ..SpmmOptions::default()
         }
     }
 
-    /// The numbers of features to run.
+    /// The graphs to run, each once.
+    pub fn graphs(&self, on_emulator: bool) -> Vec<Graph> {
+        if self.graphs.iter().any(|name| name == ALL) {
+            let emulated = |graph: &Graph| graph.name == EMULATED_GRAPH;
+            return GRAPHS
+                .iter()
+                .copied()
+                .filter(|graph| !emulated(graph))
+                .collect();
+        }
+        let names: Vec<&str> = match (self.graphs.as_slice(), on_emulator) {
+            ([], true) => vec![EMULATED_GRAPH],
+            ([], false) => DEFAULT_GRAPHS.to_vec(),
+            (names, _) => names.iter().map(String::as_str).collect(),
+        };
+        let named = |name| Graph::named(name).expect("names are those of the table");
+        each_once(names.into_iter().map(named))
+    }
+
+    /// The kinds to run, each once.
+    pub fn kinds(&self) -> Vec<Kind> {
+        if self.kinds.iter().any(|name| name == ALL) {
+            return Kind::ALL.to_vec();
+        }
+        let named = |name: &String| Kind::named(name).expect("names are those of the kinds");
+        each_once(self.kinds.iter().map(named))
+    }
+
+    /// The numbers of features to run, each once.
     pub fn features(&self, on_emulator: bool) -> Vec<u32> {
         if !self.features.is_empty() {
-            self.features.clone()
+            each_once(self.features.iter().copied())
         } else if on_emulator {
             vec![32]
         } else {
@@ -112,14 +180,41 @@ impl Options {
         kernels.retain(|kernel| asked_for(ALL) || asked_for(kernel.name()));
         kernels
     }
+
+    /// The orders asked for.
+    pub fn orders(&self) -> Vec<RowOrder> {
+        let asked_for = |name| self.orders.iter().any(|asked| asked == name);
+        let mut orders = RowOrder::ALL.to_vec();
+        orders.retain(|order| asked_for(ALL) || asked_for(order.name()));
+        orders
+    }
+}
+
+/// The items in the order in which they come first.
+fn each_once<T: PartialEq>(items: impl Iterator<Item = T>) -> Vec<T> {
+    items.fold(Vec::new(), |mut once, item| {
+        if !once.contains(&item) {
+            once.push(item);
+        }
+        once
+    })
 }
 
 fn graph_names() -> impl TypedValueParser<Value = String> {
-    PossibleValuesParser::new(GRAPHS.iter().map(|graph| graph.name))
+    PossibleValuesParser::new(GRAPHS.iter().map(|graph| graph.name).chain([ALL]))
+}
+
+fn kind_names() -> impl TypedValueParser<Value = String> {
+    PossibleValuesParser::new(Kind::ALL.iter().map(|kind| kind.name()).chain([ALL]))
 }
 
 fn kernel_names() -> impl TypedValueParser<Value = String> {
     let names = SpmmKernel::ALL.iter().map(|kernel| kernel.name());
+    PossibleValuesParser::new(names.chain([ALL]))
+}
+
+fn order_names() -> impl TypedValueParser<Value = String> {
+    let names = RowOrder::ALL.iter().map(|order| order.name());
     PossibleValuesParser::new(names.chain([ALL]))
 }
 
@@ -148,9 +243,11 @@ mod tests {
             "--graph",
             "ppa,arxiv",
             "--graph",
-            "ddi",
+            "ddi,ppa",
             "--features",
-            "1,33",
+            "1,33,1",
+            "--kind",
+            "uniform,rmat35,uniform",
         ])
         .unwrap();
         let names: Vec<_> = options
@@ -160,6 +257,28 @@ mod tests {
             .collect();
         assert_eq!(names, ["ppa", "arxiv", "ddi"]);
         assert_eq!(options.features(true), [1, 33]);
+        assert_eq!(options.kinds(), [Kind::Uniform, Kind::Rmat35]);
+    }
+
+    #[test]
+    fn all_graphs_are_those_for_a_gpu_and_all_kinds_are_all() {
+        let options = parse(&["--graph", "ppa,all", "--kind", "all"]).unwrap();
+        assert_eq!(options.graphs(true).len(), GRAPHS.len() - 1);
+        assert!(
+            options
+                .graphs(false)
+                .iter()
+                .all(|graph| graph.name != EMULATED_GRAPH)
+        );
+        assert_eq!(options.kinds(), Kind::ALL);
+    }
+
+    #[test]
+    fn a_chart_is_drawn_instead_of_a_run() {
+        let options = parse(&["chart", "a.jsonl", "b.svg", "--bench"]).unwrap();
+        assert!(matches!(options.command, Some(Command::Chart { .. })));
+        assert!(parse(&["--graph", "ppa", "chart", "a.jsonl", "b.svg"]).is_err());
+        assert!(parse(&["--resume"]).unwrap_err().contains("--output"));
     }
 
     #[test]
@@ -172,6 +291,15 @@ mod tests {
         );
         let all = parse(&["--kernel", &format!("all,{}", first.name())]).unwrap();
         assert_eq!(all.kernels(), SpmmKernel::ALL);
+    }
+
+    #[test]
+    fn orders_are_those_asked_for() {
+        assert!(parse(&[]).unwrap().orders().is_empty());
+        let two = parse(&["--order", "clustered,given"]).unwrap();
+        assert_eq!(two.orders(), [RowOrder::Given, RowOrder::Clustered]);
+        assert_eq!(parse(&["--order", "all"]).unwrap().orders(), RowOrder::ALL);
+        assert!(parse(&["--order", "none"]).is_err());
     }
 
     #[test]

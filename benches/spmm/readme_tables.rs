@@ -21,62 +21,121 @@ fn readme_tables(results: &Path, readme: &Path, arguments: &[&str]) -> Option<Ou
     }
 }
 
+/// A line of results of the graph `ppa` with 32 features.
 fn planted(implementation: &str, outcome: &str) -> String {
+    planted_for("ppa", 32, implementation, outcome)
+}
+
+fn planted_for(graph: &str, features: u32, implementation: &str, outcome: &str) -> String {
     let version = if implementation.starts_with("cusparse") {
         r#""cusparse":"12.6.3","#
     } else {
         r#""kernel":"some_kernel","#
     };
     format!(
-        r#"{{"bench":"spmm","graph":"ppa","kind":"rmat57","rows":3,"cols":3,"nnz":4,"features":32,"type":"f32","impl":"{implementation}",{version}{outcome},"device":"NVIDIA H200","driver":"CUDA 13.0","date":"2026-01-02"}}"#
+        r#"{{"bench":"spmm","graph":"{graph}","kind":"rmat57","rows":3,"cols":3,"nnz":4,"features":{features},"type":"f32","impl":"{implementation}",{version}{outcome},"device":"NVIDIA H200","driver":"CUDA 13.0","date":"2026-01-02"}}"#
     )
 }
 
-#[test]
-fn the_table_has_the_best_right_algorithm_of_cusparse_and_the_ratio() {
+/// The section of these results, with a chart beside them or without; `None` without Python.
+fn section(lines: &[String], with_chart: bool) -> Option<String> {
     let folder = tempfile::tempdir().unwrap();
-    let (results, readme) = (
-        folder.path().join("spmm.jsonl"),
-        folder.path().join("README.md"),
-    );
+    let results = folder.path().join("spmm.jsonl");
+    let readme = folder.path().join("README.md");
+    std::fs::write(&results, lines.join("\n")).unwrap();
+    std::fs::write(&readme, EMPTY).unwrap();
+    if with_chart {
+        std::fs::write(folder.path().join("spmm.svg"), "").unwrap();
+    }
+    let written = readme_tables(&results, &readme, &[])?;
+    assert!(written.status.success(), "{written:?}");
+    Some(std::fs::read_to_string(&readme).unwrap())
+}
+
+#[test]
+fn a_ratio_is_to_the_best_right_algorithm_of_the_later_result() {
     let lines = [
         planted("warprow", r#""ms":9.0,"ok":true"#),
         planted("cusparse_default", r#""ms":3.0,"ok":true"#),
         planted("cusparse_csr_alg1", r#""ms":1.0,"ok":false"#),
         planted("cusparse_csr_alg2", r#""ms":2.5,"ok":true"#),
         planted("cusparse_csr_alg3", r#""skipped":"too large""#),
-        // The later result of a case counts.
-        planted("warprow", r#""ms":2.0,"ok":true"#),
+        planted(
+            "warprow",
+            r#""ms":2.0,"ok":true,"plan_ms":3.0,"upload_ms":70.0"#,
+        ),
+        planted("gather_limit", r#""ms":1.5"#),
     ];
-    std::fs::write(&results, lines.join("\n")).unwrap();
+    let Some(text) = section(&lines, true) else {
+        return;
+    };
+    for part in [
+        "| times as fast as the best of cuSPARSE, f32 | 32 |\n|---|---|\n| rmat57 | 1.25 (1.25) |\n",
+        "| part of the gather limit, f32 | 32 |\n|---|---|\n| rmat57 | 0.75 (0.75) |\n",
+        "[Each case as a chart](spmm.svg). 1 cases, 1 of them timed against cuSPARSE: slower than its best algorithm in 0",
+        "the time of 1.5 runs (the median; at most 1.5: ppa, rmat57, f32, 32)",
+        "2026-01-02: NVIDIA H200, driver for CUDA 13.0, cuSPARSE 12.6.3",
+    ] {
+        assert!(text.contains(part), "{part} is not in {text}");
+    }
+}
+
+#[test]
+fn means_are_geometric_and_cells_of_a_part_of_the_graphs_say_so() {
+    let case = |graph, features, ours: &str, theirs: &str| {
+        let outcome = |ms| format!(r#""ms":{ms},"ok":true,"plan_ms":3.0"#);
+        [
+            planted_for(graph, features, "warprow", &outcome(ours)),
+            planted_for(graph, features, "cusparse_default", &outcome(theirs)),
+        ]
+    };
+    let mut lines = [
+        case("ppa", 128, "1.0", "4.0"),
+        case("ppa", 32, "1.0", "2.0"),
+        case("ddi", 32, "4.0", "2.0"),
+    ]
+    .concat();
+    lines.push(planted_for("ddi", 128, "warprow", r#""skipped":"no room""#));
+    let Some(text) = section(&lines, false) else {
+        return;
+    };
+    for part in [
+        "f32 | 32 | 128 |\n|---|---|---|\n| rmat57 | 1.00 (0.50) | 4.00 (4.00, 1) |\n",
+        "4 cases, 3 of them timed against cuSPARSE: slower than its best algorithm in 1, the least ratio is 0.50 (ddi, rmat57, f32, 32).",
+        "Without a time: 1 cases, no room.",
+        "The gather limit was not measured.",
+    ] {
+        assert!(text.contains(part), "{part} is not in {text}");
+    }
+    // What a plan took without its upload is not known of results of this form.
+    assert!(
+        !text.contains("chart") && !text.contains("preprocessing"),
+        "{text}"
+    );
+}
+
+#[test]
+fn only_what_stands_between_the_marks_is_rewritten_and_a_check_rewrites_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let results = folder.path().join("spmm.jsonl");
+    let readme = folder.path().join("README.md");
+    std::fs::write(&results, planted("warprow", r#""ms":2.0,"ok":true"#)).unwrap();
     std::fs::write(&readme, EMPTY).unwrap();
     let Some(stale) = readme_tables(&results, &readme, &["--check"]) else {
         return;
     };
     assert_eq!(stale.status.code(), Some(1));
     assert_eq!(std::fs::read_to_string(&readme).unwrap(), EMPTY);
-
-    assert!(
-        readme_tables(&results, &readme, &[])
-            .unwrap()
-            .status
-            .success()
-    );
+    let write = readme_tables(&results, &readme, &[]).unwrap();
+    assert!(write.status.success());
     let text = std::fs::read_to_string(&readme).unwrap();
-    let row = "| ppa | rmat57 | f32 | 32 | 2.0000 | some_kernel | 2.5000 | csr_alg2 | 1.25 |\n";
-    assert!(text.contains(row), "{text}");
-    assert!(text.contains("2026-01-02: NVIDIA H200, driver for CUDA 13.0, cuSPARSE 12.6.3"));
     assert!(
-        text.starts_with("before\n<!-- begin: spmm -->\n|"),
+        text.starts_with("before\n<!-- begin: spmm -->\nGeometric"),
         "{text}"
     );
     assert!(text.ends_with("\n<!-- end: spmm -->\nafter\n"), "{text}");
-    assert!(
-        readme_tables(&results, &readme, &["--check"])
-            .unwrap()
-            .status
-            .success()
-    );
+    let check = readme_tables(&results, &readme, &["--check"]).unwrap();
+    assert!(check.status.success());
 }
 
 #[test]
@@ -94,7 +153,7 @@ fn what_the_bench_writes_can_be_read() {
     assert!(written.status.success(), "{written:?}");
     let text = std::fs::read_to_string(&readme).unwrap();
     assert!(
-        text.contains("| small | rmat57 | f32 | 3 | not timed |"),
+        text.contains("1 cases, 0 of them timed") && text.contains("1 cases, not timed"),
         "{text}"
     );
 }

@@ -1,10 +1,8 @@
-//! Results: what one is, and the file with a JSON object for each.
+//! What a result is.
 
 use crate::measure::Timing;
 use serde::Serialize;
-use std::fs::File;
-use std::io::Write;
-use std::path::Path;
+use std::borrow::Cow;
 use warprow::device::Device;
 
 /// A product to compute.
@@ -37,12 +35,13 @@ impl Case {
 /// Who computes a product.
 #[derive(Clone, Debug, Serialize)]
 pub struct Implementation {
-    /// `warprow`, which is what the plan picks, a kernel's name, or an algorithm of cuSPARSE.
+    /// `warprow`, which is what the plan picks, a kernel's name, that of an order of the rows, an algorithm of cuSPARSE, or
+    /// `gather_limit`, which computes no product.
     #[serde(rename = "impl")]
     pub name: &'static str,
-    /// The kernel that ran, if it is one of this crate.
+    /// The kernel that ran, if it is one of this crate; of the gather limit, how it was cut.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub kernel: Option<&'static str>,
+    pub kernel: Option<Cow<'static, str>>,
     /// The version of cuSPARSE, if that it is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cusparse: Option<String>,
@@ -52,7 +51,7 @@ pub struct Implementation {
 #[derive(Clone, Debug, Serialize)]
 #[serde(untagged)]
 pub enum Outcome {
-    /// A product that was computed.
+    /// A product, or the limit, that was computed.
     Computed(Computed),
     /// One that was not.
     Skipped {
@@ -61,7 +60,7 @@ pub enum Outcome {
     },
 }
 
-/// A product that was computed.
+/// What was computed.
 #[derive(Clone, Debug, Serialize)]
 pub struct Computed {
     /// Milliseconds of one launch, the median; null on the emulator, like the following.
@@ -70,11 +69,32 @@ pub struct Computed {
     pub ms_min: Option<f64>,
     /// The most of the samples.
     pub ms_max: Option<f64>,
+    /// Samples.
+    pub samples: Option<u32>,
     /// Launches in a sample.
     pub launches: Option<u32>,
-    /// Milliseconds of the preparation, by the host's clock: of a plan with the upload of A, of cuSPARSE without.
-    pub plan_ms: Option<f64>,
-    /// Rows of Y that were compared with the product in f64.
+    /// The preparation; nothing of the limit.
+    #[serde(flatten)]
+    pub preparation: Option<Preparation>,
+    /// The comparison; nothing of the limit, which is no product.
+    #[serde(flatten)]
+    pub verified: Option<Verified>,
+}
+
+/// What has to be done once for many products, in milliseconds by the host's clock.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Preparation {
+    /// The preprocessing of A on the device.
+    pub plan_ms: f64,
+    /// The copy of A to the device before, where it is part of the plan.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub upload_ms: Option<f64>,
+}
+
+/// The comparison of a product with that in f64.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Verified {
+    /// Rows of Y that were compared.
     pub rows_verified: usize,
     /// Their greatest error relative to `|A||X|`; null if it is not finite.
     pub max_rel_err: f64,
@@ -83,22 +103,25 @@ pub struct Computed {
 }
 
 impl Computed {
-    /// The result of a product that took that time and passed or failed the verification.
-    pub fn new(
-        timing: Option<Timing>,
-        plan_ms: f64,
-        rows_verified: usize,
-        verification: &warprow::reference::Verification,
-    ) -> Self {
+    /// The limit.
+    pub fn limit(timing: Option<Timing>) -> Self {
         Self {
             ms: timing.map(|timing| timing.median),
             ms_min: timing.map(|timing| timing.min),
             ms_max: timing.map(|timing| timing.max),
+            samples: timing.map(|timing| timing.samples),
             launches: timing.map(|timing| timing.launches),
-            plan_ms: timing.map(|_| plan_ms),
-            rows_verified,
-            max_rel_err: verification.max_relative_error,
-            ok: verification.ok(),
+            preparation: None,
+            verified: None,
+        }
+    }
+
+    /// The result of a product that took that time and passed or failed the verification.
+    pub fn product(timing: Option<Timing>, preparation: Preparation, verified: Verified) -> Self {
+        Self {
+            preparation: timing.map(|_| preparation),
+            verified: Some(verified),
+            ..Self::limit(timing)
         }
     }
 }
@@ -116,8 +139,16 @@ impl Line {
     /// Whether there is no wrong result in it.
     pub fn is_right(&self) -> bool {
         match &self.outcome {
-            Outcome::Computed(computed) => computed.ok,
+            Outcome::Computed(computed) => computed.verified.is_none_or(|verified| verified.ok),
             Outcome::Skipped { .. } => true,
+        }
+    }
+
+    /// The time in milliseconds, if there is one and the result is right.
+    pub fn right_time(&self) -> Option<f64> {
+        match &self.outcome {
+            Outcome::Computed(computed) if self.is_right() => computed.ms,
+            _ => None,
         }
     }
 }
@@ -126,7 +157,7 @@ impl Line {
 #[derive(Clone, Debug, Serialize)]
 pub struct Environment {
     /// The device's name.
-    device: String,
+    pub device: String,
     /// The newest CUDA version that the driver supports; null on the emulator.
     driver: Option<String>,
     /// The day, in UTC.
@@ -142,59 +173,5 @@ impl Environment {
             driver: driver.map(|version| format!("CUDA {version}")),
             date: jiff::Timestamp::now().strftime("%Y-%m-%d").to_string(),
         }
-    }
-}
-
-/// The file of the results. Each is written at once, so that a run that is cut off leaves what it had.
-#[derive(Debug)]
-pub struct Report {
-    file: Option<File>,
-    environment: Environment,
-}
-
-impl Report {
-    /// Creates the file, or empties it; none for no path.
-    ///
-    /// # Errors
-    ///
-    /// The operating system's.
-    pub fn create(path: Option<&Path>, environment: Environment) -> std::io::Result<Self> {
-        Ok(Self {
-            file: path.map(File::create).transpose()?,
-            environment,
-        })
-    }
-
-    /// Adds a line.
-    ///
-    /// # Errors
-    ///
-    /// The operating system's.
-    pub fn write(&mut self, case: &Case, line: &Line) -> std::io::Result<()> {
-        #[derive(Serialize)]
-        struct Object<'a> {
-            bench: &'static str,
-            #[serde(flatten)]
-            case: &'a Case,
-            #[serde(flatten)]
-            implementation: &'a Implementation,
-            #[serde(flatten)]
-            outcome: &'a Outcome,
-            #[serde(flatten)]
-            environment: &'a Environment,
-        }
-        let Some(file) = &mut self.file else {
-            return Ok(());
-        };
-        let object = Object {
-            bench: "spmm",
-            case,
-            implementation: &line.implementation,
-            outcome: &line.outcome,
-            environment: &self.environment,
-        };
-        let mut text = serde_json::to_string(&object)?;
-        text.push('\n');
-        file.write_all(text.as_bytes())
     }
 }

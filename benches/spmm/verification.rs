@@ -1,33 +1,43 @@
 //! Comparison of a product with the one in f64: of all rows, or of a sample where all would take too long.
 
-use ndarray::{ArrayView2, Axis};
+use ndarray::{Array2, ArrayView2};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use sprs::{CsMatI, CsMatViewI};
 use std::collections::BTreeSet;
-use warprow::Scalar;
+use std::ops::Range;
+use warprow::device::DeviceBuffer;
 use warprow::reference::{Verification, verify_spmm};
+use warprow::{Element, Error, Scalar};
 
-/// Products of a nonzero and an element of X that one comparison computes at most, a row more or less: some seconds of
-/// two cores.
-const MOST_TERMS: u64 = 1 << 30;
+/// Products of a nonzero and an element of X that one comparison computes at most, some rows more or less: a fifth of a
+/// second of two cores.
+const MOST_TERMS: u64 = 1 << 26;
+
+/// Neighbouring rows that a sample takes together, as one copy from the device costs as much as their bytes.
+const RUN: usize = 16;
+
+/// Runs of a sample, at most.
+const MOST_RUNS: usize = 512;
 
 /// The rows of a matrix that are compared.
 #[derive(Debug)]
-pub struct VerifiedRows<'a, T: Scalar> {
+pub struct VerifiedRows<'a, T: Scalar + Element> {
     a: CsMatViewI<'a, T, u32, u32>,
     sample: Option<Sample<T>>,
 }
 
 #[derive(Debug)]
 struct Sample<T> {
-    rows: Vec<usize>,
+    /// Sorted, apart from each other, and never empty.
+    runs: Vec<Range<usize>>,
+    /// Their rows.
     a: CsMatI<T, u32, u32>,
 }
 
-impl<'a, T: Scalar> VerifiedRows<'a, T> {
+impl<'a, T: Scalar + Element> VerifiedRows<'a, T> {
     /// All rows of `a` if their products with `features` columns are few enough, else the longest row, which is where
-    /// kernels differ most, and others at random.
+    /// kernels differ most, and runs of others at random.
     pub fn choose(a: CsMatViewI<'a, T, u32, u32>, features: u32, seed: u64) -> Self {
         Self::choose_within(a, MOST_TERMS / u64::from(features), seed)
     }
@@ -35,9 +45,9 @@ impl<'a, T: Scalar> VerifiedRows<'a, T> {
     /// As [`choose`](Self::choose), with the number of nonzeros that may be compared.
     fn choose_within(a: CsMatViewI<'a, T, u32, u32>, most_nonzeros: u64, seed: u64) -> Self {
         let sample = (a.nnz() as u64 > most_nonzeros).then(|| {
-            let rows = random_rows(&a, most_nonzeros, seed);
-            let a = submatrix(&a, &rows);
-            Sample { rows, a }
+            let runs = random_runs(&a, most_nonzeros, seed);
+            let a = submatrix(&a, &runs);
+            Sample { runs, a }
         });
         Self { a, sample }
     }
@@ -46,70 +56,95 @@ impl<'a, T: Scalar> VerifiedRows<'a, T> {
     pub fn count(&self) -> usize {
         self.sample
             .as_ref()
-            .map_or(self.a.rows(), |sample| sample.rows.len())
+            .map_or(self.a.rows(), |sample| sample.a.rows())
     }
 
-    /// Compares `y` with `A x` in these rows. The row of the worst entry is one of A.
+    /// Fetches these rows of `y` and compares them with those of `A x`. The row of the worst entry is one of A.
+    ///
+    /// # Errors
+    ///
+    /// The device's: that of a launch before, above all.
     ///
     /// # Panics
     ///
     /// If the shapes do not fit.
-    pub fn verify(&self, x: ArrayView2<'_, T>, y: ArrayView2<'_, T>) -> Verification {
+    pub fn verify(&self, x: ArrayView2<'_, T>, y: &DeviceBuffer<T>) -> Result<Verification, Error> {
+        let features = x.ncols();
+        assert_eq!(y.len(), self.a.rows() * features);
+        let mut rows = Array2::from_elem((self.count(), features), T::ONE);
+        let mut to = rows.as_slice_mut().expect("a new array is contiguous");
         let Some(sample) = &self.sample else {
-            return verify_spmm(self.a.view(), x, y);
+            y.copy_to_slice(to)?;
+            return Ok(verify_spmm(self.a.view(), x, rows.view()));
         };
-        assert_eq!(y.nrows(), self.a.rows());
-        let y = y.select(Axis(0), &sample.rows);
-        let mut found = verify_spmm(sample.a.view(), x, y.view());
-        if let Some(worst) = &mut found.worst {
-            worst.row = sample.rows[worst.row];
+        for run in &sample.runs {
+            let (part, rest) = std::mem::take(&mut to).split_at_mut(run.len() * features);
+            y.copy_part_to_slice(run.start * features, part)?;
+            to = rest;
         }
-        found
+        let mut found = verify_spmm(sample.a.view(), x, rows.view());
+        if let Some(worst) = &mut found.worst {
+            let mut all_rows = sample.runs.iter().cloned().flatten();
+            worst.row = all_rows.nth(worst.row).expect("it is a row of the sample");
+        }
+        Ok(found)
     }
 }
 
-/// The longest row and random ones, until `most_nonzeros` is reached or as many were drawn as there are; sorted.
-fn random_rows<T: Scalar>(
+/// The longest row, and random runs until they have `most_nonzeros` or there are enough of them; sorted.
+fn random_runs<T: Scalar + Element>(
     a: &CsMatViewI<'_, T, u32, u32>,
     most_nonzeros: u64,
     seed: u64,
-) -> Vec<usize> {
+) -> Vec<Range<usize>> {
     let indptr = a.indptr();
-    let length = |row| indptr.nnz_in_outer_sz(row) as u64;
-    let longest = (0..a.rows()).max_by_key(|&row| length(row));
-    let mut nonzeros = longest.map_or(0, length);
-    let mut rows: BTreeSet<_> = longest.into_iter().collect();
+    let nonzeros =
+        |rows: Range<usize>| -> u64 { rows.map(|row| indptr.nnz_in_outer_sz(row) as u64).sum() };
+    let Some(longest) = (0..a.rows()).max_by_key(|&row| nonzeros(row..row + 1)) else {
+        return Vec::new();
+    };
+    let run_of = |start: usize| start..a.rows().min(start + RUN);
+    let mut taken = 0;
+    let mut starts = BTreeSet::new();
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
-    for _ in 0..a.rows() {
-        if nonzeros >= most_nonzeros {
+    // Fewer draws find no more runs; more of them find all runs of a small matrix again and again.
+    for _ in 0..2 * MOST_RUNS {
+        if taken >= most_nonzeros || starts.len() == MOST_RUNS {
             break;
         }
-        let row = rng.random_range(0..a.rows());
-        if rows.insert(row) {
-            nonzeros += length(row);
+        let start = rng.random_range(0..a.rows()) / RUN * RUN;
+        let run = run_of(start);
+        if !run.contains(&longest) && starts.insert(start) {
+            taken += nonzeros(run);
         }
     }
-    rows.into_iter().collect()
+    let mut runs: Vec<_> = starts.into_iter().map(run_of).collect();
+    let place = runs.partition_point(|run| run.start < longest);
+    runs.insert(place, longest..longest + 1);
+    runs
 }
 
 /// These rows of `a`.
-fn submatrix<T: Scalar>(a: &CsMatViewI<'_, T, u32, u32>, rows: &[usize]) -> CsMatI<T, u32, u32> {
+fn submatrix<T: Scalar + Element>(
+    a: &CsMatViewI<'_, T, u32, u32>,
+    runs: &[Range<usize>],
+) -> CsMatI<T, u32, u32> {
     let mut indptr = vec![0];
     let (mut indices, mut values) = (Vec::new(), Vec::new());
-    for &row in rows {
+    for row in runs.iter().cloned().flatten() {
         let range = a.indptr().outer_inds_sz(row);
         indices.extend_from_slice(&a.indices()[range.clone()]);
         values.extend_from_slice(&a.data()[range]);
         // At most the nonzeros of `a`, whose row pointers are u32.
         indptr.push(indices.len() as u32);
     }
-    CsMatI::new((rows.len(), a.cols()), indptr, indices, values)
+    CsMatI::new((indptr.len() - 1, a.cols()), indptr, indices, values)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ndarray::Array2;
+    use warprow::device::Device;
     use warprow::{generate, reference};
 
     fn product() -> (CsMatI<f64, u32, u32>, Array2<f64>, Array2<f64>) {
@@ -117,6 +152,12 @@ mod tests {
         let x = generate::dense(257, 5, 4);
         let y = reference::spmm(a.view(), x.view());
         (a, x, y)
+    }
+
+    fn verify(rows: &VerifiedRows<'_, f64>, x: &Array2<f64>, y: &Array2<f64>) -> Verification {
+        let device = Device::emulator(Default::default());
+        let y = device.upload(y.as_slice().unwrap()).unwrap();
+        rows.verify(x.view(), &y).unwrap()
     }
 
     fn longest(a: &CsMatI<f64, u32, u32>) -> usize {
@@ -129,60 +170,72 @@ mod tests {
         let (a, x, mut y) = product();
         let rows = VerifiedRows::choose(a.view(), 5, 1);
         assert_eq!(rows.count(), 257);
-        assert!(rows.verify(x.view(), y.view()).ok());
+        assert!(verify(&rows, &x, &y).ok());
         for row in 0..257 {
             let right = y[(row, 2)];
             y[(row, 2)] = right + 1e-6;
-            assert!(!rows.verify(x.view(), y.view()).ok(), "row {row}");
+            assert!(!verify(&rows, &x, &y).ok(), "row {row}");
             y[(row, 2)] = right;
         }
     }
 
     #[test]
-    fn a_sample_has_the_longest_row_and_no_more_nonzeros_than_a_row_too_many() {
+    fn a_sample_has_the_longest_row_and_no_more_nonzeros_than_a_run_too_many() {
         let (a, ..) = product();
         for most in [0, 1, 500, 2_000, 3_000] {
             let rows = VerifiedRows::choose_within(a.view(), most, 1);
             let sample = rows.sample.as_ref().unwrap();
-            assert!(sample.rows.contains(&longest(&a)));
-            assert!(sample.rows.is_sorted());
-            let length = |row: &usize| a.indptr().nnz_in_outer_sz(*row) as u64;
-            assert!(sample.a.nnz() as u64 <= most + length(&longest(&a)));
+            let longest = longest(&a);
+            assert!(sample.runs.contains(&(longest..longest + 1)));
+            assert!(
+                sample
+                    .runs
+                    .windows(2)
+                    .all(|pair| pair[0].end <= pair[1].start)
+            );
+            let before_last = sample.runs.iter().map(|run| {
+                let nonzeros = |row| a.indptr().nnz_in_outer_sz(row) as u64;
+                run.clone().map(nonzeros).sum::<u64>()
+            });
+            let nonzeros = (sample.a.nnz() - a.indptr().nnz_in_outer_sz(longest)) as u64;
+            assert!(nonzeros <= most + before_last.max().unwrap());
             assert_eq!(rows.count(), sample.a.rows());
         }
         assert!(VerifiedRows::choose_within(a.view(), 500, 1).count() > 20);
     }
 
     #[test]
-    fn an_error_in_a_sampled_row_is_found_and_named_by_its_row_in_the_matrix() {
+    fn an_error_in_any_sampled_row_is_found_and_named_by_its_row_in_the_matrix() {
         let (a, x, mut y) = product();
         let rows = VerifiedRows::choose_within(a.view(), 500, 1);
-        assert!(rows.verify(x.view(), y.view()).ok());
-        let sampled = rows.sample.as_ref().unwrap().rows.clone();
-        let row = *sampled.last().unwrap();
-        y[(row, 3)] = f64::NAN;
-        let found = rows.verify(x.view(), y.view());
-        assert!(!found.ok());
-        let worst = found.worst.unwrap();
-        assert_eq!((worst.row, worst.col), (row, 3));
+        assert!(verify(&rows, &x, &y).ok());
+        let sampled: Vec<_> = rows.sample.as_ref().unwrap().runs.clone();
+        for row in sampled.into_iter().flatten() {
+            let right = y[(row, 3)];
+            y[(row, 3)] = f64::NAN;
+            let found = verify(&rows, &x, &y);
+            assert!(!found.ok());
+            let worst = found.worst.unwrap();
+            assert_eq!((worst.row, worst.col), (row, 3));
+            y[(row, 3)] = right;
+        }
     }
 
     #[test]
     fn the_sample_is_the_same_for_the_same_seed() {
         let (a, ..) = product();
-        let rows = |seed| {
+        let runs = |seed| {
             let rows = VerifiedRows::choose_within(a.view(), 500, seed);
-            rows.sample.unwrap().rows
+            rows.sample.unwrap().runs
         };
-        assert_eq!(rows(1), rows(1));
-        assert_ne!(rows(1), rows(2));
+        assert_eq!(runs(1), runs(1));
+        assert_ne!(runs(1), runs(2));
     }
 
     #[test]
     fn a_matrix_without_rows_is_compared() {
-        let a = CsMatI::<f32, u32, u32>::new((0, 3), vec![0], vec![], vec![]);
+        let a = CsMatI::<f64, u32, u32>::new((0, 3), vec![0], vec![], vec![]);
         let rows = VerifiedRows::choose(a.view(), 2, 1);
-        let (x, y) = (Array2::zeros((3, 2)), Array2::zeros((0, 2)));
-        assert!(rows.verify(x.view(), y.view()).ok());
+        assert!(verify(&rows, &Array2::zeros((3, 2)), &Array2::zeros((0, 2))).ok());
     }
 }

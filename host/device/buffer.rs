@@ -100,17 +100,38 @@ impl<T: Element> DeviceBuffer<T> {
     /// Those of [`download`](Self::download), and another length than the buffer's.
     pub fn copy_to_slice(&self, to: &mut [T]) -> Result<(), Error> {
         self.check_len("the slice to copy to", to.len())?;
-        if self.is_empty() {
+        self.copy_part_to_slice(0, to)
+    }
+
+    /// Copies as many elements as `to` has, from number `start` on, as [`download`](Self::download) does.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`download`](Self::download).
+    ///
+    /// # Panics
+    ///
+    /// If they are not all elements of the buffer.
+    pub fn copy_part_to_slice(&self, start: usize, to: &mut [T]) -> Result<(), Error> {
+        assert!(
+            start <= self.len && to.len() <= self.len - start,
+            "{} elements from number {start} on are not all in a buffer of {}",
+            to.len(),
+            self.len
+        );
+        if to.is_empty() {
             return Ok(());
         }
+        // Inside the allocation, whose size in bytes fits.
+        let address = self.address + (start * size_of::<T>()) as u64;
         // SAFETY: the slice's own bytes; every pattern of bits is a value of an element type.
         let bytes =
             unsafe { slice::from_raw_parts_mut(to.as_mut_ptr().cast::<u8>(), size_of_val(to)) };
         match &*self.device.backend {
-            Backend::Emulator(emulator) => emulator.read(self.address, bytes),
+            Backend::Emulator(emulator) => emulator.read(address, bytes),
             #[cfg(feature = "cuda")]
-            // SAFETY: the buffer's own memory, which has the slice's length.
-            Backend::Cuda(cuda) => unsafe { cuda.read(self.address, bytes) },
+            // SAFETY: the buffer's own memory, in which the slice's length was checked to lie.
+            Backend::Cuda(cuda) => unsafe { cuda.read(address, bytes) },
         }
     }
 
@@ -149,6 +170,24 @@ impl<T: Element> DeviceBuffer<T> {
             #[cfg(feature = "cuda")]
             // SAFETY: the buffer's own memory.
             Backend::Cuda(cuda) => unsafe { cuda.fill(self.address, bytes, 0) },
+        }
+    }
+
+    /// Sets all bytes to `value`, after all that the device was told before: with 0xff, floating-point elements to NaN.
+    ///
+    /// # Errors
+    ///
+    /// A launch that failed before.
+    pub fn fill_bytes(&mut self, value: u8) -> Result<(), Error> {
+        if self.is_empty() {
+            return Ok(());
+        }
+        let bytes = self.bytes();
+        match &*self.device.backend {
+            Backend::Emulator(emulator) => emulator.fill(self.address, bytes, value),
+            #[cfg(feature = "cuda")]
+            // SAFETY: the buffer's own memory.
+            Backend::Cuda(cuda) => unsafe { cuda.fill(self.address, bytes, value) },
         }
     }
 

@@ -70,6 +70,16 @@ impl Emulator {
         Ok(self.emulator.zero(address, bytes as u64)?)
     }
 
+    pub fn fill(&self, address: u64, bytes: usize, value: u8) -> Result<(), Error> {
+        const CHUNK: usize = 1 << 16;
+        let chunk = vec![value; bytes.min(CHUNK)];
+        for start in (0..bytes).step_by(CHUNK) {
+            let length = CHUNK.min(bytes - start);
+            self.write(address + start as u64, &chunk[..length])?;
+        }
+        Ok(())
+    }
+
     /// Kernels come with their handles, so there is nothing to load.
     pub fn load_ptx(&self, _ptx: &str) -> Result<(), Error> {
         Ok(())

@@ -3,9 +3,13 @@
 //! What is generated depends on the arguments alone, the seed among them, and not on the number of threads: random numbers
 //! come from ChaCha8 streams, one for each chunk of work.
 
+mod communities;
 mod distinct;
+mod error;
 mod values;
 
+pub use communities::{Communities, communities};
+pub use error::GenerateError;
 pub use values::dense;
 
 use rand::RngExt;
@@ -15,48 +19,6 @@ use sprs::CsMatI;
 use crate::scalar::Scalar;
 use distinct::{draw_distinct, key, split};
 use values::sparse_values;
-
-/// Why a matrix could not be generated.
-#[derive(Debug, Clone, PartialEq, thiserror::Error)]
-#[non_exhaustive]
-pub enum GenerateError {
-    /// The row pointer's length would not fit u32.
-    #[error("wanted at most {most} rows, found {found}", most = u32::MAX - 1)]
-    TooManyRows {
-        /// The rows asked for.
-        found: u32,
-    },
-    /// More nonzeros than the matrix has entries, or than u32 counts.
-    #[error("wanted at most {most} nonzeros in a {rows} x {columns} matrix, found {found}")]
-    TooManyNonzeros {
-        /// The rows.
-        rows: u32,
-        /// The columns.
-        columns: u32,
-        /// The most nonzeros.
-        most: u64,
-        /// The nonzeros asked for.
-        found: u64,
-    },
-    /// The probabilities of an R-MAT graph are not four probabilities of sum 1.
-    #[error("wanted four probabilities with the sum 1, found {found:?}")]
-    Probabilities {
-        /// The numbers.
-        found: [f64; 4],
-    },
-    /// The distribution hardly reaches the entries still free.
-    #[error(
-        "wanted {wanted} distinct nonzeros, found {found} after {draws} draws: the distribution is too skewed for so many"
-    )]
-    TooSkewed {
-        /// The nonzeros asked for.
-        wanted: u32,
-        /// The distinct ones among those drawn.
-        found: u32,
-        /// The nonzeros drawn, and some more that lay outside.
-        draws: u64,
-    },
-}
 
 /// An R-MAT graph (Chakrabarti, Zhan and Faloutsos, R-MAT: a recursive model for graph mining, 2004): a `rows` x `rows`
 /// matrix with exactly `nonzeros` distinct nonzeros, values uniform in [-1, 1).

@@ -8,7 +8,7 @@
 //! single `%`, and may name the fields `double` and `unsigned-integer`; lines may end in CRLF and begin with blanks;
 //! comments and empty lines may stand anywhere after the banner and comments need not be UTF-8; an entry of a symmetric
 //! matrix may be in either triangle. Entries with the same row and column are summed in the order of the file. A
-//! number is rounded once, to the nearest of the element type.
+//! number is rounded once, to the nearest of the element type; to f16 and bf16 by way of f32, twice.
 //!
 //! The memory taken is in the order of the input's size, whatever a header announces: see [`ReadOptions`].
 

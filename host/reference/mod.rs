@@ -1,15 +1,16 @@
 //! Reference implementations in f64, the oracle of every test, and the verification of a result against them.
 
+mod operation;
 mod spgemm;
 mod verification;
 
+pub use operation::Operation;
 pub use spgemm::{SpgemmVerification, WrongRow, spgemm, verify_spgemm};
 pub use verification::{Entry, Verification, verify_spmm};
 
 use crate::scalar::Scalar;
 use ndarray::{Array2, ArrayView2};
-use rayon::prelude::*;
-use sprs::{CsMatViewI, CsVecViewI};
+use sprs::CsMatViewI;
 
 /// The product `A X` of a sparse matrix (m x k, CSR) and a dense one (k x n), m x n, accumulated in f64.
 ///
@@ -21,19 +22,10 @@ use sprs::{CsMatViewI, CsVecViewI};
 /// `isize::MAX` bytes.
 #[must_use]
 pub fn spmm<T: Scalar>(a: CsMatViewI<'_, T, u32, u32>, x: ArrayView2<'_, T>) -> Array2<f64> {
-    check_operands(&a, &x);
-    let width = x.ncols();
-    let mut product = Array2::zeros((a.rows(), width));
-    product
-        .as_slice_mut()
-        .expect("a new array is contiguous")
-        .par_chunks_mut(width.max(1))
-        .enumerate()
-        .for_each(|(row, sums)| accumulate(&row_of(&a, row), &x, sums, |term| term));
-    product
+    Operation::default().compute(a, x)
 }
 
-fn check_operands<T>(a: &CsMatViewI<'_, T, u32, u32>, x: &ArrayView2<'_, T>) {
+fn check_operands<V, E>(a: &CsMatViewI<'_, V, u32, u32>, x: &ArrayView2<'_, E>) {
     check_stored_by_rows(a);
     assert_eq!(
         a.cols(),
@@ -51,25 +43,6 @@ fn check_stored_by_rows<T>(matrix: &CsMatViewI<'_, T, u32, u32>) {
         matrix.is_csr(),
         "wanted a matrix stored by rows (CSR), found one stored by columns (CSC)"
     );
-}
-
-fn row_of<'a, T>(a: &'a CsMatViewI<'_, T, u32, u32>, row: usize) -> CsVecViewI<'a, T, u32> {
-    a.outer_view(row).expect("the row is one of the matrix")
-}
-
-/// Adds `weigh(a_ij x_jc)` to `sums[c]` for every nonzero of the row.
-fn accumulate<T: Scalar>(
-    row: &CsVecViewI<'_, T, u32>,
-    x: &ArrayView2<'_, T>,
-    sums: &mut [f64],
-    weigh: impl Fn(f64) -> f64,
-) {
-    for (column, &value) in row.iter() {
-        let value = value.to_f64();
-        for (sum, &x) in sums.iter_mut().zip(x.row(column)) {
-            *sum += weigh(value * x.to_f64());
-        }
-    }
 }
 
 #[cfg(test)]

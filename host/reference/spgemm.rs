@@ -1,10 +1,11 @@
 //! The product of two sparse matrices in f64, and the verification of a result against it: structure exactly, values by bound.
 
+use super::check_stored_by_rows;
+use super::operation::Operation;
 use super::verification::{Verification, judge};
-use super::{check_stored_by_rows, row_of};
 use crate::scalar::Scalar;
 use rayon::prelude::*;
-use sprs::{CsMatI, CsMatViewI};
+use sprs::{CsMatI, CsMatViewI, CsVecViewI};
 use std::fmt;
 
 /// The product `A B` of two sparse matrices in CSR (m x k, k x n), accumulated in f64, with an entry wherever a nonzero of A
@@ -169,6 +170,10 @@ fn check_operands<T>(a: &CsMatViewI<'_, T, u32, u32>, b: &CsMatViewI<'_, T, u32,
     );
 }
 
+fn row_of<'a, T>(a: &'a CsMatViewI<'_, T, u32, u32>, row: usize) -> CsVecViewI<'a, T, u32> {
+    a.outer_view(row).expect("the row is one of the matrix")
+}
+
 /// The sums of one row, dense.
 struct Accumulator {
     sums: Vec<Sum>,
@@ -241,7 +246,10 @@ impl Accumulator {
             .map(|(column, value)| {
                 let sum = self.sums[column];
                 let terms = sum.terms as usize;
-                judge::<T>(row, column, value.to_f64(), sum.sum, sum.magnitude, terms)
+                // The magnitudes' sum may overflow where the sum does not.
+                let magnitude = sum.magnitude.min(f64::MAX);
+                let bound = Operation::<T>::default().bound(terms, magnitude);
+                judge::<T>(row, column, value.to_f64(), sum.sum, magnitude, bound)
             })
             .fold(Verification::EMPTY, Verification::merge);
         SpgemmVerification {

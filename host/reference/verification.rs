@@ -7,9 +7,12 @@ use ndarray::ArrayView2;
 use rayon::prelude::*;
 use sprs::CsMatViewI;
 
-use super::{accumulate, check_operands, row_of};
+use super::operation::{Operation, Row};
 
-/// What [`verify_spmm`] found.
+/// Columns of X that one thread takes at a time.
+const COLUMNS: usize = 64;
+
+/// What [`verify_spmm`] or [`Operation::verify`] found.
 #[derive(Debug, Clone, PartialEq)]
 #[must_use]
 #[non_exhaustive]
@@ -20,7 +23,7 @@ pub struct Verification {
     pub failures: usize,
     /// The greatest `|y - y_ref| / (|A||X|)` of all entries: an error relative to the sum of the terms' magnitudes, which,
     /// unlike one relative to the result, means something where the terms cancel. Infinite where a NaN or an infinity is
-    /// not the one wanted.
+    /// not the one wanted. `|alpha| |A||X| + |beta Y|` is in the place of `|A||X|` for other operations than `A X`.
     pub max_relative_error: f64,
     /// The entry whose error is the greatest part of its bound; `None` if there are no entries.
     pub worst: Option<Entry>,
@@ -113,21 +116,7 @@ impl fmt::Display for Verification {
     }
 }
 
-/// Compares `y`, computed in any order of summation, with the reference product `A X`.
-///
-/// An entry passes if
-///
-/// `|y - y_ref| <= (gamma_n(u) + gamma_n(u_64)) (|A||X|) + n lambda`, with `gamma_n(u) = n u / (1 - n u)`,
-///
-/// where n is the number of nonzeros in the row, u the unit roundoff of `T`, u_64 that of f64, in which the reference
-/// itself is rounded, and lambda the smallest normal number of `T`, which covers underflow, gradual or to zero. The first
-/// gamma bounds any order of summation, with fused operations or without (Higham, Accuracy and Stability of Numerical
-/// Algorithms, 2nd edition, section 3.1). A row with no nonzeros must give exactly 0. A NaN or an infinity where the
-/// reference is finite fails; where the reference is NaN or an infinity the same is demanded.
-///
-/// The bound is that of the worst case and grows with n: in f32, past about 4000 nonzeros of like size in a row, a single
-/// missing term may hide in it, and past 2^24 it is infinite. To test long rows, choose values whose sums are
-/// exact, small integers for instance, and demand equality.
+/// Compares `y`, computed in any order of summation, with the reference product `A X`, as [`Operation::verify`] does.
 ///
 /// # Panics
 ///
@@ -137,69 +126,112 @@ pub fn verify_spmm<T: Scalar>(
     x: ArrayView2<'_, T>,
     y: ArrayView2<'_, T>,
 ) -> Verification {
-    check_operands(&a, &x);
-    assert_eq!(
-        y.dim(),
-        (a.rows(), x.ncols()),
-        "the product of a {} x {} matrix and a dense {} x {} one cannot be {} x {}",
-        a.rows(),
-        a.cols(),
-        x.nrows(),
-        x.ncols(),
-        y.nrows(),
-        y.ncols()
-    );
-    (0..a.rows())
-        .into_par_iter()
-        .map_init(
-            || (vec![0.0; x.ncols()], vec![0.0; x.ncols()]),
-            |(sums, magnitudes), row| {
-                sums.fill(0.0);
-                magnitudes.fill(0.0);
-                let terms = row_of(&a, row);
-                accumulate(&terms, &x, sums, |term| term);
-                accumulate(&terms, &x, magnitudes, f64::abs);
-                (0..x.ncols())
-                    .map(|col| {
-                        let got = y[(row, col)].to_f64();
-                        judge::<T>(row, col, got, sums[col], magnitudes[col], terms.nnz())
-                    })
-                    .fold(Verification::EMPTY, Verification::merge)
-            },
-        )
-        .reduce(|| Verification::EMPTY, Verification::merge)
+    Operation::default().verify(a, x, y)
 }
 
-/// One entry's verification: `magnitude` is `(|A||X|)` there, `terms` the number of nonzeros in the row.
-pub(super) fn judge<T: Scalar>(
+impl<E: Scalar> Operation<'_, E> {
+    /// Compares `found`, computed in any order of summation, with the operation's result in f64.
+    ///
+    /// A number passes if it is `E` nearest to a number within the bound
+    ///
+    /// `(gamma_n(u) + gamma_n(u_64)) M + m lambda`, with `gamma_n(u) = n u / (1 - n u)`,
+    ///
+    /// of the reference. Here u is the unit roundoff of the type in which sums are computed (f32 for 16-bit elements), u_64
+    /// that of f64, in which the reference itself is rounded, and lambda the smallest normal number of the former, which
+    /// covers the m operations' underflow, gradual or to zero. For sums M is `|alpha| |A||X| + |beta Y|` and n the
+    /// number of nonzeros in the row and of the operations that follow: the first gamma bounds any order of summation, with
+    /// fused operations or without (Higham, Accuracy and Stability of Numerical Algorithms, 2nd edition, section 3.1).
+    /// A maximum's products are rounded once, which keeps their order: n is 1 and what follows, and M the result's own
+    /// magnitude. A 16-bit result's own rounding is allowed on top.
+    ///
+    /// A row with no nonzeros must give exactly 0 if beta is 0. A NaN or an infinity where the reference is finite fails,
+    /// but for an infinity of a number that `E` rounds to it; where the reference is NaN or an infinity the same is demanded.
+    ///
+    /// The bound of sums is that of the worst case and grows with n: in f32, past about 4000 nonzeros of like size in a row, a
+    /// single missing term may hide in it, and past 2^24 it is infinite. To test long rows, choose values whose sums are
+    /// exact, small integers for instance, and demand equality.
+    ///
+    /// # Panics
+    ///
+    /// If `a` is not stored by rows or the shapes do not fit: `a` m x k, `x` k x n, `found` m x n; if beta is not 0 and there
+    /// is no Y of that shape.
+    pub fn verify<V: Scalar>(
+        &self,
+        a: CsMatViewI<'_, V, u32, u32>,
+        x: ArrayView2<'_, E>,
+        found: ArrayView2<'_, E>,
+    ) -> Verification {
+        self.check(&a, &x);
+        assert_eq!(
+            found.dim(),
+            (a.rows(), x.ncols()),
+            "the product of a {} x {} matrix and a dense {} x {} one cannot be {} x {}",
+            a.rows(),
+            a.cols(),
+            x.nrows(),
+            x.ncols(),
+            found.nrows(),
+            found.ncols()
+        );
+        // A row of a million nonzeros is work for several threads.
+        let parts = x.ncols().div_ceil(COLUMNS);
+        (0..a.rows() * parts)
+            .into_par_iter()
+            .map_init(
+                || Row::new(0),
+                |computed, part| {
+                    let (row, first) = (part / parts, part % parts * COLUMNS);
+                    let columns = first..x.ncols().min(first + COLUMNS);
+                    self.compute_row(&a, &x, row, columns.clone(), computed);
+                    columns
+                        .map(|col| {
+                            let got = found[(row, col)].to_f64();
+                            // The magnitudes' sum may overflow where the sum does not.
+                            let magnitude = computed.magnitudes[col - first].min(f64::MAX);
+                            let bound = self.bound(computed.terms, magnitude);
+                            let wanted = computed.numbers[col - first];
+                            judge::<E>(row, col, got, wanted, magnitude, bound)
+                        })
+                        .fold(Verification::EMPTY, Verification::merge)
+                },
+            )
+            .reduce(|| Verification::EMPTY, Verification::merge)
+    }
+}
+
+/// One entry's verification: `magnitude` is what the error is relative to, `bound` that of a number before it is rounded to
+/// `E`.
+pub(super) fn judge<E: Scalar>(
     row: usize,
     col: usize,
     got: f64,
     wanted: f64,
     magnitude: f64,
-    terms: usize,
+    bound: f64,
 ) -> Verification {
+    // Away from zero by the bound: beyond E's range such a number may be rounded to an infinity.
+    let farthest = E::from_f64(wanted + bound.copysign(wanted)).to_f64();
     let error = if wanted.is_finite() && got.is_finite() {
         (got - wanted).abs()
-    } else if got == wanted || (got.is_nan() && wanted.is_nan()) {
+    } else if got == wanted
+        || (got.is_nan() && wanted.is_nan())
+        || (got.is_infinite() && wanted.is_finite() && got == farthest)
+    {
         0.0
     } else {
         f64::INFINITY
     };
-    // The magnitudes' sum may overflow where the sum does not.
-    let magnitude = magnitude.min(f64::MAX);
-    let relative_error = if error == 0.0 { 0.0 } else { error / magnitude };
-    let gammas = gamma(terms, T::UNIT_ROUNDOFF) + gamma(terms, f64::UNIT_ROUNDOFF);
-    let bound = if terms == 0 {
-        0.0
+    let bound = if E::UNIT_ROUNDOFF > E::SUM_UNIT_ROUNDOFF && bound + wanted.abs() > 0.0 {
+        // Of a subnormal result the last bit is that of the smallest normal number.
+        bound + E::UNIT_ROUNDOFF * (wanted.abs() + bound).max(E::MIN_NORMAL)
     } else {
-        gammas * magnitude + terms as f64 * T::MIN_NORMAL
+        bound
     };
     let within = error == 0.0 || (error.is_finite() && error <= bound);
     Verification {
         entries: 1,
         failures: usize::from(!within),
-        max_relative_error: relative_error,
+        max_relative_error: if error == 0.0 { 0.0 } else { error / magnitude },
         worst: Some(Entry {
             row,
             col,
@@ -208,15 +240,6 @@ pub(super) fn judge<T: Scalar>(
             error,
             bound,
         }),
-    }
-}
-
-fn gamma(terms: usize, unit_roundoff: f64) -> f64 {
-    let product = terms as f64 * unit_roundoff;
-    if product < 1.0 {
-        product / (1.0 - product)
-    } else {
-        f64::INFINITY
     }
 }
 

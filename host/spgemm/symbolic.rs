@@ -5,7 +5,7 @@ use super::matrix::{DevicePattern, bounded};
 use super::numeric::EntrySizes;
 use crate::device::{Device, DeviceBuffer};
 use crate::error::Error;
-use crate::scan;
+use crate::scan::Scan;
 use std::sync::Arc;
 use warprow_kernels::spgemm::bins::{BINS, symbolic as bin};
 use warprow_kernels::spgemm::{
@@ -64,7 +64,8 @@ pub(super) fn structure(
         found: bound.into(),
         most: u32::MAX.into(),
     })?;
-    scan::launch(device, &mut starts)?;
+    let mut scan = Scan::new(device, starts.len())?;
+    scan.run(&mut starts)?;
     let mut staged = device.uninitialized::<u32>(staged_entries)?;
     Phase {
         device,
@@ -75,13 +76,13 @@ pub(super) fn structure(
     }
     .launch(&mut staged, &mut row_ptr)?;
     // What the numeric phase wants to know is launched before the host waits for the number of entries.
-    let total = scan::launch(device, &mut row_ptr)?;
+    scan.run(&mut row_ptr)?;
     let sizes = EntrySizes::launch(a, &work, &row_ptr, borders)?;
-    let entries = match total {
-        Some(total) => total.download()?[0],
-        None => 0,
-    };
-    let entries = bounded("the number of entries of C", entries as usize, u32::MAX)?;
+    let entries = bounded(
+        "the number of entries of C",
+        scan.total()? as usize,
+        u32::MAX,
+    )?;
     let mut col_idx = device.uninitialized::<u32>(entries as usize)?;
     for (bins, handle, block_each) in [
         (bin::COPY..bin::BITMAP, copy::copy_staged::<0>(), false),

@@ -1,5 +1,8 @@
 //! SpMM, sparse times dense: `Y = A X`, planned once and run many times.
 //!
+//! X and Y are of f32, f64, f16 or bf16; 16-bit elements are multiplied and summed in f32. A plan may be for `A^T X`, and for
+//! another [`Reduction`] than the sum; a run may be `Y = alpha A X + beta Y`.
+//!
 //! ```
 //! use ndarray::array;
 //! use sprs::CsMatI;
@@ -20,117 +23,187 @@
 //! # }
 //! ```
 
+mod column_blocks;
+mod columns;
 mod items;
+mod options;
+mod order;
+mod planner;
+mod slices;
+mod tasks;
+mod times;
 
+use crate::csr::DeviceCsr;
 use crate::device::{Device, DeviceBuffer};
 use crate::error::Error;
-use crate::scalar::Scalar;
 use cuda_std::float::Real;
 use cuda_std::launch::LaunchConfig;
-use items::{PlannedItems, outer_indices};
+use cuda_std::memory::Global;
+use items::{Launch, PlannedItems, Product};
 use ndarray::{Array2, ArrayView2};
+use options::choose_kernel;
+pub use options::{SpmmElement, SpmmOptions};
+use order::OrderedRows;
+pub use order::RowOrder;
+use planner::Choices;
 use sprs::CsMatViewI;
+use std::borrow::Cow;
 use std::fmt;
+use std::time::Instant;
+pub use times::PlanTimes;
 use warprow_kernels::matrix::{Csr, Dense, DenseMut};
-pub use warprow_kernels::spmm::{ItemKind, Shape, SpmmKernel};
+pub use warprow_kernels::spmm::{Capabilities, ItemKind, Operand, Reduction, Shape, SpmmKernel};
+use warprow_kernels::spmm::{Epilogue, Handle, epilogue, vector};
 
-/// An element type that SpMM has kernels for.
-pub trait SpmmElement: Scalar + Real + Default {}
-
-impl SpmmElement for f32 {}
-impl SpmmElement for f64 {}
-
-/// How a product is to be planned.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct SpmmOptions {
-    /// The kernel; the plan chooses if it is not said.
-    pub kernel: Option<SpmmKernel>,
-    /// Rows and nonzeros of a task, for the kernels that work on [tasks](warprow_kernels::spmm::tasks); the plan chooses if
-    /// it is not said.
-    pub task_size: Option<u32>,
-}
-
-/// A matrix A on a device, and the kernel to multiply it with: `Y = A X` for any dense X.
+/// A matrix A on a device, and the kernel to multiply it with: `Y = A X` for any dense X of elements of type `E`.
 ///
 /// `Display` says what the plan is and why.
 #[derive(Debug)]
-pub struct Spmm<T: SpmmElement> {
+pub struct Spmm<E: SpmmElement> {
     device: Device,
-    rows: u32,
-    cols: u32,
-    row_ptr: DeviceBuffer<u32>,
-    col_idx: DeviceBuffer<u32>,
-    values: DeviceBuffer<T>,
-    items: PlannedItems<T>,
+    /// Its values negated for a minimum, which is then a maximum; its nonzeros in the order that the items want.
+    a: DeviceCsr<E::Sum>,
+    /// The reciprocals of the rows' lengths, for a mean.
+    diagonal: Option<DeviceBuffer<E::Sum>>,
+    items: PlannedItems<E>,
     kernel: SpmmKernel,
-    asked_for: bool,
+    options: SpmmOptions,
+    choices: Choices,
+    rows_in_order: OrderedRows,
+    times: PlanTimes,
 }
 
-impl<T: SpmmElement> Spmm<T> {
-    /// Uploads A and chooses a kernel. A matrix in column order (CSC) is converted to CSR first, which takes a copy of it
-    /// on the host.
+impl<E: SpmmElement> Spmm<E> {
+    /// Uploads A and chooses how to multiply it. What the plan makes, it makes on the device: A in CSR from a matrix in column
+    /// order (CSC) or for a transposed product, the order of its rows, blocks of columns, the kernel's items. 16-bit values are
+    /// widened to f32, exactly, in a copy on the host.
     ///
     /// # Errors
     ///
-    /// 2^32 rows or columns or more; too little device memory; the driver's.
+    /// 2^32 rows or columns or more; a kernel asked for that cannot do what the options say with elements of this type; too
+    /// little device memory; the driver's.
     pub fn plan(
         device: &Device,
-        a: CsMatViewI<'_, T, u32, u32>,
+        a: CsMatViewI<'_, E, u32, u32>,
         options: SpmmOptions,
     ) -> Result<Self, Error> {
-        if a.is_csc() {
-            return Self::plan(device, a.to_csr().view(), options);
+        Self::plan_of(device, a, options, E::widen)
+    }
+
+    /// As [`plan`](Self::plan), for an A whose values are of the type of sums: f32 with an X of f16 or bf16.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`plan`](Self::plan).
+    pub fn plan_wide(
+        device: &Device,
+        a: CsMatViewI<'_, E::Sum, u32, u32>,
+        options: SpmmOptions,
+    ) -> Result<Self, Error> {
+        Self::plan_of(device, a, options, |values| values.into())
+    }
+
+    fn plan_of<V: Clone>(
+        device: &Device,
+        a: CsMatViewI<'_, V, u32, u32>,
+        options: SpmmOptions,
+        widen: fn(&[V]) -> Cow<'_, [E::Sum]>,
+    ) -> Result<Self, Error> {
+        let kernel = choose_kernel::<E>(options)?;
+        let mut times = PlanTimes::default();
+        let started = Instant::now();
+        let mut values = widen(a.data());
+        if options.reduction == Reduction::Min {
+            for value in values.to_mut() {
+                *value = -*value;
+            }
         }
-        let kernel = options.kernel.unwrap_or_else(default_kernel);
-        // A view of some rows of a matrix has row pointers that do not start at 0.
-        let row_ptr = device.upload(&a.indptr().to_proper())?;
-        let by_column = (kernel.items() == ItemKind::NonzerosByColumn).then(|| a.to_csc());
-        let stored = by_column
-            .as_ref()
-            .map_or(a.view(), |by_column| by_column.view());
-        let items = PlannedItems::make(
-            kernel.items(),
-            device,
-            stored.view(),
-            &row_ptr,
-            options.task_size,
-        )?;
-        let col_idx = if stored.is_csc() {
-            device.upload(&outer_indices(&stored))?
+        let stored = DeviceCsr::upload_outer(device, &a, &values)?;
+        device.synchronize()?;
+        times.upload = started.elapsed();
+        // What is stored by columns is, by rows, the transpose.
+        let a = if a.is_csc() == options.transpose {
+            stored
         } else {
-            device.upload(stored.indices())?
+            stored.transpose()?
         };
+        let order = options.order.unwrap_or_else(|| order::default(kernel));
+        let (a, rows_in_order) = OrderedRows::put(order, a)?;
+        let diagonal = (options.reduction == Reduction::Mean)
+            .then(|| reciprocal_lengths(&a))
+            .transpose()?;
+        let choices = Choices::make::<E>(&a, kernel, options)?;
+        let mut a = column_blocks::cut(a, choices.blocks)?;
+        let original_row = rows_in_order.original();
+        let items = PlannedItems::make(kernel.items(), &mut a, original_row, options.task_size)?;
+        device.synchronize()?;
+        times.preprocessing = started.elapsed().saturating_sub(times.upload);
         Ok(Self {
-            rows: extent("the number of rows of A", a.rows())?,
-            cols: extent("the number of columns of A", a.cols())?,
-            row_ptr,
-            col_idx,
-            values: device.upload(stored.data())?,
+            a,
+            diagonal,
             items,
             kernel,
-            asked_for: options.kernel.is_some(),
+            options,
+            choices,
+            rows_in_order,
+            times,
             device: device.clone(),
         })
     }
 
-    /// Rows of A and Y.
+    /// Rows of A, or of its transpose if that is planned for, and of Y.
     pub fn rows(&self) -> usize {
-        self.rows as usize
+        self.a.rows as usize
     }
 
-    /// Columns of A, rows of X.
+    /// Columns of A, or of its transpose, and rows of X.
     pub fn cols(&self) -> usize {
-        self.cols as usize
+        self.a.cols as usize
     }
 
     /// Nonzeros of A, stored zeros among them.
     pub fn nnz(&self) -> usize {
-        self.values.len()
+        self.a.values.len()
     }
 
     /// The kernel that the plan runs.
     pub fn kernel(&self) -> SpmmKernel {
         self.kernel
+    }
+
+    /// What becomes of the products of a row's nonzeros.
+    pub fn reduction(&self) -> Reduction {
+        self.options.reduction
+    }
+
+    /// The order in which the plan keeps the rows of A.
+    pub fn order(&self) -> RowOrder {
+        self.rows_in_order.order()
+    }
+
+    /// A's rows in the plan's order, by their numbers in the caller's; `None` if it is that.
+    ///
+    /// # Errors
+    ///
+    /// The driver's.
+    pub fn row_permutation(&self) -> Result<Option<Vec<u32>>, Error> {
+        let original = self.rows_in_order.original();
+        original.map(DeviceBuffer::download).transpose()
+    }
+
+    /// The blocks of columns that the plan cuts A into, 1 if it does not.
+    pub fn column_blocks(&self) -> u32 {
+        self.choices.blocks
+    }
+
+    /// The lanes of a sub-warp that takes a row of X of so many features; `None` for a kernel without that choice.
+    pub fn lanes(&self, features: u32) -> Option<u32> {
+        self.choices.lanes::<E>(features, self.options.reduction)
+    }
+
+    /// What the plan took.
+    pub fn times(&self) -> PlanTimes {
+        self.times
     }
 
     /// The device that it runs on.
@@ -147,19 +220,19 @@ impl<T: SpmmElement> Spmm<T> {
         let features = extent("the number of features", features)?;
         Ok(self
             .shape(features)
-            .map(|shape| self.kernel.launch::<T>(shape)))
+            .map(|shape| self.kernel.launch::<E>(shape, self.options.reduction)))
     }
 
     /// What the kernel's launch depends on; `None` if nothing is launched, as there is no element of Y or no item.
     fn shape(&self, features: u32) -> Option<Shape> {
         let shape = Shape {
-            rows: self.rows,
+            rows: self.a.rows,
             items: self.items.count(),
-            cols: self.cols,
+            cols: self.a.cols,
             features,
-            cache_bytes: self.device.properties().l2_bytes.unwrap_or(0),
+            lanes: self.lanes(features).unwrap_or(1),
         };
-        (elements(self.rows, features) > 0 && shape.items > 0).then_some(shape)
+        (elements(self.a.rows, features) > 0 && shape.items > 0).then_some(shape)
     }
 
     /// Floating-point operations of a run: a multiplication and an addition for each nonzero and feature.
@@ -169,9 +242,9 @@ impl<T: SpmmElement> Spmm<T> {
 
     /// Bytes that a run has to move, wherever from: each nonzero's column, value and row of X, the row pointers, and Y.
     pub fn bytes(&self, features: usize) -> u128 {
-        let element = size_of::<T>() as u128;
-        let (rows, nnz, features) = (self.rows as u128, self.nnz() as u128, features as u128);
-        nnz * (4 + element + features * element) + (rows + 1) * 4 + rows * features * element
+        let (element, value) = (size_of::<E>() as u128, size_of::<E::Sum>() as u128);
+        let (rows, nnz, features) = (self.a.rows as u128, self.nnz() as u128, features as u128);
+        nnz * (4 + value + features * element) + (rows + 1) * 4 + rows * features * element
     }
 
     /// `y = A x`, both row-major with `features` columns: `x` of `cols * features` elements, `y` of `rows * features`. It
@@ -182,12 +255,30 @@ impl<T: SpmmElement> Spmm<T> {
     /// A length that does not fit; a buffer of another device; a row of X of 4 GiB or more; a launch that fails.
     pub fn run(
         &self,
-        x: &DeviceBuffer<T>,
+        x: &DeviceBuffer<E>,
         features: usize,
-        y: &mut DeviceBuffer<T>,
+        y: &mut DeviceBuffer<E>,
+    ) -> Result<(), Error> {
+        self.run_scaled(<E::Sum as Real>::ONE, x, features, E::Sum::ZERO, y)
+    }
+
+    /// `y = alpha A x + beta y`, or with the plan's reduction in the place of the sum in `A x`; else as [`run`](Self::run).
+    ///
+    /// As in BLAS, y is not read if beta is 0, and infinities and NaNs in A and x do not count if alpha is 0.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`run`](Self::run); a kernel asked for by its name that has no alpha and beta.
+    pub fn run_scaled(
+        &self,
+        alpha: E::Sum,
+        x: &DeviceBuffer<E>,
+        features: usize,
+        beta: E::Sum,
+        y: &mut DeviceBuffer<E>,
     ) -> Result<(), Error> {
         let columns = extent("the number of features", features)?;
-        let row_bytes = u64::from(columns) * size_of::<T>() as u64;
+        let row_bytes = u64::from(columns) * size_of::<E>() as u64;
         if row_bytes > u32::MAX.into() {
             return Err(Error::TooLarge {
                 what: "the size of a row of x in bytes",
@@ -195,37 +286,84 @@ impl<T: SpmmElement> Spmm<T> {
                 most: u32::MAX.into(),
             });
         }
-        self.check("x", x, self.cols, columns)?;
-        self.check("y", y, self.rows, columns)?;
-        if self.items.adds_to_y() {
+        self.check("x", x, self.a.cols, columns)?;
+        self.check("y", y, self.a.rows, columns)?;
+        let capabilities = self.kernel.capabilities();
+        let scaled = alpha != <E::Sum as Real>::ONE || beta != E::Sum::ZERO;
+        if scaled && !capabilities.general {
+            return Err(Error::Unsupported {
+                kernel: self.kernel.name(),
+                wanted: format!("alpha {alpha:?} and beta {beta:?}"),
+                possible: capabilities.to_string(),
+            });
+        }
+        if self.kernel.items().adds_to_y() {
             y.fill_zero()?;
         }
         let Some(shape) = self.shape(columns) else {
             return Ok(());
         };
-        let a = Csr {
-            rows: self.rows,
-            cols: self.cols,
-            row_ptr: self.row_ptr.read_only(),
-            col_idx: self.col_idx.read_only(),
-            values: self.values.read_only(),
+        let reduction = self.options.reduction;
+        let original_row = self.rows_in_order.original();
+        let product = Product {
+            row_ptr: self.a.row_ptr.read_only(),
+            rows: self.a.rows,
+            original_row: pointer(original_row),
+            y: DenseMut {
+                rows: self.a.rows,
+                cols: columns,
+                data: y.mutable(),
+            },
+            reduction,
+            epilogue: Epilogue {
+                alpha: if reduction == Reduction::Min {
+                    -alpha
+                } else {
+                    alpha
+                },
+                beta,
+                diagonal: pointer(self.diagonal.as_ref()),
+            },
+            group: vector::tasks_of_block::<E>(shape, reduction),
         };
         let x = Dense {
-            rows: self.cols,
+            rows: self.a.cols,
             cols: columns,
             data: x.read_only(),
         };
-        let y = DenseMut {
-            rows: self.rows,
-            cols: columns,
-            data: y.mutable(),
-        };
-        let config = self.kernel.launch::<T>(shape);
-        let handle = self.kernel.handle::<T>(shape);
-        self.items.run(&self.device, a.row_ptr, y, |items| {
-            // SAFETY: the buffers are this device's and have the matrices' sizes; the columns of A are below `cols`, as
-            // sprs guarantees; y is borrowed mutably, so it is apart from the others; the items are the kernel's.
-            unsafe { self.device.launch(&handle, config, (a, x, y, items)) }
+        let handle = self.kernel.handle::<E>(shape, reduction);
+        let device = &self.device;
+        self.items.run(device, &product, |launch| {
+            let Launch {
+                row_ptr,
+                items,
+                epilogue,
+            } = launch;
+            let a = Csr {
+                rows: self.a.rows,
+                cols: self.a.cols,
+                row_ptr,
+                col_idx: self.a.col_idx.read_only(),
+                values: self.a.values.read_only(),
+            };
+            let shape = Shape {
+                items: items.count,
+                ..shape
+            };
+            let config = self.kernel.launch::<E>(shape, reduction);
+            // SAFETY: the buffers are this device's and have the matrices' sizes; the columns of A are below `cols`, as sprs
+            // guarantees; y is borrowed mutably, so it is apart from the others; the items are the kernel's.
+            unsafe {
+                match &handle {
+                    Handle::General(kernel) => {
+                        device.launch(kernel, config, (a, x, product.y, items, epilogue))
+                    }
+                    Handle::Plain(kernel) => {
+                        let (x, y) = (x.of_sums(), product.y.of_sums());
+                        device.launch(kernel, config, (a, x, y, items))
+                    }
+                }
+            }
         })
     }
 
@@ -234,7 +372,7 @@ impl<T: SpmmElement> Spmm<T> {
     /// # Errors
     ///
     /// Those of [`run`](Self::run), an X that has not as many rows as A has columns, and too little memory.
-    pub fn multiply(&self, x: ArrayView2<'_, T>) -> Result<Array2<T>, Error> {
+    pub fn multiply(&self, x: ArrayView2<'_, E>) -> Result<Array2<E>, Error> {
         let (rows, features) = x.dim();
         if rows != self.cols() {
             return Err(Error::Rows {
@@ -243,7 +381,7 @@ impl<T: SpmmElement> Spmm<T> {
                 found: x.dim(),
             });
         }
-        let len = elements(self.rows, extent("the number of features", features)?);
+        let len = elements(self.a.rows, extent("the number of features", features)?);
         let len = usize::try_from(len).map_err(|_| Error::TooLarge {
             what: "the number of elements of y",
             found: len.into(),
@@ -263,7 +401,7 @@ impl<T: SpmmElement> Spmm<T> {
     fn check(
         &self,
         what: &'static str,
-        buffer: &DeviceBuffer<T>,
+        buffer: &DeviceBuffer<E>,
         rows: u32,
         columns: u32,
     ) -> Result<(), Error> {
@@ -286,32 +424,58 @@ impl<T: SpmmElement> Spmm<T> {
     }
 }
 
-impl<T: SpmmElement> fmt::Display for Spmm<T> {
+impl<E: SpmmElement> fmt::Display for Spmm<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "SpMM in {} of a {} x {} matrix with {} nonzeros on {}: {} ({}), {}, over {}",
-            T::NAME,
-            self.rows,
-            self.cols,
+            "SpMM in {} of {}a {} x {} matrix with {} nonzeros on {}: {} ({}), {}, ",
+            E::NAME,
+            if self.options.transpose {
+                "the transpose, "
+            } else {
+                ""
+            },
+            self.a.rows,
+            self.a.cols,
             self.nnz(),
             self.device,
             self.kernel.name(),
             self.kernel.summary(),
-            if self.asked_for {
+            if self.options.kernel.is_some() {
                 "as asked for"
             } else {
                 "the default"
             },
-            self.items
+        )?;
+        if self.options.reduction != Reduction::Sum {
+            write!(f, "the {} of each row, ", self.options.reduction.name())?;
+        }
+        write!(
+            f,
+            "over {}{}{}",
+            self.items, self.rows_in_order, self.choices
         )
     }
 }
 
-fn default_kernel() -> SpmmKernel {
-    *SpmmKernel::ALL
-        .last()
-        .expect("the table of kernels is not empty")
+/// The reciprocal of each row's number of nonzeros, 1 for none.
+fn reciprocal_lengths<S: Real>(a: &DeviceCsr<S>) -> Result<DeviceBuffer<S>, Error> {
+    let mut diagonal = a.device().uninitialized(a.rows as usize)?;
+    if a.rows > 0 {
+        let arguments = (a.rows, a.row_ptr.read_only(), diagonal.mutable());
+        let config = epilogue::launch(a.rows);
+        // SAFETY: the matrix's own row pointers, and room for a number for each row.
+        unsafe {
+            a.device()
+                .launch(&epilogue::reciprocal_lengths::<S>(), config, arguments)?
+        };
+    }
+    Ok(diagonal)
+}
+
+/// A buffer's address, null for none.
+fn pointer<T: cuda_std::element::Element>(buffer: Option<&DeviceBuffer<T>>) -> Global<T> {
+    buffer.map_or(Global::from_address(0), DeviceBuffer::read_only)
 }
 
 /// Kernels count rows and columns with 32 bits.

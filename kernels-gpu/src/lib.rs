@@ -6,7 +6,9 @@
 #![cfg_attr(target_arch = "nvptx64", no_std)]
 #![cfg_attr(target_arch = "nvptx64", feature(abi_ptx))]
 
+pub mod csr;
 pub mod matrix;
+pub mod order;
 pub mod scan;
 pub mod sort;
 pub mod spgemm;
@@ -16,6 +18,8 @@ pub mod spmm;
 #[cfg(not(target_arch = "nvptx64"))]
 pub fn entry_points() -> Vec<&'static str> {
     let mut names = [
+        csr::entry_points(),
+        order::entry_points(),
         scan::entry_points(),
         sort::entry_points(),
         spgemm::entry_points(),

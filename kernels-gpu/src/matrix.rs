@@ -1,5 +1,7 @@
 //! How matrices are passed to kernels: sizes and device pointers, by value.
 
+#[cfg(not(target_arch = "nvptx64"))]
+use crate::spmm::Operand;
 use cuda_std::prelude::*;
 
 /// A sparse matrix in compressed sparse row format (CSR).
@@ -62,3 +64,25 @@ macro_rules! argument {
     )*};
 }
 argument!(Csr, Dense, DenseMut);
+
+macro_rules! of_sums {
+    ($($matrix:ident),*) => {$(
+        #[cfg(not(target_arch = "nvptx64"))]
+        impl<T: Operand> $matrix<T> {
+            /// The same matrix for a kernel of elements that are their own sums.
+            ///
+            /// # Panics
+            ///
+            /// If `T` is not the type of its sums.
+            pub fn of_sums(self) -> $matrix<T::Sum> {
+                assert_eq!(T::NAME, T::Sum::NAME, "the type of the elements and of the sums");
+                $matrix {
+                    rows: self.rows,
+                    cols: self.cols,
+                    data: self.data.cast(),
+                }
+            }
+        }
+    )*};
+}
+of_sums!(Dense, DenseMut);

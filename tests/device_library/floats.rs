@@ -1,9 +1,9 @@
-//! `cuda_std::float`: fused multiply-add, fast exponentials, 16-bit floats.
+//! `cuda_std::float`: fused multiply-add, maximum, fast exponentials, 16-bit floats.
 
 use crate::{devices, download, numbers, run};
 use cuda_std::float::Narrow;
 use warprow::{Device, bf16, f16};
-use warprow_test_kernels::floats::{conversions, exponentials, fma};
+use warprow_test_kernels::floats::{conversions, exponentials, fma, maximum};
 
 /// `count` numbers in [-1, 1).
 fn units(count: usize, seed: u64) -> Vec<f64> {
@@ -73,6 +73,56 @@ fn fma_rounds_once() {
         let expected: Vec<f64> = (0..n).map(|i| a[i].mul_add(b[i], c[i])).collect();
         assert_eq!(download(&out), expected, "f64 on {device}");
     }
+}
+
+macro_rules! maximum_propagates_nan_and_orders_zeros {
+    ($($test:ident: $float:ty),*) => {$(
+        #[test]
+        fn $test() {
+            let values = [
+                0.0,
+                -0.0,
+                1.5,
+                -1.5,
+                <$float>::MIN_POSITIVE / 4.0,
+                <$float>::MAX,
+                <$float>::INFINITY,
+                <$float>::NEG_INFINITY,
+                <$float>::NAN,
+            ];
+            let a: Vec<$float> = values.iter().flat_map(|&a| [a; 9]).collect();
+            let b: Vec<$float> = [values; 9].concat();
+            let n = a.len();
+            for device in devices() {
+                let (a_in, b_in) = (device.upload(&a).unwrap(), device.upload(&b).unwrap());
+                let mut out = device.uninitialized::<$float>(n).unwrap();
+                run!(
+                    device,
+                    maximum::<$float>(),
+                    3,
+                    32,
+                    (n as u32, a_in.read_only(), b_in.read_only(), out.mutable())
+                );
+                for ((&a, &b), found) in a.iter().zip(&b).zip(download(&out)) {
+                    if a.is_nan() || b.is_nan() {
+                        assert!(found.is_nan(), "{a} and {b}: {found} on {device}");
+                    } else {
+                        // The total order has -0 below 0.
+                        let greater = if a.total_cmp(&b).is_ge() { a } else { b };
+                        assert_eq!(
+                            found.to_bits(),
+                            greater.to_bits(),
+                            "{a} and {b}: {found} on {device}"
+                        );
+                    }
+                }
+            }
+        }
+    )*};
+}
+maximum_propagates_nan_and_orders_zeros! {
+    maximum_of_f32_propagates_nan_and_orders_zeros: f32,
+    maximum_of_f64_propagates_nan_and_orders_zeros: f64
 }
 
 #[test]

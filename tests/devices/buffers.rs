@@ -62,6 +62,37 @@ fn zeros_are_zero_and_a_buffer_can_be_zeroed_again() {
 }
 
 #[test]
+fn bytes_can_be_filled_and_any_part_copied() {
+    for device in devices() {
+        let len = 100_003;
+        let mut buffer = device.uninitialized::<u32>(len).unwrap();
+        buffer.fill_bytes(0x5a).unwrap();
+        assert!(
+            buffer.download().unwrap().iter().all(|&e| e == 0x5a5a_5a5a),
+            "{device}"
+        );
+        let numbers: Vec<u32> = (0..len as u32).collect();
+        buffer.copy_from_slice(&numbers).unwrap();
+        for part in [0..0, 0..1, 17..4000, len - 1..len, len..len, 0..len] {
+            let mut copied = vec![0; part.len()];
+            buffer.copy_part_to_slice(part.start, &mut copied).unwrap();
+            assert_eq!(copied, numbers[part], "{device}");
+        }
+        buffer.fill_bytes(0xff).unwrap();
+        device.zeros::<f32>(0).unwrap().fill_bytes(1).unwrap();
+    }
+}
+
+#[test]
+#[should_panic(expected = "3 elements from number 3 on are not all in a buffer of 5")]
+fn a_part_that_is_not_in_the_buffer_panics() {
+    let buffer = Device::emulator(Default::default())
+        .zeros::<u32>(5)
+        .unwrap();
+    let _ = buffer.copy_part_to_slice(3, &mut [0; 3]);
+}
+
+#[test]
 fn a_slice_of_another_length_is_an_error() {
     for device in devices() {
         let mut buffer = device.zeros::<u32>(3).unwrap();

@@ -20,6 +20,10 @@ pub const ORDER_ROW: c_int = 2;
 pub const R_32F: c_int = 0;
 /// `cudaDataType`: `CUDA_R_64F`.
 pub const R_64F: c_int = 1;
+/// `cudaDataType`: `CUDA_R_16F`.
+pub const R_16F: c_int = 2;
+/// `cudaDataType`: `CUDA_R_16BF`.
+pub const R_16BF: c_int = 14;
 /// `libraryPropertyType`: `MAJOR_VERSION`, `MINOR_VERSION`, `PATCH_LEVEL`.
 pub const VERSION_PROPERTIES: [c_int; 3] = [0, 1, 2];
 

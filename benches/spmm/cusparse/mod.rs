@@ -4,7 +4,7 @@ mod api;
 mod library;
 mod product;
 
-pub use product::{CsrBuffers, CusparseElement, Product};
+pub use product::{CusparseElement, Product};
 
 use api::{Functions, GetProperty, Handle, SUCCESS, Status};
 use std::ffi::{CStr, c_int, c_void};

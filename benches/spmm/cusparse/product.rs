@@ -2,63 +2,50 @@
 
 use super::api::{self, DenseMatrix, Functions, SparseMatrix};
 use super::{Algorithm, Cusparse, Error, pointer};
+use crate::csr::CsrBuffers;
 use cuda_std::element::Element;
-use sprs::CsMatViewI;
 use std::ffi::{c_int, c_void};
 use std::marker::PhantomData;
-use warprow::device::{Device, DeviceBuffer};
+use warprow::device::DeviceBuffer;
+use warprow::{bf16, f16};
 
 /// An element type of cuSPARSE.
 pub trait CusparseElement: Element {
     /// Its `cudaDataType`.
     const DATA_TYPE: c_int;
+    /// The `cudaDataType` of sums.
+    const COMPUTE_TYPE: c_int;
+    /// The type of sums, and so of alpha and beta.
+    type Sum: Copy;
     /// 1, for alpha.
-    const ONE: Self;
+    const ONE: Self::Sum;
     /// 0, for beta.
-    const ZERO: Self;
+    const ZERO: Self::Sum;
 }
 
-impl CusparseElement for f32 {
-    const DATA_TYPE: c_int = api::R_32F;
-    const ONE: Self = 1.0;
-    const ZERO: Self = 0.0;
+macro_rules! cusparse_element {
+    ($($element:ident: $data_type:ident, $sum:ident: $compute_type:ident;)*) => {$(
+        impl CusparseElement for $element {
+            const DATA_TYPE: c_int = api::$data_type;
+            const COMPUTE_TYPE: c_int = api::$compute_type;
+            type Sum = $sum;
+            const ONE: $sum = 1.0;
+            const ZERO: $sum = 0.0;
+        }
+    )*};
+}
+cusparse_element! {
+    f32: R_32F, f32: R_32F;
+    f64: R_64F, f64: R_64F;
+    f16: R_16F, f32: R_32F;
+    bf16: R_16BF, f32: R_32F;
 }
 
-impl CusparseElement for f64 {
-    const DATA_TYPE: c_int = api::R_64F;
-    const ONE: Self = 1.0;
-    const ZERO: Self = 0.0;
-}
-
-/// A CSR matrix on the device.
-#[derive(Debug)]
-pub struct CsrBuffers<T: Element> {
-    rows: i64,
-    cols: i64,
-    row_ptr: DeviceBuffer<u32>,
-    col_idx: DeviceBuffer<u32>,
-    values: DeviceBuffer<T>,
-}
-
-impl<T: Element> CsrBuffers<T> {
-    /// Uploads a matrix stored by rows.
-    ///
-    /// # Errors
-    ///
-    /// Rows, columns or nonzeros beyond 31 bits; too little device memory.
-    pub fn upload(device: &Device, a: CsMatViewI<'_, T, u32, u32>) -> Result<Self, Error> {
-        let fits = |what, found| match i32::try_from(found) {
-            Ok(fitting) => Ok(i64::from(fitting)),
-            Err(_) => Err(Error::TooLarge { what, found }),
-        };
-        fits("the number of nonzeros", a.nnz())?;
-        Ok(Self {
-            rows: fits("the number of rows", a.rows())?,
-            cols: fits("the number of columns", a.cols())?,
-            row_ptr: device.upload(&a.indptr().to_proper())?,
-            col_idx: device.upload(a.indices())?,
-            values: device.upload(a.data())?,
-        })
+/// An extent as cuSPARSE counts it.
+fn fits(what: &'static str, found: usize) -> Result<i64, Error> {
+    match i32::try_from(found) {
+        Ok(fitting) => Ok(i64::from(fitting)),
+        Err(_) => Err(Error::TooLarge { what, found }),
     }
 }
 
@@ -79,7 +66,7 @@ impl<'a, T: CusparseElement> Product<'a, T> {
     ///
     /// # Errors
     ///
-    /// Too little device memory; what cuSPARSE answers.
+    /// Rows, columns or nonzeros beyond 31 bits; too little device memory; what cuSPARSE answers.
     ///
     /// # Panics
     ///
@@ -92,6 +79,11 @@ impl<'a, T: CusparseElement> Product<'a, T> {
         features: u32,
         algorithm: Algorithm,
     ) -> Result<Self, Error> {
+        let (rows, cols) = (
+            fits("the number of rows", a.rows)?,
+            fits("the number of columns", a.cols)?,
+        );
+        fits("the number of nonzeros", a.values.len())?;
         assert_eq!(x.len() as u64, a.cols as u64 * u64::from(features));
         assert_eq!(y.len() as u64, a.rows as u64 * u64::from(features));
         for device in [a.values.device(), x.device(), y.device()] {
@@ -104,8 +96,8 @@ impl<'a, T: CusparseElement> Product<'a, T> {
             algorithm,
             // Of its own for each algorithm: the preprocessing is kept in the descriptor of A.
             a: SparseDescriptor::of(cusparse, a)?,
-            x: DenseDescriptor::of::<T>(cusparse, a.cols, features, x_address)?,
-            y: DenseDescriptor::of::<T>(cusparse, a.rows, features, y_address)?,
+            x: DenseDescriptor::of::<T>(cusparse, cols, features, x_address)?,
+            y: DenseDescriptor::of::<T>(cusparse, rows, features, y_address)?,
             buffer: cusparse.device.uninitialized(0)?,
             operands: PhantomData,
         };
@@ -161,7 +153,7 @@ impl<'a, T: CusparseElement> Product<'a, T> {
                 self.x.raw,
                 (&raw const beta).cast(),
                 self.y.raw,
-                T::DATA_TYPE,
+                T::COMPUTE_TYPE,
                 self.algorithm.code(),
                 last,
             )
@@ -197,8 +189,8 @@ impl<'a> SparseDescriptor<'a> {
         let status = unsafe {
             (cusparse.functions.create_csr)(
                 &mut raw,
-                a.rows,
-                a.cols,
+                a.rows as i64,
+                a.cols as i64,
                 a.values.len() as i64,
                 pointer(a.row_ptr.read_only().address()),
                 pointer(a.col_idx.read_only().address()),

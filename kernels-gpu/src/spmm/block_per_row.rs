@@ -58,7 +58,7 @@ pub fn handle<T: Real>(_: Shape) -> Kernel<super::Arguments<T>> {
 /// The matrices are what their fields say, columns below `a.cols`; `x` is `a.cols` x n, `y` `a.rows` x n, n at least 1,
 /// apart from each other. Blocks have 64 threads.
 #[kernel(name = "spmm_block_per_row", T = [f32, f64])]
-pub unsafe fn block_per_row<T: Real>(a: Csr<T>, x: Dense<T>, y: DenseMut<T>, _items: Items<T>) {
+pub unsafe fn block_per_row<T: Real>(a: Csr<T>, x: Dense<T>, y: DenseMut<T>, items: Items<T>) {
     let cols = shared_array!(u32; BLOCK as usize);
     let values = shared_array!(T; BLOCK as usize);
     let second_sums = shared_array!(T; WARP_SIZE as usize);
@@ -70,6 +70,7 @@ pub unsafe fn block_per_row<T: Real>(a: Csr<T>, x: Dense<T>, y: DenseMut<T>, _it
     // share is ordered by barriers, which all of them reach: loops depend on the block alone.
     unsafe {
         while row < a.rows as usize {
+            let row_of_y = items.row_of_y(row);
             let (start, end) = (a.row_ptr.load(row), a.row_ptr.load(row + 1));
             let mut tile = thread::block_idx_y();
             while tile < x.cols.div_ceil(TILE) {
@@ -100,7 +101,7 @@ pub unsafe fn block_per_row<T: Real>(a: Csr<T>, x: Dense<T>, y: DenseMut<T>, _it
                 thread::sync_threads();
                 if warp == 0 && feature < features {
                     let sum = sum + second_sums.load(lane);
-                    y.data.store(row * features + feature, sum);
+                    y.data.store(row_of_y * features + feature, sum);
                 }
                 // The sums are free for the next tile: a row without nonzeros has no other barrier before it.
                 thread::sync_threads();

@@ -71,7 +71,7 @@ pub unsafe fn coarsened<T: Real, const FEATURES: usize>(
     a: Csr<T>,
     x: Dense<T>,
     y: DenseMut<T>,
-    _items: Items<T>,
+    items: Items<T>,
 ) {
     let warp_in_block = thread::thread_idx_x() / WARP_SIZE;
     // A part for each warp: warps never wait for each other.
@@ -89,6 +89,7 @@ pub unsafe fn coarsened<T: Real, const FEATURES: usize>(
     // SAFETY: `row` is a row of A and Y, the columns of A are rows of X, and `columns` are columns of X. The warp is alone in
     // its part of the cache, and its lanes are ordered by `sync_warp`.
     unsafe {
+        let row_of_y = items.row_of_y(row);
         let (start, end) = (a.row_ptr.load(row), a.row_ptr.load(row + 1));
         let mut tile = thread::block_idx_y() as usize;
         while tile < features.div_ceil(tile_width) {
@@ -118,7 +119,7 @@ pub unsafe fn coarsened<T: Real, const FEATURES: usize>(
             // An array, as the compiler leaves a loop over stores a loop, and would keep the sums in memory for it.
             let _: [(); FEATURES] = array::from_fn(|i| {
                 if feature(i) < features {
-                    y.data.store(row * features + feature(i), sums[i]);
+                    y.data.store(row_of_y * features + feature(i), sums[i]);
                 }
             });
             tile += thread::grid_dim_y() as usize;

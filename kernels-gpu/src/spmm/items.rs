@@ -14,6 +14,23 @@ pub enum ItemKind {
     /// A task each: a run of rows and nonzeros of nearly the same size (see [`tasks`](super::tasks)), with the sums of
     /// rows that are cut in a second pass.
     Tasks,
+    /// A [slice](super::slices) of a row each. The kernel adds to the rows of Y that are cut, which the run fills with zeros
+    /// first.
+    Slices,
+    /// As `Slices`, with the sums of rows that are cut in a second pass.
+    SlicesWithSums,
+}
+
+impl ItemKind {
+    /// Whether a kernel on such items adds to all of Y, where others write it.
+    pub const fn adds_to_y(self) -> bool {
+        matches!(self, Self::Nonzeros | Self::NonzerosByColumn)
+    }
+
+    /// Whether a kernel on such items adds to Y by atomics, to all of it or to the rows that are cut.
+    pub const fn wants_atomics(self) -> bool {
+        self.adds_to_y() || matches!(self, Self::Slices)
+    }
 }
 
 /// The items of a product, as a kernel gets them.
@@ -21,14 +38,36 @@ pub enum ItemKind {
 pub struct Items<T> {
     /// How many there are.
     pub count: u32,
-    /// Rows and nonzeros of a task.
+    /// Rows and nonzeros of a task; the nonzeros of a slice at most.
     pub task_size: u32,
-    /// For nonzeros, the row of each. For tasks, the row in which each starts, and at the end the number of rows.
+    /// For nonzeros and slices, the row of each. For tasks, the row in which each starts, and at the end the number of rows.
     pub row: Global<u32>,
-    /// For tasks, the nonzero at which each starts, and at the end the number of nonzeros.
+    /// For tasks, the nonzero at which each starts, and at the end the number of nonzeros. For slices, that at which each
+    /// starts.
     pub start: Global<u32>,
-    /// For tasks, two rows of sums each: of a row that started in an earlier task, and of one that ends in a later.
+    /// For tasks, two rows of sums each: of a row that started in an earlier task, and of one that ends in a later. For
+    /// slices with sums, a row of sums each.
     pub partial: GlobalMut<T>,
+    /// The row of Y that each row of A is for, where A's rows are in another order than the caller's; else null. Items of
+    /// nonzeros have the rows of Y themselves.
+    pub original_row: Global<u32>,
+}
+
+impl<T> Items<T> {
+    /// The row of Y that row `row` of A is for.
+    ///
+    /// # Safety
+    ///
+    /// `row` is a row of A.
+    #[inline(always)]
+    pub unsafe fn row_of_y(&self, row: usize) -> usize {
+        if self.original_row.address() == 0 {
+            row
+        } else {
+            // SAFETY: there is a number for each row of A.
+            unsafe { self.original_row.load(row) as usize }
+        }
+    }
 }
 
 impl<T> Clone for Items<T> {
@@ -54,6 +93,6 @@ pub struct Shape {
     pub cols: u32,
     /// Columns of X and Y.
     pub features: u32,
-    /// Bytes that the device's L2 cache holds.
-    pub cache_bytes: u64,
+    /// Lanes of a sub-warp, for kernels whose tiles of features may be narrow or wide.
+    pub lanes: u32,
 }

@@ -4,17 +4,49 @@
 //! the neighbours of node i. A nonzero costs its 4-byte column, its value, and n elements of X, read wherever the column
 //! points; it does 2n floating-point operations. So the memory decides, and the ladder is about reading X well.
 
+pub mod column_blocks;
+pub mod columns;
+mod element;
+pub mod epilogue;
+pub mod gather_limit;
 mod items;
+mod reduction;
+pub mod slices;
 pub mod tasks;
 
+pub use element::{Operand, SumOf};
+pub use epilogue::Epilogue;
 pub use items::{ItemKind, Items, Shape};
+pub use reduction::{Reduce, Reduction};
 
 use cuda_std::prelude::*;
 
 /// The table of the kernels: one line each, naive first, and the file of the same name. Each file has its `SUMMARY`, the
-/// `ITEMS` that it wants, its `launch`, and the `handle` of its kernel for an element type.
+/// `ITEMS` that it wants, its `launch`, and the `handle` of its kernel for an element type. A kernel is plain, or
+/// `general` (see [`Capabilities`]): then `launch` and `handle` take the reduction too, and there are `entry_points`.
 macro_rules! kernels {
-    ($($variant:ident = $module:ident,)*) => {
+    (@launch $module:ident $shape:ident $reduction:ident) => {
+        $module::launch::<T::Sum>($shape)
+    };
+    (@launch $module:ident $shape:ident $reduction:ident general) => {
+        $module::launch::<T>($shape, $reduction)
+    };
+    (@handle $module:ident $shape:ident $reduction:ident) => {
+        Handle::Plain($module::handle::<T::Sum>($shape))
+    };
+    (@handle $module:ident $shape:ident $reduction:ident general) => {
+        Handle::General($module::handle::<T>($shape, $reduction))
+    };
+    (@entry_points $module:ident $shape:ident) => {
+        $module::handle::<f32>($shape).entry_points().to_vec()
+    };
+    (@entry_points $module:ident $shape:ident general) => {
+        $module::entry_points()
+    };
+    (@is_general) => { false };
+    (@is_general general) => { true };
+
+    ($($variant:ident = $module:ident $(: $general:ident)?,)*) => {
         $(pub mod $module;)*
 
         /// A kernel of this family.
@@ -51,18 +83,47 @@ macro_rules! kernels {
                 }
             }
 
-            /// The launch for a product of that shape.
-            pub fn launch<T: Real>(self, shape: Shape) -> LaunchConfig {
-                match self {
-                    $(Self::$variant => $module::launch::<T>(shape),)*
+            /// What it can do beside sums in f32 and f64.
+            pub const fn capabilities(self) -> Capabilities {
+                let general = match self {
+                    $(Self::$variant => kernels!(@is_general $($general)?),)*
+                };
+                Capabilities {
+                    general,
+                    deterministic: !self.items().wants_atomics(),
                 }
             }
 
-            /// The handle of the kernel for the element type `T` and a product of that shape.
-            #[cfg(not(target_arch = "nvptx64"))]
-            pub fn handle<T: Real>(self, shape: Shape) -> Kernel<Arguments<T>> {
+            /// The launch for a product of that shape.
+            pub fn launch<T: Operand>(self, shape: Shape, reduction: Reduction) -> LaunchConfig {
                 match self {
-                    $(Self::$variant => $module::handle::<T>(shape),)*
+                    $(Self::$variant => kernels!(@launch $module shape reduction $($general)?),)*
+                }
+            }
+
+            /// The handle of the kernel for a product of that shape.
+            ///
+            /// # Panics
+            ///
+            /// If the kernel is plain, and `T` or the reduction wants a general one.
+            #[cfg(not(target_arch = "nvptx64"))]
+            pub fn handle<T: Operand>(self, shape: Shape, reduction: Reduction) -> Handle<T> {
+                assert!(
+                    self.capabilities().has::<T>(reduction),
+                    "{} has no {} in {}",
+                    self.name(),
+                    reduction.name(),
+                    T::NAME
+                );
+                match self {
+                    $(Self::$variant => kernels!(@handle $module shape reduction $($general)?),)*
+                }
+            }
+
+            #[cfg(not(target_arch = "nvptx64"))]
+            fn entry_points(self, shape: Shape) -> Vec<&'static str> {
+                match self {
+                    $(Self::$variant => kernels!(@entry_points $module shape $($general)?),)*
                 }
             }
         }
@@ -78,10 +139,46 @@ kernels! {
     BlockPerRow = block_per_row,
     WarpPerRow = warp_per_row,
     Coarsened = coarsened,
-    Vector = vector,
+    Sliced = sliced,
+    SlicedTwoPass = sliced_two_pass,
+    Reordered = reordered,
+    Vector = vector: general,
 }
 
-/// The arguments of every kernel of this family: A, X, Y, and the items.
+/// What a kernel can do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Capabilities {
+    /// Whether it does everything: all types of [`Operand`], all [`Reduction`]s, alpha and beta. A plain kernel computes
+    /// `Y = A X` in f32 and f64.
+    pub general: bool,
+    /// Whether it gives the same bits in every run: it has no atomic additions.
+    pub deterministic: bool,
+}
+
+impl Capabilities {
+    /// Whether it reduces in that way elements of that type.
+    pub fn has<T: Operand>(self, reduction: Reduction) -> bool {
+        let is_own_sum = size_of::<T>() == size_of::<T::Sum>();
+        self.general || (is_own_sum && reduction == Reduction::Sum)
+    }
+}
+
+impl core::fmt::Display for Capabilities {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str(if self.general {
+            "sum, mean, max and min in f32, f64, f16 and bf16, with any alpha and beta"
+        } else {
+            "sums in f32 and f64, with alpha 1 and beta 0"
+        })?;
+        f.write_str(if self.deterministic {
+            ", the same bits in every run"
+        } else {
+            ", added in an order that varies from run to run"
+        })
+    }
+}
+
+/// The arguments of a plain kernel: A, X, Y, and the items.
 #[cfg(not(target_arch = "nvptx64"))]
 pub type Arguments<T> = (
     crate::matrix::Csr<T>,
@@ -89,6 +186,25 @@ pub type Arguments<T> = (
     crate::matrix::DenseMut<T>,
     Items<T>,
 );
+
+/// The arguments of a general kernel: A, X, Y, the items, alpha and beta.
+#[cfg(not(target_arch = "nvptx64"))]
+pub type GeneralArguments<T> = (
+    crate::matrix::Csr<SumOf<T>>,
+    crate::matrix::Dense<T>,
+    crate::matrix::DenseMut<T>,
+    Items<SumOf<T>>,
+    Epilogue<SumOf<T>>,
+);
+
+/// A kernel of this family, by its arguments.
+#[cfg(not(target_arch = "nvptx64"))]
+pub enum Handle<T: Operand> {
+    /// A plain kernel: `T` is `T::Sum`.
+    Plain(Kernel<Arguments<T::Sum>>),
+    /// A general one.
+    General(Kernel<GeneralArguments<T>>),
+}
 
 /// The largest extent of a grid along y.
 const MAX_GRID_Y: u32 = 65_535;
@@ -101,10 +217,23 @@ pub(crate) fn entry_points() -> Vec<&'static str> {
         items: 1,
         cols: 1,
         features: 1,
-        cache_bytes: 0,
+        lanes: 8,
     };
     let products = SpmmKernel::ALL
         .iter()
-        .flat_map(|kernel| kernel.handle::<f32>(shape).entry_points());
-    products.chain(tasks::entry_points()).copied().collect()
+        .flat_map(|kernel| kernel.entry_points(shape));
+    let others = slices::entry_points()
+        .chain(tasks::entry_points())
+        .chain(gather_limit::entry_points())
+        .copied();
+    let mut names: Vec<_> = products
+        .chain(others)
+        .chain(column_blocks::entry_points())
+        .chain(columns::entry_points())
+        .chain(epilogue::entry_points())
+        .collect();
+    // `reordered` runs the kernel of another rung.
+    names.sort_unstable();
+    names.dedup();
+    names
 }

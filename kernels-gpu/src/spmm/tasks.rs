@@ -6,8 +6,8 @@
 //! `row_ptr[r + 1] + r`, which a binary search finds for each task by itself.
 //!
 //! What is ours: a row of at most `task_size` nonzeros is not cut, but taken whole by the task in which it starts, so that
-//! most matrices have few cut rows or none. The parts of a cut row are written aside, and added up in their order by a
-//! second kernel: no atomics, and the same bits every time.
+//! most matrices have few cut rows or none. The parts of a cut row are added up in their order, those of a block's group of
+//! tasks in shared memory, and those of several groups by a second kernel: no atomics, and the same bits every time.
 //!
 //! ```text
 //! task_size 8:    row_ptr = [0, 3, 4, 14, 17], 4 rows, 17 nonzeros, 21 steps, 3 tasks
@@ -18,6 +18,9 @@
 //! ```
 
 use super::Items;
+use super::element::{Operand, SumOf};
+use super::epilogue::Epilogue;
+use super::reduction::{Greatest, Reduce, Total};
 use crate::matrix::DenseMut;
 use cuda_std::atomic::Scope;
 use cuda_std::prelude::*;
@@ -69,12 +72,13 @@ pub unsafe fn starts(
     }
     // SAFETY: rows below `rows`, tasks up to `tasks`.
     unsafe {
+        let base = row_ptr.load(0);
         let step = t * u64::from(task_size);
         // The last row that starts at `step` or before; `rows` past the end.
         let (mut low, mut high) = (0, rows);
         while low < high {
             let middle = low + (high - low).div_ceil(2);
-            if u64::from(row_ptr.load(middle as usize)) + u64::from(middle) <= step {
+            if u64::from(row_ptr.load(middle as usize) - base) + u64::from(middle) <= step {
                 low = middle;
             } else {
                 high = middle - 1;
@@ -84,7 +88,7 @@ pub unsafe fn starts(
         if r < rows {
             let end = row_ptr.load(r as usize + 1);
             if end - nonzero > task_size {
-                nonzero = (step - u64::from(r)) as u32;
+                nonzero = base + (step - u64::from(r)) as u32;
                 // At the row's last step nothing is left of it.
                 if nonzero == end {
                     r += 1;
@@ -96,58 +100,62 @@ pub unsafe fn starts(
     }
 }
 
-/// The cut rows, each by the first task that starts inside it: `few[..counts[0]]` those of few parts, `many[..counts[1]]`
-/// those of many. A thread a task; the lists' order is the chance of a run, and nothing depends on it.
+/// The rows that are cut between groups of `group` tasks, each by the first group that starts inside it: `few[..counts[0]]`
+/// those of few parts, `many[..counts[1]]` those of many. A thread a group; the lists' order is the chance of a run, and
+/// nothing depends on it.
 ///
 /// # Safety
 ///
-/// `row_ptr` has `rows + 1` numbers, `row` and `start` are [`starts`]'s, `few` and `many` have room for all tasks, `counts`
+/// `row_ptr` has `rows + 1` numbers, `row` and `start` are [`starts`]'s, `few` and `many` have room for all groups, `counts`
 /// holds two zeros.
 #[kernel(name = "spmm_find_cuts")]
 pub unsafe fn find_cuts(
     rows: u32,
     row_ptr: Global<u32>,
     items: Items<u32>,
+    group: u32,
     counts: GlobalMut<u32>,
     few: GlobalMut<u32>,
     many: GlobalMut<u32>,
 ) {
-    let t = thread::index_1d();
+    let g = thread::index_1d();
+    let t = g * u64::from(group);
     if t == 0 || t >= u64::from(items.count) {
         return;
     }
-    let t = t as u32;
+    let (g, t) = (g as u32, t as usize);
+    let before = t - group as usize;
     // SAFETY: tasks below `count`, rows below `rows`.
     unsafe {
-        let r = items.row.load(t as usize);
+        let r = items.row.load(t);
         if r == rows {
             return;
         }
         let row_start = row_ptr.load(r as usize);
-        let cut_here = items.start.load(t as usize) > row_start;
-        let cut_before =
-            items.row.load(t as usize - 1) == r && items.start.load(t as usize - 1) > row_start;
+        let cut_here = items.start.load(t) > row_start;
+        let cut_before = items.row.load(before) == r && items.start.load(before) > row_start;
         if !cut_here || cut_before {
             return;
         }
-        let parts = last_task(row_ptr.load(r as usize + 1), r, &items) - t + 2;
+        let row_end = row_ptr.load(r as usize + 1) - row_ptr.load(0);
+        let parts = last_task(row_end, r, &items) / group - g + 2;
         let (list, counter) = if parts > MANY_PARTS {
             (many, 1)
         } else {
             (few, 0)
         };
         let place = counts.atomic_add(Scope::Device, counter, 1);
-        list.store(place as usize, t);
+        list.store(place as usize, g);
     }
 }
 
-/// The task in which row `r`, a cut one that ends before nonzero `end`, ends.
+/// The task in which row `r`, a cut one that ends before the matrix's nonzero `end`, ends.
 ///
 /// # Safety
 ///
 /// `items` are tasks.
 #[inline(always)]
-unsafe fn last_task<T: Element>(end: u32, r: u32, items: &Items<T>) -> u32 {
+pub(super) unsafe fn last_task<T: Element>(end: u32, r: u32, items: &Items<T>) -> u32 {
     let step = u64::from(end) + u64::from(r);
     let task = (step / u64::from(items.task_size)) as u32;
     // A task that would start at the row's last step starts at the next row.
@@ -159,7 +167,7 @@ unsafe fn last_task<T: Element>(end: u32, r: u32, items: &Items<T>) -> u32 {
     }
 }
 
-/// The cut rows, each by the first task that starts inside it.
+/// The cut rows, each by the first group of tasks that starts inside it.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct Cuts {
@@ -177,17 +185,60 @@ pub struct Cuts {
 #[cfg(not(target_arch = "nvptx64"))]
 unsafe impl KernelParam for Cuts {}
 
-/// Adds up the parts of each cut row in their order: `Y[row, j]`, a warp or a block for a row and 32 features.
+/// Adds up the parts of each cut row in their order and writes `Y[row, j] = alpha * sum + beta * Y[row, j]`, a warp or a
+/// block for a row and 32 features.
 ///
-/// The first part is the tail of the task before the row's first one in `cuts`, the others the heads of that task and of
+/// The first part is the tail of the group before the row's first one in `cuts`, the others the heads of that group and of
 /// those after it, up to the one in which the row ends.
 ///
 /// # Safety
 ///
-/// `cuts` are [`find_cuts`]'s lists, `items` are tasks with the sums of this product, `y` its result.
-#[kernel(name = "spmm_combine", T = [f32, f64])]
-pub unsafe fn combine<T: Real>(row_ptr: Global<u32>, items: Items<T>, cuts: Cuts, y: DenseMut<T>) {
-    let sums = shared_array!(T; 256);
+/// `cuts` are [`find_cuts`]'s lists, `items` are tasks with the sums of this product, `y` its result, with numbers in the cut
+/// rows if beta is not 0.
+#[kernel(name = "spmm_combine", T = [f32, f64, f16, bf16])]
+pub unsafe fn combine<T: Operand>(
+    row_ptr: Global<u32>,
+    items: Items<SumOf<T>>,
+    group: u32,
+    cuts: Cuts,
+    y: DenseMut<T>,
+    epilogue: Epilogue<SumOf<T>>,
+) {
+    // SAFETY: the kernel's contract.
+    unsafe { join_parts::<T, Total>(row_ptr, items, group, cuts, y, epilogue) };
+}
+
+/// As [`combine`], with the greatest of the parts in the place of their sum.
+///
+/// # Safety
+///
+/// That of [`combine`].
+#[kernel(name = "spmm_combine_max", T = [f32, f64, f16, bf16])]
+pub unsafe fn combine_max<T: Operand>(
+    row_ptr: Global<u32>,
+    items: Items<SumOf<T>>,
+    group: u32,
+    cuts: Cuts,
+    y: DenseMut<T>,
+    epilogue: Epilogue<SumOf<T>>,
+) {
+    // SAFETY: the kernel's contract.
+    unsafe { join_parts::<T, Greatest>(row_ptr, items, group, cuts, y, epilogue) };
+}
+
+/// # Safety
+///
+/// That of [`combine`].
+#[inline(always)]
+unsafe fn join_parts<T: Operand, R: Reduce>(
+    row_ptr: Global<u32>,
+    items: Items<SumOf<T>>,
+    group: u32,
+    cuts: Cuts,
+    y: DenseMut<T>,
+    epilogue: Epilogue<SumOf<T>>,
+) {
+    let joints = shared_array!(T::Sum; 256);
     let (lane, warp) = (warp::lane_id(), thread::thread_idx_x() / WARP_SIZE);
     let block = thread::block_idx_x();
     let by_block = block < cuts.many_count;
@@ -204,39 +255,44 @@ pub unsafe fn combine<T: Real>(row_ptr: Global<u32>, items: Items<T>, cuts: Cuts
         } else {
             cuts.few.load(few as usize)
         };
-        let r = items.row.load(first as usize);
-        let last = last_task(row_ptr.load(r as usize + 1), r, &items);
+        let r = items.row.load(first as usize * group as usize);
+        let row_end = row_ptr.load(r as usize + 1) - row_ptr.load(0);
+        let last = last_task(row_end, r, &items) / group;
+        let factor = epilogue.factor(r as usize);
         let mut tile = thread::block_idx_y();
         while tile < y.cols.div_ceil(WARP_SIZE) {
             let feature = (tile * WARP_SIZE + lane) as usize;
             let partial = items.partial.offset(feature.min(features - 1));
-            let head = |task: u32| partial.load(2 * task as usize * features);
-            let mut sum = T::ZERO;
+            let head = |g: u32| partial.load(2 * g as usize * features);
+            let mut joined = R::start();
             if part == 0 {
-                sum = partial.load((2 * first as usize - 1) * features);
+                joined = partial.load((2 * first as usize - 1) * features);
             }
-            let mut task = first + part;
-            while task + 3 * stride <= last {
-                let parts: [T; 4] = core::array::from_fn(|k| head(task + k as u32 * stride));
-                sum += (parts[0] + parts[1]) + (parts[2] + parts[3]);
-                task += 4 * stride;
+            let mut g = first + part;
+            while g + 3 * stride <= last {
+                let parts: [T::Sum; 4] = core::array::from_fn(|k| head(g + k as u32 * stride));
+                let (low, high) = (R::join(parts[0], parts[1]), R::join(parts[2], parts[3]));
+                joined = R::join(joined, R::join(low, high));
+                g += 4 * stride;
             }
-            while task <= last {
-                sum += head(task);
-                task += stride;
+            while g <= last {
+                joined = R::join(joined, head(g));
+                g += stride;
             }
             if by_block {
-                sums.store((warp * WARP_SIZE + lane) as usize, sum);
+                joints.store((warp * WARP_SIZE + lane) as usize, joined);
                 thread::sync_threads();
                 if warp == 0 {
                     for other in 1..WARPS {
-                        sum += sums.load((other * WARP_SIZE + lane) as usize);
+                        let other = joints.load((other * WARP_SIZE + lane) as usize);
+                        joined = R::join(joined, other);
                     }
                 }
                 thread::sync_threads();
             }
             if part == 0 && feature < features {
-                y.data.store(r as usize * features + feature, sum);
+                let index = items.row_of_y(r as usize) * features + feature;
+                epilogue.write(factor, [joined], y.data, index);
             }
             tile += thread::grid_dim_y();
         }
@@ -249,6 +305,7 @@ pub(super) fn entry_points() -> impl Iterator<Item = &'static &'static str> {
         starts().entry_points(),
         find_cuts().entry_points(),
         combine::<f32>().entry_points(),
+        combine_max::<f32>().entry_points(),
     ]
     .into_iter()
     .flatten()

@@ -37,7 +37,7 @@ pub fn handle<T: Real>(_: Shape) -> Kernel<super::Arguments<T>> {
 ///
 /// The matrices are what their fields say, columns below `a.cols`; `x` is `a.cols` x n, `y` `a.rows` x n, apart from each other.
 #[kernel(name = "spmm_thread_per_row", T = [f32, f64])]
-pub unsafe fn thread_per_row<T: Real>(a: Csr<T>, x: Dense<T>, y: DenseMut<T>, _items: Items<T>) {
+pub unsafe fn thread_per_row<T: Real>(a: Csr<T>, x: Dense<T>, y: DenseMut<T>, items: Items<T>) {
     let row = thread::index_1d() as usize;
     if row >= a.rows as usize {
         return;
@@ -45,6 +45,7 @@ pub unsafe fn thread_per_row<T: Real>(a: Csr<T>, x: Dense<T>, y: DenseMut<T>, _i
     let features = x.cols as usize;
     // SAFETY: `row` is a row of A and Y, and the columns of A are rows of X.
     unsafe {
+        let row_of_y = items.row_of_y(row);
         let (start, end) = (a.row_ptr.load(row), a.row_ptr.load(row + 1));
         for feature in 0..features {
             let mut sum = T::ZERO;
@@ -55,7 +56,7 @@ pub unsafe fn thread_per_row<T: Real>(a: Csr<T>, x: Dense<T>, y: DenseMut<T>, _i
                     .load(k)
                     .mul_add(x.data.load(col * features + feature), sum);
             }
-            y.data.store(row * features + feature, sum);
+            y.data.store(row_of_y * features + feature, sum);
         }
     }
 }

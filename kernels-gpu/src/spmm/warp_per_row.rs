@@ -60,7 +60,7 @@ pub fn handle<T: Real>(_: Shape) -> Kernel<super::Arguments<T>> {
 /// The matrices are what their fields say, columns below `a.cols`; `x` is `a.cols` x n, `y` `a.rows` x n, n at least 1,
 /// apart from each other. Blocks have 128 threads.
 #[kernel(name = "spmm_warp_per_row", T = [f32, f64])]
-pub unsafe fn warp_per_row<T: Real>(a: Csr<T>, x: Dense<T>, y: DenseMut<T>, _items: Items<T>) {
+pub unsafe fn warp_per_row<T: Real>(a: Csr<T>, x: Dense<T>, y: DenseMut<T>, items: Items<T>) {
     let row = thread::block_idx_x() * ROWS + thread::thread_idx_x() / WARP_SIZE;
     if row >= a.rows {
         return;
@@ -70,6 +70,7 @@ pub unsafe fn warp_per_row<T: Real>(a: Csr<T>, x: Dense<T>, y: DenseMut<T>, _ite
     let features = x.cols as usize;
     // SAFETY: `row` is a row of A and Y, the columns of A are rows of X, and `column` is a column of X.
     unsafe {
+        let row_of_y = items.row_of_y(row);
         let (start, end) = (a.row_ptr.load(row), a.row_ptr.load(row + 1));
         let mut tile = thread::block_idx_y();
         while tile < x.cols.div_ceil(TILE) {
@@ -78,7 +79,7 @@ pub unsafe fn warp_per_row<T: Real>(a: Csr<T>, x: Dense<T>, y: DenseMut<T>, _ite
             let column = x.data.offset(feature.min(features - 1));
             let sum = row_times_column(&a, start, end, column, features);
             if feature < features {
-                y.data.store(row * features + feature, sum);
+                y.data.store(row_of_y * features + feature, sum);
             }
             tile += thread::grid_dim_y();
         }
@@ -91,7 +92,7 @@ pub unsafe fn warp_per_row<T: Real>(a: Csr<T>, x: Dense<T>, y: DenseMut<T>, _ite
 ///
 /// As for the kernel; all lanes of the warp call it, with the same nonzeros.
 #[inline(always)]
-unsafe fn row_times_column<T: Real>(
+pub(super) unsafe fn row_times_column<T: Real>(
     a: &Csr<T>,
     start: u32,
     end: u32,

@@ -63,7 +63,7 @@ pub unsafe fn warp_per_row_cached<T: Real>(
     a: Csr<T>,
     x: Dense<T>,
     y: DenseMut<T>,
-    _items: Items<T>,
+    items: Items<T>,
 ) {
     let warp_in_block = thread::thread_idx_x() / WARP_SIZE;
     // A part for each warp: warps never wait for each other.
@@ -80,6 +80,7 @@ pub unsafe fn warp_per_row_cached<T: Real>(
     // SAFETY: `row` is a row of A and Y, the columns of A are rows of X, and `column` is a column of X. The warp is alone in
     // its part of the cache, and its lanes are ordered by `sync_warp`.
     unsafe {
+        let row_of_y = items.row_of_y(row);
         let (start, end) = (a.row_ptr.load(row), a.row_ptr.load(row + 1));
         let mut tile = thread::block_idx_y();
         while tile < x.cols.div_ceil(TILE) {
@@ -105,7 +106,7 @@ pub unsafe fn warp_per_row_cached<T: Real>(
                 first += count;
             }
             if feature < features {
-                y.data.store(row * features + feature, sum);
+                y.data.store(row_of_y * features + feature, sum);
             }
             tile += thread::grid_dim_y();
         }

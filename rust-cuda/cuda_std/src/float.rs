@@ -28,6 +28,14 @@ pub trait Real:
     /// `self * factor + addend`, rounded once (`fma.rn`). A plain `a * b + c` is not contracted.
     #[must_use]
     fn mul_add(self, factor: Self, addend: Self) -> Self;
+
+    /// The greater of the two; NaN if one of them is NaN, and 0 is greater than -0: the `maximum` of IEEE 754-2019
+    /// (`max.NaN`).
+    #[must_use]
+    fn maximum(self, other: Self) -> Self;
+
+    /// The nearest number to `number`.
+    fn from_u32(number: u32) -> Self;
 }
 
 impl Real for f32 {
@@ -39,6 +47,16 @@ impl Real for f32 {
     fn mul_add(self, factor: f32, addend: f32) -> f32 {
         backend::fma_f32(self, factor, addend)
     }
+
+    #[inline(always)]
+    fn maximum(self, other: f32) -> f32 {
+        backend::maximum_f32(self, other)
+    }
+
+    #[inline(always)]
+    fn from_u32(number: u32) -> f32 {
+        number as f32
+    }
 }
 
 impl Real for f64 {
@@ -49,6 +67,16 @@ impl Real for f64 {
     #[inline(always)]
     fn mul_add(self, factor: f64, addend: f64) -> f64 {
         backend::fma_f64(self, factor, addend)
+    }
+
+    #[inline(always)]
+    fn maximum(self, other: f64) -> f64 {
+        backend::maximum_f64(self, other)
+    }
+
+    #[inline(always)]
+    fn from_u32(number: u32) -> f64 {
+        number as f64
     }
 }
 
@@ -101,12 +129,31 @@ impl Narrow for f16 {
 impl Narrow for bf16 {
     #[inline(always)]
     fn to_f32(self) -> f32 {
-        // A bf16 is the upper half of an f32.
-        f32::from_bits(u32::from(self.to_bits()) << 16)
+        backend::bf16_to_f32(self.to_bits())
     }
 
     #[inline(always)]
     fn from_f32(value: f32) -> bf16 {
         bf16::from_bits(backend::f32_to_bf16(value))
+    }
+}
+
+/// A 16-bit float, two of which a register holds: f16, bf16.
+pub trait Half: Narrow {
+    /// `low` and `high` rounded to nearest, ties to even, in the lower and the upper half (`cvt.rn.f16x2.f32`).
+    fn pack(low: f32, high: f32) -> u32;
+}
+
+impl Half for f16 {
+    #[inline(always)]
+    fn pack(low: f32, high: f32) -> u32 {
+        backend::f32_to_f16x2(high, low)
+    }
+}
+
+impl Half for bf16 {
+    #[inline(always)]
+    fn pack(low: f32, high: f32) -> u32 {
+        backend::f32_to_bf16x2(high, low)
     }
 }

@@ -41,7 +41,7 @@
 //! | [`memory`] | typed device pointers: [`Global`](memory::Global), [`GlobalMut`](memory::GlobalMut), [`Shared`](memory::Shared) |
 //! | [`shared`] | shared memory, static and dynamic |
 //! | [`atomic`] | atomic read-modify-write at block, device and system scope |
-//! | [`float`] | fused multiply-add, fast `exp2` and `log2`, 16-bit floats |
+//! | [`float`] | fused multiply-add, maximum, fast `exp2` and `log2`, 16-bit floats |
 //! | [`launch`], [`kernel`](mod@kernel) | grid and block sizes; the handle that `#[kernel]` makes |
 
 #![cfg_attr(target_arch = "nvptx64", no_std)]

@@ -227,6 +227,18 @@ stores!(GlobalMut, store_global);
 stores!(Shared, store_shared);
 
 impl<T: Element> GlobalMut<T> {
+    /// As [`store_array`](Self::store_array), for what is not read again soon: the caches drop it first (`st.global.cs`).
+    ///
+    /// # Safety
+    ///
+    /// As the [module](self#safety) says; the address is a multiple of `N` elements, or of 16 bytes if that is less.
+    #[inline(always)]
+    #[track_caller]
+    pub unsafe fn store_streaming<const N: usize>(self, index: usize, values: [T; N]) {
+        // SAFETY: the caller's contract.
+        unsafe { T::Bits::store_streaming(self.element_address(index), values.map(T::to_bits)) }
+    }
+
     /// The same memory as a read-only pointer.
     ///
     /// # Safety

@@ -9,28 +9,30 @@ use syn::{Error, Expr, ExprArray, GenericParam, Generics, Ident, LitStr, Result,
 /// What stands in `#[kernel(..)]`.
 pub struct Instances {
     pub name: Option<LitStr>,
-    pub lists: Vec<(Ident, ExprArray)>,
+    /// The groups that semicolons separate, each with a list for every generic parameter.
+    pub groups: Vec<Vec<(Ident, ExprArray)>>,
 }
 
 impl Parse for Instances {
     fn parse(input: ParseStream<'_>) -> Result<Self> {
-        let mut instances = Self {
-            name: None,
-            lists: Vec::new(),
-        };
+        let mut name = None;
+        let mut groups = vec![Vec::new()];
         while !input.is_empty() {
             let key: Ident = input.parse()?;
             input.parse::<Token![=]>()?;
             if key == "name" {
-                instances.name = Some(input.parse()?);
-            } else {
-                instances.lists.push((key, input.parse()?));
+                name = Some(input.parse()?);
+            } else if let Some(group) = groups.last_mut() {
+                group.push((key, input.parse()?));
             }
-            if !input.is_empty() {
+            if input.peek(Token![;]) {
+                input.parse::<Token![;]>()?;
+                groups.push(Vec::new());
+            } else if !input.is_empty() {
                 input.parse::<Token![,]>()?;
             }
         }
-        Ok(instances)
+        Ok(Self { name, groups })
     }
 }
 
@@ -38,51 +40,61 @@ impl Parse for Instances {
 pub type Instance = Vec<Expr>;
 
 impl Instances {
-    /// All combinations, or an error that names the parameter without a list or the list without a parameter.
+    /// All combinations of each group, or an error that names the parameter without a list or the list without a parameter.
     pub fn combinations(&self, generics: &Generics) -> Result<Vec<Instance>> {
         let parameters: Vec<&Ident> = generics
             .params
             .iter()
             .map(parameter_name)
             .collect::<Result<_>>()?;
-        for (key, _) in &self.lists {
-            if !parameters.contains(&key) {
-                return Err(Error::new_spanned(
-                    key,
-                    format!("the kernel has no generic parameter `{key}`"),
-                ));
-            }
-        }
-        let mut combinations: Vec<Instance> = vec![Vec::new()];
-        for parameter in parameters {
-            let values = self.values(parameter)?;
-            combinations = combinations
-                .into_iter()
-                .flat_map(|chosen| {
-                    values.iter().map(move |value| {
-                        let mut longer = chosen.clone();
-                        longer.push(value.clone());
-                        longer
-                    })
-                })
-                .collect();
-        }
-        Ok(combinations)
+        let groups = self.groups.iter();
+        let combinations: Vec<_> = groups
+            .map(|lists| combinations_of(lists, &parameters))
+            .collect::<Result<_>>()?;
+        Ok(combinations.concat())
     }
+}
 
-    fn values(&self, parameter: &Ident) -> Result<&Punctuated<Expr, Token![,]>> {
-        let wanted =
-            || format!("#[kernel] needs the instances of `{parameter}`: `{parameter} = [..]`");
-        let (_, list) = self
-            .lists
-            .iter()
-            .find(|(key, _)| key == parameter)
-            .ok_or_else(|| Error::new_spanned(parameter, wanted()))?;
-        if list.elems.is_empty() {
-            return Err(Error::new_spanned(list, wanted()));
+/// All combinations of one group.
+fn combinations_of(lists: &[(Ident, ExprArray)], parameters: &[&Ident]) -> Result<Vec<Instance>> {
+    for (key, _) in lists {
+        if !parameters.contains(&key) {
+            return Err(Error::new_spanned(
+                key,
+                format!("the kernel has no generic parameter `{key}`"),
+            ));
         }
-        Ok(&list.elems)
     }
+    let mut combinations: Vec<Instance> = vec![Vec::new()];
+    for parameter in parameters {
+        let values = values(lists, parameter)?;
+        combinations = combinations
+            .into_iter()
+            .flat_map(|chosen| {
+                values.iter().map(move |value| {
+                    let mut longer = chosen.clone();
+                    longer.push(value.clone());
+                    longer
+                })
+            })
+            .collect();
+    }
+    Ok(combinations)
+}
+
+fn values<'a>(
+    lists: &'a [(Ident, ExprArray)],
+    parameter: &Ident,
+) -> Result<&'a Punctuated<Expr, Token![,]>> {
+    let wanted = || format!("#[kernel] needs the instances of `{parameter}`: `{parameter} = [..]`");
+    let (_, list) = lists
+        .iter()
+        .find(|(key, _)| key == parameter)
+        .ok_or_else(|| Error::new_spanned(parameter, wanted()))?;
+    if list.elems.is_empty() {
+        return Err(Error::new_spanned(list, wanted()));
+    }
+    Ok(&list.elems)
 }
 
 /// The name of a type or const parameter; lifetimes cannot cross a launch.

@@ -21,6 +21,8 @@ use proc_macro::TokenStream;
 /// ```
 ///
 /// Each generic parameter has its list of instances in the attribute; the kernel is instantiated for every combination.
+/// Where not every combination is wanted, semicolons separate groups of lists:
+/// `T = [f32], WIDTH = [1, 4]; T = [f16], WIDTH = [1, 8]` is four entry points.
 /// On `nvptx64` each instance becomes a PTX entry point, named after the function (or `name`) and its instance. On the
 /// host the function's name becomes a function that gives the typed handle `cuda_std::kernel::Kernel<(arguments,)>` of
 /// an instance: `axpy::<f32>()`.

@@ -49,6 +49,33 @@ fn each_combination_of_instances_is_an_entry_point() {
 }
 
 #[test]
+fn groups_of_lists_are_combined_each_by_itself() {
+    let names = entry_points(
+        "name = \"spmm\", T = [f32, f64], WIDTH = [4]; WIDTH = [4, 8], T = [f16]",
+        "unsafe fn vector<T: Real, const WIDTH: usize>(x: Global<T>) {}",
+    );
+    assert_eq!(
+        names,
+        ["spmm_f32_4", "spmm_f64_4", "spmm_f16_4", "spmm_f16_8"]
+    );
+}
+
+#[test]
+fn a_group_without_the_list_of_a_parameter_is_refused() {
+    let function = "unsafe fn fill<T: Real, const LANES: u32>(x: T) {}";
+    for attribute in [
+        "T = [f32], LANES = [8]; T = [f64]",
+        "T = [f32], LANES = [8];",
+    ] {
+        let message = refusal(attribute, function);
+        assert!(
+            message.starts_with("#[kernel] needs the instances of"),
+            "{message}"
+        );
+    }
+}
+
+#[test]
 fn a_safe_function_is_refused() {
     let message = refusal("", "fn fill(n: u32) {}");
     assert_eq!(

@@ -1,4 +1,4 @@
-//! Kernels for `cuda_std::float`: fused multiply-add, fast exponentials, 16-bit floats.
+//! Kernels for `cuda_std::float`: fused multiply-add, maximum, fast exponentials, 16-bit floats.
 
 use cuda_std::float::{Narrow, fast_exp2, fast_log2};
 use cuda_std::prelude::*;
@@ -14,6 +14,20 @@ pub unsafe fn fma<T: Real>(n: u32, a: Global<T>, b: Global<T>, c: Global<T>, out
     if i < n as usize {
         // SAFETY: `i` is below `n`.
         unsafe { out.store(i, a.load(i).mul_add(b.load(i), c.load(i))) };
+    }
+}
+
+/// `out[i]` is the greater of `a[i]` and `b[i]`.
+///
+/// # Safety
+///
+/// All have `n` elements.
+#[kernel(T = [f32, f64])]
+pub unsafe fn maximum<T: Real>(n: u32, a: Global<T>, b: Global<T>, out: GlobalMut<T>) {
+    let i = thread::index_1d() as usize;
+    if i < n as usize {
+        // SAFETY: `i` is below `n`.
+        unsafe { out.store(i, a.load(i).maximum(b.load(i))) };
     }
 }
 
@@ -60,6 +74,7 @@ pub unsafe fn conversions<T: Narrow>(
 pub(crate) fn entry_points() -> Vec<&'static str> {
     [
         fma::<f32>().entry_points(),
+        maximum::<f32>().entry_points(),
         exponentials().entry_points(),
         conversions::<f16>().entry_points(),
     ]

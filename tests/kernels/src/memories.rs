@@ -4,7 +4,7 @@ use cuda_std::prelude::*;
 
 /// Copies `input` to `out`, `WIDTH` elements a thread at once, through shared memory and a second pass over `out`.
 ///
-/// Each element goes global read-only -> shared -> global -> global: every load and store there is.
+/// Each element goes global read-only -> shared -> global -> global, streaming: every load and store there is.
 ///
 /// # Safety
 ///
@@ -22,17 +22,17 @@ pub unsafe fn copy<T: Element, const WIDTH: usize>(input: Global<T>, out: Global
             1 => {
                 tile.store(t, input.load(i));
                 out.store(i, tile.load(t));
-                out.store(i, out.load(i));
+                out.store_streaming(i, [out.load(i)]);
             }
             2 => {
                 tile.store2(t, input.load2(i));
                 out.store2(i, tile.load2(t));
-                out.store2(i, out.load2(i));
+                out.store_streaming(i, out.load2(i));
             }
             _ => {
                 tile.store4(t, input.load4(i));
                 out.store4(i, tile.load4(t));
-                out.store4(i, out.load4(i));
+                out.store_streaming(i, out.load4(i));
             }
         }
     }

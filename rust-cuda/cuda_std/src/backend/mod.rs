@@ -25,6 +25,8 @@ pub trait Word: Copy {
     #[track_caller]
     unsafe fn store_global<const N: usize>(address: u64, values: [Self; N]);
     #[track_caller]
+    unsafe fn store_streaming<const N: usize>(address: u64, values: [Self; N]);
+    #[track_caller]
     unsafe fn store_shared<const N: usize>(address: u32, values: [Self; N]);
 
     #[track_caller]

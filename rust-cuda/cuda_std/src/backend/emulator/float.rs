@@ -12,6 +12,28 @@ pub(crate) fn fma_f64(a: f64, b: f64, c: f64) -> f64 {
     a.mul_add(b, c)
 }
 
+macro_rules! maximum {
+    ($($name:ident($float:ty);)*) => {$(
+        #[inline(always)]
+        pub(crate) fn $name(a: $float, b: $float) -> $float {
+            if a.is_nan() || b.is_nan() {
+                <$float>::NAN
+            } else if a == b {
+                // Zeros of different signs are the only equal numbers that differ in a bit.
+                <$float>::from_bits(a.to_bits() & b.to_bits())
+            } else if a > b {
+                a
+            } else {
+                b
+            }
+        }
+    )*};
+}
+maximum! {
+    maximum_f32(f32);
+    maximum_f64(f64);
+}
+
 /// Subnormal numbers as zero, with their sign, as the `.ftz` instructions take and give them.
 #[inline(always)]
 fn flush(x: f32) -> f32 {
@@ -45,4 +67,19 @@ pub(crate) fn f32_to_f16(value: f32) -> u16 {
 #[inline(always)]
 pub(crate) fn f32_to_bf16(value: f32) -> u16 {
     bf16::from_f32(value).to_bits()
+}
+
+#[inline(always)]
+pub(crate) fn bf16_to_f32(bits: u16) -> f32 {
+    bf16::from_bits(bits).to_f32()
+}
+
+#[inline(always)]
+pub(crate) fn f32_to_f16x2(high: f32, low: f32) -> u32 {
+    u32::from(f32_to_f16(high)) << 16 | u32::from(f32_to_f16(low))
+}
+
+#[inline(always)]
+pub(crate) fn f32_to_bf16x2(high: f32, low: f32) -> u32 {
+    u32::from(f32_to_bf16(high)) << 16 | u32::from(f32_to_bf16(low))
 }

@@ -66,6 +66,7 @@ macro_rules! word {
             load!(load_read_only(u64) = GlobalReadOnly);
             load!(load_shared(u32) = Shared);
             store!(store_global(u64) = Global);
+            store!(store_streaming(u64) = Global);
             store!(store_shared(u32) = Shared);
             shuffle!(shfl_idx = shuffle_idx);
             shuffle!(shfl_up = shuffle_up);

@@ -28,6 +28,44 @@ fma! {
     fma_f64(f64, reg64) = "fma.rn.f64";
 }
 
+macro_rules! binary {
+    ($($name:ident($float:ty, $register:ident) -> ($output:ty, $out_register:ident) = $instruction:literal;)*) => {$(
+        #[inline(always)]
+        pub(crate) fn $name(a: $float, b: $float) -> $output {
+            let result: $output;
+            // SAFETY: arithmetic on registers.
+            unsafe {
+                asm!(
+                    concat!($instruction, " {result}, {a}, {b};"),
+                    a = in($register) a,
+                    b = in($register) b,
+                    result = lateout($out_register) result,
+                    options(pure, nomem, nostack, preserves_flags),
+                );
+            }
+            result
+        }
+    )*};
+}
+
+binary! {
+    maximum_f32(f32, reg32) -> (f32, reg32) = "max.NaN.f32";
+    max_f64(f64, reg64) -> (f64, reg64) = "max.f64";
+    // The first becomes the upper half.
+    f32_to_f16x2(f32, reg32) -> (u32, reg32) = "cvt.rn.f16x2.f32";
+    f32_to_bf16x2(f32, reg32) -> (u32, reg32) = "cvt.rn.bf16x2.f32";
+}
+
+/// There is no `max.NaN.f64`: `max.f64` takes 0 for greater than -0, and a number for greater than NaN.
+#[inline(always)]
+pub(crate) fn maximum_f64(a: f64, b: f64) -> f64 {
+    if a.is_nan() || b.is_nan() {
+        f64::NAN
+    } else {
+        max_f64(a, b)
+    }
+}
+
 macro_rules! unary {
     ($($name:ident($input:ty, $in_register:ident) -> ($output:ty, $out_register:ident) = $instruction:literal;)*) => {$(
         #[inline(always)]
@@ -53,4 +91,22 @@ unary! {
     f16_to_f32(u16, reg16) -> (f32, reg32) = "cvt.f32.f16";
     f32_to_f16(f32, reg32) -> (u16, reg16) = "cvt.rn.f16.f32";
     f32_to_bf16(f32, reg32) -> (u16, reg16) = "cvt.rn.bf16.f32";
+}
+
+/// A bf16 is the upper half of an f32. An instruction of its own, for what the compiler knows of a shift it uses to convert
+/// early, and then keeps twice as many registers.
+#[inline(always)]
+pub(crate) fn bf16_to_f32(bits: u16) -> f32 {
+    let result: f32;
+    // SAFETY: arithmetic on registers.
+    unsafe {
+        asm!(
+            "mov.b32 {result}, {{{zero}, {bits}}};",
+            zero = in(reg16) 0_u16,
+            bits = in(reg16) bits,
+            result = lateout(reg32) result,
+            options(pure, nomem, nostack, preserves_flags),
+        );
+    }
+    result
 }

@@ -1,0 +1,273 @@
+//! Those who compute a case: the kernels of this crate, the gather limit, the algorithms of cuSPARSE.
+
+use crate::cusparse::{self, Algorithm, Cusparse, CusparseElement, Product};
+use crate::gather_limit;
+use crate::measure::{Effort, Timing, measure};
+use crate::on_device::{Fitting, OnDevice, fitting};
+use crate::operands::Operands;
+use crate::options::Options;
+use crate::report::{Computed, Implementation, Line, Outcome, Preparation, Verified};
+use std::time::Instant;
+use warprow::device::Device;
+use warprow::{RowOrder, Spmm, SpmmElement, SpmmKernel};
+
+/// An element type of both sides.
+pub trait BenchElement: SpmmElement + CusparseElement {}
+
+impl<T: SpmmElement + CusparseElement> BenchElement for T {}
+
+/// Who computes a case.
+#[derive(Clone, Copy, Debug)]
+pub enum Implementer {
+    /// The kernel that was asked for, or the one that the plan picks.
+    Warprow(Option<SpmmKernel>),
+    /// The kernel that the plan picks, on rows in that order.
+    Ordered(RowOrder),
+    /// The gather limit.
+    GatherLimit,
+    /// cuSPARSE.
+    Cusparse(Algorithm),
+}
+
+impl Implementer {
+    /// The name in the results.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Warprow(kernel) => kernel.map_or("warprow", SpmmKernel::name),
+            Self::Ordered(order) => order.name(),
+            Self::GatherLimit => gather_limit::NAME,
+            Self::Cusparse(algorithm) => algorithm.name(),
+        }
+    }
+}
+
+/// What they need: the device, the library if there is one, and how often to measure.
+pub struct Implementers {
+    device: Device,
+    cusparse: Option<Cusparse>,
+    kernels: Vec<SpmmKernel>,
+    orders: Vec<RowOrder>,
+    samples: u32,
+}
+
+impl Implementers {
+    /// Those that the options ask for.
+    ///
+    /// # Errors
+    ///
+    /// A library that is insisted on and is not there.
+    pub fn of(device: &Device, options: &Options) -> anyhow::Result<Self> {
+        Ok(Self {
+            device: device.clone(),
+            cusparse: open_cusparse(device, options)?,
+            kernels: options.kernels(),
+            orders: options.orders(),
+            samples: options.samples,
+        })
+    }
+
+    /// All of them, in the order of the table.
+    pub fn all(&self) -> Vec<Implementer> {
+        let kernels = self.kernels.iter().copied().map(Some);
+        let ours = std::iter::once(None).chain(kernels);
+        let theirs = Algorithm::ALL
+            .into_iter()
+            .filter(|_| self.cusparse.is_some());
+        ours.map(Implementer::Warprow)
+            .chain(self.orders.iter().copied().map(Implementer::Ordered))
+            .chain([Implementer::GatherLimit])
+            .chain(theirs.map(Implementer::Cusparse))
+            .collect()
+    }
+
+    /// One case by one implementation.
+    ///
+    /// # Errors
+    ///
+    /// The device's, unless it is one of memory.
+    pub fn line<T: BenchElement>(
+        &self,
+        implementer: Implementer,
+        on_device: &mut OnDevice<'_, T>,
+        operands: &mut Operands<'_, T>,
+    ) -> anyhow::Result<Line> {
+        operands.poison()?;
+        let line = match implementer {
+            Implementer::Warprow(kernel) => {
+                self.by_warprow(implementer, on_device.plan(kernel, None)?, operands)?
+            }
+            Implementer::Ordered(order) => {
+                self.by_warprow(implementer, on_device.plan(None, Some(order))?, operands)?
+            }
+            Implementer::GatherLimit => self.gather_limit(on_device, operands)?,
+            Implementer::Cusparse(algorithm) => self.by_cusparse(algorithm, on_device, operands)?,
+        };
+        Ok(line.unwrap_or_else(|reason| self.skipped(implementer, reason)))
+    }
+
+    fn implementation(&self, implementer: Implementer) -> Implementation {
+        let version = || {
+            self.cusparse
+                .as_ref()
+                .map(|library| library.version().to_owned())
+        };
+        Implementation {
+            name: implementer.name(),
+            kernel: match implementer {
+                Implementer::Warprow(Some(kernel)) => Some(kernel.name().into()),
+                _ => None,
+            },
+            cusparse: match implementer {
+                Implementer::Cusparse(_) => version(),
+                _ => None,
+            },
+        }
+    }
+
+    /// The line that says why there is no result.
+    pub fn skipped(&self, implementer: Implementer, skipped: String) -> Line {
+        Line {
+            implementation: self.implementation(implementer),
+            outcome: Outcome::Skipped { skipped },
+        }
+    }
+
+    fn by_warprow<T: BenchElement>(
+        &self,
+        implementer: Implementer,
+        plan: &Fitting<Spmm<T>>,
+        operands: &mut Operands<'_, T>,
+    ) -> anyhow::Result<Fitting<Line>> {
+        let spmm = match plan {
+            Ok(spmm) => spmm,
+            Err(reason) => return Ok(Err(reason.clone())),
+        };
+        let features = operands.features as usize;
+        let timing = measure(&self.device, Effort::of(self.samples), || {
+            spmm.run(&operands.x, features, &mut operands.y)
+        });
+        let timing = match fitting(timing)? {
+            Ok(timing) => timing,
+            Err(reason) => return Ok(Err(reason)),
+        };
+        let times = spmm.times();
+        let preparation = Preparation {
+            plan_ms: times.preprocessing.as_secs_f64() * 1e3,
+            upload_ms: Some(times.upload.as_secs_f64() * 1e3),
+        };
+        let implementation = Implementation {
+            kernel: Some(spmm.kernel().name().into()),
+            ..self.implementation(implementer)
+        };
+        Ok(Ok(Line {
+            implementation,
+            outcome: product(timing, preparation, operands)?,
+        }))
+    }
+
+    fn gather_limit<T: BenchElement>(
+        &self,
+        on_device: &mut OnDevice<'_, T>,
+        operands: &mut Operands<'_, T>,
+    ) -> anyhow::Result<Fitting<Line>> {
+        if !gather_limit::has::<T>() {
+            return Ok(Err(format!("there is no gather limit in {}", T::NAME)));
+        }
+        let a = match on_device.arrays()? {
+            Ok(a) => a,
+            Err(reason) => return Ok(Err(reason.clone())),
+        };
+        let Operands { x, y, features, .. } = operands;
+        let samples = self.samples;
+        let (cut, timing) = gather_limit::best(&self.device, a, x, y, *features, samples)?;
+        let implementation = Implementation {
+            kernel: Some(cut.name().into()),
+            ..self.implementation(Implementer::GatherLimit)
+        };
+        Ok(Ok(Line {
+            implementation,
+            outcome: Outcome::Computed(Computed::limit(timing)),
+        }))
+    }
+
+    fn by_cusparse<T: BenchElement>(
+        &self,
+        algorithm: Algorithm,
+        on_device: &mut OnDevice<'_, T>,
+        operands: &mut Operands<'_, T>,
+    ) -> anyhow::Result<Fitting<Line>> {
+        let cusparse = self
+            .cusparse
+            .as_ref()
+            .expect("its algorithms are run if it is there");
+        let a = match on_device.arrays()? {
+            Ok(a) => a,
+            Err(reason) => return Ok(Err(reason.clone())),
+        };
+        let started = Instant::now();
+        let Operands { x, y, features, .. } = operands;
+        let run =
+            Product::prepare(cusparse, a, x, y, *features, algorithm).and_then(|mut product| {
+                let preparation = Preparation {
+                    plan_ms: started.elapsed().as_secs_f64() * 1e3,
+                    upload_ms: None,
+                };
+                let effort = Effort::of(self.samples);
+                let timing = measure(&self.device, effort, || product.run())?;
+                Ok((timing, preparation))
+            });
+        let (timing, preparation) = match run {
+            Ok(run) => run,
+            Err(cusparse::Error::Device(error)) => return fitting(Err(error)),
+            Err(error) => return Ok(Err(error.to_string())),
+        };
+        Ok(Ok(Line {
+            implementation: self.implementation(Implementer::Cusparse(algorithm)),
+            outcome: product(timing, preparation, operands)?,
+        }))
+    }
+}
+
+/// cuSPARSE, if there is one; not to have it is an error only if it was asked for by its path.
+fn open_cusparse(device: &Device, options: &Options) -> anyhow::Result<Option<Cusparse>> {
+    if options.no_cusparse {
+        return Ok(None);
+    }
+    if device.is_emulator() && options.cusparse.is_none() {
+        println!("no cuSPARSE: it wants a GPU");
+        return Ok(None);
+    }
+    match Cusparse::open(device, options.cusparse.as_deref()) {
+        Ok(cusparse) => {
+            println!("cuSPARSE {} ({})", cusparse.version(), cusparse.path());
+            Ok(Some(cusparse))
+        }
+        Err(error) if options.cusparse.is_some() => Err(error.into()),
+        Err(error) => {
+            println!("no cuSPARSE: {error}");
+            Ok(None)
+        }
+    }
+}
+
+/// What a product that ran has come to.
+fn product<T: BenchElement>(
+    timing: Option<Timing>,
+    preparation: Preparation,
+    operands: &Operands<'_, T>,
+) -> anyhow::Result<Outcome> {
+    let verification = operands.verify()?;
+    if !verification.ok() {
+        eprintln!("{verification}");
+    }
+    let verified = Verified {
+        rows_verified: operands.rows_verified(),
+        max_rel_err: verification.max_relative_error,
+        ok: verification.ok(),
+    };
+    Ok(Outcome::Computed(Computed::product(
+        timing,
+        preparation,
+        verified,
+    )))
+}

@@ -1,0 +1,93 @@
+//! The end of a run: geometric means for each kind and width.
+
+use crate::ratios::{Mean, Ratios, distinct};
+use std::fmt::Write;
+
+/// A table of the means over the graphs, for each element type, kind and width; empty if nothing was timed. The least ratio
+/// comes with its graph.
+pub fn summary(ratios: &[Ratios]) -> String {
+    let mut text = String::new();
+    let has_ratio = |case: &Ratios| case.to_cusparse.is_some() || case.to_limit.is_some();
+    if !ratios.iter().any(has_ratio) {
+        return text;
+    }
+    let _ = writeln!(
+        text,
+        "geometric means{:>28} {:>8}   {:<22} {:<22}",
+        "features", "graphs", "to the best cuSPARSE", "to the gather limit"
+    );
+    for (element, kind) in distinct(ratios, |case| (case.element.clone(), case.kind.clone())) {
+        let of_kind = |case: &&Ratios| case.element == element && case.kind == kind;
+        let of_kind: Vec<Ratios> = ratios.iter().filter(of_kind).cloned().collect();
+        let mut widths = distinct(&of_kind, |case| case.features);
+        widths.sort_unstable();
+        for width in widths {
+            let cases: Vec<&Ratios> = of_kind
+                .iter()
+                .filter(|case| case.features == width)
+                .collect();
+            let _ = writeln!(
+                text,
+                "  {:<32} {width:>8} {:>8}   {:<22} {:<22}",
+                format!("{kind} {element}"),
+                cases.len(),
+                cell(&cases, |case| case.to_cusparse),
+                cell(&cases, |case| case.to_limit)
+            );
+        }
+    }
+    text
+}
+
+/// The mean, and the least ratio and its graph.
+fn cell(cases: &[&Ratios], ratio: impl Fn(&Ratios) -> Option<f64>) -> String {
+    let Some(mean) = Mean::of(cases.iter().filter_map(|case| ratio(case))) else {
+        return "-".to_owned();
+    };
+    let least = cases.iter().find(|case| ratio(case) == Some(mean.least));
+    let graph = least.map_or("", |case| &case.graph);
+    format!("{:.2} ({:.2} {graph})", mean.mean, mean.least)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ratios::tests::record;
+
+    #[test]
+    fn each_kind_and_width_has_its_means_and_the_least_ratio() {
+        let records = [
+            record("ppa", 32, "warprow", 2.0),
+            record("ppa", 32, "cusparse_default", 1.0),
+            record("ddi", 32, "warprow", 2.0),
+            record("ddi", 32, "cusparse_default", 4.0),
+            record("ddi", 100, "warprow", 1.0),
+            record("ddi", 100, "gather_limit", 0.8),
+        ];
+        let text = summary(&Ratios::of(&records));
+        let rows: Vec<Vec<&str>> = text
+            .lines()
+            .map(|row| row.split_whitespace().collect())
+            .collect();
+        assert_eq!(rows.len(), 3, "{text}");
+        assert_eq!(
+            rows[1],
+            ["uniform", "f32", "32", "2", "1.00", "(0.50", "ppa)", "-"],
+            "{text}"
+        );
+        assert_eq!(
+            rows[2],
+            ["uniform", "f32", "100", "1", "-", "0.80", "(0.80", "ddi)"],
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn nothing_timed_gives_no_table() {
+        assert_eq!(
+            summary(&Ratios::of(&[record("ppa", 32, "warprow", 2.0)])),
+            ""
+        );
+        assert_eq!(summary(&[]), "");
+    }
+}

@@ -1,0 +1,54 @@
+//! Why a matrix could not be generated.
+
+use super::Communities;
+
+/// Why a matrix could not be generated.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum GenerateError {
+    /// The row pointer's length would not fit u32.
+    #[error("wanted at most {most} rows, found {found}", most = u32::MAX - 1)]
+    TooManyRows {
+        /// The rows asked for.
+        found: u32,
+    },
+    /// More nonzeros than the matrix has entries, or than u32 counts.
+    #[error("wanted at most {most} nonzeros in a {rows} x {columns} matrix, found {found}")]
+    TooManyNonzeros {
+        /// The rows.
+        rows: u32,
+        /// The columns.
+        columns: u32,
+        /// The most nonzeros.
+        most: u64,
+        /// The nonzeros asked for.
+        found: u64,
+    },
+    /// The probabilities of an R-MAT graph are not four probabilities of sum 1.
+    #[error("wanted four probabilities with the sum 1, found {found:?}")]
+    Probabilities {
+        /// The numbers.
+        found: [f64; 4],
+    },
+    /// The communities of a graph are none.
+    #[error(
+        "wanted communities of sizes from at least 1 up and a fraction inside from 0 to 1, found sizes from {} to {} and the fraction {}",
+        found.sizes.start(), found.sizes.end(), found.inside
+    )]
+    Communities {
+        /// What was asked for.
+        found: Communities,
+    },
+    /// The distribution hardly reaches the entries still free.
+    #[error(
+        "wanted {wanted} distinct nonzeros, found {found} after {draws} draws: the distribution is too skewed for so many"
+    )]
+    TooSkewed {
+        /// The nonzeros asked for.
+        wanted: u32,
+        /// The distinct ones among those drawn.
+        found: u32,
+        /// The nonzeros drawn, and some more that lay outside.
+        draws: u64,
+    },
+}

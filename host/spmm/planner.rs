@@ -1,0 +1,220 @@
+//! The planner: how wide the tiles of features are, and into how many blocks of columns a matrix is cut.
+//!
+//! Both are a matter of what the caches hold. A choice's cost is estimated for a row of A, in units of the time that
+//! 128 bytes of a row of X take to arrive from the L2 cache:
+//!
+//! - each nonzero costs its bytes of X, more by [`MISS`] if they come from memory, less by [`NEAR`] if the multiprocessor has
+//!   them; what is found where follows from the matrix's [`ColumnProfile`], as if each cache held the hottest rows of X;
+//! - each row costs [`ROW`] for each tile of features and block of columns, as its end is met that often;
+//! - each block after the first costs the reading and writing of Y once more.
+//!
+//! Narrow tiles and many blocks fit the caches, wide tiles and few blocks cost fewer row ends. The constants were fitted on an
+//! NVIDIA H200 to 13 graphs of each of two kinds of R-MAT at 64 to 512 features.
+
+use super::columns::ColumnProfile;
+use super::{SpmmElement, SpmmOptions};
+use crate::csr::DeviceCsr;
+use crate::error::Error;
+use std::fmt;
+use warprow_kernels::spmm::{ItemKind, Reduction, SpmmKernel, vector};
+
+/// A row's end, of a tile of features and a block of columns: four nonzeros' worth of instructions.
+const ROW: f64 = 4.0;
+
+/// What bytes cost more that come from memory.
+const MISS: f64 = 1.3;
+
+/// What bytes cost less that are in the multiprocessor's own cache.
+const NEAR: f64 = 0.4;
+
+/// The unit's bytes: a cache line.
+const LINE: f64 = 128.0;
+
+/// The share of the L2 cache that holds rows of X; the rest goes to A, Y, and to lines that both of its halves hold.
+const L2_SHARE: f64 = 0.6;
+
+/// Bytes of a multiprocessor's own cache that hold rows of X.
+const L1_BYTES: f64 = 192.0 * 1024.0;
+
+/// Nonzeros of a row in a block of columns, at least, on average. With fewer, most of the time goes to rows' ends.
+const LEAST_NONZEROS: f64 = 12.0;
+
+/// Blocks of columns, at most.
+const MAX_BLOCKS: u32 = 32;
+
+/// Lanes of a sub-warp for one cache line, 16 bytes each.
+const LANES: u32 = 8;
+
+/// What a plan chose beside the kernel.
+#[derive(Clone, Debug)]
+pub(super) struct Choices {
+    /// Blocks of columns.
+    pub(super) blocks: u32,
+    /// Lanes asked for; what else decides is the planner.
+    lanes: Option<u32>,
+    /// For kernels on tasks, on a device whose cache is known.
+    planner: Option<Planner>,
+    /// Whether the kernel has these choices.
+    any: bool,
+}
+
+impl Choices {
+    /// Chooses for a matrix that is not cut yet.
+    pub(super) fn make<E: SpmmElement>(
+        a: &DeviceCsr<E::Sum>,
+        kernel: SpmmKernel,
+        options: SpmmOptions,
+    ) -> Result<Self, Error> {
+        let any = kernel.items() == ItemKind::Tasks;
+        let in_blocks =
+            any && size_of::<E>() == size_of::<E::Sum>() && !options.reduction.is_extremum();
+        let planner = match a.device().properties().l2_bytes {
+            Some(l2_bytes) if any => Some(Planner {
+                mean_row: f64::from(a.nnz()) / f64::from(a.rows.max(1)),
+                profile: ColumnProfile::measure(a.device(), a.cols, &a.col_idx)?,
+                l2_bytes,
+            }),
+            _ => None,
+        };
+        let best = || planner.as_ref().map_or(1, Planner::column_blocks);
+        let blocks = match options.column_blocks {
+            _ if !in_blocks => 1,
+            // A block has a column at least.
+            Some(blocks) => blocks.clamp(1, a.cols.max(1)),
+            None => best(),
+        };
+        Ok(Self {
+            blocks,
+            lanes: options.lanes,
+            planner,
+            any,
+        })
+    }
+
+    /// Lanes of a sub-warp for so many features.
+    pub(super) fn lanes<E: SpmmElement>(&self, features: u32, reduction: Reduction) -> Option<u32> {
+        if !self.any {
+            return None;
+        }
+        let there_are = vector::lanes::<E>(features, reduction);
+        let row = RowOfX {
+            bytes: u64::from(features) * size_of::<E>() as u64,
+            lane_bytes: vector::lane_bytes::<E>(features, reduction),
+        };
+        let wanted = self.lanes.unwrap_or_else(|| match &self.planner {
+            Some(planner) => planner.lanes(row, there_are, self.blocks),
+            None => row.lanes(there_are),
+        });
+        let fewer = there_are.iter().rev().find(|&&lanes| lanes <= wanted);
+        fewer.or(there_are.first()).copied()
+    }
+}
+
+impl fmt::Display for Choices {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(planner) = &self.planner {
+            let held = |blocks| 100.0 * planner.l2_hits(LINE, blocks);
+            write!(
+                f,
+                "; the L2 cache holds the 128-byte tiles of X of {:.0} % of the nonzeros",
+                held(1)
+            )?;
+            if self.blocks > 1 {
+                write!(f, ", of {:.0} % block by block", held(self.blocks))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What the choice depends on.
+#[derive(Clone, Debug)]
+struct Planner {
+    /// Nonzeros of a row, on average.
+    mean_row: f64,
+    /// How the nonzeros spread over the columns.
+    profile: ColumnProfile,
+    /// Bytes of the L2 cache.
+    l2_bytes: u64,
+}
+
+/// A row of X, and how a sub-warp takes it.
+#[derive(Clone, Copy, Debug)]
+struct RowOfX {
+    /// Its bytes.
+    bytes: u64,
+    /// Bytes that a lane takes at once.
+    lane_bytes: u64,
+}
+
+impl RowOfX {
+    /// The fewest lanes that have all of it, or the most that there are.
+    fn lanes(self, there_are: &[u32]) -> u32 {
+        let enough = |lanes: &&u32| u64::from(**lanes) * self.lane_bytes >= self.bytes;
+        let lanes = there_are.iter().find(enough).or(there_are.last());
+        lanes.copied().unwrap_or(LANES)
+    }
+}
+
+impl Planner {
+    /// Lanes of a sub-warp, of those that there are: the fewest that cost least, and no more than a row of X keeps busy.
+    fn lanes(&self, row: RowOfX, there_are: &[u32], blocks: u32) -> u32 {
+        let busy = row.bytes.div_ceil(row.lane_bytes);
+        let mut best = (f64::INFINITY, LANES);
+        for &lanes in there_are {
+            let cost = self.cost(row, lanes, blocks);
+            if cost < best.0 {
+                best = (cost, lanes);
+            }
+            if u64::from(lanes) >= busy {
+                break;
+            }
+        }
+        best.1
+    }
+
+    /// Blocks of columns, a power of two: the fewest that cost least for tiles of one cache line.
+    fn column_blocks(&self) -> u32 {
+        let row = RowOfX {
+            bytes: LINE as u64,
+            lane_bytes: LINE as u64 / u64::from(LANES),
+        };
+        let mut best = (f64::INFINITY, 1);
+        let mut blocks = 1;
+        while blocks <= MAX_BLOCKS {
+            if blocks > 1 && self.mean_row / f64::from(blocks) < LEAST_NONZEROS {
+                break;
+            }
+            let cost = self.cost(row, LANES, blocks);
+            if cost < best.0 {
+                best = (cost, blocks);
+            }
+            blocks *= 2;
+        }
+        best.1
+    }
+
+    /// The share of the nonzeros whose tile of X, of that many bytes a row, the L2 cache holds.
+    fn l2_hits(&self, tile_bytes: f64, blocks: u32) -> f64 {
+        let rows = self.l2_bytes as f64 * L2_SHARE / tile_bytes;
+        self.profile.covered(rows * f64::from(blocks))
+    }
+
+    /// The estimated cost of a row of A.
+    fn cost(&self, row: RowOfX, lanes: u32, blocks: u32) -> f64 {
+        let row_bytes = row.bytes as f64;
+        let lane_tile = (u64::from(lanes) * row.lane_bytes) as f64;
+        let tiles = (row_bytes / lane_tile).ceil();
+        let tile_bytes = lane_tile.min(row_bytes);
+        // A tile that does not start and end with a cache line touches one more.
+        let aligned = row.bytes.is_multiple_of(LINE as u64) && lane_tile % LINE == 0.0;
+        let lines = tile_bytes / LINE + if aligned { 0.0 } else { 1.0 };
+        // A multiprocessor meets too few nonzeros of a block for its own cache to gain from blocks.
+        let near = self.profile.covered(L1_BYTES / tile_bytes);
+        let far = 1.0 - self.l2_hits(tile_bytes, blocks);
+        let nonzeros = self.mean_row * lines * (1.0 - NEAR * near + MISS * far);
+        let blocks = f64::from(blocks);
+        let y_again = (blocks - 1.0) * 2.0 * (1.0 + MISS) * tile_bytes / LINE;
+        tiles * (ROW * blocks + nonzeros + y_again)
+    }
+}

@@ -1,0 +1,232 @@
+//! The tasks of a matrix, made on the device: see [`tasks`].
+
+use super::SpmmElement;
+use super::items::{Launch, Product, grow};
+use crate::csr::DeviceCsr;
+use crate::device::{Device, DeviceBuffer};
+use crate::error::Error;
+use cuda_std::memory::{Global, GlobalMut};
+use std::fmt;
+use std::sync::Mutex;
+use warprow_kernels::spmm::tasks::{self, Cuts};
+use warprow_kernels::spmm::{Epilogue, Items, vector};
+
+/// Tasks for each sub-warp that a GPU runs at a time: the more, the better a long task is made up for by the others.
+const TASKS_PER_SLOT: u64 = 8;
+
+/// Sub-warps of 8 lanes that a multiprocessor runs at a time, of kernels with some 64 registers a thread.
+const SLOTS_PER_MULTIPROCESSOR: u64 = 128;
+
+/// The least and the largest task, in rows and nonzeros. On an H200 tasks of 32 took up to 1.1 times as long as of 64 on most
+/// graphs, for a task's own cost, and tasks of 1024 up to 1.2 times as long as of 256, for want of balance.
+const TASK_SIZES: [u64; 2] = [64, 256];
+
+/// The tasks of a matrix or of a block of its columns.
+#[derive(Debug)]
+pub(super) struct Tasks<E: SpmmElement> {
+    count: u32,
+    size: u32,
+    row: DeviceBuffer<u32>,
+    start: DeviceBuffer<u32>,
+    /// The rows that are cut between groups of tasks, for each size of a group.
+    cut_rows: [CutRows; vector::GROUPS.len()],
+    /// Two rows of sums for each group, if a row is cut: made for the widest X so far.
+    partial: Mutex<DeviceBuffer<E::Sum>>,
+}
+
+/// How many rows are cut into few parts and into many, and the lists of them.
+#[derive(Debug)]
+struct CutRows {
+    few_count: u32,
+    many_count: u32,
+    few: DeviceBuffer<u32>,
+    many: DeviceBuffer<u32>,
+}
+
+/// A task's size for a matrix of that many rows and nonzeros on a device: a power of two.
+fn task_size(device: &Device, steps: u64) -> u32 {
+    let slots = u64::from(device.properties().multiprocessors.max(1)) * SLOTS_PER_MULTIPROCESSOR;
+    let size = (steps / (slots * TASKS_PER_SLOT)).clamp(TASK_SIZES[0], TASK_SIZES[1]);
+    size.next_power_of_two() as u32
+}
+
+impl<E: SpmmElement> Tasks<E> {
+    /// The tasks of each block of columns of a matrix, which has `rows` row pointers for each, and one at the end.
+    pub(super) fn of_blocks(
+        a: &DeviceCsr<E::Sum>,
+        wanted_size: Option<u32>,
+    ) -> Result<Vec<Self>, Error> {
+        let blocks = (a.row_ptr.len() - 1)
+            .checked_div(a.rows as usize)
+            .unwrap_or(1);
+        let mut starts = vec![0, a.nnz()];
+        for block in 1..blocks {
+            let mut start = [0];
+            a.row_ptr
+                .copy_part_to_slice(block * a.rows as usize, &mut start)?;
+            starts.insert(block, start[0]);
+        }
+        let steps = u64::from(a.rows) * blocks as u64 + u64::from(a.nnz());
+        let size = wanted_size
+            .unwrap_or_else(|| task_size(a.device(), steps))
+            .max(1);
+        starts
+            .windows(2)
+            .enumerate()
+            .map(|(block, ends)| {
+                let row_ptr = a.row_ptr.read_only().offset(block * a.rows as usize);
+                Self::make(a.device(), a.rows, ends[1] - ends[0], row_ptr, size)
+            })
+            .collect()
+    }
+
+    fn make(
+        device: &Device,
+        rows: u32,
+        nonzeros: u32,
+        row_ptr: Global<u32>,
+        size: u32,
+    ) -> Result<Self, Error> {
+        let count = tasks::count(rows, nonzeros, size);
+        let count = u32::try_from(count).map_err(|_| Error::TooLarge {
+            what: "the number of tasks",
+            found: count.into(),
+            most: u32::MAX.into(),
+        })?;
+        let mut row = device.uninitialized::<u32>(count as usize + 1)?;
+        let mut start = device.uninitialized::<u32>(count as usize + 1)?;
+        let arguments = (rows, row_ptr, size, count, row.mutable(), start.mutable());
+        // SAFETY: the buffers have the lengths that the kernel's contract asks for.
+        unsafe { device.launch(&tasks::starts(), tasks::launch(count), arguments)? };
+        let items = Items::<u32> {
+            count,
+            task_size: size,
+            row: row.read_only(),
+            start: start.read_only(),
+            partial: GlobalMut::from_address(0),
+            original_row: Global::from_address(0),
+        };
+        let mut cut_rows = Vec::new();
+        for group in vector::GROUPS {
+            cut_rows.push(CutRows::find(device, rows, row_ptr, items, group)?);
+        }
+        Ok(Self {
+            count,
+            size,
+            row,
+            start,
+            cut_rows: cut_rows.try_into().expect("one for each group"),
+            partial: Mutex::new(device.uninitialized(0)?),
+        })
+    }
+
+    /// How many there are.
+    pub(super) fn count(&self) -> u32 {
+        self.count
+    }
+
+    /// Launches the kernel on the tasks of the block, and joins the parts of the rows that are cut.
+    pub(super) fn run(
+        &self,
+        device: &Device,
+        product: &Product<E>,
+        block: usize,
+        items: Items<E::Sum>,
+        launch: &impl Fn(Launch<E>) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        // Locked until all is launched: the next run's kernels come after this one's on the device.
+        let mut partial = self
+            .partial
+            .lock()
+            .unwrap_or_else(|poisoned| poisoned.into_inner());
+        let Product { group, y, .. } = *product;
+        let place = vector::GROUPS.iter().position(|&other| other == group);
+        let cut_rows = &self.cut_rows[place.expect("the kernel's groups are those planned for")];
+        if cut_rows.any() {
+            let parts = 2 * u128::from(self.count.div_ceil(group));
+            grow(device, &mut partial, parts * u128::from(y.cols))?;
+        }
+        let row_ptr = product.row_ptr.offset(block * product.rows as usize);
+        let mut epilogue: Epilogue<E::Sum> = product.epilogue;
+        if block > 0 {
+            epilogue.beta = <E::Sum as cuda_std::float::Real>::ONE;
+        }
+        let items = Items {
+            count: self.count,
+            task_size: self.size,
+            row: self.row.read_only(),
+            start: self.start.read_only(),
+            partial: partial.mutable(),
+            ..items
+        };
+        launch(Launch {
+            row_ptr,
+            items,
+            epilogue,
+        })?;
+        if cut_rows.any() {
+            let config = tasks::launch_combine(cut_rows.few_count, cut_rows.many_count, y.cols);
+            let arguments = (row_ptr, items, group, cut_rows.pointers(), y, epilogue);
+            let handle = if product.reduction.is_extremum() {
+                tasks::combine_max::<E>()
+            } else {
+                tasks::combine::<E>()
+            };
+            // SAFETY: the kernel before has written the parts of the cut rows; y is this run's.
+            unsafe { device.launch(&handle, config, arguments)? };
+        }
+        Ok(())
+    }
+}
+
+impl CutRows {
+    fn find(
+        device: &Device,
+        rows: u32,
+        row_ptr: Global<u32>,
+        items: Items<u32>,
+        group: u32,
+    ) -> Result<Self, Error> {
+        let groups = items.count.div_ceil(group);
+        let mut counts = device.zeros::<u32>(2)?;
+        let mut few = device.uninitialized::<u32>(groups as usize)?;
+        let mut many = device.uninitialized::<u32>(groups as usize)?;
+        let lists = (counts.mutable(), few.mutable(), many.mutable());
+        let arguments = (rows, row_ptr, items, group, lists.0, lists.1, lists.2);
+        // SAFETY: the lists have room for all groups.
+        unsafe { device.launch(&tasks::find_cuts(), tasks::launch(groups), arguments)? };
+        let counts = counts.download()?;
+        Ok(Self {
+            few_count: counts[0],
+            many_count: counts[1],
+            few,
+            many,
+        })
+    }
+
+    fn any(&self) -> bool {
+        self.few_count > 0 || self.many_count > 0
+    }
+
+    fn pointers(&self) -> Cuts {
+        Cuts {
+            few_count: self.few_count,
+            many_count: self.many_count,
+            few: self.few.read_only(),
+            many: self.many.read_only(),
+        }
+    }
+}
+
+impl<E: SpmmElement> fmt::Display for Tasks<E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let cut = &self.cut_rows[0];
+        write!(
+            f,
+            "{} tasks of {} rows and nonzeros, {} rows cut between blocks",
+            self.count,
+            self.size,
+            cut.few_count + cut.many_count
+        )
+    }
+}

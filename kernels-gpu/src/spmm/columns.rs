@@ -1,0 +1,92 @@
+//! How the nonzeros spread over the columns: what a cache can hope for.
+//!
+//! The nonzeros of each column are counted, and the columns binned by the number's logarithm: bin b has the columns of
+//! `2^b` to `2^(b+1) - 1` nonzeros. From the bins follows what share of the nonzeros lies in the hottest columns, as many as
+//! a cache holds rows of X.
+
+use cuda_std::atomic::Scope;
+use cuda_std::prelude::*;
+use cuda_std::warp::{FULL_MASK, WARP_SIZE};
+
+/// Threads in a block of these kernels.
+const BLOCK: u32 = 256;
+
+/// Nonzeros that a thread of [`count`] takes.
+const NONZEROS: u32 = 4;
+
+/// Bins of [`bin`]: a count has 32 bits.
+pub const BINS: usize = 32;
+
+/// The launch of [`count`] for that many nonzeros.
+pub fn launch_count(nonzeros: u32) -> LaunchConfig {
+    LaunchConfig::new(nonzeros.div_ceil(BLOCK * NONZEROS), BLOCK)
+}
+
+/// The launch of [`bin`], a thread a column.
+pub fn launch_bin(cols: u32) -> LaunchConfig {
+    LaunchConfig::new(cols.div_ceil(BLOCK), BLOCK)
+}
+
+/// `counts[col]`, the nonzeros of each column.
+///
+/// # Safety
+///
+/// There are `nonzeros` columns, and a zeroed count for each that may be among them.
+#[kernel(name = "spmm_count_columns")]
+pub unsafe fn count(nonzeros: u32, col_idx: Global<u32>, counts: GlobalMut<u32>) {
+    let first = u64::from(thread::block_idx_x()) * u64::from(BLOCK * NONZEROS);
+    for i in 0..NONZEROS {
+        let k = first + u64::from(i * BLOCK + thread::thread_idx_x());
+        if k < u64::from(nonzeros) {
+            // SAFETY: a nonzero, and the count of its column.
+            unsafe {
+                let col = col_idx.load(k as usize);
+                counts.atomic_add(Scope::Device, col as usize, 1);
+            }
+        }
+    }
+}
+
+/// Adds up `bins[2 b]`, the columns of bin b, and `bins[2 b + 1]`, their nonzeros. A thread a column; the lanes whose columns
+/// share a bin add together.
+///
+/// # Safety
+///
+/// There is a count for each of `cols` columns; `bins` has two zeroed numbers for each bin.
+#[kernel(name = "spmm_bin_columns")]
+pub unsafe fn bin(cols: u32, counts: Global<u32>, bins: GlobalMut<u64>) {
+    let col = thread::index_1d();
+    let count = if col < u64::from(cols) {
+        // SAFETY: the column's count.
+        unsafe { counts.load(col as usize) }
+    } else {
+        0
+    };
+    let mine = 31_u32.wrapping_sub(count.leading_zeros());
+    let mut left = warp::ballot(FULL_MASK, count > 0);
+    while left != 0 {
+        let bin = warp::shfl_idx(FULL_MASK, mine, left.trailing_zeros(), WARP_SIZE);
+        let here = count > 0 && mine == bin;
+        let lanes = warp::ballot(FULL_MASK, here);
+        let mut sum = if here { u64::from(count) } else { 0 };
+        let mut mask = WARP_SIZE / 2;
+        while mask > 0 {
+            sum += warp::shfl_xor(FULL_MASK, sum, mask, WARP_SIZE);
+            mask /= 2;
+        }
+        if warp::lane_id() == 0 {
+            // SAFETY: a bin, as a count has 32 bits.
+            unsafe {
+                let columns = u64::from(lanes.count_ones());
+                bins.atomic_add(Scope::Device, 2 * bin as usize, columns);
+                bins.atomic_add(Scope::Device, 2 * bin as usize + 1, sum);
+            }
+        }
+        left &= !lanes;
+    }
+}
+
+#[cfg(not(target_arch = "nvptx64"))]
+pub(super) fn entry_points() -> Vec<&'static str> {
+    [count().entry_points(), bin().entry_points()].concat()
+}

@@ -1,0 +1,380 @@
+//! A sub-warp on its way through a task of the kernel `vector`.
+
+use super::super::element::{Operand, SumOf};
+use super::super::epilogue::Epilogue;
+use super::super::items::Items;
+use super::super::reduction::Reduce;
+use super::super::tasks::last_task;
+use super::{BLOCK, passes};
+use crate::matrix::{Csr, Dense, DenseMut};
+use core::array;
+use core::marker::PhantomData;
+use cuda_std::prelude::*;
+use cuda_std::warp::{FULL_MASK, WARP_SIZE};
+
+/// Nonzeros whose loads of X are in flight together.
+const UNROLL: usize = 8;
+
+/// The body for each of the `UNROLL` nonzeros: the compiler does not unroll a loop with as large a body as eight
+/// multiplications of bf16, and would put the arrays into local memory.
+macro_rules! unrolled {
+    ($i:ident => $body:expr) => {
+        unrolled!(@ $i $body, 0 1 2 3 4 5 6 7)
+    };
+    (@ $i:ident $body:expr, $($number:literal)*) => {
+        $({
+            const $i: usize = $number;
+            $body;
+        })*
+    };
+}
+const _: () = assert!(UNROLL == 8);
+
+/// A sub-warp on its way through a task.
+pub(super) struct Run<'a, T: Operand, R, const LANES: u32, const WIDTH: usize> {
+    a: &'a Csr<SumOf<T>>,
+    /// The lane's columns of X, and the bytes from one row of X to the next.
+    x: [Global<T>; 2],
+    x_stride: u32,
+    y: &'a DenseMut<T>,
+    items: &'a Items<SumOf<T>>,
+    epilogue: &'a Epilogue<SumOf<T>>,
+    task: u32,
+    /// The lane's first feature; its second vector is `LANES * WIDTH` further on.
+    feature: usize,
+    features: usize,
+    /// The nonzero that comes next, and where the task ends.
+    position: u32,
+    end: u32,
+    /// The row of that nonzero, and where the task ends.
+    row: u32,
+    end_row: u32,
+    /// Where this row and the next one end.
+    row_end: u32,
+    next_end: u32,
+    /// Whether the row started in an earlier task.
+    begun_before: bool,
+    /// The reduction of the row's products so far.
+    so_far: [[T::Sum; WIDTH]; 2],
+    /// Column and value of the nonzero that the lane holds.
+    mine: (u32, T::Sum),
+    reduction: PhantomData<R>,
+}
+
+#[allow(
+    clippy::needless_range_loop,
+    reason = "iterators over the arrays are not unrolled, and put them into local memory"
+)]
+impl<'a, T: Operand, R: Reduce, const LANES: u32, const WIDTH: usize> Run<'a, T, R, LANES, WIDTH> {
+    const PASSES: usize = passes(WIDTH as u32) as usize;
+
+    /// # Safety
+    ///
+    /// The kernel's contract. A sub-warp past the last task gets an empty one, as its warp's shuffles want all lanes.
+    #[inline(always)]
+    pub(super) unsafe fn start(
+        a: &'a Csr<SumOf<T>>,
+        x: &Dense<T>,
+        y: &'a DenseMut<T>,
+        items: &'a Items<SumOf<T>>,
+        epilogue: &'a Epilogue<SumOf<T>>,
+        task: u32,
+        first_feature: u32,
+    ) -> Self {
+        let lane = warp::lane_id() % LANES;
+        let feature = first_feature as usize + lane as usize * WIDTH;
+        let features = x.cols as usize;
+        let mut run = Self {
+            a,
+            x: array::from_fn(|pass| {
+                let feature = feature + pass * (LANES as usize * WIDTH);
+                x.data.offset(feature.min(features - WIDTH))
+            }),
+            x_stride: x.cols * size_of::<T>() as u32,
+            y,
+            items,
+            epilogue,
+            task,
+            feature,
+            features,
+            mine: (0, T::Sum::ZERO),
+            position: 0,
+            end: 0,
+            row: 0,
+            end_row: 0,
+            row_end: 0,
+            next_end: 0,
+            begun_before: false,
+            so_far: [[R::start(); WIDTH]; 2],
+            reduction: PhantomData,
+        };
+        if task < items.count {
+            // SAFETY: `task` is a task, and its rows are rows of A.
+            unsafe {
+                let task = task as usize;
+                run.position = items.start.load(task);
+                run.end = items.start.load(task + 1);
+                run.row = items.row.load(task);
+                run.end_row = items.row.load(task + 1);
+                run.mine = run.nonzero(run.position + lane);
+                if run.row < a.rows {
+                    run.begun_before = run.position > a.row_ptr.load(run.row as usize);
+                    run.row_end = a.row_ptr.load(run.row as usize + 1);
+                    run.load_next_end();
+                    run.end_rows(run.position);
+                }
+            }
+        }
+        run
+    }
+
+    /// Takes the task's nonzeros, `LANES` at a time; all lanes of the warp go on until the last sub-warp is done.
+    ///
+    /// # Safety
+    ///
+    /// The kernel's contract.
+    #[inline(always)]
+    pub(super) unsafe fn stream(&mut self) {
+        let lane = warp::lane_id() % LANES;
+        // SAFETY: nonzeros below the task's end.
+        unsafe {
+            while warp::any(FULL_MASK, self.position < self.end) {
+                let next = self.nonzero(self.position.saturating_add(LANES + lane));
+                let mut k = 0;
+                while k < LANES {
+                    self.batch(k);
+                    k += UNROLL as u32;
+                }
+                self.mine = next;
+            }
+        }
+    }
+
+    /// Column and value of a nonzero; past the task's end column 0, which may be loaded and is not used.
+    #[inline(always)]
+    unsafe fn nonzero(&self, k: u32) -> (u32, T::Sum) {
+        if k < self.end {
+            // SAFETY: a nonzero of A.
+            unsafe {
+                (
+                    self.a.col_idx.load(k as usize),
+                    self.a.values.load(k as usize),
+                )
+            }
+        } else {
+            (0, T::Sum::ZERO)
+        }
+    }
+
+    /// Takes up to `UNROLL` nonzeros, which the lanes from `first` on hold.
+    #[inline(always)]
+    unsafe fn batch(&mut self, first: u32) {
+        // SAFETY: columns are rows of X, features columns of X.
+        unsafe {
+            let cols: [u32; UNROLL] =
+                array::from_fn(|i| warp::shfl_idx(FULL_MASK, self.mine.0, first + i as u32, LANES));
+            let elements: [[T::Vector; 2]; UNROLL] = array::from_fn(|i| self.elements(cols[i]));
+            let values: [T::Sum; UNROLL] =
+                array::from_fn(|i| warp::shfl_idx(FULL_MASK, self.mine.1, first + i as u32, LANES));
+            let count = self.end.saturating_sub(self.position).min(UNROLL as u32);
+            let mut done = 0;
+            while done < count {
+                let stop = count.min(done + (self.row_end - self.position));
+                if stop - done == UNROLL as u32 {
+                    unrolled!(I => self.take(values[I], elements[I]));
+                } else {
+                    // Up to the row's end; the comparisons are with constants, so that the arrays stay in registers.
+                    unrolled!(I => if done <= I as u32 && (I as u32) < stop {
+                        self.take(values[I], elements[I]);
+                    });
+                }
+                self.position += stop - done;
+                done = stop;
+                self.end_rows(self.position);
+            }
+        }
+    }
+
+    /// The lane's elements of a row of X. Lanes past the last feature take the last ones, and write nothing.
+    #[inline(always)]
+    unsafe fn elements(&self, col: u32) -> [T::Vector; 2] {
+        let stride = u64::from(col) * u64::from(self.x_stride);
+        array::from_fn(|pass| {
+            if pass < Self::PASSES {
+                // SAFETY: a column of X, a multiple of `WIDTH`.
+                unsafe { T::load::<WIDTH>(self.x[pass].offset_bytes(stride), 0) }
+            } else {
+                T::ABSENT
+            }
+        })
+    }
+
+    #[inline(always)]
+    fn take(&mut self, value: T::Sum, elements: [T::Vector; 2]) {
+        for pass in 0..Self::PASSES {
+            let (so_far, elements) = (self.so_far[pass], elements[pass]);
+            self.so_far[pass] = array::from_fn(|k| R::take(value, T::get(&elements, k), so_far[k]));
+        }
+    }
+
+    /// Writes the rows of the task that end before nonzero `position`: the one at hand, and empty ones after it.
+    #[inline(always)]
+    unsafe fn end_rows(&mut self, position: u32) {
+        while self.row_end == position && self.row < self.end_row {
+            // SAFETY: a row of Y, or the task's sums.
+            unsafe {
+                if self.begun_before {
+                    self.keep_head();
+                } else {
+                    self.store_row(self.row, self.so_far);
+                }
+                self.begun_before = false;
+                self.so_far = [[R::start(); WIDTH]; 2];
+                self.row += 1;
+                self.row_end = self.next_end;
+                self.load_next_end();
+            }
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn load_next_end(&mut self) {
+        if self.row + 1 < self.a.rows {
+            // SAFETY: the row after this one is a row of A.
+            self.next_end = unsafe { self.a.row_ptr.load(self.row as usize + 2) };
+        }
+    }
+
+    /// Ends the task: the parts of rows that are cut are joined as far as the block's tasks go.
+    ///
+    /// A row that began in a task and goes on is joined by the task's sub-warp, with the heads of the tasks after it; one that
+    /// began before the block by the first sub-warp. What is cut between blocks is left to the second kernel.
+    ///
+    /// # Safety
+    ///
+    /// The kernel's contract. All threads of the block call it.
+    #[inline(always)]
+    pub(super) unsafe fn join(&self) {
+        let tasks = BLOCK / LANES;
+        let (in_block, group) = (self.task % tasks, (self.task / tasks) as usize);
+        // SAFETY: the row is one of A; heads are read after the barrier, and only those of the row.
+        unsafe {
+            let goes_on = self.task < self.items.count
+                && self.row < self.a.rows
+                && self.end > self.a.row_ptr.load(self.row as usize);
+            if goes_on && self.begun_before {
+                self.keep_head();
+            }
+            thread::sync_threads();
+            if in_block == 0 && self.task < self.items.count {
+                let row = self.items.row.load(self.task as usize);
+                if row < self.a.rows
+                    && self.items.start.load(self.task as usize) > self.a.row_ptr.load(row as usize)
+                {
+                    let (_, head) = self.with_heads([[R::start(); WIDTH]; 2], row, 0);
+                    self.store_part(2 * group, head);
+                }
+            }
+            if goes_on && !self.begun_before {
+                let (ends, joined) = self.with_heads(self.so_far, self.row, in_block + 1);
+                if ends {
+                    self.store_row(self.row, joined);
+                } else {
+                    self.store_part(2 * group + 1, joined);
+                }
+            }
+        }
+    }
+
+    /// A row's part so far joined with the heads of the block's tasks from `first` on; and whether the row ends there.
+    #[inline(always)]
+    unsafe fn with_heads(
+        &self,
+        mut joined: [[T::Sum; WIDTH]; 2],
+        row: u32,
+        first: u32,
+    ) -> (bool, [[T::Sum; WIDTH]; 2]) {
+        let tasks = BLOCK / LANES;
+        // SAFETY: the row is one of A, and its tasks after the first have left heads.
+        unsafe {
+            let row_end = self.a.row_ptr.load(row as usize + 1) - self.a.row_ptr.load(0);
+            let last = last_task(row_end, row, self.items) - self.task / tasks * tasks;
+            let mut in_block = first;
+            while in_block <= last.min(tasks - 1) {
+                let thread = in_block * LANES + warp::lane_id() % LANES;
+                for pass in 0..Self::PASSES {
+                    let head: [T::Sum; WIDTH] =
+                        array::from_fn(|k| heads().load(head_index::<WIDTH>(pass, k, thread)));
+                    let so_far = joined[pass];
+                    joined[pass] = array::from_fn(|k| R::join(so_far[k], head[k]));
+                }
+                in_block += 1;
+            }
+            (last < tasks, joined)
+        }
+    }
+
+    /// Leaves the task's part of a row that began in an earlier one where the block finds it.
+    #[inline(always)]
+    unsafe fn keep_head(&self) {
+        let thread = thread::thread_idx_x();
+        for pass in 0..Self::PASSES {
+            for k in 0..WIDTH {
+                // SAFETY: the thread's own place.
+                unsafe {
+                    heads().store(head_index::<WIDTH>(pass, k, thread), self.so_far[pass][k])
+                };
+            }
+        }
+    }
+
+    /// Writes the lane's part of a row that is cut between blocks.
+    #[inline(always)]
+    unsafe fn store_part(&self, part: usize, results: [[T::Sum; WIDTH]; 2]) {
+        for pass in 0..Self::PASSES {
+            let feature = self.feature + pass * (LANES as usize * WIDTH);
+            if feature < self.features {
+                let index = part * self.features + feature;
+                // SAFETY: the lane's features of a part that is this sub-warp's.
+                unsafe { T::Sum::store(self.items.partial, index, results[pass]) };
+            }
+        }
+    }
+
+    /// Writes the lane's features of a row that is complete.
+    #[inline(always)]
+    unsafe fn store_row(&self, row: u32, mut results: [[T::Sum; WIDTH]; 2]) {
+        let row = row as usize;
+        // SAFETY: a row of A.
+        if R::MINDS_EMPTY_ROWS && self.row_end == unsafe { self.a.row_ptr.load(row) } {
+            results = [[T::Sum::ZERO; WIDTH]; 2];
+        }
+        // SAFETY: as above.
+        let (factor, row_of_y) = unsafe { (self.epilogue.factor(row), self.items.row_of_y(row)) };
+        for pass in 0..Self::PASSES {
+            let feature = self.feature + pass * (LANES as usize * WIDTH);
+            if feature < self.features {
+                let index = row_of_y * self.features + feature;
+                // SAFETY: the lane's features of a row that is this sub-warp's.
+                unsafe {
+                    self.epilogue
+                        .write(factor, results[pass], self.y.data, index)
+                };
+            }
+        }
+    }
+}
+
+/// The heads of the block's tasks, in shared memory.
+#[inline(always)]
+fn heads<S: Element>() -> Shared<S> {
+    shared::dynamic_shared_mem()
+}
+
+/// Where a thread's element of its task's head is: neighbouring threads' elements lie in neighbouring banks.
+#[inline(always)]
+fn head_index<const WIDTH: usize>(pass: usize, k: usize, thread: u32) -> usize {
+    (pass * WIDTH + k) * BLOCK as usize + thread as usize
+}
+
+const _: () = assert!(WARP_SIZE.is_multiple_of(UNROLL as u32));
