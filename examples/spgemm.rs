@@ -7,8 +7,10 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 use warprow::device::Selector;
 use warprow::matrix_market::{parse_matrix_market, read_matrix_market, write_matrix_market};
-use warprow::spgemm::{DeviceCsr, spgemm};
-use warprow::{CsrMatrix, Device, Error, Spgemm, SpgemmElement, SpgemmOptions, reference};
+use warprow::spgemm::spgemm;
+use warprow::{
+    CsrMatrix, Device, DeviceCsr, Error, Spgemm, SpgemmElement, SpgemmOptions, reference,
+};
 
 /// The dependency graph of the packages of a Debian release (see data/README.md).
 const DEFAULT_MATRIX: (&str, &[u8]) = (

@@ -45,6 +45,7 @@ pub mod sort;
 pub mod spgemm;
 pub mod spmm;
 
+pub use csr::{DeviceCsr, DevicePattern};
 pub use cuda_std::element::Element;
 pub use cuda_std::kernel::Kernel;
 pub use cuda_std::launch::{Dim3, LaunchConfig};

@@ -11,9 +11,9 @@ use sprs::CsMatI;
 use std::time::Instant;
 use warprow::device::{Device, Selector};
 use warprow::spgemm::{
-    Borders, DeviceCsr, Spgemm, SpgemmElement, SpgemmKernel, SpgemmOptions, multiply_unsorted,
+    Borders, Spgemm, SpgemmElement, SpgemmKernel, SpgemmOptions, multiply_unsorted,
 };
-use warprow::{CsrMatrix, Error};
+use warprow::{CsrMatrix, DeviceCsr, Error};
 
 /// Multiplications before the first that is timed.
 const WARM_UPS: u32 = 3;

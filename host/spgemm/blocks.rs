@@ -1,7 +1,9 @@
 //! Products of matrices of the host, in blocks of rows where the whole does not fit the device or 32 bits.
 
-use super::{DeviceCsr, Spgemm, SpgemmElement, SpgemmOptions, check_shapes};
+use super::operands::check_shapes;
+use super::{Spgemm, SpgemmElement, SpgemmOptions};
 use crate::CsrMatrix;
+use crate::csr::DeviceCsr;
 use crate::device::Device;
 use crate::error::Error;
 use rayon::prelude::*;

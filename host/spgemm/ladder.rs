@@ -1,10 +1,11 @@
 //! The rungs before the last: hash tables, a warp a row, rows that come out unsorted.
 
 use super::lists::Lists;
-use super::matrix::{DeviceCsr, DevicePattern};
+use super::operands::check_operands;
 use super::symbolic::{RowCosts, row_costs};
-use super::{SpgemmElement, SpgemmOptions, check_shapes};
+use super::{SpgemmElement, SpgemmOptions};
 use crate::CsrMatrix;
+use crate::csr::{DeviceCsr, DevicePattern};
 use crate::device::{Device, DeviceBuffer};
 use crate::error::Error;
 use crate::scan;
@@ -119,14 +120,7 @@ pub fn multiply_unsorted<T: SpgemmElement>(
         b: b.values().read_only(),
     };
     let (a, b) = (a.pattern(), b.pattern());
-    if a.device != b.device {
-        return Err(Error::OtherDevice {
-            what: "B",
-            wanted: a.device.to_string(),
-            found: b.device.to_string(),
-        });
-    }
-    check_shapes((a.rows(), a.cols()), (b.rows(), b.cols()))?;
+    check_operands(a, b)?;
     let rung = Rung {
         kernel,
         device: &a.device,

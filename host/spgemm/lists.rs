@@ -1,5 +1,6 @@
 //! The rows of each bin of a phase, listed on the device.
 
+use crate::csr::extent;
 use crate::device::{Device, DeviceBuffer};
 use crate::error::Error;
 use cuda_std::memory::Global;
@@ -25,8 +26,7 @@ impl Lists {
     ) -> Result<Self, Error> {
         let host_counts = host_counts[..BINS as usize].to_vec();
         let items: u64 = host_counts[1..].iter().map(|&count| u64::from(count)).sum();
-        let items =
-            super::matrix::bounded("the number of chunks of rows", items as usize, u32::MAX)?;
+        let items = extent("the number of chunks of rows", items as usize)?;
         let mut cursors = device.zeros::<u32>(BINS as usize)?;
         let mut list = device.uninitialized::<u32>(2 * items as usize)?;
         if items > 0 {

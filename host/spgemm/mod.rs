@@ -5,8 +5,7 @@
 //!
 //! ```
 //! use sprs::CsMatI;
-//! use warprow::device::Device;
-//! use warprow::spgemm::{DeviceCsr, Spgemm, SpgemmOptions};
+//! use warprow::{Device, DeviceCsr, Spgemm, SpgemmOptions};
 //!
 //! # fn main() -> Result<(), warprow::Error> {
 //! // [ 1 . ]         [ 1 2 ]     [ 1  2 ]
@@ -34,26 +33,27 @@
 mod blocks;
 mod ladder;
 mod lists;
-mod matrix;
 mod nonzeros;
 mod numeric;
+mod operands;
 mod symbolic;
 
 pub use blocks::{SpgemmProduct, spgemm, spgemm_in_blocks};
 pub use ladder::{SpgemmKernel, UnsortedCsr, multiply_unsorted};
-pub use matrix::{DeviceCsr, DevicePattern};
 pub use warprow_kernels::spgemm::Borders;
 
+use crate::csr::{DeviceCsr, DevicePattern};
 use crate::device::{Device, DeviceBuffer};
 use crate::error::Error;
 use crate::scalar::Scalar;
 use cuda_std::float::Real;
 use numeric::Numeric;
+use operands::{check_operands, operands};
 use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
 use symbolic::Structure;
-use warprow_kernels::spgemm::{Factors, Operands};
+use warprow_kernels::spgemm::Factors;
 
 /// An element type that SpGEMM has kernels for.
 pub trait SpgemmElement: Scalar + Real + Default {}
@@ -108,21 +108,15 @@ impl<T: SpgemmElement> Spgemm<T> {
     ///
     /// # Errors
     ///
-    /// As many rows of B as columns of A are wanted, on the same device; fewer than 2^32 entries, counted at most one for a
-    /// product ([`spgemm_in_blocks`] computes larger products); too little device memory; the driver's.
+    /// As many rows of B as columns of A are wanted, on the same device, and at most 2^32 - 2^16 - 1 nonzeros of each; fewer
+    /// than 2^32 entries, counted at most one for a product ([`spgemm_in_blocks`] computes larger products); too little device
+    /// memory; the driver's.
     pub fn symbolic(
         a: &Arc<DevicePattern>,
         b: &Arc<DevicePattern>,
         options: SpgemmOptions,
     ) -> Result<Self, Error> {
-        if a.device != b.device {
-            return Err(Error::OtherDevice {
-                what: "B",
-                wanted: a.device.to_string(),
-                found: b.device.to_string(),
-            });
-        }
-        check_shapes((a.rows(), a.cols()), (b.rows(), b.cols()))?;
+        check_operands(a, b)?;
         let borders = options.borders::<T>(&a.device);
         let structure = symbolic::structure(a, b, borders)?;
         let numeric = Numeric::plan(&structure, borders)?;
@@ -186,10 +180,10 @@ impl<T: SpgemmElement> Spgemm<T> {
         b: &DeviceBuffer<T>,
         c: &mut DeviceBuffer<T>,
     ) -> Result<(), Error> {
-        matrix::check(&self.a, "the values of A", a)?;
-        matrix::check(&self.b, "the values of B", b)?;
-        matrix::check(self.pattern(), "the values of C", c)?;
-        let operands = operands(&self.a, &self.b, &self.structure);
+        self.a.check_values("the values of A", a)?;
+        self.b.check_values("the values of B", b)?;
+        self.pattern().check_values("the values of C", c)?;
+        let operands = operands(&self.a, &self.b, &self.structure.extents);
         let factors = Factors {
             a: a.read_only(),
             b: b.read_only(),
@@ -250,26 +244,5 @@ impl<T: SpgemmElement> fmt::Display for Spgemm<T> {
         )?;
         rows("in order", lists, numeric::ORDERED..numeric::END, "chunks")?;
         write!(f, " {} empty rows", lists.count(numeric::EMPTY))
-    }
-}
-
-/// That B has as many rows as A has columns.
-fn check_shapes(a: (usize, usize), b: (usize, usize)) -> Result<(), Error> {
-    if a.1 == b.0 {
-        return Ok(());
-    }
-    Err(Error::Rows {
-        what: "B",
-        rows: a.1,
-        found: b,
-    })
-}
-
-/// A and B as kernels get them.
-fn operands(a: &DevicePattern, b: &DevicePattern, structure: &Structure) -> Operands {
-    Operands {
-        a: a.as_argument(),
-        b: b.as_argument(),
-        extents: structure.extents.read_only(),
     }
 }

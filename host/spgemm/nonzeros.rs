@@ -1,10 +1,9 @@
 //! A product without the entries that turned out zero.
 
 use super::SpgemmElement;
-use super::matrix::{DeviceCsr, DevicePattern};
+use crate::csr::{DeviceCsr, DevicePattern};
 use crate::error::Error;
 use crate::scan;
-use std::sync::Arc;
 use warprow_kernels::spgemm::drop_zeros::{count_nonzeros, keep_nonzeros, launch};
 
 /// The matrix without the zeros among its values.
@@ -42,5 +41,5 @@ pub(super) fn keep<T: SpgemmElement>(c: &DeviceCsr<T>) -> Result<DeviceCsr<T>, E
         row_ptr,
         col_idx,
     };
-    DeviceCsr::new(Arc::new(kept), values)
+    Ok(DeviceCsr::from_parts(kept, values))
 }

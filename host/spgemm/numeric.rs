@@ -2,8 +2,8 @@
 
 use super::SpgemmElement;
 use super::lists::Lists;
-use super::matrix::DevicePattern;
 use super::symbolic::Structure;
+use crate::csr::DevicePattern;
 use crate::device::DeviceBuffer;
 use crate::error::Error;
 use cuda_std::memory::Global;

@@ -1,8 +1,9 @@
 //! The symbolic phase: which kernel takes which rows, and their launches.
 
 use super::lists::Lists;
-use super::matrix::{DevicePattern, bounded};
 use super::numeric::EntrySizes;
+use super::operands::operands;
+use crate::csr::{DevicePattern, extent};
 use crate::device::{Device, DeviceBuffer};
 use crate::error::Error;
 use crate::scan::Scan;
@@ -44,11 +45,7 @@ pub(super) fn structure(
         mut row_ptr,
         counts,
     } = row_costs(a, b, borders)?;
-    let operands = Operands {
-        a: a.as_argument(),
-        b: b.as_argument(),
-        extents: extents.read_only(),
-    };
+    let operands = operands(a, b, &extents);
     let host_counts = counts.download()?;
     let total = |at: u32| {
         let at = (BINS + 2 * at) as usize;
@@ -78,11 +75,7 @@ pub(super) fn structure(
     // What the numeric phase wants to know is launched before the host waits for the number of entries.
     scan.run(&mut row_ptr)?;
     let sizes = EntrySizes::launch(a, &work, &row_ptr, borders)?;
-    let entries = bounded(
-        "the number of entries of C",
-        scan.total()? as usize,
-        u32::MAX,
-    )?;
+    let entries = extent("the number of entries of C", scan.total()? as usize)?;
     let mut col_idx = device.uninitialized::<u32>(entries as usize)?;
     for (bins, handle, block_each) in [
         (bin::COPY..bin::BITMAP, copy::copy_staged::<0>(), false),
@@ -150,11 +143,7 @@ pub(super) fn row_costs(
     let mut counts = device.zeros::<u32>(BINS as usize + 4)?;
     // Behind the counts, so that one copy fetches both.
     let totals = counts.mutable().offset(BINS as usize).cast::<u64>();
-    let operands = Operands {
-        a: a.as_argument(),
-        b: b.as_argument(),
-        extents: extents.read_only(),
-    };
+    let operands = operands(a, b, &extents);
     if a.rows > 0 {
         let arguments = (
             operands,

@@ -4,8 +4,8 @@ use crate::support::{self, devices};
 use crate::{SKEWED, whole};
 use warprow::device::{Checks, Device, EmulatorOptions};
 use warprow::reference::{self, verify_spgemm};
-use warprow::spgemm::{DeviceCsr, SpgemmElement, SpgemmKernel, multiply_unsorted};
-use warprow::{CsrMatrix, Error, generate};
+use warprow::spgemm::{SpgemmElement, SpgemmKernel, multiply_unsorted};
+use warprow::{CsrMatrix, DeviceCsr, Error, generate};
 
 /// The product by each rung of the ladder on some devices; `None` where a row is too long for the rung.
 fn by_rungs<T: SpgemmElement>(

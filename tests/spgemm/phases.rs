@@ -3,9 +3,10 @@
 use crate::SKEWED;
 use crate::support::devices;
 use sprs::CsMatI;
+use warprow::DeviceCsr;
 use warprow::device::{Device, EmulatorOptions};
 use warprow::reference::verify_spgemm;
-use warprow::spgemm::{DeviceCsr, Spgemm, SpgemmOptions, spgemm, spgemm_in_blocks};
+use warprow::spgemm::{Spgemm, SpgemmOptions, spgemm, spgemm_in_blocks};
 use warprow::{CsrMatrix, Error, generate};
 
 #[test]

@@ -1,8 +1,9 @@
 //! Products of all shapes, by every kernel.
 
 use crate::{SKEWED, assert_exact, assert_right, borders, choices, whole};
+use warprow::DeviceCsr;
 use warprow::device::{Device, EmulatorOptions};
-use warprow::spgemm::{DeviceCsr, Spgemm, spgemm};
+use warprow::spgemm::{Spgemm, spgemm};
 use warprow::{generate, reference};
 
 #[test]

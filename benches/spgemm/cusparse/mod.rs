@@ -11,8 +11,7 @@ use cuda_std::memory::Global;
 use std::ffi::{CStr, c_int};
 use std::path::Path;
 use std::ptr::null_mut;
-use warprow::spgemm::{DeviceCsr, DevicePattern};
-use warprow::{Device, DeviceBuffer};
+use warprow::{Device, DeviceBuffer, DeviceCsr, DevicePattern};
 
 /// The algorithms of cuSPARSE.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
