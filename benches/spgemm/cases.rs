@@ -1,7 +1,7 @@
 //! The matrices.
 
 use sprs::CsMatI;
-use warprow::generate::{self, GenerateError};
+use warprow::generate::{self, Communities, GenerateError};
 use warprow::matrix_market::parse_matrix_market;
 use warprow::{CsrMatrix, Scalar};
 
@@ -33,6 +33,10 @@ pub enum Kind {
     Stencil,
     /// Dense blocks on the diagonal.
     Blocks,
+    /// Planted communities, in the order of which rows and columns are numbered.
+    Communities,
+    /// The same, numbered at random.
+    CommunitiesShuffled,
     /// Uniform, three nonzeros a row, and one row of that many.
     LongRow(u32),
     /// The dependencies of Debian's packages.
@@ -60,6 +64,13 @@ pub const CASES: &[Case] = &[
     case("banded", Kind::Banded, 1_000_000, 27),
     case("stencil", Kind::Stencil, 1_000_000, 27),
     case("blocks", Kind::Blocks, 640_000, 64),
+    case("communities", Kind::Communities, 200_000, 8_000_000),
+    case(
+        "communities_shuffled",
+        Kind::CommunitiesShuffled,
+        200_000,
+        8_000_000,
+    ),
     case("long_row_12k", Kind::LongRow(5_000), 1_000_000, 3_000_000),
     case("long_row_200k", Kind::LongRow(80_000), 1_000_000, 3_000_000),
     case("packages", Kind::Packages, 0, 0),
@@ -85,6 +96,8 @@ impl Case {
             Kind::Banded => "banded",
             Kind::Stencil => "stencil",
             Kind::Blocks => "blocks",
+            Kind::Communities => "communities",
+            Kind::CommunitiesShuffled => "communities_shuffled",
             Kind::LongRow(_) => "long_row",
             Kind::Packages => "packages",
         }
@@ -111,9 +124,22 @@ impl Case {
                 },
                 seed,
             )?,
+            Kind::Communities => generate::communities(rows, nonzeros, &communities(false), seed)?,
+            Kind::CommunitiesShuffled => {
+                generate::communities(rows, nonzeros, &communities(true), seed)?
+            }
             Kind::LongRow(length) => long_row(rows, nonzeros, length, seed)?,
             Kind::Packages => parse_matrix_market(PACKAGES.1, PACKAGES.0)?,
         })
+    }
+}
+
+/// Twice as many rows as a row of the table's communities has nonzeros, and up to 32 times that.
+fn communities(shuffled: bool) -> Communities {
+    Communities {
+        sizes: 80..=2560,
+        inside: 0.8,
+        shuffled,
     }
 }
 
@@ -193,6 +219,9 @@ mod tests {
             small(Kind::Banded, 100, 27).outer_view(50).unwrap().nnz(),
             27
         );
+        for kind in [Kind::Communities, Kind::CommunitiesShuffled] {
+            assert_eq!(small(kind, 300, 900).nnz(), 900);
+        }
         let stencil = small(Kind::Stencil, 125, 27);
         assert_eq!(stencil.outer_view(62).unwrap().nnz(), 27);
         assert_eq!(stencil.outer_view(0).unwrap().nnz(), 8);
