@@ -220,7 +220,7 @@ mod tests {
             27
         );
         for kind in [Kind::Communities, Kind::CommunitiesShuffled] {
-            assert_eq!(small(kind, 300, 900).nnz(), 900);
+            assert_eq!(small(kind, 6000, 9000).nnz(), 9000);
         }
         let stencil = small(Kind::Stencil, 125, 27);
         assert_eq!(stencil.outer_view(62).unwrap().nnz(), 27);
