@@ -9,7 +9,7 @@
 
 use clap::Parser;
 use std::time::Duration;
-use warprow::csr::DeviceCsr;
+use warprow::DeviceCsr;
 use warprow::device::{Device, DeviceBuffer};
 use warprow::generate::{self, Communities};
 use warprow::scan::exclusive_scan;

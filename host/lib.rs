@@ -28,6 +28,7 @@
 //! | [`gemm`] | a tall dense matrix times a small one |
 //! | [`log_softmax`] | LogSoftmax of rows |
 //! | [`gcn`] | inference with graph convolutional networks |
+//! | [`spgemm`](mod@spgemm) | sparse times sparse |
 //! | [`csr`](mod@csr) | sparse matrices on a device |
 //! | [`scan`], [`sort`] | prefix sums and sorting on a device |
 //! | [`matrix_market`] | Matrix Market files |
@@ -47,8 +48,10 @@ pub mod reference;
 pub mod scalar;
 pub mod scan;
 pub mod sort;
+pub mod spgemm;
 pub mod spmm;
 
+pub use csr::{DeviceCsr, DevicePattern};
 pub use cuda_std::element::Element;
 pub use cuda_std::kernel::Kernel;
 pub use cuda_std::launch::{Dim3, LaunchConfig};
@@ -59,6 +62,7 @@ pub use gcn::{Gcn, GcnElement, GcnLayer, GcnOptions};
 pub use gemm::{Gemm, GemmElement, GemmKernel, GemmOptions};
 pub use half::{bf16, f16};
 pub use scalar::Scalar;
+pub use spgemm::{Spgemm, SpgemmElement, SpgemmKernel, SpgemmOptions, SpgemmProduct, spgemm};
 pub use spmm::{Reduction, RowOrder, Spmm, SpmmElement, SpmmKernel, SpmmOptions};
 
 /// A sparse matrix in CSR with u32 indices and row pointers.

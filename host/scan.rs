@@ -33,7 +33,7 @@ pub fn exclusive_scan(device: &Device, counts: &mut DeviceBuffer<u32>) -> Result
     }
     let mut scan = Scan::new(device, counts.len())?;
     scan.run(counts)?;
-    let total = scan.total.download()?[0];
+    let total = scan.total()?;
     if total > u32::MAX.into() {
         return Err(Error::TooLarge {
             what: "the sum of the counts",
@@ -89,6 +89,11 @@ impl Scan {
             let arguments = (len, self.sums.read_only(), counts.mutable());
             device.launch(&scan::scan_tiles(), config, arguments)
         }
+    }
+
+    /// The sum of what the last run scanned, which it waits for. There must have been a run, of one element at least.
+    pub(crate) fn total(&self) -> Result<u64, Error> {
+        Ok(self.total.download()?[0])
     }
 }
 

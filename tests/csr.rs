@@ -4,9 +4,10 @@ mod support;
 
 use proptest::prelude::*;
 use sprs::CsMatI;
+use std::sync::Arc;
 use support::devices;
-use warprow::csr::DeviceCsr;
-use warprow::{CsrMatrix, generate};
+use warprow::device::EmulatorOptions;
+use warprow::{CsrMatrix, Device, DeviceCsr, Error, generate};
 
 /// Small, odd, rectangular, empty, with empty rows at both ends, with one very long row, and with more nonzeros than a block.
 fn matrices() -> Vec<CsrMatrix<f32>> {
@@ -32,14 +33,12 @@ fn matrices() -> Vec<CsrMatrix<f32>> {
 
 fn assert_is(found: &DeviceCsr<f32>, wanted: &CsrMatrix<f32>) {
     assert!(wanted.is_csr());
-    let shape = (found.rows as usize, found.cols as usize);
-    assert_eq!(shape, (wanted.rows(), wanted.cols()));
-    assert_eq!(
-        found.row_ptr.download().unwrap(),
-        *wanted.indptr().to_proper()
-    );
-    assert_eq!(found.col_idx.download().unwrap(), wanted.indices());
-    assert_eq!(found.values.download().unwrap(), wanted.data());
+    let found = found.download().unwrap();
+    assert_eq!(found.shape(), wanted.shape());
+    // A view of some rows keeps their row pointers in the whole.
+    assert_eq!(found.indptr().to_proper(), wanted.indptr().to_proper());
+    assert_eq!(found.indices(), wanted.indices());
+    assert_eq!(found.data(), wanted.data());
 }
 
 #[test]
@@ -84,7 +83,8 @@ fn each_nonzero_has_its_row() {
         for a in matrices() {
             let rows: Vec<u32> = a.iter().map(|(_, (row, _))| row).collect();
             let on_device = DeviceCsr::upload(&device, a.view()).unwrap();
-            assert_eq!(on_device.row_of_each().unwrap().download().unwrap(), rows);
+            let found = on_device.pattern().row_of_each().unwrap();
+            assert_eq!(found.download().unwrap(), rows);
         }
     }
 }
@@ -102,6 +102,38 @@ fn nonzeros_by_column_are_those_of_csc() {
             assert_eq!(sorted.col.download().unwrap(), cols);
             assert_eq!(sorted.values.download().unwrap(), wanted.data());
         }
+    }
+}
+
+#[test]
+fn matrices_of_other_values_share_a_pattern() {
+    let a = generate::uniform::<f32>(33, 7, 61, 1).unwrap();
+    let negated = a.map(|value| -value);
+    for device in devices() {
+        let on_device = DeviceCsr::upload(&device, a.view()).unwrap();
+        let values = device.upload(negated.data()).unwrap();
+        let other = DeviceCsr::new(Arc::clone(on_device.pattern()), values).unwrap();
+        assert_is(&other, &negated);
+        assert_is(&on_device, &a);
+        assert!(Arc::ptr_eq(on_device.pattern(), other.pattern()));
+    }
+}
+
+#[test]
+fn values_that_are_not_the_pattern_s_are_an_error() {
+    let a = generate::uniform::<f32>(33, 7, 61, 1).unwrap();
+    for device in devices() {
+        let pattern = Arc::clone(DeviceCsr::upload(&device, a.view()).unwrap().pattern());
+        let too_few = device.zeros::<f32>(60).unwrap();
+        let error = DeviceCsr::new(Arc::clone(&pattern), too_few).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "wrong length: the list of values has 60 elements, wanted are 61"
+        );
+        let elsewhere = Device::emulator(EmulatorOptions::default());
+        let values = elsewhere.zeros::<f32>(61).unwrap();
+        let error = DeviceCsr::new(pattern, values).unwrap_err();
+        assert!(matches!(error, Error::OtherDevice { .. }), "{error}");
     }
 }
 

@@ -4,6 +4,9 @@
 //! streams that also wait for the legacy default stream; nothing here uses that one. Contexts are current for a thread,
 //! so each function makes the device's context current first: a few nanoseconds if it is already.
 
+mod allocation;
+mod kept;
+
 use super::limits::{self, KernelResources};
 use super::module::{EntryPoint, KERNELS, Modules};
 use super::{MemoryInfo, Properties, Version, driver, ptx};
@@ -17,6 +20,7 @@ use cust::event::{Event, EventFlags};
 use cust::memory::{AsyncCopyDestination, DevicePointer, DeviceSlice};
 use cust::stream::{Stream, StreamFlags};
 use cust::sys::CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN;
+use kept::Kept;
 use std::ffi::c_void;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -31,6 +35,8 @@ pub(super) struct Cuda {
     modules: Modules,
     /// The kernel launched last, for the message when a later call reports its failure.
     last_kernel: Mutex<Option<Arc<str>>>,
+    /// Freed memory for later allocations.
+    kept: Mutex<Kept>,
     stream: Stream,
     context: Context,
 }
@@ -78,6 +84,7 @@ impl Cuda {
             modules: Modules::new(properties.name.clone(), driver_version),
             properties,
             last_kernel: Mutex::new(None),
+            kept: Mutex::default(),
             stream,
             context,
         })
@@ -85,33 +92,6 @@ impl Cuda {
 
     pub fn properties(&self) -> &Properties {
         &self.properties
-    }
-
-    /// `bytes` bytes, at least one, aligned to 256 bytes and not initialised. The driver does not care what is in them.
-    pub fn allocate(&self, bytes: u64, _element_size: u32) -> Result<u64, Error> {
-        self.enter()?;
-        let out_of_memory = |free| Error::OutOfMemory {
-            device: self.properties.name.clone(),
-            wanted: bytes,
-            free,
-        };
-        let size = usize::try_from(bytes).map_err(|_| out_of_memory(None))?;
-        // SAFETY: the memory is handed on as an address, not as initialised bytes.
-        match unsafe { cust::memory::cuda_malloc::<u8>(size) } {
-            Ok(pointer) => Ok(pointer.as_raw()),
-            Err(CudaError::OutOfMemory) => {
-                Err(out_of_memory(self.memory().ok().map(|memory| memory.free)))
-            }
-            Err(error) => Err(self.failed("allocate device memory", error)),
-        }
-    }
-
-    /// Frees an allocation when all that was launched before is done with it.
-    pub fn free(&self, address: u64) -> Result<(), Error> {
-        self.synchronize()?;
-        // SAFETY: nothing that was launched still runs, and the caller gives the address up.
-        let result = unsafe { cust::memory::cuda_free(DevicePointer::<u8>::from_raw(address)) };
-        self.check("free device memory", result)
     }
 
     /// Copies to the device; `bytes` may be changed afterwards.
@@ -206,7 +186,8 @@ impl Cuda {
         let (free, total) =
             self.check("tell how much memory is free", cust::memory::mem_get_info())?;
         Ok(MemoryInfo {
-            free: free as u64,
+            // What is kept can be had too.
+            free: free as u64 + self.kept().bytes(),
             total: total as u64,
         })
     }
@@ -290,6 +271,7 @@ impl Drop for Cuda {
     fn drop(&mut self) {
         // Modules and stream are destroyed next and want their context. If it cannot be had, it is lost and they with it.
         let _ = self.enter();
+        let _ = self.free_kept();
     }
 }
 

@@ -3,11 +3,13 @@
 mod gemm;
 mod log_softmax;
 mod operation;
+mod spgemm;
 mod verification;
 
 pub use gemm::{Arithmetic, DenseEpilogue, gemm, verify_gemm};
 pub use log_softmax::{log_softmax, verify_log_softmax};
 pub use operation::Operation;
+pub use spgemm::{SpgemmVerification, WrongRow, spgemm, verify_spgemm};
 pub use verification::{Entry, Verification, verify_spmm};
 
 use crate::scalar::Scalar;
@@ -28,10 +30,7 @@ pub fn spmm<T: Scalar>(a: CsMatViewI<'_, T, u32, u32>, x: ArrayView2<'_, T>) -> 
 }
 
 fn check_operands<V, E>(a: &CsMatViewI<'_, V, u32, u32>, x: &ArrayView2<'_, E>) {
-    assert!(
-        a.is_csr(),
-        "wanted a matrix stored by rows (CSR), found one stored by columns (CSC)"
-    );
+    check_stored_by_rows(a);
     assert_eq!(
         a.cols(),
         x.nrows(),
@@ -40,6 +39,13 @@ fn check_operands<V, E>(a: &CsMatViewI<'_, V, u32, u32>, x: &ArrayView2<'_, E>) 
         a.cols(),
         x.nrows(),
         x.ncols()
+    );
+}
+
+fn check_stored_by_rows<T>(matrix: &CsMatViewI<'_, T, u32, u32>) {
+    assert!(
+        matrix.is_csr(),
+        "wanted a matrix stored by rows (CSR), found one stored by columns (CSC)"
     );
 }
 

@@ -160,20 +160,20 @@ impl<E: Scalar> Operation<'_, E> {
         of_factor + usize::from(self.beta != 0.0)
     }
 
-    /// The greatest error that rounding explains of an entry of the row, before it is rounded to `E`.
-    pub(super) fn bound(&self, row: &Row, magnitude: f64) -> f64 {
+    /// The greatest error that rounding explains of an entry of a row of so many nonzeros, before it is rounded to `E`.
+    pub(super) fn bound(&self, terms: usize, magnitude: f64) -> f64 {
         let of_reduction = if self.reduction.is_extremum() {
             // Rounding keeps the order, so that the greatest of rounded products is the greatest, rounded once.
-            row.terms.min(1)
+            terms.min(1)
         } else {
-            row.terms
+            terms
         };
         let roundings = of_reduction + self.roundings_after_reduction();
-        if row.terms == 0 && self.beta == 0.0 {
+        if terms == 0 && self.beta == 0.0 {
             return 0.0;
         }
         let gammas = gamma(roundings, E::SUM_UNIT_ROUNDOFF) + gamma(roundings, f64::UNIT_ROUNDOFF);
-        let underflows = of_reduction as f64 * self.factor(row.terms).abs()
+        let underflows = of_reduction as f64 * self.factor(terms).abs()
             + self.roundings_after_reduction() as f64;
         gammas * magnitude + underflows * E::SUM_MIN_NORMAL
     }

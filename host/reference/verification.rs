@@ -188,7 +188,7 @@ impl<E: Scalar> Operation<'_, E> {
                             let got = found[(row, col)].to_f64();
                             // The magnitudes' sum may overflow where the sum does not.
                             let magnitude = computed.magnitudes[col - first].min(f64::MAX);
-                            let bound = self.bound(computed, magnitude);
+                            let bound = self.bound(computed.terms, magnitude);
                             let wanted = computed.numbers[col - first];
                             judge::<E>(row, col, got, wanted, magnitude, bound)
                         })
@@ -201,7 +201,7 @@ impl<E: Scalar> Operation<'_, E> {
 
 /// One entry's verification: `magnitude` is what the error is relative to, `bound` that of a number before it is rounded to
 /// `E`.
-fn judge<E: Scalar>(
+pub(super) fn judge<E: Scalar>(
     row: usize,
     col: usize,
     got: f64,

@@ -3,7 +3,7 @@
 use super::SpmmElement;
 use super::slices::Slices;
 use super::tasks::Tasks;
-use crate::csr::{DeviceCsr, NonzerosByColumn, gather};
+use crate::csr::{DeviceCsr, DevicePattern, NonzerosByColumn, gather};
 use crate::device::{Device, DeviceBuffer};
 use crate::error::Error;
 use cuda_std::element::Element;
@@ -62,16 +62,28 @@ impl<E: SpmmElement> PlannedItems<E> {
             Ok(Self::Nonzeros { row })
         };
         match kind {
-            ItemKind::Rows => Ok(Self::Rows { count: a.rows }),
-            ItemKind::Nonzeros => nonzeros(a.row_of_each()?),
+            ItemKind::Rows => Ok(Self::Rows {
+                count: a.pattern().rows,
+            }),
+            ItemKind::Nonzeros => nonzeros(a.pattern().row_of_each()?),
             ItemKind::NonzerosByColumn => {
                 let NonzerosByColumn { row, col, values } = a.by_column()?;
-                (a.col_idx, a.values) = (col, values);
+                let sorted = DevicePattern {
+                    device: a.device().clone(),
+                    rows: a.pattern().rows,
+                    cols: a.pattern().cols,
+                    // Kernels on nonzeros read the row of each instead.
+                    row_ptr: a.device().uninitialized(0)?,
+                    col_idx: col,
+                };
+                *a = DeviceCsr::from_parts(sorted, values);
                 nonzeros(row)
             }
-            ItemKind::Tasks => Tasks::of_blocks(a, wanted_size).map(Self::Tasks),
-            ItemKind::Slices => Slices::make(a, wanted_size, false).map(Self::Slices),
-            ItemKind::SlicesWithSums => Slices::make(a, wanted_size, true).map(Self::Slices),
+            ItemKind::Tasks => Tasks::of_blocks(a.pattern(), wanted_size).map(Self::Tasks),
+            ItemKind::Slices => Slices::make(a.pattern(), wanted_size, false).map(Self::Slices),
+            ItemKind::SlicesWithSums => {
+                Slices::make(a.pattern(), wanted_size, true).map(Self::Slices)
+            }
         }
     }
 

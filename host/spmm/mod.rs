@@ -33,7 +33,7 @@ mod slices;
 mod tasks;
 mod times;
 
-use crate::csr::DeviceCsr;
+use crate::csr::{DeviceCsr, DevicePattern, extent};
 use crate::device::{Device, DeviceBuffer};
 use crate::error::Error;
 use cuda_std::float::Real;
@@ -61,7 +61,8 @@ use warprow_kernels::spmm::{Epilogue, Handle, epilogue, vector};
 #[derive(Debug)]
 pub struct Spmm<E: SpmmElement> {
     device: Device,
-    /// Its values negated for a minimum, which is then a maximum; its nonzeros in the order that the items want.
+    /// Its values negated for a minimum, which is then a maximum; its nonzeros and row pointers in the order that the items
+    /// want.
     a: DeviceCsr<E::Sum>,
     /// The reciprocals of the rows' lengths, for a mean.
     diagonal: Option<DeviceBuffer<E::Sum>>,
@@ -156,9 +157,9 @@ impl<E: SpmmElement> Spmm<E> {
         let order = options.order.unwrap_or_else(|| order::default(kernel));
         let (a, rows_in_order) = OrderedRows::put(order, a)?;
         let diagonal = (options.reduction == Reduction::Mean)
-            .then(|| reciprocal_lengths(&a))
+            .then(|| reciprocal_lengths(a.pattern()))
             .transpose()?;
-        let choices = Choices::make::<E>(&a, kernel, options)?;
+        let choices = Choices::make::<E>(a.pattern(), kernel, options)?;
         let mut a = column_blocks::cut(a, choices.blocks)?;
         let original_row = rows_in_order.original();
         let items = PlannedItems::make(kernel.items(), &mut a, original_row, options.task_size)?;
@@ -179,17 +180,17 @@ impl<E: SpmmElement> Spmm<E> {
 
     /// Rows of A, or of its transpose if that is planned for, and of Y.
     pub fn rows(&self) -> usize {
-        self.a.rows as usize
+        self.a.pattern().rows()
     }
 
     /// Columns of A, or of its transpose, and rows of X.
     pub fn cols(&self) -> usize {
-        self.a.cols as usize
+        self.a.pattern().cols()
     }
 
     /// Nonzeros of A, stored zeros among them.
     pub fn nnz(&self) -> usize {
-        self.a.values.len()
+        self.a.pattern().nnz()
     }
 
     /// The kernel that the plan runs.
@@ -252,13 +253,13 @@ impl<E: SpmmElement> Spmm<E> {
     /// What the kernel's launch depends on; `None` if nothing is launched, as there is no element of Y or no item.
     fn shape(&self, features: u32) -> Option<Shape> {
         let shape = Shape {
-            rows: self.a.rows,
+            rows: self.a.pattern().rows,
             items: self.items.count(),
-            cols: self.a.cols,
+            cols: self.a.pattern().cols,
             features,
             lanes: self.lanes(features).unwrap_or(1),
         };
-        (elements(self.a.rows, features) > 0 && shape.items > 0).then_some(shape)
+        (elements(self.a.pattern().rows, features) > 0 && shape.items > 0).then_some(shape)
     }
 
     /// Floating-point operations of a run: a multiplication and an addition for each nonzero and feature.
@@ -269,7 +270,11 @@ impl<E: SpmmElement> Spmm<E> {
     /// Bytes that a run has to move, wherever from: each nonzero's column, value and row of X, the row pointers, and Y.
     pub fn bytes(&self, features: usize) -> u128 {
         let (element, value) = (size_of::<E>() as u128, size_of::<E::Sum>() as u128);
-        let (rows, nnz, features) = (self.a.rows as u128, self.nnz() as u128, features as u128);
+        let (rows, nnz, features) = (
+            self.a.pattern().rows as u128,
+            self.nnz() as u128,
+            features as u128,
+        );
         nnz * (4 + value + features * element) + (rows + 1) * 4 + rows * features * element
     }
 
@@ -312,8 +317,8 @@ impl<E: SpmmElement> Spmm<E> {
                 most: u32::MAX.into(),
             });
         }
-        self.check("x", x, self.a.cols, columns)?;
-        self.check("y", y, self.a.rows, columns)?;
+        self.check("x", x, self.a.pattern().cols, columns)?;
+        self.check("y", y, self.a.pattern().rows, columns)?;
         let capabilities = self.kernel.capabilities();
         let scaled = alpha != <E::Sum as Real>::ONE || beta != E::Sum::ZERO;
         if scaled && !capabilities.general {
@@ -332,11 +337,11 @@ impl<E: SpmmElement> Spmm<E> {
         let reduction = self.options.reduction;
         let original_row = self.rows_in_order.original();
         let product = Product {
-            row_ptr: self.a.row_ptr.read_only(),
-            rows: self.a.rows,
+            row_ptr: self.a.pattern().row_ptr.read_only(),
+            rows: self.a.pattern().rows,
             original_row: pointer(original_row),
             y: DenseMut {
-                rows: self.a.rows,
+                rows: self.a.pattern().rows,
                 cols: columns,
                 data: y.mutable(),
             },
@@ -353,7 +358,7 @@ impl<E: SpmmElement> Spmm<E> {
             group: vector::tasks_of_block::<E>(shape, reduction),
         };
         let x = Dense {
-            rows: self.a.cols,
+            rows: self.a.pattern().cols,
             cols: columns,
             data: x.read_only(),
         };
@@ -365,11 +370,11 @@ impl<E: SpmmElement> Spmm<E> {
                 epilogue,
             } = launch;
             let a = Csr {
-                rows: self.a.rows,
-                cols: self.a.cols,
+                rows: self.a.pattern().rows,
+                cols: self.a.pattern().cols,
                 row_ptr,
-                col_idx: self.a.col_idx.read_only(),
-                values: self.a.values.read_only(),
+                col_idx: self.a.pattern().col_idx.read_only(),
+                values: self.a.values().read_only(),
             };
             let shape = Shape {
                 items: items.count,
@@ -411,7 +416,10 @@ impl<E: SpmmElement> Spmm<E> {
                 found: x.dim(),
             });
         }
-        let len = elements(self.a.rows, extent("the number of features", features)?);
+        let len = elements(
+            self.a.pattern().rows,
+            extent("the number of features", features)?,
+        );
         let len = usize::try_from(len).map_err(|_| Error::TooLarge {
             what: "the number of elements of y",
             found: len.into(),
@@ -465,8 +473,8 @@ impl<E: SpmmElement> fmt::Display for Spmm<E> {
             } else {
                 ""
             },
-            self.a.rows,
-            self.a.cols,
+            self.a.pattern().rows,
+            self.a.pattern().cols,
             self.nnz(),
             self.device,
             self.kernel.name(),
@@ -489,7 +497,7 @@ impl<E: SpmmElement> fmt::Display for Spmm<E> {
 }
 
 /// The reciprocal of each row's number of nonzeros, 1 for none.
-fn reciprocal_lengths<S: Real>(a: &DeviceCsr<S>) -> Result<DeviceBuffer<S>, Error> {
+fn reciprocal_lengths<S: Real>(a: &DevicePattern) -> Result<DeviceBuffer<S>, Error> {
     let mut diagonal = a.device().uninitialized(a.rows as usize)?;
     if a.rows > 0 {
         let arguments = (a.rows, a.row_ptr.read_only(), diagonal.mutable());
@@ -506,15 +514,6 @@ fn reciprocal_lengths<S: Real>(a: &DeviceCsr<S>) -> Result<DeviceBuffer<S>, Erro
 /// A buffer's address, null for none.
 fn pointer<T: cuda_std::element::Element>(buffer: Option<&DeviceBuffer<T>>) -> Global<T> {
     buffer.map_or(Global::from_address(0), DeviceBuffer::read_only)
-}
-
-/// Kernels count rows and columns with 32 bits.
-fn extent(what: &'static str, found: usize) -> Result<u32, Error> {
-    u32::try_from(found).map_err(|_| Error::TooLarge {
-        what,
-        found: found as u128,
-        most: u32::MAX.into(),
-    })
 }
 
 /// Two 32-bit extents have a 64-bit product.

@@ -1,6 +1,6 @@
 //! The order of a matrix's rows in a plan.
 
-use crate::csr::{DeviceCsr, gather, number};
+use crate::csr::{DeviceCsr, DevicePattern, gather, number};
 use crate::device::DeviceBuffer;
 use crate::error::Error;
 use crate::sort::sort_pairs;
@@ -65,18 +65,21 @@ impl RowOrder {
         self,
         a: &DeviceCsr<T>,
     ) -> Result<Option<DeviceBuffer<u32>>, Error> {
-        if a.rows == 0 {
+        let pattern = a.pattern();
+        if pattern.rows == 0 {
             return Ok(None);
         }
-        let given = || number(a.device(), a.rows);
+        let given = || number(a.device(), pattern.rows);
         match self {
             Self::Given => Ok(None),
-            Self::FirstColumn => sorted(given()?, first_columns(a)?, a.cols).map(Some),
-            Self::FrequentColumn => sorted(given()?, frequent_columns(a)?, a.cols).map(Some),
+            Self::FirstColumn => sorted(given()?, first_columns(pattern)?, pattern.cols).map(Some),
+            Self::FrequentColumn => {
+                sorted(given()?, frequent_columns(pattern)?, pattern.cols).map(Some)
+            }
             Self::Clustered => {
-                let by_first_column = sorted(given()?, first_columns(a)?, a.cols)?;
+                let by_first_column = sorted(given()?, first_columns(pattern)?, pattern.cols)?;
                 let label = gather(&by_first_column, &labels(a)?)?;
-                sorted(by_first_column, label, a.cols).map(Some)
+                sorted(by_first_column, label, pattern.cols).map(Some)
             }
         }
     }
@@ -160,7 +163,7 @@ fn sorted(
 }
 
 /// The first column of each row.
-fn first_columns<T: Element>(a: &DeviceCsr<T>) -> Result<DeviceBuffer<u32>, Error> {
+fn first_columns(a: &DevicePattern) -> Result<DeviceBuffer<u32>, Error> {
     let device = a.device();
     let mut key = device.uninitialized::<u32>(a.rows as usize)?;
     let (row_ptr, col_idx) = pointers(a);
@@ -177,7 +180,7 @@ fn first_columns<T: Element>(a: &DeviceCsr<T>) -> Result<DeviceBuffer<u32>, Erro
 }
 
 /// The number of each row's most frequent column, the columns numbered by their nonzeros, most first.
-fn frequent_columns<T: Element>(a: &DeviceCsr<T>) -> Result<DeviceBuffer<u32>, Error> {
+fn frequent_columns(a: &DevicePattern) -> Result<DeviceBuffer<u32>, Error> {
     let device = a.device();
     let mut column_key = device.uninitialized::<u32>(a.cols as usize)?;
     let mut rank = device.uninitialized::<u32>(a.cols as usize)?;
@@ -193,11 +196,11 @@ fn frequent_columns<T: Element>(a: &DeviceCsr<T>) -> Result<DeviceBuffer<u32>, E
                 config,
                 (a.cols, a.rows, column_key.mutable()),
             )?;
-            if a.nnz() > 0 {
+            if a.nonzeros() > 0 {
                 device.launch(
                     &order::count_columns(),
-                    order::launch_threads(a.nnz()),
-                    (a.nnz(), col_idx, column_key.mutable()),
+                    order::launch_threads(a.nonzeros()),
+                    (a.nonzeros(), col_idx, column_key.mutable()),
                 )?;
             }
             let columns = sorted(number(device, a.cols)?, column_key, a.rows)?;
@@ -230,14 +233,16 @@ fn frequent_columns<T: Element>(a: &DeviceCsr<T>) -> Result<DeviceBuffer<u32>, E
 /// The label of each row, the number of a column. In a square matrix, whose rows and columns are the same things, a row's label
 /// is its column's for the next round; else columns take labels from their rows in turn.
 fn labels<T: Element>(a: &DeviceCsr<T>) -> Result<DeviceBuffer<u32>, Error> {
-    let transposed = (a.rows != a.cols).then(|| a.transpose()).transpose()?;
-    let mut of_columns = number(a.device(), a.cols)?;
-    let mut of_rows = a.device().uninitialized(a.rows as usize)?;
+    let pattern = a.pattern();
+    let (rows, cols) = (pattern.rows, pattern.cols);
+    let transposed = (rows != cols).then(|| a.transpose()).transpose()?;
+    let mut of_columns = number(a.device(), cols)?;
+    let mut of_rows = a.device().uninitialized(rows as usize)?;
     for round in 0..ROUNDS {
-        propagate(a, round, &of_columns, &mut of_rows)?;
+        propagate(pattern, round, &of_columns, &mut of_rows)?;
         match &transposed {
             _ if round + 1 == ROUNDS => {}
-            Some(transposed) => propagate(transposed, round, &of_rows, &mut of_columns)?,
+            Some(transposed) => propagate(transposed.pattern(), round, &of_rows, &mut of_columns)?,
             None => std::mem::swap(&mut of_rows, &mut of_columns),
         }
     }
@@ -245,8 +250,8 @@ fn labels<T: Element>(a: &DeviceCsr<T>) -> Result<DeviceBuffer<u32>, Error> {
 }
 
 /// For each row of `a` the label that most of its columns have.
-fn propagate<T: Element>(
-    a: &DeviceCsr<T>,
+fn propagate(
+    a: &DevicePattern,
     round: u32,
     of_columns: &DeviceBuffer<u32>,
     of_rows: &mut DeviceBuffer<u32>,
@@ -265,6 +270,6 @@ fn propagate<T: Element>(
     }
 }
 
-fn pointers<T: Element>(a: &DeviceCsr<T>) -> (Global<u32>, Global<u32>) {
+fn pointers(a: &DevicePattern) -> (Global<u32>, Global<u32>) {
     (a.row_ptr.read_only(), a.col_idx.read_only())
 }

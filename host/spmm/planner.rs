@@ -13,7 +13,7 @@
 
 use super::columns::ColumnProfile;
 use super::{SpmmElement, SpmmOptions};
-use crate::csr::DeviceCsr;
+use crate::csr::DevicePattern;
 use crate::error::Error;
 use std::fmt;
 use warprow_kernels::spmm::{ItemKind, Reduction, SpmmKernel, vector};
@@ -65,7 +65,7 @@ pub(super) struct Choices {
 impl Choices {
     /// Chooses for a matrix that is not cut yet.
     pub(super) fn make<E: SpmmElement>(
-        a: &DeviceCsr<E::Sum>,
+        a: &DevicePattern,
         kernel: SpmmKernel,
         options: SpmmOptions,
     ) -> Result<Self, Error> {
@@ -74,7 +74,7 @@ impl Choices {
             any && size_of::<E>() == size_of::<E::Sum>() && !options.reduction.is_extremum();
         let planner = match a.device().properties().l2_bytes {
             Some(l2_bytes) if any => Some(Planner {
-                mean_row: f64::from(a.nnz()) / f64::from(a.rows.max(1)),
+                mean_row: f64::from(a.nonzeros()) / f64::from(a.rows.max(1)),
                 profile: ColumnProfile::measure(a.device(), a.cols, &a.col_idx)?,
                 l2_bytes,
             }),

@@ -1,7 +1,7 @@
 //! The slices of a matrix's rows, made on the device: see [`slices`].
 
 use super::items::grow;
-use crate::csr::{DeviceCsr, expand};
+use crate::csr::{DevicePattern, expand};
 use crate::device::{Device, DeviceBuffer};
 use crate::error::Error;
 use crate::scan::exclusive_scan;
@@ -34,7 +34,7 @@ pub(super) struct Slices<T: Real> {
 impl<T: Real> Slices<T> {
     /// Cuts the rows of `a`; `with_sums` if a second pass is to add up those that are cut.
     pub(super) fn make(
-        a: &DeviceCsr<T>,
+        a: &DevicePattern,
         wanted_size: Option<u32>,
         with_sums: bool,
     ) -> Result<Self, Error> {

@@ -2,7 +2,7 @@
 
 use super::SpmmElement;
 use super::items::{Launch, Product, grow};
-use crate::csr::DeviceCsr;
+use crate::csr::DevicePattern;
 use crate::device::{Device, DeviceBuffer};
 use crate::error::Error;
 use cuda_std::memory::{Global, GlobalMut};
@@ -53,20 +53,20 @@ fn task_size(device: &Device, steps: u64) -> u32 {
 impl<E: SpmmElement> Tasks<E> {
     /// The tasks of each block of columns of a matrix, which has `rows` row pointers for each, and one at the end.
     pub(super) fn of_blocks(
-        a: &DeviceCsr<E::Sum>,
+        a: &DevicePattern,
         wanted_size: Option<u32>,
     ) -> Result<Vec<Self>, Error> {
         let blocks = (a.row_ptr.len() - 1)
             .checked_div(a.rows as usize)
             .unwrap_or(1);
-        let mut starts = vec![0, a.nnz()];
+        let mut starts = vec![0, a.nonzeros()];
         for block in 1..blocks {
             let mut start = [0];
             a.row_ptr
                 .copy_part_to_slice(block * a.rows as usize, &mut start)?;
             starts.insert(block, start[0]);
         }
-        let steps = u64::from(a.rows) * blocks as u64 + u64::from(a.nnz());
+        let steps = u64::from(a.rows) * blocks as u64 + u64::from(a.nonzeros());
         let size = wanted_size
             .unwrap_or_else(|| task_size(a.device(), steps))
             .max(1);

@@ -14,6 +14,7 @@ pub mod matrix;
 pub mod order;
 pub mod scan;
 pub mod sort;
+pub mod spgemm;
 pub mod spmm;
 mod unroll;
 
@@ -28,6 +29,7 @@ pub fn entry_points() -> Vec<&'static str> {
         order::entry_points(),
         scan::entry_points(),
         sort::entry_points(),
+        spgemm::entry_points(),
         spmm::entry_points(),
     ]
     .concat();

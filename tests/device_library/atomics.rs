@@ -3,7 +3,7 @@
 use crate::{devices, download, numbers, run};
 use warprow::{Device, DeviceBuffer, Kernel};
 use warprow_test_kernels::atomics::{
-    Sum, add, compare_exchange, exchange, min_max, shared_min_max, shared_sums,
+    Sum, add, compare_exchange, exchange, min_max, shared_bits, shared_min_max, shared_sums,
 };
 
 const BLOCKS: usize = 23;
@@ -274,6 +274,33 @@ fn minima_and_maxima_follow_the_sign_of_their_type() {
         check_min_max::<i32>(&device, |n| n as i32);
         check_min_max::<u64>(&device, |n| n);
         check_min_max::<i64>(&device, |n| n as i64);
+    }
+}
+
+#[test]
+fn each_bit_of_a_bitmap_in_shared_memory_is_set_once() {
+    for device in devices() {
+        let values = values::<u32>();
+        let input = device.upload(&values).unwrap();
+        let mut out = device.uninitialized::<u32>(3 * BLOCKS).unwrap();
+        let (grid, block) = launch_size();
+        run!(
+            device,
+            shared_bits(),
+            grid,
+            block,
+            (input.read_only(), out.mutable())
+        );
+        let expected: Vec<u32> = values
+            .chunks(THREADS)
+            .flat_map(|block| {
+                let bits = block
+                    .iter()
+                    .fold(0_u64, |bits, value| bits | 1 << (value % 64));
+                [bits as u32, (bits >> 32) as u32, bits.count_ones()]
+            })
+            .collect();
+        assert_eq!(download(&out), expected, "{device}");
     }
 }
 

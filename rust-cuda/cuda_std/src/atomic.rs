@@ -9,13 +9,14 @@
 //! | add | x | x | x | x | x | x |
 //! | min, max | x | x | x | x | | |
 //! | exchange, compare-exchange, load, store | x | x | x | x | x | x |
+//! | or, on shared memory | x | | | | | |
 //!
 //! # Safety
 //!
 //! As for plain accesses ([`memory`](crate::memory#safety)), except that other threads may access the same element by
 //! atomic operations too.
 
-use crate::backend::{AtomicArithmetic, AtomicOrder, AtomicWord};
+use crate::backend::{self, AtomicArithmetic, AtomicOrder, AtomicWord};
 use crate::element::Element;
 use crate::memory::{GlobalMut, Shared};
 
@@ -235,5 +236,19 @@ impl<T: AtomicMinMax> Shared<T> {
     pub unsafe fn atomic_max(self, index: usize, value: T) -> T {
         // SAFETY: the caller's contract.
         unsafe { T::max_shared(self.element_address(index), value) }
+    }
+}
+
+impl Shared<u32> {
+    /// Sets the bits of `bits` in the element at `index`: how bitmaps are filled.
+    ///
+    /// # Safety
+    ///
+    /// As the [module](self#safety) says.
+    #[inline(always)]
+    #[track_caller]
+    pub unsafe fn atomic_or(self, index: usize, bits: u32) -> u32 {
+        // SAFETY: the caller's contract.
+        unsafe { backend::or_shared(self.element_address(index), bits) }
     }
 }

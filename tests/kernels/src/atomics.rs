@@ -218,6 +218,36 @@ pub unsafe fn shared_min_max<T: AtomicMinMax>(input: Global<T>, out: GlobalMut<T
     }
 }
 
+/// The bits that any `input` of each block names modulo 64, in shared memory, and the number of threads that were the first to
+/// set theirs.
+///
+/// # Safety
+///
+/// `input` has an element a thread, `out` three a block.
+#[kernel]
+pub unsafe fn shared_bits(input: Global<u32>, out: GlobalMut<u32>) {
+    let bits = shared_array!(u32; 2);
+    let (i, t) = (thread::index_1d() as usize, thread::thread_idx_x() as usize);
+    // SAFETY: shared elements are accessed by atomic operations alone between the barriers.
+    unsafe {
+        if t < 2 {
+            bits.store(t, 0);
+        }
+        thread::sync_threads();
+        let bit = input.load(i) % 64;
+        let old = bits.atomic_or((bit / 32) as usize, 1 << (bit % 32));
+        let first = old >> (bit % 32) & 1 == 0;
+        let firsts = thread::sync_threads_count(first);
+        let block = 3 * thread::block_idx_x() as usize;
+        if t < 2 {
+            out.store(block + t, bits.load(t));
+        }
+        if t == 2 {
+            out.store(block + t, firsts);
+        }
+    }
+}
+
 #[cfg(not(target_arch = "nvptx64"))]
 pub(crate) fn entry_points() -> Vec<&'static str> {
     [
@@ -227,6 +257,7 @@ pub(crate) fn entry_points() -> Vec<&'static str> {
         compare_exchange::<u32, 0>().entry_points(),
         shared_sums::<u32>().entry_points(),
         shared_min_max::<u32>().entry_points(),
+        shared_bits().entry_points(),
     ]
     .concat()
 }

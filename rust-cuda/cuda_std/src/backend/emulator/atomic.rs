@@ -129,3 +129,9 @@ macro_rules! order {
     )*};
 }
 order!(u32 i32 u64 i64);
+
+#[inline(always)]
+#[track_caller]
+pub(crate) unsafe fn or_shared(address: u32, value: u32) -> u32 {
+    shared(address, |old: u32| Some(old | value))
+}

@@ -9,6 +9,7 @@ mod thread;
 mod warp;
 
 pub(crate) use async_copy::*;
+pub(crate) use atomic::or_shared;
 pub(crate) use float::*;
 pub(crate) use memory::{shared_dynamic, shared_static};
 pub(crate) use mma::*;

@@ -156,3 +156,10 @@ order!(u32, reg32, "u32");
 order!(i32, reg32, "s32");
 order!(u64, reg64, "u64");
 order!(i64, reg64, "s64");
+
+/// `atom.or` on shared memory.
+#[inline(always)]
+pub(crate) unsafe fn or_shared(address: u32, value: u32) -> u32 {
+    // SAFETY: the caller's contract.
+    unsafe { atom!("atom.relaxed.cta.shared.or.b32", address: reg32, reg32: u32, [value]) }
+}

@@ -17,6 +17,7 @@ mod thread;
 mod warp;
 
 pub(crate) use async_copy::*;
+pub(crate) use atomic::or_shared;
 pub(crate) use float::*;
 pub(crate) use mma::*;
 pub(crate) use shared::*;

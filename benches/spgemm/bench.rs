@@ -1,0 +1,348 @@
+//! The run: every matrix, by every implementation, timed and verified.
+
+use crate::cases::Case;
+use crate::cusparse::{self, Algorithm, Cusparse, CusparseElement};
+use crate::options::{ElementType, Factor, Options};
+use crate::report::{Line, Outcome, Product, Report, Times, median, table};
+use crate::verification::Verifier;
+use anyhow::Context;
+use rayon::prelude::*;
+use sprs::CsMatI;
+use std::time::Instant;
+use warprow::device::{Device, Selector};
+use warprow::spgemm::{
+    Borders, Spgemm, SpgemmElement, SpgemmKernel, SpgemmOptions, multiply_unsorted,
+};
+use warprow::{CsrMatrix, DeviceCsr, Error};
+
+/// Multiplications before the first that is timed.
+const WARM_UPS: u32 = 3;
+
+/// Runs what the options say; whether all products were right.
+///
+/// # Errors
+///
+/// A device that is not there, a library that is insisted on and is not there, a file that cannot be written, a launch
+/// that fails. What does not fit the memory and what an implementation refuses is reported as skipped.
+pub fn run(options: &Options) -> anyhow::Result<bool> {
+    match options.element {
+        ElementType::F32 => run_typed::<f32>(options),
+        ElementType::F64 => run_typed::<f64>(options),
+    }
+}
+
+/// An element type of both sides.
+trait BenchElement: SpgemmElement + CusparseElement {}
+
+impl<T: SpgemmElement + CusparseElement> BenchElement for T {}
+
+fn run_typed<T: BenchElement>(options: &Options) -> anyhow::Result<bool> {
+    let selector = match options.device {
+        Some(selector) => selector,
+        None => Selector::from_environment()?,
+    };
+    let (device, no_gpu) = Device::select_with_reason(selector)?;
+    println!("device: {device}");
+    if let Some(reason) = no_gpu {
+        println!("no GPU: {reason}");
+    }
+    let cusparse = open_cusparse(&device, options)?;
+    let mut report = Report::create(options.output.as_deref(), &device).with_context(|| {
+        let path = options.output.as_deref().unwrap_or("".as_ref());
+        format!("cannot write {}", path.display())
+    })?;
+    let shared_bytes = device.properties().max_shared_bytes_per_block;
+    let default = Borders::new(shared_bytes, size_of::<T>() as u32);
+    let bench = Bench {
+        samples: options.samples,
+        kernels: options.kernels(),
+        spgemm: SpgemmOptions {
+            deterministic: options.deterministic,
+            borders: options.borders(default)?,
+            ..SpgemmOptions::default()
+        },
+        cusparse,
+        device,
+    };
+    let mut all_right = true;
+    for case in options.cases(bench.device.is_emulator()) {
+        let a = case.generate::<T>(options.seed)?;
+        for &factor in &options.products {
+            let (product, lines) = bench.product(case, factor, &a, options.seed)?;
+            println!("{}", table(&product, &lines));
+            for line in &lines {
+                report.write(&product, line)?;
+                all_right &= line.is_right();
+            }
+        }
+    }
+    Ok(all_right)
+}
+
+/// cuSPARSE, if there is one; not to have it is an error only if it was asked for by its path.
+fn open_cusparse(device: &Device, options: &Options) -> anyhow::Result<Option<Cusparse>> {
+    if options.no_cusparse || (device.is_emulator() && options.cusparse.is_none()) {
+        println!("no cuSPARSE");
+        return Ok(None);
+    }
+    match Cusparse::open(device, options.cusparse.as_deref()) {
+        Ok(cusparse) => {
+            println!("cuSPARSE {}", cusparse.version());
+            Ok(Some(cusparse))
+        }
+        Err(error) if options.cusparse.is_some() => Err(error.into()),
+        Err(error) => {
+            println!("no cuSPARSE: {error}");
+            Ok(None)
+        }
+    }
+}
+
+struct Bench {
+    device: Device,
+    cusparse: Option<Cusparse>,
+    kernels: Vec<SpgemmKernel>,
+    spgemm: SpgemmOptions,
+    samples: u32,
+}
+
+/// Why a line has no result.
+enum Failure {
+    /// Memory, or a limit of the implementation.
+    Skipped(String),
+    /// Anything else ends the run.
+    Fatal(anyhow::Error),
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        match error {
+            Error::OutOfMemory { .. } | Error::HostOutOfMemory { .. } | Error::TooLarge { .. } => {
+                Self::Skipped(error.to_string())
+            }
+            error => Self::Fatal(error.into()),
+        }
+    }
+}
+
+impl From<cusparse::Error> for Failure {
+    fn from(error: cusparse::Error) -> Self {
+        match error {
+            cusparse::Error::Device(error) => error.into(),
+            error => Self::Skipped(error.to_string()),
+        }
+    }
+}
+
+impl Bench {
+    /// One product, by every implementation.
+    fn product<T: BenchElement>(
+        &self,
+        case: Case,
+        factor: Factor,
+        a: &CsrMatrix<T>,
+        seed: u64,
+    ) -> anyhow::Result<(Product, Vec<Line>)> {
+        let transposed;
+        let b = match factor {
+            Factor::Square => a,
+            Factor::Transposed => {
+                transposed = a.transpose_view().to_csr();
+                &transposed
+            }
+        };
+        let verifier = Verifier::choose(a, b, seed);
+        let product = Product {
+            graph: case.name,
+            kind: case.kind_name(),
+            product: factor.name(),
+            rows: a.rows(),
+            cols: a.cols(),
+            nnz: a.nnz(),
+            element: T::NAME,
+            products: verifier.products.iter().sum(),
+        };
+        let operands = DeviceCsr::upload(&self.device, a.view())
+            .and_then(|a| Ok((a, DeviceCsr::upload(&self.device, b.view())?)));
+        let mut lines = Vec::new();
+        let mut add = |name, cusparse: Option<String>, outcome: Result<Outcome, Failure>| {
+            let outcome = match outcome {
+                Ok(outcome) => outcome,
+                Err(Failure::Skipped(skipped)) => Outcome::Skipped { skipped },
+                Err(Failure::Fatal(error)) => return Err(error),
+            };
+            lines.push(Line {
+                implementation: name,
+                cusparse,
+                outcome,
+            });
+            Ok(())
+        };
+        let (a, b) = operands?;
+        add("warprow", None, self.by_warprow(&a, &b, &verifier))?;
+        for &kernel in &self.kernels {
+            let outcome = self.by_rung(kernel, &a, &b, &verifier);
+            add(kernel.name(), None, outcome)?;
+        }
+        if let Some(cusparse) = &self.cusparse {
+            for algorithm in Algorithm::ALL {
+                let version = Some(cusparse.version().to_owned());
+                let outcome = self.by_cusparse(cusparse, algorithm, &a, &b, &verifier);
+                add(algorithm.name(), version, outcome)?;
+            }
+        }
+        Ok((product, lines))
+    }
+
+    fn by_warprow<T: BenchElement>(
+        &self,
+        a: &DeviceCsr<T>,
+        b: &DeviceCsr<T>,
+        verifier: &Verifier<'_, T>,
+    ) -> Result<Outcome, Failure> {
+        let symbolic = || Spgemm::<T>::symbolic(a.pattern(), b.pattern(), self.spgemm);
+        let (mut times, c) = self.times(verifier, || {
+            let spgemm = symbolic()?;
+            let symbolic = Instant::now();
+            let c = spgemm.numeric(a.values(), b.values())?;
+            Ok::<_, Error>((c, Some(symbolic)))
+        })?;
+        let entries = c.pattern().nnz() as u64;
+        let found = verifier.verify(&c.download()?);
+        drop(c);
+        if times.ms.is_some() {
+            let spgemm = symbolic()?;
+            let mut values = self.device.uninitialized(spgemm.entries())?;
+            let numeric = self.samples_of(|| {
+                let start = Instant::now();
+                spgemm.numeric_into(a.values(), b.values(), &mut values)?;
+                self.device.synchronize()?;
+                Ok::<_, Error>(start.elapsed().as_secs_f64() * 1e3)
+            })?;
+            times.numeric_ms = Some(numeric);
+        }
+        Ok(Outcome::Computed {
+            entries,
+            times,
+            found,
+        })
+    }
+
+    fn by_rung<T: BenchElement>(
+        &self,
+        kernel: SpgemmKernel,
+        a: &DeviceCsr<T>,
+        b: &DeviceCsr<T>,
+        verifier: &Verifier<'_, T>,
+    ) -> Result<Outcome, Failure> {
+        let (times, c) = self.times(verifier, || {
+            Ok::<_, Error>((multiply_unsorted(kernel, a, b)?, None))
+        })?;
+        Ok(Outcome::Computed {
+            entries: c.nnz() as u64,
+            times,
+            found: verifier.verify(&c.download_sorted()?),
+        })
+    }
+
+    fn by_cusparse<T: BenchElement>(
+        &self,
+        cusparse: &Cusparse,
+        algorithm: Algorithm,
+        a: &DeviceCsr<T>,
+        b: &DeviceCsr<T>,
+        verifier: &Verifier<'_, T>,
+    ) -> Result<Outcome, Failure> {
+        let (times, c) = self.times(verifier, || {
+            Ok::<_, cusparse::Error>((cusparse.multiply(a, b, algorithm)?, None))
+        })?;
+        let shape = (a.pattern().rows(), b.pattern().cols());
+        let found = verifier.verify(&sorted(
+            shape,
+            c.row_ptr.download()?,
+            &c.col_idx.download()?,
+            &c.values.download()?,
+        ));
+        Ok(Outcome::Computed {
+            entries: c.values.len() as u64,
+            times,
+            found,
+        })
+    }
+
+    /// Times whole multiplications, and gives the last product. With it, `multiply` may say when its symbolic phase was done.
+    fn times<T: BenchElement, C, E>(
+        &self,
+        verifier: &Verifier<'_, T>,
+        mut multiply: impl FnMut() -> Result<(C, Option<Instant>), E>,
+    ) -> Result<(Times, C), Failure>
+    where
+        E: From<Error>,
+        Failure: From<E>,
+    {
+        let mut last = Some(multiply()?.0);
+        if self.device.is_emulator() {
+            let product = last.take().expect("it was put there");
+            return Ok((Times::default(), product));
+        }
+        let mut whole = Vec::new();
+        let mut symbolic = Vec::new();
+        for sample in 0..WARM_UPS + self.samples {
+            // The product before is freed first: there may be room for one alone.
+            drop(last.take());
+            self.device.synchronize()?;
+            let start = Instant::now();
+            let (product, symbolic_end) = multiply()?;
+            self.device.synchronize()?;
+            let end = Instant::now();
+            last = Some(product);
+            if sample >= WARM_UPS {
+                let milliseconds = |end: Instant| (end - start).as_secs_f64() * 1e3;
+                whole.push(milliseconds(end));
+                symbolic.extend(symbolic_end.map(milliseconds));
+            }
+        }
+        let ms = median(&mut whole);
+        let products: u64 = verifier.products.iter().sum();
+        let times = Times {
+            ms: Some(ms),
+            ms_min: whole.first().copied(),
+            ms_max: whole.last().copied(),
+            symbolic_ms: (!symbolic.is_empty()).then(|| median(&mut symbolic)),
+            numeric_ms: None,
+            gflops: Some(2.0 * products as f64 / ms / 1e6),
+        };
+        Ok((times, last.take().expect("there was a sample")))
+    }
+
+    /// The median of what `sample` measures, after some to warm up.
+    fn samples_of(&self, mut sample: impl FnMut() -> Result<f64, Error>) -> Result<f64, Error> {
+        for _ in 0..WARM_UPS {
+            sample()?;
+        }
+        let mut times = Vec::new();
+        for _ in 0..self.samples {
+            times.push(sample()?);
+        }
+        Ok(median(&mut times))
+    }
+}
+
+/// The matrix of rows that may not be sorted.
+fn sorted<T: SpgemmElement>(
+    shape: (usize, usize),
+    row_ptr: Vec<u32>,
+    columns: &[u32],
+    values: &[T],
+) -> CsrMatrix<T> {
+    let (columns, values): (Vec<u32>, Vec<T>) = (row_ptr.par_windows(2))
+        .flat_map_iter(|ends| {
+            let row = ends[0] as usize..ends[1] as usize;
+            let columns = columns[row.clone()].iter().copied();
+            let mut entries: Vec<_> = columns.zip(values[row].iter().copied()).collect();
+            entries.sort_unstable_by_key(|&(column, _)| column);
+            entries
+        })
+        .unzip();
+    CsMatI::new(shape, row_ptr, columns, values)
+}

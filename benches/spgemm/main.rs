@@ -1,0 +1,43 @@
+//! SpGEMM against cuSPARSE, in one process: A x A and A x A^T on generated matrices and the one in `data/`.
+//!
+//! ```text
+//! cargo bench --bench spgemm                                       # all matrices; a small one on the emulator
+//! cargo bench --bench spgemm -- --matrix rmat57_100k,banded --kernel all --output spgemm.jsonl
+//! cargo bench --bench spgemm -- --matrix rmat57_100k --borders bitmap_words=8 --borders chunk=8192
+//! ```
+//!
+//! Times are whole multiplications by the host's clock, with the allocation of C and of all that is needed meanwhile, until
+//! the device is done; and of the numeric phase alone, with the structure and the room for C there. What came out is compared
+//! with the product in f64, in all rows or in some. On the emulator, products are verified and not timed.
+
+#![allow(
+    dead_code,
+    unused_imports,
+    reason = "cargo sets cfg(test) for a bench without a harness too, which has no tests; tests.rs has these modules under all lints"
+)]
+
+mod bench;
+mod cases;
+mod cusparse;
+#[path = "../spmm/cusparse/library.rs"]
+mod library;
+mod options;
+mod report;
+mod verification;
+
+use clap::Parser;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    match bench::run(&options::Options::parse()) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => {
+            eprintln!("some products are wrong");
+            ExitCode::FAILURE
+        }
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}

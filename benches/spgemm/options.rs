@@ -1,0 +1,208 @@
+//! The command line.
+
+use crate::cases::{CASES, Case};
+use anyhow::{Context, bail};
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use std::path::PathBuf;
+use warprow::device::Selector;
+use warprow::spgemm::{Borders, SpgemmKernel};
+
+/// The value of `--kernel` that stands for every kernel.
+const ALL: &str = "all";
+
+/// SpGEMM against cuSPARSE, on generated matrices.
+#[derive(Clone, Debug, clap::Parser)]
+#[command(bin_name = "cargo bench --bench spgemm --")]
+pub struct Options {
+    /// Matrices [default: all on a GPU, `small` on the emulator]
+    #[arg(long = "matrix", value_name = "NAME", value_delimiter = ',', value_parser = matrix_names())]
+    matrices: Vec<String>,
+
+    /// What to multiply by
+    #[arg(
+        long = "product",
+        value_name = "PRODUCT",
+        value_delimiter = ',',
+        value_enum,
+        default_value = "square,transposed"
+    )]
+    pub products: Vec<Factor>,
+
+    /// Rungs of the ladder to run beside the last one
+    #[arg(long = "kernel", value_name = "NAME", value_delimiter = ',', value_parser = kernel_names())]
+    kernels: Vec<String>,
+
+    /// The element type
+    #[arg(long = "type", value_name = "TYPE", value_enum, default_value = "f32")]
+    pub element: ElementType,
+
+    /// The same bits in every run
+    #[arg(long)]
+    pub deterministic: bool,
+
+    /// `auto`, `cuda`, `cuda:N` or `emulator` [default: WARPROW_DEVICE, or auto]
+    #[arg(long, value_name = "DEVICE")]
+    pub device: Option<Selector>,
+
+    /// cuSPARSE: the library, or its folder [default: searched for]
+    #[arg(long, value_name = "PATH")]
+    pub cusparse: Option<PathBuf>,
+
+    /// Runs without cuSPARSE
+    #[arg(long, conflicts_with = "cusparse")]
+    pub no_cusparse: bool,
+
+    /// A file to write the results to, a JSON object a line; what it held is lost
+    #[arg(long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+
+    /// Multiplications whose times are taken
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..))]
+    pub samples: u32,
+
+    /// The seed of matrices and verified rows
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub seed: u64,
+
+    /// Borders between kernels, `NAME=NUMBER`
+    #[arg(long, value_name = "NAME=NUMBER", value_delimiter = ',', hide = true)]
+    borders: Vec<String>,
+
+    /// What `cargo bench` passes to every bench
+    #[arg(long, hide = true)]
+    bench: bool,
+}
+
+/// The element types that there are kernels for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum ElementType {
+    /// Single precision.
+    F32,
+    /// Double precision.
+    F64,
+}
+
+/// What A is multiplied by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Factor {
+    /// A itself.
+    Square,
+    /// Its transpose.
+    Transposed,
+}
+
+impl Factor {
+    /// The word in the results.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Square => "A x A",
+            Self::Transposed => "A x A^T",
+        }
+    }
+}
+
+impl Options {
+    /// The matrices to run.
+    pub fn cases(&self, on_emulator: bool) -> Vec<Case> {
+        if !self.matrices.is_empty() {
+            let named = |name: &String| Case::named(name).expect("names are those of the table");
+            return self.matrices.iter().map(named).collect();
+        }
+        let wanted = |case: &&Case| (case.name == "small") == on_emulator;
+        CASES.iter().filter(wanted).copied().collect()
+    }
+
+    /// The rungs asked for, in the order of the ladder.
+    pub fn kernels(&self) -> Vec<SpgemmKernel> {
+        let asked_for = |name| self.kernels.iter().any(|asked| asked == name);
+        let mut kernels = SpgemmKernel::ALL.to_vec();
+        kernels.retain(|kernel| asked_for(ALL) || asked_for(kernel.name()));
+        kernels
+    }
+
+    /// The default borders with those asked for; `None` if none is.
+    ///
+    /// # Errors
+    ///
+    /// What is no `NAME=NUMBER`, or the name of no border.
+    pub fn borders(&self, default: Borders) -> anyhow::Result<Option<Borders>> {
+        let mut borders = default;
+        for assignment in &self.borders {
+            let (name, number) = assignment
+                .split_once('=')
+                .with_context(|| format!("wanted NAME=NUMBER, found `{assignment}`"))?;
+            let border = match name {
+                "warp_products" => &mut borders.warp_products,
+                "block_products" => &mut borders.block_products,
+                "bitmap_words" => &mut borders.bitmap_words,
+                "run_span" => &mut borders.run_span,
+                "window_span" => &mut borders.window_span,
+                "window_row" => &mut borders.window_row,
+                "warp_entries" => &mut borders.warp_entries,
+                "chunk" => &mut borders.chunk,
+                "rank_words" => &mut borders.rank_words,
+                _ => bail!("no border `{name}`"),
+            };
+            *border = (number.parse()).with_context(|| format!("in `{assignment}`"))?;
+        }
+        Ok((!self.borders.is_empty()).then_some(borders))
+    }
+}
+
+fn matrix_names() -> impl TypedValueParser<Value = String> {
+    PossibleValuesParser::new(CASES.iter().map(|case| case.name))
+}
+
+fn kernel_names() -> impl TypedValueParser<Value = String> {
+    let names = SpgemmKernel::ALL.iter().map(|kernel| kernel.name());
+    PossibleValuesParser::new(names.chain([ALL]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::{CommandFactory, Parser};
+
+    fn parse(arguments: &[&str]) -> Result<Options, String> {
+        Options::try_parse_from([&["spgemm"], arguments].concat())
+            .map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn the_command_line_is_well_formed() {
+        Options::command().debug_assert();
+    }
+
+    #[test]
+    fn borders_are_changed_by_name() {
+        let default = Borders::new(227 << 10, 4);
+        let options = parse(&["--borders", "chunk=4096,window_row=3"]).unwrap();
+        let borders = options.borders(default).unwrap().unwrap();
+        assert_eq!((borders.chunk, borders.window_row), (4096, 3));
+        assert_eq!(borders.warp_entries, default.warp_entries);
+        assert_eq!(parse(&[]).unwrap().borders(default).unwrap(), None);
+        for wrong in ["chunk", "chunk=x", "nothing=3"] {
+            assert!(
+                parse(&["--borders", wrong])
+                    .unwrap()
+                    .borders(default)
+                    .is_err()
+            );
+        }
+    }
+
+    #[test]
+    fn what_is_not_known_is_refused_with_what_is() {
+        assert!(
+            parse(&["--matrix", "none"])
+                .unwrap_err()
+                .contains("rmat57_100k")
+        );
+        assert!(
+            parse(&["--kernel", "none"])
+                .unwrap_err()
+                .contains("fixed_table")
+        );
+        assert!(parse(&["--samples", "0"]).is_err());
+    }
+}

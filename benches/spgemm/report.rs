@@ -1,0 +1,213 @@
+//! Results: what one is, the table's line and the file's object.
+
+use crate::verification::Found;
+use serde::Serialize;
+use std::fs::File;
+use std::io::Write;
+use std::path::Path;
+use warprow::device::Device;
+
+/// A product to compute.
+#[derive(Clone, Debug, Serialize)]
+pub struct Product {
+    /// The matrix.
+    pub graph: &'static str,
+    /// The distribution of its nonzeros.
+    pub kind: &'static str,
+    /// What it is multiplied by.
+    pub product: &'static str,
+    /// Rows of A.
+    pub rows: usize,
+    /// Columns of A.
+    pub cols: usize,
+    /// Nonzeros of A.
+    pub nnz: usize,
+    /// The element type.
+    #[serde(rename = "type")]
+    pub element: &'static str,
+    /// Multiplications of a nonzero of A with one of B.
+    pub products: u64,
+}
+
+/// Who computes, and what came of it.
+#[derive(Clone, Debug, Serialize)]
+pub struct Line {
+    /// `warprow`, a rung of the ladder, or an algorithm of cuSPARSE.
+    #[serde(rename = "impl")]
+    pub implementation: &'static str,
+    /// The version of cuSPARSE, if that it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cusparse: Option<String>,
+    /// What came of it.
+    #[serde(flatten)]
+    pub outcome: Outcome,
+}
+
+/// What came of a product.
+#[derive(Clone, Debug, Serialize)]
+#[serde(untagged)]
+pub enum Outcome {
+    /// It was computed.
+    Computed {
+        /// Entries of C.
+        entries: u64,
+        /// Times; null on the emulator.
+        #[serde(flatten)]
+        times: Times,
+        /// The comparison.
+        #[serde(flatten)]
+        found: Found,
+    },
+    /// It was not.
+    Skipped {
+        /// Why.
+        skipped: String,
+    },
+}
+
+/// Times in milliseconds.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+pub struct Times {
+    /// Of a whole multiplication, the median.
+    pub ms: Option<f64>,
+    /// The least of the samples.
+    pub ms_min: Option<f64>,
+    /// The most of the samples.
+    pub ms_max: Option<f64>,
+    /// Of the symbolic phase, the median.
+    pub symbolic_ms: Option<f64>,
+    /// Of the numeric phase alone, with the structure and the room for C reused, the median.
+    pub numeric_ms: Option<f64>,
+    /// Two operations a product, by the whole multiplication's time.
+    pub gflops: Option<f64>,
+}
+
+/// Median of times in milliseconds, which must not be empty.
+pub fn median(times: &mut [f64]) -> f64 {
+    times.sort_unstable_by(f64::total_cmp);
+    times[times.len() / 2]
+}
+
+impl Line {
+    /// Whether there is no wrong result in it.
+    pub fn is_right(&self) -> bool {
+        match &self.outcome {
+            Outcome::Computed { found, .. } => found.ok,
+            Outcome::Skipped { .. } => true,
+        }
+    }
+
+    fn best_of_cusparse(lines: &[Self]) -> Option<f64> {
+        lines
+            .iter()
+            .filter(|line| line.cusparse.is_some())
+            .filter_map(|line| match &line.outcome {
+                Outcome::Computed { times, found, .. } if found.ok => times.ms,
+                _ => None,
+            })
+            .min_by(f64::total_cmp)
+    }
+}
+
+/// The table of one product: a line for each implementation. The ratio is the best time of cuSPARSE over the line's own.
+pub fn table(product: &Product, lines: &[Line]) -> String {
+    let mut text = format!(
+        "{} {}, {} x {}, {} nonzeros, {}, {} products\n",
+        product.graph,
+        product.product,
+        product.rows,
+        product.cols,
+        product.nnz,
+        product.element,
+        product.products
+    );
+    let best = Line::best_of_cusparse(lines);
+    for line in lines {
+        let number = |number: Option<f64>, digits| {
+            number.map_or_else(|| "-".to_owned(), |number| format!("{number:.digits$}"))
+        };
+        text += &match &line.outcome {
+            Outcome::Skipped { skipped } => {
+                format!("  {:<16} skipped: {skipped}\n", line.implementation)
+            }
+            Outcome::Computed {
+                entries,
+                times,
+                found,
+            } => format!(
+                "  {:<16} {:>10} ms ({} .. {}), symbolic {}, numeric {}, {} GFLOP/s, {} x cuSPARSE, {entries} entries, {} {} rows, \
+                 error {:.1e}\n",
+                line.implementation,
+                number(times.ms, 3),
+                number(times.ms_min, 3),
+                number(times.ms_max, 3),
+                number(times.symbolic_ms, 3),
+                number(times.numeric_ms, 3),
+                number(times.gflops, 1),
+                number(best.zip(times.ms).map(|(best, ms)| best / ms), 2),
+                if found.ok { "ok:" } else { "WRONG:" },
+                found.rows_verified,
+                found.max_rel_err,
+            ),
+        };
+    }
+    text
+}
+
+/// The file of the results. Each is written at once, so that a run that is cut off leaves what it had.
+#[derive(Debug)]
+pub struct Report {
+    file: Option<File>,
+    device: String,
+    driver: Option<String>,
+    date: String,
+}
+
+impl Report {
+    /// Creates the file, or empties it; none for no path.
+    ///
+    /// # Errors
+    ///
+    /// The operating system's.
+    pub fn create(path: Option<&Path>, device: &Device) -> std::io::Result<Self> {
+        let driver = device.properties().driver;
+        Ok(Self {
+            file: path.map(File::create).transpose()?,
+            device: device.name().to_owned(),
+            driver: driver.map(|version| format!("CUDA {version}")),
+            date: jiff::Timestamp::now().strftime("%Y-%m-%d").to_string(),
+        })
+    }
+
+    /// Adds a line.
+    ///
+    /// # Errors
+    ///
+    /// The operating system's.
+    pub fn write(&mut self, product: &Product, line: &Line) -> std::io::Result<()> {
+        #[derive(Serialize)]
+        struct Object<'a> {
+            bench: &'static str,
+            #[serde(flatten)]
+            product: &'a Product,
+            #[serde(flatten)]
+            line: &'a Line,
+            device: &'a str,
+            driver: &'a Option<String>,
+            date: &'a str,
+        }
+        let Some(file) = &mut self.file else {
+            return Ok(());
+        };
+        let mut text = serde_json::to_string(&Object {
+            bench: "spgemm",
+            product,
+            line,
+            device: &self.device,
+            driver: &self.driver,
+            date: &self.date,
+        })?;
+        text.push('\n');
+        file.write_all(text.as_bytes())
+    }
+}

@@ -1,0 +1,57 @@
+//! The bench on the emulator, from its options to its file; with the tests of its modules.
+
+mod bench;
+mod cases;
+mod cusparse;
+#[path = "../spmm/cusparse/library.rs"]
+mod library;
+mod options;
+mod report;
+mod verification;
+
+use clap::Parser;
+use options::Options;
+use serde_json::Value;
+use std::path::Path;
+
+fn run(arguments: &[&str], output: &Path) -> anyhow::Result<bool> {
+    let output = output.to_str().expect("a temporary path is text");
+    let fixed = ["spgemm", "--device", "emulator", "--output", output];
+    bench::run(&Options::try_parse_from([&fixed, arguments].concat())?)
+}
+
+#[test]
+fn each_product_and_implementation_has_a_line_that_is_right_and_not_timed() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("spgemm.jsonl");
+    assert!(run(&["--kernel", "all"], &path).unwrap());
+    let text = std::fs::read_to_string(&path).unwrap();
+    let objects: Vec<Value> = text
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    assert_eq!(objects.len(), 2 * 5);
+    for object in &objects {
+        assert_eq!(object["bench"], "spgemm");
+        assert_eq!(object["graph"], "small");
+        assert_eq!(object["nnz"], 4_011);
+        assert_eq!(object["type"], "f32");
+        assert!(object["ms"].is_null() && object["gflops"].is_null());
+        let (products, entries) = (object["products"].as_u64(), object["entries"].as_u64());
+        assert!(products > entries && entries > Some(4_011), "{object}");
+        assert_eq!(object["ok"], true);
+        assert_eq!(object["rows_verified"], 503);
+    }
+    assert_eq!(objects[0]["impl"], "warprow");
+    assert_eq!(objects[9]["impl"], "split_table");
+    assert_ne!(objects[0]["products"], objects[5]["products"]);
+}
+
+#[test]
+fn a_cusparse_that_is_insisted_on_and_is_not_there_is_an_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let library = folder.path().to_str().unwrap().to_owned();
+    let output = folder.path().join("spgemm.jsonl");
+    let error = run(&["--cusparse", &library], &output).unwrap_err();
+    assert!(error.to_string().contains("does not load"), "{error}");
+}

@@ -1,0 +1,221 @@
+//! Multiplies two sparse matrices, on the GPU if there is one and on the emulator otherwise, and checks the result.
+
+use anyhow::{Result, bail};
+use clap::{Parser, ValueEnum};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+use warprow::device::Selector;
+use warprow::matrix_market::{parse_matrix_market, read_matrix_market, write_matrix_market};
+use warprow::spgemm::spgemm;
+use warprow::{
+    CsrMatrix, Device, DeviceCsr, Error, Spgemm, SpgemmElement, SpgemmOptions, reference,
+};
+
+/// The dependency graph of the packages of a Debian release (see data/README.md).
+const DEFAULT_MATRIX: (&str, &[u8]) = (
+    "data/debian-bookworm-depends.mtx.gz",
+    include_bytes!("../data/debian-bookworm-depends.mtx.gz"),
+);
+
+/// Multiplies a sparse matrix by another one, or by itself, and checks the result against a reference in f64.
+#[derive(Parser)]
+#[command(name = "spgemm")]
+struct Options {
+    /// A Matrix Market file, .mtx or .mtx.gz [default: the dependencies of Debian's packages]
+    a: Option<PathBuf>,
+
+    /// The matrix to multiply by [default: the same]
+    b: Option<PathBuf>,
+
+    /// A file for the product, .mtx or .mtx.gz
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+
+    /// The same bits in every run
+    #[arg(long)]
+    deterministic: bool,
+
+    /// Leave out entries that turn out zero
+    #[arg(long)]
+    drop_zeros: bool,
+
+    /// Bytes of device memory to use, in blocks of rows if the product does not fit; K, M and G are powers of 1024
+    /// [default: what is free]
+    #[arg(long, value_name = "BYTES", value_parser = bytes)]
+    memory: Option<u64>,
+
+    /// auto, cuda, cuda:N or emulator [default: what WARPROW_DEVICE says, else auto]
+    #[arg(long)]
+    device: Option<Selector>,
+
+    /// The type of the elements
+    #[arg(long = "type", value_enum, default_value_t = ElementType::F32)]
+    element: ElementType,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum ElementType {
+    F32,
+    F64,
+}
+
+fn main() -> ExitCode {
+    let options = Options::parse();
+    let outcome = match options.element {
+        ElementType::F32 => run::<f32>(&options),
+        ElementType::F64 => run::<f64>(&options),
+    };
+    match outcome {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Everything from the files to the verdict; whether the result verified.
+fn run<T: SpgemmElement>(options: &Options) -> Result<bool> {
+    let a = matrix::<T>(options.a.as_deref())?;
+    let b = match &options.b {
+        Some(path) => Some(matrix::<T>(Some(path))?),
+        None => None,
+    };
+    let b = b.as_ref().unwrap_or(&a);
+    if a.cols() != b.rows() {
+        bail!(
+            "a {} x {} matrix cannot multiply a {} x {} one{}",
+            a.rows(),
+            a.cols(),
+            b.rows(),
+            b.cols(),
+            if options.b.is_none() {
+                ": give a second one"
+            } else {
+                ""
+            }
+        );
+    }
+    let selector = match options.device {
+        Some(selector) => selector,
+        None => Selector::from_environment()?,
+    };
+    let (device, no_gpu) = Device::select_with_reason(selector)?;
+    println!("device   {device}");
+    if let Some(reason) = no_gpu {
+        println!("         no GPU: {reason}");
+    }
+    for (name, matrix) in [("A", &a), ("B", b)] {
+        let (rows, cols, nnz) = (matrix.rows(), matrix.cols(), matrix.nnz());
+        println!("{name}        {rows} x {cols}, {nnz} nonzeros");
+    }
+    let spgemm_options = SpgemmOptions {
+        deterministic: options.deterministic,
+        drop_zeros: options.drop_zeros,
+        memory: options.memory,
+        ..SpgemmOptions::default()
+    };
+    let start = Instant::now();
+    let product = spgemm(&device, a.view(), b.view(), spgemm_options)?;
+    let wall = start.elapsed();
+    let c = &product.c;
+    println!(
+        "C        {} x {}, {} entries of {} products, {:.2} products an entry, in {} block{} of rows",
+        c.rows(),
+        c.cols(),
+        c.nnz(),
+        product.products,
+        product.products as f64 / c.nnz().max(1) as f64,
+        product.blocks,
+        if product.blocks == 1 { "" } else { "s" },
+    );
+    if device.is_emulator() {
+        let seconds = wall.as_secs_f64();
+        println!("time     {seconds:.2} s, emulated, no GPU timing");
+    } else if product.blocks == 1 {
+        time(&device, &a, b, spgemm_options)?;
+    } else {
+        let seconds = wall.as_secs_f64();
+        println!("time     {seconds:.3} s, with the copies of all blocks to and from the device");
+    }
+    let right = if options.drop_zeros {
+        println!("check    none: zeros were dropped, and the reference keeps them");
+        true
+    } else {
+        let verification = reference::verify_spgemm(a.view(), b.view(), c.view());
+        println!("check    {verification}");
+        verification.ok()
+    };
+    if let Some(path) = &options.output {
+        write_matrix_market(path, c.view())?;
+        println!("written  {}", path.display());
+    }
+    Ok(right)
+}
+
+/// The matrix of a file, or the default one.
+fn matrix<T: SpgemmElement>(path: Option<&Path>) -> Result<CsrMatrix<T>> {
+    Ok(match path {
+        Some(path) => read_matrix_market(path)?,
+        None => parse_matrix_market(DEFAULT_MATRIX.1, DEFAULT_MATRIX.0)?,
+    })
+}
+
+/// Multiplications on a GPU, after as many to warm up.
+const SAMPLES: usize = 10;
+
+/// Multiplies often, operands on the device, and prints the median time of each phase.
+fn time<T: SpgemmElement>(
+    device: &Device,
+    a: &CsrMatrix<T>,
+    b: &CsrMatrix<T>,
+    options: SpgemmOptions,
+) -> Result<()> {
+    let a = DeviceCsr::upload(device, a.view())?;
+    let b = DeviceCsr::upload(device, b.view())?;
+    let multiply = || -> Result<(Duration, Duration, u128), Error> {
+        let start = Instant::now();
+        let spgemm = Spgemm::<T>::symbolic(a.pattern(), b.pattern(), options)?;
+        device.synchronize()?;
+        let symbolic = start.elapsed();
+        let c = spgemm.numeric(a.values(), b.values())?;
+        device.synchronize()?;
+        let whole = start.elapsed();
+        drop(c);
+        Ok((symbolic, whole - symbolic, spgemm.flops()))
+    };
+    for _ in 0..SAMPLES {
+        multiply()?;
+    }
+    let mut samples = Vec::with_capacity(SAMPLES);
+    for _ in 0..SAMPLES {
+        samples.push(multiply()?);
+    }
+    samples.sort_unstable_by_key(|&(symbolic, numeric, _)| symbolic + numeric);
+    let (symbolic, numeric, flops) = samples[SAMPLES / 2];
+    let whole = symbolic + numeric;
+    let milliseconds = |time: Duration| time.as_secs_f64() * 1e3;
+    println!(
+        "time     {:.3} ms with the allocation of C, the median of {SAMPLES}: symbolic {:.3} ms, numeric {:.3} ms; {:.1} GFLOP/s",
+        milliseconds(whole),
+        milliseconds(symbolic),
+        milliseconds(numeric),
+        flops as f64 / whole.as_secs_f64() / 1e9
+    );
+    Ok(())
+}
+
+/// A number of bytes: `1500000`, `64M`.
+fn bytes(text: &str) -> Result<u64, String> {
+    let wanted = || format!("wanted a number of bytes, as 64M; found `{text}`");
+    let (digits, factor) = match text.char_indices().last() {
+        Some((at, 'K')) => (&text[..at], 1 << 10),
+        Some((at, 'M')) => (&text[..at], 1 << 20),
+        Some((at, 'G')) => (&text[..at], 1 << 30),
+        _ => (text, 1_u64),
+    };
+    let number: u64 = digits.parse().map_err(|_| wanted())?;
+    number.checked_mul(factor).ok_or_else(wanted)
+}

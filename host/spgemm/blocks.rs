@@ -1,0 +1,183 @@
+//! Products of matrices of the host, in blocks of rows where the whole does not fit the device or 32 bits.
+
+use super::operands::check_shapes;
+use super::{Spgemm, SpgemmElement, SpgemmOptions};
+use crate::CsrMatrix;
+use crate::csr::DeviceCsr;
+use crate::device::Device;
+use crate::error::Error;
+use rayon::prelude::*;
+use sprs::{CsMatI, CsMatViewI};
+use std::ops::Range;
+
+/// A product on the host, and how it was computed.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SpgemmProduct<T> {
+    /// C, its rows sorted by column.
+    pub c: CsrMatrix<T>,
+    /// Products: multiplications of a nonzero of A with one of B.
+    pub products: u64,
+    /// The blocks of rows in which it was computed: one if all fitted the device.
+    pub blocks: usize,
+}
+
+/// Device bytes of a row of A and C beside its entries: row pointers, work, bins and lists.
+const ROW_BYTES: u64 = 72;
+
+/// Device bytes of a row of B beside its nonzeros: its row pointer and extents.
+const B_ROW_BYTES: u64 = 20;
+
+/// Of the free memory, this part is used, in percent: what the driver's granularity leaves.
+const USED_PERCENT: u64 = 90;
+
+/// The product `C = A B` of two matrices of the host, in CSR or CSC.
+///
+/// Where the device, or the memory that the options allow, has no room for the whole, C is computed in blocks of rows and
+/// put together on the host.
+///
+/// # Errors
+///
+/// As many rows of B as columns of A are wanted; memory for the operands and the largest row; 2^32 entries or more
+/// ([`spgemm_in_blocks`] has no such limit); the driver's.
+pub fn spgemm<T: SpgemmElement>(
+    device: &Device,
+    a: CsMatViewI<'_, T, u32, u32>,
+    b: CsMatViewI<'_, T, u32, u32>,
+    options: SpgemmOptions,
+) -> Result<SpgemmProduct<T>, Error> {
+    let mut products = 0;
+    let mut blocks = Vec::new();
+    let mut entries = 0_u64;
+    spgemm_in_blocks(device, a, b, options, |_, c, block_products| {
+        products += block_products;
+        entries += c.nnz() as u64;
+        if entries > u32::MAX.into() {
+            return Err(Error::TooLarge {
+                what: "the number of entries of C's first rows",
+                found: entries.into(),
+                most: u32::MAX.into(),
+            });
+        }
+        blocks.push(c);
+        Ok(())
+    })?;
+    let count = blocks.len();
+    let shape = (a.rows(), b.cols());
+    Ok(SpgemmProduct {
+        c: stacked(shape, blocks),
+        products,
+        blocks: count,
+    })
+}
+
+/// Computes `C = A B` as [`spgemm`] does, and gives each block of rows to `take` as soon as it is there: its rows in C, the
+/// block, and its products. So C may be larger than any memory.
+///
+/// # Errors
+///
+/// Those of [`spgemm`], and what `take` returns.
+pub fn spgemm_in_blocks<T: SpgemmElement>(
+    device: &Device,
+    a: CsMatViewI<'_, T, u32, u32>,
+    b: CsMatViewI<'_, T, u32, u32>,
+    options: SpgemmOptions,
+    mut take: impl FnMut(Range<usize>, CsrMatrix<T>, u64) -> Result<(), Error>,
+) -> Result<(), Error> {
+    if a.is_csc() {
+        return spgemm_in_blocks(device, a.to_csr().view(), b, options, take);
+    }
+    if b.is_csc() {
+        return spgemm_in_blocks(device, a, b.to_csr().view(), options, take);
+    }
+    check_shapes((a.rows(), a.cols()), (b.rows(), b.cols()))?;
+    let memory = match options.memory {
+        Some(bytes) => Some(bytes),
+        None => (device.memory()?).map(|memory| memory.free / 100 * USED_PERCENT),
+    };
+    let blocks = row_blocks::<T>(device, &a, &b, memory)?;
+    let b = DeviceCsr::upload(device, b)?;
+    for rows in blocks {
+        let block = DeviceCsr::upload(device, a.slice_outer(rows.clone()))?;
+        let spgemm = Spgemm::symbolic(block.pattern(), b.pattern(), options)?;
+        let c = spgemm.numeric(block.values(), b.values())?.download()?;
+        take(rows, c, spgemm.products())?;
+    }
+    Ok(())
+}
+
+/// Runs of rows whose products fit the memory and 32 bits: at least one, which may be empty.
+fn row_blocks<T: SpgemmElement>(
+    device: &Device,
+    a: &CsMatViewI<'_, T, u32, u32>,
+    b: &CsMatViewI<'_, T, u32, u32>,
+    memory: Option<u64>,
+) -> Result<Vec<Range<usize>>, Error> {
+    let element = size_of::<T>() as u64;
+    let nonzero = 4 + element;
+    let b_bytes = b.nnz() as u64 * nonzero + (b.rows() as u64 + 1) * B_ROW_BYTES;
+    let left = match memory {
+        None => u64::MAX,
+        Some(memory) => memory
+            .checked_sub(b_bytes)
+            .ok_or_else(|| out_of_memory(device, b_bytes, memory))?,
+    };
+    // Of each row an upper bound of its entries, and of its bytes: columns twice, as they are put aside first; chunks and
+    // dropped zeros take what the bound leaves.
+    let bounds: Vec<(u64, u64)> = (0..a.rows())
+        .into_par_iter()
+        .map(|row| {
+            let row = a.outer_view(row).expect("the row is one of the matrix");
+            let products: u64 = (row.indices().iter())
+                .map(|&k| b.indptr().nnz_in_outer_sz(k as usize) as u64)
+                .sum();
+            let entries = products.min(b.cols() as u64);
+            let bytes = ROW_BYTES + row.nnz() as u64 * nonzero + entries * (8 + 2 * element);
+            (entries, bytes)
+        })
+        .collect();
+    let mut blocks = Vec::new();
+    let (mut start, mut entries, mut bytes) = (0, 0_u64, 0_u64);
+    for (row, &(row_entries, row_bytes)) in bounds.iter().enumerate() {
+        if row_bytes > left {
+            let wanted = b_bytes.saturating_add(row_bytes);
+            return Err(out_of_memory(device, wanted, memory.unwrap_or(u64::MAX)));
+        }
+        let fits = entries + row_entries <= u64::from(u32::MAX) && bytes + row_bytes <= left;
+        if !fits {
+            blocks.push(start..row);
+            (start, entries, bytes) = (row, 0, 0);
+        }
+        entries += row_entries;
+        bytes += row_bytes;
+    }
+    blocks.push(start..a.rows());
+    Ok(blocks)
+}
+
+fn out_of_memory(device: &Device, wanted: u64, free: u64) -> Error {
+    Error::OutOfMemory {
+        device: device.name().to_owned(),
+        wanted,
+        free: Some(free),
+    }
+}
+
+/// The matrix whose rows are those of the blocks, one after the other.
+fn stacked<T: SpgemmElement>(shape: (usize, usize), mut blocks: Vec<CsrMatrix<T>>) -> CsrMatrix<T> {
+    if blocks.len() == 1 {
+        return blocks.remove(0);
+    }
+    let entries = blocks.iter().map(|block| block.nnz()).sum();
+    let mut row_ptr = Vec::with_capacity(shape.0 + 1);
+    let (mut columns, mut values) = (Vec::with_capacity(entries), Vec::with_capacity(entries));
+    row_ptr.push(0);
+    for block in blocks {
+        // The caller has counted that all entries are fewer than 2^32.
+        let before = columns.len() as u32;
+        let (block_ptr, block_columns, block_values) = block.into_raw_storage();
+        row_ptr.extend(block_ptr[1..].iter().map(|end| before + end));
+        columns.extend(block_columns);
+        values.extend(block_values);
+    }
+    CsMatI::new(shape, row_ptr, columns, values)
+}

@@ -1,0 +1,329 @@
+//! The rungs before the last: hash tables, a warp a row, rows that come out unsorted.
+
+use super::lists::Lists;
+use super::operands::check_operands;
+use super::symbolic::{RowCosts, row_costs};
+use super::{SpgemmElement, SpgemmOptions};
+use crate::CsrMatrix;
+use crate::csr::{DeviceCsr, DevicePattern};
+use crate::device::{Device, DeviceBuffer};
+use crate::error::Error;
+use crate::scan;
+use rayon::prelude::*;
+use sprs::CsMatI;
+use warprow_kernels::spgemm::bins::BINS;
+use warprow_kernels::spgemm::ladder::fitted_table::{self, bin};
+use warprow_kernels::spgemm::ladder::{Output, dynamic_table, fixed_table, split_table};
+use warprow_kernels::spgemm::{Factors, Operands};
+
+/// A rung of the ladder before the last, which is [`Spgemm`](super::Spgemm).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum SpgemmKernel {
+    /// Tables of 2048 slots. See [`fixed_table`](warprow_kernels::spgemm::ladder::fixed_table).
+    FixedTable,
+    /// Tables as large as the device allows. See [`dynamic_table`](warprow_kernels::spgemm::ladder::dynamic_table).
+    DynamicTable,
+    /// Tables as small as the row allows. See [`fitted_table`](warprow_kernels::spgemm::ladder::fitted_table).
+    FittedTable,
+    /// Long rows in device memory. See [`split_table`](warprow_kernels::spgemm::ladder::split_table).
+    SplitTable,
+}
+
+impl SpgemmKernel {
+    /// All, in the order of the ladder.
+    pub const ALL: &[Self] = &[
+        Self::FixedTable,
+        Self::DynamicTable,
+        Self::FittedTable,
+        Self::SplitTable,
+    ];
+
+    /// The name by which a user selects it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::FixedTable => "fixed_table",
+            Self::DynamicTable => "dynamic_table",
+            Self::FittedTable => "fitted_table",
+            Self::SplitTable => "split_table",
+        }
+    }
+
+    /// What it does, in one line.
+    pub const fn summary(self) -> &'static str {
+        match self {
+            Self::FixedTable => "a warp a row, hash tables of 2048 slots in shared memory",
+            Self::DynamicTable => "hash tables of all shared memory that the device allows",
+            Self::FittedTable => "hash tables as small as the row allows, rows listed by size",
+            Self::SplitTable => "long rows' values, then whole tables, in device memory",
+        }
+    }
+}
+
+/// A product on a device whose rows are not sorted by column.
+#[derive(Debug)]
+pub struct UnsortedCsr<T: SpgemmElement> {
+    shape: (usize, usize),
+    row_ptr: DeviceBuffer<u32>,
+    col_idx: DeviceBuffer<u32>,
+    values: DeviceBuffer<T>,
+}
+
+impl<T: SpgemmElement> UnsortedCsr<T> {
+    /// Entries.
+    pub fn nnz(&self) -> usize {
+        self.values.len()
+    }
+
+    /// Row pointers, columns and values as they are on the device.
+    pub fn parts(&self) -> (&DeviceBuffer<u32>, &DeviceBuffer<u32>, &DeviceBuffer<T>) {
+        (&self.row_ptr, &self.col_idx, &self.values)
+    }
+
+    /// The matrix on the host, its rows sorted there.
+    ///
+    /// # Errors
+    ///
+    /// A launch that failed before; a host without memory for it.
+    pub fn download_sorted(&self) -> Result<CsrMatrix<T>, Error> {
+        let row_ptr = self.row_ptr.download()?;
+        let (columns, values) = (self.col_idx.download()?, self.values.download()?);
+        let sorted: Vec<(u32, T)> = (row_ptr.par_windows(2))
+            .flat_map_iter(|ends| {
+                let row = ends[0] as usize..ends[1] as usize;
+                let (columns, values) = (&columns[row.clone()], &values[row]);
+                let mut entries: Vec<_> = columns
+                    .iter()
+                    .copied()
+                    .zip(values.iter().copied())
+                    .collect();
+                entries.sort_unstable_by_key(|&(column, _)| column);
+                entries
+            })
+            .collect();
+        let (columns, values) = sorted.into_iter().unzip();
+        Ok(CsMatI::new(self.shape, row_ptr, columns, values))
+    }
+}
+
+/// The product `C = A B` by a rung of the ladder.
+///
+/// # Errors
+///
+/// Those of [`Spgemm::symbolic`](super::Spgemm::symbolic); a row that has more entries than the rung's table slots.
+pub fn multiply_unsorted<T: SpgemmElement>(
+    kernel: SpgemmKernel,
+    a: &DeviceCsr<T>,
+    b: &DeviceCsr<T>,
+) -> Result<UnsortedCsr<T>, Error> {
+    let factors = Factors {
+        a: a.values().read_only(),
+        b: b.values().read_only(),
+    };
+    let (a, b) = (a.pattern(), b.pattern());
+    check_operands(a, b)?;
+    let rung = Rung {
+        kernel,
+        device: &a.device,
+        a,
+        b,
+        shared_bytes: a.device.properties().max_shared_bytes_per_block,
+        element_bytes: size_of::<T>() as u32,
+    };
+    let mut row_ptr = rung.count::<T>()?;
+    let entries = scan::exclusive_scan(&a.device, &mut row_ptr)? as usize;
+    let mut c = UnsortedCsr {
+        shape: (a.rows(), b.cols()),
+        col_idx: a.device.uninitialized(entries)?,
+        values: a.device.uninitialized(entries)?,
+        row_ptr,
+    };
+    if a.rows > 0 {
+        rung.fill(factors, &mut c)?;
+    }
+    Ok(c)
+}
+
+/// A rung, its operands and the device's limits.
+struct Rung<'a> {
+    kernel: SpgemmKernel,
+    device: &'a Device,
+    a: &'a DevicePattern,
+    b: &'a DevicePattern,
+    shared_bytes: u32,
+    element_bytes: u32,
+}
+
+impl Rung<'_> {
+    /// A and B; without extents, which these kernels do not read.
+    fn operands(&self) -> Operands {
+        Operands {
+            a: self.a.as_argument(),
+            b: self.b.as_argument(),
+            extents: cuda_std::memory::Global::from_address(0),
+        }
+    }
+
+    /// The entries of each row, and a zero.
+    fn count<T: SpgemmElement>(&self) -> Result<DeviceBuffer<u32>, Error> {
+        let rows = self.a.rows;
+        let mut entries = self.device.zeros::<u32>(rows as usize + 1)?;
+        let mut longest = self.device.zeros::<u32>(1)?;
+        let outputs = (entries.mutable(), longest.mutable());
+        let (device, operands) = (self.device, self.operands());
+        if rows == 0 {
+            return Ok(entries);
+        }
+        let most = match self.kernel {
+            SpgemmKernel::FixedTable => {
+                let config = fixed_table::launch(rows);
+                let arguments = (operands, outputs.0, outputs.1);
+                // SAFETY: a number for each row.
+                unsafe { device.launch(&fixed_table::fixed_count(), config, arguments)? };
+                fixed_table::SLOTS
+            }
+            SpgemmKernel::DynamicTable => {
+                let slots = dynamic_table::slots(self.shared_bytes, self.element_bytes);
+                let config = dynamic_table::launch(rows, slots, 0);
+                let arguments = (operands, slots, outputs.0, outputs.1);
+                // SAFETY: a number for each row.
+                unsafe { device.launch(&dynamic_table::dynamic_count(), config, arguments)? };
+                slots
+            }
+            SpgemmKernel::FittedTable | SpgemmKernel::SplitTable => {
+                let options = SpgemmOptions::default();
+                let costs = row_costs(self.a, self.b, options.borders::<T>(device))?;
+                let lists = self.by_size(&costs)?;
+                let most = dynamic_table::slots(self.shared_bytes, 0);
+                for (items, slots) in by_slots(&lists) {
+                    if slots > most && self.kernel == SpgemmKernel::SplitTable {
+                        let config = split_table::launch(items.count, 0);
+                        let len = config.grid.x as usize * slots as usize;
+                        let mut tables = device.uninitialized::<u32>(len)?;
+                        let tables = tables.mutable();
+                        let arguments = (operands, items, slots, tables, outputs.0, outputs.1);
+                        let handle = split_table::device_count();
+                        // SAFETY: rows of so many entries at most, a table for each block.
+                        unsafe { device.launch(&handle, config, arguments)? };
+                        continue;
+                    }
+                    // A row whose products are too many may have few enough entries.
+                    let slots = slots.min(most);
+                    let config = dynamic_table::launch(items.count, slots, 0);
+                    let arguments = (operands, items, slots, outputs.0, outputs.1);
+                    let handle = fitted_table::fitted_count();
+                    // SAFETY: a number for each row.
+                    unsafe { device.launch(&handle, config, arguments)? };
+                }
+                match self.kernel {
+                    SpgemmKernel::SplitTable => u32::MAX,
+                    _ => dynamic_table::slots(self.shared_bytes, self.element_bytes),
+                }
+            }
+        };
+        let found = longest.download()?[0];
+        if found > most {
+            return Err(Error::TooLarge {
+                what: "the number of entries of a row of C, counted up to the first one too many for the kernel's table,",
+                found: found.into(),
+                most: most.into(),
+            });
+        }
+        Ok(entries)
+    }
+
+    /// Columns and values of all rows.
+    fn fill<T: SpgemmElement>(
+        &self,
+        factors: Factors<T>,
+        c: &mut UnsortedCsr<T>,
+    ) -> Result<(), Error> {
+        let (device, operands, rows) = (self.device, self.operands(), self.a.rows);
+        let row_ptr = c.row_ptr.read_only();
+        let output = Output {
+            row_ptr,
+            col_idx: c.col_idx.mutable(),
+            values: c.values.mutable(),
+        };
+        let most = dynamic_table::slots(self.shared_bytes, self.element_bytes);
+        match self.kernel {
+            SpgemmKernel::FixedTable => {
+                let config = fixed_table::launch(rows);
+                let handle = fixed_table::fixed_fill::<T>();
+                // SAFETY: rows of up to as many entries as the table has slots, counted before.
+                unsafe { device.launch(&handle, config, (operands, factors, output)) }
+            }
+            SpgemmKernel::DynamicTable => {
+                let config = dynamic_table::launch(rows, most, self.element_bytes);
+                let handle = dynamic_table::dynamic_fill::<T>();
+                // SAFETY: rows of up to as many entries as the table has slots, counted before.
+                unsafe { device.launch(&handle, config, (operands, factors, most, output)) }
+            }
+            SpgemmKernel::FittedTable | SpgemmKernel::SplitTable => {
+                let mut words = device.uninitialized::<u32>(rows as usize)?;
+                let mut counts = device.zeros::<u32>(BINS as usize)?;
+                let arguments = (rows, row_ptr, words.mutable(), counts.mutable());
+                let config = fitted_table::launch_sizes(rows);
+                // SAFETY: row pointers, and a word for each row.
+                unsafe { device.launch(&fitted_table::sizes::<0>(), config, arguments)? };
+                let lists = Lists::make(device, rows, &words, &counts, &counts.download()?)?;
+                for (items, slots) in by_slots(&lists) {
+                    if slots <= most {
+                        let config = dynamic_table::launch(items.count, slots, self.element_bytes);
+                        let arguments = (operands, factors, items, slots, output);
+                        let handle = fitted_table::fitted_fill::<T>();
+                        // SAFETY: rows of up to `slots` entries.
+                        unsafe { device.launch(&handle, config, arguments)? };
+                        continue;
+                    }
+                    let shared = slots <= dynamic_table::slots(self.shared_bytes, 0);
+                    let config = split_table::launch(items.count, if shared { slots } else { 0 });
+                    let len = config.grid.x as usize * slots as usize;
+                    let mut tables = device.uninitialized::<u32>(if shared { 0 } else { len })?;
+                    let mut sums = device.uninitialized::<T>(len)?;
+                    let (tables, sums) = (tables.mutable(), sums.mutable());
+                    let arguments = (operands, factors, items, slots, tables, sums, output);
+                    let handle = if shared {
+                        split_table::split_fill::<T, 0>()
+                    } else {
+                        split_table::split_fill::<T, 1>()
+                    };
+                    // SAFETY: rows of up to `slots` entries, tables for each block.
+                    unsafe { device.launch(&handle, config, arguments)? };
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// The rows by the size of their tables before their entries are counted.
+    fn by_size(&self, costs: &RowCosts) -> Result<Lists, Error> {
+        let rows = self.a.rows;
+        let mut words = self.device.uninitialized::<u32>(rows as usize)?;
+        let mut counts = self.device.zeros::<u32>(BINS as usize)?;
+        let arguments = (
+            rows,
+            costs.work.read_only(),
+            words.mutable(),
+            counts.mutable(),
+        );
+        let config = fitted_table::launch_sizes(rows);
+        // SAFETY: the work of each row, and a word for it.
+        unsafe {
+            self.device
+                .launch(&fitted_table::sizes::<1>(), config, arguments)?;
+        }
+        Lists::make(self.device, rows, &words, &counts, &counts.download()?)
+    }
+}
+
+/// The items of each size of tables, the largest first.
+fn by_slots(
+    lists: &Lists,
+) -> impl Iterator<Item = (warprow_kernels::spgemm::Items, u32)> + use<'_> {
+    (0..u32::BITS).rev().filter_map(|log| {
+        let slots = 1 << log;
+        lists
+            .items(bin(slots)..bin(slots) + 1)
+            .map(|items| (items, slots))
+    })
+}

@@ -1,0 +1,64 @@
+//! The rows of each bin of a phase, listed on the device.
+
+use crate::csr::extent;
+use crate::device::{Device, DeviceBuffer};
+use crate::error::Error;
+use cuda_std::memory::Global;
+use std::ops::Range;
+use warprow_kernels::spgemm::bins::BINS;
+use warprow_kernels::spgemm::{Items, place, work};
+
+/// The items of each bin, one bin's after the other's.
+#[derive(Debug)]
+pub(super) struct Lists {
+    counts: Vec<u32>,
+    list: DeviceBuffer<u32>,
+}
+
+impl Lists {
+    /// Lists the rows by their words, which a kernel has made and counted: `counts` has the count of each bin first.
+    pub(super) fn make(
+        device: &Device,
+        rows: u32,
+        words: &DeviceBuffer<u32>,
+        counts: &DeviceBuffer<u32>,
+        host_counts: &[u32],
+    ) -> Result<Self, Error> {
+        let host_counts = host_counts[..BINS as usize].to_vec();
+        let items: u64 = host_counts[1..].iter().map(|&count| u64::from(count)).sum();
+        let items = extent("the number of chunks of rows", items as usize)?;
+        let mut cursors = device.zeros::<u32>(BINS as usize)?;
+        let mut list = device.uninitialized::<u32>(2 * items as usize)?;
+        if items > 0 {
+            let arguments = (
+                rows,
+                words.read_only(),
+                counts.read_only(),
+                cursors.mutable(),
+                list.mutable(),
+            );
+            // SAFETY: a word for each row; the list has a pair for each item counted, but the first bin's.
+            unsafe { device.launch(&place::place(), work::launch_rows(rows), arguments)? };
+        }
+        Ok(Self {
+            counts: host_counts,
+            list,
+        })
+    }
+
+    /// How many items a bin has.
+    pub(super) fn count(&self, bin: u32) -> u32 {
+        self.counts[bin as usize]
+    }
+
+    /// The items of some bins that follow each other; `None` if there are none.
+    pub(super) fn items(&self, bins: Range<u32>) -> Option<Items> {
+        let sum = |bins: Range<u32>| -> u32 { bins.map(|bin| self.count(bin)).sum() };
+        let count = sum(bins.clone());
+        (count > 0).then(|| Items {
+            first: sum(1..bins.start),
+            count,
+            list: Global::from_address(self.list.read_only().address()),
+        })
+    }
+}

@@ -1,0 +1,248 @@
+//! SpGEMM, sparse times sparse: `C = A B`, in two phases.
+//!
+//! The *symbolic* phase computes the structure of C, the *numeric* one its values; the structure serves as long as those of A
+//! and B stay what they are.
+//!
+//! ```
+//! use sprs::CsMatI;
+//! use warprow::{Device, DeviceCsr, Spgemm, SpgemmOptions};
+//!
+//! # fn main() -> Result<(), warprow::Error> {
+//! // [ 1 . ]         [ 1 2 ]     [ 1  2 ]
+//! // [ 3 1 ]    x    [ . 1 ]  =  [ 3  7 ]
+//! let a = CsMatI::<f32, u32, u32>::new((2, 2), vec![0, 1, 3], vec![0, 0, 1], vec![1.0, 3.0, 1.0]);
+//! let b = CsMatI::<f32, u32, u32>::new((2, 2), vec![0, 2, 3], vec![0, 1, 1], vec![1.0, 2.0, 1.0]);
+//!
+//! let device = Device::open()?;
+//! let (a, mut b) = (DeviceCsr::upload(&device, a.view())?, DeviceCsr::upload(&device, b.view())?);
+//! let spgemm = Spgemm::symbolic(a.pattern(), b.pattern(), SpgemmOptions::default())?;
+//! assert_eq!((spgemm.products(), spgemm.entries()), (5, 4));
+//! let c = spgemm.numeric(a.values(), b.values())?;
+//! assert_eq!(c.download()?.data(), [1.0, 2.0, 3.0, 7.0]);
+//!
+//! // Other values, the same structure.
+//! b.values_mut().copy_from_slice(&[0.0, 1.0, 10.0])?;
+//! let c = spgemm.numeric(a.values(), b.values())?;
+//! assert_eq!(c.download()?.data(), [0.0, 1.0, 0.0, 13.0]);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! [`spgemm`](spgemm()) does all for matrices of the host, in blocks of rows if the product does not fit the device.
+
+mod blocks;
+mod ladder;
+mod lists;
+mod nonzeros;
+mod numeric;
+mod operands;
+mod symbolic;
+
+pub use blocks::{SpgemmProduct, spgemm, spgemm_in_blocks};
+pub use ladder::{SpgemmKernel, UnsortedCsr, multiply_unsorted};
+pub use warprow_kernels::spgemm::Borders;
+
+use crate::csr::{DeviceCsr, DevicePattern};
+use crate::device::{Device, DeviceBuffer};
+use crate::error::Error;
+use crate::scalar::Scalar;
+use cuda_std::float::Real;
+use numeric::Numeric;
+use operands::{check_operands, operands};
+use std::fmt;
+use std::marker::PhantomData;
+use std::sync::Arc;
+use symbolic::Structure;
+use warprow_kernels::spgemm::Factors;
+
+/// An element type that SpGEMM has kernels for.
+pub trait SpgemmElement: Scalar + Real + Default {}
+
+impl SpgemmElement for f32 {}
+impl SpgemmElement for f64 {}
+
+/// How a product is to be computed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SpgemmOptions {
+    /// Bitwise the same result in every run: each entry is added up in the order of the nonzeros of A. Without it sums are
+    /// added up in the order of chance.
+    pub deterministic: bool,
+    /// Entries that turn out zero are left out; else every entry that the structure gives is kept.
+    pub drop_zeros: bool,
+    /// Bytes of device memory that [`spgemm`](spgemm()) may use, operands among them; what is free if it is not said.
+    pub memory: Option<u64>,
+    /// Which kernel takes which rows: for benches and tests.
+    #[doc(hidden)]
+    pub borders: Option<Borders>,
+}
+
+impl SpgemmOptions {
+    /// The borders between kernels on a device.
+    fn borders<T: SpgemmElement>(&self, device: &Device) -> Borders {
+        let shared_bytes = device.properties().max_shared_bytes_per_block;
+        let default = Borders::new(shared_bytes, size_of::<T>() as u32);
+        Borders {
+            ordered: self.deterministic.into(),
+            ..self
+                .borders
+                .map_or(default, |borders| borders.within(default))
+        }
+    }
+}
+
+/// A product whose structure is known: what the symbolic phase makes, and what the numeric phase runs on.
+///
+/// `Display` says how many rows each kernel takes.
+#[derive(Debug)]
+pub struct Spgemm<T: SpgemmElement> {
+    a: Arc<DevicePattern>,
+    b: Arc<DevicePattern>,
+    structure: Structure,
+    numeric: Numeric,
+    drop_zeros: bool,
+    element: PhantomData<T>,
+}
+
+impl<T: SpgemmElement> Spgemm<T> {
+    /// Computes the structure of `C = A B`.
+    ///
+    /// # Errors
+    ///
+    /// As many rows of B as columns of A are wanted, on the same device, and at most 2^32 - 2^16 - 1 nonzeros of each; fewer
+    /// than 2^32 entries, counted at most one for a product ([`spgemm_in_blocks`] computes larger products); too little device
+    /// memory; the driver's.
+    pub fn symbolic(
+        a: &Arc<DevicePattern>,
+        b: &Arc<DevicePattern>,
+        options: SpgemmOptions,
+    ) -> Result<Self, Error> {
+        check_operands(a, b)?;
+        let borders = options.borders::<T>(&a.device);
+        let structure = symbolic::structure(a, b, borders)?;
+        let numeric = Numeric::plan(&structure, borders)?;
+        Ok(Self {
+            a: Arc::clone(a),
+            b: Arc::clone(b),
+            structure,
+            numeric,
+            drop_zeros: options.drop_zeros,
+            element: PhantomData,
+        })
+    }
+
+    /// The structure of C, entries that may turn out zero among them.
+    pub fn pattern(&self) -> &Arc<DevicePattern> {
+        &self.structure.pattern
+    }
+
+    /// Products: multiplications of a nonzero of A with one of B.
+    pub fn products(&self) -> u64 {
+        self.structure.products
+    }
+
+    /// Entries of C.
+    pub fn entries(&self) -> usize {
+        self.structure.pattern.nnz()
+    }
+
+    /// Floating-point operations: two for each product.
+    pub fn flops(&self) -> u128 {
+        2 * u128::from(self.products())
+    }
+
+    /// Computes `C = A B` for these values of the nonzeros of A and B.
+    ///
+    /// On a GPU it returns before the product is there, unless zeros are dropped.
+    ///
+    /// # Errors
+    ///
+    /// Not as many values as nonzeros; values on another device; too little device memory; a launch that fails.
+    pub fn numeric(&self, a: &DeviceBuffer<T>, b: &DeviceBuffer<T>) -> Result<DeviceCsr<T>, Error> {
+        let mut values = self.pattern().device.uninitialized(self.entries())?;
+        self.numeric_into(a, b, &mut values)?;
+        let c = DeviceCsr::new(Arc::clone(self.pattern()), values)?;
+        if self.drop_zeros {
+            nonzeros::keep(&c)
+        } else {
+            Ok(c)
+        }
+    }
+
+    /// Computes the values of all entries of [`pattern`](Self::pattern), zeros among them, whatever the options say; it
+    /// allocates nothing.
+    ///
+    /// # Errors
+    ///
+    /// As for [`numeric`](Self::numeric), and not as many values of C as it has entries.
+    pub fn numeric_into(
+        &self,
+        a: &DeviceBuffer<T>,
+        b: &DeviceBuffer<T>,
+        c: &mut DeviceBuffer<T>,
+    ) -> Result<(), Error> {
+        self.a.check_values("the values of A", a)?;
+        self.b.check_values("the values of B", b)?;
+        self.pattern().check_values("the values of C", c)?;
+        let operands = operands(&self.a, &self.b, &self.structure.extents);
+        let factors = Factors {
+            a: a.read_only(),
+            b: b.read_only(),
+        };
+        self.numeric.run(operands, &self.structure, factors, c)
+    }
+}
+
+impl<T: SpgemmElement> fmt::Display for Spgemm<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        use warprow_kernels::spgemm::bins::{numeric, symbolic};
+        write!(
+            f,
+            "SpGEMM in {} of a {} x {} and a {} x {} matrix on {}: {} products, {} entries; symbolic:",
+            T::NAME,
+            self.a.rows,
+            self.a.cols,
+            self.b.rows,
+            self.b.cols,
+            self.a.device,
+            self.products(),
+            self.entries(),
+        )?;
+        let mut rows = |name: &str, lists: &lists::Lists, bins: std::ops::Range<u32>, of: &str| {
+            let count: u32 = bins.map(|bin| lists.count(bin)).sum();
+            if count > 0 {
+                write!(f, " {name} {count} {of},")
+            } else {
+                Ok(())
+            }
+        };
+        let lists = &self.structure.lists;
+        rows("copied", lists, symbolic::COPY..symbolic::RUNS, "rows")?;
+        rows("runs", lists, symbolic::RUNS..symbolic::SORT, "rows")?;
+        rows("sorted", lists, symbolic::SORT..symbolic::WARP_HASH, "rows")?;
+        rows(
+            "hashed",
+            lists,
+            symbolic::WARP_HASH..symbolic::NARROW,
+            "rows",
+        )?;
+        rows("bitmaps", lists, symbolic::NARROW..symbolic::END, "rows")?;
+        let lists = &self.numeric.lists;
+        rows(
+            "numeric: copied",
+            lists,
+            numeric::COPY..numeric::WINDOW,
+            "rows",
+        )?;
+        rows("windows", lists, numeric::WINDOW..numeric::GROUP, "rows")?;
+        rows("short", lists, numeric::GROUP..numeric::RANK, "rows")?;
+        rows("ranked", lists, numeric::RANK..numeric::SEARCH, "chunks")?;
+        rows(
+            "searched",
+            lists,
+            numeric::SEARCH..numeric::ORDERED,
+            "chunks",
+        )?;
+        rows("in order", lists, numeric::ORDERED..numeric::END, "chunks")?;
+        write!(f, " {} empty rows", lists.count(numeric::EMPTY))
+    }
+}

@@ -1,0 +1,236 @@
+//! Bins: which kernel takes a row, decided by the work that the row brings.
+//!
+//! A bin is a kernel with a size of its table; the lists of a bin's rows are made on the device. The symbolic phase knows
+//! of a row its products and the span of its columns, the numeric phase its entries besides.
+
+/// Bins of a phase, at most: the rest of an entry's word counts chunks.
+pub const BINS: u32 = 64;
+
+/// Symbolic: rows of fewer products have bitmaps by their span, and blocks of few warps.
+pub const NARROW_PRODUCTS: u32 = 8192;
+
+/// Numeric: products of a row that a single warp takes, at most, unless sums must be added up in their order.
+const WARP_PRODUCTS: u32 = 1 << 16;
+
+/// Numeric: words of a chunk's bitmap by default, of 327680 columns: two blocks of short rows fit a multiprocessor.
+const RANK_WORDS: u32 = 10240;
+
+/// Bits of the bin in a row's word; above them is the number of its chunks.
+pub const BIN_BITS: u32 = 8;
+
+/// The borders between bins. Those of the default are tuned for an NVIDIA H200.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Borders {
+    /// Symbolic: rows of that many products are a warp's, or of a part of one; up to 512.
+    pub warp_products: u32,
+    /// Symbolic: rows of that many products have a hash table for each block; up to 16384.
+    pub block_products: u32,
+    /// Symbolic: a bitmap is taken if it has that many words or fewer for a product.
+    pub bitmap_words: u32,
+    /// Symbolic: rows of B that are runs of neighbouring columns are joined where the span of the row has up to that many
+    /// columns.
+    pub run_span: u32,
+    /// Numeric: a window of accumulators is taken up to that many columns; up to 2048.
+    pub window_span: u32,
+    /// Numeric: and if the rows of B have at least that many nonzeros on average.
+    pub window_row: u32,
+    /// Numeric: rows of that many entries are a warp's; up to 512.
+    pub warp_entries: u32,
+    /// Numeric: entries of a chunk of a longer row, a power of two from 1024 on.
+    pub chunk: u32,
+    /// Numeric: words of a chunk's bitmap, at most; entries are searched for in wider ones.
+    pub rank_words: u32,
+    /// Numeric: 1 if sums must be added up in their order.
+    pub ordered: u32,
+}
+
+// SAFETY: `repr(C)`, of u32 alone.
+#[cfg(not(target_arch = "nvptx64"))]
+unsafe impl cuda_std::kernel::KernelParam for Borders {}
+
+impl Borders {
+    /// The default, for a device whose kernels may have that many bytes of shared memory and elements of that size.
+    pub const fn new(shared_bytes: u32, element_bytes: u32) -> Self {
+        // A hash table has two slots for a product, and a place in the list.
+        let mut block_products = 16384;
+        while 4 * (3 * block_products + 4) > shared_bytes {
+            block_products /= 2;
+        }
+        let mut chunk = if element_bytes > 4 { 8192 } else { 16384 };
+        while chunk * (element_bytes + 4) > shared_bytes {
+            chunk /= 2;
+        }
+        let rank_words = (shared_bytes - chunk * element_bytes) / 8;
+        Self {
+            warp_products: 512,
+            block_products,
+            bitmap_words: 2,
+            run_span: 4096,
+            window_span: 2048,
+            window_row: 8,
+            warp_entries: 512,
+            chunk,
+            rank_words: if rank_words < RANK_WORDS {
+                rank_words
+            } else {
+                RANK_WORDS
+            },
+            ordered: 0,
+        }
+    }
+
+    /// These borders within what the kernels allow, which the default has.
+    pub fn within(self, default: Self) -> Self {
+        let chunk = self.chunk.clamp(1024, default.chunk);
+        Self {
+            warp_products: self.warp_products.min(default.warp_products),
+            block_products: self.block_products.min(default.block_products),
+            window_span: self.window_span.min(default.window_span),
+            warp_entries: self.warp_entries.min(default.warp_entries),
+            // The next lower power of two.
+            chunk: 1 << chunk.ilog2(),
+            rank_words: self.rank_words.min(default.rank_words),
+            ..self
+        }
+    }
+}
+
+/// What is known of a row before its entries are counted.
+#[derive(Clone, Copy)]
+pub struct RowWork {
+    /// Its products.
+    pub products: u32,
+    /// The columns from its first to its last, both included.
+    pub span: u32,
+    /// The nonzeros of its row of A.
+    pub nonzeros: u32,
+    /// Whether all its rows of B are runs of neighbouring columns.
+    pub runs: bool,
+}
+
+/// Bins of the symbolic phase. Where several sizes follow each other, the number is that of the first.
+pub mod symbolic {
+    /// No products; nothing is launched.
+    pub const EMPTY: u32 = 0;
+    /// One nonzero of A: the row of B.
+    pub const COPY: u32 = 1;
+    /// Runs of neighbouring columns.
+    pub const RUNS: u32 = 2;
+    /// Up to 8, 16, 32, 64 and 128 products, sorted in registers.
+    pub const SORT: u32 = 3;
+    /// Up to 256 and 512 products, a hash table a warp.
+    pub const WARP_HASH: u32 = 8;
+    /// Up to 1024, .. 16384 products, a hash table a block.
+    pub const BLOCK_HASH: u32 = 10;
+    /// Fewer than [`NARROW_PRODUCTS`](super::NARROW_PRODUCTS) products, a bitmap of up to 512, 1024, .. 16384 words.
+    pub const NARROW: u32 = 15;
+    /// A bitmap of any size; fewer than 2^32 products, fewer than 2^31, ..: the longest rows first.
+    pub const BITMAP: u32 = 21;
+    /// Past the last bin.
+    pub const END: u32 = BITMAP + 32;
+}
+
+/// Bins of the numeric phase. Where several sizes follow each other, the number is that of the first.
+pub mod numeric {
+    /// No entries; nothing is launched.
+    pub const EMPTY: u32 = 0;
+    /// One nonzero of A: a multiple of the row of B.
+    pub const COPY: u32 = 1;
+    /// Windows of 128, 256, .. 2048 columns, one a warp.
+    pub const WINDOW: u32 = 2;
+    /// Up to 16 products by 8 lanes, up to 32 and up to 64 by 16 lanes.
+    pub const GROUP: u32 = 7;
+    /// Up to 64, 128, 256, 512 entries by a warp.
+    pub const WARP: u32 = 10;
+    /// Chunks of up to 1024, 2048, .. 16384 entries, found by their rank in a bitmap.
+    pub const RANK: u32 = 14;
+    /// The same, searched for.
+    pub const SEARCH: u32 = 19;
+    /// Chunks of a warp each, added up in order.
+    pub const ORDERED: u32 = 24;
+    /// Past the last bin.
+    pub const END: u32 = ORDERED + 1;
+}
+
+/// The number of the least of `first`, `2 first`, `4 first`, .. that is `size` or more, counted from 0.
+#[inline(always)]
+const fn doublings(size: u32, first: u32) -> u32 {
+    if size <= first {
+        0
+    } else {
+        (size - 1).ilog2() - (first - 1).ilog2()
+    }
+}
+
+impl Borders {
+    /// The bin of a row in the symbolic phase.
+    #[inline(always)]
+    pub fn symbolic_bin(&self, row: RowWork) -> u32 {
+        use symbolic::{BITMAP, BLOCK_HASH, COPY, EMPTY, NARROW, RUNS, SORT, WARP_HASH};
+        let RowWork { products, span, .. } = row;
+        if products == 0 {
+            return EMPTY;
+        }
+        if row.nonzeros == 1 {
+            return COPY;
+        }
+        if row.runs && span <= self.run_span {
+            return RUNS;
+        }
+        if products <= self.warp_products && products <= 128 {
+            return SORT + doublings(products, 8);
+        }
+        if products <= self.warp_products {
+            return WARP_HASH + doublings(products, 256);
+        }
+        let bitmap = u64::from(self.bitmap_words) * u64::from(products) >= u64::from(span / 32);
+        if products <= self.block_products && !bitmap {
+            return BLOCK_HASH + doublings(products, 1024);
+        }
+        let words = super::bitmap_rows::words(span, u32::MAX);
+        if products < NARROW_PRODUCTS && words <= 512 << (BITMAP - NARROW - 1) {
+            return NARROW + doublings(words, 512);
+        }
+        BITMAP + (u32::BITS - 1 - products.ilog2())
+    }
+
+    /// The bin of a row of `entries` in the numeric phase, and its chunks.
+    #[inline(always)]
+    pub fn numeric_bin(&self, row: RowWork, entries: u32) -> (u32, u32) {
+        use numeric::{COPY, EMPTY, GROUP, ORDERED, RANK, SEARCH, WARP, WINDOW};
+        let RowWork {
+            products,
+            span,
+            nonzeros,
+            ..
+        } = row;
+        if entries == 0 {
+            return (EMPTY, 1);
+        }
+        if nonzeros == 1 {
+            return (COPY, 1);
+        }
+        let few = products <= WARP_PRODUCTS;
+        let long_rows = u64::from(products) >= u64::from(self.window_row) * u64::from(nonzeros);
+        if span <= self.window_span && long_rows && (few || self.ordered != 0) {
+            return (WINDOW + doublings(span, 128), 1);
+        }
+        if self.ordered != 0 {
+            return (ORDERED, entries.div_ceil(super::ordered::CHUNK));
+        }
+        if entries <= self.warp_entries && few {
+            if products <= 64 {
+                return (GROUP + doublings(products, 16), 1);
+            }
+            return (WARP + doublings(entries, 64), 1);
+        }
+        let chunks = entries.div_ceil(self.chunk);
+        let size = doublings(if chunks > 1 { self.chunk } else { entries }, 1024);
+        if span.div_ceil(32) < self.rank_words {
+            (RANK + size, chunks)
+        } else {
+            (SEARCH + size, chunks)
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! SpGEMM, sparse times sparse: `C = A B`, all in CSR (m x k, k x n, m x n).
+//!
+//! Row i of C is the sum of the rows of B that the nonzeros of row i of A name, each multiplied by the nonzero's value. A
+//! *product* is one such multiplication, 2 floating-point operations; products of the same column make one *entry*. How many
+//! entries there are is known only after the structure has been computed, hence the two phases: *symbolic*, the columns of each
+//! row, and *numeric*, the values.
+//!
+//! The ladder starts in [`ladder`](mod@ladder), with hash tables; its last rung is all the rest:
+//!
+//! | file | what is in it |
+//! |---|---|
+//! | [`bins`] | which kernel takes a row, by the work that it brings |
+//! | [`work`], [`place`] | that work, and the lists of each bin's rows |
+//! | [`walk`], [`lanes`] | the products of a row, dealt out to lanes |
+//! | [`sort_rows`], [`hash_rows`], [`bitmap_rows`], [`run_rows`] | symbolic: short, middling and long rows, and runs of columns |
+//! | [`window_rows`], [`group_rows`], [`chunks`], [`ordered`](mod@ordered) | numeric: narrow, short and long rows, and sums in a fixed order |
+//! | [`copy`](mod@copy) | rows of one nonzero of A |
+//! | [`drop_zeros`] | entries that are zero, left out |
+
+pub mod bins;
+pub mod bitmap_rows;
+pub mod chunks;
+pub mod copy;
+pub mod drop_zeros;
+pub mod group_rows;
+pub mod hash_rows;
+pub mod ladder;
+pub mod lanes;
+pub mod operands;
+pub mod ordered;
+pub mod place;
+pub mod run_rows;
+pub mod search;
+pub mod sort_rows;
+pub mod table;
+pub mod team;
+pub mod walk;
+pub mod window_rows;
+pub mod work;
+
+pub use bins::Borders;
+pub use operands::{Factors, Items, Operands, Pattern, Structure};
+
+/// The PTX entry points of the family.
+#[cfg(not(target_arch = "nvptx64"))]
+pub(crate) fn entry_points() -> Vec<&'static str> {
+    [
+        work::entry_points().as_slice(),
+        place::entry_points(),
+        copy::entry_points().as_slice(),
+        drop_zeros::entry_points().as_slice(),
+        sort_rows::entry_points().as_slice(),
+        hash_rows::entry_points(),
+        bitmap_rows::entry_points(),
+        run_rows::entry_points(),
+        window_rows::entry_points(),
+        group_rows::entry_points(),
+        chunks::entry_points().as_slice(),
+        ordered::entry_points(),
+        ladder::entry_points().as_slice(),
+    ]
+    .concat()
+}

@@ -1,0 +1,385 @@
+//! The products of a row of C, dealt out to lanes: `A[i, k] * B[k, j]` for all k and j.
+//!
+//! Two ways. Where B's rows are short, a lane for each nonzero of A loads where its row of B starts and how long it is; the
+//! prefix sums of the lengths number the products, and lane p finds the row of product p by a binary search among the
+//! lanes' sums. So 32 lanes work however short the rows are, at five shuffles for 32 products. Where B's rows are long,
+//! a warp takes one after the other and the lanes take neighbouring columns, which costs nothing.
+//!
+//! ```text
+//! lengths       3 1 0 4          products  0 1 2 3 4 5 6 7
+//! sums          3 4 4 8          row       0 0 0 1 3 3 3 3
+//! ```
+
+use super::lanes::{group_mask, inclusive_sum, owner};
+use super::operands::{Factors, Operands};
+use core::array;
+use cuda_std::prelude::*;
+use cuda_std::warp::WARP_SIZE;
+
+/// Rows of B of that mean length are taken one after the other.
+const LONG_ROWS: u32 = 24;
+
+/// Nonzeros of A that a warp of several must have for that.
+const NONZEROS_A_WARP: u32 = 4;
+
+/// With more nonzeros of A a warp of several takes nonzeros of its own, with fewer all warps share the products of each.
+const OWN_NONZEROS: u32 = 2 * WARP_SIZE;
+
+/// Products of a lane whose loads are in flight together, in each of the two ways.
+const FLAT_UNROLL: usize = 2;
+const ROW_UNROLL: usize = 4;
+
+/// A row of A, the warps that walk it, and the columns of B that count.
+pub struct Walk<'a, T> {
+    /// A and B.
+    pub operands: &'a Operands,
+    /// Their values; not read by a walk without values.
+    pub factors: Factors<T>,
+    /// The row's nonzeros in A, start and end.
+    pub nonzeros: (u32, u32),
+    /// The products of the row.
+    pub products: u32,
+    /// The warp's number among those that share the row.
+    pub warp: u32,
+    /// The warps that share the row.
+    pub warps: u32,
+    /// The first and the last column that count, if not all do.
+    pub window: Option<(u32, u32)>,
+}
+
+/// A lane's nonzero of A: its row of B and its value.
+#[derive(Clone, Copy)]
+struct Nonzero<T> {
+    start: u32,
+    len: u32,
+    value: T,
+}
+
+impl<'a> Walk<'a, f32> {
+    /// The walk of a row's columns, without values.
+    ///
+    /// # Safety
+    ///
+    /// The operands are what they say, and `row` is a row of A.
+    #[inline(always)]
+    pub unsafe fn columns(
+        operands: &'a Operands,
+        row: u32,
+        products: u32,
+        warps: [u32; 2],
+    ) -> Self {
+        let [warp, warps] = warps;
+        Self {
+            operands,
+            factors: Factors {
+                a: Global::from_address(0),
+                b: Global::from_address(0),
+            },
+            // SAFETY: the caller's contract.
+            nonzeros: unsafe { operands.a.row(row) },
+            products,
+            warp,
+            warps,
+            window: None,
+        }
+    }
+}
+
+impl<T: Real> Walk<'_, T> {
+    /// Calls `each(column, A[i, k] * B[k, column])` for the lane's products; with `VALUES` false the product is 0.
+    ///
+    /// # Safety
+    ///
+    /// The operands are what they say. All lanes of each group of `LANES` call it with the same arguments; with fewer than
+    /// 32 lanes there is one warp. `each` does not synchronise.
+    #[inline(always)]
+    pub unsafe fn each<const LANES: u32, const VALUES: bool>(&self, mut each: impl FnMut(u32, T)) {
+        let nonzeros = self.nonzeros.1 - self.nonzeros.0;
+        let long = u64::from(self.products) >= u64::from(LONG_ROWS) * u64::from(nonzeros)
+            && (self.warps == 1 || nonzeros >= NONZEROS_A_WARP * self.warps);
+        // SAFETY: the caller's contract.
+        unsafe {
+            if LANES == WARP_SIZE && long {
+                self.row_after_row::<VALUES>(&mut each);
+            } else {
+                self.flattened::<LANES, VALUES>(&mut each);
+            }
+        }
+    }
+
+    /// The columns of the products whose numbers are the lane's in its group, that and `LANES`, and so on; 2^32 - 1 where
+    /// there is none. The row has up to `N * LANES` products.
+    ///
+    /// # Safety
+    ///
+    /// As for [`each`](Self::each).
+    #[inline(always)]
+    pub unsafe fn columns_of_lane<const LANES: u32, const N: usize>(&self) -> [u32; N] {
+        let mask = group_mask::<LANES>();
+        let lane = warp::lane_id() % LANES;
+        let (mut k, end) = self.nonzeros;
+        let mut columns = [u32::MAX; N];
+        let mut before = 0;
+        // SAFETY: nonzeros of the row; all lanes of the group take part in its shuffles.
+        unsafe {
+            while k < end {
+                let mine = self.load::<false>(k + lane, end);
+                let sum = inclusive_sum::<LANES>(mask, mine.len);
+                let total = warp::shfl_idx(mask, sum, LANES - 1, LANES);
+                let base = mine.start.wrapping_sub(sum - mine.len);
+                columns = array::from_fn(|u| {
+                    // Wraps around for products of nonzeros before, and is then not below the total.
+                    let p = (u as u32 * LANES + lane).wrapping_sub(before);
+                    let owner = owner::<LANES>(mask, sum, p);
+                    let base = warp::shfl_idx(mask, base, owner, LANES);
+                    if p < total {
+                        let position = base.wrapping_add(p) as usize;
+                        self.operands.b.col_idx.load(position)
+                    } else {
+                        columns[u]
+                    }
+                });
+                before += total;
+                k += LANES;
+            }
+        }
+        columns
+    }
+
+    /// The products numbered through, those of `LANES` nonzeros of A at a time.
+    #[inline(always)]
+    unsafe fn flattened<const LANES: u32, const VALUES: bool>(
+        &self,
+        each: &mut impl FnMut(u32, T),
+    ) {
+        let mask = group_mask::<LANES>();
+        let lane = warp::lane_id() % LANES;
+        let (start, end) = self.nonzeros;
+        // Which nonzeros the warp takes at a time, and which of their products.
+        let own = u64::from(end - start) >= u64::from(OWN_NONZEROS) * u64::from(self.warps);
+        let (nonzeros_warp, nonzeros_warps) = if own { (self.warp, self.warps) } else { (0, 1) };
+        let (products_warp, products_warps) = if own { (0, 1) } else { (self.warp, self.warps) };
+        let stride = LANES * products_warps;
+        let mut k = start.saturating_add(nonzeros_warp * LANES);
+        // SAFETY: nonzeros of the row; all lanes of the group take part in its shuffles.
+        unsafe {
+            let mut next = self.load::<VALUES>(k.saturating_add(lane), end);
+            while k < end {
+                let mine = next;
+                k = k.saturating_add(LANES * nonzeros_warps);
+                next = self.load::<VALUES>(k.saturating_add(lane), end);
+                let sum = inclusive_sum::<LANES>(mask, mine.len);
+                let total = warp::shfl_idx(mask, sum, LANES - 1, LANES);
+                // Product p of a nonzero is at `base + p` in B.
+                let base = mine.start.wrapping_sub(sum - mine.len);
+                let mut first = products_warp * LANES;
+                while first < total {
+                    let loaded: [(u32, T); FLAT_UNROLL] = array::from_fn(|u| {
+                        let p = first + u as u32 * stride + lane;
+                        if p - lane >= total {
+                            return (u32::MAX, T::ZERO);
+                        }
+                        let owner = owner::<LANES>(mask, sum, p);
+                        let base = warp::shfl_idx(mask, base, owner, LANES);
+                        let value = if VALUES {
+                            warp::shfl_idx(mask, mine.value, owner, LANES)
+                        } else {
+                            T::ZERO
+                        };
+                        if p < total {
+                            self.product::<VALUES>(base.wrapping_add(p), value)
+                        } else {
+                            (u32::MAX, T::ZERO)
+                        }
+                    });
+                    each_of(loaded, each);
+                    first += FLAT_UNROLL as u32 * stride;
+                }
+            }
+        }
+    }
+
+    /// A row of B after the other: the warp takes every `warps`-th nonzero of A.
+    #[inline(always)]
+    unsafe fn row_after_row<const VALUES: bool>(&self, each: &mut impl FnMut(u32, T)) {
+        let mask = warp::FULL_MASK;
+        let lane = warp::lane_id();
+        let (start, end) = self.nonzeros;
+        let mut k = start + self.warp;
+        // SAFETY: nonzeros of the row; all lanes of the warp take part in its shuffles.
+        unsafe {
+            while k < end {
+                let mine = self.load::<VALUES>(k.wrapping_add(lane * self.warps), end);
+                let count = (end - k).div_ceil(self.warps).min(WARP_SIZE);
+                for owner in 0..count {
+                    let start = warp::shfl_idx(mask, mine.start, owner, WARP_SIZE);
+                    let len = warp::shfl_idx(mask, mine.len, owner, WARP_SIZE);
+                    let value = if VALUES {
+                        warp::shfl_idx(mask, mine.value, owner, WARP_SIZE)
+                    } else {
+                        T::ZERO
+                    };
+                    let mut p = lane;
+                    while p < len {
+                        let loaded: [(u32, T); ROW_UNROLL] = array::from_fn(|u| {
+                            let p = p + u as u32 * WARP_SIZE;
+                            if p < len {
+                                self.product::<VALUES>(start + p, value)
+                            } else {
+                                (u32::MAX, T::ZERO)
+                            }
+                        });
+                        each_of(loaded, each);
+                        p += ROW_UNROLL as u32 * WARP_SIZE;
+                    }
+                }
+                k = k.saturating_add(WARP_SIZE * self.warps);
+            }
+        }
+    }
+
+    /// Calls `each(column, A[i, k], B[k, column])` for the products of the row, those of a nonzero of A together and before
+    /// those of the next. The columns of a nonzero differ, so `each` may read and write an element of the team's that
+    /// belongs to the column; for the next nonzero all lanes see it.
+    ///
+    /// # Safety
+    ///
+    /// The operands are what they say. All lanes of a warp call it with the same arguments, and share no row with another.
+    #[inline(always)]
+    pub unsafe fn each_in_order(&self, mut each: impl FnMut(u32, T, T)) {
+        let mask = warp::FULL_MASK;
+        let lane = warp::lane_id();
+        let (mut k, end) = self.nonzeros;
+        // SAFETY: nonzeros of the row; all lanes of the warp take part in its shuffles.
+        unsafe {
+            while k < end {
+                let mine = self.load::<true>(k + lane, end);
+                let count = (end - k).min(WARP_SIZE);
+                let mut owner = 0;
+                while owner < count {
+                    // The first 32 products of some nonzeros are loaded together.
+                    let rows: [Nonzero<T>; ROW_UNROLL] = array::from_fn(|u| {
+                        let owner = owner + u as u32;
+                        Nonzero {
+                            start: warp::shfl_idx(mask, mine.start, owner, WARP_SIZE),
+                            len: warp::shfl_idx(mask, mine.len, owner, WARP_SIZE),
+                            value: warp::shfl_idx(mask, mine.value, owner, WARP_SIZE),
+                        }
+                    });
+                    let mut queue: [(Nonzero<T>, u32, T); ROW_UNROLL] = array::from_fn(|u| {
+                        let (column, factor) = self.factor(&rows[u], lane);
+                        (rows[u], column, factor)
+                    });
+                    for _ in 0..ROW_UNROLL {
+                        let (row, mut column, mut factor) = queue[0];
+                        let mut p = lane;
+                        loop {
+                            if column != u32::MAX {
+                                each(column, row.value, factor);
+                            }
+                            p += WARP_SIZE;
+                            if p - lane >= row.len {
+                                break;
+                            }
+                            (column, factor) = self.factor(&row, p);
+                        }
+                        warp::sync_warp(mask);
+                        queue = array::from_fn(|u| queue[(u + 1) % ROW_UNROLL]);
+                    }
+                    owner += ROW_UNROLL as u32;
+                }
+                k += WARP_SIZE;
+            }
+        }
+    }
+
+    /// Column and value of element `p` of a row of B; the column is 2^32 - 1 past its end.
+    #[inline(always)]
+    unsafe fn factor(&self, row: &Nonzero<T>, p: u32) -> (u32, T) {
+        if p >= row.len {
+            return (u32::MAX, T::ZERO);
+        }
+        let position = (row.start + p) as usize;
+        // SAFETY: a nonzero of B.
+        unsafe {
+            (
+                self.operands.b.col_idx.load(position),
+                self.factors.b.load(position),
+            )
+        }
+    }
+
+    /// Nonzero `k` of A if that is before `end`, with the part of its row of B that lies in the window.
+    #[inline(always)]
+    unsafe fn load<const VALUES: bool>(&self, k: u32, end: u32) -> Nonzero<T> {
+        if k >= end {
+            return Nonzero {
+                start: 0,
+                len: 0,
+                value: T::ZERO,
+            };
+        }
+        // SAFETY: a nonzero of A, a row of B.
+        unsafe {
+            let row = self.operands.a.col_idx.load(k as usize) as usize;
+            let [mut start, mut end] = self.operands.extents.load2(4 * row);
+            if let Some((first, last)) = self.window {
+                start = self.position(start, end, first);
+                // The last column of a matrix is below 2^32 - 1.
+                end = self.position(start, end, last + 1);
+            }
+            let value = if VALUES {
+                self.factors.a.load(k as usize)
+            } else {
+                T::ZERO
+            };
+            Nonzero {
+                start,
+                len: end - start,
+                value,
+            }
+        }
+    }
+
+    /// The first position of B in `start..end` whose column is `column` or greater.
+    #[inline(always)]
+    unsafe fn position(&self, mut start: u32, mut end: u32, column: u32) -> u32 {
+        while start < end {
+            let middle = start + (end - start) / 2;
+            // SAFETY: a position in a row of B.
+            if unsafe { self.operands.b.col_idx.load(middle as usize) } < column {
+                start = middle + 1;
+            } else {
+                end = middle;
+            }
+        }
+        start
+    }
+
+    /// Column and product of a nonzero of B.
+    #[inline(always)]
+    unsafe fn product<const VALUES: bool>(&self, position: u32, value: T) -> (u32, T) {
+        // SAFETY: a nonzero of B.
+        unsafe {
+            let column = self.operands.b.col_idx.load(position as usize);
+            if VALUES {
+                (column, value * self.factors.b.load(position as usize))
+            } else {
+                (column, T::ZERO)
+            }
+        }
+    }
+}
+
+/// Calls `each` for products that have been loaded; the column is 2^32 - 1 where there is none. The products move up one by
+/// one, as an index that is not known would put them into local memory.
+#[inline(always)]
+fn each_of<T: Real, const N: usize>(mut loaded: [(u32, T); N], each: &mut impl FnMut(u32, T)) {
+    for _ in 0..N {
+        let (column, value) = loaded[0];
+        if column != u32::MAX {
+            each(column, value);
+        }
+        loaded = array::from_fn(|u| loaded[(u + 1) % N]);
+    }
+}

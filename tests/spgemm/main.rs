@@ -1,0 +1,106 @@
+//! SpGEMM on every device: shapes, long and empty rows, every kernel by itself, both phases, the ladder, and what is refused.
+
+mod any;
+mod ladder;
+mod phases;
+mod products;
+#[path = "../support/mod.rs"]
+mod support;
+
+use sprs::CsMatI;
+use support::devices;
+use warprow::CsrMatrix;
+use warprow::reference::{self, verify_spgemm};
+use warprow::spgemm::{Borders, SpgemmElement, SpgemmOptions, spgemm};
+
+const SKEWED: [f64; 4] = [0.57, 0.19, 0.19, 0.05];
+
+/// A matrix of small whole numbers: products of such are exact in f32, in whatever order they are added up.
+fn whole(rows: &[Vec<u32>], cols: u32) -> CsrMatrix<f32> {
+    let mut indptr = vec![0_u32];
+    let mut indices = Vec::new();
+    for row in rows {
+        indices.extend(row);
+        indptr.push(indices.len() as u32);
+    }
+    let values = (0..indices.len()).map(|k| (k % 7) as f32 - 3.0).collect();
+    CsMatI::new((rows.len(), cols as usize), indptr, indices, values)
+}
+
+/// The default borders of a device for f32, changed.
+fn borders(change: impl Fn(&mut Borders)) -> SpgemmOptions {
+    let mut borders = Borders::new(227 << 10, 4);
+    change(&mut borders);
+    SpgemmOptions {
+        borders: Some(borders),
+        ..SpgemmOptions::default()
+    }
+}
+
+/// Options that send rows to every kernel, whatever their length.
+fn choices() -> Vec<SpgemmOptions> {
+    vec![
+        SpgemmOptions::default(),
+        SpgemmOptions {
+            deterministic: true,
+            ..SpgemmOptions::default()
+        },
+        // No runs, no windows: hash tables and searches.
+        borders(|b| {
+            b.run_span = 0;
+            b.window_span = 0;
+            b.bitmap_words = 0;
+        }),
+        // Blocks' hash tables and bitmaps' ranks alone.
+        borders(|b| {
+            b.run_span = 0;
+            b.window_span = 0;
+            b.warp_products = 0;
+            b.bitmap_words = 0;
+            b.warp_entries = 0;
+            b.chunk = 1024;
+        }),
+        // Bitmaps, and searches in chunks.
+        borders(|b| {
+            b.run_span = 0;
+            b.window_span = 0;
+            b.warp_products = 0;
+            b.block_products = 0;
+            b.warp_entries = 0;
+            b.rank_words = 0;
+            b.chunk = 1024;
+        }),
+        // Windows for all rows that fit one, however short the rows of B.
+        borders(|b| {
+            b.run_span = u32::MAX;
+            b.window_row = 0;
+        }),
+    ]
+}
+
+/// The product by every choice on every device, exactly that of the reference.
+fn assert_exact(a: &CsrMatrix<f32>, b: &CsrMatrix<f32>) {
+    let wanted = reference::spgemm(a.view(), b.view());
+    for device in devices() {
+        for options in choices() {
+            let product = spgemm(&device, a.view(), b.view(), options)
+                .unwrap_or_else(|error| panic!("{options:?} on {device}: {error}"));
+            let found = product.c.map(|&value| f64::from(value));
+            assert!(
+                found == wanted,
+                "{options:?} on {device}: {}",
+                verify_spgemm(a.view(), b.view(), product.c.view())
+            );
+        }
+    }
+}
+
+fn assert_right<T: SpgemmElement>(a: &CsrMatrix<T>, b: &CsrMatrix<T>) {
+    for device in devices() {
+        for options in choices() {
+            let product = spgemm(&device, a.view(), b.view(), options).unwrap();
+            let verification = verify_spgemm(a.view(), b.view(), product.c.view());
+            assert!(verification.ok(), "{options:?} on {device}: {verification}");
+        }
+    }
+}

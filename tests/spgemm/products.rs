@@ -1,0 +1,169 @@
+//! Products of all shapes, by every kernel.
+
+use crate::{SKEWED, assert_exact, assert_right, borders, choices, whole};
+use warprow::DeviceCsr;
+use warprow::device::{Device, EmulatorOptions};
+use warprow::spgemm::{Spgemm, spgemm};
+use warprow::{generate, reference};
+
+#[test]
+fn rectangular_matrices_with_empty_rows_and_columns_are_exact() {
+    let a: Vec<Vec<u32>> = (0..37_u32)
+        .map(|i| (0..i % 5).map(|k| (7 * i + 5 * k) % 41).collect())
+        .map(sorted)
+        .collect();
+    let b: Vec<Vec<u32>> = (0..41_u32)
+        .map(|i| (0..(3 * i) % 8).map(|k| (11 * i + 9 * k) % 1000).collect())
+        .map(sorted)
+        .collect();
+    assert_exact(&whole(&a, 41), &whole(&b, 1003));
+}
+
+fn sorted(mut row: Vec<u32>) -> Vec<u32> {
+    row.sort_unstable();
+    row.dedup();
+    row
+}
+
+#[test]
+fn empty_matrices_have_products_without_entries() {
+    for (rows, inner, cols) in [(0, 0, 0), (0, 3, 5), (3, 0, 5), (3, 5, 0), (4, 4, 4)] {
+        let a = whole(&vec![vec![]; rows], inner);
+        let b = whole(&vec![vec![]; inner as usize], cols);
+        assert_exact(&a, &b);
+    }
+}
+
+#[test]
+fn rows_of_every_number_of_products_around_a_table_are_exact() {
+    // Row i takes i rows of B of one entry each, and i rows of two, all columns different or half of them equal.
+    let b: Vec<Vec<u32>> = (0..300_u32)
+        .map(|k| match k % 3 {
+            0 => vec![k],
+            1 => vec![k / 2],
+            _ => vec![k / 2, 5000 - k],
+        })
+        .collect();
+    let sizes = [
+        1_u32, 2, 7, 8, 9, 15, 16, 17, 24, 31, 32, 33, 63, 64, 65, 130, 257, 299,
+    ];
+    let a: Vec<Vec<u32>> = sizes.iter().map(|&size| (0..size).collect()).collect();
+    assert_exact(&whole(&a, 300), &whole(&b, 5001));
+}
+
+#[test]
+fn one_very_long_row_among_short_ones_is_exact() {
+    let n = 3000_u32;
+    let mut a: Vec<Vec<u32>> = (0..20_u32)
+        .map(|i| vec![i, 2 * i + 1])
+        .map(sorted)
+        .collect();
+    a[7] = (0..n).collect();
+    let b: Vec<Vec<u32>> = (0..n)
+        .map(|k| sorted(vec![k, (k * 37) % 60_000, 59_999 - k]))
+        .collect();
+    assert_exact(&whole(&a, n), &whole(&b, 60_000));
+}
+
+#[test]
+fn long_rows_of_a_are_measured_by_a_block_and_walked_by_its_warps() {
+    // 513 nonzeros of A are a long row; blocks of 16 warps take nonzeros of their own from 1024 on.
+    let n = 2500_u32;
+    let a: Vec<Vec<u32>> = [511, 512, 513, 1023, 1024, 1025, 2500]
+        .into_iter()
+        .map(|length| (0..length).map(|k| k + n - length).collect())
+        .collect();
+    let b: Vec<Vec<u32>> = (0..n)
+        .map(|k| {
+            if k % 3 == 0 {
+                vec![]
+            } else {
+                vec![(k * 7919) % 5000]
+            }
+        })
+        .collect();
+    assert_exact(&whole(&a, n), &whole(&b, 5000));
+}
+
+#[test]
+fn a_few_long_rows_of_b_are_shared_by_the_warps_of_a_block() {
+    let b: Vec<Vec<u32>> = (0..6_u32)
+        .map(|k| (0..1500).map(|j| j * (k + 1) + k).collect())
+        .collect();
+    let a = vec![vec![0, 1, 5], vec![], vec![2], vec![0, 1, 2, 3, 4, 5]];
+    assert_exact(&whole(&a, 6), &whole(&b, 10_000));
+}
+
+#[test]
+fn spans_wider_than_any_bitmap_are_done_in_windows() {
+    let cols = 4_000_000;
+    let b: Vec<Vec<u32>> = (0..40_u32)
+        .map(|k| (0..30).map(|j| (j * 133_331 + k * 17) % cols).collect())
+        .map(sorted)
+        .collect();
+    let a = vec![(0..40).collect::<Vec<u32>>(), vec![3], vec![0, 39]];
+    let (a, b) = (whole(&a, 40), whole(&b, cols));
+    let wanted = reference::spgemm(a.view(), b.view());
+    let options = borders(|b| {
+        b.warp_products = 0;
+        b.block_products = 0;
+    });
+    let device = Device::emulator(EmulatorOptions::default());
+    let product = spgemm(&device, a.view(), b.view(), options).unwrap();
+    assert!(product.c.map(|&value| f64::from(value)) == wanted);
+}
+
+#[test]
+fn banded_and_blocked_matrices_are_right() {
+    let banded = generate::banded::<f32>(150, 170, 13, 13, 1).unwrap();
+    let transposed = generate::banded::<f32>(170, 150, 9, 15, 2).unwrap();
+    assert_right(&banded, &transposed);
+    let block = 20;
+    let rows: Vec<Vec<u32>> = (0..100_u32)
+        .map(|i| (i / block * block..(i / block + 1) * block).collect())
+        .collect();
+    let blocks = whole(&rows, 100);
+    assert_exact(&blocks, &blocks);
+}
+
+#[test]
+fn a_skewed_graph_verifies_in_both_types() {
+    let a = generate::rmat::<f32>(600, 4000, SKEWED, 3).unwrap();
+    assert_right(&a, &a);
+    let a = generate::rmat::<f64>(600, 4000, SKEWED, 3).unwrap();
+    assert_right(&a, &a);
+}
+
+#[test]
+fn the_choices_of_these_tests_send_rows_to_every_kernel() {
+    let device = Device::emulator(EmulatorOptions::default());
+    let skewed = generate::rmat::<f32>(600, 4000, SKEWED, 3).unwrap();
+    let banded = generate::banded::<f32>(150, 150, 13, 13, 1).unwrap();
+    let mut plans = String::new();
+    for matrix in [&skewed, &banded] {
+        let matrix = DeviceCsr::upload(&device, matrix.view()).unwrap();
+        for options in choices() {
+            let pattern = matrix.pattern();
+            let spgemm = Spgemm::<f32>::symbolic(pattern, pattern, options).unwrap();
+            plans += &spgemm.to_string();
+        }
+    }
+    for kernel in [
+        "symbolic: copied",
+        "runs",
+        "sorted",
+        "hashed",
+        "bitmaps",
+        "numeric: copied",
+        "windows",
+        "short",
+        "ranked",
+        "searched",
+        "in order",
+    ] {
+        assert!(
+            plans.contains(&format!("{kernel} ")),
+            "no {kernel}: {plans}"
+        );
+    }
+}
