@@ -100,7 +100,8 @@ impl<T: GcnElement> Gcn<T> {
         options: GcnOptions,
     ) -> Result<Self, Error> {
         let adjacency = normalized_adjacency(&DeviceCsr::upload(device, graph)?)?;
-        let (nodes, nonzeros) = (adjacency.rows, adjacency.nnz());
+        let pattern = adjacency.pattern();
+        let (nodes, nonzeros) = (pattern.rows, pattern.nonzeros());
         let (Some(first), Some(last)) = (layers.first(), layers.last()) else {
             return Err(Error::Network {
                 reason: "it has no layers".to_owned(),

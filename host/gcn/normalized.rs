@@ -1,6 +1,6 @@
 //! The normalised adjacency matrix, made on the device.
 
-use crate::csr::DeviceCsr;
+use crate::csr::{DeviceCsr, DevicePattern};
 use crate::error::Error;
 use crate::scan::exclusive_scan;
 use cuda_std::float::Real;
@@ -10,18 +10,19 @@ use warprow_kernels::gcn::normalize::{self, Graph};
 ///
 /// Row i of A holds the nodes that node i hears, with the weights of the edges. As in PyTorch Geometric, a node that has a loop to
 /// itself keeps it and gets no second one, and parallel edges count each; a node whose row sums to nothing or less gets and gives
-/// nothing. A node without edges keeps its own features. The loop comes last in its row.
+/// nothing. A node without edges keeps its own features.
 ///
 /// # Errors
 ///
 /// A graph that is not square; 2^32 nonzeros or more with the loops; too little device memory; the driver's.
 pub fn normalized_adjacency<T: Real>(graph: &DeviceCsr<T>) -> Result<DeviceCsr<T>, Error> {
-    let (device, nodes) = (graph.device(), graph.rows);
-    if graph.cols != nodes {
+    let pattern = graph.pattern();
+    let (device, nodes) = (pattern.device(), pattern.rows);
+    if pattern.cols != nodes {
         return Err(Error::Network {
             reason: format!(
                 "its graph is {nodes} x {}, and rows and columns are the same nodes",
-                graph.cols
+                pattern.cols
             ),
         });
     }
@@ -29,9 +30,9 @@ pub fn normalized_adjacency<T: Real>(graph: &DeviceCsr<T>) -> Result<DeviceCsr<T
     let mut row_ptr = device.zeros::<u32>(nodes as usize + 1)?;
     let mut scale = device.uninitialized::<T>(nodes as usize)?;
     let a = Graph {
-        row_ptr: graph.row_ptr.read_only(),
-        col_idx: graph.col_idx.read_only(),
-        values: graph.values.read_only(),
+        row_ptr: pattern.row_ptr.read_only(),
+        col_idx: pattern.col_idx.read_only(),
+        values: graph.values().read_only(),
     };
     let config = normalize::launch(nodes);
     if nodes > 0 {
@@ -56,11 +57,12 @@ pub fn normalized_adjacency<T: Real>(graph: &DeviceCsr<T>) -> Result<DeviceCsr<T
         // SAFETY: the new rows start where the lengths say, and there is room for all.
         unsafe { device.launch(&normalize::fill::<T>(), config, arguments)? };
     }
-    Ok(DeviceCsr {
+    let normalized = DevicePattern {
+        device: device.clone(),
         rows: nodes,
         cols: nodes,
         row_ptr,
         col_idx,
-        values,
-    })
+    };
+    Ok(DeviceCsr::from_parts(normalized, values))
 }

@@ -92,11 +92,12 @@ impl<T> Copy for Graph<T> {}
 #[cfg(not(target_arch = "nvptx64"))]
 unsafe impl<T: Element> KernelParam for Graph<T> {}
 
-/// The rows of `D^-1/2 (A + I) D^-1/2`: those of A, scaled, and after them the loop where there was none; a warp for a row.
+/// The rows of `D^-1/2 (A + I) D^-1/2`: those of A, scaled, with the loop in its place where there was none; a warp
+/// for a row.
 ///
 /// # Safety
 ///
-/// `a` is what [`degrees`] was given, `scale` what it gave, `row_ptr` the sums of the lengths before each row; `col_idx` and
+/// `a` is what [`degrees`] was given, columns ascending in each row, `scale` what it gave, `row_ptr` the sums of the lengths before each row; `col_idx` and
 /// `values` have room for all.
 #[kernel(name = "gcn_fill", T = [f32, f64])]
 pub unsafe fn fill<T: Real>(
@@ -117,19 +118,31 @@ pub unsafe fn fill<T: Real>(
         let (start, to) = (a.row_ptr.load(row), row_ptr.load(row));
         let length = a.row_ptr.load(row + 1) - start;
         let own = scale.load(row);
+        let looped = row_ptr.load(row + 1) - to == length;
         let mut k = u64::from(lane);
         while k < u64::from(length) {
-            let (from, to) = (start as usize + k as usize, to as usize + k as usize);
+            let from = start as usize + k as usize;
             let column = a.col_idx.load(from);
+            // What comes after the new loop moves on by one.
+            let moved = usize::from(!looped && column > row as u32);
+            let to = to as usize + k as usize + moved;
             col_idx.store(to, column);
             values.store(to, own * a.values.load(from) * scale.load(column as usize));
             k += u64::from(WARP_SIZE);
         }
-        let looped = row_ptr.load(row + 1) - to == length;
         if lane == 0 && !looped {
-            let last = to as usize + length as usize;
-            col_idx.store(last, row as u32);
-            values.store(last, own * own);
+            let (mut low, mut high) = (0, length);
+            while low < high {
+                let middle = low + (high - low) / 2;
+                if a.col_idx.load((start + middle) as usize) < row as u32 {
+                    low = middle + 1;
+                } else {
+                    high = middle;
+                }
+            }
+            let place = to as usize + low as usize;
+            col_idx.store(place, row as u32);
+            values.store(place, own * own);
         }
     }
 }
