@@ -11,9 +11,6 @@ use cuda_std::prelude::*;
 /// What it does, in one line.
 pub const SUMMARY: &str = "naive: one thread a row, the sums in global memory";
 
-/// It has one.
-pub const VARIANTS: u32 = 1;
-
 /// A thread a row.
 pub fn launch<T: GemmElement>(shape: Shape) -> LaunchConfig {
     thread_per_row(shape, shape.cols)

@@ -18,9 +18,6 @@ use cuda_std::prelude::*;
 /// What it does, in one line.
 pub const SUMMARY: &str = "one thread a row, each element of X read once, 16 sums in registers";
 
-/// It has one.
-pub const VARIANTS: u32 = 1;
-
 /// Rows of W in a slice.
 const HEIGHT: u32 = 128;
 

@@ -15,9 +15,6 @@ use cuda_std::prelude::*;
 /// What it does, in one line.
 pub const SUMMARY: &str = "one thread a row, the row in registers, inner products with W's columns";
 
-/// It has one.
-pub const VARIANTS: u32 = 1;
-
 /// Elements of X in registers, as eight times eight.
 const HEIGHT: u32 = 64;
 

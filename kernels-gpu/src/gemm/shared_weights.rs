@@ -12,9 +12,6 @@ use cuda_std::prelude::*;
 /// What it does, in one line.
 pub const SUMMARY: &str = "one thread a row, W in shared memory";
 
-/// It has one.
-pub const VARIANTS: u32 = 1;
-
 /// Rows of W in a slice.
 const HEIGHT: u32 = 128;
 

@@ -15,9 +15,6 @@ use cuda_std::prelude::*;
 /// What it does, in one line.
 pub const SUMMARY: &str = "outer products of 16 elements of X that are loaded together";
 
-/// It has one.
-pub const VARIANTS: u32 = 1;
-
 /// Rows of W in a slice.
 const HEIGHT: u32 = 128;
 

@@ -21,9 +21,6 @@ use cuda_std::prelude::*;
 /// What it does, in one line.
 pub const SUMMARY: &str = "as tiled_depth, X by 16-byte loads";
 
-/// It has one.
-pub const VARIANTS: u32 = 1;
-
 /// Rows of W in a slice.
 const HEIGHT: u32 = 128;
 
