@@ -9,7 +9,14 @@
 //! f16 and bf16 are added up in f32, f64 in f64 and as exactly as on CUDA cores. f32 is rounded to tf32, of
 //! which 11 bits are left, so that for f32 this is no kernel that a plan picks by itself.
 //!
-//! A block takes several tiles of 128 rows, the more the larger W is, which it has to copy first.
+//! A block takes many tiles of 128 rows, one after the other, as it has to copy W first.
+//!
+//! On an H200, 281,903 x 128 by 128 x 16: 0.088 ms in f64 after 0.133 for `staged`, 0.93 of the floor; 0.062 ms in tf32, 0.71; 0.029 ms in
+//! f16 and bf16, 0.84 and 0.82. cuBLAS takes 0.085, 0.077 (f32), 0.032 and 0.031 ms.
+//!
+//! With many columns it is far from the floor: 0.2 in f16 at 128 columns where cuBLAS reaches 0.9, 0.4 at 47 in f64 where it reaches
+//! 0.5. A warp of 16 rows reads from shared memory, for the 1 KiB of X of a step, half a KiB of W for each 8 columns, and stores its
+//! sums in pieces of 16 bytes a row in f16; which of the two is the reason was not measured.
 
 use super::{Epilogue, Fragment, GemmElement, MAX_GRID_Y, Shape};
 use crate::matrix::{Dense, DenseMut};
@@ -36,10 +43,14 @@ const STEP_BYTES: u32 = 64;
 /// Bytes of shared memory for W, at most; what is larger is taken in slices.
 const SLICE_BYTES: u32 = 64 << 10;
 
-/// Blocks for each multiprocessor, at most: so many that each copies W once and none waits for a place. With 4, f64 takes 1.35
-/// times as long and f16 1.1 times; as many blocks as tiles cost f16 1.25 times (128 to 16 columns).
+/// Blocks for each multiprocessor, at most. With 4, f64 takes 1.35 times as long and f16 1.1 times; with as many blocks as tiles,
+/// f16 takes 1.25 times as long (H200, 128 to 16 columns); of tf32 only 4 were measured.
 fn blocks_per_multiprocessor<T>() -> u32 {
-    if size_of::<T>() == 8 { 3 } else { 2 }
+    match size_of::<T>() {
+        8 => 3,
+        4 => 4,
+        _ => 2,
+    }
 }
 
 /// Tiles of 8 columns that a warp computes, for that many columns.

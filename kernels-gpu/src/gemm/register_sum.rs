@@ -2,6 +2,8 @@
 //!
 //! Change from `global_sum`: the sum is written once, at the end. Two accesses for a multiplication are left. The report went
 //! from 177 ms to 59 ms.
+//!
+//! On an H200, 281,903 x 128 by 128 x 16: from 3.40 ms to 2.50 in f32, from 13.5 to 3.00 in f64.
 
 use super::{BLOCK, Epilogue, GemmElement, RealElement, Shape, thread_per_row};
 use crate::matrix::{Dense, DenseMut};

@@ -11,6 +11,14 @@
 //!
 //! Rows in shared memory are 16 bytes apart from being neighbours, so that the 16-byte loads of eight rows touch all banks
 //! once.
+//!
+//! On an H200, 281,903 x 128 by 128 x 16: from 0.114 ms to 0.066 in f32, from 0.203 to 0.133 in f64, which is 0.66 and 0.61 of the floor, the
+//! time of a copy of X, W and Y. cuBLAS takes 0.077 ms in f32.
+//!
+//! With more columns it is far from the floor in f32, 0.31 (47 columns), 0.28 (41) and 0.25 (128), and behind cuBLAS by up to a
+//! quarter. 128 x 128 is 32 operations a byte, twice what CUDA cores do in the time of the bytes, so that 0.5 of the floor is
+//! the most. With 41 and 47 columns, rows of W are copied to shared memory by 4 bytes, as they are aligned, and once for
+//! each block; whether that is the reason was not measured.
 
 use super::{Epilogue, GemmElement, MAX_GRID_Y, RealElement, Shape};
 use crate::matrix::{Dense, DenseMut};
