@@ -1,4 +1,4 @@
-//! XW by every kernel of the table and each of its variants, on every device, in every type: odd and rectangular shapes, empty
+//! XW by every kernel of the table, on every device, in every type: odd and rectangular shapes, empty
 //! ones, columns from 1 to 1024, bias and ReLU, sums that cancel, infinities and NaN; and what a plan refuses.
 
 mod support;
@@ -9,19 +9,16 @@ use warprow::device::Device;
 use warprow::reference::{Arithmetic, DenseEpilogue, gemm, verify_gemm};
 use warprow::{Error, Gemm, GemmElement, GemmKernel, GemmOptions, bf16, f16, generate};
 
-/// The kernels and variants that a type has; f32 on tensor cores only as tf32.
+/// The kernels that a type has; f32 on tensor cores only as tf32.
 fn choices<T: GemmElement>() -> Vec<GemmOptions> {
     let kernels = GemmKernel::ALL
         .iter()
         .filter(|kernel| kernel.supports::<T>());
     kernels
-        .flat_map(|&kernel| {
-            (0..kernel.variants()).map(move |variant| GemmOptions {
-                kernel: Some(kernel),
-                variant: Some(variant),
-                tf32: true,
-                relu: false,
-            })
+        .map(|&kernel| GemmOptions {
+            kernel: Some(kernel),
+            tf32: true,
+            relu: false,
         })
         .collect()
 }
@@ -305,34 +302,16 @@ fn what_does_not_fit_is_refused_with_what_was_wanted_and_found() {
         Err(Error::OtherDevice { what: "y", .. })
     ));
 
-    let options = |kernel, variant| GemmOptions {
-        kernel: Some(kernel),
-        variant,
+    let options = GemmOptions {
+        kernel: Some(GemmKernel::Staged),
         ..GemmOptions::default()
     };
     let halves = w.mapv(f16::from_f32);
-    let text = Gemm::plan(
-        &device,
-        halves.view(),
-        None,
-        options(GemmKernel::Staged, None),
-    )
-    .unwrap_err()
-    .to_string();
+    let text = Gemm::plan(&device, halves.view(), None, options)
+        .unwrap_err()
+        .to_string();
     assert!(
         text.contains("no instance for f16, only `fragments`"),
-        "{text}"
-    );
-    let text = Gemm::plan(
-        &device,
-        w.view(),
-        None,
-        options(GemmKernel::RegisterSum, Some(1)),
-    )
-    .unwrap_err()
-    .to_string();
-    assert!(
-        text.contains("its variant 1, counted from 0, of 1"),
         "{text}"
     );
 }

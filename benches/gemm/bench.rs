@@ -118,7 +118,7 @@ impl Bench<'_> {
             let epilogue = DenseEpilogue::default();
             verify_gemm(x.view(), w.view(), epilogue, arithmetic, y.view())
         };
-        for (name, options) in self.choices::<T>(plan.kernel()) {
+        for (name, options) in self.choices::<T>() {
             poison(&mut y_device)?;
             let gemm = Gemm::plan(&self.device, w.view(), None, options)?;
             let timing = measure(&self.device, Effort::of(self.options.samples), || {
@@ -128,7 +128,6 @@ impl Bench<'_> {
             let line = Line {
                 implementation: name,
                 kernel: Some(gemm.kernel().name()),
-                variant: options.variant,
                 ..Line::default()
             };
             let found = check(y.view(), Some(gemm.kernel()));
@@ -167,27 +166,17 @@ impl Bench<'_> {
         Ok(())
     }
 
-    /// The plan's kernel, those asked for, and the variants of the former.
-    fn choices<T: GemmElement>(&self, picked: GemmKernel) -> Vec<(String, GemmOptions)> {
-        let options = |kernel, variant| GemmOptions {
+    /// The plan's kernel, and those asked for.
+    fn choices<T: GemmElement>(&self) -> Vec<(String, GemmOptions)> {
+        let options = |kernel: Option<GemmKernel>| GemmOptions {
             kernel,
-            variant,
             tf32: kernel.is_some(),
             relu: false,
         };
-        let mut choices = vec![("warprow".to_owned(), options(None, None))];
+        let mut choices = vec![("warprow".to_owned(), options(None))];
         let asked = self.options.kernels().into_iter();
         for kernel in asked.filter(|kernel| kernel.supports::<T>()) {
-            choices.push((kernel.name().to_owned(), options(Some(kernel), None)));
-        }
-        if self.options.variants {
-            let variants = (0..picked.variants()).map(|variant| {
-                (
-                    picked.name().to_owned(),
-                    options(Some(picked), Some(variant)),
-                )
-            });
-            choices.extend(variants);
+            choices.push((kernel.name().to_owned(), options(Some(kernel))));
         }
         choices
     }

@@ -3,7 +3,6 @@
 //! ```text
 //! cargo bench --bench gemm                                             # a GPU if there is one
 //! cargo bench --bench gemm -- --shape 128x16 --kernel all --rows 281903 --output gemm.jsonl
-//! cargo bench --bench gemm -- --variants --type f32,f64,f16,bf16       # every variant of the plan's kernel
 //! ```
 //!
 //! Times are the device's, by events around many launches with no synchronisation between; what the launches left in Y is

@@ -36,10 +36,6 @@ pub struct Options {
     #[arg(long = "kernel", value_name = "NAME", value_delimiter = ',')]
     kernels: Vec<String>,
 
-    /// Every variant of the plan's kernel
-    #[arg(long, hide = true)]
-    pub variants: bool,
-
     /// `auto`, `cuda`, `cuda:N` or `emulator` [default: WARPROW_DEVICE, or auto]
     #[arg(long, value_name = "DEVICE")]
     pub device: Option<Selector>,

@@ -35,9 +35,6 @@ pub struct Line {
     /// The kernel that ran, if it is one of this crate.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kernel: Option<&'static str>,
-    /// The kernel's variant, if one was asked for.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub variant: Option<u32>,
     /// The version of cuBLAS, if that it is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cublas: Option<String>,
@@ -149,10 +146,7 @@ impl Report {
 }
 
 fn text(case: &Case, line: &Line) -> String {
-    let name = match line.variant {
-        Some(variant) => format!("{}:{variant}", line.implementation),
-        None => line.implementation.clone(),
-    };
+    let name = &line.implementation;
     let mut text = format!(
         "{} {:>8} x {:<4} to {:<4} {:<5} {name:<18}",
         case.bench, case.rows, case.k, case.features, case.element

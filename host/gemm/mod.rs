@@ -43,8 +43,6 @@ pub struct GemmOptions {
     pub relu: bool,
     /// Whether f32 may be rounded to tf32 (11 bits of the significand) for tensor cores. It changes nothing for other types.
     pub tf32: bool,
-    /// The kernel's variant, below [`GemmKernel::variants`]; the kernel chooses if it is not said.
-    pub variant: Option<u32>,
 }
 
 /// A matrix W on a device, and the kernel to multiply with it: `Y = X W`, with a bias and ReLU if asked for.
@@ -67,7 +65,7 @@ impl<T: GemmElement> Gemm<T> {
     /// # Errors
     ///
     /// 2^32 rows or columns or more; a bias of another length; a kernel that does not have the type, and one for tensor cores with
-    /// f32 where tf32 is not allowed; a variant that there is not; too little device memory; the driver's.
+    /// f32 where tf32 is not allowed; too little device memory; the driver's.
     pub fn plan(
         device: &Device,
         w: ArrayView2<'_, T>,
@@ -139,7 +137,6 @@ impl<T: GemmElement> Gemm<T> {
             depth: self.depth,
             cols: self.cols,
             multiprocessors: self.device.properties().multiprocessors,
-            variant: self.options.variant,
         };
         (elements(rows, self.cols) > 0).then_some(shape)
     }
@@ -278,13 +275,7 @@ fn check_kernel<T: GemmElement>(kernel: GemmKernel, options: GemmOptions) -> Res
     if kernel == GemmKernel::Fragments && T::NAME == "f32" && !options.tf32 {
         return refused("on f32 it computes in tf32, which the options do not allow".to_owned());
     }
-    match options.variant {
-        Some(variant) if variant >= kernel.variants() => refused(format!(
-            "wanted is its variant {variant}, counted from 0, of {}",
-            kernel.variants()
-        )),
-        _ => Ok(()),
-    }
+    Ok(())
 }
 
 /// Uploads a matrix of any memory layout, row-major.

@@ -84,7 +84,8 @@ macro_rules! half {
 
             #[inline(always)]
             fn widen(self) -> f32 {
-                self.to_f32()
+                // Not the inherent method, which computes with integers.
+                Narrow::to_f32(self)
             }
 
             #[inline(always)]

@@ -26,12 +26,10 @@ pub struct Shape {
     pub cols: u32,
     /// Multiprocessors of the device.
     pub multiprocessors: u32,
-    /// Which of a kernel's variants is to run; `None` for the kernel's choice.
-    pub variant: Option<u32>,
 }
 
-/// The table of the kernels: one line each, naive first, and the file of the same name. Each file has its `SUMMARY`, the
-/// number of its `VARIANTS`, its `launch`, and the `handle` of its kernel for an element type.
+/// The table of the kernels: one line each, naive first, and the file of the same name. Each file has its `SUMMARY`, its
+/// `launch`, and the `handle` of its kernel for an element type.
 macro_rules! kernels {
     (
         cuda cores { $($variant:ident = $module:ident,)* }
@@ -68,14 +66,6 @@ macro_rules! kernels {
                 match self {
                     $(Self::$variant => $module::SUMMARY,)*
                     Self::$tensor_variant => $tensor_module::SUMMARY,
-                }
-            }
-
-            /// How many variants it has, numbered from 0.
-            pub const fn variants(self) -> u32 {
-                match self {
-                    $(Self::$variant => $module::VARIANTS,)*
-                    Self::$tensor_variant => $tensor_module::VARIANTS,
                 }
             }
 
@@ -152,7 +142,6 @@ pub(crate) fn entry_points() -> Vec<&'static str> {
         depth: 1,
         cols: 1,
         multiprocessors: 1,
-        variant: None,
     };
     let kernels = GemmKernel::ALL.iter();
     kernels

@@ -8,6 +8,8 @@
 //! Why so little: the lanes of a warp read 32 different rows of X, and each load takes from its 32-byte sectors one element a
 //! lane. The rest of the sector is wanted in the next steps; but by then the other warps, with a line of 128 bytes for
 //! each lane, have been through the cache, and it is read again, up to four times in f64. `tiled_depth` ends that.
+//!
+//! On an H200, 281,903 x 128 by 128 x 16: from 0.255 ms to 0.280 in f32, no gain; from 0.335 to 0.299 in f64.
 
 use super::slice::{self, TILE};
 use super::{BLOCK, Epilogue, GemmElement, RealElement, Shape, thread_per_row};
@@ -17,9 +19,6 @@ use cuda_std::prelude::*;
 
 /// What it does, in one line.
 pub const SUMMARY: &str = "one thread a row, each element of X read once, 16 sums in registers";
-
-/// It has one.
-pub const VARIANTS: u32 = 1;
 
 /// Rows of W in a slice.
 const HEIGHT: u32 = 128;

@@ -2,6 +2,8 @@
 //!
 //! Change from `global_sum`: the sum is written once, at the end. Two accesses for a multiplication are left. The report went
 //! from 177 ms to 59 ms.
+//!
+//! On an H200, 281,903 x 128 by 128 x 16: from 3.40 ms to 2.50 in f32, from 13.5 to 3.00 in f64.
 
 use super::{BLOCK, Epilogue, GemmElement, RealElement, Shape, thread_per_row};
 use crate::matrix::{Dense, DenseMut};
@@ -9,9 +11,6 @@ use cuda_std::prelude::*;
 
 /// What it does, in one line.
 pub const SUMMARY: &str = "one thread a row, the sum in a register";
-
-/// It has one.
-pub const VARIANTS: u32 = 1;
 
 /// A thread a row.
 pub fn launch<T: GemmElement>(shape: Shape) -> LaunchConfig {

@@ -3,6 +3,9 @@
 //! Change from `register_sum`: a block copies W into shared memory before it computes, so that of the two accesses of a
 //! multiplication one is on the chip. For k = 128 and n = 16 all of W fits; what is larger is taken in slices of 128 rows and
 //! 16 columns, and sums wait in Y for the next slice. The report went from 59 ms to 15.3 ms.
+//!
+//! On an H200, 281,903 x 128 by 128 x 16: from 2.50 ms to 2.38 in f32, and from 3.00 to 4.89 in f64: no gain, a loss in f64. W, 8 or 16 KiB,
+//! was in the L1 cache before too, and X is still read once for each column.
 
 use super::slice::{self, TILE};
 use super::{BLOCK, Epilogue, GemmElement, RealElement, Shape, thread_per_row};
@@ -11,9 +14,6 @@ use cuda_std::prelude::*;
 
 /// What it does, in one line.
 pub const SUMMARY: &str = "one thread a row, W in shared memory";
-
-/// It has one.
-pub const VARIANTS: u32 = 1;
 
 /// Rows of W in a slice.
 const HEIGHT: u32 = 128;

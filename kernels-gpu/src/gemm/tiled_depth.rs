@@ -4,6 +4,8 @@
 //! together, and they follow each other so closely that a line of X is still in the cache for all of them: each sector
 //! comes from memory once. The report went from 10.3 ms to 1.14 ms, its best, and asks whether occupancy or throughput had won:
 //! neither, it is that X is read once and no longer element by element.
+//!
+//! On an H200, 281,903 x 128 by 128 x 16: from 0.280 ms to 0.208 in f32, from 0.299 to 0.258 in f64.
 
 use super::outer_product::{add_product, store};
 use super::slice::{self, TILE};
@@ -14,9 +16,6 @@ use cuda_std::prelude::*;
 
 /// What it does, in one line.
 pub const SUMMARY: &str = "outer products of 16 elements of X that are loaded together";
-
-/// It has one.
-pub const VARIANTS: u32 = 1;
 
 /// Rows of W in a slice.
 const HEIGHT: u32 = 128;
