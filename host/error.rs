@@ -85,6 +85,37 @@ pub enum Error {
         found: (usize, usize),
     },
 
+    /// A dense matrix does not have the number of columns that an operation wants.
+    #[error("wrong shape: {what} is {} x {}, wanted are {columns} columns", .found.0, .found.1)]
+    Columns {
+        /// The matrix.
+        what: &'static str,
+        /// The columns wanted.
+        columns: usize,
+        /// Rows and columns found.
+        found: (usize, usize),
+    },
+
+    /// A network whose parts do not fit each other.
+    #[error("no network: {reason}")]
+    Network {
+        /// What does not fit.
+        reason: String,
+    },
+
+    /// The weights of a network cannot be read.
+    #[error(transparent)]
+    Layers(#[from] crate::gcn::LayersError),
+
+    /// A kernel that was asked for by name cannot do what was asked of it.
+    #[error("kernel `{kernel}` cannot be taken: {reason}")]
+    Kernel {
+        /// The kernel.
+        kernel: &'static str,
+        /// What it lacks.
+        reason: String,
+    },
+
     /// A kernel that was asked for by its name cannot do what is wanted of it.
     #[error("kernel `{kernel}` cannot do {wanted}; it can do {possible}")]
     Unsupported {

@@ -26,6 +26,9 @@
 //! | [`device`] | devices, buffers, launches; CUDA and the emulator behind one API |
 //! | [`spmm`] | sparse times dense |
 //! | [`spgemm`](mod@spgemm) | sparse times sparse |
+//! | [`gemm`] | a tall dense matrix times a small one |
+//! | [`log_softmax`] | LogSoftmax of rows |
+//! | [`gcn`] | inference with graph convolutional networks |
 //! | [`csr`](mod@csr) | sparse matrices on a device |
 //! | [`scan`], [`sort`] | prefix sums and sorting on a device |
 //! | [`matrix_market`] | Matrix Market files |
@@ -35,8 +38,11 @@
 pub mod csr;
 pub mod device;
 pub mod error;
+pub mod gcn;
+pub mod gemm;
 pub mod generate;
 pub mod launch;
+pub mod log_softmax;
 pub mod matrix_market;
 pub mod reference;
 pub mod scalar;
@@ -52,6 +58,8 @@ pub use cuda_std::launch::{Dim3, LaunchConfig};
 pub use cuda_std::memory::{Global, GlobalMut};
 pub use device::{Device, DeviceBuffer};
 pub use error::Error;
+pub use gcn::{Gcn, GcnElement, GcnLayer, GcnOptions};
+pub use gemm::{Gemm, GemmElement, GemmKernel, GemmOptions};
 pub use half::{bf16, f16};
 pub use scalar::Scalar;
 pub use spgemm::{Spgemm, SpgemmElement, SpgemmKernel, SpgemmOptions, SpgemmProduct, spgemm};

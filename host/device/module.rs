@@ -31,7 +31,8 @@ struct Loaded {
     // In front of the modules, which they point into.
     entry_points: HashMap<String, Arc<EntryPoint>>,
     modules: Vec<Module>,
-    kernels: Option<Module>,
+    /// Those of this crate's kernels that were launched, each by itself: to compile all of them takes seconds.
+    kernels: Vec<Module>,
 }
 
 /// A kernel of a loaded module.
@@ -61,8 +62,8 @@ impl Modules {
         Ok(())
     }
 
-    /// The entry point of that name: in the module loaded first that has it, else in this crate's own kernels, which
-    /// are loaded when they are first wanted.
+    /// The entry point of that name: in the module loaded first that has it, else among this crate's own kernels, each of
+    /// which is compiled when it is first wanted.
     pub fn entry_point(&self, name: &str) -> Result<Arc<EntryPoint>, Error> {
         if let Some(entry_point) = self.read().entry_points.get(name) {
             return Ok(Arc::clone(entry_point));
@@ -93,13 +94,13 @@ impl Modules {
                 return Ok(Some(entry_point));
             }
         }
-        if loaded.kernels.is_none() {
-            loaded.kernels = Some(self.compile(KERNELS)?);
-        }
-        match &loaded.kernels {
-            Some(kernels) => self.find_in(kernels, name),
-            None => Ok(None),
-        }
+        let Some(text) = ptx::one_entry(KERNELS, name) else {
+            return Ok(None);
+        };
+        let kernel = self.compile(&text)?;
+        let entry_point = self.find_in(&kernel, name)?;
+        loaded.kernels.push(kernel);
+        Ok(entry_point)
     }
 
     fn find_in(&self, module: &Module, name: &str) -> Result<Option<EntryPoint>, Error> {

@@ -1,4 +1,5 @@
-//! Which driver a PTX text wants: its `.version` line, and the CUDA release that brought that version.
+//! What is read from PTX text: the driver that it wants, by its `.version` line and the CUDA release that brought that version;
+//! and one entry point alone.
 
 use super::Version;
 use crate::error::DriverTooOld;
@@ -53,6 +54,31 @@ fn version(ptx: &str) -> Option<Version> {
     Some(Version::new(major.parse().ok()?, minor.parse().ok()?))
 }
 
+/// How an entry point begins.
+const ENTRY: &str = ".visible .entry ";
+
+/// The text with that entry point alone, and all that is no entry point; `None` if it has none of that name.
+///
+/// It is for text as rustc writes it: an entry point begins with a line of its own and ends with the first line that is a
+/// closing brace.
+pub(super) fn one_entry(ptx: &str, name: &str) -> Option<String> {
+    let mut text = String::new();
+    let (mut found, mut in_other) = (false, false);
+    for line in ptx.lines() {
+        if let Some(entry) = line.strip_prefix(ENTRY) {
+            let wanted = entry.split_once('(').is_some_and(|(this, _)| this == name);
+            found |= wanted;
+            in_other = !wanted;
+        }
+        if !in_other {
+            text.push_str(line);
+            text.push('\n');
+        }
+        in_other &= line != "}";
+    }
+    found.then_some(text)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -94,5 +120,31 @@ mod tests {
                 .windows(2)
                 .all(|pair| pair[0].0 < pair[1].0 && pair[0].1 < pair[1].1)
         );
+    }
+
+    #[test]
+    fn one_entry_point_is_taken_with_all_that_is_none() {
+        let text = ".version 7.0\n.extern .shared .b8 memory[];\n\
+            .visible .entry first(\n)\n{\n\tret;\n}\n\
+            .visible .entry first_f32(\n)\n{\n$L:\n\t{\n\t}\n\texit;\n}\n\
+            .func helper()\n{\n\ttrap;\n}\n";
+        let first = one_entry(text, "first").unwrap();
+        assert_eq!(
+            first,
+            ".version 7.0\n.extern .shared .b8 memory[];\n\
+            .visible .entry first(\n)\n{\n\tret;\n}\n\
+            .func helper()\n{\n\ttrap;\n}\n"
+        );
+        assert!(one_entry(text, "first_f32").unwrap().contains("exit;"));
+        assert_eq!(one_entry(text, "fir"), None);
+        assert_eq!(one_entry(text, "helper"), None);
+    }
+
+    #[test]
+    fn every_kernel_of_this_crate_is_found() {
+        for name in warprow_kernels::entry_points() {
+            let text = one_entry(super::super::module::KERNELS, name).unwrap();
+            assert_eq!(text.matches(ENTRY).count(), 1, "{name}");
+        }
     }
 }

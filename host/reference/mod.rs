@@ -1,9 +1,13 @@
 //! Reference implementations in f64, the oracle of every test, and the verification of a result against them.
 
+mod gemm;
+mod log_softmax;
 mod operation;
 mod spgemm;
 mod verification;
 
+pub use gemm::{Arithmetic, DenseEpilogue, gemm, verify_gemm};
+pub use log_softmax::{log_softmax, verify_log_softmax};
 pub use operation::Operation;
 pub use spgemm::{SpgemmVerification, WrongRow, spgemm, verify_spgemm};
 pub use verification::{Entry, Verification, verify_spmm};

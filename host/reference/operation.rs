@@ -210,7 +210,7 @@ impl Row {
 }
 
 /// `n u / (1 - n u)`: the relative error of n roundings.
-fn gamma(roundings: usize, unit_roundoff: f64) -> f64 {
+pub(super) fn gamma(roundings: usize, unit_roundoff: f64) -> f64 {
     let product = roundings as f64 * unit_roundoff;
     if product < 1.0 {
         product / (1.0 - product)

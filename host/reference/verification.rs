@@ -7,7 +7,7 @@ use ndarray::ArrayView2;
 use rayon::prelude::*;
 use sprs::CsMatViewI;
 
-use super::operation::{Operation, Row};
+use super::operation::{Operation, Row, gamma};
 
 /// Columns of X that one thread takes at a time.
 const COLUMNS: usize = 64;
@@ -232,6 +232,78 @@ pub(super) fn judge<E: Scalar>(
         entries: 1,
         failures: usize::from(!within),
         max_relative_error: if error == 0.0 { 0.0 } else { error / magnitude },
+        worst: Some(Entry {
+            row,
+            col,
+            got,
+            wanted,
+            error,
+            bound,
+        }),
+    }
+}
+
+/// The terms of a sum: how many there are, and what is done to them before they are added up.
+#[derive(Clone, Copy)]
+pub(super) struct Terms {
+    pub count: usize,
+    /// The greatest relative error of one step.
+    pub sum_roundoff: f64,
+    /// The greatest relative error of a term before it is added.
+    pub operand_error: f64,
+}
+
+/// The verification of entries, each its row, column, what was got and what is wanted, and the sum of its terms' magnitudes.
+pub(super) fn judge_entries<T: Scalar>(
+    entries: impl Iterator<Item = (usize, usize, f64, f64, f64)>,
+    terms: Terms,
+) -> Verification {
+    let n = terms.count;
+    let gammas = gamma(n, terms.sum_roundoff) + gamma(n, f64::UNIT_ROUNDOFF) + terms.operand_error;
+    // The result is rounded once more where its type is shorter than the sum's.
+    let rounding = if T::UNIT_ROUNDOFF > f32::UNIT_ROUNDOFF {
+        T::UNIT_ROUNDOFF
+    } else {
+        0.0
+    };
+    let judged = entries.map(|(row, col, got, wanted, magnitude)| {
+        let magnitude = magnitude.min(f64::MAX);
+        let bound = gammas * (1.0 + rounding) * magnitude
+            + rounding * wanted.abs()
+            + n as f64 * T::MIN_NORMAL;
+        // What rounds to infinity is wanted as that.
+        let overflows = wanted.is_finite() && got.is_infinite();
+        let wanted = if overflows {
+            T::from_f64(wanted).to_f64()
+        } else {
+            wanted
+        };
+        compare((row, col), got, wanted, magnitude, bound)
+    });
+    judged.fold(Verification::EMPTY, Verification::merge)
+}
+
+/// One entry, with the greatest error that is allowed.
+pub(super) fn compare(
+    (row, col): (usize, usize),
+    got: f64,
+    wanted: f64,
+    magnitude: f64,
+    bound: f64,
+) -> Verification {
+    let error = if wanted.is_finite() && got.is_finite() {
+        (got - wanted).abs()
+    } else if got == wanted || (got.is_nan() && wanted.is_nan()) {
+        0.0
+    } else {
+        f64::INFINITY
+    };
+    let relative_error = if error == 0.0 { 0.0 } else { error / magnitude };
+    let within = error == 0.0 || (error.is_finite() && error <= bound);
+    Verification {
+        entries: 1,
+        failures: usize::from(!within),
+        max_relative_error: relative_error,
         worst: Some(Entry {
             row,
             col,

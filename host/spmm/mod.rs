@@ -128,6 +128,32 @@ impl<E: SpmmElement> Spmm<E> {
         } else {
             stored.transpose()?
         };
+        Self::plan_stored(a, kernel, options, times, started)
+    }
+
+    /// As [`plan`](Self::plan), of a matrix that is on its device already, for sums and not of its transpose, whatever the options
+    /// say.
+    pub(crate) fn plan_on_device(
+        a: DeviceCsr<E::Sum>,
+        options: SpmmOptions,
+    ) -> Result<Self, Error> {
+        let options = SpmmOptions {
+            reduction: Reduction::Sum,
+            transpose: false,
+            ..options
+        };
+        let kernel = choose_kernel::<E>(options)?;
+        Self::plan_stored(a, kernel, options, PlanTimes::default(), Instant::now())
+    }
+
+    fn plan_stored(
+        a: DeviceCsr<E::Sum>,
+        kernel: SpmmKernel,
+        options: SpmmOptions,
+        mut times: PlanTimes,
+        started: Instant,
+    ) -> Result<Self, Error> {
+        let device = a.device().clone();
         let order = options.order.unwrap_or_else(|| order::default(kernel));
         let (a, rows_in_order) = OrderedRows::put(order, a)?;
         let diagonal = (options.reduction == Reduction::Mean)
@@ -148,7 +174,7 @@ impl<E: SpmmElement> Spmm<E> {
             choices,
             rows_in_order,
             times,
-            device: device.clone(),
+            device,
         })
     }
 
@@ -336,7 +362,6 @@ impl<E: SpmmElement> Spmm<E> {
             cols: columns,
             data: x.read_only(),
         };
-        let handle = self.kernel.handle::<E>(shape, reduction);
         let device = &self.device;
         self.items.run(device, &product, |launch| {
             let Launch {
@@ -356,6 +381,11 @@ impl<E: SpmmElement> Spmm<E> {
                 ..shape
             };
             let config = self.kernel.launch::<E>(shape, reduction);
+            let plain = epilogue.alpha == <E::Sum as Real>::ONE
+                && epilogue.beta == E::Sum::ZERO
+                && self.diagonal.is_none()
+                && original_row.is_none();
+            let handle = self.kernel.handle::<E>(shape, reduction, plain);
             // SAFETY: the buffers are this device's and have the matrices' sizes; the columns of A are below `cols`, as sprs
             // guarantees; y is borrowed mutably, so it is apart from the others; the items are the kernel's.
             unsafe {

@@ -7,18 +7,25 @@
 #![cfg_attr(target_arch = "nvptx64", feature(abi_ptx))]
 
 pub mod csr;
+pub mod gcn;
+pub mod gemm;
+pub mod log_softmax;
 pub mod matrix;
 pub mod order;
 pub mod scan;
 pub mod sort;
 pub mod spgemm;
 pub mod spmm;
+mod unroll;
 
 /// The PTX entry points of all kernels, sorted.
 #[cfg(not(target_arch = "nvptx64"))]
 pub fn entry_points() -> Vec<&'static str> {
     let mut names = [
         csr::entry_points(),
+        gcn::entry_points(),
+        gemm::entry_points(),
+        log_softmax::entry_points(),
         order::entry_points(),
         scan::entry_points(),
         sort::entry_points(),

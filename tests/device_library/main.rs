@@ -3,9 +3,11 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod async_copies;
 mod atomics;
 mod floats;
 mod memories;
+mod mma;
 mod threads;
 mod warps;
 

@@ -31,11 +31,11 @@ macro_rules! kernels {
     (@launch $module:ident $shape:ident $reduction:ident general) => {
         $module::launch::<T>($shape, $reduction)
     };
-    (@handle $module:ident $shape:ident $reduction:ident) => {
+    (@handle $module:ident $shape:ident $reduction:ident $plain:ident) => {
         Handle::Plain($module::handle::<T::Sum>($shape))
     };
-    (@handle $module:ident $shape:ident $reduction:ident general) => {
-        Handle::General($module::handle::<T>($shape, $reduction))
+    (@handle $module:ident $shape:ident $reduction:ident $plain:ident general) => {
+        Handle::General($module::handle::<T>($shape, $reduction, $plain))
     };
     (@entry_points $module:ident $shape:ident) => {
         $module::handle::<f32>($shape).entry_points().to_vec()
@@ -101,13 +101,19 @@ macro_rules! kernels {
                 }
             }
 
-            /// The handle of the kernel for a product of that shape.
+            /// The handle of the kernel for a product of that shape; `plain` if alpha is 1, beta 0, there is no diagonal, and A's rows are in
+            /// the caller's order.
             ///
             /// # Panics
             ///
             /// If the kernel is plain, and `T` or the reduction wants a general one.
             #[cfg(not(target_arch = "nvptx64"))]
-            pub fn handle<T: Operand>(self, shape: Shape, reduction: Reduction) -> Handle<T> {
+            pub fn handle<T: Operand>(
+                self,
+                shape: Shape,
+                reduction: Reduction,
+                plain: bool,
+            ) -> Handle<T> {
                 assert!(
                     self.capabilities().has::<T>(reduction),
                     "{} has no {} in {}",
@@ -116,7 +122,7 @@ macro_rules! kernels {
                     T::NAME
                 );
                 match self {
-                    $(Self::$variant => kernels!(@handle $module shape reduction $($general)?),)*
+                    $(Self::$variant => kernels!(@handle $module shape reduction plain $($general)?),)*
                 }
             }
 

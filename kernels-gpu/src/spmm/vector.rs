@@ -100,11 +100,13 @@ pub fn tasks_of_block<T: Operand>(shape: Shape, reduction: Reduction) -> u32 {
     BLOCK / variant::<T>(shape, reduction).0
 }
 
-/// The handle of the kernel for the shape's variant.
+/// The handle of the kernel for the shape's variant; `plain` if it is for sums with alpha 1, beta 0, and A's rows in the caller's
+/// order.
 #[cfg(not(target_arch = "nvptx64"))]
 pub fn handle<T: Operand>(
     shape: Shape,
     reduction: Reduction,
+    plain: bool,
 ) -> Kernel<super::GeneralArguments<T>> {
     let variant = variant::<T>(shape, reduction);
     if reduction.is_extremum() {
@@ -113,39 +115,49 @@ pub fn handle<T: Operand>(
             (_, _) => vector_max::<T, 8, 4>(),
         };
     }
-    match variant {
-        (8, 1) => vector::<T, 8, 1>(),
-        (8, 2) => vector::<T, 8, 2>(),
-        (8, 4) => vector::<T, 8, 4>(),
-        (8, _) => vector::<T, 8, 8>(),
-        (16, 1) => vector::<T, 16, 1>(),
-        (16, 2) => vector::<T, 16, 2>(),
-        (16, 4) => vector::<T, 16, 4>(),
-        (16, _) => vector::<T, 16, 8>(),
-        (_, 1) => vector::<T, 32, 1>(),
-        (_, 2) => vector::<T, 32, 2>(),
-        (_, 4) => vector::<T, 32, 4>(),
-        (_, _) => vector::<T, 32, 8>(),
+    macro_rules! of_variant {
+        ($kernel:ident) => {
+            match variant {
+                (8, 1) => $kernel::<T, 8, 1>(),
+                (8, 2) => $kernel::<T, 8, 2>(),
+                (8, 4) => $kernel::<T, 8, 4>(),
+                (8, _) => $kernel::<T, 8, 8>(),
+                (16, 1) => $kernel::<T, 16, 1>(),
+                (16, 2) => $kernel::<T, 16, 2>(),
+                (16, 4) => $kernel::<T, 16, 4>(),
+                (16, _) => $kernel::<T, 16, 8>(),
+                (_, 1) => $kernel::<T, 32, 1>(),
+                (_, 2) => $kernel::<T, 32, 2>(),
+                (_, 4) => $kernel::<T, 32, 4>(),
+                (_, _) => $kernel::<T, 32, 8>(),
+            }
+        };
+    }
+    if plain {
+        of_variant!(vector)
+    } else {
+        of_variant!(vector_scaled)
     }
 }
 
-/// The entry points of both kernels.
+/// The entry points of the kernels.
 #[cfg(not(target_arch = "nvptx64"))]
 pub fn entry_points() -> Vec<&'static str> {
     let sums = vector::<f32, 8, 1>().entry_points();
-    [sums, vector_max::<f32, 8, 1>().entry_points()].concat()
+    let scaled = vector_scaled::<f32, 8, 1>().entry_points();
+    [sums, scaled, vector_max::<f32, 8, 1>().entry_points()].concat()
 }
 
-/// `Y[row, j] = alpha * sum of A[row, col] * X[col, j] + beta * Y[row, j]`, a sub-warp of `LANES` lanes for a task and a
-/// tile of features.
+/// `Y[row, j] = sum of A[row, col] * X[col, j]`, a sub-warp of `LANES` lanes for a task and a tile of features.
 ///
-/// A nonzero costs a sub-warp its column (4 B), its value, and a tile's elements of X.
+/// A nonzero costs a sub-warp its column (4 B), its value, and a tile's elements of X. The epilogue is only for rows that
+/// are cut between blocks, and says nothing: what it could say costs the other rows a quarter of the time where they are short.
 ///
 /// # Safety
 ///
 /// The matrices are what their fields say, columns below `a.cols`; `x` is `a.cols` x n, `y` `a.rows` x n, n at least 1
-/// and a multiple of `WIDTH`, a row of X smaller than 4 GiB, apart from each other; y holds numbers if beta is not 0; `items`
-/// are tasks, with room for their sums if a row is cut.
+/// and a multiple of `WIDTH`, a row of X smaller than 4 GiB, apart from each other; `items` are tasks in the caller's order of
+/// rows, with room for their sums if a row is cut.
 #[kernel(name = "spmm_vector",
     T = [f32], LANES = [8, 16, 32], WIDTH = [1, 2, 4];
     T = [f64], LANES = [8, 32], WIDTH = [1, 4];
@@ -159,14 +171,36 @@ pub unsafe fn vector<T: Operand, const LANES: u32, const WIDTH: usize>(
     epilogue: Epilogue<SumOf<T>>,
 ) {
     // SAFETY: the kernel's contract.
-    unsafe { reduce_rows::<T, Total, LANES, WIDTH>(a, x, y, items, epilogue) };
+    unsafe { reduce_rows::<T, Total, false, LANES, WIDTH>(a, x, y, items, epilogue) };
 }
 
-/// As [`vector`], with the greatest product of a row in the place of the sum.
+/// `Y[row, j] = alpha * sum of A[row, col] * X[col, j] + beta * Y[row, j]`, with the rows of A in any order: else as
+/// [`vector`].
 ///
 /// # Safety
 ///
-/// That of [`vector`].
+/// That of [`vector`]; y holds numbers if beta is not 0.
+#[kernel(name = "spmm_vector_scaled",
+    T = [f32], LANES = [8, 16, 32], WIDTH = [1, 2, 4];
+    T = [f64], LANES = [8, 32], WIDTH = [1, 4];
+    T = [f16, bf16], LANES = [8, 32], WIDTH = [1, 2, 4, 8];
+    T = [f16, bf16], LANES = [16], WIDTH = [8])]
+pub unsafe fn vector_scaled<T: Operand, const LANES: u32, const WIDTH: usize>(
+    a: Csr<SumOf<T>>,
+    x: Dense<T>,
+    y: DenseMut<T>,
+    items: Items<SumOf<T>>,
+    epilogue: Epilogue<SumOf<T>>,
+) {
+    // SAFETY: the kernel's contract.
+    unsafe { reduce_rows::<T, Total, true, LANES, WIDTH>(a, x, y, items, epilogue) };
+}
+
+/// As [`vector_scaled`], with the greatest product of a row in the place of the sum.
+///
+/// # Safety
+///
+/// That of [`vector_scaled`].
 #[kernel(name = "spmm_vector_max", T = [f32, f64, f16, bf16], LANES = [8], WIDTH = [1, 4])]
 pub unsafe fn vector_max<T: Operand, const LANES: u32, const WIDTH: usize>(
     a: Csr<SumOf<T>>,
@@ -176,7 +210,7 @@ pub unsafe fn vector_max<T: Operand, const LANES: u32, const WIDTH: usize>(
     epilogue: Epilogue<SumOf<T>>,
 ) {
     // SAFETY: the kernel's contract.
-    unsafe { reduce_rows::<T, Greatest, LANES, WIDTH>(a, x, y, items, epilogue) };
+    unsafe { reduce_rows::<T, Greatest, true, LANES, WIDTH>(a, x, y, items, epilogue) };
 }
 
 /// The tiles of features of a task, one after the other where the grid has not as many.
@@ -185,7 +219,13 @@ pub unsafe fn vector_max<T: Operand, const LANES: u32, const WIDTH: usize>(
 ///
 /// The kernels' contract.
 #[inline(always)]
-unsafe fn reduce_rows<T: Operand, R: Reduce, const LANES: u32, const WIDTH: usize>(
+unsafe fn reduce_rows<
+    T: Operand,
+    R: Reduce,
+    const SCALED: bool,
+    const LANES: u32,
+    const WIDTH: usize,
+>(
     a: Csr<SumOf<T>>,
     x: Dense<T>,
     y: DenseMut<T>,
@@ -200,7 +240,7 @@ unsafe fn reduce_rows<T: Operand, R: Reduce, const LANES: u32, const WIDTH: usiz
         let first_feature = tile * tile_width;
         // SAFETY: the kernels' contract.
         unsafe {
-            let mut run = Run::<T, R, LANES, WIDTH>::start(
+            let mut run = Run::<T, R, SCALED, LANES, WIDTH>::start(
                 &a,
                 &x,
                 &y,

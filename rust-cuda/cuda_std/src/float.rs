@@ -29,6 +29,10 @@ pub trait Real:
     #[must_use]
     fn mul_add(self, factor: Self, addend: Self) -> Self;
 
+    /// The square root, rounded to nearest (`sqrt.rn`).
+    #[must_use]
+    fn sqrt(self) -> Self;
+
     /// The greater of the two; NaN if one of them is NaN, and 0 is greater than -0: the `maximum` of IEEE 754-2019
     /// (`max.NaN`).
     #[must_use]
@@ -46,6 +50,11 @@ impl Real for f32 {
     #[inline(always)]
     fn mul_add(self, factor: f32, addend: f32) -> f32 {
         backend::fma_f32(self, factor, addend)
+    }
+
+    #[inline(always)]
+    fn sqrt(self) -> f32 {
+        backend::sqrt_f32(self)
     }
 
     #[inline(always)]
@@ -67,6 +76,11 @@ impl Real for f64 {
     #[inline(always)]
     fn mul_add(self, factor: f64, addend: f64) -> f64 {
         backend::fma_f64(self, factor, addend)
+    }
+
+    #[inline(always)]
+    fn sqrt(self) -> f64 {
+        backend::sqrt_f64(self)
     }
 
     #[inline(always)]

@@ -40,6 +40,8 @@
 //! | [`warp`] | shuffles, votes, match and reduce among the 32 lanes of a warp |
 //! | [`memory`] | typed device pointers: [`Global`](memory::Global), [`GlobalMut`](memory::GlobalMut), [`Shared`](memory::Shared) |
 //! | [`shared`] | shared memory, static and dynamic |
+//! | [`async_copy`] | copies from global to shared memory that run beside the thread |
+//! | [`mma`] | products of small matrices by a warp, on tensor cores |
 //! | [`atomic`] | atomic read-modify-write at block, device and system scope |
 //! | [`float`] | fused multiply-add, maximum, fast `exp2` and `log2`, 16-bit floats |
 //! | [`launch`], [`kernel`](mod@kernel) | grid and block sizes; the handle that `#[kernel]` makes |
@@ -47,6 +49,7 @@
 #![cfg_attr(target_arch = "nvptx64", no_std)]
 #![cfg_attr(target_arch = "nvptx64", feature(asm_experimental_arch, stdarch_nvptx))]
 
+pub mod async_copy;
 pub mod atomic;
 mod backend;
 pub mod element;
@@ -55,6 +58,7 @@ pub mod float;
 pub mod kernel;
 pub mod launch;
 pub mod memory;
+pub mod mma;
 pub mod shared;
 pub mod thread;
 pub mod warp;

@@ -260,4 +260,14 @@ impl<'a> Access<'a> {
         }
         result
     }
+
+    /// Checks that shared memory may be written from now on, at a time that is not known yet: until then it holds
+    /// nothing.
+    pub fn claim_shared(self, store: &Store, offset: u64) {
+        self.check_shared(store, offset, Touch::Store, || ((), true));
+        let (granules, bytes) = Store::granules(offset, self.bytes);
+        for granule in granules {
+            store.forget(granule, bytes);
+        }
+    }
 }

@@ -11,6 +11,7 @@ use corosensei::Yielder;
 
 use crate::barrier::Barrier;
 use crate::context::Context;
+use crate::copies::Copies;
 use crate::fault::{Fault, FaultKind, SourceLocation};
 use crate::fiber::Resume;
 use crate::limits::WARP_SIZE;
@@ -44,6 +45,8 @@ pub(crate) struct Lane {
     /// The time of the lane's last fence, zero before the first.
     fence_time: Cell<u32>,
     device_fence: Cell<bool>,
+    /// Copies to shared memory that it has begun.
+    pub copies: RefCell<Copies>,
 }
 
 impl Lane {
@@ -176,6 +179,7 @@ impl Block {
                 time: Cell::new(0),
                 fence_time: Cell::new(0),
                 device_fence: Cell::new(false),
+                copies: RefCell::default(),
             })
             .collect();
         let warps = (0..context.threads.div_ceil(WARP_SIZE))
@@ -234,6 +238,7 @@ impl Block {
             lane.time.set(0);
             lane.fence_time.set(0);
             lane.device_fence.set(false);
+            lane.copies.borrow_mut().clear();
         }
     }
 

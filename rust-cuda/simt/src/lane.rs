@@ -10,6 +10,7 @@
 //! where it was not expected. That costs more than the switch. For the same reason what does not wait is not inlined,
 //! loads and stores above all: the compiler then inlines more of the kernel's own functions and closures.
 
+mod asynchronous;
 mod collective;
 mod memory;
 
@@ -19,6 +20,7 @@ use std::ptr;
 use crate::block::Lane;
 use crate::limits::WARP_SIZE;
 
+pub use asynchronous::*;
 pub use collective::*;
 pub use memory::*;
 

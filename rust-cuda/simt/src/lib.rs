@@ -50,6 +50,7 @@ mod barrier;
 mod block;
 mod buffer;
 mod context;
+mod copies;
 mod emulator;
 mod fault;
 mod fiber;

@@ -169,6 +169,12 @@ impl Store {
         written.store(written.load(Relaxed) | bytes as u8, Relaxed);
     }
 
+    /// What is there may no longer be read.
+    pub fn forget(&self, granule: usize, bytes: u16) {
+        let written = self.written(granule);
+        written.store(written.load(Relaxed) & !(bytes as u8), Relaxed);
+    }
+
     fn clear_records(&self) {
         for granule in 0..self.writes.len() {
             // SAFETY: the cells belong to one worker, and all bytes zero is a value of theirs.

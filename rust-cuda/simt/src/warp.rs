@@ -18,6 +18,7 @@ pub(crate) enum Operation {
     MatchAny,
     MatchAll,
     Reduce(crate::Reduce),
+    Gather,
 }
 
 impl Operation {
@@ -32,6 +33,7 @@ impl Operation {
             Self::MatchAny => "a match (any)",
             Self::MatchAll => "a match (all)",
             Self::Reduce(_) => "a reduction",
+            Self::Gather => "a matrix multiplication (mma)",
         }
     }
 }
@@ -41,6 +43,13 @@ struct Meeting {
     mask: Cell<u32>,
     operation: Cell<Operation>,
     arrived: Cell<u32>,
+}
+
+/// What each lane brings to an operation on several words, and what all take away.
+#[derive(Default)]
+pub(crate) struct Wide {
+    pub values: [Cell<[u64; 3]>; LANES],
+    pub results: [Cell<[u64; 3]>; LANES],
 }
 
 pub(crate) struct Warp {
@@ -63,6 +72,8 @@ pub(crate) struct Warp {
     /// What each lane takes away. Not the same cells as the values: a lane may bring the next value before a slower
     /// one has taken its result.
     pub results: [Cell<u64>; LANES],
+    /// The same for operations that bring several words.
+    wide: OnceCell<Box<Wide>>,
     /// The time of the last event that all lanes took part in.
     synced: Cell<u32>,
     /// `seen[a][b]`: up to which time of its own the accesses of lane `b` are ordered before lane `a`. Only events of
@@ -87,6 +98,7 @@ impl Warp {
             values: Default::default(),
             operands: Default::default(),
             results: Default::default(),
+            wide: OnceCell::new(),
             synced: Cell::new(0),
             seen: OnceCell::new(),
         }
@@ -160,6 +172,10 @@ impl Warp {
             .map(|slot| &self.meetings[slot as usize])
             .find(|meeting| meeting.mask.get() >> lane & 1 != 0)
             .map(|meeting| meeting.arrived.get())
+    }
+
+    pub fn wide(&self) -> &Wide {
+        self.wide.get_or_init(Default::default)
     }
 
     /// Whether all that the warp did up to `time` is ordered before all that it does now.

@@ -31,7 +31,7 @@ macro_rules! unrolled {
 const _: () = assert!(UNROLL == 8);
 
 /// A sub-warp on its way through a task.
-pub(super) struct Run<'a, T: Operand, R, const LANES: u32, const WIDTH: usize> {
+pub(super) struct Run<'a, T: Operand, R, const SCALED: bool, const LANES: u32, const WIDTH: usize> {
     a: &'a Csr<SumOf<T>>,
     /// The lane's columns of X, and the bytes from one row of X to the next.
     x: [Global<T>; 2],
@@ -65,7 +65,9 @@ pub(super) struct Run<'a, T: Operand, R, const LANES: u32, const WIDTH: usize> {
     clippy::needless_range_loop,
     reason = "iterators over the arrays are not unrolled, and put them into local memory"
 )]
-impl<'a, T: Operand, R: Reduce, const LANES: u32, const WIDTH: usize> Run<'a, T, R, LANES, WIDTH> {
+impl<'a, T: Operand, R: Reduce, const SCALED: bool, const LANES: u32, const WIDTH: usize>
+    Run<'a, T, R, SCALED, LANES, WIDTH>
+{
     const PASSES: usize = passes(WIDTH as u32) as usize;
 
     /// # Safety
@@ -179,15 +181,18 @@ impl<'a, T: Operand, R: Reduce, const LANES: u32, const WIDTH: usize> Run<'a, T,
             let count = self.end.saturating_sub(self.position).min(UNROLL as u32);
             let mut done = 0;
             while done < count {
-                let stop = count.min(done + (self.row_end - self.position));
-                if stop - done == UNROLL as u32 {
+                let to_row_end = self.row_end - self.position;
+                if done == 0 && count == UNROLL as u32 && to_row_end >= count {
                     unrolled!(I => self.take(values[I], elements[I]));
-                } else {
-                    // Up to the row's end; the comparisons are with constants, so that the arrays stay in registers.
-                    unrolled!(I => if done <= I as u32 && (I as u32) < stop {
-                        self.take(values[I], elements[I]);
-                    });
+                    self.position += count;
+                    self.end_rows(self.position);
+                    break;
                 }
+                let stop = count.min(done + to_row_end);
+                // Up to the row's end; the comparisons are with constants, so that the arrays stay in registers.
+                unrolled!(I => if done <= I as u32 && (I as u32) < stop {
+                    self.take(values[I], elements[I]);
+                });
                 self.position += stop - done;
                 done = stop;
                 self.end_rows(self.position);
@@ -349,16 +354,26 @@ impl<'a, T: Operand, R: Reduce, const LANES: u32, const WIDTH: usize> Run<'a, T,
         if R::MINDS_EMPTY_ROWS && self.row_end == unsafe { self.a.row_ptr.load(row) } {
             results = [[T::Sum::ZERO; WIDTH]; 2];
         }
-        // SAFETY: as above.
-        let (factor, row_of_y) = unsafe { (self.epilogue.factor(row), self.items.row_of_y(row)) };
+        let (factor, row_of_y) = if SCALED {
+            // SAFETY: a row of A.
+            unsafe { (self.epilogue.factor(row), self.items.row_of_y(row)) }
+        } else {
+            (<T::Sum as Real>::ONE, row)
+        };
         for pass in 0..Self::PASSES {
             let feature = self.feature + pass * (LANES as usize * WIDTH);
             if feature < self.features {
                 let index = row_of_y * self.features + feature;
+                let results = results[pass];
                 // SAFETY: the lane's features of a row that is this sub-warp's.
                 unsafe {
-                    self.epilogue
-                        .write(factor, results[pass], self.y.data, index)
+                    if SCALED {
+                        self.epilogue.write(factor, results, self.y.data, index);
+                    } else {
+                        // A sum of nothing is -0, and 0 in Y.
+                        let results = array::from_fn(|k| results[k] + T::Sum::ZERO);
+                        T::store::<WIDTH>(self.y.data, index, results);
+                    }
                 };
             }
         }

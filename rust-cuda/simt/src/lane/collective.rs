@@ -254,6 +254,30 @@ pub fn reduce(mask: u32, value: u32, operation: Reduce) -> u32 {
     ) as u32
 }
 
+/// Brings three words and takes those of all 32 lanes: how a matrix multiplication (`mma.sync`) reads its operands. All lanes
+/// of the warp take part.
+#[inline(always)]
+#[track_caller]
+pub fn gather(words: [u64; 3]) -> [[u64; 3]; WARP_SIZE as usize] {
+    let lane = current();
+    let wide = lane.warp().wide();
+    wide.values[lane.lane() as usize].set(words);
+    meet(
+        lane,
+        Operation::Gather,
+        u32::MAX,
+        0,
+        Location::caller(),
+        |warp| {
+            let wide = warp.wide();
+            for (value, result) in wide.values.iter().zip(&wide.results) {
+                result.set(value.get());
+            }
+        },
+    );
+    std::array::from_fn(|other| wide.results[other].get())
+}
+
 /// Gives all lanes of a mask the same result.
 fn share(warp: &Warp, mask: u32, result: u64) {
     for member in bits(mask) {

@@ -11,10 +11,21 @@ use crate::types::{Scope, Space};
 use crate::word::Word;
 
 /// Loads `N` consecutive words. The address must be aligned to all of them together.
-#[inline(never)]
+#[inline(always)]
 #[track_caller]
 pub fn load<W: Word, const N: usize>(space: Space, address: u64) -> [W; N] {
-    let access = access::<W, N>(current(), space, address, Location::caller());
+    load_at(current(), space, address, Location::caller())
+}
+
+/// [`load`] of a lane, for which `location` is to blame.
+#[inline(never)]
+pub(crate) fn load_at<W: Word, const N: usize>(
+    lane: &Lane,
+    space: Space,
+    address: u64,
+    location: &'static Location<'static>,
+) -> [W; N] {
+    let access = access::<W, N>(lane, space, address, location);
     // SAFETY: `resolve` and `resolve_shared` let pass only what lies in memory that is touched through `Word` alone,
     // and what is aligned.
     let read = |data: *mut u8, offset: u64| unsafe {
@@ -49,10 +60,22 @@ pub fn load<W: Word, const N: usize>(space: Space, address: u64) -> [W; N] {
 /// # Panics
 ///
 /// In [`Space::GlobalReadOnly`].
-#[inline(never)]
+#[inline(always)]
 #[track_caller]
 pub fn store<W: Word, const N: usize>(space: Space, address: u64, values: [W; N]) {
-    let access = access::<W, N>(current(), space, address, Location::caller());
+    store_at(current(), space, address, values, Location::caller());
+}
+
+/// [`store`] of a lane, for which `location` is to blame.
+#[inline(never)]
+pub(crate) fn store_at<W: Word, const N: usize>(
+    lane: &Lane,
+    space: Space,
+    address: u64,
+    values: [W; N],
+    location: &'static Location<'static>,
+) {
+    let access = access::<W, N>(lane, space, address, location);
     // SAFETY: as for `load`.
     let write = |data: *mut u8, offset: u64| unsafe {
         let data = data.add(offset as usize);

@@ -12,6 +12,16 @@ pub(crate) fn fma_f64(a: f64, b: f64, c: f64) -> f64 {
     a.mul_add(b, c)
 }
 
+#[inline(always)]
+pub(crate) fn sqrt_f32(x: f32) -> f32 {
+    x.sqrt()
+}
+
+#[inline(always)]
+pub(crate) fn sqrt_f64(x: f64) -> f64 {
+    x.sqrt()
+}
+
 macro_rules! maximum {
     ($($name:ident($float:ty);)*) => {$(
         #[inline(always)]

@@ -86,6 +86,8 @@ macro_rules! unary {
 }
 
 unary! {
+    sqrt_f32(f32, reg32) -> (f32, reg32) = "sqrt.rn.f32";
+    sqrt_f64(f64, reg64) -> (f64, reg64) = "sqrt.rn.f64";
     fast_exp2(f32, reg32) -> (f32, reg32) = "ex2.approx.ftz.f32";
     fast_log2(f32, reg32) -> (f32, reg32) = "lg2.approx.ftz.f32";
     f16_to_f32(u16, reg16) -> (f32, reg32) = "cvt.f32.f16";

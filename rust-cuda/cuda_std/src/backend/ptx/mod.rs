@@ -7,15 +7,19 @@
 //!   when it orders no memory.
 //! - Read-only loads are `pure, readonly`: they may be merged and moved. All other accesses clobber memory.
 
+mod async_copy;
 mod atomic;
 mod float;
 mod memory;
+mod mma;
 mod shared;
 mod thread;
 mod warp;
 
+pub(crate) use async_copy::*;
 pub(crate) use atomic::or_shared;
 pub(crate) use float::*;
+pub(crate) use mma::*;
 pub(crate) use shared::*;
 pub(crate) use thread::*;
 pub(crate) use warp::*;

@@ -1,0 +1,312 @@
+//! The run: every case, by every implementation, measured and verified.
+
+use crate::cublas::{Copy, Cublas, Mode};
+use crate::measure::{Effort, measure};
+use crate::options::{ElementType, Options, WeightShape};
+use crate::report::{Case, Line, Report};
+use anyhow::Context;
+use ndarray::{Array2, ArrayView2, Axis};
+use warprow::device::{Device, DeviceBuffer, Selector};
+use warprow::gemm::GemmElement;
+use warprow::log_softmax::{LogSoftmax, SoftmaxElement};
+use warprow::reference::{
+    Arithmetic, DenseEpilogue, Verification, verify_gemm, verify_log_softmax,
+};
+use warprow::{Error, Gemm, GemmKernel, GemmOptions, bf16, f16, generate};
+
+/// Rows of random numbers; what X has more is these again.
+const RANDOM_ROWS: usize = 1 << 15;
+
+/// Rows that are verified, spread over Y; the last is among them.
+const VERIFIED_ROWS: usize = 4096;
+
+/// Runs what the options say; whether all results were right.
+///
+/// # Errors
+///
+/// A device that is not there, a library that is insisted on and is not there, a file that cannot be written, a launch
+/// that fails. What does not fit the memory and what cuBLAS refuses is reported as skipped.
+pub fn run(options: &Options) -> anyhow::Result<bool> {
+    let selector = match options.device {
+        Some(selector) => selector,
+        None => Selector::from_environment()?,
+    };
+    let (device, no_gpu) = Device::select_with_reason(selector)?;
+    println!("device: {device}");
+    if let Some(reason) = no_gpu {
+        println!("no GPU: {reason}");
+    }
+    let cublas = match Cublas::open(&device, options.cublas.as_deref()) {
+        _ if options.no_cublas => None,
+        Ok(cublas) => Some(cublas),
+        Err(error) if options.cublas.is_some() => anyhow::bail!(error),
+        Err(error) => {
+            println!("no cuBLAS: {error}");
+            None
+        }
+    };
+    let report =
+        Report::create(options.output.as_deref(), &device).context("cannot write results")?;
+    let mut bench = Bench {
+        copy: Copy::of(&device).map_err(anyhow::Error::msg)?,
+        options,
+        device,
+        cublas,
+        report,
+    };
+    for rows in options.rows(bench.device.is_emulator()) {
+        for &shape in &options.shapes {
+            for &element in &options.elements {
+                match element {
+                    ElementType::F32 => bench.gemm::<f32>(rows, shape)?,
+                    ElementType::F64 => bench.gemm::<f64>(rows, shape)?,
+                    ElementType::F16 => bench.gemm::<f16>(rows, shape)?,
+                    ElementType::Bf16 => bench.gemm::<bf16>(rows, shape)?,
+                }
+            }
+        }
+        for &element in &options.elements {
+            match element {
+                ElementType::F32 => bench.log_softmax::<f32>(rows, 16)?,
+                ElementType::F64 => bench.log_softmax::<f64>(rows, 16)?,
+                ElementType::F16 => bench.log_softmax::<f16>(rows, 16)?,
+                ElementType::Bf16 => bench.log_softmax::<bf16>(rows, 16)?,
+            }
+        }
+    }
+    Ok(bench.report.all_right)
+}
+
+/// The run's state.
+struct Bench<'a> {
+    options: &'a Options,
+    device: Device,
+    cublas: Option<Cublas>,
+    copy: Option<Copy>,
+    report: Report,
+}
+
+impl Bench<'_> {
+    /// The product by every implementation.
+    fn gemm<T: GemmElement>(&mut self, rows: u32, shape: WeightShape) -> anyhow::Result<()> {
+        let WeightShape { depth, cols } = shape;
+        let seed = self.options.seed;
+        let x = repeated::<T>(rows as usize, depth, seed);
+        let w = generate::dense::<T>(depth, cols, seed + 1);
+        let plan = Gemm::plan(&self.device, w.view(), None, GemmOptions::default())?;
+        let case = Case {
+            bench: "gemm",
+            rows,
+            k: depth,
+            features: cols,
+            element: T::NAME,
+            bytes: plan.bytes(rows as usize),
+        };
+        let operands = self.device.upload(elements(&x)).and_then(|x| {
+            let y = self.device.uninitialized::<T>(rows as usize * cols)?;
+            Ok((x, self.device.upload(elements(&w))?, y))
+        });
+        let (x_device, w_device, mut y_device) = match operands {
+            Ok(operands) => operands,
+            Err(error) => return self.skip(&case, "warprow", error),
+        };
+        let floor = self.floor(&case)?;
+        let check = |y: ArrayView2<'_, T>, kernel: Option<GemmKernel>| {
+            let sample = sample(rows as usize);
+            let (x, y) = (x.select(Axis(0), &sample), y.select(Axis(0), &sample));
+            let arithmetic = arithmetic::<T>(kernel);
+            let epilogue = DenseEpilogue::default();
+            verify_gemm(x.view(), w.view(), epilogue, arithmetic, y.view())
+        };
+        for (name, options) in self.choices::<T>(plan.kernel()) {
+            poison(&mut y_device)?;
+            let gemm = Gemm::plan(&self.device, w.view(), None, options)?;
+            let timing = measure(&self.device, Effort::of(self.options.samples), || {
+                gemm.run(&x_device, rows as usize, &mut y_device)
+            })?;
+            let y = Array2::from_shape_vec((rows as usize, cols), y_device.download()?)?;
+            let line = Line {
+                implementation: name,
+                kernel: Some(gemm.kernel().name()),
+                variant: options.variant,
+                ..Line::default()
+            };
+            let found = check(y.view(), Some(gemm.kernel()));
+            self.write(&case, line.timed(timing, floor), &found, rows)?;
+        }
+        let Some(cublas) = &self.cublas else {
+            return Ok(());
+        };
+        let mut lines = Vec::new();
+        for mode in Mode::ALL {
+            poison(&mut y_device)?;
+            let line = Line {
+                implementation: mode.name().to_owned(),
+                cublas: Some(cublas.version.clone()),
+                ..Line::default()
+            };
+            let mut launch = || {
+                let (x, w) = ((&x_device, rows as usize), (&w_device, cols));
+                let done = cublas.multiply(mode, x, w, &mut y_device);
+                done.map_err(anyhow::Error::msg)
+            };
+            match measure(&self.device, Effort::of(self.options.samples), &mut launch) {
+                Ok(timing) => {
+                    let y = Array2::from_shape_vec((rows as usize, cols), y_device.download()?)?;
+                    lines.push((line.timed(timing, floor), check(y.view(), None)));
+                }
+                Err(error) => {
+                    let skipped = Some(error.to_string());
+                    self.report.write(&case, &Line { skipped, ..line })?;
+                }
+            }
+        }
+        for (line, found) in lines {
+            self.write(&case, line, &found, rows)?;
+        }
+        Ok(())
+    }
+
+    /// The plan's kernel, those asked for, and the variants of the former.
+    fn choices<T: GemmElement>(&self, picked: GemmKernel) -> Vec<(String, GemmOptions)> {
+        let options = |kernel, variant| GemmOptions {
+            kernel,
+            variant,
+            tf32: kernel.is_some(),
+            relu: false,
+        };
+        let mut choices = vec![("warprow".to_owned(), options(None, None))];
+        let asked = self.options.kernels().into_iter();
+        for kernel in asked.filter(|kernel| kernel.supports::<T>()) {
+            choices.push((kernel.name().to_owned(), options(Some(kernel), None)));
+        }
+        if self.options.variants {
+            let variants = (0..picked.variants()).map(|variant| {
+                (
+                    picked.name().to_owned(),
+                    options(Some(picked), Some(variant)),
+                )
+            });
+            choices.extend(variants);
+        }
+        choices
+    }
+
+    /// LogSoftmax of the rows of a matrix.
+    fn log_softmax<T: SoftmaxElement>(&mut self, rows: u32, classes: usize) -> anyhow::Result<()> {
+        let x = repeated::<T>(rows as usize, classes, self.options.seed);
+        let plan = LogSoftmax::plan(&self.device, classes, None)?;
+        let case = Case {
+            bench: "log_softmax",
+            rows,
+            k: classes,
+            features: classes,
+            element: T::NAME,
+            bytes: plan.bytes(rows as usize),
+        };
+        let x_device = self.device.upload(elements(&x))?;
+        let mut y_device = self.device.uninitialized::<T>(x.len())?;
+        let floor = self.floor(&case)?;
+        poison(&mut y_device)?;
+        let timing = measure(&self.device, Effort::of(self.options.samples), || {
+            plan.run(&x_device, rows as usize, &mut y_device)
+        })?;
+        let y = Array2::from_shape_vec(x.dim(), y_device.download()?)?;
+        let sample = sample(rows as usize);
+        let (x, y) = (x.select(Axis(0), &sample), y.select(Axis(0), &sample));
+        let line = Line {
+            implementation: "warprow".to_owned(),
+            ..Line::default()
+        };
+        let found = verify_log_softmax(x.view(), y.view());
+        self.write(&case, line.timed(timing, floor), &found, rows)
+    }
+
+    /// Milliseconds in which the device copies half of the case's bytes, which moves all of them; `None` on the emulator.
+    fn floor(&mut self, case: &Case) -> anyhow::Result<Option<f64>> {
+        let Some(copy) = &self.copy else {
+            return Ok(None);
+        };
+        let len = usize::try_from(case.bytes / 2)?;
+        let buffers = self.device.zeros::<u8>(len).and_then(|from| {
+            let to = self.device.uninitialized::<u8>(len)?;
+            Ok((from, to))
+        });
+        let Ok((from, mut to)) = buffers else {
+            return Ok(None);
+        };
+        let timing = measure(&self.device, Effort::of(self.options.samples), || {
+            copy.run(&from, &mut to).map_err(anyhow::Error::msg)
+        })?;
+        let line = Line {
+            implementation: "floor".to_owned(),
+            ..Line::default()
+        };
+        self.report.write(case, &line.timed(timing, None))?;
+        Ok(timing.map(|timing| timing.median))
+    }
+
+    fn write(
+        &mut self,
+        case: &Case,
+        line: Line,
+        found: &Verification,
+        rows: u32,
+    ) -> anyhow::Result<()> {
+        if !found.ok() {
+            eprintln!("{found}");
+        }
+        let verified = sample(rows as usize).len();
+        Ok(self.report.write(case, &line.verified(verified, found))?)
+    }
+
+    /// Reports a case that does not fit the memory; any other error ends the run.
+    fn skip(&mut self, case: &Case, name: &str, error: Error) -> anyhow::Result<()> {
+        let skipped = match error {
+            Error::OutOfMemory { .. } | Error::HostOutOfMemory { .. } => Some(error.to_string()),
+            error => return Err(error.into()),
+        };
+        let line = Line {
+            implementation: name.to_owned(),
+            skipped,
+            ..Line::default()
+        };
+        Ok(self.report.write(case, &line)?)
+    }
+}
+
+/// How a kernel of this crate computes, or cuBLAS, which may use tensor cores wherever they lose nothing.
+fn arithmetic<T: GemmElement>(kernel: Option<GemmKernel>) -> Arithmetic {
+    match (kernel, T::NAME) {
+        (Some(GemmKernel::Fragments), "f32") => Arithmetic::tf32(),
+        (_, "f16" | "bf16") => Arithmetic::tensor_cores(),
+        _ => Arithmetic::of::<T>(),
+    }
+}
+
+/// A matrix of random rows, repeated.
+fn repeated<T: GemmElement>(rows: usize, cols: usize, seed: u64) -> Array2<T> {
+    let random = generate::dense::<T>(rows.min(RANDOM_ROWS), cols, seed);
+    let mut values = Vec::with_capacity(rows * cols);
+    while values.len() < rows * cols {
+        let missing = (rows * cols - values.len()).min(random.len());
+        values.extend_from_slice(&elements(&random)[..missing]);
+    }
+    Array2::from_shape_vec((rows, cols), values).expect("there are as many values")
+}
+
+/// The rows that are verified.
+fn sample(rows: usize) -> Vec<usize> {
+    let step = rows.div_ceil(VERIFIED_ROWS).max(1);
+    (0..rows).rev().step_by(step).collect()
+}
+
+fn elements<T>(matrix: &Array2<T>) -> &[T] {
+    matrix.as_slice().expect("a generated matrix is contiguous")
+}
+
+/// Fills Y with NaN, so that what an implementation does not write is wrong.
+fn poison<T: GemmElement>(y: &mut DeviceBuffer<T>) -> Result<(), Error> {
+    let nan = vec![T::from_f64(f64::NAN); y.len()];
+    y.copy_from_slice(&nan)
+}

@@ -1,0 +1,40 @@
+//! XW against cuBLAS, in one process, and LogSoftmax: against the time in which the device copies as many bytes.
+//!
+//! ```text
+//! cargo bench --bench gemm                                             # a GPU if there is one
+//! cargo bench --bench gemm -- --shape 128x16 --kernel all --rows 281903 --output gemm.jsonl
+//! cargo bench --bench gemm -- --variants --type f32,f64,f16,bf16       # every variant of the plan's kernel
+//! ```
+//!
+//! Times are the device's, by events around many launches with no synchronisation between; what the launches left in Y is
+//! then compared with the product in f64, in a sample of rows. On the emulator, products are verified and not timed.
+
+#![allow(
+    dead_code,
+    unused_imports,
+    reason = "cargo sets cfg(test) for a bench without a harness too, which has no tests"
+)]
+
+mod bench;
+mod cublas;
+#[path = "../spmm/measure.rs"]
+mod measure;
+mod options;
+mod report;
+
+use clap::Parser;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    match bench::run(&options::Options::parse()) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => {
+            eprintln!("some results are wrong");
+            ExitCode::FAILURE
+        }
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}

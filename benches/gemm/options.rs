@@ -1,0 +1,124 @@
+//! The command line.
+
+use std::path::PathBuf;
+use std::str::FromStr;
+use warprow::GemmKernel;
+use warprow::device::Selector;
+
+/// XW against cuBLAS, and LogSoftmax.
+#[derive(Clone, Debug, clap::Parser)]
+#[command(bin_name = "cargo bench --bench gemm --")]
+pub struct Options {
+    /// Rows of X [default: 281903,2449029 on a GPU, 1003 on the emulator]
+    #[arg(long, value_name = "N", value_delimiter = ',')]
+    rows: Vec<u32>,
+
+    /// Rows and columns of W
+    #[arg(
+        long = "shape",
+        value_name = "KxN",
+        value_delimiter = ',',
+        default_value = "128x16,128x128,100x47,602x41,16x16"
+    )]
+    pub shapes: Vec<WeightShape>,
+
+    /// The element types
+    #[arg(
+        long = "type",
+        value_name = "TYPE",
+        value_delimiter = ',',
+        value_enum,
+        default_value = "f32,f64,f16,bf16"
+    )]
+    pub elements: Vec<ElementType>,
+
+    /// Kernels to run beside the one that the plan picks, or `all`
+    #[arg(long = "kernel", value_name = "NAME", value_delimiter = ',')]
+    kernels: Vec<String>,
+
+    /// Every variant of the plan's kernel
+    #[arg(long, hide = true)]
+    pub variants: bool,
+
+    /// `auto`, `cuda`, `cuda:N` or `emulator` [default: WARPROW_DEVICE, or auto]
+    #[arg(long, value_name = "DEVICE")]
+    pub device: Option<Selector>,
+
+    /// cuBLAS: the library, or its folder [default: searched for]
+    #[arg(long, value_name = "PATH")]
+    pub cublas: Option<PathBuf>,
+
+    /// Runs without cuBLAS
+    #[arg(long, conflicts_with = "cublas")]
+    pub no_cublas: bool,
+
+    /// A file to write the results to, a JSON object a line; what it held is lost
+    #[arg(long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+
+    /// Samples of a time, each of a millisecond or of one launch if that is longer
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
+    pub samples: u32,
+
+    /// The seed of values and verified rows
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub seed: u64,
+
+    /// What `cargo bench` passes to every bench
+    #[arg(long, hide = true)]
+    bench: bool,
+}
+
+/// The element types that there are kernels for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum ElementType {
+    /// Single precision.
+    F32,
+    /// Double precision.
+    F64,
+    /// Half precision.
+    F16,
+    /// The upper half of an f32.
+    Bf16,
+}
+
+/// Rows and columns of W.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WeightShape {
+    /// Rows of W, columns of X.
+    pub depth: usize,
+    /// Columns of W and Y.
+    pub cols: usize,
+}
+
+impl FromStr for WeightShape {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wanted = || format!("wanted is a shape like 128x16, found is `{text}`");
+        let (depth, cols) = text.split_once('x').ok_or_else(wanted)?;
+        match (depth.parse(), cols.parse()) {
+            (Ok(depth), Ok(cols)) if depth > 0 && cols > 0 => Ok(Self { depth, cols }),
+            _ => Err(wanted()),
+        }
+    }
+}
+
+impl Options {
+    /// Numbers of rows of X.
+    pub fn rows(&self, on_emulator: bool) -> Vec<u32> {
+        match (self.rows.is_empty(), on_emulator) {
+            (false, _) => self.rows.clone(),
+            (true, true) => vec![1003],
+            (true, false) => vec![281_903, 2_449_029],
+        }
+    }
+
+    /// The kernels asked for, in the order of the ladder.
+    pub fn kernels(&self) -> Vec<GemmKernel> {
+        let asked_for = |name| self.kernels.iter().any(|asked| asked == name);
+        let mut kernels = GemmKernel::ALL.to_vec();
+        kernels.retain(|kernel| asked_for("all") || asked_for(kernel.name()));
+        kernels
+    }
+}

@@ -1,0 +1,173 @@
+//! The results: a line on the terminal and a JSON object in the file for each.
+
+use crate::measure::Timing;
+use serde::Serialize;
+use std::fs::File;
+use std::io::Write;
+use std::path::Path;
+use warprow::device::Device;
+use warprow::reference::Verification;
+
+/// What is computed.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Case {
+    /// `gemm` or `log_softmax`.
+    pub bench: &'static str,
+    /// Rows of X and Y.
+    pub rows: u32,
+    /// Columns of X.
+    pub k: usize,
+    /// Columns of Y.
+    pub features: usize,
+    /// The element type.
+    #[serde(rename = "type")]
+    pub element: &'static str,
+    /// Bytes of all operands, each once.
+    pub bytes: u128,
+}
+
+/// What came of it.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Line {
+    /// `warprow`, `cublas_default`, `cublas_pedantic`, `floor`, or a kernel's name.
+    #[serde(rename = "impl")]
+    pub implementation: String,
+    /// The kernel that ran, if it is one of this crate.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kernel: Option<&'static str>,
+    /// The kernel's variant, if one was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub variant: Option<u32>,
+    /// The version of cuBLAS, if that it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cublas: Option<String>,
+    /// Why there is no result.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub skipped: Option<String>,
+    /// Milliseconds of one launch, the median; null on the emulator, like the following.
+    pub ms: Option<f64>,
+    /// The least of the samples.
+    pub ms_min: Option<f64>,
+    /// The most of the samples.
+    pub ms_max: Option<f64>,
+    /// Launches in a sample.
+    pub launches: Option<u32>,
+    /// The floor's time over this one.
+    pub of_floor: Option<f64>,
+    /// Rows of Y that were compared with the reference.
+    pub rows_verified: Option<usize>,
+    /// Their greatest error relative to the sum of the terms' magnitudes; null if it is not finite.
+    pub max_rel_err: Option<f64>,
+    /// Whether each entry is within the error that rounding explains.
+    pub ok: Option<bool>,
+}
+
+impl Line {
+    /// With the time.
+    #[must_use]
+    pub fn timed(mut self, timing: Option<Timing>, floor: Option<f64>) -> Self {
+        if let Some(timing) = timing {
+            self.ms = Some(timing.median);
+            self.ms_min = Some(timing.min);
+            self.ms_max = Some(timing.max);
+            self.launches = Some(timing.launches);
+            self.of_floor = floor.map(|floor| floor / timing.median);
+        }
+        self
+    }
+
+    /// With the verdict.
+    #[must_use]
+    pub fn verified(mut self, rows: usize, verification: &Verification) -> Self {
+        self.rows_verified = Some(rows);
+        self.max_rel_err = Some(verification.max_relative_error);
+        self.ok = Some(verification.ok());
+        self
+    }
+}
+
+/// The file of the results, if there is one, and where and when they are from.
+#[derive(Debug)]
+pub struct Report {
+    file: Option<File>,
+    device: String,
+    driver: Option<String>,
+    date: String,
+    /// Whether no result was wrong so far.
+    pub all_right: bool,
+}
+
+impl Report {
+    /// Creates the file, or empties it; none for no path.
+    ///
+    /// # Errors
+    ///
+    /// The operating system's.
+    pub fn create(path: Option<&Path>, device: &Device) -> std::io::Result<Self> {
+        let driver = device.properties().driver;
+        Ok(Self {
+            file: path.map(File::create).transpose()?,
+            device: device.name().to_owned(),
+            driver: driver.map(|version| format!("CUDA {version}")),
+            date: jiff::Timestamp::now().strftime("%Y-%m-%d").to_string(),
+            all_right: true,
+        })
+    }
+
+    /// Prints the line and adds it to the file.
+    ///
+    /// # Errors
+    ///
+    /// The operating system's.
+    pub fn write(&mut self, case: &Case, line: &Line) -> std::io::Result<()> {
+        #[derive(Serialize)]
+        struct Object<'a> {
+            #[serde(flatten)]
+            case: &'a Case,
+            #[serde(flatten)]
+            line: &'a Line,
+            device: &'a str,
+            driver: &'a Option<String>,
+            date: &'a str,
+        }
+        self.all_right &= line.ok != Some(false);
+        println!("{}", text(case, line));
+        let Some(file) = &mut self.file else {
+            return Ok(());
+        };
+        let object = Object {
+            case,
+            line,
+            device: &self.device,
+            driver: &self.driver,
+            date: &self.date,
+        };
+        let mut text = serde_json::to_string(&object)?;
+        text.push('\n');
+        file.write_all(text.as_bytes())
+    }
+}
+
+fn text(case: &Case, line: &Line) -> String {
+    let name = match line.variant {
+        Some(variant) => format!("{}:{variant}", line.implementation),
+        None => line.implementation.clone(),
+    };
+    let mut text = format!(
+        "{} {:>8} x {:<4} to {:<4} {:<5} {name:<18}",
+        case.bench, case.rows, case.k, case.features, case.element
+    );
+    if let Some(reason) = &line.skipped {
+        return format!("{text} skipped: {reason}");
+    }
+    match (line.ms, line.of_floor) {
+        (Some(ms), Some(part)) => text += &format!("{ms:>9.4} ms, {part:.2} of the floor"),
+        (Some(ms), None) => text += &format!("{ms:>9.4} ms"),
+        _ => text += "emulated: no timing",
+    }
+    if let (Some(ok), Some(error)) = (line.ok, line.max_rel_err) {
+        let verdict = if ok { "ok" } else { "WRONG" };
+        text += &format!(", {verdict}, error {error:.1e}");
+    }
+    text
+}

@@ -1,0 +1,308 @@
+//! Classifies the nodes of a graph by a graph convolutional network, on the GPU if there is one and on the emulator otherwise, and
+//! checks the result.
+
+use anyhow::{Context, Result, ensure};
+use clap::Parser;
+use ndarray::Array2;
+use sprs::TriMatI;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+use warprow::device::Selector;
+use warprow::gcn::{GcnLayer, GcnOptions, read_layers, read_matrix};
+use warprow::matrix_market::{parse_matrix_market, read_matrix_market};
+use warprow::reference::{self, DenseEpilogue};
+use warprow::{CsrMatrix, Device, Gcn, generate};
+
+/// The dependency graph of the packages of a Debian release (see data/README.md).
+const DEFAULT_GRAPH: (&str, &[u8]) = (
+    "data/debian-bookworm-depends.mtx.gz",
+    include_bytes!("../data/debian-bookworm-depends.mtx.gz"),
+);
+
+/// Classifies the nodes of a graph by a graph convolutional network, and checks the result against a reference in f64.
+#[derive(Parser)]
+#[command(name = "gcn")]
+struct Options {
+    /// A Matrix Market file, .mtx or .mtx.gz; row i holds the nodes that node i hears [default: the dependencies of Debian's
+    /// packages]
+    graph: Option<PathBuf>,
+
+    /// An npy file of f32 or f64, a row for each node [default: random numbers]
+    #[arg(long, value_name = "X.npy")]
+    features: Option<PathBuf>,
+
+    /// A safetensors file, or a folder of npy files, with tensors named as PyTorch Geometric's GCNConv names them:
+    /// conv1.lin.weight, conv1.bias, conv2.lin.weight [default: random numbers]
+    #[arg(long, value_name = "W.safetensors")]
+    weights: Option<PathBuf>,
+
+    /// Features of a node, hidden features and classes of the network of random weights
+    #[arg(long, value_name = "N,N,..", value_delimiter = ',', default_values_t = [32, 16, 16])]
+    widths: Vec<usize>,
+
+    /// auto, cuda, cuda:N or emulator [default: what WARPROW_DEVICE says, else auto]
+    #[arg(long)]
+    device: Option<Selector>,
+
+    /// Of the random numbers
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+}
+
+fn main() -> ExitCode {
+    match run(&Options::parse()) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Everything from the files to the verdict; whether the result verified.
+fn run(options: &Options) -> Result<bool> {
+    let (name, graph) = graph(options.graph.as_deref())?;
+    let layers = layers(options)?;
+    let width = layers
+        .first()
+        .context("a network has a layer")?
+        .weights
+        .nrows();
+    let x = match &options.features {
+        Some(path) => read_matrix(path)?,
+        None => generate::dense(graph.rows(), width, options.seed),
+    };
+    let selector = match options.device {
+        Some(selector) => selector,
+        None => Selector::from_environment()?,
+    };
+    let (device, no_gpu) = Device::select_with_reason(selector)?;
+    println!("device   {device}");
+    if let Some(reason) = no_gpu {
+        println!("         no GPU: {reason}");
+    }
+    println!(
+        "graph    {name}: {} nodes, {} edges",
+        graph.rows(),
+        graph.nnz()
+    );
+    let mut gcn = Gcn::plan(&device, graph.view(), &layers, GcnOptions::default())?;
+    ensure!(
+        x.dim() == (gcn.nodes(), gcn.features()),
+        "wanted are features of {} x {}, found are {:?}",
+        gcn.nodes(),
+        gcn.features(),
+        x.dim()
+    );
+    println!(
+        "network  {}, {} nonzeros in A_hat",
+        widths(&layers),
+        gcn.spmm().nnz()
+    );
+
+    let x_device = device.upload(
+        x.as_standard_layout()
+            .as_slice()
+            .context("a contiguous copy")?,
+    )?;
+    let mut y_device = device.uninitialized(gcn.nodes() * gcn.classes())?;
+    // Each operator alone first: together they leave the result.
+    let operators: Vec<_> = gcn.operators().collect();
+    for (index, operator) in operators.iter().enumerate() {
+        // What is done in place is done once for each run, so that only what comes after a whole run is right.
+        let time = time(&device, || {
+            gcn.run_operator(index, &x_device, &mut y_device)
+        })?;
+        println!(
+            "         {:<28} {}",
+            operator.to_string(),
+            describe(time, operator.bytes)
+        );
+    }
+    let whole = time(&device, || gcn.run(&x_device, &mut y_device))?;
+    let bytes = operators.iter().map(|operator| operator.bytes).sum();
+    println!("         {:<28} {}", "the network", describe(whole, bytes));
+    let y = Array2::from_shape_vec((gcn.nodes(), gcn.classes()), y_device.download()?)?;
+    println!("classes  {}", predicted(&y));
+    let (right, greatest) = compare(&y, &reference(&graph, &x, &layers));
+    println!(
+        "check    {}: {} entries, greatest error relative to the reference in f64 {greatest:.2e}",
+        if right { "verified" } else { "wrong" },
+        y.len()
+    );
+    Ok(right)
+}
+
+/// The graph, and what to call it.
+fn graph(path: Option<&Path>) -> Result<(String, CsrMatrix<f32>)> {
+    Ok(match path {
+        Some(path) => (path.display().to_string(), read_matrix_market(path)?),
+        None => {
+            let (name, bytes) = DEFAULT_GRAPH;
+            (name.to_owned(), parse_matrix_market(bytes, name)?)
+        }
+    })
+}
+
+fn layers(options: &Options) -> Result<Vec<GcnLayer<f32>>> {
+    if let Some(path) = &options.weights {
+        return Ok(read_layers(path)?);
+    }
+    ensure!(
+        options.widths.len() >= 2,
+        "--widths wants two numbers at least"
+    );
+    let layer = |(pair, seed): (&[usize], u64)| GcnLayer {
+        weights: generate::dense(pair[0], pair[1], seed),
+        bias: Some(generate::dense(1, pair[1], seed + 1).row(0).to_owned()),
+    };
+    let pairs = options.widths.windows(2);
+    Ok(pairs
+        .zip((options.seed + 1..).step_by(2))
+        .map(layer)
+        .collect())
+}
+
+fn widths(layers: &[GcnLayer<f32>]) -> String {
+    let outputs = layers.iter().map(|layer| layer.weights.ncols().to_string());
+    let inputs = layers
+        .first()
+        .map(|layer| layer.weights.nrows().to_string());
+    inputs
+        .into_iter()
+        .chain(outputs)
+        .collect::<Vec<_>>()
+        .join(" to ")
+}
+
+/// How many nodes are in each class.
+fn predicted(y: &Array2<f32>) -> String {
+    let mut counts = vec![0_usize; y.ncols()];
+    for row in y.rows() {
+        let best = row.iter().enumerate().max_by(|a, b| a.1.total_cmp(b.1));
+        if let Some((class, _)) = best {
+            counts[class] += 1;
+        }
+    }
+    let counts = counts.iter().enumerate().filter(|(_, count)| **count > 0);
+    counts
+        .map(|(class, count)| format!("{class}: {count}"))
+        .collect::<Vec<_>>()
+        .join(", ")
+}
+
+/// The network in f64.
+fn reference(graph: &CsrMatrix<f32>, x: &Array2<f32>, layers: &[GcnLayer<f32>]) -> Array2<f64> {
+    let a_hat = normalized(graph);
+    let mut x = x.mapv(f64::from);
+    for (index, layer) in layers.iter().enumerate() {
+        let weights = layer.weights.mapv(f64::from);
+        x = reference::gemm(x.view(), weights.view(), DenseEpilogue::default());
+        x = reference::spmm(a_hat.view(), x.view());
+        if let Some(bias) = &layer.bias {
+            x += &bias.mapv(f64::from);
+        }
+        if index + 1 < layers.len() {
+            x.mapv_inplace(|x| if x < 0.0 { 0.0 } else { x });
+        }
+    }
+    reference::log_softmax(x.view())
+}
+
+/// The normalised adjacency matrix in f64.
+fn normalized(graph: &CsrMatrix<f32>) -> CsrMatrix<f64> {
+    let nodes = graph.rows();
+    let mut looped = TriMatI::<f64, u32>::new((nodes, nodes));
+    let mut degrees = vec![0.0; nodes];
+    let mut add = |row: usize, column: usize, weight: f64| {
+        looped.add_triplet(row, column, weight);
+        degrees[row] += weight;
+    };
+    for (row, nonzeros) in graph.outer_iterator().enumerate() {
+        for (column, &weight) in nonzeros.iter() {
+            add(row, column, weight.into());
+        }
+        if nonzeros.get(row).is_none() {
+            add(row, row, 1.0);
+        }
+    }
+    let scale = |node: u32| match degrees[node as usize] {
+        degree if degree > 0.0 => 1.0 / degree.sqrt(),
+        _ => 0.0,
+    };
+    let mut scaled = TriMatI::<f64, u32>::new((nodes, nodes));
+    for (&weight, (row, column)) in looped.triplet_iter() {
+        scaled.add_triplet(
+            row as usize,
+            column as usize,
+            scale(row) * weight * scale(column),
+        );
+    }
+    let csr: sprs::CsMatI<f64, u32, usize> = scaled.to_csr();
+    let indptr = csr
+        .indptr()
+        .raw_storage()
+        .iter()
+        .map(|&start| start as u32)
+        .collect();
+    CsrMatrix::new(
+        (nodes, nodes),
+        indptr,
+        csr.indices().to_vec(),
+        csr.data().to_vec(),
+    )
+}
+
+/// Whether all entries are within 1e-4 of the reference, relative to it or to 1, and the greatest such error.
+fn compare(y: &Array2<f32>, wanted: &Array2<f64>) -> (bool, f64) {
+    let errors = y.iter().zip(wanted).map(|(&y, &wanted)| {
+        let error = (f64::from(y) - wanted).abs() / wanted.abs().max(1.0);
+        if error.is_nan() { f64::INFINITY } else { error }
+    });
+    let greatest = errors.fold(0.0, f64::max);
+    (greatest <= 1e-4, greatest)
+}
+
+/// Samples on a GPU, and the runs of a sample.
+const SAMPLES: usize = 25;
+const RUNS: u32 = 20;
+
+/// The device's time of a run, the median of some samples; on the emulator, the clock's, which says nothing of a GPU.
+fn time(
+    device: &Device,
+    mut run: impl FnMut() -> Result<(), warprow::Error>,
+) -> Result<(Duration, bool)> {
+    if device.is_emulator() {
+        let start = Instant::now();
+        run()?;
+        return Ok((start.elapsed(), true));
+    }
+    for _ in 0..SAMPLES {
+        run()?;
+    }
+    let mut times = Vec::with_capacity(SAMPLES);
+    for _ in 0..SAMPLES {
+        let timer = device.start_timer()?;
+        for _ in 0..RUNS {
+            run()?;
+        }
+        times.push(timer.stop()?.context("a GPU has events")? / RUNS);
+    }
+    times.sort_unstable();
+    Ok((times[SAMPLES / 2], false))
+}
+
+fn describe((time, emulated): (Duration, bool), bytes: u128) -> String {
+    if emulated {
+        return format!("{:.2} s, emulated, no GPU timing", time.as_secs_f64());
+    }
+    let seconds = time.as_secs_f64();
+    format!(
+        "{:.1} us, {:.1} MB, {:.0} GB/s",
+        seconds * 1e6,
+        bytes as f64 / 1e6,
+        bytes as f64 / seconds / 1e9
+    )
+}

@@ -1,0 +1,311 @@
+//! Inference with graph convolutional networks: `X_{l+1} = relu(A_hat X_l W_l + b_l)`, LogSoftmax after the last layer.
+//!
+//! After Kipf and Welling, "Semi-Supervised Classification with Graph Convolutional Networks" (ICLR 2017), as PyTorch Geometric's
+//! `GCNConv` computes it; its weights can be read ([`read_layers`]).
+//!
+//! ```
+//! use ndarray::array;
+//! use sprs::CsMatI;
+//! use warprow::device::Device;
+//! use warprow::gcn::{Gcn, GcnLayer, GcnOptions};
+//!
+//! # fn main() -> Result<(), warprow::Error> {
+//! // Two nodes that hear each other, and one that hears nobody.
+//! let graph = CsMatI::new((3, 3), vec![0_u32, 1, 2, 2], vec![1_u32, 0], vec![1.0_f32, 1.0]);
+//! let layer = GcnLayer { weights: array![[1.0, -1.0]], bias: None };
+//! let device = Device::open()?;
+//! let mut gcn = Gcn::plan(&device, graph.view(), &[layer], GcnOptions::default())?;
+//! println!("{gcn}");
+//! let y = gcn.classify(array![[2.0], [4.0], [0.0]].view())?;
+//! assert!((y[[0, 0]] + (1.0_f32 + (-6.0_f32).exp()).ln()).abs() < 1e-5);
+//! assert!((y[[2, 0]] + 2.0_f32.ln()).abs() < 1e-6);
+//! # Ok(())
+//! # }
+//! ```
+
+mod layers;
+mod normalized;
+mod operator;
+
+pub use layers::{LayersError, read_layers, read_matrix};
+pub use normalized::normalized_adjacency;
+pub use operator::{Operator, OperatorKind};
+
+use crate::csr::DeviceCsr;
+use crate::device::{Device, DeviceBuffer};
+use crate::error::Error;
+use crate::gemm::{Gemm, GemmOptions, check, elements, extent, upload};
+use crate::log_softmax::{LogSoftmax, SoftmaxElement};
+use crate::spmm::{Spmm, SpmmElement, SpmmOptions};
+use cuda_std::float::Real;
+use ndarray::{Array1, Array2, ArrayView2};
+use operator::Step;
+use sprs::CsMatViewI;
+use std::fmt;
+
+/// An element type of a network: f32 or f64.
+pub trait GcnElement: Real + SpmmElement<Sum = Self> + SoftmaxElement {}
+
+impl GcnElement for f32 {}
+impl GcnElement for f64 {}
+
+/// A layer: `A_hat X W + b`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct GcnLayer<T> {
+    /// W, a row for each feature of the layer's input and a column for each of its output: `GCNConv`'s `lin.weight`, transposed.
+    pub weights: Array2<T>,
+    /// b, an element for each feature of the output.
+    pub bias: Option<Array1<T>>,
+}
+
+/// How a network is to be planned.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct GcnOptions {
+    /// How each product with A_hat is planned.
+    pub spmm: SpmmOptions,
+    /// Whether products with weights may round f32 to tf32.
+    pub tf32: bool,
+}
+
+/// A network and its graph on a device, with all buffers that inference takes.
+///
+/// `Display` says which operators it has, in order.
+#[derive(Debug)]
+pub struct Gcn<T: GcnElement> {
+    device: Device,
+    nodes: u32,
+    features: u32,
+    classes: u32,
+    spmm: Spmm<T>,
+    /// In order; each reads what the one before has written.
+    steps: Vec<Step<T>>,
+    /// What each step but the last writes.
+    buffers: Vec<DeviceBuffer<T>>,
+}
+
+impl<T: GcnElement> Gcn<T> {
+    /// Uploads graph and weights, normalises the graph on the device, chooses each layer's order and makes all buffers.
+    ///
+    /// Row i of the graph holds the nodes that node i hears, with the weights of the edges; see
+    /// [`normalized_adjacency`].
+    ///
+    /// # Errors
+    ///
+    /// No layers; a graph that is not square; a layer whose input is not as wide as the output of the one before, or whose
+    /// bias has another length; sizes of 2^32 or more; too little device memory; the driver's.
+    pub fn plan(
+        device: &Device,
+        graph: CsMatViewI<'_, T, u32, u32>,
+        layers: &[GcnLayer<T>],
+        options: GcnOptions,
+    ) -> Result<Self, Error> {
+        let adjacency = normalized_adjacency(&DeviceCsr::upload(device, graph)?)?;
+        let (nodes, nonzeros) = (adjacency.pattern().rows, adjacency.pattern().nonzeros());
+        let (Some(first), Some(last)) = (layers.first(), layers.last()) else {
+            return Err(Error::Network {
+                reason: "it has no layers".to_owned(),
+            });
+        };
+        let spmm = Spmm::plan_on_device(adjacency, options.spmm)?;
+        let gemm_options = |relu| GemmOptions {
+            relu,
+            tf32: options.tf32,
+            ..GemmOptions::default()
+        };
+        let mut steps = Vec::new();
+        let mut width = first.weights.nrows();
+        for (index, layer) in layers.iter().enumerate() {
+            check_layer(index, layer, width)?;
+            let (inputs, outputs) = layer.weights.dim();
+            let is_last = index + 1 == layers.len();
+            let bias = layer.bias.as_ref().map(|bias| bias.view());
+            let weights = layer.weights.view();
+            // The product with A_hat costs as much as it has columns, that with W the same either way.
+            if inputs < outputs {
+                // The last layer's bias is the LogSoftmax's.
+                let (bias, relu) = if is_last { (None, false) } else { (bias, true) };
+                let gemm = Gemm::plan(device, weights, bias, gemm_options(relu))?;
+                steps.push(Step::spmm(index, inputs, nodes, nonzeros));
+                steps.push(Step::gemm(index, gemm, nodes));
+            } else {
+                let gemm = Gemm::plan(device, weights, None, gemm_options(false))?;
+                steps.push(Step::gemm(index, gemm, nodes));
+                steps.push(Step::spmm(index, outputs, nodes, nonzeros));
+                if !is_last {
+                    let bias = bias.map(|bias| device.upload(&bias.to_vec()));
+                    steps.push(Step::activate(index, outputs, bias.transpose()?, nodes));
+                }
+            }
+            width = outputs;
+        }
+        let bias = last.bias.as_ref().map(|bias| bias.view());
+        let log_softmax = LogSoftmax::plan(device, width, bias)?;
+        steps.push(Step::log_softmax(layers.len() - 1, log_softmax, nodes));
+        let columns = |what, count| extent(what, count);
+        let mut buffers = Vec::new();
+        for step in &steps[..steps.len() - 1] {
+            // In place, it has none of its own.
+            let cols = if step.in_place() { 0 } else { step.cols };
+            let len = elements(nodes, columns("the width of a layer", cols)?);
+            let len = usize::try_from(len).map_err(|_| Error::TooLarge {
+                what: "the number of elements between two layers",
+                found: len.into(),
+                most: usize::MAX as u64,
+            })?;
+            buffers.push(device.uninitialized(len)?);
+        }
+        Ok(Self {
+            device: device.clone(),
+            nodes,
+            features: columns("the number of features", first.weights.nrows())?,
+            classes: columns("the number of classes", width)?,
+            spmm,
+            steps,
+            buffers,
+        })
+    }
+
+    /// Nodes of the graph: rows of the features and of the result.
+    pub fn nodes(&self) -> usize {
+        self.nodes as usize
+    }
+
+    /// Features of a node.
+    pub fn features(&self) -> usize {
+        self.features as usize
+    }
+
+    /// Classes: columns of the result.
+    pub fn classes(&self) -> usize {
+        self.classes as usize
+    }
+
+    /// The product with A_hat, as it is planned.
+    pub fn spmm(&self) -> &Spmm<T> {
+        &self.spmm
+    }
+
+    /// The operators in the order in which they run.
+    pub fn operators(&self) -> impl ExactSizeIterator<Item = Operator> + '_ {
+        self.steps.iter().map(|step| step.operator)
+    }
+
+    /// The logarithms of the classes' probabilities, a row for each node: `x` of `nodes * features` elements, `y` of
+    /// `nodes * classes`. It allocates nothing and does not wait for the device.
+    ///
+    /// # Errors
+    ///
+    /// A length that does not fit; a buffer of another device; a launch that fails.
+    pub fn run(&mut self, x: &DeviceBuffer<T>, y: &mut DeviceBuffer<T>) -> Result<(), Error> {
+        for index in 0..self.steps.len() {
+            self.run_operator(index, x, y)?;
+        }
+        Ok(())
+    }
+
+    /// Runs the operator of that index alone, on what the one before has left in its buffer: to measure it.
+    ///
+    /// # Errors
+    ///
+    /// As [`run`](Self::run).
+    ///
+    /// # Panics
+    ///
+    /// If there is no such operator.
+    pub fn run_operator(
+        &mut self,
+        index: usize,
+        x: &DeviceBuffer<T>,
+        y: &mut DeviceBuffer<T>,
+    ) -> Result<(), Error> {
+        check(&self.device, "x", x, elements(self.nodes, self.features))?;
+        check(&self.device, "y", y, elements(self.nodes, self.classes))?;
+        let step = &self.steps[index];
+        let middle = index.min(self.buffers.len());
+        let (before, from_here) = self.buffers.split_at_mut(middle);
+        if step.in_place() {
+            let target = before.last_mut().expect("a layer has a product before");
+            return step.activate_in_place(self.nodes, target);
+        }
+        // An operator in place has left its result in the buffer of the one before it.
+        let behind = if index > 0 && self.steps[index - 1].in_place() {
+            2
+        } else {
+            1
+        };
+        let input = match index.checked_sub(behind) {
+            Some(source) => &before[source],
+            None => x,
+        };
+        let output = from_here.first_mut().unwrap_or(y);
+        step.run(&self.spmm, self.nodes as usize, input, output)
+    }
+
+    /// The logarithms of the classes' probabilities of the features of the host: uploads, runs, and downloads.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`run`](Self::run), features of another shape, and too little memory.
+    pub fn classify(&mut self, x: ArrayView2<'_, T>) -> Result<Array2<T>, Error> {
+        if x.nrows() != self.nodes() {
+            return Err(Error::Rows {
+                what: "x",
+                rows: self.nodes(),
+                found: x.dim(),
+            });
+        }
+        if x.ncols() != self.features() {
+            return Err(Error::Columns {
+                what: "x",
+                columns: self.features(),
+                found: x.dim(),
+            });
+        }
+        let x = upload(&self.device, x)?;
+        // The steps' buffers, which are as large, have been made.
+        let len = elements(self.nodes, self.classes) as usize;
+        let mut y = self.device.uninitialized(len)?;
+        self.run(&x, &mut y)?;
+        let y = Array2::from_shape_vec((self.nodes(), self.classes()), y.download()?);
+        Ok(y.expect("y has nodes * classes elements"))
+    }
+}
+
+impl<T: GcnElement> fmt::Display for Gcn<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "GCN in {} of {} nodes, {} features and {} classes on {}:",
+            T::NAME,
+            self.nodes,
+            self.features,
+            self.classes,
+            self.device
+        )?;
+        for (index, operator) in self.operators().enumerate() {
+            write!(f, "{} {operator}", if index == 0 { "" } else { "," })?;
+        }
+        Ok(())
+    }
+}
+
+fn check_layer<T>(index: usize, layer: &GcnLayer<T>, width: usize) -> Result<(), Error> {
+    let (inputs, outputs) = layer.weights.dim();
+    let number = index + 1;
+    if inputs != width {
+        return Err(Error::Network {
+            reason: format!(
+                "layer {number} takes {inputs} features, and the one before gives {width}"
+            ),
+        });
+    }
+    match &layer.bias {
+        Some(bias) if bias.len() != outputs => Err(Error::Network {
+            reason: format!(
+                "layer {number} gives {outputs} features, and its bias has {} elements",
+                bias.len()
+            ),
+        }),
+        _ => Ok(()),
+    }
+}

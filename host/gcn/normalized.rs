@@ -1,0 +1,68 @@
+//! The normalised adjacency matrix, made on the device.
+
+use crate::csr::{DeviceCsr, DevicePattern};
+use crate::error::Error;
+use crate::scan::exclusive_scan;
+use cuda_std::float::Real;
+use warprow_kernels::gcn::normalize::{self, Graph};
+
+/// `D^-1/2 (A + I) D^-1/2` of a graph on a device, D the row sums of `A + I`.
+///
+/// Row i of A holds the nodes that node i hears, with the weights of the edges. As in PyTorch Geometric, a node that has a loop to
+/// itself keeps it and gets no second one, and parallel edges count each; a node whose row sums to nothing or less gets and gives
+/// nothing. A node without edges keeps its own features. The loop comes last in its row.
+///
+/// # Errors
+///
+/// A graph that is not square; 2^32 nonzeros or more with the loops; too little device memory; the driver's.
+pub fn normalized_adjacency<T: Real>(graph: &DeviceCsr<T>) -> Result<DeviceCsr<T>, Error> {
+    let (device, pattern) = (graph.device(), graph.pattern());
+    let nodes = pattern.rows;
+    if pattern.cols != nodes {
+        return Err(Error::Network {
+            reason: format!(
+                "its graph is {nodes} x {}, and rows and columns are the same nodes",
+                pattern.cols
+            ),
+        });
+    }
+    // The last length is that of no row: the scan puts the sum there.
+    let mut row_ptr = device.zeros::<u32>(nodes as usize + 1)?;
+    let mut scale = device.uninitialized::<T>(nodes as usize)?;
+    let a = Graph {
+        row_ptr: pattern.row_ptr.read_only(),
+        col_idx: pattern.col_idx.read_only(),
+        values: graph.values().read_only(),
+    };
+    let config = normalize::launch(nodes);
+    if nodes > 0 {
+        let results = (row_ptr.mutable(), scale.mutable());
+        let arguments = (nodes, a.row_ptr, a.col_idx, a.values, results.0, results.1);
+        // SAFETY: the buffers are those of one CSR matrix, and the results have an element for each row.
+        unsafe { device.launch(&normalize::degrees::<T>(), config, arguments)? };
+    }
+    let nonzeros = exclusive_scan(device, &mut row_ptr)? as usize;
+    let mut col_idx = device.uninitialized::<u32>(nonzeros)?;
+    let mut values = device.uninitialized::<T>(nonzeros)?;
+    if nodes > 0 {
+        let results = (col_idx.mutable(), values.mutable());
+        let arguments = (
+            nodes,
+            a,
+            scale.read_only(),
+            row_ptr.read_only(),
+            results.0,
+            results.1,
+        );
+        // SAFETY: the new rows start where the lengths say, and there is room for all.
+        unsafe { device.launch(&normalize::fill::<T>(), config, arguments)? };
+    }
+    let pattern = DevicePattern {
+        device: device.clone(),
+        rows: nodes,
+        cols: nodes,
+        row_ptr,
+        col_idx,
+    };
+    Ok(DeviceCsr::from_parts(pattern, values))
+}

@@ -1,0 +1,168 @@
+//! The operators of a network, one after the other.
+
+use super::GcnElement;
+use crate::device::DeviceBuffer;
+use crate::error::Error;
+use crate::gemm::{Gemm, elements, extent};
+use crate::log_softmax::LogSoftmax;
+use crate::spmm::Spmm;
+use cuda_std::memory::Global;
+use std::fmt;
+use warprow_kernels::gcn::activate;
+use warprow_kernels::gemm::Epilogue;
+
+/// What an operator does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OperatorKind {
+    /// The product with a layer's weights, with bias and ReLU where it comes last in its layer.
+    Gemm,
+    /// The product with A_hat.
+    Spmm,
+    /// Bias and ReLU in place.
+    Activate,
+    /// The last layer's bias, and LogSoftmax.
+    LogSoftmax,
+}
+
+impl OperatorKind {
+    /// Its name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Gemm => "gemm",
+            Self::Spmm => "spmm",
+            Self::Activate => "activate",
+            Self::LogSoftmax => "log_softmax",
+        }
+    }
+}
+
+/// An operator of a network.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Operator {
+    /// Its layer, counted from 1.
+    pub layer: usize,
+    /// What it does.
+    pub kind: OperatorKind,
+    /// Columns of what it reads and of what it writes; the rows are the nodes.
+    pub columns: (usize, usize),
+    /// Bytes that it has to move, each operand once: of the features that a sparse product gathers, each row once.
+    pub bytes: u128,
+}
+
+impl fmt::Display for Operator {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (from, to) = self.columns;
+        write!(f, "{} {} ({from} to {to})", self.kind.name(), self.layer)
+    }
+}
+
+/// An operator with what it needs beside its operands.
+#[derive(Debug)]
+pub(super) struct Step<T: GcnElement> {
+    pub operator: Operator,
+    /// Columns of what it writes.
+    pub cols: usize,
+    work: Work<T>,
+}
+
+#[derive(Debug)]
+enum Work<T: GcnElement> {
+    Gemm(Gemm<T>),
+    Spmm,
+    Activate { bias: Option<DeviceBuffer<T>> },
+    LogSoftmax(LogSoftmax<T>),
+}
+
+impl<T: GcnElement> Step<T> {
+    fn new(
+        layer: usize,
+        kind: OperatorKind,
+        columns: (usize, usize),
+        bytes: u128,
+        work: Work<T>,
+    ) -> Self {
+        Self {
+            operator: Operator {
+                layer: layer + 1,
+                kind,
+                columns,
+                bytes,
+            },
+            cols: columns.1,
+            work,
+        }
+    }
+
+    pub fn gemm(layer: usize, gemm: Gemm<T>, nodes: u32) -> Self {
+        let columns = (gemm.depth(), gemm.cols());
+        let bytes = gemm.bytes(nodes as usize);
+        Self::new(layer, OperatorKind::Gemm, columns, bytes, Work::Gemm(gemm))
+    }
+
+    pub fn spmm(layer: usize, cols: usize, nodes: u32, nonzeros: u32) -> Self {
+        let size = size_of::<T>() as u128;
+        let matrix = u128::from(nonzeros) * (4 + size) + (u128::from(nodes) + 1) * 4;
+        let bytes = matrix + 2 * u128::from(nodes) * cols as u128 * size;
+        Self::new(layer, OperatorKind::Spmm, (cols, cols), bytes, Work::Spmm)
+    }
+
+    pub fn activate(layer: usize, cols: usize, bias: Option<DeviceBuffer<T>>, nodes: u32) -> Self {
+        let bytes = 2 * u128::from(nodes) * cols as u128 * size_of::<T>() as u128;
+        let work = Work::Activate { bias };
+        Self::new(layer, OperatorKind::Activate, (cols, cols), bytes, work)
+    }
+
+    pub fn log_softmax(layer: usize, log_softmax: LogSoftmax<T>, nodes: u32) -> Self {
+        let columns = (log_softmax.classes(), log_softmax.classes());
+        let bytes = log_softmax.bytes(nodes as usize);
+        let work = Work::LogSoftmax(log_softmax);
+        Self::new(layer, OperatorKind::LogSoftmax, columns, bytes, work)
+    }
+
+    /// Whether it changes the result of the one before.
+    pub fn in_place(&self) -> bool {
+        self.operator.kind == OperatorKind::Activate
+    }
+
+    /// Runs an operator that is not in place.
+    pub fn run(
+        &self,
+        spmm: &Spmm<T>,
+        nodes: usize,
+        input: &DeviceBuffer<T>,
+        output: &mut DeviceBuffer<T>,
+    ) -> Result<(), Error> {
+        match &self.work {
+            Work::Gemm(gemm) => gemm.run(input, nodes, output),
+            Work::Spmm => spmm.run(input, self.cols, output),
+            Work::LogSoftmax(log_softmax) => log_softmax.run(input, nodes, output),
+            Work::Activate { .. } => unreachable!("it is in place"),
+        }
+    }
+
+    /// Runs an operator that is in place.
+    pub fn activate_in_place(&self, nodes: u32, target: &mut DeviceBuffer<T>) -> Result<(), Error> {
+        let Work::Activate { bias } = &self.work else {
+            unreachable!("it is not in place");
+        };
+        let cols = extent("the width of a layer", self.cols)?;
+        let count = elements(nodes, cols);
+        if count == 0 {
+            return Ok(());
+        }
+        let config = activate::launch(count).ok_or(Error::TooLarge {
+            what: "the number of elements between two layers",
+            found: count.into(),
+            most: 1 << 41,
+        })?;
+        let epilogue = Epilogue {
+            bias: (bias.as_ref()).map_or(Global::from_address(0), DeviceBuffer::read_only),
+            has_bias: bias.is_some().into(),
+            relu: 1,
+        };
+        let device = target.device().clone();
+        let arguments = (count, cols, target.mutable(), epilogue);
+        // SAFETY: the target has that many elements, the bias one for each column.
+        unsafe { device.launch(&activate::activate::<T>(), config, arguments) }
+    }
+}

@@ -1,0 +1,131 @@
+//! LogSoftmax of the rows of a matrix.
+//!
+//! ```
+//! use ndarray::array;
+//! use warprow::device::Device;
+//! use warprow::log_softmax::LogSoftmax;
+//!
+//! # fn main() -> Result<(), warprow::Error> {
+//! let device = Device::open()?;
+//! let x = array![[0.0_f64, 0.0, 0.0, 0.0], [1000.0, 1000.0, 1000.0, 1000.0]];
+//! let y = LogSoftmax::plan(&device, 4, None)?.apply(x.view())?;
+//! assert!(y.iter().all(|y| (y + 4.0_f64.ln()).abs() < 1e-12));
+//! # Ok(())
+//! # }
+//! ```
+
+use crate::device::{Device, DeviceBuffer};
+use crate::error::Error;
+use crate::gemm::{GemmElement, check, elements, extent, upload};
+use cuda_std::memory::Global;
+use ndarray::{Array2, ArrayView1, ArrayView2};
+use warprow_kernels::log_softmax::{self, Bias};
+
+/// An element type of the rows: f32, f64, f16 or bf16. Exponentials are added up in f32, of f64 in f64.
+pub trait SoftmaxElement: GemmElement + log_softmax::SoftmaxElement {}
+
+impl<T: GemmElement + log_softmax::SoftmaxElement> SoftmaxElement for T {}
+
+/// LogSoftmax of rows of a number of classes on a device, `y_j = z_j - ln(sum over k of exp(z_k))` with `z = x + bias`.
+#[derive(Debug)]
+pub struct LogSoftmax<T: SoftmaxElement> {
+    device: Device,
+    classes: u32,
+    bias: Option<DeviceBuffer<T>>,
+}
+
+impl<T: SoftmaxElement> LogSoftmax<T> {
+    /// For rows of that many classes, and with a bias if there is one.
+    ///
+    /// # Errors
+    ///
+    /// 2^31 classes or more; a bias of another length; too little device memory; the driver's.
+    pub fn plan(
+        device: &Device,
+        classes: usize,
+        bias: Option<ArrayView1<'_, T>>,
+    ) -> Result<Self, Error> {
+        // A lane's columns are counted in strides past the last class.
+        let count = i32::try_from(classes).map_err(|_| Error::TooLarge {
+            what: "the number of classes",
+            found: classes as u128,
+            most: i32::MAX as u64,
+        })?;
+        if let Some(bias) = bias
+            && bias.len() != classes
+        {
+            return Err(Error::Length {
+                what: "the bias",
+                wanted: classes as u64,
+                found: bias.len() as u64,
+            });
+        }
+        let bias = bias.map(|bias| device.upload(&bias.to_vec()));
+        Ok(Self {
+            device: device.clone(),
+            classes: count as u32,
+            bias: bias.transpose()?,
+        })
+    }
+
+    /// Classes: elements of a row.
+    pub fn classes(&self) -> usize {
+        self.classes as usize
+    }
+
+    /// Bytes of X and Y, each moved once.
+    pub fn bytes(&self, rows: usize) -> u128 {
+        2 * rows as u128 * u128::from(self.classes) * size_of::<T>() as u128
+    }
+
+    /// `y = LogSoftmax(x + bias)` of each of the rows, row-major, `rows * classes` elements each. It allocates nothing, and
+    /// on a GPU it returns before the result is there.
+    ///
+    /// # Errors
+    ///
+    /// 2^32 rows or more; a length that does not fit; a buffer of another device; a launch that fails.
+    pub fn run(
+        &self,
+        x: &DeviceBuffer<T>,
+        rows: usize,
+        y: &mut DeviceBuffer<T>,
+    ) -> Result<(), Error> {
+        let rows = extent("the number of rows of X", rows)?;
+        let count = elements(rows, self.classes);
+        check(&self.device, "x", x, count)?;
+        check(&self.device, "y", y, count)?;
+        if count == 0 {
+            return Ok(());
+        }
+        let no_bias = Global::from_address(0);
+        let bias = Bias {
+            values: self.bias.as_ref().map_or(no_bias, DeviceBuffer::read_only),
+        };
+        let handle = log_softmax::handle::<T>(self.classes);
+        let config = log_softmax::launch(rows, self.classes);
+        let arguments = (rows, self.classes, x.read_only(), y.mutable(), bias);
+        // SAFETY: the buffers are this device's and have that many elements, the bias one for each class; y is borrowed
+        // mutably, so it is apart from x; the launch is the kernel's own.
+        unsafe { self.device.launch(&handle, config, arguments) }
+    }
+
+    /// LogSoftmax of the rows of a matrix of the host: uploads X, runs, and downloads Y. X may have any memory layout.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`run`](Self::run), another number of columns than classes, and too little memory.
+    pub fn apply(&self, x: ArrayView2<'_, T>) -> Result<Array2<T>, Error> {
+        if x.ncols() != self.classes() {
+            return Err(Error::Columns {
+                what: "x",
+                columns: self.classes(),
+                found: x.dim(),
+            });
+        }
+        let x_device = upload(&self.device, x)?;
+        let mut y = self.device.uninitialized(x.len())?;
+        self.run(&x_device, x.nrows(), &mut y)?;
+        let y = Array2::from_shape_vec(x.dim(), y.download()?);
+        Ok(y.expect("y has as many elements as x"))
+    }
+}

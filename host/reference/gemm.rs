@@ -1,0 +1,270 @@
+//! The dense product in f64, and the verification of one.
+
+use super::Verification;
+use super::verification::{Terms, judge_entries};
+use crate::scalar::Scalar;
+use ndarray::{Array2, ArrayView1, ArrayView2};
+use rayon::prelude::*;
+
+/// What a product of dense matrices adds to and does to its sums.
+#[derive(Clone, Copy, Debug)]
+pub struct DenseEpilogue<'a, T> {
+    /// A number for each column, added to the sum.
+    pub bias: Option<ArrayView1<'a, T>>,
+    /// Whether negative results become 0; a NaN stays.
+    pub relu: bool,
+}
+
+impl<T> Default for DenseEpilogue<'_, T> {
+    fn default() -> Self {
+        Self {
+            bias: None,
+            relu: false,
+        }
+    }
+}
+
+/// How precisely a product was computed, for the bound on its error.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Arithmetic {
+    /// The greatest relative error of one step of a sum.
+    pub sum_roundoff: f64,
+    /// The greatest relative error of an operand's rounding before it is multiplied.
+    pub operand_roundoff: f64,
+}
+
+impl Arithmetic {
+    /// Rounded to nearest in every step, in f64 for f64 and in f32 for all other types.
+    #[must_use]
+    pub fn of<T: Scalar>() -> Self {
+        Self {
+            sum_roundoff: T::UNIT_ROUNDOFF.min(f32::UNIT_ROUNDOFF),
+            operand_roundoff: 0.0,
+        }
+    }
+
+    /// Sums of tensor cores in f32. They cut terms off where nearest rounding would round, up to nine times for eight terms and
+    /// relative to the greatest of them (Fasi, Higham, Mikaitis and Pranesh, Numerical behavior of NVIDIA tensor
+    /// cores, 2021): four times the unit roundoff a term is more than that.
+    #[must_use]
+    pub fn tensor_cores() -> Self {
+        Self {
+            sum_roundoff: 4.0 * f32::UNIT_ROUNDOFF,
+            operand_roundoff: 0.0,
+        }
+    }
+
+    /// As [`tensor_cores`](Self::tensor_cores), f32 rounded to tf32 before.
+    #[must_use]
+    pub fn tf32() -> Self {
+        Self {
+            operand_roundoff: 0.5f64.powi(11),
+            ..Self::tensor_cores()
+        }
+    }
+}
+
+/// The product `X W` (m x k by k x n), accumulated in f64 in the order of k, with bias and ReLU.
+///
+/// # Panics
+///
+/// If the shapes do not fit, or the product has more than `isize::MAX` bytes.
+#[must_use]
+pub fn gemm<T: Scalar>(
+    x: ArrayView2<'_, T>,
+    w: ArrayView2<'_, T>,
+    epilogue: DenseEpilogue<'_, T>,
+) -> Array2<f64> {
+    check_operands(&x, &w, &epilogue);
+    let mut product = Array2::zeros((x.nrows(), w.ncols()));
+    let rows = product
+        .as_slice_mut()
+        .expect("a new array is contiguous")
+        .par_chunks_mut(w.ncols().max(1));
+    rows.enumerate().for_each(|(row, sums)| {
+        accumulate(&x, &w, row, sums, |term| term);
+        for (column, sum) in sums.iter_mut().enumerate() {
+            *sum = epilogue.apply(*sum, column);
+        }
+    });
+    product
+}
+
+/// Compares `y`, computed in any order of summation, with the reference product.
+///
+/// With n = k + 1 terms, `s` the sum of their magnitudes, bias included, u the arithmetic's roundoff of sums, v that of
+/// operands, and w the unit roundoff of `T`, an entry passes if
+///
+/// `|y - y_ref| <= (gamma_n(u) + gamma_n(u_64) + (2 v + v^2)) (1 + w) s + w |y_ref| + n lambda`.
+///
+/// The last but one is the rounding of the result to `T`, none if its sums are of type `T`; lambda and gamma are those of
+/// [`verify_spmm`](super::verify_spmm). ReLU makes no error greater. Where the result exceeds the range of `T`, infinity
+/// passes if the reference rounds to it. A NaN or an infinity passes only where the reference has the same.
+///
+/// # Panics
+///
+/// If the shapes do not fit: `x` m x k, `w` k x n, `y` m x n.
+pub fn verify_gemm<T: Scalar>(
+    x: ArrayView2<'_, T>,
+    w: ArrayView2<'_, T>,
+    epilogue: DenseEpilogue<'_, T>,
+    arithmetic: Arithmetic,
+    y: ArrayView2<'_, T>,
+) -> Verification {
+    check_operands(&x, &w, &epilogue);
+    assert_eq!(
+        y.dim(),
+        (x.nrows(), w.ncols()),
+        "the product of a {} x {} matrix and a {} x {} one cannot be {} x {}",
+        x.nrows(),
+        x.ncols(),
+        w.nrows(),
+        w.ncols(),
+        y.nrows(),
+        y.ncols()
+    );
+    let v = arithmetic.operand_roundoff;
+    let terms = Terms {
+        count: x.ncols() + 1,
+        sum_roundoff: arithmetic.sum_roundoff,
+        operand_error: 2.0 * v + v * v,
+    };
+    (0..x.nrows())
+        .into_par_iter()
+        .map(|row| {
+            let mut sums = vec![0.0; w.ncols()];
+            let mut magnitudes = vec![0.0; w.ncols()];
+            accumulate(&x, &w, row, &mut sums, |term| term);
+            accumulate(&x, &w, row, &mut magnitudes, f64::abs);
+            if let Some(bias) = epilogue.bias {
+                for (magnitude, bias) in magnitudes.iter_mut().zip(bias) {
+                    *magnitude += bias.to_f64().abs();
+                }
+            }
+            judge_entries::<T>(
+                (0..w.ncols()).map(|column| {
+                    let wanted = epilogue.apply(sums[column], column);
+                    (
+                        row,
+                        column,
+                        y[(row, column)].to_f64(),
+                        wanted,
+                        magnitudes[column],
+                    )
+                }),
+                terms,
+            )
+        })
+        .reduce(|| Verification::EMPTY, Verification::merge)
+}
+
+impl<T: Scalar> DenseEpilogue<'_, T> {
+    fn apply(&self, sum: f64, column: usize) -> f64 {
+        let sum = sum + self.bias.map_or(0.0, |bias| bias[column].to_f64());
+        if self.relu && sum < 0.0 { 0.0 } else { sum }
+    }
+}
+
+fn check_operands<T>(
+    x: &ArrayView2<'_, T>,
+    w: &ArrayView2<'_, T>,
+    epilogue: &DenseEpilogue<'_, T>,
+) {
+    assert_eq!(
+        x.ncols(),
+        w.nrows(),
+        "a {} x {} matrix cannot multiply a {} x {} one",
+        x.nrows(),
+        x.ncols(),
+        w.nrows(),
+        w.ncols()
+    );
+    if let Some(bias) = epilogue.bias {
+        assert_eq!(
+            bias.len(),
+            w.ncols(),
+            "a bias has an element for each column of W"
+        );
+    }
+}
+
+/// Adds `weigh(x_ik w_kj)` to `sums[j]` for every k.
+fn accumulate<T: Scalar>(
+    x: &ArrayView2<'_, T>,
+    w: &ArrayView2<'_, T>,
+    row: usize,
+    sums: &mut [f64],
+    weigh: impl Fn(f64) -> f64,
+) {
+    for (&x, weights) in x.row(row).iter().zip(w.rows()) {
+        let x = x.to_f64();
+        for (sum, &weight) in sums.iter_mut().zip(weights) {
+            *sum += weigh(x * weight.to_f64());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ndarray::array;
+
+    #[test]
+    fn a_product_with_bias_and_relu_is_the_hand_computed_one() {
+        let x = array![[1.0f32, 2.0], [3.0, -4.0], [f32::NAN, 0.0]];
+        let w = array![[1.0f32, 0.5, -1.0], [2.0, 1.0, 0.0]];
+        let bias = array![0.0f32, 1.0, 0.5];
+        let epilogue = DenseEpilogue {
+            bias: Some(bias.view()),
+            relu: true,
+        };
+        let y = gemm(x.view(), w.view(), epilogue);
+        assert_eq!(y.row(0), array![5.0, 3.5, 0.0]);
+        assert_eq!(y.row(1), array![0.0, 0.0, 0.0]);
+        assert!(y.row(2).iter().all(|y| y.is_nan()));
+        let plain = gemm(x.view(), w.view(), DenseEpilogue::default());
+        assert_eq!(plain.row(1), array![-5.0, -2.5, -3.0]);
+    }
+
+    #[test]
+    fn products_without_rows_columns_or_terms_are_what_there_is() {
+        let empty = |m, k, n| {
+            gemm::<f64>(
+                Array2::zeros((m, k)).view(),
+                Array2::zeros((k, n)).view(),
+                DenseEpilogue::default(),
+            )
+        };
+        assert_eq!(empty(0, 2, 3).dim(), (0, 3));
+        assert_eq!(empty(2, 0, 3), Array2::<f64>::zeros((2, 3)));
+        assert_eq!(empty(2, 3, 0).dim(), (2, 0));
+    }
+
+    #[test]
+    fn the_bound_grows_with_the_terms_and_no_more() {
+        let (x, w) = (
+            Array2::from_elem((1, 3), 1.0f32),
+            Array2::from_elem((3, 1), 1.0),
+        );
+        let verify = |got: f64, arithmetic| {
+            let y = Array2::from_elem((1, 1), got as f32);
+            verify_gemm(
+                x.view(),
+                w.view(),
+                DenseEpilogue::default(),
+                arithmetic,
+                y.view(),
+            )
+        };
+        let u = f32::UNIT_ROUNDOFF;
+        // The sum is 3 and has four terms: the bound is 12 u, a unit in the last place 4 u.
+        let nearest = Arithmetic::of::<f32>();
+        assert!(verify(3.0 + 12.0 * u, nearest).ok());
+        assert!(!verify(3.0 + 16.0 * u, nearest).ok());
+        assert!(verify(3.0 + 48.0 * u, Arithmetic::tensor_cores()).ok());
+        assert!(!verify(3.0 + 60.0 * u, Arithmetic::tensor_cores()).ok());
+        assert!(verify(3.0 + 2e-3, Arithmetic::tf32()).ok());
+        assert!(!verify(3.0 + 4e-3, Arithmetic::tf32()).ok());
+        assert!(!verify(f64::NAN, Arithmetic::tf32()).ok());
+    }
+}

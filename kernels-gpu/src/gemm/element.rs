@@ -1,0 +1,161 @@
+//! The element types of the family, and how tensor cores multiply each.
+
+use cuda_std::float::Narrow;
+use cuda_std::mma;
+use cuda_std::prelude::*;
+
+/// A type that X, W and Y may have.
+pub trait GemmElement: Element {
+    /// The type in which products are added up: f64 for f64, f32 for all others.
+    type Sum: Real;
+
+    /// The element as a sum; exact.
+    fn widen(self) -> Self::Sum;
+
+    /// A sum rounded to the element type, to nearest.
+    fn narrow(sum: Self::Sum) -> Self;
+
+    /// The handle of a kernel for this type; `None` if it has no instance.
+    #[cfg(not(target_arch = "nvptx64"))]
+    fn handle(
+        kernel: super::GemmKernel,
+        shape: super::Shape,
+    ) -> Option<Kernel<super::Arguments<Self>>>;
+}
+
+/// A type that CUDA cores compute in: f32 or f64.
+pub trait RealElement: Real + GemmElement<Sum = Self> {}
+
+impl RealElement for f32 {}
+impl RealElement for f64 {}
+
+/// A type that tensor cores multiply.
+///
+/// A *strip* is 16 bytes, as four registers, of consecutive elements: 8 of 16 bits, 4 of f32, 2 of f64. The lane with
+/// `g = lane / 4` and `t = lane % 4` holds strip t of four of a row of X, or of a column of W. Which of the elements of
+/// a strip meet in which step is the hardware's; but as long as X and W are cut up alike, a sum has all its terms.
+pub trait Fragment: GemmElement {
+    /// Adds the product of a 16-row and an 8-column matrix to `sums`: `low` is of row g, `high` of row g + 8, `weights` of
+    /// column g; the sums are of rows g and g + 8, in each of columns 2t and 2t + 1.
+    fn multiply(
+        low: [u32; 4],
+        high: [u32; 4],
+        weights: [u32; 4],
+        sums: [Self::Sum; 4],
+    ) -> [Self::Sum; 4];
+
+    /// A strip as the multiplier wants it.
+    fn prepare(strip: [u32; 4]) -> [u32; 4] {
+        strip
+    }
+}
+
+macro_rules! real {
+    ($($real:ident)*) => {$(
+        impl GemmElement for $real {
+            type Sum = $real;
+
+            #[inline(always)]
+            fn widen(self) -> $real {
+                self
+            }
+
+            #[inline(always)]
+            fn narrow(sum: $real) -> $real {
+                sum
+            }
+
+            #[cfg(not(target_arch = "nvptx64"))]
+            fn handle(
+                kernel: super::GemmKernel,
+                shape: super::Shape,
+            ) -> Option<Kernel<super::Arguments<Self>>> {
+                Some(kernel.handle_of_real::<$real>(shape))
+            }
+        }
+    )*};
+}
+real!(f32 f64);
+
+macro_rules! half {
+    ($($half:ident)*) => {$(
+        impl GemmElement for $half {
+            type Sum = f32;
+
+            #[inline(always)]
+            fn widen(self) -> f32 {
+                self.to_f32()
+            }
+
+            #[inline(always)]
+            fn narrow(sum: f32) -> $half {
+                <$half as Narrow>::from_f32(sum)
+            }
+
+            #[cfg(not(target_arch = "nvptx64"))]
+            fn handle(
+                kernel: super::GemmKernel,
+                shape: super::Shape,
+            ) -> Option<Kernel<super::Arguments<Self>>> {
+                let tensor_cores = kernel == super::GemmKernel::Fragments;
+                tensor_cores.then(|| super::fragments::handle::<$half>(shape))
+            }
+        }
+
+        impl Fragment for $half {
+            #[inline(always)]
+            #[track_caller]
+            fn multiply(
+                low: [u32; 4],
+                high: [u32; 4],
+                weights: [u32; 4],
+                sums: [f32; 4],
+            ) -> [f32; 4] {
+                let (a, b) = ([low[0], high[0], low[1], high[1]], [weights[0], weights[1]]);
+                let sums = mma::m16n8k16::<$half>(a, b, sums);
+                let (a, b) = ([low[2], high[2], low[3], high[3]], [weights[2], weights[3]]);
+                mma::m16n8k16::<$half>(a, b, sums)
+            }
+        }
+    )*};
+}
+half!(f16 bf16);
+
+impl Fragment for f32 {
+    /// As tf32.
+    #[inline(always)]
+    #[track_caller]
+    fn multiply(low: [u32; 4], high: [u32; 4], weights: [u32; 4], sums: [f32; 4]) -> [f32; 4] {
+        let (a, b) = ([low[0], high[0], low[1], high[1]], [weights[0], weights[1]]);
+        let sums = mma::m16n8k8_tf32(a, b, sums);
+        let (a, b) = ([low[2], high[2], low[3], high[3]], [weights[2], weights[3]]);
+        mma::m16n8k8_tf32(a, b, sums)
+    }
+
+    #[inline(always)]
+    fn prepare(strip: [u32; 4]) -> [u32; 4] {
+        strip.map(|bits| mma::to_tf32(f32::from_bits(bits)))
+    }
+}
+
+impl Fragment for f64 {
+    #[inline(always)]
+    #[track_caller]
+    fn multiply(low: [u32; 4], high: [u32; 4], weights: [u32; 4], sums: [f64; 4]) -> [f64; 4] {
+        let (low, high, weights) = (doubles(low), doubles(high), doubles(weights));
+        let mut top = [sums[0], sums[1]];
+        let mut bottom = [sums[2], sums[3]];
+        top = mma::m8n8k4(low[0], weights[0], top);
+        bottom = mma::m8n8k4(high[0], weights[0], bottom);
+        top = mma::m8n8k4(low[1], weights[1], top);
+        bottom = mma::m8n8k4(high[1], weights[1], bottom);
+        [top[0], top[1], bottom[0], bottom[1]]
+    }
+}
+
+/// The two numbers in four registers.
+#[inline(always)]
+fn doubles(words: [u32; 4]) -> [f64; 2] {
+    let double = |low: u32, high: u32| f64::from_bits(u64::from(high) << 32 | u64::from(low));
+    [double(words[0], words[1]), double(words[2], words[3])]
+}

@@ -1,0 +1,508 @@
+//! Tiles of X through shared memory by asynchronous copies, several rows and columns a thread.
+//!
+//! Changes from `tiled_depth`:
+//!
+//! - A block copies a tile of some hundred rows and 64 or 128 bytes of each to shared memory by `cp.async`, coalesced, without
+//!   a register on the way, and several tiles ahead: what is in flight no longer depends on how many registers threads have.
+//! - A thread computes a tile of Y, 8 rows by 4 columns for instance, so that an element from shared memory goes into
+//!   several multiplications: for the product of 8 x 4 by 4 x 4 it loads 8 times 16 bytes of X and 4 times 16 of W for 128
+//!   multiplications. A row a thread with 16 columns wants 16 loads of W for 64.
+//! - W comes by the same way, the rows that belong to the tile of X; from the second block on it is in the L2 cache.
+//!
+//! Rows in shared memory are 16 bytes apart from being neighbours, so that the 16-byte loads of eight rows touch all banks
+//! once.
+
+use super::{Epilogue, GemmElement, MAX_GRID_Y, RealElement, Shape};
+use crate::matrix::{Dense, DenseMut};
+use crate::unroll::unroll;
+use cuda_std::async_copy;
+use cuda_std::prelude::*;
+
+/// What it does, in one line.
+pub const SUMMARY: &str = "tiles of X and W through shared memory by asynchronous copies, several rows and columns a thread";
+
+/// As many as there are [`TILES`].
+pub const VARIANTS: u32 = TILES.len() as u32;
+
+/// How a block and a thread tile Y.
+#[derive(Clone, Copy, Debug)]
+pub struct Tile {
+    /// Threads in a block.
+    threads: u32,
+    /// Threads side by side, each with its columns; the others are one below the other.
+    groups: u32,
+    /// Rows that a thread computes, at most 8, one for each time that all rows of threads fit below each other.
+    rows: usize,
+    /// Columns that a thread computes, a multiple of 4, at most 16.
+    cols: usize,
+    /// Bytes of each row of X that are copied at once.
+    chunk_bytes: u32,
+    /// Copies on their way, the one that is computed on among them: 2, 3 or 4.
+    stages: u32,
+}
+
+/// The variants, narrow ones first.
+pub const TILES: [Tile; 9] = [
+    tile(128, 4, 8, 4, 64, 3),
+    tile(128, 4, 8, 4, 128, 2),
+    tile(128, 1, 2, 16, 64, 3),
+    tile(64, 1, 4, 16, 64, 3),
+    tile(128, 4, 4, 4, 128, 3),
+    tile(128, 8, 8, 4, 128, 2),
+    tile(128, 4, 4, 12, 128, 2),
+    tile(128, 8, 8, 8, 128, 2),
+    tile(256, 16, 8, 8, 64, 3),
+];
+
+/// The variants for up to 16, 32, 48, 64 and any number of columns.
+const CHOICES: [(u32, u32); 5] = [(16, 0), (32, 5), (48, 6), (64, 7), (u32::MAX, 8)];
+
+const fn tile(
+    threads: u32,
+    groups: u32,
+    rows: usize,
+    cols: usize,
+    chunk_bytes: u32,
+    stages: u32,
+) -> Tile {
+    assert!(threads.is_multiple_of(groups) && rows <= 8 && cols <= 16 && cols.is_multiple_of(4));
+    assert!(chunk_bytes.is_multiple_of(16) && stages >= 2 && stages <= 4);
+    Tile {
+        threads,
+        groups,
+        rows,
+        cols,
+        chunk_bytes,
+        stages,
+    }
+}
+
+impl Tile {
+    /// Threads below each other.
+    const fn row_groups(self) -> u32 {
+        self.threads / self.groups
+    }
+
+    /// Rows of X that a block takes.
+    const fn block_rows(self) -> u32 {
+        self.rows as u32 * self.row_groups()
+    }
+
+    /// Columns of W that a block takes.
+    const fn block_cols(self) -> u32 {
+        self.cols as u32 * self.groups
+    }
+
+    /// Columns of X that are copied at once.
+    const fn depth<T>(self) -> u32 {
+        self.chunk_bytes / size_of::<T>() as u32
+    }
+
+    /// Bytes from a row of X to the next in shared memory.
+    const fn stride(self) -> u32 {
+        self.chunk_bytes + 16
+    }
+
+    /// Bytes of X in a stage.
+    const fn x_bytes(self) -> u32 {
+        self.block_rows() * self.stride()
+    }
+
+    /// Bytes of a stage.
+    const fn stage_bytes(self) -> u32 {
+        // As many rows of W as a chunk has elements.
+        self.x_bytes() + self.chunk_bytes * self.block_cols()
+    }
+}
+
+/// Which of the variants it is.
+fn variant(shape: Shape) -> u32 {
+    let fits = |&&(cols, _): &&(u32, u32)| shape.cols <= cols;
+    let (_, choice) = CHOICES.iter().find(fits).unwrap_or(&CHOICES[0]);
+    shape.variant.unwrap_or(*choice).min(VARIANTS - 1)
+}
+
+/// A block for each tile of Y; rows along x, columns along y.
+pub fn launch<T: GemmElement>(shape: Shape) -> LaunchConfig {
+    let tile = TILES[variant(shape) as usize];
+    let across = shape.cols.div_ceil(tile.block_cols()).min(MAX_GRID_Y);
+    LaunchConfig::new(
+        (shape.rows.div_ceil(tile.block_rows()), across),
+        tile.threads,
+    )
+    .shared_bytes(tile.stages * tile.stage_bytes())
+}
+
+/// The handle of the kernel for the shape's variant.
+#[cfg(not(target_arch = "nvptx64"))]
+pub fn handle<T: RealElement>(shape: Shape) -> Kernel<super::Arguments<T>> {
+    match variant(shape) {
+        0 => staged::<T, 0>(),
+        1 => staged::<T, 1>(),
+        2 => staged::<T, 2>(),
+        3 => staged::<T, 3>(),
+        4 => staged::<T, 4>(),
+        5 => staged::<T, 5>(),
+        6 => staged::<T, 6>(),
+        7 => staged::<T, 7>(),
+        _ => staged::<T, 8>(),
+    }
+}
+
+/// `Y[row, j] = sum of X[row, k] * W[k, j]`, a thread for some rows and columns of its block's tile.
+///
+/// An element of X costs a block one asynchronous copy's part and each of its rows of threads a load from shared memory.
+///
+/// # Safety
+///
+/// `x` is m x k, `w` k x n, `y` m x n, apart from each other and aligned to 16 bytes; the launch is that of [`launch`].
+#[kernel(name = "gemm_staged", T = [f32, f64], VARIANT = [0, 1, 2, 3, 4, 5, 6, 7, 8])]
+pub unsafe fn staged<T: RealElement, const VARIANT: usize>(
+    x: Dense<T>,
+    w: Dense<T>,
+    y: DenseMut<T>,
+    epilogue: Epilogue<T>,
+) {
+    let tile = const { TILES[VARIANT] };
+    let mut tile_column = thread::block_idx_y();
+    while tile_column < w.cols.div_ceil(tile.block_cols()) {
+        let block = Block::<T, VARIANT> {
+            x: &x,
+            w: &w,
+            first_row: u64::from(thread::block_idx_x()) * u64::from(tile.block_rows()),
+            first_column: tile_column * tile.block_cols(),
+            memory: shared::dynamic_shared_mem::<u32>(),
+        };
+        // SAFETY: the kernel's contract; all threads of the block come here alike.
+        unsafe {
+            let sums = block.multiply();
+            block.store(&y, &epilogue, sums);
+            // The last stages are free for the next tile.
+            thread::sync_threads();
+        }
+        tile_column += thread::grid_dim_y();
+    }
+}
+
+/// A block's tile of Y.
+struct Block<'a, T, const VARIANT: usize> {
+    x: &'a Dense<T>,
+    w: &'a Dense<T>,
+    first_row: u64,
+    first_column: u32,
+    memory: Shared<u32>,
+}
+
+impl<T: RealElement, const VARIANT: usize> Block<'_, T, VARIANT> {
+    const TILE: Tile = TILES[VARIANT];
+
+    /// The sums of the thread's rows and columns.
+    ///
+    /// # Safety
+    ///
+    /// The kernel's contract; all threads of the block call it.
+    #[inline(always)]
+    unsafe fn multiply(&self) -> [[T; 16]; 8] {
+        let tile = Self::TILE;
+        let mut sums = [[T::ZERO; 16]; 8];
+        let chunks = self.x.cols.div_ceil(tile.depth::<T>());
+        let (mut copied, mut into) = (0, 0);
+        // SAFETY: a stage is copied to after the barrier that follows its last use, and used after the barrier that follows
+        // each thread's wait for its copies.
+        unsafe {
+            while copied < tile.stages - 1 {
+                if copied < chunks {
+                    self.copy(copied, copied);
+                }
+                async_copy::commit();
+                copied += 1;
+            }
+            into += copied;
+            let (mut chunk, mut stage) = (0, 0);
+            while chunk < chunks {
+                match tile.stages {
+                    2 => async_copy::wait::<0>(),
+                    3 => async_copy::wait::<1>(),
+                    _ => async_copy::wait::<2>(),
+                }
+                thread::sync_threads();
+                if copied < chunks {
+                    self.copy(copied, into);
+                }
+                async_copy::commit();
+                copied += 1;
+                into = if into + 1 == tile.stages { 0 } else { into + 1 };
+                let left = self.x.cols - chunk * tile.depth::<T>();
+                self.add_chunk(stage, left.min(tile.depth::<T>()), &mut sums);
+                stage = if stage + 1 == tile.stages {
+                    0
+                } else {
+                    stage + 1
+                };
+                chunk += 1;
+            }
+        }
+        sums
+    }
+
+    /// Begins the copies of a chunk of X and of the rows of W that belong to it; what lies outside of the matrices is zero, or in
+    /// rows past the last a copy of that.
+    ///
+    /// # Safety
+    ///
+    /// Nobody uses the stage.
+    #[inline(always)]
+    unsafe fn copy(&self, chunk: u32, stage: u32) {
+        let tile = Self::TILE;
+        let x = self.memory.offset_bytes(stage * tile.stage_bytes());
+        let w = x.offset_bytes(tile.x_bytes());
+        // SAFETY: a row starts at a multiple of as many bytes as divide its length, up to 16.
+        unsafe {
+            match alignment::<T>(self.x.cols) {
+                16 => self.copy_x::<4>(chunk, x),
+                8 => self.copy_x::<2>(chunk, x),
+                _ => self.copy_x::<1>(chunk, x),
+            }
+            match alignment::<T>(self.w.cols) {
+                16 => self.copy_w::<4>(chunk, w),
+                8 => self.copy_w::<2>(chunk, w),
+                _ => self.copy_w::<1>(chunk, w),
+            }
+        }
+    }
+
+    /// X by copies of `WORDS` times 4 bytes.
+    ///
+    /// # Safety
+    ///
+    /// As for `copy`; rows start at a multiple of that.
+    #[inline(always)]
+    unsafe fn copy_x<const WORDS: usize>(&self, chunk: u32, to: Shared<u32>) {
+        let tile = Self::TILE;
+        let bytes = 4 * WORDS as u32;
+        let copies = tile.chunk_bytes / bytes;
+        let row_bytes = u64::from(self.x.cols) * size_of::<T>() as u64;
+        let last_row = u64::from(self.x.rows) - 1;
+        // Not the constant that it is: the compiler would unroll the loop and take a register for each address.
+        let threads = thread::block_dim_x();
+        let mut i = thread::thread_idx_x();
+        while i < tile.block_rows() * copies {
+            let (row, part) = (i / copies, i % copies * bytes);
+            let from = u64::from(chunk * tile.chunk_bytes + part);
+            let to = to.offset_bytes(row * tile.stride() + part);
+            // SAFETY: an aligned part of a row of X, and the place for it.
+            unsafe {
+                if from < row_bytes {
+                    let row = (self.first_row + u64::from(row)).min(last_row);
+                    let x = self.x.data.cast::<u32>();
+                    async_copy::copy::<u32, WORDS>(to, x.offset_bytes(row * row_bytes + from));
+                } else {
+                    to.store_array(0, [0; WORDS]);
+                }
+            }
+            i += threads;
+        }
+    }
+
+    /// W by copies of `WORDS` times 4 bytes.
+    ///
+    /// # Safety
+    ///
+    /// As for `copy`; rows start at a multiple of that.
+    #[inline(always)]
+    unsafe fn copy_w<const WORDS: usize>(&self, chunk: u32, to: Shared<u32>) {
+        let tile = Self::TILE;
+        let (bytes, size) = (4 * WORDS as u32, size_of::<T>() as u32);
+        let copies = tile.block_cols() * size / bytes;
+        let row_bytes = u64::from(self.w.cols) * u64::from(size);
+        let first = u64::from(self.first_column) * u64::from(size);
+        let threads = thread::block_dim_x();
+        let mut i = thread::thread_idx_x();
+        while i < tile.depth::<T>() * copies {
+            let (row, part) = (i / copies, i % copies * bytes);
+            let from = first + u64::from(part);
+            let k = chunk * tile.depth::<T>() + row;
+            let to = to.offset_bytes(i * bytes);
+            // SAFETY: an aligned part of a row of W, and the place for it.
+            unsafe {
+                if from < row_bytes && k < self.w.rows {
+                    let w = self.w.data.cast::<u32>();
+                    let from = w.offset_bytes(u64::from(k) * row_bytes + from);
+                    async_copy::copy::<u32, WORDS>(to, from);
+                } else {
+                    to.store_array(0, [0; WORDS]);
+                }
+            }
+            i += threads;
+        }
+    }
+
+    /// Adds the products of a chunk's first `depth` columns of X, or a few more that are zero.
+    ///
+    /// # Safety
+    ///
+    /// The stage is written, and nobody writes it meanwhile.
+    #[inline(always)]
+    unsafe fn add_chunk(&self, stage: u32, depth: u32, sums: &mut [[T; 16]; 8]) {
+        let tile = Self::TILE;
+        let (group, row) = (
+            thread::thread_idx_x() % tile.groups,
+            thread::thread_idx_x() / tile.groups,
+        );
+        let stage = self.memory.offset_bytes(stage * tile.stage_bytes());
+        let x = stage.offset_bytes(row * tile.stride());
+        let w = stage.offset_bytes(tile.x_bytes() + 16 * group);
+        let size = size_of::<T>() as u32;
+        let mut k = 0;
+        while k < depth {
+            let x = x.offset_bytes(k * size).cast();
+            let w = w.offset_bytes(k * tile.block_cols() * size).cast();
+            // SAFETY: the thread's rows and columns of the stage.
+            unsafe {
+                if const { size_of::<T>() == 8 } {
+                    Self::add_step::<2>(x, w, sums);
+                    k += 2;
+                } else {
+                    Self::add_step::<4>(x, w, sums);
+                    k += 4;
+                }
+            }
+        }
+    }
+
+    /// Adds the products of `N` columns of X, 16 bytes of a row.
+    ///
+    /// # Safety
+    ///
+    /// As for `add_chunk`.
+    #[inline(always)]
+    unsafe fn add_step<const N: usize>(x: Shared<T>, w: Shared<T>, sums: &mut [[T; 16]; 8]) {
+        let tile = Self::TILE;
+        // SAFETY: the thread's rows and columns of the stage.
+        unsafe {
+            let mut elements = [[T::ZERO; N]; 8];
+            unroll!(i in 0..8 {
+                if const { i < Self::TILE.rows } {
+                    let row = i as u32 * tile.row_groups();
+                    elements[i] = x.offset_bytes(row * tile.stride()).load_array(0);
+                }
+            });
+            unroll!(k in 0..4 {
+                if const { k < N } {
+                    let mut weights = [[T::ZERO; N]; 8];
+                    unroll!(vector in 0..8 {
+                        if const { vector * N < Self::TILE.cols } {
+                            let column = vector * N * tile.groups as usize;
+                            let place = k * tile.block_cols() as usize + column;
+                            weights[vector] = w.load_array(place);
+                        }
+                    });
+                    unroll!(i in 0..8 {
+                        unroll!(j in 0..16 {
+                            if const { i < Self::TILE.rows && j < Self::TILE.cols } {
+                                let weight = weights[j / N][j % N];
+                                sums[i][j] = elements[i][k].mul_add(weight, sums[i][j]);
+                            }
+                        });
+                    });
+                }
+            });
+        }
+    }
+
+    /// Writes the sums, in Y as far as it has rows and columns.
+    ///
+    /// # Safety
+    ///
+    /// The kernel's contract.
+    #[inline(always)]
+    unsafe fn store(&self, y: &DenseMut<T>, epilogue: &Epilogue<T>, sums: [[T; 16]; 8]) {
+        // SAFETY: the caller's contract.
+        unsafe {
+            if const { size_of::<T>() == 8 } {
+                self.store_by::<2>(y, epilogue, sums);
+            } else {
+                self.store_by::<4>(y, epilogue, sums);
+            }
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn store_by<const N: usize>(
+        &self,
+        y: &DenseMut<T>,
+        epilogue: &Epilogue<T>,
+        sums: [[T; 16]; 8],
+    ) {
+        let tile = Self::TILE;
+        let group = thread::thread_idx_x() % tile.groups;
+        let row = self.first_row + u64::from(thread::thread_idx_x() / tile.groups);
+        let cols = y.cols as usize;
+        unroll!(i in 0..8 {
+            let row = row + i as u64 * u64::from(tile.row_groups());
+            if const { i < Self::TILE.rows } && row < u64::from(y.rows) {
+                let place = row as usize * cols;
+                unroll!(vector in 0..8 {
+                    let first = self.first_column as usize
+                        + (vector * tile.groups as usize + group as usize) * N;
+                    if const { vector * N < Self::TILE.cols } && first < cols {
+                        let mut vector_sums = [T::ZERO; N];
+                        unroll!(k in 0..4 {
+                            if const { k < N } {
+                                vector_sums[k] = sums[i][vector * N + k];
+                            }
+                        });
+                        // SAFETY: a row of Y, and a column, which are this thread's.
+                        unsafe { store_vector(y, epilogue, place, first, vector_sums) };
+                    }
+                });
+            }
+        });
+    }
+}
+
+/// Writes neighbouring sums of the row of Y that starts at `place`, from column `first` on, in one access where the row's alignment
+/// allows it.
+///
+/// # Safety
+///
+/// Columns below Y's are the caller's, and the first is one.
+#[inline(always)]
+unsafe fn store_vector<T: RealElement, const N: usize>(
+    y: &DenseMut<T>,
+    epilogue: &Epilogue<T>,
+    place: usize,
+    first: usize,
+    sums: [T; N],
+) {
+    let cols = y.cols as usize;
+    let whole = cols.is_multiple_of(N);
+    let mut elements = sums;
+    // SAFETY: columns below `cols`.
+    unsafe {
+        unroll!(k in 0..4 {
+            if const { k < N } && first + k < cols {
+                elements[k] = epilogue.apply(sums[k], first + k);
+                if !whole {
+                    y.data.store(place + first + k, elements[k]);
+                }
+            }
+        });
+        if whole {
+            y.data.store_array(place + first, elements);
+        }
+    }
+}
+
+/// Bytes, up to 16, to which every row of a matrix with that many columns is aligned: 16, 8 or 4.
+#[inline(always)]
+fn alignment<T>(cols: u32) -> u32 {
+    let bytes = u64::from(cols) * size_of::<T>() as u64;
+    if bytes.is_multiple_of(16) {
+        16
+    } else if bytes.is_multiple_of(8) {
+        8
+    } else {
+        4
+    }
+}

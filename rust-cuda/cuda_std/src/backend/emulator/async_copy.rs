@@ -1,0 +1,17 @@
+//! Copies from global to shared memory that run beside the thread.
+
+use simt::lane;
+
+#[inline(always)]
+#[track_caller]
+pub(crate) unsafe fn copy_async(to: u32, from: u64, bytes: u32) {
+    lane::copy_async(to.into(), from, bytes);
+}
+
+pub(crate) use lane::commit_async;
+
+#[inline(always)]
+#[track_caller]
+pub(crate) fn wait_async<const PENDING: u32>() {
+    lane::wait_async(PENDING);
+}

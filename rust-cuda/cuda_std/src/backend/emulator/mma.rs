@@ -1,0 +1,105 @@
+//! Matrix products of a warp: each lane gathers the fragments of all and computes its own part of the result.
+
+use half::{bf16, f16};
+use simt::lane;
+
+/// The rows and columns of the four elements of C that a lane has.
+fn places() -> [(usize, usize); 4] {
+    let (group, member) = (lane::lane_id() as usize / 4, lane::lane_id() as usize % 4);
+    [(0, 0), (0, 1), (8, 0), (8, 1)].map(|(row, col)| (group + row, 2 * member + col))
+}
+
+/// A 32-bit register out of a lane's words: A's four, then B's two.
+fn register(words: &[u64; 3], index: usize) -> u32 {
+    (words[index / 2] >> (32 * (index % 2))) as u32
+}
+
+fn words(a: [u32; 4], b: [u32; 2]) -> [u64; 3] {
+    let pair = |low: u32, high: u32| u64::from(low) | u64::from(high) << 32;
+    [pair(a[0], a[1]), pair(a[2], a[3]), pair(b[0], b[1])]
+}
+
+/// The sums in f64, in which they are exact but for a few last bits, rounded once.
+#[inline(always)]
+#[track_caller]
+fn multiply(
+    operands: ([u32; 4], [u32; 2]),
+    c: [f32; 4],
+    depth: usize,
+    a: impl Fn(&[[u64; 3]; 32], usize, usize) -> f64,
+    b: impl Fn(&[[u64; 3]; 32], usize, usize) -> f64,
+) -> [f32; 4] {
+    let lanes = lane::gather(words(operands.0, operands.1));
+    let places = places();
+    core::array::from_fn(|i| {
+        let (row, col) = places[i];
+        let products = (0..depth).map(|k| a(&lanes, row, k) * b(&lanes, k, col));
+        (f64::from(c[i]) + products.sum::<f64>()) as f32
+    })
+}
+
+macro_rules! mma_16 {
+    ($($name:ident = $half:ident;)*) => {$(
+        #[inline(always)]
+        #[track_caller]
+        pub(crate) fn $name(a: [u32; 4], b: [u32; 2], c: [f32; 4]) -> [f32; 4] {
+            let element = |lanes: &[[u64; 3]; 32], lane: usize, index: usize, k: usize| {
+                let bits = register(&lanes[lane], index) >> (16 * (k % 2));
+                f64::from($half::from_bits(bits as u16))
+            };
+            multiply(
+                (a, b),
+                c,
+                16,
+                |lanes, row, k| element(lanes, row % 8 * 4 + k % 8 / 2, row / 8 + 2 * (k / 8), k),
+                |lanes, k, col| element(lanes, col * 4 + k % 8 / 2, 4 + k / 8, k),
+            )
+        }
+    )*};
+}
+
+mma_16! {
+    mma_f16 = f16;
+    mma_bf16 = bf16;
+}
+
+#[inline(always)]
+#[track_caller]
+pub(crate) fn mma_tf32(a: [u32; 4], b: [u32; 2], c: [f32; 4]) -> [f32; 4] {
+    // The multiplier sees the upper 19 bits alone.
+    let element = |lanes: &[[u64; 3]; 32], lane: usize, index: usize| {
+        f64::from(f32::from_bits(register(&lanes[lane], index) & !0x1fff))
+    };
+    multiply(
+        (a, b),
+        c,
+        8,
+        |lanes, row, k| element(lanes, row % 8 * 4 + k % 4, row / 8 + 2 * (k / 4)),
+        |lanes, k, col| element(lanes, col * 4 + k % 4, 4 + k / 4),
+    )
+}
+
+#[inline(always)]
+#[track_caller]
+pub(crate) fn mma_f64(a: f64, b: f64, c: [f64; 2]) -> [f64; 2] {
+    let lanes = lane::gather([a.to_bits(), b.to_bits(), 0]);
+    let (group, member) = (lane::lane_id() as usize / 4, lane::lane_id() as usize % 4);
+    core::array::from_fn(|i| {
+        (0..4).fold(c[i], |sum, k| {
+            let a = f64::from_bits(lanes[group * 4 + k][0]);
+            let b = f64::from_bits(lanes[(2 * member + i) * 4 + k][1]);
+            a.mul_add(b, sum)
+        })
+    })
+}
+
+#[inline(always)]
+pub(crate) fn to_tf32(x: f32) -> u32 {
+    let bits = x.to_bits();
+    if x.is_finite() {
+        // Half of the last place that stays; a carry goes into the exponent as it should.
+        (bits + 0x1000) & !0x1fff
+    } else {
+        bits
+    }
+}

@@ -1,0 +1,33 @@
+//! Copies from global to shared memory that run beside the thread.
+
+use core::arch::asm;
+
+#[inline(always)]
+pub(crate) unsafe fn copy_async(to: u32, from: u64, bytes: u32) {
+    // SAFETY: the caller's contract; memory is clobbered.
+    unsafe {
+        match bytes {
+            4 => {
+                asm!("cp.async.ca.shared.global [{to}], [{from}], 4;", to = in(reg32) to, from = in(reg64) from, options(nostack))
+            }
+            8 => {
+                asm!("cp.async.ca.shared.global [{to}], [{from}], 8;", to = in(reg32) to, from = in(reg64) from, options(nostack))
+            }
+            _ => {
+                asm!("cp.async.cg.shared.global [{to}], [{from}], 16;", to = in(reg32) to, from = in(reg64) from, options(nostack))
+            }
+        }
+    }
+}
+
+#[inline(always)]
+pub(crate) fn commit_async() {
+    // SAFETY: no preconditions; memory is clobbered.
+    unsafe { asm!("cp.async.commit_group;", options(nostack)) }
+}
+
+#[inline(always)]
+pub(crate) fn wait_async<const PENDING: u32>() {
+    // SAFETY: no preconditions; memory is clobbered.
+    unsafe { asm!("cp.async.wait_group {pending};", pending = const PENDING, options(nostack)) }
+}

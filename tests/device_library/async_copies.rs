@@ -1,0 +1,66 @@
+//! `cuda_std::async_copy`: what arrives, and what the emulator says of those who do not wait.
+
+use crate::{devices, download, numbers, run};
+use warprow::device::Device;
+use warprow::{Kernel, LaunchConfig};
+use warprow_test_kernels::async_copies::{copy_over, read_too_early, reverse_async};
+
+#[test]
+fn copies_of_every_size_arrive_group_by_group() {
+    let blocks = 5;
+    for device in devices() {
+        for (width, kernel) in [
+            (1, reverse_async::<u32, 1>()),
+            (2, reverse_async::<u32, 2>()),
+            (4, reverse_async::<u32, 4>()),
+        ] {
+            let values: Vec<u32> = numbers(blocks * 4 * 64 * width, 3)
+                .into_iter()
+                .map(|n| n as u32)
+                .collect();
+            let input = device.upload(&values).unwrap();
+            let mut out = device.uninitialized::<u32>(values.len()).unwrap();
+            run!(
+                device,
+                kernel,
+                blocks as u32,
+                64,
+                (input.read_only(), out.mutable())
+            );
+            let expected: Vec<u32> = values
+                .chunks(64 * width)
+                .flat_map(|group| group.chunks(width).rev().flatten().copied())
+                .collect();
+            assert_eq!(download(&out), expected, "{width} words on {device}");
+        }
+    }
+}
+
+/// What the emulator says of a launch of one block.
+fn fault(kernel: Kernel<(warprow::Global<u32>, warprow::GlobalMut<u32>)>, threads: u32) -> String {
+    let device = Device::emulator(Default::default());
+    let input = device.zeros::<u32>(64).unwrap();
+    let mut out = device.zeros::<u32>(64).unwrap();
+    let config = LaunchConfig::new(1, threads);
+    // SAFETY: the buffers are large enough; what else is wrong the emulator reports.
+    let launched = unsafe { device.launch(&kernel, config, (input.read_only(), out.mutable())) };
+    launched.expect_err("the bug is planted").to_string()
+}
+
+#[test]
+fn a_read_of_what_is_on_its_way_is_reported() {
+    let text = fault(read_too_early(), 32);
+    assert!(
+        text.contains("never written") && text.contains("async_copies.rs"),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_copy_over_what_others_read_is_reported() {
+    let text = fault(copy_over(), 64);
+    assert!(
+        text.contains("race") && text.contains("async_copies.rs"),
+        "{text}"
+    );
+}

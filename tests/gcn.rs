@@ -1,0 +1,272 @@
+//! Networks on every device: the normalised matrix, layers in either order, a trained network, and what is refused.
+
+mod support;
+
+use ndarray::{Array1, Array2, ArrayView2, array};
+use sprs::CsMatI;
+use std::path::PathBuf;
+use warprow::device::Device;
+use warprow::gcn::{GcnElement, OperatorKind, normalized_adjacency, read_layers, read_matrix};
+use warprow::matrix_market::read_matrix_market;
+use warprow::{
+    CsrMatrix, DeviceCsr, Error, Gcn, GcnLayer, GcnOptions, Scalar, generate, reference,
+};
+
+/// `D^-1/2 (A + I) D^-1/2` with dense matrices in f64.
+fn normalized<T: Scalar>(a: &CsrMatrix<T>) -> Array2<f64> {
+    let n = a.rows();
+    let mut dense = Array2::<f64>::zeros((n, n));
+    for (value, (row, column)) in a.iter() {
+        dense[[row as usize, column as usize]] = value.to_f64();
+    }
+    for i in 0..n {
+        if a.get(i, i).is_none() {
+            dense[[i, i]] = 1.0;
+        }
+    }
+    let scale: Vec<f64> = dense
+        .rows()
+        .into_iter()
+        .map(|row| {
+            if row.sum() > 0.0 {
+                1.0 / row.sum().sqrt()
+            } else {
+                0.0
+            }
+        })
+        .collect();
+    Array2::from_shape_fn((n, n), |(i, j)| scale[i] * dense[[i, j]] * scale[j])
+}
+
+/// The network in f64, step by step as it is defined.
+fn network<T: Scalar>(
+    a: &CsrMatrix<T>,
+    x: ArrayView2<'_, T>,
+    layers: &[GcnLayer<T>],
+) -> Array2<f64> {
+    let a = normalized(a);
+    let mut x = x.mapv(T::to_f64);
+    for (index, layer) in layers.iter().enumerate() {
+        x = a.dot(&x.dot(&layer.weights.mapv(T::to_f64)));
+        if let Some(bias) = &layer.bias {
+            x += &bias.mapv(T::to_f64);
+        }
+        if index + 1 < layers.len() {
+            x.mapv_inplace(|x| if x < 0.0 { 0.0 } else { x });
+        }
+    }
+    reference::log_softmax(x.view())
+}
+
+fn layer<T: Scalar>(inputs: usize, outputs: usize, bias: bool, seed: u64) -> GcnLayer<T> {
+    let row = generate::dense::<T>(1, outputs, seed + 1).row(0).to_owned();
+    GcnLayer {
+        weights: generate::dense(inputs, outputs, seed),
+        bias: bias.then_some(row),
+    }
+}
+
+fn assert_close<T: Scalar>(found: &Array2<T>, wanted: &Array2<f64>, tolerance: f64, what: &str) {
+    assert_eq!(found.dim(), wanted.dim(), "{what}");
+    for (place, &wanted) in wanted.indexed_iter() {
+        let error = (found[place].to_f64() - wanted).abs();
+        assert!(
+            error <= tolerance * wanted.abs().max(1.0),
+            "{what} at {place:?}: {:?}, wanted {wanted}",
+            found[place]
+        );
+    }
+}
+
+/// Weights of edges from 0.5 to 1.5.
+fn weighted<T: GcnElement>(nodes: u32, edges: u32) -> CsrMatrix<T> {
+    let graph = generate::rmat::<T>(nodes, edges, [0.57, 0.19, 0.19, 0.05], 3).unwrap();
+    graph.map(|value| T::from_f64(1.0 + value.to_f64() / 2.0))
+}
+
+fn every_device_agrees<T: GcnElement>(
+    graph: &CsrMatrix<T>,
+    x: ArrayView2<'_, T>,
+    layers: &[GcnLayer<T>],
+    tolerance: f64,
+) {
+    let wanted = network(graph, x, layers);
+    for device in support::devices() {
+        let mut gcn = Gcn::plan(&device, graph.view(), layers, GcnOptions::default()).unwrap();
+        let what = gcn.to_string();
+        let y = gcn.classify(x).unwrap();
+        assert_close(&y, &wanted, tolerance, &what);
+        assert_eq!(gcn.classify(x).unwrap(), y, "a second run: {what}");
+    }
+}
+
+#[test]
+fn the_adjacency_matrix_is_normalised_with_loops_and_isolated_nodes_as_they_are() {
+    // Node 0 has a loop of weight 3, 1 hears 0 and 3, 2 hears nobody, 3 hears 1 so little that its row sums to nothing.
+    let graph = CsMatI::new(
+        (4, 4),
+        vec![0_u32, 2, 4, 4, 5],
+        vec![0_u32, 1, 0, 3, 1],
+        vec![3.0_f64, 1.0, 1.0, 2.0, -1.0],
+    );
+    let skewed = weighted::<f64>(300, 2500);
+    let none = CsMatI::<f64, u32, u32>::zero((70, 70));
+    for device in support::devices() {
+        for graph in [&graph, &skewed, &none] {
+            let stored = DeviceCsr::upload(&device, graph.view()).unwrap();
+            let made = normalized_adjacency(&stored).unwrap();
+            let row_ptr = made.pattern().row_ptr().download().unwrap();
+            let columns = made.pattern().col_idx().download().unwrap();
+            let values = made.values().download().unwrap();
+            let wanted = normalized(graph);
+            let mut found = Array2::<f64>::zeros(wanted.dim());
+            for row in 0..graph.rows() {
+                for k in row_ptr[row] as usize..row_ptr[row + 1] as usize {
+                    found[[row, columns[k] as usize]] += values[k];
+                }
+            }
+            assert_close(&found, &wanted, 1e-14, "the matrix");
+            let loops = (0..graph.rows()).filter(|&i| graph.get(i, i).is_none());
+            assert_eq!(values.len(), graph.nnz() + loops.count());
+        }
+    }
+}
+
+#[test]
+fn layers_run_in_the_cheaper_order_and_give_the_same_either_way() {
+    let device = Device::emulator(Default::default());
+    let graph = weighted::<f32>(60, 300);
+    let kinds = |inputs, outputs| {
+        let layers = [layer(inputs, outputs, true, 1)];
+        let gcn = Gcn::plan(&device, graph.view(), &layers, GcnOptions::default()).unwrap();
+        gcn.operators()
+            .map(|operator| operator.kind)
+            .collect::<Vec<_>>()
+    };
+    use OperatorKind::{Gemm, LogSoftmax, Spmm};
+    assert_eq!(kinds(20, 5), [Gemm, Spmm, LogSoftmax]);
+    assert_eq!(kinds(5, 20), [Spmm, Gemm, LogSoftmax]);
+    for widths in [
+        &[9, 4][..],
+        &[4, 9],
+        &[12, 16, 5],
+        &[3, 8, 8, 2],
+        &[7, 7, 7, 7],
+        &[1, 1],
+    ] {
+        for bias in [false, true] {
+            let layers: Vec<_> = (widths.windows(2).zip(1..))
+                .map(|(pair, seed)| layer::<f32>(pair[0], pair[1], bias, seed))
+                .collect();
+            let x = generate::dense::<f32>(60, widths[0], 9);
+            every_device_agrees(&graph, x.view(), &layers, 1e-5);
+        }
+    }
+}
+
+#[test]
+fn a_network_in_f64_is_right_to_thirteen_digits() {
+    let graph = weighted::<f64>(150, 900);
+    let layers = [layer(21, 16, true, 1), layer(16, 7, true, 3)];
+    let x = generate::dense::<f64>(150, 21, 9);
+    every_device_agrees(&graph, x.view(), &layers, 1e-13);
+}
+
+fn data(name: &str) -> PathBuf {
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/data");
+    folder.join(name)
+}
+
+#[test]
+fn a_trained_network_gives_what_it_gave_where_it_was_trained() {
+    let graph = read_matrix_market::<f32>(data("karate.mtx")).unwrap();
+    let layers = read_layers::<f32>(data("karate.safetensors")).unwrap();
+    let x = read_matrix::<f32>(data("karate-x.npy")).unwrap();
+    let wanted = read_matrix::<f64>(data("karate-y.npy")).unwrap();
+    assert_eq!(
+        (graph.nnz(), layers.len(), x.dim(), wanted.dim()),
+        (156, 2, (34, 20), (34, 2))
+    );
+    for device in support::devices() {
+        let mut gcn = Gcn::plan(&device, graph.view(), &layers, GcnOptions::default()).unwrap();
+        let y = gcn.classify(x.view()).unwrap();
+        for (found, wanted) in y.iter().zip(&wanted) {
+            let error = (f64::from(*found) / wanted - 1.0).abs();
+            assert!(error <= 1e-5, "{found} on {device}, wanted {wanted}");
+        }
+    }
+    assert_close(
+        &network(&graph, x.view(), &layers),
+        &wanted,
+        1e-13,
+        "the definition",
+    );
+}
+
+#[test]
+fn weights_from_a_folder_of_npy_files_are_those_of_the_safetensors_file() {
+    let layers = read_layers::<f64>(data("karate.safetensors")).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    for (number, layer) in (1..).zip(&layers) {
+        let path = |name| folder.path().join(format!("conv{number}.{name}.npy"));
+        let weights = layer.weights.t().as_standard_layout().into_owned();
+        ndarray_npy::write_npy(path("lin.weight"), &weights).unwrap();
+        ndarray_npy::write_npy(path("bias"), layer.bias.as_ref().unwrap()).unwrap();
+    }
+    assert_eq!(read_layers::<f64>(folder.path()).unwrap(), layers);
+    std::fs::remove_file(folder.path().join("conv2.bias.npy")).unwrap();
+    assert_eq!(read_layers::<f64>(folder.path()).unwrap()[1].bias, None);
+}
+
+#[test]
+fn files_that_hold_no_network_are_refused_with_what_is_in_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let refused = |path: PathBuf| read_layers::<f32>(path).unwrap_err().to_string();
+    let text = refused(folder.path().to_owned());
+    assert!(
+        text.ends_with("wanted is a tensor `conv1.lin.weight`, found are none"),
+        "{text}"
+    );
+    assert!(refused(folder.path().join("nothing.safetensors")).contains("nothing.safetensors"));
+    let path = folder.path().join("text.safetensors");
+    std::fs::write(&path, "this is no such file, whatever its name says").unwrap();
+    assert!(refused(path).contains("no safetensors file"));
+    let path = folder.path().join("conv1.lin.weight.npy");
+    ndarray_npy::write_npy(&path, &array![1.0_f32, 2.0]).unwrap();
+    let text = refused(folder.path().to_owned());
+    assert!(
+        text.contains("of shape [2], wanted is two dimensions"),
+        "{text}"
+    );
+    std::fs::write(&path, "no array").unwrap();
+    assert!(refused(folder.path().to_owned()).contains("no npy file"));
+}
+
+#[test]
+fn parts_that_do_not_fit_are_refused_with_their_sizes() {
+    let device = Device::emulator(Default::default());
+    let graph = weighted::<f32>(5, 9);
+    let refused = |graph: &CsrMatrix<f32>, layers: &[GcnLayer<f32>]| {
+        let plan = Gcn::plan(&device, graph.view(), layers, GcnOptions::default());
+        plan.unwrap_err().to_string()
+    };
+    assert_eq!(refused(&graph, &[]), "no network: it has no layers");
+    let text = refused(&graph, &[layer(3, 4, true, 1), layer(5, 2, true, 1)]);
+    assert_eq!(
+        text,
+        "no network: layer 2 takes 5 features, and the one before gives 4"
+    );
+    let short = GcnLayer {
+        weights: Array2::zeros((3, 2)),
+        bias: Some(Array1::zeros(3)),
+    };
+    assert!(refused(&graph, &[short]).contains("its bias has 3 elements"));
+    let rectangular = generate::uniform::<f32>(4, 5, 6, 1).unwrap();
+    assert!(refused(&rectangular, &[layer(3, 2, true, 1)]).contains("its graph is 4 x 5"));
+    let layers = [layer(3, 2, true, 1)];
+    let mut gcn = Gcn::plan(&device, graph.view(), &layers, GcnOptions::default()).unwrap();
+    let wrong = gcn.classify(Array2::zeros((5, 4)).view()).unwrap_err();
+    assert!(matches!(wrong, Error::Columns { columns: 3, .. }));
+    let wrong = gcn.classify(Array2::zeros((4, 3)).view()).unwrap_err();
+    assert!(matches!(wrong, Error::Rows { rows: 5, .. }));
+}

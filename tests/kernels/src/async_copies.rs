@@ -1,0 +1,84 @@
+//! Kernels for `cuda_std::async_copy`: every size, several groups on their way.
+
+use cuda_std::async_copy;
+use cuda_std::prelude::*;
+
+/// Reverses the threads' parts of `N` elements in each block, four blocks' worth, one group of copies each, three ahead.
+///
+/// # Safety
+///
+/// `input` and `out` have `4 * 64 * N` elements a block; blocks have 64 threads.
+#[kernel(T = [u32], N = [1, 2, 4])]
+pub unsafe fn reverse_async<T: Element, const N: usize>(input: Global<T>, out: GlobalMut<T>) {
+    let tile = shared_array!(T; 4 * 64 * 4);
+    let t = thread::thread_idx_x() as usize;
+    let base = thread::block_idx_x() as usize * 4 * 64 * N;
+    let place = |group: usize, t: usize| (group * 64 + t) * N;
+    // SAFETY: the thread's own elements; others' after the barrier that follows their wait.
+    unsafe {
+        for group in 0..4 {
+            let from = input.offset(base + place(group, t));
+            async_copy::copy::<T, N>(tile.offset(place(group, t)), from);
+            async_copy::commit();
+        }
+        for group in 0..4 {
+            match group {
+                0 => async_copy::wait::<3>(),
+                1 => async_copy::wait::<2>(),
+                2 => async_copy::wait::<1>(),
+                _ => async_copy::wait::<0>(),
+            }
+            thread::sync_threads();
+            let elements = tile.load_array::<N>(place(group, 63 - t));
+            out.store_array(base + place(group, t), elements);
+        }
+    }
+}
+
+/// Reads what it copies without waiting: wrong, for tests that see it reported.
+///
+/// # Safety
+///
+/// None holds.
+#[kernel]
+pub unsafe fn read_too_early(input: Global<u32>, out: GlobalMut<u32>) {
+    let tile = shared_array!(u32; 32);
+    let t = thread::thread_idx_x() as usize;
+    // SAFETY: planted: the copy may be on its way.
+    unsafe {
+        async_copy::copy::<u32, 1>(tile.offset(t), input.offset(t));
+        async_copy::commit();
+        out.store(t, tile.load(t));
+        async_copy::wait::<0>();
+    }
+}
+
+/// Copies over what another thread reads, no barrier between: wrong, for tests that see it reported.
+///
+/// # Safety
+///
+/// None holds.
+#[kernel]
+pub unsafe fn copy_over(input: Global<u32>, out: GlobalMut<u32>) {
+    let tile = shared_array!(u32; 64);
+    let t = thread::thread_idx_x() as usize;
+    // SAFETY: planted: the neighbour may not have read yet.
+    unsafe {
+        tile.store(t, 7);
+        thread::sync_threads();
+        out.store(t, tile.load(63 - t));
+        async_copy::copy::<u32, 1>(tile.offset(t), input.offset(t));
+        async_copy::commit();
+        async_copy::wait::<0>();
+    }
+}
+
+#[cfg(not(target_arch = "nvptx64"))]
+pub(crate) fn entry_points() -> Vec<&'static str> {
+    [
+        reverse_async::<u32, 1>().entry_points(),
+        read_too_early().entry_points(),
+        copy_over().entry_points(),
+    ]
+    .concat()
+}
