@@ -15,6 +15,9 @@ use warprow::device::{Device, Selector, Version};
 use warprow::error::{CudaUnavailable, DriverTooOld};
 use warprow::{Error, launch};
 
+/// A module for the fake driver, which has every kernel in every module.
+const PTX: &str = ".version 7.0\n.target sm_80\n.address_size 64\n";
+
 /// Does nothing: what happens in a launch the fake driver decides.
 ///
 /// # Safety
@@ -112,6 +115,7 @@ fn a_device_that_serves_is_opened_and_named() {
             "Fake GPU (sm_90, driver CUDA 13.0, 80 GiB)"
         );
         let mut y = device.zeros::<u32>(1).unwrap();
+        device.load_ptx(PTX).unwrap();
         let innocent = innocent();
         // SAFETY: the kernel does nothing.
         unsafe { launch!(device, innocent<<<1, 1, 0>>>(y.mutable())).unwrap() };
@@ -260,6 +264,7 @@ fn a_lost_context_is_told_with_the_kernel_launched_last() {
         || {
             let device = Device::cuda(0).unwrap();
             let mut y = device.zeros::<u32>(1).unwrap();
+            device.load_ptx(PTX).unwrap();
             let (innocent, guilty) = (innocent(), guilty());
             // SAFETY: the kernels do nothing.
             unsafe {
