@@ -30,8 +30,10 @@ register! {
 
 #[inline(always)]
 pub(crate) fn sync_threads() {
-    // SAFETY: that all threads of the block get here is the caller's contract; memory is clobbered.
-    unsafe { asm!("bar.sync 0;", options(nostack)) }
+    // The intrinsic is convergent, as inline assembly is not: LLVM made two of a barrier between two loops of one condition, and
+    // the warps whose lanes were at both waited for ever.
+    // SAFETY: that all threads of the block get here is the caller's contract.
+    unsafe { core::arch::nvptx::_syncthreads() }
 }
 
 #[inline(always)]
