@@ -166,7 +166,7 @@ impl<E: SpmmElement> Tasks<E> {
         })?;
         if cut_rows.any() {
             let config = tasks::launch_combine(cut_rows.few_count, cut_rows.many_count, y.cols);
-            let arguments = (row_ptr, items, group, cut_rows.pointers(), y, epilogue);
+            let arguments = (items, cut_rows.pointers(), y, epilogue);
             let handle = if product.reduction.is_extremum() {
                 tasks::combine_max::<E>()
             } else {
@@ -189,11 +189,11 @@ impl CutRows {
     ) -> Result<Self, Error> {
         let groups = items.count.div_ceil(group);
         let mut counts = device.zeros::<u32>(2)?;
-        let mut few = device.uninitialized::<u32>(groups as usize)?;
-        let mut many = device.uninitialized::<u32>(groups as usize)?;
+        let mut few = device.uninitialized::<u32>(4 * groups as usize)?;
+        let mut many = device.uninitialized::<u32>(4 * groups as usize)?;
         let lists = (counts.mutable(), few.mutable(), many.mutable());
         let arguments = (rows, row_ptr, items, group, lists.0, lists.1, lists.2);
-        // SAFETY: the lists have room for all groups.
+        // SAFETY: the lists have room for four numbers for each group.
         unsafe { device.launch(&tasks::find_cuts(), tasks::launch(groups), arguments)? };
         let counts = counts.download()?;
         Ok(Self {

@@ -100,14 +100,13 @@ pub unsafe fn starts(
     }
 }
 
-/// The rows that are cut between groups of `group` tasks, each by the first group that starts inside it: `few[..counts[0]]`
-/// those of few parts, `many[..counts[1]]` those of many. A thread a group; the lists' order is the chance of a run, and
-/// nothing depends on it.
+/// The rows that are cut between groups of `group` tasks: `few[..counts[0]]` those of few parts, `many[..counts[1]]` those of
+/// many. A thread a group; the lists' order is the chance of a run, and nothing depends on it.
 ///
 /// # Safety
 ///
-/// `row_ptr` has `rows + 1` numbers, `row` and `start` are [`starts`]'s, `few` and `many` have room for all groups, `counts`
-/// holds two zeros.
+/// `row_ptr` has `rows + 1` numbers, `row` and `start` are [`starts`]'s, `few` and `many` have room for four numbers for each
+/// group, `counts` holds two zeros.
 #[kernel(name = "spmm_find_cuts")]
 pub unsafe fn find_cuts(
     rows: u32,
@@ -138,14 +137,14 @@ pub unsafe fn find_cuts(
             return;
         }
         let row_end = row_ptr.load(r as usize + 1) - row_ptr.load(0);
-        let parts = last_task(row_end, r, &items) / group - g + 2;
-        let (list, counter) = if parts > MANY_PARTS {
+        let last = last_task(row_end, r, &items) / group;
+        let (list, counter) = if last - g + 2 > MANY_PARTS {
             (many, 1)
         } else {
             (few, 0)
         };
         let place = counts.atomic_add(Scope::Device, counter, 1);
-        list.store(place as usize, g);
+        list.store4(4 * place as usize, [r, g, last, 0]);
     }
 }
 
@@ -167,7 +166,8 @@ pub(super) unsafe fn last_task<T: Element>(end: u32, r: u32, items: &Items<T>) -
     }
 }
 
-/// The cut rows, each by the first group of tasks that starts inside it.
+/// The cut rows: of each its number, the first group of tasks that starts inside it, that in which it ends, and 0. That is all
+/// that [`combine`] has to know, with one load: it is short, and a chain of loads takes the most of it.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct Cuts {
@@ -197,15 +197,13 @@ unsafe impl KernelParam for Cuts {}
 /// rows if beta is not 0.
 #[kernel(name = "spmm_combine", T = [f32, f64, f16, bf16])]
 pub unsafe fn combine<T: Operand>(
-    row_ptr: Global<u32>,
     items: Items<SumOf<T>>,
-    group: u32,
     cuts: Cuts,
     y: DenseMut<T>,
     epilogue: Epilogue<SumOf<T>>,
 ) {
     // SAFETY: the kernel's contract.
-    unsafe { join_parts::<T, Total>(row_ptr, items, group, cuts, y, epilogue) };
+    unsafe { join_parts::<T, Total>(items, cuts, y, epilogue) };
 }
 
 /// As [`combine`], with the greatest of the parts in the place of their sum.
@@ -215,15 +213,13 @@ pub unsafe fn combine<T: Operand>(
 /// That of [`combine`].
 #[kernel(name = "spmm_combine_max", T = [f32, f64, f16, bf16])]
 pub unsafe fn combine_max<T: Operand>(
-    row_ptr: Global<u32>,
     items: Items<SumOf<T>>,
-    group: u32,
     cuts: Cuts,
     y: DenseMut<T>,
     epilogue: Epilogue<SumOf<T>>,
 ) {
     // SAFETY: the kernel's contract.
-    unsafe { join_parts::<T, Greatest>(row_ptr, items, group, cuts, y, epilogue) };
+    unsafe { join_parts::<T, Greatest>(items, cuts, y, epilogue) };
 }
 
 /// # Safety
@@ -231,9 +227,7 @@ pub unsafe fn combine_max<T: Operand>(
 /// That of [`combine`].
 #[inline(always)]
 unsafe fn join_parts<T: Operand, R: Reduce>(
-    row_ptr: Global<u32>,
     items: Items<SumOf<T>>,
-    group: u32,
     cuts: Cuts,
     y: DenseMut<T>,
     epilogue: Epilogue<SumOf<T>>,
@@ -250,14 +244,11 @@ unsafe fn join_parts<T: Operand, R: Reduce>(
     let features = y.cols as usize;
     // SAFETY: rows and tasks of the matrix; the barriers are reached by all threads of a block or by none.
     unsafe {
-        let first = if by_block {
-            cuts.many.load(block as usize)
+        let [r, first, last, _] = if by_block {
+            cuts.many.load4(4 * block as usize)
         } else {
-            cuts.few.load(few as usize)
+            cuts.few.load4(4 * few as usize)
         };
-        let r = items.row.load(first as usize * group as usize);
-        let row_end = row_ptr.load(r as usize + 1) - row_ptr.load(0);
-        let last = last_task(row_end, r, &items) / group;
         let factor = epilogue.factor(r as usize);
         let mut tile = thread::block_idx_y();
         while tile < y.cols.div_ceil(WARP_SIZE) {
