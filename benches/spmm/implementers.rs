@@ -153,6 +153,8 @@ impl Implementers {
         let times = spmm.times();
         let preparation = Preparation {
             plan_ms: times.preprocessing.as_secs_f64() * 1e3,
+            order_ms: times.ordering.map(|time| time.as_secs_f64() * 1e3),
+            order: (spmm.order() != RowOrder::Given).then(|| spmm.order().name()),
             upload_ms: Some(times.upload.as_secs_f64() * 1e3),
         };
         let implementation = Implementation {
@@ -210,7 +212,7 @@ impl Implementers {
             Product::prepare(cusparse, a, x, y, *features, algorithm).and_then(|mut product| {
                 let preparation = Preparation {
                     plan_ms: started.elapsed().as_secs_f64() * 1e3,
-                    upload_ms: None,
+                    ..Preparation::default()
                 };
                 let effort = Effort::of(self.samples);
                 let timing = measure(&self.device, effort, || product.run())?;

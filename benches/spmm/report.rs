@@ -82,10 +82,16 @@ pub struct Computed {
 }
 
 /// What has to be done once for many products, in milliseconds by the host's clock.
-#[derive(Clone, Copy, Debug, Serialize)]
+#[derive(Clone, Copy, Debug, Default, Serialize)]
 pub struct Preparation {
     /// The preprocessing of A on the device.
     pub plan_ms: f64,
+    /// What of it the order of the rows took, where one was looked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub order_ms: Option<f64>,
+    /// The order of the rows, if it is not the given one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub order: Option<&'static str>,
     /// The copy of A to the device before, where it is part of the plan.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub upload_ms: Option<f64>,

@@ -97,7 +97,7 @@ mod tests {
                 launches: Some(1),
                 preparation: is_product.then_some(Preparation {
                     plan_ms: 7.0,
-                    upload_ms: None,
+                    ..Preparation::default()
                 }),
                 verified: is_product.then_some(Verified {
                     rows_verified: 3,

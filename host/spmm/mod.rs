@@ -29,6 +29,7 @@ mod items;
 mod options;
 mod order;
 mod planner;
+mod reuse;
 mod slices;
 mod tasks;
 mod times;
@@ -45,7 +46,7 @@ use options::choose_kernel;
 pub use options::{SpmmElement, SpmmOptions};
 use order::OrderedRows;
 pub use order::RowOrder;
-use planner::Choices;
+use planner::{Choices, Planner};
 use sprs::CsMatViewI;
 use std::borrow::Cow;
 use std::fmt;
@@ -154,16 +155,21 @@ impl<E: SpmmElement> Spmm<E> {
         started: Instant,
     ) -> Result<Self, Error> {
         let device = a.device().clone();
-        let order = options.order.unwrap_or_else(|| order::default(kernel));
-        let (a, rows_in_order) = OrderedRows::put(order, a)?;
+        let mut planner = Planner::of(a.pattern(), kernel)?;
+        let order = options.order.or_else(|| order::default(kernel));
+        let (a, rows_in_order) = match (order, &mut planner) {
+            (None, Some(planner)) => OrderedRows::choose(planner, a)?,
+            (order, _) => OrderedRows::put(order.unwrap_or_default(), a)?,
+        };
         let diagonal = (options.reduction == Reduction::Mean)
             .then(|| reciprocal_lengths(a.pattern()))
             .transpose()?;
-        let choices = Choices::make::<E>(a.pattern(), kernel, options)?;
+        let choices = Choices::make::<E>(a.pattern(), planner, kernel, options);
         let mut a = column_blocks::cut(a, choices.blocks)?;
         let original_row = rows_in_order.original();
         let items = PlannedItems::make(kernel.items(), &mut a, original_row, options.task_size)?;
         device.synchronize()?;
+        times.ordering = rows_in_order.time();
         times.preprocessing = started.elapsed().saturating_sub(times.upload);
         Ok(Self {
             a,

@@ -50,8 +50,8 @@ pub struct SpmmOptions {
     /// [Blocks of columns](warprow_kernels::spmm::column_blocks) for the kernels that work on tasks; the plan chooses if it is
     /// not said. Only sums and means in f32 and f64 are computed in blocks.
     pub column_blocks: Option<u32>,
-    /// The order in which the plan keeps the rows of A; the given one if it is not said, but by their first column for
-    /// [`SpmmKernel::Reordered`].
+    /// The order in which the plan keeps the rows of A; the plan chooses between the given one and clusters if it is not said, for the
+    /// kernels that work on tasks. For the others it is the given one, but by their first column for [`SpmmKernel::Reordered`].
     pub order: Option<RowOrder>,
     /// What becomes of the products of a row's nonzeros with the rows of X: their sum, unless it is said.
     pub reduction: Reduction,

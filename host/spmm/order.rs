@@ -1,5 +1,7 @@
 //! The order of a matrix's rows in a plan.
 
+use super::planner::Planner;
+use super::reuse::distinct_share;
 use crate::csr::{DeviceCsr, DevicePattern, gather, number};
 use crate::device::DeviceBuffer;
 use crate::error::Error;
@@ -85,12 +87,9 @@ impl RowOrder {
     }
 }
 
-/// The order for a kernel if none is asked for.
-pub(super) fn default(kernel: SpmmKernel) -> RowOrder {
-    match kernel {
-        SpmmKernel::Reordered => RowOrder::FirstColumn,
-        _ => RowOrder::Given,
-    }
+/// The order for a kernel that is for one, if none is asked for.
+pub(super) fn default(kernel: SpmmKernel) -> Option<RowOrder> {
+    (kernel == SpmmKernel::Reordered).then_some(RowOrder::FirstColumn)
 }
 
 /// The order of the rows of a plan's matrix.
@@ -99,8 +98,11 @@ pub(super) struct OrderedRows {
     order: RowOrder,
     /// The number of each row in the given order, if it is another.
     original: Option<DeviceBuffer<u32>>,
-    /// The device's time to make it; `None` for the given order, and on the emulator.
+    /// The device's time to make it, or to find that it is not worth it; `None` where none was looked for, and on the emulator.
     time: Option<Duration>,
+    /// The different columns of neighbouring rows, as a part of their nonzeros, in the given order and as clusters, where the
+    /// planner compared them.
+    distinct: Option<[f64; 2]>,
 }
 
 impl OrderedRows {
@@ -111,24 +113,64 @@ impl OrderedRows {
     ) -> Result<(DeviceCsr<T>, Self), Error> {
         let timer = a.device().start_timer()?;
         let Some(original) = order.of_rows(&a)? else {
-            let given = Self {
-                order,
-                original: None,
-                time: None,
-            };
-            return Ok((a, given));
+            return Ok((a, Self::given()));
         };
         let permuted = a.permute_rows(&original)?;
         let ordered = Self {
             order,
             original: Some(original),
             time: timer.stop()?,
+            distinct: None,
         };
         Ok((permuted, ordered))
     }
 
+    /// The matrix with its rows in clusters, if the planner finds that worth it.
+    pub(super) fn choose<T: Element>(
+        planner: &mut Planner,
+        a: DeviceCsr<T>,
+    ) -> Result<(DeviceCsr<T>, Self), Error> {
+        if !planner.hopes_for_order() {
+            return Ok((a, Self::given()));
+        }
+        let timer = a.device().start_timer()?;
+        let clustered = RowOrder::Clustered.of_rows(&a)?;
+        let distinct = [
+            distinct_share(a.pattern(), None)?,
+            distinct_share(a.pattern(), clustered.as_ref())?,
+        ];
+        let mut ordered = Self {
+            distinct: Some(distinct),
+            ..Self::given()
+        };
+        let mut a = a;
+        if let Some(original) = clustered
+            && planner.takes_order(distinct[1] / distinct[0])
+        {
+            a = a.permute_rows(&original)?;
+            ordered.order = RowOrder::Clustered;
+            ordered.original = Some(original);
+        }
+        ordered.time = timer.stop()?;
+        Ok((a, ordered))
+    }
+
+    fn given() -> Self {
+        Self {
+            order: RowOrder::Given,
+            original: None,
+            time: None,
+            distinct: None,
+        }
+    }
+
     pub(super) fn order(&self) -> RowOrder {
         self.order
+    }
+
+    /// The device's time for it, where one was looked for.
+    pub(super) fn time(&self) -> Option<Duration> {
+        self.time
     }
 
     /// The number of each row in the given order, if it is another.
@@ -139,12 +181,19 @@ impl OrderedRows {
 
 impl fmt::Display for OrderedRows {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.original.is_none() {
+        if self.original.is_none() && self.distinct.is_none() {
             return Ok(());
         }
         write!(f, ", the rows in the order {}", self.order.name())?;
+        if let Some([given, clustered]) = self.distinct {
+            let (given, clustered) = (100.0 * given, 100.0 * clustered);
+            write!(
+                f,
+                ", as the columns of 64 rows are {given:.0} % different in the given one, {clustered:.0} % in clusters"
+            )?;
+        }
         match self.time {
-            Some(time) => write!(f, " (made in {:.2} ms)", time.as_secs_f64() * 1e3),
+            Some(time) => write!(f, " ({:.2} ms)", time.as_secs_f64() * 1e3),
             None => Ok(()),
         }
     }
@@ -272,4 +321,48 @@ fn propagate(
 
 fn pointers(a: &DevicePattern) -> (Global<u32>, Global<u32>) {
     (a.row_ptr.read_only(), a.col_idx.read_only())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::device::{Device, EmulatorOptions};
+    use crate::generate::{self, Communities};
+
+    /// What is chosen for 2000 rows of 20 nonzeros with 85 % of them in communities, and an L2 cache of so many lines.
+    fn chosen(shuffled: bool, lines: u64) -> OrderedRows {
+        let communities = Communities {
+            sizes: 40..=160,
+            inside: 0.85,
+            shuffled,
+        };
+        let a = generate::communities::<f32>(2000, 40_000, &communities, 1).unwrap();
+        let device = Device::emulator(EmulatorOptions::default());
+        let a = DeviceCsr::upload(&device, a.view()).unwrap();
+        let mut planner = Planner::with_cache(a.pattern(), lines * LINE_BYTES).unwrap();
+        OrderedRows::choose(&mut planner, a).unwrap().1
+    }
+
+    const LINE_BYTES: u64 = 128;
+
+    #[test]
+    fn shuffled_communities_are_put_together_if_the_cache_is_too_small_for_x() {
+        let ordered = chosen(true, 300);
+        assert_eq!(ordered.order(), RowOrder::Clustered, "{ordered}");
+        assert!(ordered.to_string().contains("in clusters"), "{ordered}");
+    }
+
+    #[test]
+    fn rows_that_are_together_stay_where_they_are() {
+        let ordered = chosen(false, 300);
+        assert_eq!(ordered.order(), RowOrder::Given, "{ordered}");
+        assert!(ordered.to_string().contains("in clusters"), "{ordered}");
+    }
+
+    #[test]
+    fn nothing_is_looked_for_if_the_cache_holds_x() {
+        let ordered = chosen(true, 30_000);
+        assert_eq!(ordered.order(), RowOrder::Given);
+        assert_eq!(ordered.to_string(), "");
+    }
 }

@@ -1,6 +1,6 @@
-//! The planner: how wide the tiles of features are, and into how many blocks of columns a matrix is cut.
+//! The planner: in which order the rows are, how wide the tiles of features, and into how many blocks of columns a matrix is cut.
 //!
-//! Both are a matter of what the caches hold. A choice's cost is estimated for a row of A, in units of the time that
+//! All is a matter of what the caches hold. A choice's cost is estimated for a row of A, in units of the time that
 //! 128 bytes of a row of X take to arrive from the L2 cache:
 //!
 //! - each nonzero costs its bytes of X, more by [`MISS`] if they come from memory, less by [`NEAR`] if the multiprocessor has
@@ -8,7 +8,9 @@
 //! - each row costs [`ROW`] for each tile of features and block of columns, as its end is met that often;
 //! - each block after the first costs the reading and writing of Y once more.
 //!
-//! Narrow tiles and many blocks fit the caches, wide tiles and few blocks cost fewer row ends. The constants were fitted on an
+//! Narrow tiles and many blocks fit the caches, wide tiles and few blocks cost fewer row ends. Rows in another order than the
+//! caller's cost [`ORDERED_ROW`] each, and are worth it where they bring together rows that share columns, so that less comes
+//! from memory. The constants were fitted on an
 //! NVIDIA H200 to 13 graphs of each of two kinds of R-MAT at 64 to 512 features.
 
 use super::columns::ColumnProfile;
@@ -20,6 +22,15 @@ use warprow_kernels::spmm::{ItemKind, Reduction, SpmmKernel, vector};
 
 /// A row's end, of a tile of features and a block of columns: four nonzeros' worth of instructions.
 const ROW: f64 = 4.0;
+
+/// A row's end where the rows are in another order than the caller's: the kernel looks up where the row belongs.
+const ORDERED_ROW: f64 = 6.0;
+
+/// How many times as fast the product must become by another order of the rows, by the estimate.
+const LEAST_GAIN_BY_ORDER: f64 = 1.1;
+
+/// What part of the misses the best order could leave; a plan that gains too little even so does not look for one.
+const HOPED_FOR: f64 = 0.4;
 
 /// What bytes cost more that come from memory.
 const MISS: f64 = 1.3;
@@ -66,20 +77,13 @@ impl Choices {
     /// Chooses for a matrix that is not cut yet.
     pub(super) fn make<E: SpmmElement>(
         a: &DevicePattern,
+        planner: Option<Planner>,
         kernel: SpmmKernel,
         options: SpmmOptions,
-    ) -> Result<Self, Error> {
+    ) -> Self {
         let any = kernel.items() == ItemKind::Tasks;
         let in_blocks =
             any && size_of::<E>() == size_of::<E::Sum>() && !options.reduction.is_extremum();
-        let planner = match a.device().properties().l2_bytes {
-            Some(l2_bytes) if any => Some(Planner {
-                mean_row: f64::from(a.nonzeros()) / f64::from(a.rows.max(1)),
-                profile: ColumnProfile::measure(a.device(), a.cols, &a.col_idx)?,
-                l2_bytes,
-            }),
-            _ => None,
-        };
         let best = || planner.as_ref().map_or(1, Planner::column_blocks);
         let blocks = match options.column_blocks {
             _ if !in_blocks => 1,
@@ -87,12 +91,12 @@ impl Choices {
             Some(blocks) => blocks.clamp(1, a.cols.max(1)),
             None => best(),
         };
-        Ok(Self {
+        Self {
             blocks,
             lanes: options.lanes,
             planner,
             any,
-        })
+        }
     }
 
     /// Lanes of a sub-warp for so many features.
@@ -133,13 +137,15 @@ impl fmt::Display for Choices {
 
 /// What the choice depends on.
 #[derive(Clone, Debug)]
-struct Planner {
+pub(super) struct Planner {
     /// Nonzeros of a row, on average.
     mean_row: f64,
     /// How the nonzeros spread over the columns.
     profile: ColumnProfile,
     /// Bytes of the L2 cache.
     l2_bytes: u64,
+    /// The part of the misses that the order of the rows leaves, 1 in the given order.
+    misses_left: f64,
 }
 
 /// A row of X, and how a sub-warp takes it.
@@ -161,6 +167,49 @@ impl RowOfX {
 }
 
 impl Planner {
+    /// That of a matrix, for a kernel on tasks on a device whose cache is known.
+    pub(super) fn of(a: &DevicePattern, kernel: SpmmKernel) -> Result<Option<Self>, Error> {
+        let Some(l2_bytes) = a.device().properties().l2_bytes else {
+            return Ok(None);
+        };
+        if kernel.items() != ItemKind::Tasks {
+            return Ok(None);
+        }
+        Self::with_cache(a, l2_bytes).map(Some)
+    }
+
+    /// That of a matrix, for an L2 cache of so many bytes.
+    pub(super) fn with_cache(a: &DevicePattern, l2_bytes: u64) -> Result<Self, Error> {
+        Ok(Self {
+            mean_row: f64::from(a.nonzeros()) / f64::from(a.rows.max(1)),
+            profile: ColumnProfile::measure(a.device(), a.cols, &a.col_idx)?,
+            l2_bytes,
+            misses_left: 1.0,
+        })
+    }
+
+    /// Whether an order of the rows is worth looking for.
+    pub(super) fn hopes_for_order(&self) -> bool {
+        self.gain_by_order(HOPED_FOR) >= LEAST_GAIN_BY_ORDER
+    }
+
+    /// Takes an order of the rows that leaves this part of the misses if it is worth it; and whether it is.
+    pub(super) fn takes_order(&mut self, misses_left: f64) -> bool {
+        let takes = self.gain_by_order(misses_left) >= LEAST_GAIN_BY_ORDER;
+        if takes {
+            self.misses_left = misses_left;
+        }
+        takes
+    }
+
+    /// How many times as fast the product becomes by an order of the rows that leaves this part of the misses.
+    fn gain_by_order(&self, misses_left: f64) -> f64 {
+        let far = 1.0 - self.l2_hits(LINE, 1);
+        let given = ROW + self.mean_row * (1.0 + MISS * far);
+        let ordered = ORDERED_ROW + self.mean_row * (1.0 + MISS * far * misses_left);
+        given / ordered
+    }
+
     /// Lanes of a sub-warp, of those that there are: the fewest that cost least, and no more than a row of X keeps busy.
     fn lanes(&self, row: RowOfX, there_are: &[u32], blocks: u32) -> u32 {
         let busy = row.bytes.div_ceil(row.lane_bytes);
@@ -202,7 +251,7 @@ impl Planner {
     /// The share of the nonzeros whose tile of X, of that many bytes a row, the L2 cache holds.
     fn l2_hits(&self, tile_bytes: f64, blocks: u32) -> f64 {
         let rows = self.l2_bytes as f64 * L2_SHARE / tile_bytes;
-        self.profile.covered(rows * f64::from(blocks))
+        1.0 - self.misses_left * (1.0 - self.profile.covered(rows * f64::from(blocks)))
     }
 
     /// The estimated cost of a row of A.
@@ -250,6 +299,7 @@ mod tests {
             mean_row,
             profile: ColumnProfile::measure(&device, 20_000, &cols).unwrap(),
             l2_bytes: lines * 128,
+            misses_left: 1.0,
         }
     }
 
@@ -265,6 +315,25 @@ mod tests {
     fn hot_columns_that_the_cache_holds_need_no_blocks() {
         let skewed = [(1_000, 100), (10_000, 1)];
         assert_eq!(planner(168.0, &skewed, 4_000).column_blocks(), 1);
+    }
+
+    #[test]
+    fn an_order_is_taken_that_saves_much_of_what_comes_from_memory() {
+        let flat = [(20_000, 2)];
+        assert!(planner(50.0, &flat, 4_000).takes_order(0.4));
+        assert!(!planner(50.0, &flat, 4_000).takes_order(0.95));
+        assert!(!planner(3.0, &flat, 4_000).takes_order(0.8));
+        assert!(planner(50.0, &flat, 4_000).hopes_for_order());
+        assert!(!planner(50.0, &flat, 40_000).hopes_for_order());
+    }
+
+    #[test]
+    fn rows_in_a_good_order_need_fewer_blocks() {
+        let flat = [(20_000, 2)];
+        let mut planner = planner(168.0, &flat, 4_000);
+        assert_eq!(planner.column_blocks(), 8);
+        assert!(planner.takes_order(0.2));
+        assert_eq!(planner.column_blocks(), 1);
     }
 
     #[test]

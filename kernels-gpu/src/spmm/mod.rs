@@ -11,6 +11,7 @@ pub mod epilogue;
 pub mod gather_limit;
 mod items;
 mod reduction;
+pub mod reuse;
 pub mod slices;
 pub mod tasks;
 
@@ -236,6 +237,7 @@ pub(crate) fn entry_points() -> Vec<&'static str> {
         .chain(others)
         .chain(column_blocks::entry_points())
         .chain(columns::entry_points())
+        .chain(reuse::entry_points())
         .chain(epilogue::entry_points())
         .collect();
     // `reordered` runs the kernel of another rung.
