@@ -28,11 +28,13 @@
 //! # }
 //! ```
 //!
+//! Where the structure serves but once, [`multiply`] is faster than the phases: short rows get their columns and values together.
 //! [`spgemm`](spgemm()) does all for matrices of the host, in blocks of rows if the product does not fit the device.
 
 mod blocks;
 mod ladder;
 mod lists;
+mod multiply;
 mod nonzeros;
 mod numeric;
 mod operands;
@@ -40,6 +42,7 @@ mod symbolic;
 
 pub use blocks::{SpgemmProduct, spgemm, spgemm_in_blocks};
 pub use ladder::{SpgemmKernel, UnsortedCsr, multiply_unsorted};
+pub use multiply::{DeviceProduct, multiply};
 pub use warprow_kernels::spgemm::Borders;
 
 use crate::csr::{DeviceCsr, DevicePattern};
@@ -118,8 +121,8 @@ impl<T: SpgemmElement> Spgemm<T> {
     ) -> Result<Self, Error> {
         check_operands(a, b)?;
         let borders = options.borders::<T>(&a.device);
-        let structure = symbolic::structure(a, b, borders)?;
-        let numeric = Numeric::plan(&structure, borders)?;
+        let (structure, sizes) = symbolic::structure(a, b, borders)?;
+        let numeric = Numeric::plan(&structure, &sizes, borders)?;
         Ok(Self {
             a: Arc::clone(a),
             b: Arc::clone(b),

@@ -7,7 +7,7 @@ use crate::csr::DevicePattern;
 use crate::device::DeviceBuffer;
 use crate::error::Error;
 use cuda_std::memory::Global;
-use warprow_kernels::spgemm::bins::{BINS, numeric as bin};
+use warprow_kernels::spgemm::bins::{BINS, Known, numeric as bin};
 use warprow_kernels::spgemm::{
     Borders, Factors, Items, Operands, chunks, copy, group_rows, ordered, window_rows, work,
 };
@@ -27,10 +27,12 @@ pub(super) struct EntrySizes {
 }
 
 impl EntrySizes {
-    /// Launches what finds them out, from the work of each row and the row pointers of C.
+    /// Launches what finds them out, from the work and the symbolic bin of each row and the row pointers of C; rows whose
+    /// values are known are left out.
     pub(super) fn launch(
         a: &DevicePattern,
-        work: &DeviceBuffer<u32>,
+        [work, row_words]: [&DeviceBuffer<u32>; 2],
+        known: Known,
         row_ptr: &DeviceBuffer<u32>,
         borders: Borders,
     ) -> Result<Self, Error> {
@@ -46,6 +48,8 @@ impl EntrySizes {
             let arguments = (
                 a.as_argument(),
                 work.read_only(),
+                row_words.read_only(),
+                known,
                 c,
                 borders,
                 words.mutable(),
@@ -60,17 +64,19 @@ impl EntrySizes {
 
 impl Numeric {
     /// Lists the rows by their entries.
-    pub(super) fn plan(structure: &Structure, borders: Borders) -> Result<Self, Error> {
+    pub(super) fn plan(
+        structure: &Structure,
+        sizes: &EntrySizes,
+        borders: Borders,
+    ) -> Result<Self, Error> {
         let c = &structure.pattern;
-        let EntrySizes { words, counts } = &structure.sizes;
-        let host_counts = counts.download()?;
         Ok(Self {
-            lists: Lists::make(&c.device, c.rows, words, counts, &host_counts)?,
+            lists: Lists::make(&c.device, c.rows, &sizes.words, &sizes.counts)?,
             borders,
         })
     }
 
-    /// Computes all values.
+    /// Computes the values of the rows listed.
     pub(super) fn run<T: SpgemmElement>(
         &self,
         operands: Operands,
@@ -135,7 +141,7 @@ impl Numeric {
         }
         if let Some(items) = self.items(bin::COPY) {
             let arguments = (operands, factors, items, c, values);
-            let config = copy::launch(items.count, false);
+            let config = copy::launch_products(items.count);
             // SAFETY: rows of one nonzero of A.
             unsafe { device.launch(&copy::copy_products::<T>(), config, arguments)? };
         }

@@ -96,6 +96,32 @@ impl Borders {
     }
 }
 
+/// Which rows' values are known before the numeric phase: 0 for none, 1 for those of one nonzero of A, 2 for them and those
+/// that were sorted.
+#[repr(transparent)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Known(u32);
+
+// SAFETY: a u32.
+#[cfg(not(target_arch = "nvptx64"))]
+unsafe impl cuda_std::kernel::KernelParam for Known {}
+
+impl Known {
+    /// No row's.
+    pub const NONE: Self = Self(0);
+    /// Those of rows of one nonzero of A.
+    pub const COPIED: Self = Self(1);
+    /// Those, and the sorted rows'.
+    pub const SORTED: Self = Self(2);
+
+    /// Whether the values of rows of that symbolic bin are.
+    #[inline(always)]
+    pub const fn has(self, bin: u32) -> bool {
+        self.0 >= 1 && bin == symbolic::COPY
+            || self.0 >= 2 && symbolic::SORT <= bin && bin < symbolic::WARP_HASH
+    }
+}
+
 /// What is known of a row before its entries are counted.
 #[derive(Clone, Copy)]
 pub struct RowWork {
@@ -117,7 +143,7 @@ pub mod symbolic {
     pub const COPY: u32 = 1;
     /// Runs of neighbouring columns.
     pub const RUNS: u32 = 2;
-    /// Up to 8, 16, 32, 64 and 128 products, sorted in registers.
+    /// Up to 8, 16, 32, 64 and 128 products, sorted in registers where they span few enough columns.
     pub const SORT: u32 = 3;
     /// Up to 256 and 512 products, a hash table a warp.
     pub const WARP_HASH: u32 = 8;
@@ -178,7 +204,8 @@ impl Borders {
         if row.runs && span <= self.run_span {
             return RUNS;
         }
-        if products <= self.warp_products && products <= 128 {
+        let sorted = products <= 128 && span <= super::sort_rows::MOST_SPAN;
+        if products <= self.warp_products && sorted {
             return SORT + doublings(products, 8);
         }
         if products <= self.warp_products {

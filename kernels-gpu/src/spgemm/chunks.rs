@@ -13,7 +13,7 @@ use super::search::Entries;
 use super::walk::Walk;
 use super::work::WORK;
 use cuda_std::prelude::*;
-use cuda_std::warp::WARP_SIZE;
+use cuda_std::warp::{FULL_MASK, WARP_SIZE};
 
 /// The launch of blocks of so much shared memory: the fewer fit a multiprocessor of 227 KiB, the more threads they have.
 fn launch(chunks: u32, shared_bytes: u32) -> LaunchConfig {
@@ -122,25 +122,7 @@ pub unsafe fn rank_chunks<T: Real>(
             i += threads;
         }
         thread::sync_threads();
-        let mut i = t;
-        while i < count {
-            let word = (columns.load(i as usize) - first) / 32;
-            // The first column of a word makes it.
-            if i == 0 || (columns.load(i as usize - 1) - first) / 32 != word {
-                let mut bits = 0;
-                let mut next = i;
-                while next < count {
-                    let bit = columns.load(next as usize) - first;
-                    if bit / 32 != word {
-                        break;
-                    }
-                    bits |= 1 << (bit % 32);
-                    next += 1;
-                }
-                ranks.store2(2 * word as usize, [bits, i]);
-            }
-            i += threads;
-        }
+        rank(ranks, columns, count, first);
         thread::sync_threads();
         chunk.walk.each::<32, true>(|column, product| {
             let bit = column - first;
@@ -153,6 +135,51 @@ pub unsafe fn rank_chunks<T: Real>(
         while i < count {
             values.store((chunk.start + i) as usize, sums.load(i as usize));
             i += threads;
+        }
+    }
+}
+
+/// The bitmap of `count` columns from `first` on, which is zero: of each word that has one its bits, and the columns before it.
+/// Lanes have neighbouring columns, so that those of a word join their bits in five shuffles; two warps at most have
+/// columns of one word.
+#[inline(always)]
+unsafe fn rank(ranks: Shared<u32>, columns: Global<u32>, count: u32, first: u32) {
+    let lane = warp::lane_id();
+    let mut start = thread::thread_idx_x() - lane;
+    // SAFETY: a column of the chunk.
+    let column = |i: u32| unsafe { columns.load(i.min(count - 1) as usize) };
+    let mut next = column(start + lane);
+    while start < count {
+        let i = start + lane;
+        start += thread::block_dim_x();
+        // SAFETY: columns of the chunk; all lanes of the warp are here together.
+        unsafe {
+            let bit = next - first;
+            next = column(start + lane);
+            let word = bit / 32;
+            let below = warp::shfl_up(FULL_MASK, word, 1, WARP_SIZE);
+            let heads = warp::ballot(FULL_MASK, lane == 0 || word != below);
+            // Lanes of the same word that are below this one.
+            let behind = lane - (31 - (heads & (u32::MAX >> (31 - lane))).leading_zeros());
+            let mut bits = 1 << (bit % 32);
+            let mut delta = 1;
+            while delta < WARP_SIZE {
+                let others = warp::shfl_up(FULL_MASK, bits, delta, WARP_SIZE);
+                if behind >= delta {
+                    bits |= others;
+                }
+                delta *= 2;
+            }
+            // The last lane of a word has all its bits.
+            if heads >> lane >> 1 & 1 == 1 || lane == WARP_SIZE - 1 {
+                ranks.atomic_or(2 * word as usize, bits);
+            }
+            if behind == 0 && i < count {
+                let is_first = i == 0 || lane > 0 || { (column(i - 1) - first) / 32 != word };
+                if is_first {
+                    ranks.store(2 * word as usize + 1, i);
+                }
+            }
         }
     }
 }
