@@ -2,7 +2,7 @@
 
 use super::lists::Lists;
 use super::operands::check_operands;
-use super::symbolic::{RowCosts, row_costs};
+use super::row_costs::{RowCosts, row_costs};
 use super::{SpgemmElement, SpgemmOptions};
 use crate::CsrMatrix;
 use crate::csr::{DeviceCsr, DevicePattern};

@@ -38,6 +38,7 @@ mod multiply;
 mod nonzeros;
 mod numeric;
 mod operands;
+mod row_costs;
 mod symbolic;
 
 pub use blocks::{SpgemmProduct, spgemm, spgemm_in_blocks};
@@ -236,8 +237,9 @@ impl<T: SpgemmElement> fmt::Display for Spgemm<T> {
             numeric::COPY..numeric::WINDOW,
             "rows",
         )?;
-        rows("windows", lists, numeric::WINDOW..numeric::GROUP, "rows")?;
-        rows("short", lists, numeric::GROUP..numeric::RANK, "rows")?;
+        rows("windows", lists, numeric::WINDOW..numeric::SORT, "rows")?;
+        rows("sorted", lists, numeric::SORT..numeric::WARP, "rows")?;
+        rows("short", lists, numeric::WARP..numeric::RANK, "rows")?;
         rows("ranked", lists, numeric::RANK..numeric::SEARCH, "chunks")?;
         rows(
             "searched",

@@ -6,10 +6,11 @@ use super::symbolic::Structure;
 use crate::csr::DevicePattern;
 use crate::device::DeviceBuffer;
 use crate::error::Error;
-use cuda_std::memory::Global;
+use cuda_std::memory::{Global, GlobalMut};
 use warprow_kernels::spgemm::bins::{BINS, Known, numeric as bin};
 use warprow_kernels::spgemm::{
-    Borders, Factors, Items, Operands, chunks, copy, group_rows, ordered, window_rows, work,
+    Borders, Factors, Items, Operands, chunks, copy, entry_work, group_rows, ordered, sort_rows,
+    window_rows, work,
 };
 
 /// The rows of C by the kernel that computes their values.
@@ -56,7 +57,13 @@ impl EntrySizes {
                 counts.mutable(),
             );
             // SAFETY: the work of each row and its entries; a word for each row.
-            unsafe { device.launch(&work::entry_work(), work::launch_rows(a.rows), arguments)? };
+            unsafe {
+                device.launch(
+                    &entry_work::entry_work(),
+                    work::launch_rows(a.rows),
+                    arguments,
+                )?
+            };
         }
         Ok(Self { words, counts })
     }
@@ -113,7 +120,7 @@ impl Numeric {
             // SAFETY: chunks of the kernel's size.
             unsafe { device.launch(&ordered::ordered::<T>(), config, arguments)? };
         }
-        for size in (0..bin::GROUP - bin::WINDOW).rev() {
+        for size in (0..bin::SORT - bin::WINDOW).rev() {
             if let Some(items) = self.items(bin::WINDOW + size) {
                 let window = 128 << size;
                 let config = window_rows::launch(items.count, window, element_bytes);
@@ -122,20 +129,33 @@ impl Numeric {
                 unsafe { device.launch(&window_rows::window_rows::<T>(), config, arguments)? };
             }
         }
-        let mut groups = vec![
-            (bin::GROUP, 16, 8, group_rows::group_rows::<T, 8>()),
-            (bin::GROUP + 1, 32, 16, group_rows::group_rows::<T, 16>()),
-            (bin::GROUP + 2, 64, 16, group_rows::group_rows::<T, 16>()),
-        ];
-        for size in 0..bin::RANK - bin::WARP {
-            let handle = group_rows::group_rows::<T, 32>();
-            groups.push((bin::WARP + size, 64 << size, 32, handle));
-        }
-        for (bin, capacity, lanes, handle) in groups.into_iter().rev() {
-            if let Some(items) = self.items(bin) {
-                let config = group_rows::launch::<T>(items.count, capacity, lanes);
+        for size in (0..bin::RANK - bin::WARP).rev() {
+            if let Some(items) = self.items(bin::WARP + size) {
+                let capacity = 64 << size;
+                let config = group_rows::launch::<T>(items.count, capacity);
                 let arguments = (operands, factors, items, capacity, work, c, values);
                 // SAFETY: rows of up to `capacity` entries.
+                unsafe { device.launch(&group_rows::group_rows::<T>(), config, arguments)? };
+            }
+        }
+        for (size, handle) in [
+            sort_rows::sort_products::<T, 8>(),
+            sort_rows::sort_products::<T, 16>(),
+            sort_rows::sort_products::<T, 32>(),
+            sort_rows::sort_products::<T, 64>(),
+            sort_rows::sort_products::<T, 128>(),
+        ]
+        .into_iter()
+        .enumerate()
+        .rev()
+        {
+            if let Some(items) = self.items(bin::SORT + size as u32) {
+                let config = sort_rows::launch_products::<T>(items.count, 8 << size);
+                let nothing = GlobalMut::from_address(0);
+                let arguments = (
+                    operands, factors, items, work, c.row_ptr, 0, nothing, values, nothing,
+                );
+                // SAFETY: rows of so many products; the values alone are wanted.
                 unsafe { device.launch(&handle, config, arguments)? };
             }
         }

@@ -4,6 +4,7 @@ use super::SpgemmElement;
 use super::lists::Lists;
 use super::numeric::EntrySizes;
 use super::operands::operands;
+use super::row_costs::{RowCosts, row_costs};
 use crate::csr::{DevicePattern, extent};
 use crate::device::DeviceBuffer;
 use crate::error::Error;
@@ -12,7 +13,7 @@ use cuda_std::memory::Global;
 use std::sync::Arc;
 use warprow_kernels::spgemm::bins::{BINS, Known, symbolic as bin};
 use warprow_kernels::spgemm::{
-    Borders, Factors, Items, Operands, bitmap_rows, copy, hash_rows, run_rows, sort_rows, work,
+    Borders, Factors, Items, Operands, bitmap_rows, copy, hash_rows, run_rows, sort_rows,
 };
 
 /// What the symbolic phase finds out, for the numeric one and for the user.
@@ -250,6 +251,7 @@ impl<'a> Phase<'a> {
                 items,
                 self.work.read_only(),
                 self.starts.read_only(),
+                1,
                 self.staged.mutable(),
                 values.mutable(),
                 self.row_ptr.mutable(),
@@ -321,81 +323,3 @@ const SORTED: [(u32, u32); 5] = [
     (bin::SORT + 1, 16),
     (bin::SORT, 8),
 ];
-
-/// What each row costs.
-pub(super) struct RowCosts {
-    /// The work of each row.
-    pub work: DeviceBuffer<u32>,
-    /// The extents of the rows of B.
-    extents: DeviceBuffer<u32>,
-    /// The bin of each row.
-    words: DeviceBuffer<u32>,
-    /// An upper bound of each row's entries, and a zero.
-    starts: DeviceBuffer<u32>,
-    /// The entries of rows that are copied, zeros for the others, and a zero.
-    row_ptr: DeviceBuffer<u32>,
-    /// The rows of each bin; behind them all products and the sum of all bounds, two numbers of 64 bits.
-    counts: DeviceBuffer<u32>,
-}
-
-/// Finds out what each row costs.
-pub(super) fn row_costs(
-    a: &DevicePattern,
-    b: &DevicePattern,
-    borders: Borders,
-) -> Result<RowCosts, Error> {
-    let device = &a.device;
-    let rows = a.rows as usize;
-    let extents = extents(b)?;
-    let mut work = device.uninitialized::<u32>(work::WORK * rows)?;
-    let mut words = device.uninitialized::<u32>(rows)?;
-    // The sums of both are wanted up to the last row's end.
-    let mut starts = device.zeros::<u32>(rows + 1)?;
-    let mut row_ptr = device.zeros::<u32>(rows + 1)?;
-    let mut counts = device.zeros::<u32>(BINS as usize + 4)?;
-    // Behind the counts, so that one copy fetches both.
-    let totals = counts.mutable().offset(BINS as usize).cast::<u64>();
-    let operands = operands(a, b, &extents);
-    if a.rows > 0 {
-        let output = work::RowWorkOutput {
-            work: work.mutable(),
-            words: words.mutable(),
-            bounds: starts.mutable(),
-            entries: row_ptr.mutable(),
-            counts: counts.mutable(),
-            totals,
-        };
-        let most_long = work::most_long_rows(a.nonzeros()) as usize;
-        let mut long_rows = device.zeros::<u32>(1 + most_long)?;
-        let arguments = (operands, borders, output, long_rows.mutable());
-        // SAFETY: the operands are what they say, with as many rows of B as columns of A; the buffers have their lengths.
-        unsafe { device.launch(&work::row_work(), work::launch_rows(a.rows), arguments)? };
-        if let Some(config) = work::launch_long_rows(a.nonzeros()) {
-            let arguments = (operands, borders, output, long_rows.read_only());
-            // SAFETY: the same, and the list of long rows is there.
-            unsafe { device.launch(&work::long_row_work(), config, arguments)? };
-        }
-    }
-    Ok(RowCosts {
-        work,
-        extents,
-        words,
-        starts,
-        row_ptr,
-        counts,
-    })
-}
-
-/// Where each row of B starts and ends, its first and its last column.
-fn extents(b: &DevicePattern) -> Result<DeviceBuffer<u32>, Error> {
-    let mut extents = b.device.uninitialized::<u32>(4 * b.rows as usize)?;
-    if b.rows > 0 {
-        let arguments = (b.as_argument(), extents.mutable());
-        // SAFETY: four numbers for each row.
-        unsafe {
-            b.device
-                .launch(&work::row_extents(), work::launch_rows(b.rows), arguments)?;
-        }
-    }
-    Ok(extents)
-}

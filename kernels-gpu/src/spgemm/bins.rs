@@ -3,6 +3,8 @@
 //! A bin is a kernel with a size of its table; the lists of a bin's rows are made on the device. The symbolic phase knows
 //! of a row its products and the span of its columns, the numeric phase its entries besides.
 
+use super::sort_rows::{MOST_PRODUCTS, MOST_SPAN};
+
 /// Bins of a phase, at most: the rest of an entry's word counts chunks.
 pub const BINS: u32 = 64;
 
@@ -22,7 +24,8 @@ pub const BIN_BITS: u32 = 8;
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Borders {
-    /// Symbolic: rows of that many products are a warp's, or of a part of one; up to 512.
+    /// Symbolic: rows of that many products are a warp's, or of a part of one; up to 512. In both phases: up to that many
+    /// products are sorted in registers, if they are no more than 128.
     pub warp_products: u32,
     /// Symbolic: rows of that many products have a hash table for each block; up to 16384.
     pub block_products: u32,
@@ -165,16 +168,16 @@ pub mod numeric {
     pub const COPY: u32 = 1;
     /// Windows of 128, 256, .. 2048 columns, one a warp.
     pub const WINDOW: u32 = 2;
-    /// Up to 16 products by 8 lanes, up to 32 and up to 64 by 16 lanes.
-    pub const GROUP: u32 = 7;
+    /// Up to 8, 16, 32, 64 and 128 products, sorted in registers where they span few enough columns.
+    pub const SORT: u32 = 7;
     /// Up to 64, 128, 256, 512 entries by a warp.
-    pub const WARP: u32 = 10;
+    pub const WARP: u32 = 12;
     /// Chunks of up to 1024, 2048, .. 16384 entries, found by their rank in a bitmap.
-    pub const RANK: u32 = 14;
+    pub const RANK: u32 = 16;
     /// The same, searched for.
-    pub const SEARCH: u32 = 19;
+    pub const SEARCH: u32 = 21;
     /// Chunks of a warp each, added up in order.
-    pub const ORDERED: u32 = 24;
+    pub const ORDERED: u32 = 26;
     /// Past the last bin.
     pub const END: u32 = ORDERED + 1;
 }
@@ -190,6 +193,12 @@ const fn doublings(size: u32, first: u32) -> u32 {
 }
 
 impl Borders {
+    /// Whether a row's products are sorted in registers.
+    #[inline(always)]
+    fn sorts(&self, row: RowWork) -> bool {
+        row.products <= MOST_PRODUCTS.min(self.warp_products) && row.span <= MOST_SPAN
+    }
+
     /// The bin of a row in the symbolic phase.
     #[inline(always)]
     pub fn symbolic_bin(&self, row: RowWork) -> u32 {
@@ -204,8 +213,7 @@ impl Borders {
         if row.runs && span <= self.run_span {
             return RUNS;
         }
-        let sorted = products <= 128 && span <= super::sort_rows::MOST_SPAN;
-        if products <= self.warp_products && sorted {
+        if self.sorts(row) {
             return SORT + doublings(products, 8);
         }
         if products <= self.warp_products {
@@ -225,7 +233,7 @@ impl Borders {
     /// The bin of a row of `entries` in the numeric phase, and its chunks.
     #[inline(always)]
     pub fn numeric_bin(&self, row: RowWork, entries: u32) -> (u32, u32) {
-        use numeric::{COPY, EMPTY, GROUP, ORDERED, RANK, SEARCH, WARP, WINDOW};
+        use numeric::{COPY, EMPTY, ORDERED, RANK, SEARCH, SORT, WARP, WINDOW};
         let RowWork {
             products,
             span,
@@ -243,13 +251,13 @@ impl Borders {
         if span <= self.window_span && long_rows && (few || self.ordered != 0) {
             return (WINDOW + doublings(span, 128), 1);
         }
+        if self.sorts(row) {
+            return (SORT + doublings(products, 8), 1);
+        }
         if self.ordered != 0 {
             return (ORDERED, entries.div_ceil(super::ordered::CHUNK));
         }
         if entries <= self.warp_entries && few {
-            if products <= 64 {
-                return (GROUP + doublings(products, 16), 1);
-            }
             return (WARP + doublings(entries, 64), 1);
         }
         let chunks = entries.div_ceil(self.chunk);

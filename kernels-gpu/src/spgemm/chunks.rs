@@ -15,11 +15,13 @@ use super::work::WORK;
 use cuda_std::prelude::*;
 use cuda_std::warp::{FULL_MASK, WARP_SIZE};
 
-/// The launch of blocks of so much shared memory: the fewer fit a multiprocessor of 227 KiB, the more threads they have.
-fn launch(chunks: u32, shared_bytes: u32) -> LaunchConfig {
+/// The launch of blocks of so much shared memory: the fewer fit a multiprocessor of 227 KiB, the more threads they have. Two
+/// of 1024 threads need the registers that the kernels for elements of 8 bytes have not.
+fn launch<T>(chunks: u32, shared_bytes: u32) -> LaunchConfig {
     let block = match shared_bytes >> 10 {
         0..=28 => 256,
-        29..=113 => 512,
+        29..=75 => 512,
+        76..=112 if size_of::<T>() > 4 => 512,
         _ => 1024,
     };
     LaunchConfig::new(chunks, block).shared_bytes(shared_bytes)
@@ -27,12 +29,12 @@ fn launch(chunks: u32, shared_bytes: u32) -> LaunchConfig {
 
 /// The launch of [`rank_chunks`] for that many chunks of up to `capacity` entries with bitmaps of `words` words.
 pub fn launch_rank<T: Real>(chunks: u32, capacity: u32, words: u32) -> LaunchConfig {
-    launch(chunks, capacity * size_of::<T>() as u32 + 8 * words)
+    launch::<T>(chunks, capacity * size_of::<T>() as u32 + 8 * words)
 }
 
 /// The launch of [`search_chunks`].
 pub fn launch_search<T: Real>(chunks: u32, capacity: u32) -> LaunchConfig {
-    launch(chunks, Entries::<T>::bytes(capacity))
+    launch::<T>(chunks, Entries::<T>::bytes(capacity))
 }
 
 /// A chunk: its entries in C, from one to before another, and the walk of its products.

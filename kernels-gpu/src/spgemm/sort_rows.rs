@@ -5,6 +5,8 @@
 //! that there is no table and there are no atomics. Through shared memory the entries come into the order in which lanes write
 //! neighbours.
 //!
+//! The numeric phase does the same again for values alone: to sort costs less than to search for each product's place.
+//!
 //! With values, what is sorted is the column with the product's number in its low bits, one u32; the factors wait in shared
 //! memory under that number. Products of the same column keep their order and are added up in it, so that the sum is that
 //! of every run.
@@ -21,7 +23,7 @@ use cuda_std::warp::WARP_SIZE;
 const BLOCK: u32 = 256;
 
 /// Products of the longest rows.
-const MOST_PRODUCTS: u32 = 128;
+pub const MOST_PRODUCTS: u32 = 128;
 
 /// Columns that a row may span, so that they fit a u32 with the number of a product, and there is a greater one.
 pub const MOST_SPAN: u32 = (1 << (u32::BITS - MOST_PRODUCTS.ilog2())) - 1;
@@ -84,6 +86,7 @@ pub unsafe fn sort_rows<const PRODUCTS: u32>(
         items,
         work,
         starts,
+        has_columns: true,
         columns: staged,
         values: GlobalMut::from_address(0),
         entries,
@@ -92,11 +95,12 @@ pub unsafe fn sort_rows<const PRODUCTS: u32>(
     unsafe { rows.sort::<PRODUCTS>() };
 }
 
-/// The columns and values of rows of up to `PRODUCTS` products, and their number.
+/// The values of rows of up to `PRODUCTS` products and, with `has_columns` 1, their columns and number.
 ///
 /// # Safety
 ///
-/// As for [`sort_rows`]; `values` has the room that `staged` has. The launch is [`launch_products`]'s.
+/// As for [`sort_rows`]; `values` has room for each row's entries from `starts[row]` on. With `has_columns` 0, `staged` and
+/// `entries` are not used. The launch is [`launch_products`]'s.
 #[kernel(name = "spgemm_sort_products", T = [f32, f64], PRODUCTS = [8, 16, 32, 64, 128])]
 pub unsafe fn sort_products<T: Real, const PRODUCTS: u32>(
     operands: Operands,
@@ -104,6 +108,7 @@ pub unsafe fn sort_products<T: Real, const PRODUCTS: u32>(
     items: Items,
     work: Global<u32>,
     starts: Global<u32>,
+    has_columns: u32,
     staged: GlobalMut<u32>,
     values: GlobalMut<T>,
     entries: GlobalMut<u32>,
@@ -114,6 +119,7 @@ pub unsafe fn sort_products<T: Real, const PRODUCTS: u32>(
         items,
         work,
         starts,
+        has_columns: has_columns != 0,
         columns: staged,
         values,
         entries,
@@ -129,6 +135,7 @@ struct Rows<T, const VALUES: bool> {
     items: Items,
     work: Global<u32>,
     starts: Global<u32>,
+    has_columns: bool,
     columns: GlobalMut<u32>,
     values: GlobalMut<T>,
     entries: GlobalMut<u32>,
@@ -247,7 +254,9 @@ impl<T: Real, const VALUES: bool> Rows<T, VALUES> {
             for key in 0..KEYS {
                 if new[key] {
                     let place = (up_to - count + found[key]) as usize;
-                    columns.store(place, first + (keys[key] >> number_bits));
+                    if self.has_columns {
+                        columns.store(place, first + (keys[key] >> number_bits));
+                    }
                     if VALUES {
                         sums.store(place, products_of_new[key]);
                     }
@@ -258,13 +267,15 @@ impl<T: Real, const VALUES: bool> Rows<T, VALUES> {
                 let place = key * LANES + lane;
                 if place < all {
                     let at = (to + place) as usize;
-                    self.columns.store(at, columns.load(place as usize));
+                    if self.has_columns {
+                        self.columns.store(at, columns.load(place as usize));
+                    }
                     if VALUES {
                         self.values.store(at, sums.load(place as usize));
                     }
                 }
             }
-            if lane == 0 {
+            if lane == 0 && self.has_columns {
                 self.entries.store(row as usize, all);
             }
         }

@@ -12,6 +12,7 @@
 
 use super::lanes::{group_mask, inclusive_sum, owner};
 use super::operands::{Factors, Operands};
+use super::window;
 use core::array;
 use cuda_std::prelude::*;
 use cuda_std::warp::WARP_SIZE;
@@ -204,7 +205,7 @@ impl<T: Real> Walk<'_, T> {
                             (u32::MAX, T::ZERO)
                         }
                     });
-                    each_of(loaded, each);
+                    each_of::<T, FLAT_UNROLL, true>(loaded, each);
                     first += FLAT_UNROLL as u32 * stride;
                 }
             }
@@ -231,8 +232,18 @@ impl<T: Real> Walk<'_, T> {
                     } else {
                         T::ZERO
                     };
+                    let step = ROW_UNROLL as u32 * WARP_SIZE;
+                    let whole = len - len % step;
                     let mut p = lane;
-                    while p < len {
+                    // Where all lanes have products, none is checked: a quarter of the instructions.
+                    while p < whole {
+                        let loaded: [(u32, T); ROW_UNROLL] = array::from_fn(|u| {
+                            self.product::<VALUES>(start + p + u as u32 * WARP_SIZE, value)
+                        });
+                        each_of::<T, ROW_UNROLL, false>(loaded, each);
+                        p += step;
+                    }
+                    if p < len {
                         let loaded: [(u32, T); ROW_UNROLL] = array::from_fn(|u| {
                             let p = p + u as u32 * WARP_SIZE;
                             if p < len {
@@ -241,8 +252,7 @@ impl<T: Real> Walk<'_, T> {
                                 (u32::MAX, T::ZERO)
                             }
                         });
-                        each_of(loaded, each);
-                        p += ROW_UNROLL as u32 * WARP_SIZE;
+                        each_of::<T, ROW_UNROLL, true>(loaded, each);
                     }
                 }
                 k = k.saturating_add(WARP_SIZE * self.warps);
@@ -337,7 +347,8 @@ impl<T: Real> Walk<'_, T> {
             let [mut start, mut end] = self.operands.extents.load2(4 * row);
             if let Some((first, last)) = self.window {
                 // The last column of a matrix is below 2^32 - 1.
-                [start, end] = self.positions(start, end, [first, last + 1]);
+                [start, end] =
+                    window::positions(self.operands.b.col_idx, [start, end], [first, last + 1]);
             }
             let value = if VALUES {
                 self.factors.a.load(k as usize)
@@ -350,32 +361,6 @@ impl<T: Real> Walk<'_, T> {
                 value,
             }
         }
-    }
-
-    /// Of the positions of B from `start` on, before `end`, the first ones whose columns are those of `columns` or greater. Both
-    /// are searched for at once, by quarters: six loads are in flight, and half as many steps depend on each other.
-    #[inline(always)]
-    unsafe fn positions(&self, start: u32, end: u32, columns: [u32; 2]) -> [u32; 2] {
-        let mut found = [start; 2];
-        let mut left = end - start;
-        // How many of three columns `step` apart are below the one that is searched for.
-        let below = |at: u32, step: u32, count: u32, column: u32| {
-            let are_below: [u32; 3] = array::from_fn(|i| {
-                if i as u32 >= count {
-                    return 0;
-                }
-                let position = at + (i as u32 + 1) * step - 1;
-                // SAFETY: a position in a row of B.
-                u32::from(unsafe { self.operands.b.col_idx.load(position as usize) } < column)
-            });
-            are_below[0] + are_below[1] + are_below[2]
-        };
-        while left > 3 {
-            let step = left / 4;
-            found = array::from_fn(|i| found[i] + step * below(found[i], step, 3, columns[i]));
-            left -= 3 * step;
-        }
-        array::from_fn(|i| found[i] + below(found[i], 1, left, columns[i]))
     }
 
     /// Column and product of a nonzero of B.
@@ -393,13 +378,16 @@ impl<T: Real> Walk<'_, T> {
     }
 }
 
-/// Calls `each` for products that have been loaded; the column is 2^32 - 1 where there is none. The products move up one by
+/// Calls `each` for products that have been loaded; with `CHECKED` the column is 2^32 - 1 where there is none. The products move up one by
 /// one, as an index that is not known would put them into local memory.
 #[inline(always)]
-fn each_of<T: Real, const N: usize>(mut loaded: [(u32, T); N], each: &mut impl FnMut(u32, T)) {
+fn each_of<T: Real, const N: usize, const CHECKED: bool>(
+    mut loaded: [(u32, T); N],
+    each: &mut impl FnMut(u32, T),
+) {
     for _ in 0..N {
         let (column, value) = loaded[0];
-        if column != u32::MAX {
+        if !CHECKED || column != u32::MAX {
             each(column, value);
         }
         loaded = array::from_fn(|u| loaded[(u + 1) % N]);

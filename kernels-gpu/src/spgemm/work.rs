@@ -1,15 +1,15 @@
 //! What each row costs, and the lists of the rows of each bin.
 //!
 //! Three steps for a phase: kernels give each row its bin and count the bins ([`row_work`] and [`long_row_work`], or
-//! [`entry_work`]), and [`place`](super::place::place) writes each bin's rows into its part of the list, while the host fetches the counts.
+//! [`entry_work`](super::entry_work::entry_work)), and [`place`](super::place::place) writes each bin's rows into its part of the list, while the host fetches the counts.
 //! Within a bin the rows' order is the chance of the run, and no result depends on it.
 //!
 //! A row of A of few nonzeros is a lane's, so that the lanes of a warp write neighbouring results and count their bins
 //! together; a longer one is the warp's, and the longest are put on a list for blocks of the kernel after, as they may be
 //! neighbours, and many.
 
-use super::bins::{BIN_BITS, BINS, Borders, Known, RowWork, numeric, symbolic};
-use super::operands::{Operands, Pattern, Structure};
+use super::bins::{BIN_BITS, BINS, Borders, RowWork, symbolic};
+use super::operands::{Operands, Pattern};
 use core::array;
 use cuda_std::atomic::Scope;
 use cuda_std::prelude::*;
@@ -155,9 +155,10 @@ pub struct RowWorkOutput {
     /// The bin's word of each row.
     pub words: GlobalMut<u32>,
     /// An upper bound of each row's entries, its products, or its span if that is less; 0 for a row of one nonzero of A,
-    /// whose entries need not be put aside.
+    /// whose entries need not be put aside. Behind them a 0.
     pub bounds: GlobalMut<u32>,
-    /// The entries of rows of one nonzero of A; 0 for the others, which a kernel will count if they have products.
+    /// The entries of rows of one nonzero of A; 0 for the others, which a kernel will count if they have products, and
+    /// behind them.
     pub entries: GlobalMut<u32>,
     /// The rows of each bin.
     pub counts: GlobalMut<u32>,
@@ -195,6 +196,11 @@ pub unsafe fn row_work(
         }
         thread::sync_threads();
         let is_row = row < u64::from(operands.a.rows);
+        if row == 0 {
+            // The sums are wanted up to the last row's end.
+            output.bounds.store(operands.a.rows as usize, 0);
+            output.entries.store(operands.a.rows as usize, 0);
+        }
         let row = row as u32;
         let (start, end) = if is_row { operands.a.row(row) } else { (0, 0) };
         let nonzeros = end - start;
@@ -347,60 +353,9 @@ unsafe fn note(
     (bin, bound)
 }
 
-/// The numeric bin of each row whose values are not known yet, a thread a row: the bin's word, with the row's chunks, and the
-/// items of each bin.
-///
-/// # Safety
-///
-/// `work` and `row_words` are [`row_work`]'s, `c` the product's row pointers; `words` has a number for each of the rows;
-/// `counts` holds [`BINS`] zeros.
-#[kernel(name = "spgemm_entry_work")]
-pub unsafe fn entry_work(
-    a: Pattern,
-    work: Global<u32>,
-    row_words: Global<u32>,
-    known: Known,
-    c: Structure,
-    borders: Borders,
-    words: GlobalMut<u32>,
-    counts: GlobalMut<u32>,
-) {
-    let shared_counts = shared_array!(u32; 64);
-    let row = thread::index_1d();
-    let t = thread::thread_idx_x() as usize;
-    // SAFETY: rows below `rows`; shared counts are accessed by atomic operations alone between the barriers.
-    unsafe {
-        if t < BINS as usize {
-            shared_counts.store(t, 0);
-        }
-        thread::sync_threads();
-        if row < u64::from(a.rows) {
-            let (start, end) = c.row(row as u32);
-            let (a_start, a_end) = a.row(row as u32);
-            let [products, _, span, runs] = work.load4(WORK * row as usize);
-            let work = RowWork {
-                products,
-                span,
-                nonzeros: a_end - a_start,
-                runs: runs != 0,
-            };
-            let bin = row_words.load(row as usize) & ((1 << BIN_BITS) - 1);
-            let (bin, chunks) = if known.has(bin) {
-                (numeric::EMPTY, 1)
-            } else {
-                borders.numeric_bin(work, end - start)
-            };
-            words.store(row as usize, bin | chunks << BIN_BITS);
-            shared_counts.atomic_add(bin as usize, chunks);
-        }
-        thread::sync_threads();
-        add_counts(shared_counts, counts);
-    }
-}
-
 /// Adds the block's counts to those of all.
 #[inline(always)]
-unsafe fn add_counts(shared_counts: Shared<u32>, counts: GlobalMut<u32>) {
+pub(super) unsafe fn add_counts(shared_counts: Shared<u32>, counts: GlobalMut<u32>) {
     let t = thread::thread_idx_x() as usize;
     if t < BINS as usize {
         // SAFETY: both have a count for each bin; the caller has synchronised.
@@ -419,7 +374,6 @@ pub(super) fn entry_points() -> Vec<&'static str> {
         row_extents().entry_points(),
         row_work().entry_points(),
         long_row_work().entry_points(),
-        entry_work().entry_points(),
     ]
     .concat()
 }
