@@ -270,9 +270,10 @@ impl<'a> Phase<'a> {
         let (staged, entries) = (self.staged.mutable(), self.row_ptr.mutable());
         let items = |bin| self.items(bin);
         // The longest rows first: they are the last to end.
+        let shared_bytes = device.properties().max_shared_bytes_per_block;
+        let all_words = bitmap_rows::words(operands.b.cols, shared_bytes);
         if let Some(items) = self.lists.items(bin::BITMAP..bin::END) {
-            let shared_bytes = device.properties().max_shared_bytes_per_block;
-            let words = bitmap_rows::words(operands.b.cols, shared_bytes);
+            let words = all_words;
             let config = bitmap_rows::launch(items.count, words, false);
             let arguments = (operands, items, words, work, starts, staged, entries);
             // SAFETY: any row may have a bitmap.
@@ -280,7 +281,7 @@ impl<'a> Phase<'a> {
         }
         for size in (0..bin::BITMAP - bin::NARROW).rev() {
             if let Some(items) = items(bin::NARROW + size) {
-                let words = 512 << size;
+                let words = all_words.min(512 << size);
                 let config = bitmap_rows::launch(items.count, words, true);
                 let arguments = (operands, items, words, work, starts, staged, entries);
                 // SAFETY: any row may have a bitmap.

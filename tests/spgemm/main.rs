@@ -46,6 +46,14 @@ fn choices() -> Vec<SpgemmOptions> {
             deterministic: true,
             ..SpgemmOptions::default()
         },
+        // Chunks in order alone.
+        SpgemmOptions {
+            deterministic: true,
+            ..borders(|b| {
+                b.window_span = 0;
+                b.warp_products = 0;
+            })
+        },
         // No runs, no windows: hash tables and searches.
         borders(|b| {
             b.run_span = 0;

@@ -14,7 +14,7 @@ pub const NARROW_PRODUCTS: u32 = 8192;
 /// Numeric: products of a row that a single warp takes, at most, unless sums must be added up in their order.
 const WARP_PRODUCTS: u32 = 1 << 16;
 
-/// Numeric: words of a chunk's bitmap by default, of 327680 columns: two blocks of short rows fit a multiprocessor.
+/// Numeric: words of a chunk's bitmap by default, of 327680 columns: two blocks fit a multiprocessor.
 const RANK_WORDS: u32 = 10240;
 
 /// Bits of the bin in a row's word; above them is the number of its chunks.
@@ -40,7 +40,7 @@ pub struct Borders {
     pub window_row: u32,
     /// Numeric: rows of that many entries are a warp's; up to 512.
     pub warp_entries: u32,
-    /// Numeric: entries of a chunk of a longer row, a power of two from 1024 on.
+    /// Numeric: entries of a chunk of a longer row, a power of two from 1024 to 8192.
     pub chunk: u32,
     /// Numeric: words of a chunk's bitmap, at most; entries are searched for in wider ones.
     pub rank_words: u32,
@@ -60,15 +60,15 @@ impl Borders {
         while 4 * (3 * block_products + 4) > shared_bytes {
             block_products /= 2;
         }
-        let mut chunk = if element_bytes > 4 { 8192 } else { 16384 };
+        let mut chunk = 8192;
         while chunk * (element_bytes + 4) > shared_bytes {
             chunk /= 2;
         }
-        let rank_words = (shared_bytes - chunk * element_bytes) / 8;
+        let rank_words = (shared_bytes - chunk * element_bytes) / 6;
         Self {
             warp_products: 512,
             block_products,
-            bitmap_words: 2,
+            bitmap_words: 4,
             run_span: 4096,
             window_span: 2048,
             window_row: 8,
@@ -172,12 +172,12 @@ pub mod numeric {
     pub const SORT: u32 = 7;
     /// Up to 64, 128, 256, 512 entries by a warp.
     pub const WARP: u32 = 12;
-    /// Chunks of up to 1024, 2048, .. 16384 entries, found by their rank in a bitmap.
+    /// Chunks of up to 1024, 2048, 4096, 8192 entries, found by their rank in a bitmap.
     pub const RANK: u32 = 16;
     /// The same, searched for.
-    pub const SEARCH: u32 = 21;
+    pub const SEARCH: u32 = 20;
     /// Chunks of a warp each, added up in order.
-    pub const ORDERED: u32 = 26;
+    pub const ORDERED: u32 = 24;
     /// Past the last bin.
     pub const END: u32 = ORDERED + 1;
 }

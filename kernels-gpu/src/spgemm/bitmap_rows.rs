@@ -35,12 +35,18 @@ const fn rest_bytes(block: u32) -> u32 {
     block / WARP_SIZE * (2 * GROUP + 4)
 }
 
-/// Threads of a block of a row of few products.
-const NARROW_BLOCK: u32 = 128;
+/// Threads of a block of a row of few products: more where the bitmap is so large that few blocks fit a multiprocessor.
+const fn narrow_block(words: u32) -> u32 {
+    if words > 4096 { 256 } else { 128 }
+}
 
 /// The launch for that many rows with bitmaps of that many words.
 pub fn launch(rows: u32, words: u32, narrow: bool) -> LaunchConfig {
-    let block = if narrow { NARROW_BLOCK } else { block(words) };
+    let block = if narrow {
+        narrow_block(words)
+    } else {
+        block(words)
+    };
     LaunchConfig::new(rows, block).shared_bytes(4 * words + rest_bytes(block))
 }
 
