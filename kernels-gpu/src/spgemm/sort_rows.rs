@@ -225,9 +225,7 @@ impl<T: Real, const VALUES: bool> Rows<T, VALUES> {
             if VALUES {
                 let repeats = warp::any(mask, repeats);
                 if repeats {
-                    for key in 0..KEYS {
-                        sorted_keys.store((KEYS as u32 * lane) as usize + key, keys[key]);
-                    }
+                    sorted_keys.store_array((KEYS as u32 * lane) as usize, keys);
                 }
                 warp::sync_warp(mask);
                 let number = |key: u32| (key & (products - 1)) as usize;
