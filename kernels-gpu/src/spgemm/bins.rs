@@ -4,6 +4,7 @@
 //! of a row its products and the span of its columns, the numeric phase its entries besides.
 
 use super::sort_rows::{MOST_PRODUCTS, MOST_SPAN};
+use super::walk::LIST_WORDS;
 
 /// Bins of a phase, at most: the rest of an entry's word counts chunks.
 pub const BINS: u32 = 64;
@@ -61,7 +62,8 @@ impl Borders {
             block_products /= 2;
         }
         let mut chunk = 8192;
-        while chunk * (element_bytes + 4) > shared_bytes {
+        // Searched chunks have columns, sums and a list.
+        while chunk * (element_bytes + 4) + 4 * LIST_WORDS > shared_bytes {
             chunk /= 2;
         }
         let rank_words = (shared_bytes - chunk * element_bytes) / 6;

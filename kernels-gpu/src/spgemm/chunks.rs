@@ -10,7 +10,7 @@
 
 use super::operands::{Factors, Items, Operands, Structure};
 use super::search::Entries;
-use super::walk::Walk;
+use super::walk::{LIST_WORDS, Walk};
 use super::work::WORK;
 use cuda_std::prelude::*;
 use cuda_std::warp::{FULL_MASK, WARP_SIZE};
@@ -53,6 +53,7 @@ unsafe fn chunk<'a, T: Real>(
     chunk_entries: u32,
     work: Global<u32>,
     c: Structure,
+    list: Option<Shared<u32>>,
 ) -> Chunk<'a, T> {
     // SAFETY: rows of the matrices, entries of C.
     unsafe {
@@ -80,6 +81,7 @@ unsafe fn chunk<'a, T: Real>(
                 warp: thread::thread_idx_x() / WARP_SIZE,
                 warps: thread::block_dim_x() / WARP_SIZE,
                 window,
+                list,
             },
         }
     }
@@ -108,7 +110,8 @@ pub unsafe fn rank_chunks<T: Real>(
     let bitmap = sums.offset(capacity as usize).cast::<u32>();
     // SAFETY: entries of C; the block synchronises between writes and reads of sums and ranks.
     unsafe {
-        let chunk = chunk(&operands, factors, items, chunk_entries, work, c);
+        // A list for very long rows of B would take the registers of the second block of a multiprocessor.
+        let chunk = chunk(&operands, factors, items, chunk_entries, work, c, None);
         let columns = c.col_idx.offset(chunk.start as usize);
         let count = chunk.end - chunk.start;
         let first = columns.load(0);
@@ -225,7 +228,19 @@ pub unsafe fn search_chunks<T: Real>(
     let entries = Entries::<T>::of_team(0, capacity);
     // SAFETY: entries of C; the block synchronises between writes and reads of the sums.
     unsafe {
-        let chunk = chunk(&operands, factors, items, chunk_entries, work, c);
+        let list = shared_array!(u32; 32);
+        if t == 0 {
+            list.store(0, 0);
+        }
+        let chunk = chunk(
+            &operands,
+            factors,
+            items,
+            chunk_entries,
+            work,
+            c,
+            Some(list),
+        );
         let count = chunk.end - chunk.start;
         entries.load(c.col_idx.offset(chunk.start as usize), count, t, threads);
         thread::sync_threads();
@@ -245,3 +260,5 @@ pub(super) fn entry_points() -> Vec<&'static str> {
     ]
     .concat()
 }
+
+const _: () = assert!(LIST_WORDS == 32);

@@ -65,6 +65,7 @@ pub unsafe fn group_rows<T: Real>(
             warp: 0,
             warps: 1,
             window: None,
+            list: None,
         };
         walk.each::<32, true>(|column, product| {
             entries.sums.atomic_add(entries.place(column), product);

@@ -37,6 +37,7 @@ pub mod sort_rows;
 pub mod table;
 pub mod team;
 pub mod walk;
+mod walk_in_order;
 pub mod window;
 pub mod window_rows;
 pub mod work;

@@ -188,6 +188,7 @@ impl<T: Real, const VALUES: bool> Rows<T, VALUES> {
                 warp: 0,
                 warps: 1,
                 window: None,
+                list: None,
             };
             let mine = walk.products_of_lane::<LANES, KEYS, VALUES>();
             let keys: [u32; KEYS] = array::from_fn(|key| {

@@ -26,9 +26,16 @@ const NONZEROS_A_WARP: u32 = 4;
 /// With more nonzeros of A a warp of several takes nonzeros of its own, with fewer all warps share the products of each.
 const OWN_NONZEROS: u32 = 2 * WARP_SIZE;
 
+/// Rows of B of more nonzeros are all warps' that share a row, if there are not more than `MOST_LISTED` of them.
+const LISTED_ROW: u32 = 4096;
+const MOST_LISTED: u32 = 31;
+
+/// Words of the list of a block's nonzeros of A whose rows of B are so long: their number and theirs.
+pub const LIST_WORDS: u32 = 1 + MOST_LISTED;
+
 /// Products of a lane whose loads are in flight together, in each of the two ways.
 const FLAT_UNROLL: usize = 2;
-const ROW_UNROLL: usize = 4;
+pub(super) const ROW_UNROLL: usize = 4;
 
 /// A row of A, the warps that walk it, and the columns of B that count.
 pub struct Walk<'a, T> {
@@ -46,14 +53,16 @@ pub struct Walk<'a, T> {
     pub warps: u32,
     /// The first and the last column that count, if not all do.
     pub window: Option<(u32, u32)>,
+    /// Of a block, if a warp is not to have a very long row of B alone: [`LIST_WORDS`] words, the first of them 0.
+    pub list: Option<Shared<u32>>,
 }
 
 /// A lane's nonzero of A: its row of B and its value.
 #[derive(Clone, Copy)]
-struct Nonzero<T> {
-    start: u32,
-    len: u32,
-    value: T,
+pub(super) struct Nonzero<T> {
+    pub start: u32,
+    pub len: u32,
+    pub value: T,
 }
 
 impl<'a> Walk<'a, f32> {
@@ -82,6 +91,7 @@ impl<'a> Walk<'a, f32> {
             warp,
             warps,
             window: None,
+            list: None,
         }
     }
 }
@@ -92,7 +102,7 @@ impl<T: Real> Walk<'_, T> {
     /// # Safety
     ///
     /// The operands are what they say. All lanes of each group of `LANES` call it with the same arguments; with fewer than
-    /// 32 lanes there is one warp. `each` does not synchronise.
+    /// 32 lanes there is one warp, with a list all warps of the block take part. `each` does not synchronise.
     #[inline(always)]
     pub unsafe fn each<const LANES: u32, const VALUES: bool>(&self, mut each: impl FnMut(u32, T)) {
         let nonzeros = self.nonzeros.1 - self.nonzeros.0;
@@ -178,7 +188,10 @@ impl<T: Real> Walk<'_, T> {
         unsafe {
             let mut next = self.load::<VALUES>(k.saturating_add(lane), end);
             while k < end {
-                let mine = next;
+                let mut mine = next;
+                if own {
+                    self.put_on_list(k.saturating_add(lane), &mut mine);
+                }
                 k = k.saturating_add(LANES * nonzeros_warps);
                 next = self.load::<VALUES>(k.saturating_add(lane), end);
                 let sum = inclusive_sum::<LANES>(mask, mine.len);
@@ -209,6 +222,56 @@ impl<T: Real> Walk<'_, T> {
                     first += FLAT_UNROLL as u32 * stride;
                 }
             }
+            if own {
+                self.listed::<VALUES>(each);
+            }
+        }
+    }
+
+    /// Puts a nonzero of A on the list if its row of B is very long, and takes its products away.
+    #[inline(always)]
+    unsafe fn put_on_list(&self, k: u32, nonzero: &mut Nonzero<T>) {
+        if let Some(list) = self.list
+            && nonzero.len > LISTED_ROW
+        {
+            // SAFETY: places of the list, each of them one lane's.
+            unsafe {
+                let place = list.atomic_add(0, 1);
+                if place < MOST_LISTED {
+                    list.store(1 + place as usize, k);
+                    nonzero.len = 0;
+                }
+            }
+        }
+    }
+
+    /// The products of the nonzeros on the list, shared by all warps.
+    #[inline(always)]
+    unsafe fn listed<const VALUES: bool>(&self, each: &mut impl FnMut(u32, T)) {
+        let Some(list) = self.list else {
+            return;
+        };
+        thread::sync_threads();
+        let stride = WARP_SIZE * self.warps;
+        // SAFETY: nonzeros of the row.
+        unsafe {
+            for index in 0..list.load(0).min(MOST_LISTED) {
+                let k = list.load(1 + index as usize);
+                let row = self.load::<VALUES>(k, self.nonzeros.1);
+                let mut p = self.warp * WARP_SIZE + warp::lane_id();
+                while p < row.len {
+                    let loaded: [(u32, T); FLAT_UNROLL] = array::from_fn(|u| {
+                        let p = p + u as u32 * stride;
+                        if p < row.len {
+                            self.product::<VALUES>(row.start + p, row.value)
+                        } else {
+                            (u32::MAX, T::ZERO)
+                        }
+                    });
+                    each_of::<T, FLAT_UNROLL, true>(loaded, each);
+                    p += FLAT_UNROLL as u32 * stride;
+                }
+            }
         }
     }
 
@@ -222,7 +285,8 @@ impl<T: Real> Walk<'_, T> {
         // SAFETY: nonzeros of the row; all lanes of the warp take part in its shuffles.
         unsafe {
             while k < end {
-                let mine = self.load::<VALUES>(k.wrapping_add(lane * self.warps), end);
+                let mut mine = self.load::<VALUES>(k.wrapping_add(lane * self.warps), end);
+                self.put_on_list(k.wrapping_add(lane * self.warps), &mut mine);
                 let count = (end - k).div_ceil(self.warps).min(WARP_SIZE);
                 for owner in 0..count {
                     let start = warp::shfl_idx(mask, mine.start, owner, WARP_SIZE);
@@ -257,83 +321,13 @@ impl<T: Real> Walk<'_, T> {
                 }
                 k = k.saturating_add(WARP_SIZE * self.warps);
             }
-        }
-    }
-
-    /// Calls `each(column, A[i, k], B[k, column])` for the products of the row, those of a nonzero of A together and before
-    /// those of the next. The columns of a nonzero differ, so `each` may read and write an element of the team's that
-    /// belongs to the column; for the next nonzero all lanes see it.
-    ///
-    /// # Safety
-    ///
-    /// The operands are what they say. All lanes of a warp call it with the same arguments, and share no row with another.
-    #[inline(always)]
-    pub unsafe fn each_in_order(&self, mut each: impl FnMut(u32, T, T)) {
-        let mask = warp::FULL_MASK;
-        let lane = warp::lane_id();
-        let (mut k, end) = self.nonzeros;
-        // SAFETY: nonzeros of the row; all lanes of the warp take part in its shuffles.
-        unsafe {
-            while k < end {
-                let mine = self.load::<true>(k + lane, end);
-                let count = (end - k).min(WARP_SIZE);
-                let mut owner = 0;
-                while owner < count {
-                    // The first 32 products of some nonzeros are loaded together.
-                    let rows: [Nonzero<T>; ROW_UNROLL] = array::from_fn(|u| {
-                        let owner = owner + u as u32;
-                        Nonzero {
-                            start: warp::shfl_idx(mask, mine.start, owner, WARP_SIZE),
-                            len: warp::shfl_idx(mask, mine.len, owner, WARP_SIZE),
-                            value: warp::shfl_idx(mask, mine.value, owner, WARP_SIZE),
-                        }
-                    });
-                    let mut queue: [(Nonzero<T>, u32, T); ROW_UNROLL] = array::from_fn(|u| {
-                        let (column, factor) = self.factor(&rows[u], lane);
-                        (rows[u], column, factor)
-                    });
-                    for _ in 0..ROW_UNROLL {
-                        let (row, mut column, mut factor) = queue[0];
-                        let mut p = lane;
-                        loop {
-                            if column != u32::MAX {
-                                each(column, row.value, factor);
-                            }
-                            p += WARP_SIZE;
-                            if p - lane >= row.len {
-                                break;
-                            }
-                            (column, factor) = self.factor(&row, p);
-                        }
-                        warp::sync_warp(mask);
-                        queue = array::from_fn(|u| queue[(u + 1) % ROW_UNROLL]);
-                    }
-                    owner += ROW_UNROLL as u32;
-                }
-                k += WARP_SIZE;
-            }
-        }
-    }
-
-    /// Column and value of element `p` of a row of B; the column is 2^32 - 1 past its end.
-    #[inline(always)]
-    unsafe fn factor(&self, row: &Nonzero<T>, p: u32) -> (u32, T) {
-        if p >= row.len {
-            return (u32::MAX, T::ZERO);
-        }
-        let position = (row.start + p) as usize;
-        // SAFETY: a nonzero of B.
-        unsafe {
-            (
-                self.operands.b.col_idx.load(position),
-                self.factors.b.load(position),
-            )
+            self.listed::<VALUES>(each);
         }
     }
 
     /// Nonzero `k` of A if that is before `end`, with the part of its row of B that lies in the window.
     #[inline(always)]
-    unsafe fn load<const VALUES: bool>(&self, k: u32, end: u32) -> Nonzero<T> {
+    pub(super) unsafe fn load<const VALUES: bool>(&self, k: u32, end: u32) -> Nonzero<T> {
         if k >= end {
             return Nonzero {
                 start: 0,
