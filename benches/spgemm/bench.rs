@@ -11,7 +11,7 @@ use sprs::CsMatI;
 use std::time::Instant;
 use warprow::device::{Device, Selector};
 use warprow::spgemm::{
-    Borders, Spgemm, SpgemmElement, SpgemmKernel, SpgemmOptions, multiply_unsorted,
+    Borders, Spgemm, SpgemmElement, SpgemmKernel, SpgemmOptions, multiply, multiply_unsorted,
 };
 use warprow::{CsrMatrix, DeviceCsr, Error};
 
@@ -200,26 +200,20 @@ impl Bench {
         b: &DeviceCsr<T>,
         verifier: &Verifier<'_, T>,
     ) -> Result<Outcome, Failure> {
-        let symbolic = || Spgemm::<T>::symbolic(a.pattern(), b.pattern(), self.spgemm);
-        let (mut times, c) = self.times(verifier, || {
-            let spgemm = symbolic()?;
-            let symbolic = Instant::now();
-            let c = spgemm.numeric(a.values(), b.values())?;
-            Ok::<_, Error>((c, Some(symbolic)))
-        })?;
+        let (mut times, c) =
+            self.times(verifier, || Ok::<_, Error>(multiply(a, b, self.spgemm)?.c))?;
         let entries = c.pattern().nnz() as u64;
         let found = verifier.verify(&c.download()?);
         drop(c);
         if times.ms.is_some() {
+            let symbolic = || Spgemm::<T>::symbolic(a.pattern(), b.pattern(), self.spgemm);
+            let symbolic_ms = self.samples_of(|| symbolic().map(drop))?;
             let spgemm = symbolic()?;
             let mut values = self.device.uninitialized(spgemm.entries())?;
-            let numeric = self.samples_of(|| {
-                let start = Instant::now();
-                spgemm.numeric_into(a.values(), b.values(), &mut values)?;
-                self.device.synchronize()?;
-                Ok::<_, Error>(start.elapsed().as_secs_f64() * 1e3)
-            })?;
-            times.numeric_ms = Some(numeric);
+            let numeric_ms =
+                self.samples_of(|| spgemm.numeric_into(a.values(), b.values(), &mut values))?;
+            times.symbolic_ms = Some(symbolic_ms);
+            times.numeric_ms = Some(numeric_ms);
         }
         Ok(Outcome::Computed {
             entries,
@@ -235,9 +229,7 @@ impl Bench {
         b: &DeviceCsr<T>,
         verifier: &Verifier<'_, T>,
     ) -> Result<Outcome, Failure> {
-        let (times, c) = self.times(verifier, || {
-            Ok::<_, Error>((multiply_unsorted(kernel, a, b)?, None))
-        })?;
+        let (times, c) = self.times(verifier, || multiply_unsorted(kernel, a, b))?;
         Ok(Outcome::Computed {
             entries: c.nnz() as u64,
             times,
@@ -253,9 +245,7 @@ impl Bench {
         b: &DeviceCsr<T>,
         verifier: &Verifier<'_, T>,
     ) -> Result<Outcome, Failure> {
-        let (times, c) = self.times(verifier, || {
-            Ok::<_, cusparse::Error>((cusparse.multiply(a, b, algorithm)?, None))
-        })?;
+        let (times, c) = self.times(verifier, || cusparse.multiply(a, b, algorithm))?;
         let shape = (a.pattern().rows(), b.pattern().cols());
         let found = verifier.verify(&sorted(
             shape,
@@ -270,36 +260,33 @@ impl Bench {
         })
     }
 
-    /// Times whole multiplications, and gives the last product. With it, `multiply` may say when its symbolic phase was done.
+    /// Times whole multiplications, and gives the last product.
     fn times<T: BenchElement, C, E>(
         &self,
         verifier: &Verifier<'_, T>,
-        mut multiply: impl FnMut() -> Result<(C, Option<Instant>), E>,
+        mut multiply: impl FnMut() -> Result<C, E>,
     ) -> Result<(Times, C), Failure>
     where
         E: From<Error>,
         Failure: From<E>,
     {
-        let mut last = Some(multiply()?.0);
+        let mut last = Some(multiply()?);
         if self.device.is_emulator() {
             let product = last.take().expect("it was put there");
             return Ok((Times::default(), product));
         }
         let mut whole = Vec::new();
-        let mut symbolic = Vec::new();
         for sample in 0..WARM_UPS + self.samples {
             // The product before is freed first: there may be room for one alone.
             drop(last.take());
             self.device.synchronize()?;
             let start = Instant::now();
-            let (product, symbolic_end) = multiply()?;
+            let product = multiply()?;
             self.device.synchronize()?;
-            let end = Instant::now();
+            let milliseconds = start.elapsed().as_secs_f64() * 1e3;
             last = Some(product);
             if sample >= WARM_UPS {
-                let milliseconds = |end: Instant| (end - start).as_secs_f64() * 1e3;
-                whole.push(milliseconds(end));
-                symbolic.extend(symbolic_end.map(milliseconds));
+                whole.push(milliseconds);
             }
         }
         let ms = median(&mut whole);
@@ -308,21 +295,24 @@ impl Bench {
             ms: Some(ms),
             ms_min: whole.first().copied(),
             ms_max: whole.last().copied(),
-            symbolic_ms: (!symbolic.is_empty()).then(|| median(&mut symbolic)),
+            symbolic_ms: None,
             numeric_ms: None,
             gflops: Some(2.0 * products as f64 / ms / 1e6),
         };
         Ok((times, last.take().expect("there was a sample")))
     }
 
-    /// The median of what `sample` measures, after some to warm up.
-    fn samples_of(&self, mut sample: impl FnMut() -> Result<f64, Error>) -> Result<f64, Error> {
-        for _ in 0..WARM_UPS {
-            sample()?;
-        }
+    /// The median of the milliseconds that `phase` takes, after some runs to warm up.
+    fn samples_of(&self, mut phase: impl FnMut() -> Result<(), Error>) -> Result<f64, Error> {
         let mut times = Vec::new();
-        for _ in 0..self.samples {
-            times.push(sample()?);
+        for sample in 0..WARM_UPS + self.samples {
+            self.device.synchronize()?;
+            let start = Instant::now();
+            phase()?;
+            self.device.synchronize()?;
+            if sample >= WARM_UPS {
+                times.push(start.elapsed().as_secs_f64() * 1e3);
+            }
         }
         Ok(median(&mut times))
     }

@@ -1,7 +1,7 @@
 //! Products of matrices of the host, in blocks of rows where the whole does not fit the device or 32 bits.
 
 use super::operands::check_shapes;
-use super::{Spgemm, SpgemmElement, SpgemmOptions};
+use super::{DeviceProduct, SpgemmElement, SpgemmOptions, multiply};
 use crate::CsrMatrix;
 use crate::csr::DeviceCsr;
 use crate::device::Device;
@@ -98,9 +98,8 @@ pub fn spgemm_in_blocks<T: SpgemmElement>(
     let b = DeviceCsr::upload(device, b)?;
     for rows in blocks {
         let block = DeviceCsr::upload(device, a.slice_outer(rows.clone()))?;
-        let spgemm = Spgemm::symbolic(block.pattern(), b.pattern(), options)?;
-        let c = spgemm.numeric(block.values(), b.values())?.download()?;
-        take(rows, c, spgemm.products())?;
+        let DeviceProduct { c, products } = multiply(&block, &b, options)?;
+        take(rows, c.download()?, products)?;
     }
     Ok(())
 }

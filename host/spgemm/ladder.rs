@@ -2,7 +2,7 @@
 
 use super::lists::Lists;
 use super::operands::check_operands;
-use super::symbolic::{RowCosts, row_costs};
+use super::row_costs::{RowCosts, row_costs};
 use super::{SpgemmElement, SpgemmOptions};
 use crate::CsrMatrix;
 use crate::csr::{DeviceCsr, DevicePattern};
@@ -265,7 +265,7 @@ impl Rung<'_> {
                 let config = fitted_table::launch_sizes(rows);
                 // SAFETY: row pointers, and a word for each row.
                 unsafe { device.launch(&fitted_table::sizes::<0>(), config, arguments)? };
-                let lists = Lists::make(device, rows, &words, &counts, &counts.download()?)?;
+                let lists = Lists::make(device, rows, &words, &counts)?;
                 for (items, slots) in by_slots(&lists) {
                     if slots <= most {
                         let config = dynamic_table::launch(items.count, slots, self.element_bytes);
@@ -312,7 +312,7 @@ impl Rung<'_> {
             self.device
                 .launch(&fitted_table::sizes::<1>(), config, arguments)?;
         }
-        Lists::make(self.device, rows, &words, &counts, &counts.download()?)
+        Lists::make(self.device, rows, &words, &counts)
     }
 }
 

@@ -16,17 +16,31 @@ pub(super) struct Lists {
 }
 
 impl Lists {
-    /// Lists the rows by their words, which a kernel has made and counted: `counts` has the count of each bin first.
+    /// Lists the rows by their words, which a kernel has made and counted: `counts` has the count of each bin first. It waits
+    /// for the counts.
     pub(super) fn make(
         device: &Device,
         rows: u32,
         words: &DeviceBuffer<u32>,
         counts: &DeviceBuffer<u32>,
-        host_counts: &[u32],
     ) -> Result<Self, Error> {
-        let host_counts = host_counts[..BINS as usize].to_vec();
-        let items: u64 = host_counts[1..].iter().map(|&count| u64::from(count)).sum();
+        let host_counts = counts.download()?;
+        let items: u64 = (host_counts[1..BINS as usize].iter())
+            .map(|&count| u64::from(count))
+            .sum();
         let items = extent("the number of chunks of rows", items as usize)?;
+        let list = Self::place(device, rows, words, counts, items)?;
+        Ok(Self::new(&host_counts, list))
+    }
+
+    /// Launches the kernel that lists the rows, `items` items at most.
+    pub(super) fn place(
+        device: &Device,
+        rows: u32,
+        words: &DeviceBuffer<u32>,
+        counts: &DeviceBuffer<u32>,
+        items: u32,
+    ) -> Result<DeviceBuffer<u32>, Error> {
         let mut cursors = device.zeros::<u32>(BINS as usize)?;
         let mut list = device.uninitialized::<u32>(2 * items as usize)?;
         if items > 0 {
@@ -40,10 +54,15 @@ impl Lists {
             // SAFETY: a word for each row; the list has a pair for each item counted, but the first bin's.
             unsafe { device.launch(&place::place(), work::launch_rows(rows), arguments)? };
         }
-        Ok(Self {
-            counts: host_counts,
+        Ok(list)
+    }
+
+    /// The lists of items counted.
+    pub(super) fn new(counts: &[u32], list: DeviceBuffer<u32>) -> Self {
+        Self {
+            counts: counts[..BINS as usize].to_vec(),
             list,
-        })
+        }
     }
 
     /// How many items a bin has.

@@ -28,18 +28,22 @@
 //! # }
 //! ```
 //!
+//! Where the structure serves but once, [`multiply`] is faster than the phases: short rows get their columns and values together.
 //! [`spgemm`](spgemm()) does all for matrices of the host, in blocks of rows if the product does not fit the device.
 
 mod blocks;
 mod ladder;
 mod lists;
+mod multiply;
 mod nonzeros;
 mod numeric;
 mod operands;
+mod row_costs;
 mod symbolic;
 
 pub use blocks::{SpgemmProduct, spgemm, spgemm_in_blocks};
 pub use ladder::{SpgemmKernel, UnsortedCsr, multiply_unsorted};
+pub use multiply::{DeviceProduct, multiply};
 pub use warprow_kernels::spgemm::Borders;
 
 use crate::csr::{DeviceCsr, DevicePattern};
@@ -118,8 +122,8 @@ impl<T: SpgemmElement> Spgemm<T> {
     ) -> Result<Self, Error> {
         check_operands(a, b)?;
         let borders = options.borders::<T>(&a.device);
-        let structure = symbolic::structure(a, b, borders)?;
-        let numeric = Numeric::plan(&structure, borders)?;
+        let (structure, sizes) = symbolic::structure(a, b, borders)?;
+        let numeric = Numeric::plan(&structure, &sizes, borders)?;
         Ok(Self {
             a: Arc::clone(a),
             b: Arc::clone(b),
@@ -233,8 +237,9 @@ impl<T: SpgemmElement> fmt::Display for Spgemm<T> {
             numeric::COPY..numeric::WINDOW,
             "rows",
         )?;
-        rows("windows", lists, numeric::WINDOW..numeric::GROUP, "rows")?;
-        rows("short", lists, numeric::GROUP..numeric::RANK, "rows")?;
+        rows("windows", lists, numeric::WINDOW..numeric::SORT, "rows")?;
+        rows("sorted", lists, numeric::SORT..numeric::WARP, "rows")?;
+        rows("short", lists, numeric::WARP..numeric::RANK, "rows")?;
         rows("ranked", lists, numeric::RANK..numeric::SEARCH, "chunks")?;
         rows(
             "searched",

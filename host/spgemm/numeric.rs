@@ -6,10 +6,11 @@ use super::symbolic::Structure;
 use crate::csr::DevicePattern;
 use crate::device::DeviceBuffer;
 use crate::error::Error;
-use cuda_std::memory::Global;
-use warprow_kernels::spgemm::bins::{BINS, numeric as bin};
+use cuda_std::memory::{Global, GlobalMut};
+use warprow_kernels::spgemm::bins::{BINS, Known, numeric as bin};
 use warprow_kernels::spgemm::{
-    Borders, Factors, Items, Operands, chunks, copy, group_rows, ordered, window_rows, work,
+    Borders, Factors, Items, Operands, chunks, copy, entry_work, group_rows, ordered, sort_rows,
+    window_rows, work,
 };
 
 /// The rows of C by the kernel that computes their values.
@@ -27,10 +28,12 @@ pub(super) struct EntrySizes {
 }
 
 impl EntrySizes {
-    /// Launches what finds them out, from the work of each row and the row pointers of C.
+    /// Launches what finds them out, from the work and the symbolic bin of each row and the row pointers of C; rows whose
+    /// values are known are left out.
     pub(super) fn launch(
         a: &DevicePattern,
-        work: &DeviceBuffer<u32>,
+        [work, row_words]: [&DeviceBuffer<u32>; 2],
+        known: Known,
         row_ptr: &DeviceBuffer<u32>,
         borders: Borders,
     ) -> Result<Self, Error> {
@@ -46,13 +49,21 @@ impl EntrySizes {
             let arguments = (
                 a.as_argument(),
                 work.read_only(),
+                row_words.read_only(),
+                known,
                 c,
                 borders,
                 words.mutable(),
                 counts.mutable(),
             );
             // SAFETY: the work of each row and its entries; a word for each row.
-            unsafe { device.launch(&work::entry_work(), work::launch_rows(a.rows), arguments)? };
+            unsafe {
+                device.launch(
+                    &entry_work::entry_work(),
+                    work::launch_rows(a.rows),
+                    arguments,
+                )?
+            };
         }
         Ok(Self { words, counts })
     }
@@ -60,17 +71,19 @@ impl EntrySizes {
 
 impl Numeric {
     /// Lists the rows by their entries.
-    pub(super) fn plan(structure: &Structure, borders: Borders) -> Result<Self, Error> {
+    pub(super) fn plan(
+        structure: &Structure,
+        sizes: &EntrySizes,
+        borders: Borders,
+    ) -> Result<Self, Error> {
         let c = &structure.pattern;
-        let EntrySizes { words, counts } = &structure.sizes;
-        let host_counts = counts.download()?;
         Ok(Self {
-            lists: Lists::make(&c.device, c.rows, words, counts, &host_counts)?,
+            lists: Lists::make(&c.device, c.rows, &sizes.words, &sizes.counts)?,
             borders,
         })
     }
 
-    /// Computes all values.
+    /// Computes the values of the rows listed.
     pub(super) fn run<T: SpgemmElement>(
         &self,
         operands: Operands,
@@ -107,7 +120,7 @@ impl Numeric {
             // SAFETY: chunks of the kernel's size.
             unsafe { device.launch(&ordered::ordered::<T>(), config, arguments)? };
         }
-        for size in (0..bin::GROUP - bin::WINDOW).rev() {
+        for size in (0..bin::SORT - bin::WINDOW).rev() {
             if let Some(items) = self.items(bin::WINDOW + size) {
                 let window = 128 << size;
                 let config = window_rows::launch(items.count, window, element_bytes);
@@ -116,26 +129,39 @@ impl Numeric {
                 unsafe { device.launch(&window_rows::window_rows::<T>(), config, arguments)? };
             }
         }
-        let mut groups = vec![
-            (bin::GROUP, 16, 8, group_rows::group_rows::<T, 8>()),
-            (bin::GROUP + 1, 32, 16, group_rows::group_rows::<T, 16>()),
-            (bin::GROUP + 2, 64, 16, group_rows::group_rows::<T, 16>()),
-        ];
-        for size in 0..bin::RANK - bin::WARP {
-            let handle = group_rows::group_rows::<T, 32>();
-            groups.push((bin::WARP + size, 64 << size, 32, handle));
-        }
-        for (bin, capacity, lanes, handle) in groups.into_iter().rev() {
-            if let Some(items) = self.items(bin) {
-                let config = group_rows::launch::<T>(items.count, capacity, lanes);
+        for size in (0..bin::RANK - bin::WARP).rev() {
+            if let Some(items) = self.items(bin::WARP + size) {
+                let capacity = 64 << size;
+                let config = group_rows::launch::<T>(items.count, capacity);
                 let arguments = (operands, factors, items, capacity, work, c, values);
                 // SAFETY: rows of up to `capacity` entries.
+                unsafe { device.launch(&group_rows::group_rows::<T>(), config, arguments)? };
+            }
+        }
+        for (size, handle) in [
+            sort_rows::sort_products::<T, 8>(),
+            sort_rows::sort_products::<T, 16>(),
+            sort_rows::sort_products::<T, 32>(),
+            sort_rows::sort_products::<T, 64>(),
+            sort_rows::sort_products::<T, 128>(),
+        ]
+        .into_iter()
+        .enumerate()
+        .rev()
+        {
+            if let Some(items) = self.items(bin::SORT + size as u32) {
+                let config = sort_rows::launch_products::<T>(items.count, 8 << size);
+                let nothing = GlobalMut::from_address(0);
+                let arguments = (
+                    operands, factors, items, work, c.row_ptr, 0, nothing, values, nothing,
+                );
+                // SAFETY: rows of so many products; the values alone are wanted.
                 unsafe { device.launch(&handle, config, arguments)? };
             }
         }
         if let Some(items) = self.items(bin::COPY) {
             let arguments = (operands, factors, items, c, values);
-            let config = copy::launch(items.count, false);
+            let config = copy::launch_products(items.count);
             // SAFETY: rows of one nonzero of A.
             unsafe { device.launch(&copy::copy_products::<T>(), config, arguments)? };
         }

@@ -9,9 +9,10 @@ mod support;
 
 use sprs::CsMatI;
 use support::devices;
-use warprow::CsrMatrix;
+use warprow::device::Device;
 use warprow::reference::{self, verify_spgemm};
-use warprow::spgemm::{Borders, SpgemmElement, SpgemmOptions, spgemm};
+use warprow::spgemm::{Borders, Spgemm, SpgemmElement, SpgemmOptions, spgemm};
+use warprow::{CsrMatrix, DeviceCsr, Error};
 
 const SKEWED: [f64; 4] = [0.57, 0.19, 0.19, 0.05];
 
@@ -44,6 +45,14 @@ fn choices() -> Vec<SpgemmOptions> {
         SpgemmOptions {
             deterministic: true,
             ..SpgemmOptions::default()
+        },
+        // Chunks in order alone.
+        SpgemmOptions {
+            deterministic: true,
+            ..borders(|b| {
+                b.window_span = 0;
+                b.warp_products = 0;
+            })
         },
         // No runs, no windows: hash tables and searches.
         borders(|b| {
@@ -78,19 +87,35 @@ fn choices() -> Vec<SpgemmOptions> {
     ]
 }
 
+/// The product of matrices of the host, all at once and by the phases.
+fn products<T: SpgemmElement>(
+    device: &Device,
+    a: &CsrMatrix<T>,
+    b: &CsrMatrix<T>,
+    options: SpgemmOptions,
+) -> Result<[CsrMatrix<T>; 2], Error> {
+    let whole = spgemm(device, a.view(), b.view(), options)?.c;
+    let a = DeviceCsr::upload(device, a.view())?;
+    let b = DeviceCsr::upload(device, b.view())?;
+    let phases = Spgemm::symbolic(a.pattern(), b.pattern(), options)?;
+    let c = phases.numeric(a.values(), b.values())?.download()?;
+    Ok([whole, c])
+}
+
 /// The product by every choice on every device, exactly that of the reference.
 fn assert_exact(a: &CsrMatrix<f32>, b: &CsrMatrix<f32>) {
     let wanted = reference::spgemm(a.view(), b.view());
     for device in devices() {
         for options in choices() {
-            let product = spgemm(&device, a.view(), b.view(), options)
+            let products = products(&device, a, b, options)
                 .unwrap_or_else(|error| panic!("{options:?} on {device}: {error}"));
-            let found = product.c.map(|&value| f64::from(value));
-            assert!(
-                found == wanted,
-                "{options:?} on {device}: {}",
-                verify_spgemm(a.view(), b.view(), product.c.view())
-            );
+            for (product, way) in products.iter().zip(["whole", "by phases"]) {
+                assert!(
+                    product.map(|&value| f64::from(value)) == wanted,
+                    "{way}, {options:?} on {device}: {}",
+                    verify_spgemm(a.view(), b.view(), product.view())
+                );
+            }
         }
     }
 }
@@ -98,9 +123,10 @@ fn assert_exact(a: &CsrMatrix<f32>, b: &CsrMatrix<f32>) {
 fn assert_right<T: SpgemmElement>(a: &CsrMatrix<T>, b: &CsrMatrix<T>) {
     for device in devices() {
         for options in choices() {
-            let product = spgemm(&device, a.view(), b.view(), options).unwrap();
-            let verification = verify_spgemm(a.view(), b.view(), product.c.view());
-            assert!(verification.ok(), "{options:?} on {device}: {verification}");
+            for product in products(&device, a, b, options).unwrap() {
+                let verification = verify_spgemm(a.view(), b.view(), product.view());
+                assert!(verification.ok(), "{options:?} on {device}: {verification}");
+            }
         }
     }
 }

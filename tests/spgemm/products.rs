@@ -95,6 +95,16 @@ fn a_few_long_rows_of_b_are_shared_by_the_warps_of_a_block() {
 }
 
 #[test]
+fn a_very_long_row_of_b_among_short_ones_is_shared_by_all_warps() {
+    // Blocks of 16 warps take nonzeros of their own from 1024 on, one of which brings 4500 products.
+    let n = 1100_u32;
+    let mut b: Vec<Vec<u32>> = (0..n).map(|k| vec![(k * 37) % 9000]).collect();
+    b[500] = (0..4500).map(|j| 2 * j).collect();
+    let a = vec![(0..n).collect::<Vec<u32>>(), vec![3], vec![500, 501]];
+    assert_exact(&whole(&a, n), &whole(&b, 9000));
+}
+
+#[test]
 fn spans_wider_than_any_bitmap_are_done_in_windows() {
     let cols = 4_000_000;
     let b: Vec<Vec<u32>> = (0..40_u32)

@@ -3,6 +3,9 @@
 //! A bin is a kernel with a size of its table; the lists of a bin's rows are made on the device. The symbolic phase knows
 //! of a row its products and the span of its columns, the numeric phase its entries besides.
 
+use super::sort_rows::{MOST_PRODUCTS, MOST_SPAN};
+use super::walk::LIST_WORDS;
+
 /// Bins of a phase, at most: the rest of an entry's word counts chunks.
 pub const BINS: u32 = 64;
 
@@ -12,7 +15,7 @@ pub const NARROW_PRODUCTS: u32 = 8192;
 /// Numeric: products of a row that a single warp takes, at most, unless sums must be added up in their order.
 const WARP_PRODUCTS: u32 = 1 << 16;
 
-/// Numeric: words of a chunk's bitmap by default, of 327680 columns: two blocks of short rows fit a multiprocessor.
+/// Numeric: words of a chunk's bitmap by default, of 327680 columns: two blocks fit a multiprocessor.
 const RANK_WORDS: u32 = 10240;
 
 /// Bits of the bin in a row's word; above them is the number of its chunks.
@@ -22,7 +25,8 @@ pub const BIN_BITS: u32 = 8;
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Borders {
-    /// Symbolic: rows of that many products are a warp's, or of a part of one; up to 512.
+    /// Symbolic: rows of that many products are a warp's, or of a part of one; up to 512. In both phases: up to that many
+    /// products are sorted in registers, if they are no more than 128.
     pub warp_products: u32,
     /// Symbolic: rows of that many products have a hash table for each block; up to 16384.
     pub block_products: u32,
@@ -37,7 +41,7 @@ pub struct Borders {
     pub window_row: u32,
     /// Numeric: rows of that many entries are a warp's; up to 512.
     pub warp_entries: u32,
-    /// Numeric: entries of a chunk of a longer row, a power of two from 1024 on.
+    /// Numeric: entries of a chunk of a longer row, a power of two from 1024 to 8192.
     pub chunk: u32,
     /// Numeric: words of a chunk's bitmap, at most; entries are searched for in wider ones.
     pub rank_words: u32,
@@ -57,15 +61,16 @@ impl Borders {
         while 4 * (3 * block_products + 4) > shared_bytes {
             block_products /= 2;
         }
-        let mut chunk = if element_bytes > 4 { 8192 } else { 16384 };
-        while chunk * (element_bytes + 4) > shared_bytes {
+        let mut chunk = 8192;
+        // Searched chunks have columns, sums and a list.
+        while chunk * (element_bytes + 4) + 4 * LIST_WORDS > shared_bytes {
             chunk /= 2;
         }
-        let rank_words = (shared_bytes - chunk * element_bytes) / 8;
+        let rank_words = (shared_bytes - chunk * element_bytes) / 6;
         Self {
             warp_products: 512,
             block_products,
-            bitmap_words: 2,
+            bitmap_words: 4,
             run_span: 4096,
             window_span: 2048,
             window_row: 8,
@@ -96,6 +101,32 @@ impl Borders {
     }
 }
 
+/// Which rows' values are known before the numeric phase: 0 for none, 1 for those of one nonzero of A, 2 for them and those
+/// that were sorted.
+#[repr(transparent)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Known(u32);
+
+// SAFETY: a u32.
+#[cfg(not(target_arch = "nvptx64"))]
+unsafe impl cuda_std::kernel::KernelParam for Known {}
+
+impl Known {
+    /// No row's.
+    pub const NONE: Self = Self(0);
+    /// Those of rows of one nonzero of A.
+    pub const COPIED: Self = Self(1);
+    /// Those, and the sorted rows'.
+    pub const SORTED: Self = Self(2);
+
+    /// Whether the values of rows of that symbolic bin are.
+    #[inline(always)]
+    pub const fn has(self, bin: u32) -> bool {
+        self.0 >= 1 && bin == symbolic::COPY
+            || self.0 >= 2 && symbolic::SORT <= bin && bin < symbolic::WARP_HASH
+    }
+}
+
 /// What is known of a row before its entries are counted.
 #[derive(Clone, Copy)]
 pub struct RowWork {
@@ -117,7 +148,7 @@ pub mod symbolic {
     pub const COPY: u32 = 1;
     /// Runs of neighbouring columns.
     pub const RUNS: u32 = 2;
-    /// Up to 8, 16, 32, 64 and 128 products, sorted in registers.
+    /// Up to 8, 16, 32, 64 and 128 products, sorted in registers where they span few enough columns.
     pub const SORT: u32 = 3;
     /// Up to 256 and 512 products, a hash table a warp.
     pub const WARP_HASH: u32 = 8;
@@ -139,14 +170,14 @@ pub mod numeric {
     pub const COPY: u32 = 1;
     /// Windows of 128, 256, .. 2048 columns, one a warp.
     pub const WINDOW: u32 = 2;
-    /// Up to 16 products by 8 lanes, up to 32 and up to 64 by 16 lanes.
-    pub const GROUP: u32 = 7;
+    /// Up to 8, 16, 32, 64 and 128 products, sorted in registers where they span few enough columns.
+    pub const SORT: u32 = 7;
     /// Up to 64, 128, 256, 512 entries by a warp.
-    pub const WARP: u32 = 10;
-    /// Chunks of up to 1024, 2048, .. 16384 entries, found by their rank in a bitmap.
-    pub const RANK: u32 = 14;
+    pub const WARP: u32 = 12;
+    /// Chunks of up to 1024, 2048, 4096, 8192 entries, found by their rank in a bitmap.
+    pub const RANK: u32 = 16;
     /// The same, searched for.
-    pub const SEARCH: u32 = 19;
+    pub const SEARCH: u32 = 20;
     /// Chunks of a warp each, added up in order.
     pub const ORDERED: u32 = 24;
     /// Past the last bin.
@@ -164,6 +195,12 @@ const fn doublings(size: u32, first: u32) -> u32 {
 }
 
 impl Borders {
+    /// Whether a row's products are sorted in registers.
+    #[inline(always)]
+    fn sorts(&self, row: RowWork) -> bool {
+        row.products <= MOST_PRODUCTS.min(self.warp_products) && row.span <= MOST_SPAN
+    }
+
     /// The bin of a row in the symbolic phase.
     #[inline(always)]
     pub fn symbolic_bin(&self, row: RowWork) -> u32 {
@@ -178,7 +215,7 @@ impl Borders {
         if row.runs && span <= self.run_span {
             return RUNS;
         }
-        if products <= self.warp_products && products <= 128 {
+        if self.sorts(row) {
             return SORT + doublings(products, 8);
         }
         if products <= self.warp_products {
@@ -198,7 +235,7 @@ impl Borders {
     /// The bin of a row of `entries` in the numeric phase, and its chunks.
     #[inline(always)]
     pub fn numeric_bin(&self, row: RowWork, entries: u32) -> (u32, u32) {
-        use numeric::{COPY, EMPTY, GROUP, ORDERED, RANK, SEARCH, WARP, WINDOW};
+        use numeric::{COPY, EMPTY, ORDERED, RANK, SEARCH, SORT, WARP, WINDOW};
         let RowWork {
             products,
             span,
@@ -216,13 +253,13 @@ impl Borders {
         if span <= self.window_span && long_rows && (few || self.ordered != 0) {
             return (WINDOW + doublings(span, 128), 1);
         }
+        if self.sorts(row) {
+            return (SORT + doublings(products, 8), 1);
+        }
         if self.ordered != 0 {
             return (ORDERED, entries.div_ceil(super::ordered::CHUNK));
         }
         if entries <= self.warp_entries && few {
-            if products <= 64 {
-                return (GROUP + doublings(products, 16), 1);
-            }
             return (WARP + doublings(entries, 64), 1);
         }
         let chunks = entries.div_ceil(self.chunk);

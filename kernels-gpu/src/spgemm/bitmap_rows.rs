@@ -10,7 +10,7 @@
 
 use super::lanes::inclusive_sum;
 use super::operands::{Items, Operands};
-use super::walk::Walk;
+use super::walk::{LIST_WORDS, Walk};
 use super::work::WORK;
 use cuda_std::prelude::*;
 use cuda_std::warp::{FULL_MASK, WARP_SIZE};
@@ -26,7 +26,7 @@ const fn block(words: u32) -> u32 {
 /// The words of a bitmap of so many columns, or of as many as there are in so much shared memory: a multiple of 32.
 #[inline(always)]
 pub fn words(columns: u32, shared_bytes: u32) -> u32 {
-    let most = shared_bytes.saturating_sub(rest_bytes(1024)) / 4;
+    let most = shared_bytes.saturating_sub(rest_bytes(1024) + 4 * LIST_WORDS) / 4;
     columns.div_ceil(GROUP).min(most / WARP_SIZE) * WARP_SIZE
 }
 
@@ -35,12 +35,18 @@ const fn rest_bytes(block: u32) -> u32 {
     block / WARP_SIZE * (2 * GROUP + 4)
 }
 
-/// Threads of a block of a row of few products.
-const NARROW_BLOCK: u32 = 128;
+/// Threads of a block of a row of few products: more where the bitmap is so large that few blocks fit a multiprocessor.
+const fn narrow_block(words: u32) -> u32 {
+    if words > 4096 { 256 } else { 128 }
+}
 
 /// The launch for that many rows with bitmaps of that many words.
 pub fn launch(rows: u32, words: u32, narrow: bool) -> LaunchConfig {
-    let block = if narrow { NARROW_BLOCK } else { block(words) };
+    let block = if narrow {
+        narrow_block(words)
+    } else {
+        block(words)
+    };
     LaunchConfig::new(rows, block).shared_bytes(4 * words + rest_bytes(block))
 }
 
@@ -62,6 +68,7 @@ pub unsafe fn bitmap_rows(
 ) {
     let t = thread::thread_idx_x();
     let (warp, warps) = (t / WARP_SIZE, thread::block_dim_x() / WARP_SIZE);
+    let list = shared_array!(u32; 32);
     let bitmap = shared::dynamic_shared_mem::<u32>();
     let counts = bitmap.offset(words as usize);
     let places = counts
@@ -74,12 +81,16 @@ pub unsafe fn bitmap_rows(
         let [products, first, span, _] = work.load4(WORK * row as usize);
         let to = starts.load(row as usize) as usize;
         let mut walk = Walk::columns(&operands, row, products, [warp, warps]);
+        walk.list = Some(list);
         let (mut covered, mut found) = (0, 0);
         while covered < span {
             let used = words.min((span - covered).div_ceil(GROUP) * WARP_SIZE);
             let origin = first + covered;
             if words < span.div_ceil(32) {
                 walk.window = Some((origin, origin + (32 * used - 1).min(span - covered - 1)));
+            }
+            if t == 0 {
+                list.store(0, 0);
             }
             let mut word = t;
             while word < used {
@@ -236,3 +247,5 @@ fn transposed(word: u32) -> u32 {
 pub(super) fn entry_points() -> &'static [&'static str] {
     bitmap_rows().entry_points()
 }
+
+const _: () = assert!(LIST_WORDS == 32);

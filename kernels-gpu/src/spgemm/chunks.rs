@@ -4,22 +4,24 @@
 //! other; a block adds up the products whose columns lie in its chunk, in shared memory, and finds the part of each row of B
 //! by binary search. However long a row is, it is the work of many blocks.
 //!
-//! The place of a product is the rank of its column: a bitmap of the chunk's columns, and beside each word the number of
-//! columns before it, give it with one load and a count of bits. Where the chunk spans too many columns for that, it is
+//! The place of a product is the rank of its column: a bitmap of the chunk's columns, and for each word the number of
+//! columns before it, give it with two loads and a count of bits. Where the chunk spans too many columns for that, it is
 //! searched for.
 
 use super::operands::{Factors, Items, Operands, Structure};
 use super::search::Entries;
-use super::walk::Walk;
+use super::walk::{LIST_WORDS, Walk};
 use super::work::WORK;
 use cuda_std::prelude::*;
-use cuda_std::warp::WARP_SIZE;
+use cuda_std::warp::{FULL_MASK, WARP_SIZE};
 
-/// The launch of blocks of so much shared memory: the fewer fit a multiprocessor of 227 KiB, the more threads they have.
-fn launch(chunks: u32, shared_bytes: u32) -> LaunchConfig {
+/// The launch of blocks of so much shared memory: the fewer fit a multiprocessor of 227 KiB, the more threads they have. Two
+/// of 1024 threads need the registers that the kernels for elements of 8 bytes have not.
+fn launch<T>(chunks: u32, shared_bytes: u32) -> LaunchConfig {
     let block = match shared_bytes >> 10 {
         0..=28 => 256,
-        29..=113 => 512,
+        29..=75 => 512,
+        76..=112 if size_of::<T>() > 4 => 512,
         _ => 1024,
     };
     LaunchConfig::new(chunks, block).shared_bytes(shared_bytes)
@@ -27,12 +29,12 @@ fn launch(chunks: u32, shared_bytes: u32) -> LaunchConfig {
 
 /// The launch of [`rank_chunks`] for that many chunks of up to `capacity` entries with bitmaps of `words` words.
 pub fn launch_rank<T: Real>(chunks: u32, capacity: u32, words: u32) -> LaunchConfig {
-    launch(chunks, capacity * size_of::<T>() as u32 + 8 * words)
+    launch::<T>(chunks, capacity * size_of::<T>() as u32 + 6 * words)
 }
 
 /// The launch of [`search_chunks`].
 pub fn launch_search<T: Real>(chunks: u32, capacity: u32) -> LaunchConfig {
-    launch(chunks, Entries::<T>::bytes(capacity))
+    launch::<T>(chunks, Entries::<T>::bytes(capacity))
 }
 
 /// A chunk: its entries in C, from one to before another, and the walk of its products.
@@ -51,6 +53,7 @@ unsafe fn chunk<'a, T: Real>(
     chunk_entries: u32,
     work: Global<u32>,
     c: Structure,
+    list: Option<Shared<u32>>,
 ) -> Chunk<'a, T> {
     // SAFETY: rows of the matrices, entries of C.
     unsafe {
@@ -78,6 +81,7 @@ unsafe fn chunk<'a, T: Real>(
                 warp: thread::thread_idx_x() / WARP_SIZE,
                 warps: thread::block_dim_x() / WARP_SIZE,
                 window,
+                list,
             },
         }
     }
@@ -103,17 +107,22 @@ pub unsafe fn rank_chunks<T: Real>(
 ) {
     let (t, threads) = (thread::thread_idx_x(), thread::block_dim_x());
     let sums = shared::dynamic_shared_mem::<T>();
-    let ranks = sums.offset(capacity as usize).cast::<u32>();
+    let bitmap = sums.offset(capacity as usize).cast::<u32>();
     // SAFETY: entries of C; the block synchronises between writes and reads of sums and ranks.
     unsafe {
-        let chunk = chunk(&operands, factors, items, chunk_entries, work, c);
+        // A list for very long rows of B would take the registers of the second block of a multiprocessor.
+        let chunk = chunk(&operands, factors, items, chunk_entries, work, c, None);
         let columns = c.col_idx.offset(chunk.start as usize);
         let count = chunk.end - chunk.start;
         let first = columns.load(0);
         let words = (columns.load(count as usize - 1) - first) / 32 + 1;
+        let ranks = Ranks {
+            bitmap,
+            before: bitmap.offset(words as usize).cast::<u16>(),
+        };
         let mut word = t;
         while word < words {
-            ranks.store2(2 * word as usize, [0, 0]);
+            bitmap.store(word as usize, 0);
             word += threads;
         }
         let mut i = t;
@@ -122,37 +131,78 @@ pub unsafe fn rank_chunks<T: Real>(
             i += threads;
         }
         thread::sync_threads();
-        let mut i = t;
-        while i < count {
-            let word = (columns.load(i as usize) - first) / 32;
-            // The first column of a word makes it.
-            if i == 0 || (columns.load(i as usize - 1) - first) / 32 != word {
-                let mut bits = 0;
-                let mut next = i;
-                while next < count {
-                    let bit = columns.load(next as usize) - first;
-                    if bit / 32 != word {
-                        break;
-                    }
-                    bits |= 1 << (bit % 32);
-                    next += 1;
-                }
-                ranks.store2(2 * word as usize, [bits, i]);
-            }
-            i += threads;
-        }
+        ranks.make(columns, count, first);
         thread::sync_threads();
         chunk.walk.each::<32, true>(|column, product| {
-            let bit = column - first;
-            let [bits, before] = ranks.load2(2 * (bit / 32) as usize);
-            let below = bits & ((1 << (bit % 32)) - 1);
-            sums.atomic_add((before + below.count_ones()) as usize, product);
+            sums.atomic_add(ranks.of(column - first), product);
         });
         thread::sync_threads();
         let mut i = t;
         while i < count {
             values.store((chunk.start + i) as usize, sums.load(i as usize));
             i += threads;
+        }
+    }
+}
+
+/// A bitmap of a chunk's columns, and of each word that has one the columns before it: six bytes for 32 columns.
+struct Ranks {
+    bitmap: Shared<u32>,
+    before: Shared<u16>,
+}
+
+impl Ranks {
+    /// The rank of a column that is one of them, given its distance from the first.
+    #[inline(always)]
+    unsafe fn of(&self, bit: u32) -> usize {
+        let word = (bit / 32) as usize;
+        // SAFETY: a word that has been made.
+        let (bits, before) = unsafe { (self.bitmap.load(word), self.before.load(word)) };
+        let below = bits & ((1 << (bit % 32)) - 1);
+        usize::from(before) + below.count_ones() as usize
+    }
+
+    /// Makes them of `count` columns from `first` on, the bitmap zero. Lanes have neighbouring columns, so that those of a word
+    /// join their bits in five shuffles; two warps at most have columns of one word.
+    #[inline(always)]
+    unsafe fn make(&self, columns: Global<u32>, count: u32, first: u32) {
+        let lane = warp::lane_id();
+        let mut start = thread::thread_idx_x() - lane;
+        // SAFETY: a column of the chunk.
+        let column = |i: u32| unsafe { columns.load(i.min(count - 1) as usize) };
+        let mut next = column(start + lane);
+        while start < count {
+            let i = start + lane;
+            start += thread::block_dim_x();
+            // SAFETY: columns of the chunk; all lanes of the warp are here together.
+            unsafe {
+                let bit = next - first;
+                next = column(start + lane);
+                let word = bit / 32;
+                let below = warp::shfl_up(FULL_MASK, word, 1, WARP_SIZE);
+                let heads = warp::ballot(FULL_MASK, lane == 0 || word != below);
+                // Lanes of the same word that are below this one.
+                let behind = lane - (31 - (heads & (u32::MAX >> (31 - lane))).leading_zeros());
+                let mut bits = 1 << (bit % 32);
+                let mut delta = 1;
+                while delta < WARP_SIZE {
+                    let others = warp::shfl_up(FULL_MASK, bits, delta, WARP_SIZE);
+                    if behind >= delta {
+                        bits |= others;
+                    }
+                    delta *= 2;
+                }
+                // The last lane of a word has all its bits.
+                if heads >> lane >> 1 & 1 == 1 || lane == WARP_SIZE - 1 {
+                    self.bitmap.atomic_or(word as usize, bits);
+                }
+                if behind == 0 && i < count {
+                    let is_first = i == 0 || lane > 0 || { (column(i - 1) - first) / 32 != word };
+                    if is_first {
+                        self.before.store(word as usize, i as u16);
+                    }
+                }
+            }
         }
     }
 }
@@ -178,7 +228,19 @@ pub unsafe fn search_chunks<T: Real>(
     let entries = Entries::<T>::of_team(0, capacity);
     // SAFETY: entries of C; the block synchronises between writes and reads of the sums.
     unsafe {
-        let chunk = chunk(&operands, factors, items, chunk_entries, work, c);
+        let list = shared_array!(u32; 32);
+        if t == 0 {
+            list.store(0, 0);
+        }
+        let chunk = chunk(
+            &operands,
+            factors,
+            items,
+            chunk_entries,
+            work,
+            c,
+            Some(list),
+        );
         let count = chunk.end - chunk.start;
         entries.load(c.col_idx.offset(chunk.start as usize), count, t, threads);
         thread::sync_threads();
@@ -198,3 +260,5 @@ pub(super) fn entry_points() -> Vec<&'static str> {
     ]
     .concat()
 }
+
+const _: () = assert!(LIST_WORDS == 32);

@@ -10,11 +10,12 @@
 //! | file | what is in it |
 //! |---|---|
 //! | [`bins`] | which kernel takes a row, by the work that it brings |
-//! | [`work`], [`place`] | that work, and the lists of each bin's rows |
-//! | [`walk`], [`lanes`] | the products of a row, dealt out to lanes |
-//! | [`sort_rows`], [`hash_rows`], [`bitmap_rows`], [`run_rows`] | symbolic: short, middling and long rows, and runs of columns |
-//! | [`window_rows`], [`group_rows`], [`chunks`], [`ordered`](mod@ordered) | numeric: narrow, short and long rows, and sums in a fixed order |
-//! | [`copy`](mod@copy) | rows of one nonzero of A |
+//! | [`work`], [`entry_work`](mod@entry_work), [`place`](mod@place) | that work, and the lists of each bin's rows |
+//! | [`walk`], [`lanes`], [`window`] | the products of a row, dealt out to lanes |
+//! | [`sort_rows`] | short rows, in both phases or in one for both |
+//! | [`hash_rows`], [`bitmap_rows`], [`run_rows`] | symbolic: middling and long rows, and runs of columns |
+//! | [`window_rows`], [`group_rows`], [`chunks`], [`ordered`](mod@ordered) | numeric: narrow, middling and long rows, and sums in a fixed order |
+//! | [`copy`](mod@copy) | rows of one nonzero of A, and all rows from where they were put aside |
 //! | [`drop_zeros`] | entries that are zero, left out |
 
 pub mod bins;
@@ -22,6 +23,7 @@ pub mod bitmap_rows;
 pub mod chunks;
 pub mod copy;
 pub mod drop_zeros;
+pub mod entry_work;
 pub mod group_rows;
 pub mod hash_rows;
 pub mod ladder;
@@ -35,6 +37,8 @@ pub mod sort_rows;
 pub mod table;
 pub mod team;
 pub mod walk;
+mod walk_in_order;
+pub mod window;
 pub mod window_rows;
 pub mod work;
 
@@ -46,6 +50,7 @@ pub use operands::{Factors, Items, Operands, Pattern, Structure};
 pub(crate) fn entry_points() -> Vec<&'static str> {
     [
         work::entry_points().as_slice(),
+        entry_work::entry_points(),
         place::entry_points(),
         copy::entry_points().as_slice(),
         drop_zeros::entry_points().as_slice(),

@@ -64,6 +64,7 @@ pub unsafe fn ordered<T: Real>(
             warp: 0,
             warps: 1,
             window,
+            list: None,
         };
         walk.each_in_order(|column, a, b| {
             let place = entries.place(column);

@@ -1,188 +1,355 @@
-//! Symbolic, rows of up to 128 products: the products' columns sorted in registers.
+//! Rows of up to 128 products: the products' columns sorted in registers, and where values are known, the products added up.
 //!
-//! A group of 8, 16 or 32 lanes takes a row, a lane a product, or up to four. A bitonic network of shuffles sorts the columns, equal ones
-//! stand beside each other, and the place of each new one is a count of bits in a vote: no table and no atomics.
+//! A group of 8, 16 or 32 lanes takes a row, a lane one, two or four products. A bitonic network sorts them: numbers that are
+//! neighbours in a lane's registers are compared there, the others go by shuffles. Equal columns stand beside each other, so
+//! that there is no table and there are no atomics. Through shared memory the entries come into the order in which lanes write
+//! neighbours.
+//!
+//! The numeric phase does the same again for values alone: to sort costs less than to search for each product's place.
+//!
+//! With values, what is sorted is the column with the product's number in its low bits, one u32; the factors wait in shared
+//! memory under that number. Products of the same column keep their order and are added up in it, so that the sum is that
+//! of every run.
 
-use super::lanes::group_mask;
-use super::operands::{Items, Operands};
+use super::lanes::{group_mask, inclusive_sum};
+use super::operands::{Factors, Items, Operands};
 use super::walk::Walk;
+use super::work::WORK;
 use core::array;
 use cuda_std::prelude::*;
-use cuda_std::warp::{FULL_MASK, WARP_SIZE};
+use cuda_std::warp::WARP_SIZE;
 
 /// Threads in a block.
 const BLOCK: u32 = 256;
 
-/// The launch for that many rows, `lanes` lanes each.
-pub fn launch(rows: u32, lanes: u32) -> LaunchConfig {
-    LaunchConfig::new(rows.div_ceil(BLOCK / lanes), BLOCK)
+/// Products of the longest rows.
+pub const MOST_PRODUCTS: u32 = 128;
+
+/// Columns that a row may span, so that they fit a u32 with the number of a product, and there is a greater one.
+pub const MOST_SPAN: u32 = (1 << (u32::BITS - MOST_PRODUCTS.ilog2())) - 1;
+
+/// Words between the shared memory of groups, so that groups of a warp meet in fewer banks.
+const PADDING: u32 = 16;
+
+/// Lanes of a row of up to that many products.
+const fn lanes(products: u32) -> u32 {
+    match products {
+        0..=32 => 8,
+        33..=64 => 16,
+        _ => 32,
+    }
 }
 
-/// The columns of rows of up to `LANES` products, ascending, and their number; `LANES` lanes a row.
+/// Bytes of shared memory of a row of up to `products` products: the factors, or later columns and sums; and the sorted keys.
+const fn bytes(products: u32, element_bytes: u32) -> u32 {
+    products * (2 * element_bytes + 4) + 4 * PADDING
+}
+
+/// The launch of [`sort_rows`] for that many rows of up to `products` products.
+pub fn launch_columns(rows: u32, products: u32) -> LaunchConfig {
+    launch(rows, products, size_of::<f32>() as u32)
+}
+
+/// The launch of [`sort_products`] for that many rows of up to `products` products.
+pub fn launch_products<T: Real>(rows: u32, products: u32) -> LaunchConfig {
+    launch(rows, products, size_of::<T>() as u32)
+}
+
+fn launch(rows: u32, products: u32, element_bytes: u32) -> LaunchConfig {
+    let groups = BLOCK / lanes(products);
+    LaunchConfig::new(rows.div_ceil(groups), BLOCK)
+        .shared_bytes(groups * bytes(products, element_bytes))
+}
+
+/// The columns of rows of up to `PRODUCTS` products, ascending, and their number.
 ///
 /// # Safety
 ///
-/// The operands are what they say; the items are rows of up to `LANES` products. `staged` has room for each row's
-/// entries from `starts[row]` on, `entries` a number for each row.
-#[kernel(name = "spgemm_sort_rows", LANES = [8, 16, 32])]
-pub unsafe fn sort_rows<const LANES: u32>(
+/// The operands are what they say; the items are rows of up to `PRODUCTS` products that span up to [`MOST_SPAN`] columns;
+/// `work` is `row_work`'s. `staged` has room for each row's entries from `starts[row]` on, `entries` a number for each row. The
+/// launch is [`launch_columns`]'s.
+#[kernel(name = "spgemm_sort_rows", PRODUCTS = [8, 16, 32, 64, 128])]
+pub unsafe fn sort_rows<const PRODUCTS: u32>(
     operands: Operands,
     items: Items,
+    work: Global<u32>,
     starts: Global<u32>,
     staged: GlobalMut<u32>,
     entries: GlobalMut<u32>,
 ) {
-    let item = thread::block_idx_x() * (BLOCK / LANES) + thread::thread_idx_x() / LANES;
-    if item >= items.count {
-        return;
-    }
-    let mask = group_mask::<LANES>();
-    let lane = warp::lane_id() % LANES;
-    // SAFETY: rows of the matrices; the lanes of a group are here together.
-    unsafe {
-        let [row, _] = items.load(item);
-        let walk = Walk::columns(&operands, row, LANES, [0, 1]);
-        let [column] = walk.columns_of_lane::<LANES, 1>();
-        let column = sorted::<LANES>(mask, column);
-        let below = warp::shfl_up(mask, column, 1, LANES);
-        let new = column != u32::MAX && (lane == 0 || column != below);
-        let news = warp::ballot(mask, new) & mask;
-        if new {
-            let rank = (news & ((1 << warp::lane_id()) - 1)).count_ones();
-            staged.store((starts.load(row as usize) + rank) as usize, column);
-        }
-        if lane == 0 {
-            entries.store(row as usize, news.count_ones());
-        }
-    }
+    let rows = Rows::<f32, false> {
+        operands,
+        factors: Factors {
+            a: Global::from_address(0),
+            b: Global::from_address(0),
+        },
+        items,
+        work,
+        starts,
+        has_columns: true,
+        columns: staged,
+        values: GlobalMut::from_address(0),
+        entries,
+    };
+    // SAFETY: the caller's contract.
+    unsafe { rows.sort::<PRODUCTS>() };
 }
 
-/// The columns of rows of up to `32 * KEYS` products, ascending, and their number; a warp a row, `KEYS` products a lane.
+/// The values of rows of up to `PRODUCTS` products and, with `has_columns` 1, their columns and number.
 ///
 /// # Safety
 ///
-/// As for [`sort_rows`], the items rows of so many products.
-#[kernel(name = "spgemm_sort_long_rows", KEYS = [2, 4])]
-pub unsafe fn sort_long_rows<const KEYS: usize>(
+/// As for [`sort_rows`]; `values` has room for each row's entries from `starts[row]` on. With `has_columns` 0, `staged` and
+/// `entries` are not used. The launch is [`launch_products`]'s.
+#[kernel(name = "spgemm_sort_products", T = [f32, f64], PRODUCTS = [8, 16, 32, 64, 128])]
+pub unsafe fn sort_products<T: Real, const PRODUCTS: u32>(
     operands: Operands,
+    factors: Factors<T>,
     items: Items,
+    work: Global<u32>,
     starts: Global<u32>,
+    has_columns: u32,
     staged: GlobalMut<u32>,
+    values: GlobalMut<T>,
     entries: GlobalMut<u32>,
 ) {
-    let item = (thread::index_1d() / u64::from(WARP_SIZE)) as u32;
-    if item >= items.count {
-        return;
-    }
-    let lane = warp::lane_id();
-    // SAFETY: rows of the matrices; the lanes of the warp are here together.
-    unsafe {
-        let [row, _] = items.load(item);
-        let walk = Walk::columns(&operands, row, 0, [0, 1]);
-        let columns = sorted_keys(walk.columns_of_lane::<32, KEYS>());
-        let to = starts.load(row as usize);
-        let mut found = 0;
-        // The last column of the 32 before.
-        let mut last = u32::MAX;
-        #[allow(
-            clippy::needless_range_loop,
-            reason = "iterators over the arrays are not unrolled, and put them into local memory"
-        )]
-        for key in 0..KEYS {
-            let column = columns[key];
-            let below = warp::shfl_up(FULL_MASK, column, 1, WARP_SIZE);
-            let below = if lane == 0 { last } else { below };
-            let new = column != u32::MAX && column != below;
-            let news = warp::ballot(FULL_MASK, new);
-            if new {
-                let rank = found + (news & ((1 << lane) - 1)).count_ones();
-                staged.store((to + rank) as usize, column);
+    let rows = Rows::<T, true> {
+        operands,
+        factors,
+        items,
+        work,
+        starts,
+        has_columns: has_columns != 0,
+        columns: staged,
+        values,
+        entries,
+    };
+    // SAFETY: the caller's contract.
+    unsafe { rows.sort::<PRODUCTS>() };
+}
+
+/// The rows of a launch, and where their entries go.
+struct Rows<T, const VALUES: bool> {
+    operands: Operands,
+    factors: Factors<T>,
+    items: Items,
+    work: Global<u32>,
+    starts: Global<u32>,
+    has_columns: bool,
+    columns: GlobalMut<u32>,
+    values: GlobalMut<T>,
+    entries: GlobalMut<u32>,
+}
+
+impl<T: Real, const VALUES: bool> Rows<T, VALUES> {
+    /// The row of the calling lane's group, `PRODUCTS / lanes(PRODUCTS)` products a lane.
+    #[inline(always)]
+    unsafe fn sort<const PRODUCTS: u32>(&self) {
+        // SAFETY: the caller's contract.
+        unsafe {
+            match PRODUCTS {
+                8 => self.sort_row::<8, 1>(),
+                16 => self.sort_row::<8, 2>(),
+                32 => self.sort_row::<8, 4>(),
+                64 => self.sort_row::<16, 4>(),
+                _ => self.sort_row::<32, 4>(),
             }
-            found += news.count_ones();
-            last = warp::shfl_idx(FULL_MASK, column, WARP_SIZE - 1, WARP_SIZE);
         }
-        if lane == 0 {
-            entries.store(row as usize, found);
+    }
+
+    #[inline(always)]
+    unsafe fn sort_row<const LANES: u32, const KEYS: usize>(&self) {
+        let products = LANES * KEYS as u32;
+        let number_bits = products.ilog2();
+        let group = thread::thread_idx_x() / LANES;
+        let item = thread::block_idx_x() * (BLOCK / LANES) + group;
+        if item >= self.items.count {
+            return;
+        }
+        let mask = group_mask::<LANES>();
+        let lane = warp::lane_id() % LANES;
+        let shared = shared::dynamic_shared_mem::<u8>()
+            .offset((group * bytes(products, size_of::<T>() as u32)) as usize);
+        let factors = shared.cast::<T>();
+        let sorted_keys = factors.offset(2 * products as usize).cast::<u32>();
+        let sums = shared.cast::<T>();
+        let columns = sums.offset(products as usize).cast::<u32>();
+        // SAFETY: rows of the matrices; the group's own part of shared memory, synchronised between writes and reads; the
+        // lanes of a group are here together.
+        unsafe {
+            let [row, _] = self.items.load(item);
+            let first = self.work.load(WORK * row as usize + 1);
+            let to = self.starts.load(row as usize);
+            let walk = Walk {
+                operands: &self.operands,
+                factors: self.factors,
+                nonzeros: self.operands.a.row(row),
+                products: 0,
+                warp: 0,
+                warps: 1,
+                window: None,
+                list: None,
+            };
+            let mine = walk.products_of_lane::<LANES, KEYS, VALUES>();
+            let keys: [u32; KEYS] = array::from_fn(|key| {
+                let (column, a, b) = mine[key];
+                let number = key as u32 * LANES + lane;
+                if VALUES {
+                    factors.store2(2 * number as usize, [a, b]);
+                }
+                if column == u32::MAX {
+                    u32::MAX
+                } else {
+                    (column - first) << number_bits | number
+                }
+            });
+            let keys = sorted::<LANES, KEYS>(mask, keys);
+            // Number `KEYS * lane + key` is the lane's key; it is new if its column is not that of the one before.
+            let last = warp::shfl_up(mask, keys[KEYS - 1], 1, LANES);
+            let new: [bool; KEYS] = array::from_fn(|key| {
+                let is_first = key == 0 && lane == 0;
+                let before = if key == 0 { last } else { keys[key - 1] };
+                keys[key] != u32::MAX
+                    && (is_first || keys[key] >> number_bits != before >> number_bits)
+            });
+            let mut found = [0; KEYS];
+            let mut count = 0;
+            let mut repeats = false;
+            for key in 0..KEYS {
+                found[key] = count;
+                count += u32::from(new[key]);
+                repeats |= keys[key] != u32::MAX && !new[key];
+            }
+            let up_to = inclusive_sum::<LANES>(mask, count);
+            let all = warp::shfl_idx(mask, up_to, LANES - 1, LANES);
+            let mut products_of_new = [T::ZERO; KEYS];
+            if VALUES {
+                let repeats = warp::any(mask, repeats);
+                if repeats {
+                    sorted_keys.store_array((KEYS as u32 * lane) as usize, keys);
+                }
+                warp::sync_warp(mask);
+                let number = |key: u32| (key & (products - 1)) as usize;
+                products_of_new = array::from_fn(|key| {
+                    if !new[key] {
+                        return T::ZERO;
+                    }
+                    let [a, b] = factors.load2(2 * number(keys[key]));
+                    let mut sum = a.mul_add(b, T::ZERO);
+                    let mut next = KEYS as u32 * lane + key as u32 + 1;
+                    while repeats && next < products {
+                        let other = sorted_keys.load(next as usize);
+                        if other >> number_bits != keys[key] >> number_bits || other == u32::MAX {
+                            break;
+                        }
+                        let [a, b] = factors.load2(2 * number(other));
+                        sum = a.mul_add(b, sum);
+                        next += 1;
+                    }
+                    sum
+                });
+                warp::sync_warp(mask);
+            }
+            for key in 0..KEYS {
+                if new[key] {
+                    let place = (up_to - count + found[key]) as usize;
+                    if self.has_columns {
+                        columns.store(place, first + (keys[key] >> number_bits));
+                    }
+                    if VALUES {
+                        sums.store(place, products_of_new[key]);
+                    }
+                }
+            }
+            warp::sync_warp(mask);
+            for key in 0..KEYS as u32 {
+                let place = key * LANES + lane;
+                if place < all {
+                    let at = (to + place) as usize;
+                    if self.has_columns {
+                        self.columns.store(at, columns.load(place as usize));
+                    }
+                    if VALUES {
+                        self.values.store(at, sums.load(place as usize));
+                    }
+                }
+            }
+            if lane == 0 && self.has_columns {
+                self.entries.store(row as usize, all);
+            }
         }
     }
 }
 
-/// The warp's numbers in ascending order, number `32 k + lane` the lane's key `k`, by a bitonic network: neighbours less than
-/// 32 apart are exchanged by shuffles, others are in the same lane.
+/// The group's numbers in ascending order, number `KEYS * lane + key` the lane's key `key`, by a bitonic network whose merges
+/// begin with a comparison of the first with the last, so that all of it ascends.
 #[inline(always)]
-fn sorted_keys<const KEYS: usize>(mut keys: [u32; KEYS]) -> [u32; KEYS] {
+fn sorted<const LANES: u32, const KEYS: usize>(mask: u32, keys: [u32; KEYS]) -> [u32; KEYS] {
     let lane = warp::lane_id();
+    let mut keys = merged_in_lane::<KEYS, true>(keys);
     let mut run = 2;
-    while run <= KEYS as u32 * WARP_SIZE {
-        // Whether number `32 k + lane` is in a run that ascends; the last run does.
-        let ascends = |key: usize| (key as u32 * WARP_SIZE + lane) & run == 0;
-        let mut distance = run / 2;
-        while distance >= WARP_SIZE {
-            // The indices are constants, so that the keys stay in registers.
-            keys = if distance == WARP_SIZE {
-                array::from_fn(|key| {
-                    exchanged(keys[key], keys[key ^ 1], key & 1 == 0, ascends(key))
-                })
-            } else {
-                array::from_fn(|key| {
-                    exchanged(
-                        keys[key],
-                        keys[(key ^ 2) % KEYS],
-                        key & 2 == 0,
-                        ascends(key),
-                    )
-                })
-            };
-            distance /= 2;
-        }
+    while run <= LANES {
+        keys = array::from_fn(|key| {
+            let other = warp::shfl_xor(mask, keys[KEYS - 1 - key], run - 1, LANES);
+            least_or_greatest(keys[key], other, lane & (run / 2) == 0)
+        });
+        let mut distance = run / 4;
         while distance > 0 {
             keys = array::from_fn(|key| {
-                let other = warp::shfl_xor(FULL_MASK, keys[key], distance, WARP_SIZE);
-                exchanged(keys[key], other, lane & distance == 0, ascends(key))
+                let other = warp::shfl_xor(mask, keys[key], distance, LANES);
+                least_or_greatest(keys[key], other, lane & distance == 0)
             });
             distance /= 2;
         }
+        keys = merged_in_lane::<KEYS, false>(keys);
         run *= 2;
     }
     keys
 }
 
-/// What stands in the place of `number` after it was compared with `other`, of which it is the lower or the upper one, in a
-/// run that ascends or descends.
+/// A lane's keys in ascending order: of any order, or of a bitonic one.
 #[inline(always)]
-fn exchanged(number: u32, other: u32, lower: bool, ascends: bool) -> u32 {
-    if lower == ascends {
+fn merged_in_lane<const KEYS: usize, const ANY: bool>(keys: [u32; KEYS]) -> [u32; KEYS] {
+    let mut keys = keys;
+    let mut order = |low: usize, high: usize| {
+        let (a, b) = (keys[low], keys[high]);
+        keys[low] = a.min(b);
+        keys[high] = a.max(b);
+    };
+    match (KEYS, ANY) {
+        (2, _) => order(0, 1),
+        (4, true) => {
+            order(0, 1);
+            order(2, 3);
+            order(0, 2);
+            order(1, 3);
+            order(1, 2);
+        }
+        (4, false) => {
+            order(0, 2);
+            order(1, 3);
+            order(0, 1);
+            order(2, 3);
+        }
+        _ => {}
+    }
+    keys
+}
+
+#[inline(always)]
+fn least_or_greatest(number: u32, other: u32, least: bool) -> u32 {
+    if least {
         number.min(other)
     } else {
         number.max(other)
     }
 }
 
-/// The group's numbers in ascending order, by a bitonic network.
-#[inline(always)]
-fn sorted<const LANES: u32>(mask: u32, number: u32) -> u32 {
-    let lane = warp::lane_id() % LANES;
-    let mut number = number;
-    let mut run = 2;
-    while run <= LANES {
-        let mut distance = run / 2;
-        while distance > 0 {
-            let other = warp::shfl_xor(mask, number, distance, LANES);
-            // The last run is all lanes, and ascends.
-            let ascending = lane & run == 0;
-            number = exchanged(number, other, lane & distance == 0, ascending);
-            distance /= 2;
-        }
-        run *= 2;
-    }
-    number
-}
-
 #[cfg(not(target_arch = "nvptx64"))]
 pub(super) fn entry_points() -> Vec<&'static str> {
     [
         sort_rows::<8>().entry_points(),
-        sort_long_rows::<2>().entry_points(),
+        sort_products::<f32, 8>().entry_points(),
     ]
     .concat()
 }

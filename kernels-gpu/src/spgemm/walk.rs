@@ -12,6 +12,7 @@
 
 use super::lanes::{group_mask, inclusive_sum, owner};
 use super::operands::{Factors, Operands};
+use super::window;
 use core::array;
 use cuda_std::prelude::*;
 use cuda_std::warp::WARP_SIZE;
@@ -25,9 +26,16 @@ const NONZEROS_A_WARP: u32 = 4;
 /// With more nonzeros of A a warp of several takes nonzeros of its own, with fewer all warps share the products of each.
 const OWN_NONZEROS: u32 = 2 * WARP_SIZE;
 
+/// Rows of B of more nonzeros are all warps' that share a row, if there are not more than `MOST_LISTED` of them.
+const LISTED_ROW: u32 = 4096;
+const MOST_LISTED: u32 = 31;
+
+/// Words of the list of a block's nonzeros of A whose rows of B are so long: their number and theirs.
+pub const LIST_WORDS: u32 = 1 + MOST_LISTED;
+
 /// Products of a lane whose loads are in flight together, in each of the two ways.
 const FLAT_UNROLL: usize = 2;
-const ROW_UNROLL: usize = 4;
+pub(super) const ROW_UNROLL: usize = 4;
 
 /// A row of A, the warps that walk it, and the columns of B that count.
 pub struct Walk<'a, T> {
@@ -45,14 +53,16 @@ pub struct Walk<'a, T> {
     pub warps: u32,
     /// The first and the last column that count, if not all do.
     pub window: Option<(u32, u32)>,
+    /// Of a block, if a warp is not to have a very long row of B alone: [`LIST_WORDS`] words, the first of them 0.
+    pub list: Option<Shared<u32>>,
 }
 
 /// A lane's nonzero of A: its row of B and its value.
 #[derive(Clone, Copy)]
-struct Nonzero<T> {
-    start: u32,
-    len: u32,
-    value: T,
+pub(super) struct Nonzero<T> {
+    pub start: u32,
+    pub len: u32,
+    pub value: T,
 }
 
 impl<'a> Walk<'a, f32> {
@@ -81,6 +91,7 @@ impl<'a> Walk<'a, f32> {
             warp,
             warps,
             window: None,
+            list: None,
         }
     }
 }
@@ -91,7 +102,7 @@ impl<T: Real> Walk<'_, T> {
     /// # Safety
     ///
     /// The operands are what they say. All lanes of each group of `LANES` call it with the same arguments; with fewer than
-    /// 32 lanes there is one warp. `each` does not synchronise.
+    /// 32 lanes there is one warp, with a list all warps of the block take part. `each` does not synchronise.
     #[inline(always)]
     pub unsafe fn each<const LANES: u32, const VALUES: bool>(&self, mut each: impl FnMut(u32, T)) {
         let nonzeros = self.nonzeros.1 - self.nonzeros.0;
@@ -107,43 +118,55 @@ impl<T: Real> Walk<'_, T> {
         }
     }
 
-    /// The columns of the products whose numbers are the lane's in its group, that and `LANES`, and so on; 2^32 - 1 where
-    /// there is none. The row has up to `N * LANES` products.
+    /// Column, factor of A and factor of B of the products whose numbers are the lane's in its group, that and `LANES`, and so
+    /// on; the column is 2^32 - 1 where there is none, and with `VALUES` false the factors are 0. The row has up to `N * LANES`
+    /// products.
     ///
     /// # Safety
     ///
     /// As for [`each`](Self::each).
     #[inline(always)]
-    pub unsafe fn columns_of_lane<const LANES: u32, const N: usize>(&self) -> [u32; N] {
+    pub unsafe fn products_of_lane<const LANES: u32, const N: usize, const VALUES: bool>(
+        &self,
+    ) -> [(u32, T, T); N] {
         let mask = group_mask::<LANES>();
         let lane = warp::lane_id() % LANES;
         let (mut k, end) = self.nonzeros;
-        let mut columns = [u32::MAX; N];
+        let mut products = [(u32::MAX, T::ZERO, T::ZERO); N];
         let mut before = 0;
         // SAFETY: nonzeros of the row; all lanes of the group take part in its shuffles.
         unsafe {
             while k < end {
-                let mine = self.load::<false>(k + lane, end);
+                let mine = self.load::<VALUES>(k + lane, end);
                 let sum = inclusive_sum::<LANES>(mask, mine.len);
                 let total = warp::shfl_idx(mask, sum, LANES - 1, LANES);
                 let base = mine.start.wrapping_sub(sum - mine.len);
-                columns = array::from_fn(|u| {
+                products = array::from_fn(|u| {
                     // Wraps around for products of nonzeros before, and is then not below the total.
                     let p = (u as u32 * LANES + lane).wrapping_sub(before);
                     let owner = owner::<LANES>(mask, sum, p);
                     let base = warp::shfl_idx(mask, base, owner, LANES);
-                    if p < total {
-                        let position = base.wrapping_add(p) as usize;
-                        self.operands.b.col_idx.load(position)
+                    let a = if VALUES {
+                        warp::shfl_idx(mask, mine.value, owner, LANES)
                     } else {
-                        columns[u]
+                        T::ZERO
+                    };
+                    if p >= total {
+                        return products[u];
                     }
+                    let position = base.wrapping_add(p) as usize;
+                    let b = if VALUES {
+                        self.factors.b.load(position)
+                    } else {
+                        T::ZERO
+                    };
+                    (self.operands.b.col_idx.load(position), a, b)
                 });
                 before += total;
                 k += LANES;
             }
         }
-        columns
+        products
     }
 
     /// The products numbered through, those of `LANES` nonzeros of A at a time.
@@ -165,7 +188,10 @@ impl<T: Real> Walk<'_, T> {
         unsafe {
             let mut next = self.load::<VALUES>(k.saturating_add(lane), end);
             while k < end {
-                let mine = next;
+                let mut mine = next;
+                if own {
+                    self.put_on_list(k.saturating_add(lane), &mut mine);
+                }
                 k = k.saturating_add(LANES * nonzeros_warps);
                 next = self.load::<VALUES>(k.saturating_add(lane), end);
                 let sum = inclusive_sum::<LANES>(mask, mine.len);
@@ -192,8 +218,58 @@ impl<T: Real> Walk<'_, T> {
                             (u32::MAX, T::ZERO)
                         }
                     });
-                    each_of(loaded, each);
+                    each_of::<T, FLAT_UNROLL, true>(loaded, each);
                     first += FLAT_UNROLL as u32 * stride;
+                }
+            }
+            if own {
+                self.listed::<VALUES>(each);
+            }
+        }
+    }
+
+    /// Puts a nonzero of A on the list if its row of B is very long, and takes its products away.
+    #[inline(always)]
+    unsafe fn put_on_list(&self, k: u32, nonzero: &mut Nonzero<T>) {
+        if let Some(list) = self.list
+            && nonzero.len > LISTED_ROW
+        {
+            // SAFETY: places of the list, each of them one lane's.
+            unsafe {
+                let place = list.atomic_add(0, 1);
+                if place < MOST_LISTED {
+                    list.store(1 + place as usize, k);
+                    nonzero.len = 0;
+                }
+            }
+        }
+    }
+
+    /// The products of the nonzeros on the list, shared by all warps.
+    #[inline(always)]
+    unsafe fn listed<const VALUES: bool>(&self, each: &mut impl FnMut(u32, T)) {
+        let Some(list) = self.list else {
+            return;
+        };
+        thread::sync_threads();
+        let stride = WARP_SIZE * self.warps;
+        // SAFETY: nonzeros of the row.
+        unsafe {
+            for index in 0..list.load(0).min(MOST_LISTED) {
+                let k = list.load(1 + index as usize);
+                let row = self.load::<VALUES>(k, self.nonzeros.1);
+                let mut p = self.warp * WARP_SIZE + warp::lane_id();
+                while p < row.len {
+                    let loaded: [(u32, T); FLAT_UNROLL] = array::from_fn(|u| {
+                        let p = p + u as u32 * stride;
+                        if p < row.len {
+                            self.product::<VALUES>(row.start + p, row.value)
+                        } else {
+                            (u32::MAX, T::ZERO)
+                        }
+                    });
+                    each_of::<T, FLAT_UNROLL, true>(loaded, each);
+                    p += FLAT_UNROLL as u32 * stride;
                 }
             }
         }
@@ -209,7 +285,8 @@ impl<T: Real> Walk<'_, T> {
         // SAFETY: nonzeros of the row; all lanes of the warp take part in its shuffles.
         unsafe {
             while k < end {
-                let mine = self.load::<VALUES>(k.wrapping_add(lane * self.warps), end);
+                let mut mine = self.load::<VALUES>(k.wrapping_add(lane * self.warps), end);
+                self.put_on_list(k.wrapping_add(lane * self.warps), &mut mine);
                 let count = (end - k).div_ceil(self.warps).min(WARP_SIZE);
                 for owner in 0..count {
                     let start = warp::shfl_idx(mask, mine.start, owner, WARP_SIZE);
@@ -219,8 +296,18 @@ impl<T: Real> Walk<'_, T> {
                     } else {
                         T::ZERO
                     };
+                    let step = ROW_UNROLL as u32 * WARP_SIZE;
+                    let whole = len - len % step;
                     let mut p = lane;
-                    while p < len {
+                    // Where all lanes have products, none is checked: a quarter of the instructions.
+                    while p < whole {
+                        let loaded: [(u32, T); ROW_UNROLL] = array::from_fn(|u| {
+                            self.product::<VALUES>(start + p + u as u32 * WARP_SIZE, value)
+                        });
+                        each_of::<T, ROW_UNROLL, false>(loaded, each);
+                        p += step;
+                    }
+                    if p < len {
                         let loaded: [(u32, T); ROW_UNROLL] = array::from_fn(|u| {
                             let p = p + u as u32 * WARP_SIZE;
                             if p < len {
@@ -229,89 +316,18 @@ impl<T: Real> Walk<'_, T> {
                                 (u32::MAX, T::ZERO)
                             }
                         });
-                        each_of(loaded, each);
-                        p += ROW_UNROLL as u32 * WARP_SIZE;
+                        each_of::<T, ROW_UNROLL, true>(loaded, each);
                     }
                 }
                 k = k.saturating_add(WARP_SIZE * self.warps);
             }
-        }
-    }
-
-    /// Calls `each(column, A[i, k], B[k, column])` for the products of the row, those of a nonzero of A together and before
-    /// those of the next. The columns of a nonzero differ, so `each` may read and write an element of the team's that
-    /// belongs to the column; for the next nonzero all lanes see it.
-    ///
-    /// # Safety
-    ///
-    /// The operands are what they say. All lanes of a warp call it with the same arguments, and share no row with another.
-    #[inline(always)]
-    pub unsafe fn each_in_order(&self, mut each: impl FnMut(u32, T, T)) {
-        let mask = warp::FULL_MASK;
-        let lane = warp::lane_id();
-        let (mut k, end) = self.nonzeros;
-        // SAFETY: nonzeros of the row; all lanes of the warp take part in its shuffles.
-        unsafe {
-            while k < end {
-                let mine = self.load::<true>(k + lane, end);
-                let count = (end - k).min(WARP_SIZE);
-                let mut owner = 0;
-                while owner < count {
-                    // The first 32 products of some nonzeros are loaded together.
-                    let rows: [Nonzero<T>; ROW_UNROLL] = array::from_fn(|u| {
-                        let owner = owner + u as u32;
-                        Nonzero {
-                            start: warp::shfl_idx(mask, mine.start, owner, WARP_SIZE),
-                            len: warp::shfl_idx(mask, mine.len, owner, WARP_SIZE),
-                            value: warp::shfl_idx(mask, mine.value, owner, WARP_SIZE),
-                        }
-                    });
-                    let mut queue: [(Nonzero<T>, u32, T); ROW_UNROLL] = array::from_fn(|u| {
-                        let (column, factor) = self.factor(&rows[u], lane);
-                        (rows[u], column, factor)
-                    });
-                    for _ in 0..ROW_UNROLL {
-                        let (row, mut column, mut factor) = queue[0];
-                        let mut p = lane;
-                        loop {
-                            if column != u32::MAX {
-                                each(column, row.value, factor);
-                            }
-                            p += WARP_SIZE;
-                            if p - lane >= row.len {
-                                break;
-                            }
-                            (column, factor) = self.factor(&row, p);
-                        }
-                        warp::sync_warp(mask);
-                        queue = array::from_fn(|u| queue[(u + 1) % ROW_UNROLL]);
-                    }
-                    owner += ROW_UNROLL as u32;
-                }
-                k += WARP_SIZE;
-            }
-        }
-    }
-
-    /// Column and value of element `p` of a row of B; the column is 2^32 - 1 past its end.
-    #[inline(always)]
-    unsafe fn factor(&self, row: &Nonzero<T>, p: u32) -> (u32, T) {
-        if p >= row.len {
-            return (u32::MAX, T::ZERO);
-        }
-        let position = (row.start + p) as usize;
-        // SAFETY: a nonzero of B.
-        unsafe {
-            (
-                self.operands.b.col_idx.load(position),
-                self.factors.b.load(position),
-            )
+            self.listed::<VALUES>(each);
         }
     }
 
     /// Nonzero `k` of A if that is before `end`, with the part of its row of B that lies in the window.
     #[inline(always)]
-    unsafe fn load<const VALUES: bool>(&self, k: u32, end: u32) -> Nonzero<T> {
+    pub(super) unsafe fn load<const VALUES: bool>(&self, k: u32, end: u32) -> Nonzero<T> {
         if k >= end {
             return Nonzero {
                 start: 0,
@@ -324,9 +340,9 @@ impl<T: Real> Walk<'_, T> {
             let row = self.operands.a.col_idx.load(k as usize) as usize;
             let [mut start, mut end] = self.operands.extents.load2(4 * row);
             if let Some((first, last)) = self.window {
-                start = self.position(start, end, first);
                 // The last column of a matrix is below 2^32 - 1.
-                end = self.position(start, end, last + 1);
+                [start, end] =
+                    window::positions(self.operands.b.col_idx, [start, end], [first, last + 1]);
             }
             let value = if VALUES {
                 self.factors.a.load(k as usize)
@@ -339,21 +355,6 @@ impl<T: Real> Walk<'_, T> {
                 value,
             }
         }
-    }
-
-    /// The first position of B in `start..end` whose column is `column` or greater.
-    #[inline(always)]
-    unsafe fn position(&self, mut start: u32, mut end: u32, column: u32) -> u32 {
-        while start < end {
-            let middle = start + (end - start) / 2;
-            // SAFETY: a position in a row of B.
-            if unsafe { self.operands.b.col_idx.load(middle as usize) } < column {
-                start = middle + 1;
-            } else {
-                end = middle;
-            }
-        }
-        start
     }
 
     /// Column and product of a nonzero of B.
@@ -371,13 +372,16 @@ impl<T: Real> Walk<'_, T> {
     }
 }
 
-/// Calls `each` for products that have been loaded; the column is 2^32 - 1 where there is none. The products move up one by
+/// Calls `each` for products that have been loaded; with `CHECKED` the column is 2^32 - 1 where there is none. The products move up one by
 /// one, as an index that is not known would put them into local memory.
 #[inline(always)]
-fn each_of<T: Real, const N: usize>(mut loaded: [(u32, T); N], each: &mut impl FnMut(u32, T)) {
+fn each_of<T: Real, const N: usize, const CHECKED: bool>(
+    mut loaded: [(u32, T); N],
+    each: &mut impl FnMut(u32, T),
+) {
     for _ in 0..N {
         let (column, value) = loaded[0];
-        if column != u32::MAX {
+        if !CHECKED || column != u32::MAX {
             each(column, value);
         }
         loaded = array::from_fn(|u| loaded[(u + 1) % N]);

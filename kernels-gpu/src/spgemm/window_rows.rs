@@ -61,6 +61,7 @@ pub unsafe fn window_rows<T: Real>(
             warp: 0,
             warps: 1,
             window: None,
+            list: None,
         };
         walk.each_in_order(|column, a, b| {
             let place = (column - first) as usize;

@@ -1,24 +1,37 @@
 //! What each row costs, and the lists of the rows of each bin.
 //!
-//! Three steps for a phase: a kernel gives each row its bin and counts the bins ([`row_work`], [`entry_work`]), the host
-//! fetches the counts, and [`place`](super::place::place) writes each bin's rows into its part of the list. Within a bin the rows' order is the
-//! chance of the run, and no result depends on it.
+//! Three steps for a phase: kernels give each row its bin and count the bins ([`row_work`] and [`long_row_work`], or
+//! [`entry_work`](super::entry_work::entry_work)), and [`place`](super::place::place) writes each bin's rows into its part of the list, while the host fetches the counts.
+//! Within a bin the rows' order is the chance of the run, and no result depends on it.
+//!
+//! A row of A of few nonzeros is a lane's, so that the lanes of a warp write neighbouring results and count their bins
+//! together; a longer one is the warp's, and the longest are put on a list for blocks of the kernel after, as they may be
+//! neighbours, and many.
 
-use super::bins::{BIN_BITS, BINS, Borders, RowWork};
-use super::lanes::group_mask;
-use super::operands::{Operands, Pattern, Structure};
+use super::bins::{BIN_BITS, BINS, Borders, RowWork, symbolic};
+use super::operands::{Operands, Pattern};
+use core::array;
 use cuda_std::atomic::Scope;
 use cuda_std::prelude::*;
-use cuda_std::warp::WARP_SIZE;
+use cuda_std::warp::{FULL_MASK, WARP_SIZE};
 
 /// Threads in a block of these kernels.
 const BLOCK: u32 = 256;
 
-/// Lanes that share a row of A.
-const LANES: u32 = 8;
+/// Threads in a block of [`long_row_work`].
+const LONG_BLOCK: u32 = 512;
 
-/// Rows of A of more nonzeros are a whole block's.
-const LONG_ROW: u32 = 512;
+/// Blocks of [`long_row_work`], at most: a row after the other.
+const LONG_BLOCKS: u32 = 528;
+
+/// Rows of A of up to so many nonzeros are a lane's.
+const LANE_ROW: u32 = 24;
+
+/// Rows of A of up to so many nonzeros are a warp's.
+const WARP_ROW: u32 = 512;
+
+/// Nonzeros of a thread whose loads are in flight together.
+const UNROLL: usize = 4;
 
 /// Numbers that [`row_work`] leaves for a row: products, the first column and the span of the columns, and 1 if its rows of
 /// B are all runs of neighbouring columns.
@@ -29,9 +42,15 @@ pub fn launch_rows(rows: u32) -> LaunchConfig {
     LaunchConfig::new(rows.div_ceil(BLOCK), BLOCK)
 }
 
-/// The launch of [`row_work`].
-pub fn launch_row_work(rows: u32) -> LaunchConfig {
-    LaunchConfig::new(rows.div_ceil(BLOCK / LANES), BLOCK)
+/// The launch of [`long_row_work`], if A has so many nonzeros that there may be a long row.
+pub fn launch_long_rows(nonzeros: u32) -> Option<LaunchConfig> {
+    let most = most_long_rows(nonzeros);
+    (most > 0).then(|| LaunchConfig::new(most.min(LONG_BLOCKS), LONG_BLOCK))
+}
+
+/// Long rows that a matrix of so many nonzeros may have.
+pub const fn most_long_rows(nonzeros: u32) -> u32 {
+    nonzeros / (WARP_ROW + 1)
 }
 
 /// For each row of a matrix where it starts and ends, and its first and last column: what the walks want of B, in one
@@ -80,36 +99,50 @@ impl Found {
     unsafe fn of(operands: &Operands, mut k: u32, end: u32, stride: u32) -> Self {
         let mut found = Self::NOTHING;
         while k < end {
-            // SAFETY: a nonzero of A, a row of B.
-            let [b_start, b_end, first, last] = unsafe {
-                let column = operands.a.col_idx.load(k as usize) as usize;
-                operands.extents.load4(4 * column)
-            };
-            found.products += b_end - b_start;
-            found.first = found.first.min(first);
-            found.last = found.last.max(last);
-            if b_end > b_start && last - first != b_end - b_start - 1 {
-                found.runs = 0;
+            // Nonzeros of A are so few that no position comes near 2^32.
+            let columns: [u32; UNROLL] = array::from_fn(|u| {
+                let k = k + u as u32 * stride;
+                if k < end {
+                    // SAFETY: a nonzero of A.
+                    unsafe { operands.a.col_idx.load(k as usize) }
+                } else {
+                    u32::MAX
+                }
+            });
+            let extents: [[u32; 4]; UNROLL] = array::from_fn(|u| {
+                if columns[u] == u32::MAX {
+                    return [0, 0, u32::MAX, 0];
+                }
+                // SAFETY: a row of B.
+                unsafe { operands.extents.load4(4 * columns[u] as usize) }
+            });
+            #[allow(
+                clippy::needless_range_loop,
+                reason = "iterators over the array are not unrolled, and put it into local memory"
+            )]
+            for u in 0..UNROLL {
+                let [start, end, first, last] = extents[u];
+                found.products += end - start;
+                found.first = found.first.min(first);
+                found.last = found.last.max(last);
+                if end > start && last - first != end - start - 1 {
+                    found.runs = 0;
+                }
             }
-            k = k.saturating_add(stride);
+            k += UNROLL as u32 * stride;
         }
         found
     }
 
-    /// Of all lanes of the group.
+    /// Of all lanes of the warp.
     #[inline(always)]
-    fn joined<const LANES: u32>(mut self, mask: u32) -> Self {
-        let mut delta = LANES / 2;
-        while delta > 0 {
-            self.products += warp::shfl_xor(mask, self.products, delta, LANES);
-            self.first = self
-                .first
-                .min(warp::shfl_xor(mask, self.first, delta, LANES));
-            self.last = self.last.max(warp::shfl_xor(mask, self.last, delta, LANES));
-            self.runs &= warp::shfl_xor(mask, self.runs, delta, LANES);
-            delta /= 2;
+    fn joined(self) -> Self {
+        Self {
+            products: warp::reduce_add(FULL_MASK, self.products),
+            first: warp::reduce_min(FULL_MASK, self.first),
+            last: warp::reduce_max(FULL_MASK, self.last),
+            runs: warp::reduce_and(FULL_MASK, self.runs),
         }
-        self
     }
 }
 
@@ -121,9 +154,11 @@ pub struct RowWorkOutput {
     pub work: GlobalMut<u32>,
     /// The bin's word of each row.
     pub words: GlobalMut<u32>,
-    /// An upper bound of each row's entries: its products, or its span if that is less.
+    /// An upper bound of each row's entries, its products, or its span if that is less; 0 for a row of one nonzero of A,
+    /// whose entries need not be put aside. Behind them a 0.
     pub bounds: GlobalMut<u32>,
-    /// Zero for each row: its entries, where no kernel will count them.
+    /// The entries of rows of one nonzero of A; 0 for the others, which a kernel will count if they have products, and
+    /// behind them.
     pub entries: GlobalMut<u32>,
     /// The rows of each bin.
     pub counts: GlobalMut<u32>,
@@ -135,58 +170,101 @@ pub struct RowWorkOutput {
 #[cfg(not(target_arch = "nvptx64"))]
 unsafe impl KernelParam for RowWorkOutput {}
 
-/// Work and symbolic bin of each row of C, 8 lanes a row, or a block where the row of A is long.
+/// Work and symbolic bin of each row of C whose row of A is not long, and the list of the others: a lane a row, or a warp.
 ///
 /// # Safety
 ///
 /// The operands are what they say, the columns of A rows of B; the output has its lengths, `counts` holds [`BINS`] zeros,
-/// `totals` two.
+/// `totals` two; `long_rows` has a zero, and room for [`most_long_rows`] behind it.
 #[kernel(name = "spgemm_row_work")]
-pub unsafe fn row_work(operands: Operands, borders: Borders, output: RowWorkOutput) {
+pub unsafe fn row_work(
+    operands: Operands,
+    borders: Borders,
+    output: RowWorkOutput,
+    long_rows: GlobalMut<u32>,
+) {
     let shared_counts = shared_array!(u32; 64);
-    let shared_totals = shared_array!(u64; 2);
-    // Of the long rows: how many there are, and each; and of one that is at hand, what was found.
-    let long_rows = shared_array!(u32; 33);
-    let found_together = shared_array!(u32; 4);
-    let first_row = thread::block_idx_x() * (BLOCK / LANES);
-    let row = first_row + thread::thread_idx_x() / LANES;
+    // Two sums of each warp.
+    let shared_totals = shared_array!(u64; 16);
+    let row = thread::index_1d();
     let t = thread::thread_idx_x() as usize;
-    let lane = warp::lane_id() % LANES;
-    let mask = group_mask::<LANES>();
+    let lane = warp::lane_id();
     // SAFETY: rows below `rows`; between barriers, what is shared is written by one thread or by atomic operations.
     unsafe {
         if t < BINS as usize {
             shared_counts.store(t, 0);
         }
-        if t < 2 {
-            shared_totals.store(t, 0);
-        }
-        if t == 0 {
-            long_rows.store(0, 0);
-        }
         thread::sync_threads();
-        if row < operands.a.rows {
-            let (start, end) = operands.a.row(row);
-            if end - start <= LONG_ROW {
-                let found = Found::of(&operands, start + lane, end, LANES).joined::<LANES>(mask);
-                if lane == 0 {
-                    note(
-                        &borders,
-                        &output,
-                        row,
-                        end - start,
-                        found,
-                        shared_counts,
-                        shared_totals,
-                    );
-                }
-            } else if lane == 0 {
-                let place = long_rows.atomic_add(0, 1);
-                long_rows.store(1 + place as usize, row);
+        let is_row = row < u64::from(operands.a.rows);
+        if row == 0 {
+            // The sums are wanted up to the last row's end.
+            output.bounds.store(operands.a.rows as usize, 0);
+            output.entries.store(operands.a.rows as usize, 0);
+        }
+        let row = row as u32;
+        let (start, end) = if is_row { operands.a.row(row) } else { (0, 0) };
+        let nonzeros = end - start;
+        let mut found = Found::NOTHING;
+        if nonzeros <= LANE_ROW {
+            found = Found::of(&operands, start, end, 1);
+        }
+        let mut of_warp = warp::ballot(FULL_MASK, nonzeros > LANE_ROW && nonzeros <= WARP_ROW);
+        while of_warp != 0 {
+            let owner = of_warp.trailing_zeros();
+            let start = warp::shfl_idx(FULL_MASK, start, owner, WARP_SIZE);
+            let end = warp::shfl_idx(FULL_MASK, end, owner, WARP_SIZE);
+            let together = Found::of(&operands, start + lane, end, WARP_SIZE).joined();
+            if lane == owner {
+                found = together;
             }
+            of_warp &= of_warp - 1;
+        }
+        let (mut bin, mut bound) = (BINS, 0);
+        if nonzeros > WARP_ROW {
+            let place = long_rows.atomic_add(Scope::Device, 0, 1);
+            long_rows.store(1 + place as usize, row);
+        } else if is_row {
+            (bin, bound) = note(&borders, &output, row, nonzeros, found);
+        }
+        let peers = warp::match_any(FULL_MASK, bin);
+        if bin < BINS && lane == peers.trailing_zeros() {
+            shared_counts.atomic_add(bin as usize, peers.count_ones());
+        }
+        let totals = [found.products, bound].map(sum_of_warp);
+        if lane == 0 {
+            shared_totals.store2(2 * (t / WARP_SIZE as usize), totals);
         }
         thread::sync_threads();
-        for index in 0..long_rows.load(0) {
+        add_counts(shared_counts, output.counts);
+        if t < 2 {
+            let mut total = 0;
+            for warp in 0..(BLOCK / WARP_SIZE) as usize {
+                total += shared_totals.load(2 * warp + t);
+            }
+            output.totals.reduce_add(Scope::Device, t, total);
+        }
+    }
+}
+
+/// Work and symbolic bin of the rows of C whose rows of A are long; a block a row, and then another.
+///
+/// # Safety
+///
+/// As for [`row_work`], which has run.
+#[kernel(name = "spgemm_long_row_work")]
+pub unsafe fn long_row_work(
+    operands: Operands,
+    borders: Borders,
+    output: RowWorkOutput,
+    long_rows: Global<u32>,
+) {
+    let found_together = shared_array!(u32; 4);
+    let t = thread::thread_idx_x();
+    // SAFETY: rows of the list; what is shared is written by one thread or by atomic operations between barriers.
+    unsafe {
+        let count = long_rows.load(0);
+        let mut index = thread::block_idx_x();
+        while index < count {
             let row = long_rows.load(1 + index as usize);
             let (start, end) = operands.a.row(row);
             if t == 0 {
@@ -199,8 +277,7 @@ pub unsafe fn row_work(operands: Operands, borders: Borders, output: RowWorkOutp
                 found_together.store4(0, [products, first, last, runs]);
             }
             thread::sync_threads();
-            let thread = thread::thread_idx_x();
-            let found = Found::of(&operands, start + thread, end, BLOCK).joined::<32>(u32::MAX);
+            let found = Found::of(&operands, start + t, end, LONG_BLOCK).joined();
             if warp::lane_id() == 0 {
                 found_together.atomic_add(0, found.products);
                 found_together.atomic_min(1, found.first);
@@ -216,28 +293,27 @@ pub unsafe fn row_work(operands: Operands, borders: Borders, output: RowWorkOutp
                     last,
                     runs,
                 };
-                note(
-                    &borders,
-                    &output,
-                    row,
-                    end - start,
-                    found,
-                    shared_counts,
-                    shared_totals,
-                );
+                let (bin, bound) = note(&borders, &output, row, end - start, found);
+                output.counts.reduce_add(Scope::Device, bin as usize, 1);
+                let totals = output.totals;
+                totals.reduce_add(Scope::Device, 0, u64::from(products));
+                totals.reduce_add(Scope::Device, 1, u64::from(bound));
             }
             thread::sync_threads();
-        }
-        thread::sync_threads();
-        add_counts(shared_counts, output.counts);
-        if t < 2 {
-            let total = shared_totals.load(t);
-            output.totals.reduce_add(Scope::Device, t, total);
+            index += thread::grid_dim_x();
         }
     }
 }
 
-/// Writes down what was found of a row of `nonzeros` nonzeros of A.
+/// The sum of the warp's numbers, by instructions for sums below 2^32.
+#[inline(always)]
+fn sum_of_warp(number: u32) -> u64 {
+    let low = warp::reduce_add(FULL_MASK, number & 0xffff);
+    let high = warp::reduce_add(FULL_MASK, number >> 16);
+    u64::from(low) + (u64::from(high) << 16)
+}
+
+/// Writes down what was found of a row of `nonzeros` nonzeros of A; gives its bin, and how many entries are to be put aside.
 #[inline(always)]
 unsafe fn note(
     borders: &Borders,
@@ -245,9 +321,7 @@ unsafe fn note(
     row: u32,
     nonzeros: u32,
     found: Found,
-    shared_counts: Shared<u32>,
-    shared_totals: Shared<u64>,
-) {
+) -> (u32, u32) {
     let Found {
         products,
         first,
@@ -255,74 +329,33 @@ unsafe fn note(
         runs,
     } = found;
     let span = if products == 0 { 0 } else { last - first + 1 };
-    let bound = products.min(span);
     let bin = borders.symbolic_bin(RowWork {
         products,
         span,
         nonzeros,
         runs: runs != 0,
     });
+    let (bound, entries) = if bin == symbolic::COPY {
+        (0, products)
+    } else {
+        (products.min(span), 0)
+    };
     let row = row as usize;
-    // SAFETY: a row, and a bin.
+    // SAFETY: a row.
     unsafe {
         output
             .work
             .store4(WORK * row, [products, first, span, runs]);
         output.words.store(row, bin | 1 << BIN_BITS);
         output.bounds.store(row, bound);
-        output.entries.store(row, 0);
-        shared_counts.atomic_add(bin as usize, 1);
-        shared_totals.atomic_add(0, u64::from(products));
-        shared_totals.atomic_add(1, u64::from(bound));
+        output.entries.store(row, entries);
     }
-}
-
-/// The numeric bin of each row, a thread a row: the bin's word, with the row's chunks, and the items of each bin.
-///
-/// # Safety
-///
-/// `work` is [`row_work`]'s, `c` the product's row pointers; `words` has a number for each of the rows; `counts` holds
-/// [`BINS`] zeros.
-#[kernel(name = "spgemm_entry_work")]
-pub unsafe fn entry_work(
-    a: Pattern,
-    work: Global<u32>,
-    c: Structure,
-    borders: Borders,
-    words: GlobalMut<u32>,
-    counts: GlobalMut<u32>,
-) {
-    let shared_counts = shared_array!(u32; 64);
-    let row = thread::index_1d();
-    let t = thread::thread_idx_x() as usize;
-    // SAFETY: rows below `rows`; shared counts are accessed by atomic operations alone between the barriers.
-    unsafe {
-        if t < BINS as usize {
-            shared_counts.store(t, 0);
-        }
-        thread::sync_threads();
-        if row < u64::from(a.rows) {
-            let (start, end) = c.row(row as u32);
-            let (a_start, a_end) = a.row(row as u32);
-            let [products, _, span, runs] = work.load4(WORK * row as usize);
-            let work = RowWork {
-                products,
-                span,
-                nonzeros: a_end - a_start,
-                runs: runs != 0,
-            };
-            let (bin, chunks) = borders.numeric_bin(work, end - start);
-            words.store(row as usize, bin | chunks << BIN_BITS);
-            shared_counts.atomic_add(bin as usize, chunks);
-        }
-        thread::sync_threads();
-        add_counts(shared_counts, counts);
-    }
+    (bin, bound)
 }
 
 /// Adds the block's counts to those of all.
 #[inline(always)]
-unsafe fn add_counts(shared_counts: Shared<u32>, counts: GlobalMut<u32>) {
+pub(super) unsafe fn add_counts(shared_counts: Shared<u32>, counts: GlobalMut<u32>) {
     let t = thread::thread_idx_x() as usize;
     if t < BINS as usize {
         // SAFETY: both have a count for each bin; the caller has synchronised.
@@ -340,9 +373,9 @@ pub(super) fn entry_points() -> Vec<&'static str> {
     [
         row_extents().entry_points(),
         row_work().entry_points(),
-        entry_work().entry_points(),
+        long_row_work().entry_points(),
     ]
     .concat()
 }
 
-const _: () = assert!(BINS as usize == 64 && BLOCK >= BINS && WARP_SIZE.is_multiple_of(LANES));
+const _: () = assert!(BINS == 64 && BLOCK >= BINS && BLOCK / WARP_SIZE == 8);
