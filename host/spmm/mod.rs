@@ -159,7 +159,7 @@ impl<E: SpmmElement> Spmm<E> {
         let order = options.order.or_else(|| order::default(kernel));
         let (a, rows_in_order) = match (order, &mut planner) {
             (None, Some(planner)) => OrderedRows::choose(planner, a)?,
-            (order, _) => OrderedRows::put(order.unwrap_or_default(), a)?,
+            (order, planner) => OrderedRows::put(order.unwrap_or_default(), planner.as_mut(), a)?,
         };
         let diagonal = (options.reduction == Reduction::Mean)
             .then(|| reciprocal_lengths(a.pattern()))

@@ -106,15 +106,19 @@ pub(super) struct OrderedRows {
 }
 
 impl OrderedRows {
-    /// The matrix with its rows in that order.
+    /// The matrix with its rows in that order, of which the planner takes note.
     pub(super) fn put<T: Element>(
         order: RowOrder,
+        planner: Option<&mut Planner>,
         a: DeviceCsr<T>,
     ) -> Result<(DeviceCsr<T>, Self), Error> {
         let timer = a.device().start_timer()?;
         let Some(original) = order.of_rows(&a)? else {
             return Ok((a, Self::given()));
         };
+        if let Some(planner) = planner {
+            planner.take_order(distinct_shares(&a, &original)?);
+        }
         let permuted = a.permute_rows(&original)?;
         let ordered = Self {
             order,
@@ -134,22 +138,17 @@ impl OrderedRows {
             return Ok((a, Self::given()));
         }
         let timer = a.device().start_timer()?;
-        let clustered = RowOrder::Clustered.of_rows(&a)?;
-        let distinct = [
-            distinct_share(a.pattern(), None)?,
-            distinct_share(a.pattern(), clustered.as_ref())?,
-        ];
-        let mut ordered = Self {
-            distinct: Some(distinct),
-            ..Self::given()
-        };
         let mut a = a;
-        if let Some(original) = clustered
-            && planner.takes_order(distinct[1] / distinct[0])
-        {
-            a = a.permute_rows(&original)?;
-            ordered.order = RowOrder::Clustered;
-            ordered.original = Some(original);
+        let mut ordered = Self::given();
+        if let Some(original) = RowOrder::Clustered.of_rows(&a)? {
+            let distinct = distinct_shares(&a, &original)?;
+            ordered.distinct = Some(distinct);
+            if planner.wants_clusters(distinct) {
+                planner.take_order(distinct);
+                a = a.permute_rows(&original)?;
+                ordered.order = RowOrder::Clustered;
+                ordered.original = Some(original);
+            }
         }
         ordered.time = timer.stop()?;
         Ok((a, ordered))
@@ -197,6 +196,17 @@ impl fmt::Display for OrderedRows {
             None => Ok(()),
         }
     }
+}
+
+/// The different columns of neighbouring rows, as a part of their nonzeros, in the given order and in another.
+fn distinct_shares<T: Element>(
+    a: &DeviceCsr<T>,
+    order: &DeviceBuffer<u32>,
+) -> Result<[f64; 2], Error> {
+    Ok([
+        distinct_share(a.pattern(), None)?,
+        distinct_share(a.pattern(), Some(order))?,
+    ])
 }
 
 /// `rows` sorted by their keys, which are at most `greatest`.

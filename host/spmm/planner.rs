@@ -29,8 +29,12 @@ const ORDERED_ROW: f64 = 6.0;
 /// How many times as fast the product must become by another order of the rows, by the estimate.
 const LEAST_GAIN_BY_ORDER: f64 = 1.1;
 
-/// What part of the misses the best order could leave; a plan that gains too little even so does not look for one.
-const HOPED_FOR: f64 = 0.4;
+/// The different columns of neighbouring rows, as a part of their nonzeros, in an order as bad as any and in the best to be hoped
+/// for: a plan that gains too little even so does not look for one.
+const HOPED_FOR: [f64; 2] = [1.0, 0.4];
+
+/// What the bytes cost less that a neighbouring row has just read.
+const SHARED: f64 = 0.2;
 
 /// What bytes cost more that come from memory.
 const MISS: f64 = 1.3;
@@ -193,21 +197,23 @@ impl Planner {
         self.gain_by_order(HOPED_FOR) >= LEAST_GAIN_BY_ORDER
     }
 
-    /// Takes an order of the rows that leaves this part of the misses if it is worth it; and whether it is.
-    pub(super) fn takes_order(&mut self, misses_left: f64) -> bool {
-        let takes = self.gain_by_order(misses_left) >= LEAST_GAIN_BY_ORDER;
-        if takes {
-            self.misses_left = misses_left;
-        }
-        takes
+    /// Whether clusters are worth it, where the different columns of neighbouring rows are these parts of their nonzeros in the
+    /// given order and in clusters.
+    pub(super) fn wants_clusters(&self, distinct: [f64; 2]) -> bool {
+        self.gain_by_order(distinct) >= LEAST_GAIN_BY_ORDER
     }
 
-    /// How many times as fast the product becomes by an order of the rows that leaves this part of the misses.
-    fn gain_by_order(&self, misses_left: f64) -> f64 {
-        let far = 1.0 - self.l2_hits(LINE, 1);
-        let given = ROW + self.mean_row * (1.0 + MISS * far);
-        let ordered = ORDERED_ROW + self.mean_row * (1.0 + MISS * far * misses_left);
-        given / ordered
+    /// Takes note of the order of the rows, for the choices that come after it.
+    pub(super) fn take_order(&mut self, [given, ordered]: [f64; 2]) {
+        self.misses_left = (ordered / given).min(1.0);
+    }
+
+    /// How many times as fast the product becomes by an order of the rows.
+    fn gain_by_order(&self, [given, ordered]: [f64; 2]) -> f64 {
+        let far = MISS * (1.0 - self.l2_hits(LINE, 1));
+        let cost =
+            |row, distinct, far| row + self.mean_row * (1.0 - SHARED * (1.0 - distinct) + far);
+        cost(ROW, given, far) / cost(ORDERED_ROW, ordered, far * (ordered / given).min(1.0))
     }
 
     /// Lanes of a sub-warp, of those that there are: the fewest that cost least, and no more than a row of X keeps busy.
@@ -320,11 +326,11 @@ mod tests {
     #[test]
     fn an_order_is_taken_that_saves_much_of_what_comes_from_memory() {
         let flat = [(20_000, 2)];
-        assert!(planner(50.0, &flat, 4_000).takes_order(0.4));
-        assert!(!planner(50.0, &flat, 4_000).takes_order(0.95));
-        assert!(!planner(3.0, &flat, 4_000).takes_order(0.8));
+        assert!(planner(50.0, &flat, 4_000).wants_clusters([1.0, 0.4]));
+        assert!(!planner(50.0, &flat, 4_000).wants_clusters([0.4, 0.38]));
+        assert!(!planner(3.0, &flat, 4_000).wants_clusters([1.0, 0.8]));
         assert!(planner(50.0, &flat, 4_000).hopes_for_order());
-        assert!(!planner(50.0, &flat, 40_000).hopes_for_order());
+        assert!(!planner(10.0, &flat, 40_000).hopes_for_order());
     }
 
     #[test]
@@ -332,7 +338,7 @@ mod tests {
         let flat = [(20_000, 2)];
         let mut planner = planner(168.0, &flat, 4_000);
         assert_eq!(planner.column_blocks(), 8);
-        assert!(planner.takes_order(0.2));
+        planner.take_order([1.0, 0.2]);
         assert_eq!(planner.column_blocks(), 1);
     }
 
