@@ -43,6 +43,8 @@ pub struct GemmOptions {
     pub relu: bool,
     /// Whether f32 may be rounded to tf32 (11 bits of the significand) for tensor cores. It changes nothing for other types.
     pub tf32: bool,
+    /// Which of the tiles that a kernel has for the shape, from 0; those it has not are the last one.
+    pub variant: u32,
 }
 
 /// A matrix W on a device, and the kernel to multiply with it: `Y = X W`, with a bias and ReLU if asked for.
@@ -87,9 +89,17 @@ impl<T: GemmElement> Gemm<T> {
             .kernel
             .unwrap_or_else(|| default_kernel::<T>(depth, cols, options.tf32));
         check_kernel::<T>(kernel, options)?;
+        let shape = Shape {
+            rows: 1,
+            depth,
+            cols,
+            multiprocessors: device.properties().multiprocessors,
+            shared_bytes: device.properties().max_shared_bytes_per_block,
+            variant: options.variant,
+        };
         let bias = bias.map(|bias| device.upload(&bias.to_vec()));
         Ok(Self {
-            weights: upload(device, w)?,
+            weights: device.upload(&T::pack(kernel, w.iter().copied().collect(), shape))?,
             bias: bias.transpose()?,
             device: device.clone(),
             depth,
@@ -137,6 +147,8 @@ impl<T: GemmElement> Gemm<T> {
             depth: self.depth,
             cols: self.cols,
             multiprocessors: self.device.properties().multiprocessors,
+            shared_bytes: self.device.properties().max_shared_bytes_per_block,
+            variant: self.options.variant,
         };
         (elements(rows, self.cols) > 0).then_some(shape)
     }
@@ -266,13 +278,9 @@ fn check_kernel<T: GemmElement>(kernel: GemmKernel, options: GemmOptions) -> Res
         })
     };
     if !kernel.supports::<T>() {
-        return refused(format!(
-            "it has no instance for {}, only `{}` has one",
-            T::NAME,
-            GemmKernel::Fragments.name()
-        ));
+        return refused(format!("it has no instance for {}", T::NAME));
     }
-    if kernel == GemmKernel::Fragments && T::NAME == "f32" && !options.tf32 {
+    if kernel.is_for_tensor_cores() && T::NAME == "f32" && !options.tf32 {
         return refused("on f32 it computes in tf32, which the options do not allow".to_owned());
     }
     Ok(())

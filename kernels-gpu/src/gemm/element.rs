@@ -15,6 +15,13 @@ pub trait GemmElement: Element {
     /// A sum rounded to the element type, to nearest.
     fn narrow(sum: Self::Sum) -> Self;
 
+    /// Puts the element into its place, `index` elements from the start, of 16 bytes that were zero.
+    fn put(self, words: &mut [u32; 4], index: usize);
+
+    /// W in the order in which a kernel reads it; the number of rows of X and Y makes no difference.
+    #[cfg(not(target_arch = "nvptx64"))]
+    fn pack(kernel: super::GemmKernel, w: Vec<Self>, shape: super::Shape) -> Vec<Self>;
+
     /// The handle of a kernel for this type; `None` if it has no instance.
     #[cfg(not(target_arch = "nvptx64"))]
     fn handle(
@@ -48,10 +55,15 @@ pub trait Fragment: GemmElement {
     fn prepare(strip: [u32; 4]) -> [u32; 4] {
         strip
     }
+
+    /// An element of W as the multiplier wants it.
+    fn prepare_weight(self) -> Self {
+        self
+    }
 }
 
 macro_rules! real {
-    ($($real:ident)*) => {$(
+    ($($real:ident: $put:expr, $own:expr, $own_pack:expr;)*) => {$(
         impl GemmElement for $real {
             type Sum = $real;
 
@@ -65,17 +77,44 @@ macro_rules! real {
                 sum
             }
 
+            #[inline(always)]
+            fn put(self, words: &mut [u32; 4], index: usize) {
+                let put: fn($real, &mut [u32; 4], usize) = $put;
+                put(self, words, index);
+            }
+
+            #[cfg(not(target_arch = "nvptx64"))]
+            fn pack(kernel: super::GemmKernel, w: Vec<Self>, shape: super::Shape) -> Vec<Self> {
+                match kernel {
+                    super::GemmKernel::WarpFragments => super::warp_fragments::pack(&w, shape),
+                    super::GemmKernel::WarpTiles => $own_pack(w, shape),
+                    _ => w,
+                }
+            }
+
             #[cfg(not(target_arch = "nvptx64"))]
             fn handle(
                 kernel: super::GemmKernel,
                 shape: super::Shape,
             ) -> Option<Kernel<super::Arguments<Self>>> {
-                Some(kernel.handle_of_real::<$real>(shape))
+                match kernel {
+                    super::GemmKernel::WarpTiles => $own(shape),
+                    kernel => kernel.handle_of_real::<$real>(shape),
+                }
             }
         }
     )*};
 }
-real!(f32 f64);
+real! {
+    f32:
+        |x, words, index| words[index] = x.to_bits(),
+        |shape| Some(super::warp_tiles::handle(shape)),
+        |w: Vec<f32>, shape| super::warp_tiles::pack(&w, shape);
+    f64:
+        |x, words, index| [words[2 * index], words[2 * index + 1]] = [x.to_bits() as u32, (x.to_bits() >> 32) as u32],
+        |_| None,
+        |w, _| w;
+}
 
 macro_rules! half {
     ($($half:ident)*) => {$(
@@ -93,13 +132,29 @@ macro_rules! half {
                 <$half as Narrow>::from_f32(sum)
             }
 
+            #[inline(always)]
+            fn put(self, words: &mut [u32; 4], index: usize) {
+                words[index / 2] |= u32::from(self.to_bits()) << (16 * (index % 2));
+            }
+
+            #[cfg(not(target_arch = "nvptx64"))]
+            fn pack(kernel: super::GemmKernel, w: Vec<Self>, shape: super::Shape) -> Vec<Self> {
+                match kernel {
+                    super::GemmKernel::WarpFragments => super::warp_fragments::pack(&w, shape),
+                    _ => w,
+                }
+            }
+
             #[cfg(not(target_arch = "nvptx64"))]
             fn handle(
                 kernel: super::GemmKernel,
                 shape: super::Shape,
             ) -> Option<Kernel<super::Arguments<Self>>> {
-                let tensor_cores = kernel == super::GemmKernel::Fragments;
-                tensor_cores.then(|| super::fragments::handle::<$half>(shape))
+                match kernel {
+                    super::GemmKernel::Fragments => Some(super::fragments::handle::<$half>(shape)),
+                    super::GemmKernel::WarpFragments => Some(super::warp_fragments::handle::<$half>(shape)),
+                    _ => None,
+                }
             }
         }
 
@@ -136,6 +191,11 @@ impl Fragment for f32 {
     #[inline(always)]
     fn prepare(strip: [u32; 4]) -> [u32; 4] {
         strip.map(|bits| mma::to_tf32(f32::from_bits(bits)))
+    }
+
+    #[inline(always)]
+    fn prepare_weight(self) -> f32 {
+        f32::from_bits(mma::to_tf32(self))
     }
 }
 

@@ -8,6 +8,8 @@
 
 mod element;
 mod epilogue;
+mod gather;
+mod ring;
 mod slice;
 
 pub use element::{Fragment, GemmElement, RealElement};
@@ -26,6 +28,10 @@ pub struct Shape {
     pub cols: u32,
     /// Multiprocessors of the device.
     pub multiprocessors: u32,
+    /// Bytes of shared memory that a block may have.
+    pub shared_bytes: u32,
+    /// Which of the tiles that a kernel has for the shape, from 0.
+    pub variant: u32,
 }
 
 /// The table of the kernels: one line each, naive first, and the file of the same name. Each file has its `SUMMARY`, its
@@ -33,10 +39,12 @@ pub struct Shape {
 macro_rules! kernels {
     (
         cuda cores { $($variant:ident = $module:ident,)* }
-        tensor cores { $tensor_variant:ident = $tensor_module:ident, }
+        cuda cores in f32 { $single_variant:ident = $single_module:ident, }
+        tensor cores { $($tensor_variant:ident = $tensor_module:ident,)* }
     ) => {
         $(pub mod $module;)*
-        pub mod $tensor_module;
+        pub mod $single_module;
+        $(pub mod $tensor_module;)*
 
         /// A kernel of this family.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -45,19 +53,28 @@ macro_rules! kernels {
                 #[doc = concat!("See [`", stringify!($module), "`].")]
                 $variant,
             )*
-            #[doc = concat!("See [`", stringify!($tensor_module), "`].")]
-            $tensor_variant,
+            #[doc = concat!("See [`", stringify!($single_module), "`].")]
+            $single_variant,
+            $(
+                #[doc = concat!("See [`", stringify!($tensor_module), "`].")]
+                $tensor_variant,
+            )*
         }
 
         impl GemmKernel {
             /// All kernels, in the order of the ladder.
-            pub const ALL: &[Self] = &[$(Self::$variant,)* Self::$tensor_variant];
+            pub const ALL: &[Self] = &[
+                $(Self::$variant,)*
+                Self::$single_variant,
+                $(Self::$tensor_variant,)*
+            ];
 
             /// The name by which a user selects it.
             pub const fn name(self) -> &'static str {
                 match self {
                     $(Self::$variant => stringify!($module),)*
-                    Self::$tensor_variant => stringify!($tensor_module),
+                    Self::$single_variant => stringify!($single_module),
+                    $(Self::$tensor_variant => stringify!($tensor_module),)*
                 }
             }
 
@@ -65,7 +82,8 @@ macro_rules! kernels {
             pub const fn summary(self) -> &'static str {
                 match self {
                     $(Self::$variant => $module::SUMMARY,)*
-                    Self::$tensor_variant => $tensor_module::SUMMARY,
+                    Self::$single_variant => $single_module::SUMMARY,
+                    $(Self::$tensor_variant => $tensor_module::SUMMARY,)*
                 }
             }
 
@@ -73,16 +91,37 @@ macro_rules! kernels {
             pub fn launch<T: GemmElement>(self, shape: Shape) -> LaunchConfig {
                 match self {
                     $(Self::$variant => $module::launch::<T>(shape),)*
-                    Self::$tensor_variant => $tensor_module::launch::<T>(shape),
+                    Self::$single_variant => $single_module::launch(shape),
+                    $(Self::$tensor_variant => $tensor_module::launch::<T>(shape),)*
                 }
             }
 
-            /// The handle of the kernel for a type whose sums are of that type too.
-            #[cfg(not(target_arch = "nvptx64"))]
-            fn handle_of_real<T: RealElement + Fragment>(self, shape: Shape) -> Kernel<Arguments<T>> {
+            /// Whether it is for tensor cores, which multiply f32 as tf32.
+            pub const fn is_for_tensor_cores(self) -> bool {
+                matches!(self, $(Self::$tensor_variant)|*)
+            }
+
+            /// Whether it has an instance for elements of type `T`.
+            pub fn supports<T: GemmElement>(self) -> bool {
                 match self {
-                    $(Self::$variant => $module::handle::<T>(shape),)*
-                    Self::$tensor_variant => $tensor_module::handle::<T>(shape),
+                    $(Self::$variant)|* => size_of::<T>() > 2,
+                    Self::$single_variant => size_of::<T>() == 4,
+                    $(Self::$tensor_variant)|* => true,
+                }
+            }
+        }
+
+        #[cfg(not(target_arch = "nvptx64"))]
+        impl GemmKernel {
+            /// The handle of a kernel for a type whose sums are of that type too; `None` for those of f32 alone.
+            fn handle_of_real<T: RealElement + Fragment>(
+                self,
+                shape: Shape,
+            ) -> Option<Kernel<Arguments<T>>> {
+                match self {
+                    $(Self::$variant => Some($module::handle::<T>(shape)),)*
+                    Self::$single_variant => None,
+                    $(Self::$tensor_variant => Some($tensor_module::handle::<T>(shape)),)*
                 }
             }
         }
@@ -100,16 +139,12 @@ kernels! {
         WideLoads = wide_loads,
         Staged = staged,
     }
+    cuda cores in f32 {
+        WarpTiles = warp_tiles,
+    }
     tensor cores {
         Fragments = fragments,
-    }
-}
-
-impl GemmKernel {
-    /// Whether it has an instance for elements of type `T`: all have one for f32 and f64, the one for tensor cores for f16
-    /// and bf16 too. On f32 that one rounds X and W to tf32.
-    pub fn supports<T: GemmElement>(self) -> bool {
-        size_of::<T>() > 2 || self == Self::Fragments
+        WarpFragments = warp_fragments,
     }
 }
 
@@ -142,10 +177,13 @@ pub(crate) fn entry_points() -> Vec<&'static str> {
         depth: 1,
         cols: 1,
         multiprocessors: 1,
+        shared_bytes: 1 << 16,
+        variant: 0,
     };
     let kernels = GemmKernel::ALL.iter();
     kernels
-        .flat_map(|kernel| kernel.handle_of_real::<f32>(shape).entry_points())
+        .filter_map(|&kernel| f32::handle(kernel, shape))
+        .flat_map(|handle| handle.entry_points())
         .copied()
         .collect()
 }
