@@ -9,32 +9,28 @@ use warprow::device::Device;
 use warprow::reference::{Arithmetic, DenseEpilogue, gemm, verify_gemm};
 use warprow::{Error, Gemm, GemmElement, GemmKernel, GemmOptions, bf16, f16, generate};
 
-/// The kernels that a type has; f32 on tensor cores only as tf32.
-fn choices<T: GemmElement>() -> Vec<GemmOptions> {
+/// The kernels that a type and a device have; f32 as tf32 too.
+fn choices<T: GemmElement>(device: &Device) -> Vec<GemmOptions> {
+    let capability = device.properties().compute_capability;
+    let runs = |kernel: GemmKernel| {
+        kernel.least_compute_capability() <= (capability.major, capability.minor)
+    };
     let kernels = GemmKernel::ALL
         .iter()
-        .filter(|kernel| kernel.supports::<T>());
-    let variants = |&kernel| {
-        let variants = if [GemmKernel::WarpTiles, GemmKernel::WarpFragments].contains(&kernel) {
-            0..3
-        } else {
-            0..1
-        };
-        variants.map(move |variant| GemmOptions {
-            kernel: Some(kernel),
-            tf32: true,
-            relu: false,
-            variant,
-        })
+        .filter(|kernel| kernel.supports::<T>() && runs(**kernel));
+    let options = |&kernel| GemmOptions {
+        kernel: Some(kernel),
+        tf32: true,
+        relu: false,
     };
-    kernels.flat_map(variants).collect()
+    kernels.map(options).collect()
 }
 
 /// How a kernel computes in a type.
 fn arithmetic<T: GemmElement>(kernel: GemmKernel) -> Arithmetic {
-    match (kernel.is_for_tensor_cores(), T::NAME) {
+    match (kernel.rounds_f32(), T::NAME) {
         (true, "f32") => Arithmetic::tf32(),
-        (true, "f16" | "bf16") => Arithmetic::tensor_cores(),
+        (_, "f16" | "bf16") => Arithmetic::tensor_cores(),
         _ => Arithmetic::of::<T>(),
     }
 }
@@ -58,7 +54,7 @@ fn every_choice_verifies<T: GemmElement>(
     relu: bool,
 ) {
     for device in support::devices() {
-        for options in choices::<T>() {
+        for options in choices::<T>(&device) {
             let options = GemmOptions { relu, ..options };
             let y = multiply(&device, x, w, bias, options);
             let arithmetic = arithmetic::<T>(options.kernel.unwrap());
@@ -128,7 +124,7 @@ fn any_depth_around_a_step_verifies() {
 fn no_rows_no_columns_and_no_depth_give_what_there_is() {
     fn one<T: GemmElement>() {
         for device in support::devices() {
-            for options in choices::<T>() {
+            for options in choices::<T>(&device) {
                 for (m, k, n) in [(0, 3, 4), (3, 4, 0), (0, 0, 0)] {
                     let (x, w) = (generate::dense::<T>(m, k, 1), generate::dense(k, n, 2));
                     let y = multiply(&device, x.view(), w.view(), None, options);
@@ -163,7 +159,7 @@ fn whole_numbers_multiply_exactly_in_every_type_by_every_kernel() {
             );
             let wanted = gemm(x.view(), w.view(), DenseEpilogue::default());
             for device in support::devices() {
-                for options in choices::<T>() {
+                for options in choices::<T>(&device) {
                     let y = multiply(&device, x.view(), w.view(), None, options);
                     assert_eq!(
                         y.mapv(T::to_f64),
@@ -214,7 +210,7 @@ fn infinities_and_nans_reach_their_row_and_column_and_no_other() {
         every_choice_verifies(x.view(), w.view(), None, true);
         let finite = |y: &Array2<T>| y.iter().all(|y| y.to_f64().is_finite());
         for device in support::devices() {
-            for options in choices::<T>() {
+            for options in choices::<T>(&device) {
                 let y = multiply(&device, x.view(), w.view(), None, options);
                 assert!(finite(&y.slice(s![4..139, ..18]).to_owned()), "{options:?}");
             }
@@ -329,7 +325,7 @@ proptest! {
         let (x, w) = (Array2::from_shape_fn((m, k), number), Array2::from_shape_fn((k, n), number));
         let wanted = gemm(x.view(), w.view(), DenseEpilogue::default());
         let device = Device::emulator(Default::default());
-        for options in choices::<f32>() {
+        for options in choices::<f32>(&device) {
             let y = multiply(&device, x.view(), w.view(), None, options);
             prop_assert_eq!(y.mapv(f64::from), wanted.clone(), "{:?}", options);
         }

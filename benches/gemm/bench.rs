@@ -176,14 +176,7 @@ impl Bench<'_> {
         let mut choices = vec![("warprow".to_owned(), options(None))];
         let asked = self.options.kernels().into_iter();
         for kernel in asked.filter(|kernel| kernel.supports::<T>()) {
-            for &variant in &self.options.variants {
-                let name = format!("{}_{variant}", kernel.name());
-                let options = GemmOptions {
-                    variant,
-                    ..options(Some(kernel))
-                };
-                choices.push((name, options));
-            }
+            choices.push((kernel.name().to_owned(), options(Some(kernel))));
         }
         choices
     }
@@ -273,8 +266,8 @@ impl Bench<'_> {
 
 /// How a kernel of this crate computes, or cuBLAS, which may use tensor cores wherever they lose nothing.
 fn arithmetic<T: GemmElement>(kernel: Option<GemmKernel>) -> Arithmetic {
-    let on_tensor_cores = kernel.is_some_and(GemmKernel::is_for_tensor_cores);
-    match (on_tensor_cores, T::NAME) {
+    let rounds_f32 = kernel.is_some_and(GemmKernel::rounds_f32);
+    match (rounds_f32, T::NAME) {
         (true, "f32") => Arithmetic::tf32(),
         (_, "f16" | "bf16") => Arithmetic::tensor_cores(),
         _ => Arithmetic::of::<T>(),

@@ -36,15 +36,6 @@ pub struct Options {
     #[arg(long = "kernel", value_name = "NAME", value_delimiter = ',')]
     kernels: Vec<String>,
 
-    /// Which of the tiles that these kernels have for the shape, from 0
-    #[arg(
-        long = "variant",
-        value_name = "N",
-        value_delimiter = ',',
-        default_value = "0"
-    )]
-    pub variants: Vec<u32>,
-
     /// `auto`, `cuda`, `cuda:N` or `emulator` [default: WARPROW_DEVICE, or auto]
     #[arg(long, value_name = "DEVICE")]
     pub device: Option<Selector>,

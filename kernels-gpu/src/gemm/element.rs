@@ -63,7 +63,7 @@ pub trait Fragment: GemmElement {
 }
 
 macro_rules! real {
-    ($($real:ident: $put:expr, $own:expr, $own_pack:expr;)*) => {$(
+    ($($real:ident, $own_kernel:ident = $own:ident: $put:expr;)*) => {$(
         impl GemmElement for $real {
             type Sum = $real;
 
@@ -87,7 +87,7 @@ macro_rules! real {
             fn pack(kernel: super::GemmKernel, w: Vec<Self>, shape: super::Shape) -> Vec<Self> {
                 match kernel {
                     super::GemmKernel::WarpFragments => super::warp_fragments::pack(&w, shape),
-                    super::GemmKernel::WarpTiles => $own_pack(w, shape),
+                    super::GemmKernel::$own_kernel => super::$own::pack(&w, shape),
                     _ => w,
                 }
             }
@@ -98,7 +98,7 @@ macro_rules! real {
                 shape: super::Shape,
             ) -> Option<Kernel<super::Arguments<Self>>> {
                 match kernel {
-                    super::GemmKernel::WarpTiles => $own(shape),
+                    super::GemmKernel::$own_kernel => Some(super::$own::handle(shape)),
                     kernel => kernel.handle_of_real::<$real>(shape),
                 }
             }
@@ -106,14 +106,10 @@ macro_rules! real {
     )*};
 }
 real! {
-    f32:
-        |x, words, index| words[index] = x.to_bits(),
-        |shape| Some(super::warp_tiles::handle(shape)),
-        |w: Vec<f32>, shape| super::warp_tiles::pack(&w, shape);
-    f64:
-        |x, words, index| [words[2 * index], words[2 * index + 1]] = [x.to_bits() as u32, (x.to_bits() >> 32) as u32],
-        |_| None,
-        |w, _| w;
+    f32, SplitFragments = split_fragments:
+        |x, words, index| words[index] = x.to_bits();
+    f64, Sm90Fragments = sm90_fragments:
+        |x, words, index| [words[2 * index], words[2 * index + 1]] = [x.to_bits() as u32, (x.to_bits() >> 32) as u32];
 }
 
 macro_rules! half {
@@ -216,7 +212,7 @@ impl Fragment for f64 {
 
 /// The two numbers in four registers.
 #[inline(always)]
-fn doubles(words: [u32; 4]) -> [f64; 2] {
+pub(super) fn doubles(words: [u32; 4]) -> [f64; 2] {
     let double = |low: u32, high: u32| f64::from_bits(u64::from(high) << 32 | u64::from(low));
     [double(words[0], words[1]), double(words[2], words[3])]
 }
