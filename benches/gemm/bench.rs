@@ -174,8 +174,12 @@ impl Bench<'_> {
             ..GemmOptions::default()
         };
         let mut choices = vec![("warprow".to_owned(), options(None))];
-        let asked = self.options.kernels().into_iter();
-        for kernel in asked.filter(|kernel| kernel.supports::<T>()) {
+        let capability = self.device.properties().compute_capability;
+        let runs = |kernel: &GemmKernel| {
+            kernel.supports::<T>()
+                && kernel.least_compute_capability() <= (capability.major, capability.minor)
+        };
+        for kernel in self.options.kernels().into_iter().filter(runs) {
             choices.push((kernel.name().to_owned(), options(Some(kernel))));
         }
         choices

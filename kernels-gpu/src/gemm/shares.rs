@@ -31,21 +31,14 @@ const fn shares(rows: usize, cols: usize, chunk: u32, stages: u32, blocks: u32) 
 }
 
 /// The tiles to choose from: times 16 rows, times 8 columns, bytes of a chunk, stages, blocks for each multiprocessor.
-pub(super) const SHARES: [Shares; 7] = [
+pub(super) const SHARES: [Shares; 6] = [
     shares(1, 2, 128, 4, 2),
     shares(1, 2, 64, 4, 3),
     shares(1, 6, 128, 4, 2),
     shares(1, 8, 128, 4, 2),
     shares(1, 16, 128, 4, 1),
     shares(2, 6, 128, 3, 2),
-    shares(2, 16, 128, 3, 1),
 ];
-
-/// The tile of 16 rows for more than 64 columns.
-pub(super) const WIDE: usize = 4;
-
-/// That of 32 rows.
-pub(super) const WIDE_AND_HIGH: usize = 6;
 
 impl Shares {
     /// Column tiles of which a lane has neighbouring columns: 16 bytes of two each, or what divides the tiles.
@@ -66,22 +59,23 @@ impl Shares {
             chunk: self.chunk,
             stages: self.stages,
             blocks: self.blocks,
+            // Three for each scheduler, if a block is alone and sums take at most 64 registers.
+            warps: if self.blocks == 1 && size < 8 { 12 } else { 8 },
             vector: 2 * self.group(size) as u32,
         }
     }
 }
 
-/// The tile that a product takes, the launch, and whether W is streamed; `wide` is the tile for more than 64 columns, if W fits
-/// into shared memory.
-pub(super) fn plan<T: GemmElement>(shape: Shape, wide: usize) -> (usize, LaunchConfig, bool) {
+/// The tile that a product takes, the launch, and whether W is streamed.
+pub(super) fn plan<T: GemmElement>(shape: Shape) -> (usize, LaunchConfig, bool) {
     let size = size_of::<T>();
     let row_bytes = u64::from(shape.depth) * size as u64;
     let (resident, streamed) = match shape.cols {
         0..=16 if row_bytes <= 64 => (1, 5),
         0..=16 => (0, 5),
         17..=48 => (2, 5),
-        49..=64 => (3, WIDE),
-        _ => (wide, WIDE),
+        49..=64 => (3, 4),
+        _ => (4, 4),
     };
     let plan = |choice: usize| {
         let tile = SHARES[choice].tile(size);
@@ -98,9 +92,9 @@ pub(super) fn plan<T: GemmElement>(shape: Shape, wide: usize) -> (usize, LaunchC
 
 /// W in the order in which a lane reads it: for each step and tile of columns, the strips of the 32 lanes.
 #[cfg(not(target_arch = "nvptx64"))]
-pub(super) fn pack<T: GemmElement>(w: &[T], shape: Shape, wide: usize) -> Vec<T> {
+pub(super) fn pack<T: GemmElement>(w: &[T], shape: Shape) -> Vec<T> {
     let size = size_of::<T>();
-    let shares = SHARES[plan::<T>(shape, wide).0];
+    let shares = SHARES[plan::<T>(shape).0];
     let (per_strip, group) = (16 / size, shares.group(size));
     let tile = shares.tile(size);
     tile.pack(w, shape.cols, T::narrow(T::Sum::ZERO), |i| {

@@ -5,7 +5,7 @@
 //! compiled for sm_90.
 
 use super::element::doubles;
-use super::shares::{self, WIDE};
+use super::shares;
 use super::warp_product::{self, Products};
 use super::{Epilogue, Shape};
 use crate::matrix::{Dense, DenseMut};
@@ -17,13 +17,13 @@ pub const SUMMARY: &str = "as warp_fragments, f64, by the wider multiplication o
 
 /// Tiles of columns along x, ranges of rows along y.
 pub fn launch(shape: Shape) -> LaunchConfig {
-    shares::plan::<f64>(shape, WIDE).1
+    shares::plan::<f64>(shape).1
 }
 
 /// The handle of the kernel for the shape's tile.
 #[cfg(not(target_arch = "nvptx64"))]
 pub fn handle(shape: Shape) -> Kernel<super::Arguments<f64>> {
-    match shares::plan::<f64>(shape, WIDE) {
+    match shares::plan::<f64>(shape) {
         (0, _, _) => sm90_fragments::<0, false>(),
         (1, _, _) => sm90_fragments::<1, false>(),
         (2, _, _) => sm90_fragments::<2, false>(),
@@ -37,7 +37,7 @@ pub fn handle(shape: Shape) -> Kernel<super::Arguments<f64>> {
 /// W as the kernel reads it.
 #[cfg(not(target_arch = "nvptx64"))]
 pub fn pack(w: &[f64], shape: Shape) -> Vec<f64> {
-    shares::pack(w, shape, WIDE)
+    shares::pack(w, shape)
 }
 
 /// `Y[row, j] = sum of X[row, k] * W[k, j]`, a warp for ranges of rows.

@@ -7,8 +7,8 @@ use super::{MAX_GRID_Y, Shape};
 use cuda_std::prelude::*;
 use cuda_std::warp::WARP_SIZE;
 
-/// Warps of a block, at most.
-const MAX_WARPS: u32 = 8;
+/// Warps of a block that streams W, at most.
+const STREAMING_WARPS: u32 = 8;
 
 /// Warps of a block with all of W in shared memory, at least; with less room, W is streamed.
 const RESIDENT_WARPS: u64 = 4;
@@ -29,6 +29,8 @@ pub(super) struct Tile {
     pub stages: u32,
     /// Blocks for each multiprocessor, at most.
     pub blocks: u32,
+    /// Warps of a block with all of W in shared memory, at most.
+    pub warps: u32,
     /// Neighbouring columns of Y that a lane writes in one access.
     pub vector: u32,
 }
@@ -92,14 +94,15 @@ impl Tile {
         let row_bytes = u64::from(shape.depth) * u64::from(size);
         let resident = u64::from(self.chunks(row_bytes)) * u64::from(self.weight_bytes());
         let streamed = resident + RESIDENT_WARPS * per_warp > all;
-        let weights = if streamed {
-            u64::from(self.stages * self.weight_bytes())
+        let (weights, most) = if streamed {
+            let weights = u64::from(self.stages * self.weight_bytes());
+            (weights, STREAMING_WARPS)
         } else {
-            resident
+            (resident, self.warps)
         };
         let room = all.saturating_sub(weights) / per_warp;
-        // At most `MAX_WARPS`, and shared memory of a block.
-        let warps = room.clamp(1, MAX_WARPS.into()) as u32;
+        // At most `most`, and shared memory of a block.
+        let warps = room.clamp(1, most.into()) as u32;
         let bytes = (weights + u64::from(warps) * per_warp) as u32;
         let system = SHARED_BYTES_OF_SYSTEM;
         let fitting = (shape.shared_bytes + system) / (bytes + system);

@@ -10,7 +10,7 @@
 //! `fragments`: 0.341 ms after 0.160 with 602 columns of f16. Rows of 64 bytes want chunks of 64: with those of 128, half of them empty, 16 x 16 in tf32
 //! takes 0.0136 ms and not 0.0099.
 
-use super::shares::{self, WIDE};
+use super::shares;
 use super::warp_product::{self, Direct};
 use super::{Epilogue, Fragment, GemmElement, Shape};
 use crate::matrix::{Dense, DenseMut};
@@ -22,13 +22,13 @@ pub const SUMMARY: &str =
 
 /// Tiles of columns along x, ranges of rows along y.
 pub fn launch<T: GemmElement>(shape: Shape) -> LaunchConfig {
-    shares::plan::<T>(shape, WIDE).1
+    shares::plan::<T>(shape).1
 }
 
 /// The handle of the kernel for the shape's tile.
 #[cfg(not(target_arch = "nvptx64"))]
 pub fn handle<T: Fragment>(shape: Shape) -> Kernel<super::Arguments<T>> {
-    match shares::plan::<T>(shape, WIDE) {
+    match shares::plan::<T>(shape) {
         (0, _, _) => warp_fragments::<T, 0, false>(),
         (1, _, _) => warp_fragments::<T, 1, false>(),
         (2, _, _) => warp_fragments::<T, 2, false>(),
@@ -42,7 +42,7 @@ pub fn handle<T: Fragment>(shape: Shape) -> Kernel<super::Arguments<T>> {
 /// W as the kernel reads it.
 #[cfg(not(target_arch = "nvptx64"))]
 pub fn pack<T: Fragment>(w: &[T], shape: Shape) -> Vec<T> {
-    let packed = shares::pack(w, shape, WIDE);
+    let packed = shares::pack(w, shape);
     packed.into_iter().map(T::prepare_weight).collect()
 }
 
