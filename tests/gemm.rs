@@ -114,6 +114,34 @@ fn wide_and_deep_products_verify() {
 }
 
 #[test]
+fn warps_that_stream_many_tiles_verify_with_w_in_shared_memory_and_without() {
+    fn one<T: GemmElement>(m: usize, k: usize, n: usize) {
+        let (x, w) = (generate::dense::<T>(m, k, 1), generate::dense::<T>(k, n, 2));
+        for device in support::devices() {
+            for options in choices::<T>(&device) {
+                let kernel = options.kernel.unwrap();
+                if !kernel.name().ends_with("fragments") {
+                    continue;
+                }
+                let y = multiply(&device, x.view(), w.view(), None, options);
+                let (epilogue, arithmetic) = (DenseEpilogue::default(), arithmetic::<T>(kernel));
+                let checked = verify_gemm(x.view(), w.view(), epilogue, arithmetic, y.view());
+                assert!(checked.ok(), "{options:?} on {device}: {checked}");
+            }
+        }
+    }
+    // More rows than the warps of two multiprocessors take at once.
+    one::<f32>(1100, 20, 16);
+    one::<f64>(1100, 20, 16);
+    one::<f16>(1100, 20, 47);
+    one::<f32>(900, 20, 70);
+    one::<bf16>(900, 18, 70);
+    // W is larger than shared memory.
+    one::<f32>(150, 1300, 17);
+    one::<f64>(400, 300, 130);
+}
+
+#[test]
 fn any_depth_around_a_step_verifies() {
     for k in [2, 4, 8, 15, 16, 17, 31, 32, 63, 64, 65] {
         in_every_type(20, k, 9, false, false);
