@@ -9,25 +9,28 @@ use warprow::device::Device;
 use warprow::reference::{Arithmetic, DenseEpilogue, gemm, verify_gemm};
 use warprow::{Error, Gemm, GemmElement, GemmKernel, GemmOptions, bf16, f16, generate};
 
-/// The kernels that a type has; f32 on tensor cores only as tf32.
-fn choices<T: GemmElement>() -> Vec<GemmOptions> {
+/// The kernels that a type and a device have; f32 as tf32 too.
+fn choices<T: GemmElement>(device: &Device) -> Vec<GemmOptions> {
+    let capability = device.properties().compute_capability;
+    let runs = |kernel: GemmKernel| {
+        kernel.least_compute_capability() <= (capability.major, capability.minor)
+    };
     let kernels = GemmKernel::ALL
         .iter()
-        .filter(|kernel| kernel.supports::<T>());
-    kernels
-        .map(|&kernel| GemmOptions {
-            kernel: Some(kernel),
-            tf32: true,
-            relu: false,
-        })
-        .collect()
+        .filter(|kernel| kernel.supports::<T>() && runs(**kernel));
+    let options = |&kernel| GemmOptions {
+        kernel: Some(kernel),
+        tf32: true,
+        relu: false,
+    };
+    kernels.map(options).collect()
 }
 
 /// How a kernel computes in a type.
 fn arithmetic<T: GemmElement>(kernel: GemmKernel) -> Arithmetic {
-    match (kernel, T::NAME) {
-        (GemmKernel::Fragments, "f32") => Arithmetic::tf32(),
-        (GemmKernel::Fragments, "f16" | "bf16") => Arithmetic::tensor_cores(),
+    match (kernel.rounds_f32(), T::NAME) {
+        (true, "f32") => Arithmetic::tf32(),
+        (_, "f16" | "bf16") => Arithmetic::tensor_cores(),
         _ => Arithmetic::of::<T>(),
     }
 }
@@ -51,7 +54,7 @@ fn every_choice_verifies<T: GemmElement>(
     relu: bool,
 ) {
     for device in support::devices() {
-        for options in choices::<T>() {
+        for options in choices::<T>(&device) {
             let options = GemmOptions { relu, ..options };
             let y = multiply(&device, x, w, bias, options);
             let arithmetic = arithmetic::<T>(options.kernel.unwrap());
@@ -111,6 +114,34 @@ fn wide_and_deep_products_verify() {
 }
 
 #[test]
+fn warps_that_stream_many_tiles_verify_with_w_in_shared_memory_and_without() {
+    fn one<T: GemmElement>(m: usize, k: usize, n: usize) {
+        let (x, w) = (generate::dense::<T>(m, k, 1), generate::dense::<T>(k, n, 2));
+        for device in support::devices() {
+            for options in choices::<T>(&device) {
+                let kernel = options.kernel.unwrap();
+                if !kernel.name().ends_with("fragments") {
+                    continue;
+                }
+                let y = multiply(&device, x.view(), w.view(), None, options);
+                let (epilogue, arithmetic) = (DenseEpilogue::default(), arithmetic::<T>(kernel));
+                let checked = verify_gemm(x.view(), w.view(), epilogue, arithmetic, y.view());
+                assert!(checked.ok(), "{options:?} on {device}: {checked}");
+            }
+        }
+    }
+    // More rows than the warps of two multiprocessors take at once.
+    one::<f32>(1100, 20, 16);
+    one::<f64>(1100, 20, 16);
+    one::<f16>(1100, 20, 47);
+    one::<f32>(900, 20, 70);
+    one::<bf16>(900, 18, 70);
+    // W is larger than shared memory.
+    one::<f32>(150, 1300, 17);
+    one::<f64>(400, 300, 130);
+}
+
+#[test]
 fn any_depth_around_a_step_verifies() {
     for k in [2, 4, 8, 15, 16, 17, 31, 32, 63, 64, 65] {
         in_every_type(20, k, 9, false, false);
@@ -121,7 +152,7 @@ fn any_depth_around_a_step_verifies() {
 fn no_rows_no_columns_and_no_depth_give_what_there_is() {
     fn one<T: GemmElement>() {
         for device in support::devices() {
-            for options in choices::<T>() {
+            for options in choices::<T>(&device) {
                 for (m, k, n) in [(0, 3, 4), (3, 4, 0), (0, 0, 0)] {
                     let (x, w) = (generate::dense::<T>(m, k, 1), generate::dense(k, n, 2));
                     let y = multiply(&device, x.view(), w.view(), None, options);
@@ -156,7 +187,7 @@ fn whole_numbers_multiply_exactly_in_every_type_by_every_kernel() {
             );
             let wanted = gemm(x.view(), w.view(), DenseEpilogue::default());
             for device in support::devices() {
-                for options in choices::<T>() {
+                for options in choices::<T>(&device) {
                     let y = multiply(&device, x.view(), w.view(), None, options);
                     assert_eq!(
                         y.mapv(T::to_f64),
@@ -207,7 +238,7 @@ fn infinities_and_nans_reach_their_row_and_column_and_no_other() {
         every_choice_verifies(x.view(), w.view(), None, true);
         let finite = |y: &Array2<T>| y.iter().all(|y| y.to_f64().is_finite());
         for device in support::devices() {
-            for options in choices::<T>() {
+            for options in choices::<T>(&device) {
                 let y = multiply(&device, x.view(), w.view(), None, options);
                 assert!(finite(&y.slice(s![4..139, ..18]).to_owned()), "{options:?}");
             }
@@ -217,6 +248,86 @@ fn infinities_and_nans_reach_their_row_and_column_and_no_other() {
     one::<f64>();
     one::<f16>();
     one::<bf16>();
+}
+
+/// f32 by all kernels but those in tf32, which have fewer bits and whose products of parts do not apply.
+fn f32_verifies(x: &Array2<f32>, w: &Array2<f32>) {
+    for device in support::devices() {
+        for options in choices::<f32>(&device) {
+            if options.kernel.unwrap().rounds_f32() {
+                continue;
+            }
+            let y = multiply(&device, x.view(), w.view(), None, options);
+            let (epilogue, arithmetic) = (DenseEpilogue::default(), Arithmetic::of::<f32>());
+            let checked = verify_gemm(x.view(), w.view(), epilogue, arithmetic, y.view());
+            assert!(checked.ok(), "{options:?} on {device}: {checked}");
+        }
+    }
+}
+
+#[test]
+fn the_greatest_numbers_and_infinities_of_f32_come_out_as_on_cuda_cores() {
+    for depth in [15, 16, 40] {
+        let mut x = generate::dense::<f32>(70, depth, 1);
+        let w = generate::dense::<f32>(depth, 18, 2);
+        // The greatest rounds up to infinity where it is split.
+        x[[1, 3]] = f32::MAX;
+        x[[2, 4]] = -f32::MAX;
+        x[[20, 2]] = f32::INFINITY;
+        x[[40, 14]] = f32::NEG_INFINITY;
+        x[[41, 0]] = f32::from_bits(0x7fff_ffff);
+        x[[69, 1]] = f32::from_bits(0x7f80_0001);
+        f32_verifies(&x, &w);
+        f32_verifies(&x, &w.mapv(f32::abs));
+    }
+}
+
+#[test]
+fn the_smallest_numbers_of_f32_keep_their_bits_beside_great_ones() {
+    let x = generate::dense::<f32>(40, 32, 1);
+    let w = generate::dense::<f32>(32, 10, 2);
+    let scaled = |matrix: &Array2<f32>, exponent: i32| {
+        matrix.mapv(|x| (f64::from(x) * 2f64.powi(exponent)) as f32)
+    };
+    for (of_x, of_w) in [
+        (-140, 0),
+        (-140, 100),
+        (100, -140),
+        (-100, -30),
+        (100, -100),
+        (-60, 60),
+        (-126, 9),
+    ] {
+        f32_verifies(&scaled(&x, of_x), &scaled(&w, of_w));
+    }
+}
+
+#[test]
+fn parts_of_tf32_lose_no_bit_that_f32_has() {
+    // All 24 bits, the rest at its greatest, and all errors of one sign.
+    for bits in [0x3f80_0fff, 0x3f80_1fff, 0x3f80_0801, 0x3fff_ffff] {
+        let x = Array2::from_elem((33, 16), f32::from_bits(bits));
+        let w = Array2::from_elem((16, 9), f32::from_bits(bits));
+        f32_verifies(&x, &w);
+    }
+}
+
+#[test]
+fn a_plan_takes_parts_of_tf32_for_f32_only_where_they_suffice() {
+    let device = Device::emulator(Default::default());
+    let chosen = |w: &Array2<f32>| {
+        let gemm = Gemm::plan(&device, w.view(), None, GemmOptions::default());
+        gemm.unwrap().kernel()
+    };
+    let w = generate::dense::<f32>(16, 8, 1);
+    assert_eq!(chosen(&w), GemmKernel::SplitFragments);
+    assert_eq!(chosen(&generate::dense(15, 8, 1)), GemmKernel::Staged);
+    assert_eq!(chosen(&generate::dense(33, 8, 1)), GemmKernel::Staged);
+    for weight in [1e-38, 1025.0, f32::INFINITY, f32::NAN] {
+        let mut w = w.clone();
+        w[[15, 7]] = weight;
+        assert_eq!(chosen(&w), GemmKernel::Staged, "{weight}");
+    }
 }
 
 #[test]
@@ -263,7 +374,14 @@ fn f32_is_rounded_to_tf32_only_where_that_is_allowed() {
         Gemm::plan(&device, w.view(), None, options)
     };
     assert_ne!(plan(None, false).unwrap().kernel(), GemmKernel::Fragments);
-    assert_eq!(plan(None, true).unwrap().kernel(), GemmKernel::Fragments);
+    assert_ne!(
+        plan(None, false).unwrap().kernel(),
+        GemmKernel::WarpFragments
+    );
+    assert_eq!(
+        plan(None, true).unwrap().kernel(),
+        GemmKernel::WarpFragments
+    );
     let refused = plan(Some(GemmKernel::Fragments), false).unwrap_err();
     assert!(refused.to_string().contains("tf32"), "{refused}");
 }
@@ -310,10 +428,7 @@ fn what_does_not_fit_is_refused_with_what_was_wanted_and_found() {
     let text = Gemm::plan(&device, halves.view(), None, options)
         .unwrap_err()
         .to_string();
-    assert!(
-        text.contains("no instance for f16, only `fragments`"),
-        "{text}"
-    );
+    assert!(text.contains("no instance for f16"), "{text}");
 }
 
 proptest! {
@@ -325,7 +440,7 @@ proptest! {
         let (x, w) = (Array2::from_shape_fn((m, k), number), Array2::from_shape_fn((k, n), number));
         let wanted = gemm(x.view(), w.view(), DenseEpilogue::default());
         let device = Device::emulator(Default::default());
-        for options in choices::<f32>() {
+        for options in choices::<f32>(&device) {
             let y = multiply(&device, x.view(), w.view(), None, options);
             prop_assert_eq!(y.mapv(f64::from), wanted.clone(), "{:?}", options);
         }

@@ -171,11 +171,15 @@ impl Bench<'_> {
         let options = |kernel: Option<GemmKernel>| GemmOptions {
             kernel,
             tf32: kernel.is_some(),
-            relu: false,
+            ..GemmOptions::default()
         };
         let mut choices = vec![("warprow".to_owned(), options(None))];
-        let asked = self.options.kernels().into_iter();
-        for kernel in asked.filter(|kernel| kernel.supports::<T>()) {
+        let capability = self.device.properties().compute_capability;
+        let runs = |kernel: &GemmKernel| {
+            kernel.supports::<T>()
+                && kernel.least_compute_capability() <= (capability.major, capability.minor)
+        };
+        for kernel in self.options.kernels().into_iter().filter(runs) {
             choices.push((kernel.name().to_owned(), options(Some(kernel))));
         }
         choices
@@ -266,8 +270,9 @@ impl Bench<'_> {
 
 /// How a kernel of this crate computes, or cuBLAS, which may use tensor cores wherever they lose nothing.
 fn arithmetic<T: GemmElement>(kernel: Option<GemmKernel>) -> Arithmetic {
-    match (kernel, T::NAME) {
-        (Some(GemmKernel::Fragments), "f32") => Arithmetic::tf32(),
+    let rounds_f32 = kernel.is_some_and(GemmKernel::rounds_f32);
+    match (rounds_f32, T::NAME) {
+        (true, "f32") => Arithmetic::tf32(),
         (_, "f16" | "bf16") => Arithmetic::tensor_cores(),
         _ => Arithmetic::of::<T>(),
     }

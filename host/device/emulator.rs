@@ -24,7 +24,7 @@ impl Emulator {
         Self {
             properties: Properties {
                 name: "emulator".to_owned(),
-                compute_capability: Version::new(8, 0),
+                compute_capability: Version::new(9, 0),
                 driver: None,
                 multiprocessors: u32::try_from(workers).unwrap_or(u32::MAX),
                 l2_bytes: None,

@@ -18,14 +18,14 @@
 //! # }
 //! ```
 
-use crate::device::{Device, DeviceBuffer};
+use crate::device::{Device, DeviceBuffer, Version};
 use crate::error::Error;
 use crate::scalar::Scalar;
 use cuda_std::launch::LaunchConfig;
 use cuda_std::memory::Global;
 use ndarray::{Array2, ArrayView1, ArrayView2};
 use std::fmt;
-use warprow_kernels::gemm::Epilogue;
+use warprow_kernels::gemm::{Epilogue, split_fragments};
 pub use warprow_kernels::gemm::{GemmKernel, Shape};
 use warprow_kernels::matrix::{Dense, DenseMut};
 
@@ -64,8 +64,8 @@ impl<T: GemmElement> Gemm<T> {
     ///
     /// # Errors
     ///
-    /// 2^32 rows or columns or more; a bias of another length; a kernel that does not have the type, and one for tensor cores with
-    /// f32 where tf32 is not allowed; too little device memory; the driver's.
+    /// 2^32 rows or columns or more; a bias of another length; a kernel that does not have the type, one that the device is too old for,
+    /// and one that computes f32 in tf32 where that is not allowed; too little device memory; the driver's.
     pub fn plan(
         device: &Device,
         w: ArrayView2<'_, T>,
@@ -85,11 +85,18 @@ impl<T: GemmElement> Gemm<T> {
         }
         let kernel = options
             .kernel
-            .unwrap_or_else(|| default_kernel::<T>(depth, cols, options.tf32));
-        check_kernel::<T>(kernel, options)?;
+            .unwrap_or_else(|| default_kernel(device, w, options.tf32));
+        check_kernel::<T>(kernel, device, options)?;
+        let shape = Shape {
+            rows: 1,
+            depth,
+            cols,
+            multiprocessors: device.properties().multiprocessors,
+            shared_bytes: device.properties().max_shared_bytes_per_block,
+        };
         let bias = bias.map(|bias| device.upload(&bias.to_vec()));
         Ok(Self {
-            weights: upload(device, w)?,
+            weights: device.upload(&T::pack(kernel, w.iter().copied().collect(), shape))?,
             bias: bias.transpose()?,
             device: device.clone(),
             depth,
@@ -137,6 +144,7 @@ impl<T: GemmElement> Gemm<T> {
             depth: self.depth,
             cols: self.cols,
             multiprocessors: self.device.properties().multiprocessors,
+            shared_bytes: self.device.properties().max_shared_bytes_per_block,
         };
         (elements(rows, self.cols) > 0).then_some(shape)
     }
@@ -247,18 +255,39 @@ impl<T: GemmElement> fmt::Display for Gemm<T> {
     }
 }
 
-/// Tensor cores for what they multiply without loss, as long as W need not be copied again and again; else CUDA cores.
-fn default_kernel<T: GemmElement>(depth: u32, cols: u32, tf32: bool) -> GemmKernel {
-    let fits = u64::from(depth) * u64::from(cols) * size_of::<T>() as u64 <= 48 << 10;
+/// Tensor cores for what they multiply without loss, if rows of X can be copied by 8 bytes at least; else, f64 apart, what loads them
+/// best.
+fn default_kernel<T: GemmElement>(device: &Device, w: ArrayView2<'_, T>, tf32: bool) -> GemmKernel {
+    let copies_well = (w.nrows() as u64 * size_of::<T>() as u64).is_multiple_of(8);
     match T::NAME {
-        "f64" if fits => GemmKernel::Fragments,
-        "f32" if tf32 => GemmKernel::Fragments,
-        "f32" | "f64" => GemmKernel::Staged,
+        "f64" if runs_on(GemmKernel::Sm90Fragments, device) => GemmKernel::Sm90Fragments,
+        "f64" => GemmKernel::WarpFragments,
+        "f32" if tf32 => GemmKernel::WarpFragments,
+        "f32" if copies_well && split_suffices(w) => GemmKernel::SplitFragments,
+        "f32" => GemmKernel::Staged,
+        _ if copies_well => GemmKernel::WarpFragments,
         _ => GemmKernel::Fragments,
     }
 }
 
-fn check_kernel<T: GemmElement>(kernel: GemmKernel, options: GemmOptions) -> Result<(), Error> {
+/// Whether the parts of tf32 suffice for the products with W, so that no tile is computed twice.
+fn split_suffices<T: GemmElement>(w: ArrayView2<'_, T>) -> bool {
+    w.nrows() >= split_fragments::LEAST_DEPTH as usize
+        // An f32 is the same in f64 and back.
+        && w.iter().all(|weight| split_fragments::is_in_range(weight.to_f64() as f32))
+}
+
+/// Whether the device has the instructions of the kernel.
+fn runs_on(kernel: GemmKernel, device: &Device) -> bool {
+    let (major, minor) = kernel.least_compute_capability();
+    device.properties().compute_capability >= Version::new(major, minor)
+}
+
+fn check_kernel<T: GemmElement>(
+    kernel: GemmKernel,
+    device: &Device,
+    options: GemmOptions,
+) -> Result<(), Error> {
     let refused = |reason: String| {
         Err(Error::Kernel {
             kernel: kernel.name(),
@@ -266,13 +295,16 @@ fn check_kernel<T: GemmElement>(kernel: GemmKernel, options: GemmOptions) -> Res
         })
     };
     if !kernel.supports::<T>() {
+        return refused(format!("it has no instance for {}", T::NAME));
+    }
+    if !runs_on(kernel, device) {
+        let (major, minor) = kernel.least_compute_capability();
+        let found = device.properties().compute_capability;
         return refused(format!(
-            "it has no instance for {}, only `{}` has one",
-            T::NAME,
-            GemmKernel::Fragments.name()
+            "it is for compute capability {major}.{minor} and newer, {device} has {found}"
         ));
     }
-    if kernel == GemmKernel::Fragments && T::NAME == "f32" && !options.tf32 {
+    if kernel.rounds_f32() && T::NAME == "f32" && !options.tf32 {
         return refused("on f32 it computes in tf32, which the options do not allow".to_owned());
     }
     Ok(())

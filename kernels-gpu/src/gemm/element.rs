@@ -15,6 +15,13 @@ pub trait GemmElement: Element {
     /// A sum rounded to the element type, to nearest.
     fn narrow(sum: Self::Sum) -> Self;
 
+    /// Puts the element into its place, `index` elements from the start, of 16 bytes that were zero.
+    fn put(self, words: &mut [u32; 4], index: usize);
+
+    /// W in the order in which a kernel reads it; the number of rows of X and Y makes no difference.
+    #[cfg(not(target_arch = "nvptx64"))]
+    fn pack(kernel: super::GemmKernel, w: Vec<Self>, shape: super::Shape) -> Vec<Self>;
+
     /// The handle of a kernel for this type; `None` if it has no instance.
     #[cfg(not(target_arch = "nvptx64"))]
     fn handle(
@@ -48,10 +55,15 @@ pub trait Fragment: GemmElement {
     fn prepare(strip: [u32; 4]) -> [u32; 4] {
         strip
     }
+
+    /// An element of W as the multiplier wants it.
+    fn prepare_weight(self) -> Self {
+        self
+    }
 }
 
 macro_rules! real {
-    ($($real:ident)*) => {$(
+    ($($real:ident, $own_kernel:ident = $own:ident: $put:expr;)*) => {$(
         impl GemmElement for $real {
             type Sum = $real;
 
@@ -65,17 +77,40 @@ macro_rules! real {
                 sum
             }
 
+            #[inline(always)]
+            fn put(self, words: &mut [u32; 4], index: usize) {
+                let put: fn($real, &mut [u32; 4], usize) = $put;
+                put(self, words, index);
+            }
+
+            #[cfg(not(target_arch = "nvptx64"))]
+            fn pack(kernel: super::GemmKernel, w: Vec<Self>, shape: super::Shape) -> Vec<Self> {
+                match kernel {
+                    super::GemmKernel::WarpFragments => super::warp_fragments::pack(&w, shape),
+                    super::GemmKernel::$own_kernel => super::$own::pack(&w, shape),
+                    _ => w,
+                }
+            }
+
             #[cfg(not(target_arch = "nvptx64"))]
             fn handle(
                 kernel: super::GemmKernel,
                 shape: super::Shape,
             ) -> Option<Kernel<super::Arguments<Self>>> {
-                Some(kernel.handle_of_real::<$real>(shape))
+                match kernel {
+                    super::GemmKernel::$own_kernel => Some(super::$own::handle(shape)),
+                    kernel => kernel.handle_of_real::<$real>(shape),
+                }
             }
         }
     )*};
 }
-real!(f32 f64);
+real! {
+    f32, SplitFragments = split_fragments:
+        |x, words, index| words[index] = x.to_bits();
+    f64, Sm90Fragments = sm90_fragments:
+        |x, words, index| [words[2 * index], words[2 * index + 1]] = [x.to_bits() as u32, (x.to_bits() >> 32) as u32];
+}
 
 macro_rules! half {
     ($($half:ident)*) => {$(
@@ -93,13 +128,29 @@ macro_rules! half {
                 <$half as Narrow>::from_f32(sum)
             }
 
+            #[inline(always)]
+            fn put(self, words: &mut [u32; 4], index: usize) {
+                words[index / 2] |= u32::from(self.to_bits()) << (16 * (index % 2));
+            }
+
+            #[cfg(not(target_arch = "nvptx64"))]
+            fn pack(kernel: super::GemmKernel, w: Vec<Self>, shape: super::Shape) -> Vec<Self> {
+                match kernel {
+                    super::GemmKernel::WarpFragments => super::warp_fragments::pack(&w, shape),
+                    _ => w,
+                }
+            }
+
             #[cfg(not(target_arch = "nvptx64"))]
             fn handle(
                 kernel: super::GemmKernel,
                 shape: super::Shape,
             ) -> Option<Kernel<super::Arguments<Self>>> {
-                let tensor_cores = kernel == super::GemmKernel::Fragments;
-                tensor_cores.then(|| super::fragments::handle::<$half>(shape))
+                match kernel {
+                    super::GemmKernel::Fragments => Some(super::fragments::handle::<$half>(shape)),
+                    super::GemmKernel::WarpFragments => Some(super::warp_fragments::handle::<$half>(shape)),
+                    _ => None,
+                }
             }
         }
 
@@ -137,6 +188,11 @@ impl Fragment for f32 {
     fn prepare(strip: [u32; 4]) -> [u32; 4] {
         strip.map(|bits| mma::to_tf32(f32::from_bits(bits)))
     }
+
+    #[inline(always)]
+    fn prepare_weight(self) -> f32 {
+        f32::from_bits(mma::to_tf32(self))
+    }
 }
 
 impl Fragment for f64 {
@@ -156,7 +212,7 @@ impl Fragment for f64 {
 
 /// The two numbers in four registers.
 #[inline(always)]
-fn doubles(words: [u32; 4]) -> [f64; 2] {
+pub(super) fn doubles(words: [u32; 4]) -> [f64; 2] {
     let double = |low: u32, high: u32| f64::from_bits(u64::from(high) << 32 | u64::from(low));
     [double(words[0], words[1]), double(words[2], words[3])]
 }

@@ -8,7 +8,12 @@
 
 mod element;
 mod epilogue;
+mod gather;
+mod ring;
+mod shares;
 mod slice;
+mod tile;
+mod warp_product;
 
 pub use element::{Fragment, GemmElement, RealElement};
 pub use epilogue::Epilogue;
@@ -26,6 +31,8 @@ pub struct Shape {
     pub cols: u32,
     /// Multiprocessors of the device.
     pub multiprocessors: u32,
+    /// Bytes of shared memory that a block may have.
+    pub shared_bytes: u32,
 }
 
 /// The table of the kernels: one line each, naive first, and the file of the same name. Each file has its `SUMMARY`, its
@@ -33,10 +40,12 @@ pub struct Shape {
 macro_rules! kernels {
     (
         cuda cores { $($variant:ident = $module:ident,)* }
-        tensor cores { $tensor_variant:ident = $tensor_module:ident, }
+        tensor cores { $($tensor_variant:ident = $tensor_module:ident,)* }
+        tensor cores for one type { $($single_variant:ident = $single_module:ident: $single:ident,)* }
     ) => {
         $(pub mod $module;)*
-        pub mod $tensor_module;
+        $(pub mod $tensor_module;)*
+        $(pub mod $single_module;)*
 
         /// A kernel of this family.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -45,19 +54,30 @@ macro_rules! kernels {
                 #[doc = concat!("See [`", stringify!($module), "`].")]
                 $variant,
             )*
-            #[doc = concat!("See [`", stringify!($tensor_module), "`].")]
-            $tensor_variant,
+            $(
+                #[doc = concat!("See [`", stringify!($tensor_module), "`].")]
+                $tensor_variant,
+            )*
+            $(
+                #[doc = concat!("See [`", stringify!($single_module), "`].")]
+                $single_variant,
+            )*
         }
 
         impl GemmKernel {
             /// All kernels, in the order of the ladder.
-            pub const ALL: &[Self] = &[$(Self::$variant,)* Self::$tensor_variant];
+            pub const ALL: &[Self] = &[
+                $(Self::$variant,)*
+                $(Self::$tensor_variant,)*
+                $(Self::$single_variant,)*
+            ];
 
             /// The name by which a user selects it.
             pub const fn name(self) -> &'static str {
                 match self {
                     $(Self::$variant => stringify!($module),)*
-                    Self::$tensor_variant => stringify!($tensor_module),
+                    $(Self::$tensor_variant => stringify!($tensor_module),)*
+                    $(Self::$single_variant => stringify!($single_module),)*
                 }
             }
 
@@ -65,7 +85,8 @@ macro_rules! kernels {
             pub const fn summary(self) -> &'static str {
                 match self {
                     $(Self::$variant => $module::SUMMARY,)*
-                    Self::$tensor_variant => $tensor_module::SUMMARY,
+                    $(Self::$tensor_variant => $tensor_module::SUMMARY,)*
+                    $(Self::$single_variant => $single_module::SUMMARY,)*
                 }
             }
 
@@ -73,16 +94,37 @@ macro_rules! kernels {
             pub fn launch<T: GemmElement>(self, shape: Shape) -> LaunchConfig {
                 match self {
                     $(Self::$variant => $module::launch::<T>(shape),)*
-                    Self::$tensor_variant => $tensor_module::launch::<T>(shape),
+                    $(Self::$tensor_variant => $tensor_module::launch::<T>(shape),)*
+                    $(Self::$single_variant => $single_module::launch(shape),)*
                 }
             }
 
-            /// The handle of the kernel for a type whose sums are of that type too.
-            #[cfg(not(target_arch = "nvptx64"))]
-            fn handle_of_real<T: RealElement + Fragment>(self, shape: Shape) -> Kernel<Arguments<T>> {
+            /// Whether it multiplies f32 as tf32, of which 11 bits are left.
+            pub const fn rounds_f32(self) -> bool {
+                matches!(self, $(Self::$tensor_variant)|*)
+            }
+
+            /// Whether it has an instance for elements of type `T`.
+            pub fn supports<T: GemmElement>(self) -> bool {
                 match self {
-                    $(Self::$variant => $module::handle::<T>(shape),)*
-                    Self::$tensor_variant => $tensor_module::handle::<T>(shape),
+                    $(Self::$variant)|* => size_of::<T>() > 2,
+                    $(Self::$tensor_variant)|* => true,
+                    $(Self::$single_variant => size_of::<T>() == size_of::<$single>(),)*
+                }
+            }
+        }
+
+        #[cfg(not(target_arch = "nvptx64"))]
+        impl GemmKernel {
+            /// The handle of a kernel for a type whose sums are of that type too; `None` for those of one type alone.
+            fn handle_of_real<T: RealElement + Fragment>(
+                self,
+                shape: Shape,
+            ) -> Option<Kernel<Arguments<T>>> {
+                match self {
+                    $(Self::$variant => Some($module::handle::<T>(shape)),)*
+                    $(Self::$tensor_variant => Some($tensor_module::handle::<T>(shape)),)*
+                    $(Self::$single_variant)|* => None,
                 }
             }
         }
@@ -102,14 +144,21 @@ kernels! {
     }
     tensor cores {
         Fragments = fragments,
+        WarpFragments = warp_fragments,
+    }
+    tensor cores for one type {
+        SplitFragments = split_fragments: f32,
+        Sm90Fragments = sm90_fragments: f64,
     }
 }
 
 impl GemmKernel {
-    /// Whether it has an instance for elements of type `T`: all have one for f32 and f64, the one for tensor cores for f16
-    /// and bf16 too. On f32 that one rounds X and W to tf32.
-    pub fn supports<T: GemmElement>(self) -> bool {
-        size_of::<T>() > 2 || self == Self::Fragments
+    /// The compute capability, major and minor, that it wants at least.
+    pub const fn least_compute_capability(self) -> (u32, u32) {
+        match self {
+            Self::Sm90Fragments => (9, 0),
+            _ => (8, 0),
+        }
     }
 }
 
@@ -142,10 +191,11 @@ pub(crate) fn entry_points() -> Vec<&'static str> {
         depth: 1,
         cols: 1,
         multiprocessors: 1,
+        shared_bytes: 1 << 16,
     };
-    let kernels = GemmKernel::ALL.iter();
-    kernels
-        .flat_map(|kernel| kernel.handle_of_real::<f32>(shape).entry_points())
-        .copied()
-        .collect()
+    let of_kernel = |&kernel: &GemmKernel| match f32::handle(kernel, shape) {
+        Some(handle) => handle.entry_points(),
+        None => f64::handle(kernel, shape).map_or(&[][..], |handle| handle.entry_points()),
+    };
+    (GemmKernel::ALL.iter().flat_map(of_kernel).copied()).collect()
 }

@@ -7,6 +7,7 @@
 //! | [16 x 8 x 16](m16n8k16), 16 bits | `(g, 2t..)`, `(g + 8, 2t..)`, `(g, 2t + 8..)`, `(g + 8, 2t + 8..)` | `(2t.., g)`, `(2t + 8.., g)` | `(g, 2t)`, `(g, 2t + 1)`, `(g + 8, 2t)`, `(g + 8, 2t + 1)` |
 //! | [16 x 8 x 8](m16n8k8_tf32), tf32 | `(g, t)`, `(g + 8, t)`, `(g, t + 4)`, `(g + 8, t + 4)` | `(t, g)`, `(t + 4, g)` | as above |
 //! | [8 x 8 x 4](m8n8k4), f64 | `(g, t)` | `(t, g)` | `(g, 2t)`, `(g, 2t + 1)` |
+//! | [16 x 8 x 8](m16n8k8), f64, from sm_90 on | `(g, t)`, `(g + 8, t)`, `(g, t + 4)`, `(g + 8, t + 4)` | `(t, g)`, `(t + 4, g)` | as the first two |
 //!
 //! `2t..` is two neighbours, 2t the lower half of the register. All lanes of the warp must take part.
 
@@ -59,6 +60,15 @@ pub fn m16n8k8_tf32(a: [u32; 4], b: [u32; 2], c: [f32; 4]) -> [f32; 4] {
 #[track_caller]
 pub fn m8n8k4(a: f64, b: f64, c: [f64; 2]) -> [f64; 2] {
     backend::mma_f64(a, b, c)
+}
+
+/// A 16 x 8 times an 8 x 8 matrix of f64, added to another, each step a fused multiply-add rounded to nearest.
+///
+/// It is an instruction of sm_90 (PTX 7.8): on an H200 it multiplies at twice the rate of [`m8n8k4`].
+#[inline(always)]
+#[track_caller]
+pub fn m16n8k8(a: [f64; 4], b: [f64; 2], c: [f64; 4]) -> [f64; 4] {
+    backend::mma_f64_16(a, b, c)
 }
 
 /// The nearest number with 10 bits behind the point, ties away from zero, in an f32's upper 19 bits.

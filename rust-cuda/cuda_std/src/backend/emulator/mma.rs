@@ -94,6 +94,29 @@ pub(crate) fn mma_f64(a: f64, b: f64, c: [f64; 2]) -> [f64; 2] {
 }
 
 #[inline(always)]
+#[track_caller]
+pub(crate) fn mma_f64_16(a: [f64; 4], b: [f64; 2], c: [f64; 4]) -> [f64; 4] {
+    let first = lane::gather([a[0], a[1], a[2]].map(f64::to_bits));
+    let last = lane::gather([a[3], b[0], b[1]].map(f64::to_bits));
+    let element = |lane: usize, index: usize| {
+        f64::from_bits(if index < 3 {
+            first[lane][index]
+        } else {
+            last[lane][index - 3]
+        })
+    };
+    let places = places();
+    core::array::from_fn(|i| {
+        let (row, col) = places[i];
+        (0..8).fold(c[i], |sum, k| {
+            let a = element(row % 8 * 4 + k % 4, row / 8 + 2 * (k / 4));
+            let b = element(col * 4 + k % 4, 4 + k / 4);
+            a.mul_add(b, sum)
+        })
+    })
+}
+
+#[inline(always)]
 pub(crate) fn to_tf32(x: f32) -> u32 {
     let bits = x.to_bits();
     if x.is_finite() {

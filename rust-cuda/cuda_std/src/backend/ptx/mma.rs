@@ -59,6 +59,33 @@ pub(crate) fn mma_f64(a: f64, b: f64, c: [f64; 2]) -> [f64; 2] {
 }
 
 #[inline(always)]
+pub(crate) fn mma_f64_16(a: [f64; 4], b: [f64; 2], c: [f64; 4]) -> [f64; 4] {
+    let (d0, d1, d2, d3): (f64, f64, f64, f64);
+    // SAFETY: that all lanes get here is the caller's contract.
+    unsafe {
+        asm!(
+            "mma.sync.aligned.m16n8k8.row.col.f64.f64.f64.f64 {{{d0}, {d1}, {d2}, {d3}}}, {{{a0}, {a1}, {a2}, {a3}}}, {{{b0}, {b1}}}, {{{c0}, {c1}, {c2}, {c3}}};",
+            d0 = lateout(reg64) d0,
+            d1 = lateout(reg64) d1,
+            d2 = lateout(reg64) d2,
+            d3 = lateout(reg64) d3,
+            a0 = in(reg64) a[0],
+            a1 = in(reg64) a[1],
+            a2 = in(reg64) a[2],
+            a3 = in(reg64) a[3],
+            b0 = in(reg64) b[0],
+            b1 = in(reg64) b[1],
+            c0 = in(reg64) c[0],
+            c1 = in(reg64) c[1],
+            c2 = in(reg64) c[2],
+            c3 = in(reg64) c[3],
+            options(nomem, nostack, preserves_flags),
+        );
+    }
+    [d0, d1, d2, d3]
+}
+
+#[inline(always)]
 pub(crate) fn to_tf32(x: f32) -> u32 {
     let bits: u32;
     // SAFETY: arithmetic on registers.

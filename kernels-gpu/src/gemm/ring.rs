@@ -1,0 +1,356 @@
+//! A warp's own ring of stages in shared memory, to which it copies pieces of its rows of X some stages ahead of their use.
+//!
+//! A block's warps share W and nothing else: each has a range of rows, of which it takes some at once, a *chunk* of 64 or 128
+//! bytes of each in a stage. While it computes on a stage, the copies (`cp.async`) to the others are on their way, those of its next
+//! rows too, so that the pipeline runs from the first row of the range to the last, and no warp waits for another. W, packed by
+//! the host in the order of use, lies in shared memory as a whole if there is room (*resident*), and else comes with the
+//! chunks of X (*streamed*), for which the warps of a block have to keep step.
+
+use super::tile::Tile;
+use crate::matrix::Dense;
+use cuda_std::async_copy;
+use cuda_std::prelude::*;
+use cuda_std::warp::{FULL_MASK, WARP_SIZE};
+
+/// Ranges of rows begin at a multiple of this, and so at a multiple of 16 bytes in Y.
+const RANGE_STEP: u32 = 8;
+
+/// A warp's way through its rows: the ring, and W.
+pub(super) struct Ring<'a, T> {
+    x: &'a Dense<T>,
+    tile: Tile,
+    row_bytes: u64,
+    /// Chunks of a row.
+    chunks: u32,
+    /// W of the column tile, packed.
+    packed: Global<u32>,
+    /// W in shared memory: all of it, or as many chunks as there are stages.
+    weights: Shared<u32>,
+    /// The stages.
+    stages: Shared<u32>,
+    /// The first row, the next one to compute, and where the range ends.
+    row: u32,
+    end: u32,
+    /// What is copied next: the first row, the chunk, the stage, and how many chunks are left.
+    next_row: u32,
+    next_chunk: u32,
+    next_stage: u32,
+    left: u64,
+    /// The stage, and the chunk, that is computed on next.
+    stage: u32,
+    chunk: u32,
+}
+
+/// A stage's chunk of X, and the part of W that belongs to it.
+#[derive(Clone, Copy)]
+pub(super) struct Stage {
+    /// Rows of X, as [`Tile::place`] says.
+    pub x: Shared<u32>,
+    /// W, packed.
+    pub weights: Shared<u32>,
+    /// Bytes of the chunk that the row has.
+    pub bytes: u32,
+}
+
+impl<'a, T: Element> Ring<'a, T> {
+    /// The warp's ring, its first copies on their way; W is there if it is resident.
+    ///
+    /// # Safety
+    ///
+    /// X and W as the kernels get them, the launch that of [`Tile::plan`]; all threads of the block call it, and nobody uses the shared
+    /// memory.
+    #[inline(always)]
+    pub unsafe fn start<const STREAMED: bool>(
+        x: &'a Dense<T>,
+        w: &Dense<T>,
+        tile: Tile,
+        column_tile: u32,
+        sum_size: u32,
+    ) -> Self {
+        let row_bytes = u64::from(x.cols) * size_of::<T>() as u64;
+        let chunks = tile.chunks(row_bytes);
+        let all_weights = u64::from(chunks) * u64::from(tile.weight_bytes());
+        let weights = shared::dynamic_shared_mem::<u32>();
+        let weight_room = if STREAMED {
+            tile.stages * tile.weight_bytes()
+        } else {
+            // It is in shared memory.
+            all_weights as u32
+        };
+        let warp = thread::thread_idx_x() / WARP_SIZE;
+        let warps = thread::block_dim_x() / WARP_SIZE;
+        let (index, count) = (
+            u64::from(thread::block_idx_y() * warps + warp),
+            u64::from(thread::grid_dim_y()) * u64::from(warps),
+        );
+        let groups = u64::from(x.rows.div_ceil(RANGE_STEP));
+        // Both at most the number of rows, but for the last group's.
+        let row = (groups * index / count * u64::from(RANGE_STEP)) as u32;
+        let end = (groups * (index + 1) / count * u64::from(RANGE_STEP)).min(x.rows.into()) as u32;
+        // Warps that keep step all take as many tiles as the one with most rows.
+        let most = if STREAMED {
+            groups.div_ceil(count) * u64::from(RANGE_STEP)
+        } else {
+            u64::from(end - row)
+        };
+        let mut ring = Self {
+            x,
+            tile,
+            row_bytes,
+            chunks,
+            packed: (w.data.cast()).offset_bytes(u64::from(column_tile) * all_weights),
+            weights,
+            stages: weights.offset_bytes(weight_room + warp * tile.warp_bytes(w.cols, sum_size)),
+            row,
+            end,
+            next_row: row,
+            next_chunk: 0,
+            next_stage: 0,
+            left: most.div_ceil(tile.rows.into()) * u64::from(chunks),
+            stage: 0,
+            chunk: 0,
+        };
+        // SAFETY: the places of W and the stages, each copied to once.
+        unsafe {
+            if !STREAMED {
+                ring.copy_weights(0, 0, weight_room);
+                async_copy::commit();
+            }
+            let mut begun = 1;
+            while begun < tile.stages {
+                ring.begin::<STREAMED>();
+                begun += 1;
+            }
+            if !STREAMED {
+                match tile.stages {
+                    2 => async_copy::wait::<1>(),
+                    3 => async_copy::wait::<2>(),
+                    _ => async_copy::wait::<3>(),
+                }
+                thread::sync_threads();
+            }
+        }
+        ring
+    }
+
+    /// Tiles that the warp has to compute.
+    #[inline(always)]
+    pub fn tiles<const STREAMED: bool>(&self) -> u32 {
+        let rows = if STREAMED {
+            let warps =
+                u64::from(thread::grid_dim_y()) * u64::from(thread::block_dim_x() / WARP_SIZE);
+            // No more than there are rows.
+            (u64::from(self.x.rows.div_ceil(RANGE_STEP)).div_ceil(warps)) as u32 * RANGE_STEP
+        } else {
+            self.end - self.row
+        };
+        rows.div_ceil(self.tile.rows)
+    }
+
+    /// Bytes of a row of X.
+    #[inline(always)]
+    pub fn row_bytes(&self) -> u64 {
+        self.row_bytes
+    }
+
+    /// Chunks of a row.
+    #[inline(always)]
+    pub fn chunks(&self) -> u32 {
+        self.chunks
+    }
+
+    /// The first row of the tile that is computed on, and where the warp's rows end.
+    #[inline(always)]
+    pub fn rows(&self) -> (u32, u32) {
+        (self.row, self.end)
+    }
+
+    /// Goes on to the next tile's rows.
+    #[inline(always)]
+    pub fn next_tile(&mut self) {
+        self.row = self.row.saturating_add(self.tile.rows);
+        self.chunk = 0;
+    }
+
+    /// The warp's memory for gathered sums.
+    #[inline(always)]
+    pub fn output(&self) -> Shared<u32> {
+        let tile = self.tile;
+        self.stages
+            .offset_bytes(tile.stages * tile.rows * tile.chunk)
+    }
+
+    /// Waits for the next chunk, and begins the copy that takes the place of the one before.
+    ///
+    /// # Safety
+    ///
+    /// All lanes of the warp, and if W is streamed all threads of the block, call it, as often as there are chunks in their tiles.
+    #[inline(always)]
+    pub unsafe fn advance<const STREAMED: bool>(&mut self) -> Stage {
+        let tile = self.tile;
+        match tile.stages {
+            2 => async_copy::wait::<0>(),
+            3 => async_copy::wait::<1>(),
+            _ => async_copy::wait::<2>(),
+        }
+        // What others have copied is there, and they are done with the chunk before.
+        if STREAMED {
+            thread::sync_threads();
+        } else {
+            warp::sync_warp(FULL_MASK);
+        }
+        // SAFETY: nobody uses the stage of the chunk before.
+        unsafe { self.begin::<STREAMED>() };
+        let part = if STREAMED { self.stage } else { self.chunk };
+        let left = self.row_bytes - u64::from(self.chunk) * u64::from(tile.chunk);
+        let stage = Stage {
+            x: (self.stages).offset_bytes(self.stage * tile.rows * tile.chunk),
+            weights: self.weights.offset_bytes(part * tile.weight_bytes()),
+            // At most a chunk's.
+            bytes: left.min(tile.chunk.into()) as u32,
+        };
+        self.stage = self.after(self.stage);
+        self.chunk += 1;
+        stage
+    }
+
+    #[inline(always)]
+    fn after(&self, stage: u32) -> u32 {
+        if stage + 1 == self.tile.stages {
+            0
+        } else {
+            stage + 1
+        }
+    }
+
+    /// Begins the copies of the next chunk, if one is left; a group of copies in any case.
+    ///
+    /// # Safety
+    ///
+    /// Nobody uses the stage.
+    #[inline(always)]
+    unsafe fn begin<const STREAMED: bool>(&mut self) {
+        let tile = self.tile;
+        if self.left > 0 {
+            // SAFETY: a row starts at a multiple of as many bytes as divide its length, up to 16; W is of whole chunks.
+            unsafe {
+                match self.row_bytes.trailing_zeros() {
+                    4.. => self.copy_rows::<4>(),
+                    3 => self.copy_rows::<2>(),
+                    2 => self.copy_rows::<1>(),
+                    _ => self.copy_halves(),
+                }
+                if STREAMED {
+                    let bytes = tile.weight_bytes();
+                    let from = u64::from(self.next_chunk) * u64::from(bytes);
+                    self.copy_weights(from, self.next_stage * bytes, bytes);
+                }
+            }
+            self.left -= 1;
+            self.next_stage = self.after(self.next_stage);
+            self.next_chunk += 1;
+            if self.next_chunk == self.chunks {
+                self.next_chunk = 0;
+                self.next_row = self.next_row.saturating_add(tile.rows);
+            }
+        }
+        async_copy::commit();
+    }
+
+    /// Copies a part of W, by all threads of the block.
+    ///
+    /// # Safety
+    ///
+    /// Nobody uses that place.
+    #[inline(always)]
+    unsafe fn copy_weights(&self, from: u64, to: u32, bytes: u32) {
+        let (from, to) = (
+            self.packed.offset_bytes(from),
+            self.weights.offset_bytes(to),
+        );
+        let mut i = 16 * thread::thread_idx_x();
+        while i < bytes {
+            // SAFETY: 16 bytes of W and of their place.
+            unsafe {
+                async_copy::copy::<u32, 4>(to.offset_bytes(i), from.offset_bytes(i.into()));
+            }
+            i += 16 * thread::block_dim_x();
+        }
+    }
+
+    /// The row of X that is the tile's `row`th to copy; the last of the matrix in the place of those past it.
+    #[inline(always)]
+    fn source(&self, row: u32) -> Global<u32> {
+        let row = self.next_row.saturating_add(row).min(self.x.rows - 1);
+        (self.x.data.cast()).offset_bytes(u64::from(row) * self.row_bytes)
+    }
+
+    /// Copies the next chunk by `WORDS` times 4 bytes; what lies past a row's end, and is used, is zero.
+    ///
+    /// # Safety
+    ///
+    /// Nobody uses the stage; rows start at a multiple of that.
+    #[inline(always)]
+    unsafe fn copy_rows<const WORDS: usize>(&self) {
+        let (tile, bytes) = (self.tile, 4 * WORDS as u32);
+        let to = (self.stages).offset_bytes(self.next_stage * tile.rows * tile.chunk);
+        let start = u64::from(self.next_chunk) * u64::from(tile.chunk);
+        let lanes = lanes();
+        let mut i = warp::lane_id() * bytes;
+        while i < tile.rows * tile.chunk {
+            let (row, part) = (i / tile.chunk, i % tile.chunk);
+            let (from, to) = (
+                start + u64::from(part),
+                to.offset_bytes(tile.place(row, part)),
+            );
+            // SAFETY: an aligned part of a row of X, and its place.
+            unsafe {
+                if from < self.row_bytes {
+                    let x = self.source(row).offset_bytes(from);
+                    async_copy::copy::<u32, WORDS>(to, x);
+                } else if from < self.row_bytes.next_multiple_of(64) {
+                    to.store_array(0, [0; WORDS]);
+                }
+            }
+            i += lanes * bytes;
+        }
+    }
+
+    /// Copies the next chunk of rows that are aligned to 2 bytes only, through registers.
+    ///
+    /// # Safety
+    ///
+    /// Nobody uses the stage.
+    #[inline(always)]
+    unsafe fn copy_halves(&self) {
+        let tile = self.tile;
+        let to = (self.stages).offset_bytes(self.next_stage * tile.rows * tile.chunk);
+        let start = u64::from(self.next_chunk) * u64::from(tile.chunk);
+        let lanes = lanes();
+        let mut i = warp::lane_id() * 4;
+        while i < tile.rows * tile.chunk {
+            let (row, part) = (i / tile.chunk, i % tile.chunk);
+            let from = start + u64::from(part);
+            let x = self.source(row).offset_bytes(from).cast::<u16>();
+            // SAFETY: an element of a row of X each, and their place.
+            unsafe {
+                let half = |byte: u64, index: usize| {
+                    if byte < self.row_bytes {
+                        u32::from(x.load(index))
+                    } else {
+                        0
+                    }
+                };
+                let pair = half(from, 0) | half(from + 2, 1) << 16;
+                to.offset_bytes(tile.place(row, part)).store(0, pair);
+            }
+            i += lanes * 4;
+        }
+    }
+}
+
+/// Lanes of a warp, but no constant: the compiler would unroll the loops of copies, each many times as long as a product.
+#[inline(always)]
+fn lanes() -> u32 {
+    WARP_SIZE * thread::block_dim_y()
+}

@@ -1,0 +1,111 @@
+//! How the lanes of a warp share a tile of Y on tensor cores: the tiles that there are, which one a product takes, and W in the
+//! order in which they read it.
+
+use super::tile::Tile;
+use super::{GemmElement, Shape};
+use cuda_std::prelude::*;
+
+/// Bytes of a row of X that one multiplication takes, a strip of 16 a lane.
+pub(super) const STEP_BYTES: u32 = 64;
+
+/// What a warp computes at once.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Shares {
+    /// Times 16 rows, 1 or 2.
+    pub rows: usize,
+    /// Times 8 columns, an even number up to 16.
+    pub cols: usize,
+    chunk: u32,
+    stages: u32,
+    blocks: u32,
+}
+
+const fn shares(rows: usize, cols: usize, chunk: u32, stages: u32, blocks: u32) -> Shares {
+    Shares {
+        rows,
+        cols,
+        chunk,
+        stages,
+        blocks,
+    }
+}
+
+/// The tiles to choose from: times 16 rows, times 8 columns, bytes of a chunk, stages, blocks for each multiprocessor.
+pub(super) const SHARES: [Shares; 6] = [
+    shares(1, 2, 128, 4, 2),
+    shares(1, 2, 64, 4, 3),
+    shares(1, 6, 128, 4, 2),
+    shares(1, 8, 128, 4, 2),
+    shares(1, 16, 128, 4, 1),
+    shares(2, 6, 128, 3, 2),
+];
+
+impl Shares {
+    /// Column tiles of which a lane has neighbouring columns: 16 bytes of two each, or what divides the tiles.
+    pub const fn group(self, size: usize) -> usize {
+        let most = 8 / size;
+        if self.cols.is_multiple_of(most) {
+            most
+        } else {
+            2
+        }
+    }
+
+    /// The tile for elements of that size.
+    pub const fn tile(self, size: usize) -> Tile {
+        Tile {
+            rows: 16 * self.rows as u32,
+            cols: 8 * self.cols as u32,
+            chunk: self.chunk,
+            stages: self.stages,
+            blocks: self.blocks,
+            // Three for each scheduler, if a block is alone and sums take at most 64 registers.
+            warps: if self.blocks == 1 && size < 8 { 12 } else { 8 },
+            vector: 2 * self.group(size) as u32,
+        }
+    }
+}
+
+/// The tile that a product takes, the launch, and whether W is streamed.
+pub(super) fn plan<T: GemmElement>(shape: Shape) -> (usize, LaunchConfig, bool) {
+    let size = size_of::<T>();
+    let row_bytes = u64::from(shape.depth) * size as u64;
+    let (resident, streamed) = match shape.cols {
+        0..=16 if row_bytes <= 64 => (1, 5),
+        0..=16 => (0, 5),
+        17..=48 => (2, 5),
+        49..=64 => (3, 4),
+        _ => (4, 4),
+    };
+    let plan = |choice: usize| {
+        let tile = SHARES[choice].tile(size);
+        tile.plan(shape, size as u32, size_of::<T::Sum>() as u32)
+    };
+    match plan(resident) {
+        (config, false) => (resident, config, false),
+        _ => {
+            let (config, is_streamed) = plan(streamed);
+            (streamed, config, is_streamed)
+        }
+    }
+}
+
+/// W in the order in which a lane reads it: for each step and tile of columns, the strips of the 32 lanes.
+#[cfg(not(target_arch = "nvptx64"))]
+pub(super) fn pack<T: GemmElement>(w: &[T], shape: Shape) -> Vec<T> {
+    let size = size_of::<T>();
+    let shares = SHARES[plan::<T>(shape).0];
+    let (per_strip, group) = (16 / size, shares.group(size));
+    let tile = shares.tile(size);
+    tile.pack(w, shape.cols, T::narrow(T::Sum::ZERO), |i| {
+        let (element, i) = (i % per_strip, i / per_strip);
+        let (lane, i) = (i % 32, i / 32);
+        let (tile, step) = (i % shares.cols, i / shares.cols);
+        let (column, strip) = (lane / 4, lane % 4);
+        let row = (4 * step + strip) * per_strip + element;
+        // Columns 2t and 2t + 1 of a group's tiles, which are lane t's, are neighbours.
+        let column =
+            tile / group * group * 8 + column / 2 * group * 2 + tile % group * 2 + column % 2;
+        (row, column)
+    })
+}

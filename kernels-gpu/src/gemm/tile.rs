@@ -1,0 +1,147 @@
+//! What a warp takes at once of X, W and Y: sizes, the order in memory, and the launch that they lead to.
+//!
+//! In a stage, the 16-byte units of a row are permuted by the row's number, so that the same unit of eight neighbouring rows,
+//! and the same half of a row's 128 bytes in two, lie in different banks.
+
+use super::{MAX_GRID_Y, Shape};
+use cuda_std::prelude::*;
+use cuda_std::warp::WARP_SIZE;
+
+/// Warps of a block that streams W, at most.
+const STREAMING_WARPS: u32 = 8;
+
+/// Warps of a block with all of W in shared memory, at least; with less room, W is streamed.
+const RESIDENT_WARPS: u64 = 4;
+
+/// Bytes of shared memory that the system takes from a multiprocessor for each block.
+const SHARED_BYTES_OF_SYSTEM: u32 = 1 << 10;
+
+/// What a warp takes at once.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Tile {
+    /// Rows of X, a multiple of 8.
+    pub rows: u32,
+    /// Columns of W.
+    pub cols: u32,
+    /// Bytes of each row in a stage, 64 or 128.
+    pub chunk: u32,
+    /// Stages of the ring, 2 to 4.
+    pub stages: u32,
+    /// Blocks for each multiprocessor, at most.
+    pub blocks: u32,
+    /// Warps of a block with all of W in shared memory, at most.
+    pub warps: u32,
+    /// Neighbouring columns of Y that a lane writes in one access.
+    pub vector: u32,
+}
+
+impl Tile {
+    /// Bytes of W, packed, that belong to a chunk.
+    #[inline(always)]
+    pub const fn weight_bytes(self) -> u32 {
+        // A row for each of `chunk / size` elements, of `cols * size` bytes.
+        self.chunk * self.cols
+    }
+
+    /// Chunks of a row.
+    #[inline(always)]
+    pub fn chunks(self, row_bytes: u64) -> u32 {
+        // Fewer than 2^32 elements, a chunk has some.
+        row_bytes.div_ceil(self.chunk.into()) as u32
+    }
+
+    /// Bytes of W, packed, for all columns.
+    #[inline(always)]
+    pub fn packed_bytes(self, row_bytes: u64, cols: u32) -> u64 {
+        u64::from(cols.div_ceil(self.cols))
+            * u64::from(self.chunks(row_bytes))
+            * u64::from(self.weight_bytes())
+    }
+
+    /// Whether sums go to Y through shared memory: rows of Y that no vector is aligned in, if they are one piece of memory.
+    #[inline(always)]
+    pub fn gathers_output(self, cols: u32) -> bool {
+        !cols.is_multiple_of(self.vector) && cols <= self.cols
+    }
+
+    /// Bytes of a warp's shared memory: the ring, and 8 rows of sums of `sum_size` bytes if they are gathered.
+    #[inline(always)]
+    pub fn warp_bytes(self, cols: u32, sum_size: u32) -> u32 {
+        let sums = if self.gathers_output(cols) {
+            8 * cols * sum_size
+        } else {
+            0
+        };
+        self.stages * self.rows * self.chunk + sums
+    }
+
+    /// Where a byte of a row's chunk lies in a stage.
+    #[inline(always)]
+    pub fn place(self, row: u32, byte: u32) -> u32 {
+        let twist = if self.chunk == 128 {
+            (row & 1) << 2 | (row >> 1) & 3
+        } else {
+            (row >> 1) & 3
+        };
+        row * self.chunk + (byte ^ (twist << 4))
+    }
+
+    /// The launch, and whether W is streamed; column tiles along x, so that those that read the same rows of X do so at
+    /// about the same time, ranges of rows along y. `size` is that of an element, `sum_size` of a sum.
+    pub fn plan(self, shape: Shape, size: u32, sum_size: u32) -> (LaunchConfig, bool) {
+        let all = u64::from(shape.shared_bytes);
+        let per_warp = u64::from(self.warp_bytes(shape.cols, sum_size));
+        let row_bytes = u64::from(shape.depth) * u64::from(size);
+        let resident = u64::from(self.chunks(row_bytes)) * u64::from(self.weight_bytes());
+        let streamed = resident + RESIDENT_WARPS * per_warp > all;
+        let (weights, most) = if streamed {
+            let weights = u64::from(self.stages * self.weight_bytes());
+            (weights, STREAMING_WARPS)
+        } else {
+            (resident, self.warps)
+        };
+        let room = all.saturating_sub(weights) / per_warp;
+        // At most `most`, and shared memory of a block.
+        let warps = room.clamp(1, most.into()) as u32;
+        let bytes = (weights + u64::from(warps) * per_warp) as u32;
+        let system = SHARED_BYTES_OF_SYSTEM;
+        let fitting = (shape.shared_bytes + system) / (bytes + system);
+        let blocks = (shape.multiprocessors.max(1))
+            .saturating_mul(fitting.clamp(1, self.blocks))
+            .min(shape.rows.div_ceil(self.rows).div_ceil(warps))
+            .min(MAX_GRID_Y);
+        let across = shape.cols.div_ceil(self.cols);
+        let config = LaunchConfig::new((across, blocks), warps * WARP_SIZE).shared_bytes(bytes);
+        (config, streamed)
+    }
+
+    /// W as the kernels want it: for each tile of columns, rows filled up to whole chunks of X, `order` telling which element
+    /// (row and column of the tile) is the `i`th of a chunk.
+    #[cfg(not(target_arch = "nvptx64"))]
+    pub fn pack<T: Element>(
+        self,
+        w: &[T],
+        cols: u32,
+        zero: T,
+        order: impl Fn(usize) -> (usize, usize),
+    ) -> Vec<T> {
+        let (cols, width) = (cols as usize, self.cols as usize);
+        let depth = w.len().checked_div(cols).unwrap_or(0);
+        let per_chunk = self.chunk as usize / size_of::<T>();
+        let order: Vec<_> = (0..per_chunk * width).map(order).collect();
+        let mut packed = Vec::new();
+        for first_column in (0..cols).step_by(width) {
+            for first in (0..depth).step_by(per_chunk) {
+                packed.extend(order.iter().map(|&(row, column)| {
+                    let (row, column) = (first + row, first_column + column);
+                    if row < depth && column < cols {
+                        w[row * cols + column]
+                    } else {
+                        zero
+                    }
+                }));
+            }
+        }
+        packed
+    }
+}

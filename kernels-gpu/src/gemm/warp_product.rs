@@ -1,0 +1,255 @@
+//! A warp's product on tensor cores: it streams its own rows of X through shared memory ([`ring`](super::ring)) and takes fragments
+//! from there; how these are multiplied is a parameter.
+
+use super::ring::{Ring, Stage};
+use super::shares::{SHARES, STEP_BYTES};
+use super::{Epilogue, Fragment, GemmElement, gather};
+use crate::matrix::{Dense, DenseMut};
+use crate::unroll::unroll;
+use core::array;
+use cuda_std::prelude::*;
+use cuda_std::warp::FULL_MASK;
+
+/// A lane's sums of a tile: for each 16 rows and each 8 columns, those of rows g and g + 8 in columns 2t and 2t + 1.
+pub(super) type Sums<T> = [[[<T as GemmElement>::Sum; 4]; 16]; 2];
+
+/// How strips of X and W, as [`Fragment`] has them, are multiplied.
+pub(super) trait Products<T: GemmElement> {
+    /// Strips of rows g and g + 8 of X, ready to be multiplied.
+    type Rows: Copy;
+
+    /// A strip of a column of W, ready to be multiplied.
+    type Weights: Copy;
+
+    /// The products of a warp. `packed_bytes` are the bytes of W as the kernel reads it.
+    ///
+    /// # Safety
+    ///
+    /// W as the kernel gets it.
+    unsafe fn start(w: &Dense<T>, packed_bytes: u64) -> Self;
+
+    /// Makes two rows' strips ready.
+    fn rows(low: [u32; 4], high: [u32; 4]) -> Self::Rows;
+
+    /// Makes a strip of W ready.
+    fn weights(strip: [u32; 4]) -> Self::Weights;
+
+    /// Adds a product, as [`Fragment::multiply`] does.
+    fn add(x: Self::Rows, w: Self::Weights, sums: [T::Sum; 4]) -> [T::Sum; 4];
+
+    /// Writes a tile of Y in another way if its sums are not what they should be, and says whether it has.
+    ///
+    /// # Safety
+    ///
+    /// Operands as the kernel gets them, rows and columns of Y that are the warp's; all lanes call it.
+    #[inline(always)]
+    unsafe fn replace<const CHOICE: usize>(
+        &self,
+        _operands: &Operands<'_, T>,
+        _rows: (u32, u32),
+        _columns: (u32, u32),
+        _sums: &Sums<T>,
+    ) -> bool {
+        false
+    }
+}
+
+/// X, Y and what is done to a sum.
+pub(super) struct Operands<'a, T> {
+    pub x: &'a Dense<T>,
+    pub y: &'a DenseMut<T>,
+    pub epilogue: &'a Epilogue<T>,
+}
+
+/// As the element type has it.
+pub(super) struct Direct;
+
+impl<T: Fragment> Products<T> for Direct {
+    type Rows = [[u32; 4]; 2];
+    type Weights = [u32; 4];
+
+    #[inline(always)]
+    unsafe fn start(_: &Dense<T>, _: u64) -> Self {
+        Self
+    }
+
+    #[inline(always)]
+    fn rows(low: [u32; 4], high: [u32; 4]) -> [[u32; 4]; 2] {
+        [T::prepare(low), T::prepare(high)]
+    }
+
+    #[inline(always)]
+    fn weights(strip: [u32; 4]) -> [u32; 4] {
+        strip
+    }
+
+    #[inline(always)]
+    #[track_caller]
+    fn add(x: [[u32; 4]; 2], w: [u32; 4], sums: [T::Sum; 4]) -> [T::Sum; 4] {
+        T::multiply(x[0], x[1], w, sums)
+    }
+}
+
+/// `Y[row, j] = sum of X[row, k] * W[k, j]`, a warp for ranges of rows.
+///
+/// # Safety
+///
+/// `x` is m x k, `w` k x n as [`pack`](super::shares::pack) makes it, `y` m x n, apart from each other and aligned to 16 bytes; the launch
+/// is that of [`plan`](super::shares::plan); all threads call it.
+#[inline(always)]
+pub(super) unsafe fn multiply<
+    T: GemmElement,
+    P: Products<T>,
+    const CHOICE: usize,
+    const STREAMED: bool,
+>(
+    x: &Dense<T>,
+    w: &Dense<T>,
+    y: &DenseMut<T>,
+    epilogue: &Epilogue<T>,
+) {
+    let tile = const { SHARES[CHOICE].tile(size_of::<T>()) };
+    let column_tile = thread::block_idx_x();
+    let operands = Operands { x, y, epilogue };
+    // SAFETY: the caller's contract; if W is streamed, all warps of a block have as many tiles.
+    unsafe {
+        let sum_size = size_of::<T::Sum>() as u32;
+        let mut ring = Ring::start::<STREAMED>(x, w, tile, column_tile, sum_size);
+        let products = P::start(w, tile.packed_bytes(ring.row_bytes(), w.cols));
+        let mut tiles = ring.tiles::<STREAMED>();
+        while tiles > 0 {
+            let mut sums = [[[T::Sum::ZERO; 4]; 16]; 2];
+            let mut chunk = 0;
+            while chunk < ring.chunks() {
+                let stage = ring.advance::<STREAMED>();
+                add_chunk::<T, P, CHOICE>(stage, &mut sums);
+                chunk += 1;
+            }
+            let column = column_tile * tile.cols;
+            let (first, end) = ring.rows();
+            let rows = (first, end.min(first.saturating_add(tile.rows)));
+            let columns = (column, y.cols.min(column.saturating_add(tile.cols)));
+            if !products.replace::<CHOICE>(&operands, rows, columns, &sums) {
+                let output = ring.output().cast();
+                store::<T, CHOICE>(y, epilogue, column, ring.rows(), sums, output);
+            }
+            ring.next_tile();
+            tiles -= 1;
+        }
+    }
+}
+
+/// Adds the products of a chunk.
+///
+/// # Safety
+///
+/// The stage is written; all lanes of the warp call it.
+#[inline(always)]
+unsafe fn add_chunk<T: GemmElement, P: Products<T>, const CHOICE: usize>(
+    stage: Stage,
+    sums: &mut Sums<T>,
+) {
+    let tile = const { SHARES[CHOICE].tile(size_of::<T>()) };
+    let lane = warp::lane_id();
+    let weights = stage.weights.offset_bytes(16 * lane);
+    unroll!(step in 0..2 {
+        let byte = step as u32 * STEP_BYTES;
+        if byte < tile.chunk && byte < stage.bytes {
+            let weights = weights.offset_bytes(byte * tile.cols);
+            // SAFETY: strips of the stage, and of W.
+            unsafe {
+                let strip = |row: u32| {
+                    let place = tile.place(row + lane / 4, byte + lane % 4 * 16);
+                    stage.x.offset_bytes(place).load4(0)
+                };
+                let first = P::rows(strip(0), strip(8));
+                let mut x = [first; 2];
+                if const { SHARES[CHOICE].rows == 2 } {
+                    x[1] = P::rows(strip(16), strip(24));
+                }
+                unroll!(n in 0..16 {
+                    if const { n < SHARES[CHOICE].cols } {
+                        let w = P::weights(weights.load4(128 * n));
+                        unroll!(m in 0..2 {
+                            if const { m < SHARES[CHOICE].rows } {
+                                sums[m][n] = P::add(x[m], w, sums[m][n]);
+                            }
+                        });
+                    }
+                });
+            }
+        }
+    });
+}
+
+/// Writes the sums, as far as the range has rows and Y columns.
+///
+/// # Safety
+///
+/// The tile's rows from the first up to the end of the range are the warp's; `output` is its memory for sums; all lanes call it.
+#[inline(always)]
+unsafe fn store<T: GemmElement, const CHOICE: usize>(
+    y: &DenseMut<T>,
+    epilogue: &Epilogue<T>,
+    first_column: u32,
+    (first, end): (u32, u32),
+    sums: Sums<T>,
+    output: Shared<T::Sum>,
+) {
+    let tile = const { SHARES[CHOICE].tile(size_of::<T>()) };
+    let (row, lane) = (warp::lane_id() / 4, warp::lane_id() % 4);
+    let gathers = tile.gathers_output(y.cols);
+    let aligned = y.cols.is_multiple_of(tile.vector);
+    unroll!(half in 0..4 {
+        let first = first.saturating_add(8 * half as u32);
+        // The same for all lanes.
+        if const { half < 2 * SHARES[CHOICE].rows } && first < end {
+            let place = (first + row) as usize * y.cols as usize;
+            unroll!(n in 0..16 {
+                // A group's first tile.
+                if const { n < SHARES[CHOICE].cols && n.is_multiple_of(SHARES[CHOICE].group(size_of::<T>())) } {
+                    let column = first_column + 8 * n as u32 + lane * tile.vector;
+                    // Past a smaller group's columns it repeats others.
+                    let vector = array::from_fn(|k| sums[half / 2][(n + k / 2) % 16][half % 2 * 2 + k % 2]);
+                    // SAFETY: the lane's rows and columns, vectors aligned to their size.
+                    unsafe {
+                        let vector: [T::Sum; 8] = epilogue.finish(vector, column, y.cols);
+                        if aligned {
+                            let mut words = [0; 4];
+                            unroll!(k in 0..8 {
+                                if const { k < 2 * SHARES[CHOICE].group(size_of::<T>()) } {
+                                    T::narrow(vector[k]).put(&mut words, k);
+                                }
+                            });
+                            if first + row < end && column < y.cols {
+                                let to = y.data.offset(place + column as usize).cast::<u32>();
+                                if const { SHARES[CHOICE].group(size_of::<T>()) * size_of::<T>() == 8 } {
+                                    to.store4(0, words);
+                                } else {
+                                    to.store2(0, [words[0], words[1]]);
+                                }
+                            }
+                        } else {
+                            unroll!(k in 0..8 {
+                                let column = column + k as u32;
+                                if const { k < 2 * SHARES[CHOICE].group(size_of::<T>()) } && column < y.cols {
+                                    if gathers {
+                                        output.store((row * y.cols + column) as usize, vector[k]);
+                                    } else if first + row < end {
+                                        y.data.store(place + column as usize, T::narrow(vector[k]));
+                                    }
+                                }
+                            });
+                        }
+                    }
+                }
+            });
+            if gathers {
+                warp::sync_warp(FULL_MASK);
+                // SAFETY: rows of the range, which starts at a multiple of 8 rows, and whose sums are written.
+                unsafe { gather::write(y, output, first, 8.min(end - first)) };
+                warp::sync_warp(FULL_MASK);
+            }
+        }
+    });
+}
