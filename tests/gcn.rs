@@ -171,7 +171,7 @@ fn data(name: &str) -> PathBuf {
 }
 
 #[test]
-fn a_trained_network_gives_what_it_gave_where_it_was_trained() {
+fn a_network_trained_by_pytorch_gives_what_it_gives_there() {
     let graph = read_matrix_market::<f32>(data("karate.mtx")).unwrap();
     let layers = read_layers::<f32>(data("karate.safetensors")).unwrap();
     let x = read_matrix::<f32>(data("karate-x.npy")).unwrap();
