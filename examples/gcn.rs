@@ -99,7 +99,7 @@ fn run(options: &Options) -> Result<bool> {
     println!(
         "network  {}, {} nonzeros in A_hat",
         widths(&layers),
-        gcn.spmm().nnz()
+        gcn.nonzeros()
     );
 
     let x_device = device.upload(

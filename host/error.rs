@@ -138,6 +138,14 @@ pub enum Error {
         found: String,
     },
 
+    /// What was asked of a device while its launches are recorded ([`Device::record`](crate::device::Device::record)) is no
+    /// launch.
+    #[error("it cannot be recorded: {what}; launches alone can be")]
+    NotRecordable {
+        /// What was asked.
+        what: &'static str,
+    },
+
     /// A launch that the device does not allow; nothing was launched.
     #[error("kernel `{kernel}` cannot be launched on {device}: {exceeded}")]
     LaunchLimit {

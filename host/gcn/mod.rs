@@ -32,7 +32,7 @@ pub use normalized::normalized_adjacency;
 pub use operator::{Operator, OperatorKind};
 
 use crate::csr::DeviceCsr;
-use crate::device::{Device, DeviceBuffer};
+use crate::device::{Device, DeviceBuffer, LaunchGraph};
 use crate::error::Error;
 use crate::gemm::{Gemm, GemmOptions, check, elements, extent, upload};
 use crate::log_softmax::{LogSoftmax, SoftmaxElement};
@@ -72,6 +72,8 @@ pub struct GcnOptions {
 /// `Display` says which operators it has, in order.
 #[derive(Debug)]
 pub struct Gcn<T: GcnElement> {
+    /// In front of the buffers that its launches use.
+    replay: Replay,
     device: Device,
     nodes: u32,
     features: u32,
@@ -82,6 +84,22 @@ pub struct Gcn<T: GcnElement> {
     /// What each step but the last writes.
     buffers: Vec<DeviceBuffer<T>>,
 }
+
+/// What is known of the launches of the last run.
+#[derive(Debug)]
+enum Replay {
+    /// Nothing.
+    Unknown,
+    /// They were for the operands at these addresses, one by one.
+    Launched(Operands),
+    /// They are recorded, for the operands at these addresses.
+    Recorded(Operands, LaunchGraph),
+    /// A kernel that was asked for wants more than launches.
+    Impossible,
+}
+
+/// Where the features and the result of a run are.
+type Operands = [u64; 2];
 
 impl<T: GcnElement> Gcn<T> {
     /// Uploads graph and weights, normalises the graph on the device, chooses each layer's order and makes all buffers.
@@ -156,6 +174,7 @@ impl<T: GcnElement> Gcn<T> {
             buffers.push(device.uninitialized(len)?);
         }
         Ok(Self {
+            replay: Replay::Unknown,
             device: device.clone(),
             nodes,
             features: columns("the number of features", first.weights.nrows())?,
@@ -181,9 +200,15 @@ impl<T: GcnElement> Gcn<T> {
         self.classes as usize
     }
 
-    /// The product with A_hat, as it is planned.
-    pub fn spmm(&self) -> &Spmm<T> {
-        &self.spmm
+    /// Nonzeros of A_hat.
+    pub fn nonzeros(&self) -> usize {
+        self.spmm.nnz()
+    }
+
+    /// The product with A_hat, as it is planned, in words.
+    pub fn spmm_plan(&self) -> impl fmt::Display {
+        // Not the plan itself: a run of it with a wider X would give back memory that recorded launches use.
+        self.spmm.to_string()
     }
 
     /// The operators in the order in which they run.
@@ -192,16 +217,45 @@ impl<T: GcnElement> Gcn<T> {
     }
 
     /// The logarithms of the classes' probabilities, a row for each node: `x` of `nodes * features` elements, `y` of
-    /// `nodes * classes`. It allocates nothing and does not wait for the device.
+    /// `nodes * classes`. It does not wait for the device, and allocates nothing but in the first run.
+    ///
+    /// The second of two runs with the same buffers records its launches ([`Device::record`]); from then on a run with these
+    /// is one launch.
     ///
     /// # Errors
     ///
     /// A length that does not fit; a buffer of another device; a launch that fails.
     pub fn run(&mut self, x: &DeviceBuffer<T>, y: &mut DeviceBuffer<T>) -> Result<(), Error> {
-        for index in 0..self.steps.len() {
-            self.run_operator(index, x, y)?;
+        self.check_operands(x, y)?;
+        let operands = [x.read_only().address(), y.mutable().address()];
+        self.replay = match std::mem::replace(&mut self.replay, Replay::Unknown) {
+            Replay::Impossible => Replay::Impossible,
+            Replay::Recorded(of, graph) if of == operands => Replay::Recorded(of, graph),
+            Replay::Launched(of) if of == operands => {
+                let device = self.device.clone();
+                match device.record(|| self.run_operators(x, y)) {
+                    Ok(graph) => Replay::Recorded(operands, graph),
+                    Err(Error::NotRecordable { .. }) => Replay::Impossible,
+                    Err(error) => return Err(error),
+                }
+            }
+            _ => Replay::Launched(operands),
+        };
+        match &self.replay {
+            // SAFETY: x and y are at the recorded addresses and have the lengths that were recorded; the other buffers are
+            // this network's, which gives none back.
+            Replay::Recorded(_, graph) => unsafe { graph.launch() },
+            _ => self.run_operators(x, y),
         }
-        Ok(())
+    }
+
+    fn run_operators(&mut self, x: &DeviceBuffer<T>, y: &mut DeviceBuffer<T>) -> Result<(), Error> {
+        (0..self.steps.len()).try_for_each(|index| self.run_operator(index, x, y))
+    }
+
+    fn check_operands(&self, x: &DeviceBuffer<T>, y: &DeviceBuffer<T>) -> Result<(), Error> {
+        check(&self.device, "x", x, elements(self.nodes, self.features))?;
+        check(&self.device, "y", y, elements(self.nodes, self.classes))
     }
 
     /// Runs the operator of that index alone, on what the one before has left in its buffer: to measure it.
@@ -219,8 +273,7 @@ impl<T: GcnElement> Gcn<T> {
         x: &DeviceBuffer<T>,
         y: &mut DeviceBuffer<T>,
     ) -> Result<(), Error> {
-        check(&self.device, "x", x, elements(self.nodes, self.features))?;
-        check(&self.device, "y", y, elements(self.nodes, self.classes))?;
+        self.check_operands(x, y)?;
         let step = &self.steps[index];
         let middle = index.min(self.buffers.len());
         let (before, from_here) = self.buffers.split_at_mut(middle);
