@@ -112,19 +112,8 @@ pub enum Error {
     Kernel {
         /// The kernel.
         kernel: &'static str,
-        /// What it lacks.
+        /// What it lacks: what was wanted of it, and what it can do.
         reason: String,
-    },
-
-    /// A kernel that was asked for by its name cannot do what is wanted of it.
-    #[error("kernel `{kernel}` cannot do {wanted}; it can do {possible}")]
-    Unsupported {
-        /// The kernel.
-        kernel: &'static str,
-        /// What is wanted.
-        wanted: String,
-        /// What it can do.
-        possible: String,
     },
 
     /// A buffer is on another device than the operation.

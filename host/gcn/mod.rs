@@ -65,6 +65,8 @@ pub struct GcnOptions {
     pub spmm: SpmmOptions,
     /// Whether products with weights may round f32 to tf32.
     pub tf32: bool,
+    /// Whether bias, ReLU and LogSoftmax run as operators of their own, and never as the end of a product with A_hat.
+    pub separate: bool,
 }
 
 /// A network and its graph on a device, with all buffers that inference takes.

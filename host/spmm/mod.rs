@@ -322,10 +322,11 @@ impl<E: SpmmElement> Spmm<E> {
         let capabilities = self.kernel.capabilities();
         let scaled = alpha != <E::Sum as Real>::ONE || beta != E::Sum::ZERO;
         if scaled && !capabilities.general {
-            return Err(Error::Unsupported {
+            return Err(Error::Kernel {
                 kernel: self.kernel.name(),
-                wanted: format!("alpha {alpha:?} and beta {beta:?}"),
-                possible: capabilities.to_string(),
+                reason: format!(
+                    "wanted are alpha {alpha:?} and beta {beta:?}, it can do {capabilities}"
+                ),
             });
         }
         if self.kernel.items().adds_to_y() {
