@@ -9,7 +9,7 @@ use crate::error::Error;
 use cuda_std::element::Element;
 use cuda_std::memory::{Global, GlobalMut};
 use warprow_kernels::matrix::DenseMut;
-use warprow_kernels::spmm::{Epilogue, ItemKind, Items, Reduction};
+use warprow_kernels::spmm::{Epilogue, ItemKind, Items, Reduction, Shape};
 
 /// A matrix's items on a device.
 #[derive(Debug)]
@@ -27,14 +27,12 @@ pub(super) enum PlannedItems<E: SpmmElement> {
 /// What a run of the kernel is for.
 pub(super) struct Product<E: SpmmElement> {
     pub(super) row_ptr: Global<u32>,
-    pub(super) rows: u32,
+    pub(super) shape: Shape,
     /// The numbers of A's rows in the caller's order, if that is another; else null.
     pub(super) original_row: Global<u32>,
     pub(super) y: DenseMut<E>,
     pub(super) reduction: Reduction,
     pub(super) epilogue: Epilogue<E::Sum>,
-    /// Tasks of a block.
-    pub(super) group: u32,
 }
 
 /// What is different for each launch of a run.
@@ -112,6 +110,7 @@ impl<E: SpmmElement> PlannedItems<E> {
             row: Global::from_address(0),
             start: Global::from_address(0),
             partial: GlobalMut::from_address(0),
+            arrived: GlobalMut::from_address(0),
             original_row: product.original_row,
         };
         let with = |items| {

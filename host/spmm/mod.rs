@@ -339,7 +339,7 @@ impl<E: SpmmElement> Spmm<E> {
         let original_row = self.rows_in_order.original();
         let product = Product {
             row_ptr: self.a.pattern().row_ptr.read_only(),
-            rows: self.a.pattern().rows,
+            shape,
             original_row: pointer(original_row),
             y: DenseMut {
                 rows: self.a.pattern().rows,
@@ -356,7 +356,6 @@ impl<E: SpmmElement> Spmm<E> {
                 beta,
                 diagonal: pointer(self.diagonal.as_ref()),
             },
-            group: vector::tasks_of_block::<E>(shape, reduction),
         };
         let x = Dense {
             rows: self.a.pattern().cols,

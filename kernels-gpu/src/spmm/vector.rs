@@ -16,6 +16,7 @@
 //! shuffles at a row's end. Tasks of 1024 then gave what tasks of 256 give now, within 3 %, and tasks of 64 took up to 1.4
 //! times as long.
 
+mod join;
 mod run;
 
 use super::element::{Operand, SumOf};
@@ -27,8 +28,7 @@ use cuda_std::prelude::*;
 use run::Run;
 
 /// What it does, in one line.
-pub const SUMMARY: &str =
-    "sub-warps with 16-byte loads over tasks of equal size; cut rows added up in a second pass";
+pub const SUMMARY: &str = "sub-warps with 16-byte loads over tasks of equal size; the last block to have a part of a cut row adds it up";
 
 /// It wants tasks.
 pub const ITEMS: ItemKind = ItemKind::Tasks;
@@ -85,19 +85,21 @@ const fn passes(width: u32) -> u32 {
 
 /// A sub-warp for each task and tile of features; tasks along x, tiles along y.
 pub fn launch<T: Operand>(shape: Shape, reduction: Reduction) -> LaunchConfig {
-    let (lanes, width) = variant::<T>(shape, reduction);
-    let tiles = shape.features.div_ceil(lanes * width * passes(width));
-    let blocks = shape.items.div_ceil(BLOCK / lanes);
+    let (_, width) = variant::<T>(shape, reduction);
+    let (blocks, tiles) = groups_and_tiles::<T>(shape, reduction);
     let head_bytes = BLOCK * width * passes(width) * size_of::<T::Sum>() as u32;
     LaunchConfig::new((blocks, tiles.min(MAX_GRID_Y)), BLOCK).shared_bytes(head_bytes)
 }
 
-/// What [`tasks_of_block`] may be.
-pub const GROUPS: [u32; 3] = [BLOCK / 8, BLOCK / 16, BLOCK / 32];
-
-/// Tasks of a block, whose parts of cut rows the block joins.
-pub fn tasks_of_block<T: Operand>(shape: Shape, reduction: Reduction) -> u32 {
-    BLOCK / variant::<T>(shape, reduction).0
+/// How many groups of tasks there are, those of a block, and tiles of features: what [`Items::partial`] and
+/// [`Items::arrived`] have places for.
+pub fn groups_and_tiles<T: Operand>(shape: Shape, reduction: Reduction) -> (u32, u32) {
+    let (lanes, width) = variant::<T>(shape, reduction);
+    let groups = shape.items.div_ceil(BLOCK / lanes);
+    (
+        groups,
+        shape.features.div_ceil(lanes * width * passes(width)),
+    )
 }
 
 /// The handle of the kernel for the shape's variant; `plain` if it is for sums with alpha 1, beta 0, and A's rows in the caller's
@@ -150,8 +152,8 @@ pub fn entry_points() -> Vec<&'static str> {
 
 /// `Y[row, j] = sum of A[row, col] * X[col, j]`, a sub-warp of `LANES` lanes for a task and a tile of features.
 ///
-/// A nonzero costs a sub-warp its column (4 B), its value, and a tile's elements of X. The epilogue is only for rows that
-/// are cut between blocks, and says nothing: what it could say costs the other rows a quarter of the time where they are short.
+/// A nonzero costs a sub-warp its column (4 B), its value, and a tile's elements of X. The epilogue says nothing and is not
+/// looked at: what it could say costs a quarter of the time where rows are short.
 ///
 /// # Safety
 ///
@@ -250,7 +252,7 @@ unsafe fn reduce_rows<
                 first_feature,
             );
             run.stream();
-            run.join();
+            run.join(tile);
         }
         tile += thread::grid_dim_y();
         if tile < tiles {
