@@ -10,7 +10,7 @@ use warprow::device::Device;
 use warprow::gcn::{GcnElement, OperatorKind, normalized_adjacency, read_layers, read_matrix};
 use warprow::matrix_market::read_matrix_market;
 use warprow::{
-    CsrMatrix, Error, Gcn, GcnLayer, GcnOptions, Scalar, SpmmKernel, generate, reference,
+    CsrMatrix, Error, Gcn, GcnLayer, GcnOptions, RowOrder, Scalar, SpmmKernel, generate, reference,
 };
 
 /// `D^-1/2 (A + I) D^-1/2` with dense matrices in f64.
@@ -93,11 +93,17 @@ fn every_device_agrees<T: GcnElement>(
 ) {
     let wanted = network(graph, x, layers);
     for device in support::devices() {
-        let mut gcn = Gcn::plan(&device, graph.view(), layers, GcnOptions::default()).unwrap();
-        let what = gcn.to_string();
-        let y = gcn.classify(x).unwrap();
-        assert_close(&y, &wanted, tolerance, &what);
-        assert_eq!(gcn.classify(x).unwrap(), y, "a second run: {what}");
+        for separate in [false, true] {
+            let options = GcnOptions {
+                separate,
+                ..GcnOptions::default()
+            };
+            let mut gcn = Gcn::plan(&device, graph.view(), layers, options).unwrap();
+            let what = gcn.to_string();
+            let y = gcn.classify(x).unwrap();
+            assert_close(&y, &wanted, tolerance, &what);
+            assert_eq!(gcn.classify(x).unwrap(), y, "a second run: {what}");
+        }
     }
 }
 
@@ -131,16 +137,44 @@ fn the_adjacency_matrix_is_normalised_with_loops_and_isolated_nodes_as_they_are(
 fn layers_run_in_the_cheaper_order_and_give_the_same_either_way() {
     let device = Device::emulator(Default::default());
     let graph = weighted::<f32>(60, 300);
-    let kinds = |inputs, outputs| {
-        let layers = [layer(inputs, outputs, true, 1)];
-        let gcn = Gcn::plan(&device, graph.view(), &layers, GcnOptions::default()).unwrap();
+    let kinds = |widths: [usize; 3], separate| {
+        let layers = [
+            layer(widths[0], widths[1], true, 1),
+            layer(widths[1], widths[2], true, 3),
+        ];
+        let options = GcnOptions {
+            separate,
+            ..GcnOptions::default()
+        };
+        let gcn = Gcn::plan(&device, graph.view(), &layers, options).unwrap();
         gcn.operators()
             .map(|operator| operator.kind)
             .collect::<Vec<_>>()
     };
-    use OperatorKind::{Gemm, LogSoftmax, Spmm};
-    assert_eq!(kinds(20, 5), [Gemm, Spmm, LogSoftmax]);
-    assert_eq!(kinds(5, 20), [Spmm, Gemm, LogSoftmax]);
+    use OperatorKind::{Activate, Gemm, LogSoftmax, Spmm, SpmmActivate, SpmmLogSoftmax};
+    assert_eq!(
+        kinds([20, 8, 5], false),
+        [Gemm, SpmmActivate, Gemm, SpmmLogSoftmax]
+    );
+    assert_eq!(
+        kinds([20, 8, 5], true),
+        [Gemm, Spmm, Activate, Gemm, Spmm, LogSoftmax]
+    );
+    for separate in [false, true] {
+        assert_eq!(
+            kinds([5, 20, 30], separate),
+            [Spmm, Gemm, Spmm, Gemm, LogSoftmax]
+        );
+    }
+    // There is no instance for two elements at a time, and no sub-warp has all of 200 classes.
+    assert_eq!(
+        kinds([20, 6, 6], false),
+        [Gemm, Spmm, Activate, Gemm, Spmm, LogSoftmax]
+    );
+    assert_eq!(
+        kinds([200, 200, 200], false),
+        [Gemm, SpmmActivate, Gemm, Spmm, LogSoftmax]
+    );
     for widths in [
         &[9, 4][..],
         &[4, 9],
@@ -155,6 +189,85 @@ fn layers_run_in_the_cheaper_order_and_give_the_same_either_way() {
                 .collect();
             let x = generate::dense::<f32>(60, widths[0], 9);
             every_device_agrees(&graph, x.view(), &layers, 1e-5);
+        }
+    }
+}
+
+/// A layer of each kind that ends in its product with A_hat, with every number of lanes, rows cut among tasks and blocks, and rows
+/// in another order.
+fn ended_products_agree<T: GcnElement>(tolerance: f64) {
+    // Node 5 hears everybody, so that its row is cut among blocks, and some nodes have no edges.
+    let skewed = weighted::<T>(150, 600);
+    let mut hub = sprs::TriMatI::<T, u32>::new((150, 150));
+    for (&value, (row, column)) in &skewed {
+        if row != 5 {
+            hub.add_triplet(row as usize, column as usize, value);
+        }
+    }
+    (0..150).for_each(|column| hub.add_triplet(5, column, T::from_f64(0.25)));
+    let hub: sprs::CsMatI<T, u32, usize> = hub.to_csr();
+    let indptr = hub.indptr();
+    let starts = indptr.raw_storage().iter().map(|&start| start as u32);
+    let graph = CsMatI::new(
+        (150, 150),
+        starts.collect(),
+        hub.indices().to_vec(),
+        hub.data().to_vec(),
+    );
+    for (classes, order) in [
+        (1, RowOrder::Given),
+        (5, RowOrder::FrequentColumn),
+        (16, RowOrder::Given),
+        (33, RowOrder::FirstColumn),
+        (40, RowOrder::Given),
+        (61, RowOrder::Given),
+    ] {
+        let layers = [
+            layer::<T>(classes, classes, classes % 2 == 1, 1),
+            layer(classes, classes, classes != 16, 3),
+        ];
+        let x = generate::dense::<T>(150, classes, 9);
+        let wanted = network(&graph, x.view(), &layers);
+        for device in support::devices() {
+            let mut options = GcnOptions::default();
+            options.spmm.task_size = Some(4);
+            options.spmm.order = Some(order);
+            let mut gcn = Gcn::plan(&device, graph.view(), &layers, options).unwrap();
+            let kinds: Vec<_> = gcn.operators().map(|operator| operator.kind).collect();
+            assert!(kinds.contains(&OperatorKind::SpmmActivate), "{gcn}");
+            assert!(kinds.contains(&OperatorKind::SpmmLogSoftmax), "{gcn}");
+            let y = gcn.classify(x.view()).unwrap();
+            assert_close(&y, &wanted, tolerance, &gcn.to_string());
+            assert_eq!(gcn.classify(x.view()).unwrap(), y, "a second run: {gcn}");
+        }
+    }
+}
+
+#[test]
+fn layers_that_end_in_their_product_are_right_where_rows_are_cut_and_in_another_order() {
+    ended_products_agree::<f32>(1e-5);
+    ended_products_agree::<f64>(1e-13);
+}
+
+#[test]
+fn a_nan_stays_in_its_row_and_its_neighbours() {
+    // Node 1 hears 0, and nobody else does.
+    let graph = CsMatI::new((4, 4), vec![0_u32, 0, 1, 1, 1], vec![0_u32], vec![1.0_f32]);
+    let layers = [layer::<f32>(8, 4, true, 1), layer(4, 4, true, 3)];
+    let mut x = generate::dense::<f32>(4, 8, 9);
+    x[[0, 3]] = f32::NAN;
+    for device in support::devices() {
+        for separate in [false, true] {
+            let options = GcnOptions {
+                separate,
+                ..GcnOptions::default()
+            };
+            let mut gcn = Gcn::plan(&device, graph.view(), &layers, options).unwrap();
+            let y = gcn.classify(x.view()).unwrap();
+            let nan: Vec<bool> = (y.rows().into_iter())
+                .map(|row| row.iter().all(|y| y.is_nan()))
+                .collect();
+            assert_eq!(nan, [true, true, false, false], "{gcn}");
         }
     }
 }

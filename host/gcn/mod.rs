@@ -26,6 +26,7 @@
 mod layers;
 mod normalized;
 mod operator;
+mod steps;
 
 pub use layers::{LayersError, read_layers, read_matrix};
 pub use normalized::normalized_adjacency;
@@ -34,17 +35,19 @@ pub use operator::{Operator, OperatorKind};
 use crate::csr::DeviceCsr;
 use crate::device::{Device, DeviceBuffer, LaunchGraph};
 use crate::error::Error;
-use crate::gemm::{Gemm, GemmOptions, check, elements, extent, upload};
-use crate::log_softmax::{LogSoftmax, SoftmaxElement};
+use crate::gemm::{check, elements, extent, upload};
+use crate::log_softmax::SoftmaxElement;
 use crate::spmm::{Spmm, SpmmElement, SpmmOptions};
 use cuda_std::float::Real;
 use ndarray::{Array1, Array2, ArrayView2};
 use operator::Step;
 use sprs::CsMatViewI;
 use std::fmt;
+use steps::{steps, widths};
+use warprow_kernels::log_softmax::Logarithm;
 
 /// An element type of a network: f32 or f64.
-pub trait GcnElement: Real + SpmmElement<Sum = Self> + SoftmaxElement {}
+pub trait GcnElement: Real + SpmmElement<Sum = Self> + SoftmaxElement + Logarithm {}
 
 impl GcnElement for f32 {}
 impl GcnElement for f64 {}
@@ -119,55 +122,16 @@ impl<T: GcnElement> Gcn<T> {
         layers: &[GcnLayer<T>],
         options: GcnOptions,
     ) -> Result<Self, Error> {
+        let (features, classes) = widths(layers)?;
         let adjacency = normalized_adjacency(&DeviceCsr::upload(device, graph)?)?;
-        let pattern = adjacency.pattern();
-        let (nodes, nonzeros) = (pattern.rows, pattern.nonzeros());
-        let (Some(first), Some(last)) = (layers.first(), layers.last()) else {
-            return Err(Error::Network {
-                reason: "it has no layers".to_owned(),
-            });
-        };
         let spmm = Spmm::plan_on_device(adjacency, options.spmm)?;
-        let gemm_options = |relu| GemmOptions {
-            relu,
-            tf32: options.tf32,
-            ..GemmOptions::default()
-        };
-        let mut steps = Vec::new();
-        let mut width = first.weights.nrows();
-        for (index, layer) in layers.iter().enumerate() {
-            check_layer(index, layer, width)?;
-            let (inputs, outputs) = layer.weights.dim();
-            let is_last = index + 1 == layers.len();
-            let bias = layer.bias.as_ref().map(|bias| bias.view());
-            let weights = layer.weights.view();
-            // The product with A_hat costs as much as it has columns, that with W the same either way.
-            if inputs < outputs {
-                // The last layer's bias is the LogSoftmax's.
-                let (bias, relu) = if is_last { (None, false) } else { (bias, true) };
-                let gemm = Gemm::plan(device, weights, bias, gemm_options(relu))?;
-                steps.push(Step::spmm(index, inputs, nodes, nonzeros));
-                steps.push(Step::gemm(index, gemm, nodes));
-            } else {
-                let gemm = Gemm::plan(device, weights, None, gemm_options(false))?;
-                steps.push(Step::gemm(index, gemm, nodes));
-                steps.push(Step::spmm(index, outputs, nodes, nonzeros));
-                if !is_last {
-                    let bias = bias.map(|bias| device.upload(&bias.to_vec()));
-                    steps.push(Step::activate(index, outputs, bias.transpose()?, nodes));
-                }
-            }
-            width = outputs;
-        }
-        let bias = last.bias.as_ref().map(|bias| bias.view());
-        let log_softmax = LogSoftmax::plan(device, width, bias)?;
-        steps.push(Step::log_softmax(layers.len() - 1, log_softmax, nodes));
-        let columns = |what, count| extent(what, count);
+        let nodes = extent("the number of nodes", spmm.rows())?;
+        let steps = steps(&spmm, layers, options)?;
         let mut buffers = Vec::new();
         for step in &steps[..steps.len() - 1] {
             // In place, it has none of its own.
             let cols = if step.in_place() { 0 } else { step.cols };
-            let len = elements(nodes, columns("the width of a layer", cols)?);
+            let len = elements(nodes, extent("the width of a layer", cols)?);
             let len = usize::try_from(len).map_err(|_| Error::TooLarge {
                 what: "the number of elements between two layers",
                 found: len.into(),
@@ -179,8 +143,8 @@ impl<T: GcnElement> Gcn<T> {
             replay: Replay::Unknown,
             device: device.clone(),
             nodes,
-            features: columns("the number of features", first.weights.nrows())?,
-            classes: columns("the number of classes", width)?,
+            features: extent("the number of features", features)?,
+            classes: extent("the number of classes", classes)?,
             spmm,
             steps,
             buffers,
@@ -342,26 +306,5 @@ impl<T: GcnElement> fmt::Display for Gcn<T> {
             write!(f, "{} {operator}", if index == 0 { "" } else { "," })?;
         }
         Ok(())
-    }
-}
-
-fn check_layer<T>(index: usize, layer: &GcnLayer<T>, width: usize) -> Result<(), Error> {
-    let (inputs, outputs) = layer.weights.dim();
-    let number = index + 1;
-    if inputs != width {
-        return Err(Error::Network {
-            reason: format!(
-                "layer {number} takes {inputs} features, and the one before gives {width}"
-            ),
-        });
-    }
-    match &layer.bias {
-        Some(bias) if bias.len() != outputs => Err(Error::Network {
-            reason: format!(
-                "layer {number} gives {outputs} features, and its bias has {} elements",
-                bias.len()
-            ),
-        }),
-        _ => Ok(()),
     }
 }

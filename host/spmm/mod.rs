@@ -26,6 +26,7 @@
 mod column_blocks;
 mod columns;
 mod items;
+mod layer;
 mod options;
 mod order;
 mod planner;
@@ -40,6 +41,8 @@ use cuda_std::float::Real;
 use cuda_std::launch::LaunchConfig;
 use cuda_std::memory::Global;
 use items::{Launch, PlannedItems, Product};
+use layer::Layer;
+pub(crate) use layer::LayerEnd;
 use ndarray::{Array2, ArrayView2};
 use options::choose_kernel;
 pub use options::{SpmmElement, SpmmOptions};
@@ -53,7 +56,7 @@ use std::time::Instant;
 pub use times::PlanTimes;
 use warprow_kernels::matrix::{Csr, Dense, DenseMut};
 pub use warprow_kernels::spmm::{Capabilities, ItemKind, Operand, Reduction, Shape, SpmmKernel};
-use warprow_kernels::spmm::{Epilogue, Handle, epilogue, vector};
+use warprow_kernels::spmm::{Epilogue, Handle, epilogue};
 
 /// A matrix A on a device, and the kernel to multiply it with: `Y = A X` for any dense X of elements of type `E`.
 ///
@@ -308,6 +311,19 @@ impl<E: SpmmElement> Spmm<E> {
         beta: E::Sum,
         y: &mut DeviceBuffer<E>,
     ) -> Result<(), Error> {
+        self.run_product(alpha, x, features, beta, y, None)
+    }
+
+    /// As [`run_scaled`](Self::run_scaled), or with the end of a layer in the place of alpha and beta.
+    fn run_product(
+        &self,
+        alpha: E::Sum,
+        x: &DeviceBuffer<E>,
+        features: usize,
+        beta: E::Sum,
+        y: &mut DeviceBuffer<E>,
+        layer: Option<&Layer<E>>,
+    ) -> Result<(), Error> {
         let columns = extent("the number of features", features)?;
         let row_bytes = u64::from(columns) * size_of::<E>() as u64;
         if row_bytes > u32::MAX.into() {
@@ -381,6 +397,12 @@ impl<E: SpmmElement> Spmm<E> {
                 ..shape
             };
             let config = self.kernel.launch::<E>(shape, reduction);
+            if let Some(layer) = layer {
+                let kernel = (layer.kernel)(shape).expect("the plan can end so");
+                let arguments = (a, x, product.y, items, layer.bias);
+                // SAFETY: as below; the bias has an element for each column of y.
+                return unsafe { device.launch(&kernel, config, arguments) };
+            }
             let plain = epilogue.alpha == <E::Sum as Real>::ONE
                 && epilogue.beta == E::Sum::ZERO
                 && self.diagonal.is_none()

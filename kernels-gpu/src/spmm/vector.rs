@@ -17,6 +17,8 @@
 //! times as long.
 
 mod join;
+pub mod layer;
+mod row_end;
 mod run;
 
 use super::element::{Operand, SumOf};
@@ -25,6 +27,7 @@ use super::reduction::{Greatest, Reduce, Reduction, Total};
 use super::{ItemKind, Items, MAX_GRID_Y, Shape};
 use crate::matrix::{Csr, Dense, DenseMut};
 use cuda_std::prelude::*;
+use row_end::{Plain, RowEnd};
 use run::Run;
 
 /// What it does, in one line.
@@ -147,7 +150,8 @@ pub fn handle<T: Operand>(
 pub fn entry_points() -> Vec<&'static str> {
     let sums = vector::<f32, 8, 1>().entry_points();
     let scaled = vector_scaled::<f32, 8, 1>().entry_points();
-    [sums, scaled, vector_max::<f32, 8, 1>().entry_points()].concat()
+    let max = vector_max::<f32, 8, 1>().entry_points();
+    [sums, scaled, max, &layer::entry_points()].concat()
 }
 
 /// `Y[row, j] = sum of A[row, col] * X[col, j]`, a sub-warp of `LANES` lanes for a task and a tile of features.
@@ -170,10 +174,10 @@ pub unsafe fn vector<T: Operand, const LANES: u32, const WIDTH: usize>(
     x: Dense<T>,
     y: DenseMut<T>,
     items: Items<SumOf<T>>,
-    epilogue: Epilogue<SumOf<T>>,
+    _epilogue: Epilogue<SumOf<T>>,
 ) {
     // SAFETY: the kernel's contract.
-    unsafe { reduce_rows::<T, Total, false, LANES, WIDTH>(a, x, y, items, epilogue) };
+    unsafe { reduce_rows::<T, Total, _, LANES, WIDTH>(a, x, y, items, Plain) };
 }
 
 /// `Y[row, j] = alpha * sum of A[row, col] * X[col, j] + beta * Y[row, j]`, with the rows of A in any order: else as
@@ -195,7 +199,7 @@ pub unsafe fn vector_scaled<T: Operand, const LANES: u32, const WIDTH: usize>(
     epilogue: Epilogue<SumOf<T>>,
 ) {
     // SAFETY: the kernel's contract.
-    unsafe { reduce_rows::<T, Total, true, LANES, WIDTH>(a, x, y, items, epilogue) };
+    unsafe { reduce_rows::<T, Total, _, LANES, WIDTH>(a, x, y, items, epilogue) };
 }
 
 /// As [`vector_scaled`], with the greatest product of a row in the place of the sum.
@@ -212,7 +216,7 @@ pub unsafe fn vector_max<T: Operand, const LANES: u32, const WIDTH: usize>(
     epilogue: Epilogue<SumOf<T>>,
 ) {
     // SAFETY: the kernel's contract.
-    unsafe { reduce_rows::<T, Greatest, true, LANES, WIDTH>(a, x, y, items, epilogue) };
+    unsafe { reduce_rows::<T, Greatest, _, LANES, WIDTH>(a, x, y, items, epilogue) };
 }
 
 /// The tiles of features of a task, one after the other where the grid has not as many.
@@ -221,18 +225,12 @@ pub unsafe fn vector_max<T: Operand, const LANES: u32, const WIDTH: usize>(
 ///
 /// The kernels' contract.
 #[inline(always)]
-unsafe fn reduce_rows<
-    T: Operand,
-    R: Reduce,
-    const SCALED: bool,
-    const LANES: u32,
-    const WIDTH: usize,
->(
+unsafe fn reduce_rows<T: Operand, R: Reduce, E: RowEnd<T>, const LANES: u32, const WIDTH: usize>(
     a: Csr<SumOf<T>>,
     x: Dense<T>,
     y: DenseMut<T>,
     items: Items<SumOf<T>>,
-    epilogue: Epilogue<SumOf<T>>,
+    end: E,
 ) {
     let task = thread::block_idx_x() * (BLOCK / LANES) + thread::thread_idx_x() / LANES;
     let tile_width = LANES * WIDTH as u32 * passes(WIDTH as u32);
@@ -242,15 +240,8 @@ unsafe fn reduce_rows<
         let first_feature = tile * tile_width;
         // SAFETY: the kernels' contract.
         unsafe {
-            let mut run = Run::<T, R, SCALED, LANES, WIDTH>::start(
-                &a,
-                &x,
-                &y,
-                &items,
-                &epilogue,
-                task,
-                first_feature,
-            );
+            let mut run =
+                Run::<T, R, E, LANES, WIDTH>::start(&a, &x, &y, &items, &end, task, first_feature);
             run.stream();
             run.join(tile);
         }

@@ -11,6 +11,7 @@ use super::super::element::Operand;
 use super::super::reduction::Reduce;
 use super::super::tasks;
 use super::BLOCK;
+use super::row_end::{Results, RowEnd};
 use super::run::Run;
 use core::array;
 use cuda_std::atomic::Scope;
@@ -22,15 +23,12 @@ const NONE: u32 = u32::MAX;
 /// Parts of a row whose loads are in flight together.
 const UNROLL: u32 = 4;
 
-/// The results of a lane.
-type Results<S, const WIDTH: usize> = [[S; WIDTH]; 2];
-
 #[allow(
     clippy::needless_range_loop,
     reason = "iterators over the arrays are not unrolled, and put them into local memory"
 )]
-impl<T: Operand, R: Reduce, const SCALED: bool, const LANES: u32, const WIDTH: usize>
-    Run<'_, T, R, SCALED, LANES, WIDTH>
+impl<T: Operand, R: Reduce, E: RowEnd<T>, const LANES: u32, const WIDTH: usize>
+    Run<'_, T, R, E, LANES, WIDTH>
 {
     /// Tasks of a block.
     const TASKS: u32 = BLOCK / LANES;

@@ -1,10 +1,10 @@
 //! A sub-warp on its way through a task of the kernel `vector`.
 
 use super::super::element::{Operand, SumOf};
-use super::super::epilogue::Epilogue;
 use super::super::items::Items;
 use super::super::reduction::Reduce;
 use super::passes;
+use super::row_end::{Place, Results, RowEnd};
 use crate::matrix::{Csr, Dense, DenseMut};
 use core::array;
 use core::marker::PhantomData;
@@ -30,14 +30,14 @@ macro_rules! unrolled {
 const _: () = assert!(UNROLL == 8);
 
 /// A sub-warp on its way through a task.
-pub(super) struct Run<'a, T: Operand, R, const SCALED: bool, const LANES: u32, const WIDTH: usize> {
+pub(super) struct Run<'a, T: Operand, R, E, const LANES: u32, const WIDTH: usize> {
     pub(super) a: &'a Csr<SumOf<T>>,
     /// The lane's columns of X, and the bytes from one row of X to the next.
     x: [Global<T>; 2],
     x_stride: u32,
     y: &'a DenseMut<T>,
     pub(super) items: &'a Items<SumOf<T>>,
-    epilogue: &'a Epilogue<SumOf<T>>,
+    end_of_row: &'a E,
     pub(super) task: u32,
     /// The lane's first feature; its second vector is `LANES * WIDTH` further on.
     pub(super) feature: usize,
@@ -64,8 +64,8 @@ pub(super) struct Run<'a, T: Operand, R, const SCALED: bool, const LANES: u32, c
     clippy::needless_range_loop,
     reason = "iterators over the arrays are not unrolled, and put them into local memory"
 )]
-impl<'a, T: Operand, R: Reduce, const SCALED: bool, const LANES: u32, const WIDTH: usize>
-    Run<'a, T, R, SCALED, LANES, WIDTH>
+impl<'a, T: Operand, R: Reduce, E: RowEnd<T>, const LANES: u32, const WIDTH: usize>
+    Run<'a, T, R, E, LANES, WIDTH>
 {
     pub(super) const PASSES: usize = passes(WIDTH as u32) as usize;
 
@@ -78,7 +78,7 @@ impl<'a, T: Operand, R: Reduce, const SCALED: bool, const LANES: u32, const WIDT
         x: &Dense<T>,
         y: &'a DenseMut<T>,
         items: &'a Items<SumOf<T>>,
-        epilogue: &'a Epilogue<SumOf<T>>,
+        end_of_row: &'a E,
         task: u32,
         first_feature: u32,
     ) -> Self {
@@ -94,7 +94,7 @@ impl<'a, T: Operand, R: Reduce, const SCALED: bool, const LANES: u32, const WIDT
             x_stride: x.cols * size_of::<T>() as u32,
             y,
             items,
-            epilogue,
+            end_of_row,
             task,
             feature,
             features,
@@ -268,30 +268,22 @@ impl<'a, T: Operand, R: Reduce, const SCALED: bool, const LANES: u32, const WIDT
     ///
     /// A row of A, which no other sub-warp writes.
     #[inline(always)]
-    pub(super) unsafe fn write_row(&self, row: u32, results: [[T::Sum; WIDTH]; 2]) {
+    pub(super) unsafe fn write_row(&self, row: u32, results: Results<T::Sum, WIDTH>) {
         let row = row as usize;
-        let (factor, row_of_y) = if SCALED {
-            // SAFETY: a row of A.
-            unsafe { (self.epilogue.factor(row), self.items.row_of_y(row)) }
-        } else {
-            (<T::Sum as Real>::ONE, row)
-        };
-        for pass in 0..Self::PASSES {
-            let feature = self.feature + pass * (LANES as usize * WIDTH);
-            if feature < self.features {
-                let index = row_of_y * self.features + feature;
-                let results = results[pass];
-                // SAFETY: the lane's features of a row that is this sub-warp's.
-                unsafe {
-                    if SCALED {
-                        self.epilogue.write(factor, results, self.y.data, index);
-                    } else {
-                        // A sum of nothing is -0, and 0 in Y.
-                        let results = array::from_fn(|k| results[k] + T::Sum::ZERO);
-                        T::store::<WIDTH>(self.y.data, index, results);
-                    }
-                };
-            }
+        // SAFETY: a row of A, and this sub-warp's row of Y.
+        unsafe {
+            let row_of_y = if E::ANY_ORDER {
+                self.items.row_of_y(row)
+            } else {
+                row
+            };
+            let place = Place {
+                row,
+                y: self.y.data.offset(row_of_y * self.features),
+                feature: self.feature,
+                features: self.features,
+            };
+            self.end_of_row.write::<LANES, WIDTH>(place, results);
         }
     }
 }

@@ -1,0 +1,62 @@
+//! The product as a layer of a network ends: with bias and ReLU, or bias and LogSoftmax, in the same kernel.
+
+use super::{Spmm, SpmmElement};
+use crate::device::DeviceBuffer;
+use crate::error::Error;
+use cuda_std::float::Real;
+use cuda_std::kernel::Kernel;
+use cuda_std::memory::Global;
+use warprow_kernels::log_softmax::Logarithm;
+use warprow_kernels::spmm::vector::layer;
+use warprow_kernels::spmm::vector::layer::LayerArguments;
+pub(crate) use warprow_kernels::spmm::vector::layer::LayerEnd;
+use warprow_kernels::spmm::{Operand, Reduction, Shape, SpmmKernel};
+
+/// How a product ends that is a layer's.
+pub(super) struct Layer<E: Operand> {
+    /// The kernel for a shape.
+    pub(super) kernel: fn(Shape) -> Option<Kernel<LayerArguments<E>>>,
+    /// Null for none.
+    pub(super) bias: Global<E::Sum>,
+}
+
+impl<E: SpmmElement<Sum: Logarithm>> Spmm<E> {
+    /// Whether [`run_layer`](Self::run_layer) can do that: with the default kernel, in one block of columns, and for LogSoftmax if one
+    /// tile has all features.
+    pub(crate) fn can_end(&self, end: LayerEnd, features: u32) -> bool {
+        let kernel = |shape| layer::handle::<E>(shape, end);
+        self.kernel == SpmmKernel::Vector
+            && self.options.reduction == Reduction::Sum
+            && self.choices.blocks == 1
+            && self.shape(features).and_then(kernel).is_some()
+    }
+
+    /// `y = end(A x + bias)`; the bias has an element for each feature, and is on the plan's device. Else as
+    /// [`run`](Self::run).
+    ///
+    /// # Errors
+    ///
+    /// Those of [`run`](Self::run).
+    ///
+    /// # Panics
+    ///
+    /// If [`can_end`](Self::can_end) says no.
+    pub(crate) fn run_layer(
+        &self,
+        end: LayerEnd,
+        bias: Option<&DeviceBuffer<E::Sum>>,
+        x: &DeviceBuffer<E>,
+        features: usize,
+        y: &mut DeviceBuffer<E>,
+    ) -> Result<(), Error> {
+        let layer = Layer {
+            kernel: match end {
+                LayerEnd::Activate => |shape| layer::handle(shape, LayerEnd::Activate),
+                LayerEnd::LogSoftmax => |shape| layer::handle(shape, LayerEnd::LogSoftmax),
+            },
+            bias: super::pointer(bias),
+        };
+        let (one, zero) = (<E::Sum as Real>::ONE, E::Sum::ZERO);
+        self.run_product(one, x, features, zero, y, Some(&layer))
+    }
+}

@@ -1,0 +1,216 @@
+//! What is done to the results of a row before they are written, as the kernel `vector` is compiled for it.
+
+use super::super::element::Operand;
+use super::super::epilogue::Epilogue;
+use super::passes;
+use crate::log_softmax::Logarithm;
+use crate::unroll::unroll;
+use core::array;
+use cuda_std::prelude::*;
+
+/// The results of a lane: one or two vectors of neighbouring features.
+pub(super) type Results<S, const WIDTH: usize> = [[S; WIDTH]; 2];
+
+/// Where the features of a lane are.
+#[derive(Clone, Copy)]
+pub(super) struct Place<T> {
+    /// The row of A.
+    pub row: usize,
+    /// The row of Y.
+    pub y: GlobalMut<T>,
+    /// The lane's first feature; its second vector is `LANES * WIDTH` further on.
+    pub feature: usize,
+    /// Features of a row.
+    pub features: usize,
+}
+
+impl<T> Place<T> {
+    /// The first feature of a vector; `None` past the last one.
+    #[inline(always)]
+    fn feature<const LANES: u32, const WIDTH: usize>(&self, pass: usize) -> Option<usize> {
+        let feature = self.feature + pass * (LANES as usize * WIDTH);
+        (pass < passes(WIDTH as u32) as usize && feature < self.features).then_some(feature)
+    }
+}
+
+/// What is done to a row's results.
+pub(super) trait RowEnd<T: Operand>: Copy {
+    /// Whether rows of A may be in another order than those of Y.
+    const ANY_ORDER: bool;
+
+    /// Writes a lane's part of a row; all lanes of a sub-warp call it.
+    ///
+    /// # Safety
+    ///
+    /// The place is that of a row which no other sub-warp writes, the features a multiple of `WIDTH`; and what the implementation
+    /// asks for.
+    unsafe fn write<const LANES: u32, const WIDTH: usize>(
+        &self,
+        place: Place<T>,
+        results: Results<T::Sum, WIDTH>,
+    );
+}
+
+/// Nothing: a sum is written as it is.
+#[derive(Clone, Copy)]
+pub(super) struct Plain;
+
+impl<T: Operand> RowEnd<T> for Plain {
+    const ANY_ORDER: bool = false;
+
+    #[inline(always)]
+    unsafe fn write<const LANES: u32, const WIDTH: usize>(
+        &self,
+        place: Place<T>,
+        results: Results<T::Sum, WIDTH>,
+    ) {
+        unroll!(pass in 0..2 {
+            if let Some(feature) = place.feature::<LANES, WIDTH>(pass) {
+                // A sum of nothing is -0, and 0 in Y.
+                let results = array::from_fn(|k| results[pass][k] + T::Sum::ZERO);
+                // SAFETY: the caller's contract.
+                unsafe { T::store::<WIDTH>(place.y, feature, results) };
+            }
+        });
+    }
+}
+
+impl<T: Operand> RowEnd<T> for Epilogue<T::Sum> {
+    const ANY_ORDER: bool = true;
+
+    #[inline(always)]
+    unsafe fn write<const LANES: u32, const WIDTH: usize>(
+        &self,
+        place: Place<T>,
+        results: Results<T::Sum, WIDTH>,
+    ) {
+        // SAFETY: the caller's contract; the diagonal has a number for each row of A, if there is one.
+        unsafe {
+            let factor = self.factor(place.row);
+            unroll!(pass in 0..2 {
+                if let Some(feature) = place.feature::<LANES, WIDTH>(pass) {
+                    Epilogue::write(self, factor, results[pass], place.y, feature);
+                }
+            });
+        }
+    }
+}
+
+/// The end of a network's hidden layer: the bias is added, and negative results become 0.
+#[derive(Clone, Copy)]
+pub(super) struct Activate<S> {
+    /// A number for each feature; null for none.
+    pub bias: Global<S>,
+}
+
+impl<T: Operand> RowEnd<T> for Activate<T::Sum> {
+    const ANY_ORDER: bool = true;
+
+    #[inline(always)]
+    unsafe fn write<const LANES: u32, const WIDTH: usize>(
+        &self,
+        place: Place<T>,
+        results: Results<T::Sum, WIDTH>,
+    ) {
+        unroll!(pass in 0..2 {
+            if let Some(feature) = place.feature::<LANES, WIDTH>(pass) {
+                // SAFETY: the caller's contract; the bias has a number for each feature.
+                unsafe {
+                    let results = add_bias(self.bias, feature, results[pass]);
+                    // A NaN stays.
+                    let positive = |k: usize| {
+                        if results[k] < T::Sum::ZERO {
+                            T::Sum::ZERO
+                        } else {
+                            results[k]
+                        }
+                    };
+                    T::store::<WIDTH>(place.y, feature, array::from_fn(positive));
+                }
+            }
+        });
+    }
+}
+
+/// The end of a network's last layer: the bias is added, and of the row the LogSoftmax taken. The sub-warp has all features.
+#[derive(Clone, Copy)]
+pub(super) struct LogSoftmax<S> {
+    /// A number for each feature; null for none.
+    pub bias: Global<S>,
+}
+
+impl<T: Operand<Sum: Logarithm>> RowEnd<T> for LogSoftmax<T::Sum> {
+    const ANY_ORDER: bool = true;
+
+    #[inline(always)]
+    unsafe fn write<const LANES: u32, const WIDTH: usize>(
+        &self,
+        place: Place<T>,
+        mut results: Results<T::Sum, WIDTH>,
+    ) {
+        let mut max = T::Sum::NEG_INFINITY;
+        unroll!(pass in 0..2 {
+            if let Some(feature) = place.feature::<LANES, WIDTH>(pass) {
+                // SAFETY: the bias has a number for each feature.
+                results[pass] = unsafe { add_bias(self.bias, feature, results[pass]) };
+                unroll!(k in 0..4 {
+                    if const { k < WIDTH } && results[pass][k] > max {
+                        max = results[pass][k];
+                    }
+                });
+            }
+        });
+        // The other sub-warps of the warp are elsewhere.
+        let lanes = u32::MAX >> (32 - LANES) << (warp::lane_id() / LANES * LANES);
+        let mut distance = LANES / 2;
+        while distance > 0 {
+            let other = warp::shfl_xor(lanes, max, distance, LANES);
+            if other > max {
+                max = other;
+            }
+            distance /= 2;
+        }
+        let mut sum = T::Sum::ZERO;
+        unroll!(pass in 0..2 {
+            if place.feature::<LANES, WIDTH>(pass).is_some() {
+                unroll!(k in 0..4 {
+                    if const { k < WIDTH } {
+                        results[pass][k] = results[pass][k] - max;
+                        sum += results[pass][k].exp();
+                    }
+                });
+            }
+        });
+        let mut distance = LANES / 2;
+        while distance > 0 {
+            sum += warp::shfl_xor(lanes, sum, distance, LANES);
+            distance /= 2;
+        }
+        let logarithm = sum.ln();
+        unroll!(pass in 0..2 {
+            if let Some(feature) = place.feature::<LANES, WIDTH>(pass) {
+                let results = array::from_fn(|k| results[pass][k] - logarithm);
+                // SAFETY: the caller's contract.
+                unsafe { T::store::<WIDTH>(place.y, feature, results) };
+            }
+        });
+    }
+}
+
+/// # Safety
+///
+/// The bias, if there is one, has a number for each of the `WIDTH` features from `feature` on, a multiple of `WIDTH`.
+#[inline(always)]
+unsafe fn add_bias<S: Real, const WIDTH: usize>(
+    bias: Global<S>,
+    feature: usize,
+    sums: [S; WIDTH],
+) -> [S; WIDTH] {
+    if bias.address() == 0 {
+        // A sum of nothing is -0.
+        return array::from_fn(|k| sums[k] + S::ZERO);
+    }
+    // SAFETY: the caller's contract.
+    let bias: [S; WIDTH] = unsafe { bias.load_array(feature) };
+    array::from_fn(|k| sums[k] + bias[k])
+}
