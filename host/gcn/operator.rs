@@ -77,7 +77,7 @@ enum Work<T: GcnElement> {
     Spmm,
     Layer {
         end: LayerEnd,
-        bias: Option<DeviceBuffer<T>>,
+        bias: DeviceBuffer<T>,
     },
     Activate {
         bias: Option<DeviceBuffer<T>>,
@@ -124,7 +124,7 @@ impl<T: GcnElement> Step<T> {
         cols: usize,
         (nodes, nonzeros): (u32, u32),
         end: LayerEnd,
-        bias: Option<DeviceBuffer<T>>,
+        bias: DeviceBuffer<T>,
     ) -> Self {
         let mut step = Self::spmm(layer, cols, nodes, nonzeros);
         step.operator.kind = match end {
@@ -164,9 +164,7 @@ impl<T: GcnElement> Step<T> {
         match &self.work {
             Work::Gemm(gemm) => gemm.run(input, nodes, output),
             Work::Spmm => spmm.run(input, self.cols, output),
-            Work::Layer { end, bias } => {
-                spmm.run_layer(*end, bias.as_ref(), input, self.cols, output)
-            }
+            Work::Layer { end, bias } => spmm.run_layer(*end, bias, input, self.cols, output),
             Work::LogSoftmax(log_softmax) => log_softmax.run(input, nodes, output),
             Work::Activate { .. } => unreachable!("it is in place"),
         }

@@ -84,7 +84,10 @@ pub(super) fn steps<T: GcnElement>(
             steps.push(multiply(None, false)?);
             if !options.separate && spmm.can_end(end, extent("the width of a layer", outputs)?) {
                 let size = (nodes, nonzeros);
-                let bias = upload_bias()?;
+                let bias = match upload_bias()? {
+                    Some(bias) => bias,
+                    None => device.zeros(outputs)?,
+                };
                 steps.push(Step::ended_spmm(index, outputs, size, end, bias));
                 continue;
             }

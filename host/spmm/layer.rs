@@ -16,7 +16,7 @@ use warprow_kernels::spmm::{Operand, Reduction, Shape, SpmmKernel};
 pub(super) struct Layer<E: Operand> {
     /// The kernel for a shape.
     pub(super) kernel: fn(Shape) -> Option<Kernel<LayerArguments<E>>>,
-    /// Null for none.
+    /// An element for each feature.
     pub(super) bias: Global<E::Sum>,
 }
 
@@ -40,21 +40,22 @@ impl<E: SpmmElement<Sum: Logarithm>> Spmm<E> {
     ///
     /// # Panics
     ///
-    /// If [`can_end`](Self::can_end) says no.
+    /// If [`can_end`](Self::can_end) says no, or the bias has another length.
     pub(crate) fn run_layer(
         &self,
         end: LayerEnd,
-        bias: Option<&DeviceBuffer<E::Sum>>,
+        bias: &DeviceBuffer<E::Sum>,
         x: &DeviceBuffer<E>,
         features: usize,
         y: &mut DeviceBuffer<E>,
     ) -> Result<(), Error> {
+        assert_eq!(bias.len(), features, "the bias");
         let layer = Layer {
             kernel: match end {
                 LayerEnd::Activate => |shape| layer::handle(shape, LayerEnd::Activate),
                 LayerEnd::LogSoftmax => |shape| layer::handle(shape, LayerEnd::LogSoftmax),
             },
-            bias: super::pointer(bias),
+            bias: bias.read_only(),
         };
         let (one, zero) = (<E::Sum as Real>::ONE, E::Sum::ZERO);
         self.run_product(one, x, features, zero, y, Some(&layer))

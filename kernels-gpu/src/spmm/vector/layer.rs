@@ -22,7 +22,7 @@ pub enum LayerEnd {
     LogSoftmax,
 }
 
-/// The arguments: A, X, Y, the items, and the bias, null for none.
+/// The arguments: A, X, Y, the items, and the bias.
 #[cfg(not(target_arch = "nvptx64"))]
 pub type LayerArguments<T> = (
     Csr<SumOf<T>>,
@@ -67,7 +67,7 @@ pub fn handle<T: Operand<Sum: Logarithm>>(
 ///
 /// # Safety
 ///
-/// That of [`vector`](super::vector); the bias, if there is one, has n elements.
+/// That of [`vector`](super::vector); the bias has n elements.
 #[kernel(name = "spmm_vector_activate",
     T = [f32], LANES = [8, 16, 32], WIDTH = [1, 4];
     T = [f64], LANES = [8, 32], WIDTH = [1, 4])]
@@ -87,7 +87,7 @@ pub unsafe fn vector_activate<T: Operand, const LANES: u32, const WIDTH: usize>(
 ///
 /// # Safety
 ///
-/// That of [`vector`](super::vector); the bias, if there is one, has n elements; there is one tile of features.
+/// That of [`vector`](super::vector); the bias has n elements; there is one tile of features.
 #[kernel(name = "spmm_vector_log_softmax",
     T = [f32], LANES = [8, 16, 32], WIDTH = [1, 4];
     T = [f64], LANES = [8, 32], WIDTH = [1, 4])]

@@ -99,7 +99,7 @@ impl<T: Operand> RowEnd<T> for Epilogue<T::Sum> {
 /// The end of a network's hidden layer: the bias is added, and negative results become 0.
 #[derive(Clone, Copy)]
 pub(super) struct Activate<S> {
-    /// A number for each feature; null for none.
+    /// A number for each feature.
     pub bias: Global<S>,
 }
 
@@ -135,7 +135,7 @@ impl<T: Operand> RowEnd<T> for Activate<T::Sum> {
 /// The end of a network's last layer: the bias is added, and of the row the LogSoftmax taken. The sub-warp has all features.
 #[derive(Clone, Copy)]
 pub(super) struct LogSoftmax<S> {
-    /// A number for each feature; null for none.
+    /// A number for each feature.
     pub bias: Global<S>,
 }
 
@@ -199,17 +199,13 @@ impl<T: Operand<Sum: Logarithm>> RowEnd<T> for LogSoftmax<T::Sum> {
 
 /// # Safety
 ///
-/// The bias, if there is one, has a number for each of the `WIDTH` features from `feature` on, a multiple of `WIDTH`.
+/// The bias has a number for each of the `WIDTH` features from `feature` on, a multiple of `WIDTH`.
 #[inline(always)]
 unsafe fn add_bias<S: Real, const WIDTH: usize>(
     bias: Global<S>,
     feature: usize,
     sums: [S; WIDTH],
 ) -> [S; WIDTH] {
-    if bias.address() == 0 {
-        // A sum of nothing is -0.
-        return array::from_fn(|k| sums[k] + S::ZERO);
-    }
     // SAFETY: the caller's contract.
     let bias: [S; WIDTH] = unsafe { bias.load_array(feature) };
     array::from_fn(|k| sums[k] + bias[k])
