@@ -1,6 +1,9 @@
 //! The bench on the emulator, from its options to its file; with the tests of its modules.
 
-#![allow(dead_code, reason = "of the measurements, the one of a result alone is used here")]
+#![allow(
+    dead_code,
+    reason = "of the measurements, the one of a result alone is used here"
+)]
 
 mod bench;
 mod cublas;
