@@ -5,10 +5,11 @@ use crate::measure::{Effort, Timing, measure};
 use crate::networks::Network;
 use crate::options::Options;
 use crate::report::{Line, Report};
+use crate::verification::Sample;
 use anyhow::Context;
 use ndarray::Array2;
-use warprow::device::{Device, DeviceBuffer, Selector};
-use warprow::{CsrMatrix, Error, Gcn, GcnOptions, generate};
+use warprow::device::{Device, Selector};
+use warprow::{CsrMatrix, Gcn, GcnOptions, generate};
 
 /// Runs what the options say; whether all results were right.
 ///
@@ -37,9 +38,10 @@ pub fn run(options: &Options) -> anyhow::Result<bool> {
     for network in options.networks(bench.device.is_emulator()) {
         let graph = network.graph(options.seed)?;
         let x: Array2<f32> = generate::dense(graph.rows(), network.widths[0], options.seed + 5);
-        for separate in [false, true] {
-            if options.separate || !separate {
-                all_right &= bench.network(network, &graph, &x, options.seed, separate)?;
+        let sample = Sample::draw(&graph, &x, &network.layers(options.seed), options.seed);
+        for fused in [false, true] {
+            if options.fused || !fused {
+                all_right &= bench.network(network, &graph, &x, &sample, options.seed, fused)?;
             }
         }
     }
@@ -61,11 +63,12 @@ impl Bench {
         network: &Network,
         graph: &CsrMatrix<f32>,
         x: &Array2<f32>,
+        sample: &Sample,
         seed: u64,
-        separate: bool,
+        fused: bool,
     ) -> anyhow::Result<bool> {
         let plan = GcnOptions {
-            separate,
+            fused,
             ..GcnOptions::default()
         };
         let device = &self.device;
@@ -90,23 +93,19 @@ impl Bench {
         results.push(("launches".to_owned(), 0, bytes, one_by_one));
         let timing = measure(device, self.effort, || gcn.run(&x, &mut y))?;
         results.push(("network".to_owned(), 0, bytes, timing));
-        let ok = sum_to_one(&y, gcn.classes())?;
+        let found = sample.verify(&y.download()?, gcn.classes());
         for (operator, layer, bytes, timing) in results {
             let line = Line {
-                implementation: if separate {
-                    "warprow_separate"
-                } else {
-                    "warprow"
-                },
+                implementation: if fused { "warprow_fused" } else { "warprow" },
                 operator,
                 layer,
                 bytes,
                 timing,
                 floor_ms: self.floor(bytes)?,
             };
-            self.report.write(network, &line, ok)?;
+            self.report.write(network, &line, found)?;
         }
-        Ok(ok)
+        Ok(found.ok)
     }
 
     /// Milliseconds in which the device copies half of that many bytes, which moves all of them; `None` if they do not fit its
@@ -128,13 +127,4 @@ impl Bench {
         })?;
         Ok(timing.map(|Timing { median, .. }| median))
     }
-}
-
-/// Whether the probabilities of each node sum to one.
-fn sum_to_one(y: &DeviceBuffer<f32>, classes: usize) -> Result<bool, Error> {
-    let sums_to_one = |row: &[f32]| {
-        let sum: f64 = row.iter().map(|&y| f64::from(y).exp()).sum();
-        (sum - 1.0).abs() < 1e-4
-    };
-    Ok(y.download()?.chunks(classes).all(sums_to_one))
 }

@@ -13,9 +13,9 @@ pub struct Options {
     #[arg(long = "network", value_name = "NAME", value_delimiter = ',', value_parser = network_names())]
     networks: Vec<String>,
 
-    /// Runs bias, ReLU and LogSoftmax as operators of their own too
+    /// Runs the networks with bias, ReLU and LogSoftmax as the end of their products too
     #[arg(long)]
-    pub separate: bool,
+    pub fused: bool,
 
     /// `auto`, `cuda`, `cuda:N` or `emulator` [default: WARPROW_DEVICE, or auto]
     #[arg(long, value_name = "DEVICE")]

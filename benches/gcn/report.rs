@@ -2,6 +2,7 @@
 
 use crate::measure::Timing;
 use crate::networks::Network;
+use crate::verification::Verification;
 use serde::Serialize;
 use std::fs::File;
 use std::io::Write;
@@ -11,9 +12,9 @@ use warprow::device::Device;
 /// A result: of one operator, or of the whole network.
 #[derive(Clone, Debug)]
 pub struct Line {
-    /// `warprow`; `warprow_separate` where bias, ReLU and LogSoftmax are operators of their own.
+    /// `warprow`; `warprow_fused` where bias, ReLU and LogSoftmax are the end of products.
     pub implementation: &'static str,
-    /// `gemm`, `spmm`, `activate`, `log_softmax`; `network`; or `launches`, the network launched operator by operator.
+    /// `gemm`, `spmm`, `activate`, `log_softmax`, `spmm_activate`, `spmm_log_softmax`; `network`; or `launches`, the network launched operator by operator.
     pub operator: String,
     /// The layer, from 1; 0 for the whole.
     pub layer: usize,
@@ -50,12 +51,17 @@ impl Report {
         })
     }
 
-    /// Prints a line of a network and adds it to the file; `ok` if the network's result is right.
+    /// Prints a line of a network and adds it to the file; `found` is what was found in the network's result.
     ///
     /// # Errors
     ///
     /// The operating system's.
-    pub fn write(&mut self, network: &Network, line: &Line, ok: bool) -> std::io::Result<()> {
+    pub fn write(
+        &mut self,
+        network: &Network,
+        line: &Line,
+        found: Verification,
+    ) -> std::io::Result<()> {
         #[derive(Serialize)]
         struct Object<'a> {
             bench: &'static str,
@@ -76,11 +82,12 @@ impl Report {
             floor_ms: Option<f64>,
             bytes: u128,
             ok: bool,
+            max_rel_err: f64,
             device: &'a str,
             driver: Option<&'a str>,
             date: &'a str,
         }
-        println!("{}", text(network, line, ok));
+        println!("{}", text(network, line, found));
         let Some(file) = &mut self.file else {
             return Ok(());
         };
@@ -100,7 +107,8 @@ impl Report {
             launches: line.timing.map(|timing| timing.launches),
             floor_ms: line.floor_ms,
             bytes: line.bytes,
-            ok,
+            ok: found.ok,
+            max_rel_err: found.max_rel_err,
             device: &self.device,
             driver: self.driver.as_deref(),
             date: &self.date,
@@ -111,7 +119,7 @@ impl Report {
     }
 }
 
-fn text(network: &Network, line: &Line, ok: bool) -> String {
+fn text(network: &Network, line: &Line, found: Verification) -> String {
     let mut text = format!(
         "{:<9} {:<16} {:<28}",
         network.name,
@@ -126,5 +134,6 @@ fn text(network: &Network, line: &Line, ok: bool) -> String {
         (Some(timing), None) => text += &format!("{:>9.4} ms", timing.median),
         (None, _) => text += "emulated: no timing",
     }
-    text + if ok { "" } else { ", WRONG" }
+    let verdict = if found.ok { "ok" } else { "WRONG" };
+    text + &format!(", {verdict}, error {:.1e}", found.max_rel_err)
 }

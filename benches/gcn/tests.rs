@@ -10,6 +10,7 @@ mod measure;
 mod networks;
 mod options;
 mod report;
+mod verification;
 
 use clap::Parser;
 use options::Options;
@@ -20,14 +21,7 @@ fn each_operator_and_the_whole_have_a_line_that_is_right_and_not_timed() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("gcn.jsonl");
     let output = path.to_str().expect("a temporary path is text");
-    let arguments = [
-        "gcn",
-        "--device",
-        "emulator",
-        "--separate",
-        "--output",
-        output,
-    ];
+    let arguments = ["gcn", "--device", "emulator", "--fused", "--output", output];
     assert!(bench::run(&Options::try_parse_from(arguments).unwrap()).unwrap());
     let text = std::fs::read_to_string(&path).unwrap();
     let objects: Vec<Value> = text
@@ -45,6 +39,9 @@ fn each_operator_and_the_whole_have_a_line_that_is_right_and_not_timed() {
         assert_eq!(object["type"], "f32");
         assert!(object["ms"].is_null() && object["floor_ms"].is_null());
         assert_eq!(object["ok"], true);
+        // It is f32: neither exact nor far off.
+        let error = object["max_rel_err"].as_f64().unwrap();
+        assert!(error > 0.0 && error < 1e-6, "{error}");
     }
     let operators = |implementation| -> Vec<(&str, u64)> {
         let of = objects
@@ -66,7 +63,7 @@ fn each_operator_and_the_whole_have_a_line_that_is_right_and_not_timed() {
         ("launches", 0),
         ("network", 0),
     ];
-    assert_eq!(operators("warprow_separate"), separate);
+    assert_eq!(operators("warprow"), separate);
     let ended = [
         ("gemm", 1),
         ("spmm_activate", 1),
@@ -75,11 +72,11 @@ fn each_operator_and_the_whole_have_a_line_that_is_right_and_not_timed() {
         ("launches", 0),
         ("network", 0),
     ];
-    assert_eq!(operators("warprow"), ended);
+    assert_eq!(operators("warprow_fused"), ended);
     assert_eq!(ended.len() + separate.len(), objects.len());
     // The whole moves the sum of what its operators move.
     let bytes = |object: &Value| object["bytes"].as_u64().unwrap();
-    let sum: u64 = objects[ended.len()..objects.len() - 2]
+    let sum: u64 = objects[separate.len()..objects.len() - 2]
         .iter()
         .map(bytes)
         .sum();

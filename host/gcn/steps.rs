@@ -82,7 +82,7 @@ pub(super) fn steps<T: GcnElement>(
             steps.push(multiply(None, false)?);
         } else {
             steps.push(multiply(None, false)?);
-            if !options.separate && spmm.can_end(end, extent("the width of a layer", outputs)?) {
+            if options.fused && spmm.can_end(end, extent("the width of a layer", outputs)?) {
                 let size = (nodes, nonzeros);
                 let bias = match upload_bias()? {
                     Some(bias) => bias,

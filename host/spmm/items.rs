@@ -1,6 +1,7 @@
 //! The items that a kernel works on, made once for a matrix: see [`ItemKind`].
 
 use super::SpmmElement;
+use super::layer::LayerCombine;
 use super::slices::Slices;
 use super::tasks::Tasks;
 use crate::csr::{DeviceCsr, DevicePattern, NonzerosByColumn, gather};
@@ -9,7 +10,7 @@ use crate::error::Error;
 use cuda_std::element::Element;
 use cuda_std::memory::{Global, GlobalMut};
 use warprow_kernels::matrix::DenseMut;
-use warprow_kernels::spmm::{Epilogue, ItemKind, Items, Reduction, Shape};
+use warprow_kernels::spmm::{Epilogue, ItemKind, Items, Reduction};
 
 /// A matrix's items on a device.
 #[derive(Debug)]
@@ -27,12 +28,16 @@ pub(super) enum PlannedItems<E: SpmmElement> {
 /// What a run of the kernel is for.
 pub(super) struct Product<E: SpmmElement> {
     pub(super) row_ptr: Global<u32>,
-    pub(super) shape: Shape,
+    pub(super) rows: u32,
     /// The numbers of A's rows in the caller's order, if that is another; else null.
     pub(super) original_row: Global<u32>,
     pub(super) y: DenseMut<E>,
     pub(super) reduction: Reduction,
     pub(super) epilogue: Epilogue<E::Sum>,
+    /// Tasks of a block.
+    pub(super) group: u32,
+    /// How the rows end that are cut, if not by the epilogue.
+    pub(super) combine: Option<LayerCombine<E>>,
 }
 
 /// What is different for each launch of a run.
@@ -110,7 +115,6 @@ impl<E: SpmmElement> PlannedItems<E> {
             row: Global::from_address(0),
             start: Global::from_address(0),
             partial: GlobalMut::from_address(0),
-            arrived: GlobalMut::from_address(0),
             original_row: product.original_row,
         };
         let with = |items| {

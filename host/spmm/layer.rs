@@ -8,16 +8,40 @@ use cuda_std::kernel::Kernel;
 use cuda_std::memory::Global;
 use warprow_kernels::log_softmax::Logarithm;
 use warprow_kernels::spmm::vector::layer;
-use warprow_kernels::spmm::vector::layer::LayerArguments;
 pub(crate) use warprow_kernels::spmm::vector::layer::LayerEnd;
+use warprow_kernels::spmm::vector::layer::{CombineArguments, LayerArguments};
 use warprow_kernels::spmm::{Operand, Reduction, Shape, SpmmKernel};
 
 /// How a product ends that is a layer's.
 pub(super) struct Layer<E: Operand> {
     /// The kernel for a shape.
     pub(super) kernel: fn(Shape) -> Option<Kernel<LayerArguments<E>>>,
+    /// The kernel for the rows that are cut, and the features that it takes at a time.
+    pub(super) combine: fn(Shape) -> (Kernel<CombineArguments<E>>, u32),
     /// An element for each feature.
     pub(super) bias: Global<E::Sum>,
+}
+
+/// How the rows of such a product end that are cut.
+pub(super) struct LayerCombine<E: Operand> {
+    /// The kernel.
+    pub(super) kernel: Kernel<CombineArguments<E>>,
+    /// The features that it takes at a time.
+    pub(super) tile: u32,
+    /// An element for each feature.
+    pub(super) bias: Global<E::Sum>,
+}
+
+impl<E: Operand> Layer<E> {
+    /// For the cut rows of a product of that shape.
+    pub(super) fn combine(&self, shape: Shape) -> LayerCombine<E> {
+        let (kernel, tile) = (self.combine)(shape);
+        LayerCombine {
+            kernel,
+            tile,
+            bias: self.bias,
+        }
+    }
 }
 
 impl<E: SpmmElement<Sum: Logarithm>> Spmm<E> {
@@ -54,6 +78,10 @@ impl<E: SpmmElement<Sum: Logarithm>> Spmm<E> {
             kernel: match end {
                 LayerEnd::Activate => |shape| layer::handle(shape, LayerEnd::Activate),
                 LayerEnd::LogSoftmax => |shape| layer::handle(shape, LayerEnd::LogSoftmax),
+            },
+            combine: match end {
+                LayerEnd::Activate => |shape| layer::combine_handle(shape, LayerEnd::Activate),
+                LayerEnd::LogSoftmax => |shape| layer::combine_handle(shape, LayerEnd::LogSoftmax),
             },
             bias: bias.read_only(),
         };

@@ -56,7 +56,7 @@ use std::time::Instant;
 pub use times::PlanTimes;
 use warprow_kernels::matrix::{Csr, Dense, DenseMut};
 pub use warprow_kernels::spmm::{Capabilities, ItemKind, Operand, Reduction, Shape, SpmmKernel};
-use warprow_kernels::spmm::{Epilogue, Handle, epilogue};
+use warprow_kernels::spmm::{Epilogue, Handle, epilogue, vector};
 
 /// A matrix A on a device, and the kernel to multiply it with: `Y = A X` for any dense X of elements of type `E`.
 ///
@@ -355,7 +355,7 @@ impl<E: SpmmElement> Spmm<E> {
         let original_row = self.rows_in_order.original();
         let product = Product {
             row_ptr: self.a.pattern().row_ptr.read_only(),
-            shape,
+            rows: self.a.pattern().rows,
             original_row: pointer(original_row),
             y: DenseMut {
                 rows: self.a.pattern().rows,
@@ -372,6 +372,8 @@ impl<E: SpmmElement> Spmm<E> {
                 beta,
                 diagonal: pointer(self.diagonal.as_ref()),
             },
+            group: vector::tasks_of_block::<E>(shape, reduction),
+            combine: layer.map(|layer| layer.combine(shape)),
         };
         let x = Dense {
             rows: self.a.pattern().cols,

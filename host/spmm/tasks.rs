@@ -5,11 +5,11 @@ use super::items::{Launch, Product, grow};
 use crate::csr::DevicePattern;
 use crate::device::{Device, DeviceBuffer};
 use crate::error::Error;
-use cuda_std::float::Real;
 use cuda_std::memory::{Global, GlobalMut};
 use std::fmt;
 use std::sync::Mutex;
-use warprow_kernels::spmm::{Epilogue, Items, Shape, tasks, vector};
+use warprow_kernels::spmm::tasks::{self, Cuts};
+use warprow_kernels::spmm::{Epilogue, Items, vector};
 
 /// Tasks for each sub-warp that a GPU runs at a time: the more, the better a long task is made up for by the others.
 const TASKS_PER_SLOT: u64 = 8;
@@ -28,16 +28,19 @@ pub(super) struct Tasks<E: SpmmElement> {
     size: u32,
     row: DeviceBuffer<u32>,
     start: DeviceBuffer<u32>,
-    /// How many start inside a row.
-    cuts: u32,
-    parts: Mutex<Parts<E::Sum>>,
+    /// The rows that are cut between groups of tasks, for each size of a group.
+    cut_rows: [CutRows; vector::GROUPS.len()],
+    /// Two rows of sums for each group, if a row is cut: made for the widest X so far.
+    partial: Mutex<DeviceBuffer<E::Sum>>,
 }
 
-/// Room for the parts of cut rows, if there are any: made for the widest X so far.
+/// How many rows are cut into few parts and into many, and the lists of them.
 #[derive(Debug)]
-struct Parts<S: Real> {
-    sums: DeviceBuffer<S>,
-    arrived: DeviceBuffer<u32>,
+struct CutRows {
+    few_count: u32,
+    many_count: u32,
+    few: DeviceBuffer<u32>,
+    many: DeviceBuffer<u32>,
 }
 
 /// A task's size for a matrix of that many rows and nonzeros on a device: a power of two.
@@ -67,29 +70,22 @@ impl<E: SpmmElement> Tasks<E> {
         let size = wanted_size
             .unwrap_or_else(|| task_size(a.device(), steps))
             .max(1);
-        let device = a.device();
-        let mut cuts = device.zeros::<u32>(starts.len() - 1)?;
-        let mut tasks = Vec::new();
-        for (block, ends) in starts.windows(2).enumerate() {
-            let row_ptr = a.row_ptr.read_only().offset(block * a.rows as usize);
-            let nonzeros = ends[1] - ends[0];
-            let cuts = cuts.mutable().offset(block);
-            tasks.push(Self::make(device, a.rows, nonzeros, row_ptr, size, cuts)?);
-        }
-        for (tasks, cuts) in tasks.iter_mut().zip(cuts.download()?) {
-            tasks.cuts = cuts;
-        }
-        Ok(tasks)
+        starts
+            .windows(2)
+            .enumerate()
+            .map(|(block, ends)| {
+                let row_ptr = a.row_ptr.read_only().offset(block * a.rows as usize);
+                Self::make(a.device(), a.rows, ends[1] - ends[0], row_ptr, size)
+            })
+            .collect()
     }
 
-    /// The tasks of a matrix; how many start inside a row is added to `cuts`.
     fn make(
         device: &Device,
         rows: u32,
         nonzeros: u32,
         row_ptr: Global<u32>,
         size: u32,
-        cuts: GlobalMut<u32>,
     ) -> Result<Self, Error> {
         let count = tasks::count(rows, nonzeros, size);
         let count = u32::try_from(count).map_err(|_| Error::TooLarge {
@@ -99,21 +95,28 @@ impl<E: SpmmElement> Tasks<E> {
         })?;
         let mut row = device.uninitialized::<u32>(count as usize + 1)?;
         let mut start = device.uninitialized::<u32>(count as usize + 1)?;
-        let (rows_of_tasks, starts) = (row.mutable(), start.mutable());
-        let arguments = (rows, row_ptr, size, count, rows_of_tasks, starts, cuts);
+        let arguments = (rows, row_ptr, size, count, row.mutable(), start.mutable());
         // SAFETY: the buffers have the lengths that the kernel's contract asks for.
         unsafe { device.launch(&tasks::starts(), tasks::launch(count), arguments)? };
-        let parts = Parts {
-            sums: device.uninitialized(0)?,
-            arrived: device.uninitialized(0)?,
+        let items = Items::<u32> {
+            count,
+            task_size: size,
+            row: row.read_only(),
+            start: start.read_only(),
+            partial: GlobalMut::from_address(0),
+            original_row: Global::from_address(0),
         };
+        let mut cut_rows = Vec::new();
+        for group in vector::GROUPS {
+            cut_rows.push(CutRows::find(device, rows, row_ptr, items, group)?);
+        }
         Ok(Self {
             count,
             size,
             row,
             start,
-            cuts: 0,
-            parts: Mutex::new(parts),
+            cut_rows: cut_rows.try_into().expect("one for each group"),
+            partial: Mutex::new(device.uninitialized(0)?),
         })
     }
 
@@ -122,7 +125,7 @@ impl<E: SpmmElement> Tasks<E> {
         self.count
     }
 
-    /// Launches the kernel on the tasks of the block.
+    /// Launches the kernel on the tasks of the block, and joins the parts of the rows that are cut.
     pub(super) fn run(
         &self,
         device: &Device,
@@ -131,59 +134,108 @@ impl<E: SpmmElement> Tasks<E> {
         items: Items<E::Sum>,
         launch: &impl Fn(Launch<E>) -> Result<(), Error>,
     ) -> Result<(), Error> {
-        // Locked until it is launched: the next run's kernel comes after this one on the device.
-        let mut parts = self
-            .parts
+        // Locked until all is launched: the next run's kernels come after this one's on the device.
+        let mut partial = self
+            .partial
             .lock()
             .unwrap_or_else(|poisoned| poisoned.into_inner());
-        if self.cuts > 0 {
-            let shape = Shape {
-                items: self.count,
-                ..product.shape
-            };
-            let (groups, tiles) = vector::groups_and_tiles::<E>(shape, product.reduction);
-            let sums = 2 * u128::from(groups) * u128::from(shape.features);
-            grow(device, &mut parts.sums, sums)?;
-            let counters = u64::from(groups) * u64::from(tiles);
-            if (parts.arrived.len() as u64) < counters {
-                parts.arrived = device.zeros(counters as usize)?;
-            }
+        let Product { group, y, .. } = *product;
+        let place = vector::GROUPS.iter().position(|&other| other == group);
+        let cut_rows = &self.cut_rows[place.expect("the kernel's groups are those planned for")];
+        if cut_rows.any() {
+            let parts = 2 * u128::from(self.count.div_ceil(group));
+            grow(device, &mut partial, parts * u128::from(y.cols))?;
         }
-        let row_ptr = product.row_ptr.offset(block * product.shape.rows as usize);
+        let row_ptr = product.row_ptr.offset(block * product.rows as usize);
         let mut epilogue: Epilogue<E::Sum> = product.epilogue;
         if block > 0 {
-            epilogue.beta = <E::Sum as Real>::ONE;
+            epilogue.beta = <E::Sum as cuda_std::float::Real>::ONE;
         }
         let items = Items {
             count: self.count,
             task_size: self.size,
             row: self.row.read_only(),
             start: self.start.read_only(),
+            partial: partial.mutable(),
             ..items
-        };
-        let items = if self.cuts == 0 {
-            items
-        } else {
-            Items {
-                partial: parts.sums.mutable(),
-                arrived: parts.arrived.mutable(),
-                ..items
-            }
         };
         launch(Launch {
             row_ptr,
             items,
             epilogue,
+        })?;
+        if !cut_rows.any() {
+            return Ok(());
+        }
+        let config =
+            |tile| tasks::launch_combine(cut_rows.few_count, cut_rows.many_count, y.cols, tile);
+        let cuts = cut_rows.pointers();
+        // SAFETY: the kernel before has written the parts of the cut rows; y is this run's, and the bias has an element for each of
+        // its columns.
+        unsafe {
+            if let Some(layer) = &product.combine {
+                let arguments = (items, cuts, y, layer.bias);
+                return device.launch(&layer.kernel, config(layer.tile), arguments);
+            }
+            let handle = if product.reduction.is_extremum() {
+                tasks::combine_max::<E>()
+            } else {
+                tasks::combine::<E>()
+            };
+            let arguments = (items, cuts, y, epilogue);
+            device.launch(&handle, config(tasks::COMBINE_TILE), arguments)
+        }
+    }
+}
+
+impl CutRows {
+    fn find(
+        device: &Device,
+        rows: u32,
+        row_ptr: Global<u32>,
+        items: Items<u32>,
+        group: u32,
+    ) -> Result<Self, Error> {
+        let groups = items.count.div_ceil(group);
+        let mut counts = device.zeros::<u32>(2)?;
+        let mut few = device.uninitialized::<u32>(4 * groups as usize)?;
+        let mut many = device.uninitialized::<u32>(4 * groups as usize)?;
+        let lists = (counts.mutable(), few.mutable(), many.mutable());
+        let arguments = (rows, row_ptr, items, group, lists.0, lists.1, lists.2);
+        // SAFETY: the lists have room for four numbers for each group.
+        unsafe { device.launch(&tasks::find_cuts(), tasks::launch(groups), arguments)? };
+        let counts = counts.download()?;
+        Ok(Self {
+            few_count: counts[0],
+            many_count: counts[1],
+            few,
+            many,
         })
+    }
+
+    fn any(&self) -> bool {
+        self.few_count > 0 || self.many_count > 0
+    }
+
+    fn pointers(&self) -> Cuts {
+        Cuts {
+            few_count: self.few_count,
+            many_count: self.many_count,
+            few: self.few.read_only(),
+            many: self.many.read_only(),
+        }
     }
 }
 
 impl<E: SpmmElement> fmt::Display for Tasks<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let cut = &self.cut_rows[0];
         write!(
             f,
-            "{} tasks of {} rows and nonzeros, {} of which start inside a row",
-            self.count, self.size, self.cuts
+            "{} tasks of {} rows and nonzeros, {} rows cut between blocks",
+            self.count,
+            self.size,
+            cut.few_count + cut.many_count
         )
     }
 }

@@ -11,7 +11,8 @@ pub enum ItemKind {
     Nonzeros,
     /// As `Nonzeros`, with the nonzeros sorted by column.
     NonzerosByColumn,
-    /// A task each: a run of rows and nonzeros of nearly the same size (see [`tasks`](super::tasks)).
+    /// A task each: a run of rows and nonzeros of nearly the same size (see [`tasks`](super::tasks)), with the sums of
+    /// rows that are cut in a second pass.
     Tasks,
     /// A [slice](super::slices) of a row each. The kernel adds to the rows of Y that are cut, which the run fills with zeros
     /// first.
@@ -44,12 +45,9 @@ pub struct Items<T> {
     /// For tasks, the nonzero at which each starts, and at the end the number of nonzeros. For slices, that at which each
     /// starts.
     pub start: Global<u32>,
-    /// For tasks, two rows of sums for each group, the tasks of a block: of a row that started in an earlier group, and of one
-    /// that ends in a later; null if no task starts inside a row. For slices with sums, a row of sums each.
+    /// For tasks, two rows of sums each: of a row that started in an earlier task, and of one that ends in a later. For
+    /// slices with sums, a row of sums each.
     pub partial: GlobalMut<T>,
-    /// For tasks, how many groups have left their part of the row that starts in a group and ends in a later, for each tile of
-    /// features and each group; all zero between runs.
-    pub arrived: GlobalMut<u32>,
     /// The row of Y that each row of A is for, where A's rows are in another order than the caller's; else null. Items of
     /// nonzeros have the rows of Y themselves.
     pub original_row: Global<u32>,

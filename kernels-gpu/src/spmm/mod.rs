@@ -11,6 +11,7 @@ pub mod epilogue;
 pub mod gather_limit;
 mod items;
 mod reduction;
+mod row_end;
 pub mod slices;
 pub mod tasks;
 

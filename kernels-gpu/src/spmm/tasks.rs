@@ -6,8 +6,8 @@
 //! `row_ptr[r + 1] + r`, which a binary search finds for each task by itself.
 //!
 //! What is ours: a row of at most `task_size` nonzeros is not cut, but taken whole by the task in which it starts, so that
-//! most matrices have few cut rows or none. The parts of a cut row are added up in an order that is always the same, in shared
-//! memory those of a block, in device memory those of several: the same bits every time.
+//! most matrices have few cut rows or none. The parts of a cut row are added up in their order, those of a block's group of
+//! tasks in shared memory, and those of several groups by a second kernel: no atomics, and the same bits every time.
 //!
 //! ```text
 //! task_size 8:    row_ptr = [0, 3, 4, 14, 17], 4 rows, 17 nonzeros, 21 steps, 3 tasks
@@ -18,24 +18,46 @@
 //! ```
 
 use super::Items;
+use super::element::{Operand, SumOf};
+use super::epilogue::Epilogue;
+use super::reduction::{Greatest, Reduce, Total};
+use super::row_end::{Place, RowEnd};
+use crate::matrix::DenseMut;
+use core::array;
 use cuda_std::atomic::Scope;
 use cuda_std::prelude::*;
+use cuda_std::warp::WARP_SIZE;
 
-/// Threads in a block of [`starts`].
+/// Threads in a block of these kernels.
 const BLOCK: u32 = 256;
+
+/// A row cut into more parts than that is summed by a whole block.
+const MANY_PARTS: u32 = 32;
+
+/// Warps in a block.
+const WARPS: u32 = BLOCK / WARP_SIZE;
+
+/// Features that a warp or a block of [`combine`] adds up at a time.
+pub const COMBINE_TILE: u32 = WARP_SIZE;
 
 /// How many tasks a matrix has.
 pub fn count(rows: u32, nonzeros: u32, task_size: u32) -> u64 {
     (u64::from(rows) + u64::from(nonzeros)).div_ceil(u64::from(task_size))
 }
 
-/// The launch of [`starts`] for that many tasks: a thread each, and one for the end.
+/// The launch of [`starts`] and [`find_cuts`] for that many tasks: a thread each, and one for the end.
 pub fn launch(tasks: u32) -> LaunchConfig {
     LaunchConfig::new(tasks / BLOCK + 1, BLOCK)
 }
 
-/// Where each task starts: `row[t]` and `start[t]`, its nonzero; and the end of the matrix at `t = tasks`. A thread each. How
-/// many start inside a row is added to `cuts[0]`.
+/// The launch of [`combine`] for that many rows of few parts, a warp each, and of many, a block each; `tile` features each, as many as
+/// [`COMBINE_TILE`] there. The rows of many parts take longer, and come first.
+pub fn launch_combine(few: u32, many: u32, features: u32, tile: u32) -> LaunchConfig {
+    let tiles = features.div_ceil(tile).min(super::MAX_GRID_Y);
+    LaunchConfig::new((many + few.div_ceil(WARPS), tiles), BLOCK)
+}
+
+/// Where each task starts: `row[t]` and `start[t]`, its nonzero; and the end of the matrix at `t = tasks`. A thread each.
 ///
 /// # Safety
 ///
@@ -48,7 +70,6 @@ pub unsafe fn starts(
     tasks: u32,
     row: GlobalMut<u32>,
     start: GlobalMut<u32>,
-    cuts: GlobalMut<u32>,
 ) {
     let t = thread::index_1d();
     if t > u64::from(tasks) {
@@ -73,11 +94,9 @@ pub unsafe fn starts(
             let end = row_ptr.load(r as usize + 1);
             if end - nonzero > task_size {
                 nonzero = base + (step - u64::from(r)) as u32;
+                // At the row's last step nothing is left of it.
                 if nonzero == end {
-                    // At the row's last step nothing is left of it.
                     r += 1;
-                } else if nonzero > row_ptr.load(r as usize) {
-                    cuts.atomic_add(Scope::Device, 0, 1);
                 }
             }
         }
@@ -86,39 +105,238 @@ pub unsafe fn starts(
     }
 }
 
-/// The task in which row `r`, a cut one, starts.
+/// The rows that are cut between groups of `group` tasks: `few[..counts[0]]` those of few parts, `many[..counts[1]]` those of
+/// many. A thread a group; the lists' order is the chance of a run, and nothing depends on it.
 ///
 /// # Safety
 ///
-/// `row_ptr` are a matrix's row pointers, and `r` is a row of it.
-#[inline(always)]
-pub(super) unsafe fn first(row_ptr: &Global<u32>, r: u32, task_size: u32) -> u32 {
-    // SAFETY: a row of the matrix.
-    let start = unsafe { row_ptr.load(r as usize) - row_ptr.load(0) };
-    ((u64::from(start) + u64::from(r)) / u64::from(task_size)) as u32
+/// `row_ptr` has `rows + 1` numbers, `row` and `start` are [`starts`]'s, `few` and `many` have room for four numbers for each
+/// group, `counts` holds two zeros.
+#[kernel(name = "spmm_find_cuts")]
+pub unsafe fn find_cuts(
+    rows: u32,
+    row_ptr: Global<u32>,
+    items: Items<u32>,
+    group: u32,
+    counts: GlobalMut<u32>,
+    few: GlobalMut<u32>,
+    many: GlobalMut<u32>,
+) {
+    let g = thread::index_1d();
+    let t = g * u64::from(group);
+    if t == 0 || t >= u64::from(items.count) {
+        return;
+    }
+    let (g, t) = (g as u32, t as usize);
+    let before = t - group as usize;
+    // SAFETY: tasks below `count`, rows below `rows`.
+    unsafe {
+        let r = items.row.load(t);
+        if r == rows {
+            return;
+        }
+        let row_start = row_ptr.load(r as usize);
+        let cut_here = items.start.load(t) > row_start;
+        let cut_before = items.row.load(before) == r && items.start.load(before) > row_start;
+        if !cut_here || cut_before {
+            return;
+        }
+        let row_end = row_ptr.load(r as usize + 1) - row_ptr.load(0);
+        let last = last_task(row_end, r, &items) / group;
+        let (list, counter) = if last - g + 2 > MANY_PARTS {
+            (many, 1)
+        } else {
+            (few, 0)
+        };
+        let place = counts.atomic_add(Scope::Device, counter, 1);
+        list.store4(4 * place as usize, [r, g, last, 0]);
+    }
 }
 
-/// The task in which row `r`, a cut one, ends.
+/// The task in which row `r`, a cut one that ends before the matrix's nonzero `end`, ends.
 ///
 /// # Safety
 ///
-/// As for [`first`]; `items` are the matrix's tasks.
+/// `items` are tasks.
 #[inline(always)]
-pub(super) unsafe fn last<T: Element>(row_ptr: &Global<u32>, r: u32, items: &Items<T>) -> u32 {
-    // SAFETY: a row of the matrix; the step is one of the matrix, the task at most the end's.
+pub(super) unsafe fn last_task<T: Element>(end: u32, r: u32, items: &Items<T>) -> u32 {
+    let step = u64::from(end) + u64::from(r);
+    let task = (step / u64::from(items.task_size)) as u32;
+    // A task that would start at the row's last step starts at the next row.
+    // SAFETY: the step is one of the matrix, the task at most the end's.
+    if unsafe { items.row.load(task as usize) } == r {
+        task
+    } else {
+        task - 1
+    }
+}
+
+/// The cut rows: of each its number, the first group of tasks that starts inside it, that in which it ends, and 0. That is all
+/// that [`combine`] has to know, with one load: it is short, and a chain of loads takes the most of it.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct Cuts {
+    /// How many rows have few parts.
+    pub few_count: u32,
+    /// How many rows have many parts.
+    pub many_count: u32,
+    /// The rows of few parts.
+    pub few: Global<u32>,
+    /// The rows of many parts.
+    pub many: Global<u32>,
+}
+
+// SAFETY: `repr(C)`, of scalars and device pointers, without padding: two u32 before 8-byte pointers.
+#[cfg(not(target_arch = "nvptx64"))]
+unsafe impl KernelParam for Cuts {}
+
+/// Adds up the parts of each cut row in their order and writes `Y[row, j] = alpha * sum + beta * Y[row, j]`, a warp or a
+/// block for a row and 32 features.
+///
+/// The first part is the tail of the group before the row's first one in `cuts`, the others the heads of that group and of
+/// those after it, up to the one in which the row ends.
+///
+/// # Safety
+///
+/// `cuts` are [`find_cuts`]'s lists, `items` are tasks with the sums of this product, `y` its result, with numbers in the cut
+/// rows if beta is not 0.
+#[kernel(name = "spmm_combine", T = [f32, f64, f16, bf16])]
+pub unsafe fn combine<T: Operand>(
+    items: Items<SumOf<T>>,
+    cuts: Cuts,
+    y: DenseMut<T>,
+    epilogue: Epilogue<SumOf<T>>,
+) {
+    // SAFETY: the kernel's contract.
+    unsafe { join_parts::<T, Total, _, 1, 1>(items, cuts, y, epilogue) };
+}
+
+/// As [`combine`], with the greatest of the parts in the place of their sum.
+///
+/// # Safety
+///
+/// That of [`combine`].
+#[kernel(name = "spmm_combine_max", T = [f32, f64, f16, bf16])]
+pub unsafe fn combine_max<T: Operand>(
+    items: Items<SumOf<T>>,
+    cuts: Cuts,
+    y: DenseMut<T>,
+    epilogue: Epilogue<SumOf<T>>,
+) {
+    // SAFETY: the kernel's contract.
+    unsafe { join_parts::<T, Greatest, _, 1, 1>(items, cuts, y, epilogue) };
+}
+
+/// Joins the parts of the cut rows, and ends each: a lane has up to two vectors of neighbouring features, `PASSES` of `WIDTH`, of a
+/// tile of `32 * WIDTH * PASSES`.
+///
+/// # Safety
+///
+/// That of [`combine`]; the features are a multiple of `WIDTH`, and the row's end can be written by the lanes of a warp that have
+/// a tile's features.
+#[inline(always)]
+#[allow(
+    clippy::needless_range_loop,
+    reason = "iterators over the arrays are not unrolled, and put them into local memory"
+)]
+pub(super) unsafe fn join_parts<
+    T: Operand,
+    R: Reduce,
+    E: RowEnd<T>,
+    const WIDTH: usize,
+    const PASSES: usize,
+>(
+    items: Items<SumOf<T>>,
+    cuts: Cuts,
+    y: DenseMut<T>,
+    end_of_row: E,
+) {
+    let joints = shared_array!(T::Sum; 256);
+    let (lane, warp) = (warp::lane_id(), thread::thread_idx_x() / WARP_SIZE);
+    let block = thread::block_idx_x();
+    let by_block = block < cuts.many_count;
+    let few = (block - cuts.many_count.min(block)) * WARPS + warp;
+    if !by_block && few >= cuts.few_count {
+        return;
+    }
+    let (part, stride) = if by_block { (warp, WARPS) } else { (0, 1) };
+    let features = y.cols as usize;
+    let tile_width = WARP_SIZE as usize * WIDTH * PASSES;
+    // SAFETY: rows and tasks of the matrix; the barriers are reached by all threads of a block or by none.
     unsafe {
-        let end = row_ptr.load(r as usize + 1) - row_ptr.load(0);
-        let task = ((u64::from(end) + u64::from(r)) / u64::from(items.task_size)) as u32;
-        // A task that would start at the row's last step starts at the next row.
-        if items.row.load(task as usize) == r {
-            task
+        let [r, first, last, _] = if by_block {
+            cuts.many.load4(4 * block as usize)
         } else {
-            task - 1
+            cuts.few.load4(4 * few as usize)
+        };
+        let mut tile = thread::block_idx_y() as usize;
+        while tile < features.div_ceil(tile_width) {
+            let first_feature = tile * tile_width + lane as usize * WIDTH;
+            let mut joined = [[R::start(); WIDTH]; 2];
+            for pass in 0..PASSES {
+                let feature = first_feature + pass * (WARP_SIZE as usize * WIDTH);
+                let partial = items.partial.offset(feature.min(features - WIDTH));
+                let load = |part: usize| partial.load_array::<WIDTH>(part * features);
+                let head = |g: u32| load(2 * g as usize);
+                let mut sum = [R::start(); WIDTH];
+                if part == 0 {
+                    sum = load(2 * first as usize - 1);
+                }
+                let mut g = first + part;
+                while g + 3 * stride <= last {
+                    let parts: [[T::Sum; WIDTH]; 4] =
+                        array::from_fn(|k| head(g + k as u32 * stride));
+                    sum = array::from_fn(|k| {
+                        let low = R::join(parts[0][k], parts[1][k]);
+                        let high = R::join(parts[2][k], parts[3][k]);
+                        R::join(sum[k], R::join(low, high))
+                    });
+                    g += 4 * stride;
+                }
+                while g <= last {
+                    let part = head(g);
+                    sum = array::from_fn(|k| R::join(sum[k], part[k]));
+                    g += stride;
+                }
+                if by_block {
+                    for k in 0..WIDTH {
+                        joints.store((warp * WARP_SIZE + lane) as usize, sum[k]);
+                        thread::sync_threads();
+                        if warp == 0 {
+                            for other in 1..WARPS {
+                                let other = joints.load((other * WARP_SIZE + lane) as usize);
+                                sum[k] = R::join(sum[k], other);
+                            }
+                        }
+                        thread::sync_threads();
+                    }
+                }
+                joined[pass] = sum;
+            }
+            if part == 0 {
+                let row = r as usize;
+                let place = Place {
+                    row,
+                    y: y.data,
+                    row_of_y: items.row_of_y(row) * features,
+                    feature: first_feature,
+                    features: features.min((tile + 1) * tile_width),
+                };
+                end_of_row.write::<WARP_SIZE, WIDTH>(place, joined);
+            }
+            tile += thread::grid_dim_y() as usize;
         }
     }
 }
 
 #[cfg(not(target_arch = "nvptx64"))]
 pub(super) fn entry_points() -> impl Iterator<Item = &'static &'static str> {
-    starts().entry_points().iter()
+    [
+        starts().entry_points(),
+        find_cuts().entry_points(),
+        combine::<f32>().entry_points(),
+        combine_max::<f32>().entry_points(),
+    ]
+    .into_iter()
+    .flatten()
 }

@@ -3,8 +3,9 @@
 use super::super::element::{Operand, SumOf};
 use super::super::items::Items;
 use super::super::reduction::Reduce;
-use super::passes;
-use super::row_end::{Place, Results, RowEnd};
+use super::super::row_end::{Place, Results, RowEnd, passes};
+use super::super::tasks::last_task;
+use super::BLOCK;
 use crate::matrix::{Csr, Dense, DenseMut};
 use core::array;
 use core::marker::PhantomData;
@@ -31,30 +32,30 @@ const _: () = assert!(UNROLL == 8);
 
 /// A sub-warp on its way through a task.
 pub(super) struct Run<'a, T: Operand, R, E, const LANES: u32, const WIDTH: usize> {
-    pub(super) a: &'a Csr<SumOf<T>>,
+    a: &'a Csr<SumOf<T>>,
     /// The lane's columns of X, and the bytes from one row of X to the next.
     x: [Global<T>; 2],
     x_stride: u32,
     y: &'a DenseMut<T>,
-    pub(super) items: &'a Items<SumOf<T>>,
+    items: &'a Items<SumOf<T>>,
     end_of_row: &'a E,
-    pub(super) task: u32,
+    task: u32,
     /// The lane's first feature; its second vector is `LANES * WIDTH` further on.
-    pub(super) feature: usize,
-    pub(super) features: usize,
+    feature: usize,
+    features: usize,
     /// The nonzero that comes next, and where the task ends.
     position: u32,
-    pub(super) end: u32,
+    end: u32,
     /// The row of that nonzero, and where the task ends.
-    pub(super) row: u32,
+    row: u32,
     end_row: u32,
     /// Where this row and the next one end.
     row_end: u32,
     next_end: u32,
     /// Whether the row started in an earlier task.
-    pub(super) begun_before: bool,
+    begun_before: bool,
     /// The reduction of the row's products so far.
-    pub(super) so_far: [[T::Sum; WIDTH]; 2],
+    so_far: Results<T::Sum, WIDTH>,
     /// Column and value of the nonzero that the lane holds.
     mine: (u32, T::Sum),
     reduction: PhantomData<R>,
@@ -67,7 +68,7 @@ pub(super) struct Run<'a, T: Operand, R, E, const LANES: u32, const WIDTH: usize
 impl<'a, T: Operand, R: Reduce, E: RowEnd<T>, const LANES: u32, const WIDTH: usize>
     Run<'a, T, R, E, LANES, WIDTH>
 {
-    pub(super) const PASSES: usize = passes(WIDTH as u32) as usize;
+    const PASSES: usize = passes(WIDTH as u32) as usize;
 
     /// # Safety
     ///
@@ -228,9 +229,9 @@ impl<'a, T: Operand, R: Reduce, E: RowEnd<T>, const LANES: u32, const WIDTH: usi
             // SAFETY: a row of Y, or the task's sums.
             unsafe {
                 if self.begun_before {
-                    self.keep(self.so_far);
+                    self.keep_head();
                 } else {
-                    self.store_row();
+                    self.store_row(self.row, self.so_far);
                 }
                 self.begun_before = false;
                 self.so_far = [[R::start(); WIDTH]; 2];
@@ -249,29 +250,111 @@ impl<'a, T: Operand, R: Reduce, E: RowEnd<T>, const LANES: u32, const WIDTH: usi
         }
     }
 
-    /// Writes the lane's features of the row at hand, which is complete and perhaps empty.
-    #[inline(always)]
-    unsafe fn store_row(&self) {
-        let mut results = self.so_far;
-        // SAFETY: a row of A.
-        if R::MINDS_EMPTY_ROWS && self.row_end == unsafe { self.a.row_ptr.load(self.row as usize) }
-        {
-            results = [[T::Sum::ZERO; WIDTH]; 2];
-        }
-        // SAFETY: the row is this sub-warp's.
-        unsafe { self.write_row(self.row, results) };
-    }
-
-    /// Writes the lane's features of a row of Y.
+    /// Ends the task: the parts of rows that are cut are joined as far as the block's tasks go.
+    ///
+    /// A row that began in a task and goes on is joined by the task's sub-warp, with the heads of the tasks after it; one that
+    /// began before the block by the first sub-warp. What is cut between blocks is left to the second kernel.
     ///
     /// # Safety
     ///
-    /// A row of A, which no other sub-warp writes.
+    /// The kernel's contract. All threads of the block call it.
     #[inline(always)]
-    pub(super) unsafe fn write_row(&self, row: u32, results: Results<T::Sum, WIDTH>) {
+    pub(super) unsafe fn join(&self) {
+        let tasks = BLOCK / LANES;
+        let (in_block, group) = (self.task % tasks, (self.task / tasks) as usize);
+        // SAFETY: the row is one of A; heads are read after the barrier, and only those of the row.
+        unsafe {
+            let goes_on = self.task < self.items.count
+                && self.row < self.a.rows
+                && self.end > self.a.row_ptr.load(self.row as usize);
+            if goes_on && self.begun_before {
+                self.keep_head();
+            }
+            thread::sync_threads();
+            if in_block == 0 && self.task < self.items.count {
+                let row = self.items.row.load(self.task as usize);
+                if row < self.a.rows
+                    && self.items.start.load(self.task as usize) > self.a.row_ptr.load(row as usize)
+                {
+                    let (_, head) = self.with_heads([[R::start(); WIDTH]; 2], row, 0);
+                    self.store_part(2 * group, head);
+                }
+            }
+            if goes_on && !self.begun_before {
+                let (ends, joined) = self.with_heads(self.so_far, self.row, in_block + 1);
+                if ends {
+                    self.store_row(self.row, joined);
+                } else {
+                    self.store_part(2 * group + 1, joined);
+                }
+            }
+        }
+    }
+
+    /// A row's part so far joined with the heads of the block's tasks from `first` on; and whether the row ends there.
+    #[inline(always)]
+    unsafe fn with_heads(
+        &self,
+        mut joined: Results<T::Sum, WIDTH>,
+        row: u32,
+        first: u32,
+    ) -> (bool, Results<T::Sum, WIDTH>) {
+        let tasks = BLOCK / LANES;
+        // SAFETY: the row is one of A, and its tasks after the first have left heads.
+        unsafe {
+            let row_end = self.a.row_ptr.load(row as usize + 1) - self.a.row_ptr.load(0);
+            let last = last_task(row_end, row, self.items) - self.task / tasks * tasks;
+            let mut in_block = first;
+            while in_block <= last.min(tasks - 1) {
+                let thread = in_block * LANES + warp::lane_id() % LANES;
+                for pass in 0..Self::PASSES {
+                    let head: [T::Sum; WIDTH] =
+                        array::from_fn(|k| heads().load(head_index::<WIDTH>(pass, k, thread)));
+                    let so_far = joined[pass];
+                    joined[pass] = array::from_fn(|k| R::join(so_far[k], head[k]));
+                }
+                in_block += 1;
+            }
+            (last < tasks, joined)
+        }
+    }
+
+    /// Leaves the task's part of a row that began in an earlier one where the block finds it.
+    #[inline(always)]
+    unsafe fn keep_head(&self) {
+        let thread = thread::thread_idx_x();
+        for pass in 0..Self::PASSES {
+            for k in 0..WIDTH {
+                // SAFETY: the thread's own place.
+                unsafe {
+                    heads().store(head_index::<WIDTH>(pass, k, thread), self.so_far[pass][k])
+                };
+            }
+        }
+    }
+
+    /// Writes the lane's part of a row that is cut between blocks.
+    #[inline(always)]
+    unsafe fn store_part(&self, part: usize, results: Results<T::Sum, WIDTH>) {
+        for pass in 0..Self::PASSES {
+            let feature = self.feature + pass * (LANES as usize * WIDTH);
+            if feature < self.features {
+                let index = part * self.features + feature;
+                // SAFETY: the lane's features of a part that is this sub-warp's.
+                unsafe { T::Sum::store(self.items.partial, index, results[pass]) };
+            }
+        }
+    }
+
+    /// Writes the lane's features of a row that is complete and perhaps empty.
+    #[inline(always)]
+    unsafe fn store_row(&self, row: u32, mut results: Results<T::Sum, WIDTH>) {
         let row = row as usize;
         // SAFETY: a row of A, and this sub-warp's row of Y.
         unsafe {
+            if R::MINDS_EMPTY_ROWS && self.row_end == self.a.row_ptr.load(row) {
+                results = [[T::Sum::ZERO; WIDTH]; 2];
+            }
             let row_of_y = if E::ANY_ORDER {
                 self.items.row_of_y(row)
             } else {
@@ -279,13 +362,26 @@ impl<'a, T: Operand, R: Reduce, E: RowEnd<T>, const LANES: u32, const WIDTH: usi
             };
             let place = Place {
                 row,
-                y: self.y.data.offset(row_of_y * self.features),
+                y: self.y.data,
+                row_of_y: row_of_y * self.features,
                 feature: self.feature,
                 features: self.features,
             };
             self.end_of_row.write::<LANES, WIDTH>(place, results);
         }
     }
+}
+
+/// The heads of the block's tasks, in shared memory.
+#[inline(always)]
+fn heads<S: Element>() -> Shared<S> {
+    shared::dynamic_shared_mem()
+}
+
+/// Where a thread's element of its task's head is: neighbouring threads' elements lie in neighbouring banks.
+#[inline(always)]
+fn head_index<const WIDTH: usize>(pass: usize, k: usize, thread: u32) -> usize {
+    (pass * WIDTH + k) * BLOCK as usize + thread as usize
 }
 
 const _: () = assert!(WARP_SIZE.is_multiple_of(UNROLL as u32));

@@ -1,8 +1,7 @@
-//! What is done to the results of a row before they are written, as the kernel `vector` is compiled for it.
+//! What is done to the results of a row before they are written, as the kernel `vector` and those for cut rows are compiled for it.
 
-use super::super::element::Operand;
-use super::super::epilogue::Epilogue;
-use super::passes;
+use super::element::Operand;
+use super::epilogue::Epilogue;
 use crate::log_softmax::Logarithm;
 use crate::unroll::unroll;
 use core::array;
@@ -11,16 +10,23 @@ use cuda_std::prelude::*;
 /// The results of a lane: one or two vectors of neighbouring features.
 pub(super) type Results<S, const WIDTH: usize> = [[S; WIDTH]; 2];
 
+/// How many vectors a lane has: two where they are of one element, so that 33 features are one tile of 64 and not two of 32.
+pub(super) const fn passes(width: u32) -> u32 {
+    if width == 1 { 2 } else { 1 }
+}
+
 /// Where the features of a lane are.
 #[derive(Clone, Copy)]
 pub(super) struct Place<T> {
     /// The row of A.
     pub row: usize,
-    /// The row of Y.
+    /// Y.
     pub y: GlobalMut<T>,
+    /// Where its row starts.
+    pub row_of_y: usize,
     /// The lane's first feature; its second vector is `LANES * WIDTH` further on.
     pub feature: usize,
-    /// Features of a row.
+    /// Where the features end that are to be written.
     pub features: usize,
 }
 
@@ -38,11 +44,11 @@ pub(super) trait RowEnd<T: Operand>: Copy {
     /// Whether rows of A may be in another order than those of Y.
     const ANY_ORDER: bool;
 
-    /// Writes a lane's part of a row; all lanes of a sub-warp call it.
+    /// Writes a lane's part of a row; all `LANES` lanes of a sub-warp call it.
     ///
     /// # Safety
     ///
-    /// The place is that of a row which no other sub-warp writes, the features a multiple of `WIDTH`; and what the implementation
+    /// The place is that of a row's features which no other sub-warp writes, the features a multiple of `WIDTH`; and what the implementation
     /// asks for.
     unsafe fn write<const LANES: u32, const WIDTH: usize>(
         &self,
@@ -69,7 +75,7 @@ impl<T: Operand> RowEnd<T> for Plain {
                 // A sum of nothing is -0, and 0 in Y.
                 let results = array::from_fn(|k| results[pass][k] + T::Sum::ZERO);
                 // SAFETY: the caller's contract.
-                unsafe { T::store::<WIDTH>(place.y, feature, results) };
+                unsafe { T::store::<WIDTH>(place.y, place.row_of_y + feature, results) };
             }
         });
     }
@@ -87,11 +93,13 @@ impl<T: Operand> RowEnd<T> for Epilogue<T::Sum> {
         // SAFETY: the caller's contract; the diagonal has a number for each row of A, if there is one.
         unsafe {
             let factor = self.factor(place.row);
-            unroll!(pass in 0..2 {
-                if let Some(feature) = place.feature::<LANES, WIDTH>(pass) {
-                    Epilogue::write(self, factor, results[pass], place.y, feature);
+            for pass in 0..passes(WIDTH as u32) as usize {
+                let feature = place.feature + pass * (LANES as usize * WIDTH);
+                if feature < place.features {
+                    let index = place.row_of_y + feature;
+                    Epilogue::write(self, factor, results[pass], place.y, index);
                 }
-            });
+            }
         }
     }
 }
@@ -125,7 +133,7 @@ impl<T: Operand> RowEnd<T> for Activate<T::Sum> {
                             results[k]
                         }
                     };
-                    T::store::<WIDTH>(place.y, feature, array::from_fn(positive));
+                    T::store::<WIDTH>(place.y, place.row_of_y + feature, array::from_fn(positive));
                 }
             }
         });
@@ -191,7 +199,7 @@ impl<T: Operand<Sum: Logarithm>> RowEnd<T> for LogSoftmax<T::Sum> {
             if let Some(feature) = place.feature::<LANES, WIDTH>(pass) {
                 let results = array::from_fn(|k| results[pass][k] - logarithm);
                 // SAFETY: the caller's contract.
-                unsafe { T::store::<WIDTH>(place.y, feature, results) };
+                unsafe { T::store::<WIDTH>(place.y, place.row_of_y + feature, results) };
             }
         });
     }
