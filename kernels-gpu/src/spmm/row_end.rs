@@ -2,7 +2,9 @@
 
 use super::element::Operand;
 use super::epilogue::Epilogue;
+use super::items::Items;
 use crate::log_softmax::Logarithm;
+use crate::matrix::DenseMut;
 use crate::unroll::unroll;
 use core::array;
 use cuda_std::prelude::*;
@@ -17,20 +19,31 @@ pub(super) const fn passes(width: u32) -> u32 {
 
 /// Where the features of a lane are.
 #[derive(Clone, Copy)]
-pub(super) struct Place<T> {
+pub(super) struct Place<'a, T: Operand> {
     /// The row of A.
     pub row: usize,
     /// Y.
-    pub y: GlobalMut<T>,
-    /// Where its row starts.
-    pub row_of_y: usize,
+    pub y: &'a DenseMut<T>,
+    /// The items, which know where the rows of Y are.
+    pub items: &'a Items<T::Sum>,
     /// The lane's first feature; its second vector is `LANES * WIDTH` further on.
     pub feature: usize,
     /// Where the features end that are to be written.
     pub features: usize,
 }
 
-impl<T> Place<T> {
+impl<T: Operand> Place<'_, T> {
+    /// Where the row of Y starts that this row of A is for.
+    ///
+    /// # Safety
+    ///
+    /// The row is one of A.
+    #[inline(always)]
+    unsafe fn row_of_y(&self) -> usize {
+        // SAFETY: the caller's contract.
+        unsafe { self.items.row_of_y(self.row) * self.y.cols as usize }
+    }
+
     /// The first feature of a vector; `None` past the last one.
     #[inline(always)]
     fn feature<const LANES: u32, const WIDTH: usize>(&self, pass: usize) -> Option<usize> {
@@ -41,9 +54,6 @@ impl<T> Place<T> {
 
 /// What is done to a row's results.
 pub(super) trait RowEnd<T: Operand>: Copy {
-    /// Whether rows of A may be in another order than those of Y.
-    const ANY_ORDER: bool;
-
     /// Writes a lane's part of a row; all `LANES` lanes of a sub-warp call it.
     ///
     /// # Safety
@@ -52,7 +62,7 @@ pub(super) trait RowEnd<T: Operand>: Copy {
     /// asks for.
     unsafe fn write<const LANES: u32, const WIDTH: usize>(
         &self,
-        place: Place<T>,
+        place: Place<'_, T>,
         results: Results<T::Sum, WIDTH>,
     );
 }
@@ -62,42 +72,44 @@ pub(super) trait RowEnd<T: Operand>: Copy {
 pub(super) struct Plain;
 
 impl<T: Operand> RowEnd<T> for Plain {
-    const ANY_ORDER: bool = false;
-
     #[inline(always)]
     unsafe fn write<const LANES: u32, const WIDTH: usize>(
         &self,
-        place: Place<T>,
+        place: Place<'_, T>,
         results: Results<T::Sum, WIDTH>,
     ) {
+        // Its kernel is for rows in the order of Y's.
+        let row = place.row * place.y.cols as usize;
         unroll!(pass in 0..2 {
             if let Some(feature) = place.feature::<LANES, WIDTH>(pass) {
                 // A sum of nothing is -0, and 0 in Y.
                 let results = array::from_fn(|k| results[pass][k] + T::Sum::ZERO);
                 // SAFETY: the caller's contract.
-                unsafe { T::store::<WIDTH>(place.y, place.row_of_y + feature, results) };
+                unsafe { T::store::<WIDTH>(place.y.data, row + feature, results) };
             }
         });
     }
 }
 
 impl<T: Operand> RowEnd<T> for Epilogue<T::Sum> {
-    const ANY_ORDER: bool = true;
-
+    #[allow(
+        clippy::needless_range_loop,
+        reason = "an iterator over the array is not unrolled, and puts it into local memory"
+    )]
     #[inline(always)]
     unsafe fn write<const LANES: u32, const WIDTH: usize>(
         &self,
-        place: Place<T>,
+        place: Place<'_, T>,
         results: Results<T::Sum, WIDTH>,
     ) {
         // SAFETY: the caller's contract; the diagonal has a number for each row of A, if there is one.
         unsafe {
-            let factor = self.factor(place.row);
+            let (factor, row_of_y) = (self.factor(place.row), place.row_of_y());
             for pass in 0..passes(WIDTH as u32) as usize {
                 let feature = place.feature + pass * (LANES as usize * WIDTH);
                 if feature < place.features {
-                    let index = place.row_of_y + feature;
-                    Epilogue::write(self, factor, results[pass], place.y, index);
+                    let index = row_of_y + feature;
+                    Epilogue::write(self, factor, results[pass], place.y.data, index);
                 }
             }
         }
@@ -112,14 +124,14 @@ pub(super) struct Activate<S> {
 }
 
 impl<T: Operand> RowEnd<T> for Activate<T::Sum> {
-    const ANY_ORDER: bool = true;
-
     #[inline(always)]
     unsafe fn write<const LANES: u32, const WIDTH: usize>(
         &self,
-        place: Place<T>,
+        place: Place<'_, T>,
         results: Results<T::Sum, WIDTH>,
     ) {
+        // SAFETY: the caller's contract.
+        let row_of_y = unsafe { place.row_of_y() };
         unroll!(pass in 0..2 {
             if let Some(feature) = place.feature::<LANES, WIDTH>(pass) {
                 // SAFETY: the caller's contract; the bias has a number for each feature.
@@ -133,7 +145,7 @@ impl<T: Operand> RowEnd<T> for Activate<T::Sum> {
                             results[k]
                         }
                     };
-                    T::store::<WIDTH>(place.y, place.row_of_y + feature, array::from_fn(positive));
+                    T::store::<WIDTH>(place.y.data, row_of_y + feature, array::from_fn(positive));
                 }
             }
         });
@@ -148,12 +160,10 @@ pub(super) struct LogSoftmax<S> {
 }
 
 impl<T: Operand<Sum: Logarithm>> RowEnd<T> for LogSoftmax<T::Sum> {
-    const ANY_ORDER: bool = true;
-
     #[inline(always)]
     unsafe fn write<const LANES: u32, const WIDTH: usize>(
         &self,
-        place: Place<T>,
+        place: Place<'_, T>,
         mut results: Results<T::Sum, WIDTH>,
     ) {
         let mut max = T::Sum::NEG_INFINITY;
@@ -195,11 +205,13 @@ impl<T: Operand<Sum: Logarithm>> RowEnd<T> for LogSoftmax<T::Sum> {
             distance /= 2;
         }
         let logarithm = sum.ln();
+        // SAFETY: the caller's contract.
+        let row_of_y = unsafe { place.row_of_y() };
         unroll!(pass in 0..2 {
             if let Some(feature) = place.feature::<LANES, WIDTH>(pass) {
                 let results = array::from_fn(|k| results[pass][k] - logarithm);
                 // SAFETY: the caller's contract.
-                unsafe { T::store::<WIDTH>(place.y, place.row_of_y + feature, results) };
+                unsafe { T::store::<WIDTH>(place.y.data, row_of_y + feature, results) };
             }
         });
     }

@@ -314,11 +314,10 @@ pub(super) unsafe fn join_parts<
                 joined[pass] = sum;
             }
             if part == 0 {
-                let row = r as usize;
                 let place = Place {
-                    row,
-                    y: y.data,
-                    row_of_y: items.row_of_y(row) * features,
+                    row: r as usize,
+                    y: &y,
+                    items: &items,
                     feature: first_feature,
                     features: features.min((tile + 1) * tile_width),
                 };

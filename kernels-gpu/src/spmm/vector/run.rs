@@ -355,15 +355,10 @@ impl<'a, T: Operand, R: Reduce, E: RowEnd<T>, const LANES: u32, const WIDTH: usi
             if R::MINDS_EMPTY_ROWS && self.row_end == self.a.row_ptr.load(row) {
                 results = [[T::Sum::ZERO; WIDTH]; 2];
             }
-            let row_of_y = if E::ANY_ORDER {
-                self.items.row_of_y(row)
-            } else {
-                row
-            };
             let place = Place {
                 row,
-                y: self.y.data,
-                row_of_y: row_of_y * self.features,
+                y: self.y,
+                items: self.items,
                 feature: self.feature,
                 features: self.features,
             };
