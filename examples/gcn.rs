@@ -99,7 +99,7 @@ fn run(options: &Options) -> Result<bool> {
     println!(
         "network  {}, {} nonzeros in A_hat",
         widths(&layers),
-        gcn.spmm().nnz()
+        gcn.nonzeros()
     );
 
     let x_device = device.upload(
@@ -116,14 +116,14 @@ fn run(options: &Options) -> Result<bool> {
             gcn.run_operator(index, &x_device, &mut y_device)
         })?;
         println!(
-            "         {:<28} {}",
+            "         {:<30} {}",
             operator.to_string(),
             describe(time, operator.bytes)
         );
     }
     let whole = time(&device, || gcn.run(&x_device, &mut y_device))?;
     let bytes = operators.iter().map(|operator| operator.bytes).sum();
-    println!("         {:<28} {}", "the network", describe(whole, bytes));
+    println!("         {:<30} {}", "the network", describe(whole, bytes));
     let y = Array2::from_shape_vec((gcn.nodes(), gcn.classes()), y_device.download()?)?;
     println!("classes  {}", predicted(&y));
     let (right, greatest) = compare(&y, &reference(&graph, &x, &layers));

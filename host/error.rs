@@ -112,19 +112,8 @@ pub enum Error {
     Kernel {
         /// The kernel.
         kernel: &'static str,
-        /// What it lacks.
+        /// What it lacks: what was wanted of it, and what it can do.
         reason: String,
-    },
-
-    /// A kernel that was asked for by its name cannot do what is wanted of it.
-    #[error("kernel `{kernel}` cannot do {wanted}; it can do {possible}")]
-    Unsupported {
-        /// The kernel.
-        kernel: &'static str,
-        /// What is wanted.
-        wanted: String,
-        /// What it can do.
-        possible: String,
     },
 
     /// A buffer is on another device than the operation.
@@ -136,6 +125,14 @@ pub enum Error {
         wanted: String,
         /// The buffer's device.
         found: String,
+    },
+
+    /// What was asked of a device while its launches are recorded ([`Device::record`](crate::device::Device::record)) is no
+    /// launch.
+    #[error("it cannot be recorded: {what}; launches alone can be")]
+    NotRecordable {
+        /// What was asked.
+        what: &'static str,
     },
 
     /// A launch that the device does not allow; nothing was launched.

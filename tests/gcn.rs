@@ -4,12 +4,14 @@ mod support;
 
 use ndarray::{Array1, Array2, ArrayView2, array};
 use sprs::CsMatI;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use warprow::csr::DeviceCsr;
 use warprow::device::Device;
 use warprow::gcn::{GcnElement, OperatorKind, normalized_adjacency, read_layers, read_matrix};
 use warprow::matrix_market::read_matrix_market;
-use warprow::{CsrMatrix, Error, Gcn, GcnLayer, GcnOptions, Scalar, generate, reference};
+use warprow::{
+    CsrMatrix, Error, Gcn, GcnLayer, GcnOptions, RowOrder, Scalar, SpmmKernel, generate, reference,
+};
 
 /// `D^-1/2 (A + I) D^-1/2` with dense matrices in f64.
 fn normalized<T: Scalar>(a: &CsrMatrix<T>) -> Array2<f64> {
@@ -91,11 +93,17 @@ fn every_device_agrees<T: GcnElement>(
 ) {
     let wanted = network(graph, x, layers);
     for device in support::devices() {
-        let mut gcn = Gcn::plan(&device, graph.view(), layers, GcnOptions::default()).unwrap();
-        let what = gcn.to_string();
-        let y = gcn.classify(x).unwrap();
-        assert_close(&y, &wanted, tolerance, &what);
-        assert_eq!(gcn.classify(x).unwrap(), y, "a second run: {what}");
+        for fused in [false, true] {
+            let options = GcnOptions {
+                fused,
+                ..GcnOptions::default()
+            };
+            let mut gcn = Gcn::plan(&device, graph.view(), layers, options).unwrap();
+            let what = gcn.to_string();
+            let y = gcn.classify(x).unwrap();
+            assert_close(&y, &wanted, tolerance, &what);
+            assert_eq!(gcn.classify(x).unwrap(), y, "a second run: {what}");
+        }
     }
 }
 
@@ -129,16 +137,44 @@ fn the_adjacency_matrix_is_normalised_with_loops_and_isolated_nodes_as_they_are(
 fn layers_run_in_the_cheaper_order_and_give_the_same_either_way() {
     let device = Device::emulator(Default::default());
     let graph = weighted::<f32>(60, 300);
-    let kinds = |inputs, outputs| {
-        let layers = [layer(inputs, outputs, true, 1)];
-        let gcn = Gcn::plan(&device, graph.view(), &layers, GcnOptions::default()).unwrap();
+    let kinds = |widths: [usize; 3], fused| {
+        let layers = [
+            layer(widths[0], widths[1], true, 1),
+            layer(widths[1], widths[2], true, 3),
+        ];
+        let options = GcnOptions {
+            fused,
+            ..GcnOptions::default()
+        };
+        let gcn = Gcn::plan(&device, graph.view(), &layers, options).unwrap();
         gcn.operators()
             .map(|operator| operator.kind)
             .collect::<Vec<_>>()
     };
-    use OperatorKind::{Gemm, LogSoftmax, Spmm};
-    assert_eq!(kinds(20, 5), [Gemm, Spmm, LogSoftmax]);
-    assert_eq!(kinds(5, 20), [Spmm, Gemm, LogSoftmax]);
+    use OperatorKind::{Activate, Gemm, LogSoftmax, Spmm, SpmmActivate, SpmmLogSoftmax};
+    assert_eq!(
+        kinds([20, 8, 5], true),
+        [Gemm, SpmmActivate, Gemm, SpmmLogSoftmax]
+    );
+    assert_eq!(
+        kinds([20, 8, 5], false),
+        [Gemm, Spmm, Activate, Gemm, Spmm, LogSoftmax]
+    );
+    for fused in [false, true] {
+        assert_eq!(
+            kinds([5, 20, 30], fused),
+            [Spmm, Gemm, Spmm, Gemm, LogSoftmax]
+        );
+    }
+    // There is no instance for two elements at a time, and no sub-warp has all of 200 classes.
+    assert_eq!(
+        kinds([20, 6, 6], true),
+        [Gemm, Spmm, Activate, Gemm, Spmm, LogSoftmax]
+    );
+    assert_eq!(
+        kinds([200, 200, 200], true),
+        [Gemm, SpmmActivate, Gemm, Spmm, LogSoftmax]
+    );
     for widths in [
         &[9, 4][..],
         &[4, 9],
@@ -157,6 +193,91 @@ fn layers_run_in_the_cheaper_order_and_give_the_same_either_way() {
     }
 }
 
+/// A layer of each kind that ends in its product with A_hat, with every number of lanes, rows cut among tasks and blocks, and rows
+/// in another order.
+fn ended_products_agree<T: GcnElement>(tolerance: f64) {
+    // Node 5 hears everybody, so that its row is cut among blocks, and some nodes have no edges.
+    let skewed = weighted::<T>(150, 600);
+    let mut hub = sprs::TriMatI::<T, u32>::new((150, 150));
+    for (&value, (row, column)) in &skewed {
+        if row != 5 {
+            hub.add_triplet(row as usize, column as usize, value);
+        }
+    }
+    (0..150).for_each(|column| hub.add_triplet(5, column, T::from_f64(0.25)));
+    let hub: sprs::CsMatI<T, u32, usize> = hub.to_csr();
+    let indptr = hub.indptr();
+    let starts = indptr.raw_storage().iter().map(|&start| start as u32);
+    let graph = CsMatI::new(
+        (150, 150),
+        starts.collect(),
+        hub.indices().to_vec(),
+        hub.data().to_vec(),
+    );
+    // In tasks of 1 for 32 lanes the hub's row has 37 parts, which a block joins and not a warp.
+    for (classes, order, task_size, lanes) in [
+        (1, RowOrder::Given, 4, None),
+        (5, RowOrder::FrequentColumn, 4, None),
+        (16, RowOrder::Given, 4, None),
+        (33, RowOrder::FirstColumn, 1, Some(32)),
+        (40, RowOrder::Given, 4, None),
+        (40, RowOrder::Given, 1, Some(32)),
+        (61, RowOrder::Given, 4, None),
+    ] {
+        let layers = [
+            layer::<T>(classes, classes, classes % 2 == 1, 1),
+            layer(classes, classes, classes != 16, 3),
+        ];
+        let x = generate::dense::<T>(150, classes, 9);
+        let wanted = network(&graph, x.view(), &layers);
+        for device in support::devices() {
+            let mut options = GcnOptions {
+                fused: true,
+                ..GcnOptions::default()
+            };
+            options.spmm.task_size = Some(task_size);
+            options.spmm.lanes = lanes;
+            options.spmm.order = Some(order);
+            let mut gcn = Gcn::plan(&device, graph.view(), &layers, options).unwrap();
+            let kinds: Vec<_> = gcn.operators().map(|operator| operator.kind).collect();
+            assert!(kinds.contains(&OperatorKind::SpmmActivate), "{gcn}");
+            assert!(kinds.contains(&OperatorKind::SpmmLogSoftmax), "{gcn}");
+            let y = gcn.classify(x.view()).unwrap();
+            assert_close(&y, &wanted, tolerance, &gcn.to_string());
+            assert_eq!(gcn.classify(x.view()).unwrap(), y, "a second run: {gcn}");
+        }
+    }
+}
+
+#[test]
+fn layers_that_end_in_their_product_are_right_where_rows_are_cut_and_in_another_order() {
+    ended_products_agree::<f32>(1e-5);
+    ended_products_agree::<f64>(1e-13);
+}
+
+#[test]
+fn a_nan_stays_in_its_row_and_its_neighbours() {
+    // Node 1 hears 0, and nobody else does.
+    let graph = CsMatI::new((4, 4), vec![0_u32, 0, 1, 1, 1], vec![0_u32], vec![1.0_f32]);
+    let layers = [layer::<f32>(8, 4, true, 1), layer(4, 4, true, 3)];
+    let mut x = generate::dense::<f32>(4, 8, 9);
+    x[[0, 3]] = f32::NAN;
+    for device in support::devices() {
+        for fused in [false, true] {
+            let options = GcnOptions {
+                fused,
+                ..GcnOptions::default()
+            };
+            let mut gcn = Gcn::plan(&device, graph.view(), &layers, options).unwrap();
+            let y = gcn.classify(x.view()).unwrap();
+            let nan: Vec<bool> = (y.rows().into_iter())
+                .map(|row| row.iter().all(|y| y.is_nan()))
+                .collect();
+            assert_eq!(nan, [true, true, false, false], "{gcn}");
+        }
+    }
+}
+
 #[test]
 fn a_network_in_f64_is_right_to_thirteen_digits() {
     let graph = weighted::<f64>(150, 900);
@@ -165,13 +286,56 @@ fn a_network_in_f64_is_right_to_thirteen_digits() {
     every_device_agrees(&graph, x.view(), &layers, 1e-13);
 }
 
-fn data(name: &str) -> PathBuf {
-    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/data");
-    folder.join(name)
+#[test]
+fn runs_with_the_same_buffers_and_with_others_all_give_the_same() {
+    let graph = weighted::<f32>(90, 500);
+    let layers = [layer(12, 16, true, 1), layer(16, 5, true, 3)];
+    let x = generate::dense::<f32>(90, 12, 9);
+    let wanted = network(&graph, x.view(), &layers);
+    for device in support::devices() {
+        let mut gcn = Gcn::plan(&device, graph.view(), &layers, GcnOptions::default()).unwrap();
+        let upload = || device.upload(x.as_slice().unwrap()).unwrap();
+        let (x, other_x) = (upload(), upload());
+        let mut y = device.uninitialized::<f32>(90 * 5).unwrap();
+        // The first run launches one by one, the second records, the third repeats; then others come between.
+        for input in [&x, &x, &x, &other_x, &x, &other_x, &other_x, &other_x] {
+            y.fill_bytes(0xff).unwrap();
+            gcn.run(input, &mut y).unwrap();
+            let found = Array2::from_shape_vec((90, 5), y.download().unwrap()).unwrap();
+            assert_close(&found, &wanted, 1e-5, &gcn.to_string());
+        }
+        let mut short = device.uninitialized::<f32>(90 * 5 - 1).unwrap();
+        assert!(gcn.run(&x, &mut short).is_err());
+    }
 }
 
 #[test]
-fn a_trained_network_gives_what_it_gave_where_it_was_trained() {
+fn a_network_whose_products_add_to_zeros_runs_again_and_again() {
+    let graph = weighted::<f32>(60, 300);
+    let layers = [layer(9, 4, true, 1)];
+    let x = generate::dense::<f32>(60, 9, 9);
+    let wanted = network(&graph, x.view(), &layers);
+    let mut options = GcnOptions::default();
+    options.spmm.kernel = Some(SpmmKernel::ThreadPerNonzero);
+    for device in support::devices() {
+        let mut gcn = Gcn::plan(&device, graph.view(), &layers, options).unwrap();
+        let x = device.upload(x.as_slice().unwrap()).unwrap();
+        let mut y = device.uninitialized::<f32>(60 * 4).unwrap();
+        for _ in 0..4 {
+            gcn.run(&x, &mut y).unwrap();
+            let found = Array2::from_shape_vec((60, 4), y.download().unwrap()).unwrap();
+            assert_close(&found, &wanted, 1e-5, &gcn.to_string());
+        }
+    }
+}
+
+/// A file of `tests/data`: cargo runs tests in the package's directory, on whatever machine.
+fn data(name: &str) -> PathBuf {
+    Path::new("tests/data").join(name)
+}
+
+#[test]
+fn a_network_trained_by_pytorch_gives_what_it_gives_there() {
     let graph = read_matrix_market::<f32>(data("karate.mtx")).unwrap();
     let layers = read_layers::<f32>(data("karate.safetensors")).unwrap();
     let x = read_matrix::<f32>(data("karate-x.npy")).unwrap();

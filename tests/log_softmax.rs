@@ -46,6 +46,12 @@ fn scaled<T: SoftmaxElement>(rows: usize, classes: usize) -> Array2<T> {
 fn every_number_of_classes_verifies_in_every_type() {
     for (rows, classes) in [
         (67, 1),
+        (300, 5),
+        (257, 47),
+        (129, 62),
+        (40, 65),
+        (17, 255),
+        (17, 511),
         (9, 2),
         (33, 3),
         (5, 4),

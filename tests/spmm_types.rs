@@ -387,7 +387,7 @@ fn a_kernel_that_cannot_do_what_is_asked_for_is_an_error_that_says_what_it_can()
             ..SpmmOptions::default()
         };
         let refusal = |error: Option<Error>, wanted: &str| match error {
-            Some(error @ Error::Unsupported { .. }) => {
+            Some(error @ Error::Kernel { .. }) => {
                 let text = error.to_string();
                 assert!(
                     text.contains(kernel.name()) && text.contains(wanted),

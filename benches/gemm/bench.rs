@@ -65,12 +65,15 @@ pub fn run(options: &Options) -> anyhow::Result<bool> {
                 }
             }
         }
-        for &element in &options.elements {
-            match element {
-                ElementType::F32 => bench.log_softmax::<f32>(rows, 16)?,
-                ElementType::F64 => bench.log_softmax::<f64>(rows, 16)?,
-                ElementType::F16 => bench.log_softmax::<f16>(rows, 16)?,
-                ElementType::Bf16 => bench.log_softmax::<bf16>(rows, 16)?,
+        for &classes in &options.classes {
+            let classes = classes as usize;
+            for &element in &options.elements {
+                match element {
+                    ElementType::F32 => bench.log_softmax::<f32>(rows, classes)?,
+                    ElementType::F64 => bench.log_softmax::<f64>(rows, classes)?,
+                    ElementType::F16 => bench.log_softmax::<f16>(rows, classes)?,
+                    ElementType::Bf16 => bench.log_softmax::<bf16>(rows, classes)?,
+                }
             }
         }
     }

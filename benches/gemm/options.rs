@@ -1,9 +1,13 @@
 //! The command line.
 
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use std::path::PathBuf;
 use std::str::FromStr;
 use warprow::GemmKernel;
 use warprow::device::Selector;
+
+/// All kernels, for `--kernel`.
+const ALL: &str = "all";
 
 /// XW against cuBLAS, and LogSoftmax.
 #[derive(Clone, Debug, clap::Parser)]
@@ -32,8 +36,12 @@ pub struct Options {
     )]
     pub elements: Vec<ElementType>,
 
+    /// Classes of LogSoftmax
+    #[arg(long, value_name = "N", value_delimiter = ',', default_value = "16,40,47", value_parser = clap::value_parser!(u32).range(1..))]
+    pub classes: Vec<u32>,
+
     /// Kernels to run beside the one that the plan picks, or `all`
-    #[arg(long = "kernel", value_name = "NAME", value_delimiter = ',')]
+    #[arg(long = "kernel", value_name = "NAME", value_delimiter = ',', value_parser = kernel_names())]
     kernels: Vec<String>,
 
     /// `auto`, `cuda`, `cuda:N` or `emulator` [default: WARPROW_DEVICE, or auto]
@@ -114,7 +122,71 @@ impl Options {
     pub fn kernels(&self) -> Vec<GemmKernel> {
         let asked_for = |name| self.kernels.iter().any(|asked| asked == name);
         let mut kernels = GemmKernel::ALL.to_vec();
-        kernels.retain(|kernel| asked_for("all") || asked_for(kernel.name()));
+        kernels.retain(|kernel| asked_for(ALL) || asked_for(kernel.name()));
         kernels
+    }
+}
+
+fn kernel_names() -> impl TypedValueParser<Value = String> {
+    let names = GemmKernel::ALL.iter().map(|kernel| kernel.name());
+    PossibleValuesParser::new(names.chain([ALL]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::{CommandFactory, Parser};
+
+    fn parse(arguments: &[&str]) -> Result<Options, String> {
+        Options::try_parse_from([&["gemm"], arguments].concat()).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn the_command_line_is_well_formed() {
+        Options::command().debug_assert();
+    }
+
+    #[test]
+    fn shapes_are_two_numbers_above_zero() {
+        let shape = |depth, cols| WeightShape { depth, cols };
+        let options = parse(&["--shape", "3x40,100x7"]).unwrap();
+        assert_eq!(options.shapes, [shape(3, 40), shape(100, 7)]);
+        for wrong in ["3", "x", "3x0", "0x3", "3x4x5", "-3x4", "3*4"] {
+            let argument = format!("--shape={wrong}");
+            let error = parse(&[&argument]).unwrap_err();
+            assert!(error.contains("wanted is a shape like 128x16"), "{error}");
+        }
+    }
+
+    #[test]
+    fn rows_are_those_asked_for_or_what_the_device_can_run() {
+        assert_eq!(parse(&[]).unwrap().rows(true), [1003]);
+        assert_eq!(parse(&[]).unwrap().rows(false), [281_903, 2_449_029]);
+        assert_eq!(parse(&["--rows", "5,7"]).unwrap().rows(false), [5, 7]);
+    }
+
+    #[test]
+    fn kernels_are_asked_for_by_name_or_all() {
+        assert_eq!(parse(&[]).unwrap().kernels(), []);
+        assert_eq!(
+            parse(&["--kernel", ALL]).unwrap().kernels(),
+            GemmKernel::ALL
+        );
+        let last = *GemmKernel::ALL.last().unwrap();
+        let first = GemmKernel::ALL[0];
+        let names = format!("{},{}", last.name(), first.name());
+        assert_eq!(
+            parse(&["--kernel", &names]).unwrap().kernels(),
+            [first, last]
+        );
+    }
+
+    #[test]
+    fn what_is_not_known_is_refused_with_what_is() {
+        let known = GemmKernel::ALL[0].name();
+        assert!(parse(&["--kernel", "none"]).unwrap_err().contains(known));
+        assert!(parse(&["--type", "f8"]).unwrap_err().contains("bf16"));
+        assert!(parse(&["--samples", "0"]).is_err() && parse(&["--classes", "0"]).is_err());
+        assert!(parse(&["--no-cublas", "--cublas", "x"]).is_err());
     }
 }

@@ -67,19 +67,28 @@ pub fn measure<E: From<warprow::Error>>(
     effort: Effort,
     mut launch: impl FnMut() -> Result<(), E>,
 ) -> Result<Option<Timing>, E> {
-    let mut batch = |launches: u32| -> Result<Option<Duration>, E> {
+    sample(effort, |launches| {
         let timer = device.start_timer()?;
         for _ in 0..launches {
             launch()?;
         }
         Ok(timer.stop()?)
-    };
-    // The first launch of a kernel has the driver load it, so that its time says little.
-    let mut launches = 1;
-    let Some(mut elapsed) = batch(launches)? else {
-        return Ok(None);
-    };
-    let mut warmed_up = elapsed;
+    })
+}
+
+/// Warms up, and takes samples of the time that `batch` takes for a number of launches; `None` if it has no time.
+fn sample<E>(
+    effort: Effort,
+    mut batch: impl FnMut(u32) -> Result<Option<Duration>, E>,
+) -> Result<Option<Timing>, E> {
+    // The first launch of a kernel has the driver compile it, and the second one may be recorded: their times say nothing of the
+    // next ones.
+    for _ in 0..2 {
+        if batch(1)?.is_none() {
+            return Ok(None);
+        }
+    }
+    let (mut launches, mut elapsed, mut warmed_up) = (1, Duration::MAX, Duration::ZERO);
     while warmed_up < effort.warm_up {
         launches = launches_for(SAMPLE_TIME, elapsed / launches);
         let Some(time) = batch(launches)? else {
@@ -154,6 +163,24 @@ mod tests {
         assert_eq!(each(1_000_000), 1);
         assert_eq!(each(u64::MAX), 1);
         assert_eq!(each(0), MAX_LAUNCHES);
+    }
+
+    #[test]
+    fn what_the_first_launches_take_does_not_count() {
+        // A launch takes 10 microseconds, the first one a second, and the second one 100 milliseconds.
+        let mut done = 0;
+        let timing = sample(Effort::of(20), |launches| {
+            let extra = match done {
+                0 => Duration::from_secs(1),
+                1 => Duration::from_millis(100),
+                _ => Duration::ZERO,
+            };
+            done += launches;
+            Ok::<_, warprow::Error>(Some(extra + launches * Duration::from_micros(10)))
+        });
+        let timing = timing.unwrap().unwrap();
+        assert_eq!((timing.launches, timing.samples), (100, 20));
+        assert!((timing.median - 0.01).abs() < 1e-9 && (timing.max - 0.01).abs() < 1e-9);
     }
 
     #[test]

@@ -88,7 +88,7 @@ pub fn fitting<V>(result: Result<V, Error>) -> anyhow::Result<Fitting<V>> {
         Err(
             error @ (Error::OutOfMemory { .. }
             | Error::HostOutOfMemory { .. }
-            | Error::Unsupported { .. }),
+            | Error::Kernel { .. }),
         ) => Ok(Err(error.to_string())),
         Err(error) => Err(error.into()),
     }

@@ -35,6 +35,7 @@ impl<T: Element> DeviceBuffer<T> {
         let address = if bytes == 0 {
             0
         } else {
+            device.recordings.refuse("an allocation")?;
             on_backend!(&*device.backend, device => device.allocate(bytes as u64, size as u32))?
         };
         Ok(Self {
@@ -122,6 +123,7 @@ impl<T: Element> DeviceBuffer<T> {
         if to.is_empty() {
             return Ok(());
         }
+        self.device.recordings.refuse("a copy from the device")?;
         // Inside the allocation, whose size in bytes fits.
         let address = self.address + (start * size_of::<T>()) as u64;
         // SAFETY: the slice's own bytes; every pattern of bits is a value of an element type.
@@ -145,6 +147,7 @@ impl<T: Element> DeviceBuffer<T> {
         if self.is_empty() {
             return Ok(());
         }
+        self.device.recordings.refuse("a copy to the device")?;
         // SAFETY: the slice's own bytes: elements are integers and floats, without padding.
         let bytes = unsafe { slice::from_raw_parts(from.as_ptr().cast::<u8>(), size_of_val(from)) };
         match &*self.device.backend {
@@ -164,6 +167,7 @@ impl<T: Element> DeviceBuffer<T> {
         if self.is_empty() {
             return Ok(());
         }
+        self.device.recordings.refuse("to set a buffer's bytes")?;
         let bytes = self.bytes();
         match &*self.device.backend {
             Backend::Emulator(emulator) => emulator.zero(self.address, bytes),
@@ -182,6 +186,7 @@ impl<T: Element> DeviceBuffer<T> {
         if self.is_empty() {
             return Ok(());
         }
+        self.device.recordings.refuse("to set a buffer's bytes")?;
         let bytes = self.bytes();
         match &*self.device.backend {
             Backend::Emulator(emulator) => emulator.fill(self.address, bytes, value),

@@ -6,6 +6,7 @@
 
 mod allocation;
 mod kept;
+mod recording;
 
 use super::limits::{self, KernelResources};
 use super::module::{EntryPoint, KERNELS, Modules};
@@ -21,6 +22,7 @@ use cust::memory::{AsyncCopyDestination, DevicePointer, DeviceSlice};
 use cust::stream::{Stream, StreamFlags};
 use cust::sys::CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN;
 use kept::Kept;
+pub(super) use recording::{Recorded, Recording};
 use std::ffi::c_void;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -149,19 +151,8 @@ impl Cuda {
         config: &LaunchConfig,
         arguments: &[*mut c_void],
     ) -> Result<(), Error> {
-        self.enter()?;
-        let entry_point = self.modules.entry_point(kernel)?;
-        let EntryPoint {
-            name, resources, ..
-        } = &*entry_point;
-        self.check_limits(name, config, *resources)?;
-        entry_point
-            .allow_shared(
-                config.shared_bytes,
-                self.properties.max_shared_bytes_per_block,
-            )
-            .map_err(|error| self.driver_error(error))?;
-        *self.last_kernel() = Some(Arc::clone(name));
+        let entry_point = self.prepare(kernel, config)?;
+        *self.last_kernel() = Some(Arc::clone(&entry_point.name));
         let extents = |Dim3 { x, y, z }| (x, y, z);
         // SAFETY: the caller's contract; the driver copies the arguments before it returns.
         let result = unsafe {
@@ -174,6 +165,20 @@ impl Cuda {
             )
         };
         self.check("launch a kernel", result)
+    }
+
+    /// The entry point, compiled and allowed its shared memory, for a launch that the device can do.
+    fn prepare(&self, kernel: &str, config: &LaunchConfig) -> Result<Arc<EntryPoint>, Error> {
+        self.enter()?;
+        let entry_point = self.modules.entry_point(kernel)?;
+        self.check_limits(&entry_point.name, config, entry_point.resources)?;
+        entry_point
+            .allow_shared(
+                config.shared_bytes,
+                self.properties.max_shared_bytes_per_block,
+            )
+            .map_err(|error| self.driver_error(error))?;
+        Ok(entry_point)
     }
 
     pub fn synchronize(&self) -> Result<(), Error> {

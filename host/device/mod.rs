@@ -28,12 +28,14 @@ mod module;
 mod properties;
 #[cfg(feature = "cuda")]
 mod ptx;
+mod recording;
 mod selector;
 mod timer;
 
 pub use buffer::DeviceBuffer;
 pub use limits::LimitExceeded;
 pub use properties::{MemoryInfo, Properties, Version};
+pub use recording::LaunchGraph;
 pub use selector::{DEVICE_VARIABLE, ParseSelectorError, Selector};
 pub use simt::{Checks, Options as EmulatorOptions, Schedule};
 pub use timer::Timer;
@@ -42,6 +44,7 @@ use crate::error::{CudaUnavailable, Error};
 use cuda_std::element::Element;
 use cuda_std::kernel::{Kernel, KernelArgs};
 use cuda_std::launch::LaunchConfig;
+use recording::Recordings;
 use std::fmt;
 use std::sync::Arc;
 
@@ -51,6 +54,8 @@ pub type Progress = Arc<dyn Fn(u64, u64) + Send + Sync>;
 /// A device that kernels run on. Two are equal if they are clones of one handle.
 #[derive(Clone)]
 pub struct Device {
+    // In front of the back end, whose graphs they may hold.
+    recordings: Arc<Recordings>,
     backend: Arc<Backend>,
 }
 
@@ -140,6 +145,7 @@ impl Device {
 
     fn new(backend: Backend) -> Self {
         Self {
+            recordings: Arc::default(),
             backend: Arc::new(backend),
         }
     }
@@ -162,6 +168,7 @@ impl Device {
     ///
     /// The driver's.
     pub fn cuda_stream(&self) -> Result<Option<*mut std::ffi::c_void>, Error> {
+        self.recordings.refuse("what other libraries launch")?;
         match &*self.backend {
             Backend::Emulator(_) => Ok(None),
             #[cfg(feature = "cuda")]
@@ -259,6 +266,10 @@ impl Device {
         config: LaunchConfig,
         args: A,
     ) -> Result<(), Error> {
+        // SAFETY: the handle has the types of the entry point's arguments.
+        if unsafe { self.recorded(kernel, config, args)? } {
+            return Ok(());
+        }
         match &*self.backend {
             Backend::Emulator(emulator) => emulator.launch(kernel, &config, args),
             #[cfg(feature = "cuda")]
@@ -274,6 +285,7 @@ impl Device {
     ///
     /// A launch that failed since.
     pub fn synchronize(&self) -> Result<(), Error> {
+        self.recordings.refuse("to wait for the device")?;
         match &*self.backend {
             Backend::Emulator(_) => Ok(()),
             #[cfg(feature = "cuda")]
@@ -287,6 +299,7 @@ impl Device {
     ///
     /// The driver's.
     pub fn start_timer(&self) -> Result<Timer, Error> {
+        self.recordings.refuse("to measure time")?;
         Timer::start(self)
     }
 

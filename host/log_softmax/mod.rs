@@ -102,7 +102,7 @@ impl<T: SoftmaxElement> LogSoftmax<T> {
             values: self.bias.as_ref().map_or(no_bias, DeviceBuffer::read_only),
         };
         let handle = log_softmax::handle::<T>(self.classes);
-        let config = log_softmax::launch(rows, self.classes);
+        let config = log_softmax::launch::<T>(rows, self.classes);
         let arguments = (rows, self.classes, x.read_only(), y.mutable(), bias);
         // SAFETY: the buffers are this device's and have that many elements, the bias one for each class; y is borrowed
         // mutably, so it is apart from x; the launch is the kernel's own.

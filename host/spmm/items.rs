@@ -1,6 +1,7 @@
 //! The items that a kernel works on, made once for a matrix: see [`ItemKind`].
 
 use super::SpmmElement;
+use super::layer::LayerCombine;
 use super::slices::Slices;
 use super::tasks::Tasks;
 use crate::csr::{DeviceCsr, DevicePattern, NonzerosByColumn, gather};
@@ -35,6 +36,8 @@ pub(super) struct Product<E: SpmmElement> {
     pub(super) epilogue: Epilogue<E::Sum>,
     /// Tasks of a block.
     pub(super) group: u32,
+    /// How the rows end that are cut, if not by the epilogue.
+    pub(super) combine: Option<LayerCombine<E>>,
 }
 
 /// What is different for each launch of a run.

@@ -26,6 +26,7 @@
 mod column_blocks;
 mod columns;
 mod items;
+mod layer;
 mod options;
 mod order;
 mod planner;
@@ -41,6 +42,8 @@ use cuda_std::float::Real;
 use cuda_std::launch::LaunchConfig;
 use cuda_std::memory::Global;
 use items::{Launch, PlannedItems, Product};
+use layer::Layer;
+pub(crate) use layer::LayerEnd;
 use ndarray::{Array2, ArrayView2};
 use options::choose_kernel;
 pub use options::{SpmmElement, SpmmOptions};
@@ -314,6 +317,19 @@ impl<E: SpmmElement> Spmm<E> {
         beta: E::Sum,
         y: &mut DeviceBuffer<E>,
     ) -> Result<(), Error> {
+        self.run_product(alpha, x, features, beta, y, None)
+    }
+
+    /// As [`run_scaled`](Self::run_scaled), or with the end of a layer in the place of alpha and beta.
+    fn run_product(
+        &self,
+        alpha: E::Sum,
+        x: &DeviceBuffer<E>,
+        features: usize,
+        beta: E::Sum,
+        y: &mut DeviceBuffer<E>,
+        layer: Option<&Layer<E>>,
+    ) -> Result<(), Error> {
         let columns = extent("the number of features", features)?;
         let row_bytes = u64::from(columns) * size_of::<E>() as u64;
         if row_bytes > u32::MAX.into() {
@@ -328,10 +344,11 @@ impl<E: SpmmElement> Spmm<E> {
         let capabilities = self.kernel.capabilities();
         let scaled = alpha != <E::Sum as Real>::ONE || beta != E::Sum::ZERO;
         if scaled && !capabilities.general {
-            return Err(Error::Unsupported {
+            return Err(Error::Kernel {
                 kernel: self.kernel.name(),
-                wanted: format!("alpha {alpha:?} and beta {beta:?}"),
-                possible: capabilities.to_string(),
+                reason: format!(
+                    "wanted are alpha {alpha:?} and beta {beta:?}, it can do {capabilities}"
+                ),
             });
         }
         if self.kernel.items().adds_to_y() {
@@ -362,6 +379,7 @@ impl<E: SpmmElement> Spmm<E> {
                 diagonal: pointer(self.diagonal.as_ref()),
             },
             group: vector::tasks_of_block::<E>(shape, reduction),
+            combine: layer.map(|layer| layer.combine(shape)),
         };
         let x = Dense {
             rows: self.a.pattern().cols,
@@ -387,6 +405,12 @@ impl<E: SpmmElement> Spmm<E> {
                 ..shape
             };
             let config = self.kernel.launch::<E>(shape, reduction);
+            if let Some(layer) = layer {
+                let kernel = (layer.kernel)(shape).expect("the plan can end so");
+                let arguments = (a, x, product.y, items, layer.bias);
+                // SAFETY: as below; the bias has an element for each column of y.
+                return unsafe { device.launch(&kernel, config, arguments) };
+            }
             let plain = epilogue.alpha == <E::Sum as Real>::ONE
                 && epilogue.beta == E::Sum::ZERO
                 && self.diagonal.is_none()

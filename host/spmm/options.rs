@@ -78,18 +78,18 @@ pub(super) fn choose_kernel<E: SpmmElement>(options: SpmmOptions) -> Result<Spmm
     if serves(kernel) {
         return Ok(kernel);
     }
-    Err(Error::Unsupported {
+    let in_every_run = if options.deterministic {
+        ", the same bits in every run"
+    } else {
+        ""
+    };
+    Err(Error::Kernel {
         kernel: kernel.name(),
-        wanted: format!(
-            "{} in {}{}",
+        reason: format!(
+            "wanted is {} in {}{in_every_run}, it can do {}",
             options.reduction.name(),
             E::NAME,
-            if options.deterministic {
-                ", the same bits in every run"
-            } else {
-                ""
-            }
+            kernel.capabilities()
         ),
-        possible: kernel.capabilities().to_string(),
     })
 }

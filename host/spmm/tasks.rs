@@ -164,18 +164,27 @@ impl<E: SpmmElement> Tasks<E> {
             items,
             epilogue,
         })?;
-        if cut_rows.any() {
-            let config = tasks::launch_combine(cut_rows.few_count, cut_rows.many_count, y.cols);
-            let arguments = (items, cut_rows.pointers(), y, epilogue);
+        if !cut_rows.any() {
+            return Ok(());
+        }
+        let config =
+            |tile| tasks::launch_combine(cut_rows.few_count, cut_rows.many_count, y.cols, tile);
+        let cuts = cut_rows.pointers();
+        // SAFETY: the kernel before has written the parts of the cut rows; y is this run's, and the bias has an element for each of
+        // its columns.
+        unsafe {
+            if let Some(layer) = &product.combine {
+                let arguments = (items, cuts, y, layer.bias);
+                return device.launch(&layer.kernel, config(layer.tile), arguments);
+            }
             let handle = if product.reduction.is_extremum() {
                 tasks::combine_max::<E>()
             } else {
                 tasks::combine::<E>()
             };
-            // SAFETY: the kernel before has written the parts of the cut rows; y is this run's.
-            unsafe { device.launch(&handle, config, arguments)? };
+            let arguments = (items, cuts, y, epilogue);
+            device.launch(&handle, config(tasks::COMBINE_TILE), arguments)
         }
-        Ok(())
     }
 }
 

@@ -68,6 +68,8 @@ give! {
     cuStreamCreateWithPriority(c_uint, c_int) -> *mut c_void: HANDLE;
     cuMemAlloc_v2(usize) -> u64: 0x10000;
     cuModuleGetFunction(*mut c_void, *const c_char) -> *mut c_void: HANDLE;
+    cuGraphCreate(c_uint) -> *mut c_void: HANDLE;
+    cuGraphInstantiateWithFlags(*mut c_void, u64) -> *mut c_void: HANDLE;
 }
 
 /// Functions of a context that do nothing.
@@ -82,7 +84,7 @@ macro_rules! nothing {
 
 nothing! {
     cuCtxSetCurrent cuDevicePrimaryCtxRelease_v2 cuMemcpyDtoHAsync_v2 cuMemcpyHtoDAsync_v2 cuMemFree_v2 cuMemsetD8Async
-    cuModuleUnload cuStreamDestroy_v2 cuStreamSynchronize
+    cuGraphDestroy cuGraphExecDestroy cuModuleUnload cuStreamDestroy_v2 cuStreamSynchronize
 }
 
 #[unsafe(no_mangle)]
@@ -188,6 +190,40 @@ unsafe extern "C" fn cuFuncGetAttribute(
 extern "C" fn cuLaunchKernel() -> u32 {
     let answer = in_context();
     LAUNCHES.fetch_add(1, SeqCst);
+    answer
+}
+
+/// Kernels in the graph that is made.
+static NODES: AtomicI32 = AtomicI32::new(0);
+
+/// # Safety
+///
+/// `node` is valid for a write, and `dependencies` has `count` elements.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn cuGraphAddKernelNode(
+    node: *mut *mut c_void,
+    _graph: *mut c_void,
+    dependencies: *const *mut c_void,
+    count: usize,
+) -> u32 {
+    // Each kernel waits for the one before; a node's handle is its number, counted from 1.
+    let before = NODES.fetch_add(1, SeqCst) as usize;
+    // SAFETY: the caller's contract.
+    let after_the_last = unsafe {
+        node.write(ptr::without_provenance_mut(before + 1));
+        count == usize::from(before > 0) && (count == 0 || (*dependencies).addr() == before)
+    };
+    if after_the_last {
+        in_context()
+    } else {
+        INVALID_VALUE
+    }
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn cuGraphLaunch() -> u32 {
+    let answer = in_context();
+    LAUNCHES.fetch_add(NODES.load(SeqCst), SeqCst);
     answer
 }
 

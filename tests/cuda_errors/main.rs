@@ -292,3 +292,35 @@ fn a_lost_context_is_told_with_the_kernel_launched_last() {
         },
     );
 }
+
+#[test]
+fn a_context_lost_in_a_recording_is_told_with_its_last_kernel() {
+    with_driver(
+        "a_context_lost_in_a_recording_is_told_with_its_last_kernel",
+        &[("FAKE_FATAL_LAUNCH", "5")],
+        || {
+            let device = Device::cuda(0).unwrap();
+            let mut y = device.zeros::<u32>(1).unwrap();
+            device.load_ptx(PTX).unwrap();
+            let (innocent, guilty) = (innocent(), guilty());
+            // SAFETY: the kernels do nothing.
+            let graph = device.record(|| unsafe {
+                launch!(device, innocent<<<1, 1, 0>>>(y.mutable()))?;
+                launch!(device, innocent<<<1, 1, 0>>>(y.mutable()))?;
+                launch!(device, guilty<<<1, 1, 0>>>(y.mutable()))
+            });
+            let graph = graph.unwrap();
+            device.synchronize().unwrap();
+            // SAFETY: the buffer is alive.
+            unsafe { graph.launch().unwrap() };
+            device.synchronize().unwrap();
+            // SAFETY: as above.
+            unsafe { graph.launch().unwrap() };
+            let error = device.synchronize().unwrap_err();
+            assert!(
+                matches!(&error, Error::ContextLost { kernel: Some(kernel), .. } if kernel == "guilty"),
+                "{error}"
+            );
+        },
+    );
+}

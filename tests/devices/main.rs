@@ -9,4 +9,5 @@ mod handles;
 mod kernels;
 mod launches;
 mod ptx;
+mod recordings;
 mod selection;

@@ -5,6 +5,7 @@
 //! decides.
 
 mod logarithm;
+pub mod staged;
 pub mod streamed;
 pub mod sub_warp;
 
@@ -63,27 +64,46 @@ impl<T: SoftmaxElement> Bias<T> {
     }
 }
 
-/// Elements that a lane loads at once, for that many classes.
-fn width(classes: u32) -> u32 {
-    if classes.is_multiple_of(4) { 4 } else { 1 }
+/// The kernels, with the lanes that a row takes.
+enum Choice {
+    SubWarp { lanes: u32 },
+    Staged { lanes: u32 },
+    Streamed,
+}
+
+/// The kernel for so many classes.
+fn choose<T>(classes: u32) -> Choice {
+    match (sub_warp::lanes(classes), staged::lanes::<T>(classes)) {
+        (Some(lanes), _) => Choice::SubWarp { lanes },
+        (None, Some(lanes)) => Choice::Staged { lanes },
+        (None, None) => Choice::Streamed,
+    }
 }
 
 /// The launch for so many rows and classes.
-pub fn launch(rows: u32, classes: u32) -> LaunchConfig {
-    let lanes = sub_warp::lanes(classes).unwrap_or(cuda_std::warp::WARP_SIZE);
-    LaunchConfig::new(rows.div_ceil(BLOCK / lanes), BLOCK)
+pub fn launch<T>(rows: u32, classes: u32) -> LaunchConfig {
+    let grid = |block, lanes| LaunchConfig::new(rows.div_ceil(block / lanes), block);
+    match choose::<T>(classes) {
+        Choice::SubWarp { lanes } => grid(BLOCK, lanes),
+        Choice::Staged { lanes } => {
+            // As many as a block may have without asking.
+            let bytes = staged::shared_bytes::<T>(classes, lanes) as u32;
+            grid(staged::BLOCK, lanes).shared_bytes(bytes)
+        }
+        Choice::Streamed => grid(BLOCK, cuda_std::warp::WARP_SIZE),
+    }
 }
 
 /// The handle of the kernel for so many classes.
 #[cfg(not(target_arch = "nvptx64"))]
 pub fn handle<T: SoftmaxElement>(classes: u32) -> Kernel<Arguments<T>> {
-    match (sub_warp::lanes(classes), width(classes)) {
-        (Some(4), 1) => sub_warp::sub_warp::<T, 4, 1>(),
-        (Some(4), _) => sub_warp::sub_warp::<T, 4, 4>(),
-        (Some(_), 1) => sub_warp::sub_warp::<T, 32, 1>(),
-        (Some(_), _) => sub_warp::sub_warp::<T, 32, 4>(),
-        (None, 1) => streamed::streamed::<T, 1>(),
-        (None, _) => streamed::streamed::<T, 4>(),
+    match choose::<T>(classes) {
+        Choice::SubWarp { lanes: 4 } => sub_warp::sub_warp::<T, 4>(),
+        Choice::SubWarp { .. } => sub_warp::sub_warp::<T, 32>(),
+        Choice::Staged { lanes: 1 } => staged::staged::<T, 1>(),
+        Choice::Staged { .. } => staged::staged::<T, 8>(),
+        Choice::Streamed if classes.is_multiple_of(4) => streamed::streamed::<T, 4>(),
+        Choice::Streamed => streamed::streamed::<T, 1>(),
     }
 }
 
@@ -127,7 +147,8 @@ impl<S: Logarithm> Partial<S> {
 #[cfg(not(target_arch = "nvptx64"))]
 pub(crate) fn entry_points() -> Vec<&'static str> {
     [
-        sub_warp::sub_warp::<f32, 4, 1>().entry_points(),
+        sub_warp::sub_warp::<f32, 4>().entry_points(),
+        staged::staged::<f32, 1>().entry_points(),
         streamed::streamed::<f32, 1>().entry_points(),
     ]
     .concat()

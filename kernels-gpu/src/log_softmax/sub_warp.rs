@@ -1,7 +1,7 @@
-//! Rows of up to 512 classes: a part of a warp a row, the row in registers.
+//! Rows of up to 512 classes, a multiple of four: a part of a warp a row, the row in registers.
 //!
-//! A lane loads up to four vectors of neighbouring elements, four of them where the number of classes allows it; maximum and sum are
-//! combined by shuffles. X is read once. A row of 16 classes takes four lanes, one load each.
+//! A lane loads up to four vectors of four neighbouring elements; maximum and sum are combined by shuffles. X is read once. A row of
+//! 16 classes takes four lanes, one load each.
 
 use super::{BLOCK, Bias, Logarithm, SoftmaxElement};
 use crate::unroll::unroll;
@@ -11,10 +11,14 @@ use cuda_std::warp::FULL_MASK;
 /// Vectors of a lane, at most.
 const VECTORS: u32 = 4;
 
-/// Lanes for a row of so many classes; `None` if it does not fit their registers.
+/// Elements of a vector.
+const WIDTH: usize = 4;
+
+/// Lanes for a row of so many classes; `None` if it has no vectors or does not fit their registers.
 pub(super) fn lanes(classes: u32) -> Option<u32> {
-    let fit = |&lanes: &u32| classes <= lanes * super::width(classes) * VECTORS;
-    [4, 32].into_iter().find(fit)
+    let fit = |&lanes: &u32| classes <= lanes * WIDTH as u32 * VECTORS;
+    let lanes = [4, 32].into_iter().find(fit);
+    lanes.filter(|_| classes.is_multiple_of(WIDTH as u32))
 }
 
 /// `Y[row, :] = LogSoftmax(X[row, :] + bias)`, `LANES` lanes for a row.
@@ -22,9 +26,9 @@ pub(super) fn lanes(classes: u32) -> Option<u32> {
 /// # Safety
 ///
 /// `x` and `y` have `rows` times `classes` elements, apart from each other; there are at least one class and at most
-/// `4 * LANES * WIDTH`, a multiple of `WIDTH`; the bias has one for each if there is one; the launch is that of [`launch`](super::launch).
-#[kernel(name = "log_softmax_sub_warp", T = [f32, f64, f16, bf16], LANES = [4, 32], WIDTH = [1, 4])]
-pub unsafe fn sub_warp<T: SoftmaxElement, const LANES: u32, const WIDTH: usize>(
+/// `16 * LANES`, a multiple of four; the bias has one for each if there is one; the launch is that of [`launch`](super::launch).
+#[kernel(name = "log_softmax_sub_warp", T = [f32, f64, f16, bf16], LANES = [4, 32])]
+pub unsafe fn sub_warp<T: SoftmaxElement, const LANES: u32>(
     rows: u32,
     classes: u32,
     x: Global<T>,
@@ -46,7 +50,7 @@ pub unsafe fn sub_warp<T: SoftmaxElement, const LANES: u32, const WIDTH: usize>(
                 let vector_of_x = x.load_array::<WIDTH>(place + column(vector) as usize);
                 elements[vector] = bias.added(vector_of_x, column(vector));
                 unroll!(k in 0..4 {
-                    if const { k < WIDTH } && elements[vector][k] > max {
+                    if elements[vector][k] > max {
                         max = elements[vector][k];
                     }
                 });
@@ -65,10 +69,8 @@ pub unsafe fn sub_warp<T: SoftmaxElement, const LANES: u32, const WIDTH: usize>(
     unroll!(vector in 0..4 {
         if column(vector) < classes {
             unroll!(k in 0..4 {
-                if const { k < WIDTH } {
-                    elements[vector][k] = elements[vector][k] - max;
-                    sum += elements[vector][k].exp();
-                }
+                elements[vector][k] = elements[vector][k] - max;
+                sum += elements[vector][k].exp();
             });
         }
     });

@@ -12,6 +12,7 @@ pub mod gather_limit;
 mod items;
 mod reduction;
 pub mod reuse;
+mod row_end;
 pub mod slices;
 pub mod tasks;
 

@@ -21,7 +21,9 @@ use super::Items;
 use super::element::{Operand, SumOf};
 use super::epilogue::Epilogue;
 use super::reduction::{Greatest, Reduce, Total};
+use super::row_end::{Place, RowEnd};
 use crate::matrix::DenseMut;
+use core::array;
 use cuda_std::atomic::Scope;
 use cuda_std::prelude::*;
 use cuda_std::warp::WARP_SIZE;
@@ -35,6 +37,9 @@ const MANY_PARTS: u32 = 32;
 /// Warps in a block.
 const WARPS: u32 = BLOCK / WARP_SIZE;
 
+/// Features that a warp or a block of [`combine`] adds up at a time.
+pub const COMBINE_TILE: u32 = WARP_SIZE;
+
 /// How many tasks a matrix has.
 pub fn count(rows: u32, nonzeros: u32, task_size: u32) -> u64 {
     (u64::from(rows) + u64::from(nonzeros)).div_ceil(u64::from(task_size))
@@ -45,10 +50,10 @@ pub fn launch(tasks: u32) -> LaunchConfig {
     LaunchConfig::new(tasks / BLOCK + 1, BLOCK)
 }
 
-/// The launch of [`combine`] for that many rows of few parts, a warp each, and of many, a block each. The latter take longer,
-/// and come first.
-pub fn launch_combine(few: u32, many: u32, features: u32) -> LaunchConfig {
-    let tiles = features.div_ceil(WARP_SIZE).min(super::MAX_GRID_Y);
+/// The launch of [`combine`] for that many rows of few parts, a warp each, and of many, a block each; `tile` features each, as many as
+/// [`COMBINE_TILE`] there. The rows of many parts take longer, and come first.
+pub fn launch_combine(few: u32, many: u32, features: u32, tile: u32) -> LaunchConfig {
+    let tiles = features.div_ceil(tile).min(super::MAX_GRID_Y);
     LaunchConfig::new((many + few.div_ceil(WARPS), tiles), BLOCK)
 }
 
@@ -203,7 +208,7 @@ pub unsafe fn combine<T: Operand>(
     epilogue: Epilogue<SumOf<T>>,
 ) {
     // SAFETY: the kernel's contract.
-    unsafe { join_parts::<T, Total>(items, cuts, y, epilogue) };
+    unsafe { join_parts::<T, Total, _, 1, 1>(items, cuts, y, epilogue) };
 }
 
 /// As [`combine`], with the greatest of the parts in the place of their sum.
@@ -219,18 +224,32 @@ pub unsafe fn combine_max<T: Operand>(
     epilogue: Epilogue<SumOf<T>>,
 ) {
     // SAFETY: the kernel's contract.
-    unsafe { join_parts::<T, Greatest>(items, cuts, y, epilogue) };
+    unsafe { join_parts::<T, Greatest, _, 1, 1>(items, cuts, y, epilogue) };
 }
 
+/// Joins the parts of the cut rows, and ends each: a lane has up to two vectors of neighbouring features, `PASSES` of `WIDTH`, of a
+/// tile of `32 * WIDTH * PASSES`.
+///
 /// # Safety
 ///
-/// That of [`combine`].
+/// That of [`combine`]; the features are a multiple of `WIDTH`, and the row's end can be written by the lanes of a warp that have
+/// a tile's features.
 #[inline(always)]
-unsafe fn join_parts<T: Operand, R: Reduce>(
+#[allow(
+    clippy::needless_range_loop,
+    reason = "iterators over the arrays are not unrolled, and put them into local memory"
+)]
+pub(super) unsafe fn join_parts<
+    T: Operand,
+    R: Reduce,
+    E: RowEnd<T>,
+    const WIDTH: usize,
+    const PASSES: usize,
+>(
     items: Items<SumOf<T>>,
     cuts: Cuts,
     y: DenseMut<T>,
-    epilogue: Epilogue<SumOf<T>>,
+    end_of_row: E,
 ) {
     let joints = shared_array!(T::Sum; 256);
     let (lane, warp) = (warp::lane_id(), thread::thread_idx_x() / WARP_SIZE);
@@ -242,6 +261,7 @@ unsafe fn join_parts<T: Operand, R: Reduce>(
     }
     let (part, stride) = if by_block { (warp, WARPS) } else { (0, 1) };
     let features = y.cols as usize;
+    let tile_width = WARP_SIZE as usize * WIDTH * PASSES;
     // SAFETY: rows and tasks of the matrix; the barriers are reached by all threads of a block or by none.
     unsafe {
         let [r, first, last, _] = if by_block {
@@ -249,43 +269,61 @@ unsafe fn join_parts<T: Operand, R: Reduce>(
         } else {
             cuts.few.load4(4 * few as usize)
         };
-        let factor = epilogue.factor(r as usize);
-        let mut tile = thread::block_idx_y();
-        while tile < y.cols.div_ceil(WARP_SIZE) {
-            let feature = (tile * WARP_SIZE + lane) as usize;
-            let partial = items.partial.offset(feature.min(features - 1));
-            let head = |g: u32| partial.load(2 * g as usize * features);
-            let mut joined = R::start();
-            if part == 0 {
-                joined = partial.load((2 * first as usize - 1) * features);
-            }
-            let mut g = first + part;
-            while g + 3 * stride <= last {
-                let parts: [T::Sum; 4] = core::array::from_fn(|k| head(g + k as u32 * stride));
-                let (low, high) = (R::join(parts[0], parts[1]), R::join(parts[2], parts[3]));
-                joined = R::join(joined, R::join(low, high));
-                g += 4 * stride;
-            }
-            while g <= last {
-                joined = R::join(joined, head(g));
-                g += stride;
-            }
-            if by_block {
-                joints.store((warp * WARP_SIZE + lane) as usize, joined);
-                thread::sync_threads();
-                if warp == 0 {
-                    for other in 1..WARPS {
-                        let other = joints.load((other * WARP_SIZE + lane) as usize);
-                        joined = R::join(joined, other);
+        let mut tile = thread::block_idx_y() as usize;
+        while tile < features.div_ceil(tile_width) {
+            let first_feature = tile * tile_width + lane as usize * WIDTH;
+            let mut joined = [[R::start(); WIDTH]; 2];
+            for pass in 0..PASSES {
+                let feature = first_feature + pass * (WARP_SIZE as usize * WIDTH);
+                let partial = items.partial.offset(feature.min(features - WIDTH));
+                let load = |part: usize| partial.load_array::<WIDTH>(part * features);
+                let head = |g: u32| load(2 * g as usize);
+                let mut sum = [R::start(); WIDTH];
+                if part == 0 {
+                    sum = load(2 * first as usize - 1);
+                }
+                let mut g = first + part;
+                while g + 3 * stride <= last {
+                    let parts: [[T::Sum; WIDTH]; 4] =
+                        array::from_fn(|k| head(g + k as u32 * stride));
+                    sum = array::from_fn(|k| {
+                        let low = R::join(parts[0][k], parts[1][k]);
+                        let high = R::join(parts[2][k], parts[3][k]);
+                        R::join(sum[k], R::join(low, high))
+                    });
+                    g += 4 * stride;
+                }
+                while g <= last {
+                    let part = head(g);
+                    sum = array::from_fn(|k| R::join(sum[k], part[k]));
+                    g += stride;
+                }
+                if by_block {
+                    for k in 0..WIDTH {
+                        joints.store((warp * WARP_SIZE + lane) as usize, sum[k]);
+                        thread::sync_threads();
+                        if warp == 0 {
+                            for other in 1..WARPS {
+                                let other = joints.load((other * WARP_SIZE + lane) as usize);
+                                sum[k] = R::join(sum[k], other);
+                            }
+                        }
+                        thread::sync_threads();
                     }
                 }
-                thread::sync_threads();
+                joined[pass] = sum;
             }
-            if part == 0 && feature < features {
-                let index = items.row_of_y(r as usize) * features + feature;
-                epilogue.write(factor, [joined], y.data, index);
+            if part == 0 {
+                let place = Place {
+                    row: r as usize,
+                    y: &y,
+                    items: &items,
+                    feature: first_feature,
+                    features: features.min((tile + 1) * tile_width),
+                };
+                end_of_row.write::<WARP_SIZE, WIDTH>(place, joined);
             }
-            tile += thread::grid_dim_y();
+            tile += thread::grid_dim_y() as usize;
         }
     }
 }

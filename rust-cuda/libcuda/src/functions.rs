@@ -52,9 +52,12 @@ functions! {
     cuGraphCreate
     cuGraphDebugDotPrint
     cuGraphDestroy
+    cuGraphExecDestroy
     cuGraphGetEdges
     cuGraphGetNodes
+    cuGraphInstantiateWithFlags
     cuGraphKernelNodeGetParams
+    cuGraphLaunch
     cuGraphNodeGetType
     cuImportExternalMemory
     cuInit

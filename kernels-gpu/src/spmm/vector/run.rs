@@ -1,11 +1,11 @@
 //! A sub-warp on its way through a task of the kernel `vector`.
 
 use super::super::element::{Operand, SumOf};
-use super::super::epilogue::Epilogue;
 use super::super::items::Items;
 use super::super::reduction::Reduce;
+use super::super::row_end::{Place, Results, RowEnd, passes};
 use super::super::tasks::last_task;
-use super::{BLOCK, passes};
+use super::BLOCK;
 use crate::matrix::{Csr, Dense, DenseMut};
 use core::array;
 use core::marker::PhantomData;
@@ -31,14 +31,14 @@ macro_rules! unrolled {
 const _: () = assert!(UNROLL == 8);
 
 /// A sub-warp on its way through a task.
-pub(super) struct Run<'a, T: Operand, R, const SCALED: bool, const LANES: u32, const WIDTH: usize> {
+pub(super) struct Run<'a, T: Operand, R, E, const LANES: u32, const WIDTH: usize> {
     a: &'a Csr<SumOf<T>>,
     /// The lane's columns of X, and the bytes from one row of X to the next.
     x: [Global<T>; 2],
     x_stride: u32,
     y: &'a DenseMut<T>,
     items: &'a Items<SumOf<T>>,
-    epilogue: &'a Epilogue<SumOf<T>>,
+    end_of_row: &'a E,
     task: u32,
     /// The lane's first feature; its second vector is `LANES * WIDTH` further on.
     feature: usize,
@@ -55,7 +55,7 @@ pub(super) struct Run<'a, T: Operand, R, const SCALED: bool, const LANES: u32, c
     /// Whether the row started in an earlier task.
     begun_before: bool,
     /// The reduction of the row's products so far.
-    so_far: [[T::Sum; WIDTH]; 2],
+    so_far: Results<T::Sum, WIDTH>,
     /// Column and value of the nonzero that the lane holds.
     mine: (u32, T::Sum),
     reduction: PhantomData<R>,
@@ -65,8 +65,8 @@ pub(super) struct Run<'a, T: Operand, R, const SCALED: bool, const LANES: u32, c
     clippy::needless_range_loop,
     reason = "iterators over the arrays are not unrolled, and put them into local memory"
 )]
-impl<'a, T: Operand, R: Reduce, const SCALED: bool, const LANES: u32, const WIDTH: usize>
-    Run<'a, T, R, SCALED, LANES, WIDTH>
+impl<'a, T: Operand, R: Reduce, E: RowEnd<T>, const LANES: u32, const WIDTH: usize>
+    Run<'a, T, R, E, LANES, WIDTH>
 {
     const PASSES: usize = passes(WIDTH as u32) as usize;
 
@@ -79,7 +79,7 @@ impl<'a, T: Operand, R: Reduce, const SCALED: bool, const LANES: u32, const WIDT
         x: &Dense<T>,
         y: &'a DenseMut<T>,
         items: &'a Items<SumOf<T>>,
-        epilogue: &'a Epilogue<SumOf<T>>,
+        end_of_row: &'a E,
         task: u32,
         first_feature: u32,
     ) -> Self {
@@ -95,7 +95,7 @@ impl<'a, T: Operand, R: Reduce, const SCALED: bool, const LANES: u32, const WIDT
             x_stride: x.cols * size_of::<T>() as u32,
             y,
             items,
-            epilogue,
+            end_of_row,
             task,
             feature,
             features,
@@ -295,10 +295,10 @@ impl<'a, T: Operand, R: Reduce, const SCALED: bool, const LANES: u32, const WIDT
     #[inline(always)]
     unsafe fn with_heads(
         &self,
-        mut joined: [[T::Sum; WIDTH]; 2],
+        mut joined: Results<T::Sum, WIDTH>,
         row: u32,
         first: u32,
-    ) -> (bool, [[T::Sum; WIDTH]; 2]) {
+    ) -> (bool, Results<T::Sum, WIDTH>) {
         let tasks = BLOCK / LANES;
         // SAFETY: the row is one of A, and its tasks after the first have left heads.
         unsafe {
@@ -335,7 +335,7 @@ impl<'a, T: Operand, R: Reduce, const SCALED: bool, const LANES: u32, const WIDT
 
     /// Writes the lane's part of a row that is cut between blocks.
     #[inline(always)]
-    unsafe fn store_part(&self, part: usize, results: [[T::Sum; WIDTH]; 2]) {
+    unsafe fn store_part(&self, part: usize, results: Results<T::Sum, WIDTH>) {
         for pass in 0..Self::PASSES {
             let feature = self.feature + pass * (LANES as usize * WIDTH);
             if feature < self.features {
@@ -346,36 +346,23 @@ impl<'a, T: Operand, R: Reduce, const SCALED: bool, const LANES: u32, const WIDT
         }
     }
 
-    /// Writes the lane's features of a row that is complete.
+    /// Writes the lane's features of a row that is complete and perhaps empty.
     #[inline(always)]
-    unsafe fn store_row(&self, row: u32, mut results: [[T::Sum; WIDTH]; 2]) {
+    unsafe fn store_row(&self, row: u32, mut results: Results<T::Sum, WIDTH>) {
         let row = row as usize;
-        // SAFETY: a row of A.
-        if R::MINDS_EMPTY_ROWS && self.row_end == unsafe { self.a.row_ptr.load(row) } {
-            results = [[T::Sum::ZERO; WIDTH]; 2];
-        }
-        let (factor, row_of_y) = if SCALED {
-            // SAFETY: a row of A.
-            unsafe { (self.epilogue.factor(row), self.items.row_of_y(row)) }
-        } else {
-            (<T::Sum as Real>::ONE, row)
-        };
-        for pass in 0..Self::PASSES {
-            let feature = self.feature + pass * (LANES as usize * WIDTH);
-            if feature < self.features {
-                let index = row_of_y * self.features + feature;
-                let results = results[pass];
-                // SAFETY: the lane's features of a row that is this sub-warp's.
-                unsafe {
-                    if SCALED {
-                        self.epilogue.write(factor, results, self.y.data, index);
-                    } else {
-                        // A sum of nothing is -0, and 0 in Y.
-                        let results = array::from_fn(|k| results[k] + T::Sum::ZERO);
-                        T::store::<WIDTH>(self.y.data, index, results);
-                    }
-                };
+        // SAFETY: a row of A, and this sub-warp's row of Y.
+        unsafe {
+            if R::MINDS_EMPTY_ROWS && self.row_end == self.a.row_ptr.load(row) {
+                results = [[T::Sum::ZERO; WIDTH]; 2];
             }
+            let place = Place {
+                row,
+                y: self.y,
+                items: self.items,
+                feature: self.feature,
+                features: self.features,
+            };
+            self.end_of_row.write::<LANES, WIDTH>(place, results);
         }
     }
 }

@@ -1,0 +1,130 @@
+//! The run: every network, its operators and the whole, measured.
+
+use crate::cublas::Copy;
+use crate::measure::{Effort, Timing, measure};
+use crate::networks::Network;
+use crate::options::Options;
+use crate::report::{Line, Report};
+use crate::verification::Sample;
+use anyhow::Context;
+use ndarray::Array2;
+use warprow::device::{Device, Selector};
+use warprow::{CsrMatrix, Gcn, GcnOptions, generate};
+
+/// Runs what the options say; whether all results were right.
+///
+/// # Errors
+///
+/// A device that is not there, a file that cannot be written, too little memory, a launch that fails.
+pub fn run(options: &Options) -> anyhow::Result<bool> {
+    let selector = match options.device {
+        Some(selector) => selector,
+        None => Selector::from_environment()?,
+    };
+    let (device, no_gpu) = Device::select_with_reason(selector)?;
+    println!("device: {device}");
+    if let Some(reason) = no_gpu {
+        println!("no GPU: {reason}");
+    }
+    let report =
+        Report::create(options.output.as_deref(), &device).context("cannot write results")?;
+    let mut bench = Bench {
+        copy: Copy::of(&device).map_err(anyhow::Error::msg)?,
+        effort: Effort::of(options.samples),
+        device,
+        report,
+    };
+    let mut all_right = true;
+    for network in options.networks(bench.device.is_emulator()) {
+        let graph = network.graph(options.seed)?;
+        let x: Array2<f32> = generate::dense(graph.rows(), network.widths[0], options.seed + 5);
+        let sample = Sample::draw(&graph, &x, &network.layers(options.seed), options.seed);
+        for fused in [false, true] {
+            if options.fused || !fused {
+                all_right &= bench.network(network, &graph, &x, &sample, options.seed, fused)?;
+            }
+        }
+    }
+    Ok(all_right)
+}
+
+/// The run's state.
+struct Bench {
+    device: Device,
+    copy: Option<Copy>,
+    effort: Effort,
+    report: Report,
+}
+
+impl Bench {
+    /// One network: its operators, then the whole; whether its result is right.
+    fn network(
+        &mut self,
+        network: &Network,
+        graph: &CsrMatrix<f32>,
+        x: &Array2<f32>,
+        sample: &Sample,
+        seed: u64,
+        fused: bool,
+    ) -> anyhow::Result<bool> {
+        let plan = GcnOptions {
+            fused,
+            ..GcnOptions::default()
+        };
+        let device = &self.device;
+        let mut gcn = Gcn::plan(device, graph.view(), &network.layers(seed), plan)?;
+        println!("{}: {gcn}", network.name);
+        let x = device.upload(x.as_slice().context("a generated matrix is contiguous")?)?;
+        let mut y = device.uninitialized::<f32>(gcn.nodes() * gcn.classes())?;
+        let operators: Vec<_> = gcn.operators().collect();
+        // Once as a whole, so that each operator alone finds what the one before has written.
+        gcn.run(&x, &mut y)?;
+        let mut results = Vec::new();
+        for (index, operator) in operators.iter().enumerate() {
+            let timing = measure(device, self.effort, || gcn.run_operator(index, &x, &mut y))?;
+            let name = operator.kind.name().to_owned();
+            results.push((name, operator.layer, operator.bytes, timing));
+        }
+        let bytes = operators.iter().map(|operator| operator.bytes).sum();
+        let one_by_one = measure(device, self.effort, || {
+            let mut each = 0..operators.len();
+            each.try_for_each(|index| gcn.run_operator(index, &x, &mut y))
+        })?;
+        results.push(("launches".to_owned(), 0, bytes, one_by_one));
+        let timing = measure(device, self.effort, || gcn.run(&x, &mut y))?;
+        results.push(("network".to_owned(), 0, bytes, timing));
+        let found = sample.verify(&y.download()?, gcn.classes());
+        for (operator, layer, bytes, timing) in results {
+            let line = Line {
+                implementation: if fused { "warprow_fused" } else { "warprow" },
+                operator,
+                layer,
+                bytes,
+                timing,
+                floor_ms: self.floor(bytes)?,
+            };
+            self.report.write(network, &line, found)?;
+        }
+        Ok(found.ok)
+    }
+
+    /// Milliseconds in which the device copies half of that many bytes, which moves all of them; `None` if they do not fit its
+    /// memory, and on the emulator.
+    fn floor(&self, bytes: u128) -> anyhow::Result<Option<f64>> {
+        let Some(copy) = &self.copy else {
+            return Ok(None);
+        };
+        let len = usize::try_from(bytes / 2)?;
+        let buffers = self
+            .device
+            .zeros::<u8>(len)
+            .and_then(|from| Ok((from, self.device.uninitialized(len)?)));
+        let Ok((from, mut to)) = buffers else {
+            return Ok(None);
+        };
+        let timing = measure(&self.device, self.effort, || {
+            copy.run(&from, &mut to).map_err(anyhow::Error::msg)
+        })?;
+        Ok(timing.map(|Timing { median, .. }| median))
+    }
+}

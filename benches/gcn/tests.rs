@@ -1,0 +1,84 @@
+//! The bench on the emulator, from its options to its file; with the tests of its modules.
+
+#![allow(dead_code, reason = "of cuBLAS the copy alone is used here")]
+
+mod bench;
+#[path = "../gemm/cublas.rs"]
+mod cublas;
+#[path = "../spmm/measure.rs"]
+mod measure;
+mod networks;
+mod options;
+mod report;
+mod verification;
+
+use clap::Parser;
+use options::Options;
+use serde_json::Value;
+
+#[test]
+fn each_operator_and_the_whole_have_a_line_that_is_right_and_not_timed() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("gcn.jsonl");
+    let output = path.to_str().expect("a temporary path is text");
+    let arguments = ["gcn", "--device", "emulator", "--fused", "--output", output];
+    assert!(bench::run(&Options::try_parse_from(arguments).unwrap()).unwrap());
+    let text = std::fs::read_to_string(&path).unwrap();
+    let objects: Vec<Value> = text
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    for object in &objects {
+        assert_eq!(object["bench"], "gcn");
+        assert_eq!(object["graph"], "small");
+        assert_eq!(
+            (&object["rows"], &object["nnz"]),
+            (&2_003.into(), &20_011.into())
+        );
+        assert_eq!(object["widths"], serde_json::json!([33, 16, 7]));
+        assert_eq!(object["type"], "f32");
+        assert!(object["ms"].is_null() && object["floor_ms"].is_null());
+        assert_eq!(object["ok"], true);
+        // It is f32: neither exact nor far off.
+        let error = object["max_rel_err"].as_f64().unwrap();
+        assert!(error > 0.0 && error < 1e-6, "{error}");
+    }
+    let operators = |implementation| -> Vec<(&str, u64)> {
+        let of = objects
+            .iter()
+            .filter(|object| object["impl"] == implementation);
+        of.map(|object| {
+            let layer = object["layer"].as_u64().unwrap();
+            (object["operator"].as_str().unwrap(), layer)
+        })
+        .collect()
+    };
+    let separate = [
+        ("gemm", 1),
+        ("spmm", 1),
+        ("activate", 1),
+        ("gemm", 2),
+        ("spmm", 2),
+        ("log_softmax", 2),
+        ("launches", 0),
+        ("network", 0),
+    ];
+    assert_eq!(operators("warprow"), separate);
+    let ended = [
+        ("gemm", 1),
+        ("spmm_activate", 1),
+        ("gemm", 2),
+        ("spmm_log_softmax", 2),
+        ("launches", 0),
+        ("network", 0),
+    ];
+    assert_eq!(operators("warprow_fused"), ended);
+    assert_eq!(ended.len() + separate.len(), objects.len());
+    // The whole moves the sum of what its operators move.
+    let bytes = |object: &Value| object["bytes"].as_u64().unwrap();
+    let sum: u64 = objects[separate.len()..objects.len() - 2]
+        .iter()
+        .map(bytes)
+        .sum();
+    assert_eq!(bytes(objects.last().unwrap()), sum);
+}

@@ -1,0 +1,89 @@
+//! The bench on the emulator, from its options to its file; with the tests of its modules.
+
+#![allow(
+    dead_code,
+    reason = "of the measurements, the one of a result alone is used here"
+)]
+
+mod bench;
+mod cublas;
+#[path = "../spmm/measure.rs"]
+mod measure;
+mod options;
+mod report;
+
+use clap::Parser;
+use options::Options;
+use serde_json::Value;
+use std::path::Path;
+use warprow::GemmKernel;
+
+fn run(arguments: &[&str], output: &Path) -> anyhow::Result<bool> {
+    let output = output.to_str().expect("a temporary path is text");
+    let fixed = ["gemm", "--device", "emulator", "--output", output];
+    bench::run(&Options::try_parse_from([&fixed, arguments].concat())?)
+}
+
+fn objects(path: &Path) -> Vec<Value> {
+    let text = std::fs::read_to_string(path).unwrap();
+    let lines = text.lines();
+    lines
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect()
+}
+
+#[test]
+fn each_case_and_kernel_has_a_line_that_is_right_and_not_timed() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("gemm.jsonl");
+    let shapes = ["--rows", "203", "--shape", "5x7,16x16", "--classes", "6"];
+    let others = ["--type", "f32,f16", "--kernel", "all", "--no-cublas"];
+    assert!(run(&[&shapes[..], &others].concat(), &path).unwrap());
+    let objects = objects(&path);
+    for object in &objects {
+        assert_eq!(object["rows"], 203);
+        assert!(object["ms"].is_null() && object["of_floor"].is_null());
+        assert_eq!(
+            (&object["ok"], &object["rows_verified"]),
+            (&true.into(), &203.into())
+        );
+    }
+    let of = |bench: &str, k: u64, features: u64, element: &str| -> Vec<&Value> {
+        let case = |object: &&Value| {
+            (object["bench"] == bench && object["type"] == element)
+                && (object["k"] == k && object["features"] == features)
+        };
+        objects.iter().filter(case).collect()
+    };
+    let mut lines = 0;
+    for (k, features) in [(5, 7), (16, 16)] {
+        for element in ["f32", "f16"] {
+            let found = of("gemm", k, features, element);
+            let supported = GemmKernel::ALL.iter().filter(|kernel| match element {
+                "f32" => kernel.supports::<f32>(),
+                _ => kernel.supports::<warprow::f16>(),
+            });
+            let kernels = supported.map(|kernel| kernel.name());
+            let wanted: Vec<_> = ["warprow"].into_iter().chain(kernels).collect();
+            let implementations = found.iter().map(|object| object["impl"].as_str().unwrap());
+            assert_eq!(implementations.collect::<Vec<_>>(), wanted);
+            assert!(found[0]["kernel"].is_string());
+            lines += found.len();
+        }
+    }
+    for element in ["f32", "f16"] {
+        let found = of("log_softmax", 6, 6, element);
+        assert_eq!(found.len(), 1);
+        assert_eq!(found[0]["impl"], "warprow");
+        lines += 1;
+    }
+    assert_eq!(lines, objects.len());
+}
+
+#[test]
+fn a_cublas_that_is_insisted_on_and_is_not_there_is_an_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let library = folder.path().to_str().unwrap().to_owned();
+    let output = folder.path().join("gemm.jsonl");
+    run(&["--cublas", &library], &output).unwrap_err();
+}

@@ -1,0 +1,81 @@
+//! Launches recorded in a CUDA graph.
+
+use super::Cuda;
+use crate::device::driver::{ExecutableChain, KernelChain};
+use crate::error::Error;
+use cuda_std::launch::LaunchConfig;
+use std::ffi::c_void;
+use std::sync::Arc;
+
+/// Launches while they are recorded.
+#[derive(Debug)]
+pub(in crate::device) struct Recording {
+    chain: KernelChain,
+    last_kernel: Option<Arc<str>>,
+}
+
+/// Launches that were recorded.
+#[derive(Debug)]
+pub(in crate::device) struct Recorded {
+    chain: ExecutableChain,
+    /// For the message when a later call reports a failure.
+    last_kernel: Option<Arc<str>>,
+}
+
+impl Cuda {
+    /// A recording without launches.
+    pub fn start_recording(&self) -> Result<Recording, Error> {
+        self.enter()?;
+        let chain = KernelChain::new().map_err(|error| self.driver_error(error))?;
+        Ok(Recording {
+            chain,
+            last_kernel: None,
+        })
+    }
+
+    /// Adds a launch to a recording.
+    ///
+    /// # Safety
+    ///
+    /// The pointers are to the arguments of the entry point `kernel`, with its types.
+    pub unsafe fn record(
+        &self,
+        recording: &mut Recording,
+        kernel: &str,
+        config: &LaunchConfig,
+        arguments: &[*mut c_void],
+    ) -> Result<(), Error> {
+        let entry_point = self.prepare(kernel, config)?;
+        // SAFETY: the caller's contract.
+        let added = unsafe {
+            let function = &entry_point.function;
+            recording.chain.add(function, config, arguments)
+        };
+        added.map_err(|error| self.driver_error(error))?;
+        recording.last_kernel = Some(Arc::clone(&entry_point.name));
+        Ok(())
+    }
+
+    /// Makes a recording ready for launches.
+    pub fn end_recording(&self, recording: Recording) -> Result<Recorded, Error> {
+        self.enter()?;
+        let chain = recording.chain.instantiate();
+        Ok(Recorded {
+            chain: chain.map_err(|error| self.driver_error(error))?,
+            last_kernel: recording.last_kernel,
+        })
+    }
+
+    /// Launches what was recorded.
+    ///
+    /// # Safety
+    ///
+    /// The contracts of all recorded launches hold.
+    pub unsafe fn launch_recorded(&self, recorded: &Recorded) -> Result<(), Error> {
+        self.enter()?;
+        self.last_kernel().clone_from(&recorded.last_kernel);
+        // SAFETY: the caller's contract.
+        let launched = unsafe { recorded.chain.launch(&self.stream) };
+        launched.map_err(|error| self.driver_error(error))
+    }
+}

@@ -1,0 +1,239 @@
+//! Launches recorded once and launched together again and again: a CUDA graph on a GPU.
+
+use super::emulator::Emulator;
+use super::{Backend, Device};
+use crate::error::Error;
+use cuda_std::kernel::{Kernel, KernelArgs};
+use cuda_std::launch::LaunchConfig;
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread::{self, ThreadId};
+
+/// Launches of a device, recorded by [`Device::record`]. On a GPU they are one CUDA graph: one call of the driver for all
+/// of them, and less time between one and the next.
+pub struct LaunchGraph {
+    // In front of the device, whose context it is destroyed in.
+    recorded: Recorded,
+    launches: usize,
+    device: Device,
+}
+
+enum Recorded {
+    Emulator(Vec<Replay>),
+    #[cfg(feature = "cuda")]
+    Cuda(super::cuda::Recorded),
+}
+
+/// A launch with its arguments.
+type Replay = Box<dyn Fn(&Emulator) -> Result<(), Error> + Send + Sync>;
+
+/// Launches while they are recorded.
+struct Recording {
+    launches: usize,
+    so_far: SoFar,
+}
+
+enum SoFar {
+    Emulator(Vec<Replay>),
+    #[cfg(feature = "cuda")]
+    Cuda(super::cuda::Recording),
+}
+
+/// The recordings of a device that are being made, each by a thread of its own: what other threads launch is launched.
+#[derive(Default)]
+pub(super) struct Recordings(Mutex<HashMap<ThreadId, Recording>>);
+
+impl Recordings {
+    fn lock(&self) -> MutexGuard<'_, HashMap<ThreadId, Recording>> {
+        // A panic cannot leave it half changed.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn take(&self) -> Option<Recording> {
+        let mut recordings = self.lock();
+        if recordings.is_empty() {
+            return None;
+        }
+        recordings.remove(&thread::current().id())
+    }
+
+    fn put(&self, recording: Recording) {
+        self.lock().insert(thread::current().id(), recording);
+    }
+
+    /// That this thread does not record, and may do what cannot be recorded.
+    pub fn refuse(&self, what: &'static str) -> Result<(), Error> {
+        let recordings = self.lock();
+        if recordings.is_empty() || !recordings.contains_key(&thread::current().id()) {
+            return Ok(());
+        }
+        Err(Error::NotRecordable { what })
+    }
+}
+
+impl Device {
+    /// Records the launches that `launch` makes on this device and this thread, for [`LaunchGraph::launch`]. They are not
+    /// run; whatever else the device is told fails: allocations, copies, waiting. Other threads notice nothing.
+    ///
+    /// ```
+    /// # use cuda_std::prelude::*;
+    /// # use warprow::{device::Device, launch};
+    /// # /// Adds one to a number.
+    /// # ///
+    /// # /// # Safety
+    /// # ///
+    /// # /// `y` holds a number.
+    /// # #[kernel]
+    /// # pub unsafe fn increment(y: GlobalMut<u32>) {
+    /// #     // SAFETY: the kernel's contract.
+    /// #     unsafe { y.store(0, y.load(0) + 1) };
+    /// # }
+    /// # fn main() -> Result<(), warprow::Error> {
+    /// # let device = Device::emulator(Default::default());
+    /// let mut y = device.upload(&[5_u32])?;
+    /// let increment = increment();
+    /// let twice = device.record(|| {
+    ///     // SAFETY: the buffer holds a number.
+    ///     unsafe { launch!(device, increment<<<1, 1, 0>>>(y.mutable()))? };
+    ///     unsafe { launch!(device, increment<<<1, 1, 0>>>(y.mutable())) }
+    /// })?;
+    /// // SAFETY: the buffer is alive.
+    /// unsafe { twice.launch()? };
+    /// unsafe { twice.launch()? };
+    /// assert_eq!(y.download()?, [9]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NotRecordable`]; those of `launch`; the driver's.
+    ///
+    /// # Panics
+    ///
+    /// Inside another recording of this device on this thread.
+    pub fn record(&self, launch: impl FnOnce() -> Result<(), Error>) -> Result<LaunchGraph, Error> {
+        /// Ends the recording if `launch` panics.
+        struct Ended<'a>(&'a Recordings);
+
+        impl Drop for Ended<'_> {
+            fn drop(&mut self) {
+                self.0.take();
+            }
+        }
+
+        let nested = self.recordings.refuse("another recording").is_err();
+        assert!(!nested, "a recording inside another one");
+        let so_far = match &*self.backend {
+            Backend::Emulator(_) => SoFar::Emulator(Vec::new()),
+            #[cfg(feature = "cuda")]
+            Backend::Cuda(cuda) => SoFar::Cuda(cuda.start_recording()?),
+        };
+        self.recordings.put(Recording {
+            launches: 0,
+            so_far,
+        });
+        let ended = Ended(&self.recordings);
+        launch()?;
+        let recording = ended.0.take().expect("nobody else ends it");
+        let recorded = match (recording.so_far, &*self.backend) {
+            (SoFar::Emulator(replays), _) => Recorded::Emulator(replays),
+            #[cfg(feature = "cuda")]
+            (SoFar::Cuda(recording), Backend::Cuda(cuda)) => {
+                Recorded::Cuda(cuda.end_recording(recording)?)
+            }
+            #[cfg(feature = "cuda")]
+            (SoFar::Cuda(_), Backend::Emulator(_)) => unreachable!("the device has one back end"),
+        };
+        Ok(LaunchGraph {
+            recorded,
+            launches: recording.launches,
+            device: self.clone(),
+        })
+    }
+
+    /// Records a launch if this thread records; whether it does.
+    ///
+    /// # Safety
+    ///
+    /// The arguments have the types of the entry point's.
+    pub(super) unsafe fn recorded<A: KernelArgs>(
+        &self,
+        kernel: &Kernel<A>,
+        config: LaunchConfig,
+        args: A,
+    ) -> Result<bool, Error> {
+        // Taken while it is changed: a kernel may have to be compiled, and other threads launch meanwhile.
+        let Some(mut recording) = self.recordings.take() else {
+            return Ok(false);
+        };
+        let added = match (&mut recording.so_far, &*self.backend) {
+            (SoFar::Emulator(replays), _) => {
+                let kernel = kernel.clone();
+                replays.push(Box::new(move |emulator| {
+                    emulator.launch(&kernel, &config, args)
+                }));
+                Ok(())
+            }
+            #[cfg(feature = "cuda")]
+            // SAFETY: the caller's contract.
+            (SoFar::Cuda(chain), Backend::Cuda(cuda)) => args.with_pointers(|pointers| unsafe {
+                cuda.record(chain, kernel.name(), &config, pointers)
+            }),
+            #[cfg(feature = "cuda")]
+            (SoFar::Cuda(_), Backend::Emulator(_)) => unreachable!("the device has one back end"),
+        };
+        recording.launches += 1;
+        self.recordings.put(recording);
+        added.map(|()| true)
+    }
+}
+
+impl LaunchGraph {
+    /// How many launches it has.
+    pub fn launches(&self) -> usize {
+        self.launches
+    }
+
+    /// Launches what was recorded, with the arguments that it was recorded with. On a GPU it returns at once.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Device::launch`]; [`Error::NotRecordable`] while this thread records on the device.
+    ///
+    /// # Safety
+    ///
+    /// What [`Device::launch`] asks for holds for each of the launches: above all, the buffers that they use are alive.
+    pub unsafe fn launch(&self) -> Result<(), Error> {
+        self.device.recordings.refuse("the launch of a recording")?;
+        match (&self.recorded, &*self.device.backend) {
+            (Recorded::Emulator(replays), Backend::Emulator(emulator)) => {
+                replays.iter().try_for_each(|replay| replay(emulator))
+            }
+            #[cfg(feature = "cuda")]
+            // SAFETY: the caller's contract.
+            (Recorded::Cuda(recorded), Backend::Cuda(cuda)) => unsafe {
+                cuda.launch_recorded(recorded)
+            },
+            #[cfg(feature = "cuda")]
+            _ => unreachable!("the device has one back end"),
+        }
+    }
+}
+
+#[cfg(feature = "cuda")]
+impl Drop for LaunchGraph {
+    fn drop(&mut self) {
+        if let Backend::Cuda(cuda) = &*self.device.backend {
+            // The graph is destroyed next, perhaps on another thread than that which made it.
+            let _ = cuda.enter();
+        }
+    }
+}
+
+impl fmt::Debug for LaunchGraph {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "LaunchGraph({} on {})", self.launches, self.device)
+    }
+}

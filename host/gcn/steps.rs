@@ -1,0 +1,105 @@
+//! From a network's layers to its operators: the order of each layer's products, and what ends it.
+
+use super::operator::Step;
+use super::{GcnElement, GcnLayer, GcnOptions};
+use crate::error::Error;
+use crate::gemm::{Gemm, GemmOptions, extent};
+use crate::log_softmax::LogSoftmax;
+use crate::spmm::{LayerEnd, Spmm};
+
+/// The network's number of features and of classes.
+///
+/// # Errors
+///
+/// No layers; a layer whose input is not as wide as the output of the one before, or whose bias has another length.
+pub(super) fn widths<T>(layers: &[GcnLayer<T>]) -> Result<(usize, usize), Error> {
+    let wrong = |reason| Err(Error::Network { reason });
+    let Some(first) = layers.first() else {
+        return wrong("it has no layers".to_owned());
+    };
+    let features = first.weights.nrows();
+    let mut width = features;
+    for (number, layer) in (1..).zip(layers) {
+        let (inputs, outputs) = layer.weights.dim();
+        if inputs != width {
+            return wrong(format!(
+                "layer {number} takes {inputs} features, and the one before gives {width}"
+            ));
+        }
+        if let Some(bias) = &layer.bias
+            && bias.len() != outputs
+        {
+            return wrong(format!(
+                "layer {number} gives {outputs} features, and its bias has {} elements",
+                bias.len()
+            ));
+        }
+        width = outputs;
+    }
+    Ok((features, width))
+}
+
+/// The operators in their order. The product with A_hat costs as much as it has columns, that with W the same either way: the
+/// narrower side of W decides which comes first.
+///
+/// # Errors
+///
+/// 2^32 features or more; too little device memory; the driver's.
+pub(super) fn steps<T: GcnElement>(
+    spmm: &Spmm<T>,
+    layers: &[GcnLayer<T>],
+    options: GcnOptions,
+) -> Result<Vec<Step<T>>, Error> {
+    let device = spmm.device();
+    let nodes = extent("the number of nodes", spmm.rows())?;
+    let nonzeros = extent("the number of nonzeros", spmm.nnz())?;
+    let mut steps = Vec::new();
+    for (index, layer) in layers.iter().enumerate() {
+        let (inputs, outputs) = layer.weights.dim();
+        let is_last = index + 1 == layers.len();
+        let bias = layer.bias.as_ref().map(|bias| bias.view());
+        let upload_bias = || bias.map(|bias| device.upload(&bias.to_vec())).transpose();
+        let multiply = |bias, relu| {
+            let options = GemmOptions {
+                relu,
+                tf32: options.tf32,
+                ..GemmOptions::default()
+            };
+            let gemm = Gemm::plan(device, layer.weights.view(), bias, options)?;
+            Ok::<_, Error>(Step::gemm(index, gemm, nodes))
+        };
+        let end = if is_last {
+            LayerEnd::LogSoftmax
+        } else {
+            LayerEnd::Activate
+        };
+        if inputs < outputs {
+            steps.push(Step::spmm(index, inputs, nodes, nonzeros));
+            if !is_last {
+                steps.push(multiply(bias, true)?);
+                continue;
+            }
+            steps.push(multiply(None, false)?);
+        } else {
+            steps.push(multiply(None, false)?);
+            if options.fused && spmm.can_end(end, extent("the width of a layer", outputs)?) {
+                let size = (nodes, nonzeros);
+                let bias = match upload_bias()? {
+                    Some(bias) => bias,
+                    None => device.zeros(outputs)?,
+                };
+                steps.push(Step::ended_spmm(index, outputs, size, end, bias));
+                continue;
+            }
+            steps.push(Step::spmm(index, outputs, nodes, nonzeros));
+        }
+        steps.push(match end {
+            LayerEnd::Activate => Step::activate(index, outputs, upload_bias()?, nodes),
+            LayerEnd::LogSoftmax => {
+                let log_softmax = LogSoftmax::plan(device, outputs, bias)?;
+                Step::log_softmax(index, log_softmax, nodes)
+            }
+        });
+    }
+    Ok(steps)
+}

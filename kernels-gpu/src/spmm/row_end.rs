@@ -1,0 +1,232 @@
+//! What is done to the results of a row before they are written, as the kernel `vector` and those for cut rows are compiled for it.
+
+use super::element::Operand;
+use super::epilogue::Epilogue;
+use super::items::Items;
+use crate::log_softmax::Logarithm;
+use crate::matrix::DenseMut;
+use crate::unroll::unroll;
+use core::array;
+use cuda_std::prelude::*;
+
+/// The results of a lane: one or two vectors of neighbouring features.
+pub(super) type Results<S, const WIDTH: usize> = [[S; WIDTH]; 2];
+
+/// How many vectors a lane has: two where they are of one element, so that 33 features are one tile of 64 and not two of 32.
+pub(super) const fn passes(width: u32) -> u32 {
+    if width == 1 { 2 } else { 1 }
+}
+
+/// Where the features of a lane are.
+#[derive(Clone, Copy)]
+pub(super) struct Place<'a, T: Operand> {
+    /// The row of A.
+    pub row: usize,
+    /// Y.
+    pub y: &'a DenseMut<T>,
+    /// The items, which know where the rows of Y are.
+    pub items: &'a Items<T::Sum>,
+    /// The lane's first feature; its second vector is `LANES * WIDTH` further on.
+    pub feature: usize,
+    /// Where the features end that are to be written.
+    pub features: usize,
+}
+
+impl<T: Operand> Place<'_, T> {
+    /// Where the row of Y starts that this row of A is for.
+    ///
+    /// # Safety
+    ///
+    /// The row is one of A.
+    #[inline(always)]
+    unsafe fn row_of_y(&self) -> usize {
+        // SAFETY: the caller's contract.
+        unsafe { self.items.row_of_y(self.row) * self.y.cols as usize }
+    }
+
+    /// The first feature of a vector; `None` past the last one.
+    #[inline(always)]
+    fn feature<const LANES: u32, const WIDTH: usize>(&self, pass: usize) -> Option<usize> {
+        let feature = self.feature + pass * (LANES as usize * WIDTH);
+        (pass < passes(WIDTH as u32) as usize && feature < self.features).then_some(feature)
+    }
+}
+
+/// What is done to a row's results.
+pub(super) trait RowEnd<T: Operand>: Copy {
+    /// Writes a lane's part of a row; all `LANES` lanes of a sub-warp call it.
+    ///
+    /// # Safety
+    ///
+    /// The place is that of a row's features which no other sub-warp writes, the features a multiple of `WIDTH`; and what the implementation
+    /// asks for.
+    unsafe fn write<const LANES: u32, const WIDTH: usize>(
+        &self,
+        place: Place<'_, T>,
+        results: Results<T::Sum, WIDTH>,
+    );
+}
+
+/// Nothing: a sum is written as it is.
+#[derive(Clone, Copy)]
+pub(super) struct Plain;
+
+impl<T: Operand> RowEnd<T> for Plain {
+    #[inline(always)]
+    unsafe fn write<const LANES: u32, const WIDTH: usize>(
+        &self,
+        place: Place<'_, T>,
+        results: Results<T::Sum, WIDTH>,
+    ) {
+        // Its kernel is for rows in the order of Y's.
+        let row = place.row * place.y.cols as usize;
+        unroll!(pass in 0..2 {
+            if let Some(feature) = place.feature::<LANES, WIDTH>(pass) {
+                // A sum of nothing is -0, and 0 in Y.
+                let results = array::from_fn(|k| results[pass][k] + T::Sum::ZERO);
+                // SAFETY: the caller's contract.
+                unsafe { T::store::<WIDTH>(place.y.data, row + feature, results) };
+            }
+        });
+    }
+}
+
+impl<T: Operand> RowEnd<T> for Epilogue<T::Sum> {
+    #[allow(
+        clippy::needless_range_loop,
+        reason = "an iterator over the array is not unrolled, and puts it into local memory"
+    )]
+    #[inline(always)]
+    unsafe fn write<const LANES: u32, const WIDTH: usize>(
+        &self,
+        place: Place<'_, T>,
+        results: Results<T::Sum, WIDTH>,
+    ) {
+        // SAFETY: the caller's contract; the diagonal has a number for each row of A, if there is one.
+        unsafe {
+            let (factor, row_of_y) = (self.factor(place.row), place.row_of_y());
+            for pass in 0..passes(WIDTH as u32) as usize {
+                let feature = place.feature + pass * (LANES as usize * WIDTH);
+                if feature < place.features {
+                    let index = row_of_y + feature;
+                    Epilogue::write(self, factor, results[pass], place.y.data, index);
+                }
+            }
+        }
+    }
+}
+
+/// The end of a network's hidden layer: the bias is added, and negative results become 0.
+#[derive(Clone, Copy)]
+pub(super) struct Activate<S> {
+    /// A number for each feature.
+    pub bias: Global<S>,
+}
+
+impl<T: Operand> RowEnd<T> for Activate<T::Sum> {
+    #[inline(always)]
+    unsafe fn write<const LANES: u32, const WIDTH: usize>(
+        &self,
+        place: Place<'_, T>,
+        results: Results<T::Sum, WIDTH>,
+    ) {
+        // SAFETY: the caller's contract.
+        let row_of_y = unsafe { place.row_of_y() };
+        unroll!(pass in 0..2 {
+            if let Some(feature) = place.feature::<LANES, WIDTH>(pass) {
+                // SAFETY: the caller's contract; the bias has a number for each feature.
+                unsafe {
+                    let results = add_bias(self.bias, feature, results[pass]);
+                    // A NaN stays.
+                    let positive = |k: usize| {
+                        if results[k] < T::Sum::ZERO {
+                            T::Sum::ZERO
+                        } else {
+                            results[k]
+                        }
+                    };
+                    T::store::<WIDTH>(place.y.data, row_of_y + feature, array::from_fn(positive));
+                }
+            }
+        });
+    }
+}
+
+/// The end of a network's last layer: the bias is added, and of the row the LogSoftmax taken. The sub-warp has all features.
+#[derive(Clone, Copy)]
+pub(super) struct LogSoftmax<S> {
+    /// A number for each feature.
+    pub bias: Global<S>,
+}
+
+impl<T: Operand<Sum: Logarithm>> RowEnd<T> for LogSoftmax<T::Sum> {
+    #[inline(always)]
+    unsafe fn write<const LANES: u32, const WIDTH: usize>(
+        &self,
+        place: Place<'_, T>,
+        mut results: Results<T::Sum, WIDTH>,
+    ) {
+        let mut max = T::Sum::NEG_INFINITY;
+        unroll!(pass in 0..2 {
+            if let Some(feature) = place.feature::<LANES, WIDTH>(pass) {
+                // SAFETY: the bias has a number for each feature.
+                results[pass] = unsafe { add_bias(self.bias, feature, results[pass]) };
+                unroll!(k in 0..4 {
+                    if const { k < WIDTH } && results[pass][k] > max {
+                        max = results[pass][k];
+                    }
+                });
+            }
+        });
+        // The other sub-warps of the warp are elsewhere.
+        let lanes = u32::MAX >> (32 - LANES) << (warp::lane_id() / LANES * LANES);
+        let mut distance = LANES / 2;
+        while distance > 0 {
+            let other = warp::shfl_xor(lanes, max, distance, LANES);
+            if other > max {
+                max = other;
+            }
+            distance /= 2;
+        }
+        let mut sum = T::Sum::ZERO;
+        unroll!(pass in 0..2 {
+            if place.feature::<LANES, WIDTH>(pass).is_some() {
+                unroll!(k in 0..4 {
+                    if const { k < WIDTH } {
+                        results[pass][k] = results[pass][k] - max;
+                        sum += results[pass][k].exp();
+                    }
+                });
+            }
+        });
+        let mut distance = LANES / 2;
+        while distance > 0 {
+            sum += warp::shfl_xor(lanes, sum, distance, LANES);
+            distance /= 2;
+        }
+        let logarithm = sum.ln();
+        // SAFETY: the caller's contract.
+        let row_of_y = unsafe { place.row_of_y() };
+        unroll!(pass in 0..2 {
+            if let Some(feature) = place.feature::<LANES, WIDTH>(pass) {
+                let results = array::from_fn(|k| results[pass][k] - logarithm);
+                // SAFETY: the caller's contract.
+                unsafe { T::store::<WIDTH>(place.y.data, row_of_y + feature, results) };
+            }
+        });
+    }
+}
+
+/// # Safety
+///
+/// The bias has a number for each of the `WIDTH` features from `feature` on, a multiple of `WIDTH`.
+#[inline(always)]
+unsafe fn add_bias<S: Real, const WIDTH: usize>(
+    bias: Global<S>,
+    feature: usize,
+    sums: [S; WIDTH],
+) -> [S; WIDTH] {
+    // SAFETY: the caller's contract.
+    let bias: [S; WIDTH] = unsafe { bias.load_array(feature) };
+    array::from_fn(|k| sums[k] + bias[k])
+}
