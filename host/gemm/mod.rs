@@ -255,10 +255,12 @@ impl<T: GemmElement> fmt::Display for Gemm<T> {
     }
 }
 
-/// Tensor cores for what they multiply without loss, if rows of X can be copied by 8 bytes at least; else, f64 apart, what loads them
+/// Tensor cores for what they multiply without loss, if rows of X can be copied by 8 bytes at least, those of f32 by 16; else, f64 apart, what loads them
 /// best.
 fn default_kernel<T: GemmElement>(device: &Device, w: ArrayView2<'_, T>, tf32: bool) -> GemmKernel {
-    let copies_well = (w.nrows() as u64 * size_of::<T>() as u64).is_multiple_of(8);
+    let row_bytes = w.nrows() as u64 * size_of::<T>() as u64;
+    // Rows of X that are no multiple of that are copied in so small pieces that the older kernels are faster.
+    let copies_well = row_bytes.is_multiple_of(if T::NAME == "f32" { 16 } else { 8 });
     match T::NAME {
         "f64" if runs_on(GemmKernel::Sm90Fragments, device) => GemmKernel::Sm90Fragments,
         "f64" => GemmKernel::WarpFragments,

@@ -114,7 +114,11 @@ impl OrderedRows {
     ) -> Result<(DeviceCsr<T>, Self), Error> {
         let timer = a.device().start_timer()?;
         let Some(original) = order.of_rows(&a)? else {
-            return Ok((a, Self::given()));
+            let as_it_is = Self {
+                order,
+                ..Self::given()
+            };
+            return Ok((a, as_it_is));
         };
         if let Some(planner) = planner {
             planner.take_order(distinct_shares(&a, &original)?);

@@ -33,7 +33,7 @@ const LEAST_GAIN_BY_ORDER: f64 = 1.1;
 /// for: a plan that gains too little even so does not look for one.
 const HOPED_FOR: [f64; 2] = [1.0, 0.4];
 
-/// What the bytes cost less that a neighbouring row has just read.
+/// What bytes cost less that a neighbouring row has just read, and that are not in the multiprocessor's cache anyway.
 const SHARED: f64 = 0.2;
 
 /// What bytes cost more that come from memory.
