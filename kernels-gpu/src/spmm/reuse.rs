@@ -88,7 +88,7 @@ pub unsafe fn count_distinct(
             while k < u64::from(end) {
                 let col = col_idx.load(k as usize);
                 let hash = mix(col);
-                if hash % one_of == 0 {
+                if hash.is_multiple_of(one_of) {
                     counted += 1;
                     if insert(slots, col, hash / one_of) {
                         distinct += 1;
