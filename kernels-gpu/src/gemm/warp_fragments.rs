@@ -1,6 +1,6 @@
 //! Tensor cores: each warp streams its own rows of X through shared memory and takes fragments from there.
 //!
-//! Changes from `fragments`: what is on its way from global memory takes no registers and does not end with a tile ([`ring`](super::ring)), so
+//! Changes from `fragments`: what is on its way from global memory takes no registers and does not end with a tile (`ring`), so
 //! that a warp may compute up to 128 columns at once; X is read once; W comes packed, in the order in which lanes read it; its columns
 //! are ordered so that a lane has 16 neighbouring bytes of a row of Y to write.
 //!
