@@ -1,7 +1,7 @@
 //! The run: every network, its operators and the whole, measured.
 
-use crate::cublas::Copy;
-use crate::measure::{Effort, Timing, measure};
+use crate::floor::Floor;
+use crate::measure::{Effort, measure};
 use crate::networks::Network;
 use crate::options::Options;
 use crate::report::{Line, Report};
@@ -29,7 +29,7 @@ pub fn run(options: &Options) -> anyhow::Result<bool> {
     let report =
         Report::create(options.output.as_deref(), &device).context("cannot write results")?;
     let mut bench = Bench {
-        copy: Copy::of(&device).map_err(anyhow::Error::msg)?,
+        floor: Floor::of(&device)?,
         effort: Effort::of(options.samples),
         device,
         report,
@@ -51,7 +51,7 @@ pub fn run(options: &Options) -> anyhow::Result<bool> {
 /// The run's state.
 struct Bench {
     device: Device,
-    copy: Option<Copy>,
+    floor: Floor,
     effort: Effort,
     report: Report,
 }
@@ -101,30 +101,13 @@ impl Bench {
                 layer,
                 bytes,
                 timing,
-                floor_ms: self.floor(bytes)?,
+                floor_ms: self
+                    .floor
+                    .time(bytes, self.effort)?
+                    .map(|timing| timing.median),
             };
             self.report.write(network, &line, found)?;
         }
         Ok(found.ok)
-    }
-
-    /// Milliseconds in which the device copies half of that many bytes, which moves all of them; `None` if they do not fit its
-    /// memory, and on the emulator.
-    fn floor(&self, bytes: u128) -> anyhow::Result<Option<f64>> {
-        let Some(copy) = &self.copy else {
-            return Ok(None);
-        };
-        let len = usize::try_from(bytes / 2)?;
-        let buffers = self
-            .device
-            .zeros::<u8>(len)
-            .and_then(|from| Ok((from, self.device.uninitialized(len)?)));
-        let Ok((from, mut to)) = buffers else {
-            return Ok(None);
-        };
-        let timing = measure(&self.device, self.effort, || {
-            copy.run(&from, &mut to).map_err(anyhow::Error::msg)
-        })?;
-        Ok(timing.map(|Timing { median, .. }| median))
     }
 }

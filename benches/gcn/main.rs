@@ -12,13 +12,15 @@
 #![allow(
     dead_code,
     unused_imports,
-    reason = "cargo sets cfg(test) for a bench without a harness too, which has no tests; of cuBLAS the copy alone is used here"
+    reason = "cargo sets cfg(test) for a bench without a harness too, which has no tests"
 )]
 
 mod bench;
-#[path = "../gemm/cublas.rs"]
-mod cublas;
-#[path = "../spmm/measure.rs"]
+#[path = "../harness/cuda_library.rs"]
+mod cuda_library;
+#[path = "../harness/floor.rs"]
+mod floor;
+#[path = "../harness/measure.rs"]
 mod measure;
 mod networks;
 mod options;

@@ -1,11 +1,19 @@
 //! The bench on the emulator, from its options to its file; with the tests of its modules.
 
-#![allow(dead_code, reason = "of cuBLAS the copy alone is used here")]
-
 mod bench;
-#[path = "../gemm/cublas.rs"]
-mod cublas;
-#[path = "../spmm/measure.rs"]
+#[allow(
+    dead_code,
+    reason = "the driver alone is needed here, which has one place"
+)]
+#[path = "../harness/cuda_library.rs"]
+mod cuda_library;
+#[path = "../harness/floor.rs"]
+mod floor;
+#[allow(
+    dead_code,
+    reason = "of the efforts, that of a result alone is needed here"
+)]
+#[path = "../harness/measure.rs"]
 mod measure;
 mod networks;
 mod options;

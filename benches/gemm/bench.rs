@@ -1,6 +1,7 @@
 //! The run: every case, by every implementation, measured and verified.
 
-use crate::cublas::{Copy, Cublas, Mode};
+use crate::cublas::{Cublas, Mode};
+use crate::floor::Floor;
 use crate::measure::{Effort, measure};
 use crate::options::{ElementType, Options, WeightShape};
 use crate::report::{Case, Line, Report};
@@ -36,19 +37,20 @@ pub fn run(options: &Options) -> anyhow::Result<bool> {
     if let Some(reason) = no_gpu {
         println!("no GPU: {reason}");
     }
-    let cublas = match Cublas::open(&device, options.cublas.as_deref()) {
+    let cublas = match &options.cublas {
         _ if options.no_cublas => None,
-        Ok(cublas) => Some(cublas),
-        Err(error) if options.cublas.is_some() => anyhow::bail!(error),
-        Err(error) => {
-            println!("no cuBLAS: {error}");
-            None
-        }
+        Some(path) => Some(Cublas::open(&device, Some(path)).map_err(anyhow::Error::msg)?),
+        None => Cublas::open(&device, None)
+            .inspect_err(|error| println!("no cuBLAS: {error}"))
+            .ok(),
     };
+    if let Some(cublas) = &cublas {
+        println!("cuBLAS {} ({})", cublas.version, cublas.path.display());
+    }
     let report =
         Report::create(options.output.as_deref(), &device).context("cannot write results")?;
     let mut bench = Bench {
-        copy: Copy::of(&device).map_err(anyhow::Error::msg)?,
+        floor: Floor::of(&device)?,
         options,
         device,
         cublas,
@@ -85,7 +87,7 @@ struct Bench<'a> {
     options: &'a Options,
     device: Device,
     cublas: Option<Cublas>,
-    copy: Option<Copy>,
+    floor: Floor,
     report: Report,
 }
 
@@ -218,28 +220,18 @@ impl Bench<'_> {
         self.write(&case, line.timed(timing, floor), &found, rows)
     }
 
-    /// Milliseconds in which the device copies half of the case's bytes, which moves all of them; `None` on the emulator.
+    /// Milliseconds in which the device copies half of the case's bytes, which moves all of them; `None` if there is no time.
     fn floor(&mut self, case: &Case) -> anyhow::Result<Option<f64>> {
-        let Some(copy) = &self.copy else {
+        let effort = Effort::of(self.options.samples);
+        let Some(timing) = self.floor.time(case.bytes, effort)? else {
             return Ok(None);
         };
-        let len = usize::try_from(case.bytes / 2)?;
-        let buffers = self.device.zeros::<u8>(len).and_then(|from| {
-            let to = self.device.uninitialized::<u8>(len)?;
-            Ok((from, to))
-        });
-        let Ok((from, mut to)) = buffers else {
-            return Ok(None);
-        };
-        let timing = measure(&self.device, Effort::of(self.options.samples), || {
-            copy.run(&from, &mut to).map_err(anyhow::Error::msg)
-        })?;
         let line = Line {
             implementation: "floor".to_owned(),
             ..Line::default()
         };
-        self.report.write(case, &line.timed(timing, None))?;
-        Ok(timing.map(|timing| timing.median))
+        self.report.write(case, &line.timed(Some(timing), None))?;
+        Ok(Some(timing.median))
     }
 
     fn write(

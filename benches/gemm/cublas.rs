@@ -1,19 +1,19 @@
-//! The opponent: `cublasGemmEx`, in the same process, on the same device and stream as the kernels of this crate; and the driver's
-//! copy from device to device, which is the floor.
+//! The opponent: `cublasGemmEx`, in the same process, on the same device and stream as the kernels of this crate.
 
+use crate::cuda_library::{CudaLibrary, Loaded};
 use libloading::Library;
 use std::ffi::{c_int, c_void};
 use std::path::{Path, PathBuf};
-use std::process::Command;
-use std::{env, ptr};
+use std::ptr;
 use warprow::device::{Device, DeviceBuffer};
 use warprow::gemm::GemmElement;
 
-/// The file's names, of CUDA 13 and of CUDA 12.
-const NAMES: [&str; 2] = ["libcublas.so.13", "libcublas.so.12"];
-
-/// The folders that Python packages of CUDA put it into, under `site-packages`.
-const PYTHON_FOLDERS: [&str; 2] = ["nvidia/cu13/lib", "nvidia/cublas/lib"];
+/// That of CUDA 13, or of CUDA 12.
+const CUBLAS: CudaLibrary = CudaLibrary {
+    files: &["libcublas.so.13", "libcublas.so.12"],
+    python_folders: &["nvidia/cu13/lib", "nvidia/cublas/lib"],
+    links: &["libcublasLt.so.13", "libcublasLt.so.12"],
+};
 
 /// `CUBLAS_GEMM_DEFAULT`.
 const GEMM_DEFAULT: c_int = -1;
@@ -88,6 +88,8 @@ pub struct Cublas {
     gemm: GemmEx,
     /// Its version: `12.6.3`.
     pub version: String,
+    /// Where it is: a path, or a name that the dynamic linker knows.
+    pub path: PathBuf,
 }
 
 impl Cublas {
@@ -99,7 +101,7 @@ impl Cublas {
     pub fn open(device: &Device, insisted: Option<&Path>) -> Result<Self, String> {
         let stream = device.cuda_stream().map_err(|error| error.to_string())?;
         let stream = stream.ok_or("cuBLAS wants a GPU")?;
-        let library = load(insisted)?;
+        let Loaded { library, path } = CUBLAS.load(insisted)?;
         let missing = |error: libloading::Error| error.to_string();
         let mut handle = ptr::null_mut();
         let mut version = 0;
@@ -126,6 +128,7 @@ impl Cublas {
                 handle,
                 gemm,
                 version: format!("{major}.{minor}.{patch}"),
+                path,
             })
         }
     }
@@ -197,117 +200,9 @@ impl Drop for Cublas {
     }
 }
 
-/// The driver's copy from device to device, on the stream of a device.
-#[derive(Debug)]
-pub struct Copy {
-    copy: unsafe extern "C" fn(u64, u64, usize, *mut c_void) -> c_int,
-    stream: *mut c_void,
-}
-
-impl Copy {
-    /// Of that device; `None` on the emulator.
-    ///
-    /// # Errors
-    ///
-    /// A driver without the function.
-    pub fn of(device: &Device) -> Result<Option<Self>, String> {
-        let stream = device.cuda_stream().map_err(|error| error.to_string())?;
-        let Some(stream) = stream else {
-            return Ok(None);
-        };
-        let driver = open_forever(Path::new("libcuda.so.1"))?;
-        // SAFETY: the function's signature, since CUDA 4.
-        let copy = unsafe { driver.get("cuMemcpyDtoDAsync_v2") };
-        let copy = *copy.map_err(|error| error.to_string())?;
-        Ok(Some(Self { copy, stream }))
-    }
-
-    /// Copies the buffer.
-    ///
-    /// # Errors
-    ///
-    /// The driver's, by its number.
-    ///
-    /// # Panics
-    ///
-    /// If the buffers differ in length.
-    pub fn run(&self, from: &DeviceBuffer<u8>, to: &mut DeviceBuffer<u8>) -> Result<(), String> {
-        assert_eq!(from.len(), to.len());
-        let (from, target) = (from.read_only().address(), to.mutable().address());
-        // SAFETY: buffers of this length on the stream's device.
-        check("cuMemcpyDtoDAsync", unsafe {
-            (self.copy)(target, from, to.len(), self.stream)
-        })
-    }
-}
-
 fn check(function: &str, status: c_int) -> Result<(), String> {
     match status {
         0 => Ok(()),
         status => Err(format!("{function}: status {status}")),
     }
-}
-
-/// Loads a library and never closes it: its clean-up at the end of the process must find the driver's state.
-fn open_forever(path: &Path) -> Result<&'static Library, String> {
-    // SAFETY: the initialisers of NVIDIA's libraries have no preconditions.
-    let library = unsafe { Library::new(path) };
-    let library = library.map_err(|error| format!("{} does not load: {error}", path.display()))?;
-    Ok(Box::leak(Box::new(library)))
-}
-
-fn load(insisted: Option<&Path>) -> Result<&'static Library, String> {
-    let folders = match insisted {
-        Some(path) if path.is_dir() => vec![path.to_owned()],
-        Some(path) => return open_forever(path),
-        None => {
-            for name in NAMES {
-                if let Ok(library) = open_forever(Path::new(name)) {
-                    return Ok(library);
-                }
-            }
-            folders()
-        }
-    };
-    let mut failure = "libcublas.so.13 and .12 are not found: looked for with the dynamic linker, in CUDA_HOME, CUDA_PATH and \
-                       /usr/local/cuda, and in the packages of python3"
-        .to_owned();
-    for path in folders
-        .iter()
-        .flat_map(|folder| NAMES.map(|name| folder.join(name)))
-    {
-        if path.is_file() {
-            // It is linked to this one, which lies beside it.
-            let beside = path
-                .to_string_lossy()
-                .replace("libcublas.so", "libcublasLt.so");
-            let _ = open_forever(Path::new(&beside));
-            match open_forever(&path) {
-                Ok(library) => return Ok(library),
-                Err(error) => failure = error,
-            }
-        }
-    }
-    Err(failure)
-}
-
-/// Where a toolkit and the packages of `python3` have their libraries.
-fn folders() -> Vec<PathBuf> {
-    let roots = ["CUDA_HOME", "CUDA_PATH"]
-        .into_iter()
-        .filter_map(env::var_os);
-    let mut folders: Vec<PathBuf> = roots
-        .map(|root| PathBuf::from(root).join("lib64"))
-        .collect();
-    folders.push("/usr/local/cuda/lib64".into());
-    let path = Command::new("python3")
-        .args(["-c", "import sys; print('\\n'.join(sys.path))"])
-        .output();
-    if let Ok(path) = path {
-        let text = String::from_utf8_lossy(&path.stdout).into_owned();
-        for packages in text.lines().filter(|line| !line.is_empty()) {
-            folders.extend(PYTHON_FOLDERS.map(|folder| Path::new(packages).join(folder)));
-        }
-    }
-    folders
 }

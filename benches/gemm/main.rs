@@ -16,7 +16,11 @@
 
 mod bench;
 mod cublas;
-#[path = "../spmm/measure.rs"]
+#[path = "../harness/cuda_library.rs"]
+mod cuda_library;
+#[path = "../harness/floor.rs"]
+mod floor;
+#[path = "../harness/measure.rs"]
 mod measure;
 mod options;
 mod report;

@@ -1,13 +1,16 @@
 //! The bench on the emulator, from its options to its file; with the tests of its modules.
 
-#![allow(
-    dead_code,
-    reason = "of the measurements, the one of a result alone is used here"
-)]
-
 mod bench;
 mod cublas;
-#[path = "../spmm/measure.rs"]
+#[path = "../harness/cuda_library.rs"]
+mod cuda_library;
+#[path = "../harness/floor.rs"]
+mod floor;
+#[allow(
+    dead_code,
+    reason = "of the efforts, that of a result alone is needed here"
+)]
+#[path = "../harness/measure.rs"]
 mod measure;
 mod options;
 mod report;

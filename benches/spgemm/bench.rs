@@ -1,7 +1,8 @@
 //! The run: every matrix, by every implementation, timed and verified.
 
 use crate::cases::Case;
-use crate::cusparse::{self, Algorithm, Cusparse, CusparseElement};
+use crate::cusparse::{self, CusparseElement};
+use crate::cusparse_spgemm::{Algorithm, Cusparse};
 use crate::options::{ElementType, Factor, Options};
 use crate::report::{Line, Outcome, Product, Report, Times, median, table};
 use crate::verification::Verifier;
@@ -46,7 +47,7 @@ fn run_typed<T: BenchElement>(options: &Options) -> anyhow::Result<bool> {
     if let Some(reason) = no_gpu {
         println!("no GPU: {reason}");
     }
-    let cusparse = open_cusparse(&device, options)?;
+    let cusparse = options.cusparse.open(&device)?;
     let mut report = Report::create(options.output.as_deref(), &device).with_context(|| {
         let path = options.output.as_deref().unwrap_or("".as_ref());
         format!("cannot write {}", path.display())
@@ -77,25 +78,6 @@ fn run_typed<T: BenchElement>(options: &Options) -> anyhow::Result<bool> {
         }
     }
     Ok(all_right)
-}
-
-/// cuSPARSE, if there is one; not to have it is an error only if it was asked for by its path.
-fn open_cusparse(device: &Device, options: &Options) -> anyhow::Result<Option<Cusparse>> {
-    if options.no_cusparse || (device.is_emulator() && options.cusparse.is_none()) {
-        println!("no cuSPARSE");
-        return Ok(None);
-    }
-    match Cusparse::open(device, options.cusparse.as_deref()) {
-        Ok(cusparse) => {
-            println!("cuSPARSE {}", cusparse.version());
-            Ok(Some(cusparse))
-        }
-        Err(error) if options.cusparse.is_some() => Err(error.into()),
-        Err(error) => {
-            println!("no cuSPARSE: {error}");
-            Ok(None)
-        }
-    }
 }
 
 struct Bench {

@@ -18,9 +18,11 @@
 
 mod bench;
 mod cases;
+#[path = "../harness/cuda_library.rs"]
+mod cuda_library;
+#[path = "../harness/cusparse/mod.rs"]
 mod cusparse;
-#[path = "../spmm/cusparse/library.rs"]
-mod library;
+mod cusparse_spgemm;
 mod options;
 mod report;
 mod verification;

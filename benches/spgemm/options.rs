@@ -1,6 +1,7 @@
 //! The command line.
 
 use crate::cases::{CASES, Case};
+use crate::cusparse::CusparseOptions;
 use anyhow::{Context, bail};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use std::path::PathBuf;
@@ -44,13 +45,9 @@ pub struct Options {
     #[arg(long, value_name = "DEVICE")]
     pub device: Option<Selector>,
 
-    /// cuSPARSE: the library, or its folder [default: searched for]
-    #[arg(long, value_name = "PATH")]
-    pub cusparse: Option<PathBuf>,
-
-    /// Runs without cuSPARSE
-    #[arg(long, conflicts_with = "cusparse")]
-    pub no_cusparse: bool,
+    /// cuSPARSE.
+    #[command(flatten)]
+    pub cusparse: CusparseOptions,
 
     /// A file to write the results to, a JSON object a line; what it held is lost
     #[arg(long, value_name = "FILE")]

@@ -1,9 +1,8 @@
 //! The gather limit of a case: the best time of the tiles and shares that the kernel has.
 
-use crate::csr::CsrBuffers;
 use crate::measure::{Effort, Timing, measure};
 use warprow::device::{Device, DeviceBuffer};
-use warprow::{Error, SpmmElement};
+use warprow::{DeviceCsr, Error, SpmmElement};
 use warprow_kernels::matrix::{Csr, Dense, DenseMut};
 use warprow_kernels::spmm::gather_limit::{self, LANES, LEAST_SHARE};
 
@@ -56,7 +55,7 @@ pub fn has<T: SpmmElement>() -> bool {
 /// The device's.
 pub fn best<T: SpmmElement>(
     device: &Device,
-    a: &CsrBuffers<T>,
+    a: &DeviceCsr<T>,
     x: &DeviceBuffer<T>,
     y: &mut DeviceBuffer<T>,
     features: u32,
@@ -85,7 +84,7 @@ pub fn best<T: SpmmElement>(
 
 fn launch<T: SpmmElement>(
     device: &Device,
-    a: &CsrBuffers<T>,
+    a: &DeviceCsr<T>,
     x: &DeviceBuffer<T>,
     y: &mut DeviceBuffer<T>,
     features: u32,
@@ -93,15 +92,17 @@ fn launch<T: SpmmElement>(
 ) -> Result<(), Error> {
     assert!(has::<T>(), "no kernel for {}", T::NAME);
     // The generators count with u32.
-    let (rows, cols, nonzeros) = (a.rows as u32, a.cols as u32, a.values.len() as u32);
+    let pattern = a.pattern();
+    let extents = [pattern.rows(), pattern.cols(), pattern.nnz()];
+    let [rows, cols, nonzeros] = extents.map(|extent| extent as u32);
     let config = gather_limit::launch::<T>(nonzeros, features, cut.lanes, cut.share);
     let arguments = (
         Csr {
             rows,
             cols,
-            row_ptr: a.row_ptr.read_only(),
-            col_idx: a.col_idx.read_only(),
-            values: a.values.read_only().cast(),
+            row_ptr: pattern.row_ptr().read_only(),
+            col_idx: pattern.col_idx().read_only(),
+            values: a.values().read_only().cast(),
         },
         Dense {
             rows: cols,

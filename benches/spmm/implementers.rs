@@ -1,6 +1,7 @@
 //! Those who compute a case: the kernels of this crate, the gather limit, the algorithms of cuSPARSE.
 
-use crate::cusparse::{self, Algorithm, Cusparse, CusparseElement, Product};
+use crate::cusparse::{self, CusparseElement};
+use crate::cusparse_spmm::{Algorithm, Cusparse, Product};
 use crate::gather_limit;
 use crate::measure::{Effort, Timing, measure};
 use crate::on_device::{Fitting, OnDevice, fitting};
@@ -59,7 +60,7 @@ impl Implementers {
     pub fn of(device: &Device, options: &Options) -> anyhow::Result<Self> {
         Ok(Self {
             device: device.clone(),
-            cusparse: open_cusparse(device, options)?,
+            cusparse: options.cusparse.open(device)?,
             kernels: options.kernels(),
             orders: options.orders(),
             samples: options.samples,
@@ -227,28 +228,6 @@ impl Implementers {
             implementation: self.implementation(Implementer::Cusparse(algorithm)),
             outcome: product(timing, preparation, operands)?,
         }))
-    }
-}
-
-/// cuSPARSE, if there is one; not to have it is an error only if it was asked for by its path.
-fn open_cusparse(device: &Device, options: &Options) -> anyhow::Result<Option<Cusparse>> {
-    if options.no_cusparse {
-        return Ok(None);
-    }
-    if device.is_emulator() && options.cusparse.is_none() {
-        println!("no cuSPARSE: it wants a GPU");
-        return Ok(None);
-    }
-    match Cusparse::open(device, options.cusparse.as_deref()) {
-        Ok(cusparse) => {
-            println!("cuSPARSE {} ({})", cusparse.version(), cusparse.path());
-            Ok(Some(cusparse))
-        }
-        Err(error) if options.cusparse.is_some() => Err(error.into()),
-        Err(error) => {
-            println!("no cuSPARSE: {error}");
-            Ok(None)
-        }
     }
 }
 

@@ -1,11 +1,10 @@
 //! A graph on the device, put there once for all widths of X: a plan for each kernel, and the arrays for those without plans.
 
-use crate::csr::CsrBuffers;
 use sprs::CsMatI;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use warprow::device::Device;
-use warprow::{Error, RowOrder, Spmm, SpmmElement, SpmmKernel, SpmmOptions};
+use warprow::{DeviceCsr, Error, RowOrder, Spmm, SpmmElement, SpmmKernel, SpmmOptions};
 
 /// What was put there, or the words for why it does not fit.
 pub type Fitting<V> = Result<V, String>;
@@ -19,7 +18,7 @@ pub struct OnDevice<'a, T: SpmmElement> {
     a: &'a CsMatI<T, u32, u32>,
     tuning: SpmmOptions,
     plans: HashMap<Choice, Fitting<Spmm<T>>>,
-    arrays: Option<Fitting<CsrBuffers<T>>>,
+    arrays: Option<Fitting<DeviceCsr<T>>>,
 }
 
 impl<'a, T: SpmmElement> OnDevice<'a, T> {
@@ -69,9 +68,9 @@ impl<'a, T: SpmmElement> OnDevice<'a, T> {
     /// # Errors
     ///
     /// As for [`plan`](Self::plan).
-    pub fn arrays(&mut self) -> anyhow::Result<&Fitting<CsrBuffers<T>>> {
+    pub fn arrays(&mut self) -> anyhow::Result<&Fitting<DeviceCsr<T>>> {
         if self.arrays.is_none() {
-            self.arrays = Some(fitting(CsrBuffers::upload(self.device, self.a.view()))?);
+            self.arrays = Some(fitting(DeviceCsr::upload(self.device, self.a.view()))?);
         }
         Ok(self.arrays.as_ref().expect("the arrays are there"))
     }

@@ -1,6 +1,7 @@
 //! The command line.
 
 use crate::cases::{DEFAULT_GRAPHS, EMULATED_GRAPH, GRAPHS, Graph, Kind};
+use crate::cusparse::CusparseOptions;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use std::path::PathBuf;
 use warprow::device::Selector;
@@ -64,13 +65,9 @@ pub struct Options {
     #[arg(long, value_name = "DEVICE")]
     pub device: Option<Selector>,
 
-    /// cuSPARSE: the library, or its folder [default: searched for]
-    #[arg(long, value_name = "PATH")]
-    pub cusparse: Option<PathBuf>,
-
-    /// Runs without cuSPARSE
-    #[arg(long, conflicts_with = "cusparse")]
-    pub no_cusparse: bool,
+    /// cuSPARSE.
+    #[command(flatten)]
+    pub cusparse: CusparseOptions,
 
     /// A file to write the results to, a JSON object a line; without `--resume`, what it held is lost
     #[arg(long, value_name = "FILE")]

@@ -3,11 +3,15 @@
 mod bench;
 mod cases;
 mod chart;
-mod csr;
+#[path = "../harness/cuda_library.rs"]
+mod cuda_library;
+#[path = "../harness/cusparse/mod.rs"]
 mod cusparse;
+mod cusparse_spmm;
 mod gather_limit;
 mod generated;
 mod implementers;
+#[path = "../harness/measure.rs"]
 mod measure;
 mod on_device;
 mod operands;
