@@ -1,10 +1,11 @@
 //! The run: every network, its operators and the whole, measured.
 
 use crate::floor::Floor;
+use crate::json_lines::{Environment, JsonLines};
 use crate::measure::{Effort, measure};
 use crate::networks::Network;
 use crate::options::Options;
-use crate::report::{Line, Report};
+use crate::report::{Line, Object, text};
 use crate::verification::Sample;
 use anyhow::Context;
 use ndarray::Array2;
@@ -26,13 +27,13 @@ pub fn run(options: &Options) -> anyhow::Result<bool> {
     if let Some(reason) = no_gpu {
         println!("no GPU: {reason}");
     }
-    let report =
-        Report::create(options.output.as_deref(), &device).context("cannot write results")?;
+    let environment = Environment::of(&device);
+    let results = JsonLines::create(options.output.as_deref(), environment)?;
     let mut bench = Bench {
         floor: Floor::of(&device)?,
         effort: Effort::of(options.samples),
         device,
-        report,
+        results,
     };
     let mut all_right = true;
     for network in options.networks(bench.device.is_emulator()) {
@@ -53,7 +54,7 @@ struct Bench {
     device: Device,
     floor: Floor,
     effort: Effort,
-    report: Report,
+    results: JsonLines,
 }
 
 impl Bench {
@@ -106,7 +107,8 @@ impl Bench {
                     .time(bytes, self.effort)?
                     .map(|timing| timing.median),
             };
-            self.report.write(network, &line, found)?;
+            println!("{}", text(network, &line, found));
+            self.results.write(&Object::new(network, &line, found))?;
         }
         Ok(found.ok)
     }

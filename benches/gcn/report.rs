@@ -4,10 +4,6 @@ use crate::measure::Timing;
 use crate::networks::Network;
 use crate::verification::Verification;
 use serde::Serialize;
-use std::fs::File;
-use std::io::Write;
-use std::path::Path;
-use warprow::device::Device;
 
 /// A result: of one operator, or of the whole network.
 #[derive(Clone, Debug)]
@@ -26,72 +22,34 @@ pub struct Line {
     pub floor_ms: Option<f64>,
 }
 
-/// The file of the results, if there is one, and where and when they are from.
-#[derive(Debug)]
-pub struct Report {
-    file: Option<File>,
-    device: String,
-    driver: Option<String>,
-    date: String,
+/// A line of the file.
+#[derive(Debug, Serialize)]
+pub struct Object<'a> {
+    bench: &'static str,
+    graph: &'static str,
+    rows: u32,
+    nnz: u32,
+    widths: [usize; 3],
+    #[serde(rename = "type")]
+    element: &'static str,
+    #[serde(rename = "impl")]
+    implementation: &'static str,
+    operator: &'a str,
+    layer: usize,
+    ms: Option<f64>,
+    ms_min: Option<f64>,
+    ms_max: Option<f64>,
+    launches: Option<u32>,
+    floor_ms: Option<f64>,
+    bytes: u128,
+    ok: bool,
+    max_rel_err: f64,
 }
 
-impl Report {
-    /// Creates the file, or empties it; none for no path.
-    ///
-    /// # Errors
-    ///
-    /// The operating system's.
-    pub fn create(path: Option<&Path>, device: &Device) -> std::io::Result<Self> {
-        let driver = device.properties().driver;
-        Ok(Self {
-            file: path.map(File::create).transpose()?,
-            device: device.name().to_owned(),
-            driver: driver.map(|version| format!("CUDA {version}")),
-            date: jiff::Timestamp::now().strftime("%Y-%m-%d").to_string(),
-        })
-    }
-
-    /// Prints a line of a network and adds it to the file; `found` is what was found in the network's result.
-    ///
-    /// # Errors
-    ///
-    /// The operating system's.
-    pub fn write(
-        &mut self,
-        network: &Network,
-        line: &Line,
-        found: Verification,
-    ) -> std::io::Result<()> {
-        #[derive(Serialize)]
-        struct Object<'a> {
-            bench: &'static str,
-            graph: &'static str,
-            rows: u32,
-            nnz: u32,
-            widths: [usize; 3],
-            #[serde(rename = "type")]
-            element: &'static str,
-            #[serde(rename = "impl")]
-            implementation: &'static str,
-            operator: &'a str,
-            layer: usize,
-            ms: Option<f64>,
-            ms_min: Option<f64>,
-            ms_max: Option<f64>,
-            launches: Option<u32>,
-            floor_ms: Option<f64>,
-            bytes: u128,
-            ok: bool,
-            max_rel_err: f64,
-            device: &'a str,
-            driver: Option<&'a str>,
-            date: &'a str,
-        }
-        println!("{}", text(network, line, found));
-        let Some(file) = &mut self.file else {
-            return Ok(());
-        };
-        let object = Object {
+impl<'a> Object<'a> {
+    /// That of a line of a network, in whose result `found` was found.
+    pub fn new(network: &Network, line: &'a Line, found: Verification) -> Self {
+        Self {
             bench: "gcn",
             graph: network.name,
             rows: network.nodes,
@@ -109,17 +67,12 @@ impl Report {
             bytes: line.bytes,
             ok: found.ok,
             max_rel_err: found.max_rel_err,
-            device: &self.device,
-            driver: self.driver.as_deref(),
-            date: &self.date,
-        };
-        let mut text = serde_json::to_string(&object)?;
-        text.push('\n');
-        file.write_all(text.as_bytes())
+        }
     }
 }
 
-fn text(network: &Network, line: &Line, found: Verification) -> String {
+/// The line of the terminal.
+pub fn text(network: &Network, line: &Line, found: Verification) -> String {
     let mut text = format!(
         "{:<9} {:<16} {:<28}",
         network.name,

@@ -2,10 +2,10 @@
 
 use crate::cublas::{Cublas, Mode};
 use crate::floor::Floor;
+use crate::json_lines::{Environment, JsonLines};
 use crate::measure::{Effort, measure};
 use crate::options::{ElementType, Options, WeightShape};
-use crate::report::{Case, Line, Report};
-use anyhow::Context;
+use crate::report::{Case, Line, Object, text};
 use ndarray::{Array2, ArrayView2, Axis};
 use warprow::device::{Device, DeviceBuffer, Selector};
 use warprow::gemm::GemmElement;
@@ -47,14 +47,15 @@ pub fn run(options: &Options) -> anyhow::Result<bool> {
     if let Some(cublas) = &cublas {
         println!("cuBLAS {} ({})", cublas.version, cublas.path.display());
     }
-    let report =
-        Report::create(options.output.as_deref(), &device).context("cannot write results")?;
+    let environment = Environment::of(&device);
+    let results = JsonLines::create(options.output.as_deref(), environment)?;
     let mut bench = Bench {
         floor: Floor::of(&device)?,
         options,
         device,
         cublas,
-        report,
+        results,
+        all_right: true,
     };
     for rows in options.rows(bench.device.is_emulator()) {
         for &shape in &options.shapes {
@@ -79,7 +80,7 @@ pub fn run(options: &Options) -> anyhow::Result<bool> {
             }
         }
     }
-    Ok(bench.report.all_right)
+    Ok(bench.all_right)
 }
 
 /// The run's state.
@@ -88,7 +89,8 @@ struct Bench<'a> {
     device: Device,
     cublas: Option<Cublas>,
     floor: Floor,
-    report: Report,
+    results: JsonLines,
+    all_right: bool,
 }
 
 impl Bench<'_> {
@@ -157,16 +159,20 @@ impl Bench<'_> {
             match measure(&self.device, Effort::of(self.options.samples), &mut launch) {
                 Ok(timing) => {
                     let y = Array2::from_shape_vec((rows as usize, cols), y_device.download()?)?;
-                    lines.push((line.timed(timing, floor), check(y.view(), None)));
+                    let found = check(y.view(), None);
+                    lines.push((line.timed(timing, floor), Some(found)));
                 }
                 Err(error) => {
                     let skipped = Some(error.to_string());
-                    self.report.write(&case, &Line { skipped, ..line })?;
+                    lines.push((Line { skipped, ..line }, None));
                 }
             }
         }
         for (line, found) in lines {
-            self.write(&case, line, &found, rows)?;
+            match found {
+                Some(found) => self.write(&case, line, &found, rows)?,
+                None => self.report(&case, &line)?,
+            }
         }
         Ok(())
     }
@@ -230,7 +236,7 @@ impl Bench<'_> {
             implementation: "floor".to_owned(),
             ..Line::default()
         };
-        self.report.write(case, &line.timed(Some(timing), None))?;
+        self.report(case, &line.timed(Some(timing), None))?;
         Ok(Some(timing.median))
     }
 
@@ -245,7 +251,14 @@ impl Bench<'_> {
             eprintln!("{found}");
         }
         let verified = sample(rows as usize).len();
-        Ok(self.report.write(case, &line.verified(verified, found))?)
+        self.report(case, &line.verified(verified, found))
+    }
+
+    /// Prints the line and adds it to the file.
+    fn report(&mut self, case: &Case, line: &Line) -> anyhow::Result<()> {
+        self.all_right &= line.ok != Some(false);
+        println!("{}", text(case, line));
+        self.results.write(&Object { case, line }).map(drop)
     }
 
     /// Reports a case that does not fit the memory; any other error ends the run.
@@ -259,7 +272,7 @@ impl Bench<'_> {
             skipped,
             ..Line::default()
         };
-        Ok(self.report.write(case, &line)?)
+        self.report(case, &line)
     }
 }
 

@@ -20,6 +20,8 @@ mod cublas;
 mod cuda_library;
 #[path = "../harness/floor.rs"]
 mod floor;
+#[path = "../harness/json_lines.rs"]
+mod json_lines;
 #[path = "../harness/measure.rs"]
 mod measure;
 mod options;

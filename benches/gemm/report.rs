@@ -2,10 +2,6 @@
 
 use crate::measure::Timing;
 use serde::Serialize;
-use std::fs::File;
-use std::io::Write;
-use std::path::Path;
-use warprow::device::Device;
 use warprow::reference::Verification;
 
 /// What is computed.
@@ -83,69 +79,19 @@ impl Line {
     }
 }
 
-/// The file of the results, if there is one, and where and when they are from.
-#[derive(Debug)]
-pub struct Report {
-    file: Option<File>,
-    device: String,
-    driver: Option<String>,
-    date: String,
-    /// Whether no result was wrong so far.
-    pub all_right: bool,
+/// A line of the file.
+#[derive(Debug, Serialize)]
+pub struct Object<'a> {
+    /// What was computed.
+    #[serde(flatten)]
+    pub case: &'a Case,
+    /// What came of it.
+    #[serde(flatten)]
+    pub line: &'a Line,
 }
 
-impl Report {
-    /// Creates the file, or empties it; none for no path.
-    ///
-    /// # Errors
-    ///
-    /// The operating system's.
-    pub fn create(path: Option<&Path>, device: &Device) -> std::io::Result<Self> {
-        let driver = device.properties().driver;
-        Ok(Self {
-            file: path.map(File::create).transpose()?,
-            device: device.name().to_owned(),
-            driver: driver.map(|version| format!("CUDA {version}")),
-            date: jiff::Timestamp::now().strftime("%Y-%m-%d").to_string(),
-            all_right: true,
-        })
-    }
-
-    /// Prints the line and adds it to the file.
-    ///
-    /// # Errors
-    ///
-    /// The operating system's.
-    pub fn write(&mut self, case: &Case, line: &Line) -> std::io::Result<()> {
-        #[derive(Serialize)]
-        struct Object<'a> {
-            #[serde(flatten)]
-            case: &'a Case,
-            #[serde(flatten)]
-            line: &'a Line,
-            device: &'a str,
-            driver: &'a Option<String>,
-            date: &'a str,
-        }
-        self.all_right &= line.ok != Some(false);
-        println!("{}", text(case, line));
-        let Some(file) = &mut self.file else {
-            return Ok(());
-        };
-        let object = Object {
-            case,
-            line,
-            device: &self.device,
-            driver: &self.driver,
-            date: &self.date,
-        };
-        let mut text = serde_json::to_string(&object)?;
-        text.push('\n');
-        file.write_all(text.as_bytes())
-    }
-}
-
-fn text(case: &Case, line: &Line) -> String {
+/// The line of the terminal.
+pub fn text(case: &Case, line: &Line) -> String {
     let name = &line.implementation;
     let mut text = format!(
         "{} {:>8} x {:<4} to {:<4} {:<5} {name:<18}",

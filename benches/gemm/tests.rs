@@ -6,6 +6,8 @@ mod cublas;
 mod cuda_library;
 #[path = "../harness/floor.rs"]
 mod floor;
+#[path = "../harness/json_lines.rs"]
+mod json_lines;
 #[allow(
     dead_code,
     reason = "of the efforts, that of a result alone is needed here"

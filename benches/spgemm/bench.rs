@@ -3,10 +3,10 @@
 use crate::cases::Case;
 use crate::cusparse::{self, CusparseElement};
 use crate::cusparse_spgemm::{Algorithm, Cusparse};
+use crate::json_lines::{Environment, JsonLines};
 use crate::options::{ElementType, Factor, Options};
-use crate::report::{Line, Outcome, Product, Report, Times, median, table};
+use crate::report::{Line, Object, Outcome, Product, Times, median, table};
 use crate::verification::Verifier;
-use anyhow::Context;
 use rayon::prelude::*;
 use sprs::CsMatI;
 use std::time::Instant;
@@ -48,10 +48,8 @@ fn run_typed<T: BenchElement>(options: &Options) -> anyhow::Result<bool> {
         println!("no GPU: {reason}");
     }
     let cusparse = options.cusparse.open(&device)?;
-    let mut report = Report::create(options.output.as_deref(), &device).with_context(|| {
-        let path = options.output.as_deref().unwrap_or("".as_ref());
-        format!("cannot write {}", path.display())
-    })?;
+    let environment = Environment::of(&device);
+    let mut results = JsonLines::create(options.output.as_deref(), environment)?;
     let shared_bytes = device.properties().max_shared_bytes_per_block;
     let default = Borders::new(shared_bytes, size_of::<T>() as u32);
     let bench = Bench {
@@ -72,7 +70,11 @@ fn run_typed<T: BenchElement>(options: &Options) -> anyhow::Result<bool> {
             let (product, lines) = bench.product(case, factor, &a, options.seed)?;
             println!("{}", table(&product, &lines));
             for line in &lines {
-                report.write(&product, line)?;
+                results.write(&Object {
+                    bench: "spgemm",
+                    product: &product,
+                    line,
+                })?;
                 all_right &= line.is_right();
             }
         }

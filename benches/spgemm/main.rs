@@ -23,6 +23,8 @@ mod cuda_library;
 #[path = "../harness/cusparse/mod.rs"]
 mod cusparse;
 mod cusparse_spgemm;
+#[path = "../harness/json_lines.rs"]
+mod json_lines;
 mod options;
 mod report;
 mod verification;

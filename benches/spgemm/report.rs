@@ -2,10 +2,6 @@
 
 use crate::verification::Found;
 use serde::Serialize;
-use std::fs::File;
-use std::io::Write;
-use std::path::Path;
-use warprow::device::Device;
 
 /// A product to compute.
 #[derive(Clone, Debug, Serialize)]
@@ -41,6 +37,19 @@ pub struct Line {
     /// What came of it.
     #[serde(flatten)]
     pub outcome: Outcome,
+}
+
+/// A line of the file.
+#[derive(Debug, Serialize)]
+pub struct Object<'a> {
+    /// `spgemm`.
+    pub bench: &'static str,
+    /// The product.
+    #[serde(flatten)]
+    pub product: &'a Product,
+    /// Who computed it, and what came of it.
+    #[serde(flatten)]
+    pub line: &'a Line,
 }
 
 /// What came of a product.
@@ -152,62 +161,4 @@ pub fn table(product: &Product, lines: &[Line]) -> String {
         };
     }
     text
-}
-
-/// The file of the results. Each is written at once, so that a run that is cut off leaves what it had.
-#[derive(Debug)]
-pub struct Report {
-    file: Option<File>,
-    device: String,
-    driver: Option<String>,
-    date: String,
-}
-
-impl Report {
-    /// Creates the file, or empties it; none for no path.
-    ///
-    /// # Errors
-    ///
-    /// The operating system's.
-    pub fn create(path: Option<&Path>, device: &Device) -> std::io::Result<Self> {
-        let driver = device.properties().driver;
-        Ok(Self {
-            file: path.map(File::create).transpose()?,
-            device: device.name().to_owned(),
-            driver: driver.map(|version| format!("CUDA {version}")),
-            date: jiff::Timestamp::now().strftime("%Y-%m-%d").to_string(),
-        })
-    }
-
-    /// Adds a line.
-    ///
-    /// # Errors
-    ///
-    /// The operating system's.
-    pub fn write(&mut self, product: &Product, line: &Line) -> std::io::Result<()> {
-        #[derive(Serialize)]
-        struct Object<'a> {
-            bench: &'static str,
-            #[serde(flatten)]
-            product: &'a Product,
-            #[serde(flatten)]
-            line: &'a Line,
-            device: &'a str,
-            driver: &'a Option<String>,
-            date: &'a str,
-        }
-        let Some(file) = &mut self.file else {
-            return Ok(());
-        };
-        let mut text = serde_json::to_string(&Object {
-            bench: "spgemm",
-            product,
-            line,
-            device: &self.device,
-            driver: &self.driver,
-            date: &self.date,
-        })?;
-        text.push('\n');
-        file.write_all(text.as_bytes())
-    }
 }

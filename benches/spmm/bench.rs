@@ -3,11 +3,12 @@
 use crate::cases::{Graph, Kind};
 use crate::generated::GeneratedGraphs;
 use crate::implementers::{BenchElement, Implementer, Implementers};
+use crate::json_lines::Environment;
 use crate::on_device::{OnDevice, fitting};
 use crate::operands::{DenseOperands, Operands};
 use crate::options::{ElementType, Options};
 use crate::ratios::Ratios;
-use crate::report::{Case, Environment, Line};
+use crate::report::{Case, Line};
 use crate::results::Results;
 use crate::{summary, table};
 use sprs::CsMatI;

@@ -3,7 +3,6 @@
 use crate::measure::Timing;
 use serde::Serialize;
 use std::borrow::Cow;
-use warprow::device::Device;
 
 /// A product to compute.
 #[derive(Clone, Debug, Serialize)]
@@ -155,29 +154,6 @@ impl Line {
         match &self.outcome {
             Outcome::Computed(computed) if self.is_right() => computed.ms,
             _ => None,
-        }
-    }
-}
-
-/// Where and when the results are from.
-#[derive(Clone, Debug, Serialize)]
-pub struct Environment {
-    /// The device's name.
-    pub device: String,
-    /// The newest CUDA version that the driver supports; null on the emulator.
-    driver: Option<String>,
-    /// The day, in UTC.
-    date: String,
-}
-
-impl Environment {
-    /// Of now, on that device.
-    pub fn of(device: &Device) -> Self {
-        let driver = device.properties().driver;
-        Self {
-            device: device.name().to_owned(),
-            driver: driver.map(|version| format!("CUDA {version}")),
-            date: jiff::Timestamp::now().strftime("%Y-%m-%d").to_string(),
         }
     }
 }

@@ -1,11 +1,11 @@
 //! The file of the results: a JSON object a line, no two for the same product and implementation.
 
-use crate::report::{Case, Environment, Implementation, Line, Outcome};
+use crate::json_lines::{Environment, JsonLines};
+use crate::report::{Case, Implementation, Line, Outcome};
 use anyhow::{Context, bail, ensure};
 use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
 use std::fs::File;
-use std::io::{ErrorKind, Write};
 use std::path::Path;
 
 /// A line of the file, as far as it is read again.
@@ -84,8 +84,7 @@ pub fn read(path: &Path) -> anyhow::Result<(Vec<Record>, usize)> {
 /// leaves what it had.
 #[derive(Debug)]
 pub struct Results {
-    file: Option<File>,
-    environment: Environment,
+    file: JsonLines,
     records: Vec<Record>,
     keys: HashSet<Key>,
 }
@@ -101,42 +100,34 @@ impl Results {
         resume: bool,
         environment: Environment,
     ) -> anyhow::Result<Self> {
-        let mut results = Self {
-            file: None,
-            environment,
-            records: Vec::new(),
-            keys: HashSet::new(),
-        };
-        let Some(path) = path else {
-            return Ok(results);
-        };
-        let cannot_write = || format!("cannot write {}", path.display());
-        let there = match path.try_exists() {
-            Ok(there) => there,
-            Err(error) if error.kind() == ErrorKind::NotFound => false,
-            Err(error) => return Err(error).with_context(cannot_write),
-        };
-        if resume && there {
-            let (records, whole) = read(path)?;
-            let device = &results.environment.device;
-            for record in records {
-                ensure!(
-                    record.device == *device,
-                    "{}: wanted results of {device} to add to, found results of {}",
-                    path.display(),
-                    record.device
-                );
-                results.keys.insert(record.key());
-                results.records.push(record);
+        let (mut records, mut keys) = (Vec::new(), HashSet::new());
+        let file = match path {
+            Some(path) if resume && path.exists() => {
+                let whole;
+                (records, whole) = read(path)?;
+                let device = &environment.device;
+                for record in &records {
+                    ensure!(
+                        record.device == *device,
+                        "{}: wanted results of {device} to add to, found results of {}",
+                        path.display(),
+                        record.device
+                    );
+                    keys.insert(record.key());
+                }
+                let cannot_write = || format!("cannot write {}", path.display());
+                let file = File::options().append(true).open(path);
+                let file = file.with_context(cannot_write)?;
+                file.set_len(whole as u64).with_context(cannot_write)?;
+                JsonLines::to(Some(file), environment)
             }
-            let file = File::options().append(true).open(path);
-            let file = file.with_context(cannot_write)?;
-            file.set_len(whole as u64).with_context(cannot_write)?;
-            results.file = Some(file);
-        } else {
-            results.file = Some(File::create(path).with_context(cannot_write)?);
-        }
-        Ok(results)
+            path => JsonLines::create(path, environment)?,
+        };
+        Ok(Self {
+            file,
+            records,
+            keys,
+        })
     }
 
     /// Whether there is a result of that implementation.
@@ -170,24 +161,19 @@ impl Results {
             implementation: &'a Implementation,
             #[serde(flatten)]
             outcome: &'a Outcome,
-            #[serde(flatten)]
-            environment: &'a Environment,
         }
-        let mut text = serde_json::to_string(&Object {
+        let new = !self.has(case, line.implementation.name);
+        assert!(new, "two results: {case:?}, {:?}", line.implementation);
+        let text = self.file.write(&Object {
             bench: "spmm",
             case,
             implementation: &line.implementation,
             outcome: &line.outcome,
-            environment: &self.environment,
         })?;
         let record: Record = serde_json::from_str(&text)?;
-        assert!(self.keys.insert(record.key()), "two results: {text}");
+        self.keys.insert(record.key());
         self.records.push(record);
-        text.push('\n');
-        match &mut self.file {
-            Some(file) => Ok(file.write_all(text.as_bytes())?),
-            None => Ok(()),
-        }
+        Ok(())
     }
 
     /// All of them.

@@ -11,6 +11,8 @@ mod cusparse_spmm;
 mod gather_limit;
 mod generated;
 mod implementers;
+#[path = "../harness/json_lines.rs"]
+mod json_lines;
 #[path = "../harness/measure.rs"]
 mod measure;
 mod on_device;
