@@ -9,7 +9,7 @@ use crate::report::{Line, Object, text};
 use crate::verification::Sample;
 use anyhow::Context;
 use ndarray::Array2;
-use warprow::device::{Device, Selector};
+use warprow::device::Device;
 use warprow::{CsrMatrix, Gcn, GcnOptions, generate};
 
 /// Runs what the options say; whether all results were right.
@@ -18,17 +18,9 @@ use warprow::{CsrMatrix, Gcn, GcnOptions, generate};
 ///
 /// A device that is not there, a file that cannot be written, too little memory, a launch that fails.
 pub fn run(options: &Options) -> anyhow::Result<bool> {
-    let selector = match options.device {
-        Some(selector) => selector,
-        None => Selector::from_environment()?,
-    };
-    let (device, no_gpu) = Device::select_with_reason(selector)?;
-    println!("device: {device}");
-    if let Some(reason) = no_gpu {
-        println!("no GPU: {reason}");
-    }
+    let device = options.run.open_device()?;
     let environment = Environment::of(&device);
-    let results = JsonLines::create(options.output.as_deref(), environment)?;
+    let results = JsonLines::create(options.run.output.as_deref(), environment)?;
     let mut bench = Bench {
         floor: Floor::of(&device)?,
         effort: Effort::of(options.samples),
@@ -37,12 +29,18 @@ pub fn run(options: &Options) -> anyhow::Result<bool> {
     };
     let mut all_right = true;
     for network in options.networks(bench.device.is_emulator()) {
-        let graph = network.graph(options.seed)?;
-        let x: Array2<f32> = generate::dense(graph.rows(), network.widths[0], options.seed + 5);
-        let sample = Sample::draw(&graph, &x, &network.layers(options.seed), options.seed);
+        let graph = network.graph(options.run.seed)?;
+        let x: Array2<f32> = generate::dense(graph.rows(), network.widths[0], options.run.seed + 5);
+        let sample = Sample::draw(
+            &graph,
+            &x,
+            &network.layers(options.run.seed),
+            options.run.seed,
+        );
         for fused in [false, true] {
             if options.fused || !fused {
-                all_right &= bench.network(network, &graph, &x, &sample, options.seed, fused)?;
+                all_right &=
+                    bench.network(network, &graph, &x, &sample, options.run.seed, fused)?;
             }
         }
     }

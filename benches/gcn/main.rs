@@ -18,6 +18,8 @@
 mod bench;
 #[path = "../harness/cuda_library.rs"]
 mod cuda_library;
+#[path = "../harness/exit_code.rs"]
+mod exit_code;
 #[path = "../harness/floor.rs"]
 mod floor;
 #[path = "../harness/json_lines.rs"]
@@ -27,21 +29,13 @@ mod measure;
 mod networks;
 mod options;
 mod report;
+#[path = "../harness/run_options.rs"]
+mod run_options;
 mod verification;
 
 use clap::Parser;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    match bench::run(&options::Options::parse()) {
-        Ok(true) => ExitCode::SUCCESS,
-        Ok(false) => {
-            eprintln!("some results are wrong");
-            ExitCode::FAILURE
-        }
-        Err(error) => {
-            eprintln!("error: {error:#}");
-            ExitCode::FAILURE
-        }
-    }
+    exit_code::exit_code(bench::run(&options::Options::parse()), "results")
 }

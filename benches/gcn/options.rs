@@ -1,9 +1,8 @@
 //! The command line.
 
 use crate::networks::{NETWORKS, Network};
+use crate::run_options::RunOptions;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use std::path::PathBuf;
-use warprow::device::Selector;
 
 /// A graph convolutional network, each operator and the whole.
 #[derive(Clone, Debug, clap::Parser)]
@@ -17,25 +16,13 @@ pub struct Options {
     #[arg(long)]
     pub fused: bool,
 
-    /// `auto`, `cuda`, `cuda:N` or `emulator` [default: WARPROW_DEVICE, or auto]
-    #[arg(long, value_name = "DEVICE")]
-    pub device: Option<Selector>,
-
-    /// A file to write the results to, a JSON object a line; what it held is lost
-    #[arg(long, value_name = "FILE")]
-    pub output: Option<PathBuf>,
+    /// The device, the file of the results, the seed.
+    #[command(flatten)]
+    pub run: RunOptions,
 
     /// Samples of a time, each of a millisecond or of one run if that is longer
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
     pub samples: u32,
-
-    /// The seed of graph, features and weights
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    pub seed: u64,
-
-    /// What `cargo bench` passes to every bench
-    #[arg(long, hide = true)]
-    bench: bool,
 }
 
 fn network_names() -> impl TypedValueParser<Value = String> {

@@ -20,6 +20,8 @@ mod measure;
 mod networks;
 mod options;
 mod report;
+#[path = "../harness/run_options.rs"]
+mod run_options;
 mod verification;
 
 use clap::Parser;

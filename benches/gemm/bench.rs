@@ -1,13 +1,14 @@
 //! The run: every case, by every implementation, measured and verified.
 
 use crate::cublas::{Cublas, Mode};
+use crate::element_type::ElementType;
 use crate::floor::Floor;
 use crate::json_lines::{Environment, JsonLines};
 use crate::measure::{Effort, measure};
-use crate::options::{ElementType, Options, WeightShape};
+use crate::options::{Options, WeightShape};
 use crate::report::{Case, Line, Object, text};
 use ndarray::{Array2, ArrayView2, Axis};
-use warprow::device::{Device, DeviceBuffer, Selector};
+use warprow::device::{Device, DeviceBuffer};
 use warprow::gemm::GemmElement;
 use warprow::log_softmax::{LogSoftmax, SoftmaxElement};
 use warprow::reference::{
@@ -28,15 +29,7 @@ const VERIFIED_ROWS: usize = 4096;
 /// A device that is not there, a library that is insisted on and is not there, a file that cannot be written, a launch
 /// that fails. What does not fit the memory and what cuBLAS refuses is reported as skipped.
 pub fn run(options: &Options) -> anyhow::Result<bool> {
-    let selector = match options.device {
-        Some(selector) => selector,
-        None => Selector::from_environment()?,
-    };
-    let (device, no_gpu) = Device::select_with_reason(selector)?;
-    println!("device: {device}");
-    if let Some(reason) = no_gpu {
-        println!("no GPU: {reason}");
-    }
+    let device = options.run.open_device()?;
     let cublas = match &options.cublas {
         _ if options.no_cublas => None,
         Some(path) => Some(Cublas::open(&device, Some(path)).map_err(anyhow::Error::msg)?),
@@ -48,7 +41,7 @@ pub fn run(options: &Options) -> anyhow::Result<bool> {
         println!("cuBLAS {} ({})", cublas.version, cublas.path.display());
     }
     let environment = Environment::of(&device);
-    let results = JsonLines::create(options.output.as_deref(), environment)?;
+    let results = JsonLines::create(options.run.output.as_deref(), environment)?;
     let mut bench = Bench {
         floor: Floor::of(&device)?,
         options,
@@ -97,7 +90,7 @@ impl Bench<'_> {
     /// The product by every implementation.
     fn gemm<T: GemmElement>(&mut self, rows: u32, shape: WeightShape) -> anyhow::Result<()> {
         let WeightShape { depth, cols } = shape;
-        let seed = self.options.seed;
+        let seed = self.options.run.seed;
         let x = repeated::<T>(rows as usize, depth, seed);
         let w = generate::dense::<T>(depth, cols, seed + 1);
         let plan = Gemm::plan(&self.device, w.view(), None, GemmOptions::default())?;
@@ -198,7 +191,7 @@ impl Bench<'_> {
 
     /// LogSoftmax of the rows of a matrix.
     fn log_softmax<T: SoftmaxElement>(&mut self, rows: u32, classes: usize) -> anyhow::Result<()> {
-        let x = repeated::<T>(rows as usize, classes, self.options.seed);
+        let x = repeated::<T>(rows as usize, classes, self.options.run.seed);
         let plan = LogSoftmax::plan(&self.device, classes, None)?;
         let case = Case {
             bench: "log_softmax",

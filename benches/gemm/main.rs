@@ -18,28 +18,26 @@ mod bench;
 mod cublas;
 #[path = "../harness/cuda_library.rs"]
 mod cuda_library;
+#[path = "../harness/element_type.rs"]
+mod element_type;
+#[path = "../harness/exit_code.rs"]
+mod exit_code;
 #[path = "../harness/floor.rs"]
 mod floor;
 #[path = "../harness/json_lines.rs"]
 mod json_lines;
 #[path = "../harness/measure.rs"]
 mod measure;
+#[path = "../harness/named.rs"]
+mod named;
 mod options;
 mod report;
+#[path = "../harness/run_options.rs"]
+mod run_options;
 
 use clap::Parser;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    match bench::run(&options::Options::parse()) {
-        Ok(true) => ExitCode::SUCCESS,
-        Ok(false) => {
-            eprintln!("some results are wrong");
-            ExitCode::FAILURE
-        }
-        Err(error) => {
-            eprintln!("error: {error:#}");
-            ExitCode::FAILURE
-        }
-    }
+    exit_code::exit_code(bench::run(&options::Options::parse()), "results")
 }

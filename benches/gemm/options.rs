@@ -1,13 +1,12 @@
 //! The command line.
 
-use clap::builder::{PossibleValuesParser, TypedValueParser};
+use crate::element_type::ElementType;
+use crate::named;
+use crate::run_options::RunOptions;
+use clap::builder::TypedValueParser;
 use std::path::PathBuf;
 use std::str::FromStr;
 use warprow::GemmKernel;
-use warprow::device::Selector;
-
-/// All kernels, for `--kernel`.
-const ALL: &str = "all";
 
 /// XW against cuBLAS, and LogSoftmax.
 #[derive(Clone, Debug, clap::Parser)]
@@ -44,9 +43,9 @@ pub struct Options {
     #[arg(long = "kernel", value_name = "NAME", value_delimiter = ',', value_parser = kernel_names())]
     kernels: Vec<String>,
 
-    /// `auto`, `cuda`, `cuda:N` or `emulator` [default: WARPROW_DEVICE, or auto]
-    #[arg(long, value_name = "DEVICE")]
-    pub device: Option<Selector>,
+    /// The device, the file of the results, the seed.
+    #[command(flatten)]
+    pub run: RunOptions,
 
     /// cuBLAS: the library, or its folder [default: searched for]
     #[arg(long, value_name = "PATH")]
@@ -56,34 +55,9 @@ pub struct Options {
     #[arg(long, conflicts_with = "cublas")]
     pub no_cublas: bool,
 
-    /// A file to write the results to, a JSON object a line; what it held is lost
-    #[arg(long, value_name = "FILE")]
-    pub output: Option<PathBuf>,
-
     /// Samples of a time, each of a millisecond or of one launch if that is longer
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
     pub samples: u32,
-
-    /// The seed of values and verified rows
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    pub seed: u64,
-
-    /// What `cargo bench` passes to every bench
-    #[arg(long, hide = true)]
-    bench: bool,
-}
-
-/// The element types that there are kernels for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub enum ElementType {
-    /// Single precision.
-    F32,
-    /// Double precision.
-    F64,
-    /// Half precision.
-    F16,
-    /// The upper half of an f32.
-    Bf16,
 }
 
 /// Rows and columns of W.
@@ -120,21 +94,18 @@ impl Options {
 
     /// The kernels asked for, in the order of the ladder.
     pub fn kernels(&self) -> Vec<GemmKernel> {
-        let asked_for = |name| self.kernels.iter().any(|asked| asked == name);
-        let mut kernels = GemmKernel::ALL.to_vec();
-        kernels.retain(|kernel| asked_for(ALL) || asked_for(kernel.name()));
-        kernels
+        named::chosen(GemmKernel::ALL, GemmKernel::name, &self.kernels)
     }
 }
 
 fn kernel_names() -> impl TypedValueParser<Value = String> {
-    let names = GemmKernel::ALL.iter().map(|kernel| kernel.name());
-    PossibleValuesParser::new(names.chain([ALL]))
+    named::or_all(GemmKernel::ALL.iter().map(|kernel| kernel.name()))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::named::ALL;
     use clap::{CommandFactory, Parser};
 
     fn parse(arguments: &[&str]) -> Result<Options, String> {

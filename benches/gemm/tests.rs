@@ -4,6 +4,8 @@ mod bench;
 mod cublas;
 #[path = "../harness/cuda_library.rs"]
 mod cuda_library;
+#[path = "../harness/element_type.rs"]
+mod element_type;
 #[path = "../harness/floor.rs"]
 mod floor;
 #[path = "../harness/json_lines.rs"]
@@ -14,8 +16,12 @@ mod json_lines;
 )]
 #[path = "../harness/measure.rs"]
 mod measure;
+#[path = "../harness/named.rs"]
+mod named;
 mod options;
 mod report;
+#[path = "../harness/run_options.rs"]
+mod run_options;
 
 use clap::Parser;
 use options::Options;

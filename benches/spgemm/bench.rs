@@ -10,7 +10,7 @@ use crate::verification::Verifier;
 use rayon::prelude::*;
 use sprs::CsMatI;
 use std::time::Instant;
-use warprow::device::{Device, Selector};
+use warprow::device::Device;
 use warprow::spgemm::{
     Borders, Spgemm, SpgemmElement, SpgemmKernel, SpgemmOptions, multiply, multiply_unsorted,
 };
@@ -38,18 +38,10 @@ trait BenchElement: SpgemmElement + CusparseElement {}
 impl<T: SpgemmElement + CusparseElement> BenchElement for T {}
 
 fn run_typed<T: BenchElement>(options: &Options) -> anyhow::Result<bool> {
-    let selector = match options.device {
-        Some(selector) => selector,
-        None => Selector::from_environment()?,
-    };
-    let (device, no_gpu) = Device::select_with_reason(selector)?;
-    println!("device: {device}");
-    if let Some(reason) = no_gpu {
-        println!("no GPU: {reason}");
-    }
+    let device = options.run.open_device()?;
     let cusparse = options.cusparse.open(&device)?;
     let environment = Environment::of(&device);
-    let mut results = JsonLines::create(options.output.as_deref(), environment)?;
+    let mut results = JsonLines::create(options.run.output.as_deref(), environment)?;
     let shared_bytes = device.properties().max_shared_bytes_per_block;
     let default = Borders::new(shared_bytes, size_of::<T>() as u32);
     let bench = Bench {
@@ -65,9 +57,9 @@ fn run_typed<T: BenchElement>(options: &Options) -> anyhow::Result<bool> {
     };
     let mut all_right = true;
     for case in options.cases(bench.device.is_emulator()) {
-        let a = case.generate::<T>(options.seed)?;
+        let a = case.generate::<T>(options.run.seed)?;
         for &factor in &options.products {
-            let (product, lines) = bench.product(case, factor, &a, options.seed)?;
+            let (product, lines) = bench.product(case, factor, &a, options.run.seed)?;
             println!("{}", table(&product, &lines));
             for line in &lines {
                 results.write(&Object {

@@ -23,25 +23,21 @@ mod cuda_library;
 #[path = "../harness/cusparse/mod.rs"]
 mod cusparse;
 mod cusparse_spgemm;
+#[path = "../harness/exit_code.rs"]
+mod exit_code;
 #[path = "../harness/json_lines.rs"]
 mod json_lines;
+#[path = "../harness/named.rs"]
+mod named;
 mod options;
 mod report;
+#[path = "../harness/run_options.rs"]
+mod run_options;
 mod verification;
 
 use clap::Parser;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    match bench::run(&options::Options::parse()) {
-        Ok(true) => ExitCode::SUCCESS,
-        Ok(false) => {
-            eprintln!("some products are wrong");
-            ExitCode::FAILURE
-        }
-        Err(error) => {
-            eprintln!("error: {error:#}");
-            ExitCode::FAILURE
-        }
-    }
+    exit_code::exit_code(bench::run(&options::Options::parse()), "products")
 }

@@ -2,14 +2,11 @@
 
 use crate::cases::{CASES, Case};
 use crate::cusparse::CusparseOptions;
+use crate::named;
+use crate::run_options::RunOptions;
 use anyhow::{Context, bail};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use std::path::PathBuf;
-use warprow::device::Selector;
 use warprow::spgemm::{Borders, SpgemmKernel};
-
-/// The value of `--kernel` that stands for every kernel.
-const ALL: &str = "all";
 
 /// SpGEMM against cuSPARSE, on generated matrices.
 #[derive(Clone, Debug, clap::Parser)]
@@ -41,33 +38,21 @@ pub struct Options {
     #[arg(long)]
     pub deterministic: bool,
 
-    /// `auto`, `cuda`, `cuda:N` or `emulator` [default: WARPROW_DEVICE, or auto]
-    #[arg(long, value_name = "DEVICE")]
-    pub device: Option<Selector>,
+    /// The device, the file of the results, the seed.
+    #[command(flatten)]
+    pub run: RunOptions,
 
     /// cuSPARSE.
     #[command(flatten)]
     pub cusparse: CusparseOptions,
 
-    /// A file to write the results to, a JSON object a line; what it held is lost
-    #[arg(long, value_name = "FILE")]
-    pub output: Option<PathBuf>,
-
     /// Multiplications whose times are taken
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..))]
     pub samples: u32,
 
-    /// The seed of matrices and verified rows
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    pub seed: u64,
-
     /// Borders between kernels, `NAME=NUMBER`
     #[arg(long, value_name = "NAME=NUMBER", value_delimiter = ',', hide = true)]
     borders: Vec<String>,
-
-    /// What `cargo bench` passes to every bench
-    #[arg(long, hide = true)]
-    bench: bool,
 }
 
 /// The element types that there are kernels for.
@@ -111,10 +96,7 @@ impl Options {
 
     /// The rungs asked for, in the order of the ladder.
     pub fn kernels(&self) -> Vec<SpgemmKernel> {
-        let asked_for = |name| self.kernels.iter().any(|asked| asked == name);
-        let mut kernels = SpgemmKernel::ALL.to_vec();
-        kernels.retain(|kernel| asked_for(ALL) || asked_for(kernel.name()));
-        kernels
+        named::chosen(SpgemmKernel::ALL, SpgemmKernel::name, &self.kernels)
     }
 
     /// The default borders with those asked for; `None` if none is.
@@ -151,8 +133,7 @@ fn matrix_names() -> impl TypedValueParser<Value = String> {
 }
 
 fn kernel_names() -> impl TypedValueParser<Value = String> {
-    let names = SpgemmKernel::ALL.iter().map(|kernel| kernel.name());
-    PossibleValuesParser::new(names.chain([ALL]))
+    named::or_all(SpgemmKernel::ALL.iter().map(|kernel| kernel.name()))
 }
 
 #[cfg(test)]

@@ -9,8 +9,12 @@ mod cusparse;
 mod cusparse_spgemm;
 #[path = "../harness/json_lines.rs"]
 mod json_lines;
+#[path = "../harness/named.rs"]
+mod named;
 mod options;
 mod report;
+#[path = "../harness/run_options.rs"]
+mod run_options;
 mod verification;
 
 use clap::Parser;

@@ -1,18 +1,19 @@
 //! The run: every case, by every implementation, measured and verified.
 
 use crate::cases::{Graph, Kind};
+use crate::element_type::ElementType;
 use crate::generated::GeneratedGraphs;
 use crate::implementers::{BenchElement, Implementer, Implementers};
 use crate::json_lines::Environment;
 use crate::on_device::{OnDevice, fitting};
 use crate::operands::{DenseOperands, Operands};
-use crate::options::{ElementType, Options};
+use crate::options::Options;
 use crate::ratios::Ratios;
 use crate::report::{Case, Line};
 use crate::results::Results;
 use crate::{summary, table};
 use sprs::CsMatI;
-use warprow::device::{Device, Selector};
+use warprow::device::Device;
 use warprow::generate::{self, GenerateError};
 use warprow::{Spmm, SpmmOptions, bf16, f16};
 
@@ -32,18 +33,10 @@ pub fn run(options: &Options) -> anyhow::Result<bool> {
 }
 
 fn run_typed<T: BenchElement>(options: &Options) -> anyhow::Result<bool> {
-    let selector = match options.device {
-        Some(selector) => selector,
-        None => Selector::from_environment()?,
-    };
-    let (device, no_gpu) = Device::select_with_reason(selector)?;
-    println!("device: {device}");
-    if let Some(reason) = no_gpu {
-        println!("no GPU: {reason}");
-    }
+    let device = options.run.open_device()?;
     let implementers = Implementers::of(&device, options)?;
     let environment = Environment::of(&device);
-    let results = Results::open(options.output.as_deref(), options.resume, environment)?;
+    let results = Results::open(options.run.output.as_deref(), options.resume, environment)?;
     let on_emulator = device.is_emulator();
     let mut bench = Bench {
         implementers,
@@ -58,8 +51,8 @@ fn run_typed<T: BenchElement>(options: &Options) -> anyhow::Result<bool> {
     let most_features = bench.features.iter().max();
     let most_elements = most_rows.unwrap_or(0) as usize * *most_features.unwrap_or(&0) as usize;
     // The first graph is generated while X is.
-    let generated = GeneratedGraphs::begin(graphs, options.seed)?;
-    let mut dense = DenseOperands::<T>::new(most_elements, options.seed);
+    let generated = GeneratedGraphs::begin(graphs, options.run.seed)?;
+    let mut dense = DenseOperands::<T>::new(most_elements, options.run.seed);
     bench.compile_kernels::<T>()?;
     println!("{}", table::head());
     let mut graph_before = None;
@@ -134,7 +127,7 @@ impl Bench<'_> {
             if missing.is_empty() {
                 continue;
             }
-            let seed = self.options.seed;
+            let seed = self.options.run.seed;
             let operands = match &on_device {
                 Ok((a, _)) => fitting(Operands::new(&device, a, dense, features, seed))?,
                 Err(error) => Err(error.to_string()),

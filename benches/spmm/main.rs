@@ -28,6 +28,10 @@ mod cuda_library;
 #[path = "../harness/cusparse/mod.rs"]
 mod cusparse;
 mod cusparse_spmm;
+#[path = "../harness/element_type.rs"]
+mod element_type;
+#[path = "../harness/exit_code.rs"]
+mod exit_code;
 mod gather_limit;
 mod generated;
 mod implementers;
@@ -35,12 +39,16 @@ mod implementers;
 mod json_lines;
 #[path = "../harness/measure.rs"]
 mod measure;
+#[path = "../harness/named.rs"]
+mod named;
 mod on_device;
 mod operands;
 mod options;
 mod ratios;
 mod report;
 mod results;
+#[path = "../harness/run_options.rs"]
+mod run_options;
 mod summary;
 mod table;
 mod verification;
@@ -51,7 +59,7 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     let options = options::Options::parse();
-    let done = match &options.command {
+    let all_right = match &options.command {
         None => bench::run(&options),
         Some(Command::Chart {
             results,
@@ -59,15 +67,5 @@ fn main() -> ExitCode {
             element,
         }) => chart::draw(results, svg, element).map(|()| true),
     };
-    match done {
-        Ok(true) => ExitCode::SUCCESS,
-        Ok(false) => {
-            eprintln!("some products are wrong");
-            ExitCode::FAILURE
-        }
-        Err(error) => {
-            eprintln!("error: {error:#}");
-            ExitCode::FAILURE
-        }
-    }
+    exit_code::exit_code(all_right, "products")
 }

@@ -2,13 +2,12 @@
 
 use crate::cases::{DEFAULT_GRAPHS, EMULATED_GRAPH, GRAPHS, Graph, Kind};
 use crate::cusparse::CusparseOptions;
-use clap::builder::{PossibleValuesParser, TypedValueParser};
+use crate::element_type::ElementType;
+use crate::named::{self, ALL};
+use crate::run_options::RunOptions;
+use clap::builder::TypedValueParser;
 use std::path::PathBuf;
-use warprow::device::Selector;
 use warprow::spmm::{RowOrder, SpmmKernel, SpmmOptions};
-
-/// The value that stands for every graph, kind, kernel or order.
-const ALL: &str = "all";
 
 /// SpMM against cuSPARSE, on generated graphs.
 #[derive(Clone, Debug, clap::Parser)]
@@ -61,17 +60,13 @@ pub struct Options {
     #[arg(long = "type", value_name = "TYPE", value_enum, default_value = "f32")]
     pub element: ElementType,
 
-    /// `auto`, `cuda`, `cuda:N` or `emulator` [default: WARPROW_DEVICE, or auto]
-    #[arg(long, value_name = "DEVICE")]
-    pub device: Option<Selector>,
+    /// The device, the file of the results, the seed.
+    #[command(flatten)]
+    pub run: RunOptions,
 
     /// cuSPARSE.
     #[command(flatten)]
     pub cusparse: CusparseOptions,
-
-    /// A file to write the results to, a JSON object a line; without `--resume`, what it held is lost
-    #[arg(long, value_name = "FILE")]
-    pub output: Option<PathBuf>,
 
     /// Keeps the results that the file has, and runs what it has not
     #[arg(long, requires = "output")]
@@ -80,14 +75,6 @@ pub struct Options {
     /// Samples of a time at most, each of a millisecond or of one launch if that is longer
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
     pub samples: u32,
-
-    /// The seed of graphs, values and verified rows
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    pub seed: u64,
-
-    /// What `cargo bench` passes to every bench
-    #[arg(long, hide = true, global = true)]
-    bench: bool,
 }
 
 /// What the bench does beside runs.
@@ -105,19 +92,6 @@ pub enum Command {
         #[arg(long = "type", value_name = "TYPE", default_value = "f32")]
         element: String,
     },
-}
-
-/// The element types that there are kernels for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub enum ElementType {
-    /// Single precision.
-    F32,
-    /// Double precision.
-    F64,
-    /// Half precision, summed in f32.
-    F16,
-    /// The upper half of f32, summed in f32.
-    Bf16,
 }
 
 impl Options {
@@ -172,18 +146,12 @@ impl Options {
 
     /// The kernels asked for, in the order of the ladder.
     pub fn kernels(&self) -> Vec<SpmmKernel> {
-        let asked_for = |name| self.kernels.iter().any(|asked| asked == name);
-        let mut kernels = SpmmKernel::ALL.to_vec();
-        kernels.retain(|kernel| asked_for(ALL) || asked_for(kernel.name()));
-        kernels
+        named::chosen(SpmmKernel::ALL, SpmmKernel::name, &self.kernels)
     }
 
     /// The orders asked for.
     pub fn orders(&self) -> Vec<RowOrder> {
-        let asked_for = |name| self.orders.iter().any(|asked| asked == name);
-        let mut orders = RowOrder::ALL.to_vec();
-        orders.retain(|order| asked_for(ALL) || asked_for(order.name()));
-        orders
+        named::chosen(RowOrder::ALL, RowOrder::name, &self.orders)
     }
 }
 
@@ -198,21 +166,19 @@ fn each_once<T: PartialEq>(items: impl Iterator<Item = T>) -> Vec<T> {
 }
 
 fn graph_names() -> impl TypedValueParser<Value = String> {
-    PossibleValuesParser::new(GRAPHS.iter().map(|graph| graph.name).chain([ALL]))
+    named::or_all(GRAPHS.iter().map(|graph| graph.name))
 }
 
 fn kind_names() -> impl TypedValueParser<Value = String> {
-    PossibleValuesParser::new(Kind::ALL.iter().map(|kind| kind.name()).chain([ALL]))
+    named::or_all(Kind::ALL.iter().map(|kind| kind.name()))
 }
 
 fn kernel_names() -> impl TypedValueParser<Value = String> {
-    let names = SpmmKernel::ALL.iter().map(|kernel| kernel.name());
-    PossibleValuesParser::new(names.chain([ALL]))
+    named::or_all(SpmmKernel::ALL.iter().map(|kernel| kernel.name()))
 }
 
 fn order_names() -> impl TypedValueParser<Value = String> {
-    let names = RowOrder::ALL.iter().map(|order| order.name());
-    PossibleValuesParser::new(names.chain([ALL]))
+    named::or_all(RowOrder::ALL.iter().map(|order| order.name()))
 }
 
 #[cfg(test)]

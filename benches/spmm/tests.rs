@@ -8,6 +8,8 @@ mod cuda_library;
 #[path = "../harness/cusparse/mod.rs"]
 mod cusparse;
 mod cusparse_spmm;
+#[path = "../harness/element_type.rs"]
+mod element_type;
 mod gather_limit;
 mod generated;
 mod implementers;
@@ -15,6 +17,8 @@ mod implementers;
 mod json_lines;
 #[path = "../harness/measure.rs"]
 mod measure;
+#[path = "../harness/named.rs"]
+mod named;
 mod on_device;
 mod operands;
 mod options;
@@ -22,6 +26,8 @@ mod ratios;
 mod readme_tables;
 mod report;
 mod results;
+#[path = "../harness/run_options.rs"]
+mod run_options;
 mod summary;
 mod table;
 mod verification;
