@@ -1,0 +1,79 @@
+//! Networks from files: one that PyTorch has trained, and files that hold none.
+
+use crate::support::devices;
+use crate::{assert_close, network};
+use ndarray::array;
+use std::path::{Path, PathBuf};
+use warprow::gcn::{read_layers, read_matrix};
+use warprow::matrix_market::read_matrix_market;
+use warprow::{Gcn, GcnOptions};
+
+/// A file of `tests/data`: cargo runs tests in the package's directory, on whatever machine.
+fn data(name: &str) -> PathBuf {
+    Path::new("tests/data").join(name)
+}
+
+#[test]
+fn a_network_trained_by_pytorch_gives_what_it_gives_there() {
+    let graph = read_matrix_market::<f32>(data("karate.mtx")).unwrap();
+    let layers = read_layers::<f32>(data("karate.safetensors")).unwrap();
+    let x = read_matrix::<f32>(data("karate-x.npy")).unwrap();
+    let wanted = read_matrix::<f64>(data("karate-y.npy")).unwrap();
+    assert_eq!(
+        (graph.nnz(), layers.len(), x.dim(), wanted.dim()),
+        (156, 2, (34, 20), (34, 2))
+    );
+    for device in devices() {
+        let mut gcn = Gcn::plan(&device, graph.view(), &layers, GcnOptions::default()).unwrap();
+        let y = gcn.classify(x.view()).unwrap();
+        for (found, wanted) in y.iter().zip(&wanted) {
+            let error = (f64::from(*found) / wanted - 1.0).abs();
+            assert!(error <= 1e-5, "{found} on {device}, wanted {wanted}");
+        }
+    }
+    assert_close(
+        &network(&graph, x.view(), &layers),
+        &wanted,
+        1e-13,
+        "the definition",
+    );
+}
+
+#[test]
+fn weights_from_a_folder_of_npy_files_are_those_of_the_safetensors_file() {
+    let layers = read_layers::<f64>(data("karate.safetensors")).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    for (number, layer) in (1..).zip(&layers) {
+        let path = |name| folder.path().join(format!("conv{number}.{name}.npy"));
+        let weights = layer.weights.t().as_standard_layout().into_owned();
+        ndarray_npy::write_npy(path("lin.weight"), &weights).unwrap();
+        ndarray_npy::write_npy(path("bias"), layer.bias.as_ref().unwrap()).unwrap();
+    }
+    assert_eq!(read_layers::<f64>(folder.path()).unwrap(), layers);
+    std::fs::remove_file(folder.path().join("conv2.bias.npy")).unwrap();
+    assert_eq!(read_layers::<f64>(folder.path()).unwrap()[1].bias, None);
+}
+
+#[test]
+fn files_that_hold_no_network_are_refused_with_what_is_in_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let refused = |path: PathBuf| read_layers::<f32>(path).unwrap_err().to_string();
+    let text = refused(folder.path().to_owned());
+    assert!(
+        text.ends_with("wanted is a tensor `conv1.lin.weight`, found are none"),
+        "{text}"
+    );
+    assert!(refused(folder.path().join("nothing.safetensors")).contains("nothing.safetensors"));
+    let path = folder.path().join("text.safetensors");
+    std::fs::write(&path, "this is no such file, whatever its name says").unwrap();
+    assert!(refused(path).contains("no safetensors file"));
+    let path = folder.path().join("conv1.lin.weight.npy");
+    ndarray_npy::write_npy(&path, &array![1.0_f32, 2.0]).unwrap();
+    let text = refused(folder.path().to_owned());
+    assert!(
+        text.contains("of shape [2], wanted is two dimensions"),
+        "{text}"
+    );
+    std::fs::write(&path, "no array").unwrap();
+    assert!(refused(folder.path().to_owned()).contains("no npy file"));
+}

@@ -1,0 +1,129 @@
+//! Layers in either order, with bias, ReLU and LogSoftmax by themselves or at the end of their products.
+
+use crate::support::devices;
+use crate::{assert_close, every_device_agrees, layer, network, weighted};
+use sprs::CsMatI;
+use warprow::gcn::{GcnElement, OperatorKind};
+use warprow::{Device, Gcn, GcnOptions, RowOrder, generate};
+
+#[test]
+fn layers_run_in_the_cheaper_order_and_give_the_same_either_way() {
+    let device = Device::emulator(Default::default());
+    let graph = weighted::<f32>(60, 300);
+    let kinds = |widths: [usize; 3], fused| {
+        let layers = [
+            layer(widths[0], widths[1], true, 1),
+            layer(widths[1], widths[2], true, 3),
+        ];
+        let options = GcnOptions {
+            fused,
+            ..GcnOptions::default()
+        };
+        let gcn = Gcn::plan(&device, graph.view(), &layers, options).unwrap();
+        gcn.operators()
+            .map(|operator| operator.kind)
+            .collect::<Vec<_>>()
+    };
+    use OperatorKind::{Activate, Gemm, LogSoftmax, Spmm, SpmmActivate, SpmmLogSoftmax};
+    assert_eq!(
+        kinds([20, 8, 5], true),
+        [Gemm, SpmmActivate, Gemm, SpmmLogSoftmax]
+    );
+    assert_eq!(
+        kinds([20, 8, 5], false),
+        [Gemm, Spmm, Activate, Gemm, Spmm, LogSoftmax]
+    );
+    for fused in [false, true] {
+        assert_eq!(
+            kinds([5, 20, 30], fused),
+            [Spmm, Gemm, Spmm, Gemm, LogSoftmax]
+        );
+    }
+    // There is no instance for two elements at a time, and no sub-warp has all of 200 classes.
+    assert_eq!(
+        kinds([20, 6, 6], true),
+        [Gemm, Spmm, Activate, Gemm, Spmm, LogSoftmax]
+    );
+    assert_eq!(
+        kinds([200, 200, 200], true),
+        [Gemm, SpmmActivate, Gemm, Spmm, LogSoftmax]
+    );
+    for widths in [
+        &[9, 4][..],
+        &[4, 9],
+        &[12, 16, 5],
+        &[3, 8, 8, 2],
+        &[7, 7, 7, 7],
+        &[1, 1],
+    ] {
+        for bias in [false, true] {
+            let layers: Vec<_> = (widths.windows(2).zip(1..))
+                .map(|(pair, seed)| layer::<f32>(pair[0], pair[1], bias, seed))
+                .collect();
+            let x = generate::dense::<f32>(60, widths[0], 9);
+            every_device_agrees(&graph, x.view(), &layers, 1e-5);
+        }
+    }
+}
+
+/// A layer of each kind that ends in its product with A_hat, with every number of lanes, rows cut among tasks and blocks, and rows
+/// in another order.
+fn ended_products_agree<T: GcnElement>(tolerance: f64) {
+    // Node 5 hears everybody, so that its row is cut among blocks, and some nodes have no edges.
+    let skewed = weighted::<T>(150, 600);
+    let mut hub = sprs::TriMatI::<T, u32>::new((150, 150));
+    for (&value, (row, column)) in &skewed {
+        if row != 5 {
+            hub.add_triplet(row as usize, column as usize, value);
+        }
+    }
+    (0..150).for_each(|column| hub.add_triplet(5, column, T::from_f64(0.25)));
+    let hub: sprs::CsMatI<T, u32, usize> = hub.to_csr();
+    let indptr = hub.indptr();
+    let starts = indptr.raw_storage().iter().map(|&start| start as u32);
+    let graph = CsMatI::new(
+        (150, 150),
+        starts.collect(),
+        hub.indices().to_vec(),
+        hub.data().to_vec(),
+    );
+    // In tasks of 1 for 32 lanes the hub's row has 37 parts, which a block joins and not a warp.
+    for (classes, order, task_size, lanes) in [
+        (1, RowOrder::Given, 4, None),
+        (5, RowOrder::FrequentColumn, 4, None),
+        (16, RowOrder::Given, 4, None),
+        (33, RowOrder::FirstColumn, 1, Some(32)),
+        (40, RowOrder::Given, 4, None),
+        (40, RowOrder::Given, 1, Some(32)),
+        (61, RowOrder::Given, 4, None),
+    ] {
+        let layers = [
+            layer::<T>(classes, classes, classes % 2 == 1, 1),
+            layer(classes, classes, classes != 16, 3),
+        ];
+        let x = generate::dense::<T>(150, classes, 9);
+        let wanted = network(&graph, x.view(), &layers);
+        for device in devices() {
+            let mut options = GcnOptions {
+                fused: true,
+                ..GcnOptions::default()
+            };
+            options.spmm.task_size = Some(task_size);
+            options.spmm.lanes = lanes;
+            options.spmm.order = Some(order);
+            let mut gcn = Gcn::plan(&device, graph.view(), &layers, options).unwrap();
+            let kinds: Vec<_> = gcn.operators().map(|operator| operator.kind).collect();
+            assert!(kinds.contains(&OperatorKind::SpmmActivate), "{gcn}");
+            assert!(kinds.contains(&OperatorKind::SpmmLogSoftmax), "{gcn}");
+            let y = gcn.classify(x.view()).unwrap();
+            assert_close(&y, &wanted, tolerance, &gcn.to_string());
+            assert_eq!(gcn.classify(x.view()).unwrap(), y, "a second run: {gcn}");
+        }
+    }
+}
+
+#[test]
+fn layers_that_end_in_their_product_are_right_where_rows_are_cut_and_in_another_order() {
+    ended_products_agree::<f32>(1e-5);
+    ended_products_agree::<f64>(1e-13);
+}

@@ -1,0 +1,81 @@
+//! Runs of a network: one after the other, in f64, with a NaN, and with products that add to zeros.
+
+use crate::support::devices;
+use crate::{assert_close, every_device_agrees, layer, network, weighted};
+use ndarray::Array2;
+use sprs::CsMatI;
+use warprow::{Gcn, GcnOptions, SpmmKernel, generate};
+
+#[test]
+fn a_nan_stays_in_its_row_and_its_neighbours() {
+    // Node 1 hears 0, and nobody else does.
+    let graph = CsMatI::new((4, 4), vec![0_u32, 0, 1, 1, 1], vec![0_u32], vec![1.0_f32]);
+    let layers = [layer::<f32>(8, 4, true, 1), layer(4, 4, true, 3)];
+    let mut x = generate::dense::<f32>(4, 8, 9);
+    x[[0, 3]] = f32::NAN;
+    for device in devices() {
+        for fused in [false, true] {
+            let options = GcnOptions {
+                fused,
+                ..GcnOptions::default()
+            };
+            let mut gcn = Gcn::plan(&device, graph.view(), &layers, options).unwrap();
+            let y = gcn.classify(x.view()).unwrap();
+            let nan: Vec<bool> = (y.rows().into_iter())
+                .map(|row| row.iter().all(|y| y.is_nan()))
+                .collect();
+            assert_eq!(nan, [true, true, false, false], "{gcn}");
+        }
+    }
+}
+
+#[test]
+fn a_network_in_f64_is_right_to_thirteen_digits() {
+    let graph = weighted::<f64>(150, 900);
+    let layers = [layer(21, 16, true, 1), layer(16, 7, true, 3)];
+    let x = generate::dense::<f64>(150, 21, 9);
+    every_device_agrees(&graph, x.view(), &layers, 1e-13);
+}
+
+#[test]
+fn runs_with_the_same_buffers_and_with_others_all_give_the_same() {
+    let graph = weighted::<f32>(90, 500);
+    let layers = [layer(12, 16, true, 1), layer(16, 5, true, 3)];
+    let x = generate::dense::<f32>(90, 12, 9);
+    let wanted = network(&graph, x.view(), &layers);
+    for device in devices() {
+        let mut gcn = Gcn::plan(&device, graph.view(), &layers, GcnOptions::default()).unwrap();
+        let upload = || device.upload(x.as_slice().unwrap()).unwrap();
+        let (x, other_x) = (upload(), upload());
+        let mut y = device.uninitialized::<f32>(90 * 5).unwrap();
+        // The first run launches one by one, the second records, the third repeats; then others come between.
+        for input in [&x, &x, &x, &other_x, &x, &other_x, &other_x, &other_x] {
+            y.fill_bytes(0xff).unwrap();
+            gcn.run(input, &mut y).unwrap();
+            let found = Array2::from_shape_vec((90, 5), y.download().unwrap()).unwrap();
+            assert_close(&found, &wanted, 1e-5, &gcn.to_string());
+        }
+        let mut short = device.uninitialized::<f32>(90 * 5 - 1).unwrap();
+        assert!(gcn.run(&x, &mut short).is_err());
+    }
+}
+
+#[test]
+fn a_network_whose_products_add_to_zeros_runs_again_and_again() {
+    let graph = weighted::<f32>(60, 300);
+    let layers = [layer(9, 4, true, 1)];
+    let x = generate::dense::<f32>(60, 9, 9);
+    let wanted = network(&graph, x.view(), &layers);
+    let mut options = GcnOptions::default();
+    options.spmm.kernel = Some(SpmmKernel::ThreadPerNonzero);
+    for device in devices() {
+        let mut gcn = Gcn::plan(&device, graph.view(), &layers, options).unwrap();
+        let x = device.upload(x.as_slice().unwrap()).unwrap();
+        let mut y = device.uninitialized::<f32>(60 * 4).unwrap();
+        for _ in 0..4 {
+            gcn.run(&x, &mut y).unwrap();
+            let found = Array2::from_shape_vec((60, 4), y.download().unwrap()).unwrap();
+            assert_close(&found, &wanted, 1e-5, &gcn.to_string());
+        }
+    }
+}
