@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use crate::ptx::flags;
 use crate::toolchain::DEVICE_RUSTC;
 use crate::{
-    Arch, BuildError, Ptx, Sources, Stamp, Toolchain, ToolchainError, files, nested_cargo,
+    Arch, BuildError, Ptx, Sources, Stamp, Toolchain, ToolchainError, checked_in, files,
+    nested_cargo,
 };
 
 /// The environment variable that asks for the checked-in PTX to be written.
@@ -171,24 +172,15 @@ impl CudaBuilder {
     /// Cargo could not fetch what the compilation needs, off the network say: the checked-in PTX serves just as well if it
     /// is that of these sources.
     fn without_cargo(&self, error: BuildError, hash: &str) -> Result<Ptx, BuildError> {
-        let checked_in = self
-            .fallback
-            .as_ref()
-            .and_then(|path| Some((path, fs::read_to_string(path).ok()?)));
-        match checked_in {
-            Some((path, text))
-                if Ptx::parse_stamp(&text).is_some_and(|stamp| stamp.sources() == hash) =>
-            {
+        match &self.fallback {
+            Some(path) if checked_in::is_of(path, hash) => {
                 let reason = error.to_string();
                 let first = reason
                     .lines()
                     .find(|line| line.starts_with("error"))
                     .unwrap_or_default();
-                self.take_checked_in(
-                    path,
-                    hash,
-                    &format!("cargo could not build the kernels ({first})"),
-                )
+                let reason = format!("cargo could not build the kernels ({first})");
+                self.take_checked_in(path, hash, &reason)
             }
             _ => Err(error),
         }
@@ -198,14 +190,8 @@ impl CudaBuilder {
         if in_build_script() {
             println!("cargo::rerun-if-changed={}", path.display());
         }
-        let ptx = Ptx::parse(files::read(path)?).map_err(|source| BuildError::Ptx {
-            path: path.to_owned(),
-            source,
-        })?;
-        println!(
-            "cargo::warning={}",
-            checked_in_warning(path, ptx.stamp().sources() == hash, reason)
-        );
+        let (ptx, warning) = checked_in::read(path, hash, reason)?;
+        println!("cargo::warning={warning}");
         self.write(&ptx)?;
         Ok(ptx)
     }
@@ -236,21 +222,6 @@ impl CudaBuilder {
         }
         Ok(())
     }
-}
-
-/// One line: cargo shows the first line alone.
-fn checked_in_warning(path: &Path, current: bool, reason: &str) -> String {
-    let stale = if current {
-        ""
-    } else {
-        ", WHICH IS NOT THAT OF THE PRESENT SOURCES"
-    };
-    format!(
-        "using the PTX checked in as {}{stale}: {}. To build the kernels, run `rustup component add rust-src` or set \
-         {DEVICE_RUSTC} to a rustc that has its sources.",
-        path.display(),
-        reason.replace('\n', " "),
-    )
 }
 
 fn in_build_script() -> bool {
@@ -320,26 +291,6 @@ mod tests {
                 fs::read_to_string(dir.path().join("out/kernels.ptx")).unwrap()
             );
         }
-    }
-
-    #[test]
-    fn the_warning_is_one_line_with_reason_and_remedy_and_says_when_the_ptx_is_stale() {
-        let reason = not_found().unwrap_err().to_string();
-        let current = checked_in_warning(Path::new("host/kernels.ptx"), true, &reason);
-        for part in [
-            "host/kernels.ptx",
-            "rustc is 1.80.0; no /usr/bin/rustc",
-            "rust-src",
-            "WARPROW_DEVICE_RUSTC",
-        ] {
-            assert!(current.contains(part), "{current}");
-        }
-        assert!(!current.contains("NOT THAT OF THE PRESENT SOURCES"));
-        let stale = checked_in_warning(Path::new("host/kernels.ptx"), false, "two\nlines");
-        assert!(
-            stale.contains("NOT THAT OF THE PRESENT SOURCES") && !stale.contains('\n'),
-            "{stale}"
-        );
     }
 
     #[test]

@@ -30,6 +30,7 @@
 
 mod arch;
 mod builder;
+mod checked_in;
 mod error;
 mod files;
 mod nested_cargo;
