@@ -1,18 +1,12 @@
-//! Verification of a product against the reference by the componentwise error bound of a dot product.
+//! What the comparison of a result with the reference finds, entry by entry.
 
 use std::fmt;
 
 use crate::scalar::Scalar;
-use ndarray::ArrayView2;
-use rayon::prelude::*;
-use sprs::CsMatViewI;
 
-use super::operation::{Operation, Row, gamma};
+use super::operation::gamma;
 
-/// Columns of X that one thread takes at a time.
-const COLUMNS: usize = 64;
-
-/// What [`verify_spmm`] or [`Operation::verify`] found.
+/// What [`verify_spmm`](super::verify_spmm) or another comparison with the reference found.
 #[derive(Debug, Clone, PartialEq)]
 #[must_use]
 #[non_exhaustive]
@@ -116,89 +110,6 @@ impl fmt::Display for Verification {
     }
 }
 
-/// Compares `y`, computed in any order of summation, with the reference product `A X`, as [`Operation::verify`] does.
-///
-/// # Panics
-///
-/// If `a` is not stored by rows or the shapes do not fit: `a` m x k, `x` k x n, `y` m x n.
-pub fn verify_spmm<T: Scalar>(
-    a: CsMatViewI<'_, T, u32, u32>,
-    x: ArrayView2<'_, T>,
-    y: ArrayView2<'_, T>,
-) -> Verification {
-    Operation::default().verify(a, x, y)
-}
-
-impl<E: Scalar> Operation<'_, E> {
-    /// Compares `found`, computed in any order of summation, with the operation's result in f64.
-    ///
-    /// A number passes if it is `E` nearest to a number within the bound
-    ///
-    /// `(gamma_n(u) + gamma_n(u_64)) M + m lambda`, with `gamma_n(u) = n u / (1 - n u)`,
-    ///
-    /// of the reference. Here u is the unit roundoff of the type in which sums are computed (f32 for 16-bit elements), u_64
-    /// that of f64, in which the reference itself is rounded, and lambda the smallest normal number of the former, which
-    /// covers the m operations' underflow, gradual or to zero. For sums M is `|alpha| |A||X| + |beta Y|` and n the
-    /// number of nonzeros in the row and of the operations that follow: the first gamma bounds any order of summation, with
-    /// fused operations or without (Higham, Accuracy and Stability of Numerical Algorithms, 2nd edition, section 3.1).
-    /// A maximum's products are rounded once, which keeps their order: n is 1 and what follows, and M the result's own
-    /// magnitude. A 16-bit result's own rounding is allowed on top.
-    ///
-    /// A row with no nonzeros must give exactly 0 if beta is 0. A NaN or an infinity where the reference is finite fails,
-    /// but for an infinity of a number that `E` rounds to it; where the reference is NaN or an infinity the same is demanded.
-    ///
-    /// The bound of sums is that of the worst case and grows with n: in f32, past about 4000 nonzeros of like size in a row, a
-    /// single missing term may hide in it, and past 2^24 it is infinite. To test long rows, choose values whose sums are
-    /// exact, small integers for instance, and demand equality.
-    ///
-    /// # Panics
-    ///
-    /// If `a` is not stored by rows or the shapes do not fit: `a` m x k, `x` k x n, `found` m x n; if beta is not 0 and there
-    /// is no Y of that shape.
-    pub fn verify<V: Scalar>(
-        &self,
-        a: CsMatViewI<'_, V, u32, u32>,
-        x: ArrayView2<'_, E>,
-        found: ArrayView2<'_, E>,
-    ) -> Verification {
-        self.check(&a, &x);
-        assert_eq!(
-            found.dim(),
-            (a.rows(), x.ncols()),
-            "the product of a {} x {} matrix and a dense {} x {} one cannot be {} x {}",
-            a.rows(),
-            a.cols(),
-            x.nrows(),
-            x.ncols(),
-            found.nrows(),
-            found.ncols()
-        );
-        // A row of a million nonzeros is work for several threads.
-        let parts = x.ncols().div_ceil(COLUMNS);
-        (0..a.rows() * parts)
-            .into_par_iter()
-            .map_init(
-                || Row::new(0),
-                |computed, part| {
-                    let (row, first) = (part / parts, part % parts * COLUMNS);
-                    let columns = first..x.ncols().min(first + COLUMNS);
-                    self.compute_row(&a, &x, row, columns.clone(), computed);
-                    columns
-                        .map(|col| {
-                            let got = found[(row, col)].to_f64();
-                            // The magnitudes' sum may overflow where the sum does not.
-                            let magnitude = computed.magnitudes[col - first].min(f64::MAX);
-                            let bound = self.bound(computed.terms, magnitude);
-                            let wanted = computed.numbers[col - first];
-                            judge::<E>(row, col, got, wanted, magnitude, bound)
-                        })
-                        .fold(Verification::EMPTY, Verification::merge)
-                },
-            )
-            .reduce(|| Verification::EMPTY, Verification::merge)
-    }
-}
-
 /// One entry's verification: `magnitude` is what the error is relative to, `bound` that of a number before it is rounded to
 /// `E`.
 pub(super) fn judge<E: Scalar>(
@@ -211,15 +122,11 @@ pub(super) fn judge<E: Scalar>(
 ) -> Verification {
     // Away from zero by the bound: beyond E's range such a number may be rounded to an infinity.
     let farthest = E::from_f64(wanted + bound.copysign(wanted)).to_f64();
-    let error = if wanted.is_finite() && got.is_finite() {
-        (got - wanted).abs()
-    } else if got == wanted
-        || (got.is_nan() && wanted.is_nan())
-        || (got.is_infinite() && wanted.is_finite() && got == farthest)
-    {
+    let rounded_to_infinity = got.is_infinite() && wanted.is_finite() && got == farthest;
+    let error = if rounded_to_infinity {
         0.0
     } else {
-        f64::INFINITY
+        distance(got, wanted)
     };
     let bound = if E::UNIT_ROUNDOFF > E::SUM_UNIT_ROUNDOFF && bound + wanted.abs() > 0.0 {
         // Of a subnormal result the last bit is that of the smallest normal number.
@@ -227,20 +134,7 @@ pub(super) fn judge<E: Scalar>(
     } else {
         bound
     };
-    let within = error == 0.0 || (error.is_finite() && error <= bound);
-    Verification {
-        entries: 1,
-        failures: usize::from(!within),
-        max_relative_error: if error == 0.0 { 0.0 } else { error / magnitude },
-        worst: Some(Entry {
-            row,
-            col,
-            got,
-            wanted,
-            error,
-            bound,
-        }),
-    }
+    entry((row, col), [got, wanted], error, magnitude, bound)
 }
 
 /// The terms of a sum: how many there are, and what is done to them before they are added up.
@@ -291,19 +185,33 @@ pub(super) fn compare(
     magnitude: f64,
     bound: f64,
 ) -> Verification {
-    let error = if wanted.is_finite() && got.is_finite() {
+    let error = distance(got, wanted);
+    entry((row, col), [got, wanted], error, magnitude, bound)
+}
+
+/// `|got - wanted|`; infinite where one of them is NaN or infinite and the other is not the same.
+fn distance(got: f64, wanted: f64) -> f64 {
+    if wanted.is_finite() && got.is_finite() {
         (got - wanted).abs()
     } else if got == wanted || (got.is_nan() && wanted.is_nan()) {
         0.0
     } else {
         f64::INFINITY
-    };
-    let relative_error = if error == 0.0 { 0.0 } else { error / magnitude };
+    }
+}
+
+fn entry(
+    (row, col): (usize, usize),
+    [got, wanted]: [f64; 2],
+    error: f64,
+    magnitude: f64,
+    bound: f64,
+) -> Verification {
     let within = error == 0.0 || (error.is_finite() && error <= bound);
     Verification {
         entries: 1,
         failures: usize::from(!within),
-        max_relative_error: relative_error,
+        max_relative_error: if error == 0.0 { 0.0 } else { error / magnitude },
         worst: Some(Entry {
             row,
             col,
@@ -312,168 +220,5 @@ pub(super) fn compare(
             error,
             bound,
         }),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use ndarray::{Array2, array};
-    use sprs::CsMatI;
-
-    fn row_of_ones<T: Scalar>(terms: u32) -> (CsMatI<T, u32, u32>, Array2<T>) {
-        let one = T::from_f64(1.0);
-        let a = CsMatI::new(
-            (1, terms as usize),
-            vec![0, terms],
-            (0..terms).collect(),
-            vec![one; terms as usize],
-        );
-        (a, Array2::from_elem((terms as usize, 1), one))
-    }
-
-    fn verify_sum_of_ones<T: Scalar>(terms: u32, got: f64) -> Verification {
-        let (a, x) = row_of_ones::<T>(terms);
-        verify_spmm(
-            a.view(),
-            x.view(),
-            Array2::from_elem((1, 1), T::from_f64(got)).view(),
-        )
-    }
-
-    #[test]
-    fn an_error_within_the_bound_passes_and_one_a_few_ulps_above_fails() {
-        // The sum is 3, its bound 9 u, a unit in the last place 4 u.
-        let u = f32::UNIT_ROUNDOFF;
-        for sign in [-1.0, 1.0] {
-            assert!(verify_sum_of_ones::<f32>(3, 3.0 + sign * 8.0 * u).ok());
-            let wrong = verify_sum_of_ones::<f32>(3, 3.0 + sign * 12.0 * u);
-            assert!(!wrong.ok());
-            assert_eq!(wrong.failures, 1);
-            assert_eq!(wrong.max_relative_error, 4.0 * u);
-        }
-        // In f64 the reference's own rounding doubles the bound to 18 u.
-        let u = f64::UNIT_ROUNDOFF;
-        assert!(verify_sum_of_ones::<f64>(3, 3.0 + 16.0 * u).ok());
-        assert!(!verify_sum_of_ones::<f64>(3, 3.0 + 20.0 * u).ok());
-    }
-
-    #[test]
-    fn one_product_must_be_rounded_correctly() {
-        let u = f32::UNIT_ROUNDOFF;
-        assert!(verify_sum_of_ones::<f32>(1, 1.0).ok());
-        assert!(!verify_sum_of_ones::<f32>(1, 1.0 + 2.0 * u).ok());
-        assert!(!verify_sum_of_ones::<f32>(1, 1.0 - 2.0 * u).ok());
-    }
-
-    #[test]
-    fn a_sum_in_f32_of_terms_that_cancel_passes() {
-        let terms = [1e8f32, 1.0, 3.25, -1e8, 7e-3];
-        let a = CsMatI::new((1, 5), vec![0u32, 5], (0..5u32).collect(), vec![1.0f32; 5]);
-        let x = Array2::from_shape_vec((5, 1), terms.to_vec()).unwrap();
-        let sum = terms.iter().fold(0.0f32, |sum, term| sum + term);
-        let found = verify_spmm(a.view(), x.view(), array![[sum]].view());
-        assert!(found.ok(), "{found}");
-        let worst = found.worst.unwrap();
-        assert!(
-            worst.error > 0.1 * worst.wanted,
-            "the terms do not cancel: {found}"
-        );
-    }
-
-    #[test]
-    fn nan_and_infinity_never_pass_for_a_finite_result() {
-        for got in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
-            let found = verify_sum_of_ones::<f32>(3, got);
-            assert!(!found.ok());
-            assert_eq!(found.max_relative_error, f64::INFINITY);
-        }
-    }
-
-    #[test]
-    fn where_the_reference_is_not_finite_the_same_is_demanded() {
-        let a = CsMatI::new((1, 2), vec![0u32, 2], vec![0u32, 1], vec![1.0f32; 2]);
-        let cases = [
-            (f32::INFINITY, 1.0, f32::INFINITY),
-            (f32::NEG_INFINITY, 1.0, f32::NEG_INFINITY),
-            (f32::INFINITY, f32::NEG_INFINITY, f32::NAN),
-            (f32::NAN, 1.0, f32::NAN),
-        ];
-        for (first, second, wanted) in cases {
-            for got in [f32::INFINITY, f32::NEG_INFINITY, f32::NAN, 1.0] {
-                let x = array![[first], [second]];
-                let found = verify_spmm(a.view(), x.view(), array![[got]].view());
-                let same = got == wanted || (got.is_nan() && wanted.is_nan());
-                assert_eq!(found.ok(), same, "{found}");
-            }
-        }
-    }
-
-    #[test]
-    fn an_empty_row_must_be_exactly_zero() {
-        let a = CsMatI::<f32, u32, u32>::new((1, 1), vec![0u32, 0], vec![], vec![]);
-        let x = array![[1.0f32]];
-        assert!(verify_spmm(a.view(), x.view(), array![[0.0]].view()).ok());
-        assert!(verify_spmm(a.view(), x.view(), array![[-0.0]].view()).ok());
-        assert!(!verify_spmm(a.view(), x.view(), array![[f32::from_bits(1)]].view()).ok());
-    }
-
-    #[test]
-    fn a_product_that_underflows_may_be_flushed_to_zero() {
-        let a = CsMatI::new((1, 1), vec![0u32, 1], vec![0u32], vec![1e-20f32]);
-        let x = array![[1e-19f32]];
-        assert!(verify_spmm(a.view(), x.view(), array![[0.0]].view()).ok());
-        assert!(!verify_spmm(a.view(), x.view(), array![[1e-37]].view()).ok());
-    }
-
-    #[test]
-    fn the_worst_entry_is_found_in_a_matrix_with_rows_of_different_length() {
-        let a = CsMatI::new(
-            (3, 3),
-            vec![0u32, 3, 3, 4],
-            vec![0u32, 1, 2, 2],
-            vec![1.0f32; 4],
-        );
-        let x = array![[1.0f32, 2.0], [1.0, 2.0], [1.0, 2.0]];
-        let mut y = array![[3.0f32, 6.0], [0.0, 0.0], [1.0, 2.0]];
-        assert_eq!(
-            verify_spmm(a.view(), x.view(), y.view()).max_relative_error,
-            0.0
-        );
-        y[(2, 1)] = 2.5;
-        y[(0, 0)] = 3.000001;
-        let found = verify_spmm(a.view(), x.view(), y.view());
-        let worst = found.worst.unwrap();
-        assert_eq!(
-            (worst.row, worst.col, worst.got, worst.wanted),
-            (2, 1, 2.5, 2.0)
-        );
-        assert_eq!((found.entries, found.failures), (6, 2));
-        assert_eq!(found.max_relative_error, 0.25);
-        assert!(
-            found.to_string().starts_with("wrong: 2 of 6 entries"),
-            "{found}"
-        );
-    }
-
-    #[test]
-    fn an_empty_product_is_verified() {
-        let a = CsMatI::<f32, u32, u32>::new((0, 2), vec![0u32], vec![], vec![]);
-        let found = verify_spmm(
-            a.view(),
-            Array2::zeros((2, 3)).view(),
-            Array2::zeros((0, 3)).view(),
-        );
-        assert!(found.ok());
-        assert_eq!(found.to_string(), "verified: no entries");
-    }
-
-    #[test]
-    #[should_panic(
-        expected = "the product of a 1 x 3 matrix and a dense 3 x 1 one cannot be 1 x 2"
-    )]
-    fn a_product_of_the_wrong_shape_panics_with_the_shapes() {
-        let (a, x) = row_of_ones::<f32>(3);
-        let _ = verify_spmm(a.view(), x.view(), Array2::zeros((1, 2)).view());
     }
 }
