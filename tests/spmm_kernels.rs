@@ -116,7 +116,12 @@ fn tasks_and_slices_of_every_size_give_exact_sums_however_rows_are_cut() {
         let expected = reference::spmm(a.view(), x.view());
         for device in support::devices() {
             for &kernel in SpmmKernel::ALL {
-                let sized = [ItemKind::Tasks, ItemKind::Slices, ItemKind::SlicesWithSums];
+                let sized = [
+                    ItemKind::Tasks,
+                    ItemKind::Slices,
+                    ItemKind::SlicesWithSums,
+                    ItemKind::Teams,
+                ];
                 if !sized.contains(&kernel.items()) {
                     continue;
                 }

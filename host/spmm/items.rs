@@ -4,6 +4,7 @@ use super::SpmmElement;
 use super::layer::LayerCombine;
 use super::slices::Slices;
 use super::tasks::Tasks;
+use super::teams::Teams;
 use crate::csr::{DeviceCsr, DevicePattern, NonzerosByColumn, gather};
 use crate::device::{Device, DeviceBuffer};
 use crate::error::Error;
@@ -23,6 +24,8 @@ pub(super) enum PlannedItems<E: SpmmElement> {
     Tasks(Vec<Tasks<E>>),
     /// Slices.
     Slices(Slices<E::Sum>),
+    /// The warps that the rows have.
+    Teams(Teams),
 }
 
 /// What a run of the kernel is for.
@@ -50,12 +53,13 @@ pub(super) struct Launch<E: SpmmElement> {
 impl<E: SpmmElement> PlannedItems<E> {
     /// Makes the items of a matrix, whose nonzeros are put into the order of their columns for `NonzerosByColumn`, and are in
     /// that of their blocks of columns for `Tasks`. Where its rows are not in the caller's order, `original_row` has their
-    /// numbers there.
+    /// numbers there. Teams have the rows in the order of their lengths, unless they are to `keep_order`.
     pub(super) fn make(
         kind: ItemKind,
         a: &mut DeviceCsr<E::Sum>,
         original_row: Option<&DeviceBuffer<u32>>,
         wanted_size: Option<u32>,
+        keep_order: bool,
     ) -> Result<Self, Error> {
         let nonzeros = |row| -> Result<Self, Error> {
             let row = match original_row {
@@ -87,6 +91,7 @@ impl<E: SpmmElement> PlannedItems<E> {
             ItemKind::SlicesWithSums => {
                 Slices::make(a.pattern(), wanted_size, true).map(Self::Slices)
             }
+            ItemKind::Teams => Teams::make(a.pattern(), wanted_size, keep_order).map(Self::Teams),
         }
     }
 
@@ -98,6 +103,7 @@ impl<E: SpmmElement> PlannedItems<E> {
             Self::Nonzeros { row } => row.len() as u32,
             Self::Tasks(blocks) => blocks.iter().map(Tasks::count).max().unwrap_or(0),
             Self::Slices(slices) => slices.count(),
+            Self::Teams(teams) => teams.count(),
         }
     }
 
@@ -135,6 +141,7 @@ impl<E: SpmmElement> PlannedItems<E> {
                 .enumerate()
                 .try_for_each(|(block, tasks)| tasks.run(device, product, block, items, &launch)),
             Self::Slices(slices) => slices.run(device, items, product.y.of_sums(), with),
+            Self::Teams(teams) => with(teams.items(items)),
         }
     }
 }
@@ -164,6 +171,7 @@ impl<E: SpmmElement> std::fmt::Display for PlannedItems<E> {
             Self::Rows { count } => write!(f, "{count} rows"),
             Self::Nonzeros { row } => write!(f, "{} nonzeros", row.len()),
             Self::Slices(slices) => slices.fmt(f),
+            Self::Teams(teams) => teams.fmt(f),
             Self::Tasks(blocks) => match &blocks[..] {
                 [tasks] => tasks.fmt(f),
                 [first, ..] => write!(f, "{} blocks of columns of {first}", blocks.len()),

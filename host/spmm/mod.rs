@@ -31,22 +31,22 @@ mod options;
 mod order;
 mod planner;
 mod reuse;
+mod row_keys;
+mod run;
 mod slices;
 mod tasks;
+mod teams;
 mod times;
 
-use crate::csr::{DeviceCsr, DevicePattern, extent};
+use crate::csr::{DeviceCsr, DevicePattern};
 use crate::device::{Device, DeviceBuffer};
 use crate::error::Error;
 use cuda_std::float::Real;
-use cuda_std::launch::LaunchConfig;
 use cuda_std::memory::Global;
-use items::{Launch, PlannedItems, Product};
-use layer::Layer;
+use items::PlannedItems;
 pub(crate) use layer::LayerEnd;
-use ndarray::{Array2, ArrayView2};
-use options::choose_kernel;
 pub use options::{SpmmElement, SpmmOptions};
+use options::{kernel_asked_for, kernel_for};
 use order::OrderedRows;
 pub use order::RowOrder;
 use planner::{Choices, Planner};
@@ -55,9 +55,8 @@ use std::borrow::Cow;
 use std::fmt;
 use std::time::Instant;
 pub use times::PlanTimes;
-use warprow_kernels::matrix::{Csr, Dense, DenseMut};
+use warprow_kernels::spmm::epilogue;
 pub use warprow_kernels::spmm::{Capabilities, ItemKind, Operand, Reduction, Shape, SpmmKernel};
-use warprow_kernels::spmm::{Epilogue, Handle, epilogue, vector};
 
 /// A matrix A on a device, and the kernel to multiply it with: `Y = A X` for any dense X of elements of type `E`.
 ///
@@ -114,7 +113,7 @@ impl<E: SpmmElement> Spmm<E> {
         options: SpmmOptions,
         widen: fn(&[V]) -> Cow<'_, [E::Sum]>,
     ) -> Result<Self, Error> {
-        let kernel = choose_kernel::<E>(options)?;
+        let kernel = kernel_asked_for::<E>(options)?;
         let mut times = PlanTimes::default();
         let started = Instant::now();
         let mut values = widen(a.data());
@@ -146,18 +145,19 @@ impl<E: SpmmElement> Spmm<E> {
             transpose: false,
             ..options
         };
-        let kernel = choose_kernel::<E>(options)?;
+        let kernel = kernel_asked_for::<E>(options)?;
         Self::plan_stored(a, kernel, options, PlanTimes::default(), Instant::now())
     }
 
     fn plan_stored(
         a: DeviceCsr<E::Sum>,
-        kernel: SpmmKernel,
+        kernel: Option<SpmmKernel>,
         options: SpmmOptions,
         mut times: PlanTimes,
         started: Instant,
     ) -> Result<Self, Error> {
         let device = a.device().clone();
+        let kernel = kernel.unwrap_or_else(|| kernel_for(a.pattern()));
         let mut planner = Planner::of(a.pattern(), kernel)?;
         let order = options.order.or_else(|| order::default(kernel));
         let (a, rows_in_order) = match (order, &mut planner) {
@@ -167,10 +167,19 @@ impl<E: SpmmElement> Spmm<E> {
         let diagonal = (options.reduction == Reduction::Mean)
             .then(|| reciprocal_lengths(a.pattern()))
             .transpose()?;
+        let keep_order = kernel.items() == ItemKind::Teams
+            && rows_in_order.suits_teams(&planner, a.pattern())?;
         let choices = Choices::make::<E>(a.pattern(), planner, kernel, options);
         let mut a = column_blocks::cut(a, choices.blocks)?;
         let original_row = rows_in_order.original();
-        let items = PlannedItems::make(kernel.items(), &mut a, original_row, options.task_size)?;
+        let wanted_size = options.task_size;
+        let items = PlannedItems::make(
+            kernel.items(),
+            &mut a,
+            original_row,
+            wanted_size,
+            keep_order,
+        )?;
         device.synchronize()?;
         times.ordering = rows_in_order.time();
         times.preprocessing = started.elapsed().saturating_sub(times.upload);
@@ -247,30 +256,6 @@ impl<E: SpmmElement> Spmm<E> {
         &self.device
     }
 
-    /// Grid and block of a run with that many columns of X; `None` if the product is empty and nothing is launched.
-    ///
-    /// # Errors
-    ///
-    /// 2^32 features or more.
-    pub fn launch(&self, features: usize) -> Result<Option<LaunchConfig>, Error> {
-        let features = extent("the number of features", features)?;
-        Ok(self
-            .shape(features)
-            .map(|shape| self.kernel.launch::<E>(shape, self.options.reduction)))
-    }
-
-    /// What the kernel's launch depends on; `None` if nothing is launched, as there is no element of Y or no item.
-    fn shape(&self, features: u32) -> Option<Shape> {
-        let shape = Shape {
-            rows: self.a.pattern().rows,
-            items: self.items.count(),
-            cols: self.a.pattern().cols,
-            features,
-            lanes: self.lanes(features).unwrap_or(1),
-        };
-        (elements(self.a.pattern().rows, features) > 0 && shape.items > 0).then_some(shape)
-    }
-
     /// Floating-point operations of a run: a multiplication and an addition for each nonzero and feature.
     pub fn flops(&self, features: usize) -> u128 {
         2 * self.nnz() as u128 * features as u128
@@ -285,210 +270,6 @@ impl<E: SpmmElement> Spmm<E> {
             features as u128,
         );
         nnz * (4 + value + features * element) + (rows + 1) * 4 + rows * features * element
-    }
-
-    /// `y = A x`, both row-major with `features` columns: `x` of `cols * features` elements, `y` of `rows * features`. It
-    /// allocates nothing, and on a GPU it returns before the product is there; `y.download()` waits for it.
-    ///
-    /// # Errors
-    ///
-    /// A length that does not fit; a buffer of another device; a row of X of 4 GiB or more; a launch that fails.
-    pub fn run(
-        &self,
-        x: &DeviceBuffer<E>,
-        features: usize,
-        y: &mut DeviceBuffer<E>,
-    ) -> Result<(), Error> {
-        self.run_scaled(<E::Sum as Real>::ONE, x, features, E::Sum::ZERO, y)
-    }
-
-    /// `y = alpha A x + beta y`, or with the plan's reduction in the place of the sum in `A x`; else as [`run`](Self::run).
-    ///
-    /// As in BLAS, y is not read if beta is 0, and infinities and NaNs in A and x do not count if alpha is 0.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`run`](Self::run); a kernel asked for by its name that has no alpha and beta.
-    pub fn run_scaled(
-        &self,
-        alpha: E::Sum,
-        x: &DeviceBuffer<E>,
-        features: usize,
-        beta: E::Sum,
-        y: &mut DeviceBuffer<E>,
-    ) -> Result<(), Error> {
-        self.run_product(alpha, x, features, beta, y, None)
-    }
-
-    /// As [`run_scaled`](Self::run_scaled), or with the end of a layer in the place of alpha and beta.
-    fn run_product(
-        &self,
-        alpha: E::Sum,
-        x: &DeviceBuffer<E>,
-        features: usize,
-        beta: E::Sum,
-        y: &mut DeviceBuffer<E>,
-        layer: Option<&Layer<E>>,
-    ) -> Result<(), Error> {
-        let columns = extent("the number of features", features)?;
-        let row_bytes = u64::from(columns) * size_of::<E>() as u64;
-        if row_bytes > u32::MAX.into() {
-            return Err(Error::TooLarge {
-                what: "the size of a row of x in bytes",
-                found: row_bytes.into(),
-                most: u32::MAX.into(),
-            });
-        }
-        self.check("x", x, self.a.pattern().cols, columns)?;
-        self.check("y", y, self.a.pattern().rows, columns)?;
-        let capabilities = self.kernel.capabilities();
-        let scaled = alpha != <E::Sum as Real>::ONE || beta != E::Sum::ZERO;
-        if scaled && !capabilities.general {
-            return Err(Error::Kernel {
-                kernel: self.kernel.name(),
-                reason: format!(
-                    "wanted are alpha {alpha:?} and beta {beta:?}, it can do {capabilities}"
-                ),
-            });
-        }
-        if self.kernel.items().adds_to_y() {
-            y.fill_zero()?;
-        }
-        let Some(shape) = self.shape(columns) else {
-            return Ok(());
-        };
-        let reduction = self.options.reduction;
-        let original_row = self.rows_in_order.original();
-        let product = Product {
-            row_ptr: self.a.pattern().row_ptr.read_only(),
-            rows: self.a.pattern().rows,
-            original_row: pointer(original_row),
-            y: DenseMut {
-                rows: self.a.pattern().rows,
-                cols: columns,
-                data: y.mutable(),
-            },
-            reduction,
-            epilogue: Epilogue {
-                alpha: if reduction == Reduction::Min {
-                    -alpha
-                } else {
-                    alpha
-                },
-                beta,
-                diagonal: pointer(self.diagonal.as_ref()),
-            },
-            group: vector::tasks_of_block::<E>(shape, reduction),
-            combine: layer.map(|layer| layer.combine(shape)),
-        };
-        let x = Dense {
-            rows: self.a.pattern().cols,
-            cols: columns,
-            data: x.read_only(),
-        };
-        let device = &self.device;
-        self.items.run(device, &product, |launch| {
-            let Launch {
-                row_ptr,
-                items,
-                epilogue,
-            } = launch;
-            let a = Csr {
-                rows: self.a.pattern().rows,
-                cols: self.a.pattern().cols,
-                row_ptr,
-                col_idx: self.a.pattern().col_idx.read_only(),
-                values: self.a.values().read_only(),
-            };
-            let shape = Shape {
-                items: items.count,
-                ..shape
-            };
-            let config = self.kernel.launch::<E>(shape, reduction);
-            if let Some(layer) = layer {
-                let kernel = (layer.kernel)(shape).expect("the plan can end so");
-                let arguments = (a, x, product.y, items, layer.bias);
-                // SAFETY: as below; the bias has an element for each column of y.
-                return unsafe { device.launch(&kernel, config, arguments) };
-            }
-            let plain = epilogue.alpha == <E::Sum as Real>::ONE
-                && epilogue.beta == E::Sum::ZERO
-                && self.diagonal.is_none()
-                && original_row.is_none();
-            let handle = self.kernel.handle::<E>(shape, reduction, plain);
-            // SAFETY: the buffers are this device's and have the matrices' sizes; the columns of A are below `cols`, as sprs
-            // guarantees; y is borrowed mutably, so it is apart from the others; the items are the kernel's.
-            unsafe {
-                match &handle {
-                    Handle::General(kernel) => {
-                        device.launch(kernel, config, (a, x, product.y, items, epilogue))
-                    }
-                    Handle::Plain(kernel) => {
-                        let (x, y) = (x.of_sums(), product.y.of_sums());
-                        device.launch(kernel, config, (a, x, y, items))
-                    }
-                }
-            }
-        })
-    }
-
-    /// The product with a dense matrix of the host: uploads X, runs, and downloads Y. X may have any memory layout.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`run`](Self::run), an X that has not as many rows as A has columns, and too little memory.
-    pub fn multiply(&self, x: ArrayView2<'_, E>) -> Result<Array2<E>, Error> {
-        let (rows, features) = x.dim();
-        if rows != self.cols() {
-            return Err(Error::Rows {
-                what: "x",
-                rows: self.cols(),
-                found: x.dim(),
-            });
-        }
-        let len = elements(
-            self.a.pattern().rows,
-            extent("the number of features", features)?,
-        );
-        let len = usize::try_from(len).map_err(|_| Error::TooLarge {
-            what: "the number of elements of y",
-            found: len.into(),
-            most: usize::MAX as u64,
-        })?;
-        let row_major = x.as_standard_layout();
-        let x = match row_major.as_slice() {
-            Some(elements) => self.device.upload(elements)?,
-            None => unreachable!("the standard layout is contiguous"),
-        };
-        let mut y = self.device.uninitialized(len)?;
-        self.run(&x, features, &mut y)?;
-        let y = Array2::from_shape_vec((self.rows(), features), y.download()?);
-        Ok(y.expect("y has rows * features elements"))
-    }
-
-    fn check(
-        &self,
-        what: &'static str,
-        buffer: &DeviceBuffer<E>,
-        rows: u32,
-        columns: u32,
-    ) -> Result<(), Error> {
-        if *buffer.device() != self.device {
-            return Err(Error::OtherDevice {
-                what,
-                wanted: self.device.to_string(),
-                found: buffer.device().to_string(),
-            });
-        }
-        let (wanted, found) = (elements(rows, columns), buffer.len() as u64);
-        if found != wanted {
-            return Err(Error::Length {
-                what,
-                wanted,
-                found,
-            });
-        }
-        Ok(())
     }
 }
 
@@ -509,10 +290,10 @@ impl<E: SpmmElement> fmt::Display for Spmm<E> {
             self.device,
             self.kernel.name(),
             self.kernel.summary(),
-            if self.options.kernel.is_some() {
-                "as asked for"
-            } else {
-                "the default"
+            match (self.options.kernel, self.kernel) {
+                (Some(_), _) => "as asked for",
+                (None, SpmmKernel::InStep) => "as rows and columns have hundreds of nonzeros",
+                (None, _) => "the default",
             },
         )?;
         if self.options.reduction != Reduction::Sum {
@@ -544,9 +325,4 @@ fn reciprocal_lengths<S: Real>(a: &DevicePattern) -> Result<DeviceBuffer<S>, Err
 /// A buffer's address, null for none.
 fn pointer<T: cuda_std::element::Element>(buffer: Option<&DeviceBuffer<T>>) -> Global<T> {
     buffer.map_or(Global::from_address(0), DeviceBuffer::read_only)
-}
-
-/// Two 32-bit extents have a 64-bit product.
-fn elements(rows: u32, columns: u32) -> u64 {
-    u64::from(rows) * u64::from(columns)
 }

@@ -2,20 +2,18 @@
 
 use super::planner::Planner;
 use super::reuse::distinct_share;
+use super::row_keys::{first_columns, frequent_columns, labels, longest_first, sorted};
 use crate::csr::{DeviceCsr, DevicePattern, gather, number};
 use crate::device::DeviceBuffer;
 use crate::error::Error;
-use crate::sort::sort_pairs;
 use cuda_std::element::Element;
-use cuda_std::memory::Global;
 use std::fmt;
 use std::time::Duration;
-use warprow_kernels::order;
 use warprow_kernels::spmm::SpmmKernel;
 
-/// How often a row takes the label of most of its columns. Planted communities of 60 to 600 rows with 85 % of the nonzeros
-/// inside, 10 to 75 a row, were found in 6 to 8 rounds; more did not help, and with 5 nonzeros a row not either.
-const ROUNDS: u32 = 8;
+/// Teams keep an order in which the different columns of neighbouring rows are fewer than that part of what they would be in the order
+/// of the rows' lengths.
+const KEEPING: f64 = 0.9;
 
 /// The order in which a plan keeps the rows of A. X and Y are in the caller's order whatever it is.
 ///
@@ -158,6 +156,26 @@ impl OrderedRows {
         Ok((a, ordered))
     }
 
+    /// Whether teams are to keep the order, as neighbours share more columns in it than they would sorted by length. It may wait for the
+    /// device.
+    pub(super) fn suits_teams(
+        &self,
+        planner: &Option<Planner>,
+        a: &DevicePattern,
+    ) -> Result<bool, Error> {
+        if self.original.is_some() {
+            return Ok(true);
+        }
+        if planner.as_ref().is_none_or(Planner::any_rows_share) {
+            return Ok(false);
+        }
+        let given = match self.distinct {
+            Some([given, _]) => given,
+            None => distinct_share(a, None)?,
+        };
+        Ok(given < KEEPING * distinct_share(a, Some(&longest_first(a)?))?)
+    }
+
     fn given() -> Self {
         Self {
             order: RowOrder::Given,
@@ -211,130 +229,6 @@ fn distinct_shares<T: Element>(
         distinct_share(a.pattern(), None)?,
         distinct_share(a.pattern(), Some(order))?,
     ])
-}
-
-/// `rows` sorted by their keys, which are at most `greatest`.
-fn sorted(
-    mut rows: DeviceBuffer<u32>,
-    mut key: DeviceBuffer<u32>,
-    greatest: u32,
-) -> Result<DeviceBuffer<u32>, Error> {
-    let device = rows.device().clone();
-    let bits = u32::BITS - greatest.leading_zeros();
-    sort_pairs(&device, &mut key, &mut rows, bits)?;
-    Ok(rows)
-}
-
-/// The first column of each row.
-fn first_columns(a: &DevicePattern) -> Result<DeviceBuffer<u32>, Error> {
-    let device = a.device();
-    let mut key = device.uninitialized::<u32>(a.rows as usize)?;
-    let (row_ptr, col_idx) = pointers(a);
-    let arguments = (a.rows, a.cols, row_ptr, col_idx, key.mutable());
-    // SAFETY: the matrix's own sizes, and a key for each row.
-    unsafe {
-        device.launch(
-            &order::first_columns(),
-            order::launch_threads(a.rows),
-            arguments,
-        )?;
-    }
-    Ok(key)
-}
-
-/// The number of each row's most frequent column, the columns numbered by their nonzeros, most first.
-fn frequent_columns(a: &DevicePattern) -> Result<DeviceBuffer<u32>, Error> {
-    let device = a.device();
-    let mut column_key = device.uninitialized::<u32>(a.cols as usize)?;
-    let mut rank = device.uninitialized::<u32>(a.cols as usize)?;
-    let mut key = device.uninitialized::<u32>(a.rows as usize)?;
-    let (row_ptr, col_idx) = pointers(a);
-    if a.cols > 0 {
-        let config = order::launch_threads(a.cols);
-        // A column has at most as many nonzeros as there are rows: the key is the rest.
-        // SAFETY: a key for each column, a rank for each place in their order.
-        unsafe {
-            device.launch(
-                &order::fill(),
-                config,
-                (a.cols, a.rows, column_key.mutable()),
-            )?;
-            if a.nonzeros() > 0 {
-                device.launch(
-                    &order::count_columns(),
-                    order::launch_threads(a.nonzeros()),
-                    (a.nonzeros(), col_idx, column_key.mutable()),
-                )?;
-            }
-            let columns = sorted(number(device, a.cols)?, column_key, a.rows)?;
-            device.launch(
-                &order::ranks(),
-                config,
-                (a.cols, columns.read_only(), rank.mutable()),
-            )?;
-        }
-    }
-    let arguments = (
-        a.rows,
-        a.cols,
-        row_ptr,
-        col_idx,
-        rank.read_only(),
-        key.mutable(),
-    );
-    // SAFETY: the matrix's own sizes, a rank for each column, and a key for each row.
-    unsafe {
-        device.launch(
-            &order::least_ranks(),
-            order::launch_warps(a.rows),
-            arguments,
-        )?;
-    }
-    Ok(key)
-}
-
-/// The label of each row, the number of a column. In a square matrix, whose rows and columns are the same things, a row's label
-/// is its column's for the next round; else columns take labels from their rows in turn.
-fn labels<T: Element>(a: &DeviceCsr<T>) -> Result<DeviceBuffer<u32>, Error> {
-    let pattern = a.pattern();
-    let (rows, cols) = (pattern.rows, pattern.cols);
-    let transposed = (rows != cols).then(|| a.transpose()).transpose()?;
-    let mut of_columns = number(a.device(), cols)?;
-    let mut of_rows = a.device().uninitialized(rows as usize)?;
-    for round in 0..ROUNDS {
-        propagate(pattern, round, &of_columns, &mut of_rows)?;
-        match &transposed {
-            _ if round + 1 == ROUNDS => {}
-            Some(transposed) => propagate(transposed.pattern(), round, &of_rows, &mut of_columns)?,
-            None => std::mem::swap(&mut of_rows, &mut of_columns),
-        }
-    }
-    Ok(of_rows)
-}
-
-/// For each row of `a` the label that most of its columns have.
-fn propagate(
-    a: &DevicePattern,
-    round: u32,
-    of_columns: &DeviceBuffer<u32>,
-    of_rows: &mut DeviceBuffer<u32>,
-) -> Result<(), Error> {
-    if a.rows == 0 {
-        return Ok(());
-    }
-    let (row_ptr, col_idx) = pointers(a);
-    let labels = (of_columns.read_only(), of_rows.mutable());
-    let arguments = (a.rows, round, row_ptr, col_idx, labels.0, labels.1);
-    let config = order::launch_warps(a.rows);
-    // SAFETY: the matrix's own sizes, a label for each column, numbers of columns or rows, and room for one for each row.
-    unsafe {
-        a.device()
-            .launch(&order::propagate_labels(), config, arguments)
-    }
-}
-
-fn pointers(a: &DevicePattern) -> (Global<u32>, Global<u32>) {
-    (a.row_ptr.read_only(), a.col_idx.read_only())
 }
 
 #[cfg(test)]

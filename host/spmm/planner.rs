@@ -8,6 +8,9 @@
 //! - each row costs [`ROW`] for each tile of features and block of columns, as its end is met that often;
 //! - each block after the first costs the reading and writing of Y once more.
 //!
+//! Rows of hundreds of nonzeros are taken in step, see [`in_step`](warprow_kernels::spmm::in_step), where bytes that a neighbouring
+//! row has just read cost less still.
+//!
 //! Narrow tiles and many blocks fit the caches, wide tiles and few blocks cost fewer row ends. Rows in another order than the
 //! caller's cost [`ORDERED_ROW`] each, and are worth it where they bring together rows that share columns, so that less comes
 //! from memory. The constants were fitted on an
@@ -18,7 +21,7 @@ use super::{SpmmElement, SpmmOptions};
 use crate::csr::DevicePattern;
 use crate::error::Error;
 use std::fmt;
-use warprow_kernels::spmm::{ItemKind, Reduction, SpmmKernel, vector};
+use warprow_kernels::spmm::{ItemKind, Reduction, SpmmKernel, reuse, vector};
 
 /// A row's end, of a tile of features and a block of columns: four nonzeros' worth of instructions.
 const ROW: f64 = 4.0;
@@ -35,6 +38,9 @@ const HOPED_FOR: [f64; 2] = [1.0, 0.4];
 
 /// What bytes cost less that a neighbouring row has just read, and that are not in the multiprocessor's cache anyway.
 const SHARED: f64 = 0.2;
+
+/// As [`SHARED`], where neighbouring rows are taken in step.
+const SHARED_IN_STEP: f64 = 0.4;
 
 /// What bytes cost more that come from memory.
 const MISS: f64 = 1.3;
@@ -144,10 +150,14 @@ impl fmt::Display for Choices {
 pub(super) struct Planner {
     /// Nonzeros of a row, on average.
     mean_row: f64,
+    /// The part of the columns that a row has, on average.
+    share_of_columns: f64,
     /// How the nonzeros spread over the columns.
     profile: ColumnProfile,
     /// Bytes of the L2 cache.
     l2_bytes: u64,
+    /// What bytes cost less that a neighbouring row has just read.
+    shared: f64,
     /// The part of the misses that the order of the rows leaves, 1 in the given order.
     misses_left: f64,
 }
@@ -171,30 +181,42 @@ impl RowOfX {
 }
 
 impl Planner {
-    /// That of a matrix, for a kernel on tasks on a device whose cache is known.
+    /// That of a matrix, for a kernel on tasks or teams on a device whose cache is known.
     pub(super) fn of(a: &DevicePattern, kernel: SpmmKernel) -> Result<Option<Self>, Error> {
         let Some(l2_bytes) = a.device().properties().l2_bytes else {
             return Ok(None);
         };
-        if kernel.items() != ItemKind::Tasks {
-            return Ok(None);
-        }
-        Self::with_cache(a, l2_bytes).map(Some)
+        let shared = match kernel.items() {
+            ItemKind::Tasks => SHARED,
+            ItemKind::Teams => SHARED_IN_STEP,
+            _ => return Ok(None),
+        };
+        let planner = Self::with_cache(a, l2_bytes)?;
+        Ok(Some(Self { shared, ..planner }))
     }
 
     /// That of a matrix, for an L2 cache of so many bytes.
     pub(super) fn with_cache(a: &DevicePattern, l2_bytes: u64) -> Result<Self, Error> {
+        let mean_row = f64::from(a.nonzeros()) / f64::from(a.rows.max(1));
         Ok(Self {
-            mean_row: f64::from(a.nonzeros()) / f64::from(a.rows.max(1)),
+            mean_row,
+            share_of_columns: mean_row / f64::from(a.cols.max(1)),
             profile: ColumnProfile::measure(a.device(), a.cols, &a.col_idx)?,
             l2_bytes,
+            shared: SHARED,
             misses_left: 1.0,
         })
     }
 
     /// Whether an order of the rows is worth looking for.
     pub(super) fn hopes_for_order(&self) -> bool {
-        self.gain_by_order(HOPED_FOR) >= LEAST_GAIN_BY_ORDER
+        let shares_anyway = self.shared == SHARED_IN_STEP && self.any_rows_share();
+        !shares_anyway && self.gain_by_order(HOPED_FOR) >= LEAST_GAIN_BY_ORDER
+    }
+
+    /// Whether so many of the columns are in a row that any 64 rows share theirs.
+    pub(super) fn any_rows_share(&self) -> bool {
+        self.share_of_columns * f64::from(reuse::WINDOW) >= 2.0
     }
 
     /// Whether clusters are worth it, where the different columns of neighbouring rows are these parts of their nonzeros in the
@@ -212,7 +234,7 @@ impl Planner {
     fn gain_by_order(&self, [given, ordered]: [f64; 2]) -> f64 {
         let far = MISS * (1.0 - self.l2_hits(LINE, 1));
         let cost =
-            |row, distinct, far| row + self.mean_row * (1.0 - SHARED * (1.0 - distinct) + far);
+            |row, distinct, far| row + self.mean_row * (1.0 - self.shared * (1.0 - distinct) + far);
         cost(ROW, given, far) / cost(ORDERED_ROW, ordered, far * (ordered / given).min(1.0))
     }
 
@@ -304,7 +326,9 @@ mod tests {
         Planner {
             mean_row,
             profile: ColumnProfile::measure(&device, 20_000, &cols).unwrap(),
+            share_of_columns: mean_row / 20_000.0,
             l2_bytes: lines * 128,
+            shared: SHARED,
             misses_left: 1.0,
         }
     }

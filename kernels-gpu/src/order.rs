@@ -1,6 +1,6 @@
 //! The order of a matrix's rows, so that rows which share columns are neighbours: keys for a [sort](crate::sort) of the rows.
 //!
-//! - The first column of each row, or the most frequent of its columns.
+//! - The first column of each row, or the most frequent of its columns; how many columns it has.
 //! - Labels, by label propagation (Raghavan, Albert and Kumara, "Near linear time algorithm to detect community structures in
 //!   large-scale networks", Physical Review E 76, 2007): each row takes the label that most of its columns have, a few times,
 //!   until the rows of a community have one label. Here all rows take their labels at once, of equally frequent ones the
@@ -51,6 +51,21 @@ pub unsafe fn first_columns(
             cols
         };
         key.store(r, first);
+    }
+}
+
+/// `key[r]`, the columns that row r has not: the least keys are the longest rows'. A thread each.
+///
+/// # Safety
+///
+/// `row_ptr` is that of a matrix of `rows` rows without duplicates and `cols` columns; `key` has room for `rows`.
+#[kernel(name = "order_missing_columns")]
+pub unsafe fn missing_columns(rows: u32, cols: u32, row_ptr: Global<u32>, key: GlobalMut<u32>) {
+    let r = thread::index_1d();
+    if r < u64::from(rows) {
+        let r = r as usize;
+        // SAFETY: a row of the matrix.
+        unsafe { key.store(r, cols - (row_ptr.load(r + 1) - row_ptr.load(r))) };
     }
 }
 
@@ -193,6 +208,7 @@ fn scramble(mut x: u32) -> u32 {
 pub(crate) fn entry_points() -> Vec<&'static str> {
     [
         first_columns().entry_points(),
+        missing_columns().entry_points(),
         count_columns().entry_points(),
         fill().entry_points(),
         ranks().entry_points(),

@@ -19,6 +19,9 @@ pub enum ItemKind {
     Slices,
     /// As `Slices`, with the sums of rows that are cut in a second pass.
     SlicesWithSums,
+    /// A warp each: [`Items::row`] has the row of each, unless it is its own number, and a row of more than [`Items::task_size`]
+    /// nonzeros has all warps of a block (see [`teams`](super::teams)).
+    Teams,
 }
 
 impl ItemKind {
@@ -38,9 +41,9 @@ impl ItemKind {
 pub struct Items<T> {
     /// How many there are.
     pub count: u32,
-    /// Rows and nonzeros of a task; the nonzeros of a slice at most.
+    /// Rows and nonzeros of a task; the nonzeros of a slice at most; those of a row that has one warp.
     pub task_size: u32,
-    /// For nonzeros and slices, the row of each. For tasks, the row in which each starts, and at the end the number of rows.
+    /// For nonzeros and slices, the row of each; for teams too, or null if each warp's row has its number. For tasks, the row in which each starts, and at the end the number of rows.
     pub row: Global<u32>,
     /// For tasks, the nonzero at which each starts, and at the end the number of nonzeros. For slices, that at which each
     /// starts.
@@ -70,6 +73,23 @@ impl<T> Items<T> {
     }
 }
 
+impl<T> Items<T> {
+    /// The row of A that a warp is for, where the items are teams.
+    ///
+    /// # Safety
+    ///
+    /// `warp` is one of them.
+    #[inline(always)]
+    pub unsafe fn row_of_warp(&self, warp: u32) -> usize {
+        if self.row.address() == 0 {
+            warp as usize
+        } else {
+            // SAFETY: there is a number for each warp.
+            unsafe { self.row.load(warp as usize) as usize }
+        }
+    }
+}
+
 impl<T> Clone for Items<T> {
     fn clone(&self) -> Self {
         *self
@@ -93,6 +113,6 @@ pub struct Shape {
     pub cols: u32,
     /// Columns of X and Y.
     pub features: u32,
-    /// Lanes of a sub-warp, for kernels whose tiles of features may be narrow or wide.
+    /// Lanes of a sub-warp, for kernels whose tiles of features may be narrow or wide; below 8 for the kernel's own choice.
     pub lanes: u32,
 }

@@ -15,6 +15,7 @@ pub mod reuse;
 mod row_end;
 pub mod slices;
 pub mod tasks;
+pub mod teams;
 
 pub use element::{Operand, SumOf};
 pub use epilogue::Epilogue;
@@ -150,6 +151,7 @@ kernels! {
     Sliced = sliced,
     SlicedTwoPass = sliced_two_pass,
     Reordered = reordered,
+    InStep = in_step: general,
     Vector = vector: general,
 }
 
@@ -232,6 +234,7 @@ pub(crate) fn entry_points() -> Vec<&'static str> {
         .flat_map(|kernel| kernel.entry_points(shape));
     let others = slices::entry_points()
         .chain(tasks::entry_points())
+        .chain(teams::entry_points())
         .chain(gather_limit::entry_points())
         .copied();
     let mut names: Vec<_> = products

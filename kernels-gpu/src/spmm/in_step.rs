@@ -1,0 +1,367 @@
+//! A warp for each row, the rows of a block in step through the columns, so that what they share comes from the
+//! multiprocessor's own cache.
+//!
+//! Changes from `vector`: its tasks cut a row of 500 nonzeros into eight parts, which run at the same time on eight distant ranges
+//! of columns. Here a row is whole, and a block's eight rows start at their first columns together. If the columns are sorted
+//! and a row has a tenth of them, the eight are in the same few hundred columns all the way: a row of X that one warp has
+//! loaded the others find in the L1 cache. There is nothing to add up afterwards, but for rows that are much longer than the others
+//! and have all warps of a block (see [`teams`](super::teams)).
+//!
+//! What it costs: a warp for a row of three nonzeros is a waste, and a row of a million keeps eight warps busy when all others are done.
+
+use super::element::{Operand, SumOf};
+use super::epilogue::Epilogue;
+use super::reduction::{Greatest, Reduce, Reduction, Total};
+use super::row_end::{Place, Results, RowEnd, passes};
+use super::teams::WARPS;
+use super::{ItemKind, Items, MAX_GRID_Y, Shape};
+use crate::matrix::{Csr, Dense, DenseMut};
+use crate::unroll::unroll;
+use core::array;
+use cuda_std::prelude::*;
+use cuda_std::warp::{FULL_MASK, WARP_SIZE};
+
+/// What it does, in one line.
+pub const SUMMARY: &str =
+    "one warp a row with 16-byte loads, a block's rows in step through the columns that they share";
+
+/// It wants teams of warps.
+pub const ITEMS: ItemKind = ItemKind::Teams;
+
+/// Threads in a block.
+const BLOCK: u32 = WARPS * WARP_SIZE;
+
+/// Loads of X that a lane has in flight.
+const UNROLL: usize = 8;
+
+/// Lanes that take a row of X together, and neighbouring features that a lane loads at once.
+fn variant<T: Operand>(shape: Shape, reduction: Reduction) -> (u32, u32) {
+    let features = shape.features;
+    let narrow = size_of::<T>() == 2;
+    if !features.is_multiple_of(4) {
+        (32, 1)
+    } else if reduction.is_extremum() {
+        (8, 4)
+    } else if narrow && features.is_multiple_of(8) && features > 32 {
+        (8, 8)
+    } else if shape.lanes >= 16 || (shape.lanes < 8 && features > 64 && size_of::<T>() < 8) {
+        (16, 4)
+    } else {
+        (8, 4)
+    }
+}
+
+/// A warp for each row or for an eighth of it, and each tile of features; warps along x, tiles along y.
+pub fn launch<T: Operand>(shape: Shape, reduction: Reduction) -> LaunchConfig {
+    let (lanes, width) = variant::<T>(shape, reduction);
+    let tile_width = lanes * width * passes(width);
+    let tiles = shape.features.div_ceil(tile_width).min(MAX_GRID_Y);
+    let part_bytes = WARPS * tile_width * size_of::<T::Sum>() as u32;
+    LaunchConfig::new((shape.items.div_ceil(WARPS), tiles), BLOCK).shared_bytes(part_bytes)
+}
+
+/// The handle of the kernel for the shape's variant.
+#[cfg(not(target_arch = "nvptx64"))]
+pub fn handle<T: Operand>(
+    shape: Shape,
+    reduction: Reduction,
+    _plain: bool,
+) -> Kernel<super::GeneralArguments<T>> {
+    let variant = variant::<T>(shape, reduction);
+    match (reduction.is_extremum(), variant) {
+        (true, (_, 1)) => in_step_max::<T, 32, 1>(),
+        (true, _) => in_step_max::<T, 8, 4>(),
+        (false, (_, 1)) => in_step::<T, 32, 1>(),
+        (false, (_, 8)) => in_step::<T, 8, 8>(),
+        (false, (16, _)) => in_step::<T, 16, 4>(),
+        (false, _) => in_step::<T, 8, 4>(),
+    }
+}
+
+/// The entry points of the kernels.
+#[cfg(not(target_arch = "nvptx64"))]
+pub fn entry_points() -> Vec<&'static str> {
+    let sums = in_step::<f32, 8, 4>().entry_points();
+    let max = in_step_max::<f32, 8, 4>().entry_points();
+    [sums, max].concat()
+}
+
+/// `Y[row, j] = alpha * sum of A[row, col] * X[col, j] + beta * Y[row, j]`, a warp for a row and a tile of features, or eight.
+///
+/// A nonzero costs a warp its column (4 B), its value, and a tile's elements of X, which `LANES` lanes load.
+///
+/// # Safety
+///
+/// The matrices are what their fields say, columns below `a.cols`; `x` is `a.cols` x n, `y` `a.rows` x n, n at least 1
+/// and a multiple of `WIDTH`, a row of X smaller than 4 GiB, apart from each other; `items` are teams; y holds numbers if beta is not
+/// 0.
+#[kernel(name = "spmm_in_step",
+    T = [f32, f64, f16, bf16], LANES = [8, 16], WIDTH = [4];
+    T = [f16, bf16], LANES = [8], WIDTH = [8];
+    T = [f32, f64, f16, bf16], LANES = [32], WIDTH = [1])]
+pub unsafe fn in_step<T: Operand, const LANES: u32, const WIDTH: usize>(
+    a: Csr<SumOf<T>>,
+    x: Dense<T>,
+    y: DenseMut<T>,
+    items: Items<SumOf<T>>,
+    epilogue: Epilogue<SumOf<T>>,
+) {
+    // SAFETY: the kernel's contract.
+    unsafe { reduce_rows::<T, Total, _, LANES, WIDTH>(a, x, y, items, epilogue) };
+}
+
+/// As [`in_step`], with the greatest product of a row in the place of the sum.
+///
+/// # Safety
+///
+/// That of [`in_step`].
+#[kernel(name = "spmm_in_step_max",
+    T = [f32, f64, f16, bf16], LANES = [8], WIDTH = [4];
+    T = [f32, f64, f16, bf16], LANES = [32], WIDTH = [1])]
+pub unsafe fn in_step_max<T: Operand, const LANES: u32, const WIDTH: usize>(
+    a: Csr<SumOf<T>>,
+    x: Dense<T>,
+    y: DenseMut<T>,
+    items: Items<SumOf<T>>,
+    epilogue: Epilogue<SumOf<T>>,
+) {
+    // SAFETY: the kernel's contract.
+    unsafe { reduce_rows::<T, Greatest, _, LANES, WIDTH>(a, x, y, items, epilogue) };
+}
+
+/// The tiles of features of a warp's row, one after the other where the grid has not as many.
+///
+/// # Safety
+///
+/// The kernels' contract.
+#[inline(always)]
+unsafe fn reduce_rows<T: Operand, R: Reduce, E: RowEnd<T>, const LANES: u32, const WIDTH: usize>(
+    a: Csr<SumOf<T>>,
+    x: Dense<T>,
+    y: DenseMut<T>,
+    items: Items<SumOf<T>>,
+    end_of_row: E,
+) {
+    let warp_in_block = thread::thread_idx_x() / WARP_SIZE;
+    let warp = thread::block_idx_x() * WARPS + warp_in_block;
+    if warp >= items.count {
+        // Not the block of a long row, which has all its warps.
+        return;
+    }
+    let lane = warp::lane_id() % LANES;
+    let features = x.cols as usize;
+    let tile_width = LANES as usize * WIDTH * Walk::<T, R, LANES, WIDTH>::PASSES;
+    // SAFETY: the kernels' contract.
+    unsafe {
+        let row = items.row_of_warp(warp);
+        let (start, end) = (a.row_ptr.load(row), a.row_ptr.load(row + 1));
+        let is_long = end - start > items.task_size;
+        let (first, stride) = if is_long {
+            (warp_in_block, WARPS)
+        } else {
+            (0, 1)
+        };
+        let mut tile = thread::block_idx_y() as usize;
+        while tile < features.div_ceil(tile_width) {
+            let feature = tile * tile_width + lane as usize * WIDTH;
+            let mut walk = Walk::<T, R, LANES, WIDTH>::new(&x, feature);
+            walk.take_row(&a, start, end, first, stride);
+            walk.join_sub_warps();
+            let mut results = walk.so_far;
+            if is_long {
+                join_warps::<T, R, LANES, WIDTH>(&mut results, warp_in_block);
+            }
+            if R::MINDS_EMPTY_ROWS && start == end {
+                results = [[T::Sum::ZERO; WIDTH]; 2];
+            }
+            if warp::lane_id() < LANES && (!is_long || warp_in_block == 0) {
+                let place = Place {
+                    row,
+                    y: &y,
+                    items: &items,
+                    feature,
+                    features,
+                };
+                end_of_row.write::<LANES, WIDTH>(place, results);
+            }
+            tile += thread::grid_dim_y() as usize;
+            if is_long {
+                // The next tile's parts come where this one's are read.
+                thread::sync_threads();
+            }
+        }
+    }
+}
+
+/// A warp on its way through a row: of 32 nonzeros each of its sub-warps takes `LANES`, those that its lanes hold.
+struct Walk<T: Operand, R, const LANES: u32, const WIDTH: usize> {
+    /// The lane's columns of X, and the bytes from one row of X to the next.
+    x: [Global<T>; 2],
+    x_stride: u32,
+    /// The reduction of the sub-warp's products so far.
+    so_far: Results<T::Sum, WIDTH>,
+    reduction: core::marker::PhantomData<R>,
+}
+
+#[allow(
+    clippy::needless_range_loop,
+    reason = "iterators over the arrays are not unrolled, and put them into local memory"
+)]
+impl<T: Operand, R: Reduce, const LANES: u32, const WIDTH: usize> Walk<T, R, LANES, WIDTH> {
+    const PASSES: usize = passes(WIDTH as u32) as usize;
+
+    #[inline(always)]
+    fn new(x: &Dense<T>, feature: usize) -> Self {
+        let features = x.cols as usize;
+        Self {
+            x: array::from_fn(|pass| {
+                let feature = feature + pass * (LANES as usize * WIDTH);
+                x.data.offset(feature.min(features - WIDTH))
+            }),
+            x_stride: x.cols * size_of::<T>() as u32,
+            so_far: [[R::start(); WIDTH]; 2],
+            reduction: core::marker::PhantomData,
+        }
+    }
+
+    /// Takes the nonzeros from `start` to `end`, 32 of every `32 * stride`, those from the chunk `first` on.
+    ///
+    /// # Safety
+    ///
+    /// They are nonzeros of A, whose columns are rows of X; all lanes of the warp call it with the same numbers.
+    #[inline(always)]
+    unsafe fn take_row(&mut self, a: &Csr<T::Sum>, start: u32, end: u32, first: u32, stride: u32) {
+        let lane = warp::lane_id();
+        // Past the end it is column 0, which may be loaded and is not used.
+        let nonzero = |k: u32| {
+            if k < end {
+                // SAFETY: a nonzero of A.
+                unsafe { (a.col_idx.load(k as usize), a.values.load(k as usize)) }
+            } else {
+                (0, T::Sum::ZERO)
+            }
+        };
+        let mut position = start.saturating_add(first * WARP_SIZE);
+        let mut mine = nonzero(position.saturating_add(lane));
+        while position < end {
+            let after = position.saturating_add(stride * WARP_SIZE);
+            let next = nonzero(after.saturating_add(lane));
+            let count = (end - position).min(WARP_SIZE);
+            let mut first = 0;
+            while first < count.min(LANES) {
+                // SAFETY: the caller's contract.
+                unsafe { self.batch(mine, first, count) };
+                first += UNROLL as u32;
+            }
+            mine = next;
+            position = after;
+        }
+    }
+
+    /// Takes `UNROLL` nonzeros a sub-warp, those that its lanes from `first` on hold; the warp's first `count` lanes hold nonzeros.
+    #[inline(always)]
+    unsafe fn batch(&mut self, mine: (u32, T::Sum), first: u32, count: u32) {
+        // SAFETY: columns are rows of X, features columns of X.
+        unsafe {
+            let elements: [[T::Vector; 2]; UNROLL] = array::from_fn(|i| {
+                self.elements(warp::shfl_idx(FULL_MASK, mine.0, first + i as u32, LANES))
+            });
+            let value = |i| warp::shfl_idx(FULL_MASK, mine.1, first + i as u32, LANES);
+            if count == WARP_SIZE {
+                unroll!(i in 0..8 {
+                    self.take(value(i), elements[i]);
+                });
+            } else {
+                let holder = warp::lane_id() / LANES * LANES + first;
+                unroll!(i in 0..8 {
+                    let value = value(i);
+                    if holder + (i as u32) < count {
+                        self.take(value, elements[i]);
+                    }
+                });
+            }
+        }
+    }
+
+    /// The lane's elements of a row of X. Lanes past the last feature take the last ones, and write nothing.
+    #[inline(always)]
+    unsafe fn elements(&self, col: u32) -> [T::Vector; 2] {
+        let stride = u64::from(col) * u64::from(self.x_stride);
+        array::from_fn(|pass| {
+            if pass < Self::PASSES {
+                // SAFETY: a column of X, a multiple of `WIDTH`.
+                unsafe { T::load::<WIDTH>(self.x[pass].offset_bytes(stride), 0) }
+            } else {
+                T::ABSENT
+            }
+        })
+    }
+
+    #[inline(always)]
+    fn take(&mut self, value: T::Sum, elements: [T::Vector; 2]) {
+        for pass in 0..Self::PASSES {
+            let (so_far, elements) = (self.so_far[pass], elements[pass]);
+            self.so_far[pass] = array::from_fn(|k| R::take(value, T::get(&elements, k), so_far[k]));
+        }
+    }
+
+    /// Joins what the sub-warps have: every one then has all.
+    #[inline(always)]
+    fn join_sub_warps(&mut self) {
+        let mut distance = LANES;
+        while distance < WARP_SIZE {
+            for pass in 0..Self::PASSES {
+                for k in 0..WIDTH {
+                    let other =
+                        warp::shfl_xor(FULL_MASK, self.so_far[pass][k], distance, WARP_SIZE);
+                    self.so_far[pass][k] = R::join(self.so_far[pass][k], other);
+                }
+            }
+            distance *= 2;
+        }
+    }
+}
+
+/// Joins the parts of a long row in the order of the warps: the first warp's lanes have the results.
+///
+/// # Safety
+///
+/// All threads of the block call it, and pass a barrier before they call it again.
+#[inline(always)]
+#[allow(
+    clippy::needless_range_loop,
+    reason = "iterators over the arrays are not unrolled, and put them into local memory"
+)]
+unsafe fn join_warps<T: Operand, R: Reduce, const LANES: u32, const WIDTH: usize>(
+    results: &mut Results<T::Sum, WIDTH>,
+    warp_in_block: u32,
+) {
+    let parts: Shared<T::Sum> = shared::dynamic_shared_mem();
+    // Neighbouring lanes' elements lie in neighbouring banks.
+    let index = |pass: usize, k: usize, warp: u32| {
+        (((pass * WIDTH + k) as u32 * WARPS + warp) * LANES + warp::lane_id()) as usize
+    };
+    // SAFETY: each warp writes its own part; they are read after the barrier.
+    unsafe {
+        if warp::lane_id() < LANES {
+            for pass in 0..Walk::<T, R, LANES, WIDTH>::PASSES {
+                for k in 0..WIDTH {
+                    parts.store(index(pass, k, warp_in_block), results[pass][k]);
+                }
+            }
+        }
+        thread::sync_threads();
+        if warp_in_block == 0 && warp::lane_id() < LANES {
+            for pass in 0..Walk::<T, R, LANES, WIDTH>::PASSES {
+                for k in 0..WIDTH {
+                    for other in 1..WARPS {
+                        let part = parts.load(index(pass, k, other));
+                        results[pass][k] = R::join(results[pass][k], part);
+                    }
+                }
+            }
+        }
+    }
+}
+
+const _: () = assert!(UNROLL == 8);
