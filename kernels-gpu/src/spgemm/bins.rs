@@ -12,9 +12,6 @@ pub const BINS: u32 = 64;
 /// Symbolic: rows of fewer products have bitmaps by their span, and blocks of few warps.
 pub const NARROW_PRODUCTS: u32 = 8192;
 
-/// Numeric: products of a row that a single warp takes, at most, unless sums must be added up in their order.
-const WARP_PRODUCTS: u32 = 1 << 16;
-
 /// Numeric: words of a chunk's bitmap by default, of 327680 columns: two blocks fit a multiprocessor.
 const RANK_WORDS: u32 = 10240;
 
@@ -41,6 +38,11 @@ pub struct Borders {
     pub window_row: u32,
     /// Numeric: rows of that many entries are a warp's; up to 512.
     pub warp_entries: u32,
+    /// Numeric: if they have no more products, unless sums must be added up in their order.
+    pub warp_work: u32,
+    /// Numeric: the products of a row of several chunks are spread over the device if they are up to that many for a nonzero
+    /// of A in each chunk.
+    pub spread: u32,
     /// Numeric: entries of a chunk of a longer row, a power of two from 1024 to 8192.
     pub chunk: u32,
     /// Numeric: words of a chunk's bitmap, at most; entries are searched for in wider ones.
@@ -75,6 +77,8 @@ impl Borders {
             window_span: 2048,
             window_row: 8,
             warp_entries: 512,
+            warp_work: 4096,
+            spread: 1,
             chunk,
             rank_words: if rank_words < RANK_WORDS {
                 rank_words
@@ -101,8 +105,8 @@ impl Borders {
     }
 }
 
-/// Which rows' values are known before the numeric phase: 0 for none, 1 for those of one nonzero of A, 2 for them and those
-/// that were sorted.
+/// Which rows' values are known before the numeric phase: 0 for none, 1 for those of one nonzero of A and those that were
+/// sorted.
 #[repr(transparent)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Known(u32);
@@ -114,16 +118,14 @@ unsafe impl cuda_std::kernel::KernelParam for Known {}
 impl Known {
     /// No row's.
     pub const NONE: Self = Self(0);
-    /// Those of rows of one nonzero of A.
-    pub const COPIED: Self = Self(1);
-    /// Those, and the sorted rows'.
-    pub const SORTED: Self = Self(2);
+    /// Those of rows of one nonzero of A, and of sorted rows.
+    pub const SORTED: Self = Self(1);
 
     /// Whether the values of rows of that symbolic bin are.
     #[inline(always)]
     pub const fn has(self, bin: u32) -> bool {
-        self.0 >= 1 && bin == symbolic::COPY
-            || self.0 >= 2 && symbolic::SORT <= bin && bin < symbolic::WARP_HASH
+        let is_sorted = symbolic::SORT <= bin && bin < symbolic::WARP_HASH;
+        self.0 == 1 && (bin == symbolic::COPY || is_sorted)
     }
 }
 
@@ -178,8 +180,10 @@ pub mod numeric {
     pub const RANK: u32 = 16;
     /// The same, searched for.
     pub const SEARCH: u32 = 20;
+    /// Parts of rows whose products are spread over the device.
+    pub const SPREAD: u32 = 24;
     /// Chunks of a warp each, added up in order.
-    pub const ORDERED: u32 = 24;
+    pub const ORDERED: u32 = 25;
     /// Past the last bin.
     pub const END: u32 = ORDERED + 1;
 }
@@ -235,7 +239,7 @@ impl Borders {
     /// The bin of a row of `entries` in the numeric phase, and its chunks.
     #[inline(always)]
     pub fn numeric_bin(&self, row: RowWork, entries: u32) -> (u32, u32) {
-        use numeric::{COPY, EMPTY, ORDERED, RANK, SEARCH, SORT, WARP, WINDOW};
+        use numeric::{COPY, EMPTY, ORDERED, RANK, SEARCH, SORT, SPREAD, WARP, WINDOW};
         let RowWork {
             products,
             span,
@@ -248,7 +252,7 @@ impl Borders {
         if nonzeros == 1 {
             return (COPY, 1);
         }
-        let few = products <= WARP_PRODUCTS;
+        let few = products <= self.warp_work;
         let long_rows = u64::from(products) >= u64::from(self.window_row) * u64::from(nonzeros);
         if span <= self.window_span && long_rows && (few || self.ordered != 0) {
             return (WINDOW + doublings(span, 128), 1);
@@ -263,6 +267,10 @@ impl Borders {
             return (WARP + doublings(entries, 64), 1);
         }
         let chunks = entries.div_ceil(self.chunk);
+        let visits = u64::from(chunks) * u64::from(nonzeros);
+        if chunks > 1 && u64::from(products) <= u64::from(self.spread).saturating_mul(visits) {
+            return (SPREAD, nonzeros.div_ceil(super::spread_rows::PART));
+        }
         let size = doublings(if chunks > 1 { self.chunk } else { entries }, 1024);
         if span.div_ceil(32) < self.rank_words {
             (RANK + size, chunks)

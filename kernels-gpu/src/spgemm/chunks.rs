@@ -37,10 +37,11 @@ pub fn launch_search<T: Real>(chunks: u32, capacity: u32) -> LaunchConfig {
     launch::<T>(chunks, Entries::<T>::bytes(capacity))
 }
 
-/// A chunk: its entries in C, from one to before another, and the walk of its products.
+/// A chunk: its entries in C, from one to before another, their columns, and the walk of its products.
 struct Chunk<'a, T> {
     start: u32,
     end: u32,
+    columns: Global<u32>,
     walk: Walk<'a, T>,
 }
 
@@ -63,16 +64,17 @@ unsafe fn chunk<'a, T: Real>(
         let end = start + (row_end - start).min(chunk_entries);
         let products = work.load(WORK * row as usize);
         let whole = row_end - row_start <= chunk_entries;
+        let columns = c.columns(row).offset((start - row_start) as usize);
         let window = if whole {
             None
         } else {
-            let first = c.col_idx.load(start as usize);
-            Some((first, c.col_idx.load(end as usize - 1)))
+            Some((columns.load(0), columns.load((end - start) as usize - 1)))
         };
         let chunks = (row_end - row_start).div_ceil(chunk_entries);
         Chunk {
             start,
             end,
+            columns,
             walk: Walk {
                 operands,
                 factors,
@@ -112,7 +114,7 @@ pub unsafe fn rank_chunks<T: Real>(
     unsafe {
         // A list for very long rows of B would take the registers of the second block of a multiprocessor.
         let chunk = chunk(&operands, factors, items, chunk_entries, work, c, None);
-        let columns = c.col_idx.offset(chunk.start as usize);
+        let columns = chunk.columns;
         let count = chunk.end - chunk.start;
         let first = columns.load(0);
         let words = (columns.load(count as usize - 1) - first) / 32 + 1;
@@ -131,7 +133,9 @@ pub unsafe fn rank_chunks<T: Real>(
             i += threads;
         }
         thread::sync_threads();
-        ranks.make(columns, count, first);
+        ranks.make(columns, count, first, |i, column| {
+            c.put(chunk.start + i, column);
+        });
         thread::sync_threads();
         chunk.walk.each::<32, true>(|column, product| {
             sums.atomic_add(ranks.of(column - first), product);
@@ -162,10 +166,10 @@ impl Ranks {
         usize::from(before) + below.count_ones() as usize
     }
 
-    /// Makes them of `count` columns from `first` on, the bitmap zero. Lanes have neighbouring columns, so that those of a word
+    /// Makes them of `count` columns from `first` on, the bitmap zero, and hands each to `put`. Lanes have neighbouring columns, so that those of a word
     /// join their bits in five shuffles; two warps at most have columns of one word.
     #[inline(always)]
-    unsafe fn make(&self, columns: Global<u32>, count: u32, first: u32) {
+    unsafe fn make(&self, columns: Global<u32>, count: u32, first: u32, put: impl Fn(u32, u32)) {
         let lane = warp::lane_id();
         let mut start = thread::thread_idx_x() - lane;
         // SAFETY: a column of the chunk.
@@ -177,6 +181,9 @@ impl Ranks {
             // SAFETY: columns of the chunk; all lanes of the warp are here together.
             unsafe {
                 let bit = next - first;
+                if i < count {
+                    put(i, next);
+                }
                 next = column(start + lane);
                 let word = bit / 32;
                 let below = warp::shfl_up(FULL_MASK, word, 1, WARP_SIZE);
@@ -242,7 +249,7 @@ pub unsafe fn search_chunks<T: Real>(
             Some(list),
         );
         let count = chunk.end - chunk.start;
-        entries.load(c.col_idx.offset(chunk.start as usize), count, t, threads);
+        entries.load(&c, chunk.columns, [chunk.start, count], [t, threads]);
         thread::sync_threads();
         chunk.walk.each::<32, true>(|column, product| {
             entries.sums.atomic_add(entries.place(column), product);

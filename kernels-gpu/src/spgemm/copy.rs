@@ -32,7 +32,7 @@ pub fn launch_products(rows: u32) -> LaunchConfig {
     LaunchConfig::new(rows.div_ceil(BLOCK / WARP_SIZE), BLOCK)
 }
 
-/// The values of rows of one nonzero of A: those of the row of B, multiplied. A warp a row.
+/// The values of rows of one nonzero of A: those of the row of B, multiplied; and their columns, if they are wanted. A warp a row.
 ///
 /// # Safety
 ///
@@ -58,11 +58,14 @@ pub unsafe fn copy_products<T: Real>(
         let [start, end] = operands
             .extents
             .load2(4 * operands.a.col_idx.load(k) as usize);
-        let to = c.row_ptr.load(row as usize) as usize;
+        let to = c.row_ptr.load(row as usize);
         let mut p = team.thread();
         while p < end - start {
             let value = factor * factors.b.load((start + p) as usize);
-            values.store(to + p as usize, value);
+            values.store((to + p) as usize, value);
+            if c.wants_columns() {
+                c.put(to + p, operands.b.col_idx.load((start + p) as usize));
+            }
             p += WARP_SIZE;
         }
     }

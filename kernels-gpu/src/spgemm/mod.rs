@@ -14,7 +14,8 @@
 //! | [`walk`], [`lanes`], [`window`] | the products of a row, dealt out to lanes |
 //! | [`sort_rows`] | short rows, in both phases or in one for both |
 //! | [`hash_rows`], [`bitmap_rows`], [`run_rows`] | symbolic: middling and long rows, and runs of columns |
-//! | [`window_rows`], [`group_rows`], [`chunks`], [`ordered`](mod@ordered) | numeric: narrow, middling and long rows, and sums in a fixed order |
+//! | [`window_rows`], [`group_rows`], [`chunks`] | numeric: narrow, middling and long rows |
+//! | [`spread_rows`], [`ordered`](mod@ordered) | numeric: long rows of many short rows of B, and sums in a fixed order |
 //! | [`copy`](mod@copy) | rows of one nonzero of A, and all rows from where they were put aside |
 //! | [`drop_zeros`] | entries that are zero, left out |
 
@@ -34,6 +35,7 @@ pub mod place;
 pub mod run_rows;
 pub mod search;
 pub mod sort_rows;
+pub mod spread_rows;
 pub mod table;
 pub mod team;
 pub mod walk;
@@ -61,6 +63,7 @@ pub(crate) fn entry_points() -> Vec<&'static str> {
         window_rows::entry_points(),
         group_rows::entry_points(),
         chunks::entry_points().as_slice(),
+        spread_rows::entry_points().as_slice(),
         ordered::entry_points(),
         ladder::entry_points().as_slice(),
     ]

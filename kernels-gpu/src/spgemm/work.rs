@@ -9,6 +9,7 @@
 //! neighbours, and many.
 
 use super::bins::{BIN_BITS, BINS, Borders, RowWork, symbolic};
+use super::lanes::inclusive_sum;
 use super::operands::{Operands, Pattern};
 use core::array;
 use cuda_std::atomic::Scope;
@@ -154,15 +155,14 @@ pub struct RowWorkOutput {
     pub work: GlobalMut<u32>,
     /// The bin's word of each row.
     pub words: GlobalMut<u32>,
-    /// An upper bound of each row's entries, its products, or its span if that is less; 0 for a row of one nonzero of A,
-    /// whose entries need not be put aside. Behind them a 0.
-    pub bounds: GlobalMut<u32>,
-    /// The entries of rows of one nonzero of A; 0 for the others, which a kernel will count if they have products, and
-    /// behind them.
+    /// Where each row's columns may be put aside: there is room for as many as its products, or as its span if that is less;
+    /// for none of a row of one nonzero of A. Where the rows of a block start is the chance of the run.
+    pub starts: GlobalMut<u32>,
+    /// The entries of rows of one nonzero of A; 0 for the others, which a kernel will count if they have products.
     pub entries: GlobalMut<u32>,
     /// The rows of each bin.
     pub counts: GlobalMut<u32>,
-    /// The sums of products and bounds.
+    /// The products of all rows, and the room that they have.
     pub totals: GlobalMut<u64>,
 }
 
@@ -175,16 +175,17 @@ unsafe impl KernelParam for RowWorkOutput {}
 /// # Safety
 ///
 /// The operands are what they say, the columns of A rows of B; the output has its lengths, `counts` holds [`BINS`] zeros,
-/// `totals` two; `long_rows` has a zero, and room for [`most_long_rows`] behind it.
+/// `totals` two, `long_count` one; `long_rows` has room for [`most_long_rows`].
 #[kernel(name = "spgemm_row_work")]
 pub unsafe fn row_work(
     operands: Operands,
     borders: Borders,
     output: RowWorkOutput,
+    long_count: GlobalMut<u32>,
     long_rows: GlobalMut<u32>,
 ) {
     let shared_counts = shared_array!(u32; 64);
-    // Two sums of each warp.
+    // The products of each warp, and the room before it.
     let shared_totals = shared_array!(u64; 16);
     let row = thread::index_1d();
     let t = thread::thread_idx_x() as usize;
@@ -196,11 +197,6 @@ pub unsafe fn row_work(
         }
         thread::sync_threads();
         let is_row = row < u64::from(operands.a.rows);
-        if row == 0 {
-            // The sums are wanted up to the last row's end.
-            output.bounds.store(operands.a.rows as usize, 0);
-            output.entries.store(operands.a.rows as usize, 0);
-        }
         let row = row as u32;
         let (start, end) = if is_row { operands.a.row(row) } else { (0, 0) };
         let nonzeros = end - start;
@@ -221,8 +217,8 @@ pub unsafe fn row_work(
         }
         let (mut bin, mut bound) = (BINS, 0);
         if nonzeros > WARP_ROW {
-            let place = long_rows.atomic_add(Scope::Device, 0, 1);
-            long_rows.store(1 + place as usize, row);
+            let place = long_count.atomic_add(Scope::Device, 0, 1);
+            long_rows.store(place as usize, row);
         } else if is_row {
             (bin, bound) = note(&borders, &output, row, nonzeros, found);
         }
@@ -230,9 +226,12 @@ pub unsafe fn row_work(
         if bin < BINS && lane == peers.trailing_zeros() {
             shared_counts.atomic_add(bin as usize, peers.count_ones());
         }
+        let warp = t / WARP_SIZE as usize;
         let totals = [found.products, bound].map(sum_of_warp);
+        // Where the room passes 2^32 the host gives up, so that here it may wrap around.
+        let within = inclusive_sum::<32>(FULL_MASK, bound).wrapping_sub(bound);
         if lane == 0 {
-            shared_totals.store2(2 * (t / WARP_SIZE as usize), totals);
+            shared_totals.store2(2 * warp, totals);
         }
         thread::sync_threads();
         add_counts(shared_counts, output.counts);
@@ -241,7 +240,21 @@ pub unsafe fn row_work(
             for warp in 0..(BLOCK / WARP_SIZE) as usize {
                 total += shared_totals.load(2 * warp + t);
             }
-            output.totals.reduce_add(Scope::Device, t, total);
+            let mut start = output.totals.atomic_add(Scope::Device, t, total);
+            if t == 1 {
+                for warp in 0..(BLOCK / WARP_SIZE) as usize {
+                    let room = shared_totals.load(2 * warp + 1);
+                    shared_totals.store(2 * warp + 1, start);
+                    start += room;
+                }
+            }
+        }
+        thread::sync_threads();
+        if bin < BINS {
+            let start = shared_totals.load(2 * warp + 1) as u32;
+            output
+                .starts
+                .store(row as usize, start.wrapping_add(within));
         }
     }
 }
@@ -256,16 +269,17 @@ pub unsafe fn long_row_work(
     operands: Operands,
     borders: Borders,
     output: RowWorkOutput,
+    long_count: Global<u32>,
     long_rows: Global<u32>,
 ) {
     let found_together = shared_array!(u32; 4);
     let t = thread::thread_idx_x();
     // SAFETY: rows of the list; what is shared is written by one thread or by atomic operations between barriers.
     unsafe {
-        let count = long_rows.load(0);
+        let count = long_count.load(0);
         let mut index = thread::block_idx_x();
         while index < count {
-            let row = long_rows.load(1 + index as usize);
+            let row = long_rows.load(index as usize);
             let (start, end) = operands.a.row(row);
             if t == 0 {
                 let Found {
@@ -297,7 +311,8 @@ pub unsafe fn long_row_work(
                 output.counts.reduce_add(Scope::Device, bin as usize, 1);
                 let totals = output.totals;
                 totals.reduce_add(Scope::Device, 0, u64::from(products));
-                totals.reduce_add(Scope::Device, 1, u64::from(bound));
+                let start = totals.atomic_add(Scope::Device, 1, u64::from(bound));
+                output.starts.store(row as usize, start as u32);
             }
             thread::sync_threads();
             index += thread::grid_dim_x();
@@ -313,7 +328,7 @@ fn sum_of_warp(number: u32) -> u64 {
     u64::from(low) + (u64::from(high) << 16)
 }
 
-/// Writes down what was found of a row of `nonzeros` nonzeros of A; gives its bin, and how many entries are to be put aside.
+/// Writes down what was found of a row of `nonzeros` nonzeros of A; gives its bin, and how many columns may be put aside.
 #[inline(always)]
 unsafe fn note(
     borders: &Borders,
@@ -347,7 +362,6 @@ unsafe fn note(
             .work
             .store4(WORK * row, [products, first, span, runs]);
         output.words.store(row, bin | 1 << BIN_BITS);
-        output.bounds.store(row, bound);
         output.entries.store(row, entries);
     }
     (bin, bound)
