@@ -238,7 +238,7 @@ impl<T: SpgemmElement> fmt::Display for Spgemm<T> {
             "numeric: copied",
             lists,
             numeric::COPY..numeric::WINDOW,
-            "rows",
+            "chunks",
         )?;
         rows("windows", lists, numeric::WINDOW..numeric::SORT, "rows")?;
         rows("sorted", lists, numeric::SORT..numeric::WARP, "rows")?;

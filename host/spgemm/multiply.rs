@@ -10,7 +10,6 @@ use super::symbolic::{Phase, Structure};
 use super::{SpgemmElement, SpgemmOptions, nonzeros};
 use crate::csr::DeviceCsr;
 use crate::error::Error;
-use cuda_std::memory::GlobalMut;
 use warprow_kernels::spgemm::bins::Known;
 use warprow_kernels::spgemm::{Factors, copy};
 
@@ -74,39 +73,36 @@ pub fn multiply<T: SpgemmElement>(
     let lists = phase.numeric_lists(&sizes)?;
     let mut col_idx = device.uninitialized::<u32>(sizes.entries as usize)?;
     let mut values = device.uninitialized::<T>(sizes.entries as usize)?;
-    let mut pattern = phase.aside(&mut col_idx);
+    let pattern = phase.aside(&mut col_idx);
+    let operands = phase.operands();
+    let numeric = Numeric::new(lists, borders);
+    numeric.clear(operands, pattern, &mut values)?;
+    let fork = device.fork();
     if let Some(sorted_values) = &sorted_values
         && sizes.entries > 0
     {
+        let aside = copy::Aside {
+            starts: phase.starts.read_only(),
+            columns: phase.staged.read_only(),
+            values: sorted_values.read_only(),
+        };
         let arguments = (
-            phase.operands(),
+            operands,
             factors,
             phase.words.read_only(),
             known,
-            copy::Aside {
-                starts: phase.starts.read_only(),
-                columns: phase.staged.read_only(),
-                values: sorted_values.read_only(),
-            },
+            aside,
             phase.row_ptr.read_only(),
             col_idx.mutable(),
             values.mutable(),
         );
-        let config = copy::launch_tiles(sizes.entries);
+        let config = copy::launch_rows(operands.a.rows);
         // SAFETY: the kernels before have put each row's columns from its start on, and the values that are known; there is
         // room for all entries.
-        unsafe { device.launch(&copy::copy_entries::<T>(), config, arguments)? };
-        // All columns are there; the numeric kernels need not write those of the other rows again.
-        pattern.col_idx = GlobalMut::from_address(0);
+        unsafe { fork.launch(&copy::copy_rows::<T>(), config, arguments)? };
     }
-    let numeric = Numeric::new(lists, borders);
-    numeric.run(
-        phase.operands(),
-        phase.work(),
-        pattern,
-        factors,
-        &mut values,
-    )?;
+    numeric.launch(&fork, operands, phase.work(), pattern, factors, &mut values)?;
+    fork.join()?;
     let Structure {
         pattern, products, ..
     } = phase.end(col_idx);

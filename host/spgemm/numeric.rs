@@ -2,7 +2,7 @@
 
 use super::SpgemmElement;
 use super::lists::Lists;
-use crate::device::DeviceBuffer;
+use crate::device::{DeviceBuffer, Fork};
 use crate::error::Error;
 use cuda_std::memory::GlobalMut;
 use warprow_kernels::spgemm::bins::numeric as bin;
@@ -24,7 +24,7 @@ impl Numeric {
         Self { lists, borders }
     }
 
-    /// Computes the values of the rows listed, and their columns if `c` wants them.
+    /// Computes the values of the rows listed.
     pub(super) fn run<T: SpgemmElement>(
         &self,
         operands: Operands,
@@ -34,19 +34,44 @@ impl Numeric {
         values: &mut DeviceBuffer<T>,
     ) -> Result<(), Error> {
         let device = values.device().clone();
+        self.clear(operands, c, values)?;
+        let fork = device.fork();
+        self.launch(&fork, operands, work, c, factors, values)?;
+        fork.join()
+    }
+
+    /// Launches what [`launch`](Self::launch) wants to be done before.
+    pub(super) fn clear<T: SpgemmElement>(
+        &self,
+        operands: Operands,
+        c: Structure,
+        values: &mut DeviceBuffer<T>,
+    ) -> Result<(), Error> {
+        let Some(items) = self.items(bin::SPREAD) else {
+            return Ok(());
+        };
+        let device = values.device().clone();
+        let arguments = (operands, items, c, values.mutable());
+        let config = spread_rows::launch(items.count);
+        // SAFETY: parts of the kernel's size.
+        unsafe { device.launch(&spread_rows::clear_rows::<T>(), config, arguments) }
+    }
+
+    /// Launches the kernels for the rows listed, and their columns if `c` wants them.
+    pub(super) fn launch<T: SpgemmElement>(
+        &self,
+        fork: &Fork<'_>,
+        operands: Operands,
+        work: &DeviceBuffer<u32>,
+        c: Structure,
+        factors: Factors<T>,
+        values: &mut DeviceBuffer<T>,
+    ) -> Result<(), Error> {
         let work = work.read_only();
         let values = values.mutable();
         let chunk = self.borders.chunk;
         let element_bytes = size_of::<T>() as u32;
-        let spread = self.items(bin::SPREAD);
-        if let Some(items) = spread {
-            let arguments = (operands, items, c, values);
-            let config = spread_rows::launch(items.count);
-            // SAFETY: parts of the kernel's size.
-            unsafe { device.launch(&spread_rows::clear_rows::<T>(), config, arguments)? };
-        }
-        let fork = device.fork();
-        if let Some(items) = spread {
+        if let Some(items) = self.items(bin::SPREAD) {
             let arguments = (operands, factors, items, c, values);
             let config = spread_rows::launch(items.count);
             // SAFETY: parts of the kernel's size, the values of their rows zero.
@@ -120,7 +145,7 @@ impl Numeric {
             // SAFETY: rows of one nonzero of A.
             unsafe { fork.launch(&copy::copy_products::<T>(), config, arguments)? };
         }
-        fork.join()
+        Ok(())
     }
 
     fn items(&self, bin: u32) -> Option<Items> {

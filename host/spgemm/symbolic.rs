@@ -49,12 +49,8 @@ pub(super) fn structure(
         let arguments = (
             phase.operands(),
             phase.words.read_only(),
-            copy::Aside {
-                starts: phase.starts.read_only(),
-                columns: phase.staged.read_only(),
-                // Not read.
-                values: Global::from_address(0),
-            },
+            phase.starts.read_only(),
+            phase.staged.read_only(),
             phase.row_ptr.read_only(),
             col_idx.mutable(),
         );

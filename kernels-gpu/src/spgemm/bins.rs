@@ -3,8 +3,8 @@
 //! A bin is a kernel with a size of its table; the lists of a bin's rows are made on the device. The symbolic phase knows
 //! of a row its products and the span of its columns, the numeric phase its entries besides.
 
+use super::chunks::REST_BYTES;
 use super::sort_rows::{MOST_PRODUCTS, MOST_SPAN};
-use super::walk::LIST_WORDS;
 
 /// Bins of a phase, at most: the rest of an entry's word counts chunks.
 pub const BINS: u32 = 64;
@@ -64,11 +64,11 @@ impl Borders {
             block_products /= 2;
         }
         let mut chunk = 8192;
-        // Searched chunks have columns, sums and a list.
-        while chunk * (element_bytes + 4) + 4 * LIST_WORDS > shared_bytes {
+        // Searched chunks have columns and sums.
+        while chunk * (element_bytes + 4) + REST_BYTES > shared_bytes {
             chunk /= 2;
         }
-        let rank_words = (shared_bytes - chunk * element_bytes) / 6;
+        let rank_words = (shared_bytes - REST_BYTES - chunk * element_bytes) / 6;
         Self {
             warp_products: 512,
             block_products,
@@ -105,8 +105,8 @@ impl Borders {
     }
 }
 
-/// Which rows' values are known before the numeric phase: 0 for none, 1 for those of one nonzero of A and those that were
-/// sorted.
+/// Which rows' values are known before the numeric phase: 0 for none, 1 for those that were sorted, and those of one nonzero of
+/// A, if they are as short.
 #[repr(transparent)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Known(u32);
@@ -118,14 +118,15 @@ unsafe impl cuda_std::kernel::KernelParam for Known {}
 impl Known {
     /// No row's.
     pub const NONE: Self = Self(0);
-    /// Those of rows of one nonzero of A, and of sorted rows.
+    /// Those of sorted rows and of rows of one nonzero of A, if they are as short.
     pub const SORTED: Self = Self(1);
 
-    /// Whether the values of rows of that symbolic bin are.
+    /// Whether the values of a row of that symbolic bin and so many entries are.
     #[inline(always)]
-    pub const fn has(self, bin: u32) -> bool {
+    pub const fn has(self, bin: u32, entries: u32) -> bool {
         let is_sorted = symbolic::SORT <= bin && bin < symbolic::WARP_HASH;
-        self.0 == 1 && (bin == symbolic::COPY || is_sorted)
+        let is_copied = bin == symbolic::COPY && entries <= MOST_PRODUCTS;
+        self.0 == 1 && (is_sorted || is_copied)
     }
 }
 
@@ -250,7 +251,7 @@ impl Borders {
             return (EMPTY, 1);
         }
         if nonzeros == 1 {
-            return (COPY, 1);
+            return (COPY, entries.div_ceil(super::copy::CHUNK));
         }
         let few = products <= self.warp_work;
         let long_rows = u64::from(products) >= u64::from(self.window_row) * u64::from(nonzeros);

@@ -15,6 +15,12 @@ use super::work::WORK;
 use cuda_std::prelude::*;
 use cuda_std::warp::{FULL_MASK, WARP_SIZE};
 
+/// Nonzeros of A whose rows of B a block cuts to its chunk at a time.
+const NONZEROS: u32 = 1024;
+
+/// Bytes of shared memory of a block beside its entries and ranks: what it cuts out of rows of B, and a list.
+pub const REST_BYTES: u32 = 8 * NONZEROS + 4 * LIST_WORDS;
+
 /// The launch of blocks of so much shared memory: the fewer fit a multiprocessor of 227 KiB, the more threads they have. Two
 /// of 1024 threads need the registers that the kernels for elements of 8 bytes have not.
 fn launch<T>(chunks: u32, shared_bytes: u32) -> LaunchConfig {
@@ -83,8 +89,49 @@ unsafe fn chunk<'a, T: Real>(
                 warp: thread::thread_idx_x() / WARP_SIZE,
                 warps: thread::block_dim_x() / WARP_SIZE,
                 window,
+                found: None,
                 list,
             },
+        }
+    }
+}
+
+impl<T: Real> Chunk<'_, T> {
+    /// Calls `each` for the column and the product of each product of the chunk; the whole block takes part. The part of each row
+    /// of B is searched for once, each thread for that of a nonzero of A, and put into `found`: left to the warps, which share
+    /// the products of a nonzero, each of them would search for all.
+    #[inline(always)]
+    unsafe fn each(self, found: Shared<u32>, mut each: impl FnMut(u32, T)) {
+        let (t, threads) = (thread::thread_idx_x(), thread::block_dim_x());
+        let (mut start, end) = self.walk.nonzeros;
+        let nonzeros = end - start;
+        // SAFETY: nonzeros of the row; the block synchronises between writes and reads of what was found.
+        unsafe {
+            while start < end {
+                let count = (end - start).min(NONZEROS);
+                let mut i = t;
+                while i < count {
+                    let nonzero = self.walk.load::<false>(start + i, end);
+                    found.store2(2 * i as usize, [nonzero.start, nonzero.len]);
+                    i += threads;
+                }
+                if t == 0
+                    && let Some(list) = self.walk.list
+                {
+                    list.store(0, 0);
+                }
+                thread::sync_threads();
+                let share = u64::from(self.walk.products) * u64::from(count) / u64::from(nonzeros);
+                let walk = Walk {
+                    nonzeros: (start, start + count),
+                    products: share as u32,
+                    found: Some(found),
+                    ..self.walk
+                };
+                walk.each::<32, true>(&mut each);
+                thread::sync_threads();
+                start += count;
+            }
         }
     }
 }
@@ -108,14 +155,15 @@ pub unsafe fn rank_chunks<T: Real>(
     values: GlobalMut<T>,
 ) {
     let (t, threads) = (thread::thread_idx_x(), thread::block_dim_x());
+    let found = shared_array!(u32; 2048);
     let sums = shared::dynamic_shared_mem::<T>();
     let bitmap = sums.offset(capacity as usize).cast::<u32>();
     // SAFETY: entries of C; the block synchronises between writes and reads of sums and ranks.
     unsafe {
         // A list for very long rows of B would take the registers of the second block of a multiprocessor.
         let chunk = chunk(&operands, factors, items, chunk_entries, work, c, None);
-        let columns = chunk.columns;
-        let count = chunk.end - chunk.start;
+        let (columns, start) = (chunk.columns, chunk.start);
+        let count = chunk.end - start;
         let first = columns.load(0);
         let words = (columns.load(count as usize - 1) - first) / 32 + 1;
         let ranks = Ranks {
@@ -134,16 +182,15 @@ pub unsafe fn rank_chunks<T: Real>(
         }
         thread::sync_threads();
         ranks.make(columns, count, first, |i, column| {
-            c.put(chunk.start + i, column);
+            c.put(start + i, column);
         });
         thread::sync_threads();
-        chunk.walk.each::<32, true>(|column, product| {
+        chunk.each(found, |column, product| {
             sums.atomic_add(ranks.of(column - first), product);
         });
-        thread::sync_threads();
         let mut i = t;
         while i < count {
-            values.store((chunk.start + i) as usize, sums.load(i as usize));
+            values.store((start + i) as usize, sums.load(i as usize));
             i += threads;
         }
     }
@@ -236,9 +283,7 @@ pub unsafe fn search_chunks<T: Real>(
     // SAFETY: entries of C; the block synchronises between writes and reads of the sums.
     unsafe {
         let list = shared_array!(u32; 32);
-        if t == 0 {
-            list.store(0, 0);
-        }
+        let found = shared_array!(u32; 2048);
         let chunk = chunk(
             &operands,
             factors,
@@ -248,14 +293,14 @@ pub unsafe fn search_chunks<T: Real>(
             c,
             Some(list),
         );
-        let count = chunk.end - chunk.start;
-        entries.load(&c, chunk.columns, [chunk.start, count], [t, threads]);
+        let start = chunk.start;
+        let count = chunk.end - start;
+        entries.load(&c, chunk.columns, [start, count], [t, threads]);
         thread::sync_threads();
-        chunk.walk.each::<32, true>(|column, product| {
+        chunk.each(found, |column, product| {
             entries.sums.atomic_add(entries.place(column), product);
         });
-        thread::sync_threads();
-        entries.write(values.offset(chunk.start as usize), count, t, threads);
+        entries.write(values.offset(start as usize), count, t, threads);
     }
 }
 
@@ -268,4 +313,4 @@ pub(super) fn entry_points() -> Vec<&'static str> {
     .concat()
 }
 
-const _: () = assert!(LIST_WORDS == 32);
+const _: () = assert!(LIST_WORDS == 32 && NONZEROS == 1024);

@@ -154,7 +154,7 @@ unsafe fn bin_of(
     // SAFETY: a row.
     unsafe {
         let bin = row_words.load(row as usize) & ((1 << BIN_BITS) - 1);
-        if known.has(bin) {
+        if known.has(bin, entries) {
             return (numeric::EMPTY, 1);
         }
         let (a_start, a_end) = a.row(row);

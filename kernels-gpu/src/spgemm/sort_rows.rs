@@ -186,6 +186,7 @@ impl<T: Real, const VALUES: bool> Rows<T, VALUES> {
                 warp: 0,
                 warps: 1,
                 window: None,
+                found: None,
                 list: None,
             };
             let mine = walk.products_of_lane::<LANES, KEYS, VALUES>();

@@ -53,6 +53,8 @@ pub struct Walk<'a, T> {
     pub warps: u32,
     /// The first and the last column that count, if not all do.
     pub window: Option<(u32, u32)>,
+    /// Where the row of B of each nonzero starts in this window, and how long it is there, if that has been found out.
+    pub found: Option<Shared<u32>>,
     /// Of a block, if a warp is not to have a very long row of B alone: [`LIST_WORDS`] words, the first of them 0.
     pub list: Option<Shared<u32>>,
 }
@@ -91,6 +93,7 @@ impl<'a> Walk<'a, f32> {
             warp,
             warps,
             window: None,
+            found: None,
             list: None,
         }
     }
@@ -366,6 +369,15 @@ impl<T: Real> Walk<'_, T> {
         }
         // SAFETY: a nonzero of A, a row of B.
         unsafe {
+            if let Some(found) = self.found {
+                let [start, len] = found.load2(2 * (k - self.nonzeros.0) as usize);
+                let value = if VALUES {
+                    self.factors.a.load(k as usize)
+                } else {
+                    T::ZERO
+                };
+                return Nonzero { start, len, value };
+            }
             let row = self.operands.a.col_idx.load(k as usize) as usize;
             let [mut start, mut end] = self.operands.extents.load2(4 * row);
             if let Some((first, last)) = self.window {

@@ -5,8 +5,8 @@
 //! Within a bin the rows' order is the chance of the run, and no result depends on it.
 //!
 //! A row of A of few nonzeros is a lane's, so that the lanes of a warp write neighbouring results and count their bins
-//! together; a longer one is the warp's, and the longest are put on a list for blocks of the kernel after, as they may be
-//! neighbours, and many.
+//! together; longer ones are those of groups of eight lanes, four at a time, as in a graph they may all be neighbours, and one
+//! after the other would take as many times the memory's latency. The longest are put on a list for blocks of the kernel after.
 
 use super::bins::{BIN_BITS, BINS, Borders, RowWork, symbolic};
 use super::lanes::inclusive_sum;
@@ -20,16 +20,20 @@ use cuda_std::warp::{FULL_MASK, WARP_SIZE};
 const BLOCK: u32 = 256;
 
 /// Threads in a block of [`long_row_work`].
-const LONG_BLOCK: u32 = 512;
+const LONG_BLOCK: u32 = 1024;
 
 /// Blocks of [`long_row_work`], at most: a row after the other.
-const LONG_BLOCKS: u32 = 528;
+const LONG_BLOCKS: u32 = 264;
 
 /// Rows of A of up to so many nonzeros are a lane's.
 const LANE_ROW: u32 = 24;
 
-/// Rows of A of up to so many nonzeros are a warp's.
-const WARP_ROW: u32 = 512;
+/// Rows of A of up to so many nonzeros are that of a group of lanes.
+const GROUP_ROW: u32 = 512;
+
+/// Lanes of a group, and groups of a warp.
+const GROUP: u32 = 8;
+const GROUPS: u32 = WARP_SIZE / GROUP;
 
 /// Nonzeros of a thread whose loads are in flight together.
 const UNROLL: usize = 4;
@@ -51,7 +55,7 @@ pub fn launch_long_rows(nonzeros: u32) -> Option<LaunchConfig> {
 
 /// Long rows that a matrix of so many nonzeros may have.
 pub const fn most_long_rows(nonzeros: u32) -> u32 {
-    nonzeros / (WARP_ROW + 1)
+    nonzeros / (GROUP_ROW + 1)
 }
 
 /// For each row of a matrix where it starts and ends, and its first and last column: what the walks want of B, in one
@@ -135,6 +139,36 @@ impl Found {
         found
     }
 
+    /// Of all lanes of the group.
+    #[inline(always)]
+    fn joined_in_group(self) -> Self {
+        let mut found = self;
+        let mut distance = GROUP / 2;
+        while distance > 0 {
+            let other = found.of_lane(warp::lane_id() ^ distance);
+            found = Self {
+                products: found.products.wrapping_add(other.products),
+                first: found.first.min(other.first),
+                last: found.last.max(other.last),
+                runs: found.runs & other.runs,
+            };
+            distance /= 2;
+        }
+        found
+    }
+
+    /// That of a lane of the warp.
+    #[inline(always)]
+    fn of_lane(self, lane: u32) -> Self {
+        let of_lane = |number| warp::shfl_idx(FULL_MASK, number, lane, WARP_SIZE);
+        Self {
+            products: of_lane(self.products),
+            first: of_lane(self.first),
+            last: of_lane(self.last),
+            runs: of_lane(self.runs),
+        }
+    }
+
     /// Of all lanes of the warp.
     #[inline(always)]
     fn joined(self) -> Self {
@@ -170,7 +204,7 @@ pub struct RowWorkOutput {
 #[cfg(not(target_arch = "nvptx64"))]
 unsafe impl KernelParam for RowWorkOutput {}
 
-/// Work and symbolic bin of each row of C whose row of A is not long, and the list of the others: a lane a row, or a warp.
+/// Work and symbolic bin of each row of C whose row of A is not long, and the list of the others: a lane a row, or a group of lanes.
 ///
 /// # Safety
 ///
@@ -204,19 +238,34 @@ pub unsafe fn row_work(
         if nonzeros <= LANE_ROW {
             found = Found::of(&operands, start, end, 1);
         }
-        let mut of_warp = warp::ballot(FULL_MASK, nonzeros > LANE_ROW && nonzeros <= WARP_ROW);
-        while of_warp != 0 {
-            let owner = of_warp.trailing_zeros();
+        let is_of_group = nonzeros > LANE_ROW && nonzeros <= GROUP_ROW;
+        let of_groups = warp::ballot(FULL_MASK, is_of_group);
+        let rank = (of_groups & ((1 << lane) - 1)).count_ones();
+        let mut left = of_groups;
+        let mut done = 0;
+        while left != 0 {
+            // The group's row is that with so many of those left before it, if there is one.
+            let mut others = left;
+            for _ in 0..lane / GROUP {
+                others &= others.wrapping_sub(1);
+            }
+            let owner = others.trailing_zeros() % WARP_SIZE;
             let start = warp::shfl_idx(FULL_MASK, start, owner, WARP_SIZE);
             let end = warp::shfl_idx(FULL_MASK, end, owner, WARP_SIZE);
-            let together = Found::of(&operands, start + lane, end, WARP_SIZE).joined();
-            if lane == owner {
-                found = together;
+            let end = if others == 0 { start } else { end };
+            let of_lane = Found::of(&operands, start + lane % GROUP, end, GROUP);
+            let together = of_lane.joined_in_group();
+            let of_row = together.of_lane(rank.wrapping_sub(done) % GROUPS * GROUP);
+            if is_of_group && done <= rank && rank < done + GROUPS {
+                found = of_row;
             }
-            of_warp &= of_warp - 1;
+            for _ in 0..GROUPS {
+                left &= left.wrapping_sub(1);
+            }
+            done += GROUPS;
         }
         let (mut bin, mut bound) = (BINS, 0);
-        if nonzeros > WARP_ROW {
+        if nonzeros > GROUP_ROW {
             let place = long_count.atomic_add(Scope::Device, 0, 1);
             long_rows.store(place as usize, row);
         } else if is_row {
