@@ -251,7 +251,13 @@ impl<T: SpgemmElement> fmt::Display for Spgemm<T> {
             "chunks",
         )?;
         rows("spread", lists, numeric::SPREAD..numeric::ORDERED, "parts")?;
-        rows("in order", lists, numeric::ORDERED..numeric::END, "chunks")?;
+        rows(
+            "in order",
+            lists,
+            numeric::ORDERED..numeric::INTERVALS,
+            "chunks",
+        )?;
+        rows("intervals", lists, numeric::INTERVALS..numeric::END, "rows")?;
         write!(f, " {} empty rows", lists.count(numeric::EMPTY))
     }
 }

@@ -7,8 +7,8 @@ use crate::error::Error;
 use cuda_std::memory::GlobalMut;
 use warprow_kernels::spgemm::bins::numeric as bin;
 use warprow_kernels::spgemm::{
-    Borders, Factors, Items, Operands, Structure, chunks, copy, group_rows, ordered, sort_rows,
-    spread_rows, window_rows,
+    Borders, Factors, Items, Operands, Structure, chunks, copy, group_rows, interval_rows, ordered,
+    sort_rows, spread_rows, window_rows,
 };
 
 /// The rows of C by the kernel that computes their values.
@@ -99,6 +99,18 @@ impl Numeric {
             let arguments = (operands, factors, items, c, values);
             // SAFETY: chunks of the kernel's size.
             unsafe { fork.launch(&ordered::ordered::<T>(), config, arguments)? };
+        }
+        let handles = [
+            interval_rows::interval_rows::<T, 128>(),
+            interval_rows::interval_rows::<T, 64>(),
+        ];
+        for (size, handle) in (0..2).rev().zip(handles) {
+            if let Some(items) = self.items(bin::INTERVALS + size) {
+                let config = interval_rows::launch::<T>(items.count, 64 << size);
+                let arguments = (operands, factors, items, work, c, values);
+                // SAFETY: rows of runs that span up to so many columns.
+                unsafe { fork.launch(&handle, config, arguments)? };
+            }
         }
         for size in (0..bin::SORT - bin::WINDOW).rev() {
             if let Some(items) = self.items(bin::WINDOW + size) {

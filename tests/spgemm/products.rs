@@ -206,6 +206,7 @@ fn the_choices_of_these_tests_send_rows_to_every_kernel() {
         "searched",
         "spread",
         "in order",
+        "intervals",
     ] {
         assert!(
             plans.contains(&format!("{kernel} ")),

@@ -77,8 +77,8 @@ impl Borders {
             window_span: 2048,
             window_row: 8,
             warp_entries: 512,
-            warp_work: 4096,
-            spread: 1,
+            warp_work: 1024,
+            spread: 4,
             chunk,
             rank_words: if rank_words < RANK_WORDS {
                 rank_words
@@ -185,8 +185,10 @@ pub mod numeric {
     pub const SPREAD: u32 = 24;
     /// Chunks of a warp each, added up in order.
     pub const ORDERED: u32 = 25;
+    /// Up to 64 and 128 columns of runs, added up in registers.
+    pub const INTERVALS: u32 = 26;
     /// Past the last bin.
-    pub const END: u32 = ORDERED + 1;
+    pub const END: u32 = INTERVALS + 2;
 }
 
 /// The number of the least of `first`, `2 first`, `4 first`, .. that is `size` or more, counted from 0.
@@ -240,7 +242,7 @@ impl Borders {
     /// The bin of a row of `entries` in the numeric phase, and its chunks.
     #[inline(always)]
     pub fn numeric_bin(&self, row: RowWork, entries: u32) -> (u32, u32) {
-        use numeric::{COPY, EMPTY, ORDERED, RANK, SEARCH, SORT, SPREAD, WARP, WINDOW};
+        use numeric::{COPY, EMPTY, INTERVALS, ORDERED, RANK, SEARCH, SORT, SPREAD, WARP, WINDOW};
         let RowWork {
             products,
             span,
@@ -256,6 +258,9 @@ impl Borders {
         let few = products <= self.warp_work;
         let long_rows = u64::from(products) >= u64::from(self.window_row) * u64::from(nonzeros);
         if span <= self.window_span && long_rows && (few || self.ordered != 0) {
+            if row.runs && span <= super::interval_rows::MOST_SPAN {
+                return (INTERVALS + doublings(span, 64), 1);
+            }
             return (WINDOW + doublings(span, 128), 1);
         }
         if self.sorts(row) {

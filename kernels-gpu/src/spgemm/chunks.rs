@@ -21,13 +21,14 @@ const NONZEROS: u32 = 1024;
 /// Bytes of shared memory of a block beside its entries and ranks: what it cuts out of rows of B, and a list.
 pub const REST_BYTES: u32 = 8 * NONZEROS + 4 * LIST_WORDS;
 
-/// The launch of blocks of so much shared memory: the fewer fit a multiprocessor of 227 KiB, the more threads they have. Two
-/// of 1024 threads need the registers that the kernels for elements of 8 bytes have not.
+/// The launch of blocks of so much shared memory: the fewer fit a multiprocessor of 227 KiB, the more threads they have, as many
+/// as there are registers for.
 fn launch<T>(chunks: u32, shared_bytes: u32) -> LaunchConfig {
     let block = match shared_bytes >> 10 {
         0..=28 => 256,
         29..=75 => 512,
         76..=112 if size_of::<T>() > 4 => 512,
+        76..=112 => 768,
         _ => 1024,
     };
     LaunchConfig::new(chunks, block).shared_bytes(shared_bytes)

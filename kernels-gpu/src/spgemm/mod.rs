@@ -14,7 +14,8 @@
 //! | [`walk`], [`lanes`], [`window`] | the products of a row, dealt out to lanes |
 //! | [`sort_rows`] | short rows, in both phases or in one for both |
 //! | [`hash_rows`], [`bitmap_rows`], [`run_rows`] | symbolic: middling and long rows, and runs of columns |
-//! | [`window_rows`], [`group_rows`], [`chunks`] | numeric: narrow, middling and long rows |
+//! | [`interval_rows`](mod@interval_rows), [`window_rows`] | numeric: narrow rows, of runs of columns and of any |
+//! | [`group_rows`], [`chunks`] | numeric: middling and long rows |
 //! | [`spread_rows`], [`ordered`](mod@ordered) | numeric: long rows of many short rows of B, and sums in a fixed order |
 //! | [`copy`](mod@copy) | rows of one nonzero of A, and all rows from where they were put aside |
 //! | [`drop_zeros`] | entries that are zero, left out |
@@ -27,6 +28,7 @@ pub mod drop_zeros;
 pub mod entry_work;
 pub mod group_rows;
 pub mod hash_rows;
+pub mod interval_rows;
 pub mod ladder;
 pub mod lanes;
 pub mod operands;
@@ -61,6 +63,7 @@ pub(crate) fn entry_points() -> Vec<&'static str> {
         bitmap_rows::entry_points(),
         run_rows::entry_points(),
         window_rows::entry_points(),
+        interval_rows::entry_points(),
         group_rows::entry_points(),
         chunks::entry_points().as_slice(),
         spread_rows::entry_points().as_slice(),
