@@ -212,7 +212,7 @@ unsafe fn before(sums: GlobalMut<u64>, tile: u32, sum: u64) -> u64 {
             end = if known == 0 { end - WARP_SIZE } else { 0 };
         }
         if lane == 0 {
-            sums.atomic_store(Scope::Device, tile as usize, OF_ALL | before + sum);
+            sums.atomic_store(Scope::Device, tile as usize, OF_ALL | (before + sum));
         }
     }
     before

@@ -188,7 +188,7 @@ fn joined<T: Real>(column: u32, product: T) -> (bool, T) {
         let next = others.trailing_zeros() % WARP_SIZE;
         let other = warp::shfl_idx(FULL_MASK, sum, next, WARP_SIZE);
         if others != 0 {
-            sum = sum + other;
+            sum += other;
         }
         others &= !warp::ballot(FULL_MASK, rank & 1 == 1);
         rank /= 2;
