@@ -118,6 +118,8 @@ impl Options {
                 "window_span" => &mut borders.window_span,
                 "window_row" => &mut borders.window_row,
                 "warp_entries" => &mut borders.warp_entries,
+                "warp_work" => &mut borders.warp_work,
+                "spread" => &mut borders.spread,
                 "chunk" => &mut borders.chunk,
                 "rank_words" => &mut borders.rank_words,
                 _ => bail!("no border `{name}`"),

@@ -7,6 +7,7 @@
 mod allocation;
 mod kept;
 mod recording;
+mod side_streams;
 
 use super::limits::{self, KernelResources};
 use super::module::{EntryPoint, KERNELS, Modules};
@@ -23,8 +24,9 @@ use cust::stream::{Stream, StreamFlags};
 use cust::sys::CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN;
 use kept::Kept;
 pub(super) use recording::{Recorded, Recording};
+use side_streams::SideStreams;
 use std::ffi::c_void;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 /// The least compute capability: the kernels' PTX is for `sm_80`.
@@ -39,6 +41,8 @@ pub(super) struct Cuda {
     last_kernel: Mutex<Option<Arc<str>>>,
     /// Freed memory for later allocations.
     kept: Mutex<Kept>,
+    /// Made when they are first wanted.
+    side_streams: OnceLock<SideStreams>,
     stream: Stream,
     context: Context,
 }
@@ -87,6 +91,7 @@ impl Cuda {
             properties,
             last_kernel: Mutex::new(None),
             kept: Mutex::default(),
+            side_streams: OnceLock::new(),
             stream,
             context,
         })
@@ -151,12 +156,28 @@ impl Cuda {
         config: &LaunchConfig,
         arguments: &[*mut c_void],
     ) -> Result<(), Error> {
+        // SAFETY: the caller's contract.
+        unsafe { self.launch_on(&self.stream, kernel, config, arguments) }
+    }
+
+    /// Launches on a stream.
+    ///
+    /// # Safety
+    ///
+    /// As for [`launch`](Self::launch).
+    unsafe fn launch_on(
+        &self,
+        stream: &Stream,
+        kernel: &str,
+        config: &LaunchConfig,
+        arguments: &[*mut c_void],
+    ) -> Result<(), Error> {
         let entry_point = self.prepare(kernel, config)?;
         *self.last_kernel() = Some(Arc::clone(&entry_point.name));
         let extents = |Dim3 { x, y, z }| (x, y, z);
         // SAFETY: the caller's contract; the driver copies the arguments before it returns.
         let result = unsafe {
-            self.stream.launch(
+            stream.launch(
                 &entry_point.function,
                 extents(config.grid),
                 extents(config.block),

@@ -7,8 +7,8 @@ use cust::error::CudaError;
 use cust::function::Function;
 use cust::stream::Stream;
 use cust::sys::{
-    self, CUDA_KERNEL_NODE_PARAMS, CUdevice_attribute, CUfunction_attribute, CUgraph, CUgraphExec,
-    CUgraphNode, CUjit_option, CUresult,
+    self, CUDA_KERNEL_NODE_PARAMS, CUdevice_attribute, CUevent, CUevent_flags,
+    CUfunction_attribute, CUgraph, CUgraphExec, CUgraphNode, CUjit_option, CUresult,
 };
 use std::ffi::{CStr, c_char, c_uint, c_void};
 use std::{mem, ptr};
@@ -39,6 +39,49 @@ pub(super) fn allow_dynamic_shared(function: &Function<'_>, bytes: i32) -> Resul
     // SAFETY: a function of a loaded module, as the type says.
     let result = unsafe { sys::cuFuncSetAttribute(function.to_raw(), attribute, bytes) };
     check("allow more dynamic shared memory", result)
+}
+
+/// A point in what a stream is told, for which other streams wait; `cust` destroys an event that is waited for.
+#[derive(Debug)]
+pub(super) struct Mark(CUevent);
+
+// SAFETY: the driver orders what is done with an event, from whatever threads it comes.
+unsafe impl Send for Mark {}
+// SAFETY: as above.
+unsafe impl Sync for Mark {}
+
+impl Mark {
+    /// One that has not been set. A context must be current.
+    pub fn new() -> Result<Self, DriverError> {
+        let mut event = ptr::null_mut();
+        let flags = CUevent_flags::CU_EVENT_DISABLE_TIMING as c_uint;
+        // SAFETY: the driver writes one pointer.
+        check("create an event", unsafe {
+            sys::cuEventCreate(&raw mut event, flags)
+        })?;
+        Ok(Self(event))
+    }
+
+    /// Sets it behind all that `stream` was told. The stream's context must be current.
+    pub fn set(&self, stream: &Stream) -> Result<(), DriverError> {
+        // SAFETY: both are alive.
+        let result = unsafe { sys::cuEventRecord(self.0, stream.as_inner()) };
+        check("record an event", result)
+    }
+
+    /// Has `stream` wait for the point where it was set last. The stream's context must be current.
+    pub fn wait(&self, stream: &Stream) -> Result<(), DriverError> {
+        // SAFETY: both are alive; the flags must be 0.
+        let result = unsafe { sys::cuStreamWaitEvent(stream.as_inner(), self.0, 0) };
+        check("wait for an event", result)
+    }
+}
+
+impl Drop for Mark {
+    fn drop(&mut self) {
+        // SAFETY: the event is alive, and what waits for it goes on waiting.
+        unsafe { sys::cuEventDestroy_v2(self.0) };
+    }
 }
 
 /// Loads PTX that has failed to load once more, to learn the exact error and the messages of the driver's compiler:

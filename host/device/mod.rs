@@ -22,6 +22,7 @@ mod cuda;
 #[cfg(feature = "cuda")]
 mod driver;
 mod emulator;
+mod fork;
 mod limits;
 #[cfg(feature = "cuda")]
 mod module;
@@ -33,6 +34,7 @@ mod selector;
 mod timer;
 
 pub use buffer::DeviceBuffer;
+pub(crate) use fork::Fork;
 pub use limits::LimitExceeded;
 pub use properties::{MemoryInfo, Properties, Version};
 pub use recording::LaunchGraph;

@@ -3,7 +3,7 @@
 use crate::csr::extent;
 use crate::device::{Device, DeviceBuffer};
 use crate::error::Error;
-use cuda_std::memory::Global;
+use cuda_std::memory::{Global, GlobalMut};
 use std::ops::Range;
 use warprow_kernels::spgemm::bins::BINS;
 use warprow_kernels::spgemm::{Items, place, work};
@@ -16,8 +16,7 @@ pub(super) struct Lists {
 }
 
 impl Lists {
-    /// Lists the rows by their words, which a kernel has made and counted: `counts` has the count of each bin first. It waits
-    /// for the counts.
+    /// Lists the rows by their words, which a kernel has made and counted. It waits for the counts.
     pub(super) fn make(
         device: &Device,
         rows: u32,
@@ -25,32 +24,41 @@ impl Lists {
         counts: &DeviceBuffer<u32>,
     ) -> Result<Self, Error> {
         let host_counts = counts.download()?;
+        let mut cursors = device.zeros::<u32>(BINS as usize)?;
+        let (counts, cursors) = (counts.read_only(), cursors.mutable());
+        Self::of_counted(device, rows, words, host_counts, counts, cursors)
+    }
+
+    /// Lists the rows by their words, of which so many are in each bin, as the host knows and the device; each bin has a cursor,
+    /// zero.
+    pub(super) fn of_counted(
+        device: &Device,
+        rows: u32,
+        words: &DeviceBuffer<u32>,
+        host_counts: Vec<u32>,
+        counts: Global<u32>,
+        cursors: GlobalMut<u32>,
+    ) -> Result<Self, Error> {
         let items: u64 = (host_counts[1..BINS as usize].iter())
             .map(|&count| u64::from(count))
             .sum();
         let items = extent("the number of chunks of rows", items as usize)?;
-        let list = Self::place(device, rows, words, counts, items)?;
-        Ok(Self::new(&host_counts, list))
+        let list = Self::place(device, rows, words, counts, cursors, items)?;
+        Ok(Self::new(host_counts, list))
     }
 
-    /// Launches the kernel that lists the rows, `items` items at most.
+    /// Launches the kernel that lists the rows, `items` items at most; each bin has a cursor, zero.
     pub(super) fn place(
         device: &Device,
         rows: u32,
         words: &DeviceBuffer<u32>,
-        counts: &DeviceBuffer<u32>,
+        counts: Global<u32>,
+        cursors: GlobalMut<u32>,
         items: u32,
     ) -> Result<DeviceBuffer<u32>, Error> {
-        let mut cursors = device.zeros::<u32>(BINS as usize)?;
         let mut list = device.uninitialized::<u32>(2 * items as usize)?;
         if items > 0 {
-            let arguments = (
-                rows,
-                words.read_only(),
-                counts.read_only(),
-                cursors.mutable(),
-                list.mutable(),
-            );
+            let arguments = (rows, words.read_only(), counts, cursors, list.mutable());
             // SAFETY: a word for each row; the list has a pair for each item counted, but the first bin's.
             unsafe { device.launch(&place::place(), work::launch_rows(rows), arguments)? };
         }
@@ -58,11 +66,8 @@ impl Lists {
     }
 
     /// The lists of items counted.
-    pub(super) fn new(counts: &[u32], list: DeviceBuffer<u32>) -> Self {
-        Self {
-            counts: counts[..BINS as usize].to_vec(),
-            list,
-        }
+    pub(super) fn new(counts: Vec<u32>, list: DeviceBuffer<u32>) -> Self {
+        Self { counts, list }
     }
 
     /// How many items a bin has.

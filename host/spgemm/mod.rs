@@ -32,6 +32,7 @@
 //! [`spgemm`](spgemm()) does all for matrices of the host, in blocks of rows if the product does not fit the device.
 
 mod blocks;
+mod counters;
 mod ladder;
 mod lists;
 mod multiply;
@@ -122,8 +123,8 @@ impl<T: SpgemmElement> Spgemm<T> {
     ) -> Result<Self, Error> {
         check_operands(a, b)?;
         let borders = options.borders::<T>(&a.device);
-        let (structure, sizes) = symbolic::structure(a, b, borders)?;
-        let numeric = Numeric::plan(&structure, &sizes, borders)?;
+        let (structure, lists) = symbolic::structure(a, b, borders)?;
+        let numeric = Numeric::new(lists, borders);
         Ok(Self {
             a: Arc::clone(a),
             b: Arc::clone(b),
@@ -192,7 +193,9 @@ impl<T: SpgemmElement> Spgemm<T> {
             a: a.read_only(),
             b: b.read_only(),
         };
-        self.numeric.run(operands, &self.structure, factors, c)
+        let pattern = self.pattern().structure();
+        self.numeric
+            .run(operands, &self.structure.work, pattern, factors, c)
     }
 }
 
@@ -235,7 +238,7 @@ impl<T: SpgemmElement> fmt::Display for Spgemm<T> {
             "numeric: copied",
             lists,
             numeric::COPY..numeric::WINDOW,
-            "rows",
+            "chunks",
         )?;
         rows("windows", lists, numeric::WINDOW..numeric::SORT, "rows")?;
         rows("sorted", lists, numeric::SORT..numeric::WARP, "rows")?;
@@ -244,10 +247,17 @@ impl<T: SpgemmElement> fmt::Display for Spgemm<T> {
         rows(
             "searched",
             lists,
-            numeric::SEARCH..numeric::ORDERED,
+            numeric::SEARCH..numeric::SPREAD,
             "chunks",
         )?;
-        rows("in order", lists, numeric::ORDERED..numeric::END, "chunks")?;
+        rows("spread", lists, numeric::SPREAD..numeric::ORDERED, "parts")?;
+        rows(
+            "in order",
+            lists,
+            numeric::ORDERED..numeric::INTERVALS,
+            "chunks",
+        )?;
+        rows("intervals", lists, numeric::INTERVALS..numeric::END, "rows")?;
         write!(f, " {} empty rows", lists.count(numeric::EMPTY))
     }
 }

@@ -1,15 +1,15 @@
 //! The whole product of two matrices of a device, where its structure serves but once.
 //!
-//! Rows of few products are sorted with their values, so that they are gone through once and not once in each phase; rows of one
-//! nonzero of A are copied from B with their values. The numeric phase has the others.
+//! Where most rows have few products, these are sorted with their values, so that they are gone through once and not once in
+//! each phase, and brought to their places; rows of one nonzero of A are copied from B. The numeric phase has the other rows.
+//! Else it has them all: it reads their columns where they were put aside, and writes them where they belong.
 
 use super::numeric::Numeric;
 use super::operands::check_operands;
-use super::symbolic::Phase;
+use super::symbolic::{Phase, Structure};
 use super::{SpgemmElement, SpgemmOptions, nonzeros};
 use crate::csr::DeviceCsr;
 use crate::error::Error;
-use cuda_std::memory::Global;
 use warprow_kernels::spgemm::bins::Known;
 use warprow_kernels::spgemm::{Factors, copy};
 
@@ -53,55 +53,60 @@ pub fn multiply<T: SpgemmElement>(
         b: b.values().read_only(),
     };
     let mut phase = Phase::begin(a.pattern(), b.pattern(), borders)?;
-    phase.launch_longer_rows()?;
     // Room for values beside all columns that are put aside is not worth it for a few rows.
-    let (known, aside_values) = if phase.is_mostly_sorted() {
-        (Known::SORTED, Some(phase.launch_sorted_products(factors)?))
-    } else {
-        phase.launch_sorted_rows()?;
-        (Known::COPIED, None)
+    let mut sorted_values = match phase.is_mostly_sorted() {
+        true => Some(device.uninitialized::<T>(phase.staged.len())?),
+        false => None,
     };
-    phase.add_up()?;
-    let sizes = if phase.has_rows_beyond(known) {
-        Some(phase.entry_sizes(known)?)
-    } else {
-        None
+    let fork = device.fork();
+    phase.launch_longer_rows(&fork)?;
+    match &mut sorted_values {
+        Some(values) => phase.launch_sorted_products(&fork, factors, values)?,
+        None => phase.launch_sorted_rows(&fork)?,
+    }
+    fork.join()?;
+    let known = match sorted_values {
+        Some(_) => Known::SORTED,
+        None => Known::NONE,
     };
-    let entries = phase.entries()?;
-    let mut col_idx = device.uninitialized::<u32>(entries as usize)?;
-    let mut values = device.uninitialized::<T>(entries as usize)?;
-    if entries > 0 {
+    let sizes = phase.count_entries(known)?;
+    let lists = phase.numeric_lists(&sizes)?;
+    let mut col_idx = device.uninitialized::<u32>(sizes.entries as usize)?;
+    let mut values = device.uninitialized::<T>(sizes.entries as usize)?;
+    let pattern = phase.aside(&mut col_idx);
+    let operands = phase.operands();
+    let numeric = Numeric::new(lists, borders);
+    numeric.clear(operands, pattern, &mut values)?;
+    let fork = device.fork();
+    if let Some(sorted_values) = &sorted_values
+        && sizes.entries > 0
+    {
+        let aside = copy::Aside {
+            starts: phase.starts.read_only(),
+            columns: phase.staged.read_only(),
+            values: sorted_values.read_only(),
+        };
         let arguments = (
-            phase.operands(),
+            operands,
             factors,
             phase.words.read_only(),
             known,
-            copy::Aside {
-                starts: phase.starts.read_only(),
-                columns: phase.staged.read_only(),
-                values: match &aside_values {
-                    Some(values) => values.read_only(),
-                    None => Global::from_address(0),
-                },
-            },
+            aside,
             phase.row_ptr.read_only(),
             col_idx.mutable(),
             values.mutable(),
         );
-        let config = copy::launch_tiles(entries);
+        let config = copy::launch_rows(operands.a.rows);
         // SAFETY: the kernels before have put each row's columns from its start on, and the values that are known; there is
         // room for all entries.
-        unsafe { device.launch(&copy::copy_entries::<T>(), config, arguments)? };
+        unsafe { fork.launch(&copy::copy_rows::<T>(), config, arguments)? };
     }
-    drop(aside_values);
-    let operands = phase.operands();
-    let structure = phase.end(col_idx);
-    if let Some(sizes) = sizes {
-        let numeric = Numeric::plan(&structure, &sizes, borders)?;
-        numeric.run(operands, &structure, factors, &mut values)?;
-    }
-    let products = structure.products;
-    let c = DeviceCsr::new(structure.pattern, values)?;
+    numeric.launch(&fork, operands, phase.work(), pattern, factors, &mut values)?;
+    fork.join()?;
+    let Structure {
+        pattern, products, ..
+    } = phase.end(col_idx);
+    let c = DeviceCsr::new(pattern, values)?;
     let c = if options.drop_zeros {
         nonzeros::keep(&c)?
     } else {

@@ -2,15 +2,13 @@
 
 use super::SpgemmElement;
 use super::lists::Lists;
-use super::symbolic::Structure;
-use crate::csr::DevicePattern;
-use crate::device::DeviceBuffer;
+use crate::device::{DeviceBuffer, Fork};
 use crate::error::Error;
-use cuda_std::memory::{Global, GlobalMut};
-use warprow_kernels::spgemm::bins::{BINS, Known, numeric as bin};
+use cuda_std::memory::GlobalMut;
+use warprow_kernels::spgemm::bins::numeric as bin;
 use warprow_kernels::spgemm::{
-    Borders, Factors, Items, Operands, chunks, copy, entry_work, group_rows, ordered, sort_rows,
-    window_rows, work,
+    Borders, Factors, Items, Operands, Structure, chunks, copy, group_rows, interval_rows, ordered,
+    sort_rows, spread_rows, window_rows,
 };
 
 /// The rows of C by the kernel that computes their values.
@@ -20,83 +18,65 @@ pub(super) struct Numeric {
     borders: Borders,
 }
 
-/// The bin of each row by its entries, and how many rows a bin has.
-#[derive(Debug)]
-pub(super) struct EntrySizes {
-    words: DeviceBuffer<u32>,
-    counts: DeviceBuffer<u32>,
-}
-
-impl EntrySizes {
-    /// Launches what finds them out, from the work and the symbolic bin of each row and the row pointers of C; rows whose
-    /// values are known are left out.
-    pub(super) fn launch(
-        a: &DevicePattern,
-        [work, row_words]: [&DeviceBuffer<u32>; 2],
-        known: Known,
-        row_ptr: &DeviceBuffer<u32>,
-        borders: Borders,
-    ) -> Result<Self, Error> {
-        let device = &a.device;
-        let mut words = device.uninitialized::<u32>(a.rows as usize)?;
-        let mut counts = device.zeros::<u32>(BINS as usize)?;
-        if a.rows > 0 {
-            let c = warprow_kernels::spgemm::Structure {
-                row_ptr: row_ptr.read_only(),
-                // The columns are not there yet, and are not read.
-                col_idx: Global::from_address(0),
-            };
-            let arguments = (
-                a.as_argument(),
-                work.read_only(),
-                row_words.read_only(),
-                known,
-                c,
-                borders,
-                words.mutable(),
-                counts.mutable(),
-            );
-            // SAFETY: the work of each row and its entries; a word for each row.
-            unsafe {
-                device.launch(
-                    &entry_work::entry_work(),
-                    work::launch_rows(a.rows),
-                    arguments,
-                )?
-            };
-        }
-        Ok(Self { words, counts })
-    }
-}
-
 impl Numeric {
-    /// Lists the rows by their entries.
-    pub(super) fn plan(
-        structure: &Structure,
-        sizes: &EntrySizes,
-        borders: Borders,
-    ) -> Result<Self, Error> {
-        let c = &structure.pattern;
-        Ok(Self {
-            lists: Lists::make(&c.device, c.rows, &sizes.words, &sizes.counts)?,
-            borders,
-        })
+    /// For rows that have been listed.
+    pub(super) fn new(lists: Lists, borders: Borders) -> Self {
+        Self { lists, borders }
     }
 
     /// Computes the values of the rows listed.
     pub(super) fn run<T: SpgemmElement>(
         &self,
         operands: Operands,
-        structure: &Structure,
+        work: &DeviceBuffer<u32>,
+        c: Structure,
         factors: Factors<T>,
         values: &mut DeviceBuffer<T>,
     ) -> Result<(), Error> {
-        let device = &structure.pattern.device;
-        let c = structure.pattern.structure();
-        let work = structure.work.read_only();
+        let device = values.device().clone();
+        self.clear(operands, c, values)?;
+        let fork = device.fork();
+        self.launch(&fork, operands, work, c, factors, values)?;
+        fork.join()
+    }
+
+    /// Launches what [`launch`](Self::launch) wants to be done before.
+    pub(super) fn clear<T: SpgemmElement>(
+        &self,
+        operands: Operands,
+        c: Structure,
+        values: &mut DeviceBuffer<T>,
+    ) -> Result<(), Error> {
+        let Some(items) = self.items(bin::SPREAD) else {
+            return Ok(());
+        };
+        let device = values.device().clone();
+        let arguments = (operands, items, c, values.mutable());
+        let config = spread_rows::launch(items.count);
+        // SAFETY: parts of the kernel's size.
+        unsafe { device.launch(&spread_rows::clear_rows::<T>(), config, arguments) }
+    }
+
+    /// Launches the kernels for the rows listed, and their columns if `c` wants them.
+    pub(super) fn launch<T: SpgemmElement>(
+        &self,
+        fork: &Fork<'_>,
+        operands: Operands,
+        work: &DeviceBuffer<u32>,
+        c: Structure,
+        factors: Factors<T>,
+        values: &mut DeviceBuffer<T>,
+    ) -> Result<(), Error> {
+        let work = work.read_only();
         let values = values.mutable();
         let chunk = self.borders.chunk;
         let element_bytes = size_of::<T>() as u32;
+        if let Some(items) = self.items(bin::SPREAD) {
+            let arguments = (operands, factors, items, c, values);
+            let config = spread_rows::launch(items.count);
+            // SAFETY: parts of the kernel's size, the values of their rows zero.
+            unsafe { fork.launch(&spread_rows::spread_rows::<T>(), config, arguments)? };
+        }
         // The longest rows first: they are the last to end.
         for size in (0..bin::SEARCH - bin::RANK).rev() {
             let capacity = (1024 << size).min(chunk);
@@ -105,20 +85,32 @@ impl Numeric {
                 let config = chunks::launch_rank::<T>(items.count, capacity, words);
                 let arguments = (operands, factors, items, capacity, chunk, work, c, values);
                 // SAFETY: chunks of up to `capacity` entries that span no more than `words` words.
-                unsafe { device.launch(&chunks::rank_chunks::<T>(), config, arguments)? };
+                unsafe { fork.launch(&chunks::rank_chunks::<T>(), config, arguments)? };
             }
             if let Some(items) = self.items(bin::SEARCH + size) {
                 let config = chunks::launch_search::<T>(items.count, capacity);
                 let arguments = (operands, factors, items, capacity, chunk, work, c, values);
                 // SAFETY: chunks of up to `capacity` entries.
-                unsafe { device.launch(&chunks::search_chunks::<T>(), config, arguments)? };
+                unsafe { fork.launch(&chunks::search_chunks::<T>(), config, arguments)? };
             }
         }
         if let Some(items) = self.items(bin::ORDERED) {
             let config = ordered::launch::<T>(items.count);
             let arguments = (operands, factors, items, c, values);
             // SAFETY: chunks of the kernel's size.
-            unsafe { device.launch(&ordered::ordered::<T>(), config, arguments)? };
+            unsafe { fork.launch(&ordered::ordered::<T>(), config, arguments)? };
+        }
+        let handles = [
+            interval_rows::interval_rows::<T, 128>(),
+            interval_rows::interval_rows::<T, 64>(),
+        ];
+        for (size, handle) in (0..2).rev().zip(handles) {
+            if let Some(items) = self.items(bin::INTERVALS + size) {
+                let config = interval_rows::launch::<T>(items.count, 64 << size);
+                let arguments = (operands, factors, items, work, c, values);
+                // SAFETY: rows of runs that span up to so many columns.
+                unsafe { fork.launch(&handle, config, arguments)? };
+            }
         }
         for size in (0..bin::SORT - bin::WINDOW).rev() {
             if let Some(items) = self.items(bin::WINDOW + size) {
@@ -126,7 +118,7 @@ impl Numeric {
                 let config = window_rows::launch(items.count, window, element_bytes);
                 let arguments = (operands, factors, items, window, work, c, values);
                 // SAFETY: rows that span up to `window` columns.
-                unsafe { device.launch(&window_rows::window_rows::<T>(), config, arguments)? };
+                unsafe { fork.launch(&window_rows::window_rows::<T>(), config, arguments)? };
             }
         }
         for size in (0..bin::RANK - bin::WARP).rev() {
@@ -135,7 +127,7 @@ impl Numeric {
                 let config = group_rows::launch::<T>(items.count, capacity);
                 let arguments = (operands, factors, items, capacity, work, c, values);
                 // SAFETY: rows of up to `capacity` entries.
-                unsafe { device.launch(&group_rows::group_rows::<T>(), config, arguments)? };
+                unsafe { fork.launch(&group_rows::group_rows::<T>(), config, arguments)? };
             }
         }
         for (size, handle) in [
@@ -153,17 +145,17 @@ impl Numeric {
                 let config = sort_rows::launch_products::<T>(items.count, 8 << size);
                 let nothing = GlobalMut::from_address(0);
                 let arguments = (
-                    operands, factors, items, work, c.row_ptr, 0, nothing, values, nothing,
+                    operands, factors, items, work, c.row_ptr, c.col_idx, values, nothing,
                 );
-                // SAFETY: rows of so many products; the values alone are wanted.
-                unsafe { device.launch(&handle, config, arguments)? };
+                // SAFETY: rows of so many products; their number is known.
+                unsafe { fork.launch(&handle, config, arguments)? };
             }
         }
         if let Some(items) = self.items(bin::COPY) {
             let arguments = (operands, factors, items, c, values);
             let config = copy::launch_products(items.count);
             // SAFETY: rows of one nonzero of A.
-            unsafe { device.launch(&copy::copy_products::<T>(), config, arguments)? };
+            unsafe { fork.launch(&copy::copy_products::<T>(), config, arguments)? };
         }
         Ok(())
     }

@@ -3,6 +3,7 @@
 use crate::csr::DevicePattern;
 use crate::device::DeviceBuffer;
 use crate::error::Error;
+use cuda_std::memory::GlobalMut;
 use warprow_kernels::spgemm::{Operands, Pattern, Structure};
 
 /// Nonzeros of an operand, at most: positions stay below 2^32 when a block's stride is added.
@@ -18,10 +19,13 @@ impl DevicePattern {
         }
     }
 
+    /// The pattern of a product whose columns are there.
     pub(super) fn structure(&self) -> Structure {
         Structure {
             row_ptr: self.row_ptr.read_only(),
-            col_idx: self.col_idx.read_only(),
+            starts: self.row_ptr.read_only(),
+            columns: self.col_idx.read_only(),
+            col_idx: GlobalMut::from_address(0),
         }
     }
 }

@@ -1,10 +1,11 @@
 //! What each row of a product costs, and so which kernel of the symbolic phase takes it.
 
+use super::counters::Counters;
 use super::operands::operands;
 use crate::csr::DevicePattern;
 use crate::device::DeviceBuffer;
 use crate::error::Error;
-use warprow_kernels::spgemm::bins::BINS;
+use cuda_std::memory::Global;
 use warprow_kernels::spgemm::{Borders, work};
 
 /// What each row costs.
@@ -15,12 +16,12 @@ pub(super) struct RowCosts {
     pub extents: DeviceBuffer<u32>,
     /// The bin of each row.
     pub words: DeviceBuffer<u32>,
-    /// An upper bound of each row's entries, and a zero.
+    /// Where each row's columns may be put aside.
     pub starts: DeviceBuffer<u32>,
-    /// The entries of rows that are copied, zeros for the others, and a zero.
+    /// The entries of rows that are copied, zeros for the others, and room for one more number.
     pub row_ptr: DeviceBuffer<u32>,
-    /// The rows of each bin; behind them all products and the sum of all bounds, two numbers of 64 bits.
-    pub counts: DeviceBuffer<u32>,
+    /// The rows of each bin, all products, and the room for columns.
+    pub counters: Counters,
 }
 
 /// Finds out what each row costs.
@@ -34,32 +35,32 @@ pub(super) fn row_costs(
     let extents = extents(b)?;
     let mut work = device.uninitialized::<u32>(work::WORK * rows)?;
     let mut words = device.uninitialized::<u32>(rows)?;
-    // The kernel writes the number behind the rows too.
-    let numbers = || match rows {
-        0 => device.zeros::<u32>(1),
-        _ => device.uninitialized::<u32>(rows + 1),
+    let mut starts = device.uninitialized::<u32>(rows)?;
+    // Kernels write all of them, if there are rows.
+    let mut row_ptr = match rows {
+        0 => device.zeros::<u32>(1)?,
+        _ => device.uninitialized::<u32>(rows + 1)?,
     };
-    let (mut starts, mut row_ptr) = (numbers()?, numbers()?);
-    let mut counts = device.zeros::<u32>(BINS as usize + 4)?;
-    // Behind the counts, so that one copy fetches both.
-    let totals = counts.mutable().offset(BINS as usize).cast::<u64>();
+    let mut counters = Counters::new(device, a.rows)?;
     let operands = operands(a, b, &extents);
     if a.rows > 0 {
         let output = work::RowWorkOutput {
             work: work.mutable(),
             words: words.mutable(),
-            bounds: starts.mutable(),
+            starts: starts.mutable(),
             entries: row_ptr.mutable(),
-            counts: counts.mutable(),
-            totals,
+            counts: counters.bins(false),
+            totals: counters.totals(false),
         };
         let most_long = work::most_long_rows(a.nonzeros()) as usize;
-        let mut long_rows = device.zeros::<u32>(1 + most_long)?;
-        let arguments = (operands, borders, output, long_rows.mutable());
+        let mut long_rows = device.uninitialized::<u32>(most_long)?;
+        let long_count = counters.long_rows();
+        let arguments = (operands, borders, output, long_count, long_rows.mutable());
         // SAFETY: the operands are what they say, with as many rows of B as columns of A; the buffers have their lengths.
         unsafe { device.launch(&work::row_work(), work::launch_rows(a.rows), arguments)? };
         if let Some(config) = work::launch_long_rows(a.nonzeros()) {
-            let arguments = (operands, borders, output, long_rows.read_only());
+            let long_count = Global::from_address(long_count.address());
+            let arguments = (operands, borders, output, long_count, long_rows.read_only());
             // SAFETY: the same, and the list of long rows is there.
             unsafe { device.launch(&work::long_row_work(), config, arguments)? };
         }
@@ -70,7 +71,7 @@ pub(super) fn row_costs(
         words,
         starts,
         row_ptr,
-        counts,
+        counters,
     })
 }
 

@@ -1,19 +1,19 @@
 //! The symbolic phase: which kernel takes which rows, and their launches.
 
 use super::SpgemmElement;
+use super::counters::{Counted, Counters};
 use super::lists::Lists;
-use super::numeric::EntrySizes;
 use super::operands::operands;
 use super::row_costs::{RowCosts, row_costs};
 use crate::csr::{DevicePattern, extent};
-use crate::device::DeviceBuffer;
+use crate::device::{DeviceBuffer, Fork};
 use crate::error::Error;
-use crate::scan::Scan;
 use cuda_std::memory::Global;
 use std::sync::Arc;
-use warprow_kernels::spgemm::bins::{BINS, Known, symbolic as bin};
+use warprow_kernels::spgemm::bins::{Known, symbolic as bin};
 use warprow_kernels::spgemm::{
-    Borders, Factors, Items, Operands, bitmap_rows, copy, hash_rows, run_rows, sort_rows,
+    Borders, Factors, Items, Operands, bitmap_rows, copy, entry_work, hash_rows, run_rows,
+    sort_rows,
 };
 
 /// What the symbolic phase finds out, for the numeric one and for the user.
@@ -31,37 +31,44 @@ pub(super) struct Structure {
     pub lists: Lists,
 }
 
-/// The structure of `C = A B`, and what the numeric phase makes its lists of.
+/// The structure of `C = A B`, and the rows by the kernel that computes their values.
 pub(super) fn structure(
     a: &DevicePattern,
     b: &DevicePattern,
     borders: Borders,
-) -> Result<(Structure, EntrySizes), Error> {
+) -> Result<(Structure, Lists), Error> {
     let mut phase = Phase::begin(a, b, borders)?;
-    phase.launch_longer_rows()?;
-    phase.launch_sorted_rows()?;
-    phase.add_up()?;
-    let sizes = phase.entry_sizes(Known::NONE)?;
-    let entries = phase.entries()?;
-    let mut col_idx = a.device.uninitialized::<u32>(entries as usize)?;
-    if entries > 0 {
+    let fork = a.device.fork();
+    phase.launch_longer_rows(&fork)?;
+    phase.launch_sorted_rows(&fork)?;
+    fork.join()?;
+    let sizes = phase.count_entries(Known::NONE)?;
+    let lists = phase.numeric_lists(&sizes)?;
+    let mut col_idx = a.device.uninitialized::<u32>(sizes.entries as usize)?;
+    if sizes.entries > 0 {
         let arguments = (
             phase.operands(),
             phase.words.read_only(),
-            copy::Aside {
-                starts: phase.starts.read_only(),
-                columns: phase.staged.read_only(),
-                // Not read.
-                values: Global::from_address(0),
-            },
+            phase.starts.read_only(),
+            phase.staged.read_only(),
             phase.row_ptr.read_only(),
             col_idx.mutable(),
         );
-        let config = copy::launch_tiles(entries);
+        let config = copy::launch_tiles(sizes.entries);
         // SAFETY: the kernels before have put each row's columns from its start on; there is room for all entries.
         unsafe { a.device.launch(&copy::copy_columns(), config, arguments)? };
     }
-    Ok((phase.end(col_idx), sizes))
+    Ok((phase.end(col_idx), lists))
+}
+
+/// The entries of C, and which kernel of the numeric phase takes which rows.
+pub(super) struct EntrySizes {
+    /// The entries of all rows.
+    pub entries: u32,
+    /// The bin of each row.
+    words: DeviceBuffer<u32>,
+    /// The items of each bin.
+    bins: Vec<u32>,
 }
 
 /// The phase between its beginning, when the work of each row is known, and its end.
@@ -75,9 +82,9 @@ pub(super) struct Phase<'a> {
     pub words: DeviceBuffer<u32>,
     /// Where each row starts in what is put aside.
     pub starts: DeviceBuffer<u32>,
-    /// The entries of each row, and once they have been added up, the row pointers of C.
+    /// The entries of each row, and once they have been counted, the row pointers of C.
     pub row_ptr: DeviceBuffer<u32>,
-    scan: Scan,
+    counters: Counters,
     lists: Lists,
     /// The columns that are put aside.
     pub staged: DeviceBuffer<u32>,
@@ -96,20 +103,18 @@ impl<'a> Phase<'a> {
             work,
             extents,
             words,
-            mut starts,
+            starts,
             row_ptr,
-            counts,
+            mut counters,
         } = row_costs(a, b, borders)?;
         // Each row is an item at most, so that what follows is launched before the host waits for the counts.
-        let list = Lists::place(device, a.rows, &words, &counts, a.rows)?;
-        let mut scan = Scan::new(device, starts.len())?;
-        scan.run(&mut starts)?;
-        let host_counts = counts.download()?;
-        let total = |at: u32| {
-            let at = (BINS + 2 * at) as usize;
-            u64::from(host_counts[at]) | u64::from(host_counts[at + 1]) << 32
-        };
-        let (products, bound) = (total(0), total(1));
+        let counts = Global::from_address(counters.bins(false).address());
+        let cursors = counters.cursors(false);
+        let list = Lists::place(device, a.rows, &words, counts, cursors, a.rows)?;
+        let Counted {
+            bins,
+            totals: [products, bound],
+        } = counters.counted(false)?;
         let staged_entries = usize::try_from(bound)
             .ok()
             .filter(|&bound| u32::try_from(bound).is_ok());
@@ -127,8 +132,8 @@ impl<'a> Phase<'a> {
             words,
             starts,
             row_ptr,
-            scan,
-            lists: Lists::new(&host_counts, list),
+            counters,
+            lists: Lists::new(bins, list),
             staged: device.uninitialized(staged_entries)?,
             products,
         })
@@ -148,30 +153,70 @@ impl<'a> Phase<'a> {
         most >= self.staged.len() as u64 / 2
     }
 
-    /// Whether there are rows that are neither empty nor copied nor, if `known` says so, sorted.
-    pub fn has_rows_beyond(&self, known: Known) -> bool {
-        (bin::COPY..bin::END).any(|bin| !known.has(bin) && self.lists.count(bin) > 0)
+    /// Replaces the entries of each row by the row pointers of C, and finds out what the numeric phase is to know of rows whose
+    /// values are not known; the host waits for it.
+    pub fn count_entries(&mut self, known: Known) -> Result<EntrySizes, Error> {
+        let device = &self.a.device;
+        let mut words = device.uninitialized::<u32>(self.a.rows as usize)?;
+        if self.a.rows > 0 {
+            let output = entry_work::EntryWorkOutput {
+                words: words.mutable(),
+                counts: self.counters.bins(true),
+                total: self.counters.totals(true),
+                next_tile: self.counters.next_tile(),
+                sums: self.counters.sums(),
+            };
+            let arguments = (
+                self.a.as_argument(),
+                self.work.read_only(),
+                self.words.read_only(),
+                known,
+                self.borders,
+                self.row_ptr.mutable(),
+                output,
+            );
+            let config = entry_work::launch(self.a.rows);
+            // SAFETY: the work of each row and its entries; a word for each row, and the counters.
+            unsafe { device.launch(&entry_work::entry_work(), config, arguments)? };
+        }
+        let Counted {
+            bins,
+            totals: [entries, _],
+        } = self.counters.counted(true)?;
+        Ok(EntrySizes {
+            entries: extent("the number of entries of C", entries as usize)?,
+            words,
+            bins,
+        })
     }
 
-    /// The entries of each row added up.
-    pub fn add_up(&mut self) -> Result<(), Error> {
-        self.scan.run(&mut self.row_ptr)
-    }
-
-    /// Launches what the numeric phase wants to know of rows whose values are not known.
-    pub fn entry_sizes(&self, known: Known) -> Result<EntrySizes, Error> {
-        EntrySizes::launch(
-            self.a,
-            [&self.work, &self.words],
-            known,
-            &self.row_ptr,
-            self.borders,
+    /// The rows by the kernel of the numeric phase that takes them.
+    pub fn numeric_lists(&mut self, sizes: &EntrySizes) -> Result<Lists, Error> {
+        let counts = Global::from_address(self.counters.bins(true).address());
+        let (device, rows, cursors) = (&self.a.device, self.a.rows, self.counters.cursors(true));
+        Lists::of_counted(
+            device,
+            rows,
+            &sizes.words,
+            sizes.bins.clone(),
+            counts,
+            cursors,
         )
     }
 
-    /// The entries of C, which the host waits for.
-    pub fn entries(&self) -> Result<u32, Error> {
-        extent("the number of entries of C", self.scan.total()? as usize)
+    /// The pattern of C as the numeric kernels read it, while the columns are aside still, for `col_idx` to get them.
+    pub fn aside(&self, col_idx: &mut DeviceBuffer<u32>) -> warprow_kernels::spgemm::Structure {
+        warprow_kernels::spgemm::Structure {
+            row_ptr: self.row_ptr.read_only(),
+            starts: self.starts.read_only(),
+            columns: self.staged.read_only(),
+            col_idx: col_idx.mutable(),
+        }
+    }
+
+    /// What each row costs.
+    pub fn work(&self) -> &DeviceBuffer<u32> {
+        &self.work
     }
 
     /// The structure, of the columns of C.
@@ -196,8 +241,7 @@ impl<'a> Phase<'a> {
     }
 
     /// The columns of rows of few products, from each row's start on, and their numbers.
-    pub fn launch_sorted_rows(&mut self) -> Result<(), Error> {
-        let device = &self.a.device;
+    pub fn launch_sorted_rows(&mut self, fork: &Fork<'_>) -> Result<(), Error> {
         let operands = self.operands();
         let handles = [
             sort_rows::sort_rows::<128>(),
@@ -220,19 +264,19 @@ impl<'a> Phase<'a> {
                 self.row_ptr.mutable(),
             );
             // SAFETY: rows of up to `products` products.
-            unsafe { device.launch(&handle, config, arguments)? };
+            unsafe { fork.launch(&handle, config, arguments)? };
         }
         Ok(())
     }
 
-    /// The same with values, which it gives.
+    /// The same with values, which have as much room in `values` as all columns.
     pub fn launch_sorted_products<T: SpgemmElement>(
         &mut self,
+        fork: &Fork<'_>,
         factors: Factors<T>,
-    ) -> Result<DeviceBuffer<T>, Error> {
-        let device = &self.a.device;
+        values: &mut DeviceBuffer<T>,
+    ) -> Result<(), Error> {
         let operands = self.operands();
-        let mut values = device.uninitialized::<T>(self.staged.len())?;
         let handles = [
             sort_rows::sort_products::<T, 128>(),
             sort_rows::sort_products::<T, 64>(),
@@ -251,19 +295,18 @@ impl<'a> Phase<'a> {
                 items,
                 self.work.read_only(),
                 self.starts.read_only(),
-                1,
                 self.staged.mutable(),
                 values.mutable(),
                 self.row_ptr.mutable(),
             );
             // SAFETY: rows of up to `products` products.
-            unsafe { device.launch(&handle, config, arguments)? };
+            unsafe { fork.launch(&handle, config, arguments)? };
         }
-        Ok(values)
+        Ok(())
     }
 
     /// The columns of rows of more products, from each row's start on, and their numbers.
-    pub fn launch_longer_rows(&mut self) -> Result<(), Error> {
+    pub fn launch_longer_rows(&mut self, fork: &Fork<'_>) -> Result<(), Error> {
         let device = &self.a.device;
         let operands = self.operands();
         let (work, starts) = (self.work.read_only(), self.starts.read_only());
@@ -277,7 +320,7 @@ impl<'a> Phase<'a> {
             let config = bitmap_rows::launch(items.count, words, false);
             let arguments = (operands, items, words, work, starts, staged, entries);
             // SAFETY: any row may have a bitmap.
-            unsafe { device.launch(&bitmap_rows::bitmap_rows(), config, arguments)? };
+            unsafe { fork.launch(&bitmap_rows::bitmap_rows(), config, arguments)? };
         }
         for size in (0..bin::BITMAP - bin::NARROW).rev() {
             if let Some(items) = items(bin::NARROW + size) {
@@ -285,7 +328,7 @@ impl<'a> Phase<'a> {
                 let config = bitmap_rows::launch(items.count, words, true);
                 let arguments = (operands, items, words, work, starts, staged, entries);
                 // SAFETY: any row may have a bitmap.
-                unsafe { device.launch(&bitmap_rows::bitmap_rows(), config, arguments)? };
+                unsafe { fork.launch(&bitmap_rows::bitmap_rows(), config, arguments)? };
             }
         }
         for size in (0..bin::NARROW - bin::BLOCK_HASH).rev() {
@@ -294,7 +337,7 @@ impl<'a> Phase<'a> {
                 let config = hash_rows::launch(items.count, capacity, true);
                 let arguments = (operands, items, capacity, work, starts, staged, entries);
                 // SAFETY: rows of up to `capacity` products.
-                unsafe { device.launch(&hash_rows::hash_rows::<1>(), config, arguments)? };
+                unsafe { fork.launch(&hash_rows::hash_rows::<1>(), config, arguments)? };
             }
         }
         for size in (0..bin::BLOCK_HASH - bin::WARP_HASH).rev() {
@@ -303,14 +346,14 @@ impl<'a> Phase<'a> {
                 let config = hash_rows::launch(items.count, capacity, false);
                 let arguments = (operands, items, capacity, work, starts, staged, entries);
                 // SAFETY: rows of up to `capacity` products.
-                unsafe { device.launch(&hash_rows::hash_rows::<0>(), config, arguments)? };
+                unsafe { fork.launch(&hash_rows::hash_rows::<0>(), config, arguments)? };
             }
         }
         if let Some(items) = items(bin::RUNS) {
             let config = run_rows::launch(items.count);
             let arguments = (operands, items, work, starts, staged, entries);
             // SAFETY: rows whose rows of B are runs.
-            unsafe { device.launch(&run_rows::run_rows(), config, arguments)? };
+            unsafe { fork.launch(&run_rows::run_rows(), config, arguments)? };
         }
         Ok(())
     }

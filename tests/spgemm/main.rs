@@ -69,8 +69,16 @@ fn choices() -> Vec<SpgemmOptions> {
             b.warp_entries = 0;
             b.chunk = 1024;
         }),
+        // Rows of more than a chunk spread over blocks.
+        borders(|b| {
+            b.spread = 1000;
+            b.window_span = 0;
+            b.warp_work = 0;
+            b.chunk = 1024;
+        }),
         // Bitmaps, and searches in chunks.
         borders(|b| {
+            b.spread = 0;
             b.run_span = 0;
             b.window_span = 0;
             b.warp_products = 0;

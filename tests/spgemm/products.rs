@@ -1,9 +1,10 @@
 //! Products of all shapes, by every kernel.
 
-use crate::{SKEWED, assert_exact, assert_right, borders, choices, whole};
+use crate::support::devices;
+use crate::{SKEWED, assert_exact, assert_right, borders, choices, products, whole};
 use warprow::DeviceCsr;
 use warprow::device::{Device, EmulatorOptions};
-use warprow::spgemm::{Spgemm, spgemm};
+use warprow::spgemm::{Spgemm, SpgemmOptions, spgemm};
 use warprow::{generate, reference};
 
 #[test]
@@ -86,6 +87,37 @@ fn long_rows_of_a_are_measured_by_a_block_and_walked_by_its_warps() {
 }
 
 #[test]
+fn a_long_row_of_short_rows_of_b_is_spread_over_blocks_and_adds_up_a_column_that_all_of_them_have()
+{
+    // Of 4500 nonzeros, three parts: a column in all rows of B, one in every other, a long row of B, and columns of their own.
+    let n = 4500_u32;
+    let b: Vec<Vec<u32>> = (0..n)
+        .map(|k| match k {
+            17 => (0..5000).map(|j| 3 * j).collect(),
+            _ => sorted(vec![7_000, 7_001 + k % 2, (k * 7919) % 40_000]),
+        })
+        .collect();
+    let a = vec![vec![3, 17], (0..n).collect::<Vec<u32>>(), vec![]];
+    assert_exact(&whole(&a, n), &whole(&b, 40_000));
+}
+
+#[test]
+fn rows_of_more_tiles_than_a_warp_looks_back_at_once_are_exact() {
+    let rows = 35 * 1024 + 5;
+    let a: Vec<Vec<u32>> = (0..rows)
+        .map(|i| (0..i % 3).map(|k| 2 * k + i % 2).collect())
+        .collect();
+    let b: Vec<Vec<u32>> = (0..4).map(|k| vec![k, 2 * k + 5]).collect();
+    let (a, b) = (whole(&a, 4), whole(&b, 12));
+    let wanted = reference::spgemm(a.view(), b.view());
+    for device in devices() {
+        for product in products(&device, &a, &b, SpgemmOptions::default()).unwrap() {
+            assert!(product.map(|&value| f64::from(value)) == wanted);
+        }
+    }
+}
+
+#[test]
 fn a_few_long_rows_of_b_are_shared_by_the_warps_of_a_block() {
     let b: Vec<Vec<u32>> = (0..6_u32)
         .map(|k| (0..1500).map(|j| j * (k + 1) + k).collect())
@@ -149,8 +181,11 @@ fn the_choices_of_these_tests_send_rows_to_every_kernel() {
     let device = Device::emulator(EmulatorOptions::default());
     let skewed = generate::rmat::<f32>(600, 4000, SKEWED, 3).unwrap();
     let banded = generate::banded::<f32>(150, 150, 13, 13, 1).unwrap();
+    let mut rows = vec![vec![5]; 1500];
+    rows[0] = (0..1500).collect();
+    let one_long = whole(&rows, 1500);
     let mut plans = String::new();
-    for matrix in [&skewed, &banded] {
+    for matrix in [&skewed, &banded, &one_long] {
         let matrix = DeviceCsr::upload(&device, matrix.view()).unwrap();
         for options in choices() {
             let pattern = matrix.pattern();
@@ -169,7 +204,9 @@ fn the_choices_of_these_tests_send_rows_to_every_kernel() {
         "short",
         "ranked",
         "searched",
+        "spread",
         "in order",
+        "intervals",
     ] {
         assert!(
             plans.contains(&format!("{kernel} ")),

@@ -44,10 +44,8 @@ impl Cuda {
     /// that is done.
     pub fn free(&self, address: u64) -> Result<(), Error> {
         let most = self.properties.memory_bytes.unwrap_or(0) / KEPT_PART;
-        if self.kept().give(address, most) {
-            return Ok(());
-        }
-        self.free_now(address)
+        let too_many = self.kept().give(address, most);
+        (too_many.into_iter()).try_for_each(|address| self.free_now(address))
     }
 
     /// Frees what is kept; whether there was something.

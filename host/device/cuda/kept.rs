@@ -4,14 +4,18 @@
 //! device is done in one order, so memory can change hands without waiting: what the former owner launched is done before what
 //! the new one launches.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 
 /// The sizes of live allocations, and the allocations kept.
 #[derive(Debug, Default)]
 pub(super) struct Kept {
     live: HashMap<u64, u64>,
-    /// Bytes and address of each, ordered by size.
-    free: BTreeSet<(u64, u64)>,
+    /// When each was given up, by its bytes and address.
+    free: BTreeMap<(u64, u64), u64>,
+    /// Bytes and address of each by that time.
+    by_age: BTreeMap<u64, (u64, u64)>,
+    /// How many have been given up so far.
+    time: u64,
     bytes: u64,
 }
 
@@ -19,8 +23,10 @@ impl Kept {
     /// An allocation of `bytes` bytes or somewhat more that was kept: at most a quarter more, or a page.
     pub fn take(&mut self, bytes: u64) -> Option<u64> {
         let most = bytes.saturating_add(bytes / 4).max(4096);
-        let &(size, address) = self.free.range((bytes, 0)..=(most, u64::MAX)).next()?;
+        let mut fitting = self.free.range((bytes, 0)..=(most, u64::MAX));
+        let (&(size, address), &time) = fitting.next()?;
         self.free.remove(&(size, address));
+        self.by_age.remove(&time);
         self.bytes -= size;
         self.live.insert(address, size);
         Some(address)
@@ -31,17 +37,25 @@ impl Kept {
         self.live.insert(address, bytes);
     }
 
-    /// Keeps an allocation that is given up, if no more than `most` bytes are kept then; else it is to be freed.
-    pub fn give(&mut self, address: u64, most: u64) -> bool {
-        let Some(bytes) = self.live.remove(&address) else {
-            return false;
+    /// Keeps an allocation that is given up. What must be freed, so that no more than `most` bytes are kept: those that nobody
+    /// has wanted for the longest time, as they are of sizes that are not wanted any more, or this one.
+    pub fn give(&mut self, address: u64, most: u64) -> Vec<u64> {
+        let Some(bytes) = self.live.remove(&address).filter(|&bytes| bytes <= most) else {
+            return vec![address];
         };
-        let fits = self.bytes.saturating_add(bytes) <= most;
-        if fits {
-            self.free.insert((bytes, address));
-            self.bytes += bytes;
+        self.time += 1;
+        self.free.insert((bytes, address), self.time);
+        self.by_age.insert(self.time, (bytes, address));
+        self.bytes = self.bytes.saturating_add(bytes);
+        let mut too_many = Vec::new();
+        while self.bytes > most
+            && let Some((_, (bytes, address))) = self.by_age.pop_first()
+        {
+            self.free.remove(&(bytes, address));
+            self.bytes -= bytes;
+            too_many.push(address);
         }
-        fits
+        too_many
     }
 
     /// The bytes of all that is kept.
@@ -52,8 +66,9 @@ impl Kept {
     /// All that is kept, to be freed.
     pub fn clear(&mut self) -> Vec<u64> {
         self.bytes = 0;
+        self.by_age.clear();
         let free = std::mem::take(&mut self.free);
-        free.into_iter().map(|(_, address)| address).collect()
+        free.into_keys().map(|(_, address)| address).collect()
     }
 }
 
@@ -66,7 +81,7 @@ mod tests {
         let mut kept = Kept::default();
         for (address, bytes) in [(1, 12_000), (2, 10_000), (3, 9_000)] {
             kept.note(address, bytes);
-            assert!(kept.give(address, u64::MAX));
+            assert!(kept.give(address, u64::MAX).is_empty());
         }
         assert_eq!(kept.bytes(), 31_000);
         assert_eq!(kept.take(9_500), Some(2));
@@ -75,20 +90,24 @@ mod tests {
         assert_eq!(kept.take(7_200), Some(3));
         assert_eq!((kept.take(1), kept.bytes()), (None, 0));
         // What was taken can be given again.
-        assert!(kept.give(2, u64::MAX));
+        assert!(kept.give(2, u64::MAX).is_empty());
         assert_eq!(kept.take(10_000), Some(2));
     }
 
     #[test]
-    fn what_is_not_known_or_too_much_is_to_be_freed() {
+    fn what_nobody_has_wanted_for_the_longest_time_makes_room() {
         let mut kept = Kept::default();
-        kept.note(1, 600);
-        kept.note(2, 500);
-        assert!(kept.give(1, 1000));
-        assert!(!kept.give(2, 1000));
-        assert!(!kept.give(1, 1000), "it was given already");
-        assert!(!kept.give(7, 1000), "it was never noted");
-        assert_eq!(kept.clear(), [1]);
-        assert_eq!((kept.bytes(), kept.take(600)), (0, None));
+        for (address, bytes) in [(1, 600), (2, 300), (3, 500), (4, 2000)] {
+            kept.note(address, bytes);
+        }
+        assert!(kept.give(1, 1000).is_empty());
+        assert!(kept.give(2, 1000).is_empty());
+        assert_eq!(kept.take(600), Some(1));
+        assert!(kept.give(1, 1000).is_empty());
+        assert_eq!(kept.give(3, 1000), [2, 1]);
+        assert_eq!(kept.give(4, 1000), [4], "it alone is too much");
+        assert_eq!(kept.give(7, 1000), [7], "it was never noted");
+        assert_eq!(kept.clear(), [3]);
+        assert_eq!((kept.bytes(), kept.take(500)), (0, None));
     }
 }

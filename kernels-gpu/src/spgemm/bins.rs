@@ -3,17 +3,14 @@
 //! A bin is a kernel with a size of its table; the lists of a bin's rows are made on the device. The symbolic phase knows
 //! of a row its products and the span of its columns, the numeric phase its entries besides.
 
+use super::chunks::REST_BYTES;
 use super::sort_rows::{MOST_PRODUCTS, MOST_SPAN};
-use super::walk::LIST_WORDS;
 
 /// Bins of a phase, at most: the rest of an entry's word counts chunks.
 pub const BINS: u32 = 64;
 
 /// Symbolic: rows of fewer products have bitmaps by their span, and blocks of few warps.
 pub const NARROW_PRODUCTS: u32 = 8192;
-
-/// Numeric: products of a row that a single warp takes, at most, unless sums must be added up in their order.
-const WARP_PRODUCTS: u32 = 1 << 16;
 
 /// Numeric: words of a chunk's bitmap by default, of 327680 columns: two blocks fit a multiprocessor.
 const RANK_WORDS: u32 = 10240;
@@ -41,6 +38,11 @@ pub struct Borders {
     pub window_row: u32,
     /// Numeric: rows of that many entries are a warp's; up to 512.
     pub warp_entries: u32,
+    /// Numeric: if they have no more products, unless sums must be added up in their order.
+    pub warp_work: u32,
+    /// Numeric: the products of a row of several chunks are spread over the device if they are up to that many for a nonzero
+    /// of A in each chunk.
+    pub spread: u32,
     /// Numeric: entries of a chunk of a longer row, a power of two from 1024 to 8192.
     pub chunk: u32,
     /// Numeric: words of a chunk's bitmap, at most; entries are searched for in wider ones.
@@ -62,11 +64,11 @@ impl Borders {
             block_products /= 2;
         }
         let mut chunk = 8192;
-        // Searched chunks have columns, sums and a list.
-        while chunk * (element_bytes + 4) + 4 * LIST_WORDS > shared_bytes {
+        // Searched chunks have columns and sums.
+        while chunk * (element_bytes + 4) + REST_BYTES > shared_bytes {
             chunk /= 2;
         }
-        let rank_words = (shared_bytes - chunk * element_bytes) / 6;
+        let rank_words = (shared_bytes - REST_BYTES - chunk * element_bytes) / 6;
         Self {
             warp_products: 512,
             block_products,
@@ -75,6 +77,8 @@ impl Borders {
             window_span: 2048,
             window_row: 8,
             warp_entries: 512,
+            warp_work: 1024,
+            spread: 4,
             chunk,
             rank_words: if rank_words < RANK_WORDS {
                 rank_words
@@ -101,8 +105,8 @@ impl Borders {
     }
 }
 
-/// Which rows' values are known before the numeric phase: 0 for none, 1 for those of one nonzero of A, 2 for them and those
-/// that were sorted.
+/// Which rows' values are known before the numeric phase: 0 for none, 1 for those that were sorted, and those of one nonzero of
+/// A, if they are as short.
 #[repr(transparent)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Known(u32);
@@ -114,16 +118,15 @@ unsafe impl cuda_std::kernel::KernelParam for Known {}
 impl Known {
     /// No row's.
     pub const NONE: Self = Self(0);
-    /// Those of rows of one nonzero of A.
-    pub const COPIED: Self = Self(1);
-    /// Those, and the sorted rows'.
-    pub const SORTED: Self = Self(2);
+    /// Those of sorted rows and of rows of one nonzero of A, if they are as short.
+    pub const SORTED: Self = Self(1);
 
-    /// Whether the values of rows of that symbolic bin are.
+    /// Whether the values of a row of that symbolic bin and so many entries are.
     #[inline(always)]
-    pub const fn has(self, bin: u32) -> bool {
-        self.0 >= 1 && bin == symbolic::COPY
-            || self.0 >= 2 && symbolic::SORT <= bin && bin < symbolic::WARP_HASH
+    pub const fn has(self, bin: u32, entries: u32) -> bool {
+        let is_sorted = symbolic::SORT <= bin && bin < symbolic::WARP_HASH;
+        let is_copied = bin == symbolic::COPY && entries <= MOST_PRODUCTS;
+        self.0 == 1 && (is_sorted || is_copied)
     }
 }
 
@@ -178,10 +181,14 @@ pub mod numeric {
     pub const RANK: u32 = 16;
     /// The same, searched for.
     pub const SEARCH: u32 = 20;
+    /// Parts of rows whose products are spread over the device.
+    pub const SPREAD: u32 = 24;
     /// Chunks of a warp each, added up in order.
-    pub const ORDERED: u32 = 24;
+    pub const ORDERED: u32 = 25;
+    /// Up to 64 and 128 columns of runs, added up in registers.
+    pub const INTERVALS: u32 = 26;
     /// Past the last bin.
-    pub const END: u32 = ORDERED + 1;
+    pub const END: u32 = INTERVALS + 2;
 }
 
 /// The number of the least of `first`, `2 first`, `4 first`, .. that is `size` or more, counted from 0.
@@ -235,7 +242,7 @@ impl Borders {
     /// The bin of a row of `entries` in the numeric phase, and its chunks.
     #[inline(always)]
     pub fn numeric_bin(&self, row: RowWork, entries: u32) -> (u32, u32) {
-        use numeric::{COPY, EMPTY, ORDERED, RANK, SEARCH, SORT, WARP, WINDOW};
+        use numeric::{COPY, EMPTY, INTERVALS, ORDERED, RANK, SEARCH, SORT, SPREAD, WARP, WINDOW};
         let RowWork {
             products,
             span,
@@ -246,11 +253,14 @@ impl Borders {
             return (EMPTY, 1);
         }
         if nonzeros == 1 {
-            return (COPY, 1);
+            return (COPY, entries.div_ceil(super::copy::CHUNK));
         }
-        let few = products <= WARP_PRODUCTS;
+        let few = products <= self.warp_work;
         let long_rows = u64::from(products) >= u64::from(self.window_row) * u64::from(nonzeros);
         if span <= self.window_span && long_rows && (few || self.ordered != 0) {
+            if row.runs && span <= super::interval_rows::MOST_SPAN {
+                return (INTERVALS + doublings(span, 64), 1);
+            }
             return (WINDOW + doublings(span, 128), 1);
         }
         if self.sorts(row) {
@@ -263,6 +273,10 @@ impl Borders {
             return (WARP + doublings(entries, 64), 1);
         }
         let chunks = entries.div_ceil(self.chunk);
+        let visits = u64::from(chunks) * u64::from(nonzeros);
+        if chunks > 1 && u64::from(products) <= u64::from(self.spread).saturating_mul(visits) {
+            return (SPREAD, nonzeros.div_ceil(super::spread_rows::PART));
+        }
         let size = doublings(if chunks > 1 { self.chunk } else { entries }, 1024);
         if span.div_ceil(32) < self.rank_words {
             (RANK + size, chunks)

@@ -15,13 +15,20 @@ use super::work::WORK;
 use cuda_std::prelude::*;
 use cuda_std::warp::{FULL_MASK, WARP_SIZE};
 
-/// The launch of blocks of so much shared memory: the fewer fit a multiprocessor of 227 KiB, the more threads they have. Two
-/// of 1024 threads need the registers that the kernels for elements of 8 bytes have not.
+/// Nonzeros of A whose rows of B a block cuts to its chunk at a time.
+const NONZEROS: u32 = 1024;
+
+/// Bytes of shared memory of a block beside its entries and ranks: what it cuts out of rows of B, and a list.
+pub const REST_BYTES: u32 = 8 * NONZEROS + 4 * LIST_WORDS;
+
+/// The launch of blocks of so much shared memory: the fewer fit a multiprocessor of 227 KiB, the more threads they have, as many
+/// as there are registers for.
 fn launch<T>(chunks: u32, shared_bytes: u32) -> LaunchConfig {
     let block = match shared_bytes >> 10 {
         0..=28 => 256,
         29..=75 => 512,
         76..=112 if size_of::<T>() > 4 => 512,
+        76..=112 => 768,
         _ => 1024,
     };
     LaunchConfig::new(chunks, block).shared_bytes(shared_bytes)
@@ -37,10 +44,11 @@ pub fn launch_search<T: Real>(chunks: u32, capacity: u32) -> LaunchConfig {
     launch::<T>(chunks, Entries::<T>::bytes(capacity))
 }
 
-/// A chunk: its entries in C, from one to before another, and the walk of its products.
+/// A chunk: its entries in C, from one to before another, their columns, and the walk of its products.
 struct Chunk<'a, T> {
     start: u32,
     end: u32,
+    columns: Global<u32>,
     walk: Walk<'a, T>,
 }
 
@@ -63,16 +71,17 @@ unsafe fn chunk<'a, T: Real>(
         let end = start + (row_end - start).min(chunk_entries);
         let products = work.load(WORK * row as usize);
         let whole = row_end - row_start <= chunk_entries;
+        let columns = c.columns(row).offset((start - row_start) as usize);
         let window = if whole {
             None
         } else {
-            let first = c.col_idx.load(start as usize);
-            Some((first, c.col_idx.load(end as usize - 1)))
+            Some((columns.load(0), columns.load((end - start) as usize - 1)))
         };
         let chunks = (row_end - row_start).div_ceil(chunk_entries);
         Chunk {
             start,
             end,
+            columns,
             walk: Walk {
                 operands,
                 factors,
@@ -81,8 +90,49 @@ unsafe fn chunk<'a, T: Real>(
                 warp: thread::thread_idx_x() / WARP_SIZE,
                 warps: thread::block_dim_x() / WARP_SIZE,
                 window,
+                found: None,
                 list,
             },
+        }
+    }
+}
+
+impl<T: Real> Chunk<'_, T> {
+    /// Calls `each` for the column and the product of each product of the chunk; the whole block takes part. The part of each row
+    /// of B is searched for once, each thread for that of a nonzero of A, and put into `found`: left to the warps, which share
+    /// the products of a nonzero, each of them would search for all.
+    #[inline(always)]
+    unsafe fn each(self, found: Shared<u32>, mut each: impl FnMut(u32, T)) {
+        let (t, threads) = (thread::thread_idx_x(), thread::block_dim_x());
+        let (mut start, end) = self.walk.nonzeros;
+        let nonzeros = end - start;
+        // SAFETY: nonzeros of the row; the block synchronises between writes and reads of what was found.
+        unsafe {
+            while start < end {
+                let count = (end - start).min(NONZEROS);
+                let mut i = t;
+                while i < count {
+                    let nonzero = self.walk.load::<false>(start + i, end);
+                    found.store2(2 * i as usize, [nonzero.start, nonzero.len]);
+                    i += threads;
+                }
+                if t == 0
+                    && let Some(list) = self.walk.list
+                {
+                    list.store(0, 0);
+                }
+                thread::sync_threads();
+                let share = u64::from(self.walk.products) * u64::from(count) / u64::from(nonzeros);
+                let walk = Walk {
+                    nonzeros: (start, start + count),
+                    products: share as u32,
+                    found: Some(found),
+                    ..self.walk
+                };
+                walk.each::<32, true>(&mut each);
+                thread::sync_threads();
+                start += count;
+            }
         }
     }
 }
@@ -106,14 +156,15 @@ pub unsafe fn rank_chunks<T: Real>(
     values: GlobalMut<T>,
 ) {
     let (t, threads) = (thread::thread_idx_x(), thread::block_dim_x());
+    let found = shared_array!(u32; 2048);
     let sums = shared::dynamic_shared_mem::<T>();
     let bitmap = sums.offset(capacity as usize).cast::<u32>();
     // SAFETY: entries of C; the block synchronises between writes and reads of sums and ranks.
     unsafe {
         // A list for very long rows of B would take the registers of the second block of a multiprocessor.
         let chunk = chunk(&operands, factors, items, chunk_entries, work, c, None);
-        let columns = c.col_idx.offset(chunk.start as usize);
-        let count = chunk.end - chunk.start;
+        let (columns, start) = (chunk.columns, chunk.start);
+        let count = chunk.end - start;
         let first = columns.load(0);
         let words = (columns.load(count as usize - 1) - first) / 32 + 1;
         let ranks = Ranks {
@@ -131,15 +182,16 @@ pub unsafe fn rank_chunks<T: Real>(
             i += threads;
         }
         thread::sync_threads();
-        ranks.make(columns, count, first);
-        thread::sync_threads();
-        chunk.walk.each::<32, true>(|column, product| {
-            sums.atomic_add(ranks.of(column - first), product);
+        ranks.make(columns, count, first, |i, column| {
+            c.put(start + i, column);
         });
         thread::sync_threads();
+        chunk.each(found, |column, product| {
+            sums.atomic_add(ranks.of(column - first), product);
+        });
         let mut i = t;
         while i < count {
-            values.store((chunk.start + i) as usize, sums.load(i as usize));
+            values.store((start + i) as usize, sums.load(i as usize));
             i += threads;
         }
     }
@@ -162,10 +214,10 @@ impl Ranks {
         usize::from(before) + below.count_ones() as usize
     }
 
-    /// Makes them of `count` columns from `first` on, the bitmap zero. Lanes have neighbouring columns, so that those of a word
+    /// Makes them of `count` columns from `first` on, the bitmap zero, and hands each to `put`. Lanes have neighbouring columns, so that those of a word
     /// join their bits in five shuffles; two warps at most have columns of one word.
     #[inline(always)]
-    unsafe fn make(&self, columns: Global<u32>, count: u32, first: u32) {
+    unsafe fn make(&self, columns: Global<u32>, count: u32, first: u32, put: impl Fn(u32, u32)) {
         let lane = warp::lane_id();
         let mut start = thread::thread_idx_x() - lane;
         // SAFETY: a column of the chunk.
@@ -177,6 +229,9 @@ impl Ranks {
             // SAFETY: columns of the chunk; all lanes of the warp are here together.
             unsafe {
                 let bit = next - first;
+                if i < count {
+                    put(i, next);
+                }
                 next = column(start + lane);
                 let word = bit / 32;
                 let below = warp::shfl_up(FULL_MASK, word, 1, WARP_SIZE);
@@ -229,9 +284,7 @@ pub unsafe fn search_chunks<T: Real>(
     // SAFETY: entries of C; the block synchronises between writes and reads of the sums.
     unsafe {
         let list = shared_array!(u32; 32);
-        if t == 0 {
-            list.store(0, 0);
-        }
+        let found = shared_array!(u32; 2048);
         let chunk = chunk(
             &operands,
             factors,
@@ -241,14 +294,14 @@ pub unsafe fn search_chunks<T: Real>(
             c,
             Some(list),
         );
-        let count = chunk.end - chunk.start;
-        entries.load(c.col_idx.offset(chunk.start as usize), count, t, threads);
+        let start = chunk.start;
+        let count = chunk.end - start;
+        entries.load(&c, chunk.columns, [start, count], [t, threads]);
         thread::sync_threads();
-        chunk.walk.each::<32, true>(|column, product| {
+        chunk.each(found, |column, product| {
             entries.sums.atomic_add(entries.place(column), product);
         });
-        thread::sync_threads();
-        entries.write(values.offset(chunk.start as usize), count, t, threads);
+        entries.write(values.offset(start as usize), count, t, threads);
     }
 }
 
@@ -261,4 +314,4 @@ pub(super) fn entry_points() -> Vec<&'static str> {
     .concat()
 }
 
-const _: () = assert!(LIST_WORDS == 32);
+const _: () = assert!(LIST_WORDS == 32 && NONZEROS == 1024);

@@ -1,11 +1,13 @@
 //! Rows of C brought to their places: from where they were put aside, or, of one nonzero of A, from the row of B.
 //!
-//! A block takes 2048 entries of C that follow each other, whatever their rows, so that all lanes have the same work and what is
-//! written is one piece; it looks up the rows' ends in shared memory.
+//! The structure alone comes by tiles: a block takes 2048 entries of C that follow each other, whatever their rows, so that all
+//! lanes have the same work and what is written is one piece; it looks up the rows' ends in shared memory. Short rows that have
+//! their values are a group of lanes' each, which costs no look-up.
 
 use super::bins::{BIN_BITS, Known, symbolic};
 use super::operands::{Factors, Items, Operands, Structure};
 use super::team::Team;
+use crate::unroll::unroll;
 use core::array;
 use cuda_std::prelude::*;
 use cuda_std::warp::{FULL_MASK, WARP_SIZE};
@@ -13,7 +15,7 @@ use cuda_std::warp::{FULL_MASK, WARP_SIZE};
 /// Threads in a block.
 const BLOCK: u32 = 256;
 
-/// Entries of C that a block takes.
+/// Entries of C that a block of [`copy_columns`] takes.
 const TILE: u32 = 2048;
 
 /// Rows whose ends a block has in shared memory at a time.
@@ -22,22 +24,34 @@ const ROWS: u32 = 512;
 /// Entries of a thread whose loads are in flight together.
 const UNROLL: usize = 4;
 
-/// The launch of [`copy_columns`] and [`copy_entries`] for that many entries.
+/// Lanes of a row of [`copy_rows`].
+const LANES: u32 = 8;
+
+/// Entries of a row of one nonzero of A that a warp of [`copy_products`] takes.
+pub const CHUNK: u32 = 1024;
+
+/// The launch of [`copy_columns`] for that many entries.
 pub fn launch_tiles(entries: u32) -> LaunchConfig {
     LaunchConfig::new(entries.div_ceil(TILE), BLOCK)
 }
 
-/// The launch of [`copy_products`] for that many rows, a warp each.
-pub fn launch_products(rows: u32) -> LaunchConfig {
-    LaunchConfig::new(rows.div_ceil(BLOCK / WARP_SIZE), BLOCK)
+/// The launch of [`copy_rows`] for that many rows.
+pub fn launch_rows(rows: u32) -> LaunchConfig {
+    LaunchConfig::new(rows.div_ceil(BLOCK / LANES), BLOCK)
 }
 
-/// The values of rows of one nonzero of A: those of the row of B, multiplied. A warp a row.
+/// The launch of [`copy_products`] for that many chunks of rows, a warp each.
+pub fn launch_products(chunks: u32) -> LaunchConfig {
+    LaunchConfig::new(chunks.div_ceil(BLOCK / WARP_SIZE), BLOCK)
+}
+
+/// The values of rows of one nonzero of A: those of the row of B, multiplied; and their columns, if they are wanted. A warp
+/// [`CHUNK`] entries.
 ///
 /// # Safety
 ///
-/// The operands are what they say; the items are rows with one nonzero in A; `c` is the product's structure, `values` its
-/// values.
+/// The operands are what they say; the items are chunks of rows with one nonzero in A; `c` is the product's structure, `values`
+/// its values.
 #[kernel(name = "spgemm_copy_products", T = [f32, f64])]
 pub unsafe fn copy_products<T: Real>(
     operands: Operands,
@@ -52,17 +66,22 @@ pub unsafe fn copy_products<T: Real>(
     }
     // SAFETY: rows of the matrices.
     unsafe {
-        let [row, _] = items.load(team.index());
+        let [row, chunk] = items.load(team.index());
         let k = operands.a.row_ptr.load(row as usize) as usize;
         let factor = factors.a.load(k);
         let [start, end] = operands
             .extents
             .load2(4 * operands.a.col_idx.load(k) as usize);
-        let to = c.row_ptr.load(row as usize) as usize;
-        let mut p = team.thread();
-        while p < end - start {
+        let to = c.row_ptr.load(row as usize);
+        let first = chunk * CHUNK;
+        let end_of_chunk = first + (end - start - first).min(CHUNK);
+        let mut p = first + team.thread();
+        while p < end_of_chunk {
             let value = factor * factors.b.load((start + p) as usize);
-            values.store(to + p as usize, value);
+            values.store((to + p) as usize, value);
+            if c.wants_columns() {
+                c.put(to + p, operands.b.col_idx.load((start + p) as usize));
+            }
             p += WARP_SIZE;
         }
     }
@@ -91,43 +110,14 @@ impl<T> Copy for Aside<T> {}
 #[cfg(not(target_arch = "nvptx64"))]
 unsafe impl<T: Element> KernelParam for Aside<T> {}
 
-/// The columns of all rows to their places in C; a block 2048 entries.
+/// Columns and values of the rows whose values are known to their places in C; eight lanes a row.
 ///
 /// # Safety
 ///
-/// The operands are what they say; `row_words` is `row_work`'s, `aside` has the columns of each row but those of one nonzero
-/// of A, `row_ptr` says where they belong in `col_idx`.
-#[kernel(name = "spgemm_copy_columns")]
-pub unsafe fn copy_columns(
-    operands: Operands,
-    row_words: Global<u32>,
-    aside: Aside<f32>,
-    row_ptr: Global<u32>,
-    col_idx: GlobalMut<u32>,
-) {
-    let factors = Factors {
-        a: Global::from_address(0),
-        b: Global::from_address(0),
-    };
-    let values = GlobalMut::from_address(0);
-    let tile = Tile {
-        operands,
-        factors,
-        row_words,
-        aside,
-        row_ptr,
-    };
-    // SAFETY: the caller's contract.
-    unsafe { tile.copy::<false>(Known::NONE, col_idx, values) };
-}
-
-/// The columns of all rows to their places in C, and the values that are known; a block 2048 entries.
-///
-/// # Safety
-///
-/// As for [`copy_columns`], and `aside` has the values of sorted rows if they are known.
-#[kernel(name = "spgemm_copy_entries", T = [f32, f64])]
-pub unsafe fn copy_entries<T: Real>(
+/// The operands are what they say; `row_words` is `row_work`'s, `aside` has columns and values of the rows that are known but
+/// those of one nonzero of A, `row_ptr` says where they belong in `col_idx` and `values`. The launch is [`launch_rows`]'s.
+#[kernel(name = "spgemm_copy_rows", T = [f32, f64])]
+pub unsafe fn copy_rows<T: Real>(
     operands: Operands,
     factors: Factors<T>,
     row_words: Global<u32>,
@@ -137,64 +127,117 @@ pub unsafe fn copy_entries<T: Real>(
     col_idx: GlobalMut<u32>,
     values: GlobalMut<T>,
 ) {
+    let row = thread::index_1d() / u64::from(LANES);
+    if row >= u64::from(operands.a.rows) {
+        return;
+    }
+    let row = row as usize;
+    // SAFETY: a row of C and its entries; if its bin says so, with one nonzero in A.
+    unsafe {
+        let bin = row_words.load(row) & ((1 << BIN_BITS) - 1);
+        let (to, count) = {
+            let start = row_ptr.load(row);
+            (start, row_ptr.load(row + 1) - start)
+        };
+        if !known.has(bin, count) {
+            return;
+        }
+        let (mut columns, mut from_values) = (aside.columns, aside.values);
+        let (from, factor);
+        if bin == symbolic::COPY {
+            let k = operands.a.row_ptr.load(row) as usize;
+            (columns, from_values) = (operands.b.col_idx, factors.b);
+            from = operands
+                .extents
+                .load(4 * operands.a.col_idx.load(k) as usize);
+            factor = Some(factors.a.load(k));
+        } else {
+            from = aside.starts.load(row);
+            factor = None;
+        }
+        let mut first = warp::lane_id() % LANES;
+        while first < count {
+            let entries: [(u32, T); UNROLL] = array::from_fn(|u| {
+                let i = first + u as u32 * LANES;
+                if i < count {
+                    let from = (from + i) as usize;
+                    (columns.load(from), from_values.load(from))
+                } else {
+                    (0, T::ZERO)
+                }
+            });
+            unroll!(u in 0..4 {
+                let i = first + u as u32 * LANES;
+                if i < count {
+                    let (column, value) = entries[u];
+                    col_idx.store((to + i) as usize, column);
+                    let value = match factor {
+                        Some(factor) => factor * value,
+                        None => value,
+                    };
+                    values.store((to + i) as usize, value);
+                }
+            });
+            first += UNROLL as u32 * LANES;
+        }
+    }
+}
+
+/// The columns of all rows to their places in C; a block 2048 entries.
+///
+/// # Safety
+///
+/// The operands are what they say; `row_words` is `row_work`'s, `starts` says where the columns of each row are in `staged`, but
+/// of those of one nonzero of A, `row_ptr` where they belong in `col_idx`. The launch is [`launch_tiles`]'s.
+#[kernel(name = "spgemm_copy_columns")]
+pub unsafe fn copy_columns(
+    operands: Operands,
+    row_words: Global<u32>,
+    starts: Global<u32>,
+    staged: Global<u32>,
+    row_ptr: Global<u32>,
+    col_idx: GlobalMut<u32>,
+) {
     let tile = Tile {
         operands,
-        factors,
         row_words,
-        aside,
+        starts,
+        staged,
         row_ptr,
     };
     // SAFETY: the caller's contract.
-    unsafe { tile.copy::<true>(known, col_idx, values) };
-}
-
-/// Where the entries of a row come from.
-mod source {
-    /// Columns that were put aside.
-    pub const COLUMNS: u32 = 0;
-    /// Columns and values that were put aside.
-    pub const ENTRIES: u32 = 1;
-    /// A row of B.
-    pub const ROW_OF_B: u32 = 2;
+    unsafe { tile.copy(col_idx) };
 }
 
 /// Rows that a block has in shared memory.
 #[derive(Clone, Copy)]
-struct Rows<T> {
+struct Rows {
     /// The first entry of each.
     firsts: Shared<u32>,
-    /// How much farther on its source starts.
+    /// How much farther on its columns start.
     offsets: Shared<u32>,
-    /// What that is.
-    sources: Shared<u32>,
-    /// What its values are to be multiplied by, if it is a row of B.
-    factors: Shared<T>,
+    /// 1 if they are those of a row of B.
+    of_b: Shared<u32>,
 }
 
 /// What a block copies from.
-struct Tile<T> {
+struct Tile {
     operands: Operands,
-    factors: Factors<T>,
     row_words: Global<u32>,
-    aside: Aside<T>,
+    starts: Global<u32>,
+    staged: Global<u32>,
     row_ptr: Global<u32>,
 }
 
-impl<T: Real> Tile<T> {
+impl Tile {
     /// Copies the block's entries.
     #[inline(always)]
-    unsafe fn copy<const VALUES: bool>(
-        &self,
-        known: Known,
-        col_idx: GlobalMut<u32>,
-        values: GlobalMut<T>,
-    ) {
+    unsafe fn copy(&self, col_idx: GlobalMut<u32>) {
         let ends = shared_array!(u32; 2);
         let rows_here = Rows {
             firsts: shared_array!(u32; 512),
             offsets: shared_array!(u32; 512),
-            sources: shared_array!(u32; 512),
-            factors: shared_array!(T; 512),
+            of_b: shared_array!(u32; 512),
         };
         let t = thread::thread_idx_x();
         let warp = t / WARP_SIZE;
@@ -218,21 +261,18 @@ impl<T: Real> Tile<T> {
                 let mut i = t;
                 while i < rows {
                     let first = self.row_ptr.load((row + i) as usize);
-                    let (source, from, factor) = self.source::<VALUES>(row + i, known);
+                    let (of_b, from) = self.source(row + i);
                     rows_here.firsts.store(i as usize, first);
                     let offset = from.wrapping_sub(first);
                     rows_here.offsets.store(i as usize, offset);
-                    rows_here.sources.store(i as usize, source);
-                    if VALUES {
-                        rows_here.factors.store(i as usize, factor);
-                    }
+                    rows_here.of_b.store(i as usize, of_b.into());
                     i += BLOCK;
                 }
                 thread::sync_threads();
                 let end = tile_end.min(self.row_ptr.load((row + rows) as usize));
                 let mut entry = start + t;
                 while entry < end {
-                    self.copy_some::<VALUES>(rows_here, rows, entry, end, col_idx, values);
+                    self.copy_some(rows_here, rows, entry, end, col_idx);
                     entry = entry.saturating_add(UNROLL as u32 * BLOCK);
                 }
                 thread::sync_threads();
@@ -244,86 +284,48 @@ impl<T: Real> Tile<T> {
 
     /// Copies some entries 256 apart, from `first` on and before `end`. Past the end the last one is loaded again.
     #[inline(always)]
-    unsafe fn copy_some<const VALUES: bool>(
+    unsafe fn copy_some(
         &self,
-        rows_here: Rows<T>,
+        rows_here: Rows,
         rows: u32,
         first: u32,
         end: u32,
         col_idx: GlobalMut<u32>,
-        values: GlobalMut<T>,
     ) {
         let entries: [u32; UNROLL] =
             array::from_fn(|u| first.saturating_add(u as u32 * BLOCK).min(end - 1));
         // SAFETY: entries of these rows.
         unsafe {
             let places = places(rows_here.firsts, rows, entries);
-            let sources: [u32; UNROLL] = array::from_fn(|u| rows_here.sources.load(places[u]));
-            let from: [usize; UNROLL] = array::from_fn(|u| {
-                let offset = rows_here.offsets.load(places[u]);
-                entries[u].wrapping_add(offset) as usize
-            });
             let columns: [u32; UNROLL] = array::from_fn(|u| {
-                let columns = if sources[u] == source::ROW_OF_B {
+                let offset = rows_here.offsets.load(places[u]);
+                let columns = if rows_here.of_b.load(places[u]) == 1 {
                     self.operands.b.col_idx
                 } else {
-                    self.aside.columns
+                    self.staged
                 };
-                columns.load(from[u])
+                columns.load(entries[u].wrapping_add(offset) as usize)
             });
-            let known: [T; UNROLL] = array::from_fn(|u| {
-                if !VALUES || sources[u] == source::COLUMNS {
-                    return T::ZERO;
+            unroll!(u in 0..4 {
+                if u as u32 * BLOCK < end - first {
+                    col_idx.store(entries[u] as usize, columns[u]);
                 }
-                let values = if sources[u] == source::ROW_OF_B {
-                    self.factors.b
-                } else {
-                    self.aside.values
-                };
-                values.load(from[u])
             });
-            #[allow(
-                clippy::needless_range_loop,
-                reason = "iterators over the arrays are not unrolled, and put them into local memory"
-            )]
-            for u in 0..UNROLL {
-                if u as u32 * BLOCK >= end - first {
-                    break;
-                }
-                let entry = entries[u] as usize;
-                col_idx.store(entry, columns[u]);
-                if VALUES && sources[u] == source::ROW_OF_B {
-                    values.store(entry, rows_here.factors.load(places[u]) * known[u]);
-                } else if VALUES && sources[u] == source::ENTRIES {
-                    values.store(entry, known[u]);
-                }
-            }
         }
     }
 
-    /// Where a row comes from, where that starts, and the factor of its values.
+    /// Whether a row comes from B, and where it starts there or where it was put aside.
     #[inline(always)]
-    unsafe fn source<const VALUES: bool>(&self, row: u32, known: Known) -> (u32, u32, T) {
+    unsafe fn source(&self, row: u32) -> (bool, u32) {
         // SAFETY: a row of C; if its bin says so, with one nonzero in A.
         unsafe {
             let bin = self.row_words.load(row as usize) & ((1 << BIN_BITS) - 1);
             if bin == symbolic::COPY {
                 let k = self.operands.a.row_ptr.load(row as usize) as usize;
                 let column = self.operands.a.col_idx.load(k) as usize;
-                let start = self.operands.extents.load(4 * column);
-                let factor = if VALUES {
-                    self.factors.a.load(k)
-                } else {
-                    T::ZERO
-                };
-                return (source::ROW_OF_B, start, factor);
+                return (true, self.operands.extents.load(4 * column));
             }
-            let source = if known.has(bin) {
-                source::ENTRIES
-            } else {
-                source::COLUMNS
-            };
-            (source, self.aside.starts.load(row as usize), T::ZERO)
+            (false, self.starts.load(row as usize))
         }
     }
 
@@ -374,9 +376,9 @@ pub(super) fn entry_points() -> Vec<&'static str> {
     [
         copy_products::<f32>().entry_points(),
         copy_columns().entry_points(),
-        copy_entries::<f32>().entry_points(),
+        copy_rows::<f32>().entry_points(),
     ]
     .concat()
 }
 
-const _: () = assert!(ROWS == 512 && BLOCK >= 2 * WARP_SIZE);
+const _: () = assert!(ROWS == 512 && BLOCK >= 2 * WARP_SIZE && UNROLL == 4);

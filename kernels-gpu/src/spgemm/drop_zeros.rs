@@ -80,7 +80,7 @@ pub unsafe fn keep_nonzeros<T: Real>(
             let keeps = warp::ballot(FULL_MASK, value != T::ZERO);
             if value != T::ZERO {
                 let place = (to + (keeps & ((1 << lane) - 1)).count_ones()) as usize;
-                col_idx.store(place, c.col_idx.load(k as usize));
+                col_idx.store(place, c.columns.load(k as usize));
                 kept.store(place, value);
             }
             to += keeps.count_ones();

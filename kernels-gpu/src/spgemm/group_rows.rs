@@ -50,12 +50,8 @@ pub unsafe fn group_rows<T: Real>(
     unsafe {
         let [row, _] = items.load(item);
         let (start, end) = c.row(row);
-        entries.load(
-            c.col_idx.offset(start as usize),
-            end - start,
-            lane,
-            WARP_SIZE,
-        );
+        let place = [start, end - start];
+        entries.load(&c, c.columns(row), place, [lane, WARP_SIZE]);
         warp::sync_warp(FULL_MASK);
         let walk = Walk {
             operands: &operands,
@@ -65,6 +61,7 @@ pub unsafe fn group_rows<T: Real>(
             warp: 0,
             warps: 1,
             window: None,
+            found: None,
             list: None,
         };
         walk.each::<32, true>(|column, product| {

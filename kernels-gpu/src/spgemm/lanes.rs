@@ -10,7 +10,7 @@ pub fn group_mask<const LANES: u32>() -> u32 {
     (u32::MAX >> (WARP_SIZE - LANES)) << (group * LANES)
 }
 
-/// The sum of the group's numbers up to the lane's own.
+/// The sum of the group's numbers up to the lane's own, modulo 2^32.
 #[inline(always)]
 pub fn inclusive_sum<const LANES: u32>(mask: u32, number: u32) -> u32 {
     let lane = warp::lane_id() % LANES;
@@ -19,7 +19,7 @@ pub fn inclusive_sum<const LANES: u32>(mask: u32, number: u32) -> u32 {
     while delta < LANES {
         let below = warp::shfl_up(mask, sum, delta, LANES);
         if lane >= delta {
-            sum += below;
+            sum = sum.wrapping_add(below);
         }
         delta *= 2;
     }

@@ -14,7 +14,9 @@
 //! | [`walk`], [`lanes`], [`window`] | the products of a row, dealt out to lanes |
 //! | [`sort_rows`] | short rows, in both phases or in one for both |
 //! | [`hash_rows`], [`bitmap_rows`], [`run_rows`] | symbolic: middling and long rows, and runs of columns |
-//! | [`window_rows`], [`group_rows`], [`chunks`], [`ordered`](mod@ordered) | numeric: narrow, middling and long rows, and sums in a fixed order |
+//! | [`interval_rows`](mod@interval_rows), [`window_rows`] | numeric: narrow rows, of runs of columns and of any |
+//! | [`group_rows`], [`chunks`] | numeric: middling and long rows |
+//! | [`spread_rows`], [`ordered`](mod@ordered) | numeric: long rows of many short rows of B, and sums in a fixed order |
 //! | [`copy`](mod@copy) | rows of one nonzero of A, and all rows from where they were put aside |
 //! | [`drop_zeros`] | entries that are zero, left out |
 
@@ -26,6 +28,7 @@ pub mod drop_zeros;
 pub mod entry_work;
 pub mod group_rows;
 pub mod hash_rows;
+pub mod interval_rows;
 pub mod ladder;
 pub mod lanes;
 pub mod operands;
@@ -34,6 +37,7 @@ pub mod place;
 pub mod run_rows;
 pub mod search;
 pub mod sort_rows;
+pub mod spread_rows;
 pub mod table;
 pub mod team;
 pub mod walk;
@@ -59,8 +63,10 @@ pub(crate) fn entry_points() -> Vec<&'static str> {
         bitmap_rows::entry_points(),
         run_rows::entry_points(),
         window_rows::entry_points(),
+        interval_rows::entry_points(),
         group_rows::entry_points(),
         chunks::entry_points().as_slice(),
+        spread_rows::entry_points().as_slice(),
         ordered::entry_points(),
         ladder::entry_points().as_slice(),
     ]

@@ -51,14 +51,18 @@ pub struct Items {
     pub list: Global<u32>,
 }
 
-/// The pattern of C as the numeric kernels read it.
+/// The pattern of C as the numeric kernels read it and, where the columns are aside still, write it.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct Structure {
-    /// `rows + 1` positions in `col_idx`.
+    /// `rows + 1` positions of entries.
     pub row_ptr: Global<u32>,
-    /// The column of each entry, ascending within a row.
-    pub col_idx: Global<u32>,
+    /// Where the columns of each row start in `columns`: its row pointer, or where they were put aside.
+    pub starts: Global<u32>,
+    /// The columns of each row, ascending.
+    pub columns: Global<u32>,
+    /// Where the column of each entry belongs; nowhere, at address 0, if it is there.
+    pub col_idx: GlobalMut<u32>,
 }
 
 impl Items {
@@ -99,6 +103,37 @@ impl Structure {
         let row = row as usize;
         // SAFETY: the caller's contract.
         unsafe { (self.row_ptr.load(row), self.row_ptr.load(row + 1)) }
+    }
+
+    /// The columns of a row.
+    ///
+    /// # Safety
+    ///
+    /// `row` is a row of C.
+    #[inline(always)]
+    pub unsafe fn columns(&self, row: u32) -> Global<u32> {
+        // SAFETY: the caller's contract.
+        let start = unsafe { self.starts.load(row as usize) };
+        self.columns.offset(start as usize)
+    }
+
+    /// Whether the columns are to be written too.
+    #[inline(always)]
+    pub fn wants_columns(&self) -> bool {
+        self.col_idx.address() != 0
+    }
+
+    /// Writes the column of an entry, if it is wanted.
+    ///
+    /// # Safety
+    ///
+    /// `entry` is an entry of C.
+    #[inline(always)]
+    pub unsafe fn put(&self, entry: u32, column: u32) {
+        if self.wants_columns() {
+            // SAFETY: the caller's contract.
+            unsafe { self.col_idx.store(entry as usize, column) };
+        }
     }
 }
 

@@ -48,8 +48,8 @@ pub unsafe fn ordered<T: Real>(
         let (row_start, row_end) = c.row(row);
         let start = row_start + chunk * CHUNK;
         let count = (row_end - start).min(CHUNK);
-        let columns = c.col_idx.offset(start as usize);
-        entries.load(columns, count, lane, WARP_SIZE);
+        let columns = c.columns(row).offset((chunk * CHUNK) as usize);
+        entries.load(&c, columns, [start, count], [lane, WARP_SIZE]);
         warp::sync_warp(FULL_MASK);
         let window = if row_end - row_start <= CHUNK {
             None
@@ -64,6 +64,7 @@ pub unsafe fn ordered<T: Real>(
             warp: 0,
             warps: 1,
             window,
+            found: None,
             list: None,
         };
         walk.each_in_order(|column, a, b| {

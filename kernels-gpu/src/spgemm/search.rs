@@ -1,5 +1,6 @@
 //! A row's columns in shared memory, and the search for the place of a product among them.
 
+use super::operands::Structure;
 use cuda_std::prelude::*;
 
 /// Columns in ascending order, and an accumulator for each, with room for a power of two.
@@ -33,22 +34,29 @@ impl<T: Real> Entries<T> {
         }
     }
 
-    /// Loads `count` columns from `from` on, with sums of zero: what thread `thread` of `threads` does of it.
+    /// Loads `count` columns of `c` from `from` on, which are those of the entries from `start` on, with sums of zero; what
+    /// thread `thread` of `threads` does of it. Columns that `c` wants it gets.
     ///
     /// # Safety
     ///
     /// There are so many columns, no more than there is room for; the team synchronises before it uses them.
     #[inline(always)]
-    pub unsafe fn load(&self, from: Global<u32>, count: u32, thread: u32, threads: u32) {
+    pub unsafe fn load(
+        &self,
+        c: &Structure,
+        from: Global<u32>,
+        [start, count]: [u32; 2],
+        [thread, threads]: [u32; 2],
+    ) {
         let mut i = thread;
         while i < self.capacity {
             // SAFETY: the caller's contract.
             unsafe {
-                let column = if i < count {
-                    from.load(i as usize)
-                } else {
-                    u32::MAX
-                };
+                let mut column = u32::MAX;
+                if i < count {
+                    column = from.load(i as usize);
+                    c.put(start + i, column);
+                }
                 self.columns.store(i as usize, column);
                 self.sums.store(i as usize, T::ZERO);
             }

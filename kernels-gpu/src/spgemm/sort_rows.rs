@@ -86,7 +86,6 @@ pub unsafe fn sort_rows<const PRODUCTS: u32>(
         items,
         work,
         starts,
-        has_columns: true,
         columns: staged,
         values: GlobalMut::from_address(0),
         entries,
@@ -95,12 +94,13 @@ pub unsafe fn sort_rows<const PRODUCTS: u32>(
     unsafe { rows.sort::<PRODUCTS>() };
 }
 
-/// The values of rows of up to `PRODUCTS` products and, with `has_columns` 1, their columns and number.
+/// The values of rows of up to `PRODUCTS` products and, where `columns` and `entries` are not at address 0, their columns and
+/// number.
 ///
 /// # Safety
 ///
-/// As for [`sort_rows`]; `values` has room for each row's entries from `starts[row]` on. With `has_columns` 0, `staged` and
-/// `entries` are not used. The launch is [`launch_products`]'s.
+/// As for [`sort_rows`]; `values` has room for each row's entries from `starts[row]` on, as `columns` has if it is wanted. The
+/// launch is [`launch_products`]'s.
 #[kernel(name = "spgemm_sort_products", T = [f32, f64], PRODUCTS = [8, 16, 32, 64, 128])]
 pub unsafe fn sort_products<T: Real, const PRODUCTS: u32>(
     operands: Operands,
@@ -108,8 +108,7 @@ pub unsafe fn sort_products<T: Real, const PRODUCTS: u32>(
     items: Items,
     work: Global<u32>,
     starts: Global<u32>,
-    has_columns: u32,
-    staged: GlobalMut<u32>,
+    columns: GlobalMut<u32>,
     values: GlobalMut<T>,
     entries: GlobalMut<u32>,
 ) {
@@ -119,8 +118,7 @@ pub unsafe fn sort_products<T: Real, const PRODUCTS: u32>(
         items,
         work,
         starts,
-        has_columns: has_columns != 0,
-        columns: staged,
+        columns,
         values,
         entries,
     };
@@ -135,7 +133,6 @@ struct Rows<T, const VALUES: bool> {
     items: Items,
     work: Global<u32>,
     starts: Global<u32>,
-    has_columns: bool,
     columns: GlobalMut<u32>,
     values: GlobalMut<T>,
     entries: GlobalMut<u32>,
@@ -161,6 +158,7 @@ impl<T: Real, const VALUES: bool> Rows<T, VALUES> {
     unsafe fn sort_row<const LANES: u32, const KEYS: usize>(&self) {
         let products = LANES * KEYS as u32;
         let number_bits = products.ilog2();
+        let has_columns = !VALUES || self.columns.address() != 0;
         let group = thread::thread_idx_x() / LANES;
         let item = thread::block_idx_x() * (BLOCK / LANES) + group;
         if item >= self.items.count {
@@ -188,6 +186,7 @@ impl<T: Real, const VALUES: bool> Rows<T, VALUES> {
                 warp: 0,
                 warps: 1,
                 window: None,
+                found: None,
                 list: None,
             };
             let mine = walk.products_of_lane::<LANES, KEYS, VALUES>();
@@ -253,7 +252,7 @@ impl<T: Real, const VALUES: bool> Rows<T, VALUES> {
             for key in 0..KEYS {
                 if new[key] {
                     let place = (up_to - count + found[key]) as usize;
-                    if self.has_columns {
+                    if has_columns {
                         columns.store(place, first + (keys[key] >> number_bits));
                     }
                     if VALUES {
@@ -266,7 +265,7 @@ impl<T: Real, const VALUES: bool> Rows<T, VALUES> {
                 let place = key * LANES + lane;
                 if place < all {
                     let at = (to + place) as usize;
-                    if self.has_columns {
+                    if has_columns {
                         self.columns.store(at, columns.load(place as usize));
                     }
                     if VALUES {
@@ -274,7 +273,7 @@ impl<T: Real, const VALUES: bool> Rows<T, VALUES> {
                     }
                 }
             }
-            if lane == 0 && self.has_columns {
+            if lane == 0 && (!VALUES || self.entries.address() != 0) {
                 self.entries.store(row as usize, all);
             }
         }

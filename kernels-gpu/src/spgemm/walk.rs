@@ -53,6 +53,8 @@ pub struct Walk<'a, T> {
     pub warps: u32,
     /// The first and the last column that count, if not all do.
     pub window: Option<(u32, u32)>,
+    /// Where the row of B of each nonzero starts in this window, and how long it is there, if that has been found out.
+    pub found: Option<Shared<u32>>,
     /// Of a block, if a warp is not to have a very long row of B alone: [`LIST_WORDS`] words, the first of them 0.
     pub list: Option<Shared<u32>>,
 }
@@ -91,6 +93,7 @@ impl<'a> Walk<'a, f32> {
             warp,
             warps,
             window: None,
+            found: None,
             list: None,
         }
     }
@@ -105,15 +108,38 @@ impl<T: Real> Walk<'_, T> {
     /// 32 lanes there is one warp, with a list all warps of the block take part. `each` does not synchronise.
     #[inline(always)]
     pub unsafe fn each<const LANES: u32, const VALUES: bool>(&self, mut each: impl FnMut(u32, T)) {
+        // SAFETY: the caller's contract.
+        unsafe { self.each_with::<LANES, VALUES, false>(&mut each) };
+    }
+
+    /// As [`each`](Self::each), and all lanes of a group call `each` together: with column 2^32 - 1 if they have no product.
+    ///
+    /// # Safety
+    ///
+    /// As for [`each`](Self::each), but `each` may synchronise the group's lanes.
+    #[inline(always)]
+    pub unsafe fn each_together<const LANES: u32, const VALUES: bool>(
+        &self,
+        mut each: impl FnMut(u32, T),
+    ) {
+        // SAFETY: the caller's contract.
+        unsafe { self.each_with::<LANES, VALUES, true>(&mut each) };
+    }
+
+    #[inline(always)]
+    unsafe fn each_with<const LANES: u32, const VALUES: bool, const TOGETHER: bool>(
+        &self,
+        each: &mut impl FnMut(u32, T),
+    ) {
         let nonzeros = self.nonzeros.1 - self.nonzeros.0;
         let long = u64::from(self.products) >= u64::from(LONG_ROWS) * u64::from(nonzeros)
             && (self.warps == 1 || nonzeros >= NONZEROS_A_WARP * self.warps);
         // SAFETY: the caller's contract.
         unsafe {
             if LANES == WARP_SIZE && long {
-                self.row_after_row::<VALUES>(&mut each);
+                self.row_after_row::<VALUES, TOGETHER>(each);
             } else {
-                self.flattened::<LANES, VALUES>(&mut each);
+                self.flattened::<LANES, VALUES, TOGETHER>(each);
             }
         }
     }
@@ -171,7 +197,7 @@ impl<T: Real> Walk<'_, T> {
 
     /// The products numbered through, those of `LANES` nonzeros of A at a time.
     #[inline(always)]
-    unsafe fn flattened<const LANES: u32, const VALUES: bool>(
+    unsafe fn flattened<const LANES: u32, const VALUES: bool, const TOGETHER: bool>(
         &self,
         each: &mut impl FnMut(u32, T),
     ) {
@@ -218,12 +244,12 @@ impl<T: Real> Walk<'_, T> {
                             (u32::MAX, T::ZERO)
                         }
                     });
-                    each_of::<T, FLAT_UNROLL, true>(loaded, each);
+                    each_of::<T, FLAT_UNROLL, true, TOGETHER>(loaded, each);
                     first += FLAT_UNROLL as u32 * stride;
                 }
             }
             if own {
-                self.listed::<VALUES>(each);
+                self.listed::<VALUES, TOGETHER>(each);
             }
         }
     }
@@ -247,7 +273,10 @@ impl<T: Real> Walk<'_, T> {
 
     /// The products of the nonzeros on the list, shared by all warps.
     #[inline(always)]
-    unsafe fn listed<const VALUES: bool>(&self, each: &mut impl FnMut(u32, T)) {
+    unsafe fn listed<const VALUES: bool, const TOGETHER: bool>(
+        &self,
+        each: &mut impl FnMut(u32, T),
+    ) {
         let Some(list) = self.list else {
             return;
         };
@@ -258,18 +287,18 @@ impl<T: Real> Walk<'_, T> {
             for index in 0..list.load(0).min(MOST_LISTED) {
                 let k = list.load(1 + index as usize);
                 let row = self.load::<VALUES>(k, self.nonzeros.1);
-                let mut p = self.warp * WARP_SIZE + warp::lane_id();
-                while p < row.len {
+                let mut first = self.warp * WARP_SIZE;
+                while first < row.len {
                     let loaded: [(u32, T); FLAT_UNROLL] = array::from_fn(|u| {
-                        let p = p + u as u32 * stride;
+                        let p = first + warp::lane_id() + u as u32 * stride;
                         if p < row.len {
                             self.product::<VALUES>(row.start + p, row.value)
                         } else {
                             (u32::MAX, T::ZERO)
                         }
                     });
-                    each_of::<T, FLAT_UNROLL, true>(loaded, each);
-                    p += FLAT_UNROLL as u32 * stride;
+                    each_of::<T, FLAT_UNROLL, true, TOGETHER>(loaded, each);
+                    first += FLAT_UNROLL as u32 * stride;
                 }
             }
         }
@@ -277,7 +306,10 @@ impl<T: Real> Walk<'_, T> {
 
     /// A row of B after the other: the warp takes every `warps`-th nonzero of A.
     #[inline(always)]
-    unsafe fn row_after_row<const VALUES: bool>(&self, each: &mut impl FnMut(u32, T)) {
+    unsafe fn row_after_row<const VALUES: bool, const TOGETHER: bool>(
+        &self,
+        each: &mut impl FnMut(u32, T),
+    ) {
         let mask = warp::FULL_MASK;
         let lane = warp::lane_id();
         let (start, end) = self.nonzeros;
@@ -304,10 +336,10 @@ impl<T: Real> Walk<'_, T> {
                         let loaded: [(u32, T); ROW_UNROLL] = array::from_fn(|u| {
                             self.product::<VALUES>(start + p + u as u32 * WARP_SIZE, value)
                         });
-                        each_of::<T, ROW_UNROLL, false>(loaded, each);
+                        each_of::<T, ROW_UNROLL, false, TOGETHER>(loaded, each);
                         p += step;
                     }
-                    if p < len {
+                    if p - lane < len {
                         let loaded: [(u32, T); ROW_UNROLL] = array::from_fn(|u| {
                             let p = p + u as u32 * WARP_SIZE;
                             if p < len {
@@ -316,12 +348,12 @@ impl<T: Real> Walk<'_, T> {
                                 (u32::MAX, T::ZERO)
                             }
                         });
-                        each_of::<T, ROW_UNROLL, true>(loaded, each);
+                        each_of::<T, ROW_UNROLL, true, TOGETHER>(loaded, each);
                     }
                 }
                 k = k.saturating_add(WARP_SIZE * self.warps);
             }
-            self.listed::<VALUES>(each);
+            self.listed::<VALUES, TOGETHER>(each);
         }
     }
 
@@ -337,6 +369,15 @@ impl<T: Real> Walk<'_, T> {
         }
         // SAFETY: a nonzero of A, a row of B.
         unsafe {
+            if let Some(found) = self.found {
+                let [start, len] = found.load2(2 * (k - self.nonzeros.0) as usize);
+                let value = if VALUES {
+                    self.factors.a.load(k as usize)
+                } else {
+                    T::ZERO
+                };
+                return Nonzero { start, len, value };
+            }
             let row = self.operands.a.col_idx.load(k as usize) as usize;
             let [mut start, mut end] = self.operands.extents.load2(4 * row);
             if let Some((first, last)) = self.window {
@@ -372,16 +413,17 @@ impl<T: Real> Walk<'_, T> {
     }
 }
 
-/// Calls `each` for products that have been loaded; with `CHECKED` the column is 2^32 - 1 where there is none. The products move up one by
+/// Calls `each` for products that have been loaded; with `CHECKED` the column is 2^32 - 1 where there is none, for which it
+/// is called with `TOGETHER` only. The products move up one by
 /// one, as an index that is not known would put them into local memory.
 #[inline(always)]
-fn each_of<T: Real, const N: usize, const CHECKED: bool>(
+fn each_of<T: Real, const N: usize, const CHECKED: bool, const TOGETHER: bool>(
     mut loaded: [(u32, T); N],
     each: &mut impl FnMut(u32, T),
 ) {
     for _ in 0..N {
         let (column, value) = loaded[0];
-        if !CHECKED || column != u32::MAX {
+        if TOGETHER || !CHECKED || column != u32::MAX {
             each(column, value);
         }
         loaded = array::from_fn(|u| loaded[(u + 1) % N]);

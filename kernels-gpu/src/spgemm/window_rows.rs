@@ -46,11 +46,13 @@ pub unsafe fn window_rows<T: Real>(
         let [row, _] = items.load(item);
         let first = work.load(WORK * row as usize + 1);
         let (start, end) = c.row(row);
-        let mut k = start + lane;
-        while k < end {
-            let column = c.col_idx.load(k as usize);
+        let columns = c.columns(row);
+        let mut i = lane;
+        while i < end - start {
+            let column = columns.load(i as usize);
+            c.put(start + i, column);
             sums.store((column - first) as usize, T::ZERO);
-            k += WARP_SIZE;
+            i += WARP_SIZE;
         }
         warp::sync_warp(FULL_MASK);
         let walk = Walk {
@@ -61,17 +63,18 @@ pub unsafe fn window_rows<T: Real>(
             warp: 0,
             warps: 1,
             window: None,
+            found: None,
             list: None,
         };
         walk.each_in_order(|column, a, b| {
             let place = (column - first) as usize;
             sums.store(place, a.mul_add(b, sums.load(place)));
         });
-        let mut k = start + lane;
-        while k < end {
-            let column = c.col_idx.load(k as usize);
-            values.store(k as usize, sums.load((column - first) as usize));
-            k += WARP_SIZE;
+        let mut i = lane;
+        while i < end - start {
+            let column = columns.load(i as usize);
+            values.store((start + i) as usize, sums.load((column - first) as usize));
+            i += WARP_SIZE;
         }
     }
 }

@@ -5,10 +5,11 @@
 //! Within a bin the rows' order is the chance of the run, and no result depends on it.
 //!
 //! A row of A of few nonzeros is a lane's, so that the lanes of a warp write neighbouring results and count their bins
-//! together; a longer one is the warp's, and the longest are put on a list for blocks of the kernel after, as they may be
-//! neighbours, and many.
+//! together; longer ones are those of groups of eight lanes, four at a time, as in a graph they may all be neighbours, and one
+//! after the other would take as many times the memory's latency. The longest are put on a list for blocks of the kernel after.
 
 use super::bins::{BIN_BITS, BINS, Borders, RowWork, symbolic};
+use super::lanes::inclusive_sum;
 use super::operands::{Operands, Pattern};
 use core::array;
 use cuda_std::atomic::Scope;
@@ -19,16 +20,20 @@ use cuda_std::warp::{FULL_MASK, WARP_SIZE};
 const BLOCK: u32 = 256;
 
 /// Threads in a block of [`long_row_work`].
-const LONG_BLOCK: u32 = 512;
+const LONG_BLOCK: u32 = 1024;
 
 /// Blocks of [`long_row_work`], at most: a row after the other.
-const LONG_BLOCKS: u32 = 528;
+const LONG_BLOCKS: u32 = 264;
 
 /// Rows of A of up to so many nonzeros are a lane's.
 const LANE_ROW: u32 = 24;
 
-/// Rows of A of up to so many nonzeros are a warp's.
-const WARP_ROW: u32 = 512;
+/// Rows of A of up to so many nonzeros are that of a group of lanes.
+const GROUP_ROW: u32 = 512;
+
+/// Lanes of a group, and groups of a warp.
+const GROUP: u32 = 8;
+const GROUPS: u32 = WARP_SIZE / GROUP;
 
 /// Nonzeros of a thread whose loads are in flight together.
 const UNROLL: usize = 4;
@@ -50,7 +55,7 @@ pub fn launch_long_rows(nonzeros: u32) -> Option<LaunchConfig> {
 
 /// Long rows that a matrix of so many nonzeros may have.
 pub const fn most_long_rows(nonzeros: u32) -> u32 {
-    nonzeros / (WARP_ROW + 1)
+    nonzeros / (GROUP_ROW + 1)
 }
 
 /// For each row of a matrix where it starts and ends, and its first and last column: what the walks want of B, in one
@@ -134,6 +139,36 @@ impl Found {
         found
     }
 
+    /// Of all lanes of the group.
+    #[inline(always)]
+    fn joined_in_group(self) -> Self {
+        let mut found = self;
+        let mut distance = GROUP / 2;
+        while distance > 0 {
+            let other = found.of_lane(warp::lane_id() ^ distance);
+            found = Self {
+                products: found.products.wrapping_add(other.products),
+                first: found.first.min(other.first),
+                last: found.last.max(other.last),
+                runs: found.runs & other.runs,
+            };
+            distance /= 2;
+        }
+        found
+    }
+
+    /// That of a lane of the warp.
+    #[inline(always)]
+    fn of_lane(self, lane: u32) -> Self {
+        let of_lane = |number| warp::shfl_idx(FULL_MASK, number, lane, WARP_SIZE);
+        Self {
+            products: of_lane(self.products),
+            first: of_lane(self.first),
+            last: of_lane(self.last),
+            runs: of_lane(self.runs),
+        }
+    }
+
     /// Of all lanes of the warp.
     #[inline(always)]
     fn joined(self) -> Self {
@@ -154,15 +189,14 @@ pub struct RowWorkOutput {
     pub work: GlobalMut<u32>,
     /// The bin's word of each row.
     pub words: GlobalMut<u32>,
-    /// An upper bound of each row's entries, its products, or its span if that is less; 0 for a row of one nonzero of A,
-    /// whose entries need not be put aside. Behind them a 0.
-    pub bounds: GlobalMut<u32>,
-    /// The entries of rows of one nonzero of A; 0 for the others, which a kernel will count if they have products, and
-    /// behind them.
+    /// Where each row's columns may be put aside: there is room for as many as its products, or as its span if that is less;
+    /// for none of a row of one nonzero of A. Where the rows of a block start is the chance of the run.
+    pub starts: GlobalMut<u32>,
+    /// The entries of rows of one nonzero of A; 0 for the others, which a kernel will count if they have products.
     pub entries: GlobalMut<u32>,
     /// The rows of each bin.
     pub counts: GlobalMut<u32>,
-    /// The sums of products and bounds.
+    /// The products of all rows, and the room that they have.
     pub totals: GlobalMut<u64>,
 }
 
@@ -170,21 +204,22 @@ pub struct RowWorkOutput {
 #[cfg(not(target_arch = "nvptx64"))]
 unsafe impl KernelParam for RowWorkOutput {}
 
-/// Work and symbolic bin of each row of C whose row of A is not long, and the list of the others: a lane a row, or a warp.
+/// Work and symbolic bin of each row of C whose row of A is not long, and the list of the others: a lane a row, or a group of lanes.
 ///
 /// # Safety
 ///
 /// The operands are what they say, the columns of A rows of B; the output has its lengths, `counts` holds [`BINS`] zeros,
-/// `totals` two; `long_rows` has a zero, and room for [`most_long_rows`] behind it.
+/// `totals` two, `long_count` one; `long_rows` has room for [`most_long_rows`].
 #[kernel(name = "spgemm_row_work")]
 pub unsafe fn row_work(
     operands: Operands,
     borders: Borders,
     output: RowWorkOutput,
+    long_count: GlobalMut<u32>,
     long_rows: GlobalMut<u32>,
 ) {
     let shared_counts = shared_array!(u32; 64);
-    // Two sums of each warp.
+    // The products of each warp, and the room before it.
     let shared_totals = shared_array!(u64; 16);
     let row = thread::index_1d();
     let t = thread::thread_idx_x() as usize;
@@ -196,11 +231,6 @@ pub unsafe fn row_work(
         }
         thread::sync_threads();
         let is_row = row < u64::from(operands.a.rows);
-        if row == 0 {
-            // The sums are wanted up to the last row's end.
-            output.bounds.store(operands.a.rows as usize, 0);
-            output.entries.store(operands.a.rows as usize, 0);
-        }
         let row = row as u32;
         let (start, end) = if is_row { operands.a.row(row) } else { (0, 0) };
         let nonzeros = end - start;
@@ -208,21 +238,36 @@ pub unsafe fn row_work(
         if nonzeros <= LANE_ROW {
             found = Found::of(&operands, start, end, 1);
         }
-        let mut of_warp = warp::ballot(FULL_MASK, nonzeros > LANE_ROW && nonzeros <= WARP_ROW);
-        while of_warp != 0 {
-            let owner = of_warp.trailing_zeros();
+        let is_of_group = nonzeros > LANE_ROW && nonzeros <= GROUP_ROW;
+        let of_groups = warp::ballot(FULL_MASK, is_of_group);
+        let rank = (of_groups & ((1 << lane) - 1)).count_ones();
+        let mut left = of_groups;
+        let mut done = 0;
+        while left != 0 {
+            // The group's row is that with so many of those left before it, if there is one.
+            let mut others = left;
+            for _ in 0..lane / GROUP {
+                others &= others.wrapping_sub(1);
+            }
+            let owner = others.trailing_zeros() % WARP_SIZE;
             let start = warp::shfl_idx(FULL_MASK, start, owner, WARP_SIZE);
             let end = warp::shfl_idx(FULL_MASK, end, owner, WARP_SIZE);
-            let together = Found::of(&operands, start + lane, end, WARP_SIZE).joined();
-            if lane == owner {
-                found = together;
+            let end = if others == 0 { start } else { end };
+            let of_lane = Found::of(&operands, start + lane % GROUP, end, GROUP);
+            let together = of_lane.joined_in_group();
+            let of_row = together.of_lane(rank.wrapping_sub(done) % GROUPS * GROUP);
+            if is_of_group && done <= rank && rank < done + GROUPS {
+                found = of_row;
             }
-            of_warp &= of_warp - 1;
+            for _ in 0..GROUPS {
+                left &= left.wrapping_sub(1);
+            }
+            done += GROUPS;
         }
         let (mut bin, mut bound) = (BINS, 0);
-        if nonzeros > WARP_ROW {
-            let place = long_rows.atomic_add(Scope::Device, 0, 1);
-            long_rows.store(1 + place as usize, row);
+        if nonzeros > GROUP_ROW {
+            let place = long_count.atomic_add(Scope::Device, 0, 1);
+            long_rows.store(place as usize, row);
         } else if is_row {
             (bin, bound) = note(&borders, &output, row, nonzeros, found);
         }
@@ -230,9 +275,12 @@ pub unsafe fn row_work(
         if bin < BINS && lane == peers.trailing_zeros() {
             shared_counts.atomic_add(bin as usize, peers.count_ones());
         }
+        let warp = t / WARP_SIZE as usize;
         let totals = [found.products, bound].map(sum_of_warp);
+        // Where the room passes 2^32 the host gives up, so that here it may wrap around.
+        let within = inclusive_sum::<32>(FULL_MASK, bound).wrapping_sub(bound);
         if lane == 0 {
-            shared_totals.store2(2 * (t / WARP_SIZE as usize), totals);
+            shared_totals.store2(2 * warp, totals);
         }
         thread::sync_threads();
         add_counts(shared_counts, output.counts);
@@ -241,7 +289,21 @@ pub unsafe fn row_work(
             for warp in 0..(BLOCK / WARP_SIZE) as usize {
                 total += shared_totals.load(2 * warp + t);
             }
-            output.totals.reduce_add(Scope::Device, t, total);
+            let mut start = output.totals.atomic_add(Scope::Device, t, total);
+            if t == 1 {
+                for warp in 0..(BLOCK / WARP_SIZE) as usize {
+                    let room = shared_totals.load(2 * warp + 1);
+                    shared_totals.store(2 * warp + 1, start);
+                    start += room;
+                }
+            }
+        }
+        thread::sync_threads();
+        if bin < BINS {
+            let start = shared_totals.load(2 * warp + 1) as u32;
+            output
+                .starts
+                .store(row as usize, start.wrapping_add(within));
         }
     }
 }
@@ -256,16 +318,17 @@ pub unsafe fn long_row_work(
     operands: Operands,
     borders: Borders,
     output: RowWorkOutput,
+    long_count: Global<u32>,
     long_rows: Global<u32>,
 ) {
     let found_together = shared_array!(u32; 4);
     let t = thread::thread_idx_x();
     // SAFETY: rows of the list; what is shared is written by one thread or by atomic operations between barriers.
     unsafe {
-        let count = long_rows.load(0);
+        let count = long_count.load(0);
         let mut index = thread::block_idx_x();
         while index < count {
-            let row = long_rows.load(1 + index as usize);
+            let row = long_rows.load(index as usize);
             let (start, end) = operands.a.row(row);
             if t == 0 {
                 let Found {
@@ -297,7 +360,8 @@ pub unsafe fn long_row_work(
                 output.counts.reduce_add(Scope::Device, bin as usize, 1);
                 let totals = output.totals;
                 totals.reduce_add(Scope::Device, 0, u64::from(products));
-                totals.reduce_add(Scope::Device, 1, u64::from(bound));
+                let start = totals.atomic_add(Scope::Device, 1, u64::from(bound));
+                output.starts.store(row as usize, start as u32);
             }
             thread::sync_threads();
             index += thread::grid_dim_x();
@@ -313,7 +377,7 @@ fn sum_of_warp(number: u32) -> u64 {
     u64::from(low) + (u64::from(high) << 16)
 }
 
-/// Writes down what was found of a row of `nonzeros` nonzeros of A; gives its bin, and how many entries are to be put aside.
+/// Writes down what was found of a row of `nonzeros` nonzeros of A; gives its bin, and how many columns may be put aside.
 #[inline(always)]
 unsafe fn note(
     borders: &Borders,
@@ -347,7 +411,6 @@ unsafe fn note(
             .work
             .store4(WORK * row, [products, first, span, runs]);
         output.words.store(row, bin | 1 << BIN_BITS);
-        output.bounds.store(row, bound);
         output.entries.store(row, entries);
     }
     (bin, bound)

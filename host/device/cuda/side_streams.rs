@@ -1,0 +1,89 @@
+//! Streams beside the device's own, for kernels that may run at the same time.
+
+use super::Cuda;
+use crate::device::driver::{self, Mark};
+use crate::error::{DriverError, Error};
+use cuda_std::launch::LaunchConfig;
+use cust::stream::{Stream, StreamFlags};
+use std::ffi::c_void;
+
+/// Streams beside the device's own.
+const STREAMS: usize = 7;
+
+/// The streams, and what waits for what.
+#[derive(Debug)]
+pub(super) struct SideStreams {
+    /// What the device's own stream was told before a fork.
+    fork: Mark,
+    /// Each with the end of what it was told.
+    streams: Vec<(Stream, Mark)>,
+}
+
+impl SideStreams {
+    fn new() -> Result<Self, DriverError> {
+        let stream = || {
+            Stream::new(StreamFlags::DEFAULT, None)
+                .map_err(|error| driver::describe("create a stream", error))
+        };
+        Ok(Self {
+            fork: Mark::new()?,
+            streams: (0..STREAMS)
+                .map(|_| Ok((stream()?, Mark::new()?)))
+                .collect::<Result<_, DriverError>>()?,
+        })
+    }
+}
+
+impl Cuda {
+    /// Launches the kernel that has this number in its fork: the first on the device's own stream, the others in turn on all.
+    ///
+    /// # Safety
+    ///
+    /// As for [`launch`](Self::launch).
+    pub unsafe fn launch_beside(
+        &self,
+        number: usize,
+        kernel: &str,
+        config: &LaunchConfig,
+        arguments: &[*mut c_void],
+    ) -> Result<(), Error> {
+        self.enter()?;
+        let side = self.side_streams()?;
+        let failed = |error| self.driver_error(error);
+        if number == 0 {
+            side.fork.set(&self.stream).map_err(failed)?;
+        }
+        let stream = match (number % (STREAMS + 1)).checked_sub(1) {
+            None => &self.stream,
+            Some(turn) => &side.streams[turn].0,
+        };
+        if (1..=STREAMS).contains(&number) {
+            side.fork.wait(stream).map_err(failed)?;
+        }
+        // SAFETY: the caller's contract.
+        unsafe { self.launch_on(stream, kernel, config, arguments) }
+    }
+
+    /// Has the device's own stream wait for a fork of so many launches.
+    pub fn join(&self, launches: usize) -> Result<(), Error> {
+        if launches < 2 {
+            return Ok(());
+        }
+        self.enter()?;
+        let side = self.side_streams()?;
+        let failed = |error| self.driver_error(error);
+        for (stream, end) in side.streams.iter().take(launches - 1) {
+            end.set(stream).map_err(failed)?;
+            end.wait(&self.stream).map_err(failed)?;
+        }
+        Ok(())
+    }
+
+    fn side_streams(&self) -> Result<&SideStreams, Error> {
+        if let Some(side) = self.side_streams.get() {
+            return Ok(side);
+        }
+        let side = SideStreams::new().map_err(|error| self.driver_error(error))?;
+        Ok(self.side_streams.get_or_init(|| side))
+    }
+}

@@ -1,0 +1,82 @@
+//! Launches that do not depend on each other, and may run at the same time.
+
+use super::{Backend, Device};
+use crate::error::Error;
+use cuda_std::kernel::{Kernel, KernelArgs};
+use cuda_std::launch::LaunchConfig;
+use std::cell::Cell;
+
+/// Launches of which none depends on another; all of them come after what the device was told before, and before what it
+/// is told after [`join`](Self::join).
+///
+/// A GPU has room for them together where one of them does not fill it: kernels of a few long rows then take the time of the
+/// longest, and not of all. Memory freed inside a fork may still be in use: nothing is to be allocated or freed between.
+pub(crate) struct Fork<'a> {
+    device: &'a Device,
+    launches: Cell<usize>,
+    /// While they are recorded, and on the emulator, one runs after the other.
+    in_order: bool,
+    joined: bool,
+}
+
+impl Device {
+    /// Begins launches that do not depend on each other.
+    pub(crate) fn fork(&self) -> Fork<'_> {
+        Fork {
+            device: self,
+            launches: Cell::new(0),
+            in_order: self.is_emulator() || self.recordings.refuse("a fork").is_err(),
+            joined: false,
+        }
+    }
+}
+
+impl Fork<'_> {
+    /// As [`Device::launch`].
+    ///
+    /// # Safety
+    ///
+    /// As for [`Device::launch`]; and it neither reads nor writes what another launch of the fork writes.
+    pub unsafe fn launch<A: KernelArgs>(
+        &self,
+        kernel: &Kernel<A>,
+        config: LaunchConfig,
+        args: A,
+    ) -> Result<(), Error> {
+        let number = self.launches.replace(self.launches.get() + 1);
+        match &*self.device.backend {
+            #[cfg(feature = "cuda")]
+            Backend::Cuda(cuda) if !self.in_order => {
+                // SAFETY: the handle has the types of the entry point's arguments; the rest is the caller's contract.
+                args.with_pointers(|pointers| unsafe {
+                    cuda.launch_beside(number, kernel.name(), &config, pointers)
+                })
+            }
+            // SAFETY: the caller's contract.
+            _ => unsafe { self.device.launch(kernel, config, args) },
+        }
+    }
+
+    /// Ends it: what the device is told from now on comes after all of them.
+    pub fn join(mut self) -> Result<(), Error> {
+        self.joined = true;
+        self.wait()
+    }
+
+    fn wait(&self) -> Result<(), Error> {
+        match &*self.device.backend {
+            #[cfg(feature = "cuda")]
+            Backend::Cuda(cuda) if !self.in_order => cuda.join(self.launches.get()),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Drop for Fork<'_> {
+    fn drop(&mut self) {
+        if !self.joined {
+            // After an error: buffers are about to be freed. What fails here is reported by another call.
+            let _ = self.wait();
+        }
+    }
+}
