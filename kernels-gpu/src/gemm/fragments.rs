@@ -18,6 +18,7 @@
 //! 0.5. A warp of 16 rows reads from shared memory, for the 1 KiB of X of a step, half a KiB of W for each 8 columns, and stores its
 //! sums in pieces of 16 bytes a row in f16; which of the two is the reason was not measured.
 
+use super::element::halves;
 use super::{Epilogue, Fragment, GemmElement, MAX_GRID_Y, Shape};
 use crate::matrix::{Dense, DenseMut};
 use crate::unroll::unroll;
@@ -272,7 +273,10 @@ impl<T: Fragment> Rows<T> {
                         unroll!(tile in 0..8 {
                             if const { tile < TILES } {
                                 let weights = weights.strip(tile as u32, step);
-                                sums[tile] = T::multiply(low, high, weights, sums[tile]);
+                                unroll!(half in 0..2 {
+                                    let part = |strip| halves(strip)[half];
+                                    sums[tile] = T::multiply(part(low), part(high), part(weights), sums[tile]);
+                                });
                             }
                         });
                     }

@@ -8,6 +8,7 @@
 
 use super::tile::Tile;
 use crate::matrix::Dense;
+use crate::unroll::unroll;
 use cuda_std::async_copy;
 use cuda_std::prelude::*;
 use cuda_std::warp::{FULL_MASK, WARP_SIZE};
@@ -278,14 +279,11 @@ impl<'a, T: Element> Ring<'a, T> {
         }
     }
 
-    /// The row of X that is the tile's `row`th to copy; the last of the matrix in the place of those past it.
-    #[inline(always)]
-    fn source(&self, row: u32) -> Global<u32> {
-        let row = self.next_row.saturating_add(row).min(self.x.rows - 1);
-        (self.x.data.cast()).offset_bytes(u64::from(row) * self.row_bytes)
-    }
-
-    /// Copies the next chunk by `WORDS` times 4 bytes; what lies past a row's end, and is used, is zero.
+    /// Copies the next chunk by `WORDS` times 4 bytes; what lies past the range or a row's end is zero, and not read: rows past the
+    /// range are other warps', who read them at another time, and so from memory once more.
+    ///
+    /// A lane's copies lie below each other, so that from one to the next two additions lead. In a loop that found the place of each anew,
+    /// a copy took some forty instructions, and the warp longer than the memory.
     ///
     /// # Safety
     ///
@@ -293,26 +291,33 @@ impl<'a, T: Element> Ring<'a, T> {
     #[inline(always)]
     unsafe fn copy_rows<const WORDS: usize>(&self) {
         let (tile, bytes) = (self.tile, 4 * WORDS as u32);
+        let lanes_of_row = tile.chunk / bytes;
+        let lane = warp::lane_id() % WARP_SIZE;
+        let (first, part) = (lane / lanes_of_row, lane % lanes_of_row * bytes);
+        let rows_at_once = WARP_SIZE / lanes_of_row;
         let to = (self.stages).offset_bytes(self.next_stage * tile.rows * tile.chunk);
-        let start = u64::from(self.next_chunk) * u64::from(tile.chunk);
-        let lanes = lanes();
-        let mut i = warp::lane_id() * bytes;
-        while i < tile.rows * tile.chunk {
-            let (row, part) = (i / tile.chunk, i % tile.chunk);
-            let (from, to) = (
-                start + u64::from(part),
-                to.offset_bytes(tile.place(row, part)),
-            );
-            // SAFETY: an aligned part of a row of X, and its place.
-            unsafe {
-                if from < self.row_bytes {
-                    let x = self.source(row).offset_bytes(from);
-                    async_copy::copy::<u32, WORDS>(to, x);
-                } else if from < self.row_bytes.next_multiple_of(64) {
-                    to.store_array(0, [0; WORDS]);
+        let place = u64::from(self.next_chunk) * u64::from(tile.chunk) + u64::from(part);
+        // None past the end of a row.
+        let rows = if place < self.row_bytes {
+            self.end.saturating_sub(self.next_row)
+        } else {
+            0
+        };
+        let row = u64::from(self.next_row) + u64::from(first);
+        let mut from = (self.x.data.cast::<u32>()).offset_bytes(row * self.row_bytes + place);
+        let step = u64::from(rows_at_once) * self.row_bytes;
+        let mut row = first;
+        while row < tile.rows {
+            unroll!(i in 0..4 {
+                if const { i == 0 } || rows_at_once * (i as u32) < tile.rows {
+                    let row = row + rows_at_once * i as u32;
+                    let to = to.offset_bytes(tile.place(row, part));
+                    // SAFETY: an aligned part of a row of X if the row is one of the range, and its place.
+                    unsafe { async_copy::copy_or_zeros::<u32, WORDS>(to, from, row < rows) };
+                    from = from.offset_bytes(step);
                 }
-            }
-            i += lanes * bytes;
+            });
+            row += 4 * rows_at_once;
         }
     }
 
@@ -326,16 +331,18 @@ impl<'a, T: Element> Ring<'a, T> {
         let tile = self.tile;
         let to = (self.stages).offset_bytes(self.next_stage * tile.rows * tile.chunk);
         let start = u64::from(self.next_chunk) * u64::from(tile.chunk);
+        let rows = self.end.saturating_sub(self.next_row);
         let lanes = lanes();
         let mut i = warp::lane_id() * 4;
         while i < tile.rows * tile.chunk {
             let (row, part) = (i / tile.chunk, i % tile.chunk);
             let from = start + u64::from(part);
-            let x = self.source(row).offset_bytes(from).cast::<u16>();
+            let source = (u64::from(self.next_row) + u64::from(row)) * self.row_bytes + from;
+            let x = self.x.data.cast::<u16>().offset_bytes(source);
             // SAFETY: an element of a row of X each, and their place.
             unsafe {
                 let half = |byte: u64, index: usize| {
-                    if byte < self.row_bytes {
+                    if row < rows && byte < self.row_bytes {
                         u32::from(x.load(index))
                     } else {
                         0

@@ -4,11 +4,12 @@
 //! 4 x 8. An H200 does 65.6 TFLOP/s with it and 33.1 with those. PTX for sm_80 does not know it: the entry points, whose names say so, are
 //! compiled for sm_90.
 
-use super::element::doubles;
+use super::element::{double, halves};
 use super::shares;
 use super::warp_product::{self, Products};
 use super::{Epilogue, Shape};
 use crate::matrix::{Dense, DenseMut};
+use core::array;
 use cuda_std::mma;
 use cuda_std::prelude::*;
 
@@ -85,8 +86,13 @@ impl Products<f64> for Sm90 {
 
     #[inline(always)]
     #[track_caller]
-    fn add(x: [[u32; 4]; 2], w: [u32; 4], sums: [f64; 4]) -> [f64; 4] {
-        let (low, high) = (doubles(x[0]), doubles(x[1]));
-        mma::m16n8k8([low[0], high[0], low[1], high[1]], doubles(w), sums)
+    fn add<const COUNT: usize>(
+        x: [[u32; 4]; 2],
+        w: [[u32; 4]; COUNT],
+        sums: [[f64; 4]; COUNT],
+    ) -> [[f64; 4]; COUNT] {
+        let (low, high) = (halves(x[0]).map(double), halves(x[1]).map(double));
+        let x = [low[0], high[0], low[1], high[1]];
+        array::from_fn(|n| mma::m16n8k8(x, halves(w[n]).map(double), sums[n]))
     }
 }

@@ -21,10 +21,11 @@
 //! lose would show.
 
 use super::shares;
-use super::warp_product::{self, Operands, Products, Sums};
-use super::{Epilogue, Fragment, Shape};
+use super::warp_product::{self, Direct, Operands, Products, Sums};
+use super::{Epilogue, Shape};
 use crate::matrix::{Dense, DenseMut};
 use crate::unroll::unroll;
+use core::array;
 use cuda_std::prelude::*;
 use cuda_std::warp::{FULL_MASK, WARP_SIZE};
 
@@ -145,17 +146,17 @@ impl Products<f32> for Split {
 
     #[inline(always)]
     #[track_caller]
-    fn add(x: [Parts; 2], w: Parts, sums: [f32; 4]) -> [f32; 4] {
-        let mut step = [0.0; 4];
-        step = f32::multiply(x[0].low, x[1].low, w.high, step);
-        step = f32::multiply(x[0].high, x[1].high, w.low, step);
-        step = f32::multiply(x[0].high, x[1].high, w.high, step);
-        [
-            sums[0] + step[0],
-            sums[1] + step[1],
-            sums[2] + step[2],
-            sums[3] + step[3],
-        ]
+    fn add<const COUNT: usize>(
+        x: [Parts; 2],
+        w: [Parts; COUNT],
+        sums: [[f32; 4]; COUNT],
+    ) -> [[f32; 4]; COUNT] {
+        let (low, high) = (x.map(|x| x.low), x.map(|x| x.high));
+        let mut step = [[0.0; 4]; COUNT];
+        step = <Direct as Products<f32>>::add(low, w.map(|w| w.high), step);
+        step = <Direct as Products<f32>>::add(high, w.map(|w| w.low), step);
+        step = <Direct as Products<f32>>::add(high, w.map(|w| w.high), step);
+        array::from_fn(|n| array::from_fn(|i| sums[n][i] + step[n][i]))
     }
 
     #[inline(always)]

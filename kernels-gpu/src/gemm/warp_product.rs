@@ -3,6 +3,7 @@
 
 use super::ring::{Ring, Stage};
 use super::shares::{SHARES, STEP_BYTES};
+use super::element::halves;
 use super::{Epilogue, Fragment, GemmElement, gather};
 use crate::matrix::{Dense, DenseMut};
 use crate::unroll::unroll;
@@ -34,8 +35,14 @@ pub(super) trait Products<T: GemmElement> {
     /// Makes a strip of W ready.
     fn weights(strip: [u32; 4]) -> Self::Weights;
 
-    /// Adds a product, as [`Fragment::multiply`] does.
-    fn add(x: Self::Rows, w: Self::Weights, sums: [T::Sum; 4]) -> [T::Sum; 4];
+    /// Adds the products with `COUNT` strips of W, each as [`Fragment::multiply`] does. It has the parts of a product, each of which
+    /// waits for the one before, beside those of the others: the compiler keeps tensor cores' instructions in the order in which they are
+    /// written.
+    fn add<const COUNT: usize>(
+        x: Self::Rows,
+        w: [Self::Weights; COUNT],
+        sums: [[T::Sum; 4]; COUNT],
+    ) -> [[T::Sum; 4]; COUNT];
 
     /// Writes a tile of Y in another way if its sums are not what they should be, and says whether it has.
     ///
@@ -85,8 +92,22 @@ impl<T: Fragment> Products<T> for Direct {
 
     #[inline(always)]
     #[track_caller]
-    fn add(x: [[u32; 4]; 2], w: [u32; 4], sums: [T::Sum; 4]) -> [T::Sum; 4] {
-        T::multiply(x[0], x[1], w, sums)
+    fn add<const COUNT: usize>(
+        x: [[u32; 4]; 2],
+        w: [[u32; 4]; COUNT],
+        sums: [[T::Sum; 4]; COUNT],
+    ) -> [[T::Sum; 4]; COUNT] {
+        let mut sums = sums;
+        let (low, high) = (halves(x[0]), halves(x[1]));
+        unroll!(half in 0..2 {
+            unroll!(n in 0..4 {
+                if const { n < COUNT } {
+                    let w = halves(w[n % COUNT])[half];
+                    sums[n % COUNT] = T::multiply(low[half], high[half], w, sums[n % COUNT]);
+                }
+            });
+        });
+        sums
     }
 }
 
@@ -167,17 +188,43 @@ unsafe fn add_chunk<T: GemmElement, P: Products<T>, const CHOICE: usize>(
                 if const { SHARES[CHOICE].rows == 2 } {
                     x[1] = P::rows(strip(16), strip(24));
                 }
-                unroll!(n in 0..16 {
-                    if const { n < SHARES[CHOICE].cols } {
-                        let w = P::weights(weights.load4(128 * n));
-                        unroll!(m in 0..2 {
-                            if const { m < SHARES[CHOICE].rows } {
-                                sums[m][n] = P::add(x[m], w, sums[m][n]);
-                            }
-                        });
-                    }
-                });
+                if const { SHARES[CHOICE].cols.is_multiple_of(4) } {
+                    add_step::<T, P, CHOICE, 4>(x, weights, sums);
+                } else {
+                    add_step::<T, P, CHOICE, 2>(x, weights, sums);
+                }
             }
+        }
+    });
+}
+
+/// Adds the products of a step, `COUNT` tiles of columns at once.
+///
+/// # Safety
+///
+/// W of the step is written; all lanes of the warp call it.
+#[inline(always)]
+unsafe fn add_step<T: GemmElement, P: Products<T>, const CHOICE: usize, const COUNT: usize>(
+    x: [P::Rows; 2],
+    weights: Shared<u32>,
+    sums: &mut Sums<T>,
+) {
+    unroll!(group in 0..8 {
+        if const { group * COUNT < SHARES[CHOICE].cols } {
+            let first = const { group * COUNT % 16 };
+            // SAFETY: strips of W.
+            let w = array::from_fn(|n| P::weights(unsafe { weights.load4(128 * (first + n)) }));
+            unroll!(m in 0..2 {
+                if const { m < SHARES[CHOICE].rows } {
+                    let of_group = array::from_fn(|n| sums[m][first + n]);
+                    let of_group: [_; COUNT] = P::add(x[m], w, of_group);
+                    unroll!(n in 0..4 {
+                        if const { n < COUNT } {
+                            sums[m][(first + n) % 16] = of_group[n % COUNT];
+                        }
+                    });
+                }
+            });
         }
     });
 }
