@@ -267,6 +267,9 @@ fn default_kernel<T: GemmElement>(device: &Device, w: ArrayView2<'_, T>, tf32: b
         "f32" if tf32 => GemmKernel::WarpFragments,
         "f32" if copies_well && split_suffices(w) => GemmKernel::SplitFragments,
         "f32" => GemmKernel::Staged,
+        _ if copies_well && w.ncols() > 48 && runs_on(GemmKernel::WarpgroupFragments, device) => {
+            GemmKernel::WarpgroupFragments
+        }
         _ if copies_well => GemmKernel::WarpFragments,
         _ => GemmKernel::Fragments,
     }
@@ -281,8 +284,8 @@ fn split_suffices<T: GemmElement>(w: ArrayView2<'_, T>) -> bool {
 
 /// Whether the device has the instructions of the kernel.
 fn runs_on(kernel: GemmKernel, device: &Device) -> bool {
-    let (major, minor) = kernel.least_compute_capability();
-    device.properties().compute_capability >= Version::new(major, minor)
+    let Version { major, minor } = device.properties().compute_capability;
+    kernel.runs_on((major, minor))
 }
 
 fn check_kernel<T: GemmElement>(
@@ -303,7 +306,12 @@ fn check_kernel<T: GemmElement>(
         let (major, minor) = kernel.least_compute_capability();
         let found = device.properties().compute_capability;
         return refused(format!(
-            "it is for compute capability {major}.{minor} and newer, {device} has {found}"
+            "it is for compute capability {major}.{minor}{}, {device} has {found}",
+            if kernel.runs_on((u32::MAX, 0)) {
+                " and newer"
+            } else {
+                " alone"
+            }
         ));
     }
     if kernel.rounds_f32() && T::NAME == "f32" && !options.tf32 {

@@ -137,6 +137,9 @@ macro_rules! half {
             fn pack(kernel: super::GemmKernel, w: Vec<Self>, shape: super::Shape) -> Vec<Self> {
                 match kernel {
                     super::GemmKernel::WarpFragments => super::warp_fragments::pack(&w, shape),
+                    super::GemmKernel::WarpgroupFragments => {
+                        super::warpgroup_fragments::pack(&w, shape)
+                    }
                     _ => w,
                 }
             }
@@ -149,6 +152,9 @@ macro_rules! half {
                 match kernel {
                     super::GemmKernel::Fragments => Some(super::fragments::handle::<$half>(shape)),
                     super::GemmKernel::WarpFragments => Some(super::warp_fragments::handle::<$half>(shape)),
+                    super::GemmKernel::WarpgroupFragments => {
+                        Some(super::warpgroup_fragments::handle::<$half>(shape))
+                    }
                     _ => None,
                 }
             }

@@ -1,6 +1,6 @@
 //! A warp's own ring of stages in shared memory, to which it copies pieces of its rows of X some stages ahead of their use.
 //!
-//! A block's warps share W and nothing else: each has a range of rows, of which it takes some at once, a *chunk* of 64 or 128
+//! A block's warps share W and nothing else: each, or each *team* of neighbouring warps that compute together, has a range of rows, of which it takes some at once, a *chunk* of 64 or 128
 //! bytes of each in a stage. While it computes on a stage, the copies (`cp.async`) to the others are on their way, those of its next
 //! rows too, so that the pipeline runs from the first row of the range to the last, and no warp waits for another. W, packed by
 //! the host in the order of use, lies in shared memory as a whole if there is room (*resident*), and else comes with the
@@ -12,6 +12,7 @@ use crate::unroll::unroll;
 use cuda_std::async_copy;
 use cuda_std::prelude::*;
 use cuda_std::warp::{FULL_MASK, WARP_SIZE};
+use cuda_std::warpgroup;
 
 /// Ranges of rows begin at a multiple of this, and so at a multiple of 16 bytes in Y.
 const RANGE_STEP: u32 = 8;
@@ -32,6 +33,8 @@ pub(super) struct Ring<'a, T> {
     /// The first row, the next one to compute, and where the range ends.
     row: u32,
     end: u32,
+    /// Tiles that it has to compute.
+    tiles: u32,
     /// What is copied next: the first row, the chunk, the stage, and how many chunks are left.
     next_row: u32,
     next_chunk: u32,
@@ -66,7 +69,6 @@ impl<'a, T: Element> Ring<'a, T> {
         w: &Dense<T>,
         tile: Tile,
         column_tile: u32,
-        sum_size: u32,
     ) -> Self {
         let row_bytes = u64::from(x.cols) * size_of::<T>() as u64;
         let chunks = tile.chunks(row_bytes);
@@ -80,20 +82,24 @@ impl<'a, T: Element> Ring<'a, T> {
         };
         let warp = thread::thread_idx_x() / WARP_SIZE;
         let warps = thread::block_dim_x() / WARP_SIZE;
+        // Of the teams of warps that share a range.
         let (index, count) = (
-            u64::from(thread::block_idx_y() * warps + warp),
-            u64::from(thread::grid_dim_y()) * u64::from(warps),
+            u64::from((thread::block_idx_y() * warps + warp) / tile.team),
+            u64::from(thread::grid_dim_y()) * u64::from(warps / tile.team),
         );
         let groups = u64::from(x.rows.div_ceil(RANGE_STEP));
         // Both at most the number of rows, but for the last group's.
-        let row = (groups * index / count * u64::from(RANGE_STEP)) as u32;
+        let first = (groups * index / count * u64::from(RANGE_STEP)) as u32;
         let end = (groups * (index + 1) / count * u64::from(RANGE_STEP)).min(x.rows.into()) as u32;
+        let row = first.saturating_add(warp % tile.team * tile.rows);
         // Warps that keep step all take as many tiles as the one with most rows.
         let most = if STREAMED {
             groups.div_ceil(count) * u64::from(RANGE_STEP)
         } else {
-            u64::from(end - row)
+            u64::from(end - first)
         };
+        // No more than there are rows.
+        let tiles = most.div_ceil(tile.team_rows().into()) as u32;
         let mut ring = Self {
             x,
             tile,
@@ -101,13 +107,15 @@ impl<'a, T: Element> Ring<'a, T> {
             chunks,
             packed: (w.data.cast()).offset_bytes(u64::from(column_tile) * all_weights),
             weights,
-            stages: weights.offset_bytes(weight_room + warp * tile.warp_bytes(w.cols, sum_size)),
+            stages: weights
+                .offset_bytes(weight_room + warp * tile.warp_bytes(w.cols, size_of::<T>() as u32)),
             row,
             end,
+            tiles,
             next_row: row,
             next_chunk: 0,
             next_stage: 0,
-            left: most.div_ceil(tile.rows.into()) * u64::from(chunks),
+            left: u64::from(tiles) * u64::from(chunks),
             stage: 0,
             chunk: 0,
         };
@@ -128,6 +136,7 @@ impl<'a, T: Element> Ring<'a, T> {
                     3 => async_copy::wait::<2>(),
                     _ => async_copy::wait::<3>(),
                 }
+                ring.publish_weights();
                 thread::sync_threads();
             }
         }
@@ -136,16 +145,8 @@ impl<'a, T: Element> Ring<'a, T> {
 
     /// Tiles that the warp has to compute.
     #[inline(always)]
-    pub fn tiles<const STREAMED: bool>(&self) -> u32 {
-        let rows = if STREAMED {
-            let warps =
-                u64::from(thread::grid_dim_y()) * u64::from(thread::block_dim_x() / WARP_SIZE);
-            // No more than there are rows.
-            (u64::from(self.x.rows.div_ceil(RANGE_STEP)).div_ceil(warps)) as u32 * RANGE_STEP
-        } else {
-            self.end - self.row
-        };
-        rows.div_ceil(self.tile.rows)
+    pub fn tiles(&self) -> u32 {
+        self.tiles
     }
 
     /// Bytes of a row of X.
@@ -169,11 +170,11 @@ impl<'a, T: Element> Ring<'a, T> {
     /// Goes on to the next tile's rows.
     #[inline(always)]
     pub fn next_tile(&mut self) {
-        self.row = self.row.saturating_add(self.tile.rows);
+        self.row = self.row.saturating_add(self.tile.team_rows());
         self.chunk = 0;
     }
 
-    /// The warp's memory for gathered sums.
+    /// The warp's memory for gathered elements.
     #[inline(always)]
     pub fn output(&self) -> Shared<u32> {
         let tile = self.tile;
@@ -196,6 +197,7 @@ impl<'a, T: Element> Ring<'a, T> {
         }
         // What others have copied is there, and they are done with the chunk before.
         if STREAMED {
+            self.publish_weights();
             thread::sync_threads();
         } else {
             warp::sync_warp(FULL_MASK);
@@ -252,10 +254,18 @@ impl<'a, T: Element> Ring<'a, T> {
             self.next_chunk += 1;
             if self.next_chunk == self.chunks {
                 self.next_chunk = 0;
-                self.next_row = self.next_row.saturating_add(tile.rows);
+                self.next_row = self.next_row.saturating_add(tile.team_rows());
             }
         }
         async_copy::commit();
+    }
+
+    /// Makes the thread's copies of W visible to tensor cores that read it from shared memory themselves.
+    #[inline(always)]
+    fn publish_weights(&self) {
+        if self.tile.team > 1 {
+            warpgroup::publish();
+        }
     }
 
     /// Copies a part of W, by all threads of the block.

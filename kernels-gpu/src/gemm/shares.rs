@@ -51,16 +51,31 @@ impl Shares {
         }
     }
 
+    /// The column of W that a column of a tile of 8 is: 2t and 2t + 1 of a group's tiles, which are lane t's, are neighbours.
+    #[cfg(not(target_arch = "nvptx64"))]
+    pub const fn column(self, tile: usize, column: usize, size: usize) -> usize {
+        let group = self.group(size);
+        tile / group * group * 8 + column / 2 * group * 2 + tile % group * 2 + column % 2
+    }
+
     /// The tile for elements of that size.
     pub const fn tile(self, size: usize) -> Tile {
         Tile {
             rows: 16 * self.rows as u32,
+            team: 1,
             cols: 8 * self.cols as u32,
             chunk: self.chunk,
             stages: self.stages,
             blocks: self.blocks,
             // Three for each scheduler, if a block is alone and sums take at most 64 registers.
             warps: if self.blocks == 1 && size < 8 { 12 } else { 8 },
+            // At most 128 registers are left to a lane of 16 warps, 168 of 12.
+            warps_alone: match self.cols * self.rows {
+                ..=6 => 16,
+                ..=8 => 12,
+                _ if size < 8 => 12,
+                _ => 8,
+            },
             vector: 2 * self.group(size) as u32,
         }
     }
@@ -79,7 +94,7 @@ pub(super) fn plan<T: GemmElement>(shape: Shape) -> (usize, LaunchConfig, bool) 
     };
     let plan = |choice: usize| {
         let tile = SHARES[choice].tile(size);
-        tile.plan(shape, size as u32, size_of::<T::Sum>() as u32)
+        tile.plan(shape, size as u32)
     };
     match plan(resident) {
         (config, false) => (resident, config, false),
@@ -95,7 +110,7 @@ pub(super) fn plan<T: GemmElement>(shape: Shape) -> (usize, LaunchConfig, bool) 
 pub(super) fn pack<T: GemmElement>(w: &[T], shape: Shape) -> Vec<T> {
     let size = size_of::<T>();
     let shares = SHARES[plan::<T>(shape).0];
-    let (per_strip, group) = (16 / size, shares.group(size));
+    let per_strip = 16 / size;
     let tile = shares.tile(size);
     tile.pack(w, shape.cols, T::narrow(T::Sum::ZERO), |i| {
         let (element, i) = (i % per_strip, i / per_strip);
@@ -103,9 +118,6 @@ pub(super) fn pack<T: GemmElement>(w: &[T], shape: Shape) -> Vec<T> {
         let (tile, step) = (i % shares.cols, i / shares.cols);
         let (column, strip) = (lane / 4, lane % 4);
         let row = (4 * step + strip) * per_strip + element;
-        // Columns 2t and 2t + 1 of a group's tiles, which are lane t's, are neighbours.
-        let column =
-            tile / group * group * 8 + column / 2 * group * 2 + tile % group * 2 + column % 2;
-        (row, column)
+        (row, shares.column(tile, column, size))
     })
 }

@@ -5,8 +5,9 @@
 //! compiled for sm_90.
 
 use super::element::{double, halves};
+use super::ring::Stage;
 use super::shares;
-use super::warp_product::{self, Products};
+use super::warp_product::{self, Products, Strips, Sums};
 use super::{Epilogue, Shape};
 use crate::matrix::{Dense, DenseMut};
 use core::array;
@@ -66,13 +67,22 @@ pub unsafe fn sm90_fragments<const CHOICE: usize, const STREAMED: bool>(
 struct Sm90;
 
 impl Products<f64> for Sm90 {
-    type Rows = [[u32; 4]; 2];
-    type Weights = [u32; 4];
-
     #[inline(always)]
     unsafe fn start(_: &Dense<f64>, _: u64) -> Self {
         Self
     }
+
+    #[inline(always)]
+    #[track_caller]
+    unsafe fn add_chunk<const CHOICE: usize>(stage: Stage, sums: &mut Sums<f64>) {
+        // SAFETY: the caller's contract.
+        unsafe { warp_product::add_strips::<f64, Self, CHOICE>(stage, sums) };
+    }
+}
+
+impl Strips<f64> for Sm90 {
+    type Rows = [[u32; 4]; 2];
+    type Weights = [u32; 4];
 
     #[inline(always)]
     fn rows(low: [u32; 4], high: [u32; 4]) -> [[u32; 4]; 2] {

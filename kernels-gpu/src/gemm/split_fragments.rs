@@ -20,9 +20,11 @@
 //! no room for the lost bits; and if W has elements so small that `low` has no place, or so great that what the small elements of X
 //! lose would show.
 
+use super::element::halves;
+use super::ring::Stage;
 use super::shares;
-use super::warp_product::{self, Direct, Operands, Products, Sums};
-use super::{Epilogue, Shape};
+use super::warp_product::{self, Operands, Products, Strips, Sums};
+use super::{Epilogue, Fragment, Shape};
 use crate::matrix::{Dense, DenseMut};
 use crate::unroll::unroll;
 use core::array;
@@ -123,9 +125,6 @@ impl Parts {
 }
 
 impl Products<f32> for Split {
-    type Rows = [Parts; 2];
-    type Weights = Parts;
-
     #[inline(always)]
     unsafe fn start(w: &Dense<f32>, packed_bytes: u64) -> Self {
         let plain = w.data.offset_bytes(packed_bytes);
@@ -135,28 +134,10 @@ impl Products<f32> for Split {
     }
 
     #[inline(always)]
-    fn rows(low: [u32; 4], high: [u32; 4]) -> [Parts; 2] {
-        [Parts::of(low), Parts::of(high)]
-    }
-
-    #[inline(always)]
-    fn weights(strip: [u32; 4]) -> Parts {
-        Parts::of(strip)
-    }
-
-    #[inline(always)]
     #[track_caller]
-    fn add<const COUNT: usize>(
-        x: [Parts; 2],
-        w: [Parts; COUNT],
-        sums: [[f32; 4]; COUNT],
-    ) -> [[f32; 4]; COUNT] {
-        let (low, high) = (x.map(|x| x.low), x.map(|x| x.high));
-        let mut step = [[0.0; 4]; COUNT];
-        step = <Direct as Products<f32>>::add(low, w.map(|w| w.high), step);
-        step = <Direct as Products<f32>>::add(high, w.map(|w| w.low), step);
-        step = <Direct as Products<f32>>::add(high, w.map(|w| w.high), step);
-        array::from_fn(|n| array::from_fn(|i| sums[n][i] + step[n][i]))
+    unsafe fn add_chunk<const CHOICE: usize>(stage: Stage, sums: &mut Sums<f32>) {
+        // SAFETY: the caller's contract.
+        unsafe { warp_product::add_strips::<f32, Self, CHOICE>(stage, sums) };
     }
 
     #[inline(always)]
@@ -184,6 +165,48 @@ impl Products<f32> for Split {
             unsafe { self.multiply_plainly(operands, rows, columns) };
         }
         replaces
+    }
+}
+
+impl Strips<f32> for Split {
+    type Rows = [Parts; 2];
+    type Weights = Parts;
+
+    #[inline(always)]
+    fn rows(low: [u32; 4], high: [u32; 4]) -> [Parts; 2] {
+        [Parts::of(low), Parts::of(high)]
+    }
+
+    #[inline(always)]
+    fn weights(strip: [u32; 4]) -> Parts {
+        Parts::of(strip)
+    }
+
+    #[inline(always)]
+    #[track_caller]
+    fn add<const COUNT: usize>(
+        x: [Parts; 2],
+        w: [Parts; COUNT],
+        sums: [[f32; 4]; COUNT],
+    ) -> [[f32; 4]; COUNT] {
+        let (low, high) = (x.map(|x| x.low), x.map(|x| x.high));
+        let (low, high) = (low.map(halves), high.map(halves));
+        // Of either half, so that no more than three multiplications wait for each other.
+        let mut steps = [[[0.0; 4]; 2]; COUNT];
+        unroll!(product in 0..4 {
+            unroll!(n in 0..4 {
+                unroll!(half in 0..2 {
+                    if const { product < 3 && n < COUNT } {
+                        let x = if const { product == 0 } { low } else { high };
+                        let w = w[n % COUNT];
+                        let w = halves(if const { product == 1 } { w.low } else { w.high });
+                        let step = &mut steps[n % COUNT][half];
+                        *step = f32::multiply(x[0][half], x[1][half], w[half], *step);
+                    }
+                });
+            });
+        });
+        array::from_fn(|n| array::from_fn(|i| sums[n][i] + (steps[n][0][i] + steps[n][1][i])))
     }
 }
 
