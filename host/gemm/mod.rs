@@ -255,23 +255,20 @@ impl<T: GemmElement> fmt::Display for Gemm<T> {
     }
 }
 
-/// Tensor cores for what they multiply without loss, if rows of X can be copied by 8 bytes at least, those of f32 by 16; else, f64 apart, what loads them
-/// best.
+/// Tensor cores for what they multiply without loss; `staged` where f32 cannot be split.
 fn default_kernel<T: GemmElement>(device: &Device, w: ArrayView2<'_, T>, tf32: bool) -> GemmKernel {
-    let row_bytes = w.nrows() as u64 * size_of::<T>() as u64;
-    // Rows of X that are no multiple of that are copied in so small pieces that the older kernels are faster.
-    let copies_well = row_bytes.is_multiple_of(if T::NAME == "f32" { 16 } else { 8 });
+    // With fewer columns the warps' own loads of W are no longer what takes the time.
+    let is_wide = w.ncols() > 48;
     match T::NAME {
         "f64" if runs_on(GemmKernel::Sm90Fragments, device) => GemmKernel::Sm90Fragments,
         "f64" => GemmKernel::WarpFragments,
         "f32" if tf32 => GemmKernel::WarpFragments,
-        "f32" if copies_well && split_suffices(w) => GemmKernel::SplitFragments,
+        "f32" if split_suffices(w) => GemmKernel::SplitFragments,
         "f32" => GemmKernel::Staged,
-        _ if copies_well && w.ncols() > 48 && runs_on(GemmKernel::WarpgroupFragments, device) => {
+        _ if is_wide && runs_on(GemmKernel::WarpgroupFragments, device) => {
             GemmKernel::WarpgroupFragments
         }
-        _ if copies_well => GemmKernel::WarpFragments,
-        _ => GemmKernel::Fragments,
+        _ => GemmKernel::WarpFragments,
     }
 }
 

@@ -292,46 +292,31 @@ impl<'a, T: Element> Ring<'a, T> {
     /// Copies the next chunk by `WORDS` times 4 bytes; what lies past the range or a row's end is zero, and not read: rows past the
     /// range are other warps', who read them at another time, and so from memory once more.
     ///
-    /// A lane's copies lie below each other, so that from one to the next two additions lead. In a loop that found the place of each anew,
-    /// a copy took some forty instructions, and the warp longer than the memory.
-    ///
     /// # Safety
     ///
     /// Nobody uses the stage; rows start at a multiple of that.
     #[inline(always)]
     unsafe fn copy_rows<const WORDS: usize>(&self) {
-        let (tile, bytes) = (self.tile, 4 * WORDS as u32);
-        let lanes_of_row = tile.chunk / bytes;
-        let lane = warp::lane_id() % WARP_SIZE;
-        let (first, part) = (lane / lanes_of_row, lane % lanes_of_row * bytes);
-        let rows_at_once = WARP_SIZE / lanes_of_row;
-        let to = (self.stages).offset_bytes(self.next_stage * tile.rows * tile.chunk);
-        let place = u64::from(self.next_chunk) * u64::from(tile.chunk) + u64::from(part);
-        // None past the end of a row.
-        let rows = if place < self.row_bytes {
-            self.end.saturating_sub(self.next_row)
-        } else {
-            0
-        };
-        let row = u64::from(self.next_row) + u64::from(first);
-        let mut from = (self.x.data.cast::<u32>()).offset_bytes(row * self.row_bytes + place);
-        let step = u64::from(rows_at_once) * self.row_bytes;
-        let mut row = first;
+        let tile = self.tile;
+        let mut column = self.column(4 * WORDS as u32);
+        let mut row = column.row;
         while row < tile.rows {
             unroll!(i in 0..4 {
-                if const { i == 0 } || rows_at_once * (i as u32) < tile.rows {
-                    let row = row + rows_at_once * i as u32;
-                    let to = to.offset_bytes(tile.place(row, part));
-                    // SAFETY: an aligned part of a row of X if the row is one of the range, and its place.
-                    unsafe { async_copy::copy_or_zeros::<u32, WORDS>(to, from, row < rows) };
-                    from = from.offset_bytes(step);
+                let row = row + column.rows_at_once * i as u32;
+                if row < tile.rows {
+                    let to = column.to.offset_bytes(tile.place(row, column.part));
+                    let is_inside = row < column.end;
+                    // SAFETY: an aligned part of a row of X if it is inside, and its place.
+                    unsafe { async_copy::copy_or_zeros::<u32, WORDS>(to, column.from, is_inside) };
+                    column.from = column.from.offset_bytes(column.step);
                 }
             });
-            row += 4 * rows_at_once;
+            row += 4 * column.rows_at_once;
         }
     }
 
-    /// Copies the next chunk of rows that are aligned to 2 bytes only, through registers.
+    /// As [`copy_rows`](Self::copy_rows), for rows that are aligned to 2 bytes only: through registers, eight words of a lane on their way
+    /// together.
     ///
     /// # Safety
     ///
@@ -339,35 +324,75 @@ impl<'a, T: Element> Ring<'a, T> {
     #[inline(always)]
     unsafe fn copy_halves(&self) {
         let tile = self.tile;
-        let to = (self.stages).offset_bytes(self.next_stage * tile.rows * tile.chunk);
-        let start = u64::from(self.next_chunk) * u64::from(tile.chunk);
-        let rows = self.end.saturating_sub(self.next_row);
-        let lanes = lanes();
-        let mut i = warp::lane_id() * 4;
-        while i < tile.rows * tile.chunk {
-            let (row, part) = (i / tile.chunk, i % tile.chunk);
-            let from = start + u64::from(part);
-            let source = (u64::from(self.next_row) + u64::from(row)) * self.row_bytes + from;
-            let x = self.x.data.cast::<u16>().offset_bytes(source);
-            // SAFETY: an element of a row of X each, and their place.
-            unsafe {
-                let half = |byte: u64, index: usize| {
-                    if row < rows && byte < self.row_bytes {
-                        u32::from(x.load(index))
-                    } else {
-                        0
+        let mut column = self.column(4);
+        let has_second = column.place + 2 < self.row_bytes;
+        let mut row = column.row;
+        while row < tile.rows {
+            let mut pairs = [0; 8];
+            unroll!(i in 0..8 {
+                if row + column.rows_at_once * (i as u32) < column.end {
+                    let from = column.from.cast::<u16>();
+                    // SAFETY: elements of a row of X.
+                    unsafe {
+                        pairs[i] = u32::from(from.load(0));
+                        if has_second {
+                            pairs[i] |= u32::from(from.load(1)) << 16;
+                        }
                     }
-                };
-                let pair = half(from, 0) | half(from + 2, 1) << 16;
-                to.offset_bytes(tile.place(row, part)).store(0, pair);
-            }
-            i += lanes * 4;
+                }
+                column.from = column.from.offset_bytes(column.step);
+            });
+            unroll!(i in 0..8 {
+                let place = tile.place(row + column.rows_at_once * i as u32, column.part);
+                // SAFETY: the place of two elements; a tile has a multiple of eight times as many rows.
+                unsafe { column.to.offset_bytes(place).store(0, pairs[i]) };
+            });
+            row += 8 * column.rows_at_once;
+        }
+    }
+
+    /// What the lane copies of the next chunk, `bytes` at a time.
+    #[inline(always)]
+    fn column(&self, bytes: u32) -> Column {
+        let tile = self.tile;
+        let lanes_of_row = tile.chunk / bytes;
+        let lane = warp::lane_id() % WARP_SIZE;
+        let (row, part) = (lane / lanes_of_row, lane % lanes_of_row * bytes);
+        let rows_at_once = WARP_SIZE / lanes_of_row;
+        let place = u64::from(self.next_chunk) * u64::from(tile.chunk) + u64::from(part);
+        let row_of_x = u64::from(self.next_row) + u64::from(row);
+        Column {
+            row,
+            rows_at_once,
+            end: if place < self.row_bytes {
+                self.end.saturating_sub(self.next_row)
+            } else {
+                0
+            },
+            part,
+            place,
+            from: (self.x.data.cast::<u32>()).offset_bytes(row_of_x * self.row_bytes + place),
+            step: u64::from(rows_at_once) * self.row_bytes,
+            to: (self.stages).offset_bytes(self.next_stage * tile.rows * tile.chunk),
         }
     }
 }
 
-/// Lanes of a warp, but no constant: the compiler would unroll the loops of copies, each many times as long as a product.
-#[inline(always)]
-fn lanes() -> u32 {
-    WARP_SIZE * thread::block_dim_y()
+/// What a lane copies of a chunk: pieces below each other, so that from one to the next two additions lead. In a loop that found
+/// the place of each anew a copy took some forty instructions, and the warp longer than the memory.
+struct Column {
+    /// The first row of the tile.
+    row: u32,
+    /// From a row to the next.
+    rows_at_once: u32,
+    /// Rows of the tile that are inside of the range; none if the column is past the end of a row.
+    end: u32,
+    /// The first byte, from the start of the chunk and of the row.
+    part: u32,
+    place: u64,
+    /// The first piece in X, and the bytes from one to the next.
+    from: Global<u32>,
+    step: u64,
+    /// The stage.
+    to: Shared<u32>,
 }
