@@ -255,16 +255,19 @@ impl<T: GemmElement> fmt::Display for Gemm<T> {
     }
 }
 
-/// Tensor cores for what they multiply without loss; `staged` where f32 cannot be split.
+/// Tensor cores for what they multiply without loss; `staged` for an f32 that cannot be split.
 fn default_kernel<T: GemmElement>(device: &Device, w: ArrayView2<'_, T>, tf32: bool) -> GemmKernel {
-    // With fewer columns the warps' own loads of W are no longer what takes the time.
-    let is_wide = w.ncols() > 48;
+    // With fewer columns the warps' own loads of W are not what takes the time.
+    let is_wide = w.ncols() > 64;
+    // 16-bit rows that are no multiple of 8 bytes are copied in so small pieces that the older kernel is faster.
+    let copies_well = w.nrows().is_multiple_of(4);
     match T::NAME {
         "f64" if runs_on(GemmKernel::Sm90Fragments, device) => GemmKernel::Sm90Fragments,
         "f64" => GemmKernel::WarpFragments,
         "f32" if tf32 => GemmKernel::WarpFragments,
         "f32" if split_suffices(w) => GemmKernel::SplitFragments,
         "f32" => GemmKernel::Staged,
+        _ if !copies_well => GemmKernel::Fragments,
         _ if is_wide && runs_on(GemmKernel::WarpgroupFragments, device) => {
             GemmKernel::WarpgroupFragments
         }

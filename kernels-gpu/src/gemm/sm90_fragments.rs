@@ -17,15 +17,18 @@ use cuda_std::prelude::*;
 /// What it does, in one line.
 pub const SUMMARY: &str = "as warp_fragments, f64, by the wider multiplication of sm_90";
 
+/// The tile for more than 64 columns: 128 of them.
+const WIDE: usize = 4;
+
 /// Tiles of columns along x, ranges of rows along y.
 pub fn launch(shape: Shape) -> LaunchConfig {
-    shares::plan::<f64>(shape).1
+    shares::plan::<f64>(shape, WIDE).1
 }
 
 /// The handle of the kernel for the shape's tile.
 #[cfg(not(target_arch = "nvptx64"))]
 pub fn handle(shape: Shape) -> Kernel<super::Arguments<f64>> {
-    match shares::plan::<f64>(shape) {
+    match shares::plan::<f64>(shape, WIDE) {
         (0, _, _) => sm90_fragments::<0, false>(),
         (1, _, _) => sm90_fragments::<1, false>(),
         (2, _, _) => sm90_fragments::<2, false>(),
@@ -39,7 +42,7 @@ pub fn handle(shape: Shape) -> Kernel<super::Arguments<f64>> {
 /// W as the kernel reads it.
 #[cfg(not(target_arch = "nvptx64"))]
 pub fn pack(w: &[f64], shape: Shape) -> Vec<f64> {
-    shares::pack(w, shape)
+    shares::pack(w, shape, WIDE)
 }
 
 /// `Y[row, j] = sum of X[row, k] * W[k, j]`, a warp for ranges of rows.

@@ -37,29 +37,31 @@ pub const SUMMARY: &str = "as warp_fragments, f32 in two parts of tf32 each: as 
 /// Terms of a sum, at least, that the multiplication of parts is exact enough for.
 pub const LEAST_DEPTH: u32 = 16;
 
+/// The tile for more than 64 columns: 64 of them.
+const WIDE: usize = 3;
+
 /// Tiles of columns along x, ranges of rows along y.
 pub fn launch(shape: Shape) -> LaunchConfig {
-    shares::plan::<f32>(shape).1
+    shares::plan::<f32>(shape, WIDE).1
 }
 
 /// The handle of the kernel for the shape's tile.
 #[cfg(not(target_arch = "nvptx64"))]
 pub fn handle(shape: Shape) -> Kernel<super::Arguments<f32>> {
-    match shares::plan::<f32>(shape) {
+    match shares::plan::<f32>(shape, WIDE) {
         (0, _, _) => split_fragments::<0, false>(),
         (1, _, _) => split_fragments::<1, false>(),
         (2, _, _) => split_fragments::<2, false>(),
         (3, _, _) => split_fragments::<3, false>(),
         (5, _, _) => split_fragments::<5, true>(),
-        (_, _, false) => split_fragments::<4, false>(),
-        (_, _, true) => split_fragments::<4, true>(),
+        _ => split_fragments::<4, true>(),
     }
 }
 
 /// W as the kernel reads it: packed, once more by rows, and a number that is not one if parts do not suffice for it.
 #[cfg(not(target_arch = "nvptx64"))]
 pub fn pack(w: &[f32], shape: Shape) -> Vec<f32> {
-    let mut packed = shares::pack(w, shape);
+    let mut packed = shares::pack(w, shape, WIDE);
     packed.extend_from_slice(w);
     let suffice = shape.depth >= LEAST_DEPTH && w.iter().all(|&weight| is_in_range(weight));
     packed.push(if suffice { 0.0 } else { f32::NAN });
@@ -82,7 +84,7 @@ pub fn is_in_range(weight: f32) -> bool {
 /// `x` is m x k, `w` k x n as [`pack`] makes it, `y` m x n, apart from each other and aligned to 16 bytes; the launch is that of [`launch`].
 #[kernel(
     name = "gemm_split_fragments",
-    CHOICE = [0, 1, 2, 3, 4], STREAMED = [false];
+    CHOICE = [0, 1, 2, 3], STREAMED = [false];
     CHOICE = [4, 5], STREAMED = [true]
 )]
 pub unsafe fn split_fragments<const CHOICE: usize, const STREAMED: bool>(
@@ -191,22 +193,21 @@ impl Strips<f32> for Split {
     ) -> [[f32; 4]; COUNT] {
         let (low, high) = (x.map(|x| x.low), x.map(|x| x.high));
         let (low, high) = (low.map(halves), high.map(halves));
-        // Of either half, so that no more than three multiplications wait for each other.
-        let mut steps = [[[0.0; 4]; 2]; COUNT];
+        let mut step = [[0.0; 4]; COUNT];
         unroll!(product in 0..4 {
-            unroll!(n in 0..4 {
-                unroll!(half in 0..2 {
+            unroll!(half in 0..2 {
+                unroll!(n in 0..4 {
                     if const { product < 3 && n < COUNT } {
                         let x = if const { product == 0 } { low } else { high };
                         let w = w[n % COUNT];
                         let w = halves(if const { product == 1 } { w.low } else { w.high });
-                        let step = &mut steps[n % COUNT][half];
+                        let step = &mut step[n % COUNT];
                         *step = f32::multiply(x[0][half], x[1][half], w[half], *step);
                     }
                 });
             });
         });
-        array::from_fn(|n| array::from_fn(|i| sums[n][i] + (steps[n][0][i] + steps[n][1][i])))
+        array::from_fn(|n| array::from_fn(|i| sums[n][i] + step[n][i]))
     }
 }
 

@@ -20,19 +20,23 @@ use cuda_std::prelude::*;
 pub const SUMMARY: &str =
     "tensor cores, a warp streams its own rows through shared memory; f32 as tf32";
 
+/// The tile for more than 64 columns: 128 of them.
+const WIDE: usize = 4;
+
 /// Tiles of columns along x, ranges of rows along y.
 pub fn launch<T: GemmElement>(shape: Shape) -> LaunchConfig {
-    shares::plan::<T>(shape).1
+    shares::plan::<T>(shape, WIDE).1
 }
 
 /// The handle of the kernel for the shape's tile.
 #[cfg(not(target_arch = "nvptx64"))]
 pub fn handle<T: Fragment>(shape: Shape) -> Kernel<super::Arguments<T>> {
-    match shares::plan::<T>(shape) {
+    match shares::plan::<T>(shape, WIDE) {
         (0, _, _) => warp_fragments::<T, 0, false>(),
         (1, _, _) => warp_fragments::<T, 1, false>(),
         (2, _, _) => warp_fragments::<T, 2, false>(),
         (3, _, _) => warp_fragments::<T, 3, false>(),
+        (6, _, _) => warp_fragments::<T, 6, false>(),
         (5, _, _) => warp_fragments::<T, 5, true>(),
         (_, _, false) => warp_fragments::<T, 4, false>(),
         (_, _, true) => warp_fragments::<T, 4, true>(),
@@ -42,7 +46,7 @@ pub fn handle<T: Fragment>(shape: Shape) -> Kernel<super::Arguments<T>> {
 /// W as the kernel reads it.
 #[cfg(not(target_arch = "nvptx64"))]
 pub fn pack<T: Fragment>(w: &[T], shape: Shape) -> Vec<T> {
-    let packed = shares::pack(w, shape);
+    let packed = shares::pack(w, shape, WIDE);
     packed.into_iter().map(T::prepare_weight).collect()
 }
 
@@ -54,6 +58,7 @@ pub fn pack<T: Fragment>(w: &[T], shape: Shape) -> Vec<T> {
 #[kernel(
     name = "gemm_warp_fragments",
     T = [f32, f64, f16, bf16], CHOICE = [0, 1, 2, 3, 4], STREAMED = [false];
+    T = [f16, bf16], CHOICE = [6], STREAMED = [false];
     T = [f32, f64, f16, bf16], CHOICE = [4, 5], STREAMED = [true]
 )]
 pub unsafe fn warp_fragments<T: Fragment, const CHOICE: usize, const STREAMED: bool>(

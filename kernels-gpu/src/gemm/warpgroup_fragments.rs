@@ -31,6 +31,10 @@ const fn tile() -> Tile {
     let shares: Shares = SHARES[CHOICE];
     Tile {
         team: 4,
+        // With up to 128 registers a lane, two blocks fit on a multiprocessor.
+        blocks: 2,
+        warps: 8,
+        warps_alone: 12,
         ..shares.tile(SIZE)
     }
 }
