@@ -214,6 +214,6 @@ pub(super) fn halves(strip: [u32; 4]) -> [[u32; 2]; 2] {
 
 /// The number in two registers.
 #[inline(always)]
-pub(super) fn double(words: [u32; 2]) -> f64 {
+fn double(words: [u32; 2]) -> f64 {
     f64::from_bits(u64::from(words[1]) << 32 | u64::from(words[0]))
 }

@@ -11,9 +11,10 @@
 //! On CUDA cores the same way of streaming, with up to 8 rows by 16 columns a lane, was no faster than `staged` but for 16 x 16: on an H200,
 //! 281,903 x 128 by 128 x 16 in 0.0657 ms after 0.0655, by 128 x 128 in 0.304 after 0.294.
 //!
-//! Of 281,903 rows on an H200: 128 to 16 columns 0.056 ms after 0.068 for `staged`, 0.78 of the floor; 128 to 128 0.224
-//! after 0.294, where cuBLAS takes 0.248; 100 to 47 0.104 after 0.143, cuBLAS 0.109; 602 to 41 0.74, and `staged` 0.63, as rows that are no
-//! multiple of 16 bytes are copied by 8: the plan takes `staged` there.
+//! Of 281,903 rows on an H200: 128 to 16 columns 0.050 ms after 0.068 for `staged`, 0.88 of the floor; 128 to 128 0.210 after 0.294, where cuBLAS
+//! takes 0.249; 100 to 47 0.093 after 0.143, cuBLAS 0.109. More than 64 columns go in tiles of 64: in tiles of 128 they take 0.221 ms. The
+//! instructions are what takes the time, half of them to split W. Two chains of three multiplications a step, and not one of six, wait less
+//! and add more: 0.239 ms for 128 to 128 in tiles of 128. Tiles of 32 rows split W half as often, but leave room for fewer warps: 0.100 ms for 100 to 47.
 //!
 //! Where parts do not suffice, a warp computes its tile of Y again, by plain f32 from global memory: if a sum is infinite or not a number (an
 //! infinity has no rest; an element near the greatest rounds up to one); if there are fewer than 16 terms, whose bound leaves
@@ -175,13 +176,17 @@ impl Strips<f32> for Split {
     type Weights = Parts;
 
     #[inline(always)]
-    fn rows(low: [u32; 4], high: [u32; 4]) -> [Parts; 2] {
-        [Parts::of(low), Parts::of(high)]
+    #[track_caller]
+    unsafe fn rows(low: Shared<u32>, high: Shared<u32>) -> [Parts; 2] {
+        // SAFETY: the caller's contract.
+        unsafe { [Parts::of(low.load4(0)), Parts::of(high.load4(0))] }
     }
 
     #[inline(always)]
-    fn weights(strip: [u32; 4]) -> Parts {
-        Parts::of(strip)
+    #[track_caller]
+    unsafe fn weights(strip: Shared<u32>) -> Parts {
+        // SAFETY: the caller's contract.
+        Parts::of(unsafe { strip.load4(0) })
     }
 
     #[inline(always)]

@@ -4,11 +4,13 @@
 //! that a warp may compute up to 128 columns at once; X is read once; W comes packed, in the order in which lanes read it; its columns
 //! are ordered so that a lane has 16 neighbouring bytes of a row of Y to write.
 //!
-//! On an H200, 281,903 x 128 by 128 x 16: 0.0480 ms in tf32 after 0.0527 for `fragments`, 0.0899 in f64 after 0.1018, 0.0265 in f16 after
-//! 0.0268; by 128 x 128: 0.1222, 0.4035 and 0.0721 ms after 0.2427, 0.7400 and 0.1525. Tiles of 32 rows gained nothing: 0.1240 ms by
-//! 128 x 128 in tf32, 0.0773 in f16. Where rows of X are aligned to 4 bytes only, the copies of 4 bytes are slower than the loads of
-//! `fragments`: 0.341 ms after 0.160 with 602 columns of f16. Rows of 64 bytes want chunks of 64: with those of 128, half of them empty, 16 x 16 in tf32
-//! takes 0.0136 ms and not 0.0099.
+//! On an H200, 281,903 x 128 by 128 x 16: 0.025 ms in f16 and bf16, 0.98 of the floor, after 0.029 for `fragments`; by 128 x 128: 0.092 ms in
+//! tf32 after 0.243, 0.051 in f16 after 0.153; 100 to 47 in f16 0.039, where cuBLAS takes 0.077. Where a lane found the place of each of its
+//! copies anew, and copied rows of other warps past its range, it was 0.026, 0.122, 0.058 and 0.055.
+//!
+//! Tiles of 32 rows gained nothing: 0.115 ms in f16 by 128 x 128 in tiles of 48 columns. 16-bit elements and 17 to 48 columns want chunks of 64 bytes
+//! and three blocks: 0.039 ms for 100 to 47 after 0.043 with chunks of 128 and two; f64 does not (0.119 after 0.111). Rows of 64
+//! bytes want chunks of 64: with those of 128, half of them empty, 16 x 16 in tf32 takes 0.0136 ms and not 0.0099.
 
 use super::shares;
 use super::warp_product::{self, Direct};

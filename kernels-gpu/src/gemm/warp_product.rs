@@ -61,11 +61,19 @@ pub(super) trait Strips<T: GemmElement> {
     /// A strip of a column of W, ready to be multiplied.
     type Weights: Copy;
 
-    /// Makes two rows' strips ready.
-    fn rows(low: [u32; 4], high: [u32; 4]) -> Self::Rows;
+    /// Loads two rows' strips and makes them ready.
+    ///
+    /// # Safety
+    ///
+    /// Strips that are written.
+    unsafe fn rows(low: Shared<u32>, high: Shared<u32>) -> Self::Rows;
 
-    /// Makes a strip of W ready.
-    fn weights(strip: [u32; 4]) -> Self::Weights;
+    /// Loads a strip of W and makes it ready.
+    ///
+    /// # Safety
+    ///
+    /// A strip that is written.
+    unsafe fn weights(strip: Shared<u32>) -> Self::Weights;
 
     /// Adds the products with `COUNT` strips of W, each as [`Fragment::multiply`] does. It has the parts of a product, each of which
     /// waits for the one before, beside those of the others: the compiler keeps tensor cores' instructions in the order in which they are
@@ -106,13 +114,17 @@ impl<T: Fragment> Strips<T> for Direct {
     type Weights = [u32; 4];
 
     #[inline(always)]
-    fn rows(low: [u32; 4], high: [u32; 4]) -> [[u32; 4]; 2] {
-        [T::prepare(low), T::prepare(high)]
+    #[track_caller]
+    unsafe fn rows(low: Shared<u32>, high: Shared<u32>) -> [[u32; 4]; 2] {
+        // SAFETY: the caller's contract.
+        unsafe { [T::prepare(low.load4(0)), T::prepare(high.load4(0))] }
     }
 
     #[inline(always)]
-    fn weights(strip: [u32; 4]) -> [u32; 4] {
-        strip
+    #[track_caller]
+    unsafe fn weights(strip: Shared<u32>) -> [u32; 4] {
+        // SAFETY: the caller's contract.
+        unsafe { strip.load4(0) }
     }
 
     #[inline(always)]
@@ -205,7 +217,7 @@ pub(super) unsafe fn add_strips<T: GemmElement, P: Strips<T>, const CHOICE: usiz
             unsafe {
                 let strip = |row: u32| {
                     let place = tile.place(row + lane / 4, byte + lane % 4 * 16);
-                    stage.x.offset_bytes(place).load4(0)
+                    stage.x.offset_bytes(place)
                 };
                 let first = P::rows(strip(0), strip(8));
                 let mut x = [first; 2];
@@ -237,7 +249,7 @@ unsafe fn add_step<T: GemmElement, P: Strips<T>, const CHOICE: usize, const COUN
         if const { group * COUNT < SHARES[CHOICE].cols } {
             let first = const { group * COUNT % 16 };
             // SAFETY: strips of W.
-            let w = array::from_fn(|n| P::weights(unsafe { weights.load4(128 * (first + n)) }));
+            let w = array::from_fn(|n| unsafe { P::weights(weights.offset(128 * (first + n))) });
             unroll!(m in 0..2 {
                 if const { m < SHARES[CHOICE].rows } {
                     let of_group = array::from_fn(|n| sums[m][first + n]);
