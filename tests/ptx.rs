@@ -1,5 +1,5 @@
 //! The PTX that is checked in: it is that of the present sources, holds every kernel, and the assembler of every GPU that it is for takes
-//! it: kernels whose names contain `_sm90` are for sm_90 and newer, as the library compiles them.
+//! it: kernels whose names contain `_sm90` are for sm_90 and newer, and those with `_sm90a` for sm_90a alone, as the library compiles them.
 
 use std::collections::HashSet;
 use std::fs;
@@ -140,19 +140,30 @@ fn every_kernel_assembles_for_every_architecture_and_none_spills() {
     let scratch = tempfile::tempdir().unwrap();
     for checked_in in &CHECKED_IN {
         let ptx = checked_in.read();
-        let (sm90, sm80): (Vec<&String>, Vec<&String>) =
+        let (newer, sm80): (Vec<&String>, Vec<&String>) =
             (ptx.entry_points().iter()).partition(|name| name.contains("_sm90"));
-        let for_sm80 = without(ptx.text(), &sm90);
-        let for_sm90 = without(ptx.text(), &sm80)
-            .replace("\n.version 7.0\n", "\n.version 7.8\n")
-            .replace("\n.target sm_80\n", "\n.target sm_90\n");
+        let (sm90a, sm90): (Vec<&String>, Vec<&String>) =
+            (newer.iter()).partition(|name| name.contains("_sm90a"));
+        let for_sm80 = without(ptx.text(), &newer);
+        let for_newer = |others: [&[&String]; 2], version: &str, target: &str| {
+            without(ptx.text(), &others.concat())
+                .replace("\n.version 7.0\n", &format!("\n.version {version}\n"))
+                .replace("\n.target sm_80\n", &format!("\n.target {target}\n"))
+        };
+        let for_sm90 = for_newer([&sm80, &sm90a], "7.8", "sm_90");
+        let for_sm90a = for_newer([&sm80, &sm90], "8.0", "sm_90a");
         for arch in ARCHITECTURES {
-            let assemble = |text: &str| ptxas.assemble(text, arch, scratch.path()).unwrap();
-            let mut kernels = assemble(&for_sm80);
+            let assemble =
+                |text: &str, arch: Arch| ptxas.assemble(text, arch, scratch.path()).unwrap();
+            let mut kernels = assemble(&for_sm80, arch);
             let mut wanted = sm80.len();
             if arch != Arch::SM80 && !sm90.is_empty() {
-                kernels.extend(assemble(&for_sm90));
+                kernels.extend(assemble(&for_sm90, arch));
                 wanted += sm90.len();
+            }
+            if arch == Arch::SM90 && !sm90a.is_empty() {
+                kernels.extend(assemble(&for_sm90a, Arch::SM90A));
+                wanted += sm90a.len();
             }
             assert_eq!(kernels.len(), wanted, "{} for {arch}", checked_in.ptx);
             for kernel in &kernels {

@@ -180,8 +180,7 @@ impl Bench<'_> {
         let mut choices = vec![("warprow".to_owned(), options(None))];
         let capability = self.device.properties().compute_capability;
         let runs = |kernel: &GemmKernel| {
-            kernel.supports::<T>()
-                && kernel.least_compute_capability() <= (capability.major, capability.minor)
+            kernel.supports::<T>() && kernel.runs_on((capability.major, capability.minor))
         };
         for kernel in self.options.kernels().into_iter().filter(runs) {
             choices.push((kernel.name().to_owned(), options(Some(kernel))));

@@ -57,28 +57,33 @@ fn version(ptx: &str) -> Option<Version> {
 /// How an entry point begins.
 const ENTRY: &str = ".visible .entry ";
 
-/// What the names of entry points contain that have instructions of sm_90, and what they are compiled for.
-const SM90: &str = "_sm90";
-const SM90_VERSION: Version = Version::new(7, 8);
+/// What the names of entry points contain that have instructions of newer architectures, the architecture, and the PTX version that
+/// brought them: the first that a name contains.
+const NEWER: [(&str, &str, Version); 2] = [
+    ("_sm90a", "sm_90a", Version::new(8, 0)),
+    ("_sm90", "sm_90", Version::new(7, 8)),
+];
 
 /// The text with that entry point alone, and all that is no entry point; `None` if it has none of that name. If the name contains
-/// `_sm90`, the text is for sm_90 and of the PTX version that brought it.
+/// `_sm90` or `_sm90a`, the text is for that architecture and of the PTX version that brought it.
 ///
 /// It is for text as rustc writes it: an entry point begins with a line of its own and ends with the first line that is a
 /// closing brace.
 pub(super) fn one_entry(ptx: &str, name: &str) -> Option<String> {
     let mut text = String::new();
     let (mut found, mut in_other) = (false, false);
-    let for_sm90 = name.contains(SM90);
+    let newer = NEWER.iter().find(|(part, ..)| name.contains(part));
     for line in ptx.lines() {
-        if for_sm90 && line.starts_with(".version ") {
-            let version = version(line).map_or(SM90_VERSION, |version| version.max(SM90_VERSION));
-            text.push_str(&format!(".version {version}\n"));
-            continue;
-        }
-        if for_sm90 && line.starts_with(".target ") {
-            text.push_str(".target sm_90\n");
-            continue;
+        if let Some(&(_, target, least)) = newer {
+            if line.starts_with(".version ") {
+                let version = version(line).map_or(least, |version| version.max(least));
+                text.push_str(&format!(".version {version}\n"));
+                continue;
+            }
+            if line.starts_with(".target ") {
+                text.push_str(&format!(".target {target}\n"));
+                continue;
+            }
         }
         if let Some(entry) = line.strip_prefix(ENTRY) {
             let wanted = entry.split_once('(').is_some_and(|(this, _)| this == name);
@@ -158,10 +163,11 @@ mod tests {
     #[test]
     fn an_entry_point_with_instructions_of_sm_90_is_compiled_for_it_and_no_other_is() {
         let text = ".version 7.0\n.target sm_80\n.visible .entry a(\n)\n{\n}\n\
-            .visible .entry a_sm90_2(\n)\n{\n}\n";
+            .visible .entry a_sm90_2(\n)\n{\n}\n.visible .entry a_sm90a_2(\n)\n{\n}\n";
         let of = |name: &str| one_entry(text, name).unwrap();
         assert!(of("a").starts_with(".version 7.0\n.target sm_80\n"));
         assert!(of("a_sm90_2").starts_with(".version 7.8\n.target sm_90\n"));
+        assert!(of("a_sm90a_2").starts_with(".version 8.0\n.target sm_90a\n"));
         let newer = text.replace("7.0", "8.4");
         let newer = one_entry(&newer, "a_sm90_2").unwrap();
         assert!(newer.starts_with(".version 8.4\n.target sm_90\n"));

@@ -255,20 +255,23 @@ impl<T: GemmElement> fmt::Display for Gemm<T> {
     }
 }
 
-/// Tensor cores for what they multiply without loss, if rows of X can be copied by 8 bytes at least, those of f32 by 16; else, f64 apart, what loads them
-/// best.
+/// Tensor cores for what they multiply without loss; `staged` for an f32 that cannot be split.
 fn default_kernel<T: GemmElement>(device: &Device, w: ArrayView2<'_, T>, tf32: bool) -> GemmKernel {
-    let row_bytes = w.nrows() as u64 * size_of::<T>() as u64;
-    // Rows of X that are no multiple of that are copied in so small pieces that the older kernels are faster.
-    let copies_well = row_bytes.is_multiple_of(if T::NAME == "f32" { 16 } else { 8 });
+    // With fewer columns the warps' own loads of W are not what takes the time.
+    let is_wide = w.ncols() > 64;
+    // 16-bit rows that are no multiple of 8 bytes are copied in so small pieces that the older kernel is faster.
+    let copies_well = w.nrows().is_multiple_of(4);
     match T::NAME {
         "f64" if runs_on(GemmKernel::Sm90Fragments, device) => GemmKernel::Sm90Fragments,
         "f64" => GemmKernel::WarpFragments,
         "f32" if tf32 => GemmKernel::WarpFragments,
-        "f32" if copies_well && split_suffices(w) => GemmKernel::SplitFragments,
+        "f32" if split_suffices(w) => GemmKernel::SplitFragments,
         "f32" => GemmKernel::Staged,
-        _ if copies_well => GemmKernel::WarpFragments,
-        _ => GemmKernel::Fragments,
+        _ if !copies_well => GemmKernel::Fragments,
+        _ if is_wide && runs_on(GemmKernel::WarpgroupFragments, device) => {
+            GemmKernel::WarpgroupFragments
+        }
+        _ => GemmKernel::WarpFragments,
     }
 }
 
@@ -281,8 +284,8 @@ fn split_suffices<T: GemmElement>(w: ArrayView2<'_, T>) -> bool {
 
 /// Whether the device has the instructions of the kernel.
 fn runs_on(kernel: GemmKernel, device: &Device) -> bool {
-    let (major, minor) = kernel.least_compute_capability();
-    device.properties().compute_capability >= Version::new(major, minor)
+    let Version { major, minor } = device.properties().compute_capability;
+    kernel.runs_on((major, minor))
 }
 
 fn check_kernel<T: GemmElement>(
@@ -303,7 +306,12 @@ fn check_kernel<T: GemmElement>(
         let (major, minor) = kernel.least_compute_capability();
         let found = device.properties().compute_capability;
         return refused(format!(
-            "it is for compute capability {major}.{minor} and newer, {device} has {found}"
+            "it is for compute capability {major}.{minor}{}, {device} has {found}",
+            if kernel.runs_on((u32::MAX, 0)) {
+                " and newer"
+            } else {
+                " alone"
+            }
         ));
     }
     if kernel.rounds_f32() && T::NAME == "f32" && !options.tf32 {

@@ -3,7 +3,7 @@
 use crate::{devices, download, numbers, run};
 use warprow::device::Device;
 use warprow::{Kernel, LaunchConfig};
-use warprow_test_kernels::async_copies::{copy_over, read_too_early, reverse_async};
+use warprow_test_kernels::async_copies::{copy_over, copy_thirds, read_too_early, reverse_async};
 
 #[test]
 fn copies_of_every_size_arrive_group_by_group() {
@@ -30,6 +30,39 @@ fn copies_of_every_size_arrive_group_by_group() {
             let expected: Vec<u32> = values
                 .chunks(64 * width)
                 .flat_map(|group| group.chunks(width).rev().flatten().copied())
+                .collect();
+            assert_eq!(download(&out), expected, "{width} words on {device}");
+        }
+    }
+}
+
+#[test]
+fn copies_without_a_source_are_zeros_and_read_nothing() {
+    let blocks = 5;
+    for device in devices() {
+        for (width, kernel) in [
+            (1, copy_thirds::<u32, 1>()),
+            (2, copy_thirds::<u32, 2>()),
+            (4, copy_thirds::<u32, 4>()),
+        ] {
+            let threads: usize = blocks * 64;
+            let values: Vec<u32> = (1..=threads.div_ceil(3) * width)
+                .map(|n| n as u32)
+                .collect();
+            let input = device.upload(&values).unwrap();
+            let mut out = device.uninitialized::<u32>(threads * width).unwrap();
+            run!(
+                device,
+                kernel,
+                blocks as u32,
+                64,
+                (input.read_only(), out.mutable())
+            );
+            let expected: Vec<u32> = (0..threads * width)
+                .map(|i| match i / width % 3 {
+                    0 => values[i / width / 3 * width + i % width],
+                    _ => 0,
+                })
                 .collect();
             assert_eq!(download(&out), expected, "{width} words on {device}");
         }

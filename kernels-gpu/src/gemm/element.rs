@@ -42,12 +42,12 @@ impl RealElement for f64 {}
 /// `g = lane / 4` and `t = lane % 4` holds strip t of four of a row of X, or of a column of W. Which of the elements of
 /// a strip meet in which step is the hardware's; but as long as X and W are cut up alike, a sum has all its terms.
 pub trait Fragment: GemmElement {
-    /// Adds the product of a 16-row and an 8-column matrix to `sums`: `low` is of row g, `high` of row g + 8, `weights` of
-    /// column g; the sums are of rows g and g + 8, in each of columns 2t and 2t + 1.
+    /// Adds the product of a 16-row and an 8-column matrix to `sums`, of one half of each strip: `low` is of row g, `high` of row g + 8,
+    /// `weights` of column g; the sums are of rows g and g + 8, in each of columns 2t and 2t + 1.
     fn multiply(
-        low: [u32; 4],
-        high: [u32; 4],
-        weights: [u32; 4],
+        low: [u32; 2],
+        high: [u32; 2],
+        weights: [u32; 2],
         sums: [Self::Sum; 4],
     ) -> [Self::Sum; 4];
 
@@ -137,6 +137,9 @@ macro_rules! half {
             fn pack(kernel: super::GemmKernel, w: Vec<Self>, shape: super::Shape) -> Vec<Self> {
                 match kernel {
                     super::GemmKernel::WarpFragments => super::warp_fragments::pack(&w, shape),
+                    super::GemmKernel::WarpgroupFragments => {
+                        super::warpgroup_fragments::pack(&w, shape)
+                    }
                     _ => w,
                 }
             }
@@ -149,6 +152,9 @@ macro_rules! half {
                 match kernel {
                     super::GemmKernel::Fragments => Some(super::fragments::handle::<$half>(shape)),
                     super::GemmKernel::WarpFragments => Some(super::warp_fragments::handle::<$half>(shape)),
+                    super::GemmKernel::WarpgroupFragments => {
+                        Some(super::warpgroup_fragments::handle::<$half>(shape))
+                    }
                     _ => None,
                 }
             }
@@ -158,15 +164,12 @@ macro_rules! half {
             #[inline(always)]
             #[track_caller]
             fn multiply(
-                low: [u32; 4],
-                high: [u32; 4],
-                weights: [u32; 4],
+                low: [u32; 2],
+                high: [u32; 2],
+                weights: [u32; 2],
                 sums: [f32; 4],
             ) -> [f32; 4] {
-                let (a, b) = ([low[0], high[0], low[1], high[1]], [weights[0], weights[1]]);
-                let sums = mma::m16n8k16::<$half>(a, b, sums);
-                let (a, b) = ([low[2], high[2], low[3], high[3]], [weights[2], weights[3]]);
-                mma::m16n8k16::<$half>(a, b, sums)
+                mma::m16n8k16::<$half>([low[0], high[0], low[1], high[1]], weights, sums)
             }
         }
     )*};
@@ -177,11 +180,8 @@ impl Fragment for f32 {
     /// As tf32.
     #[inline(always)]
     #[track_caller]
-    fn multiply(low: [u32; 4], high: [u32; 4], weights: [u32; 4], sums: [f32; 4]) -> [f32; 4] {
-        let (a, b) = ([low[0], high[0], low[1], high[1]], [weights[0], weights[1]]);
-        let sums = mma::m16n8k8_tf32(a, b, sums);
-        let (a, b) = ([low[2], high[2], low[3], high[3]], [weights[2], weights[3]]);
-        mma::m16n8k8_tf32(a, b, sums)
+    fn multiply(low: [u32; 2], high: [u32; 2], weights: [u32; 2], sums: [f32; 4]) -> [f32; 4] {
+        mma::m16n8k8_tf32([low[0], high[0], low[1], high[1]], weights, sums)
     }
 
     #[inline(always)]
@@ -198,21 +198,22 @@ impl Fragment for f32 {
 impl Fragment for f64 {
     #[inline(always)]
     #[track_caller]
-    fn multiply(low: [u32; 4], high: [u32; 4], weights: [u32; 4], sums: [f64; 4]) -> [f64; 4] {
-        let (low, high, weights) = (doubles(low), doubles(high), doubles(weights));
-        let mut top = [sums[0], sums[1]];
-        let mut bottom = [sums[2], sums[3]];
-        top = mma::m8n8k4(low[0], weights[0], top);
-        bottom = mma::m8n8k4(high[0], weights[0], bottom);
-        top = mma::m8n8k4(low[1], weights[1], top);
-        bottom = mma::m8n8k4(high[1], weights[1], bottom);
+    fn multiply(low: [u32; 2], high: [u32; 2], weights: [u32; 2], sums: [f64; 4]) -> [f64; 4] {
+        let (low, high, weights) = (double(low), double(high), double(weights));
+        let top = mma::m8n8k4(low, weights, [sums[0], sums[1]]);
+        let bottom = mma::m8n8k4(high, weights, [sums[2], sums[3]]);
         [top[0], top[1], bottom[0], bottom[1]]
     }
 }
 
-/// The two numbers in four registers.
+/// The two halves of a strip.
 #[inline(always)]
-pub(super) fn doubles(words: [u32; 4]) -> [f64; 2] {
-    let double = |low: u32, high: u32| f64::from_bits(u64::from(high) << 32 | u64::from(low));
-    [double(words[0], words[1]), double(words[2], words[3])]
+pub(super) fn halves(strip: [u32; 4]) -> [[u32; 2]; 2] {
+    [[strip[0], strip[1]], [strip[2], strip[3]]]
+}
+
+/// The number in two registers.
+#[inline(always)]
+fn double(words: [u32; 2]) -> f64 {
+    f64::from_bits(u64::from(words[1]) << 32 | u64::from(words[0]))
 }

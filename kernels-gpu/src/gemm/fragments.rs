@@ -18,10 +18,15 @@
 //! 0.5. A warp of 16 rows reads from shared memory, for the 1 KiB of X of a step, half a KiB of W for each 8 columns, and stores its
 //! sums in pieces of 16 bytes a row in f16; which of the two is the reason was not measured.
 
+mod strips;
+mod weights;
+
+use self::strips::{alignment, strip};
+use self::weights::Weights;
+use super::element::halves;
 use super::{Epilogue, Fragment, GemmElement, MAX_GRID_Y, Shape};
 use crate::matrix::{Dense, DenseMut};
 use crate::unroll::unroll;
-use core::array;
 use cuda_std::prelude::*;
 use cuda_std::warp::WARP_SIZE;
 
@@ -162,60 +167,6 @@ pub unsafe fn fragments<T: Fragment, const TILES: usize>(
     }
 }
 
-/// A slice of W in shared memory, by columns.
-struct Weights<'a, T> {
-    w: &'a Dense<T>,
-    memory: Shared<u32>,
-    /// Bytes from a column to the next.
-    stride: u32,
-    /// Steps of the slice.
-    steps: u32,
-    /// The first column.
-    column: u32,
-}
-
-impl<E: Fragment> Weights<'_, E> {
-    /// Copies the slice that starts at step `first`, `width` columns; what lies outside of W is zero.
-    ///
-    /// # Safety
-    ///
-    /// Nobody uses what was there; a barrier comes before anyone uses what will be.
-    #[inline(always)]
-    unsafe fn load(&self, first: u32, width: u32) {
-        let per_step = STEP_BYTES / size_of::<E>() as u32;
-        let zero = E::narrow(E::Sum::ZERO);
-        let mut i = thread::thread_idx_x();
-        while i < self.steps * per_step * width {
-            let (k, j) = (i / width, i % width);
-            let (row, column) = (first * per_step + k, self.column + j);
-            // SAFETY: an element of W, and its place.
-            unsafe {
-                let mut weight = zero;
-                if row < self.w.rows && column < self.w.cols {
-                    let place = row as usize * self.w.cols as usize + column as usize;
-                    weight = self.w.data.load(place);
-                }
-                let memory = self.memory.offset_bytes(j * self.stride).cast::<E>();
-                memory.store(k as usize, weight);
-            }
-            i += BLOCK;
-        }
-    }
-
-    /// The lane's strip of a column of the tile, in that step of the slice.
-    ///
-    /// # Safety
-    ///
-    /// The slice is written.
-    #[inline(always)]
-    unsafe fn strip(&self, tile: u32, step: u32) -> [u32; 4] {
-        let lane = warp::lane_id();
-        let place = (8 * tile + lane / 4) * self.stride + step * STEP_BYTES + lane % 4 * 16;
-        // SAFETY: a strip of the slice.
-        E::prepare(unsafe { self.memory.offset_bytes(place).load4(0) })
-    }
-}
-
 /// A warp's 16 rows.
 struct Rows<T> {
     /// The lane's rows of X, g and g + 8; the last row in the place of those past it.
@@ -272,7 +223,10 @@ impl<T: Fragment> Rows<T> {
                         unroll!(tile in 0..8 {
                             if const { tile < TILES } {
                                 let weights = weights.strip(tile as u32, step);
-                                sums[tile] = T::multiply(low, high, weights, sums[tile]);
+                                unroll!(half in 0..2 {
+                                    let part = |strip| halves(strip)[half];
+                                    sums[tile] = T::multiply(part(low), part(high), part(weights), sums[tile]);
+                                });
                             }
                         });
                     }
@@ -402,60 +356,4 @@ unsafe fn store_pair<T: Fragment>(
                 .store(place + column + 1, epilogue.apply(sums[1], column + 1));
         }
     }
-}
-
-/// 16 bytes of a row, by loads of `BYTES`; zeros from byte `end` of the row on. `from` is byte `place` of it.
-///
-/// # Safety
-///
-/// A row that starts at a multiple of `BYTES`.
-#[inline(always)]
-unsafe fn strip<const BYTES: usize>(from: Global<u32>, place: u64, end: u64) -> [u32; 4] {
-    let inside = |byte: u64| place + byte < end;
-    // SAFETY: parts of the row, each as long as the row is aligned and so inside of it or outside.
-    unsafe {
-        match BYTES {
-            16 => {
-                if inside(0) {
-                    from.load4(0)
-                } else {
-                    [0; 4]
-                }
-            }
-            8 => {
-                let pair = |i: usize| {
-                    if inside(8 * i as u64) {
-                        from.load2(2 * i)
-                    } else {
-                        [0; 2]
-                    }
-                };
-                let (low, high) = (pair(0), pair(1));
-                [low[0], low[1], high[0], high[1]]
-            }
-            4 => array::from_fn(|i| {
-                if inside(4 * i as u64) {
-                    from.load(i)
-                } else {
-                    0
-                }
-            }),
-            _ => {
-                let half = |i: usize| {
-                    if inside(2 * i as u64) {
-                        u32::from(from.cast::<u16>().load(i))
-                    } else {
-                        0
-                    }
-                };
-                array::from_fn(|i| half(2 * i) | half(2 * i + 1) << 16)
-            }
-        }
-    }
-}
-
-/// Bytes, up to 16, to which every row of that many bytes is aligned.
-#[inline(always)]
-fn alignment(row_bytes: u64) -> u32 {
-    1 << row_bytes.trailing_zeros().min(4)
 }

@@ -149,6 +149,7 @@ kernels! {
     tensor cores for one type {
         SplitFragments = split_fragments: f32,
         Sm90Fragments = sm90_fragments: f64,
+        WarpgroupFragments = warpgroup_fragments: f16,
     }
 }
 
@@ -156,8 +157,17 @@ impl GemmKernel {
     /// The compute capability, major and minor, that it wants at least.
     pub const fn least_compute_capability(self) -> (u32, u32) {
         match self {
-            Self::Sm90Fragments => (9, 0),
+            Self::Sm90Fragments | Self::WarpgroupFragments => (9, 0),
             _ => (8, 0),
+        }
+    }
+
+    /// Whether a device of that compute capability, major and minor, has its instructions.
+    pub fn runs_on(self, capability: (u32, u32)) -> bool {
+        match self {
+            // Those of sm_90a are of that architecture alone.
+            Self::WarpgroupFragments => capability == (9, 0),
+            _ => capability >= self.least_compute_capability(),
         }
     }
 }
@@ -193,9 +203,13 @@ pub(crate) fn entry_points() -> Vec<&'static str> {
         multiprocessors: 1,
         shared_bytes: 1 << 16,
     };
-    let of_kernel = |&kernel: &GemmKernel| match f32::handle(kernel, shape) {
-        Some(handle) => handle.entry_points(),
-        None => f64::handle(kernel, shape).map_or(&[][..], |handle| handle.entry_points()),
+    let of_kernel = |&kernel: &GemmKernel| {
+        let names = f32::handle(kernel, shape).map(|handle| handle.entry_points());
+        let names =
+            names.or_else(|| f64::handle(kernel, shape).map(|handle| handle.entry_points()));
+        let names =
+            names.or_else(|| f16::handle(kernel, shape).map(|handle| handle.entry_points()));
+        names.unwrap_or_default()
     };
     (GemmKernel::ALL.iter().flat_map(of_kernel).copied()).collect()
 }

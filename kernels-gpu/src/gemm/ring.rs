@@ -1,6 +1,6 @@
 //! A warp's own ring of stages in shared memory, to which it copies pieces of its rows of X some stages ahead of their use.
 //!
-//! A block's warps share W and nothing else: each has a range of rows, of which it takes some at once, a *chunk* of 64 or 128
+//! A block's warps share W and nothing else: each, or each *team* of neighbouring warps that compute together, has a range of rows, of which it takes some at once, a *chunk* of 64 or 128
 //! bytes of each in a stage. While it computes on a stage, the copies (`cp.async`) to the others are on their way, those of its next
 //! rows too, so that the pipeline runs from the first row of the range to the last, and no warp waits for another. W, packed by
 //! the host in the order of use, lies in shared memory as a whole if there is room (*resident*), and else comes with the
@@ -8,9 +8,11 @@
 
 use super::tile::Tile;
 use crate::matrix::Dense;
+use crate::unroll::unroll;
 use cuda_std::async_copy;
 use cuda_std::prelude::*;
 use cuda_std::warp::{FULL_MASK, WARP_SIZE};
+use cuda_std::warpgroup;
 
 /// Ranges of rows begin at a multiple of this, and so at a multiple of 16 bytes in Y.
 const RANGE_STEP: u32 = 8;
@@ -31,6 +33,8 @@ pub(super) struct Ring<'a, T> {
     /// The first row, the next one to compute, and where the range ends.
     row: u32,
     end: u32,
+    /// Tiles that it has to compute.
+    tiles: u32,
     /// What is copied next: the first row, the chunk, the stage, and how many chunks are left.
     next_row: u32,
     next_chunk: u32,
@@ -65,7 +69,6 @@ impl<'a, T: Element> Ring<'a, T> {
         w: &Dense<T>,
         tile: Tile,
         column_tile: u32,
-        sum_size: u32,
     ) -> Self {
         let row_bytes = u64::from(x.cols) * size_of::<T>() as u64;
         let chunks = tile.chunks(row_bytes);
@@ -79,20 +82,24 @@ impl<'a, T: Element> Ring<'a, T> {
         };
         let warp = thread::thread_idx_x() / WARP_SIZE;
         let warps = thread::block_dim_x() / WARP_SIZE;
+        // Of the teams of warps that share a range.
         let (index, count) = (
-            u64::from(thread::block_idx_y() * warps + warp),
-            u64::from(thread::grid_dim_y()) * u64::from(warps),
+            u64::from((thread::block_idx_y() * warps + warp) / tile.team),
+            u64::from(thread::grid_dim_y()) * u64::from(warps / tile.team),
         );
         let groups = u64::from(x.rows.div_ceil(RANGE_STEP));
         // Both at most the number of rows, but for the last group's.
-        let row = (groups * index / count * u64::from(RANGE_STEP)) as u32;
+        let first = (groups * index / count * u64::from(RANGE_STEP)) as u32;
         let end = (groups * (index + 1) / count * u64::from(RANGE_STEP)).min(x.rows.into()) as u32;
+        let row = first.saturating_add(warp % tile.team * tile.rows);
         // Warps that keep step all take as many tiles as the one with most rows.
         let most = if STREAMED {
             groups.div_ceil(count) * u64::from(RANGE_STEP)
         } else {
-            u64::from(end - row)
+            u64::from(end - first)
         };
+        // No more than there are rows.
+        let tiles = most.div_ceil(tile.team_rows().into()) as u32;
         let mut ring = Self {
             x,
             tile,
@@ -100,13 +107,15 @@ impl<'a, T: Element> Ring<'a, T> {
             chunks,
             packed: (w.data.cast()).offset_bytes(u64::from(column_tile) * all_weights),
             weights,
-            stages: weights.offset_bytes(weight_room + warp * tile.warp_bytes(w.cols, sum_size)),
+            stages: weights
+                .offset_bytes(weight_room + warp * tile.warp_bytes(w.cols, size_of::<T>() as u32)),
             row,
             end,
+            tiles,
             next_row: row,
             next_chunk: 0,
             next_stage: 0,
-            left: most.div_ceil(tile.rows.into()) * u64::from(chunks),
+            left: u64::from(tiles) * u64::from(chunks),
             stage: 0,
             chunk: 0,
         };
@@ -127,6 +136,7 @@ impl<'a, T: Element> Ring<'a, T> {
                     3 => async_copy::wait::<2>(),
                     _ => async_copy::wait::<3>(),
                 }
+                ring.publish_weights();
                 thread::sync_threads();
             }
         }
@@ -135,16 +145,8 @@ impl<'a, T: Element> Ring<'a, T> {
 
     /// Tiles that the warp has to compute.
     #[inline(always)]
-    pub fn tiles<const STREAMED: bool>(&self) -> u32 {
-        let rows = if STREAMED {
-            let warps =
-                u64::from(thread::grid_dim_y()) * u64::from(thread::block_dim_x() / WARP_SIZE);
-            // No more than there are rows.
-            (u64::from(self.x.rows.div_ceil(RANGE_STEP)).div_ceil(warps)) as u32 * RANGE_STEP
-        } else {
-            self.end - self.row
-        };
-        rows.div_ceil(self.tile.rows)
+    pub fn tiles(&self) -> u32 {
+        self.tiles
     }
 
     /// Bytes of a row of X.
@@ -168,11 +170,11 @@ impl<'a, T: Element> Ring<'a, T> {
     /// Goes on to the next tile's rows.
     #[inline(always)]
     pub fn next_tile(&mut self) {
-        self.row = self.row.saturating_add(self.tile.rows);
+        self.row = self.row.saturating_add(self.tile.team_rows());
         self.chunk = 0;
     }
 
-    /// The warp's memory for gathered sums.
+    /// The warp's memory for gathered elements.
     #[inline(always)]
     pub fn output(&self) -> Shared<u32> {
         let tile = self.tile;
@@ -195,6 +197,7 @@ impl<'a, T: Element> Ring<'a, T> {
         }
         // What others have copied is there, and they are done with the chunk before.
         if STREAMED {
+            self.publish_weights();
             thread::sync_threads();
         } else {
             warp::sync_warp(FULL_MASK);
@@ -251,10 +254,18 @@ impl<'a, T: Element> Ring<'a, T> {
             self.next_chunk += 1;
             if self.next_chunk == self.chunks {
                 self.next_chunk = 0;
-                self.next_row = self.next_row.saturating_add(tile.rows);
+                self.next_row = self.next_row.saturating_add(tile.team_rows());
             }
         }
         async_copy::commit();
+    }
+
+    /// Makes the thread's copies of W visible to tensor cores that read it from shared memory themselves.
+    #[inline(always)]
+    fn publish_weights(&self) {
+        if self.tile.team > 1 {
+            warpgroup::publish();
+        }
     }
 
     /// Copies a part of W, by all threads of the block.
@@ -278,45 +289,34 @@ impl<'a, T: Element> Ring<'a, T> {
         }
     }
 
-    /// The row of X that is the tile's `row`th to copy; the last of the matrix in the place of those past it.
-    #[inline(always)]
-    fn source(&self, row: u32) -> Global<u32> {
-        let row = self.next_row.saturating_add(row).min(self.x.rows - 1);
-        (self.x.data.cast()).offset_bytes(u64::from(row) * self.row_bytes)
-    }
-
-    /// Copies the next chunk by `WORDS` times 4 bytes; what lies past a row's end, and is used, is zero.
+    /// Copies the next chunk by `WORDS` times 4 bytes; what lies past the range or a row's end is zero, and not read: rows past the
+    /// range are other warps', who read them at another time, and so from memory once more.
     ///
     /// # Safety
     ///
     /// Nobody uses the stage; rows start at a multiple of that.
     #[inline(always)]
     unsafe fn copy_rows<const WORDS: usize>(&self) {
-        let (tile, bytes) = (self.tile, 4 * WORDS as u32);
-        let to = (self.stages).offset_bytes(self.next_stage * tile.rows * tile.chunk);
-        let start = u64::from(self.next_chunk) * u64::from(tile.chunk);
-        let lanes = lanes();
-        let mut i = warp::lane_id() * bytes;
-        while i < tile.rows * tile.chunk {
-            let (row, part) = (i / tile.chunk, i % tile.chunk);
-            let (from, to) = (
-                start + u64::from(part),
-                to.offset_bytes(tile.place(row, part)),
-            );
-            // SAFETY: an aligned part of a row of X, and its place.
-            unsafe {
-                if from < self.row_bytes {
-                    let x = self.source(row).offset_bytes(from);
-                    async_copy::copy::<u32, WORDS>(to, x);
-                } else if from < self.row_bytes.next_multiple_of(64) {
-                    to.store_array(0, [0; WORDS]);
+        let tile = self.tile;
+        let mut column = self.column(4 * WORDS as u32);
+        let mut row = column.row;
+        while row < tile.rows {
+            unroll!(i in 0..4 {
+                let row = row + column.rows_at_once * i as u32;
+                if row < tile.rows {
+                    let to = column.to.offset_bytes(tile.place(row, column.part));
+                    let is_inside = row < column.end;
+                    // SAFETY: an aligned part of a row of X if it is inside, and its place.
+                    unsafe { async_copy::copy_or_zeros::<u32, WORDS>(to, column.from, is_inside) };
+                    column.from = column.from.offset_bytes(column.step);
                 }
-            }
-            i += lanes * bytes;
+            });
+            row += 4 * column.rows_at_once;
         }
     }
 
-    /// Copies the next chunk of rows that are aligned to 2 bytes only, through registers.
+    /// As [`copy_rows`](Self::copy_rows), for rows that are aligned to 2 bytes only: through registers, eight words of a lane on their way
+    /// together.
     ///
     /// # Safety
     ///
@@ -324,33 +324,75 @@ impl<'a, T: Element> Ring<'a, T> {
     #[inline(always)]
     unsafe fn copy_halves(&self) {
         let tile = self.tile;
-        let to = (self.stages).offset_bytes(self.next_stage * tile.rows * tile.chunk);
-        let start = u64::from(self.next_chunk) * u64::from(tile.chunk);
-        let lanes = lanes();
-        let mut i = warp::lane_id() * 4;
-        while i < tile.rows * tile.chunk {
-            let (row, part) = (i / tile.chunk, i % tile.chunk);
-            let from = start + u64::from(part);
-            let x = self.source(row).offset_bytes(from).cast::<u16>();
-            // SAFETY: an element of a row of X each, and their place.
-            unsafe {
-                let half = |byte: u64, index: usize| {
-                    if byte < self.row_bytes {
-                        u32::from(x.load(index))
-                    } else {
-                        0
+        let mut column = self.column(4);
+        let has_second = column.place + 2 < self.row_bytes;
+        let mut row = column.row;
+        while row < tile.rows {
+            let mut pairs = [0; 8];
+            unroll!(i in 0..8 {
+                if row + column.rows_at_once * (i as u32) < column.end {
+                    let from = column.from.cast::<u16>();
+                    // SAFETY: elements of a row of X.
+                    unsafe {
+                        pairs[i] = u32::from(from.load(0));
+                        if has_second {
+                            pairs[i] |= u32::from(from.load(1)) << 16;
+                        }
                     }
-                };
-                let pair = half(from, 0) | half(from + 2, 1) << 16;
-                to.offset_bytes(tile.place(row, part)).store(0, pair);
-            }
-            i += lanes * 4;
+                }
+                column.from = column.from.offset_bytes(column.step);
+            });
+            unroll!(i in 0..8 {
+                let place = tile.place(row + column.rows_at_once * i as u32, column.part);
+                // SAFETY: the place of two elements; a tile has a multiple of eight times as many rows.
+                unsafe { column.to.offset_bytes(place).store(0, pairs[i]) };
+            });
+            row += 8 * column.rows_at_once;
+        }
+    }
+
+    /// What the lane copies of the next chunk, `bytes` at a time.
+    #[inline(always)]
+    fn column(&self, bytes: u32) -> Column {
+        let tile = self.tile;
+        let lanes_of_row = tile.chunk / bytes;
+        let lane = warp::lane_id() % WARP_SIZE;
+        let (row, part) = (lane / lanes_of_row, lane % lanes_of_row * bytes);
+        let rows_at_once = WARP_SIZE / lanes_of_row;
+        let place = u64::from(self.next_chunk) * u64::from(tile.chunk) + u64::from(part);
+        let row_of_x = u64::from(self.next_row) + u64::from(row);
+        Column {
+            row,
+            rows_at_once,
+            end: if place < self.row_bytes {
+                self.end.saturating_sub(self.next_row)
+            } else {
+                0
+            },
+            part,
+            place,
+            from: (self.x.data.cast::<u32>()).offset_bytes(row_of_x * self.row_bytes + place),
+            step: u64::from(rows_at_once) * self.row_bytes,
+            to: (self.stages).offset_bytes(self.next_stage * tile.rows * tile.chunk),
         }
     }
 }
 
-/// Lanes of a warp, but no constant: the compiler would unroll the loops of copies, each many times as long as a product.
-#[inline(always)]
-fn lanes() -> u32 {
-    WARP_SIZE * thread::block_dim_y()
+/// What a lane copies of a chunk: pieces below each other, so that from one to the next two additions lead. In a loop that found
+/// the place of each anew a copy took some forty instructions, and the warp longer than the memory.
+struct Column {
+    /// The first row of the tile.
+    row: u32,
+    /// From a row to the next.
+    rows_at_once: u32,
+    /// Rows of the tile that are inside of the range; none if the column is past the end of a row.
+    end: u32,
+    /// The first byte, from the start of the chunk and of the row.
+    part: u32,
+    place: u64,
+    /// The first piece in X, and the bytes from one to the next.
+    from: Global<u32>,
+    step: u64,
+    /// The stage.
+    to: Shared<u32>,
 }

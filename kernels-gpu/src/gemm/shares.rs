@@ -31,13 +31,14 @@ const fn shares(rows: usize, cols: usize, chunk: u32, stages: u32, blocks: u32) 
 }
 
 /// The tiles to choose from: times 16 rows, times 8 columns, bytes of a chunk, stages, blocks for each multiprocessor.
-pub(super) const SHARES: [Shares; 6] = [
+pub(super) const SHARES: [Shares; 7] = [
     shares(1, 2, 128, 4, 2),
     shares(1, 2, 64, 4, 3),
     shares(1, 6, 128, 4, 2),
     shares(1, 8, 128, 4, 2),
     shares(1, 16, 128, 4, 1),
     shares(2, 6, 128, 3, 2),
+    shares(1, 6, 64, 4, 3),
 ];
 
 impl Shares {
@@ -51,35 +52,53 @@ impl Shares {
         }
     }
 
+    /// The column of W that a column of a tile of 8 is: 2t and 2t + 1 of a group's tiles, which are lane t's, are neighbours.
+    #[cfg(not(target_arch = "nvptx64"))]
+    pub const fn column(self, tile: usize, column: usize, size: usize) -> usize {
+        let group = self.group(size);
+        tile / group * group * 8 + column / 2 * group * 2 + tile % group * 2 + column % 2
+    }
+
     /// The tile for elements of that size.
     pub const fn tile(self, size: usize) -> Tile {
         Tile {
             rows: 16 * self.rows as u32,
+            team: 1,
             cols: 8 * self.cols as u32,
             chunk: self.chunk,
             stages: self.stages,
             blocks: self.blocks,
             // Three for each scheduler, if a block is alone and sums take at most 64 registers.
             warps: if self.blocks == 1 && size < 8 { 12 } else { 8 },
+            // At most 128 registers are left to a lane of 16 warps, 168 of 12.
+            warps_alone: match self.cols * self.rows {
+                // 16-bit elements, 602 by 602 x 41, take 0.177 ms with 16 warps and 0.157 with 8.
+                ..=8 if size == 2 => 8,
+                ..=6 => 16,
+                ..=8 => 12,
+                _ if size < 8 => 12,
+                _ => 8,
+            },
             vector: 2 * self.group(size) as u32,
         }
     }
 }
 
-/// The tile that a product takes, the launch, and whether W is streamed.
-pub(super) fn plan<T: GemmElement>(shape: Shape) -> (usize, LaunchConfig, bool) {
+/// The tile that a product takes, `wide` with more than 64 columns, the launch, and whether W is streamed.
+pub(super) fn plan<T: GemmElement>(shape: Shape, wide: usize) -> (usize, LaunchConfig, bool) {
     let size = size_of::<T>();
     let row_bytes = u64::from(shape.depth) * size as u64;
     let (resident, streamed) = match shape.cols {
         0..=16 if row_bytes <= 64 => (1, 5),
         0..=16 => (0, 5),
+        17..=48 if size == 2 => (6, 5),
         17..=48 => (2, 5),
         49..=64 => (3, 4),
-        _ => (4, 4),
+        _ => (wide, 4),
     };
     let plan = |choice: usize| {
         let tile = SHARES[choice].tile(size);
-        tile.plan(shape, size as u32, size_of::<T::Sum>() as u32)
+        tile.plan(shape, size as u32)
     };
     match plan(resident) {
         (config, false) => (resident, config, false),
@@ -92,10 +111,10 @@ pub(super) fn plan<T: GemmElement>(shape: Shape) -> (usize, LaunchConfig, bool) 
 
 /// W in the order in which a lane reads it: for each step and tile of columns, the strips of the 32 lanes.
 #[cfg(not(target_arch = "nvptx64"))]
-pub(super) fn pack<T: GemmElement>(w: &[T], shape: Shape) -> Vec<T> {
+pub(super) fn pack<T: GemmElement>(w: &[T], shape: Shape, wide: usize) -> Vec<T> {
     let size = size_of::<T>();
-    let shares = SHARES[plan::<T>(shape).0];
-    let (per_strip, group) = (16 / size, shares.group(size));
+    let shares = SHARES[plan::<T>(shape, wide).0];
+    let per_strip = 16 / size;
     let tile = shares.tile(size);
     tile.pack(w, shape.cols, T::narrow(T::Sum::ZERO), |i| {
         let (element, i) = (i % per_strip, i / per_strip);
@@ -103,9 +122,6 @@ pub(super) fn pack<T: GemmElement>(w: &[T], shape: Shape) -> Vec<T> {
         let (tile, step) = (i % shares.cols, i / shares.cols);
         let (column, strip) = (lane / 4, lane % 4);
         let row = (4 * step + strip) * per_strip + element;
-        // Columns 2t and 2t + 1 of a group's tiles, which are lane t's, are neighbours.
-        let column =
-            tile / group * group * 8 + column / 2 * group * 2 + tile % group * 2 + column % 2;
-        (row, column)
+        (row, shares.column(tile, column, size))
     })
 }

@@ -11,20 +11,24 @@
 //! On CUDA cores the same way of streaming, with up to 8 rows by 16 columns a lane, was no faster than `staged` but for 16 x 16: on an H200,
 //! 281,903 x 128 by 128 x 16 in 0.0657 ms after 0.0655, by 128 x 128 in 0.304 after 0.294.
 //!
-//! Of 281,903 rows on an H200: 128 to 16 columns 0.056 ms after 0.068 for `staged`, 0.78 of the floor; 128 to 128 0.224
-//! after 0.294, where cuBLAS takes 0.248; 100 to 47 0.104 after 0.143, cuBLAS 0.109; 602 to 41 0.74, and `staged` 0.63, as rows that are no
-//! multiple of 16 bytes are copied by 8: the plan takes `staged` there.
+//! Of 281,903 rows on an H200: 128 to 16 columns 0.050 ms after 0.068 for `staged`, 0.88 of the floor; 128 to 128 0.210 after 0.294, where cuBLAS
+//! takes 0.249; 100 to 47 0.093 after 0.143, cuBLAS 0.109. More than 64 columns go in tiles of 64: in tiles of 128 they take 0.221 ms. The
+//! instructions are what takes the time, half of them to split W. Two chains of three multiplications a step, and not one of six, wait less
+//! and add more: 0.239 ms for 128 to 128 in tiles of 128. Tiles of 32 rows split W half as often, but leave room for fewer warps: 0.100 ms for 100 to 47.
 //!
 //! Where parts do not suffice, a warp computes its tile of Y again, by plain f32 from global memory: if a sum is infinite or not a number (an
 //! infinity has no rest; an element near the greatest rounds up to one); if there are fewer than 16 terms, whose bound leaves
 //! no room for the lost bits; and if W has elements so small that `low` has no place, or so great that what the small elements of X
 //! lose would show.
 
+use super::element::halves;
+use super::ring::Stage;
 use super::shares;
-use super::warp_product::{self, Operands, Products, Sums};
+use super::warp_product::{self, Operands, Products, Strips, Sums};
 use super::{Epilogue, Fragment, Shape};
 use crate::matrix::{Dense, DenseMut};
 use crate::unroll::unroll;
+use core::array;
 use cuda_std::prelude::*;
 use cuda_std::warp::{FULL_MASK, WARP_SIZE};
 
@@ -34,29 +38,31 @@ pub const SUMMARY: &str = "as warp_fragments, f32 in two parts of tf32 each: as 
 /// Terms of a sum, at least, that the multiplication of parts is exact enough for.
 pub const LEAST_DEPTH: u32 = 16;
 
+/// The tile for more than 64 columns: 64 of them.
+const WIDE: usize = 3;
+
 /// Tiles of columns along x, ranges of rows along y.
 pub fn launch(shape: Shape) -> LaunchConfig {
-    shares::plan::<f32>(shape).1
+    shares::plan::<f32>(shape, WIDE).1
 }
 
 /// The handle of the kernel for the shape's tile.
 #[cfg(not(target_arch = "nvptx64"))]
 pub fn handle(shape: Shape) -> Kernel<super::Arguments<f32>> {
-    match shares::plan::<f32>(shape) {
+    match shares::plan::<f32>(shape, WIDE) {
         (0, _, _) => split_fragments::<0, false>(),
         (1, _, _) => split_fragments::<1, false>(),
         (2, _, _) => split_fragments::<2, false>(),
         (3, _, _) => split_fragments::<3, false>(),
         (5, _, _) => split_fragments::<5, true>(),
-        (_, _, false) => split_fragments::<4, false>(),
-        (_, _, true) => split_fragments::<4, true>(),
+        _ => split_fragments::<4, true>(),
     }
 }
 
 /// W as the kernel reads it: packed, once more by rows, and a number that is not one if parts do not suffice for it.
 #[cfg(not(target_arch = "nvptx64"))]
 pub fn pack(w: &[f32], shape: Shape) -> Vec<f32> {
-    let mut packed = shares::pack(w, shape);
+    let mut packed = shares::pack(w, shape, WIDE);
     packed.extend_from_slice(w);
     let suffice = shape.depth >= LEAST_DEPTH && w.iter().all(|&weight| is_in_range(weight));
     packed.push(if suffice { 0.0 } else { f32::NAN });
@@ -79,7 +85,7 @@ pub fn is_in_range(weight: f32) -> bool {
 /// `x` is m x k, `w` k x n as [`pack`] makes it, `y` m x n, apart from each other and aligned to 16 bytes; the launch is that of [`launch`].
 #[kernel(
     name = "gemm_split_fragments",
-    CHOICE = [0, 1, 2, 3, 4], STREAMED = [false];
+    CHOICE = [0, 1, 2, 3], STREAMED = [false];
     CHOICE = [4, 5], STREAMED = [true]
 )]
 pub unsafe fn split_fragments<const CHOICE: usize, const STREAMED: bool>(
@@ -122,9 +128,6 @@ impl Parts {
 }
 
 impl Products<f32> for Split {
-    type Rows = [Parts; 2];
-    type Weights = Parts;
-
     #[inline(always)]
     unsafe fn start(w: &Dense<f32>, packed_bytes: u64) -> Self {
         let plain = w.data.offset_bytes(packed_bytes);
@@ -134,28 +137,10 @@ impl Products<f32> for Split {
     }
 
     #[inline(always)]
-    fn rows(low: [u32; 4], high: [u32; 4]) -> [Parts; 2] {
-        [Parts::of(low), Parts::of(high)]
-    }
-
-    #[inline(always)]
-    fn weights(strip: [u32; 4]) -> Parts {
-        Parts::of(strip)
-    }
-
-    #[inline(always)]
     #[track_caller]
-    fn add(x: [Parts; 2], w: Parts, sums: [f32; 4]) -> [f32; 4] {
-        let mut step = [0.0; 4];
-        step = f32::multiply(x[0].low, x[1].low, w.high, step);
-        step = f32::multiply(x[0].high, x[1].high, w.low, step);
-        step = f32::multiply(x[0].high, x[1].high, w.high, step);
-        [
-            sums[0] + step[0],
-            sums[1] + step[1],
-            sums[2] + step[2],
-            sums[3] + step[3],
-        ]
+    unsafe fn add_chunk<const CHOICE: usize>(stage: Stage, sums: &mut Sums<f32>) {
+        // SAFETY: the caller's contract.
+        unsafe { warp_product::add_strips::<f32, Self, CHOICE>(stage, sums) };
     }
 
     #[inline(always)]
@@ -183,6 +168,51 @@ impl Products<f32> for Split {
             unsafe { self.multiply_plainly(operands, rows, columns) };
         }
         replaces
+    }
+}
+
+impl Strips<f32> for Split {
+    type Rows = [Parts; 2];
+    type Weights = Parts;
+
+    #[inline(always)]
+    #[track_caller]
+    unsafe fn rows(low: Shared<u32>, high: Shared<u32>) -> [Parts; 2] {
+        // SAFETY: the caller's contract.
+        unsafe { [Parts::of(low.load4(0)), Parts::of(high.load4(0))] }
+    }
+
+    #[inline(always)]
+    #[track_caller]
+    unsafe fn weights(strip: Shared<u32>) -> Parts {
+        // SAFETY: the caller's contract.
+        Parts::of(unsafe { strip.load4(0) })
+    }
+
+    #[inline(always)]
+    #[track_caller]
+    fn add<const COUNT: usize>(
+        x: [Parts; 2],
+        w: [Parts; COUNT],
+        sums: [[f32; 4]; COUNT],
+    ) -> [[f32; 4]; COUNT] {
+        let (low, high) = (x.map(|x| x.low), x.map(|x| x.high));
+        let (low, high) = (low.map(halves), high.map(halves));
+        let mut step = [[0.0; 4]; COUNT];
+        unroll!(product in 0..4 {
+            unroll!(half in 0..2 {
+                unroll!(n in 0..4 {
+                    if const { product < 3 && n < COUNT } {
+                        let x = if const { product == 0 } { low } else { high };
+                        let w = w[n % COUNT];
+                        let w = halves(if const { product == 1 } { w.low } else { w.high });
+                        let step = &mut step[n % COUNT];
+                        *step = f32::multiply(x[0][half], x[1][half], w[half], *step);
+                    }
+                });
+            });
+        });
+        array::from_fn(|n| array::from_fn(|i| sums[n][i] + step[n][i]))
     }
 }
 

@@ -20,6 +20,9 @@
 //! the most. With 41 and 47 columns, rows of W are copied to shared memory by 4 bytes, as they are aligned, and once for
 //! each block; whether that is the reason was not measured.
 
+mod copies;
+mod output;
+
 use super::{Epilogue, GemmElement, MAX_GRID_Y, RealElement, Shape};
 use crate::matrix::{Dense, DenseMut};
 use crate::unroll::unroll;
@@ -238,98 +241,6 @@ impl<T: RealElement, const CHOICE: usize> Block<'_, T, CHOICE> {
         sums
     }
 
-    /// Begins the copies of a chunk of X and of the rows of W that belong to it; what lies outside of the matrices is zero, or in
-    /// rows past the last a copy of that.
-    ///
-    /// # Safety
-    ///
-    /// Nobody uses the stage.
-    #[inline(always)]
-    unsafe fn copy(&self, chunk: u32, stage: u32) {
-        let tile = Self::TILE;
-        let x = self.memory.offset_bytes(stage * tile.stage_bytes());
-        let w = x.offset_bytes(tile.x_bytes());
-        // SAFETY: a row starts at a multiple of as many bytes as divide its length, up to 16.
-        unsafe {
-            match alignment::<T>(self.x.cols) {
-                16 => self.copy_x::<4>(chunk, x),
-                8 => self.copy_x::<2>(chunk, x),
-                _ => self.copy_x::<1>(chunk, x),
-            }
-            match alignment::<T>(self.w.cols) {
-                16 => self.copy_w::<4>(chunk, w),
-                8 => self.copy_w::<2>(chunk, w),
-                _ => self.copy_w::<1>(chunk, w),
-            }
-        }
-    }
-
-    /// X by copies of `WORDS` times 4 bytes.
-    ///
-    /// # Safety
-    ///
-    /// As for `copy`; rows start at a multiple of that.
-    #[inline(always)]
-    unsafe fn copy_x<const WORDS: usize>(&self, chunk: u32, to: Shared<u32>) {
-        let tile = Self::TILE;
-        let bytes = 4 * WORDS as u32;
-        let copies = tile.chunk_bytes / bytes;
-        let row_bytes = u64::from(self.x.cols) * size_of::<T>() as u64;
-        let last_row = u64::from(self.x.rows) - 1;
-        // Not the constant that it is: the compiler would unroll the loop and take a register for each address.
-        let threads = thread::block_dim_x();
-        let mut i = thread::thread_idx_x();
-        while i < tile.block_rows() * copies {
-            let (row, part) = (i / copies, i % copies * bytes);
-            let from = u64::from(chunk * tile.chunk_bytes + part);
-            let to = to.offset_bytes(row * tile.stride() + part);
-            // SAFETY: an aligned part of a row of X, and the place for it.
-            unsafe {
-                if from < row_bytes {
-                    let row = (self.first_row + u64::from(row)).min(last_row);
-                    let x = self.x.data.cast::<u32>();
-                    async_copy::copy::<u32, WORDS>(to, x.offset_bytes(row * row_bytes + from));
-                } else {
-                    to.store_array(0, [0; WORDS]);
-                }
-            }
-            i += threads;
-        }
-    }
-
-    /// W by copies of `WORDS` times 4 bytes.
-    ///
-    /// # Safety
-    ///
-    /// As for `copy`; rows start at a multiple of that.
-    #[inline(always)]
-    unsafe fn copy_w<const WORDS: usize>(&self, chunk: u32, to: Shared<u32>) {
-        let tile = Self::TILE;
-        let (bytes, size) = (4 * WORDS as u32, size_of::<T>() as u32);
-        let copies = tile.block_cols() * size / bytes;
-        let row_bytes = u64::from(self.w.cols) * u64::from(size);
-        let first = u64::from(self.first_column) * u64::from(size);
-        let threads = thread::block_dim_x();
-        let mut i = thread::thread_idx_x();
-        while i < tile.depth::<T>() * copies {
-            let (row, part) = (i / copies, i % copies * bytes);
-            let from = first + u64::from(part);
-            let k = chunk * tile.depth::<T>() + row;
-            let to = to.offset_bytes(i * bytes);
-            // SAFETY: an aligned part of a row of W, and the place for it.
-            unsafe {
-                if from < row_bytes && k < self.w.rows {
-                    let w = self.w.data.cast::<u32>();
-                    let from = w.offset_bytes(u64::from(k) * row_bytes + from);
-                    async_copy::copy::<u32, WORDS>(to, from);
-                } else {
-                    to.store_array(0, [0; WORDS]);
-                }
-            }
-            i += threads;
-        }
-    }
-
     /// Adds the products of a chunk's first `depth` columns of X, or a few more that are zero.
     ///
     /// # Safety
@@ -401,101 +312,5 @@ impl<T: RealElement, const CHOICE: usize> Block<'_, T, CHOICE> {
                 }
             });
         }
-    }
-
-    /// Writes the sums, in Y as far as it has rows and columns.
-    ///
-    /// # Safety
-    ///
-    /// The kernel's contract.
-    #[inline(always)]
-    unsafe fn store(&self, y: &DenseMut<T>, epilogue: &Epilogue<T>, sums: [[T; 16]; 8]) {
-        // SAFETY: the caller's contract.
-        unsafe {
-            if const { size_of::<T>() == 8 } {
-                self.store_by::<2>(y, epilogue, sums);
-            } else {
-                self.store_by::<4>(y, epilogue, sums);
-            }
-        }
-    }
-
-    #[inline(always)]
-    unsafe fn store_by<const N: usize>(
-        &self,
-        y: &DenseMut<T>,
-        epilogue: &Epilogue<T>,
-        sums: [[T; 16]; 8],
-    ) {
-        let tile = Self::TILE;
-        let group = thread::thread_idx_x() % tile.groups;
-        let row = self.first_row + u64::from(thread::thread_idx_x() / tile.groups);
-        let cols = y.cols as usize;
-        unroll!(i in 0..8 {
-            let row = row + i as u64 * u64::from(tile.row_groups());
-            if const { i < Self::TILE.rows } && row < u64::from(y.rows) {
-                let place = row as usize * cols;
-                unroll!(vector in 0..8 {
-                    let first = self.first_column as usize
-                        + (vector * tile.groups as usize + group as usize) * N;
-                    if const { vector * N < Self::TILE.cols } && first < cols {
-                        let mut vector_sums = [T::ZERO; N];
-                        unroll!(k in 0..4 {
-                            if const { k < N } {
-                                vector_sums[k] = sums[i][vector * N + k];
-                            }
-                        });
-                        // SAFETY: a row of Y, and a column, which are this thread's.
-                        unsafe { store_vector(y, epilogue, place, first, vector_sums) };
-                    }
-                });
-            }
-        });
-    }
-}
-
-/// Writes neighbouring sums of the row of Y that starts at `place`, from column `first` on, in one access where the row's alignment
-/// allows it.
-///
-/// # Safety
-///
-/// Columns below Y's are the caller's, and the first is one.
-#[inline(always)]
-unsafe fn store_vector<T: RealElement, const N: usize>(
-    y: &DenseMut<T>,
-    epilogue: &Epilogue<T>,
-    place: usize,
-    first: usize,
-    sums: [T; N],
-) {
-    let cols = y.cols as usize;
-    let whole = cols.is_multiple_of(N);
-    let mut elements = sums;
-    // SAFETY: columns below `cols`.
-    unsafe {
-        unroll!(k in 0..4 {
-            if const { k < N } && first + k < cols {
-                elements[k] = epilogue.apply(sums[k], first + k);
-                if !whole {
-                    y.data.store(place + first + k, elements[k]);
-                }
-            }
-        });
-        if whole {
-            y.data.store_array(place + first, elements);
-        }
-    }
-}
-
-/// Bytes, up to 16, to which every row of a matrix with that many columns is aligned: 16, 8 or 4.
-#[inline(always)]
-fn alignment<T>(cols: u32) -> u32 {
-    let bytes = u64::from(cols) * size_of::<T>() as u64;
-    if bytes.is_multiple_of(16) {
-        16
-    } else if bytes.is_multiple_of(8) {
-        8
-    } else {
-        4
     }
 }

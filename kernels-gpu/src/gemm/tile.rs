@@ -21,6 +21,8 @@ const SHARED_BYTES_OF_SYSTEM: u32 = 1 << 10;
 pub(super) struct Tile {
     /// Rows of X, a multiple of 8.
     pub rows: u32,
+    /// Warps that take neighbouring tiles of a range at the same time, and compute together: 1 or 4.
+    pub team: u32,
     /// Columns of W.
     pub cols: u32,
     /// Bytes of each row in a stage, 64 or 128.
@@ -31,11 +33,19 @@ pub(super) struct Tile {
     pub blocks: u32,
     /// Warps of a block with all of W in shared memory, at most.
     pub warps: u32,
+    /// As many of a block that is alone on its multiprocessor, as W leaves no room for another.
+    pub warps_alone: u32,
     /// Neighbouring columns of Y that a lane writes in one access.
     pub vector: u32,
 }
 
 impl Tile {
+    /// Rows that a team takes at once.
+    #[inline(always)]
+    pub const fn team_rows(self) -> u32 {
+        self.rows * self.team
+    }
+
     /// Bytes of W, packed, that belong to a chunk.
     #[inline(always)]
     pub const fn weight_bytes(self) -> u32 {
@@ -58,21 +68,21 @@ impl Tile {
             * u64::from(self.weight_bytes())
     }
 
-    /// Whether sums go to Y through shared memory: rows of Y that no vector is aligned in, if they are one piece of memory.
+    /// Whether elements go to Y through shared memory: rows of Y that no vector is aligned in, if they are one piece of memory.
     #[inline(always)]
     pub fn gathers_output(self, cols: u32) -> bool {
         !cols.is_multiple_of(self.vector) && cols <= self.cols
     }
 
-    /// Bytes of a warp's shared memory: the ring, and 8 rows of sums of `sum_size` bytes if they are gathered.
+    /// Bytes of a warp's shared memory: the ring, and 8 rows of Y, elements of `size` bytes, if they are gathered.
     #[inline(always)]
-    pub fn warp_bytes(self, cols: u32, sum_size: u32) -> u32 {
-        let sums = if self.gathers_output(cols) {
-            8 * cols * sum_size
+    pub fn warp_bytes(self, cols: u32, size: u32) -> u32 {
+        let rows = if self.gathers_output(cols) {
+            8 * cols * size
         } else {
             0
         };
-        self.stages * self.rows * self.chunk + sums
+        self.stages * self.rows * self.chunk + rows
     }
 
     /// Where a byte of a row's chunk lies in a stage.
@@ -87,28 +97,43 @@ impl Tile {
     }
 
     /// The launch, and whether W is streamed; column tiles along x, so that those that read the same rows of X do so at
-    /// about the same time, ranges of rows along y. `size` is that of an element, `sum_size` of a sum.
-    pub fn plan(self, shape: Shape, size: u32, sum_size: u32) -> (LaunchConfig, bool) {
+    /// about the same time, ranges of rows along y. `size` is that of an element.
+    pub fn plan(self, shape: Shape, size: u32) -> (LaunchConfig, bool) {
         let all = u64::from(shape.shared_bytes);
-        let per_warp = u64::from(self.warp_bytes(shape.cols, sum_size));
+        let per_warp = u64::from(self.warp_bytes(shape.cols, size));
         let row_bytes = u64::from(shape.depth) * u64::from(size);
         let resident = u64::from(self.chunks(row_bytes)) * u64::from(self.weight_bytes());
-        let streamed = resident + RESIDENT_WARPS * per_warp > all;
+        let least = RESIDENT_WARPS.next_multiple_of(self.team.into());
+        let streamed = resident + least * per_warp > all;
         let (weights, most) = if streamed {
             let weights = u64::from(self.stages * self.weight_bytes());
             (weights, STREAMING_WARPS)
         } else {
-            (resident, self.warps)
+            let block = resident + u64::from(self.warps) * per_warp;
+            let is_alone = 2 * (block + u64::from(SHARED_BYTES_OF_SYSTEM)) > all;
+            (
+                resident,
+                if is_alone {
+                    self.warps_alone
+                } else {
+                    self.warps
+                },
+            )
         };
         let room = all.saturating_sub(weights) / per_warp;
         // At most `most`, and shared memory of a block.
-        let warps = room.clamp(1, most.into()) as u32;
+        let warps = room.min(most.into()) as u32 / self.team * self.team;
+        let warps = warps.max(self.team);
         let bytes = (weights + u64::from(warps) * per_warp) as u32;
         let system = SHARED_BYTES_OF_SYSTEM;
         let fitting = (shape.shared_bytes + system) / (bytes + system);
         let blocks = (shape.multiprocessors.max(1))
             .saturating_mul(fitting.clamp(1, self.blocks))
-            .min(shape.rows.div_ceil(self.rows).div_ceil(warps))
+            .min(
+                (shape.rows)
+                    .div_ceil(self.team_rows())
+                    .div_ceil(warps / self.team),
+            )
             .min(MAX_GRID_Y);
         let across = shape.cols.div_ceil(self.cols);
         let config = LaunchConfig::new((across, blocks), warps * WARP_SIZE).shared_bytes(bytes);

@@ -4,11 +4,13 @@
 //! that a warp may compute up to 128 columns at once; X is read once; W comes packed, in the order in which lanes read it; its columns
 //! are ordered so that a lane has 16 neighbouring bytes of a row of Y to write.
 //!
-//! On an H200, 281,903 x 128 by 128 x 16: 0.0480 ms in tf32 after 0.0527 for `fragments`, 0.0899 in f64 after 0.1018, 0.0265 in f16 after
-//! 0.0268; by 128 x 128: 0.1222, 0.4035 and 0.0721 ms after 0.2427, 0.7400 and 0.1525. Tiles of 32 rows gained nothing: 0.1240 ms by
-//! 128 x 128 in tf32, 0.0773 in f16. Where rows of X are aligned to 4 bytes only, the copies of 4 bytes are slower than the loads of
-//! `fragments`: 0.341 ms after 0.160 with 602 columns of f16. Rows of 64 bytes want chunks of 64: with those of 128, half of them empty, 16 x 16 in tf32
-//! takes 0.0136 ms and not 0.0099.
+//! On an H200, 281,903 x 128 by 128 x 16: 0.025 ms in f16 and bf16, 0.98 of the floor, after 0.029 for `fragments`; by 128 x 128: 0.092 ms in
+//! tf32 after 0.243, 0.051 in f16 after 0.153; 100 to 47 in f16 0.039, where cuBLAS takes 0.077. Where a lane found the place of each of its
+//! copies anew, and copied rows of other warps past its range, it was 0.026, 0.122, 0.058 and 0.055.
+//!
+//! Tiles of 32 rows gained nothing: 0.115 ms in f16 by 128 x 128 in tiles of 48 columns. 16-bit elements and 17 to 48 columns want chunks of 64 bytes
+//! and three blocks: 0.039 ms for 100 to 47 after 0.043 with chunks of 128 and two; f64 does not (0.119 after 0.111). Rows of 64
+//! bytes want chunks of 64: with those of 128, half of them empty, 16 x 16 in tf32 takes 0.0136 ms and not 0.0099.
 
 use super::shares;
 use super::warp_product::{self, Direct};
@@ -20,19 +22,23 @@ use cuda_std::prelude::*;
 pub const SUMMARY: &str =
     "tensor cores, a warp streams its own rows through shared memory; f32 as tf32";
 
+/// The tile for more than 64 columns: 128 of them.
+const WIDE: usize = 4;
+
 /// Tiles of columns along x, ranges of rows along y.
 pub fn launch<T: GemmElement>(shape: Shape) -> LaunchConfig {
-    shares::plan::<T>(shape).1
+    shares::plan::<T>(shape, WIDE).1
 }
 
 /// The handle of the kernel for the shape's tile.
 #[cfg(not(target_arch = "nvptx64"))]
 pub fn handle<T: Fragment>(shape: Shape) -> Kernel<super::Arguments<T>> {
-    match shares::plan::<T>(shape) {
+    match shares::plan::<T>(shape, WIDE) {
         (0, _, _) => warp_fragments::<T, 0, false>(),
         (1, _, _) => warp_fragments::<T, 1, false>(),
         (2, _, _) => warp_fragments::<T, 2, false>(),
         (3, _, _) => warp_fragments::<T, 3, false>(),
+        (6, _, _) => warp_fragments::<T, 6, false>(),
         (5, _, _) => warp_fragments::<T, 5, true>(),
         (_, _, false) => warp_fragments::<T, 4, false>(),
         (_, _, true) => warp_fragments::<T, 4, true>(),
@@ -42,7 +48,7 @@ pub fn handle<T: Fragment>(shape: Shape) -> Kernel<super::Arguments<T>> {
 /// W as the kernel reads it.
 #[cfg(not(target_arch = "nvptx64"))]
 pub fn pack<T: Fragment>(w: &[T], shape: Shape) -> Vec<T> {
-    let packed = shares::pack(w, shape);
+    let packed = shares::pack(w, shape, WIDE);
     packed.into_iter().map(T::prepare_weight).collect()
 }
 
@@ -54,6 +60,7 @@ pub fn pack<T: Fragment>(w: &[T], shape: Shape) -> Vec<T> {
 #[kernel(
     name = "gemm_warp_fragments",
     T = [f32, f64, f16, bf16], CHOICE = [0, 1, 2, 3, 4], STREAMED = [false];
+    T = [f16, bf16], CHOICE = [6], STREAMED = [false];
     T = [f32, f64, f16, bf16], CHOICE = [4, 5], STREAMED = [true]
 )]
 pub unsafe fn warp_fragments<T: Fragment, const CHOICE: usize, const STREAMED: bool>(

@@ -1,8 +1,10 @@
 //! A warp's product on tensor cores: it streams its own rows of X through shared memory ([`ring`](super::ring)) and takes fragments
 //! from there; how these are multiplied is a parameter.
 
+use super::element::halves;
 use super::ring::{Ring, Stage};
 use super::shares::{SHARES, STEP_BYTES};
+use super::tile::Tile;
 use super::{Epilogue, Fragment, GemmElement, gather};
 use crate::matrix::{Dense, DenseMut};
 use crate::unroll::unroll;
@@ -13,14 +15,8 @@ use cuda_std::warp::FULL_MASK;
 /// A lane's sums of a tile: for each 16 rows and each 8 columns, those of rows g and g + 8 in columns 2t and 2t + 1.
 pub(super) type Sums<T> = [[[<T as GemmElement>::Sum; 4]; 16]; 2];
 
-/// How strips of X and W, as [`Fragment`] has them, are multiplied.
+/// How the products of a warp's tile are computed.
 pub(super) trait Products<T: GemmElement> {
-    /// Strips of rows g and g + 8 of X, ready to be multiplied.
-    type Rows: Copy;
-
-    /// A strip of a column of W, ready to be multiplied.
-    type Weights: Copy;
-
     /// The products of a warp. `packed_bytes` are the bytes of W as the kernel reads it.
     ///
     /// # Safety
@@ -28,14 +24,17 @@ pub(super) trait Products<T: GemmElement> {
     /// W as the kernel gets it.
     unsafe fn start(w: &Dense<T>, packed_bytes: u64) -> Self;
 
-    /// Makes two rows' strips ready.
-    fn rows(low: [u32; 4], high: [u32; 4]) -> Self::Rows;
+    /// What a warp takes at once.
+    fn tile<const CHOICE: usize>() -> Tile {
+        SHARES[CHOICE].tile(size_of::<T>())
+    }
 
-    /// Makes a strip of W ready.
-    fn weights(strip: [u32; 4]) -> Self::Weights;
-
-    /// Adds a product, as [`Fragment::multiply`] does.
-    fn add(x: Self::Rows, w: Self::Weights, sums: [T::Sum; 4]) -> [T::Sum; 4];
+    /// Adds the products of a chunk.
+    ///
+    /// # Safety
+    ///
+    /// The stage is written; all lanes of the warp, and all warps of a team, call it.
+    unsafe fn add_chunk<const CHOICE: usize>(stage: Stage, sums: &mut Sums<T>);
 
     /// Writes a tile of Y in another way if its sums are not what they should be, and says whether it has.
     ///
@@ -54,6 +53,38 @@ pub(super) trait Products<T: GemmElement> {
     }
 }
 
+/// How strips of X and W, as [`Fragment`] has them, are multiplied by a warp alone.
+pub(super) trait Strips<T: GemmElement> {
+    /// Strips of rows g and g + 8 of X, ready to be multiplied.
+    type Rows: Copy;
+
+    /// A strip of a column of W, ready to be multiplied.
+    type Weights: Copy;
+
+    /// Loads two rows' strips and makes them ready.
+    ///
+    /// # Safety
+    ///
+    /// Strips that are written.
+    unsafe fn rows(low: Shared<u32>, high: Shared<u32>) -> Self::Rows;
+
+    /// Loads a strip of W and makes it ready.
+    ///
+    /// # Safety
+    ///
+    /// A strip that is written.
+    unsafe fn weights(strip: Shared<u32>) -> Self::Weights;
+
+    /// Adds the products with `COUNT` strips of W, each as [`Fragment::multiply`] does. It has the parts of a product, each of which
+    /// waits for the one before, beside those of the others: the compiler keeps tensor cores' instructions in the order in which they are
+    /// written.
+    fn add<const COUNT: usize>(
+        x: Self::Rows,
+        w: [Self::Weights; COUNT],
+        sums: [[T::Sum; 4]; COUNT],
+    ) -> [[T::Sum; 4]; COUNT];
+}
+
 /// X, Y and what is done to a sum.
 pub(super) struct Operands<'a, T> {
     pub x: &'a Dense<T>,
@@ -65,28 +96,55 @@ pub(super) struct Operands<'a, T> {
 pub(super) struct Direct;
 
 impl<T: Fragment> Products<T> for Direct {
-    type Rows = [[u32; 4]; 2];
-    type Weights = [u32; 4];
-
     #[inline(always)]
     unsafe fn start(_: &Dense<T>, _: u64) -> Self {
         Self
     }
 
     #[inline(always)]
-    fn rows(low: [u32; 4], high: [u32; 4]) -> [[u32; 4]; 2] {
-        [T::prepare(low), T::prepare(high)]
+    #[track_caller]
+    unsafe fn add_chunk<const CHOICE: usize>(stage: Stage, sums: &mut Sums<T>) {
+        // SAFETY: the caller's contract.
+        unsafe { add_strips::<T, Self, CHOICE>(stage, sums) };
     }
+}
+
+impl<T: Fragment> Strips<T> for Direct {
+    type Rows = [[u32; 4]; 2];
+    type Weights = [u32; 4];
 
     #[inline(always)]
-    fn weights(strip: [u32; 4]) -> [u32; 4] {
-        strip
+    #[track_caller]
+    unsafe fn rows(low: Shared<u32>, high: Shared<u32>) -> [[u32; 4]; 2] {
+        // SAFETY: the caller's contract.
+        unsafe { [T::prepare(low.load4(0)), T::prepare(high.load4(0))] }
     }
 
     #[inline(always)]
     #[track_caller]
-    fn add(x: [[u32; 4]; 2], w: [u32; 4], sums: [T::Sum; 4]) -> [T::Sum; 4] {
-        T::multiply(x[0], x[1], w, sums)
+    unsafe fn weights(strip: Shared<u32>) -> [u32; 4] {
+        // SAFETY: the caller's contract.
+        unsafe { strip.load4(0) }
+    }
+
+    #[inline(always)]
+    #[track_caller]
+    fn add<const COUNT: usize>(
+        x: [[u32; 4]; 2],
+        w: [[u32; 4]; COUNT],
+        sums: [[T::Sum; 4]; COUNT],
+    ) -> [[T::Sum; 4]; COUNT] {
+        let mut sums = sums;
+        let (low, high) = (halves(x[0]), halves(x[1]));
+        unroll!(half in 0..2 {
+            unroll!(n in 0..4 {
+                if const { n < COUNT } {
+                    let w = halves(w[n % COUNT])[half];
+                    sums[n % COUNT] = T::multiply(low[half], high[half], w, sums[n % COUNT]);
+                }
+            });
+        });
+        sums
     }
 }
 
@@ -108,21 +166,20 @@ pub(super) unsafe fn multiply<
     y: &DenseMut<T>,
     epilogue: &Epilogue<T>,
 ) {
-    let tile = const { SHARES[CHOICE].tile(size_of::<T>()) };
+    let tile = P::tile::<CHOICE>();
     let column_tile = thread::block_idx_x();
     let operands = Operands { x, y, epilogue };
     // SAFETY: the caller's contract; if W is streamed, all warps of a block have as many tiles.
     unsafe {
-        let sum_size = size_of::<T::Sum>() as u32;
-        let mut ring = Ring::start::<STREAMED>(x, w, tile, column_tile, sum_size);
+        let mut ring = Ring::start::<STREAMED>(x, w, tile, column_tile);
         let products = P::start(w, tile.packed_bytes(ring.row_bytes(), w.cols));
-        let mut tiles = ring.tiles::<STREAMED>();
+        let mut tiles = ring.tiles();
         while tiles > 0 {
             let mut sums = [[[T::Sum::ZERO; 4]; 16]; 2];
             let mut chunk = 0;
             while chunk < ring.chunks() {
                 let stage = ring.advance::<STREAMED>();
-                add_chunk::<T, P, CHOICE>(stage, &mut sums);
+                P::add_chunk::<CHOICE>(stage, &mut sums);
                 chunk += 1;
             }
             let column = column_tile * tile.cols;
@@ -139,13 +196,13 @@ pub(super) unsafe fn multiply<
     }
 }
 
-/// Adds the products of a chunk.
+/// Adds the products of a chunk, by strips.
 ///
 /// # Safety
 ///
 /// The stage is written; all lanes of the warp call it.
 #[inline(always)]
-unsafe fn add_chunk<T: GemmElement, P: Products<T>, const CHOICE: usize>(
+pub(super) unsafe fn add_strips<T: GemmElement, P: Strips<T>, const CHOICE: usize>(
     stage: Stage,
     sums: &mut Sums<T>,
 ) {
@@ -160,24 +217,50 @@ unsafe fn add_chunk<T: GemmElement, P: Products<T>, const CHOICE: usize>(
             unsafe {
                 let strip = |row: u32| {
                     let place = tile.place(row + lane / 4, byte + lane % 4 * 16);
-                    stage.x.offset_bytes(place).load4(0)
+                    stage.x.offset_bytes(place)
                 };
                 let first = P::rows(strip(0), strip(8));
                 let mut x = [first; 2];
                 if const { SHARES[CHOICE].rows == 2 } {
                     x[1] = P::rows(strip(16), strip(24));
                 }
-                unroll!(n in 0..16 {
-                    if const { n < SHARES[CHOICE].cols } {
-                        let w = P::weights(weights.load4(128 * n));
-                        unroll!(m in 0..2 {
-                            if const { m < SHARES[CHOICE].rows } {
-                                sums[m][n] = P::add(x[m], w, sums[m][n]);
-                            }
-                        });
-                    }
-                });
+                if const { SHARES[CHOICE].cols.is_multiple_of(4) } {
+                    add_step::<T, P, CHOICE, 4>(x, weights, sums);
+                } else {
+                    add_step::<T, P, CHOICE, 2>(x, weights, sums);
+                }
             }
+        }
+    });
+}
+
+/// Adds the products of a step, `COUNT` tiles of columns at once.
+///
+/// # Safety
+///
+/// W of the step is written; all lanes of the warp call it.
+#[inline(always)]
+unsafe fn add_step<T: GemmElement, P: Strips<T>, const CHOICE: usize, const COUNT: usize>(
+    x: [P::Rows; 2],
+    weights: Shared<u32>,
+    sums: &mut Sums<T>,
+) {
+    unroll!(group in 0..8 {
+        if const { group * COUNT < SHARES[CHOICE].cols } {
+            let first = const { group * COUNT % 16 };
+            // SAFETY: strips of W.
+            let w = array::from_fn(|n| unsafe { P::weights(weights.offset(128 * (first + n))) });
+            unroll!(m in 0..2 {
+                if const { m < SHARES[CHOICE].rows } {
+                    let of_group = array::from_fn(|n| sums[m][first + n]);
+                    let of_group: [_; COUNT] = P::add(x[m], w, of_group);
+                    unroll!(n in 0..4 {
+                        if const { n < COUNT } {
+                            sums[m][(first + n) % 16] = of_group[n % COUNT];
+                        }
+                    });
+                }
+            });
         }
     });
 }
@@ -186,7 +269,7 @@ unsafe fn add_chunk<T: GemmElement, P: Products<T>, const CHOICE: usize>(
 ///
 /// # Safety
 ///
-/// The tile's rows from the first up to the end of the range are the warp's; `output` is its memory for sums; all lanes call it.
+/// The tile's rows from the first up to the end of the range are the warp's; `output` is its memory for elements; all lanes call it.
 #[inline(always)]
 unsafe fn store<T: GemmElement, const CHOICE: usize>(
     y: &DenseMut<T>,
@@ -194,7 +277,7 @@ unsafe fn store<T: GemmElement, const CHOICE: usize>(
     first_column: u32,
     (first, end): (u32, u32),
     sums: Sums<T>,
-    output: Shared<T::Sum>,
+    output: Shared<T>,
 ) {
     let tile = const { SHARES[CHOICE].tile(size_of::<T>()) };
     let (row, lane) = (warp::lane_id() / 4, warp::lane_id() % 4);
@@ -234,7 +317,7 @@ unsafe fn store<T: GemmElement, const CHOICE: usize>(
                                 let column = column + k as u32;
                                 if const { k < 2 * SHARES[CHOICE].group(size_of::<T>()) } && column < y.cols {
                                     if gathers {
-                                        output.store((row * y.cols + column) as usize, vector[k]);
+                                        output.store((row * y.cols + column) as usize, T::narrow(vector[k]));
                                     } else if first + row < end {
                                         y.data.store(place + column as usize, T::narrow(vector[k]));
                                     }
@@ -246,7 +329,7 @@ unsafe fn store<T: GemmElement, const CHOICE: usize>(
             });
             if gathers {
                 warp::sync_warp(FULL_MASK);
-                // SAFETY: rows of the range, which starts at a multiple of 8 rows, and whose sums are written.
+                // SAFETY: rows of the range, which starts at a multiple of 8 rows, and whose elements are written.
                 unsafe { gather::write(y, output, first, 8.min(end - first)) };
                 warp::sync_warp(FULL_MASK);
             }

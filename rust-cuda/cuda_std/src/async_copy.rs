@@ -57,6 +57,35 @@ pub unsafe fn copy<T: Element, const N: usize>(to: Shared<T>, from: Global<T>) {
     }
 }
 
+/// As [`copy`] if the source is present, else as many zeros are written in the same way, and nothing is read.
+///
+/// # Safety
+///
+/// That of [`copy`]; if it is not present, the source may be anywhere.
+#[inline(always)]
+#[track_caller]
+pub unsafe fn copy_or_zeros<T: Element, const N: usize>(
+    to: Shared<T>,
+    from: Global<T>,
+    present: bool,
+) {
+    const {
+        assert!(
+            matches!(N * size_of::<T>(), 4 | 8 | 16),
+            "a copy is of 4, 8 or 16 bytes"
+        )
+    };
+    // SAFETY: the caller's contract.
+    unsafe {
+        backend::copy_async_or_zeros(
+            to.address(),
+            from.address(),
+            const { (N * size_of::<T>()) as u32 },
+            present,
+        )
+    }
+}
+
 /// Makes a group of the copies that the thread has begun since the last one; it may be empty.
 #[inline(always)]
 #[track_caller]

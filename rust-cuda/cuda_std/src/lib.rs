@@ -42,6 +42,7 @@
 //! | [`shared`] | shared memory, static and dynamic |
 //! | [`async_copy`] | copies from global to shared memory that run beside the thread |
 //! | [`mma`] | products of small matrices by a warp, on tensor cores |
+//! | [`warpgroup`] | products of matrices by four warps together, on tensor cores of sm_90a |
 //! | [`atomic`] | atomic read-modify-write at block, device and system scope |
 //! | [`float`] | fused multiply-add, maximum, fast `exp2` and `log2`, 16-bit floats |
 //! | [`launch`], [`kernel`](mod@kernel) | grid and block sizes; the handle that `#[kernel]` makes |
@@ -62,6 +63,7 @@ pub mod mma;
 pub mod shared;
 pub mod thread;
 pub mod warp;
+pub mod warpgroup;
 
 pub use cuda_std_macros::kernel;
 pub use half::{bf16, f16};

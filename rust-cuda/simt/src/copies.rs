@@ -3,10 +3,10 @@
 use std::collections::VecDeque;
 use std::panic::Location;
 
-/// One copy, of as many bytes as its type says, and the line that began it.
+/// One copy of some bytes, of zeros if it has no source, and the line that began it.
 #[derive(Clone, Copy)]
 pub(crate) struct Copy {
-    pub from: u64,
+    pub from: Option<u64>,
     pub to: u64,
     pub bytes: u32,
     pub location: &'static Location<'static>,

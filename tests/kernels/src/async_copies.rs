@@ -35,6 +35,28 @@ pub unsafe fn reverse_async<T: Element, const N: usize>(input: Global<T>, out: G
     }
 }
 
+/// Copies the parts of `N` elements of threads whose index is a multiple of 3, and zeros for the others.
+///
+/// # Safety
+///
+/// `out` has `64 * N` elements a block, `input` a third of it, rounded up; blocks have 64 threads.
+#[kernel(T = [u32], N = [1, 2, 4])]
+pub unsafe fn copy_thirds<T: Element, const N: usize>(input: Global<T>, out: GlobalMut<T>) {
+    let tile = shared_array!(T; 64 * 4);
+    let t = thread::thread_idx_x() as usize;
+    let i = thread::block_idx_x() as usize * 64 + t;
+    let is_copied = i.is_multiple_of(3);
+    // Far outside of the memory where nothing is to be read.
+    let from = input.offset(if is_copied { i / 3 * N } else { 1 << 40 });
+    // SAFETY: the thread's own elements, after its wait.
+    unsafe {
+        async_copy::copy_or_zeros::<T, N>(tile.offset(t * N), from, is_copied);
+        async_copy::commit();
+        async_copy::wait::<0>();
+        out.store_array(i * N, tile.load_array::<N>(t * N));
+    }
+}
+
 /// Reads what it copies without waiting: wrong, for tests that see it reported.
 ///
 /// # Safety
@@ -77,6 +99,7 @@ pub unsafe fn copy_over(input: Global<u32>, out: GlobalMut<u32>) {
 pub(crate) fn entry_points() -> Vec<&'static str> {
     [
         reverse_async::<u32, 1>().entry_points(),
+        copy_thirds::<u32, 1>().entry_points(),
         read_too_early().entry_points(),
         copy_over().entry_points(),
     ]

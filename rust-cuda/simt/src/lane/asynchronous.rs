@@ -8,18 +8,19 @@ use std::panic::Location;
 use super::current;
 use super::memory::{load_at, store_at};
 use crate::access::Access;
+use crate::block::Lane;
 use crate::copies::Copy;
 use crate::types::Space;
 
-/// Begins a copy of 4, 8 or 16 bytes from global memory that no thread writes to shared memory. Both addresses must be
-/// aligned to as many.
+/// Begins a copy of 4, 8 or 16 bytes from global memory that no thread writes to shared memory, or of as many zeros if there is no
+/// source. Addresses must be aligned to as many.
 ///
 /// # Panics
 ///
 /// With another number of bytes.
 #[inline(never)]
 #[track_caller]
-pub fn copy_async(to: u64, from: u64, bytes: u32) {
+pub fn copy_async(to: u64, from: Option<u64>, bytes: u32) {
     assert!(
         matches!(bytes, 4 | 8 | 16),
         "an asynchronous copy of {bytes} bytes: it must be of 4, 8 or 16"
@@ -32,7 +33,9 @@ pub fn copy_async(to: u64, from: u64, bytes: u32) {
         bytes: bytes.into(),
         location,
     };
-    access(Space::GlobalReadOnly, from).resolve();
+    if let Some(from) = from {
+        access(Space::GlobalReadOnly, from).resolve();
+    }
     let destination = access(Space::Shared, to);
     let (store, offset) = destination.resolve_shared();
     if lane.block().context().full {
@@ -64,20 +67,24 @@ pub fn wait_async(pending: u32) {
         location,
     } in copies
     {
-        let (source, destination) = (Space::GlobalReadOnly, Space::Shared);
         match bytes {
-            4 => {
-                let words = load_at::<u32, 1>(lane, source, from, location);
-                store_at(lane, destination, to, words, location);
-            }
-            8 => {
-                let words = load_at::<u32, 2>(lane, source, from, location);
-                store_at(lane, destination, to, words, location);
-            }
-            _ => {
-                let words = load_at::<u32, 4>(lane, source, from, location);
-                store_at(lane, destination, to, words, location);
-            }
+            4 => copy::<1>(lane, to, from, location),
+            8 => copy::<2>(lane, to, from, location),
+            _ => copy::<4>(lane, to, from, location),
         }
     }
+}
+
+/// Copies `N` times 4 bytes, or writes zeros.
+fn copy<const N: usize>(
+    lane: &Lane,
+    to: u64,
+    from: Option<u64>,
+    location: &'static Location<'static>,
+) {
+    let words = match from {
+        Some(from) => load_at::<u32, N>(lane, Space::GlobalReadOnly, from, location),
+        None => [0; N],
+    };
+    store_at(lane, Space::Shared, to, words, location);
 }

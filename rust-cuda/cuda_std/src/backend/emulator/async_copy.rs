@@ -5,7 +5,13 @@ use simt::lane;
 #[inline(always)]
 #[track_caller]
 pub(crate) unsafe fn copy_async(to: u32, from: u64, bytes: u32) {
-    lane::copy_async(to.into(), from, bytes);
+    lane::copy_async(to.into(), Some(from), bytes);
+}
+
+#[inline(always)]
+#[track_caller]
+pub(crate) unsafe fn copy_async_or_zeros(to: u32, from: u64, bytes: u32, present: bool) {
+    lane::copy_async(to.into(), present.then_some(from), bytes);
 }
 
 pub(crate) use lane::commit_async;

@@ -4,13 +4,13 @@ use half::{bf16, f16};
 use simt::lane;
 
 /// The rows and columns of the four elements of C that a lane has.
-fn places() -> [(usize, usize); 4] {
+pub(super) fn places() -> [(usize, usize); 4] {
     let (group, member) = (lane::lane_id() as usize / 4, lane::lane_id() as usize % 4);
     [(0, 0), (0, 1), (8, 0), (8, 1)].map(|(row, col)| (group + row, 2 * member + col))
 }
 
 /// A 32-bit register out of a lane's words: A's four, then B's two.
-fn register(words: &[u64; 3], index: usize) -> u32 {
+pub(super) fn register(words: &[u64; 3], index: usize) -> u32 {
     (words[index / 2] >> (32 * (index % 2))) as u32
 }
 

@@ -7,6 +7,7 @@ mod memory;
 mod mma;
 mod thread;
 mod warp;
+mod warpgroup;
 
 pub(crate) use async_copy::*;
 pub(crate) use atomic::or_shared;
@@ -15,3 +16,4 @@ pub(crate) use memory::{shared_dynamic, shared_static};
 pub(crate) use mma::*;
 pub(crate) use thread::*;
 pub(crate) use warp::*;
+pub(crate) use warpgroup::*;

@@ -21,6 +21,25 @@ pub(crate) unsafe fn copy_async(to: u32, from: u64, bytes: u32) {
 }
 
 #[inline(always)]
+pub(crate) unsafe fn copy_async_or_zeros(to: u32, from: u64, bytes: u32, present: bool) {
+    let read = if present { bytes } else { 0 };
+    // SAFETY: the caller's contract; of a source of 0 bytes nothing is read; memory is clobbered.
+    unsafe {
+        match bytes {
+            4 => {
+                asm!("cp.async.ca.shared.global [{to}], [{from}], 4, {read};", to = in(reg32) to, from = in(reg64) from, read = in(reg32) read, options(nostack))
+            }
+            8 => {
+                asm!("cp.async.ca.shared.global [{to}], [{from}], 8, {read};", to = in(reg32) to, from = in(reg64) from, read = in(reg32) read, options(nostack))
+            }
+            _ => {
+                asm!("cp.async.cg.shared.global [{to}], [{from}], 16, {read};", to = in(reg32) to, from = in(reg64) from, read = in(reg32) read, options(nostack))
+            }
+        }
+    }
+}
+
+#[inline(always)]
 pub(crate) fn commit_async() {
     // SAFETY: no preconditions; memory is clobbered.
     unsafe { asm!("cp.async.commit_group;", options(nostack)) }

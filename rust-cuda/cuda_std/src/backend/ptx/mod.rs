@@ -15,6 +15,7 @@ mod mma;
 mod shared;
 mod thread;
 mod warp;
+mod warpgroup;
 
 pub(crate) use async_copy::*;
 pub(crate) use atomic::or_shared;
@@ -23,6 +24,7 @@ pub(crate) use mma::*;
 pub(crate) use shared::*;
 pub(crate) use thread::*;
 pub(crate) use warp::*;
+pub(crate) use warpgroup::*;
 
 /// Stops the kernel: the launch then fails with an error.
 #[panic_handler]

@@ -1,6 +1,9 @@
 //! XW by every kernel of the table, on every device, in every type: odd and rectangular shapes, empty
 //! ones, columns from 1 to 1024, bias and ReLU, sums that cancel, infinities and NaN; and what a plan refuses.
 
+mod f32;
+mod plan;
+#[path = "../support/mod.rs"]
 mod support;
 
 use ndarray::{Array1, Array2, ArrayView1, ArrayView2, s};
@@ -12,9 +15,7 @@ use warprow::{Error, Gemm, GemmElement, GemmKernel, GemmOptions, bf16, f16, gene
 /// The kernels that a type and a device have; f32 as tf32 too.
 fn choices<T: GemmElement>(device: &Device) -> Vec<GemmOptions> {
     let capability = device.properties().compute_capability;
-    let runs = |kernel: GemmKernel| {
-        kernel.least_compute_capability() <= (capability.major, capability.minor)
-    };
+    let runs = |kernel: GemmKernel| kernel.runs_on((capability.major, capability.minor));
     let kernels = GemmKernel::ALL
         .iter()
         .filter(|kernel| kernel.supports::<T>() && runs(**kernel));
@@ -250,86 +251,6 @@ fn infinities_and_nans_reach_their_row_and_column_and_no_other() {
     one::<bf16>();
 }
 
-/// f32 by all kernels but those in tf32, which have fewer bits and whose products of parts do not apply.
-fn f32_verifies(x: &Array2<f32>, w: &Array2<f32>) {
-    for device in support::devices() {
-        for options in choices::<f32>(&device) {
-            if options.kernel.unwrap().rounds_f32() {
-                continue;
-            }
-            let y = multiply(&device, x.view(), w.view(), None, options);
-            let (epilogue, arithmetic) = (DenseEpilogue::default(), Arithmetic::of::<f32>());
-            let checked = verify_gemm(x.view(), w.view(), epilogue, arithmetic, y.view());
-            assert!(checked.ok(), "{options:?} on {device}: {checked}");
-        }
-    }
-}
-
-#[test]
-fn the_greatest_numbers_and_infinities_of_f32_come_out_as_on_cuda_cores() {
-    for depth in [15, 16, 40] {
-        let mut x = generate::dense::<f32>(70, depth, 1);
-        let w = generate::dense::<f32>(depth, 18, 2);
-        // The greatest rounds up to infinity where it is split.
-        x[[1, 3]] = f32::MAX;
-        x[[2, 4]] = -f32::MAX;
-        x[[20, 2]] = f32::INFINITY;
-        x[[40, 14]] = f32::NEG_INFINITY;
-        x[[41, 0]] = f32::from_bits(0x7fff_ffff);
-        x[[69, 1]] = f32::from_bits(0x7f80_0001);
-        f32_verifies(&x, &w);
-        f32_verifies(&x, &w.mapv(f32::abs));
-    }
-}
-
-#[test]
-fn the_smallest_numbers_of_f32_keep_their_bits_beside_great_ones() {
-    let x = generate::dense::<f32>(40, 32, 1);
-    let w = generate::dense::<f32>(32, 10, 2);
-    let scaled = |matrix: &Array2<f32>, exponent: i32| {
-        matrix.mapv(|x| (f64::from(x) * 2f64.powi(exponent)) as f32)
-    };
-    for (of_x, of_w) in [
-        (-140, 0),
-        (-140, 100),
-        (100, -140),
-        (-100, -30),
-        (100, -100),
-        (-60, 60),
-        (-126, 9),
-    ] {
-        f32_verifies(&scaled(&x, of_x), &scaled(&w, of_w));
-    }
-}
-
-#[test]
-fn parts_of_tf32_lose_no_bit_that_f32_has() {
-    // All 24 bits, the rest at its greatest, and all errors of one sign.
-    for bits in [0x3f80_0fff, 0x3f80_1fff, 0x3f80_0801, 0x3fff_ffff] {
-        let x = Array2::from_elem((33, 16), f32::from_bits(bits));
-        let w = Array2::from_elem((16, 9), f32::from_bits(bits));
-        f32_verifies(&x, &w);
-    }
-}
-
-#[test]
-fn a_plan_takes_parts_of_tf32_for_f32_only_where_they_suffice() {
-    let device = Device::emulator(Default::default());
-    let chosen = |w: &Array2<f32>| {
-        let gemm = Gemm::plan(&device, w.view(), None, GemmOptions::default());
-        gemm.unwrap().kernel()
-    };
-    let w = generate::dense::<f32>(16, 8, 1);
-    assert_eq!(chosen(&w), GemmKernel::SplitFragments);
-    assert_eq!(chosen(&generate::dense(15, 8, 1)), GemmKernel::Staged);
-    assert_eq!(chosen(&generate::dense(33, 8, 1)), GemmKernel::Staged);
-    for weight in [1e-38, 1025.0, f32::INFINITY, f32::NAN] {
-        let mut w = w.clone();
-        w[[15, 7]] = weight;
-        assert_eq!(chosen(&w), GemmKernel::Staged, "{weight}");
-    }
-}
-
 #[test]
 fn a_sixteen_bit_result_beyond_the_range_is_infinite() {
     let (x, w) = (
@@ -359,76 +280,6 @@ fn x_and_w_may_have_any_memory_layout_and_a_plan_runs_many_times() {
             assert!(checked.ok(), "{gemm}: {checked}");
         }
     }
-}
-
-#[test]
-fn f32_is_rounded_to_tf32_only_where_that_is_allowed() {
-    let device = Device::emulator(Default::default());
-    let w = generate::dense::<f32>(4, 4, 1);
-    let plan = |kernel, tf32| {
-        let options = GemmOptions {
-            kernel,
-            tf32,
-            ..GemmOptions::default()
-        };
-        Gemm::plan(&device, w.view(), None, options)
-    };
-    assert_ne!(plan(None, false).unwrap().kernel(), GemmKernel::Fragments);
-    assert_ne!(
-        plan(None, false).unwrap().kernel(),
-        GemmKernel::WarpFragments
-    );
-    assert_eq!(
-        plan(None, true).unwrap().kernel(),
-        GemmKernel::WarpFragments
-    );
-    let refused = plan(Some(GemmKernel::Fragments), false).unwrap_err();
-    assert!(refused.to_string().contains("tf32"), "{refused}");
-}
-
-#[test]
-fn what_does_not_fit_is_refused_with_what_was_wanted_and_found() {
-    let device = Device::emulator(Default::default());
-    let other = Device::emulator(Default::default());
-    let w = generate::dense::<f32>(4, 5, 1);
-    let bias = Array1::<f32>::zeros(4);
-    let refused = Gemm::plan(&device, w.view(), Some(bias.view()), GemmOptions::default());
-    let text = refused.unwrap_err().to_string();
-    assert_eq!(text, "wrong length: the bias has 4 elements, wanted are 5");
-
-    let gemm = Gemm::plan(&device, w.view(), None, GemmOptions::default()).unwrap();
-    let text = gemm
-        .multiply(Array2::zeros((2, 3)).view())
-        .unwrap_err()
-        .to_string();
-    assert_eq!(text, "wrong shape: x is 2 x 3, wanted are 4 columns");
-    let (x, mut y) = (
-        device.zeros::<f32>(8).unwrap(),
-        device.zeros::<f32>(9).unwrap(),
-    );
-    assert!(matches!(
-        gemm.run(&x, 2, &mut y),
-        Err(Error::Length { what: "y", .. })
-    ));
-    assert!(matches!(
-        gemm.run(&x, 3, &mut y),
-        Err(Error::Length { what: "x", .. })
-    ));
-    let mut elsewhere = other.zeros::<f32>(10).unwrap();
-    assert!(matches!(
-        gemm.run(&x, 2, &mut elsewhere),
-        Err(Error::OtherDevice { what: "y", .. })
-    ));
-
-    let options = GemmOptions {
-        kernel: Some(GemmKernel::Staged),
-        ..GemmOptions::default()
-    };
-    let halves = w.mapv(f16::from_f32);
-    let text = Gemm::plan(&device, halves.view(), None, options)
-        .unwrap_err()
-        .to_string();
-    assert!(text.contains("no instance for f16"), "{text}");
 }
 
 proptest! {

@@ -1,0 +1,132 @@
+//! Tensor cores of sm_90a, 16-bit elements: four warps together, W from shared memory without registers.
+//!
+//! Change from `warp_fragments`: there each warp reads all of W from shared memory for its 16 rows, a KiB of W for every 128 bytes of a row.
+//! By 128 columns that is eight times as much as X, and takes 256 of a multiprocessor's cycles for 4 KiB of X, which memory delivers in
+//! 220. Here four warps of 16 rows multiply together (`wgmma`): the tensor cores read W once for all of them. X comes by the same way as
+//! there, through each warp's own ring, and its strips go into registers as they are.
+//!
+//! The instructions are of sm_90a, which is compute capability 9.0 and no other.
+
+use super::ring::Stage;
+use super::shares::{SHARES, Shares};
+use super::tile::Tile;
+use super::warp_product::{self, Products, Sums};
+use super::{Epilogue, GemmElement, Shape};
+use crate::matrix::{Dense, DenseMut};
+use core::array;
+use cuda_std::prelude::*;
+use cuda_std::warpgroup::{self, WarpgroupHalf};
+
+/// What it does, in one line.
+pub const SUMMARY: &str =
+    "as warp_fragments, 16-bit elements, four warps together by the instructions of sm_90a";
+
+/// The tile of `warp_fragments` with 128 columns.
+const CHOICE: usize = 4;
+
+/// Bytes of an element.
+const SIZE: usize = 2;
+
+const fn tile() -> Tile {
+    let shares: Shares = SHARES[CHOICE];
+    Tile {
+        team: 4,
+        // With up to 128 registers a lane, two blocks fit on a multiprocessor.
+        blocks: 2,
+        warps: 8,
+        warps_alone: 12,
+        ..shares.tile(SIZE)
+    }
+}
+
+fn plan(shape: Shape) -> (LaunchConfig, bool) {
+    tile().plan(shape, SIZE as u32)
+}
+
+/// Tiles of columns along x, ranges of rows along y.
+pub fn launch(shape: Shape) -> LaunchConfig {
+    plan(shape).0
+}
+
+/// The handle of the kernel, by whether there is room for all of W in shared memory.
+#[cfg(not(target_arch = "nvptx64"))]
+pub fn handle<T: GemmElement<Sum = f32> + WarpgroupHalf>(
+    shape: Shape,
+) -> Kernel<super::Arguments<T>> {
+    match plan(shape) {
+        (_, false) => warpgroup_fragments::<T, false>(),
+        (_, true) => warpgroup_fragments::<T, true>(),
+    }
+}
+
+/// W as the kernel reads it: for each chunk of X what [`warpgroup::m64n128k64`] wants, numbered along k as X's strips are.
+#[cfg(not(target_arch = "nvptx64"))]
+pub fn pack<T: GemmElement>(w: &[T], shape: Shape) -> Vec<T> {
+    let zero = T::narrow(T::Sum::ZERO);
+    tile().pack(w, shape.cols, zero, |i| {
+        let (in_column, i) = (i % 8, i / 8);
+        let (column, i) = (i % 8, i / 8);
+        let (half, i) = (i % 2, i / 2);
+        let (tile, part) = (i % SHARES[CHOICE].cols, i / SHARES[CHOICE].cols);
+        // Two parts of 16 for each 32 elements, of which strip t of four has 8: lane t multiplies half of them in each part, two
+        // and two.
+        let (strip, element) = (in_column / 2, in_column % 2);
+        let row = part / 2 * 32 + strip * 8 + part % 2 * 4 + half * 2 + element;
+        (row, SHARES[CHOICE].column(tile, column, SIZE))
+    })
+}
+
+/// `Y[row, j] = sum of X[row, k] * W[k, j]`, four warps for ranges of rows.
+///
+/// # Safety
+///
+/// `x` is m x k, `w` k x n as [`pack`] makes it, `y` m x n, apart from each other and aligned to 16 bytes; the launch is that of [`launch`]; the
+/// device has compute capability 9.0.
+#[kernel(name = "gemm_fragments_sm90a", T = [f16, bf16], STREAMED = [false, true])]
+pub unsafe fn warpgroup_fragments<
+    T: GemmElement<Sum = f32> + WarpgroupHalf,
+    const STREAMED: bool,
+>(
+    x: Dense<T>,
+    w: Dense<T>,
+    y: DenseMut<T>,
+    epilogue: Epilogue<T>,
+) {
+    // SAFETY: the kernel's contract.
+    unsafe { warp_product::multiply::<T, Warpgroup, CHOICE, STREAMED>(&x, &w, &y, &epilogue) };
+}
+
+/// By four warps together.
+struct Warpgroup;
+
+impl<T: GemmElement<Sum = f32> + WarpgroupHalf> Products<T> for Warpgroup {
+    #[inline(always)]
+    unsafe fn start(_: &Dense<T>, _: u64) -> Self {
+        Self
+    }
+
+    #[inline(always)]
+    fn tile<const CHOICE: usize>() -> Tile {
+        const { tile() }
+    }
+
+    #[inline(always)]
+    #[track_caller]
+    unsafe fn add_chunk<const CHOICE: usize>(stage: Stage, sums: &mut Sums<T>) {
+        let lane = warp::lane_id();
+        // SAFETY: strips of the stage, all of whose 128 bytes of a row are written, and W; the warps of a team have as many chunks.
+        unsafe {
+            let strip = |row: u32, step: u32| {
+                let place = const { tile() }.place(row + lane / 4, 64 * step + lane % 4 * 16);
+                stage.x.offset_bytes(place).load4(0)
+            };
+            let (low, high) = ([strip(0, 0), strip(0, 1)], [strip(8, 0), strip(8, 1)]);
+            let x = array::from_fn(|part| {
+                let (low, high) = (low[part / 2], high[part / 2]);
+                let first = part % 2 * 2;
+                [low[first], high[first], low[first + 1], high[first + 1]]
+            });
+            warpgroup::m64n128k64::<T>(x, stage.weights, &mut sums[0]);
+        }
+    }
+}

@@ -1,0 +1,68 @@
+//! f32 in two parts of tf32 each: the greatest and the smallest numbers, infinities, and the last of 24 bits.
+
+use super::{choices, multiply, support};
+use ndarray::Array2;
+use warprow::generate;
+use warprow::reference::{Arithmetic, DenseEpilogue, verify_gemm};
+
+/// f32 by all kernels but those in tf32, which have fewer bits and whose products of parts do not apply.
+fn f32_verifies(x: &Array2<f32>, w: &Array2<f32>) {
+    for device in support::devices() {
+        for options in choices::<f32>(&device) {
+            if options.kernel.unwrap().rounds_f32() {
+                continue;
+            }
+            let y = multiply(&device, x.view(), w.view(), None, options);
+            let (epilogue, arithmetic) = (DenseEpilogue::default(), Arithmetic::of::<f32>());
+            let checked = verify_gemm(x.view(), w.view(), epilogue, arithmetic, y.view());
+            assert!(checked.ok(), "{options:?} on {device}: {checked}");
+        }
+    }
+}
+
+#[test]
+fn the_greatest_numbers_and_infinities_of_f32_come_out_as_on_cuda_cores() {
+    for depth in [15, 16, 40] {
+        let mut x = generate::dense::<f32>(70, depth, 1);
+        let w = generate::dense::<f32>(depth, 18, 2);
+        // The greatest rounds up to infinity where it is split.
+        x[[1, 3]] = f32::MAX;
+        x[[2, 4]] = -f32::MAX;
+        x[[20, 2]] = f32::INFINITY;
+        x[[40, 14]] = f32::NEG_INFINITY;
+        x[[41, 0]] = f32::from_bits(0x7fff_ffff);
+        x[[69, 1]] = f32::from_bits(0x7f80_0001);
+        f32_verifies(&x, &w);
+        f32_verifies(&x, &w.mapv(f32::abs));
+    }
+}
+
+#[test]
+fn the_smallest_numbers_of_f32_keep_their_bits_beside_great_ones() {
+    let x = generate::dense::<f32>(40, 32, 1);
+    let w = generate::dense::<f32>(32, 10, 2);
+    let scaled = |matrix: &Array2<f32>, exponent: i32| {
+        matrix.mapv(|x| (f64::from(x) * 2f64.powi(exponent)) as f32)
+    };
+    for (of_x, of_w) in [
+        (-140, 0),
+        (-140, 100),
+        (100, -140),
+        (-100, -30),
+        (100, -100),
+        (-60, 60),
+        (-126, 9),
+    ] {
+        f32_verifies(&scaled(&x, of_x), &scaled(&w, of_w));
+    }
+}
+
+#[test]
+fn parts_of_tf32_lose_no_bit_that_f32_has() {
+    // All 24 bits, the rest at its greatest, and all errors of one sign.
+    for bits in [0x3f80_0fff, 0x3f80_1fff, 0x3f80_0801, 0x3fff_ffff] {
+        let x = Array2::from_elem((33, 16), f32::from_bits(bits));
+        let w = Array2::from_elem((16, 9), f32::from_bits(bits));
+        f32_verifies(&x, &w);
+    }
+}
