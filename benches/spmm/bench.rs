@@ -62,8 +62,8 @@ fn run_typed<T: BenchElement>(options: &Options) -> anyhow::Result<bool> {
         }
         bench.graph::<T>(graph, kind, a, &mut dense)?;
     }
-    let summary = summary::summary(&Ratios::of(bench.results.records()));
-    print!("{summary}");
+    let ratios = Ratios::of(bench.results.records());
+    print!("{}{}", summary::summary(&ratios), summary::choices(&ratios));
     Ok(bench.all_right)
 }
 
@@ -118,9 +118,7 @@ impl Bench<'_> {
         dense: &mut DenseOperands<T>,
     ) -> anyhow::Result<()> {
         let device = self.device.clone();
-        let mut on_device = a
-            .as_ref()
-            .map(|a| (a, OnDevice::new(&device, a, self.options.tuning())));
+        let mut on_device = a.as_ref().map(|a| (a, OnDevice::new(&device, a)));
         for features in self.features.clone() {
             let case = case::<T>(graph, kind, features);
             let missing = self.missing(&case);

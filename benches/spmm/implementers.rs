@@ -1,5 +1,6 @@
 //! Those who compute a case: the kernels of this crate, the gather limit, the algorithms of cuSPARSE.
 
+use crate::choices::{Choice, OURS, choices};
 use crate::cusparse::{self, CusparseElement};
 use crate::cusparse_spmm::{Algorithm, Cusparse, Product};
 use crate::gather_limit;
@@ -10,7 +11,7 @@ use crate::options::Options;
 use crate::report::{Computed, Implementation, Line, Outcome, Preparation, Verified};
 use std::time::Instant;
 use warprow::device::Device;
-use warprow::{RowOrder, Spmm, SpmmElement, SpmmKernel};
+use warprow::{RowOrder, Spmm, SpmmElement};
 
 /// An element type of both sides.
 pub trait BenchElement: SpmmElement + CusparseElement {}
@@ -20,10 +21,8 @@ impl<T: SpmmElement + CusparseElement> BenchElement for T {}
 /// Who computes a case.
 #[derive(Clone, Copy, Debug)]
 pub enum Implementer {
-    /// The kernel that was asked for, or the one that the plan picks.
-    Warprow(Option<SpmmKernel>),
-    /// The kernel that the plan picks, on rows in that order.
-    Ordered(RowOrder),
+    /// A plan of this crate.
+    Warprow(Choice),
     /// The gather limit.
     GatherLimit,
     /// cuSPARSE.
@@ -34,8 +33,7 @@ impl Implementer {
     /// The name in the results.
     pub fn name(self) -> &'static str {
         match self {
-            Self::Warprow(kernel) => kernel.map_or("warprow", SpmmKernel::name),
-            Self::Ordered(order) => order.name(),
+            Self::Warprow(choice) => choice.name,
             Self::GatherLimit => gather_limit::NAME,
             Self::Cusparse(algorithm) => algorithm.name(),
         }
@@ -46,8 +44,7 @@ impl Implementer {
 pub struct Implementers {
     device: Device,
     cusparse: Option<Cusparse>,
-    kernels: Vec<SpmmKernel>,
-    orders: Vec<RowOrder>,
+    choices: Vec<Choice>,
     samples: u32,
 }
 
@@ -61,22 +58,21 @@ impl Implementers {
         Ok(Self {
             device: device.clone(),
             cusparse: options.cusparse.open(device)?,
-            kernels: options.kernels(),
-            orders: options.orders(),
+            choices: choices(options),
             samples: options.samples,
         })
     }
 
-    /// All of them, in the order of the table.
+    /// All of them, in the order of the table. The limit comes first: a GPU that has idled while the host made X runs slower for a
+    /// while, longer than a measurement warms it up.
     pub fn all(&self) -> Vec<Implementer> {
-        let kernels = self.kernels.iter().copied().map(Some);
-        let ours = std::iter::once(None).chain(kernels);
+        let ours = self.choices.iter().copied();
         let theirs = Algorithm::ALL
             .into_iter()
             .filter(|_| self.cusparse.is_some());
-        ours.map(Implementer::Warprow)
-            .chain(self.orders.iter().copied().map(Implementer::Ordered))
-            .chain([Implementer::GatherLimit])
+        [Implementer::GatherLimit]
+            .into_iter()
+            .chain(ours.map(Implementer::Warprow))
             .chain(theirs.map(Implementer::Cusparse))
             .collect()
     }
@@ -94,11 +90,8 @@ impl Implementers {
     ) -> anyhow::Result<Line> {
         operands.poison()?;
         let line = match implementer {
-            Implementer::Warprow(kernel) => {
-                self.by_warprow(implementer, on_device.plan(kernel, None)?, operands)?
-            }
-            Implementer::Ordered(order) => {
-                self.by_warprow(implementer, on_device.plan(None, Some(order))?, operands)?
+            Implementer::Warprow(choice) => {
+                self.by_warprow(implementer, on_device.plan(choice)?, operands)?
             }
             Implementer::GatherLimit => self.gather_limit(on_device, operands)?,
             Implementer::Cusparse(algorithm) => self.by_cusparse(algorithm, on_device, operands)?,
@@ -115,7 +108,9 @@ impl Implementers {
         Implementation {
             name: implementer.name(),
             kernel: match implementer {
-                Implementer::Warprow(Some(kernel)) => Some(kernel.name().into()),
+                Implementer::Warprow(choice) if choice.name != OURS => {
+                    choice.options.kernel.map(|kernel| kernel.name().into())
+                }
                 _ => None,
             },
             cusparse: match implementer {

@@ -5,6 +5,7 @@
 //! cargo bench --bench spmm -- --graph ppa,reddit --features 32,128,256 --output spmm.jsonl
 //! cargo bench --bench spmm -- --kernel all --no-cusparse --graph arxiv
 //! cargo bench --bench spmm -- --graph all --kind all --features 32,64,128,256,512,33,100 --output all.jsonl --resume
+//! cargo bench --bench spmm -- --sweep --no-cusparse --graph all           # is the plan's choice the best of those it had?
 //! cargo bench --bench spmm -- chart all.jsonl all.svg               # the results of a file as a chart; runs nothing
 //! ```
 //!
@@ -23,6 +24,7 @@
 mod bench;
 mod cases;
 mod chart;
+mod choices;
 #[path = "../harness/cuda_library.rs"]
 mod cuda_library;
 #[path = "../harness/cusparse/mod.rs"]

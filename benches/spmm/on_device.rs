@@ -1,64 +1,52 @@
 //! A graph on the device, put there once for all widths of X: a plan for each kernel, and the arrays for those without plans.
 
+use crate::choices::{Choice, OURS};
 use sprs::CsMatI;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use warprow::device::Device;
-use warprow::{DeviceCsr, Error, RowOrder, Spmm, SpmmElement, SpmmKernel, SpmmOptions};
+use warprow::{DeviceCsr, Error, Spmm, SpmmElement};
 
 /// What was put there, or the words for why it does not fit.
 pub type Fitting<V> = Result<V, String>;
-
-/// A kernel and an order of the rows, or the plan's own.
-type Choice = (Option<SpmmKernel>, Option<RowOrder>);
 
 /// A graph on the device.
 pub struct OnDevice<'a, T: SpmmElement> {
     device: &'a Device,
     a: &'a CsMatI<T, u32, u32>,
-    tuning: SpmmOptions,
-    plans: HashMap<Choice, Fitting<Spmm<T>>>,
+    plans: HashMap<&'static str, Fitting<Spmm<T>>>,
     arrays: Option<Fitting<DeviceCsr<T>>>,
 }
 
 impl<'a, T: SpmmElement> OnDevice<'a, T> {
     /// Nothing as yet.
-    pub fn new(device: &'a Device, a: &'a CsMatI<T, u32, u32>, tuning: SpmmOptions) -> Self {
+    pub fn new(device: &'a Device, a: &'a CsMatI<T, u32, u32>) -> Self {
         Self {
             device,
             a,
-            tuning,
             plans: HashMap::new(),
             arrays: None,
         }
     }
 
-    /// The plan for that kernel and that order of the rows, or with those of its own choice: the second of two on a GPU, as the
-    /// first one takes the driver's time for kernels and memory.
+    /// The plan of that choice. The plan's own is the second of two on a GPU, as the first one takes the driver's time for kernels and
+    /// memory.
     ///
     /// # Errors
     ///
     /// The device's, unless it is one of memory.
-    pub fn plan(
-        &mut self,
-        kernel: Option<SpmmKernel>,
-        order: Option<RowOrder>,
-    ) -> anyhow::Result<&Fitting<Spmm<T>>> {
-        match self.plans.entry((kernel, order)) {
+    pub fn plan(&mut self, choice: Choice) -> anyhow::Result<&Fitting<Spmm<T>>> {
+        match self.plans.entry(choice.name) {
             Entry::Occupied(plan) => Ok(plan.into_mut()),
             Entry::Vacant(place) => {
-                let options = SpmmOptions {
-                    kernel,
-                    order,
-                    ..self.tuning
-                };
-                let plan = || Spmm::plan(self.device, self.a.view(), options);
-                let mut first = plan();
-                if first.is_ok() && !self.device.is_emulator() {
-                    drop(first);
-                    first = plan();
+                let plan = || Spmm::plan(self.device, self.a.view(), choice.options);
+                let mut plan_of_choice = plan();
+                let again = choice.name == OURS && !self.device.is_emulator();
+                if again && plan_of_choice.is_ok() {
+                    drop(plan_of_choice);
+                    plan_of_choice = plan();
                 }
-                Ok(place.insert(fitting(first)?))
+                Ok(place.insert(fitting(plan_of_choice)?))
             }
         }
     }

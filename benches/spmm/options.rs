@@ -44,6 +44,10 @@ pub struct Options {
     #[arg(long = "order", value_name = "NAME", value_delimiter = ',', value_parser = order_names())]
     orders: Vec<String>,
 
+    /// Runs beside the plan's choice each of the others that it had: kernels, orders, lanes, blocks of columns, sizes of tasks
+    #[arg(long)]
+    pub sweep: bool,
+
     /// Rows and nonzeros of a task, for the kernels that work on tasks [default: the plan's choice]
     #[arg(long, value_name = "N")]
     pub task_size: Option<u32>,

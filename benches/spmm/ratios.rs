@@ -1,9 +1,8 @@
 //! What results come to: of each case the time of cuSPARSE and of the gather limit over ours, and their means.
 
+use crate::choices::OURS;
+use crate::gather_limit;
 use crate::results::Record;
-
-/// The product that the plan's choice computes.
-const OURS: &str = "warprow";
 
 /// A case, and how our time compares.
 #[derive(Clone, Debug, PartialEq)]
@@ -20,23 +19,25 @@ pub struct Ratios {
     pub to_cusparse: Option<f64>,
     /// The time of the gather limit over ours: 1 is all that can be had by gathering.
     pub to_limit: Option<f64>,
+    /// The time of the best of our other choices over that of the plan's: below 1 there was a better one.
+    pub to_choices: Option<f64>,
 }
 
 impl Ratios {
     /// Of all cases that we have a time of, in the order of their first records. What is wrong does not count.
     pub fn of(records: &[Record]) -> Vec<Self> {
-        let mut cases: Vec<(Ratios, [Option<f64>; 3])> = Vec::new();
+        let mut cases: Vec<(Ratios, [Option<f64>; 4])> = Vec::new();
         for record in records {
             let place = cases.iter().position(|(case, _)| case.has(record));
             let place = place.unwrap_or_else(|| {
-                cases.push((Self::without_times(record), [None; 3]));
+                cases.push((Self::without_times(record), [None; 4]));
                 cases.len() - 1
             });
             let time = match record.implementation.as_str() {
                 OURS => 0,
-                crate::gather_limit::NAME => 1,
+                gather_limit::NAME => 1,
                 _ if record.cusparse.is_some() => 2,
-                _ => continue,
+                _ => 3,
             };
             let best = &mut cases[place].1[time];
             *best = [*best, record.right_time()]
@@ -46,11 +47,12 @@ impl Ratios {
         }
         let with_ratios = cases
             .into_iter()
-            .filter_map(|(case, [ours, limit, theirs])| {
+            .filter_map(|(case, [ours, limit, theirs, choices])| {
                 let ours = ours?;
                 Some(Self {
                     to_cusparse: theirs.map(|theirs| theirs / ours),
                     to_limit: limit.map(|limit| limit / ours),
+                    to_choices: choices.map(|best| best / ours),
                     ..case
                 })
             });
@@ -65,6 +67,7 @@ impl Ratios {
             element: record.element.clone(),
             to_cusparse: None,
             to_limit: None,
+            to_choices: None,
         }
     }
 
@@ -154,8 +157,10 @@ pub mod tests {
             (ratios[0].to_cusparse, ratios[0].to_limit),
             (Some(1.5), Some(0.75))
         );
+        assert_eq!(ratios[0].to_choices, Some(0.5));
         assert_eq!(ratios[1].features, 64);
         assert_eq!((ratios[1].to_cusparse, ratios[1].to_limit), (None, None));
+        assert_eq!(ratios[1].to_choices, None);
         assert_eq!(distinct(&ratios, |case| case.features), [32, 64]);
     }
 

@@ -39,6 +39,22 @@ pub fn summary(ratios: &[Ratios]) -> String {
     text
 }
 
+/// What a choice may be slower than the best one and still count as good.
+const GOOD: f64 = 0.95;
+
+/// How many of the plan's choices were good, where others were timed; empty if none were.
+pub fn choices(ratios: &[Ratios]) -> String {
+    let of_best: Vec<f64> = ratios.iter().filter_map(|case| case.to_choices).collect();
+    let Some(mean) = Mean::of(of_best.iter().copied()) else {
+        return String::new();
+    };
+    let good = of_best.iter().filter(|&&ratio| ratio >= GOOD).count();
+    format!(
+        "the plan's choice is within 5 % of the best of the others in {good} of {} cases, in the worst it has {:.2} of the speed\n",
+        mean.count, mean.least
+    )
+}
+
 /// The mean, and the least ratio and its graph.
 fn cell(cases: &[&Ratios], ratio: impl Fn(&Ratios) -> Option<f64>) -> String {
     let Some(mean) = Mean::of(cases.iter().filter_map(|case| ratio(case))) else {
@@ -80,6 +96,23 @@ mod tests {
             ["uniform", "f32", "100", "1", "-", "0.80", "(0.80", "ddi)"],
             "{text}"
         );
+    }
+
+    #[test]
+    fn good_choices_are_counted() {
+        let records = [
+            record("ppa", 32, "warprow", 2.0),
+            record("ppa", 32, "vector", 1.95),
+            record("ddi", 32, "warprow", 2.0),
+            record("ddi", 32, "in_step", 1.0),
+            record("ddi", 64, "warprow", 2.0),
+        ];
+        let text = choices(&Ratios::of(&records));
+        assert!(
+            text.contains("in 1 of 2 cases") && text.contains("0.50"),
+            "{text}"
+        );
+        assert_eq!(choices(&Ratios::of(&records[4..])), "");
     }
 
     #[test]

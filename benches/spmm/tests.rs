@@ -3,6 +3,7 @@
 mod bench;
 mod cases;
 mod chart;
+mod choices;
 #[path = "../harness/cuda_library.rs"]
 mod cuda_library;
 #[path = "../harness/cusparse/mod.rs"]

@@ -166,7 +166,7 @@ impl OrderedRows {
         if self.original.is_some() {
             return Ok(true);
         }
-        if planner.as_ref().is_none_or(Planner::any_rows_share) {
+        if a.nonzeros() == 0 || planner.as_ref().is_none_or(Planner::any_rows_share) {
             return Ok(false);
         }
         let given = match self.distinct {
@@ -265,6 +265,18 @@ mod tests {
         let ordered = chosen(false, 300);
         assert_eq!(ordered.order(), RowOrder::Given, "{ordered}");
         assert!(ordered.to_string().contains("in clusters"), "{ordered}");
+    }
+
+    #[test]
+    fn rows_without_nonzeros_are_in_no_order_to_keep() {
+        let device = Device::emulator(EmulatorOptions::default());
+        for shape in [(0, 0), (0, 4), (4, 0), (9, 9)] {
+            let a = DeviceCsr::upload(&device, sprs::CsMatI::<f32, u32, u32>::zero(shape).view());
+            let a = a.unwrap();
+            let planner = Planner::with_cache(a.pattern(), LINE_BYTES).unwrap();
+            let keeps = OrderedRows::given().suits_teams(&Some(planner), a.pattern());
+            assert!(!keeps.unwrap(), "{shape:?}");
+        }
     }
 
     #[test]

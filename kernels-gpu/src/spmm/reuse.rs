@@ -1,15 +1,20 @@
 //! How far neighbouring rows share their columns, from a sample: what an order of the rows is good for.
 //!
 //! A block takes a window of 64 rows that come one after the other in an order, and counts nonzeros and different columns in a hash
-//! table in shared memory. Of a window with more nonzeros than the table is for, only the columns count whose hash is in a part
-//! of the range: the same columns in each row, so that the quotient stays what it is.
+//! table in shared memory. Of a window with more nonzeros than the table is for, only the columns count whose hash is in the
+//! lower part of the range: the same columns in each row, so that the quotient stays what it is.
 
+use crate::unroll::unroll;
+use core::array;
 use cuda_std::atomic::Scope;
 use cuda_std::prelude::*;
 use cuda_std::warp::WARP_SIZE;
 
 /// Threads in a block.
-const BLOCK: u32 = 256;
+const BLOCK: u32 = 1024;
+
+/// Columns that a lane loads at once: a window of hubs has millions.
+const BATCH: u32 = 4;
 
 /// Rows of a window.
 pub const WINDOW: u32 = 64;
@@ -86,15 +91,24 @@ pub unsafe fn count_distinct(
             let (start, end) = nonzeros_of(first + place);
             let mut k = u64::from(start) + u64::from(warp::lane_id());
             while k < u64::from(end) {
-                let col = col_idx.load(k as usize);
-                let hash = mix(col);
-                if hash.is_multiple_of(one_of) {
-                    counted += 1;
-                    if insert(slots, col, hash / one_of) {
-                        distinct += 1;
+                let cols: [u32; BATCH as usize] = array::from_fn(|i| {
+                    let k = k + i as u64 * u64::from(WARP_SIZE);
+                    if k < u64::from(end) {
+                        col_idx.load(k as usize)
+                    } else {
+                        EMPTY
                     }
-                }
-                k += u64::from(WARP_SIZE);
+                });
+                unroll!(i in 0..4 {
+                    let hash = mix(cols[i]);
+                    if cols[i] != EMPTY && hash <= u32::MAX / one_of {
+                        counted += 1;
+                        if insert(slots, cols[i], hash) {
+                            distinct += 1;
+                        }
+                    }
+                });
+                k += u64::from(WARP_SIZE * BATCH);
             }
             place += BLOCK / WARP_SIZE;
         }

@@ -1,0 +1,144 @@
+//! The products of this crate that a run times: the plan's own, those of kernels and orders that are asked for, and the sweep over what the plan
+//! could have chosen.
+
+use crate::options::Options;
+use warprow::{RowOrder, SpmmKernel, SpmmOptions};
+
+/// The name of the product that the plan chooses alone.
+pub const OURS: &str = "warprow";
+
+/// A product: its name in the results, and what its plan is told.
+#[derive(Clone, Copy, Debug)]
+pub struct Choice {
+    /// The name.
+    pub name: &'static str,
+    /// What is not left to the plan.
+    pub options: SpmmOptions,
+}
+
+const LANES: [(&str, u32); 3] = [("lanes_8", 8), ("lanes_16", 16), ("lanes_32", 32)];
+
+const COLUMN_BLOCKS: [(&str, u32); 5] = [
+    ("column_blocks_1", 1),
+    ("column_blocks_2", 2),
+    ("column_blocks_4", 4),
+    ("column_blocks_8", 8),
+    ("column_blocks_16", 16),
+];
+
+const TASK_SIZES: [(&str, u32); 4] = [
+    ("task_size_64", 64),
+    ("task_size_128", 128),
+    ("task_size_256", 256),
+    ("task_size_512", 512),
+];
+
+/// The kernels that a plan chooses between.
+const KERNELS: [SpmmKernel; 2] = [SpmmKernel::Vector, SpmmKernel::InStep];
+
+/// The orders of the rows that a plan chooses between.
+const ORDERS: [RowOrder; 2] = [RowOrder::Given, RowOrder::Clustered];
+
+/// All that the options ask for, the plan's own first, each name once.
+pub fn choices(options: &Options) -> Vec<Choice> {
+    let tuning = options.tuning();
+    let own = Choice {
+        name: OURS,
+        options: tuning,
+    };
+    let sweep = if options.sweep { sweep(tuning) } else { vec![] };
+    let kernels = options.kernels().into_iter();
+    let orders = options.orders().into_iter();
+    let mut choices = vec![own];
+    let asked_for = kernels
+        .map(|kernel| of_kernel(kernel, tuning))
+        .chain(orders.map(|order| of_order(order, tuning)))
+        .chain(sweep);
+    for choice in asked_for {
+        if choices.iter().all(|other| other.name != choice.name) {
+            choices.push(choice);
+        }
+    }
+    choices
+}
+
+fn of_kernel(kernel: SpmmKernel, tuning: SpmmOptions) -> Choice {
+    let options = SpmmOptions {
+        kernel: Some(kernel),
+        ..tuning
+    };
+    Choice {
+        name: kernel.name(),
+        options,
+    }
+}
+
+fn of_order(order: RowOrder, tuning: SpmmOptions) -> Choice {
+    let options = SpmmOptions {
+        order: Some(order),
+        ..tuning
+    };
+    Choice {
+        name: order.name(),
+        options,
+    }
+}
+
+/// Each thing that a plan chooses, as if the caller had chosen it and left the rest to the plan.
+fn sweep(tuning: SpmmOptions) -> Vec<Choice> {
+    let kernels = KERNELS.map(|kernel| of_kernel(kernel, tuning));
+    let orders = ORDERS.map(|order| of_order(order, tuning));
+    let on_tasks = SpmmOptions {
+        kernel: Some(SpmmKernel::Vector),
+        ..tuning
+    };
+    let lanes = LANES.map(|(name, lanes)| Choice {
+        name,
+        options: SpmmOptions {
+            lanes: Some(lanes),
+            ..on_tasks
+        },
+    });
+    let blocks = COLUMN_BLOCKS.map(|(name, blocks)| Choice {
+        name,
+        options: SpmmOptions {
+            column_blocks: Some(blocks),
+            ..on_tasks
+        },
+    });
+    let sizes = TASK_SIZES.map(|(name, size)| Choice {
+        name,
+        options: SpmmOptions {
+            task_size: Some(size),
+            ..on_tasks
+        },
+    });
+    let choices = kernels.into_iter().chain(orders).chain(lanes);
+    choices.chain(blocks).chain(sizes).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    fn names(arguments: &[&str]) -> Vec<&'static str> {
+        let options = Options::try_parse_from([&["spmm"], arguments].concat()).unwrap();
+        choices(&options).iter().map(|choice| choice.name).collect()
+    }
+
+    #[test]
+    fn the_plans_own_comes_first_and_each_name_once() {
+        assert_eq!(names(&[]), [OURS]);
+        assert_eq!(
+            names(&["--kernel", "vector", "--order", "given"]),
+            [OURS, "vector", "given"]
+        );
+        let mut swept = names(&["--sweep", "--kernel", "vector", "--order", "given"]);
+        assert_eq!(swept[..3], [OURS, "vector", "given"]);
+        let count = swept.len();
+        swept.sort_unstable();
+        swept.dedup();
+        assert_eq!((count, swept.len()), (17, 17));
+    }
+}
