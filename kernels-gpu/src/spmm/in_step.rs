@@ -8,6 +8,16 @@
 //! and have all warps of a block (see [`teams`](super::teams)).
 //!
 //! What it costs: a warp for a row of three nonzeros is a waste, and a row of a million keeps eight warps busy when all others are done.
+//!
+//! Measured on an NVIDIA H200, f32, as a part of the time of `vector` in the same run: 4,267 rows of 500 nonzeros 0.76 with 32 features,
+//! 0.81 to 0.89 with 64 to 512; 132,534 rows of 597 nonzeros 0.89 to 0.95; 232,965 rows of 492 nonzeros 0.90 to 0.98. With 33 and 100
+//! features 0.77 to 1.00 on these, but 1.04 on the first with hubs. Shorter rows lose: 1.0 to 1.4 times as long at 168 nonzeros a row,
+//! 1.1 to 1.6 at 50 to 74, 1.7 to 4.6 at 14 and fewer.
+//!
+//! Rows want to be sorted by length if nothing else is known: the eight of a block then end together. Long rows want to be cut
+//! off where a warp has half as much again as its fair share: at 1024 nonzeros the first graph, with hubs and 32 features, takes 0.027 ms,
+//! at 1348 0.034. Tried without gain: rows of X in shared memory, panel by panel, for all rows of a block (120 us after 98 for `vector`
+//! with 128 features); a barrier every few chunks of columns, so that warps cannot drift apart.
 
 use super::element::{Operand, SumOf};
 use super::epilogue::Epilogue;

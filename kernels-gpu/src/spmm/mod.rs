@@ -151,8 +151,8 @@ kernels! {
     Sliced = sliced,
     SlicedTwoPass = sliced_two_pass,
     Reordered = reordered,
-    InStep = in_step: general,
     Vector = vector: general,
+    InStep = in_step: general,
 }
 
 /// What a kernel can do.
