@@ -115,6 +115,41 @@ fn means_are_geometric_and_cells_of_a_part_of_the_graphs_say_so() {
 }
 
 #[test]
+fn good_choices_of_the_sweep_are_counted() {
+    let folder = tempfile::tempdir().unwrap();
+    let results = folder.path().join("spmm.jsonl");
+    let readme = folder.path().join("README.md");
+    let timed = |graph, implementation, ms: &str| {
+        planted_for(
+            graph,
+            32,
+            implementation,
+            &format!(r#""ms":{ms},"ok":true"#),
+        )
+    };
+    let sweep = [
+        timed("ppa", "warprow", "1.04"),
+        timed("ppa", "lanes_8", "1.0"),
+        timed("ppa", "cusparse_default", "0.5"),
+        timed("ddi", "warprow", "1.1"),
+        timed("ddi", "in_step", "1.0"),
+        timed("am", "warprow", "1.0"),
+    ];
+    std::fs::write(&results, timed("ppa", "warprow", "1.0")).unwrap();
+    std::fs::write(folder.path().join("spmm_choices.jsonl"), sweep.join("\n")).unwrap();
+    std::fs::write(&readme, EMPTY).unwrap();
+    let Some(written) = readme_tables(&results, &readme, &[]) else {
+        return;
+    };
+    assert!(written.status.success(), "{written:?}");
+    let text = std::fs::read_to_string(&readme).unwrap();
+    assert!(
+        text.contains("In 2 cases each kernel") && text.contains("the best of them in 1.\n"),
+        "{text}"
+    );
+}
+
+#[test]
 fn only_what_stands_between_the_marks_is_rewritten_and_a_check_rewrites_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let results = folder.path().join("spmm.jsonl");
