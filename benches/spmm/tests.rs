@@ -90,13 +90,11 @@ fn each_case_and_implementation_has_a_line_that_is_right_and_not_timed() {
         (&first["kind"], &first["features"]),
         (&"rmat35".into(), &1.into())
     );
-    assert_eq!(first["impl"], "warprow");
-    assert!(
-        SpmmKernel::ALL
-            .iter()
-            .any(|kernel| first["kernel"] == kernel.name())
-    );
-    assert_eq!(objects[1]["impl"], SpmmKernel::ALL[0].name());
+    assert_eq!(first["impl"], "gather_limit");
+    assert_eq!(objects[1]["impl"], "warprow");
+    let planned = |kernel: &SpmmKernel| objects[1]["kernel"] == kernel.name();
+    assert!(SpmmKernel::ALL.iter().any(planned));
+    assert_eq!(objects[2]["impl"], SpmmKernel::ALL[0].name());
 }
 
 #[test]
@@ -108,7 +106,7 @@ fn a_run_in_f64_replaces_the_file_of_the_run_before() {
     let objects = objects(&path);
     assert_eq!(objects.len(), 2);
     assert_eq!(objects[0]["type"], "f64");
-    assert!(objects[0]["max_rel_err"].as_f64().unwrap() < 1e-14);
+    assert!(objects[1]["max_rel_err"].as_f64().unwrap() < 1e-14);
 }
 
 #[test]
@@ -133,10 +131,10 @@ fn a_run_that_resumes_adds_what_the_file_has_not() {
         .map(|object| (object["features"].as_u64().unwrap(), object["impl"].clone()))
         .collect();
     let wanted = [
-        (2, "warprow"),
-        (3, "warprow"),
-        (3, "gather_limit"),
         (2, "gather_limit"),
+        (3, "gather_limit"),
+        (3, "warprow"),
+        (2, "warprow"),
     ];
     assert_eq!(
         cases,
@@ -205,7 +203,7 @@ fn the_16_bit_types_run_and_kernels_without_them_are_skipped() {
         assert!(run(&options, &path).unwrap());
         let objects = objects(&path);
         assert_eq!(objects[0]["type"], element);
-        assert_eq!(objects[0]["ok"], true);
-        assert!(objects[1]["skipped"].as_str().unwrap().contains(element));
+        assert_eq!(objects[1]["ok"], true);
+        assert!(objects[2]["skipped"].as_str().unwrap().contains(element));
     }
 }
