@@ -113,13 +113,9 @@ impl<T: GemmElement<Sum = f32> + WarpgroupHalf> Products<T> for Warpgroup {
     #[inline(always)]
     #[track_caller]
     unsafe fn add_chunk<const CHOICE: usize>(stage: Stage, sums: &mut Sums<T>) {
-        let lane = warp::lane_id();
         // SAFETY: strips of the stage, all of whose 128 bytes of a row are written, and W; the warps of a team have as many chunks.
         unsafe {
-            let strip = |row: u32, step: u32| {
-                let place = const { tile() }.place(row + lane / 4, 64 * step + lane % 4 * 16);
-                stage.x.offset_bytes(place).load4(0)
-            };
+            let strip = |rows, step| stage.strip(rows, step).load4(0);
             let (low, high) = ([strip(0, 0), strip(0, 1)], [strip(8, 0), strip(8, 1)]);
             let x = array::from_fn(|part| {
                 let (low, high) = (low[part / 2], high[part / 2]);
