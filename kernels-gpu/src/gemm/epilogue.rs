@@ -56,7 +56,7 @@ impl<T: GemmElement> Epilogue<T> {
             // SAFETY: the column is one of Y.
             sum += unsafe { self.bias.load(column) }.widen();
         }
-        if self.relu & 1 != 0 && sum < T::Sum::ZERO {
+        if self.relu != 0 && sum < T::Sum::ZERO {
             sum = T::Sum::ZERO;
         }
         T::narrow(sum)

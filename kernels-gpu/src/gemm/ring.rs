@@ -84,7 +84,6 @@ impl Ring {
         w: &Dense<T>,
         tile: Tile,
         column_tile: u32,
-        in_turn: bool,
     ) -> Self {
         let size = size_of::<T>() as u32;
         let row_bytes = u64::from(x.cols) * u64::from(size);
@@ -99,7 +98,12 @@ impl Ring {
         };
         let warp = thread::thread_idx_x() / WARP_SIZE;
         let stages = weights.offset_bytes(weight_room + warp * tile.warp_bytes(w.cols, size));
-        let Rows { row, end, stride, tiles } = if in_turn { Rows::in_turn::<STREAMED>(x.rows, tile) } else { Rows::of_warp::<STREAMED>(x.rows, tile) };
+        let Rows {
+            row,
+            end,
+            stride,
+            tiles,
+        } = Rows::of_warp::<STREAMED>(x.rows, tile);
         let lane = warp::lane_id() % WARP_SIZE;
         let before_last = u64::from(chunks.saturating_sub(1)) * u64::from(tile.chunk);
         let mut ring = Self {
@@ -214,7 +218,11 @@ impl Ring {
             weights: self.part,
             bytes: if is_last { self.last_bytes } else { tile.chunk },
         };
-        self.stage = if self.stage + 1 == tile.stages { 0 } else { self.stage + 1 };
+        self.stage = if self.stage + 1 == tile.stages {
+            0
+        } else {
+            self.stage + 1
+        };
         self.chunk = if is_last { 0 } else { self.chunk + 1 };
         let starts_over = if STREAMED { self.stage == 0 } else { is_last };
         self.part = if starts_over {
@@ -323,8 +331,13 @@ impl Rows {
         let index = warp / tile.team * thread::grid_dim_y() + thread::block_idx_y();
         let count = teams * thread::grid_dim_y();
         let all = rows.div_ceil(tile.team_rows());
-        let tiles = if STREAMED { all } else { all.saturating_sub(index) };
-        let first = u64::from(index) * u64::from(tile.team_rows()) + u64::from(warp % tile.team * tile.rows);
+        let tiles = if STREAMED {
+            all
+        } else {
+            all.saturating_sub(index)
+        };
+        let first = u64::from(index) * u64::from(tile.team_rows())
+            + u64::from(warp % tile.team * tile.rows);
         Self {
             // Past the last row there are no tiles.
             row: first.min(rows.into()) as u32,

@@ -54,6 +54,7 @@ pub fn handle(shape: Shape) -> Kernel<super::Arguments<f32>> {
         (1, _, _) => split_fragments::<1, false>(),
         (2, _, _) => split_fragments::<2, false>(),
         (3, _, _) => split_fragments::<3, false>(),
+        (6, _, _) => split_fragments::<6, false>(),
         (5, _, _) => split_fragments::<5, true>(),
         _ => split_fragments::<4, true>(),
     }
@@ -85,7 +86,7 @@ pub fn is_in_range(weight: f32) -> bool {
 /// `x` is m x k, `w` k x n as [`pack`] makes it, `y` m x n, apart from each other and aligned to 16 bytes; the launch is that of [`launch`].
 #[kernel(
     name = "gemm_split_fragments",
-    CHOICE = [0, 1, 2, 3], STREAMED = [false];
+    CHOICE = [0, 1, 2, 3, 6], STREAMED = [false];
     CHOICE = [4, 5], STREAMED = [true]
 )]
 pub unsafe fn split_fragments<const CHOICE: usize, const STREAMED: bool>(

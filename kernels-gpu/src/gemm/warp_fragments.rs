@@ -60,7 +60,7 @@ pub fn pack<T: Fragment>(w: &[T], shape: Shape) -> Vec<T> {
 #[kernel(
     name = "gemm_warp_fragments",
     T = [f32, f64, f16, bf16], CHOICE = [0, 1, 2, 3, 4], STREAMED = [false];
-    T = [f16, bf16], CHOICE = [6], STREAMED = [false];
+    T = [f32, f16, bf16], CHOICE = [6], STREAMED = [false];
     T = [f32, f64, f16, bf16], CHOICE = [4, 5], STREAMED = [true]
 )]
 pub unsafe fn warp_fragments<T: Fragment, const CHOICE: usize, const STREAMED: bool>(

@@ -172,7 +172,7 @@ pub(super) unsafe fn multiply<
     let operands = Operands { x, y, epilogue };
     // SAFETY: the caller's contract; if W is streamed, all warps of a block have as many tiles.
     unsafe {
-        let mut ring = Ring::start::<T, STREAMED>(x, w, tile, column_tile, epilogue.relu & 2 != 0);
+        let mut ring = Ring::start::<T, STREAMED>(x, w, tile, column_tile);
         let products = P::start(w, tile.packed_bytes(ring.row_bytes(), w.cols));
         let mut tiles = ring.tiles();
         while tiles > 0 {

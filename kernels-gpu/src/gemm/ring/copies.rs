@@ -91,7 +91,11 @@ impl Copies {
         }
         let tile = self.tile;
         let is_last = self.chunk + 1 == self.chunks;
-        let left = if is_last { self.last } else { i64::from(tile.chunk) };
+        let left = if is_last {
+            self.last
+        } else {
+            i64::from(tile.chunk)
+        };
         // SAFETY: rows start at a multiple of as many bytes as divide their length, up to 16.
         unsafe {
             match self.bytes {
@@ -141,14 +145,18 @@ impl Copies {
         // The places of a lane's pieces must not stay in registers from chunk to chunk.
         let place = thread::opaque(self.place);
         let mut from = self.from;
+        let mut next = || {
+            let piece = from;
+            from = from.offset_bytes(step);
+            piece
+        };
         unroll!(sixteen in 0..2 {
             unroll!(i in 0..16 {
                 let below = at_once * (16 * sixteen + i) as u32;
                 if below < tile.rows {
-                    let to = self.to(place, below);
+                    let (to, from) = (self.to(place, below), next());
                     // SAFETY: an aligned part of a row of X if it is inside, and its place.
                     unsafe { async_copy::copy_or_zeros::<u32, WORDS>(to, from, below < rows) };
-                    from = from.offset_bytes(step);
                 }
             });
         });

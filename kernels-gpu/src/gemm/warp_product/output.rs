@@ -89,7 +89,7 @@ unsafe fn finish<T: GemmElement, const CHOICE: usize>(
             }
         });
     }
-    if epilogue.relu & 1 != 0 {
+    if epilogue.relu != 0 {
         unroll!(n in 0..16 {
             unroll!(i in 0..8 {
                 if const { n < SHARES[CHOICE].cols } && sums[i / 4][n][i % 4] < T::Sum::ZERO {
