@@ -21,7 +21,7 @@ const SHARED_BYTES_OF_SYSTEM: u32 = 1 << 10;
 pub(super) struct Tile {
     /// Rows of X, a multiple of 8.
     pub rows: u32,
-    /// Warps that take neighbouring tiles of a range at the same time, and compute together: 1 or 4.
+    /// Warps that take neighbouring tiles at the same time, and compute together: 1 or 4.
     pub team: u32,
     /// Columns of W.
     pub cols: u32,
@@ -109,7 +109,7 @@ impl Tile {
     }
 
     /// The launch, and whether W is streamed; column tiles along x, so that those that read the same rows of X do so at
-    /// about the same time, ranges of rows along y. `size` is that of an element.
+    /// about the same time, blocks along y. `size` is that of an element.
     pub fn plan(self, shape: Shape, size: u32) -> (LaunchConfig, bool) {
         let all = u64::from(shape.shared_bytes);
         let per_warp = u64::from(self.warp_bytes(shape.cols, size));

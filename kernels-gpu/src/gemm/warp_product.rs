@@ -149,7 +149,7 @@ impl<T: Fragment> Strips<T> for Direct {
     }
 }
 
-/// `Y[row, j] = sum of X[row, k] * W[k, j]`, a warp for ranges of rows.
+/// `Y[row, j] = sum of X[row, k] * W[k, j]`, a warp for tiles of rows in turn.
 ///
 /// # Safety
 ///

@@ -1,6 +1,9 @@
 //! What a lane copies of X, chunk by chunk, some stages ahead of its use.
 //!
-//! What does not change from chunk to chunk is computed once: a lane's pieces lie below each other, in X as in a stage.
+//! What does not change from chunk to chunk is computed once: a lane's pieces lie below each other, in X as in a stage. The four
+//! pieces of a chunk then take some twenty instructions, and the rest of a chunk as many; where all was computed from the chunk's number
+//! they took eighty and fifty. With as much less for what becomes of the sums, 128 to 16 columns of f64 take 0.0825 ms after 0.0851 (281,903
+//! rows, H200), 100 to 47 of f16 0.0335 after 0.039, 128 to 128 of f32 0.203 after 0.210.
 
 use super::super::tile::Tile;
 use crate::matrix::Dense;
@@ -19,7 +22,7 @@ pub(super) struct Copies {
     /// The first piece of the next chunk, and its place in a stage.
     from: Global<u32>,
     place: u32,
-    /// Rows of X from the first piece's to the end of the range.
+    /// Rows of X from the first piece's to the last.
     rows: u32,
     /// Rows from a tile of the warp to its next.
     stride: u32,
@@ -130,8 +133,8 @@ impl Copies {
         Shared::from_address(self.stage + self.tile.below(place, rows))
     }
 
-    /// Copies the next chunk by `WORDS` times 4 bytes; what lies past the range or a row's end, which is `left` bytes away, is zero, and not
-    /// read: rows past the range are other warps', who read them at another time, and so from memory once more.
+    /// Copies the next chunk by `WORDS` times 4 bytes; what lies past the last row or a row's end, which is `left` bytes away, is zero, and
+    /// not read.
     ///
     /// # Safety
     ///

@@ -1,7 +1,6 @@
 //! A warp's sums on their way to Y: bias and ReLU, and then by vectors, by way of shared memory, or one by one.
 //!
-//! What is done is decided once for a tile. With a decision for each vector, and 16-bit elements rounded one at a time, a tile of 16 rows by 128
-//! columns took some 500 instructions more.
+//! What is done is decided once for a tile, and not for each vector; 16-bit elements are rounded two at a time.
 
 use super::super::shares::SHARES;
 use super::super::{GemmElement, gather};
@@ -11,11 +10,11 @@ use core::array;
 use cuda_std::prelude::*;
 use cuda_std::warp::FULL_MASK;
 
-/// Writes the sums, as far as the range has rows and Y columns.
+/// Writes the sums, as far as Y has rows and columns.
 ///
 /// # Safety
 ///
-/// The tile's rows from the first up to the end of the range are the warp's; `output` is its memory for elements; all lanes call it.
+/// The tile's rows from the first up to `end` are the warp's; `output` is its memory for elements; all lanes call it.
 #[inline(always)]
 pub(super) unsafe fn store<T: GemmElement, const CHOICE: usize>(
     operands: &Operands<'_, T>,
@@ -50,7 +49,7 @@ pub(super) unsafe fn store<T: GemmElement, const CHOICE: usize>(
 /// Where a lane's sums belong.
 #[derive(Clone, Copy)]
 struct Place {
-    /// The first row of the tile, and how many there are from there to the end of the range.
+    /// The first row of the tile, and how many there are from there on.
     first: u32,
     rows: u32,
     /// The lane's first row in the tile, and its first column.
@@ -175,7 +174,7 @@ unsafe fn store_gathered<T: GemmElement, const CHOICE: usize>(
                 }
             });
             warp::sync_warp(FULL_MASK);
-            // SAFETY: rows of the range, which starts at a multiple of 8 rows, and whose elements are written.
+            // SAFETY: rows of the tile, which starts at a multiple of 8 rows, and whose elements are written.
             unsafe {
                 let rows = 8.min(place.rows - above);
                 gather::write(operands.y, output, place.first + above, rows);
