@@ -259,8 +259,10 @@ impl<T: GemmElement> fmt::Display for Gemm<T> {
 fn default_kernel<T: GemmElement>(device: &Device, w: ArrayView2<'_, T>, tf32: bool) -> GemmKernel {
     // With fewer columns the warps' own loads of W are not what takes the time.
     let is_wide = w.ncols() > 64;
-    // 16-bit rows that are no multiple of 8 bytes are copied in so small pieces that the older kernel is faster.
-    let copies_well = w.nrows().is_multiple_of(4);
+    // 16-bit rows that are no multiple of 8 bytes are copied in small pieces: with few columns the older kernel is faster, and with an
+    // odd number of elements in any case.
+    let pairs = w.nrows().is_multiple_of(2);
+    let copies_well = w.nrows().is_multiple_of(4) || pairs && w.ncols() > 16;
     match T::NAME {
         "f64" if runs_on(GemmKernel::Sm90Fragments, device) => GemmKernel::Sm90Fragments,
         "f64" => GemmKernel::WarpFragments,

@@ -10,7 +10,7 @@ use ndarray::{Array1, Array2, ArrayView1, ArrayView2, s};
 use proptest::prelude::*;
 use warprow::device::Device;
 use warprow::reference::{Arithmetic, DenseEpilogue, gemm, verify_gemm};
-use warprow::{Error, Gemm, GemmElement, GemmKernel, GemmOptions, bf16, f16, generate};
+use warprow::{Gemm, GemmElement, GemmKernel, GemmOptions, bf16, f16, generate};
 
 /// The kernels that a type and a device have; f32 as tf32 too.
 fn choices<T: GemmElement>(device: &Device) -> Vec<GemmOptions> {

@@ -1,6 +1,6 @@
 //! The element types of the family, and how tensor cores multiply each.
 
-use cuda_std::float::Narrow;
+use cuda_std::float::{Half, Narrow};
 use cuda_std::mma;
 use cuda_std::prelude::*;
 
@@ -15,8 +15,8 @@ pub trait GemmElement: Element {
     /// A sum rounded to the element type, to nearest.
     fn narrow(sum: Self::Sum) -> Self;
 
-    /// Puts the element into its place, `index` elements from the start, of 16 bytes that were zero.
-    fn put(self, words: &mut [u32; 4], index: usize);
+    /// As many of the sums as 16 bytes have elements, rounded, in memory's order.
+    fn words(sums: [Self::Sum; 8]) -> [u32; 4];
 
     /// W in the order in which a kernel reads it; the number of rows of X and Y makes no difference.
     #[cfg(not(target_arch = "nvptx64"))]
@@ -63,7 +63,7 @@ pub trait Fragment: GemmElement {
 }
 
 macro_rules! real {
-    ($($real:ident, $own_kernel:ident = $own:ident: $put:expr;)*) => {$(
+    ($($real:ident, $own_kernel:ident = $own:ident: $words:expr;)*) => {$(
         impl GemmElement for $real {
             type Sum = $real;
 
@@ -78,9 +78,9 @@ macro_rules! real {
             }
 
             #[inline(always)]
-            fn put(self, words: &mut [u32; 4], index: usize) {
-                let put: fn($real, &mut [u32; 4], usize) = $put;
-                put(self, words, index);
+            fn words(sums: [$real; 8]) -> [u32; 4] {
+                let words: fn([$real; 8]) -> [u32; 4] = $words;
+                words(sums)
             }
 
             #[cfg(not(target_arch = "nvptx64"))]
@@ -107,9 +107,9 @@ macro_rules! real {
 }
 real! {
     f32, SplitFragments = split_fragments:
-        |x, words, index| words[index] = x.to_bits();
+        |sums| [0, 1, 2, 3].map(|i: usize| sums[i].to_bits());
     f64, Sm90Fragments = sm90_fragments:
-        |x, words, index| [words[2 * index], words[2 * index + 1]] = [x.to_bits() as u32, (x.to_bits() >> 32) as u32];
+        |sums| [0, 1, 2, 3].map(|i: usize| (sums[i / 2].to_bits() >> (32 * (i % 2))) as u32);
 }
 
 macro_rules! half {
@@ -129,8 +129,9 @@ macro_rules! half {
             }
 
             #[inline(always)]
-            fn put(self, words: &mut [u32; 4], index: usize) {
-                words[index / 2] |= u32::from(self.to_bits()) << (16 * (index % 2));
+            fn words(sums: [f32; 8]) -> [u32; 4] {
+                // Two in an instruction: an element by itself is converted at a quarter of the rate.
+                [0, 1, 2, 3].map(|i| <$half as Half>::pack(sums[2 * i], sums[2 * i + 1]))
             }
 
             #[cfg(not(target_arch = "nvptx64"))]

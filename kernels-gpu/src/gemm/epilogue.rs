@@ -1,7 +1,6 @@
 //! What is done to a sum before it is written: a bias added, negative ones set to zero.
 
 use super::GemmElement;
-use crate::unroll::unroll;
 use cuda_std::prelude::*;
 
 /// Bias and ReLU, as a kernel gets them.
@@ -28,35 +27,21 @@ impl<T> Copy for Epilogue<T> {}
 unsafe impl<T: Element> KernelParam for Epilogue<T> {}
 
 impl<T: GemmElement> Epilogue<T> {
-    /// Sums of neighbouring columns from `column` on with the bias, as far as Y has columns, and ReLU.
+    /// The bias of two neighbouring columns, zero past the `cols` columns of Y.
     ///
     /// # Safety
     ///
-    /// The bias, if there is one, has an element for each of the `cols` columns of Y.
+    /// There is a bias, of an element for each column.
     #[inline(always)]
-    pub unsafe fn finish<const N: usize>(
-        &self,
-        sums: [T::Sum; N],
-        column: u32,
-        cols: u32,
-    ) -> [T::Sum; N] {
-        let mut sums = sums;
-        if self.has_bias != 0 {
-            unroll!(k in 0..8 {
-                if k < N && column + (k as u32) < cols {
-                    // SAFETY: the column is one of Y.
-                    sums[k % N] += unsafe { self.bias.load(column as usize + k) }.widen();
-                }
-            });
-        }
-        if self.relu != 0 {
-            unroll!(k in 0..8 {
-                if k < N && sums[k % N] < T::Sum::ZERO {
-                    sums[k % N] = T::Sum::ZERO;
-                }
-            });
-        }
-        sums
+    pub unsafe fn bias_of(&self, column: u32, cols: u32) -> [T::Sum; 2] {
+        [column, column + 1].map(|column| {
+            if column < cols {
+                // SAFETY: the column is one of Y.
+                unsafe { self.bias.load(column as usize) }.widen()
+            } else {
+                T::Sum::ZERO
+            }
+        })
     }
 
     /// The element of Y in that column, of the sum of its products.

@@ -4,9 +4,10 @@
 //! 4 x 8. An H200 does 65.6 TFLOP/s with it and 33.1 with those. PTX for sm_80 does not know it: the entry points, whose names say so, are
 //! compiled for sm_90.
 //!
-//! Of 281,903 rows on an H200: 128 to 16 columns 0.085 ms, 0.96 of the floor, where cuBLAS takes 0.079; 128 to 128 0.231, cuBLAS 0.214 to 0.223; 100
-//! to 47 0.111, cuBLAS 0.166. 128 columns in two tiles of 64 take 0.252 ms, and 0.255 in tiles of 32 rows by 64 columns; a third block for 16
-//! columns gains 1 in 100.
+//! Of 281,903 rows on an H200: 128 to 16 columns 0.0791 ms, where cuBLAS takes 0.0793 and the floor is 0.0818; 128 to 128 0.203, 0.69 of the floor,
+//! cuBLAS 0.2135; 100 to 47 0.096, 0.87, cuBLAS 0.167; 602 to 41 0.534, 0.65, cuBLAS 0.676. By 128 columns it is the multiplications: at
+//! that rate they alone take 0.141 ms. Before a strip was loaded as f64, and copies and stores took fewer instructions, 128 to 128 took 0.236,
+//! and 0.252 in two tiles of 64 columns.
 
 use super::ring::Stage;
 use super::shares;
@@ -23,7 +24,7 @@ pub const SUMMARY: &str = "as warp_fragments, f64, by the wider multiplication o
 /// The tile for more than 64 columns: 128 of them.
 const WIDE: usize = 4;
 
-/// Tiles of columns along x, ranges of rows along y.
+/// Tiles of columns along x, blocks that take tiles of rows in turn along y.
 pub fn launch(shape: Shape) -> LaunchConfig {
     shares::plan::<f64>(shape, WIDE).1
 }
@@ -48,7 +49,7 @@ pub fn pack(w: &[f64], shape: Shape) -> Vec<f64> {
     shares::pack(w, shape, WIDE)
 }
 
-/// `Y[row, j] = sum of X[row, k] * W[k, j]`, a warp for ranges of rows.
+/// `Y[row, j] = sum of X[row, k] * W[k, j]`, a warp for tiles of rows in turn.
 ///
 /// # Safety
 ///

@@ -11,10 +11,12 @@
 //! On CUDA cores the same way of streaming, with up to 8 rows by 16 columns a lane, was no faster than `staged` but for 16 x 16: on an H200,
 //! 281,903 x 128 by 128 x 16 in 0.0657 ms after 0.0655, by 128 x 128 in 0.304 after 0.294.
 //!
-//! Of 281,903 rows on an H200: 128 to 16 columns 0.050 ms after 0.068 for `staged`, 0.88 of the floor; 128 to 128 0.210 after 0.294, where cuBLAS
-//! takes 0.249; 100 to 47 0.093 after 0.143, cuBLAS 0.109. More than 64 columns go in tiles of 64: in tiles of 128 they take 0.221 ms. The
-//! instructions are what takes the time, half of them to split W. Two chains of three multiplications a step, and not one of six, wait less
-//! and add more: 0.239 ms for 128 to 128 in tiles of 128. Tiles of 32 rows split W half as often, but leave room for fewer warps: 0.100 ms for 100 to 47.
+//! Of 281,903 rows on an H200: 128 to 16 columns 0.0455 ms after 0.068 for `staged`, 0.96 of the floor; 128 to 128 0.200 after 0.294, where cuBLAS
+//! takes 0.249; 100 to 47 0.086 after 0.143, cuBLAS 0.109; 602 to 41 0.472 after 0.625, cuBLAS 0.505; 16 to 16 0.0099, 0.95 of the floor. By more than 16
+//! columns it is not the memory that takes the time: a step's six multiplications wait for each other, 24 cycles each, and though they are
+//! written with those of two or four tiles in turn the assembler puts one tile's after another's, to save registers. When 128 to 128 took
+//! 0.210 in tiles of 64 columns, it took 0.221 in tiles of 128, and 0.239 there with two chains of three multiplications a step. Tiles of 32
+//! rows split W half as often, but leave room for fewer warps: 0.100 ms for 100 to 47 when it was 0.093.
 //!
 //! Where parts do not suffice, a warp computes its tile of Y again, by plain f32 from global memory: if a sum is infinite or not a number (an
 //! infinity has no rest; an element near the greatest rounds up to one); if there are fewer than 16 terms, whose bound leaves
@@ -41,7 +43,7 @@ pub const LEAST_DEPTH: u32 = 16;
 /// The tile for more than 64 columns: 64 of them.
 const WIDE: usize = 3;
 
-/// Tiles of columns along x, ranges of rows along y.
+/// Tiles of columns along x, blocks that take tiles of rows in turn along y.
 pub fn launch(shape: Shape) -> LaunchConfig {
     shares::plan::<f32>(shape, WIDE).1
 }
@@ -78,7 +80,7 @@ pub fn is_in_range(weight: f32) -> bool {
     weight == 0.0 || (LEAST..=1024.0).contains(&weight.abs())
 }
 
-/// `Y[row, j] = sum of X[row, k] * W[k, j]`, a warp for ranges of rows.
+/// `Y[row, j] = sum of X[row, k] * W[k, j]`, a warp for tiles of rows in turn.
 ///
 /// # Safety
 ///

@@ -21,7 +21,7 @@ const SHARED_BYTES_OF_SYSTEM: u32 = 1 << 10;
 pub(super) struct Tile {
     /// Rows of X, a multiple of 8.
     pub rows: u32,
-    /// Warps that take neighbouring tiles of a range at the same time, and compute together: 1 or 4.
+    /// Warps that take neighbouring tiles at the same time, and compute together: 1 or 4.
     pub team: u32,
     /// Columns of W.
     pub cols: u32,
@@ -88,16 +88,28 @@ impl Tile {
     /// Where a byte of a row's chunk lies in a stage.
     #[inline(always)]
     pub fn place(self, row: u32, byte: u32) -> u32 {
-        let twist = if self.chunk == 128 {
+        row * self.chunk + (byte ^ self.twist(row))
+    }
+
+    /// Where the byte lies that is `rows` rows below the one at `place`, whose row has none of the bits of `rows`.
+    #[inline(always)]
+    pub fn below(self, place: u32, rows: u32) -> u32 {
+        (place ^ self.twist(rows)) + rows * self.chunk
+    }
+
+    /// By what a row's units of 16 bytes are permuted.
+    #[inline(always)]
+    const fn twist(self, row: u32) -> u32 {
+        let unit = if self.chunk == 128 {
             (row & 1) << 2 | (row >> 1) & 3
         } else {
             (row >> 1) & 3
         };
-        row * self.chunk + (byte ^ (twist << 4))
+        unit << 4
     }
 
     /// The launch, and whether W is streamed; column tiles along x, so that those that read the same rows of X do so at
-    /// about the same time, ranges of rows along y. `size` is that of an element.
+    /// about the same time, blocks along y. `size` is that of an element.
     pub fn plan(self, shape: Shape, size: u32) -> (LaunchConfig, bool) {
         let all = u64::from(shape.shared_bytes);
         let per_warp = u64::from(self.warp_bytes(shape.cols, size));

@@ -4,13 +4,17 @@
 //! that a warp may compute up to 128 columns at once; X is read once; W comes packed, in the order in which lanes read it; its columns
 //! are ordered so that a lane has 16 neighbouring bytes of a row of Y to write.
 //!
-//! On an H200, 281,903 x 128 by 128 x 16: 0.025 ms in f16 and bf16, 0.98 of the floor, after 0.029 for `fragments`; by 128 x 128: 0.092 ms in
-//! tf32 after 0.243, 0.051 in f16 after 0.153; 100 to 47 in f16 0.039, where cuBLAS takes 0.077. Where a lane found the place of each of its
-//! copies anew, and copied rows of other warps past its range, it was 0.026, 0.122, 0.058 and 0.055.
+//! On an H200, 281,903 x 128 by 128 x 16 in f16: 0.0235 ms, 1.02 of the floor, after 0.029 for `fragments`; cuBLAS takes 0.0253. 100 to 47: 0.0328 ms,
+//! 0.76, cuBLAS 0.077; 602 to 41: 0.1455 after 0.160, 0.63, cuBLAS 0.308. By 128 x 128, not measured since copies and stores take fewer instructions:
+//! 0.092 ms in tf32 after 0.243, 0.051 in f16 after 0.153. Where a lane found the place of each of its copies anew, 128 to 16 took 0.026 and 100
+//! to 47 0.055.
+//!
+//! Rows that are aligned to 4 bytes alone are copied in pieces of 4, a quarter of the work of 16: 602 columns of f16. Those of an odd number of
+//! elements go through registers, and are slower than by `fragments`: 601 to 41 0.67 ms, and 0.26 there; 129 to 16 0.168 and 0.056.
 //!
 //! Tiles of 32 rows gained nothing: 0.115 ms in f16 by 128 x 128 in tiles of 48 columns. 16-bit elements and 17 to 48 columns want chunks of 64 bytes
-//! and three blocks: 0.039 ms for 100 to 47 after 0.043 with chunks of 128 and two; f64 does not (0.119 after 0.111). Rows of 64
-//! bytes want chunks of 64: with those of 128, half of them empty, 16 x 16 in tf32 takes 0.0136 ms and not 0.0099.
+//! and three blocks: 0.039 ms for 100 to 47, at the time, after 0.043 with chunks of 128 and two; f64 does not (0.119 after 0.111). Rows of 64
+//! bytes want chunks of 64: with those of 128, half of them empty, 16 x 16 in tf32 took 0.0136 ms and not 0.0099.
 
 use super::shares;
 use super::warp_product::{self, Direct};
@@ -25,7 +29,7 @@ pub const SUMMARY: &str =
 /// The tile for more than 64 columns: 128 of them.
 const WIDE: usize = 4;
 
-/// Tiles of columns along x, ranges of rows along y.
+/// Tiles of columns along x, blocks that take tiles of rows in turn along y.
 pub fn launch<T: GemmElement>(shape: Shape) -> LaunchConfig {
     shares::plan::<T>(shape, WIDE).1
 }
@@ -52,7 +56,7 @@ pub fn pack<T: Fragment>(w: &[T], shape: Shape) -> Vec<T> {
     packed.into_iter().map(T::prepare_weight).collect()
 }
 
-/// `Y[row, j] = sum of X[row, k] * W[k, j]`, a warp for ranges of rows.
+/// `Y[row, j] = sum of X[row, k] * W[k, j]`, a warp for tiles of rows in turn.
 ///
 /// # Safety
 ///

@@ -1,16 +1,17 @@
 //! A warp's product on tensor cores: it streams its own rows of X through shared memory ([`ring`](super::ring)) and takes fragments
 //! from there; how these are multiplied is a parameter.
 
+mod output;
+
 use super::element::halves;
 use super::ring::{Ring, Stage};
 use super::shares::{SHARES, STEP_BYTES};
 use super::tile::Tile;
-use super::{Epilogue, Fragment, GemmElement, gather};
+use super::{Epilogue, Fragment, GemmElement};
 use crate::matrix::{Dense, DenseMut};
 use crate::unroll::unroll;
 use core::array;
 use cuda_std::prelude::*;
-use cuda_std::warp::FULL_MASK;
 
 /// A lane's sums of a tile: for each 16 rows and each 8 columns, those of rows g and g + 8 in columns 2t and 2t + 1.
 pub(super) type Sums<T> = [[[<T as GemmElement>::Sum; 4]; 16]; 2];
@@ -148,7 +149,7 @@ impl<T: Fragment> Strips<T> for Direct {
     }
 }
 
-/// `Y[row, j] = sum of X[row, k] * W[k, j]`, a warp for ranges of rows.
+/// `Y[row, j] = sum of X[row, k] * W[k, j]`, a warp for tiles of rows in turn.
 ///
 /// # Safety
 ///
@@ -171,7 +172,7 @@ pub(super) unsafe fn multiply<
     let operands = Operands { x, y, epilogue };
     // SAFETY: the caller's contract; if W is streamed, all warps of a block have as many tiles.
     unsafe {
-        let mut ring = Ring::start::<STREAMED>(x, w, tile, column_tile);
+        let mut ring = Ring::start::<T, STREAMED>(x, w, tile, column_tile);
         let products = P::start(w, tile.packed_bytes(ring.row_bytes(), w.cols));
         let mut tiles = ring.tiles();
         while tiles > 0 {
@@ -188,7 +189,7 @@ pub(super) unsafe fn multiply<
             let columns = (column, y.cols.min(column.saturating_add(tile.cols)));
             if !products.replace::<CHOICE>(&operands, rows, columns, &sums) {
                 let output = ring.output().cast();
-                store::<T, CHOICE>(y, epilogue, column, ring.rows(), sums, output);
+                output::store::<T, CHOICE>(&operands, column, ring.rows(), sums, output);
             }
             ring.next_tile();
             tiles -= 1;
@@ -207,18 +208,14 @@ pub(super) unsafe fn add_strips<T: GemmElement, P: Strips<T>, const CHOICE: usiz
     sums: &mut Sums<T>,
 ) {
     let tile = const { SHARES[CHOICE].tile(size_of::<T>()) };
-    let lane = warp::lane_id();
-    let weights = stage.weights.offset_bytes(16 * lane);
+    let weights = stage.weights.offset_bytes(16 * warp::lane_id());
     unroll!(step in 0..2 {
         let byte = step as u32 * STEP_BYTES;
         if byte < tile.chunk && byte < stage.bytes {
             let weights = weights.offset_bytes(byte * tile.cols);
             // SAFETY: strips of the stage, and of W.
             unsafe {
-                let strip = |row: u32| {
-                    let place = tile.place(row + lane / 4, byte + lane % 4 * 16);
-                    stage.x.offset_bytes(place)
-                };
+                let strip = |rows: u32| stage.strip(rows, step as u32);
                 let first = P::rows(strip(0), strip(8));
                 let mut x = [first; 2];
                 if const { SHARES[CHOICE].rows == 2 } {
@@ -261,78 +258,6 @@ unsafe fn add_step<T: GemmElement, P: Strips<T>, const CHOICE: usize, const COUN
                     });
                 }
             });
-        }
-    });
-}
-
-/// Writes the sums, as far as the range has rows and Y columns.
-///
-/// # Safety
-///
-/// The tile's rows from the first up to the end of the range are the warp's; `output` is its memory for elements; all lanes call it.
-#[inline(always)]
-unsafe fn store<T: GemmElement, const CHOICE: usize>(
-    y: &DenseMut<T>,
-    epilogue: &Epilogue<T>,
-    first_column: u32,
-    (first, end): (u32, u32),
-    sums: Sums<T>,
-    output: Shared<T>,
-) {
-    let tile = const { SHARES[CHOICE].tile(size_of::<T>()) };
-    let (row, lane) = (warp::lane_id() / 4, warp::lane_id() % 4);
-    let gathers = tile.gathers_output(y.cols);
-    let aligned = y.cols.is_multiple_of(tile.vector);
-    unroll!(half in 0..4 {
-        let first = first.saturating_add(8 * half as u32);
-        // The same for all lanes.
-        if const { half < 2 * SHARES[CHOICE].rows } && first < end {
-            let place = (first + row) as usize * y.cols as usize;
-            unroll!(n in 0..16 {
-                // A group's first tile.
-                if const { n < SHARES[CHOICE].cols && n.is_multiple_of(SHARES[CHOICE].group(size_of::<T>())) } {
-                    let column = first_column + 8 * n as u32 + lane * tile.vector;
-                    // Past a smaller group's columns it repeats others.
-                    let vector = array::from_fn(|k| sums[half / 2][(n + k / 2) % 16][half % 2 * 2 + k % 2]);
-                    // SAFETY: the lane's rows and columns, vectors aligned to their size.
-                    unsafe {
-                        let vector: [T::Sum; 8] = epilogue.finish(vector, column, y.cols);
-                        if aligned {
-                            let mut words = [0; 4];
-                            unroll!(k in 0..8 {
-                                if const { k < 2 * SHARES[CHOICE].group(size_of::<T>()) } {
-                                    T::narrow(vector[k]).put(&mut words, k);
-                                }
-                            });
-                            if first + row < end && column < y.cols {
-                                let to = y.data.offset(place + column as usize).cast::<u32>();
-                                if const { SHARES[CHOICE].group(size_of::<T>()) * size_of::<T>() == 8 } {
-                                    to.store4(0, words);
-                                } else {
-                                    to.store2(0, [words[0], words[1]]);
-                                }
-                            }
-                        } else {
-                            unroll!(k in 0..8 {
-                                let column = column + k as u32;
-                                if const { k < 2 * SHARES[CHOICE].group(size_of::<T>()) } && column < y.cols {
-                                    if gathers {
-                                        output.store((row * y.cols + column) as usize, T::narrow(vector[k]));
-                                    } else if first + row < end {
-                                        y.data.store(place + column as usize, T::narrow(vector[k]));
-                                    }
-                                }
-                            });
-                        }
-                    }
-                }
-            });
-            if gathers {
-                warp::sync_warp(FULL_MASK);
-                // SAFETY: rows of the range, which starts at a multiple of 8 rows, and whose elements are written.
-                unsafe { gather::write(y, output, first, 8.min(end - first)) };
-                warp::sync_warp(FULL_MASK);
-            }
         }
     });
 }

@@ -5,6 +5,12 @@
 //! 220. Here four warps of 16 rows multiply together (`wgmma`): the tensor cores read W once for all of them. X comes by the same way as
 //! there, through each warp's own ring, and its strips go into registers as they are.
 //!
+//! Of 281,903 rows on an H200, 128 to 128 columns of f16: 0.0420 ms, 0.95 of the floor, after 0.051 for `warp_fragments`; cuBLAS takes 0.0429. What
+//! took the time were a warp's own instructions, one after another, and not the memory, for which 2 in 100 of the cycles waited: with 710
+//! of them for a tile of 16 rows, and a block of 12 warps, it was 0.047; with half as many, and two blocks of 8 warps, 0.044; the rest is tiles in
+//! turn. Two blocks want no more than 128 registers a lane. With fewer columns than 65 most of the tile is empty: 0.037 ms for 64 columns, when
+//! `warp_fragments` took 0.034.
+//!
 //! The instructions are of sm_90a, which is compute capability 9.0 and no other.
 
 use super::ring::Stage;
@@ -43,7 +49,7 @@ fn plan(shape: Shape) -> (LaunchConfig, bool) {
     tile().plan(shape, SIZE as u32)
 }
 
-/// Tiles of columns along x, ranges of rows along y.
+/// Tiles of columns along x, blocks that take tiles of rows in turn along y.
 pub fn launch(shape: Shape) -> LaunchConfig {
     plan(shape).0
 }
@@ -76,7 +82,7 @@ pub fn pack<T: GemmElement>(w: &[T], shape: Shape) -> Vec<T> {
     })
 }
 
-/// `Y[row, j] = sum of X[row, k] * W[k, j]`, four warps for ranges of rows.
+/// `Y[row, j] = sum of X[row, k] * W[k, j]`, four warps for tiles of rows in turn.
 ///
 /// # Safety
 ///
@@ -113,13 +119,9 @@ impl<T: GemmElement<Sum = f32> + WarpgroupHalf> Products<T> for Warpgroup {
     #[inline(always)]
     #[track_caller]
     unsafe fn add_chunk<const CHOICE: usize>(stage: Stage, sums: &mut Sums<T>) {
-        let lane = warp::lane_id();
         // SAFETY: strips of the stage, all of whose 128 bytes of a row are written, and W; the warps of a team have as many chunks.
         unsafe {
-            let strip = |row: u32, step: u32| {
-                let place = const { tile() }.place(row + lane / 4, 64 * step + lane % 4 * 16);
-                stage.x.offset_bytes(place).load4(0)
-            };
+            let strip = |rows, step| stage.strip(rows, step).load4(0);
             let (low, high) = ([strip(0, 0), strip(0, 1)], [strip(8, 0), strip(8, 1)]);
             let x = array::from_fn(|part| {
                 let (low, high) = (low[part / 2], high[part / 2]);

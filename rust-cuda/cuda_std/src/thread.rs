@@ -94,3 +94,12 @@ pub fn device_fence() {
 pub fn system_fence() {
     backend::system_fence();
 }
+
+/// The same number, of which the compiler knows no more: what is computed from it in a loop is computed there each time. Else the
+/// compiler computes all before the loop that does not change in it, and keeps it in registers, though it be a hundred sums of
+/// a lane's column and a constant.
+#[inline(always)]
+#[must_use]
+pub fn opaque(number: u32) -> u32 {
+    backend::opaque(number)
+}

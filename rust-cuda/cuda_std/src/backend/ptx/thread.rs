@@ -91,3 +91,18 @@ fence! {
     device_fence = "fence.acq_rel.gpu;";
     system_fence = "fence.acq_rel.sys;";
 }
+
+#[inline(always)]
+pub(crate) fn opaque(number: u32) -> u32 {
+    let result: u32;
+    // SAFETY: a move of a register. Not `pure`, for then it could be moved out of a loop.
+    unsafe {
+        asm!(
+            "mov.b32 {result}, {number};",
+            number = in(reg32) number,
+            result = lateout(reg32) result,
+            options(nomem, nostack, preserves_flags),
+        );
+    }
+    result
+}

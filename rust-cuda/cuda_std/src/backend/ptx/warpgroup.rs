@@ -35,26 +35,32 @@ macro_rules! multiply {
         pub(crate) unsafe fn $name(a: [[u32; 4]; 4], b: u32, sums: &mut [[f32; 4]; 16]) {
             // The matrix descriptor of the first 16 rows of B: the address, 128 bytes from a block of 8 x 8 to the next along k and 256 along
             // n, all in units of 16 bytes; no swizzle.
-            let first = u64::from((b & 0x3_ffff) >> 4) | 8 << 16 | 16 << 32;
+            let first = (b & 0x3_ffff) >> 4 | 8 << 16;
             // SAFETY: the caller's contract. Registers that the instructions use belong to them until the wait, which is therefore part of
             // the same assembly.
             unsafe {
                 asm!(
                     "{{ .reg .pred p;",
-                    ".reg .b64 b1, b2, b3;",
+                    ".reg .b32 low, high;",
+                    ".reg .b64 b0, b1, b2, b3;",
                     "setp.eq.u32 p, 0, 0;",
-                    "add.u64 b1, {b}, 256;",
-                    "add.u64 b2, {b}, 512;",
-                    "add.u64 b3, {b}, 768;",
+                    "mov.b32 high, 16;",
+                    "mov.b64 b0, {{{b}, high}};",
+                    "add.u32 low, {b}, 256;",
+                    "mov.b64 b1, {{low, high}};",
+                    "add.u32 low, {b}, 512;",
+                    "mov.b64 b2, {{low, high}};",
+                    "add.u32 low, {b}, 768;",
+                    "mov.b64 b3, {{low, high}};",
                     "wgmma.fence.sync.aligned;",
-                    multiplication!($types, "{a0}, {a1}, {a2}, {a3}", "{b}"),
+                    multiplication!($types, "{a0}, {a1}, {a2}, {a3}", "b0"),
                     multiplication!($types, "{a4}, {a5}, {a6}, {a7}", "b1"),
                     multiplication!($types, "{a8}, {a9}, {a10}, {a11}", "b2"),
                     multiplication!($types, "{a12}, {a13}, {a14}, {a15}", "b3"),
                     "wgmma.commit_group.sync.aligned;",
                     // A line with nothing but a brace would end the kernel for those that take the text apart.
                     "wgmma.wait_group.sync.aligned 0; }}",
-                    b = in(reg64) first,
+                    b = in(reg32) first,
                     a0 = in(reg32) a[0][0],
                     a1 = in(reg32) a[0][1],
                     a2 = in(reg32) a[0][2],
