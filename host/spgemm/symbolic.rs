@@ -4,6 +4,7 @@ use super::SpgemmElement;
 use super::counters::{Counted, Counters};
 use super::lists::Lists;
 use super::operands::operands;
+use super::pairs::Pairs;
 use super::row_costs::{RowCosts, row_costs};
 use crate::csr::{DevicePattern, extent};
 use crate::device::{DeviceBuffer, Fork};
@@ -142,6 +143,11 @@ impl<'a> Phase<'a> {
     /// A and B.
     pub fn operands(&self) -> Operands {
         operands(self.a, self.b, &self.extents)
+    }
+
+    /// Room for the columns and values of B beside each other, if the sorted rows are worth it.
+    pub fn pairs<T: SpgemmElement>(&self) -> Result<Option<Pairs>, Error> {
+        Pairs::worth_it::<T>(self.b, &self.lists, &SORTED)
     }
 
     /// Whether at least half of what may be put aside is of sorted rows.

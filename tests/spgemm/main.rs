@@ -51,6 +51,7 @@ fn choices() -> Vec<SpgemmOptions> {
             deterministic: true,
             ..borders(|b| {
                 b.window_span = 0;
+                b.sort_products = 0;
                 b.warp_products = 0;
             })
         },
@@ -59,11 +60,13 @@ fn choices() -> Vec<SpgemmOptions> {
             b.run_span = 0;
             b.window_span = 0;
             b.bitmap_words = 0;
+            b.sort_products = 64;
         }),
         // Blocks' hash tables and bitmaps' ranks alone.
         borders(|b| {
             b.run_span = 0;
             b.window_span = 0;
+            b.sort_products = 0;
             b.warp_products = 0;
             b.bitmap_words = 0;
             b.warp_entries = 0;
@@ -81,6 +84,7 @@ fn choices() -> Vec<SpgemmOptions> {
             b.spread = 0;
             b.run_span = 0;
             b.window_span = 0;
+            b.sort_products = 0;
             b.warp_products = 0;
             b.block_products = 0;
             b.warp_entries = 0;

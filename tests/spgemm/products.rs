@@ -46,7 +46,7 @@ fn rows_of_every_number_of_products_around_a_table_are_exact() {
         })
         .collect();
     let sizes = [
-        1_u32, 2, 7, 8, 9, 15, 16, 17, 24, 31, 32, 33, 63, 64, 65, 130, 257, 299,
+        1_u32, 2, 7, 8, 9, 15, 16, 17, 24, 31, 32, 33, 63, 64, 65, 86, 97, 130, 170, 193, 257, 299,
     ];
     let a: Vec<Vec<u32>> = sizes.iter().map(|&size| (0..size).collect()).collect();
     assert_exact(&whole(&a, 300), &whole(&b, 5001));
@@ -147,6 +147,7 @@ fn spans_wider_than_any_bitmap_are_done_in_windows() {
     let (a, b) = (whole(&a, 40), whole(&b, cols));
     let wanted = reference::spgemm(a.view(), b.view());
     let options = borders(|b| {
+        b.sort_products = 0;
         b.warp_products = 0;
         b.block_products = 0;
     });

@@ -3,7 +3,7 @@
 //! A bin is a kernel with a size of its table; the lists of a bin's rows are made on the device. The symbolic phase knows
 //! of a row its products and the span of its columns, the numeric phase its entries besides.
 
-use super::chunks::REST_BYTES;
+use super::chunks::rest_bytes;
 use super::sort_rows::{MOST_PRODUCTS, MOST_SPAN};
 
 /// Bins of a phase, at most: the rest of an entry's word counts chunks.
@@ -63,12 +63,13 @@ impl Borders {
         while 4 * (3 * block_products + 4) > shared_bytes {
             block_products /= 2;
         }
+        let rest = rest_bytes(element_bytes);
         let mut chunk = 8192;
         // Searched chunks have columns and sums.
-        while chunk * (element_bytes + 4) + REST_BYTES > shared_bytes {
+        while chunk * (element_bytes + 4) + rest > shared_bytes {
             chunk /= 2;
         }
-        let rank_words = (shared_bytes - REST_BYTES - chunk * element_bytes) / 6;
+        let rank_words = (shared_bytes - rest - chunk * element_bytes) / 6;
         Self {
             warp_products: 512,
             block_products,
@@ -257,10 +258,14 @@ impl Borders {
         }
         let few = products <= self.warp_work;
         let long_rows = u64::from(products) >= u64::from(self.window_row) * u64::from(nonzeros);
+        if row.runs
+            && span <= super::interval_rows::MOST_SPAN.min(self.window_span)
+            && long_rows
+            && (nonzeros <= super::interval_rows::MOST_NONZEROS || self.ordered != 0)
+        {
+            return (INTERVALS + doublings(span, 64), 1);
+        }
         if span <= self.window_span && long_rows && (few || self.ordered != 0) {
-            if row.runs && span <= super::interval_rows::MOST_SPAN {
-                return (INTERVALS + doublings(span, 64), 1);
-            }
             return (WINDOW + doublings(span, 128), 1);
         }
         if self.sorts(row) {

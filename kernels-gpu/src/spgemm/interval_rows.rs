@@ -18,6 +18,9 @@ const WARPS: u32 = 4;
 /// Columns that a row may span, at most.
 pub const MOST_SPAN: u32 = 128;
 
+/// Nonzeros of A of a row, at most, unless sums must be added up in their order: more are too many for a warp.
+pub const MOST_NONZEROS: u32 = 1024;
+
 /// Nonzeros of A whose rows of B are loaded together.
 const UNROLL: usize = 4;
 
@@ -112,11 +115,13 @@ unsafe fn sums_of<T: Real, const SUMS: usize>(
                     array::from_fn(|s| {
                         let distance = s as u32 * WARP_SIZE + lane;
                         let is_in = distance.wrapping_sub(interval & 0xffff) < interval >> 16;
-                        let b = if is_in {
-                            factors.b.load(base.wrapping_add(distance) as usize)
+                        // Elsewhere any nonzero of B: a load that depends on nothing is fewer instructions.
+                        let position = if is_in {
+                            base.wrapping_add(distance)
                         } else {
-                            T::ZERO
+                            0
                         };
+                        let b = factors.b.load(position as usize);
                         (is_in, b)
                     })
                 });

@@ -11,9 +11,9 @@
 //! memory under that number. Products of the same column keep their order and are added up in it, so that the sum is that
 //! of every run.
 
+use super::lane_products::LaneProducts;
 use super::lanes::{group_mask, inclusive_sum};
 use super::operands::{Factors, Items, Operands};
-use super::walk::Walk;
 use super::work::WORK;
 use core::array;
 use cuda_std::prelude::*;
@@ -79,10 +79,7 @@ pub unsafe fn sort_rows<const PRODUCTS: u32>(
 ) {
     let rows = Rows::<f32, false> {
         operands,
-        factors: Factors {
-            a: Global::from_address(0),
-            b: Global::from_address(0),
-        },
+        factors: Factors::new(Global::from_address(0), Global::from_address(0)),
         items,
         work,
         starts,
@@ -178,18 +175,12 @@ impl<T: Real, const VALUES: bool> Rows<T, VALUES> {
             let [row, _] = self.items.load(item);
             let first = self.work.load(WORK * row as usize + 1);
             let to = self.starts.load(row as usize);
-            let walk = Walk {
+            let products_of_row = LaneProducts {
                 operands: &self.operands,
                 factors: self.factors,
                 nonzeros: self.operands.a.row(row),
-                products: 0,
-                warp: 0,
-                warps: 1,
-                window: None,
-                found: None,
-                list: None,
             };
-            let mine = walk.products_of_lane::<LANES, KEYS, VALUES>();
+            let mine = products_of_row.load::<LANES, KEYS, VALUES>();
             let keys: [u32; KEYS] = array::from_fn(|key| {
                 let (column, a, b) = mine[key];
                 let number = key as u32 * LANES + lane;
