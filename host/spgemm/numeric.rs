@@ -162,6 +162,8 @@ impl Numeric {
             }
         }
         let handles = [
+            sort_rows::sort_products::<T, 512>(),
+            sort_rows::sort_products::<T, 256>(),
             sort_rows::sort_products::<T, 128>(),
             sort_rows::sort_products::<T, 64>(),
             sort_rows::sort_products::<T, 32>(),
@@ -194,7 +196,9 @@ impl Numeric {
 }
 
 /// The bins of sorted rows, and how many products they have at most.
-const SORTED: [(u32, u32); 5] = [
+const SORTED: [(u32, u32); 7] = [
+    (bin::SORT + 6, 512),
+    (bin::SORT + 5, 256),
     (bin::SORT + 4, 128),
     (bin::SORT + 3, 64),
     (bin::SORT + 2, 32),

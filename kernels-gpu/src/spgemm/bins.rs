@@ -22,8 +22,9 @@ pub const BIN_BITS: u32 = 8;
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Borders {
-    /// Symbolic: rows of that many products are a warp's, or of a part of one; up to 512. In both phases: up to that many
-    /// products are sorted in registers, if they are no more than 128.
+    /// In both phases: up to that many products are sorted in registers; up to 512.
+    pub sort_products: u32,
+    /// Symbolic: other rows of that many products are a warp's; up to 512.
     pub warp_products: u32,
     /// Symbolic: rows of that many products have a hash table for each block; up to 16384.
     pub block_products: u32,
@@ -71,6 +72,7 @@ impl Borders {
         }
         let rank_words = (shared_bytes - rest - chunk * element_bytes) / 6;
         Self {
+            sort_products: MOST_PRODUCTS,
             warp_products: 512,
             block_products,
             bitmap_words: 4,
@@ -94,6 +96,7 @@ impl Borders {
     pub fn within(self, default: Self) -> Self {
         let chunk = self.chunk.clamp(1024, default.chunk);
         Self {
+            sort_products: self.sort_products.min(default.sort_products),
             warp_products: self.warp_products.min(default.warp_products),
             block_products: self.block_products.min(default.block_products),
             window_span: self.window_span.min(default.window_span),
@@ -152,16 +155,16 @@ pub mod symbolic {
     pub const COPY: u32 = 1;
     /// Runs of neighbouring columns.
     pub const RUNS: u32 = 2;
-    /// Up to 8, 16, 32, 64 and 128 products, sorted in registers where they span few enough columns.
+    /// Up to 8, 16, .. 512 products, sorted in registers where they span few enough columns.
     pub const SORT: u32 = 3;
     /// Up to 256 and 512 products, a hash table a warp.
-    pub const WARP_HASH: u32 = 8;
+    pub const WARP_HASH: u32 = 10;
     /// Up to 1024, .. 16384 products, a hash table a block.
-    pub const BLOCK_HASH: u32 = 10;
+    pub const BLOCK_HASH: u32 = 12;
     /// Fewer than [`NARROW_PRODUCTS`](super::NARROW_PRODUCTS) products, a bitmap of up to 512, 1024, .. 16384 words.
-    pub const NARROW: u32 = 15;
+    pub const NARROW: u32 = 17;
     /// A bitmap of any size; fewer than 2^32 products, fewer than 2^31, ..: the longest rows first.
-    pub const BITMAP: u32 = 21;
+    pub const BITMAP: u32 = 23;
     /// Past the last bin.
     pub const END: u32 = BITMAP + 32;
 }
@@ -174,20 +177,20 @@ pub mod numeric {
     pub const COPY: u32 = 1;
     /// Windows of 128, 256, .. 2048 columns, one a warp.
     pub const WINDOW: u32 = 2;
-    /// Up to 8, 16, 32, 64 and 128 products, sorted in registers where they span few enough columns.
+    /// Up to 8, 16, .. 512 products, sorted in registers where they span few enough columns.
     pub const SORT: u32 = 7;
     /// Up to 64, 128, 256, 512 entries by a warp.
-    pub const WARP: u32 = 12;
+    pub const WARP: u32 = 14;
     /// Chunks of up to 1024, 2048, 4096, 8192 entries, found by their rank in a bitmap.
-    pub const RANK: u32 = 16;
+    pub const RANK: u32 = 18;
     /// The same, searched for.
-    pub const SEARCH: u32 = 20;
+    pub const SEARCH: u32 = 22;
     /// Parts of rows whose products are spread over the device.
-    pub const SPREAD: u32 = 24;
+    pub const SPREAD: u32 = 26;
     /// Chunks of a warp each, added up in order.
-    pub const ORDERED: u32 = 25;
+    pub const ORDERED: u32 = 27;
     /// Up to 64 and 128 columns of runs, added up in registers.
-    pub const INTERVALS: u32 = 26;
+    pub const INTERVALS: u32 = 28;
     /// Past the last bin.
     pub const END: u32 = INTERVALS + 2;
 }
@@ -206,7 +209,7 @@ impl Borders {
     /// Whether a row's products are sorted in registers.
     #[inline(always)]
     fn sorts(&self, row: RowWork) -> bool {
-        row.products <= MOST_PRODUCTS.min(self.warp_products) && row.span <= MOST_SPAN
+        row.products <= self.sort_products && row.span <= MOST_SPAN
     }
 
     /// The bin of a row in the symbolic phase.

@@ -211,7 +211,7 @@ impl<T: Real> Shares<T> {
     }
 
     /// Of the lane's product, `p` for the first lane: its position in B and the nonzero's value; and the nonzero of the product
-    /// after the last lane's, or the one before it. That of the first lane is `first`, or the one after it.
+    /// after the last lane's, if there is one. That of the first lane is `first`.
     #[inline(always)]
     unsafe fn of_lane(&self, first: u32, p: u32) -> (u32, T, u32) {
         let lane = warp::lane_id();
@@ -233,9 +233,16 @@ impl<T: Real> Shares<T> {
             let owner = (begin & (u32::MAX >> (WARP_SIZE - 1 - lane))).count_ones();
             let base = warp::shfl_idx(FULL_MASK, base, owner, WARP_SIZE);
             let value = warp::shfl_idx(FULL_MASK, value, owner, WARP_SIZE);
-            // Of 32 products, 33 nonzeros may begin up to the one after them; the 33rd is of no lane.
-            let up_to_next = warp::ballot(FULL_MASK, before <= p + WARP_SIZE).count_ones();
-            let next = first + up_to_next.saturating_sub(1);
+            let after = p + WARP_SIZE;
+            let up_to_next = warp::ballot(FULL_MASK, before <= after).count_ones();
+            let mut next = first + up_to_next.saturating_sub(1);
+            // Where each of the 32 products is another nonzero's, the next one is no lane's.
+            if up_to_next == WARP_SIZE
+                && next + 1 < self.count
+                && self.nonzeros.load(2 * (next + 1) as usize) <= after
+            {
+                next += 1;
+            }
             (base.wrapping_add(p + lane), value, next)
         }
     }

@@ -6,6 +6,7 @@
 
 use super::lanes::{group_mask, inclusive_sum, owner};
 use super::operands::{Factors, Operands, Pattern};
+use crate::unroll::unroll;
 use core::array;
 use core::mem::transmute_copy;
 use cuda_std::prelude::*;
@@ -56,6 +57,9 @@ pub unsafe fn pair_nonzeros(b: Pattern, nonzeros: u32, values: Global<f32>, pair
     }
 }
 
+/// Products of a lane whose loads are in flight together.
+const UNROLL: usize = 4;
+
 /// A row of A whose products are loaded.
 pub struct LaneProducts<'a, T> {
     /// A and B.
@@ -67,21 +71,20 @@ pub struct LaneProducts<'a, T> {
 }
 
 impl<T: Real> LaneProducts<'_, T> {
-    /// Column, factor of A and factor of B of the products whose numbers are the lane's in its group, that and `LANES`, and so
-    /// on; the column is 2^32 - 1 where there is none, and with `VALUES` false the factors are 0. The row has up to `N * LANES`
-    /// products.
+    /// Hands each product to `put`: its number, its column, and with `VALUES` its factors, else zeros. Gives how many there are.
     ///
     /// # Safety
     ///
-    /// The operands are what they say. All lanes of the group call it with the same arguments.
+    /// The operands are what they say. All lanes of the group of `LANES` call it with the same arguments; `put` does not
+    /// synchronise.
     #[inline(always)]
-    pub unsafe fn load<const LANES: u32, const N: usize, const VALUES: bool>(
+    pub unsafe fn load<const LANES: u32, const VALUES: bool>(
         &self,
-    ) -> [(u32, T, T); N] {
+        put: impl Fn(u32, u32, [T; 2]),
+    ) -> u32 {
         let mask = group_mask::<LANES>();
         let lane = warp::lane_id() % LANES;
         let (mut k, end) = self.nonzeros;
-        let mut products = [(u32::MAX, T::ZERO, T::ZERO); N];
         let mut before = 0;
         // SAFETY: nonzeros of the row; all lanes of the group take part in its shuffles.
         unsafe {
@@ -90,27 +93,37 @@ impl<T: Real> LaneProducts<'_, T> {
                 let sum = inclusive_sum::<LANES>(mask, len);
                 let total = warp::shfl_idx(mask, sum, LANES - 1, LANES);
                 let base = start.wrapping_sub(sum - len);
-                products = array::from_fn(|u| {
-                    // Wraps around for products of nonzeros before, and is then not below the total.
-                    let p = (u as u32 * LANES + lane).wrapping_sub(before);
-                    let owner = owner::<LANES>(mask, sum, p);
-                    let base = warp::shfl_idx(mask, base, owner, LANES);
-                    let a = if VALUES {
-                        warp::shfl_idx(mask, value, owner, LANES)
-                    } else {
-                        T::ZERO
-                    };
-                    if p >= total {
-                        return products[u];
-                    }
-                    let (column, b) = self.of_b::<VALUES>(base.wrapping_add(p) as usize);
-                    (column, a, b)
-                });
+                let mut first = 0;
+                while first < total {
+                    let loaded: [(u32, T, T); UNROLL] = array::from_fn(|u| {
+                        let p = first + u as u32 * LANES + lane;
+                        let owner = owner::<LANES>(mask, sum, p);
+                        let base = warp::shfl_idx(mask, base, owner, LANES);
+                        let a = if VALUES {
+                            warp::shfl_idx(mask, value, owner, LANES)
+                        } else {
+                            T::ZERO
+                        };
+                        if p >= total {
+                            return (u32::MAX, T::ZERO, T::ZERO);
+                        }
+                        let (column, b) = self.of_b::<VALUES>(base.wrapping_add(p) as usize);
+                        (column, a, b)
+                    });
+                    unroll!(u in 0..4 {
+                        let (column, a, b) = loaded[u];
+                        let p = first + u as u32 * LANES + lane;
+                        if p < total {
+                            put(before + p, column, [a, b]);
+                        }
+                    });
+                    first += UNROLL as u32 * LANES;
+                }
                 before += total;
                 k += LANES;
             }
         }
-        products
+        before
     }
 
     /// Where the row of B of a nonzero of A starts, how long it is, and the nonzero's value; nothing from `end` on.
@@ -158,4 +171,4 @@ pub(super) fn entry_points() -> &'static [&'static str] {
     pair_nonzeros().entry_points()
 }
 
-const _: () = assert!(NONZEROS == 4);
+const _: () = assert!(NONZEROS == 4 && UNROLL == 4);

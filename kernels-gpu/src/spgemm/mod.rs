@@ -33,6 +33,7 @@ pub mod interval_rows;
 pub mod ladder;
 pub mod lane_products;
 pub mod lanes;
+mod measure;
 pub mod operands;
 pub mod ordered;
 pub mod place;
