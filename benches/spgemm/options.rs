@@ -116,6 +116,7 @@ impl Options {
                 "block_products" => &mut borders.block_products,
                 "bitmap_words" => &mut borders.bitmap_words,
                 "run_span" => &mut borders.run_span,
+                "alike" => &mut borders.alike,
                 "window_span" => &mut borders.window_span,
                 "window_row" => &mut borders.window_row,
                 "warp_entries" => &mut borders.warp_entries,

@@ -33,6 +33,8 @@ pub struct Borders {
     /// Symbolic: rows of B that are runs of neighbouring columns are joined where the span of the row has up to that many
     /// columns.
     pub run_span: u32,
+    /// Numeric: rows of runs that a warp takes, 1 or 4.
+    pub alike: u32,
     /// Numeric: a window of accumulators is taken up to that many columns; up to 2048.
     pub window_span: u32,
     /// Numeric: and if the rows of B have at least that many nonzeros on average.
@@ -77,6 +79,7 @@ impl Borders {
             block_products,
             bitmap_words: 4,
             run_span: 4096,
+            alike: 4,
             window_span: 2048,
             window_row: 8,
             warp_entries: 512,
