@@ -112,11 +112,11 @@ impl Options {
                 .with_context(|| format!("wanted NAME=NUMBER, found `{assignment}`"))?;
             let border = match name {
                 "sort_products" => &mut borders.sort_products,
+                "sort_again" => &mut borders.sort_again,
                 "warp_products" => &mut borders.warp_products,
                 "block_products" => &mut borders.block_products,
                 "bitmap_words" => &mut borders.bitmap_words,
                 "run_span" => &mut borders.run_span,
-                "alike" => &mut borders.alike,
                 "window_span" => &mut borders.window_span,
                 "window_row" => &mut borders.window_row,
                 "warp_entries" => &mut borders.warp_entries,

@@ -131,21 +131,13 @@ impl Numeric {
             // SAFETY: chunks of the kernel's size.
             unsafe { fork.launch(&ordered::ordered::<T>(), config, arguments)? };
         }
-        let handles = if self.borders.alike > 1 {
-            [
-                interval_rows::interval_rows::<T, 128, 4>(),
-                interval_rows::interval_rows::<T, 64, 4>(),
-            ]
-        } else {
-            [
-                interval_rows::interval_rows::<T, 128, 1>(),
-                interval_rows::interval_rows::<T, 64, 1>(),
-            ]
-        };
+        let handles = [
+            interval_rows::interval_rows::<T, 128>(),
+            interval_rows::interval_rows::<T, 64>(),
+        ];
         for (size, handle) in (0..2).rev().zip(handles) {
             if let Some(items) = self.items(bin::INTERVALS + size) {
-                let config =
-                    interval_rows::launch::<T>(items.count, 64 << size, self.borders.alike);
+                let config = interval_rows::launch::<T>(items.count, 64 << size);
                 let arguments = (operands, factors, items, work, c, values);
                 // SAFETY: rows of runs that span up to so many columns.
                 unsafe { fork.launch(&handle, config, arguments)? };

@@ -52,6 +52,7 @@ fn choices() -> Vec<SpgemmOptions> {
             ..borders(|b| {
                 b.window_span = 0;
                 b.sort_products = 0;
+                b.sort_again = 0;
                 b.warp_products = 0;
             })
         },
@@ -61,12 +62,14 @@ fn choices() -> Vec<SpgemmOptions> {
             b.window_span = 0;
             b.bitmap_words = 0;
             b.sort_products = 64;
+            b.sort_again = 64;
         }),
         // Blocks' hash tables and bitmaps' ranks alone.
         borders(|b| {
             b.run_span = 0;
             b.window_span = 0;
             b.sort_products = 0;
+            b.sort_again = 0;
             b.warp_products = 0;
             b.bitmap_words = 0;
             b.warp_entries = 0;
@@ -85,6 +88,7 @@ fn choices() -> Vec<SpgemmOptions> {
             b.run_span = 0;
             b.window_span = 0;
             b.sort_products = 0;
+            b.sort_again = 0;
             b.warp_products = 0;
             b.block_products = 0;
             b.warp_entries = 0;

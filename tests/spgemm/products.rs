@@ -161,12 +161,18 @@ fn banded_and_blocked_matrices_are_right() {
     let banded = generate::banded::<f32>(150, 170, 13, 13, 1).unwrap();
     let transposed = generate::banded::<f32>(170, 150, 9, 15, 2).unwrap();
     assert_right(&banded, &transposed);
-    let block = 20;
-    let rows: Vec<Vec<u32>> = (0..100_u32)
-        .map(|i| (i / block * block..(i / block + 1) * block).collect())
-        .collect();
-    let blocks = whole(&rows, 100);
-    assert_exact(&blocks, &blocks);
+    // Of narrow bands and of wide ones, which have rows of more than 64 columns.
+    for width in [11, 20] {
+        let banded = generate::banded::<f64>(90, 90, width, width, 3).unwrap();
+        assert_right(&banded, &banded);
+    }
+    for block in [20, 70] {
+        let rows: Vec<Vec<u32>> = (0..140_u32)
+            .map(|i| (i / block * block..(i / block + 1) * block).collect())
+            .collect();
+        let blocks = whole(&rows, 140);
+        assert_exact(&blocks, &blocks);
+    }
 }
 
 #[test]

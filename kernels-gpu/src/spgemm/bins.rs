@@ -22,8 +22,10 @@ pub const BIN_BITS: u32 = 8;
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Borders {
-    /// In both phases: up to that many products are sorted in registers; up to 512.
+    /// Symbolic: rows of that many products are sorted in registers; up to 512.
     pub sort_products: u32,
+    /// Numeric: those of that many products are so once more; up to 512.
+    pub sort_again: u32,
     /// Symbolic: other rows of that many products are a warp's; up to 512.
     pub warp_products: u32,
     /// Symbolic: rows of that many products have a hash table for each block; up to 16384.
@@ -33,8 +35,6 @@ pub struct Borders {
     /// Symbolic: rows of B that are runs of neighbouring columns are joined where the span of the row has up to that many
     /// columns.
     pub run_span: u32,
-    /// Numeric: rows of runs that a warp takes, 1 or 4.
-    pub alike: u32,
     /// Numeric: a window of accumulators is taken up to that many columns; up to 2048.
     pub window_span: u32,
     /// Numeric: and if the rows of B have at least that many nonzeros on average.
@@ -75,11 +75,11 @@ impl Borders {
         let rank_words = (shared_bytes - rest - chunk * element_bytes) / 6;
         Self {
             sort_products: MOST_PRODUCTS,
+            sort_again: 256,
             warp_products: 512,
             block_products,
             bitmap_words: 4,
             run_span: 4096,
-            alike: 4,
             window_span: 2048,
             window_row: 8,
             warp_entries: 512,
@@ -99,7 +99,8 @@ impl Borders {
     pub fn within(self, default: Self) -> Self {
         let chunk = self.chunk.clamp(1024, default.chunk);
         Self {
-            sort_products: self.sort_products.min(default.sort_products),
+            sort_products: self.sort_products.min(MOST_PRODUCTS),
+            sort_again: self.sort_again.min(MOST_PRODUCTS),
             warp_products: self.warp_products.min(default.warp_products),
             block_products: self.block_products.min(default.block_products),
             window_span: self.window_span.min(default.window_span),
@@ -209,10 +210,10 @@ const fn doublings(size: u32, first: u32) -> u32 {
 }
 
 impl Borders {
-    /// Whether a row's products are sorted in registers.
+    /// Whether a row's products are sorted in registers, if up to `most` are.
     #[inline(always)]
-    fn sorts(&self, row: RowWork) -> bool {
-        row.products <= self.sort_products && row.span <= MOST_SPAN
+    const fn sorts(most: u32, row: RowWork) -> bool {
+        row.products <= most && row.span <= MOST_SPAN
     }
 
     /// The bin of a row in the symbolic phase.
@@ -229,7 +230,7 @@ impl Borders {
         if row.runs && span <= self.run_span {
             return RUNS;
         }
-        if self.sorts(row) {
+        if Self::sorts(self.sort_products, row) {
             return SORT + doublings(products, 8);
         }
         if products <= self.warp_products {
@@ -274,7 +275,7 @@ impl Borders {
         if span <= self.window_span && long_rows && (few || self.ordered != 0) {
             return (WINDOW + doublings(span, 128), 1);
         }
-        if self.sorts(row) {
+        if Self::sorts(self.sort_again, row) {
             return (SORT + doublings(products, 8), 1);
         }
         if self.ordered != 0 {

@@ -132,10 +132,11 @@ pub unsafe fn rank_chunks<T: Real>(
             bitmap.store(word as usize, 0);
             word += threads;
         }
-        let mut i = t;
+        // The capacity is a multiple of four.
+        let mut i = 4 * t;
         while i < count {
-            sums.store(i as usize, T::ZERO);
-            i += threads;
+            sums.store4(i as usize, [T::ZERO; 4]);
+            i += 4 * threads;
         }
         thread::sync_threads();
         ranks.make(columns, count, first, |i, column| {

@@ -1,17 +1,19 @@
 //! Numeric, banded and blocked matrices: rows of B that are runs of neighbouring columns, added up in registers.
 //!
 //! Where every row of B is a run and the row of C spans few columns, each of these columns is a lane's: its sum stays in a
-//! register, its factor in a row of B is at the distance from the run's first column, and no column is loaded. A nonzero of A
-//! costs some shuffles and a load of each value of B; there is no shared memory before the sums are written, and they are
+//! register, its factor in a row of B is at the distance from the run's first column, and no column is loaded. The sums are
 //! added up in the order of the nonzeros of A.
 //!
-//! A warp has four rows that follow each other in the list. Where they have the same columns in A, as in a block, what is loaded of B
-//! serves for all four.
+//! Of 32 nonzeros of A at a time each lane finds out which columns of C one of them has, as bits, and where its row of B would start if
+//! it had all; for every lane that is one load from shared memory, one address, and of each column a test, a load and an
+//! addition.
 
 use super::operands::{Factors, Items, Operands, Structure};
+use super::run_rows::bits;
 use super::work::WORK;
 use crate::unroll::unroll;
 use core::array;
+use core::mem::transmute_copy;
 use cuda_std::prelude::*;
 use cuda_std::warp::{FULL_MASK, WARP_SIZE};
 
@@ -27,24 +29,30 @@ pub const MOST_NONZEROS: u32 = 1024;
 /// Nonzeros of A whose rows of B are loaded together.
 const UNROLL: usize = 4;
 
-/// Neighbouring items of a warp, at most.
-const MOST_ROWS: u32 = 4;
+/// Words of what is known of a nonzero of A: bits of the columns of C, the start of its row of B, and its value.
+const NONZERO_WORDS: u32 = 8;
 
-/// The launch of [`interval_rows`] for that many rows that span up to `span` columns.
-pub fn launch<T: Real>(rows: u32, span: u32, rows_a_warp: u32) -> LaunchConfig {
-    LaunchConfig::new(rows.div_ceil(WARPS * rows_a_warp), WARPS * WARP_SIZE)
-        .shared_bytes(WARPS * span * size_of::<T>() as u32)
+/// Bytes of shared memory of a warp: the sums at last, and before them 32 nonzeros of A.
+const fn warp_bytes(span: u32, element_bytes: u32) -> u32 {
+    let sums = span * element_bytes;
+    let nonzeros = 4 * NONZERO_WORDS * WARP_SIZE;
+    if sums > nonzeros { sums } else { nonzeros }
 }
 
-/// The values of rows that span up to `SPAN` columns, and whose rows of B are all runs; a warp four rows, a lane every 32nd
-/// column.
+/// The launch of [`interval_rows`] for that many rows that span up to `span` columns.
+pub fn launch<T: Real>(rows: u32, span: u32) -> LaunchConfig {
+    LaunchConfig::new(rows.div_ceil(WARPS), WARPS * WARP_SIZE)
+        .shared_bytes(WARPS * warp_bytes(span, size_of::<T>() as u32))
+}
+
+/// The values of rows that span up to `SPAN` columns, and whose rows of B are all runs; a warp a row, a lane every 32nd column.
 ///
 /// # Safety
 ///
 /// The operands are what they say; the items are such rows; `work` is `row_work`'s, `c` the product's structure, `values` its
 /// values. The launch is [`launch`]'s.
-#[kernel(name = "spgemm_interval_rows", T = [f32, f64], SPAN = [64, 128], ROWS = [1, 4])]
-pub unsafe fn interval_rows<T: Real, const SPAN: u32, const ROWS: u32>(
+#[kernel(name = "spgemm_interval_rows", T = [f32, f64], SPAN = [64, 128])]
+pub unsafe fn interval_rows<T: Real, const SPAN: u32>(
     operands: Operands,
     factors: Factors<T>,
     items: Items,
@@ -53,184 +61,172 @@ pub unsafe fn interval_rows<T: Real, const SPAN: u32, const ROWS: u32>(
     values: GlobalMut<T>,
 ) {
     let warp = thread::thread_idx_x() / WARP_SIZE;
-    let sums = shared::dynamic_shared_mem::<T>().offset((warp * SPAN) as usize);
-    let rows = Rows {
-        operands,
-        factors,
-        work,
-        c,
-        values,
-        sums,
-    };
-    let first = (thread::block_idx_x() * WARPS + warp) * ROWS;
-    // SAFETY: the caller's contract; each warp has sums of its own.
+    let item = thread::block_idx_x() * WARPS + warp;
+    if item >= items.count {
+        return;
+    }
+    let shared = shared::dynamic_shared_mem::<u8>()
+        .offset((warp * warp_bytes(SPAN, size_of::<T>() as u32)) as usize);
+    let (sums, nonzeros) = (shared.cast::<T>(), shared.cast::<u32>());
+    // SAFETY: rows of the matrices, columns of the row's span; the warp's own sums, synchronised between writes and reads.
     unsafe {
+        let [row, _] = items.load(item);
+        let first = work.load(WORK * row as usize + 1);
         if SPAN == 64 {
-            rows.compute::<2, ROWS>(items, first);
+            store::<T, 2>(
+                sums,
+                sums_of::<T, 2>(&operands, factors, row, first, nonzeros),
+            );
         } else {
-            rows.compute::<4, ROWS>(items, first);
+            store::<T, 4>(
+                sums,
+                sums_of::<T, 4>(&operands, factors, row, first, nonzeros),
+            );
+        }
+        warp::sync_warp(FULL_MASK);
+        let (start, end) = c.row(row);
+        let columns = c.columns(row);
+        let mut i = warp::lane_id();
+        while i < end - start {
+            let column = columns.load(i as usize);
+            c.put(start + i, column);
+            values.store((start + i) as usize, sums.load((column - first) as usize));
+            i += WARP_SIZE;
         }
     }
 }
 
-/// The matrices of a launch, and the warp's room for the sums of a row.
-struct Rows<T> {
-    operands: Operands,
+/// The sums of a row's columns from `first` on: those of the lane are 32 apart. The warp has room for 32 nonzeros.
+#[inline(always)]
+unsafe fn sums_of<T: Real, const SUMS: usize>(
+    operands: &Operands,
     factors: Factors<T>,
-    work: Global<u32>,
-    c: Structure,
-    values: GlobalMut<T>,
-    sums: Shared<T>,
+    row: u32,
+    first: u32,
+    nonzeros: Shared<u32>,
+) -> [T; SUMS] {
+    let lane = warp::lane_id();
+    let span = SUMS as u32 * WARP_SIZE;
+    let mut sums = [T::ZERO; SUMS];
+    // What is `span` further on than a row of B would start is in no case before B.
+    let lanes_b = factors.b.offset_bytes(
+        (u64::from(lane) * size_of::<T>() as u64)
+            .wrapping_sub(u64::from(span) * size_of::<T>() as u64),
+    );
+    // SAFETY: nonzeros of the row, the warp's own room, synchronised between writes and reads.
+    unsafe {
+        let (mut k, end) = operands.a.row(row);
+        while k < end {
+            let mut nonzero = Nonzero::<T, SUMS> {
+                columns: [0; SUMS],
+                start: 0,
+                value: T::ZERO,
+            };
+            if k + lane < end {
+                let column = operands.a.col_idx.load((k + lane) as usize);
+                let [start, end, low, high] = operands.extents.load4(4 * column as usize);
+                nonzero.value = factors.a.load((k + lane) as usize);
+                if start < end {
+                    nonzero.columns =
+                        array::from_fn(|s| bits((low - first, high - first), s as u32 * WARP_SIZE));
+                    nonzero.start = span + start - (low - first);
+                }
+            }
+            nonzero.store(nonzeros, lane);
+            warp::sync_warp(FULL_MASK);
+            let count = (end - k).min(WARP_SIZE);
+            let mut owner = 0;
+            while owner < count {
+                // Past the last one are nonzeros without columns.
+                let some: [Nonzero<T, SUMS>; UNROLL] =
+                    array::from_fn(|u| Nonzero::load(nonzeros, owner + u as u32));
+                let loaded: [[T; SUMS]; UNROLL] = array::from_fn(|u| {
+                    let b = lanes_b.offset(some[u].start as usize);
+                    array::from_fn(|s| {
+                        if some[u].has(s, lane) {
+                            b.load(s * WARP_SIZE as usize)
+                        } else {
+                            T::ZERO
+                        }
+                    })
+                });
+                unroll!(u in 0..4 {
+                    sums = array::from_fn(|s| {
+                        // Not 0 times a factor that may be infinite.
+                        if some[u].has(s, lane) {
+                            some[u].value.mul_add(loaded[u][s], sums[s])
+                        } else {
+                            sums[s]
+                        }
+                    });
+                });
+                owner += UNROLL as u32;
+            }
+            warp::sync_warp(FULL_MASK);
+            k += WARP_SIZE;
+        }
+    }
+    sums
 }
 
-impl<T: Real> Rows<T> {
-    /// The rows of the items from `first` on, together if they have the same columns in A.
+/// A nonzero of A.
+#[derive(Clone, Copy)]
+struct Nonzero<T, const SUMS: usize> {
+    /// The columns of C that its row of B has.
+    columns: [u32; SUMS],
+    /// Where that row would start in B if it had all of them, and the row's span more.
+    start: u32,
+    /// Its value.
+    value: T,
+}
+
+impl<T: Real, const SUMS: usize> Nonzero<T, SUMS> {
+    /// Whether its row of B has the lane's column number `s`.
     #[inline(always)]
-    unsafe fn compute<const SUMS: usize, const ROWS: u32>(&self, items: Items, first: u32) {
-        // SAFETY: items of the launch, rows of the matrices.
+    fn has(&self, s: usize, lane: u32) -> bool {
+        self.columns[s] & 1 << lane != 0
+    }
+
+    /// Whether all of it is one vector.
+    const IS_SHORT: bool = SUMS == 2 && size_of::<T>() == 4;
+
+    /// Stores it as number `number`.
+    #[inline(always)]
+    unsafe fn store(&self, to: Shared<u32>, number: u32) {
+        let to = to.offset((number * NONZERO_WORDS) as usize);
+        // SAFETY: the caller has the room, aligned as vectors want.
         unsafe {
-            if ROWS > 1 && u64::from(first) + u64::from(ROWS) <= u64::from(items.count) {
-                let rows: [u32; 4] = array::from_fn(|r| items.load(first + r as u32)[0]);
-                if self.are_alike(rows) {
-                    let sums = self.sums_of::<SUMS, 4>(rows);
-                    unroll!(r in 0..4 {
-                        self.write(rows[r], sums[r]);
-                    });
-                    return;
-                }
-            }
-            let mut item = first;
-            while item < items.count.min(first.saturating_add(ROWS)) {
-                let [row, _] = items.load(item);
-                let [sums] = self.sums_of::<SUMS, 1>([row]);
-                self.write(row, sums);
-                item += 1;
+            if Self::IS_SHORT {
+                let value = transmute_copy(&self.value);
+                to.store4(0, [self.columns[0], self.columns[1], self.start, value]);
+            } else {
+                to.store4(0, array::from_fn(|s| self.columns[s % SUMS]));
+                to.store(4, self.start);
+                to.offset(6).cast::<T>().store(0, self.value);
             }
         }
     }
 
-    /// Whether the rows have the same columns in A.
+    /// Loads number `number`.
     #[inline(always)]
-    unsafe fn are_alike(&self, rows: [u32; 4]) -> bool {
-        // SAFETY: rows of A and their nonzeros; all lanes of the warp take part in its votes.
+    unsafe fn load(from: Shared<u32>, number: u32) -> Self {
+        let from = from.offset((number * NONZERO_WORDS) as usize);
+        // SAFETY: it has been stored; where all is one vector, the value has four bytes.
         unsafe {
-            let (start, end) = self.operands.a.row(rows[0]);
-            let others: [(u32, u32); 4] = array::from_fn(|r| self.operands.a.row(rows[r]));
-            let lengths = others.map(|(start, end)| end - start);
-            if lengths != [end - start; 4] {
-                return false;
+            let words = from.load4(0);
+            let columns = array::from_fn(|s| words[s % 4]);
+            if Self::IS_SHORT {
+                return Self {
+                    columns,
+                    start: words[2],
+                    value: transmute_copy(&words[3]),
+                };
             }
-            let mut k = warp::lane_id();
-            while k - warp::lane_id() < end - start {
-                let columns: [u32; 4] = array::from_fn(|r| {
-                    if k < end - start {
-                        self.operands.a.col_idx.load((others[r].0 + k) as usize)
-                    } else {
-                        0
-                    }
-                });
-                if !warp::all(FULL_MASK, columns == [columns[0]; 4]) {
-                    return false;
-                }
-                k += WARP_SIZE;
+            Self {
+                columns,
+                start: from.load(4),
+                value: from.offset(6).cast::<T>().load(0),
             }
-            true
-        }
-    }
-
-    /// The sums of rows that have the same columns in A: those of the lane are 32 apart, from the first column of C's row on.
-    #[inline(always)]
-    unsafe fn sums_of<const SUMS: usize, const N: usize>(&self, rows: [u32; N]) -> [[T; SUMS]; N] {
-        let lane = warp::lane_id();
-        let Self {
-            operands, factors, ..
-        } = self;
-        let mut sums = [[T::ZERO; SUMS]; N];
-        // SAFETY: nonzeros of the rows; all lanes of the warp take part in its shuffles.
-        unsafe {
-            let first = self.work.load(WORK * rows[0] as usize + 1);
-            let (start, end) = operands.a.row(rows[0]);
-            let starts: [u32; N] = array::from_fn(|r| operands.a.row_ptr.load(rows[r] as usize));
-            let mut done = 0;
-            while done < end - start {
-                let k = done + lane;
-                // The column at distance `d` from the first is at `base + d` in B, if `d` is among the `len` from `low` on.
-                let (mut base, mut interval, mut a) = (0, 0, [T::ZERO; N]);
-                if k < end - start {
-                    let column = operands.a.col_idx.load((start + k) as usize);
-                    let [start, end, low, _] = operands.extents.load4(4 * column as usize);
-                    a = array::from_fn(|r| factors.a.load((starts[r] + k) as usize));
-                    if start < end {
-                        let low = low - first;
-                        base = start.wrapping_sub(low);
-                        interval = low | (end - start) << 16;
-                    }
-                }
-                let count = (end - start - done).min(WARP_SIZE);
-                let mut owner = 0;
-                while owner < count {
-                    let nonzeros: [(u32, u32, [T; N]); UNROLL] = array::from_fn(|u| {
-                        let owner = owner + u as u32;
-                        (
-                            warp::shfl_idx(FULL_MASK, base, owner, WARP_SIZE),
-                            warp::shfl_idx(FULL_MASK, interval, owner, WARP_SIZE),
-                            array::from_fn(|r| warp::shfl_idx(FULL_MASK, a[r], owner, WARP_SIZE)),
-                        )
-                    });
-                    let loaded: [[(bool, T); SUMS]; UNROLL] = array::from_fn(|u| {
-                        let (base, interval, _) = nonzeros[u];
-                        array::from_fn(|s| {
-                            let distance = s as u32 * WARP_SIZE + lane;
-                            let is_in = distance.wrapping_sub(interval & 0xffff) < interval >> 16;
-                            // Elsewhere any nonzero of B: a load that depends on nothing is fewer instructions.
-                            let position = if is_in {
-                                base.wrapping_add(distance)
-                            } else {
-                                0
-                            };
-                            (is_in, factors.b.load(position as usize))
-                        })
-                    });
-                    unroll!(u in 0..4 {
-                        sums = array::from_fn(|r| {
-                            array::from_fn(|s| {
-                                let (is_in, b) = loaded[u][s];
-                                // Not 0 times a factor that may be infinite.
-                                if is_in {
-                                    nonzeros[u].2[r].mul_add(b, sums[r][s])
-                                } else {
-                                    sums[r][s]
-                                }
-                            })
-                        });
-                    });
-                    owner += UNROLL as u32;
-                }
-                done += WARP_SIZE;
-            }
-        }
-        sums
-    }
-
-    /// Writes a row whose sums the lanes have.
-    #[inline(always)]
-    unsafe fn write<const SUMS: usize>(&self, row: u32, sums: [T; SUMS]) {
-        // SAFETY: columns of the row's span; the warp's own room, synchronised between writes and reads.
-        unsafe {
-            let first = self.work.load(WORK * row as usize + 1);
-            store(self.sums, sums);
-            warp::sync_warp(FULL_MASK);
-            let (start, end) = self.c.row(row);
-            let columns = self.c.columns(row);
-            let mut i = warp::lane_id();
-            while i < end - start {
-                let column = columns.load(i as usize);
-                self.c.put(start + i, column);
-                let sum = self.sums.load((column - first) as usize);
-                self.values.store((start + i) as usize, sum);
-                i += WARP_SIZE;
-            }
-            warp::sync_warp(FULL_MASK);
         }
     }
 }
@@ -250,7 +246,7 @@ unsafe fn store<T: Real, const SUMS: usize>(to: Shared<T>, sums: [T; SUMS]) {
 
 #[cfg(not(target_arch = "nvptx64"))]
 pub(super) fn entry_points() -> &'static [&'static str] {
-    interval_rows::<f32, 64, 1>().entry_points()
+    interval_rows::<f32, 64>().entry_points()
 }
 
-const _: () = assert!(UNROLL == 4 && MOST_ROWS == 4 && MOST_SPAN == 128);
+const _: () = assert!(UNROLL == 4 && MOST_SPAN == 128);

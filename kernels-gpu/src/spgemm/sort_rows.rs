@@ -5,7 +5,9 @@
 //! that there is no table and there are no atomics. Through shared memory they come into the order in which lanes write
 //! neighbours.
 //!
-//! The numeric phase does the same again for values alone: to sort costs less than to search for each product's place.
+//! The numeric phase does the same again for values alone: to sort up to 256 products costs less than to search for each one's
+//! place. (R-MAT .35, 235868 rows and 33 million products, on an H200: 0.43 ms, and 0.56 with those of up to 512 sorted again.)
+//! The first time they are sorted up to 512; with hash tables from 129 on the whole multiplication took 1.47 ms, and 1.21 so.
 //!
 //! With values, what is sorted is the column with the product's number in its low bits, one u32; the factors wait in shared
 //! memory under that number. Products of the same column keep their order and are added up in it, so that the sum is that
@@ -141,19 +143,19 @@ impl<T: Real, const VALUES: bool> Rows<T, VALUES> {
         // SAFETY: the caller's contract.
         unsafe {
             match PRODUCTS {
-                8 => self.sort_row::<8, 1>(),
-                16 => self.sort_row::<8, 2>(),
-                32 => self.sort_row::<8, 4>(),
-                64 => self.sort_row::<16, 4>(),
-                128 => self.sort_row::<32, 4>(),
-                256 => self.sort_row::<32, 8>(),
-                _ => self.sort_row::<32, 16>(),
+                8 => self.sort_row::<8, 1, 1>(),
+                16 => self.sort_row::<8, 2, 2>(),
+                32 => self.sort_row::<8, 4, 4>(),
+                64 => self.sort_row::<16, 4, 4>(),
+                128 => self.sort_row::<32, 4, 4>(),
+                256 => self.sort_row::<32, 8, 4>(),
+                _ => self.sort_row::<32, 16, 4>(),
             }
         }
     }
 
     #[inline(always)]
-    unsafe fn sort_row<const LANES: u32, const KEYS: usize>(&self) {
+    unsafe fn sort_row<const LANES: u32, const KEYS: usize, const TOGETHER: usize>(&self) {
         let products = LANES * KEYS as u32;
         let number_bits = products.ilog2();
         let has_columns = !VALUES || self.columns.address() != 0;
@@ -181,12 +183,13 @@ impl<T: Real, const VALUES: bool> Rows<T, VALUES> {
                 factors: self.factors,
                 nonzeros: self.operands.a.row(row),
             };
-            let mut number = products_of_row.load::<LANES, VALUES>(|number, column, pair| {
-                keys_shared.store(number as usize, (column - first) << number_bits | number);
-                if VALUES {
-                    factors.store2(2 * number as usize, pair);
-                }
-            });
+            let mut number =
+                products_of_row.load::<LANES, TOGETHER, VALUES>(|number, column, pair| {
+                    keys_shared.store(number as usize, (column - first) << number_bits | number);
+                    if VALUES {
+                        factors.store2(2 * number as usize, pair);
+                    }
+                });
             number += lane;
             while number < products {
                 keys_shared.store(number as usize, u32::MAX);
