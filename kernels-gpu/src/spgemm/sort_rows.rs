@@ -268,31 +268,42 @@ fn sorted<const LANES: u32, const KEYS: usize>(mask: u32, keys: [u32; KEYS]) -> 
     keys
 }
 
-/// A lane's keys in ascending order: of any order, or of a bitonic one.
+/// A lane's keys in ascending order: of any order, or of a bitonic one. There are 1, 2, 4, 8 or 16.
 #[inline(always)]
 fn merged_in_lane<const KEYS: usize, const ANY: bool>(keys: [u32; KEYS]) -> [u32; KEYS] {
     let mut keys = keys;
-    let mut run = if ANY { 2 } else { KEYS };
-    while run <= KEYS {
-        // The runs of any order are bitonic once their second half is turned round.
-        let mut distance = if ANY { run } else { run / 2 };
-        while distance > 0 {
+    // Each key and the one at that distance, by exclusive or. Written out, so that the distances are constants.
+    let mut exchange = |distance: usize| {
+        if distance < KEYS {
             keys = array::from_fn(|key| {
-                let turns = ANY && distance == run;
-                let other = if turns {
-                    key ^ (run - 1)
-                } else {
-                    key ^ distance
-                };
+                let other = key ^ distance;
                 least_or_greatest(keys[key], keys[other], key < other)
             });
-            distance = if distance == run {
-                run / 4
-            } else {
-                distance / 2
-            };
         }
-        run *= 2;
+    };
+    if ANY {
+        // Runs of 2, 4, 8 and 16: each begins with the first and the last of it.
+        exchange(1);
+        if KEYS >= 4 {
+            exchange(3);
+            exchange(1);
+        }
+        if KEYS >= 8 {
+            exchange(7);
+            exchange(2);
+            exchange(1);
+        }
+        if KEYS >= 16 {
+            exchange(15);
+            exchange(4);
+            exchange(2);
+            exchange(1);
+        }
+    } else {
+        exchange(8);
+        exchange(4);
+        exchange(2);
+        exchange(1);
     }
     keys
 }
@@ -331,12 +342,11 @@ unsafe fn store_keys<const KEYS: usize>(to: Shared<u32>, keys: [u32; KEYS]) {
         if KEYS == 2 {
             return to.store2(0, [keys[0], keys[1 % KEYS]]);
         }
-        let mut key = 0;
-        while key < KEYS {
-            let vector = array::from_fn(|i| keys[(key + i) % KEYS]);
-            to.store4(key, vector);
-            key += 4;
-        }
+        let _: [(); KEYS] = array::from_fn(|key| {
+            if key % 4 == 0 {
+                to.store4(key, array::from_fn(|i| keys[(key + i) % KEYS]));
+            }
+        });
     }
 }
 
