@@ -111,6 +111,8 @@ impl Options {
                 .split_once('=')
                 .with_context(|| format!("wanted NAME=NUMBER, found `{assignment}`"))?;
             let border = match name {
+                "sort_products" => &mut borders.sort_products,
+                "sort_again" => &mut borders.sort_again,
                 "warp_products" => &mut borders.warp_products,
                 "block_products" => &mut borders.block_products,
                 "bitmap_words" => &mut borders.bitmap_words,

@@ -27,6 +27,9 @@ const ROW_BYTES: u64 = 72;
 /// Device bytes of a row of B beside its nonzeros: its row pointer and extents.
 const B_ROW_BYTES: u64 = 20;
 
+/// Device bytes of a nonzero of B beside its column and value: both again, beside each other.
+const PAIR_BYTES: u64 = 8;
+
 /// Of the free memory, this part is used, in percent: what the driver's granularity leaves.
 const USED_PERCENT: u64 = 90;
 
@@ -113,7 +116,7 @@ fn row_blocks<T: SpgemmElement>(
 ) -> Result<Vec<Range<usize>>, Error> {
     let element = size_of::<T>() as u64;
     let nonzero = 4 + element;
-    let b_bytes = b.nnz() as u64 * nonzero + (b.rows() as u64 + 1) * B_ROW_BYTES;
+    let b_bytes = b.nnz() as u64 * (nonzero + PAIR_BYTES) + (b.rows() as u64 + 1) * B_ROW_BYTES;
     let left = match memory {
         None => u64::MAX,
         Some(memory) => memory

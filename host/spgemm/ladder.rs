@@ -115,10 +115,7 @@ pub fn multiply_unsorted<T: SpgemmElement>(
     a: &DeviceCsr<T>,
     b: &DeviceCsr<T>,
 ) -> Result<UnsortedCsr<T>, Error> {
-    let factors = Factors {
-        a: a.values().read_only(),
-        b: b.values().read_only(),
-    };
+    let factors = Factors::new(a.values().read_only(), b.values().read_only());
     let (a, b) = (a.pattern(), b.pattern());
     check_operands(a, b)?;
     let rung = Rung {

@@ -39,6 +39,7 @@ mod multiply;
 mod nonzeros;
 mod numeric;
 mod operands;
+mod pairs;
 mod row_costs;
 mod symbolic;
 
@@ -58,7 +59,6 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
 use symbolic::Structure;
-use warprow_kernels::spgemm::Factors;
 
 /// An element type that SpGEMM has kernels for.
 pub trait SpgemmElement: Scalar + Real + Default {}
@@ -124,7 +124,7 @@ impl<T: SpgemmElement> Spgemm<T> {
         check_operands(a, b)?;
         let borders = options.borders::<T>(&a.device);
         let (structure, lists) = symbolic::structure(a, b, borders)?;
-        let numeric = Numeric::new(lists, borders);
+        let numeric = Numeric::with_pairs::<T>(lists, borders, b)?;
         Ok(Self {
             a: Arc::clone(a),
             b: Arc::clone(b),
@@ -189,13 +189,9 @@ impl<T: SpgemmElement> Spgemm<T> {
         self.b.check_values("the values of B", b)?;
         self.pattern().check_values("the values of C", c)?;
         let operands = operands(&self.a, &self.b, &self.structure.extents);
-        let factors = Factors {
-            a: a.read_only(),
-            b: b.read_only(),
-        };
-        let pattern = self.pattern().structure();
+        let (work, pattern) = (&self.structure.work, self.pattern().structure());
         self.numeric
-            .run(operands, &self.structure.work, pattern, factors, c)
+            .run(operands, work, pattern, a, (&self.b, b), c)
     }
 }
 

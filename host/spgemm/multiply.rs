@@ -48,16 +48,20 @@ pub fn multiply<T: SpgemmElement>(
     check_operands(a.pattern(), b.pattern())?;
     let device = &a.pattern().device;
     let borders = options.borders::<T>(device);
-    let factors = Factors {
-        a: a.values().read_only(),
-        b: b.values().read_only(),
-    };
+    let mut factors = Factors::new(a.values().read_only(), b.values().read_only());
     let mut phase = Phase::begin(a.pattern(), b.pattern(), borders)?;
     // Room for values beside all columns that are put aside is not worth it for a few rows.
     let mut sorted_values = match phase.is_mostly_sorted() {
         true => Some(device.uninitialized::<T>(phase.staged.len())?),
         false => None,
     };
+    let mut pairs = match sorted_values {
+        Some(_) => phase.pairs::<T>()?,
+        None => None,
+    };
+    if let Some(pairs) = &mut pairs {
+        factors.pairs = pairs.fill(b.pattern(), b.values())?;
+    }
     let fork = device.fork();
     phase.launch_longer_rows(&fork)?;
     match &mut sorted_values {

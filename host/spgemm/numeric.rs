@@ -2,9 +2,12 @@
 
 use super::SpgemmElement;
 use super::lists::Lists;
+use super::pairs::Pairs;
+use crate::csr::DevicePattern;
 use crate::device::{DeviceBuffer, Fork};
 use crate::error::Error;
 use cuda_std::memory::GlobalMut;
+use std::sync::{Mutex, PoisonError};
 use warprow_kernels::spgemm::bins::numeric as bin;
 use warprow_kernels::spgemm::{
     Borders, Factors, Items, Operands, Structure, chunks, copy, group_rows, interval_rows, ordered,
@@ -16,25 +19,53 @@ use warprow_kernels::spgemm::{
 pub(super) struct Numeric {
     pub lists: Lists,
     borders: Borders,
+    /// Room for the columns and values of B beside each other: of the run that is being launched.
+    pairs: Option<Mutex<Pairs>>,
 }
 
 impl Numeric {
     /// For rows that have been listed.
     pub(super) fn new(lists: Lists, borders: Borders) -> Self {
-        Self { lists, borders }
+        Self {
+            lists,
+            borders,
+            pairs: None,
+        }
     }
 
-    /// Computes the values of the rows listed.
+    /// As [`new`](Self::new), for several runs: with room for the columns and values of `b` beside each other, if the rows are
+    /// worth it.
+    pub(super) fn with_pairs<T: SpgemmElement>(
+        lists: Lists,
+        borders: Borders,
+        b: &DevicePattern,
+    ) -> Result<Self, Error> {
+        let pairs = Pairs::worth_it::<T>(b, &lists, &SORTED)?;
+        Ok(Self {
+            pairs: pairs.map(Mutex::new),
+            ..Self::new(lists, borders)
+        })
+    }
+
+    /// Computes the values of the rows listed, for these values of A and of `b`.
     pub(super) fn run<T: SpgemmElement>(
         &self,
         operands: Operands,
         work: &DeviceBuffer<u32>,
         c: Structure,
-        factors: Factors<T>,
+        a_values: &DeviceBuffer<T>,
+        (b, b_values): (&DevicePattern, &DeviceBuffer<T>),
         values: &mut DeviceBuffer<T>,
     ) -> Result<(), Error> {
         let device = values.device().clone();
         self.clear(operands, c, values)?;
+        let mut factors = Factors::new(a_values.read_only(), b_values.read_only());
+        // The device does what it is told in order: once all is launched, the room is free for the next run.
+        let mut pairs =
+            (self.pairs.as_ref()).map(|pairs| pairs.lock().unwrap_or_else(PoisonError::into_inner));
+        if let Some(pairs) = &mut pairs {
+            factors.pairs = pairs.fill(b, b_values)?;
+        }
         let fork = device.fork();
         self.launch(&fork, operands, work, c, factors, values)?;
         fork.join()
@@ -83,13 +114,13 @@ impl Numeric {
             if let Some(items) = self.items(bin::RANK + size) {
                 let words = operands.b.cols.div_ceil(32).min(self.borders.rank_words);
                 let config = chunks::launch_rank::<T>(items.count, capacity, words);
-                let arguments = (operands, factors, items, capacity, chunk, work, c, values);
+                let arguments = (operands, factors, items, capacity, chunk, c, values);
                 // SAFETY: chunks of up to `capacity` entries that span no more than `words` words.
                 unsafe { fork.launch(&chunks::rank_chunks::<T>(), config, arguments)? };
             }
             if let Some(items) = self.items(bin::SEARCH + size) {
                 let config = chunks::launch_search::<T>(items.count, capacity);
-                let arguments = (operands, factors, items, capacity, chunk, work, c, values);
+                let arguments = (operands, factors, items, capacity, chunk, c, values);
                 // SAFETY: chunks of up to `capacity` entries.
                 unsafe { fork.launch(&chunks::search_chunks::<T>(), config, arguments)? };
             }
@@ -130,19 +161,18 @@ impl Numeric {
                 unsafe { fork.launch(&group_rows::group_rows::<T>(), config, arguments)? };
             }
         }
-        for (size, handle) in [
-            sort_rows::sort_products::<T, 8>(),
-            sort_rows::sort_products::<T, 16>(),
-            sort_rows::sort_products::<T, 32>(),
-            sort_rows::sort_products::<T, 64>(),
+        let handles = [
+            sort_rows::sort_products::<T, 512>(),
+            sort_rows::sort_products::<T, 256>(),
             sort_rows::sort_products::<T, 128>(),
-        ]
-        .into_iter()
-        .enumerate()
-        .rev()
-        {
-            if let Some(items) = self.items(bin::SORT + size as u32) {
-                let config = sort_rows::launch_products::<T>(items.count, 8 << size);
+            sort_rows::sort_products::<T, 64>(),
+            sort_rows::sort_products::<T, 32>(),
+            sort_rows::sort_products::<T, 16>(),
+            sort_rows::sort_products::<T, 8>(),
+        ];
+        for ((bin, products), handle) in SORTED.into_iter().zip(handles) {
+            if let Some(items) = self.items(bin) {
+                let config = sort_rows::launch_products::<T>(items.count, products);
                 let nothing = GlobalMut::from_address(0);
                 let arguments = (
                     operands, factors, items, work, c.row_ptr, c.col_idx, values, nothing,
@@ -164,3 +194,14 @@ impl Numeric {
         self.lists.items(bin..bin + 1)
     }
 }
+
+/// The bins of sorted rows, and how many products they have at most.
+const SORTED: [(u32, u32); 7] = [
+    (bin::SORT + 6, 512),
+    (bin::SORT + 5, 256),
+    (bin::SORT + 4, 128),
+    (bin::SORT + 3, 64),
+    (bin::SORT + 2, 32),
+    (bin::SORT + 1, 16),
+    (bin::SORT, 8),
+];

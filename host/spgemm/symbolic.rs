@@ -4,6 +4,7 @@ use super::SpgemmElement;
 use super::counters::{Counted, Counters};
 use super::lists::Lists;
 use super::operands::operands;
+use super::pairs::Pairs;
 use super::row_costs::{RowCosts, row_costs};
 use crate::csr::{DevicePattern, extent};
 use crate::device::{DeviceBuffer, Fork};
@@ -144,6 +145,11 @@ impl<'a> Phase<'a> {
         operands(self.a, self.b, &self.extents)
     }
 
+    /// Room for the columns and values of B beside each other, if the sorted rows are worth it.
+    pub fn pairs<T: SpgemmElement>(&self) -> Result<Option<Pairs>, Error> {
+        Pairs::worth_it::<T>(self.b, &self.lists, &SORTED)
+    }
+
     /// Whether at least half of what may be put aside is of sorted rows.
     pub fn is_mostly_sorted(&self) -> bool {
         let most: u64 = SORTED
@@ -244,6 +250,8 @@ impl<'a> Phase<'a> {
     pub fn launch_sorted_rows(&mut self, fork: &Fork<'_>) -> Result<(), Error> {
         let operands = self.operands();
         let handles = [
+            sort_rows::sort_rows::<512>(),
+            sort_rows::sort_rows::<256>(),
             sort_rows::sort_rows::<128>(),
             sort_rows::sort_rows::<64>(),
             sort_rows::sort_rows::<32>(),
@@ -278,6 +286,8 @@ impl<'a> Phase<'a> {
     ) -> Result<(), Error> {
         let operands = self.operands();
         let handles = [
+            sort_rows::sort_products::<T, 512>(),
+            sort_rows::sort_products::<T, 256>(),
             sort_rows::sort_products::<T, 128>(),
             sort_rows::sort_products::<T, 64>(),
             sort_rows::sort_products::<T, 32>(),
@@ -360,7 +370,9 @@ impl<'a> Phase<'a> {
 }
 
 /// The bins of sorted rows, and how many products they have at most: the longest first, as they are the last to end.
-const SORTED: [(u32, u32); 5] = [
+const SORTED: [(u32, u32); 7] = [
+    (bin::SORT + 6, 512),
+    (bin::SORT + 5, 256),
     (bin::SORT + 4, 128),
     (bin::SORT + 3, 64),
     (bin::SORT + 2, 32),

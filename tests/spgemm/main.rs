@@ -51,6 +51,8 @@ fn choices() -> Vec<SpgemmOptions> {
             deterministic: true,
             ..borders(|b| {
                 b.window_span = 0;
+                b.sort_products = 0;
+                b.sort_again = 0;
                 b.warp_products = 0;
             })
         },
@@ -59,11 +61,15 @@ fn choices() -> Vec<SpgemmOptions> {
             b.run_span = 0;
             b.window_span = 0;
             b.bitmap_words = 0;
+            b.sort_products = 64;
+            b.sort_again = 64;
         }),
         // Blocks' hash tables and bitmaps' ranks alone.
         borders(|b| {
             b.run_span = 0;
             b.window_span = 0;
+            b.sort_products = 0;
+            b.sort_again = 0;
             b.warp_products = 0;
             b.bitmap_words = 0;
             b.warp_entries = 0;
@@ -81,6 +87,8 @@ fn choices() -> Vec<SpgemmOptions> {
             b.spread = 0;
             b.run_span = 0;
             b.window_span = 0;
+            b.sort_products = 0;
+            b.sort_again = 0;
             b.warp_products = 0;
             b.block_products = 0;
             b.warp_entries = 0;

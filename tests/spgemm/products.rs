@@ -46,7 +46,7 @@ fn rows_of_every_number_of_products_around_a_table_are_exact() {
         })
         .collect();
     let sizes = [
-        1_u32, 2, 7, 8, 9, 15, 16, 17, 24, 31, 32, 33, 63, 64, 65, 130, 257, 299,
+        1_u32, 2, 7, 8, 9, 15, 16, 17, 24, 31, 32, 33, 63, 64, 65, 86, 97, 130, 170, 193, 257, 299,
     ];
     let a: Vec<Vec<u32>> = sizes.iter().map(|&size| (0..size).collect()).collect();
     assert_exact(&whole(&a, 300), &whole(&b, 5001));
@@ -147,6 +147,7 @@ fn spans_wider_than_any_bitmap_are_done_in_windows() {
     let (a, b) = (whole(&a, 40), whole(&b, cols));
     let wanted = reference::spgemm(a.view(), b.view());
     let options = borders(|b| {
+        b.sort_products = 0;
         b.warp_products = 0;
         b.block_products = 0;
     });
@@ -160,12 +161,18 @@ fn banded_and_blocked_matrices_are_right() {
     let banded = generate::banded::<f32>(150, 170, 13, 13, 1).unwrap();
     let transposed = generate::banded::<f32>(170, 150, 9, 15, 2).unwrap();
     assert_right(&banded, &transposed);
-    let block = 20;
-    let rows: Vec<Vec<u32>> = (0..100_u32)
-        .map(|i| (i / block * block..(i / block + 1) * block).collect())
-        .collect();
-    let blocks = whole(&rows, 100);
-    assert_exact(&blocks, &blocks);
+    // Of narrow bands and of wide ones, which have rows of more than 64 columns.
+    for width in [11, 20] {
+        let banded = generate::banded::<f64>(90, 90, width, width, 3).unwrap();
+        assert_right(&banded, &banded);
+    }
+    for block in [20, 70] {
+        let rows: Vec<Vec<u32>> = (0..140_u32)
+            .map(|i| (i / block * block..(i / block + 1) * block).collect())
+            .collect();
+        let blocks = whole(&rows, 140);
+        assert_exact(&blocks, &blocks);
+    }
 }
 
 #[test]

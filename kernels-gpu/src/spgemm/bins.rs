@@ -3,7 +3,7 @@
 //! A bin is a kernel with a size of its table; the lists of a bin's rows are made on the device. The symbolic phase knows
 //! of a row its products and the span of its columns, the numeric phase its entries besides.
 
-use super::chunks::REST_BYTES;
+use super::chunks::rest_bytes;
 use super::sort_rows::{MOST_PRODUCTS, MOST_SPAN};
 
 /// Bins of a phase, at most: the rest of an entry's word counts chunks.
@@ -22,8 +22,11 @@ pub const BIN_BITS: u32 = 8;
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Borders {
-    /// Symbolic: rows of that many products are a warp's, or of a part of one; up to 512. In both phases: up to that many
-    /// products are sorted in registers, if they are no more than 128.
+    /// Symbolic: rows of that many products are sorted in registers; up to 512.
+    pub sort_products: u32,
+    /// Numeric: those of that many products are so once more; up to 512.
+    pub sort_again: u32,
+    /// Symbolic: other rows of that many products are a warp's; up to 512.
     pub warp_products: u32,
     /// Symbolic: rows of that many products have a hash table for each block; up to 16384.
     pub block_products: u32,
@@ -63,13 +66,16 @@ impl Borders {
         while 4 * (3 * block_products + 4) > shared_bytes {
             block_products /= 2;
         }
+        let rest = rest_bytes(element_bytes);
         let mut chunk = 8192;
         // Searched chunks have columns and sums.
-        while chunk * (element_bytes + 4) + REST_BYTES > shared_bytes {
+        while chunk * (element_bytes + 4) + rest > shared_bytes {
             chunk /= 2;
         }
-        let rank_words = (shared_bytes - REST_BYTES - chunk * element_bytes) / 6;
+        let rank_words = (shared_bytes - rest - chunk * element_bytes) / 6;
         Self {
+            sort_products: MOST_PRODUCTS,
+            sort_again: 256,
             warp_products: 512,
             block_products,
             bitmap_words: 4,
@@ -93,6 +99,8 @@ impl Borders {
     pub fn within(self, default: Self) -> Self {
         let chunk = self.chunk.clamp(1024, default.chunk);
         Self {
+            sort_products: self.sort_products.min(MOST_PRODUCTS),
+            sort_again: self.sort_again.min(MOST_PRODUCTS),
             warp_products: self.warp_products.min(default.warp_products),
             block_products: self.block_products.min(default.block_products),
             window_span: self.window_span.min(default.window_span),
@@ -151,16 +159,16 @@ pub mod symbolic {
     pub const COPY: u32 = 1;
     /// Runs of neighbouring columns.
     pub const RUNS: u32 = 2;
-    /// Up to 8, 16, 32, 64 and 128 products, sorted in registers where they span few enough columns.
+    /// Up to 8, 16, .. 512 products, sorted in registers where they span few enough columns.
     pub const SORT: u32 = 3;
     /// Up to 256 and 512 products, a hash table a warp.
-    pub const WARP_HASH: u32 = 8;
+    pub const WARP_HASH: u32 = 10;
     /// Up to 1024, .. 16384 products, a hash table a block.
-    pub const BLOCK_HASH: u32 = 10;
+    pub const BLOCK_HASH: u32 = 12;
     /// Fewer than [`NARROW_PRODUCTS`](super::NARROW_PRODUCTS) products, a bitmap of up to 512, 1024, .. 16384 words.
-    pub const NARROW: u32 = 15;
+    pub const NARROW: u32 = 17;
     /// A bitmap of any size; fewer than 2^32 products, fewer than 2^31, ..: the longest rows first.
-    pub const BITMAP: u32 = 21;
+    pub const BITMAP: u32 = 23;
     /// Past the last bin.
     pub const END: u32 = BITMAP + 32;
 }
@@ -173,20 +181,20 @@ pub mod numeric {
     pub const COPY: u32 = 1;
     /// Windows of 128, 256, .. 2048 columns, one a warp.
     pub const WINDOW: u32 = 2;
-    /// Up to 8, 16, 32, 64 and 128 products, sorted in registers where they span few enough columns.
+    /// Up to 8, 16, .. 512 products, sorted in registers where they span few enough columns.
     pub const SORT: u32 = 7;
     /// Up to 64, 128, 256, 512 entries by a warp.
-    pub const WARP: u32 = 12;
+    pub const WARP: u32 = 14;
     /// Chunks of up to 1024, 2048, 4096, 8192 entries, found by their rank in a bitmap.
-    pub const RANK: u32 = 16;
+    pub const RANK: u32 = 18;
     /// The same, searched for.
-    pub const SEARCH: u32 = 20;
+    pub const SEARCH: u32 = 22;
     /// Parts of rows whose products are spread over the device.
-    pub const SPREAD: u32 = 24;
+    pub const SPREAD: u32 = 26;
     /// Chunks of a warp each, added up in order.
-    pub const ORDERED: u32 = 25;
+    pub const ORDERED: u32 = 27;
     /// Up to 64 and 128 columns of runs, added up in registers.
-    pub const INTERVALS: u32 = 26;
+    pub const INTERVALS: u32 = 28;
     /// Past the last bin.
     pub const END: u32 = INTERVALS + 2;
 }
@@ -202,10 +210,10 @@ const fn doublings(size: u32, first: u32) -> u32 {
 }
 
 impl Borders {
-    /// Whether a row's products are sorted in registers.
+    /// Whether a row's products are sorted in registers, if up to `most` are.
     #[inline(always)]
-    fn sorts(&self, row: RowWork) -> bool {
-        row.products <= MOST_PRODUCTS.min(self.warp_products) && row.span <= MOST_SPAN
+    const fn sorts(most: u32, row: RowWork) -> bool {
+        row.products <= most && row.span <= MOST_SPAN
     }
 
     /// The bin of a row in the symbolic phase.
@@ -222,7 +230,7 @@ impl Borders {
         if row.runs && span <= self.run_span {
             return RUNS;
         }
-        if self.sorts(row) {
+        if Self::sorts(self.sort_products, row) {
             return SORT + doublings(products, 8);
         }
         if products <= self.warp_products {
@@ -257,13 +265,17 @@ impl Borders {
         }
         let few = products <= self.warp_work;
         let long_rows = u64::from(products) >= u64::from(self.window_row) * u64::from(nonzeros);
+        if row.runs
+            && span <= super::interval_rows::MOST_SPAN.min(self.window_span)
+            && long_rows
+            && (nonzeros <= super::interval_rows::MOST_NONZEROS || self.ordered != 0)
+        {
+            return (INTERVALS + doublings(span, 64), 1);
+        }
         if span <= self.window_span && long_rows && (few || self.ordered != 0) {
-            if row.runs && span <= super::interval_rows::MOST_SPAN {
-                return (INTERVALS + doublings(span, 64), 1);
-            }
             return (WINDOW + doublings(span, 128), 1);
         }
-        if self.sorts(row) {
+        if Self::sorts(self.sort_again, row) {
             return (SORT + doublings(products, 8), 1);
         }
         if self.ordered != 0 {

@@ -8,29 +8,32 @@
 //! columns before it, give it with two loads and a count of bits. Where the chunk spans too many columns for that, it is
 //! searched for.
 
+use super::even_walk::{self, EvenWalk};
 use super::operands::{Factors, Items, Operands, Structure};
 use super::search::Entries;
-use super::walk::{LIST_WORDS, Walk};
-use super::work::WORK;
+use core::array;
 use cuda_std::prelude::*;
 use cuda_std::warp::{FULL_MASK, WARP_SIZE};
 
-/// Nonzeros of A whose rows of B a block cuts to its chunk at a time.
-const NONZEROS: u32 = 1024;
+/// Columns of a thread whose loads are in flight together.
+const UNROLL: usize = 4;
 
-/// Bytes of shared memory of a block beside its entries and ranks: what it cuts out of rows of B, and a list.
-pub const REST_BYTES: u32 = 8 * NONZEROS + 4 * LIST_WORDS;
+/// Bytes of shared memory of a block beside its entries and ranks, at most.
+pub const fn rest_bytes(element_bytes: u32) -> u32 {
+    even_walk::bytes(even_walk::MOST_THREADS, element_bytes) + even_walk::STATIC_BYTES
+}
 
-/// The launch of blocks of so much shared memory: the fewer fit a multiprocessor of 227 KiB, the more threads they have, as many
-/// as there are registers for.
-fn launch<T>(chunks: u32, shared_bytes: u32) -> LaunchConfig {
-    let block = match shared_bytes >> 10 {
+/// The launch of blocks whose entries and ranks have so many bytes: the fewer fit a multiprocessor of 227 KiB, the more threads
+/// they have, as many as there are registers for.
+fn launch<T>(chunks: u32, entry_bytes: u32) -> LaunchConfig {
+    let block = match entry_bytes >> 10 {
         0..=28 => 256,
-        29..=75 => 512,
-        76..=112 if size_of::<T>() > 4 => 512,
-        76..=112 => 768,
-        _ => 1024,
+        29..=67 => 512,
+        68..=102 if size_of::<T>() > 4 => 512,
+        68..=102 => 768,
+        _ => even_walk::MOST_THREADS,
     };
+    let shared_bytes = entry_bytes + even_walk::bytes(block, size_of::<T>() as u32);
     LaunchConfig::new(chunks, block).shared_bytes(shared_bytes)
 }
 
@@ -44,12 +47,12 @@ pub fn launch_search<T: Real>(chunks: u32, capacity: u32) -> LaunchConfig {
     launch::<T>(chunks, Entries::<T>::bytes(capacity))
 }
 
-/// A chunk: its entries in C, from one to before another, their columns, and the walk of its products.
+/// A chunk: its first entry in C, how many there are, their columns, and the walk of its products.
 struct Chunk<'a, T> {
     start: u32,
-    end: u32,
+    count: u32,
     columns: Global<u32>,
-    walk: Walk<'a, T>,
+    walk: EvenWalk<'a, T>,
 }
 
 /// The chunk of the block.
@@ -59,80 +62,31 @@ unsafe fn chunk<'a, T: Real>(
     factors: Factors<T>,
     items: Items,
     chunk_entries: u32,
-    work: Global<u32>,
     c: Structure,
-    list: Option<Shared<u32>>,
 ) -> Chunk<'a, T> {
     // SAFETY: rows of the matrices, entries of C.
     unsafe {
         let [row, chunk] = items.load(thread::block_idx_x());
         let (row_start, row_end) = c.row(row);
         let start = row_start + chunk * chunk_entries;
-        let end = start + (row_end - start).min(chunk_entries);
-        let products = work.load(WORK * row as usize);
+        let count = (row_end - start).min(chunk_entries);
         let whole = row_end - row_start <= chunk_entries;
         let columns = c.columns(row).offset((start - row_start) as usize);
         let window = if whole {
             None
         } else {
-            Some((columns.load(0), columns.load((end - start) as usize - 1)))
+            Some((columns.load(0), columns.load(count as usize - 1)))
         };
-        let chunks = (row_end - row_start).div_ceil(chunk_entries);
         Chunk {
             start,
-            end,
+            count,
             columns,
-            walk: Walk {
+            walk: EvenWalk {
                 operands,
                 factors,
                 nonzeros: operands.a.row(row),
-                products: products / chunks,
-                warp: thread::thread_idx_x() / WARP_SIZE,
-                warps: thread::block_dim_x() / WARP_SIZE,
                 window,
-                found: None,
-                list,
             },
-        }
-    }
-}
-
-impl<T: Real> Chunk<'_, T> {
-    /// Calls `each` for the column and the product of each product of the chunk; the whole block takes part. The part of each row
-    /// of B is searched for once, each thread for that of a nonzero of A, and put into `found`: left to the warps, which share
-    /// the products of a nonzero, each of them would search for all.
-    #[inline(always)]
-    unsafe fn each(self, found: Shared<u32>, mut each: impl FnMut(u32, T)) {
-        let (t, threads) = (thread::thread_idx_x(), thread::block_dim_x());
-        let (mut start, end) = self.walk.nonzeros;
-        let nonzeros = end - start;
-        // SAFETY: nonzeros of the row; the block synchronises between writes and reads of what was found.
-        unsafe {
-            while start < end {
-                let count = (end - start).min(NONZEROS);
-                let mut i = t;
-                while i < count {
-                    let nonzero = self.walk.load::<false>(start + i, end);
-                    found.store2(2 * i as usize, [nonzero.start, nonzero.len]);
-                    i += threads;
-                }
-                if t == 0
-                    && let Some(list) = self.walk.list
-                {
-                    list.store(0, 0);
-                }
-                thread::sync_threads();
-                let share = u64::from(self.walk.products) * u64::from(count) / u64::from(nonzeros);
-                let walk = Walk {
-                    nonzeros: (start, start + count),
-                    products: share as u32,
-                    found: Some(found),
-                    ..self.walk
-                };
-                walk.each::<32, true>(&mut each);
-                thread::sync_threads();
-                start += count;
-            }
         }
     }
 }
@@ -142,8 +96,8 @@ impl<T: Real> Chunk<'_, T> {
 ///
 /// # Safety
 ///
-/// The operands are what they say; the items are chunks whose columns span no more than `words` times 32 columns; `work` is
-/// `row_work`'s, `c` the product's structure, `values` its values. The launch is [`launch_rank`]'s.
+/// The operands are what they say; the items are chunks whose columns span no more than `words` times 32 columns; `c` is the
+/// product's structure, `values` its values. The launch is [`launch_rank`]'s.
 #[kernel(name = "spgemm_rank_chunks", T = [f32, f64])]
 pub unsafe fn rank_chunks<T: Real>(
     operands: Operands,
@@ -151,20 +105,22 @@ pub unsafe fn rank_chunks<T: Real>(
     items: Items,
     capacity: u32,
     chunk_entries: u32,
-    work: Global<u32>,
     c: Structure,
     values: GlobalMut<T>,
 ) {
     let (t, threads) = (thread::thread_idx_x(), thread::block_dim_x());
-    let found = shared_array!(u32; 2048);
     let sums = shared::dynamic_shared_mem::<T>();
-    let bitmap = sums.offset(capacity as usize).cast::<u32>();
+    let room = sums.offset(capacity as usize);
+    let room_bytes = even_walk::bytes(threads, size_of::<T>() as u32);
+    let bitmap = room.cast::<u8>().offset(room_bytes as usize).cast::<u32>();
     // SAFETY: entries of C; the block synchronises between writes and reads of sums and ranks.
     unsafe {
-        // A list for very long rows of B would take the registers of the second block of a multiprocessor.
-        let chunk = chunk(&operands, factors, items, chunk_entries, work, c, None);
-        let (columns, start) = (chunk.columns, chunk.start);
-        let count = chunk.end - start;
+        let Chunk {
+            start,
+            count,
+            columns,
+            walk,
+        } = chunk(&operands, factors, items, chunk_entries, c);
         let first = columns.load(0);
         let words = (columns.load(count as usize - 1) - first) / 32 + 1;
         let ranks = Ranks {
@@ -176,19 +132,18 @@ pub unsafe fn rank_chunks<T: Real>(
             bitmap.store(word as usize, 0);
             word += threads;
         }
-        let mut i = t;
+        // The capacity is a multiple of four.
+        let mut i = 4 * t;
         while i < count {
-            sums.store(i as usize, T::ZERO);
-            i += threads;
+            sums.store4(i as usize, [T::ZERO; 4]);
+            i += 4 * threads;
         }
         thread::sync_threads();
         ranks.make(columns, count, first, |i, column| {
             c.put(start + i, column);
         });
         thread::sync_threads();
-        chunk.each(found, |column, product| {
-            sums.atomic_add(ranks.of(column - first), product);
-        });
+        walk.add_up(room, sums, |column| ranks.of(column - first));
         let mut i = t;
         while i < count {
             values.store((start + i) as usize, sums.load(i as usize));
@@ -214,48 +169,42 @@ impl Ranks {
         usize::from(before) + below.count_ones() as usize
     }
 
-    /// Makes them of `count` columns from `first` on, the bitmap zero, and hands each to `put`. Lanes have neighbouring columns, so that those of a word
-    /// join their bits in five shuffles; two warps at most have columns of one word.
+    /// Makes them of `count` columns from `first` on, the bitmap zero, and hands each to `put`; the whole block takes part.
+    ///
+    /// Neighbouring lanes have bits of one word, and their atomic operations on it are done one after the other. To join such
+    /// bits by shuffles first took three times the instructions, a fifth of those of a chunk.
     #[inline(always)]
     unsafe fn make(&self, columns: Global<u32>, count: u32, first: u32, put: impl Fn(u32, u32)) {
-        let lane = warp::lane_id();
+        let (lane, threads) = (warp::lane_id(), thread::block_dim_x());
         let mut start = thread::thread_idx_x() - lane;
-        // SAFETY: a column of the chunk.
-        let column = |i: u32| unsafe { columns.load(i.min(count - 1) as usize) };
-        let mut next = column(start + lane);
         while start < count {
-            let i = start + lane;
-            start += thread::block_dim_x();
-            // SAFETY: columns of the chunk; all lanes of the warp are here together.
+            // SAFETY: columns of the chunk, past the last one that again; words of the bitmap, of which one thread has the
+            // first column; all lanes of the warp are here.
             unsafe {
-                let bit = next - first;
-                if i < count {
-                    put(i, next);
-                }
-                next = column(start + lane);
-                let word = bit / 32;
-                let below = warp::shfl_up(FULL_MASK, word, 1, WARP_SIZE);
-                let heads = warp::ballot(FULL_MASK, lane == 0 || word != below);
-                // Lanes of the same word that are below this one.
-                let behind = lane - (31 - (heads & (u32::MAX >> (31 - lane))).leading_zeros());
-                let mut bits = 1 << (bit % 32);
-                let mut delta = 1;
-                while delta < WARP_SIZE {
-                    let others = warp::shfl_up(FULL_MASK, bits, delta, WARP_SIZE);
-                    if behind >= delta {
-                        bits |= others;
+                let some: [u32; UNROLL] = array::from_fn(|u| {
+                    let i = start + u as u32 * threads + lane;
+                    columns.load(i.min(count - 1) as usize)
+                });
+                #[allow(
+                    clippy::needless_range_loop,
+                    reason = "an iterator over the array is not unrolled, and puts it into local memory"
+                )]
+                for u in 0..UNROLL {
+                    let i = start + lane;
+                    let mut before = warp::shfl_up(FULL_MASK, some[u], 1, WARP_SIZE);
+                    if i < count {
+                        put(i, some[u]);
+                        let bit = some[u] - first;
+                        let word = bit / 32;
+                        self.bitmap.atomic_or(word as usize, 1 << (bit % 32));
+                        if lane == 0 && i > 0 {
+                            before = columns.load(i as usize - 1);
+                        }
+                        if i == 0 || (before - first) / 32 != word {
+                            self.before.store(word as usize, i as u16);
+                        }
                     }
-                    delta *= 2;
-                }
-                // The last lane of a word has all its bits.
-                if heads >> lane >> 1 & 1 == 1 || lane == WARP_SIZE - 1 {
-                    self.bitmap.atomic_or(word as usize, bits);
-                }
-                if behind == 0 && i < count {
-                    let is_first = i == 0 || lane > 0 || { (column(i - 1) - first) / 32 != word };
-                    if is_first {
-                        self.before.store(word as usize, i as u16);
-                    }
+                    start += threads;
                 }
             }
         }
@@ -275,7 +224,6 @@ pub unsafe fn search_chunks<T: Real>(
     items: Items,
     capacity: u32,
     chunk_entries: u32,
-    work: Global<u32>,
     c: Structure,
     values: GlobalMut<T>,
 ) {
@@ -283,24 +231,16 @@ pub unsafe fn search_chunks<T: Real>(
     let entries = Entries::<T>::of_team(0, capacity);
     // SAFETY: entries of C; the block synchronises between writes and reads of the sums.
     unsafe {
-        let list = shared_array!(u32; 32);
-        let found = shared_array!(u32; 2048);
-        let chunk = chunk(
-            &operands,
-            factors,
-            items,
-            chunk_entries,
-            work,
-            c,
-            Some(list),
-        );
-        let start = chunk.start;
-        let count = chunk.end - start;
-        entries.load(&c, chunk.columns, [start, count], [t, threads]);
+        let Chunk {
+            start,
+            count,
+            columns,
+            walk,
+        } = chunk(&operands, factors, items, chunk_entries, c);
+        entries.load(&c, columns, [start, count], [t, threads]);
         thread::sync_threads();
-        chunk.each(found, |column, product| {
-            entries.sums.atomic_add(entries.place(column), product);
-        });
+        let room = entries.columns.offset(capacity as usize).cast::<T>();
+        walk.add_up(room, entries.sums, |column| entries.place(column));
         entries.write(values.offset(start as usize), count, t, threads);
     }
 }
@@ -313,5 +253,3 @@ pub(super) fn entry_points() -> Vec<&'static str> {
     ]
     .concat()
 }
-
-const _: () = assert!(LIST_WORDS == 32 && NONZEROS == 1024);

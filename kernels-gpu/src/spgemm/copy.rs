@@ -2,9 +2,11 @@
 //!
 //! The structure alone comes by tiles: a block takes 2048 entries of C that follow each other, whatever their rows, so that all
 //! lanes have the same work and what is written is one piece; it looks up the rows' ends in shared memory. Short rows that have
-//! their values are a group of lanes' each, which costs no look-up.
+//! their values are a warp's 16 at a time, their entries numbered through: with a group of lanes for each, those of short
+//! rows waited for those of longer ones.
 
 use super::bins::{BIN_BITS, Known, symbolic};
+use super::lanes::{inclusive_sum, owner};
 use super::operands::{Factors, Items, Operands, Structure};
 use super::team::Team;
 use crate::unroll::unroll;
@@ -24,8 +26,8 @@ const ROWS: u32 = 512;
 /// Entries of a thread whose loads are in flight together.
 const UNROLL: usize = 4;
 
-/// Lanes of a row of [`copy_rows`].
-const LANES: u32 = 8;
+/// Rows of a warp of [`copy_rows`].
+const ROWS_A_WARP: u32 = 16;
 
 /// Entries of a row of one nonzero of A that a warp of [`copy_products`] takes.
 pub const CHUNK: u32 = 1024;
@@ -37,7 +39,7 @@ pub fn launch_tiles(entries: u32) -> LaunchConfig {
 
 /// The launch of [`copy_rows`] for that many rows.
 pub fn launch_rows(rows: u32) -> LaunchConfig {
-    LaunchConfig::new(rows.div_ceil(BLOCK / LANES), BLOCK)
+    LaunchConfig::new(rows.div_ceil(BLOCK / WARP_SIZE * ROWS_A_WARP), BLOCK)
 }
 
 /// The launch of [`copy_products`] for that many chunks of rows, a warp each.
@@ -110,7 +112,8 @@ impl<T> Copy for Aside<T> {}
 #[cfg(not(target_arch = "nvptx64"))]
 unsafe impl<T: Element> KernelParam for Aside<T> {}
 
-/// Columns and values of the rows whose values are known to their places in C; eight lanes a row.
+/// Columns and values of the rows whose values are known to their places in C; a warp 16 rows, whose entries are numbered
+/// through.
 ///
 /// # Safety
 ///
@@ -127,58 +130,65 @@ pub unsafe fn copy_rows<T: Real>(
     col_idx: GlobalMut<u32>,
     values: GlobalMut<T>,
 ) {
-    let row = thread::index_1d() / u64::from(LANES);
-    if row >= u64::from(operands.a.rows) {
-        return;
-    }
-    let row = row as usize;
-    // SAFETY: a row of C and its entries; if its bin says so, with one nonzero in A.
+    let lane = warp::lane_id();
+    let first_row = thread::index_1d() / u64::from(WARP_SIZE) * u64::from(ROWS_A_WARP);
+    let row = first_row + u64::from(lane);
+    // SAFETY: rows of C and their entries; if a row's bin says so, with one nonzero in A; all lanes of the warp are here.
     unsafe {
-        let bin = row_words.load(row) & ((1 << BIN_BITS) - 1);
-        let (to, count) = {
-            let start = row_ptr.load(row);
-            (start, row_ptr.load(row + 1) - start)
-        };
-        if !known.has(bin, count) {
-            return;
+        // A row of the lane: its entries, where they are and where they belong.
+        let (mut count, mut from, mut to) = (0, 0, 0);
+        let (mut is_of_b, mut factor) = (false, T::ONE);
+        if lane < ROWS_A_WARP && row < u64::from(operands.a.rows) {
+            let row = row as usize;
+            let bin = row_words.load(row) & ((1 << BIN_BITS) - 1);
+            to = row_ptr.load(row);
+            count = row_ptr.load(row + 1) - to;
+            if !known.has(bin, count) {
+                count = 0;
+            } else if bin == symbolic::COPY {
+                let k = operands.a.row_ptr.load(row) as usize;
+                from = operands.b.row_ptr.load(operands.a.col_idx.load(k) as usize);
+                factor = factors.a.load(k);
+                is_of_b = true;
+            } else {
+                from = aside.starts.load(row);
+            }
         }
-        let (mut columns, mut from_values) = (aside.columns, aside.values);
-        let (from, factor);
-        if bin == symbolic::COPY {
-            let k = operands.a.row_ptr.load(row) as usize;
-            (columns, from_values) = (operands.b.col_idx, factors.b);
-            from = operands
-                .extents
-                .load(4 * operands.a.col_idx.load(k) as usize);
-            factor = Some(factors.a.load(k));
-        } else {
-            from = aside.starts.load(row);
-            factor = None;
-        }
-        let mut first = warp::lane_id() % LANES;
-        while first < count {
-            let entries: [(u32, T); UNROLL] = array::from_fn(|u| {
-                let i = first + u as u32 * LANES;
-                if i < count {
-                    let from = (from + i) as usize;
-                    (columns.load(from), from_values.load(from))
+        let are_of_b = warp::ballot(FULL_MASK, is_of_b);
+        let sum = inclusive_sum::<32>(FULL_MASK, count);
+        let total = warp::shfl_idx(FULL_MASK, sum, WARP_SIZE - 1, WARP_SIZE);
+        let (from, to) = (from.wrapping_sub(sum - count), to.wrapping_sub(sum - count));
+        let mut first = 0;
+        while first < total {
+            let entries: [(u32, u32, T); UNROLL] = array::from_fn(|u| {
+                let p = first + u as u32 * WARP_SIZE + lane;
+                let owner = owner::<32>(FULL_MASK, sum, p);
+                let from = warp::shfl_idx(FULL_MASK, from, owner, WARP_SIZE).wrapping_add(p);
+                let to = warp::shfl_idx(FULL_MASK, to, owner, WARP_SIZE).wrapping_add(p);
+                let factor = if are_of_b == 0 {
+                    T::ONE
                 } else {
-                    (0, T::ZERO)
+                    warp::shfl_idx(FULL_MASK, factor, owner, WARP_SIZE)
+                };
+                if p >= total {
+                    return (0, 0, T::ZERO);
                 }
+                let (columns, from_values) = if are_of_b >> owner & 1 == 1 {
+                    (operands.b.col_idx, factors.b)
+                } else {
+                    (aside.columns, aside.values)
+                };
+                let value = factor * from_values.load(from as usize);
+                (to, columns.load(from as usize), value)
             });
             unroll!(u in 0..4 {
-                let i = first + u as u32 * LANES;
-                if i < count {
-                    let (column, value) = entries[u];
-                    col_idx.store((to + i) as usize, column);
-                    let value = match factor {
-                        Some(factor) => factor * value,
-                        None => value,
-                    };
-                    values.store((to + i) as usize, value);
+                if first + u as u32 * WARP_SIZE + lane < total {
+                    let (to, column, value) = entries[u];
+                    col_idx.store(to as usize, column);
+                    values.store(to as usize, value);
                 }
             });
-            first += UNROLL as u32 * LANES;
+            first += UNROLL as u32 * WARP_SIZE;
         }
     }
 }

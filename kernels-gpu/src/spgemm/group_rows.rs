@@ -61,7 +61,6 @@ pub unsafe fn group_rows<T: Real>(
             warp: 0,
             warps: 1,
             window: None,
-            found: None,
             list: None,
         };
         walk.each::<32, true>(|column, product| {

@@ -11,8 +11,8 @@
 //! |---|---|
 //! | [`bins`] | which kernel takes a row, by the work that it brings |
 //! | [`work`], [`entry_work`](mod@entry_work), [`place`](mod@place) | that work, and the lists of each bin's rows |
-//! | [`walk`], [`lanes`], [`window`] | the products of a row, dealt out to lanes |
-//! | [`sort_rows`] | short rows, in both phases or in one for both |
+//! | [`walk`], [`even_walk`], [`lanes`], [`window`] | the products of a row, dealt out to lanes |
+//! | [`sort_rows`], [`lane_products`](mod@lane_products) | short rows, in both phases or in one for both |
 //! | [`hash_rows`], [`bitmap_rows`], [`run_rows`] | symbolic: middling and long rows, and runs of columns |
 //! | [`interval_rows`](mod@interval_rows), [`window_rows`] | numeric: narrow rows, of runs of columns and of any |
 //! | [`group_rows`], [`chunks`] | numeric: middling and long rows |
@@ -26,11 +26,14 @@ pub mod chunks;
 pub mod copy;
 pub mod drop_zeros;
 pub mod entry_work;
+pub mod even_walk;
 pub mod group_rows;
 pub mod hash_rows;
 pub mod interval_rows;
 pub mod ladder;
+pub mod lane_products;
 pub mod lanes;
+mod measure;
 pub mod operands;
 pub mod ordered;
 pub mod place;
@@ -58,6 +61,7 @@ pub(crate) fn entry_points() -> Vec<&'static str> {
         place::entry_points(),
         copy::entry_points().as_slice(),
         drop_zeros::entry_points().as_slice(),
+        lane_products::entry_points(),
         sort_rows::entry_points().as_slice(),
         hash_rows::entry_points(),
         bitmap_rows::entry_points(),

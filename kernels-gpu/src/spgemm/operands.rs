@@ -36,6 +36,20 @@ pub struct Factors<T> {
     pub a: Global<T>,
     /// Of each nonzero of B.
     pub b: Global<T>,
+    /// Of each nonzero of B its column and its value, a word each, if [`lane_products`](super::lane_products) has put them
+    /// beside each other; else at address 0.
+    pub pairs: Global<u32>,
+}
+
+impl<T> Factors<T> {
+    /// Values that are not paired with columns.
+    pub const fn new(a: Global<T>, b: Global<T>) -> Self {
+        Self {
+            a,
+            b,
+            pairs: Global::from_address(0),
+        }
+    }
 }
 
 /// What the sub-warps, warps or blocks of a launch work on: a pair of numbers each, a row of C and, where rows are cut,
@@ -154,6 +168,6 @@ macro_rules! arguments {
 }
 arguments!(Pattern, Operands, Items, Structure);
 
-// SAFETY: `repr(C)`, of two device pointers.
+// SAFETY: `repr(C)`, of device pointers.
 #[cfg(not(target_arch = "nvptx64"))]
 unsafe impl<T: Element> KernelParam for Factors<T> {}

@@ -1,8 +1,10 @@
 //! The lists of the rows of each bin, one bin's after the other's.
 
 use super::bins::{BIN_BITS, BINS};
+use crate::scan::scan_in_block;
 use cuda_std::atomic::Scope;
 use cuda_std::prelude::*;
+use cuda_std::warp::{FULL_MASK, WARP_SIZE};
 
 /// Writes the rows of each bin into the bin's part of `list`, with the number of the chunk, a thread a row. Rows of the first
 /// bin, which has no work, are left out.
@@ -21,32 +23,42 @@ pub unsafe fn place(
 ) {
     let shared_counts = shared_array!(u32; 64);
     let starts = shared_array!(u32; 64);
+    let warp_sums = shared_array!(u32; 8);
     let row = thread::index_1d();
-    let t = thread::thread_idx_x() as usize;
-    // SAFETY: rows below `rows`; shared counts are accessed by atomic operations alone between the barriers.
+    let (t, lane) = (thread::thread_idx_x() as usize, warp::lane_id());
+    // SAFETY: rows below `rows`; shared counts are accessed by atomic operations alone between the barriers; all lanes of a
+    // warp are here.
     unsafe {
         if t < BINS as usize {
             shared_counts.store(t, 0);
         }
-        thread::sync_threads();
-        let (mut bin, mut chunks, mut rank) = (0, 0, 0);
-        if row < u64::from(rows) {
-            let word = words.load(row as usize);
-            bin = (word & ((1 << BIN_BITS) - 1)) as usize;
-            chunks = word >> BIN_BITS;
-            rank = shared_counts.atomic_add(bin, chunks);
+        let is_bin = 0 < t && t < BINS as usize;
+        let count = if is_bin { counts.load(t) } else { 0 };
+        let (start, _) = scan_in_block(count, warp_sums, u32::wrapping_add, 0);
+        let word = if row < u64::from(rows) {
+            words.load(row as usize)
+        } else {
+            0
+        };
+        let (bin, chunks) = ((word & ((1 << BIN_BITS) - 1)) as usize, word >> BIN_BITS);
+        // Neighbours have few bins, and most rows are one item.
+        let peers = warp::match_any(FULL_MASK, word);
+        let leader = peers.trailing_zeros();
+        let mut rank = 0;
+        if lane == leader {
+            rank = shared_counts.atomic_add(bin, peers.count_ones() * chunks);
         }
+        rank = warp::shfl_idx(FULL_MASK, rank, leader, WARP_SIZE);
+        rank += (peers & ((1 << lane) - 1)).count_ones() * chunks;
         thread::sync_threads();
         if t < BINS as usize {
-            let mut start = 0;
-            for lower in 1..t {
-                start += counts.load(lower);
-            }
             let mine = shared_counts.load(t);
-            if mine > 0 {
-                start += cursors.atomic_add(Scope::Device, t, mine);
-            }
-            starts.store(t, start);
+            let before = if mine > 0 {
+                cursors.atomic_add(Scope::Device, t, mine)
+            } else {
+                0
+            };
+            starts.store(t, start + before);
         }
         thread::sync_threads();
         if bin != 0 {

@@ -78,7 +78,7 @@ pub unsafe fn run_rows(
 
 /// A bit for each of the 32 columns from `origin` on that lies in the interval, both ends included.
 #[inline(always)]
-fn bits((first, last): (u32, u32), origin: u32) -> u32 {
+pub(super) fn bits((first, last): (u32, u32), origin: u32) -> u32 {
     let end = origin.saturating_add(31);
     if first > end || last < origin || first > last {
         return 0;

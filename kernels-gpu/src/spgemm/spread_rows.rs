@@ -102,7 +102,6 @@ pub unsafe fn spread_rows<T: Real>(
             warp: t / WARP_SIZE,
             warps: BLOCK / WARP_SIZE,
             window: None,
-            found: None,
             list: Some(list),
         };
         walk.each_together::<32, true>(|column, product| {

@@ -53,8 +53,6 @@ pub struct Walk<'a, T> {
     pub warps: u32,
     /// The first and the last column that count, if not all do.
     pub window: Option<(u32, u32)>,
-    /// Where the row of B of each nonzero starts in this window, and how long it is there, if that has been found out.
-    pub found: Option<Shared<u32>>,
     /// Of a block, if a warp is not to have a very long row of B alone: [`LIST_WORDS`] words, the first of them 0.
     pub list: Option<Shared<u32>>,
 }
@@ -83,17 +81,13 @@ impl<'a> Walk<'a, f32> {
         let [warp, warps] = warps;
         Self {
             operands,
-            factors: Factors {
-                a: Global::from_address(0),
-                b: Global::from_address(0),
-            },
+            factors: Factors::new(Global::from_address(0), Global::from_address(0)),
             // SAFETY: the caller's contract.
             nonzeros: unsafe { operands.a.row(row) },
             products,
             warp,
             warps,
             window: None,
-            found: None,
             list: None,
         }
     }
@@ -142,57 +136,6 @@ impl<T: Real> Walk<'_, T> {
                 self.flattened::<LANES, VALUES, TOGETHER>(each);
             }
         }
-    }
-
-    /// Column, factor of A and factor of B of the products whose numbers are the lane's in its group, that and `LANES`, and so
-    /// on; the column is 2^32 - 1 where there is none, and with `VALUES` false the factors are 0. The row has up to `N * LANES`
-    /// products.
-    ///
-    /// # Safety
-    ///
-    /// As for [`each`](Self::each).
-    #[inline(always)]
-    pub unsafe fn products_of_lane<const LANES: u32, const N: usize, const VALUES: bool>(
-        &self,
-    ) -> [(u32, T, T); N] {
-        let mask = group_mask::<LANES>();
-        let lane = warp::lane_id() % LANES;
-        let (mut k, end) = self.nonzeros;
-        let mut products = [(u32::MAX, T::ZERO, T::ZERO); N];
-        let mut before = 0;
-        // SAFETY: nonzeros of the row; all lanes of the group take part in its shuffles.
-        unsafe {
-            while k < end {
-                let mine = self.load::<VALUES>(k + lane, end);
-                let sum = inclusive_sum::<LANES>(mask, mine.len);
-                let total = warp::shfl_idx(mask, sum, LANES - 1, LANES);
-                let base = mine.start.wrapping_sub(sum - mine.len);
-                products = array::from_fn(|u| {
-                    // Wraps around for products of nonzeros before, and is then not below the total.
-                    let p = (u as u32 * LANES + lane).wrapping_sub(before);
-                    let owner = owner::<LANES>(mask, sum, p);
-                    let base = warp::shfl_idx(mask, base, owner, LANES);
-                    let a = if VALUES {
-                        warp::shfl_idx(mask, mine.value, owner, LANES)
-                    } else {
-                        T::ZERO
-                    };
-                    if p >= total {
-                        return products[u];
-                    }
-                    let position = base.wrapping_add(p) as usize;
-                    let b = if VALUES {
-                        self.factors.b.load(position)
-                    } else {
-                        T::ZERO
-                    };
-                    (self.operands.b.col_idx.load(position), a, b)
-                });
-                before += total;
-                k += LANES;
-            }
-        }
-        products
     }
 
     /// The products numbered through, those of `LANES` nonzeros of A at a time.
@@ -369,15 +312,6 @@ impl<T: Real> Walk<'_, T> {
         }
         // SAFETY: a nonzero of A, a row of B.
         unsafe {
-            if let Some(found) = self.found {
-                let [start, len] = found.load2(2 * (k - self.nonzeros.0) as usize);
-                let value = if VALUES {
-                    self.factors.a.load(k as usize)
-                } else {
-                    T::ZERO
-                };
-                return Nonzero { start, len, value };
-            }
             let row = self.operands.a.col_idx.load(k as usize) as usize;
             let [mut start, mut end] = self.operands.extents.load2(4 * row);
             if let Some((first, last)) = self.window {
