@@ -1,12 +1,14 @@
 //! The PTX that is checked in: it is that of the present sources, holds every kernel, and the assembler of every GPU that it is for takes
 //! it: kernels whose names contain `_sm90` are for sm_90 and newer, and those with `_sm90a` for sm_90a alone, as the library compiles them.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use cuda_builder::{Arch, CudaBuilder, Ptx, Ptxas, Toolchain, sources_hash};
+use half::{bf16, f16};
+use warprow_kernels::gemm::{GemmElement, GemmKernel, Shape};
 
 /// The architectures from the least that the kernels support to the newest.
 const ARCHITECTURES: [Arch; 4] = [Arch::SM80, Arch::SM90, Arch::SM100, Arch::SM120];
@@ -131,6 +133,42 @@ fn without(ptx: &str, names: &[&String]) -> String {
     text
 }
 
+/// Registers of a multiprocessor, which a block shares out.
+const REGISTERS: u32 = 1 << 16;
+
+/// Into blocks of how many threads XW's kernels are launched at most, by their names, over shapes that choose every tile.
+fn threads_of_xw() -> HashMap<String, u32> {
+    fn add<T: GemmElement>(most: &mut HashMap<String, u32>, shape: Shape) {
+        let kernels = GemmKernel::ALL.iter();
+        for &kernel in kernels.filter(|kernel| kernel.supports::<T>()) {
+            if let Some(handle) = T::handle(kernel, shape) {
+                let block = kernel.launch::<T>(shape).block;
+                let most = most.entry(handle.name().to_owned()).or_default();
+                *most = (*most).max(block.x * block.y * block.z);
+            }
+        }
+    }
+    let mut most = HashMap::new();
+    for shared_bytes in [99 << 10, 163 << 10, 227 << 10] {
+        for depth in [4, 16, 40, 100, 128, 256, 300, 400, 512, 602, 800, 1024] {
+            for cols in [1, 16, 17, 41, 48, 49, 64, 65, 100, 128, 129, 1024] {
+                let shape = Shape {
+                    rows: 1 << 20,
+                    depth,
+                    cols,
+                    multiprocessors: 132,
+                    shared_bytes,
+                };
+                add::<f32>(&mut most, shape);
+                add::<f64>(&mut most, shape);
+                add::<f16>(&mut most, shape);
+                add::<bf16>(&mut most, shape);
+            }
+        }
+    }
+    most
+}
+
 #[test]
 fn every_kernel_assembles_for_every_architecture_and_none_spills() {
     let ptxas = match Ptxas::find() {
@@ -138,6 +176,8 @@ fn every_kernel_assembles_for_every_architecture_and_none_spills() {
         Err(error) => return skip(&error.to_string()),
     };
     let scratch = tempfile::tempdir().unwrap();
+    let threads = threads_of_xw();
+    assert!(threads.len() > 50, "{threads:?}");
     for checked_in in &CHECKED_IN {
         let ptx = checked_in.read();
         let (newer, sm80): (Vec<&String>, Vec<&String>) =
@@ -170,6 +210,16 @@ fn every_kernel_assembles_for_every_architecture_and_none_spills() {
                 println!(
                     "{arch} {}: {} registers, {} bytes of stack",
                     kernel.name, kernel.registers, kernel.stack_bytes
+                );
+            }
+            for kernel in &kernels {
+                let threads = threads.get(&kernel.name).copied().unwrap_or(1);
+                // A warp's registers are given out in units of 256.
+                assert!(
+                    kernel.registers.next_multiple_of(8) * threads <= REGISTERS,
+                    "{arch} {}: {} registers are too many for blocks of {threads} threads",
+                    kernel.name,
+                    kernel.registers
                 );
             }
             let spilling: Vec<_> = kernels
