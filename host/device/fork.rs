@@ -1,9 +1,12 @@
 //! Launches that do not depend on each other, and may run at the same time.
 
-use super::{Backend, Device};
+use super::Device;
+#[cfg(feature = "cuda")]
+use super::{Backend, cuda::Cuda};
 use crate::error::Error;
 use cuda_std::kernel::{Kernel, KernelArgs};
 use cuda_std::launch::LaunchConfig;
+#[cfg(feature = "cuda")]
 use std::cell::Cell;
 
 /// Launches of which none depends on another; all of them come after what the device was told before, and before what it
@@ -13,8 +16,10 @@ use std::cell::Cell;
 /// longest, and not of all. Memory freed inside a fork may still be in use: nothing is to be allocated or freed between.
 pub(crate) struct Fork<'a> {
     device: &'a Device,
+    #[cfg(feature = "cuda")]
     launches: Cell<usize>,
     /// While they are recorded, and on the emulator, one runs after the other.
+    #[cfg(feature = "cuda")]
     in_order: bool,
     joined: bool,
 }
@@ -24,7 +29,9 @@ impl Device {
     pub(crate) fn fork(&self) -> Fork<'_> {
         Fork {
             device: self,
+            #[cfg(feature = "cuda")]
             launches: Cell::new(0),
+            #[cfg(feature = "cuda")]
             in_order: self.is_emulator() || self.recordings.refuse("a fork").is_err(),
             joined: false,
         }
@@ -43,17 +50,24 @@ impl Fork<'_> {
         config: LaunchConfig,
         args: A,
     ) -> Result<(), Error> {
-        let number = self.launches.replace(self.launches.get() + 1);
+        #[cfg(feature = "cuda")]
+        if let Some(cuda) = self.at_the_same_time() {
+            let number = self.launches.replace(self.launches.get() + 1);
+            // SAFETY: the handle has the types of the entry point's arguments; the rest is the caller's contract.
+            return args.with_pointers(|pointers| unsafe {
+                cuda.launch_beside(number, kernel.name(), &config, pointers)
+            });
+        }
+        // SAFETY: the caller's contract.
+        unsafe { self.device.launch(kernel, config, args) }
+    }
+
+    /// The GPU, if launches may run at the same time.
+    #[cfg(feature = "cuda")]
+    fn at_the_same_time(&self) -> Option<&Cuda> {
         match &*self.device.backend {
-            #[cfg(feature = "cuda")]
-            Backend::Cuda(cuda) if !self.in_order => {
-                // SAFETY: the handle has the types of the entry point's arguments; the rest is the caller's contract.
-                args.with_pointers(|pointers| unsafe {
-                    cuda.launch_beside(number, kernel.name(), &config, pointers)
-                })
-            }
-            // SAFETY: the caller's contract.
-            _ => unsafe { self.device.launch(kernel, config, args) },
+            Backend::Cuda(cuda) if !self.in_order => Some(cuda),
+            _ => None,
         }
     }
 
@@ -64,11 +78,11 @@ impl Fork<'_> {
     }
 
     fn wait(&self) -> Result<(), Error> {
-        match &*self.device.backend {
-            #[cfg(feature = "cuda")]
-            Backend::Cuda(cuda) if !self.in_order => cuda.join(self.launches.get()),
-            _ => Ok(()),
+        #[cfg(feature = "cuda")]
+        if let Some(cuda) = self.at_the_same_time() {
+            return cuda.join(self.launches.get());
         }
+        Ok(())
     }
 }
 
