@@ -8,6 +8,20 @@ use std::ops::Range;
 use warprow_kernels::spgemm::bins::BINS;
 use warprow_kernels::spgemm::{Items, place, work};
 
+/// A phase's bins of sorted rows, from its first one on, and how many products their rows have at most: the longest first, as they are the
+/// last to end.
+pub(super) const fn sorted_bins(first: u32) -> [(u32, u32); 7] {
+    [
+        (first + 6, 512),
+        (first + 5, 256),
+        (first + 4, 128),
+        (first + 3, 64),
+        (first + 2, 32),
+        (first + 1, 16),
+        (first, 8),
+    ]
+}
+
 /// The items of each bin, one bin's after the other's.
 #[derive(Debug)]
 pub(super) struct Lists {

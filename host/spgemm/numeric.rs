@@ -1,7 +1,7 @@
 //! The numeric phase: which kernel takes which rows, and their launches.
 
 use super::SpgemmElement;
-use super::lists::Lists;
+use super::lists::{Lists, sorted_bins};
 use super::pairs::Pairs;
 use crate::csr::DevicePattern;
 use crate::device::{DeviceBuffer, Fork};
@@ -13,6 +13,9 @@ use warprow_kernels::spgemm::{
     Borders, Factors, Items, Operands, Structure, chunks, copy, group_rows, interval_rows, ordered,
     sort_rows, spread_rows, window_rows,
 };
+
+/// The bins of sorted rows.
+const SORTED: [(u32, u32); 7] = sorted_bins(bin::SORT);
 
 /// The rows of C by the kernel that computes their values.
 #[derive(Debug)]
@@ -194,14 +197,3 @@ impl Numeric {
         self.lists.items(bin..bin + 1)
     }
 }
-
-/// The bins of sorted rows, and how many products they have at most.
-const SORTED: [(u32, u32); 7] = [
-    (bin::SORT + 6, 512),
-    (bin::SORT + 5, 256),
-    (bin::SORT + 4, 128),
-    (bin::SORT + 3, 64),
-    (bin::SORT + 2, 32),
-    (bin::SORT + 1, 16),
-    (bin::SORT, 8),
-];

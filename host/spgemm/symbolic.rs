@@ -2,7 +2,7 @@
 
 use super::SpgemmElement;
 use super::counters::{Counted, Counters};
-use super::lists::Lists;
+use super::lists::{Lists, sorted_bins};
 use super::operands::operands;
 use super::pairs::Pairs;
 use super::row_costs::{RowCosts, row_costs};
@@ -16,6 +16,9 @@ use warprow_kernels::spgemm::{
     Borders, Factors, Items, Operands, bitmap_rows, copy, entry_work, hash_rows, run_rows,
     sort_rows,
 };
+
+/// The bins of sorted rows.
+const SORTED: [(u32, u32); 7] = sorted_bins(bin::SORT);
 
 /// What the symbolic phase finds out, for the numeric one and for the user.
 #[derive(Debug)]
@@ -368,14 +371,3 @@ impl<'a> Phase<'a> {
         Ok(())
     }
 }
-
-/// The bins of sorted rows, and how many products they have at most: the longest first, as they are the last to end.
-const SORTED: [(u32, u32); 7] = [
-    (bin::SORT + 6, 512),
-    (bin::SORT + 5, 256),
-    (bin::SORT + 4, 128),
-    (bin::SORT + 3, 64),
-    (bin::SORT + 2, 32),
-    (bin::SORT + 1, 16),
-    (bin::SORT, 8),
-];

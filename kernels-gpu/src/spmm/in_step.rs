@@ -21,6 +21,7 @@
 
 use super::element::{Operand, SumOf};
 use super::epilogue::Epilogue;
+use super::lane_columns::LaneColumns;
 use super::reduction::{Greatest, Reduce, Reduction, Total};
 use super::row_end::{Place, Results, RowEnd, passes};
 use super::teams::WARPS;
@@ -205,9 +206,7 @@ unsafe fn reduce_rows<T: Operand, R: Reduce, E: RowEnd<T>, const LANES: u32, con
 
 /// A warp on its way through a row: of 32 nonzeros each of its sub-warps takes `LANES`, those that its lanes hold.
 struct Walk<T: Operand, R, const LANES: u32, const WIDTH: usize> {
-    /// The lane's columns of X, and the bytes from one row of X to the next.
-    x: [Global<T>; 2],
-    x_stride: u32,
+    x: LaneColumns<T, LANES, WIDTH>,
     /// The reduction of the sub-warp's products so far.
     so_far: Results<T::Sum, WIDTH>,
     reduction: core::marker::PhantomData<R>,
@@ -218,17 +217,12 @@ struct Walk<T: Operand, R, const LANES: u32, const WIDTH: usize> {
     reason = "iterators over the arrays are not unrolled, and put them into local memory"
 )]
 impl<T: Operand, R: Reduce, const LANES: u32, const WIDTH: usize> Walk<T, R, LANES, WIDTH> {
-    const PASSES: usize = passes(WIDTH as u32) as usize;
+    const PASSES: usize = LaneColumns::<T, LANES, WIDTH>::PASSES;
 
     #[inline(always)]
     fn new(x: &Dense<T>, feature: usize) -> Self {
-        let features = x.cols as usize;
         Self {
-            x: array::from_fn(|pass| {
-                let feature = feature + pass * (LANES as usize * WIDTH);
-                x.data.offset(feature.min(features - WIDTH))
-            }),
-            x_stride: x.cols * size_of::<T>() as u32,
+            x: LaneColumns::new(x, feature),
             so_far: [[R::start(); WIDTH]; 2],
             reduction: core::marker::PhantomData,
         }
@@ -274,7 +268,8 @@ impl<T: Operand, R: Reduce, const LANES: u32, const WIDTH: usize> Walk<T, R, LAN
         // SAFETY: columns are rows of X, features columns of X.
         unsafe {
             let elements: [[T::Vector; 2]; UNROLL] = array::from_fn(|i| {
-                self.elements(warp::shfl_idx(FULL_MASK, mine.0, first + i as u32, LANES))
+                self.x
+                    .load(warp::shfl_idx(FULL_MASK, mine.0, first + i as u32, LANES))
             });
             let value = |i| warp::shfl_idx(FULL_MASK, mine.1, first + i as u32, LANES);
             if count == WARP_SIZE {
@@ -291,20 +286,6 @@ impl<T: Operand, R: Reduce, const LANES: u32, const WIDTH: usize> Walk<T, R, LAN
                 });
             }
         }
-    }
-
-    /// The lane's elements of a row of X. Lanes past the last feature take the last ones, and write nothing.
-    #[inline(always)]
-    unsafe fn elements(&self, col: u32) -> [T::Vector; 2] {
-        let stride = u64::from(col) * u64::from(self.x_stride);
-        array::from_fn(|pass| {
-            if pass < Self::PASSES {
-                // SAFETY: a column of X, a multiple of `WIDTH`.
-                unsafe { T::load::<WIDTH>(self.x[pass].offset_bytes(stride), 0) }
-            } else {
-                T::ABSENT
-            }
-        })
     }
 
     #[inline(always)]

@@ -10,6 +10,7 @@ mod element;
 pub mod epilogue;
 pub mod gather_limit;
 mod items;
+mod lane_columns;
 mod reduction;
 pub mod reuse;
 mod row_end;

@@ -2,8 +2,9 @@
 
 use super::super::element::{Operand, SumOf};
 use super::super::items::Items;
+use super::super::lane_columns::LaneColumns;
 use super::super::reduction::Reduce;
-use super::super::row_end::{Place, Results, RowEnd, passes};
+use super::super::row_end::{Place, Results, RowEnd};
 use super::super::tasks::last_task;
 use super::BLOCK;
 use crate::matrix::{Csr, Dense, DenseMut};
@@ -33,9 +34,7 @@ const _: () = assert!(UNROLL == 8);
 /// A sub-warp on its way through a task.
 pub(super) struct Run<'a, T: Operand, R, E, const LANES: u32, const WIDTH: usize> {
     a: &'a Csr<SumOf<T>>,
-    /// The lane's columns of X, and the bytes from one row of X to the next.
-    x: [Global<T>; 2],
-    x_stride: u32,
+    x: LaneColumns<T, LANES, WIDTH>,
     y: &'a DenseMut<T>,
     items: &'a Items<SumOf<T>>,
     end_of_row: &'a E,
@@ -68,7 +67,7 @@ pub(super) struct Run<'a, T: Operand, R, E, const LANES: u32, const WIDTH: usize
 impl<'a, T: Operand, R: Reduce, E: RowEnd<T>, const LANES: u32, const WIDTH: usize>
     Run<'a, T, R, E, LANES, WIDTH>
 {
-    const PASSES: usize = passes(WIDTH as u32) as usize;
+    const PASSES: usize = LaneColumns::<T, LANES, WIDTH>::PASSES;
 
     /// # Safety
     ///
@@ -88,11 +87,7 @@ impl<'a, T: Operand, R: Reduce, E: RowEnd<T>, const LANES: u32, const WIDTH: usi
         let features = x.cols as usize;
         let mut run = Self {
             a,
-            x: array::from_fn(|pass| {
-                let feature = feature + pass * (LANES as usize * WIDTH);
-                x.data.offset(feature.min(features - WIDTH))
-            }),
-            x_stride: x.cols * size_of::<T>() as u32,
+            x: LaneColumns::new(x, feature),
             y,
             items,
             end_of_row,
@@ -175,7 +170,7 @@ impl<'a, T: Operand, R: Reduce, E: RowEnd<T>, const LANES: u32, const WIDTH: usi
         unsafe {
             let cols: [u32; UNROLL] =
                 array::from_fn(|i| warp::shfl_idx(FULL_MASK, self.mine.0, first + i as u32, LANES));
-            let elements: [[T::Vector; 2]; UNROLL] = array::from_fn(|i| self.elements(cols[i]));
+            let elements: [[T::Vector; 2]; UNROLL] = array::from_fn(|i| self.x.load(cols[i]));
             let values: [T::Sum; UNROLL] =
                 array::from_fn(|i| warp::shfl_idx(FULL_MASK, self.mine.1, first + i as u32, LANES));
             let count = self.end.saturating_sub(self.position).min(UNROLL as u32);
@@ -198,20 +193,6 @@ impl<'a, T: Operand, R: Reduce, E: RowEnd<T>, const LANES: u32, const WIDTH: usi
                 self.end_rows(self.position);
             }
         }
-    }
-
-    /// The lane's elements of a row of X. Lanes past the last feature take the last ones, and write nothing.
-    #[inline(always)]
-    unsafe fn elements(&self, col: u32) -> [T::Vector; 2] {
-        let stride = u64::from(col) * u64::from(self.x_stride);
-        array::from_fn(|pass| {
-            if pass < Self::PASSES {
-                // SAFETY: a column of X, a multiple of `WIDTH`.
-                unsafe { T::load::<WIDTH>(self.x[pass].offset_bytes(stride), 0) }
-            } else {
-                T::ABSENT
-            }
-        })
     }
 
     #[inline(always)]
