@@ -48,7 +48,7 @@ pub struct Options {
     #[arg(long)]
     pub sweep: bool,
 
-    /// Rows and nonzeros of a task, for the kernels that work on tasks [default: the plan's choice]
+    /// Steps of a task, its nonzeros and twice its rows, for the kernels that work on tasks [default: the plan's choice]
     #[arg(long, value_name = "N")]
     pub task_size: Option<u32>,
 

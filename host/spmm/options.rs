@@ -50,7 +50,7 @@ const LONG_COLUMNS: u64 = 128;
 pub struct SpmmOptions {
     /// The kernel; the plan chooses if it is not said.
     pub kernel: Option<SpmmKernel>,
-    /// Rows and nonzeros of a task, for the kernels that work on [tasks](warprow_kernels::spmm::tasks), and the most nonzeros of
+    /// Steps of a task, its nonzeros and twice its rows, for the kernels that work on [tasks](warprow_kernels::spmm::tasks), and the most nonzeros of
     /// a [slice](warprow_kernels::spmm::slices), or of a row that has one warp in a [team](warprow_kernels::spmm::teams); the plan chooses
     /// if it is not said.
     pub task_size: Option<u32>,

@@ -8,7 +8,7 @@ use crate::error::Error;
 use cuda_std::memory::{Global, GlobalMut};
 use std::fmt;
 use std::sync::Mutex;
-use warprow_kernels::spmm::tasks::{self, Cuts};
+use warprow_kernels::spmm::tasks::{self, Cuts, ROW_STEPS};
 use warprow_kernels::spmm::{Epilogue, Items, vector};
 
 /// Tasks for each sub-warp that a GPU runs at a time: the more, the better a long task is made up for by the others.
@@ -17,7 +17,7 @@ const TASKS_PER_SLOT: u64 = 8;
 /// Sub-warps of 8 lanes that a multiprocessor runs at a time, of kernels with some 64 registers a thread.
 const SLOTS_PER_MULTIPROCESSOR: u64 = 128;
 
-/// The least and the largest task, in rows and nonzeros. On an H200 tasks of 32 took up to 1.1 times as long as of 64 on most
+/// The least and the largest task, in steps. On an H200 tasks of 32 took up to 1.1 times as long as of 64 on most
 /// graphs, for a task's own cost, and tasks of 1024 up to 1.2 times as long as of 256, for want of balance.
 const TASK_SIZES: [u64; 2] = [64, 256];
 
@@ -43,11 +43,10 @@ struct CutRows {
     many: DeviceBuffer<u32>,
 }
 
-/// A task's size for a matrix of that many rows and nonzeros on a device: a power of two.
+/// A task's size for a matrix of that many steps on a device.
 fn task_size(device: &Device, steps: u64) -> u32 {
     let slots = u64::from(device.properties().multiprocessors.max(1)) * SLOTS_PER_MULTIPROCESSOR;
-    let size = (steps / (slots * TASKS_PER_SLOT)).clamp(TASK_SIZES[0], TASK_SIZES[1]);
-    size.next_power_of_two() as u32
+    (steps / (slots * TASKS_PER_SLOT)).clamp(TASK_SIZES[0], TASK_SIZES[1]) as u32
 }
 
 impl<E: SpmmElement> Tasks<E> {
@@ -66,7 +65,8 @@ impl<E: SpmmElement> Tasks<E> {
                 .copy_part_to_slice(block * a.rows as usize, &mut start)?;
             starts.insert(block, start[0]);
         }
-        let steps = u64::from(a.rows) * blocks as u64 + u64::from(a.nonzeros());
+        let ends = u64::from(a.rows) * blocks as u64;
+        let steps = u64::from(ROW_STEPS) * ends + u64::from(a.nonzeros());
         let size = wanted_size
             .unwrap_or_else(|| task_size(a.device(), steps))
             .max(1);
@@ -177,13 +177,8 @@ impl<E: SpmmElement> Tasks<E> {
                 let arguments = (items, cuts, y, layer.bias);
                 return device.launch(&layer.kernel, config(layer.tile), arguments);
             }
-            let handle = if product.reduction.is_extremum() {
-                tasks::combine_max::<E>()
-            } else {
-                tasks::combine::<E>()
-            };
-            let arguments = (items, cuts, y, epilogue);
-            device.launch(&handle, config(tasks::COMBINE_TILE), arguments)
+            let (handle, tile) = tasks::combine_handle::<E>(y.cols, product.reduction);
+            device.launch(&handle, config(tile), (items, cuts, y, epilogue))
         }
     }
 }
@@ -232,7 +227,7 @@ impl<E: SpmmElement> fmt::Display for Tasks<E> {
         let cut = &self.cut_rows[0];
         write!(
             f,
-            "{} tasks of {} rows and nonzeros, {} rows cut between blocks",
+            "{} tasks of {} steps, {} rows cut between blocks",
             self.count,
             self.size,
             cut.few_count + cut.many_count

@@ -45,6 +45,17 @@ pub trait Operand: Element {
         index: usize,
         numbers: [Self::Sum; WIDTH],
     );
+
+    /// As [`store`](Self::store), for what the kernel does not read again: the caches drop it first.
+    ///
+    /// # Safety
+    ///
+    /// As for [`load`](Self::load).
+    unsafe fn store_streaming<const WIDTH: usize>(
+        to: GlobalMut<Self>,
+        index: usize,
+        numbers: [Self::Sum; WIDTH],
+    );
 }
 
 /// The type of `T`'s sums: the form that `#[kernel]` understands in a list of arguments.
@@ -71,6 +82,32 @@ macro_rules! load_wide {
     };
 }
 
+macro_rules! store_wide {
+    ($name:ident($access:ident)) => {
+        #[inline(always)]
+        unsafe fn $name<const WIDTH: usize>(
+            to: GlobalMut<Self>,
+            index: usize,
+            numbers: [Self; WIDTH],
+        ) {
+            let four = |first: usize| core::array::from_fn::<_, 4, _>(|i| numbers[first + i]);
+            // SAFETY: the caller's contract.
+            unsafe {
+                match WIDTH {
+                    1 => to.$access(index, [numbers[0]]),
+                    2 => to.$access(index, [numbers[0], numbers[1]]),
+                    4 => to.$access(index, four(0)),
+                    _ => {
+                        // The sums of eight 16-bit elements.
+                        to.$access(index, four(0));
+                        to.$access(index + 4, four(4));
+                    }
+                }
+            }
+        }
+    };
+}
+
 macro_rules! wide {
     ($($element:ident)*) => {$(
         impl Operand for $element {
@@ -88,27 +125,8 @@ macro_rules! wide {
                 vector[index]
             }
 
-            #[inline(always)]
-            unsafe fn store<const WIDTH: usize>(
-                to: GlobalMut<Self>,
-                index: usize,
-                numbers: [Self; WIDTH],
-            ) {
-                let four = |first: usize| core::array::from_fn(|i| numbers[first + i]);
-                // SAFETY: the caller's contract.
-                unsafe {
-                    match WIDTH {
-                        1 => to.store(index, numbers[0]),
-                        2 => to.store2(index, [numbers[0], numbers[1]]),
-                        4 => to.store4(index, four(0)),
-                        _ => {
-                            // The sums of eight 16-bit elements.
-                            to.store4(index, four(0));
-                            to.store4(index + 4, four(4));
-                        }
-                    }
-                }
-            }
+            store_wide!(store(store_array));
+            store_wide!(store_streaming(store_streaming));
         }
     )*};
 }
@@ -137,6 +155,30 @@ macro_rules! load_narrow {
     };
 }
 
+macro_rules! store_narrow {
+    ($name:ident($access:ident)) => {
+        #[inline(always)]
+        unsafe fn $name<const WIDTH: usize>(
+            to: GlobalMut<Self>,
+            index: usize,
+            numbers: [f32; WIDTH],
+        ) {
+            let word = |i: usize| Self::pack(numbers[2 * i], numbers[2 * i + 1]);
+            let to = to.offset(index);
+            // SAFETY: the caller's contract.
+            unsafe {
+                match WIDTH {
+                    // Not the type's own function of that name, which has no instruction.
+                    1 => to.$access(0, [<Self as Narrow>::from_f32(numbers[0])]),
+                    2 => to.cast().$access(0, [word(0)]),
+                    4 => to.cast().$access(0, [word(0), word(1)]),
+                    _ => to.cast().$access(0, [word(0), word(1), word(2), word(3)]),
+                }
+            }
+        }
+    };
+}
+
 macro_rules! narrow {
     ($($element:ident)*) => {$(
         impl Operand for $element {
@@ -155,25 +197,8 @@ macro_rules! narrow {
                 Narrow::to_f32($element::from_bits(half as u16))
             }
 
-            #[inline(always)]
-            unsafe fn store<const WIDTH: usize>(
-                to: GlobalMut<Self>,
-                index: usize,
-                numbers: [f32; WIDTH],
-            ) {
-                let word = |i: usize| Self::pack(numbers[2 * i], numbers[2 * i + 1]);
-                let to = to.offset(index);
-                // SAFETY: the caller's contract.
-                unsafe {
-                    match WIDTH {
-                        // Not the type's own function of that name, which has no instruction.
-                        1 => to.store(0, <Self as Narrow>::from_f32(numbers[0])),
-                        2 => to.cast().store(0, word(0)),
-                        4 => to.cast().store2(0, [word(0), word(1)]),
-                        _ => to.cast().store4(0, [word(0), word(1), word(2), word(3)]),
-                    }
-                }
-            }
+            store_narrow!(store(store_array));
+            store_narrow!(store_streaming(store_streaming));
         }
     )*};
 }

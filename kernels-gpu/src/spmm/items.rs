@@ -41,7 +41,7 @@ impl ItemKind {
 pub struct Items<T> {
     /// How many there are.
     pub count: u32,
-    /// Rows and nonzeros of a task; the nonzeros of a slice at most; those of a row that has one warp.
+    /// Steps of a task; the nonzeros of a slice at most; those of a row that has one warp.
     pub task_size: u32,
     /// For nonzeros and slices, the row of each; for teams too, or null if each warp's row has its number. For tasks, the row in which each starts, and at the end the number of rows.
     pub row: Global<u32>,

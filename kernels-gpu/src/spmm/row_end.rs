@@ -85,7 +85,7 @@ impl<T: Operand> RowEnd<T> for Plain {
                 // A sum of nothing is -0, and 0 in Y.
                 let results = array::from_fn(|k| results[pass][k] + T::Sum::ZERO);
                 // SAFETY: the caller's contract.
-                unsafe { T::store::<WIDTH>(place.y.data, row + feature, results) };
+                unsafe { T::store_streaming::<WIDTH>(place.y.data, row + feature, results) };
             }
         });
     }
