@@ -16,14 +16,13 @@
 //! shuffles at a row's end. Tasks of 1024 then gave what tasks of 256 give now, within 3 %, and tasks of 64 took up to 1.4
 //! times as long.
 //!
-//! A thread of 32 lanes with four features each, or of single features, has at most 64 registers, so that eight blocks fit a
-//! multiprocessor in the place of seven: 1 % faster at 128 features and 2 to 4 % at 33 and 100 where rows are skewed (.57), the same where
-//! they are not. The same limit for 16 lanes took up to 1.07 times as long, for 8 lanes 0.98 (.57) and 1.01 times (.35); one of 56
-//! registers 1.1 to 1.4 times.
-//!
 //! Rows of Y are written so that the caches drop them first: 1 % faster at 32 features, 0.5 % at 128 and 256. The same for the columns and
 //! values of A in the L1 cache took 1.04 to 1.2 times as long; X kept from the L1 cache 1.05 to 1.6 times, kept there as long as possible 1.01
 //! times; and X with a prefetch of 256 bytes into the L2 cache up to 1.4 times where most of it comes from memory.
+//!
+//! Tried, and not taken: a limit of 64 registers a thread, so that eight blocks fit a multiprocessor in the place of seven. At 128 features
+//! and more it made skewed graphs (.57) 1 % faster, at 33 and 100 features 2 to 4 %, with 16 lanes it took up to 1.07 times as long; and on
+//! sm_80, where the kernels want 85 to 92 registers, they then do not fit. With 56 registers they took 1.1 to 1.4 times as long.
 //!
 //! Tried for short rows, without gain: a row's end looked for after each nonzero of a batch, in the place of a loop over the parts of
 //! a batch. It took 0.98 to 1.04 times as long on graphs of 5 to 14 nonzeros a row.
@@ -173,10 +172,7 @@ pub fn entry_points() -> Vec<&'static str> {
 /// and a multiple of `WIDTH`, a row of X smaller than 4 GiB, apart from each other; `items` are tasks in the caller's order of
 /// rows, with room for their sums if a row is cut.
 #[kernel(name = "spmm_vector",
-    T = [f32], LANES = [8, 16, 32], WIDTH = [1], registers = 64;
-    T = [f32], LANES = [32], WIDTH = [4], registers = 64;
-    T = [f32], LANES = [8, 16], WIDTH = [4];
-    T = [f32], LANES = [8, 16, 32], WIDTH = [2];
+    T = [f32], LANES = [8, 16, 32], WIDTH = [1, 2, 4];
     T = [f64], LANES = [8, 32], WIDTH = [1, 4];
     T = [f16, bf16], LANES = [8, 32], WIDTH = [1, 2, 4, 8];
     T = [f16, bf16], LANES = [16], WIDTH = [8])]
