@@ -265,10 +265,12 @@ impl<'a> Phase<'a> {
             let Some(items) = self.items(bin) else {
                 continue;
             };
-            let config = sort_rows::launch_columns(items.count, products);
+            let rounds = sort_rows::rounds(items.count, products, self.borders.sort_warps);
+            let config = sort_rows::launch_columns(items.count, rounds, products);
             let arguments = (
                 operands,
                 items,
+                rounds,
                 self.work.read_only(),
                 self.starts.read_only(),
                 self.staged.mutable(),
@@ -301,11 +303,13 @@ impl<'a> Phase<'a> {
             let Some(items) = self.items(bin) else {
                 continue;
             };
-            let config = sort_rows::launch_products::<T>(items.count, products);
+            let rounds = sort_rows::rounds(items.count, products, self.borders.sort_warps);
+            let config = sort_rows::launch_products::<T>(items.count, rounds, products);
             let arguments = (
                 operands,
                 factors,
                 items,
+                rounds,
                 self.work.read_only(),
                 self.starts.read_only(),
                 self.staged.mutable(),

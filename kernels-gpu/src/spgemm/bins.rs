@@ -26,6 +26,8 @@ pub struct Borders {
     pub sort_products: u32,
     /// Numeric: those of that many products are so once more; up to 512.
     pub sort_again: u32,
+    /// Rows are sorted one after the other by a group of lanes where that leaves so many warps.
+    pub sort_warps: u32,
     /// Symbolic: other rows of that many products are a warp's; up to 512.
     pub warp_products: u32,
     /// Symbolic: rows of that many products have a hash table for each block; up to 16384.
@@ -76,6 +78,7 @@ impl Borders {
         Self {
             sort_products: MOST_PRODUCTS,
             sort_again: 256,
+            sort_warps: 8192,
             warp_products: 512,
             block_products,
             bitmap_words: 4,
