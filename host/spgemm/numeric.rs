@@ -67,7 +67,9 @@ impl Numeric {
         let mut pairs =
             (self.pairs.as_ref()).map(|pairs| pairs.lock().unwrap_or_else(PoisonError::into_inner));
         if let Some(pairs) = &mut pairs {
-            factors.pairs = pairs.fill(b, b_values)?;
+            let fork = device.fork();
+            factors.pairs = pairs.fill(&fork, b, b_values)?;
+            fork.join()?;
         }
         let fork = device.fork();
         self.launch(&fork, operands, work, c, factors, values)?;
@@ -159,6 +161,7 @@ impl Numeric {
             if let Some(items) = self.items(bin::WARP + size) {
                 let capacity = 64 << size;
                 let config = group_rows::launch::<T>(items.count, capacity);
+                let capacity = capacity | self.borders.long_rows << 24;
                 let arguments = (operands, factors, items, capacity, work, c, values);
                 // SAFETY: rows of up to `capacity` entries.
                 unsafe { fork.launch(&group_rows::group_rows::<T>(), config, arguments)? };

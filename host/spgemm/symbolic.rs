@@ -334,18 +334,24 @@ impl<'a> Phase<'a> {
         let all_words = bitmap_rows::words(operands.b.cols, shared_bytes);
         if let Some(items) = self.lists.items(bin::BITMAP..bin::END) {
             let words = all_words;
-            let config = bitmap_rows::launch(items.count, words, false);
+            let config = bitmap_rows::launch(items.count, words, 0);
+            let words = words | self.borders.long_rows << 24;
             let arguments = (operands, items, words, work, starts, staged, entries);
             // SAFETY: any row may have a bitmap.
-            unsafe { fork.launch(&bitmap_rows::bitmap_rows(), config, arguments)? };
+            unsafe { fork.launch(&bitmap_rows::bitmap_rows::<0>(), config, arguments)? };
         }
+        let narrow = match self.borders.scattered {
+            0 => bitmap_rows::bitmap_rows::<0>(),
+            _ => bitmap_rows::bitmap_rows::<1>(),
+        };
         for size in (0..bin::BITMAP - bin::NARROW).rev() {
             if let Some(items) = items(bin::NARROW + size) {
                 let words = all_words.min(512 << size);
-                let config = bitmap_rows::launch(items.count, words, true);
+                let config = bitmap_rows::launch(items.count, words, self.borders.narrow_block);
+                let words = words | self.borders.long_rows << 24;
                 let arguments = (operands, items, words, work, starts, staged, entries);
                 // SAFETY: any row may have a bitmap.
-                unsafe { fork.launch(&bitmap_rows::bitmap_rows(), config, arguments)? };
+                unsafe { fork.launch(&narrow, config, arguments)? };
             }
         }
         for size in (0..bin::NARROW - bin::BLOCK_HASH).rev() {

@@ -3,7 +3,7 @@
 //! A bin is a kernel with a size of its table; the lists of a bin's rows are made on the device. The symbolic phase knows
 //! of a row its products and the span of its columns, the numeric phase its entries besides.
 
-use super::chunks::rest_bytes;
+use super::chunks::{RANK_BYTES, rest_bytes};
 use super::sort_rows::{MOST_PRODUCTS, MOST_SPAN};
 
 /// Bins of a phase, at most: the rest of an entry's word counts chunks.
@@ -34,6 +34,14 @@ pub struct Borders {
     pub block_products: u32,
     /// Symbolic: a bitmap is taken if it has that many words or fewer for a product.
     pub bitmap_words: u32,
+    /// Symbolic: 1 if the bits of a word of a narrow bitmap are neighbouring columns.
+    pub scattered: u32,
+    /// experiment
+    pub narrow_block: u32,
+    /// experiment
+    pub long_rows: u32,
+    /// experiment
+    pub pairs_early: u32,
     /// Symbolic: rows of B that are runs of neighbouring columns are joined where the span of the row has up to that many
     /// columns.
     pub run_span: u32,
@@ -74,7 +82,7 @@ impl Borders {
         while chunk * (element_bytes + 4) + rest > shared_bytes {
             chunk /= 2;
         }
-        let rank_words = (shared_bytes - rest - chunk * element_bytes) / 6;
+        let rank_words = (shared_bytes - rest - chunk * element_bytes) / RANK_BYTES;
         Self {
             sort_products: MOST_PRODUCTS,
             sort_again: 256,
@@ -82,6 +90,10 @@ impl Borders {
             warp_products: 512,
             block_products,
             bitmap_words: 4,
+            scattered: 1,
+            narrow_block: 32,
+            long_rows: 64,
+            pairs_early: 1,
             run_span: 4096,
             window_span: 2048,
             window_row: 8,

@@ -30,9 +30,12 @@ pub fn words(columns: u32, shared_bytes: u32) -> u32 {
     columns.div_ceil(GROUP).min(most / WARP_SIZE) * WARP_SIZE
 }
 
-/// Bytes of shared memory beside the bitmap: the places of a group's bits, and a count, for each warp.
+/// Words that have bits and wait for a warp to write them out, at most.
+const WAITING: u32 = 2 * WARP_SIZE;
+
+/// Bytes of shared memory beside the bitmap: the places of a group's bits, a list of words, and a count, for each warp.
 const fn rest_bytes(block: u32) -> u32 {
-    block / WARP_SIZE * (2 * GROUP + 4)
+    block / WARP_SIZE * (2 * GROUP + 4 * WAITING + 4)
 }
 
 /// Threads of a block of a row of few products: more where the bitmap is so large that few blocks fit a multiprocessor.
@@ -41,9 +44,13 @@ const fn narrow_block(words: u32) -> u32 {
 }
 
 /// The launch for that many rows with bitmaps of that many words.
-pub fn launch(rows: u32, words: u32, narrow: bool) -> LaunchConfig {
-    let block = if narrow {
-        narrow_block(words)
+pub fn launch(rows: u32, words: u32, narrow: u32) -> LaunchConfig {
+    let block = if narrow > 0 {
+        if words <= 2048 {
+            narrow
+        } else {
+            narrow_block(words)
+        }
     } else {
         block(words)
     };
@@ -55,24 +62,28 @@ pub fn launch(rows: u32, words: u32, narrow: bool) -> LaunchConfig {
 /// # Safety
 ///
 /// The operands are what they say; `work` is `row_work`'s. `staged` has room for each row's entries from `starts[row]` on,
-/// `entries` a number for each row. The launch is [`launch`]'s.
-#[kernel(name = "spgemm_bitmap_rows")]
-pub unsafe fn bitmap_rows(
+/// `entries` a number for each row. The launch is [`launch`]'s. With `SCATTERED` 1 the bits of a word are neighbouring columns.
+#[kernel(name = "spgemm_bitmap_rows", SCATTERED = [0, 1], registers = 40)]
+pub unsafe fn bitmap_rows<const SCATTERED: u32>(
     operands: Operands,
     items: Items,
-    words: u32,
+    words_long: u32,
     work: Global<u32>,
     starts: Global<u32>,
     staged: GlobalMut<u32>,
     entries: GlobalMut<u32>,
 ) {
+    let words = words_long & 0xff_ffff;
     let t = thread::thread_idx_x();
     let (warp, warps) = (t / WARP_SIZE, thread::block_dim_x() / WARP_SIZE);
     let list = shared_array!(u32; 32);
     let bitmap = shared::dynamic_shared_mem::<u32>();
     let counts = bitmap.offset(words as usize);
-    let places = counts
+    let waiting = counts
         .offset(warps as usize)
+        .offset((warp * WAITING) as usize);
+    let places = counts
+        .offset((warps * (1 + WAITING)) as usize)
         .cast::<u16>()
         .offset((warp * GROUP) as usize);
     // SAFETY: rows of the matrices; the block synchronises between writes and reads of the bitmap and the counts.
@@ -82,6 +93,7 @@ pub unsafe fn bitmap_rows(
         let to = starts.load(row as usize) as usize;
         let mut walk = Walk::columns(&operands, row, products, [warp, warps]);
         walk.list = Some(list);
+        walk.long_rows = words_long >> 24;
         let (mut covered, mut found) = (0, 0);
         while covered < span {
             let used = words.min((span - covered).div_ceil(GROUP) * WARP_SIZE);
@@ -92,33 +104,41 @@ pub unsafe fn bitmap_rows(
             if t == 0 {
                 list.store(0, 0);
             }
-            let mut word = t;
+            let mut word = 4 * t;
             while word < used {
-                bitmap.store(word as usize, 0);
-                word += thread::block_dim_x();
+                bitmap.store4(word as usize, [0; 4]);
+                word += 4 * thread::block_dim_x();
             }
             thread::sync_threads();
             walk.each::<32, false>(|column, _| {
                 let bit = column - origin;
-                let word = bit / GROUP * WARP_SIZE + bit % WARP_SIZE;
-                bitmap.atomic_or(word as usize, 1 << (bit / 32 % 32));
+                if SCATTERED == 1 {
+                    bitmap.atomic_or((bit / 32) as usize, 1 << (bit % 32));
+                } else {
+                    let word = bit / GROUP * WARP_SIZE + bit % WARP_SIZE;
+                    bitmap.atomic_or(word as usize, 1 << (bit / 32 % 32));
+                }
             });
             thread::sync_threads();
             let part = Part {
                 bitmap,
                 used,
                 counts,
+                waiting,
                 places,
             };
-            let mine = part.count(warp, warps);
-            let (below, all) = mine;
-            part.write_out(
-                warp,
-                warps,
-                origin,
-                staged.offset(to + (found + below) as usize),
-            );
-            found += all;
+            let (below, all) = if warps == 1 {
+                (0, 0)
+            } else {
+                part.count(warp, warps)
+            };
+            let to = staged.offset(to + (found + below) as usize);
+            let written = if SCATTERED == 1 {
+                part.write_out_scattered(warp, warps, origin, to)
+            } else {
+                part.write_out(warp, warps, origin, to)
+            };
+            found += if warps == 1 { written } else { all };
             // The last word may be one of which the span has but some bits.
             covered = covered.saturating_add(32 * used);
             thread::sync_threads();
@@ -134,6 +154,7 @@ struct Part {
     bitmap: Shared<u32>,
     used: u32,
     counts: Shared<u32>,
+    waiting: Shared<u32>,
     places: Shared<u16>,
 }
 
@@ -189,27 +210,18 @@ impl Part {
     /// Writes the columns of the warp's bits from `to` on: the places of a group's bits are put together in shared memory, so
     /// that they are written in one piece.
     #[inline(always)]
-    unsafe fn write_out(&self, warp: u32, warps: u32, origin: u32, to: GlobalMut<u32>) {
+    unsafe fn write_out(&self, warp: u32, warps: u32, origin: u32, to: GlobalMut<u32>) -> u32 {
         let lane = warp::lane_id();
         let (start, end) = self.groups(warp, warps);
         let mut written = 0;
         // SAFETY: words of the bitmap, the warp's places, and as many columns as were counted.
         unsafe {
             for group in start..end {
-                let mut word = transposed(self.word(group));
-                let sum = inclusive_sum::<32>(FULL_MASK, word.count_ones());
-                let all = warp::shfl_idx(FULL_MASK, sum, WARP_SIZE - 1, WARP_SIZE);
-                if all == 0 {
+                let word = self.word(group);
+                if !warp::any(FULL_MASK, word != 0) {
                     continue;
                 }
-                let mut place = sum - word.count_ones();
-                while word != 0 {
-                    let bit = lane * 32 + word.trailing_zeros();
-                    self.places.store(place as usize, bit as u16);
-                    word &= word - 1;
-                    place += 1;
-                }
-                warp::sync_warp(FULL_MASK);
+                let all = self.put_together(transposed(word));
                 let mut i = lane;
                 while i < all {
                     let column = origin + group * GROUP + u32::from(self.places.load(i as usize));
@@ -220,6 +232,91 @@ impl Part {
                 written += all;
             }
         }
+        written
+    }
+
+    /// The same where most words have no bits and the bits of a word are neighbours: words with bits wait until there are as many as
+    /// lanes, and are then written out together.
+    #[inline(always)]
+    unsafe fn write_out_scattered(
+        &self,
+        warp: u32,
+        warps: u32,
+        origin: u32,
+        to: GlobalMut<u32>,
+    ) -> u32 {
+        let lane = warp::lane_id();
+        let (mut group, end) = self.groups(warp, warps);
+        let (mut waiting, mut written) = (0, 0);
+        // SAFETY: words of the bitmap, the warp's list and places, and as many columns as were counted; all lanes of the warp
+        // are here.
+        unsafe {
+            loop {
+                while group < end && waiting < WARP_SIZE {
+                    let has_bits = self.word(group) != 0;
+                    let have_bits = warp::ballot(FULL_MASK, has_bits);
+                    if has_bits {
+                        let place = waiting + (have_bits & ((1 << lane) - 1)).count_ones();
+                        self.waiting.store(place as usize, group * WARP_SIZE + lane);
+                    }
+                    waiting += have_bits.count_ones();
+                    group += 1;
+                }
+                if waiting == 0 {
+                    return written;
+                }
+                warp::sync_warp(FULL_MASK);
+                let (mut index, mut word) = (0, 0);
+                if lane < waiting {
+                    index = self.waiting.load(lane as usize);
+                    word = self.bitmap.load(index as usize);
+                }
+                let is_left = lane + WARP_SIZE < waiting;
+                let mut left = 0;
+                if is_left {
+                    left = self.waiting.load((lane + WARP_SIZE) as usize);
+                }
+                let all = self.put_together(word);
+                if is_left {
+                    self.waiting.store(lane as usize, left);
+                }
+                waiting = waiting.saturating_sub(WARP_SIZE);
+                let mut first = 0;
+                while first < all {
+                    let i = first + lane;
+                    let bit = if i < all {
+                        u32::from(self.places.load(i as usize))
+                    } else {
+                        0
+                    };
+                    let index = warp::shfl_idx(FULL_MASK, index, bit / 32, WARP_SIZE);
+                    if i < all {
+                        let column = origin + 32 * index + bit % 32;
+                        to.store((written + i) as usize, column);
+                    }
+                    first += WARP_SIZE;
+                }
+                warp::sync_warp(FULL_MASK);
+                written += all;
+            }
+        }
+    }
+
+    /// Puts the numbers of the bits in the warp's words beside each other, 32 for each lane, and gives how many there are.
+    #[inline(always)]
+    unsafe fn put_together(&self, word: u32) -> u32 {
+        let sum = inclusive_sum::<32>(FULL_MASK, word.count_ones());
+        let mut place = sum - word.count_ones();
+        let mut word = word;
+        while word != 0 {
+            let bit = warp::lane_id() * 32 + word.trailing_zeros();
+            // SAFETY: there is room for all bits.
+            unsafe { self.places.store(place as usize, bit as u16) };
+            word &= word - 1;
+            place += 1;
+        }
+        warp::sync_warp(FULL_MASK);
+        warp::shfl_idx(FULL_MASK, sum, WARP_SIZE - 1, WARP_SIZE)
     }
 }
 
@@ -245,7 +342,7 @@ fn transposed(word: u32) -> u32 {
 
 #[cfg(not(target_arch = "nvptx64"))]
 pub(super) fn entry_points() -> &'static [&'static str] {
-    bitmap_rows().entry_points()
+    bitmap_rows::<0>().entry_points()
 }
 
 const _: () = assert!(LIST_WORDS == 32);

@@ -186,11 +186,6 @@ impl<T: Real, const VALUES: bool> Rows<T, VALUES> {
         let keys_shared = shared.cast::<u32>();
         let factors = keys_shared.offset(products as usize).cast::<T>();
         let lanes_keys = keys_shared.offset((KEYS as u32 * lane_of_group) as usize);
-        let column = |key: u32| key >> number_bits;
-        let factors_of =
-            // SAFETY: the factors of a key that the group has put there.
-            |key: u32| unsafe { factors.load2(2 * (key & (products - 1)) as usize) };
-        let has_columns = !VALUES || self.columns.address() != 0;
         let lane_products = LaneProducts {
             operands: &self.operands,
             factors: self.factors,
@@ -235,7 +230,8 @@ impl<T: Real, const VALUES: bool> Rows<T, VALUES> {
                     nonzeros_of(round),
                     found,
                     |number, column, pair| {
-                        keys_shared.store(number as usize, (column - first) << number_bits | number);
+                        keys_shared
+                            .store(number as usize, (column - first) << number_bits | number);
                         if VALUES {
                             factors.store2(2 * number as usize, pair);
                         }
@@ -253,48 +249,12 @@ impl<T: Real, const VALUES: bool> Rows<T, VALUES> {
                 warp::sync_warp(FULL_MASK);
                 store_keys(lanes_keys, keys);
                 warp::sync_warp(FULL_MASK);
-                let mut count = 0;
-                let mut start = 0;
-                while start < products {
-                    // A key with the one before and the one after; past the ends that itself.
-                    let some: [[u32; 3]; TOGETHER] = array::from_fn(|u| {
-                        let at = start + u as u32 * LANES + lane_of_group;
-                        [at.saturating_sub(1), at, (at + 1).min(products - 1)]
-                            .map(|at| keys_shared.load(at as usize))
-                    });
-                    let _: [(); TOGETHER] = array::from_fn(|u| {
-                        let [before, key, after] = some[u];
-                        let at = start + u as u32 * LANES + lane_of_group;
-                        // A key is new if its column is not that of the one before.
-                        let is_new =
-                            key != u32::MAX && (at == 0 || column(before) != column(key));
-                        let new = warp::ballot(FULL_MASK, is_new) >> (group * LANES)
-                            & (u32::MAX >> (WARP_SIZE - LANES));
-                        if is_new {
-                            let below = new & ((1 << lane_of_group) - 1);
-                            let place = (to + count + below.count_ones()) as usize;
-                            if has_columns {
-                                self.columns.store(place, first + column(key));
-                            }
-                            if VALUES {
-                                let [a, b] = factors_of(key);
-                                let mut sum = a.mul_add(b, T::ZERO);
-                                let (mut next, mut other) = (at + 1, after);
-                                while next < products && column(other) == column(key) {
-                                    let [a, b] = factors_of(other);
-                                    sum = a.mul_add(b, sum);
-                                    next += 1;
-                                    if next < products {
-                                        other = keys_shared.load(next as usize);
-                                    }
-                                }
-                                self.values.store(place, sum);
-                            }
-                        }
-                        count += new.count_ones();
-                    });
-                    start += TOGETHER as u32 * LANES;
-                }
+                let count = if warp::any(FULL_MASK, has_equals::<LANES, KEYS>(number_bits, keys)) {
+                    self.add_up_equals::<LANES, KEYS, TOGETHER>(keys_shared, [first, to])
+                } else {
+                    self.put_all::<LANES, KEYS, TOGETHER>(keys_shared, [first, to], number);
+                    number
+                };
                 // The counts of a round's rows to the lanes that have the rows.
                 let count = warp::shfl_idx(FULL_MASK, count, lane % groups * LANES, WARP_SIZE);
                 if lane / groups == round {
@@ -307,6 +267,144 @@ impl<T: Real, const VALUES: bool> Rows<T, VALUES> {
             }
         }
     }
+}
+
+impl<T: Real, const VALUES: bool> Rows<T, VALUES> {
+    /// Writes a row's columns from `first` on to their places from `to` on, and the sums of the products that have the same; gives how
+    /// many columns there are. All lanes of the warp take part.
+    #[inline(always)]
+    unsafe fn add_up_equals<const LANES: u32, const KEYS: usize, const TOGETHER: usize>(
+        &self,
+        keys_shared: Shared<u32>,
+        [first, to]: [u32; 2],
+    ) -> u32 {
+        let products = LANES * KEYS as u32;
+        let number_bits = products.ilog2();
+        let (group, lane_of_group) = (warp::lane_id() / LANES, warp::lane_id() % LANES);
+        let column = |key: u32| key >> number_bits;
+        // SAFETY: keys that the group has put there with their factors, and places of their entries.
+        unsafe {
+            let mut count = 0;
+            let mut start = 0;
+            while start < products {
+                // A key with the one before and the one after; past the ends that itself.
+                let some: [[u32; 3]; TOGETHER] = array::from_fn(|u| {
+                    let at = start + u as u32 * LANES + lane_of_group;
+                    [at.saturating_sub(1), at, (at + 1).min(products - 1)]
+                        .map(|at| keys_shared.load(at as usize))
+                });
+                let _: [(); TOGETHER] = array::from_fn(|u| {
+                    let [before, key, after] = some[u];
+                    let at = start + u as u32 * LANES + lane_of_group;
+                    // A key is new if its column is not that of the one before.
+                    let is_new = key != u32::MAX && (at == 0 || column(before) != column(key));
+                    let new = warp::ballot(FULL_MASK, is_new) >> (group * LANES)
+                        & (u32::MAX >> (WARP_SIZE - LANES));
+                    if is_new {
+                        let below = new & ((1 << lane_of_group) - 1);
+                        let place = (to + count + below.count_ones()) as usize;
+                        if self.has_columns() {
+                            self.columns.store(place, first + column(key));
+                        }
+                        if VALUES {
+                            let [a, b]: [T; 2] = factors_of(keys_shared, products, key);
+                            let mut sum = a.mul_add(b, T::ZERO);
+                            let (mut next, mut other) = (at + 1, after);
+                            while next < products && column(other) == column(key) {
+                                let [a, b]: [T; 2] = factors_of(keys_shared, products, other);
+                                sum = a.mul_add(b, sum);
+                                next += 1;
+                                if next < products {
+                                    other = keys_shared.load(next as usize);
+                                }
+                            }
+                            self.values.store(place, sum);
+                        }
+                    }
+                    count += new.count_ones();
+                });
+                start += TOGETHER as u32 * LANES;
+            }
+            count
+        }
+    }
+
+    /// Writes a row of `number` products to its places, if the columns of all are different.
+    #[inline(always)]
+    unsafe fn put_all<const LANES: u32, const KEYS: usize, const TOGETHER: usize>(
+        &self,
+        keys_shared: Shared<u32>,
+        [first, to]: [u32; 2],
+        number: u32,
+    ) {
+        let products = LANES * KEYS as u32;
+        let number_bits = products.ilog2();
+        let lane_of_group = warp::lane_id() % LANES;
+        // SAFETY: keys that the group has put there with their factors, and places of their entries.
+        unsafe {
+            let mut start = 0;
+            while start < products {
+                let some: [u32; TOGETHER] = array::from_fn(|u| {
+                    keys_shared.load((start + u as u32 * LANES + lane_of_group) as usize)
+                });
+                if self.has_columns() {
+                    let _: [(); TOGETHER] = array::from_fn(|u| {
+                        let at = start + u as u32 * LANES + lane_of_group;
+                        if at < number {
+                            let column = first + (some[u] >> number_bits);
+                            self.columns.store((to + at) as usize, column);
+                        }
+                    });
+                }
+                if VALUES {
+                    let values: [T; TOGETHER] = array::from_fn(|u| {
+                        let [a, b] = if some[u] == u32::MAX {
+                            [T::ZERO; 2]
+                        } else {
+                            factors_of(keys_shared, products, some[u])
+                        };
+                        a.mul_add(b, T::ZERO)
+                    });
+                    let _: [(); TOGETHER] = array::from_fn(|u| {
+                        let at = start + u as u32 * LANES + lane_of_group;
+                        if at < number {
+                            self.values.store((to + at) as usize, values[u]);
+                        }
+                    });
+                }
+                start += TOGETHER as u32 * LANES;
+            }
+        }
+    }
+
+    /// Whether columns are wanted.
+    #[inline(always)]
+    fn has_columns(&self) -> bool {
+        !VALUES || self.columns.address() != 0
+    }
+}
+
+/// The factors of a key, which are behind the keys.
+#[inline(always)]
+unsafe fn factors_of<T: Real>(keys: Shared<u32>, products: u32, key: u32) -> [T; 2] {
+    let factors = keys.offset(products as usize).cast::<T>();
+    // SAFETY: the caller has put them there.
+    unsafe { factors.load2(2 * (key & (products - 1)) as usize) }
+}
+
+/// Whether two of a group's sorted keys are of the same column, one of them the lane's; all lanes of the warp take part.
+#[inline(always)]
+fn has_equals<const LANES: u32, const KEYS: usize>(number_bits: u32, keys: [u32; KEYS]) -> bool {
+    let column = |key: u32| key >> number_bits;
+    let before = warp::shfl_up(FULL_MASK, keys[KEYS - 1], 1, LANES);
+    let mut has_equals =
+        warp::lane_id() % LANES > 0 && keys[0] != u32::MAX && column(before) == column(keys[0]);
+    let _: [(); KEYS] = array::from_fn(|key| {
+        if key > 0 && keys[key] != u32::MAX && column(keys[key - 1]) == column(keys[key]) {
+            has_equals = true;
+        }
+    });
+    has_equals
 }
 
 /// The group's numbers in ascending order, number `KEYS * lane + key` the lane's key `key`, by a bitonic network whose merges

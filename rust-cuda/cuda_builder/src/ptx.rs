@@ -57,9 +57,10 @@ impl Ptx {
         })
     }
 
-    /// The compiler's text with a stamp put before it. Line ends become `\n` whatever the machine.
+    /// The compiler's text with a stamp put before it, and the limits of registers where they belong. Line ends become `\n` whatever the
+    /// machine.
     pub(crate) fn stamped(stamp: &Stamp, compiled: &str) -> Result<Ptx, PtxError> {
-        Ptx::parse(format!("{stamp}{}", compiled.replace("\r\n", "\n")))
+        Ptx::parse(format!("{stamp}{}", with_limits(compiled)))
     }
 
     /// The stamp of a PTX text; `None` if it has none.
@@ -108,6 +109,28 @@ impl Ptx {
     pub fn entry_points(&self) -> &[String] {
         &self.entry_points
     }
+}
+
+/// The text with each limit of registers, which `#[kernel]` leaves as a comment `// .maxnreg NUMBER` in an entry point's body, before that
+/// body. rustc has no attribute for it.
+fn with_limits(compiled: &str) -> String {
+    let mut text = String::with_capacity(compiled.len());
+    let (mut in_entry, mut body) = (false, None);
+    for line in compiled.lines() {
+        in_entry |= entry_point(line).is_some();
+        if line == "{" && in_entry {
+            (in_entry, body) = (false, Some(text.len()));
+        }
+        if let Some(number) = line.trim().strip_prefix("// .maxnreg ")
+            && let Some(body) = body.take()
+        {
+            text.insert_str(body, &format!(".maxnreg {number}\n"));
+        } else {
+            text.push_str(line);
+            text.push('\n');
+        }
+    }
+    text
 }
 
 fn directive<'a>(text: &'a str, name: &str) -> Option<&'a str> {
@@ -201,6 +224,18 @@ mod tests {
         assert_eq!(ptx.stamp(), &stamp());
         assert_eq!(Ptx::parse(ptx.text()).unwrap(), ptx);
         assert!(ptx.text().ends_with(BODY));
+    }
+
+    #[test]
+    fn a_limit_of_registers_stands_before_the_body_of_its_entry_point_alone() {
+        let limited = BODY.replacen("\tret;", "\t// .maxnreg 96\n\tret;", 1);
+        let ptx = Ptx::stamped(&stamp(), &limited).unwrap();
+        let wanted = BODY.replace(
+            "\t.param .u64 p\n)\n{",
+            "\t.param .u64 p\n)\n.maxnreg 96\n{",
+        );
+        assert_ne!(wanted, BODY);
+        assert!(ptx.text().ends_with(&wanted), "{}", ptx.text());
     }
 
     #[test]

@@ -103,3 +103,11 @@ pub fn system_fence() {
 pub fn opaque(number: u32) -> u32 {
     backend::opaque(number)
 }
+
+/// The limit of registers of a kernel, for `#[kernel]`.
+#[cfg(target_arch = "nvptx64")]
+#[doc(hidden)]
+#[inline(always)]
+pub fn limit_registers<const COUNT: u32>() {
+    backend::limit_registers::<COUNT>();
+}

@@ -1,6 +1,6 @@
 //! From one function to a PTX entry point for each instance, and to the typed handle on the host.
 
-use crate::instances::{Instance, Instances, parameter_name, suffix};
+use crate::instances::{Bounded, Instance, Instances, parameter_name, suffix};
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
 use syn::{Error, FnArg, GenericParam, Ident, ItemFn, Pat, PatType, Result, ReturnType, Type};
@@ -55,22 +55,24 @@ fn device(
     name: &str,
     function: &ItemFn,
     arguments: &[Type],
-    combinations: &[Instance],
+    combinations: &[Bounded],
 ) -> TokenStream {
     let ident = &function.sig.ident;
     let names: Vec<Ident> = (0..arguments.len())
         .map(|i| format_ident!("argument_{i}"))
         .collect();
-    let entries = combinations.iter().map(|instance| {
+    let entries = combinations.iter().map(|(instance, registers)| {
         let entry = format!("{name}{}", suffix(instance));
         let bindings = bindings(function, instance);
         let turbofish = (!instance.is_empty()).then(|| quote!(::<#(#instance),*>));
+        let limit = registers.map(|count| quote!(::cuda_std::thread::limit_registers::<#count>();));
         quote! {
             #[cfg(target_arch = "nvptx64")]
             const _: () = {
                 #bindings
                 #[unsafe(export_name = #entry)]
                 unsafe extern "ptx-kernel" fn entry_point(#(#names: #arguments),*) {
+                    #limit
                     unsafe { #ident #turbofish(#(#names),*) }
                 }
             };
@@ -108,7 +110,7 @@ fn host(
     name: &str,
     function: &ItemFn,
     arguments: &[Type],
-    combinations: &[Instance],
+    combinations: &[Bounded],
 ) -> Result<TokenStream> {
     let visibility = &function.vis;
     let ident = &function.sig.ident;
@@ -123,7 +125,7 @@ fn host(
     let turbofish = (!parameters.is_empty()).then(|| quote!(::<#(#parameters),*>));
     let entry_points = combinations
         .iter()
-        .map(|instance| format!("{name}{}", suffix(instance)));
+        .map(|(instance, _)| format!("{name}{}", suffix(instance)));
     let suffixes = generics.params.iter().map(|parameter| match parameter {
         GenericParam::Type(parameter) => {
             let ident = &parameter.ident;

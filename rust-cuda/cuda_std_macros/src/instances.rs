@@ -4,30 +4,43 @@ use proc_macro2::TokenStream;
 use quote::ToTokens;
 use syn::parse::{Parse, ParseStream};
 use syn::punctuated::Punctuated;
-use syn::{Error, Expr, ExprArray, GenericParam, Generics, Ident, LitStr, Result, Token};
+use syn::{Error, Expr, ExprArray, GenericParam, Generics, Ident, LitInt, LitStr, Result, Token};
 
 /// What stands in `#[kernel(..)]`.
 pub struct Instances {
     pub name: Option<LitStr>,
-    /// The groups that semicolons separate, each with a list for every generic parameter.
-    pub groups: Vec<Vec<(Ident, ExprArray)>>,
+    /// The groups that semicolons separate.
+    pub groups: Vec<Group>,
+}
+
+/// Instances that belong together.
+#[derive(Default)]
+pub struct Group {
+    /// A list for every generic parameter.
+    lists: Vec<(Ident, ExprArray)>,
+    /// Registers that a thread may have.
+    registers: Option<u32>,
 }
 
 impl Parse for Instances {
     fn parse(input: ParseStream<'_>) -> Result<Self> {
         let mut name = None;
-        let mut groups = vec![Vec::new()];
+        let mut groups = vec![Group::default()];
         while !input.is_empty() {
             let key: Ident = input.parse()?;
             input.parse::<Token![=]>()?;
             if key == "name" {
                 name = Some(input.parse()?);
             } else if let Some(group) = groups.last_mut() {
-                group.push((key, input.parse()?));
+                if key == "registers" {
+                    group.registers = Some(input.parse::<LitInt>()?.base10_parse()?);
+                } else {
+                    group.lists.push((key, input.parse()?));
+                }
             }
             if input.peek(Token![;]) {
                 input.parse::<Token![;]>()?;
-                groups.push(Vec::new());
+                groups.push(Group::default());
             } else if !input.is_empty() {
                 input.parse::<Token![,]>()?;
             }
@@ -39,19 +52,23 @@ impl Parse for Instances {
 /// One choice for every generic parameter, in the order of their declaration.
 pub type Instance = Vec<Expr>;
 
+/// An instance, and how many registers a thread of it may have, if that is said.
+pub type Bounded = (Instance, Option<u32>);
+
 impl Instances {
     /// All combinations of each group, or an error that names the parameter without a list or the list without a parameter.
-    pub fn combinations(&self, generics: &Generics) -> Result<Vec<Instance>> {
+    pub fn combinations(&self, generics: &Generics) -> Result<Vec<Bounded>> {
         let parameters: Vec<&Ident> = generics
             .params
             .iter()
             .map(parameter_name)
             .collect::<Result<_>>()?;
-        let groups = self.groups.iter();
-        let combinations: Vec<_> = groups
-            .map(|lists| combinations_of(lists, &parameters))
-            .collect::<Result<_>>()?;
-        Ok(combinations.concat())
+        let mut all = Vec::new();
+        for group in &self.groups {
+            let combinations = combinations_of(&group.lists, &parameters)?;
+            all.extend((combinations.into_iter()).map(|instance| (instance, group.registers)));
+        }
+        Ok(all)
     }
 }
 

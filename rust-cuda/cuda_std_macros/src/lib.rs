@@ -23,6 +23,11 @@ use proc_macro::TokenStream;
 /// Each generic parameter has its list of instances in the attribute; the kernel is instantiated for every combination.
 /// Where not every combination is wanted, semicolons separate groups of lists:
 /// `T = [f32], WIDTH = [1, 4]; T = [f16], WIDTH = [1, 8]` is four entry points.
+///
+/// `registers = 128` in a group is a limit for its instances (`.maxnreg`). It says with how many threads beside it a thread is to run, and
+/// that the assembler may spend the registers that this leaves: with no limit it saves them, and puts instructions one after another that
+/// could run at the same time.
+///
 /// On `nvptx64` each instance becomes a PTX entry point, named after the function (or `name`) and its instance. On the
 /// host the function's name becomes a function that gives the typed handle `cuda_std::kernel::Kernel<(arguments,)>` of
 /// an instance: `axpy::<f32>()`.

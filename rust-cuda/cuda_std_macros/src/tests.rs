@@ -61,6 +61,20 @@ fn groups_of_lists_are_combined_each_by_itself() {
 }
 
 #[test]
+fn a_limit_of_registers_holds_for_the_instances_of_its_group() {
+    let text = expanded(
+        "T = [f32, f64], registers = 96; T = [f16]",
+        "unsafe fn scale<T: Real>(x: Global<T>) {}",
+    )
+    .unwrap()
+    .to_string();
+    let entries: Vec<&str> = text.split("export_name").skip(1).collect();
+    let limited = |entry: &&str| entry.contains("limit_registers :: < 96u32 >");
+    let of_device: Vec<bool> = entries.iter().map(limited).collect();
+    assert_eq!(of_device, [true, true, false]);
+}
+
+#[test]
 fn a_group_without_the_list_of_a_parameter_is_refused() {
     let function = "unsafe fn fill<T: Real, const LANES: u32>(x: T) {}";
     for attribute in [

@@ -106,3 +106,16 @@ pub(crate) fn opaque(number: u32) -> u32 {
     }
     result
 }
+
+/// A comment in the kernel's body, which `cuda_builder` makes a directive before it.
+#[inline(always)]
+pub(crate) fn limit_registers<const COUNT: u32>() {
+    // SAFETY: a comment.
+    unsafe {
+        asm!(
+            "// .maxnreg {count}",
+            count = const COUNT,
+            options(nomem, nostack, preserves_flags),
+        );
+    }
+}
