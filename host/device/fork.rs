@@ -39,17 +39,6 @@ impl Device {
 }
 
 impl Fork<'_> {
-    /// Before the first launch: leaves the device's own stream to what the device is told until the fork is joined, and so all
-    /// launches to others.
-    pub fn aside(self) -> Result<Self, Error> {
-        #[cfg(feature = "cuda")]
-        if let Some(cuda) = self.at_the_same_time() {
-            cuda.fork_here()?;
-            self.launches.set(1);
-        }
-        Ok(self)
-    }
-
     /// As [`Device::launch`].
     ///
     /// # Safety

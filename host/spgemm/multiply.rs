@@ -6,7 +6,6 @@
 
 use super::numeric::Numeric;
 use super::operands::check_operands;
-use super::pairs::Pairs;
 use super::symbolic::{Phase, Structure};
 use super::{SpgemmElement, SpgemmOptions, nonzeros};
 use crate::csr::DeviceCsr;
@@ -50,30 +49,18 @@ pub fn multiply<T: SpgemmElement>(
     let device = &a.pattern().device;
     let borders = options.borders::<T>(device);
     let mut factors = Factors::new(a.values().read_only(), b.values().read_only());
-    // Columns and values of B are put beside each other while rows are looked at, which waits for the memory's latency.
-    let mut pairs = if borders.pairs_early == 1 {
-        Pairs::if_likely::<T>(a.pattern(), b.pattern())?
-    } else {
-        None
-    };
-    let beside = device.fork().aside()?;
-    if let Some(pairs) = &mut pairs {
-        factors.pairs = pairs.fill(&beside, b.pattern(), b.values())?;
-    }
     let mut phase = Phase::begin(a.pattern(), b.pattern(), borders)?;
     // Room for values beside all columns that are put aside is not worth it for a few rows.
     let mut sorted_values = match phase.is_mostly_sorted() {
         true => Some(device.uninitialized::<T>(phase.staged.len())?),
         false => None,
     };
-    beside.join()?;
-    if sorted_values.is_some() && pairs.is_none() {
-        pairs = phase.pairs::<T>()?;
-        if let Some(pairs) = &mut pairs {
-            let fork = device.fork();
-            factors.pairs = pairs.fill(&fork, b.pattern(), b.values())?;
-            fork.join()?;
-        }
+    let mut pairs = match sorted_values {
+        Some(_) => phase.pairs::<T>()?,
+        None => None,
+    };
+    if let Some(pairs) = &mut pairs {
+        factors.pairs = pairs.fill(b.pattern(), b.values())?;
     }
     let fork = device.fork();
     phase.launch_longer_rows(&fork)?;

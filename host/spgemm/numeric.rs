@@ -67,9 +67,7 @@ impl Numeric {
         let mut pairs =
             (self.pairs.as_ref()).map(|pairs| pairs.lock().unwrap_or_else(PoisonError::into_inner));
         if let Some(pairs) = &mut pairs {
-            let fork = device.fork();
-            factors.pairs = pairs.fill(&fork, b, b_values)?;
-            fork.join()?;
+            factors.pairs = pairs.fill(b, b_values)?;
         }
         let fork = device.fork();
         self.launch(&fork, operands, work, c, factors, values)?;
@@ -161,7 +159,6 @@ impl Numeric {
             if let Some(items) = self.items(bin::WARP + size) {
                 let capacity = 64 << size;
                 let config = group_rows::launch::<T>(items.count, capacity);
-                let capacity = capacity | self.borders.long_rows << 24;
                 let arguments = (operands, factors, items, capacity, work, c, values);
                 // SAFETY: rows of up to `capacity` entries.
                 unsafe { fork.launch(&group_rows::group_rows::<T>(), config, arguments)? };
@@ -179,7 +176,7 @@ impl Numeric {
         for ((bin, products), handle) in SORTED.into_iter().zip(handles) {
             if let Some(items) = self.items(bin) {
                 let rounds = sort_rows::rounds(items.count, products, self.borders.sort_warps);
-                let config = sort_rows::launch_products::<T>(items.count, rounds, products);
+                let config = sort_rows::launch(items.count, rounds, products, element_bytes);
                 let nothing = GlobalMut::from_address(0);
                 let arguments = (
                     operands, factors, items, rounds, work, c.row_ptr, c.col_idx, values, nothing,

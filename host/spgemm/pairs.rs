@@ -3,13 +3,10 @@
 use super::SpgemmElement;
 use super::lists::Lists;
 use crate::csr::DevicePattern;
-use crate::device::{DeviceBuffer, Fork};
+use crate::device::DeviceBuffer;
 use crate::error::Error;
 use cuda_std::memory::Global;
 use warprow_kernels::spgemm::lane_products;
-
-/// Products that rows have on average, at most, if it is likely that most rows are sorted.
-const MOST_LIKELY: u64 = 64;
 
 /// Room for the columns and values of B.
 #[derive(Debug)]
@@ -37,26 +34,9 @@ impl Pairs {
         Self::new(b).map(Some)
     }
 
-    /// Room for those of `b`, if it is likely to be worth it, as far as that is known before rows are looked at.
-    pub fn if_likely<T: SpgemmElement>(
-        a: &DevicePattern,
-        b: &DevicePattern,
-    ) -> Result<Option<Self>, Error> {
-        let [a_rows, b_rows, a_nonzeros, b_nonzeros] =
-            [a.rows, b.rows, a.nonzeros(), b.nonzeros()].map(u64::from);
-        let are_many = a_nonzeros >= 2 * b_rows && b_nonzeros > 0;
-        let products = u128::from(a_nonzeros) * u128::from(b_nonzeros);
-        let are_short = products <= u128::from(MOST_LIKELY * a_rows) * u128::from(b_rows);
-        if !lane_products::are_paired::<T>() || !are_many || !are_short {
-            return Ok(None);
-        }
-        Self::new(b).map(Some)
-    }
-
     /// Launches the kernel that pairs the columns of `b` and these values, as many.
     pub fn fill<T: SpgemmElement>(
         &mut self,
-        fork: &Fork<'_>,
         b: &DevicePattern,
         values: &DeviceBuffer<T>,
     ) -> Result<Global<u32>, Error> {
@@ -66,7 +46,10 @@ impl Pairs {
             let arguments = (b.as_argument(), nonzeros, values, self.0.mutable());
             let config = lane_products::launch(nonzeros);
             // SAFETY: the values are of four bytes, which are not looked at, and there is room for all nonzeros.
-            unsafe { fork.launch(&lane_products::pair_nonzeros(), config, arguments)? };
+            unsafe {
+                b.device
+                    .launch(&lane_products::pair_nonzeros(), config, arguments)?
+            };
         }
         Ok(self.0.read_only())
     }

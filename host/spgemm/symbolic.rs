@@ -11,7 +11,7 @@ use crate::device::{DeviceBuffer, Fork};
 use crate::error::Error;
 use cuda_std::memory::Global;
 use std::sync::Arc;
-use warprow_kernels::spgemm::bins::{Known, symbolic as bin};
+use warprow_kernels::spgemm::bins::{Known, narrow_words, symbolic as bin};
 use warprow_kernels::spgemm::{
     Borders, Factors, Items, Operands, bitmap_rows, copy, entry_work, hash_rows, run_rows,
     sort_rows,
@@ -266,7 +266,7 @@ impl<'a> Phase<'a> {
                 continue;
             };
             let rounds = sort_rows::rounds(items.count, products, self.borders.sort_warps);
-            let config = sort_rows::launch_columns(items.count, rounds, products);
+            let config = sort_rows::launch(items.count, rounds, products, 0);
             let arguments = (
                 operands,
                 items,
@@ -304,7 +304,7 @@ impl<'a> Phase<'a> {
                 continue;
             };
             let rounds = sort_rows::rounds(items.count, products, self.borders.sort_warps);
-            let config = sort_rows::launch_products::<T>(items.count, rounds, products);
+            let config = sort_rows::launch(items.count, rounds, products, size_of::<T>() as u32);
             let arguments = (
                 operands,
                 factors,
@@ -334,24 +334,18 @@ impl<'a> Phase<'a> {
         let all_words = bitmap_rows::words(operands.b.cols, shared_bytes);
         if let Some(items) = self.lists.items(bin::BITMAP..bin::END) {
             let words = all_words;
-            let config = bitmap_rows::launch(items.count, words, 0);
-            let words = words | self.borders.long_rows << 24;
+            let config = bitmap_rows::launch(items.count, words);
             let arguments = (operands, items, words, work, starts, staged, entries);
             // SAFETY: any row may have a bitmap.
             unsafe { fork.launch(&bitmap_rows::bitmap_rows::<0>(), config, arguments)? };
         }
-        let narrow = match self.borders.scattered {
-            0 => bitmap_rows::bitmap_rows::<0>(),
-            _ => bitmap_rows::bitmap_rows::<1>(),
-        };
         for size in (0..bin::BITMAP - bin::NARROW).rev() {
             if let Some(items) = items(bin::NARROW + size) {
-                let words = all_words.min(512 << size);
-                let config = bitmap_rows::launch(items.count, words, self.borders.narrow_block);
-                let words = words | self.borders.long_rows << 24;
+                let words = all_words.min(narrow_words(size));
+                let config = bitmap_rows::launch_narrow(items.count, words);
                 let arguments = (operands, items, words, work, starts, staged, entries);
                 // SAFETY: any row may have a bitmap.
-                unsafe { fork.launch(&narrow, config, arguments)? };
+                unsafe { fork.launch(&bitmap_rows::bitmap_rows::<1>(), config, arguments)? };
             }
         }
         for size in (0..bin::NARROW - bin::BLOCK_HASH).rev() {

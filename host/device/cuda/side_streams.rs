@@ -51,7 +51,7 @@ impl Cuda {
         let side = self.side_streams()?;
         let failed = |error| self.driver_error(error);
         if number == 0 {
-            self.fork_here()?;
+            side.fork.set(&self.stream).map_err(failed)?;
         }
         let stream = match (number % (STREAMS + 1)).checked_sub(1) {
             None => &self.stream,
@@ -62,13 +62,6 @@ impl Cuda {
         }
         // SAFETY: the caller's contract.
         unsafe { self.launch_on(stream, kernel, config, arguments) }
-    }
-
-    /// Has the launches of a fork but the first wait for what the device's own stream was told up to now.
-    pub fn fork_here(&self) -> Result<(), Error> {
-        self.enter()?;
-        let set = self.side_streams()?.fork.set(&self.stream);
-        set.map_err(|error| self.driver_error(error))
     }
 
     /// Has the device's own stream wait for a fork of so many launches.

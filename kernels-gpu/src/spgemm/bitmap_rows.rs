@@ -7,6 +7,11 @@
 //! Neighbouring columns are in neighbouring words, as lanes come with neighbouring columns, and atomic operations on one word
 //! are done one after the other: of 1024 columns, column `32 i + j` is bit i of word j. Where the bits are read, a warp
 //! transposes them in five shuffles.
+//!
+//! Where a row has few products in a wide span, most words have no bits, and to transpose them took most of the time. There the 32
+//! columns of a word are neighbours, of which such a row has few; a warp looks through the words, and writes out those with bits 32
+//! at a time. On an H200 the symbolic phase of a cube's stencil, a million rows of 705 products and 120 entries in 41000 columns,
+//! takes 5.2 ms so, with rows of B numbered through as [`walk`](super::walk) says, and took 8.2.
 
 use super::lanes::inclusive_sum;
 use super::operands::{Items, Operands};
@@ -33,28 +38,31 @@ pub fn words(columns: u32, shared_bytes: u32) -> u32 {
 /// Words that have bits and wait for a warp to write them out, at most.
 const WAITING: u32 = 2 * WARP_SIZE;
 
-/// Bytes of shared memory beside the bitmap: the places of a group's bits, a list of words, and a count, for each warp.
+/// Bytes of shared memory beside the bitmap: the places of a group's bits, and a count, for each warp.
 const fn rest_bytes(block: u32) -> u32 {
-    block / WARP_SIZE * (2 * GROUP + 4 * WAITING + 4)
+    block / WARP_SIZE * (2 * GROUP + 4)
 }
 
 /// Threads of a block of a row of few products: more where the bitmap is so large that few blocks fit a multiprocessor.
 const fn narrow_block(words: u32) -> u32 {
-    if words > 4096 { 256 } else { 128 }
+    match words {
+        0..=2048 => 64,
+        2049..=4096 => 128,
+        _ => 256,
+    }
 }
 
 /// The launch for that many rows with bitmaps of that many words.
-pub fn launch(rows: u32, words: u32, narrow: u32) -> LaunchConfig {
-    let block = if narrow > 0 {
-        if words <= 2048 {
-            narrow
-        } else {
-            narrow_block(words)
-        }
-    } else {
-        block(words)
-    };
+pub fn launch(rows: u32, words: u32) -> LaunchConfig {
+    let block = block(words);
     LaunchConfig::new(rows, block).shared_bytes(4 * words + rest_bytes(block))
+}
+
+/// The launch for that many rows of few products.
+pub fn launch_narrow(rows: u32, words: u32) -> LaunchConfig {
+    let block = narrow_block(words);
+    let waiting_bytes = block / WARP_SIZE * 4 * WAITING;
+    LaunchConfig::new(rows, block).shared_bytes(4 * words + rest_bytes(block) + waiting_bytes)
 }
 
 /// The columns of rows, ascending, and their number; a block a row, with a bitmap of `words` words, a multiple of 32.
@@ -62,30 +70,28 @@ pub fn launch(rows: u32, words: u32, narrow: u32) -> LaunchConfig {
 /// # Safety
 ///
 /// The operands are what they say; `work` is `row_work`'s. `staged` has room for each row's entries from `starts[row]` on,
-/// `entries` a number for each row. The launch is [`launch`]'s. With `SCATTERED` 1 the bits of a word are neighbouring columns.
-#[kernel(name = "spgemm_bitmap_rows", SCATTERED = [0, 1], registers = 40)]
-pub unsafe fn bitmap_rows<const SCATTERED: u32>(
+/// `entries` a number for each row. The launch is [`launch`]'s, or with `NARROW` 1 [`launch_narrow`]'s.
+#[kernel(name = "spgemm_bitmap_rows", NARROW = [0, 1], registers = 40)]
+pub unsafe fn bitmap_rows<const NARROW: u32>(
     operands: Operands,
     items: Items,
-    words_long: u32,
+    words: u32,
     work: Global<u32>,
     starts: Global<u32>,
     staged: GlobalMut<u32>,
     entries: GlobalMut<u32>,
 ) {
-    let words = words_long & 0xff_ffff;
     let t = thread::thread_idx_x();
     let (warp, warps) = (t / WARP_SIZE, thread::block_dim_x() / WARP_SIZE);
     let list = shared_array!(u32; 32);
     let bitmap = shared::dynamic_shared_mem::<u32>();
     let counts = bitmap.offset(words as usize);
-    let waiting = counts
-        .offset(warps as usize)
+    let all_places = counts.offset(warps as usize).cast::<u16>();
+    let places = all_places.offset((warp * GROUP) as usize);
+    let waiting = all_places
+        .offset((warps * GROUP) as usize)
+        .cast::<u32>()
         .offset((warp * WAITING) as usize);
-    let places = counts
-        .offset((warps * (1 + WAITING)) as usize)
-        .cast::<u16>()
-        .offset((warp * GROUP) as usize);
     // SAFETY: rows of the matrices; the block synchronises between writes and reads of the bitmap and the counts.
     unsafe {
         let [row, _] = items.load(thread::block_idx_x());
@@ -93,7 +99,6 @@ pub unsafe fn bitmap_rows<const SCATTERED: u32>(
         let to = starts.load(row as usize) as usize;
         let mut walk = Walk::columns(&operands, row, products, [warp, warps]);
         walk.list = Some(list);
-        walk.long_rows = words_long >> 24;
         let (mut covered, mut found) = (0, 0);
         while covered < span {
             let used = words.min((span - covered).div_ceil(GROUP) * WARP_SIZE);
@@ -112,7 +117,7 @@ pub unsafe fn bitmap_rows<const SCATTERED: u32>(
             thread::sync_threads();
             walk.each::<32, false>(|column, _| {
                 let bit = column - origin;
-                if SCATTERED == 1 {
+                if NARROW == 1 {
                     bitmap.atomic_or((bit / 32) as usize, 1 << (bit % 32));
                 } else {
                     let word = bit / GROUP * WARP_SIZE + bit % WARP_SIZE;
@@ -127,18 +132,14 @@ pub unsafe fn bitmap_rows<const SCATTERED: u32>(
                 waiting,
                 places,
             };
-            let (below, all) = if warps == 1 {
-                (0, 0)
-            } else {
-                part.count(warp, warps)
-            };
+            let (below, all) = part.count(warp, warps);
             let to = staged.offset(to + (found + below) as usize);
-            let written = if SCATTERED == 1 {
-                part.write_out_scattered(warp, warps, origin, to)
+            if NARROW == 1 {
+                part.write_out_scattered(warp, warps, origin, to);
             } else {
-                part.write_out(warp, warps, origin, to)
-            };
-            found += if warps == 1 { written } else { all };
+                part.write_out(warp, warps, origin, to);
+            }
+            found += all;
             // The last word may be one of which the span has but some bits.
             covered = covered.saturating_add(32 * used);
             thread::sync_threads();
@@ -154,6 +155,7 @@ struct Part {
     bitmap: Shared<u32>,
     used: u32,
     counts: Shared<u32>,
+    /// The warp's list of words that wait; of narrow rows alone.
     waiting: Shared<u32>,
     places: Shared<u16>,
 }
@@ -210,7 +212,7 @@ impl Part {
     /// Writes the columns of the warp's bits from `to` on: the places of a group's bits are put together in shared memory, so
     /// that they are written in one piece.
     #[inline(always)]
-    unsafe fn write_out(&self, warp: u32, warps: u32, origin: u32, to: GlobalMut<u32>) -> u32 {
+    unsafe fn write_out(&self, warp: u32, warps: u32, origin: u32, to: GlobalMut<u32>) {
         let lane = warp::lane_id();
         let (start, end) = self.groups(warp, warps);
         let mut written = 0;
@@ -232,19 +234,12 @@ impl Part {
                 written += all;
             }
         }
-        written
     }
 
     /// The same where most words have no bits and the bits of a word are neighbours: words with bits wait until there are as many as
     /// lanes, and are then written out together.
     #[inline(always)]
-    unsafe fn write_out_scattered(
-        &self,
-        warp: u32,
-        warps: u32,
-        origin: u32,
-        to: GlobalMut<u32>,
-    ) -> u32 {
+    unsafe fn write_out_scattered(&self, warp: u32, warps: u32, origin: u32, to: GlobalMut<u32>) {
         let lane = warp::lane_id();
         let (mut group, end) = self.groups(warp, warps);
         let (mut waiting, mut written) = (0, 0);
@@ -263,7 +258,7 @@ impl Part {
                     group += 1;
                 }
                 if waiting == 0 {
-                    return written;
+                    return;
                 }
                 warp::sync_warp(FULL_MASK);
                 let (mut index, mut word) = (0, 0);

@@ -4,9 +4,9 @@
 //! other; a block adds up the products whose columns lie in its chunk, in shared memory, and finds the part of each row of B
 //! by binary search. However long a row is, it is the work of many blocks.
 //!
-//! The place of a product is the rank of its column: a word for 16 columns that has a bit for each that is one of the chunk's, and
-//! the number of the chunk's columns before them, gives it with one load and a count of bits. Where the chunk spans too many
-//! columns for that, it is searched for.
+//! The place of a product is the rank of its column: a bitmap of the chunk's columns, and for each word the number of
+//! columns before it, give it with two loads and a count of bits. Where the chunk spans too many columns for that, it is
+//! searched for.
 
 use super::even_walk::{self, EvenWalk};
 use super::operands::{Factors, Items, Operands, Structure};
@@ -37,18 +37,9 @@ fn launch<T>(chunks: u32, entry_bytes: u32) -> LaunchConfig {
     LaunchConfig::new(chunks, block).shared_bytes(shared_bytes)
 }
 
-/// Columns of a word of ranks.
-const RANK_COLUMNS: u32 = 16;
-
-/// Bytes of the ranks of 32 columns.
-pub const RANK_BYTES: u32 = 32 / RANK_COLUMNS * 4;
-
-/// The launch of [`rank_chunks`] for that many chunks of up to `capacity` entries that span up to `words` times 32 columns.
+/// The launch of [`rank_chunks`] for that many chunks of up to `capacity` entries with bitmaps of `words` words.
 pub fn launch_rank<T: Real>(chunks: u32, capacity: u32, words: u32) -> LaunchConfig {
-    launch::<T>(
-        chunks,
-        capacity * size_of::<T>() as u32 + RANK_BYTES * words,
-    )
+    launch::<T>(chunks, capacity * size_of::<T>() as u32 + 6 * words)
 }
 
 /// The launch of [`search_chunks`].
@@ -121,7 +112,7 @@ pub unsafe fn rank_chunks<T: Real>(
     let sums = shared::dynamic_shared_mem::<T>();
     let room = sums.offset(capacity as usize);
     let room_bytes = even_walk::bytes(threads, size_of::<T>() as u32);
-    let ranks = Ranks(room.cast::<u8>().offset(room_bytes as usize).cast::<u32>());
+    let bitmap = room.cast::<u8>().offset(room_bytes as usize).cast::<u32>();
     // SAFETY: entries of C; the block synchronises between writes and reads of sums and ranks.
     unsafe {
         let Chunk {
@@ -131,10 +122,14 @@ pub unsafe fn rank_chunks<T: Real>(
             walk,
         } = chunk(&operands, factors, items, chunk_entries, c);
         let first = columns.load(0);
-        let words = (columns.load(count as usize - 1) - first) / RANK_COLUMNS + 1;
+        let words = (columns.load(count as usize - 1) - first) / 32 + 1;
+        let ranks = Ranks {
+            bitmap,
+            before: bitmap.offset(words as usize).cast::<u16>(),
+        };
         let mut word = t;
         while word < words {
-            ranks.0.store(word as usize, 0);
+            bitmap.store(word as usize, 0);
             word += threads;
         }
         // The capacity is a multiple of four.
@@ -157,21 +152,24 @@ pub unsafe fn rank_chunks<T: Real>(
     }
 }
 
-/// For each 16 columns of a chunk's span a word: bits of those that are columns of the chunk, and above them, if there is one, the
-/// number of the chunk's columns before them.
-struct Ranks(Shared<u32>);
+/// A bitmap of a chunk's columns, and of each word that has one the columns before it: six bytes for 32 columns.
+struct Ranks {
+    bitmap: Shared<u32>,
+    before: Shared<u16>,
+}
 
 impl Ranks {
     /// The rank of a column that is one of them, given its distance from the first.
     #[inline(always)]
     unsafe fn of(&self, bit: u32) -> usize {
+        let word = (bit / 32) as usize;
         // SAFETY: a word that has been made.
-        let word = unsafe { self.0.load((bit / RANK_COLUMNS) as usize) };
-        let below = word & ((1 << (bit % RANK_COLUMNS)) - 1);
-        ((word >> RANK_COLUMNS) + below.count_ones()) as usize
+        let (bits, before) = unsafe { (self.bitmap.load(word), self.before.load(word)) };
+        let below = bits & ((1 << (bit % 32)) - 1);
+        usize::from(before) + below.count_ones() as usize
     }
 
-    /// Makes them of `count` columns from `first` on, the words zero, and hands each to `put`; the whole block takes part.
+    /// Makes them of `count` columns from `first` on, the bitmap zero, and hands each to `put`; the whole block takes part.
     ///
     /// Neighbouring lanes have bits of one word, and their atomic operations on it are done one after the other. To join such
     /// bits by shuffles first took three times the instructions, a fifth of those of a chunk.
@@ -180,7 +178,7 @@ impl Ranks {
         let (lane, threads) = (warp::lane_id(), thread::block_dim_x());
         let mut start = thread::thread_idx_x() - lane;
         while start < count {
-            // SAFETY: columns of the chunk, past the last one that again; words of the ranks, of which one thread has the
+            // SAFETY: columns of the chunk, past the last one that again; words of the bitmap, of which one thread has the
             // first column; all lanes of the warp are here.
             unsafe {
                 let some: [u32; UNROLL] = array::from_fn(|u| {
@@ -197,14 +195,14 @@ impl Ranks {
                     if i < count {
                         put(i, some[u]);
                         let bit = some[u] - first;
-                        let word = bit / RANK_COLUMNS;
+                        let word = bit / 32;
+                        self.bitmap.atomic_or(word as usize, 1 << (bit % 32));
                         if lane == 0 && i > 0 {
                             before = columns.load(i as usize - 1);
                         }
-                        let is_first = i == 0 || (before - first) / RANK_COLUMNS != word;
-                        let number = if is_first { i << RANK_COLUMNS } else { 0 };
-                        self.0
-                            .atomic_or(word as usize, number | 1 << (bit % RANK_COLUMNS));
+                        if i == 0 || (before - first) / 32 != word {
+                            self.before.store(word as usize, i as u16);
+                        }
                     }
                     start += threads;
                 }

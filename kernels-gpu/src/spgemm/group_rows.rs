@@ -34,12 +34,11 @@ pub unsafe fn group_rows<T: Real>(
     operands: Operands,
     factors: Factors<T>,
     items: Items,
-    capacity_long: u32,
+    capacity: u32,
     work: Global<u32>,
     c: Structure,
     values: GlobalMut<T>,
 ) {
-    let capacity = capacity_long & 0xff_ffff;
     let warp = thread::thread_idx_x() / WARP_SIZE;
     let item = thread::block_idx_x() * WARPS + warp;
     if item >= items.count {
@@ -62,7 +61,6 @@ pub unsafe fn group_rows<T: Real>(
             warp: 0,
             warps: 1,
             window: None,
-            long_rows: capacity_long >> 24,
             list: None,
         };
         walk.each::<32, true>(|column, product| {

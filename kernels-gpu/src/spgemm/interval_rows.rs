@@ -21,7 +21,7 @@ use cuda_std::prelude::*;
 use cuda_std::warp::{FULL_MASK, WARP_SIZE};
 
 /// Warps, and so rows, in a block.
-const WARPS: u32 = 16;
+const WARPS: u32 = 4;
 
 /// Columns that a row may span, at most.
 pub const MOST_SPAN: u32 = 128;

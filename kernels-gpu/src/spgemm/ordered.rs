@@ -64,7 +64,6 @@ pub unsafe fn ordered<T: Real>(
             warp: 0,
             warps: 1,
             window,
-            long_rows: super::walk::LONG_ROWS,
             list: None,
         };
         walk.each_in_order(|column, a, b| {

@@ -103,7 +103,6 @@ pub unsafe fn spread_rows<T: Real>(
             warps: BLOCK / WARP_SIZE,
             window: None,
             list: Some(list),
-            long_rows: super::walk::LONG_ROWS,
         };
         walk.each_together::<32, true>(|column, product| {
             let (is_first, sum) = joined(column, product);

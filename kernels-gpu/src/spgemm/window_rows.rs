@@ -63,7 +63,6 @@ pub unsafe fn window_rows<T: Real>(
             warp: 0,
             warps: 1,
             window: None,
-            long_rows: super::walk::LONG_ROWS,
             list: None,
         };
         walk.each_in_order(|column, a, b| {
