@@ -216,7 +216,7 @@ const fn doublings(size: u32, first: u32) -> u32 {
 }
 
 /// Words of the bitmaps of narrow rows, by their size from 0 on: 512, 768, 1024, 1536, .. 16384. The fewer they are, the more
-/// rows a multiprocessor has at a time.
+/// rows a multiprocessor has at a time: with powers of two alone the stencil of [`bitmap_rows`](super::bitmap_rows) took 5.2 ms and not 4.6.
 pub const fn narrow_words(size: u32) -> u32 {
     if size.is_multiple_of(2) {
         512 << (size / 2)

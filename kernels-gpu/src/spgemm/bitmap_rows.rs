@@ -11,7 +11,11 @@
 //! Where a row has few products in a wide span, most words have no bits, and to transpose them took most of the time. There the 32
 //! columns of a word are neighbours, of which such a row has few; a warp looks through the words, and writes out those with bits 32
 //! at a time. On an H200 the symbolic phase of a cube's stencil, a million rows of 705 products and 120 entries in 41000 columns,
-//! takes 5.2 ms so, with rows of B numbered through as [`walk`](super::walk) says, and took 8.2.
+//! takes 4.6 ms so, with rows of B numbered through as [`walk`](super::walk) says, and took 8.2; that of planted communities, 200000 rows of
+//! 1600 products, 6.5 ms and 8.2.
+//!
+//! With at most 40 registers three blocks of 512 threads fit a multiprocessor; left alone the assembler takes 48, two blocks, and
+//! the long rows of R-MAT .57, 100000 rows, then take 1.3 ms and not 1.0.
 
 use super::lanes::inclusive_sum;
 use super::operands::{Items, Operands};
