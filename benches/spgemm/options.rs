@@ -113,6 +113,7 @@ impl Options {
             let border = match name {
                 "sort_products" => &mut borders.sort_products,
                 "sort_again" => &mut borders.sort_again,
+                "sort_warps" => &mut borders.sort_warps,
                 "warp_products" => &mut borders.warp_products,
                 "block_products" => &mut borders.block_products,
                 "bitmap_words" => &mut borders.bitmap_words,

@@ -175,10 +175,11 @@ impl Numeric {
         ];
         for ((bin, products), handle) in SORTED.into_iter().zip(handles) {
             if let Some(items) = self.items(bin) {
-                let config = sort_rows::launch_products::<T>(items.count, products);
+                let rounds = sort_rows::rounds(items.count, products, self.borders.sort_warps);
+                let config = sort_rows::launch(items.count, rounds, products, element_bytes);
                 let nothing = GlobalMut::from_address(0);
                 let arguments = (
-                    operands, factors, items, work, c.row_ptr, c.col_idx, values, nothing,
+                    operands, factors, items, rounds, work, c.row_ptr, c.col_idx, values, nothing,
                 );
                 // SAFETY: rows of so many products; their number is known.
                 unsafe { fork.launch(&handle, config, arguments)? };

@@ -11,7 +11,7 @@ use crate::device::{DeviceBuffer, Fork};
 use crate::error::Error;
 use cuda_std::memory::Global;
 use std::sync::Arc;
-use warprow_kernels::spgemm::bins::{Known, symbolic as bin};
+use warprow_kernels::spgemm::bins::{Known, narrow_words, symbolic as bin};
 use warprow_kernels::spgemm::{
     Borders, Factors, Items, Operands, bitmap_rows, copy, entry_work, hash_rows, run_rows,
     sort_rows,
@@ -265,10 +265,12 @@ impl<'a> Phase<'a> {
             let Some(items) = self.items(bin) else {
                 continue;
             };
-            let config = sort_rows::launch_columns(items.count, products);
+            let rounds = sort_rows::rounds(items.count, products, self.borders.sort_warps);
+            let config = sort_rows::launch(items.count, rounds, products, 0);
             let arguments = (
                 operands,
                 items,
+                rounds,
                 self.work.read_only(),
                 self.starts.read_only(),
                 self.staged.mutable(),
@@ -301,11 +303,13 @@ impl<'a> Phase<'a> {
             let Some(items) = self.items(bin) else {
                 continue;
             };
-            let config = sort_rows::launch_products::<T>(items.count, products);
+            let rounds = sort_rows::rounds(items.count, products, self.borders.sort_warps);
+            let config = sort_rows::launch(items.count, rounds, products, size_of::<T>() as u32);
             let arguments = (
                 operands,
                 factors,
                 items,
+                rounds,
                 self.work.read_only(),
                 self.starts.read_only(),
                 self.staged.mutable(),
@@ -330,18 +334,18 @@ impl<'a> Phase<'a> {
         let all_words = bitmap_rows::words(operands.b.cols, shared_bytes);
         if let Some(items) = self.lists.items(bin::BITMAP..bin::END) {
             let words = all_words;
-            let config = bitmap_rows::launch(items.count, words, false);
+            let config = bitmap_rows::launch(items.count, words);
             let arguments = (operands, items, words, work, starts, staged, entries);
             // SAFETY: any row may have a bitmap.
-            unsafe { fork.launch(&bitmap_rows::bitmap_rows(), config, arguments)? };
+            unsafe { fork.launch(&bitmap_rows::bitmap_rows::<0>(), config, arguments)? };
         }
         for size in (0..bin::BITMAP - bin::NARROW).rev() {
             if let Some(items) = items(bin::NARROW + size) {
-                let words = all_words.min(512 << size);
-                let config = bitmap_rows::launch(items.count, words, true);
+                let words = all_words.min(narrow_words(size));
+                let config = bitmap_rows::launch_narrow(items.count, words);
                 let arguments = (operands, items, words, work, starts, staged, entries);
                 // SAFETY: any row may have a bitmap.
-                unsafe { fork.launch(&bitmap_rows::bitmap_rows(), config, arguments)? };
+                unsafe { fork.launch(&bitmap_rows::bitmap_rows::<1>(), config, arguments)? };
             }
         }
         for size in (0..bin::NARROW - bin::BLOCK_HASH).rev() {

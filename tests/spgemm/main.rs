@@ -95,6 +95,14 @@ fn choices() -> Vec<SpgemmOptions> {
             b.rank_words = 0;
             b.chunk = 1024;
         }),
+        // Rows sorted one after the other, in both phases, and the others' bitmaps.
+        borders(|b| {
+            b.run_span = 0;
+            b.window_span = 0;
+            b.sort_again = 512;
+            b.sort_warps = 1;
+            b.block_products = 0;
+        }),
         // Windows for all rows that fit one, however short the rows of B.
         borders(|b| {
             b.run_span = u32::MAX;

@@ -26,6 +26,8 @@ pub struct Borders {
     pub sort_products: u32,
     /// Numeric: those of that many products are so once more; up to 512.
     pub sort_again: u32,
+    /// A group of lanes sorts several rows, one after the other, where that leaves so many warps.
+    pub sort_warps: u32,
     /// Symbolic: other rows of that many products are a warp's; up to 512.
     pub warp_products: u32,
     /// Symbolic: rows of that many products have a hash table for each block; up to 16384.
@@ -58,6 +60,8 @@ pub struct Borders {
 #[cfg(not(target_arch = "nvptx64"))]
 unsafe impl cuda_std::kernel::KernelParam for Borders {}
 
+const _: () = assert!(symbolic::END <= BINS && numeric::END <= BINS);
+
 impl Borders {
     /// The default, for a device whose kernels may have that many bytes of shared memory and elements of that size.
     pub const fn new(shared_bytes: u32, element_bytes: u32) -> Self {
@@ -76,6 +80,7 @@ impl Borders {
         Self {
             sort_products: MOST_PRODUCTS,
             sort_again: 256,
+            sort_warps: 8192,
             warp_products: 512,
             block_products,
             bitmap_words: 4,
@@ -165,10 +170,11 @@ pub mod symbolic {
     pub const WARP_HASH: u32 = 10;
     /// Up to 1024, .. 16384 products, a hash table a block.
     pub const BLOCK_HASH: u32 = 12;
-    /// Fewer than [`NARROW_PRODUCTS`](super::NARROW_PRODUCTS) products, a bitmap of up to 512, 1024, .. 16384 words.
+    /// Fewer than [`NARROW_PRODUCTS`](super::NARROW_PRODUCTS) products, a bitmap of up to
+    /// [`narrow_words`](super::narrow_words) words.
     pub const NARROW: u32 = 17;
     /// A bitmap of any size; fewer than 2^32 products, fewer than 2^31, ..: the longest rows first.
-    pub const BITMAP: u32 = 23;
+    pub const BITMAP: u32 = 28;
     /// Past the last bin.
     pub const END: u32 = BITMAP + 32;
 }
@@ -209,6 +215,27 @@ const fn doublings(size: u32, first: u32) -> u32 {
     }
 }
 
+/// Words of the bitmaps of narrow rows, by their size from 0 on: 512, 768, 1024, 1536, .. 16384. The fewer they are, the more
+/// rows a multiprocessor has at a time: with powers of two alone the stencil of [`bitmap_rows`](super::bitmap_rows) took 5.2 ms and not 4.6.
+pub const fn narrow_words(size: u32) -> u32 {
+    if size.is_multiple_of(2) {
+        512 << (size / 2)
+    } else {
+        768 << (size / 2)
+    }
+}
+
+/// The least size of so many words.
+#[inline(always)]
+const fn narrow_size(words: u32) -> u32 {
+    let doublings = doublings(words, 512);
+    if doublings > 0 && words <= 384 << doublings {
+        2 * doublings - 1
+    } else {
+        2 * doublings
+    }
+}
+
 impl Borders {
     /// Whether a row's products are sorted in registers, if up to `most` are.
     #[inline(always)]
@@ -241,8 +268,8 @@ impl Borders {
             return BLOCK_HASH + doublings(products, 1024);
         }
         let words = super::bitmap_rows::words(span, u32::MAX);
-        if products < NARROW_PRODUCTS && words <= 512 << (BITMAP - NARROW - 1) {
-            return NARROW + doublings(words, 512);
+        if products < NARROW_PRODUCTS && words <= narrow_words(BITMAP - NARROW - 1) {
+            return NARROW + narrow_size(words);
         }
         BITMAP + (u32::BITS - 1 - products.ilog2())
     }

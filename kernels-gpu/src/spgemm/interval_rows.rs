@@ -9,7 +9,8 @@
 //! addition.
 //!
 //! On an H200 the phase takes 0.72 ms for a million rows of 27 neighbouring columns, 2.0 TFLOP/s, and 1.21 ms for blocks of 64 x 64, 4.3 TFLOP/s; where each lane
-//! looked at the bounds of every nonzero's run, 1.20 and 1.69 ms.
+//! looked at the bounds of every nonzero's run, 1.20 and 1.69 ms. That is near what L1 gives: its pipe for loads is busy 88 % and 70 % of
+//! the time, the issue slots 83 % and 68 %. It is not the L2: sixteen rows a block, which ask it for half as many bytes, took 0.79 and 1.32 ms.
 
 use super::operands::{Factors, Items, Operands, Structure};
 use super::run_rows::bits;

@@ -6,11 +6,12 @@
 //! 390 MB of an H200's memory and not 540; as they wait more for the latency than for the bytes, that is 232 us and not 250, and
 //! the pass takes 22. Elements of 8 bytes stay where they are.
 
-use super::lanes::{group_mask, inclusive_sum, owner};
+use super::lanes::{inclusive_sum, owner};
 use super::operands::{Factors, Operands, Pattern};
 use core::array;
 use core::mem::transmute_copy;
 use cuda_std::prelude::*;
+use cuda_std::warp::FULL_MASK;
 
 /// Threads in a block of [`pair_nonzeros`].
 const BLOCK: u32 = 256;
@@ -58,109 +59,198 @@ pub unsafe fn pair_nonzeros(b: Pattern, nonzeros: u32, values: Global<f32>, pair
     }
 }
 
-/// A row of A whose products are loaded.
+/// The operands of rows whose products are loaded.
 pub struct LaneProducts<'a, T> {
     /// A and B.
     pub operands: &'a Operands,
     /// Their values; not read without values.
     pub factors: Factors<T>,
-    /// The row's nonzeros in A, start and end.
-    pub nonzeros: (u32, u32),
+}
+
+/// A nonzero of A: the row of B that it names, which is 2^32 - 1 if there is none, and its value.
+#[derive(Clone, Copy)]
+pub struct Named<T> {
+    row: u32,
+    value: T,
+}
+
+/// Where the row of B of a nonzero of A starts and ends, and the nonzero's value. As it has been loaded: what is computed of it
+/// waits for it.
+#[derive(Clone, Copy)]
+pub struct Found<T> {
+    start: u32,
+    end: u32,
+    value: T,
+}
+
+/// The products of a group's nonzeros of A, one a lane, numbered through.
+struct Share<T> {
+    /// Those up to the lane's own.
+    sum: u32,
+    /// All.
+    total: u32,
+    /// What is to be added to a product's number for its position in B.
+    base: u32,
+    /// The value of the lane's nonzero.
+    value: T,
 }
 
 impl<T: Real> LaneProducts<'_, T> {
-    /// Hands each product to `put`: its number, its column, and with `VALUES` its factors, else zeros. Gives how many there are.
-    /// The loads of `N` products of a lane are in flight together.
+    /// Nonzero `k` of A, if that is before `end`.
     ///
     /// # Safety
     ///
-    /// The operands are what they say. All lanes of the group of `LANES` call it with the same arguments; `put` does not
-    /// synchronise.
+    /// The operands are what they say, and it is a nonzero.
+    #[inline(always)]
+    pub unsafe fn name<const VALUES: bool>(&self, k: u32, end: u32) -> Named<T> {
+        if k >= end {
+            return Named {
+                row: u32::MAX,
+                value: T::ZERO,
+            };
+        }
+        // SAFETY: a nonzero of A.
+        unsafe {
+            Named {
+                row: self.operands.a.col_idx.load(k as usize),
+                value: if VALUES {
+                    self.factors.a.load(k as usize)
+                } else {
+                    T::ZERO
+                },
+            }
+        }
+    }
+
+    /// Where its row of B is.
+    ///
+    /// The row pointers of B are fewer bytes than the extents of its rows, and all of them stay in the cache.
+    ///
+    /// # Safety
+    ///
+    /// The operands are what they say, and it is a nonzero of A or none.
+    #[inline(always)]
+    pub unsafe fn find(&self, named: Named<T>) -> Found<T> {
+        let Named { row, value } = named;
+        if row == u32::MAX {
+            return Found {
+                start: 0,
+                end: 0,
+                value,
+            };
+        }
+        // SAFETY: a row of B.
+        let (start, end) = unsafe { self.operands.b.row(row) };
+        Found { start, end, value }
+    }
+
+    /// Hands each product of a row of C to `put`: its number, its column, and with `VALUES` its factors, else zeros. Gives how
+    /// many there are. The row's nonzeros of A are `nonzeros`, start and end; `found` is the lane's of the first `LANES`. The loads
+    /// of `N` products of a lane are in flight together.
+    ///
+    /// # Safety
+    ///
+    /// The operands are what they say. All lanes of the warp call it, those of a group of `LANES` with the same row; `put`
+    /// does not synchronise.
     #[inline(always)]
     pub unsafe fn load<const LANES: u32, const N: usize, const VALUES: bool>(
         &self,
+        nonzeros: (u32, u32),
+        found: Found<T>,
         put: impl Fn(u32, u32, [T; 2]),
     ) -> u32 {
-        let mask = group_mask::<LANES>();
         let lane = warp::lane_id() % LANES;
-        let (mut k, end) = self.nonzeros;
-        let mut before = 0;
-        // SAFETY: nonzeros of the row; all lanes of the group take part in its shuffles.
+        let step = N as u32 * LANES;
+        let (mut k, end) = nonzeros;
+        // SAFETY: nonzeros of the row; all lanes of the warp take part in its shuffles.
         unsafe {
-            while k < end {
-                let (start, len, value) = self.nonzero::<VALUES>(k + lane, end);
-                let sum = inclusive_sum::<LANES>(mask, len);
-                let total = warp::shfl_idx(mask, sum, LANES - 1, LANES);
-                let base = start.wrapping_sub(sum - len);
+            let mut share = Share::of::<LANES>(found);
+            let mut before = 0;
+            loop {
                 let mut first = 0;
-                while first < total {
-                    let loaded: [(u32, T, T); N] = array::from_fn(|u| {
-                        let p = first + u as u32 * LANES + lane;
-                        let owner = owner::<LANES>(mask, sum, p);
-                        let base = warp::shfl_idx(mask, base, owner, LANES);
-                        let a = if VALUES {
-                            warp::shfl_idx(mask, value, owner, LANES)
-                        } else {
-                            T::ZERO
-                        };
-                        if p >= total {
-                            return (u32::MAX, T::ZERO, T::ZERO);
-                        }
-                        let (column, b) = self.of_b::<VALUES>(base.wrapping_add(p) as usize);
-                        (column, a, b)
-                    });
+                // The warp goes on together: shuffles of all lanes cost the least.
+                while warp::any(FULL_MASK, first < share.total) {
+                    let some = self.some::<LANES, N, VALUES>(&share, first);
                     let _: [(); N] = array::from_fn(|u| {
-                        let (column, a, b) = loaded[u];
+                        let (column, a, b) = some[u];
                         let p = first + u as u32 * LANES + lane;
-                        if p < total {
+                        if p < share.total {
                             put(before + p, column, [a, b]);
                         }
                     });
-                    first += N as u32 * LANES;
+                    first += step;
                 }
-                before += total;
-                k += LANES;
+                before += share.total;
+                k = k.saturating_add(LANES);
+                if !warp::any(FULL_MASK, k < end) {
+                    return before;
+                }
+                let named = self.name::<VALUES>(k.saturating_add(lane), end);
+                share = Share::of::<LANES>(self.find(named));
             }
         }
-        before
     }
 
-    /// Where the row of B of a nonzero of A starts, how long it is, and the nonzero's value; nothing from `end` on.
-    ///
-    /// The row pointers of B are fewer bytes than the extents of its rows, and all of them stay in the cache.
+    /// `N` products of the lane, from number `first` on and `LANES` apart: column and factors.
     #[inline(always)]
-    unsafe fn nonzero<const VALUES: bool>(&self, k: u32, end: u32) -> (u32, u32, T) {
-        if k >= end {
-            return (0, 0, T::ZERO);
-        }
-        // SAFETY: a nonzero of A, a row of B.
-        unsafe {
-            let row = self.operands.a.col_idx.load(k as usize);
-            let (start, end) = self.operands.b.row(row);
-            let value = if VALUES {
-                self.factors.a.load(k as usize)
+    unsafe fn some<const LANES: u32, const N: usize, const VALUES: bool>(
+        &self,
+        share: &Share<T>,
+        first: u32,
+    ) -> [(u32, T, T); N] {
+        let lane = warp::lane_id() % LANES;
+        let positions: [(u32, T); N] = array::from_fn(|u| {
+            let p = first + u as u32 * LANES + lane;
+            let owner = owner::<LANES>(FULL_MASK, share.sum, p);
+            let base = warp::shfl_idx(FULL_MASK, share.base, owner, LANES);
+            let a = if VALUES {
+                warp::shfl_idx(FULL_MASK, share.value, owner, LANES)
             } else {
                 T::ZERO
             };
-            (start, end - start, value)
-        }
-    }
-
-    /// Column and value of a nonzero of B.
-    #[inline(always)]
-    unsafe fn of_b<const VALUES: bool>(&self, position: usize) -> (u32, T) {
-        // SAFETY: a nonzero of B; where they are paired, `T` has four bytes.
+            (base.wrapping_add(p), a)
+        });
+        let is_product = |u: usize| first + u as u32 * LANES + lane < share.total;
+        // SAFETY: nonzeros of B; where they are paired, `T` has four bytes.
         unsafe {
             if VALUES && const { are_paired::<T>() } && self.factors.pairs.address() != 0 {
-                let [column, value] = self.factors.pairs.load2(2 * position);
-                return (column, transmute_copy(&value));
+                return array::from_fn(|u| {
+                    let (position, a) = positions[u];
+                    if !is_product(u) {
+                        return (u32::MAX, T::ZERO, T::ZERO);
+                    }
+                    let [column, b] = self.factors.pairs.load2(2 * position as usize);
+                    (column, a, transmute_copy(&b))
+                });
             }
-            let value = if VALUES {
-                self.factors.b.load(position)
-            } else {
-                T::ZERO
-            };
-            (self.operands.b.col_idx.load(position), value)
+            array::from_fn(|u| {
+                let (position, a) = positions[u];
+                if !is_product(u) {
+                    return (u32::MAX, T::ZERO, T::ZERO);
+                }
+                let b = if VALUES {
+                    self.factors.b.load(position as usize)
+                } else {
+                    T::ZERO
+                };
+                (self.operands.b.col_idx.load(position as usize), a, b)
+            })
+        }
+    }
+}
+
+impl<T: Real> Share<T> {
+    /// Those of the nonzeros that the group's lanes have; all lanes of the warp take part.
+    #[inline(always)]
+    fn of<const LANES: u32>(found: Found<T>) -> Self {
+        let Found { start, end, value } = found;
+        let len = end - start;
+        let sum = inclusive_sum::<LANES>(FULL_MASK, len);
+        Self {
+            sum,
+            total: warp::shfl_idx(FULL_MASK, sum, LANES - 1, LANES),
+            base: start.wrapping_sub(sum - len),
+            value,
         }
     }
 }

@@ -12,7 +12,7 @@
 //! | [`bins`] | which kernel takes a row, by the work that it brings |
 //! | [`work`], [`entry_work`](mod@entry_work), [`place`](mod@place) | that work, and the lists of each bin's rows |
 //! | [`walk`], [`even_walk`], [`lanes`], [`window`] | the products of a row, dealt out to lanes |
-//! | [`sort_rows`], [`lane_products`](mod@lane_products) | short rows, in both phases or in one for both |
+//! | [`sort_rows`], [`lane_products`](mod@lane_products), `network` | short rows, in both phases or in one for both |
 //! | [`hash_rows`], [`bitmap_rows`], [`run_rows`] | symbolic: middling and long rows, and runs of columns |
 //! | [`interval_rows`](mod@interval_rows), [`window_rows`] | numeric: narrow rows, of runs of columns and of any |
 //! | [`group_rows`], [`chunks`] | numeric: middling and long rows |
@@ -34,6 +34,7 @@ pub mod ladder;
 pub mod lane_products;
 pub mod lanes;
 mod measure;
+mod network;
 pub mod operands;
 pub mod ordered;
 pub mod place;

@@ -9,20 +9,30 @@
 //! place. (R-MAT .35, 235868 rows and 33 million products, on an H200: 0.43 ms, and 0.56 with those of up to 512 sorted again.)
 //! The first time they are sorted up to 512; with hash tables from 129 on the whole multiplication took 1.47 ms, and 1.21 so.
 //!
+//! A row waits for its nonzero of A, for the row of B that it names, and for the products, one after the other. So a group of lanes
+//! has several rows to sort: what the next one wants of A and of B's row pointers is on its way meanwhile. (A uniform matrix of 5
+//! million nonzeros, squared: the numeric phase takes 0.33 ms with eight rows a group, and 0.37 with one.) All lanes of the warp go on
+//! together, however many products their groups have, as a shuffle of some lanes takes many instructions to find out that those lanes are
+//! there. And where no two products of the warp's rows have the same column, which is common in short rows, they are written
+//! down as they are: that is 0.30 ms and not 0.33.
+//!
 //! With values, what is sorted is the column with the product's number in its low bits, one u32; the factors wait in shared
 //! memory under that number. Products of the same column keep their order and are added up in it, so that the sum is that
 //! of every run.
 
 use super::lane_products::LaneProducts;
-use super::lanes::group_mask;
+use super::network::{has_equals, load_keys, sorted, store_keys};
 use super::operands::{Factors, Items, Operands};
 use super::work::WORK;
 use core::array;
 use cuda_std::prelude::*;
-use cuda_std::warp::WARP_SIZE;
+use cuda_std::warp::{FULL_MASK, WARP_SIZE};
 
 /// Threads in a block.
-const BLOCK: u32 = 256;
+const BLOCK: u32 = 128;
+
+/// Rows that a group of lanes takes one after the other, at most.
+const MOST_ROUNDS: u32 = 8;
 
 /// Products of the longest rows.
 pub const MOST_PRODUCTS: u32 = 512;
@@ -46,19 +56,16 @@ const fn bytes(products: u32, element_bytes: u32) -> u32 {
     4 * (words + (lanes(products) + WARP_SIZE - words % WARP_SIZE) % WARP_SIZE)
 }
 
-/// The launch of [`sort_rows`] for that many rows of up to `products` products.
-pub fn launch_columns(rows: u32, products: u32) -> LaunchConfig {
-    launch(rows, products, 0)
+/// How many of that many rows of up to `products` products a group of lanes takes one after the other, if so many warps are wanted.
+pub fn rounds(rows: u32, products: u32, warps: u32) -> u32 {
+    let rows_a_round = WARP_SIZE / lanes(products);
+    (rows / warps.max(1) / rows_a_round).clamp(1, MOST_ROUNDS)
 }
 
-/// The launch of [`sort_products`] for that many rows of up to `products` products.
-pub fn launch_products<T: Real>(rows: u32, products: u32) -> LaunchConfig {
-    launch(rows, products, size_of::<T>() as u32)
-}
-
-fn launch(rows: u32, products: u32, element_bytes: u32) -> LaunchConfig {
+/// The launch for that many rows of up to `products` products: of [`sort_products`], or with no bytes an element of [`sort_rows`].
+pub fn launch(rows: u32, rounds: u32, products: u32, element_bytes: u32) -> LaunchConfig {
     let groups = BLOCK / lanes(products);
-    LaunchConfig::new(rows.div_ceil(groups), BLOCK)
+    LaunchConfig::new(rows.div_ceil(rounds * groups), BLOCK)
         .shared_bytes(groups * bytes(products, element_bytes))
 }
 
@@ -68,11 +75,12 @@ fn launch(rows: u32, products: u32, element_bytes: u32) -> LaunchConfig {
 ///
 /// The operands are what they say; the items are rows of up to `PRODUCTS` products that span up to [`MOST_SPAN`] columns;
 /// `work` is `row_work`'s. `staged` has room for each row's entries from `starts[row]` on, `entries` a number for each row. The
-/// launch is [`launch_columns`]'s.
+/// launch is [`launch`]'s for so many [`rounds`].
 #[kernel(name = "spgemm_sort_rows", PRODUCTS = [8, 16, 32, 64, 128, 256, 512])]
 pub unsafe fn sort_rows<const PRODUCTS: u32>(
     operands: Operands,
     items: Items,
+    rounds: u32,
     work: Global<u32>,
     starts: Global<u32>,
     staged: GlobalMut<u32>,
@@ -82,6 +90,7 @@ pub unsafe fn sort_rows<const PRODUCTS: u32>(
         operands,
         factors: Factors::new(Global::from_address(0), Global::from_address(0)),
         items,
+        rounds,
         work,
         starts,
         columns: staged,
@@ -98,12 +107,13 @@ pub unsafe fn sort_rows<const PRODUCTS: u32>(
 /// # Safety
 ///
 /// As for [`sort_rows`]; `values` has room for each row's entries from `starts[row]` on, as `columns` has if it is wanted. The
-/// launch is [`launch_products`]'s.
+/// launch is [`launch`]'s for so many [`rounds`].
 #[kernel(name = "spgemm_sort_products", T = [f32, f64], PRODUCTS = [8, 16, 32, 64, 128, 256, 512])]
 pub unsafe fn sort_products<T: Real, const PRODUCTS: u32>(
     operands: Operands,
     factors: Factors<T>,
     items: Items,
+    rounds: u32,
     work: Global<u32>,
     starts: Global<u32>,
     columns: GlobalMut<u32>,
@@ -114,6 +124,7 @@ pub unsafe fn sort_products<T: Real, const PRODUCTS: u32>(
         operands,
         factors,
         items,
+        rounds,
         work,
         starts,
         columns,
@@ -129,6 +140,7 @@ struct Rows<T, const VALUES: bool> {
     operands: Operands,
     factors: Factors<T>,
     items: Items,
+    rounds: u32,
     work: Global<u32>,
     starts: Global<u32>,
     columns: GlobalMut<u32>,
@@ -158,205 +170,225 @@ impl<T: Real, const VALUES: bool> Rows<T, VALUES> {
     unsafe fn sort_row<const LANES: u32, const KEYS: usize, const TOGETHER: usize>(&self) {
         let products = LANES * KEYS as u32;
         let number_bits = products.ilog2();
-        let has_columns = !VALUES || self.columns.address() != 0;
-        let group = thread::thread_idx_x() / LANES;
-        let item = thread::block_idx_x() * (BLOCK / LANES) + group;
-        if item >= self.items.count {
+        let groups = WARP_SIZE / LANES;
+        let warp = (thread::index_1d() / u64::from(WARP_SIZE)) as u32;
+        let lane = warp::lane_id();
+        let (group, lane_of_group) = (lane / LANES, lane % LANES);
+        let first_item = warp * self.rounds * groups;
+        if first_item >= self.items.count {
             return;
         }
-        let mask = group_mask::<LANES>();
-        let lane = warp::lane_id() % LANES;
         let element_bytes = if VALUES { size_of::<T>() as u32 } else { 0 };
+        let group_of_block = thread::thread_idx_x() / LANES;
         let shared = shared::dynamic_shared_mem::<u8>()
-            .offset((group * bytes(products, element_bytes)) as usize);
+            .offset((group_of_block * bytes(products, element_bytes)) as usize);
         let keys_shared = shared.cast::<u32>();
         let factors = keys_shared.offset(products as usize).cast::<T>();
-        let lanes_keys = keys_shared.offset((KEYS as u32 * lane) as usize);
-        // SAFETY: rows of the matrices; the group's own part of shared memory, synchronised between writes and reads; the
-        // lanes of a group are here together.
+        let lanes_keys = keys_shared.offset((KEYS as u32 * lane_of_group) as usize);
+        let lane_products = LaneProducts {
+            operands: &self.operands,
+            factors: self.factors,
+        };
+        // SAFETY: rows of the matrices; the group's own part of shared memory, synchronised between writes and reads; all lanes
+        // of the warp are here.
         unsafe {
-            let [row, _] = self.items.load(item);
-            let first = self.work.load(WORK * row as usize + 1);
-            let to = self.starts.load(row as usize);
-            let products_of_row = LaneProducts {
-                operands: &self.operands,
-                factors: self.factors,
-                nonzeros: self.operands.a.row(row),
+            // A row for each lane that has one, all of them of the warp.
+            let is_row = lane < self.rounds * groups && lane < self.items.count - first_item;
+            let (mut row, mut first, mut to, mut nonzeros) = (0, 0, 0, (0, 0));
+            if is_row {
+                [row, _] = self.items.load(first_item + lane);
+                first = self.work.load(WORK * row as usize + 1);
+                to = self.starts.load(row as usize);
+                nonzeros = self.operands.a.row(row);
+            }
+            let owner = |round: u32| round * groups + group;
+            let of_owner = |number: u32, round: u32| {
+                warp::shfl_idx(FULL_MASK, number, owner(round), WARP_SIZE)
             };
-            let mut number =
-                products_of_row.load::<LANES, TOGETHER, VALUES>(|number, column, pair| {
-                    keys_shared.store(number as usize, (column - first) << number_bits | number);
-                    if VALUES {
-                        factors.store2(2 * number as usize, pair);
+            let nonzeros_of = |round: u32| {
+                let start = of_owner(nonzeros.0, round);
+                let end = of_owner(nonzeros.1, round);
+                if round < self.rounds {
+                    (start, end)
+                } else {
+                    (0, 0)
+                }
+            };
+            let name = |round: u32| {
+                let (start, end) = nonzeros_of(round);
+                lane_products.name::<VALUES>(start + lane_of_group, end)
+            };
+            let mut found = lane_products.find(name(0));
+            let mut named = name(1);
+            let mut entries = 0;
+            for round in 0..self.rounds {
+                let (first, to) = (of_owner(first, round), of_owner(to, round));
+                // What the rows after this one want first is on its way while this one is sorted.
+                let ahead = (lane_products.find(named), name(round + 2));
+                let number = lane_products.load::<LANES, TOGETHER, VALUES>(
+                    nonzeros_of(round),
+                    found,
+                    |number, column, pair| {
+                        keys_shared
+                            .store(number as usize, (column - first) << number_bits | number);
+                        if VALUES {
+                            factors.store2(2 * number as usize, pair);
+                        }
+                    },
+                );
+                (found, named) = ahead;
+                let _: [(); KEYS] = array::from_fn(|key| {
+                    let at = key as u32 * LANES + lane_of_group;
+                    if at >= number {
+                        keys_shared.store(at as usize, u32::MAX);
                     }
                 });
-            number += lane;
-            while number < products {
-                keys_shared.store(number as usize, u32::MAX);
-                number += LANES;
-            }
-            warp::sync_warp(mask);
-            let keys = sorted::<LANES, KEYS>(mask, load_keys(lanes_keys));
-            warp::sync_warp(mask);
-            store_keys(lanes_keys, keys);
-            warp::sync_warp(mask);
-            let column = |key: u32| key >> number_bits;
-            let factors_of = |key: u32| factors.load2(2 * (key & (products - 1)) as usize);
-            let mut found = 0;
-            let mut at = lane;
-            while at < products {
-                let key = keys_shared.load(at as usize);
-                // A key is new if its column is not that of the one before.
-                let is_new = key != u32::MAX
-                    && (at == 0 || column(keys_shared.load(at as usize - 1)) != column(key));
-                let new = warp::ballot(mask, is_new);
-                if is_new {
-                    let below = new & ((1 << warp::lane_id()) - 1);
-                    let place = (to + found + below.count_ones()) as usize;
-                    if has_columns {
-                        self.columns.store(place, first + column(key));
-                    }
-                    if VALUES {
-                        let [a, b] = factors_of(key);
-                        let mut sum = a.mul_add(b, T::ZERO);
-                        let mut next = at + 1;
-                        while next < products {
-                            let other = keys_shared.load(next as usize);
-                            if column(other) != column(key) || other == u32::MAX {
-                                break;
-                            }
-                            let [a, b] = factors_of(other);
-                            sum = a.mul_add(b, sum);
-                            next += 1;
-                        }
-                        self.values.store(place, sum);
-                    }
+                warp::sync_warp(FULL_MASK);
+                let keys = sorted::<LANES, KEYS>(load_keys(lanes_keys));
+                warp::sync_warp(FULL_MASK);
+                store_keys(lanes_keys, keys);
+                warp::sync_warp(FULL_MASK);
+                let count = if warp::any(FULL_MASK, has_equals::<LANES, KEYS>(number_bits, keys)) {
+                    self.add_up_equals::<LANES, KEYS, TOGETHER>(keys_shared, [first, to])
+                } else {
+                    self.put_all::<LANES, KEYS, TOGETHER>(keys_shared, [first, to], number);
+                    number
+                };
+                // The counts of a round's rows to the lanes that have the rows.
+                let count = warp::shfl_idx(FULL_MASK, count, lane % groups * LANES, WARP_SIZE);
+                if lane / groups == round {
+                    entries = count;
                 }
-                found += new.count_ones();
-                at += LANES;
+                warp::sync_warp(FULL_MASK);
             }
-            if lane == 0 && (!VALUES || self.entries.address() != 0) {
-                self.entries.store(row as usize, found);
+            if is_row && (!VALUES || self.entries.address() != 0) {
+                self.entries.store(row as usize, entries);
             }
         }
     }
 }
 
-/// The group's numbers in ascending order, number `KEYS * lane + key` the lane's key `key`, by a bitonic network whose merges
-/// begin with a comparison of the first with the last, so that all of it ascends.
-#[inline(always)]
-fn sorted<const LANES: u32, const KEYS: usize>(mask: u32, keys: [u32; KEYS]) -> [u32; KEYS] {
-    let lane = warp::lane_id();
-    let mut keys = merged_in_lane::<KEYS, true>(keys);
-    let mut run = 2;
-    while run <= LANES {
-        keys = array::from_fn(|key| {
-            let other = warp::shfl_xor(mask, keys[KEYS - 1 - key], run - 1, LANES);
-            least_or_greatest(keys[key], other, lane & (run / 2) == 0)
-        });
-        let mut distance = run / 4;
-        while distance > 0 {
-            keys = array::from_fn(|key| {
-                let other = warp::shfl_xor(mask, keys[key], distance, LANES);
-                least_or_greatest(keys[key], other, lane & distance == 0)
-            });
-            distance /= 2;
-        }
-        keys = merged_in_lane::<KEYS, false>(keys);
-        run *= 2;
-    }
-    keys
-}
-
-/// A lane's keys in ascending order: of any order, or of a bitonic one. There are 1, 2, 4, 8 or 16.
-#[inline(always)]
-fn merged_in_lane<const KEYS: usize, const ANY: bool>(keys: [u32; KEYS]) -> [u32; KEYS] {
-    let mut keys = keys;
-    // Each key and the one at that distance, by exclusive or. Written out, so that the distances are constants.
-    let mut exchange = |distance: usize| {
-        if distance < KEYS {
-            keys = array::from_fn(|key| {
-                let other = key ^ distance;
-                least_or_greatest(keys[key], keys[other], key < other)
-            });
-        }
-    };
-    if ANY {
-        // Runs of 2, 4, 8 and 16: each begins with the first and the last of it.
-        exchange(1);
-        if KEYS >= 4 {
-            exchange(3);
-            exchange(1);
-        }
-        if KEYS >= 8 {
-            exchange(7);
-            exchange(2);
-            exchange(1);
-        }
-        if KEYS >= 16 {
-            exchange(15);
-            exchange(4);
-            exchange(2);
-            exchange(1);
-        }
-    } else {
-        exchange(8);
-        exchange(4);
-        exchange(2);
-        exchange(1);
-    }
-    keys
-}
-
-/// A lane's keys from shared memory, four at a time if they are so many.
-#[inline(always)]
-unsafe fn load_keys<const KEYS: usize>(from: Shared<u32>) -> [u32; KEYS] {
-    // SAFETY: the caller has them there, aligned as the vectors want.
-    unsafe {
-        if KEYS == 1 {
-            return array::from_fn(|key| from.load(key));
-        }
-        if KEYS == 2 {
-            let pair = from.load2(0);
-            return array::from_fn(|key| pair[key % 2]);
-        }
-        let vectors: [[u32; 4]; KEYS] = array::from_fn(|key| {
-            if key % 4 == 0 {
-                from.load4(key)
-            } else {
-                [0; 4]
+impl<T: Real, const VALUES: bool> Rows<T, VALUES> {
+    /// Writes a row's columns from `first` on to their places from `to` on, and the sums of the products that have the same; gives how
+    /// many columns there are. All lanes of the warp take part.
+    #[inline(always)]
+    unsafe fn add_up_equals<const LANES: u32, const KEYS: usize, const TOGETHER: usize>(
+        &self,
+        keys_shared: Shared<u32>,
+        [first, to]: [u32; 2],
+    ) -> u32 {
+        let products = LANES * KEYS as u32;
+        let number_bits = products.ilog2();
+        let (group, lane_of_group) = (warp::lane_id() / LANES, warp::lane_id() % LANES);
+        let column = |key: u32| key >> number_bits;
+        // SAFETY: keys that the group has put there with their factors, and places of their entries.
+        unsafe {
+            let mut count = 0;
+            let mut start = 0;
+            while start < products {
+                // A key with the one before and the one after; past the ends that itself.
+                let some: [[u32; 3]; TOGETHER] = array::from_fn(|u| {
+                    let at = start + u as u32 * LANES + lane_of_group;
+                    [at.saturating_sub(1), at, (at + 1).min(products - 1)]
+                        .map(|at| keys_shared.load(at as usize))
+                });
+                let _: [(); TOGETHER] = array::from_fn(|u| {
+                    let [before, key, after] = some[u];
+                    let at = start + u as u32 * LANES + lane_of_group;
+                    // A key is new if its column is not that of the one before.
+                    let is_new = key != u32::MAX && (at == 0 || column(before) != column(key));
+                    let new = warp::ballot(FULL_MASK, is_new) >> (group * LANES)
+                        & (u32::MAX >> (WARP_SIZE - LANES));
+                    if is_new {
+                        let below = new & ((1 << lane_of_group) - 1);
+                        let place = (to + count + below.count_ones()) as usize;
+                        if self.has_columns() {
+                            self.columns.store(place, first + column(key));
+                        }
+                        if VALUES {
+                            let [a, b]: [T; 2] = factors_of(keys_shared, products, key);
+                            let mut sum = a.mul_add(b, T::ZERO);
+                            let (mut next, mut other) = (at + 1, after);
+                            while next < products && column(other) == column(key) {
+                                let [a, b]: [T; 2] = factors_of(keys_shared, products, other);
+                                sum = a.mul_add(b, sum);
+                                next += 1;
+                                if next < products {
+                                    other = keys_shared.load(next as usize);
+                                }
+                            }
+                            self.values.store(place, sum);
+                        }
+                    }
+                    count += new.count_ones();
+                });
+                start += TOGETHER as u32 * LANES;
             }
-        });
-        array::from_fn(|key| vectors[key / 4 * 4][key % 4])
+            count
+        }
     }
-}
 
-/// The same the other way.
-#[inline(always)]
-unsafe fn store_keys<const KEYS: usize>(to: Shared<u32>, keys: [u32; KEYS]) {
-    // SAFETY: the caller has room for them, aligned as the vectors want.
-    unsafe {
-        if KEYS == 1 {
-            return to.store(0, keys[0]);
-        }
-        if KEYS == 2 {
-            return to.store2(0, [keys[0], keys[1 % KEYS]]);
-        }
-        let _: [(); KEYS] = array::from_fn(|key| {
-            if key % 4 == 0 {
-                to.store4(key, array::from_fn(|i| keys[(key + i) % KEYS]));
+    /// Writes a row of `number` products to its places, if the columns of all are different.
+    #[inline(always)]
+    unsafe fn put_all<const LANES: u32, const KEYS: usize, const TOGETHER: usize>(
+        &self,
+        keys_shared: Shared<u32>,
+        [first, to]: [u32; 2],
+        number: u32,
+    ) {
+        let products = LANES * KEYS as u32;
+        let number_bits = products.ilog2();
+        let lane_of_group = warp::lane_id() % LANES;
+        // SAFETY: keys that the group has put there with their factors, and places of their entries.
+        unsafe {
+            let mut start = 0;
+            while start < products {
+                let some: [u32; TOGETHER] = array::from_fn(|u| {
+                    keys_shared.load((start + u as u32 * LANES + lane_of_group) as usize)
+                });
+                if self.has_columns() {
+                    let _: [(); TOGETHER] = array::from_fn(|u| {
+                        let at = start + u as u32 * LANES + lane_of_group;
+                        if at < number {
+                            let column = first + (some[u] >> number_bits);
+                            self.columns.store((to + at) as usize, column);
+                        }
+                    });
+                }
+                if VALUES {
+                    let values: [T; TOGETHER] = array::from_fn(|u| {
+                        let [a, b] = if some[u] == u32::MAX {
+                            [T::ZERO; 2]
+                        } else {
+                            factors_of(keys_shared, products, some[u])
+                        };
+                        a.mul_add(b, T::ZERO)
+                    });
+                    let _: [(); TOGETHER] = array::from_fn(|u| {
+                        let at = start + u as u32 * LANES + lane_of_group;
+                        if at < number {
+                            self.values.store((to + at) as usize, values[u]);
+                        }
+                    });
+                }
+                start += TOGETHER as u32 * LANES;
             }
-        });
+        }
+    }
+
+    /// Whether columns are wanted.
+    #[inline(always)]
+    fn has_columns(&self) -> bool {
+        !VALUES || self.columns.address() != 0
     }
 }
 
+/// The factors of a key, which are behind the keys.
 #[inline(always)]
-fn least_or_greatest(number: u32, other: u32, least: bool) -> u32 {
-    if least {
-        number.min(other)
-    } else {
-        number.max(other)
-    }
+unsafe fn factors_of<T: Real>(keys: Shared<u32>, products: u32, key: u32) -> [T; 2] {
+    let factors = keys.offset(products as usize).cast::<T>();
+    // SAFETY: the caller has put them there.
+    unsafe { factors.load2(2 * (key & (products - 1)) as usize) }
 }
 
 #[cfg(not(target_arch = "nvptx64"))]
