@@ -267,8 +267,11 @@ fn default_kernel<T: GemmElement>(device: &Device, w: ArrayView2<'_, T>, tf32: b
         "f64" if runs_on(GemmKernel::Sm90Fragments, device) => GemmKernel::Sm90Fragments,
         "f64" => GemmKernel::WarpFragments,
         "f32" if tf32 => GemmKernel::WarpFragments,
-        "f32" if split_suffices(w) => GemmKernel::SplitFragments,
-        "f32" => GemmKernel::Staged,
+        "f32" if !split_suffices(w) => GemmKernel::Staged,
+        "f32" if w.ncols() > 16 && runs_on(GemmKernel::WarpgroupSplit, device) => {
+            GemmKernel::WarpgroupSplit
+        }
+        "f32" => GemmKernel::SplitFragments,
         _ if !copies_well => GemmKernel::Fragments,
         _ if is_wide && runs_on(GemmKernel::WarpgroupFragments, device) => {
             GemmKernel::WarpgroupFragments

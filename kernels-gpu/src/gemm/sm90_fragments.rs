@@ -10,7 +10,8 @@
 //! and 0.252 in two tiles of 64 columns.
 
 use super::ring::Stage;
-use super::shares;
+use super::shares::{self, SHARES};
+use super::tile::Tile;
 use super::warp_product::{self, Products, Strips, Sums};
 use super::{Epilogue, Shape};
 use crate::matrix::{Dense, DenseMut};
@@ -35,7 +36,8 @@ pub fn handle(shape: Shape) -> Kernel<super::Arguments<f64>> {
     match shares::plan::<f64>(shape, WIDE) {
         (0, _, _) => sm90_fragments::<0, false>(),
         (1, _, _) => sm90_fragments::<1, false>(),
-        (2, _, _) => sm90_fragments::<2, false>(),
+        (2, _, false) => sm90_fragments::<2, false>(),
+        (2, _, true) => sm90_fragments::<2, true>(),
         (3, _, _) => sm90_fragments::<3, false>(),
         (5, _, _) => sm90_fragments::<5, true>(),
         (_, _, false) => sm90_fragments::<4, false>(),
@@ -58,7 +60,7 @@ pub fn pack(w: &[f64], shape: Shape) -> Vec<f64> {
 #[kernel(
     name = "gemm_fragments_sm90",
     CHOICE = [0, 1, 2, 3, 4], STREAMED = [false];
-    CHOICE = [4, 5], STREAMED = [true]
+    CHOICE = [2, 4], STREAMED = [true]
 )]
 pub unsafe fn sm90_fragments<const CHOICE: usize, const STREAMED: bool>(
     x: Dense<f64>,
@@ -73,10 +75,23 @@ pub unsafe fn sm90_fragments<const CHOICE: usize, const STREAMED: bool>(
 /// By the instruction of sm_90.
 struct Sm90;
 
+/// The tile of that number.
+const fn tile(choice: usize) -> Tile {
+    Tile {
+        line: 256,
+        ..SHARES[choice].tile(size_of::<f64>())
+    }
+}
+
 impl Products<f64> for Sm90 {
     #[inline(always)]
     unsafe fn start(_: &Dense<f64>, _: u64) -> Self {
         Self
+    }
+
+    #[inline(always)]
+    fn tile<const CHOICE: usize>() -> Tile {
+        const { tile(CHOICE) }
     }
 
     #[inline(always)]
@@ -95,7 +110,7 @@ impl Strips<f64> for Sm90 {
     // next copy waits for the multiplication.
     #[inline(always)]
     #[track_caller]
-    unsafe fn rows(low: Shared<u32>, high: Shared<u32>) -> [f64; 4] {
+    unsafe fn rows(low: Shared<u32>, high: Shared<u32>, _: bool) -> [f64; 4] {
         // SAFETY: the caller's contract.
         let (low, high) = unsafe { (low.cast::<f64>().load2(0), high.cast::<f64>().load2(0)) };
         [low[0], high[0], low[1], high[1]]

@@ -40,9 +40,12 @@ pub fn handle<T: Fragment>(shape: Shape) -> Kernel<super::Arguments<T>> {
     match shares::plan::<T>(shape, WIDE) {
         (0, _, _) => warp_fragments::<T, 0, false>(),
         (1, _, _) => warp_fragments::<T, 1, false>(),
-        (2, _, _) => warp_fragments::<T, 2, false>(),
+        (2, _, false) => warp_fragments::<T, 2, false>(),
+        (2, _, true) => warp_fragments::<T, 2, true>(),
         (3, _, _) => warp_fragments::<T, 3, false>(),
         (6, _, _) => warp_fragments::<T, 6, false>(),
+        (7, _, _) => warp_fragments::<T, 7, false>(),
+        (8, _, _) => warp_fragments::<T, 8, false>(),
         (5, _, _) => warp_fragments::<T, 5, true>(),
         (_, _, false) => warp_fragments::<T, 4, false>(),
         (_, _, true) => warp_fragments::<T, 4, true>(),
@@ -65,6 +68,9 @@ pub fn pack<T: Fragment>(w: &[T], shape: Shape) -> Vec<T> {
     name = "gemm_warp_fragments",
     T = [f32, f64, f16, bf16], CHOICE = [0, 1, 2, 3, 4], STREAMED = [false];
     T = [f16, bf16], CHOICE = [6], STREAMED = [false];
+    T = [f16, bf16], CHOICE = [7], STREAMED = [false];
+    T = [f32], CHOICE = [8], STREAMED = [false];
+    T = [f64], CHOICE = [2], STREAMED = [true];
     T = [f32, f64, f16, bf16], CHOICE = [4, 5], STREAMED = [true]
 )]
 pub unsafe fn warp_fragments<T: Fragment, const CHOICE: usize, const STREAMED: bool>(
