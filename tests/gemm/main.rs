@@ -141,6 +141,7 @@ fn warps_that_stream_many_tiles_verify_with_w_in_shared_memory_and_without() {
     one::<bf16>(900, 18, 70);
     // W is larger than shared memory.
     one::<f32>(150, 1300, 17);
+    one::<f32>(70, 1302, 17);
     one::<f64>(400, 300, 130);
 }
 

@@ -98,7 +98,7 @@ impl Shares {
                 ..=2 => 16,
                 3..=6 if size < 8 => 16,
                 3..=8 => 12,
-                _ if size < 8 => 12,
+                16 if size < 8 => 12,
                 _ => 8,
             },
             warps_streaming: 8,
@@ -124,7 +124,11 @@ pub(super) fn plan<T: GemmElement>(shape: Shape, wide: usize) -> (usize, LaunchC
         _ => (wide, 4),
     };
     let plan = |choice: usize| {
-        let tile = SHARES[choice].tile(size);
+        let mut tile = SHARES[choice].tile(size);
+        if size == 8 && choice == 0 && row_bytes >= 1024 {
+            // 128 to 16: fewer rows are read at the same time, which memory likes better.
+            tile.warps = 4;
+        }
         tile.plan(shape, size as u32)
     };
     match plan(resident) {

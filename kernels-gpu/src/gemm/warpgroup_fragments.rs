@@ -8,8 +8,17 @@
 //! Of 281,903 rows on an H200, 128 to 128 columns of f16: 0.0420 ms, 0.95 of the floor, after 0.051 for `warp_fragments`; cuBLAS takes 0.0429. What
 //! took the time were a warp's own instructions, one after another, and not the memory, for which 2 in 100 of the cycles waited: with 710
 //! of them for a tile of 16 rows, and a block of 12 warps, it was 0.047; with half as many, and two blocks of 8 warps, 0.044; the rest is tiles in
-//! turn. Two blocks want no more than 128 registers a lane. With fewer columns than 65 most of the tile is empty: 0.037 ms for 64 columns, when
-//! `warp_fragments` took 0.034.
+//! turn. Two blocks want no more than 128 registers a lane. With fewer columns than 65 most of that tile is empty: 0.037 ms for 64
+//! columns, when `warp_fragments` took 0.034.
+//!
+//! Up to 48 columns have a tile of their own: 100 to 47 0.031 ms after 0.033 for `warp_fragments`, 602 to 41 0.111, 0.82 of the floor, after 0.122, with lines
+//! of 128 bytes; with those of 256, of which half is another row's or a later chunk's, 0.126. There 16 warps take 0.115.
+//!
+//! With more rows than the second-level cache holds it is the memory that takes the time: 2,449,029 rows, 128 to 128, took 0.358 ms when the cache
+//! got of each row first the one 128 bytes and later the other. Now it gets both at once ([`Tile::line`]), and a block of 12 warps reads fewer
+//! rows at the same time than two of 8: 0.332, with those of 8 0.342; cuBLAS takes 0.344. With lines of 128 bytes that is 0.357. What gained nothing: stores of 128 neighbouring bytes in one access of a warp (0.364), a tile of X into the cache by one
+//! instruction (`cp.async.bulk.prefetch`; 0.334, and 0.392 a tile ahead; 128 to 16 of f64 0.769 after 0.656, as the tiles of all warps do not fit the
+//! cache). Stores that do not stay in the cache gained nothing with 12 warps.
 //!
 //! The instructions are of sm_90a, which is compute capability 9.0 and no other.
 
@@ -37,10 +46,10 @@ const fn tile(choice: usize) -> Tile {
     Tile {
         team: 4,
         line: if shares.apart { 128 } else { 256 },
-        // With up to 128 registers a lane, two blocks fit on a multiprocessor.
+        // With up to 128 registers a lane, two blocks of 8 warps fit on a multiprocessor.
         blocks: 2,
-        warps: 8,
-        warps_alone: if shares.cols == 6 { 16 } else { 12 },
+        warps: if shares.cols == 6 { 8 } else { 12 },
+        warps_alone: if shares.cols == 6 { 8 } else { 12 },
         ..shares.tile(SIZE)
     }
 }
