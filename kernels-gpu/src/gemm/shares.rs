@@ -113,6 +113,7 @@ pub(super) fn plan<T: GemmElement>(shape: Shape, wide: usize) -> (usize, LaunchC
     let row_bytes = u64::from(shape.depth) * size as u64;
     let is_apart = !row_bytes.is_multiple_of(16) && row_bytes.is_multiple_of(4);
     let (resident, streamed) = match shape.cols {
+        0..=16 if size == 8 && row_bytes > 64 => (0, 2),
         0..=16 if row_bytes <= 64 => (1, 5),
         0..=16 => (0, 5),
         17..=48 if size == 8 => (2, 2),
