@@ -9,7 +9,7 @@
 //! that rate they alone take 0.141 ms. Before a strip was loaded as f64, and copies and stores took fewer instructions, 128 to 128 took 0.236,
 //! and 0.252 in two tiles of 64 columns.
 //!
-//! The second-level cache gets 256 neighbouring bytes of X at once ([`Tile::line`]): 2,449,029 rows, 128 to 16, 0.6565 ms after 0.663, and 0.648
+//! The second-level cache gets 256 neighbouring bytes of X at once (`Tile::line`): 2,449,029 rows, 128 to 16, 0.6565 ms after 0.663, and 0.648
 //! with 4 warps a block in the place of 8, cuBLAS 0.649 to 0.655; 281,903 rows, 100 to 47, 0.087 after 0.0945. By 602 columns W does not fit the shared memory, and warps keep step: two blocks of 8 warps with tiles of 16 rows
 //! take 0.472 ms, one with tiles of 32 rows took 0.523.
 

@@ -10,7 +10,7 @@
 //! to 47 0.055.
 //!
 //! Rows that are aligned to 4 or 8 bytes alone were copied in such pieces, four or two times the work. Those of 512 bytes and more now come in
-//! the pieces of 16, aligned as X is, in which a chunk lies, one more a row than without ([`Tile::apart`](super::tile::Tile::apart)), and fragments
+//! the pieces of 16, aligned as X is, in which a chunk lies, one more a row than without (`Tile::apart`), and fragments
 //! are loaded by words: 602 to 41 of f16 0.125 ms after 0.149, f32 in parts, in tiles of 32 rows, 0.342 after 0.454. Rows of an odd number of elements go
 //! through registers, and are slower than by `fragments`: 601 to 41 0.67 ms, and 0.26 there; 129 to 16 0.168 and 0.056.
 //!

@@ -15,7 +15,7 @@
 //! of 128 bytes; with those of 256, of which half is another row's or a later chunk's, 0.126. There 16 warps take 0.115.
 //!
 //! With more rows than the second-level cache holds it is the memory that takes the time: 2,449,029 rows, 128 to 128, took 0.358 ms when the cache
-//! got of each row first the one 128 bytes and later the other. Now it gets both at once ([`Tile::line`]), and a block of 12 warps reads fewer
+//! got of each row first the one 128 bytes and later the other. Now it gets both at once (`Tile::line`), and a block of 12 warps reads fewer
 //! rows at the same time than two of 8: 0.332, with those of 8 0.342; cuBLAS takes 0.344. With lines of 128 bytes that is 0.357. What gained nothing: stores of 128 neighbouring bytes in one access of a warp (0.364), a tile of X into the cache by one
 //! instruction (`cp.async.bulk.prefetch`; 0.334, and 0.392 a tile ahead; 128 to 16 of f64 0.769 after 0.656, as the tiles of all warps do not fit the
 //! cache). Stores that do not stay in the cache gained nothing with 12 warps.
