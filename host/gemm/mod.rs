@@ -257,8 +257,8 @@ impl<T: GemmElement> fmt::Display for Gemm<T> {
 
 /// Tensor cores for what they multiply without loss; `staged` for an f32 that cannot be split.
 fn default_kernel<T: GemmElement>(device: &Device, w: ArrayView2<'_, T>, tf32: bool) -> GemmKernel {
-    // With fewer columns the warps' own loads of W are not what takes the time.
-    let is_wide = w.ncols() > 64;
+    // With fewer columns the warps' own loads of W are not what takes the time, and between the two most of the wider tile is empty.
+    let suits_warpgroups = matches!(w.ncols(), 17..=48 | 65..);
     // 16-bit rows that are no multiple of 8 bytes are copied in small pieces: with few columns the older kernel is faster, and with an
     // odd number of elements in any case.
     let pairs = w.nrows().is_multiple_of(2);
@@ -267,10 +267,13 @@ fn default_kernel<T: GemmElement>(device: &Device, w: ArrayView2<'_, T>, tf32: b
         "f64" if runs_on(GemmKernel::Sm90Fragments, device) => GemmKernel::Sm90Fragments,
         "f64" => GemmKernel::WarpFragments,
         "f32" if tf32 => GemmKernel::WarpFragments,
-        "f32" if split_suffices(w) => GemmKernel::SplitFragments,
-        "f32" => GemmKernel::Staged,
+        "f32" if !split_suffices(w) => GemmKernel::Staged,
+        "f32" if w.ncols() > 16 && runs_on(GemmKernel::WarpgroupSplit, device) => {
+            GemmKernel::WarpgroupSplit
+        }
+        "f32" => GemmKernel::SplitFragments,
         _ if !copies_well => GemmKernel::Fragments,
-        _ if is_wide && runs_on(GemmKernel::WarpgroupFragments, device) => {
+        _ if suits_warpgroups && runs_on(GemmKernel::WarpgroupFragments, device) => {
             GemmKernel::WarpgroupFragments
         }
         _ => GemmKernel::WarpFragments,

@@ -3,7 +3,9 @@
 use crate::{devices, download, numbers, run};
 use warprow::device::Device;
 use warprow::{Kernel, LaunchConfig};
-use warprow_test_kernels::async_copies::{copy_over, copy_thirds, read_too_early, reverse_async};
+use warprow_test_kernels::async_copies::{
+    copy_over, copy_parts, copy_thirds, read_too_early, reverse_async,
+};
 
 #[test]
 fn copies_of_every_size_arrive_group_by_group() {
@@ -66,6 +68,29 @@ fn copies_without_a_source_are_zeros_and_read_nothing() {
                 .collect();
             assert_eq!(download(&out), expected, "{width} words on {device}");
         }
+    }
+}
+
+#[test]
+fn copies_of_a_part_read_no_more_and_fill_up_with_zeros() {
+    // The last thread copies 12 bytes, with which the input ends.
+    let blocks = 6;
+    for device in devices() {
+        let elements: usize = blocks * 64 * 4;
+        let values: Vec<u32> = (1..elements as u32).collect();
+        let input = device.upload(&values).unwrap();
+        let mut out = device.uninitialized::<u32>(elements).unwrap();
+        run!(
+            device,
+            copy_parts(),
+            blocks as u32,
+            64,
+            (input.read_only(), out.mutable())
+        );
+        let expected: Vec<u32> = (0..elements)
+            .map(|i| if i % 4 < i / 4 % 5 { values[i] } else { 0 })
+            .collect();
+        assert_eq!(download(&out), expected, "{device}");
     }
 }
 

@@ -93,6 +93,8 @@ fn odd_and_rectangular_shapes_verify_in_every_type() {
         (100, 128, 16),
         (65, 47, 31),
         (300, 18, 33),
+        // Rows of 16 bits that begin at any multiple of 4 bytes, in tiles of 48 columns, and end within a piece of 16.
+        (70, 134, 41),
     ] {
         in_every_type(m, k, n, false, false);
     }
@@ -121,7 +123,7 @@ fn warps_that_stream_many_tiles_verify_with_w_in_shared_memory_and_without() {
         for device in support::devices() {
             for options in choices::<T>(&device) {
                 let kernel = options.kernel.unwrap();
-                if !kernel.name().ends_with("fragments") {
+                if !kernel.name().ends_with("fragments") && kernel != GemmKernel::WarpgroupSplit {
                     continue;
                 }
                 let y = multiply(&device, x.view(), w.view(), None, options);
@@ -139,6 +141,7 @@ fn warps_that_stream_many_tiles_verify_with_w_in_shared_memory_and_without() {
     one::<bf16>(900, 18, 70);
     // W is larger than shared memory.
     one::<f32>(150, 1300, 17);
+    one::<f32>(70, 1302, 17);
     one::<f64>(400, 300, 130);
 }
 

@@ -18,6 +18,11 @@ fn a_plan_takes_parts_of_tf32_for_f32_only_where_they_suffice() {
         chosen(&generate::dense(33, 8, 1)),
         GemmKernel::SplitFragments
     );
+    assert_eq!(
+        chosen(&generate::dense(18, 17, 1)),
+        GemmKernel::WarpgroupSplit
+    );
+    assert_eq!(chosen(&generate::dense(15, 17, 1)), GemmKernel::Staged);
     for weight in [1e-38, 1025.0, f32::INFINITY, f32::NAN] {
         let mut w = w.clone();
         w[[15, 7]] = weight;

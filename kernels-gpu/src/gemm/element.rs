@@ -63,7 +63,7 @@ pub trait Fragment: GemmElement {
 }
 
 macro_rules! real {
-    ($($real:ident, $own_kernel:ident = $own:ident: $words:expr;)*) => {$(
+    ($($real:ident, $($own_kernel:ident = $own:ident),*: $words:expr;)*) => {$(
         impl GemmElement for $real {
             type Sum = $real;
 
@@ -87,7 +87,7 @@ macro_rules! real {
             fn pack(kernel: super::GemmKernel, w: Vec<Self>, shape: super::Shape) -> Vec<Self> {
                 match kernel {
                     super::GemmKernel::WarpFragments => super::warp_fragments::pack(&w, shape),
-                    super::GemmKernel::$own_kernel => super::$own::pack(&w, shape),
+                    $(super::GemmKernel::$own_kernel => super::$own::pack(&w, shape),)*
                     _ => w,
                 }
             }
@@ -98,7 +98,7 @@ macro_rules! real {
                 shape: super::Shape,
             ) -> Option<Kernel<super::Arguments<Self>>> {
                 match kernel {
-                    super::GemmKernel::$own_kernel => Some(super::$own::handle(shape)),
+                    $(super::GemmKernel::$own_kernel => Some(super::$own::handle(shape)),)*
                     kernel => kernel.handle_of_real::<$real>(shape),
                 }
             }
@@ -106,7 +106,7 @@ macro_rules! real {
     )*};
 }
 real! {
-    f32, SplitFragments = split_fragments:
+    f32, SplitFragments = split_fragments, WarpgroupSplit = warpgroup_split:
         |sums| [0, 1, 2, 3].map(|i: usize| sums[i].to_bits());
     f64, Sm90Fragments = sm90_fragments:
         |sums| [0, 1, 2, 3].map(|i: usize| (sums[i / 2].to_bits() >> (32 * (i % 2))) as u32);

@@ -150,6 +150,7 @@ kernels! {
         SplitFragments = split_fragments: f32,
         Sm90Fragments = sm90_fragments: f64,
         WarpgroupFragments = warpgroup_fragments: f16,
+        WarpgroupSplit = warpgroup_split: f32,
     }
 }
 
@@ -157,7 +158,7 @@ impl GemmKernel {
     /// The compute capability, major and minor, that it wants at least.
     pub const fn least_compute_capability(self) -> (u32, u32) {
         match self {
-            Self::Sm90Fragments | Self::WarpgroupFragments => (9, 0),
+            Self::Sm90Fragments | Self::WarpgroupFragments | Self::WarpgroupSplit => (9, 0),
             _ => (8, 0),
         }
     }
@@ -166,7 +167,7 @@ impl GemmKernel {
     pub fn runs_on(self, capability: (u32, u32)) -> bool {
         match self {
             // Those of sm_90a are of that architecture alone.
-            Self::WarpgroupFragments => capability == (9, 0),
+            Self::WarpgroupFragments | Self::WarpgroupSplit => capability == (9, 0),
             _ => capability >= self.least_compute_capability(),
         }
     }

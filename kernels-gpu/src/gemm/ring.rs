@@ -64,7 +64,7 @@ impl Stage {
     /// a multiple of 8.
     #[inline(always)]
     pub fn strip(&self, rows: u32, step: u32) -> Shared<u32> {
-        (self.x).offset_bytes((self.strip ^ (64 * step)) + rows * self.tile.chunk)
+        (self.x).offset_bytes(self.tile.step(self.strip, step) + rows * self.tile.pitch())
     }
 }
 
@@ -117,7 +117,7 @@ impl Ring {
             stride,
             tiles,
             copies: Copies::new(x, tile, (row, end), (tiles, stride), stages),
-            strip: tile.place(lane / 4, lane % 4 * 16),
+            strip: tile.strip(row_bytes, lane),
             stage: 0,
             chunk: 0,
             part: weights,
@@ -180,8 +180,7 @@ impl Ring {
     #[inline(always)]
     pub fn output(&self) -> Shared<u32> {
         let tile = self.tile;
-        self.stages
-            .offset_bytes(tile.stages * tile.rows * tile.chunk)
+        self.stages.offset_bytes(tile.stages * tile.stage_bytes())
     }
 
     /// Waits for the next chunk, and begins the copy that takes the place of the one before.
@@ -209,7 +208,7 @@ impl Ring {
         let is_last = self.chunk + 1 == self.chunks;
         let stage = Stage {
             tile,
-            x: (self.stages).offset_bytes(self.stage * tile.rows * tile.chunk),
+            x: (self.stages).offset_bytes(self.stage * tile.stage_bytes()),
             // What is added to it must not stay in registers from chunk to chunk.
             strip: thread::opaque(self.strip),
             weights: self.part,

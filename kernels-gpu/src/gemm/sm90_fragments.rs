@@ -5,12 +5,17 @@
 //! compiled for sm_90.
 //!
 //! Of 281,903 rows on an H200: 128 to 16 columns 0.0791 ms, where cuBLAS takes 0.0793 and the floor is 0.0818; 128 to 128 0.203, 0.69 of the floor,
-//! cuBLAS 0.2135; 100 to 47 0.096, 0.87, cuBLAS 0.167; 602 to 41 0.534, 0.65, cuBLAS 0.676. By 128 columns it is the multiplications: at
+//! cuBLAS 0.2135; 100 to 47 0.096, 0.87, cuBLAS 0.167; 602 to 41 0.472, 0.73, cuBLAS 0.671. By 128 columns it is the multiplications: at
 //! that rate they alone take 0.141 ms. Before a strip was loaded as f64, and copies and stores took fewer instructions, 128 to 128 took 0.236,
 //! and 0.252 in two tiles of 64 columns.
+//!
+//! The second-level cache gets 256 neighbouring bytes of X at once (`Tile::line`): 2,449,029 rows, 128 to 16, 0.6565 ms after 0.663, and 0.648
+//! with 4 warps a block in the place of 8, cuBLAS 0.649 to 0.655; 281,903 rows, 100 to 47, 0.087 after 0.0945. By 602 columns W does not fit the shared memory, and warps keep step: two blocks of 8 warps with tiles of 16 rows
+//! take 0.472 ms, one with tiles of 32 rows took 0.523.
 
 use super::ring::Stage;
-use super::shares;
+use super::shares::{self, SHARES};
+use super::tile::Tile;
 use super::warp_product::{self, Products, Strips, Sums};
 use super::{Epilogue, Shape};
 use crate::matrix::{Dense, DenseMut};
@@ -35,7 +40,8 @@ pub fn handle(shape: Shape) -> Kernel<super::Arguments<f64>> {
     match shares::plan::<f64>(shape, WIDE) {
         (0, _, _) => sm90_fragments::<0, false>(),
         (1, _, _) => sm90_fragments::<1, false>(),
-        (2, _, _) => sm90_fragments::<2, false>(),
+        (2, _, false) => sm90_fragments::<2, false>(),
+        (2, _, true) => sm90_fragments::<2, true>(),
         (3, _, _) => sm90_fragments::<3, false>(),
         (5, _, _) => sm90_fragments::<5, true>(),
         (_, _, false) => sm90_fragments::<4, false>(),
@@ -58,7 +64,7 @@ pub fn pack(w: &[f64], shape: Shape) -> Vec<f64> {
 #[kernel(
     name = "gemm_fragments_sm90",
     CHOICE = [0, 1, 2, 3, 4], STREAMED = [false];
-    CHOICE = [4, 5], STREAMED = [true]
+    CHOICE = [2, 4], STREAMED = [true]
 )]
 pub unsafe fn sm90_fragments<const CHOICE: usize, const STREAMED: bool>(
     x: Dense<f64>,
@@ -73,10 +79,23 @@ pub unsafe fn sm90_fragments<const CHOICE: usize, const STREAMED: bool>(
 /// By the instruction of sm_90.
 struct Sm90;
 
+/// The tile of that number.
+const fn tile(choice: usize) -> Tile {
+    Tile {
+        line: 256,
+        ..SHARES[choice].tile(size_of::<f64>())
+    }
+}
+
 impl Products<f64> for Sm90 {
     #[inline(always)]
     unsafe fn start(_: &Dense<f64>, _: u64) -> Self {
         Self
+    }
+
+    #[inline(always)]
+    fn tile<const CHOICE: usize>() -> Tile {
+        const { tile(CHOICE) }
     }
 
     #[inline(always)]
@@ -95,7 +114,7 @@ impl Strips<f64> for Sm90 {
     // next copy waits for the multiplication.
     #[inline(always)]
     #[track_caller]
-    unsafe fn rows(low: Shared<u32>, high: Shared<u32>) -> [f64; 4] {
+    unsafe fn rows(low: Shared<u32>, high: Shared<u32>, _: bool) -> [f64; 4] {
         // SAFETY: the caller's contract.
         let (low, high) = unsafe { (low.cast::<f64>().load2(0), high.cast::<f64>().load2(0)) };
         [low[0], high[0], low[1], high[1]]

@@ -26,7 +26,7 @@
 use super::element::halves;
 use super::ring::Stage;
 use super::shares;
-use super::warp_product::{self, Operands, Products, Strips, Sums};
+use super::warp_product::{self, Operands, Products, Strips, Sums, load_strip};
 use super::{Epilogue, Fragment, Shape};
 use crate::matrix::{Dense, DenseMut};
 use crate::unroll::unroll;
@@ -56,6 +56,7 @@ pub fn handle(shape: Shape) -> Kernel<super::Arguments<f32>> {
         (1, _, _) => split_fragments::<1, false>(),
         (2, _, _) => split_fragments::<2, false>(),
         (3, _, _) => split_fragments::<3, false>(),
+        (8, _, _) => split_fragments::<8, false>(),
         (5, _, _) => split_fragments::<5, true>(),
         _ => split_fragments::<4, true>(),
     }
@@ -64,7 +65,12 @@ pub fn handle(shape: Shape) -> Kernel<super::Arguments<f32>> {
 /// W as the kernel reads it: packed, once more by rows, and a number that is not one if parts do not suffice for it.
 #[cfg(not(target_arch = "nvptx64"))]
 pub fn pack(w: &[f32], shape: Shape) -> Vec<f32> {
-    let mut packed = shares::pack(w, shape, WIDE);
+    with_plain(shares::pack(w, shape, WIDE), w, shape)
+}
+
+/// W as the kernel reads it by parts, and what it wants for the tiles for which they do not suffice.
+#[cfg(not(target_arch = "nvptx64"))]
+pub(super) fn with_plain(mut packed: Vec<f32>, w: &[f32], shape: Shape) -> Vec<f32> {
     packed.extend_from_slice(w);
     let suffice = shape.depth >= LEAST_DEPTH && w.iter().all(|&weight| is_in_range(weight));
     packed.push(if suffice { 0.0 } else { f32::NAN });
@@ -87,7 +93,7 @@ pub fn is_in_range(weight: f32) -> bool {
 /// `x` is m x k, `w` k x n as [`pack`] makes it, `y` m x n, apart from each other and aligned to 16 bytes; the launch is that of [`launch`].
 #[kernel(
     name = "gemm_split_fragments",
-    CHOICE = [0, 1, 2, 3], STREAMED = [false];
+    CHOICE = [0, 1, 2, 3, 8], STREAMED = [false];
     CHOICE = [4, 5], STREAMED = [true]
 )]
 pub unsafe fn split_fragments<const CHOICE: usize, const STREAMED: bool>(
@@ -101,7 +107,7 @@ pub unsafe fn split_fragments<const CHOICE: usize, const STREAMED: bool>(
 }
 
 /// By parts.
-struct Split {
+pub(super) struct Split {
     /// W by rows.
     plain: Global<f32>,
     /// 0, or NaN if parts do not suffice for W.
@@ -110,14 +116,14 @@ struct Split {
 
 /// The high and the low parts of a strip.
 #[derive(Clone, Copy)]
-struct Parts {
-    high: [u32; 4],
-    low: [u32; 4],
+pub(super) struct Parts {
+    pub high: [u32; 4],
+    pub low: [u32; 4],
 }
 
 impl Parts {
     #[inline(always)]
-    fn of(strip: [u32; 4]) -> Self {
+    pub fn of(strip: [u32; 4]) -> Self {
         // Rounded to nearest; a NaN that becomes a number leaves a NaN as the rest.
         let high = strip.map(|bits| bits.wrapping_add(0x1000) & !0x1fff);
         let rest = |i: usize| (f32::from_bits(strip[i]) - f32::from_bits(high[i])).to_bits();
@@ -179,9 +185,9 @@ impl Strips<f32> for Split {
 
     #[inline(always)]
     #[track_caller]
-    unsafe fn rows(low: Shared<u32>, high: Shared<u32>) -> [Parts; 2] {
+    unsafe fn rows(low: Shared<u32>, high: Shared<u32>, apart: bool) -> [Parts; 2] {
         // SAFETY: the caller's contract.
-        unsafe { [Parts::of(low.load4(0)), Parts::of(high.load4(0))] }
+        unsafe { [low, high].map(|strip| Parts::of(load_strip(strip, apart))) }
     }
 
     #[inline(always)]

@@ -7,9 +7,6 @@ use super::{MAX_GRID_Y, Shape};
 use cuda_std::prelude::*;
 use cuda_std::warp::WARP_SIZE;
 
-/// Warps of a block that streams W, at most.
-const STREAMING_WARPS: u32 = 8;
-
 /// Warps of a block with all of W in shared memory, at least; with less room, W is streamed.
 const RESIDENT_WARPS: u64 = 4;
 
@@ -25,8 +22,16 @@ pub(super) struct Tile {
     pub team: u32,
     /// Columns of W.
     pub cols: u32,
+    /// Parts of each element of W that are packed: 1, or 2 where the kernel wants it in a high and a low one.
+    pub parts: u32,
     /// Bytes of each row in a stage, 64 or 128.
     pub chunk: u32,
+    /// Whether rows may begin at any multiple of 4 bytes: a stage then has the pieces of 16 bytes, aligned as X is, in which a row's chunk
+    /// lies, one more than without, and elements are found by words.
+    pub apart: bool,
+    /// Bytes that the second-level cache gets at once with a piece of X: 128 or 256, or 0 for what it does by itself. Those that are not 0
+    /// are for kernels of sm_90, whose PTX is new enough.
+    pub line: u32,
     /// Stages of the ring, 2 to 4.
     pub stages: u32,
     /// Blocks for each multiprocessor, at most.
@@ -35,6 +40,8 @@ pub(super) struct Tile {
     pub warps: u32,
     /// As many of a block that is alone on its multiprocessor, as W leaves no room for another.
     pub warps_alone: u32,
+    /// As many of a block that streams W.
+    pub warps_streaming: u32,
     /// Neighbouring columns of Y that a lane writes in one access.
     pub vector: u32,
 }
@@ -50,7 +57,7 @@ impl Tile {
     #[inline(always)]
     pub const fn weight_bytes(self) -> u32 {
         // A row for each of `chunk / size` elements, of `cols * size` bytes.
-        self.chunk * self.cols
+        self.chunk * self.cols * self.parts
     }
 
     /// Chunks of a row.
@@ -82,25 +89,61 @@ impl Tile {
         } else {
             0
         };
-        self.stages * self.rows * self.chunk + rows
+        self.stages * self.stage_bytes() + rows
+    }
+
+    /// Bytes from a row to the next in a stage.
+    #[inline(always)]
+    pub const fn pitch(self) -> u32 {
+        self.chunk + if self.apart { 16 } else { 0 }
+    }
+
+    /// Bytes of a stage.
+    #[inline(always)]
+    pub const fn stage_bytes(self) -> u32 {
+        self.rows * self.pitch()
     }
 
     /// Where a byte of a row's chunk lies in a stage.
     #[inline(always)]
     pub fn place(self, row: u32, byte: u32) -> u32 {
-        row * self.chunk + (byte ^ self.twist(row))
+        row * self.pitch() + (byte ^ self.twist(row))
     }
 
     /// Where the byte lies that is `rows` rows below the one at `place`, whose row has none of the bits of `rows`.
     #[inline(always)]
     pub fn below(self, place: u32, rows: u32) -> u32 {
-        (place ^ self.twist(rows)) + rows * self.chunk
+        (place ^ self.twist(rows)) + rows * self.pitch()
+    }
+
+    /// Where a lane's strip of the first row in a stage lies, or the first of its words, each 16 bytes after another.
+    #[inline(always)]
+    pub fn strip(self, row_bytes: u64, lane: u32) -> u32 {
+        if self.apart {
+            // Tiles begin at a multiple of eight rows, and so at one of 16 bytes.
+            let before = lane / 4 * row_bytes as u32 % 16;
+            self.place(lane / 4, before + lane % 4 * 4)
+        } else {
+            self.place(lane / 4, lane % 4 * 16)
+        }
+    }
+
+    /// Where that of a row's `step`th 64 bytes lies.
+    #[inline(always)]
+    pub fn step(self, strip: u32, step: u32) -> u32 {
+        if self.apart {
+            strip + 64 * step
+        } else {
+            strip ^ (64 * step)
+        }
     }
 
     /// By what a row's units of 16 bytes are permuted.
     #[inline(always)]
     const fn twist(self, row: u32) -> u32 {
-        let unit = if self.chunk == 128 {
+        let unit = if self.apart {
+            0
+        } else if self.chunk == 128 {
             (row & 1) << 2 | (row >> 1) & 3
         } else {
             (row >> 1) & 3
@@ -119,7 +162,7 @@ impl Tile {
         let streamed = resident + least * per_warp > all;
         let (weights, most) = if streamed {
             let weights = u64::from(self.stages * self.weight_bytes());
-            (weights, STREAMING_WARPS)
+            (weights, self.warps_streaming)
         } else {
             let block = resident + u64::from(self.warps) * per_warp;
             let is_alone = 2 * (block + u64::from(SHARED_BYTES_OF_SYSTEM)) > all;
@@ -153,7 +196,7 @@ impl Tile {
     }
 
     /// W as the kernels want it: for each tile of columns, rows filled up to whole chunks of X, `order` telling which element
-    /// (row and column of the tile) is the `i`th of a chunk.
+    /// (row and column of the tile) is the `i`th of a chunk's, and `part` what is packed of an element for each part.
     #[cfg(not(target_arch = "nvptx64"))]
     pub fn pack<T: Element>(
         self,
@@ -161,6 +204,7 @@ impl Tile {
         cols: u32,
         zero: T,
         order: impl Fn(usize) -> (usize, usize),
+        part: impl Fn(u32, T) -> T,
     ) -> Vec<T> {
         let (cols, width) = (cols as usize, self.cols as usize);
         let depth = w.len().checked_div(cols).unwrap_or(0);
@@ -169,14 +213,16 @@ impl Tile {
         let mut packed = Vec::new();
         for first_column in (0..cols).step_by(width) {
             for first in (0..depth).step_by(per_chunk) {
-                packed.extend(order.iter().map(|&(row, column)| {
-                    let (row, column) = (first + row, first_column + column);
-                    if row < depth && column < cols {
-                        w[row * cols + column]
-                    } else {
-                        zero
-                    }
-                }));
+                for number in 0..self.parts {
+                    packed.extend(order.iter().map(|&(row, column)| {
+                        let (row, column) = (first + row, first_column + column);
+                        if row < depth && column < cols {
+                            part(number, w[row * cols + column])
+                        } else {
+                            zero
+                        }
+                    }));
+                }
             }
         }
         packed

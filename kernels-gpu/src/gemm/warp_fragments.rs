@@ -9,8 +9,10 @@
 //! 0.092 ms in tf32 after 0.243, 0.051 in f16 after 0.153. Where a lane found the place of each of its copies anew, 128 to 16 took 0.026 and 100
 //! to 47 0.055.
 //!
-//! Rows that are aligned to 4 bytes alone are copied in pieces of 4, a quarter of the work of 16: 602 columns of f16. Those of an odd number of
-//! elements go through registers, and are slower than by `fragments`: 601 to 41 0.67 ms, and 0.26 there; 129 to 16 0.168 and 0.056.
+//! Rows that are aligned to 4 or 8 bytes alone were copied in such pieces, four or two times the work. Those of 512 bytes and more now come in
+//! the pieces of 16, aligned as X is, in which a chunk lies, one more a row than without (`Tile::apart`), and fragments
+//! are loaded by words: 602 to 41 of f16 0.125 ms after 0.149, f32 in parts, in tiles of 32 rows, 0.342 after 0.454. Rows of an odd number of elements go
+//! through registers, and are slower than by `fragments`: 601 to 41 0.67 ms, and 0.26 there; 129 to 16 0.168 and 0.056.
 //!
 //! Tiles of 32 rows gained nothing: 0.115 ms in f16 by 128 x 128 in tiles of 48 columns. 16-bit elements and 17 to 48 columns want chunks of 64 bytes
 //! and three blocks: 0.039 ms for 100 to 47, at the time, after 0.043 with chunks of 128 and two; f64 does not (0.119 after 0.111). Rows of 64
@@ -40,9 +42,12 @@ pub fn handle<T: Fragment>(shape: Shape) -> Kernel<super::Arguments<T>> {
     match shares::plan::<T>(shape, WIDE) {
         (0, _, _) => warp_fragments::<T, 0, false>(),
         (1, _, _) => warp_fragments::<T, 1, false>(),
-        (2, _, _) => warp_fragments::<T, 2, false>(),
+        (2, _, false) => warp_fragments::<T, 2, false>(),
+        (2, _, true) => warp_fragments::<T, 2, true>(),
         (3, _, _) => warp_fragments::<T, 3, false>(),
         (6, _, _) => warp_fragments::<T, 6, false>(),
+        (7, _, _) => warp_fragments::<T, 7, false>(),
+        (8, _, _) => warp_fragments::<T, 8, false>(),
         (5, _, _) => warp_fragments::<T, 5, true>(),
         (_, _, false) => warp_fragments::<T, 4, false>(),
         (_, _, true) => warp_fragments::<T, 4, true>(),
@@ -65,6 +70,9 @@ pub fn pack<T: Fragment>(w: &[T], shape: Shape) -> Vec<T> {
     name = "gemm_warp_fragments",
     T = [f32, f64, f16, bf16], CHOICE = [0, 1, 2, 3, 4], STREAMED = [false];
     T = [f16, bf16], CHOICE = [6], STREAMED = [false];
+    T = [f16, bf16], CHOICE = [7], STREAMED = [false];
+    T = [f32], CHOICE = [8], STREAMED = [false];
+    T = [f64], CHOICE = [2], STREAMED = [true];
     T = [f32, f64, f16, bf16], CHOICE = [4, 5], STREAMED = [true]
 )]
 pub unsafe fn warp_fragments<T: Fragment, const CHOICE: usize, const STREAMED: bool>(

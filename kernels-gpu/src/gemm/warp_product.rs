@@ -62,12 +62,12 @@ pub(super) trait Strips<T: GemmElement> {
     /// A strip of a column of W, ready to be multiplied.
     type Weights: Copy;
 
-    /// Loads two rows' strips and makes them ready.
+    /// Loads two rows' strips, the words of each 16 bytes `apart` or not, and makes them ready.
     ///
     /// # Safety
     ///
     /// Strips that are written.
-    unsafe fn rows(low: Shared<u32>, high: Shared<u32>) -> Self::Rows;
+    unsafe fn rows(low: Shared<u32>, high: Shared<u32>, apart: bool) -> Self::Rows;
 
     /// Loads a strip of W and makes it ready.
     ///
@@ -93,6 +93,24 @@ pub(super) struct Operands<'a, T> {
     pub epilogue: &'a Epilogue<T>,
 }
 
+/// Loads the four words of a strip, neighbours or 16 bytes apart.
+///
+/// # Safety
+///
+/// They are written.
+#[inline(always)]
+#[track_caller]
+pub(super) unsafe fn load_strip(strip: Shared<u32>, apart: bool) -> [u32; 4] {
+    // SAFETY: the caller's contract.
+    unsafe {
+        if apart {
+            array::from_fn(|word| strip.load(4 * word))
+        } else {
+            strip.load4(0)
+        }
+    }
+}
+
 /// As the element type has it.
 pub(super) struct Direct;
 
@@ -116,9 +134,9 @@ impl<T: Fragment> Strips<T> for Direct {
 
     #[inline(always)]
     #[track_caller]
-    unsafe fn rows(low: Shared<u32>, high: Shared<u32>) -> [[u32; 4]; 2] {
+    unsafe fn rows(low: Shared<u32>, high: Shared<u32>, apart: bool) -> [[u32; 4]; 2] {
         // SAFETY: the caller's contract.
-        unsafe { [T::prepare(low.load4(0)), T::prepare(high.load4(0))] }
+        unsafe { [low, high].map(|strip| T::prepare(load_strip(strip, apart))) }
     }
 
     #[inline(always)]
@@ -216,10 +234,10 @@ pub(super) unsafe fn add_strips<T: GemmElement, P: Strips<T>, const CHOICE: usiz
             // SAFETY: strips of the stage, and of W.
             unsafe {
                 let strip = |rows: u32| stage.strip(rows, step as u32);
-                let first = P::rows(strip(0), strip(8));
+                let first = P::rows(strip(0), strip(8), tile.apart);
                 let mut x = [first; 2];
                 if const { SHARES[CHOICE].rows == 2 } {
-                    x[1] = P::rows(strip(16), strip(24));
+                    x[1] = P::rows(strip(16), strip(24), tile.apart);
                 }
                 if const { SHARES[CHOICE].cols.is_multiple_of(4) } {
                     add_step::<T, P, CHOICE, 4>(x, weights, sums);

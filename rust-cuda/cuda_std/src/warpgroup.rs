@@ -18,7 +18,11 @@ use half::{bf16, f16};
 pub trait WarpgroupHalf: Element {
     #[doc(hidden)]
     #[track_caller]
-    unsafe fn multiply(a: [[u32; 4]; 4], b: Shared<u32>, sums: &mut [[f32; 4]; 16]);
+    unsafe fn multiply<const TILES: usize>(
+        a: [[u32; 4]; 4],
+        b: Shared<u32>,
+        sums: [[f32; 4]; TILES],
+    ) -> [[f32; 4]; TILES];
 }
 
 macro_rules! half {
@@ -26,7 +30,11 @@ macro_rules! half {
         impl WarpgroupHalf for $half {
             #[inline(always)]
             #[track_caller]
-            unsafe fn multiply(a: [[u32; 4]; 4], b: Shared<u32>, sums: &mut [[f32; 4]; 16]) {
+            unsafe fn multiply<const TILES: usize>(
+                a: [[u32; 4]; 4],
+                b: Shared<u32>,
+                sums: [[f32; 4]; TILES],
+            ) -> [[f32; 4]; TILES] {
                 // SAFETY: the caller's contract.
                 unsafe { backend::$multiply(a, b.address(), sums) }
             }
@@ -38,24 +46,47 @@ half! {
     bf16 = multiply_warpgroup_bf16;
 }
 
-/// A 64 x 64 times a 64 x 128 matrix of 16-bit floats, added to one of f32.
+/// A 64 x 64 times a 64 x `8 * TILES` matrix of 16-bit floats, added to one of f32. `TILES` is 6 or 16.
 ///
-/// `a` has the lane's fragments of four times 16 columns, `sums` those of 16 times 8 columns, each as [`m16n8k16`](crate::mma::m16n8k16)
-/// has them.
+/// `a` has the lane's fragments of four times 16 columns, `sums` those of `TILES` times 8 columns, each as
+/// [`m16n8k16`](crate::mma::m16n8k16) has them.
 ///
 /// # Safety
 ///
-/// The warps of a warpgroup call it together. `b` is 16 KiB of shared memory, aligned to 16 bytes, that all threads which wrote it have
-/// [published](publish), and that nobody writes meanwhile.
+/// The warps of a warpgroup call it together. `b` is `1 KiB * TILES` of shared memory, aligned to 16 bytes, that all threads which wrote it
+/// have [published](publish), and that nobody writes meanwhile.
 #[inline(always)]
 #[track_caller]
-pub unsafe fn m64n128k64<T: WarpgroupHalf>(
+pub unsafe fn m64k64<T: WarpgroupHalf, const TILES: usize>(
     a: [[u32; 4]; 4],
     b: Shared<u32>,
-    sums: &mut [[f32; 4]; 16],
-) {
+    sums: [[f32; 4]; TILES],
+) -> [[f32; 4]; TILES] {
+    const { assert!(TILES == 6 || TILES == 16, "there are 6 or 16 tiles") };
     // SAFETY: the caller's contract.
     unsafe { T::multiply(a, b, sums) }
+}
+
+/// A 64 x 32 times a 32 x `8 * TILES` matrix of f32, each element in two parts of tf32: the products of the low parts of A with the high ones of
+/// B, of the high with the low, and of the high with the high, added up in this order from zero. `TILES` is 6 or 8.
+///
+/// `high` and `low` have the lane's fragments of four times 8 columns, the result those of `TILES` times 8 columns, each as
+/// [`m16n8k8_tf32`](crate::mma::m16n8k8_tf32) has them. Of B there are first the high parts of its four times 8 rows, then the low ones, in
+/// blocks of 4 x 8 of 128 bytes.
+///
+/// # Safety
+///
+/// As for [`m64k64`]; `b` is of `2 KiB * TILES`.
+#[inline(always)]
+#[track_caller]
+pub unsafe fn m64k32_in_parts<const TILES: usize>(
+    high: [[u32; 4]; 4],
+    low: [[u32; 4]; 4],
+    b: Shared<u32>,
+) -> [[f32; 4]; TILES] {
+    const { assert!(TILES == 6 || TILES == 8, "there are 6 or 8 tiles") };
+    // SAFETY: the caller's contract.
+    unsafe { backend::multiply_warpgroup_parts(high, low, b.address()) }
 }
 
 /// Makes what the thread has written to shared memory visible to the tensor cores, for after the next barrier

@@ -3,12 +3,13 @@
 use std::collections::VecDeque;
 use std::panic::Location;
 
-/// One copy of some bytes, of zeros if it has no source, and the line that began it.
+/// One copy of some bytes, the first `read` of them from its source and the others zeros, and the line that began it.
 #[derive(Clone, Copy)]
 pub(crate) struct Copy {
-    pub from: Option<u64>,
+    pub from: u64,
     pub to: u64,
     pub bytes: u32,
+    pub read: u32,
     pub location: &'static Location<'static>,
 }
 

@@ -57,6 +57,26 @@ pub unsafe fn copy_thirds<T: Element, const N: usize>(input: Global<T>, out: Glo
     }
 }
 
+/// Copies of 16 bytes the first 0, 4, 8, 12 or 16 of a thread's, and zeros for the others.
+///
+/// # Safety
+///
+/// `out` has 256 elements a block, `input` as many as are copied of those: its last may be in the midst of 16 bytes; blocks have 64 threads.
+#[kernel]
+pub unsafe fn copy_parts(input: Global<u32>, out: GlobalMut<u32>) {
+    let tile = shared_array!(u32; 256);
+    let t = thread::thread_idx_x();
+    let i = (thread::block_idx_x() * 64 + t) as usize;
+    // SAFETY: the thread's own elements, after its wait.
+    unsafe {
+        let place = tile.offset(4 * t as usize);
+        async_copy::copy_part::<u32, 4, 0>(place, input.offset(4 * i), i as u32 % 5 * 4);
+        async_copy::commit();
+        async_copy::wait::<0>();
+        out.store_array(4 * i, place.load_array::<4>(0));
+    }
+}
+
 /// Reads what it copies without waiting: wrong, for tests that see it reported.
 ///
 /// # Safety

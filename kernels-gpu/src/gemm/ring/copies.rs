@@ -28,6 +28,8 @@ pub(super) struct Copies {
     stride: u32,
     /// The bytes that a row's last chunk has from the lane's pieces on.
     last: i64,
+    /// If rows are apart: from the lane's pieces to the last piece of row `lane` of the tile, in memory and on the way to the row's end.
+    last_piece: (u64, i64),
     /// The next chunk, and how many a row has.
     chunk: u32,
     chunks: u32,
@@ -53,6 +55,7 @@ impl Copies {
         let row_bytes = u64::from(x.cols) * size_of::<T>() as u64;
         let chunks = tile.chunks(row_bytes);
         let bytes = match row_bytes.trailing_zeros() {
+            _ if tile.apart => 16,
             4.. => 16,
             3 => 8,
             2 => 4,
@@ -64,21 +67,31 @@ impl Copies {
         let (below, part) = (lane / lanes_of_row, lane % lanes_of_row * bytes.max(4));
         let row_of_x = u64::from(row) + u64::from(below);
         let before_last = u64::from(chunks.saturating_sub(1)) * u64::from(tile.chunk);
+        // Bytes from the piece that a row begins in to its beginning.
+        let before = if tile.apart {
+            row_of_x * row_bytes % 16
+        } else {
+            0
+        };
+        let of_lane = (u64::from(row) + u64::from(lane)) * row_bytes;
+        let ahead = i64::from(tile.chunk) - i64::from(part) + before as i64 - (of_lane % 16) as i64;
+        let down = u64::from(lane - below) * row_bytes;
         Self {
             tile,
             row_bytes,
             bytes,
-            from: (x.data.cast()).offset_bytes(row_of_x * row_bytes + u64::from(part)),
+            last_piece: (down.wrapping_add_signed(ahead), ahead),
+            from: (x.data.cast()).offset_bytes(row_of_x * row_bytes - before + u64::from(part)),
             place: tile.place(below, part),
             rows: end.saturating_sub(row).saturating_sub(below),
             stride,
-            last: (row_bytes - before_last) as i64 - i64::from(part),
+            last: (row_bytes - before_last + before) as i64 - i64::from(part),
             chunk: 0,
             chunks,
             tiles: if chunks > 0 { tiles } else { 0 },
             stage: stages.address(),
             first_stage: stages.address(),
-            end: stages.address() + tile.stages * tile.rows * tile.chunk,
+            end: stages.address() + tile.stages * tile.stage_bytes(),
         }
     }
 
@@ -96,19 +109,22 @@ impl Copies {
         let is_last = self.chunk + 1 == self.chunks;
         let left = if is_last {
             self.last
+        } else if tile.apart && self.chunk + 2 == self.chunks {
+            self.last + i64::from(tile.chunk)
         } else {
-            i64::from(tile.chunk)
+            i64::from(tile.pitch())
         };
         // SAFETY: rows start at a multiple of as many bytes as divide their length, up to 16.
         unsafe {
             match self.bytes {
+                _ if tile.apart => self.copy_apart(left),
                 16 => self.copy_rows::<4>(left),
                 8 => self.copy_rows::<2>(left),
                 4 => self.copy_rows::<1>(left),
                 _ => self.copy_halves(left),
             }
         }
-        let stage_bytes = tile.rows * tile.chunk;
+        let stage_bytes = tile.stage_bytes();
         let begun = (self.chunk, (self.stage - self.first_stage) / stage_bytes);
         self.stage += stage_bytes;
         if self.stage == self.end {
@@ -159,10 +175,72 @@ impl Copies {
                 if below < tile.rows {
                     let (to, from) = (self.to(place, below), next());
                     // SAFETY: an aligned part of a row of X if it is inside, and its place.
-                    unsafe { async_copy::copy_or_zeros::<u32, WORDS>(to, from, below < rows) };
+                    unsafe {
+                        if const { WORDS == 4 } {
+                            self.copy_piece(to, from, if below < rows { 16 } else { 0 });
+                        } else {
+                            async_copy::copy_or_zeros::<u32, WORDS>(to, from, below < rows);
+                        }
+                    }
                 }
             });
         });
+    }
+
+    /// Copies the first `bytes` of 16, and fetches as many beside them as [`Tile::line`] says.
+    ///
+    /// # Safety
+    ///
+    /// As many bytes of X, and the place for all.
+    #[inline(always)]
+    unsafe fn copy_piece(&self, to: Shared<u32>, from: Global<u32>, bytes: u32) {
+        // SAFETY: the caller's contract.
+        unsafe {
+            match self.tile.line {
+                128 => async_copy::copy_part::<u32, 4, 128>(to, from, bytes),
+                256 => async_copy::copy_part::<u32, 4, 256>(to, from, bytes),
+                _ => async_copy::copy_part::<u32, 4, 0>(to, from, bytes),
+            }
+        }
+    }
+
+    /// As [`copy_rows`](Self::copy_rows), for rows that begin at any multiple of 4 bytes: the pieces of 16 that a row's chunk lies in, one more
+    /// than in a chunk. From row to row of a lane, the alignment is the same.
+    ///
+    /// # Safety
+    ///
+    /// Nobody uses the stage.
+    #[inline(always)]
+    unsafe fn copy_apart(&self, left: i64) {
+        let tile = self.tile;
+        let at_once = WARP_SIZE * 16 / tile.chunk;
+        let step = u64::from(at_once) * self.row_bytes;
+        let bytes = left.clamp(0, 16) as u32;
+        let place = thread::opaque(self.place);
+        let mut from = self.from;
+        let mut next = || {
+            let piece = from;
+            from = from.offset_bytes(step);
+            piece
+        };
+        unroll!(i in 0..8 {
+            let below = at_once * i as u32;
+            if below < tile.rows {
+                let (to, from) = (self.to(place, below), next());
+                // SAFETY: an aligned piece of X, as far as the row has it, and its place.
+                unsafe { self.copy_piece(to, from, if below < self.rows { bytes } else { 0 }) };
+            }
+        });
+        // The last piece of each row, a row a lane.
+        let lane = warp::lane_id() % WARP_SIZE;
+        if lane < tile.rows {
+            let is_row = lane < self.rows + lane / (WARP_SIZE / at_once);
+            let bytes = (left - self.last_piece.1).clamp(0, 16) as u32;
+            let to = Shared::from_address(self.stage + lane * tile.pitch() + tile.chunk);
+            let from = self.from.offset_bytes(self.last_piece.0);
+            // SAFETY: as above.
+            unsafe { self.copy_piece(to, from, if is_row { bytes } else { 0 }) };
+        }
     }
 
     /// As [`copy_rows`](Self::copy_rows), for rows that are aligned to 2 bytes only: through registers, eight words of a lane on their way

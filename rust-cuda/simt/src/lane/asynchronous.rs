@@ -12,31 +12,39 @@ use crate::block::Lane;
 use crate::copies::Copy;
 use crate::types::Space;
 
-/// Begins a copy of 4, 8 or 16 bytes from global memory that no thread writes to shared memory, or of as many zeros if there is no
-/// source. Addresses must be aligned to as many.
+/// Begins a copy of 4, 8 or 16 bytes from global memory that no thread writes to shared memory, of which only the first `read` come from there;
+/// the others are zeros. Addresses must be aligned to all of the bytes, if any are read.
 ///
 /// # Panics
 ///
-/// With another number of bytes.
+/// With another number of bytes, or more of them read, or no multiple of 4.
 #[inline(never)]
 #[track_caller]
-pub fn copy_async(to: u64, from: Option<u64>, bytes: u32) {
+pub fn copy_async(to: u64, from: u64, bytes: u32, read: u32) {
     assert!(
         matches!(bytes, 4 | 8 | 16),
         "an asynchronous copy of {bytes} bytes: it must be of 4, 8 or 16"
     );
+    assert!(
+        read <= bytes && read.is_multiple_of(4),
+        "{read} bytes read by an asynchronous copy of {bytes}"
+    );
     let (lane, location) = (current(), Location::caller());
-    let access = |space, address| Access {
+    let access = |space, address, bytes: u32| Access {
         lane,
         space,
         address,
         bytes: bytes.into(),
         location,
     };
-    if let Some(from) = from {
-        access(Space::GlobalReadOnly, from).resolve();
+    if read == bytes || read > 0 && !from.is_multiple_of(bytes.into()) {
+        access(Space::GlobalReadOnly, from, bytes).resolve();
+    } else {
+        for byte in (0..read).step_by(4) {
+            access(Space::GlobalReadOnly, from + u64::from(byte), 4).resolve();
+        }
     }
-    let destination = access(Space::Shared, to);
+    let destination = access(Space::Shared, to, bytes);
     let (store, offset) = destination.resolve_shared();
     if lane.block().context().full {
         destination.claim_shared(store, offset);
@@ -45,6 +53,7 @@ pub fn copy_async(to: u64, from: Option<u64>, bytes: u32) {
         from,
         to,
         bytes,
+        read,
         location,
     });
 }
@@ -64,27 +73,34 @@ pub fn wait_async(pending: u32) {
         from,
         to,
         bytes,
+        read,
         location,
     } in copies
     {
         match bytes {
-            4 => copy::<1>(lane, to, from, location),
-            8 => copy::<2>(lane, to, from, location),
-            _ => copy::<4>(lane, to, from, location),
+            4 => copy::<1>(lane, to, from, read, location),
+            8 => copy::<2>(lane, to, from, read, location),
+            _ => copy::<4>(lane, to, from, read, location),
         }
     }
 }
 
-/// Copies `N` times 4 bytes, or writes zeros.
+/// Copies `N` times 4 bytes, those past the first `read` bytes as zeros.
 fn copy<const N: usize>(
     lane: &Lane,
     to: u64,
-    from: Option<u64>,
+    from: u64,
+    read: u32,
     location: &'static Location<'static>,
 ) {
-    let words = match from {
-        Some(from) => load_at::<u32, N>(lane, Space::GlobalReadOnly, from, location),
-        None => [0; N],
-    };
+    let words = std::array::from_fn::<u32, N, _>(|word| {
+        let byte = 4 * word as u32;
+        if byte < read {
+            let from = from + u64::from(byte);
+            load_at::<u32, 1>(lane, Space::GlobalReadOnly, from, location)[0]
+        } else {
+            0
+        }
+    });
     store_at(lane, Space::Shared, to, words, location);
 }

@@ -5,13 +5,13 @@ use simt::lane;
 #[inline(always)]
 #[track_caller]
 pub(crate) unsafe fn copy_async(to: u32, from: u64, bytes: u32) {
-    lane::copy_async(to.into(), Some(from), bytes);
+    lane::copy_async(to.into(), from, bytes, bytes);
 }
 
 #[inline(always)]
 #[track_caller]
-pub(crate) unsafe fn copy_async_or_zeros(to: u32, from: u64, bytes: u32, present: bool) {
-    lane::copy_async(to.into(), present.then_some(from), bytes);
+pub(crate) unsafe fn copy_async_part<const LINE: u32>(to: u32, from: u64, bytes: u32, read: u32) {
+    lane::copy_async(to.into(), from, bytes, read);
 }
 
 pub(crate) use lane::commit_async;

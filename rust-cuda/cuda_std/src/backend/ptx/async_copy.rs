@@ -21,11 +21,16 @@ pub(crate) unsafe fn copy_async(to: u32, from: u64, bytes: u32) {
 }
 
 #[inline(always)]
-pub(crate) unsafe fn copy_async_or_zeros(to: u32, from: u64, bytes: u32, present: bool) {
-    let read = if present { bytes } else { 0 };
-    // SAFETY: the caller's contract; of a source of 0 bytes nothing is read; memory is clobbered.
+pub(crate) unsafe fn copy_async_part<const LINE: u32>(to: u32, from: u64, bytes: u32, read: u32) {
+    // SAFETY: the caller's contract; memory is clobbered.
     unsafe {
         match bytes {
+            16 if LINE == 128 => {
+                asm!("cp.async.cg.shared.global.L2::128B [{to}], [{from}], 16, {read};", to = in(reg32) to, from = in(reg64) from, read = in(reg32) read, options(nostack))
+            }
+            16 if LINE == 256 => {
+                asm!("cp.async.cg.shared.global.L2::256B [{to}], [{from}], 16, {read};", to = in(reg32) to, from = in(reg64) from, read = in(reg32) read, options(nostack))
+            }
             4 => {
                 asm!("cp.async.ca.shared.global [{to}], [{from}], 4, {read};", to = in(reg32) to, from = in(reg64) from, read = in(reg32) read, options(nostack))
             }

@@ -1,38 +1,66 @@
 //! Matrix products of a warpgroup.
 
 use core::arch::asm;
+use core::array;
 
-/// The sums of 64 x 128 that a lane has, as the instruction names them.
-macro_rules! sums {
-    () => {
-        "{{{s0}, {s1}, {s2}, {s3}, {s4}, {s5}, {s6}, {s7}, {s8}, {s9}, {s10}, {s11}, {s12}, {s13}, {s14}, {s15}, \
-             {s16}, {s17}, {s18}, {s19}, {s20}, {s21}, {s22}, {s23}, {s24}, {s25}, {s26}, {s27}, {s28}, {s29}, {s30}, {s31}, \
-             {s32}, {s33}, {s34}, {s35}, {s36}, {s37}, {s38}, {s39}, {s40}, {s41}, {s42}, {s43}, {s44}, {s45}, {s46}, {s47}, \
-             {s48}, {s49}, {s50}, {s51}, {s52}, {s53}, {s54}, {s55}, {s56}, {s57}, {s58}, {s59}, {s60}, {s61}, {s62}, {s63}}}"
+/// Gives a macro that defines a multiplication by 6, 8 or 16 tiles of 8 columns the registers of the sums that a lane has of them: by name,
+/// and where each belongs.
+macro_rules! with_sums {
+    (6 $multiply:ident $name:ident $($arguments:tt)*) => {
+        $multiply! {
+            $name(6) $($arguments)*:
+                s0 s1 s2 s3 s4 s5 s6 s7 s8 s9 s10 s11 s12 s13 s14 s15 s16 s17 s18 s19 s20 s21 s22 s23:
+                s0[0][0] s1[0][1] s2[0][2] s3[0][3] s4[1][0] s5[1][1] s6[1][2] s7[1][3] s8[2][0] s9[2][1] s10[2][2] s11[2][3]
+                s12[3][0] s13[3][1] s14[3][2] s15[3][3] s16[4][0] s17[4][1] s18[4][2] s19[4][3] s20[5][0] s21[5][1] s22[5][2]
+                s23[5][3]
+        }
+    };
+    (8 $multiply:ident $name:ident $($arguments:tt)*) => {
+        $multiply! {
+            $name(8) $($arguments)*:
+                s0 s1 s2 s3 s4 s5 s6 s7 s8 s9 s10 s11 s12 s13 s14 s15 s16 s17 s18 s19 s20 s21 s22 s23 s24 s25 s26 s27 s28 s29 s30
+                s31:
+                s0[0][0] s1[0][1] s2[0][2] s3[0][3] s4[1][0] s5[1][1] s6[1][2] s7[1][3] s8[2][0] s9[2][1] s10[2][2] s11[2][3]
+                s12[3][0] s13[3][1] s14[3][2] s15[3][3] s16[4][0] s17[4][1] s18[4][2] s19[4][3] s20[5][0] s21[5][1] s22[5][2]
+                s23[5][3] s24[6][0] s25[6][1] s26[6][2] s27[6][3] s28[7][0] s29[7][1] s30[7][2] s31[7][3]
+        }
+    };
+    (16 $multiply:ident $name:ident $($arguments:tt)*) => {
+        $multiply! {
+            $name(16) $($arguments)*:
+                s0 s1 s2 s3 s4 s5 s6 s7 s8 s9 s10 s11 s12 s13 s14 s15 s16 s17 s18 s19 s20 s21 s22 s23 s24 s25 s26 s27 s28 s29 s30
+                s31 s32 s33 s34 s35 s36 s37 s38 s39 s40 s41 s42 s43 s44 s45 s46 s47 s48 s49 s50 s51 s52 s53 s54 s55 s56 s57 s58
+                s59 s60 s61 s62 s63:
+                s0[0][0] s1[0][1] s2[0][2] s3[0][3] s4[1][0] s5[1][1] s6[1][2] s7[1][3] s8[2][0] s9[2][1] s10[2][2] s11[2][3]
+                s12[3][0] s13[3][1] s14[3][2] s15[3][3] s16[4][0] s17[4][1] s18[4][2] s19[4][3] s20[5][0] s21[5][1] s22[5][2]
+                s23[5][3] s24[6][0] s25[6][1] s26[6][2] s27[6][3] s28[7][0] s29[7][1] s30[7][2] s31[7][3] s32[8][0] s33[8][1]
+                s34[8][2] s35[8][3] s36[9][0] s37[9][1] s38[9][2] s39[9][3] s40[10][0] s41[10][1] s42[10][2] s43[10][3]
+                s44[11][0] s45[11][1] s46[11][2] s47[11][3] s48[12][0] s49[12][1] s50[12][2] s51[12][3] s52[13][0] s53[13][1]
+                s54[13][2] s55[13][3] s56[14][0] s57[14][1] s58[14][2] s59[14][3] s60[15][0] s61[15][1] s62[15][2] s63[15][3]
+        }
     };
 }
 
-/// One multiplication of 64 x 16 by 16 x 128, the operands' registers by name.
-macro_rules! multiplication {
-    ($types:literal, $a:literal, $b:literal) => {
-        concat!(
-            "wgmma.mma_async.sync.aligned.m64n128k16.f32.",
-            $types,
-            " ",
-            sums!(),
-            ", {{",
-            $a,
-            "}}, ",
-            $b,
-            ", p, 1, 1, 0;"
-        )
+/// The sums' registers as an instruction names them.
+macro_rules! operand {
+    ($first:ident $($register:ident)*) => {
+        concat!("{{{", stringify!($first), "}", $(", {", stringify!($register), "}",)* "}}")
     };
 }
 
+/// Four multiplications of 64 x 16 by 16 x N.
 macro_rules! multiply {
-    ($($name:ident = $types:literal;)*) => {$(
+    ($name:ident($tiles:literal) $shape:literal $types:literal: $($register:ident)*: $($sum:ident[$tile:literal][$part:literal])*) => {
         #[inline(always)]
-        pub(crate) unsafe fn $name(a: [[u32; 4]; 4], b: u32, sums: &mut [[f32; 4]; 16]) {
+        unsafe fn $name(a: [[u32; 4]; 4], b: u32, mut sums: [[f32; 4]; $tiles]) -> [[f32; 4]; $tiles] {
+            macro_rules! multiplication {
+                ($a:literal, $b:literal) => {
+                    concat!(
+                        "wgmma.mma_async.sync.aligned.", $shape, "k16.f32.", $types, " ", operand!($($register)*),
+                        ", {{", $a, "}}, ", $b, ", p, 1, 1, 0;"
+                    )
+                };
+            }
             // The matrix descriptor of the first 16 rows of B: the address, 128 bytes from a block of 8 x 8 to the next along k and 256 along
             // n, all in units of 16 bytes; no swizzle.
             let first = (b & 0x3_ffff) >> 4 | 8 << 16;
@@ -42,25 +70,26 @@ macro_rules! multiply {
                 asm!(
                     "{{ .reg .pred p;",
                     ".reg .b32 low, high;",
-                    ".reg .b64 b0, b1, b2, b3;",
+                    ".reg .b64 b<4>;",
                     "setp.eq.u32 p, 0, 0;",
                     "mov.b32 high, 16;",
                     "mov.b64 b0, {{{b}, high}};",
-                    "add.u32 low, {b}, 256;",
+                    "add.u32 low, {b}, {step};",
                     "mov.b64 b1, {{low, high}};",
-                    "add.u32 low, {b}, 512;",
+                    "add.u32 low, low, {step};",
                     "mov.b64 b2, {{low, high}};",
-                    "add.u32 low, {b}, 768;",
+                    "add.u32 low, low, {step};",
                     "mov.b64 b3, {{low, high}};",
                     "wgmma.fence.sync.aligned;",
-                    multiplication!($types, "{a0}, {a1}, {a2}, {a3}", "b0"),
-                    multiplication!($types, "{a4}, {a5}, {a6}, {a7}", "b1"),
-                    multiplication!($types, "{a8}, {a9}, {a10}, {a11}", "b2"),
-                    multiplication!($types, "{a12}, {a13}, {a14}, {a15}", "b3"),
+                    multiplication!("{a0}, {a1}, {a2}, {a3}", "b0"),
+                    multiplication!("{a4}, {a5}, {a6}, {a7}", "b1"),
+                    multiplication!("{a8}, {a9}, {a10}, {a11}", "b2"),
+                    multiplication!("{a12}, {a13}, {a14}, {a15}", "b3"),
                     "wgmma.commit_group.sync.aligned;",
                     // A line with nothing but a brace would end the kernel for those that take the text apart.
                     "wgmma.wait_group.sync.aligned 0; }}",
                     b = in(reg32) first,
+                    step = const 16 * $tiles,
                     a0 = in(reg32) a[0][0],
                     a1 = in(reg32) a[0][1],
                     a2 = in(reg32) a[0][2],
@@ -77,80 +106,162 @@ macro_rules! multiply {
                     a13 = in(reg32) a[3][1],
                     a14 = in(reg32) a[3][2],
                     a15 = in(reg32) a[3][3],
-                    s0 = inout(reg32) sums[0][0],
-                    s1 = inout(reg32) sums[0][1],
-                    s2 = inout(reg32) sums[0][2],
-                    s3 = inout(reg32) sums[0][3],
-                    s4 = inout(reg32) sums[1][0],
-                    s5 = inout(reg32) sums[1][1],
-                    s6 = inout(reg32) sums[1][2],
-                    s7 = inout(reg32) sums[1][3],
-                    s8 = inout(reg32) sums[2][0],
-                    s9 = inout(reg32) sums[2][1],
-                    s10 = inout(reg32) sums[2][2],
-                    s11 = inout(reg32) sums[2][3],
-                    s12 = inout(reg32) sums[3][0],
-                    s13 = inout(reg32) sums[3][1],
-                    s14 = inout(reg32) sums[3][2],
-                    s15 = inout(reg32) sums[3][3],
-                    s16 = inout(reg32) sums[4][0],
-                    s17 = inout(reg32) sums[4][1],
-                    s18 = inout(reg32) sums[4][2],
-                    s19 = inout(reg32) sums[4][3],
-                    s20 = inout(reg32) sums[5][0],
-                    s21 = inout(reg32) sums[5][1],
-                    s22 = inout(reg32) sums[5][2],
-                    s23 = inout(reg32) sums[5][3],
-                    s24 = inout(reg32) sums[6][0],
-                    s25 = inout(reg32) sums[6][1],
-                    s26 = inout(reg32) sums[6][2],
-                    s27 = inout(reg32) sums[6][3],
-                    s28 = inout(reg32) sums[7][0],
-                    s29 = inout(reg32) sums[7][1],
-                    s30 = inout(reg32) sums[7][2],
-                    s31 = inout(reg32) sums[7][3],
-                    s32 = inout(reg32) sums[8][0],
-                    s33 = inout(reg32) sums[8][1],
-                    s34 = inout(reg32) sums[8][2],
-                    s35 = inout(reg32) sums[8][3],
-                    s36 = inout(reg32) sums[9][0],
-                    s37 = inout(reg32) sums[9][1],
-                    s38 = inout(reg32) sums[9][2],
-                    s39 = inout(reg32) sums[9][3],
-                    s40 = inout(reg32) sums[10][0],
-                    s41 = inout(reg32) sums[10][1],
-                    s42 = inout(reg32) sums[10][2],
-                    s43 = inout(reg32) sums[10][3],
-                    s44 = inout(reg32) sums[11][0],
-                    s45 = inout(reg32) sums[11][1],
-                    s46 = inout(reg32) sums[11][2],
-                    s47 = inout(reg32) sums[11][3],
-                    s48 = inout(reg32) sums[12][0],
-                    s49 = inout(reg32) sums[12][1],
-                    s50 = inout(reg32) sums[12][2],
-                    s51 = inout(reg32) sums[12][3],
-                    s52 = inout(reg32) sums[13][0],
-                    s53 = inout(reg32) sums[13][1],
-                    s54 = inout(reg32) sums[13][2],
-                    s55 = inout(reg32) sums[13][3],
-                    s56 = inout(reg32) sums[14][0],
-                    s57 = inout(reg32) sums[14][1],
-                    s58 = inout(reg32) sums[14][2],
-                    s59 = inout(reg32) sums[14][3],
-                    s60 = inout(reg32) sums[15][0],
-                    s61 = inout(reg32) sums[15][1],
-                    s62 = inout(reg32) sums[15][2],
-                    s63 = inout(reg32) sums[15][3],
+                    $($sum = inout(reg32) sums[$tile][$part],)*
                     options(nostack),
                 );
             }
+            sums
+        }
+    };
+}
+
+with_sums! { 6 multiply multiply_f16_48 "m64n48" "f16.f16" }
+with_sums! { 6 multiply multiply_bf16_48 "m64n48" "bf16.bf16" }
+with_sums! { 16 multiply multiply_f16_128 "m64n128" "f16.f16" }
+with_sums! { 16 multiply multiply_bf16_128 "m64n128" "bf16.bf16" }
+
+/// By one of two functions, of 6 tiles and of another number.
+macro_rules! by_tiles {
+    ($few:ident, $many:ident, ($($argument:expr),*), $sums:expr) => {{
+        if TILES == 6 {
+            let sums = $few($($argument,)* array::from_fn(|tile| $sums[tile % TILES]));
+            array::from_fn(|tile| sums[tile % 6])
+        } else {
+            let sums = $many($($argument,)* array::from_fn(|tile| $sums[tile % TILES]));
+            array::from_fn(|tile| sums[tile])
+        }
+    }};
+}
+
+macro_rules! half {
+    ($($name:ident = $few:ident, $many:ident;)*) => {$(
+        #[inline(always)]
+        pub(crate) unsafe fn $name<const TILES: usize>(
+            a: [[u32; 4]; 4],
+            b: u32,
+            sums: [[f32; 4]; TILES],
+        ) -> [[f32; 4]; TILES] {
+            // SAFETY: the caller's contract.
+            unsafe { by_tiles!($few, $many, (a, b), sums) }
         }
     )*};
 }
 
-multiply! {
-    multiply_warpgroup_f16 = "f16.f16";
-    multiply_warpgroup_bf16 = "bf16.bf16";
+half! {
+    multiply_warpgroup_f16 = multiply_f16_48, multiply_f16_128;
+    multiply_warpgroup_bf16 = multiply_bf16_48, multiply_bf16_128;
+}
+
+/// Twelve multiplications of 64 x 8 by 8 x N.
+macro_rules! multiply_parts {
+    ($name:ident($tiles:literal) $shape:literal: $($register:ident)*: $($sum:ident[$tile:literal][$part:literal])*) => {
+        #[inline(always)]
+        unsafe fn $name(high: [[u32; 4]; 4], low: [[u32; 4]; 4], b: u32, mut sums: [[f32; 4]; $tiles]) -> [[f32; 4]; $tiles] {
+            macro_rules! multiplication {
+                ($a:literal, $b:literal, $adds:literal) => {
+                    concat!(
+                        "wgmma.mma_async.sync.aligned.", $shape, "k8.f32.tf32.tf32 ", operand!($($register)*),
+                        ", {{", $a, "}}, ", $b, ", ", $adds, ", 1, 1;"
+                    )
+                };
+            }
+            // As above, of the first 8 rows of B.
+            let first = (b & 0x3_ffff) >> 4 | 8 << 16;
+            // SAFETY: as above.
+            unsafe {
+                asm!(
+                    "{{ .reg .pred p, q;",
+                    ".reg .b32 low, high;",
+                    ".reg .b64 b<8>;",
+                    "setp.eq.u32 p, 0, 0;",
+                    "setp.ne.u32 q, 0, 0;",
+                    "mov.b32 high, 16;",
+                    "mov.b64 b0, {{{b}, high}};",
+                    "add.u32 low, {b}, {step};",
+                    "mov.b64 b1, {{low, high}};",
+                    "add.u32 low, low, {step};",
+                    "mov.b64 b2, {{low, high}};",
+                    "add.u32 low, low, {step};",
+                    "mov.b64 b3, {{low, high}};",
+                    "add.u32 low, low, {step};",
+                    "mov.b64 b4, {{low, high}};",
+                    "add.u32 low, low, {step};",
+                    "mov.b64 b5, {{low, high}};",
+                    "add.u32 low, low, {step};",
+                    "mov.b64 b6, {{low, high}};",
+                    "add.u32 low, low, {step};",
+                    "mov.b64 b7, {{low, high}};",
+                    "wgmma.fence.sync.aligned;",
+                    multiplication!("{l0}, {l1}, {l2}, {l3}", "b0", "q"),
+                    multiplication!("{l4}, {l5}, {l6}, {l7}", "b1", "p"),
+                    multiplication!("{l8}, {l9}, {l10}, {l11}", "b2", "p"),
+                    multiplication!("{l12}, {l13}, {l14}, {l15}", "b3", "p"),
+                    multiplication!("{h0}, {h1}, {h2}, {h3}", "b4", "p"),
+                    multiplication!("{h4}, {h5}, {h6}, {h7}", "b5", "p"),
+                    multiplication!("{h8}, {h9}, {h10}, {h11}", "b6", "p"),
+                    multiplication!("{h12}, {h13}, {h14}, {h15}", "b7", "p"),
+                    multiplication!("{h0}, {h1}, {h2}, {h3}", "b0", "p"),
+                    multiplication!("{h4}, {h5}, {h6}, {h7}", "b1", "p"),
+                    multiplication!("{h8}, {h9}, {h10}, {h11}", "b2", "p"),
+                    multiplication!("{h12}, {h13}, {h14}, {h15}", "b3", "p"),
+                    "wgmma.commit_group.sync.aligned;",
+                    "wgmma.wait_group.sync.aligned 0; }}",
+                    b = in(reg32) first,
+                    step = const 16 * $tiles,
+                    l0 = in(reg32) low[0][0],
+                    l1 = in(reg32) low[0][1],
+                    l2 = in(reg32) low[0][2],
+                    l3 = in(reg32) low[0][3],
+                    l4 = in(reg32) low[1][0],
+                    l5 = in(reg32) low[1][1],
+                    l6 = in(reg32) low[1][2],
+                    l7 = in(reg32) low[1][3],
+                    l8 = in(reg32) low[2][0],
+                    l9 = in(reg32) low[2][1],
+                    l10 = in(reg32) low[2][2],
+                    l11 = in(reg32) low[2][3],
+                    l12 = in(reg32) low[3][0],
+                    l13 = in(reg32) low[3][1],
+                    l14 = in(reg32) low[3][2],
+                    l15 = in(reg32) low[3][3],
+                    h0 = in(reg32) high[0][0],
+                    h1 = in(reg32) high[0][1],
+                    h2 = in(reg32) high[0][2],
+                    h3 = in(reg32) high[0][3],
+                    h4 = in(reg32) high[1][0],
+                    h5 = in(reg32) high[1][1],
+                    h6 = in(reg32) high[1][2],
+                    h7 = in(reg32) high[1][3],
+                    h8 = in(reg32) high[2][0],
+                    h9 = in(reg32) high[2][1],
+                    h10 = in(reg32) high[2][2],
+                    h11 = in(reg32) high[2][3],
+                    h12 = in(reg32) high[3][0],
+                    h13 = in(reg32) high[3][1],
+                    h14 = in(reg32) high[3][2],
+                    h15 = in(reg32) high[3][3],
+                    $($sum = inout(reg32) sums[$tile][$part],)*
+                    options(nostack),
+                );
+            }
+            sums
+        }
+    };
+}
+
+with_sums! { 6 multiply_parts multiply_parts_48 "m64n48" }
+with_sums! { 8 multiply_parts multiply_parts_64 "m64n64" }
+
+#[inline(always)]
+pub(crate) unsafe fn multiply_warpgroup_parts<const TILES: usize>(
+    high: [[u32; 4]; 4],
+    low: [[u32; 4]; 4],
+    b: u32,
+) -> [[f32; 4]; TILES] {
+    // The first multiplication does not read them.
+    let sums = [[0.0; 4]; TILES];
+    // SAFETY: the caller's contract.
+    unsafe { by_tiles!(multiply_parts_48, multiply_parts_64, (high, low, b), sums) }
 }
 
 #[inline(always)]
