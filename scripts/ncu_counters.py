@@ -12,6 +12,7 @@ COUNTERS = {
     "l2_hit_percent": "lts__t_sector_hit_rate.pct",
     "l1_hit_percent": "l1tex__t_sector_hit_rate.pct",
     "l2_gigabytes": "l1tex__m_xbar2l1tex_read_bytes.sum",
+    "lsu_percent": "l1tex__data_pipe_lsu_wavefronts.avg.pct_of_peak_sustained_elapsed",
     "shared_percent": "l1tex__data_pipe_lsu_wavefronts_mem_shared.sum.pct_of_peak_sustained_elapsed",
     "issue_percent": "sm__inst_executed.avg.pct_of_peak_sustained_active",
     "warps_percent": "sm__warps_active.avg.pct_of_peak_sustained_active",

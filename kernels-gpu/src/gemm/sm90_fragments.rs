@@ -5,13 +5,13 @@
 //! compiled for sm_90.
 //!
 //! Of 281,903 rows on an H200: 128 to 16 columns 0.0791 ms, where cuBLAS takes 0.0793 and the floor is 0.0818; 128 to 128 0.203, 0.69 of the floor,
-//! cuBLAS 0.2135; 100 to 47 0.096, 0.87, cuBLAS 0.167; 602 to 41 0.472, 0.73, cuBLAS 0.671. By 128 columns it is the multiplications: at
+//! cuBLAS 0.2135; 100 to 47 0.090, 0.93, cuBLAS 0.169; 602 to 41 0.472, 0.73, cuBLAS 0.671. By 128 columns it is the multiplications: at
 //! that rate they alone take 0.141 ms. Before a strip was loaded as f64, and copies and stores took fewer instructions, 128 to 128 took 0.236,
 //! and 0.252 in two tiles of 64 columns.
 //!
-//! The second-level cache gets 256 neighbouring bytes of X at once (`Tile::line`): 2,449,029 rows, 128 to 16, 0.6565 ms after 0.663, and 0.648
-//! with 4 warps a block in the place of 8, cuBLAS 0.649 to 0.655; 281,903 rows, 100 to 47, 0.087 after 0.0945. By 602 columns W does not fit the shared memory, and warps keep step: two blocks of 8 warps with tiles of 16 rows
-//! take 0.472 ms, one with tiles of 32 rows took 0.523.
+//! The second-level cache gets 256 neighbouring bytes of X at once (`Tile::line`): 2,449,029 rows, 128 to 16, 0.6565 ms after 0.663, and 0.647
+//! with 4 warps a block in the place of 8, cuBLAS 0.650. By 602 columns W does not fit the shared memory, and warps keep step: two blocks of 8
+//! warps with tiles of 16 rows take 0.472 ms, one with tiles of 32 rows took 0.523.
 
 use super::ring::Stage;
 use super::shares::{self, SHARES};

@@ -9,12 +9,11 @@
 //! place. (R-MAT .35, 235868 rows and 33 million products, on an H200: 0.43 ms, and 0.56 with those of up to 512 sorted again.)
 //! The first time they are sorted up to 512; with hash tables from 129 on the whole multiplication took 1.47 ms, and 1.21 so.
 //!
-//! A row waits for its nonzero of A, for the row of B that it names, and for the products, one after the other. So a group of lanes
-//! has several rows to sort: what the next one wants of A and of B's row pointers is on its way meanwhile. (A uniform matrix of 5
-//! million nonzeros, squared: the numeric phase takes 0.33 ms with eight rows a group, and 0.37 with one.) All lanes of the warp go on
-//! together, however many products their groups have, as a shuffle of some lanes takes many instructions to find out that those lanes are
-//! there. And where no two products of the warp's rows have the same column, which is common in short rows, they are written
-//! down as they are: that is 0.30 ms and not 0.33.
+//! A row waits for its nonzero of A, for the row of B that it names, and for the products, one after the other. So a group of lanes has several
+//! rows to sort: what the next one wants of A and of B's row pointers is on its way meanwhile. (A uniform matrix of 5 million nonzeros,
+//! squared: the numeric phase takes 0.33 ms with eight rows a group, 0.37 with one.) All lanes of the warp go on together, as a shuffle of some
+//! takes many instructions to find out that they are there. And where no two products of the warp's rows have the same column, which is common
+//! in short rows, they are written down as they are: 0.30 ms in the place of 0.33.
 //!
 //! With values, what is sorted is the column with the product's number in its low bits, one u32; the factors wait in shared
 //! memory under that number. Products of the same column keep their order and are added up in it, so that the sum is that
