@@ -15,9 +15,8 @@
 //! takes many instructions to find out that they are there. And where no two products of the warp's rows have the same column, which is common
 //! in short rows, they are written down as they are: 0.30 ms in the place of 0.33.
 //!
-//! With values, what is sorted is the column with the product's number in its low bits, one u32; the factors wait in shared
-//! memory under that number. Products of the same column keep their order and are added up in it, so that the sum is that
-//! of every run.
+//! With values, what is sorted is the column with the product's number in its low bits, one u32; the factors wait in shared memory under that
+//! number. Products of the same column keep their order and are added up in it, so that the sum is that of every run.
 
 use super::lane_products::LaneProducts;
 use super::network::{has_equals, load_keys, sorted, store_keys};
@@ -48,8 +47,7 @@ const fn lanes(products: u32) -> u32 {
     }
 }
 
-/// Bytes of shared memory of a row of up to `products` products: the keys, their factors, and so much more that the lanes of a
-/// warp's groups are in banks of their own.
+/// Bytes of shared memory of a row of up to `products` products: keys, factors, and so many more that a warp's groups have banks of their own.
 const fn bytes(products: u32, element_bytes: u32) -> u32 {
     let words = products * (2 * element_bytes / 4 + 1);
     4 * (words + (lanes(products) + WARP_SIZE - words % WARP_SIZE) % WARP_SIZE)
@@ -100,8 +98,7 @@ pub unsafe fn sort_rows<const PRODUCTS: u32>(
     unsafe { rows.sort::<PRODUCTS>() };
 }
 
-/// The values of rows of up to `PRODUCTS` products and, where `columns` and `entries` are not at address 0, their columns and
-/// number.
+/// The values of rows of up to `PRODUCTS` products and, where `columns` and `entries` are not at address 0, their columns and number.
 ///
 /// # Safety
 ///

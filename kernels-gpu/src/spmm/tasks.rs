@@ -129,10 +129,10 @@ pub unsafe fn starts(
         if r < rows {
             let end = row_ptr.load(r as usize + 1);
             if end - nonzero > task_size {
-                nonzero = base + (step - step_of(r, 0)) as u32;
-                // At the row's last steps nothing is left of it.
-                if nonzero >= end {
-                    nonzero = end;
+                // At the row's last steps nothing is left of it; they may lie past the last u32.
+                let before = (step - step_of(r, 0)).min(u64::from(end - base));
+                nonzero = base + before as u32;
+                if nonzero == end {
                     r += 1;
                 }
             }

@@ -69,18 +69,9 @@ pub unsafe fn copy_or_zeros<T: Element, const N: usize>(
     from: Global<T>,
     present: bool,
 ) {
-    const {
-        assert!(
-            matches!(N * size_of::<T>(), 4 | 8 | 16),
-            "a copy is of 4, 8 or 16 bytes"
-        )
-    };
+    let bytes = const { (N * size_of::<T>()) as u32 };
     // SAFETY: the caller's contract.
-    unsafe {
-        let bytes = const { (N * size_of::<T>()) as u32 };
-        let read = if present { bytes } else { 0 };
-        backend::copy_async_part::<0>(to.address(), from.address(), bytes, read)
-    }
+    unsafe { copy_part::<T, N, 0>(to, from, if present { bytes } else { 0 }) }
 }
 
 /// As [`copy`] of the first `bytes` bytes of the source, a multiple of 4; the rest of the destination becomes zero, and nothing is read for it.
