@@ -135,6 +135,19 @@ fn tasks_and_slices_of_every_size_give_exact_sums_however_rows_are_cut() {
                     let y = plan.multiply(x.view()).unwrap();
                     assert_eq!(y.mapv(f64::from), expected, "{plan}");
                     assert_eq!(plan.multiply(x.view()).unwrap(), y, "a second run: {plan}");
+                    if kernel.items() != ItemKind::Tasks {
+                        continue;
+                    }
+                    for lanes in [8, 16, 32] {
+                        let options = SpmmOptions {
+                            join_tasks: Some(true),
+                            lanes: Some(lanes),
+                            ..options
+                        };
+                        let plan = Spmm::plan(&device, a.view(), options).unwrap();
+                        let y = plan.multiply(x.view()).unwrap();
+                        assert_eq!(y.mapv(f64::from), expected, "joined, {lanes} lanes: {plan}");
+                    }
                 }
             }
         }

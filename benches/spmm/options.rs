@@ -52,6 +52,10 @@ pub struct Options {
     #[arg(long, value_name = "N")]
     pub task_size: Option<u32>,
 
+    /// Whether sub-warps of 16 or 32 lanes take two tasks at a time [default: the plan's choice]
+    #[arg(long, value_name = "BOOL")]
+    pub join_tasks: Option<bool>,
+
     /// Lanes of a sub-warp: 8, 16 or 32 [default: the plan's choice]
     #[arg(long, value_name = "N")]
     pub lanes: Option<u32>,
@@ -103,6 +107,7 @@ impl Options {
     pub fn tuning(&self) -> SpmmOptions {
         SpmmOptions {
             task_size: self.task_size,
+            join_tasks: self.join_tasks,
             lanes: self.lanes,
             column_blocks: self.column_blocks,
             ..SpmmOptions::default()

@@ -10,7 +10,7 @@ use cuda_std::float::Real;
 use cuda_std::launch::LaunchConfig;
 use ndarray::{Array2, ArrayView2};
 use warprow_kernels::matrix::{Csr, Dense, DenseMut};
-use warprow_kernels::spmm::{Epilogue, Handle, Reduction, Shape, vector};
+use warprow_kernels::spmm::{Epilogue, Handle, ItemKind, Reduction, Shape, vector};
 
 impl<E: SpmmElement> Spmm<E> {
     /// Grid and block of a run with that many columns of X; `None` if the product is empty and nothing is launched.
@@ -34,7 +34,26 @@ impl<E: SpmmElement> Spmm<E> {
             features,
             lanes: self.lanes(features).unwrap_or(1),
         };
+        let shape = Shape {
+            items: shape.items.div_ceil(1 << self.tasks_log2(shape)),
+            ..shape
+        };
         (elements(self.a.pattern().rows, features) > 0 && shape.items > 0).then_some(shape)
+    }
+
+    /// Binary logarithm of the number of tasks that are one item in a run of that shape.
+    fn tasks_log2(&self, shape: Shape) -> u32 {
+        let reduction = self.options.reduction;
+        let twice = 2 * vector::tasks_of_block::<E>(shape, reduction);
+        let are_worth_joining = || {
+            let eights = vector::eights_of_task::<E>(shape, reduction);
+            self.options.task_size.is_none() && self.items.are_worth_joining(eights)
+        };
+        // The rows that are cut between blocks are known for these groups of tasks.
+        let joins = self.kernel.items() == ItemKind::Tasks
+            && vector::GROUPS.contains(&twice)
+            && (self.options.join_tasks).unwrap_or_else(are_worth_joining);
+        u32::from(joins)
     }
 
     /// `y = A x`, both row-major with `features` columns: `x` of `cols * features` elements, `y` of `rows * features`. On a
@@ -109,6 +128,7 @@ impl<E: SpmmElement> Spmm<E> {
             return Ok(());
         };
         let reduction = self.options.reduction;
+        let tasks_log2 = self.tasks_log2(shape);
         let original_row = self.rows_in_order.original();
         let product = Product {
             row_ptr: self.a.pattern().row_ptr.read_only(),
@@ -129,7 +149,8 @@ impl<E: SpmmElement> Spmm<E> {
                 beta,
                 diagonal: pointer(self.diagonal.as_ref()),
             },
-            group: vector::tasks_of_block::<E>(shape, reduction),
+            group: vector::tasks_of_block::<E>(shape, reduction) << tasks_log2,
+            tasks_log2,
             combine: layer.map(|layer| layer.combine(shape)),
         };
         let x = Dense {

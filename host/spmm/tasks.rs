@@ -17,6 +17,14 @@ const TASKS_PER_SLOT: u64 = 8;
 /// Sub-warps of 8 lanes that a multiprocessor runs at a time, of kernels with some 64 registers a thread.
 const SLOTS_PER_MULTIPROCESSOR: u64 = 128;
 
+/// As many, at least, of items of two tasks, a sub-warp of more lanes or several tiles of features being as many more. On an H200 f32 took
+/// 1.04 times as long with 1.4 for each slot, and 0.95 to 0.98 times with 2.8 and more, 0.9 to 0.94 at 33 features.
+const JOINED_PER_SLOT: u64 = 2;
+
+/// Groups of tasks for a row that is cut between them, at most, where two tasks are one item: such rows then have half as many parts. Skewed
+/// graphs (R-MAT .57) have one for two or three groups; those with almost none (.35) took 1.01 to 1.08 times as long with items of two.
+const LEAST_CUT: u64 = 16;
+
 /// The least and the largest task, in steps. On an H200 tasks of 32 took up to 1.1 times as long as of 64 on most
 /// graphs, for a task's own cost, and tasks of 1024 up to 1.2 times as long as of 256, for want of balance.
 const TASK_SIZES: [u64; 2] = [64, 256];
@@ -43,10 +51,14 @@ struct CutRows {
     many: DeviceBuffer<u32>,
 }
 
+/// Sub-warps of 8 lanes that a device runs at a time.
+fn slots(device: &Device) -> u64 {
+    u64::from(device.properties().multiprocessors.max(1)) * SLOTS_PER_MULTIPROCESSOR
+}
+
 /// A task's size for a matrix of that many steps on a device.
 fn task_size(device: &Device, steps: u64) -> u32 {
-    let slots = u64::from(device.properties().multiprocessors.max(1)) * SLOTS_PER_MULTIPROCESSOR;
-    (steps / (slots * TASKS_PER_SLOT)).clamp(TASK_SIZES[0], TASK_SIZES[1]) as u32
+    (steps / (slots(device) * TASKS_PER_SLOT)).clamp(TASK_SIZES[0], TASK_SIZES[1]) as u32
 }
 
 impl<E: SpmmElement> Tasks<E> {
@@ -101,6 +113,8 @@ impl<E: SpmmElement> Tasks<E> {
         let items = Items::<u32> {
             count,
             task_size: size,
+            tasks_log2: 0,
+            tasks: count,
             row: row.read_only(),
             start: start.read_only(),
             partial: GlobalMut::from_address(0),
@@ -125,6 +139,14 @@ impl<E: SpmmElement> Tasks<E> {
         self.count
     }
 
+    /// Whether it is better to take two as one item, where each has so many times eight lanes.
+    pub(super) fn are_worth_joining(&self, eights: u64) -> bool {
+        let items = u64::from(self.count / 2) * eights;
+        let groups = u64::from(self.count / vector::GROUPS[0]);
+        u64::from(self.cut_rows[0].count()) * LEAST_CUT >= groups
+            && items >= slots(self.row.device()) * JOINED_PER_SLOT
+    }
+
     /// Launches the kernel on the tasks of the block, and joins the parts of the rows that are cut.
     pub(super) fn run(
         &self,
@@ -139,7 +161,12 @@ impl<E: SpmmElement> Tasks<E> {
             .partial
             .lock()
             .unwrap_or_else(|poisoned| poisoned.into_inner());
-        let Product { group, y, .. } = *product;
+        let Product {
+            group,
+            tasks_log2,
+            y,
+            ..
+        } = *product;
         let place = vector::GROUPS.iter().position(|&other| other == group);
         let cut_rows = &self.cut_rows[place.expect("the kernel's groups are those planned for")];
         if cut_rows.any() {
@@ -152,8 +179,10 @@ impl<E: SpmmElement> Tasks<E> {
             epilogue.beta = <E::Sum as cuda_std::float::Real>::ONE;
         }
         let items = Items {
-            count: self.count,
+            count: self.count.div_ceil(1 << tasks_log2),
             task_size: self.size,
+            tasks_log2,
+            tasks: self.count,
             row: self.row.read_only(),
             start: self.start.read_only(),
             partial: partial.mutable(),
@@ -208,8 +237,12 @@ impl CutRows {
         })
     }
 
+    fn count(&self) -> u32 {
+        self.few_count + self.many_count
+    }
+
     fn any(&self) -> bool {
-        self.few_count > 0 || self.many_count > 0
+        self.count() > 0
     }
 
     fn pointers(&self) -> Cuts {
@@ -230,7 +263,7 @@ impl<E: SpmmElement> fmt::Display for Tasks<E> {
             "{} tasks of {} steps, {} rows cut between blocks",
             self.count,
             self.size,
-            cut.few_count + cut.many_count
+            cut.count()
         )
     }
 }

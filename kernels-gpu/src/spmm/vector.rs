@@ -95,16 +95,27 @@ fn width<T: Operand>(features: u32, reduction: Reduction) -> u32 {
     }
 }
 
+/// Tiles of features.
+fn tiles(shape: Shape, (lanes, width): (u32, u32)) -> u32 {
+    shape.features.div_ceil(lanes * width * passes(width))
+}
+
+/// How many times eight lanes a task has, in all tiles of features.
+pub fn eights_of_task<T: Operand>(shape: Shape, reduction: Reduction) -> u64 {
+    let variant = variant::<T>(shape, reduction);
+    u64::from(variant.0 / 8) * u64::from(tiles(shape, variant))
+}
+
 /// A sub-warp for each task and tile of features; tasks along x, tiles along y.
 pub fn launch<T: Operand>(shape: Shape, reduction: Reduction) -> LaunchConfig {
     let (lanes, width) = variant::<T>(shape, reduction);
-    let tiles = shape.features.div_ceil(lanes * width * passes(width));
+    let tiles = tiles(shape, (lanes, width));
     let blocks = shape.items.div_ceil(BLOCK / lanes);
     let head_bytes = BLOCK * width * passes(width) * size_of::<T::Sum>() as u32;
     LaunchConfig::new((blocks, tiles.min(MAX_GRID_Y)), BLOCK).shared_bytes(head_bytes)
 }
 
-/// What [`tasks_of_block`] may be.
+/// What [`tasks_of_block`] may be; twice all but the first of them are so too, for items of two tasks.
 pub const GROUPS: [u32; 3] = [BLOCK / 8, BLOCK / 16, BLOCK / 32];
 
 /// Tasks of a block, whose parts of cut rows the block joins.

@@ -38,6 +38,7 @@ pub(super) struct Run<'a, T: Operand, R, E, const LANES: u32, const WIDTH: usize
     y: &'a DenseMut<T>,
     items: &'a Items<SumOf<T>>,
     end_of_row: &'a E,
+    /// The task, or two that follow each other and are one.
     task: u32,
     /// The lane's first feature; its second vector is `LANES * WIDTH` further on.
     feature: usize,
@@ -108,11 +109,11 @@ impl<'a, T: Operand, R: Reduce, E: RowEnd<T>, const LANES: u32, const WIDTH: usi
         if task < items.count {
             // SAFETY: `task` is a task, and its rows are rows of A.
             unsafe {
-                let task = task as usize;
-                run.position = items.start.load(task);
-                run.end = items.start.load(task + 1);
-                run.row = items.row.load(task);
-                run.end_row = items.row.load(task + 1);
+                let (first, end) = items.tasks_of(task);
+                run.position = items.start.load(first);
+                run.end = items.start.load(end);
+                run.row = items.row.load(first);
+                run.end_row = items.row.load(end);
                 run.mine = run.nonzero(run.position + lane);
                 if run.row < a.rows {
                     run.begun_before = run.position > a.row_ptr.load(run.row as usize);
@@ -138,9 +139,13 @@ impl<'a, T: Operand, R: Reduce, E: RowEnd<T>, const LANES: u32, const WIDTH: usi
             while warp::any(FULL_MASK, self.position < self.end) {
                 let next = self.nonzero(self.position.saturating_add(LANES + lane));
                 let mut k = 0;
-                while k < LANES {
+                loop {
                     self.batch(k);
                     k += UNROLL as u32;
+                    // Many tasks end amid what the lanes hold; a batch of no nonzeros would load as much as one of eight.
+                    if k >= LANES || !warp::any(FULL_MASK, self.position < self.end) {
+                        break;
+                    }
                 }
                 self.mine = next;
             }
@@ -253,9 +258,10 @@ impl<'a, T: Operand, R: Reduce, E: RowEnd<T>, const LANES: u32, const WIDTH: usi
             }
             thread::sync_threads();
             if in_block == 0 && self.task < self.items.count {
-                let row = self.items.row.load(self.task as usize);
+                let (first, _) = self.items.tasks_of(self.task);
+                let row = self.items.row.load(first);
                 if row < self.a.rows
-                    && self.items.start.load(self.task as usize) > self.a.row_ptr.load(row as usize)
+                    && self.items.start.load(first) > self.a.row_ptr.load(row as usize)
                 {
                     let (_, head) = self.with_heads([[R::start(); WIDTH]; 2], row, 0);
                     self.store_part(2 * group, head);
@@ -284,7 +290,8 @@ impl<'a, T: Operand, R: Reduce, E: RowEnd<T>, const LANES: u32, const WIDTH: usi
         // SAFETY: the row is one of A, and its tasks after the first have left heads.
         unsafe {
             let row_end = self.a.row_ptr.load(row as usize + 1) - self.a.row_ptr.load(0);
-            let last = last_task(row_end, row, self.items) - self.task / tasks * tasks;
+            let last_item = last_task(row_end, row, self.items) >> self.items.tasks_log2;
+            let last = last_item - self.task / tasks * tasks;
             let mut in_block = first;
             while in_block <= last.min(tasks - 1) {
                 let thread = in_block * LANES + warp::lane_id() % LANES;
