@@ -140,8 +140,9 @@ impl Numeric {
         ];
         for (size, handle) in (0..2).rev().zip(handles) {
             if let Some(items) = self.items(bin::INTERVALS + size) {
-                let config = interval_rows::launch::<T>(items.count, 64 << size);
-                let arguments = (operands, factors, items, work, c, values);
+                let rows = interval_rows::rows_a_warp(items.count, self.borders.interval_warps);
+                let config = interval_rows::launch::<T>(items.count, rows, 64 << size);
+                let arguments = (operands, factors, items, rows, work, c, values);
                 // SAFETY: rows of runs that span up to so many columns.
                 unsafe { fork.launch(&handle, config, arguments)? };
             }

@@ -41,6 +41,8 @@ pub struct Borders {
     pub window_span: u32,
     /// Numeric: and if the rows of B have at least that many nonzeros on average.
     pub window_row: u32,
+    /// Numeric: a warp takes several neighbouring rows of runs together where that leaves so many warps.
+    pub interval_warps: u32,
     /// Numeric: rows of that many entries are a warp's; up to 512.
     pub warp_entries: u32,
     /// Numeric: if they have no more products, unless sums must be added up in their order.
@@ -87,6 +89,7 @@ impl Borders {
             run_span: 4096,
             window_span: 2048,
             window_row: 8,
+            interval_warps: 2048,
             warp_entries: 512,
             warp_work: 1024,
             spread: 4,

@@ -4,25 +4,26 @@
 //! register, its factor in a row of B is at the distance from the run's first column, and no column is loaded. The sums are
 //! added up in the order of the nonzeros of A.
 //!
-//! Of 32 nonzeros of A at a time each lane finds out which columns of C one of them has, as bits, and where its row of B would start if
-//! it had all; for every lane that is one load from shared memory, one address, and of each column a test, a load and an
-//! addition.
+//! Neighbouring rows of such matrices have most rows of B in common. Where four rows of A are runs too that overlap, and their rows of C
+//! span few columns together, a warp takes them together: what it loads of a row of B is added to four rows of C.
 //!
-//! On an H200 the phase takes 0.72 ms for a million rows of 27 neighbouring columns, 2.0 TFLOP/s, and 1.21 ms for blocks of 64 x 64, 4.3 TFLOP/s; where each lane
-//! looked at the bounds of every nonzero's run, 1.20 and 1.69 ms. That is near what L1 gives: its pipe for loads is busy 88 % and 70 % of
-//! the time, the issue slots 83 % and 68 %. It is not the L2: sixteen rows a block, which ask it for half as many bytes, took 0.79 and 1.32 ms.
+//! Of 32 rows of B at a time each lane finds out which columns of C one of them has, as bits, where it would start if it had all, and the
+//! nonzeros of A that it is multiplied by; of four of them at a time all lanes then load that from shared memory, and of each column there is a
+//! test, a load, and an addition for each row of C.
 
 use super::operands::{Factors, Items, Operands, Structure};
 use super::run_rows::bits;
 use super::work::WORK;
 use crate::unroll::unroll;
 use core::array;
-use core::mem::transmute_copy;
 use cuda_std::prelude::*;
 use cuda_std::warp::{FULL_MASK, WARP_SIZE};
 
-/// Warps, and so rows, in a block.
+/// Warps in a block.
 const WARPS: u32 = 4;
+
+/// Rows that a warp takes together.
+const TOGETHER: u32 = 4;
 
 /// Columns that a row may span, at most.
 pub const MOST_SPAN: u32 = 128;
@@ -30,26 +31,34 @@ pub const MOST_SPAN: u32 = 128;
 /// Nonzeros of A of a row, at most, unless sums must be added up in their order: more are too many for a warp.
 pub const MOST_NONZEROS: u32 = 1024;
 
-/// Nonzeros of A whose rows of B are loaded together.
+/// Rows of B that are loaded together.
 const UNROLL: usize = 4;
 
-/// Words of what is known of a nonzero of A: bits of the columns of C, the start of its row of B, and its value.
-const NONZERO_WORDS: u32 = 8;
-
-/// Bytes of shared memory of a warp: the sums at last, and before them 32 nonzeros of A.
+/// Bytes of shared memory of a warp: 32 rows of B with their factors, and then the sums of a row.
 const fn warp_bytes(span: u32, element_bytes: u32) -> u32 {
     let sums = span * element_bytes;
-    let nonzeros = 4 * NONZERO_WORDS * WARP_SIZE;
-    if sums > nonzeros { sums } else { nonzeros }
+    let staged = (4 * words(span) + TOGETHER * element_bytes) * WARP_SIZE;
+    if sums > staged { sums } else { staged }
+}
+
+/// Words of a row of B: bits of the columns of C, its start, and the rows of C that it is added to.
+const fn words(span: u32) -> u32 {
+    span / WARP_SIZE + 2
+}
+
+/// How many of that many rows a warp takes, if so many warps are wanted.
+pub fn rows_a_warp(rows: u32, warps: u32) -> u32 {
+    if rows / TOGETHER >= warps { TOGETHER } else { 1 }
 }
 
 /// The launch of [`interval_rows`] for that many rows that span up to `span` columns.
-pub fn launch<T: Real>(rows: u32, span: u32) -> LaunchConfig {
-    LaunchConfig::new(rows.div_ceil(WARPS), WARPS * WARP_SIZE)
+pub fn launch<T: Real>(rows: u32, rows_a_warp: u32, span: u32) -> LaunchConfig {
+    LaunchConfig::new(rows.div_ceil(rows_a_warp * WARPS), WARPS * WARP_SIZE)
         .shared_bytes(WARPS * warp_bytes(span, size_of::<T>() as u32))
 }
 
-/// The values of rows that span up to `SPAN` columns, and whose rows of B are all runs; a warp a row, a lane every 32nd column.
+/// The values of rows that span up to `SPAN` columns, and whose rows of B are all runs; `rows_a_warp` rows a warp, a lane every 32nd
+/// column.
 ///
 /// # Safety
 ///
@@ -60,191 +69,338 @@ pub unsafe fn interval_rows<T: Real, const SPAN: u32>(
     operands: Operands,
     factors: Factors<T>,
     items: Items,
+    rows_a_warp: u32,
     work: Global<u32>,
     c: Structure,
     values: GlobalMut<T>,
 ) {
     let warp = thread::thread_idx_x() / WARP_SIZE;
-    let item = thread::block_idx_x() * WARPS + warp;
-    if item >= items.count {
+    // An item has two nonzeros of A or more: there are not nearly 2^32 of them.
+    let first = (thread::block_idx_x() * WARPS + warp) * rows_a_warp;
+    if first >= items.count {
         return;
     }
-    let shared = shared::dynamic_shared_mem::<u8>()
-        .offset((warp * warp_bytes(SPAN, size_of::<T>() as u32)) as usize);
-    let (sums, nonzeros) = (shared.cast::<T>(), shared.cast::<u32>());
-    // SAFETY: rows of the matrices, columns of the row's span; the warp's own sums, synchronised between writes and reads.
+    let shared = shared::dynamic_shared_mem::<u8>();
+    let bytes = warp_bytes(SPAN, size_of::<T>() as u32);
+    let product = Product {
+        operands: &operands,
+        factors,
+        work,
+        c: &c,
+        values,
+        shared: shared.offset((warp * bytes) as usize).cast(),
+    };
+    let count = rows_a_warp.min(items.count - first);
+    // SAFETY: items of the launch; the warp's own shared memory.
     unsafe {
-        let [row, _] = items.load(item);
-        let first = work.load(WORK * row as usize + 1);
         if SPAN == 64 {
-            store::<T, 2>(
-                sums,
-                sums_of::<T, 2>(&operands, factors, row, first, nonzeros),
-            );
+            product.add_up::<2>(&items, first, count);
         } else {
-            store::<T, 4>(
-                sums,
-                sums_of::<T, 4>(&operands, factors, row, first, nonzeros),
-            );
-        }
-        warp::sync_warp(FULL_MASK);
-        let (start, end) = c.row(row);
-        let columns = c.columns(row);
-        let mut i = warp::lane_id();
-        while i < end - start {
-            let column = columns.load(i as usize);
-            c.put(start + i, column);
-            values.store((start + i) as usize, sums.load((column - first) as usize));
-            i += WARP_SIZE;
+            product.add_up::<4>(&items, first, count);
         }
     }
 }
 
-/// The sums of a row's columns from `first` on: those of the lane are 32 apart. The warp has room for 32 nonzeros.
-#[inline(always)]
-unsafe fn sums_of<T: Real, const SUMS: usize>(
-    operands: &Operands,
-    factors: Factors<T>,
-    row: u32,
-    first: u32,
-    nonzeros: Shared<u32>,
-) -> [T; SUMS] {
-    let lane = warp::lane_id();
-    let span = SUMS as u32 * WARP_SIZE;
-    let mut sums = [T::ZERO; SUMS];
-    // What is `span` further on than a row of B would start is in no case before B.
-    let lanes_b = factors.b.offset_bytes(
-        (u64::from(lane) * size_of::<T>() as u64)
-            .wrapping_sub(u64::from(span) * size_of::<T>() as u64),
-    );
-    // SAFETY: nonzeros of the row, the warp's own room, synchronised between writes and reads.
-    unsafe {
-        let (mut k, end) = operands.a.row(row);
-        while k < end {
-            let mut nonzero = Nonzero::<T, SUMS> {
-                columns: [0; SUMS],
-                start: 0,
-                value: T::ZERO,
-            };
-            if k + lane < end {
-                let column = operands.a.col_idx.load((k + lane) as usize);
-                let [start, end, low, high] = operands.extents.load4(4 * column as usize);
-                nonzero.value = factors.a.load((k + lane) as usize);
-                if start < end {
-                    nonzero.columns =
-                        array::from_fn(|s| bits((low - first, high - first), s as u32 * WARP_SIZE));
-                    nonzero.start = span + start - (low - first);
-                }
-            }
-            nonzero.store(nonzeros, lane);
-            warp::sync_warp(FULL_MASK);
-            let count = (end - k).min(WARP_SIZE);
-            let mut owner = 0;
-            while owner < count {
-                // Past the last one are nonzeros without columns.
-                let some: [Nonzero<T, SUMS>; UNROLL] =
-                    array::from_fn(|u| Nonzero::load(nonzeros, owner + u as u32));
-                let loaded: [[T; SUMS]; UNROLL] = array::from_fn(|u| {
-                    let b = lanes_b.offset(some[u].start as usize);
-                    array::from_fn(|s| {
-                        if some[u].has(s, lane) {
-                            b.load(s * WARP_SIZE as usize)
-                        } else {
-                            T::ZERO
-                        }
-                    })
-                });
-                unroll!(u in 0..4 {
-                    sums = array::from_fn(|s| {
-                        // Not 0 times a factor that may be infinite.
-                        if some[u].has(s, lane) {
-                            some[u].value.mul_add(loaded[u][s], sums[s])
-                        } else {
-                            sums[s]
-                        }
-                    });
-                });
-                owner += UNROLL as u32;
-            }
-            warp::sync_warp(FULL_MASK);
-            k += WARP_SIZE;
-        }
-    }
-    sums
-}
-
-/// A nonzero of A.
+/// A row of C.
 #[derive(Clone, Copy)]
-struct Nonzero<T, const SUMS: usize> {
-    /// The columns of C that its row of B has.
-    columns: [u32; SUMS],
-    /// Where that row would start in B if it had all of them, and the row's span more.
+struct Row {
+    /// Its number.
+    row: u32,
+    /// Its first nonzero of A.
     start: u32,
-    /// Its value.
-    value: T,
+    /// How many nonzeros of A it has.
+    nonzeros: u32,
+    /// Its first column.
+    first: u32,
+    /// The columns from its first to its last.
+    span: u32,
+    /// Its first entry.
+    start_c: u32,
+    /// How many entries it has.
+    entries: u32,
 }
 
-impl<T: Real, const SUMS: usize> Nonzero<T, SUMS> {
-    /// Whether its row of B has the lane's column number `s`.
-    #[inline(always)]
-    fn has(&self, s: usize, lane: u32) -> bool {
-        self.columns[s] & 1 << lane != 0
-    }
+/// A row of B, and what it is added to.
+struct RowOfB<T, const ROWS: usize> {
+    /// Its number.
+    row: u32,
+    /// A bit for each row of C that it is added to.
+    rows: u32,
+    /// The nonzeros of A of these.
+    values: [T; ROWS],
+}
 
-    /// Whether all of it is one vector.
-    const IS_SHORT: bool = SUMS == 2 && size_of::<T>() == 4;
+/// The product, and the warp's shared memory.
+struct Product<'a, T> {
+    operands: &'a Operands,
+    factors: Factors<T>,
+    work: Global<u32>,
+    c: &'a Structure,
+    values: GlobalMut<T>,
+    shared: Shared<u32>,
+}
 
-    /// Stores it as number `number`.
+impl<T: Real> Product<'_, T> {
+    /// The values of `count` rows, together if they are fit for that, else one after the other.
     #[inline(always)]
-    unsafe fn store(&self, to: Shared<u32>, number: u32) {
-        let to = to.offset((number * NONZERO_WORDS) as usize);
-        // SAFETY: the caller has the room, aligned as vectors want.
+    unsafe fn add_up<const SUMS: usize>(&self, items: &Items, first: u32, count: u32) {
+        // SAFETY: items of the launch.
         unsafe {
-            if Self::IS_SHORT {
-                let value = transmute_copy(&self.value);
-                to.store4(0, [self.columns[0], self.columns[1], self.start, value]);
-            } else {
-                to.store4(0, array::from_fn(|s| self.columns[s % SUMS]));
-                to.store(4, self.start);
-                to.offset(6).cast::<T>().store(0, self.value);
+            if count == TOGETHER && self.add_up_together::<SUMS>(items, first) {
+                return;
+            }
+            for item in first..first + count {
+                let row = self.row(items, item);
+                let sums = self.sums_of::<SUMS, 1>(row.first, row.nonzeros, |k| {
+                    if k >= row.nonzeros {
+                        return RowOfB {
+                            row: 0,
+                            rows: 0,
+                            values: [T::ZERO],
+                        };
+                    }
+                    let k = (row.start + k) as usize;
+                    RowOfB {
+                        row: self.operands.a.col_idx.load(k),
+                        rows: 1,
+                        values: [self.factors.a.load(k)],
+                    }
+                });
+                self.write(row, row.first, sums[0]);
             }
         }
     }
 
-    /// Loads number `number`.
+    /// The values of [`TOGETHER`] rows, if their nonzeros of A are runs of neighbouring columns that overlap and the rows span few
+    /// columns together.
     #[inline(always)]
-    unsafe fn load(from: Shared<u32>, number: u32) -> Self {
-        let from = from.offset((number * NONZERO_WORDS) as usize);
-        // SAFETY: it has been stored; where all is one vector, the value has four bytes.
+    unsafe fn add_up_together<const SUMS: usize>(&self, items: &Items, first: u32) -> bool {
+        let lane = warp::lane_id();
+        // SAFETY: items of the launch; a row has nonzeros of A; all lanes are here.
         unsafe {
-            let words = from.load4(0);
-            let columns = array::from_fn(|s| words[s % 4]);
-            if Self::IS_SHORT {
-                return Self {
-                    columns,
-                    start: words[2],
-                    value: transmute_copy(&words[3]),
+            // A lane has a row.
+            let row = self.row(items, first + lane % TOGETHER);
+            let k_first = self.operands.a.col_idx.load(row.start as usize);
+            let k_last = (self.operands.a.col_idx).load((row.start + row.nonzeros - 1) as usize);
+            let c_first = warp::reduce_min(FULL_MASK, row.first);
+            let c_last = warp::reduce_max(FULL_MASK, row.first + (row.span - 1));
+            let from = warp::reduce_min(FULL_MASK, k_first);
+            let count = warp::reduce_max(FULL_MASK, k_last) - from + 1;
+            // Of longer rows there are fewer.
+            let nonzeros = warp::reduce_add(FULL_MASK, row.nonzeros.min(1 << 20));
+            let is_run = k_last - k_first == row.nonzeros - 1;
+            if !warp::all(FULL_MASK, is_run)
+                || c_last - c_first >= SUMS as u32 * WARP_SIZE
+                || count > nonzeros / (WARP_SIZE / TOGETHER) / 2
+            {
+                return false;
+            }
+            let sums = self.sums_of::<SUMS, { TOGETHER as usize }>(c_first, count, |k| {
+                let mut row_of_b = RowOfB {
+                    row: from + k,
+                    rows: 0,
+                    values: [T::ZERO; TOGETHER as usize],
                 };
+                unroll!(r in 0..4 {
+                    let of = |number| warp::shfl_idx(FULL_MASK, number, r as u32, WARP_SIZE);
+                    let (k_first, nonzeros, start) = (of(k_first), of(row.nonzeros), of(row.start));
+                    let place = row_of_b.row.wrapping_sub(k_first);
+                    if place < nonzeros {
+                        row_of_b.rows |= 1 << r;
+                        row_of_b.values[r] = self.factors.a.load((start + place) as usize);
+                    }
+                });
+                row_of_b
+            });
+            unroll!(r in 0..4 {
+                self.write(row.of_lane(r as u32), c_first, sums[r]);
+            });
+        }
+        true
+    }
+
+    /// What there is to know of an item's row.
+    #[inline(always)]
+    unsafe fn row(&self, items: &Items, item: u32) -> Row {
+        // SAFETY: an item of the launch.
+        unsafe {
+            let [row, _] = items.load(item);
+            let (start, end) = self.operands.a.row(row);
+            let (start_c, end_c) = self.c.row(row);
+            let [_, first, span, _] = self.work.load4(WORK * row as usize);
+            Row {
+                row,
+                start,
+                nonzeros: end - start,
+                first,
+                span,
+                start_c,
+                entries: end_c - start_c,
             }
-            Self {
-                columns,
-                start: from.load(4),
-                value: from.offset(6).cast::<T>().load(0),
+        }
+    }
+
+    /// The sums of rows' columns from `first` on: those of the lane are 32 apart. `row_of_b(k)` is the lane's row of B for each `k` up to
+    /// `count` and some more, which are added to no row.
+    #[inline(always)]
+    unsafe fn sums_of<const SUMS: usize, const ROWS: usize>(
+        &self,
+        first: u32,
+        count: u32,
+        row_of_b: impl Fn(u32) -> RowOfB<T, ROWS>,
+    ) -> [[T; SUMS]; ROWS] {
+        let lane = warp::lane_id();
+        let span = SUMS as u32 * WARP_SIZE;
+        let warp_size = WARP_SIZE as usize;
+        let mut sums = [[T::ZERO; SUMS]; ROWS];
+        // What is `span` further on than a row of B would start is in no case before B.
+        let b = (self.factors.b)
+            .offset_bytes((u64::from(span) * size_of::<T>() as u64).wrapping_neg());
+        let shared = self.shared;
+        let factors = shared.offset((SUMS + 2) * warp_size).cast::<T>();
+        let mut k = 0;
+        // SAFETY: rows of B, the warp's own room, synchronised between writes and reads.
+        unsafe {
+            while k < count {
+                let RowOfB { row, rows, values } = row_of_b(k + lane);
+                let (mut columns, mut start) = ([0; SUMS], 0);
+                if rows != 0 {
+                    let [start_b, end_b, low, high] = self.operands.extents.load4(4 * row as usize);
+                    if start_b < end_b {
+                        let interval = (low - first, high - first);
+                        columns = array::from_fn(|s| bits(interval, s as u32 * WARP_SIZE));
+                        start = span + start_b - (low - first);
+                    }
+                }
+                let lane_place = lane as usize;
+                #[allow(
+                    clippy::needless_range_loop,
+                    reason = "an iterator over the array is not unrolled, and puts it into local memory"
+                )]
+                for s in 0..SUMS {
+                    shared.store(s * warp_size + lane_place, columns[s]);
+                }
+                shared.store(SUMS * warp_size + lane_place, start);
+                shared.store((SUMS + 1) * warp_size + lane_place, rows);
+                #[allow(
+                    clippy::needless_range_loop,
+                    reason = "an iterator over the array is not unrolled, and puts it into local memory"
+                )]
+                for r in 0..ROWS {
+                    factors.store(r * warp_size + lane_place, values[r]);
+                }
+                // Those that are added to all rows; it is the same for those that have no columns.
+                let is_of_all = rows == (1 << ROWS) - 1 || columns == [0; SUMS];
+                let of_all = warp::ballot(FULL_MASK, is_of_all);
+                warp::sync_warp(FULL_MASK);
+                let here = (count - k).min(WARP_SIZE) as usize;
+                let mut i = 0;
+                while i < here {
+                    let columns: [[u32; UNROLL]; SUMS] =
+                        array::from_fn(|s| shared.load4(s * warp_size + i));
+                    let starts = shared.load4(SUMS * warp_size + i);
+                    // Not 0 times a factor that may be infinite.
+                    let has = |s: usize, u: usize| columns[s][u] & 1 << lane != 0;
+                    let loaded: [[T; SUMS]; UNROLL] = array::from_fn(|u| {
+                        let b = b.offset((starts[u] + lane) as usize);
+                        array::from_fn(|s| {
+                            if has(s, u) {
+                                b.load(s * warp_size)
+                            } else {
+                                T::ZERO
+                            }
+                        })
+                    });
+                    let values: [[T; UNROLL]; ROWS] =
+                        array::from_fn(|r| factors.load4(r * warp_size + i));
+                    if of_all >> i & 15 == 15 {
+                        unroll!(u in 0..4 {
+                            sums = array::from_fn(|r| array::from_fn(|s| if has(s, u) {
+                                values[r][u].mul_add(loaded[u][s], sums[r][s])
+                            } else {
+                                sums[r][s]
+                            }));
+                        });
+                    } else {
+                        let rows = shared.load4((SUMS + 1) * warp_size + i);
+                        unroll!(u in 0..4 {
+                            sums = array::from_fn(|r| array::from_fn(|s| {
+                                if has(s, u) && rows[u] & 1 << r != 0 {
+                                    values[r][u].mul_add(loaded[u][s], sums[r][s])
+                                } else {
+                                    sums[r][s]
+                                }
+                            }));
+                        });
+                    }
+                    i += UNROLL;
+                }
+                warp::sync_warp(FULL_MASK);
+                k += WARP_SIZE;
             }
+        }
+        sums
+    }
+
+    /// Writes a row's values, of the sums of the columns from `first` on.
+    #[inline(always)]
+    unsafe fn write<const SUMS: usize>(&self, row: Row, first: u32, sums: [T; SUMS]) {
+        let (lane, c, values) = (warp::lane_id(), self.c, self.values);
+        let before = row.first - first;
+        // SAFETY: entries of the row; the warp's own room, synchronised between writes and reads.
+        unsafe {
+            if row.entries == row.span {
+                // All columns have entries: an entry's place is that of its column.
+                #[allow(
+                    clippy::needless_range_loop,
+                    reason = "an iterator over the array is not unrolled, and puts it into local memory"
+                )]
+                for s in 0..SUMS {
+                    let i = (s as u32 * WARP_SIZE + lane).wrapping_sub(before);
+                    if i < row.entries {
+                        c.put(row.start_c + i, row.first + i);
+                        values.store((row.start_c + i) as usize, sums[s]);
+                    }
+                }
+                return;
+            }
+            let room = self.shared.cast::<T>();
+            #[allow(
+                clippy::needless_range_loop,
+                reason = "an iterator over the array is not unrolled, and puts it into local memory"
+            )]
+            for s in 0..SUMS {
+                room.store((s as u32 * WARP_SIZE + lane) as usize, sums[s]);
+            }
+            warp::sync_warp(FULL_MASK);
+            let columns = c.columns(row.row);
+            let mut i = lane;
+            while i < row.entries {
+                let column = columns.load(i as usize);
+                c.put(row.start_c + i, column);
+                let sum = room.load((column - first) as usize);
+                values.store((row.start_c + i) as usize, sum);
+                i += WARP_SIZE;
+            }
+            warp::sync_warp(FULL_MASK);
         }
     }
 }
 
-/// Puts the lane's sums where their columns are.
-#[inline(always)]
-unsafe fn store<T: Real, const SUMS: usize>(to: Shared<T>, sums: [T; SUMS]) {
-    #[allow(
-        clippy::needless_range_loop,
-        reason = "an iterator over the array is not unrolled, and puts it into local memory"
-    )]
-    for s in 0..SUMS {
-        // SAFETY: a sum for each column.
-        unsafe { to.store(s * WARP_SIZE as usize + warp::lane_id() as usize, sums[s]) };
+impl Row {
+    /// The row of a lane.
+    #[inline(always)]
+    fn of_lane(self, lane: u32) -> Self {
+        let of = |number| warp::shfl_idx(FULL_MASK, number, lane, WARP_SIZE);
+        Self {
+            row: of(self.row),
+            start: self.start,
+            nonzeros: self.nonzeros,
+            first: of(self.first),
+            span: of(self.span),
+            start_c: of(self.start_c),
+            entries: of(self.entries),
+        }
     }
 }
 
@@ -253,4 +409,4 @@ pub(super) fn entry_points() -> &'static [&'static str] {
     interval_rows::<f32, 64>().entry_points()
 }
 
-const _: () = assert!(UNROLL == 4 && MOST_SPAN == 128);
+const _: () = assert!(UNROLL == 4 && TOGETHER == 4 && MOST_SPAN == 128);
