@@ -53,6 +53,12 @@ fn runs_apart_are_exact_whether_they_span_few_columns_together_or_many() {
         let a = whole(&runs(13, |i| step * i..step * i + 10), 2500);
         assert_exact(&a, &band(2500));
     }
+    // Rows of A that overlap, and rows of B that are further apart.
+    for (step, length) in [(12, 20), (25, 30)] {
+        let a = whole(&runs(13, |i| i..i + 3), 15);
+        let b = whole(&runs(15, |k| step * k..step * k + length), 400);
+        assert_exact(&a, &b);
+    }
     // Blocks that begin within the rows of a warp, of which one ends where the next begins.
     let blocks = whole(&runs(30, |i| i / 6 * 6..i / 6 * 6 + 6), 30);
     assert_exact(&blocks, &blocks);
@@ -70,8 +76,13 @@ fn runs_of_more_rows_of_b_than_a_warp_has_lanes_are_exact() {
 #[test]
 fn columns_that_no_row_of_b_has_are_left_out() {
     // Rows of B with two columns in nine between them, and empty ones.
-    let b = runs(60, |k| 9 * (k / 6)..9 * (k / 6) + if k % 5 == 2 { 0 } else { 7 });
-    assert_exact(&whole(&runs(21, |i| 2 * i..2 * i + 15), 60), &whole(&b, 100));
+    let b = runs(60, |k| {
+        9 * (k / 6)..9 * (k / 6) + if k % 5 == 2 { 0 } else { 7 }
+    });
+    assert_exact(
+        &whole(&runs(21, |i| 2 * i..2 * i + 15), 60),
+        &whole(&b, 100),
+    );
 }
 
 /// The product with each entry added up in the order of the nonzeros of A.

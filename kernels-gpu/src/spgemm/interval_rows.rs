@@ -25,6 +25,9 @@ const WARPS: u32 = 4;
 /// Rows that a warp takes together.
 const TOGETHER: u32 = 4;
 
+/// Words of what is known of a row.
+const ROW_WORDS: u32 = 8;
+
 /// Columns that a row may span, at most.
 pub const MOST_SPAN: u32 = 128;
 
@@ -48,7 +51,11 @@ const fn words(span: u32) -> u32 {
 
 /// How many of that many rows a warp takes, if so many warps are wanted.
 pub fn rows_a_warp(rows: u32, warps: u32) -> u32 {
-    if rows / TOGETHER >= warps { TOGETHER } else { 1 }
+    if rows / TOGETHER >= warps {
+        TOGETHER
+    } else {
+        1
+    }
 }
 
 /// The launch of [`interval_rows`] for that many rows that span up to `span` columns.
@@ -80,6 +87,7 @@ pub unsafe fn interval_rows<T: Real, const SPAN: u32>(
     if first >= items.count {
         return;
     }
+    let rows = shared_array!(u32; (WARPS * ROW_WORDS * TOGETHER) as usize);
     let shared = shared::dynamic_shared_mem::<u8>();
     let bytes = warp_bytes(SPAN, size_of::<T>() as u32);
     let product = Product {
@@ -88,6 +96,7 @@ pub unsafe fn interval_rows<T: Real, const SPAN: u32>(
         work,
         c: &c,
         values,
+        rows: rows.offset((warp * ROW_WORDS * TOGETHER) as usize),
         shared: shared.offset((warp * bytes) as usize).cast(),
     };
     let count = rows_a_warp.min(items.count - first);
@@ -106,10 +115,12 @@ pub unsafe fn interval_rows<T: Real, const SPAN: u32>(
 struct Row {
     /// Its number.
     row: u32,
-    /// Its first nonzero of A.
-    start: u32,
+    /// The column of its first nonzero of A.
+    k_first: u32,
     /// How many nonzeros of A it has.
     nonzeros: u32,
+    /// The first of these.
+    start: u32,
     /// Its first column.
     first: u32,
     /// The columns from its first to its last.
@@ -137,6 +148,9 @@ struct Product<'a, T> {
     work: Global<u32>,
     c: &'a Structure,
     values: GlobalMut<T>,
+    /// What is known of the rows of C that it takes together.
+    rows: Shared<u32>,
+    /// For the rows of B, and for sums.
     shared: Shared<u32>,
 }
 
@@ -180,21 +194,25 @@ impl<T: Real> Product<'_, T> {
         unsafe {
             // A lane has a row.
             let row = self.row(items, first + lane % TOGETHER);
-            let k_first = self.operands.a.col_idx.load(row.start as usize);
-            let k_last = (self.operands.a.col_idx).load((row.start + row.nonzeros - 1) as usize);
+            let k_last = row.start + row.nonzeros - 1;
+            let k_last = self.operands.a.col_idx.load(k_last as usize);
             let c_first = warp::reduce_min(FULL_MASK, row.first);
             let c_last = warp::reduce_max(FULL_MASK, row.first + (row.span - 1));
-            let from = warp::reduce_min(FULL_MASK, k_first);
+            let from = warp::reduce_min(FULL_MASK, row.k_first);
             let count = warp::reduce_max(FULL_MASK, k_last) - from + 1;
             // Of longer rows there are fewer.
             let nonzeros = warp::reduce_add(FULL_MASK, row.nonzeros.min(1 << 20));
-            let is_run = k_last - k_first == row.nonzeros - 1;
+            let is_run = k_last - row.k_first == row.nonzeros - 1;
             if !warp::all(FULL_MASK, is_run)
                 || c_last - c_first >= SUMS as u32 * WARP_SIZE
                 || count > nonzeros / (WARP_SIZE / TOGETHER) / 2
             {
                 return false;
             }
+            if lane < TOGETHER {
+                row.store(self.rows, lane);
+            }
+            warp::sync_warp(FULL_MASK);
             let sums = self.sums_of::<SUMS, { TOGETHER as usize }>(c_first, count, |k| {
                 let mut row_of_b = RowOfB {
                     row: from + k,
@@ -202,18 +220,17 @@ impl<T: Real> Product<'_, T> {
                     values: [T::ZERO; TOGETHER as usize],
                 };
                 unroll!(r in 0..4 {
-                    let of = |number| warp::shfl_idx(FULL_MASK, number, r as u32, WARP_SIZE);
-                    let (k_first, nonzeros, start) = (of(k_first), of(row.nonzeros), of(row.start));
-                    let place = row_of_b.row.wrapping_sub(k_first);
-                    if place < nonzeros {
+                    let row = Row::load(self.rows, r as u32);
+                    let place = row_of_b.row.wrapping_sub(row.k_first);
+                    if place < row.nonzeros {
                         row_of_b.rows |= 1 << r;
-                        row_of_b.values[r] = self.factors.a.load((start + place) as usize);
+                        row_of_b.values[r] = self.factors.a.load((row.start + place) as usize);
                     }
                 });
                 row_of_b
             });
             unroll!(r in 0..4 {
-                self.write(row.of_lane(r as u32), c_first, sums[r]);
+                self.write(Row::load(self.rows, r as u32), c_first, sums[r]);
             });
         }
         true
@@ -230,8 +247,9 @@ impl<T: Real> Product<'_, T> {
             let [_, first, span, _] = self.work.load4(WORK * row as usize);
             Row {
                 row,
-                start,
+                k_first: self.operands.a.col_idx.load(start as usize),
                 nonzeros: end - start,
+                start,
                 first,
                 span,
                 start_c,
@@ -254,8 +272,8 @@ impl<T: Real> Product<'_, T> {
         let warp_size = WARP_SIZE as usize;
         let mut sums = [[T::ZERO; SUMS]; ROWS];
         // What is `span` further on than a row of B would start is in no case before B.
-        let b = (self.factors.b)
-            .offset_bytes((u64::from(span) * size_of::<T>() as u64).wrapping_neg());
+        let b =
+            (self.factors.b).offset_bytes((u64::from(span) * size_of::<T>() as u64).wrapping_neg());
         let shared = self.shared;
         let factors = shared.offset((SUMS + 2) * warp_size).cast::<T>();
         let mut k = 0;
@@ -293,12 +311,13 @@ impl<T: Real> Product<'_, T> {
                 let is_of_all = rows == (1 << ROWS) - 1 || columns == [0; SUMS];
                 let of_all = warp::ballot(FULL_MASK, is_of_all);
                 warp::sync_warp(FULL_MASK);
-                let here = (count - k).min(WARP_SIZE) as usize;
+                let here = (count - k).min(WARP_SIZE);
                 let mut i = 0;
                 while i < here {
+                    let place = i as usize;
                     let columns: [[u32; UNROLL]; SUMS] =
-                        array::from_fn(|s| shared.load4(s * warp_size + i));
-                    let starts = shared.load4(SUMS * warp_size + i);
+                        array::from_fn(|s| shared.load4(s * warp_size + place));
+                    let starts = shared.load4(SUMS * warp_size + place);
                     // Not 0 times a factor that may be infinite.
                     let has = |s: usize, u: usize| columns[s][u] & 1 << lane != 0;
                     let loaded: [[T; SUMS]; UNROLL] = array::from_fn(|u| {
@@ -311,29 +330,37 @@ impl<T: Real> Product<'_, T> {
                             }
                         })
                     });
-                    let values: [[T; UNROLL]; ROWS] =
-                        array::from_fn(|r| factors.load4(r * warp_size + i));
                     if of_all >> i & 15 == 15 {
-                        unroll!(u in 0..4 {
-                            sums = array::from_fn(|r| array::from_fn(|s| if has(s, u) {
-                                values[r][u].mul_add(loaded[u][s], sums[r][s])
-                            } else {
-                                sums[r][s]
-                            }));
+                        unroll!(r in 0..4 {
+                            if r < ROWS {
+                                let values = factors.load4(r * warp_size + place);
+                                unroll!(u in 0..4 {
+                                    sums[r] = array::from_fn(|s| if has(s, u) {
+                                        values[u].mul_add(loaded[u][s], sums[r][s])
+                                    } else {
+                                        sums[r][s]
+                                    });
+                                });
+                            }
                         });
                     } else {
-                        let rows = shared.load4((SUMS + 1) * warp_size + i);
-                        unroll!(u in 0..4 {
-                            sums = array::from_fn(|r| array::from_fn(|s| {
-                                if has(s, u) && rows[u] & 1 << r != 0 {
-                                    values[r][u].mul_add(loaded[u][s], sums[r][s])
-                                } else {
-                                    sums[r][s]
-                                }
-                            }));
+                        let rows = shared.load4((SUMS + 1) * warp_size + place);
+                        unroll!(r in 0..4 {
+                            if r < ROWS {
+                                let values = factors.load4(r * warp_size + place);
+                                unroll!(u in 0..4 {
+                                    sums[r] = array::from_fn(|s| {
+                                        if has(s, u) && rows[u] & 1 << r != 0 {
+                                            values[u].mul_add(loaded[u][s], sums[r][s])
+                                        } else {
+                                            sums[r][s]
+                                        }
+                                    });
+                                });
+                            }
                         });
                     }
-                    i += UNROLL;
+                    i += UNROLL as u32;
                 }
                 warp::sync_warp(FULL_MASK);
                 k += WARP_SIZE;
@@ -388,18 +415,33 @@ impl<T: Real> Product<'_, T> {
 }
 
 impl Row {
-    /// The row of a lane.
+    /// Stores it as number `number`.
     #[inline(always)]
-    fn of_lane(self, lane: u32) -> Self {
-        let of = |number| warp::shfl_idx(FULL_MASK, number, lane, WARP_SIZE);
+    unsafe fn store(self, to: Shared<u32>, number: u32) {
+        let to = to.offset((number * ROW_WORDS) as usize);
+        // SAFETY: the caller has the room, aligned as vectors want.
+        unsafe {
+            to.store4(0, [self.row, self.k_first, self.nonzeros, self.start]);
+            to.store4(4, [self.first, self.span, self.start_c, self.entries]);
+        }
+    }
+
+    /// Loads number `number`.
+    #[inline(always)]
+    unsafe fn load(from: Shared<u32>, number: u32) -> Self {
+        let from = from.offset((number * ROW_WORDS) as usize);
+        // SAFETY: it has been stored.
+        let ([row, k_first, nonzeros, start], [first, span, start_c, entries]) =
+            unsafe { (from.load4(0), from.load4(4)) };
         Self {
-            row: of(self.row),
-            start: self.start,
-            nonzeros: self.nonzeros,
-            first: of(self.first),
-            span: of(self.span),
-            start_c: of(self.start_c),
-            entries: of(self.entries),
+            row,
+            k_first,
+            nonzeros,
+            start,
+            first,
+            span,
+            start_c,
+            entries,
         }
     }
 }
