@@ -165,19 +165,19 @@ impl<T: Real> Product<'_, T> {
             }
             for item in first..first + count {
                 let row = self.row(items, item);
-                let sums = self.sums_of::<SUMS, 1>(row.first, row.nonzeros, |k| {
-                    if k >= row.nonzeros {
+                let end = row.start + row.nonzeros;
+                let sums = self.sums_of::<SUMS, 1>(row.first, row.start, end, |k| {
+                    if k >= end {
                         return RowOfB {
                             row: 0,
                             rows: 0,
                             values: [T::ZERO],
                         };
                     }
-                    let k = (row.start + k) as usize;
                     RowOfB {
-                        row: self.operands.a.col_idx.load(k),
+                        row: self.operands.a.col_idx.load(k as usize),
                         rows: 1,
-                        values: [self.factors.a.load(k)],
+                        values: [self.factors.a.load(k as usize)],
                     }
                 });
                 self.write(row, row.first, sums[0]);
@@ -199,13 +199,13 @@ impl<T: Real> Product<'_, T> {
             let c_first = warp::reduce_min(FULL_MASK, row.first);
             let c_last = warp::reduce_max(FULL_MASK, row.first + (row.span - 1));
             let from = warp::reduce_min(FULL_MASK, row.k_first);
-            let count = warp::reduce_max(FULL_MASK, k_last) - from + 1;
+            let end = warp::reduce_max(FULL_MASK, k_last) + 1;
             // Of longer rows there are fewer.
             let nonzeros = warp::reduce_add(FULL_MASK, row.nonzeros.min(1 << 20));
             let is_run = k_last - row.k_first == row.nonzeros - 1;
             if !warp::all(FULL_MASK, is_run)
                 || c_last - c_first >= SUMS as u32 * WARP_SIZE
-                || count > nonzeros / (WARP_SIZE / TOGETHER) / 2
+                || end - from > nonzeros / (WARP_SIZE / TOGETHER) / 2
             {
                 return false;
             }
@@ -213,15 +213,15 @@ impl<T: Real> Product<'_, T> {
                 row.store(self.rows, lane);
             }
             warp::sync_warp(FULL_MASK);
-            let sums = self.sums_of::<SUMS, { TOGETHER as usize }>(c_first, count, |k| {
+            let sums = self.sums_of::<SUMS, { TOGETHER as usize }>(c_first, from, end, |k| {
                 let mut row_of_b = RowOfB {
-                    row: from + k,
+                    row: k,
                     rows: 0,
                     values: [T::ZERO; TOGETHER as usize],
                 };
                 unroll!(r in 0..4 {
                     let row = Row::load(self.rows, r as u32);
-                    let place = row_of_b.row.wrapping_sub(row.k_first);
+                    let place = k.wrapping_sub(row.k_first);
                     if place < row.nonzeros {
                         row_of_b.rows |= 1 << r;
                         row_of_b.values[r] = self.factors.a.load((row.start + place) as usize);
@@ -264,7 +264,8 @@ impl<T: Real> Product<'_, T> {
     unsafe fn sums_of<const SUMS: usize, const ROWS: usize>(
         &self,
         first: u32,
-        count: u32,
+        mut k: u32,
+        end: u32,
         row_of_b: impl Fn(u32) -> RowOfB<T, ROWS>,
     ) -> [[T; SUMS]; ROWS] {
         let lane = warp::lane_id();
@@ -276,10 +277,9 @@ impl<T: Real> Product<'_, T> {
             (self.factors.b).offset_bytes((u64::from(span) * size_of::<T>() as u64).wrapping_neg());
         let shared = self.shared;
         let factors = shared.offset((SUMS + 2) * warp_size).cast::<T>();
-        let mut k = 0;
         // SAFETY: rows of B, the warp's own room, synchronised between writes and reads.
         unsafe {
-            while k < count {
+            while k < end {
                 let RowOfB { row, rows, values } = row_of_b(k + lane);
                 let (mut columns, mut start) = ([0; SUMS], 0);
                 if rows != 0 {
@@ -311,7 +311,7 @@ impl<T: Real> Product<'_, T> {
                 let is_of_all = rows == (1 << ROWS) - 1 || columns == [0; SUMS];
                 let of_all = warp::ballot(FULL_MASK, is_of_all);
                 warp::sync_warp(FULL_MASK);
-                let here = (count - k).min(WARP_SIZE);
+                let here = (end - k).min(WARP_SIZE);
                 let mut i = 0;
                 while i < here {
                     let place = i as usize;
@@ -344,20 +344,24 @@ impl<T: Real> Product<'_, T> {
                             }
                         });
                     } else {
-                        let rows = shared.load4((SUMS + 1) * warp_size + place);
-                        unroll!(r in 0..4 {
-                            if r < ROWS {
-                                let values = factors.load4(r * warp_size + place);
-                                unroll!(u in 0..4 {
-                                    sums[r] = array::from_fn(|s| {
-                                        if has(s, u) && rows[u] & 1 << r != 0 {
-                                            values[u].mul_add(loaded[u][s], sums[r][s])
-                                        } else {
-                                            sums[r][s]
-                                        }
+                        // By twos, which takes fewer registers.
+                        unroll!(half in 0..2 {
+                            let place = place + 2 * half;
+                            let rows = shared.load2((SUMS + 1) * warp_size + place);
+                            unroll!(r in 0..4 {
+                                if r < ROWS {
+                                    let values = factors.load2(r * warp_size + place);
+                                    unroll!(u in 0..2 {
+                                        sums[r] = array::from_fn(|s| {
+                                            if has(s, 2 * half + u) && rows[u] & 1 << r != 0 {
+                                                values[u].mul_add(loaded[2 * half + u][s], sums[r][s])
+                                            } else {
+                                                sums[r][s]
+                                            }
+                                        });
                                     });
-                                });
-                            }
+                                }
+                            });
                         });
                     }
                     i += UNROLL as u32;
