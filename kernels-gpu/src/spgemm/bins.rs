@@ -89,7 +89,7 @@ impl Borders {
             run_span: 4096,
             window_span: 2048,
             window_row: 8,
-            interval_warps: 2048,
+            interval_warps: 1024,
             warp_entries: 512,
             warp_work: 1024,
             spread: 4,

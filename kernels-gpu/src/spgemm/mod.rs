@@ -14,7 +14,7 @@
 //! | [`walk`], [`even_walk`], [`lanes`], [`window`] | the products of a row, dealt out to lanes |
 //! | [`sort_rows`], [`lane_products`](mod@lane_products), `network` | short rows, in both phases or in one for both |
 //! | [`hash_rows`], [`bitmap_rows`], [`run_rows`] | symbolic: middling and long rows, and runs of columns |
-//! | [`interval_rows`](mod@interval_rows), [`window_rows`] | numeric: narrow rows, of runs of columns and of any |
+//! | [`interval_rows`](mod@interval_rows), `interval_sums`, [`window_rows`] | numeric: narrow rows, of runs of columns and of any |
 //! | [`group_rows`], [`chunks`] | numeric: middling and long rows |
 //! | [`spread_rows`], [`ordered`](mod@ordered) | numeric: long rows of many short rows of B, and sums in a fixed order |
 //! | [`copy`](mod@copy) | rows of one nonzero of A, and all rows from where they were put aside |
@@ -30,6 +30,7 @@ pub mod even_walk;
 pub mod group_rows;
 pub mod hash_rows;
 pub mod interval_rows;
+mod interval_sums;
 pub mod ladder;
 pub mod lane_products;
 pub mod lanes;
