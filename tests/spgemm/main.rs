@@ -46,7 +46,7 @@ fn choices() -> Vec<SpgemmOptions> {
         // Rows of runs together, however few there are.
         SpgemmOptions {
             deterministic: true,
-            ..borders(|b| b.interval_warps = 0)
+            ..borders(|b| b.neighbour_warps = 0)
         },
         // Chunks in order alone.
         SpgemmOptions {
@@ -109,7 +109,7 @@ fn choices() -> Vec<SpgemmOptions> {
         borders(|b| {
             b.run_span = u32::MAX;
             b.window_row = 0;
-            b.interval_warps = 0;
+            b.neighbour_warps = 0;
         }),
     ]
 }

@@ -122,13 +122,17 @@ fn assert_in_order<T: SpgemmElement + Debug>(
     };
     let wanted = bits(&in_order(&a, &b));
     for device in devices() {
-        for interval_warps in [0, u32::MAX] {
+        for neighbour_warps in [0, u32::MAX] {
             let options = SpgemmOptions {
                 deterministic: true,
-                ..borders(|b| b.interval_warps = interval_warps)
+                ..borders(|b| b.neighbour_warps = neighbour_warps)
             };
             for product in products(&device, &a, &b, options).unwrap() {
-                assert_eq!(bits(product.data()), wanted, "{interval_warps} on {device}");
+                assert_eq!(
+                    bits(product.data()),
+                    wanted,
+                    "{neighbour_warps} on {device}"
+                );
             }
         }
     }

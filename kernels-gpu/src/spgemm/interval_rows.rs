@@ -4,31 +4,25 @@
 //! register, its factor in a row of B is at the distance from the run's first column, and no column is loaded. The sums are
 //! added up in the order of the nonzeros of A.
 //!
-//! Neighbouring rows of such matrices have most rows of B in common. Where four rows of A are runs too that overlap, and their rows of C
-//! span few columns together, a warp takes them together: what it loads of a row of B is added to four rows of C. It does not
-//! matter which rows of the bin these are; neighbours mostly are neighbours in its list.
+//! Of 32 nonzeros of A at a time each lane finds out which columns of C one of them has, as bits, and where its row of B would start if
+//! it had all; for every lane that is one load from shared memory, one address, and of each column a test, a load and an
+//! addition. Rows of A that are runs as well are those of [`neighbour_rows`](mod@super::neighbour_rows), if there are many.
 //!
-//! Where all columns of the span have entries, the entries' columns are not read either.
-//!
-//! On an H200 the phase takes 0.44 ms for a million rows of 27 neighbouring columns, 3.3 TFLOP/s, and 0.50 ms for blocks of 64 x 64,
-//! 10 TFLOP/s; one row after the other, 0.72 and 1.21 ms. How many warps a multiprocessor has at a time counts: with 64 registers a thread,
-//! and not 48, it took 0.47 and 0.54 ms. Eight warps a block were slower, with 0.55 and 0.70 ms.
+//! On an H200 the phase takes 0.72 ms for a million rows of 27 neighbouring columns, 2.0 TFLOP/s, and 1.21 ms for blocks of 64 x 64, 4.3 TFLOP/s; where each lane
+//! looked at the bounds of every nonzero's run, 1.20 and 1.69 ms. That is near what L1 gives: its pipe for loads is busy 88 % and 70 % of
+//! the time, the issue slots 83 % and 68 %. It is not the L2: sixteen rows a block, which ask it for half as many bytes, took 0.79 and 1.32 ms.
 
-use super::interval_sums::{MOST_ROWS, RowOfB, interval_sums, room_bytes};
 use super::operands::{Factors, Items, Operands, Structure};
+use super::run_rows::bits;
 use super::work::WORK;
 use crate::unroll::unroll;
+use core::array;
+use core::mem::transmute_copy;
 use cuda_std::prelude::*;
 use cuda_std::warp::{FULL_MASK, WARP_SIZE};
 
-/// Warps in a block.
+/// Warps, and so rows, in a block.
 const WARPS: u32 = 4;
-
-/// Rows that a warp takes together.
-const TOGETHER: u32 = MOST_ROWS as u32;
-
-/// Words of what is known of a row.
-const ROW_WORDS: u32 = 8;
 
 /// Columns that a row may span, at most.
 pub const MOST_SPAN: u32 = 128;
@@ -36,30 +30,26 @@ pub const MOST_SPAN: u32 = 128;
 /// Nonzeros of A of a row, at most, unless sums must be added up in their order: more are too many for a warp.
 pub const MOST_NONZEROS: u32 = 1024;
 
-/// Bytes of shared memory of a warp: for rows of B, and then for the sums of a row.
+/// Nonzeros of A whose rows of B are loaded together.
+const UNROLL: usize = 4;
+
+/// Words of what is known of a nonzero of A: bits of the columns of C, the start of its row of B, and its value.
+const NONZERO_WORDS: u32 = 8;
+
+/// Bytes of shared memory of a warp: the sums at last, and before them 32 nonzeros of A.
 const fn warp_bytes(span: u32, element_bytes: u32) -> u32 {
     let sums = span * element_bytes;
-    let rows_of_b = room_bytes(span, element_bytes);
-    if sums > rows_of_b { sums } else { rows_of_b }
-}
-
-/// How many of that many rows a warp takes, if so many warps are wanted.
-pub fn rows_a_warp(rows: u32, warps: u32) -> u32 {
-    if rows / TOGETHER >= warps {
-        TOGETHER
-    } else {
-        1
-    }
+    let nonzeros = 4 * NONZERO_WORDS * WARP_SIZE;
+    if sums > nonzeros { sums } else { nonzeros }
 }
 
 /// The launch of [`interval_rows`] for that many rows that span up to `span` columns.
-pub fn launch<T: Real>(rows: u32, rows_a_warp: u32, span: u32) -> LaunchConfig {
-    LaunchConfig::new(rows.div_ceil(rows_a_warp * WARPS), WARPS * WARP_SIZE)
+pub fn launch<T: Real>(rows: u32, span: u32) -> LaunchConfig {
+    LaunchConfig::new(rows.div_ceil(WARPS), WARPS * WARP_SIZE)
         .shared_bytes(WARPS * warp_bytes(span, size_of::<T>() as u32))
 }
 
-/// The values of rows that span up to `SPAN` columns, and whose rows of B are all runs; `rows_a_warp` rows a warp, a lane every 32nd
-/// column.
+/// The values of rows that span up to `SPAN` columns, and whose rows of B are all runs; a warp a row, a lane every 32nd column.
 ///
 /// # Safety
 ///
@@ -70,265 +60,191 @@ pub unsafe fn interval_rows<T: Real, const SPAN: u32>(
     operands: Operands,
     factors: Factors<T>,
     items: Items,
-    rows_a_warp: u32,
     work: Global<u32>,
     c: Structure,
     values: GlobalMut<T>,
 ) {
     let warp = thread::thread_idx_x() / WARP_SIZE;
-    // An item has two nonzeros of A or more: there are not nearly 2^32 of them.
-    let first = (thread::block_idx_x() * WARPS + warp) * rows_a_warp;
-    if first >= items.count {
+    let item = thread::block_idx_x() * WARPS + warp;
+    if item >= items.count {
         return;
     }
-    let rows = shared_array!(u32; (WARPS * ROW_WORDS * TOGETHER) as usize);
-    let shared = shared::dynamic_shared_mem::<u8>();
-    let bytes = warp_bytes(SPAN, size_of::<T>() as u32);
-    let product = Product {
-        operands: &operands,
-        factors,
-        work,
-        c: &c,
-        values,
-        rows: rows.offset((warp * ROW_WORDS * TOGETHER) as usize),
-        room: shared.offset((warp * bytes) as usize).cast(),
-    };
-    let count = rows_a_warp.min(items.count - first);
-    // SAFETY: items of the launch; the warp's own shared memory.
+    let shared = shared::dynamic_shared_mem::<u8>()
+        .offset((warp * warp_bytes(SPAN, size_of::<T>() as u32)) as usize);
+    let (sums, nonzeros) = (shared.cast::<T>(), shared.cast::<u32>());
+    // SAFETY: rows of the matrices, columns of the row's span; the warp's own sums, synchronised between writes and reads.
     unsafe {
+        let [row, _] = items.load(item);
+        let first = work.load(WORK * row as usize + 1);
         if SPAN == 64 {
-            product.add_up::<2>(&items, first, count);
+            store::<T, 2>(
+                sums,
+                sums_of::<T, 2>(&operands, factors, row, first, nonzeros),
+            );
         } else {
-            product.add_up::<4>(&items, first, count);
+            store::<T, 4>(
+                sums,
+                sums_of::<T, 4>(&operands, factors, row, first, nonzeros),
+            );
+        }
+        warp::sync_warp(FULL_MASK);
+        let (start, end) = c.row(row);
+        let columns = c.columns(row);
+        let mut i = warp::lane_id();
+        while i < end - start {
+            let column = columns.load(i as usize);
+            c.put(start + i, column);
+            values.store((start + i) as usize, sums.load((column - first) as usize));
+            i += WARP_SIZE;
         }
     }
 }
 
-/// A row of C.
-#[derive(Clone, Copy)]
-struct Row {
-    /// Its number.
-    row: u32,
-    /// The column of its first nonzero of A.
-    k_first: u32,
-    /// How many nonzeros of A it has.
-    nonzeros: u32,
-    /// The first of these.
-    start: u32,
-    /// Its first column.
-    first: u32,
-    /// The columns from its first to its last.
-    span: u32,
-    /// Its first entry.
-    start_c: u32,
-    /// How many entries it has.
-    entries: u32,
-}
-
-/// The product, and the warp's shared memory.
-struct Product<'a, T> {
-    operands: &'a Operands,
+/// The sums of a row's columns from `first` on: those of the lane are 32 apart. The warp has room for 32 nonzeros.
+#[inline(always)]
+unsafe fn sums_of<T: Real, const SUMS: usize>(
+    operands: &Operands,
     factors: Factors<T>,
-    work: Global<u32>,
-    c: &'a Structure,
-    values: GlobalMut<T>,
-    /// What is known of the rows of C that it takes together.
-    rows: Shared<u32>,
-    /// For the rows of B, and for sums.
-    room: Shared<u32>,
-}
-
-impl<T: Real> Product<'_, T> {
-    /// The values of `count` rows, together if they are fit for that, else one after the other.
-    #[inline(always)]
-    unsafe fn add_up<const SUMS: usize>(&self, items: &Items, first: u32, count: u32) {
-        // SAFETY: items of the launch.
-        unsafe {
-            if count == TOGETHER && self.add_up_together::<SUMS>(items, first) {
-                return;
-            }
-            for item in first..first + count {
-                let row = self.row(items, item);
-                let end = row.start + row.nonzeros;
-                let sums = self.sums_of::<SUMS, 1>(row.first, (row.start, end), |k| {
-                    if k >= end {
-                        return RowOfB {
-                            row: 0,
-                            rows: 0,
-                            values: [T::ZERO],
-                        };
-                    }
-                    RowOfB {
-                        row: self.operands.a.col_idx.load(k as usize),
-                        rows: 1,
-                        values: [self.factors.a.load(k as usize)],
-                    }
-                });
-                self.write(row, row.first, sums[0]);
-            }
-        }
-    }
-
-    /// The values of [`TOGETHER`] rows, if their nonzeros of A are runs of neighbouring columns that overlap and the rows span few
-    /// columns together.
-    #[inline(always)]
-    unsafe fn add_up_together<const SUMS: usize>(&self, items: &Items, first: u32) -> bool {
-        let lane = warp::lane_id();
-        // SAFETY: items of the launch; a row has nonzeros of A; all lanes are here.
-        unsafe {
-            // A lane has a row.
-            let row = self.row(items, first + lane % TOGETHER);
-            let k_last = row.start + row.nonzeros - 1;
-            let k_last = self.operands.a.col_idx.load(k_last as usize);
-            let c_first = warp::reduce_min(FULL_MASK, row.first);
-            let c_last = warp::reduce_max(FULL_MASK, row.first + (row.span - 1));
-            let from = warp::reduce_min(FULL_MASK, row.k_first);
-            let end = warp::reduce_max(FULL_MASK, k_last) + 1;
-            // Of longer rows there are fewer.
-            let nonzeros = warp::reduce_add(FULL_MASK, row.nonzeros.min(1 << 20));
-            let is_run = k_last - row.k_first == row.nonzeros - 1;
-            if !warp::all(FULL_MASK, is_run)
-                || c_last - c_first >= SUMS as u32 * WARP_SIZE
-                || end - from > nonzeros / (WARP_SIZE / TOGETHER) / 2
-            {
-                return false;
-            }
-            if lane < TOGETHER {
-                row.store(self.rows, lane);
-            }
-            warp::sync_warp(FULL_MASK);
-            let sums = self.sums_of::<SUMS, MOST_ROWS>(c_first, (from, end), |k| {
-                let mut row_of_b = RowOfB {
-                    row: k,
-                    rows: 0,
-                    values: [T::ZERO; MOST_ROWS],
-                };
-                unroll!(r in 0..4 {
-                    let row = Row::load(self.rows, r as u32);
-                    let place = k.wrapping_sub(row.k_first);
-                    if place < row.nonzeros {
-                        row_of_b.rows |= 1 << r;
-                        row_of_b.values[r] = self.factors.a.load((row.start + place) as usize);
-                    }
-                });
-                row_of_b
-            });
-            unroll!(r in 0..4 {
-                self.write(Row::load(self.rows, r as u32), c_first, sums[r]);
-            });
-        }
-        true
-    }
-
-    /// What there is to know of an item's row.
-    #[inline(always)]
-    unsafe fn row(&self, items: &Items, item: u32) -> Row {
-        // SAFETY: an item of the launch.
-        unsafe {
-            let [row, _] = items.load(item);
-            let (start, end) = self.operands.a.row(row);
-            let (start_c, end_c) = self.c.row(row);
-            let [_, first, span, _] = self.work.load4(WORK * row as usize);
-            Row {
-                row,
-                k_first: self.operands.a.col_idx.load(start as usize),
-                nonzeros: end - start,
-                start,
-                first,
-                span,
-                start_c,
-                entries: end_c - start_c,
-            }
-        }
-    }
-
-    /// The sums of the columns from `first` on, as [`interval_sums`] gives them.
-    #[inline(always)]
-    unsafe fn sums_of<const SUMS: usize, const ROWS: usize>(
-        &self,
-        first: u32,
-        numbers: (u32, u32),
-        row_of_b: impl Fn(u32) -> RowOfB<T, ROWS>,
-    ) -> [[T; SUMS]; ROWS] {
-        let (operands, b) = (self.operands, self.factors.b);
-        // SAFETY: the caller's contract; the warp's own room.
-        unsafe { interval_sums(operands, b, first, numbers, self.room, row_of_b) }
-    }
-
-    /// Writes a row's values, of the sums of the columns from `first` on.
-    #[inline(always)]
-    unsafe fn write<const SUMS: usize>(&self, row: Row, first: u32, sums: [T; SUMS]) {
-        let (lane, c, values) = (warp::lane_id(), self.c, self.values);
-        let before = row.first - first;
-        // SAFETY: entries of the row; the warp's own room, synchronised between writes and reads.
-        unsafe {
-            if row.entries == row.span {
-                // All columns have entries: an entry's place is that of its column.
-                #[allow(
-                    clippy::needless_range_loop,
-                    reason = "an iterator over the array is not unrolled, and puts it into local memory"
-                )]
-                for s in 0..SUMS {
-                    let i = (s as u32 * WARP_SIZE + lane).wrapping_sub(before);
-                    if i < row.entries {
-                        c.put(row.start_c + i, row.first + i);
-                        values.store((row.start_c + i) as usize, sums[s]);
-                    }
+    row: u32,
+    first: u32,
+    nonzeros: Shared<u32>,
+) -> [T; SUMS] {
+    let lane = warp::lane_id();
+    let span = SUMS as u32 * WARP_SIZE;
+    let mut sums = [T::ZERO; SUMS];
+    // What is `span` further on than a row of B would start is in no case before B.
+    let lanes_b = factors.b.offset_bytes(
+        (u64::from(lane) * size_of::<T>() as u64)
+            .wrapping_sub(u64::from(span) * size_of::<T>() as u64),
+    );
+    // SAFETY: nonzeros of the row, the warp's own room, synchronised between writes and reads.
+    unsafe {
+        let (mut k, end) = operands.a.row(row);
+        while k < end {
+            let mut nonzero = Nonzero::<T, SUMS> {
+                columns: [0; SUMS],
+                start: 0,
+                value: T::ZERO,
+            };
+            if k + lane < end {
+                let column = operands.a.col_idx.load((k + lane) as usize);
+                let [start, end, low, high] = operands.extents.load4(4 * column as usize);
+                nonzero.value = factors.a.load((k + lane) as usize);
+                if start < end {
+                    nonzero.columns =
+                        array::from_fn(|s| bits((low - first, high - first), s as u32 * WARP_SIZE));
+                    nonzero.start = span + start - (low - first);
                 }
-                return;
             }
-            let room = self.room.cast::<T>();
-            #[allow(
-                clippy::needless_range_loop,
-                reason = "an iterator over the array is not unrolled, and puts it into local memory"
-            )]
-            for s in 0..SUMS {
-                room.store((s as u32 * WARP_SIZE + lane) as usize, sums[s]);
+            nonzero.store(nonzeros, lane);
+            warp::sync_warp(FULL_MASK);
+            let count = (end - k).min(WARP_SIZE);
+            let mut owner = 0;
+            while owner < count {
+                // Past the last one are nonzeros without columns.
+                let some: [Nonzero<T, SUMS>; UNROLL] =
+                    array::from_fn(|u| Nonzero::load(nonzeros, owner + u as u32));
+                let loaded: [[T; SUMS]; UNROLL] = array::from_fn(|u| {
+                    let b = lanes_b.offset(some[u].start as usize);
+                    array::from_fn(|s| {
+                        if some[u].has(s, lane) {
+                            b.load(s * WARP_SIZE as usize)
+                        } else {
+                            T::ZERO
+                        }
+                    })
+                });
+                unroll!(u in 0..4 {
+                    sums = array::from_fn(|s| {
+                        // Not 0 times a factor that may be infinite.
+                        if some[u].has(s, lane) {
+                            some[u].value.mul_add(loaded[u][s], sums[s])
+                        } else {
+                            sums[s]
+                        }
+                    });
+                });
+                owner += UNROLL as u32;
             }
             warp::sync_warp(FULL_MASK);
-            let columns = c.columns(row.row);
-            let mut i = lane;
-            while i < row.entries {
-                let column = columns.load(i as usize);
-                c.put(row.start_c + i, column);
-                let sum = room.load((column - first) as usize);
-                values.store((row.start_c + i) as usize, sum);
-                i += WARP_SIZE;
-            }
-            warp::sync_warp(FULL_MASK);
+            k += WARP_SIZE;
         }
     }
+    sums
 }
 
-impl Row {
+/// A nonzero of A.
+#[derive(Clone, Copy)]
+struct Nonzero<T, const SUMS: usize> {
+    /// The columns of C that its row of B has.
+    columns: [u32; SUMS],
+    /// Where that row would start in B if it had all of them, and the row's span more.
+    start: u32,
+    /// Its value.
+    value: T,
+}
+
+impl<T: Real, const SUMS: usize> Nonzero<T, SUMS> {
+    /// Whether its row of B has the lane's column number `s`.
+    #[inline(always)]
+    fn has(&self, s: usize, lane: u32) -> bool {
+        self.columns[s] & 1 << lane != 0
+    }
+
+    /// Whether all of it is one vector.
+    const IS_SHORT: bool = SUMS == 2 && size_of::<T>() == 4;
+
     /// Stores it as number `number`.
     #[inline(always)]
-    unsafe fn store(self, to: Shared<u32>, number: u32) {
-        let to = to.offset((number * ROW_WORDS) as usize);
+    unsafe fn store(&self, to: Shared<u32>, number: u32) {
+        let to = to.offset((number * NONZERO_WORDS) as usize);
         // SAFETY: the caller has the room, aligned as vectors want.
         unsafe {
-            to.store4(0, [self.row, self.k_first, self.nonzeros, self.start]);
-            to.store4(4, [self.first, self.span, self.start_c, self.entries]);
+            if Self::IS_SHORT {
+                let value = transmute_copy(&self.value);
+                to.store4(0, [self.columns[0], self.columns[1], self.start, value]);
+            } else {
+                to.store4(0, array::from_fn(|s| self.columns[s % SUMS]));
+                to.store(4, self.start);
+                to.offset(6).cast::<T>().store(0, self.value);
+            }
         }
     }
 
     /// Loads number `number`.
     #[inline(always)]
     unsafe fn load(from: Shared<u32>, number: u32) -> Self {
-        let from = from.offset((number * ROW_WORDS) as usize);
-        // SAFETY: it has been stored.
-        let ([row, k_first, nonzeros, start], [first, span, start_c, entries]) =
-            unsafe { (from.load4(0), from.load4(4)) };
-        Self {
-            row,
-            k_first,
-            nonzeros,
-            start,
-            first,
-            span,
-            start_c,
-            entries,
+        let from = from.offset((number * NONZERO_WORDS) as usize);
+        // SAFETY: it has been stored; where all is one vector, the value has four bytes.
+        unsafe {
+            let words = from.load4(0);
+            let columns = array::from_fn(|s| words[s % 4]);
+            if Self::IS_SHORT {
+                return Self {
+                    columns,
+                    start: words[2],
+                    value: transmute_copy(&words[3]),
+                };
+            }
+            Self {
+                columns,
+                start: from.load(4),
+                value: from.offset(6).cast::<T>().load(0),
+            }
         }
+    }
+}
+
+/// Puts the lane's sums where their columns are.
+#[inline(always)]
+unsafe fn store<T: Real, const SUMS: usize>(to: Shared<T>, sums: [T; SUMS]) {
+    #[allow(
+        clippy::needless_range_loop,
+        reason = "an iterator over the array is not unrolled, and puts it into local memory"
+    )]
+    for s in 0..SUMS {
+        // SAFETY: a sum for each column.
+        unsafe { to.store(s * WARP_SIZE as usize + warp::lane_id() as usize, sums[s]) };
     }
 }
 
@@ -337,4 +253,4 @@ pub(super) fn entry_points() -> &'static [&'static str] {
     interval_rows::<f32, 64>().entry_points()
 }
 
-const _: () = assert!(TOGETHER == 4 && MOST_SPAN == 128);
+const _: () = assert!(UNROLL == 4 && MOST_SPAN == 128);
