@@ -120,6 +120,7 @@ impl Options {
                 "run_span" => &mut borders.run_span,
                 "window_span" => &mut borders.window_span,
                 "window_row" => &mut borders.window_row,
+                "neighbour_warps" => &mut borders.neighbour_warps,
                 "warp_entries" => &mut borders.warp_entries,
                 "warp_work" => &mut borders.warp_work,
                 "spread" => &mut borders.spread,

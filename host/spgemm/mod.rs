@@ -253,7 +253,18 @@ impl<T: SpgemmElement> fmt::Display for Spgemm<T> {
             numeric::ORDERED..numeric::INTERVALS,
             "chunks",
         )?;
-        rows("intervals", lists, numeric::INTERVALS..numeric::END, "rows")?;
+        rows(
+            "intervals",
+            lists,
+            numeric::INTERVALS..numeric::NEIGHBOURS,
+            "rows",
+        )?;
+        rows(
+            "neighbours",
+            lists,
+            numeric::NEIGHBOURS..numeric::END,
+            "rows",
+        )?;
         write!(f, " {} empty rows", lists.count(numeric::EMPTY))
     }
 }

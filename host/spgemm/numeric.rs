@@ -10,8 +10,8 @@ use cuda_std::memory::GlobalMut;
 use std::sync::{Mutex, PoisonError};
 use warprow_kernels::spgemm::bins::numeric as bin;
 use warprow_kernels::spgemm::{
-    Borders, Factors, Items, Operands, Structure, chunks, copy, group_rows, interval_rows, ordered,
-    sort_rows, spread_rows, window_rows,
+    Borders, Factors, Items, Operands, Structure, chunks, copy, group_rows, interval_rows,
+    neighbour_rows, ordered, sort_rows, spread_rows, window_rows,
 };
 
 /// The bins of sorted rows.
@@ -138,12 +138,30 @@ impl Numeric {
             interval_rows::interval_rows::<T, 128>(),
             interval_rows::interval_rows::<T, 64>(),
         ];
-        for (size, handle) in (0..2).rev().zip(handles) {
+        let together = [
+            neighbour_rows::neighbour_rows::<T, 128>(),
+            neighbour_rows::neighbour_rows::<T, 64>(),
+        ];
+        for (size, (handle, together)) in (0..2).rev().zip(handles.into_iter().zip(together)) {
+            let span = 64 << size;
+            let arguments = |items| (operands, factors, items, work, c, values);
             if let Some(items) = self.items(bin::INTERVALS + size) {
-                let config = interval_rows::launch::<T>(items.count, 64 << size);
-                let arguments = (operands, factors, items, work, c, values);
+                let config = interval_rows::launch::<T>(items.count, span);
                 // SAFETY: rows of runs that span up to so many columns.
-                unsafe { fork.launch(&handle, config, arguments)? };
+                unsafe { fork.launch(&handle, config, arguments(items))? };
+            }
+            if let Some(items) = self.items(bin::NEIGHBOURS + size) {
+                let warps = self.borders.neighbour_warps;
+                // SAFETY: rows of runs that span up to so many columns.
+                unsafe {
+                    if neighbour_rows::are_enough(items.count, warps) {
+                        let config = neighbour_rows::launch::<T>(items.count, span);
+                        fork.launch(&together, config, arguments(items))?;
+                    } else {
+                        let config = interval_rows::launch::<T>(items.count, span);
+                        fork.launch(&handle, config, arguments(items))?;
+                    }
+                }
             }
         }
         for size in (0..bin::SORT - bin::WINDOW).rev() {

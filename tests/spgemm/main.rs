@@ -1,9 +1,10 @@
-//! SpGEMM on every device: shapes, long and empty rows, every kernel by itself, both phases, the ladder, and what is refused.
+//! SpGEMM on every device: shapes, long and empty rows, runs, every kernel by itself, both phases, the ladder, and what is refused.
 
 mod any;
 mod ladder;
 mod phases;
 mod products;
+mod runs;
 #[path = "../support/mod.rs"]
 mod support;
 
@@ -42,9 +43,10 @@ fn borders(change: impl Fn(&mut Borders)) -> SpgemmOptions {
 fn choices() -> Vec<SpgemmOptions> {
     vec![
         SpgemmOptions::default(),
+        // Rows of runs together, however few there are.
         SpgemmOptions {
             deterministic: true,
-            ..SpgemmOptions::default()
+            ..borders(|b| b.neighbour_warps = 0)
         },
         // Chunks in order alone.
         SpgemmOptions {
@@ -107,6 +109,7 @@ fn choices() -> Vec<SpgemmOptions> {
         borders(|b| {
             b.run_span = u32::MAX;
             b.window_row = 0;
+            b.neighbour_warps = 0;
         }),
     ]
 }

@@ -191,8 +191,14 @@ fn the_choices_of_these_tests_send_rows_to_every_kernel() {
     let mut rows = vec![vec![5]; 1500];
     rows[0] = (0..1500).collect();
     let one_long = whole(&rows, 1500);
+    // Rows of B that are runs, of which one of A takes all but one.
+    let mut holed: Vec<Vec<u32>> = (0..40_u32)
+        .map(|i| (i..(i + 10).min(40)).collect())
+        .collect();
+    holed[0] = (20..30).filter(|&k| k != 25).collect();
+    let holed = whole(&holed, 40);
     let mut plans = String::new();
-    for matrix in [&skewed, &banded, &one_long] {
+    for matrix in [&skewed, &banded, &one_long, &holed] {
         let matrix = DeviceCsr::upload(&device, matrix.view()).unwrap();
         for options in choices() {
             let pattern = matrix.pattern();
@@ -214,6 +220,7 @@ fn the_choices_of_these_tests_send_rows_to_every_kernel() {
         "spread",
         "in order",
         "intervals",
+        "neighbours",
     ] {
         assert!(
             plans.contains(&format!("{kernel} ")),

@@ -41,6 +41,8 @@ pub struct Borders {
     pub window_span: u32,
     /// Numeric: and if the rows of B have at least that many nonzeros on average.
     pub window_row: u32,
+    /// Numeric: a warp takes several neighbouring rows of runs together where that leaves so many warps.
+    pub neighbour_warps: u32,
     /// Numeric: rows of that many entries are a warp's; up to 512.
     pub warp_entries: u32,
     /// Numeric: if they have no more products, unless sums must be added up in their order.
@@ -87,6 +89,7 @@ impl Borders {
             run_span: 4096,
             window_span: 2048,
             window_row: 8,
+            neighbour_warps: 1024,
             warp_entries: 512,
             warp_work: 1024,
             spread: 4,
@@ -154,6 +157,8 @@ pub struct RowWork {
     pub nonzeros: u32,
     /// Whether all its rows of B are runs of neighbouring columns.
     pub runs: bool,
+    /// Whether its row of A is one too.
+    pub is_run: bool,
 }
 
 /// Bins of the symbolic phase. Where several sizes follow each other, the number is that of the first.
@@ -201,8 +206,10 @@ pub mod numeric {
     pub const ORDERED: u32 = 27;
     /// Up to 64 and 128 columns of runs, added up in registers.
     pub const INTERVALS: u32 = 28;
+    /// The same where the row of A is a run too, several rows together.
+    pub const NEIGHBOURS: u32 = 30;
     /// Past the last bin.
-    pub const END: u32 = INTERVALS + 2;
+    pub const END: u32 = NEIGHBOURS + 2;
 }
 
 /// The number of the least of `first`, `2 first`, `4 first`, .. that is `size` or more, counted from 0.
@@ -277,7 +284,8 @@ impl Borders {
     /// The bin of a row of `entries` in the numeric phase, and its chunks.
     #[inline(always)]
     pub fn numeric_bin(&self, row: RowWork, entries: u32) -> (u32, u32) {
-        use numeric::{COPY, EMPTY, INTERVALS, ORDERED, RANK, SEARCH, SORT, SPREAD, WARP, WINDOW};
+        use numeric::{COPY, EMPTY, INTERVALS, NEIGHBOURS, ORDERED};
+        use numeric::{RANK, SEARCH, SORT, SPREAD, WARP, WINDOW};
         let RowWork {
             products,
             span,
@@ -297,7 +305,8 @@ impl Borders {
             && long_rows
             && (nonzeros <= super::interval_rows::MOST_NONZEROS || self.ordered != 0)
         {
-            return (INTERVALS + doublings(span, 64), 1);
+            let first = if row.is_run { NEIGHBOURS } else { INTERVALS };
+            return (first + doublings(span, 64), 1);
         }
         if span <= self.window_span && long_rows && (few || self.ordered != 0) {
             return (WINDOW + doublings(span, 128), 1);

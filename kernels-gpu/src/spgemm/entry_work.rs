@@ -164,6 +164,7 @@ unsafe fn bin_of(
             span,
             nonzeros: a_end - a_start,
             runs: runs != 0,
+            is_run: runs == 2,
         };
         borders.numeric_bin(work, entries)
     }

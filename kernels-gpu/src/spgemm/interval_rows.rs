@@ -6,7 +6,7 @@
 //!
 //! Of 32 nonzeros of A at a time each lane finds out which columns of C one of them has, as bits, and where its row of B would start if
 //! it had all; for every lane that is one load from shared memory, one address, and of each column a test, a load and an
-//! addition.
+//! addition. Rows of A that are runs as well are those of [`neighbour_rows`](mod@super::neighbour_rows), if there are many.
 //!
 //! On an H200 the phase takes 0.72 ms for a million rows of 27 neighbouring columns, 2.0 TFLOP/s, and 1.21 ms for blocks of 64 x 64, 4.3 TFLOP/s; where each lane
 //! looked at the bounds of every nonzero's run, 1.20 and 1.69 ms. That is near what L1 gives: its pipe for loads is busy 88 % and 70 % of

@@ -15,6 +15,7 @@
 //! | [`sort_rows`], [`lane_products`](mod@lane_products), `network` | short rows, in both phases or in one for both |
 //! | [`hash_rows`], [`bitmap_rows`], [`run_rows`] | symbolic: middling and long rows, and runs of columns |
 //! | [`interval_rows`](mod@interval_rows), [`window_rows`] | numeric: narrow rows, of runs of columns and of any |
+//! | [`neighbour_rows`](mod@neighbour_rows), `interval_sums` | numeric: narrow rows of runs, several together |
 //! | [`group_rows`], [`chunks`] | numeric: middling and long rows |
 //! | [`spread_rows`], [`ordered`](mod@ordered) | numeric: long rows of many short rows of B, and sums in a fixed order |
 //! | [`copy`](mod@copy) | rows of one nonzero of A, and all rows from where they were put aside |
@@ -30,10 +31,12 @@ pub mod even_walk;
 pub mod group_rows;
 pub mod hash_rows;
 pub mod interval_rows;
+mod interval_sums;
 pub mod ladder;
 pub mod lane_products;
 pub mod lanes;
 mod measure;
+pub mod neighbour_rows;
 mod network;
 pub mod operands;
 pub mod ordered;
@@ -69,6 +72,7 @@ pub(crate) fn entry_points() -> Vec<&'static str> {
         run_rows::entry_points(),
         window_rows::entry_points(),
         interval_rows::entry_points(),
+        neighbour_rows::entry_points(),
         group_rows::entry_points(),
         chunks::entry_points().as_slice(),
         spread_rows::entry_points().as_slice(),

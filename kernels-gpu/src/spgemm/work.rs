@@ -32,7 +32,7 @@ const LANE_ROW: u32 = 24;
 const GROUP_ROW: u32 = 512;
 
 /// Numbers that [`row_work`] leaves for a row: products, the first column and the span of the columns, and 1 if its rows of
-/// B are all runs of neighbouring columns.
+/// B are all runs of neighbouring columns, 2 if its row of A is one besides.
 pub const WORK: usize = 4;
 
 /// The launch of the kernels that take a row a thread.
@@ -163,7 +163,7 @@ pub unsafe fn row_work(
             let place = long_count.atomic_add(Scope::Device, 0, 1);
             long_rows.store(place as usize, row);
         } else if is_row {
-            (bin, bound) = note(&borders, &output, row, nonzeros, found);
+            (bin, bound) = note(&operands, &borders, &output, row, found);
         }
         let peers = warp::match_any(FULL_MASK, bin);
         if bin < BINS && lane == peers.trailing_zeros() {
@@ -250,7 +250,7 @@ pub unsafe fn long_row_work(
                     last,
                     runs,
                 };
-                let (bin, bound) = note(&borders, &output, row, end - start, found);
+                let (bin, bound) = note(&operands, &borders, &output, row, found);
                 output.counts.reduce_add(Scope::Device, bin as usize, 1);
                 let totals = output.totals;
                 totals.reduce_add(Scope::Device, 0, u64::from(products));
@@ -271,13 +271,13 @@ fn sum_of_warp(number: u32) -> u64 {
     u64::from(low) + (u64::from(high) << 16)
 }
 
-/// Writes down what was found of a row of `nonzeros` nonzeros of A; gives its bin, and how many columns may be put aside.
+/// Writes down what was found of a row; gives its bin, and how many columns may be put aside.
 #[inline(always)]
 unsafe fn note(
+    operands: &Operands,
     borders: &Borders,
     output: &RowWorkOutput,
     row: u32,
-    nonzeros: u32,
     found: Found,
 ) -> (u32, u32) {
     let Found {
@@ -287,11 +287,20 @@ unsafe fn note(
         runs,
     } = found;
     let span = if products == 0 { 0 } else { last - first + 1 };
+    // SAFETY: a row of A, and its nonzeros.
+    let (nonzeros, is_run) = unsafe {
+        let (start, end) = operands.a.row(row);
+        let column = |k: u32| operands.a.col_idx.load(k as usize);
+        let is_run =
+            runs != 0 && products > 0 && column(end - 1) - column(start) == end - 1 - start;
+        (end - start, is_run)
+    };
     let bin = borders.symbolic_bin(RowWork {
         products,
         span,
         nonzeros,
         runs: runs != 0,
+        is_run,
     });
     let (bound, entries) = if bin == symbolic::COPY {
         (0, products)
@@ -301,9 +310,10 @@ unsafe fn note(
     let row = row as usize;
     // SAFETY: a row.
     unsafe {
-        output
-            .work
-            .store4(WORK * row, [products, first, span, runs]);
+        output.work.store4(
+            WORK * row,
+            [products, first, span, runs + u32::from(is_run)],
+        );
         output.words.store(row, bin | 1 << BIN_BITS);
         output.entries.store(row, entries);
     }
