@@ -6,9 +6,10 @@ use crate::cusparse_spgemm::{Algorithm, Cusparse};
 use crate::json_lines::{Environment, JsonLines};
 use crate::options::{ElementType, Factor, Options};
 use crate::report::{Line, Object, Outcome, Product, Times, median, table};
-use crate::verification::Verifier;
+use crate::verification::{Found, Verifier};
 use rayon::prelude::*;
 use sprs::CsMatI;
+use std::sync::Arc;
 use std::time::Instant;
 use warprow::device::Device;
 use warprow::spgemm::{
@@ -179,17 +180,37 @@ impl Bench {
         let (mut times, c) =
             self.times(verifier, || Ok::<_, Error>(multiply(a, b, self.spgemm)?.c))?;
         let entries = c.pattern().nnz() as u64;
-        let found = verifier.verify(&c.download()?);
+        let mut found = verifier.verify(&c.download()?);
         drop(c);
         if times.ms.is_some() {
             let symbolic = || Spgemm::<T>::symbolic(a.pattern(), b.pattern(), self.spgemm);
             let symbolic_ms = self.samples_of(|| symbolic().map(drop))?;
-            let spgemm = symbolic()?;
+            let mut spgemm = symbolic()?;
             let mut values = self.device.uninitialized(spgemm.entries())?;
+            let mut first = Vec::new();
+            for _ in 0..WARM_UPS + self.samples {
+                // The places of the one before are freed first.
+                drop(spgemm);
+                spgemm = symbolic()?;
+                self.device.synchronize()?;
+                let start = Instant::now();
+                spgemm.numeric_into(a.values(), b.values(), &mut values)?;
+                self.device.synchronize()?;
+                first.push(start.elapsed().as_secs_f64() * 1e3);
+            }
+            times.numeric_first_ms = Some(median(&mut first[WARM_UPS as usize..]));
             let numeric_ms =
                 self.samples_of(|| spgemm.numeric_into(a.values(), b.values(), &mut values))?;
             times.symbolic_ms = Some(symbolic_ms);
             times.numeric_ms = Some(numeric_ms);
+            println!("{spgemm}");
+            let c = DeviceCsr::new(Arc::clone(spgemm.pattern()), values)?;
+            let found_again = verifier.verify(&c.download()?);
+            found = Found {
+                ok: found.ok && found_again.ok,
+                max_rel_err: found.max_rel_err.max(found_again.max_rel_err),
+                ..found
+            };
         }
         Ok(Outcome::Computed {
             entries,
@@ -272,6 +293,7 @@ impl Bench {
             ms_min: whole.first().copied(),
             ms_max: whole.last().copied(),
             symbolic_ms: None,
+            numeric_first_ms: None,
             numeric_ms: None,
             gflops: Some(2.0 * products as f64 / ms / 1e6),
         };

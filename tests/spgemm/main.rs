@@ -111,19 +111,32 @@ fn choices() -> Vec<SpgemmOptions> {
     ]
 }
 
-/// The product of matrices of the host, all at once and by the phases.
+/// The ways in which [`products`] computes a product.
+const WAYS: [&str; 3] = ["whole", "by phases that keep nothing", "by phases, again"];
+
+/// The product of matrices of the host: all at once, by the phases without places, and by a structure that has served for
+/// other values.
 fn products<T: SpgemmElement>(
     device: &Device,
     a: &CsrMatrix<T>,
     b: &CsrMatrix<T>,
     options: SpgemmOptions,
-) -> Result<[CsrMatrix<T>; 2], Error> {
+) -> Result<[CsrMatrix<T>; 3], Error> {
     let whole = spgemm(device, a.view(), b.view(), options)?.c;
     let a = DeviceCsr::upload(device, a.view())?;
     let b = DeviceCsr::upload(device, b.view())?;
+    let low_memory = SpgemmOptions {
+        low_memory: true,
+        ..options
+    };
+    let phases = Spgemm::symbolic(a.pattern(), b.pattern(), low_memory)?;
+    let once = phases.numeric(a.values(), b.values())?.download()?;
     let phases = Spgemm::symbolic(a.pattern(), b.pattern(), options)?;
-    let c = phases.numeric(a.values(), b.values())?.download()?;
-    Ok([whole, c])
+    let others = [a.values().len(), b.values().len()].map(|len| device.zeros::<T>(len));
+    let [a_zeros, b_zeros] = others;
+    phases.numeric(&a_zeros?, &b_zeros?)?;
+    let again = phases.numeric(a.values(), b.values())?.download()?;
+    Ok([whole, once, again])
 }
 
 /// The product by every choice on every device, exactly that of the reference.
@@ -133,7 +146,7 @@ fn assert_exact(a: &CsrMatrix<f32>, b: &CsrMatrix<f32>) {
         for options in choices() {
             let products = products(&device, a, b, options)
                 .unwrap_or_else(|error| panic!("{options:?} on {device}: {error}"));
-            for (product, way) in products.iter().zip(["whole", "by phases"]) {
+            for (product, way) in products.iter().zip(WAYS) {
                 assert!(
                     product.map(|&value| f64::from(value)) == wanted,
                     "{way}, {options:?} on {device}: {}",
