@@ -103,7 +103,7 @@ impl SpgemmOptions {
 
 /// A product whose structure is known: what the symbolic phase makes, and what the numeric phase runs on.
 ///
-/// `Display` says how many rows each kernel takes.
+/// `Display` says how many rows each kernel takes, and after the first run what that has kept.
 #[derive(Debug)]
 pub struct Spgemm<T: SpgemmElement> {
     a: Arc<DevicePattern>,
@@ -167,7 +167,8 @@ impl<T: SpgemmElement> Spgemm<T> {
 
     /// Computes `C = A B` for these values of the nonzeros of A and B.
     ///
-    /// On a GPU it returns before the product is there, unless zeros are dropped.
+    /// On a GPU it returns before the product is there, unless zeros are dropped or it is the first run, which may keep what
+    /// serves the next ones (see [`SpgemmOptions::low_memory`]).
     ///
     /// # Errors
     ///
@@ -183,8 +184,8 @@ impl<T: SpgemmElement> Spgemm<T> {
         }
     }
 
-    /// Computes the values of all entries of [`pattern`](Self::pattern), zeros among them, whatever the options say; it
-    /// allocates nothing.
+    /// Computes the values of all entries of [`pattern`](Self::pattern), zeros among them, whatever the options say; after the
+    /// first run it allocates nothing.
     ///
     /// # Errors
     ///
@@ -265,7 +266,7 @@ impl<T: SpgemmElement> fmt::Display for Spgemm<T> {
         )?;
         rows("intervals", lists, numeric::INTERVALS..numeric::END, "rows")?;
         write!(f, " {} empty rows", lists.count(numeric::EMPTY))?;
-        if let Some(places) = self.numeric.places.lock().places() {
+        if let Some(places) = self.numeric.places.known() {
             write!(f, "; {} bytes of places kept", places.bytes())?;
         }
         Ok(())

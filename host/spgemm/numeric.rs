@@ -75,18 +75,16 @@ impl Numeric {
         if let Some(pairs) = &mut pairs {
             factors.pairs = pairs.fill(b, b_values)?;
         }
-        let known = self.places.find(
-            &device,
-            Of {
-                operands,
-                lists: &self.lists,
-                borders: self.borders,
-                c,
-            },
-        )?;
+        let of = Of {
+            operands,
+            lists: &self.lists,
+            borders: self.borders,
+            c,
+        };
+        let places = self.places.find(&device, of)?;
         let fork = device.fork();
         self.launch_spread(&fork, operands, c, factors, values)?;
-        match known.places() {
+        match &places {
             Some(places) => self.launch_placed(&fork, places, c, factors, values)?,
             None => self.launch_chunks(&fork, operands, c, factors, values)?,
         }

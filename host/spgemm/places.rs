@@ -4,7 +4,7 @@ use super::lists::Lists;
 use crate::device::{Device, DeviceBuffer};
 use crate::error::Error;
 use crate::scan::exclusive_scan;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use warprow_kernels::spgemm::bins::numeric as bin;
 use warprow_kernels::spgemm::places::TILE;
 use warprow_kernels::spgemm::{
@@ -20,13 +20,13 @@ pub(super) struct Kept(Mutex<State>);
 
 /// What is known of places.
 #[derive(Debug)]
-pub(super) enum State {
+enum State {
     /// The next run is to find them; so many bytes may be kept.
     Wanted(Option<u64>),
     /// None are kept.
     Declined,
     /// They are found.
-    Found(Places),
+    Found(Arc<Places>),
 }
 
 impl Kept {
@@ -40,33 +40,36 @@ impl Kept {
         Self(Mutex::new(State::Wanted(memory)))
     }
 
-    /// What is known.
-    pub fn lock(&self) -> MutexGuard<'_, State> {
-        // A panic cannot leave it half changed.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    /// The places, if they are known.
+    pub fn known(&self) -> Option<Arc<Places>> {
+        self.lock().places()
     }
 
-    /// What is known once they have been looked for; where launches are recorded, they are not.
-    pub fn find(&self, device: &Device, of: Of<'_>) -> Result<MutexGuard<'_, State>, Error> {
+    /// The places, if they are kept: the first run finds them, unless its launches are recorded.
+    pub fn find(&self, device: &Device, of: Of<'_>) -> Result<Option<Arc<Places>>, Error> {
         let mut state = self.lock();
         if let State::Wanted(memory) = *state
             && !device.is_recording()
         {
             *state = match Places::find(device, of, memory) {
-                Ok(Some(places)) => State::Found(places),
+                Ok(Some(places)) => State::Found(Arc::new(places)),
                 Ok(None) | Err(Error::OutOfMemory { .. }) => State::Declined,
                 Err(error) => return Err(error),
             };
         }
-        Ok(state)
+        Ok(state.places())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // A panic cannot leave it half changed.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl State {
-    /// The places, if they are known.
-    pub fn places(&self) -> Option<&Places> {
+    fn places(&self) -> Option<Arc<Places>> {
         match self {
-            Self::Found(places) => Some(places),
+            Self::Found(places) => Some(Arc::clone(places)),
             Self::Wanted(_) | Self::Declined => None,
         }
     }

@@ -3,7 +3,7 @@
 use super::chunks::{Chunk, Ranks};
 use super::operands::{Items, Operands, Structure};
 use super::places::{LANE_PRODUCTS, Places, TILE};
-use super::search::Entries;
+use super::search;
 use core::array;
 use cuda_std::prelude::*;
 use cuda_std::warp::{self, WARP_SIZE};
@@ -18,7 +18,7 @@ pub fn launch_ranked(chunks: u32, words: u32) -> LaunchConfig {
 
 /// The launch of [`place_searched`] for that many chunks of up to `capacity` entries.
 pub fn launch_searched(chunks: u32, capacity: u32) -> LaunchConfig {
-    LaunchConfig::new(chunks, BLOCK).shared_bytes(Entries::<f32>::bytes(capacity))
+    LaunchConfig::new(chunks, BLOCK).shared_bytes(4 * capacity)
 }
 
 /// Writes down the places of the products of chunks, by their ranks in a bitmap; a block a chunk.
@@ -64,14 +64,24 @@ pub unsafe fn place_searched(
     places: Places,
     to: GlobalMut<u16>,
 ) {
-    let entries = Entries::<f32>::of_team(0, capacity);
-    let threads = [thread::thread_idx_x(), BLOCK];
+    let columns = shared::dynamic_shared_mem::<u32>();
     // SAFETY: a chunk and its products; the block synchronises before it reads the columns.
     unsafe {
         let chunk = Chunk::load(&operands, items, chunk_entries, &c);
-        entries.load(&c, chunk.columns, [chunk.start, chunk.count], threads);
+        let mut i = thread::thread_idx_x();
+        while i < capacity {
+            let column = if i < chunk.count {
+                chunk.columns.load(i as usize)
+            } else {
+                u32::MAX
+            };
+            columns.store(i as usize, column);
+            i += BLOCK;
+        }
         thread::sync_threads();
-        write_places(&operands, &places, to, |column| entries.place(column));
+        write_places(&operands, &places, to, |column| {
+            search::place(columns, capacity, column)
+        });
     }
 }
 
