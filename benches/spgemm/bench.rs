@@ -6,7 +6,7 @@ use crate::cusparse_spgemm::{Algorithm, Cusparse};
 use crate::json_lines::{Environment, JsonLines};
 use crate::options::{ElementType, Factor, Options};
 use crate::report::{Line, Object, Outcome, Product, Times, median, table};
-use crate::verification::{Found, Verifier};
+use crate::verification::Verifier;
 use rayon::prelude::*;
 use sprs::CsMatI;
 use std::sync::Arc;
@@ -183,40 +183,44 @@ impl Bench {
         let mut found = verifier.verify(&c.download()?);
         drop(c);
         if times.ms.is_some() {
-            let symbolic = || Spgemm::<T>::symbolic(a.pattern(), b.pattern(), self.spgemm);
-            let symbolic_ms = self.samples_of(|| symbolic().map(drop))?;
-            let mut spgemm = symbolic()?;
-            let mut values = self.device.uninitialized(spgemm.entries())?;
-            let mut first = Vec::new();
-            for _ in 0..WARM_UPS + self.samples {
-                // The places of the one before are freed first.
-                drop(spgemm);
-                spgemm = symbolic()?;
-                self.device.synchronize()?;
-                let start = Instant::now();
-                spgemm.numeric_into(a.values(), b.values(), &mut values)?;
-                self.device.synchronize()?;
-                first.push(start.elapsed().as_secs_f64() * 1e3);
-            }
-            times.numeric_first_ms = Some(median(&mut first[WARM_UPS as usize..]));
-            let numeric_ms =
-                self.samples_of(|| spgemm.numeric_into(a.values(), b.values(), &mut values))?;
-            times.symbolic_ms = Some(symbolic_ms);
-            times.numeric_ms = Some(numeric_ms);
-            println!("{spgemm}");
-            let c = DeviceCsr::new(Arc::clone(spgemm.pattern()), values)?;
-            let found_again = verifier.verify(&c.download()?);
-            found = Found {
-                ok: found.ok && found_again.ok,
-                max_rel_err: found.max_rel_err.max(found_again.max_rel_err),
-                ..found
-            };
+            let c = self.time_phases(a, b, &mut times)?;
+            found = found.and(verifier.verify(&c.download()?));
         }
         Ok(Outcome::Computed {
             entries,
             times,
             found,
         })
+    }
+
+    /// Times the phases, and gives the product of the last run.
+    fn time_phases<T: BenchElement>(
+        &self,
+        a: &DeviceCsr<T>,
+        b: &DeviceCsr<T>,
+        times: &mut Times,
+    ) -> Result<DeviceCsr<T>, Error> {
+        let symbolic = || Spgemm::<T>::symbolic(a.pattern(), b.pattern(), self.spgemm);
+        times.symbolic_ms = Some(self.samples_of(|| symbolic().map(drop))?);
+        let mut spgemm = symbolic()?;
+        let mut values = self.device.uninitialized(spgemm.entries())?;
+        let mut first = Vec::new();
+        for sample in 0..WARM_UPS + self.samples {
+            // What it has kept is freed first.
+            drop(spgemm);
+            spgemm = symbolic()?;
+            self.device.synchronize()?;
+            let start = Instant::now();
+            spgemm.numeric_into(a.values(), b.values(), &mut values)?;
+            self.device.synchronize()?;
+            if sample >= WARM_UPS {
+                first.push(start.elapsed().as_secs_f64() * 1e3);
+            }
+        }
+        times.numeric_first_ms = Some(median(&mut first));
+        let run = || spgemm.numeric_into(a.values(), b.values(), &mut values);
+        times.numeric_ms = Some(self.samples_of(run)?);
+        DeviceCsr::new(Arc::clone(spgemm.pattern()), values)
     }
 
     fn by_rung<T: BenchElement>(

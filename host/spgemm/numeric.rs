@@ -193,19 +193,7 @@ impl Numeric {
                     let arguments = (items, places, chunk, c, a, b, values.mutable());
                     // SAFETY: chunks of up to `capacity` entries, and the places of their products.
                     unsafe {
-                        if std::env::var("PLACED_AHEAD").as_deref() == Ok("1") {
-                            fork.launch(
-                                &placed_chunks::placed_chunks::<T, 1>(),
-                                config,
-                                arguments,
-                            )?;
-                        } else {
-                            fork.launch(
-                                &placed_chunks::placed_chunks::<T, 0>(),
-                                config,
-                                arguments,
-                            )?;
-                        }
+                        fork.launch(&placed_chunks::placed_chunks::<T>(), config, arguments)?
                     };
                 }
             }

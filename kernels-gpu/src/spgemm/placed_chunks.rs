@@ -3,6 +3,10 @@
 //! As in [`chunks`](super::chunks) a block adds up the products of its chunk in shared memory; but where a product comes from
 //! and where it goes is [written down](super::places), so that all warps go through the products by themselves, 128 at a
 //! time. A product costs its value of B, two bytes of place, an eighth of a byte of what begins, and the addition.
+//!
+//! On an H200 the numeric phase of R-MAT .57, 100000 rows and 343 million products, takes 1.09 ms so and 2.20 by `chunks`; that of
+//! `packages` by its transpose, 704 million products, 1.70 ms and 4.38. Blocks of 256 threads took 1.14 ms, of 1024 threads 1.34; to
+//! load what is written down of the next tile before the additions of this one 1.19.
 
 use super::operands::{Items, Structure};
 use super::places::{LANE_PRODUCTS, Places};
@@ -10,12 +14,9 @@ use core::array;
 use cuda_std::prelude::*;
 use cuda_std::warp::WARP_SIZE;
 
-/// The launch for that many chunks of up to `capacity` entries.
+/// The launch for that many chunks of up to `capacity` entries. Small ones have few tiles.
 pub fn launch<T: Real>(chunks: u32, capacity: u32) -> LaunchConfig {
-    #[cfg(target_arch = "nvptx64")]
-    let block = 512;
-    #[cfg(not(target_arch = "nvptx64"))]
-    let block = std::env::var("PLACED_BLOCK").map_or(512, |b| b.parse().unwrap());
+    let block = (capacity / 8).clamp(128, 512);
     LaunchConfig::new(chunks, block).shared_bytes(capacity * size_of::<T>() as u32)
 }
 
@@ -25,8 +26,8 @@ pub fn launch<T: Real>(chunks: u32, capacity: u32) -> LaunchConfig {
 ///
 /// The items are chunks, `places` says where their products come from and go; `a` and `b` are the values of the operands, `c` the
 /// product's structure, `values` its values. No chunk has more entries than the launch is for, which is [`launch`]'s.
-#[kernel(name = "spgemm_placed_chunks", T = [f32, f64], AHEAD = [0, 1])]
-pub unsafe fn placed_chunks<T: Real, const AHEAD: u32>(
+#[kernel(name = "spgemm_placed_chunks", T = [f32, f64])]
+pub unsafe fn placed_chunks<T: Real>(
     items: Items,
     places: Places,
     chunk_entries: u32,
@@ -51,43 +52,29 @@ pub unsafe fn placed_chunks<T: Real, const AHEAD: u32>(
         }
         let products = places.of_chunk(thread::block_idx_x());
         thread::sync_threads();
-        let warps = threads / WARP_SIZE;
         let mut tile = products.start + t / WARP_SIZE;
-        if tile < products.end {
-            let mut head = places.head(tile);
-            loop {
-                let next = tile + warps;
-                let this = head;
-                if AHEAD == 1 && next < products.end {
-                    head = places.head(next);
+        while tile < products.end {
+            let head = places.head(tile);
+            let (pieces, first) = (head.pieces(), products.first(tile));
+            let is_product = |u: usize| first + u as u32 * WARP_SIZE < products.count;
+            let added: [T; LANE_PRODUCTS] = array::from_fn(|u| {
+                if !is_product(u) {
+                    return T::ZERO;
                 }
-                let (pieces, first) = (this.pieces(), products.first(tile));
-                let is_product = |u: usize| first + u as u32 * WARP_SIZE < products.count;
-                let added: [T; LANE_PRODUCTS] = array::from_fn(|u| {
-                    if !is_product(u) {
-                        return T::ZERO;
-                    }
-                    let p = first + u as u32 * WARP_SIZE;
-                    let [base, k] = places.pieces.load2(2 * pieces[u] as usize);
-                    a.load(k as usize) * b.load(base.wrapping_add(p) as usize)
-                });
-                #[allow(
-                    clippy::needless_range_loop,
-                    reason = "iterators over the arrays are not unrolled, and put them into local memory"
-                )]
-                for u in 0..LANE_PRODUCTS {
-                    if is_product(u) {
-                        sums.atomic_add(usize::from(this.places[u]), added[u]);
-                    }
-                }
-                if next >= products.end {
-                    break;
-                }
-                tile = next;
-                if AHEAD == 0 {
-                    head = places.head(tile);
+                let p = first + u as u32 * WARP_SIZE;
+                let [base, k] = places.pieces.load2(2 * pieces[u] as usize);
+                a.load(k as usize) * b.load(base.wrapping_add(p) as usize)
+            });
+            #[allow(
+                clippy::needless_range_loop,
+                reason = "iterators over the arrays are not unrolled, and put them into local memory"
+            )]
+            for u in 0..LANE_PRODUCTS {
+                if is_product(u) {
+                    sums.atomic_add(usize::from(head.places[u]), added[u]);
                 }
             }
+            tile += threads / WARP_SIZE;
         }
         thread::sync_threads();
         let mut i = t;
@@ -100,5 +87,5 @@ pub unsafe fn placed_chunks<T: Real, const AHEAD: u32>(
 
 #[cfg(not(target_arch = "nvptx64"))]
 pub(super) fn entry_points() -> &'static [&'static str] {
-    placed_chunks::<f32, 0>().entry_points()
+    placed_chunks::<f32>().entry_points()
 }

@@ -6,6 +6,9 @@
 //! begin before the tile. Its place is the rank of its column in the chunk. That is 2 bytes and a bit for a product, 4 bytes for
 //! a tile, 8 for a piece; and a run needs no columns, no searches, no bitmap and no barriers between products.
 //!
+//! To write it down is a third of the time of such a run without it: the first run of the numeric phase of R-MAT .57, 100000 rows, takes
+//! 2.88 ms on an H200, 2.20 if nothing is written down, and those after it 1.09.
+//!
 //! ```text
 //! products of each piece   3 1 4          product  0 1 2 3 4 5 6 7
 //!                                         begins   1 0 0 1 1 0 0 0
