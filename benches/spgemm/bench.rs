@@ -50,6 +50,7 @@ fn run_typed<T: BenchElement>(options: &Options) -> anyhow::Result<bool> {
         kernels: options.kernels(),
         spgemm: SpgemmOptions {
             deterministic: options.deterministic,
+            low_memory: options.low_memory,
             borders: options.borders(default)?,
             ..SpgemmOptions::default()
         },
