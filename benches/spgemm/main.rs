@@ -7,8 +7,9 @@
 //! ```
 //!
 //! Times are whole multiplications by the host's clock, with the allocation of C and of all that is needed meanwhile, until
-//! the device is done; and of the numeric phase alone, with the structure and the room for C there. What came out is compared
-//! with the product in f64, in all rows or in some. On the emulator, products are verified and not timed.
+//! the device is done; and of the numeric phase alone, with the structure and the room for C there, in its first run and in those
+//! after it. What came out, of the whole and of the last run, is compared with the product in f64, in all rows or in some. On the
+//! emulator, products are verified and not timed.
 
 #![allow(
     dead_code,

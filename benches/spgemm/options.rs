@@ -38,6 +38,10 @@ pub struct Options {
     #[arg(long)]
     pub deterministic: bool,
 
+    /// The numeric phase keeps nothing from its first run for the next ones
+    #[arg(long)]
+    pub low_memory: bool,
+
     /// The device, the file of the results, the seed.
     #[command(flatten)]
     pub run: RunOptions,

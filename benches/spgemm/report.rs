@@ -85,7 +85,9 @@ pub struct Times {
     pub ms_max: Option<f64>,
     /// Of the symbolic phase, the median.
     pub symbolic_ms: Option<f64>,
-    /// Of the numeric phase alone, with the structure and the room for C reused, the median.
+    /// Of the first run of the numeric phase of a structure, with the room for C there, the median.
+    pub numeric_first_ms: Option<f64>,
+    /// Of the runs after it, the median.
     pub numeric_ms: Option<f64>,
     /// Two operations a product, by the whole multiplication's time.
     pub gflops: Option<f64>,
@@ -144,13 +146,14 @@ pub fn table(product: &Product, lines: &[Line]) -> String {
                 times,
                 found,
             } => format!(
-                "  {:<16} {:>10} ms ({} .. {}), symbolic {}, numeric {}, {} GFLOP/s, {} x cuSPARSE, {entries} entries, {} {} rows, \
+                "  {:<16} {:>10} ms ({} .. {}), symbolic {}, numeric {} then {}, {} GFLOP/s, {} x cuSPARSE, {entries} entries, {} {} rows, \
                  error {:.1e}\n",
                 line.implementation,
                 number(times.ms, 3),
                 number(times.ms_min, 3),
                 number(times.ms_max, 3),
                 number(times.symbolic_ms, 3),
+                number(times.numeric_first_ms, 3),
                 number(times.numeric_ms, 3),
                 number(times.gflops, 1),
                 number(best.zip(times.ms).map(|(best, ms)| best / ms), 2),

@@ -22,6 +22,17 @@ pub struct Found {
     pub ok: bool,
 }
 
+impl Found {
+    /// What this comparison and that of another product found together, of the same rows.
+    pub fn and(self, other: Self) -> Self {
+        Self {
+            rows_verified: self.rows_verified,
+            max_rel_err: self.max_rel_err.max(other.max_rel_err),
+            ok: self.ok && other.ok,
+        }
+    }
+}
+
 /// A, B, and the rows of their product that are compared.
 pub struct Verifier<'a, T> {
     b: &'a CsrMatrix<T>,

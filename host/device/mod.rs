@@ -248,6 +248,11 @@ impl Device {
         on_backend!(&*self.backend, device => device.load_ptx(ptx))
     }
 
+    /// Whether this thread records launches of the device, and so can neither allocate nor wait.
+    pub(crate) fn is_recording(&self) -> bool {
+        self.recordings.refuse("").is_err()
+    }
+
     /// Launches a kernel. [`launch!`](crate::launch!) is shorter to write.
     ///
     /// On a GPU it returns at once, and what goes wrong in the kernel is an error of a later call; the emulator runs the

@@ -40,6 +40,7 @@ mod nonzeros;
 mod numeric;
 mod operands;
 mod pairs;
+mod places;
 mod row_costs;
 mod symbolic;
 
@@ -55,6 +56,7 @@ use crate::scalar::Scalar;
 use cuda_std::float::Real;
 use numeric::Numeric;
 use operands::{check_operands, operands};
+use places::Kept;
 use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -74,8 +76,12 @@ pub struct SpgemmOptions {
     pub deterministic: bool,
     /// Entries that turn out zero are left out; else every entry that the structure gives is kept.
     pub drop_zeros: bool,
-    /// Bytes of device memory that [`spgemm`](spgemm()) may use, operands among them; what is free if it is not said.
+    /// Bytes of device memory that [`spgemm`](spgemm()) may use, operands among them; what is free if it is not said. And
+    /// bytes that a [`Spgemm`] may keep for later runs of its numeric phase; a quarter of what is free if it is not said.
     pub memory: Option<u64>,
+    /// A [`Spgemm`] keeps nothing from its first run for later ones. Else that run keeps on the device where the products of
+    /// long rows come from and go, some 2.3 bytes a product, and later ones are faster.
+    pub low_memory: bool,
     /// Which kernel takes which rows: for benches and tests.
     #[doc(hidden)]
     pub borders: Option<Borders>,
@@ -97,7 +103,7 @@ impl SpgemmOptions {
 
 /// A product whose structure is known: what the symbolic phase makes, and what the numeric phase runs on.
 ///
-/// `Display` says how many rows each kernel takes.
+/// `Display` says how many rows each kernel takes, and after the first run what that has kept.
 #[derive(Debug)]
 pub struct Spgemm<T: SpgemmElement> {
     a: Arc<DevicePattern>,
@@ -124,7 +130,11 @@ impl<T: SpgemmElement> Spgemm<T> {
         check_operands(a, b)?;
         let borders = options.borders::<T>(&a.device);
         let (structure, lists) = symbolic::structure(a, b, borders)?;
-        let numeric = Numeric::with_pairs::<T>(lists, borders, b)?;
+        let places = match options.low_memory {
+            true => Kept::none(),
+            false => Kept::within(options.memory),
+        };
+        let numeric = Numeric::for_runs::<T>(lists, borders, b, places)?;
         Ok(Self {
             a: Arc::clone(a),
             b: Arc::clone(b),
@@ -157,7 +167,8 @@ impl<T: SpgemmElement> Spgemm<T> {
 
     /// Computes `C = A B` for these values of the nonzeros of A and B.
     ///
-    /// On a GPU it returns before the product is there, unless zeros are dropped.
+    /// On a GPU it returns before the product is there, unless zeros are dropped or it is the first run, which may keep what
+    /// serves the next ones (see [`SpgemmOptions::low_memory`]).
     ///
     /// # Errors
     ///
@@ -173,8 +184,8 @@ impl<T: SpgemmElement> Spgemm<T> {
         }
     }
 
-    /// Computes the values of all entries of [`pattern`](Self::pattern), zeros among them, whatever the options say; it
-    /// allocates nothing.
+    /// Computes the values of all entries of [`pattern`](Self::pattern), zeros among them, whatever the options say; after the
+    /// first run it allocates nothing.
     ///
     /// # Errors
     ///

@@ -3,6 +3,7 @@
 use super::SpgemmElement;
 use super::lists::{Lists, sorted_bins};
 use super::pairs::Pairs;
+use super::places::{Kept, Of, Places};
 use crate::csr::DevicePattern;
 use crate::device::{DeviceBuffer, Fork};
 use crate::error::Error;
@@ -24,6 +25,8 @@ pub(super) struct Numeric {
     borders: Borders,
     /// Room for the columns and values of B beside each other: of the run that is being launched.
     pairs: Option<Mutex<Pairs>>,
+    /// Where the products of long rows come from and go.
+    pub places: Kept,
 }
 
 impl Numeric {
@@ -33,19 +36,22 @@ impl Numeric {
             lists,
             borders,
             pairs: None,
+            places: Kept::none(),
         }
     }
 
     /// As [`new`](Self::new), for several runs: with room for the columns and values of `b` beside each other, if the rows are
-    /// worth it.
-    pub(super) fn with_pairs<T: SpgemmElement>(
+    /// worth it, and with these places.
+    pub(super) fn for_runs<T: SpgemmElement>(
         lists: Lists,
         borders: Borders,
         b: &DevicePattern,
+        places: Kept,
     ) -> Result<Self, Error> {
         let pairs = Pairs::worth_it::<T>(b, &lists, &SORTED)?;
         Ok(Self {
             pairs: pairs.map(Mutex::new),
+            places,
             ..Self::new(lists, borders)
         })
     }
@@ -69,8 +75,20 @@ impl Numeric {
         if let Some(pairs) = &mut pairs {
             factors.pairs = pairs.fill(b, b_values)?;
         }
+        let of = Of {
+            operands,
+            lists: &self.lists,
+            borders: self.borders,
+            c,
+        };
+        let places = self.places.find(&device, of)?;
         let fork = device.fork();
-        self.launch(&fork, operands, work, c, factors, values)?;
+        self.launch_spread(&fork, operands, c, factors, values)?;
+        match &places {
+            Some(places) => self.launch_placed(&fork, places, c, factors, values)?,
+            None => self.launch_chunks(&fork, operands, c, factors, values)?,
+        }
+        self.launch_shorter(&fork, operands, work, c, factors, values)?;
         fork.join()
     }
 
@@ -101,16 +119,40 @@ impl Numeric {
         factors: Factors<T>,
         values: &mut DeviceBuffer<T>,
     ) -> Result<(), Error> {
-        let work = work.read_only();
+        self.launch_spread(fork, operands, c, factors, values)?;
+        self.launch_chunks(fork, operands, c, factors, values)?;
+        self.launch_shorter(fork, operands, work, c, factors, values)
+    }
+
+    /// Launches the kernel for rows whose products are spread over the device.
+    fn launch_spread<T: SpgemmElement>(
+        &self,
+        fork: &Fork<'_>,
+        operands: Operands,
+        c: Structure,
+        factors: Factors<T>,
+        values: &mut DeviceBuffer<T>,
+    ) -> Result<(), Error> {
+        let Some(items) = self.items(bin::SPREAD) else {
+            return Ok(());
+        };
+        let arguments = (operands, factors, items, c, values.mutable());
+        let config = spread_rows::launch(items.count);
+        // SAFETY: parts of the kernel's size, the values of their rows zero.
+        unsafe { fork.launch(&spread_rows::spread_rows::<T>(), config, arguments) }
+    }
+
+    /// Launches the kernels for the chunks of the other long rows.
+    fn launch_chunks<T: SpgemmElement>(
+        &self,
+        fork: &Fork<'_>,
+        operands: Operands,
+        c: Structure,
+        factors: Factors<T>,
+        values: &mut DeviceBuffer<T>,
+    ) -> Result<(), Error> {
         let values = values.mutable();
         let chunk = self.borders.chunk;
-        let element_bytes = size_of::<T>() as u32;
-        if let Some(items) = self.items(bin::SPREAD) {
-            let arguments = (operands, factors, items, c, values);
-            let config = spread_rows::launch(items.count);
-            // SAFETY: parts of the kernel's size, the values of their rows zero.
-            unsafe { fork.launch(&spread_rows::spread_rows::<T>(), config, arguments)? };
-        }
         // The longest rows first: they are the last to end.
         for size in (0..bin::SEARCH - bin::RANK).rev() {
             let capacity = (1024 << size).min(chunk);
@@ -128,6 +170,50 @@ impl Numeric {
                 unsafe { fork.launch(&chunks::search_chunks::<T>(), config, arguments)? };
             }
         }
+        Ok(())
+    }
+
+    /// Launches the kernels for the same chunks by the places of their products.
+    fn launch_placed<T: SpgemmElement>(
+        &self,
+        fork: &Fork<'_>,
+        places: &Places,
+        c: Structure,
+        factors: Factors<T>,
+        values: &mut DeviceBuffer<T>,
+    ) -> Result<(), Error> {
+        let chunk = self.borders.chunk;
+        for size in (0..bin::SEARCH - bin::RANK).rev() {
+            let capacity = (1024 << size).min(chunk);
+            for bin in [bin::RANK + size, bin::SEARCH + size] {
+                if let Some(items) = self.items(bin) {
+                    let config = placed_chunks::launch::<T>(items.count, capacity);
+                    let places = places.argument(items.first);
+                    let Factors { a, b, .. } = factors;
+                    let arguments = (items, places, chunk, c, a, b, values.mutable());
+                    // SAFETY: chunks of up to `capacity` entries, and the places of their products.
+                    unsafe {
+                        fork.launch(&placed_chunks::placed_chunks::<T>(), config, arguments)?
+                    };
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Launches the kernels for all rows but long ones.
+    fn launch_shorter<T: SpgemmElement>(
+        &self,
+        fork: &Fork<'_>,
+        operands: Operands,
+        work: &DeviceBuffer<u32>,
+        c: Structure,
+        factors: Factors<T>,
+        values: &mut DeviceBuffer<T>,
+    ) -> Result<(), Error> {
+        let work = work.read_only();
+        let values = values.mutable();
+        let element_bytes = size_of::<T>() as u32;
         if let Some(items) = self.items(bin::ORDERED) {
             let config = ordered::launch::<T>(items.count);
             let arguments = (operands, factors, items, c, values);

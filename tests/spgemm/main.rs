@@ -114,19 +114,29 @@ fn choices() -> Vec<SpgemmOptions> {
     ]
 }
 
-/// The product of matrices of the host, all at once and by the phases.
+/// The ways in which [`products`] computes a product.
+const WAYS: [&str; 3] = ["whole", "by phases that keep nothing", "by phases"];
+
+/// The product of matrices of the host: all at once, and by the phases without places kept and with them, which the first run
+/// uses already.
 fn products<T: SpgemmElement>(
     device: &Device,
     a: &CsrMatrix<T>,
     b: &CsrMatrix<T>,
     options: SpgemmOptions,
-) -> Result<[CsrMatrix<T>; 2], Error> {
+) -> Result<[CsrMatrix<T>; 3], Error> {
     let whole = spgemm(device, a.view(), b.view(), options)?.c;
     let a = DeviceCsr::upload(device, a.view())?;
     let b = DeviceCsr::upload(device, b.view())?;
-    let phases = Spgemm::symbolic(a.pattern(), b.pattern(), options)?;
-    let c = phases.numeric(a.values(), b.values())?.download()?;
-    Ok([whole, c])
+    let by_phases = |low_memory| {
+        let options = SpgemmOptions {
+            low_memory,
+            ..options
+        };
+        let phases = Spgemm::symbolic(a.pattern(), b.pattern(), options)?;
+        phases.numeric(a.values(), b.values())?.download()
+    };
+    Ok([whole, by_phases(true)?, by_phases(false)?])
 }
 
 /// The product by every choice on every device, exactly that of the reference.
@@ -136,7 +146,7 @@ fn assert_exact(a: &CsrMatrix<f32>, b: &CsrMatrix<f32>) {
         for options in choices() {
             let products = products(&device, a, b, options)
                 .unwrap_or_else(|error| panic!("{options:?} on {device}: {error}"));
-            for (product, way) in products.iter().zip(["whole", "by phases"]) {
+            for (product, way) in products.iter().zip(WAYS) {
                 assert!(
                     product.map(|&value| f64::from(value)) == wanted,
                     "{way}, {options:?} on {device}: {}",

@@ -1,12 +1,13 @@
 //! The phases and their options: structures used again, zeros, determinism, memory, and what is refused.
 
 use crate::support::devices;
-use crate::{SKEWED, products};
-use sprs::CsMatI;
+use crate::{SKEWED, borders, products};
+use sprs::{CsMatI, TriMatI};
+use std::sync::Arc;
 use warprow::DeviceCsr;
 use warprow::device::{Device, EmulatorOptions};
 use warprow::reference::verify_spgemm;
-use warprow::spgemm::{Spgemm, SpgemmOptions, spgemm, spgemm_in_blocks};
+use warprow::spgemm::{Spgemm, SpgemmElement, SpgemmOptions, spgemm, spgemm_in_blocks};
 use warprow::{CsrMatrix, Error, generate};
 
 #[test]
@@ -42,25 +43,165 @@ fn sums_that_cancel_are_kept_unless_zeros_are_to_be_dropped() {
     }
 }
 
+/// Options that make all rows of more than a few products chunks, found by ranks and by searches.
+fn chunks_alone() -> [SpgemmOptions; 2] {
+    [u32::MAX, 0].map(|rank_words| {
+        borders(|b| {
+            b.spread = 0;
+            b.window_span = 0;
+            b.sort_again = 0;
+            b.warp_entries = 0;
+            b.chunk = 1024;
+            b.rank_words = rank_words;
+        })
+    })
+}
+
+/// Operands whose product has rows of several chunks, with empty rows of A and of B.
+fn of_several_chunks<T: SpgemmElement>() -> (CsrMatrix<T>, CsrMatrix<T>) {
+    let a = generate::uniform::<T>(12, 70, 350, 1).unwrap();
+    let b = generate::uniform::<T>(70, 3000, 5000, 2).unwrap();
+    let without = |matrix: CsrMatrix<T>, left_out: usize| {
+        let (rows, cols) = matrix.shape();
+        let mut kept = TriMatI::new((rows, cols));
+        for (&value, (row, col)) in matrix.iter() {
+            if row as usize % left_out != 2 {
+                kept.add_triplet(row as usize, col as usize, value);
+            }
+        }
+        kept.to_csr::<u32>()
+    };
+    (without(a, 9), without(b, 5))
+}
+
+fn assert_serves_for_other_values<T: SpgemmElement>() {
+    let (a, b) = of_several_chunks::<T>();
+    for device in devices() {
+        let mut a_there = DeviceCsr::upload(&device, a.view()).unwrap();
+        let mut b_there = DeviceCsr::upload(&device, b.view()).unwrap();
+        for options in [[SpgemmOptions::default(); 2], chunks_alone()].concat() {
+            let spgemm = Spgemm::<T>::symbolic(a_there.pattern(), b_there.pattern(), options);
+            let spgemm = spgemm.unwrap();
+            for factor in [1.0, -3.0, 0.5] {
+                let a = a.map(|&value| value * T::from_f64(factor));
+                let b = b.map(|&value| value * value);
+                a_there.values_mut().copy_from_slice(a.data()).unwrap();
+                b_there.values_mut().copy_from_slice(b.data()).unwrap();
+                let c = spgemm.numeric(a_there.values(), b_there.values()).unwrap();
+                let c = c.download().unwrap();
+                let verification = verify_spgemm(a.view(), b.view(), c.view());
+                assert!(verification.ok(), "{spgemm}: {verification}");
+            }
+        }
+    }
+}
+
 #[test]
 fn a_structure_serves_for_other_values() {
-    let a = generate::rmat::<f32>(300, 2500, SKEWED, 3).unwrap();
+    assert_serves_for_other_values::<f32>();
+    assert_serves_for_other_values::<f64>();
+}
+
+#[test]
+fn places_are_kept_from_the_first_run_on_if_they_fit_the_memory_and_are_wanted() {
+    let (a, b) = of_several_chunks::<f32>();
     for device in devices() {
-        let mut on_device = DeviceCsr::upload(&device, a.view()).unwrap();
-        let pattern = on_device.pattern();
-        let spgemm = Spgemm::symbolic(pattern, pattern, SpgemmOptions::default()).unwrap();
-        for factor in [1.0, -3.0] {
-            let scaled = a.map(|value| value * factor);
-            on_device
-                .values_mut()
-                .copy_from_slice(scaled.data())
+        let a = DeviceCsr::upload(&device, a.view()).unwrap();
+        let b = DeviceCsr::upload(&device, b.view()).unwrap();
+        for chunks in chunks_alone() {
+            let with = |memory, low_memory| SpgemmOptions {
+                memory,
+                low_memory,
+                ..chunks
+            };
+            let deterministic = SpgemmOptions {
+                deterministic: true,
+                ..chunks
+            };
+            for (options, are_kept) in [
+                (chunks, true),
+                (with(Some(10_000_000), false), true),
+                (with(Some(10_000), false), false),
+                (with(None, true), false),
+                (deterministic, false),
+            ] {
+                let spgemm = Spgemm::<f32>::symbolic(a.pattern(), b.pattern(), options).unwrap();
+                let says_so = || spgemm.to_string().contains("bytes of places kept");
+                assert!(!says_so(), "{spgemm}");
+                for _ in 0..2 {
+                    spgemm.numeric(a.values(), b.values()).unwrap();
+                    assert_eq!(says_so(), are_kept, "{spgemm}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn zeros_are_dropped_from_every_run() {
+    let (a, b) = of_several_chunks::<f64>();
+    let device = Device::emulator(EmulatorOptions::default());
+    let a = DeviceCsr::upload(&device, a.view()).unwrap();
+    let b = DeviceCsr::upload(&device, b.view()).unwrap();
+    let options = SpgemmOptions {
+        drop_zeros: true,
+        ..chunks_alone()[0]
+    };
+    let spgemm = Spgemm::<f64>::symbolic(a.pattern(), b.pattern(), options).unwrap();
+    let zeros = device.zeros(b.values().len()).unwrap();
+    for _ in 0..2 {
+        let c = spgemm.numeric(a.values(), &zeros).unwrap();
+        assert_eq!(c.pattern().nnz(), 0);
+        let c = spgemm.numeric(a.values(), b.values()).unwrap();
+        assert_eq!(c.pattern().nnz(), spgemm.entries());
+    }
+}
+
+#[test]
+fn a_structure_is_used_by_several_threads() {
+    let (a, b) = of_several_chunks::<f32>();
+    for device in devices() {
+        let a_there = DeviceCsr::upload(&device, a.view()).unwrap();
+        let b_there = DeviceCsr::upload(&device, b.view()).unwrap();
+        let [options, _] = chunks_alone();
+        let spgemm = Spgemm::symbolic(a_there.pattern(), b_there.pattern(), options).unwrap();
+        let products: Vec<CsrMatrix<f32>> = std::thread::scope(|scope| {
+            let numeric = || {
+                let c = spgemm.numeric(a_there.values(), b_there.values());
+                c.unwrap().download().unwrap()
+            };
+            let threads: Vec<_> = (0..3).map(|_| scope.spawn(numeric)).collect();
+            (threads.into_iter())
+                .map(|thread| thread.join().unwrap())
+                .collect()
+        });
+        for c in products {
+            let verification = verify_spgemm(a.view(), b.view(), c.view());
+            assert!(verification.ok(), "{verification}");
+        }
+    }
+}
+
+#[test]
+fn runs_are_recorded_before_the_first_run_and_after_it() {
+    let (a, b) = of_several_chunks::<f32>();
+    for device in devices() {
+        let a_there = DeviceCsr::upload(&device, a.view()).unwrap();
+        let b_there = DeviceCsr::upload(&device, b.view()).unwrap();
+        let [options, _] = chunks_alone();
+        let spgemm = Spgemm::symbolic(a_there.pattern(), b_there.pattern(), options).unwrap();
+        for are_kept in [false, true] {
+            let mut values = device.zeros::<f32>(spgemm.entries()).unwrap();
+            let graph = device
+                .record(|| spgemm.numeric_into(a_there.values(), b_there.values(), &mut values))
                 .unwrap();
-            let c = spgemm
-                .numeric(on_device.values(), on_device.values())
-                .unwrap();
-            let c = c.download().unwrap();
-            let verification = verify_spgemm(scaled.view(), scaled.view(), c.view());
-            assert!(verification.ok(), "{spgemm}: {verification}");
+            // SAFETY: the buffers are alive.
+            unsafe { graph.launch().unwrap() };
+            assert_eq!(spgemm.to_string().contains("places kept"), are_kept);
+            let c = DeviceCsr::new(Arc::clone(spgemm.pattern()), values).unwrap();
+            let verification = verify_spgemm(a.view(), b.view(), c.download().unwrap().view());
+            assert!(verification.ok(), "{verification}");
+            spgemm.numeric(a_there.values(), b_there.values()).unwrap();
         }
     }
 }

@@ -47,46 +47,64 @@ pub fn launch_search<T: Real>(chunks: u32, capacity: u32) -> LaunchConfig {
     launch::<T>(chunks, Entries::<T>::bytes(capacity))
 }
 
-/// A chunk: its first entry in C, how many there are, their columns, and the walk of its products.
-struct Chunk<'a, T> {
-    start: u32,
-    count: u32,
-    columns: Global<u32>,
-    walk: EvenWalk<'a, T>,
+/// A chunk of a row of C.
+pub(super) struct Chunk {
+    /// Its first entry in C.
+    pub start: u32,
+    /// How many there are.
+    pub count: u32,
+    /// Their columns.
+    pub columns: Global<u32>,
+    /// The row's nonzeros in A, start and end.
+    pub nonzeros: (u32, u32),
+    /// The first and the last column, if the row has other chunks.
+    pub window: Option<(u32, u32)>,
 }
 
-/// The chunk of the block.
-#[inline(always)]
-unsafe fn chunk<'a, T: Real>(
-    operands: &'a Operands,
-    factors: Factors<T>,
-    items: Items,
-    chunk_entries: u32,
-    c: Structure,
-) -> Chunk<'a, T> {
-    // SAFETY: rows of the matrices, entries of C.
-    unsafe {
-        let [row, chunk] = items.load(thread::block_idx_x());
-        let (row_start, row_end) = c.row(row);
-        let start = row_start + chunk * chunk_entries;
-        let count = (row_end - start).min(chunk_entries);
-        let whole = row_end - row_start <= chunk_entries;
-        let columns = c.columns(row).offset((start - row_start) as usize);
-        let window = if whole {
-            None
-        } else {
-            Some((columns.load(0), columns.load(count as usize - 1)))
-        };
-        Chunk {
-            start,
-            count,
-            columns,
-            walk: EvenWalk {
-                operands,
-                factors,
+impl Chunk {
+    /// The chunk of the block.
+    ///
+    /// # Safety
+    ///
+    /// The items are chunks of `chunk_entries` entries of the rows of `c`, the operands' product.
+    #[inline(always)]
+    pub unsafe fn load(
+        operands: &Operands,
+        items: Items,
+        chunk_entries: u32,
+        c: &Structure,
+    ) -> Self {
+        // SAFETY: rows of the matrices, entries of C.
+        unsafe {
+            let [row, chunk] = items.load(thread::block_idx_x());
+            let (row_start, row_end) = c.row(row);
+            let start = row_start + chunk * chunk_entries;
+            let count = (row_end - start).min(chunk_entries);
+            let whole = row_end - row_start <= chunk_entries;
+            let columns = c.columns(row).offset((start - row_start) as usize);
+            let window = if whole {
+                None
+            } else {
+                Some((columns.load(0), columns.load(count as usize - 1)))
+            };
+            Self {
+                start,
+                count,
+                columns,
                 nonzeros: operands.a.row(row),
                 window,
-            },
+            }
+        }
+    }
+
+    /// The walk of its products.
+    #[inline(always)]
+    fn walk<'a, T>(&self, operands: &'a Operands, factors: Factors<T>) -> EvenWalk<'a, T> {
+        EvenWalk {
+            operands,
+            factors,
+            nonzeros: self.nonzeros,
+            window: self.window,
         }
     }
 }
@@ -115,23 +133,10 @@ pub unsafe fn rank_chunks<T: Real>(
     let bitmap = room.cast::<u8>().offset(room_bytes as usize).cast::<u32>();
     // SAFETY: entries of C; the block synchronises between writes and reads of sums and ranks.
     unsafe {
-        let Chunk {
-            start,
-            count,
-            columns,
-            walk,
-        } = chunk(&operands, factors, items, chunk_entries, c);
-        let first = columns.load(0);
-        let words = (columns.load(count as usize - 1) - first) / 32 + 1;
-        let ranks = Ranks {
-            bitmap,
-            before: bitmap.offset(words as usize).cast::<u16>(),
-        };
-        let mut word = t;
-        while word < words {
-            bitmap.store(word as usize, 0);
-            word += threads;
-        }
+        let chunk = Chunk::load(&operands, items, chunk_entries, &c);
+        let (start, count) = (chunk.start, chunk.count);
+        let first = chunk.columns.load(0);
+        let ranks = Ranks::clear(bitmap, &chunk);
         // The capacity is a multiple of four.
         let mut i = 4 * t;
         while i < count {
@@ -139,10 +144,11 @@ pub unsafe fn rank_chunks<T: Real>(
             i += 4 * threads;
         }
         thread::sync_threads();
-        ranks.make(columns, count, first, |i, column| {
+        ranks.make(chunk.columns, count, first, |i, column| {
             c.put(start + i, column);
         });
         thread::sync_threads();
+        let walk = chunk.walk(&operands, factors);
         walk.add_up(room, sums, |column| ranks.of(column - first));
         let mut i = t;
         while i < count {
@@ -153,15 +159,42 @@ pub unsafe fn rank_chunks<T: Real>(
 }
 
 /// A bitmap of a chunk's columns, and of each word that has one the columns before it: six bytes for 32 columns.
-struct Ranks {
+pub(super) struct Ranks {
     bitmap: Shared<u32>,
     before: Shared<u16>,
 }
 
 impl Ranks {
-    /// The rank of a column that is one of them, given its distance from the first.
+    /// Those of a chunk that are to be made, their bitmap zero: what the thread does of it.
+    ///
+    /// # Safety
+    ///
+    /// There is room for six bytes for each word of the columns' span.
     #[inline(always)]
-    unsafe fn of(&self, bit: u32) -> usize {
+    pub unsafe fn clear(bitmap: Shared<u32>, chunk: &Chunk) -> Self {
+        // SAFETY: columns of the chunk, words of the bitmap.
+        unsafe {
+            let first = chunk.columns.load(0);
+            let words = (chunk.columns.load(chunk.count as usize - 1) - first) / 32 + 1;
+            let mut word = thread::thread_idx_x();
+            while word < words {
+                bitmap.store(word as usize, 0);
+                word += thread::block_dim_x();
+            }
+            Self {
+                bitmap,
+                before: bitmap.offset(words as usize).cast::<u16>(),
+            }
+        }
+    }
+
+    /// The rank of a column that is one of them, given its distance from the first.
+    ///
+    /// # Safety
+    ///
+    /// They have been made, and the block has synchronised.
+    #[inline(always)]
+    pub unsafe fn of(&self, bit: u32) -> usize {
         let word = (bit / 32) as usize;
         // SAFETY: a word that has been made.
         let (bits, before) = unsafe { (self.bitmap.load(word), self.before.load(word)) };
@@ -173,8 +206,18 @@ impl Ranks {
     ///
     /// Neighbouring lanes have bits of one word, and their atomic operations on it are done one after the other. To join such
     /// bits by shuffles first took three times the instructions, a fifth of those of a chunk.
+    ///
+    /// # Safety
+    ///
+    /// The columns are those of the chunk that it was cleared for; the block has synchronised.
     #[inline(always)]
-    unsafe fn make(&self, columns: Global<u32>, count: u32, first: u32, put: impl Fn(u32, u32)) {
+    pub unsafe fn make(
+        &self,
+        columns: Global<u32>,
+        count: u32,
+        first: u32,
+        put: impl Fn(u32, u32),
+    ) {
         let (lane, threads) = (warp::lane_id(), thread::block_dim_x());
         let mut start = thread::thread_idx_x() - lane;
         while start < count {
@@ -231,15 +274,12 @@ pub unsafe fn search_chunks<T: Real>(
     let entries = Entries::<T>::of_team(0, capacity);
     // SAFETY: entries of C; the block synchronises between writes and reads of the sums.
     unsafe {
-        let Chunk {
-            start,
-            count,
-            columns,
-            walk,
-        } = chunk(&operands, factors, items, chunk_entries, c);
-        entries.load(&c, columns, [start, count], [t, threads]);
+        let chunk = Chunk::load(&operands, items, chunk_entries, &c);
+        let (start, count) = (chunk.start, chunk.count);
+        entries.load(&c, chunk.columns, [start, count], [t, threads]);
         thread::sync_threads();
         let room = entries.columns.offset(capacity as usize).cast::<T>();
+        let walk = chunk.walk(&operands, factors);
         walk.add_up(room, entries.sums, |column| entries.place(column));
         entries.write(values.offset(start as usize), count, t, threads);
     }

@@ -60,6 +60,25 @@ struct Shares<T> {
     products: u32,
 }
 
+/// Where the part of the row of B of nonzero `k` of A whose columns lie in the window starts, and how long it is.
+///
+/// # Safety
+///
+/// The operands are what they say, and it is a nonzero of A.
+#[inline(always)]
+pub(super) unsafe fn cut(operands: &Operands, window: Option<(u32, u32)>, k: u32) -> (u32, u32) {
+    // SAFETY: a nonzero of A, a row of B.
+    unsafe {
+        let row = operands.a.col_idx.load(k as usize) as usize;
+        let [mut start, mut end] = operands.extents.load2(4 * row);
+        if let Some((first, last)) = window {
+            // The last column of a matrix is below 2^32 - 1.
+            [start, end] = window::positions(operands.b.col_idx, [start, end], [first, last + 1]);
+        }
+        (start, end - start)
+    }
+}
+
 impl<T: Real> EvenWalk<'_, T> {
     /// Adds each product to the sum at the place of its column.
     ///
@@ -81,33 +100,17 @@ impl<T: Real> EvenWalk<'_, T> {
         // SAFETY: nonzeros of the row; the block synchronises between writes and reads of what is shared.
         unsafe {
             while k < end {
-                let (start, len, value) = self.cut(k + thread::thread_idx_x(), end);
+                let mine = k + thread::thread_idx_x();
+                let (mut start, mut len, mut value) = (0, 0, T::ZERO);
+                if mine < end {
+                    value = self.factors.a.load(mine as usize);
+                    (start, len) = cut(self.operands, self.window, mine);
+                }
                 shares.put(warp_totals, start, len, value);
                 self.share(&shares, sums, &place);
                 thread::sync_threads();
                 k += threads;
             }
-        }
-    }
-
-    /// Of nonzero `k` of A, if that is before `end`, where the part of its row of B in the window starts, how long that is,
-    /// and the nonzero's value.
-    #[inline(always)]
-    unsafe fn cut(&self, k: u32, end: u32) -> (u32, u32, T) {
-        if k >= end {
-            return (0, 0, T::ZERO);
-        }
-        // SAFETY: a nonzero of A, a row of B.
-        unsafe {
-            let value = self.factors.a.load(k as usize);
-            let row = self.operands.a.col_idx.load(k as usize) as usize;
-            let [mut start, mut end] = self.operands.extents.load2(4 * row);
-            if let Some((first, last)) = self.window {
-                // The last column of a matrix is below 2^32 - 1.
-                [start, end] =
-                    window::positions(self.operands.b.col_idx, [start, end], [first, last + 1]);
-            }
-            (start, end - start, value)
         }
     }
 

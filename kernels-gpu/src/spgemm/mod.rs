@@ -17,6 +17,8 @@
 //! | [`interval_rows`](mod@interval_rows), [`window_rows`] | numeric: narrow rows, of runs of columns and of any |
 //! | [`neighbour_rows`](mod@neighbour_rows), `interval_sums` | numeric: narrow rows of runs, several together |
 //! | [`group_rows`], [`chunks`] | numeric: middling and long rows |
+//! | [`places`], [`cut_pieces`](mod@cut_pieces), [`place_products`] | of long rows, where products come from and go, for runs to come |
+//! | [`placed_chunks`](mod@placed_chunks) | numeric: long rows by that |
 //! | [`spread_rows`], [`ordered`](mod@ordered) | numeric: long rows of many short rows of B, and sums in a fixed order |
 //! | [`copy`](mod@copy) | rows of one nonzero of A, and all rows from where they were put aside |
 //! | [`drop_zeros`] | entries that are zero, left out |
@@ -25,6 +27,7 @@ pub mod bins;
 pub mod bitmap_rows;
 pub mod chunks;
 pub mod copy;
+pub mod cut_pieces;
 pub mod drop_zeros;
 pub mod entry_work;
 pub mod even_walk;
@@ -41,6 +44,9 @@ mod network;
 pub mod operands;
 pub mod ordered;
 pub mod place;
+pub mod place_products;
+pub mod placed_chunks;
+pub mod places;
 pub mod run_rows;
 pub mod search;
 pub mod sort_rows;
@@ -55,6 +61,7 @@ pub mod work;
 
 pub use bins::Borders;
 pub use operands::{Factors, Items, Operands, Pattern, Structure};
+pub use places::Places;
 
 /// The PTX entry points of the family.
 #[cfg(not(target_arch = "nvptx64"))]
@@ -75,6 +82,9 @@ pub(crate) fn entry_points() -> Vec<&'static str> {
         neighbour_rows::entry_points(),
         group_rows::entry_points(),
         chunks::entry_points().as_slice(),
+        cut_pieces::entry_points().as_slice(),
+        place_products::entry_points().as_slice(),
+        placed_chunks::entry_points(),
         spread_rows::entry_points().as_slice(),
         ordered::entry_points(),
         ladder::entry_points().as_slice(),

@@ -14,6 +14,25 @@ pub struct Entries<T> {
     pub columns: Shared<u32>,
 }
 
+/// The place of a column among `capacity` ascending ones, a power of two, of which it is one.
+///
+/// # Safety
+///
+/// The columns are there.
+#[inline(always)]
+pub(super) unsafe fn place(columns: Shared<u32>, capacity: u32, column: u32) -> usize {
+    let mut place = 0;
+    let mut step = capacity / 2;
+    while step > 0 {
+        // SAFETY: `place + step` is at most `capacity - 1` plus one.
+        if unsafe { columns.load((place + step - 1) as usize) } < column {
+            place += step;
+        }
+        step /= 2;
+    }
+    place as usize
+}
+
 impl<T: Real> Entries<T> {
     /// Bytes of shared memory.
     pub const fn bytes(capacity: u32) -> u32 {
@@ -71,16 +90,8 @@ impl<T: Real> Entries<T> {
     /// The columns have been loaded.
     #[inline(always)]
     pub unsafe fn place(&self, column: u32) -> usize {
-        let mut place = 0;
-        let mut step = self.capacity / 2;
-        while step > 0 {
-            // SAFETY: `place + step` is at most `capacity - 1` plus one.
-            if unsafe { self.columns.load((place + step - 1) as usize) } < column {
-                place += step;
-            }
-            step /= 2;
-        }
-        place as usize
+        // SAFETY: the caller's contract.
+        unsafe { place(self.columns, self.capacity, column) }
     }
 
     /// Writes the first `count` sums from `to` on: what thread `thread` of `threads` does of it.
