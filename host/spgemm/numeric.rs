@@ -12,7 +12,7 @@ use std::sync::{Mutex, PoisonError};
 use warprow_kernels::spgemm::bins::numeric as bin;
 use warprow_kernels::spgemm::{
     Borders, Factors, Items, Operands, Structure, chunks, copy, group_rows, interval_rows,
-    neighbour_rows, ordered, sort_rows, spread_rows, window_rows,
+    neighbour_rows, ordered, placed_chunks, sort_rows, spread_rows, window_rows,
 };
 
 /// The bins of sorted rows.
