@@ -25,7 +25,7 @@ use cuda_std::launch::LaunchConfig;
 use cuda_std::memory::Global;
 use ndarray::{Array2, ArrayView1, ArrayView2};
 use std::fmt;
-use warprow_kernels::gemm::{Epilogue, split_fragments};
+use warprow_kernels::gemm::{Epilogue, split_fragments, warpgroup_split};
 pub use warprow_kernels::gemm::{GemmKernel, Shape};
 use warprow_kernels::matrix::{Dense, DenseMut};
 
@@ -267,11 +267,15 @@ fn default_kernel<T: GemmElement>(device: &Device, w: ArrayView2<'_, T>, tf32: b
         "f64" if runs_on(GemmKernel::Sm90Fragments, device) => GemmKernel::Sm90Fragments,
         "f64" => GemmKernel::WarpFragments,
         "f32" if tf32 => GemmKernel::WarpFragments,
-        "f32" if !split_suffices(w) => GemmKernel::Staged,
-        "f32" if w.ncols() > 16 && runs_on(GemmKernel::WarpgroupSplit, device) => {
+        "f32"
+            if w.ncols() > 16
+                && runs_on(GemmKernel::WarpgroupSplit, device)
+                && split_suffices(w, warpgroup_split::GREATEST) =>
+        {
             GemmKernel::WarpgroupSplit
         }
-        "f32" => GemmKernel::SplitFragments,
+        "f32" if split_suffices(w, split_fragments::GREATEST) => GemmKernel::SplitFragments,
+        "f32" => GemmKernel::Staged,
         _ if !copies_well => GemmKernel::Fragments,
         _ if suits_warpgroups && runs_on(GemmKernel::WarpgroupFragments, device) => {
             GemmKernel::WarpgroupFragments
@@ -280,11 +284,11 @@ fn default_kernel<T: GemmElement>(device: &Device, w: ArrayView2<'_, T>, tf32: b
     }
 }
 
-/// Whether the parts of tf32 suffice for the products with W, so that no tile is computed twice.
-fn split_suffices<T: GemmElement>(w: ArrayView2<'_, T>) -> bool {
-    w.nrows() >= split_fragments::LEAST_DEPTH as usize
-        // An f32 is the same in f64 and back.
-        && w.iter().all(|weight| split_fragments::is_in_range(weight.to_f64() as f32))
+/// Whether parts suffice for the products with W by a kernel for elements up to `greatest`, so that no tile is computed twice.
+fn split_suffices<T: GemmElement>(w: ArrayView2<'_, T>, greatest: f32) -> bool {
+    // An f32 is the same in f64 and back.
+    let is_in_range = |w: &T| split_fragments::is_in_range(w.to_f64() as f32, greatest);
+    w.nrows() >= split_fragments::LEAST_DEPTH as usize && w.iter().all(is_in_range)
 }
 
 /// Whether the device has the instructions of the kernel.

@@ -1,4 +1,4 @@
-//! f32 in two parts of tf32 each: the greatest and the smallest numbers, infinities, and the last of 24 bits.
+//! f32 in parts of tf32 or bf16: the greatest and the smallest numbers, infinities, and the last of 24 bits.
 
 use super::{choices, multiply, support};
 use ndarray::Array2;
@@ -25,7 +25,7 @@ fn the_greatest_numbers_and_infinities_of_f32_come_out_as_on_cuda_cores() {
     for depth in [15, 16, 40] {
         let mut x = generate::dense::<f32>(70, depth, 1);
         let w = generate::dense::<f32>(depth, 18, 2);
-        // The greatest rounds up to infinity where it is split.
+        // The greatest rounds up to infinity where it is split in two.
         x[[1, 3]] = f32::MAX;
         x[[2, 4]] = -f32::MAX;
         x[[20, 2]] = f32::INFINITY;
@@ -52,17 +52,31 @@ fn the_smallest_numbers_of_f32_keep_their_bits_beside_great_ones() {
         (100, -100),
         (-60, 60),
         (-126, 9),
+        // The last places of three parts beside the greatest W that they suffice for.
+        (-105, 7),
+        (-115, 7),
+        (-126, 7),
+        (-140, 7),
     ] {
         f32_verifies(&scaled(&x, of_x), &scaled(&w, of_w));
     }
 }
 
 #[test]
-fn parts_of_tf32_lose_no_bit_that_f32_has() {
-    // All 24 bits, the rest at its greatest, and all errors of one sign.
-    for bits in [0x3f80_0fff, 0x3f80_1fff, 0x3f80_0801, 0x3fff_ffff] {
-        let x = Array2::from_elem((33, 16), f32::from_bits(bits));
-        let w = Array2::from_elem((16, 9), f32::from_bits(bits));
+fn parts_lose_no_bit_that_f32_has() {
+    // All 24 bits, the rest at its greatest, and all errors of one sign: in two parts, and in three, of which X's are cut off and W's rounded.
+    for (of_x, of_w) in [
+        (0x3f80_0fff, 0x3f80_0fff),
+        (0x3f80_1fff, 0x3f80_1fff),
+        (0x3f80_0801, 0x3f80_0801),
+        (0x3fff_ffff, 0x3fff_ffff),
+        (0x3f80_ffff, 0x3f80_7fff),
+        (0x3f80_ffff, 0x3f80_7f7f),
+        (0x3f80_80ff, 0x3f80_7f80),
+    ] {
+        let x = Array2::from_elem((33, 16), f32::from_bits(of_x));
+        let w = Array2::from_elem((16, 9), f32::from_bits(of_w));
         f32_verifies(&x, &w);
+        f32_verifies(&x.mapv(|x| -x), &w);
     }
 }

@@ -142,6 +142,12 @@ fn warps_that_stream_many_tiles_verify_with_w_in_shared_memory_and_without() {
     // W is larger than shared memory.
     one::<f32>(150, 1300, 17);
     one::<f32>(70, 1302, 17);
+    one::<f32>(70, 1302, 47);
+    // W has room there, but not with columns that fill up its tile.
+    one::<f32>(150, 602, 41);
+    one::<f32>(70, 604, 46);
+    one::<f64>(150, 602, 41);
+    one::<f64>(20, 520, 44);
     one::<f64>(400, 300, 130);
 }
 

@@ -5,7 +5,7 @@ use warprow::device::Device;
 use warprow::{Error, Gemm, GemmKernel, GemmOptions, f16, generate};
 
 #[test]
-fn a_plan_takes_parts_of_tf32_for_f32_only_where_they_suffice() {
+fn a_plan_takes_parts_for_f32_only_where_they_suffice() {
     let device = Device::emulator(Default::default());
     let chosen = |w: &Array2<f32>| {
         let gemm = Gemm::plan(&device, w.view(), None, GemmOptions::default());
@@ -23,6 +23,16 @@ fn a_plan_takes_parts_of_tf32_for_f32_only_where_they_suffice() {
         GemmKernel::WarpgroupSplit
     );
     assert_eq!(chosen(&generate::dense(15, 17, 1)), GemmKernel::Staged);
+    // Three parts reach less far than two.
+    let mut wide = generate::dense::<f32>(18, 17, 1);
+    for (weight, kernel) in [
+        (128.0, GemmKernel::WarpgroupSplit),
+        (-129.0, GemmKernel::SplitFragments),
+        (1025.0, GemmKernel::Staged),
+    ] {
+        wide[[17, 16]] = weight;
+        assert_eq!(chosen(&wide), kernel, "{weight}");
+    }
     for weight in [1e-38, 1025.0, f32::INFINITY, f32::NAN] {
         let mut w = w.clone();
         w[[15, 7]] = weight;

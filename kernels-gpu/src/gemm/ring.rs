@@ -28,6 +28,9 @@ pub(super) struct Ring {
     packed: Global<u32>,
     /// W in shared memory: all of it, or as many chunks as there are stages.
     weights: Shared<u32>,
+    /// Columns of it, and bytes of a chunk's part.
+    columns: u32,
+    weight_bytes: u32,
     /// The stages.
     stages: Shared<u32>,
     /// The first row of the tile that is computed on, where rows end, and from a tile to the next.
@@ -53,8 +56,9 @@ pub(super) struct Stage {
     x: Shared<u32>,
     /// The lane's strip of the first row.
     strip: u32,
-    /// W, packed.
+    /// W, packed, and how many columns it has.
     pub weights: Shared<u32>,
+    pub columns: u32,
     /// Bytes of the chunk that the row has.
     pub bytes: u32,
 }
@@ -85,10 +89,10 @@ impl Ring {
         let size = size_of::<T>() as u32;
         let row_bytes = u64::from(x.cols) * u64::from(size);
         let chunks = tile.chunks(row_bytes);
-        let all_weights = u64::from(chunks) * u64::from(tile.weight_bytes());
+        let all_weights = tile.tile_bytes(row_bytes, w.cols);
         let weights = shared::dynamic_shared_mem::<u32>();
         let weight_room = if STREAMED {
-            tile.stages * tile.weight_bytes()
+            tile.stages * tile.weight_bytes(w.cols)
         } else {
             // It is in shared memory.
             all_weights as u32
@@ -111,6 +115,8 @@ impl Ring {
             chunks,
             packed: (w.data.cast()).offset_bytes(u64::from(column_tile) * all_weights),
             weights,
+            columns: tile.packed_cols(w.cols),
+            weight_bytes: tile.weight_bytes(w.cols),
             stages,
             row,
             end,
@@ -128,17 +134,14 @@ impl Ring {
                 ring.copy_weights(0, 0, weight_room);
                 async_copy::commit();
             }
-            let mut begun = 1;
-            while begun < tile.stages {
+            let ahead = ring.ahead::<STREAMED>();
+            let mut begun = 0;
+            while begun < ahead {
                 ring.begin::<STREAMED>();
                 begun += 1;
             }
             if !STREAMED {
-                match tile.stages {
-                    2 => async_copy::wait::<1>(),
-                    3 => async_copy::wait::<2>(),
-                    _ => async_copy::wait::<3>(),
-                }
+                wait_for_all_but(ahead);
                 ring.publish_weights();
                 thread::sync_threads();
             }
@@ -176,14 +179,32 @@ impl Ring {
         self.row = self.row.saturating_add(self.stride);
     }
 
-    /// The warp's memory for gathered elements.
+    /// The warp's memory for gathered elements, `size` bytes each, of rows of so many columns; until the next call of
+    /// [`advance`](Self::advance), and once all lanes are done with the stage that the last one gave.
     #[inline(always)]
-    pub fn output(&self) -> Shared<u32> {
+    pub fn output(&self, cols: u32, size: u32) -> Shared<u32> {
         let tile = self.tile;
-        self.stages.offset_bytes(tile.stages * tile.stage_bytes())
+        let stages = if !tile.gathers_in_stage(cols, size) {
+            tile.stages
+        } else if self.stage == 0 {
+            tile.stages - 1
+        } else {
+            self.stage - 1
+        };
+        self.stages.offset_bytes(stages * tile.stage_bytes())
     }
 
-    /// Waits for the next chunk, and begins the copy that takes the place of the one before.
+    /// Chunks whose copies are begun before one is waited for.
+    #[inline(always)]
+    fn ahead<const STREAMED: bool>(&self) -> u32 {
+        if self.tile.refills_early && !STREAMED {
+            self.tile.stages
+        } else {
+            self.tile.stages - 1
+        }
+    }
+
+    /// Waits for the next chunk. The copy that takes the place of the one before begins now, or has begun by [`refill`](Self::refill).
     ///
     /// # Safety
     ///
@@ -191,11 +212,7 @@ impl Ring {
     #[inline(always)]
     pub unsafe fn advance<const STREAMED: bool>(&mut self) -> Stage {
         let tile = self.tile;
-        match tile.stages {
-            2 => async_copy::wait::<0>(),
-            3 => async_copy::wait::<1>(),
-            _ => async_copy::wait::<2>(),
-        }
+        wait_for_all_but(self.ahead::<STREAMED>() - 1);
         // What others have copied is there, and they are done with the chunk before.
         if STREAMED {
             self.publish_weights();
@@ -203,8 +220,10 @@ impl Ring {
         } else {
             warp::sync_warp(FULL_MASK);
         }
-        // SAFETY: nobody uses the stage of the chunk before.
-        unsafe { self.begin::<STREAMED>() };
+        if STREAMED || !tile.refills_early {
+            // SAFETY: nobody uses the stage of the chunk before.
+            unsafe { self.begin::<STREAMED>() };
+        }
         let is_last = self.chunk + 1 == self.chunks;
         let stage = Stage {
             tile,
@@ -212,6 +231,7 @@ impl Ring {
             // What is added to it must not stay in registers from chunk to chunk.
             strip: thread::opaque(self.strip),
             weights: self.part,
+            columns: self.columns,
             bytes: if is_last { self.last_bytes } else { tile.chunk },
         };
         self.stage = if self.stage + 1 == tile.stages {
@@ -224,9 +244,23 @@ impl Ring {
         self.part = if starts_over {
             self.weights
         } else {
-            self.part.offset_bytes(tile.weight_bytes())
+            self.part.offset_bytes(self.weight_bytes)
         };
         stage
+    }
+
+    /// Begins the copy that takes the place of the chunk, if that is done [early](Tile::refills_early).
+    ///
+    /// # Safety
+    ///
+    /// All lanes of the warp call it, once after each [`advance`](Self::advance), and are done with the stage.
+    #[inline(always)]
+    pub unsafe fn refill<const STREAMED: bool>(&mut self) {
+        if self.tile.refills_early && !STREAMED {
+            warp::sync_warp(FULL_MASK);
+            // SAFETY: the caller's contract.
+            unsafe { self.begin::<STREAMED>() };
+        }
     }
 
     /// Begins the copies of the next chunk, if one is left; a group of copies in any case.
@@ -241,7 +275,7 @@ impl Ring {
             if let Some((chunk, stage)) = self.copies.begin()
                 && STREAMED
             {
-                let bytes = self.tile.weight_bytes();
+                let bytes = self.weight_bytes;
                 self.copy_weights(u64::from(chunk) * u64::from(bytes), stage * bytes, bytes);
             }
         }
@@ -275,6 +309,18 @@ impl Ring {
             }
             i += 16 * thread::block_dim_x();
         }
+    }
+}
+
+/// Waits for the thread's groups of copies but the last ones, at most 4.
+#[inline(always)]
+fn wait_for_all_but(groups: u32) {
+    match groups {
+        0 => async_copy::wait::<0>(),
+        1 => async_copy::wait::<1>(),
+        2 => async_copy::wait::<2>(),
+        3 => async_copy::wait::<3>(),
+        _ => async_copy::wait::<4>(),
     }
 }
 

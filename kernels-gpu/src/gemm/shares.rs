@@ -24,6 +24,8 @@ pub(super) struct Shares {
     blocks: u32,
     /// Whether rows of X begin at any multiple of 4 bytes, as [`Tile::apart`] says.
     pub apart: bool,
+    /// Whether W is packed without columns that it does not have, as [`Tile::compact`] says.
+    pub compact: bool,
 }
 
 const fn shares(rows: usize, cols: usize, chunk: u32, stages: u32, blocks: u32) -> Shares {
@@ -34,6 +36,7 @@ const fn shares(rows: usize, cols: usize, chunk: u32, stages: u32, blocks: u32) 
         stages,
         blocks,
         apart: false,
+        compact: false,
     }
 }
 
@@ -45,8 +48,16 @@ const fn apart(shares: Shares) -> Shares {
     }
 }
 
+/// For a W that has room in shared memory without columns that it does not have.
+const fn compact(shares: Shares) -> Shares {
+    Shares {
+        compact: true,
+        ..shares
+    }
+}
+
 /// The tiles to choose from: times 16 rows, times 8 columns, bytes of a chunk, stages, blocks for each multiprocessor.
-pub(super) const SHARES: [Shares; 10] = [
+pub(super) const SHARES: [Shares; 12] = [
     shares(1, 2, 128, 4, 2),
     shares(1, 2, 64, 4, 3),
     shares(1, 6, 128, 4, 2),
@@ -57,13 +68,18 @@ pub(super) const SHARES: [Shares; 10] = [
     apart(shares(1, 6, 128, 4, 2)),
     apart(shares(2, 6, 128, 3, 2)),
     apart(shares(1, 6, 128, 3, 2)),
+    compact(apart(shares(1, 6, 128, 2, 1))),
+    compact(shares(1, 6, 64, 4, 1)),
 ];
 
 impl Shares {
-    /// Column tiles of which a lane has neighbouring columns: 16 bytes of two each, or what divides the tiles.
+    /// Column tiles of which a lane has neighbouring columns: 16 bytes of two each, or what divides the tiles, or
+    /// one, so that columns are in order, if W is compact.
     pub const fn group(self, size: usize) -> usize {
         let most = 8 / size;
-        if self.cols.is_multiple_of(most) {
+        if self.compact {
+            1
+        } else if self.cols.is_multiple_of(most) {
             most
         } else {
             2
@@ -84,10 +100,13 @@ impl Shares {
             team: 1,
             cols: 8 * self.cols as u32,
             parts: 1,
+            compact: self.compact,
             chunk: self.chunk,
             apart: self.apart,
             line: 0,
             stages: self.stages,
+            refills_early: self.compact,
+            least_warps: if self.compact { 8 } else { 4 },
             blocks: self.blocks,
             // Three for each scheduler, if a block is alone and sums take at most 64 registers.
             warps: if self.blocks == 1 && size < 8 { 12 } else { 8 },
@@ -141,18 +160,18 @@ pub(super) fn plan<T: GemmElement>(shape: Shape, wide: usize) -> (usize, LaunchC
     }
 }
 
-/// W in the order in which a lane reads it: for each step and tile of columns, the strips of the 32 lanes.
+/// W in the order in which a lane of that tile reads it: for each step and column the four strips.
 #[cfg(not(target_arch = "nvptx64"))]
-pub(super) fn pack<T: GemmElement>(w: &[T], shape: Shape, wide: usize) -> Vec<T> {
+pub(super) fn pack<T: GemmElement>(w: &[T], shape: Shape, choice: usize) -> Vec<T> {
     let size = size_of::<T>();
-    let shares = SHARES[plan::<T>(shape, wide).0];
+    let shares = SHARES[choice];
     let per_strip = 16 / size;
     let tile = shares.tile(size);
+    let width = tile.packed_cols(shape.cols) as usize;
     let order = |i| {
         let (element, i) = (i % per_strip, i / per_strip);
-        let (lane, i) = (i % 32, i / 32);
-        let (tile, step) = (i % shares.cols, i / shares.cols);
-        let (column, strip) = (lane / 4, lane % 4);
+        let (strip, i) = (i % 4, i / 4);
+        let (column, step) = (i % width, i / width);
         let per_word = 4 / size.min(4);
         let row = if shares.apart {
             // Every fourth word of 64 bytes.
@@ -161,7 +180,7 @@ pub(super) fn pack<T: GemmElement>(w: &[T], shape: Shape, wide: usize) -> Vec<T>
         } else {
             (4 * step + strip) * per_strip + element
         };
-        (row, shares.column(tile, column, size))
+        (row, shares.column(column / 8, column % 8, size))
     };
     tile.pack(
         w,

@@ -40,6 +40,11 @@ pub const SUMMARY: &str = "as warp_fragments, f32 in two parts of tf32 each: as 
 /// Terms of a sum, at least, that the multiplication of parts is exact enough for.
 pub const LEAST_DEPTH: u32 = 16;
 
+/// The greatest element of W that it is exact enough for.
+///
+/// The rest of a number below 2^-113 is cut off at 2^-136, the last place of tf32; the bound of a sum of f32 allows for 2^-126 a term.
+pub const GREATEST: f32 = 1024.0;
+
 /// The tile for more than 64 columns: 64 of them.
 const WIDE: usize = 3;
 
@@ -65,25 +70,29 @@ pub fn handle(shape: Shape) -> Kernel<super::Arguments<f32>> {
 /// W as the kernel reads it: packed, once more by rows, and a number that is not one if parts do not suffice for it.
 #[cfg(not(target_arch = "nvptx64"))]
 pub fn pack(w: &[f32], shape: Shape) -> Vec<f32> {
-    with_plain(shares::pack(w, shape, WIDE), w, shape)
+    with_plain(
+        shares::pack(w, shape, shares::plan::<f32>(shape, WIDE).0),
+        w,
+        shape,
+        GREATEST,
+    )
 }
 
 /// W as the kernel reads it by parts, and what it wants for the tiles for which they do not suffice.
 #[cfg(not(target_arch = "nvptx64"))]
-pub(super) fn with_plain(mut packed: Vec<f32>, w: &[f32], shape: Shape) -> Vec<f32> {
+pub(super) fn with_plain(mut packed: Vec<f32>, w: &[f32], shape: Shape, greatest: f32) -> Vec<f32> {
     packed.extend_from_slice(w);
-    let suffice = shape.depth >= LEAST_DEPTH && w.iter().all(|&weight| is_in_range(weight));
+    let is_in_range = |&weight: &f32| is_in_range(weight, greatest);
+    let suffice = shape.depth >= LEAST_DEPTH && w.iter().all(is_in_range);
     packed.push(if suffice { 0.0 } else { f32::NAN });
     packed
 }
 
-/// Whether products with that element of W keep their bits in parts.
-///
-/// The rest of a number below 2^-113 is cut off at 2^-136, the last place of tf32; the bound of a sum of f32 allows for 2^-126 a term.
+/// Whether products with that element of W keep their bits in parts, the greatest being that of the kernel.
 #[cfg(not(target_arch = "nvptx64"))]
-pub fn is_in_range(weight: f32) -> bool {
+pub fn is_in_range(weight: f32, greatest: f32) -> bool {
     const LEAST: f32 = f32::from_bits((127 - 100) << 23);
-    weight == 0.0 || (LEAST..=1024.0).contains(&weight.abs())
+    weight == 0.0 || (LEAST..=greatest).contains(&weight.abs())
 }
 
 /// `Y[row, j] = sum of X[row, k] * W[k, j]`, a warp for tiles of rows in turn.
@@ -146,9 +155,13 @@ impl Products<f32> for Split {
 
     #[inline(always)]
     #[track_caller]
-    unsafe fn add_chunk<const CHOICE: usize>(stage: Stage, sums: &mut Sums<f32>) {
+    unsafe fn add_chunk<const CHOICE: usize>(
+        stage: Stage,
+        sums: &mut Sums<f32>,
+        loaded: impl FnMut(),
+    ) {
         // SAFETY: the caller's contract.
-        unsafe { warp_product::add_strips::<f32, Self, CHOICE>(stage, sums) };
+        unsafe { warp_product::add_strips::<f32, Self, CHOICE>(stage, sums, loaded) };
     }
 
     #[inline(always)]

@@ -6,9 +6,8 @@
 use super::{MAX_GRID_Y, Shape};
 use cuda_std::prelude::*;
 use cuda_std::warp::WARP_SIZE;
-
-/// Warps of a block with all of W in shared memory, at least; with less room, W is streamed.
-const RESIDENT_WARPS: u64 = 4;
+#[cfg(not(target_arch = "nvptx64"))]
+use std::iter;
 
 /// Bytes of shared memory that the system takes from a multiprocessor for each block.
 const SHARED_BYTES_OF_SYSTEM: u32 = 1 << 10;
@@ -22,8 +21,11 @@ pub(super) struct Tile {
     pub team: u32,
     /// Columns of W.
     pub cols: u32,
-    /// Parts of each element of W that are packed: 1, or 2 where the kernel wants it in a high and a low one.
+    /// Parts of each element of W that are packed: 1, or 3 of half its size.
     pub parts: u32,
+    /// Whether W, all of whose columns are in one tile, is packed without those that the tile has more. What then lies in their place is
+    /// multiplied too, and goes nowhere.
+    pub compact: bool,
     /// Bytes of each row in a stage, 64 or 128.
     pub chunk: u32,
     /// Whether rows may begin at any multiple of 4 bytes: a stage then has the pieces of 16 bytes, aligned as X is, in which a row's chunk
@@ -34,9 +36,13 @@ pub(super) struct Tile {
     pub line: u32,
     /// Stages of the ring, 2 to 4.
     pub stages: u32,
+    /// Whether the next copy to a stage begins when its strips are in registers, and not only when they are multiplied; where W is resident.
+    pub refills_early: bool,
     /// Blocks for each multiprocessor, at most.
     pub blocks: u32,
-    /// Warps of a block with all of W in shared memory, at most.
+    /// Warps of a block with all of W in shared memory, at least; with less room, W is streamed.
+    pub least_warps: u32,
+    /// As many, at most.
     pub warps: u32,
     /// As many of a block that is alone on its multiprocessor, as W leaves no room for another.
     pub warps_alone: u32,
@@ -53,11 +59,35 @@ impl Tile {
         self.rows * self.team
     }
 
+    /// Columns of W that are packed for a tile.
+    #[inline(always)]
+    pub const fn packed_cols(self, cols: u32) -> u32 {
+        if self.compact { cols } else { self.cols }
+    }
+
     /// Bytes of W, packed, that belong to a chunk.
     #[inline(always)]
-    pub const fn weight_bytes(self) -> u32 {
-        // A row for each of `chunk / size` elements, of `cols * size` bytes.
-        self.chunk * self.cols * self.parts
+    pub const fn weight_bytes(self, cols: u32) -> u32 {
+        // A row for each of `chunk / size` elements, of `packed_cols * size` bytes, or of as many for each two parts.
+        let halves = if self.parts == 1 { 2 } else { self.parts };
+        self.chunk * self.packed_cols(cols) * halves / 2
+    }
+
+    /// Bytes of W, packed, for a tile of columns; with what lies in the place of columns that the last rows do not have.
+    #[inline(always)]
+    pub fn tile_bytes(self, row_bytes: u64, cols: u32) -> u64 {
+        u64::from(self.chunks(row_bytes)) * u64::from(self.weight_bytes(cols))
+            + u64::from(self.rest_bytes(cols))
+    }
+
+    /// Bytes of W that are read past the last row: 16 for each column that it does not have.
+    #[inline(always)]
+    const fn rest_bytes(self, cols: u32) -> u32 {
+        if self.team == 1 {
+            0
+        } else {
+            16 * (self.cols - self.packed_cols(cols))
+        }
     }
 
     /// Chunks of a row.
@@ -70,21 +100,28 @@ impl Tile {
     /// Bytes of W, packed, for all columns.
     #[inline(always)]
     pub fn packed_bytes(self, row_bytes: u64, cols: u32) -> u64 {
-        u64::from(cols.div_ceil(self.cols))
-            * u64::from(self.chunks(row_bytes))
-            * u64::from(self.weight_bytes())
+        u64::from(cols.div_ceil(self.cols)) * self.tile_bytes(row_bytes, cols)
     }
 
     /// Whether elements go to Y through shared memory: rows of Y that no vector is aligned in, if they are one piece of memory.
     #[inline(always)]
-    pub fn gathers_output(self, cols: u32) -> bool {
-        !cols.is_multiple_of(self.vector) && cols <= self.cols
+    pub fn gathers_output(self, cols: u32, size: u32) -> bool {
+        !cols.is_multiple_of(self.vector)
+            && cols <= self.cols
+            && (!self.compact || self.gathers_in_stage(cols, size))
     }
 
-    /// Bytes of a warp's shared memory: the ring, and 8 rows of Y, elements of `size` bytes, if they are gathered.
+    /// Whether 8 rows of Y, elements of `size` bytes, find room in a stage. The last one is free until the next chunk is begun.
+    #[inline(always)]
+    pub const fn gathers_in_stage(self, cols: u32, size: u32) -> bool {
+        8 * cols * size <= self.stage_bytes()
+    }
+
+    /// Bytes of a warp's shared memory: the ring, and 8 rows of Y, elements of `size` bytes, if they are gathered and no stage has room for
+    /// them.
     #[inline(always)]
     pub fn warp_bytes(self, cols: u32, size: u32) -> u32 {
-        let rows = if self.gathers_output(cols) {
+        let rows = if self.gathers_output(cols, size) && !self.gathers_in_stage(cols, size) {
             8 * cols * size
         } else {
             0
@@ -157,11 +194,10 @@ impl Tile {
         let all = u64::from(shape.shared_bytes);
         let per_warp = u64::from(self.warp_bytes(shape.cols, size));
         let row_bytes = u64::from(shape.depth) * u64::from(size);
-        let resident = u64::from(self.chunks(row_bytes)) * u64::from(self.weight_bytes());
-        let least = RESIDENT_WARPS.next_multiple_of(self.team.into());
-        let streamed = resident + least * per_warp > all;
+        let resident = self.tile_bytes(row_bytes, shape.cols);
+        let streamed = resident + u64::from(self.least_warps) * per_warp > all;
         let (weights, most) = if streamed {
-            let weights = u64::from(self.stages * self.weight_bytes());
+            let weights = u64::from(self.stages * self.weight_bytes(shape.cols));
             (weights, self.warps_streaming)
         } else {
             let block = resident + u64::from(self.warps) * per_warp;
@@ -198,20 +234,21 @@ impl Tile {
     /// W as the kernels want it: for each tile of columns, rows filled up to whole chunks of X, `order` telling which element
     /// (row and column of the tile) is the `i`th of a chunk's, and `part` what is packed of an element for each part.
     #[cfg(not(target_arch = "nvptx64"))]
-    pub fn pack<T: Element>(
+    pub fn pack<T: Element, P: Element>(
         self,
         w: &[T],
         cols: u32,
-        zero: T,
+        zero: P,
         order: impl Fn(usize) -> (usize, usize),
-        part: impl Fn(u32, T) -> T,
-    ) -> Vec<T> {
-        let (cols, width) = (cols as usize, self.cols as usize);
+        part: impl Fn(u32, T) -> P,
+    ) -> Vec<P> {
+        let (width, rest) = (self.packed_cols(cols) as usize, self.rest_bytes(cols));
+        let cols = cols as usize;
         let depth = w.len().checked_div(cols).unwrap_or(0);
         let per_chunk = self.chunk as usize / size_of::<T>();
         let order: Vec<_> = (0..per_chunk * width).map(order).collect();
         let mut packed = Vec::new();
-        for first_column in (0..cols).step_by(width) {
+        for first_column in (0..cols).step_by(width.max(1)) {
             for first in (0..depth).step_by(per_chunk) {
                 for number in 0..self.parts {
                     packed.extend(order.iter().map(|&(row, column)| {
@@ -224,6 +261,7 @@ impl Tile {
                     }));
                 }
             }
+            packed.extend(iter::repeat_n(zero, rest as usize / size_of::<P>()));
         }
         packed
     }

@@ -57,7 +57,7 @@ pub fn handle<T: Fragment>(shape: Shape) -> Kernel<super::Arguments<T>> {
 /// W as the kernel reads it.
 #[cfg(not(target_arch = "nvptx64"))]
 pub fn pack<T: Fragment>(w: &[T], shape: Shape) -> Vec<T> {
-    let packed = shares::pack(w, shape, WIDE);
+    let packed = shares::pack(w, shape, shares::plan::<T>(shape, WIDE).0);
     packed.into_iter().map(T::prepare_weight).collect()
 }
 

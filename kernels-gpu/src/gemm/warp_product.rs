@@ -30,12 +30,17 @@ pub(super) trait Products<T: GemmElement> {
         SHARES[CHOICE].tile(size_of::<T>())
     }
 
-    /// Adds the products of a chunk.
+    /// Adds the products of a chunk. If the tile refills early it calls `loaded` when what it needs of X is in registers; it need not for the
+    /// last chunk of a row.
     ///
     /// # Safety
     ///
     /// The stage is written; all lanes of the warp, and all warps of a team, call it.
-    unsafe fn add_chunk<const CHOICE: usize>(stage: Stage, sums: &mut Sums<T>);
+    unsafe fn add_chunk<const CHOICE: usize>(
+        stage: Stage,
+        sums: &mut Sums<T>,
+        loaded: impl FnMut(),
+    );
 
     /// Writes a tile of Y in another way if its sums are not what they should be, and says whether it has.
     ///
@@ -122,9 +127,13 @@ impl<T: Fragment> Products<T> for Direct {
 
     #[inline(always)]
     #[track_caller]
-    unsafe fn add_chunk<const CHOICE: usize>(stage: Stage, sums: &mut Sums<T>) {
+    unsafe fn add_chunk<const CHOICE: usize>(
+        stage: Stage,
+        sums: &mut Sums<T>,
+        loaded: impl FnMut(),
+    ) {
         // SAFETY: the caller's contract.
-        unsafe { add_strips::<T, Self, CHOICE>(stage, sums) };
+        unsafe { add_strips::<T, Self, CHOICE>(stage, sums, loaded) };
     }
 }
 
@@ -198,21 +207,36 @@ pub(super) unsafe fn multiply<
             let mut chunk = 0;
             while chunk < ring.chunks() {
                 let stage = ring.advance::<STREAMED>();
-                P::add_chunk::<CHOICE>(stage, &mut sums);
                 chunk += 1;
+                // The last stage may be the memory for elements of Y first.
+                let refills = chunk < ring.chunks();
+                P::add_chunk::<CHOICE>(stage, &mut sums, || {
+                    if refills {
+                        ring.refill::<STREAMED>();
+                    }
+                });
             }
             let column = column_tile * tile.cols;
             let (first, end) = ring.rows();
             let rows = (first, end.min(first.saturating_add(tile.rows)));
             let columns = (column, y.cols.min(column.saturating_add(tile.cols)));
             if !products.replace::<CHOICE>(&operands, rows, columns, &sums) {
-                let output = ring.output().cast();
+                let output = ring.output(y.cols, size_of::<T>() as u32).cast();
                 output::store::<T, CHOICE>(&operands, column, ring.rows(), sums, output);
             }
+            ring.refill::<STREAMED>();
             ring.next_tile();
             tiles -= 1;
         }
     }
+}
+
+/// Where a lane's strips of W lie for a step: that of the first tile of columns, 512 bytes before the next one's, and that of the last if W is
+/// compact. Lanes whose column the last tile lacks take another's.
+#[derive(Clone, Copy)]
+struct WeightStrips {
+    of_tiles: Shared<u32>,
+    of_last: Shared<u32>,
 }
 
 /// Adds the products of a chunk, by strips.
@@ -224,13 +248,19 @@ pub(super) unsafe fn multiply<
 pub(super) unsafe fn add_strips<T: GemmElement, P: Strips<T>, const CHOICE: usize>(
     stage: Stage,
     sums: &mut Sums<T>,
+    mut loaded: impl FnMut(),
 ) {
     let tile = const { SHARES[CHOICE].tile(size_of::<T>()) };
-    let weights = stage.weights.offset_bytes(16 * warp::lane_id());
+    let lane = warp::lane_id();
     unroll!(step in 0..2 {
         let byte = step as u32 * STEP_BYTES;
         if byte < tile.chunk && byte < stage.bytes {
-            let weights = weights.offset_bytes(byte * tile.cols);
+            let weights = stage.weights.offset_bytes(byte * stage.columns);
+            let last_column = (tile.cols - 8 + lane / 4).min(stage.columns - 1);
+            let weights = WeightStrips {
+                of_tiles: weights.offset_bytes(16 * lane),
+                of_last: weights.offset_bytes(64 * last_column + lane % 4 * 16),
+            };
             // SAFETY: strips of the stage, and of W.
             unsafe {
                 let strip = |rows: u32| stage.strip(rows, step as u32);
@@ -238,6 +268,9 @@ pub(super) unsafe fn add_strips<T: GemmElement, P: Strips<T>, const CHOICE: usiz
                 let mut x = [first; 2];
                 if const { SHARES[CHOICE].rows == 2 } {
                     x[1] = P::rows(strip(16), strip(24), tile.apart);
+                }
+                if byte + STEP_BYTES == tile.chunk {
+                    loaded();
                 }
                 if const { SHARES[CHOICE].cols.is_multiple_of(4) } {
                     add_step::<T, P, CHOICE, 4>(x, weights, sums);
@@ -257,14 +290,20 @@ pub(super) unsafe fn add_strips<T: GemmElement, P: Strips<T>, const CHOICE: usiz
 #[inline(always)]
 unsafe fn add_step<T: GemmElement, P: Strips<T>, const CHOICE: usize, const COUNT: usize>(
     x: [P::Rows; 2],
-    weights: Shared<u32>,
+    weights: WeightStrips,
     sums: &mut Sums<T>,
 ) {
     unroll!(group in 0..8 {
         if const { group * COUNT < SHARES[CHOICE].cols } {
             let first = const { group * COUNT % 16 };
             // SAFETY: strips of W.
-            let w = array::from_fn(|n| unsafe { P::weights(weights.offset(128 * (first + n))) });
+            let w = array::from_fn(|n| unsafe {
+                if SHARES[CHOICE].compact && first + n + 1 == SHARES[CHOICE].cols {
+                    P::weights(weights.of_last)
+                } else {
+                    P::weights(weights.of_tiles.offset(128 * (first + n)))
+                }
+            });
             unroll!(m in 0..2 {
                 if const { m < SHARES[CHOICE].rows } {
                     let of_group = array::from_fn(|n| sums[m][first + n]);

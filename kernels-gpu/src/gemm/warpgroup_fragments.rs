@@ -152,7 +152,7 @@ impl<T: GemmElement<Sum = f32> + WarpgroupHalf> Products<T> for Warpgroup {
 
     #[inline(always)]
     #[track_caller]
-    unsafe fn add_chunk<const CHOICE: usize>(stage: Stage, sums: &mut Sums<T>) {
+    unsafe fn add_chunk<const CHOICE: usize>(stage: Stage, sums: &mut Sums<T>, _: impl FnMut()) {
         // SAFETY: strips of the stage, all of whose 128 bytes of a row are written, and W; the warps of a team have as many chunks.
         unsafe {
             let apart = const { SHARES[CHOICE].apart };

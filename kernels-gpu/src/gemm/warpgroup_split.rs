@@ -1,20 +1,29 @@
-//! Tensor cores of sm_90a, f32 in two parts of tf32: four warps together, W from shared memory without registers.
+//! Tensor cores of sm_90a, f32 in three parts of bf16: four warps together, W from shared memory without registers.
 //!
 //! Changes from `split_fragments`, which are those from `warp_fragments` to `warpgroup_fragments`: there each warp reads all of W for its 16 rows,
 //! and splits it, twelve instructions beside six multiplications. Here W comes split by the host, and four warps multiply together
 //! (`wgmma`), for whom the tensor cores read it once, and twice as fast. Of a lane's registers that leaves only X and the sums. The products of a
 //! chunk of 32 elements begin at zero, and are added to the sum on CUDA cores.
 //!
-//! Of 281,903 rows on an H200: 100 to 47 columns 0.054 ms, 0.83 of the floor, after 0.083 for `split_fragments`, cuBLAS 0.109; 128 to 128 0.097, 0.75,
-//! after 0.193, cuBLAS 0.249; 602 to 41 0.267, 0.66, after 0.454, cuBLAS 0.504. With 8 warps a block and not 16 100 to 47 took 0.068. Parts of W take
-//! twice the room: by 602 columns of X they come with the chunks of X, and the warps of a block keep step. Two blocks of 8 warps, which wait at
-//! different times, fit with three stages; one block of 16 warps takes 0.342.
+//! An element is the sum of three numbers of 8 bits each, X's cut off, W's rounded. Of their nine products the six greatest are added, from the
+//! least on; the three others are 2^-23 and 2^-24 of a term at most and less. Two parts of tf32 lose 2^-22, and take the same time, since tensor cores
+//! multiply bf16 twice as fast: 0.054 ms for 100 to 47 columns, 0.099 for 128 to 128. But W takes 6 bytes an element here, and took 8 there: by 602
+//! columns of X it had no room in shared memory, came with the chunks of X, and the warps of a block kept step: 602 to 41 took 0.274.
+//!
+//! Of 281,903 rows on an H200: 100 to 47 columns 0.055 ms, 0.82 of the floor, after 0.083 for `split_fragments`, cuBLAS 0.109; 128 to 128 0.099, 0.74,
+//! after 0.193, cuBLAS 0.249; 602 to 41 0.239, 0.73, after 0.454, cuBLAS 0.504; 2,449,029 rows of these 2.01. With 8 warps a block and not 16 100 to 47 took
+//! 0.059. Two tiles of 64 columns, each of which reads X and splits it, took 0.111 for 128 to 128.
+//!
+//! By 602 columns W has room only if it is packed without the columns that fill up its tile (`Tile::compact`), and two stages of 16 warps beside it. That
+//! took 0.258 ms, and 0.239 since a stage is filled again as soon as its strips are in registers (`Tile::refills_early`); 12 warps take 0.244, 8 with
+//! four stages 0.262. Then the second-level cache is at 77 in 100 of its rate, as rows begin at any multiple of 8 bytes and their chunks lie in
+//! more pieces than they have: chunks of 64 bytes took 0.33.
 //!
 //! The instructions are of sm_90a, which is compute capability 9.0 and no other.
 
 use super::ring::Stage;
-use super::shares::SHARES;
-use super::split_fragments::{Parts, Split};
+use super::shares::{SHARES, STEP_BYTES};
+use super::split_fragments::{self, Split};
 use super::tile::Tile;
 use super::warp_product::{self, Operands, Products, Sums, load_strip};
 use super::{Epilogue, Shape};
@@ -26,22 +35,35 @@ use cuda_std::warpgroup;
 
 /// What it does, in one line.
 pub const SUMMARY: &str =
-    "as split_fragments, four warps together by the instructions of sm_90a, W split by the host";
+    "as split_fragments, in three parts of bf16, four warps together by the instructions of sm_90a";
 
 /// Bytes of an element.
 const SIZE: usize = 4;
 
-/// The tile of that number, of 48 or 64 columns.
+/// The greatest element of W that it is exact enough for.
+///
+/// An element of X below 2^-110 is cut off at 2^-133, the last place of bf16; the bound of a sum of f32 allows for 2^-126 a term.
+pub const GREATEST: f32 = 128.0;
+
+/// The tile for up to 48 columns if W has no room in shared memory but without those that it lacks.
+const COMPACT: usize = 10;
+
+/// The tile of that number, of 48, 64 or 128 columns.
 const fn tile(choice: usize) -> Tile {
+    let shares = SHARES[choice];
+    let is_wide = shares.cols == 16;
     Tile {
         team: 4,
-        parts: 2,
-        blocks: 2,
-        warps: 16,
-        warps_alone: 16,
+        parts: 3,
+        refills_early: true,
+        // Of 128 columns a lane has 64 sums and as many products.
+        blocks: if is_wide { 1 } else { 2 },
+        least_warps: 8,
+        warps: if is_wide { 8 } else { 16 },
+        warps_alone: if is_wide { 8 } else { 16 },
         warps_streaming: 8,
-        line: if SHARES[choice].apart { 128 } else { 256 },
-        ..SHARES[choice].tile(SIZE)
+        line: if shares.apart { 128 } else { 256 },
+        ..shares.tile(SIZE)
     }
 }
 
@@ -51,16 +73,14 @@ fn plan(shape: Shape) -> (usize, LaunchConfig, bool) {
         let (config, is_streamed) = tile(choice).plan(shape, SIZE as u32);
         (choice, config, is_streamed)
     };
-    let found = match shape.cols {
-        ..=48 if shape.depth.is_multiple_of(4) => plan(2),
-        ..=48 => plan(7),
-        _ => plan(3),
+    let resident = match shape.cols {
+        ..=48 if shape.depth.is_multiple_of(4) => [2, COMPACT],
+        ..=48 => [7, COMPACT],
+        49..=64 => return plan(3),
+        _ => return plan(4),
     };
-    if found.0 != 3 && found.2 {
-        plan(9)
-    } else {
-        found
-    }
+    let found = resident.map(plan).into_iter().find(|found| !found.2);
+    found.unwrap_or_else(|| plan(9))
 }
 
 /// Tiles of columns along x, blocks that take tiles of rows in turn along y.
@@ -74,41 +94,48 @@ pub fn handle(shape: Shape) -> Kernel<super::Arguments<f32>> {
     match plan(shape) {
         (2, _, _) => warpgroup_split::<2, false>(),
         (7, _, _) => warpgroup_split::<7, false>(),
+        (COMPACT, _, _) => warpgroup_split::<COMPACT, false>(),
         (9, _, _) => warpgroup_split::<9, true>(),
-        (_, _, false) => warpgroup_split::<3, false>(),
-        (_, _, true) => warpgroup_split::<3, true>(),
+        (3, _, false) => warpgroup_split::<3, false>(),
+        (3, _, true) => warpgroup_split::<3, true>(),
+        (_, _, false) => warpgroup_split::<4, false>(),
+        (_, _, true) => warpgroup_split::<4, true>(),
     }
 }
 
 /// W as the kernel reads it: for each chunk of X what [`warpgroup::m64k32_in_parts`] wants, numbered along k as X's strips are; and what
-/// [`split_fragments`](super::split_fragments) has after it.
+/// [`split_fragments`] has after it.
 #[cfg(not(target_arch = "nvptx64"))]
 pub fn pack(w: &[f32], shape: Shape) -> Vec<f32> {
     let (shares, tile) = {
         let choice = plan(shape).0;
         (SHARES[choice], tile(choice))
     };
+    let width = tile.packed_cols(shape.cols) as usize;
     let order = |i: usize| {
-        let (member, i) = (i % 4, i / 4);
-        let (column, i) = (i % 8, i / 8);
-        let (half, i) = (i % 2, i / 2);
-        let (tile, step) = (i % shares.cols, i / shares.cols);
-        // A strip of 16 elements for two steps, of which lane t of four has t and t + 4.
-        let word = step % 2 * 2 + half;
-        let row = step / 2 * 16
+        let (k, i) = (i % 8, i / 8);
+        let (column, block) = (i % width, i / width);
+        // A strip of 16 elements for two blocks, of which lane t of four has t and t + 4 of each pair.
+        let (step, member) = (block / 2, k / 2);
+        let word = block % 2 * 2 + k % 2;
+        let row = step * 16
             + if shares.apart {
                 4 * word + member
             } else {
                 4 * member + word
             };
-        (row, shares.column(tile, column, SIZE))
+        (row, shares.column(column / 8, column % 8, SIZE))
     };
     let part = |number: u32, weight: f32| {
-        let parts = Parts::of([weight.to_bits(); 4]);
-        let bits = if number == 0 { parts.high } else { parts.low };
-        f32::from_bits(bits[0])
+        let rest = (0..number).fold(weight, |rest, _| rest - bf16::from_f32(rest).to_f32());
+        bf16::from_f32(rest)
     };
-    super::split_fragments::with_plain(tile.pack(w, shape.cols, 0.0, order, part), w, shape)
+    let parts = tile.pack(w, shape.cols, bf16::ZERO, order, part);
+    let pair = |pair: &[bf16]| {
+        f32::from_bits(u32::from(pair[0].to_bits()) | u32::from(pair[1].to_bits()) << 16)
+    };
+    let packed = parts.chunks_exact(2).map(pair).collect();
+    split_fragments::with_plain(packed, w, shape, GREATEST)
 }
 
 /// `Y[row, j] = sum of X[row, k] * W[k, j]`, four warps for tiles of rows in turn.
@@ -119,8 +146,8 @@ pub fn pack(w: &[f32], shape: Shape) -> Vec<f32> {
 /// device has compute capability 9.0.
 #[kernel(
     name = "gemm_split_fragments_sm90a",
-    CHOICE = [2, 3, 7], STREAMED = [false];
-    CHOICE = [3, 9], STREAMED = [true]
+    CHOICE = [2, 3, 4, 7, 10], STREAMED = [false];
+    CHOICE = [3, 4, 9], STREAMED = [true]
 )]
 pub unsafe fn warpgroup_split<const CHOICE: usize, const STREAMED: bool>(
     x: Dense<f32>,
@@ -130,6 +157,55 @@ pub unsafe fn warpgroup_split<const CHOICE: usize, const STREAMED: bool>(
 ) {
     // SAFETY: the kernel's contract.
     unsafe { warp_product::multiply::<f32, Warpgroup, CHOICE, STREAMED>(&x, &w, &y, &epilogue) };
+}
+
+/// The parts of a strip, the greatest first, two neighbours of bf16 in a word.
+#[derive(Clone, Copy)]
+struct Parts([[u32; 2]; 3]);
+
+impl Parts {
+    /// Each part is cut off and not rounded: the greatest does not become infinite, and the third has all that the others leave. What is not
+    /// finite leaves a NaN.
+    #[inline(always)]
+    fn of(strip: [u32; 4]) -> Self {
+        let first = pairs(strip);
+        let rest = rests(strip, first);
+        let second = pairs(rest);
+        Self([first, second, pairs(rests(rest, second))])
+    }
+}
+
+/// The words as bf16, cut off, two neighbours in one.
+#[inline(always)]
+fn pairs([a, b, c, d]: [u32; 4]) -> [u32; 2] {
+    [warpgroup::upper_halves(a, b), warpgroup::upper_halves(c, d)]
+}
+
+/// What such pairs leave of the words.
+#[inline(always)]
+fn rests(words: [u32; 4], pairs: [u32; 2]) -> [u32; 4] {
+    // A shift and a mask of the pair, which different units of a multiprocessor do.
+    let parts = [
+        pairs[0] << 16,
+        pairs[0] & 0xffff_0000,
+        pairs[1] << 16,
+        pairs[1] & 0xffff_0000,
+    ];
+    let rest = |i: usize| (f32::from_bits(words[i]) - f32::from_bits(parts[i])).to_bits();
+    [rest(0), rest(1), rest(2), rest(3)]
+}
+
+/// Of each part the fragments of as many steps, of each of which there are the strips of rows g and g + 8.
+#[inline(always)]
+fn fragments<const STEPS: usize>(strips: [[[u32; 4]; 2]; STEPS]) -> [[[u32; 4]; STEPS]; 3] {
+    let parts: [[Parts; 2]; STEPS] =
+        array::from_fn(|step| [Parts::of(strips[step][0]), Parts::of(strips[step][1])]);
+    array::from_fn(|part| {
+        array::from_fn(|step| {
+            let [low, high] = [parts[step][0].0[part], parts[step][1].0[part]];
+            [low[0], high[0], low[1], high[1]]
+        })
+    })
 }
 
 /// By four warps together.
@@ -149,28 +225,33 @@ impl Products<f32> for Warpgroup {
 
     #[inline(always)]
     #[track_caller]
-    unsafe fn add_chunk<const CHOICE: usize>(stage: Stage, sums: &mut Sums<f32>) {
+    unsafe fn add_chunk<const CHOICE: usize>(
+        stage: Stage,
+        sums: &mut Sums<f32>,
+        mut loaded: impl FnMut(),
+    ) {
         // SAFETY: strips of the stage, all of whose 128 bytes of a row are written, and W; the warps of a team have as many chunks.
         unsafe {
             let apart = const { SHARES[CHOICE].apart };
-            let strip = |rows, step| Parts::of(load_strip(stage.strip(rows, step), apart));
-            let (low_rows, high_rows) = ([strip(0, 0), strip(0, 1)], [strip(8, 0), strip(8, 1)]);
-            let fragments = |part: fn(&Parts) -> &[u32; 4]| {
-                array::from_fn(|step: usize| {
-                    let (low, high) = (part(&low_rows[step / 2]), part(&high_rows[step / 2]));
-                    let first = step % 2 * 2;
-                    [low[first], high[first], low[first + 1], high[first + 1]]
-                })
-            };
-            let (high, low) = (
-                fragments(|parts| &parts.high),
-                fragments(|parts| &parts.low),
-            );
+            let strip = |rows, step| load_strip(stage.strip(rows, step), apart);
+            if const { SHARES[CHOICE].cols == 6 } && stage.bytes <= STEP_BYTES {
+                let rows = [[strip(0, 0), strip(8, 0)]];
+                let products =
+                    warpgroup::m64k16_in_parts::<6>(fragments(rows), stage.weights, stage.columns);
+                add(sums, products);
+                return;
+            }
+            let rows = [[strip(0, 0), strip(8, 0)], [strip(0, 1), strip(8, 1)]];
+            loaded();
+            let x = fragments(rows);
             if const { SHARES[CHOICE].cols == 6 } {
-                let products = warpgroup::m64k32_in_parts::<6>(high, low, stage.weights);
+                let products = warpgroup::m64k32_in_parts::<6>(x, stage.weights, stage.columns);
+                add(sums, products);
+            } else if const { SHARES[CHOICE].cols == 16 } {
+                let products = warpgroup::m64k32_in_parts::<16>(x, stage.weights, stage.columns);
                 add(sums, products);
             } else {
-                let products = warpgroup::m64k32_in_parts::<8>(high, low, stage.weights);
+                let products = warpgroup::m64k32_in_parts::<8>(x, stage.weights, stage.columns);
                 add(sums, products);
             }
         }
@@ -192,7 +273,7 @@ impl Products<f32> for Warpgroup {
 /// Adds the products of a chunk to the sums.
 #[inline(always)]
 fn add<const TILES: usize>(sums: &mut Sums<f32>, products: [[f32; 4]; TILES]) {
-    unroll!(n in 0..8 {
+    unroll!(n in 0..16 {
         if const { n < TILES } {
             unroll!(i in 0..4 {
                 sums[0][n][i] += products[n % TILES][i];

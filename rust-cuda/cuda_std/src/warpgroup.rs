@@ -67,26 +67,56 @@ pub unsafe fn m64k64<T: WarpgroupHalf, const TILES: usize>(
     unsafe { T::multiply(a, b, sums) }
 }
 
-/// A 64 x 32 times a 32 x `8 * TILES` matrix of f32, each element in two parts of tf32: the products of the low parts of A with the high ones of
-/// B, of the high with the low, and of the high with the high, added up in this order from zero. `TILES` is 6 or 8.
+/// A 64 x 32 times a 32 x `8 * TILES` matrix, each element as the sum of three bf16, the greatest first: the products of the first part of A with
+/// the third of B, of the third with the first, of the second with the second, of the first with the second, of the second with the first, and of
+/// the first with the first, added up in this order from zero. `TILES` is 6, 8 or 16.
 ///
-/// `high` and `low` have the lane's fragments of four times 8 columns, the result those of `TILES` times 8 columns, each as
-/// [`m16n8k8_tf32`](crate::mma::m16n8k8_tf32) has them. Of B there are first the high parts of its four times 8 rows, then the low ones, in
-/// blocks of 4 x 8 of 128 bytes.
+/// `a` has of each part the lane's fragments of two times 16 columns, the result those of `TILES` times 8 columns, each as
+/// [`m16n8k16`](crate::mma::m16n8k16) has them. Of B there are the parts one after another, each in blocks of 8 rows, in which a column's 8
+/// elements come after another's. A block has `columns` of them: where these are fewer than `8 * TILES`, what comes after the block is
+/// multiplied in the place of those that it lacks, and their results are of no use.
 ///
 /// # Safety
 ///
-/// As for [`m64k64`]; `b` is of `2 KiB * TILES`.
+/// As for [`m64k64`]; `b` is as long as its blocks, and as the columns that the last one lacks.
 #[inline(always)]
 #[track_caller]
 pub unsafe fn m64k32_in_parts<const TILES: usize>(
-    high: [[u32; 4]; 4],
-    low: [[u32; 4]; 4],
+    a: [[[u32; 4]; 2]; 3],
     b: Shared<u32>,
+    columns: u32,
 ) -> [[f32; 4]; TILES] {
-    const { assert!(TILES == 6 || TILES == 8, "there are 6 or 8 tiles") };
+    const {
+        assert!(
+            TILES == 6 || TILES == 8 || TILES == 16,
+            "there are 6, 8 or 16 tiles"
+        )
+    };
     // SAFETY: the caller's contract.
-    unsafe { backend::multiply_warpgroup_parts(high, low, b.address()) }
+    unsafe { backend::multiply_warpgroup_parts(a, b.address(), columns) }
+}
+
+/// As [`m64k32_in_parts`] with B of the same form, but the first 16 columns of A and rows of B alone. `TILES` is 6.
+///
+/// # Safety
+///
+/// As for [`m64k32_in_parts`].
+#[inline(always)]
+#[track_caller]
+pub unsafe fn m64k16_in_parts<const TILES: usize>(
+    a: [[[u32; 4]; 1]; 3],
+    b: Shared<u32>,
+    columns: u32,
+) -> [[f32; 4]; TILES] {
+    const { assert!(TILES == 6, "there are 6 tiles") };
+    // SAFETY: the caller's contract.
+    unsafe { backend::multiply_warpgroup_half_parts(a, b.address(), columns) }
+}
+
+/// The upper 16 bits of two words in one: those of `low` are its lower half. So two f32 become bf16, cut off.
+#[inline(always)]
+pub fn upper_halves(low: u32, high: u32) -> u32 {
+    backend::upper_halves(low, high)
 }
 
 /// Makes what the thread has written to shared memory visible to the tensor cores, for after the next barrier

@@ -76,11 +76,17 @@ impl Copies {
         let of_lane = (u64::from(row) + u64::from(lane)) * row_bytes;
         let ahead = i64::from(tile.chunk) - i64::from(part) + before as i64 - (of_lane % 16) as i64;
         let down = u64::from(lane - below) * row_bytes;
+        // An aligned row's chunk has no byte in it.
+        let past = if of_lane.is_multiple_of(16) {
+            i64::MAX / 2
+        } else {
+            ahead
+        };
         Self {
             tile,
             row_bytes,
             bytes,
-            last_piece: (down.wrapping_add_signed(ahead), ahead),
+            last_piece: (down.wrapping_add_signed(ahead), past),
             from: (x.data.cast()).offset_bytes(row_of_x * row_bytes - before + u64::from(part)),
             place: tile.place(below, part),
             rows: end.saturating_sub(row).saturating_sub(below),

@@ -38,7 +38,7 @@ pub(super) unsafe fn store<T: GemmElement, const CHOICE: usize>(
         let sums = finish::<T, CHOICE>(operands, place.column, sums);
         if cols.is_multiple_of(tile.vector) {
             store_vectors::<T, CHOICE>(operands, place, &sums);
-        } else if tile.gathers_output(cols) {
+        } else if tile.gathers_output(cols, size_of::<T>() as u32) {
             store_gathered::<T, CHOICE>(operands, place, &sums, output);
         } else {
             store_elements::<T, CHOICE>(operands, place, &sums);
@@ -157,6 +157,8 @@ unsafe fn store_gathered<T: GemmElement, const CHOICE: usize>(
 ) {
     let cols = operands.y.cols;
     let to = output.offset((place.row * cols + place.column) as usize);
+    // It may be a stage, with which the others are done now.
+    warp::sync_warp(FULL_MASK);
     unroll!(half in 0..4 {
         let above = 8 * half as u32;
         // The same for all lanes.

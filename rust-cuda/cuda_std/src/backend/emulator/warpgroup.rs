@@ -5,7 +5,44 @@ use crate::backend::Word;
 use half::{bf16, f16};
 use simt::lane;
 
-/// The sums in f64, in which they are exact but for a few last bits, rounded once for each 16 steps.
+/// Adds the products of 16 columns of A and as many rows of B. The sums are of f64, in which they are exact but for a few last bits, and
+/// rounded once. `b` has the 8 elements of a tile's column in each of two blocks below each other.
+#[inline(always)]
+#[track_caller]
+fn add_step<const TILES: usize>(
+    a: [u32; 4],
+    b: impl Fn(usize, usize) -> [u32; 2],
+    sums: &mut [[f32; 4]; TILES],
+    to_f64: &impl Fn(u16) -> f64,
+) {
+    let pair = |low: u32, high: u32| u64::from(low) | u64::from(high) << 32;
+    let places = places();
+    let lanes = lane::gather([pair(a[0], a[1]), pair(a[2], a[3]), 0]);
+    let of_row = |row: usize, k: usize| {
+        let bits = register(&lanes[row % 8 * 4 + k % 8 / 2], row / 8 + 2 * (k / 8));
+        to_f64((bits >> (16 * (k % 2))) as u16)
+    };
+    // The lane's rows are two, g and g + 8.
+    let rows = [places[0].0, places[2].0].map(|row| core::array::from_fn(|k| of_row(row, k)));
+    for (tile, sums) in sums.iter_mut().enumerate() {
+        for column in 0..2 {
+            let halves = b(tile, places[column].1);
+            // SAFETY: the caller's contract; the emulator checks it.
+            let words: [[u32; 4]; 2] = halves.map(|place| unsafe { u32::load_shared::<4>(place) });
+            for (row, of_row) in rows.iter().enumerate() {
+                let of_row: &[f64; 16] = of_row;
+                let products = (0..16).map(|k| {
+                    let bits = words[k / 8][k % 8 / 2] >> (16 * (k % 2));
+                    of_row[k] * to_f64(bits as u16)
+                });
+                let sum = &mut sums[2 * row + column];
+                *sum = (f64::from(*sum) + products.sum::<f64>()) as f32;
+            }
+        }
+    }
+}
+
+/// B in blocks of 8 x 8.
 #[inline(always)]
 #[track_caller]
 fn multiply<const TILES: usize>(
@@ -14,34 +51,12 @@ fn multiply<const TILES: usize>(
     mut sums: [[f32; 4]; TILES],
     to_f64: impl Fn(u16) -> f64,
 ) -> [[f32; 4]; TILES] {
-    let pair = |low: u32, high: u32| u64::from(low) | u64::from(high) << 32;
-    let places = places();
-    for (step, a) in a.iter().enumerate() {
-        let lanes = lane::gather([pair(a[0], a[1]), pair(a[2], a[3]), 0]);
-        let of_row = |row: usize, k: usize| {
-            let bits = register(&lanes[row % 8 * 4 + k % 8 / 2], row / 8 + 2 * (k / 8));
-            to_f64((bits >> (16 * (k % 2))) as u16)
+    for (step, a) in a.into_iter().enumerate() {
+        let of_column = |tile: usize, column: usize| {
+            let place = b + (256 * (step * TILES + tile) + 16 * column) as u32;
+            [place, place + 128]
         };
-        // The lane's rows are two, g and g + 8.
-        let rows = [places[0].0, places[2].0].map(|row| core::array::from_fn(|k| of_row(row, k)));
-        for (tile, sums) in sums.iter_mut().enumerate() {
-            for column in 0..2 {
-                let block = b + 256 * (step * TILES + tile) as u32;
-                let place = block + 16 * places[column].1 as u32;
-                // SAFETY: the caller's contract; the emulator checks it.
-                let half = |place: u32| unsafe { u32::load_shared::<4>(place) };
-                let words: [[u32; 4]; 2] = [half(place), half(place + 128)];
-                for (row, of_row) in rows.iter().enumerate() {
-                    let of_row: &[f64; 16] = of_row;
-                    let products = (0..16).map(|k| {
-                        let bits = words[k / 8][k % 8 / 2] >> (16 * (k % 2));
-                        of_row[k] * to_f64(bits as u16)
-                    });
-                    let sum = &mut sums[2 * row + column];
-                    *sum = (f64::from(*sum) + products.sum::<f64>()) as f32;
-                }
-            }
-        }
+        add_step(a, of_column, &mut sums, &to_f64);
     }
     sums
 }
@@ -65,38 +80,53 @@ half! {
     multiply_warpgroup_bf16 = bf16;
 }
 
-/// The sums in f64, rounded once for each 8 steps. The multiplier sees the upper 19 bits of an element alone.
+/// B in blocks of 8 rows and all columns, four for each part.
 #[inline(always)]
 #[track_caller]
-pub(crate) unsafe fn multiply_warpgroup_parts<const TILES: usize>(
-    high: [[u32; 4]; 4],
-    low: [[u32; 4]; 4],
+fn multiply_parts<const STEPS: usize, const TILES: usize>(
+    a: [[[u32; 4]; STEPS]; 3],
     b: u32,
+    columns: u32,
 ) -> [[f32; 4]; TILES] {
-    let tf32 = |bits: u32| f64::from(f32::from_bits(bits & !0x1fff));
-    let pair = |low: u32, high: u32| u64::from(low) | u64::from(high) << 32;
-    let places = places();
     let mut sums = [[0.0; 4]; TILES];
-    for (a, b_part) in [(low, 0), (high, 1), (high, 0)] {
-        for (step, a) in a.iter().enumerate() {
-            let lanes = lane::gather([pair(a[0], a[1]), pair(a[2], a[3]), 0]);
-            let of_row = |row: usize, k: usize| {
-                tf32(register(&lanes[row % 8 * 4 + k % 4], row / 8 + 2 * (k / 4)))
+    for (of_a, of_b) in [(0, 2), (2, 0), (1, 1), (0, 1), (1, 0), (0, 0)] {
+        for (step, &a) in a[of_a].iter().enumerate() {
+            let block = 4 * of_b + 2 * step as u32;
+            let of_column = |tile: usize, column: usize| {
+                let place = (8 * tile + column) as u32;
+                [block, block + 1].map(|block| b + 16 * (block * columns + place))
             };
-            let block_row = b + (4 * b_part + step as u32) * 256 * TILES as u32;
-            for (tile, sums) in sums.iter_mut().enumerate() {
-                for (&(row, column), sum) in places.iter().zip(sums) {
-                    let place = block_row + 256 * tile as u32 + 16 * column as u32;
-                    // SAFETY: the caller's contract; the emulator checks it.
-                    let half = |place: u32| unsafe { u32::load_shared::<4>(place) };
-                    let words: [[u32; 4]; 2] = [half(place), half(place + 128)];
-                    let products = (0..8).map(|k| of_row(row, k) * tf32(words[k / 4][k % 4]));
-                    *sum = (f64::from(*sum) + products.sum::<f64>()) as f32;
-                }
-            }
+            add_step(a, of_column, &mut sums, &|bits| {
+                bf16::from_bits(bits).into()
+            });
         }
     }
     sums
+}
+
+#[inline(always)]
+#[track_caller]
+pub(crate) unsafe fn multiply_warpgroup_parts<const TILES: usize>(
+    a: [[[u32; 4]; 2]; 3],
+    b: u32,
+    columns: u32,
+) -> [[f32; 4]; TILES] {
+    multiply_parts(a, b, columns)
+}
+
+#[inline(always)]
+#[track_caller]
+pub(crate) unsafe fn multiply_warpgroup_half_parts<const TILES: usize>(
+    a: [[[u32; 4]; 1]; 3],
+    b: u32,
+    columns: u32,
+) -> [[f32; 4]; TILES] {
+    multiply_parts(a, b, columns)
+}
+
+#[inline(always)]
+pub(crate) fn upper_halves(low: u32, high: u32) -> u32 {
+    low >> 16 | high & 0xffff_0000
 }
 
 /// Nothing: the emulator has one order of memory.

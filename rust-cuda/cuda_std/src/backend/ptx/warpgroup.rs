@@ -152,30 +152,30 @@ half! {
     multiply_warpgroup_bf16 = multiply_bf16_48, multiply_bf16_128;
 }
 
-/// Twelve multiplications of 64 x 8 by 8 x N.
+/// Twelve multiplications of 64 x 16 by 16 x N.
 macro_rules! multiply_parts {
     ($name:ident($tiles:literal) $shape:literal: $($register:ident)*: $($sum:ident[$tile:literal][$part:literal])*) => {
         #[inline(always)]
-        unsafe fn $name(high: [[u32; 4]; 4], low: [[u32; 4]; 4], b: u32, mut sums: [[f32; 4]; $tiles]) -> [[f32; 4]; $tiles] {
+        unsafe fn $name(a: [[[u32; 4]; 2]; 3], b: u32, columns: u32, mut sums: [[f32; 4]; $tiles]) -> [[f32; 4]; $tiles] {
             macro_rules! multiplication {
                 ($a:literal, $b:literal, $adds:literal) => {
                     concat!(
-                        "wgmma.mma_async.sync.aligned.", $shape, "k8.f32.tf32.tf32 ", operand!($($register)*),
-                        ", {{", $a, "}}, ", $b, ", ", $adds, ", 1, 1;"
+                        "wgmma.mma_async.sync.aligned.", $shape, "k16.f32.bf16.bf16 ", operand!($($register)*),
+                        ", {{", $a, "}}, ", $b, ", ", $adds, ", 1, 1, 0;"
                     )
                 };
             }
-            // As above, of the first 8 rows of B.
-            let first = (b & 0x3_ffff) >> 4 | 8 << 16;
+            // As above, but for blocks of 8 rows of all columns: as many times 16 bytes from one to the next along k, and 128 bytes along n.
+            let first = (b & 0x3_ffff) >> 4 | columns << 16;
             // SAFETY: as above.
             unsafe {
                 asm!(
                     "{{ .reg .pred p, q;",
                     ".reg .b32 low, high;",
-                    ".reg .b64 b<8>;",
+                    ".reg .b64 b<6>;",
                     "setp.eq.u32 p, 0, 0;",
                     "setp.ne.u32 q, 0, 0;",
-                    "mov.b32 high, 16;",
+                    "mov.b32 high, 8;",
                     "mov.b64 b0, {{{b}, high}};",
                     "add.u32 low, {b}, {step};",
                     "mov.b64 b1, {{low, high}};",
@@ -187,59 +187,47 @@ macro_rules! multiply_parts {
                     "mov.b64 b4, {{low, high}};",
                     "add.u32 low, low, {step};",
                     "mov.b64 b5, {{low, high}};",
-                    "add.u32 low, low, {step};",
-                    "mov.b64 b6, {{low, high}};",
-                    "add.u32 low, low, {step};",
-                    "mov.b64 b7, {{low, high}};",
                     "wgmma.fence.sync.aligned;",
-                    multiplication!("{l0}, {l1}, {l2}, {l3}", "b0", "q"),
-                    multiplication!("{l4}, {l5}, {l6}, {l7}", "b1", "p"),
-                    multiplication!("{l8}, {l9}, {l10}, {l11}", "b2", "p"),
-                    multiplication!("{l12}, {l13}, {l14}, {l15}", "b3", "p"),
-                    multiplication!("{h0}, {h1}, {h2}, {h3}", "b4", "p"),
-                    multiplication!("{h4}, {h5}, {h6}, {h7}", "b5", "p"),
-                    multiplication!("{h8}, {h9}, {h10}, {h11}", "b6", "p"),
-                    multiplication!("{h12}, {h13}, {h14}, {h15}", "b7", "p"),
-                    multiplication!("{h0}, {h1}, {h2}, {h3}", "b0", "p"),
-                    multiplication!("{h4}, {h5}, {h6}, {h7}", "b1", "p"),
-                    multiplication!("{h8}, {h9}, {h10}, {h11}", "b2", "p"),
-                    multiplication!("{h12}, {h13}, {h14}, {h15}", "b3", "p"),
+                    multiplication!("{x0}, {x1}, {x2}, {x3}", "b4", "q"),
+                    multiplication!("{x4}, {x5}, {x6}, {x7}", "b5", "p"),
+                    multiplication!("{z0}, {z1}, {z2}, {z3}", "b0", "p"),
+                    multiplication!("{z4}, {z5}, {z6}, {z7}", "b1", "p"),
+                    multiplication!("{y0}, {y1}, {y2}, {y3}", "b2", "p"),
+                    multiplication!("{y4}, {y5}, {y6}, {y7}", "b3", "p"),
+                    multiplication!("{x0}, {x1}, {x2}, {x3}", "b2", "p"),
+                    multiplication!("{x4}, {x5}, {x6}, {x7}", "b3", "p"),
+                    multiplication!("{y0}, {y1}, {y2}, {y3}", "b0", "p"),
+                    multiplication!("{y4}, {y5}, {y6}, {y7}", "b1", "p"),
+                    multiplication!("{x0}, {x1}, {x2}, {x3}", "b0", "p"),
+                    multiplication!("{x4}, {x5}, {x6}, {x7}", "b1", "p"),
                     "wgmma.commit_group.sync.aligned;",
                     "wgmma.wait_group.sync.aligned 0; }}",
                     b = in(reg32) first,
-                    step = const 16 * $tiles,
-                    l0 = in(reg32) low[0][0],
-                    l1 = in(reg32) low[0][1],
-                    l2 = in(reg32) low[0][2],
-                    l3 = in(reg32) low[0][3],
-                    l4 = in(reg32) low[1][0],
-                    l5 = in(reg32) low[1][1],
-                    l6 = in(reg32) low[1][2],
-                    l7 = in(reg32) low[1][3],
-                    l8 = in(reg32) low[2][0],
-                    l9 = in(reg32) low[2][1],
-                    l10 = in(reg32) low[2][2],
-                    l11 = in(reg32) low[2][3],
-                    l12 = in(reg32) low[3][0],
-                    l13 = in(reg32) low[3][1],
-                    l14 = in(reg32) low[3][2],
-                    l15 = in(reg32) low[3][3],
-                    h0 = in(reg32) high[0][0],
-                    h1 = in(reg32) high[0][1],
-                    h2 = in(reg32) high[0][2],
-                    h3 = in(reg32) high[0][3],
-                    h4 = in(reg32) high[1][0],
-                    h5 = in(reg32) high[1][1],
-                    h6 = in(reg32) high[1][2],
-                    h7 = in(reg32) high[1][3],
-                    h8 = in(reg32) high[2][0],
-                    h9 = in(reg32) high[2][1],
-                    h10 = in(reg32) high[2][2],
-                    h11 = in(reg32) high[2][3],
-                    h12 = in(reg32) high[3][0],
-                    h13 = in(reg32) high[3][1],
-                    h14 = in(reg32) high[3][2],
-                    h15 = in(reg32) high[3][3],
+                    step = in(reg32) 2 * columns,
+                    x0 = in(reg32) a[0][0][0],
+                    x1 = in(reg32) a[0][0][1],
+                    x2 = in(reg32) a[0][0][2],
+                    x3 = in(reg32) a[0][0][3],
+                    x4 = in(reg32) a[0][1][0],
+                    x5 = in(reg32) a[0][1][1],
+                    x6 = in(reg32) a[0][1][2],
+                    x7 = in(reg32) a[0][1][3],
+                    y0 = in(reg32) a[1][0][0],
+                    y1 = in(reg32) a[1][0][1],
+                    y2 = in(reg32) a[1][0][2],
+                    y3 = in(reg32) a[1][0][3],
+                    y4 = in(reg32) a[1][1][0],
+                    y5 = in(reg32) a[1][1][1],
+                    y6 = in(reg32) a[1][1][2],
+                    y7 = in(reg32) a[1][1][3],
+                    z0 = in(reg32) a[2][0][0],
+                    z1 = in(reg32) a[2][0][1],
+                    z2 = in(reg32) a[2][0][2],
+                    z3 = in(reg32) a[2][0][3],
+                    z4 = in(reg32) a[2][1][0],
+                    z5 = in(reg32) a[2][1][1],
+                    z6 = in(reg32) a[2][1][2],
+                    z7 = in(reg32) a[2][1][3],
                     $($sum = inout(reg32) sums[$tile][$part],)*
                     options(nostack),
                 );
@@ -249,23 +237,132 @@ macro_rules! multiply_parts {
     };
 }
 
+/// Six multiplications of 64 x 16 by 16 x N.
+macro_rules! multiply_half_parts {
+    ($name:ident($tiles:literal) $shape:literal: $($register:ident)*: $($sum:ident[$tile:literal][$part:literal])*) => {
+        #[inline(always)]
+        unsafe fn $name(a: [[[u32; 4]; 1]; 3], b: u32, columns: u32, mut sums: [[f32; 4]; $tiles]) -> [[f32; 4]; $tiles] {
+            macro_rules! multiplication {
+                ($a:literal, $b:literal, $adds:literal) => {
+                    concat!(
+                        "wgmma.mma_async.sync.aligned.", $shape, "k16.f32.bf16.bf16 ", operand!($($register)*),
+                        ", {{", $a, "}}, ", $b, ", ", $adds, ", 1, 1, 0;"
+                    )
+                };
+            }
+            // As above, but for blocks of 8 rows of all columns: as many times 16 bytes from one to the next along k, and 128 bytes along n.
+            let first = (b & 0x3_ffff) >> 4 | columns << 16;
+            // SAFETY: as above.
+            unsafe {
+                asm!(
+                    "{{ .reg .pred p, q;",
+                    ".reg .b32 low, high;",
+                    ".reg .b64 b<3>;",
+                    "setp.eq.u32 p, 0, 0;",
+                    "setp.ne.u32 q, 0, 0;",
+                    "mov.b32 high, 8;",
+                    "mov.b64 b0, {{{b}, high}};",
+                    "add.u32 low, {b}, {step};",
+                    "mov.b64 b1, {{low, high}};",
+                    "add.u32 low, low, {step};",
+                    "mov.b64 b2, {{low, high}};",
+                    "wgmma.fence.sync.aligned;",
+                    multiplication!("{x0}, {x1}, {x2}, {x3}", "b2", "q"),
+                    multiplication!("{z0}, {z1}, {z2}, {z3}", "b0", "p"),
+                    multiplication!("{y0}, {y1}, {y2}, {y3}", "b1", "p"),
+                    multiplication!("{x0}, {x1}, {x2}, {x3}", "b1", "p"),
+                    multiplication!("{y0}, {y1}, {y2}, {y3}", "b0", "p"),
+                    multiplication!("{x0}, {x1}, {x2}, {x3}", "b0", "p"),
+                    "wgmma.commit_group.sync.aligned;",
+                    "wgmma.wait_group.sync.aligned 0; }}",
+                    b = in(reg32) first,
+                    step = in(reg32) 4 * columns,
+                    x0 = in(reg32) a[0][0][0],
+                    x1 = in(reg32) a[0][0][1],
+                    x2 = in(reg32) a[0][0][2],
+                    x3 = in(reg32) a[0][0][3],
+                    y0 = in(reg32) a[1][0][0],
+                    y1 = in(reg32) a[1][0][1],
+                    y2 = in(reg32) a[1][0][2],
+                    y3 = in(reg32) a[1][0][3],
+                    z0 = in(reg32) a[2][0][0],
+                    z1 = in(reg32) a[2][0][1],
+                    z2 = in(reg32) a[2][0][2],
+                    z3 = in(reg32) a[2][0][3],
+                    $($sum = inout(reg32) sums[$tile][$part],)*
+                    options(nostack),
+                );
+            }
+            sums
+        }
+    };
+}
+
+with_sums! { 6 multiply_half_parts multiply_half_parts_48 "m64n48" }
+
+#[inline(always)]
+pub(crate) unsafe fn multiply_warpgroup_half_parts<const TILES: usize>(
+    a: [[[u32; 4]; 1]; 3],
+    b: u32,
+    columns: u32,
+) -> [[f32; 4]; TILES] {
+    // The first multiplication does not read them.
+    let sums = [[0.0; 4]; 6];
+    // SAFETY: the caller's contract.
+    let sums = unsafe { multiply_half_parts_48(a, b, columns, sums) };
+    array::from_fn(|tile| sums[tile % 6])
+}
+
 with_sums! { 6 multiply_parts multiply_parts_48 "m64n48" }
 with_sums! { 8 multiply_parts multiply_parts_64 "m64n64" }
+with_sums! { 16 multiply_parts multiply_parts_128 "m64n128" }
 
 #[inline(always)]
 pub(crate) unsafe fn multiply_warpgroup_parts<const TILES: usize>(
-    high: [[u32; 4]; 4],
-    low: [[u32; 4]; 4],
+    a: [[[u32; 4]; 2]; 3],
     b: u32,
+    columns: u32,
 ) -> [[f32; 4]; TILES] {
     // The first multiplication does not read them.
-    let sums = [[0.0; 4]; TILES];
+    let sums = [[0.0; 4]; 16];
+    let of = |tile: usize| sums[tile];
     // SAFETY: the caller's contract.
-    unsafe { by_tiles!(multiply_parts_48, multiply_parts_64, (high, low, b), sums) }
+    unsafe {
+        match TILES {
+            6 => {
+                let sums = multiply_parts_48(a, b, columns, array::from_fn(of));
+                array::from_fn(|tile| sums[tile % 6])
+            }
+            8 => {
+                let sums = multiply_parts_64(a, b, columns, array::from_fn(of));
+                array::from_fn(|tile| sums[tile % 8])
+            }
+            _ => {
+                let sums = multiply_parts_128(a, b, columns, sums);
+                array::from_fn(|tile| sums[tile % 16])
+            }
+        }
+    }
 }
 
 #[inline(always)]
 pub(crate) fn publish_to_tensor_cores() {
     // SAFETY: no preconditions; memory is clobbered.
     unsafe { asm!("fence.proxy.async.shared::cta;", options(nostack)) }
+}
+
+#[inline(always)]
+pub(crate) fn upper_halves(low: u32, high: u32) -> u32 {
+    let halves;
+    // SAFETY: no preconditions.
+    unsafe {
+        asm!(
+            "prmt.b32 {halves}, {low}, {high}, 0x7632;",
+            halves = out(reg32) halves,
+            low = in(reg32) low,
+            high = in(reg32) high,
+            options(pure, nomem, nostack),
+        );
+    }
+    halves
 }
