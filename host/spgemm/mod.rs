@@ -276,6 +276,10 @@ impl<T: SpgemmElement> fmt::Display for Spgemm<T> {
             numeric::NEIGHBOURS..numeric::END,
             "rows",
         )?;
-        write!(f, " {} empty rows", lists.count(numeric::EMPTY))
+        write!(f, " {} empty rows", lists.count(numeric::EMPTY))?;
+        if let Some(places) = self.numeric.places.known() {
+            write!(f, "; {} bytes of places kept", places.bytes())?;
+        }
+        Ok(())
     }
 }
