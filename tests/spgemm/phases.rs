@@ -74,11 +74,19 @@ fn of_several_chunks<T: SpgemmElement>() -> (CsrMatrix<T>, CsrMatrix<T>) {
     (without(a, 9), without(b, 5))
 }
 
+fn upload<T: SpgemmElement>(
+    device: &Device,
+    a: &CsrMatrix<T>,
+    b: &CsrMatrix<T>,
+) -> (DeviceCsr<T>, DeviceCsr<T>) {
+    let there = |matrix: &CsrMatrix<T>| DeviceCsr::upload(device, matrix.view()).unwrap();
+    (there(a), there(b))
+}
+
 fn assert_serves_for_other_values<T: SpgemmElement>() {
     let (a, b) = of_several_chunks::<T>();
     for device in devices() {
-        let mut a_there = DeviceCsr::upload(&device, a.view()).unwrap();
-        let mut b_there = DeviceCsr::upload(&device, b.view()).unwrap();
+        let (mut a_there, mut b_there) = upload(&device, &a, &b);
         for options in [[SpgemmOptions::default(); 2], chunks_alone()].concat() {
             let spgemm = Spgemm::<T>::symbolic(a_there.pattern(), b_there.pattern(), options);
             let spgemm = spgemm.unwrap();
@@ -106,8 +114,7 @@ fn a_structure_serves_for_other_values() {
 fn places_are_kept_from_the_first_run_on_if_they_fit_the_memory_and_are_wanted() {
     let (a, b) = of_several_chunks::<f32>();
     for device in devices() {
-        let a = DeviceCsr::upload(&device, a.view()).unwrap();
-        let b = DeviceCsr::upload(&device, b.view()).unwrap();
+        let (a, b) = upload(&device, &a, &b);
         for chunks in chunks_alone() {
             let with = |memory, low_memory| SpgemmOptions {
                 memory,
@@ -141,8 +148,7 @@ fn places_are_kept_from_the_first_run_on_if_they_fit_the_memory_and_are_wanted()
 fn zeros_are_dropped_from_every_run() {
     let (a, b) = of_several_chunks::<f64>();
     let device = Device::emulator(EmulatorOptions::default());
-    let a = DeviceCsr::upload(&device, a.view()).unwrap();
-    let b = DeviceCsr::upload(&device, b.view()).unwrap();
+    let (a, b) = upload(&device, &a, &b);
     let options = SpgemmOptions {
         drop_zeros: true,
         ..chunks_alone()[0]
@@ -161,8 +167,7 @@ fn zeros_are_dropped_from_every_run() {
 fn a_structure_is_used_by_several_threads() {
     let (a, b) = of_several_chunks::<f32>();
     for device in devices() {
-        let a_there = DeviceCsr::upload(&device, a.view()).unwrap();
-        let b_there = DeviceCsr::upload(&device, b.view()).unwrap();
+        let (a_there, b_there) = upload(&device, &a, &b);
         let [options, _] = chunks_alone();
         let spgemm = Spgemm::symbolic(a_there.pattern(), b_there.pattern(), options).unwrap();
         let products: Vec<CsrMatrix<f32>> = std::thread::scope(|scope| {
@@ -186,8 +191,7 @@ fn a_structure_is_used_by_several_threads() {
 fn runs_are_recorded_before_the_first_run_and_after_it() {
     let (a, b) = of_several_chunks::<f32>();
     for device in devices() {
-        let a_there = DeviceCsr::upload(&device, a.view()).unwrap();
-        let b_there = DeviceCsr::upload(&device, b.view()).unwrap();
+        let (a_there, b_there) = upload(&device, &a, &b);
         let [options, _] = chunks_alone();
         let spgemm = Spgemm::symbolic(a_there.pattern(), b_there.pattern(), options).unwrap();
         for are_kept in [false, true] {
