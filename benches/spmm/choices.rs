@@ -33,6 +33,8 @@ const TASK_SIZES: [(&str, u32); 4] = [
     ("task_size_512", 512),
 ];
 
+const JOINED: [(&str, bool); 2] = [("tasks_joined", true), ("tasks_single", false)];
+
 /// The kernels that a plan chooses between.
 const KERNELS: [SpmmKernel; 2] = [SpmmKernel::Vector, SpmmKernel::InStep];
 
@@ -113,8 +115,15 @@ fn sweep(tuning: SpmmOptions) -> Vec<Choice> {
             ..on_tasks
         },
     });
+    let joined = JOINED.map(|(name, joined)| Choice {
+        name,
+        options: SpmmOptions {
+            join_tasks: Some(joined),
+            ..on_tasks
+        },
+    });
     let choices = kernels.into_iter().chain(orders).chain(lanes);
-    choices.chain(blocks).chain(sizes).collect()
+    choices.chain(blocks).chain(sizes).chain(joined).collect()
 }
 
 #[cfg(test)]
@@ -139,6 +148,6 @@ mod tests {
         let count = swept.len();
         swept.sort_unstable();
         swept.dedup();
-        assert_eq!((count, swept.len()), (17, 17));
+        assert_eq!((count, swept.len()), (19, 19));
     }
 }

@@ -44,7 +44,7 @@ pub struct Options {
     #[arg(long = "order", value_name = "NAME", value_delimiter = ',', value_parser = order_names())]
     orders: Vec<String>,
 
-    /// Runs beside the plan's choice each of the others that it had: kernels, orders, lanes, blocks of columns, sizes of tasks
+    /// Runs beside the plan's choice each of the others that it had: kernels, orders, lanes, blocks of columns, sizes of tasks, tasks by twos
     #[arg(long)]
     pub sweep: bool,
 

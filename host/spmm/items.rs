@@ -39,8 +39,8 @@ pub(super) struct Product<E: SpmmElement> {
     pub(super) epilogue: Epilogue<E::Sum>,
     /// Tasks of a block.
     pub(super) group: u32,
-    /// Binary logarithm of the number of tasks that are one item.
-    pub(super) tasks_log2: u32,
+    /// Whether two tasks are one item.
+    pub(super) joined: bool,
     /// How the rows end that are cut, if not by the epilogue.
     pub(super) combine: Option<LayerCombine<E>>,
 }
@@ -97,10 +97,12 @@ impl<E: SpmmElement> PlannedItems<E> {
         }
     }
 
-    /// Whether it is better to take two tasks as one item, where each has so many times eight lanes.
-    pub(super) fn are_worth_joining(&self, eights: u64) -> bool {
+    /// Whether it is better to take two tasks as one item, where each has so many times eight lanes, that load single elements or more.
+    pub(super) fn are_worth_joining(&self, eights: u64, singles: bool) -> bool {
         match self {
-            Self::Tasks(blocks) => blocks.iter().all(|tasks| tasks.are_worth_joining(eights)),
+            Self::Tasks(blocks) => {
+                (blocks.iter()).all(|tasks| tasks.are_worth_joining(eights, singles))
+            }
             _ => false,
         }
     }
@@ -128,8 +130,6 @@ impl<E: SpmmElement> PlannedItems<E> {
         let items = Items {
             count: self.count(),
             task_size: 0,
-            tasks_log2: 0,
-            tasks: 0,
             row: Global::from_address(0),
             start: Global::from_address(0),
             partial: GlobalMut::from_address(0),

@@ -35,25 +35,25 @@ impl<E: SpmmElement> Spmm<E> {
             lanes: self.lanes(features).unwrap_or(1),
         };
         let shape = Shape {
-            items: shape.items.div_ceil(1 << self.tasks_log2(shape)),
+            items: shape.items.div_ceil(1 + u32::from(self.joins_tasks(shape))),
             ..shape
         };
         (elements(self.a.pattern().rows, features) > 0 && shape.items > 0).then_some(shape)
     }
 
-    /// Binary logarithm of the number of tasks that are one item in a run of that shape.
-    fn tasks_log2(&self, shape: Shape) -> u32 {
+    /// Whether two tasks are one item in a run of that shape.
+    fn joins_tasks(&self, shape: Shape) -> bool {
         let reduction = self.options.reduction;
         let twice = 2 * vector::tasks_of_block::<E>(shape, reduction);
         let are_worth_joining = || {
             let eights = vector::eights_of_task::<E>(shape, reduction);
-            self.options.task_size.is_none() && self.items.are_worth_joining(eights)
+            let singles = vector::width::<E>(shape.features, reduction) == 1;
+            self.options.task_size.is_none() && self.items.are_worth_joining(eights, singles)
         };
         // The rows that are cut between blocks are known for these groups of tasks.
-        let joins = self.kernel.items() == ItemKind::Tasks
+        self.kernel.items() == ItemKind::Tasks
             && vector::GROUPS.contains(&twice)
-            && (self.options.join_tasks).unwrap_or_else(are_worth_joining);
-        u32::from(joins)
+            && (self.options.join_tasks).unwrap_or_else(are_worth_joining)
     }
 
     /// `y = A x`, both row-major with `features` columns: `x` of `cols * features` elements, `y` of `rows * features`. On a
@@ -128,7 +128,7 @@ impl<E: SpmmElement> Spmm<E> {
             return Ok(());
         };
         let reduction = self.options.reduction;
-        let tasks_log2 = self.tasks_log2(shape);
+        let joined = self.joins_tasks(shape);
         let original_row = self.rows_in_order.original();
         let product = Product {
             row_ptr: self.a.pattern().row_ptr.read_only(),
@@ -149,8 +149,8 @@ impl<E: SpmmElement> Spmm<E> {
                 beta,
                 diagonal: pointer(self.diagonal.as_ref()),
             },
-            group: vector::tasks_of_block::<E>(shape, reduction) << tasks_log2,
-            tasks_log2,
+            group: vector::tasks_of_block::<E>(shape, reduction) << u32::from(joined),
+            joined,
             combine: layer.map(|layer| layer.combine(shape)),
         };
         let x = Dense {

@@ -18,11 +18,11 @@ const TASKS_PER_SLOT: u64 = 8;
 const SLOTS_PER_MULTIPROCESSOR: u64 = 128;
 
 /// As many, at least, of items of two tasks, a sub-warp of more lanes or several tiles of features being as many more. On an H200 f32 took
-/// 1.04 times as long with 1.4 for each slot, and 0.95 to 0.98 times with 2.8 and more, 0.9 to 0.94 at 33 features.
+/// 1.04 times as long with 1.4 for each slot, and 0.94 to 1 times with 2.8 and more, 0.89 to 0.93 at 33 features.
 const JOINED_PER_SLOT: u64 = 2;
 
 /// Groups of tasks for a row that is cut between them, at most, where two tasks are one item: such rows then have half as many parts. Skewed
-/// graphs (R-MAT .57) have one for two or three groups; those with almost none (.35) took 1.01 to 1.08 times as long with items of two.
+/// graphs (R-MAT .57) have one for two to four groups; those with one for 26 or almost none (.35) took up to 1.08 times as long with items of two.
 const LEAST_CUT: u64 = 16;
 
 /// The least and the largest task, in steps. On an H200 tasks of 32 took up to 1.1 times as long as of 64 on most
@@ -32,14 +32,23 @@ const TASK_SIZES: [u64; 2] = [64, 256];
 /// The tasks of a matrix or of a block of its columns.
 #[derive(Debug)]
 pub(super) struct Tasks<E: SpmmElement> {
-    count: u32,
-    size: u32,
-    row: DeviceBuffer<u32>,
-    start: DeviceBuffer<u32>,
+    single: Starts,
+    /// Where each two of them start, which are one item.
+    joined: Starts,
     /// The rows that are cut between groups of tasks, for each size of a group.
     cut_rows: [CutRows; vector::GROUPS.len()],
     /// Two rows of sums for each group, if a row is cut: made for the widest X so far.
     partial: Mutex<DeviceBuffer<E::Sum>>,
+}
+
+/// Where tasks start: the row and the nonzero of each, and the end of the matrix.
+#[derive(Debug)]
+struct Starts {
+    count: u32,
+    /// Steps of a task.
+    size: u32,
+    row: DeviceBuffer<u32>,
+    start: DeviceBuffer<u32>,
 }
 
 /// How many rows are cut into few parts and into many, and the lists of them.
@@ -81,7 +90,8 @@ impl<E: SpmmElement> Tasks<E> {
         let steps = u64::from(ROW_STEPS) * ends + u64::from(a.nonzeros());
         let size = wanted_size
             .unwrap_or_else(|| task_size(a.device(), steps))
-            .max(1);
+            // Two of them have a size, too.
+            .clamp(1, u32::MAX / 2);
         starts
             .windows(2)
             .enumerate()
@@ -99,24 +109,13 @@ impl<E: SpmmElement> Tasks<E> {
         row_ptr: Global<u32>,
         size: u32,
     ) -> Result<Self, Error> {
-        let count = tasks::count(rows, nonzeros, size);
-        let count = u32::try_from(count).map_err(|_| Error::TooLarge {
-            what: "the number of tasks",
-            found: count.into(),
-            most: u32::MAX.into(),
-        })?;
-        let mut row = device.uninitialized::<u32>(count as usize + 1)?;
-        let mut start = device.uninitialized::<u32>(count as usize + 1)?;
-        let arguments = (rows, row_ptr, size, count, row.mutable(), start.mutable());
-        // SAFETY: the buffers have the lengths that the kernel's contract asks for.
-        unsafe { device.launch(&tasks::starts(), tasks::launch(count), arguments)? };
+        let starts = |joined| Starts::make(device, rows, nonzeros, row_ptr, size, joined);
+        let (single, joined) = (starts(1)?, starts(2)?);
         let items = Items::<u32> {
-            count,
-            task_size: size,
-            tasks_log2: 0,
-            tasks: count,
-            row: row.read_only(),
-            start: start.read_only(),
+            count: single.count,
+            task_size: single.size,
+            row: single.row.read_only(),
+            start: single.start.read_only(),
             partial: GlobalMut::from_address(0),
             original_row: Global::from_address(0),
         };
@@ -125,10 +124,8 @@ impl<E: SpmmElement> Tasks<E> {
             cut_rows.push(CutRows::find(device, rows, row_ptr, items, group)?);
         }
         Ok(Self {
-            count,
-            size,
-            row,
-            start,
+            single,
+            joined,
             cut_rows: cut_rows.try_into().expect("one for each group"),
             partial: Mutex::new(device.uninitialized(0)?),
         })
@@ -136,15 +133,17 @@ impl<E: SpmmElement> Tasks<E> {
 
     /// How many there are.
     pub(super) fn count(&self) -> u32 {
-        self.count
+        self.single.count
     }
 
-    /// Whether it is better to take two as one item, where each has so many times eight lanes.
-    pub(super) fn are_worth_joining(&self, eights: u64) -> bool {
-        let items = u64::from(self.count / 2) * eights;
-        let groups = u64::from(self.count / vector::GROUPS[0]);
-        u64::from(self.cut_rows[0].count()) * LEAST_CUT >= groups
-            && items >= slots(self.row.device()) * JOINED_PER_SLOT
+    /// Whether it is better to take two as one item, where each has so many times eight lanes, that load single elements or more.
+    pub(super) fn are_worth_joining(&self, eights: u64, singles: bool) -> bool {
+        let items = u64::from(self.joined.count) * eights;
+        let groups = u64::from(self.count() / vector::GROUPS[0]);
+        let many_are_cut = u64::from(self.cut_rows[0].count()) * LEAST_CUT >= groups;
+        // Where a load brings a lane 4 bytes and not 16, a task's own cost is more of its time: 0.94 to 0.99 times as long at 33 features of
+        // f32, whether rows are cut (R-MAT .57) or not (.35).
+        (many_are_cut || singles) && items >= slots(self.single.row.device()) * JOINED_PER_SLOT
     }
 
     /// Launches the kernel on the tasks of the block, and joins the parts of the rows that are cut.
@@ -162,15 +161,12 @@ impl<E: SpmmElement> Tasks<E> {
             .lock()
             .unwrap_or_else(|poisoned| poisoned.into_inner());
         let Product {
-            group,
-            tasks_log2,
-            y,
-            ..
+            group, joined, y, ..
         } = *product;
         let place = vector::GROUPS.iter().position(|&other| other == group);
         let cut_rows = &self.cut_rows[place.expect("the kernel's groups are those planned for")];
         if cut_rows.any() {
-            let parts = 2 * u128::from(self.count.div_ceil(group));
+            let parts = 2 * u128::from(self.count().div_ceil(group));
             grow(device, &mut partial, parts * u128::from(y.cols))?;
         }
         let row_ptr = product.row_ptr.offset(block * product.rows as usize);
@@ -178,13 +174,12 @@ impl<E: SpmmElement> Tasks<E> {
         if block > 0 {
             epilogue.beta = <E::Sum as cuda_std::float::Real>::ONE;
         }
+        let starts = if joined { &self.joined } else { &self.single };
         let items = Items {
-            count: self.count.div_ceil(1 << tasks_log2),
-            task_size: self.size,
-            tasks_log2,
-            tasks: self.count,
-            row: self.row.read_only(),
-            start: self.start.read_only(),
+            count: starts.count,
+            task_size: starts.size,
+            row: starts.row.read_only(),
+            start: starts.start.read_only(),
             partial: partial.mutable(),
             ..items
         };
@@ -209,6 +204,37 @@ impl<E: SpmmElement> Tasks<E> {
             let (handle, tile) = tasks::combine_handle::<E>(y.cols, product.reduction);
             device.launch(&handle, config(tile), (items, cuts, y, epilogue))
         }
+    }
+}
+
+impl Starts {
+    /// Those of tasks of `joined` times `size` steps, at which rows of more than `size` nonzeros are cut.
+    fn make(
+        device: &Device,
+        rows: u32,
+        nonzeros: u32,
+        row_ptr: Global<u32>,
+        size: u32,
+        joined: u32,
+    ) -> Result<Self, Error> {
+        let count = tasks::count(rows, nonzeros, size).div_ceil(joined.into());
+        let count = u32::try_from(count).map_err(|_| Error::TooLarge {
+            what: "the number of tasks",
+            found: count.into(),
+            most: u32::MAX.into(),
+        })?;
+        let mut row = device.uninitialized::<u32>(count as usize + 1)?;
+        let mut start = device.uninitialized::<u32>(count as usize + 1)?;
+        let places = (row.mutable(), start.mutable());
+        let arguments = (rows, row_ptr, size, joined, count, places.0, places.1);
+        // SAFETY: the buffers have the lengths that the kernel's contract asks for.
+        unsafe { device.launch(&tasks::starts(), tasks::launch(count), arguments)? };
+        Ok(Self {
+            count,
+            size: size * joined,
+            row,
+            start,
+        })
     }
 }
 
@@ -261,8 +287,8 @@ impl<E: SpmmElement> fmt::Display for Tasks<E> {
         write!(
             f,
             "{} tasks of {} steps, {} rows cut between blocks",
-            self.count,
-            self.size,
+            self.single.count,
+            self.single.size,
             cut.count()
         )
     }

@@ -11,11 +11,11 @@
 //! columns of X it had no room in shared memory, came with the chunks of X, and the warps of a block kept step: 602 to 41 took 0.274.
 //!
 //! Of 281,903 rows on an H200: 100 to 47 columns 0.055 ms, 0.82 of the floor, after 0.083 for `split_fragments`, cuBLAS 0.109; 128 to 128 0.099, 0.74,
-//! after 0.193, cuBLAS 0.249; 602 to 41 0.239, 0.73, after 0.454, cuBLAS 0.504; 2,449,029 rows of these 2.01. With 8 warps a block and not 16 100 to 47 took
+//! after 0.193, cuBLAS 0.249; 602 to 41 0.234, 0.75, after 0.454, cuBLAS 0.510; 2,449,029 rows of these 2.00, 0.74. With 8 warps a block and not 16 100 to 47 took
 //! 0.059. Two tiles of 64 columns, each of which reads X and splits it, took 0.111 for 128 to 128.
 //!
 //! By 602 columns W has room only if it is packed without the columns that fill up its tile (`Tile::compact`), and two stages of 16 warps beside it. That
-//! took 0.258 ms, and 0.239 since a stage is filled again as soon as its strips are in registers (`Tile::refills_early`); 12 warps take 0.244, 8 with
+//! took 0.258 ms, and 0.234 since a stage is filled again as soon as its strips are in registers (`Tile::refills_early`); 12 warps take 0.244, 8 with
 //! four stages 0.262. Then the second-level cache is at 77 in 100 of its rate, as rows begin at any multiple of 8 bytes and their chunks lie in
 //! more pieces than they have: chunks of 64 bytes took 0.33.
 //!

@@ -43,10 +43,6 @@ pub struct Items<T> {
     pub count: u32,
     /// Steps of a task; the nonzeros of a slice at most; those of a row that has one warp.
     pub task_size: u32,
-    /// Binary logarithm of the number of tasks that are one item; 0 for other items.
-    pub tasks_log2: u32,
-    /// How many tasks there are.
-    pub tasks: u32,
     /// For nonzeros and slices, the row of each; for teams too, or null if each warp's row has its number. For tasks, the row in which each starts, and at the end the number of rows.
     pub row: Global<u32>,
     /// For tasks, the nonzero at which each starts, and at the end the number of nonzeros. For slices, that at which each
@@ -78,14 +74,6 @@ impl<T> Items<T> {
 }
 
 impl<T> Items<T> {
-    /// The tasks of an item: its first one, and the one after its last.
-    #[inline(always)]
-    pub fn tasks_of(&self, item: u32) -> (usize, usize) {
-        let first = item << self.tasks_log2;
-        let end = first.saturating_add(1 << self.tasks_log2).min(self.tasks);
-        (first as usize, end as usize)
-    }
-
     /// The row of A that a warp is for, where the items are teams.
     ///
     /// # Safety
@@ -110,7 +98,7 @@ impl<T> Clone for Items<T> {
 
 impl<T> Copy for Items<T> {}
 
-// SAFETY: `repr(C)`, of scalars and device pointers, without padding: four u32 before 8-byte pointers.
+// SAFETY: `repr(C)`, of scalars and device pointers, without padding: two u32 before 8-byte pointers.
 #[cfg(not(target_arch = "nvptx64"))]
 unsafe impl<T: Element> KernelParam for Items<T> {}
 

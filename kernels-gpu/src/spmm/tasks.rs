@@ -95,6 +95,9 @@ pub type CombineArguments<T> = (Items<SumOf<T>>, Cuts, DenseMut<T>, Epilogue<Sum
 
 /// Where each task starts: `row[t]` and `start[t]`, its nonzero; and the end of the matrix at `t = tasks`. A thread each.
 ///
+/// A task of `joined` times `task_size` steps is that many tasks in one: rows of more than `task_size` nonzeros are cut all the same, so that
+/// it starts where the first of them does.
+///
 /// # Safety
 ///
 /// `row_ptr` has `rows + 1` numbers, `row` and `start` `tasks + 1`.
@@ -103,6 +106,7 @@ pub unsafe fn starts(
     rows: u32,
     row_ptr: Global<u32>,
     task_size: u32,
+    joined: u32,
     tasks: u32,
     row: GlobalMut<u32>,
     start: GlobalMut<u32>,
@@ -114,7 +118,7 @@ pub unsafe fn starts(
     // SAFETY: rows below `rows`, tasks up to `tasks`.
     unsafe {
         let base = row_ptr.load(0);
-        let step = t * u64::from(task_size);
+        let step = t * u64::from(joined) * u64::from(task_size);
         // The last row that starts at `step` or before; `rows` past the end.
         let (mut low, mut high) = (0, rows);
         while low < high {

@@ -16,6 +16,21 @@
 //! shuffles at a row's end. Tasks of 1024 then gave what tasks of 256 give now, within 3 %, and tasks of 64 took up to 1.4
 //! times as long.
 //!
+//! Of the nonzeros that the lanes hold, a batch of eight past the task's end is left out. With tasks of some 50 nonzeros and 32 lanes one in eight
+//! was: at 33 features of f32 it took 0.98 times as long without, on skewed graphs (.57) f16 0.95 times at 128 features and 0.96 at 256 and
+//! 512; at other widths of f32, which wait for memory, as long as with.
+//!
+//! Sub-warps of 16 or 32 lanes take two tasks as one where many rows are cut, which then have half as many parts, and enough items are left.
+//! Skewed graphs take 0.97 to 0.99 times as long so at 64 to 512 features; those without cut rows up to 1.08 times. At 33 features, where a load
+//! brings a lane one element, all do: 0.93 times as long, and 0.96 without cut rows.
+//!
+//! A block has few threads, since its place is free only when its longest task is done: with 128 for sub-warps of 8 and 16 lanes, too, 32 features
+//! took 1.01 times as long, more features as long. Sub-warps of 32 lanes have 128 for the room that the parts of cut rows need, twice as much for blocks
+//! of half the tasks: with 64 or 32 threads they took 0.98 to 1 times as long.
+//!
+//! Registers decide how many blocks run at a time, and the kernels of 16-bit elements are at a border: what made the compiler take 95 in the place
+//! of 80 cost them 5 % at 128 features.
+//!
 //! Rows of Y are written so that the caches drop them first: 1 % faster at 32 features, 0.5 % at 128 and 256. The same for the columns and
 //! values of A in the L1 cache took 1.04 to 1.2 times as long; X kept from the L1 cache 1.05 to 1.6 times, kept there as long as possible 1.01
 //! times; and X with a prefetch of 256 bytes into the L2 cache up to 1.4 times where most of it comes from memory.
@@ -50,8 +65,11 @@ pub const SUMMARY: &str =
 /// It wants tasks.
 pub const ITEMS: ItemKind = ItemKind::Tasks;
 
-/// Threads in a block.
-const BLOCK: u32 = 128;
+/// Threads in a block of sub-warps of so many lanes: few, since a block's place is free when its longest task is done, but so many that
+/// they have [four tasks](GROUPS) at least.
+const fn block(lanes: u32) -> u32 {
+    if lanes > 16 { 128 } else { 64 }
+}
 
 /// The numbers of lanes that there are variants of, for that many features.
 pub fn lanes<T: Operand>(features: u32, reduction: Reduction) -> &'static [u32] {
@@ -85,7 +103,7 @@ fn variant<T: Operand>(shape: Shape, reduction: Reduction) -> (u32, u32) {
 /// Features that a lane loads at once: as many as 16 bytes hold and the number of features is a multiple of, but no more
 /// than four where 8 lanes then have them all. Not every width has a variant, for the driver's compiler takes 20 ms or so
 /// for each.
-fn width<T: Operand>(features: u32, reduction: Reduction) -> u32 {
+pub fn width<T: Operand>(features: u32, reduction: Reduction) -> u32 {
     // No features at all are a multiple of everything, and nothing is launched for them.
     let multiple_of = 1 << features.trailing_zeros().min(T::MAX_WIDTH.ilog2());
     match multiple_of {
@@ -110,17 +128,19 @@ pub fn eights_of_task<T: Operand>(shape: Shape, reduction: Reduction) -> u64 {
 pub fn launch<T: Operand>(shape: Shape, reduction: Reduction) -> LaunchConfig {
     let (lanes, width) = variant::<T>(shape, reduction);
     let tiles = tiles(shape, (lanes, width));
-    let blocks = shape.items.div_ceil(BLOCK / lanes);
-    let head_bytes = BLOCK * width * passes(width) * size_of::<T::Sum>() as u32;
-    LaunchConfig::new((blocks, tiles.min(MAX_GRID_Y)), BLOCK).shared_bytes(head_bytes)
+    let block = block(lanes);
+    let blocks = shape.items.div_ceil(block / lanes);
+    let head_bytes = block * width * passes(width) * size_of::<T::Sum>() as u32;
+    LaunchConfig::new((blocks, tiles.min(MAX_GRID_Y)), block).shared_bytes(head_bytes)
 }
 
-/// What [`tasks_of_block`] may be; twice all but the first of them are so too, for items of two tasks.
-pub const GROUPS: [u32; 3] = [BLOCK / 8, BLOCK / 16, BLOCK / 32];
+/// What [`tasks_of_block`] may be, the greatest first; the first is twice the second, for items of two tasks.
+pub const GROUPS: [u32; 2] = [8, 4];
 
 /// Tasks of a block, whose parts of cut rows the block joins.
 pub fn tasks_of_block<T: Operand>(shape: Shape, reduction: Reduction) -> u32 {
-    BLOCK / variant::<T>(shape, reduction).0
+    let (lanes, _) = variant::<T>(shape, reduction);
+    block(lanes) / lanes
 }
 
 /// The handle of the kernel for the shape's variant; `plain` if it is for sums with alpha 1, beta 0, and A's rows in the caller's
@@ -250,7 +270,7 @@ unsafe fn reduce_rows<T: Operand, R: Reduce, E: RowEnd<T>, const LANES: u32, con
     items: Items<SumOf<T>>,
     end: E,
 ) {
-    let task = thread::block_idx_x() * (BLOCK / LANES) + thread::thread_idx_x() / LANES;
+    let task = thread::block_idx_x() * (block(LANES) / LANES) + thread::thread_idx_x() / LANES;
     let tile_width = LANES * WIDTH as u32 * passes(WIDTH as u32);
     let tiles = x.cols.div_ceil(tile_width);
     let mut tile = thread::block_idx_y();

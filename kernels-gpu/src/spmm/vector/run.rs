@@ -6,7 +6,7 @@ use super::super::lane_columns::LaneColumns;
 use super::super::reduction::Reduce;
 use super::super::row_end::{Place, Results, RowEnd};
 use super::super::tasks::last_task;
-use super::BLOCK;
+use super::block;
 use crate::matrix::{Csr, Dense, DenseMut};
 use core::array;
 use core::marker::PhantomData;
@@ -38,7 +38,6 @@ pub(super) struct Run<'a, T: Operand, R, E, const LANES: u32, const WIDTH: usize
     y: &'a DenseMut<T>,
     items: &'a Items<SumOf<T>>,
     end_of_row: &'a E,
-    /// The task, or two that follow each other and are one.
     task: u32,
     /// The lane's first feature; its second vector is `LANES * WIDTH` further on.
     feature: usize,
@@ -109,11 +108,11 @@ impl<'a, T: Operand, R: Reduce, E: RowEnd<T>, const LANES: u32, const WIDTH: usi
         if task < items.count {
             // SAFETY: `task` is a task, and its rows are rows of A.
             unsafe {
-                let (first, end) = items.tasks_of(task);
-                run.position = items.start.load(first);
-                run.end = items.start.load(end);
-                run.row = items.row.load(first);
-                run.end_row = items.row.load(end);
+                let task = task as usize;
+                run.position = items.start.load(task);
+                run.end = items.start.load(task + 1);
+                run.row = items.row.load(task);
+                run.end_row = items.row.load(task + 1);
                 run.mine = run.nonzero(run.position + lane);
                 if run.row < a.rows {
                     run.begun_before = run.position > a.row_ptr.load(run.row as usize);
@@ -246,7 +245,7 @@ impl<'a, T: Operand, R: Reduce, E: RowEnd<T>, const LANES: u32, const WIDTH: usi
     /// The kernel's contract. All threads of the block call it.
     #[inline(always)]
     pub(super) unsafe fn join(&self) {
-        let tasks = BLOCK / LANES;
+        let tasks = block(LANES) / LANES;
         let (in_block, group) = (self.task % tasks, (self.task / tasks) as usize);
         // SAFETY: the row is one of A; heads are read after the barrier, and only those of the row.
         unsafe {
@@ -258,10 +257,9 @@ impl<'a, T: Operand, R: Reduce, E: RowEnd<T>, const LANES: u32, const WIDTH: usi
             }
             thread::sync_threads();
             if in_block == 0 && self.task < self.items.count {
-                let (first, _) = self.items.tasks_of(self.task);
-                let row = self.items.row.load(first);
+                let row = self.items.row.load(self.task as usize);
                 if row < self.a.rows
-                    && self.items.start.load(first) > self.a.row_ptr.load(row as usize)
+                    && self.items.start.load(self.task as usize) > self.a.row_ptr.load(row as usize)
                 {
                     let (_, head) = self.with_heads([[R::start(); WIDTH]; 2], row, 0);
                     self.store_part(2 * group, head);
@@ -286,18 +284,18 @@ impl<'a, T: Operand, R: Reduce, E: RowEnd<T>, const LANES: u32, const WIDTH: usi
         row: u32,
         first: u32,
     ) -> (bool, Results<T::Sum, WIDTH>) {
-        let tasks = BLOCK / LANES;
+        let tasks = block(LANES) / LANES;
         // SAFETY: the row is one of A, and its tasks after the first have left heads.
         unsafe {
             let row_end = self.a.row_ptr.load(row as usize + 1) - self.a.row_ptr.load(0);
-            let last_item = last_task(row_end, row, self.items) >> self.items.tasks_log2;
-            let last = last_item - self.task / tasks * tasks;
+            let last = last_task(row_end, row, self.items) - self.task / tasks * tasks;
             let mut in_block = first;
             while in_block <= last.min(tasks - 1) {
                 let thread = in_block * LANES + warp::lane_id() % LANES;
                 for pass in 0..Self::PASSES {
-                    let head: [T::Sum; WIDTH] =
-                        array::from_fn(|k| heads().load(head_index::<WIDTH>(pass, k, thread)));
+                    let head: [T::Sum; WIDTH] = array::from_fn(|k| {
+                        heads().load(head_index::<LANES, WIDTH>(pass, k, thread))
+                    });
                     let so_far = joined[pass];
                     joined[pass] = array::from_fn(|k| R::join(so_far[k], head[k]));
                 }
@@ -315,7 +313,10 @@ impl<'a, T: Operand, R: Reduce, E: RowEnd<T>, const LANES: u32, const WIDTH: usi
             for k in 0..WIDTH {
                 // SAFETY: the thread's own place.
                 unsafe {
-                    heads().store(head_index::<WIDTH>(pass, k, thread), self.so_far[pass][k])
+                    heads().store(
+                        head_index::<LANES, WIDTH>(pass, k, thread),
+                        self.so_far[pass][k],
+                    )
                 };
             }
         }
@@ -363,8 +364,8 @@ fn heads<S: Element>() -> Shared<S> {
 
 /// Where a thread's element of its task's head is: neighbouring threads' elements lie in neighbouring banks.
 #[inline(always)]
-fn head_index<const WIDTH: usize>(pass: usize, k: usize, thread: u32) -> usize {
-    (pass * WIDTH + k) * BLOCK as usize + thread as usize
+fn head_index<const LANES: u32, const WIDTH: usize>(pass: usize, k: usize, thread: u32) -> usize {
+    (pass * WIDTH + k) * block(LANES) as usize + thread as usize
 }
 
 const _: () = assert!(WARP_SIZE.is_multiple_of(UNROLL as u32));
