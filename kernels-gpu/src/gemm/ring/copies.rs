@@ -4,6 +4,9 @@
 //! pieces of a chunk then take some twenty instructions, and the rest of a chunk as many; where all was computed from the chunk's number
 //! they took eighty and fifty. With as much less for what becomes of the sums, 128 to 16 columns of f64 take 0.0825 ms after 0.0851 (281,903
 //! rows, H200), 100 to 47 of f16 0.0335 after 0.039, 128 to 128 of f32 0.203 after 0.210.
+//!
+//! Where rows have all of a chunk nobody asks how many bytes of each piece there are, for which a copy takes five instructions more. 128 to 16 of f32
+//! takes 0.0445 ms after 0.0455, 128 to 128 0.0986 after 0.0994, 602 to 41 0.234 after 0.235, and 2,449,029 rows of these as long as before.
 
 use super::super::tile::Tile;
 use crate::matrix::Dense;
@@ -169,8 +172,7 @@ impl Copies {
         self.tile.rows == 16 && rows >= self.tile.rows
     }
 
-    /// Copies the lane's pieces of 16 bytes of the next chunk, if the rows have all of them: in a third of the instructions that it takes to
-    /// find how many bytes of each there are.
+    /// Copies the lane's pieces of 16 bytes of the next chunk, if the rows have all of them.
     ///
     /// # Safety
     ///
