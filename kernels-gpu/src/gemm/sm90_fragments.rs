@@ -20,7 +20,7 @@
 use super::ring::Stage;
 use super::shares::{self, SHARES};
 use super::tile::Tile;
-use super::warp_product::{self, Products, Strips, Sums};
+use super::warp_product::{self, Products, Refill, Strips, Sums};
 use super::{Epilogue, Shape};
 use crate::matrix::{Dense, DenseMut};
 use core::array;
@@ -123,10 +123,10 @@ impl Products<f64> for Sm90 {
     unsafe fn add_chunk<const CHOICE: usize>(
         stage: Stage,
         sums: &mut Sums<f64>,
-        loaded: impl FnMut(),
+        refill: Refill<'_>,
     ) {
         // SAFETY: the caller's contract.
-        unsafe { warp_product::add_strips::<f64, Self, CHOICE>(stage, sums, loaded) };
+        unsafe { warp_product::add_strips::<f64, Self, CHOICE>(stage, sums, refill) };
     }
 }
 

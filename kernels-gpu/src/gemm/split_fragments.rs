@@ -26,7 +26,7 @@
 use super::element::halves;
 use super::ring::Stage;
 use super::shares;
-use super::warp_product::{self, Operands, Products, Strips, Sums, load_strip};
+use super::warp_product::{self, Operands, Products, Refill, Strips, Sums, load_strip};
 use super::{Epilogue, Fragment, Shape};
 use crate::matrix::{Dense, DenseMut};
 use crate::unroll::unroll;
@@ -158,10 +158,10 @@ impl Products<f32> for Split {
     unsafe fn add_chunk<const CHOICE: usize>(
         stage: Stage,
         sums: &mut Sums<f32>,
-        loaded: impl FnMut(),
+        refill: Refill<'_>,
     ) {
         // SAFETY: the caller's contract.
-        unsafe { warp_product::add_strips::<f32, Self, CHOICE>(stage, sums, loaded) };
+        unsafe { warp_product::add_strips::<f32, Self, CHOICE>(stage, sums, refill) };
     }
 
     #[inline(always)]

@@ -16,6 +16,28 @@ use cuda_std::prelude::*;
 /// A lane's sums of a tile: for each 16 rows and each 8 columns, those of rows g and g + 8 in columns 2t and 2t + 1.
 pub(super) type Sums<T> = [[[<T as GemmElement>::Sum; 4]; 16]; 2];
 
+/// A stage that may be filled again while its chunk is multiplied. No closure, which the compiler may leave a function, with the sums in memory.
+pub(super) struct Refill<'a> {
+    ring: &'a mut Ring,
+    refills: bool,
+}
+
+impl Refill<'_> {
+    /// Begins the copies to the stage.
+    ///
+    /// # Safety
+    ///
+    /// As [`Ring::refill`].
+    #[inline(always)]
+    #[track_caller]
+    pub unsafe fn refill(&mut self) {
+        if self.refills {
+            // SAFETY: the caller's contract; W is resident.
+            unsafe { self.ring.refill::<false>() };
+        }
+    }
+}
+
 /// How the products of a warp's tile are computed.
 pub(super) trait Products<T: GemmElement> {
     /// The products of a warp. `packed_bytes` are the bytes of W as the kernel reads it.
@@ -30,17 +52,13 @@ pub(super) trait Products<T: GemmElement> {
         SHARES[CHOICE].tile(size_of::<T>())
     }
 
-    /// Adds the products of a chunk. If the tile refills early it calls `loaded` when what it needs of X is in registers; it need not for the
-    /// last chunk of a row.
+    /// Adds the products of a chunk. If the tile refills early it calls [`Refill::refill`] when what it needs of X is in registers; it need not
+    /// for the last chunk of a row.
     ///
     /// # Safety
     ///
     /// The stage is written; all lanes of the warp, and all warps of a team, call it.
-    unsafe fn add_chunk<const CHOICE: usize>(
-        stage: Stage,
-        sums: &mut Sums<T>,
-        loaded: impl FnMut(),
-    );
+    unsafe fn add_chunk<const CHOICE: usize>(stage: Stage, sums: &mut Sums<T>, refill: Refill<'_>);
 
     /// Writes a tile of Y in another way if its sums are not what they should be, and says whether it has.
     ///
@@ -127,13 +145,9 @@ impl<T: Fragment> Products<T> for Direct {
 
     #[inline(always)]
     #[track_caller]
-    unsafe fn add_chunk<const CHOICE: usize>(
-        stage: Stage,
-        sums: &mut Sums<T>,
-        loaded: impl FnMut(),
-    ) {
+    unsafe fn add_chunk<const CHOICE: usize>(stage: Stage, sums: &mut Sums<T>, refill: Refill<'_>) {
         // SAFETY: the caller's contract.
-        unsafe { add_strips::<T, Self, CHOICE>(stage, sums, loaded) };
+        unsafe { add_strips::<T, Self, CHOICE>(stage, sums, refill) };
     }
 }
 
@@ -210,11 +224,11 @@ pub(super) unsafe fn multiply<
                 chunk += 1;
                 // The last stage may be the memory for elements of Y first.
                 let refills = chunk < ring.chunks();
-                P::add_chunk::<CHOICE>(stage, &mut sums, || {
-                    if refills {
-                        ring.refill::<STREAMED>();
-                    }
-                });
+                let refill = Refill {
+                    ring: &mut ring,
+                    refills: refills && !STREAMED,
+                };
+                P::add_chunk::<CHOICE>(stage, &mut sums, refill);
             }
             let column = column_tile * tile.cols;
             let (first, end) = ring.rows();
@@ -248,7 +262,7 @@ struct WeightStrips {
 pub(super) unsafe fn add_strips<T: GemmElement, P: Strips<T>, const CHOICE: usize>(
     stage: Stage,
     sums: &mut Sums<T>,
-    mut loaded: impl FnMut(),
+    mut refill: Refill<'_>,
 ) {
     let tile = const { SHARES[CHOICE].tile(size_of::<T>()) };
     let lane = warp::lane_id();
@@ -270,7 +284,7 @@ pub(super) unsafe fn add_strips<T: GemmElement, P: Strips<T>, const CHOICE: usiz
                     x[1] = P::rows(strip(16), strip(24), tile.apart);
                 }
                 if byte + STEP_BYTES == tile.chunk {
-                    loaded();
+                    refill.refill();
                 }
                 if const { SHARES[CHOICE].cols.is_multiple_of(4) } {
                     add_step::<T, P, CHOICE, 4>(x, weights, sums);

@@ -25,7 +25,7 @@
 use super::ring::Stage;
 use super::shares::{SHARES, Shares};
 use super::tile::Tile;
-use super::warp_product::{self, Products, Sums, load_strip};
+use super::warp_product::{self, Products, Refill, Sums, load_strip};
 use super::{Epilogue, GemmElement, Shape};
 use crate::matrix::{Dense, DenseMut};
 use crate::unroll::unroll;
@@ -152,7 +152,7 @@ impl<T: GemmElement<Sum = f32> + WarpgroupHalf> Products<T> for Warpgroup {
 
     #[inline(always)]
     #[track_caller]
-    unsafe fn add_chunk<const CHOICE: usize>(stage: Stage, sums: &mut Sums<T>, _: impl FnMut()) {
+    unsafe fn add_chunk<const CHOICE: usize>(stage: Stage, sums: &mut Sums<T>, _: Refill<'_>) {
         // SAFETY: strips of the stage, all of whose 128 bytes of a row are written, and W; the warps of a team have as many chunks.
         unsafe {
             let apart = const { SHARES[CHOICE].apart };

@@ -25,7 +25,7 @@ use super::ring::Stage;
 use super::shares::{SHARES, STEP_BYTES};
 use super::split_fragments::{self, Split};
 use super::tile::Tile;
-use super::warp_product::{self, Operands, Products, Sums, load_strip};
+use super::warp_product::{self, Operands, Products, Refill, Sums, load_strip};
 use super::{Epilogue, Shape};
 use crate::matrix::{Dense, DenseMut};
 use crate::unroll::unroll;
@@ -228,7 +228,7 @@ impl Products<f32> for Warpgroup {
     unsafe fn add_chunk<const CHOICE: usize>(
         stage: Stage,
         sums: &mut Sums<f32>,
-        mut loaded: impl FnMut(),
+        mut refill: Refill<'_>,
     ) {
         // SAFETY: strips of the stage, all of whose 128 bytes of a row are written, and W; the warps of a team have as many chunks.
         unsafe {
@@ -242,7 +242,7 @@ impl Products<f32> for Warpgroup {
                 return;
             }
             let rows = [[strip(0, 0), strip(8, 0)], [strip(0, 1), strip(8, 1)]];
-            loaded();
+            refill.refill();
             let x = fragments(rows);
             if const { SHARES[CHOICE].cols == 6 } {
                 let products = warpgroup::m64k32_in_parts::<6>(x, stage.weights, stage.columns);
