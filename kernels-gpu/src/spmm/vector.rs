@@ -39,6 +39,10 @@
 //! and more it made skewed graphs (.57) 1 % faster, at 33 and 100 features 2 to 4 %, with 16 lanes it took up to 1.07 times as long; and on
 //! sm_80, where the kernels want 85 to 92 registers, they then do not fit. With 56 registers they took 1.1 to 1.4 times as long.
 //!
+//! Tried, and slower: each of the next eight loads begun as soon as the element before it is used, so that eight are always in flight. For the 92
+//! registers of that only five blocks of 128 threads fit, and f32 took 1.15 times as long at 32 features, 1.08 times at 128 and 256, f16 1.17 to
+//! 1.27 times.
+//!
 //! Tried for short rows, without gain: a row's end looked for after each nonzero of a batch, in the place of a loop over the parts of
 //! a batch. It took 0.98 to 1.04 times as long on graphs of 5 to 14 nonzeros a row.
 //!
