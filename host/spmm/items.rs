@@ -28,6 +28,15 @@ pub(super) enum PlannedItems<E: SpmmElement> {
     Teams(Teams),
 }
 
+/// How large items are to be.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ItemSizes {
+    /// What the caller wants.
+    pub(super) wanted: Option<u32>,
+    /// Steps of a task, at most, if the caller does not say.
+    pub(super) most_of_task: Option<u32>,
+}
+
 /// What a run of the kernel is for.
 pub(super) struct Product<E: SpmmElement> {
     pub(super) row_ptr: Global<u32>,
@@ -60,7 +69,7 @@ impl<E: SpmmElement> PlannedItems<E> {
         kind: ItemKind,
         a: &mut DeviceCsr<E::Sum>,
         original_row: Option<&DeviceBuffer<u32>>,
-        wanted_size: Option<u32>,
+        sizes: ItemSizes,
         keep_order: bool,
     ) -> Result<Self, Error> {
         let nonzeros = |row| -> Result<Self, Error> {
@@ -88,12 +97,12 @@ impl<E: SpmmElement> PlannedItems<E> {
                 *a = DeviceCsr::from_parts(sorted, values);
                 nonzeros(row)
             }
-            ItemKind::Tasks => Tasks::of_blocks(a.pattern(), wanted_size).map(Self::Tasks),
-            ItemKind::Slices => Slices::make(a.pattern(), wanted_size, false).map(Self::Slices),
+            ItemKind::Tasks => Tasks::of_blocks(a.pattern(), sizes).map(Self::Tasks),
+            ItemKind::Slices => Slices::make(a.pattern(), sizes.wanted, false).map(Self::Slices),
             ItemKind::SlicesWithSums => {
-                Slices::make(a.pattern(), wanted_size, true).map(Self::Slices)
+                Slices::make(a.pattern(), sizes.wanted, true).map(Self::Slices)
             }
-            ItemKind::Teams => Teams::make(a.pattern(), wanted_size, keep_order).map(Self::Teams),
+            ItemKind::Teams => Teams::make(a.pattern(), sizes.wanted, keep_order).map(Self::Teams),
         }
     }
 
@@ -151,7 +160,7 @@ impl<E: SpmmElement> PlannedItems<E> {
             Self::Tasks(blocks) => blocks
                 .iter()
                 .enumerate()
-                .try_for_each(|(block, tasks)| tasks.run(device, product, block, items, &launch)),
+                .try_for_each(|(block, tasks)| tasks.run(device, product, block, &launch)),
             Self::Slices(slices) => slices.run(device, items, product.y.of_sums(), with),
             Self::Teams(teams) => with(teams.items(items)),
         }

@@ -43,7 +43,7 @@ use crate::device::{Device, DeviceBuffer};
 use crate::error::Error;
 use cuda_std::float::Real;
 use cuda_std::memory::Global;
-use items::PlannedItems;
+use items::{ItemSizes, PlannedItems};
 pub(crate) use layer::LayerEnd;
 pub use options::{SpmmElement, SpmmOptions};
 use options::{kernel_asked_for, kernel_for};
@@ -172,14 +172,11 @@ impl<E: SpmmElement> Spmm<E> {
         let choices = Choices::make::<E>(a.pattern(), planner, kernel, options);
         let mut a = column_blocks::cut(a, choices.blocks)?;
         let original_row = rows_in_order.original();
-        let wanted_size = options.task_size;
-        let items = PlannedItems::make(
-            kernel.items(),
-            &mut a,
-            original_row,
-            wanted_size,
-            keep_order,
-        )?;
+        let sizes = ItemSizes {
+            wanted: options.task_size,
+            most_of_task: choices.task_size(),
+        };
+        let items = PlannedItems::make(kernel.items(), &mut a, original_row, sizes, keep_order)?;
         device.synchronize()?;
         times.ordering = rows_in_order.time();
         times.preprocessing = started.elapsed().saturating_sub(times.upload);

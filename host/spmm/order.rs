@@ -112,16 +112,19 @@ impl OrderedRows {
     ) -> Result<(DeviceCsr<T>, Self), Error> {
         let timer = a.device().start_timer()?;
         let Some(original) = order.of_rows(&a)? else {
+            if let Some(planner) = planner {
+                planner.measure_locality(a.pattern())?;
+            }
             let as_it_is = Self {
                 order,
                 ..Self::given()
             };
             return Ok((a, as_it_is));
         };
-        if let Some(planner) = planner {
-            planner.take_order(distinct_shares(&a, &original)?);
-        }
         let permuted = a.permute_rows(&original)?;
+        if let Some(planner) = planner {
+            planner.measure_locality(permuted.pattern())?;
+        }
         let ordered = Self {
             order,
             original: Some(original),
@@ -136,6 +139,7 @@ impl OrderedRows {
         planner: &mut Planner,
         a: DeviceCsr<T>,
     ) -> Result<(DeviceCsr<T>, Self), Error> {
+        planner.measure_locality(a.pattern())?;
         if !planner.hopes_for_order() {
             return Ok((a, Self::given()));
         }
@@ -145,8 +149,9 @@ impl OrderedRows {
         if let Some(original) = RowOrder::Clustered.of_rows(&a)? {
             let distinct = distinct_shares(&a, &original)?;
             ordered.distinct = Some(distinct);
-            if planner.wants_clusters(distinct) {
-                planner.take_order(distinct);
+            let local = planner.locality_in(a.pattern(), &original)?;
+            if planner.wants_clusters(distinct, local) {
+                planner.take_order(local);
                 a = a.permute_rows(&original)?;
                 ordered.order = RowOrder::Clustered;
                 ordered.original = Some(original);

@@ -1,7 +1,7 @@
 //! The tasks of a matrix, made on the device: see [`tasks`].
 
 use super::SpmmElement;
-use super::items::{Launch, Product, grow};
+use super::items::{ItemSizes, Launch, Product, grow};
 use crate::csr::DevicePattern;
 use crate::device::{Device, DeviceBuffer};
 use crate::error::Error;
@@ -21,9 +21,15 @@ const SLOTS_PER_MULTIPROCESSOR: u64 = 128;
 /// 1.04 times as long with 1.4 for each slot, and 0.94 to 1 times with 2.8 and more, 0.89 to 0.93 at 33 features.
 const JOINED_PER_SLOT: u64 = 2;
 
-/// Groups of tasks for a row that is cut between them, at most, where two tasks are one item: such rows then have half as many parts. Skewed
-/// graphs (R-MAT .57) have one for two to four groups; those with one for 26 or almost none (.35) took up to 1.08 times as long with items of two.
+/// Groups of tasks for a row that is cut between them, at most, where many rows are cut. Skewed graphs (R-MAT .57) have one for two to four groups,
+/// others (.35) one for 26 or almost none. Where many are cut, two tasks are one item, and such rows have half as many parts; others took up to 1.08
+/// times as long so.
 const LEAST_CUT: u64 = 16;
+
+/// Where many rows are cut, those are that have a part of a task's size, this one; else only those that have more than a task. Skewed graphs took
+/// 0.95 to 0.99 times as long so at 32 features and 0.97 to 1.01 at 128, with a half 0.96 to 0.99 and as long; others, of which many rows would then be
+/// cut that are not, up to 1.1 times.
+const FINER_CUTS: u32 = 4;
 
 /// The least and the largest task, in steps. On an H200 tasks of 32 took up to 1.1 times as long as of 64 on most
 /// graphs, for a task's own cost, and tasks of 1024 up to 1.2 times as long as of 256, for want of balance.
@@ -35,6 +41,8 @@ pub(super) struct Tasks<E: SpmmElement> {
     single: Starts,
     /// Where each two of them start, which are one item.
     joined: Starts,
+    /// Whether many rows are cut between blocks.
+    many_are_cut: bool,
     /// The rows that are cut between groups of tasks, for each size of a group.
     cut_rows: [CutRows; vector::GROUPS.len()],
     /// Two rows of sums for each group, if a row is cut: made for the widest X so far.
@@ -65,17 +73,16 @@ fn slots(device: &Device) -> u64 {
     u64::from(device.properties().multiprocessors.max(1)) * SLOTS_PER_MULTIPROCESSOR
 }
 
-/// A task's size for a matrix of that many steps on a device.
-fn task_size(device: &Device, steps: u64) -> u32 {
-    (steps / (slots(device) * TASKS_PER_SLOT)).clamp(TASK_SIZES[0], TASK_SIZES[1]) as u32
+/// A task's size for a matrix of that many steps on a device, no more than `most` if other tasks are as small.
+fn task_size(device: &Device, steps: u64, most: Option<u32>) -> u32 {
+    let [least, largest] = TASK_SIZES;
+    let most = most.map_or(largest, |most| u64::from(most).clamp(least, largest));
+    (steps / (slots(device) * TASKS_PER_SLOT)).clamp(least, most) as u32
 }
 
 impl<E: SpmmElement> Tasks<E> {
     /// The tasks of each block of columns of a matrix, which has `rows` row pointers for each, and one at the end.
-    pub(super) fn of_blocks(
-        a: &DevicePattern,
-        wanted_size: Option<u32>,
-    ) -> Result<Vec<Self>, Error> {
+    pub(super) fn of_blocks(a: &DevicePattern, sizes: ItemSizes) -> Result<Vec<Self>, Error> {
         let blocks = (a.row_ptr.len() - 1)
             .checked_div(a.rows as usize)
             .unwrap_or(1);
@@ -88,8 +95,9 @@ impl<E: SpmmElement> Tasks<E> {
         }
         let ends = u64::from(a.rows) * blocks as u64;
         let steps = u64::from(ROW_STEPS) * ends + u64::from(a.nonzeros());
-        let size = wanted_size
-            .unwrap_or_else(|| task_size(a.device(), steps))
+        let size = sizes
+            .wanted
+            .unwrap_or_else(|| task_size(a.device(), steps, sizes.most_of_task))
             // Two of them have a size, too.
             .clamp(1, u32::MAX / 2);
         starts
@@ -109,24 +117,28 @@ impl<E: SpmmElement> Tasks<E> {
         row_ptr: Global<u32>,
         size: u32,
     ) -> Result<Self, Error> {
-        let starts = |joined| Starts::make(device, rows, nonzeros, row_ptr, size, joined);
-        let (single, joined) = (starts(1)?, starts(2)?);
-        let items = Items::<u32> {
-            count: single.count,
-            task_size: single.size,
-            row: single.row.read_only(),
-            start: single.start.read_only(),
-            partial: GlobalMut::from_address(0),
-            original_row: Global::from_address(0),
+        let starts =
+            |joined, longest| Starts::make(device, rows, nonzeros, row_ptr, size, joined, longest);
+        let cut_rows = |starts: &Starts, group| {
+            let nothing = (GlobalMut::from_address(0), Global::from_address(0));
+            let items = starts.items::<u32>(nothing.0, nothing.1);
+            CutRows::find(device, rows, row_ptr, items, group)
         };
-        let mut cut_rows = Vec::new();
-        for group in vector::GROUPS {
-            cut_rows.push(CutRows::find(device, rows, row_ptr, items, group)?);
+        let [eight, four] = vector::GROUPS;
+        let (mut single, mut longest) = (starts(1, size)?, size);
+        let mut of_eight = cut_rows(&single, eight)?;
+        let (cut, groups) = (u64::from(of_eight.count()), single.count / eight);
+        let many_are_cut = cut > 0 && cut * LEAST_CUT >= groups.into();
+        if many_are_cut {
+            longest = size / FINER_CUTS;
+            single = starts(1, longest)?;
+            of_eight = cut_rows(&single, eight)?;
         }
         Ok(Self {
+            cut_rows: [of_eight, cut_rows(&single, four)?],
+            joined: starts(2, longest)?,
             single,
-            joined,
-            cut_rows: cut_rows.try_into().expect("one for each group"),
+            many_are_cut,
             partial: Mutex::new(device.uninitialized(0)?),
         })
     }
@@ -139,11 +151,9 @@ impl<E: SpmmElement> Tasks<E> {
     /// Whether it is better to take two as one item, where each has so many times eight lanes, that load single elements or more.
     pub(super) fn are_worth_joining(&self, eights: u64, singles: bool) -> bool {
         let items = u64::from(self.joined.count) * eights;
-        let groups = u64::from(self.count() / vector::GROUPS[0]);
-        let many_are_cut = u64::from(self.cut_rows[0].count()) * LEAST_CUT >= groups;
         // Where a load brings a lane 4 bytes and not 16, a task's own cost is more of its time: 0.94 to 0.99 times as long at 33 features of
         // f32, whether rows are cut (R-MAT .57) or not (.35).
-        (many_are_cut || singles) && items >= slots(self.single.row.device()) * JOINED_PER_SLOT
+        (self.many_are_cut || singles) && items >= slots(self.single.row.device()) * JOINED_PER_SLOT
     }
 
     /// Launches the kernel on the tasks of the block, and joins the parts of the rows that are cut.
@@ -152,7 +162,6 @@ impl<E: SpmmElement> Tasks<E> {
         device: &Device,
         product: &Product<E>,
         block: usize,
-        items: Items<E::Sum>,
         launch: &impl Fn(Launch<E>) -> Result<(), Error>,
     ) -> Result<(), Error> {
         // Locked until all is launched: the next run's kernels come after this one's on the device.
@@ -175,14 +184,7 @@ impl<E: SpmmElement> Tasks<E> {
             epilogue.beta = <E::Sum as cuda_std::float::Real>::ONE;
         }
         let starts = if joined { &self.joined } else { &self.single };
-        let items = Items {
-            count: starts.count,
-            task_size: starts.size,
-            row: starts.row.read_only(),
-            start: starts.start.read_only(),
-            partial: partial.mutable(),
-            ..items
-        };
+        let items = starts.items(partial.mutable(), product.original_row);
         launch(Launch {
             row_ptr,
             items,
@@ -208,7 +210,7 @@ impl<E: SpmmElement> Tasks<E> {
 }
 
 impl Starts {
-    /// Those of tasks of `joined` times `size` steps, at which rows of more than `size` nonzeros are cut.
+    /// Those of tasks of `joined` times `size` steps, which cut rows of more than `longest` nonzeros.
     fn make(
         device: &Device,
         rows: u32,
@@ -216,6 +218,7 @@ impl Starts {
         row_ptr: Global<u32>,
         size: u32,
         joined: u32,
+        longest: u32,
     ) -> Result<Self, Error> {
         let count = tasks::count(rows, nonzeros, size).div_ceil(joined.into());
         let count = u32::try_from(count).map_err(|_| Error::TooLarge {
@@ -226,15 +229,28 @@ impl Starts {
         let mut row = device.uninitialized::<u32>(count as usize + 1)?;
         let mut start = device.uninitialized::<u32>(count as usize + 1)?;
         let places = (row.mutable(), start.mutable());
-        let arguments = (rows, row_ptr, size, joined, count, places.0, places.1);
+        let size = size * joined;
+        let arguments = (rows, row_ptr, size, longest, count, places.0, places.1);
         // SAFETY: the buffers have the lengths that the kernel's contract asks for.
         unsafe { device.launch(&tasks::starts(), tasks::launch(count), arguments)? };
         Ok(Self {
             count,
-            size: size * joined,
+            size,
             row,
             start,
         })
+    }
+
+    /// The items as a kernel gets them.
+    fn items<T>(&self, partial: GlobalMut<T>, original_row: Global<u32>) -> Items<T> {
+        Items {
+            count: self.count,
+            task_size: self.size,
+            row: self.row.read_only(),
+            start: self.start.read_only(),
+            partial,
+            original_row,
+        }
     }
 }
 

@@ -1,12 +1,11 @@
-//! How far neighbouring rows share their columns, from a sample: what an order of the rows is good for.
+//! How far rows that are near each other share their columns, from a sample: what an order of the rows is good for.
 //!
-//! A block takes a window of 64 rows that come one after the other in an order, and counts nonzeros and different columns in a hash
+//! A block takes a window of rows that come one after the other in an order, and counts nonzeros and different columns in a hash
 //! table in shared memory. Of a window with more nonzeros than the table is for, only the columns count whose hash is in the
 //! lower part of the range: the same columns in each row, so that the quotient stays what it is.
 
 use crate::unroll::unroll;
 use core::array;
-use cuda_std::atomic::Scope;
 use cuda_std::prelude::*;
 use cuda_std::warp::WARP_SIZE;
 
@@ -16,14 +15,19 @@ const BLOCK: u32 = 1024;
 /// Columns that a lane loads at once: a window of hubs has millions.
 const BATCH: u32 = 4;
 
-/// Rows of a window.
-pub const WINDOW: u32 = 64;
+/// The most rows of a window.
+pub const MOST_ROWS: u32 = BLOCK;
 
 /// Slots of the table.
 const SLOTS: u32 = 8192;
 
 /// Nonzeros of a window that are counted, on average, if it has as many.
 const SAMPLE: u32 = 2048;
+
+/// Of the columns of a window of so many nonzeros, one of how many counts.
+pub fn one_of(nonzeros: u32) -> u32 {
+    nonzeros.div_ceil(SAMPLE).max(1)
+}
 
 /// No column.
 const EMPTY: u32 = u32::MAX;
@@ -33,31 +37,33 @@ pub fn launch(windows: u32) -> LaunchConfig {
     LaunchConfig::new(windows, BLOCK)
 }
 
-/// Adds the nonzeros of some windows to `counts[0]`, and their different columns, each counted once in a window, to `counts[1]`. A
-/// block for each window; the windows are evenly spread.
+/// Three numbers for some windows of `window_rows` rows: the nonzeros, those of the columns that [count](one_of), and how many different
+/// columns these have; zeros for a window of more than `longest` nonzeros. A block for each window; the windows are evenly spread.
 ///
 /// `order` is the rows' order, null for that in which they are.
 ///
 /// # Safety
 ///
 /// `row_ptr` and `col_idx` are those of a matrix of `rows` rows, not 0, columns below `u32::MAX`; `order` has a row of the
-/// matrix for each of them; `counts` has two numbers.
+/// matrix for each of them; `window_rows` is from 1 to [`MOST_ROWS`]; `counts` has three numbers for each block.
 #[kernel(name = "spmm_count_distinct")]
 pub unsafe fn count_distinct(
     rows: u32,
+    window_rows: u32,
+    longest: u32,
     row_ptr: Global<u32>,
     col_idx: Global<u32>,
     order: Global<u32>,
-    counts: GlobalMut<u64>,
+    counts: GlobalMut<u32>,
 ) {
     let slots = shared_array!(u32; 8192);
     // The window's nonzeros; those counted, and the different columns among them.
     let sums = shared_array!(u32; 3);
     let thread = thread::thread_idx_x();
-    let windows = rows.div_ceil(WINDOW);
-    let window =
-        u64::from(thread::block_idx_x()) * u64::from(windows) / u64::from(thread::grid_dim_x());
-    let first = window as u32 * WINDOW;
+    let block = thread::block_idx_x();
+    let windows = rows.div_ceil(window_rows);
+    let window = u64::from(block) * u64::from(windows) / u64::from(thread::grid_dim_x());
+    let first = window as u32 * window_rows;
     // SAFETY: rows below `rows`; shared memory is written before the barrier after which it is read.
     unsafe {
         let nonzeros_of = |place: u32| {
@@ -77,14 +83,21 @@ pub unsafe fn count_distinct(
             sums.store(thread as usize, 0);
         }
         thread::sync_threads();
-        let in_window = WINDOW.min(rows - first);
+        let in_window = window_rows.min(rows - first);
         if thread < in_window {
             let (start, end) = nonzeros_of(first + thread);
-            // A longer window is sampled as finely as one of 2^26 nonzeros a row.
-            sums.atomic_add(0, (end - start).min(u32::MAX / WINDOW));
+            // A longer row counts as one of 2^22 nonzeros.
+            sums.atomic_add(0, (end - start).min(u32::MAX / MOST_ROWS));
         }
         thread::sync_threads();
-        let one_of = sums.load(0).div_ceil(SAMPLE).max(1);
+        let nonzeros = sums.load(0);
+        if nonzeros > longest {
+            if thread < 3 {
+                counts.store(3 * block as usize + thread as usize, 0);
+            }
+            return;
+        }
+        let one_of = one_of(nonzeros);
         let (mut counted, mut distinct) = (0, 0);
         let mut place = thread / WARP_SIZE;
         while place < in_window {
@@ -115,9 +128,9 @@ pub unsafe fn count_distinct(
         sums.atomic_add(1, counted);
         sums.atomic_add(2, distinct);
         thread::sync_threads();
-        if thread < 2 {
-            let sum = sums.load(1 + thread as usize);
-            counts.reduce_add(Scope::Device, thread as usize, u64::from(sum));
+        if thread < 3 {
+            let sum = sums.load(thread as usize);
+            counts.store(3 * block as usize + thread as usize, sum);
         }
     }
 }

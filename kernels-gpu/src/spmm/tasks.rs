@@ -95,8 +95,7 @@ pub type CombineArguments<T> = (Items<SumOf<T>>, Cuts, DenseMut<T>, Epilogue<Sum
 
 /// Where each task starts: `row[t]` and `start[t]`, its nonzero; and the end of the matrix at `t = tasks`. A thread each.
 ///
-/// A task of `joined` times `task_size` steps is that many tasks in one: rows of more than `task_size` nonzeros are cut all the same, so that
-/// it starts where the first of them does.
+/// Rows of more than `longest` nonzeros are cut. A task inside of another row starts with that row, and one that does so twice has nothing to do.
 ///
 /// # Safety
 ///
@@ -106,7 +105,7 @@ pub unsafe fn starts(
     rows: u32,
     row_ptr: Global<u32>,
     task_size: u32,
-    joined: u32,
+    longest: u32,
     tasks: u32,
     row: GlobalMut<u32>,
     start: GlobalMut<u32>,
@@ -118,7 +117,7 @@ pub unsafe fn starts(
     // SAFETY: rows below `rows`, tasks up to `tasks`.
     unsafe {
         let base = row_ptr.load(0);
-        let step = t * u64::from(joined) * u64::from(task_size);
+        let step = t * u64::from(task_size);
         // The last row that starts at `step` or before; `rows` past the end.
         let (mut low, mut high) = (0, rows);
         while low < high {
@@ -132,7 +131,7 @@ pub unsafe fn starts(
         let (mut r, mut nonzero) = (low, row_ptr.load(low as usize));
         if r < rows {
             let end = row_ptr.load(r as usize + 1);
-            if end - nonzero > task_size {
+            if end - nonzero > longest {
                 // At the row's last steps nothing is left of it; they may lie past the last u32.
                 let before = (step - step_of(r, 0)).min(u64::from(end - base));
                 nonzero = base + before as u32;
