@@ -5,12 +5,12 @@
 //! `ROW_STEPS * rows + nonzeros` steps, and task t starts at step `t * task_size`. Row r covers the steps from
 //! `row_ptr[r] + ROW_STEPS * r` on, and a binary search finds the row of each task by itself.
 //!
-//! What is ours: a row of at most `task_size` nonzeros is not cut, but taken whole by the task in which it starts, so that
+//! What is ours: a row of no more than some nonzeros, those of a task or of a part of one, is not cut, but taken whole by one task, so that
 //! most matrices have few cut rows or none. The parts of a cut row are added up in their order, those of a block's group of
 //! tasks in shared memory, and those of several groups by a second kernel: no atomics, and the same bits every time.
 //!
 //! ```text
-//! task_size 8:    row_ptr = [0, 3, 4, 14, 17], 4 rows, 17 nonzeros, 25 steps, 4 tasks
+//! task_size 8, rows of more than 8 nonzeros are cut:    row_ptr = [0, 3, 4, 14, 17], 4 rows, 17 nonzeros, 25 steps, 4 tasks
 //!
 //! row of each nonzero     0 0 0 1 2 2 2 2 2 2 2 2 2 2 3 3 3
 //! tasks                  |       |               |   |     |
