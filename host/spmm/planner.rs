@@ -447,6 +447,23 @@ mod tests {
     }
 
     #[test]
+    fn rows_with_common_columns_take_wide_tiles_and_small_tasks() {
+        let wide = RowOfX {
+            bytes: 512,
+            ..CACHE_LINE
+        };
+        let flat = [(20_000, 2)];
+        let mut planner = planner(20.0, &flat, 30_000);
+        assert_eq!(planner.lanes(wide, &[8, 16, 32], 1), 8);
+        assert_eq!(planner.task_size(), None);
+        planner.take_order(0.3);
+        assert_eq!(planner.lanes(wide, &[8, 16, 32], 1), 32);
+        // Eight rows of 20 nonzeros, each with the two steps of its end.
+        assert_eq!(planner.task_size(), Some(176));
+        assert!(!planner.hopes_for_order());
+    }
+
+    #[test]
     fn short_rows_take_wide_tiles_if_the_cache_holds_them_and_narrow_ones_if_not() {
         let wide = RowOfX {
             bytes: 512,
