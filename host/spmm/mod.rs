@@ -23,6 +23,7 @@
 //! # }
 //! ```
 
+mod choices;
 mod column_blocks;
 mod columns;
 mod items;
@@ -41,6 +42,7 @@ mod times;
 use crate::csr::{DeviceCsr, DevicePattern};
 use crate::device::{Device, DeviceBuffer};
 use crate::error::Error;
+use choices::Choices;
 use cuda_std::float::Real;
 use cuda_std::memory::Global;
 use items::{ItemSizes, PlannedItems};
@@ -49,7 +51,7 @@ pub use options::{SpmmElement, SpmmOptions};
 use options::{kernel_asked_for, kernel_for};
 use order::OrderedRows;
 pub use order::RowOrder;
-use planner::{Choices, Planner};
+use planner::Planner;
 use sprs::CsMatViewI;
 use std::borrow::Cow;
 use std::fmt;

@@ -111,27 +111,20 @@ impl OrderedRows {
         a: DeviceCsr<T>,
     ) -> Result<(DeviceCsr<T>, Self), Error> {
         let timer = a.device().start_timer()?;
-        let Some(original) = order.of_rows(&a)? else {
-            if let Some(planner) = planner {
-                planner.measure_locality(a.pattern())?;
-            }
-            let as_it_is = Self {
-                order,
-                ..Self::given()
-            };
-            return Ok((a, as_it_is));
-        };
-        let permuted = a.permute_rows(&original)?;
-        if let Some(planner) = planner {
-            planner.measure_locality(permuted.pattern())?;
-        }
-        let ordered = Self {
+        let mut a = a;
+        let mut ordered = Self {
             order,
-            original: Some(original),
-            time: timer.stop()?,
-            distinct: None,
+            ..Self::given()
         };
-        Ok((permuted, ordered))
+        if let Some(original) = order.of_rows(&a)? {
+            a = a.permute_rows(&original)?;
+            ordered.original = Some(original);
+            ordered.time = timer.stop()?;
+        }
+        if let Some(planner) = planner {
+            planner.measure_locality(a.pattern())?;
+        }
+        Ok((a, ordered))
     }
 
     /// The matrix with its rows in clusters, if the planner finds that worth it.

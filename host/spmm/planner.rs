@@ -21,13 +21,12 @@
 //! NVIDIA H200 to 13 graphs of each of two kinds of R-MAT at 64 to 512 features.
 
 use super::columns::ColumnProfile;
-use super::{SpmmElement, SpmmOptions, reuse};
+use super::reuse;
 use crate::csr::DevicePattern;
 use crate::device::DeviceBuffer;
 use crate::error::Error;
-use std::fmt;
 use warprow_kernels::spmm::tasks::ROW_STEPS;
-use warprow_kernels::spmm::{ItemKind, Reduction, SpmmKernel, vector};
+use warprow_kernels::spmm::{ItemKind, SpmmKernel};
 
 /// A row's end, of a tile of features and a block of columns: four nonzeros' worth of instructions.
 const ROW: f64 = 4.0;
@@ -40,7 +39,7 @@ const WIDEN: f64 = 0.4;
 const ORDERED_ROW: f64 = 6.0;
 
 /// How many times as fast the product must become by another order of the rows, by the estimate.
-const LEAST_GAIN_BY_ORDER: f64 = 1.03;
+const LEAST_GAIN_BY_ORDER: f64 = 1.1;
 
 /// The different columns of neighbouring rows, as a part of their nonzeros, in an order as bad as any and in the best to be hoped
 /// for: a plan that gains too little even so does not look for one.
@@ -59,7 +58,7 @@ const MISS: f64 = 1.3;
 const NEAR: f64 = 0.4;
 
 /// The unit's bytes: a cache line.
-const LINE: f64 = 128.0;
+pub(super) const LINE: f64 = 128.0;
 
 /// The share of the L2 cache that holds rows of X; the rest goes to A, Y, and to lines that both of its halves hold.
 const L2_SHARE: f64 = 0.6;
@@ -94,87 +93,6 @@ const MAX_BLOCKS: u32 = 32;
 /// Lanes of a sub-warp for one cache line, 16 bytes each.
 const LANES: u32 = 8;
 
-/// What a plan chose beside the kernel.
-#[derive(Clone, Debug)]
-pub(super) struct Choices {
-    /// Blocks of columns.
-    pub(super) blocks: u32,
-    /// Lanes asked for; what else decides is the planner.
-    lanes: Option<u32>,
-    /// For kernels on tasks, on a device whose cache is known.
-    planner: Option<Planner>,
-    /// Whether the kernel has these choices.
-    any: bool,
-}
-
-impl Choices {
-    /// Chooses for a matrix that is not cut yet.
-    pub(super) fn make<E: SpmmElement>(
-        a: &DevicePattern,
-        planner: Option<Planner>,
-        kernel: SpmmKernel,
-        options: SpmmOptions,
-    ) -> Self {
-        let any = kernel.items() == ItemKind::Tasks;
-        let in_blocks =
-            any && size_of::<E>() == size_of::<E::Sum>() && !options.reduction.is_extremum();
-        let best = || planner.as_ref().map_or(1, Planner::column_blocks);
-        let blocks = match options.column_blocks {
-            _ if !in_blocks => 1,
-            // A block has a column at least.
-            Some(blocks) => blocks.clamp(1, a.cols.max(1)),
-            None => best(),
-        };
-        Self {
-            blocks,
-            lanes: options.lanes,
-            planner,
-            any,
-        }
-    }
-
-    /// Steps of a task, at most.
-    pub(super) fn task_size(&self) -> Option<u32> {
-        self.planner.as_ref().and_then(Planner::task_size)
-    }
-
-    /// Lanes of a sub-warp for so many features.
-    pub(super) fn lanes<E: SpmmElement>(&self, features: u32, reduction: Reduction) -> Option<u32> {
-        if !self.any {
-            return None;
-        }
-        let there_are = vector::lanes::<E>(features, reduction);
-        let row = RowOfX {
-            bytes: u64::from(features) * size_of::<E>() as u64,
-            lane_bytes: vector::lane_bytes::<E>(features, reduction),
-            is_16_bit: size_of::<E>() == 2,
-        };
-        let wanted = self.lanes.unwrap_or_else(|| match &self.planner {
-            Some(planner) => planner.lanes(row, there_are, self.blocks),
-            None => row.lanes(there_are),
-        });
-        let fewer = there_are.iter().rev().find(|&&lanes| lanes <= wanted);
-        fewer.or(there_are.first()).copied()
-    }
-}
-
-impl fmt::Display for Choices {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let Some(planner) = &self.planner {
-            let held = |blocks| 100.0 * planner.l2_hits(LINE, blocks);
-            write!(
-                f,
-                "; the L2 cache holds the 128-byte tiles of X of {:.0} % of the nonzeros",
-                held(1)
-            )?;
-            if self.blocks > 1 {
-                write!(f, ", of {:.0} % block by block", held(self.blocks))?;
-            }
-        }
-        Ok(())
-    }
-}
-
 /// What the choice depends on.
 #[derive(Clone, Debug)]
 pub(super) struct Planner {
@@ -194,18 +112,18 @@ pub(super) struct Planner {
 
 /// A row of X, and how a sub-warp takes it.
 #[derive(Clone, Copy, Debug)]
-struct RowOfX {
+pub(super) struct RowOfX {
     /// Its bytes.
-    bytes: u64,
+    pub(super) bytes: u64,
     /// Bytes that a lane takes at once.
-    lane_bytes: u64,
+    pub(super) lane_bytes: u64,
     /// Whether elements have 16 bits.
-    is_16_bit: bool,
+    pub(super) is_16_bit: bool,
 }
 
 impl RowOfX {
     /// The fewest lanes that have all of it, or the most that there are.
-    fn lanes(self, there_are: &[u32]) -> u32 {
+    pub(super) fn lanes(self, there_are: &[u32]) -> u32 {
         let enough = |lanes: &&u32| u64::from(**lanes) * self.lane_bytes >= self.bytes;
         let lanes = there_are.iter().find(enough).or(there_are.last());
         lanes.copied().unwrap_or(LANES)
@@ -243,7 +161,6 @@ impl Planner {
     /// Takes note of how local the matrix is, for the choices that come after it, if the L2 cache does not hold X anyway. It may wait for the
     /// device.
     pub(super) fn measure_locality(&mut self, a: &DevicePattern) -> Result<(), Error> {
-        self.misses_left = 1.0;
         if self.l2_hits(WIDE_TILE, 1) < HELD {
             self.misses_left = reuse::locality(a, &self.profile, None)?;
         }
@@ -257,7 +174,7 @@ impl Planner {
 
     /// Steps of a task, at most, so that all tasks that run at a time find what they have in common in the L2 cache; `None` where they have nothing
     /// in common.
-    fn task_size(&self) -> Option<u32> {
+    pub(super) fn task_size(&self) -> Option<u32> {
         let row_steps = self.mean_row + f64::from(ROW_STEPS);
         self.is_local().then_some((LOCAL_ROWS * row_steps) as u32)
     }
@@ -310,7 +227,7 @@ impl Planner {
     }
 
     /// Lanes of a sub-warp, of those that there are: the fewest that cost least, and no more than a row of X keeps busy.
-    fn lanes(&self, row: RowOfX, there_are: &[u32], blocks: u32) -> u32 {
+    pub(super) fn lanes(&self, row: RowOfX, there_are: &[u32], blocks: u32) -> u32 {
         let busy = row.bytes.div_ceil(row.lane_bytes);
         let mut best = (f64::INFINITY, LANES);
         for &lanes in there_are {
@@ -326,7 +243,7 @@ impl Planner {
     }
 
     /// Blocks of columns, a power of two: the fewest that cost least for tiles of one cache line.
-    fn column_blocks(&self) -> u32 {
+    pub(super) fn column_blocks(&self) -> u32 {
         let row = RowOfX {
             bytes: LINE as u64,
             lane_bytes: LINE as u64 / u64::from(LANES),
@@ -349,7 +266,7 @@ impl Planner {
     }
 
     /// The share of the nonzeros whose tile of X, of that many bytes a row, the L2 cache holds.
-    fn l2_hits(&self, tile_bytes: f64, blocks: u32) -> f64 {
+    pub(super) fn l2_hits(&self, tile_bytes: f64, blocks: u32) -> f64 {
         // Where it is the tasks that run at a time which have rows of X in common, narrower tiles are of no use: as many more of them run.
         let tile_bytes = if self.is_local() {
             WIDE_TILE
@@ -389,6 +306,11 @@ mod tests {
         bytes: 128,
         lane_bytes: 16,
         is_16_bit: false,
+    };
+
+    const FOUR_LINES: RowOfX = RowOfX {
+        bytes: 512,
+        ..CACHE_LINE
     };
 
     /// A planner for 20,000 columns, of which those of each pair have that many nonzeros, and an L2 cache of so many lines.
@@ -448,16 +370,12 @@ mod tests {
 
     #[test]
     fn rows_with_common_columns_take_wide_tiles_and_small_tasks() {
-        let wide = RowOfX {
-            bytes: 512,
-            ..CACHE_LINE
-        };
         let flat = [(20_000, 2)];
         let mut planner = planner(20.0, &flat, 30_000);
-        assert_eq!(planner.lanes(wide, &[8, 16, 32], 1), 8);
+        assert_eq!(planner.lanes(FOUR_LINES, &[8, 16, 32], 1), 8);
         assert_eq!(planner.task_size(), None);
         planner.take_order(0.3);
-        assert_eq!(planner.lanes(wide, &[8, 16, 32], 1), 32);
+        assert_eq!(planner.lanes(FOUR_LINES, &[8, 16, 32], 1), 32);
         // Eight rows of 20 nonzeros, each with the two steps of its end.
         assert_eq!(planner.task_size(), Some(176));
         assert!(!planner.hopes_for_order());
@@ -465,17 +383,16 @@ mod tests {
 
     #[test]
     fn short_rows_take_wide_tiles_if_the_cache_holds_them_and_narrow_ones_if_not() {
-        let wide = RowOfX {
-            bytes: 512,
-            ..CACHE_LINE
-        };
         let flat = [(20_000, 2)];
         assert_eq!(
-            planner(5.0, &flat, 1 << 20).lanes(wide, &[8, 16, 32], 1),
+            planner(5.0, &flat, 1 << 20).lanes(FOUR_LINES, &[8, 16, 32], 1),
             32
         );
-        assert_eq!(planner(20.0, &flat, 30_000).lanes(wide, &[8, 16, 32], 1), 8);
-        assert_eq!(planner(5.0, &flat, 1 << 20).lanes(wide, &[8], 1), 8);
+        assert_eq!(
+            planner(20.0, &flat, 30_000).lanes(FOUR_LINES, &[8, 16, 32], 1),
+            8
+        );
+        assert_eq!(planner(5.0, &flat, 1 << 20).lanes(FOUR_LINES, &[8], 1), 8);
         assert_eq!(
             planner(5.0, &flat, 1 << 20).lanes(CACHE_LINE, &[8, 16, 32], 1),
             8

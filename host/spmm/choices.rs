@@ -1,0 +1,88 @@
+//! What a plan chose beside the kernel: blocks of columns, lanes, and the size of tasks; what the caller asks for goes before the [`planner`](super::planner).
+
+use super::planner::{LINE, Planner, RowOfX};
+use super::{SpmmElement, SpmmOptions};
+use crate::csr::DevicePattern;
+use std::fmt;
+use warprow_kernels::spmm::{ItemKind, Reduction, SpmmKernel, vector};
+
+/// What a plan chose beside the kernel.
+#[derive(Clone, Debug)]
+pub(super) struct Choices {
+    /// Blocks of columns.
+    pub(super) blocks: u32,
+    /// Lanes asked for; what else decides is the planner.
+    lanes: Option<u32>,
+    /// For kernels on tasks, on a device whose cache is known.
+    planner: Option<Planner>,
+    /// Whether the kernel has these choices.
+    any: bool,
+}
+
+impl Choices {
+    /// Chooses for a matrix that is not cut yet.
+    pub(super) fn make<E: SpmmElement>(
+        a: &DevicePattern,
+        planner: Option<Planner>,
+        kernel: SpmmKernel,
+        options: SpmmOptions,
+    ) -> Self {
+        let any = kernel.items() == ItemKind::Tasks;
+        let in_blocks =
+            any && size_of::<E>() == size_of::<E::Sum>() && !options.reduction.is_extremum();
+        let best = || planner.as_ref().map_or(1, Planner::column_blocks);
+        let blocks = match options.column_blocks {
+            _ if !in_blocks => 1,
+            // A block has a column at least.
+            Some(blocks) => blocks.clamp(1, a.cols.max(1)),
+            None => best(),
+        };
+        Self {
+            blocks,
+            lanes: options.lanes,
+            planner,
+            any,
+        }
+    }
+
+    /// Steps of a task, at most.
+    pub(super) fn task_size(&self) -> Option<u32> {
+        self.planner.as_ref().and_then(Planner::task_size)
+    }
+
+    /// Lanes of a sub-warp for so many features.
+    pub(super) fn lanes<E: SpmmElement>(&self, features: u32, reduction: Reduction) -> Option<u32> {
+        if !self.any {
+            return None;
+        }
+        let there_are = vector::lanes::<E>(features, reduction);
+        let row = RowOfX {
+            bytes: u64::from(features) * size_of::<E>() as u64,
+            lane_bytes: vector::lane_bytes::<E>(features, reduction),
+            is_16_bit: size_of::<E>() == 2,
+        };
+        let wanted = self.lanes.unwrap_or_else(|| match &self.planner {
+            Some(planner) => planner.lanes(row, there_are, self.blocks),
+            None => row.lanes(there_are),
+        });
+        let fewer = there_are.iter().rev().find(|&&lanes| lanes <= wanted);
+        fewer.or(there_are.first()).copied()
+    }
+}
+
+impl fmt::Display for Choices {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(planner) = &self.planner {
+            let held = |blocks| 100.0 * planner.l2_hits(LINE, blocks);
+            write!(
+                f,
+                "; the L2 cache holds the 128-byte tiles of X of {:.0} % of the nonzeros",
+                held(1)
+            )?;
+            if self.blocks > 1 {
+                write!(f, ", of {:.0} % block by block", held(self.blocks))?;
+            }
+        }
+        Ok(())
+    }
+}
