@@ -14,30 +14,44 @@ const MAX_LAUNCHES: u32 = 1000;
 pub struct Effort {
     /// Work before the first sample, at least: a GPU that idles runs slower at first.
     warm_up: Duration,
-    /// Samples at most.
+    /// Launches before the first sample, at least.
+    warm_up_launches: u32,
+    /// Samples.
     samples: u32,
-    /// Samples at least, however long a launch takes.
-    least_samples: u32,
-    /// Work in all samples, above which there are no more of them than the least number.
-    sampling: Duration,
+    /// Samples of a launch that takes longer than `slow`.
+    samples_of_slow: u32,
+    slow: Duration,
 }
 
 impl Effort {
     /// To find out which of several is the fastest.
     pub const GLANCE: Self = Self {
         warm_up: Duration::from_millis(2),
+        warm_up_launches: 2,
         samples: 3,
-        least_samples: 1,
-        sampling: Duration::from_millis(3),
+        samples_of_slow: 1,
+        slow: Duration::from_millis(2),
     };
 
-    /// For a result, of that many samples at most.
+    /// For a result, of that many samples.
     pub const fn of(samples: u32) -> Self {
         Self {
             warm_up: Duration::from_millis(10),
+            warm_up_launches: 5,
             samples,
-            least_samples: 3,
-            sampling: Duration::from_millis(60),
+            samples_of_slow: samples,
+            slow: Duration::MAX,
+        }
+    }
+
+    /// The same for one of several of which the fastest counts, where another one takes so many milliseconds: three samples, if it takes
+    /// a tenth more.
+    pub fn against(self, fastest: Option<f64>) -> Self {
+        let slow = fastest.map(|ms| Duration::from_secs_f64(1.1e-3 * ms));
+        Self {
+            samples_of_slow: self.samples.min(3),
+            slow: slow.unwrap_or(self.slow),
+            ..self
         }
     }
 }
@@ -89,8 +103,10 @@ fn sample<E>(
         }
     }
     let (mut launches, mut elapsed, mut warmed_up) = (1, Duration::MAX, Duration::ZERO);
-    while warmed_up < effort.warm_up {
+    let mut launched = 2;
+    while warmed_up < effort.warm_up || launched < effort.warm_up_launches {
         launches = launches_for(SAMPLE_TIME, elapsed / launches);
+        launched += launches;
         let Some(time) = batch(launches)? else {
             return Ok(None);
         };
@@ -98,15 +114,15 @@ fn sample<E>(
         warmed_up += time.max(Duration::from_micros(1));
         elapsed = time;
     }
+    let samples = if elapsed / launches > effort.slow {
+        effort.samples_of_slow
+    } else {
+        effort.samples
+    };
     let launches = launches_for(SAMPLE_TIME, elapsed / launches);
     let mut times = Vec::new();
-    let mut sampled = Duration::ZERO;
-    for sample in 0..effort.samples {
-        if sample >= effort.least_samples && sampled >= effort.sampling {
-            break;
-        }
+    for _ in 0..samples {
         if let Some(time) = batch(launches)? {
-            sampled += time;
             times.push(time.as_secs_f64() * 1e3 / f64::from(launches));
         }
     }
@@ -181,6 +197,23 @@ mod tests {
         let timing = timing.unwrap().unwrap();
         assert_eq!((timing.launches, timing.samples), (100, 20));
         assert!((timing.median - 0.01).abs() < 1e-9 && (timing.max - 0.01).abs() < 1e-9);
+    }
+
+    #[test]
+    fn what_another_is_faster_than_has_fewer_samples() {
+        let samples = |effort: Effort, each: Duration| {
+            let timing = sample(effort, |launches| {
+                Ok::<_, warprow::Error>(Some(launches * each))
+            });
+            timing.unwrap().unwrap().samples
+        };
+        let (fast, slow) = (Duration::from_micros(10), Duration::from_millis(30));
+        assert_eq!(samples(Effort::of(20), fast), 20);
+        assert_eq!(samples(Effort::of(20), slow), 20);
+        assert_eq!(samples(Effort::of(20).against(None), slow), 20);
+        assert_eq!(samples(Effort::of(20).against(Some(29.0)), slow), 20);
+        assert_eq!(samples(Effort::of(20).against(Some(25.0)), slow), 3);
+        assert_eq!(samples(Effort::of(2).against(Some(25.0)), slow), 2);
     }
 
     #[test]

@@ -90,7 +90,7 @@ impl Implementers {
         operands.poison()?;
         let line = match implementer {
             Implementer::Warprow(choice) => {
-                let plan = on_device.plan(choice)?;
+                let plan = on_device.plan(choice, operands.features)?;
                 if choice.name == OURS {
                     operands.wake(&self.device)?;
                 }
@@ -209,15 +209,25 @@ impl Implementers {
             Err(reason) => return Ok(Err(reason.clone())),
         };
         let started = Instant::now();
-        let Operands { x, y, features, .. } = operands;
+        let Operands {
+            x,
+            y,
+            features,
+            fastest_peer,
+            ..
+        } = operands;
         let run =
             Product::prepare(cusparse, a, x, y, *features, algorithm).and_then(|mut product| {
                 let preparation = Preparation {
                     plan_ms: started.elapsed().as_secs_f64() * 1e3,
                     ..Preparation::default()
                 };
-                let effort = Effort::of(self.samples);
+                let effort = Effort::of(self.samples).against(*fastest_peer);
                 let timing = measure(&self.device, effort, || product.run())?;
+                if let Some(timing) = timing {
+                    *fastest_peer =
+                        Some(fastest_peer.map_or(timing.median, |ms| ms.min(timing.median)));
+                }
                 Ok((timing, preparation))
             });
         let (timing, preparation) = match run {

@@ -1,7 +1,7 @@
 //! Any matrix, width, reduction and factors at all.
 
 use crate::support::devices;
-use crate::{exact, run, whole, whole_dense};
+use crate::{exact, kernels, run, whole, whole_dense};
 use proptest::prelude::*;
 use warprow::reference::Operation;
 use warprow::{Reduction, Spmm, SpmmElement, SpmmOptions, bf16, f16};
@@ -33,9 +33,15 @@ fn any_product_is_exact<E: SpmmElement>(
         y: Some(y.view()),
     };
     for device in devices() {
-        let plan = Spmm::plan(&device, a.view(), options).unwrap();
-        let found = run(&plan, x.view(), [alpha, beta], y.view());
-        assert_eq!(found, exact(operation, &a, &x), "{plan}");
+        for kernel in kernels() {
+            let options = SpmmOptions {
+                kernel: Some(kernel),
+                ..options
+            };
+            let plan = Spmm::plan(&device, a.view(), options).unwrap();
+            let found = run(&plan, x.view(), [alpha, beta], y.view());
+            assert_eq!(found, exact(operation, &a, &x), "{plan}");
+        }
     }
 }
 
@@ -45,7 +51,7 @@ proptest! {
     #[test]
     fn any_matrix_any_width_and_any_whole_factors_are_exact(
         matrix in any_rows(),
-        features in 1_usize..80,
+        features in prop_oneof![1_usize..80, (5_usize..20).prop_map(|eighth| 8 * eighth)],
         task_size in 1_u32..50,
         reduction in proptest::sample::select(vec![Reduction::Sum, Reduction::Max, Reduction::Min]),
         alpha in -3_i32..4,

@@ -23,7 +23,7 @@ mod support;
 use ndarray::{Array2, ArrayView2};
 use sprs::CsMatI;
 use warprow::reference::Operation;
-use warprow::{CsrMatrix, Reduction, Scalar, Spmm, SpmmElement, SpmmOptions};
+use warprow::{CsrMatrix, Device, Reduction, Scalar, Spmm, SpmmElement, SpmmKernel, SpmmOptions};
 
 /// Tasks small enough to cut most rows.
 fn cut(reduction: Reduction) -> SpmmOptions {
@@ -32,6 +32,32 @@ fn cut(reduction: Reduction) -> SpmmOptions {
         task_size: Some(16),
         ..SpmmOptions::default()
     }
+}
+
+/// As [`cut`], with each kernel that has every reduction in every type.
+fn cut_by_each(reduction: Reduction) -> Vec<SpmmOptions> {
+    kernels()
+        .map(|kernel| SpmmOptions {
+            kernel: Some(kernel),
+            ..cut(reduction)
+        })
+        .collect()
+}
+
+/// These numbers, each with each device.
+fn on_devices<const N: usize>(numbers: [usize; N]) -> impl Iterator<Item = (usize, Device)> {
+    let devices = support::devices();
+    numbers.into_iter().flat_map(move |number| {
+        devices
+            .clone()
+            .into_iter()
+            .map(move |device| (number, device))
+    })
+}
+
+/// The kernels that have every reduction in every type.
+fn kernels() -> impl Iterator<Item = SpmmKernel> {
+    (SpmmKernel::ALL.iter().copied()).filter(|kernel| kernel.capabilities().general)
 }
 
 /// `alpha R + beta y` by the plan.

@@ -1,22 +1,24 @@
 //! What a plan may be asked for beside a reduction: the transpose, and the same bits in every run.
 
 use crate::support::devices;
-use crate::{assert_verified, cut};
+use crate::{assert_verified, cut_by_each};
 use ndarray::{Array2, s};
 use warprow::{Reduction, Spmm, SpmmElement, SpmmOptions, bf16, f16, generate};
 
 fn transposes_are_those_of_the_reference<E: SpmmElement>() {
     let a = generate::uniform::<E>(41, 29, 300, 5).unwrap();
-    let x = generate::dense::<E>(41, 12, 6);
+    let features = 48;
+    let x = generate::dense::<E>(41, features, 6);
     let transpose = a.transpose_view().to_csr();
     let part = a.slice_outer(7..30);
     let part_transpose = part.transpose_view().to_csr();
-    let zeros = Array2::from_elem((29, 12), E::from_f64(0.0));
+    let zeros = Array2::from_elem((29, features), E::from_f64(0.0));
     for device in devices() {
-        for reduction in [Reduction::Sum, Reduction::Mean] {
+        let reductions = [Reduction::Sum, Reduction::Mean];
+        for options in reductions.into_iter().flat_map(cut_by_each) {
             let options = SpmmOptions {
                 transpose: true,
-                ..cut(reduction)
+                ..options
             };
             for stored in [a.clone(), a.to_csc()] {
                 let plan = Spmm::plan(&device, stored.view(), options).unwrap();
@@ -42,12 +44,12 @@ fn bits<E: SpmmElement>(y: &Array2<E>) -> Vec<u64> {
 
 fn two_runs_have_the_same_bits<E: SpmmElement>() {
     let a = generate::rmat::<E>(200, 3000, [0.57, 0.19, 0.19, 0.05], 3).unwrap();
-    let x = generate::dense::<E>(200, 24, 4);
+    let x = generate::dense::<E>(200, 40, 4);
     for device in devices() {
-        for reduction in Reduction::ALL {
+        for options in Reduction::ALL.into_iter().flat_map(cut_by_each) {
             let options = SpmmOptions {
                 deterministic: true,
-                ..cut(reduction)
+                ..options
             };
             let product = || {
                 let plan = Spmm::plan(&device, a.view(), options).unwrap();
@@ -56,11 +58,11 @@ fn two_runs_have_the_same_bits<E: SpmmElement>() {
             };
             let [one, two] = product();
             let [three, _] = product();
-            assert_eq!(bits(&one), bits(&two), "{reduction:?} on {device}");
+            assert_eq!(bits(&one), bits(&two), "{options:?} on {device}");
             assert_eq!(
                 bits(&one),
                 bits(&three),
-                "another plan: {reduction:?} on {device}"
+                "another plan: {options:?} on {device}"
             );
         }
     }

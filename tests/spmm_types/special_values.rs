@@ -1,24 +1,24 @@
 //! NaN, infinities, cancellation, and what was never written.
 
 use crate::support::devices;
-use crate::{assert_verified, cut, run, whole, whole_dense};
+use crate::{assert_verified, cut_by_each, on_devices, run, whole, whole_dense};
 use ndarray::Array2;
 use sprs::CsMatI;
-use warprow::{Reduction, Spmm, SpmmElement, SpmmOptions, bf16, f16, generate};
+use warprow::{Reduction, Spmm, SpmmElement, bf16, f16, generate};
 
 fn nans_and_infinities_go_where_they_are_read<E: SpmmElement>() {
     // Rows of 40 nonzeros are cut into three or four parts.
     let rows: Vec<Vec<u32>> = (0..6).map(|i| (i..i + 40).collect()).collect();
     let ones = whole::<E>(&rows, 50).map(|_| E::ONE);
     for special in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
-        let mut x = whole_dense::<E>(50, 9);
-        // Column 41 is read by the rows from 2 on, column 3 by those to 3.
-        x[(41, 4)] = E::from_f64(special);
-        x[(3, 7)] = E::from_f64(special);
-        let y = Array2::from_elem((6, 9), E::from_f64(f64::NAN));
-        for device in devices() {
-            for reduction in Reduction::ALL {
-                let plan = Spmm::plan(&device, ones.view(), cut(reduction)).unwrap();
+        for (features, device) in on_devices([9, 40, 136]) {
+            let mut x = whole_dense::<E>(50, features);
+            // Column 41 is read by the rows from 2 on, column 3 by those to 3.
+            x[(41, 4)] = E::from_f64(special);
+            x[(3, features - 2)] = E::from_f64(special);
+            let y = Array2::from_elem((6, features), E::from_f64(f64::NAN));
+            for options in Reduction::ALL.into_iter().flat_map(cut_by_each) {
+                let plan = Spmm::plan(&device, ones.view(), options).unwrap();
                 assert_verified(&plan, &ones, x.view(), [1.0, 0.0], y.view());
                 assert_verified(&plan, &ones, x.view(), [-2.0, 0.0], y.view());
                 let found = run(&plan, x.view(), [0.0, 0.0], y.view());
@@ -37,14 +37,14 @@ fn nans_and_infinities_propagate_in_every_reduction_and_not_through_zero_factors
 fn y_need_not_be_written_before_if_beta_is_zero() {
     // The emulator reports the read of what nobody has written.
     let a = generate::uniform::<f16>(30, 20, 90, 1).unwrap();
-    let x = generate::dense::<f16>(20, 16, 2);
+    let x = generate::dense::<f16>(20, 40, 2);
     for device in devices() {
-        for reduction in Reduction::ALL {
-            let plan = Spmm::plan(&device, a.view(), cut(reduction)).unwrap();
+        for options in Reduction::ALL.into_iter().flat_map(cut_by_each) {
+            let plan = Spmm::plan(&device, a.view(), options).unwrap();
             let x = device.upload(x.as_slice().unwrap()).unwrap();
-            let mut y = device.uninitialized(30 * 16).unwrap();
-            plan.run_scaled(0.5, &x, 16, 0.0, &mut y).unwrap();
-            assert_eq!(y.download().unwrap().len(), 30 * 16);
+            let mut y = device.uninitialized(30 * 40).unwrap();
+            plan.run_scaled(0.5, &x, 40, 0.0, &mut y).unwrap();
+            assert_eq!(y.download().unwrap().len(), 30 * 40);
         }
     }
 }
@@ -59,12 +59,15 @@ fn sums_that_cancel_and_overflow_are_those_of_f32_rounded_once() {
         vec![f16::ONE; 5],
     );
     let big = f16::from_f32(60000.0);
-    let x = Array2::from_shape_vec((3, 1), vec![big, big, -big]).unwrap();
-    for device in devices() {
-        let plan = Spmm::plan(&device, a.view(), SpmmOptions::default()).unwrap();
-        let y = plan.multiply(x.view()).unwrap();
-        assert_eq!(y.as_slice().unwrap(), [big, f16::INFINITY], "{plan}");
-        let zeros = Array2::zeros((2, 1)).mapv(f16::from_f32);
-        assert_verified(&plan, &a, x.view(), [1.0, 0.0], zeros.view());
+    for (features, device) in on_devices([1, 40]) {
+        let x = Array2::from_shape_fn((3, features), |(row, _)| if row < 2 { big } else { -big });
+        for options in cut_by_each(Reduction::Sum) {
+            let plan = Spmm::plan(&device, a.view(), options).unwrap();
+            let y = plan.multiply(x.view()).unwrap();
+            assert!(y.row(0).iter().all(|&v| v == big), "{plan}: {y}");
+            assert!(y.row(1).iter().all(|&v| v == f16::INFINITY), "{plan}: {y}");
+            let zeros = Array2::zeros((2, features)).mapv(f16::from_f32);
+            assert_verified(&plan, &a, x.view(), [1.0, 0.0], zeros.view());
+        }
     }
 }
