@@ -118,6 +118,7 @@ fn run<T: SpmmElement>(options: &Options) -> Result<bool> {
         a.view(),
         SpmmOptions {
             kernel,
+            features: Some(options.features),
             ..SpmmOptions::default()
         },
     )?;

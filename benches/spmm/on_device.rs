@@ -15,6 +15,8 @@ pub struct OnDevice<'a, T: SpmmElement> {
     device: &'a Device,
     a: &'a CsMatI<T, u32, u32>,
     plans: HashMap<&'static str, Fitting<Spmm<T>>>,
+    /// The number of features that the plan's own choice was made for.
+    own_features: Option<u32>,
     arrays: Option<Fitting<DeviceCsr<T>>>,
 }
 
@@ -25,23 +27,30 @@ impl<'a, T: SpmmElement> OnDevice<'a, T> {
             device,
             a,
             plans: HashMap::new(),
+            own_features: None,
             arrays: None,
         }
     }
 
-    /// The plan of that choice. The plan's own is the second of two on a GPU, as the first one takes the driver's time for kernels and
-    /// memory.
+    /// The plan of that choice, once for all widths, but the plan's own for each width anew, which it knows. The first one of those is the second of
+    /// two on a GPU, as the first takes the driver's time for kernels and memory.
     ///
     /// # Errors
     ///
     /// The device's, unless it is one of memory.
-    pub fn plan(&mut self, choice: Choice) -> anyhow::Result<&Fitting<Spmm<T>>> {
+    pub fn plan(&mut self, choice: Choice, features: u32) -> anyhow::Result<&Fitting<Spmm<T>>> {
+        let mut options = choice.options;
+        let mut again = false;
+        if choice.name == OURS && self.own_features != Some(features) {
+            options.features = Some(features);
+            again = self.own_features.replace(features).is_none() && !self.device.is_emulator();
+            self.plans.remove(OURS);
+        }
         match self.plans.entry(choice.name) {
             Entry::Occupied(plan) => Ok(plan.into_mut()),
             Entry::Vacant(place) => {
-                let plan = || Spmm::plan(self.device, self.a.view(), choice.options);
+                let plan = || Spmm::plan(self.device, self.a.view(), options);
                 let mut plan_of_choice = plan();
-                let again = choice.name == OURS && !self.device.is_emulator();
                 if again && plan_of_choice.is_ok() {
                     drop(plan_of_choice);
                     plan_of_choice = plan();

@@ -159,8 +159,8 @@ impl<E: SpmmElement> Spmm<E> {
         started: Instant,
     ) -> Result<Self, Error> {
         let device = a.device().clone();
-        let kernel = kernel.unwrap_or_else(|| kernel_for(a.pattern()));
-        let mut planner = Planner::of(a.pattern(), kernel)?;
+        let kernel = kernel.unwrap_or_else(|| kernel_for::<E>(a.pattern()));
+        let mut planner = Planner::of(a.pattern(), kernel, row_of_x::<E>(options))?;
         let order = options.order.or_else(|| order::default(kernel));
         let (a, rows_in_order) = match (order, &mut planner) {
             (None, Some(planner)) => OrderedRows::choose(planner, a)?,
@@ -304,6 +304,12 @@ impl<E: SpmmElement> fmt::Display for Spmm<E> {
             self.items, self.rows_in_order, self.choices
         )
     }
+}
+
+/// The bytes of a row of X, if they are known.
+fn row_of_x<E>(options: SpmmOptions) -> Option<u64> {
+    let features = options.features?;
+    Some(u64::from(features) * size_of::<E>() as u64)
 }
 
 /// The reciprocal of each row's number of nonzeros, 1 for none.

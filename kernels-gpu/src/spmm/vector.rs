@@ -43,6 +43,16 @@
 //! registers of that only five blocks of 128 threads fit, and f32 took 1.15 times as long at 32 features, 1.08 times at 128 and 256, f16 1.17 to
 //! 1.27 times.
 //!
+//! Also slower: four nonzeros in flight in the place of eight, and twice the features a lane with two loads of 16 bytes, so that half the lanes take as
+//! much. At the best number of lanes f32 took 0.99 to 1.08 times as long at 64 features and 1.05 to 1.07 at 128, f16 1.09 to 1.17 at 128.
+//!
+//! Tried for 16-bit elements, and slower: tensor cores (`mma.m16n8k16`), which have no conversion to f32. A warp multiplied 16 nonzeros of up to eight
+//! rows of A at a time: 16 features by 16 nonzeros of X, whose elements a permutation of bytes puts side by side, times 16 nonzeros by eight rows, with zeros
+//! where a nonzero is not of the row, so that no row's end is a case of its own; and rows whose sums were not finite were summed again one by one, as a zero
+//! times an infinity of a neighbour's is a NaN. On eight skewed graphs (.57) it took 1.2 to 1.6 times as long at 128 features, 1.3 to 1.7 at 512. The
+//! instruction wants four different nonzeros in four neighbouring lanes: a load of 16 bytes a lane then has four rows of X for each eight lanes, and
+//! here it has one. It may be different with X staged in shared memory.
+//!
 //! Tried for short rows, without gain: a row's end looked for after each nonzero of a batch, in the place of a loop over the parts of
 //! a batch. It took 0.98 to 1.04 times as long on graphs of 5 to 14 nonzeros a row.
 //!
