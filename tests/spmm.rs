@@ -54,6 +54,24 @@ fn every_kernel_multiplies_odd_and_rectangular_shapes() {
 }
 
 #[test]
+fn a_plan_for_one_number_of_features_multiplies_with_any_other() {
+    let a = generate::uniform::<f32>(70, 40, 500, 1).unwrap();
+    for device in devices() {
+        for planned in [0, 5, 1000] {
+            let options = SpmmOptions {
+                features: Some(planned),
+                ..SpmmOptions::default()
+            };
+            let plan = Spmm::plan(&device, a.view(), options).unwrap();
+            for features in [1, 5, 33] {
+                let x = generate::dense::<f32>(40, features, 2);
+                assert_right(a.view(), x.view(), &plan.multiply(x.view()).unwrap(), &plan);
+            }
+        }
+    }
+}
+
+#[test]
 fn a_matrix_without_nonzeros_gives_zeros() {
     every_kernel_multiplies::<f32>(35, 4, 0, 5);
     every_kernel_multiplies::<f64>(1, 1, 0, 1);

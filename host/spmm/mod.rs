@@ -302,7 +302,11 @@ impl<E: SpmmElement> fmt::Display for Spmm<E> {
             f,
             "over {}{}{}",
             self.items, self.rows_in_order, self.choices
-        )
+        )?;
+        match self.options.features {
+            Some(features) => write!(f, "; planned for {features} features"),
+            None => Ok(()),
+        }
     }
 }
 
