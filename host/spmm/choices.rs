@@ -1,7 +1,7 @@
 //! What a plan chose beside the kernel: blocks of columns, lanes, and the size of tasks; what the caller asks for goes before the [`planner`](super::planner).
 
 use super::planner::{LINE, Planner, RowOfX};
-use super::{SpmmElement, SpmmOptions};
+use super::{SpmmElement, SpmmOptions, row_bytes};
 use crate::csr::DevicePattern;
 use std::fmt;
 use warprow_kernels::spmm::{ItemKind, Reduction, SpmmKernel, vector};
@@ -57,7 +57,7 @@ impl Choices {
         }
         let there_are = vector::lanes::<E>(features, reduction);
         let row = RowOfX {
-            bytes: u64::from(features) * size_of::<E>() as u64,
+            bytes: row_bytes::<E>(features),
             lane_bytes: vector::lane_bytes::<E>(features, reduction),
             is_16_bit: size_of::<E>() == 2,
         };

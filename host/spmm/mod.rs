@@ -160,7 +160,7 @@ impl<E: SpmmElement> Spmm<E> {
     ) -> Result<Self, Error> {
         let device = a.device().clone();
         let kernel = kernel.unwrap_or_else(|| kernel_for::<E>(a.pattern()));
-        let mut planner = Planner::of(a.pattern(), kernel, row_of_x::<E>(options))?;
+        let mut planner = Planner::of(a.pattern(), kernel, options.features.map(row_bytes::<E>))?;
         let order = options.order.or_else(|| order::default(kernel));
         let (a, rows_in_order) = match (order, &mut planner) {
             (None, Some(planner)) => OrderedRows::choose(planner, a)?,
@@ -310,10 +310,9 @@ impl<E: SpmmElement> fmt::Display for Spmm<E> {
     }
 }
 
-/// The bytes of a row of X, if they are known.
-fn row_of_x<E>(options: SpmmOptions) -> Option<u64> {
-    let features = options.features?;
-    Some(u64::from(features) * size_of::<E>() as u64)
+/// Bytes of a row of X of so many features.
+fn row_bytes<E>(features: u32) -> u64 {
+    u64::from(features) * size_of::<E>() as u64
 }
 
 /// The reciprocal of each row's number of nonzeros, 1 for none.

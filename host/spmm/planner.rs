@@ -16,14 +16,14 @@
 //! row has just read cost less still.
 //!
 //! Narrow tiles and many blocks fit the caches, wide tiles and few blocks cost fewer row ends. Rows in another order than the
-//! caller's cost [`ORDERED_ROW`] each, and are worth it where they bring together rows that share columns, so that less comes
-//! from memory. That depends on the bytes of a row of X: one cache line, unless the caller says how many features there are. The constants were fitted on an
-//! NVIDIA H200 to 13 graphs of each of two kinds of R-MAT at 64 to 512 features.
+//! caller's cost more, and are worth it where they bring together rows that share columns, so that less comes
+//! from memory: see [`clusters`]. The constants were fitted on an NVIDIA H200 to 13 graphs of each of two kinds of R-MAT at 64 to 512 features.
+
+mod clusters;
 
 use super::columns::ColumnProfile;
 use super::reuse;
 use crate::csr::DevicePattern;
-use crate::device::DeviceBuffer;
 use crate::error::Error;
 use warprow_kernels::spmm::tasks::ROW_STEPS;
 use warprow_kernels::spmm::{ItemKind, SpmmKernel};
@@ -34,17 +34,6 @@ const ROW: f64 = 4.0;
 /// A nonzero's instructions for a tile of 16-bit elements, which are made f32 first, beyond those that their bytes pay for. Fitted to
 /// 8 graphs of R-MAT .57 at 128 to 512 features, where the choices with anything from 0.4 to 1 are within 0.1 % of the best.
 const WIDEN: f64 = 0.4;
-
-/// A row's end where the rows are in another order than the caller's: the kernel looks up where the row belongs.
-const ORDERED_ROW: f64 = 6.0;
-
-/// How many times as fast the product must become by another order of the rows, by the estimate. Of 8 graphs of R-MAT at 128 features none is said to
-/// gain more than 1.03 times, and none gains so much as 1.05; of shuffled communities those that are said to gain 1.08 to 1.11 times gain 0.97 to 1.14.
-const LEAST_GAIN_BY_ORDER: f64 = 1.08;
-
-/// The different columns of neighbouring rows, as a part of their nonzeros, in an order as bad as any and in the best to be hoped
-/// for: a plan that gains too little even so does not look for one.
-const HOPED_FOR: [f64; 2] = [1.0, 0.4];
 
 /// What bytes cost less that a neighbouring row has just read, and that are not in the multiprocessor's cache anyway.
 const SHARED: f64 = 0.2;
@@ -195,51 +184,9 @@ impl Planner {
         self.is_local().then_some((LOCAL_ROWS * row_steps) as u32)
     }
 
-    /// Whether an order of the rows is worth looking for.
-    pub(super) fn hopes_for_order(&self) -> bool {
-        let shares_anyway = self.shared == SHARED_IN_STEP && self.any_rows_share();
-        let [_, hope] = HOPED_FOR;
-        !shares_anyway
-            && !self.is_local()
-            && self.gain_by_order(HOPED_FOR, hope) >= LEAST_GAIN_BY_ORDER
-    }
-
     /// Whether so many of the columns are in a row that any 64 rows share theirs.
     pub(super) fn any_rows_share(&self) -> bool {
         self.share_of_columns * f64::from(reuse::NEIGHBOURS) >= 2.0
-    }
-
-    /// How local the matrix is in that order of its rows. It waits for the device.
-    pub(super) fn locality_in(
-        &self,
-        a: &DevicePattern,
-        order: &DeviceBuffer<u32>,
-    ) -> Result<f64, Error> {
-        reuse::locality(a, &self.profile, Some(order))
-    }
-
-    /// Whether clusters are worth it, where the different columns of neighbouring rows are these parts of their nonzeros in the
-    /// given order and in clusters, and the matrix is so local in clusters.
-    pub(super) fn wants_clusters(&self, distinct: [f64; 2], local: f64) -> bool {
-        self.gain_by_order(distinct, local) >= LEAST_GAIN_BY_ORDER
-    }
-
-    /// Takes note of the order of the rows, in which the matrix is so local.
-    pub(super) fn take_order(&mut self, local: f64) {
-        self.misses_left = local;
-    }
-
-    /// How many times as fast the product becomes by an order of the rows in which the matrix is so local.
-    fn gain_by_order(&self, [given, ordered]: [f64; 2], local: f64) -> f64 {
-        let far = MISS * (1.0 - self.l2_hits(self.row_bytes, 1));
-        let lines = self.mean_row * self.row_bytes / LINE;
-        let cost = |row, distinct, far| row + lines * (1.0 - self.shared * (1.0 - distinct) + far);
-        cost(ROW, given, far)
-            / cost(
-                ORDERED_ROW,
-                ordered,
-                far * (local / self.misses_left).min(1.0),
-            )
     }
 
     /// Lanes of a sub-warp, of those that there are: the fewest that cost least, and no more than a row of X keeps busy.
@@ -330,7 +277,7 @@ mod tests {
     };
 
     /// A planner for 20,000 columns, of which those of each pair have that many nonzeros, and an L2 cache of so many lines.
-    fn planner(mean_row: f64, columns: &[(u32, u32)], lines: u64) -> Planner {
+    pub(super) fn planner(mean_row: f64, columns: &[(u32, u32)], lines: u64) -> Planner {
         let device = Device::emulator(EmulatorOptions::default());
         let mut first = 0;
         let mut cols = Vec::new();
@@ -367,33 +314,12 @@ mod tests {
     }
 
     #[test]
-    fn an_order_is_taken_that_saves_much_of_what_comes_from_memory() {
-        let flat = [(20_000, 2)];
-        assert!(planner(50.0, &flat, 4_000).wants_clusters([1.0, 0.4], 0.4));
-        assert!(!planner(50.0, &flat, 4_000).wants_clusters([0.4, 0.38], 0.95));
-        assert!(!planner(3.0, &flat, 4_000).wants_clusters([1.0, 0.8], 0.8));
-        assert!(planner(50.0, &flat, 4_000).hopes_for_order());
-        assert!(!planner(10.0, &flat, 40_000).hopes_for_order());
-    }
-
-    #[test]
     fn rows_in_a_good_order_need_fewer_blocks() {
         let flat = [(20_000, 2)];
         let mut planner = planner(168.0, &flat, 4_000);
         assert_eq!(planner.column_blocks(), 8);
         planner.take_order(0.2);
         assert_eq!(planner.column_blocks(), 1);
-    }
-
-    #[test]
-    fn an_order_of_short_rows_is_worth_its_cost_where_rows_of_x_are_wide() {
-        let flat = [(20_000, 2)];
-        let of_width = |row_bytes| Planner {
-            row_bytes,
-            ..planner(6.0, &flat, 4_000)
-        };
-        assert!(!of_width(LINE).wants_clusters([1.0, 0.8], 0.8));
-        assert!(of_width(WIDE_ROW).wants_clusters([1.0, 0.8], 0.7));
     }
 
     #[test]

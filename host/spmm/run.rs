@@ -2,7 +2,7 @@
 
 use super::items::{Launch, Product};
 use super::layer::Layer;
-use super::{Spmm, SpmmElement, pointer};
+use super::{Spmm, SpmmElement, pointer, row_bytes};
 use crate::csr::extent;
 use crate::device::DeviceBuffer;
 use crate::error::Error;
@@ -101,7 +101,7 @@ impl<E: SpmmElement> Spmm<E> {
         layer: Option<&Layer<E>>,
     ) -> Result<(), Error> {
         let columns = extent("the number of features", features)?;
-        let row_bytes = u64::from(columns) * size_of::<E>() as u64;
+        let row_bytes = row_bytes::<E>(columns);
         if row_bytes > u32::MAX.into() {
             return Err(Error::TooLarge {
                 what: "the size of a row of x in bytes",

@@ -5,7 +5,7 @@
 //! `ROW_STEPS * rows + nonzeros` steps, and task t starts at step `t * task_size`. Row r covers the steps from
 //! `row_ptr[r] + ROW_STEPS * r` on, and a binary search finds the row of each task by itself.
 //!
-//! What is ours: a row of so many nonzeros as a task has steps, or a part of that, is not cut, but taken whole by one task, so that
+//! What is ours: a row of no more nonzeros than a task has steps, or than a part of these, is not cut, but taken whole by one task, so that
 //! most matrices have few cut rows or none. The parts of a cut row are added up in their order, those of a block's group of
 //! tasks in shared memory, and those of several groups by a second kernel: no atomics, and the same bits every time.
 //!
