@@ -44,8 +44,8 @@ impl Effort {
         }
     }
 
-    /// The same for one of several of which the fastest counts, where another one takes so many milliseconds: three samples, if it takes
-    /// a tenth more.
+    /// The same for one of several of which only the fastest counts, where the fastest so far takes so many milliseconds: three samples of
+    /// one that takes a tenth more.
     pub fn against(self, fastest: Option<f64>) -> Self {
         let slow = fastest.map(|ms| Duration::from_secs_f64(1.1e-3 * ms));
         Self {

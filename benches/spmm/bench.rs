@@ -134,9 +134,12 @@ impl Bench<'_> {
             match (&mut on_device, operands) {
                 (Ok((_, on_device)), Ok(mut operands)) => {
                     for implementer in missing {
-                        let line = self
-                            .implementers
-                            .line(implementer, on_device, &mut operands)?;
+                        let line = self.implementers.line(
+                            implementer,
+                            on_device,
+                            &mut operands,
+                            &lines,
+                        )?;
                         self.results.add(&case, &line)?;
                         lines.push(line);
                     }

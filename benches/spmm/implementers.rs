@@ -76,7 +76,7 @@ impl Implementers {
             .collect()
     }
 
-    /// One case by one implementation.
+    /// One case by one implementation, after those `before`.
     ///
     /// # Errors
     ///
@@ -86,6 +86,7 @@ impl Implementers {
         implementer: Implementer,
         on_device: &mut OnDevice<'_, T>,
         operands: &mut Operands<'_, T>,
+        before: &[Line],
     ) -> anyhow::Result<Line> {
         operands.poison()?;
         let line = match implementer {
@@ -100,7 +101,13 @@ impl Implementers {
                 operands.wake(&self.device)?;
                 self.gather_limit(on_device, operands)?
             }
-            Implementer::Cusparse(algorithm) => self.by_cusparse(algorithm, on_device, operands)?,
+            Implementer::Cusparse(algorithm) => {
+                let peers = before
+                    .iter()
+                    .filter(|line| line.implementation.cusparse.is_some());
+                let fastest = peers.filter_map(Line::right_time).min_by(f64::total_cmp);
+                self.by_cusparse(algorithm, on_device, operands, fastest)?
+            }
         };
         Ok(line.unwrap_or_else(|reason| self.skipped(implementer, reason)))
     }
@@ -199,6 +206,7 @@ impl Implementers {
         algorithm: Algorithm,
         on_device: &mut OnDevice<'_, T>,
         operands: &mut Operands<'_, T>,
+        fastest_peer: Option<f64>,
     ) -> anyhow::Result<Fitting<Line>> {
         let cusparse = self
             .cusparse
@@ -209,25 +217,15 @@ impl Implementers {
             Err(reason) => return Ok(Err(reason.clone())),
         };
         let started = Instant::now();
-        let Operands {
-            x,
-            y,
-            features,
-            fastest_peer,
-            ..
-        } = operands;
+        let Operands { x, y, features, .. } = operands;
         let run =
             Product::prepare(cusparse, a, x, y, *features, algorithm).and_then(|mut product| {
                 let preparation = Preparation {
                     plan_ms: started.elapsed().as_secs_f64() * 1e3,
                     ..Preparation::default()
                 };
-                let effort = Effort::of(self.samples).against(*fastest_peer);
+                let effort = Effort::of(self.samples).against(fastest_peer);
                 let timing = measure(&self.device, effort, || product.run())?;
-                if let Some(timing) = timing {
-                    *fastest_peer =
-                        Some(fastest_peer.map_or(timing.median, |ms| ms.min(timing.median)));
-                }
                 Ok((timing, preparation))
             });
         let (timing, preparation) = match run {

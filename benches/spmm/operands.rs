@@ -61,8 +61,6 @@ pub struct Operands<'a, T: SpmmElement> {
     pub y: DeviceBuffer<T>,
     /// Columns of X and Y.
     pub features: u32,
-    /// The time of the fastest of the peers so far, in milliseconds.
-    pub fastest_peer: Option<f64>,
     host_x: ArrayView2<'a, T>,
     verified: VerifiedRows<'a, T>,
 }
@@ -93,7 +91,6 @@ impl<'a, T: SpmmElement> Operands<'a, T> {
             y: device.uninitialized(a.rows() * shape.1)?,
             verified: VerifiedRows::choose(a.view(), features, seed),
             features,
-            fastest_peer: None,
             host_x: host_x.expect("the length is that of the shape"),
         })
     }
