@@ -87,7 +87,11 @@ impl Cuda {
         CurrentContext::set_current(&context).map_err(failed("make a context current"))?;
         let stream = Stream::new(StreamFlags::DEFAULT, None).map_err(failed("create a stream"))?;
         Ok(Self {
-            modules: Modules::new(properties.name.clone(), driver_version),
+            modules: Modules::new(
+                properties.name.clone(),
+                properties.compute_capability,
+                driver_version,
+            ),
             properties,
             last_kernel: Mutex::new(None),
             kept: Mutex::default(),

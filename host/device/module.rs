@@ -5,7 +5,7 @@ use super::{Version, driver, ptx};
 use crate::error::{DriverError, Error};
 use cust::error::CudaError;
 use cust::function::{Function, FunctionAttribute};
-use cust::module::Module;
+use cust::module::{Module, ModuleJitOption};
 use std::collections::HashMap;
 use std::ffi::CString;
 use std::mem;
@@ -22,6 +22,7 @@ const SHARED_BYTES_WITHOUT_ASKING: u32 = 48 << 10;
 #[derive(Debug)]
 pub(super) struct Modules {
     device: String,
+    compute_capability: Version,
     driver: Version,
     loaded: RwLock<Loaded>,
 }
@@ -46,10 +47,11 @@ pub(super) struct EntryPoint {
 }
 
 impl Modules {
-    /// `device` and `driver` are for messages.
-    pub fn new(device: String, driver: Version) -> Self {
+    /// `device` is for messages.
+    pub fn new(device: String, compute_capability: Version, driver: Version) -> Self {
         Self {
             device,
+            compute_capability,
             driver,
             loaded: RwLock::default(),
         }
@@ -57,7 +59,7 @@ impl Modules {
 
     /// Adds a module.
     pub fn load(&self, text: &str) -> Result<(), Error> {
-        let module = self.compile(text)?;
+        let module = self.compile(text, &[])?;
         self.write().modules.push(module);
         Ok(())
     }
@@ -97,7 +99,10 @@ impl Modules {
         let Some(text) = ptx::one_entry(KERNELS, name) else {
             return Ok(None);
         };
-        let kernel = self.compile(&text)?;
+        let Version { major, minor } = self.compute_capability;
+        let registers = warprow_kernels::most_registers(name, (major, minor));
+        let limit = registers.map(ModuleJitOption::MaxRegisters);
+        let kernel = self.compile(&text, limit.as_slice())?;
         let entry_point = self.find_in(&kernel, name)?;
         loaded.kernels.push(kernel);
         Ok(entry_point)
@@ -130,12 +135,12 @@ impl Modules {
         })
     }
 
-    fn compile(&self, text: &str) -> Result<Module, Error> {
+    fn compile(&self, text: &str, options: &[ModuleJitOption]) -> Result<Module, Error> {
         ptx::check_driver(text, self.driver)?;
         let text = CString::new(text).map_err(|error| Error::NotPtx {
             position: error.nul_position(),
         })?;
-        Module::from_ptx_cstr(&text, &[]).map_err(|error| {
+        Module::from_ptx_cstr(&text, options).map_err(|error| {
             let (error, log) = driver::load_failure(&text)
                 .unwrap_or_else(|| (driver::describe("load a module", error), String::new()));
             Error::Ptx {

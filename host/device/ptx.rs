@@ -174,6 +174,23 @@ mod tests {
     }
 
     #[test]
+    fn limits_of_registers_are_of_kernels_and_of_newer_gpus() {
+        let limits = warprow_kernels::spmm::vector::MOST_REGISTERS;
+        for (name, most) in limits {
+            assert!(warprow_kernels::entry_points().contains(&name), "{name}");
+            let on = |capability| warprow_kernels::most_registers(name, capability);
+            assert_eq!(
+                (on((8, 9)), on((9, 0)), on((12, 0))),
+                (None, Some(most), Some(most))
+            );
+        }
+        assert_eq!(
+            warprow_kernels::most_registers("spmm_vector_f32_16_4", (9, 0)),
+            None
+        );
+    }
+
+    #[test]
     fn every_kernel_of_this_crate_is_found() {
         for name in warprow_kernels::entry_points() {
             let text = one_entry(super::super::module::KERNELS, name).unwrap();

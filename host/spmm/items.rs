@@ -11,7 +11,7 @@ use crate::error::Error;
 use cuda_std::element::Element;
 use cuda_std::memory::{Global, GlobalMut};
 use warprow_kernels::matrix::DenseMut;
-use warprow_kernels::spmm::{Epilogue, ItemKind, Items, Reduction};
+use warprow_kernels::spmm::{Epilogue, ItemKind, Items, Large, Reduction};
 
 /// A matrix's items on a device.
 #[derive(Debug)]
@@ -46,9 +46,9 @@ pub(super) struct Product<E: SpmmElement> {
     pub(super) y: DenseMut<E>,
     pub(super) reduction: Reduction,
     pub(super) epilogue: Epilogue<E::Sum>,
-    /// Tasks of a block.
+    /// Items of a block.
     pub(super) group: u32,
-    /// Whether two tasks are one item.
+    /// Whether several tasks are one item.
     pub(super) joined: bool,
     /// How the rows end that are cut, if not by the epilogue.
     pub(super) combine: Option<LayerCombine<E>>,
@@ -106,7 +106,7 @@ impl<E: SpmmElement> PlannedItems<E> {
         }
     }
 
-    /// Whether it is better to take two tasks as one item, where each has so many times eight lanes, that load single elements or more.
+    /// Whether it is better to take several tasks as one item, where each has so many times eight lanes, that load single elements or more.
     pub(super) fn are_worth_joining(&self, eights: u64, singles: bool) -> bool {
         match self {
             Self::Tasks(blocks) => {
@@ -116,13 +116,16 @@ impl<E: SpmmElement> PlannedItems<E> {
         }
     }
 
-    /// How many there are, in the largest launch.
-    pub(super) fn count(&self) -> u32 {
+    /// How many there are, in the largest launch; of tasks, if several are one item where `joined`.
+    pub(super) fn count(&self, joined: bool) -> u32 {
         match self {
             Self::Rows { count } => *count,
             // The matrix has fewer than 2^32 nonzeros.
             Self::Nonzeros { row } => row.len() as u32,
-            Self::Tasks(blocks) => blocks.iter().map(Tasks::count).max().unwrap_or(0),
+            Self::Tasks(blocks) => {
+                let counts = blocks.iter().map(|tasks| tasks.count(joined));
+                counts.max().unwrap_or(0)
+            }
             Self::Slices(slices) => slices.count(),
             Self::Teams(teams) => teams.count(),
         }
@@ -137,8 +140,9 @@ impl<E: SpmmElement> PlannedItems<E> {
         launch: impl Fn(Launch<E>) -> Result<(), Error>,
     ) -> Result<(), Error> {
         let items = Items {
-            count: self.count(),
+            count: self.count(false),
             task_size: 0,
+            large: Large::NONE,
             row: Global::from_address(0),
             start: Global::from_address(0),
             partial: GlobalMut::from_address(0),

@@ -57,8 +57,8 @@ pub struct SpmmOptions {
     /// a [slice](warprow_kernels::spmm::slices), or of a row that has one warp in a [team](warprow_kernels::spmm::teams); the plan chooses
     /// if it is not said.
     pub task_size: Option<u32>,
-    /// Whether a sub-warp of 16 or 32 lanes takes two [tasks](warprow_kernels::spmm::tasks) that follow each other as if they were one; the
-    /// plan chooses if it is not said, and takes tasks of a size that is said one by one.
+    /// Whether a sub-warp of 16 or 32 lanes takes several [tasks](warprow_kernels::spmm::tasks) that follow each other as if they were one, but
+    /// for the last ones; the plan chooses if it is not said, and takes tasks of a size that is said one by one.
     pub join_tasks: Option<bool>,
     /// Lanes of a sub-warp, for the kernels that have the choice: 8, 16 or 32, or the next fewer that there are for the type
     /// and the number of features. The plan chooses if it is not said.

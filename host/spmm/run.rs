@@ -29,30 +29,30 @@ impl<E: SpmmElement> Spmm<E> {
     pub(super) fn shape(&self, features: u32) -> Option<Shape> {
         let shape = Shape {
             rows: self.a.pattern().rows,
-            items: self.items.count(),
+            items: self.items.count(false),
             cols: self.a.pattern().cols,
             features,
             lanes: self.lanes(features).unwrap_or(1),
         };
         let shape = Shape {
-            items: shape.items.div_ceil(1 + u32::from(self.joins_tasks(shape))),
+            items: self.items.count(self.joins_tasks(shape)),
             ..shape
         };
         (elements(self.a.pattern().rows, features) > 0 && shape.items > 0).then_some(shape)
     }
 
-    /// Whether two tasks are one item in a run of that shape.
+    /// Whether several tasks are one item in a run of that shape.
     fn joins_tasks(&self, shape: Shape) -> bool {
         let reduction = self.options.reduction;
-        let twice = 2 * vector::tasks_of_block::<E>(shape, reduction);
+        let of_block = vector::tasks_of_block::<E>(shape, reduction);
         let are_worth_joining = || {
             let eights = vector::eights_of_task::<E>(shape, reduction);
             let singles = vector::width::<E>(shape.features, reduction) == 1;
             self.options.task_size.is_none() && self.items.are_worth_joining(eights, singles)
         };
-        // The rows that are cut between blocks are known for these groups of tasks.
+        // The rows that are cut between blocks are known for these groups of items.
         self.kernel.items() == ItemKind::Tasks
-            && vector::GROUPS.contains(&twice)
+            && of_block == vector::GROUPS[1]
             && (self.options.join_tasks).unwrap_or_else(are_worth_joining)
     }
 
@@ -149,7 +149,7 @@ impl<E: SpmmElement> Spmm<E> {
                 beta,
                 diagonal: pointer(self.diagonal.as_ref()),
             },
-            group: vector::tasks_of_block::<E>(shape, reduction) << u32::from(joined),
+            group: vector::tasks_of_block::<E>(shape, reduction),
             joined,
             combine: layer.map(|layer| layer.combine(shape)),
         };

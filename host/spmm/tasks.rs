@@ -9,7 +9,7 @@ use cuda_std::memory::{Global, GlobalMut};
 use std::fmt;
 use std::sync::Mutex;
 use warprow_kernels::spmm::tasks::{self, Cuts, ROW_STEPS};
-use warprow_kernels::spmm::{Epilogue, Items, vector};
+use warprow_kernels::spmm::{Epilogue, Items, Large, vector};
 
 /// Tasks for each sub-warp that a GPU runs at a time: the more, the better a long task is made up for by the others.
 const TASKS_PER_SLOT: u64 = 8;
@@ -17,12 +17,28 @@ const TASKS_PER_SLOT: u64 = 8;
 /// Sub-warps of 8 lanes that a multiprocessor runs at a time, of kernels with some 64 registers a thread.
 const SLOTS_PER_MULTIPROCESSOR: u64 = 128;
 
-/// As many, at least, of items of two tasks, a sub-warp of more lanes or several tiles of features being as many more. On an H200 f32 took
-/// 1.04 times as long with 1.4 for each slot, and 0.94 to 1 times with 2.8 and more, 0.89 to 0.93 at 33 features.
+/// Pairs of tasks for each of them, at least, where tasks are joined, a sub-warp of more lanes or several tiles of features being as many more. On
+/// an H200 f32 with all tasks in pairs took 1.04 times as long with 1.4 for each slot, and 0.94 to 1 times with 2.8 and more, 0.89 to 0.93 at 33
+/// features.
 const JOINED_PER_SLOT: u64 = 2;
 
+/// Eighths of the tasks that are in large items where many rows are cut, and the logarithm of how many an item has. The first if each sub-warp of 32 lanes
+/// that the device runs at a time has [so many](LARGE_PER_SLOT) of them at least.
+///
+/// Measured on an H200, R-MAT .57, as parts of the time with all tasks in pairs: eight tasks an item at 64 features 0.95 to 1 where there are so many, at
+/// 128 and 256 0.97 to 1, but up to 1.11 with one large item a slot or less; four tasks 0.96 to 1 at any number. All other fractions of the tasks
+/// from a half to seven eighths are as good within 1 % where there are many items, and up to 1.1 times as slow where there are few: a part of
+/// the sub-warps then has one large item more than the others.
+const TAPERS: [(u32, u32); 2] = [(6, 3), (5, 2)];
+
+/// See [`TAPERS`].
+const LARGE_PER_SLOT: u64 = 2;
+
+/// The same where few rows are cut, and where rows that are near each other share their columns: all tasks in pairs.
+const PAIRS: (u32, u32) = (8, 1);
+
 /// Groups of tasks for a row that is cut between them, at most, where many rows are cut. Skewed graphs (R-MAT .57) have one for two to four groups,
-/// others (.35) one for 26 or almost none. Where many are cut, two tasks are one item, and such rows have half as many parts; others took up to 1.08
+/// others (.35) one for 26 or almost none. Where many are cut, several tasks are one item, and such rows have fewer parts; others took up to 1.08
 /// times as long so.
 const LEAST_CUT: u64 = 16;
 
@@ -38,13 +54,13 @@ const TASK_SIZES: [u64; 2] = [64, 256];
 /// The tasks of a matrix or of a block of its columns.
 #[derive(Debug)]
 pub(super) struct Tasks<E: SpmmElement> {
-    single: Starts,
-    /// Where each two of them start, which are one item.
-    joined: Starts,
+    starts: Starts,
+    /// Which items have several tasks where tasks are joined.
+    large: Large,
     /// Whether many rows are cut between blocks.
     many_are_cut: bool,
-    /// The rows that are cut between groups of tasks, for each size of a group.
-    cut_rows: [CutRows; vector::GROUPS.len()],
+    /// The rows that are cut between groups of tasks, for each size of a group, and those of joined tasks.
+    cut_rows: [CutRows; vector::GROUPS.len() + 1],
     /// Two rows of sums for each group, if a row is cut: made for the widest X so far.
     partial: Mutex<DeviceBuffer<E::Sum>>,
 }
@@ -71,6 +87,25 @@ struct CutRows {
 /// Sub-warps of 8 lanes that a device runs at a time.
 fn slots(device: &Device) -> u64 {
     u64::from(device.properties().multiprocessors.max(1)) * SLOTS_PER_MULTIPROCESSOR
+}
+
+/// Which items have several tasks where tasks are joined: of so many tasks, on a device with so many slots.
+fn large(tasks: u32, slots: u64, tapers: bool) -> Large {
+    let of = |(eighths, shift): (u32, u32)| Large {
+        // Not more than there are tasks.
+        count: ((u64::from(tasks) * u64::from(eighths) / 8) >> shift) as u32,
+        shift,
+    };
+    if !tapers {
+        return of(PAIRS);
+    }
+    let [many, few] = TAPERS.map(of);
+    let slots_of_32_lanes = slots / 4;
+    if u64::from(many.count) >= LARGE_PER_SLOT * slots_of_32_lanes {
+        many
+    } else {
+        few
+    }
 }
 
 /// A task's size for a matrix of that many steps on a device, no more than `most` if other tasks are as small.
@@ -105,7 +140,10 @@ impl<E: SpmmElement> Tasks<E> {
             .enumerate()
             .map(|(block, ends)| {
                 let row_ptr = a.row_ptr.read_only().offset(block * a.rows as usize);
-                Self::make(a.device(), a.rows, ends[1] - ends[0], row_ptr, size)
+                let nonzeros = ends[1] - ends[0];
+                // It is there that the planner limits tasks.
+                let near_share = sizes.most_of_task.is_some();
+                Self::make(a.device(), a.rows, nonzeros, row_ptr, size, near_share)
             })
             .collect()
     }
@@ -116,44 +154,51 @@ impl<E: SpmmElement> Tasks<E> {
         nonzeros: u32,
         row_ptr: Global<u32>,
         size: u32,
+        near_share: bool,
     ) -> Result<Self, Error> {
-        let starts =
-            |joined, longest| Starts::make(device, rows, nonzeros, row_ptr, size, joined, longest);
-        let cut_rows = |starts: &Starts, group| {
+        let make = |longest| Starts::make(device, rows, nonzeros, row_ptr, size, longest);
+        let cut_rows = |starts: &Starts, large, group| {
             let nothing = (GlobalMut::from_address(0), Global::from_address(0));
-            let items = starts.items::<u32>(nothing.0, nothing.1);
+            let items = starts.items::<u32>(large, nothing.0, nothing.1);
             CutRows::find(device, rows, row_ptr, items, group)
         };
         let [eight, four] = vector::GROUPS;
-        let (mut single, mut longest) = (starts(1, size)?, size);
-        let mut of_eight = cut_rows(&single, eight)?;
-        let (cut, groups) = (u64::from(of_eight.count()), single.count / eight);
+        let mut starts = make(size)?;
+        let mut of_eight = cut_rows(&starts, Large::NONE, eight)?;
+        let (cut, groups) = (u64::from(of_eight.count()), starts.count / eight);
         let many_are_cut = cut > 0 && cut * LEAST_CUT >= groups.into();
         if many_are_cut {
-            longest = size / FINER_CUTS;
-            single = starts(1, longest)?;
-            of_eight = cut_rows(&single, eight)?;
+            starts = make(size / FINER_CUTS)?;
+            of_eight = cut_rows(&starts, Large::NONE, eight)?;
         }
+        let of_four = cut_rows(&starts, Large::NONE, four)?;
+        let large = large(starts.count, slots(device), many_are_cut && !near_share);
+        let of_joined = cut_rows(&starts, large, four)?;
         Ok(Self {
-            cut_rows: [of_eight, cut_rows(&single, four)?],
-            joined: starts(2, longest)?,
-            single,
+            cut_rows: [of_eight, of_four, of_joined],
+            starts,
+            large,
             many_are_cut,
             partial: Mutex::new(device.uninitialized(0)?),
         })
     }
 
-    /// How many there are.
-    pub(super) fn count(&self) -> u32 {
-        self.single.count
+    /// The items of several tasks.
+    fn large(&self, joined: bool) -> Large {
+        if joined { self.large } else { Large::NONE }
     }
 
-    /// Whether it is better to take two as one item, where each has so many times eight lanes, that load single elements or more.
+    /// How many items there are.
+    pub(super) fn count(&self, joined: bool) -> u32 {
+        self.large(joined).item_of(self.starts.count)
+    }
+
+    /// Whether it is better to take several as one item, where each has so many times eight lanes, that load single elements or more.
     pub(super) fn are_worth_joining(&self, eights: u64, singles: bool) -> bool {
-        let items = u64::from(self.joined.count) * eights;
+        let items = u64::from(self.starts.count / 2) * eights;
         // Where a load brings a lane 4 bytes and not 16, a task's own cost is more of its time: 0.94 to 0.99 times as long at 33 features of
         // f32, whether rows are cut (R-MAT .57) or not (.35).
-        (self.many_are_cut || singles) && items >= slots(self.single.row.device()) * JOINED_PER_SLOT
+        (self.many_are_cut || singles) && items >= slots(self.starts.row.device()) * JOINED_PER_SLOT
     }
 
     /// Launches the kernel on the tasks of the block, and joins the parts of the rows that are cut.
@@ -173,9 +218,10 @@ impl<E: SpmmElement> Tasks<E> {
             group, joined, y, ..
         } = *product;
         let place = vector::GROUPS.iter().position(|&other| other == group);
-        let cut_rows = &self.cut_rows[place.expect("the kernel's groups are those planned for")];
+        let place = place.expect("the kernel's groups are those planned for");
+        let cut_rows = &self.cut_rows[place + usize::from(joined)];
         if cut_rows.any() {
-            let parts = 2 * u128::from(self.count().div_ceil(group));
+            let parts = 2 * u128::from(self.count(joined).div_ceil(group));
             grow(device, &mut partial, parts * u128::from(y.cols))?;
         }
         let row_ptr = product.row_ptr.offset(block * product.rows as usize);
@@ -183,8 +229,8 @@ impl<E: SpmmElement> Tasks<E> {
         if block > 0 {
             epilogue.beta = <E::Sum as cuda_std::float::Real>::ONE;
         }
-        let starts = if joined { &self.joined } else { &self.single };
-        let items = starts.items(partial.mutable(), product.original_row);
+        let items =
+            (self.starts).items(self.large(joined), partial.mutable(), product.original_row);
         launch(Launch {
             row_ptr,
             items,
@@ -210,17 +256,16 @@ impl<E: SpmmElement> Tasks<E> {
 }
 
 impl Starts {
-    /// Those of tasks of `joined` times `size` steps, which cut rows of more than `longest` nonzeros.
+    /// Those of tasks of `size` steps, which cut rows of more than `longest` nonzeros.
     fn make(
         device: &Device,
         rows: u32,
         nonzeros: u32,
         row_ptr: Global<u32>,
         size: u32,
-        joined: u32,
         longest: u32,
     ) -> Result<Self, Error> {
-        let count = tasks::count(rows, nonzeros, size).div_ceil(joined.into());
+        let count = tasks::count(rows, nonzeros, size);
         let count = u32::try_from(count).map_err(|_| Error::TooLarge {
             what: "the number of tasks",
             found: count.into(),
@@ -229,7 +274,6 @@ impl Starts {
         let mut row = device.uninitialized::<u32>(count as usize + 1)?;
         let mut start = device.uninitialized::<u32>(count as usize + 1)?;
         let places = (row.mutable(), start.mutable());
-        let size = size * joined;
         let arguments = (rows, row_ptr, size, longest, count, places.0, places.1);
         // SAFETY: the buffers have the lengths that the kernel's contract asks for.
         unsafe { device.launch(&tasks::starts(), tasks::launch(count), arguments)? };
@@ -242,10 +286,11 @@ impl Starts {
     }
 
     /// The items as a kernel gets them.
-    fn items<T>(&self, partial: GlobalMut<T>, original_row: Global<u32>) -> Items<T> {
+    fn items<T>(&self, large: Large, partial: GlobalMut<T>, original_row: Global<u32>) -> Items<T> {
         Items {
-            count: self.count,
+            count: large.item_of(self.count),
             task_size: self.size,
+            large,
             row: self.row.read_only(),
             start: self.start.read_only(),
             partial,
@@ -303,9 +348,45 @@ impl<E: SpmmElement> fmt::Display for Tasks<E> {
         write!(
             f,
             "{} tasks of {} steps, {} rows cut between blocks",
-            self.single.count,
-            self.single.size,
+            self.starts.count,
+            self.starts.size,
             cut.count()
         )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_task_is_of_one_item_and_the_items_have_all_tasks() {
+        for slots in [16, 1 << 20] {
+            for tasks in [0, 1, 2, 5, 31, 32, 33, 1000, 4099] {
+                for tapers in [false, true] {
+                    let large = large(tasks, slots, tapers);
+                    let items = large.item_of(tasks);
+                    let mut task = 0;
+                    for item in 0..items {
+                        assert_eq!(large.first_task(item), task, "{large:?}");
+                        let next = large.first_task(item + 1);
+                        assert!((task..next).all(|task| large.item_of(task) == item));
+                        assert_eq!(next - task == 1, item >= large.count || large.shift == 0);
+                        task = next;
+                    }
+                    assert_eq!(task, tasks, "{large:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn items_are_larger_where_each_slot_has_several() {
+        let shift = |tasks, tapers| large(tasks, 128, tapers).shift;
+        assert_eq!(shift(100, true), TAPERS[1].1);
+        assert_eq!(shift(10_000, true), TAPERS[0].1);
+        assert_eq!(shift(10_000, false), PAIRS.1);
+        // Three quarters of u32::MAX tasks, eight an item, which 32 bits cannot hold times six.
+        assert_eq!(large(u32::MAX, 128, true).count, 402_653_183);
     }
 }

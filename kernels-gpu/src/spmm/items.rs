@@ -43,6 +43,8 @@ pub struct Items<T> {
     pub count: u32,
     /// Steps of a task; the nonzeros of a slice at most; those of a row that has one warp.
     pub task_size: u32,
+    /// Which items have several tasks each, where the items are tasks.
+    pub large: Large,
     /// For nonzeros and slices, the row of each; for teams too, or null if each warp's row has its number. For tasks, the row in which each starts, and at the end the number of rows.
     pub row: Global<u32>,
     /// For tasks, the nonzero at which each starts, and at the end the number of nonzeros. For slices, that at which each
@@ -54,6 +56,40 @@ pub struct Items<T> {
     /// The row of Y that each row of A is for, where A's rows are in another order than the caller's; else null. Items of
     /// nonzeros have the rows of Y themselves.
     pub original_row: Global<u32>,
+}
+
+/// Items of several tasks that follow each other: the first `count` items have `2^shift` each, the others one. The large ones cost less for each
+/// of their nonzeros, and the small ones fill the time until the last large one is done.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Large {
+    /// How many there are.
+    pub count: u32,
+    /// The logarithm of their number of tasks.
+    pub shift: u32,
+}
+
+impl Large {
+    /// None: each item is a task.
+    pub const NONE: Self = Self { count: 0, shift: 0 };
+
+    /// The first of an item's tasks; for the item after the last one the number of tasks.
+    #[inline(always)]
+    pub fn first_task(self, item: u32) -> u32 {
+        let large = item.min(self.count);
+        (large << self.shift) + (item - large)
+    }
+
+    /// The item that has a task; for the task after the last one the number of items.
+    #[inline(always)]
+    pub fn item_of(self, task: u32) -> u32 {
+        let in_large = self.count << self.shift;
+        if task < in_large {
+            task >> self.shift
+        } else {
+            self.count + (task - in_large)
+        }
+    }
 }
 
 impl<T> Items<T> {
@@ -98,7 +134,7 @@ impl<T> Clone for Items<T> {
 
 impl<T> Copy for Items<T> {}
 
-// SAFETY: `repr(C)`, of scalars and device pointers, without padding: two u32 before 8-byte pointers.
+// SAFETY: `repr(C)`, of scalars and device pointers, without padding: four u32 before 8-byte pointers.
 #[cfg(not(target_arch = "nvptx64"))]
 unsafe impl<T: Element> KernelParam for Items<T> {}
 

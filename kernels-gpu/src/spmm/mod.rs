@@ -20,7 +20,7 @@ pub mod teams;
 
 pub use element::{Operand, SumOf};
 pub use epilogue::Epilogue;
-pub use items::{ItemKind, Items, Shape};
+pub use items::{ItemKind, Items, Large, Shape};
 pub use reduction::{Reduce, Reduction};
 
 use cuda_std::prelude::*;

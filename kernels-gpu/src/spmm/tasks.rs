@@ -145,7 +145,7 @@ pub unsafe fn starts(
     }
 }
 
-/// The rows that are cut between groups of `group` tasks: `few[..counts[0]]` those of few parts, `many[..counts[1]]` those of
+/// The rows that are cut between groups of `group` items: `few[..counts[0]]` those of few parts, `many[..counts[1]]` those of
 /// many. A thread a group; the lists' order is the chance of a run, and nothing depends on it.
 ///
 /// # Safety
@@ -167,22 +167,23 @@ pub unsafe fn find_cuts(
     if t == 0 || t >= u64::from(items.count) {
         return;
     }
-    let (g, t) = (g as u32, t as usize);
-    let before = t - group as usize;
+    let (g, t) = (g as u32, t as u32);
     // SAFETY: tasks below `count`, rows below `rows`.
     unsafe {
-        let r = items.row.load(t);
+        let first = items.large.first_task(t) as usize;
+        let before = items.large.first_task(t - group) as usize;
+        let r = items.row.load(first);
         if r == rows {
             return;
         }
         let row_start = row_ptr.load(r as usize);
-        let cut_here = items.start.load(t) > row_start;
+        let cut_here = items.start.load(first) > row_start;
         let cut_before = items.row.load(before) == r && items.start.load(before) > row_start;
         if !cut_here || cut_before {
             return;
         }
         let row_end = row_ptr.load(r as usize + 1) - row_ptr.load(0);
-        let last = last_task(row_end, r, &items) / group;
+        let last = last_item(row_end, r, &items) / group;
         let (list, counter) = if last - g + 2 > MANY_PARTS {
             (many, 1)
         } else {
@@ -193,21 +194,18 @@ pub unsafe fn find_cuts(
     }
 }
 
-/// The task in which row `r`, a cut one that ends before the matrix's nonzero `end`, ends.
+/// The item in which row `r`, a cut one that ends before the matrix's nonzero `end`, ends.
 ///
 /// # Safety
 ///
 /// `items` are tasks.
 #[inline(always)]
-pub(super) unsafe fn last_task<T: Element>(end: u32, r: u32, items: &Items<T>) -> u32 {
+pub(super) unsafe fn last_item<T: Element>(end: u32, r: u32, items: &Items<T>) -> u32 {
     let task = (step_of(r, end) / u64::from(items.task_size)) as u32;
     // A task that would start at the first step of the row's end starts at the next row.
     // SAFETY: the step is one of the matrix, the task at most the end's.
-    if unsafe { items.row.load(task as usize) } == r {
-        task
-    } else {
-        task - 1
-    }
+    let is_of_row = unsafe { items.row.load(task as usize) } == r;
+    items.large.item_of(if is_of_row { task } else { task - 1 })
 }
 
 /// The cut rows: of each its number, the first group of tasks that starts inside it, that in which it ends, and 0. That is all

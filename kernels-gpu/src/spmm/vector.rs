@@ -20,24 +20,21 @@
 //! was: at 33 features of f32 it took 0.98 times as long without, on skewed graphs (.57) f16 0.95 times at 128 features and 0.96 at 256 and
 //! 512; at other widths of f32, which wait for memory, as long as with.
 //!
-//! Sub-warps of 16 or 32 lanes take two tasks as one where many rows are cut, which then have half as many parts, and enough items are left.
-//! Skewed graphs take 0.97 to 0.99 times as long so at 64 to 512 features; those without cut rows up to 1.08 times. At 33 features, where a load
-//! brings a lane one element, all do: 0.93 times as long, and 0.96 without cut rows.
+//! Sub-warps of 16 or 32 lanes take several tasks as one [item](super::items::Large) where many rows are cut, which then have fewer parts, and enough items are
+//! left. With all tasks in pairs skewed graphs took 0.97 to 0.99 times as long at 64 to 512 features; those without cut rows up to 1.08 times. At 33
+//! features, where a load brings a lane one element, all do: 0.93 times as long, and 0.96 without cut rows. With four or eight tasks in the first
+//! items and one in the last, which fill the time until the last large item is done, skewed graphs took 0.95 to 1 times as long as in pairs, f16 0.95 to 0.99.
 //!
 //! A block has few threads, since its place is free only when its longest task is done: with 128 for sub-warps of 8 and 16 lanes, too, 32 features
 //! took 1.01 times as long, more features as long. Sub-warps of 32 lanes have 128 for the room that the parts of cut rows need, twice as much for blocks
 //! of half the tasks: with 64 or 32 threads they took 0.98 to 1 times as long.
 //!
-//! Registers decide how many blocks run at a time, and the kernels of 16-bit elements are at a border: what made the compiler take 95 in the place
-//! of 80 cost them 5 % at 128 features.
+//! Registers decide how many blocks run at a time, and the compiler does not always know: for 16-bit elements a change elsewhere made it take 95 in the
+//! place of 80, which cost 5 % at 128 features. Some instances therefore have a [limit](MOST_REGISTERS).
 //!
 //! Rows of Y are written so that the caches drop them first: 1 % faster at 32 features, 0.5 % at 128 and 256. The same for the columns and
 //! values of A in the L1 cache took 1.04 to 1.2 times as long; X kept from the L1 cache 1.05 to 1.6 times, kept there as long as possible 1.01
 //! times; and X with a prefetch of 256 bytes into the L2 cache up to 1.4 times where most of it comes from memory.
-//!
-//! Tried, and not taken: a limit of 64 registers a thread, so that eight blocks fit a multiprocessor in the place of seven. At 128 features
-//! and more it made skewed graphs (.57) 1 % faster, at 33 and 100 features 2 to 4 %, with 16 lanes it took up to 1.07 times as long; and on
-//! sm_80, where the kernels want 85 to 92 registers, they then do not fit. With 56 registers they took 1.1 to 1.4 times as long.
 //!
 //! Tried, and slower: each of the next eight loads begun as soon as the element before it is used, so that eight are always in flight. For the 92
 //! registers of that only five blocks of 128 threads fit, and f32 took 1.15 times as long at 32 features, 1.08 times at 128 and 256, f16 1.17 to
@@ -152,8 +149,10 @@ pub fn launch<T: Operand>(shape: Shape, reduction: Reduction) -> LaunchConfig {
     LaunchConfig::new((blocks, tiles.min(MAX_GRID_Y)), block).shared_bytes(head_bytes)
 }
 
-/// What [`tasks_of_block`] may be, the greatest first; the first is twice the second, for items of two tasks.
-pub const GROUPS: [u32; 2] = [8, 4];
+/// [Tasks of a block](tasks_of_block) of sub-warps of 8 lanes, and of 16 or 32.
+pub const GROUPS: [u32; 2] = [block(8) / 8, block(16) / 16];
+
+const _: () = assert!(block(16) / 16 == block(32) / 32);
 
 /// Tasks of a block, whose parts of cut rows the block joins.
 pub fn tasks_of_block<T: Operand>(shape: Shape, reduction: Reduction) -> u32 {
@@ -200,6 +199,23 @@ pub fn handle<T: Operand>(
         of_variant!(vector_scaled)
     }
 }
+
+/// Registers that a thread of an entry point has at most on GPUs of compute capability 9.0 and newer, so that more blocks fit a multiprocessor. Its
+/// instances for the other types and numbers of lanes and features have as many as the compiler takes.
+///
+/// Measured on an NVIDIA H200, R-MAT .57, as parts of the time without: `f32_32_4` 0.96 to 1 at 100 to 512 features, `f32_32_1` 0.95 to 0.99 at 33;
+/// the 16-bit ones 0.94 to 1. Slower: 64 for the former's sub-warps of 16 lanes (1.01 to 1.05) and for 16-bit elements (1.06 to 1.13 at 128 features).
+/// For sm_80 and sm_86 the same kernels want twice as many registers, and would put 140 to 350 bytes of a thread into local memory.
+pub const MOST_REGISTERS: [(&str, u32); 8] = [
+    ("spmm_vector_f32_32_1", 64),
+    ("spmm_vector_f32_32_4", 64),
+    ("spmm_vector_f16_8_8", 72),
+    ("spmm_vector_f16_16_8", 72),
+    ("spmm_vector_f16_32_8", 72),
+    ("spmm_vector_bf16_8_8", 72),
+    ("spmm_vector_bf16_16_8", 72),
+    ("spmm_vector_bf16_32_8", 72),
+];
 
 /// The entry points of the kernels.
 #[cfg(not(target_arch = "nvptx64"))]

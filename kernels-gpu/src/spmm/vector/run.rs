@@ -5,7 +5,7 @@ use super::super::items::Items;
 use super::super::lane_columns::LaneColumns;
 use super::super::reduction::Reduce;
 use super::super::row_end::{Place, Results, RowEnd};
-use super::super::tasks::last_task;
+use super::super::tasks::last_item;
 use super::block;
 use crate::matrix::{Csr, Dense, DenseMut};
 use core::array;
@@ -108,11 +108,12 @@ impl<'a, T: Operand, R: Reduce, E: RowEnd<T>, const LANES: u32, const WIDTH: usi
         if task < items.count {
             // SAFETY: `task` is a task, and its rows are rows of A.
             unsafe {
-                let task = task as usize;
+                let next = items.large.first_task(task + 1) as usize;
+                let task = items.large.first_task(task) as usize;
                 run.position = items.start.load(task);
-                run.end = items.start.load(task + 1);
+                run.end = items.start.load(next);
                 run.row = items.row.load(task);
-                run.end_row = items.row.load(task + 1);
+                run.end_row = items.row.load(next);
                 run.mine = run.nonzero(run.position + lane);
                 if run.row < a.rows {
                     run.begun_before = run.position > a.row_ptr.load(run.row as usize);
@@ -257,9 +258,10 @@ impl<'a, T: Operand, R: Reduce, E: RowEnd<T>, const LANES: u32, const WIDTH: usi
             }
             thread::sync_threads();
             if in_block == 0 && self.task < self.items.count {
-                let row = self.items.row.load(self.task as usize);
+                let task = self.items.large.first_task(self.task) as usize;
+                let row = self.items.row.load(task);
                 if row < self.a.rows
-                    && self.items.start.load(self.task as usize) > self.a.row_ptr.load(row as usize)
+                    && self.items.start.load(task) > self.a.row_ptr.load(row as usize)
                 {
                     let (_, head) = self.with_heads([[R::start(); WIDTH]; 2], row, 0);
                     self.store_part(2 * group, head);
@@ -288,7 +290,7 @@ impl<'a, T: Operand, R: Reduce, E: RowEnd<T>, const LANES: u32, const WIDTH: usi
         // SAFETY: the row is one of A, and its tasks after the first have left heads.
         unsafe {
             let row_end = self.a.row_ptr.load(row as usize + 1) - self.a.row_ptr.load(0);
-            let last = last_task(row_end, row, self.items) - self.task / tasks * tasks;
+            let last = last_item(row_end, row, self.items) - self.task / tasks * tasks;
             let mut in_block = first;
             while in_block <= last.min(tasks - 1) {
                 let thread = in_block * LANES + warp::lane_id() % LANES;
