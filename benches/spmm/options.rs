@@ -44,7 +44,7 @@ pub struct Options {
     #[arg(long = "order", value_name = "NAME", value_delimiter = ',', value_parser = order_names())]
     orders: Vec<String>,
 
-    /// Runs beside the plan's choice each of the others that it had: kernels, orders, lanes, blocks of columns, sizes of tasks, tasks by twos
+    /// Runs beside the plan's choice each of the others that it had: kernels, orders, lanes, blocks of columns, sizes of tasks, tasks joined and single
     #[arg(long)]
     pub sweep: bool,
 
@@ -52,7 +52,7 @@ pub struct Options {
     #[arg(long, value_name = "N")]
     pub task_size: Option<u32>,
 
-    /// Whether sub-warps of 16 or 32 lanes take two tasks at a time [default: the plan's choice]
+    /// Whether sub-warps of 16 or 32 lanes take several tasks at a time [default: the plan's choice]
     #[arg(long, value_name = "BOOL")]
     pub join_tasks: Option<bool>,
 

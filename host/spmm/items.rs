@@ -1,6 +1,7 @@
 //! The items that a kernel works on, made once for a matrix: see [`ItemKind`].
 
 use super::SpmmElement;
+use super::joining::Joining;
 use super::layer::LayerCombine;
 use super::slices::Slices;
 use super::tasks::Tasks;
@@ -49,7 +50,7 @@ pub(super) struct Product<E: SpmmElement> {
     /// Items of a block.
     pub(super) group: u32,
     /// Whether several tasks are one item.
-    pub(super) joined: bool,
+    pub(super) joining: Joining,
     /// How the rows end that are cut, if not by the epilogue.
     pub(super) combine: Option<LayerCombine<E>>,
 }
@@ -106,24 +107,14 @@ impl<E: SpmmElement> PlannedItems<E> {
         }
     }
 
-    /// Whether it is better to take several tasks as one item, where each has so many times eight lanes, that load single elements or more.
-    pub(super) fn are_worth_joining(&self, eights: u64, singles: bool) -> bool {
-        match self {
-            Self::Tasks(blocks) => {
-                (blocks.iter()).all(|tasks| tasks.are_worth_joining(eights, singles))
-            }
-            _ => false,
-        }
-    }
-
-    /// How many there are, in the largest launch; of tasks, if several are one item where `joined`.
-    pub(super) fn count(&self, joined: bool) -> u32 {
+    /// How many there are, in the largest launch; of tasks, if they are joined so.
+    pub(super) fn count(&self, joining: Joining) -> u32 {
         match self {
             Self::Rows { count } => *count,
             // The matrix has fewer than 2^32 nonzeros.
             Self::Nonzeros { row } => row.len() as u32,
             Self::Tasks(blocks) => {
-                let counts = blocks.iter().map(|tasks| tasks.count(joined));
+                let counts = blocks.iter().map(|tasks| tasks.count(joining));
                 counts.max().unwrap_or(0)
             }
             Self::Slices(slices) => slices.count(),
@@ -140,7 +131,7 @@ impl<E: SpmmElement> PlannedItems<E> {
         launch: impl Fn(Launch<E>) -> Result<(), Error>,
     ) -> Result<(), Error> {
         let items = Items {
-            count: self.count(false),
+            count: self.count(Joining::NONE),
             task_size: 0,
             large: Large::NONE,
             row: Global::from_address(0),

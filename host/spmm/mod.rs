@@ -27,6 +27,7 @@ mod choices;
 mod column_blocks;
 mod columns;
 mod items;
+mod joining;
 mod layer;
 mod options;
 mod order;

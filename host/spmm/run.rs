@@ -1,6 +1,7 @@
 //! Runs of a plan: the launches of a product.
 
 use super::items::{Launch, Product};
+use super::joining::Joining;
 use super::layer::Layer;
 use super::{Spmm, SpmmElement, pointer, row_bytes};
 use crate::csr::extent;
@@ -29,31 +30,31 @@ impl<E: SpmmElement> Spmm<E> {
     pub(super) fn shape(&self, features: u32) -> Option<Shape> {
         let shape = Shape {
             rows: self.a.pattern().rows,
-            items: self.items.count(false),
+            items: self.items.count(Joining::NONE),
             cols: self.a.pattern().cols,
             features,
             lanes: self.lanes(features).unwrap_or(1),
         };
         let shape = Shape {
-            items: self.items.count(self.joins_tasks(shape)),
+            items: self.items.count(self.joining(shape)),
             ..shape
         };
         (elements(self.a.pattern().rows, features) > 0 && shape.items > 0).then_some(shape)
     }
 
     /// Whether several tasks are one item in a run of that shape.
-    fn joins_tasks(&self, shape: Shape) -> bool {
-        let reduction = self.options.reduction;
+    fn joining(&self, shape: Shape) -> Joining {
+        let (options, reduction) = (&self.options, self.options.reduction);
         let of_block = vector::tasks_of_block::<E>(shape, reduction);
-        let are_worth_joining = || {
-            let eights = vector::eights_of_task::<E>(shape, reduction);
-            let singles = vector::width::<E>(shape.features, reduction) == 1;
-            self.options.task_size.is_none() && self.items.are_worth_joining(eights, singles)
-        };
         // The rows that are cut between blocks are known for these groups of items.
-        self.kernel.items() == ItemKind::Tasks
-            && of_block == vector::GROUPS[1]
-            && (self.options.join_tasks).unwrap_or_else(are_worth_joining)
+        if self.kernel.items() != ItemKind::Tasks || of_block != vector::GROUPS[1] {
+            return Joining::NONE;
+        }
+        Joining {
+            wanted: (options.join_tasks).or(options.task_size.map(|_| false)),
+            eights: vector::eights_of_task::<E>(shape, reduction),
+            singles: vector::width::<E>(shape.features, reduction) == 1,
+        }
     }
 
     /// `y = A x`, both row-major with `features` columns: `x` of `cols * features` elements, `y` of `rows * features`. On a
@@ -128,7 +129,6 @@ impl<E: SpmmElement> Spmm<E> {
             return Ok(());
         };
         let reduction = self.options.reduction;
-        let joined = self.joins_tasks(shape);
         let original_row = self.rows_in_order.original();
         let product = Product {
             row_ptr: self.a.pattern().row_ptr.read_only(),
@@ -150,7 +150,7 @@ impl<E: SpmmElement> Spmm<E> {
                 diagonal: pointer(self.diagonal.as_ref()),
             },
             group: vector::tasks_of_block::<E>(shape, reduction),
-            joined,
+            joining: self.joining(shape),
             combine: layer.map(|layer| layer.combine(shape)),
         };
         let x = Dense {

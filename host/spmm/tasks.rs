@@ -2,6 +2,7 @@
 
 use super::SpmmElement;
 use super::items::{ItemSizes, Launch, Product, grow};
+use super::joining::{Joining, Ways};
 use crate::csr::DevicePattern;
 use crate::device::{Device, DeviceBuffer};
 use crate::error::Error;
@@ -16,26 +17,6 @@ const TASKS_PER_SLOT: u64 = 8;
 
 /// Sub-warps of 8 lanes that a multiprocessor runs at a time, of kernels with some 64 registers a thread.
 const SLOTS_PER_MULTIPROCESSOR: u64 = 128;
-
-/// Pairs of tasks for each of them, at least, where tasks are joined, a sub-warp of more lanes or several tiles of features being as many more. On
-/// an H200 f32 with all tasks in pairs took 1.04 times as long with 1.4 for each slot, and 0.94 to 1 times with 2.8 and more, 0.89 to 0.93 at 33
-/// features.
-const JOINED_PER_SLOT: u64 = 2;
-
-/// Eighths of the tasks that are in large items where many rows are cut, and the logarithm of how many an item has. The first if each sub-warp of 32 lanes
-/// that the device runs at a time has [so many](LARGE_PER_SLOT) of them at least.
-///
-/// Measured on an H200, R-MAT .57, as parts of the time with all tasks in pairs: eight tasks an item at 64 features 0.95 to 1 where there are so many, at
-/// 128 and 256 0.97 to 1, but up to 1.11 with one large item a slot or less; four tasks 0.96 to 1 at any number. All other fractions of the tasks
-/// from a half to seven eighths are as good within 1 % where there are many items, and up to 1.1 times as slow where there are few: a part of
-/// the sub-warps then has one large item more than the others.
-const TAPERS: [(u32, u32); 2] = [(6, 3), (5, 2)];
-
-/// See [`TAPERS`].
-const LARGE_PER_SLOT: u64 = 2;
-
-/// The same where few rows are cut, and where rows that are near each other share their columns: all tasks in pairs.
-const PAIRS: (u32, u32) = (8, 1);
 
 /// Groups of tasks for a row that is cut between them, at most, where many rows are cut. Skewed graphs (R-MAT .57) have one for two to four groups,
 /// others (.35) one for 26 or almost none. Where many are cut, several tasks are one item, and such rows have fewer parts; others took up to 1.08
@@ -55,12 +36,10 @@ const TASK_SIZES: [u64; 2] = [64, 256];
 #[derive(Debug)]
 pub(super) struct Tasks<E: SpmmElement> {
     starts: Starts,
-    /// Which items have several tasks where tasks are joined.
-    large: Large,
-    /// Whether many rows are cut between blocks.
-    many_are_cut: bool,
-    /// The rows that are cut between groups of tasks, for each size of a group, and those of joined tasks.
-    cut_rows: [CutRows; vector::GROUPS.len() + 1],
+    /// How tasks can be joined.
+    ways: Ways,
+    /// The rows that are cut between blocks: of [each number](vector::GROUPS) of single tasks, and for each way of joined ones.
+    cut_rows: Vec<CutRows>,
     /// Two rows of sums for each group, if a row is cut: made for the widest X so far.
     partial: Mutex<DeviceBuffer<E::Sum>>,
 }
@@ -87,25 +66,6 @@ struct CutRows {
 /// Sub-warps of 8 lanes that a device runs at a time.
 fn slots(device: &Device) -> u64 {
     u64::from(device.properties().multiprocessors.max(1)) * SLOTS_PER_MULTIPROCESSOR
-}
-
-/// Which items have several tasks where tasks are joined: of so many tasks, on a device with so many slots.
-fn large(tasks: u32, slots: u64, tapers: bool) -> Large {
-    let of = |(eighths, shift): (u32, u32)| Large {
-        // Not more than there are tasks.
-        count: ((u64::from(tasks) * u64::from(eighths) / 8) >> shift) as u32,
-        shift,
-    };
-    if !tapers {
-        return of(PAIRS);
-    }
-    let [many, few] = TAPERS.map(of);
-    let slots_of_32_lanes = slots / 4;
-    if u64::from(many.count) >= LARGE_PER_SLOT * slots_of_32_lanes {
-        many
-    } else {
-        few
-    }
 }
 
 /// A task's size for a matrix of that many steps on a device, no more than `most` if other tasks are as small.
@@ -157,48 +117,43 @@ impl<E: SpmmElement> Tasks<E> {
         near_share: bool,
     ) -> Result<Self, Error> {
         let make = |longest| Starts::make(device, rows, nonzeros, row_ptr, size, longest);
-        let cut_rows = |starts: &Starts, large, group| {
+        let cut_rows = |starts: &Starts, groups: &[(Large, u32)]| {
             let nothing = (GlobalMut::from_address(0), Global::from_address(0));
-            let items = starts.items::<u32>(large, nothing.0, nothing.1);
-            CutRows::find(device, rows, row_ptr, items, group)
+            let items = |large| starts.items::<u32>(large, nothing.0, nothing.1);
+            let groups = groups.iter().map(|&(large, group)| (items(large), group));
+            CutRows::find(device, rows, row_ptr, groups.collect())
         };
         let [eight, four] = vector::GROUPS;
         let mut starts = make(size)?;
-        let mut of_eight = cut_rows(&starts, Large::NONE, eight)?;
-        let (cut, groups) = (u64::from(of_eight.count()), starts.count / eight);
-        let many_are_cut = cut > 0 && cut * LEAST_CUT >= groups.into();
+        let cut: u32 = (cut_rows(&starts, &[(Large::NONE, eight)])?.iter())
+            .map(CutRows::count)
+            .sum();
+        let groups = u64::from(starts.count / eight);
+        let many_are_cut = cut > 0 && u64::from(cut) * LEAST_CUT >= groups;
         if many_are_cut {
             starts = make(size / FINER_CUTS)?;
-            of_eight = cut_rows(&starts, Large::NONE, eight)?;
         }
-        let of_four = cut_rows(&starts, Large::NONE, four)?;
-        let large = large(starts.count, slots(device), many_are_cut && !near_share);
-        let of_joined = cut_rows(&starts, large, four)?;
+        let ways = Ways::of(starts.count, many_are_cut, near_share);
+        let mut groups = vec![(Large::NONE, eight), (Large::NONE, four)];
+        groups.extend(ways.all().map(|large| (large, four)));
         Ok(Self {
-            cut_rows: [of_eight, of_four, of_joined],
+            cut_rows: cut_rows(&starts, &groups)?,
             starts,
-            large,
-            many_are_cut,
+            ways,
             partial: Mutex::new(device.uninitialized(0)?),
         })
     }
 
-    /// The items of several tasks.
-    fn large(&self, joined: bool) -> Large {
-        if joined { self.large } else { Large::NONE }
+    /// How tasks are joined in a run, by the place among the ways, and which items then have several.
+    fn joined(&self, joining: Joining) -> Option<(usize, Large)> {
+        let way = self.ways.of_run(joining, slots(self.starts.row.device()))?;
+        self.ways.all().enumerate().nth(way)
     }
 
     /// How many items there are.
-    pub(super) fn count(&self, joined: bool) -> u32 {
-        self.large(joined).item_of(self.starts.count)
-    }
-
-    /// Whether it is better to take several as one item, where each has so many times eight lanes, that load single elements or more.
-    pub(super) fn are_worth_joining(&self, eights: u64, singles: bool) -> bool {
-        let items = u64::from(self.starts.count / 2) * eights;
-        // Where a load brings a lane 4 bytes and not 16, a task's own cost is more of its time: 0.94 to 0.99 times as long at 33 features of
-        // f32, whether rows are cut (R-MAT .57) or not (.35).
-        (self.many_are_cut || singles) && items >= slots(self.starts.row.device()) * JOINED_PER_SLOT
+    pub(super) fn count(&self, joining: Joining) -> u32 {
+        let large = self.joined(joining).map_or(Large::NONE, |(_, large)| large);
+        large.item_of(self.starts.count)
     }
 
     /// Launches the kernel on the tasks of the block, and joins the parts of the rows that are cut.
@@ -215,13 +170,19 @@ impl<E: SpmmElement> Tasks<E> {
             .lock()
             .unwrap_or_else(|poisoned| poisoned.into_inner());
         let Product {
-            group, joined, y, ..
+            group, joining, y, ..
         } = *product;
-        let place = vector::GROUPS.iter().position(|&other| other == group);
-        let place = place.expect("the kernel's groups are those planned for");
-        let cut_rows = &self.cut_rows[place + usize::from(joined)];
+        let (list, large) = match self.joined(joining) {
+            Some((way, large)) => (vector::GROUPS.len() + way, large),
+            None => {
+                let place = vector::GROUPS.iter().position(|&other| other == group);
+                let place = place.expect("the kernel's groups are those planned for");
+                (place, Large::NONE)
+            }
+        };
+        let cut_rows = &self.cut_rows[list];
         if cut_rows.any() {
-            let parts = 2 * u128::from(self.count(joined).div_ceil(group));
+            let parts = 2 * u128::from(self.count(joining).div_ceil(group));
             grow(device, &mut partial, parts * u128::from(y.cols))?;
         }
         let row_ptr = product.row_ptr.offset(block * product.rows as usize);
@@ -229,8 +190,7 @@ impl<E: SpmmElement> Tasks<E> {
         if block > 0 {
             epilogue.beta = <E::Sum as cuda_std::float::Real>::ONE;
         }
-        let items =
-            (self.starts).items(self.large(joined), partial.mutable(), product.original_row);
+        let items = (self.starts).items(large, partial.mutable(), product.original_row);
         launch(Launch {
             row_ptr,
             items,
@@ -300,28 +260,38 @@ impl Starts {
 }
 
 impl CutRows {
+    /// Those between groups of so many items, for each of some kinds of items.
     fn find(
         device: &Device,
         rows: u32,
         row_ptr: Global<u32>,
-        items: Items<u32>,
-        group: u32,
-    ) -> Result<Self, Error> {
-        let groups = items.count.div_ceil(group);
-        let mut counts = device.zeros::<u32>(2)?;
-        let mut few = device.uninitialized::<u32>(4 * groups as usize)?;
-        let mut many = device.uninitialized::<u32>(4 * groups as usize)?;
-        let lists = (counts.mutable(), few.mutable(), many.mutable());
-        let arguments = (rows, row_ptr, items, group, lists.0, lists.1, lists.2);
-        // SAFETY: the lists have room for four numbers for each group.
-        unsafe { device.launch(&tasks::find_cuts(), tasks::launch(groups), arguments)? };
+        kinds: Vec<(Items<u32>, u32)>,
+    ) -> Result<Vec<Self>, Error> {
+        let mut counts = device.zeros::<u32>(2 * kinds.len())?;
+        let mut lists = Vec::new();
+        for (kind, (items, group)) in kinds.into_iter().enumerate() {
+            let groups = items.count.div_ceil(group);
+            let mut few = device.uninitialized::<u32>(4 * groups as usize)?;
+            let mut many = device.uninitialized::<u32>(4 * groups as usize)?;
+            let places = (few.mutable(), many.mutable());
+            let counts = counts.mutable().offset(2 * kind);
+            let arguments = (rows, row_ptr, items, group, counts, places.0, places.1);
+            // SAFETY: the lists have room for four numbers for each group, and each kind has two counts.
+            unsafe { device.launch(&tasks::find_cuts(), tasks::launch(groups), arguments)? };
+            lists.push((few, many));
+        }
         let counts = counts.download()?;
-        Ok(Self {
-            few_count: counts[0],
-            many_count: counts[1],
-            few,
-            many,
-        })
+        let counts = counts.chunks_exact(2);
+        Ok(lists
+            .into_iter()
+            .zip(counts)
+            .map(|((few, many), counts)| Self {
+                few_count: counts[0],
+                many_count: counts[1],
+                few,
+                many,
+            })
+            .collect())
     }
 
     fn count(&self) -> u32 {
@@ -352,41 +322,5 @@ impl<E: SpmmElement> fmt::Display for Tasks<E> {
             self.starts.size,
             cut.count()
         )
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn each_task_is_of_one_item_and_the_items_have_all_tasks() {
-        for slots in [16, 1 << 20] {
-            for tasks in [0, 1, 2, 5, 31, 32, 33, 1000, 4099] {
-                for tapers in [false, true] {
-                    let large = large(tasks, slots, tapers);
-                    let items = large.item_of(tasks);
-                    let mut task = 0;
-                    for item in 0..items {
-                        assert_eq!(large.first_task(item), task, "{large:?}");
-                        let next = large.first_task(item + 1);
-                        assert!((task..next).all(|task| large.item_of(task) == item));
-                        assert_eq!(next - task == 1, item >= large.count || large.shift == 0);
-                        task = next;
-                    }
-                    assert_eq!(task, tasks, "{large:?}");
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn items_are_larger_where_each_slot_has_several() {
-        let shift = |tasks, tapers| large(tasks, 128, tapers).shift;
-        assert_eq!(shift(100, true), TAPERS[1].1);
-        assert_eq!(shift(10_000, true), TAPERS[0].1);
-        assert_eq!(shift(10_000, false), PAIRS.1);
-        // Three quarters of u32::MAX tasks, eight an item, which 32 bits cannot hold times six.
-        assert_eq!(large(u32::MAX, 128, true).count, 402_653_183);
     }
 }
