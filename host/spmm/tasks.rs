@@ -93,8 +93,7 @@ impl<E: SpmmElement> Tasks<E> {
         let size = sizes
             .wanted
             .unwrap_or_else(|| task_size(a.device(), steps, sizes.most_of_task))
-            // Two of them have a size, too.
-            .clamp(1, u32::MAX / 2);
+            .max(1);
         starts
             .windows(2)
             .enumerate()
@@ -125,11 +124,9 @@ impl<E: SpmmElement> Tasks<E> {
         };
         let [eight, four] = vector::GROUPS;
         let mut starts = make(size)?;
-        let cut: u32 = (cut_rows(&starts, &[(Large::NONE, eight)])?.iter())
-            .map(CutRows::count)
-            .sum();
-        let groups = u64::from(starts.count / eight);
-        let many_are_cut = cut > 0 && u64::from(cut) * LEAST_CUT >= groups;
+        let of_eight = cut_rows(&starts, &[(Large::NONE, eight)])?;
+        let (cut, groups) = (u64::from(of_eight[0].count()), starts.count / eight);
+        let many_are_cut = cut > 0 && cut * LEAST_CUT >= groups.into();
         if many_are_cut {
             starts = make(size / FINER_CUTS)?;
         }
@@ -281,17 +278,14 @@ impl CutRows {
             lists.push((few, many));
         }
         let counts = counts.download()?;
-        let counts = counts.chunks_exact(2);
-        Ok(lists
-            .into_iter()
-            .zip(counts)
-            .map(|((few, many), counts)| Self {
-                few_count: counts[0],
-                many_count: counts[1],
-                few,
-                many,
-            })
-            .collect())
+        let found = lists.into_iter().zip(counts.chunks_exact(2));
+        let found = found.map(|((few, many), counts)| Self {
+            few_count: counts[0],
+            many_count: counts[1],
+            few,
+            many,
+        });
+        Ok(found.collect())
     }
 
     fn count(&self) -> u32 {
