@@ -50,7 +50,7 @@ pub struct Items<T> {
     /// For tasks, the nonzero at which each starts, and at the end the number of nonzeros. For slices, that at which each
     /// starts.
     pub start: Global<u32>,
-    /// For tasks, two rows of sums each: of a row that started in an earlier task, and of one that ends in a later. For
+    /// For tasks, two rows of sums for each block: of a row that started in an earlier one, and of one that ends in a later. For
     /// slices with sums, a row of sums each.
     pub partial: GlobalMut<T>,
     /// The row of Y that each row of A is for, where A's rows are in another order than the caller's; else null. Items of

@@ -7,7 +7,11 @@
 //!
 //! What is ours: a row of no more nonzeros than a task has steps, or than a part of these, is not cut, but taken whole by one task, so that
 //! most matrices have few cut rows or none. The parts of a cut row are added up in their order, those of a block's group of
-//! tasks in shared memory, and those of several groups by a second kernel: no atomics, and the same bits every time.
+//! items in shared memory, and those of several groups by a second kernel: no atomics, and the same bits every time.
+//!
+//! A sub-warp's item is one task or, where many rows are cut, several that follow each other. A large item has fewer starts and parts of rows for
+//! its nonzeros; but a sub-warp that begins one when the others end their last keeps the GPU waiting. So the first items of a matrix are
+//! [large](super::items::Large), and the last ones small (as in "factoring", Hummel, Schonberg and Flynn, Communications of the ACM 35, 1992).
 //!
 //! ```text
 //! task_size 8, rows of more than 8 nonzeros are cut:    row_ptr = [0, 3, 4, 14, 17], 4 rows, 17 nonzeros, 25 steps, 4 tasks
@@ -168,7 +172,7 @@ pub unsafe fn find_cuts(
         return;
     }
     let (g, t) = (g as u32, t as u32);
-    // SAFETY: tasks below `count`, rows below `rows`.
+    // SAFETY: tasks of items below `count`, rows below `rows`.
     unsafe {
         let first = items.large.first_task(t) as usize;
         let before = items.large.first_task(t - group) as usize;
@@ -208,7 +212,7 @@ pub(super) unsafe fn last_item<T: Element>(end: u32, r: u32, items: &Items<T>) -
     items.large.item_of(if is_of_row { task } else { task - 1 })
 }
 
-/// The cut rows: of each its number, the first group of tasks that starts inside it, that in which it ends, and 0. That is all
+/// The cut rows: of each its number, the first group of items that starts inside it, that in which it ends, and 0. That is all
 /// that [`combine`] has to know, with one load: it is short, and a chain of loads takes the most of it.
 #[repr(C)]
 #[derive(Clone, Copy)]
