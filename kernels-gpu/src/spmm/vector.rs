@@ -205,7 +205,8 @@ pub fn handle<T: Operand>(
 ///
 /// Measured on an NVIDIA H200, R-MAT .57, as parts of the time without: `f32_32_4` 0.96 to 1 at 100 to 512 features, `f32_32_1` 0.95 to 0.99 at 33;
 /// the 16-bit ones 0.94 to 1. Slower: 64 for the former's sub-warps of 16 lanes (1.01 to 1.05) and for 16-bit elements (1.06 to 1.13 at 128 features).
-/// For sm_80 and sm_86 the same kernels want twice as many registers, and would put 140 to 350 bytes of a thread into local memory.
+/// For sm_80 and sm_86 the same kernels want twice as many registers, and would put 140 to 350 bytes of a thread into local memory: so these are no
+/// `registers` of `#[kernel]`, which are for all architectures.
 pub const MOST_REGISTERS: [(&str, u32); 8] = [
     ("spmm_vector_f32_32_1", 64),
     ("spmm_vector_f32_32_4", 64),
