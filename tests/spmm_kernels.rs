@@ -155,6 +155,64 @@ fn tasks_and_slices_of_every_size_give_exact_sums_however_rows_are_cut() {
 }
 
 #[test]
+fn items_of_two_four_and_eight_tasks_give_exact_sums() {
+    // Every row is cut, whatever the size; there are many tasks, so that each size of items is chosen somewhere on every device.
+    let dense: Vec<Vec<u32>> = (0..128)
+        .map(|i| (i..i + 100).map(|col| col * 7 % 300).collect())
+        .collect();
+    let sorted = dense.into_iter().map(|mut row| {
+        row.sort_unstable();
+        row
+    });
+    let a = whole(&sorted.collect::<Vec<_>>(), 300);
+    for device in support::devices() {
+        let mut seen = [false; 3];
+        for (lanes, features, size) in [
+            (32, 640, 1),
+            (32, 640, 4),
+            (32, 256, 1),
+            (32, 128, 1),
+            (32, 4, 4),
+            (32, 4, 16),
+            (32, 4, 64),
+            (16, 4, 64),
+        ] {
+            let x = whole_dense(300, features);
+            let expected = reference::spmm(a.view(), x.view());
+            let plan = |joined| {
+                let options = SpmmOptions {
+                    kernel: Some(SpmmKernel::Vector),
+                    task_size: Some(size),
+                    join_tasks: Some(joined),
+                    lanes: Some(lanes),
+                    ..SpmmOptions::default()
+                };
+                Spmm::plan(&device, a.view(), options).unwrap()
+            };
+            let (single, joined) = (plan(false), plan(true));
+            for plan in [&single, &joined] {
+                let y = plan.multiply(x.view()).unwrap();
+                assert_eq!(y.mapv(f64::from), expected, "{lanes}, {features}: {plan}");
+            }
+            let blocks = |plan: &Spmm<f32>| plan.launch(features).unwrap().unwrap().grid.x;
+            // A row has two steps for its end; a block has four items.
+            let tasks = (128_u32 * 102).div_ceil(size);
+            assert_eq!(blocks(&single), tasks.div_ceil(4));
+            let way = [(5, 1), (5, 2), (6, 3)]
+                .into_iter()
+                .position(|(eighths, shift)| {
+                    let large = (tasks * eighths / 8) >> shift;
+                    blocks(&joined) == (large + tasks - (large << shift)).div_ceil(4)
+                });
+            seen[way.expect("one of the ways to join tasks")] = true;
+        }
+        if device.properties().multiprocessors <= 150 {
+            assert_eq!(seen, [true; 3], "{device}");
+        }
+    }
+}
+
+#[test]
 fn more_features_than_a_grid_has_tiles_are_all_computed() {
     // A grid has at most 65,535 blocks along y.
     let features = 65_535 * 32 + 45;

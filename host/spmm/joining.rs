@@ -36,7 +36,7 @@ struct Way {
 /// The ways for a matrix of which many rows are cut, the first of them that has enough large items.
 ///
 /// Measured on an H200, R-MAT .57, as parts of the time with all tasks in pairs or, where there were too few of them for that, single. Eight tasks an item: 0.95 to
-/// 0.99 with 1.3 to 4 large items for each slot, 1.05 with 1, 1.1 with a half. Four: 0.94 to 0.99 with a half and more, 0.96 to 1.04 with
+/// 0.99 with 1.3 to 4 large items for each slot, 0.94 and 1.05 with 1, 1 and 1.1 with a half. Four: 0.94 to 1 with a half and more, 0.97 and 1.04 with
 /// 0.4. Two: 0.93 with 0.9. Of fractions from a quarter to seven eighths all are as good within 1 % where there are many items; where there are few,
 /// some are up to 1.1 times as slow, as a part of the sub-warps then has one large item more than the others.
 const TAPERED: [Way; 3] = [
@@ -101,19 +101,21 @@ impl Ways {
         })
     }
 
-    /// The way of a run on a device with so many sub-warps of 8 lanes at a time, by its place among them; `None` if each task is an item.
-    pub(super) fn of_run(&self, joining: Joining, slots: u64) -> Option<usize> {
-        let has_enough = |(way, large): (&Way, Large)| {
+    /// The large items of a run on a device with so many sub-warps of 8 lanes at a time: those of a way, or none.
+    pub(super) fn of_run(&self, joining: Joining, slots: u64) -> Large {
+        let has_enough = |(way, large): &(&Way, Large)| {
             4 * u64::from(large.count) * joining.eights >= way.per_slot * slots
         };
-        let best = self.ways.iter().zip(self.all()).position(has_enough);
+        let best = self.ways.iter().zip(self.all()).find(has_enough);
+        let best = best.map(|(_, large)| large);
         // Where a load brings a lane 4 bytes and not 16, a task's own cost is more of its time.
         let are_worth_it = self.for_all || joining.singles;
-        match joining.wanted {
+        let large = match joining.wanted {
             Some(false) => None,
-            Some(true) => Some(best.unwrap_or(self.ways.len() - 1)),
+            Some(true) => best.or(self.all().last()),
             None => best.filter(|_| are_worth_it),
-        }
+        };
+        large.unwrap_or(Large::NONE)
     }
 }
 
@@ -150,36 +152,36 @@ mod tests {
 
     #[test]
     fn items_are_as_large_as_there_are_enough_of_them() {
-        let of_run = |tasks, joining| Ways::of(tasks, true, false).of_run(joining, 1000);
+        let of_run = |tasks, joining| Ways::of(tasks, true, false).of_run(joining, 1000).shift;
         // 1250 items of eight tasks, 500 of four, 500 of two.
-        assert_eq!(of_run(13_334, PLANNED), Some(0));
-        assert_eq!(of_run(13_333, PLANNED), Some(1));
-        assert_eq!(of_run(3_200, PLANNED), Some(1));
-        assert_eq!(of_run(3_199, PLANNED), Some(2));
-        assert_eq!(of_run(1_600, PLANNED), Some(2));
-        assert_eq!(of_run(1_599, PLANNED), None);
+        assert_eq!(of_run(13_334, PLANNED), 3);
+        assert_eq!(of_run(13_333, PLANNED), 2);
+        assert_eq!(of_run(3_200, PLANNED), 2);
+        assert_eq!(of_run(3_199, PLANNED), 1);
+        assert_eq!(of_run(1_600, PLANNED), 1);
+        assert_eq!(of_run(1_599, PLANNED), 0);
         // A sub-warp of all lanes is four of eight.
         let eights = 4;
-        assert_eq!(of_run(3_339, Joining { eights, ..PLANNED }), Some(0));
-        assert_eq!(of_run(3_338, Joining { eights, ..PLANNED }), Some(1));
+        assert_eq!(of_run(3_339, Joining { eights, ..PLANNED }), 3);
+        assert_eq!(of_run(3_338, Joining { eights, ..PLANNED }), 2);
     }
 
     #[test]
     fn tasks_are_joined_and_left_single_as_wanted() {
         let (few, many) = (Ways::of(10, true, false), Ways::of(100_000, true, false));
         let wanted = |wanted| Joining { wanted, ..PLANNED };
-        assert_eq!(few.of_run(wanted(Some(true)), 1000), Some(2));
-        assert_eq!(many.of_run(wanted(Some(true)), 1000), Some(0));
-        assert_eq!(many.of_run(wanted(Some(false)), 1000), None);
-        assert_eq!(many.of_run(Joining::NONE, 1000), None);
+        assert_eq!(few.of_run(wanted(Some(true)), 1000).shift, 1);
+        assert_eq!(many.of_run(wanted(Some(true)), 1000).shift, 3);
+        assert_eq!(many.of_run(wanted(Some(false)), 1000), Large::NONE);
+        assert_eq!(many.of_run(Joining::NONE, 1000), Large::NONE);
     }
 
     #[test]
     fn without_many_cut_rows_pairs_are_for_single_elements() {
         let ways = Ways::of(100_000, false, false);
-        assert_eq!(ways.of_run(PLANNED, 1000), None);
+        assert_eq!(ways.of_run(PLANNED, 1000), Large::NONE);
         let singles = true;
-        assert_eq!(ways.of_run(Joining { singles, ..PLANNED }, 1000), Some(0));
+        assert_eq!(ways.of_run(Joining { singles, ..PLANNED }, 1000).shift, 1);
         let pairs = |ways: &Ways| ways.all().map(|large| large.shift).collect::<Vec<_>>();
         assert_eq!(pairs(&ways), [1]);
         assert_eq!(pairs(&Ways::of(100_000, true, true)), [1]);

@@ -45,7 +45,7 @@ impl<E: SpmmElement> Spmm<E> {
     /// Whether several tasks are one item in a run of that shape.
     fn joining(&self, shape: Shape) -> Joining {
         let (options, reduction) = (&self.options, self.options.reduction);
-        let of_block = vector::tasks_of_block::<E>(shape, reduction);
+        let of_block = vector::items_of_block::<E>(shape, reduction);
         // The rows that are cut between blocks are known for these groups of items.
         if self.kernel.items() != ItemKind::Tasks || of_block != vector::GROUPS[1] {
             return Joining::NONE;
@@ -149,7 +149,7 @@ impl<E: SpmmElement> Spmm<E> {
                 beta,
                 diagonal: pointer(self.diagonal.as_ref()),
             },
-            group: vector::tasks_of_block::<E>(shape, reduction),
+            group: vector::items_of_block::<E>(shape, reduction),
             joining: self.joining(shape),
             combine: layer.map(|layer| layer.combine(shape)),
         };

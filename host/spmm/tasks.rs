@@ -38,7 +38,7 @@ pub(super) struct Tasks<E: SpmmElement> {
     starts: Starts,
     /// How tasks can be joined.
     ways: Ways,
-    /// The rows that are cut between blocks: of [each number](vector::GROUPS) of single tasks, and for each way of joined ones.
+    /// The rows that are cut between groups of items: for [each size of a group](vector::GROUPS), and for each of the ways.
     cut_rows: Vec<CutRows>,
     /// Two rows of sums for each group, if a row is cut: made for the widest X so far.
     partial: Mutex<DeviceBuffer<E::Sum>>,
@@ -57,6 +57,9 @@ struct Starts {
 /// How many rows are cut into few parts and into many, and the lists of them.
 #[derive(Debug)]
 struct CutRows {
+    /// Items of a group, and which of them have several tasks.
+    group: u32,
+    large: Large,
     few_count: u32,
     many_count: u32,
     few: DeviceBuffer<u32>,
@@ -100,7 +103,7 @@ impl<E: SpmmElement> Tasks<E> {
             .map(|(block, ends)| {
                 let row_ptr = a.row_ptr.read_only().offset(block * a.rows as usize);
                 let nonzeros = ends[1] - ends[0];
-                // It is there that the planner limits tasks.
+                // The planner limits tasks of no other matrices.
                 let near_share = sizes.most_of_task.is_some();
                 Self::make(a.device(), a.rows, nonzeros, row_ptr, size, near_share)
             })
@@ -116,41 +119,41 @@ impl<E: SpmmElement> Tasks<E> {
         near_share: bool,
     ) -> Result<Self, Error> {
         let make = |longest| Starts::make(device, rows, nonzeros, row_ptr, size, longest);
-        let cut_rows = |starts: &Starts, groups: &[(Large, u32)]| {
-            let nothing = (GlobalMut::from_address(0), Global::from_address(0));
-            let items = |large| starts.items::<u32>(large, nothing.0, nothing.1);
-            let groups = groups.iter().map(|&(large, group)| (items(large), group));
-            CutRows::find(device, rows, row_ptr, groups.collect())
+        let find = |starts: &Starts, kinds: &[(u32, Large)]| {
+            CutRows::find(device, rows, row_ptr, starts, kinds)
         };
         let [eight, four] = vector::GROUPS;
+        let of_eight = (eight, Large::NONE);
         let mut starts = make(size)?;
-        let of_eight = cut_rows(&starts, &[(Large::NONE, eight)])?;
-        let (cut, groups) = (u64::from(of_eight[0].count()), starts.count / eight);
+        let mut cut_rows = find(&starts, &[of_eight])?;
+        let (cut, groups) = (u64::from(cut_rows[0].count()), starts.count / eight);
         let many_are_cut = cut > 0 && cut * LEAST_CUT >= groups.into();
+        let ways = Ways::of(starts.count, many_are_cut, near_share);
+        let mut kinds = vec![(four, Large::NONE)];
+        kinds.extend(ways.all().map(|large| (four, large)));
         if many_are_cut {
             starts = make(size / FINER_CUTS)?;
+            cut_rows.clear();
+            kinds.insert(0, of_eight);
         }
-        let ways = Ways::of(starts.count, many_are_cut, near_share);
-        let mut groups = vec![(Large::NONE, eight), (Large::NONE, four)];
-        groups.extend(ways.all().map(|large| (large, four)));
+        cut_rows.extend(find(&starts, &kinds)?);
         Ok(Self {
-            cut_rows: cut_rows(&starts, &groups)?,
             starts,
             ways,
+            cut_rows,
             partial: Mutex::new(device.uninitialized(0)?),
         })
     }
 
-    /// How tasks are joined in a run, by the place among the ways, and which items then have several.
-    fn joined(&self, joining: Joining) -> Option<(usize, Large)> {
-        let way = self.ways.of_run(joining, slots(self.starts.row.device()))?;
-        self.ways.all().enumerate().nth(way)
+    /// Which items of a run have several tasks.
+    fn large(&self, joining: Joining) -> Large {
+        let device = self.starts.row.device();
+        self.ways.of_run(joining, slots(device))
     }
 
     /// How many items there are.
     pub(super) fn count(&self, joining: Joining) -> u32 {
-        let large = self.joined(joining).map_or(Large::NONE, |(_, large)| large);
-        large.item_of(self.starts.count)
+        self.large(joining).item_of(self.starts.count)
     }
 
     /// Launches the kernel on the tasks of the block, and joins the parts of the rows that are cut.
@@ -169,17 +172,13 @@ impl<E: SpmmElement> Tasks<E> {
         let Product {
             group, joining, y, ..
         } = *product;
-        let (list, large) = match self.joined(joining) {
-            Some((way, large)) => (vector::GROUPS.len() + way, large),
-            None => {
-                let place = vector::GROUPS.iter().position(|&other| other == group);
-                let place = place.expect("the kernel's groups are those planned for");
-                (place, Large::NONE)
-            }
-        };
-        let cut_rows = &self.cut_rows[list];
+        let large = self.large(joining);
+        let is_of_run = |cut_rows: &&CutRows| (cut_rows.group, cut_rows.large) == (group, large);
+        let cut_rows = self.cut_rows.iter().find(is_of_run);
+        let cut_rows = cut_rows.expect("the kernel's groups are those planned for");
         if cut_rows.any() {
-            let parts = 2 * u128::from(self.count(joining).div_ceil(group));
+            let items = large.item_of(self.starts.count);
+            let parts = 2 * u128::from(items.div_ceil(group));
             grow(device, &mut partial, parts * u128::from(y.cols))?;
         }
         let row_ptr = product.row_ptr.offset(block * product.rows as usize);
@@ -257,16 +256,19 @@ impl Starts {
 }
 
 impl CutRows {
-    /// Those between groups of so many items, for each of some kinds of items.
+    /// Those between groups of so many items, for each of some kinds of groups and of items.
     fn find(
         device: &Device,
         rows: u32,
         row_ptr: Global<u32>,
-        kinds: Vec<(Items<u32>, u32)>,
+        starts: &Starts,
+        kinds: &[(u32, Large)],
     ) -> Result<Vec<Self>, Error> {
         let mut counts = device.zeros::<u32>(2 * kinds.len())?;
+        let nothing = (GlobalMut::from_address(0), Global::from_address(0));
         let mut lists = Vec::new();
-        for (kind, (items, group)) in kinds.into_iter().enumerate() {
+        for (kind, &(group, large)) in kinds.iter().enumerate() {
+            let items = starts.items::<u32>(large, nothing.0, nothing.1);
             let groups = items.count.div_ceil(group);
             let mut few = device.uninitialized::<u32>(4 * groups as usize)?;
             let mut many = device.uninitialized::<u32>(4 * groups as usize)?;
@@ -275,11 +277,13 @@ impl CutRows {
             let arguments = (rows, row_ptr, items, group, counts, places.0, places.1);
             // SAFETY: the lists have room for four numbers for each group, and each kind has two counts.
             unsafe { device.launch(&tasks::find_cuts(), tasks::launch(groups), arguments)? };
-            lists.push((few, many));
+            lists.push((group, large, few, many));
         }
         let counts = counts.download()?;
         let found = lists.into_iter().zip(counts.chunks_exact(2));
-        let found = found.map(|((few, many), counts)| Self {
+        let found = found.map(|((group, large, few, many), counts)| Self {
+            group,
+            large,
             few_count: counts[0],
             many_count: counts[1],
             few,

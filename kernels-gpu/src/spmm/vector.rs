@@ -22,7 +22,7 @@
 //!
 //! Sub-warps of 16 or 32 lanes take several tasks as one [item](super::items::Large) where many rows are cut, which then have fewer parts, and enough items are
 //! left. With all tasks in pairs skewed graphs took 0.97 to 0.99 times as long at 64 to 512 features; those without cut rows up to 1.08 times. At 33
-//! features, where a load brings a lane one element, all do: 0.93 times as long, and 0.96 without cut rows. With four or eight tasks in the first
+//! features, where a load brings a lane one element, all do: 0.93 times as long, and 0.96 without cut rows. With two to eight tasks in the first
 //! items and one in the last, which fill the time until the last large item is done, skewed graphs took 0.95 to 1 times as long as in pairs, f16 0.95 to 0.99.
 //!
 //! A block has few threads, since its place is free only when its longest task is done: with 128 for sub-warps of 8 and 16 lanes, too, 32 features
@@ -81,7 +81,7 @@ pub const SUMMARY: &str =
 pub const ITEMS: ItemKind = ItemKind::Tasks;
 
 /// Threads in a block of sub-warps of so many lanes: few, since a block's place is free when its longest task is done, but so many that
-/// they have [four tasks](GROUPS) at least.
+/// they have [four items](GROUPS) at least.
 const fn block(lanes: u32) -> u32 {
     if lanes > 16 { 128 } else { 64 }
 }
@@ -149,13 +149,13 @@ pub fn launch<T: Operand>(shape: Shape, reduction: Reduction) -> LaunchConfig {
     LaunchConfig::new((blocks, tiles.min(MAX_GRID_Y)), block).shared_bytes(head_bytes)
 }
 
-/// [Tasks of a block](tasks_of_block) of sub-warps of 8 lanes, and of 16 or 32.
+/// [Items of a block](items_of_block) of sub-warps of 8 lanes, and of 16 or 32.
 pub const GROUPS: [u32; 2] = [block(8) / 8, block(16) / 16];
 
 const _: () = assert!(block(16) / 16 == block(32) / 32);
 
-/// Tasks of a block, whose parts of cut rows the block joins.
-pub fn tasks_of_block<T: Operand>(shape: Shape, reduction: Reduction) -> u32 {
+/// Items of a block, whose parts of cut rows the block joins.
+pub fn items_of_block<T: Operand>(shape: Shape, reduction: Reduction) -> u32 {
     let (lanes, _) = variant::<T>(shape, reduction);
     block(lanes) / lanes
 }
@@ -204,7 +204,8 @@ pub fn handle<T: Operand>(
 /// instances for the other types and numbers of lanes and features have as many as the compiler takes.
 ///
 /// Measured on an NVIDIA H200, R-MAT .57, as parts of the time without: `f32_32_4` 0.96 to 1 at 100 to 512 features, `f32_32_1` 0.95 to 0.99 at 33;
-/// the 16-bit ones 0.94 to 1. Slower: 64 for the former's sub-warps of 16 lanes (1.01 to 1.05) and for 16-bit elements (1.06 to 1.13 at 128 features).
+/// the 16-bit ones 0.96 to 1.01, where the compiler by itself took 80. Slower: 64 for f32 with 16 lanes (up to 1.05) and for 16-bit elements (1.06 to 1.13
+/// at 128 features).
 /// For sm_80 and sm_86 the same kernels want twice as many registers, and would put 140 to 350 bytes of a thread into local memory: so these are no
 /// `registers` of `#[kernel]`, which are for all architectures.
 pub const MOST_REGISTERS: [(&str, u32); 8] = [
