@@ -5,7 +5,7 @@ use super::{Version, driver, ptx};
 use crate::error::{DriverError, Error};
 use cust::error::CudaError;
 use cust::function::{Function, FunctionAttribute};
-use cust::module::{Module, ModuleJitOption};
+use cust::module::Module;
 use std::collections::HashMap;
 use std::ffi::CString;
 use std::mem;
@@ -59,7 +59,7 @@ impl Modules {
 
     /// Adds a module.
     pub fn load(&self, text: &str) -> Result<(), Error> {
-        let module = self.compile(text, &[])?;
+        let module = self.compile(text)?;
         self.write().modules.push(module);
         Ok(())
     }
@@ -96,13 +96,10 @@ impl Modules {
                 return Ok(Some(entry_point));
             }
         }
-        let Some(text) = ptx::one_entry(KERNELS, name) else {
+        let Some(text) = ptx::one_entry(KERNELS, name, self.compute_capability) else {
             return Ok(None);
         };
-        let Version { major, minor } = self.compute_capability;
-        let registers = warprow_kernels::most_registers(name, (major, minor));
-        let limit = registers.map(ModuleJitOption::MaxRegisters);
-        let kernel = self.compile(&text, limit.as_slice())?;
+        let kernel = self.compile(&text)?;
         let entry_point = self.find_in(&kernel, name)?;
         loaded.kernels.push(kernel);
         Ok(entry_point)
@@ -135,12 +132,12 @@ impl Modules {
         })
     }
 
-    fn compile(&self, text: &str, options: &[ModuleJitOption]) -> Result<Module, Error> {
+    fn compile(&self, text: &str) -> Result<Module, Error> {
         ptx::check_driver(text, self.driver)?;
         let text = CString::new(text).map_err(|error| Error::NotPtx {
             position: error.nul_position(),
         })?;
-        Module::from_ptx_cstr(&text, options).map_err(|error| {
+        Module::from_ptx_cstr(&text, &[]).map_err(|error| {
             let (error, log) = driver::load_failure(&text)
                 .unwrap_or_else(|| (driver::describe("load a module", error), String::new()));
             Error::Ptx {

@@ -65,11 +65,12 @@ const NEWER: [(&str, &str, Version); 2] = [
 ];
 
 /// The text with that entry point alone, and all that is no entry point; `None` if it has none of that name. If the name contains
-/// `_sm90` or `_sm90a`, the text is for that architecture and of the PTX version that brought it.
+/// `_sm90` or `_sm90a`, the text is for that architecture and of the PTX version that brought it. A limit of registers that is for newer
+/// architectures is there if the GPU's compute capability is as new.
 ///
 /// It is for text as rustc writes it: an entry point begins with a line of its own and ends with the first line that is a
 /// closing brace.
-pub(super) fn one_entry(ptx: &str, name: &str) -> Option<String> {
+pub(super) fn one_entry(ptx: &str, name: &str, gpu: Version) -> Option<String> {
     let mut text = String::new();
     let (mut found, mut in_other) = (false, false);
     let newer = NEWER.iter().find(|(part, ..)| name.contains(part));
@@ -91,7 +92,7 @@ pub(super) fn one_entry(ptx: &str, name: &str) -> Option<String> {
             in_other = !wanted;
         }
         if !in_other {
-            text.push_str(line);
+            text.push_str(limit_for(line, gpu).unwrap_or(line));
             text.push('\n');
         }
         in_other &= line != "}";
@@ -99,9 +100,20 @@ pub(super) fn one_entry(ptx: &str, name: &str) -> Option<String> {
     found.then_some(text)
 }
 
+/// The directive of a line `// .maxnreg 64 sm_90`, if the GPU is as new.
+fn limit_for(line: &str, gpu: Version) -> Option<&str> {
+    let directive = line.strip_prefix("// ")?;
+    let (limit, least) = directive.split_once(" sm_")?;
+    let least: u32 = least.parse().ok()?;
+    let holds = limit.starts_with(".maxnreg ") && gpu >= Version::new(least / 10, least % 10);
+    holds.then_some(limit)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const GPU: Version = Version::new(9, 0);
 
     fn ptx(version: &str) -> String {
         format!("// .version 1.0 of a comment\n//\n\n.version {version}\n.target sm_80\n")
@@ -148,52 +160,47 @@ mod tests {
             .visible .entry first(\n)\n{\n\tret;\n}\n\
             .visible .entry first_f32(\n)\n{\n$L:\n\t{\n\t}\n\texit;\n}\n\
             .func helper()\n{\n\ttrap;\n}\n";
-        let first = one_entry(text, "first").unwrap();
+        let first = one_entry(text, "first", GPU).unwrap();
         assert_eq!(
             first,
             ".version 7.0\n.extern .shared .b8 memory[];\n\
             .visible .entry first(\n)\n{\n\tret;\n}\n\
             .func helper()\n{\n\ttrap;\n}\n"
         );
-        assert!(one_entry(text, "first_f32").unwrap().contains("exit;"));
-        assert_eq!(one_entry(text, "fir"), None);
-        assert_eq!(one_entry(text, "helper"), None);
+        assert!(one_entry(text, "first_f32", GPU).unwrap().contains("exit;"));
+        assert_eq!(one_entry(text, "fir", GPU), None);
+        assert_eq!(one_entry(text, "helper", GPU), None);
     }
 
     #[test]
     fn an_entry_point_with_instructions_of_sm_90_is_compiled_for_it_and_no_other_is() {
         let text = ".version 7.0\n.target sm_80\n.visible .entry a(\n)\n{\n}\n\
             .visible .entry a_sm90_2(\n)\n{\n}\n.visible .entry a_sm90a_2(\n)\n{\n}\n";
-        let of = |name: &str| one_entry(text, name).unwrap();
+        let of = |name: &str| one_entry(text, name, GPU).unwrap();
         assert!(of("a").starts_with(".version 7.0\n.target sm_80\n"));
         assert!(of("a_sm90_2").starts_with(".version 7.8\n.target sm_90\n"));
         assert!(of("a_sm90a_2").starts_with(".version 8.0\n.target sm_90a\n"));
         let newer = text.replace("7.0", "8.4");
-        let newer = one_entry(&newer, "a_sm90_2").unwrap();
+        let newer = one_entry(&newer, "a_sm90_2", GPU).unwrap();
         assert!(newer.starts_with(".version 8.4\n.target sm_90\n"));
     }
 
     #[test]
-    fn limits_of_registers_are_of_kernels_and_of_newer_gpus() {
-        let limits = warprow_kernels::spmm::vector::MOST_REGISTERS;
-        for (name, most) in limits {
-            assert!(warprow_kernels::entry_points().contains(&name), "{name}");
-            let on = |capability| warprow_kernels::most_registers(name, capability);
-            assert_eq!(
-                (on((8, 9)), on((9, 0)), on((12, 0))),
-                (None, Some(most), Some(most))
-            );
+    fn a_limit_of_registers_holds_from_its_architecture_on() {
+        let text = ".version 7.0\n.target sm_80\n.visible .entry a(\n)\n// .maxnreg 64 sm_90\n{\n}\n";
+        let on = |major, minor| one_entry(text, "a", Version::new(major, minor)).unwrap();
+        for newer in [on(9, 0), on(10, 3), on(12, 0)] {
+            assert_eq!(newer, text.replace("// .maxnreg 64 sm_90", ".maxnreg 64"));
         }
-        assert_eq!(
-            warprow_kernels::most_registers("spmm_vector_f32_16_4", (9, 0)),
-            None
-        );
+        for older in [on(8, 0), on(8, 9)] {
+            assert_eq!(older, text);
+        }
     }
 
     #[test]
     fn every_kernel_of_this_crate_is_found() {
         for name in warprow_kernels::entry_points() {
-            let text = one_entry(super::super::module::KERNELS, name).unwrap();
+            let text = one_entry(super::super::module::KERNELS, name, GPU).unwrap();
             assert_eq!(text.matches(ENTRY).count(), 1, "{name}");
         }
     }

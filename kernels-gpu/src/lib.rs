@@ -36,14 +36,3 @@ pub fn entry_points() -> Vec<&'static str> {
     names.sort_unstable();
     names
 }
-
-/// Registers that a thread of that entry point is to have at most on a GPU of that compute capability; `None` for as many as the compiler takes.
-#[cfg(not(target_arch = "nvptx64"))]
-pub fn most_registers(entry_point: &str, compute_capability: (u32, u32)) -> Option<u32> {
-    if compute_capability < (9, 0) {
-        return None;
-    }
-    let limits = &spmm::vector::MOST_REGISTERS;
-    let limit = limits.iter().find(|(name, _)| *name == entry_point);
-    limit.map(|&(_, most)| most)
-}

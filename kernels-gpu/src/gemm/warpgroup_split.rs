@@ -61,8 +61,8 @@ const fn tile(choice: usize) -> Tile {
         // Of 128 columns a lane has 64 sums and as many products.
         blocks: if is_wide { 1 } else { 2 },
         least_warps: 8,
-        warps: if is_wide { 8 } else { 16 },
-        warps_alone: if is_wide { 8 } else { 16 },
+        warps: if is_wide { 12 } else { 16 },
+        warps_alone: if is_wide { 12 } else { 16 },
         warps_streaming: 8,
         line: if shares.apart { 128 } else { 256 },
         ..shares.tile(SIZE)
@@ -148,7 +148,8 @@ pub fn pack(w: &[f32], shape: Shape) -> Vec<f32> {
 /// device has compute capability 9.0.
 #[kernel(
     name = "gemm_split_fragments_sm90a",
-    CHOICE = [2, 3, 4, 7, 10], STREAMED = [false];
+    CHOICE = [4], STREAMED = [false], registers = 168;
+    CHOICE = [2, 3, 7, 10], STREAMED = [false];
     CHOICE = [3, 4, 9], STREAMED = [true]
 )]
 pub unsafe fn warpgroup_split<const CHOICE: usize, const STREAMED: bool>(

@@ -30,7 +30,10 @@
 //! of half the tasks: with 64 or 32 threads they took 0.98 to 1 times as long.
 //!
 //! Registers decide how many blocks run at a time, and the compiler does not always know: for 16-bit elements a change elsewhere made it take 95 in the
-//! place of 80, which cost 5 % at 128 features. Some instances therefore have a [limit](MOST_REGISTERS).
+//! place of 80, which cost 5 % at 128 features. Some instances therefore have a limit on GPUs of compute capability 9.0 and newer. As parts of the time
+//! without it: 64 for f32 with 32 lanes 0.96 to 1 at 100 to 512 features, and 0.95 to 0.99 at 33; 72 for 16-bit elements 0.96 to 1.01, where the compiler
+//! by itself took 80. Slower: 64 for f32 with 16 lanes, up to 1.05, and for 16-bit elements, 1.06 to 1.13 at 128 features. For older GPUs the same
+//! kernels want twice as many registers, and would put 140 to 350 bytes of a thread into local memory.
 //!
 //! Rows of Y are written so that the caches drop them first: 1 % faster at 32 features, 0.5 % at 128 and 256. The same for the columns and
 //! values of A in the L1 cache took 1.04 to 1.2 times as long; X kept from the L1 cache 1.05 to 1.6 times, kept there as long as possible 1.01
@@ -200,25 +203,6 @@ pub fn handle<T: Operand>(
     }
 }
 
-/// Registers that a thread of an entry point has at most on GPUs of compute capability 9.0 and newer, so that more blocks fit a multiprocessor. Its
-/// instances for the other types and numbers of lanes and features have as many as the compiler takes.
-///
-/// Measured on an NVIDIA H200, R-MAT .57, as parts of the time without: `f32_32_4` 0.96 to 1 at 100 to 512 features, `f32_32_1` 0.95 to 0.99 at 33;
-/// the 16-bit ones 0.96 to 1.01, where the compiler by itself took 80. Slower: 64 for f32 with 16 lanes (up to 1.05) and for 16-bit elements (1.06 to 1.13
-/// at 128 features).
-/// For sm_80 and sm_86 the same kernels want twice as many registers, and would put 140 to 350 bytes of a thread into local memory: so these are no
-/// `registers` of `#[kernel]`, which are for all architectures.
-pub const MOST_REGISTERS: [(&str, u32); 8] = [
-    ("spmm_vector_f32_32_1", 64),
-    ("spmm_vector_f32_32_4", 64),
-    ("spmm_vector_f16_8_8", 72),
-    ("spmm_vector_f16_16_8", 72),
-    ("spmm_vector_f16_32_8", 72),
-    ("spmm_vector_bf16_8_8", 72),
-    ("spmm_vector_bf16_16_8", 72),
-    ("spmm_vector_bf16_32_8", 72),
-];
-
 /// The entry points of the kernels.
 #[cfg(not(target_arch = "nvptx64"))]
 pub fn entry_points() -> Vec<&'static str> {
@@ -239,10 +223,12 @@ pub fn entry_points() -> Vec<&'static str> {
 /// and a multiple of `WIDTH`, a row of X smaller than 4 GiB, apart from each other; `items` are tasks in the caller's order of
 /// rows, with room for their sums if a row is cut.
 #[kernel(name = "spmm_vector",
-    T = [f32], LANES = [8, 16, 32], WIDTH = [1, 2, 4];
+    T = [f32], LANES = [8, 16], WIDTH = [1, 2, 4];
+    T = [f32], LANES = [32], WIDTH = [2];
+    T = [f32], LANES = [32], WIDTH = [1, 4], registers_sm90 = 64;
     T = [f64], LANES = [8, 32], WIDTH = [1, 4];
-    T = [f16, bf16], LANES = [8, 32], WIDTH = [1, 2, 4, 8];
-    T = [f16, bf16], LANES = [16], WIDTH = [8])]
+    T = [f16, bf16], LANES = [8, 32], WIDTH = [1, 2, 4];
+    T = [f16, bf16], LANES = [8, 16, 32], WIDTH = [8], registers_sm90 = 72)]
 pub unsafe fn vector<T: Operand, const LANES: u32, const WIDTH: usize>(
     a: Csr<SumOf<T>>,
     x: Dense<T>,

@@ -111,8 +111,9 @@ impl Ptx {
     }
 }
 
-/// The text with each limit of registers, which `#[kernel]` leaves as a comment `// .maxnreg NUMBER` in an entry point's body, before that
-/// body. rustc has no attribute for it.
+/// The text with each limit of registers before the body of its entry point, where `#[kernel]` leaves it as a comment, `// .maxnreg NUMBER`:
+/// rustc has no attribute for it. One that is for newer architectures than the text's, `// .maxnreg NUMBER sm_90`, stays a comment there, for
+/// whoever knows the GPU when the text is loaded.
 fn with_limits(compiled: &str) -> String {
     let mut text = String::with_capacity(compiled.len());
     let (mut in_entry, mut body) = (false, None);
@@ -121,10 +122,11 @@ fn with_limits(compiled: &str) -> String {
         if line == "{" && in_entry {
             (in_entry, body) = (false, Some(text.len()));
         }
-        if let Some(number) = line.trim().strip_prefix("// .maxnreg ")
+        if let Some(limit) = line.trim().strip_prefix("// .maxnreg ")
             && let Some(body) = body.take()
         {
-            text.insert_str(body, &format!(".maxnreg {number}\n"));
+            let comment = if limit.contains("sm_") { "// " } else { "" };
+            text.insert_str(body, &format!("{comment}.maxnreg {limit}\n"));
         } else {
             text.push_str(line);
             text.push('\n');
@@ -228,14 +230,17 @@ mod tests {
 
     #[test]
     fn a_limit_of_registers_stands_before_the_body_of_its_entry_point_alone() {
-        let limited = BODY.replacen("\tret;", "\t// .maxnreg 96\n\tret;", 1);
-        let ptx = Ptx::stamped(&stamp(), &limited).unwrap();
-        let wanted = BODY.replace(
-            "\t.param .u64 p\n)\n{",
-            "\t.param .u64 p\n)\n.maxnreg 96\n{",
-        );
-        assert_ne!(wanted, BODY);
-        assert!(ptx.text().ends_with(&wanted), "{}", ptx.text());
+        for (limit, before) in [
+            ("// .maxnreg 96", ".maxnreg 96"),
+            ("// .maxnreg 64 sm_90", "// .maxnreg 64 sm_90"),
+        ] {
+            let limited = BODY.replacen("\tret;", &format!("\t{limit}\n\tret;"), 1);
+            let ptx = Ptx::stamped(&stamp(), &limited).unwrap();
+            let head = "\t.param .u64 p\n)\n";
+            let wanted = BODY.replace(&format!("{head}{{"), &format!("{head}{before}\n{{"));
+            assert_ne!(wanted, BODY);
+            assert!(ptx.text().ends_with(&wanted), "{}", ptx.text());
+        }
     }
 
     #[test]

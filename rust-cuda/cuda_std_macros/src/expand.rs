@@ -1,6 +1,6 @@
 //! From one function to a PTX entry point for each instance, and to the typed handle on the host.
 
-use crate::instances::{Bounded, Instance, Instances, parameter_name, suffix};
+use crate::instances::{Bounded, Instance, Instances, Limit, parameter_name, suffix};
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
 use syn::{Error, FnArg, GenericParam, Ident, ItemFn, Pat, PatType, Result, ReturnType, Type};
@@ -61,11 +61,13 @@ fn device(
     let names: Vec<Ident> = (0..arguments.len())
         .map(|i| format_ident!("argument_{i}"))
         .collect();
-    let entries = combinations.iter().map(|(instance, registers)| {
+    let entries = combinations.iter().map(|(instance, limit)| {
         let entry = format!("{name}{}", suffix(instance));
         let bindings = bindings(function, instance);
         let turbofish = (!instance.is_empty()).then(|| quote!(::<#(#instance),*>));
-        let limit = registers.map(|count| quote!(::cuda_std::thread::limit_registers::<#count>();));
+        let limit = limit.map(|Limit { registers, least_sm }| {
+            quote!(::cuda_std::thread::limit_registers::<#registers, #least_sm>();)
+        });
         quote! {
             #[cfg(target_arch = "nvptx64")]
             const _: () = {

@@ -18,8 +18,15 @@ pub struct Instances {
 pub struct Group {
     /// A list for every generic parameter.
     lists: Vec<(Ident, ExprArray)>,
-    /// Registers that a thread may have.
-    registers: Option<u32>,
+    limit: Option<Limit>,
+}
+
+/// How many registers a thread may have.
+#[derive(Clone, Copy)]
+pub struct Limit {
+    pub registers: u32,
+    /// The oldest architecture that it is for, 90 for `sm_90`; 0 if it is for all.
+    pub least_sm: u32,
 }
 
 impl Parse for Instances {
@@ -32,10 +39,15 @@ impl Parse for Instances {
             if key == "name" {
                 name = Some(input.parse()?);
             } else if let Some(group) = groups.last_mut() {
-                if key == "registers" {
-                    group.registers = Some(input.parse::<LitInt>()?.base10_parse()?);
-                } else {
-                    group.lists.push((key, input.parse()?));
+                match least_sm(&key)? {
+                    Some(least_sm) => {
+                        let registers = input.parse::<LitInt>()?.base10_parse()?;
+                        group.limit = Some(Limit {
+                            registers,
+                            least_sm,
+                        });
+                    }
+                    None => group.lists.push((key, input.parse()?)),
                 }
             }
             if input.peek(Token![;]) {
@@ -49,11 +61,25 @@ impl Parse for Instances {
     }
 }
 
+/// The oldest architecture that a limit of that key is for: 0 for `registers`, 90 for `registers_sm90`; `None` for the keys of lists.
+fn least_sm(key: &Ident) -> Result<Option<u32>> {
+    let name = key.to_string();
+    if name == "registers" {
+        return Ok(Some(0));
+    }
+    let Some(number) = name.strip_prefix("registers_sm") else {
+        return Ok(None);
+    };
+    let wanted = "an architecture is a number: `registers_sm90 = 64`";
+    let number = number.parse().map_err(|_| Error::new_spanned(key, wanted));
+    number.map(Some)
+}
+
 /// One choice for every generic parameter, in the order of their declaration.
 pub type Instance = Vec<Expr>;
 
 /// An instance, and how many registers a thread of it may have, if that is said.
-pub type Bounded = (Instance, Option<u32>);
+pub type Bounded = (Instance, Option<Limit>);
 
 impl Instances {
     /// All combinations of each group, or an error that names the parameter without a list or the list without a parameter.
@@ -66,7 +92,7 @@ impl Instances {
         let mut all = Vec::new();
         for group in &self.groups {
             let combinations = combinations_of(&group.lists, &parameters)?;
-            all.extend((combinations.into_iter()).map(|instance| (instance, group.registers)));
+            all.extend((combinations.into_iter()).map(|instance| (instance, group.limit)));
         }
         Ok(all)
     }

@@ -26,7 +26,7 @@ use proc_macro::TokenStream;
 ///
 /// `registers = 128` in a group is a limit for its instances (`.maxnreg`). It says with how many threads beside it a thread is to run, and
 /// that the assembler may spend the registers that this leaves: with no limit it saves them, and puts instructions one after another that
-/// could run at the same time.
+/// could run at the same time. `registers_sm90 = 64` is a limit on GPUs of that architecture and newer ones; older ones have none.
 ///
 /// On `nvptx64` each instance becomes a PTX entry point, named after the function (or `name`) and its instance. On the
 /// host the function's name becomes a function that gives the typed handle `cuda_std::kernel::Kernel<(arguments,)>` of

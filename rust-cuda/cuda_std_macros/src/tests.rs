@@ -63,15 +63,24 @@ fn groups_of_lists_are_combined_each_by_itself() {
 #[test]
 fn a_limit_of_registers_holds_for_the_instances_of_its_group() {
     let text = expanded(
-        "T = [f32, f64], registers = 96; T = [f16]",
+        "T = [f32, f64], registers = 96; T = [f16]; T = [bf16], registers_sm90 = 64",
         "unsafe fn scale<T: Real>(x: Global<T>) {}",
     )
     .unwrap()
     .to_string();
     let entries: Vec<&str> = text.split("export_name").skip(1).collect();
-    let limited = |entry: &&str| entry.contains("limit_registers :: < 96u32 >");
-    let of_device: Vec<bool> = entries.iter().map(limited).collect();
-    assert_eq!(of_device, [true, true, false]);
+    let limits = ["< 96u32 , 0u32 >", "< 64u32 , 90u32 >"];
+    let limit = |entry: &&str| {
+        let (_, call) = entry.split_once("limit_registers :: ")?;
+        limits.iter().position(|limit| call.starts_with(limit))
+    };
+    let of_device: Vec<Option<usize>> = entries.iter().map(limit).collect();
+    assert_eq!(of_device, [Some(0), Some(0), None, Some(1)]);
+    let message = refusal(
+        "T = [f32], registers_smaller = 64",
+        "unsafe fn f<T: Real>(x: T) {}",
+    );
+    assert!(message.contains("registers_sm90 = 64"), "{message}");
 }
 
 #[test]
