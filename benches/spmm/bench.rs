@@ -15,6 +15,7 @@ use crate::{summary, table};
 use sprs::CsMatI;
 use warprow::device::Device;
 use warprow::generate::{self, GenerateError};
+use warprow::spmm::RowOrder;
 use warprow::{Spmm, SpmmOptions, bf16, f16};
 
 /// Runs what the options say; whether all products were right.
@@ -98,14 +99,20 @@ impl Bench<'_> {
         missing
     }
 
-    /// Has the driver compile what a plan launches, which would be the first plan's time.
+    /// Has the driver compile what a plan launches, which would be the first plan's time, and that of the first one that looks for an order.
     fn compile_kernels<T: BenchElement>(&self) -> anyhow::Result<()> {
         let a = generate::uniform::<T>(64, 64, 640, 1)?;
         let x = self
             .device
             .upload(generate::dense::<T>(64, 4, 1).as_slice().unwrap_or(&[]))?;
         let mut y = self.device.uninitialized(64 * 4)?;
-        Spmm::plan(&self.device, a.view(), SpmmOptions::default())?.run(&x, 4, &mut y)?;
+        for order in [None, Some(RowOrder::Clustered)] {
+            let options = SpmmOptions {
+                order,
+                ..SpmmOptions::default()
+            };
+            Spmm::plan(&self.device, a.view(), options)?.run(&x, 4, &mut y)?;
+        }
         Ok(self.device.synchronize()?)
     }
 

@@ -81,12 +81,18 @@ const LEAST_COMMUNITY_IN_ROWS: u32 = 2;
 /// The largest community in smallest ones.
 const LARGEST_COMMUNITY: u32 = 32;
 
+/// Communities of a graph, at least: the nonzeros that go from one to another need room.
+const LEAST_COMMUNITIES: u32 = 3;
+
 /// The communities of a graph of that size.
 fn communities(graph: Graph, shuffled: bool) -> Communities {
     let mean_row = graph.nonzeros.div_ceil(graph.rows.max(1));
     let least = LEAST_COMMUNITY.max(LEAST_COMMUNITY_IN_ROWS.saturating_mul(mean_row));
+    let most = least
+        .saturating_mul(LARGEST_COMMUNITY)
+        .min(graph.rows / LEAST_COMMUNITIES);
     Communities {
-        sizes: least..=least.saturating_mul(LARGEST_COMMUNITY),
+        sizes: least..=most.max(least),
         inside: INSIDE,
         shuffled,
     }
@@ -179,8 +185,19 @@ mod tests {
                 "{}",
                 graph.name
             );
-            assert!(*sizes.start() < graph.rows, "{}", graph.name);
+            assert!(
+                sizes.end().saturating_mul(LEAST_COMMUNITIES) <= graph.rows,
+                "{}",
+                graph.name
+            );
         }
+    }
+
+    #[test]
+    fn communities_of_the_densest_graph_are_generated() {
+        let graph = Graph::named("ddi").unwrap();
+        let a = Kind::CommunitiesShuffled.generate::<f32>(graph, 1).unwrap();
+        assert_eq!(a.nnz(), 2_135_822);
     }
 
     #[test]

@@ -39,6 +39,16 @@ pub enum GenerateError {
         /// What was asked for.
         found: Communities,
     },
+    /// The communities of a graph are too small for the nonzeros inside, or leave too little outside.
+    #[error("wanted {wanted} nonzeros {place} communities, found room for {room}")]
+    Room {
+        /// The nonzeros asked for.
+        wanted: u32,
+        /// `inside` or `between`.
+        place: &'static str,
+        /// The entries that there are.
+        room: u64,
+    },
     /// The distribution hardly reaches the entries still free.
     #[error(
         "wanted {wanted} distinct nonzeros, found {found} after {draws} draws: the distribution is too skewed for so many"
