@@ -187,7 +187,8 @@ mod tests {
 
     #[test]
     fn a_limit_of_registers_holds_from_its_architecture_on() {
-        let text = ".version 7.0\n.target sm_80\n.visible .entry a(\n)\n// .maxnreg 64 sm_90\n{\n}\n";
+        let text =
+            ".version 7.0\n.target sm_80\n.visible .entry a(\n)\n// .maxnreg 64 sm_90\n{\n}\n";
         let on = |major, minor| one_entry(text, "a", Version::new(major, minor)).unwrap();
         for newer in [on(9, 0), on(10, 3), on(12, 0)] {
             assert_eq!(newer, text.replace("// .maxnreg 64 sm_90", ".maxnreg 64"));

@@ -12,7 +12,8 @@
 //!
 //! Of 281,903 rows on an H200: 100 to 47 columns 0.055 ms, 0.82 of the floor, after 0.083 for `split_fragments`, cuBLAS 0.109; 128 to 128 0.099, 0.74,
 //! after 0.193, cuBLAS 0.249; 602 to 41 0.234, 0.75, after 0.454, cuBLAS 0.510; 2,449,029 rows of these 2.00, 0.74. With 8 warps a block and not 16 100 to 47 took
-//! 0.059. Two tiles of 64 columns, each of which reads X and splits it, took 0.111 for 128 to 128.
+//! 0.059. With 12 and not 8, three teams for tensor cores that two kept busy 63 % of the time, 128 to 128 took 0.100 in the place of 0.108 on another H200,
+//! 0.73 and 0.68 of its floor, and of 2,449,029 rows 0.825 and 0.855; a lane then has 168 registers, and 24 bytes in local memory. Two tiles of 64 columns, each of which reads X and splits it, took 0.111 for 128 to 128.
 //!
 //! By 602 columns W has room only if it is packed without the columns that fill up its tile (`Tile::compact`), and two stages of 16 warps beside it. That
 //! took 0.258 ms, and 0.234 since a stage is filled again as soon as its strips are in registers (`Tile::refills_early`); 12 warps take 0.244, 8 with

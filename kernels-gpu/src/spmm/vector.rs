@@ -39,6 +39,13 @@
 //! values of A in the L1 cache took 1.04 to 1.2 times as long; X kept from the L1 cache 1.05 to 1.6 times, kept there as long as possible 1.01
 //! times; and X with a prefetch of 256 bytes into the L2 cache up to 1.4 times where most of it comes from memory.
 //!
+//! Tried, and left out: the rows of X of the most frequent columns kept in the L2 cache (`L2::evict_last`) and all others dropped first
+//! (`L2::evict_first`), which a bit in the plan's copy of the columns said. A load has one such policy for its warp, so that only sub-warps of 32 lanes
+//! could. With 25 MB so kept `youtube`, `am` and `wikikg2` (.57) took 0.96 to 0.98 times as long at 100 to 512 features, and `citation` 0.99 at 256 (0.90
+//! beside 32 lanes without), `products`, `amazon`, `ppa`, `arxiv` and `collab` as long as with the planned lanes: 0.99 in the mean, for 4 bytes more a
+//! nonzero. Two loads of which a predicate lets one go took 1.02 to 1.15 times. Those rows loaded once, to stay, by the first blocks of each tile
+//! did not stay, as the loads of the products undo it: 1.07 to 1.15 times.
+//!
 //! Tried, and slower: each of the next eight loads begun as soon as the element before it is used, so that eight are always in flight. For the 92
 //! registers of that only five blocks of 128 threads fit, and f32 took 1.15 times as long at 32 features, 1.08 times at 128 and 256, f16 1.17 to
 //! 1.27 times.

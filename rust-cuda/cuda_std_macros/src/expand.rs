@@ -65,9 +65,14 @@ fn device(
         let entry = format!("{name}{}", suffix(instance));
         let bindings = bindings(function, instance);
         let turbofish = (!instance.is_empty()).then(|| quote!(::<#(#instance),*>));
-        let limit = limit.map(|Limit { registers, least_sm }| {
-            quote!(::cuda_std::thread::limit_registers::<#registers, #least_sm>();)
-        });
+        let limit = limit.map(
+            |Limit {
+                 registers,
+                 least_sm,
+             }| {
+                quote!(::cuda_std::thread::limit_registers::<#registers, #least_sm>();)
+            },
+        );
         quote! {
             #[cfg(target_arch = "nvptx64")]
             const _: () = {
