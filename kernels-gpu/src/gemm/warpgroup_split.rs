@@ -12,8 +12,11 @@
 //!
 //! Of 281,903 rows on an H200: 100 to 47 columns 0.055 ms, 0.82 of the floor, after 0.083 for `split_fragments`, cuBLAS 0.109; 128 to 128 0.099, 0.74,
 //! after 0.193, cuBLAS 0.249; 602 to 41 0.234, 0.75, after 0.454, cuBLAS 0.510; 2,449,029 rows of these 2.00, 0.74. With 8 warps a block and not 16 100 to 47 took
-//! 0.059. With 12 and not 8, three teams for tensor cores that two kept busy 63 % of the time, 128 to 128 took 0.100 in the place of 0.108 on another H200,
-//! 0.73 and 0.68 of its floor, and of 2,449,029 rows 0.825 and 0.855; a lane then has 168 registers, and 24 bytes in local memory. Two tiles of 64 columns, each of which reads X and splits it, took 0.111 for 128 to 128.
+//! 0.059. Two tiles of 64 columns, each of which reads X and splits it, took 0.111 for 128 to 128.
+//!
+//! Tried for 128 columns, and left out: 12 warps and not 8, three teams for tensor cores that two keep busy 63 % of the time. On another H200 128 to 128
+//! took 0.100 in the place of 0.108, 0.73 and 0.68 of its floor, and of 2,449,029 rows 0.825 and 0.855. But the 168 registers that are then left to a
+//! lane do not suffice: 24 bytes are in local memory.
 //!
 //! By 602 columns W has room only if it is packed without the columns that fill up its tile (`Tile::compact`), and two stages of 16 warps beside it. That
 //! took 0.258 ms, and 0.234 since a stage is filled again as soon as its strips are in registers (`Tile::refills_early`); 12 warps take 0.244, 8 with
@@ -62,8 +65,8 @@ const fn tile(choice: usize) -> Tile {
         // Of 128 columns a lane has 64 sums and as many products.
         blocks: if is_wide { 1 } else { 2 },
         least_warps: 8,
-        warps: if is_wide { 12 } else { 16 },
-        warps_alone: if is_wide { 12 } else { 16 },
+        warps: if is_wide { 8 } else { 16 },
+        warps_alone: if is_wide { 8 } else { 16 },
         warps_streaming: 8,
         line: if shares.apart { 128 } else { 256 },
         ..shares.tile(SIZE)
@@ -149,8 +152,7 @@ pub fn pack(w: &[f32], shape: Shape) -> Vec<f32> {
 /// device has compute capability 9.0.
 #[kernel(
     name = "gemm_split_fragments_sm90a",
-    CHOICE = [4], STREAMED = [false], registers = 168;
-    CHOICE = [2, 3, 7, 10], STREAMED = [false];
+    CHOICE = [2, 3, 4, 7, 10], STREAMED = [false];
     CHOICE = [3, 4, 9], STREAMED = [true]
 )]
 pub unsafe fn warpgroup_split<const CHOICE: usize, const STREAMED: bool>(
