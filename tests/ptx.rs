@@ -169,6 +169,31 @@ fn threads_of_xw() -> HashMap<String, u32> {
     most
 }
 
+/// Bytes that a thread has in local memory, or writes there, at most for the limit of registers of its kernel, on the architecture where they
+/// are most. With the limit these kernels were measured to be no slower on sm_90, where they have up to 16; newer ones were not measured.
+const SPILLED: [(&str, u32); 6] = [
+    ("spmm_vector_f32_32_1", 32),
+    ("spmm_vector_f32_32_4", 8),
+    ("spmm_vector_f16_8_8", 16),
+    ("spmm_vector_f16_16_8", 24),
+    ("spmm_vector_bf16_8_8", 16),
+    ("spmm_vector_bf16_16_8", 24),
+];
+
+/// The text as a GPU of compute capability 9.0 or newer gets it, with the limits of registers that are for such.
+fn with_limits(text: &str) -> String {
+    let mut limited = String::with_capacity(text.len());
+    for line in text.lines() {
+        let limit = line
+            .strip_prefix("// ")
+            .and_then(|directive| directive.strip_suffix(" sm_90"))
+            .filter(|directive| directive.starts_with(".maxnreg "));
+        limited.push_str(limit.unwrap_or(line));
+        limited.push('\n');
+    }
+    limited
+}
+
 #[test]
 fn every_kernel_assembles_for_every_architecture_and_none_spills() {
     let ptxas = match Ptxas::find() {
@@ -195,7 +220,12 @@ fn every_kernel_assembles_for_every_architecture_and_none_spills() {
         for arch in ARCHITECTURES {
             let assemble =
                 |text: &str, arch: Arch| ptxas.assemble(text, arch, scratch.path()).unwrap();
-            let mut kernels = assemble(&for_sm80, arch);
+            let is_limited = arch != Arch::SM80;
+            let mut kernels = if is_limited {
+                assemble(&with_limits(&for_sm80), arch)
+            } else {
+                assemble(&for_sm80, arch)
+            };
             let mut wanted = sm80.len();
             if arch != Arch::SM80 && !sm90.is_empty() {
                 kernels.extend(assemble(&for_sm90, arch));
@@ -222,10 +252,16 @@ fn every_kernel_assembles_for_every_architecture_and_none_spills() {
                     kernel.registers
                 );
             }
+            let allowed = |name: &str| {
+                let known = SPILLED.iter().find(|(limited, _)| *limited == name);
+                known.map_or(0, |&(_, bytes)| if is_limited { bytes } else { 0 })
+            };
             let spilling: Vec<_> = kernels
                 .iter()
                 // A stack frame is an array that is not in registers, which costs as much.
-                .filter(|kernel| kernel.spill_store_bytes > 0 || kernel.stack_bytes > 0)
+                .filter(|kernel| {
+                    kernel.spill_store_bytes.max(kernel.stack_bytes) > allowed(&kernel.name)
+                })
                 .collect();
             assert!(
                 spilling.is_empty(),

@@ -199,6 +199,14 @@ mod tests {
     }
 
     #[test]
+    fn a_kernel_of_this_crate_has_its_limit_of_registers() {
+        let name = "spmm_vector_f32_32_4";
+        let on = |gpu| one_entry(super::super::module::KERNELS, name, gpu).unwrap();
+        assert!(on(GPU).contains("\n.maxnreg 64\n{"));
+        assert!(!on(Version::new(8, 9)).contains("\n.maxnreg"));
+    }
+
+    #[test]
     fn every_kernel_of_this_crate_is_found() {
         for name in warprow_kernels::entry_points() {
             let text = one_entry(super::super::module::KERNELS, name, GPU).unwrap();

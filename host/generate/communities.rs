@@ -143,6 +143,7 @@ fn community_of_each(rows: u32, sizes: &RangeInclusive<u32>, seed: u64) -> Vec<R
     of_each
 }
 
+/// Refuses more nonzeros than there are entries for them.
 fn check_room(place: &'static str, wanted: u32, room: u64) -> Result<(), GenerateError> {
     if u64::from(wanted) > room {
         return Err(GenerateError::Room {

@@ -179,6 +179,16 @@ fn what_cannot_be_generated_is_an_error() {
         communities::<f32>(100, 1, &one, 1),
         Err(no_room("between", 1, 0))
     );
+    // Each row but one has one entry outside, that one half of all: too few draws meet it.
+    let nearly_one = Communities {
+        sizes: 999..=999,
+        inside: 0.0,
+        shuffled: false,
+    };
+    assert!(matches!(
+        communities::<f32>(1000, 1998, &nearly_one, 1),
+        Err(GenerateError::TooSkewed { wanted: 1998, .. })
+    ));
     assert!(matches!(
         communities::<f32>(3, 10, &full, 1),
         Err(GenerateError::TooManyNonzeros { .. })
