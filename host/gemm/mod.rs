@@ -25,7 +25,7 @@ use cuda_std::launch::LaunchConfig;
 use cuda_std::memory::Global;
 use ndarray::{Array2, ArrayView1, ArrayView2};
 use std::fmt;
-use warprow_kernels::gemm::{Epilogue, split_fragments, warpgroup_split};
+use warprow_kernels::gemm::{Epilogue, split_fragments, warpgroup_halves, warpgroup_split};
 pub use warprow_kernels::gemm::{GemmKernel, Shape};
 use warprow_kernels::matrix::{Dense, DenseMut};
 
@@ -267,15 +267,7 @@ fn default_kernel<T: GemmElement>(device: &Device, w: ArrayView2<'_, T>, tf32: b
         "f64" if runs_on(GemmKernel::Sm90Fragments, device) => GemmKernel::Sm90Fragments,
         "f64" => GemmKernel::WarpFragments,
         "f32" if tf32 => GemmKernel::WarpFragments,
-        "f32"
-            if w.ncols() > 16
-                && runs_on(GemmKernel::WarpgroupSplit, device)
-                && split_suffices(w, warpgroup_split::GREATEST) =>
-        {
-            GemmKernel::WarpgroupSplit
-        }
-        "f32" if split_suffices(w, split_fragments::GREATEST) => GemmKernel::SplitFragments,
-        "f32" => GemmKernel::Staged,
+        "f32" => f32_kernel(device, w),
         _ if !copies_well => GemmKernel::Fragments,
         _ if suits_warpgroups && runs_on(GemmKernel::WarpgroupFragments, device) => {
             GemmKernel::WarpgroupFragments
@@ -284,11 +276,23 @@ fn default_kernel<T: GemmElement>(device: &Device, w: ArrayView2<'_, T>, tf32: b
     }
 }
 
-/// Whether parts suffice for the products with W by a kernel for elements up to `greatest`, so that no tile is computed twice.
-fn split_suffices<T: GemmElement>(w: ArrayView2<'_, T>, greatest: f32) -> bool {
+/// The fastest kernel of parts that suffice for W.
+fn f32_kernel<T: GemmElement>(device: &Device, w: ArrayView2<'_, T>) -> GemmKernel {
     // An f32 is the same in f64 and back.
-    let is_in_range = |w: &T| split_fragments::is_in_range(w.to_f64() as f32, greatest);
-    w.nrows() >= split_fragments::LEAST_DEPTH as usize && w.iter().all(is_in_range)
+    let weights = || w.iter().map(|weight| weight.to_f64() as f32);
+    let depth = w.nrows().try_into().unwrap_or(u32::MAX);
+    let has_warpgroups = w.ncols() > 16 && runs_on(GemmKernel::WarpgroupSplit, device);
+    // With fewer columns its wider tile is half empty, and with as few rows the writing of Y takes most of the time.
+    let is_wide = w.ncols() > 64 && w.nrows() > 64;
+    if has_warpgroups && is_wide && warpgroup_halves::suffices(weights(), depth) {
+        GemmKernel::WarpgroupHalves
+    } else if has_warpgroups && warpgroup_split::suffices(weights(), depth) {
+        GemmKernel::WarpgroupSplit
+    } else if split_fragments::suffices(weights(), depth, split_fragments::GREATEST) {
+        GemmKernel::SplitFragments
+    } else {
+        GemmKernel::Staged
+    }
 }
 
 /// Whether the device has the instructions of the kernel.

@@ -59,7 +59,9 @@ use std::fmt;
 use std::time::Instant;
 pub use times::PlanTimes;
 use warprow_kernels::spmm::epilogue;
-pub use warprow_kernels::spmm::{Capabilities, ItemKind, Operand, Reduction, Shape, SpmmKernel};
+pub use warprow_kernels::spmm::{
+    Capabilities, Ending, ItemKind, Operand, Reduction, Shape, SpmmKernel,
+};
 
 /// A matrix A on a device, and the kernel to multiply it with: `Y = A X` for any dense X of elements of type `E`.
 ///

@@ -1,6 +1,6 @@
 //! What a plan chooses, and what it refuses.
 
-use ndarray::{Array1, Array2};
+use ndarray::{Array1, Array2, s};
 use warprow::device::Device;
 use warprow::{Error, Gemm, GemmKernel, GemmOptions, f16, generate};
 
@@ -32,6 +32,29 @@ fn a_plan_takes_parts_for_f32_only_where_they_suffice() {
     ] {
         wide[[17, 16]] = weight;
         assert_eq!(chosen(&wide), kernel, "{weight}");
+    }
+    // Two parts of f16 want that the elements of W are not too different.
+    let wider = generate::dense::<f32>(65, 65, 1).mapv(|weight| weight + weight.signum());
+    assert_eq!(chosen(&wider), GemmKernel::WarpgroupHalves);
+    for (depth, kernel) in [(64, GemmKernel::WarpgroupSplit), (15, GemmKernel::Staged)] {
+        let first = wider.slice(s![..depth, ..]).to_owned();
+        assert_eq!(chosen(&first), kernel, "{depth} rows");
+    }
+    for (scale, weight, kernel) in [
+        (1.0, 32.0, GemmKernel::WarpgroupHalves),
+        (1.0, -32.1, GemmKernel::WarpgroupSplit),
+        (1.0, 0.0, GemmKernel::WarpgroupSplit),
+        (1.0, 4.8e-7, GemmKernel::WarpgroupHalves),
+        (1.0, -4.7e-7, GemmKernel::WarpgroupSplit),
+        (0.01, 6e-8, GemmKernel::WarpgroupHalves),
+        (0.01, 5.9e-8, GemmKernel::WarpgroupSplit),
+        (1.0, 129.0, GemmKernel::SplitFragments),
+        (1.0, f32::NAN, GemmKernel::Staged),
+    ] {
+        let mut w = wider.mapv(|weight| weight * scale);
+        w[[64, 63]] = 1.9 * scale;
+        w[[64, 64]] = weight;
+        assert_eq!(chosen(&w), kernel, "{weight}");
     }
     for weight in [1e-38, 1025.0, f32::INFINITY, f32::NAN] {
         let mut w = w.clone();

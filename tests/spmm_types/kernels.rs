@@ -1,6 +1,6 @@
 //! What each kernel can do: every variant is there, and what is not is refused.
 
-use warprow::spmm::Shape;
+use warprow::spmm::{Ending, Shape};
 use warprow::{
     Device, Error, Reduction, Spmm, SpmmElement, SpmmKernel, SpmmOptions, bf16, f16, generate,
 };
@@ -21,7 +21,9 @@ fn every_shape_has_an_instance<E: SpmmElement>() {
                         lanes,
                     };
                     // It panics where the kernel is not instantiated.
-                    let _ = kernel.handle::<E>(shape, reduction, lanes == 8);
+                    for ending in [Ending::Plain, Ending::AnyOrder, Ending::Scaled] {
+                        let _ = kernel.handle::<E>(shape, reduction, ending);
+                    }
                 }
             }
         }

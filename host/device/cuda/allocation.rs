@@ -9,6 +9,10 @@ use std::sync::{MutexGuard, PoisonError};
 /// Of the device's memory, what is freed and kept at most: one part in so many.
 const KEPT_PART: u64 = 4;
 
+/// Allocations have a multiple of as many bytes, the most that a thread copies at once. A copy of fewer says how many to read, but
+/// compute-sanitizer takes it for a whole one.
+const UNIT: u64 = 16;
+
 impl Cuda {
     /// `bytes` bytes, at least one, aligned to 256 bytes and not initialised. The driver does not care what is in them.
     pub fn allocate(&self, bytes: u64, _element_size: u32) -> Result<u64, Error> {
@@ -18,8 +22,10 @@ impl Cuda {
             wanted: bytes,
             free,
         };
-        let size = usize::try_from(bytes).map_err(|_| out_of_memory(None))?;
-        if let Some(address) = self.kept().take(bytes) {
+        let units = bytes.checked_next_multiple_of(UNIT);
+        let size = units.and_then(|bytes| usize::try_from(bytes).ok());
+        let size = size.ok_or_else(|| out_of_memory(None))?;
+        if let Some(address) = self.kept().take(size as u64) {
             return Ok(address);
         }
         // SAFETY: the memory is handed on as an address, not as initialised bytes.
@@ -30,7 +36,7 @@ impl Cuda {
         }
         match result {
             Ok(pointer) => {
-                self.kept().note(pointer.as_raw(), bytes);
+                self.kept().note(pointer.as_raw(), size as u64);
                 Ok(pointer.as_raw())
             }
             Err(CudaError::OutOfMemory) => {

@@ -106,7 +106,7 @@ macro_rules! real {
     )*};
 }
 real! {
-    f32, SplitFragments = split_fragments, WarpgroupSplit = warpgroup_split:
+    f32, SplitFragments = split_fragments, WarpgroupSplit = warpgroup_split, WarpgroupHalves = warpgroup_halves:
         |sums| [0, 1, 2, 3].map(|i: usize| sums[i].to_bits());
     f64, Sm90Fragments = sm90_fragments:
         |sums| [0, 1, 2, 3].map(|i: usize| (sums[i / 2].to_bits() >> (32 * (i % 2))) as u32);

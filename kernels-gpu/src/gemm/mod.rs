@@ -151,6 +151,7 @@ kernels! {
         Sm90Fragments = sm90_fragments: f64,
         WarpgroupFragments = warpgroup_fragments: f16,
         WarpgroupSplit = warpgroup_split: f32,
+        WarpgroupHalves = warpgroup_halves: f32,
     }
 }
 
@@ -158,7 +159,8 @@ impl GemmKernel {
     /// The compute capability, major and minor, that it wants at least.
     pub const fn least_compute_capability(self) -> (u32, u32) {
         match self {
-            Self::Sm90Fragments | Self::WarpgroupFragments | Self::WarpgroupSplit => (9, 0),
+            Self::Sm90Fragments => (9, 0),
+            Self::WarpgroupFragments | Self::WarpgroupSplit | Self::WarpgroupHalves => (9, 0),
             _ => (8, 0),
         }
     }
@@ -167,7 +169,9 @@ impl GemmKernel {
     pub fn runs_on(self, capability: (u32, u32)) -> bool {
         match self {
             // Those of sm_90a are of that architecture alone.
-            Self::WarpgroupFragments | Self::WarpgroupSplit => capability == (9, 0),
+            Self::WarpgroupFragments | Self::WarpgroupSplit | Self::WarpgroupHalves => {
+                capability == (9, 0)
+            }
             _ => capability >= self.least_compute_capability(),
         }
     }

@@ -70,29 +70,28 @@ pub fn handle(shape: Shape) -> Kernel<super::Arguments<f32>> {
 /// W as the kernel reads it: packed, once more by rows, and a number that is not one if parts do not suffice for it.
 #[cfg(not(target_arch = "nvptx64"))]
 pub fn pack(w: &[f32], shape: Shape) -> Vec<f32> {
+    let packed = shares::pack(w, shape, shares::plan::<f32>(shape, WIDE).0);
     with_plain(
-        shares::pack(w, shape, shares::plan::<f32>(shape, WIDE).0),
+        packed,
         w,
-        shape,
-        GREATEST,
+        suffices(w.iter().copied(), shape.depth, GREATEST),
     )
 }
 
 /// W as the kernel reads it by parts, and what it wants for the tiles for which they do not suffice.
 #[cfg(not(target_arch = "nvptx64"))]
-pub(super) fn with_plain(mut packed: Vec<f32>, w: &[f32], shape: Shape, greatest: f32) -> Vec<f32> {
+pub(super) fn with_plain(mut packed: Vec<f32>, w: &[f32], suffice: bool) -> Vec<f32> {
     packed.extend_from_slice(w);
-    let is_in_range = |&weight: &f32| is_in_range(weight, greatest);
-    let suffice = shape.depth >= LEAST_DEPTH && w.iter().all(is_in_range);
     packed.push(if suffice { 0.0 } else { f32::NAN });
     packed
 }
 
-/// Whether products with that element of W keep their bits in parts, the greatest being that of the kernel.
+/// Whether parts suffice for the products with W, of so many rows, by a kernel for elements up to `greatest`, so that no tile is computed twice.
 #[cfg(not(target_arch = "nvptx64"))]
-pub fn is_in_range(weight: f32, greatest: f32) -> bool {
+pub fn suffices(mut w: impl Iterator<Item = f32>, depth: u32, greatest: f32) -> bool {
     const LEAST: f32 = f32::from_bits((127 - 100) << 23);
-    weight == 0.0 || (LEAST..=greatest).contains(&weight.abs())
+    depth >= LEAST_DEPTH
+        && w.all(|weight| weight == 0.0 || (LEAST..=greatest).contains(&weight.abs()))
 }
 
 /// `Y[row, j] = sum of X[row, k] * W[k, j]`, a warp for tiles of rows in turn.

@@ -21,7 +21,7 @@ pub(super) struct Tile {
     pub team: u32,
     /// Columns of W.
     pub cols: u32,
-    /// Parts of each element of W that are packed: 1, or 3 of half its size.
+    /// Parts of each element of W that are packed: 1, or 2 or 3 of half its size.
     pub parts: u32,
     /// Whether W, all of whose columns are in one tile, is packed without those that the tile has more. What then lies in their place is
     /// multiplied too, and goes nowhere.

@@ -14,9 +14,8 @@
 //! after 0.193, cuBLAS 0.249; 602 to 41 0.234, 0.75, after 0.454, cuBLAS 0.510; 2,449,029 rows of these 2.00, 0.74. With 8 warps a block and not 16 100 to 47 took
 //! 0.059. Two tiles of 64 columns, each of which reads X and splits it, took 0.111 for 128 to 128.
 //!
-//! Tried for 128 columns, and left out: 12 warps and not 8, three teams for tensor cores that two keep busy 63 % of the time. On another H200 128 to 128
-//! took 0.100 in the place of 0.108, 0.73 and 0.68 of its floor, and of 2,449,029 rows 0.825 and 0.855. But the 168 registers that are then left to a
-//! lane do not suffice: 24 bytes are in local memory.
+//! For 128 columns three teams of four warps would be faster than two, which keep the tensor cores busy 63 % of the time, but the 168 registers that are
+//! then left to a lane do not suffice. With two parts in the place of three they do: `warpgroup_halves`.
 //!
 //! By 602 columns W has room only if it is packed without the columns that fill up its tile (`Tile::compact`), and two stages of 16 warps beside it. That
 //! took 0.258 ms, and 0.234 since a stage is filled again as soon as its strips are in registers (`Tile::refills_early`); 12 warps take 0.244, 8 with
@@ -49,13 +48,19 @@ const SIZE: usize = 4;
 /// The greatest element of W that it is exact enough for.
 ///
 /// An element of X below 2^-110 is cut off at 2^-133, the last place of bf16; the bound of a sum of f32 allows for 2^-126 a term.
-pub const GREATEST: f32 = 128.0;
+const GREATEST: f32 = 128.0;
+
+/// Whether parts suffice for the products with W, of so many rows, so that no tile is computed twice.
+#[cfg(not(target_arch = "nvptx64"))]
+pub fn suffices(w: impl Iterator<Item = f32>, depth: u32) -> bool {
+    split_fragments::suffices(w, depth, GREATEST)
+}
 
 /// The tile for up to 48 columns if W has no room in shared memory but without those that it lacks.
 const COMPACT: usize = 10;
 
 /// The tile of that number, of 48, 64 or 128 columns.
-const fn tile(choice: usize) -> Tile {
+pub(super) const fn tile(choice: usize) -> Tile {
     let shares = SHARES[choice];
     let is_wide = shares.cols == 16;
     Tile {
@@ -113,10 +118,26 @@ pub fn handle(shape: Shape) -> Kernel<super::Arguments<f32>> {
 /// [`split_fragments`] has after it.
 #[cfg(not(target_arch = "nvptx64"))]
 pub fn pack(w: &[f32], shape: Shape) -> Vec<f32> {
-    let (shares, tile) = {
-        let choice = plan(shape).0;
-        (SHARES[choice], tile(choice))
+    let part = |number: u32, weight: f32| {
+        let rest = (0..number).fold(weight, |rest, _| rest - bf16::from_f32(rest).to_f32());
+        bf16::from_f32(rest).to_bits()
     };
+    let choice = plan(shape).0;
+    let packed = pack_parts(w, shape, choice, tile(choice), part);
+    let suffice = suffices(w.iter().copied(), shape.depth);
+    split_fragments::with_plain(packed, w, suffice)
+}
+
+/// W in parts, of each of which `part` says the 16 bits: as the instructions want them for the tile of that number.
+#[cfg(not(target_arch = "nvptx64"))]
+pub(super) fn pack_parts(
+    w: &[f32],
+    shape: Shape,
+    choice: usize,
+    tile: Tile,
+    part: impl Fn(u32, f32) -> u16,
+) -> Vec<f32> {
+    let shares = SHARES[choice];
     let width = tile.packed_cols(shape.cols) as usize;
     let order = |i: usize| {
         let (k, i) = (i % 8, i / 8);
@@ -132,16 +153,9 @@ pub fn pack(w: &[f32], shape: Shape) -> Vec<f32> {
             };
         (row, shares.column(column / 8, column % 8, SIZE))
     };
-    let part = |number: u32, weight: f32| {
-        let rest = (0..number).fold(weight, |rest, _| rest - bf16::from_f32(rest).to_f32());
-        bf16::from_f32(rest)
-    };
-    let parts = tile.pack(w, shape.cols, bf16::ZERO, order, part);
-    let pair = |pair: &[bf16]| {
-        f32::from_bits(u32::from(pair[0].to_bits()) | u32::from(pair[1].to_bits()) << 16)
-    };
-    let packed = parts.chunks_exact(2).map(pair).collect();
-    split_fragments::with_plain(packed, w, shape, GREATEST)
+    let parts = tile.pack(w, shape.cols, 0, order, part);
+    let word = |pair: &[u16]| f32::from_bits(u32::from(pair[0]) | u32::from(pair[1]) << 16);
+    parts.chunks_exact(2).map(word).collect()
 }
 
 /// `Y[row, j] = sum of X[row, k] * W[k, j]`, four warps for tiles of rows in turn.

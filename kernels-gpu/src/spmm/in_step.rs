@@ -79,7 +79,7 @@ pub fn launch<T: Operand>(shape: Shape, reduction: Reduction) -> LaunchConfig {
 pub fn handle<T: Operand>(
     shape: Shape,
     reduction: Reduction,
-    _plain: bool,
+    _ending: super::Ending,
 ) -> Kernel<super::GeneralArguments<T>> {
     let variant = variant::<T>(shape, reduction);
     match (reduction.is_extremum(), variant) {
@@ -193,6 +193,7 @@ unsafe fn reduce_rows<T: Operand, R: Reduce, E: RowEnd<T>, const LANES: u32, con
                     row,
                     y: &y,
                     items: &items,
+                    row_of_y: None,
                     feature,
                     features,
                 };

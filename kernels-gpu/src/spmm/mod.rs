@@ -35,11 +35,11 @@ macro_rules! kernels {
     (@launch $module:ident $shape:ident $reduction:ident general) => {
         $module::launch::<T>($shape, $reduction)
     };
-    (@handle $module:ident $shape:ident $reduction:ident $plain:ident) => {
+    (@handle $module:ident $shape:ident $reduction:ident $ending:ident) => {
         Handle::Plain($module::handle::<T::Sum>($shape))
     };
-    (@handle $module:ident $shape:ident $reduction:ident $plain:ident general) => {
-        Handle::General($module::handle::<T>($shape, $reduction, $plain))
+    (@handle $module:ident $shape:ident $reduction:ident $ending:ident general) => {
+        Handle::General($module::handle::<T>($shape, $reduction, $ending))
     };
     (@entry_points $module:ident $shape:ident) => {
         $module::handle::<f32>($shape).entry_points().to_vec()
@@ -105,8 +105,7 @@ macro_rules! kernels {
                 }
             }
 
-            /// The handle of the kernel for a product of that shape; `plain` if alpha is 1, beta 0, there is no diagonal, and A's rows are in
-            /// the caller's order.
+            /// The handle of the kernel for a product of that shape.
             ///
             /// # Panics
             ///
@@ -116,7 +115,7 @@ macro_rules! kernels {
                 self,
                 shape: Shape,
                 reduction: Reduction,
-                plain: bool,
+                ending: Ending,
             ) -> Handle<T> {
                 assert!(
                     self.capabilities().has::<T>(reduction),
@@ -126,7 +125,7 @@ macro_rules! kernels {
                     T::NAME
                 );
                 match self {
-                    $(Self::$variant => kernels!(@handle $module shape reduction plain $($general)?),)*
+                    $(Self::$variant => kernels!(@handle $module shape reduction ending $($general)?),)*
                 }
             }
 
@@ -187,6 +186,17 @@ impl core::fmt::Display for Capabilities {
             ", added in an order that varies from run to run"
         })
     }
+}
+
+/// What is done to a row's result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// Nothing, and A's rows are in the order of Y's.
+    Plain,
+    /// Nothing, with A's rows in any order.
+    AnyOrder,
+    /// All that an [`Epilogue`] says, with A's rows in any order.
+    Scaled,
 }
 
 /// The arguments of a plain kernel: A, X, Y, and the items.

@@ -26,6 +26,8 @@ pub(super) struct Place<'a, T: Operand> {
     pub y: &'a DenseMut<T>,
     /// The items, which know where the rows of Y are.
     pub items: &'a Items<T::Sum>,
+    /// The row of Y, if it [has been looked up](RowEnd::LOOKS_AHEAD).
+    pub row_of_y: Option<u32>,
     /// The lane's first feature; its second vector is `LANES * WIDTH` further on.
     pub feature: usize,
     /// Where the features end that are to be written.
@@ -40,8 +42,12 @@ impl<T: Operand> Place<'_, T> {
     /// The row is one of A.
     #[inline(always)]
     unsafe fn row_of_y(&self) -> usize {
-        // SAFETY: the caller's contract.
-        unsafe { self.items.row_of_y(self.row) * self.y.cols as usize }
+        let row = match self.row_of_y {
+            Some(row) => row as usize,
+            // SAFETY: the caller's contract.
+            None => unsafe { self.items.row_of_y(self.row) },
+        };
+        row * self.y.cols as usize
     }
 
     /// The first feature of a vector; `None` past the last one.
@@ -54,6 +60,9 @@ impl<T: Operand> Place<'_, T> {
 
 /// What is done to a row's results.
 pub(super) trait RowEnd<T: Operand>: Copy {
+    /// Whether the row of Y is looked up while the row of A before is added up. It costs two registers.
+    const LOOKS_AHEAD: bool = false;
+
     /// Writes a lane's part of a row; all `LANES` lanes of a sub-warp call it.
     ///
     /// # Safety
@@ -80,15 +89,48 @@ impl<T: Operand> RowEnd<T> for Plain {
     ) {
         // Its kernel is for rows in the order of Y's.
         let row = place.row * place.y.cols as usize;
-        unroll!(pass in 0..2 {
-            if let Some(feature) = place.feature::<LANES, WIDTH>(pass) {
-                // A sum of nothing is -0, and 0 in Y.
-                let results = array::from_fn(|k| results[pass][k] + T::Sum::ZERO);
-                // SAFETY: the caller's contract.
-                unsafe { T::store_streaming::<WIDTH>(place.y.data, row + feature, results) };
-            }
-        });
+        // SAFETY: the caller's contract.
+        unsafe { store_sums::<T, LANES, WIDTH>(place, row, results) };
     }
+}
+
+/// Nothing, with the rows of A in another order than those of Y.
+#[derive(Clone, Copy)]
+pub(super) struct InAnyOrder;
+
+impl<T: Operand> RowEnd<T> for InAnyOrder {
+    const LOOKS_AHEAD: bool = true;
+
+    #[inline(always)]
+    unsafe fn write<const LANES: u32, const WIDTH: usize>(
+        &self,
+        place: Place<'_, T>,
+        results: Results<T::Sum, WIDTH>,
+    ) {
+        // SAFETY: the caller's contract.
+        unsafe { store_sums::<T, LANES, WIDTH>(place, place.row_of_y(), results) };
+    }
+}
+
+/// Writes a lane's sums to the row of Y that starts at element `row`.
+///
+/// # Safety
+///
+/// That of [`RowEnd::write`].
+#[inline(always)]
+unsafe fn store_sums<T: Operand, const LANES: u32, const WIDTH: usize>(
+    place: Place<'_, T>,
+    row: usize,
+    results: Results<T::Sum, WIDTH>,
+) {
+    unroll!(pass in 0..2 {
+        if let Some(feature) = place.feature::<LANES, WIDTH>(pass) {
+            // A sum of nothing is -0, and 0 in Y.
+            let results = array::from_fn(|k| results[pass][k] + T::Sum::ZERO);
+            // SAFETY: the caller's contract.
+            unsafe { T::store_streaming::<WIDTH>(place.y.data, row + feature, results) };
+        }
+    });
 }
 
 impl<T: Operand> RowEnd<T> for Epilogue<T::Sum> {

@@ -359,6 +359,7 @@ pub(super) unsafe fn join_parts<
                     row: r as usize,
                     y: &y,
                     items: &items,
+                    row_of_y: None,
                     feature: first_feature,
                     features: features.min((tile + 1) * tile_width),
                 };

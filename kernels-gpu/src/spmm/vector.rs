@@ -77,7 +77,7 @@ mod run;
 use super::element::{Operand, SumOf};
 use super::epilogue::Epilogue;
 use super::reduction::{Greatest, Reduce, Reduction, Total};
-use super::row_end::{Plain, RowEnd, passes};
+use super::row_end::{InAnyOrder, Plain, RowEnd, passes};
 use super::{ItemKind, Items, MAX_GRID_Y, Shape};
 use crate::matrix::{Csr, Dense, DenseMut};
 use cuda_std::prelude::*;
@@ -170,13 +170,12 @@ pub fn items_of_block<T: Operand>(shape: Shape, reduction: Reduction) -> u32 {
     block(lanes) / lanes
 }
 
-/// The handle of the kernel for the shape's variant; `plain` if it is for sums with alpha 1, beta 0, and A's rows in the caller's
-/// order.
+/// The handle of the kernel for the shape's variant.
 #[cfg(not(target_arch = "nvptx64"))]
 pub fn handle<T: Operand>(
     shape: Shape,
     reduction: Reduction,
-    plain: bool,
+    ending: super::Ending,
 ) -> Kernel<super::GeneralArguments<T>> {
     let variant = variant::<T>(shape, reduction);
     if reduction.is_extremum() {
@@ -203,10 +202,10 @@ pub fn handle<T: Operand>(
             }
         };
     }
-    if plain {
-        of_variant!(vector)
-    } else {
-        of_variant!(vector_scaled)
+    match ending {
+        super::Ending::Plain => of_variant!(vector),
+        super::Ending::AnyOrder => of_variant!(vector_any_order),
+        super::Ending::Scaled => of_variant!(vector_scaled),
     }
 }
 
@@ -214,9 +213,10 @@ pub fn handle<T: Operand>(
 #[cfg(not(target_arch = "nvptx64"))]
 pub fn entry_points() -> Vec<&'static str> {
     let sums = vector::<f32, 8, 1>().entry_points();
+    let any_order = vector_any_order::<f32, 8, 1>().entry_points();
     let scaled = vector_scaled::<f32, 8, 1>().entry_points();
     let max = vector_max::<f32, 8, 1>().entry_points();
-    [sums, scaled, max, &layer::entry_points()].concat()
+    [sums, any_order, scaled, max, &layer::entry_points()].concat()
 }
 
 /// `Y[row, j] = sum of A[row, col] * X[col, j]`, a sub-warp of `LANES` lanes for a task and a tile of features.
@@ -245,6 +245,29 @@ pub unsafe fn vector<T: Operand, const LANES: u32, const WIDTH: usize>(
 ) {
     // SAFETY: the kernel's contract.
     unsafe { reduce_rows::<T, Total, _, LANES, WIDTH>(a, x, y, items, Plain) };
+}
+
+/// As [`vector`], with the rows of A in any order: each row of Y is looked up while the row of A before is added up.
+///
+/// # Safety
+///
+/// That of [`vector`], but for the order of the rows.
+#[kernel(name = "spmm_vector_any_order",
+    T = [f32], LANES = [8, 16], WIDTH = [1, 2, 4];
+    T = [f32], LANES = [32], WIDTH = [1, 2];
+    T = [f32], LANES = [32], WIDTH = [4], registers_sm90 = 72;
+    T = [f64], LANES = [8, 32], WIDTH = [1, 4];
+    T = [f16, bf16], LANES = [8, 32], WIDTH = [1, 2, 4, 8];
+    T = [f16, bf16], LANES = [16], WIDTH = [8])]
+pub unsafe fn vector_any_order<T: Operand, const LANES: u32, const WIDTH: usize>(
+    a: Csr<SumOf<T>>,
+    x: Dense<T>,
+    y: DenseMut<T>,
+    items: Items<SumOf<T>>,
+    _epilogue: Epilogue<SumOf<T>>,
+) {
+    // SAFETY: the kernel's contract.
+    unsafe { reduce_rows::<T, Total, _, LANES, WIDTH>(a, x, y, items, InAnyOrder) };
 }
 
 /// `Y[row, j] = alpha * sum of A[row, col] * X[col, j] + beta * Y[row, j]`, with the rows of A in any order: else as

@@ -113,6 +113,25 @@ pub unsafe fn m64k16_in_parts<const TILES: usize>(
     unsafe { backend::multiply_warpgroup_half_parts(a, b.address(), columns) }
 }
 
+/// A 64 x 32 times a 32 x 128 matrix of f16, added to one of f32, or to zero where `ADDS` is false.
+///
+/// `a` has the lane's fragments of two times 16 columns, `sums` those of 16 times 8 columns, each as [`m16n8k16`](crate::mma::m16n8k16) has
+/// them. B is as one part is for [`m64k32_in_parts`] with 128 columns.
+///
+/// # Safety
+///
+/// As for [`m64k64`]; `b` is of 8 KiB.
+#[inline(always)]
+#[track_caller]
+pub unsafe fn m64k32<const ADDS: bool>(
+    a: [[u32; 4]; 2],
+    b: Shared<u32>,
+    sums: [[f32; 4]; 16],
+) -> [[f32; 4]; 16] {
+    // SAFETY: the caller's contract.
+    unsafe { backend::multiply_warpgroup_blocks::<ADDS>(a, b.address(), sums) }
+}
+
 /// The upper 16 bits of two words in one: those of `low` are its lower half. So two f32 become bf16, cut off.
 #[inline(always)]
 pub fn upper_halves(low: u32, high: u32) -> u32 {

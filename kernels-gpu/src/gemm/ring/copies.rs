@@ -172,16 +172,13 @@ impl Copies {
         self.tile.rows == 16 && rows >= self.tile.rows
     }
 
-    /// Copies the lane's pieces of 16 bytes of the next chunk, if the rows have all of them.
-    ///
-    /// # Safety
-    ///
-    /// Nobody uses the stage; X has the pieces, aligned to 16 bytes.
+    /// Has each of the lane's pieces of so many bytes copied, up to 32 of them: how many rows it is below the lane's first, where it goes, and
+    /// where it is in X.
     #[inline(always)]
-    unsafe fn copy_whole(&self) {
-        let tile = self.tile;
-        let at_once = WARP_SIZE * 16 / tile.chunk;
+    fn each_piece(&self, bytes: u32, copy: impl Fn(u32, Shared<u32>, Global<u32>)) {
+        let at_once = WARP_SIZE * bytes / self.tile.chunk;
         let step = u64::from(at_once) * self.row_bytes;
+        // The places of a lane's pieces must not stay in registers from chunk to chunk.
         let place = thread::opaque(self.place);
         let mut from = self.from;
         let mut next = || {
@@ -189,13 +186,25 @@ impl Copies {
             from = from.offset_bytes(step);
             piece
         };
-        unroll!(i in 0..16 {
-            let below = at_once * i as u32;
-            if below < tile.rows {
-                // SAFETY: the caller's contract, and the place.
-                unsafe { self.copy_piece(self.to(place, below), next(), 16) };
-            }
+        unroll!(sixteen in 0..2 {
+            unroll!(i in 0..16 {
+                let below = at_once * (16 * sixteen + i) as u32;
+                if below < self.tile.rows {
+                    copy(below, self.to(place, below), next());
+                }
+            });
         });
+    }
+
+    /// Copies the lane's pieces of 16 bytes of the next chunk, if the rows have all of them.
+    ///
+    /// # Safety
+    ///
+    /// Nobody uses the stage; X has the pieces, aligned to 16 bytes.
+    #[inline(always)]
+    unsafe fn copy_whole(&self) {
+        // SAFETY: the caller's contract, and the place.
+        self.each_piece(16, |_, to, from| unsafe { self.copy_piece(to, from, 16) });
     }
 
     /// Copies the last piece of each row, a row a lane, if rows that are apart have all of a chunk; an aligned row has none.
@@ -223,33 +232,16 @@ impl Copies {
     /// Nobody uses the stage; rows start at a multiple of that.
     #[inline(always)]
     unsafe fn copy_rows<const WORDS: usize>(&self, left: i64) {
-        let tile = self.tile;
-        let at_once = WARP_SIZE * 4 * WORDS as u32 / tile.chunk;
-        let step = u64::from(at_once) * self.row_bytes;
         let rows = if left > 0 { self.rows } else { 0 };
-        // The places of a lane's pieces must not stay in registers from chunk to chunk.
-        let place = thread::opaque(self.place);
-        let mut from = self.from;
-        let mut next = || {
-            let piece = from;
-            from = from.offset_bytes(step);
-            piece
-        };
-        unroll!(sixteen in 0..2 {
-            unroll!(i in 0..16 {
-                let below = at_once * (16 * sixteen + i) as u32;
-                if below < tile.rows {
-                    let (to, from) = (self.to(place, below), next());
-                    // SAFETY: an aligned part of a row of X if it is inside, and its place.
-                    unsafe {
-                        if const { WORDS == 4 } {
-                            self.copy_piece(to, from, if below < rows { 16 } else { 0 });
-                        } else {
-                            async_copy::copy_or_zeros::<u32, WORDS>(to, from, below < rows);
-                        }
-                    }
+        self.each_piece(4 * WORDS as u32, |below, to, from| {
+            // SAFETY: an aligned part of a row of X if it is inside, and its place.
+            unsafe {
+                if const { WORDS == 4 } {
+                    self.copy_piece(to, from, if below < rows { 16 } else { 0 });
+                } else {
+                    async_copy::copy_or_zeros::<u32, WORDS>(to, from, below < rows);
                 }
-            });
+            }
         });
     }
 
@@ -279,28 +271,16 @@ impl Copies {
     #[inline(always)]
     unsafe fn copy_apart(&self, left: i64) {
         let tile = self.tile;
-        let at_once = WARP_SIZE * 16 / tile.chunk;
-        let step = u64::from(at_once) * self.row_bytes;
         let bytes = left.clamp(0, 16) as u32;
-        let place = thread::opaque(self.place);
-        let mut from = self.from;
-        let mut next = || {
-            let piece = from;
-            from = from.offset_bytes(step);
-            piece
-        };
-        unroll!(i in 0..8 {
-            let below = at_once * i as u32;
-            if below < tile.rows {
-                let (to, from) = (self.to(place, below), next());
-                // SAFETY: an aligned piece of X, as far as the row has it, and its place.
-                unsafe { self.copy_piece(to, from, if below < self.rows { bytes } else { 0 }) };
-            }
+        self.each_piece(16, |below, to, from| {
+            // SAFETY: an aligned piece of X, as far as the row has it, and its place.
+            unsafe { self.copy_piece(to, from, if below < self.rows { bytes } else { 0 }) };
         });
         // The last piece of each row, a row a lane.
         let lane = warp::lane_id() % WARP_SIZE;
         if lane < tile.rows {
-            let is_row = lane < self.rows + lane / (WARP_SIZE / at_once);
+            let lanes_of_row = tile.chunk / 16;
+            let is_row = lane < self.rows + lane / lanes_of_row;
             let bytes = (left - self.last_piece.1).clamp(0, 16) as u32;
             let to = Shared::from_address(self.stage + lane * tile.pitch() + tile.chunk);
             let from = self.from.offset_bytes(self.last_piece.0);

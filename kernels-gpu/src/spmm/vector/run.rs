@@ -51,6 +51,9 @@ pub(super) struct Run<'a, T: Operand, R, E, const LANES: u32, const WIDTH: usize
     /// Where this row and the next one end.
     row_end: u32,
     next_end: u32,
+    /// The rows of Y for this row and the next one, if the row's end wants them.
+    row_of_y: u32,
+    next_row_of_y: u32,
     /// Whether the row started in an earlier task.
     begun_before: bool,
     /// The reduction of the row's products so far.
@@ -101,6 +104,8 @@ impl<'a, T: Operand, R: Reduce, E: RowEnd<T>, const LANES: u32, const WIDTH: usi
             end_row: 0,
             row_end: 0,
             next_end: 0,
+            row_of_y: 0,
+            next_row_of_y: 0,
             begun_before: false,
             so_far: [[R::start(); WIDTH]; 2],
             reduction: PhantomData,
@@ -118,7 +123,8 @@ impl<'a, T: Operand, R: Reduce, E: RowEnd<T>, const LANES: u32, const WIDTH: usi
                 if run.row < a.rows {
                     run.begun_before = run.position > a.row_ptr.load(run.row as usize);
                     run.row_end = a.row_ptr.load(run.row as usize + 1);
-                    run.load_next_end();
+                    run.row_of_y = run.look_up(run.row);
+                    run.load_next();
                     run.end_rows(run.position);
                 }
             }
@@ -223,16 +229,31 @@ impl<'a, T: Operand, R: Reduce, E: RowEnd<T>, const LANES: u32, const WIDTH: usi
                 self.so_far = [[R::start(); WIDTH]; 2];
                 self.row += 1;
                 self.row_end = self.next_end;
-                self.load_next_end();
+                self.row_of_y = self.next_row_of_y;
+                self.load_next();
             }
         }
     }
 
     #[inline(always)]
-    unsafe fn load_next_end(&mut self) {
+    unsafe fn load_next(&mut self) {
         if self.row + 1 < self.a.rows {
             // SAFETY: the row after this one is a row of A.
-            self.next_end = unsafe { self.a.row_ptr.load(self.row as usize + 2) };
+            unsafe {
+                self.next_end = self.a.row_ptr.load(self.row as usize + 2);
+                self.next_row_of_y = self.look_up(self.row + 1);
+            }
+        }
+    }
+
+    /// The row of Y for a row of A, if the row's end wants it.
+    #[inline(always)]
+    unsafe fn look_up(&self, row: u32) -> u32 {
+        if const { E::LOOKS_AHEAD } {
+            // SAFETY: a row of A.
+            unsafe { self.items.row_of_y(row as usize) as u32 }
+        } else {
+            0
         }
     }
 
@@ -350,6 +371,7 @@ impl<'a, T: Operand, R: Reduce, E: RowEnd<T>, const LANES: u32, const WIDTH: usi
                 row,
                 y: self.y,
                 items: self.items,
+                row_of_y: E::LOOKS_AHEAD.then_some(self.row_of_y),
                 feature: self.feature,
                 features: self.features,
             };

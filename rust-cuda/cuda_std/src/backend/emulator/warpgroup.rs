@@ -90,17 +90,41 @@ fn multiply_parts<const STEPS: usize, const TILES: usize>(
 ) -> [[f32; 4]; TILES] {
     let mut sums = [[0.0; 4]; TILES];
     for (of_a, of_b) in [(0, 2), (2, 0), (1, 1), (0, 1), (1, 0), (0, 0)] {
-        for (step, &a) in a[of_a].iter().enumerate() {
-            let block = 4 * of_b + 2 * step as u32;
-            let of_column = |tile: usize, column: usize| {
-                let place = (8 * tile + column) as u32;
-                [block, block + 1].map(|block| b + 16 * (block * columns + place))
-            };
-            add_step(a, of_column, &mut sums, &|bits| {
-                bf16::from_bits(bits).into()
-            });
-        }
+        let of_bf16 = |bits| bf16::from_bits(bits).into();
+        add_blocks(a[of_a], (b, 4 * of_b, columns), &mut sums, of_bf16);
     }
+    sums
+}
+
+/// Adds the products of 32 rows of B, in such blocks from the one with that number on.
+#[inline(always)]
+#[track_caller]
+fn add_blocks<const STEPS: usize, const TILES: usize>(
+    a: [[u32; 4]; STEPS],
+    (b, first, columns): (u32, u32, u32),
+    sums: &mut [[f32; 4]; TILES],
+    to_f64: impl Fn(u16) -> f64,
+) {
+    for (step, a) in a.into_iter().enumerate() {
+        let block = first + 2 * step as u32;
+        let of_column = |tile: usize, column: usize| {
+            let place = (8 * tile + column) as u32;
+            [block, block + 1].map(|block| b + 16 * (block * columns + place))
+        };
+        add_step(a, of_column, sums, &to_f64);
+    }
+}
+
+#[inline(always)]
+#[track_caller]
+pub(crate) unsafe fn multiply_warpgroup_blocks<const ADDS: bool>(
+    a: [[u32; 4]; 2],
+    b: u32,
+    sums: [[f32; 4]; 16],
+) -> [[f32; 4]; 16] {
+    let mut sums = if ADDS { sums } else { [[0.0; 4]; 16] };
+    let of_f16 = |bits| f16::from_bits(bits).into();
+    add_blocks(a, (b, 0, 128), &mut sums, of_f16);
     sums
 }
 
