@@ -160,19 +160,26 @@ impl GemmKernel {
     pub const fn least_compute_capability(self) -> (u32, u32) {
         match self {
             Self::Sm90Fragments => (9, 0),
-            Self::WarpgroupFragments | Self::WarpgroupSplit | Self::WarpgroupHalves => (9, 0),
+            _ if self.is_of_sm_90a() => (9, 0),
             _ => (8, 0),
         }
     }
 
+    /// Whether its instructions are those of sm_90a, which are of that architecture alone.
+    const fn is_of_sm_90a(self) -> bool {
+        matches!(
+            self,
+            Self::WarpgroupFragments | Self::WarpgroupSplit | Self::WarpgroupHalves
+        )
+    }
+
     /// Whether a device of that compute capability, major and minor, has its instructions.
     pub fn runs_on(self, capability: (u32, u32)) -> bool {
-        match self {
-            // Those of sm_90a are of that architecture alone.
-            Self::WarpgroupFragments | Self::WarpgroupSplit | Self::WarpgroupHalves => {
-                capability == (9, 0)
-            }
-            _ => capability >= self.least_compute_capability(),
+        let least = self.least_compute_capability();
+        if self.is_of_sm_90a() {
+            capability == least
+        } else {
+            capability >= least
         }
     }
 }

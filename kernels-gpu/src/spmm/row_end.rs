@@ -41,7 +41,7 @@ impl<T: Operand> Place<'_, T> {
     ///
     /// The row is one of A.
     #[inline(always)]
-    unsafe fn row_of_y(&self) -> usize {
+    unsafe fn start_in_y(&self) -> usize {
         let row = match self.row_of_y {
             Some(row) => row as usize,
             // SAFETY: the caller's contract.
@@ -108,7 +108,7 @@ impl<T: Operand> RowEnd<T> for InAnyOrder {
         results: Results<T::Sum, WIDTH>,
     ) {
         // SAFETY: the caller's contract.
-        unsafe { store_sums::<T, LANES, WIDTH>(place, place.row_of_y(), results) };
+        unsafe { store_sums::<T, LANES, WIDTH>(place, place.start_in_y(), results) };
     }
 }
 
@@ -146,7 +146,7 @@ impl<T: Operand> RowEnd<T> for Epilogue<T::Sum> {
     ) {
         // SAFETY: the caller's contract; the diagonal has a number for each row of A, if there is one.
         unsafe {
-            let (factor, row_of_y) = (self.factor(place.row), place.row_of_y());
+            let (factor, row_of_y) = (self.factor(place.row), place.start_in_y());
             for pass in 0..passes(WIDTH as u32) as usize {
                 let feature = place.feature + pass * (LANES as usize * WIDTH);
                 if feature < place.features {
@@ -173,7 +173,7 @@ impl<T: Operand> RowEnd<T> for Activate<T::Sum> {
         results: Results<T::Sum, WIDTH>,
     ) {
         // SAFETY: the caller's contract.
-        let row_of_y = unsafe { place.row_of_y() };
+        let row_of_y = unsafe { place.start_in_y() };
         unroll!(pass in 0..2 {
             if let Some(feature) = place.feature::<LANES, WIDTH>(pass) {
                 // SAFETY: the caller's contract; the bias has a number for each feature.
@@ -248,7 +248,7 @@ impl<T: Operand<Sum: Logarithm>> RowEnd<T> for LogSoftmax<T::Sum> {
         }
         let logarithm = sum.ln();
         // SAFETY: the caller's contract.
-        let row_of_y = unsafe { place.row_of_y() };
+        let row_of_y = unsafe { place.start_in_y() };
         unroll!(pass in 0..2 {
             if let Some(feature) = place.feature::<LANES, WIDTH>(pass) {
                 let results = array::from_fn(|k| results[pass][k] - logarithm);

@@ -103,8 +103,7 @@ macro_rules! multiply_half_parts {
                     )
                 };
             }
-            // The matrix descriptor of the first 16 rows of B: the address, as many times 16 bytes as a block of 8 rows has columns to the next along
-            // k, and 128 bytes along n, all in units of 16 bytes; no swizzle.
+            // The matrix descriptor, as above.
             let first = (b & 0x3_ffff) >> 4 | columns << 16;
             // SAFETY: as above.
             unsafe {
@@ -212,6 +211,7 @@ macro_rules! multiply_blocks {
                     )
                 };
             }
+            // The matrix descriptor, as above, of as many columns as there are.
             let first = (b & 0x3_ffff) >> 4 | 8 * $tiles << 16;
             // SAFETY: as above.
             unsafe {
