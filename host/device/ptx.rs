@@ -200,7 +200,7 @@ mod tests {
 
     #[test]
     fn a_kernel_of_this_crate_has_its_limit_of_registers() {
-        let name = "spmm_vector_f32_32_4";
+        let name = "spmm_vector_f32_32_4_1";
         let on = |gpu| one_entry(super::super::module::KERNELS, name, gpu).unwrap();
         assert!(on(GPU).contains("\n.maxnreg 64\n{"));
         assert!(!on(Version::new(8, 9)).contains("\n.maxnreg"));

@@ -58,8 +58,8 @@ impl Choices {
         let there_are = vector::lanes::<E>(features, reduction);
         let row = RowOfX {
             bytes: row_bytes::<E>(features),
-            lane_bytes: vector::lane_bytes::<E>(features, reduction),
-            is_16_bit: size_of::<E>() == 2,
+            element_bytes: size_of::<E>() as u64,
+            width: vector::width::<E>(features, reduction),
         };
         let wanted = self.lanes.unwrap_or_else(|| match &self.planner {
             Some(planner) => planner.lanes(row, there_are, self.blocks),

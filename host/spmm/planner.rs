@@ -26,6 +26,7 @@ use super::reuse;
 use crate::csr::DevicePattern;
 use crate::error::Error;
 use warprow_kernels::spmm::tasks::ROW_STEPS;
+use warprow_kernels::spmm::vector::passes;
 use warprow_kernels::spmm::{ItemKind, SpmmKernel};
 
 /// A row's end, of a tile of features and a block of columns: four nonzeros' worth of instructions.
@@ -110,16 +111,23 @@ pub(super) struct Planner {
 pub(super) struct RowOfX {
     /// Its bytes.
     pub(super) bytes: u64,
-    /// Bytes that a lane takes at once.
-    pub(super) lane_bytes: u64,
-    /// Whether elements have 16 bits.
-    pub(super) is_16_bit: bool,
+    /// Those of an element.
+    pub(super) element_bytes: u64,
+    /// Elements that a load brings a lane.
+    pub(super) width: u32,
 }
 
 impl RowOfX {
+    /// Bytes of the tile of so many lanes.
+    fn tile(self, lanes: u32) -> u64 {
+        let features = u32::try_from(self.bytes / self.element_bytes).unwrap_or(u32::MAX);
+        let passes = passes(features, lanes, self.width);
+        u64::from(lanes * self.width * passes) * self.element_bytes
+    }
+
     /// The fewest lanes that have all of it, or the most that there are.
     pub(super) fn lanes(self, there_are: &[u32]) -> u32 {
-        let enough = |lanes: &&u32| u64::from(**lanes) * self.lane_bytes >= self.bytes;
+        let enough = |&&lanes: &&u32| self.tile(lanes) >= self.bytes;
         let lanes = there_are.iter().find(enough).or(there_are.last());
         lanes.copied().unwrap_or(LANES)
     }
@@ -191,14 +199,13 @@ impl Planner {
 
     /// Lanes of a sub-warp, of those that there are: the fewest that cost least, and no more than a row of X keeps busy.
     pub(super) fn lanes(&self, row: RowOfX, there_are: &[u32], blocks: u32) -> u32 {
-        let busy = row.bytes.div_ceil(row.lane_bytes);
         let mut best = (f64::INFINITY, LANES);
         for &lanes in there_are {
             let cost = self.cost(row, lanes, blocks);
             if cost < best.0 {
                 best = (cost, lanes);
             }
-            if u64::from(lanes) >= busy {
+            if row.tile(lanes) >= row.bytes {
                 break;
             }
         }
@@ -209,8 +216,8 @@ impl Planner {
     pub(super) fn column_blocks(&self) -> u32 {
         let row = RowOfX {
             bytes: LINE as u64,
-            lane_bytes: LINE as u64 / u64::from(LANES),
-            is_16_bit: false,
+            element_bytes: 4,
+            width: 4,
         };
         let mut best = (f64::INFINITY, 1);
         let mut blocks = 1;
@@ -243,7 +250,7 @@ impl Planner {
     /// The estimated cost of a row of A.
     fn cost(&self, row: RowOfX, lanes: u32, blocks: u32) -> f64 {
         let row_bytes = row.bytes as f64;
-        let lane_tile = (u64::from(lanes) * row.lane_bytes) as f64;
+        let lane_tile = row.tile(lanes) as f64;
         let tiles = (row_bytes / lane_tile).ceil();
         let tile_bytes = lane_tile.min(row_bytes);
         // A tile that does not start and end with a cache line touches one more.
@@ -252,7 +259,7 @@ impl Planner {
         // A multiprocessor meets too few nonzeros of a block for its own cache to gain from blocks.
         let near = self.profile.covered(L1_BYTES / tile_bytes);
         let far = 1.0 - self.l2_hits(tile_bytes, blocks);
-        let widen = if row.is_16_bit { WIDEN } else { 0.0 };
+        let widen = if row.element_bytes == 2 { WIDEN } else { 0.0 };
         let nonzeros = self.mean_row * (lines * (1.0 - NEAR * near + MISS * far) + widen);
         let blocks = f64::from(blocks);
         let y_again = (blocks - 1.0) * 2.0 * (1.0 + MISS) * tile_bytes / LINE;
@@ -267,8 +274,8 @@ mod tests {
 
     const CACHE_LINE: RowOfX = RowOfX {
         bytes: 128,
-        lane_bytes: 16,
-        is_16_bit: false,
+        element_bytes: 4,
+        width: 4,
     };
 
     const FOUR_LINES: RowOfX = RowOfX {

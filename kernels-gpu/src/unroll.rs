@@ -6,6 +6,7 @@
 /// so lies in local memory: a hundred times as slow as a register.
 macro_rules! unroll {
     ($i:ident in 0..2 $body:block) => { unroll!(@ $i [0 1] $body) };
+    ($i:ident in 0..3 $body:block) => { unroll!(@ $i [0 1 2] $body) };
     ($i:ident in 0..4 $body:block) => { unroll!(@ $i [0 1 2 3] $body) };
     ($i:ident in 0..8 $body:block) => { unroll!(@ $i [0 1 2 3 4 5 6 7] $body) };
     ($i:ident in 0..16 $body:block) => {

@@ -197,10 +197,18 @@ impl<'a, T: Real, const LANES: u32, const WIDTH: usize> Gather<'a, T, LANES, WID
                 done += LANES;
                 // The last step loads the next share's, for nothing: cheaper than a branch.
                 let next = self.nonzero(first + u64::from(done));
-                let mut k = 0;
-                while k < LANES {
-                    self.batch(mine, k);
-                    k += UNROLL as u32;
+                let mut left = LANES;
+                loop {
+                    self.batch(mine);
+                    left -= UNROLL as u32;
+                    if left == 0 {
+                        break;
+                    }
+                    // Constant lanes are part of a shuffle; computed ones are instructions of their own.
+                    mine = (
+                        warp::shfl_down(FULL_MASK, mine.0, UNROLL as u32, LANES),
+                        warp::shfl_down(FULL_MASK, mine.1, UNROLL as u32, LANES),
+                    );
                 }
                 mine = next;
             }
@@ -223,21 +231,20 @@ impl<'a, T: Real, const LANES: u32, const WIDTH: usize> Gather<'a, T, LANES, WID
         }
     }
 
-    /// Adds the `UNROLL` nonzeros that the lanes from `first` on hold.
+    /// Adds the `UNROLL` nonzeros that the first lanes hold.
     #[inline(always)]
     #[allow(
         clippy::needless_range_loop,
         reason = "iterators over the arrays are not unrolled, and put them into local memory"
     )]
-    unsafe fn batch(&mut self, mine: (u32, T), first: u32) {
-        let lane = |i: usize| first + i as u32;
+    unsafe fn batch(&mut self, mine: (u32, T)) {
         let cols: [u32; UNROLL] =
-            array::from_fn(|i| warp::shfl_idx(FULL_MASK, mine.0, lane(i), LANES));
+            array::from_fn(|i| warp::shfl_idx(FULL_MASK, mine.0, i as u32, LANES));
         // SAFETY: the columns of A are rows of X.
         let elements: [[[T; WIDTH]; 2]; UNROLL] =
             array::from_fn(|i| unsafe { self.elements(cols[i]) });
         let values: [T; UNROLL] =
-            array::from_fn(|i| warp::shfl_idx(FULL_MASK, mine.1, lane(i), LANES));
+            array::from_fn(|i| warp::shfl_idx(FULL_MASK, mine.1, i as u32, LANES));
         for i in 0..UNROLL {
             for pass in 0..Self::PASSES {
                 for k in 0..WIDTH {
@@ -250,11 +257,10 @@ impl<'a, T: Real, const LANES: u32, const WIDTH: usize> Gather<'a, T, LANES, WID
     /// The lane's elements of a row of X.
     #[inline(always)]
     unsafe fn elements(&self, col: u32) -> [[T; WIDTH]; 2] {
-        let stride = u64::from(col) * u64::from(self.x_stride);
         array::from_fn(|pass| {
             if pass < Self::PASSES {
                 // SAFETY: a column of X, a multiple of `WIDTH`.
-                unsafe { self.x[pass].offset_bytes(stride).load_array(0) }
+                unsafe { self.x[pass].offset_rows(col, self.x_stride).load_array(0) }
             } else {
                 [T::ZERO; WIDTH]
             }

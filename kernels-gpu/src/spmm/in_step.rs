@@ -68,7 +68,7 @@ fn variant<T: Operand>(shape: Shape, reduction: Reduction) -> (u32, u32) {
 /// A warp for each row or for an eighth of it, and each tile of features; warps along x, tiles along y.
 pub fn launch<T: Operand>(shape: Shape, reduction: Reduction) -> LaunchConfig {
     let (lanes, width) = variant::<T>(shape, reduction);
-    let tile_width = lanes * width * passes(width);
+    let tile_width = lanes * width * passes(shape.features, lanes, width);
     let tiles = shape.features.div_ceil(tile_width).min(MAX_GRID_Y);
     let part_bytes = WARPS * tile_width * size_of::<T::Sum>() as u32;
     LaunchConfig::new((shape.items.div_ceil(WARPS), tiles), BLOCK).shared_bytes(part_bytes)
@@ -83,20 +83,20 @@ pub fn handle<T: Operand>(
 ) -> Kernel<super::GeneralArguments<T>> {
     let variant = variant::<T>(shape, reduction);
     match (reduction.is_extremum(), variant) {
-        (true, (_, 1)) => in_step_max::<T, 32, 1>(),
-        (true, _) => in_step_max::<T, 8, 4>(),
-        (false, (_, 1)) => in_step::<T, 32, 1>(),
-        (false, (_, 8)) => in_step::<T, 8, 8>(),
-        (false, (16, _)) => in_step::<T, 16, 4>(),
-        (false, _) => in_step::<T, 8, 4>(),
+        (true, (_, 1)) => in_step_max::<T, 32, 1, 2>(),
+        (true, _) => in_step_max::<T, 8, 4, 1>(),
+        (false, (_, 1)) => in_step::<T, 32, 1, 2>(),
+        (false, (_, 8)) => in_step::<T, 8, 8, 1>(),
+        (false, (16, _)) => in_step::<T, 16, 4, 1>(),
+        (false, _) => in_step::<T, 8, 4, 1>(),
     }
 }
 
 /// The entry points of the kernels.
 #[cfg(not(target_arch = "nvptx64"))]
 pub fn entry_points() -> Vec<&'static str> {
-    let sums = in_step::<f32, 8, 4>().entry_points();
-    let max = in_step_max::<f32, 8, 4>().entry_points();
+    let sums = in_step::<f32, 8, 4, 1>().entry_points();
+    let max = in_step_max::<f32, 8, 4, 1>().entry_points();
     [sums, max].concat()
 }
 
@@ -110,10 +110,10 @@ pub fn entry_points() -> Vec<&'static str> {
 /// and a multiple of `WIDTH`, a row of X smaller than 4 GiB, apart from each other; `items` are teams; y holds numbers if beta is not
 /// 0.
 #[kernel(name = "spmm_in_step",
-    T = [f32, f64, f16, bf16], LANES = [8, 16], WIDTH = [4];
-    T = [f16, bf16], LANES = [8], WIDTH = [8];
-    T = [f32, f64, f16, bf16], LANES = [32], WIDTH = [1])]
-pub unsafe fn in_step<T: Operand, const LANES: u32, const WIDTH: usize>(
+    T = [f32, f64, f16, bf16], LANES = [8, 16], WIDTH = [4], PASSES = [1];
+    T = [f16, bf16], LANES = [8], WIDTH = [8], PASSES = [1];
+    T = [f32, f64, f16, bf16], LANES = [32], WIDTH = [1], PASSES = [2])]
+pub unsafe fn in_step<T: Operand, const LANES: u32, const WIDTH: usize, const PASSES: usize>(
     a: Csr<SumOf<T>>,
     x: Dense<T>,
     y: DenseMut<T>,
@@ -121,7 +121,7 @@ pub unsafe fn in_step<T: Operand, const LANES: u32, const WIDTH: usize>(
     epilogue: Epilogue<SumOf<T>>,
 ) {
     // SAFETY: the kernel's contract.
-    unsafe { reduce_rows::<T, Total, _, LANES, WIDTH>(a, x, y, items, epilogue) };
+    unsafe { reduce_rows::<T, Total, _, LANES, WIDTH, PASSES>(a, x, y, items, epilogue) };
 }
 
 /// As [`in_step`], with the greatest product of a row in the place of the sum.
@@ -130,9 +130,9 @@ pub unsafe fn in_step<T: Operand, const LANES: u32, const WIDTH: usize>(
 ///
 /// That of [`in_step`].
 #[kernel(name = "spmm_in_step_max",
-    T = [f32, f64, f16, bf16], LANES = [8], WIDTH = [4];
-    T = [f32, f64, f16, bf16], LANES = [32], WIDTH = [1])]
-pub unsafe fn in_step_max<T: Operand, const LANES: u32, const WIDTH: usize>(
+    T = [f32, f64, f16, bf16], LANES = [8], WIDTH = [4], PASSES = [1];
+    T = [f32, f64, f16, bf16], LANES = [32], WIDTH = [1], PASSES = [2])]
+pub unsafe fn in_step_max<T: Operand, const LANES: u32, const WIDTH: usize, const PASSES: usize>(
     a: Csr<SumOf<T>>,
     x: Dense<T>,
     y: DenseMut<T>,
@@ -140,7 +140,7 @@ pub unsafe fn in_step_max<T: Operand, const LANES: u32, const WIDTH: usize>(
     epilogue: Epilogue<SumOf<T>>,
 ) {
     // SAFETY: the kernel's contract.
-    unsafe { reduce_rows::<T, Greatest, _, LANES, WIDTH>(a, x, y, items, epilogue) };
+    unsafe { reduce_rows::<T, Greatest, _, LANES, WIDTH, PASSES>(a, x, y, items, epilogue) };
 }
 
 /// The tiles of features of a warp's row, one after the other where the grid has not as many.
@@ -149,7 +149,14 @@ pub unsafe fn in_step_max<T: Operand, const LANES: u32, const WIDTH: usize>(
 ///
 /// The kernels' contract.
 #[inline(always)]
-unsafe fn reduce_rows<T: Operand, R: Reduce, E: RowEnd<T>, const LANES: u32, const WIDTH: usize>(
+unsafe fn reduce_rows<
+    T: Operand,
+    R: Reduce,
+    E: RowEnd<T>,
+    const LANES: u32,
+    const WIDTH: usize,
+    const PASSES: usize,
+>(
     a: Csr<SumOf<T>>,
     x: Dense<T>,
     y: DenseMut<T>,
@@ -164,7 +171,7 @@ unsafe fn reduce_rows<T: Operand, R: Reduce, E: RowEnd<T>, const LANES: u32, con
     }
     let lane = warp::lane_id() % LANES;
     let features = x.cols as usize;
-    let tile_width = LANES as usize * WIDTH * Walk::<T, R, LANES, WIDTH>::PASSES;
+    let tile_width = LANES as usize * WIDTH * PASSES;
     // SAFETY: the kernels' contract.
     unsafe {
         let row = items.row_of_warp(warp);
@@ -178,15 +185,15 @@ unsafe fn reduce_rows<T: Operand, R: Reduce, E: RowEnd<T>, const LANES: u32, con
         let mut tile = thread::block_idx_y() as usize;
         while tile < features.div_ceil(tile_width) {
             let feature = tile * tile_width + lane as usize * WIDTH;
-            let mut walk = Walk::<T, R, LANES, WIDTH>::new(&x, feature);
+            let mut walk = Walk::<T, R, LANES, WIDTH, PASSES>::new(&x, feature);
             walk.take_row(&a, start, end, first, stride);
             walk.join_sub_warps();
             let mut results = walk.so_far;
             if is_long {
-                join_warps::<T, R, LANES, WIDTH>(&mut results, warp_in_block);
+                join_warps::<T, R, LANES, WIDTH, PASSES>(&mut results, warp_in_block);
             }
             if R::MINDS_EMPTY_ROWS && start == end {
-                results = [[T::Sum::ZERO; WIDTH]; 2];
+                results = [[T::Sum::ZERO; WIDTH]; PASSES];
             }
             if warp::lane_id() < LANES && (!is_long || warp_in_block == 0) {
                 let place = Place {
@@ -197,7 +204,7 @@ unsafe fn reduce_rows<T: Operand, R: Reduce, E: RowEnd<T>, const LANES: u32, con
                     feature,
                     features,
                 };
-                end_of_row.write::<LANES, WIDTH>(place, results);
+                end_of_row.write::<LANES, WIDTH, PASSES>(place, results);
             }
             tile += thread::grid_dim_y() as usize;
             if is_long {
@@ -209,10 +216,10 @@ unsafe fn reduce_rows<T: Operand, R: Reduce, E: RowEnd<T>, const LANES: u32, con
 }
 
 /// A warp on its way through a row: of 32 nonzeros each of its sub-warps takes `LANES`, those that its lanes hold.
-struct Walk<T: Operand, R, const LANES: u32, const WIDTH: usize> {
-    x: LaneColumns<T, LANES, WIDTH>,
+struct Walk<T: Operand, R, const LANES: u32, const WIDTH: usize, const PASSES: usize> {
+    x: LaneColumns<T, LANES, WIDTH, PASSES>,
     /// The reduction of the sub-warp's products so far.
-    so_far: Results<T::Sum, WIDTH>,
+    so_far: Results<T::Sum, WIDTH, PASSES>,
     reduction: core::marker::PhantomData<R>,
 }
 
@@ -220,14 +227,14 @@ struct Walk<T: Operand, R, const LANES: u32, const WIDTH: usize> {
     clippy::needless_range_loop,
     reason = "iterators over the arrays are not unrolled, and put them into local memory"
 )]
-impl<T: Operand, R: Reduce, const LANES: u32, const WIDTH: usize> Walk<T, R, LANES, WIDTH> {
-    const PASSES: usize = LaneColumns::<T, LANES, WIDTH>::PASSES;
-
+impl<T: Operand, R: Reduce, const LANES: u32, const WIDTH: usize, const PASSES: usize>
+    Walk<T, R, LANES, WIDTH, PASSES>
+{
     #[inline(always)]
     fn new(x: &Dense<T>, feature: usize) -> Self {
         Self {
             x: LaneColumns::new(x, feature),
-            so_far: [[R::start(); WIDTH]; 2],
+            so_far: [[R::start(); WIDTH]; PASSES],
             reduction: core::marker::PhantomData,
         }
     }
@@ -271,7 +278,7 @@ impl<T: Operand, R: Reduce, const LANES: u32, const WIDTH: usize> Walk<T, R, LAN
     unsafe fn batch(&mut self, mine: (u32, T::Sum), first: u32, count: u32) {
         // SAFETY: columns are rows of X, features columns of X.
         unsafe {
-            let elements: [[T::Vector; 2]; UNROLL] = array::from_fn(|i| {
+            let elements: [[T::Vector; PASSES]; UNROLL] = array::from_fn(|i| {
                 self.x
                     .load(warp::shfl_idx(FULL_MASK, mine.0, first + i as u32, LANES))
             });
@@ -293,8 +300,8 @@ impl<T: Operand, R: Reduce, const LANES: u32, const WIDTH: usize> Walk<T, R, LAN
     }
 
     #[inline(always)]
-    fn take(&mut self, value: T::Sum, elements: [T::Vector; 2]) {
-        for pass in 0..Self::PASSES {
+    fn take(&mut self, value: T::Sum, elements: [T::Vector; PASSES]) {
+        for pass in 0..PASSES {
             let (so_far, elements) = (self.so_far[pass], elements[pass]);
             self.so_far[pass] = array::from_fn(|k| R::take(value, T::get(&elements, k), so_far[k]));
         }
@@ -305,7 +312,7 @@ impl<T: Operand, R: Reduce, const LANES: u32, const WIDTH: usize> Walk<T, R, LAN
     fn join_sub_warps(&mut self) {
         let mut distance = LANES;
         while distance < WARP_SIZE {
-            for pass in 0..Self::PASSES {
+            for pass in 0..PASSES {
                 for k in 0..WIDTH {
                     let other =
                         warp::shfl_xor(FULL_MASK, self.so_far[pass][k], distance, WARP_SIZE);
@@ -327,8 +334,14 @@ impl<T: Operand, R: Reduce, const LANES: u32, const WIDTH: usize> Walk<T, R, LAN
     clippy::needless_range_loop,
     reason = "iterators over the arrays are not unrolled, and put them into local memory"
 )]
-unsafe fn join_warps<T: Operand, R: Reduce, const LANES: u32, const WIDTH: usize>(
-    results: &mut Results<T::Sum, WIDTH>,
+unsafe fn join_warps<
+    T: Operand,
+    R: Reduce,
+    const LANES: u32,
+    const WIDTH: usize,
+    const PASSES: usize,
+>(
+    results: &mut Results<T::Sum, WIDTH, PASSES>,
     warp_in_block: u32,
 ) {
     let parts: Shared<T::Sum> = shared::dynamic_shared_mem();
@@ -339,7 +352,7 @@ unsafe fn join_warps<T: Operand, R: Reduce, const LANES: u32, const WIDTH: usize
     // SAFETY: each warp writes its own part; they are read after the barrier.
     unsafe {
         if warp::lane_id() < LANES {
-            for pass in 0..Walk::<T, R, LANES, WIDTH>::PASSES {
+            for pass in 0..PASSES {
                 for k in 0..WIDTH {
                     parts.store(index(pass, k, warp_in_block), results[pass][k]);
                 }
@@ -347,7 +360,7 @@ unsafe fn join_warps<T: Operand, R: Reduce, const LANES: u32, const WIDTH: usize
         }
         thread::sync_threads();
         if warp_in_block == 0 && warp::lane_id() < LANES {
-            for pass in 0..Walk::<T, R, LANES, WIDTH>::PASSES {
+            for pass in 0..PASSES {
                 for k in 0..WIDTH {
                     for other in 1..WARPS {
                         let part = parts.load(index(pass, k, other));

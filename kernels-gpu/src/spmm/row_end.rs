@@ -9,12 +9,16 @@ use crate::unroll::unroll;
 use core::array;
 use cuda_std::prelude::*;
 
-/// The results of a lane: one or two vectors of neighbouring features.
-pub(super) type Results<S, const WIDTH: usize> = [[S; WIDTH]; 2];
+/// The results of a lane: vectors of neighbouring features.
+pub(super) type Results<S, const WIDTH: usize, const PASSES: usize> = [[S; WIDTH]; PASSES];
 
-/// How many vectors a lane has: two where they are of one element, so that 33 features are one tile of 64 and not two of 32.
-pub(super) const fn passes(width: u32) -> u32 {
-    if width == 1 { 2 } else { 1 }
+/// How many vectors of `width` elements each of so many lanes has: several of one element, so that 33 features are one tile, of 48 or 64.
+pub const fn passes(features: u32, lanes: u32, width: u32) -> u32 {
+    match (width, lanes) {
+        (1, 16) if features > 32 => 3,
+        (1, _) => 2,
+        _ => 1,
+    }
 }
 
 /// Where the features of a lane are.
@@ -28,33 +32,46 @@ pub(super) struct Place<'a, T: Operand> {
     pub items: &'a Items<T::Sum>,
     /// The row of Y, if it [has been looked up](RowEnd::LOOKS_AHEAD).
     pub row_of_y: Option<u32>,
-    /// The lane's first feature; its second vector is `LANES * WIDTH` further on.
+    /// The lane's first feature; each further vector is `LANES * WIDTH` further on.
     pub feature: usize,
     /// Where the features end that are to be written.
     pub features: usize,
 }
 
 impl<T: Operand> Place<'_, T> {
-    /// Where the row of Y starts that this row of A is for.
+    /// The row of Y that this row of A is for.
+    ///
+    /// # Safety
+    ///
+    /// The row is one of A.
+    #[inline(always)]
+    unsafe fn row_of_y(&self) -> usize {
+        match self.row_of_y {
+            Some(row) => row as usize,
+            // SAFETY: the caller's contract.
+            None => unsafe { self.items.row_of_y(self.row) },
+        }
+    }
+
+    /// Where that row starts in Y.
     ///
     /// # Safety
     ///
     /// The row is one of A.
     #[inline(always)]
     unsafe fn start_in_y(&self) -> usize {
-        let row = match self.row_of_y {
-            Some(row) => row as usize,
-            // SAFETY: the caller's contract.
-            None => unsafe { self.items.row_of_y(self.row) },
-        };
-        row * self.y.cols as usize
+        // SAFETY: the caller's contract.
+        unsafe { self.row_of_y() * self.y.cols as usize }
     }
 
     /// The first feature of a vector; `None` past the last one.
     #[inline(always)]
-    fn feature<const LANES: u32, const WIDTH: usize>(&self, pass: usize) -> Option<usize> {
+    fn feature<const LANES: u32, const WIDTH: usize, const PASSES: usize>(
+        &self,
+        pass: usize,
+    ) -> Option<usize> {
         let feature = self.feature + pass * (LANES as usize * WIDTH);
-        (pass < passes(WIDTH as u32) as usize && feature < self.features).then_some(feature)
+        (pass < PASSES && feature < self.features).then_some(feature)
     }
 }
 
@@ -69,10 +86,10 @@ pub(super) trait RowEnd<T: Operand>: Copy {
     ///
     /// The place is that of a row's features which no other sub-warp writes, the features a multiple of `WIDTH`; and what the implementation
     /// asks for.
-    unsafe fn write<const LANES: u32, const WIDTH: usize>(
+    unsafe fn write<const LANES: u32, const WIDTH: usize, const PASSES: usize>(
         &self,
         place: Place<'_, T>,
-        results: Results<T::Sum, WIDTH>,
+        results: Results<T::Sum, WIDTH, PASSES>,
     );
 }
 
@@ -82,15 +99,14 @@ pub(super) struct Plain;
 
 impl<T: Operand> RowEnd<T> for Plain {
     #[inline(always)]
-    unsafe fn write<const LANES: u32, const WIDTH: usize>(
+    unsafe fn write<const LANES: u32, const WIDTH: usize, const PASSES: usize>(
         &self,
         place: Place<'_, T>,
-        results: Results<T::Sum, WIDTH>,
+        results: Results<T::Sum, WIDTH, PASSES>,
     ) {
         // Its kernel is for rows in the order of Y's.
-        let row = place.row * place.y.cols as usize;
         // SAFETY: the caller's contract.
-        unsafe { store_sums::<T, LANES, WIDTH>(place, row, results) };
+        unsafe { store_sums::<T, LANES, WIDTH, PASSES>(place, place.row, results) };
     }
 }
 
@@ -102,33 +118,36 @@ impl<T: Operand> RowEnd<T> for InAnyOrder {
     const LOOKS_AHEAD: bool = true;
 
     #[inline(always)]
-    unsafe fn write<const LANES: u32, const WIDTH: usize>(
+    unsafe fn write<const LANES: u32, const WIDTH: usize, const PASSES: usize>(
         &self,
         place: Place<'_, T>,
-        results: Results<T::Sum, WIDTH>,
+        results: Results<T::Sum, WIDTH, PASSES>,
     ) {
         // SAFETY: the caller's contract.
-        unsafe { store_sums::<T, LANES, WIDTH>(place, place.start_in_y(), results) };
+        unsafe { store_sums::<T, LANES, WIDTH, PASSES>(place, place.row_of_y(), results) };
     }
 }
 
-/// Writes a lane's sums to the row of Y that starts at element `row`.
+/// Writes a lane's sums to a row of Y.
 ///
 /// # Safety
 ///
 /// That of [`RowEnd::write`].
 #[inline(always)]
-unsafe fn store_sums<T: Operand, const LANES: u32, const WIDTH: usize>(
+unsafe fn store_sums<T: Operand, const LANES: u32, const WIDTH: usize, const PASSES: usize>(
     place: Place<'_, T>,
     row: usize,
-    results: Results<T::Sum, WIDTH>,
+    results: Results<T::Sum, WIDTH, PASSES>,
 ) {
-    unroll!(pass in 0..2 {
-        if let Some(feature) = place.feature::<LANES, WIDTH>(pass) {
+    let bytes = size_of::<T>() as u32;
+    let row = place.y.data.offset_rows(row as u32, place.y.cols * bytes);
+    unroll!(pass in 0..3 {
+        if let Some(feature) = place.feature::<LANES, WIDTH, PASSES>(pass) {
+            let vector = row.offset_rows(feature as u32, bytes);
             // A sum of nothing is -0, and 0 in Y.
             let results = array::from_fn(|k| results[pass][k] + T::Sum::ZERO);
             // SAFETY: the caller's contract.
-            unsafe { T::store_streaming::<WIDTH>(place.y.data, row + feature, results) };
+            unsafe { T::store_streaming::<WIDTH>(vector, 0, results) };
         }
     });
 }
@@ -139,15 +158,15 @@ impl<T: Operand> RowEnd<T> for Epilogue<T::Sum> {
         reason = "an iterator over the array is not unrolled, and puts it into local memory"
     )]
     #[inline(always)]
-    unsafe fn write<const LANES: u32, const WIDTH: usize>(
+    unsafe fn write<const LANES: u32, const WIDTH: usize, const PASSES: usize>(
         &self,
         place: Place<'_, T>,
-        results: Results<T::Sum, WIDTH>,
+        results: Results<T::Sum, WIDTH, PASSES>,
     ) {
         // SAFETY: the caller's contract; the diagonal has a number for each row of A, if there is one.
         unsafe {
             let (factor, row_of_y) = (self.factor(place.row), place.start_in_y());
-            for pass in 0..passes(WIDTH as u32) as usize {
+            for pass in 0..PASSES {
                 let feature = place.feature + pass * (LANES as usize * WIDTH);
                 if feature < place.features {
                     let index = row_of_y + feature;
@@ -167,15 +186,15 @@ pub(super) struct Activate<S> {
 
 impl<T: Operand> RowEnd<T> for Activate<T::Sum> {
     #[inline(always)]
-    unsafe fn write<const LANES: u32, const WIDTH: usize>(
+    unsafe fn write<const LANES: u32, const WIDTH: usize, const PASSES: usize>(
         &self,
         place: Place<'_, T>,
-        results: Results<T::Sum, WIDTH>,
+        results: Results<T::Sum, WIDTH, PASSES>,
     ) {
         // SAFETY: the caller's contract.
         let row_of_y = unsafe { place.start_in_y() };
-        unroll!(pass in 0..2 {
-            if let Some(feature) = place.feature::<LANES, WIDTH>(pass) {
+        unroll!(pass in 0..3 {
+            if let Some(feature) = place.feature::<LANES, WIDTH, PASSES>(pass) {
                 // SAFETY: the caller's contract; the bias has a number for each feature.
                 unsafe {
                     let results = add_bias(self.bias, feature, results[pass]);
@@ -203,14 +222,14 @@ pub(super) struct LogSoftmax<S> {
 
 impl<T: Operand<Sum: Logarithm>> RowEnd<T> for LogSoftmax<T::Sum> {
     #[inline(always)]
-    unsafe fn write<const LANES: u32, const WIDTH: usize>(
+    unsafe fn write<const LANES: u32, const WIDTH: usize, const PASSES: usize>(
         &self,
         place: Place<'_, T>,
-        mut results: Results<T::Sum, WIDTH>,
+        mut results: Results<T::Sum, WIDTH, PASSES>,
     ) {
         let mut max = T::Sum::NEG_INFINITY;
-        unroll!(pass in 0..2 {
-            if let Some(feature) = place.feature::<LANES, WIDTH>(pass) {
+        unroll!(pass in 0..3 {
+            if let Some(feature) = place.feature::<LANES, WIDTH, PASSES>(pass) {
                 // SAFETY: the bias has a number for each feature.
                 results[pass] = unsafe { add_bias(self.bias, feature, results[pass]) };
                 unroll!(k in 0..4 {
@@ -231,8 +250,8 @@ impl<T: Operand<Sum: Logarithm>> RowEnd<T> for LogSoftmax<T::Sum> {
             distance /= 2;
         }
         let mut sum = T::Sum::ZERO;
-        unroll!(pass in 0..2 {
-            if place.feature::<LANES, WIDTH>(pass).is_some() {
+        unroll!(pass in 0..3 {
+            if place.feature::<LANES, WIDTH, PASSES>(pass).is_some() {
                 unroll!(k in 0..4 {
                     if const { k < WIDTH } {
                         results[pass][k] = results[pass][k] - max;
@@ -249,8 +268,8 @@ impl<T: Operand<Sum: Logarithm>> RowEnd<T> for LogSoftmax<T::Sum> {
         let logarithm = sum.ln();
         // SAFETY: the caller's contract.
         let row_of_y = unsafe { place.start_in_y() };
-        unroll!(pass in 0..2 {
-            if let Some(feature) = place.feature::<LANES, WIDTH>(pass) {
+        unroll!(pass in 0..3 {
+            if let Some(feature) = place.feature::<LANES, WIDTH, PASSES>(pass) {
                 let results = array::from_fn(|k| results[pass][k] - logarithm);
                 // SAFETY: the caller's contract.
                 unsafe { T::store::<WIDTH>(place.y.data, row_of_y + feature, results) };

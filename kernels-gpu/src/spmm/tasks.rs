@@ -268,7 +268,7 @@ pub unsafe fn combine_max<T: Operand>(
     unsafe { join_parts::<T, Greatest, _, 1, 1>(items, cuts, y, epilogue) };
 }
 
-/// Joins the parts of the cut rows, and ends each: a lane has up to two vectors of neighbouring features, `PASSES` of `WIDTH`, of a
+/// Joins the parts of the cut rows, and ends each: a lane has `PASSES` vectors of `WIDTH` neighbouring features, of a
 /// tile of `32 * WIDTH * PASSES`.
 ///
 /// # Safety
@@ -313,7 +313,7 @@ pub(super) unsafe fn join_parts<
         let mut tile = thread::block_idx_y() as usize;
         while tile < features.div_ceil(tile_width) {
             let first_feature = tile * tile_width + lane as usize * WIDTH;
-            let mut joined = [[R::start(); WIDTH]; 2];
+            let mut joined = [[R::start(); WIDTH]; PASSES];
             for pass in 0..PASSES {
                 let feature = first_feature + pass * (WARP_SIZE as usize * WIDTH);
                 let partial = items.partial.offset(feature.min(features - WIDTH));
@@ -363,7 +363,7 @@ pub(super) unsafe fn join_parts<
                     feature: first_feature,
                     features: features.min((tile + 1) * tile_width),
                 };
-                end_of_row.write::<WARP_SIZE, WIDTH>(place, joined);
+                end_of_row.write::<WARP_SIZE, WIDTH, PASSES>(place, joined);
             }
             tile += thread::grid_dim_y() as usize;
         }

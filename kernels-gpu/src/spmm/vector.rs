@@ -31,9 +31,21 @@
 //!
 //! Registers decide how many blocks run at a time, and the compiler does not always know: for 16-bit elements a change elsewhere made it take 95 in the
 //! place of 80, which cost 5 % at 128 features. Some instances therefore have a limit on GPUs of compute capability 9.0 and newer. As parts of the time
-//! without it: 64 for f32 with 32 lanes 0.96 to 1 at 100 to 512 features, and 0.95 to 0.99 at 33; 72 for 16-bit elements 0.96 to 1.01, where the compiler
-//! by itself took 80. Slower: 64 for f32 with 16 lanes, up to 1.05, and for 16-bit elements, 1.06 to 1.13 at 128 features. For older GPUs the same
-//! kernels want twice as many registers, and would put 140 to 350 bytes of a thread into local memory.
+//! without it: 64 for f32 with 32 lanes 0.96 to 1 at 100 to 512 features; 72 for 16-bit elements 0.96 to 1.01, where the compiler by itself took 80; 72
+//! for f32 with rows in another order 0.96 to 1, and 0.93 to 0.97 with 8 lanes; 72 for three elements a lane 0.93 to 1. Slower: 64 for f32 with 16
+//! lanes, up to 1.05, and for 16-bit elements, 1.06 to 1.13 at 128 features. For older GPUs the same kernels want twice as many registers, and would
+//! put 140 to 350 bytes of a thread into local memory.
+//!
+//! Widths that are no multiple of two wait for instructions, as a load brings a lane one element. From 33 features on, 16 lanes therefore take three
+//! each, a tile of 48, so that a warp has two nonzeros with each instruction; 32 lanes of two, a tile of 64, take 49 to 64 features, and had all from 33
+//! on before. With it, and each element's address a single multiplication and addition of 32 by 32 to 64 bits, for which the compiler had taken
+//! two, 33 features took 0.85 to 0.9 times as long (0.91 without the third element), 47 0.89 to 0.93, 65 0.79 to 0.96. The same of
+//! rows of Y, for all widths: 0.97 at 32 features, 0.99 at 64.
+//!
+//! Tried for instructions, and not faster: that address for wider loads, whose kernels then want six registers more, 1 to 1.06 times, f16 at 128 features
+//! 1.07; the lanes' columns and values moved down for each batch, so that shuffles name constant lanes, 0.99 to 1.07, f16 1.09; the part of a batch up to a
+//! row's end as bits of a mask, 1 to 1.03 times; 32 lanes that look for a row's end after each nonzero, 1.05 to 1.12; 8 lanes of five elements, 672 bytes of which
+//! came into local memory.
 //!
 //! Rows of Y are written so that the caches drop them first: 1 % faster at 32 features, 0.5 % at 128 and 256. The same for the columns and
 //! values of A in the L1 cache took 1.04 to 1.2 times as long; X kept from the L1 cache 1.05 to 1.6 times, kept there as long as possible 1.01
@@ -78,10 +90,12 @@
 pub mod layer;
 mod run;
 
+pub use super::row_end::passes;
+
 use super::element::{Operand, SumOf};
 use super::epilogue::Epilogue;
 use super::reduction::{Greatest, Reduce, Reduction, Total};
-use super::row_end::{InAnyOrder, Plain, RowEnd, passes};
+use super::row_end::{InAnyOrder, Plain, RowEnd};
 use super::{ItemKind, Items, MAX_GRID_Y, Shape};
 use crate::matrix::{Csr, Dense, DenseMut};
 use cuda_std::prelude::*;
@@ -111,12 +125,6 @@ pub fn lanes<T: Operand>(features: u32, reduction: Reduction) -> &'static [u32] 
     }
 }
 
-/// Bytes of a row of X that a lane takes.
-pub fn lane_bytes<T: Operand>(features: u32, reduction: Reduction) -> u64 {
-    let width = width::<T>(features, reduction);
-    u64::from(width * passes(width)) * size_of::<T>() as u64
-}
-
 /// Lanes of a sub-warp, no more than the shape's, and neighbouring features that a lane loads at once.
 fn variant<T: Operand>(shape: Shape, reduction: Reduction) -> (u32, u32) {
     let there_are = lanes::<T>(shape.features, reduction);
@@ -144,7 +152,9 @@ pub fn width<T: Operand>(features: u32, reduction: Reduction) -> u32 {
 
 /// Tiles of features.
 fn tiles(shape: Shape, (lanes, width): (u32, u32)) -> u32 {
-    shape.features.div_ceil(lanes * width * passes(width))
+    shape
+        .features
+        .div_ceil(lanes * width * passes(shape.features, lanes, width))
 }
 
 /// How many times eight lanes a task has, in all tiles of features.
@@ -159,7 +169,8 @@ pub fn launch<T: Operand>(shape: Shape, reduction: Reduction) -> LaunchConfig {
     let tiles = tiles(shape, (lanes, width));
     let block = block(lanes);
     let blocks = shape.items.div_ceil(block / lanes);
-    let head_bytes = block * width * passes(width) * size_of::<T::Sum>() as u32;
+    let head_bytes =
+        block * width * passes(shape.features, lanes, width) * size_of::<T::Sum>() as u32;
     LaunchConfig::new((blocks, tiles.min(MAX_GRID_Y)), block).shared_bytes(head_bytes)
 }
 
@@ -184,25 +195,26 @@ pub fn handle<T: Operand>(
     let variant = variant::<T>(shape, reduction);
     if reduction.is_extremum() {
         return match variant {
-            (_, 1) => vector_max::<T, 8, 1>(),
-            (_, _) => vector_max::<T, 8, 4>(),
+            (_, 1) => vector_max::<T, 8, 1, 2>(),
+            (_, _) => vector_max::<T, 8, 4, 1>(),
         };
     }
     macro_rules! of_variant {
         ($kernel:ident) => {
             match variant {
-                (8, 1) => $kernel::<T, 8, 1>(),
-                (8, 2) => $kernel::<T, 8, 2>(),
-                (8, 4) => $kernel::<T, 8, 4>(),
-                (8, _) => $kernel::<T, 8, 8>(),
-                (16, 1) => $kernel::<T, 16, 1>(),
-                (16, 2) => $kernel::<T, 16, 2>(),
-                (16, 4) => $kernel::<T, 16, 4>(),
-                (16, _) => $kernel::<T, 16, 8>(),
-                (_, 1) => $kernel::<T, 32, 1>(),
-                (_, 2) => $kernel::<T, 32, 2>(),
-                (_, 4) => $kernel::<T, 32, 4>(),
-                (_, _) => $kernel::<T, 32, 8>(),
+                (8, 1) => $kernel::<T, 8, 1, 2>(),
+                (8, 2) => $kernel::<T, 8, 2, 1>(),
+                (8, 4) => $kernel::<T, 8, 4, 1>(),
+                (8, _) => $kernel::<T, 8, 8, 1>(),
+                (16, 1) if passes(shape.features, 16, 1) == 3 => $kernel::<T, 16, 1, 3>(),
+                (16, 1) => $kernel::<T, 16, 1, 2>(),
+                (16, 2) => $kernel::<T, 16, 2, 1>(),
+                (16, 4) => $kernel::<T, 16, 4, 1>(),
+                (16, _) => $kernel::<T, 16, 8, 1>(),
+                (_, 1) => $kernel::<T, 32, 1, 2>(),
+                (_, 2) => $kernel::<T, 32, 2, 1>(),
+                (_, 4) => $kernel::<T, 32, 4, 1>(),
+                (_, _) => $kernel::<T, 32, 8, 1>(),
             }
         };
     }
@@ -216,10 +228,10 @@ pub fn handle<T: Operand>(
 /// The entry points of the kernels.
 #[cfg(not(target_arch = "nvptx64"))]
 pub fn entry_points() -> Vec<&'static str> {
-    let sums = vector::<f32, 8, 1>().entry_points();
-    let any_order = vector_any_order::<f32, 8, 1>().entry_points();
-    let scaled = vector_scaled::<f32, 8, 1>().entry_points();
-    let max = vector_max::<f32, 8, 1>().entry_points();
+    let sums = vector::<f32, 8, 1, 2>().entry_points();
+    let any_order = vector_any_order::<f32, 8, 1, 2>().entry_points();
+    let scaled = vector_scaled::<f32, 8, 1, 2>().entry_points();
+    let max = vector_max::<f32, 8, 1, 2>().entry_points();
     [sums, any_order, scaled, max, &layer::entry_points()].concat()
 }
 
@@ -234,13 +246,16 @@ pub fn entry_points() -> Vec<&'static str> {
 /// and a multiple of `WIDTH`, a row of X smaller than 4 GiB, apart from each other; `items` are tasks in the caller's order of
 /// rows, with room for their sums if a row is cut.
 #[kernel(name = "spmm_vector",
-    T = [f32], LANES = [8, 16], WIDTH = [1, 2, 4];
-    T = [f32], LANES = [32], WIDTH = [2];
-    T = [f32], LANES = [32], WIDTH = [1, 4], registers_sm90 = 64;
-    T = [f64], LANES = [8, 32], WIDTH = [1, 4];
-    T = [f16, bf16], LANES = [8, 32], WIDTH = [1, 2, 4];
-    T = [f16, bf16], LANES = [8, 16, 32], WIDTH = [8], registers_sm90 = 72)]
-pub unsafe fn vector<T: Operand, const LANES: u32, const WIDTH: usize>(
+    T = [f32], LANES = [8, 16, 32], WIDTH = [1], PASSES = [2];
+    T = [f32], LANES = [16], WIDTH = [1], PASSES = [3], registers_sm90 = 72;
+    T = [f32], LANES = [8, 16, 32], WIDTH = [2], PASSES = [1];
+    T = [f32], LANES = [8, 16], WIDTH = [4], PASSES = [1];
+    T = [f32], LANES = [32], WIDTH = [4], PASSES = [1], registers_sm90 = 64;
+    T = [f64, f16, bf16], LANES = [8, 32], WIDTH = [1], PASSES = [2];
+    T = [f64], LANES = [8, 32], WIDTH = [4], PASSES = [1];
+    T = [f16, bf16], LANES = [8, 32], WIDTH = [2, 4], PASSES = [1];
+    T = [f16, bf16], LANES = [8, 16, 32], WIDTH = [8], PASSES = [1], registers_sm90 = 72)]
+pub unsafe fn vector<T: Operand, const LANES: u32, const WIDTH: usize, const PASSES: usize>(
     a: Csr<SumOf<T>>,
     x: Dense<T>,
     y: DenseMut<T>,
@@ -248,7 +263,7 @@ pub unsafe fn vector<T: Operand, const LANES: u32, const WIDTH: usize>(
     _epilogue: Epilogue<SumOf<T>>,
 ) {
     // SAFETY: the kernel's contract.
-    unsafe { reduce_rows::<T, Total, _, LANES, WIDTH>(a, x, y, items, Plain) };
+    unsafe { reduce_rows::<T, Total, _, LANES, WIDTH, PASSES>(a, x, y, items, Plain) };
 }
 
 /// As [`vector`], with the rows of A in any order: each row of Y is looked up while the row of A before is added up.
@@ -257,13 +272,20 @@ pub unsafe fn vector<T: Operand, const LANES: u32, const WIDTH: usize>(
 ///
 /// That of [`vector`], but for the order of the rows.
 #[kernel(name = "spmm_vector_any_order",
-    T = [f32], LANES = [8, 16], WIDTH = [1, 2, 4];
-    T = [f32], LANES = [32], WIDTH = [1, 2];
-    T = [f32], LANES = [32], WIDTH = [4], registers_sm90 = 72;
-    T = [f64], LANES = [8, 32], WIDTH = [1, 4];
-    T = [f16, bf16], LANES = [8, 32], WIDTH = [1, 2, 4, 8];
-    T = [f16, bf16], LANES = [16], WIDTH = [8])]
-pub unsafe fn vector_any_order<T: Operand, const LANES: u32, const WIDTH: usize>(
+    T = [f32], LANES = [8, 16, 32], WIDTH = [1], PASSES = [2];
+    T = [f32], LANES = [16], WIDTH = [1], PASSES = [3];
+    T = [f32], LANES = [8, 16, 32], WIDTH = [2], PASSES = [1];
+    T = [f32], LANES = [8, 16, 32], WIDTH = [4], PASSES = [1], registers_sm90 = 72;
+    T = [f64, f16, bf16], LANES = [8, 32], WIDTH = [1], PASSES = [2];
+    T = [f64], LANES = [8, 32], WIDTH = [4], PASSES = [1];
+    T = [f16, bf16], LANES = [8, 32], WIDTH = [2, 4, 8], PASSES = [1];
+    T = [f16, bf16], LANES = [16], WIDTH = [8], PASSES = [1])]
+pub unsafe fn vector_any_order<
+    T: Operand,
+    const LANES: u32,
+    const WIDTH: usize,
+    const PASSES: usize,
+>(
     a: Csr<SumOf<T>>,
     x: Dense<T>,
     y: DenseMut<T>,
@@ -271,7 +293,7 @@ pub unsafe fn vector_any_order<T: Operand, const LANES: u32, const WIDTH: usize>
     _epilogue: Epilogue<SumOf<T>>,
 ) {
     // SAFETY: the kernel's contract.
-    unsafe { reduce_rows::<T, Total, _, LANES, WIDTH>(a, x, y, items, InAnyOrder) };
+    unsafe { reduce_rows::<T, Total, _, LANES, WIDTH, PASSES>(a, x, y, items, InAnyOrder) };
 }
 
 /// `Y[row, j] = alpha * sum of A[row, col] * X[col, j] + beta * Y[row, j]`, with the rows of A in any order: else as
@@ -281,11 +303,19 @@ pub unsafe fn vector_any_order<T: Operand, const LANES: u32, const WIDTH: usize>
 ///
 /// That of [`vector`]; y holds numbers if beta is not 0.
 #[kernel(name = "spmm_vector_scaled",
-    T = [f32], LANES = [8, 16, 32], WIDTH = [1, 2, 4];
-    T = [f64], LANES = [8, 32], WIDTH = [1, 4];
-    T = [f16, bf16], LANES = [8, 32], WIDTH = [1, 2, 4, 8];
-    T = [f16, bf16], LANES = [16], WIDTH = [8])]
-pub unsafe fn vector_scaled<T: Operand, const LANES: u32, const WIDTH: usize>(
+    T = [f32], LANES = [8, 16, 32], WIDTH = [1], PASSES = [2];
+    T = [f32], LANES = [16], WIDTH = [1], PASSES = [3];
+    T = [f32], LANES = [8, 16, 32], WIDTH = [2, 4], PASSES = [1];
+    T = [f64, f16, bf16], LANES = [8, 32], WIDTH = [1], PASSES = [2];
+    T = [f64], LANES = [8, 32], WIDTH = [4], PASSES = [1];
+    T = [f16, bf16], LANES = [8, 32], WIDTH = [2, 4, 8], PASSES = [1];
+    T = [f16, bf16], LANES = [16], WIDTH = [8], PASSES = [1])]
+pub unsafe fn vector_scaled<
+    T: Operand,
+    const LANES: u32,
+    const WIDTH: usize,
+    const PASSES: usize,
+>(
     a: Csr<SumOf<T>>,
     x: Dense<T>,
     y: DenseMut<T>,
@@ -293,7 +323,7 @@ pub unsafe fn vector_scaled<T: Operand, const LANES: u32, const WIDTH: usize>(
     epilogue: Epilogue<SumOf<T>>,
 ) {
     // SAFETY: the kernel's contract.
-    unsafe { reduce_rows::<T, Total, _, LANES, WIDTH>(a, x, y, items, epilogue) };
+    unsafe { reduce_rows::<T, Total, _, LANES, WIDTH, PASSES>(a, x, y, items, epilogue) };
 }
 
 /// As [`vector_scaled`], with the greatest product of a row in the place of the sum.
@@ -301,8 +331,10 @@ pub unsafe fn vector_scaled<T: Operand, const LANES: u32, const WIDTH: usize>(
 /// # Safety
 ///
 /// That of [`vector_scaled`].
-#[kernel(name = "spmm_vector_max", T = [f32, f64, f16, bf16], LANES = [8], WIDTH = [1, 4])]
-pub unsafe fn vector_max<T: Operand, const LANES: u32, const WIDTH: usize>(
+#[kernel(name = "spmm_vector_max", 
+    T = [f32, f64, f16, bf16], LANES = [8], WIDTH = [1], PASSES = [2];
+    T = [f32, f64, f16, bf16], LANES = [8], WIDTH = [4], PASSES = [1])]
+pub unsafe fn vector_max<T: Operand, const LANES: u32, const WIDTH: usize, const PASSES: usize>(
     a: Csr<SumOf<T>>,
     x: Dense<T>,
     y: DenseMut<T>,
@@ -310,7 +342,7 @@ pub unsafe fn vector_max<T: Operand, const LANES: u32, const WIDTH: usize>(
     epilogue: Epilogue<SumOf<T>>,
 ) {
     // SAFETY: the kernel's contract.
-    unsafe { reduce_rows::<T, Greatest, _, LANES, WIDTH>(a, x, y, items, epilogue) };
+    unsafe { reduce_rows::<T, Greatest, _, LANES, WIDTH, PASSES>(a, x, y, items, epilogue) };
 }
 
 /// The tiles of features of a task, one after the other where the grid has not as many.
@@ -319,7 +351,14 @@ pub unsafe fn vector_max<T: Operand, const LANES: u32, const WIDTH: usize>(
 ///
 /// The kernels' contract.
 #[inline(always)]
-unsafe fn reduce_rows<T: Operand, R: Reduce, E: RowEnd<T>, const LANES: u32, const WIDTH: usize>(
+unsafe fn reduce_rows<
+    T: Operand,
+    R: Reduce,
+    E: RowEnd<T>,
+    const LANES: u32,
+    const WIDTH: usize,
+    const PASSES: usize,
+>(
     a: Csr<SumOf<T>>,
     x: Dense<T>,
     y: DenseMut<T>,
@@ -327,15 +366,22 @@ unsafe fn reduce_rows<T: Operand, R: Reduce, E: RowEnd<T>, const LANES: u32, con
     end: E,
 ) {
     let task = thread::block_idx_x() * (block(LANES) / LANES) + thread::thread_idx_x() / LANES;
-    let tile_width = LANES * WIDTH as u32 * passes(WIDTH as u32);
+    let tile_width = LANES * (WIDTH * PASSES) as u32;
     let tiles = x.cols.div_ceil(tile_width);
     let mut tile = thread::block_idx_y();
     while tile < tiles {
         let first_feature = tile * tile_width;
         // SAFETY: the kernels' contract.
         unsafe {
-            let mut run =
-                Run::<T, R, E, LANES, WIDTH>::start(&a, &x, &y, &items, &end, task, first_feature);
+            let mut run = Run::<T, R, E, LANES, WIDTH, PASSES>::start(
+                &a,
+                &x,
+                &y,
+                &items,
+                &end,
+                task,
+                first_feature,
+            );
             run.stream();
             run.join();
         }

@@ -18,7 +18,7 @@
 //!
 //! The emulator reports each violation with the source line.
 
-use crate::backend::Word;
+use crate::backend::{self, Word};
 use crate::element::Element;
 use core::marker::PhantomData;
 
@@ -107,6 +107,22 @@ macro_rules! pointer {
 pointer!(Global, u64);
 pointer!(GlobalMut, u64);
 pointer!(Shared, u32);
+
+macro_rules! rows {
+    ($($pointer:ident),*) => {$(
+        impl<T: Element> $pointer<T> {
+            /// The pointer `rows` rows of `row_bytes` bytes each further on. The 64-bit product of 32-bit numbers is one instruction, where the compiler
+            /// knows that they are such; this tells it.
+            #[inline(always)]
+            #[must_use]
+            pub fn offset_rows(self, rows: u32, row_bytes: u32) -> Self {
+                self.offset_bytes(backend::mul_wide(rows, row_bytes))
+            }
+        }
+    )*};
+}
+
+rows!(Global, GlobalMut);
 
 macro_rules! loads {
     ($pointer:ident, $load:ident) => {

@@ -47,19 +47,20 @@ pub fn handle<T: Operand<Sum: Logarithm>>(
     end: LayerEnd,
 ) -> Option<Kernel<LayerArguments<T>>> {
     let (lanes, width) = variant::<T>(shape, Reduction::Sum);
-    let one_tile = shape.features <= lanes * width * passes(width);
+    let one_tile = shape.features <= lanes * width * passes(shape.features, lanes, width);
     if size_of::<T>() < size_of::<f32>() || end == LayerEnd::LogSoftmax && !one_tile {
         return None;
     }
     macro_rules! of_variant {
         ($kernel:ident) => {
             match (lanes, width) {
-                (8, 1) => $kernel::<T, 8, 1>(),
-                (8, 4) => $kernel::<T, 8, 4>(),
-                (16, 1) => $kernel::<T, 16, 1>(),
-                (16, 4) => $kernel::<T, 16, 4>(),
-                (32, 1) => $kernel::<T, 32, 1>(),
-                (32, 4) => $kernel::<T, 32, 4>(),
+                (8, 1) => $kernel::<T, 8, 1, 2>(),
+                (8, 4) => $kernel::<T, 8, 4, 1>(),
+                (16, 1) if passes(shape.features, 16, 1) == 3 => $kernel::<T, 16, 1, 3>(),
+                (16, 1) => $kernel::<T, 16, 1, 2>(),
+                (16, 4) => $kernel::<T, 16, 4, 1>(),
+                (32, 1) => $kernel::<T, 32, 1, 2>(),
+                (32, 4) => $kernel::<T, 32, 4, 1>(),
                 _ => return None,
             }
         };
@@ -82,7 +83,7 @@ pub fn combine_handle<T: Operand<Sum: Logarithm>>(
     end: LayerEnd,
 ) -> (Kernel<CombineArguments<T>>, u32) {
     let (_, width) = variant::<T>(shape, Reduction::Sum);
-    let row = WARP_SIZE * width * passes(width);
+    let row = WARP_SIZE * width * passes(shape.features, WARP_SIZE, width);
     match (end, width) {
         (LayerEnd::Activate, _) => (combine_activate::<T>(), COMBINE_TILE),
         (LayerEnd::LogSoftmax, 1) => (combine_log_softmax::<T, 1>(), row),
@@ -97,9 +98,17 @@ pub fn combine_handle<T: Operand<Sum: Logarithm>>(
 ///
 /// That of [`vector`](super::vector); the bias has n elements.
 #[kernel(name = "spmm_vector_activate",
-    T = [f32], LANES = [8, 16, 32], WIDTH = [1, 4];
-    T = [f64], LANES = [8, 32], WIDTH = [1, 4])]
-pub unsafe fn vector_activate<T: Operand, const LANES: u32, const WIDTH: usize>(
+    T = [f32], LANES = [8, 16, 32], WIDTH = [1], PASSES = [2];
+    T = [f32], LANES = [16], WIDTH = [1], PASSES = [3];
+    T = [f32], LANES = [8, 16, 32], WIDTH = [4], PASSES = [1];
+    T = [f64], LANES = [8, 32], WIDTH = [1], PASSES = [2];
+    T = [f64], LANES = [8, 32], WIDTH = [4], PASSES = [1])]
+pub unsafe fn vector_activate<
+    T: Operand,
+    const LANES: u32,
+    const WIDTH: usize,
+    const PASSES: usize,
+>(
     a: Csr<SumOf<T>>,
     x: Dense<T>,
     y: DenseMut<T>,
@@ -107,7 +116,7 @@ pub unsafe fn vector_activate<T: Operand, const LANES: u32, const WIDTH: usize>(
     bias: Global<SumOf<T>>,
 ) {
     // SAFETY: the kernel's contract.
-    unsafe { reduce_rows::<T, Total, _, LANES, WIDTH>(a, x, y, items, Activate { bias }) };
+    unsafe { reduce_rows::<T, Total, _, LANES, WIDTH, PASSES>(a, x, y, items, Activate { bias }) };
 }
 
 /// `Y[row, :] = LogSoftmax(bias + sum of A[row, col] * X[col, :])`, with the rows of A in any order: else as
@@ -117,12 +126,16 @@ pub unsafe fn vector_activate<T: Operand, const LANES: u32, const WIDTH: usize>(
 ///
 /// That of [`vector`](super::vector); the bias has n elements; there is one tile of features.
 #[kernel(name = "spmm_vector_log_softmax",
-    T = [f32], LANES = [8, 16, 32], WIDTH = [1, 4];
-    T = [f64], LANES = [8, 32], WIDTH = [1, 4])]
+    T = [f32], LANES = [8, 16, 32], WIDTH = [1], PASSES = [2];
+    T = [f32], LANES = [16], WIDTH = [1], PASSES = [3];
+    T = [f32], LANES = [8, 16, 32], WIDTH = [4], PASSES = [1];
+    T = [f64], LANES = [8, 32], WIDTH = [1], PASSES = [2];
+    T = [f64], LANES = [8, 32], WIDTH = [4], PASSES = [1])]
 pub unsafe fn vector_log_softmax<
     T: Operand<Sum: Logarithm>,
     const LANES: u32,
     const WIDTH: usize,
+    const PASSES: usize,
 >(
     a: Csr<SumOf<T>>,
     x: Dense<T>,
@@ -131,7 +144,9 @@ pub unsafe fn vector_log_softmax<
     bias: Global<SumOf<T>>,
 ) {
     // SAFETY: the kernel's contract.
-    unsafe { reduce_rows::<T, Total, _, LANES, WIDTH>(a, x, y, items, LogSoftmax { bias }) };
+    unsafe {
+        reduce_rows::<T, Total, _, LANES, WIDTH, PASSES>(a, x, y, items, LogSoftmax { bias })
+    };
 }
 
 /// The rows that [`vector_activate`] leaves in parts: else as [`combine`](super::super::tasks::combine).
@@ -177,8 +192,8 @@ pub unsafe fn combine_log_softmax<T: Operand<Sum: Logarithm>, const WIDTH: usize
 #[cfg(not(target_arch = "nvptx64"))]
 pub(super) fn entry_points() -> Vec<&'static str> {
     [
-        vector_activate::<f32, 8, 1>().entry_points(),
-        vector_log_softmax::<f32, 8, 1>().entry_points(),
+        vector_activate::<f32, 8, 1, 2>().entry_points(),
+        vector_log_softmax::<f32, 8, 1, 2>().entry_points(),
         combine_activate::<f32>().entry_points(),
         combine_log_softmax::<f32, 1>().entry_points(),
     ]

@@ -8,6 +8,7 @@ use super::super::row_end::{Place, Results, RowEnd};
 use super::super::tasks::last_item;
 use super::block;
 use crate::matrix::{Csr, Dense, DenseMut};
+use crate::unroll::unroll;
 use core::array;
 use core::marker::PhantomData;
 use cuda_std::prelude::*;
@@ -16,25 +17,18 @@ use cuda_std::warp::{FULL_MASK, WARP_SIZE};
 /// Nonzeros whose loads of X are in flight together.
 const UNROLL: usize = 8;
 
-/// The body for each of the `UNROLL` nonzeros: the compiler does not unroll a loop with as large a body as eight
-/// multiplications of bf16, and would put the arrays into local memory.
-macro_rules! unrolled {
-    ($i:ident => $body:expr) => {
-        unrolled!(@ $i $body, 0 1 2 3 4 5 6 7)
-    };
-    (@ $i:ident $body:expr, $($number:literal)*) => {
-        $({
-            const $i: usize = $number;
-            $body;
-        })*
-    };
-}
-const _: () = assert!(UNROLL == 8);
-
 /// A sub-warp on its way through a task.
-pub(super) struct Run<'a, T: Operand, R, E, const LANES: u32, const WIDTH: usize> {
+pub(super) struct Run<
+    'a,
+    T: Operand,
+    R,
+    E,
+    const LANES: u32,
+    const WIDTH: usize,
+    const PASSES: usize,
+> {
     a: &'a Csr<SumOf<T>>,
-    x: LaneColumns<T, LANES, WIDTH>,
+    x: LaneColumns<T, LANES, WIDTH, PASSES>,
     y: &'a DenseMut<T>,
     items: &'a Items<SumOf<T>>,
     end_of_row: &'a E,
@@ -57,7 +51,7 @@ pub(super) struct Run<'a, T: Operand, R, E, const LANES: u32, const WIDTH: usize
     /// Whether the row started in an earlier task.
     begun_before: bool,
     /// The reduction of the row's products so far.
-    so_far: Results<T::Sum, WIDTH>,
+    so_far: Results<T::Sum, WIDTH, PASSES>,
     /// Column and value of the nonzero that the lane holds.
     mine: (u32, T::Sum),
     reduction: PhantomData<R>,
@@ -67,11 +61,16 @@ pub(super) struct Run<'a, T: Operand, R, E, const LANES: u32, const WIDTH: usize
     clippy::needless_range_loop,
     reason = "iterators over the arrays are not unrolled, and put them into local memory"
 )]
-impl<'a, T: Operand, R: Reduce, E: RowEnd<T>, const LANES: u32, const WIDTH: usize>
-    Run<'a, T, R, E, LANES, WIDTH>
+impl<
+    'a,
+    T: Operand,
+    R: Reduce,
+    E: RowEnd<T>,
+    const LANES: u32,
+    const WIDTH: usize,
+    const PASSES: usize,
+> Run<'a, T, R, E, LANES, WIDTH, PASSES>
 {
-    const PASSES: usize = LaneColumns::<T, LANES, WIDTH>::PASSES;
-
     /// # Safety
     ///
     /// The kernel's contract. A sub-warp past the last task gets an empty one, as its warp's shuffles want all lanes.
@@ -107,7 +106,7 @@ impl<'a, T: Operand, R: Reduce, E: RowEnd<T>, const LANES: u32, const WIDTH: usi
             row_of_y: 0,
             next_row_of_y: 0,
             begun_before: false,
-            so_far: [[R::start(); WIDTH]; 2],
+            so_far: [[R::start(); WIDTH]; PASSES],
             reduction: PhantomData,
         };
         if task < items.count {
@@ -181,7 +180,7 @@ impl<'a, T: Operand, R: Reduce, E: RowEnd<T>, const LANES: u32, const WIDTH: usi
         unsafe {
             let cols: [u32; UNROLL] =
                 array::from_fn(|i| warp::shfl_idx(FULL_MASK, self.mine.0, first + i as u32, LANES));
-            let elements: [[T::Vector; 2]; UNROLL] = array::from_fn(|i| self.x.load(cols[i]));
+            let elements: [[T::Vector; PASSES]; UNROLL] = array::from_fn(|i| self.x.load(cols[i]));
             let values: [T::Sum; UNROLL] =
                 array::from_fn(|i| warp::shfl_idx(FULL_MASK, self.mine.1, first + i as u32, LANES));
             let count = self.end.saturating_sub(self.position).min(UNROLL as u32);
@@ -189,15 +188,19 @@ impl<'a, T: Operand, R: Reduce, E: RowEnd<T>, const LANES: u32, const WIDTH: usi
             while done < count {
                 let to_row_end = self.row_end - self.position;
                 if done == 0 && count == UNROLL as u32 && to_row_end >= count {
-                    unrolled!(I => self.take(values[I], elements[I]));
+                    unroll!(i in 0..8 {
+                        self.take(values[i], elements[i]);
+                    });
                     self.position += count;
                     self.end_rows(self.position);
                     break;
                 }
                 let stop = count.min(done + to_row_end);
                 // Up to the row's end; the comparisons are with constants, so that the arrays stay in registers.
-                unrolled!(I => if done <= I as u32 && (I as u32) < stop {
-                    self.take(values[I], elements[I]);
+                unroll!(i in 0..8 {
+                    if done <= i as u32 && (i as u32) < stop {
+                        self.take(values[i], elements[i]);
+                    }
                 });
                 self.position += stop - done;
                 done = stop;
@@ -207,8 +210,8 @@ impl<'a, T: Operand, R: Reduce, E: RowEnd<T>, const LANES: u32, const WIDTH: usi
     }
 
     #[inline(always)]
-    fn take(&mut self, value: T::Sum, elements: [T::Vector; 2]) {
-        for pass in 0..Self::PASSES {
+    fn take(&mut self, value: T::Sum, elements: [T::Vector; PASSES]) {
+        for pass in 0..PASSES {
             let (so_far, elements) = (self.so_far[pass], elements[pass]);
             self.so_far[pass] = array::from_fn(|k| R::take(value, T::get(&elements, k), so_far[k]));
         }
@@ -226,7 +229,7 @@ impl<'a, T: Operand, R: Reduce, E: RowEnd<T>, const LANES: u32, const WIDTH: usi
                     self.store_row(self.row, self.so_far);
                 }
                 self.begun_before = false;
-                self.so_far = [[R::start(); WIDTH]; 2];
+                self.so_far = [[R::start(); WIDTH]; PASSES];
                 self.row += 1;
                 self.row_end = self.next_end;
                 self.row_of_y = self.next_row_of_y;
@@ -284,7 +287,7 @@ impl<'a, T: Operand, R: Reduce, E: RowEnd<T>, const LANES: u32, const WIDTH: usi
                 if row < self.a.rows
                     && self.items.start.load(task) > self.a.row_ptr.load(row as usize)
                 {
-                    let (_, head) = self.with_heads([[R::start(); WIDTH]; 2], row, 0);
+                    let (_, head) = self.with_heads([[R::start(); WIDTH]; PASSES], row, 0);
                     self.store_part(2 * group, head);
                 }
             }
@@ -303,10 +306,10 @@ impl<'a, T: Operand, R: Reduce, E: RowEnd<T>, const LANES: u32, const WIDTH: usi
     #[inline(always)]
     unsafe fn with_heads(
         &self,
-        mut joined: Results<T::Sum, WIDTH>,
+        mut joined: Results<T::Sum, WIDTH, PASSES>,
         row: u32,
         first: u32,
-    ) -> (bool, Results<T::Sum, WIDTH>) {
+    ) -> (bool, Results<T::Sum, WIDTH, PASSES>) {
         let tasks = block(LANES) / LANES;
         // SAFETY: the row is one of A, and its tasks after the first have left heads.
         unsafe {
@@ -315,7 +318,7 @@ impl<'a, T: Operand, R: Reduce, E: RowEnd<T>, const LANES: u32, const WIDTH: usi
             let mut in_block = first;
             while in_block <= last.min(tasks - 1) {
                 let thread = in_block * LANES + warp::lane_id() % LANES;
-                for pass in 0..Self::PASSES {
+                for pass in 0..PASSES {
                     let head: [T::Sum; WIDTH] = array::from_fn(|k| {
                         heads().load(head_index::<LANES, WIDTH>(pass, k, thread))
                     });
@@ -332,7 +335,7 @@ impl<'a, T: Operand, R: Reduce, E: RowEnd<T>, const LANES: u32, const WIDTH: usi
     #[inline(always)]
     unsafe fn keep_head(&self) {
         let thread = thread::thread_idx_x();
-        for pass in 0..Self::PASSES {
+        for pass in 0..PASSES {
             for k in 0..WIDTH {
                 // SAFETY: the thread's own place.
                 unsafe {
@@ -347,8 +350,8 @@ impl<'a, T: Operand, R: Reduce, E: RowEnd<T>, const LANES: u32, const WIDTH: usi
 
     /// Writes the lane's part of a row that is cut between blocks.
     #[inline(always)]
-    unsafe fn store_part(&self, part: usize, results: Results<T::Sum, WIDTH>) {
-        for pass in 0..Self::PASSES {
+    unsafe fn store_part(&self, part: usize, results: Results<T::Sum, WIDTH, PASSES>) {
+        for pass in 0..PASSES {
             let feature = self.feature + pass * (LANES as usize * WIDTH);
             if feature < self.features {
                 let index = part * self.features + feature;
@@ -360,12 +363,12 @@ impl<'a, T: Operand, R: Reduce, E: RowEnd<T>, const LANES: u32, const WIDTH: usi
 
     /// Writes the lane's features of a row that is complete and perhaps empty.
     #[inline(always)]
-    unsafe fn store_row(&self, row: u32, mut results: Results<T::Sum, WIDTH>) {
+    unsafe fn store_row(&self, row: u32, mut results: Results<T::Sum, WIDTH, PASSES>) {
         let row = row as usize;
         // SAFETY: a row of A, and this sub-warp's row of Y.
         unsafe {
             if R::MINDS_EMPTY_ROWS && self.row_end == self.a.row_ptr.load(row) {
-                results = [[T::Sum::ZERO; WIDTH]; 2];
+                results = [[T::Sum::ZERO; WIDTH]; PASSES];
             }
             let place = Place {
                 row,
@@ -375,7 +378,8 @@ impl<'a, T: Operand, R: Reduce, E: RowEnd<T>, const LANES: u32, const WIDTH: usi
                 feature: self.feature,
                 features: self.features,
             };
-            self.end_of_row.write::<LANES, WIDTH>(place, results);
+            self.end_of_row
+                .write::<LANES, WIDTH, PASSES>(place, results);
         }
     }
 }
@@ -392,4 +396,4 @@ fn head_index<const LANES: u32, const WIDTH: usize>(pass: usize, k: usize, threa
     (pass * WIDTH + k) * block(LANES) as usize + thread as usize
 }
 
-const _: () = assert!(WARP_SIZE.is_multiple_of(UNROLL as u32));
+const _: () = assert!(UNROLL == 8 && WARP_SIZE.is_multiple_of(UNROLL as u32));

@@ -107,3 +107,8 @@ pub(crate) fn shared_static<T: Element, const LENGTH: usize, const SITE: u64>() 
 pub(crate) fn shared_dynamic() -> u32 {
     window(lane::shared_dynamic().0)
 }
+
+#[inline(always)]
+pub(crate) fn mul_wide(a: u32, b: u32) -> u64 {
+    u64::from(a) * u64::from(b)
+}

@@ -12,7 +12,7 @@ mod warpgroup;
 pub(crate) use async_copy::*;
 pub(crate) use atomic::or_shared;
 pub(crate) use float::*;
-pub(crate) use memory::{shared_dynamic, shared_static};
+pub(crate) use memory::{mul_wide, shared_dynamic, shared_static};
 pub(crate) use mma::*;
 pub(crate) use thread::*;
 pub(crate) use warp::*;

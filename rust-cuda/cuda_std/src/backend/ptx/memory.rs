@@ -42,6 +42,23 @@ macro_rules! store {
     };
 }
 
+/// `a * b` (`mul.wide.u32`).
+#[inline(always)]
+pub(crate) fn mul_wide(a: u32, b: u32) -> u64 {
+    let result: u64;
+    // SAFETY: arithmetic on registers.
+    unsafe {
+        asm!(
+            "mul.wide.u32 {result}, {a}, {b};",
+            a = in(reg32) a,
+            b = in(reg32) b,
+            result = lateout(reg64) result,
+            options(pure, nomem, nostack, preserves_flags),
+        );
+    }
+    result
+}
+
 /// `words` as the array of `N` that they are: `M` equals `N` wherever this is reached.
 #[inline(always)]
 fn same_length<W: Copy, const M: usize, const N: usize>(words: [W; M]) -> [W; N] {

@@ -20,6 +20,7 @@ mod warpgroup;
 pub(crate) use async_copy::*;
 pub(crate) use atomic::or_shared;
 pub(crate) use float::*;
+pub(crate) use memory::mul_wide;
 pub(crate) use mma::*;
 pub(crate) use shared::*;
 pub(crate) use thread::*;
