@@ -330,6 +330,18 @@ mod tests {
     }
 
     #[test]
+    fn single_elements_take_the_fewest_lanes_that_have_all_of_them() {
+        for (features, lanes) in [(15, 8), (31, 16), (33, 16), (47, 16), (49, 32), (63, 32)] {
+            let row = RowOfX {
+                bytes: 4 * features,
+                element_bytes: 4,
+                width: 1,
+            };
+            assert_eq!(row.lanes(&[8, 16, 32]), lanes, "{features}");
+        }
+    }
+
+    #[test]
     fn rows_with_common_columns_take_wide_tiles_and_small_tasks() {
         let flat = [(20_000, 2)];
         let mut planner = planner(20.0, &flat, 30_000);
