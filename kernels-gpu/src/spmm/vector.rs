@@ -32,9 +32,9 @@
 //! Registers decide how many blocks run at a time, and the compiler does not always know: for 16-bit elements a change elsewhere made it take 95 in the
 //! place of 80, which cost 5 % at 128 features. Some instances therefore have a limit on GPUs of compute capability 9.0 and newer. As parts of the time
 //! without it: 64 for f32 with 32 lanes 0.96 to 1 at 100 to 512 features; 72 for 16-bit elements 0.96 to 1.01, where the compiler by itself took 80; 72
-//! for f32 with rows in another order 0.96 to 1, and 0.93 to 0.97 with 8 lanes; 72 for three elements a lane 0.93 to 1. Slower: 64 for f32 with 16
-//! lanes, up to 1.05, and for 16-bit elements, 1.06 to 1.13 at 128 features. For older GPUs the same kernels want twice as many registers, and would
-//! put 140 to 350 bytes of a thread into local memory.
+//! for f32 with rows in another order 0.93 to 1.01 with 8 lanes, 0.97 to 1.03 with 16, and 0.96 to 1 with 32; 72 for three elements a lane 0.93 to
+//! 1.01. Slower: 64 for f32 with 16 lanes, up to 1.05, and for 16-bit elements, 1.06 to 1.13 at 128 features. For older GPUs the same kernels want
+//! twice as many registers, and would put 140 to 350 bytes of a thread into local memory.
 //!
 //! Widths that are no multiple of two wait for instructions, as a load brings a lane one element. From 33 features on, 16 lanes therefore take three
 //! each, a tile of 48, so that a warp has two nonzeros with each instruction; 32 lanes of two, a tile of 64, take 49 to 64 features, and had all from 33
