@@ -10,8 +10,8 @@
 //! What it costs: a warp for a row of three nonzeros is a waste, and a row of a million keeps eight warps busy when all others are done.
 //!
 //! Measured on an NVIDIA H200, f32, as a part of the time of `vector` in the same run: 4,267 rows of 500 nonzeros 0.76 with 32 features,
-//! 0.81 to 0.89 with 64 to 512; 132,534 rows of 597 nonzeros 0.89 to 0.95; 232,965 rows of 492 nonzeros 0.90 to 0.98. With 33 and 100
-//! features 0.77 to 1.00 on these, but 1.04 on the first with hubs. Shorter rows lose: 1.0 to 1.4 times as long at 168 nonzeros a row,
+//! 0.81 to 0.89 with 64 to 512; 132,534 rows of 597 nonzeros 0.89 to 0.95; 232,965 rows of 492 nonzeros 0.90 to 0.98. With 100
+//! features 0.77 to 1.00 on these, but 1.04 on the first with hubs; with 33, where `vector` has three elements a lane, 1.1 to 1.33 on the first. Shorter rows lose: 1.0 to 1.4 times as long at 168 nonzeros a row,
 //! 1.1 to 1.6 at 50 to 74, 1.7 to 4.6 at 14 and fewer.
 //!
 //! Elements of 16 bits gain less: they are half as many bytes, and each row converts them to f32 for itself. f16 took 1.01 to 1.12

@@ -39,7 +39,7 @@
 //! Widths that are no multiple of two wait for instructions, as a load brings a lane one element. From 33 features on, 16 lanes therefore take three
 //! each, a tile of 48, so that a warp has two nonzeros with each instruction; 32 lanes of two, a tile of 64, take 49 to 64 features, and had all from 33
 //! on before. With it, and each element's address a single multiplication and addition of 32 by 32 to 64 bits, for which the compiler had taken
-//! two, 33 features took 0.85 to 0.9 times as long (0.91 without the third element), 47 0.89 to 0.93, 65 0.79 to 0.96. The same of
+//! two, 33 features took 0.8 to 0.9 times as long (0.91 without the third element), 47 0.83 to 0.94, 65 0.79 to 0.96. The same of
 //! rows of Y, for all widths: 0.97 at 32 features, 0.99 at 64.
 //!
 //! Tried for instructions, and not faster: that address for wider loads, whose kernels then want six registers more, 1 to 1.06 times, f16 at 128 features
@@ -125,8 +125,8 @@ pub fn lanes<T: Operand>(features: u32, reduction: Reduction) -> &'static [u32] 
     }
 }
 
-/// Lanes of a sub-warp, no more than the shape's, and neighbouring features that a lane loads at once.
-fn variant<T: Operand>(shape: Shape, reduction: Reduction) -> (u32, u32) {
+/// Lanes of a sub-warp, no more than the shape's, neighbouring features that a lane loads at once, and how many such vectors it has.
+fn variant<T: Operand>(shape: Shape, reduction: Reduction) -> (u32, u32, u32) {
     let there_are = lanes::<T>(shape.features, reduction);
     let mut lanes = there_are[0];
     for &more in there_are {
@@ -134,7 +134,8 @@ fn variant<T: Operand>(shape: Shape, reduction: Reduction) -> (u32, u32) {
             lanes = more;
         }
     }
-    (lanes, width::<T>(shape.features, reduction))
+    let width = width::<T>(shape.features, reduction);
+    (lanes, width, passes(shape.features, lanes, width))
 }
 
 /// Features that a lane loads at once: as many as 16 bytes hold and the number of features is a multiple of, but no more
@@ -151,10 +152,8 @@ pub fn width<T: Operand>(features: u32, reduction: Reduction) -> u32 {
 }
 
 /// Tiles of features.
-fn tiles(shape: Shape, (lanes, width): (u32, u32)) -> u32 {
-    shape
-        .features
-        .div_ceil(lanes * width * passes(shape.features, lanes, width))
+fn tiles(shape: Shape, (lanes, width, passes): (u32, u32, u32)) -> u32 {
+    shape.features.div_ceil(lanes * width * passes)
 }
 
 /// How many times eight lanes a task has, in all tiles of features.
@@ -165,12 +164,11 @@ pub fn eights_of_task<T: Operand>(shape: Shape, reduction: Reduction) -> u64 {
 
 /// A sub-warp for each task and tile of features; tasks along x, tiles along y.
 pub fn launch<T: Operand>(shape: Shape, reduction: Reduction) -> LaunchConfig {
-    let (lanes, width) = variant::<T>(shape, reduction);
-    let tiles = tiles(shape, (lanes, width));
+    let (lanes, width, passes) = variant::<T>(shape, reduction);
+    let tiles = tiles(shape, (lanes, width, passes));
     let block = block(lanes);
     let blocks = shape.items.div_ceil(block / lanes);
-    let head_bytes =
-        block * width * passes(shape.features, lanes, width) * size_of::<T::Sum>() as u32;
+    let head_bytes = block * width * passes * size_of::<T::Sum>() as u32;
     LaunchConfig::new((blocks, tiles.min(MAX_GRID_Y)), block).shared_bytes(head_bytes)
 }
 
@@ -181,7 +179,7 @@ const _: () = assert!(block(16) / 16 == block(32) / 32);
 
 /// Items of a block, whose parts of cut rows the block joins.
 pub fn items_of_block<T: Operand>(shape: Shape, reduction: Reduction) -> u32 {
-    let (lanes, _) = variant::<T>(shape, reduction);
+    let (lanes, ..) = variant::<T>(shape, reduction);
     block(lanes) / lanes
 }
 
@@ -195,26 +193,26 @@ pub fn handle<T: Operand>(
     let variant = variant::<T>(shape, reduction);
     if reduction.is_extremum() {
         return match variant {
-            (_, 1) => vector_max::<T, 8, 1, 2>(),
-            (_, _) => vector_max::<T, 8, 4, 1>(),
+            (_, 1, _) => vector_max::<T, 8, 1, 2>(),
+            (_, _, _) => vector_max::<T, 8, 4, 1>(),
         };
     }
     macro_rules! of_variant {
         ($kernel:ident) => {
             match variant {
-                (8, 1) => $kernel::<T, 8, 1, 2>(),
-                (8, 2) => $kernel::<T, 8, 2, 1>(),
-                (8, 4) => $kernel::<T, 8, 4, 1>(),
-                (8, _) => $kernel::<T, 8, 8, 1>(),
-                (16, 1) if passes(shape.features, 16, 1) == 3 => $kernel::<T, 16, 1, 3>(),
-                (16, 1) => $kernel::<T, 16, 1, 2>(),
-                (16, 2) => $kernel::<T, 16, 2, 1>(),
-                (16, 4) => $kernel::<T, 16, 4, 1>(),
-                (16, _) => $kernel::<T, 16, 8, 1>(),
-                (_, 1) => $kernel::<T, 32, 1, 2>(),
-                (_, 2) => $kernel::<T, 32, 2, 1>(),
-                (_, 4) => $kernel::<T, 32, 4, 1>(),
-                (_, _) => $kernel::<T, 32, 8, 1>(),
+                (8, 1, _) => $kernel::<T, 8, 1, 2>(),
+                (8, 2, _) => $kernel::<T, 8, 2, 1>(),
+                (8, 4, _) => $kernel::<T, 8, 4, 1>(),
+                (8, _, _) => $kernel::<T, 8, 8, 1>(),
+                (16, 1, 3) => $kernel::<T, 16, 1, 3>(),
+                (16, 1, _) => $kernel::<T, 16, 1, 2>(),
+                (16, 2, _) => $kernel::<T, 16, 2, 1>(),
+                (16, 4, _) => $kernel::<T, 16, 4, 1>(),
+                (16, _, _) => $kernel::<T, 16, 8, 1>(),
+                (_, 1, _) => $kernel::<T, 32, 1, 2>(),
+                (_, 2, _) => $kernel::<T, 32, 2, 1>(),
+                (_, 4, _) => $kernel::<T, 32, 4, 1>(),
+                (_, _, _) => $kernel::<T, 32, 8, 1>(),
             }
         };
     }
@@ -331,7 +329,7 @@ pub unsafe fn vector_scaled<
 /// # Safety
 ///
 /// That of [`vector_scaled`].
-#[kernel(name = "spmm_vector_max", 
+#[kernel(name = "spmm_vector_max",
     T = [f32, f64, f16, bf16], LANES = [8], WIDTH = [1], PASSES = [2];
     T = [f32, f64, f16, bf16], LANES = [8], WIDTH = [4], PASSES = [1])]
 pub unsafe fn vector_max<T: Operand, const LANES: u32, const WIDTH: usize, const PASSES: usize>(

@@ -46,21 +46,21 @@ pub fn handle<T: Operand<Sum: Logarithm>>(
     shape: Shape,
     end: LayerEnd,
 ) -> Option<Kernel<LayerArguments<T>>> {
-    let (lanes, width) = variant::<T>(shape, Reduction::Sum);
-    let one_tile = shape.features <= lanes * width * passes(shape.features, lanes, width);
+    let (lanes, width, passes) = variant::<T>(shape, Reduction::Sum);
+    let one_tile = shape.features <= lanes * width * passes;
     if size_of::<T>() < size_of::<f32>() || end == LayerEnd::LogSoftmax && !one_tile {
         return None;
     }
     macro_rules! of_variant {
         ($kernel:ident) => {
-            match (lanes, width) {
-                (8, 1) => $kernel::<T, 8, 1, 2>(),
-                (8, 4) => $kernel::<T, 8, 4, 1>(),
-                (16, 1) if passes(shape.features, 16, 1) == 3 => $kernel::<T, 16, 1, 3>(),
-                (16, 1) => $kernel::<T, 16, 1, 2>(),
-                (16, 4) => $kernel::<T, 16, 4, 1>(),
-                (32, 1) => $kernel::<T, 32, 1, 2>(),
-                (32, 4) => $kernel::<T, 32, 4, 1>(),
+            match (lanes, width, passes) {
+                (8, 1, _) => $kernel::<T, 8, 1, 2>(),
+                (8, 4, _) => $kernel::<T, 8, 4, 1>(),
+                (16, 1, 3) => $kernel::<T, 16, 1, 3>(),
+                (16, 1, _) => $kernel::<T, 16, 1, 2>(),
+                (16, 4, _) => $kernel::<T, 16, 4, 1>(),
+                (32, 1, _) => $kernel::<T, 32, 1, 2>(),
+                (32, 4, _) => $kernel::<T, 32, 4, 1>(),
                 _ => return None,
             }
         };
@@ -82,7 +82,7 @@ pub fn combine_handle<T: Operand<Sum: Logarithm>>(
     shape: Shape,
     end: LayerEnd,
 ) -> (Kernel<CombineArguments<T>>, u32) {
-    let (_, width) = variant::<T>(shape, Reduction::Sum);
+    let (_, width, _) = variant::<T>(shape, Reduction::Sum);
     let row = WARP_SIZE * width * passes(shape.features, WARP_SIZE, width);
     match (end, width) {
         (LayerEnd::Activate, _) => (combine_activate::<T>(), COMBINE_TILE),
