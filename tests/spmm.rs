@@ -72,6 +72,25 @@ fn a_plan_for_one_number_of_features_multiplies_with_any_other() {
 }
 
 #[test]
+fn a_plan_that_knows_the_features_gives_a_gpu_tasks_that_all_run_at_once() {
+    for device in devices() {
+        let rows = 1_200 * device.properties().multiprocessors;
+        let a = generate::uniform::<f32>(rows, 900, 8 * rows, 1).unwrap();
+        for features in [32, 33] {
+            let options = SpmmOptions {
+                features: Some(features),
+                ..SpmmOptions::default()
+            };
+            let plan = Spmm::plan(&device, a.view(), options).unwrap();
+            let least = plan.to_string().contains(" tasks of 64 steps");
+            assert_eq!(least, device.is_emulator(), "{plan}");
+            let x = generate::dense::<f32>(900, features as usize, 2);
+            assert_right(a.view(), x.view(), &plan.multiply(x.view()).unwrap(), &plan);
+        }
+    }
+}
+
+#[test]
 fn a_matrix_without_nonzeros_gives_zeros() {
     every_kernel_multiplies::<f32>(35, 4, 0, 5);
     every_kernel_multiplies::<f64>(1, 1, 0, 1);

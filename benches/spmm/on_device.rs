@@ -32,8 +32,8 @@ impl<'a, T: SpmmElement> OnDevice<'a, T> {
         }
     }
 
-    /// The plan of that choice, once for all widths, but the plan's own for each width anew, which it knows. The first one of those is the second of
-    /// two on a GPU, as the first takes the driver's time for kernels and memory.
+    /// The plan of that choice, once for all widths, but the plan's own for each width anew, which it knows. On a GPU it is the second of two, as the
+    /// first takes the driver's time for kernels and memory.
     ///
     /// # Errors
     ///
@@ -43,7 +43,8 @@ impl<'a, T: SpmmElement> OnDevice<'a, T> {
         let mut again = false;
         if choice.name == OURS && self.own_features != Some(features) {
             options.features = Some(features);
-            again = self.own_features.replace(features).is_none() && !self.device.is_emulator();
+            again = !self.device.is_emulator();
+            self.own_features = Some(features);
             self.plans.remove(OURS);
         }
         match self.plans.entry(choice.name) {

@@ -5,7 +5,9 @@
 //! so each function makes the device's context current first: a few nanoseconds if it is already.
 
 mod allocation;
+mod events;
 mod kept;
+mod occupancy;
 mod recording;
 mod side_streams;
 
@@ -18,16 +20,15 @@ use cust::CudaApiVersion;
 use cust::context::{Context, CurrentContext};
 use cust::device::{Device, DeviceAttribute};
 use cust::error::{CudaError, CudaResult};
-use cust::event::{Event, EventFlags};
 use cust::memory::{AsyncCopyDestination, DevicePointer, DeviceSlice};
 use cust::stream::{Stream, StreamFlags};
 use cust::sys::CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN;
+pub(super) use events::Events;
 use kept::Kept;
 pub(super) use recording::{Recorded, Recording};
 use side_streams::SideStreams;
 use std::ffi::c_void;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-use std::time::Duration;
 
 /// The least compute capability: the kernels' PTX is for `sm_80`.
 const OLDEST: Version = Version::new(8, 0);
@@ -45,13 +46,6 @@ pub(super) struct Cuda {
     side_streams: OnceLock<SideStreams>,
     stream: Stream,
     context: Context,
-}
-
-/// Two events of a stream, for the time between.
-#[derive(Debug)]
-pub(super) struct Events {
-    start: Event,
-    end: Event,
 }
 
 impl Cuda {
@@ -220,27 +214,6 @@ impl Cuda {
             free: free as u64 + self.kept().bytes(),
             total: total as u64,
         })
-    }
-
-    pub fn start_timer(&self) -> Result<Events, Error> {
-        self.enter()?;
-        let event = || self.check("create an event", Event::new(EventFlags::DEFAULT));
-        let events = Events {
-            start: event()?,
-            end: event()?,
-        };
-        self.check("record an event", events.start.record(&self.stream))?;
-        Ok(events)
-    }
-
-    pub fn stop_timer(&self, events: &Events) -> Result<Duration, Error> {
-        self.enter()?;
-        self.check("record an event", events.end.record(&self.stream))?;
-        self.check("finish what was launched", events.end.synchronize())?;
-        self.check(
-            "tell the time between events",
-            events.end.elapsed(&events.start),
-        )
     }
 
     /// The stream on which everything of this device runs, for a library that launches kernels of its own.

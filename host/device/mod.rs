@@ -26,6 +26,7 @@ mod fork;
 mod limits;
 #[cfg(feature = "cuda")]
 mod module;
+mod occupancy;
 mod properties;
 #[cfg(feature = "cuda")]
 mod ptx;

@@ -1,10 +1,11 @@
 //! What a plan chose beside the kernel: blocks of columns, lanes, and the size of tasks; what the caller asks for goes before the [`planner`](super::planner).
 
 use super::planner::{LINE, Planner, RowOfX};
-use super::{SpmmElement, SpmmOptions, row_bytes};
+use super::{SpmmElement, SpmmOptions, row_bytes, tasks};
 use crate::csr::DevicePattern;
+use crate::error::Error;
 use std::fmt;
-use warprow_kernels::spmm::{ItemKind, Reduction, SpmmKernel, vector};
+use warprow_kernels::spmm::{Ending, ItemKind, Reduction, Shape, SpmmKernel, vector};
 
 /// What a plan chose beside the kernel.
 #[derive(Clone, Debug)]
@@ -48,6 +49,38 @@ impl Choices {
     /// Steps of a task, at most.
     pub(super) fn task_size(&self) -> Option<u32> {
         self.planner.as_ref().and_then(Planner::task_size)
+    }
+
+    /// Tasks that the device runs at a time with the number of features that is planned for, if there is one, and the matrix is in one block and so
+    /// small that they may be all.
+    pub(super) fn tasks_at_a_time<E: SpmmElement>(
+        &self,
+        a: &DevicePattern,
+        options: SpmmOptions,
+        ending: Ending,
+    ) -> Result<Option<u64>, Error> {
+        let (Some(features @ 1..), 1) = (options.features, self.blocks) else {
+            return Ok(None);
+        };
+        let reduction = options.reduction;
+        let Some(lanes) = self.lanes::<E>(features, reduction) else {
+            return Ok(None);
+        };
+        if !tasks::may_run_at_once(a) {
+            return Ok(None);
+        }
+        let shape = Shape {
+            rows: a.rows,
+            items: 1,
+            cols: a.cols,
+            features,
+            lanes,
+        };
+        let handle = vector::handle::<E>(shape, reduction, ending);
+        let config = vector::launch::<E>(shape, reduction);
+        let blocks = a.device().blocks_at_a_time(&handle, &config)?;
+        let of_block = u64::from(vector::items_of_block::<E>(shape, reduction));
+        Ok(blocks.map(|blocks| blocks * of_block / u64::from(config.grid.y)))
     }
 
     /// Lanes of a sub-warp for so many features.

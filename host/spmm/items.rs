@@ -36,6 +36,8 @@ pub(super) struct ItemSizes {
     pub(super) wanted: Option<u32>,
     /// Steps of a task, at most, if the caller does not say.
     pub(super) most_of_task: Option<u32>,
+    /// Tasks that the device runs at a time, if it is known for which kernel.
+    pub(super) tasks_at_a_time: Option<u64>,
 }
 
 /// What a run of the kernel is for.

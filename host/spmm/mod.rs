@@ -162,7 +162,7 @@ impl<E: SpmmElement> Spmm<E> {
         started: Instant,
     ) -> Result<Self, Error> {
         let device = a.device().clone();
-        let kernel = kernel.unwrap_or_else(|| kernel_for::<E>(a.pattern()));
+        let kernel = kernel.unwrap_or_else(|| kernel_for(a.pattern()));
         let mut planner = Planner::of(a.pattern(), kernel, options.features.map(row_bytes::<E>))?;
         let order = options.order.or_else(|| order::default(kernel));
         let (a, rows_in_order) = match (order, &mut planner) {
@@ -177,9 +177,11 @@ impl<E: SpmmElement> Spmm<E> {
         let choices = Choices::make::<E>(a.pattern(), planner, kernel, options);
         let mut a = column_blocks::cut(a, choices.blocks)?;
         let original_row = rows_in_order.original();
+        let ending = rows_in_order.ending(diagonal.is_some());
         let sizes = ItemSizes {
             wanted: options.task_size,
             most_of_task: choices.task_size(),
+            tasks_at_a_time: choices.tasks_at_a_time::<E>(a.pattern(), options, ending)?,
         };
         let items = PlannedItems::make(kernel.items(), &mut a, original_row, sizes, keep_order)?;
         device.synchronize()?;

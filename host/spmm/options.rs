@@ -51,7 +51,7 @@ pub struct SpmmOptions {
     /// The kernel; the plan chooses if it is not said.
     pub kernel: Option<SpmmKernel>,
     /// The number of features, the columns of X, that the plan is for, if it is known: whether an order of the rows is worth its cost depends on
-    /// it. Runs may have any other number.
+    /// it, and on a GPU the size of the tasks of a matrix so small that all can run at once. Runs may have any other number.
     pub features: Option<u32>,
     /// Steps of a task, its nonzeros and twice its rows, for the kernels that work on [tasks](warprow_kernels::spmm::tasks), and the most nonzeros of
     /// a [slice](warprow_kernels::spmm::slices), or of a row that has one warp in a [team](warprow_kernels::spmm::teams); the plan chooses
@@ -107,13 +107,9 @@ pub(super) fn kernel_asked_for<E: SpmmElement>(
 }
 
 /// The kernel for a matrix where none is asked for, on a device whose caches are known.
-///
-/// 16-bit elements are always taken by tasks, whatever the rows: of three graphs of each of two kinds of R-MAT, on which f32 gains in step, f16 took
-/// 0.86 to 0.99 times as long so at 128 and 512 features, but for one of 4267 rows without hubs (1.16 and 1.07).
-pub(super) fn kernel_for<E: SpmmElement>(a: &DevicePattern) -> SpmmKernel {
+pub(super) fn kernel_for(a: &DevicePattern) -> SpmmKernel {
     let knows_caches = a.device().properties().l2_bytes.is_some();
-    let is_16_bit = size_of::<E>() < size_of::<E::Sum>();
-    if knows_caches && !is_16_bit && are_long(a.rows, a.cols, a.nonzeros()) {
+    if knows_caches && are_long(a.rows, a.cols, a.nonzeros()) {
         SpmmKernel::InStep
     } else {
         SpmmKernel::Vector

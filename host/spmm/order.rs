@@ -9,7 +9,7 @@ use crate::error::Error;
 use cuda_std::element::Element;
 use std::fmt;
 use std::time::Duration;
-use warprow_kernels::spmm::SpmmKernel;
+use warprow_kernels::spmm::{Ending, SpmmKernel};
 
 /// Teams keep an order in which the different columns of neighbouring rows are fewer than that part of what they would be in the order
 /// of the rows' lengths.
@@ -185,6 +185,15 @@ impl OrderedRows {
 
     pub(super) fn order(&self) -> RowOrder {
         self.order
+    }
+
+    /// How the kernel ends its rows, if it does nothing to them or scales them.
+    pub(super) fn ending(&self, scales: bool) -> Ending {
+        match self.original {
+            _ if scales => Ending::Scaled,
+            Some(_) => Ending::AnyOrder,
+            None => Ending::Plain,
+        }
     }
 
     /// The device's time for it, where one was looked for.

@@ -102,6 +102,8 @@ pub(super) struct Planner {
     shared: f64,
     /// Bytes of a row of X that a sub-warp takes: one cache line, unless it is known how many there are.
     row_bytes: f64,
+    /// Whether it is known that rows of X are whole cache lines.
+    has_whole_lines: bool,
     /// The [locality](reuse::locality) of the matrix: the part of the misses that the order of its rows leaves. 1 until it is measured.
     misses_left: f64,
 }
@@ -148,11 +150,13 @@ impl Planner {
             ItemKind::Teams => SHARED_IN_STEP,
             _ => return Ok(None),
         };
+        let has_whole_lines = row_bytes.is_some_and(|bytes| bytes.is_multiple_of(LINE as u64));
         let row_bytes = row_bytes.map_or(LINE, |bytes| (bytes as f64).clamp(1.0, WIDE_ROW));
         let planner = Self::with_cache(a, l2_bytes)?;
         Ok(Some(Self {
             shared,
             row_bytes,
+            has_whole_lines,
             ..planner
         }))
     }
@@ -167,6 +171,7 @@ impl Planner {
             l2_bytes,
             shared: SHARED,
             row_bytes: LINE,
+            has_whole_lines: false,
             misses_left: 1.0,
         })
     }
@@ -302,6 +307,7 @@ mod tests {
             l2_bytes: lines * 128,
             shared: SHARED,
             row_bytes: LINE,
+            has_whole_lines: false,
             misses_left: 1.0,
         }
     }

@@ -11,7 +11,7 @@ use cuda_std::float::Real;
 use cuda_std::launch::LaunchConfig;
 use ndarray::{Array2, ArrayView2};
 use warprow_kernels::matrix::{Csr, Dense, DenseMut};
-use warprow_kernels::spmm::{Ending, Epilogue, Handle, ItemKind, Reduction, Shape, vector};
+use warprow_kernels::spmm::{Epilogue, Handle, ItemKind, Reduction, Shape, vector};
 
 impl<E: SpmmElement> Spmm<E> {
     /// Grid and block of a run with that many columns of X; `None` if the product is empty and nothing is launched.
@@ -186,11 +186,7 @@ impl<E: SpmmElement> Spmm<E> {
             let scales = epilogue.alpha != <E::Sum as Real>::ONE
                 || epilogue.beta != E::Sum::ZERO
                 || self.diagonal.is_some();
-            let ending = match original_row {
-                _ if scales => Ending::Scaled,
-                Some(_) => Ending::AnyOrder,
-                None => Ending::Plain,
-            };
+            let ending = self.rows_in_order.ending(scales);
             let handle = self.kernel.handle::<E>(shape, reduction, ending);
             // SAFETY: the buffers are this device's and have the matrices' sizes; the columns of A are below `cols`, as sprs
             // guarantees; y is borrowed mutably, so it is apart from the others; the items are the kernel's.

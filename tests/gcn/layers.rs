@@ -93,6 +93,8 @@ fn ended_products_agree<T: GcnElement>(tolerance: f64) {
         (5, RowOrder::FrequentColumn, 4, None),
         (16, RowOrder::Given, 4, None),
         (33, RowOrder::FirstColumn, 1, Some(32)),
+        (33, RowOrder::FirstColumn, 4, None),
+        (47, RowOrder::Given, 1, None),
         (40, RowOrder::Given, 4, None),
         (40, RowOrder::Given, 1, Some(32)),
         (61, RowOrder::Given, 4, None),

@@ -2,25 +2,31 @@
 //! multiprocessor's own cache.
 //!
 //! Changes from `vector`: its tasks cut a row of 500 nonzeros into eight parts, which run at the same time on eight distant ranges
-//! of columns. Here a row is whole, and a block's eight rows start at their first columns together. If the columns are sorted
-//! and a row has a tenth of them, the eight are in the same few hundred columns all the way: a row of X that one warp has
-//! loaded the others find in the L1 cache. There is nothing to add up afterwards, but for rows that are much longer than the others
+//! of columns. Here a row is whole, and the four rows of a block start at their first columns together, as do those of the other blocks of a
+//! multiprocessor. If the columns are sorted and a row has a tenth of them, all are in the same few hundred columns all the way: a row of X that
+//! one warp has loaded the others find in the L1 cache. There is nothing to add up afterwards, but for rows that are much longer than the others
 //! and have all warps of a block (see [`teams`](super::teams)).
 //!
-//! What it costs: a warp for a row of three nonzeros is a waste, and a row of a million keeps eight warps busy when all others are done.
+//! What it costs: a warp for a row of three nonzeros is a waste, and a row of a million keeps four warps busy when all others are done.
 //!
-//! Measured on an NVIDIA H200, f32, as a part of the time of `vector` in the same run: 4,267 rows of 500 nonzeros 0.76 with 32 features,
-//! 0.81 to 0.89 with 64 to 512; 132,534 rows of 597 nonzeros 0.89 to 0.95; 232,965 rows of 492 nonzeros 0.90 to 0.98. With 100
-//! features 0.77 to 1.00 on these, but 1.04 on the first with hubs; with 33, where `vector` has three elements a lane, 1.1 to 1.33 on the first. Shorter rows lose: 1.0 to 1.4 times as long at 168 nonzeros a row,
-//! 1.1 to 1.6 at 50 to 74, 1.7 to 4.6 at 14 and fewer.
+//! Measured on an NVIDIA H200, f32, as a part of the time of `vector`: 4,267 rows of 500 nonzeros 0.75 to 0.78 with 32 features, but 0.99 to 1.06 where all
+//! rows are equally long, as there are a few more than run at a time; 0.82 to 0.96 with 33 and 64, 0.87 to 1.04 with 100, 0.79 to 0.84 with 128 to 512. 132,534
+//! rows of 597 nonzeros 0.75 to 0.91 with hubs, 0.76 to 0.98 without; 232,965 rows of 492 nonzeros 0.82 to 0.94 and 0.78 to 1.02. Shorter rows lose: 1.03
+//! to 1.33 times as long at 168 nonzeros a row, 1.01 to 1.38 at 74, 1.02 to 5 at 50 and fewer.
 //!
-//! Elements of 16 bits gain less: they are half as many bytes, and each row converts them to f32 for itself. f16 took 1.01 to 1.12
-//! times as long as `vector` on the second and third graph at 128 and 512 features, on the first 1.04 and 1.17 with hubs, 0.86 and 0.93 without.
+//! Elements that no load of more can take: three for each of 16 lanes, so that a warp has two nonzeros at a time, take 0.77 to 0.89 times as long as two for each
+//! of 32 lanes on the first graph with 33, 47 and 65 features, and on the others 0.82 to 0.85 with 65, 0.87 to 1 with 33, but up to 1.04 with 47.
+//! Four for each of 32 lanes where rows of X do not begin with a cache line, and four rows a block in the place of eight, together took 0.81 and 0.91 times as long
+//! with 100 features on the first two graphs, 0.87 and 0.88 with 200.
 //!
-//! Rows want to be sorted by length if nothing else is known: the eight of a block then end together. Long rows want to be cut
+//! Elements of 16 bits gain less: they are half as many bytes, and each row converts them to f32 for itself. With hubs f16 took 0.92 to 1 times as long as `vector`
+//! at 128 and 512 features on the first graph, 0.95 on the second, 0.98 on the third.
+//!
+//! Rows want to be sorted by length if nothing else is known: the four of a block then end together. Long rows want to be cut
 //! off where a warp has half as much again as its fair share: at 1024 nonzeros the first graph, with hubs and 32 features, takes 0.027 ms,
 //! at 1348 0.034. Tried without gain: rows of X in shared memory, panel by panel, for all rows of a block (120 us after 98 for `vector`
-//! with 128 features); a barrier every few chunks of columns, so that warps cannot drift apart.
+//! with 128 features); a barrier every few chunks of columns, so that warps cannot drift apart; 72 registers with 16 lanes, for 28 warps a multiprocessor and not 24
+//! (0.97 to 1.1 times as long).
 
 use super::element::{Operand, SumOf};
 use super::epilogue::Epilogue;
@@ -53,11 +59,21 @@ fn variant<T: Operand>(shape: Shape, reduction: Reduction) -> (u32, u32) {
     let features = shape.features;
     let narrow = size_of::<T>() == 2;
     if !features.is_multiple_of(4) {
-        (32, 1)
+        // Three loads of half a warp in the place of two of a warp, if not for a tile more.
+        let by_half = 3 * features.div_ceil(48) < 4 * features.div_ceil(64);
+        let has_half = size_of::<T>() == 4 && !reduction.is_extremum();
+        if by_half && has_half && features > 32 {
+            (16, 1)
+        } else {
+            (32, 1)
+        }
     } else if reduction.is_extremum() {
         (8, 4)
     } else if narrow && features.is_multiple_of(8) && features > 32 {
         (8, 8)
+    } else if size_of::<T>() == 4 && features > 64 && !features.is_multiple_of(32) {
+        // Rows of X that do not begin with a cache line: the fewer parts they are read in, the fewer lines are read twice.
+        (32, 4)
     } else if shape.lanes >= 16 || (shape.lanes < 8 && features > 64 && size_of::<T>() < 8) {
         (16, 4)
     } else {
@@ -65,7 +81,7 @@ fn variant<T: Operand>(shape: Shape, reduction: Reduction) -> (u32, u32) {
     }
 }
 
-/// A warp for each row or for an eighth of it, and each tile of features; warps along x, tiles along y.
+/// A warp for each row or for a quarter of it, and each tile of features; warps along x, tiles along y.
 pub fn launch<T: Operand>(shape: Shape, reduction: Reduction) -> LaunchConfig {
     let (lanes, width) = variant::<T>(shape, reduction);
     let tile_width = lanes * width * passes(shape.features, lanes, width);
@@ -85,9 +101,11 @@ pub fn handle<T: Operand>(
     match (reduction.is_extremum(), variant) {
         (true, (_, 1)) => in_step_max::<T, 32, 1, 2>(),
         (true, _) => in_step_max::<T, 8, 4, 1>(),
+        (false, (16, 1)) => in_step::<T, 16, 1, 3>(),
         (false, (_, 1)) => in_step::<T, 32, 1, 2>(),
         (false, (_, 8)) => in_step::<T, 8, 8, 1>(),
         (false, (16, _)) => in_step::<T, 16, 4, 1>(),
+        (false, (32, _)) => in_step::<T, 32, 4, 1>(),
         (false, _) => in_step::<T, 8, 4, 1>(),
     }
 }
@@ -100,7 +118,7 @@ pub fn entry_points() -> Vec<&'static str> {
     [sums, max].concat()
 }
 
-/// `Y[row, j] = alpha * sum of A[row, col] * X[col, j] + beta * Y[row, j]`, a warp for a row and a tile of features, or eight.
+/// `Y[row, j] = alpha * sum of A[row, col] * X[col, j] + beta * Y[row, j]`, a warp for a row and a tile of features, or four.
 ///
 /// A nonzero costs a warp its column (4 B), its value, and a tile's elements of X, which `LANES` lanes load.
 ///
@@ -111,8 +129,10 @@ pub fn entry_points() -> Vec<&'static str> {
 /// 0.
 #[kernel(name = "spmm_in_step",
     T = [f32, f64, f16, bf16], LANES = [8, 16], WIDTH = [4], PASSES = [1];
+    T = [f32], LANES = [32], WIDTH = [4], PASSES = [1];
     T = [f16, bf16], LANES = [8], WIDTH = [8], PASSES = [1];
-    T = [f32, f64, f16, bf16], LANES = [32], WIDTH = [1], PASSES = [2])]
+    T = [f32, f64, f16, bf16], LANES = [32], WIDTH = [1], PASSES = [2];
+    T = [f32], LANES = [16], WIDTH = [1], PASSES = [3])]
 pub unsafe fn in_step<T: Operand, const LANES: u32, const WIDTH: usize, const PASSES: usize>(
     a: Csr<SumOf<T>>,
     x: Dense<T>,

@@ -1,0 +1,19 @@
+//! How much of a launch runs at a time.
+
+use super::Cuda;
+use crate::error::Error;
+use cuda_std::launch::LaunchConfig;
+use cust::function::BlockSize;
+
+impl Cuda {
+    /// Blocks of such a launch that the device runs at a time.
+    pub fn blocks_at_a_time(&self, kernel: &str, config: &LaunchConfig) -> Result<u64, Error> {
+        let entry_point = self.prepare(kernel, config)?;
+        let block = BlockSize::xyz(config.block.x, config.block.y, config.block.z);
+        let shared_bytes = config.shared_bytes as usize;
+        let blocks =
+            (entry_point.function).max_active_blocks_per_multiprocessor(block, shared_bytes);
+        let blocks = self.check("tell how many blocks run at a time", blocks)?;
+        Ok(u64::from(blocks) * u64::from(self.properties.multiprocessors))
+    }
+}

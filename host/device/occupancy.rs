@@ -1,0 +1,25 @@
+//! How much of a launch a device runs at a time.
+
+use super::{Backend, Device};
+use crate::error::Error;
+use cuda_std::kernel::{Kernel, KernelArgs};
+use cuda_std::launch::LaunchConfig;
+
+impl Device {
+    /// Blocks of such a launch that the device runs at a time; `None` on the emulator. It has the kernel compiled, if it was not launched yet.
+    #[cfg_attr(
+        not(feature = "cuda"),
+        expect(unused_variables, reason = "the emulator does not know")
+    )]
+    pub(crate) fn blocks_at_a_time<A: KernelArgs>(
+        &self,
+        kernel: &Kernel<A>,
+        config: &LaunchConfig,
+    ) -> Result<Option<u64>, Error> {
+        match &*self.backend {
+            Backend::Emulator(_) => Ok(None),
+            #[cfg(feature = "cuda")]
+            Backend::Cuda(cuda) => cuda.blocks_at_a_time(kernel.name(), config).map(Some),
+        }
+    }
+}
