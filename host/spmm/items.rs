@@ -38,6 +38,8 @@ pub(super) struct ItemSizes {
     pub(super) most_of_task: Option<u32>,
     /// Tasks that the device runs at a time, if it is known for which kernel.
     pub(super) tasks_at_a_time: Option<u64>,
+    /// Whether, where many rows are cut, small tasks that are joined are better than those that all run at a time.
+    pub(super) prefers_joined: bool,
 }
 
 /// What a run of the kernel is for.

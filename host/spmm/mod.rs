@@ -36,6 +36,7 @@ mod reuse;
 mod row_keys;
 mod run;
 mod slices;
+mod task_size;
 mod tasks;
 mod teams;
 mod times;
@@ -182,6 +183,7 @@ impl<E: SpmmElement> Spmm<E> {
             wanted: options.task_size,
             most_of_task: choices.task_size(),
             tasks_at_a_time: choices.tasks_at_a_time::<E>(a.pattern(), options, ending)?,
+            prefers_joined: choices.prefers_joined::<E>(options),
         };
         let items = PlannedItems::make(kernel.items(), &mut a, original_row, sizes, keep_order)?;
         device.synchronize()?;

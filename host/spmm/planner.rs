@@ -102,6 +102,8 @@ pub(super) struct Planner {
     shared: f64,
     /// Bytes of a row of X that a sub-warp takes: one cache line, unless it is known how many there are.
     row_bytes: f64,
+    /// Bytes of the widest tile of X that there may be.
+    widest_tile: f64,
     /// Whether it is known that rows of X are whole cache lines.
     has_whole_lines: bool,
     /// The [locality](reuse::locality) of the matrix: the part of the misses that the order of its rows leaves. 1 until it is measured.
@@ -151,11 +153,13 @@ impl Planner {
             _ => return Ok(None),
         };
         let has_whole_lines = row_bytes.is_some_and(|bytes| bytes.is_multiple_of(LINE as u64));
+        let widest_tile = row_bytes.map_or(WIDE_TILE, |bytes| (bytes as f64).clamp(1.0, WIDE_TILE));
         let row_bytes = row_bytes.map_or(LINE, |bytes| (bytes as f64).clamp(1.0, WIDE_ROW));
         let planner = Self::with_cache(a, l2_bytes)?;
         Ok(Some(Self {
             shared,
             row_bytes,
+            widest_tile,
             has_whole_lines,
             ..planner
         }))
@@ -171,6 +175,7 @@ impl Planner {
             l2_bytes,
             shared: SHARED,
             row_bytes: LINE,
+            widest_tile: WIDE_TILE,
             has_whole_lines: false,
             misses_left: 1.0,
         })
@@ -179,7 +184,7 @@ impl Planner {
     /// Takes note of how local the matrix is, for the choices that come after it, if the L2 cache does not hold X anyway. It may wait for the
     /// device.
     pub(super) fn measure_locality(&mut self, a: &DevicePattern) -> Result<(), Error> {
-        if self.l2_hits(WIDE_TILE, 1) < HELD {
+        if self.l2_hits(self.widest_tile, 1) < HELD {
             self.misses_left = reuse::locality(a, &self.profile, None)?;
         }
         Ok(())
@@ -307,6 +312,7 @@ mod tests {
             l2_bytes: lines * 128,
             shared: SHARED,
             row_bytes: LINE,
+            widest_tile: WIDE_TILE,
             has_whole_lines: false,
             misses_left: 1.0,
         }

@@ -3,20 +3,15 @@
 use super::SpmmElement;
 use super::items::{ItemSizes, Launch, Product, grow};
 use super::joining::{Joining, Ways};
+use super::task_size::{TaskSizes, slots};
 use crate::csr::DevicePattern;
 use crate::device::{Device, DeviceBuffer};
 use crate::error::Error;
 use cuda_std::memory::{Global, GlobalMut};
 use std::fmt;
 use std::sync::Mutex;
-use warprow_kernels::spmm::tasks::{self, Cuts, ROW_STEPS};
+use warprow_kernels::spmm::tasks::{self, Cuts};
 use warprow_kernels::spmm::{Epilogue, Items, Large, vector};
-
-/// Tasks for each sub-warp that a GPU runs at a time: the more, the better a long task is made up for by the others.
-const TASKS_PER_SLOT: u64 = 8;
-
-/// Sub-warps of 8 lanes that a multiprocessor runs at a time, of kernels with some 64 registers a thread.
-const SLOTS_PER_MULTIPROCESSOR: u64 = 128;
 
 /// Groups of tasks for a row that is cut between them, at most, where many rows are cut. Skewed graphs (R-MAT .57) have one for two to four groups,
 /// others (.35) one for 26 or almost none. Where many are cut, several tasks are one item, and such rows have fewer parts; others took up to 1.08
@@ -27,13 +22,6 @@ const LEAST_CUT: u64 = 16;
 /// 0.95 to 0.99 times as long so at 32 features and 0.97 to 1.01 at 128, with a half 0.96 to 0.99 and as long; others, of which many rows would then be
 /// cut that are not, up to 1.1 times.
 const FINER_CUTS: u32 = 4;
-
-/// The least and the largest task, in steps. On an H200 tasks of 32 took up to 1.1 times as long as of 64 on most
-/// graphs, for a task's own cost, and tasks of 1024 up to 1.2 times as long as of 256, for want of balance.
-const TASK_SIZES: [u64; 2] = [64, 256];
-
-/// Sub-warps that a multiprocessor runs at a time, at most, of any kernel on any GPU.
-const MOST_SUB_WARPS: u64 = 2048 / 8;
 
 /// The tasks of a matrix or of a block of its columns.
 #[derive(Debug)]
@@ -69,44 +57,6 @@ struct CutRows {
     many: DeviceBuffer<u32>,
 }
 
-/// Sub-warps of 8 lanes that a device runs at a time.
-fn slots(device: &Device) -> u64 {
-    u64::from(device.properties().multiprocessors.max(1)) * SLOTS_PER_MULTIPROCESSOR
-}
-
-/// Steps of all tasks of a matrix: each row ends in each block of columns.
-fn steps(a: &DevicePattern) -> u64 {
-    let ends = a.row_ptr.len().saturating_sub(1) as u64;
-    u64::from(ROW_STEPS) * ends + u64::from(a.nonzeros())
-}
-
-/// Whether a device may run all tasks of a matrix at a time, if they are no larger than any.
-pub(super) fn may_run_at_once(a: &DevicePattern) -> bool {
-    let [_, largest] = TASK_SIZES;
-    let multiprocessors = u64::from(a.device().properties().multiprocessors);
-    steps(a) <= largest * MOST_SUB_WARPS * multiprocessors
-}
-
-/// A task's size for a matrix of that many steps on a device that runs so many sub-warps of 8 lanes at a time: as small as all tasks can be that run
-/// at once, if it is known of how many tasks that is true; else no more than `most` if other tasks are as small.
-///
-/// Tasks that all run at once end together; where there are one and a half times as many, half of the device waits for the last. On an H200, as a part of the
-/// time with tasks of 64 steps: 169,343 rows of 1.2 million nonzeros 0.89 to 0.93 at 32 features, 0.85 to 0.88 at 33, 0.89 to 0.97 at 64, but 1.01 at 33 with
-/// hubs; 235,868 rows of 2.4 million 0.92, 0.93, and 0.99 with hubs, at 32. A few percent more steps than that are as good, a few less 1.06 to 1.13 times as slow.
-/// More tasks than run at once, by a whole number of times, gain little: 0.94 to 1.02 for twice as many.
-fn task_size(steps: u64, slots: u64, sizes: ItemSizes) -> u32 {
-    let [least, largest] = TASK_SIZES;
-    let at_once = sizes
-        .tasks_at_a_time
-        .map(|tasks| steps.div_ceil(tasks.max(1)));
-    if let Some(size) = at_once.filter(|size| *size <= largest) {
-        return size.max(least) as u32;
-    }
-    let most = sizes.most_of_task;
-    let most = most.map_or(largest, |most| u64::from(most).clamp(least, largest));
-    (steps / (slots * TASKS_PER_SLOT)).clamp(least, most) as u32
-}
-
 impl<E: SpmmElement> Tasks<E> {
     /// The tasks of each block of columns of a matrix, which has `rows` row pointers for each, and one at the end.
     pub(super) fn of_blocks(a: &DevicePattern, sizes: ItemSizes) -> Result<Vec<Self>, Error> {
@@ -120,10 +70,7 @@ impl<E: SpmmElement> Tasks<E> {
                 .copy_part_to_slice(block * a.rows as usize, &mut start)?;
             starts.insert(block, start[0]);
         }
-        let size = sizes
-            .wanted
-            .unwrap_or_else(|| task_size(steps(a), slots(a.device()), sizes))
-            .max(1);
+        let task_sizes = TaskSizes::of(a, sizes);
         starts
             .windows(2)
             .enumerate()
@@ -132,7 +79,14 @@ impl<E: SpmmElement> Tasks<E> {
                 let nonzeros = ends[1] - ends[0];
                 // The planner limits tasks of no other matrices.
                 let near_share = sizes.most_of_task.is_some();
-                Self::make(a.device(), a.rows, nonzeros, row_ptr, size, near_share)
+                Self::make(
+                    a.device(),
+                    a.rows,
+                    nonzeros,
+                    row_ptr,
+                    task_sizes,
+                    near_share,
+                )
             })
             .collect()
     }
@@ -142,27 +96,29 @@ impl<E: SpmmElement> Tasks<E> {
         rows: u32,
         nonzeros: u32,
         row_ptr: Global<u32>,
-        size: u32,
+        sizes: TaskSizes,
         near_share: bool,
     ) -> Result<Self, Error> {
-        let make = |longest| Starts::make(device, rows, nonzeros, row_ptr, size, longest);
+        let make = |size, longest| Starts::make(device, rows, nonzeros, row_ptr, size, longest);
         let find = |starts: &Starts, kinds: &[(u32, Large)]| {
             CutRows::find(device, rows, row_ptr, starts, kinds)
         };
         let [eight, four] = vector::GROUPS;
         let of_eight = (eight, Large::NONE);
-        let mut starts = make(size)?;
+        let mut starts = make(sizes.any, sizes.any)?;
         let mut cut_rows = find(&starts, &[of_eight])?;
         let (cut, groups) = (u64::from(cut_rows[0].count()), starts.count / eight);
         let many_are_cut = cut > 0 && cut * LEAST_CUT >= groups.into();
-        let ways = Ways::of(starts.count, many_are_cut, near_share);
-        let mut kinds = vec![(four, Large::NONE)];
-        kinds.extend(ways.all().map(|large| (four, large)));
+        let mut kinds = Vec::new();
         if many_are_cut {
-            starts = make(size / FINER_CUTS)?;
+            let size = sizes.if_many_are_cut;
+            starts = make(size, size / FINER_CUTS)?;
             cut_rows.clear();
-            kinds.insert(0, of_eight);
+            kinds.push(of_eight);
         }
+        let ways = Ways::of(starts.count, many_are_cut, near_share);
+        kinds.push((four, Large::NONE));
+        kinds.extend(ways.all().map(|large| (four, large)));
         cut_rows.extend(find(&starts, &kinds)?);
         Ok(Self {
             starts,
@@ -347,39 +303,5 @@ impl<E: SpmmElement> fmt::Display for Tasks<E> {
             self.starts.size,
             cut.count()
         )
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn size(steps: u64, most_of_task: Option<u32>, tasks_at_a_time: Option<u64>) -> u32 {
-        let sizes = ItemSizes {
-            wanted: None,
-            most_of_task,
-            tasks_at_a_time,
-        };
-        task_size(steps, 10_000, sizes)
-    }
-
-    #[test]
-    fn tasks_that_can_all_run_at_once_do() {
-        assert_eq!(size(1_500_000, None, Some(10_000)), 150);
-        assert_eq!(size(1_500_001, None, Some(10_000)), 151);
-        assert_eq!(size(1_500_000, Some(80), Some(10_000)), 150);
-        assert_eq!(size(1_000, None, Some(10_000)), 64, "small enough");
-        assert_eq!(size(0, None, Some(0)), 64);
-    }
-
-    #[test]
-    fn tasks_of_large_matrices_are_so_many_that_long_ones_do_not_matter() {
-        for at_a_time in [None, Some(10_000)] {
-            assert_eq!(size(8_000_000, None, at_a_time), 100);
-            assert_eq!(size(1 << 40, None, at_a_time), 256);
-            assert_eq!(size(8_000_000, Some(80), at_a_time), 80);
-            assert_eq!(size(8_000_000, Some(8), at_a_time), 64);
-        }
-        assert_eq!(size(1_500_000, None, None), 64);
     }
 }

@@ -20,6 +20,7 @@ fn a_kernel_that_no_module_has_is_an_error_that_names_it() {
 #[test]
 fn ptx_that_does_not_compile_is_an_error_with_the_compiler_s_words() {
     let Some(device) = cuda() else { return };
+    device.load_ptx(PTX).unwrap();
     let wrong = PTX.replacen("ld.param.u32", "no.such.instruction", 1);
     let error = device.load_ptx(&wrong).unwrap_err();
     assert!(
