@@ -1,5 +1,6 @@
 //! What a plan chose beside the kernel: blocks of columns, lanes, and the size of tasks; what the caller asks for goes before the [`planner`](super::planner).
 
+use super::items::AtATime;
 use super::planner::{LINE, Planner, RowOfX};
 use super::{SpmmElement, SpmmOptions, row_bytes, task_size};
 use crate::csr::DevicePattern;
@@ -51,14 +52,18 @@ impl Choices {
         self.planner.as_ref().and_then(Planner::task_size)
     }
 
-    /// Tasks that the device runs at a time with the number of features that is planned for, if there is one, and the matrix is in one block and so
-    /// small that they may be all.
-    pub(super) fn tasks_at_a_time<E: SpmmElement>(
+    /// What the device runs at a time with the number of features that is planned for, if there is one, and the matrix is in one block and so small
+    /// that this may be all of it.
+    ///
+    /// Small tasks that are joined are better where many rows are cut and it is instructions that take the time, as a load brings a lane one element, or
+    /// elements of 16 bits are made f32 first: on an H200 169,343 rows of 1.2 million nonzeros with hubs took 1.03 to 1.07 times as long in
+    /// tasks that all run at a time with 33 features, and 1.04 times in f16 with 128.
+    pub(super) fn at_a_time<E: SpmmElement>(
         &self,
         a: &DevicePattern,
         options: SpmmOptions,
         ending: Ending,
-    ) -> Result<Option<u64>, Error> {
+    ) -> Result<Option<AtATime>, Error> {
         let (Some(features @ 1..), 1) = (options.features, self.blocks) else {
             return Ok(None);
         };
@@ -80,16 +85,12 @@ impl Choices {
         let config = vector::launch::<E>(shape, reduction);
         let blocks = a.device().blocks_at_a_time(&handle, &config)?;
         let of_block = u64::from(vector::items_of_block::<E>(shape, reduction));
-        Ok(blocks.map(|blocks| blocks * of_block / u64::from(config.grid.y)))
-    }
-
-    /// Whether small tasks that can be joined are better, where many rows are cut, than those that the device can run all at a time: where it is
-    /// instructions that take the time, as a load brings a lane one element, or elements of 16 bits are made f32 first. On an H200 169,343 rows
-    /// of 1.2 million nonzeros with hubs took 1.03 to 1.07 times as long in tasks that run at a time with 33 features, and 1.04 times in f16 with 128.
-    pub(super) fn prefers_joined<E: SpmmElement>(&self, options: SpmmOptions) -> bool {
-        let (features, reduction) = (options.features.unwrap_or(0), options.reduction);
-        let can_join = self.lanes::<E>(features, reduction) > Some(8);
-        can_join && (size_of::<E>() == 2 || vector::width::<E>(features, reduction) == 1)
+        let is_narrow = size_of::<E>() == 2 || vector::width::<E>(features, reduction) == 1;
+        Ok(blocks.map(|blocks| AtATime {
+            tasks: blocks * of_block / u64::from(config.grid.y),
+            // Sub-warps of 8 lanes join none.
+            prefers_joined: lanes > 8 && is_narrow,
+        }))
     }
 
     /// Lanes of a sub-warp for so many features.

@@ -36,8 +36,15 @@ pub(super) struct ItemSizes {
     pub(super) wanted: Option<u32>,
     /// Steps of a task, at most, if the caller does not say.
     pub(super) most_of_task: Option<u32>,
-    /// Tasks that the device runs at a time, if it is known for which kernel.
-    pub(super) tasks_at_a_time: Option<u64>,
+    /// What the device runs at a time, if it is known for which kernel.
+    pub(super) at_a_time: Option<AtATime>,
+}
+
+/// What a device runs at a time of a kernel on tasks.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct AtATime {
+    /// How many tasks.
+    pub(super) tasks: u64,
     /// Whether, where many rows are cut, small tasks that are joined are better than those that all run at a time.
     pub(super) prefers_joined: bool,
 }

@@ -182,8 +182,7 @@ impl<E: SpmmElement> Spmm<E> {
         let sizes = ItemSizes {
             wanted: options.task_size,
             most_of_task: choices.task_size(),
-            tasks_at_a_time: choices.tasks_at_a_time::<E>(a.pattern(), options, ending)?,
-            prefers_joined: choices.prefers_joined::<E>(options),
+            at_a_time: choices.at_a_time::<E>(a.pattern(), options, ending)?,
         };
         let items = PlannedItems::make(kernel.items(), &mut a, original_row, sizes, keep_order)?;
         device.synchronize()?;

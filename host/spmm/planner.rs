@@ -20,13 +20,14 @@
 //! from memory: see [`clusters`]. The constants were fitted on an NVIDIA H200 to 13 graphs of each of two kinds of R-MAT at 64 to 512 features.
 
 mod clusters;
+mod row_of_x;
 
 use super::columns::ColumnProfile;
 use super::reuse;
 use crate::csr::DevicePattern;
 use crate::error::Error;
+pub(super) use row_of_x::RowOfX;
 use warprow_kernels::spmm::tasks::ROW_STEPS;
-use warprow_kernels::spmm::vector::passes;
 use warprow_kernels::spmm::{ItemKind, SpmmKernel};
 
 /// A row's end, of a tile of features and a block of columns: four nonzeros' worth of instructions.
@@ -110,33 +111,6 @@ pub(super) struct Planner {
     misses_left: f64,
 }
 
-/// A row of X, and how a sub-warp takes it.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct RowOfX {
-    /// Its bytes.
-    pub(super) bytes: u64,
-    /// Those of an element.
-    pub(super) element_bytes: u64,
-    /// Elements that a load brings a lane.
-    pub(super) width: u32,
-}
-
-impl RowOfX {
-    /// Bytes of the tile of so many lanes.
-    fn tile(self, lanes: u32) -> u64 {
-        let features = u32::try_from(self.bytes / self.element_bytes).unwrap_or(u32::MAX);
-        let passes = passes(features, lanes, self.width);
-        u64::from(lanes * self.width * passes) * self.element_bytes
-    }
-
-    /// The fewest lanes that have all of it, or the most that there are.
-    pub(super) fn lanes(self, there_are: &[u32]) -> u32 {
-        let enough = |&&lanes: &&u32| self.tile(lanes) >= self.bytes;
-        let lanes = there_are.iter().find(enough).or(there_are.last());
-        lanes.copied().unwrap_or(LANES)
-    }
-}
-
 impl Planner {
     /// That of a matrix, for a kernel on tasks or teams on a device whose cache is known, and for rows of X of so many bytes, if they are known.
     pub(super) fn of(
@@ -181,13 +155,17 @@ impl Planner {
         })
     }
 
-    /// Takes note of how local the matrix is, for the choices that come after it, if the L2 cache does not hold X anyway. It may wait for the
-    /// device.
+    /// Takes note of how local the matrix is, for the choices that come after it, if they depend on it. It may wait for the device.
     pub(super) fn measure_locality(&mut self, a: &DevicePattern) -> Result<(), Error> {
-        if self.l2_hits(self.widest_tile, 1) < HELD {
+        if self.wants_locality() {
             self.misses_left = reuse::locality(a, &self.profile, None)?;
         }
         Ok(())
+    }
+
+    /// Whether a choice depends on how local the matrix is: the L2 cache does not hold X anyway, or an order of the rows would be looked for.
+    fn wants_locality(&self) -> bool {
+        self.l2_hits(self.widest_tile, 1) < HELD || self.hopes_for_order()
     }
 
     /// Whether rows that are near each other have their columns in common.
@@ -342,15 +320,16 @@ mod tests {
     }
 
     #[test]
-    fn single_elements_take_the_fewest_lanes_that_have_all_of_them() {
-        for (features, lanes) in [(15, 8), (31, 16), (33, 16), (47, 16), (49, 32), (63, 32)] {
-            let row = RowOfX {
-                bytes: 4 * features,
-                element_bytes: 4,
-                width: 1,
-            };
-            assert_eq!(row.lanes(&[8, 16, 32]), lanes, "{features}");
-        }
+    fn locality_is_of_no_use_where_the_cache_holds_x_unless_an_order_is() {
+        let flat = [(20_000, 2)];
+        let narrow = |mean_row, shared| Planner {
+            widest_tile: LINE,
+            shared,
+            ..planner(mean_row, &flat, 40_000)
+        };
+        assert!(!narrow(7.0, SHARED).wants_locality());
+        assert!(narrow(300.0, SHARED_IN_STEP).wants_locality());
+        assert!(planner(7.0, &flat, 40_000).wants_locality(), "wider tiles");
     }
 
     #[test]

@@ -34,11 +34,8 @@ impl TaskSizes {
     }
 
     fn of_steps(steps: u64, slots: u64, sizes: ItemSizes) -> Self {
-        let tasks_at_a_time = sizes.tasks_at_a_time.filter(|_| !sizes.prefers_joined);
-        let if_many_are_cut = ItemSizes {
-            tasks_at_a_time,
-            ..sizes
-        };
+        let at_a_time = sizes.at_a_time.filter(|all| !all.prefers_joined);
+        let if_many_are_cut = ItemSizes { at_a_time, ..sizes };
         Self {
             any: task_size(steps, slots, sizes),
             if_many_are_cut: task_size(steps, slots, if_many_are_cut),
@@ -76,9 +73,7 @@ fn task_size(steps: u64, slots: u64, sizes: ItemSizes) -> u32 {
         return wanted.max(1);
     }
     let [least, largest] = TASK_SIZES;
-    let at_once = sizes
-        .tasks_at_a_time
-        .map(|tasks| steps.div_ceil(tasks.max(1)));
+    let at_once = sizes.at_a_time.map(|all| steps.div_ceil(all.tasks.max(1)));
     if let Some(size) = at_once.filter(|size| *size <= largest) {
         return size.max(least) as u32;
     }
@@ -89,16 +84,22 @@ fn task_size(steps: u64, slots: u64, sizes: ItemSizes) -> u32 {
 
 #[cfg(test)]
 mod tests {
+    use super::super::items::AtATime;
     use super::*;
 
-    fn size(steps: u64, most_of_task: Option<u32>, tasks_at_a_time: Option<u64>) -> u32 {
-        let sizes = ItemSizes {
+    fn sizes(most_of_task: Option<u32>, tasks: Option<u64>, prefers_joined: bool) -> ItemSizes {
+        ItemSizes {
             wanted: None,
             most_of_task,
-            tasks_at_a_time,
-            prefers_joined: false,
-        };
-        task_size(steps, 10_000, sizes)
+            at_a_time: tasks.map(|tasks| AtATime {
+                tasks,
+                prefers_joined,
+            }),
+        }
+    }
+
+    fn size(steps: u64, most_of_task: Option<u32>, tasks_at_a_time: Option<u64>) -> u32 {
+        task_size(steps, 10_000, sizes(most_of_task, tasks_at_a_time, false))
     }
 
     #[test]
@@ -113,12 +114,7 @@ mod tests {
     #[test]
     fn where_many_rows_are_cut_small_tasks_may_be_joined_instead() {
         for (prefers_joined, if_many_are_cut) in [(false, 150), (true, 64)] {
-            let sizes = ItemSizes {
-                wanted: None,
-                most_of_task: None,
-                tasks_at_a_time: Some(10_000),
-                prefers_joined,
-            };
+            let sizes = sizes(None, Some(10_000), prefers_joined);
             let sizes = TaskSizes::of_steps(1_500_000, 10_000, sizes);
             assert_eq!((sizes.any, sizes.if_many_are_cut), (150, if_many_are_cut));
         }
