@@ -24,7 +24,17 @@ SCALES = {"ns": 1e-3, "us": 1, "ms": 1e3, "byte": 1e-9, "Kbyte": 1e-6, "Mbyte": 
 
 def launches(kernels, count, command):
     """The first `count` launches of kernels of that pattern in the command's run, in their order, each with the kernel's name and its counters."""
-    ncu = ["ncu", "--csv", "--metrics", ",".join(COUNTERS.values()), "-k", f"regex:{kernels}", "-c", str(count), *command]
+    return profiled(["-k", f"regex:{kernels}", "-c", str(count)], command)
+
+
+def launches_of_each(kernels, count, command):
+    """As `launches`, but the first `count` of each of the kernels."""
+    invocations = "|".join(str(invocation + 1) for invocation in range(count))
+    return profiled(["--kernel-id", f"::regex:{kernels}:{invocations}"], command)
+
+
+def profiled(filters, command):
+    ncu = ["ncu", "--csv", "--metrics", ",".join(COUNTERS.values()), *filters, *command]
     run = subprocess.run(ncu, capture_output=True, text=True)
     lines = [line for line in run.stdout.splitlines() if line.startswith('"')]
     if run.returncode != 0 or len(lines) < 2:

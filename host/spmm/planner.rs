@@ -88,6 +88,9 @@ const MAX_BLOCKS: u32 = 32;
 /// Lanes of a sub-warp for one cache line, 16 bytes each.
 const LANES: u32 = 8;
 
+/// Lanes of a sub-warp for [`WIDE_ROW`].
+const WIDE_LANES: u32 = 32;
+
 /// What the choice depends on.
 #[derive(Clone, Debug)]
 pub(super) struct Planner {
@@ -200,10 +203,20 @@ impl Planner {
         best.1
     }
 
-    /// Blocks of columns, a power of two: the fewest that cost least for tiles of one cache line.
+    /// Blocks of columns, a power of two: the fewest that cost least for tiles of one cache line, or of the whole row where those
+    /// would not begin with a line and be wider than two.
+    ///
+    /// On an H200 with 100 features of f32, whose rows have 3.1 lines, two graphs without hubs took 0.89 and 0.91 of the time with the
+    /// four and eight blocks of such tiles, in the place of two and four of tiles of a line.
     pub(super) fn column_blocks(&self) -> u32 {
+        let takes_whole_row = !self.has_whole_lines && self.row_bytes > 2.0 * LINE;
+        let (bytes, lanes) = if takes_whole_row {
+            (self.row_bytes, WIDE_LANES)
+        } else {
+            (LINE, LANES)
+        };
         let row = RowOfX {
-            bytes: LINE as u64,
+            bytes: bytes as u64,
             element_bytes: 4,
             width: 4,
         };
@@ -213,8 +226,8 @@ impl Planner {
             if blocks > 1 && self.mean_row / f64::from(blocks) < LEAST_NONZEROS {
                 break;
             }
-            let cost = self.cost(row, LANES, blocks);
-            let gain = self.l2_hits(LINE, blocks) - self.l2_hits(LINE, best.1);
+            let cost = self.cost(row, lanes, blocks);
+            let gain = self.l2_hits(bytes, blocks) - self.l2_hits(bytes, best.1);
             if cost < best.0 && (blocks == 1 || gain >= LEAST_GAIN) {
                 best = (cost, blocks);
             }
@@ -302,6 +315,21 @@ mod tests {
         assert_eq!(planner(168.0, &flat, 4_000).column_blocks(), 8);
         assert_eq!(planner(168.0, &flat, 40_000).column_blocks(), 1);
         assert_eq!(planner(10.0, &flat, 4_000).column_blocks(), 1);
+    }
+
+    #[test]
+    fn rows_of_x_that_are_no_whole_lines_are_taken_at_once_and_want_more_blocks() {
+        let flat = [(20_000, 2)];
+        let narrow = planner(74.0, &flat, 20_000);
+        assert_eq!(narrow.column_blocks(), 2);
+        let row_bytes = 400.0;
+        let wide = |has_whole_lines| Planner {
+            row_bytes,
+            has_whole_lines,
+            ..narrow.clone()
+        };
+        assert_eq!(wide(false).column_blocks(), 4);
+        assert_eq!(wide(true).column_blocks(), 2);
     }
 
     #[test]
