@@ -53,11 +53,17 @@ proptest! {
         matrix in any_rows(),
         features in prop_oneof![1_usize..80, (5_usize..20).prop_map(|eighth| 8 * eighth)],
         task_size in 1_u32..50,
+        column_blocks in 1_u32..6,
         reduction in proptest::sample::select(vec![Reduction::Sum, Reduction::Max, Reduction::Min]),
         alpha in -3_i32..4,
         beta in -3_i32..4,
     ) {
-        let options = SpmmOptions { reduction, task_size: Some(task_size), ..SpmmOptions::default() };
+        let options = SpmmOptions {
+            reduction,
+            task_size: Some(task_size),
+            column_blocks: Some(column_blocks),
+            ..SpmmOptions::default()
+        };
         in_every_type!(any_product_is_exact(&matrix, features, options, [alpha.into(), beta.into()]));
     }
 }

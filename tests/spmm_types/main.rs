@@ -12,6 +12,7 @@ macro_rules! in_every_type {
 }
 
 mod any;
+mod column_blocks;
 mod kernels;
 mod large;
 mod plans;
