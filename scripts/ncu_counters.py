@@ -34,6 +34,7 @@ def launches_of_each(kernels, count, command):
 
 
 def profiled(filters, command):
+    """The launches of the command's run that ncu's filters let pass, in their order, each with the kernel's name and its counters."""
     ncu = ["ncu", "--csv", "--metrics", ",".join(COUNTERS.values()), *filters, *command]
     run = subprocess.run(ncu, capture_output=True, text=True)
     lines = [line for line in run.stdout.splitlines() if line.startswith('"')]

@@ -2,7 +2,7 @@
 
 use super::items::AtATime;
 use super::planner::{LINE, Planner, RowOfX};
-use super::{SpmmElement, SpmmOptions, row_bytes, task_size};
+use super::{SpmmElement, SpmmOptions, task_size};
 use crate::csr::DevicePattern;
 use crate::error::Error;
 use std::fmt;
@@ -98,18 +98,12 @@ impl Choices {
         if !self.any {
             return None;
         }
-        let there_are = vector::lanes::<E>(features, reduction);
-        let row = RowOfX {
-            bytes: row_bytes::<E>(features),
-            element_bytes: size_of::<E>() as u64,
-            width: vector::width::<E>(features, reduction),
-        };
+        let row = RowOfX::of::<E>(features, reduction);
         let wanted = self.lanes.unwrap_or_else(|| match &self.planner {
-            Some(planner) => planner.lanes(row, there_are, self.blocks),
-            None => row.lanes(there_are),
+            Some(planner) => planner.lanes(row, self.blocks),
+            None => row.lanes(),
         });
-        let fewer = there_are.iter().rev().find(|&&lanes| lanes <= wanted);
-        fewer.or(there_are.first()).copied()
+        row.at_most(wanted)
     }
 }
 

@@ -53,7 +53,7 @@ pub use options::{SpmmElement, SpmmOptions};
 use options::{kernel_asked_for, kernel_for};
 use order::OrderedRows;
 pub use order::RowOrder;
-use planner::Planner;
+use planner::{Planner, RowOfX};
 use sprs::CsMatViewI;
 use std::borrow::Cow;
 use std::fmt;
@@ -164,7 +164,8 @@ impl<E: SpmmElement> Spmm<E> {
     ) -> Result<Self, Error> {
         let device = a.device().clone();
         let kernel = kernel.unwrap_or_else(|| kernel_for(a.pattern()));
-        let mut planner = Planner::of(a.pattern(), kernel, options.features.map(row_bytes::<E>))?;
+        let row = (options.features).map(|features| RowOfX::of::<E>(features, options.reduction));
+        let mut planner = Planner::of(a.pattern(), kernel, row)?;
         let order = options.order.or_else(|| order::default(kernel));
         let (a, rows_in_order) = match (order, &mut planner) {
             (None, Some(planner)) => OrderedRows::choose(planner, a)?,

@@ -88,9 +88,6 @@ const MAX_BLOCKS: u32 = 32;
 /// Lanes of a sub-warp for one cache line, 16 bytes each.
 const LANES: u32 = 8;
 
-/// Lanes of a sub-warp for [`WIDE_ROW`].
-const WIDE_LANES: u32 = 32;
-
 /// What the choice depends on.
 #[derive(Clone, Debug)]
 pub(super) struct Planner {
@@ -104,22 +101,18 @@ pub(super) struct Planner {
     l2_bytes: u64,
     /// What bytes cost less that a neighbouring row has just read.
     shared: f64,
-    /// Bytes of a row of X that a sub-warp takes: one cache line, unless it is known how many there are.
-    row_bytes: f64,
-    /// Bytes of the widest tile of X that there may be.
-    widest_tile: f64,
-    /// Whether it is known that rows of X are whole cache lines.
-    has_whole_lines: bool,
+    /// A row of X, if it is known how many features there are.
+    row: Option<RowOfX>,
     /// The [locality](reuse::locality) of the matrix: the part of the misses that the order of its rows leaves. 1 until it is measured.
     misses_left: f64,
 }
 
 impl Planner {
-    /// That of a matrix, for a kernel on tasks or teams on a device whose cache is known, and for rows of X of so many bytes, if they are known.
+    /// That of a matrix, for a kernel on tasks or teams on a device whose cache is known, and for such rows of X, if they are known.
     pub(super) fn of(
         a: &DevicePattern,
         kernel: SpmmKernel,
-        row_bytes: Option<u64>,
+        row: Option<RowOfX>,
     ) -> Result<Option<Self>, Error> {
         let Some(l2_bytes) = a.device().properties().l2_bytes else {
             return Ok(None);
@@ -129,15 +122,10 @@ impl Planner {
             ItemKind::Teams => SHARED_IN_STEP,
             _ => return Ok(None),
         };
-        let has_whole_lines = row_bytes.is_some_and(|bytes| bytes.is_multiple_of(LINE as u64));
-        let widest_tile = row_bytes.map_or(WIDE_TILE, |bytes| (bytes as f64).clamp(1.0, WIDE_TILE));
-        let row_bytes = row_bytes.map_or(LINE, |bytes| (bytes as f64).clamp(1.0, WIDE_ROW));
         let planner = Self::with_cache(a, l2_bytes)?;
         Ok(Some(Self {
             shared,
-            row_bytes,
-            widest_tile,
-            has_whole_lines,
+            row,
             ..planner
         }))
     }
@@ -151,11 +139,19 @@ impl Planner {
             profile: ColumnProfile::measure(a.device(), a.cols, &a.col_idx)?,
             l2_bytes,
             shared: SHARED,
-            row_bytes: LINE,
-            widest_tile: WIDE_TILE,
-            has_whole_lines: false,
+            row: None,
             misses_left: 1.0,
         })
+    }
+
+    /// Bytes of a row of X that a warp takes at once: one cache line, unless it is known how many there are.
+    fn row_bytes(&self) -> f64 {
+        (self.row).map_or(LINE, |row| (row.bytes as f64).clamp(1.0, WIDE_ROW))
+    }
+
+    /// Bytes of the widest tile of X that there may be.
+    fn widest_tile(&self) -> f64 {
+        (self.row).map_or(WIDE_TILE, |row| (row.bytes as f64).clamp(1.0, WIDE_TILE))
     }
 
     /// Takes note of how local the matrix is, for the choices that come after it, if they depend on it. It may wait for the device.
@@ -168,7 +164,7 @@ impl Planner {
 
     /// Whether a choice depends on how local the matrix is: the L2 cache does not hold X anyway, or an order of the rows would be looked for.
     fn wants_locality(&self) -> bool {
-        self.l2_hits(self.widest_tile, 1) < HELD || self.hopes_for_order()
+        self.l2_hits(self.widest_tile(), 1) < HELD || self.hopes_for_order()
     }
 
     /// Whether rows that are near each other have their columns in common.
@@ -189,9 +185,9 @@ impl Planner {
     }
 
     /// Lanes of a sub-warp, of those that there are: the fewest that cost least, and no more than a row of X keeps busy.
-    pub(super) fn lanes(&self, row: RowOfX, there_are: &[u32], blocks: u32) -> u32 {
+    pub(super) fn lanes(&self, row: RowOfX, blocks: u32) -> u32 {
         let mut best = (f64::INFINITY, LANES);
-        for &lanes in there_are {
+        for &lanes in row.there_are {
             let cost = self.cost(row, lanes, blocks);
             if cost < best.0 {
                 best = (cost, lanes);
@@ -203,31 +199,24 @@ impl Planner {
         best.1
     }
 
-    /// Blocks of columns, a power of two: the fewest that cost least for tiles of one cache line, or of the whole row where those
-    /// would not begin with a line and be wider than two.
+    /// Blocks of columns, a power of two: the fewest that cost least for tiles of one cache line, or for those that are taken of rows that
+    /// have more than two lines and no whole number of them.
     ///
-    /// On an H200 with 100 features of f32, whose rows have 3.1 lines, two graphs without hubs took 0.89 and 0.91 of the time with the
-    /// four and eight blocks of such tiles, in the place of two and four of tiles of a line.
+    /// On an H200 with 100 features of f32, whose rows have 3.1 lines and are one tile, two graphs without hubs took 0.89 and 0.91 of the time with
+    /// four and eight blocks so, in the place of two and four.
     pub(super) fn column_blocks(&self) -> u32 {
-        let takes_whole_row = !self.has_whole_lines && self.row_bytes > 2.0 * LINE;
-        let (bytes, lanes) = if takes_whole_row {
-            (self.row_bytes, WIDE_LANES)
-        } else {
-            (LINE, LANES)
-        };
-        let row = RowOfX {
-            bytes: bytes as u64,
-            element_bytes: 4,
-            width: 4,
-        };
+        let is_split = |row: &RowOfX| row.bytes > 2 * RowOfX::LINE.bytes && !row.has_whole_lines();
+        let row = self.row.filter(is_split).unwrap_or(RowOfX::LINE);
         let mut best = (f64::INFINITY, 1);
         let mut blocks = 1;
         while blocks <= MAX_BLOCKS {
             if blocks > 1 && self.mean_row / f64::from(blocks) < LEAST_NONZEROS {
                 break;
             }
+            let lanes = self.lanes(row, blocks);
             let cost = self.cost(row, lanes, blocks);
-            let gain = self.l2_hits(bytes, blocks) - self.l2_hits(bytes, best.1);
+            let tile_bytes = row.tile(lanes).min(row.bytes) as f64;
+            let gain = self.l2_hits(tile_bytes, blocks) - self.l2_hits(tile_bytes, best.1);
             if cost < best.0 && (blocks == 1 || gain >= LEAST_GAIN) {
                 best = (cost, blocks);
             }
@@ -274,15 +263,22 @@ mod tests {
     use crate::device::{Device, EmulatorOptions};
 
     const CACHE_LINE: RowOfX = RowOfX {
-        bytes: 128,
-        element_bytes: 4,
-        width: 4,
+        there_are: &[8, 16, 32],
+        ..RowOfX::LINE
     };
 
     const FOUR_LINES: RowOfX = RowOfX {
         bytes: 512,
         ..CACHE_LINE
     };
+
+    /// A row of X of f32 of so many bytes, a multiple of 16.
+    pub(super) fn bytes_of_x(bytes: u64) -> Option<RowOfX> {
+        Some(RowOfX {
+            bytes,
+            ..CACHE_LINE
+        })
+    }
 
     /// A planner for 20,000 columns, of which those of each pair have that many nonzeros, and an L2 cache of so many lines.
     pub(super) fn planner(mean_row: f64, columns: &[(u32, u32)], lines: u64) -> Planner {
@@ -302,9 +298,7 @@ mod tests {
             share_of_columns: mean_row / 20_000.0,
             l2_bytes: lines * 128,
             shared: SHARED,
-            row_bytes: LINE,
-            widest_tile: WIDE_TILE,
-            has_whole_lines: false,
+            row: None,
             misses_left: 1.0,
         }
     }
@@ -320,16 +314,18 @@ mod tests {
     #[test]
     fn rows_of_x_that_are_no_whole_lines_are_taken_at_once_and_want_more_blocks() {
         let flat = [(20_000, 2)];
-        let narrow = planner(74.0, &flat, 20_000);
-        assert_eq!(narrow.column_blocks(), 2);
-        let row_bytes = 400.0;
-        let wide = |has_whole_lines| Planner {
-            row_bytes,
-            has_whole_lines,
-            ..narrow.clone()
+        let blocks = |bytes| {
+            let row = bytes_of_x(bytes);
+            let planner = Planner {
+                row,
+                ..planner(74.0, &flat, 20_000)
+            };
+            planner.column_blocks()
         };
-        assert_eq!(wide(false).column_blocks(), 4);
-        assert_eq!(wide(true).column_blocks(), 2);
+        assert_eq!(planner(74.0, &flat, 20_000).column_blocks(), 2);
+        assert_eq!(blocks(400), 4);
+        assert_eq!(blocks(512), 2, "whole lines");
+        assert_eq!(blocks(132), 2, "two lines");
     }
 
     #[test]
@@ -351,7 +347,7 @@ mod tests {
     fn locality_is_of_no_use_where_the_cache_holds_x_unless_an_order_is() {
         let flat = [(20_000, 2)];
         let narrow = |mean_row, shared| Planner {
-            widest_tile: LINE,
+            row: Some(RowOfX::LINE),
             shared,
             ..planner(mean_row, &flat, 40_000)
         };
@@ -364,10 +360,10 @@ mod tests {
     fn rows_with_common_columns_take_wide_tiles_and_small_tasks() {
         let flat = [(20_000, 2)];
         let mut planner = planner(20.0, &flat, 30_000);
-        assert_eq!(planner.lanes(FOUR_LINES, &[8, 16, 32], 1), 8);
+        assert_eq!(planner.lanes(FOUR_LINES, 1), 8);
         assert_eq!(planner.task_size(), None);
         planner.take_order(0.3);
-        assert_eq!(planner.lanes(FOUR_LINES, &[8, 16, 32], 1), 32);
+        assert_eq!(planner.lanes(FOUR_LINES, 1), 32);
         // Eight rows of 20 nonzeros, each with the two steps of its end.
         assert_eq!(planner.task_size(), Some(176));
         assert!(!planner.hopes_for_order());
@@ -376,18 +372,18 @@ mod tests {
     #[test]
     fn short_rows_take_wide_tiles_if_the_cache_holds_them_and_narrow_ones_if_not() {
         let flat = [(20_000, 2)];
+        assert_eq!(planner(5.0, &flat, 1 << 20).lanes(FOUR_LINES, 1), 32);
+        assert_eq!(planner(20.0, &flat, 30_000).lanes(FOUR_LINES, 1), 8);
         assert_eq!(
-            planner(5.0, &flat, 1 << 20).lanes(FOUR_LINES, &[8, 16, 32], 1),
-            32
-        );
-        assert_eq!(
-            planner(20.0, &flat, 30_000).lanes(FOUR_LINES, &[8, 16, 32], 1),
+            planner(5.0, &flat, 1 << 20).lanes(
+                RowOfX {
+                    there_are: &[8],
+                    ..FOUR_LINES
+                },
+                1
+            ),
             8
         );
-        assert_eq!(planner(5.0, &flat, 1 << 20).lanes(FOUR_LINES, &[8], 1), 8);
-        assert_eq!(
-            planner(5.0, &flat, 1 << 20).lanes(CACHE_LINE, &[8, 16, 32], 1),
-            8
-        );
+        assert_eq!(planner(5.0, &flat, 1 << 20).lanes(CACHE_LINE, 1), 8);
     }
 }

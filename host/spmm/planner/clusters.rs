@@ -3,7 +3,7 @@
 //! It depends on the bytes of a row of X: one cache line, unless the caller says how many features there are.
 
 use super::super::reuse;
-use super::{LINE, MISS, Planner, ROW, SHARED_IN_STEP};
+use super::{LINE, MISS, Planner, ROW, RowOfX, SHARED_IN_STEP};
 use crate::csr::DevicePattern;
 use crate::device::DeviceBuffer;
 use crate::error::Error;
@@ -57,7 +57,8 @@ impl Planner {
 
     /// How many times as fast it must become.
     fn least_gain(&self) -> f64 {
-        if self.has_whole_lines && self.l2_hits(self.row_bytes, 1) < 0.5 {
+        let has_whole_lines = self.row.is_some_and(RowOfX::has_whole_lines);
+        if has_whole_lines && self.l2_hits(self.row_bytes(), 1) < 0.5 {
             LEAST_GAIN_FROM_MEMORY
         } else {
             LEAST_GAIN
@@ -66,8 +67,8 @@ impl Planner {
 
     /// How many times as fast the product becomes by an order of the rows in which the matrix is so local.
     fn gain_by_order(&self, [given, ordered]: [f64; 2], local: f64) -> f64 {
-        let far = MISS * (1.0 - self.l2_hits(self.row_bytes, 1));
-        let lines = self.mean_row * self.row_bytes / LINE;
+        let far = MISS * (1.0 - self.l2_hits(self.row_bytes(), 1));
+        let lines = self.mean_row * self.row_bytes() / LINE;
         let cost = |row, distinct, far| row + lines * (1.0 - self.shared * (1.0 - distinct) + far);
         let far_ordered = far * (local / self.misses_left).min(1.0);
         cost(ROW, given, far) / cost(ORDERED_ROW, ordered, far_ordered)
@@ -76,8 +77,7 @@ impl Planner {
 
 #[cfg(test)]
 mod tests {
-    use super::super::WIDE_ROW;
-    use super::super::tests::planner;
+    use super::super::tests::{bytes_of_x, planner};
     use super::*;
 
     #[test]
@@ -93,9 +93,9 @@ mod tests {
     #[test]
     fn a_small_gain_is_enough_where_whole_lines_come_from_memory() {
         let flat = [(20_000, 2)];
-        let gains = |has_whole_lines, lines, local| {
+        let gains = |is_known: bool, lines, local| {
             let planner = Planner {
-                has_whole_lines,
+                row: is_known.then_some(RowOfX::LINE),
                 ..planner(20.0, &flat, lines)
             };
             planner.wants_clusters([1.0, 0.93], local)
@@ -110,11 +110,11 @@ mod tests {
     #[test]
     fn an_order_of_short_rows_is_worth_its_cost_where_rows_of_x_are_wide() {
         let flat = [(20_000, 2)];
-        let of_width = |row_bytes| Planner {
-            row_bytes,
+        let of_width = |bytes| Planner {
+            row: bytes_of_x(bytes),
             ..planner(6.0, &flat, 4_000)
         };
-        assert!(!of_width(LINE).wants_clusters([1.0, 0.8], 0.8));
-        assert!(of_width(WIDE_ROW).wants_clusters([1.0, 0.8], 0.7));
+        assert!(!of_width(112).wants_clusters([1.0, 0.8], 0.8));
+        assert!(of_width(496).wants_clusters([1.0, 0.8], 0.7));
     }
 }

@@ -1,20 +1,47 @@
 //! The planner: a row of X, and the tiles in which sub-warps take it.
 
-use super::LANES;
-use warprow_kernels::spmm::vector::passes;
+use super::{LANES, LINE};
+use crate::spmm::{SpmmElement, row_bytes};
+use warprow_kernels::spmm::Reduction;
+use warprow_kernels::spmm::vector::{self, passes};
 
 /// A row of X, and how a sub-warp takes it.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::spmm) struct RowOfX {
     /// Its bytes.
-    pub(in crate::spmm) bytes: u64,
+    pub(super) bytes: u64,
     /// Those of an element.
-    pub(in crate::spmm) element_bytes: u64,
+    pub(super) element_bytes: u64,
     /// Elements that a load brings a lane.
-    pub(in crate::spmm) width: u32,
+    pub(super) width: u32,
+    /// The numbers of lanes that sub-warps may have for it, the fewest first.
+    pub(super) there_are: &'static [u32],
 }
 
 impl RowOfX {
+    /// A row of f32 that is one cache line.
+    pub(super) const LINE: Self = Self {
+        bytes: LINE as u64,
+        element_bytes: 4,
+        width: 4,
+        there_are: &[LANES],
+    };
+
+    /// A row of so many features, for that reduction of a row's products.
+    pub(in crate::spmm) fn of<E: SpmmElement>(features: u32, reduction: Reduction) -> Self {
+        Self {
+            bytes: row_bytes::<E>(features),
+            element_bytes: size_of::<E>() as u64,
+            width: vector::width::<E>(features, reduction),
+            there_are: vector::lanes::<E>(features, reduction),
+        }
+    }
+
+    /// Whether it is of whole cache lines.
+    pub(super) fn has_whole_lines(self) -> bool {
+        self.bytes.is_multiple_of(Self::LINE.bytes)
+    }
+
     /// Bytes of the tile of so many lanes.
     pub(super) fn tile(self, lanes: u32) -> u64 {
         let features = u32::try_from(self.bytes / self.element_bytes).unwrap_or(u32::MAX);
@@ -23,10 +50,16 @@ impl RowOfX {
     }
 
     /// The fewest lanes that have all of it, or the most that there are.
-    pub(in crate::spmm) fn lanes(self, there_are: &[u32]) -> u32 {
+    pub(in crate::spmm) fn lanes(self) -> u32 {
         let enough = |&&lanes: &&u32| self.tile(lanes) >= self.bytes;
-        let lanes = there_are.iter().find(enough).or(there_are.last());
-        lanes.copied().unwrap_or(LANES)
+        let lanes = self.there_are.iter().find(enough);
+        lanes.or(self.there_are.last()).copied().unwrap_or(LANES)
+    }
+
+    /// The most lanes of those that there are, but no more than that many; or the fewest.
+    pub(in crate::spmm) fn at_most(self, lanes: u32) -> Option<u32> {
+        let fewer = self.there_are.iter().rev().find(|&&there| there <= lanes);
+        fewer.or(self.there_are.first()).copied()
     }
 }
 
@@ -41,8 +74,9 @@ mod tests {
                 bytes: 4 * features,
                 element_bytes: 4,
                 width: 1,
+                there_are: &[8, 16, 32],
             };
-            assert_eq!(row.lanes(&[8, 16, 32]), lanes, "{features}");
+            assert_eq!(row.lanes(), lanes, "{features}");
         }
     }
 }
