@@ -6,8 +6,8 @@
 //! - each nonzero costs its bytes of X, more by [`MISS`] if they come from memory, less by [`NEAR`] if the multiprocessor has
 //!   them; what is found where follows from the matrix's [`ColumnProfile`], as if each cache held the hottest rows of X;
 //! - each nonzero of 16-bit elements costs [`WIDEN`] for each tile of features;
-//! - each row costs [`ROW`] for each tile of features and block of columns, as its end is met that often;
-//! - each block after the first costs the reading and writing of Y once more.
+//! - each row costs [`ROW`] for each tile of features, as its end is met that often;
+//! - each block of columns after the first costs [`AGAIN`] for each line of Y, which is read and written once more.
 //!
 //! Where rows that are near each other have their columns in common ([`locality`](super::reuse::locality)), what comes from memory is less by as
 //! much, wide tiles cost no more of it than narrow ones, and tasks are small.
@@ -30,8 +30,11 @@ pub(super) use row_of_x::RowOfX;
 use warprow_kernels::spmm::tasks::ROW_STEPS;
 use warprow_kernels::spmm::{ItemKind, SpmmKernel};
 
-/// A row's end, of a tile of features and a block of columns: four nonzeros' worth of instructions.
+/// A row's end, of a tile of features: four nonzeros' worth of instructions.
 const ROW: f64 = 4.0;
+
+/// A line of Y that a further block of columns adds to. Fitted to R-MAT graphs (.35) of 74 and 168 nonzeros a row, in two to eight blocks.
+const AGAIN: f64 = 4.0;
 
 /// A nonzero's instructions for a tile of 16-bit elements, which are made f32 first, beyond those that their bytes pay for. Fitted to
 /// 8 graphs of R-MAT .57 at 128 to 512 features, where the choices with anything from 0.4 to 1 are within 0.1 % of the best.
@@ -80,7 +83,7 @@ const LEAST_NONZEROS: f64 = 12.0;
 
 /// The share of the nonzeros that further blocks must bring into the L2 cache. A skewed graph has most of it there anyhow, and
 /// what is left is too rare for the estimate.
-const LEAST_GAIN: f64 = 0.2;
+const LEAST_GAIN: f64 = 0.1;
 
 /// Blocks of columns, at most.
 const MAX_BLOCKS: u32 = 32;
@@ -202,7 +205,7 @@ impl Planner {
     /// Blocks of columns, a power of two: the fewest that cost least for tiles of one cache line, or for those that are taken of rows that
     /// have more than two lines and no whole number of them.
     ///
-    /// On an H200 with 100 features of f32, whose rows have 3.1 lines and are one tile, two graphs without hubs took 0.89 and 0.91 of the time with
+    /// On an H200 with 100 features of f32, whose rows have 3.1 lines and are one tile, two graphs without hubs took 0.83 and 0.87 of the time with
     /// four and eight blocks so, in the place of two and four.
     pub(super) fn column_blocks(&self) -> u32 {
         let is_split = |row: &RowOfX| row.bytes > 2 * RowOfX::LINE.bytes && !row.has_whole_lines();
@@ -251,9 +254,8 @@ impl Planner {
         let far = 1.0 - self.l2_hits(tile_bytes, blocks);
         let widen = if row.element_bytes == 2 { WIDEN } else { 0.0 };
         let nonzeros = self.mean_row * (lines * (1.0 - NEAR * near + MISS * far) + widen);
-        let blocks = f64::from(blocks);
-        let y_again = (blocks - 1.0) * 2.0 * (1.0 + MISS) * tile_bytes / LINE;
-        tiles * (ROW * blocks + nonzeros + y_again)
+        let again = f64::from(blocks - 1) * AGAIN * lines;
+        tiles * (ROW + nonzeros + again)
     }
 }
 

@@ -11,7 +11,7 @@ use cuda_std::float::Real;
 use cuda_std::launch::LaunchConfig;
 use ndarray::{Array2, ArrayView2};
 use warprow_kernels::matrix::{Csr, Dense, DenseMut};
-use warprow_kernels::spmm::{Epilogue, Handle, ItemKind, Reduction, Shape, vector};
+use warprow_kernels::spmm::{Ending, Epilogue, Handle, ItemKind, Reduction, Shape, vector};
 
 impl<E: SpmmElement> Spmm<E> {
     /// Grid and block of a run with that many columns of X; `None` if the product is empty and nothing is launched.
@@ -183,10 +183,7 @@ impl<E: SpmmElement> Spmm<E> {
                 // SAFETY: as below; the bias has an element for each column of y.
                 return unsafe { device.launch(&kernel, config, arguments) };
             }
-            let scales = epilogue.alpha != <E::Sum as Real>::ONE
-                || epilogue.beta != E::Sum::ZERO
-                || self.diagonal.is_some();
-            let ending = self.rows_in_order.ending(scales);
+            let ending = self.ending(&epilogue);
             let handle = self.kernel.handle::<E>(shape, reduction, ending);
             // SAFETY: the buffers are this device's and have the matrices' sizes; the columns of A are below `cols`, as sprs
             // guarantees; y is borrowed mutably, so it is apart from the others; the items are the kernel's.
@@ -202,6 +199,20 @@ impl<E: SpmmElement> Spmm<E> {
                 }
             }
         })
+    }
+
+    /// How the kernel ends its rows, so that it does what the epilogue says.
+    fn ending(&self, epilogue: &Epilogue<E::Sum>) -> Ending {
+        let one = <E::Sum as Real>::ONE;
+        let is_own_sum = size_of::<E>() == size_of::<E::Sum>();
+        if epilogue.alpha != one || self.diagonal.is_some() {
+            Ending::Scaled
+        } else if epilogue.beta == one && is_own_sum {
+            Ending::Added
+        } else {
+            let scales = epilogue.beta != E::Sum::ZERO;
+            self.rows_in_order.ending(scales)
+        }
     }
 
     /// The product with a dense matrix of the host: uploads X, runs, and downloads Y. X may have any memory layout.

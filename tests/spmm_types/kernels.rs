@@ -21,7 +21,12 @@ fn every_shape_has_an_instance<E: SpmmElement>() {
                         lanes,
                     };
                     // It panics where the kernel is not instantiated.
-                    for ending in [Ending::Plain, Ending::AnyOrder, Ending::Scaled] {
+                    let is_own_sum = size_of::<E>() == size_of::<E::Sum>();
+                    let added = is_own_sum.then_some(Ending::Added);
+                    for ending in [Ending::Plain, Ending::AnyOrder, Ending::Scaled]
+                        .into_iter()
+                        .chain(added)
+                    {
                         let _ = kernel.handle::<E>(shape, reduction, ending);
                     }
                 }

@@ -14,10 +14,9 @@
 //! The nonzeros are ordered by block, row and column, so that each block is a matrix in CSR of all rows, whose row pointers
 //! start where the block before ends.
 //!
-//! Measured on an NVIDIA H200, f32, 32 features, R-MAT graphs of mild skew (.35), against one block: 1.5 times as fast on
-//! 1,569,960 rows of 168 nonzeros in 8 blocks, 1.2 on 576,289 rows of 74 in 2, 1.15 on 2,449,029 rows of 50 in 4; slower
-//! wherever a row has fewer than 12 nonzeros in a block, and on skewed graphs (.57), whose hot columns stay in the cache
-//! anyhow.
+//! Measured on an NVIDIA H200, f32, 32 features, against one block: on R-MAT graphs of mild skew (.35) 1.47 times as fast on 1,569,960 rows of 168
+//! nonzeros in 8 blocks, 1.14 on 576,289 rows of 74 in 2, 1.13 on 2,449,029 rows of 50 in 4; 1.64, 1.3 and 1.15 if all rows are equally long. Slower wherever a
+//! row has fewer than 9 nonzeros in a block, and on skewed graphs (.57), whose hot columns stay in the cache anyhow.
 
 use cuda_std::prelude::*;
 use cuda_std::warp::WARP_SIZE;

@@ -109,7 +109,8 @@ macro_rules! kernels {
             ///
             /// # Panics
             ///
-            /// If the kernel is plain, and `T` or the reduction wants a general one.
+            /// If the kernel is plain, and `T` or the reduction wants a general one; if the ending is [`Ending::Added`], and `T` is
+            /// not its own sum.
             #[cfg(not(target_arch = "nvptx64"))]
             pub fn handle<T: Operand>(
                 self,
@@ -195,6 +196,8 @@ pub enum Ending {
     Plain,
     /// Nothing, with A's rows in any order.
     AnyOrder,
+    /// Added to what Y holds, with A's rows in any order. Only elements that are their own sums have it.
+    Added,
     /// All that an [`Epilogue`] says, with A's rows in any order.
     Scaled,
 }

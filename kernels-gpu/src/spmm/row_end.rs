@@ -152,6 +152,33 @@ unsafe fn store_sums<T: Operand, const LANES: u32, const WIDTH: usize, const PAS
     });
 }
 
+/// Added to what Y holds, with the rows of A in any order.
+#[derive(Clone, Copy)]
+pub(super) struct Added;
+
+impl<T: Operand> RowEnd<T> for Added {
+    #[inline(always)]
+    unsafe fn write<const LANES: u32, const WIDTH: usize, const PASSES: usize>(
+        &self,
+        place: Place<'_, T>,
+        results: Results<T::Sum, WIDTH, PASSES>,
+    ) {
+        // SAFETY: the caller's contract.
+        let row_of_y = unsafe { place.start_in_y() };
+        unroll!(pass in 0..3 {
+            if let Some(feature) = place.feature::<LANES, WIDTH, PASSES>(pass) {
+                let index = row_of_y + feature;
+                // SAFETY: the caller's contract.
+                unsafe {
+                    let old = T::load_mut::<WIDTH>(place.y.data, index);
+                    let sums = array::from_fn(|k| T::get(&old, k) + results[pass][k]);
+                    T::store::<WIDTH>(place.y.data, index, sums);
+                }
+            }
+        });
+    }
+}
+
 impl<T: Operand> RowEnd<T> for Epilogue<T::Sum> {
     #[allow(
         clippy::needless_range_loop,

@@ -55,6 +55,12 @@
 //! a row of Y up while the row before is added up. On shuffled communities the kernel for any factors, which looks it up at the row's end, took 1.14 to
 //! 1.22 times as long on four graphs whose rows have 7 to 19 nonzeros, and 1.03 to 1.06 on two of 6.
 //!
+//! The blocks of columns after the first have one, too, which adds to Y (`vector_added`), in 72 registers in the place of 84. With the kernel for any
+//! factors two graphs of long rows, in two and four blocks, took 1.08 to 1.11 times as long without hubs at 32 to 256 features, and 1.09 and 1.18 to 1.2
+//! times where all rows are equally long; one of fewer nonzeros in a block 1 to 1.03 times. Tried for it: atomic additions, for which no lane waits. They
+//! took 0.91 to 0.93 times as long with 33 features, and 0.94 to 1.01 times where rows of X are whole cache lines, but up to 1.11 times with 100, whose 32
+//! lanes meet each sector of Y four times; and `red.add.f32` takes subnormal numbers for zero.
+//!
 //! Tried, and left out: the rows of X of the most frequent columns kept in the L2 cache (`L2::evict_last`) and all others dropped first
 //! (`L2::evict_first`), which a bit in the plan's copy of the columns said. A load has one such policy for its warp, so that only sub-warps of 32 lanes
 //! could. With 25 MB so kept `youtube`, `am` and `wikikg2` (.57) took 0.96 to 0.98 times as long at 100 to 512 features, and `citation` 0.99 at 256 (0.90
@@ -89,17 +95,20 @@
 
 pub mod layer;
 mod run;
+mod variant;
 
 pub use super::row_end::passes;
+pub use variant::{GROUPS, eights_of_task, items_of_block, lanes, width};
 
 use super::element::{Operand, SumOf};
 use super::epilogue::Epilogue;
 use super::reduction::{Greatest, Reduce, Reduction, Total};
-use super::row_end::{InAnyOrder, Plain, RowEnd};
+use super::row_end::{Added, InAnyOrder, Plain, RowEnd};
 use super::{ItemKind, Items, MAX_GRID_Y, Shape};
 use crate::matrix::{Csr, Dense, DenseMut};
 use cuda_std::prelude::*;
 use run::Run;
+use variant::{block, tiles, variant};
 
 /// What it does, in one line.
 pub const SUMMARY: &str =
@@ -107,60 +116,6 @@ pub const SUMMARY: &str =
 
 /// It wants tasks.
 pub const ITEMS: ItemKind = ItemKind::Tasks;
-
-/// Threads in a block of sub-warps of so many lanes: few, since a block's place is free when its longest task is done, but so many that
-/// they have [four items](GROUPS) at least.
-const fn block(lanes: u32) -> u32 {
-    if lanes > 16 { 128 } else { 64 }
-}
-
-/// The numbers of lanes that there are variants of, for that many features.
-pub fn lanes<T: Operand>(features: u32, reduction: Reduction) -> &'static [u32] {
-    if reduction.is_extremum() {
-        &[8]
-    } else if size_of::<T>() == 4 || width::<T>(features, reduction) == 8 {
-        &[8, 16, 32]
-    } else {
-        &[8, 32]
-    }
-}
-
-/// Lanes of a sub-warp, no more than the shape's, neighbouring features that a lane loads at once, and how many such vectors it has.
-fn variant<T: Operand>(shape: Shape, reduction: Reduction) -> (u32, u32, u32) {
-    let there_are = lanes::<T>(shape.features, reduction);
-    let mut lanes = there_are[0];
-    for &more in there_are {
-        if more <= shape.lanes {
-            lanes = more;
-        }
-    }
-    let width = width::<T>(shape.features, reduction);
-    (lanes, width, passes(shape.features, lanes, width))
-}
-
-/// Features that a lane loads at once: as many as 16 bytes hold and the number of features is a multiple of, but no more
-/// than four where 8 lanes then have them all. Not every width has a variant, for the driver's compiler takes 20 ms or so
-/// for each.
-pub fn width<T: Operand>(features: u32, reduction: Reduction) -> u32 {
-    // No features at all are a multiple of everything, and nothing is launched for them.
-    let multiple_of = 1 << features.trailing_zeros().min(T::MAX_WIDTH.ilog2());
-    match multiple_of {
-        8 if features <= 32 || reduction.is_extremum() => 4,
-        2 if size_of::<T>() == 8 || reduction.is_extremum() => 1,
-        width => width,
-    }
-}
-
-/// Tiles of features.
-fn tiles(shape: Shape, (lanes, width, passes): (u32, u32, u32)) -> u32 {
-    shape.features.div_ceil(lanes * width * passes)
-}
-
-/// How many times eight lanes a task has, in all tiles of features.
-pub fn eights_of_task<T: Operand>(shape: Shape, reduction: Reduction) -> u64 {
-    let variant = variant::<T>(shape, reduction);
-    u64::from(variant.0 / 8) * u64::from(tiles(shape, variant))
-}
 
 /// A sub-warp for each task and tile of features; tasks along x, tiles along y.
 pub fn launch<T: Operand>(shape: Shape, reduction: Reduction) -> LaunchConfig {
@@ -170,17 +125,6 @@ pub fn launch<T: Operand>(shape: Shape, reduction: Reduction) -> LaunchConfig {
     let blocks = shape.items.div_ceil(block / lanes);
     let head_bytes = block * width * passes * size_of::<T::Sum>() as u32;
     LaunchConfig::new((blocks, tiles.min(MAX_GRID_Y)), block).shared_bytes(head_bytes)
-}
-
-/// [Items of a block](items_of_block) of sub-warps of 8 lanes, and of 16 or 32.
-pub const GROUPS: [u32; 2] = [block(8) / 8, block(16) / 16];
-
-const _: () = assert!(block(16) / 16 == block(32) / 32);
-
-/// Items of a block, whose parts of cut rows the block joins.
-pub fn items_of_block<T: Operand>(shape: Shape, reduction: Reduction) -> u32 {
-    let (lanes, ..) = variant::<T>(shape, reduction);
-    block(lanes) / lanes
 }
 
 /// The handle of the kernel for the shape's variant.
@@ -219,6 +163,7 @@ pub fn handle<T: Operand>(
     match ending {
         super::Ending::Plain => of_variant!(vector),
         super::Ending::AnyOrder => of_variant!(vector_any_order),
+        super::Ending::Added => of_variant!(vector_added),
         super::Ending::Scaled => of_variant!(vector_scaled),
     }
 }
@@ -228,9 +173,10 @@ pub fn handle<T: Operand>(
 pub fn entry_points() -> Vec<&'static str> {
     let sums = vector::<f32, 8, 1, 2>().entry_points();
     let any_order = vector_any_order::<f32, 8, 1, 2>().entry_points();
+    let added = vector_added::<f32, 8, 1, 2>().entry_points();
     let scaled = vector_scaled::<f32, 8, 1, 2>().entry_points();
     let max = vector_max::<f32, 8, 1, 2>().entry_points();
-    [sums, any_order, scaled, max, &layer::entry_points()].concat()
+    [sums, any_order, added, scaled, max, &layer::entry_points()].concat()
 }
 
 /// `Y[row, j] = sum of A[row, col] * X[col, j]`, a sub-warp of `LANES` lanes for a task and a tile of features.
@@ -292,6 +238,34 @@ pub unsafe fn vector_any_order<
 ) {
     // SAFETY: the kernel's contract.
     unsafe { reduce_rows::<T, Total, _, LANES, WIDTH, PASSES>(a, x, y, items, InAnyOrder) };
+}
+
+/// `Y[row, j] += sum of A[row, col] * X[col, j]`, with the rows of A in any order: else as [`vector`].
+///
+/// # Safety
+///
+/// That of [`vector`]; y holds numbers.
+#[kernel(name = "spmm_vector_added",
+    T = [f32], LANES = [8, 16, 32], WIDTH = [1], PASSES = [2];
+    T = [f32], LANES = [16], WIDTH = [1], PASSES = [3], registers_sm90 = 72;
+    T = [f32], LANES = [8, 16, 32], WIDTH = [2], PASSES = [1];
+    T = [f32], LANES = [8, 16, 32], WIDTH = [4], PASSES = [1], registers_sm90 = 72;
+    T = [f64], LANES = [8, 32], WIDTH = [1], PASSES = [2];
+    T = [f64], LANES = [8, 32], WIDTH = [4], PASSES = [1])]
+pub unsafe fn vector_added<
+    T: Operand,
+    const LANES: u32,
+    const WIDTH: usize,
+    const PASSES: usize,
+>(
+    a: Csr<SumOf<T>>,
+    x: Dense<T>,
+    y: DenseMut<T>,
+    items: Items<SumOf<T>>,
+    _epilogue: Epilogue<SumOf<T>>,
+) {
+    // SAFETY: the kernel's contract.
+    unsafe { reduce_rows::<T, Total, _, LANES, WIDTH, PASSES>(a, x, y, items, Added) };
 }
 
 /// `Y[row, j] = alpha * sum of A[row, col] * X[col, j] + beta * Y[row, j]`, with the rows of A in any order: else as

@@ -6,7 +6,7 @@ use super::super::lane_columns::LaneColumns;
 use super::super::reduction::Reduce;
 use super::super::row_end::{Place, Results, RowEnd};
 use super::super::tasks::last_item;
-use super::block;
+use super::variant::block;
 use crate::matrix::{Csr, Dense, DenseMut};
 use crate::unroll::unroll;
 use core::array;
