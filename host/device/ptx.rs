@@ -208,7 +208,8 @@ mod tests {
 
     #[test]
     fn every_kernel_of_this_crate_is_found() {
-        for name in warprow_kernels::entry_points() {
+        for kernel in cuda_std::kernel::instances() {
+            let name = kernel.name();
             let text = one_entry(super::super::module::KERNELS, name, GPU).unwrap();
             assert_eq!(text.matches(ENTRY).count(), 1, "{name}");
         }

@@ -17,22 +17,3 @@ pub mod sort;
 pub mod spgemm;
 pub mod spmm;
 mod unroll;
-
-/// The PTX entry points of all kernels, sorted.
-#[cfg(not(target_arch = "nvptx64"))]
-pub fn entry_points() -> Vec<&'static str> {
-    let mut names = [
-        csr::entry_points(),
-        gcn::entry_points(),
-        gemm::entry_points(),
-        log_softmax::entry_points(),
-        order::entry_points(),
-        scan::entry_points(),
-        sort::entry_points(),
-        spgemm::entry_points(),
-        spmm::entry_points(),
-    ]
-    .concat();
-    names.sort_unstable();
-    names
-}

@@ -202,18 +202,3 @@ fn scramble(mut x: u32) -> u32 {
     x = (x ^ x >> 13).wrapping_mul(0xc2b2_ae35);
     x ^ x >> 16
 }
-
-/// The PTX entry points of the family.
-#[cfg(not(target_arch = "nvptx64"))]
-pub(crate) fn entry_points() -> Vec<&'static str> {
-    [
-        first_columns().entry_points(),
-        missing_columns().entry_points(),
-        count_columns().entry_points(),
-        fill().entry_points(),
-        ranks().entry_points(),
-        least_ranks().entry_points(),
-        propagate_labels().entry_points(),
-    ]
-    .concat()
-}

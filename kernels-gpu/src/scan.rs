@@ -255,14 +255,3 @@ pub(crate) unsafe fn scan_in_block<T: Element>(
         (add(start, before), total)
     }
 }
-
-/// The PTX entry points of the family.
-#[cfg(not(target_arch = "nvptx64"))]
-pub(crate) fn entry_points() -> Vec<&'static str> {
-    [
-        tile_sums().entry_points(),
-        scan_sums().entry_points(),
-        scan_tiles().entry_points(),
-    ]
-    .concat()
-}

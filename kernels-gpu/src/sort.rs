@@ -198,9 +198,3 @@ pub unsafe fn scatter(
         }
     }
 }
-
-/// The PTX entry points of the family.
-#[cfg(not(target_arch = "nvptx64"))]
-pub(crate) fn entry_points() -> Vec<&'static str> {
-    [count_digits().entry_points(), scatter().entry_points()].concat()
-}

@@ -70,14 +70,3 @@ pub unsafe fn starts(len: u32, keys: Global<u32>, count: u32, starts: GlobalMut<
         starts.store(c as usize, low);
     }
 }
-
-/// The PTX entry points of the family.
-#[cfg(not(target_arch = "nvptx64"))]
-pub(super) fn entry_points() -> Vec<&'static str> {
-    [
-        number().entry_points(),
-        gather::<u32>().entry_points(),
-        starts().entry_points(),
-    ]
-    .concat()
-}

@@ -2,9 +2,3 @@
 
 pub mod by_column;
 pub mod rows;
-
-/// The PTX entry points of the family.
-#[cfg(not(target_arch = "nvptx64"))]
-pub(crate) fn entry_points() -> Vec<&'static str> {
-    [by_column::entry_points(), rows::entry_points()].concat()
-}

@@ -138,14 +138,3 @@ unsafe fn search(row_ptr: Global<u32>, k: u32, mut low: u32, mut high: u32) -> u
     }
     low
 }
-
-/// The PTX entry points of the family.
-#[cfg(not(target_arch = "nvptx64"))]
-pub(super) fn entry_points() -> Vec<&'static str> {
-    [
-        row_of_each().entry_points(),
-        permuted_lengths().entry_points(),
-        permute_rows::<f32>().entry_points(),
-    ]
-    .concat()
-}

@@ -204,24 +204,3 @@ fn thread_per_row(shape: Shape, tile: u32) -> LaunchConfig {
     let tiles = shape.cols.div_ceil(tile).min(MAX_GRID_Y);
     LaunchConfig::new((shape.rows.div_ceil(BLOCK), tiles), BLOCK)
 }
-
-/// The PTX entry points of the family.
-#[cfg(not(target_arch = "nvptx64"))]
-pub(crate) fn entry_points() -> Vec<&'static str> {
-    let shape = Shape {
-        rows: 1,
-        depth: 1,
-        cols: 1,
-        multiprocessors: 1,
-        shared_bytes: 1 << 16,
-    };
-    let of_kernel = |&kernel: &GemmKernel| {
-        let names = f32::handle(kernel, shape).map(|handle| handle.entry_points());
-        let names =
-            names.or_else(|| f64::handle(kernel, shape).map(|handle| handle.entry_points()));
-        let names =
-            names.or_else(|| f16::handle(kernel, shape).map(|handle| handle.entry_points()));
-        names.unwrap_or_default()
-    };
-    (GemmKernel::ALL.iter().flat_map(of_kernel).copied()).collect()
-}

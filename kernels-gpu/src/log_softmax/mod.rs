@@ -142,14 +142,3 @@ impl<S: Logarithm> Partial<S> {
         }
     }
 }
-
-/// The PTX entry points of the family.
-#[cfg(not(target_arch = "nvptx64"))]
-pub(crate) fn entry_points() -> Vec<&'static str> {
-    [
-        sub_warp::sub_warp::<f32, 4>().entry_points(),
-        staged::staged::<f32, 1>().entry_points(),
-        streamed::streamed::<f32, 1>().entry_points(),
-    ]
-    .concat()
-}

@@ -339,9 +339,4 @@ fn transposed(word: u32) -> u32 {
     word
 }
 
-#[cfg(not(target_arch = "nvptx64"))]
-pub(super) fn entry_points() -> &'static [&'static str] {
-    bitmap_rows::<0>().entry_points()
-}
-
 const _: () = assert!(LIST_WORDS == 32);

@@ -284,12 +284,3 @@ pub unsafe fn search_chunks<T: Real>(
         entries.write(values.offset(start as usize), count, t, threads);
     }
 }
-
-#[cfg(not(target_arch = "nvptx64"))]
-pub(super) fn entry_points() -> Vec<&'static str> {
-    [
-        rank_chunks::<f32>().entry_points(),
-        search_chunks::<f32>().entry_points(),
-    ]
-    .concat()
-}

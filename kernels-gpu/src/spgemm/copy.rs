@@ -384,14 +384,4 @@ unsafe fn places(firsts: Shared<u32>, rows: u32, entries: [u32; UNROLL]) -> [usi
     places
 }
 
-#[cfg(not(target_arch = "nvptx64"))]
-pub(super) fn entry_points() -> Vec<&'static str> {
-    [
-        copy_products::<f32>().entry_points(),
-        copy_columns().entry_points(),
-        copy_rows::<f32>().entry_points(),
-    ]
-    .concat()
-}
-
 const _: () = assert!(ROWS == 512 && BLOCK >= 2 * WARP_SIZE && UNROLL == 4);

@@ -131,9 +131,4 @@ pub unsafe fn cut_pieces(
     }
 }
 
-#[cfg(not(target_arch = "nvptx64"))]
-pub(super) fn entry_points() -> Vec<&'static str> {
-    [count_pieces().entry_points(), cut_pieces().entry_points()].concat()
-}
-
 const _: () = assert!(BLOCK == 16 * WARP_SIZE);

@@ -88,12 +88,3 @@ pub unsafe fn keep_nonzeros<T: Real>(
         }
     }
 }
-
-#[cfg(not(target_arch = "nvptx64"))]
-pub(super) fn entry_points() -> Vec<&'static str> {
-    [
-        count_nonzeros::<f32>().entry_points(),
-        keep_nonzeros::<f32>().entry_points(),
-    ]
-    .concat()
-}

@@ -219,9 +219,4 @@ unsafe fn before(sums: GlobalMut<u64>, tile: u32, sum: u64) -> u64 {
     before
 }
 
-#[cfg(not(target_arch = "nvptx64"))]
-pub(super) fn entry_points() -> &'static [&'static str] {
-    entry_work().entry_points()
-}
-
 const _: () = assert!(BINS == 64 && BLOCK >= BINS && BLOCK / WARP_SIZE == 8 && ROWS == 4);

@@ -70,8 +70,3 @@ pub unsafe fn group_rows<T: Real>(
         entries.write(values.offset(start as usize), end - start, lane, WARP_SIZE);
     }
 }
-
-#[cfg(not(target_arch = "nvptx64"))]
-pub(super) fn entry_points() -> &'static [&'static str] {
-    group_rows::<f32>().entry_points()
-}

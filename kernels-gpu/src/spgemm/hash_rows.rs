@@ -197,8 +197,3 @@ unsafe fn sort<const BLOCK: bool>(team: Team<BLOCK>, list: Shared<u32>, count: u
         }
     }
 }
-
-#[cfg(not(target_arch = "nvptx64"))]
-pub(super) fn entry_points() -> &'static [&'static str] {
-    hash_rows::<0>().entry_points()
-}

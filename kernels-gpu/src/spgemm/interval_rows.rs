@@ -248,9 +248,4 @@ unsafe fn store<T: Real, const SUMS: usize>(to: Shared<T>, sums: [T; SUMS]) {
     }
 }
 
-#[cfg(not(target_arch = "nvptx64"))]
-pub(super) fn entry_points() -> &'static [&'static str] {
-    interval_rows::<f32, 64>().entry_points()
-}
-
 const _: () = assert!(UNROLL == 4 && MOST_SPAN == 128);

@@ -255,9 +255,4 @@ impl<T: Real> Share<T> {
     }
 }
 
-#[cfg(not(target_arch = "nvptx64"))]
-pub(super) fn entry_points() -> &'static [&'static str] {
-    pair_nonzeros().entry_points()
-}
-
 const _: () = assert!(NONZEROS == 4);

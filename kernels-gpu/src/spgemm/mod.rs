@@ -62,32 +62,3 @@ pub mod work;
 pub use bins::Borders;
 pub use operands::{Factors, Items, Operands, Pattern, Structure};
 pub use places::Places;
-
-/// The PTX entry points of the family.
-#[cfg(not(target_arch = "nvptx64"))]
-pub(crate) fn entry_points() -> Vec<&'static str> {
-    [
-        work::entry_points().as_slice(),
-        entry_work::entry_points(),
-        place::entry_points(),
-        copy::entry_points().as_slice(),
-        drop_zeros::entry_points().as_slice(),
-        lane_products::entry_points(),
-        sort_rows::entry_points().as_slice(),
-        hash_rows::entry_points(),
-        bitmap_rows::entry_points(),
-        run_rows::entry_points(),
-        window_rows::entry_points(),
-        interval_rows::entry_points(),
-        neighbour_rows::entry_points(),
-        group_rows::entry_points(),
-        chunks::entry_points().as_slice(),
-        cut_pieces::entry_points().as_slice(),
-        place_products::entry_points().as_slice(),
-        placed_chunks::entry_points(),
-        spread_rows::entry_points().as_slice(),
-        ordered::entry_points(),
-        ladder::entry_points().as_slice(),
-    ]
-    .concat()
-}

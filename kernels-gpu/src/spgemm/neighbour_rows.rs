@@ -314,9 +314,4 @@ impl Row {
     }
 }
 
-#[cfg(not(target_arch = "nvptx64"))]
-pub(super) fn entry_points() -> &'static [&'static str] {
-    neighbour_rows::<f32, 64>().entry_points()
-}
-
 const _: () = assert!(TOGETHER == 4);

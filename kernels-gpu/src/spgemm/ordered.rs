@@ -75,8 +75,3 @@ pub unsafe fn ordered<T: Real>(
         entries.write(values.offset(start as usize), count, lane, WARP_SIZE);
     }
 }
-
-#[cfg(not(target_arch = "nvptx64"))]
-pub(super) fn entry_points() -> &'static [&'static str] {
-    ordered::<f32>().entry_points()
-}

@@ -69,8 +69,3 @@ pub unsafe fn place(
         }
     }
 }
-
-#[cfg(not(target_arch = "nvptx64"))]
-pub(super) fn entry_points() -> &'static [&'static str] {
-    place().entry_points()
-}

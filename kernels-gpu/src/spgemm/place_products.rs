@@ -118,12 +118,3 @@ unsafe fn write_places(
         }
     }
 }
-
-#[cfg(not(target_arch = "nvptx64"))]
-pub(super) fn entry_points() -> Vec<&'static str> {
-    [
-        place_ranked().entry_points(),
-        place_searched().entry_points(),
-    ]
-    .concat()
-}

@@ -84,8 +84,3 @@ pub unsafe fn placed_chunks<T: Real>(
         }
     }
 }
-
-#[cfg(not(target_arch = "nvptx64"))]
-pub(super) fn entry_points() -> &'static [&'static str] {
-    placed_chunks::<f32>().entry_points()
-}

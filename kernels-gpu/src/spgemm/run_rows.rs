@@ -87,8 +87,3 @@ pub(super) fn bits((first, last): (u32, u32), origin: u32) -> u32 {
     let high = last.min(end) - origin;
     (u32::MAX >> (31 - (high - low))) << low
 }
-
-#[cfg(not(target_arch = "nvptx64"))]
-pub(super) fn entry_points() -> &'static [&'static str] {
-    run_rows().entry_points()
-}

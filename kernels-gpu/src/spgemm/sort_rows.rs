@@ -387,13 +387,4 @@ unsafe fn factors_of<T: Real>(keys: Shared<u32>, products: u32, key: u32) -> [T;
     unsafe { factors.load2(2 * (key & (products - 1)) as usize) }
 }
 
-#[cfg(not(target_arch = "nvptx64"))]
-pub(super) fn entry_points() -> Vec<&'static str> {
-    [
-        sort_rows::<8>().entry_points(),
-        sort_products::<f32, 8>().entry_points(),
-    ]
-    .concat()
-}
-
 const _: () = assert!(BLOCK.is_multiple_of(WARP_SIZE));

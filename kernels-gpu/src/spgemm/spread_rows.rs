@@ -195,13 +195,4 @@ fn joined<T: Real>(column: u32, product: T) -> (bool, T) {
     (lane == peers.trailing_zeros(), sum)
 }
 
-#[cfg(not(target_arch = "nvptx64"))]
-pub(super) fn entry_points() -> Vec<&'static str> {
-    [
-        clear_rows::<f32>().entry_points(),
-        spread_rows::<f32>().entry_points(),
-    ]
-    .concat()
-}
-
 const _: () = assert!(SAMPLES == 2048 && LIST_WORDS == 32);

@@ -77,8 +77,3 @@ pub unsafe fn window_rows<T: Real>(
         }
     }
 }
-
-#[cfg(not(target_arch = "nvptx64"))]
-pub(super) fn entry_points() -> &'static [&'static str] {
-    window_rows::<f32>().entry_points()
-}

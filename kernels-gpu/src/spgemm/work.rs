@@ -335,14 +335,4 @@ pub(super) unsafe fn add_counts(shared_counts: Shared<u32>, counts: GlobalMut<u3
     }
 }
 
-#[cfg(not(target_arch = "nvptx64"))]
-pub(super) fn entry_points() -> Vec<&'static str> {
-    [
-        row_extents().entry_points(),
-        row_work().entry_points(),
-        long_row_work().entry_points(),
-    ]
-    .concat()
-}
-
 const _: () = assert!(BINS == 64 && BLOCK >= BINS && BLOCK / WARP_SIZE == 8);

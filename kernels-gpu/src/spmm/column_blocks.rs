@@ -118,8 +118,3 @@ pub unsafe fn copy<T: Element>(
         }
     }
 }
-
-#[cfg(not(target_arch = "nvptx64"))]
-pub(super) fn entry_points() -> Vec<&'static str> {
-    [lengths().entry_points(), copy::<f32>().entry_points()].concat()
-}

@@ -85,8 +85,3 @@ pub unsafe fn bin(cols: u32, counts: Global<u32>, bins: GlobalMut<u64>) {
         left &= !lanes;
     }
 }
-
-#[cfg(not(target_arch = "nvptx64"))]
-pub(super) fn entry_points() -> Vec<&'static str> {
-    [count().entry_points(), bin().entry_points()].concat()
-}

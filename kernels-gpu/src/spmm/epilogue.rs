@@ -116,8 +116,3 @@ pub unsafe fn reciprocal_lengths<T: Real>(rows: u32, row_ptr: Global<u32>, diago
         }
     }
 }
-
-#[cfg(not(target_arch = "nvptx64"))]
-pub(super) fn entry_points() -> Vec<&'static str> {
-    reciprocal_lengths::<f32>().entry_points().to_vec()
-}

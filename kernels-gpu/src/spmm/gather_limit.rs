@@ -280,11 +280,5 @@ impl<'a, T: Real, const LANES: u32, const WIDTH: usize> Gather<'a, T, LANES, WID
     }
 }
 
-/// The PTX entry points.
-#[cfg(not(target_arch = "nvptx64"))]
-pub(super) fn entry_points() -> &'static [&'static str] {
-    handle::<f32>(LANES[0], 1).entry_points()
-}
-
 const _: () =
     assert!(LEAST_SHARE.is_multiple_of(WARP_SIZE) && WARP_SIZE.is_multiple_of(UNROLL as u32));

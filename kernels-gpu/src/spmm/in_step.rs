@@ -110,14 +110,6 @@ pub fn handle<T: Operand>(
     }
 }
 
-/// The entry points of the kernels.
-#[cfg(not(target_arch = "nvptx64"))]
-pub fn entry_points() -> Vec<&'static str> {
-    let sums = in_step::<f32, 8, 4, 1>().entry_points();
-    let max = in_step_max::<f32, 8, 4, 1>().entry_points();
-    [sums, max].concat()
-}
-
 /// `Y[row, j] = alpha * sum of A[row, col] * X[col, j] + beta * Y[row, j]`, a warp for a row and a tile of features, or four.
 ///
 /// A nonzero costs a warp its column (4 B), its value, and a tile's elements of X, which `LANES` lanes load.

@@ -27,7 +27,7 @@ use cuda_std::prelude::*;
 
 /// The table of the kernels: one line each, naive first, and the file of the same name. Each file has its `SUMMARY`, the
 /// `ITEMS` that it wants, its `launch`, and the `handle` of its kernel for an element type. A kernel is plain, or
-/// `general` (see [`Capabilities`]): then `launch` and `handle` take the reduction too, and there are `entry_points`.
+/// `general` (see [`Capabilities`]): then `launch` and `handle` take the reduction too.
 macro_rules! kernels {
     (@launch $module:ident $shape:ident $reduction:ident) => {
         $module::launch::<T::Sum>($shape)
@@ -40,12 +40,6 @@ macro_rules! kernels {
     };
     (@handle $module:ident $shape:ident $reduction:ident $ending:ident general) => {
         Handle::General($module::handle::<T>($shape, $reduction, $ending))
-    };
-    (@entry_points $module:ident $shape:ident) => {
-        $module::handle::<f32>($shape).entry_points().to_vec()
-    };
-    (@entry_points $module:ident $shape:ident general) => {
-        $module::entry_points()
     };
     (@is_general) => { false };
     (@is_general general) => { true };
@@ -130,12 +124,6 @@ macro_rules! kernels {
                 }
             }
 
-            #[cfg(not(target_arch = "nvptx64"))]
-            fn entry_points(self, shape: Shape) -> Vec<&'static str> {
-                match self {
-                    $(Self::$variant => kernels!(@entry_points $module shape $($general)?),)*
-                }
-            }
         }
     };
 }
@@ -232,34 +220,3 @@ pub enum Handle<T: Operand> {
 
 /// The largest extent of a grid along y.
 const MAX_GRID_Y: u32 = 65_535;
-
-/// The PTX entry points of the family.
-#[cfg(not(target_arch = "nvptx64"))]
-pub(crate) fn entry_points() -> Vec<&'static str> {
-    let shape = Shape {
-        rows: 1,
-        items: 1,
-        cols: 1,
-        features: 1,
-        lanes: 8,
-    };
-    let products = SpmmKernel::ALL
-        .iter()
-        .flat_map(|kernel| kernel.entry_points(shape));
-    let others = slices::entry_points()
-        .chain(tasks::entry_points())
-        .chain(teams::entry_points())
-        .chain(gather_limit::entry_points())
-        .copied();
-    let mut names: Vec<_> = products
-        .chain(others)
-        .chain(column_blocks::entry_points())
-        .chain(columns::entry_points())
-        .chain(reuse::entry_points())
-        .chain(epilogue::entry_points())
-        .collect();
-    // `reordered` runs the kernel of another rung.
-    names.sort_unstable();
-    names.dedup();
-    names
-}

@@ -161,8 +161,3 @@ fn mix(col: u32) -> u32 {
     hash = (hash ^ hash >> 13).wrapping_mul(0xc2b2_ae35);
     hash ^ hash >> 16
 }
-
-#[cfg(not(target_arch = "nvptx64"))]
-pub(super) fn entry_points() -> Vec<&'static str> {
-    count_distinct().entry_points().to_vec()
-}

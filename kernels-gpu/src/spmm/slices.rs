@@ -255,16 +255,3 @@ pub unsafe fn combine<T: Real>(items: Items<T>, cuts: CutRows, y: DenseMut<T>) {
         }
     }
 }
-
-#[cfg(not(target_arch = "nvptx64"))]
-pub(super) fn entry_points() -> impl Iterator<Item = &'static &'static str> {
-    [
-        counts().entry_points(),
-        starts().entry_points(),
-        find_cut_rows().entry_points(),
-        clear::<f32>().entry_points(),
-        combine::<f32>().entry_points(),
-    ]
-    .into_iter()
-    .flatten()
-}

@@ -369,15 +369,3 @@ pub(super) unsafe fn join_parts<
         }
     }
 }
-
-#[cfg(not(target_arch = "nvptx64"))]
-pub(super) fn entry_points() -> impl Iterator<Item = &'static &'static str> {
-    [
-        starts().entry_points(),
-        find_cuts().entry_points(),
-        combine::<f32, 1>().entry_points(),
-        combine_max::<f32>().entry_points(),
-    ]
-    .into_iter()
-    .flatten()
-}

@@ -107,10 +107,3 @@ pub unsafe fn assign(
         }
     }
 }
-
-#[cfg(not(target_arch = "nvptx64"))]
-pub(super) fn entry_points() -> impl Iterator<Item = &'static &'static str> {
-    [count_short().entry_points(), assign().entry_points()]
-        .into_iter()
-        .flatten()
-}

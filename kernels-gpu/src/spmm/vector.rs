@@ -168,17 +168,6 @@ pub fn handle<T: Operand>(
     }
 }
 
-/// The entry points of the kernels.
-#[cfg(not(target_arch = "nvptx64"))]
-pub fn entry_points() -> Vec<&'static str> {
-    let sums = vector::<f32, 8, 1, 2>().entry_points();
-    let any_order = vector_any_order::<f32, 8, 1, 2>().entry_points();
-    let added = vector_added::<f32, 8, 1, 2>().entry_points();
-    let scaled = vector_scaled::<f32, 8, 1, 2>().entry_points();
-    let max = vector_max::<f32, 8, 1, 2>().entry_points();
-    [sums, any_order, added, scaled, max, &layer::entry_points()].concat()
-}
-
 /// `Y[row, j] = sum of A[row, col] * X[col, j]`, a sub-warp of `LANES` lanes for a task and a tile of features.
 ///
 /// A nonzero costs a sub-warp its column (4 B), its value, and a tile's elements of X. The epilogue is only for rows that

@@ -1,54 +1,108 @@
-//! The typed handle of a kernel, which `#[kernel]` makes on the host.
+//! Kernels on the host: the instances that `#[kernel]` compiles and registers, and the typed handle of one.
 
 use crate::element::Element;
 use crate::memory::{Global, GlobalMut};
+use std::any::TypeId;
 use std::ffi::c_void;
+use std::marker::PhantomData;
+use std::mem;
+
+#[doc(hidden)]
+pub use inventory;
+
+/// One instance of a kernel, compiled for the emulator where the kernel is defined.
+#[derive(Debug)]
+pub struct Instance {
+    name: &'static str,
+    arguments: TypeId,
+    /// A `fn(Args)`, where `arguments` is the id of `Args`.
+    thread: fn(),
+}
+
+impl Instance {
+    /// What `#[kernel]` calls for each instance: the name of its PTX entry point, and what one emulated thread runs.
+    pub const fn new<Args: 'static>(name: &'static str, thread: fn(Args)) -> Self {
+        Self {
+            name,
+            arguments: TypeId::of::<Args>(),
+            // SAFETY: only the type of the function pointer changes, and nobody calls it before it has changed back.
+            thread: unsafe { mem::transmute::<fn(Args), fn()>(thread) },
+        }
+    }
+
+    /// The PTX entry point.
+    pub fn name(&self) -> &'static str {
+        self.name
+    }
+}
+
+/// The instances of one kernel, as `#[kernel]` registers them.
+#[doc(hidden)]
+pub struct Instances(pub &'static [Instance]);
+
+inventory::collect!(Instances);
+
+/// All instances of all kernels in this program, in no particular order: nobody lists them by hand.
+pub fn instances() -> impl Iterator<Item = &'static Instance> {
+    inventory::iter::<Instances>
+        .into_iter()
+        .flat_map(|kernel| kernel.0)
+}
 
 /// A kernel that can be launched with arguments of type `Args`, a tuple.
 ///
 /// It carries both forms of the kernel: the name of the PTX entry point for a GPU, and the compiled function that the
 /// emulator runs once for each thread.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Kernel<Args> {
-    name: String,
-    entry_points: &'static [&'static str],
-    thread: fn(Args),
+    instance: &'static Instance,
+    arguments: PhantomData<fn(Args)>,
 }
 
+impl<Args> Clone for Kernel<Args> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<Args> Copy for Kernel<Args> {}
+
 impl<Args: KernelArgs> Kernel<Args> {
-    /// What `#[kernel]` calls: `name` is the entry point, `entry_points` all those that the attribute instantiates.
+    /// What `#[kernel]` calls: the handle of the instance called `name` among `instances`.
     ///
     /// # Panics
     ///
-    /// If `name` is not among `entry_points`: the attribute does not list these element types or constants. It panics
+    /// If there is no instance of that name: the attribute does not list these element types or constants. It panics
     /// on every device, so that a missing instance is seen without a GPU.
     #[track_caller]
-    pub fn new(name: String, entry_points: &'static [&'static str], thread: fn(Args)) -> Self {
+    pub fn of(instances: &'static [Instance], name: &str) -> Self {
+        let Some(instance) = instances.iter().find(|instance| instance.name == name) else {
+            let names: Vec<_> = instances.iter().map(Instance::name).collect();
+            panic!(
+                "no kernel `{name}`: #[kernel] instantiates {}",
+                names.join(", ")
+            );
+        };
         assert!(
-            entry_points.contains(&name.as_str()),
-            "no kernel `{name}`: #[kernel] instantiates {}",
-            entry_points.join(", ")
+            instance.arguments == TypeId::of::<Args>(),
+            "the arguments of kernel `{name}` are not {}",
+            std::any::type_name::<Args>()
         );
         Self {
-            name,
-            entry_points,
-            thread,
+            instance,
+            arguments: PhantomData,
         }
     }
 
     /// The PTX entry point.
-    pub fn name(&self) -> &str {
-        &self.name
-    }
-
-    /// The entry points of all instances of this kernel, this one's among them.
-    pub fn entry_points(&self) -> &'static [&'static str] {
-        self.entry_points
+    pub fn name(&self) -> &'static str {
+        self.instance.name
     }
 
     /// What one emulated thread runs.
     pub fn thread(&self) -> fn(Args) {
-        self.thread
+        // SAFETY: the instance was made from a `fn(Args)`: `of` compared the types of the arguments.
+        unsafe { mem::transmute::<fn(), fn(Args)>(self.instance.thread) }
     }
 }
 

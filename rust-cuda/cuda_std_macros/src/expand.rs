@@ -112,7 +112,11 @@ fn bindings(function: &ItemFn, instance: &Instance) -> TokenStream {
     quote!(#(#bindings)*)
 }
 
-/// On the host: a function of the same name that gives the typed handle.
+/// On the host: the instances, compiled and registered here, and a function of the same name that gives the typed handle
+/// of one.
+///
+/// The instances are a static item: this crate compiles each of them once, and no crate that asks for a handle compiles
+/// any. A generic function would be compiled again in every crate, test and example that uses it.
 fn host(
     name: &str,
     function: &ItemFn,
@@ -124,32 +128,38 @@ fn host(
     let attributes = &function.attrs;
     let generics = &function.sig.generics;
     let (in_generics, _, where_clause) = generics.split_for_impl();
-    let parameters: Vec<&Ident> = generics
+    let names: Vec<Ident> = (0..arguments.len())
+        .map(|i| format_ident!("argument_{i}"))
+        .collect();
+    let instances = combinations.iter().map(|(instance, _)| {
+        let entry = format!("{name}{}", suffix(instance));
+        let bindings = bindings(function, instance);
+        let turbofish = (!instance.is_empty()).then(|| quote!(::<#(#instance),*>));
+        quote!({
+            #bindings
+            ::cuda_std::kernel::Instance::new::<(#(#arguments,)*)>(
+                #entry,
+                // SAFETY: the launch's contract, which is the kernel's.
+                |(#(#names,)*)| unsafe { thread #turbofish(#(#names),*) },
+            )
+        })
+    });
+    let count = combinations.len();
+    let suffixes = generics
         .params
         .iter()
-        .map(parameter_name)
-        .collect::<Result<_>>()?;
-    let turbofish = (!parameters.is_empty()).then(|| quote!(::<#(#parameters),*>));
-    let entry_points = combinations
-        .iter()
-        .map(|(instance, _)| format!("{name}{}", suffix(instance)));
-    let suffixes = generics.params.iter().map(|parameter| match parameter {
-        GenericParam::Type(parameter) => {
-            let ident = &parameter.ident;
-            quote!(<#ident as ::cuda_std::element::Element>::NAME.to_owned())
-        }
-        parameter => {
-            let ident = parameter_name(parameter).expect("checked above");
-            quote!(#ident.to_string())
-        }
-    });
+        .map(|parameter| {
+            let ident = parameter_name(parameter)?;
+            Ok(match parameter {
+                GenericParam::Type(_) => quote!(<#ident as ::cuda_std::element::Element>::NAME),
+                _ => quote!(&*#ident.to_string()),
+            })
+        })
+        .collect::<Result<Vec<_>>>()?;
     let mut body = function.clone();
     body.attrs.clear();
     body.vis = syn::Visibility::Inherited;
     body.sig.ident = format_ident!("thread");
-    let names: Vec<Ident> = (0..arguments.len())
-        .map(|i| format_ident!("argument_{i}"))
-        .collect();
     Ok(quote! {
         #[cfg(not(target_arch = "nvptx64"))]
         #(#attributes)*
@@ -157,17 +167,11 @@ fn host(
         #visibility fn #ident #in_generics() -> ::cuda_std::kernel::Kernel<(#(#arguments,)*)> #where_clause {
             #[allow(clippy::too_many_arguments, reason = "a kernel's arguments are its launch's")]
             #body
-            let mut name = ::std::string::String::from(#name);
-            #({
-                name.push('_');
-                name.push_str(&#suffixes);
-            })*
-            ::cuda_std::kernel::Kernel::new(
-                name,
-                &[#(#entry_points),*],
-                // SAFETY: the launch's contract, which is the kernel's.
-                |(#(#names,)*)| unsafe { thread #turbofish(#(#names),*) },
-            )
+            static INSTANCES: [::cuda_std::kernel::Instance; #count] = [#(#instances),*];
+            ::cuda_std::kernel::inventory::submit! {
+                ::cuda_std::kernel::Instances(&INSTANCES)
+            }
+            ::cuda_std::kernel::Kernel::of(&INSTANCES, &[#name #(, #suffixes)*].join("_"))
         }
     })
 }

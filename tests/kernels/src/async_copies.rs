@@ -114,14 +114,3 @@ pub unsafe fn copy_over(input: Global<u32>, out: GlobalMut<u32>) {
         async_copy::wait::<0>();
     }
 }
-
-#[cfg(not(target_arch = "nvptx64"))]
-pub(crate) fn entry_points() -> Vec<&'static str> {
-    [
-        reverse_async::<u32, 1>().entry_points(),
-        copy_thirds::<u32, 1>().entry_points(),
-        read_too_early().entry_points(),
-        copy_over().entry_points(),
-    ]
-    .concat()
-}

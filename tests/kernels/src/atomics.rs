@@ -247,17 +247,3 @@ pub unsafe fn shared_bits(input: Global<u32>, out: GlobalMut<u32>) {
         }
     }
 }
-
-#[cfg(not(target_arch = "nvptx64"))]
-pub(crate) fn entry_points() -> Vec<&'static str> {
-    [
-        add::<u32, 0>().entry_points(),
-        min_max::<u32, 0>().entry_points(),
-        exchange::<u32, 0>().entry_points(),
-        compare_exchange::<u32, 0>().entry_points(),
-        shared_sums::<u32>().entry_points(),
-        shared_min_max::<u32>().entry_points(),
-        shared_bits().entry_points(),
-    ]
-    .concat()
-}

@@ -69,14 +69,3 @@ pub unsafe fn conversions<T: Narrow>(
         }
     }
 }
-
-#[cfg(not(target_arch = "nvptx64"))]
-pub(crate) fn entry_points() -> Vec<&'static str> {
-    [
-        fma::<f32>().entry_points(),
-        maximum::<f32>().entry_points(),
-        exponentials().entry_points(),
-        conversions::<f16>().entry_points(),
-    ]
-    .concat()
-}

@@ -14,20 +14,3 @@ pub mod warps;
 /// These kernels as PTX.
 #[cfg(not(target_arch = "nvptx64"))]
 pub const PTX: &str = include_str!(concat!(env!("OUT_DIR"), "/kernels.ptx"));
-
-/// The PTX entry points of all kernels, sorted.
-#[cfg(not(target_arch = "nvptx64"))]
-pub fn entry_points() -> Vec<&'static str> {
-    let mut names = [
-        async_copies::entry_points(),
-        atomics::entry_points(),
-        floats::entry_points(),
-        memories::entry_points(),
-        mma::entry_points(),
-        threads::entry_points(),
-        warps::entry_points(),
-    ]
-    .concat();
-    names.sort_unstable();
-    names
-}

@@ -103,14 +103,3 @@ pub unsafe fn fill_dynamic(words: u32, out: GlobalMut<u32>) {
         }
     }
 }
-
-#[cfg(not(target_arch = "nvptx64"))]
-pub(crate) fn entry_points() -> Vec<&'static str> {
-    [
-        copy::<u8, 1>().entry_points(),
-        reverse_twice::<u32>().entry_points(),
-        halves().entry_points(),
-        fill_dynamic().entry_points(),
-    ]
-    .concat()
-}

@@ -99,13 +99,3 @@ unsafe fn store_sums(c: GlobalMut<f32>, sums: [f32; 4]) {
         c.store(65, sums[3]);
     }
 }
-
-#[cfg(not(target_arch = "nvptx64"))]
-pub(crate) fn entry_points() -> Vec<&'static str> {
-    [
-        multiply_halves::<f16>().entry_points(),
-        multiply_tf32().entry_points(),
-        multiply_doubles().entry_points(),
-    ]
-    .concat()
-}

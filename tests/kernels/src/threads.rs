@@ -152,14 +152,3 @@ pub unsafe fn pass_on(out: GlobalMut<u32>) {
         }
     }
 }
-
-#[cfg(not(target_arch = "nvptx64"))]
-pub(crate) fn entry_points() -> Vec<&'static str> {
-    [
-        indices().entry_points(),
-        barrier_votes().entry_points(),
-        last_block_sums::<1>().entry_points(),
-        pass_on().entry_points(),
-    ]
-    .concat()
-}

@@ -117,16 +117,3 @@ pub unsafe fn rotate(data: GlobalMut<u32>) {
         data.store(i, tile.load(thread));
     }
 }
-
-#[cfg(not(target_arch = "nvptx64"))]
-pub(crate) fn entry_points() -> Vec<&'static str> {
-    [
-        shuffles::<u32>().entry_points(),
-        votes().entry_points(),
-        matches::<u32>().entry_points(),
-        reductions::<u32>().entry_points(),
-        bit_reductions().entry_points(),
-        rotate().entry_points(),
-    ]
-    .concat()
-}

@@ -54,12 +54,3 @@ pub unsafe fn dynamic_fill<T: Real>(
     // SAFETY: a block a row.
     unsafe { fill(&operands, &factors, row, tables, slots, &output) };
 }
-
-#[cfg(not(target_arch = "nvptx64"))]
-pub(super) fn entry_points() -> Vec<&'static str> {
-    [
-        dynamic_count().entry_points(),
-        dynamic_fill::<f32>().entry_points(),
-    ]
-    .concat()
-}

@@ -108,14 +108,4 @@ pub unsafe fn fitted_fill<T: Real>(
     }
 }
 
-#[cfg(not(target_arch = "nvptx64"))]
-pub(super) fn entry_points() -> Vec<&'static str> {
-    [
-        sizes::<0>().entry_points(),
-        fitted_count().entry_points(),
-        fitted_fill::<f32>().entry_points(),
-    ]
-    .concat()
-}
-
 const _: () = assert!(bin(1 << 31) < BINS);

@@ -41,12 +41,3 @@ pub unsafe fn fixed_fill<T: Real>(operands: Operands, factors: Factors<T>, outpu
     // SAFETY: a block a row.
     unsafe { fill(&operands, &factors, row, tables, SLOTS, &output) };
 }
-
-#[cfg(not(target_arch = "nvptx64"))]
-pub(super) fn entry_points() -> Vec<&'static str> {
-    [
-        fixed_count().entry_points(),
-        fixed_fill::<f32>().entry_points(),
-    ]
-    .concat()
-}

@@ -275,14 +275,3 @@ unsafe fn note(row: u32, count: u32, entries: GlobalMut<u32>, longest: GlobalMut
         }
     }
 }
-
-#[cfg(not(target_arch = "nvptx64"))]
-pub(super) fn entry_points() -> Vec<&'static str> {
-    [
-        fixed_table::entry_points(),
-        dynamic_table::entry_points(),
-        fitted_table::entry_points(),
-        split_table::entry_points(),
-    ]
-    .concat()
-}

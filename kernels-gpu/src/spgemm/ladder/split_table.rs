@@ -81,12 +81,3 @@ pub unsafe fn split_fill<T: Real, const DEVICE: u32>(
         item += thread::grid_dim_x();
     }
 }
-
-#[cfg(not(target_arch = "nvptx64"))]
-pub(super) fn entry_points() -> Vec<&'static str> {
-    [
-        device_count().entry_points(),
-        split_fill::<f32, 0>().entry_points(),
-    ]
-    .concat()
-}

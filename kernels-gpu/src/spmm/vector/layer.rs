@@ -188,14 +188,3 @@ pub unsafe fn combine_log_softmax<T: Operand<Sum: Logarithm>, const WIDTH: usize
         }
     }
 }
-
-#[cfg(not(target_arch = "nvptx64"))]
-pub(super) fn entry_points() -> Vec<&'static str> {
-    [
-        vector_activate::<f32, 8, 1, 2>().entry_points(),
-        vector_log_softmax::<f32, 8, 1, 2>().entry_points(),
-        combine_activate::<f32>().entry_points(),
-        combine_log_softmax::<f32, 1>().entry_points(),
-    ]
-    .concat()
-}
