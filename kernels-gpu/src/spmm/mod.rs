@@ -8,7 +8,6 @@ pub mod column_blocks;
 pub mod columns;
 mod element;
 pub mod epilogue;
-pub mod gather_limit;
 mod items;
 mod lane_columns;
 mod reduction;
