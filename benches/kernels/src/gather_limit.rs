@@ -12,6 +12,7 @@
 use core::array;
 use cuda_std::prelude::*;
 use cuda_std::warp::{FULL_MASK, WARP_SIZE};
+use warprow_kernels_matrix::{Csr, Dense, DenseMut};
 
 /// The numbers of lanes of a sub-warp that there are kernels for, where a lane loads [`VECTOR`] features at once.
 pub const LANES: [u32; 3] = [8, 16, 32];
@@ -83,9 +84,9 @@ pub fn launch(nonzeros: u32, features: u32, lanes: u32, share: u32) -> LaunchCon
     LaunchConfig::new((blocks, tiles.min(MAX_GRID_Y)), BLOCK)
 }
 
-/// The arguments of the kernel: the nonzeros, X, and Y.
+/// The arguments of the kernel: A, X, Y, the nonzeros of A, and those of a share.
 #[cfg(not(target_arch = "nvptx64"))]
-pub type Arguments = (Nonzeros, Rows, RowsMut);
+pub type Arguments = (Csr<f32>, Dense<f32>, DenseMut<f32>, u32, u32);
 
 /// The handle of the kernel for that many lanes, one of [`lanes`], and X of that many features.
 #[cfg(not(target_arch = "nvptx64"))]
@@ -98,83 +99,39 @@ pub fn handle(lanes: u32, features: u32) -> Kernel<Arguments> {
     }
 }
 
-/// The nonzeros of A in the order of their rows, and how they are shared out.
-#[derive(Clone, Copy)]
-#[repr(C)]
-pub struct Nonzeros {
-    /// How many there are.
-    pub count: u32,
-    /// How many a sub-warp takes.
-    pub share: u32,
-    /// The column of each.
-    pub columns: Global<u32>,
-    /// The value of each.
-    pub values: Global<f32>,
-}
-
-/// X, row-major.
-#[derive(Clone, Copy)]
-#[repr(C)]
-pub struct Rows {
-    /// Rows.
-    pub rows: u32,
-    /// Elements of a row.
-    pub features: u32,
-    /// The elements.
-    pub data: Global<f32>,
-}
-
-/// Y, row-major, with as many features as X.
-#[derive(Clone, Copy)]
-#[repr(C)]
-pub struct RowsMut {
-    /// Rows.
-    pub rows: u32,
-    /// Elements of a row.
-    pub features: u32,
-    /// The elements.
-    pub data: GlobalMut<f32>,
-}
-
-// SAFETY: `repr(C)`, of scalars and device pointers, without padding: two u32 before 8-byte pointers.
-#[cfg(not(target_arch = "nvptx64"))]
-unsafe impl KernelParam for Nonzeros {}
-// SAFETY: as `Nonzeros`.
-#[cfg(not(target_arch = "nvptx64"))]
-unsafe impl KernelParam for Rows {}
-// SAFETY: as `Nonzeros`.
-#[cfg(not(target_arch = "nvptx64"))]
-unsafe impl KernelParam for RowsMut {}
-
-/// `Y[row, j] = sum of values[k] * X[columns[k], j]` over the nonzeros k of share s, for the rows from [`first_row`] of s to that
-/// of s + 1; where there are more shares than rows, a share may have none.
+/// `Y[row, j] = sum of values[k] * X[col_idx[k], j]` over the nonzeros k of share s, for the rows from [`first_row`] of s to
+/// that of s + 1; where there are more shares than rows, a share may have none.
 ///
 /// A sub-warp of `LANES` lanes takes a share and a tile of features. A nonzero costs it its column (4 B), its value (4 B), and
 /// a tile's elements of X.
 ///
 /// # Safety
 ///
-/// Columns are below `x.rows`, which is at least 1. `features` of X and Y are equal, at least 1 and a multiple of `WIDTH`; a row
-/// of X is smaller than 4 GiB. Y overlaps nothing else. A share is a multiple of 32 and at least [`LEAST_SHARE`].
+/// The matrices are what their fields say, columns below `a.cols`, which is at least 1. `x` is `a.cols` x n and `y` `a.rows`
+/// x n, n at least 1 and a multiple of `WIDTH`, a row of X smaller than 4 GiB, and they do not overlap. A has `nonzeros`
+/// nonzeros. A share is a multiple of 32 and at least [`LEAST_SHARE`].
 #[kernel(name = "spmm_gather_limit", LANES = [8, 16, 32], WIDTH = [4]; LANES = [32], WIDTH = [1])]
 pub unsafe fn gather_limit<const LANES: u32, const WIDTH: usize>(
-    nonzeros: Nonzeros,
-    x: Rows,
-    y: RowsMut,
+    a: Csr<f32>,
+    x: Dense<f32>,
+    y: DenseMut<f32>,
+    nonzeros: u32,
+    share: u32,
 ) {
     let index = (thread::block_idx_x() * BLOCK + thread::thread_idx_x()) / LANES;
     let tile_width = LANES * WIDTH as u32 * passes(WIDTH as u32);
     let mut tile = thread::block_idx_y();
-    while tile < x.features.div_ceil(tile_width) {
+    while tile < x.cols.div_ceil(tile_width) {
         // SAFETY: the kernel's contract. A sub-warp past the last share gets no nonzeros and no rows, and its lanes take
         // part in the shuffles.
         unsafe {
-            let mut gather = Gather::<LANES, WIDTH>::new(&nonzeros, &x, tile * tile_width);
+            let mut gather =
+                Gather::<LANES, WIDTH>::new(&a, &x, tile * tile_width, nonzeros, share);
             gather.sum_share(index);
-            let shares = shares(nonzeros.count, nonzeros.share);
+            let shares = shares(nonzeros, share);
             if index < shares {
-                let mut row = first_row(index, shares, y.rows);
-                while row < first_row(index + 1, shares, y.rows) {
+                let mut row = first_row(index, shares, a.rows);
+                while row < first_row(index + 1, shares, a.rows) {
                     gather.store(y.data, row as usize);
                     row += 1;
                 }
@@ -186,7 +143,9 @@ pub unsafe fn gather_limit<const LANES: u32, const WIDTH: usize>(
 
 /// A lane's part of a share: its features, and their sums.
 struct Gather<'a, const LANES: u32, const WIDTH: usize> {
-    nonzeros: &'a Nonzeros,
+    a: &'a Csr<f32>,
+    nonzeros: u32,
+    share: u32,
     /// The lane's columns of X, and the bytes from one row of X to the next.
     x: [Global<f32>; 2],
     x_stride: u32,
@@ -200,18 +159,20 @@ impl<'a, const LANES: u32, const WIDTH: usize> Gather<'a, LANES, WIDTH> {
     const PASSES: usize = passes(WIDTH as u32) as usize;
 
     #[inline(always)]
-    fn new(nonzeros: &'a Nonzeros, x: &Rows, first_feature: u32) -> Self {
+    fn new(a: &'a Csr<f32>, x: &Dense<f32>, first_feature: u32, nonzeros: u32, share: u32) -> Self {
         let lane = warp::lane_id() % LANES;
         let feature = first_feature as usize + lane as usize * WIDTH;
-        let features = x.features as usize;
+        let features = x.cols as usize;
         Self {
+            a,
             nonzeros,
+            share,
             // Lanes past the last feature take the last ones, and write nothing.
             x: array::from_fn(|pass| {
                 let feature = feature + pass * (LANES as usize * WIDTH);
                 x.data.offset(feature.min(features - WIDTH))
             }),
-            x_stride: x.features * size_of::<f32>() as u32,
+            x_stride: x.cols * size_of::<f32>() as u32,
             feature,
             features,
             sum: [[0.0; WIDTH]; 2],
@@ -227,12 +188,12 @@ impl<'a, const LANES: u32, const WIDTH: usize> Gather<'a, LANES, WIDTH> {
     #[inline(always)]
     unsafe fn sum_share(&mut self, index: u32) {
         let lane = warp::lane_id() % LANES;
-        let first = u64::from(index) * u64::from(self.nonzeros.share) + u64::from(lane);
+        let first = u64::from(index) * u64::from(self.share) + u64::from(lane);
         // SAFETY: the kernel's contract.
         unsafe {
             let mut mine = self.nonzero(first);
             let mut done = 0;
-            while done < self.nonzeros.share {
+            while done < self.share {
                 done += LANES;
                 // The last step loads the next share's, for nothing: cheaper than a branch.
                 let next = self.nonzero(first + u64::from(done));
@@ -257,10 +218,10 @@ impl<'a, const LANES: u32, const WIDTH: usize> Gather<'a, LANES, WIDTH> {
     /// Column and value of a nonzero; past the last one column 0 and value 0, which add nothing.
     #[inline(always)]
     unsafe fn nonzero(&self, k: u64) -> (u32, f32) {
-        if k < u64::from(self.nonzeros.count) {
+        if k < u64::from(self.nonzeros) {
             let k = k as usize;
             // SAFETY: `k` is less than the number of nonzeros.
-            unsafe { (self.nonzeros.columns.load(k), self.nonzeros.values.load(k)) }
+            unsafe { (self.a.col_idx.load(k), self.a.values.load(k)) }
         } else {
             (0, 0.0)
         }

@@ -4,9 +4,8 @@ use crate::harness::measure::{Effort, Timing, measure};
 use warprow::device::{Device, DeviceBuffer};
 use warprow::{DeviceCsr, Element, Error, SpmmElement};
 use warprow_bench_kernels::PTX;
-use warprow_bench_kernels::gather_limit::{
-    LEAST_SHARE, Nonzeros, Rows, RowsMut, handle, lanes, launch, tile_width,
-};
+use warprow_bench_kernels::gather_limit::{LEAST_SHARE, handle, lanes, launch, tile_width};
+use warprow_kernels::matrix::{Csr, Dense, DenseMut};
 
 #[cfg(test)]
 mod tests;
@@ -109,26 +108,29 @@ fn run<T: SpmmElement>(
     // The generators count with u32.
     let pattern = a.pattern();
     let extents = [pattern.rows(), pattern.cols(), pattern.nnz()];
-    let [rows, cols, count] = extents.map(|extent| extent as u32);
+    let [rows, cols, nonzeros] = extents.map(|extent| extent as u32);
     let arguments = (
-        Nonzeros {
-            count,
-            share: cut.share,
-            columns: pattern.col_idx().read_only(),
+        Csr {
+            rows,
+            cols,
+            row_ptr: pattern.row_ptr().read_only(),
+            col_idx: pattern.col_idx().read_only(),
             values: a.values().read_only().cast(),
         },
-        Rows {
+        Dense {
             rows: cols,
-            features,
+            cols: features,
             data: x.read_only().cast(),
         },
-        RowsMut {
+        DenseMut {
             rows,
-            features,
+            cols: features,
             data: y.mutable().cast(),
         },
+        nonzeros,
+        cut.share,
     );
-    let config = launch(count, features, cut.lanes, cut.share);
+    let config = launch(nonzeros, features, cut.lanes, cut.share);
     // SAFETY: A is square with at least one row and columns within it, X and Y have its rows and `features` columns, Y is
     // borrowed mutably, and the kernel is the one for the launch's lanes and these features.
     unsafe { device.launch(&handle(cut.lanes, features), config, arguments) }
