@@ -1,12 +1,12 @@
 //! The run: every case, by every implementation, measured and verified.
 
-use crate::cublas::{Cublas, Mode};
-use crate::element_type::ElementType;
-use crate::floor::Floor;
-use crate::json_lines::{Environment, JsonLines};
-use crate::measure::{Effort, measure};
-use crate::options::{Options, WeightShape};
-use crate::report::{Case, Line, Object, text};
+use crate::gemm::cublas::{Cublas, Mode};
+use crate::gemm::options::{Options, WeightShape};
+use crate::gemm::report::{Case, Line, Object, text};
+use crate::harness::element_type::ElementType;
+use crate::harness::floor::Floor;
+use crate::harness::json_lines::{Environment, JsonLines};
+use crate::harness::measure::{Effort, measure};
 use ndarray::{Array2, ArrayView2, Axis};
 use warprow::device::{Device, DeviceBuffer};
 use warprow::gemm::GemmElement;

@@ -1,12 +1,12 @@
 //! The run: every matrix, by every implementation, timed and verified.
 
-use crate::cases::Case;
-use crate::cusparse::{self, CusparseElement};
-use crate::cusparse_spgemm::{Algorithm, Cusparse};
-use crate::json_lines::{Environment, JsonLines};
-use crate::options::{ElementType, Factor, Options};
-use crate::report::{Line, Object, Outcome, Product, Times, median, table};
-use crate::verification::Verifier;
+use crate::harness::cusparse::{self, CusparseElement};
+use crate::harness::json_lines::{Environment, JsonLines};
+use crate::spgemm::cases::Case;
+use crate::spgemm::cusparse_spgemm::{Algorithm, Cusparse};
+use crate::spgemm::options::{ElementType, Factor, Options};
+use crate::spgemm::report::{Line, Object, Outcome, Product, Times, median, table};
+use crate::spgemm::verification::Verifier;
 use rayon::prelude::*;
 use sprs::CsMatI;
 use std::sync::Arc;

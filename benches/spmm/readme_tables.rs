@@ -1,6 +1,6 @@
 //! The script that writes the results into the README, on results of this bench and on planted ones.
 
-use crate::run;
+use crate::spmm::tests::run;
 use std::path::Path;
 use std::process::{Command, Output};
 
@@ -8,7 +8,7 @@ const EMPTY: &str = "before\n<!-- begin: spmm -->\nold\n<!-- end: spmm -->\nafte
 
 /// Runs the script; `None`, with a word, where there is no Python.
 fn readme_tables(results: &Path, readme: &Path, arguments: &[&str]) -> Option<Output> {
-    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/scripts/readme-tables");
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../scripts/readme-tables");
     let mut command = Command::new("python3");
     command.arg(script).arg("--results").arg(results);
     command.arg("--readme").arg(readme).args(arguments);

@@ -36,7 +36,6 @@ macro_rules! kernels {
             $(pub mod $product_file;)*
             pub mod column_blocks;
             pub mod epilogue;
-            pub mod gather_limit;
             mod lane_columns;
             pub mod reduction;
             mod row_end;

@@ -1,8 +1,6 @@
 //! Every SpMM kernel of the table, on every device, on the matrices that kernels get wrong: a very long row, empty rows and
 //! columns, sums that cancel, infinities, more features than a grid has tiles; and on any matrix at all.
 
-mod support;
-
 use ndarray::{Array2, ArrayView2};
 use proptest::prelude::*;
 use sprs::CsMatI;

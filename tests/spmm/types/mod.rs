@@ -18,8 +18,6 @@ mod large;
 mod plans;
 mod reductions;
 mod special_values;
-#[path = "../support/mod.rs"]
-mod support;
 
 use ndarray::{Array2, ArrayView2};
 use sprs::CsMatI;

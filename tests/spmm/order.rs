@@ -1,8 +1,6 @@
 //! The orders of a plan's rows, on every device: permutations, what they sort by, right products by every kernel, and how far
 //! they bring together the rows that share columns.
 
-mod support;
-
 use ndarray::Array2;
 use proptest::prelude::*;
 use sprs::CsMatI;

@@ -1,8 +1,8 @@
 //! What a plan may be asked for beside a reduction: the transpose, and the same bits in every run.
 
-use crate::support::devices;
-use crate::{assert_verified, cut_by_each};
+use super::{assert_verified, cut_by_each};
 use ndarray::{Array2, s};
+use support::devices;
 use warprow::{Reduction, Spmm, SpmmElement, SpmmOptions, bf16, f16, generate};
 
 fn transposes_are_those_of_the_reference<E: SpmmElement>() {

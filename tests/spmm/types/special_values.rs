@@ -1,9 +1,9 @@
 //! NaN, infinities, cancellation, and what was never written.
 
-use crate::support::devices;
-use crate::{assert_verified, cut_by_each, on_devices, run, whole, whole_dense};
+use super::{assert_verified, cut_by_each, on_devices, run, whole, whole_dense};
 use ndarray::Array2;
 use sprs::CsMatI;
+use support::devices;
 use warprow::{Reduction, Spmm, SpmmElement, bf16, f16, generate};
 
 fn nans_and_infinities_go_where_they_are_read<E: SpmmElement>() {

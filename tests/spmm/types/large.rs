@@ -1,8 +1,8 @@
 //! Matrices of more elements than 32 bits count, on a GPU with the memory.
 
-use crate::support::cuda;
-use crate::whole_dense;
+use super::whole_dense;
 use sprs::CsMatI;
+use support::cuda;
 use warprow::{Spmm, SpmmOptions, f16};
 
 #[test]

@@ -1,8 +1,8 @@
 //! Any matrix, width, reduction and factors at all.
 
-use crate::support::devices;
-use crate::{exact, kernels, run, whole, whole_dense};
+use super::{exact, kernels, run, whole, whole_dense};
 use proptest::prelude::*;
+use support::devices;
 use warprow::reference::Operation;
 use warprow::{Reduction, Spmm, SpmmElement, SpmmOptions, bf16, f16};
 

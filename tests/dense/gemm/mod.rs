@@ -3,8 +3,6 @@
 
 mod f32;
 mod plan;
-#[path = "../support/mod.rs"]
-mod support;
 
 use ndarray::{Array1, Array2, ArrayView1, ArrayView2, s};
 use proptest::prelude::*;

@@ -1,10 +1,10 @@
 //! Every reduction with alpha and beta: at odd widths, in rows that are cut, and in rows without nonzeros.
 
-use crate::support::devices;
-use crate::{
+use super::{
     assert_verified, cut, cut_by_each, exact, kernels, on_devices, run, whole, whole_dense,
 };
 use ndarray::Array2;
+use support::devices;
 use warprow::reference::Operation;
 use warprow::{CsrMatrix, Reduction, Spmm, SpmmElement, SpmmOptions, bf16, f16, generate};
 

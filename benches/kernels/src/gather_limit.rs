@@ -1,22 +1,24 @@
-//! The gather limit: what reading the rows of X costs, whatever a product does besides. Not a product and not a rung.
+//! The gather limit of SpMM: what it costs to read the rows of X, whatever a product does besides.
 //!
-//! It reads what a product of the same A and X has to read, through the same steps: the columns and values in the order of
-//! the nonzeros, coalesced and handed round by shuffles, and for each nonzero a row of X with the widest loads. It is
-//! spared what makes products uneven: every sub-warp gets a *share* of as many consecutive nonzeros, whatever their rows,
-//! and none has to know where a row ends. It writes as many bytes as Y has, once.
+//! It loads what a product of the same A and X loads, in the same steps. Columns and values come coalesced, in the order of
+//! the nonzeros, and shuffles hand them round. Each nonzero loads a row of X with the widest loads.
 //!
-//! The best time of its tile widths is what a product that reads X by gathering can hope for on that matrix; a product that
-//! reads a row of X once for several nonzeros can be faster.
+//! It leaves out what makes products uneven. A sub-warp takes a *share*: a fixed number of consecutive nonzeros, whatever
+//! their rows. No sub-warp has to know where a row ends. Together they write as many bytes as Y has, once.
+//!
+//! The best time of its tiles is a baseline for products that gather rows of X. A product that loads a row of X once for
+//! several nonzeros can be faster.
 
-use warprow_kernels_matrix::{Csr, Dense, DenseMut};
 use core::array;
 use cuda_std::prelude::*;
 use cuda_std::warp::{FULL_MASK, WARP_SIZE};
+use warprow_kernels_matrix::{Csr, Dense, DenseMut};
 
-use crate::MAX_GRID_Y;
-
-/// The numbers of lanes of a sub-warp that there are kernels for.
+/// The numbers of lanes of a sub-warp that there are kernels for, where a lane loads [`VECTOR`] features at once.
 pub const LANES: [u32; 3] = [8, 16, 32];
+
+/// Features that a lane loads at once, where they divide a row of X; else it loads one.
+pub const VECTOR: u32 = 4;
 
 /// The least number of nonzeros of a share.
 pub const LEAST_SHARE: u32 = 64;
@@ -27,31 +29,35 @@ const BLOCK: u32 = 128;
 /// Nonzeros whose loads of X are in flight together.
 const UNROLL: usize = 8;
 
-/// Bytes, and elements, of the widest load.
-const VECTOR_BYTES: u32 = 16;
-const VECTOR_WIDTH: u32 = 4;
+/// Blocks along y, at most.
+const MAX_GRID_Y: u32 = 65_535;
 
-/// How many neighbouring features a lane loads at once: as many as the widest load has, fewer if they do not divide a row of
-/// X.
-const fn width<T>(features: u32) -> u32 {
-    let mut width = VECTOR_BYTES / size_of::<T>() as u32;
-    if width > VECTOR_WIDTH {
-        width = VECTOR_WIDTH;
+/// Features that a lane loads at once.
+const fn width(features: u32) -> u32 {
+    if features.is_multiple_of(VECTOR) {
+        VECTOR
+    } else {
+        1
     }
-    while !features.is_multiple_of(width) {
-        width /= 2;
-    }
-    width
 }
 
-/// How many vectors a lane has: two where they are of one element, so that 33 features are one tile of 64 and not two of 32.
+/// The numbers of lanes for X of that many features: of single features only the widest tile was ever the best.
+pub fn lanes(features: u32) -> &'static [u32] {
+    if width(features) == 1 {
+        &LANES[2..]
+    } else {
+        &LANES
+    }
+}
+
+/// How many vectors a lane has: two where they are of one feature, so that 33 features are one tile of 64 and not two of 32.
 const fn passes(width: u32) -> u32 {
     if width == 1 { 2 } else { 1 }
 }
 
 /// Features of a tile of that many lanes, for X of that many features.
-pub const fn tile_width<T>(lanes: u32, features: u32) -> u32 {
-    let width = width::<T>(features);
+pub const fn tile_width(lanes: u32, features: u32) -> u32 {
+    let width = width(features);
     lanes * width * passes(width)
 }
 
@@ -71,50 +77,44 @@ pub const fn first_row(share: u32, shares: u32, rows: u32) -> u32 {
     (share as u64 * rows as u64).div_ceil(shares as u64) as u32
 }
 
-/// A sub-warp of that many lanes for each share and tile of features; shares along x, tiles along y, one tile after the
-/// other.
-pub fn launch<T>(nonzeros: u32, features: u32, lanes: u32, share: u32) -> LaunchConfig {
-    let tiles = features.div_ceil(tile_width::<T>(lanes, features));
+/// A sub-warp for each share and tile of features; shares along x, tiles along y, one tile after the other.
+pub fn launch(nonzeros: u32, features: u32, lanes: u32, share: u32) -> LaunchConfig {
+    let tiles = features.div_ceil(tile_width(lanes, features));
     let blocks = shares(nonzeros, share).div_ceil(BLOCK / lanes);
     LaunchConfig::new((blocks, tiles.min(MAX_GRID_Y)), BLOCK)
 }
 
-/// The arguments of the kernel: A, X, what is written, the nonzeros of A and those of a share.
+/// The arguments of the kernel: A, X, Y, the nonzeros of A, and those of a share.
 #[cfg(not(target_arch = "nvptx64"))]
-pub type Arguments<T> = (Csr<T>, Dense<T>, DenseMut<T>, u32, u32);
+pub type Arguments = (Csr<f32>, Dense<f32>, DenseMut<f32>, u32, u32);
 
-/// The handle of the kernel for sub-warps of that many lanes, one of [`LANES`], and X of that many features.
+/// The handle of the kernel for that many lanes, one of [`lanes`], and X of that many features.
 #[cfg(not(target_arch = "nvptx64"))]
-pub fn handle<T: Real>(lanes: u32, features: u32) -> Kernel<Arguments<T>> {
-    match (lanes, width::<T>(features)) {
-        (8, 1) => gather_limit::<T, 8, 1>(),
-        (8, 2) => gather_limit::<T, 8, 2>(),
-        (8, _) => gather_limit::<T, 8, 4>(),
-        (16, 1) => gather_limit::<T, 16, 1>(),
-        (16, 2) => gather_limit::<T, 16, 2>(),
-        (16, _) => gather_limit::<T, 16, 4>(),
-        (_, 1) => gather_limit::<T, 32, 1>(),
-        (_, 2) => gather_limit::<T, 32, 2>(),
-        (_, _) => gather_limit::<T, 32, 4>(),
+pub fn handle(lanes: u32, features: u32) -> Kernel<Arguments> {
+    match (width(features), lanes) {
+        (1, _) => gather_limit::<32, 1>(),
+        (_, 8) => gather_limit::<8, 4>(),
+        (_, 16) => gather_limit::<16, 4>(),
+        (_, _) => gather_limit::<32, 4>(),
     }
 }
 
-/// `Y[row, j] = sum of values[k] * X[col_idx[k], j]` over the nonzeros k of share s, for the rows from [`first_row`] of s to that
-/// of s + 1; where there are more shares than rows, a share may have none.
+/// `Y[row, j] = sum of values[k] * X[col_idx[k], j]` over the nonzeros k of share s, for the rows from [`first_row`] of s to
+/// that of s + 1; where there are more shares than rows, a share may have none.
 ///
-/// A sub-warp of `LANES` lanes takes a share and a tile of features. A nonzero costs it its column (4 B), its value, and a
-/// tile's elements of X.
+/// A sub-warp of `LANES` lanes takes a share and a tile of features. A nonzero costs it its column (4 B), its value (4 B), and
+/// a tile's elements of X.
 ///
 /// # Safety
 ///
-/// The matrices are what their fields say, columns below `a.cols`, which is at least 1; `x` is `a.cols` x n, `y` `a.rows` x n, n
-/// at least 1 and a multiple of `WIDTH`, a row of X smaller than 4 GiB, apart from each other. A has `nonzeros` nonzeros, and
-/// a share, a multiple of 32, at least [`LEAST_SHARE`].
-#[kernel(name = "spmm_gather_limit", T = [f32, f64], LANES = [8, 16, 32], WIDTH = [1, 2, 4])]
-pub unsafe fn gather_limit<T: Real, const LANES: u32, const WIDTH: usize>(
-    a: Csr<T>,
-    x: Dense<T>,
-    y: DenseMut<T>,
+/// The matrices are what their fields say, columns below `a.cols`, which is at least 1. `x` is `a.cols` x n and `y` `a.rows`
+/// x n, n at least 1 and a multiple of `WIDTH`, a row of X smaller than 4 GiB, and they do not overlap. A has `nonzeros`
+/// nonzeros. A share is a multiple of 32 and at least [`LEAST_SHARE`].
+#[kernel(name = "spmm_gather_limit", LANES = [8, 16, 32], WIDTH = [4]; LANES = [32], WIDTH = [1])]
+pub unsafe fn gather_limit<const LANES: u32, const WIDTH: usize>(
+    a: Csr<f32>,
+    x: Dense<f32>,
+    y: DenseMut<f32>,
     nonzeros: u32,
     share: u32,
 ) {
@@ -126,7 +126,7 @@ pub unsafe fn gather_limit<T: Real, const LANES: u32, const WIDTH: usize>(
         // part in the shuffles.
         unsafe {
             let mut gather =
-                Gather::<T, LANES, WIDTH>::new(&a, &x, tile * tile_width, nonzeros, share);
+                Gather::<LANES, WIDTH>::new(&a, &x, tile * tile_width, nonzeros, share);
             gather.sum_share(index);
             let shares = shares(nonzeros, share);
             if index < shares {
@@ -142,24 +142,24 @@ pub unsafe fn gather_limit<T: Real, const LANES: u32, const WIDTH: usize>(
 }
 
 /// A lane's part of a share: its features, and their sums.
-struct Gather<'a, T, const LANES: u32, const WIDTH: usize> {
-    a: &'a Csr<T>,
+struct Gather<'a, const LANES: u32, const WIDTH: usize> {
+    a: &'a Csr<f32>,
     nonzeros: u32,
     share: u32,
     /// The lane's columns of X, and the bytes from one row of X to the next.
-    x: [Global<T>; 2],
+    x: [Global<f32>; 2],
     x_stride: u32,
     /// The lane's first feature; its second vector is `LANES * WIDTH` further on.
     feature: usize,
     features: usize,
-    sum: [[T; WIDTH]; 2],
+    sum: [[f32; WIDTH]; 2],
 }
 
-impl<'a, T: Real, const LANES: u32, const WIDTH: usize> Gather<'a, T, LANES, WIDTH> {
+impl<'a, const LANES: u32, const WIDTH: usize> Gather<'a, LANES, WIDTH> {
     const PASSES: usize = passes(WIDTH as u32) as usize;
 
     #[inline(always)]
-    fn new(a: &'a Csr<T>, x: &Dense<T>, first_feature: u32, nonzeros: u32, share: u32) -> Self {
+    fn new(a: &'a Csr<f32>, x: &Dense<f32>, first_feature: u32, nonzeros: u32, share: u32) -> Self {
         let lane = warp::lane_id() % LANES;
         let feature = first_feature as usize + lane as usize * WIDTH;
         let features = x.cols as usize;
@@ -172,10 +172,10 @@ impl<'a, T: Real, const LANES: u32, const WIDTH: usize> Gather<'a, T, LANES, WID
                 let feature = feature + pass * (LANES as usize * WIDTH);
                 x.data.offset(feature.min(features - WIDTH))
             }),
-            x_stride: x.cols * size_of::<T>() as u32,
+            x_stride: x.cols * size_of::<f32>() as u32,
             feature,
             features,
-            sum: [[T::ZERO; WIDTH]; 2],
+            sum: [[0.0; WIDTH]; 2],
         }
     }
 
@@ -217,17 +217,13 @@ impl<'a, T: Real, const LANES: u32, const WIDTH: usize> Gather<'a, T, LANES, WID
 
     /// Column and value of a nonzero; past the last one column 0 and value 0, which add nothing.
     #[inline(always)]
-    unsafe fn nonzero(&self, k: u64) -> (u32, T) {
+    unsafe fn nonzero(&self, k: u64) -> (u32, f32) {
         if k < u64::from(self.nonzeros) {
-            // SAFETY: a nonzero of A.
-            unsafe {
-                (
-                    self.a.col_idx.load(k as usize),
-                    self.a.values.load(k as usize),
-                )
-            }
+            let k = k as usize;
+            // SAFETY: `k` is less than the number of nonzeros.
+            unsafe { (self.a.col_idx.load(k), self.a.values.load(k)) }
         } else {
-            (0, T::ZERO)
+            (0, 0.0)
         }
     }
 
@@ -237,18 +233,19 @@ impl<'a, T: Real, const LANES: u32, const WIDTH: usize> Gather<'a, T, LANES, WID
         clippy::needless_range_loop,
         reason = "iterators over the arrays are not unrolled, and put them into local memory"
     )]
-    unsafe fn batch(&mut self, mine: (u32, T)) {
+    unsafe fn batch(&mut self, mine: (u32, f32)) {
         let cols: [u32; UNROLL] =
             array::from_fn(|i| warp::shfl_idx(FULL_MASK, mine.0, i as u32, LANES));
-        // SAFETY: the columns of A are rows of X.
-        let elements: [[[T; WIDTH]; 2]; UNROLL] =
+        // SAFETY: columns are below the number of rows of X: the kernel's contract.
+        let elements: [[[f32; WIDTH]; 2]; UNROLL] =
             array::from_fn(|i| unsafe { self.elements(cols[i]) });
-        let values: [T; UNROLL] =
+        let values: [f32; UNROLL] =
             array::from_fn(|i| warp::shfl_idx(FULL_MASK, mine.1, i as u32, LANES));
         for i in 0..UNROLL {
             for pass in 0..Self::PASSES {
                 for k in 0..WIDTH {
-                    self.sum[pass][k] = values[i].mul_add(elements[i][pass][k], self.sum[pass][k]);
+                    self.sum[pass][k] =
+                        Real::mul_add(values[i], elements[i][pass][k], self.sum[pass][k]);
                 }
             }
         }
@@ -256,24 +253,24 @@ impl<'a, T: Real, const LANES: u32, const WIDTH: usize> Gather<'a, T, LANES, WID
 
     /// The lane's elements of a row of X.
     #[inline(always)]
-    unsafe fn elements(&self, col: u32) -> [[T; WIDTH]; 2] {
+    unsafe fn elements(&self, col: u32) -> [[f32; WIDTH]; 2] {
         array::from_fn(|pass| {
             if pass < Self::PASSES {
-                // SAFETY: a column of X, a multiple of `WIDTH`.
+                // SAFETY: `col` is a row of X, and the lane's feature a multiple of `WIDTH` with `WIDTH` features after it.
                 unsafe { self.x[pass].offset_rows(col, self.x_stride).load_array(0) }
             } else {
-                [T::ZERO; WIDTH]
+                [0.0; WIDTH]
             }
         })
     }
 
     /// Writes the lane's sums to that row of a matrix.
     #[inline(always)]
-    unsafe fn store(&self, matrix: GlobalMut<T>, row: usize) {
+    unsafe fn store(&self, matrix: GlobalMut<f32>, row: usize) {
         for pass in 0..Self::PASSES {
             let feature = self.feature + pass * (LANES as usize * WIDTH);
             if feature < self.features {
-                // SAFETY: the lane's features of a row that is this share's.
+                // SAFETY: only this share writes the row, and `feature` is below its length.
                 unsafe { matrix.store_array(row * self.features + feature, self.sum[pass]) };
             }
         }

@@ -1,11 +1,14 @@
 //! The gather limit of a case: the best time of the tiles and shares that the kernel has.
 
-use crate::measure::{Effort, Timing, measure};
+use crate::harness::measure::{Effort, Timing, measure};
 use warprow::device::{Device, DeviceBuffer};
-use warprow::{DeviceCsr, Error, SpmmElement};
+use warprow::{DeviceCsr, Element, Error, SpmmElement};
+use warprow_bench_kernels::PTX;
+use warprow_bench_kernels::gather_limit::{LEAST_SHARE, handle, lanes, launch, tile_width};
 use warprow_kernels::matrix::{Csr, Dense, DenseMut};
-use warprow_kernels::spmm::product::gather_limit;
-use warprow_kernels::spmm::product::gather_limit::{LANES, LEAST_SHARE};
+
+#[cfg(test)]
+mod tests;
 
 /// Nonzeros of a share: the more, the less a share's own cost; the fewer, the better the multiprocessors are filled.
 const SHARES: [u32; 2] = [LEAST_SHARE, 4 * LEAST_SHARE];
@@ -23,11 +26,12 @@ pub struct Cut {
 
 impl Cut {
     /// All that make sense for X of that many features: no tile that is twice as wide as needed.
-    pub fn all<T>(features: u32) -> Vec<Self> {
-        let tile = |lanes| gather_limit::tile_width::<T>(lanes, features);
-        let wider = LANES.windows(2).filter(|pair| tile(pair[0]) < features);
-        let lanes = std::iter::once(LANES[0]).chain(wider.map(|pair| pair[1]));
-        lanes
+    pub fn all(features: u32) -> Vec<Self> {
+        let tile = |lanes| tile_width(lanes, features);
+        let all = lanes(features);
+        let wider = all.windows(2).filter(|pair| tile(pair[0]) < features);
+        std::iter::once(all[0])
+            .chain(wider.map(|pair| pair[1]))
             .flat_map(|lanes| {
                 SHARES.map(|share| Self {
                     lanes,
@@ -44,9 +48,18 @@ impl Cut {
     }
 }
 
-/// Whether there is a kernel for elements of that type: they are their own sums' type.
+/// Whether there is a kernel for elements of that type: there is one for f32.
 pub fn has<T: SpmmElement>() -> bool {
-    size_of::<T>() == size_of::<T::Sum>()
+    T::NAME == f32::NAME
+}
+
+/// Makes the kernel known to a device, once before [`best`].
+///
+/// # Errors
+///
+/// The device's.
+pub fn load(device: &Device) -> Result<(), Error> {
+    device.load_ptx(PTX)
 }
 
 /// The best cut and its time; on the emulator, which has no times, the first one after a run.
@@ -62,12 +75,12 @@ pub fn best<T: SpmmElement>(
     features: u32,
     samples: u32,
 ) -> Result<(Cut, Option<Timing>), Error> {
-    let cuts = Cut::all::<T>(features);
+    let cuts = Cut::all(features);
     let mut best = (cuts[0], f64::INFINITY);
     if !device.is_emulator() {
         for cut in cuts {
             let timing = measure(device, Effort::GLANCE, || {
-                launch(device, a, x, y, features, cut)
+                run(device, a, x, y, features, cut)
             })?;
             if let Some(timing) = timing
                 && timing.median < best.1
@@ -78,12 +91,12 @@ pub fn best<T: SpmmElement>(
     }
     let cut = best.0;
     let timing = measure(device, Effort::of(samples), || {
-        launch(device, a, x, y, features, cut)
+        run(device, a, x, y, features, cut)
     })?;
     Ok((cut, timing))
 }
 
-fn launch<T: SpmmElement>(
+fn run<T: SpmmElement>(
     device: &Device,
     a: &DeviceCsr<T>,
     x: &DeviceBuffer<T>,
@@ -96,7 +109,6 @@ fn launch<T: SpmmElement>(
     let pattern = a.pattern();
     let extents = [pattern.rows(), pattern.cols(), pattern.nnz()];
     let [rows, cols, nonzeros] = extents.map(|extent| extent as u32);
-    let config = gather_limit::launch::<T>(nonzeros, features, cut.lanes, cut.share);
     let arguments = (
         Csr {
             rows,
@@ -118,32 +130,8 @@ fn launch<T: SpmmElement>(
         nonzeros,
         cut.share,
     );
-    let kernel = gather_limit::handle::<T::Sum>(cut.lanes, features);
+    let config = launch(nonzeros, features, cut.lanes, cut.share);
     // SAFETY: A is square with at least one row and columns within it, X and Y have its rows and `features` columns, Y is
     // borrowed mutably, and the kernel is the one for the launch's lanes and these features.
-    unsafe { device.launch(&kernel, config, arguments) }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn tiles_end_with_the_first_that_holds_all_features() {
-        let tiles = |features| -> Vec<u32> {
-            let mut tiles: Vec<u32> = Cut::all::<f32>(features)
-                .iter()
-                .map(|cut| cut.tile)
-                .collect();
-            tiles.dedup();
-            tiles
-        };
-        assert_eq!(tiles(32), [32]);
-        assert_eq!(tiles(64), [32, 64]);
-        assert_eq!(tiles(100), [32, 64, 128]);
-        assert_eq!(tiles(512), [32, 64, 128]);
-        assert_eq!(tiles(33), [16, 32, 64]);
-        assert_eq!(tiles(1), [16]);
-        assert_eq!(Cut::all::<f64>(32)[0].name(), "tile 16, share 64");
-    }
+    unsafe { device.launch(&handle(cut.lanes, features), config, arguments) }
 }

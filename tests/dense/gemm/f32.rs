@@ -1,6 +1,6 @@
 //! f32 in parts of tf32, bf16 or f16: the greatest and the smallest numbers, infinities, and the last of 24 bits.
 
-use super::{choices, multiply, support};
+use super::{choices, multiply};
 use ndarray::Array2;
 use warprow::device::Device;
 use warprow::reference::{Arithmetic, DenseEpilogue, verify_gemm};

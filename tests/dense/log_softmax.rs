@@ -1,7 +1,5 @@
 //! LogSoftmax in every type and on every device: from 1 to 4096 classes, large and infinite elements, NaN, a bias.
 
-mod support;
-
 use ndarray::{Array2, ArrayView2, Axis};
 use warprow::log_softmax::{LogSoftmax, SoftmaxElement};
 use warprow::reference::verify_log_softmax;

@@ -1,7 +1,5 @@
 //! The SpMM plan: shapes, storages and lengths, against the reference on every device and with every kernel.
 
-mod support;
-
 use ndarray::{Array2, ArrayView2, s};
 use sprs::{CsMatI, CsMatViewI};
 use support::devices;

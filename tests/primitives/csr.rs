@@ -1,7 +1,5 @@
 //! Matrices in CSR on every device, against what sprs makes of them on the host.
 
-mod support;
-
 use proptest::prelude::*;
 use sprs::CsMatI;
 use std::sync::Arc;

@@ -1,7 +1,5 @@
 //! Prefix sums and sorting, on every device, against the host's.
 
-mod support;
-
 use proptest::prelude::*;
 use support::devices;
 use warprow::device::Device;

@@ -1,7 +1,7 @@
 //! Matrices in blocks of columns, whose products are added up block by block.
 
-use crate::support::devices;
-use crate::{exact, run, whole, whole_dense};
+use super::{exact, run, whole, whole_dense};
+use support::devices;
 use warprow::reference::Operation;
 use warprow::spmm::RowOrder;
 use warprow::{Reduction, Spmm, SpmmElement, SpmmKernel, SpmmOptions, bf16, f16};

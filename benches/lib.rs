@@ -1,0 +1,9 @@
+//! The benches of SpMM, SpGEMM, XW and GCN, a module each.
+//!
+//! Each has a program `benches/FAMILY/main.rs`, which `cargo bench -p warprow-benches --bench FAMILY` builds and runs.
+
+pub mod gcn;
+pub mod gemm;
+mod harness;
+pub mod spgemm;
+pub mod spmm;
