@@ -10,6 +10,7 @@
 
 mod bench;
 mod cublas;
+pub(crate) mod operands;
 mod options;
 mod report;
 #[cfg(test)]

@@ -5,6 +5,7 @@ pub mod cusparse;
 pub mod element_type;
 pub mod exit_code;
 pub mod floor;
+pub mod host_clock;
 pub mod json_lines;
 pub mod measure;
 pub mod named;

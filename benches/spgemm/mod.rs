@@ -12,13 +12,13 @@
 //! emulator, products are verified and not timed.
 
 mod bench;
-mod cases;
+pub(crate) mod cases;
 mod cusparse_spgemm;
 mod options;
 mod report;
 #[cfg(test)]
 mod tests;
-mod verification;
+pub(crate) mod verification;
 
 use crate::harness::exit_code::exit_code;
 use clap::Parser;

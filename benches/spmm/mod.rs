@@ -16,25 +16,23 @@
 //! verified and not timed.
 
 mod bench;
-mod cases;
+pub(crate) mod cases;
 mod chart;
 mod choices;
 mod cusparse_spmm;
 mod gather_limit;
 mod generated;
 mod implementers;
-mod on_device;
-mod operands;
+pub(crate) mod on_device;
+pub(crate) mod operands;
 mod options;
 mod ratios;
-#[cfg(test)]
-mod readme_tables;
 mod report;
 mod results;
 mod summary;
 mod table;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod verification;
 
 use crate::harness::exit_code::exit_code;

@@ -7,7 +7,7 @@ use serde_json::Value;
 use std::path::Path;
 use warprow::SpmmKernel;
 
-pub(super) fn run(arguments: &[&str], output: &Path) -> anyhow::Result<bool> {
+pub(crate) fn run(arguments: &[&str], output: &Path) -> anyhow::Result<bool> {
     let output = output.to_str().expect("a temporary path is text");
     let fixed = ["spmm", "--device", "emulator", "--output", output];
     bench::run(&Options::try_parse_from([&fixed, arguments].concat())?)
