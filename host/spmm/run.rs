@@ -2,7 +2,6 @@
 
 use super::items::{Launch, Product};
 use super::joining::Joining;
-use super::layer::Layer;
 use super::{Spmm, SpmmElement, pointer, row_bytes};
 use crate::csr::extent;
 use crate::device::DeviceBuffer;
@@ -88,19 +87,6 @@ impl<E: SpmmElement> Spmm<E> {
         beta: E::Sum,
         y: &mut DeviceBuffer<E>,
     ) -> Result<(), Error> {
-        self.run_product(alpha, x, features, beta, y, None)
-    }
-
-    /// As [`run_scaled`](Self::run_scaled), or with the end of a layer in the place of alpha and beta.
-    pub(super) fn run_product(
-        &self,
-        alpha: E::Sum,
-        x: &DeviceBuffer<E>,
-        features: usize,
-        beta: E::Sum,
-        y: &mut DeviceBuffer<E>,
-        layer: Option<&Layer<E>>,
-    ) -> Result<(), Error> {
         let columns = extent("the number of features", features)?;
         let row_bytes = row_bytes::<E>(columns);
         if row_bytes > u32::MAX.into() {
@@ -151,7 +137,6 @@ impl<E: SpmmElement> Spmm<E> {
             },
             group: vector::items_of_block::<E>(shape, reduction),
             joining: self.joining(shape),
-            combine: layer.map(|layer| layer.combine(shape)),
         };
         let x = Dense {
             rows: self.a.pattern().cols,
@@ -177,12 +162,6 @@ impl<E: SpmmElement> Spmm<E> {
                 ..shape
             };
             let config = self.kernel.launch::<E>(shape, reduction);
-            if let Some(layer) = layer {
-                let kernel = (layer.kernel)(shape).expect("the plan can end so");
-                let arguments = (a, x, product.y, items, layer.bias);
-                // SAFETY: as below; the bias has an element for each column of y.
-                return unsafe { device.launch(&kernel, config, arguments) };
-            }
             let ending = self.ending(&epilogue);
             let handle = self.kernel.handle::<E>(shape, reduction, ending);
             // SAFETY: the buffers are this device's and have the matrices' sizes; the columns of A are below `cols`, as sprs

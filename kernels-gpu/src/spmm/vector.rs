@@ -93,7 +93,6 @@
 //! want two to nine registers less; but skewed graphs took 1.01 to 1.02 times as long in the mean, those of short rows up to 1.05 times, and f16
 //! at 128 features 1.06. With rows of up to twice or four times a task's size left whole it was 1.03 and 1.11 at 32 features.
 
-pub mod layer;
 mod run;
 mod variant;
 
