@@ -11,10 +11,11 @@ use cuda_std::prelude::*;
 /// The results of a lane: vectors of neighbouring features.
 pub(super) type Results<S, const WIDTH: usize, const PASSES: usize> = [[S; WIDTH]; PASSES];
 
-/// How many vectors of `width` elements each of so many lanes has: several of one element, so that 33 features are one tile, of 48 or 64.
-pub const fn passes(features: u32, lanes: u32, width: u32) -> u32 {
+/// How many vectors of `width` elements each of so many lanes has: several of one element, so that 33 features are one
+/// tile, of 48 or 64.
+pub const fn passes(lanes: u32, width: u32) -> u32 {
     match (width, lanes) {
-        (1, 16) if features > 32 => 3,
+        (1, 16) => 3,
         (1, _) => 2,
         _ => 1,
     }

@@ -174,7 +174,7 @@ pub unsafe fn find_cuts(
             return;
         }
         let row_end = row_ptr.load(r as usize + 1) - row_ptr.load(0);
-        let last = last_item(row_end, r, &items) / group;
+        let last = last_item(row_end, r, &items) / group.max(1);
         let (list, counter) = if last - g + 2 > MANY_PARTS {
             (many, 1)
         } else {
@@ -192,7 +192,8 @@ pub unsafe fn find_cuts(
 /// `items` are tasks.
 #[inline(always)]
 pub(super) unsafe fn last_item<T: Element>(end: u32, r: u32, items: &Items<T>) -> u32 {
-    let task = (step_of(r, end) / u64::from(items.task_size)) as u32;
+    // A task has steps: the compiler sees that the division does not panic.
+    let task = (step_of(r, end) / u64::from(items.task_size.max(1))) as u32;
     // A task that would start at the first step of the row's end starts at the next row.
     // SAFETY: the step is one of the matrix, the task at most the end's.
     let is_of_row = unsafe { items.row.load(task as usize) } == r;
