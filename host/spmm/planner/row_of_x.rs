@@ -2,7 +2,7 @@
 
 use super::{LANES, LINE};
 use crate::spmm::{SpmmElement, row_bytes};
-use warprow_kernels::spmm::vector::{self, LaneCounts, passes};
+use warprow_kernels::spmm::product::vector::{self, LaneCounts, passes};
 use warprow_kernels::spmm::{Ending, Reduction};
 
 /// A row of X, and how a sub-warp takes it.

@@ -1,0 +1,327 @@
+//! A warp for each row, the rows of a block in step through the columns, so that what they share comes from the
+//! multiprocessor's own cache.
+//!
+//! Changes from `vector`: its tasks cut a row of 500 nonzeros into eight parts, which run at the same time on eight distant
+//! ranges of columns. Here a row is whole, and the four rows of a block start at their first columns together, as do those of
+//! the multiprocessor's other blocks. If the columns are sorted and a row has a tenth of them, all warps are in the same few
+//! hundred columns all the way: a row of X that one warp has loaded the others find in the L1 cache. There is nothing to add
+//! up afterwards, except for rows much longer than the others, which have all warps of a block (see [`teams`](crate::product::teams)).
+//!
+//! A nonzero costs a warp its column (4 B), its value, and a tile's elements of X, of which most come from the L1 cache. On an
+//! H200 the product takes 0.75 to 0.98 times as long as by `vector` on rows of 490 to 600 nonzeros, and longer on rows of 170
+//! and fewer: a warp for a row of three nonzeros is a waste, and a row of a million keeps four warps busy when all others are
+//! done. Rows are sorted by length if nothing else is known, so that the four of a block end together. What was tried stands in
+//! `docs/notes/spmm.md`.
+
+use crate::product::epilogue::Epilogue;
+use crate::product::lane_columns::LaneColumns;
+use crate::product::reduction::{Reduce, Reduction, Total};
+use crate::product::row_end::{Place, Results, RowEnd, passes};
+use crate::product::teams::WARPS;
+use crate::{Ending, ItemKind, Items, MAX_GRID_Y, Shape};
+use core::array;
+use cuda_std::prelude::*;
+use cuda_std::warp::{FULL_MASK, WARP_SIZE};
+use warprow_kernels_matrix::unroll;
+use warprow_kernels_matrix::{Csr, Dense, DenseMut};
+use warprow_kernels_matrix::{Operand, SumOf};
+
+/// What it does, in one line.
+pub const SUMMARY: &str =
+    "one warp a row with 16-byte loads, a block's rows in step through the columns that they share";
+
+/// It wants teams of warps.
+pub const ITEMS: ItemKind = ItemKind::Teams;
+
+/// It takes sums and means only: no measured case needs maxima of it, which `vector` takes too.
+pub const HAS_EXTREMA: bool = false;
+
+/// Threads in a block.
+const BLOCK: u32 = WARPS * WARP_SIZE;
+
+/// Loads of X that a lane has in flight.
+const UNROLL: usize = 8;
+
+/// Lanes that take a row of X together, neighbouring features that a lane loads at once, and loads of a lane.
+fn variant<T: Operand>(features: u32) -> (u32, u32, u32) {
+    let (bytes, has_whole_lines) = (size_of::<T>(), features.is_multiple_of(32));
+    let (lanes, width) = if !features.is_multiple_of(4) {
+        (16, 1)
+    } else if bytes == 2 && features.is_multiple_of(8) && features > 32 {
+        (8, 8)
+    } else if bytes == 4 && features > 64 && !has_whole_lines {
+        // The fewer parts a row of X is read in, the fewer of its cache lines are read twice.
+        (32, 4)
+    } else if bytes == 4 && features > 64 {
+        (16, 4)
+    } else {
+        (8, 4)
+    };
+    (lanes, width, passes(lanes, width))
+}
+
+/// A warp for each row or for a quarter of it, and each tile of features; warps along x, tiles along y.
+pub fn launch<T: Operand>(shape: Shape, _: Reduction, _: Ending) -> LaunchConfig {
+    let (lanes, width, passes) = variant::<T>(shape.features);
+    let tile_width = lanes * width * passes;
+    let tiles = shape.features.div_ceil(tile_width).min(MAX_GRID_Y);
+    let part_bytes = WARPS * tile_width * size_of::<T::Sum>() as u32;
+    LaunchConfig::new((shape.items.div_ceil(WARPS), tiles), BLOCK).shared_bytes(part_bytes)
+}
+
+/// The handle of the kernel for the shape's variant.
+#[cfg(not(target_arch = "nvptx64"))]
+pub fn handle<T: Operand>(
+    shape: Shape,
+    _: Reduction,
+    _: Ending,
+) -> Kernel<crate::GeneralArguments<T>> {
+    match variant::<T>(shape.features) {
+        (_, 1, _) => in_step::<T, 16, 1, 3>(),
+        (_, 8, _) => in_step::<T, 8, 8, 1>(),
+        (8, ..) => in_step::<T, 8, 4, 1>(),
+        (16, ..) => in_step::<T, 16, 4, 1>(),
+        (_, _, _) => in_step::<T, 32, 4, 1>(),
+    }
+}
+
+/// `Y[row, j] = alpha * sum of A[row, col] * X[col, j] + beta * Y[row, j]`, a warp for a row and a tile of features, or four.
+///
+/// A nonzero costs a warp its column (4 B), its value, and a tile's elements of X, which `LANES` lanes load.
+///
+/// # Safety
+///
+/// The matrices are what their fields say, columns below `a.cols`; `x` is `a.cols` x n, `y` `a.rows` x n, n at least 1
+/// and a multiple of `WIDTH`, a row of X smaller than 4 GiB, apart from each other; `items` are teams; y holds numbers if beta is not
+/// 0.
+#[kernel(
+    name = "spmm_in_step",
+    T = [f32, f64, f16, bf16], LANES = [16], WIDTH = [1], PASSES = [3];
+    T = [f32], LANES = [8, 16, 32], WIDTH = [4], PASSES = [1];
+    T = [f64, f16, bf16], LANES = [8], WIDTH = [4], PASSES = [1];
+    T = [f16, bf16], LANES = [8], WIDTH = [8], PASSES = [1]
+)]
+pub unsafe fn in_step<T: Operand, const LANES: u32, const WIDTH: usize, const PASSES: usize>(
+    a: Csr<SumOf<T>>,
+    x: Dense<T>,
+    y: DenseMut<T>,
+    items: Items<SumOf<T>>,
+    epilogue: Epilogue<SumOf<T>>,
+) {
+    // SAFETY: the kernel's contract.
+    unsafe { sum_rows::<T, LANES, WIDTH, PASSES>(a, x, y, items, epilogue) };
+}
+
+/// The tiles of features of a warp's row, one after the other where the grid has not as many.
+///
+/// # Safety
+///
+/// The kernels' contract.
+#[inline(always)]
+unsafe fn sum_rows<T: Operand, const LANES: u32, const WIDTH: usize, const PASSES: usize>(
+    a: Csr<SumOf<T>>,
+    x: Dense<T>,
+    y: DenseMut<T>,
+    items: Items<SumOf<T>>,
+    epilogue: Epilogue<SumOf<T>>,
+) {
+    let warp_in_block = thread::thread_idx_x() / WARP_SIZE;
+    let warp = thread::block_idx_x() * WARPS + warp_in_block;
+    if warp >= items.count {
+        // Not the block of a long row, which has all its warps.
+        return;
+    }
+    let lane = warp::lane_id() % LANES;
+    let features = x.cols as usize;
+    let tile_width = LANES as usize * WIDTH * PASSES;
+    // SAFETY: the kernels' contract.
+    unsafe {
+        let row = items.row_of_warp(warp);
+        let (start, end) = (a.row_ptr.load(row), a.row_ptr.load(row + 1));
+        let is_long = end - start > items.task_size;
+        let (first, stride) = if is_long {
+            (warp_in_block, WARPS)
+        } else {
+            (0, 1)
+        };
+        let mut tile = thread::block_idx_y() as usize;
+        while tile < features.div_ceil(tile_width) {
+            let feature = tile * tile_width + lane as usize * WIDTH;
+            let mut walk = Walk::<T, LANES, WIDTH, PASSES>::new(&x, feature);
+            walk.take_row(&a, start, end, first, stride);
+            walk.join_sub_warps();
+            let mut results = walk.so_far;
+            if is_long {
+                join_warps::<T, LANES, WIDTH, PASSES>(&mut results, warp_in_block);
+            }
+            if warp::lane_id() < LANES && (!is_long || warp_in_block == 0) {
+                let place = Place {
+                    row,
+                    y: &y,
+                    items: &items,
+                    row_of_y: None,
+                    feature,
+                    features,
+                };
+                RowEnd::<T>::write::<LANES, WIDTH, PASSES>(&epilogue, place, results);
+            }
+            tile += thread::grid_dim_y() as usize;
+            if is_long {
+                // The next tile's parts come where this one's are read.
+                thread::sync_threads();
+            }
+        }
+    }
+}
+
+/// A warp on its way through a row: of 32 nonzeros each of its sub-warps takes `LANES`, those that its lanes hold.
+struct Walk<T: Operand, const LANES: u32, const WIDTH: usize, const PASSES: usize> {
+    x: LaneColumns<T, LANES, WIDTH, PASSES>,
+    /// The sums of the sub-warp's products so far.
+    so_far: Results<T::Sum, WIDTH, PASSES>,
+}
+
+#[allow(
+    clippy::needless_range_loop,
+    reason = "iterators over the arrays are not unrolled, and put them into local memory"
+)]
+impl<T: Operand, const LANES: u32, const WIDTH: usize, const PASSES: usize>
+    Walk<T, LANES, WIDTH, PASSES>
+{
+    #[inline(always)]
+    fn new(x: &Dense<T>, feature: usize) -> Self {
+        Self {
+            x: LaneColumns::new(x, feature),
+            so_far: [[Total::start(); WIDTH]; PASSES],
+        }
+    }
+
+    /// Takes the nonzeros from `start` to `end`, 32 of every `32 * stride`, those from the chunk `first` on.
+    ///
+    /// # Safety
+    ///
+    /// They are nonzeros of A, whose columns are rows of X; all lanes of the warp call it with the same numbers.
+    #[inline(always)]
+    unsafe fn take_row(&mut self, a: &Csr<T::Sum>, start: u32, end: u32, first: u32, stride: u32) {
+        let lane = warp::lane_id();
+        // Past the end it is column 0, which may be loaded and is not used.
+        let nonzero = |k: u32| {
+            if k < end {
+                // SAFETY: a nonzero of A.
+                unsafe { (a.col_idx.load(k as usize), a.values.load(k as usize)) }
+            } else {
+                (0, T::Sum::ZERO)
+            }
+        };
+        let mut position = start.saturating_add(first * WARP_SIZE);
+        let mut mine = nonzero(position.saturating_add(lane));
+        while position < end {
+            let after = position.saturating_add(stride * WARP_SIZE);
+            let next = nonzero(after.saturating_add(lane));
+            let count = (end - position).min(WARP_SIZE);
+            let mut first = 0;
+            while first < count.min(LANES) {
+                // SAFETY: the caller's contract.
+                unsafe { self.batch(mine, first, count) };
+                first += UNROLL as u32;
+            }
+            mine = next;
+            position = after;
+        }
+    }
+
+    /// Takes `UNROLL` nonzeros a sub-warp, those that its lanes from `first` on hold; the warp's first `count` lanes hold nonzeros.
+    #[inline(always)]
+    unsafe fn batch(&mut self, mine: (u32, T::Sum), first: u32, count: u32) {
+        // SAFETY: columns are rows of X, features columns of X.
+        unsafe {
+            let elements: [[T::Vector; PASSES]; UNROLL] = array::from_fn(|i| {
+                self.x
+                    .load(warp::shfl_idx(FULL_MASK, mine.0, first + i as u32, LANES))
+            });
+            let value = |i| warp::shfl_idx(FULL_MASK, mine.1, first + i as u32, LANES);
+            if count == WARP_SIZE {
+                unroll!(i in 0..8 {
+                    self.take(value(i), elements[i]);
+                });
+            } else {
+                let holder = warp::lane_id() / LANES * LANES + first;
+                unroll!(i in 0..8 {
+                    let value = value(i);
+                    if holder + (i as u32) < count {
+                        self.take(value, elements[i]);
+                    }
+                });
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn take(&mut self, value: T::Sum, elements: [T::Vector; PASSES]) {
+        for pass in 0..PASSES {
+            let (so_far, elements) = (self.so_far[pass], elements[pass]);
+            self.so_far[pass] =
+                array::from_fn(|k| Total::take(value, T::get(&elements, k), so_far[k]));
+        }
+    }
+
+    /// Joins what the sub-warps have: every one then has all.
+    #[inline(always)]
+    fn join_sub_warps(&mut self) {
+        let mut distance = LANES;
+        while distance < WARP_SIZE {
+            for pass in 0..PASSES {
+                for k in 0..WIDTH {
+                    let other =
+                        warp::shfl_xor(FULL_MASK, self.so_far[pass][k], distance, WARP_SIZE);
+                    self.so_far[pass][k] = Total::join(self.so_far[pass][k], other);
+                }
+            }
+            distance *= 2;
+        }
+    }
+}
+
+/// Joins the parts of a long row in the order of the warps: the first warp's lanes have the results.
+///
+/// # Safety
+///
+/// All threads of the block call it, and pass a barrier before they call it again.
+#[inline(always)]
+#[allow(
+    clippy::needless_range_loop,
+    reason = "iterators over the arrays are not unrolled, and put them into local memory"
+)]
+unsafe fn join_warps<T: Operand, const LANES: u32, const WIDTH: usize, const PASSES: usize>(
+    results: &mut Results<T::Sum, WIDTH, PASSES>,
+    warp_in_block: u32,
+) {
+    let parts: Shared<T::Sum> = shared::dynamic_shared_mem();
+    // Neighbouring lanes' elements lie in neighbouring banks.
+    let index = |pass: usize, k: usize, warp: u32| {
+        (((pass * WIDTH + k) as u32 * WARPS + warp) * LANES + warp::lane_id()) as usize
+    };
+    // SAFETY: each warp writes its own part; they are read after the barrier.
+    unsafe {
+        if warp::lane_id() < LANES {
+            for pass in 0..PASSES {
+                for k in 0..WIDTH {
+                    parts.store(index(pass, k, warp_in_block), results[pass][k]);
+                }
+            }
+        }
+        thread::sync_threads();
+        if warp_in_block == 0 && warp::lane_id() < LANES {
+            for pass in 0..PASSES {
+                for k in 0..WIDTH {
+                    for other in 1..WARPS {
+                        let part = parts.load(index(pass, k, other));
+                        results[pass][k] = Total::join(results[pass][k], part);
+                    }
+                }
+            }
+        }
+    }
+}
+
+const _: () = assert!(UNROLL == 8);

@@ -1,0 +1,290 @@
+//! Sub-warps with 16-byte loads, over tasks of nearly the same number of nonzeros.
+//!
+//! Changes from `warp_per_row`:
+//!
+//! - A lane loads neighbouring features with one load of 16 bytes, four of f32 or eight of f16. So 8 lanes read 32 features
+//!   (64 of 16 bits) and a warp four nonzeros with each instruction: a fourth of the loads, shuffles and address computations.
+//! - The work is not cut by rows but into [tasks](crate::product::tasks): a row of a million nonzeros is spread over the GPU, and ten
+//!   rows of three nonzeros are one stream in which eight loads of X are in flight, wherever the rows end.
+//! - The next columns and values are loaded before the present ones are used.
+//!
+//! ```text
+//! 8 lanes of f32, 32 features, a task of 3 rows:      lanes      0    1    2  ..   7
+//!                                                     features  0-3  4-7  8-11 .. 28-31
+//! columns   2 7 9 | 1 | 0 4 8 9 ..                    a nonzero (column c, value v): acc += v * X[c, features]
+//! ```
+//!
+//! A nonzero costs a sub-warp its column (4 B), its value, and a tile's elements of X. On an H200 it is 4 to 9 times as fast
+//! as `warp_per_row` on graphs with very long rows. What was tried for it stands in `docs/notes/spmm.md`.
+
+mod run;
+mod variant;
+
+pub use crate::product::row_end::passes;
+pub use variant::{GROUPS, LaneCounts, eights_of_task, items_of_block, lanes, width};
+
+use crate::product::epilogue::Epilogue;
+use crate::product::reduction::{Greatest, Reduce, Reduction, Total};
+use crate::product::row_end::{Added, InAnyOrder, Plain, RowEnd};
+use crate::{Ending, ItemKind, Items, MAX_GRID_Y, Shape};
+use cuda_std::prelude::*;
+use run::Run;
+use variant::{Instances, block, listed, tiles, variant};
+use warprow_kernels_matrix::{Csr, Dense, DenseMut};
+use warprow_kernels_matrix::{Operand, SumOf};
+
+/// What it does, in one line.
+pub const SUMMARY: &str =
+    "sub-warps with 16-byte loads over tasks of equal size; cut rows added up in a second pass";
+
+/// It wants tasks.
+pub const ITEMS: ItemKind = ItemKind::Tasks;
+
+/// It takes maxima and minima too.
+pub const HAS_EXTREMA: bool = true;
+
+/// A sub-warp for each task and tile of features; tasks along x, tiles along y.
+pub fn launch<T: Operand>(shape: Shape, reduction: Reduction, ending: Ending) -> LaunchConfig {
+    let (lanes, width, passes) = variant::<T>(shape, reduction, ending);
+    let tiles = tiles(shape, (lanes, width, passes));
+    let block = block(lanes);
+    let blocks = shape.items.div_ceil(block / lanes);
+    let head_bytes = block * width * passes * size_of::<T::Sum>() as u32;
+    LaunchConfig::new((blocks, tiles.min(MAX_GRID_Y)), block).shared_bytes(head_bytes)
+}
+
+/// The handle of the kernel for the shape's variant.
+#[cfg(not(target_arch = "nvptx64"))]
+pub fn handle<T: Operand>(
+    shape: Shape,
+    reduction: Reduction,
+    ending: Ending,
+) -> Kernel<crate::GeneralArguments<T>> {
+    let variant = variant::<T>(shape, reduction, ending);
+    macro_rules! of_variant {
+        ($kernel:ident) => {
+            match variant {
+                (8, 1, _) => $kernel::<T, 8, 1, 2>(),
+                (16, 1, _) => $kernel::<T, 16, 1, 3>(),
+                (_, 1, _) => $kernel::<T, 32, 1, 2>(),
+                (8, 4, _) => $kernel::<T, 8, 4, 1>(),
+                (16, 4, _) => $kernel::<T, 16, 4, 1>(),
+                (_, 4, _) => $kernel::<T, 32, 4, 1>(),
+                (8, _, _) => $kernel::<T, 8, 8, 1>(),
+                (16, _, _) => $kernel::<T, 16, 8, 1>(),
+                (_, _, _) => $kernel::<T, 32, 8, 1>(),
+            }
+        };
+    }
+    if reduction.is_extremum() {
+        return of_variant!(vector_max);
+    }
+    match variant::ending_of::<T>(shape.features, reduction, ending) {
+        Ending::Plain => of_variant!(vector),
+        Ending::AnyOrder => of_variant!(vector_any_order),
+        Ending::Added => of_variant!(vector_added),
+        Ending::Scaled => of_variant!(vector_scaled),
+    }
+}
+
+listed! {
+    PLAIN:
+    /// `Y[row, j] = sum of A[row, col] * X[col, j]`, a sub-warp of `LANES` lanes for a task and a tile of features.
+    ///
+    /// A nonzero costs a sub-warp its column (4 B), its value, and a tile's elements of X. The epilogue is ignored here;
+    /// honouring it costs 25 % on short rows.
+    ///
+    /// # Safety
+    ///
+    /// The matrices are what their fields say, columns below `a.cols`; `x` is `a.cols` x n, `y` `a.rows` x n, n at least 1
+    /// and a multiple of `WIDTH`, a row of X smaller than 4 GiB, apart from each other; `items` are tasks in the caller's
+    /// order of rows, with room for their sums if a row is cut.
+    #[kernel(
+        name = "spmm_vector",
+        T = [f32], LANES = [8, 32], WIDTH = [1], PASSES = [2];
+        T = [f32], LANES = [16], WIDTH = [1], PASSES = [3], registers_sm90 = 72;
+        T = [f32], LANES = [8, 16], WIDTH = [4], PASSES = [1];
+        T = [f32], LANES = [32], WIDTH = [4], PASSES = [1], registers_sm90 = 64;
+        T = [f64, f16, bf16], LANES = [8, 32], WIDTH = [4], PASSES = [1];
+        T = [f16, bf16], LANES = [8, 16, 32], WIDTH = [8], PASSES = [1], registers_sm90 = 72
+    )]
+    pub unsafe fn vector<T: Operand, const LANES: u32, const WIDTH: usize, const PASSES: usize>(
+        a: Csr<SumOf<T>>,
+        x: Dense<T>,
+        y: DenseMut<T>,
+        items: Items<SumOf<T>>,
+        _epilogue: Epilogue<SumOf<T>>,
+    ) {
+        // SAFETY: the kernel's contract.
+        unsafe { reduce_rows::<T, Total, _, LANES, WIDTH, PASSES>(a, x, y, items, Plain) };
+    }
+}
+
+listed! {
+    ANY_ORDER:
+    /// As [`vector`], with the rows of A in any order: each row of Y is looked up while the row of A before is added up.
+    ///
+    /// # Safety
+    ///
+    /// That of [`vector`], but for the order of the rows.
+    #[kernel(
+        name = "spmm_vector_any_order",
+        T = [f32], LANES = [16], WIDTH = [1], PASSES = [3];
+        T = [f32], LANES = [8, 16, 32], WIDTH = [4], PASSES = [1], registers_sm90 = 72;
+        T = [f16], LANES = [8, 16, 32], WIDTH = [8], PASSES = [1];
+        T = [bf16], LANES = [8, 32], WIDTH = [8], PASSES = [1]
+    )]
+    pub unsafe fn vector_any_order<
+        T: Operand,
+        const LANES: u32,
+        const WIDTH: usize,
+        const PASSES: usize,
+    >(
+        a: Csr<SumOf<T>>,
+        x: Dense<T>,
+        y: DenseMut<T>,
+        items: Items<SumOf<T>>,
+        _epilogue: Epilogue<SumOf<T>>,
+    ) {
+        // SAFETY: the kernel's contract.
+        unsafe { reduce_rows::<T, Total, _, LANES, WIDTH, PASSES>(a, x, y, items, InAnyOrder) };
+    }
+}
+
+listed! {
+    ADDED:
+    /// `Y[row, j] += sum of A[row, col] * X[col, j]`, with the rows of A in any order: else as [`vector`].
+    ///
+    /// # Safety
+    ///
+    /// That of [`vector`]; y holds numbers.
+    #[kernel(
+        name = "spmm_vector_added",
+        T = [f32], LANES = [16], WIDTH = [1], PASSES = [3], registers_sm90 = 72;
+        T = [f32], LANES = [8, 32], WIDTH = [4], PASSES = [1], registers_sm90 = 72
+    )]
+    pub unsafe fn vector_added<
+        T: Operand,
+        const LANES: u32,
+        const WIDTH: usize,
+        const PASSES: usize,
+    >(
+        a: Csr<SumOf<T>>,
+        x: Dense<T>,
+        y: DenseMut<T>,
+        items: Items<SumOf<T>>,
+        _epilogue: Epilogue<SumOf<T>>,
+    ) {
+        // SAFETY: the kernel's contract.
+        unsafe { reduce_rows::<T, Total, _, LANES, WIDTH, PASSES>(a, x, y, items, Added) };
+    }
+}
+
+listed! {
+    SCALED:
+    /// `Y[row, j] = alpha * sum of A[row, col] * X[col, j] + beta * Y[row, j]`, with the rows of A in any order: else as
+    /// [`vector`]. It does what the three others do, for each type and width that they lack.
+    ///
+    /// # Safety
+    ///
+    /// That of [`vector`]; y holds numbers if beta is not 0.
+    #[kernel(
+        name = "spmm_vector_scaled",
+        T = [f32, f64, f16, bf16], LANES = [16], WIDTH = [1], PASSES = [3];
+        T = [f32], LANES = [8, 32], WIDTH = [4], PASSES = [1];
+        T = [f64, f16, bf16], LANES = [8], WIDTH = [4], PASSES = [1];
+        T = [f16, bf16], LANES = [8], WIDTH = [8], PASSES = [1]
+    )]
+    pub unsafe fn vector_scaled<
+        T: Operand,
+        const LANES: u32,
+        const WIDTH: usize,
+        const PASSES: usize,
+    >(
+        a: Csr<SumOf<T>>,
+        x: Dense<T>,
+        y: DenseMut<T>,
+        items: Items<SumOf<T>>,
+        epilogue: Epilogue<SumOf<T>>,
+    ) {
+        // SAFETY: the kernel's contract.
+        unsafe { reduce_rows::<T, Total, _, LANES, WIDTH, PASSES>(a, x, y, items, epilogue) };
+    }
+}
+
+listed! {
+    MAX:
+    /// As [`vector_scaled`], with the greatest product of a row in the place of the sum.
+    ///
+    /// # Safety
+    ///
+    /// That of [`vector_scaled`].
+    #[kernel(
+        name = "spmm_vector_max",
+        T = [f32, f64, f16, bf16], LANES = [8], WIDTH = [1], PASSES = [2];
+        T = [f32, f64, f16, bf16], LANES = [8], WIDTH = [4], PASSES = [1]
+    )]
+    pub unsafe fn vector_max<
+        T: Operand,
+        const LANES: u32,
+        const WIDTH: usize,
+        const PASSES: usize,
+    >(
+        a: Csr<SumOf<T>>,
+        x: Dense<T>,
+        y: DenseMut<T>,
+        items: Items<SumOf<T>>,
+        epilogue: Epilogue<SumOf<T>>,
+    ) {
+        // SAFETY: the kernel's contract.
+        unsafe { reduce_rows::<T, Greatest, _, LANES, WIDTH, PASSES>(a, x, y, items, epilogue) };
+    }
+}
+
+/// The tiles of features of a task, one after the other where the grid has not as many.
+///
+/// # Safety
+///
+/// The kernels' contract.
+#[inline(always)]
+unsafe fn reduce_rows<
+    T: Operand,
+    R: Reduce,
+    E: RowEnd<T>,
+    const LANES: u32,
+    const WIDTH: usize,
+    const PASSES: usize,
+>(
+    a: Csr<SumOf<T>>,
+    x: Dense<T>,
+    y: DenseMut<T>,
+    items: Items<SumOf<T>>,
+    end: E,
+) {
+    let task = thread::block_idx_x() * (block(LANES) / LANES) + thread::thread_idx_x() / LANES;
+    let tile_width = LANES * (WIDTH * PASSES) as u32;
+    let tiles = x.cols.div_ceil(tile_width);
+    let mut tile = thread::block_idx_y();
+    while tile < tiles {
+        let first_feature = tile * tile_width;
+        // SAFETY: the kernels' contract.
+        unsafe {
+            let mut run = Run::<T, R, E, LANES, WIDTH, PASSES>::start(
+                &a,
+                &x,
+                &y,
+                &items,
+                &end,
+                task,
+                first_feature,
+            );
+            run.stream();
+            run.join();
+        }
+        tile += thread::grid_dim_y();
+        if tile < tiles {
+            // The next tile's heads come where this one's are read.
+            thread::sync_threads();
+        }
+    }
+}
