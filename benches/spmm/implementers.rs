@@ -8,7 +8,7 @@ use crate::measure::{Effort, Timing, measure};
 use crate::on_device::{Fitting, OnDevice, fitting};
 use crate::operands::Operands;
 use crate::options::Options;
-use crate::report::{Computed, Implementation, Line, Outcome, Preparation, Verified};
+use crate::report::{Computed, Implementation, Instance, Line, Outcome, Preparation, Verified};
 use std::time::Instant;
 use warprow::device::Device;
 use warprow::{RowOrder, Spmm, SpmmElement};
@@ -126,6 +126,7 @@ impl Implementers {
                 }
                 _ => None,
             },
+            instance: None,
             cusparse: match implementer {
                 Implementer::Cusparse(_) => version(),
                 _ => None,
@@ -168,6 +169,7 @@ impl Implementers {
         };
         let implementation = Implementation {
             kernel: Some(spmm.kernel().name().into()),
+            instance: Instance::of(spmm, operands.features),
             ..self.implementation(implementer)
         };
         Ok(Ok(Line {

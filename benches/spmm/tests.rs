@@ -77,6 +77,7 @@ fn each_case_and_implementation_has_a_line_that_is_right_and_not_timed() {
             assert!(object["kernel"].as_str().unwrap().starts_with("tile "));
             assert!(object.get("ok").is_none());
         } else {
+            assert!(object["variant"].as_str().unwrap().starts_with("spmm_"));
             assert_eq!(object["ok"], true);
             assert_eq!(object["rows_verified"], 2_003);
             assert!(object["max_rel_err"].as_f64().unwrap() < 1e-5);
@@ -106,6 +107,8 @@ fn a_run_in_f64_replaces_the_file_of_the_run_before() {
     let objects = objects(&path);
     assert_eq!(objects.len(), 2);
     assert_eq!(objects[0]["type"], "f64");
+    assert!(objects[0]["variant"].is_null(), "the gather limit");
+    assert_eq!(objects[1]["variant"], "spmm_vector_scaled_f64_16_1_3");
     assert!(objects[1]["max_rel_err"].as_f64().unwrap() < 1e-14);
 }
 
