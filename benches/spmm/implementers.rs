@@ -8,7 +8,7 @@ use crate::spmm::gather_limit;
 use crate::spmm::on_device::{Fitting, OnDevice, fitting};
 use crate::spmm::operands::Operands;
 use crate::spmm::options::Options;
-use crate::spmm::report::{Computed, Implementation, Line, Outcome, Preparation, Verified};
+use crate::spmm::report::{Computed, Implementation, Instance, Line, Outcome, Preparation, Verified};
 use std::time::Instant;
 use warprow::device::Device;
 use warprow::{RowOrder, Spmm, SpmmElement};
@@ -127,6 +127,7 @@ impl Implementers {
                 }
                 _ => None,
             },
+            instance: None,
             cusparse: match implementer {
                 Implementer::Cusparse(_) => version(),
                 _ => None,
@@ -169,6 +170,7 @@ impl Implementers {
         };
         let implementation = Implementation {
             kernel: Some(spmm.kernel().name().into()),
+            instance: Instance::of(spmm, operands.features),
             ..self.implementation(implementer)
         };
         Ok(Ok(Line {

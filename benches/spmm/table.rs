@@ -87,6 +87,7 @@ mod tests {
             implementation: Implementation {
                 name,
                 kernel: (!of_cusparse).then_some("some_kernel".into()),
+                instance: None,
                 cusparse: of_cusparse.then(|| "12.6.3".to_owned()),
             },
             outcome: Outcome::Computed(Computed {

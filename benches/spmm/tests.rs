@@ -45,6 +45,7 @@ fn each_case_and_implementation_has_a_line_that_is_right_and_not_timed() {
             assert!(object["kernel"].as_str().unwrap().starts_with("tile "));
             assert!(object.get("ok").is_none());
         } else {
+            assert!(object["variant"].as_str().unwrap().starts_with("spmm_"));
             assert_eq!(object["ok"], true);
             assert_eq!(object["rows_verified"], 2_003);
             assert!(object["max_rel_err"].as_f64().unwrap() < 1e-5);
@@ -76,6 +77,7 @@ fn a_run_in_f64_replaces_the_file_of_the_run_before() {
     assert_eq!(objects[0]["type"], "f64");
     let skipped = objects[0]["skipped"].as_str().unwrap();
     assert_eq!(skipped, "there is no gather limit in f64");
+    assert_eq!(objects[1]["variant"], "spmm_vector_scaled_f64_16_1_3");
     assert!(objects[1]["max_rel_err"].as_f64().unwrap() < 1e-14);
 }
 

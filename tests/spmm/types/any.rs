@@ -33,7 +33,7 @@ fn any_product_is_exact<E: SpmmElement>(
         y: Some(y.view()),
     };
     for device in devices() {
-        for kernel in kernels() {
+        for kernel in kernels(options.reduction) {
             let options = SpmmOptions {
                 kernel: Some(kernel),
                 ..options

@@ -13,6 +13,7 @@ macro_rules! in_every_type {
 
 mod any;
 mod column_blocks;
+mod instances;
 mod kernels;
 mod large;
 mod plans;
@@ -22,7 +23,9 @@ mod special_values;
 use ndarray::{Array2, ArrayView2};
 use sprs::CsMatI;
 use warprow::reference::Operation;
-use warprow::{CsrMatrix, Device, Reduction, Scalar, Spmm, SpmmElement, SpmmKernel, SpmmOptions};
+use warprow::{
+    CsrMatrix, Device, Reduction, Scalar, Spmm, SpmmElement, SpmmKernel, SpmmOptions, f16,
+};
 
 /// Tasks small enough to cut most rows.
 fn cut(reduction: Reduction) -> SpmmOptions {
@@ -33,9 +36,9 @@ fn cut(reduction: Reduction) -> SpmmOptions {
     }
 }
 
-/// As [`cut`], with each kernel that has every reduction in every type.
+/// As [`cut`], with each kernel that has the reduction in every type.
 fn cut_by_each(reduction: Reduction) -> Vec<SpmmOptions> {
-    kernels()
+    kernels(reduction)
         .map(|kernel| SpmmOptions {
             kernel: Some(kernel),
             ..cut(reduction)
@@ -54,9 +57,10 @@ fn on_devices<const N: usize>(numbers: [usize; N]) -> impl Iterator<Item = (usiz
     })
 }
 
-/// The kernels that have every reduction in every type.
-fn kernels() -> impl Iterator<Item = SpmmKernel> {
-    (SpmmKernel::ALL.iter().copied()).filter(|kernel| kernel.capabilities().general)
+/// The kernels that have the reduction in every type.
+fn kernels(reduction: Reduction) -> impl Iterator<Item = SpmmKernel> {
+    let has_it = move |kernel: &SpmmKernel| kernel.capabilities().has::<f16>(reduction);
+    SpmmKernel::ALL.iter().copied().filter(has_it)
 }
 
 /// `alpha R + beta y` by the plan.

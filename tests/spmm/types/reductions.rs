@@ -70,7 +70,7 @@ fn cut_rows_are_exact<E: SpmmElement>() {
                 };
                 let expected = exact(operation, &a, &x);
                 let sized = |size| {
-                    kernels().map(move |kernel| SpmmOptions {
+                    kernels(reduction).map(move |kernel| SpmmOptions {
                         kernel: Some(kernel),
                         reduction,
                         task_size: Some(size),
