@@ -10,8 +10,7 @@ pub(crate) use reordered::{expand, gather, number};
 
 use crate::CsrMatrix;
 use crate::device::{Device, DeviceBuffer};
-use crate::error::Error;
-use crate::scan::check_device;
+use crate::operand::{OperandError, check_buffer, extent};
 use cuda_std::element::Element;
 use sprs::{CsMatI, CsMatViewI};
 use std::sync::Arc;
@@ -68,25 +67,17 @@ impl DevicePattern {
     /// # Errors
     ///
     /// Too little device memory; the driver's.
-    pub fn row_of_each(&self) -> Result<DeviceBuffer<u32>, Error> {
+    pub fn row_of_each(&self) -> Result<DeviceBuffer<u32>, OperandError> {
         expand(self.rows, self.nonzeros(), &self.row_ptr)
     }
 
-    /// That values are as many as the nonzeros, and on their device.
+    /// Checks that values are as many as the nonzeros, and on their device.
     pub(crate) fn check_values<T: Element>(
         &self,
         what: &'static str,
         values: &DeviceBuffer<T>,
-    ) -> Result<(), Error> {
-        check_device(&self.device, what, values)?;
-        if values.len() == self.nnz() {
-            return Ok(());
-        }
-        Err(Error::Length {
-            what,
-            wanted: self.nnz() as u64,
-            found: values.len() as u64,
-        })
+    ) -> Result<(), OperandError> {
+        check_buffer(&self.device, what, values, self.nnz() as u64)
     }
 }
 
@@ -103,7 +94,7 @@ impl<T: Element> DeviceCsr<T> {
     /// # Errors
     ///
     /// 2^32 rows, columns or nonzeros or more; too little device memory; the driver's.
-    pub fn upload(device: &Device, a: CsMatViewI<'_, T, u32, u32>) -> Result<Self, Error> {
+    pub fn upload(device: &Device, a: CsMatViewI<'_, T, u32, u32>) -> Result<Self, OperandError> {
         let stored = Self::upload_outer(device, &a, a.data())?;
         if a.is_csc() {
             stored.transpose()
@@ -118,7 +109,7 @@ impl<T: Element> DeviceCsr<T> {
         device: &Device,
         a: &CsMatViewI<'_, V, u32, u32>,
         values: &[T],
-    ) -> Result<Self, Error> {
+    ) -> Result<Self, OperandError> {
         let mut extents = ["the number of rows", "the number of columns"];
         if a.is_csc() {
             extents.reverse();
@@ -140,7 +131,7 @@ impl<T: Element> DeviceCsr<T> {
     /// # Errors
     ///
     /// Not as many values as places; values on another device.
-    pub fn new(pattern: Arc<DevicePattern>, values: DeviceBuffer<T>) -> Result<Self, Error> {
+    pub fn new(pattern: Arc<DevicePattern>, values: DeviceBuffer<T>) -> Result<Self, OperandError> {
         pattern.check_values("the list of values", &values)?;
         Ok(Self { pattern, values })
     }
@@ -182,7 +173,7 @@ impl<T: Element> DeviceCsr<T> {
     /// # Panics
     ///
     /// If the columns on the device are not those of a matrix, which is a bug of whoever wrote them.
-    pub fn download(&self) -> Result<CsrMatrix<T>, Error> {
+    pub fn download(&self) -> Result<CsrMatrix<T>, OperandError> {
         let pattern = &self.pattern;
         let matrix = CsMatI::try_new(
             (pattern.rows(), pattern.cols()),
@@ -195,13 +186,4 @@ impl<T: Element> DeviceCsr<T> {
             Err((_, _, _, error)) => panic!("the device holds no matrix: {error}"),
         }
     }
-}
-
-/// Kernels count rows, columns and nonzeros with 32 bits.
-pub(crate) fn extent(what: &'static str, found: usize) -> Result<u32, Error> {
-    u32::try_from(found).map_err(|_| Error::TooLarge {
-        what,
-        found: found as u128,
-        most: u32::MAX.into(),
-    })
 }

@@ -31,19 +31,21 @@
 //! | [`spgemm`](mod@spgemm) | sparse times sparse |
 //! | [`csr`](mod@csr) | sparse matrices on a device |
 //! | [`scan`], [`sort`] | prefix sums and sorting on a device |
+//! | [`operand`] | what every operation asks of its operands |
 //! | [`matrix_market`] | Matrix Market files |
 //! | [`reference`](mod@reference) | the products in f64, and the verification of a result |
 //! | [`generate`] | random graphs and matrices |
 
 pub mod csr;
 pub mod device;
-pub mod error;
+mod error;
 pub mod gcn;
 pub mod gemm;
 pub mod generate;
 pub mod launch;
 pub mod log_softmax;
 pub mod matrix_market;
+pub mod operand;
 pub mod reference;
 pub mod scalar;
 pub mod scan;

@@ -1,7 +1,7 @@
 //! Prefix sums on a device.
 
 use crate::device::{Device, DeviceBuffer};
-use crate::error::Error;
+use crate::operand::{OperandError, check_device};
 use warprow_kernels::scan;
 
 /// Replaces each element by the sum of those before it, and gives the sum of all.
@@ -26,7 +26,10 @@ use warprow_kernels::scan;
 ///
 /// A sum of all of 2^32 or more, and the elements are then the sums modulo 2^32; a buffer of another device; too little
 /// device memory; the driver's.
-pub fn exclusive_scan(device: &Device, counts: &mut DeviceBuffer<u32>) -> Result<u64, Error> {
+pub fn exclusive_scan(
+    device: &Device,
+    counts: &mut DeviceBuffer<u32>,
+) -> Result<u64, OperandError> {
     check_device(device, "the counts", counts)?;
     if counts.is_empty() {
         return Ok(0);
@@ -35,7 +38,7 @@ pub fn exclusive_scan(device: &Device, counts: &mut DeviceBuffer<u32>) -> Result
     scan.run(counts)?;
     let total = scan.total()?;
     if total > u32::MAX.into() {
-        return Err(Error::TooLarge {
+        return Err(OperandError::TooLarge {
             what: "the sum of the counts",
             found: total.into(),
             most: u32::MAX.into(),
@@ -53,9 +56,9 @@ pub(crate) struct Scan {
 
 impl Scan {
     /// For buffers of `len` elements.
-    pub(crate) fn new(device: &Device, len: usize) -> Result<Self, Error> {
+    pub(crate) fn new(device: &Device, len: usize) -> Result<Self, OperandError> {
         let tiles = (len as u64).div_ceil(scan::TILE.into());
-        let tiles = u32::try_from(tiles).map_err(|_| Error::TooLarge {
+        let tiles = u32::try_from(tiles).map_err(|_| OperandError::TooLarge {
             what: "the number of elements to scan",
             found: len as u128,
             most: u64::from(u32::MAX) * u64::from(scan::TILE),
@@ -72,7 +75,7 @@ impl Scan {
     /// # Panics
     ///
     /// If it has another number of tiles than the length that was given.
-    pub(crate) fn run(&mut self, counts: &mut DeviceBuffer<u32>) -> Result<(), Error> {
+    pub(crate) fn run(&mut self, counts: &mut DeviceBuffer<u32>) -> Result<(), OperandError> {
         let device = counts.device().clone();
         let len = counts.len() as u64;
         assert_eq!(len.div_ceil(scan::TILE.into()), u64::from(self.tiles));
@@ -87,28 +90,13 @@ impl Scan {
             let arguments = (tiles, self.sums.mutable(), self.total.mutable());
             device.launch(&scan::scan_sums(), scan::launch_sums(), arguments)?;
             let arguments = (len, self.sums.read_only(), counts.mutable());
-            device.launch(&scan::scan_tiles(), config, arguments)
+            device.launch(&scan::scan_tiles(), config, arguments)?;
         }
+        Ok(())
     }
 
     /// The sum of what the last run scanned, which it waits for. There must have been a run, of one element at least.
-    pub(crate) fn total(&self) -> Result<u64, Error> {
+    pub(crate) fn total(&self) -> Result<u64, OperandError> {
         Ok(self.total.download()?[0])
     }
-}
-
-/// That a buffer is one of `device`.
-pub(crate) fn check_device<T: cuda_std::element::Element>(
-    device: &Device,
-    what: &'static str,
-    buffer: &DeviceBuffer<T>,
-) -> Result<(), Error> {
-    if buffer.device() == device {
-        return Ok(());
-    }
-    Err(Error::OtherDevice {
-        what,
-        wanted: device.to_string(),
-        found: buffer.device().to_string(),
-    })
 }

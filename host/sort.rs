@@ -1,8 +1,8 @@
 //! Sorting on a device.
 
 use crate::device::{Device, DeviceBuffer};
-use crate::error::Error;
-use crate::scan::{Scan, check_device};
+use crate::operand::{OperandError, check_device, check_len};
+use crate::scan::Scan;
 use warprow_kernels::sort::{self, DIGIT_BITS, DIGITS, Digit, TILE};
 
 /// Sorts pairs of a key and a value by the lowest `bits` bits of the key, ascending; pairs whose keys have these bits in
@@ -38,18 +38,12 @@ pub fn sort_pairs(
     keys: &mut DeviceBuffer<u32>,
     values: &mut DeviceBuffer<u32>,
     bits: u32,
-) -> Result<(), Error> {
+) -> Result<(), OperandError> {
     assert!(bits <= u32::BITS, "a key has 32 bits, not {bits}");
     check_device(device, "the keys", keys)?;
     check_device(device, "the values", values)?;
-    if keys.len() != values.len() {
-        return Err(Error::Length {
-            what: "the values",
-            wanted: keys.len() as u64,
-            found: values.len() as u64,
-        });
-    }
-    let len = u32::try_from(keys.len()).map_err(|_| Error::TooLarge {
+    check_len("the values", values.len() as u64, keys.len() as u64)?;
+    let len = u32::try_from(keys.len()).map_err(|_| OperandError::TooLarge {
         what: "the number of pairs to sort",
         found: keys.len() as u128,
         most: u32::MAX.into(),

@@ -1,7 +1,7 @@
 //! How much of a launch a device runs at a time.
 
+use super::error::DeviceError;
 use super::{Backend, Device};
-use crate::error::Error;
 use cuda_std::kernel::{Kernel, KernelArgs};
 use cuda_std::launch::LaunchConfig;
 
@@ -15,7 +15,7 @@ impl Device {
         &self,
         kernel: &Kernel<A>,
         config: &LaunchConfig,
-    ) -> Result<Option<u64>, Error> {
+    ) -> Result<Option<u64>, DeviceError> {
         match &*self.backend {
             Backend::Emulator(_) => Ok(None),
             #[cfg(feature = "cuda")]

@@ -4,8 +4,8 @@ use super::operands::check_shapes;
 use super::{DeviceProduct, SpgemmElement, SpgemmOptions, multiply};
 use crate::CsrMatrix;
 use crate::csr::DeviceCsr;
-use crate::device::Device;
-use crate::error::Error;
+use crate::device::{Device, DeviceError};
+use crate::operand::OperandError;
 use rayon::prelude::*;
 use sprs::{CsMatI, CsMatViewI};
 use std::ops::Range;
@@ -47,7 +47,7 @@ pub fn spgemm<T: SpgemmElement>(
     a: CsMatViewI<'_, T, u32, u32>,
     b: CsMatViewI<'_, T, u32, u32>,
     options: SpgemmOptions,
-) -> Result<SpgemmProduct<T>, Error> {
+) -> Result<SpgemmProduct<T>, OperandError> {
     let mut products = 0;
     let mut blocks = Vec::new();
     let mut entries = 0_u64;
@@ -55,7 +55,7 @@ pub fn spgemm<T: SpgemmElement>(
         products += block_products;
         entries += c.nnz() as u64;
         if entries > u32::MAX.into() {
-            return Err(Error::TooLarge {
+            return Err(OperandError::TooLarge {
                 what: "the number of entries of C's first rows",
                 found: entries.into(),
                 most: u32::MAX.into(),
@@ -79,13 +79,13 @@ pub fn spgemm<T: SpgemmElement>(
 /// # Errors
 ///
 /// Those of [`spgemm`], and what `take` returns.
-pub fn spgemm_in_blocks<T: SpgemmElement>(
+pub fn spgemm_in_blocks<T: SpgemmElement, Failure: From<OperandError>>(
     device: &Device,
     a: CsMatViewI<'_, T, u32, u32>,
     b: CsMatViewI<'_, T, u32, u32>,
     options: SpgemmOptions,
-    mut take: impl FnMut(Range<usize>, CsrMatrix<T>, u64) -> Result<(), Error>,
-) -> Result<(), Error> {
+    mut take: impl FnMut(Range<usize>, CsrMatrix<T>, u64) -> Result<(), Failure>,
+) -> Result<(), Failure> {
     if a.is_csc() {
         return spgemm_in_blocks(device, a.to_csr().view(), b, options, take);
     }
@@ -95,7 +95,8 @@ pub fn spgemm_in_blocks<T: SpgemmElement>(
     check_shapes((a.rows(), a.cols()), (b.rows(), b.cols()))?;
     let memory = match options.memory {
         Some(bytes) => Some(bytes),
-        None => (device.memory()?).map(|memory| memory.free / 100 * USED_PERCENT),
+        None => (device.memory().map_err(OperandError::from)?)
+            .map(|memory| memory.free / 100 * USED_PERCENT),
     };
     let blocks = row_blocks::<T>(device, &a, &b, memory)?;
     let b = DeviceCsr::upload(device, b)?;
@@ -113,7 +114,7 @@ fn row_blocks<T: SpgemmElement>(
     a: &CsMatViewI<'_, T, u32, u32>,
     b: &CsMatViewI<'_, T, u32, u32>,
     memory: Option<u64>,
-) -> Result<Vec<Range<usize>>, Error> {
+) -> Result<Vec<Range<usize>>, OperandError> {
     let element = size_of::<T>() as u64;
     let nonzero = 4 + element;
     let b_bytes = b.nnz() as u64 * (nonzero + PAIR_BYTES) + (b.rows() as u64 + 1) * B_ROW_BYTES;
@@ -156,12 +157,13 @@ fn row_blocks<T: SpgemmElement>(
     Ok(blocks)
 }
 
-fn out_of_memory(device: &Device, wanted: u64, free: u64) -> Error {
-    Error::OutOfMemory {
+fn out_of_memory(device: &Device, wanted: u64, free: u64) -> OperandError {
+    let error = DeviceError::OutOfMemory {
         device: device.name().to_owned(),
         wanted,
         free: Some(free),
-    }
+    };
+    error.into()
 }
 
 /// The matrix whose rows are those of the blocks, one after the other.

@@ -2,7 +2,7 @@
 //! the host wants together.
 
 use crate::device::{Device, DeviceBuffer};
-use crate::error::Error;
+use crate::operand::OperandError;
 use cuda_std::memory::GlobalMut;
 use warprow_kernels::spgemm::bins::BINS;
 use warprow_kernels::spgemm::entry_work::tiles;
@@ -32,7 +32,7 @@ const SUMS: usize = LONG_ROWS + 2;
 
 impl Counters {
     /// Zeros, for a product of so many rows.
-    pub fn new(device: &Device, rows: u32) -> Result<Self, Error> {
+    pub fn new(device: &Device, rows: u32) -> Result<Self, OperandError> {
         Ok(Self(device.zeros(SUMS + 2 * tiles(rows) as usize)?))
     }
 
@@ -68,7 +68,7 @@ impl Counters {
     }
 
     /// What was counted in a phase; it waits for the device.
-    pub fn counted(&self, numeric: bool) -> Result<Counted, Error> {
+    pub fn counted(&self, numeric: bool) -> Result<Counted, OperandError> {
         let mut words = [0; PHASE];
         let start = if numeric { NUMERIC } else { 0 };
         self.0.copy_part_to_slice(start, &mut words)?;

@@ -7,7 +7,7 @@ use super::{SpgemmElement, SpgemmOptions};
 use crate::CsrMatrix;
 use crate::csr::{DeviceCsr, DevicePattern};
 use crate::device::{Device, DeviceBuffer};
-use crate::error::Error;
+use crate::operand::OperandError;
 use crate::scan;
 use rayon::prelude::*;
 use sprs::CsMatI;
@@ -84,7 +84,7 @@ impl<T: SpgemmElement> UnsortedCsr<T> {
     /// # Errors
     ///
     /// A launch that failed before; a host without memory for it.
-    pub fn download_sorted(&self) -> Result<CsrMatrix<T>, Error> {
+    pub fn download_sorted(&self) -> Result<CsrMatrix<T>, OperandError> {
         let row_ptr = self.row_ptr.download()?;
         let (columns, values) = (self.col_idx.download()?, self.values.download()?);
         let sorted: Vec<(u32, T)> = (row_ptr.par_windows(2))
@@ -114,7 +114,7 @@ pub fn multiply_unsorted<T: SpgemmElement>(
     kernel: SpgemmKernel,
     a: &DeviceCsr<T>,
     b: &DeviceCsr<T>,
-) -> Result<UnsortedCsr<T>, Error> {
+) -> Result<UnsortedCsr<T>, OperandError> {
     let factors = Factors::new(a.values().read_only(), b.values().read_only());
     let (a, b) = (a.pattern(), b.pattern());
     check_operands(a, b)?;
@@ -161,7 +161,7 @@ impl Rung<'_> {
     }
 
     /// The entries of each row, and a zero.
-    fn count<T: SpgemmElement>(&self) -> Result<DeviceBuffer<u32>, Error> {
+    fn count<T: SpgemmElement>(&self) -> Result<DeviceBuffer<u32>, OperandError> {
         let rows = self.a.rows;
         let mut entries = self.device.zeros::<u32>(rows as usize + 1)?;
         let mut longest = self.device.zeros::<u32>(1)?;
@@ -219,7 +219,7 @@ impl Rung<'_> {
         };
         let found = longest.download()?[0];
         if found > most {
-            return Err(Error::TooLarge {
+            return Err(OperandError::TooLarge {
                 what: "the number of entries of a row of C, counted up to the first one too many for the kernel's table,",
                 found: found.into(),
                 most: most.into(),
@@ -233,7 +233,7 @@ impl Rung<'_> {
         &self,
         factors: Factors<T>,
         c: &mut UnsortedCsr<T>,
-    ) -> Result<(), Error> {
+    ) -> Result<(), OperandError> {
         let (device, operands, rows) = (self.device, self.operands(), self.a.rows);
         let row_ptr = c.row_ptr.read_only();
         let output = Output {
@@ -247,13 +247,13 @@ impl Rung<'_> {
                 let config = fixed_table::launch(rows);
                 let handle = fixed_table::fixed_fill::<T>();
                 // SAFETY: rows of up to as many entries as the table has slots, counted before.
-                unsafe { device.launch(&handle, config, (operands, factors, output)) }
+                unsafe { device.launch(&handle, config, (operands, factors, output))? };
             }
             SpgemmKernel::DynamicTable => {
                 let config = dynamic_table::launch(rows, most, self.element_bytes);
                 let handle = dynamic_table::dynamic_fill::<T>();
                 // SAFETY: rows of up to as many entries as the table has slots, counted before.
-                unsafe { device.launch(&handle, config, (operands, factors, most, output)) }
+                unsafe { device.launch(&handle, config, (operands, factors, most, output))? };
             }
             SpgemmKernel::FittedTable | SpgemmKernel::SplitTable => {
                 let mut words = device.uninitialized::<u32>(rows as usize)?;
@@ -287,13 +287,13 @@ impl Rung<'_> {
                     // SAFETY: rows of up to `slots` entries, tables for each block.
                     unsafe { device.launch(&handle, config, arguments)? };
                 }
-                Ok(())
             }
         }
+        Ok(())
     }
 
     /// The rows by the size of their tables before their entries are counted.
-    fn by_size(&self, costs: &RowCosts) -> Result<Lists, Error> {
+    fn by_size(&self, costs: &RowCosts) -> Result<Lists, OperandError> {
         let rows = self.a.rows;
         let mut words = self.device.uninitialized::<u32>(rows as usize)?;
         let mut counts = self.device.zeros::<u32>(BINS as usize)?;

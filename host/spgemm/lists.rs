@@ -1,8 +1,7 @@
 //! The rows of each bin of a phase, listed on the device.
 
-use crate::csr::extent;
 use crate::device::{Device, DeviceBuffer};
-use crate::error::Error;
+use crate::operand::{OperandError, extent};
 use cuda_std::memory::{Global, GlobalMut};
 use std::ops::Range;
 use warprow_kernels::spgemm::bins::BINS;
@@ -36,7 +35,7 @@ impl Lists {
         rows: u32,
         words: &DeviceBuffer<u32>,
         counts: &DeviceBuffer<u32>,
-    ) -> Result<Self, Error> {
+    ) -> Result<Self, OperandError> {
         let host_counts = counts.download()?;
         let mut cursors = device.zeros::<u32>(BINS as usize)?;
         let (counts, cursors) = (counts.read_only(), cursors.mutable());
@@ -52,7 +51,7 @@ impl Lists {
         host_counts: Vec<u32>,
         counts: Global<u32>,
         cursors: GlobalMut<u32>,
-    ) -> Result<Self, Error> {
+    ) -> Result<Self, OperandError> {
         let items: u64 = (host_counts[1..BINS as usize].iter())
             .map(|&count| u64::from(count))
             .sum();
@@ -69,7 +68,7 @@ impl Lists {
         counts: Global<u32>,
         cursors: GlobalMut<u32>,
         items: u32,
-    ) -> Result<DeviceBuffer<u32>, Error> {
+    ) -> Result<DeviceBuffer<u32>, OperandError> {
         let mut list = device.uninitialized::<u32>(2 * items as usize)?;
         if items > 0 {
             let arguments = (rows, words.read_only(), counts, cursors, list.mutable());

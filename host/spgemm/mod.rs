@@ -51,7 +51,7 @@ pub use warprow_kernels::spgemm::Borders;
 
 use crate::csr::{DeviceCsr, DevicePattern};
 use crate::device::{Device, DeviceBuffer};
-use crate::error::Error;
+use crate::operand::OperandError;
 use crate::scalar::Scalar;
 use cuda_std::float::Real;
 use numeric::Numeric;
@@ -126,7 +126,7 @@ impl<T: SpgemmElement> Spgemm<T> {
         a: &Arc<DevicePattern>,
         b: &Arc<DevicePattern>,
         options: SpgemmOptions,
-    ) -> Result<Self, Error> {
+    ) -> Result<Self, OperandError> {
         check_operands(a, b)?;
         let borders = options.borders::<T>(&a.device);
         let (structure, lists) = symbolic::structure(a, b, borders)?;
@@ -173,7 +173,11 @@ impl<T: SpgemmElement> Spgemm<T> {
     /// # Errors
     ///
     /// Not as many values as nonzeros; values on another device; too little device memory; a launch that fails.
-    pub fn numeric(&self, a: &DeviceBuffer<T>, b: &DeviceBuffer<T>) -> Result<DeviceCsr<T>, Error> {
+    pub fn numeric(
+        &self,
+        a: &DeviceBuffer<T>,
+        b: &DeviceBuffer<T>,
+    ) -> Result<DeviceCsr<T>, OperandError> {
         let mut values = self.pattern().device.uninitialized(self.entries())?;
         self.numeric_into(a, b, &mut values)?;
         let c = DeviceCsr::new(Arc::clone(self.pattern()), values)?;
@@ -195,7 +199,7 @@ impl<T: SpgemmElement> Spgemm<T> {
         a: &DeviceBuffer<T>,
         b: &DeviceBuffer<T>,
         c: &mut DeviceBuffer<T>,
-    ) -> Result<(), Error> {
+    ) -> Result<(), OperandError> {
         self.a.check_values("the values of A", a)?;
         self.b.check_values("the values of B", b)?;
         self.pattern().check_values("the values of C", c)?;

@@ -9,7 +9,7 @@ use super::operands::check_operands;
 use super::symbolic::{Phase, Structure};
 use super::{SpgemmElement, SpgemmOptions, nonzeros};
 use crate::csr::DeviceCsr;
-use crate::error::Error;
+use crate::operand::OperandError;
 use warprow_kernels::spgemm::bins::Known;
 use warprow_kernels::spgemm::{Factors, copy};
 
@@ -44,7 +44,7 @@ pub fn multiply<T: SpgemmElement>(
     a: &DeviceCsr<T>,
     b: &DeviceCsr<T>,
     options: SpgemmOptions,
-) -> Result<DeviceProduct<T>, Error> {
+) -> Result<DeviceProduct<T>, OperandError> {
     check_operands(a.pattern(), b.pattern())?;
     let device = &a.pattern().device;
     let borders = options.borders::<T>(device);

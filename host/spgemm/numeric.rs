@@ -6,7 +6,7 @@ use super::pairs::Pairs;
 use super::places::{Kept, Of, Places};
 use crate::csr::DevicePattern;
 use crate::device::{DeviceBuffer, Fork};
-use crate::error::Error;
+use crate::operand::OperandError;
 use cuda_std::memory::GlobalMut;
 use std::sync::{Mutex, PoisonError};
 use warprow_kernels::spgemm::bins::numeric as bin;
@@ -47,7 +47,7 @@ impl Numeric {
         borders: Borders,
         b: &DevicePattern,
         places: Kept,
-    ) -> Result<Self, Error> {
+    ) -> Result<Self, OperandError> {
         let pairs = Pairs::worth_it::<T>(b, &lists, &SORTED)?;
         Ok(Self {
             pairs: pairs.map(Mutex::new),
@@ -65,7 +65,7 @@ impl Numeric {
         a_values: &DeviceBuffer<T>,
         (b, b_values): (&DevicePattern, &DeviceBuffer<T>),
         values: &mut DeviceBuffer<T>,
-    ) -> Result<(), Error> {
+    ) -> Result<(), OperandError> {
         let device = values.device().clone();
         self.clear(operands, c, values)?;
         let mut factors = Factors::new(a_values.read_only(), b_values.read_only());
@@ -89,7 +89,8 @@ impl Numeric {
             None => self.launch_chunks(&fork, operands, c, factors, values)?,
         }
         self.launch_shorter(&fork, operands, work, c, factors, values)?;
-        fork.join()
+        fork.join()?;
+        Ok(())
     }
 
     /// Launches what [`launch`](Self::launch) wants to be done before.
@@ -98,7 +99,7 @@ impl Numeric {
         operands: Operands,
         c: Structure,
         values: &mut DeviceBuffer<T>,
-    ) -> Result<(), Error> {
+    ) -> Result<(), OperandError> {
         let Some(items) = self.items(bin::SPREAD) else {
             return Ok(());
         };
@@ -106,7 +107,8 @@ impl Numeric {
         let arguments = (operands, items, c, values.mutable());
         let config = spread_rows::launch(items.count);
         // SAFETY: parts of the kernel's size.
-        unsafe { device.launch(&spread_rows::clear_rows::<T>(), config, arguments) }
+        unsafe { device.launch(&spread_rows::clear_rows::<T>(), config, arguments)? };
+        Ok(())
     }
 
     /// Launches the kernels for the rows listed, and their columns if `c` wants them.
@@ -118,7 +120,7 @@ impl Numeric {
         c: Structure,
         factors: Factors<T>,
         values: &mut DeviceBuffer<T>,
-    ) -> Result<(), Error> {
+    ) -> Result<(), OperandError> {
         self.launch_spread(fork, operands, c, factors, values)?;
         self.launch_chunks(fork, operands, c, factors, values)?;
         self.launch_shorter(fork, operands, work, c, factors, values)
@@ -132,14 +134,15 @@ impl Numeric {
         c: Structure,
         factors: Factors<T>,
         values: &mut DeviceBuffer<T>,
-    ) -> Result<(), Error> {
+    ) -> Result<(), OperandError> {
         let Some(items) = self.items(bin::SPREAD) else {
             return Ok(());
         };
         let arguments = (operands, factors, items, c, values.mutable());
         let config = spread_rows::launch(items.count);
         // SAFETY: parts of the kernel's size, the values of their rows zero.
-        unsafe { fork.launch(&spread_rows::spread_rows::<T>(), config, arguments) }
+        unsafe { fork.launch(&spread_rows::spread_rows::<T>(), config, arguments)? };
+        Ok(())
     }
 
     /// Launches the kernels for the chunks of the other long rows.
@@ -150,7 +153,7 @@ impl Numeric {
         c: Structure,
         factors: Factors<T>,
         values: &mut DeviceBuffer<T>,
-    ) -> Result<(), Error> {
+    ) -> Result<(), OperandError> {
         let values = values.mutable();
         let chunk = self.borders.chunk;
         // The longest rows first: they are the last to end.
@@ -181,7 +184,7 @@ impl Numeric {
         c: Structure,
         factors: Factors<T>,
         values: &mut DeviceBuffer<T>,
-    ) -> Result<(), Error> {
+    ) -> Result<(), OperandError> {
         let chunk = self.borders.chunk;
         for size in (0..bin::SEARCH - bin::RANK).rev() {
             let capacity = (1024 << size).min(chunk);
@@ -210,7 +213,7 @@ impl Numeric {
         c: Structure,
         factors: Factors<T>,
         values: &mut DeviceBuffer<T>,
-    ) -> Result<(), Error> {
+    ) -> Result<(), OperandError> {
         let work = work.read_only();
         let values = values.mutable();
         let element_bytes = size_of::<T>() as u32;

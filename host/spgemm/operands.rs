@@ -2,7 +2,7 @@
 
 use crate::csr::DevicePattern;
 use crate::device::DeviceBuffer;
-use crate::error::Error;
+use crate::operand::{OperandError, check_device};
 use cuda_std::memory::GlobalMut;
 use warprow_kernels::spgemm::{Operands, Pattern, Structure};
 
@@ -44,21 +44,15 @@ pub(super) fn operands(
 }
 
 /// That A and B can be multiplied by the kernels.
-pub(super) fn check_operands(a: &DevicePattern, b: &DevicePattern) -> Result<(), Error> {
-    if a.device != b.device {
-        return Err(Error::OtherDevice {
-            what: "B",
-            wanted: a.device.to_string(),
-            found: b.device.to_string(),
-        });
-    }
+pub(super) fn check_operands(a: &DevicePattern, b: &DevicePattern) -> Result<(), OperandError> {
+    check_device(&a.device, "B", &b.col_idx)?;
     check_shapes((a.rows(), a.cols()), (b.rows(), b.cols()))?;
     for (what, nonzeros) in [
         ("the number of nonzeros of A", a.nonzeros()),
         ("the number of nonzeros of B", b.nonzeros()),
     ] {
         if nonzeros > MOST_NONZEROS {
-            return Err(Error::TooLarge {
+            return Err(OperandError::TooLarge {
                 what,
                 found: nonzeros.into(),
                 most: MOST_NONZEROS.into(),
@@ -69,11 +63,11 @@ pub(super) fn check_operands(a: &DevicePattern, b: &DevicePattern) -> Result<(),
 }
 
 /// That B has as many rows as A has columns.
-pub(super) fn check_shapes(a: (usize, usize), b: (usize, usize)) -> Result<(), Error> {
+pub(super) fn check_shapes(a: (usize, usize), b: (usize, usize)) -> Result<(), OperandError> {
     if a.1 == b.0 {
         return Ok(());
     }
-    Err(Error::Rows {
+    Err(OperandError::Rows {
         what: "B",
         rows: a.1,
         found: b,

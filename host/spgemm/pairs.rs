@@ -4,7 +4,7 @@ use super::SpgemmElement;
 use super::lists::Lists;
 use crate::csr::DevicePattern;
 use crate::device::DeviceBuffer;
-use crate::error::Error;
+use crate::operand::OperandError;
 use cuda_std::memory::Global;
 use warprow_kernels::spgemm::lane_products;
 
@@ -14,7 +14,7 @@ pub(super) struct Pairs(DeviceBuffer<u32>);
 
 impl Pairs {
     /// Room for those of `b`.
-    pub fn new(b: &DevicePattern) -> Result<Self, Error> {
+    pub fn new(b: &DevicePattern) -> Result<Self, OperandError> {
         Ok(Self(b.device.uninitialized(2 * b.nnz())?))
     }
 
@@ -24,7 +24,7 @@ impl Pairs {
         b: &DevicePattern,
         lists: &Lists,
         sorted: &[(u32, u32)],
-    ) -> Result<Option<Self>, Error> {
+    ) -> Result<Option<Self>, OperandError> {
         let products: u64 = (sorted.iter())
             .map(|&(bin, most)| u64::from(lists.count(bin)) * u64::from(most))
             .sum();
@@ -39,7 +39,7 @@ impl Pairs {
         &mut self,
         b: &DevicePattern,
         values: &DeviceBuffer<T>,
-    ) -> Result<Global<u32>, Error> {
+    ) -> Result<Global<u32>, OperandError> {
         let nonzeros = b.nonzeros();
         let values = values.read_only().cast::<f32>();
         if nonzeros > 0 {

@@ -1,8 +1,8 @@
 //! Where the products of long rows come from and go, kept on the device for all runs of a structure.
 
 use super::lists::Lists;
-use crate::device::{Device, DeviceBuffer};
-use crate::error::Error;
+use crate::device::{Device, DeviceBuffer, DeviceError};
+use crate::operand::OperandError;
 use crate::scan::exclusive_scan;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use warprow_kernels::spgemm::bins::numeric as bin;
@@ -46,14 +46,16 @@ impl Kept {
     }
 
     /// The places, if they are kept: the first run finds them, unless its launches are recorded.
-    pub fn find(&self, device: &Device, of: Of<'_>) -> Result<Option<Arc<Places>>, Error> {
+    pub fn find(&self, device: &Device, of: Of<'_>) -> Result<Option<Arc<Places>>, OperandError> {
         let mut state = self.lock();
         if let State::Wanted(memory) = *state
             && !device.is_recording()
         {
             *state = match Places::find(device, of, memory) {
                 Ok(Some(places)) => State::Found(Arc::new(places)),
-                Ok(None) | Err(Error::OutOfMemory { .. }) => State::Declined,
+                Ok(None) | Err(OperandError::Device(DeviceError::OutOfMemory { .. })) => {
+                    State::Declined
+                }
                 Err(error) => return Err(error),
             };
         }
@@ -100,7 +102,11 @@ pub(super) struct Of<'a> {
 impl Places {
     /// Finds them out, if there are long rows and they take no more than `memory` bytes and a quarter of what is free. It waits
     /// for the device.
-    fn find(device: &Device, of: Of<'_>, memory: Option<u64>) -> Result<Option<Self>, Error> {
+    fn find(
+        device: &Device,
+        of: Of<'_>,
+        memory: Option<u64>,
+    ) -> Result<Option<Self>, OperandError> {
         let Some(items) = of.lists.items(bin::RANK..bin::SPREAD) else {
             return Ok(None);
         };
@@ -132,7 +138,7 @@ impl Places {
         })();
         let (tiles, pieces) = match totals {
             Ok(totals) => totals,
-            Err(Error::TooLarge { .. }) => return Ok(None),
+            Err(OperandError::TooLarge { .. }) => return Ok(None),
             Err(error) => return Err(error),
         };
         // Words of what begins, the piece before, and places of two bytes.
@@ -171,7 +177,7 @@ impl Places {
     }
 
     /// Launches the kernels that find the places.
-    fn place(&mut self, device: &Device, of: Of<'_>) -> Result<(), Error> {
+    fn place(&mut self, device: &Device, of: Of<'_>) -> Result<(), OperandError> {
         let Of {
             operands,
             lists,

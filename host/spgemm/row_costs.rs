@@ -4,7 +4,7 @@ use super::counters::Counters;
 use super::operands::operands;
 use crate::csr::DevicePattern;
 use crate::device::DeviceBuffer;
-use crate::error::Error;
+use crate::operand::OperandError;
 use cuda_std::memory::Global;
 use warprow_kernels::spgemm::{Borders, work};
 
@@ -29,7 +29,7 @@ pub(super) fn row_costs(
     a: &DevicePattern,
     b: &DevicePattern,
     borders: Borders,
-) -> Result<RowCosts, Error> {
+) -> Result<RowCosts, OperandError> {
     let device = &a.device;
     let rows = a.rows as usize;
     let extents = extents(b)?;
@@ -76,7 +76,7 @@ pub(super) fn row_costs(
 }
 
 /// Where each row of B starts and ends, its first and its last column.
-fn extents(b: &DevicePattern) -> Result<DeviceBuffer<u32>, Error> {
+fn extents(b: &DevicePattern) -> Result<DeviceBuffer<u32>, OperandError> {
     let mut extents = b.device.uninitialized::<u32>(4 * b.rows as usize)?;
     if b.rows > 0 {
         let arguments = (b.as_argument(), extents.mutable());

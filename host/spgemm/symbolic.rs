@@ -6,9 +6,9 @@ use super::lists::{Lists, sorted_bins};
 use super::operands::operands;
 use super::pairs::Pairs;
 use super::row_costs::{RowCosts, row_costs};
-use crate::csr::{DevicePattern, extent};
+use crate::csr::DevicePattern;
 use crate::device::{DeviceBuffer, Fork};
-use crate::error::Error;
+use crate::operand::{OperandError, extent};
 use cuda_std::memory::Global;
 use std::sync::Arc;
 use warprow_kernels::spgemm::bins::{Known, narrow_words, symbolic as bin};
@@ -40,7 +40,7 @@ pub(super) fn structure(
     a: &DevicePattern,
     b: &DevicePattern,
     borders: Borders,
-) -> Result<(Structure, Lists), Error> {
+) -> Result<(Structure, Lists), OperandError> {
     let mut phase = Phase::begin(a, b, borders)?;
     let fork = a.device.fork();
     phase.launch_longer_rows(&fork)?;
@@ -101,7 +101,7 @@ impl<'a> Phase<'a> {
         a: &'a DevicePattern,
         b: &'a DevicePattern,
         borders: Borders,
-    ) -> Result<Self, Error> {
+    ) -> Result<Self, OperandError> {
         let device = &a.device;
         let RowCosts {
             work,
@@ -122,7 +122,7 @@ impl<'a> Phase<'a> {
         let staged_entries = usize::try_from(bound)
             .ok()
             .filter(|&bound| u32::try_from(bound).is_ok());
-        let staged_entries = staged_entries.ok_or(Error::TooLarge {
+        let staged_entries = staged_entries.ok_or(OperandError::TooLarge {
             what: "the number of entries that C may have, by its products",
             found: bound.into(),
             most: u32::MAX.into(),
@@ -149,7 +149,7 @@ impl<'a> Phase<'a> {
     }
 
     /// Room for the columns and values of B beside each other, if the sorted rows are worth it.
-    pub fn pairs<T: SpgemmElement>(&self) -> Result<Option<Pairs>, Error> {
+    pub fn pairs<T: SpgemmElement>(&self) -> Result<Option<Pairs>, OperandError> {
         Pairs::worth_it::<T>(self.b, &self.lists, &SORTED)
     }
 
@@ -164,7 +164,7 @@ impl<'a> Phase<'a> {
 
     /// Replaces the entries of each row by the row pointers of C, and finds out what the numeric phase is to know of rows whose
     /// values are not known; the host waits for it.
-    pub fn count_entries(&mut self, known: Known) -> Result<EntrySizes, Error> {
+    pub fn count_entries(&mut self, known: Known) -> Result<EntrySizes, OperandError> {
         let device = &self.a.device;
         let mut words = device.uninitialized::<u32>(self.a.rows as usize)?;
         if self.a.rows > 0 {
@@ -200,7 +200,7 @@ impl<'a> Phase<'a> {
     }
 
     /// The rows by the kernel of the numeric phase that takes them.
-    pub fn numeric_lists(&mut self, sizes: &EntrySizes) -> Result<Lists, Error> {
+    pub fn numeric_lists(&mut self, sizes: &EntrySizes) -> Result<Lists, OperandError> {
         let counts = Global::from_address(self.counters.bins(true).address());
         let (device, rows, cursors) = (&self.a.device, self.a.rows, self.counters.cursors(true));
         Lists::of_counted(
@@ -250,7 +250,7 @@ impl<'a> Phase<'a> {
     }
 
     /// The columns of rows of few products, from each row's start on, and their numbers.
-    pub fn launch_sorted_rows(&mut self, fork: &Fork<'_>) -> Result<(), Error> {
+    pub fn launch_sorted_rows(&mut self, fork: &Fork<'_>) -> Result<(), OperandError> {
         let operands = self.operands();
         let handles = [
             sort_rows::sort_rows::<512>(),
@@ -288,7 +288,7 @@ impl<'a> Phase<'a> {
         fork: &Fork<'_>,
         factors: Factors<T>,
         values: &mut DeviceBuffer<T>,
-    ) -> Result<(), Error> {
+    ) -> Result<(), OperandError> {
         let operands = self.operands();
         let handles = [
             sort_rows::sort_products::<T, 512>(),
@@ -323,7 +323,7 @@ impl<'a> Phase<'a> {
     }
 
     /// The columns of rows of more products, from each row's start on, and their numbers.
-    pub fn launch_longer_rows(&mut self, fork: &Fork<'_>) -> Result<(), Error> {
+    pub fn launch_longer_rows(&mut self, fork: &Fork<'_>) -> Result<(), OperandError> {
         let device = &self.a.device;
         let operands = self.operands();
         let (work, starts) = (self.work.read_only(), self.starts.read_only());

@@ -1,10 +1,10 @@
 //! What a plan chose beside the kernel: blocks of columns, lanes, and the size of tasks; what the caller asks for goes before the [`planner`](super::planner).
 
+use super::SpmmError;
 use super::items::AtATime;
 use super::planner::{LINE, Planner, RowOfX};
 use super::{SpmmElement, SpmmOptions, task_size};
 use crate::csr::DevicePattern;
-use crate::error::Error;
 use std::fmt;
 use warprow_kernels::spmm::{Ending, ItemKind, Reduction, Shape, SpmmKernel, vector};
 
@@ -63,7 +63,7 @@ impl Choices {
         a: &DevicePattern,
         options: SpmmOptions,
         ending: Ending,
-    ) -> Result<Option<AtATime>, Error> {
+    ) -> Result<Option<AtATime>, SpmmError> {
         let (Some(features @ 1..), 1) = (options.features, self.blocks) else {
             return Ok(None);
         };

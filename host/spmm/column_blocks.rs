@@ -1,7 +1,7 @@
 //! A matrix in blocks of columns: see [`column_blocks`].
 
 use crate::csr::{DeviceCsr, DevicePattern};
-use crate::error::Error;
+use crate::operand::{OperandError, count};
 use crate::scan::exclusive_scan;
 use cuda_std::element::Element;
 use warprow_kernels::spmm::column_blocks;
@@ -12,18 +12,14 @@ use warprow_kernels::spmm::column_blocks;
 /// # Errors
 ///
 /// 2^32 rows of blocks or more; too little device memory; the driver's.
-pub(super) fn cut<T: Element>(a: DeviceCsr<T>, blocks: u32) -> Result<DeviceCsr<T>, Error> {
+pub(super) fn cut<T: Element>(a: DeviceCsr<T>, blocks: u32) -> Result<DeviceCsr<T>, OperandError> {
     let (device, pattern) = (a.device(), a.pattern());
     let (rows, cols) = (pattern.rows, pattern.cols);
     if blocks == 1 || rows == 0 {
         return Ok(a);
     }
     let starts = u64::from(rows) * u64::from(blocks);
-    let starts = u32::try_from(starts).map_err(|_| Error::TooLarge {
-        what: "the number of rows of all blocks of columns",
-        found: starts.into(),
-        most: u32::MAX.into(),
-    })?;
+    let starts = count("the number of rows of all blocks of columns", starts)?;
     let mut row_ptr = device.zeros::<u32>(starts as usize + 1)?;
     let mut col_idx = device.uninitialized::<u32>(pattern.nnz())?;
     let mut values = device.uninitialized::<T>(pattern.nnz())?;

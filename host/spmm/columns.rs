@@ -1,7 +1,7 @@
 //! How a matrix's nonzeros spread over its columns, and what a cache of some rows of X gives.
 
+use super::SpmmError;
 use crate::device::{Device, DeviceBuffer};
-use crate::error::Error;
 use warprow_kernels::spmm::columns::{self, BINS};
 
 /// The columns of a matrix by the number of their nonzeros.
@@ -17,7 +17,7 @@ impl ColumnProfile {
         device: &Device,
         cols: u32,
         col_idx: &DeviceBuffer<u32>,
-    ) -> Result<Self, Error> {
+    ) -> Result<Self, SpmmError> {
         let mut counts = device.zeros::<u32>(cols as usize)?;
         let mut bins = device.zeros::<u64>(2 * BINS)?;
         if !col_idx.is_empty() {

@@ -1,6 +1,7 @@
 //! The items that a kernel works on, made once for a matrix: see [`ItemKind`].
 
 use super::SpmmElement;
+use super::SpmmError;
 use super::joining::Joining;
 use super::layer::LayerCombine;
 use super::slices::Slices;
@@ -8,7 +9,7 @@ use super::tasks::Tasks;
 use super::teams::Teams;
 use crate::csr::{DeviceCsr, DevicePattern, NonzerosByColumn, gather};
 use crate::device::{Device, DeviceBuffer};
-use crate::error::Error;
+use crate::operand::OperandError;
 use cuda_std::element::Element;
 use cuda_std::memory::{Global, GlobalMut};
 use warprow_kernels::matrix::DenseMut;
@@ -83,8 +84,8 @@ impl<E: SpmmElement> PlannedItems<E> {
         original_row: Option<&DeviceBuffer<u32>>,
         sizes: ItemSizes,
         keep_order: bool,
-    ) -> Result<Self, Error> {
-        let nonzeros = |row| -> Result<Self, Error> {
+    ) -> Result<Self, SpmmError> {
+        let nonzeros = |row| -> Result<Self, SpmmError> {
             let row = match original_row {
                 Some(original_row) => gather(&row, original_row)?,
                 None => row,
@@ -139,8 +140,8 @@ impl<E: SpmmElement> PlannedItems<E> {
         &self,
         device: &Device,
         product: &Product<E>,
-        launch: impl Fn(Launch<E>) -> Result<(), Error>,
-    ) -> Result<(), Error> {
+        launch: impl Fn(Launch<E>) -> Result<(), SpmmError>,
+    ) -> Result<(), SpmmError> {
         let items = Items {
             count: self.count(Joining::NONE),
             task_size: 0,
@@ -178,8 +179,8 @@ pub(super) fn grow<T: Element>(
     device: &Device,
     sums: &mut DeviceBuffer<T>,
     wanted: u128,
-) -> Result<(), Error> {
-    let wanted = usize::try_from(wanted).map_err(|_| Error::TooLarge {
+) -> Result<(), SpmmError> {
+    let wanted = usize::try_from(wanted).map_err(|_| OperandError::TooLarge {
         what: "the number of partial sums",
         found: wanted,
         most: usize::MAX as u64,

@@ -1,8 +1,8 @@
 //! The product as a layer of a network ends: with bias and ReLU, or bias and LogSoftmax, in the same kernel.
 
+use super::SpmmError;
 use super::{Spmm, SpmmElement};
 use crate::device::DeviceBuffer;
-use crate::error::Error;
 use cuda_std::float::Real;
 use cuda_std::kernel::Kernel;
 use cuda_std::memory::Global;
@@ -72,7 +72,7 @@ impl<E: SpmmElement<Sum: Logarithm>> Spmm<E> {
         x: &DeviceBuffer<E>,
         features: usize,
         y: &mut DeviceBuffer<E>,
-    ) -> Result<(), Error> {
+    ) -> Result<(), SpmmError> {
         assert_eq!(bias.len(), features, "the bias");
         let layer = Layer {
             kernel: match end {

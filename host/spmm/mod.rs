@@ -26,6 +26,7 @@
 mod choices;
 mod column_blocks;
 mod columns;
+mod error;
 mod items;
 mod joining;
 mod layer;
@@ -43,10 +44,10 @@ mod times;
 
 use crate::csr::{DeviceCsr, DevicePattern};
 use crate::device::{Device, DeviceBuffer};
-use crate::error::Error;
 use choices::Choices;
 use cuda_std::float::Real;
 use cuda_std::memory::Global;
+pub use error::SpmmError;
 use items::{ItemSizes, PlannedItems};
 pub(crate) use layer::LayerEnd;
 pub use options::{SpmmElement, SpmmOptions};
@@ -96,7 +97,7 @@ impl<E: SpmmElement> Spmm<E> {
         device: &Device,
         a: CsMatViewI<'_, E, u32, u32>,
         options: SpmmOptions,
-    ) -> Result<Self, Error> {
+    ) -> Result<Self, SpmmError> {
         Self::plan_of(device, a, options, E::widen)
     }
 
@@ -109,7 +110,7 @@ impl<E: SpmmElement> Spmm<E> {
         device: &Device,
         a: CsMatViewI<'_, E::Sum, u32, u32>,
         options: SpmmOptions,
-    ) -> Result<Self, Error> {
+    ) -> Result<Self, SpmmError> {
         Self::plan_of(device, a, options, |values| values.into())
     }
 
@@ -118,7 +119,7 @@ impl<E: SpmmElement> Spmm<E> {
         a: CsMatViewI<'_, V, u32, u32>,
         options: SpmmOptions,
         widen: fn(&[V]) -> Cow<'_, [E::Sum]>,
-    ) -> Result<Self, Error> {
+    ) -> Result<Self, SpmmError> {
         let kernel = kernel_asked_for::<E>(options)?;
         let mut times = PlanTimes::default();
         let started = Instant::now();
@@ -145,7 +146,7 @@ impl<E: SpmmElement> Spmm<E> {
     pub(crate) fn plan_on_device(
         a: DeviceCsr<E::Sum>,
         options: SpmmOptions,
-    ) -> Result<Self, Error> {
+    ) -> Result<Self, SpmmError> {
         let options = SpmmOptions {
             reduction: Reduction::Sum,
             transpose: false,
@@ -161,7 +162,7 @@ impl<E: SpmmElement> Spmm<E> {
         options: SpmmOptions,
         mut times: PlanTimes,
         started: Instant,
-    ) -> Result<Self, Error> {
+    ) -> Result<Self, SpmmError> {
         let device = a.device().clone();
         let kernel = kernel.unwrap_or_else(|| kernel_for(a.pattern()));
         let row = (options.features).map(|features| RowOfX::of::<E>(features, options.reduction));
@@ -237,9 +238,9 @@ impl<E: SpmmElement> Spmm<E> {
     /// # Errors
     ///
     /// The driver's.
-    pub fn row_permutation(&self) -> Result<Option<Vec<u32>>, Error> {
+    pub fn row_permutation(&self) -> Result<Option<Vec<u32>>, SpmmError> {
         let original = self.rows_in_order.original();
-        original.map(DeviceBuffer::download).transpose()
+        Ok(original.map(DeviceBuffer::download).transpose()?)
     }
 
     /// The blocks of columns that the plan cuts A into, 1 if it does not.
@@ -323,7 +324,7 @@ fn row_bytes<E>(features: u32) -> u64 {
 }
 
 /// The reciprocal of each row's number of nonzeros, 1 for none.
-fn reciprocal_lengths<S: Real>(a: &DevicePattern) -> Result<DeviceBuffer<S>, Error> {
+fn reciprocal_lengths<S: Real>(a: &DevicePattern) -> Result<DeviceBuffer<S>, SpmmError> {
     let mut diagonal = a.device().uninitialized(a.rows as usize)?;
     if a.rows > 0 {
         let arguments = (a.rows, a.row_ptr.read_only(), diagonal.mutable());

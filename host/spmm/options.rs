@@ -1,8 +1,8 @@
 //! What a plan is made for: the type of the elements, the options, and the kernel that serves them.
 
+use super::SpmmError;
 use super::order::RowOrder;
 use crate::csr::DevicePattern;
-use crate::error::Error;
 use crate::scalar::Scalar;
 use half::{bf16, f16};
 use std::borrow::Cow;
@@ -81,7 +81,7 @@ pub struct SpmmOptions {
 /// The kernel that is asked for, which must be able to do what is wanted.
 pub(super) fn kernel_asked_for<E: SpmmElement>(
     options: SpmmOptions,
-) -> Result<Option<SpmmKernel>, Error> {
+) -> Result<Option<SpmmKernel>, SpmmError> {
     let Some(kernel) = options.kernel else {
         return Ok(None);
     };
@@ -96,7 +96,7 @@ pub(super) fn kernel_asked_for<E: SpmmElement>(
     } else {
         ""
     };
-    Err(Error::Kernel {
+    Err(SpmmError::Kernel {
         kernel: kernel.name(),
         reason: format!(
             "wanted is {} in {}{in_every_run}, it can do {capabilities}",

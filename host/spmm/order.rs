@@ -1,11 +1,11 @@
 //! The order of a matrix's rows in a plan.
 
+use super::SpmmError;
 use super::planner::Planner;
 use super::reuse::distinct_share;
 use super::row_keys::{first_columns, frequent_columns, labels, longest_first, sorted};
 use crate::csr::{DeviceCsr, DevicePattern, gather, number};
 use crate::device::DeviceBuffer;
-use crate::error::Error;
 use cuda_std::element::Element;
 use std::fmt;
 use std::time::Duration;
@@ -64,7 +64,7 @@ impl RowOrder {
     pub(super) fn of_rows<T: Element>(
         self,
         a: &DeviceCsr<T>,
-    ) -> Result<Option<DeviceBuffer<u32>>, Error> {
+    ) -> Result<Option<DeviceBuffer<u32>>, SpmmError> {
         let pattern = a.pattern();
         if pattern.rows == 0 {
             return Ok(None);
@@ -109,7 +109,7 @@ impl OrderedRows {
         order: RowOrder,
         planner: Option<&mut Planner>,
         a: DeviceCsr<T>,
-    ) -> Result<(DeviceCsr<T>, Self), Error> {
+    ) -> Result<(DeviceCsr<T>, Self), SpmmError> {
         let timer = a.device().start_timer()?;
         let mut a = a;
         let mut ordered = Self {
@@ -131,7 +131,7 @@ impl OrderedRows {
     pub(super) fn choose<T: Element>(
         planner: &mut Planner,
         a: DeviceCsr<T>,
-    ) -> Result<(DeviceCsr<T>, Self), Error> {
+    ) -> Result<(DeviceCsr<T>, Self), SpmmError> {
         planner.measure_locality(a.pattern())?;
         if !planner.hopes_for_order() {
             return Ok((a, Self::given()));
@@ -160,7 +160,7 @@ impl OrderedRows {
         &self,
         planner: &Option<Planner>,
         a: &DevicePattern,
-    ) -> Result<bool, Error> {
+    ) -> Result<bool, SpmmError> {
         if self.original.is_some() {
             return Ok(true);
         }
@@ -231,7 +231,7 @@ impl fmt::Display for OrderedRows {
 fn distinct_shares<T: Element>(
     a: &DeviceCsr<T>,
     order: &DeviceBuffer<u32>,
-) -> Result<[f64; 2], Error> {
+) -> Result<[f64; 2], SpmmError> {
     Ok([
         distinct_share(a.pattern(), None)?,
         distinct_share(a.pattern(), Some(order))?,

@@ -22,10 +22,10 @@
 mod clusters;
 mod row_of_x;
 
+use super::SpmmError;
 use super::columns::ColumnProfile;
 use super::reuse;
 use crate::csr::DevicePattern;
-use crate::error::Error;
 pub(super) use row_of_x::RowOfX;
 use warprow_kernels::spmm::tasks::ROW_STEPS;
 use warprow_kernels::spmm::{ItemKind, SpmmKernel};
@@ -116,7 +116,7 @@ impl Planner {
         a: &DevicePattern,
         kernel: SpmmKernel,
         row: Option<RowOfX>,
-    ) -> Result<Option<Self>, Error> {
+    ) -> Result<Option<Self>, SpmmError> {
         let Some(l2_bytes) = a.device().properties().l2_bytes else {
             return Ok(None);
         };
@@ -134,7 +134,7 @@ impl Planner {
     }
 
     /// That of a matrix, for an L2 cache of so many bytes.
-    pub(super) fn with_cache(a: &DevicePattern, l2_bytes: u64) -> Result<Self, Error> {
+    pub(super) fn with_cache(a: &DevicePattern, l2_bytes: u64) -> Result<Self, SpmmError> {
         let mean_row = f64::from(a.nonzeros()) / f64::from(a.rows.max(1));
         Ok(Self {
             mean_row,
@@ -158,7 +158,7 @@ impl Planner {
     }
 
     /// Takes note of how local the matrix is, for the choices that come after it, if they depend on it. It may wait for the device.
-    pub(super) fn measure_locality(&mut self, a: &DevicePattern) -> Result<(), Error> {
+    pub(super) fn measure_locality(&mut self, a: &DevicePattern) -> Result<(), SpmmError> {
         if self.wants_locality() {
             self.misses_left = reuse::locality(a, &self.profile, None)?;
         }

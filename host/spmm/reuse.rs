@@ -1,9 +1,9 @@
 //! How far rows that are near each other share their columns, measured on a sample: see [`reuse`].
 
+use super::SpmmError;
 use super::columns::ColumnProfile;
 use crate::csr::DevicePattern;
 use crate::device::DeviceBuffer;
-use crate::error::Error;
 use cuda_std::memory::Global;
 use warprow_kernels::spmm::reuse;
 
@@ -27,7 +27,7 @@ const LONGEST: f64 = 2.0;
 pub(super) fn distinct_share(
     a: &DevicePattern,
     order: Option<&DeviceBuffer<u32>>,
-) -> Result<f64, Error> {
+) -> Result<f64, SpmmError> {
     let (mut counted, mut distinct) = (0_u64, 0_u64);
     for window in windows(a, NEIGHBOURS, u32::MAX, WINDOWS, order)? {
         counted += u64::from(window.counted);
@@ -47,7 +47,7 @@ pub(super) fn locality(
     a: &DevicePattern,
     profile: &ColumnProfile,
     order: Option<&DeviceBuffer<u32>>,
-) -> Result<f64, Error> {
+) -> Result<f64, SpmmError> {
     let (mut expected, mut found) = (0.0, 0.0);
     let [rows, nonzeros] = WIDE;
     let mean_row = f64::from(a.nonzeros()) / f64::from(a.rows.max(1));
@@ -79,7 +79,7 @@ fn windows(
     longest: u32,
     most: u32,
     order: Option<&DeviceBuffer<u32>>,
-) -> Result<Vec<Window>, Error> {
+) -> Result<Vec<Window>, SpmmError> {
     if a.nonzeros() == 0 {
         return Ok(vec![]);
     }

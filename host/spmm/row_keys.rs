@@ -1,8 +1,8 @@
 //! Keys by which the rows of a matrix are sorted, made on the device: see [`order`].
 
+use super::SpmmError;
 use crate::csr::{DeviceCsr, DevicePattern, number};
 use crate::device::DeviceBuffer;
-use crate::error::Error;
 use crate::sort::sort_pairs;
 use cuda_std::element::Element;
 use cuda_std::memory::Global;
@@ -13,7 +13,7 @@ use warprow_kernels::order;
 const ROUNDS: u32 = 8;
 
 /// The rows, those with the most nonzeros first.
-pub(super) fn longest_first(a: &DevicePattern) -> Result<DeviceBuffer<u32>, Error> {
+pub(super) fn longest_first(a: &DevicePattern) -> Result<DeviceBuffer<u32>, SpmmError> {
     sorted(number(a.device(), a.rows)?, missing_columns(a)?, a.cols)
 }
 
@@ -22,7 +22,7 @@ pub(super) fn sorted(
     mut rows: DeviceBuffer<u32>,
     mut key: DeviceBuffer<u32>,
     greatest: u32,
-) -> Result<DeviceBuffer<u32>, Error> {
+) -> Result<DeviceBuffer<u32>, SpmmError> {
     let device = rows.device().clone();
     let bits = u32::BITS - greatest.leading_zeros();
     sort_pairs(&device, &mut key, &mut rows, bits)?;
@@ -30,7 +30,7 @@ pub(super) fn sorted(
 }
 
 /// The first column of each row.
-pub(super) fn first_columns(a: &DevicePattern) -> Result<DeviceBuffer<u32>, Error> {
+pub(super) fn first_columns(a: &DevicePattern) -> Result<DeviceBuffer<u32>, SpmmError> {
     let device = a.device();
     let mut key = device.uninitialized::<u32>(a.rows as usize)?;
     let (row_ptr, col_idx) = pointers(a);
@@ -47,7 +47,7 @@ pub(super) fn first_columns(a: &DevicePattern) -> Result<DeviceBuffer<u32>, Erro
 }
 
 /// The columns that each row has not.
-fn missing_columns(a: &DevicePattern) -> Result<DeviceBuffer<u32>, Error> {
+fn missing_columns(a: &DevicePattern) -> Result<DeviceBuffer<u32>, SpmmError> {
     let device = a.device();
     let mut key = device.uninitialized::<u32>(a.rows as usize)?;
     let arguments = (a.rows, a.cols, a.row_ptr.read_only(), key.mutable());
@@ -63,7 +63,7 @@ fn missing_columns(a: &DevicePattern) -> Result<DeviceBuffer<u32>, Error> {
 }
 
 /// The number of each row's most frequent column, the columns numbered by their nonzeros, most first.
-pub(super) fn frequent_columns(a: &DevicePattern) -> Result<DeviceBuffer<u32>, Error> {
+pub(super) fn frequent_columns(a: &DevicePattern) -> Result<DeviceBuffer<u32>, SpmmError> {
     let device = a.device();
     let mut column_key = device.uninitialized::<u32>(a.cols as usize)?;
     let mut rank = device.uninitialized::<u32>(a.cols as usize)?;
@@ -115,7 +115,7 @@ pub(super) fn frequent_columns(a: &DevicePattern) -> Result<DeviceBuffer<u32>, E
 
 /// The label of each row, the number of a column. In a square matrix, whose rows and columns are the same things, a row's label
 /// is its column's for the next round; else columns take labels from their rows in turn.
-pub(super) fn labels<T: Element>(a: &DeviceCsr<T>) -> Result<DeviceBuffer<u32>, Error> {
+pub(super) fn labels<T: Element>(a: &DeviceCsr<T>) -> Result<DeviceBuffer<u32>, SpmmError> {
     let pattern = a.pattern();
     let (rows, cols) = (pattern.rows, pattern.cols);
     let transposed = (rows != cols).then(|| a.transpose()).transpose()?;
@@ -138,7 +138,7 @@ fn propagate(
     round: u32,
     of_columns: &DeviceBuffer<u32>,
     of_rows: &mut DeviceBuffer<u32>,
-) -> Result<(), Error> {
+) -> Result<(), SpmmError> {
     if a.rows == 0 {
         return Ok(());
     }
@@ -149,8 +149,9 @@ fn propagate(
     // SAFETY: the matrix's own sizes, a label for each column, numbers of columns or rows, and room for one for each row.
     unsafe {
         a.device()
-            .launch(&order::propagate_labels(), config, arguments)
+            .launch(&order::propagate_labels(), config, arguments)?;
     }
+    Ok(())
 }
 
 fn pointers(a: &DevicePattern) -> (Global<u32>, Global<u32>) {

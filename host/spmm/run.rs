@@ -1,12 +1,12 @@
 //! Runs of a plan: the launches of a product.
 
+use super::SpmmError;
 use super::items::{Launch, Product};
 use super::joining::Joining;
 use super::layer::Layer;
 use super::{Spmm, SpmmElement, pointer, row_bytes};
-use crate::csr::extent;
 use crate::device::DeviceBuffer;
-use crate::error::Error;
+use crate::operand::{OperandError, buffer_len, check_buffer, elements, extent, upload_dense};
 use cuda_std::float::Real;
 use cuda_std::launch::LaunchConfig;
 use ndarray::{Array2, ArrayView2};
@@ -19,7 +19,7 @@ impl<E: SpmmElement> Spmm<E> {
     /// # Errors
     ///
     /// 2^32 features or more.
-    pub fn launch(&self, features: usize) -> Result<Option<LaunchConfig>, Error> {
+    pub fn launch(&self, features: usize) -> Result<Option<LaunchConfig>, SpmmError> {
         let features = extent("the number of features", features)?;
         Ok(self
             .shape(features)
@@ -69,7 +69,7 @@ impl<E: SpmmElement> Spmm<E> {
         x: &DeviceBuffer<E>,
         features: usize,
         y: &mut DeviceBuffer<E>,
-    ) -> Result<(), Error> {
+    ) -> Result<(), SpmmError> {
         self.run_scaled(<E::Sum as Real>::ONE, x, features, E::Sum::ZERO, y)
     }
 
@@ -87,7 +87,7 @@ impl<E: SpmmElement> Spmm<E> {
         features: usize,
         beta: E::Sum,
         y: &mut DeviceBuffer<E>,
-    ) -> Result<(), Error> {
+    ) -> Result<(), SpmmError> {
         self.run_product(alpha, x, features, beta, y, None)
     }
 
@@ -100,22 +100,23 @@ impl<E: SpmmElement> Spmm<E> {
         beta: E::Sum,
         y: &mut DeviceBuffer<E>,
         layer: Option<&Layer<E>>,
-    ) -> Result<(), Error> {
+    ) -> Result<(), SpmmError> {
         let columns = extent("the number of features", features)?;
         let row_bytes = row_bytes::<E>(columns);
         if row_bytes > u32::MAX.into() {
-            return Err(Error::TooLarge {
+            return Err(SpmmError::Operand(OperandError::TooLarge {
                 what: "the size of a row of x in bytes",
                 found: row_bytes.into(),
                 most: u32::MAX.into(),
-            });
+            }));
         }
-        self.check("x", x, self.a.pattern().cols, columns)?;
-        self.check("y", y, self.a.pattern().rows, columns)?;
+        let (rows, cols) = (self.a.pattern().rows, self.a.pattern().cols);
+        check_buffer(&self.device, "x", x, elements(cols, columns))?;
+        check_buffer(&self.device, "y", y, elements(rows, columns))?;
         let capabilities = self.kernel.capabilities();
         let scaled = alpha != <E::Sum as Real>::ONE || beta != E::Sum::ZERO;
         if scaled && !capabilities.general {
-            return Err(Error::Kernel {
+            return Err(SpmmError::Kernel {
                 kernel: self.kernel.name(),
                 reason: format!(
                     "wanted are alpha {alpha:?} and beta {beta:?}, it can do {capabilities}"
@@ -181,7 +182,7 @@ impl<E: SpmmElement> Spmm<E> {
                 let kernel = (layer.kernel)(shape).expect("the plan can end so");
                 let arguments = (a, x, product.y, items, layer.bias);
                 // SAFETY: as below; the bias has an element for each column of y.
-                return unsafe { device.launch(&kernel, config, arguments) };
+                return unsafe { Ok(device.launch(&kernel, config, arguments)?) };
             }
             let ending = self.ending(&epilogue);
             let handle = self.kernel.handle::<E>(shape, reduction, ending);
@@ -190,14 +191,15 @@ impl<E: SpmmElement> Spmm<E> {
             unsafe {
                 match &handle {
                     Handle::General(kernel) => {
-                        device.launch(kernel, config, (a, x, product.y, items, epilogue))
+                        device.launch(kernel, config, (a, x, product.y, items, epilogue))?
                     }
                     Handle::Plain(kernel) => {
                         let (x, y) = (x.of_sums(), product.y.of_sums());
-                        device.launch(kernel, config, (a, x, y, items))
+                        device.launch(kernel, config, (a, x, y, items))?
                     }
                 }
             }
+            Ok(())
         })
     }
 
@@ -220,62 +222,22 @@ impl<E: SpmmElement> Spmm<E> {
     /// # Errors
     ///
     /// Those of [`run`](Self::run), an X that has not as many rows as A has columns, and too little memory.
-    pub fn multiply(&self, x: ArrayView2<'_, E>) -> Result<Array2<E>, Error> {
+    pub fn multiply(&self, x: ArrayView2<'_, E>) -> Result<Array2<E>, SpmmError> {
         let (rows, features) = x.dim();
         if rows != self.cols() {
-            return Err(Error::Rows {
+            return Err(SpmmError::Operand(OperandError::Rows {
                 what: "x",
                 rows: self.cols(),
                 found: x.dim(),
-            });
+            }));
         }
-        let len = elements(
-            self.a.pattern().rows,
-            extent("the number of features", features)?,
-        );
-        let len = usize::try_from(len).map_err(|_| Error::TooLarge {
-            what: "the number of elements of y",
-            found: len.into(),
-            most: usize::MAX as u64,
-        })?;
-        let row_major = x.as_standard_layout();
-        let x = match row_major.as_slice() {
-            Some(elements) => self.device.upload(elements)?,
-            None => unreachable!("the standard layout is contiguous"),
-        };
+        let columns = extent("the number of features", features)?;
+        let len = elements(self.a.pattern().rows, columns);
+        let len = buffer_len("the number of elements of y", len)?;
+        let x = upload_dense(&self.device, x)?;
         let mut y = self.device.uninitialized(len)?;
         self.run(&x, features, &mut y)?;
         let y = Array2::from_shape_vec((self.rows(), features), y.download()?);
         Ok(y.expect("y has rows * features elements"))
     }
-
-    fn check(
-        &self,
-        what: &'static str,
-        buffer: &DeviceBuffer<E>,
-        rows: u32,
-        columns: u32,
-    ) -> Result<(), Error> {
-        if *buffer.device() != self.device {
-            return Err(Error::OtherDevice {
-                what,
-                wanted: self.device.to_string(),
-                found: buffer.device().to_string(),
-            });
-        }
-        let (wanted, found) = (elements(rows, columns), buffer.len() as u64);
-        if found != wanted {
-            return Err(Error::Length {
-                what,
-                wanted,
-                found,
-            });
-        }
-        Ok(())
-    }
-}
-
-/// Two 32-bit extents have a 64-bit product.
-fn elements(rows: u32, columns: u32) -> u64 {
-    u64::from(rows) * u64::from(columns)
 }

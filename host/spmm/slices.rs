@@ -1,9 +1,9 @@
 //! The slices of a matrix's rows, made on the device: see [`slices`].
 
+use super::SpmmError;
 use super::items::grow;
 use crate::csr::{DevicePattern, expand};
 use crate::device::{Device, DeviceBuffer};
-use crate::error::Error;
 use crate::scan::exclusive_scan;
 use cuda_std::float::Real;
 use std::fmt;
@@ -37,7 +37,7 @@ impl<T: Real> Slices<T> {
         a: &DevicePattern,
         wanted_size: Option<u32>,
         with_sums: bool,
-    ) -> Result<Self, Error> {
+    ) -> Result<Self, SpmmError> {
         let device = a.device();
         let size = wanted_size.unwrap_or(SLICE_SIZE).max(1);
         let row_ptr = a.row_ptr.read_only();
@@ -87,8 +87,8 @@ impl<T: Real> Slices<T> {
         device: &Device,
         items: Items<T>,
         y: DenseMut<T>,
-        launch: impl FnOnce(Items<T>) -> Result<(), Error>,
-    ) -> Result<(), Error> {
+        launch: impl FnOnce(Items<T>) -> Result<(), SpmmError>,
+    ) -> Result<(), SpmmError> {
         let cuts = CutRows {
             rows: self.cut_rows.read_only(),
             first_slice: self.first.read_only(),

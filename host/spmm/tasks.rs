@@ -1,12 +1,13 @@
 //! The tasks of a matrix, made on the device: see [`tasks`].
 
 use super::SpmmElement;
+use super::SpmmError;
 use super::items::{ItemSizes, Launch, Product, grow};
 use super::joining::{Joining, Ways};
 use super::task_size::{TaskSizes, slots};
 use crate::csr::DevicePattern;
 use crate::device::{Device, DeviceBuffer};
-use crate::error::Error;
+use crate::operand;
 use cuda_std::memory::{Global, GlobalMut};
 use std::fmt;
 use std::sync::Mutex;
@@ -59,7 +60,7 @@ struct CutRows {
 
 impl<E: SpmmElement> Tasks<E> {
     /// The tasks of each block of columns of a matrix, which has `rows` row pointers for each, and one at the end.
-    pub(super) fn of_blocks(a: &DevicePattern, sizes: ItemSizes) -> Result<Vec<Self>, Error> {
+    pub(super) fn of_blocks(a: &DevicePattern, sizes: ItemSizes) -> Result<Vec<Self>, SpmmError> {
         let blocks = (a.row_ptr.len() - 1)
             .checked_div(a.rows as usize)
             .unwrap_or(1);
@@ -98,7 +99,7 @@ impl<E: SpmmElement> Tasks<E> {
         row_ptr: Global<u32>,
         sizes: TaskSizes,
         near_share: bool,
-    ) -> Result<Self, Error> {
+    ) -> Result<Self, SpmmError> {
         let make = |size, longest| Starts::make(device, rows, nonzeros, row_ptr, size, longest);
         let find = |starts: &Starts, kinds: &[(u32, Large)]| {
             CutRows::find(device, rows, row_ptr, starts, kinds)
@@ -145,8 +146,8 @@ impl<E: SpmmElement> Tasks<E> {
         device: &Device,
         product: &Product<E>,
         block: usize,
-        launch: &impl Fn(Launch<E>) -> Result<(), Error>,
-    ) -> Result<(), Error> {
+        launch: &impl Fn(Launch<E>) -> Result<(), SpmmError>,
+    ) -> Result<(), SpmmError> {
         // Locked until all is launched: the next run's kernels come after this one's on the device.
         let mut partial = self
             .partial
@@ -186,11 +187,13 @@ impl<E: SpmmElement> Tasks<E> {
         unsafe {
             if let Some(layer) = &product.combine {
                 let arguments = (items, cuts, y, layer.bias);
-                return device.launch(&layer.kernel, config(layer.tile), arguments);
+                device.launch(&layer.kernel, config(layer.tile), arguments)?;
+                return Ok(());
             }
             let (handle, tile) = tasks::combine_handle::<E>(y.cols, product.reduction);
-            device.launch(&handle, config(tile), (items, cuts, y, epilogue))
+            device.launch(&handle, config(tile), (items, cuts, y, epilogue))?;
         }
+        Ok(())
     }
 }
 
@@ -203,13 +206,9 @@ impl Starts {
         row_ptr: Global<u32>,
         size: u32,
         longest: u32,
-    ) -> Result<Self, Error> {
+    ) -> Result<Self, SpmmError> {
         let count = tasks::count(rows, nonzeros, size);
-        let count = u32::try_from(count).map_err(|_| Error::TooLarge {
-            what: "the number of tasks",
-            found: count.into(),
-            most: u32::MAX.into(),
-        })?;
+        let count = operand::count("the number of tasks", count)?;
         let mut row = device.uninitialized::<u32>(count as usize + 1)?;
         let mut start = device.uninitialized::<u32>(count as usize + 1)?;
         let places = (row.mutable(), start.mutable());
@@ -246,7 +245,7 @@ impl CutRows {
         row_ptr: Global<u32>,
         starts: &Starts,
         kinds: &[(u32, Large)],
-    ) -> Result<Vec<Self>, Error> {
+    ) -> Result<Vec<Self>, SpmmError> {
         let mut counts = device.zeros::<u32>(2 * kinds.len())?;
         let nothing = (GlobalMut::from_address(0), Global::from_address(0));
         let mut lists = Vec::new();

@@ -1,10 +1,11 @@
 //! The warps that each row of a matrix has, made on the device: see [`teams`].
 
+use super::SpmmError;
 use super::pointer;
 use super::row_keys::longest_first;
 use crate::csr::DevicePattern;
 use crate::device::DeviceBuffer;
-use crate::error::Error;
+use crate::operand;
 use crate::scan::exclusive_scan;
 use std::fmt;
 use std::ops::RangeInclusive;
@@ -41,7 +42,7 @@ impl Teams {
         a: &DevicePattern,
         wanted_size: Option<u32>,
         keep_order: bool,
-    ) -> Result<Self, Error> {
+    ) -> Result<Self, SpmmError> {
         let device = a.device();
         let longest_short = wanted_size.unwrap_or_else(|| longest_short(a)).max(1);
         let row_ptr = a.row_ptr.read_only();
@@ -65,11 +66,7 @@ impl Teams {
         let short_rows = exclusive_scan(device, &mut shorts)? as u32;
         let long_rows = a.rows - short_rows;
         let warps = u64::from(long_rows) * u64::from(WARPS) + u64::from(short_rows);
-        let count = u32::try_from(warps).map_err(|_| Error::TooLarge {
-            what: "the number of warps",
-            found: warps.into(),
-            most: u32::MAX.into(),
-        })?;
+        let count = operand::count("the number of warps", warps)?;
         let mut row = None;
         if long_rows > 0 || sorts {
             let row = row.insert(device.uninitialized::<u32>(count as usize)?);

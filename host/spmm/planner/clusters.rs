@@ -6,7 +6,7 @@ use super::super::reuse;
 use super::{LINE, MISS, Planner, ROW, RowOfX, SHARED_IN_STEP};
 use crate::csr::DevicePattern;
 use crate::device::DeviceBuffer;
-use crate::error::Error;
+use crate::spmm::SpmmError;
 
 /// A row's end where the rows are in another order than the caller's: the kernel looks up where the row belongs, while it adds the row before up. By the
 /// kernel for any factors, which looks it up at the row's end, clusters took 1.03 to 1.22 times as long.
@@ -40,7 +40,7 @@ impl Planner {
         &self,
         a: &DevicePattern,
         order: &DeviceBuffer<u32>,
-    ) -> Result<f64, Error> {
+    ) -> Result<f64, SpmmError> {
         reuse::locality(a, &self.profile, Some(order))
     }
 
