@@ -2,7 +2,7 @@
 
 use super::SpmmError;
 use crate::device::{Device, DeviceBuffer};
-use warprow_kernels::spmm::columns::{self, BINS};
+use warprow_kernels::spmm::plan::columns::{self, BINS};
 
 /// The columns of a matrix by the number of their nonzeros.
 #[derive(Clone, Debug, PartialEq, Eq)]

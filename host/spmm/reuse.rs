@@ -5,7 +5,7 @@ use super::columns::ColumnProfile;
 use crate::csr::DevicePattern;
 use crate::device::DeviceBuffer;
 use cuda_std::memory::Global;
-use warprow_kernels::spmm::reuse;
+use warprow_kernels::spmm::plan::reuse;
 
 /// Rows of a window of neighbours: those that a multiprocessor works on at a time.
 pub(super) const NEIGHBOURS: u32 = 64;
