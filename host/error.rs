@@ -101,3 +101,39 @@ impl From<CudaUnavailable> for Error {
         DeviceError::from(error).into()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failure_of_a_lower_layer_keeps_its_own_variant() {
+        let failed = || DeviceError::HostOutOfMemory { wanted: 1 };
+        let too_large = || OperandError::TooLarge {
+            what: "a size",
+            found: 2,
+            most: 1,
+        };
+        let by_device: [Error; 4] = [
+            failed().into(),
+            OperandError::from(failed()).into(),
+            SpmmError::from(failed()).into(),
+            GcnError::from(GemmError::from(failed())).into(),
+        ];
+        assert!(
+            by_device
+                .iter()
+                .all(|error| matches!(error, Error::Device(_)))
+        );
+        let by_operand: [Error; 3] = [
+            too_large().into(),
+            GemmError::from(too_large()).into(),
+            GcnError::from(SpmmError::from(too_large())).into(),
+        ];
+        assert!(
+            by_operand
+                .iter()
+                .all(|error| matches!(error, Error::Operand(_)))
+        );
+    }
+}

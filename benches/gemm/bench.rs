@@ -8,13 +8,13 @@ use crate::measure::{Effort, measure};
 use crate::options::{Options, WeightShape};
 use crate::report::{Case, Line, Object, text};
 use ndarray::{Array2, ArrayView2, Axis};
-use warprow::device::{Device, DeviceBuffer};
+use warprow::device::{Device, DeviceBuffer, DeviceError};
 use warprow::gemm::GemmElement;
 use warprow::log_softmax::{LogSoftmax, SoftmaxElement};
 use warprow::reference::{
     Arithmetic, DenseEpilogue, Verification, verify_gemm, verify_log_softmax,
 };
-use warprow::{Error, Gemm, GemmKernel, GemmOptions, bf16, f16, generate};
+use warprow::{Gemm, GemmKernel, GemmOptions, bf16, f16, generate};
 
 /// Rows of random numbers; what X has more is these again.
 const RANDOM_ROWS: usize = 1 << 15;
@@ -189,7 +189,11 @@ impl Bench<'_> {
     }
 
     /// LogSoftmax of the rows of a matrix.
-    fn log_softmax<T: SoftmaxElement>(&mut self, rows: u32, classes: usize) -> anyhow::Result<()> {
+    fn log_softmax<T: SoftmaxElement + GemmElement>(
+        &mut self,
+        rows: u32,
+        classes: usize,
+    ) -> anyhow::Result<()> {
         let x = repeated::<T>(rows as usize, classes, self.options.run.seed);
         let plan = LogSoftmax::plan(&self.device, classes, None)?;
         let case = Case {
@@ -254,9 +258,11 @@ impl Bench<'_> {
     }
 
     /// Reports a case that does not fit the memory; any other error ends the run.
-    fn skip(&mut self, case: &Case, name: &str, error: Error) -> anyhow::Result<()> {
+    fn skip(&mut self, case: &Case, name: &str, error: DeviceError) -> anyhow::Result<()> {
         let skipped = match error {
-            Error::OutOfMemory { .. } | Error::HostOutOfMemory { .. } => Some(error.to_string()),
+            DeviceError::OutOfMemory { .. } | DeviceError::HostOutOfMemory { .. } => {
+                Some(error.to_string())
+            }
             error => return Err(error.into()),
         };
         let line = Line {
@@ -300,7 +306,7 @@ fn elements<T>(matrix: &Array2<T>) -> &[T] {
 }
 
 /// Fills Y with NaN, so that what an implementation does not write is wrong.
-fn poison<T: GemmElement>(y: &mut DeviceBuffer<T>) -> Result<(), Error> {
+fn poison<T: GemmElement>(y: &mut DeviceBuffer<T>) -> Result<(), DeviceError> {
     let nan = vec![T::from_f64(f64::NAN); y.len()];
     y.copy_from_slice(&nan)
 }

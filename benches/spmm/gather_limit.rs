@@ -121,7 +121,8 @@ fn launch<T: SpmmElement>(
     let kernel = gather_limit::handle::<T::Sum>(cut.lanes, features);
     // SAFETY: A is square with at least one row and columns within it, X and Y have its rows and `features` columns, Y is
     // borrowed mutably, and the kernel is the one for the launch's lanes and these features.
-    unsafe { device.launch(&kernel, config, arguments) }
+    unsafe { device.launch(&kernel, config, arguments)? };
+    Ok(())
 }
 
 #[cfg(test)]

@@ -1,9 +1,8 @@
 //! What each kernel can do: every variant is there, and what is not is refused.
 
+use warprow::spmm::SpmmError;
 use warprow::spmm::{Ending, Shape};
-use warprow::{
-    Device, Error, Reduction, Spmm, SpmmElement, SpmmKernel, SpmmOptions, bf16, f16, generate,
-};
+use warprow::{Device, Reduction, Spmm, SpmmElement, SpmmKernel, SpmmOptions, bf16, f16, generate};
 
 fn every_shape_has_an_instance<E: SpmmElement>() {
     for &kernel in SpmmKernel::ALL {
@@ -51,8 +50,8 @@ fn a_kernel_that_cannot_do_what_is_asked_for_is_an_error_that_says_what_it_can()
             kernel: Some(kernel),
             ..SpmmOptions::default()
         };
-        let refusal = |error: Option<Error>, wanted: &str| match error {
-            Some(error @ Error::Kernel { .. }) => {
+        let refusal = |error: Option<SpmmError>, wanted: &str| match error {
+            Some(error @ SpmmError::Kernel { .. }) => {
                 let text = error.to_string();
                 assert!(
                     text.contains(kernel.name()) && text.contains(wanted),
