@@ -89,6 +89,11 @@ pub(crate) fn elements(rows: u32, columns: u32) -> u64 {
     u64::from(rows) * u64::from(columns)
 }
 
+/// Bytes of a row of so many columns.
+pub(crate) fn row_bytes<T>(columns: u32) -> u64 {
+    u64::from(columns) * size_of::<T>() as u64
+}
+
 /// The length of a buffer for so many elements.
 pub(crate) fn buffer_len(what: &'static str, elements: u64) -> Result<usize, OperandError> {
     usize::try_from(elements).map_err(|_| OperandError::TooLarge {

@@ -8,12 +8,14 @@ mod reordered;
 pub use reordered::NonzerosByColumn;
 pub(crate) use reordered::{expand, gather, number};
 
-use crate::CsrMatrix;
 use crate::device::{Device, DeviceBuffer};
 use crate::operand::{OperandError, check_buffer, extent};
 use cuda_std::element::Element;
 use sprs::{CsMatI, CsMatViewI};
 use std::sync::Arc;
+
+/// A sparse matrix of the host in CSR, with u32 indices and row pointers.
+pub type CsrMatrix<T> = CsMatI<T, u32, u32>;
 
 /// Where the nonzeros of a matrix on a device are.
 #[derive(Debug)]

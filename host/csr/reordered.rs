@@ -3,8 +3,8 @@
 use super::{DeviceCsr, DevicePattern};
 use crate::device::{Device, DeviceBuffer};
 use crate::operand::OperandError;
-use crate::scan::Scan;
-use crate::sort::sort_pairs;
+use crate::primitives::scan::Scan;
+use crate::primitives::sort::sort_pairs;
 use cuda_std::element::Element;
 use warprow_kernels::matrix::csr::{by_column, rows};
 

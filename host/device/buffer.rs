@@ -207,6 +207,18 @@ impl<T: Element> DeviceBuffer<T> {
         }
     }
 
+    /// Makes room for `rows * cols` elements where there is less; what the buffer held is lost then.
+    pub(crate) fn grow(&mut self, rows: u64, cols: u64) -> Result<(), DeviceError> {
+        let wanted = u128::from(rows) * u128::from(cols);
+        let len = usize::try_from(wanted).unwrap_or(usize::MAX);
+        if self.len < len {
+            // The old elements are freed first.
+            *self = self.device.uninitialized(0)?;
+            *self = self.device.uninitialized(len)?;
+        }
+        Ok(())
+    }
+
     fn bytes(&self) -> usize {
         // `allocate` has checked that it fits.
         self.len * size_of::<T>()
@@ -243,4 +255,9 @@ impl<T: Element> fmt::Debug for DeviceBuffer<T> {
             self.device
         )
     }
+}
+
+/// A buffer's address, null for none.
+pub(crate) fn optional_pointer<T: Element>(buffer: Option<&DeviceBuffer<T>>) -> Global<T> {
+    buffer.map_or(Global::from_address(0), DeviceBuffer::read_only)
 }

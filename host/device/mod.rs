@@ -36,6 +36,7 @@ mod selector;
 mod timer;
 
 pub use buffer::DeviceBuffer;
+pub(crate) use buffer::optional_pointer;
 pub use error::{CudaUnavailable, DeviceError, DriverError, DriverTooOld};
 pub(crate) use fork::Fork;
 pub use limits::LimitExceeded;

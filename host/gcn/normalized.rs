@@ -2,7 +2,7 @@
 
 use super::GcnError;
 use crate::csr::{DeviceCsr, DevicePattern};
-use crate::scan::exclusive_scan;
+use crate::primitives::scan::exclusive_scan;
 use cuda_std::float::Real;
 use warprow_kernels::gcn::normalize;
 use warprow_kernels::gcn::normalize::Graph;

@@ -2,7 +2,7 @@
 
 use crate::device::{Device, DeviceBuffer};
 use crate::operand::{OperandError, check_device, check_len};
-use crate::scan::Scan;
+use crate::primitives::scan::Scan;
 use warprow_kernels::matrix::primitives::sort::{self, DIGIT_BITS, DIGITS, Digit, TILE};
 
 /// Sorts pairs of a key and a value by the lowest `bits` bits of the key, ascending; pairs whose keys have these bits in

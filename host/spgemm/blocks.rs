@@ -1,9 +1,9 @@
 //! Products of matrices of the host, in blocks of rows where the whole does not fit the device or 32 bits.
 
-use super::operands::check_shapes;
-use super::{DeviceProduct, SpgemmElement, SpgemmOptions, multiply};
-use crate::CsrMatrix;
-use crate::csr::DeviceCsr;
+use super::multiply::{DeviceProduct, multiply};
+use super::options::{SpgemmElement, SpgemmOptions};
+use super::products::operands::check_shapes;
+use crate::csr::{CsrMatrix, DeviceCsr};
 use crate::device::{Device, DeviceError};
 use crate::operand::OperandError;
 use rayon::prelude::*;

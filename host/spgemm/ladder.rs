@@ -1,14 +1,13 @@
 //! The rungs before the last: hash tables, a warp a row, rows that come out unsorted.
 
-use super::lists::Lists;
-use super::operands::check_operands;
-use super::row_costs::{RowCosts, row_costs};
-use super::{SpgemmElement, SpgemmOptions};
-use crate::CsrMatrix;
-use crate::csr::{DeviceCsr, DevicePattern};
+use super::analysis::row_costs::{RowCosts, row_costs};
+use super::analysis::row_lists::Lists;
+use super::options::{SpgemmElement, SpgemmOptions};
+use super::products::operands::check_operands;
+use crate::csr::{CsrMatrix, DeviceCsr, DevicePattern};
 use crate::device::{Device, DeviceBuffer};
 use crate::operand::OperandError;
-use crate::scan;
+use crate::primitives::scan;
 use rayon::prelude::*;
 use sprs::CsMatI;
 use warprow_kernels::spgemm::ladder::fitted_table;

@@ -31,17 +31,14 @@
 //! Where the structure serves but once, [`multiply`] is faster than the phases: short rows get their columns and values together.
 //! [`spgemm`](spgemm()) does all for matrices of the host, in blocks of rows if the product does not fit the device.
 
+mod analysis;
 mod blocks;
-mod counters;
 mod ladder;
-mod lists;
 mod multiply;
-mod nonzeros;
 mod numeric;
-mod operands;
-mod pairs;
-mod places;
-mod row_costs;
+mod options;
+mod products;
+mod reuse;
 mod symbolic;
 
 pub use blocks::{SpgemmProduct, spgemm, spgemm_in_blocks};
@@ -50,56 +47,17 @@ pub use multiply::{DeviceProduct, multiply};
 pub use warprow_kernels::spgemm::Borders;
 
 use crate::csr::{DeviceCsr, DevicePattern};
-use crate::device::{Device, DeviceBuffer};
+use crate::device::DeviceBuffer;
 use crate::operand::OperandError;
-use crate::scalar::Scalar;
-use cuda_std::float::Real;
-use numeric::Numeric;
-use operands::{check_operands, operands};
-use places::Kept;
+use analysis::row_lists::Lists;
+use numeric::{Numeric, drop_zeros};
+pub use options::{SpgemmElement, SpgemmOptions};
+use products::operands::{check_operands, operands};
+use reuse::Kept;
 use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
 use symbolic::Structure;
-
-/// An element type that SpGEMM has kernels for.
-pub trait SpgemmElement: Scalar + Real + Default {}
-
-impl SpgemmElement for f32 {}
-impl SpgemmElement for f64 {}
-
-/// How a product is to be computed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct SpgemmOptions {
-    /// Bitwise the same result in every run: each entry is added up in the order of the nonzeros of A. Without it sums are
-    /// added up in the order of chance.
-    pub deterministic: bool,
-    /// Entries that turn out zero are left out; else every entry that the structure gives is kept.
-    pub drop_zeros: bool,
-    /// Bytes of device memory that [`spgemm`](spgemm()) may use, operands among them; what is free if it is not said. And
-    /// bytes that a [`Spgemm`] may keep for later runs of its numeric phase; a quarter of what is free if it is not said.
-    pub memory: Option<u64>,
-    /// A [`Spgemm`] keeps nothing from its first run for later ones. Else that run keeps on the device where the products of
-    /// long rows come from and go, some 2.3 bytes a product, and later ones are faster.
-    pub low_memory: bool,
-    /// Which kernel takes which rows: for benches and tests.
-    #[doc(hidden)]
-    pub borders: Option<Borders>,
-}
-
-impl SpgemmOptions {
-    /// The borders between kernels on a device.
-    fn borders<T: SpgemmElement>(&self, device: &Device) -> Borders {
-        let shared_bytes = device.properties().max_shared_bytes_per_block;
-        let default = Borders::new(shared_bytes, size_of::<T>() as u32);
-        Borders {
-            ordered: self.deterministic.into(),
-            ..self
-                .borders
-                .map_or(default, |borders| borders.within(default))
-        }
-    }
-}
 
 /// A product whose structure is known: what the symbolic phase makes, and what the numeric phase runs on.
 ///
@@ -182,7 +140,7 @@ impl<T: SpgemmElement> Spgemm<T> {
         self.numeric_into(a, b, &mut values)?;
         let c = DeviceCsr::new(Arc::clone(self.pattern()), values)?;
         if self.drop_zeros {
-            nonzeros::keep(&c)
+            drop_zeros::keep(&c)
         } else {
             Ok(c)
         }
@@ -225,7 +183,7 @@ impl<T: SpgemmElement> fmt::Display for Spgemm<T> {
             self.products(),
             self.entries(),
         )?;
-        let mut rows = |name: &str, lists: &lists::Lists, bins: std::ops::Range<u32>, of: &str| {
+        let mut rows = |name: &str, lists: &Lists, bins: std::ops::Range<u32>, of: &str| {
             let count: u32 = bins.map(|bin| lists.count(bin)).sum();
             if count > 0 {
                 write!(f, " {name} {count} {of},")

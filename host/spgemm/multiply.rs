@@ -4,10 +4,10 @@
 //! each phase, and brought to their places; rows of one nonzero of A are copied from B. The numeric phase has the other rows.
 //! Else it has them all: it reads their columns where they were put aside, and writes them where they belong.
 
-use super::numeric::Numeric;
-use super::operands::check_operands;
+use super::numeric::{Numeric, drop_zeros};
+use super::options::{SpgemmElement, SpgemmOptions};
+use super::products::operands::check_operands;
 use super::symbolic::{Phase, Structure};
-use super::{SpgemmElement, SpgemmOptions, nonzeros};
 use crate::csr::DeviceCsr;
 use crate::operand::OperandError;
 use warprow_kernels::spgemm::Factors;
@@ -113,7 +113,7 @@ pub fn multiply<T: SpgemmElement>(
     } = phase.end(col_idx);
     let c = DeviceCsr::new(pattern, values)?;
     let c = if options.drop_zeros {
-        nonzeros::keep(&c)?
+        drop_zeros::keep(&c)?
     } else {
         c
     };

@@ -1,9 +1,9 @@
 //! Where the products of long rows come from and go, kept on the device for all runs of a structure.
 
-use super::lists::Lists;
+use super::analysis::row_lists::Lists;
 use crate::device::{Device, DeviceBuffer, DeviceError};
 use crate::operand::OperandError;
-use crate::scan::exclusive_scan;
+use crate::primitives::scan::exclusive_scan;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use warprow_kernels::spgemm::products::bins::numeric as bin;
 use warprow_kernels::spgemm::reuse::places::TILE;
@@ -15,7 +15,7 @@ const FREE_PARTS: u64 = 4;
 
 /// The places of a structure's products, which its first run finds.
 #[derive(Debug)]
-pub(super) struct Kept(Mutex<State>);
+pub struct Kept(Mutex<State>);
 
 /// What is known of places.
 #[derive(Debug)]
@@ -78,7 +78,7 @@ impl State {
 
 /// The products of chunks of long rows.
 #[derive(Debug)]
-pub(super) struct Places {
+pub struct Places {
     /// The first chunk in the lists.
     first: u32,
     tile_starts: DeviceBuffer<u32>,
@@ -91,7 +91,7 @@ pub(super) struct Places {
 
 /// What decides about them: the operands, their product, and the rows by kernel.
 #[derive(Clone, Copy)]
-pub(super) struct Of<'a> {
+pub struct Of<'a> {
     pub operands: Operands,
     pub lists: &'a Lists,
     pub borders: Borders,

@@ -1,11 +1,11 @@
 //! The symbolic phase: which kernel takes which rows, and their launches.
 
-use super::SpgemmElement;
-use super::counters::{Counted, Counters};
-use super::lists::{Lists, sorted_bins};
-use super::operands::operands;
-use super::pairs::Pairs;
-use super::row_costs::{RowCosts, row_costs};
+use super::analysis::counters::{Counted, Counters};
+use super::analysis::row_costs::{RowCosts, row_costs};
+use super::analysis::row_lists::{Lists, sorted_bins};
+use super::options::SpgemmElement;
+use super::products::operands::operands;
+use super::products::pairs::Pairs;
 use crate::csr::DevicePattern;
 use crate::device::{DeviceBuffer, Fork};
 use crate::operand::{OperandError, extent};
@@ -151,16 +151,12 @@ impl<'a> Phase<'a> {
 
     /// Room for the columns and values of B beside each other, if the sorted rows are worth it.
     pub fn pairs<T: SpgemmElement>(&self) -> Result<Option<Pairs>, OperandError> {
-        Pairs::worth_it::<T>(self.b, &self.lists, &SORTED)
+        Pairs::worth_it::<T>(self.b, self.lists.most_products(&SORTED))
     }
 
     /// Whether at least half of what may be put aside is of sorted rows.
     pub fn is_mostly_sorted(&self) -> bool {
-        let most: u64 = SORTED
-            .map(|(bin, products)| u64::from(self.lists.count(bin)) * u64::from(products))
-            .iter()
-            .sum();
-        most >= self.staged.len() as u64 / 2
+        self.lists.most_products(&SORTED) >= self.staged.len() as u64 / 2
     }
 
     /// Replaces the entries of each row by the row pointers of C, and finds out what the numeric phase is to know of rows whose

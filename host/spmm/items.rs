@@ -1,19 +1,17 @@
 //! The items that a kernel works on, made once for a matrix: see [`ItemKind`].
 
-use super::SpmmElement;
-use super::SpmmError;
-use super::joining::Joining;
-use super::layer::LayerCombine;
-use super::slices::Slices;
-use super::tasks::Tasks;
-use super::teams::Teams;
+use super::error::SpmmError;
+use super::ladder::slices::Slices;
+use super::options::SpmmElement;
+use super::plan::row_keys::longest_first;
+use super::product::joining::Joining;
+use super::product::task_size::ItemSizes;
+use super::product::tasks::{Launch, Product, Tasks};
+use super::product::teams::Teams;
 use crate::csr::{DeviceCsr, DevicePattern, NonzerosByColumn, gather};
 use crate::device::{Device, DeviceBuffer};
-use crate::operand::OperandError;
-use cuda_std::element::Element;
 use cuda_std::memory::{Global, GlobalMut};
-use warprow_kernels::matrix::DenseMut;
-use warprow_kernels::spmm::{Epilogue, ItemKind, Items, Large, Reduction};
+use warprow_kernels::spmm::{ItemKind, Items, Large};
 
 /// A matrix's items on a device.
 #[derive(Debug)]
@@ -28,50 +26,6 @@ pub(super) enum PlannedItems<E: SpmmElement> {
     Slices(Slices<E::Sum>),
     /// The warps that the rows have.
     Teams(Teams),
-}
-
-/// How large items are to be.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct ItemSizes {
-    /// What the caller wants.
-    pub(super) wanted: Option<u32>,
-    /// Steps of a task, at most, if the caller does not say.
-    pub(super) most_of_task: Option<u32>,
-    /// What the device runs at a time, if it is known for which kernel.
-    pub(super) at_a_time: Option<AtATime>,
-}
-
-/// What a device runs at a time of a kernel on tasks.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct AtATime {
-    /// How many tasks.
-    pub(super) tasks: u64,
-    /// Whether, where many rows are cut, small tasks that are joined are better than those that all run at a time.
-    pub(super) prefers_joined: bool,
-}
-
-/// What a run of the kernel is for.
-pub(super) struct Product<E: SpmmElement> {
-    pub(super) row_ptr: Global<u32>,
-    pub(super) rows: u32,
-    /// The numbers of A's rows in the caller's order, if that is another; else null.
-    pub(super) original_row: Global<u32>,
-    pub(super) y: DenseMut<E>,
-    pub(super) reduction: Reduction,
-    pub(super) epilogue: Epilogue<E::Sum>,
-    /// Items of a block.
-    pub(super) group: u32,
-    /// Whether several tasks are one item.
-    pub(super) joining: Joining,
-    /// How the rows end that are cut, if not by the epilogue.
-    pub(super) combine: Option<LayerCombine<E>>,
-}
-
-/// What is different for each launch of a run.
-pub(super) struct Launch<E: SpmmElement> {
-    pub(super) row_ptr: Global<u32>,
-    pub(super) items: Items<E::Sum>,
-    pub(super) epilogue: Epilogue<E::Sum>,
 }
 
 impl<E: SpmmElement> PlannedItems<E> {
@@ -115,7 +69,12 @@ impl<E: SpmmElement> PlannedItems<E> {
             ItemKind::SlicesWithSums => {
                 Slices::make(a.pattern(), sizes.wanted, true).map(Self::Slices)
             }
-            ItemKind::Teams => Teams::make(a.pattern(), sizes.wanted, keep_order).map(Self::Teams),
+            ItemKind::Teams => {
+                let pattern = a.pattern();
+                let sorts = !keep_order && pattern.rows > 0;
+                let order = sorts.then(|| longest_first(pattern)).transpose()?;
+                Teams::make(pattern, sizes.wanted, order.as_ref()).map(Self::Teams)
+            }
         }
     }
 
@@ -172,25 +131,6 @@ impl<E: SpmmElement> PlannedItems<E> {
             Self::Teams(teams) => with(teams.items(items)),
         }
     }
-}
-
-/// Makes room for `wanted` sums where there is not enough.
-pub(super) fn grow<T: Element>(
-    device: &Device,
-    sums: &mut DeviceBuffer<T>,
-    wanted: u128,
-) -> Result<(), SpmmError> {
-    let wanted = usize::try_from(wanted).map_err(|_| OperandError::TooLarge {
-        what: "the number of partial sums",
-        found: wanted,
-        most: usize::MAX as u64,
-    })?;
-    if sums.len() < wanted {
-        // The old ones are given back first.
-        *sums = device.uninitialized(0)?;
-        *sums = device.uninitialized(wanted)?;
-    }
-    Ok(())
 }
 
 impl<E: SpmmElement> std::fmt::Display for PlannedItems<E> {

@@ -1,6 +1,6 @@
 //! The product as a layer of a network ends: with bias and ReLU, or bias and LogSoftmax, in the same kernel.
 
-use super::SpmmError;
+use super::error::SpmmError;
 use super::{Spmm, SpmmElement};
 use crate::device::DeviceBuffer;
 use cuda_std::float::Real;

@@ -23,46 +23,46 @@
 //! # }
 //! ```
 
-mod choices;
-mod column_blocks;
-mod columns;
 mod error;
 mod items;
-mod joining;
+mod ladder;
 mod layer;
 mod options;
-mod order;
-mod planner;
-mod reuse;
-mod row_keys;
+mod plan;
+mod product;
 mod run;
-mod slices;
-mod task_size;
-mod tasks;
-mod teams;
-mod times;
 
 use crate::csr::{DeviceCsr, DevicePattern};
 use crate::device::{Device, DeviceBuffer};
-use choices::Choices;
 use cuda_std::float::Real;
-use cuda_std::memory::Global;
 pub use error::SpmmError;
-use items::{ItemSizes, PlannedItems};
+use items::PlannedItems;
 pub(crate) use layer::LayerEnd;
-pub use options::{SpmmElement, SpmmOptions};
-use options::{kernel_asked_for, kernel_for};
-use order::OrderedRows;
-pub use order::RowOrder;
-use planner::{Planner, RowOfX};
+pub use options::{RowOrder, SpmmElement, SpmmOptions};
+use plan::order::{self, OrderedRows};
+use plan::planner::{Planner, RowOfX};
+use plan::{Choices, kernel_asked_for, kernel_for};
+use product::column_blocks;
+use product::task_size::ItemSizes;
 use sprs::CsMatViewI;
 use std::borrow::Cow;
 use std::fmt;
-use std::time::Instant;
-pub use times::PlanTimes;
+use std::time::{Duration, Instant};
 pub use warprow_kernels::matrix::Operand;
 use warprow_kernels::spmm::product::epilogue;
 pub use warprow_kernels::spmm::{Capabilities, Ending, ItemKind, Reduction, Shape, SpmmKernel};
+
+/// What a plan took of the host's time. The first one of a device includes the driver's compiling of the kernels.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PlanTimes {
+    /// The copies of row pointers, columns and values to the device.
+    pub upload: Duration,
+    /// All else, until the device has done it: what a product that has A on the device already pays before its first run.
+    pub preprocessing: Duration,
+    /// What of it the order of the rows took by the device's clock, be it that one was made or was found not to be worth it; `None`
+    /// where none was looked for, and on the emulator.
+    pub ordering: Option<Duration>,
+}
 
 /// A matrix A on a device, and the kernel to multiply it with: `Y = A X` for any dense X of elements of type `E`.
 ///
@@ -317,11 +317,6 @@ impl<E: SpmmElement> fmt::Display for Spmm<E> {
     }
 }
 
-/// Bytes of a row of X of so many features.
-fn row_bytes<E>(features: u32) -> u64 {
-    u64::from(features) * size_of::<E>() as u64
-}
-
 /// The reciprocal of each row's number of nonzeros, 1 for none.
 fn reciprocal_lengths<S: Real>(a: &DevicePattern) -> Result<DeviceBuffer<S>, SpmmError> {
     let mut diagonal = a.device().uninitialized(a.rows as usize)?;
@@ -335,9 +330,4 @@ fn reciprocal_lengths<S: Real>(a: &DevicePattern) -> Result<DeviceBuffer<S>, Spm
         };
     }
     Ok(diagonal)
-}
-
-/// A buffer's address, null for none.
-fn pointer<T: cuda_std::element::Element>(buffer: Option<&DeviceBuffer<T>>) -> Global<T> {
-    buffer.map_or(Global::from_address(0), DeviceBuffer::read_only)
 }

@@ -1,12 +1,14 @@
 //! Runs of a plan: the launches of a product.
 
-use super::SpmmError;
-use super::items::{Launch, Product};
-use super::joining::Joining;
+use super::error::SpmmError;
 use super::layer::Layer;
-use super::{Spmm, SpmmElement, pointer, row_bytes};
-use crate::device::DeviceBuffer;
-use crate::operand::{OperandError, buffer_len, check_buffer, elements, extent, upload_dense};
+use super::product::joining::Joining;
+use super::product::tasks::{Launch, Product};
+use super::{Spmm, SpmmElement};
+use crate::device::{DeviceBuffer, optional_pointer};
+use crate::operand::{
+    OperandError, buffer_len, check_buffer, elements, extent, row_bytes, upload_dense,
+};
 use cuda_std::float::Real;
 use cuda_std::launch::LaunchConfig;
 use ndarray::{Array2, ArrayView2};
@@ -135,7 +137,7 @@ impl<E: SpmmElement> Spmm<E> {
         let product = Product {
             row_ptr: self.a.pattern().row_ptr.read_only(),
             rows: self.a.pattern().rows,
-            original_row: pointer(original_row),
+            original_row: optional_pointer(original_row),
             y: DenseMut {
                 rows: self.a.pattern().rows,
                 cols: columns,
@@ -149,7 +151,7 @@ impl<E: SpmmElement> Spmm<E> {
                     alpha
                 },
                 beta,
-                diagonal: pointer(self.diagonal.as_ref()),
+                diagonal: optional_pointer(self.diagonal.as_ref()),
             },
             group: vector::items_of_block::<E>(shape, reduction),
             joining: self.joining(shape),

@@ -9,10 +9,10 @@ use warprow_kernels::spgemm::products::bins::BINS;
 
 /// The counters of a product.
 #[derive(Debug)]
-pub(super) struct Counters(DeviceBuffer<u32>);
+pub struct Counters(DeviceBuffer<u32>);
 
 /// What the host wants to know of a phase: the items of each bin, and two numbers.
-pub(super) struct Counted {
+pub struct Counted {
     /// The items of each bin.
     pub bins: Vec<u32>,
     /// All products and the room for columns; or all entries, and 0.

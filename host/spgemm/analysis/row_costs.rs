@@ -1,17 +1,17 @@
 //! What each row of a product costs, and so which kernel of the symbolic phase takes it.
 
 use super::counters::Counters;
-use super::operands::operands;
 use crate::csr::DevicePattern;
 use crate::device::DeviceBuffer;
 use crate::operand::OperandError;
+use crate::spgemm::products::operands::operands;
 use cuda_std::memory::Global;
 use warprow_kernels::spgemm::Borders;
 use warprow_kernels::spgemm::analysis::work;
 use warprow_kernels::spgemm::products::bins::WORK;
 
 /// What each row costs.
-pub(super) struct RowCosts {
+pub struct RowCosts {
     /// The work of each row.
     pub work: DeviceBuffer<u32>,
     /// The extents of the rows of B.
@@ -27,7 +27,7 @@ pub(super) struct RowCosts {
 }
 
 /// Finds out what each row costs.
-pub(super) fn row_costs(
+pub fn row_costs(
     a: &DevicePattern,
     b: &DevicePattern,
     borders: Borders,

@@ -10,7 +10,7 @@ use warprow_kernels::spgemm::products::bins::BINS;
 
 /// A phase's bins of sorted rows, from its first one on, and how many products their rows have at most: the longest first, as they are the
 /// last to end.
-pub(super) const fn sorted_bins(first: u32) -> [(u32, u32); 7] {
+pub const fn sorted_bins(first: u32) -> [(u32, u32); 7] {
     [
         (first + 6, 512),
         (first + 5, 256),
@@ -24,14 +24,14 @@ pub(super) const fn sorted_bins(first: u32) -> [(u32, u32); 7] {
 
 /// The items of each bin, one bin's after the other's.
 #[derive(Debug)]
-pub(super) struct Lists {
+pub struct Lists {
     counts: Vec<u32>,
     list: DeviceBuffer<u32>,
 }
 
 impl Lists {
     /// Lists the rows by their words, which a kernel has made and counted. It waits for the counts.
-    pub(super) fn make(
+    pub fn make(
         device: &Device,
         rows: u32,
         words: &DeviceBuffer<u32>,
@@ -45,7 +45,7 @@ impl Lists {
 
     /// Lists the rows by their words, of which so many are in each bin, as the host knows and the device; each bin has a cursor,
     /// zero.
-    pub(super) fn of_counted(
+    pub fn of_counted(
         device: &Device,
         rows: u32,
         words: &DeviceBuffer<u32>,
@@ -62,7 +62,7 @@ impl Lists {
     }
 
     /// Launches the kernel that lists the rows, `items` items at most; each bin has a cursor, zero.
-    pub(super) fn place(
+    pub fn place(
         device: &Device,
         rows: u32,
         words: &DeviceBuffer<u32>,
@@ -80,17 +80,23 @@ impl Lists {
     }
 
     /// The lists of items counted.
-    pub(super) fn new(counts: Vec<u32>, list: DeviceBuffer<u32>) -> Self {
+    pub fn new(counts: Vec<u32>, list: DeviceBuffer<u32>) -> Self {
         Self { counts, list }
     }
 
     /// How many items a bin has.
-    pub(super) fn count(&self, bin: u32) -> u32 {
+    pub fn count(&self, bin: u32) -> u32 {
         self.counts[bin as usize]
     }
 
+    /// The products of the rows in these bins, at most: each bin with the most products of its rows.
+    pub fn most_products(&self, bins: &[(u32, u32)]) -> u64 {
+        let products = |&(bin, most)| u64::from(self.count(bin)) * u64::from(most);
+        bins.iter().map(products).sum()
+    }
+
     /// The items of some bins that follow each other; `None` if there are none.
-    pub(super) fn items(&self, bins: Range<u32>) -> Option<Items> {
+    pub fn items(&self, bins: Range<u32>) -> Option<Items> {
         let sum = |bins: Range<u32>| -> u32 { bins.map(|bin| self.count(bin)).sum() };
         let count = sum(bins.clone());
         (count > 0).then(|| Items {

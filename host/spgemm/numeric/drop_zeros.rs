@@ -1,13 +1,13 @@
 //! A product without the entries that turned out zero.
 
-use super::SpgemmElement;
 use crate::csr::{DeviceCsr, DevicePattern};
 use crate::operand::OperandError;
-use crate::scan;
+use crate::primitives::scan;
+use crate::spgemm::options::SpgemmElement;
 use warprow_kernels::spgemm::numeric::drop_zeros::{count_nonzeros, keep_nonzeros, launch};
 
 /// The matrix without the zeros among its values.
-pub(super) fn keep<T: SpgemmElement>(c: &DeviceCsr<T>) -> Result<DeviceCsr<T>, OperandError> {
+pub fn keep<T: SpgemmElement>(c: &DeviceCsr<T>) -> Result<DeviceCsr<T>, OperandError> {
     let pattern = c.pattern();
     let DevicePattern {
         device, rows, cols, ..

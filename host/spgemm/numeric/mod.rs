@@ -1,12 +1,14 @@
 //! The numeric phase: which kernel takes which rows, and their launches.
 
-use super::SpgemmElement;
-use super::lists::{Lists, sorted_bins};
-use super::pairs::Pairs;
-use super::places::{Kept, Of, Places};
+pub mod drop_zeros;
+
 use crate::csr::DevicePattern;
 use crate::device::{DeviceBuffer, Fork};
 use crate::operand::OperandError;
+use crate::spgemm::analysis::row_lists::{Lists, sorted_bins};
+use crate::spgemm::options::SpgemmElement;
+use crate::spgemm::products::pairs::Pairs;
+use crate::spgemm::reuse::{Kept, Of, Places};
 use cuda_std::memory::GlobalMut;
 use std::sync::{Mutex, PoisonError};
 use warprow_kernels::spgemm::numeric::{
@@ -22,7 +24,7 @@ const SORTED: [(u32, u32); 7] = sorted_bins(bin::SORT);
 
 /// The rows of C by the kernel that computes their values.
 #[derive(Debug)]
-pub(super) struct Numeric {
+pub struct Numeric {
     pub lists: Lists,
     borders: Borders,
     /// Room for the columns and values of B beside each other: of the run that is being launched.
@@ -33,7 +35,7 @@ pub(super) struct Numeric {
 
 impl Numeric {
     /// For rows that have been listed.
-    pub(super) fn new(lists: Lists, borders: Borders) -> Self {
+    pub fn new(lists: Lists, borders: Borders) -> Self {
         Self {
             lists,
             borders,
@@ -44,13 +46,13 @@ impl Numeric {
 
     /// As [`new`](Self::new), for several runs: with room for the columns and values of `b` beside each other, if the rows are
     /// worth it, and with these places.
-    pub(super) fn for_runs<T: SpgemmElement>(
+    pub fn for_runs<T: SpgemmElement>(
         lists: Lists,
         borders: Borders,
         b: &DevicePattern,
         places: Kept,
     ) -> Result<Self, OperandError> {
-        let pairs = Pairs::worth_it::<T>(b, &lists, &SORTED)?;
+        let pairs = Pairs::worth_it::<T>(b, lists.most_products(&SORTED))?;
         Ok(Self {
             pairs: pairs.map(Mutex::new),
             places,
@@ -59,7 +61,7 @@ impl Numeric {
     }
 
     /// Computes the values of the rows listed, for these values of A and of `b`.
-    pub(super) fn run<T: SpgemmElement>(
+    pub fn run<T: SpgemmElement>(
         &self,
         operands: Operands,
         work: &DeviceBuffer<u32>,
@@ -96,7 +98,7 @@ impl Numeric {
     }
 
     /// Launches what [`launch`](Self::launch) wants to be done before.
-    pub(super) fn clear<T: SpgemmElement>(
+    pub fn clear<T: SpgemmElement>(
         &self,
         operands: Operands,
         c: Structure,
@@ -114,7 +116,7 @@ impl Numeric {
     }
 
     /// Launches the kernels for the rows listed, and their columns if `c` wants them.
-    pub(super) fn launch<T: SpgemmElement>(
+    pub fn launch<T: SpgemmElement>(
         &self,
         fork: &Fork<'_>,
         operands: Operands,

@@ -10,7 +10,7 @@ use warprow_kernels::spgemm::{Operands, Pattern, Structure};
 const MOST_NONZEROS: u32 = u32::MAX - (1 << 16);
 
 impl DevicePattern {
-    pub(super) fn as_argument(&self) -> Pattern {
+    pub(crate) fn as_argument(&self) -> Pattern {
         Pattern {
             rows: self.rows,
             cols: self.cols,
@@ -20,7 +20,7 @@ impl DevicePattern {
     }
 
     /// The pattern of a product whose columns are there.
-    pub(super) fn structure(&self) -> Structure {
+    pub(crate) fn structure(&self) -> Structure {
         Structure {
             row_ptr: self.row_ptr.read_only(),
             starts: self.row_ptr.read_only(),
@@ -31,11 +31,7 @@ impl DevicePattern {
 }
 
 /// A and B as kernels get them, with the extents of the rows of B.
-pub(super) fn operands(
-    a: &DevicePattern,
-    b: &DevicePattern,
-    extents: &DeviceBuffer<u32>,
-) -> Operands {
+pub fn operands(a: &DevicePattern, b: &DevicePattern, extents: &DeviceBuffer<u32>) -> Operands {
     Operands {
         a: a.as_argument(),
         b: b.as_argument(),
@@ -44,7 +40,7 @@ pub(super) fn operands(
 }
 
 /// That A and B can be multiplied by the kernels.
-pub(super) fn check_operands(a: &DevicePattern, b: &DevicePattern) -> Result<(), OperandError> {
+pub fn check_operands(a: &DevicePattern, b: &DevicePattern) -> Result<(), OperandError> {
     check_device(&a.device, "B", &b.col_idx)?;
     check_shapes((a.rows(), a.cols()), (b.rows(), b.cols()))?;
     for (what, nonzeros) in [
@@ -63,7 +59,7 @@ pub(super) fn check_operands(a: &DevicePattern, b: &DevicePattern) -> Result<(),
 }
 
 /// That B has as many rows as A has columns.
-pub(super) fn check_shapes(a: (usize, usize), b: (usize, usize)) -> Result<(), OperandError> {
+pub fn check_shapes(a: (usize, usize), b: (usize, usize)) -> Result<(), OperandError> {
     if a.1 == b.0 {
         return Ok(());
     }

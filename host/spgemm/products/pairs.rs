@@ -1,16 +1,15 @@
 //! Columns and values of B beside each other, for rows whose products are sorted.
 
-use super::SpgemmElement;
-use super::lists::Lists;
 use crate::csr::DevicePattern;
 use crate::device::DeviceBuffer;
 use crate::operand::OperandError;
+use crate::spgemm::options::SpgemmElement;
 use cuda_std::memory::Global;
 use warprow_kernels::spgemm::products::lane_products;
 
 /// Room for the columns and values of B.
 #[derive(Debug)]
-pub(super) struct Pairs(DeviceBuffer<u32>);
+pub struct Pairs(DeviceBuffer<u32>);
 
 impl Pairs {
     /// Room for those of `b`.
@@ -18,16 +17,11 @@ impl Pairs {
         Ok(Self(b.device.uninitialized(2 * b.nnz())?))
     }
 
-    /// Room for those of `b`, if values of this type are paired and sorted rows have so many products, in these bins and no more
-    /// each than is said, that it pays.
+    /// Room for those of `b`, if values of this type are paired, and sorted rows have so many `products` that it pays.
     pub fn worth_it<T: SpgemmElement>(
         b: &DevicePattern,
-        lists: &Lists,
-        sorted: &[(u32, u32)],
+        products: u64,
     ) -> Result<Option<Self>, OperandError> {
-        let products: u64 = (sorted.iter())
-            .map(|&(bin, most)| u64::from(lists.count(bin)) * u64::from(most))
-            .sum();
         if !lane_products::are_paired::<T>() || products < 2 * b.nnz() as u64 || products == 0 {
             return Ok(None);
         }

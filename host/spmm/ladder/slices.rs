@@ -1,10 +1,9 @@
 //! The slices of a matrix's rows, made on the device: see [`slices`].
 
-use super::SpmmError;
-use super::items::grow;
 use crate::csr::{DevicePattern, expand};
 use crate::device::{Device, DeviceBuffer};
-use crate::scan::exclusive_scan;
+use crate::primitives::scan::exclusive_scan;
+use crate::spmm::error::SpmmError;
 use cuda_std::float::Real;
 use std::fmt;
 use std::sync::Mutex;
@@ -18,7 +17,7 @@ use warprow_kernels::spmm::ladder::slices::CutRows;
 const SLICE_SIZE: u32 = 32;
 
 #[derive(Debug)]
-pub(super) struct Slices<T: Real> {
+pub struct Slices<T: Real> {
     count: u32,
     size: u32,
     row: DeviceBuffer<u32>,
@@ -34,7 +33,7 @@ pub(super) struct Slices<T: Real> {
 
 impl<T: Real> Slices<T> {
     /// Cuts the rows of `a`; `with_sums` if a second pass is to add up those that are cut.
-    pub(super) fn make(
+    pub fn make(
         a: &DevicePattern,
         wanted_size: Option<u32>,
         with_sums: bool,
@@ -78,12 +77,12 @@ impl<T: Real> Slices<T> {
         })
     }
 
-    pub(super) fn count(&self) -> u32 {
+    pub fn count(&self) -> u32 {
         self.count
     }
 
     /// Calls `launch` with the slices, after the rows that are cut have been cleared, or before they are added up.
-    pub(super) fn run(
+    pub fn run(
         &self,
         device: &Device,
         items: Items<T>,
@@ -114,11 +113,7 @@ impl<T: Real> Slices<T> {
             .lock()
             .unwrap_or_else(|poisoned| poisoned.into_inner());
         if cut {
-            grow(
-                device,
-                &mut partial,
-                u128::from(self.count) * u128::from(y.cols),
-            )?;
+            partial.grow(self.count.into(), y.cols.into())?;
         }
         let items = Items {
             partial: partial.mutable(),

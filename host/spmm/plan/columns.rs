@@ -1,19 +1,19 @@
 //! How a matrix's nonzeros spread over its columns, and what a cache of some rows of X gives.
 
-use super::SpmmError;
 use crate::device::{Device, DeviceBuffer};
+use crate::spmm::error::SpmmError;
 use warprow_kernels::spmm::plan::columns::{self, BINS};
 
 /// The columns of a matrix by the number of their nonzeros.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct ColumnProfile {
+pub struct ColumnProfile {
     /// Columns of `2^b` to `2^(b+1) - 1` nonzeros, and these nonzeros; the hottest columns last.
     bins: [(u64, u64); BINS],
 }
 
 impl ColumnProfile {
     /// Counts the nonzeros of a matrix of `cols` columns on its device. It waits for the device.
-    pub(super) fn measure(
+    pub fn measure(
         device: &Device,
         cols: u32,
         col_idx: &DeviceBuffer<u32>,
@@ -42,7 +42,7 @@ impl ColumnProfile {
     }
 
     /// The different columns that so many nonzeros have if chance puts them into the columns, each as often as its nonzeros say.
-    pub(super) fn expected_distinct(&self, nonzeros: f64) -> f64 {
+    pub fn expected_distinct(&self, nonzeros: f64) -> f64 {
         let all: u64 = self.bins.iter().map(|(_, nonzeros)| nonzeros).sum();
         self.bins
             .iter()
@@ -57,7 +57,7 @@ impl ColumnProfile {
     }
 
     /// The share of the nonzeros that lie in the `columns` hottest columns, from 0 to 1. Columns of one bin count alike.
-    pub(super) fn covered(&self, columns: f64) -> f64 {
+    pub fn covered(&self, columns: f64) -> f64 {
         let all: u64 = self.bins.iter().map(|(_, nonzeros)| nonzeros).sum();
         let (mut left, mut covered) = (columns, 0.0);
         for &(columns, nonzeros) in self.bins.iter().rev() {

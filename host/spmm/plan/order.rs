@@ -1,11 +1,12 @@
 //! The order of a matrix's rows in a plan.
 
-use super::SpmmError;
 use super::planner::Planner;
 use super::reuse::distinct_share;
 use super::row_keys::{first_columns, frequent_columns, labels, longest_first, sorted};
 use crate::csr::{DeviceCsr, DevicePattern, gather, number};
 use crate::device::DeviceBuffer;
+use crate::spmm::error::SpmmError;
+use crate::spmm::options::RowOrder;
 use cuda_std::element::Element;
 use std::fmt;
 use std::time::Duration;
@@ -15,84 +16,38 @@ use warprow_kernels::spmm::{Ending, SpmmKernel};
 /// of the rows' lengths.
 const KEEPING: f64 = 0.9;
 
-/// The order in which a plan keeps the rows of A. X and Y are in the caller's order whatever it is.
-///
-/// What an order is good for: rows that run at the same time should read the same rows of X, which are then in a cache.
-/// As a measure, take the distinct columns of 64 neighbouring rows, as a part of their nonzeros. On shuffled graphs of 20,000
-/// rows with 85 % of the nonzeros in communities of 60 to 600 rows it is
-///
-/// | nonzeros a row | `Given` | `FirstColumn` | `Clustered` | by the communities planted |
-/// |---|---|---|---|---|
-/// | 5 | .99 | .88 | .78 | .77 |
-/// | 10 | .99 | .89 | .60 | .63 |
-/// | 30 | .96 | .76 | .38 | .38 |
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum RowOrder {
-    /// The caller's.
-    #[default]
-    Given,
-    /// By the first column of each row.
-    FirstColumn,
-    /// By the most frequent column of each row: columns numbered by their nonzeros, most first, rows sorted by their first
-    /// column then, and the columns' numbers put back.
-    FrequentColumn,
-    /// By communities, which label propagation finds, and by the first column in each. It helps where the matrix has
-    /// communities.
-    Clustered,
-}
-
-impl RowOrder {
-    /// All orders.
-    pub const ALL: &[Self] = &[
-        Self::Given,
-        Self::FirstColumn,
-        Self::FrequentColumn,
-        Self::Clustered,
-    ];
-
-    /// The name by which a user selects it.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Given => "given",
-            Self::FirstColumn => "first_column",
-            Self::FrequentColumn => "frequent_column",
-            Self::Clustered => "clustered",
-        }
+/// The rows of `a` in an order, by their numbers in the given one; `None` if it is that.
+fn rows_in<T: Element>(
+    order: RowOrder,
+    a: &DeviceCsr<T>,
+) -> Result<Option<DeviceBuffer<u32>>, SpmmError> {
+    let pattern = a.pattern();
+    if pattern.rows == 0 {
+        return Ok(None);
     }
-
-    /// The rows of `a` in this order, by their numbers in the given one; `None` if it is that.
-    pub(super) fn of_rows<T: Element>(
-        self,
-        a: &DeviceCsr<T>,
-    ) -> Result<Option<DeviceBuffer<u32>>, SpmmError> {
-        let pattern = a.pattern();
-        if pattern.rows == 0 {
-            return Ok(None);
+    let given = || number(a.device(), pattern.rows);
+    match order {
+        RowOrder::Given => Ok(None),
+        RowOrder::FirstColumn => sorted(given()?, first_columns(pattern)?, pattern.cols).map(Some),
+        RowOrder::FrequentColumn => {
+            sorted(given()?, frequent_columns(pattern)?, pattern.cols).map(Some)
         }
-        let given = || number(a.device(), pattern.rows);
-        match self {
-            Self::Given => Ok(None),
-            Self::FirstColumn => sorted(given()?, first_columns(pattern)?, pattern.cols).map(Some),
-            Self::FrequentColumn => {
-                sorted(given()?, frequent_columns(pattern)?, pattern.cols).map(Some)
-            }
-            Self::Clustered => {
-                let by_first_column = sorted(given()?, first_columns(pattern)?, pattern.cols)?;
-                let label = gather(&by_first_column, &labels(a)?)?;
-                sorted(by_first_column, label, pattern.cols).map(Some)
-            }
+        RowOrder::Clustered => {
+            let by_first_column = sorted(given()?, first_columns(pattern)?, pattern.cols)?;
+            let label = gather(&by_first_column, &labels(a)?)?;
+            sorted(by_first_column, label, pattern.cols).map(Some)
         }
     }
 }
 
 /// The order for a kernel that is for one, if none is asked for.
-pub(super) fn default(kernel: SpmmKernel) -> Option<RowOrder> {
+pub fn default(kernel: SpmmKernel) -> Option<RowOrder> {
     (kernel == SpmmKernel::Reordered).then_some(RowOrder::FirstColumn)
 }
 
 /// The order of the rows of a plan's matrix.
 #[derive(Debug)]
-pub(super) struct OrderedRows {
+pub struct OrderedRows {
     order: RowOrder,
     /// The number of each row in the given order, if it is another.
     original: Option<DeviceBuffer<u32>>,
@@ -105,7 +60,7 @@ pub(super) struct OrderedRows {
 
 impl OrderedRows {
     /// The matrix with its rows in that order, of which the planner takes note.
-    pub(super) fn put<T: Element>(
+    pub fn put<T: Element>(
         order: RowOrder,
         planner: Option<&mut Planner>,
         a: DeviceCsr<T>,
@@ -116,7 +71,7 @@ impl OrderedRows {
             order,
             ..Self::given()
         };
-        if let Some(original) = order.of_rows(&a)? {
+        if let Some(original) = rows_in(order, &a)? {
             a = a.permute_rows(&original)?;
             ordered.original = Some(original);
             ordered.time = timer.stop()?;
@@ -128,7 +83,7 @@ impl OrderedRows {
     }
 
     /// The matrix with its rows in clusters, if the planner finds that worth it.
-    pub(super) fn choose<T: Element>(
+    pub fn choose<T: Element>(
         planner: &mut Planner,
         a: DeviceCsr<T>,
     ) -> Result<(DeviceCsr<T>, Self), SpmmError> {
@@ -139,7 +94,7 @@ impl OrderedRows {
         let timer = a.device().start_timer()?;
         let mut a = a;
         let mut ordered = Self::given();
-        if let Some(original) = RowOrder::Clustered.of_rows(&a)? {
+        if let Some(original) = rows_in(RowOrder::Clustered, &a)? {
             let distinct = distinct_shares(&a, &original)?;
             ordered.distinct = Some(distinct);
             let local = planner.locality_in(a.pattern(), &original)?;
@@ -156,7 +111,7 @@ impl OrderedRows {
 
     /// Whether teams are to keep the order, as neighbours share more columns in it than they would sorted by length. It may wait for the
     /// device.
-    pub(super) fn suits_teams(
+    pub fn suits_teams(
         &self,
         planner: &Option<Planner>,
         a: &DevicePattern,
@@ -183,12 +138,12 @@ impl OrderedRows {
         }
     }
 
-    pub(super) fn order(&self) -> RowOrder {
+    pub fn order(&self) -> RowOrder {
         self.order
     }
 
     /// How the kernel ends its rows, if it does nothing to them or scales them.
-    pub(super) fn ending(&self, scales: bool) -> Ending {
+    pub fn ending(&self, scales: bool) -> Ending {
         match self.original {
             _ if scales => Ending::Scaled,
             Some(_) => Ending::AnyOrder,
@@ -197,12 +152,12 @@ impl OrderedRows {
     }
 
     /// The device's time for it, where one was looked for.
-    pub(super) fn time(&self) -> Option<Duration> {
+    pub fn time(&self) -> Option<Duration> {
         self.time
     }
 
     /// The number of each row in the given order, if it is another.
-    pub(super) fn original(&self) -> Option<&DeviceBuffer<u32>> {
+    pub fn original(&self) -> Option<&DeviceBuffer<u32>> {
         self.original.as_ref()
     }
 }

@@ -22,11 +22,11 @@
 mod clusters;
 mod row_of_x;
 
-use super::SpmmError;
 use super::columns::ColumnProfile;
 use super::reuse;
 use crate::csr::DevicePattern;
-pub(super) use row_of_x::RowOfX;
+use crate::spmm::error::SpmmError;
+pub use row_of_x::RowOfX;
 use warprow_kernels::spmm::product::tasks::ROW_STEPS;
 use warprow_kernels::spmm::{ItemKind, SpmmKernel};
 
@@ -53,7 +53,7 @@ const MISS: f64 = 1.3;
 const NEAR: f64 = 0.4;
 
 /// The unit's bytes: a cache line.
-pub(super) const LINE: f64 = 128.0;
+pub const LINE: f64 = 128.0;
 
 /// The share of the L2 cache that holds rows of X; the rest goes to A, Y, and to lines that both of its halves hold.
 const L2_SHARE: f64 = 0.6;
@@ -93,7 +93,7 @@ const LANES: u32 = 8;
 
 /// What the choice depends on.
 #[derive(Clone, Debug)]
-pub(super) struct Planner {
+pub struct Planner {
     /// Nonzeros of a row, on average.
     mean_row: f64,
     /// The part of the columns that a row has, on average.
@@ -112,7 +112,7 @@ pub(super) struct Planner {
 
 impl Planner {
     /// That of a matrix, for a kernel on tasks or teams on a device whose cache is known, and for such rows of X, if they are known.
-    pub(super) fn of(
+    pub fn of(
         a: &DevicePattern,
         kernel: SpmmKernel,
         row: Option<RowOfX>,
@@ -134,7 +134,7 @@ impl Planner {
     }
 
     /// That of a matrix, for an L2 cache of so many bytes.
-    pub(super) fn with_cache(a: &DevicePattern, l2_bytes: u64) -> Result<Self, SpmmError> {
+    pub fn with_cache(a: &DevicePattern, l2_bytes: u64) -> Result<Self, SpmmError> {
         let mean_row = f64::from(a.nonzeros()) / f64::from(a.rows.max(1));
         Ok(Self {
             mean_row,
@@ -158,7 +158,7 @@ impl Planner {
     }
 
     /// Takes note of how local the matrix is, for the choices that come after it, if they depend on it. It may wait for the device.
-    pub(super) fn measure_locality(&mut self, a: &DevicePattern) -> Result<(), SpmmError> {
+    pub fn measure_locality(&mut self, a: &DevicePattern) -> Result<(), SpmmError> {
         if self.wants_locality() {
             self.misses_left = reuse::locality(a, &self.profile, None)?;
         }
@@ -177,18 +177,18 @@ impl Planner {
 
     /// Steps of a task, at most, so that all tasks that run at a time find what they have in common in the L2 cache; `None` where they have nothing
     /// in common.
-    pub(super) fn task_size(&self) -> Option<u32> {
+    pub fn task_size(&self) -> Option<u32> {
         let row_steps = self.mean_row + f64::from(ROW_STEPS);
         self.is_local().then_some((LOCAL_ROWS * row_steps) as u32)
     }
 
     /// Whether so many of the columns are in a row that any 64 rows share theirs.
-    pub(super) fn any_rows_share(&self) -> bool {
+    pub fn any_rows_share(&self) -> bool {
         self.share_of_columns * f64::from(reuse::NEIGHBOURS) >= 2.0
     }
 
     /// Lanes of a sub-warp, of those that there are: the fewest that cost least, and no more than a row of X keeps busy.
-    pub(super) fn lanes(&self, row: RowOfX, blocks: u32) -> u32 {
+    pub fn lanes(&self, row: RowOfX, blocks: u32) -> u32 {
         let mut best = (f64::INFINITY, LANES);
         for &lanes in row.there_are {
             let cost = self.cost(row, lanes, blocks);
@@ -207,7 +207,7 @@ impl Planner {
     ///
     /// On an H200 with 100 features of f32, whose rows have 3.1 lines and are one tile, two graphs without hubs took 0.83 and 0.87 of the time with
     /// four and eight blocks so, in the place of two and four.
-    pub(super) fn column_blocks(&self) -> u32 {
+    pub fn column_blocks(&self) -> u32 {
         let is_split = |row: &RowOfX| row.bytes > 2 * RowOfX::LINE.bytes && !row.has_whole_lines();
         let row = self.row.filter(is_split).unwrap_or(RowOfX::LINE);
         let mut best = (f64::INFINITY, 1);
@@ -229,7 +229,7 @@ impl Planner {
     }
 
     /// The share of the nonzeros whose tile of X, of that many bytes a row, the L2 cache holds.
-    pub(super) fn l2_hits(&self, tile_bytes: f64, blocks: u32) -> f64 {
+    pub fn l2_hits(&self, tile_bytes: f64, blocks: u32) -> f64 {
         // Where it is the tasks that run at a time which have rows of X in common, narrower tiles are of no use: as many more of them run.
         let tile_bytes = if self.is_local() {
             WIDE_TILE
@@ -275,7 +275,7 @@ mod tests {
     };
 
     /// A row of X of f32 of so many bytes, a multiple of 16.
-    pub(super) fn bytes_of_x(bytes: u64) -> Option<RowOfX> {
+    pub fn bytes_of_x(bytes: u64) -> Option<RowOfX> {
         Some(RowOfX {
             bytes,
             ..CACHE_LINE
@@ -283,7 +283,7 @@ mod tests {
     }
 
     /// A planner for 20,000 columns, of which those of each pair have that many nonzeros, and an L2 cache of so many lines.
-    pub(super) fn planner(mean_row: f64, columns: &[(u32, u32)], lines: u64) -> Planner {
+    pub fn planner(mean_row: f64, columns: &[(u32, u32)], lines: u64) -> Planner {
         let device = Device::emulator(EmulatorOptions::default());
         let mut first = 0;
         let mut cols = Vec::new();

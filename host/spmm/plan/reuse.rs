@@ -1,14 +1,14 @@
 //! How far rows that are near each other share their columns, measured on a sample: see [`reuse`].
 
-use super::SpmmError;
 use super::columns::ColumnProfile;
 use crate::csr::DevicePattern;
 use crate::device::DeviceBuffer;
+use crate::spmm::error::SpmmError;
 use cuda_std::memory::Global;
 use warprow_kernels::spmm::plan::reuse;
 
 /// Rows of a window of neighbours: those that a multiprocessor works on at a time.
-pub(super) const NEIGHBOURS: u32 = 64;
+pub const NEIGHBOURS: u32 = 64;
 
 /// Windows of neighbours that are looked at, at most.
 const WINDOWS: u32 = 1024;
@@ -24,7 +24,7 @@ const LONGEST: f64 = 2.0;
 
 /// The different columns of 64 neighbouring rows, as a part of their nonzeros: 1 where they share none, and for a matrix without
 /// nonzeros. The rows are taken in `order`, if there is one. It waits for the device.
-pub(super) fn distinct_share(
+pub fn distinct_share(
     a: &DevicePattern,
     order: Option<&DeviceBuffer<u32>>,
 ) -> Result<f64, SpmmError> {
@@ -43,7 +43,7 @@ pub(super) fn distinct_share(
 /// The different columns of hundreds of rows that come one after the other, as a part of those that as many nonzeros would have if chance put them into
 /// the columns, the hot ones more often: 1 if the order of the rows is as good as any, and for a matrix without nonzeros. R-MAT graphs have .96 to
 /// 1, graphs of communities that lie together .2 to .4. The rows are taken in `order`, if there is one. It waits for the device.
-pub(super) fn locality(
+pub fn locality(
     a: &DevicePattern,
     profile: &ColumnProfile,
     order: Option<&DeviceBuffer<u32>>,

@@ -1,9 +1,9 @@
 //! Keys by which the rows of a matrix are sorted, made on the device: see [`order`].
 
-use super::SpmmError;
 use crate::csr::{DeviceCsr, DevicePattern, number};
 use crate::device::DeviceBuffer;
-use crate::sort::sort_pairs;
+use crate::primitives::sort::sort_pairs;
+use crate::spmm::error::SpmmError;
 use cuda_std::element::Element;
 use cuda_std::memory::Global;
 use warprow_kernels::spmm::plan::order;
@@ -13,12 +13,12 @@ use warprow_kernels::spmm::plan::order;
 const ROUNDS: u32 = 8;
 
 /// The rows, those with the most nonzeros first.
-pub(super) fn longest_first(a: &DevicePattern) -> Result<DeviceBuffer<u32>, SpmmError> {
+pub fn longest_first(a: &DevicePattern) -> Result<DeviceBuffer<u32>, SpmmError> {
     sorted(number(a.device(), a.rows)?, missing_columns(a)?, a.cols)
 }
 
 /// `rows` sorted by their keys, which are at most `greatest`.
-pub(super) fn sorted(
+pub fn sorted(
     mut rows: DeviceBuffer<u32>,
     mut key: DeviceBuffer<u32>,
     greatest: u32,
@@ -30,7 +30,7 @@ pub(super) fn sorted(
 }
 
 /// The first column of each row.
-pub(super) fn first_columns(a: &DevicePattern) -> Result<DeviceBuffer<u32>, SpmmError> {
+pub fn first_columns(a: &DevicePattern) -> Result<DeviceBuffer<u32>, SpmmError> {
     let device = a.device();
     let mut key = device.uninitialized::<u32>(a.rows as usize)?;
     let (row_ptr, col_idx) = pointers(a);
@@ -63,7 +63,7 @@ fn missing_columns(a: &DevicePattern) -> Result<DeviceBuffer<u32>, SpmmError> {
 }
 
 /// The number of each row's most frequent column, the columns numbered by their nonzeros, most first.
-pub(super) fn frequent_columns(a: &DevicePattern) -> Result<DeviceBuffer<u32>, SpmmError> {
+pub fn frequent_columns(a: &DevicePattern) -> Result<DeviceBuffer<u32>, SpmmError> {
     let device = a.device();
     let mut column_key = device.uninitialized::<u32>(a.cols as usize)?;
     let mut rank = device.uninitialized::<u32>(a.cols as usize)?;
@@ -115,7 +115,7 @@ pub(super) fn frequent_columns(a: &DevicePattern) -> Result<DeviceBuffer<u32>, S
 
 /// The label of each row, the number of a column. In a square matrix, whose rows and columns are the same things, a row's label
 /// is its column's for the next round; else columns take labels from their rows in turn.
-pub(super) fn labels<T: Element>(a: &DeviceCsr<T>) -> Result<DeviceBuffer<u32>, SpmmError> {
+pub fn labels<T: Element>(a: &DeviceCsr<T>) -> Result<DeviceBuffer<u32>, SpmmError> {
     let pattern = a.pattern();
     let (rows, cols) = (pattern.rows, pattern.cols);
     let transposed = (rows != cols).then(|| a.transpose()).transpose()?;

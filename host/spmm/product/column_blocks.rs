@@ -2,7 +2,7 @@
 
 use crate::csr::{DeviceCsr, DevicePattern};
 use crate::operand::{OperandError, count};
-use crate::scan::exclusive_scan;
+use crate::primitives::scan::exclusive_scan;
 use cuda_std::element::Element;
 use warprow_kernels::spmm::product::column_blocks;
 
@@ -12,7 +12,7 @@ use warprow_kernels::spmm::product::column_blocks;
 /// # Errors
 ///
 /// 2^32 rows of blocks or more; too little device memory; the driver's.
-pub(super) fn cut<T: Element>(a: DeviceCsr<T>, blocks: u32) -> Result<DeviceCsr<T>, OperandError> {
+pub fn cut<T: Element>(a: DeviceCsr<T>, blocks: u32) -> Result<DeviceCsr<T>, OperandError> {
     let (device, pattern) = (a.device(), a.pattern());
     let (rows, cols) = (pattern.rows, pattern.cols);
     if blocks == 1 || rows == 0 {

@@ -4,18 +4,18 @@ use warprow_kernels::spmm::Large;
 
 /// What a run knows of that.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Joining {
+pub struct Joining {
     /// Whether the tasks are to be joined; what is best if it is not said.
-    pub(super) wanted: Option<bool>,
+    pub wanted: Option<bool>,
     /// How many times eight lanes a task has, in all tiles of features.
-    pub(super) eights: u64,
+    pub eights: u64,
     /// Whether a load brings a lane a single element.
-    pub(super) singles: bool,
+    pub singles: bool,
 }
 
 impl Joining {
     /// Each task is an item.
-    pub(super) const NONE: Self = Self {
+    pub const NONE: Self = Self {
         wanted: Some(false),
         eights: 1,
         singles: false,
@@ -67,7 +67,7 @@ const PAIRS: [Way; 1] = [Way {
 
 /// The ways to join the tasks of a matrix.
 #[derive(Clone, Debug)]
-pub(super) struct Ways {
+pub struct Ways {
     ways: &'static [Way],
     tasks: u32,
     /// Whether they are worth it at any width of loads.
@@ -76,7 +76,7 @@ pub(super) struct Ways {
 
 impl Ways {
     /// Those of a matrix of so many tasks; where rows that are near each other share their columns, large items would tear them apart.
-    pub(super) fn of(tasks: u32, many_rows_are_cut: bool, near_rows_share: bool) -> Self {
+    pub fn of(tasks: u32, many_rows_are_cut: bool, near_rows_share: bool) -> Self {
         let ways: &[Way] = if many_rows_are_cut && !near_rows_share {
             &TAPERED
         } else {
@@ -90,7 +90,7 @@ impl Ways {
     }
 
     /// The large items of each way.
-    pub(super) fn all(&self) -> impl Iterator<Item = Large> + '_ {
+    pub fn all(&self) -> impl Iterator<Item = Large> + '_ {
         self.ways.iter().map(|way| {
             let in_large = u64::from(self.tasks) * u64::from(way.eighths) / 8;
             Large {
@@ -102,7 +102,7 @@ impl Ways {
     }
 
     /// The large items of a run on a device with so many sub-warps of 8 lanes at a time: those of a way, or none.
-    pub(super) fn of_run(&self, joining: Joining, slots: u64) -> Large {
+    pub fn of_run(&self, joining: Joining, slots: u64) -> Large {
         let has_enough = |(way, large): &(&Way, Large)| {
             4 * u64::from(large.count) * joining.eights >= way.per_slot * slots
         };

@@ -1,6 +1,5 @@
 //! The size of [tasks](super::tasks).
 
-use super::items::ItemSizes;
 use crate::csr::DevicePattern;
 use crate::device::Device;
 use warprow_kernels::spmm::product::tasks::ROW_STEPS;
@@ -18,18 +17,38 @@ const TASK_SIZES: [u64; 2] = [64, 256];
 /// Sub-warps that a multiprocessor runs at a time, at most, of any kernel on any GPU.
 const MOST_SUB_WARPS: u64 = 2048 / 8;
 
+/// How large items are to be.
+#[derive(Clone, Copy, Debug)]
+pub struct ItemSizes {
+    /// What the caller wants.
+    pub wanted: Option<u32>,
+    /// Steps of a task, at most, if the caller does not say.
+    pub most_of_task: Option<u32>,
+    /// What the device runs at a time, if it is known for which kernel.
+    pub at_a_time: Option<AtATime>,
+}
+
+/// What a device runs at a time of a kernel on tasks.
+#[derive(Clone, Copy, Debug)]
+pub struct AtATime {
+    /// How many tasks.
+    pub tasks: u64,
+    /// Whether, where many rows are cut, small tasks that are joined are better than those that all run at a time.
+    pub prefers_joined: bool,
+}
+
 /// Steps of a task of a matrix.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct TaskSizes {
+pub struct TaskSizes {
     /// If few rows are cut, or if it makes no difference.
-    pub(super) any: u32,
+    pub any: u32,
     /// If many rows are cut.
-    pub(super) if_many_are_cut: u32,
+    pub if_many_are_cut: u32,
 }
 
 impl TaskSizes {
     /// Those of a matrix, whose row pointers are those of its blocks of columns.
-    pub(super) fn of(a: &DevicePattern, sizes: ItemSizes) -> Self {
+    pub fn of(a: &DevicePattern, sizes: ItemSizes) -> Self {
         Self::of_steps(steps(a), slots(a.device()), sizes)
     }
 
@@ -44,7 +63,7 @@ impl TaskSizes {
 }
 
 /// Sub-warps of 8 lanes that a device runs at a time.
-pub(super) fn slots(device: &Device) -> u64 {
+pub fn slots(device: &Device) -> u64 {
     u64::from(device.properties().multiprocessors.max(1)) * SLOTS_PER_MULTIPROCESSOR
 }
 
@@ -55,7 +74,7 @@ fn steps(a: &DevicePattern) -> u64 {
 }
 
 /// Whether a device may run all tasks of a matrix at a time, if they are no larger than any.
-pub(super) fn may_run_at_once(a: &DevicePattern) -> bool {
+pub fn may_run_at_once(a: &DevicePattern) -> bool {
     let [_, largest] = TASK_SIZES;
     let multiprocessors = u64::from(a.device().properties().multiprocessors);
     steps(a) <= largest * MOST_SUB_WARPS * multiprocessors
@@ -84,7 +103,6 @@ fn task_size(steps: u64, slots: u64, sizes: ItemSizes) -> u32 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::items::AtATime;
     use super::*;
 
     fn sizes(most_of_task: Option<u32>, tasks: Option<u64>, prefers_joined: bool) -> ItemSizes {

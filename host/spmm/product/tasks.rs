@@ -1,20 +1,21 @@
 //! The tasks of a matrix, made on the device: see [`tasks`].
 
-use super::SpmmElement;
-use super::SpmmError;
-use super::items::{ItemSizes, Launch, Product, grow};
 use super::joining::{Joining, Ways};
-use super::task_size::{TaskSizes, slots};
+use super::task_size::{ItemSizes, TaskSizes, slots};
 use crate::csr::DevicePattern;
 use crate::device::{Device, DeviceBuffer};
 use crate::operand;
+use crate::spmm::error::SpmmError;
+use crate::spmm::layer::LayerCombine;
+use crate::spmm::options::SpmmElement;
 use cuda_std::memory::{Global, GlobalMut};
 use std::fmt;
 use std::sync::Mutex;
+use warprow_kernels::matrix::DenseMut;
 use warprow_kernels::spmm::product::tasks;
 use warprow_kernels::spmm::product::tasks::Cuts;
 use warprow_kernels::spmm::product::vector;
-use warprow_kernels::spmm::{Epilogue, Items, Large};
+use warprow_kernels::spmm::{Epilogue, Items, Large, Reduction};
 
 /// Groups of tasks for a row that is cut between them, at most, where many rows are cut. Skewed graphs (R-MAT .57) have one for two to four groups,
 /// others (.35) one for 26 or almost none. Where many are cut, several tasks are one item, and such rows have fewer parts; others took up to 1.08
@@ -26,9 +27,33 @@ const LEAST_CUT: u64 = 16;
 /// cut that are not, up to 1.1 times.
 const FINER_CUTS: u32 = 4;
 
+/// What a run of the kernel is for.
+pub struct Product<E: SpmmElement> {
+    pub row_ptr: Global<u32>,
+    pub rows: u32,
+    /// The numbers of A's rows in the caller's order, if that is another; else null.
+    pub original_row: Global<u32>,
+    pub y: DenseMut<E>,
+    pub reduction: Reduction,
+    pub epilogue: Epilogue<E::Sum>,
+    /// Items of a block.
+    pub group: u32,
+    /// Whether several tasks are one item.
+    pub joining: Joining,
+    /// How the rows end that are cut, if not by the epilogue.
+    pub combine: Option<LayerCombine<E>>,
+}
+
+/// What is different for each launch of a run.
+pub struct Launch<E: SpmmElement> {
+    pub row_ptr: Global<u32>,
+    pub items: Items<E::Sum>,
+    pub epilogue: Epilogue<E::Sum>,
+}
+
 /// The tasks of a matrix or of a block of its columns.
 #[derive(Debug)]
-pub(super) struct Tasks<E: SpmmElement> {
+pub struct Tasks<E: SpmmElement> {
     starts: Starts,
     /// How tasks can be joined.
     ways: Ways,
@@ -62,7 +87,7 @@ struct CutRows {
 
 impl<E: SpmmElement> Tasks<E> {
     /// The tasks of each block of columns of a matrix, which has `rows` row pointers for each, and one at the end.
-    pub(super) fn of_blocks(a: &DevicePattern, sizes: ItemSizes) -> Result<Vec<Self>, SpmmError> {
+    pub fn of_blocks(a: &DevicePattern, sizes: ItemSizes) -> Result<Vec<Self>, SpmmError> {
         let blocks = (a.row_ptr.len() - 1)
             .checked_div(a.rows as usize)
             .unwrap_or(1);
@@ -138,12 +163,12 @@ impl<E: SpmmElement> Tasks<E> {
     }
 
     /// How many items there are.
-    pub(super) fn count(&self, joining: Joining) -> u32 {
+    pub fn count(&self, joining: Joining) -> u32 {
         self.large(joining).item_of(self.starts.count)
     }
 
     /// Launches the kernel on the tasks of the block, and joins the parts of the rows that are cut.
-    pub(super) fn run(
+    pub fn run(
         &self,
         device: &Device,
         product: &Product<E>,
@@ -164,8 +189,8 @@ impl<E: SpmmElement> Tasks<E> {
         let cut_rows = cut_rows.expect("the kernel's groups are those planned for");
         if cut_rows.any() {
             let items = large.item_of(self.starts.count);
-            let parts = 2 * u128::from(items.div_ceil(group));
-            grow(device, &mut partial, parts * u128::from(y.cols))?;
+            let parts = 2 * u64::from(items.div_ceil(group));
+            partial.grow(parts, y.cols.into())?;
         }
         let row_ptr = product.row_ptr.offset(block * product.rows as usize);
         let mut epilogue: Epilogue<E::Sum> = product.epilogue;

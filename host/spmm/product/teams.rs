@@ -1,12 +1,10 @@
 //! The warps that each row of a matrix has, made on the device: see [`teams`].
 
-use super::SpmmError;
-use super::pointer;
-use super::row_keys::longest_first;
 use crate::csr::DevicePattern;
-use crate::device::DeviceBuffer;
+use crate::device::{DeviceBuffer, optional_pointer};
 use crate::operand;
-use crate::scan::exclusive_scan;
+use crate::primitives::scan::exclusive_scan;
+use crate::spmm::error::SpmmError;
 use std::fmt;
 use std::ops::RangeInclusive;
 use warprow_kernels::spmm::Items;
@@ -28,7 +26,7 @@ fn longest_short(a: &DevicePattern) -> u32 {
 }
 
 #[derive(Debug)]
-pub(super) struct Teams {
+pub struct Teams {
     count: u32,
     longest_short: u32,
     long_rows: u32,
@@ -37,26 +35,22 @@ pub(super) struct Teams {
 }
 
 impl Teams {
-    /// Gives the rows of `a` their warps, in the order of the rows' lengths, or in their own if they are to `keep_order`. It waits for
-    /// the device.
-    pub(super) fn make(
+    /// Gives the rows of `a` their warps, in `order` or in their own. It waits for the device.
+    pub fn make(
         a: &DevicePattern,
         wanted_size: Option<u32>,
-        keep_order: bool,
+        order: Option<&DeviceBuffer<u32>>,
     ) -> Result<Self, SpmmError> {
         let device = a.device();
         let longest_short = wanted_size.unwrap_or_else(|| longest_short(a)).max(1);
         let row_ptr = a.row_ptr.read_only();
-        let sorts = !keep_order && a.rows > 0;
-        let order = sorts.then(|| longest_first(a)).transpose()?;
-        let order = order.as_ref();
         let mut shorts = device.uninitialized::<u32>(a.rows as usize + 1)?;
         let config = teams::launch(a.rows);
         // SAFETY: a number for each row, and one for the end.
         unsafe {
             let arguments = (
                 a.rows,
-                pointer(order),
+                optional_pointer(order),
                 row_ptr,
                 longest_short,
                 shorts.mutable(),
@@ -69,12 +63,12 @@ impl Teams {
         let warps = u64::from(long_rows) * u64::from(WARPS) + u64::from(short_rows);
         let count = operand::count("the number of warps", warps)?;
         let mut row = None;
-        if long_rows > 0 || sorts {
+        if long_rows > 0 || order.is_some() {
             let row = row.insert(device.uninitialized::<u32>(count as usize)?);
             let pointers = (shorts.read_only(), row.mutable());
             let arguments = (
                 a.rows,
-                pointer(order),
+                optional_pointer(order),
                 row_ptr,
                 longest_short,
                 pointers.0,
@@ -91,15 +85,15 @@ impl Teams {
         })
     }
 
-    pub(super) fn count(&self) -> u32 {
+    pub fn count(&self) -> u32 {
         self.count
     }
 
     /// The items as a kernel gets them.
-    pub(super) fn items<T>(&self, items: Items<T>) -> Items<T> {
+    pub fn items<T>(&self, items: Items<T>) -> Items<T> {
         Items {
             task_size: self.longest_short,
-            row: pointer(self.row.as_ref()),
+            row: optional_pointer(self.row.as_ref()),
             ..items
         }
     }

@@ -2,11 +2,11 @@
 //!
 //! It depends on the bytes of a row of X: one cache line, unless the caller says how many features there are.
 
-use super::super::reuse;
 use super::{LINE, MISS, Planner, ROW, RowOfX, SHARED_IN_STEP};
 use crate::csr::DevicePattern;
 use crate::device::DeviceBuffer;
-use crate::spmm::SpmmError;
+use crate::spmm::error::SpmmError;
+use crate::spmm::plan::reuse;
 
 /// A row's end where the rows are in another order than the caller's: the kernel looks up where the row belongs, while it adds the row before up. By the
 /// kernel for any factors, which looks it up at the row's end, clusters took 1.03 to 1.22 times as long.
@@ -27,7 +27,7 @@ const HOPED_FOR: [f64; 2] = [1.0, 0.4];
 
 impl Planner {
     /// Whether an order of the rows is worth looking for.
-    pub(in crate::spmm) fn hopes_for_order(&self) -> bool {
+    pub fn hopes_for_order(&self) -> bool {
         let shares_anyway = self.shared == SHARED_IN_STEP && self.any_rows_share();
         let [_, hope] = HOPED_FOR;
         !shares_anyway
@@ -36,7 +36,7 @@ impl Planner {
     }
 
     /// How local the matrix is in that order of its rows. It waits for the device.
-    pub(in crate::spmm) fn locality_in(
+    pub fn locality_in(
         &self,
         a: &DevicePattern,
         order: &DeviceBuffer<u32>,
@@ -46,12 +46,12 @@ impl Planner {
 
     /// Whether clusters are worth it, where the different columns of neighbouring rows are these parts of their nonzeros in the
     /// given order and in clusters, and the matrix is so local in clusters.
-    pub(in crate::spmm) fn wants_clusters(&self, distinct: [f64; 2], local: f64) -> bool {
+    pub fn wants_clusters(&self, distinct: [f64; 2], local: f64) -> bool {
         self.gain_by_order(distinct, local) >= self.least_gain()
     }
 
     /// Takes note of the order of the rows, in which the matrix is so local.
-    pub(in crate::spmm) fn take_order(&mut self, local: f64) {
+    pub fn take_order(&mut self, local: f64) {
         self.misses_left = local;
     }
 
