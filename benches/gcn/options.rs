@@ -12,10 +12,6 @@ pub struct Options {
     #[arg(long = "network", value_name = "NAME", value_delimiter = ',', value_parser = network_names())]
     networks: Vec<String>,
 
-    /// Runs the networks with bias, ReLU and LogSoftmax as the end of their products too
-    #[arg(long)]
-    pub fused: bool,
-
     /// The device, the file of the results, the seed.
     #[command(flatten)]
     pub run: RunOptions,

@@ -14,18 +14,12 @@ fn a_nan_stays_in_its_row_and_its_neighbours() {
     let mut x = generate::dense::<f32>(4, 8, 9);
     x[[0, 3]] = f32::NAN;
     for device in devices() {
-        for fused in [false, true] {
-            let options = GcnOptions {
-                fused,
-                ..GcnOptions::default()
-            };
-            let mut gcn = Gcn::plan(&device, graph.view(), &layers, options).unwrap();
-            let y = gcn.classify(x.view()).unwrap();
-            let nan: Vec<bool> = (y.rows().into_iter())
-                .map(|row| row.iter().all(|y| y.is_nan()))
-                .collect();
-            assert_eq!(nan, [true, true, false, false], "{gcn}");
-        }
+        let mut gcn = Gcn::plan(&device, graph.view(), &layers, GcnOptions::default()).unwrap();
+        let y = gcn.classify(x.view()).unwrap();
+        let nan: Vec<bool> = (y.rows().into_iter())
+            .map(|row| row.iter().all(|y| y.is_nan()))
+            .collect();
+        assert_eq!(nan, [true, true, false, false], "{gcn}");
     }
 }
 

@@ -6,7 +6,6 @@ use crate::csr::DevicePattern;
 use crate::device::{Device, DeviceBuffer};
 use crate::operand;
 use crate::spmm::error::SpmmError;
-use crate::spmm::layer::LayerCombine;
 use crate::spmm::options::SpmmElement;
 use cuda_std::memory::{Global, GlobalMut};
 use std::fmt;
@@ -40,8 +39,6 @@ pub struct Product<E: SpmmElement> {
     pub group: u32,
     /// Whether several tasks are one item.
     pub joining: Joining,
-    /// How the rows end that are cut, if not by the epilogue.
-    pub combine: Option<LayerCombine<E>>,
 }
 
 /// What is different for each launch of a run.
@@ -206,20 +203,11 @@ impl<E: SpmmElement> Tasks<E> {
         if !cut_rows.any() {
             return Ok(());
         }
-        let config =
-            |tile| tasks::launch_combine(cut_rows.few_count, cut_rows.many_count, y.cols, tile);
-        let cuts = cut_rows.pointers();
-        // SAFETY: the kernel before has written the parts of the cut rows; y is this run's, and the bias has an element for each of
-        // its columns.
-        unsafe {
-            if let Some(layer) = &product.combine {
-                let arguments = (items, cuts, y, layer.bias);
-                device.launch(&layer.kernel, config(layer.tile), arguments)?;
-                return Ok(());
-            }
-            let (handle, tile) = tasks::combine_handle::<E>(y.cols, product.reduction);
-            device.launch(&handle, config(tile), (items, cuts, y, epilogue))?;
-        }
+        let config = tasks::launch_combine(cut_rows.few_count, cut_rows.many_count, y.cols);
+        let handle = tasks::combine_handle::<E>(product.reduction);
+        let arguments = (items, cut_rows.pointers(), y, epilogue);
+        // SAFETY: the kernel before has written the parts of the cut rows; y is this run's.
+        unsafe { device.launch(&handle, config, arguments)? };
         Ok(())
     }
 }

@@ -55,7 +55,7 @@ pub unsafe fn counts(rows: u32, row_ptr: Global<u32>, slice_size: u32, count: Gl
         let mut slices = 0;
         if r < rows as usize {
             let nonzeros = row_ptr.load(r + 1) - row_ptr.load(r);
-            slices = nonzeros.div_ceil(slice_size).max(1);
+            slices = nonzeros.div_ceil(slice_size.max(1)).max(1);
         }
         count.store(r, slices);
     }

@@ -8,10 +8,10 @@
 //! The best time of its tile widths is what a product that reads X by gathering can hope for on that matrix; a product that
 //! reads a row of X once for several nonzeros can be faster.
 
-use warprow_kernels_matrix::{Csr, Dense, DenseMut};
 use core::array;
 use cuda_std::prelude::*;
 use cuda_std::warp::{FULL_MASK, WARP_SIZE};
+use warprow_kernels_matrix::{Csr, Dense, DenseMut};
 
 use crate::MAX_GRID_Y;
 
