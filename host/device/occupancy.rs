@@ -11,7 +11,7 @@ impl Device {
         not(feature = "cuda"),
         expect(unused_variables, reason = "the emulator does not know")
     )]
-    pub(crate) fn blocks_at_a_time<A: KernelArgs>(
+    pub(crate) fn resident_blocks<A: KernelArgs>(
         &self,
         kernel: &Kernel<A>,
         config: &LaunchConfig,
@@ -19,7 +19,7 @@ impl Device {
         match &*self.backend {
             Backend::Emulator(_) => Ok(None),
             #[cfg(feature = "cuda")]
-            Backend::Cuda(cuda) => cuda.blocks_at_a_time(kernel.name(), config).map(Some),
+            Backend::Cuda(cuda) => cuda.resident_blocks(kernel.name(), config).map(Some),
         }
     }
 }

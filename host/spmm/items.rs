@@ -4,9 +4,8 @@ use super::error::SpmmError;
 use super::ladder::slices::Slices;
 use super::options::SpmmElement;
 use super::plan::row_keys::longest_first;
-use super::product::joining::Joining;
-use super::product::task_size::ItemSizes;
-use super::product::tasks::{Launch, Product, Tasks};
+use super::product::task_sizes::{ItemSizes, Joining};
+use super::product::tasks::{LaunchArguments, RunArguments, Tasks};
 use super::product::teams::Teams;
 use crate::csr::{DeviceCsr, DevicePattern, NonzerosByColumn, gather};
 use crate::device::{Device, DeviceBuffer};
@@ -65,15 +64,15 @@ impl<E: SpmmElement> PlannedItems<E> {
                 nonzeros(row)
             }
             ItemKind::Tasks => Tasks::of_blocks(a.pattern(), sizes).map(Self::Tasks),
-            ItemKind::Slices => Slices::make(a.pattern(), sizes.wanted, false).map(Self::Slices),
+            ItemKind::Slices => Slices::make(a.pattern(), sizes.requested, false).map(Self::Slices),
             ItemKind::SlicesWithSums => {
-                Slices::make(a.pattern(), sizes.wanted, true).map(Self::Slices)
+                Slices::make(a.pattern(), sizes.requested, true).map(Self::Slices)
             }
             ItemKind::Teams => {
                 let pattern = a.pattern();
                 let sorts = !keep_order && pattern.rows > 0;
                 let order = sorts.then(|| longest_first(pattern)).transpose()?;
-                Teams::make(pattern, sizes.wanted, order.as_ref()).map(Self::Teams)
+                Teams::make(pattern, sizes.requested, order.as_ref()).map(Self::Teams)
             }
         }
     }
@@ -98,8 +97,8 @@ impl<E: SpmmElement> PlannedItems<E> {
     pub(super) fn run(
         &self,
         device: &Device,
-        product: &Product<E>,
-        launch: impl Fn(Launch<E>) -> Result<(), SpmmError>,
+        run: &RunArguments<E>,
+        launch: impl Fn(LaunchArguments<E>) -> Result<(), SpmmError>,
     ) -> Result<(), SpmmError> {
         let items = Items {
             count: self.count(Joining::NONE),
@@ -108,13 +107,13 @@ impl<E: SpmmElement> PlannedItems<E> {
             row: Global::from_address(0),
             start: Global::from_address(0),
             partial: GlobalMut::from_address(0),
-            original_row: product.original_row,
+            original_row: run.original_row,
         };
         let with = |items| {
-            launch(Launch {
-                row_ptr: product.row_ptr,
+            launch(LaunchArguments {
+                row_ptr: run.row_ptr,
                 items,
-                epilogue: product.epilogue,
+                epilogue: run.epilogue,
             })
         };
         match self {
@@ -126,8 +125,8 @@ impl<E: SpmmElement> PlannedItems<E> {
             Self::Tasks(blocks) => blocks
                 .iter()
                 .enumerate()
-                .try_for_each(|(block, tasks)| tasks.run(device, product, block, &launch)),
-            Self::Slices(slices) => slices.run(device, items, product.y.of_sums(), with),
+                .try_for_each(|(block, tasks)| tasks.run(device, run, block, &launch)),
+            Self::Slices(slices) => slices.run(device, items, run.y.of_sums(), with),
             Self::Teams(teams) => with(teams.items(items)),
         }
     }

@@ -37,11 +37,11 @@ use cuda_std::float::Real;
 pub use error::SpmmError;
 use items::PlannedItems;
 pub use options::{RowOrder, SpmmElement, SpmmOptions};
+use plan::cost_model::{CostModel, FeatureRow};
 use plan::order::{self, OrderedRows};
-use plan::planner::{Planner, RowOfX};
-use plan::{Choices, kernel_asked_for, kernel_for};
-use product::column_blocks;
-use product::task_size::ItemSizes;
+use plan::{Choices, default_kernel, requested_kernel};
+use product::task_sizes::ItemSizes;
+use product::tasks::cut_into_column_blocks;
 use sprs::CsMatViewI;
 use std::borrow::Cow;
 use std::fmt;
@@ -117,7 +117,7 @@ impl<E: SpmmElement> Spmm<E> {
         options: SpmmOptions,
         widen: fn(&[V]) -> Cow<'_, [E::Sum]>,
     ) -> Result<Self, SpmmError> {
-        let kernel = kernel_asked_for::<E>(options)?;
+        let kernel = requested_kernel::<E>(options)?;
         let mut times = PlanTimes::default();
         let started = Instant::now();
         let mut values = widen(a.data());
@@ -149,7 +149,7 @@ impl<E: SpmmElement> Spmm<E> {
             transpose: false,
             ..options
         };
-        let kernel = kernel_asked_for::<E>(options)?;
+        let kernel = requested_kernel::<E>(options)?;
         Self::plan_stored(a, kernel, options, PlanTimes::default(), Instant::now())
     }
 
@@ -161,30 +161,30 @@ impl<E: SpmmElement> Spmm<E> {
         started: Instant,
     ) -> Result<Self, SpmmError> {
         let device = a.device().clone();
-        let kernel = kernel.unwrap_or_else(|| kernel_for(a.pattern(), options.reduction));
+        let kernel = kernel.unwrap_or_else(|| default_kernel(a.pattern(), options.reduction));
         let row = options.features.map(|features| {
             // Rows in another order have fewer numbers of lanes for some widths, which makes no difference here.
-            RowOfX::of::<E>(features, options.reduction, Ending::Plain)
+            FeatureRow::new::<E>(features, options.reduction, Ending::Plain)
         });
-        let mut planner = Planner::of(a.pattern(), kernel, row)?;
+        let mut model = CostModel::for_kernel(a.pattern(), kernel, row)?;
         let order = options.order.or_else(|| order::default(kernel));
-        let (a, rows_in_order) = match (order, &mut planner) {
-            (None, Some(planner)) => OrderedRows::choose(planner, a)?,
-            (order, planner) => OrderedRows::put(order.unwrap_or_default(), planner.as_mut(), a)?,
+        let (a, rows_in_order) = match (order, &mut model) {
+            (None, Some(model)) => OrderedRows::choose(model, a)?,
+            (order, model) => OrderedRows::put(order.unwrap_or_default(), model.as_mut(), a)?,
         };
         let diagonal = (options.reduction == Reduction::Mean)
             .then(|| reciprocal_lengths(a.pattern()))
             .transpose()?;
-        let keep_order = kernel.items() == ItemKind::Teams
-            && rows_in_order.suits_teams(&planner, a.pattern())?;
-        let choices = Choices::make::<E>(a.pattern(), planner, kernel, options);
-        let mut a = column_blocks::cut(a, choices.blocks)?;
+        let keep_order =
+            kernel.items() == ItemKind::Teams && rows_in_order.suits_teams(&model, a.pattern())?;
+        let choices = Choices::new::<E>(a.pattern(), model, kernel, options);
+        let mut a = cut_into_column_blocks(a, choices.column_blocks)?;
         let original_row = rows_in_order.original();
         let ending = rows_in_order.ending(diagonal.is_some());
         let sizes = ItemSizes {
-            wanted: options.task_size,
-            most_of_task: choices.task_size(),
-            at_a_time: choices.at_a_time::<E>(a.pattern(), options, ending)?,
+            requested: options.task_size,
+            max_task_size: choices.max_task_size(),
+            resident: choices.resident_tasks::<E>(a.pattern(), options, ending)?,
         };
         let items = PlannedItems::make(kernel.items(), &mut a, original_row, sizes, keep_order)?;
         device.synchronize()?;
@@ -245,7 +245,7 @@ impl<E: SpmmElement> Spmm<E> {
 
     /// The blocks of columns that the plan cuts A into, 1 if it does not.
     pub fn column_blocks(&self) -> u32 {
-        self.choices.blocks
+        self.choices.column_blocks
     }
 
     /// The lanes of a sub-warp that takes a row of X of so many features in a [`run`](Self::run); `None` for a kernel without
@@ -261,7 +261,7 @@ impl<E: SpmmElement> Spmm<E> {
         let Some(shape) = self.shape(features, ending) else {
             return Vec::new();
         };
-        let further = (self.choices.blocks > 1).then(|| self.ending_of_further_block());
+        let further = (self.choices.column_blocks > 1).then(|| self.ending_of_further_block());
         let name = |ending| {
             let handle = (self.kernel).handle::<E>(shape, self.options.reduction, ending);
             handle.name()

@@ -1,8 +1,8 @@
 //! Runs of a plan: the launches of a product.
 
 use super::error::SpmmError;
-use super::product::joining::Joining;
-use super::product::tasks::{Launch, Product};
+use super::product::task_sizes::Joining;
+use super::product::tasks::{LaunchArguments, RunArguments};
 use super::{Spmm, SpmmElement};
 use crate::device::{DeviceBuffer, optional_pointer};
 use crate::operand::{
@@ -60,9 +60,9 @@ impl<E: SpmmElement> Spmm<E> {
             return Joining::NONE;
         }
         Joining {
-            wanted: (options.join_tasks).or(options.task_size.map(|_| false)),
-            eights: vector::eights_of_task::<E>(shape, reduction),
-            singles: vector::width::<E>(shape.features, reduction) == 1,
+            requested: (options.join_tasks).or(options.task_size.map(|_| false)),
+            slots_per_task: vector::eights_of_task::<E>(shape, reduction),
+            loads_single_elements: vector::width::<E>(shape.features, reduction) == 1,
         }
     }
 
@@ -127,7 +127,7 @@ impl<E: SpmmElement> Spmm<E> {
         };
         let reduction = self.options.reduction;
         let original_row = self.rows_in_order.original();
-        let product = Product {
+        let run = RunArguments {
             row_ptr: self.a.pattern().row_ptr.read_only(),
             rows: self.a.pattern().rows,
             original_row: optional_pointer(original_row),
@@ -146,7 +146,7 @@ impl<E: SpmmElement> Spmm<E> {
                 beta,
                 diagonal: optional_pointer(self.diagonal.as_ref()),
             },
-            group: vector::items_of_block(shape.lanes),
+            items_of_block: vector::items_of_block(shape.lanes),
             joining: self.joining(shape),
         };
         let x = Dense {
@@ -155,8 +155,8 @@ impl<E: SpmmElement> Spmm<E> {
             data: x.read_only(),
         };
         let device = &self.device;
-        self.items.run(device, &product, |launch| {
-            let Launch {
+        self.items.run(device, &run, |launch| {
+            let LaunchArguments {
                 row_ptr,
                 items,
                 epilogue,
@@ -181,10 +181,10 @@ impl<E: SpmmElement> Spmm<E> {
             unsafe {
                 match &handle {
                     Handle::General(kernel) => {
-                        device.launch(kernel, config, (a, x, product.y, items, epilogue))?
+                        device.launch(kernel, config, (a, x, run.y, items, epilogue))?
                     }
                     Handle::Plain(kernel) => {
-                        let (x, y) = (x.of_sums(), product.y.of_sums());
+                        let (x, y) = (x.of_sums(), run.y.of_sums());
                         device.launch(kernel, config, (a, x, y, items))?
                     }
                 }

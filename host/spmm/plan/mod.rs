@@ -1,30 +1,32 @@
-//! What a plan chose beside the kernel: blocks of columns, lanes, and the size of tasks; what the caller asks for goes before the [`planner`](super::planner).
+//! What a plan decides: the kernel, the order of the rows, blocks of columns, lanes, and the size of tasks.
+//!
+//! What the caller asks for in [`SpmmOptions`] counts first; the [`cost_model`] decides the rest, from the matrix's
+//! [`locality`]. docs/architecture.md draws the way of a matrix through these files.
 
-pub mod columns;
+pub mod cost_model;
+pub mod locality;
 pub mod order;
-pub mod planner;
-pub mod reuse;
 pub mod row_keys;
 
 use crate::csr::DevicePattern;
 use crate::spmm::error::SpmmError;
 use crate::spmm::options::{SpmmElement, SpmmOptions};
-use crate::spmm::product::task_size::{self, AtATime};
-use planner::{LINE, Planner, RowOfX};
+use crate::spmm::product::task_sizes::{self, ResidentTasks};
+use cost_model::{CACHE_LINE, CostModel, FeatureRow};
 use std::fmt;
 use warprow_kernels::spmm::product::vector;
 use warprow_kernels::spmm::{Ending, ItemKind, Reduction, Shape, SpmmKernel};
 
-/// Nonzeros of a row, on average, from which on rows are taken in step. On an NVIDIA H200 it was 2 to 15 % faster than tasks on graphs
-/// of 490 to 600 nonzeros a row, and slower on graphs of 170 and fewer.
-const LONG_ROWS: u64 = 256;
+/// Mean number of nonzeros of a row from which on the default kernel is
+/// [`in_step`](warprow_kernels::spmm::product::in_step).
+const MIN_LONG_ROW: u64 = 256;
 
-/// Nonzeros of a column, on average, from which on rows are taken in step: so few columns that no row, of which a block has to take all,
-/// keeps the device waiting for that block.
-const LONG_COLUMNS: u64 = 128;
+/// Mean number of nonzeros of a column from which on it is `in_step`: with so few columns no row is so long that the
+/// device waits for the block that takes it.
+const MIN_LONG_COLUMN: u64 = 128;
 
-/// The kernel that is asked for, which must be able to do what is wanted.
-pub fn kernel_asked_for<E: SpmmElement>(
+/// The kernel that the caller asks for, if it can do what else is asked for.
+pub fn requested_kernel<E: SpmmElement>(
     options: SpmmOptions,
 ) -> Result<Option<SpmmKernel>, SpmmError> {
     let Some(kernel) = options.kernel else {
@@ -51,87 +53,81 @@ pub fn kernel_asked_for<E: SpmmElement>(
     })
 }
 
-/// The kernel for a matrix where none is asked for, on a device whose caches are known.
-pub fn kernel_for(a: &DevicePattern, reduction: Reduction) -> SpmmKernel {
+/// The kernel for a matrix if the caller asks for none.
+pub fn default_kernel(a: &DevicePattern, reduction: Reduction) -> SpmmKernel {
     let knows_caches = a.device().properties().l2_bytes.is_some();
-    let takes_in_step = knows_caches && !reduction.is_extremum();
-    if takes_in_step && are_long(a.rows, a.cols, a.nonzeros()) {
+    let may_run_in_step = knows_caches && !reduction.is_extremum();
+    if may_run_in_step && has_long_rows(a.rows, a.cols, a.nonzeros()) {
         SpmmKernel::InStep
     } else {
         SpmmKernel::Vector
     }
 }
 
-/// Whether rows and columns have so many nonzeros on average that rows are taken in step.
-fn are_long(rows: u32, cols: u32, nonzeros: u32) -> bool {
-    let at_least = |least, count: u32| u64::from(nonzeros) >= least * u64::from(count.max(1));
-    at_least(LONG_ROWS, rows) && at_least(LONG_COLUMNS, cols)
+fn has_long_rows(rows: u32, cols: u32, nonzeros: u32) -> bool {
+    let mean_is = |least, count: u32| u64::from(nonzeros) >= least * u64::from(count.max(1));
+    mean_is(MIN_LONG_ROW, rows) && mean_is(MIN_LONG_COLUMN, cols)
 }
 
-/// What a plan chose beside the kernel.
+/// What a plan decides beside the kernel and the order of the rows.
 #[derive(Clone, Debug)]
 pub struct Choices {
-    /// Blocks of columns.
-    pub blocks: u32,
-    /// Lanes asked for; what else decides is the planner.
-    lanes: Option<u32>,
-    /// For kernels on tasks, on a device whose cache is known.
-    planner: Option<Planner>,
-    /// Whether the kernel has these choices.
-    any: bool,
+    /// The number of blocks of columns.
+    pub column_blocks: u32,
+    /// The lanes that the caller asks for.
+    requested_lanes: Option<u32>,
+    /// For kernels on tasks or teams, on a device whose caches are known.
+    model: Option<CostModel>,
+    /// Whether the kernel works on tasks; only then it has these choices.
+    has_tasks: bool,
 }
 
 impl Choices {
-    /// Chooses for a matrix that is not cut yet.
-    pub fn make<E: SpmmElement>(
+    /// Decides for a matrix that is in its order of rows, and in one block of columns.
+    pub fn new<E: SpmmElement>(
         a: &DevicePattern,
-        planner: Option<Planner>,
+        model: Option<CostModel>,
         kernel: SpmmKernel,
         options: SpmmOptions,
     ) -> Self {
-        let any = kernel.items() == ItemKind::Tasks;
-        let in_blocks =
-            any && size_of::<E>() == size_of::<E::Sum>() && !options.reduction.is_extremum();
-        let best = || planner.as_ref().map_or(1, Planner::column_blocks);
-        let blocks = match options.column_blocks {
-            _ if !in_blocks => 1,
-            // A block has a column at least.
+        let has_tasks = kernel.items() == ItemKind::Tasks;
+        let is_own_sum = size_of::<E>() == size_of::<E::Sum>();
+        let may_have_blocks = has_tasks && is_own_sum && !options.reduction.is_extremum();
+        let column_blocks = match options.column_blocks {
+            _ if !may_have_blocks => 1,
+            // A block has at least one column.
             Some(blocks) => blocks.clamp(1, a.cols.max(1)),
-            None => best(),
+            None => model.as_ref().map_or(1, CostModel::best_column_blocks),
         };
         Self {
-            blocks,
-            lanes: options.lanes,
-            planner,
-            any,
+            column_blocks,
+            requested_lanes: options.lanes,
+            model,
+            has_tasks,
         }
     }
 
-    /// Steps of a task, at most.
-    pub fn task_size(&self) -> Option<u32> {
-        self.planner.as_ref().and_then(Planner::task_size)
+    /// Maximum number of steps of a task, if the matrix's locality sets one.
+    pub fn max_task_size(&self) -> Option<u32> {
+        self.model.as_ref().and_then(CostModel::max_task_size)
     }
 
-    /// What the device runs at a time with the number of features that is planned for, if there is one, and the matrix is in one block and so small
-    /// that this may be all of it.
-    ///
-    /// Small tasks that are joined are better where many rows are cut and it is instructions that take the time, as a load brings a lane one element, or
-    /// elements of 16 bits are made f32 first: on an H200 169,343 rows of 1.2 million nonzeros with hubs took 1.03 to 1.07 times as long in
-    /// tasks that all run at a time with 33 features, and 1.04 times in f16 with 128.
-    pub fn at_a_time<E: SpmmElement>(
+    /// The tasks that the device runs at the same time, if the number of features is planned for, the matrix is in
+    /// one block of columns, and all of its tasks may run at the same time.
+    pub fn resident_tasks<E: SpmmElement>(
         &self,
         a: &DevicePattern,
         options: SpmmOptions,
         ending: Ending,
-    ) -> Result<Option<AtATime>, SpmmError> {
-        let (Some(features @ 1..), 1) = (options.features, self.blocks) else {
+    ) -> Result<Option<ResidentTasks>, SpmmError> {
+        let (Some(features @ 1..), 1) = (options.features, self.column_blocks) else {
             return Ok(None);
         };
         let reduction = options.reduction;
         let Some(lanes) = self.lanes::<E>(features, reduction, ending) else {
             return Ok(None);
         };
-        if !task_size::may_run_at_once(a) {
+        if !task_sizes::may_all_be_resident(a) {
             return Ok(None);
         }
         let shape = Shape {
@@ -143,47 +139,49 @@ impl Choices {
         };
         let handle = vector::handle::<E>(shape, reduction, ending);
         let config = vector::launch::<E>(shape, reduction, ending);
-        let blocks = a.device().blocks_at_a_time(&handle, &config)?;
-        let of_block = u64::from(vector::items_of_block(lanes));
-        let is_narrow = size_of::<E>() == 2 || vector::width::<E>(features, reduction) == 1;
-        Ok(blocks.map(|blocks| AtATime {
-            tasks: blocks * of_block / u64::from(config.grid.y),
-            // Sub-warps of 8 lanes join none.
-            prefers_joined: lanes > 8 && is_narrow,
+        let blocks = a.device().resident_blocks(&handle, &config)?;
+        let tasks_of_block = u64::from(vector::items_of_block(lanes));
+        // Single-element loads and conversions to f32 make the kernel issue-bound; a task's own instructions count
+        // then.
+        let is_issue_bound = size_of::<E>() == 2 || vector::width::<E>(features, reduction) == 1;
+        Ok(blocks.map(|blocks| ResidentTasks {
+            count: blocks * tasks_of_block / u64::from(config.grid.y),
+            // Sub-warps of 8 lanes never join tasks.
+            prefer_joined: lanes > 8 && is_issue_bound,
         }))
     }
 
-    /// Lanes of a sub-warp for so many features and such ends of rows.
+    /// The lanes of a sub-warp; `None` for a kernel without that choice.
     pub fn lanes<E: SpmmElement>(
         &self,
         features: u32,
         reduction: Reduction,
         ending: Ending,
     ) -> Option<u32> {
-        if !self.any {
+        if !self.has_tasks {
             return None;
         }
-        let row = RowOfX::of::<E>(features, reduction, ending);
-        let there_are = row.there_are(self.blocks);
-        let wanted = self.lanes.unwrap_or_else(|| match &self.planner {
-            Some(planner) => planner.lanes(row, self.blocks),
-            None => row.lanes(there_are),
+        let row = FeatureRow::new::<E>(features, reduction, ending);
+        let counts = row.lane_counts(self.column_blocks);
+        let wanted = self.requested_lanes.unwrap_or_else(|| match &self.model {
+            Some(model) => model.best_lanes(row, self.column_blocks),
+            None => row.lanes_of_whole_row(counts),
         });
-        there_are.at_most(wanted)
+        counts.at_most(wanted)
     }
 }
 
 impl fmt::Display for Choices {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let Some(planner) = &self.planner {
-            let held = |blocks| 100.0 * planner.l2_hits(LINE, blocks);
+        if let Some(model) = &self.model {
+            let hits = |blocks| 100.0 * model.l2_hit_rate(CACHE_LINE, blocks);
             write!(
                 f,
                 "; the L2 cache holds the 128-byte tiles of X of {:.0} % of the nonzeros",
-                held(1)
+                hits(1)
             )?;
-            if self.blocks > 1 {
-                write!(f, ", of {:.0} % block by block", held(self.blocks))?;
+            if self.column_blocks > 1 {
+                write!(f, ", of {:.0} % block by block", hits(self.column_blocks))?;
             }
         }
         Ok(())
@@ -192,15 +190,15 @@ impl fmt::Display for Choices {
 
 #[cfg(test)]
 mod tests {
-    use super::are_long;
+    use super::has_long_rows;
 
     #[test]
     fn rows_are_taken_in_step_where_rows_and_columns_have_hundreds_of_nonzeros() {
-        assert!(are_long(4_267, 4_267, 2_135_822));
-        assert!(are_long(132_534, 132_534, 79_122_504));
-        assert!(!are_long(1_569_960, 1_569_960, 264_339_468));
-        assert!(!are_long(1, 1_000_000, 1_000_000), "one long row");
-        assert!(!are_long(1_000_000, 1, 1_000_000), "one long column");
-        assert!(!are_long(0, 0, 0));
+        assert!(has_long_rows(4_267, 4_267, 2_135_822));
+        assert!(has_long_rows(132_534, 132_534, 79_122_504));
+        assert!(!has_long_rows(1_569_960, 1_569_960, 264_339_468));
+        assert!(!has_long_rows(1, 1_000_000, 1_000_000), "one long row");
+        assert!(!has_long_rows(1_000_000, 1, 1_000_000), "one long column");
+        assert!(!has_long_rows(0, 0, 0));
     }
 }

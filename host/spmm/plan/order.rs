@@ -1,7 +1,7 @@
-//! The order of a matrix's rows in a plan.
+//! The order of a matrix's rows in a plan: the caller's, one that the caller asks for, or clusters if they pay.
 
-use super::planner::Planner;
-use super::reuse::distinct_share;
+use super::cost_model::CostModel;
+use super::locality::{DistinctShares, distinct_share};
 use super::row_keys::{first_columns, frequent_columns, labels, longest_first, sorted};
 use crate::csr::{DeviceCsr, DevicePattern, gather, number};
 use crate::device::DeviceBuffer;
@@ -12,11 +12,11 @@ use std::fmt;
 use std::time::Duration;
 use warprow_kernels::spmm::{Ending, SpmmKernel};
 
-/// Teams keep an order in which the different columns of neighbouring rows are fewer than that part of what they would be in the order
-/// of the rows' lengths.
-const KEEPING: f64 = 0.9;
+/// Teams keep the order of the rows if its [`distinct_share`] is below this multiple of that of the rows sorted by
+/// length.
+const MAX_SHARE_OF_KEPT_ORDER: f64 = 0.9;
 
-/// The rows of `a` in an order, by their numbers in the given one; `None` if it is that.
+/// The rows of `a` in an order, by their numbers in the caller's; `None` if it is the caller's.
 fn rows_in<T: Element>(
     order: RowOrder,
     a: &DeviceCsr<T>,
@@ -40,7 +40,7 @@ fn rows_in<T: Element>(
     }
 }
 
-/// The order for a kernel that is for one, if none is asked for.
+/// The order that a kernel needs, if the caller asks for none.
 pub fn default(kernel: SpmmKernel) -> Option<RowOrder> {
     (kernel == SpmmKernel::Reordered).then_some(RowOrder::FirstColumn)
 }
@@ -49,20 +49,19 @@ pub fn default(kernel: SpmmKernel) -> Option<RowOrder> {
 #[derive(Debug)]
 pub struct OrderedRows {
     order: RowOrder,
-    /// The number of each row in the given order, if it is another.
+    /// The number of each row in the caller's order, if it is another.
     original: Option<DeviceBuffer<u32>>,
-    /// The device's time to make it, or to find that it is not worth it; `None` where none was looked for, and on the emulator.
+    /// The device's time for the search; `None` if there was none, and on the emulator.
     time: Option<Duration>,
-    /// The different columns of neighbouring rows, as a part of their nonzeros, in the given order and as clusters, where the
-    /// planner compared them.
-    distinct: Option<[f64; 2]>,
+    /// In the caller's order and in clusters, if the cost model compared them.
+    distinct: Option<DistinctShares>,
 }
 
 impl OrderedRows {
-    /// The matrix with its rows in that order, of which the planner takes note.
+    /// Puts the rows of a matrix into an order, and has the cost model measure its locality.
     pub fn put<T: Element>(
         order: RowOrder,
-        planner: Option<&mut Planner>,
+        model: Option<&mut CostModel>,
         a: DeviceCsr<T>,
     ) -> Result<(DeviceCsr<T>, Self), SpmmError> {
         let timer = a.device().start_timer()?;
@@ -76,30 +75,33 @@ impl OrderedRows {
             ordered.original = Some(original);
             ordered.time = timer.stop()?;
         }
-        if let Some(planner) = planner {
-            planner.measure_locality(a.pattern())?;
+        if let Some(model) = model {
+            model.measure_locality(a.pattern())?;
         }
         Ok((a, ordered))
     }
 
-    /// The matrix with its rows in clusters, if the planner finds that worth it.
+    /// Puts the rows of a matrix into clusters if that pays by the cost model.
     pub fn choose<T: Element>(
-        planner: &mut Planner,
+        model: &mut CostModel,
         a: DeviceCsr<T>,
     ) -> Result<(DeviceCsr<T>, Self), SpmmError> {
-        planner.measure_locality(a.pattern())?;
-        if !planner.hopes_for_order() {
+        model.measure_locality(a.pattern())?;
+        if !model.order_may_pay() {
             return Ok((a, Self::given()));
         }
         let timer = a.device().start_timer()?;
         let mut a = a;
         let mut ordered = Self::given();
         if let Some(original) = rows_in(RowOrder::Clustered, &a)? {
-            let distinct = distinct_shares(&a, &original)?;
+            let distinct = DistinctShares {
+                given: distinct_share(a.pattern(), None)?,
+                ordered: distinct_share(a.pattern(), Some(&original))?,
+            };
             ordered.distinct = Some(distinct);
-            let local = planner.locality_in(a.pattern(), &original)?;
-            if planner.wants_clusters(distinct, local) {
-                planner.take_order(local);
+            let locality = model.locality_in(a.pattern(), &original)?;
+            if model.order_pays(distinct, locality) {
+                model.set_locality(locality);
                 a = a.permute_rows(&original)?;
                 ordered.order = RowOrder::Clustered;
                 ordered.original = Some(original);
@@ -109,24 +111,24 @@ impl OrderedRows {
         Ok((a, ordered))
     }
 
-    /// Whether teams are to keep the order, as neighbours share more columns in it than they would sorted by length. It may wait for the
-    /// device.
+    /// Whether teams keep the order, because neighbours share more columns in it than in the rows sorted by length.
+    /// It may wait for the device.
     pub fn suits_teams(
         &self,
-        planner: &Option<Planner>,
+        model: &Option<CostModel>,
         a: &DevicePattern,
     ) -> Result<bool, SpmmError> {
         if self.original.is_some() {
             return Ok(true);
         }
-        if a.nonzeros() == 0 || planner.as_ref().is_none_or(Planner::any_rows_share) {
+        if a.nonzeros() == 0 || model.as_ref().is_none_or(CostModel::any_rows_share) {
             return Ok(false);
         }
         let given = match self.distinct {
-            Some([given, _]) => given,
+            Some(shares) => shares.given,
             None => distinct_share(a, None)?,
         };
-        Ok(given < KEEPING * distinct_share(a, Some(&longest_first(a)?))?)
+        Ok(given < MAX_SHARE_OF_KEPT_ORDER * distinct_share(a, Some(&longest_first(a)?))?)
     }
 
     fn given() -> Self {
@@ -138,11 +140,12 @@ impl OrderedRows {
         }
     }
 
+    /// The order.
     pub fn order(&self) -> RowOrder {
         self.order
     }
 
-    /// How the kernel ends its rows, if it does nothing to them or scales them.
+    /// How a kernel ends rows that it scales, or stores as they are.
     pub fn ending(&self, scales: bool) -> Ending {
         match self.original {
             _ if scales => Ending::Scaled,
@@ -151,12 +154,12 @@ impl OrderedRows {
         }
     }
 
-    /// The device's time for it, where one was looked for.
+    /// The device's time for the search, if there was one.
     pub fn time(&self) -> Option<Duration> {
         self.time
     }
 
-    /// The number of each row in the given order, if it is another.
+    /// The number of each row in the caller's order, if it is another.
     pub fn original(&self) -> Option<&DeviceBuffer<u32>> {
         self.original.as_ref()
     }
@@ -168,8 +171,8 @@ impl fmt::Display for OrderedRows {
             return Ok(());
         }
         write!(f, ", the rows in the order {}", self.order.name())?;
-        if let Some([given, clustered]) = self.distinct {
-            let (given, clustered) = (100.0 * given, 100.0 * clustered);
+        if let Some(DistinctShares { given, ordered }) = self.distinct {
+            let (given, clustered) = (100.0 * given, 100.0 * ordered);
             write!(
                 f,
                 ", as the columns of 64 rows are {given:.0} % different in the given one, {clustered:.0} % in clusters"
@@ -180,17 +183,6 @@ impl fmt::Display for OrderedRows {
             None => Ok(()),
         }
     }
-}
-
-/// The different columns of neighbouring rows, as a part of their nonzeros, in the given order and in another.
-fn distinct_shares<T: Element>(
-    a: &DeviceCsr<T>,
-    order: &DeviceBuffer<u32>,
-) -> Result<[f64; 2], SpmmError> {
-    Ok([
-        distinct_share(a.pattern(), None)?,
-        distinct_share(a.pattern(), Some(order))?,
-    ])
 }
 
 #[cfg(test)]
@@ -209,8 +201,8 @@ mod tests {
         let a = generate::communities::<f32>(2000, 40_000, &communities, 1).unwrap();
         let device = Device::emulator(EmulatorOptions::default());
         let a = DeviceCsr::upload(&device, a.view()).unwrap();
-        let mut planner = Planner::with_cache(a.pattern(), lines * LINE_BYTES).unwrap();
-        OrderedRows::choose(&mut planner, a).unwrap().1
+        let mut model = CostModel::for_cache(a.pattern(), lines * LINE_BYTES).unwrap();
+        OrderedRows::choose(&mut model, a).unwrap().1
     }
 
     const LINE_BYTES: u64 = 128;
@@ -235,8 +227,8 @@ mod tests {
         for shape in [(0, 0), (0, 4), (4, 0), (9, 9)] {
             let a = DeviceCsr::upload(&device, sprs::CsMatI::<f32, u32, u32>::zero(shape).view());
             let a = a.unwrap();
-            let planner = Planner::with_cache(a.pattern(), LINE_BYTES).unwrap();
-            let keeps = OrderedRows::given().suits_teams(&Some(planner), a.pattern());
+            let model = CostModel::for_cache(a.pattern(), LINE_BYTES).unwrap();
+            let keeps = OrderedRows::given().suits_teams(&Some(model), a.pattern());
             assert!(!keeps.unwrap(), "{shape:?}");
         }
     }

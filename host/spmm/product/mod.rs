@@ -1,7 +1,5 @@
-//! What the kernels of the product work on, made once for a matrix: tasks, teams, and blocks of columns.
+//! What the kernels of the product work on, made once for a matrix: tasks and teams.
 
-pub mod column_blocks;
-pub mod joining;
-pub mod task_size;
+pub mod task_sizes;
 pub mod tasks;
 pub mod teams;

@@ -1,296 +1,357 @@
-//! The tasks of a matrix, made on the device: see [`tasks`].
+//! The tasks of a matrix, or of each block of its columns, made on the device: see [`tasks`].
 
-use super::joining::{Joining, Ways};
-use super::task_size::{ItemSizes, TaskSizes, slots};
-use crate::csr::DevicePattern;
+use super::task_sizes::{Groupings, ItemSizes, Joining, TaskSizes, slots};
+use crate::csr::{DeviceCsr, DevicePattern};
 use crate::device::{Device, DeviceBuffer};
-use crate::operand;
+use crate::operand::{OperandError, count};
+use crate::primitives::scan::exclusive_scan;
 use crate::spmm::error::SpmmError;
 use crate::spmm::options::SpmmElement;
+use cuda_std::element::Element;
+use cuda_std::float::Real;
 use cuda_std::memory::{Global, GlobalMut};
 use std::fmt;
 use std::sync::Mutex;
 use warprow_kernels::matrix::DenseMut;
-use warprow_kernels::spmm::product::tasks;
-use warprow_kernels::spmm::product::tasks::Cuts;
+use warprow_kernels::spmm::product::column_blocks;
+use warprow_kernels::spmm::product::tasks::{self, Cuts};
 use warprow_kernels::spmm::product::vector;
 use warprow_kernels::spmm::{Epilogue, Items, Large, Reduction};
 
-/// Groups of tasks for a row that is cut between them, at most, where many rows are cut. Skewed graphs (R-MAT .57) have one for two to four groups,
-/// others (.35) one for 26 or almost none. Where many are cut, several tasks are one item, and such rows have fewer parts; others took up to 1.08
-/// times as long so.
-const LEAST_CUT: u64 = 16;
+/// Maximum number of groups of tasks for each split row in a matrix of many split rows.
+const GROUPS_PER_SPLIT_ROW: u64 = 16;
 
-/// Where many rows are cut, those are that have a part of a task's size, this one; else only those that have more than a task. Skewed graphs took
-/// 0.95 to 0.99 times as long so at 32 features and 0.97 to 1.01 at 128, with a half 0.96 to 0.99 and as long; others, of which many rows would then be
-/// cut that are not, up to 1.1 times.
-const FINER_CUTS: u32 = 4;
+/// In a matrix of many split rows, rows longer than this part of a task may be split; in others, rows longer than a
+/// task.
+const SPLIT_PART_OF_TASK: u32 = 4;
 
-/// What a run of the kernel is for.
-pub struct Product<E: SpmmElement> {
+/// What all launches of a run have in common.
+pub struct RunArguments<E: SpmmElement> {
     pub row_ptr: Global<u32>,
     pub rows: u32,
-    /// The numbers of A's rows in the caller's order, if that is another; else null.
+    /// The number of each row of A in the caller's order, if that is another; else null.
     pub original_row: Global<u32>,
     pub y: DenseMut<E>,
     pub reduction: Reduction,
     pub epilogue: Epilogue<E::Sum>,
-    /// Items of a block.
-    pub group: u32,
-    /// Whether several tasks are one item.
+    /// Items of a block of threads.
+    pub items_of_block: u32,
     pub joining: Joining,
 }
 
-/// What is different for each launch of a run.
-pub struct Launch<E: SpmmElement> {
+/// What each launch of a run has of its own.
+pub struct LaunchArguments<E: SpmmElement> {
     pub row_ptr: Global<u32>,
     pub items: Items<E::Sum>,
     pub epilogue: Epilogue<E::Sum>,
 }
 
+/// The matrix with its nonzeros in the order of `blocks` blocks of columns. Its row pointers are those of one block
+/// after the other, `blocks * rows + 1` numbers in all; each block starts where the one before ends.
+///
+/// # Errors
+///
+/// 2^32 rows of blocks or more; too little device memory; the driver's.
+pub fn cut_into_column_blocks<T: Element>(
+    a: DeviceCsr<T>,
+    blocks: u32,
+) -> Result<DeviceCsr<T>, OperandError> {
+    let (device, pattern) = (a.device(), a.pattern());
+    let (rows, cols) = (pattern.rows, pattern.cols);
+    if blocks == 1 || rows == 0 {
+        return Ok(a);
+    }
+    let starts = u64::from(rows) * u64::from(blocks);
+    let starts = count("the number of rows of all blocks of columns", starts)?;
+    let mut row_ptr = device.zeros::<u32>(starts as usize + 1)?;
+    let mut col_idx = device.uninitialized::<u32>(pattern.nnz())?;
+    let mut values = device.uninitialized::<T>(pattern.nnz())?;
+    // SAFETY: the buffers have the lengths that the kernels' contracts ask for, and a row's columns ascend.
+    unsafe {
+        let (old_row_ptr, old_col_idx) = (pattern.row_ptr.read_only(), pattern.col_idx.read_only());
+        let config = column_blocks::launch_lengths(rows, blocks);
+        let width = cols.div_ceil(blocks);
+        let arguments = (rows, old_row_ptr, old_col_idx, width, row_ptr.mutable());
+        device.launch(&column_blocks::lengths(), config, arguments)?;
+        exclusive_scan(device, &mut row_ptr)?;
+        let arguments = (
+            rows,
+            blocks,
+            old_row_ptr,
+            old_col_idx,
+            a.values().read_only(),
+            row_ptr.read_only(),
+            col_idx.mutable(),
+            values.mutable(),
+        );
+        let config = column_blocks::launch_copy(rows);
+        device.launch(&column_blocks::copy::<T>(), config, arguments)?;
+    }
+    let cut = DevicePattern {
+        device: device.clone(),
+        rows,
+        cols,
+        row_ptr,
+        col_idx,
+    };
+    Ok(DeviceCsr::from_parts(cut, values))
+}
+
 /// The tasks of a matrix or of a block of its columns.
 #[derive(Debug)]
 pub struct Tasks<E: SpmmElement> {
-    starts: Starts,
-    /// How tasks can be joined.
-    ways: Ways,
-    /// The rows that are cut between groups of items: for [each size of a group](vector::GROUPS), and for each of the ways.
-    cut_rows: Vec<CutRows>,
-    /// Two rows of sums for each group, if a row is cut: made for the widest X so far.
-    partial: Mutex<DeviceBuffer<E::Sum>>,
+    starts: TaskStarts,
+    groupings: Groupings,
+    /// The rows that are split between blocks of threads: for [each number of items of a block](vector::GROUPS), and
+    /// for each way to join tasks.
+    split_rows: Vec<SplitRows>,
+    /// Two rows of partial sums for each block of threads, if a row is split; for the widest X so far.
+    partial_sums: Mutex<DeviceBuffer<E::Sum>>,
 }
 
 /// Where tasks start: the row and the nonzero of each, and the end of the matrix.
 #[derive(Debug)]
-struct Starts {
+struct TaskStarts {
     count: u32,
     /// Steps of a task.
     size: u32,
     row: DeviceBuffer<u32>,
-    start: DeviceBuffer<u32>,
+    nonzero: DeviceBuffer<u32>,
 }
 
-/// How many rows are cut into few parts and into many, and the lists of them.
+/// The rows that are split between blocks of threads, listed by their number of parts.
 #[derive(Debug)]
-struct CutRows {
-    /// Items of a group, and which of them have several tasks.
-    group: u32,
+struct SplitRows {
+    items_of_block: u32,
+    /// The items of several tasks.
     large: Large,
-    few_count: u32,
-    many_count: u32,
-    few: DeviceBuffer<u32>,
-    many: DeviceBuffer<u32>,
+    few_parts_count: u32,
+    many_parts_count: u32,
+    few_parts: DeviceBuffer<u32>,
+    many_parts: DeviceBuffer<u32>,
+}
+
+/// The rows and nonzeros of a matrix or of a block of its columns.
+#[derive(Clone, Copy)]
+struct BlockRows<'a> {
+    device: &'a Device,
+    rows: u32,
+    nonzeros: u32,
+    row_ptr: Global<u32>,
 }
 
 impl<E: SpmmElement> Tasks<E> {
     /// The tasks of each block of columns of a matrix, which has `rows` row pointers for each, and one at the end.
     pub fn of_blocks(a: &DevicePattern, sizes: ItemSizes) -> Result<Vec<Self>, SpmmError> {
-        let blocks = (a.row_ptr.len() - 1)
-            .checked_div(a.rows as usize)
-            .unwrap_or(1);
+        let rows = a.rows as usize;
+        let blocks = (a.row_ptr.len() - 1).checked_div(rows).unwrap_or(1);
         let mut starts = vec![0, a.nonzeros()];
         for block in 1..blocks {
             let mut start = [0];
-            a.row_ptr
-                .copy_part_to_slice(block * a.rows as usize, &mut start)?;
+            a.row_ptr.copy_part_to_slice(block * rows, &mut start)?;
             starts.insert(block, start[0]);
         }
-        let task_sizes = TaskSizes::of(a, sizes);
-        starts
-            .windows(2)
-            .enumerate()
+        let task_sizes = TaskSizes::new(a, sizes);
+        // The cost model limits the tasks of these matrices alone.
+        let consecutive_rows_share = sizes.max_task_size.is_some();
+        let blocks = starts.windows(2).enumerate();
+        blocks
             .map(|(block, ends)| {
-                let row_ptr = a.row_ptr.read_only().offset(block * a.rows as usize);
-                let nonzeros = ends[1] - ends[0];
-                // The planner limits tasks of no other matrices.
-                let near_share = sizes.most_of_task.is_some();
-                Self::make(
-                    a.device(),
-                    a.rows,
-                    nonzeros,
-                    row_ptr,
-                    task_sizes,
-                    near_share,
-                )
+                let block_rows = BlockRows {
+                    device: a.device(),
+                    rows: a.rows,
+                    nonzeros: ends[1] - ends[0],
+                    row_ptr: a.row_ptr.read_only().offset(block * rows),
+                };
+                Self::new(block_rows, task_sizes, consecutive_rows_share)
             })
             .collect()
     }
 
-    fn make(
-        device: &Device,
-        rows: u32,
-        nonzeros: u32,
-        row_ptr: Global<u32>,
+    fn new(
+        a: BlockRows<'_>,
         sizes: TaskSizes,
-        near_share: bool,
+        consecutive_rows_share: bool,
     ) -> Result<Self, SpmmError> {
-        let make = |size, longest| Starts::make(device, rows, nonzeros, row_ptr, size, longest);
-        let find = |starts: &Starts, kinds: &[(u32, Large)]| {
-            CutRows::find(device, rows, row_ptr, starts, kinds)
-        };
         let [eight, four] = vector::GROUPS;
-        let of_eight = (eight, Large::NONE);
-        let mut starts = make(sizes.any, sizes.any)?;
-        let mut cut_rows = find(&starts, &[of_eight])?;
-        let (cut, groups) = (u64::from(cut_rows[0].count()), starts.count / eight);
-        let many_are_cut = cut > 0 && cut * LEAST_CUT >= groups.into();
         let mut kinds = Vec::new();
-        if many_are_cut {
-            let size = sizes.if_many_are_cut;
-            starts = make(size, size / FINER_CUTS)?;
-            cut_rows.clear();
-            kinds.push(of_eight);
+        let mut starts = TaskStarts::new(a, sizes.few_split_rows, sizes.few_split_rows)?;
+        let mut split_rows = SplitRows::find(a, &starts, &[(eight, Large::NONE)])?;
+        let (split, blocks) = (u64::from(split_rows[0].count()), starts.count / eight);
+        let many_rows_are_split = split > 0 && split * GROUPS_PER_SPLIT_ROW >= blocks.into();
+        if many_rows_are_split {
+            let size = sizes.many_split_rows;
+            starts = TaskStarts::new(a, size, size / SPLIT_PART_OF_TASK)?;
+            split_rows.clear();
+            kinds.push((eight, Large::NONE));
         }
-        let ways = Ways::of(starts.count, many_are_cut, near_share);
+        let groupings = Groupings::new(starts.count, many_rows_are_split, consecutive_rows_share);
         kinds.push((four, Large::NONE));
-        kinds.extend(ways.all().map(|large| (four, large)));
-        cut_rows.extend(find(&starts, &kinds)?);
+        kinds.extend(groupings.all().map(|large| (four, large)));
+        split_rows.extend(SplitRows::find(a, &starts, &kinds)?);
         Ok(Self {
             starts,
-            ways,
-            cut_rows,
-            partial: Mutex::new(device.uninitialized(0)?),
+            groupings,
+            split_rows,
+            partial_sums: Mutex::new(a.device.uninitialized(0)?),
         })
     }
 
-    /// Which items of a run have several tasks.
+    /// The items of several tasks in a run.
     fn large(&self, joining: Joining) -> Large {
         let device = self.starts.row.device();
-        self.ways.of_run(joining, slots(device))
+        self.groupings.of_run(joining, slots(device))
     }
 
-    /// How many items there are.
+    /// The number of items of a run.
     pub fn count(&self, joining: Joining) -> u32 {
         self.large(joining).item_of(self.starts.count)
     }
 
-    /// Launches the kernel on the tasks of the block, and joins the parts of the rows that are cut.
+    /// Launches the kernel on the tasks of a block of columns, and adds up the parts of the split rows.
     pub fn run(
         &self,
         device: &Device,
-        product: &Product<E>,
+        run: &RunArguments<E>,
         block: usize,
-        launch: &impl Fn(Launch<E>) -> Result<(), SpmmError>,
+        launch: &impl Fn(LaunchArguments<E>) -> Result<(), SpmmError>,
     ) -> Result<(), SpmmError> {
         // Locked until all is launched: the next run's kernels come after this one's on the device.
-        let mut partial = self
-            .partial
+        let mut partial_sums = self
+            .partial_sums
             .lock()
             .unwrap_or_else(|poisoned| poisoned.into_inner());
-        let Product {
-            group, joining, y, ..
-        } = *product;
+        let RunArguments {
+            items_of_block,
+            joining,
+            y,
+            ..
+        } = *run;
         let large = self.large(joining);
-        let is_of_run = |cut_rows: &&CutRows| (cut_rows.group, cut_rows.large) == (group, large);
-        let cut_rows = self.cut_rows.iter().find(is_of_run);
-        let cut_rows = cut_rows.expect("the kernel's groups are those planned for");
-        if cut_rows.any() {
+        let is_of_run =
+            |rows: &&SplitRows| (rows.items_of_block, rows.large) == (items_of_block, large);
+        let split_rows = self.split_rows.iter().find(is_of_run);
+        let split_rows =
+            split_rows.expect("split rows are listed for all blocks that kernels have");
+        if split_rows.any() {
             let items = large.item_of(self.starts.count);
-            let parts = 2 * u64::from(items.div_ceil(group));
-            partial.grow(parts, y.cols.into())?;
+            let parts = 2 * u64::from(items.div_ceil(items_of_block));
+            partial_sums.grow(parts, y.cols.into())?;
         }
-        let row_ptr = product.row_ptr.offset(block * product.rows as usize);
-        let mut epilogue: Epilogue<E::Sum> = product.epilogue;
+        let row_ptr = run.row_ptr.offset(block * run.rows as usize);
+        let mut epilogue: Epilogue<E::Sum> = run.epilogue;
         if block > 0 {
-            epilogue.beta = <E::Sum as cuda_std::float::Real>::ONE;
+            epilogue.beta = <E::Sum as Real>::ONE;
         }
-        let items = (self.starts).items(large, partial.mutable(), product.original_row);
-        launch(Launch {
+        let items = (self.starts).items(large, partial_sums.mutable(), run.original_row);
+        launch(LaunchArguments {
             row_ptr,
             items,
             epilogue,
         })?;
-        if !cut_rows.any() {
+        if !split_rows.any() {
             return Ok(());
         }
-        let config = tasks::launch_combine(cut_rows.few_count, cut_rows.many_count, y.cols);
-        let handle = tasks::combine_handle::<E>(product.reduction);
-        let arguments = (items, cut_rows.pointers(), y, epilogue);
-        // SAFETY: the kernel before has written the parts of the cut rows; y is this run's.
+        let SplitRows {
+            few_parts_count,
+            many_parts_count,
+            ..
+        } = *split_rows;
+        let config = tasks::launch_combine(few_parts_count, many_parts_count, y.cols);
+        let handle = tasks::combine_handle::<E>(run.reduction);
+        let arguments = (items, split_rows.pointers(), y, epilogue);
+        // SAFETY: the kernel before has written the parts of the split rows; y is this run's.
         unsafe { device.launch(&handle, config, arguments)? };
         Ok(())
     }
 }
 
-impl Starts {
-    /// Those of tasks of `size` steps, which cut rows of more than `longest` nonzeros.
-    fn make(
-        device: &Device,
-        rows: u32,
-        nonzeros: u32,
-        row_ptr: Global<u32>,
-        size: u32,
-        longest: u32,
-    ) -> Result<Self, SpmmError> {
-        let count = tasks::count(rows, nonzeros, size);
-        let count = operand::count("the number of tasks", count)?;
-        let mut row = device.uninitialized::<u32>(count as usize + 1)?;
-        let mut start = device.uninitialized::<u32>(count as usize + 1)?;
-        let places = (row.mutable(), start.mutable());
-        let arguments = (rows, row_ptr, size, longest, count, places.0, places.1);
-        // SAFETY: the buffers have the lengths that the kernel's contract asks for.
-        unsafe { device.launch(&tasks::starts(), tasks::launch(count), arguments)? };
+impl TaskStarts {
+    /// The starts of tasks of `size` steps, which may split rows of more than `longest` nonzeros.
+    fn new(a: BlockRows<'_>, size: u32, longest: u32) -> Result<Self, SpmmError> {
+        let count = count(
+            "the number of tasks",
+            tasks::count(a.rows, a.nonzeros, size),
+        )?;
+        let mut row = a.device.uninitialized::<u32>(count as usize + 1)?;
+        let mut nonzero = a.device.uninitialized::<u32>(count as usize + 1)?;
+        let starts = (row.mutable(), nonzero.mutable());
+        let arguments = (a.rows, a.row_ptr, size, longest, count, starts.0, starts.1);
+        // SAFETY: the matrix's row pointers; `row` and `nonzero` have a number for each task and one for the end.
+        unsafe { (a.device).launch(&tasks::starts(), tasks::launch(count), arguments)? };
         Ok(Self {
             count,
             size,
             row,
-            start,
+            nonzero,
         })
     }
 
     /// The items as a kernel gets them.
-    fn items<T>(&self, large: Large, partial: GlobalMut<T>, original_row: Global<u32>) -> Items<T> {
+    fn items<T>(
+        &self,
+        large: Large,
+        partial_sums: GlobalMut<T>,
+        original_row: Global<u32>,
+    ) -> Items<T> {
         Items {
             count: large.item_of(self.count),
             task_size: self.size,
             large,
             row: self.row.read_only(),
-            start: self.start.read_only(),
-            partial,
+            start: self.nonzero.read_only(),
+            partial: partial_sums,
             original_row,
         }
     }
 }
 
-impl CutRows {
-    /// Those between groups of so many items, for each of some kinds of groups and of items.
+impl SplitRows {
+    /// The split rows for each kind of blocks: the items of a block, and which of them have several tasks.
     fn find(
-        device: &Device,
-        rows: u32,
-        row_ptr: Global<u32>,
-        starts: &Starts,
+        a: BlockRows<'_>,
+        starts: &TaskStarts,
         kinds: &[(u32, Large)],
     ) -> Result<Vec<Self>, SpmmError> {
-        let mut counts = device.zeros::<u32>(2 * kinds.len())?;
-        let nothing = (GlobalMut::from_address(0), Global::from_address(0));
+        let mut counts = a.device.zeros::<u32>(2 * kinds.len())?;
         let mut lists = Vec::new();
-        for (kind, &(group, large)) in kinds.iter().enumerate() {
-            let items = starts.items::<u32>(large, nothing.0, nothing.1);
-            let groups = items.count.div_ceil(group);
-            let mut few = device.uninitialized::<u32>(4 * groups as usize)?;
-            let mut many = device.uninitialized::<u32>(4 * groups as usize)?;
-            let places = (few.mutable(), many.mutable());
+        for (kind, &(items_of_block, large)) in kinds.iter().enumerate() {
+            let (no_sums, no_rows) = (GlobalMut::from_address(0), Global::from_address(0));
+            let items = starts.items::<u32>(large, no_sums, no_rows);
+            let blocks = items.count.div_ceil(items_of_block);
+            let mut few = a.device.uninitialized::<u32>(4 * blocks as usize)?;
+            let mut many = a.device.uninitialized::<u32>(4 * blocks as usize)?;
             let counts = counts.mutable().offset(2 * kind);
-            let arguments = (rows, row_ptr, items, group, counts, places.0, places.1);
-            // SAFETY: the lists have room for four numbers for each group, and each kind has two counts.
-            unsafe { device.launch(&tasks::find_cuts(), tasks::launch(groups), arguments)? };
-            lists.push((group, large, few, many));
+            let arguments = (
+                a.rows,
+                a.row_ptr,
+                items,
+                items_of_block,
+                counts,
+                few.mutable(),
+                many.mutable(),
+            );
+            // SAFETY: the lists have room for four numbers for each block, and each kind has two counts.
+            unsafe { (a.device).launch(&tasks::find_cuts(), tasks::launch(blocks), arguments)? };
+            lists.push((items_of_block, large, few, many));
         }
         let counts = counts.download()?;
         let found = lists.into_iter().zip(counts.chunks_exact(2));
-        let found = found.map(|((group, large, few, many), counts)| Self {
-            group,
-            large,
-            few_count: counts[0],
-            many_count: counts[1],
-            few,
-            many,
-        });
+        let found = found.map(
+            |((items_of_block, large, few_parts, many_parts), counts)| Self {
+                items_of_block,
+                large,
+                few_parts_count: counts[0],
+                many_parts_count: counts[1],
+                few_parts,
+                many_parts,
+            },
+        );
         Ok(found.collect())
     }
 
     fn count(&self) -> u32 {
-        self.few_count + self.many_count
+        self.few_parts_count + self.many_parts_count
     }
 
     fn any(&self) -> bool {
@@ -299,23 +360,22 @@ impl CutRows {
 
     fn pointers(&self) -> Cuts {
         Cuts {
-            few_count: self.few_count,
-            many_count: self.many_count,
-            few: self.few.read_only(),
-            many: self.many.read_only(),
+            few_count: self.few_parts_count,
+            many_count: self.many_parts_count,
+            few: self.few_parts.read_only(),
+            many: self.many_parts.read_only(),
         }
     }
 }
 
 impl<E: SpmmElement> fmt::Display for Tasks<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let cut = &self.cut_rows[0];
         write!(
             f,
             "{} tasks of {} steps, {} rows cut between blocks",
             self.starts.count,
             self.starts.size,
-            cut.count()
+            self.split_rows[0].count()
         )
     }
 }

@@ -17,8 +17,8 @@ const LONGEST_SHORT: RangeInclusive<u64> = 256..=2048;
 /// Warps that a multiprocessor has at a time, by the kernel's registers.
 const RESIDENT_WARPS: u64 = 24;
 
-/// Nonzeros of a row that a warp takes alone, at most: half as many again as each warp would have if all ran at once, so that no row
-/// keeps the device waiting.
+/// Nonzeros of a row that a warp takes alone, at most: half as many again as each warp would have if all ran at once,
+/// so that no row keeps the device waiting.
 fn longest_short(a: &DevicePattern) -> u32 {
     let warps = u64::from(a.device().properties().multiprocessors) * RESIDENT_WARPS;
     let fair = u64::from(a.nonzeros()) * 3 / (2 * warps.max(1));
