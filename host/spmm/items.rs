@@ -1,4 +1,4 @@
-//! The items that a kernel works on, made once for a matrix: see [`ItemKind`].
+//! The units of work of a kernel, made once for a matrix: rows, nonzeros, tasks, slices or teams (see [`ItemKind`]).
 
 use super::error::SpmmError;
 use super::ladder::slices::Slices;
@@ -12,26 +12,26 @@ use crate::device::{Device, DeviceBuffer};
 use cuda_std::memory::{Global, GlobalMut};
 use warprow_kernels::spmm::{ItemKind, Items, Large};
 
-/// A matrix's items on a device.
+/// The items of a matrix on a device.
 #[derive(Debug)]
 pub(super) enum PlannedItems<E: SpmmElement> {
     /// The rows of the matrix.
     Rows { count: u32 },
-    /// The row of Y that each nonzero is for.
+    /// A nonzero each, and the row of Y that it contributes to.
     Nonzeros { row: DeviceBuffer<u32> },
-    /// Tasks, of one matrix or of each block of its columns.
+    /// The tasks of each block of columns; one block if the matrix is whole.
     Tasks(Vec<Tasks<E>>),
     /// Slices.
     Slices(Slices<E::Sum>),
-    /// The warps that the rows have.
+    /// The warps of the rows.
     Teams(Teams),
 }
 
 impl<E: SpmmElement> PlannedItems<E> {
-    /// Makes the items of a matrix, whose nonzeros are put into the order of their columns for `NonzerosByColumn`, and are in
-    /// that of their blocks of columns for `Tasks`. Where its rows are not in the caller's order, `original_row` has their
-    /// numbers there. Teams have the rows in the order of their lengths, unless they are to `keep_order`.
-    pub(super) fn make(
+    /// Makes the items of a matrix. For `NonzerosByColumn` it sorts the nonzeros of `a` by column; for `Tasks` they
+    /// are in the order of their blocks of columns. `original_row` has the number of each row in the caller's order,
+    /// if that is another. Teams take the longest rows first, unless they `keep_order`.
+    pub(super) fn new(
         kind: ItemKind,
         a: &mut DeviceCsr<E::Sum>,
         original_row: Option<&DeviceBuffer<u32>>,
@@ -64,20 +64,20 @@ impl<E: SpmmElement> PlannedItems<E> {
                 nonzeros(row)
             }
             ItemKind::Tasks => Tasks::of_blocks(a.pattern(), sizes).map(Self::Tasks),
-            ItemKind::Slices => Slices::make(a.pattern(), sizes.requested, false).map(Self::Slices),
+            ItemKind::Slices => Slices::new(a.pattern(), sizes.requested, false).map(Self::Slices),
             ItemKind::SlicesWithSums => {
-                Slices::make(a.pattern(), sizes.requested, true).map(Self::Slices)
+                Slices::new(a.pattern(), sizes.requested, true).map(Self::Slices)
             }
             ItemKind::Teams => {
                 let pattern = a.pattern();
                 let sorts = !keep_order && pattern.rows > 0;
                 let order = sorts.then(|| longest_first(pattern)).transpose()?;
-                Teams::make(pattern, sizes.requested, order.as_ref()).map(Self::Teams)
+                Teams::new(pattern, sizes.requested, order.as_ref()).map(Self::Teams)
             }
         }
     }
 
-    /// How many there are, in the largest launch; of tasks, if they are joined so.
+    /// The number of items in the largest launch.
     pub(super) fn count(&self, joining: Joining) -> u32 {
         match self {
             Self::Rows { count } => *count,
@@ -92,8 +92,8 @@ impl<E: SpmmElement> PlannedItems<E> {
         }
     }
 
-    /// Calls `launch` with the items as the kernel gets them, once or for each block of columns, and completes the rows that
-    /// are cut.
+    /// Calls `launch` with the items as the kernel gets them, once or for each block of columns, and adds up the
+    /// parts of split rows.
     pub(super) fn run(
         &self,
         device: &Device,

@@ -16,7 +16,7 @@ use warprow_kernels::spmm::product::vector;
 use warprow_kernels::spmm::{Ending, Epilogue, Handle, ItemKind, Reduction, Shape};
 
 impl<E: SpmmElement> Spmm<E> {
-    /// Grid and block of a run with that many columns of X; `None` if the product is empty and nothing is launched.
+    /// Grid and block of a run with `features` columns of X; `None` if the product is empty.
     ///
     /// # Errors
     ///
@@ -30,7 +30,7 @@ impl<E: SpmmElement> Spmm<E> {
         }))
     }
 
-    /// What the kernel's launch depends on; `None` if nothing is launched, as there is no element of Y or no item.
+    /// What the kernel's launch depends on; `None` if Y has no element or the plan no item.
     pub(super) fn shape(&self, features: u32, ending: Ending) -> Option<Shape> {
         let shape = Shape {
             rows: self.a.pattern().rows,
@@ -46,16 +46,16 @@ impl<E: SpmmElement> Spmm<E> {
         (elements(self.a.pattern().rows, features) > 0 && shape.items > 0).then_some(shape)
     }
 
-    /// Lanes of a sub-warp for so many features and such ends of rows.
+    /// The lanes of a sub-warp; `None` for a kernel without that choice.
     pub(super) fn lanes_for(&self, features: u32, ending: Ending) -> Option<u32> {
         (self.choices).lanes::<E>(features, self.options.reduction, ending)
     }
 
-    /// Whether several tasks are one item in a run of that shape.
+    /// Whether a run of that shape joins tasks.
     fn joining(&self, shape: Shape) -> Joining {
         let (options, reduction) = (&self.options, self.options.reduction);
         let of_block = vector::items_of_block(shape.lanes);
-        // The rows that are cut between blocks are known for these groups of items.
+        // Split rows are listed for blocks of so many items.
         if self.kernel.items() != ItemKind::Tasks || of_block != vector::GROUPS[1] {
             return Joining::NONE;
         }
@@ -66,9 +66,9 @@ impl<E: SpmmElement> Spmm<E> {
         }
     }
 
-    /// `y = A x`, both row-major with `features` columns: `x` of `cols * features` elements, `y` of `rows * features`. On a
-    /// GPU it returns before the product is there; `y.download()` waits for it. It allocates only where rows are cut, on the first run and
-    /// when X is wider than ever before: room for the sums of the rows' parts.
+    /// `y = A x`, both row-major with `features` columns: `x` of `cols * features` elements, `y` of `rows *
+    /// features`. On a GPU it returns before the product is there; `y.download()` waits for it. It allocates only if
+    /// rows are split: room for partial sums, in the first run and in the first with so many features.
     ///
     /// # Errors
     ///
@@ -82,9 +82,9 @@ impl<E: SpmmElement> Spmm<E> {
         self.run_scaled(<E::Sum as Real>::ONE, x, features, E::Sum::ZERO, y)
     }
 
-    /// `y = alpha A x + beta y`, or with the plan's reduction in the place of the sum in `A x`; else as [`run`](Self::run).
+    /// `y = alpha A x + beta y`, where `A x` uses the plan's reduction; else as [`run`](Self::run).
     ///
-    /// As in BLAS, y is not read if beta is 0, and infinities and NaNs in A and x do not count if alpha is 0.
+    /// As in BLAS, y is not read if beta is 0, and infinities and NaNs in A and x have no effect if alpha is 0.
     ///
     /// # Errors
     ///
@@ -176,8 +176,9 @@ impl<E: SpmmElement> Spmm<E> {
             let ending = self.ending(epilogue.alpha, epilogue.beta);
             let config = self.kernel.launch::<E>(shape, reduction, ending);
             let handle = self.kernel.handle::<E>(shape, reduction, ending);
-            // SAFETY: the buffers are this device's and have the matrices' sizes; the columns of A are below `cols`, as sprs
-            // guarantees; y is borrowed mutably, so it is apart from the others; the items are the kernel's.
+            // SAFETY: the buffers are on this device and have the matrices' sizes; the columns of A are below `cols`,
+            // as sprs guarantees; y is borrowed mutably, so it does not overlap the others; the items were made for
+            // this kernel.
             unsafe {
                 match &handle {
                     Handle::General(kernel) => {

@@ -1,4 +1,4 @@
-//! The slices of a matrix's rows, made on the device: see [`slices`].
+//! Slices of rows with at most 32 nonzeros each, made on the device: see [`slices`].
 
 use crate::csr::{DevicePattern, expand};
 use crate::device::{Device, DeviceBuffer};
@@ -13,9 +13,10 @@ use warprow_kernels::spmm::Items;
 use warprow_kernels::spmm::ladder::slices;
 use warprow_kernels::spmm::ladder::slices::CutRows;
 
-/// Nonzeros of a slice, as in the reports that the rung is after: as many as a warp has lanes.
+/// Nonzeros of a slice: as many as a warp has lanes.
 const SLICE_SIZE: u32 = 32;
 
+/// The slices of the rows of a matrix.
 #[derive(Debug)]
 pub struct Slices<T: Real> {
     count: u32,
@@ -26,20 +27,19 @@ pub struct Slices<T: Real> {
     first: DeviceBuffer<u32>,
     cut_count: u32,
     cut_rows: DeviceBuffer<u32>,
-    /// A row of sums for each slice, if a row is cut and the sums are added up in a second pass: made for the widest X so
-    /// far.
+    /// A row of partial sums for each slice, if a second pass adds them up; for the widest X so far.
     partial: Option<Mutex<DeviceBuffer<T>>>,
 }
 
 impl<T: Real> Slices<T> {
-    /// Cuts the rows of `a`; `with_sums` if a second pass is to add up those that are cut.
-    pub fn make(
+    /// Cuts the rows of `a`. `with_sums`: a second pass adds up the slices of a row.
+    pub fn new(
         a: &DevicePattern,
-        wanted_size: Option<u32>,
+        requested_size: Option<u32>,
         with_sums: bool,
     ) -> Result<Self, SpmmError> {
         let device = a.device();
-        let size = wanted_size.unwrap_or(SLICE_SIZE).max(1);
+        let size = requested_size.unwrap_or(SLICE_SIZE).max(1);
         let row_ptr = a.row_ptr.read_only();
         let mut first = device.uninitialized::<u32>(a.rows as usize + 1)?;
         // SAFETY: a count for each row, and one for the end.
@@ -77,11 +77,12 @@ impl<T: Real> Slices<T> {
         })
     }
 
+    /// The number of slices.
     pub fn count(&self) -> u32 {
         self.count
     }
 
-    /// Calls `launch` with the slices, after the rows that are cut have been cleared, or before they are added up.
+    /// Calls `launch` with the slices. Rows of several slices are cleared before it, or added up after it.
     pub fn run(
         &self,
         device: &Device,
@@ -121,7 +122,8 @@ impl<T: Real> Slices<T> {
         };
         launch(items)?;
         if cut {
-            // SAFETY: the kernel before has written the sums of the cut rows; a block for each of them; y is this run's.
+            // SAFETY: the kernel before has written the sums of the cut rows; a block for each of them; y is this
+            // run's.
             unsafe { device.launch(&slices::combine::<T>(), config, (items, cuts, y))? };
         }
         Ok(())

@@ -59,7 +59,7 @@ pub struct OrderedRows {
 
 impl OrderedRows {
     /// Puts the rows of a matrix into an order, and has the cost model measure its locality.
-    pub fn put<T: Element>(
+    pub fn reorder<T: Element>(
         order: RowOrder,
         model: Option<&mut CostModel>,
         a: DeviceCsr<T>,
@@ -113,7 +113,7 @@ impl OrderedRows {
 
     /// Whether teams keep the order, because neighbours share more columns in it than in the rows sorted by length.
     /// It may wait for the device.
-    pub fn suits_teams(
+    pub fn keeps_for_teams(
         &self,
         model: &Option<CostModel>,
         a: &DevicePattern,
@@ -228,7 +228,7 @@ mod tests {
             let a = DeviceCsr::upload(&device, sprs::CsMatI::<f32, u32, u32>::zero(shape).view());
             let a = a.unwrap();
             let model = CostModel::for_cache(a.pattern(), LINE_BYTES).unwrap();
-            let keeps = OrderedRows::given().suits_teams(&Some(model), a.pattern());
+            let keeps = OrderedRows::given().keeps_for_teams(&Some(model), a.pattern());
             assert!(!keeps.unwrap(), "{shape:?}");
         }
     }

@@ -8,11 +8,10 @@ use cuda_std::element::Element;
 use cuda_std::memory::Global;
 use warprow_kernels::spmm::plan::order;
 
-/// How often a row takes the label of most of its columns. Planted communities of 60 to 600 rows with 85 % of the nonzeros
-/// inside, 10 to 75 a row, were found in 6 to 8 rounds; more did not help, and with 5 nonzeros a row not either.
+/// Rounds of label propagation.
 const ROUNDS: u32 = 8;
 
-/// The rows, those with the most nonzeros first.
+/// The rows, the longest first.
 pub fn longest_first(a: &DevicePattern) -> Result<DeviceBuffer<u32>, SpmmError> {
     sorted(number(a.device(), a.rows)?, missing_columns(a)?, a.cols)
 }
@@ -35,7 +34,7 @@ pub fn first_columns(a: &DevicePattern) -> Result<DeviceBuffer<u32>, SpmmError> 
     let mut key = device.uninitialized::<u32>(a.rows as usize)?;
     let (row_ptr, col_idx) = pointers(a);
     let arguments = (a.rows, a.cols, row_ptr, col_idx, key.mutable());
-    // SAFETY: the matrix's own sizes, and a key for each row.
+    // SAFETY: row pointers and columns are those of one matrix; `key` has an element for each row.
     unsafe {
         device.launch(
             &order::first_columns(),
@@ -46,12 +45,12 @@ pub fn first_columns(a: &DevicePattern) -> Result<DeviceBuffer<u32>, SpmmError> 
     Ok(key)
 }
 
-/// The columns that each row has not.
+/// Columns minus the row's nonzeros: an ascending key for descending lengths.
 fn missing_columns(a: &DevicePattern) -> Result<DeviceBuffer<u32>, SpmmError> {
     let device = a.device();
     let mut key = device.uninitialized::<u32>(a.rows as usize)?;
     let arguments = (a.rows, a.cols, a.row_ptr.read_only(), key.mutable());
-    // SAFETY: the matrix's own sizes, and a key for each row, which has at most as many nonzeros as there are columns.
+    // SAFETY: `a.rows + 1` row pointers; `key` has an element for each row; a row has at most `a.cols` nonzeros.
     unsafe {
         device.launch(
             &order::missing_columns(),
@@ -62,7 +61,7 @@ fn missing_columns(a: &DevicePattern) -> Result<DeviceBuffer<u32>, SpmmError> {
     Ok(key)
 }
 
-/// The number of each row's most frequent column, the columns numbered by their nonzeros, most first.
+/// For each row the lowest rank of its columns, where rank 0 is the column with the most nonzeros.
 pub fn frequent_columns(a: &DevicePattern) -> Result<DeviceBuffer<u32>, SpmmError> {
     let device = a.device();
     let mut column_key = device.uninitialized::<u32>(a.cols as usize)?;
@@ -71,8 +70,8 @@ pub fn frequent_columns(a: &DevicePattern) -> Result<DeviceBuffer<u32>, SpmmErro
     let (row_ptr, col_idx) = pointers(a);
     if a.cols > 0 {
         let config = order::launch_threads(a.cols);
-        // A column has at most as many nonzeros as there are rows: the key is the rest.
-        // SAFETY: a key for each column, a rank for each place in their order.
+        // The key is the number of rows minus the column's nonzeros, of which it has at most one for each row.
+        // SAFETY: `column_key` and `rank` have an element for each column; columns are below `cols`.
         unsafe {
             device.launch(
                 &order::fill(),
@@ -102,7 +101,7 @@ pub fn frequent_columns(a: &DevicePattern) -> Result<DeviceBuffer<u32>, SpmmErro
         rank.read_only(),
         key.mutable(),
     );
-    // SAFETY: the matrix's own sizes, a rank for each column, and a key for each row.
+    // SAFETY: row pointers and columns are those of one matrix; a rank for each column and a key for each row.
     unsafe {
         device.launch(
             &order::least_ranks(),
@@ -113,8 +112,10 @@ pub fn frequent_columns(a: &DevicePattern) -> Result<DeviceBuffer<u32>, SpmmErro
     Ok(key)
 }
 
-/// The label of each row, the number of a column. In a square matrix, whose rows and columns are the same things, a row's label
-/// is its column's for the next round; else columns take labels from their rows in turn.
+/// The label of each row: the number of a column. Rows with many common columns get the same label.
+///
+/// In each round a row takes the label that most of its columns have. In a square matrix, row and column i are the
+/// same node and have one label; else columns take the label of most of their rows in turn.
 pub fn labels<T: Element>(a: &DeviceCsr<T>) -> Result<DeviceBuffer<u32>, SpmmError> {
     let pattern = a.pattern();
     let (rows, cols) = (pattern.rows, pattern.cols);
@@ -146,7 +147,7 @@ fn propagate(
     let labels = (of_columns.read_only(), of_rows.mutable());
     let arguments = (a.rows, round, row_ptr, col_idx, labels.0, labels.1);
     let config = order::launch_warps(a.rows);
-    // SAFETY: the matrix's own sizes, a label for each column, numbers of columns or rows, and room for one for each row.
+    // SAFETY: row pointers and columns are those of one matrix; a label for each column, room for one for each row.
     unsafe {
         a.device()
             .launch(&order::propagate_labels(), config, arguments)?;

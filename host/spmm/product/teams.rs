@@ -1,4 +1,4 @@
-//! The warps that each row of a matrix has, made on the device: see [`teams`].
+//! The warps of each row, made on the device: one warp for a short row, a team of them for a long one (see [`teams`]).
 
 use crate::csr::DevicePattern;
 use crate::device::{DeviceBuffer, optional_pointer};
@@ -11,38 +11,40 @@ use warprow_kernels::spmm::Items;
 use warprow_kernels::spmm::product::teams;
 use warprow_kernels::spmm::product::teams::WARPS;
 
-/// Nonzeros of a row that a warp takes alone, at most: no fewer than the first number, and no more than the second.
-const LONGEST_SHORT: RangeInclusive<u64> = 256..=2048;
+/// The range of the maximum number of nonzeros that one warp takes.
+const MAX_SHORT_ROW: RangeInclusive<u64> = 256..=2048;
 
-/// Warps that a multiprocessor has at a time, by the kernel's registers.
+/// Warps that a multiprocessor runs at the same time, as the kernel's registers allow.
 const RESIDENT_WARPS: u64 = 24;
 
-/// Nonzeros of a row that a warp takes alone, at most: half as many again as each warp would have if all ran at once,
-/// so that no row keeps the device waiting.
-fn longest_short(a: &DevicePattern) -> u32 {
+/// The maximum number of nonzeros that one warp takes: 1.5 times a resident warp's share of all nonzeros. So the device
+/// waits for no row.
+fn max_short_row(a: &DevicePattern) -> u32 {
     let warps = u64::from(a.device().properties().multiprocessors) * RESIDENT_WARPS;
-    let fair = u64::from(a.nonzeros()) * 3 / (2 * warps.max(1));
-    fair.clamp(*LONGEST_SHORT.start(), *LONGEST_SHORT.end()) as u32
+    let size = u64::from(a.nonzeros()) * 3 / (2 * warps.max(1));
+    size.clamp(*MAX_SHORT_ROW.start(), *MAX_SHORT_ROW.end()) as u32
 }
 
+/// The warps of the rows of a matrix.
 #[derive(Debug)]
 pub struct Teams {
     count: u32,
-    longest_short: u32,
+    max_short_row: u32,
+    /// Rows with a team.
     long_rows: u32,
-    /// The row of each warp, if a row is long or they are sorted; else it is the warp's number.
+    /// The row of each warp; `None` if it has the warp's number.
     row: Option<DeviceBuffer<u32>>,
 }
 
 impl Teams {
     /// Gives the rows of `a` their warps, in `order` or in their own. It waits for the device.
-    pub fn make(
+    pub fn new(
         a: &DevicePattern,
-        wanted_size: Option<u32>,
+        requested_size: Option<u32>,
         order: Option<&DeviceBuffer<u32>>,
     ) -> Result<Self, SpmmError> {
         let device = a.device();
-        let longest_short = wanted_size.unwrap_or_else(|| longest_short(a)).max(1);
+        let max_short_row = requested_size.unwrap_or_else(|| max_short_row(a)).max(1);
         let row_ptr = a.row_ptr.read_only();
         let mut shorts = device.uninitialized::<u32>(a.rows as usize + 1)?;
         let config = teams::launch(a.rows);
@@ -52,7 +54,7 @@ impl Teams {
                 a.rows,
                 optional_pointer(order),
                 row_ptr,
-                longest_short,
+                max_short_row,
                 shorts.mutable(),
             );
             device.launch(&teams::count_short(), config, arguments)?;
@@ -70,7 +72,7 @@ impl Teams {
                 a.rows,
                 optional_pointer(order),
                 row_ptr,
-                longest_short,
+                max_short_row,
                 pointers.0,
                 pointers.1,
             );
@@ -79,12 +81,13 @@ impl Teams {
         }
         Ok(Self {
             count,
-            longest_short,
+            max_short_row,
             long_rows,
             row,
         })
     }
 
+    /// The number of warps.
     pub fn count(&self) -> u32 {
         self.count
     }
@@ -92,7 +95,7 @@ impl Teams {
     /// The items as a kernel gets them.
     pub fn items<T>(&self, items: Items<T>) -> Items<T> {
         Items {
-            task_size: self.longest_short,
+            task_size: self.max_short_row,
             row: optional_pointer(self.row.as_ref()),
             ..items
         }
@@ -101,7 +104,7 @@ impl Teams {
 
 impl fmt::Display for Teams {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (warps, long, most) = (self.count, self.long_rows, self.longest_short);
+        let (warps, long, most) = (self.count, self.long_rows, self.max_short_row);
         write!(
             f,
             "{warps} warps, {long} rows of more than {most} nonzeros with {WARPS} each"
