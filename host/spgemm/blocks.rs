@@ -1,4 +1,4 @@
-//! Products of matrices of the host, in blocks of rows where the whole does not fit the device or 32 bits.
+//! Products of matrices of the host, in blocks of rows if the whole does not fit the device or 32 bits.
 
 use super::multiply::{DeviceProduct, multiply};
 use super::options::{SpgemmElement, SpgemmOptions};
@@ -21,22 +21,22 @@ pub struct SpgemmProduct<T> {
     pub blocks: usize,
 }
 
-/// Device bytes of a row of A and C beside its entries: row pointers, work, bins and lists.
+/// Device bytes of a row of A and C in addition to its entries: row pointers, work, bins and lists.
 const ROW_BYTES: u64 = 72;
 
-/// Device bytes of a row of B beside its nonzeros: its row pointer and extents.
+/// Device bytes of a row of B in addition to its nonzeros: its row pointer and extents.
 const B_ROW_BYTES: u64 = 20;
 
-/// Device bytes of a nonzero of B beside its column and value: both again, beside each other.
+/// Device bytes of a nonzero of B in addition to its column and value: the pair of both.
 const PAIR_BYTES: u64 = 8;
 
-/// Of the free memory, this part is used, in percent: what the driver's granularity leaves.
+/// Percentage of the free memory that is used; the driver's granularity takes the rest.
 const USED_PERCENT: u64 = 90;
 
 /// The product `C = A B` of two matrices of the host, in CSR or CSC.
 ///
-/// Where the device, or the memory that the options allow, has no room for the whole, C is computed in blocks of rows and
-/// put together on the host.
+/// If the device, or the memory that the options allow, has no room for the whole, C is computed in blocks of rows,
+/// which the host joins.
 ///
 /// # Errors
 ///
@@ -73,8 +73,8 @@ pub fn spgemm<T: SpgemmElement>(
     })
 }
 
-/// Computes `C = A B` as [`spgemm`] does, and gives each block of rows to `take` as soon as it is there: its rows in C, the
-/// block, and its products. So C may be larger than any memory.
+/// Computes `C = A B` as [`spgemm`] does, and gives each block of rows to `take` as soon as it is there: its rows in
+/// C, the block, and its products. So C may be larger than any memory.
 ///
 /// # Errors
 ///
@@ -108,7 +108,7 @@ pub fn spgemm_in_blocks<T: SpgemmElement, Failure: From<OperandError>>(
     Ok(())
 }
 
-/// Runs of rows whose products fit the memory and 32 bits: at least one, which may be empty.
+/// Ranges of rows whose products fit the memory and 32 bits: at least one, which may be empty.
 fn row_blocks<T: SpgemmElement>(
     device: &Device,
     a: &CsMatViewI<'_, T, u32, u32>,
@@ -124,8 +124,7 @@ fn row_blocks<T: SpgemmElement>(
             .checked_sub(b_bytes)
             .ok_or_else(|| out_of_memory(device, b_bytes, memory))?,
     };
-    // Of each row an upper bound of its entries, and of its bytes: columns twice, as they are put aside first; chunks and
-    // dropped zeros take what the bound leaves.
+    // Upper bounds of each row's entries and bytes. Columns count twice, because they are staged first.
     let bounds: Vec<(u64, u64)> = (0..a.rows())
         .into_par_iter()
         .map(|row| {

@@ -1,7 +1,7 @@
-//! The rungs before the last: hash tables, a warp a row, rows that come out unsorted.
+//! The rungs of the ladder before the product: hash tables, a warp a row, rows that come out unsorted.
 
 use super::analysis::row_costs::{RowCosts, row_costs};
-use super::analysis::row_lists::Lists;
+use super::analysis::row_lists::RowLists;
 use super::options::{SpgemmElement, SpgemmOptions};
 use super::products::operands::check_operands;
 use crate::csr::{CsrMatrix, DeviceCsr, DevicePattern};
@@ -262,7 +262,7 @@ impl Rung<'_> {
                 let config = fitted_table::launch_sizes(rows);
                 // SAFETY: row pointers, and a word for each row.
                 unsafe { device.launch(&fitted_table::sizes::<0>(), config, arguments)? };
-                let lists = Lists::make(device, rows, &words, &counts)?;
+                let lists = RowLists::make(device, rows, &words, &counts)?;
                 for (items, slots) in by_slots(&lists) {
                     if slots <= most {
                         let config = dynamic_table::launch(items.count, slots, self.element_bytes);
@@ -293,7 +293,7 @@ impl Rung<'_> {
     }
 
     /// The rows by the size of their tables before their entries are counted.
-    fn by_size(&self, costs: &RowCosts) -> Result<Lists, OperandError> {
+    fn by_size(&self, costs: &RowCosts) -> Result<RowLists, OperandError> {
         let rows = self.a.rows;
         let mut words = self.device.uninitialized::<u32>(rows as usize)?;
         let mut counts = self.device.zeros::<u32>(BINS as usize)?;
@@ -309,13 +309,13 @@ impl Rung<'_> {
             self.device
                 .launch(&fitted_table::sizes::<1>(), config, arguments)?;
         }
-        Lists::make(self.device, rows, &words, &counts)
+        RowLists::make(self.device, rows, &words, &counts)
     }
 }
 
 /// The items of each size of tables, the largest first.
 fn by_slots(
-    lists: &Lists,
+    lists: &RowLists,
 ) -> impl Iterator<Item = (warprow_kernels::spgemm::Items, u32)> + use<'_> {
     (0..u32::BITS).rev().filter_map(|log| {
         let slots = 1 << log;

@@ -1,7 +1,7 @@
 //! SpGEMM, sparse times sparse: `C = A B`, in two phases.
 //!
-//! The *symbolic* phase computes the structure of C, the *numeric* one its values; the structure serves as long as those of A
-//! and B stay what they are.
+//! The *symbolic* phase computes the structure of C, the *numeric* phase its values. One structure serves all values
+//! of A and B in the same places.
 //!
 //! ```
 //! use sprs::CsMatI;
@@ -28,8 +28,9 @@
 //! # }
 //! ```
 //!
-//! Where the structure serves but once, [`multiply`] is faster than the phases: short rows get their columns and values together.
-//! [`spgemm`](spgemm()) does all for matrices of the host, in blocks of rows if the product does not fit the device.
+//! If the structure is used only once, [`multiply`] is faster than the phases: it computes columns and values of
+//! short rows together. [`spgemm`](spgemm()) multiplies matrices of the host, in blocks of rows if the product does
+//! not fit the device.
 
 mod analysis;
 mod blocks;
@@ -49,24 +50,24 @@ pub use warprow_kernels::spgemm::Borders;
 use crate::csr::{DeviceCsr, DevicePattern};
 use crate::device::DeviceBuffer;
 use crate::operand::OperandError;
-use analysis::row_lists::Lists;
+use analysis::row_lists::RowLists;
 use numeric::{Numeric, drop_zeros};
 pub use options::{SpgemmElement, SpgemmOptions};
 use products::operands::{check_operands, operands};
-use reuse::Kept;
+use reuse::PositionCache;
 use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
-use symbolic::Structure;
+use symbolic::SymbolicProduct;
 
-/// A product whose structure is known: what the symbolic phase makes, and what the numeric phase runs on.
+/// A product whose structure is known: the symbolic phase makes it, and the numeric phase runs on it.
 ///
-/// `Display` says how many rows each kernel takes, and after the first run what that has kept.
+/// `Display` says how many rows each kernel takes, and after the first run how much memory that has cached.
 #[derive(Debug)]
 pub struct Spgemm<T: SpgemmElement> {
     a: Arc<DevicePattern>,
     b: Arc<DevicePattern>,
-    structure: Structure,
+    structure: SymbolicProduct,
     numeric: Numeric,
     drop_zeros: bool,
     element: PhantomData<T>,
@@ -77,9 +78,9 @@ impl<T: SpgemmElement> Spgemm<T> {
     ///
     /// # Errors
     ///
-    /// As many rows of B as columns of A are wanted, on the same device, and at most 2^32 - 2^16 - 1 nonzeros of each; fewer
-    /// than 2^32 entries, counted at most one for a product ([`spgemm_in_blocks`] computes larger products); too little device
-    /// memory; the driver's.
+    /// As many rows of B as columns of A are wanted, on the same device, and at most 2^32 - 2^16 - 1 nonzeros of
+    /// each; fewer than 2^32 entries, counted at most one for a product ([`spgemm_in_blocks`] computes larger
+    /// products); too little device memory; the driver's.
     pub fn symbolic(
         a: &Arc<DevicePattern>,
         b: &Arc<DevicePattern>,
@@ -88,11 +89,11 @@ impl<T: SpgemmElement> Spgemm<T> {
         check_operands(a, b)?;
         let borders = options.borders::<T>(&a.device);
         let (structure, lists) = symbolic::structure(a, b, borders)?;
-        let places = match options.low_memory {
-            true => Kept::none(),
-            false => Kept::within(options.memory),
+        let positions = match options.low_memory {
+            true => PositionCache::none(),
+            false => PositionCache::within(options.memory),
         };
-        let numeric = Numeric::for_runs::<T>(lists, borders, b, places)?;
+        let numeric = Numeric::for_runs::<T>(lists, borders, b, positions)?;
         Ok(Self {
             a: Arc::clone(a),
             b: Arc::clone(b),
@@ -103,7 +104,7 @@ impl<T: SpgemmElement> Spgemm<T> {
         })
     }
 
-    /// The structure of C, entries that may turn out zero among them.
+    /// The structure of C. It includes entries whose values may turn out to be zero.
     pub fn pattern(&self) -> &Arc<DevicePattern> {
         &self.structure.pattern
     }
@@ -125,8 +126,8 @@ impl<T: SpgemmElement> Spgemm<T> {
 
     /// Computes `C = A B` for these values of the nonzeros of A and B.
     ///
-    /// On a GPU it returns before the product is there, unless zeros are dropped or it is the first run, which may keep what
-    /// serves the next ones (see [`SpgemmOptions::low_memory`]).
+    /// On a GPU it returns before the product is there, unless zeros are dropped or it is the first run, which may
+    /// keep what serves the next ones (see [`SpgemmOptions::low_memory`]).
     ///
     /// # Errors
     ///
@@ -146,8 +147,8 @@ impl<T: SpgemmElement> Spgemm<T> {
         }
     }
 
-    /// Computes the values of all entries of [`pattern`](Self::pattern), zeros among them, whatever the options say; after the
-    /// first run it allocates nothing.
+    /// Computes the values of all entries of [`pattern`](Self::pattern), zeros among them, whatever the options say;
+    /// after the first run it allocates nothing.
     ///
     /// # Errors
     ///
@@ -183,7 +184,7 @@ impl<T: SpgemmElement> fmt::Display for Spgemm<T> {
             self.products(),
             self.entries(),
         )?;
-        let mut rows = |name: &str, lists: &Lists, bins: std::ops::Range<u32>, of: &str| {
+        let mut rows = |name: &str, lists: &RowLists, bins: std::ops::Range<u32>, of: &str| {
             let count: u32 = bins.map(|bin| lists.count(bin)).sum();
             if count > 0 {
                 write!(f, " {name} {count} {of},")
@@ -239,8 +240,12 @@ impl<T: SpgemmElement> fmt::Display for Spgemm<T> {
             "rows",
         )?;
         write!(f, " {} empty rows", lists.count(numeric::EMPTY))?;
-        if let Some(places) = self.numeric.places.known() {
-            write!(f, "; {} bytes of places kept", places.bytes())?;
+        if let Some(positions) = self.numeric.positions.known() {
+            write!(
+                f,
+                "; {} bytes of output positions cached",
+                positions.bytes()
+            )?;
         }
         Ok(())
     }

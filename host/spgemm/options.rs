@@ -14,16 +14,17 @@ impl SpgemmElement for f64 {}
 /// How a product is to be computed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SpgemmOptions {
-    /// Bitwise the same result in every run: each entry is added up in the order of the nonzeros of A. Without it sums are
-    /// added up in the order of chance.
+    /// Whether every run gives the same bits: each entry is added up in the order of the nonzeros of A. Default: in
+    /// any order.
     pub deterministic: bool,
-    /// Entries that turn out zero are left out; else every entry that the structure gives is kept.
+    /// Whether entries whose value turns out to be zero are left out. Default: they stay.
     pub drop_zeros: bool,
-    /// Bytes of device memory that [`spgemm`](super::spgemm()) may use, operands among them; what is free if it is not said. And
-    /// bytes that a [`Spgemm`](super::Spgemm) may keep for later runs of its numeric phase; a quarter of what is free if it is not said.
+    /// Maximum number of bytes of device memory that [`spgemm`](super::spgemm()) uses, operands included; default:
+    /// the free memory. For a [`Spgemm`](super::Spgemm), the maximum that it caches for later runs of its numeric
+    /// phase; default: a quarter of the free memory.
     pub memory: Option<u64>,
-    /// A [`Spgemm`](super::Spgemm) keeps nothing from its first run for later ones. Else that run keeps on the device where the products of
-    /// long rows come from and go, some 2.3 bytes a product, and later ones are faster.
+    /// Whether a [`Spgemm`](super::Spgemm) caches nothing. Default: its first run caches the output position of each
+    /// product of a long row, some 2.3 bytes a product, and later runs are faster.
     pub low_memory: bool,
     /// Which kernel takes which rows: for benches and tests.
     #[doc(hidden)]

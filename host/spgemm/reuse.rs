@@ -1,6 +1,9 @@
-//! Where the products of long rows come from and go, kept on the device for all runs of a structure.
+//! The output positions of the products of long rows, cached on the device.
+//!
+//! The first run of a numeric phase finds where in C each product is added. Later runs read the positions instead of
+//! searching for them again; a position takes two bytes.
 
-use super::analysis::row_lists::Lists;
+use super::analysis::row_lists::RowLists;
 use crate::device::{Device, DeviceBuffer, DeviceError};
 use crate::operand::OperandError;
 use crate::primitives::scan::exclusive_scan;
@@ -8,49 +11,53 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use warprow_kernels::spgemm::products::bins::numeric as bin;
 use warprow_kernels::spgemm::reuse::places::TILE;
 use warprow_kernels::spgemm::reuse::{cut_pieces, place_products};
-use warprow_kernels::spgemm::{Borders, Operands, Places as Argument, Structure};
+use warprow_kernels::spgemm::{Borders, Operands, Places, Structure};
 
-/// Of the free memory they may take one part in so many.
+/// The cache takes at most the free memory divided by this.
 const FREE_PARTS: u64 = 4;
 
-/// The places of a structure's products, which its first run finds.
+/// The output positions for a structure; the first run finds them.
 #[derive(Debug)]
-pub struct Kept(Mutex<State>);
+pub struct PositionCache(Mutex<State>);
 
-/// What is known of places.
+/// What the cache knows.
 #[derive(Debug)]
 enum State {
-    /// The next run is to find them; so many bytes may be kept.
+    /// The next run finds them; they may take so many bytes.
     Wanted(Option<u64>),
-    /// None are kept.
+    /// There are none, and no run looks for them.
     Declined,
-    /// They are found.
-    Found(Arc<Places>),
+    /// The positions.
+    Found(Arc<OutputPositions>),
 }
 
-impl Kept {
-    /// None ever.
+impl PositionCache {
+    /// A cache that stays empty.
     pub fn none() -> Self {
         Self(Mutex::new(State::Declined))
     }
 
-    /// Those that take no more than so many bytes, if that is said.
+    /// A cache of at most `memory` bytes; default: a part of the free memory.
     pub fn within(memory: Option<u64>) -> Self {
         Self(Mutex::new(State::Wanted(memory)))
     }
 
-    /// The places, if they are known.
-    pub fn known(&self) -> Option<Arc<Places>> {
+    /// The positions, if they are known.
+    pub fn known(&self) -> Option<Arc<OutputPositions>> {
         self.lock().places()
     }
 
-    /// The places, if they are kept: the first run finds them, unless its launches are recorded.
-    pub fn find(&self, device: &Device, of: Of<'_>) -> Result<Option<Arc<Places>>, OperandError> {
+    /// The positions, if there is room for them. The first run finds them, unless its launches are recorded.
+    pub fn find(
+        &self,
+        device: &Device,
+        long_rows: LongRows<'_>,
+    ) -> Result<Option<Arc<OutputPositions>>, OperandError> {
         let mut state = self.lock();
         if let State::Wanted(memory) = *state
             && !device.is_recording()
         {
-            *state = match Places::find(device, of, memory) {
+            *state = match OutputPositions::find(device, long_rows, memory) {
                 Ok(Some(places)) => State::Found(Arc::new(places)),
                 Ok(None) | Err(OperandError::Device(DeviceError::OutOfMemory { .. })) => {
                     State::Declined
@@ -68,7 +75,7 @@ impl Kept {
 }
 
 impl State {
-    fn places(&self) -> Option<Arc<Places>> {
+    fn places(&self) -> Option<Arc<OutputPositions>> {
         match self {
             Self::Found(places) => Some(Arc::clone(places)),
             Self::Wanted(_) | Self::Declined => None,
@@ -76,9 +83,9 @@ impl State {
     }
 }
 
-/// The products of chunks of long rows.
+/// The output positions of the products of long rows, by chunks of these rows.
 #[derive(Debug)]
-pub struct Places {
+pub struct OutputPositions {
     /// The first chunk in the lists.
     first: u32,
     tile_starts: DeviceBuffer<u32>,
@@ -89,36 +96,36 @@ pub struct Places {
     places: DeviceBuffer<u16>,
 }
 
-/// What decides about them: the operands, their product, and the rows by kernel.
+/// The long rows of a product: its operands, the rows by kernel, and C.
 #[derive(Clone, Copy)]
-pub struct Of<'a> {
+pub struct LongRows<'a> {
     pub operands: Operands,
-    pub lists: &'a Lists,
+    pub lists: &'a RowLists,
     pub borders: Borders,
     pub c: Structure,
 }
 
-impl Places {
-    /// Finds them out, if there are long rows and they take no more than `memory` bytes and a quarter of what is free. It waits
-    /// for the device.
+impl OutputPositions {
+    /// Finds the positions, if there are long rows, and the positions take at most `memory` bytes and a quarter of
+    /// the free memory. It waits for the device.
     fn find(
         device: &Device,
-        of: Of<'_>,
+        long_rows: LongRows<'_>,
         memory: Option<u64>,
     ) -> Result<Option<Self>, OperandError> {
-        let Some(items) = of.lists.items(bin::RANK..bin::SPREAD) else {
+        let Some(items) = long_rows.lists.items(bin::RANK..bin::SPREAD) else {
             return Ok(None);
         };
         let chunks = items.count as usize;
         let mut products = device.uninitialized::<u32>(chunks)?;
         let mut tile_starts = device.zeros::<u32>(chunks + 1)?;
         let mut piece_starts = device.zeros::<u32>(chunks + 1)?;
-        let Of {
+        let LongRows {
             operands,
             borders: Borders { chunk, .. },
             c,
             ..
-        } = of;
+        } = long_rows;
         let arguments = (
             operands,
             items,
@@ -140,7 +147,7 @@ impl Places {
             Err(OperandError::TooLarge { .. }) => return Ok(None),
             Err(error) => return Err(error),
         };
-        // Words of what begins, the piece before, and places of two bytes.
+        // A bit for each product (whether a piece begins there), the piece before the tile, and positions of two bytes.
         let tile_bytes = u64::from(TILE) / 8 + 4 + 2 * u64::from(TILE);
         let free = device.memory()?.map_or(u64::MAX, |memory| memory.free);
         let most = (free / FREE_PARTS).min(memory.unwrap_or(u64::MAX));
@@ -171,18 +178,18 @@ impl Places {
         );
         // SAFETY: chunks of a product, with room for the pieces and tiles that were counted.
         unsafe { device.launch(&cut_pieces::cut_pieces(), config, arguments)? };
-        found.place(device, of)?;
+        found.place(device, long_rows)?;
         Ok(Some(found))
     }
 
-    /// Launches the kernels that find the places.
-    fn place(&mut self, device: &Device, of: Of<'_>) -> Result<(), OperandError> {
-        let Of {
+    /// Launches the kernels that find the positions.
+    fn place(&mut self, device: &Device, long_rows: LongRows<'_>) -> Result<(), OperandError> {
+        let LongRows {
             operands,
             lists,
             borders,
             c,
-        } = of;
+        } = long_rows;
         if let Some(items) = lists.items(bin::RANK..bin::SEARCH) {
             let words = operands.b.cols.div_ceil(32).min(borders.rank_words);
             let config = place_products::launch_ranked(items.count, words);
@@ -201,10 +208,10 @@ impl Places {
         Ok(())
     }
 
-    /// Those of the items of a launch, of which `first` is the first one in the lists.
-    pub fn argument(&self, first: u32) -> Argument {
+    /// The positions for the items of a launch; `first` is the number of the first item in the lists.
+    pub fn argument(&self, first: u32) -> Places {
         let chunk = (first - self.first) as usize;
-        Argument {
+        Places {
             tile_starts: self.tile_starts.read_only().offset(chunk),
             products: self.products.read_only().offset(chunk),
             begins: self.begins.read_only(),

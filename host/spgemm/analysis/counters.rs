@@ -1,5 +1,5 @@
-//! What the kernels of a product count in: one buffer of zeros, so that one call makes them and one copy fetches those that
-//! the host wants together.
+//! The counters of a product's kernels: one buffer, which one call fills with zeros, and of which one copy fetches
+//! all counters of a phase.
 
 use crate::device::{Device, DeviceBuffer};
 use crate::operand::OperandError;
@@ -11,19 +11,38 @@ use warprow_kernels::spgemm::products::bins::BINS;
 #[derive(Debug)]
 pub struct Counters(DeviceBuffer<u32>);
 
-/// What the host wants to know of a phase: the items of each bin, and two numbers.
-pub struct Counted {
+/// A phase of a product.
+#[derive(Clone, Copy, Debug)]
+pub enum PhaseName {
+    /// It computes the structure of C.
+    Symbolic,
+    /// It computes the values of C.
+    Numeric,
+}
+
+impl PhaseName {
+    /// The first word of its counters.
+    fn start(self) -> usize {
+        match self {
+            Self::Symbolic => 0,
+            Self::Numeric => NUMERIC,
+        }
+    }
+}
+
+/// What the host reads of a phase: the items of each bin, and two totals.
+pub struct PhaseCounts {
     /// The items of each bin.
     pub bins: Vec<u32>,
-    /// All products and the room for columns; or all entries, and 0.
+    /// Symbolic phase: all products, and the columns to stage. Numeric phase: all entries, and 0.
     pub totals: [u64; 2],
 }
 
 /// Words of the items of each bin, and the totals behind them.
 const PHASE: usize = BINS as usize + 4;
 
-/// Where the words are: of the symbolic phase, of the numeric one, the cursors of both, the number of long rows, the next
-/// tile, and the tiles' sums.
+/// Where the words are: of the symbolic phase, of the numeric one, the cursors of both, the number of long rows, the
+/// next tile, and the tiles' sums.
 const NUMERIC: usize = PHASE;
 const CURSORS: usize = 2 * PHASE;
 const LONG_ROWS: usize = CURSORS + 2 * BINS as usize;
@@ -36,20 +55,22 @@ impl Counters {
         Ok(Self(device.zeros(SUMS + 2 * tiles(rows) as usize)?))
     }
 
-    /// The items of each bin of the symbolic phase, or of the numeric one.
-    pub fn bins(&mut self, numeric: bool) -> GlobalMut<u32> {
-        self.at(if numeric { NUMERIC } else { 0 })
+    /// The items of each bin of a phase.
+    pub fn bins(&mut self, phase: PhaseName) -> GlobalMut<u32> {
+        self.at(phase.start())
     }
 
-    /// The totals of the symbolic phase, or of the numeric one.
-    pub fn totals(&mut self, numeric: bool) -> GlobalMut<u64> {
-        let phase = if numeric { NUMERIC } else { 0 };
-        self.at(phase + BINS as usize).cast()
+    /// The totals of a phase.
+    pub fn totals(&mut self, phase: PhaseName) -> GlobalMut<u64> {
+        self.at(phase.start() + BINS as usize).cast()
     }
 
     /// Where the next item of each bin goes.
-    pub fn cursors(&mut self, numeric: bool) -> GlobalMut<u32> {
-        self.at(CURSORS + if numeric { BINS as usize } else { 0 })
+    pub fn cursors(&mut self, phase: PhaseName) -> GlobalMut<u32> {
+        self.at(match phase {
+            PhaseName::Symbolic => CURSORS,
+            PhaseName::Numeric => CURSORS + BINS as usize,
+        })
     }
 
     /// The number of long rows of A.
@@ -67,14 +88,13 @@ impl Counters {
         self.at(SUMS).cast()
     }
 
-    /// What was counted in a phase; it waits for the device.
-    pub fn counted(&self, numeric: bool) -> Result<Counted, OperandError> {
+    /// The counts of a phase. It waits for the device.
+    pub fn counted(&self, phase: PhaseName) -> Result<PhaseCounts, OperandError> {
         let mut words = [0; PHASE];
-        let start = if numeric { NUMERIC } else { 0 };
-        self.0.copy_part_to_slice(start, &mut words)?;
+        self.0.copy_part_to_slice(phase.start(), &mut words)?;
         let (bins, totals) = words.split_at(BINS as usize);
         let total = |at: usize| u64::from(totals[at]) | u64::from(totals[at + 1]) << 32;
-        Ok(Counted {
+        Ok(PhaseCounts {
             bins: bins.to_vec(),
             totals: [total(0), total(2)],
         })

@@ -1,6 +1,6 @@
-//! What each row of a product costs, and so which kernel of the symbolic phase takes it.
+//! The work of each row of a product, which decides which kernel of the symbolic phase takes it.
 
-use super::counters::Counters;
+use super::counters::{Counters, PhaseName};
 use crate::csr::DevicePattern;
 use crate::device::DeviceBuffer;
 use crate::operand::OperandError;
@@ -10,7 +10,7 @@ use warprow_kernels::spgemm::Borders;
 use warprow_kernels::spgemm::analysis::work;
 use warprow_kernels::spgemm::products::bins::WORK;
 
-/// What each row costs.
+/// The work of each row, and what follows from it.
 pub struct RowCosts {
     /// The work of each row.
     pub work: DeviceBuffer<u32>,
@@ -18,15 +18,15 @@ pub struct RowCosts {
     pub extents: DeviceBuffer<u32>,
     /// The bin of each row.
     pub words: DeviceBuffer<u32>,
-    /// Where each row's columns may be put aside.
+    /// Where each row's columns are staged.
     pub starts: DeviceBuffer<u32>,
-    /// The entries of rows that are copied, zeros for the others, and room for one more number.
+    /// The entries of rows that are copied, zeros for the others, and one more element.
     pub row_ptr: DeviceBuffer<u32>,
-    /// The rows of each bin, all products, and the room for columns.
+    /// They hold the rows of each bin, the number of products, and the number of columns to stage.
     pub counters: Counters,
 }
 
-/// Finds out what each row costs.
+/// Computes the work of each row.
 pub fn row_costs(
     a: &DevicePattern,
     b: &DevicePattern,
@@ -51,19 +51,20 @@ pub fn row_costs(
             words: words.mutable(),
             starts: starts.mutable(),
             entries: row_ptr.mutable(),
-            counts: counters.bins(false),
-            totals: counters.totals(false),
+            counts: counters.bins(PhaseName::Symbolic),
+            totals: counters.totals(PhaseName::Symbolic),
         };
         let most_long = work::most_long_rows(a.nonzeros()) as usize;
         let mut long_rows = device.uninitialized::<u32>(most_long)?;
         let long_count = counters.long_rows();
         let arguments = (operands, borders, output, long_count, long_rows.mutable());
-        // SAFETY: the operands are what they say, with as many rows of B as columns of A; the buffers have their lengths.
+        // SAFETY: B has as many rows as A has columns, as `check_operands` has checked; the buffers have the lengths
+        // that the kernel's contract asks for.
         unsafe { device.launch(&work::row_work(), work::launch_rows(a.rows), arguments)? };
         if let Some(config) = work::launch_long_rows(a.nonzeros()) {
             let long_count = Global::from_address(long_count.address());
             let arguments = (operands, borders, output, long_count, long_rows.read_only());
-            // SAFETY: the same, and the list of long rows is there.
+            // SAFETY: as above; the kernel before has written the list of long rows.
             unsafe { device.launch(&work::long_row_work(), config, arguments)? };
         }
     }
@@ -77,12 +78,12 @@ pub fn row_costs(
     })
 }
 
-/// Where each row of B starts and ends, its first and its last column.
+/// Of each row of B its start and end, and its first and last column.
 fn extents(b: &DevicePattern) -> Result<DeviceBuffer<u32>, OperandError> {
     let mut extents = b.device.uninitialized::<u32>(4 * b.rows as usize)?;
     if b.rows > 0 {
         let arguments = (b.as_argument(), extents.mutable());
-        // SAFETY: four numbers for each row.
+        // SAFETY: `extents` has four numbers for each row of B.
         unsafe {
             b.device
                 .launch(&work::row_extents(), work::launch_rows(b.rows), arguments)?;

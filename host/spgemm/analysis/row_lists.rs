@@ -1,4 +1,4 @@
-//! The rows of each bin of a phase, listed on the device.
+//! Lists of the rows in each bin of a phase, made on the device.
 
 use crate::device::{Device, DeviceBuffer};
 use crate::operand::{OperandError, extent};
@@ -8,8 +8,8 @@ use warprow_kernels::spgemm::Items;
 use warprow_kernels::spgemm::analysis::{row_lists, work};
 use warprow_kernels::spgemm::products::bins::BINS;
 
-/// A phase's bins of sorted rows, from its first one on, and how many products their rows have at most: the longest first, as they are the
-/// last to end.
+/// The bins of sorted rows from `first` on, with the maximum number of products of a row. The longest rows come
+/// first, because they end last.
 pub const fn sorted_bins(first: u32) -> [(u32, u32); 7] {
     [
         (first + 6, 512),
@@ -22,15 +22,15 @@ pub const fn sorted_bins(first: u32) -> [(u32, u32); 7] {
     ]
 }
 
-/// The items of each bin, one bin's after the other's.
+/// The items of all bins, one bin after the other.
 #[derive(Debug)]
-pub struct Lists {
+pub struct RowLists {
     counts: Vec<u32>,
     list: DeviceBuffer<u32>,
 }
 
-impl Lists {
-    /// Lists the rows by their words, which a kernel has made and counted. It waits for the counts.
+impl RowLists {
+    /// RowLists the rows by their words, which a kernel has made and counted. It waits for the counts.
     pub fn make(
         device: &Device,
         rows: u32,
@@ -43,8 +43,8 @@ impl Lists {
         Self::of_counted(device, rows, words, host_counts, counts, cursors)
     }
 
-    /// Lists the rows by their words, of which so many are in each bin, as the host knows and the device; each bin has a cursor,
-    /// zero.
+    /// RowLists the rows by their words, of which so many are in each bin, as the host knows and the device; each bin
+    /// has a cursor, zero.
     pub fn of_counted(
         device: &Device,
         rows: u32,
@@ -61,7 +61,7 @@ impl Lists {
         Ok(Self::new(host_counts, list))
     }
 
-    /// Launches the kernel that lists the rows, `items` items at most; each bin has a cursor, zero.
+    /// Launches the kernel that lists the rows, at most `items` items; the cursors are zeros.
     pub fn place(
         device: &Device,
         rows: u32,
@@ -73,13 +73,13 @@ impl Lists {
         let mut list = device.uninitialized::<u32>(2 * items as usize)?;
         if items > 0 {
             let arguments = (rows, words.read_only(), counts, cursors, list.mutable());
-            // SAFETY: a word for each row; the list has a pair for each item counted, but the first bin's.
+            // SAFETY: a word for each row; the list has a pair for each item that is not in the first bin.
             unsafe { device.launch(&row_lists::place(), work::launch_rows(rows), arguments)? };
         }
         Ok(list)
     }
 
-    /// The lists of items counted.
+    /// The lists of items that have been counted.
     pub fn new(counts: Vec<u32>, list: DeviceBuffer<u32>) -> Self {
         Self { counts, list }
     }

@@ -1,4 +1,4 @@
-//! A product without the entries that turned out zero.
+//! Leaving out the entries of a product whose value is zero.
 
 use crate::csr::{DeviceCsr, DevicePattern};
 use crate::operand::OperandError;
@@ -6,7 +6,7 @@ use crate::primitives::scan;
 use crate::spgemm::options::SpgemmElement;
 use warprow_kernels::spgemm::numeric::drop_zeros::{count_nonzeros, keep_nonzeros, launch};
 
-/// The matrix without the zeros among its values.
+/// The matrix without its zero values.
 pub fn keep<T: SpgemmElement>(c: &DeviceCsr<T>) -> Result<DeviceCsr<T>, OperandError> {
     let pattern = c.pattern();
     let DevicePattern {

@@ -5,10 +5,10 @@ pub mod drop_zeros;
 use crate::csr::DevicePattern;
 use crate::device::{DeviceBuffer, Fork};
 use crate::operand::OperandError;
-use crate::spgemm::analysis::row_lists::{Lists, sorted_bins};
+use crate::spgemm::analysis::row_lists::{RowLists, sorted_bins};
 use crate::spgemm::options::SpgemmElement;
 use crate::spgemm::products::pairs::Pairs;
-use crate::spgemm::reuse::{Kept, Of, Places};
+use crate::spgemm::reuse::{LongRows, OutputPositions, PositionCache};
 use cuda_std::memory::GlobalMut;
 use std::sync::{Mutex, PoisonError};
 use warprow_kernels::spgemm::numeric::{
@@ -25,37 +25,37 @@ const SORTED: [(u32, u32); 7] = sorted_bins(bin::SORT);
 /// The rows of C by the kernel that computes their values.
 #[derive(Debug)]
 pub struct Numeric {
-    pub lists: Lists,
+    pub lists: RowLists,
     borders: Borders,
-    /// Room for the columns and values of B beside each other: of the run that is being launched.
+    /// Room for pairs of the columns and values of B, for the run that is being launched.
     pairs: Option<Mutex<Pairs>>,
-    /// Where the products of long rows come from and go.
-    pub places: Kept,
+    /// The output positions of the products of long rows.
+    pub positions: PositionCache,
 }
 
 impl Numeric {
-    /// For rows that have been listed.
-    pub fn new(lists: Lists, borders: Borders) -> Self {
+    /// The numeric phase of rows that have been listed.
+    pub fn new(lists: RowLists, borders: Borders) -> Self {
         Self {
             lists,
             borders,
             pairs: None,
-            places: Kept::none(),
+            positions: PositionCache::none(),
         }
     }
 
-    /// As [`new`](Self::new), for several runs: with room for the columns and values of `b` beside each other, if the rows are
-    /// worth it, and with these places.
+    /// As [`new`](Self::new), for several runs: with room for pairs of the columns and values of `b`, if they pay,
+    /// and with a cache of output positions.
     pub fn for_runs<T: SpgemmElement>(
-        lists: Lists,
+        lists: RowLists,
         borders: Borders,
         b: &DevicePattern,
-        places: Kept,
+        positions: PositionCache,
     ) -> Result<Self, OperandError> {
         let pairs = Pairs::worth_it::<T>(b, lists.most_products(&SORTED))?;
         Ok(Self {
             pairs: pairs.map(Mutex::new),
-            places,
+            positions,
             ..Self::new(lists, borders)
         })
     }
@@ -73,23 +73,23 @@ impl Numeric {
         let device = values.device().clone();
         self.clear(operands, c, values)?;
         let mut factors = Factors::new(a_values.read_only(), b_values.read_only());
-        // The device does what it is told in order: once all is launched, the room is free for the next run.
+        // Locked until all is launched: the next run's kernels come after this one's on the device.
         let mut pairs =
             (self.pairs.as_ref()).map(|pairs| pairs.lock().unwrap_or_else(PoisonError::into_inner));
         if let Some(pairs) = &mut pairs {
             factors.pairs = pairs.fill(b, b_values)?;
         }
-        let of = Of {
+        let long_rows = LongRows {
             operands,
             lists: &self.lists,
             borders: self.borders,
             c,
         };
-        let places = self.places.find(&device, of)?;
+        let positions = self.positions.find(&device, long_rows)?;
         let fork = device.fork();
         self.launch_spread(&fork, operands, c, factors, values)?;
-        match &places {
-            Some(places) => self.launch_placed(&fork, places, c, factors, values)?,
+        match &positions {
+            Some(positions) => self.launch_placed(&fork, positions, c, factors, values)?,
             None => self.launch_chunks(&fork, operands, c, factors, values)?,
         }
         self.launch_shorter(&fork, operands, work, c, factors, values)?;
@@ -97,7 +97,7 @@ impl Numeric {
         Ok(())
     }
 
-    /// Launches what [`launch`](Self::launch) wants to be done before.
+    /// Fills the values with zeros that [`launch`](Self::launch) adds to.
     pub fn clear<T: SpgemmElement>(
         &self,
         operands: Operands,
@@ -115,7 +115,7 @@ impl Numeric {
         Ok(())
     }
 
-    /// Launches the kernels for the rows listed, and their columns if `c` wants them.
+    /// Launches the kernels for the listed rows; they write the columns too, if `c` has room for them.
     pub fn launch<T: SpgemmElement>(
         &self,
         fork: &Fork<'_>,
@@ -180,11 +180,11 @@ impl Numeric {
         Ok(())
     }
 
-    /// Launches the kernels for the same chunks by the places of their products.
+    /// Launches the kernels for the same chunks that read the output positions of their products.
     fn launch_placed<T: SpgemmElement>(
         &self,
         fork: &Fork<'_>,
-        places: &Places,
+        positions: &OutputPositions,
         c: Structure,
         factors: Factors<T>,
         values: &mut DeviceBuffer<T>,
@@ -195,10 +195,10 @@ impl Numeric {
             for bin in [bin::RANK + size, bin::SEARCH + size] {
                 if let Some(items) = self.items(bin) {
                     let config = placed_chunks::launch::<T>(items.count, capacity);
-                    let places = places.argument(items.first);
+                    let places = positions.argument(items.first);
                     let Factors { a, b, .. } = factors;
                     let arguments = (items, places, chunk, c, a, b, values.mutable());
-                    // SAFETY: chunks of up to `capacity` entries, and the places of their products.
+                    // SAFETY: chunks of up to `capacity` entries, and the output positions of their products.
                     unsafe {
                         fork.launch(&placed_chunks::placed_chunks::<T>(), config, arguments)?
                     };

@@ -1,4 +1,4 @@
-//! The operands of a product: what they must be, and how kernels get them.
+//! The operands of a product: their checks, and how kernels get them.
 
 use crate::csr::DevicePattern;
 use crate::device::DeviceBuffer;
@@ -6,8 +6,8 @@ use crate::operand::{OperandError, check_device};
 use cuda_std::memory::GlobalMut;
 use warprow_kernels::spgemm::{Operands, Pattern, Structure};
 
-/// Nonzeros of an operand, at most: positions stay below 2^32 when a block's stride is added.
-const MOST_NONZEROS: u32 = u32::MAX - (1 << 16);
+/// Maximum number of nonzeros of an operand: positions plus a block's stride stay below 2^32.
+const MAX_NONZEROS: u32 = u32::MAX - (1 << 16);
 
 impl DevicePattern {
     pub(crate) fn as_argument(&self) -> Pattern {
@@ -19,7 +19,7 @@ impl DevicePattern {
         }
     }
 
-    /// The pattern of a product whose columns are there.
+    /// The pattern of a product whose columns are known.
     pub(crate) fn structure(&self) -> Structure {
         Structure {
             row_ptr: self.row_ptr.read_only(),
@@ -39,7 +39,7 @@ pub fn operands(a: &DevicePattern, b: &DevicePattern, extents: &DeviceBuffer<u32
     }
 }
 
-/// That A and B can be multiplied by the kernels.
+/// Checks that the kernels can multiply A and B.
 pub fn check_operands(a: &DevicePattern, b: &DevicePattern) -> Result<(), OperandError> {
     check_device(&a.device, "B", &b.col_idx)?;
     check_shapes((a.rows(), a.cols()), (b.rows(), b.cols()))?;
@@ -47,18 +47,18 @@ pub fn check_operands(a: &DevicePattern, b: &DevicePattern) -> Result<(), Operan
         ("the number of nonzeros of A", a.nonzeros()),
         ("the number of nonzeros of B", b.nonzeros()),
     ] {
-        if nonzeros > MOST_NONZEROS {
+        if nonzeros > MAX_NONZEROS {
             return Err(OperandError::TooLarge {
                 what,
                 found: nonzeros.into(),
-                most: MOST_NONZEROS.into(),
+                most: MAX_NONZEROS.into(),
             });
         }
     }
     Ok(())
 }
 
-/// That B has as many rows as A has columns.
+/// Checks that B has as many rows as A has columns.
 pub fn check_shapes(a: (usize, usize), b: (usize, usize)) -> Result<(), OperandError> {
     if a.1 == b.0 {
         return Ok(());

@@ -1,4 +1,4 @@
-//! Columns and values of B beside each other, for rows whose products are sorted.
+//! Pairs of a column and a value of B, so that one load fetches both, for rows whose products are sorted.
 
 use crate::csr::DevicePattern;
 use crate::device::DeviceBuffer;
@@ -7,17 +7,18 @@ use crate::spgemm::options::SpgemmElement;
 use cuda_std::memory::Global;
 use warprow_kernels::spgemm::products::lane_products;
 
-/// Room for the columns and values of B.
+/// Room for the pairs.
 #[derive(Debug)]
 pub struct Pairs(DeviceBuffer<u32>);
 
 impl Pairs {
-    /// Room for those of `b`.
+    /// Room for the nonzeros of `b`.
     pub fn new(b: &DevicePattern) -> Result<Self, OperandError> {
         Ok(Self(b.device.uninitialized(2 * b.nnz())?))
     }
 
-    /// Room for those of `b`, if values of this type are paired, and sorted rows have so many `products` that it pays.
+    /// Room for the nonzeros of `b`, if values of this type are paired, and `products` of sorted rows are so many
+    /// that it pays.
     pub fn worth_it<T: SpgemmElement>(
         b: &DevicePattern,
         products: u64,
@@ -28,7 +29,7 @@ impl Pairs {
         Self::new(b).map(Some)
     }
 
-    /// Launches the kernel that pairs the columns of `b` and these values, as many.
+    /// Launches the kernel that pairs the columns of `b` with these values.
     pub fn fill<T: SpgemmElement>(
         &mut self,
         b: &DevicePattern,
@@ -39,7 +40,7 @@ impl Pairs {
         if nonzeros > 0 {
             let arguments = (b.as_argument(), nonzeros, values, self.0.mutable());
             let config = lane_products::launch(nonzeros);
-            // SAFETY: the values are of four bytes, which are not looked at, and there is room for all nonzeros.
+            // SAFETY: only types of four bytes are paired, and the kernel copies these; there is room for all nonzeros.
             unsafe {
                 b.device
                     .launch(&lane_products::pair_nonzeros(), config, arguments)?
