@@ -1,14 +1,16 @@
-//! What a kernel's thread can do. Every function here must be called from within a launch.
+//! The device functions of a kernel's thread. An error of the kernel ends the launch with a [`Fault`](crate::Fault) at
+//! the line of the caller.
 //!
 //! # Panics
 //!
-//! All functions panic when they are called outside of a launch. What a kernel does wrong is no panic, but ends the
-//! launch with a [`Fault`](crate::Fault) at the line of the caller.
+//! All functions panic outside of a launch.
 //!
-//! What may wait is inlined into the kernel, and what wraps it should be too: the processor predicts a return only if
-//! it belongs to the last call, and a fiber that is resumed within a function that another fiber has called returns
-//! where it was not expected. That costs more than the switch. For the same reason what does not wait is not inlined,
-//! loads and stores above all: the compiler then inlines more of the kernel's own functions and closures.
+//! # Inlining
+//!
+//! The switch itself is inlined into every function that may wait. A processor predicts that a return goes back to the
+//! last call. A fiber that is resumed inside a function which another fiber has called breaks that prediction, which
+//! costs more than the switch. Functions that never wait, such as loads and stores, are not inlined: the compiler then
+//! inlines more of the kernel's own functions.
 
 mod asynchronous;
 mod collective;
@@ -28,7 +30,7 @@ thread_local! {
     static CURRENT: Cell<*const Lane> = const { Cell::new(ptr::null()) };
 }
 
-/// Makes a lane the one that runs on this OS thread; null for none.
+/// Sets the lane that runs on this OS thread; null means none.
 #[inline(always)]
 pub(crate) fn set_current(lane: *const Lane) {
     CURRENT.set(lane);
@@ -37,8 +39,8 @@ pub(crate) fn set_current(lane: *const Lane) {
 /// The lane that runs on this OS thread.
 #[inline(always)]
 pub(crate) fn try_current<'a>() -> Option<&'a Lane> {
-    // SAFETY: the scheduler sets the pointer before a lane runs and clears it before the block goes away; the
-    // reference stays with code that the lane runs.
+    // SAFETY: the scheduler sets the pointer before a lane runs, and clears it when the lane stops running. The block
+    // that owns the lane lives longer, and only code that the lane runs uses the reference.
     unsafe { CURRENT.get().as_ref() }
 }
 
@@ -77,14 +79,14 @@ pub fn grid_dim() -> [u32; 3] {
     current().block().context().grid
 }
 
-/// The thread's position in its warp.
+/// The number of the thread in its warp, 0 to 31.
 #[inline(always)]
 #[track_caller]
 pub fn lane_id() -> u32 {
     current().lane()
 }
 
-/// The warp's number in its block: warps are 32 consecutive threads, x running fastest.
+/// The number of the warp in its block. A warp is 32 consecutive threads; x is the fastest dimension.
 #[inline(always)]
 #[track_caller]
 pub fn warp_id() -> u32 {
