@@ -5,21 +5,20 @@ use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
 use syn::{Error, FnArg, GenericParam, Ident, ItemFn, Pat, PatType, Result, ReturnType, Type};
 
-/// The code for both machines; on the device with entry points if `is_built` says that this package is built for itself, and not
-/// as a dependency of another kernel crate, which would have its kernels again.
-pub fn kernel(instances: Instances, function: ItemFn, is_built: bool) -> Result<TokenStream> {
+pub fn kernel(instances: Instances, function: ItemFn) -> Result<TokenStream> {
     let arguments = check(&function)?;
     let combinations = instances.combinations(&function.sig.generics)?;
     let name = match &instances.name {
         Some(name) => name.value(),
         None => function.sig.ident.to_string(),
     };
-    let entry_points = if is_built {
-        combinations.as_slice()
-    } else {
-        &[]
-    };
-    let device = device(&name, instances.target, &function, &arguments, entry_points);
+    let device = device(
+        &name,
+        instances.target,
+        &function,
+        &arguments,
+        &combinations,
+    );
     let host = host(&name, &function, &arguments, &combinations)?;
     Ok(quote! {
         #device
@@ -57,8 +56,8 @@ fn check(function: &ItemFn) -> Result<Vec<Type>> {
         .collect()
 }
 
-/// On the device: the function as it is, and an entry point for each instance, with the marks that tell `cuda_builder` what the
-/// module of this entry point needs.
+/// On the device: the function as it is, and an entry point for each instance if this crate is the one that is built, with the
+/// marks that tell `cuda_builder` what the module of the entry point needs.
 fn device(
     name: &str,
     target: Option<Target>,
@@ -86,7 +85,6 @@ fn device(
             },
         );
         quote! {
-            #[cfg(target_arch = "nvptx64")]
             const _: () = {
                 #bindings
                 #[unsafe(export_name = #entry)]
@@ -102,7 +100,15 @@ fn device(
         #[cfg(target_arch = "nvptx64")]
         #[inline(always)]
         #function
-        #(#entries)*
+        // `cuda_builder` sets `cuda_entry_points` for the crate that it builds, and not for the crates which that depends on:
+        // their kernels are in PTX of their own.
+        #[cfg(target_arch = "nvptx64")]
+        const _: () = {
+            #[cfg(cuda_entry_points)]
+            const _: () = {
+                #(#entries)*
+            };
+        };
     }
 }
 

@@ -42,9 +42,7 @@ use proc_macro::TokenStream;
 pub fn kernel(attribute: TokenStream, item: TokenStream) -> TokenStream {
     let function = syn::parse_macro_input!(item as syn::ItemFn);
     let instances = syn::parse_macro_input!(attribute as instances::Instances);
-    // Cargo sets the first for every package, and the second for those that it was asked to build.
-    let [package, built] = ["CARGO_PKG_NAME", "CARGO_PRIMARY_PACKAGE"].map(std::env::var_os);
-    expand::kernel(instances, function, built.is_some() || package.is_none())
+    expand::kernel(instances, function)
         .unwrap_or_else(syn::Error::into_compile_error)
         .into()
 }

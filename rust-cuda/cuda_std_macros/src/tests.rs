@@ -8,7 +8,7 @@ use syn::{ItemFn, Result, parse_str};
 
 fn expanded(attribute: &str, function: &str) -> Result<TokenStream> {
     let instances: Instances = parse_str(attribute)?;
-    expand::kernel(instances, parse_str::<ItemFn>(function).unwrap(), true)
+    expand::kernel(instances, parse_str::<ItemFn>(function).unwrap())
 }
 
 /// What the macro says of `function`.
@@ -34,15 +34,6 @@ fn a_kernel_without_parameters_is_one_entry_point_of_its_name() {
     assert_eq!(entry_points("", "unsafe fn fill(n: u32) {}"), ["fill"]);
     let named = entry_points("name = \"other\"", "unsafe fn fill(n: u32) {}");
     assert_eq!(named, ["other"]);
-}
-
-#[test]
-fn a_crate_that_is_a_dependency_has_handles_and_no_entry_points() {
-    let function = parse_str::<ItemFn>("unsafe fn fill(n: u32) {}").unwrap();
-    let tokens = expand::kernel(parse_str("").unwrap(), function, false).unwrap();
-    let text = tokens.to_string();
-    assert!(!text.contains("export_name"), "{text}");
-    assert!(text.contains("Kernel :: of"), "{text}");
 }
 
 #[test]

@@ -13,14 +13,14 @@ use crate::warp::{Operation, Warp, bits};
 pub const UNDEFINED: u64 = 0xfffc_dead_ffc0_dead;
 
 /// Waits for all threads of the block, and orders what they did before after it.
-#[inline(always)]
+#[inline(never)]
 #[track_caller]
 pub fn sync_threads() {
     sync_threads_count(false);
 }
 
 /// [`sync_threads`], and the number of threads that brought `true`.
-#[inline(always)]
+#[inline(never)]
 #[track_caller]
 pub fn sync_threads_count(predicate: bool) -> u32 {
     let lane = current();
@@ -30,21 +30,21 @@ pub fn sync_threads_count(predicate: bool) -> u32 {
 }
 
 /// [`sync_threads`], and whether all threads brought `true`.
-#[inline(always)]
+#[inline(never)]
 #[track_caller]
 pub fn sync_threads_and(predicate: bool) -> bool {
     sync_threads_count(predicate) == current().block().context().threads
 }
 
 /// [`sync_threads`], and whether some thread brought `true`.
-#[inline(always)]
+#[inline(never)]
 #[track_caller]
 pub fn sync_threads_or(predicate: bool) -> bool {
     sync_threads_count(predicate) != 0
 }
 
 /// Waits for the lanes of `mask`, and orders what they did before it before what they do after it.
-#[inline(always)]
+#[inline(never)]
 #[track_caller]
 pub fn sync_warp(mask: u32) {
     let lane = current();
@@ -71,7 +71,7 @@ pub fn sync_warp(mask: u32) {
 /// # Panics
 ///
 /// When `width` is no power of two up to 32.
-#[inline(always)]
+#[inline(never)]
 #[track_caller]
 pub fn shuffle_idx(mask: u32, value: u64, operand: u32, width: u32) -> (u64, bool) {
     let (lane, segment) = (current(), segment(width));
@@ -88,7 +88,7 @@ pub fn shuffle_idx(mask: u32, value: u64, operand: u32, width: u32) -> (u64, boo
 }
 
 /// Reads `value` of the lane `operand` below (`shfl.sync.up`). See [`shuffle_idx`].
-#[inline(always)]
+#[inline(never)]
 #[track_caller]
 pub fn shuffle_up(mask: u32, value: u64, operand: u32, width: u32) -> (u64, bool) {
     let (lane, segment, operand) = (current(), segment(width), operand & 31);
@@ -106,7 +106,7 @@ pub fn shuffle_up(mask: u32, value: u64, operand: u32, width: u32) -> (u64, bool
 }
 
 /// Reads `value` of the lane `operand` above (`shfl.sync.down`). See [`shuffle_idx`].
-#[inline(always)]
+#[inline(never)]
 #[track_caller]
 pub fn shuffle_down(mask: u32, value: u64, operand: u32, width: u32) -> (u64, bool) {
     let (lane, segment) = (current(), segment(width));
@@ -125,7 +125,7 @@ pub fn shuffle_down(mask: u32, value: u64, operand: u32, width: u32) -> (u64, bo
 
 /// Reads `value` of the lane whose number is the caller's exclusive-or `operand` (`shfl.sync.bfly`). As on hardware, a
 /// lane of an earlier segment can be read, one of a later segment cannot. See [`shuffle_idx`].
-#[inline(always)]
+#[inline(never)]
 #[track_caller]
 pub fn shuffle_xor(mask: u32, value: u64, operand: u32, width: u32) -> (u64, bool) {
     let (lane, segment) = (current(), segment(width));
@@ -180,7 +180,7 @@ fn shuffle(
 }
 
 /// The lanes of `mask` that brought `true`, a bit each (`vote.sync.ballot`).
-#[inline(always)]
+#[inline(never)]
 #[track_caller]
 pub fn ballot(mask: u32, predicate: bool) -> u32 {
     let value = u64::from(predicate);
@@ -198,7 +198,7 @@ pub fn ballot(mask: u32, predicate: bool) -> u32 {
 }
 
 /// The lanes of `mask` that brought the same value as the caller, a bit each (`match.any.sync`).
-#[inline(always)]
+#[inline(never)]
 #[track_caller]
 pub fn match_any(mask: u32, value: u64) -> u32 {
     meet(
@@ -218,7 +218,7 @@ pub fn match_any(mask: u32, value: u64) -> u32 {
 }
 
 /// `mask` and `true` when all its lanes brought the same value, else zero and `false` (`match.all.sync`).
-#[inline(always)]
+#[inline(never)]
 #[track_caller]
 pub fn match_all(mask: u32, value: u64) -> (u32, bool) {
     let same = meet(
@@ -236,7 +236,7 @@ pub fn match_all(mask: u32, value: u64) -> (u32, bool) {
 }
 
 /// What `operation` makes of the values of the lanes of `mask` (`redux.sync`).
-#[inline(always)]
+#[inline(never)]
 #[track_caller]
 pub fn reduce(mask: u32, value: u32, operation: Reduce) -> u32 {
     let (lane, value) = (current(), u64::from(value));
@@ -256,7 +256,7 @@ pub fn reduce(mask: u32, value: u32, operation: Reduce) -> u32 {
 
 /// Brings three words and takes those of all 32 lanes: how a matrix multiplication (`mma.sync`) reads its operands. All lanes
 /// of the warp take part.
-#[inline(always)]
+#[inline(never)]
 #[track_caller]
 pub fn gather(words: [u64; 3]) -> [[u64; 3]; WARP_SIZE as usize] {
     let lane = current();

@@ -2,13 +2,13 @@
 
 use simt::lane;
 
-#[inline(always)]
+#[inline(never)]
 #[track_caller]
 pub(crate) unsafe fn copy_async(to: u32, from: u64, bytes: u32) {
     lane::copy_async(to.into(), from, bytes, bytes);
 }
 
-#[inline(always)]
+#[inline(never)]
 #[track_caller]
 pub(crate) unsafe fn copy_async_part<const LINE: u32>(to: u32, from: u64, bytes: u32, read: u32) {
     lane::copy_async(to.into(), from, bytes, read);
@@ -16,7 +16,7 @@ pub(crate) unsafe fn copy_async_part<const LINE: u32>(to: u32, from: u64, bytes:
 
 pub(crate) use lane::commit_async;
 
-#[inline(always)]
+#[inline(never)]
 #[track_caller]
 pub(crate) fn wait_async<const PENDING: u32>() {
     lane::wait_async(PENDING);

@@ -13,13 +13,13 @@ fn scope(scope: Scope) -> simt::Scope {
     }
 }
 
-#[inline(always)]
+#[inline(never)]
 #[track_caller]
 fn global<W: Word>(at: Scope, address: u64, update: impl FnMut(W) -> Option<W>) -> W {
     lane::atomic(Space::Global, scope(at), address, update)
 }
 
-#[inline(always)]
+#[inline(never)]
 #[track_caller]
 fn shared<W: Word>(address: u32, update: impl FnMut(W) -> Option<W>) -> W {
     lane::atomic(
@@ -33,37 +33,37 @@ fn shared<W: Word>(address: u32, update: impl FnMut(W) -> Option<W>) -> W {
 macro_rules! atomic_word {
     ($($word:ident)*) => {$(
         impl AtomicWord for $word {
-            #[inline(always)]
+            #[inline(never)]
             #[track_caller]
             unsafe fn load_atomic(scope: Scope, address: u64) -> $word {
                 global(scope, address, |_| None)
             }
 
-            #[inline(always)]
+            #[inline(never)]
             #[track_caller]
             unsafe fn store_atomic(scope: Scope, address: u64, value: $word) {
                 global(scope, address, |_: $word| Some(value));
             }
 
-            #[inline(always)]
+            #[inline(never)]
             #[track_caller]
             unsafe fn exchange_global(scope: Scope, address: u64, value: $word) -> $word {
                 global(scope, address, |_| Some(value))
             }
 
-            #[inline(always)]
+            #[inline(never)]
             #[track_caller]
             unsafe fn exchange_shared(address: u32, value: $word) -> $word {
                 shared(address, |_| Some(value))
             }
 
-            #[inline(always)]
+            #[inline(never)]
             #[track_caller]
             unsafe fn compare_exchange_global(scope: Scope, address: u64, expected: $word, new: $word) -> $word {
                 global(scope, address, |old| (old == expected).then_some(new))
             }
 
-            #[inline(always)]
+            #[inline(never)]
             #[track_caller]
             unsafe fn compare_exchange_shared(address: u32, expected: $word, new: $word) -> $word {
                 shared(address, |old| (old == expected).then_some(new))
@@ -76,7 +76,7 @@ atomic_word!(u32 u64);
 /// The two memories' forms of one update of an element.
 macro_rules! update {
     ($global:ident $shared:ident, $element:ident, |$old:ident, $value:ident| $new:expr) => {
-        #[inline(always)]
+        #[inline(never)]
         #[track_caller]
         unsafe fn $global(scope: Scope, address: u64, $value: $element) -> $element {
             <$element as Element>::from_bits(global(scope, address, |bits| {
@@ -85,7 +85,7 @@ macro_rules! update {
             }))
         }
 
-        #[inline(always)]
+        #[inline(never)]
         #[track_caller]
         unsafe fn $shared(address: u32, $value: $element) -> $element {
             <$element as Element>::from_bits(shared(address, |bits| {
@@ -101,7 +101,7 @@ macro_rules! arithmetic {
         impl AtomicArithmetic for $element {
             update!(add_global add_shared, $element, |$old, $value| $sum);
 
-            #[inline(always)]
+            #[inline(never)]
             #[track_caller]
             unsafe fn reduce_add_global(scope: Scope, address: u64, value: $element) {
                 // SAFETY: the caller's contract.
@@ -130,7 +130,7 @@ macro_rules! order {
 }
 order!(u32 i32 u64 i64);
 
-#[inline(always)]
+#[inline(never)]
 #[track_caller]
 pub(crate) unsafe fn or_shared(address: u32, value: u32) -> u32 {
     shared(address, |old: u32| Some(old | value))

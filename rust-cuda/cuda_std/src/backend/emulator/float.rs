@@ -24,7 +24,7 @@ pub(crate) fn sqrt_f64(x: f64) -> f64 {
 
 macro_rules! maximum {
     ($($name:ident($float:ty);)*) => {$(
-        #[inline(always)]
+        #[inline(never)]
         pub(crate) fn $name(a: $float, b: $float) -> $float {
             if a.is_nan() || b.is_nan() {
                 <$float>::NAN
@@ -45,7 +45,7 @@ maximum! {
 }
 
 /// Subnormal numbers as zero, with their sign, as the `.ftz` instructions take and give them.
-#[inline(always)]
+#[inline(never)]
 fn flush(x: f32) -> f32 {
     if x.is_subnormal() {
         0.0_f32.copysign(x)
@@ -54,27 +54,27 @@ fn flush(x: f32) -> f32 {
     }
 }
 
-#[inline(always)]
+#[inline(never)]
 pub(crate) fn fast_exp2(x: f32) -> f32 {
     flush(flush(x).exp2())
 }
 
-#[inline(always)]
+#[inline(never)]
 pub(crate) fn fast_log2(x: f32) -> f32 {
     flush(x).log2()
 }
 
-#[inline(always)]
+#[inline(never)]
 pub(crate) fn f16_to_f32(bits: u16) -> f32 {
     f16::from_bits(bits).to_f32()
 }
 
-#[inline(always)]
+#[inline(never)]
 pub(crate) fn f32_to_f16(value: f32) -> u16 {
     f16::from_f32(value).to_bits()
 }
 
-#[inline(always)]
+#[inline(never)]
 pub(crate) fn f32_to_bf16(value: f32) -> u16 {
     bf16::from_f32(value).to_bits()
 }
@@ -84,12 +84,12 @@ pub(crate) fn bf16_to_f32(bits: u16) -> f32 {
     bf16::from_bits(bits).to_f32()
 }
 
-#[inline(always)]
+#[inline(never)]
 pub(crate) fn f32_to_f16x2(high: f32, low: f32) -> u32 {
     u32::from(f32_to_f16(high)) << 16 | u32::from(f32_to_f16(low))
 }
 
-#[inline(always)]
+#[inline(never)]
 pub(crate) fn f32_to_bf16x2(high: f32, low: f32) -> u32 {
     u32::from(f32_to_bf16(high)) << 16 | u32::from(f32_to_bf16(low))
 }

@@ -6,7 +6,7 @@ use simt::{Space, lane};
 
 macro_rules! load {
     ($name:ident($address:ty) = $space:ident) => {
-        #[inline(always)]
+        #[inline(never)]
         #[track_caller]
         unsafe fn $name<const N: usize>(address: $address) -> [Self; N] {
             const {
@@ -29,7 +29,7 @@ macro_rules! load {
 
 macro_rules! store {
     ($name:ident($address:ty) = $space:ident) => {
-        #[inline(always)]
+        #[inline(never)]
         #[track_caller]
         unsafe fn $name<const N: usize>(address: $address, words: [Self; N]) {
             const {
@@ -51,7 +51,7 @@ macro_rules! store {
 
 macro_rules! shuffle {
     ($name:ident = $shuffle:ident) => {
-        #[inline(always)]
+        #[inline(never)]
         #[track_caller]
         fn $name(self, mask: u32, operand: u32, width: u32) -> Self {
             lane::$shuffle(mask, self as u64, operand, width).0 as Self
@@ -73,13 +73,13 @@ macro_rules! word {
             shuffle!(shfl_down = shuffle_down);
             shuffle!(shfl_xor = shuffle_xor);
 
-            #[inline(always)]
+            #[inline(never)]
             #[track_caller]
             fn match_any(self, mask: u32) -> u32 {
                 lane::match_any(mask, self as u64)
             }
 
-            #[inline(always)]
+            #[inline(never)]
             #[track_caller]
             fn match_all(self, mask: u32) -> bool {
                 lane::match_all(mask, self as u64).1
@@ -94,7 +94,7 @@ fn window(address: u64) -> u32 {
     u32::try_from(address).expect("shared memory is smaller than 4 GiB")
 }
 
-#[inline(always)]
+#[inline(never)]
 #[track_caller]
 pub(crate) fn shared_static<T: Element, const LENGTH: usize, const SITE: u64>() -> u32 {
     let bytes =
@@ -102,7 +102,7 @@ pub(crate) fn shared_static<T: Element, const LENGTH: usize, const SITE: u64>() 
     window(lane::shared_static(SITE as usize, bytes, 16))
 }
 
-#[inline(always)]
+#[inline(never)]
 #[track_caller]
 pub(crate) fn shared_dynamic() -> u32 {
     window(lane::shared_dynamic().0)

@@ -20,7 +20,7 @@ fn words(a: [u32; 4], b: [u32; 2]) -> [u64; 3] {
 }
 
 /// The sums in f64, in which they are exact but for a few last bits, rounded once.
-#[inline(always)]
+#[inline(never)]
 #[track_caller]
 fn multiply(
     operands: ([u32; 4], [u32; 2]),
@@ -40,7 +40,7 @@ fn multiply(
 
 macro_rules! mma_16 {
     ($($name:ident = $half:ident;)*) => {$(
-        #[inline(always)]
+        #[inline(never)]
         #[track_caller]
         pub(crate) fn $name(a: [u32; 4], b: [u32; 2], c: [f32; 4]) -> [f32; 4] {
             let element = |lanes: &[[u64; 3]; 32], lane: usize, index: usize, k: usize| {
@@ -63,7 +63,7 @@ mma_16! {
     mma_bf16 = bf16;
 }
 
-#[inline(always)]
+#[inline(never)]
 #[track_caller]
 pub(crate) fn mma_tf32(a: [u32; 4], b: [u32; 2], c: [f32; 4]) -> [f32; 4] {
     // The multiplier sees the upper 19 bits alone.
@@ -79,7 +79,7 @@ pub(crate) fn mma_tf32(a: [u32; 4], b: [u32; 2], c: [f32; 4]) -> [f32; 4] {
     )
 }
 
-#[inline(always)]
+#[inline(never)]
 #[track_caller]
 pub(crate) fn mma_f64(a: f64, b: f64, c: [f64; 2]) -> [f64; 2] {
     let lanes = lane::gather([a.to_bits(), b.to_bits(), 0]);
@@ -93,7 +93,7 @@ pub(crate) fn mma_f64(a: f64, b: f64, c: [f64; 2]) -> [f64; 2] {
     })
 }
 
-#[inline(always)]
+#[inline(never)]
 #[track_caller]
 pub(crate) fn mma_f64_16(a: [f64; 4], b: [f64; 2], c: [f64; 4]) -> [f64; 4] {
     let first = lane::gather([a[0], a[1], a[2]].map(f64::to_bits));
@@ -116,7 +116,7 @@ pub(crate) fn mma_f64_16(a: [f64; 4], b: [f64; 2], c: [f64; 4]) -> [f64; 4] {
     })
 }
 
-#[inline(always)]
+#[inline(never)]
 pub(crate) fn to_tf32(x: f32) -> u32 {
     let bits = x.to_bits();
     if x.is_finite() {

@@ -4,7 +4,7 @@ use simt::{Scope, lane};
 
 macro_rules! index {
     ($($name:ident = $get:ident[$axis:literal];)*) => {$(
-        #[inline(always)]
+        #[inline(never)]
         pub(crate) fn $name() -> u32 {
             lane::$get()[$axis]
         }
@@ -28,17 +28,17 @@ index! {
 
 pub(crate) use lane::{sync_threads, sync_threads_and, sync_threads_count, sync_threads_or};
 
-#[inline(always)]
+#[inline(never)]
 pub(crate) fn block_fence() {
     lane::fence(Scope::Block);
 }
 
-#[inline(always)]
+#[inline(never)]
 pub(crate) fn device_fence() {
     lane::fence(Scope::Device);
 }
 
-#[inline(always)]
+#[inline(never)]
 pub(crate) fn system_fence() {
     lane::fence(Scope::System);
 }

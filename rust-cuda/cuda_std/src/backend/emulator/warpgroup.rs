@@ -7,7 +7,7 @@ use simt::lane;
 
 /// Adds the products of 16 columns of A and as many rows of B. The sums are of f64, in which they are exact but for a few last bits, and
 /// rounded once. `b` has the 8 elements of a tile's column in each of two blocks below each other.
-#[inline(always)]
+#[inline(never)]
 #[track_caller]
 fn add_step<const TILES: usize>(
     a: [u32; 4],
@@ -43,7 +43,7 @@ fn add_step<const TILES: usize>(
 }
 
 /// B in blocks of 8 x 8.
-#[inline(always)]
+#[inline(never)]
 #[track_caller]
 fn multiply<const TILES: usize>(
     a: [[u32; 4]; 4],
@@ -63,7 +63,7 @@ fn multiply<const TILES: usize>(
 
 macro_rules! half {
     ($($name:ident = $half:ident;)*) => {$(
-        #[inline(always)]
+        #[inline(never)]
         #[track_caller]
         pub(crate) unsafe fn $name<const TILES: usize>(
             a: [[u32; 4]; 4],
@@ -81,7 +81,7 @@ half! {
 }
 
 /// B in blocks of 8 rows and all columns, four for each part.
-#[inline(always)]
+#[inline(never)]
 #[track_caller]
 fn multiply_parts<const STEPS: usize, const TILES: usize>(
     a: [[[u32; 4]; STEPS]; 3],
@@ -97,7 +97,7 @@ fn multiply_parts<const STEPS: usize, const TILES: usize>(
 }
 
 /// Adds the products of 32 rows of B, in such blocks from the one with that number on.
-#[inline(always)]
+#[inline(never)]
 #[track_caller]
 fn add_blocks<const STEPS: usize, const TILES: usize>(
     a: [[u32; 4]; STEPS],
@@ -115,7 +115,7 @@ fn add_blocks<const STEPS: usize, const TILES: usize>(
     }
 }
 
-#[inline(always)]
+#[inline(never)]
 #[track_caller]
 pub(crate) unsafe fn multiply_warpgroup_blocks<const ADDS: bool>(
     a: [[u32; 4]; 2],
@@ -128,7 +128,7 @@ pub(crate) unsafe fn multiply_warpgroup_blocks<const ADDS: bool>(
     sums
 }
 
-#[inline(always)]
+#[inline(never)]
 #[track_caller]
 pub(crate) unsafe fn multiply_warpgroup_parts<const TILES: usize>(
     a: [[[u32; 4]; 2]; 3],
@@ -138,7 +138,7 @@ pub(crate) unsafe fn multiply_warpgroup_parts<const TILES: usize>(
     multiply_parts(a, b, columns)
 }
 
-#[inline(always)]
+#[inline(never)]
 #[track_caller]
 pub(crate) unsafe fn multiply_warpgroup_half_parts<const TILES: usize>(
     a: [[[u32; 4]; 1]; 3],
@@ -148,11 +148,11 @@ pub(crate) unsafe fn multiply_warpgroup_half_parts<const TILES: usize>(
     multiply_parts(a, b, columns)
 }
 
-#[inline(always)]
+#[inline(never)]
 pub(crate) fn upper_halves(low: u32, high: u32) -> u32 {
     low >> 16 | high & 0xffff_0000
 }
 
 /// Nothing: the emulator has one order of memory.
-#[inline(always)]
+#[inline(never)]
 pub(crate) fn publish_to_tensor_cores() {}
