@@ -31,8 +31,8 @@ use proc_macro::TokenStream;
 /// that the assembler may spend the registers that this leaves: with no limit it saves them, and puts instructions one after another that
 /// could run at the same time. `registers_sm90 = 64` is a limit on GPUs of that architecture and newer ones; older ones have none.
 ///
-/// On `nvptx64` each instance becomes a PTX entry point, named after the function (or `name`) and its instance, unless the crate is a
-/// dependency of the one that is built: each kernel crate has its own entry points alone. On the
+/// On `nvptx64` each instance becomes a PTX entry point, named after the function (or `name`) and its instance, in the crate
+/// that `cuda_builder` builds; a crate that this one depends on has PTX of its own. On the
 /// host the function's name becomes a function that gives the typed handle `cuda_std::kernel::Kernel<(arguments,)>` of
 /// an instance: `axpy::<f32>()`.
 ///
