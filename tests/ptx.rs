@@ -19,6 +19,9 @@ use warprow_test_kernels as _;
 /// The architectures from the least that the kernels support to the newest.
 const ARCHITECTURES: [Arch; 4] = [Arch::SM80, Arch::SM90, Arch::SM100, Arch::SM120];
 
+/// The root of the repository.
+const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
+
 /// What the names of the kernels begin with that need newer architectures, and which.
 const NEWER: [(&str, Arch); 4] = [
     ("gemm_double_fragments_", Arch::SM90),
@@ -62,11 +65,11 @@ fn all() -> Vec<CheckedIn> {
 
 impl CheckedIn {
     fn crate_dir(&self) -> PathBuf {
-        Path::new(env!("CARGO_MANIFEST_DIR")).join(&self.crate_dir)
+        Path::new(ROOT).join(&self.crate_dir)
     }
 
     fn bytes(&self) -> Vec<u8> {
-        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(&self.path);
+        let path = Path::new(ROOT).join(&self.path);
         fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
     }
 

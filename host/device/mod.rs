@@ -24,6 +24,7 @@ mod cuda;
 #[cfg(feature = "cuda")]
 mod driver;
 mod emulator;
+mod error;
 mod fork;
 mod limits;
 #[cfg(feature = "cuda")]
@@ -37,6 +38,8 @@ mod selector;
 mod timer;
 
 pub use buffer::DeviceBuffer;
+pub(crate) use buffer::optional_pointer;
+pub use error::{CudaUnavailable, DeviceError, DriverError, DriverTooOld};
 pub(crate) use fork::Fork;
 pub use limits::LimitExceeded;
 pub use properties::{MemoryInfo, Properties, Version};
@@ -45,7 +48,6 @@ pub use selector::{DEVICE_VARIABLE, ParseSelectorError, Selector};
 pub use simt::{Checks, Options as EmulatorOptions, Schedule};
 pub use timer::Timer;
 
-use crate::error::{CudaUnavailable, Error};
 use cuda_std::element::Element;
 use cuda_std::kernel::{Kernel, KernelArgs};
 use cuda_std::launch::LaunchConfig;
@@ -101,7 +103,7 @@ impl Device {
     /// # Errors
     ///
     /// The variable names no device, or one that is not there.
-    pub fn open() -> Result<Self, Error> {
+    pub fn open() -> Result<Self, DeviceError> {
         Self::select(Selector::from_environment()?)
     }
 
@@ -109,8 +111,8 @@ impl Device {
     ///
     /// # Errors
     ///
-    /// [`Error::NoCuda`] if it is a CUDA device that is not there or does not serve.
-    pub fn select(selector: Selector) -> Result<Self, Error> {
+    /// [`DeviceError::NoCuda`] if it is a CUDA device that is not there or does not serve.
+    pub fn select(selector: Selector) -> Result<Self, DeviceError> {
         Ok(Self::select_with_reason(selector)?.0)
     }
 
@@ -121,7 +123,7 @@ impl Device {
     /// As [`select`](Self::select).
     pub fn select_with_reason(
         selector: Selector,
-    ) -> Result<(Self, Option<CudaUnavailable>), Error> {
+    ) -> Result<(Self, Option<CudaUnavailable>), DeviceError> {
         let emulator = || Self::emulator(EmulatorOptions::default());
         let ordinal = match selector {
             Selector::Auto => 0,
@@ -130,7 +132,7 @@ impl Device {
         };
         match Self::cuda(ordinal) {
             Ok(device) => Ok((device, None)),
-            Err(reason) if selector.insists() => Err(Error::NoCuda { selector, reason }),
+            Err(reason) if selector.insists() => Err(DeviceError::NoCuda { selector, reason }),
             Err(reason) => Ok((emulator(), Some(reason))),
         }
     }
@@ -184,7 +186,7 @@ impl Device {
     /// # Errors
     ///
     /// The driver's.
-    pub fn cuda_stream(&self) -> Result<Option<*mut std::ffi::c_void>, Error> {
+    pub fn cuda_stream(&self) -> Result<Option<*mut std::ffi::c_void>, DeviceError> {
         self.recordings.refuse("what other libraries launch")?;
         match &*self.backend {
             Backend::Emulator(_) => Ok(None),
@@ -203,7 +205,7 @@ impl Device {
     /// # Errors
     ///
     /// The driver's.
-    pub fn memory(&self) -> Result<Option<MemoryInfo>, Error> {
+    pub fn memory(&self) -> Result<Option<MemoryInfo>, DeviceError> {
         match &*self.backend {
             Backend::Emulator(_) => Ok(None),
             #[cfg(feature = "cuda")]
@@ -216,7 +218,7 @@ impl Device {
     /// # Errors
     ///
     /// Out of memory, or the driver's.
-    pub fn upload<T: Element>(&self, elements: &[T]) -> Result<DeviceBuffer<T>, Error> {
+    pub fn upload<T: Element>(&self, elements: &[T]) -> Result<DeviceBuffer<T>, DeviceError> {
         let mut buffer = DeviceBuffer::allocate(self, elements.len())?;
         buffer.copy_from_slice(elements)?;
         Ok(buffer)
@@ -227,7 +229,7 @@ impl Device {
     /// # Errors
     ///
     /// Out of memory, more than 2^64 bytes, or the driver's.
-    pub fn zeros<T: Element>(&self, len: usize) -> Result<DeviceBuffer<T>, Error> {
+    pub fn zeros<T: Element>(&self, len: usize) -> Result<DeviceBuffer<T>, DeviceError> {
         let mut buffer = DeviceBuffer::allocate(self, len)?;
         buffer.fill_zero()?;
         Ok(buffer)
@@ -242,7 +244,7 @@ impl Device {
     /// # Errors
     ///
     /// Out of memory, more than 2^64 bytes, or the driver's.
-    pub fn uninitialized<T: Element>(&self, len: usize) -> Result<DeviceBuffer<T>, Error> {
+    pub fn uninitialized<T: Element>(&self, len: usize) -> Result<DeviceBuffer<T>, DeviceError> {
         let buffer = DeviceBuffer::allocate(self, len)?;
         #[cfg(feature = "cuda")]
         if cfg!(debug_assertions) {
@@ -259,7 +261,7 @@ impl Device {
     /// # Errors
     ///
     /// The driver is too old for the PTX or does not compile it; the error has its messages.
-    pub fn load_ptx(&self, ptx: &str) -> Result<(), Error> {
+    pub fn load_ptx(&self, ptx: &str) -> Result<(), DeviceError> {
         on_backend!(&*self.backend, device => device.load_ptx(ptx))
     }
 
@@ -272,7 +274,7 @@ impl Device {
     /// # Errors
     ///
     /// The bytes are no archive of PTX modules.
-    pub fn load_kernels(&self, archive: impl Into<Cow<'static, [u8]>>) -> Result<(), Error> {
+    pub fn load_kernels(&self, archive: impl Into<Cow<'static, [u8]>>) -> Result<(), DeviceError> {
         let archive = Archive::open(archive)?;
         match &*self.backend {
             Backend::Emulator(_) => drop(archive),
@@ -316,7 +318,7 @@ impl Device {
         kernel: &Kernel<A>,
         config: LaunchConfig,
         args: A,
-    ) -> Result<(), Error> {
+    ) -> Result<(), DeviceError> {
         // SAFETY: the handle has the types of the entry point's arguments.
         if unsafe { self.recorded(kernel, config, args)? } {
             return Ok(());
@@ -335,7 +337,7 @@ impl Device {
     /// # Errors
     ///
     /// A launch that failed since.
-    pub fn synchronize(&self) -> Result<(), Error> {
+    pub fn synchronize(&self) -> Result<(), DeviceError> {
         self.recordings.refuse("to wait for the device")?;
         match &*self.backend {
             Backend::Emulator(_) => Ok(()),
@@ -349,7 +351,7 @@ impl Device {
     /// # Errors
     ///
     /// The driver's.
-    pub fn start_timer(&self) -> Result<Timer, Error> {
+    pub fn start_timer(&self) -> Result<Timer, DeviceError> {
         self.recordings.refuse("to measure time")?;
         Timer::start(self)
     }

@@ -1,9 +1,9 @@
 //! The modules of a CUDA device: PTX compiled by the driver, and the entry points found in it.
 
 use super::archives::{ARCHIVES, ptx_version};
+use super::error::{DeviceError, DriverError};
 use super::limits::KernelResources;
 use super::{ModuleLoad, Version, driver, ptx};
-use crate::error::{DriverError, Error};
 use cust::error::CudaError;
 use cust::function::{Function, FunctionAttribute};
 use cust::module::Module;
@@ -109,7 +109,7 @@ impl Modules {
     }
 
     /// Compiles a module and adds it.
-    pub fn load(&self, text: &str) -> Result<(), Error> {
+    pub fn load(&self, text: &str) -> Result<(), DeviceError> {
         let module = self.compile("loaded PTX", text, ptx::version(text))?;
         self.add(Source::Module(Arc::new(module)));
         Ok(())
@@ -133,7 +133,7 @@ impl Modules {
     }
 
     /// The entry point of that name: of what was loaded first that has it, else among this crate's own kernels.
-    pub fn entry_point(&self, name: &str) -> Result<Arc<EntryPoint>, Error> {
+    pub fn entry_point(&self, name: &str) -> Result<Arc<EntryPoint>, DeviceError> {
         if let Some(entry_point) = self.ready().get(name) {
             return Ok(Arc::clone(entry_point));
         }
@@ -148,7 +148,7 @@ impl Modules {
         } else {
             self.find(&loaded, name)?
         };
-        let found = found.ok_or_else(|| Error::NoKernel {
+        let found = found.ok_or_else(|| DeviceError::NoKernel {
             kernel: name.to_owned(),
             loaded: loaded.len(),
         })?;
@@ -160,7 +160,7 @@ impl Modules {
         Ok(Arc::clone(entry_point))
     }
 
-    fn find(&self, loaded: &[Source], name: &str) -> Result<Option<EntryPoint>, Error> {
+    fn find(&self, loaded: &[Source], name: &str) -> Result<Option<EntryPoint>, DeviceError> {
         for source in loaded {
             let found = match source {
                 Source::Module(module) => self.find_in(module, name)?,
@@ -184,7 +184,7 @@ impl Modules {
         &self,
         modules: &LazyModules,
         name: &str,
-    ) -> Result<Option<EntryPoint>, Error> {
+    ) -> Result<Option<EntryPoint>, DeviceError> {
         let archive = modules.archive.get();
         let Version { major, minor } = self.compute_capability;
         let Some(module) = archive.module_for(name, (major, minor)) else {
@@ -195,7 +195,7 @@ impl Modules {
             if targets.is_empty() {
                 return Ok(None);
             }
-            return Err(Error::KernelTarget {
+            return Err(DeviceError::KernelTarget {
                 kernel: name.to_owned(),
                 device: self.device.clone(),
                 found: self.compute_capability,
@@ -221,7 +221,7 @@ impl Modules {
         self.find_in(&module, name)
     }
 
-    fn find_in(&self, module: &Arc<Module>, name: &str) -> Result<Option<EntryPoint>, Error> {
+    fn find_in(&self, module: &Arc<Module>, name: &str) -> Result<Option<EntryPoint>, DeviceError> {
         match module.get_function(name) {
             Ok(function) => self.describe(name, function, module).map(Some),
             Err(CudaError::NotFound) => Ok(None),
@@ -234,7 +234,7 @@ impl Modules {
         name: &str,
         function: Function<'_>,
         module: &Arc<Module>,
-    ) -> Result<EntryPoint, Error> {
+    ) -> Result<EntryPoint, DeviceError> {
         let attribute = |attribute| match function.get_attribute(attribute) {
             Ok(value) => Ok(u32::try_from(value).unwrap_or(0)),
             Err(error) => Err(self.failed("tell a kernel's attribute", error)),
@@ -254,16 +254,21 @@ impl Modules {
     }
 
     /// Has the driver compile a text, which needs PTX of that version.
-    fn compile(&self, name: &str, text: &str, version: Option<Version>) -> Result<Module, Error> {
+    fn compile(
+        &self,
+        name: &str,
+        text: &str,
+        version: Option<Version>,
+    ) -> Result<Module, DeviceError> {
         ptx::check_driver(version, self.driver)?;
-        let text = CString::new(text).map_err(|error| Error::NotPtx {
+        let text = CString::new(text).map_err(|error| DeviceError::NotPtx {
             position: error.nul_position(),
         })?;
         let start = Instant::now();
         let module = Module::from_ptx_cstr(&text, &[]).map_err(|error| {
             let (error, log) = driver::load_failure(&text)
                 .unwrap_or_else(|| (driver::describe("load a module", error), String::new()));
-            Error::Ptx {
+            DeviceError::Ptx {
                 device: self.device.clone(),
                 error: Box::new(error),
                 log,
@@ -276,8 +281,8 @@ impl Modules {
         Ok(module)
     }
 
-    fn failed(&self, action: &'static str, error: CudaError) -> Error {
-        Error::Driver {
+    fn failed(&self, action: &'static str, error: CudaError) -> DeviceError {
+        DeviceError::Driver {
             device: self.device.clone(),
             error: Box::new(driver::describe(action, error)),
         }

@@ -1,7 +1,7 @@
 //! The driver that PTX wants: by its version, and the CUDA release that brought that version.
 
 use super::Version;
-use crate::error::DriverTooOld;
+use super::error::DriverTooOld;
 
 /// PTX versions and the CUDA releases that brought them (PTX ISA, chapter "Release Notes").
 const RELEASES: [(Version, Version); 20] = [
