@@ -10,7 +10,8 @@ use serde::Serialize;
 pub struct Line {
     /// `warprow`; `warprow_fused` where bias, ReLU and LogSoftmax are the end of products.
     pub implementation: &'static str,
-    /// `gemm`, `spmm`, `activate`, `log_softmax`, `spmm_activate`, `spmm_log_softmax`; `network`; or `launches`, the network launched operator by operator.
+    /// `gemm`, `spmm`, `activate`, `log_softmax`, `spmm_activate`, `spmm_log_softmax`; `network`; or `launches`, the
+    /// network launched operator by operator.
     pub operator: String,
     /// The layer, from 1; 0 for the whole.
     pub layer: usize,

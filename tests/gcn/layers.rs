@@ -66,8 +66,8 @@ fn layers_run_in_the_cheaper_order_and_give_the_same_either_way() {
     }
 }
 
-/// A layer of each kind that ends in its product with A_hat, with every number of lanes, rows cut among tasks and blocks, and rows
-/// in another order.
+/// A layer of each kind that ends in its product with A_hat, with every number of lanes, rows cut among tasks and
+/// blocks, and rows in another order.
 fn ended_products_agree<T: GcnElement>(tolerance: f64) {
     // Node 5 hears everybody, so that its row is cut among blocks, and some nodes have no edges.
     let skewed = weighted::<T>(150, 600);
