@@ -1,6 +1,6 @@
 //! What a result is.
 
-use crate::measure::Timing;
+use crate::harness::measure::Timing;
 use serde::Serialize;
 use std::borrow::Cow;
 use warprow::{Spmm, SpmmElement};
