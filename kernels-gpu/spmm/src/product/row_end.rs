@@ -11,8 +11,8 @@ use warprow_kernels_matrix::unroll;
 /// The results of a lane: vectors of neighbouring features.
 pub(crate) type Results<S, const WIDTH: usize, const PASSES: usize> = [[S; WIDTH]; PASSES];
 
-/// How many vectors of `width` elements a lane has: several where a vector is a single element, so that 33 features are one
-/// tile, of 48 or 64.
+/// How many vectors of `width` elements a lane has: several where a vector is a single element, so that 33 features are
+/// one tile, of 48 or 64.
 pub const fn passes(lanes: u32, width: u32) -> u32 {
     match (width, lanes) {
         (1, 16) => 3,
@@ -77,15 +77,16 @@ impl<T: Operand> Place<'_, T> {
 
 /// Writes the result of a row.
 pub(crate) trait RowEnd<T: Operand>: Copy {
-    /// Whether the row of Y is looked up while the kernel still accumulates the row of A before. It costs two registers.
+    /// Whether the row of Y is looked up while the kernel still accumulates the row of A before. It costs two
+    /// registers.
     const LOOKS_AHEAD: bool = false;
 
     /// Writes a lane's part of a row; all `LANES` lanes of a sub-warp call it.
     ///
     /// # Safety
     ///
-    /// No other sub-warp writes these features of the row; their number is a multiple of `WIDTH`; and the contract of the
-    /// kernel that is compiled for this row end.
+    /// No other sub-warp writes these features of the row; their number is a multiple of `WIDTH`; and the contract of
+    /// the kernel that is compiled for this row end.
     unsafe fn write<const LANES: u32, const WIDTH: usize, const PASSES: usize>(
         &self,
         place: Place<'_, T>,
@@ -190,8 +191,8 @@ impl<T: Operand> RowEnd<T> for Epilogue<T::Sum> {
         place: Place<'_, T>,
         results: Results<T::Sum, WIDTH, PASSES>,
     ) {
-        // SAFETY: the row is a row of A, and the diagonal has a number for each, if there is one; only this lane reads and
-        // writes the features.
+        // SAFETY: the row is a row of A, and the diagonal has a number for each, if there is one; only this lane reads
+        // and writes the features.
         unsafe {
             let (factor, row_of_y) = (self.factor(place.row), place.start_in_y());
             for pass in 0..PASSES {

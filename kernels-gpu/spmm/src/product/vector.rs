@@ -120,7 +120,7 @@ listed! {
         items: Items<SumOf<T>>,
         _epilogue: Epilogue<SumOf<T>>,
     ) {
-        // SAFETY: the kernel's contract.
+        // SAFETY: `reduce_rows` wants what this kernel wants.
         unsafe { reduce_rows::<T, Total, _, LANES, WIDTH, PASSES>(a, x, y, items, StoreSums) };
     }
 }
@@ -152,7 +152,7 @@ listed! {
         items: Items<SumOf<T>>,
         _epilogue: Epilogue<SumOf<T>>,
     ) {
-        // SAFETY: the kernel's contract.
+        // SAFETY: `reduce_rows` wants what this kernel wants.
         unsafe { reduce_rows::<T, Total, _, LANES, WIDTH, PASSES>(a, x, y, items, StoreSumsInAnyOrder) };
     }
 }
@@ -181,7 +181,7 @@ listed! {
         items: Items<SumOf<T>>,
         _epilogue: Epilogue<SumOf<T>>,
     ) {
-        // SAFETY: the kernel's contract.
+        // SAFETY: `reduce_rows` wants what this kernel wants.
         unsafe { reduce_rows::<T, Total, _, LANES, WIDTH, PASSES>(a, x, y, items, AddSums) };
     }
 }
@@ -213,7 +213,7 @@ listed! {
         items: Items<SumOf<T>>,
         epilogue: Epilogue<SumOf<T>>,
     ) {
-        // SAFETY: the kernel's contract.
+        // SAFETY: `reduce_rows` wants what this kernel wants.
         unsafe { reduce_rows::<T, Total, _, LANES, WIDTH, PASSES>(a, x, y, items, epilogue) };
     }
 }
@@ -242,7 +242,7 @@ listed! {
         items: Items<SumOf<T>>,
         epilogue: Epilogue<SumOf<T>>,
     ) {
-        // SAFETY: the kernel's contract.
+        // SAFETY: `reduce_rows` wants what this kernel wants.
         unsafe { reduce_rows::<T, Greatest, _, LANES, WIDTH, PASSES>(a, x, y, items, epilogue) };
     }
 }
@@ -251,7 +251,7 @@ listed! {
 ///
 /// # Safety
 ///
-/// The kernels' contract.
+/// The contract of the kernel that calls it.
 #[inline(always)]
 unsafe fn reduce_rows<
     T: Operand,
@@ -273,7 +273,7 @@ unsafe fn reduce_rows<
     let mut tile = thread::block_idx_y();
     while tile < tiles {
         let first_feature = tile * tile_width;
-        // SAFETY: the kernels' contract.
+        // SAFETY: `Run` wants what the kernels want, and all threads of the block have the same tiles.
         unsafe {
             let mut run = Run::<T, R, E, LANES, WIDTH, PASSES>::start(
                 &a,
