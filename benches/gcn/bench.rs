@@ -1,12 +1,12 @@
 //! The run: every network, its operators and the whole, measured.
 
-use crate::floor::Floor;
-use crate::json_lines::{Environment, JsonLines};
-use crate::measure::{Effort, measure};
-use crate::networks::Network;
-use crate::options::Options;
-use crate::report::{Line, Object, text};
-use crate::verification::Sample;
+use crate::gcn::networks::Network;
+use crate::gcn::options::Options;
+use crate::gcn::report::{Line, Object, text};
+use crate::gcn::verification::Sample;
+use crate::harness::floor::Floor;
+use crate::harness::json_lines::{Environment, JsonLines};
+use crate::harness::measure::{Effort, measure};
 use anyhow::Context;
 use ndarray::Array2;
 use warprow::device::Device;

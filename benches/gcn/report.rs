@@ -1,8 +1,8 @@
 //! The results: a line on the terminal and a JSON object in the file for each.
 
-use crate::measure::Timing;
-use crate::networks::Network;
-use crate::verification::Verification;
+use crate::gcn::networks::Network;
+use crate::gcn::verification::Verification;
+use crate::harness::measure::Timing;
 use serde::Serialize;
 
 /// The implementation's name in the results, which has others' beside it.

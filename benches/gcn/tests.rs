@@ -1,31 +1,8 @@
-//! The bench on the emulator, from its options to its file; with the tests of its modules.
+//! The bench on the emulator, from its options to its file.
 
-mod bench;
-#[allow(
-    dead_code,
-    reason = "the driver alone is needed here, which has one place"
-)]
-#[path = "../harness/cuda_library.rs"]
-mod cuda_library;
-#[path = "../harness/floor.rs"]
-mod floor;
-#[path = "../harness/json_lines.rs"]
-mod json_lines;
-#[allow(
-    dead_code,
-    reason = "of the efforts, that of a result alone is needed here"
-)]
-#[path = "../harness/measure.rs"]
-mod measure;
-mod networks;
-mod options;
-mod report;
-#[path = "../harness/run_options.rs"]
-mod run_options;
-mod verification;
-
+use crate::gcn::bench;
+use crate::gcn::options::Options;
 use clap::Parser;
-use options::Options;
 use serde_json::Value;
 
 #[test]

@@ -1,8 +1,8 @@
 //! Layers in either order, with bias, ReLU and LogSoftmax.
 
-use crate::support::devices;
 use crate::{assert_close, every_device_agrees, layer, network, weighted};
 use sprs::CsMatI;
+use support::devices;
 use warprow::gcn::{GcnElement, OperatorKind};
 use warprow::{Device, Gcn, GcnOptions, RowOrder, generate};
 

@@ -5,8 +5,6 @@ mod files;
 mod layers;
 mod refused;
 mod runs;
-#[path = "../support/mod.rs"]
-mod support;
 
 use ndarray::{Array2, ArrayView2};
 use support::devices;

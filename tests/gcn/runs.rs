@@ -1,9 +1,9 @@
 //! Runs of a network: one after the other, in f64, with a NaN, and with products that add to zeros.
 
-use crate::support::devices;
 use crate::{assert_close, every_device_agrees, layer, network, weighted};
 use ndarray::Array2;
 use sprs::CsMatI;
+use support::devices;
 use warprow::{Gcn, GcnOptions, SpmmKernel, generate};
 
 #[test]

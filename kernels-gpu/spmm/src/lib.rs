@@ -17,8 +17,8 @@ pub use product::reduction::{Reduce, Reduction};
 use cuda_std::prelude::*;
 use warprow_kernels_matrix::{Operand, SumOf};
 
-/// The table of the kernels: one line each, and the file of the same name. Each file has its `SUMMARY`, the `ITEMS` that it
-/// wants, its `launch`, and the `handle` of its kernel for an element type. A kernel of the product is general (see
+/// The table of the kernels: one line each, and the file of the same name. Each file has its `SUMMARY`, its `PARENT`, the
+/// `ITEMS` that it wants, its `launch`, and the `handle` of its kernel for an element type. A kernel of the product is general (see
 /// [`Capabilities`]): its `launch` and `handle` take the reduction and the row end too, and it says whether it
 /// `HAS_EXTREMA`.
 macro_rules! kernels {
@@ -37,7 +37,6 @@ macro_rules! kernels {
             $(pub mod $product_file;)*
             pub mod column_blocks;
             pub mod epilogue;
-            pub mod gather_limit;
             mod lane_columns;
             pub mod reduction;
             mod row_end;
@@ -75,6 +74,14 @@ macro_rules! kernels {
                 match self {
                     $(Self::$rung => ladder::$rung_file::SUMMARY,)*
                     $(Self::$product => product::$product_file::SUMMARY,)*
+                }
+            }
+
+            /// The rung that it continues; none for the root. The ladder is a tree.
+            pub const fn parent(self) -> Option<Self> {
+                match self {
+                    $(Self::$rung => ladder::$rung_file::PARENT,)*
+                    $(Self::$product => product::$product_file::PARENT,)*
                 }
             }
 

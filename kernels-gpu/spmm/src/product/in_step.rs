@@ -30,6 +30,9 @@ use warprow_kernels_matrix::{Operand, SumOf};
 pub const SUMMARY: &str =
     "one warp a row with 16-byte loads, a block's rows in step through the columns that they share";
 
+/// The rung that it continues.
+pub const PARENT: Option<crate::SpmmKernel> = Some(crate::SpmmKernel::Vector);
+
 /// It wants teams of warps.
 pub const ITEMS: ItemKind = ItemKind::Teams;
 

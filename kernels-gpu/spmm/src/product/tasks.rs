@@ -192,7 +192,7 @@ pub unsafe fn find_cuts(
 /// `items` are tasks.
 #[inline(always)]
 pub(crate) unsafe fn last_item<T: Element>(end: u32, r: u32, items: &Items<T>) -> u32 {
-    // A task has steps: the compiler sees that the division does not panic.
+    // A task has steps: `max` tells the compiler that the division does not panic.
     let task = (step_of(r, end) / u64::from(items.task_size.max(1))) as u32;
     // A task that would start at the first step of the row's end starts at the next row.
     // SAFETY: the step is one of the matrix, the task at most the end's.

@@ -37,6 +37,9 @@ use warprow_kernels_matrix::{Operand, SumOf};
 pub const SUMMARY: &str =
     "sub-warps with 16-byte loads over tasks of equal size; cut rows added up in a second pass";
 
+/// The rung that it continues.
+pub const PARENT: Option<crate::SpmmKernel> = Some(crate::SpmmKernel::SlicedTwoPass);
+
 /// It wants tasks.
 pub const ITEMS: ItemKind = ItemKind::Tasks;
 
