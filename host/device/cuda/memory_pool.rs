@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-/// The sizes of live allocations, and the allocations pool.
+/// The sizes of live allocations, and the freed allocations.
 #[derive(Debug, Default)]
 pub(super) struct MemoryPool {
     live: HashMap<u64, u64>,
@@ -58,7 +58,7 @@ impl MemoryPool {
         too_many
     }
 
-    /// The bytes of all that is pool.
+    /// Bytes of the pool.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
