@@ -3,7 +3,7 @@
 //! ```text
 //! cargo bench --bench spgemm                                       # all matrices; a small one on the emulator
 //! cargo bench --bench spgemm -- --matrix rmat57_100k,banded --kernel all --output spgemm.jsonl
-//! cargo bench --bench spgemm -- --matrix rmat57_100k --borders bitmap_words=8 --borders chunk=8192
+//! cargo bench --bench spgemm -- --matrix rmat57_100k --bin-limits bitmap_words=8 --bin-limits chunk_entries=8192
 //! ```
 //!
 //! Times are whole multiplications by the host's clock, with the allocation of C and of all that is needed meanwhile, until

@@ -47,7 +47,7 @@ mod symbolic;
 pub use blocks::{SpgemmProduct, spgemm, spgemm_in_blocks};
 pub use ladder::{SpgemmKernel, UnsortedCsr, multiply_unsorted};
 pub use multiply::{DeviceProduct, multiply};
-pub use warprow_kernels::spgemm::Borders;
+pub use warprow_kernels::spgemm::BinLimits;
 
 use crate::csr::{DeviceCsr, DevicePattern};
 use crate::device::{Device, DeviceBuffer};
@@ -84,19 +84,19 @@ pub struct SpgemmOptions {
     pub low_memory: bool,
     /// Which kernel takes which rows: for benches and tests.
     #[doc(hidden)]
-    pub borders: Option<Borders>,
+    pub bin_limits: Option<BinLimits>,
 }
 
 impl SpgemmOptions {
     /// The borders between kernels on a device.
-    fn borders<T: SpgemmElement>(&self, device: &Device) -> Borders {
+    fn bin_limits<T: SpgemmElement>(&self, device: &Device) -> BinLimits {
         let shared_bytes = device.properties().max_shared_bytes_per_block;
-        let default = Borders::new(shared_bytes, size_of::<T>() as u32);
-        Borders {
+        let default = BinLimits::new(shared_bytes, size_of::<T>() as u32);
+        BinLimits {
             ordered: self.deterministic.into(),
             ..self
-                .borders
-                .map_or(default, |borders| borders.within(default))
+                .bin_limits
+                .map_or(default, |bin_limits| bin_limits.within(default))
         }
     }
 }
@@ -128,13 +128,13 @@ impl<T: SpgemmElement> Spgemm<T> {
         options: SpgemmOptions,
     ) -> Result<Self, Error> {
         check_operands(a, b)?;
-        let borders = options.borders::<T>(&a.device);
-        let (structure, lists) = symbolic::structure(a, b, borders)?;
+        let bin_limits = options.bin_limits::<T>(&a.device);
+        let (structure, lists) = symbolic::structure(a, b, bin_limits)?;
         let places = match options.low_memory {
             true => Kept::none(),
             false => Kept::within(options.memory),
         };
-        let numeric = Numeric::for_runs::<T>(lists, borders, b, places)?;
+        let numeric = Numeric::for_runs::<T>(lists, bin_limits, b, places)?;
         Ok(Self {
             a: Arc::clone(a),
             b: Arc::clone(b),
@@ -236,10 +236,15 @@ impl<T: SpgemmElement> fmt::Display for Spgemm<T> {
         rows(
             "hashed",
             lists,
-            symbolic::WARP_HASH..symbolic::NARROW,
+            symbolic::WARP_HASH..symbolic::SPARSE_BITMAP,
             "rows",
         )?;
-        rows("bitmaps", lists, symbolic::NARROW..symbolic::END, "rows")?;
+        rows(
+            "bitmaps",
+            lists,
+            symbolic::SPARSE_BITMAP..symbolic::END,
+            "rows",
+        )?;
         let lists = &self.numeric.lists;
         rows(
             "numeric: copied",
@@ -248,20 +253,35 @@ impl<T: SpgemmElement> fmt::Display for Spgemm<T> {
             "chunks",
         )?;
         rows("windows", lists, numeric::WINDOW..numeric::SORT, "rows")?;
-        rows("sorted", lists, numeric::SORT..numeric::WARP, "rows")?;
-        rows("short", lists, numeric::WARP..numeric::RANK, "rows")?;
-        rows("ranked", lists, numeric::RANK..numeric::SEARCH, "chunks")?;
+        rows("sorted", lists, numeric::SORT..numeric::SEARCH_ROWS, "rows")?;
+        rows(
+            "short",
+            lists,
+            numeric::SEARCH_ROWS..numeric::RANK_CHUNKS,
+            "rows",
+        )?;
+        rows(
+            "ranked",
+            lists,
+            numeric::RANK_CHUNKS..numeric::SEARCH_CHUNKS,
+            "chunks",
+        )?;
         rows(
             "searched",
             lists,
-            numeric::SEARCH..numeric::SPREAD,
+            numeric::SEARCH_CHUNKS..numeric::SPREAD,
             "chunks",
         )?;
-        rows("spread", lists, numeric::SPREAD..numeric::ORDERED, "parts")?;
+        rows(
+            "spread",
+            lists,
+            numeric::SPREAD..numeric::ORDERED_CHUNKS,
+            "parts",
+        )?;
         rows(
             "in order",
             lists,
-            numeric::ORDERED..numeric::INTERVALS,
+            numeric::ORDERED_CHUNKS..numeric::INTERVALS,
             "chunks",
         )?;
         rows(

@@ -10,12 +10,13 @@ use crate::error::Error;
 use cuda_std::memory::GlobalMut;
 use std::sync::{Mutex, PoisonError};
 use warprow_kernels::spgemm::numeric::{
-    chunks, copy, group_rows, interval_rows, neighbour_rows, ordered, spread_rows, window_rows,
+    chunks, copy, interval_rows, neighbour_rows, ordered_chunks, search_rows, spread_rows,
+    window_rows,
 };
 use warprow_kernels::spgemm::products::bins::numeric as bin;
-use warprow_kernels::spgemm::reuse::placed_chunks;
+use warprow_kernels::spgemm::reuse::mapped_chunks;
 use warprow_kernels::spgemm::symbolic::sort_rows;
-use warprow_kernels::spgemm::{Borders, Factors, Items, Operands, Structure};
+use warprow_kernels::spgemm::{BinLimits, Factors, OperandPatterns, OutputPattern, RowList};
 
 /// The bins of sorted rows.
 const SORTED: [(u32, u32); 7] = sorted_bins(bin::SORT);
@@ -24,7 +25,7 @@ const SORTED: [(u32, u32); 7] = sorted_bins(bin::SORT);
 #[derive(Debug)]
 pub(super) struct Numeric {
     pub lists: Lists,
-    borders: Borders,
+    bin_limits: BinLimits,
     /// Room for the columns and values of B beside each other: of the run that is being launched.
     pairs: Option<Mutex<Pairs>>,
     /// Where the products of long rows come from and go.
@@ -33,10 +34,10 @@ pub(super) struct Numeric {
 
 impl Numeric {
     /// For rows that have been listed.
-    pub(super) fn new(lists: Lists, borders: Borders) -> Self {
+    pub(super) fn new(lists: Lists, bin_limits: BinLimits) -> Self {
         Self {
             lists,
-            borders,
+            bin_limits,
             pairs: None,
             places: Kept::none(),
         }
@@ -46,7 +47,7 @@ impl Numeric {
     /// worth it, and with these places.
     pub(super) fn for_runs<T: SpgemmElement>(
         lists: Lists,
-        borders: Borders,
+        bin_limits: BinLimits,
         b: &DevicePattern,
         places: Kept,
     ) -> Result<Self, Error> {
@@ -54,16 +55,16 @@ impl Numeric {
         Ok(Self {
             pairs: pairs.map(Mutex::new),
             places,
-            ..Self::new(lists, borders)
+            ..Self::new(lists, bin_limits)
         })
     }
 
     /// Computes the values of the rows listed, for these values of A and of `b`.
     pub(super) fn run<T: SpgemmElement>(
         &self,
-        operands: Operands,
+        operands: OperandPatterns,
         work: &DeviceBuffer<u32>,
-        c: Structure,
+        c: OutputPattern,
         a_values: &DeviceBuffer<T>,
         (b, b_values): (&DevicePattern, &DeviceBuffer<T>),
         values: &mut DeviceBuffer<T>,
@@ -80,7 +81,7 @@ impl Numeric {
         let of = Of {
             operands,
             lists: &self.lists,
-            borders: self.borders,
+            bin_limits: self.bin_limits,
             c,
         };
         let places = self.places.find(&device, of)?;
@@ -97,8 +98,8 @@ impl Numeric {
     /// Launches what [`launch`](Self::launch) wants to be done before.
     pub(super) fn clear<T: SpgemmElement>(
         &self,
-        operands: Operands,
-        c: Structure,
+        operands: OperandPatterns,
+        c: OutputPattern,
         values: &mut DeviceBuffer<T>,
     ) -> Result<(), Error> {
         let Some(items) = self.items(bin::SPREAD) else {
@@ -115,9 +116,9 @@ impl Numeric {
     pub(super) fn launch<T: SpgemmElement>(
         &self,
         fork: &Fork<'_>,
-        operands: Operands,
+        operands: OperandPatterns,
         work: &DeviceBuffer<u32>,
-        c: Structure,
+        c: OutputPattern,
         factors: Factors<T>,
         values: &mut DeviceBuffer<T>,
     ) -> Result<(), Error> {
@@ -130,8 +131,8 @@ impl Numeric {
     fn launch_spread<T: SpgemmElement>(
         &self,
         fork: &Fork<'_>,
-        operands: Operands,
-        c: Structure,
+        operands: OperandPatterns,
+        c: OutputPattern,
         factors: Factors<T>,
         values: &mut DeviceBuffer<T>,
     ) -> Result<(), Error> {
@@ -148,24 +149,24 @@ impl Numeric {
     fn launch_chunks<T: SpgemmElement>(
         &self,
         fork: &Fork<'_>,
-        operands: Operands,
-        c: Structure,
+        operands: OperandPatterns,
+        c: OutputPattern,
         factors: Factors<T>,
         values: &mut DeviceBuffer<T>,
     ) -> Result<(), Error> {
         let values = values.mutable();
-        let chunk = self.borders.chunk;
+        let chunk = self.bin_limits.chunk_entries;
         // The longest rows first: they are the last to end.
-        for size in (0..bin::SEARCH - bin::RANK).rev() {
+        for size in (0..bin::SEARCH_CHUNKS - bin::RANK_CHUNKS).rev() {
             let capacity = (1024 << size).min(chunk);
-            if let Some(items) = self.items(bin::RANK + size) {
-                let words = operands.b.cols.div_ceil(32).min(self.borders.rank_words);
+            if let Some(items) = self.items(bin::RANK_CHUNKS + size) {
+                let words = operands.b.cols.div_ceil(32).min(self.bin_limits.rank_words);
                 let config = chunks::launch_rank::<T>(items.count, capacity, words);
                 let arguments = (operands, factors, items, capacity, chunk, c, values);
                 // SAFETY: chunks of up to `capacity` entries that span no more than `words` words.
                 unsafe { fork.launch(&chunks::rank_chunks::<T>(), config, arguments)? };
             }
-            if let Some(items) = self.items(bin::SEARCH + size) {
+            if let Some(items) = self.items(bin::SEARCH_CHUNKS + size) {
                 let config = chunks::launch_search::<T>(items.count, capacity);
                 let arguments = (operands, factors, items, capacity, chunk, c, values);
                 // SAFETY: chunks of up to `capacity` entries.
@@ -180,22 +181,22 @@ impl Numeric {
         &self,
         fork: &Fork<'_>,
         places: &Places,
-        c: Structure,
+        c: OutputPattern,
         factors: Factors<T>,
         values: &mut DeviceBuffer<T>,
     ) -> Result<(), Error> {
-        let chunk = self.borders.chunk;
-        for size in (0..bin::SEARCH - bin::RANK).rev() {
+        let chunk = self.bin_limits.chunk_entries;
+        for size in (0..bin::SEARCH_CHUNKS - bin::RANK_CHUNKS).rev() {
             let capacity = (1024 << size).min(chunk);
-            for bin in [bin::RANK + size, bin::SEARCH + size] {
+            for bin in [bin::RANK_CHUNKS + size, bin::SEARCH_CHUNKS + size] {
                 if let Some(items) = self.items(bin) {
-                    let config = placed_chunks::launch::<T>(items.count, capacity);
+                    let config = mapped_chunks::launch::<T>(items.count, capacity);
                     let places = places.argument(items.first);
                     let Factors { a, b, .. } = factors;
                     let arguments = (items, places, chunk, c, a, b, values.mutable());
                     // SAFETY: chunks of up to `capacity` entries, and the places of their products.
                     unsafe {
-                        fork.launch(&placed_chunks::placed_chunks::<T>(), config, arguments)?
+                        fork.launch(&mapped_chunks::mapped_chunks::<T>(), config, arguments)?
                     };
                 }
             }
@@ -207,20 +208,20 @@ impl Numeric {
     fn launch_shorter<T: SpgemmElement>(
         &self,
         fork: &Fork<'_>,
-        operands: Operands,
+        operands: OperandPatterns,
         work: &DeviceBuffer<u32>,
-        c: Structure,
+        c: OutputPattern,
         factors: Factors<T>,
         values: &mut DeviceBuffer<T>,
     ) -> Result<(), Error> {
         let work = work.read_only();
         let values = values.mutable();
         let element_bytes = size_of::<T>() as u32;
-        if let Some(items) = self.items(bin::ORDERED) {
-            let config = ordered::launch::<T>(items.count);
+        if let Some(items) = self.items(bin::ORDERED_CHUNKS) {
+            let config = ordered_chunks::launch::<T>(items.count);
             let arguments = (operands, factors, items, c, values);
             // SAFETY: chunks of the kernel's size.
-            unsafe { fork.launch(&ordered::ordered::<T>(), config, arguments)? };
+            unsafe { fork.launch(&ordered_chunks::ordered_chunks::<T>(), config, arguments)? };
         }
         let handles = [
             interval_rows::interval_rows::<T, 128>(),
@@ -239,7 +240,7 @@ impl Numeric {
                 unsafe { fork.launch(&handle, config, arguments(items))? };
             }
             if let Some(items) = self.items(bin::NEIGHBOURS + size) {
-                let warps = self.borders.neighbour_warps;
+                let warps = self.bin_limits.min_neighbour_warps;
                 // SAFETY: rows of runs that span up to so many columns.
                 unsafe {
                     if neighbour_rows::are_enough(items.count, warps) {
@@ -261,13 +262,13 @@ impl Numeric {
                 unsafe { fork.launch(&window_rows::window_rows::<T>(), config, arguments)? };
             }
         }
-        for size in (0..bin::RANK - bin::WARP).rev() {
-            if let Some(items) = self.items(bin::WARP + size) {
+        for size in (0..bin::RANK_CHUNKS - bin::SEARCH_ROWS).rev() {
+            if let Some(items) = self.items(bin::SEARCH_ROWS + size) {
                 let capacity = 64 << size;
-                let config = group_rows::launch::<T>(items.count, capacity);
+                let config = search_rows::launch::<T>(items.count, capacity);
                 let arguments = (operands, factors, items, capacity, work, c, values);
                 // SAFETY: rows of up to `capacity` entries.
-                unsafe { fork.launch(&group_rows::group_rows::<T>(), config, arguments)? };
+                unsafe { fork.launch(&search_rows::search_rows::<T>(), config, arguments)? };
             }
         }
         let handles = [
@@ -281,7 +282,8 @@ impl Numeric {
         ];
         for ((bin, products), handle) in SORTED.into_iter().zip(handles) {
             if let Some(items) = self.items(bin) {
-                let rounds = sort_rows::rounds(items.count, products, self.borders.sort_warps);
+                let rounds =
+                    sort_rows::rounds(items.count, products, self.bin_limits.min_sort_warps);
                 let config = sort_rows::launch(items.count, rounds, products, element_bytes);
                 let nothing = GlobalMut::from_address(0);
                 let arguments = (
@@ -300,7 +302,7 @@ impl Numeric {
         Ok(())
     }
 
-    fn items(&self, bin: u32) -> Option<Items> {
+    fn items(&self, bin: u32) -> Option<RowList> {
         self.lists.items(bin..bin + 1)
     }
 }

@@ -4,14 +4,14 @@ use crate::csr::DevicePattern;
 use crate::device::DeviceBuffer;
 use crate::error::Error;
 use cuda_std::memory::GlobalMut;
-use warprow_kernels::spgemm::{Operands, Pattern, Structure};
+use warprow_kernels::spgemm::{CsrPattern, OperandPatterns, OutputPattern};
 
 /// Nonzeros of an operand, at most: positions stay below 2^32 when a block's stride is added.
 const MOST_NONZEROS: u32 = u32::MAX - (1 << 16);
 
 impl DevicePattern {
-    pub(super) fn as_argument(&self) -> Pattern {
-        Pattern {
+    pub(super) fn as_argument(&self) -> CsrPattern {
+        CsrPattern {
             rows: self.rows,
             cols: self.cols,
             row_ptr: self.row_ptr.read_only(),
@@ -20,8 +20,8 @@ impl DevicePattern {
     }
 
     /// The pattern of a product whose columns are there.
-    pub(super) fn structure(&self) -> Structure {
-        Structure {
+    pub(super) fn structure(&self) -> OutputPattern {
+        OutputPattern {
             row_ptr: self.row_ptr.read_only(),
             starts: self.row_ptr.read_only(),
             columns: self.col_idx.read_only(),
@@ -35,8 +35,8 @@ pub(super) fn operands(
     a: &DevicePattern,
     b: &DevicePattern,
     extents: &DeviceBuffer<u32>,
-) -> Operands {
-    Operands {
+) -> OperandPatterns {
+    OperandPatterns {
         a: a.as_argument(),
         b: b.as_argument(),
         extents: extents.read_only(),

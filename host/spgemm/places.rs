@@ -6,9 +6,9 @@ use crate::error::Error;
 use crate::scan::exclusive_scan;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use warprow_kernels::spgemm::products::bins::numeric as bin;
-use warprow_kernels::spgemm::reuse::places::TILE;
-use warprow_kernels::spgemm::reuse::{cut_pieces, place_products};
-use warprow_kernels::spgemm::{Borders, Operands, Places as Argument, Structure};
+use warprow_kernels::spgemm::reuse::product_map::TILE;
+use warprow_kernels::spgemm::reuse::{map_ranks, map_segments};
+use warprow_kernels::spgemm::{BinLimits, OperandPatterns, OutputPattern, ProductMap as Argument};
 
 /// Of the free memory they may take one part in so many.
 const FREE_PARTS: u64 = 4;
@@ -90,17 +90,17 @@ pub(super) struct Places {
 /// What decides about them: the operands, their product, and the rows by kernel.
 #[derive(Clone, Copy)]
 pub(super) struct Of<'a> {
-    pub operands: Operands,
+    pub operands: OperandPatterns,
     pub lists: &'a Lists,
-    pub borders: Borders,
-    pub c: Structure,
+    pub bin_limits: BinLimits,
+    pub c: OutputPattern,
 }
 
 impl Places {
     /// Finds them out, if there are long rows and they take no more than `memory` bytes and a quarter of what is free. It waits
     /// for the device.
     fn find(device: &Device, of: Of<'_>, memory: Option<u64>) -> Result<Option<Self>, Error> {
-        let Some(items) = of.lists.items(bin::RANK..bin::SPREAD) else {
+        let Some(items) = of.lists.items(bin::RANK_CHUNKS..bin::SPREAD) else {
             return Ok(None);
         };
         let chunks = items.count as usize;
@@ -109,7 +109,11 @@ impl Places {
         let mut piece_starts = device.zeros::<u32>(chunks + 1)?;
         let Of {
             operands,
-            borders: Borders { chunk, .. },
+            bin_limits:
+                BinLimits {
+                    chunk_entries: chunk,
+                    ..
+                },
             c,
             ..
         } = of;
@@ -122,9 +126,9 @@ impl Places {
             tile_starts.mutable(),
             piece_starts.mutable(),
         );
-        let config = cut_pieces::launch(items.count);
+        let config = map_segments::launch(items.count);
         // SAFETY: chunks of a product, and a number for each.
-        unsafe { device.launch(&cut_pieces::count_pieces(), config, arguments)? };
+        unsafe { device.launch(&map_segments::count_segments(), config, arguments)? };
         let totals = (|| {
             let tiles = exclusive_scan(device, &mut tile_starts)?;
             Ok((tiles, exclusive_scan(device, &mut piece_starts)?))
@@ -164,7 +168,7 @@ impl Places {
             found.pieces.mutable(),
         );
         // SAFETY: chunks of a product, with room for the pieces and tiles that were counted.
-        unsafe { device.launch(&cut_pieces::cut_pieces(), config, arguments)? };
+        unsafe { device.launch(&map_segments::write_segments(), config, arguments)? };
         found.place(device, of)?;
         Ok(Some(found))
     }
@@ -174,23 +178,31 @@ impl Places {
         let Of {
             operands,
             lists,
-            borders,
+            bin_limits,
             c,
         } = of;
-        if let Some(items) = lists.items(bin::RANK..bin::SEARCH) {
-            let words = operands.b.cols.div_ceil(32).min(borders.rank_words);
-            let config = place_products::launch_ranked(items.count, words);
+        if let Some(items) = lists.items(bin::RANK_CHUNKS..bin::SEARCH_CHUNKS) {
+            let words = operands.b.cols.div_ceil(32).min(bin_limits.rank_words);
+            let config = map_ranks::launch_by_bitmap(items.count, words);
             let (places, to) = (self.argument(items.first), self.places.mutable());
-            let arguments = (operands, items, borders.chunk, c, places, to);
+            let arguments = (operands, items, bin_limits.chunk_entries, c, places, to);
             // SAFETY: chunks that span no more than `words` words, and their pieces.
-            unsafe { device.launch(&place_products::place_ranked(), config, arguments)? };
+            unsafe { device.launch(&map_ranks::rank_by_bitmap(), config, arguments)? };
         }
-        if let Some(items) = lists.items(bin::SEARCH..bin::SPREAD) {
-            let config = place_products::launch_searched(items.count, borders.chunk);
+        if let Some(items) = lists.items(bin::SEARCH_CHUNKS..bin::SPREAD) {
+            let config = map_ranks::launch_by_search(items.count, bin_limits.chunk_entries);
             let (places, to) = (self.argument(items.first), self.places.mutable());
-            let arguments = (operands, items, borders.chunk, borders.chunk, c, places, to);
+            let arguments = (
+                operands,
+                items,
+                bin_limits.chunk_entries,
+                bin_limits.chunk_entries,
+                c,
+                places,
+                to,
+            );
             // SAFETY: chunks and their pieces.
-            unsafe { device.launch(&place_products::place_searched(), config, arguments)? };
+            unsafe { device.launch(&map_ranks::rank_by_search(), config, arguments)? };
         }
         Ok(())
     }
@@ -201,10 +213,10 @@ impl Places {
         Argument {
             tile_starts: self.tile_starts.read_only().offset(chunk),
             products: self.products.read_only().offset(chunk),
-            begins: self.begins.read_only(),
-            before: self.before.read_only(),
-            pieces: self.pieces.read_only(),
-            places: self.places.read_only(),
+            segment_starts: self.begins.read_only(),
+            segments_before: self.before.read_only(),
+            segments: self.pieces.read_only(),
+            ranks: self.places.read_only(),
         }
     }
 

@@ -6,9 +6,9 @@ use crate::csr::DevicePattern;
 use crate::device::DeviceBuffer;
 use crate::error::Error;
 use cuda_std::memory::Global;
-use warprow_kernels::spgemm::Borders;
+use warprow_kernels::spgemm::BinLimits;
 use warprow_kernels::spgemm::analysis::work;
-use warprow_kernels::spgemm::products::bins::WORK;
+use warprow_kernels::spgemm::products::bins::WORK_WORDS;
 
 /// What each row costs.
 pub(super) struct RowCosts {
@@ -30,12 +30,12 @@ pub(super) struct RowCosts {
 pub(super) fn row_costs(
     a: &DevicePattern,
     b: &DevicePattern,
-    borders: Borders,
+    bin_limits: BinLimits,
 ) -> Result<RowCosts, Error> {
     let device = &a.device;
     let rows = a.rows as usize;
     let extents = extents(b)?;
-    let mut work = device.uninitialized::<u32>(WORK * rows)?;
+    let mut work = device.uninitialized::<u32>(WORK_WORDS * rows)?;
     let mut words = device.uninitialized::<u32>(rows)?;
     let mut starts = device.uninitialized::<u32>(rows)?;
     // Kernels write all of them, if there are rows.
@@ -54,15 +54,27 @@ pub(super) fn row_costs(
             counts: counters.bins(false),
             totals: counters.totals(false),
         };
-        let most_long = work::most_long_rows(a.nonzeros()) as usize;
+        let most_long = work::max_long_rows(a.nonzeros()) as usize;
         let mut long_rows = device.uninitialized::<u32>(most_long)?;
         let long_count = counters.long_rows();
-        let arguments = (operands, borders, output, long_count, long_rows.mutable());
+        let arguments = (
+            operands,
+            bin_limits,
+            output,
+            long_count,
+            long_rows.mutable(),
+        );
         // SAFETY: the operands are what they say, with as many rows of B as columns of A; the buffers have their lengths.
         unsafe { device.launch(&work::row_work(), work::launch_rows(a.rows), arguments)? };
         if let Some(config) = work::launch_long_rows(a.nonzeros()) {
             let long_count = Global::from_address(long_count.address());
-            let arguments = (operands, borders, output, long_count, long_rows.read_only());
+            let arguments = (
+                operands,
+                bin_limits,
+                output,
+                long_count,
+                long_rows.read_only(),
+            );
             // SAFETY: the same, and the list of long rows is there.
             unsafe { device.launch(&work::long_row_work(), config, arguments)? };
         }

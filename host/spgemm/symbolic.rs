@@ -11,12 +11,12 @@ use crate::device::{DeviceBuffer, Fork};
 use crate::error::Error;
 use cuda_std::memory::Global;
 use std::sync::Arc;
-use warprow_kernels::spgemm::analysis::borders::narrow_words;
-use warprow_kernels::spgemm::analysis::entry_work;
+use warprow_kernels::spgemm::analysis::bin_limits::sparse_bitmap_words;
+use warprow_kernels::spgemm::analysis::numeric_bins;
 use warprow_kernels::spgemm::numeric::copy;
-use warprow_kernels::spgemm::products::bins::{Known, symbolic as bin};
+use warprow_kernels::spgemm::products::bins::{SymbolicValues, symbolic as bin};
 use warprow_kernels::spgemm::symbolic::{bitmap_rows, hash_rows, run_rows, sort_rows};
-use warprow_kernels::spgemm::{Borders, Factors, Items, Operands};
+use warprow_kernels::spgemm::{BinLimits, Factors, OperandPatterns, RowList};
 
 /// The bins of sorted rows.
 const SORTED: [(u32, u32); 7] = sorted_bins(bin::SORT);
@@ -40,14 +40,14 @@ pub(super) struct Structure {
 pub(super) fn structure(
     a: &DevicePattern,
     b: &DevicePattern,
-    borders: Borders,
+    bin_limits: BinLimits,
 ) -> Result<(Structure, Lists), Error> {
-    let mut phase = Phase::begin(a, b, borders)?;
+    let mut phase = Phase::begin(a, b, bin_limits)?;
     let fork = a.device.fork();
     phase.launch_longer_rows(&fork)?;
     phase.launch_sorted_rows(&fork)?;
     fork.join()?;
-    let sizes = phase.count_entries(Known::NONE)?;
+    let sizes = phase.count_entries(SymbolicValues::NONE)?;
     let lists = phase.numeric_lists(&sizes)?;
     let mut col_idx = a.device.uninitialized::<u32>(sizes.entries as usize)?;
     if sizes.entries > 0 {
@@ -80,7 +80,7 @@ pub(super) struct EntrySizes {
 pub(super) struct Phase<'a> {
     a: &'a DevicePattern,
     b: &'a DevicePattern,
-    borders: Borders,
+    bin_limits: BinLimits,
     work: DeviceBuffer<u32>,
     extents: DeviceBuffer<u32>,
     /// The bin of each row.
@@ -101,7 +101,7 @@ impl<'a> Phase<'a> {
     pub fn begin(
         a: &'a DevicePattern,
         b: &'a DevicePattern,
-        borders: Borders,
+        bin_limits: BinLimits,
     ) -> Result<Self, Error> {
         let device = &a.device;
         let RowCosts {
@@ -111,7 +111,7 @@ impl<'a> Phase<'a> {
             starts,
             row_ptr,
             mut counters,
-        } = row_costs(a, b, borders)?;
+        } = row_costs(a, b, bin_limits)?;
         // Each row is an item at most, so that what follows is launched before the host waits for the counts.
         let counts = Global::from_address(counters.bins(false).address());
         let cursors = counters.cursors(false);
@@ -131,7 +131,7 @@ impl<'a> Phase<'a> {
         Ok(Self {
             a,
             b,
-            borders,
+            bin_limits,
             work,
             extents,
             words,
@@ -145,7 +145,7 @@ impl<'a> Phase<'a> {
     }
 
     /// A and B.
-    pub fn operands(&self) -> Operands {
+    pub fn operands(&self) -> OperandPatterns {
         operands(self.a, self.b, &self.extents)
     }
 
@@ -165,11 +165,11 @@ impl<'a> Phase<'a> {
 
     /// Replaces the entries of each row by the row pointers of C, and finds out what the numeric phase is to know of rows whose
     /// values are not known; the host waits for it.
-    pub fn count_entries(&mut self, known: Known) -> Result<EntrySizes, Error> {
+    pub fn count_entries(&mut self, known: SymbolicValues) -> Result<EntrySizes, Error> {
         let device = &self.a.device;
         let mut words = device.uninitialized::<u32>(self.a.rows as usize)?;
         if self.a.rows > 0 {
-            let output = entry_work::EntryWorkOutput {
+            let output = numeric_bins::NumericBinsOutput {
                 words: words.mutable(),
                 counts: self.counters.bins(true),
                 total: self.counters.totals(true),
@@ -181,13 +181,13 @@ impl<'a> Phase<'a> {
                 self.work.read_only(),
                 self.words.read_only(),
                 known,
-                self.borders,
+                self.bin_limits,
                 self.row_ptr.mutable(),
                 output,
             );
-            let config = entry_work::launch(self.a.rows);
+            let config = numeric_bins::launch(self.a.rows);
             // SAFETY: the work of each row and its entries; a word for each row, and the counters.
-            unsafe { device.launch(&entry_work::entry_work(), config, arguments)? };
+            unsafe { device.launch(&numeric_bins::numeric_bins(), config, arguments)? };
         }
         let Counted {
             bins,
@@ -215,8 +215,8 @@ impl<'a> Phase<'a> {
     }
 
     /// The pattern of C as the numeric kernels read it, while the columns are aside still, for `col_idx` to get them.
-    pub fn aside(&self, col_idx: &mut DeviceBuffer<u32>) -> warprow_kernels::spgemm::Structure {
-        warprow_kernels::spgemm::Structure {
+    pub fn aside(&self, col_idx: &mut DeviceBuffer<u32>) -> warprow_kernels::spgemm::OutputPattern {
+        warprow_kernels::spgemm::OutputPattern {
             row_ptr: self.row_ptr.read_only(),
             starts: self.starts.read_only(),
             columns: self.staged.read_only(),
@@ -246,7 +246,7 @@ impl<'a> Phase<'a> {
         }
     }
 
-    fn items(&self, bin: u32) -> Option<Items> {
+    fn items(&self, bin: u32) -> Option<RowList> {
         self.lists.items(bin..bin + 1)
     }
 
@@ -266,7 +266,7 @@ impl<'a> Phase<'a> {
             let Some(items) = self.items(bin) else {
                 continue;
             };
-            let rounds = sort_rows::rounds(items.count, products, self.borders.sort_warps);
+            let rounds = sort_rows::rounds(items.count, products, self.bin_limits.min_sort_warps);
             let config = sort_rows::launch(items.count, rounds, products, 0);
             let arguments = (
                 operands,
@@ -304,7 +304,7 @@ impl<'a> Phase<'a> {
             let Some(items) = self.items(bin) else {
                 continue;
             };
-            let rounds = sort_rows::rounds(items.count, products, self.borders.sort_warps);
+            let rounds = sort_rows::rounds(items.count, products, self.bin_limits.min_sort_warps);
             let config = sort_rows::launch(items.count, rounds, products, size_of::<T>() as u32);
             let arguments = (
                 operands,
@@ -340,16 +340,16 @@ impl<'a> Phase<'a> {
             // SAFETY: any row may have a bitmap.
             unsafe { fork.launch(&bitmap_rows::bitmap_rows::<0>(), config, arguments)? };
         }
-        for size in (0..bin::BITMAP - bin::NARROW).rev() {
-            if let Some(items) = items(bin::NARROW + size) {
-                let words = all_words.min(narrow_words(size));
-                let config = bitmap_rows::launch_narrow(items.count, words);
+        for size in (0..bin::BITMAP - bin::SPARSE_BITMAP).rev() {
+            if let Some(items) = items(bin::SPARSE_BITMAP + size) {
+                let words = all_words.min(sparse_bitmap_words(size));
+                let config = bitmap_rows::launch_sparse(items.count, words);
                 let arguments = (operands, items, words, work, starts, staged, entries);
                 // SAFETY: any row may have a bitmap.
                 unsafe { fork.launch(&bitmap_rows::bitmap_rows::<1>(), config, arguments)? };
             }
         }
-        for size in (0..bin::NARROW - bin::BLOCK_HASH).rev() {
+        for size in (0..bin::SPARSE_BITMAP - bin::BLOCK_HASH).rev() {
             if let Some(items) = items(bin::BLOCK_HASH + size) {
                 let capacity = 1024 << size;
                 let config = hash_rows::launch(items.count, capacity, true);

@@ -10,13 +10,13 @@
 //! | file | what is in it |
 //! |---|---|
 //! | [`bins`] | which kernel takes a row, by the work that it brings |
-//! | [`work`], [`entry_work`](mod@entry_work), [`place`](mod@place) | that work, and the lists of each bin's rows |
-//! | [`walk`], [`even_walk`], [`lanes`], [`window`] | the products of a row, dealt out to lanes |
+//! | [`work`], [`numeric_bins`](mod@numeric_bins), [`place`](mod@place) | that work, and the lists of each bin's rows |
+//! | [`walk`], [`balanced_products`], [`lanes`], [`window`] | the products of a row, dealt out to lanes |
 //! | [`sort_rows`], [`lane_products`](mod@lane_products), `network` | short rows, in both phases or in one for both |
 //! | [`hash_rows`], [`bitmap_rows`], [`run_rows`] | symbolic: middling and long rows, and runs of columns |
 //! | [`interval_rows`](mod@interval_rows), [`window_rows`] | numeric: narrow rows, of runs of columns and of any |
 //! | [`neighbour_rows`](mod@neighbour_rows), `interval_sums` | numeric: narrow rows of runs, several together |
-//! | [`group_rows`], [`chunks`] | numeric: middling and long rows |
+//! | [`search_rows`], [`chunks`] | numeric: middling and long rows |
 //! | [`places`], [`cut_pieces`](mod@cut_pieces), [`place_products`] | of long rows, where products come from and go, for runs to come |
 //! | [`placed_chunks`](mod@placed_chunks) | numeric: long rows by that |
 //! | [`spread_rows`], [`ordered`](mod@ordered) | numeric: long rows of many short rows of B, and sums in a fixed order |
@@ -33,6 +33,6 @@ pub mod products;
 pub mod reuse;
 pub mod symbolic;
 
-pub use analysis::borders::Borders;
-pub use products::operands::{Factors, Items, Operands, Pattern, Structure};
-pub use reuse::places::Places;
+pub use analysis::bin_limits::BinLimits;
+pub use products::operands::{CsrPattern, Factors, OperandPatterns, OutputPattern, RowList};
+pub use reuse::product_map::ProductMap;

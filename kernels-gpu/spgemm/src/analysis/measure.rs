@@ -1,6 +1,6 @@
 //! The products of a row of C measured: how many they are, which columns they span, and whether rows of B are runs.
 
-use crate::products::operands::Operands;
+use crate::products::operands::OperandPatterns;
 use core::array;
 use cuda_std::prelude::*;
 use cuda_std::warp::{FULL_MASK, WARP_SIZE};
@@ -14,7 +14,7 @@ const UNROLL: usize = 4;
 
 /// What is found out of a row's products.
 #[derive(Clone, Copy)]
-pub(crate) struct Found {
+pub(crate) struct RowMeasure {
     /// How many there are.
     pub products: u32,
     /// The first of their columns.
@@ -25,8 +25,8 @@ pub(crate) struct Found {
     pub runs: u32,
 }
 
-impl Found {
-    pub const NOTHING: Self = Self {
+impl RowMeasure {
+    pub const EMPTY: Self = Self {
         products: 0,
         first: u32::MAX,
         last: 0,
@@ -39,8 +39,8 @@ impl Found {
     ///
     /// The operands are what they say, and these are nonzeros of A.
     #[inline(always)]
-    pub unsafe fn of(operands: &Operands, mut k: u32, end: u32, stride: u32) -> Self {
-        let mut found = Self::NOTHING;
+    pub unsafe fn measure(operands: &OperandPatterns, mut k: u32, end: u32, stride: u32) -> Self {
+        let mut found = Self::EMPTY;
         while k < end {
             // Nonzeros of A are so few that no position comes near 2^32.
             let columns: [u32; UNROLL] = array::from_fn(|u| {
@@ -79,11 +79,11 @@ impl Found {
 
     /// Of all lanes of the group.
     #[inline(always)]
-    pub fn joined_in_group(self) -> Self {
+    pub fn reduce_group(self) -> Self {
         let mut found = self;
         let mut distance = GROUP / 2;
         while distance > 0 {
-            let other = found.of_lane(warp::lane_id() ^ distance);
+            let other = found.from_lane(warp::lane_id() ^ distance);
             found = Self {
                 products: found.products.wrapping_add(other.products),
                 first: found.first.min(other.first),
@@ -97,19 +97,19 @@ impl Found {
 
     /// That of a lane of the warp.
     #[inline(always)]
-    pub fn of_lane(self, lane: u32) -> Self {
-        let of_lane = |number| warp::shfl_idx(FULL_MASK, number, lane, WARP_SIZE);
+    pub fn from_lane(self, lane: u32) -> Self {
+        let from_lane = |number| warp::shfl_idx(FULL_MASK, number, lane, WARP_SIZE);
         Self {
-            products: of_lane(self.products),
-            first: of_lane(self.first),
-            last: of_lane(self.last),
-            runs: of_lane(self.runs),
+            products: from_lane(self.products),
+            first: from_lane(self.first),
+            last: from_lane(self.last),
+            runs: from_lane(self.runs),
         }
     }
 
     /// Of all lanes of the warp.
     #[inline(always)]
-    pub fn joined(self) -> Self {
+    pub fn reduce_warp(self) -> Self {
         Self {
             products: warp::reduce_add(FULL_MASK, self.products),
             first: warp::reduce_min(FULL_MASK, self.first),

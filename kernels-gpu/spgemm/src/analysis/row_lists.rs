@@ -13,8 +13,8 @@ use warprow_kernels_matrix::primitives::scan::scan_in_block;
 ///
 /// `words` and `counts` are those of the kernel before; `cursors` holds [`BINS`] zeros; `list` has a pair for each item
 /// of the bins but the first.
-#[kernel(name = "spgemm_place")]
-pub unsafe fn place(
+#[kernel(name = "spgemm_fill_row_lists")]
+pub unsafe fn fill_row_lists(
     rows: u32,
     words: Global<u32>,
     counts: Global<u32>,

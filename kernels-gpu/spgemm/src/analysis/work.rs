@@ -1,18 +1,18 @@
 //! What each row costs, and the lists of the rows of each bin.
 //!
 //! Three steps for a phase: kernels give each row its bin and count the bins ([`row_work`] and [`long_row_work`], or
-//! [`entry_work`](crate::analysis::entry_work::entry_work)), and [`place`](crate::analysis::row_lists::place) writes each bin's rows into its part of the list, while the host fetches the counts.
+//! [`numeric_bins`](crate::analysis::numeric_bins::numeric_bins)), and [`place`](crate::analysis::row_lists::fill_row_lists) writes each bin's rows into its part of the list, while the host fetches the counts.
 //! Within a bin the rows' order is the chance of the run, and no result depends on it.
 //!
 //! A row of A of few nonzeros is a lane's, so that the lanes of a warp write neighbouring results and count their bins
 //! together; longer ones are those of groups of eight lanes, four at a time, as in a graph they may all be neighbours, and one
 //! after the other would take as many times the memory's latency. The longest are put on a list for blocks of the kernel after.
 
-use crate::analysis::borders::Borders;
-use crate::analysis::measure::{Found, GROUP, GROUPS};
-use crate::products::bins::{BIN_BITS, BINS, RowWork, WORK, symbolic};
+use crate::analysis::bin_limits::BinLimits;
+use crate::analysis::measure::{GROUP, GROUPS, RowMeasure};
+use crate::products::bins::{BIN_BITS, BINS, RowWork, WORK_WORDS, symbolic};
 use crate::products::lanes::inclusive_sum;
-use crate::products::operands::{Operands, Pattern};
+use crate::products::operands::{CsrPattern, OperandPatterns};
 use cuda_std::atomic::Scope;
 use cuda_std::prelude::*;
 use cuda_std::warp::{FULL_MASK, WARP_SIZE};
@@ -39,12 +39,12 @@ pub fn launch_rows(rows: u32) -> LaunchConfig {
 
 /// The launch of [`long_row_work`], if A has so many nonzeros that there may be a long row.
 pub fn launch_long_rows(nonzeros: u32) -> Option<LaunchConfig> {
-    let most = most_long_rows(nonzeros);
+    let most = max_long_rows(nonzeros);
     (most > 0).then(|| LaunchConfig::new(most.min(LONG_BLOCKS), LONG_BLOCK))
 }
 
 /// Long rows that a matrix of so many nonzeros may have.
-pub const fn most_long_rows(nonzeros: u32) -> u32 {
+pub const fn max_long_rows(nonzeros: u32) -> u32 {
     nonzeros / (GROUP_ROW + 1)
 }
 
@@ -55,7 +55,7 @@ pub const fn most_long_rows(nonzeros: u32) -> u32 {
 ///
 /// `b` is what it says, its columns ascending; `extents` has four numbers a row.
 #[kernel(name = "spgemm_row_extents")]
-pub unsafe fn row_extents(b: Pattern, extents: GlobalMut<u32>) {
+pub unsafe fn row_extents(b: CsrPattern, extents: GlobalMut<u32>) {
     let row = thread::index_1d();
     if row >= u64::from(b.rows) {
         return;
@@ -100,11 +100,11 @@ unsafe impl KernelParam for RowWorkOutput {}
 /// # Safety
 ///
 /// The operands are what they say, the columns of A rows of B; the output has its lengths, `counts` holds [`BINS`] zeros,
-/// `totals` two, `long_count` one; `long_rows` has room for [`most_long_rows`].
+/// `totals` two, `long_count` one; `long_rows` has room for [`max_long_rows`].
 #[kernel(name = "spgemm_row_work")]
 pub unsafe fn row_work(
-    operands: Operands,
-    borders: Borders,
+    operands: OperandPatterns,
+    bin_limits: BinLimits,
     output: RowWorkOutput,
     long_count: GlobalMut<u32>,
     long_rows: GlobalMut<u32>,
@@ -125,9 +125,9 @@ pub unsafe fn row_work(
         let row = row as u32;
         let (start, end) = if is_row { operands.a.row(row) } else { (0, 0) };
         let nonzeros = end - start;
-        let mut found = Found::NOTHING;
+        let mut found = RowMeasure::EMPTY;
         if nonzeros <= LANE_ROW {
-            found = Found::of(&operands, start, end, 1);
+            found = RowMeasure::measure(&operands, start, end, 1);
         }
         let is_of_group = nonzeros > LANE_ROW && nonzeros <= GROUP_ROW;
         let of_groups = warp::ballot(FULL_MASK, is_of_group);
@@ -144,9 +144,9 @@ pub unsafe fn row_work(
             let start = warp::shfl_idx(FULL_MASK, start, owner, WARP_SIZE);
             let end = warp::shfl_idx(FULL_MASK, end, owner, WARP_SIZE);
             let end = if others == 0 { start } else { end };
-            let of_lane = Found::of(&operands, start + lane % GROUP, end, GROUP);
-            let together = of_lane.joined_in_group();
-            let of_row = together.of_lane(rank.wrapping_sub(done) % GROUPS * GROUP);
+            let lane_part = RowMeasure::measure(&operands, start + lane % GROUP, end, GROUP);
+            let together = lane_part.reduce_group();
+            let of_row = together.from_lane(rank.wrapping_sub(done) % GROUPS * GROUP);
             if is_of_group && done <= rank && rank < done + GROUPS {
                 found = of_row;
             }
@@ -160,7 +160,7 @@ pub unsafe fn row_work(
             let place = long_count.atomic_add(Scope::Device, 0, 1);
             long_rows.store(place as usize, row);
         } else if is_row {
-            (bin, bound) = note(&operands, &borders, &output, row, found);
+            (bin, bound) = note(&operands, &bin_limits, &output, row, found);
         }
         let peers = warp::match_any(FULL_MASK, bin);
         if bin < BINS && lane == peers.trailing_zeros() {
@@ -206,8 +206,8 @@ pub unsafe fn row_work(
 /// As for [`row_work`], which has run.
 #[kernel(name = "spgemm_long_row_work")]
 pub unsafe fn long_row_work(
-    operands: Operands,
-    borders: Borders,
+    operands: OperandPatterns,
+    bin_limits: BinLimits,
     output: RowWorkOutput,
     long_count: Global<u32>,
     long_rows: Global<u32>,
@@ -222,16 +222,16 @@ pub unsafe fn long_row_work(
             let row = long_rows.load(index as usize);
             let (start, end) = operands.a.row(row);
             if t == 0 {
-                let Found {
+                let RowMeasure {
                     products,
                     first,
                     last,
                     runs,
-                } = Found::NOTHING;
+                } = RowMeasure::EMPTY;
                 found_together.store4(0, [products, first, last, runs]);
             }
             thread::sync_threads();
-            let found = Found::of(&operands, start + t, end, LONG_BLOCK).joined();
+            let found = RowMeasure::measure(&operands, start + t, end, LONG_BLOCK).reduce_warp();
             if warp::lane_id() == 0 {
                 found_together.atomic_add(0, found.products);
                 found_together.atomic_min(1, found.first);
@@ -241,13 +241,13 @@ pub unsafe fn long_row_work(
             thread::sync_threads();
             if t == 0 {
                 let [products, first, last, runs] = found_together.load4(0);
-                let found = Found {
+                let found = RowMeasure {
                     products,
                     first,
                     last,
                     runs,
                 };
-                let (bin, bound) = note(&operands, &borders, &output, row, found);
+                let (bin, bound) = note(&operands, &bin_limits, &output, row, found);
                 output.counts.reduce_add(Scope::Device, bin as usize, 1);
                 let totals = output.totals;
                 totals.reduce_add(Scope::Device, 0, u64::from(products));
@@ -271,13 +271,13 @@ fn sum_of_warp(number: u32) -> u64 {
 /// Writes down what was found of a row; gives its bin, and how many columns may be put aside.
 #[inline(always)]
 unsafe fn note(
-    operands: &Operands,
-    borders: &Borders,
+    operands: &OperandPatterns,
+    bin_limits: &BinLimits,
     output: &RowWorkOutput,
     row: u32,
-    found: Found,
+    found: RowMeasure,
 ) -> (u32, u32) {
-    let Found {
+    let RowMeasure {
         products,
         first,
         last,
@@ -292,7 +292,7 @@ unsafe fn note(
             runs != 0 && products > 0 && column(end - 1) - column(start) == end - 1 - start;
         (end - start, is_run)
     };
-    let bin = borders.symbolic_bin(RowWork {
+    let bin = bin_limits.symbolic_bin(RowWork {
         products,
         span,
         nonzeros,
@@ -308,7 +308,7 @@ unsafe fn note(
     // SAFETY: a row.
     unsafe {
         output.work.store4(
-            WORK * row,
+            WORK_WORDS * row,
             [products, first, span, runs + u32::from(is_run)],
         );
         output.words.store(row, bin | 1 << BIN_BITS);

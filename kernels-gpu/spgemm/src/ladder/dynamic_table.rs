@@ -4,7 +4,7 @@
 //! every row now clears and sweeps tables for so many, one warp a multiprocessor.
 
 use crate::ladder::{Output, count, fill, note};
-use crate::products::operands::{Factors, Operands};
+use crate::products::operands::{Factors, OperandPatterns};
 use cuda_std::prelude::*;
 use cuda_std::warp::WARP_SIZE;
 
@@ -25,7 +25,7 @@ pub fn launch(rows: u32, slots: u32, element_bytes: u32) -> LaunchConfig {
 /// The operands are what they say; `entries` has a number for each row, `longest` is zero. The launch is [`launch`]'s.
 #[kernel(name = "spgemm_dynamic_count")]
 pub unsafe fn dynamic_count(
-    operands: Operands,
+    operands: OperandPatterns,
     slots: u32,
     entries: GlobalMut<u32>,
     longest: GlobalMut<u32>,
@@ -43,7 +43,7 @@ pub unsafe fn dynamic_count(
 /// As for [`dynamic_count`]; no row has more than `slots` entries, `output` has room for them.
 #[kernel(name = "spgemm_dynamic_fill", T = [f32, f64])]
 pub unsafe fn dynamic_fill<T: Real>(
-    operands: Operands,
+    operands: OperandPatterns,
     factors: Factors<T>,
     slots: u32,
     output: Output<T>,

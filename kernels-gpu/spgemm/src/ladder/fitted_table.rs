@@ -4,9 +4,9 @@
 //! while they are not counted yet. Short rows clear and sweep little, and many of their blocks fit a multiprocessor.
 
 use crate::ladder::{Output, count, fill, note};
-use crate::products::bins::WORK;
+use crate::products::bins::WORK_WORDS;
 use crate::products::bins::{BIN_BITS, BINS};
-use crate::products::operands::{Factors, Items, Operands};
+use crate::products::operands::{Factors, OperandPatterns, RowList};
 use cuda_std::atomic::Scope;
 use cuda_std::prelude::*;
 
@@ -48,7 +48,7 @@ pub unsafe fn sizes<const PRODUCTS: u32>(
     unsafe {
         let size = if PRODUCTS == 1 {
             // No more entries than the span has columns.
-            let [products, _, span, _] = numbers.load4(WORK * row);
+            let [products, _, span, _] = numbers.load4(WORK_WORDS * row);
             products.min(span)
         } else {
             numbers.load(row + 1) - numbers.load(row)
@@ -72,8 +72,8 @@ pub unsafe fn sizes<const PRODUCTS: u32>(
 /// As for [`dynamic_count`](crate::ladder::dynamic_table::dynamic_count), the items rows of up to `slots` entries, a block each.
 #[kernel(name = "spgemm_fitted_count")]
 pub unsafe fn fitted_count(
-    operands: Operands,
-    items: Items,
+    operands: OperandPatterns,
+    items: RowList,
     slots: u32,
     entries: GlobalMut<u32>,
     longest: GlobalMut<u32>,
@@ -93,9 +93,9 @@ pub unsafe fn fitted_count(
 /// As for [`dynamic_fill`](crate::ladder::dynamic_table::dynamic_fill), the items rows of up to `slots` entries, a block each.
 #[kernel(name = "spgemm_fitted_fill", T = [f32, f64])]
 pub unsafe fn fitted_fill<T: Real>(
-    operands: Operands,
+    operands: OperandPatterns,
     factors: Factors<T>,
-    items: Items,
+    items: RowList,
     slots: u32,
     output: Output<T>,
 ) {

@@ -4,7 +4,7 @@
 //! keep a multiprocessor at a dozen warps of the 64 that it could run.
 
 use crate::ladder::{Output, count, fill, note};
-use crate::products::operands::{Factors, Operands};
+use crate::products::operands::{Factors, OperandPatterns};
 use cuda_std::prelude::*;
 use cuda_std::warp::WARP_SIZE;
 
@@ -22,7 +22,11 @@ pub fn launch(rows: u32) -> LaunchConfig {
 ///
 /// The operands are what they say; `entries` has a number for each row, `longest` is zero.
 #[kernel(name = "spgemm_fixed_count")]
-pub unsafe fn fixed_count(operands: Operands, entries: GlobalMut<u32>, longest: GlobalMut<u32>) {
+pub unsafe fn fixed_count(
+    operands: OperandPatterns,
+    entries: GlobalMut<u32>,
+    longest: GlobalMut<u32>,
+) {
     let table = shared_array!(u32; 2048);
     let row = thread::block_idx_x();
     // SAFETY: a block a row.
@@ -35,7 +39,11 @@ pub unsafe fn fixed_count(operands: Operands, entries: GlobalMut<u32>, longest: 
 ///
 /// As for [`fixed_count`]; no row has more than [`SLOTS`] entries, `output` has room for them.
 #[kernel(name = "spgemm_fixed_fill", T = [f32, f64])]
-pub unsafe fn fixed_fill<T: Real>(operands: Operands, factors: Factors<T>, output: Output<T>) {
+pub unsafe fn fixed_fill<T: Real>(
+    operands: OperandPatterns,
+    factors: Factors<T>,
+    output: Output<T>,
+) {
     let tables = (shared_array!(u32; 2048), shared_array!(T; 2048));
     let row = thread::block_idx_x();
     // SAFETY: a block a row.

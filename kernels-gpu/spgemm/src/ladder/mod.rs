@@ -17,8 +17,8 @@ pub mod fitted_table;
 pub mod fixed_table;
 pub mod split_table;
 
-use crate::products::operands::{Factors, Operands};
-use crate::products::table::EMPTY;
+use crate::products::hash_table::EMPTY;
+use crate::products::operands::{Factors, OperandPatterns};
 use cuda_std::atomic::Scope;
 use cuda_std::prelude::*;
 use cuda_std::warp::{FULL_MASK, WARP_SIZE};
@@ -162,7 +162,7 @@ unsafe fn insert<C: Columns>(table: C, slots: u32, column: u32) -> Option<(u32, 
 ///
 /// The operands are what they say, `row` is one of A; the table has `slots` slots, for this warp alone.
 #[inline(always)]
-unsafe fn count<C: Columns>(operands: &Operands, row: u32, table: C, slots: u32) -> u32 {
+unsafe fn count<C: Columns>(operands: &OperandPatterns, row: u32, table: C, slots: u32) -> u32 {
     let lane = warp::lane_id();
     // SAFETY: rows of the matrices, slots of the table.
     unsafe {
@@ -203,7 +203,7 @@ unsafe fn count<C: Columns>(operands: &Operands, row: u32, table: C, slots: u32)
 /// As for [`count`]; the tables hold all entries of the row, `output` has room for them.
 #[inline(always)]
 unsafe fn fill<T: Real, C: Columns, V: Sums<T>>(
-    operands: &Operands,
+    operands: &OperandPatterns,
     factors: &Factors<T>,
     row: u32,
     (table, sums): (C, V),

@@ -5,7 +5,7 @@
 //! takes row after row.
 
 use crate::ladder::{Output, count, fill, note};
-use crate::products::operands::{Factors, Items, Operands};
+use crate::products::operands::{Factors, OperandPatterns, RowList};
 use cuda_std::prelude::*;
 use cuda_std::warp::WARP_SIZE;
 
@@ -24,8 +24,8 @@ pub fn launch(rows: u32, slots: u32) -> LaunchConfig {
 /// As for [`fitted_count`](crate::ladder::fitted_table::fitted_count); `tables` has `slots` numbers for each block.
 #[kernel(name = "spgemm_device_count")]
 pub unsafe fn device_count(
-    operands: Operands,
-    items: Items,
+    operands: OperandPatterns,
+    items: RowList,
     slots: u32,
     tables: GlobalMut<u32>,
     entries: GlobalMut<u32>,
@@ -54,9 +54,9 @@ pub unsafe fn device_count(
 /// each block.
 #[kernel(name = "spgemm_split_fill", T = [f32, f64], DEVICE = [0, 1])]
 pub unsafe fn split_fill<T: Real, const DEVICE: u32>(
-    operands: Operands,
+    operands: OperandPatterns,
     factors: Factors<T>,
-    items: Items,
+    items: RowList,
     slots: u32,
     tables: GlobalMut<u32>,
     sums: GlobalMut<T>,

@@ -8,9 +8,9 @@
 //! columns before it, give it with two loads and a count of bits. Where the chunk spans too many columns for that, it is
 //! searched for.
 
-use crate::products::even_walk::{self, EvenWalk};
-use crate::products::operands::{Factors, Items, Operands, Structure};
-use crate::products::search::Entries;
+use crate::products::balanced_products::{self, BalancedProducts};
+use crate::products::operands::{Factors, OperandPatterns, OutputPattern, RowList};
+use crate::products::search::SortedAccumulators;
 use core::array;
 use cuda_std::prelude::*;
 use cuda_std::warp::{FULL_MASK, WARP_SIZE};
@@ -19,8 +19,9 @@ use cuda_std::warp::{FULL_MASK, WARP_SIZE};
 const UNROLL: usize = 4;
 
 /// Bytes of shared memory of a block beside its entries and ranks, at most.
-pub const fn rest_bytes(element_bytes: u32) -> u32 {
-    even_walk::bytes(even_walk::MOST_THREADS, element_bytes) + even_walk::STATIC_BYTES
+pub const fn staging_bytes(element_bytes: u32) -> u32 {
+    balanced_products::bytes(balanced_products::MAX_THREADS, element_bytes)
+        + balanced_products::STATIC_BYTES
 }
 
 /// The launch of blocks whose entries and ranks have so many bytes: the fewer fit a multiprocessor of 227 KiB, the more threads
@@ -31,9 +32,9 @@ fn launch<T>(chunks: u32, entry_bytes: u32) -> LaunchConfig {
         29..=67 => 512,
         68..=102 if size_of::<T>() > 4 => 512,
         68..=102 => 768,
-        _ => even_walk::MOST_THREADS,
+        _ => balanced_products::MAX_THREADS,
     };
-    let shared_bytes = entry_bytes + even_walk::bytes(block, size_of::<T>() as u32);
+    let shared_bytes = entry_bytes + balanced_products::bytes(block, size_of::<T>() as u32);
     LaunchConfig::new(chunks, block).shared_bytes(shared_bytes)
 }
 
@@ -44,7 +45,7 @@ pub fn launch_rank<T: Real>(chunks: u32, capacity: u32, words: u32) -> LaunchCon
 
 /// The launch of [`search_chunks`].
 pub fn launch_search<T: Real>(chunks: u32, capacity: u32) -> LaunchConfig {
-    launch::<T>(chunks, Entries::<T>::bytes(capacity))
+    launch::<T>(chunks, SortedAccumulators::<T>::bytes(capacity))
 }
 
 /// A chunk of a row of C.
@@ -69,10 +70,10 @@ impl Chunk {
     /// The items are chunks of `chunk_entries` entries of the rows of `c`, the operands' product.
     #[inline(always)]
     pub unsafe fn load(
-        operands: &Operands,
-        items: Items,
+        operands: &OperandPatterns,
+        items: RowList,
         chunk_entries: u32,
-        c: &Structure,
+        c: &OutputPattern,
     ) -> Self {
         // SAFETY: rows of the matrices, entries of C.
         unsafe {
@@ -99,8 +100,12 @@ impl Chunk {
 
     /// The walk of its products.
     #[inline(always)]
-    fn walk<'a, T>(&self, operands: &'a Operands, factors: Factors<T>) -> EvenWalk<'a, T> {
-        EvenWalk {
+    fn products<'a, T>(
+        &self,
+        operands: &'a OperandPatterns,
+        factors: Factors<T>,
+    ) -> BalancedProducts<'a, T> {
+        BalancedProducts {
             operands,
             factors,
             nonzeros: self.nonzeros,
@@ -118,25 +123,25 @@ impl Chunk {
 /// product's structure, `values` its values. The launch is [`launch_rank`]'s.
 #[kernel(name = "spgemm_rank_chunks", T = [f32, f64])]
 pub unsafe fn rank_chunks<T: Real>(
-    operands: Operands,
+    operands: OperandPatterns,
     factors: Factors<T>,
-    items: Items,
+    items: RowList,
     capacity: u32,
     chunk_entries: u32,
-    c: Structure,
+    c: OutputPattern,
     values: GlobalMut<T>,
 ) {
     let (t, threads) = (thread::thread_idx_x(), thread::block_dim_x());
     let sums = shared::dynamic_shared_mem::<T>();
     let room = sums.offset(capacity as usize);
-    let room_bytes = even_walk::bytes(threads, size_of::<T>() as u32);
+    let room_bytes = balanced_products::bytes(threads, size_of::<T>() as u32);
     let bitmap = room.cast::<u8>().offset(room_bytes as usize).cast::<u32>();
     // SAFETY: entries of C; the block synchronises between writes and reads of sums and ranks.
     unsafe {
         let chunk = Chunk::load(&operands, items, chunk_entries, &c);
         let (start, count) = (chunk.start, chunk.count);
         let first = chunk.columns.load(0);
-        let ranks = Ranks::clear(bitmap, &chunk);
+        let ranks = ColumnRanks::clear(bitmap, &chunk);
         // The capacity is a multiple of four.
         let mut i = 4 * t;
         while i < count {
@@ -144,12 +149,12 @@ pub unsafe fn rank_chunks<T: Real>(
             i += 4 * threads;
         }
         thread::sync_threads();
-        ranks.make(chunk.columns, count, first, |i, column| {
+        ranks.fill(chunk.columns, count, first, |i, column| {
             c.put(start + i, column);
         });
         thread::sync_threads();
-        let walk = chunk.walk(&operands, factors);
-        walk.add_up(room, sums, |column| ranks.of(column - first));
+        let products = chunk.products(&operands, factors);
+        products.accumulate(room, sums, |column| ranks.of(column - first));
         let mut i = t;
         while i < count {
             values.store((start + i) as usize, sums.load(i as usize));
@@ -159,12 +164,12 @@ pub unsafe fn rank_chunks<T: Real>(
 }
 
 /// A bitmap of a chunk's columns, and of each word that has one the columns before it: six bytes for 32 columns.
-pub(crate) struct Ranks {
+pub(crate) struct ColumnRanks {
     bitmap: Shared<u32>,
     before: Shared<u16>,
 }
 
-impl Ranks {
+impl ColumnRanks {
     /// Those of a chunk that are to be made, their bitmap zero: what the thread does of it.
     ///
     /// # Safety
@@ -211,7 +216,7 @@ impl Ranks {
     ///
     /// The columns are those of the chunk that it was cleared for; the block has synchronised.
     #[inline(always)]
-    pub unsafe fn make(
+    pub unsafe fn fill(
         &self,
         columns: Global<u32>,
         count: u32,
@@ -262,25 +267,27 @@ impl Ranks {
 /// [`launch_search`]'s.
 #[kernel(name = "spgemm_search_chunks", T = [f32, f64])]
 pub unsafe fn search_chunks<T: Real>(
-    operands: Operands,
+    operands: OperandPatterns,
     factors: Factors<T>,
-    items: Items,
+    items: RowList,
     capacity: u32,
     chunk_entries: u32,
-    c: Structure,
+    c: OutputPattern,
     values: GlobalMut<T>,
 ) {
     let (t, threads) = (thread::thread_idx_x(), thread::block_dim_x());
-    let entries = Entries::<T>::of_team(0, capacity);
+    let accumulators = SortedAccumulators::<T>::of_team(0, capacity);
     // SAFETY: entries of C; the block synchronises between writes and reads of the sums.
     unsafe {
         let chunk = Chunk::load(&operands, items, chunk_entries, &c);
         let (start, count) = (chunk.start, chunk.count);
-        entries.load(&c, chunk.columns, [start, count], [t, threads]);
+        accumulators.load(&c, chunk.columns, [start, count], [t, threads]);
         thread::sync_threads();
-        let room = entries.columns.offset(capacity as usize).cast::<T>();
-        let walk = chunk.walk(&operands, factors);
-        walk.add_up(room, entries.sums, |column| entries.place(column));
-        entries.write(values.offset(start as usize), count, t, threads);
+        let room = accumulators.columns.offset(capacity as usize).cast::<T>();
+        let products = chunk.products(&operands, factors);
+        products.accumulate(room, accumulators.sums, |column| {
+            accumulators.position(column)
+        });
+        accumulators.write(values.offset(start as usize), count, t, threads);
     }
 }

@@ -1,4 +1,4 @@
-//! Rows of C brought to their places: from where they were put aside, or, of one nonzero of A, from the row of B.
+//! TileRows of C brought to their places: from where they were put aside, or, of one nonzero of A, from the row of B.
 //!
 //! The structure alone comes by tiles: a block takes 2048 entries of C that follow each other, whatever their rows, so that all
 //! lanes have the same work and what is written is one piece; it looks up the rows' ends in shared memory. Short rows that have
@@ -8,9 +8,9 @@
 //! On an H200, R-MAT .35 with 1,138,499 rows: the whole multiplication takes 1.16 ms so, with [`place`](crate::analysis::row_lists) as it is, and took 1.36
 //! with groups of lanes and a list's place asked for row by row.
 
-use crate::products::bins::{BIN_BITS, Known, symbolic};
+use crate::products::bins::{BIN_BITS, SymbolicValues, symbolic};
 use crate::products::lanes::{inclusive_sum, owner};
-use crate::products::operands::{Factors, Items, Operands, Structure};
+use crate::products::operands::{Factors, OperandPatterns, OutputPattern, RowList};
 use crate::products::team::Team;
 use core::array;
 use cuda_std::prelude::*;
@@ -23,14 +23,14 @@ const BLOCK: u32 = 256;
 /// Entries of C that a block of [`copy_columns`] takes.
 const TILE: u32 = 2048;
 
-/// Rows whose ends a block has in shared memory at a time.
+/// TileRows whose ends a block has in shared memory at a time.
 const ROWS: u32 = 512;
 
 /// Entries of a thread whose loads are in flight together.
 const UNROLL: usize = 4;
 
-/// Rows of a warp of [`copy_rows`].
-const ROWS_A_WARP: u32 = 16;
+/// TileRows of a warp of [`copy_rows`].
+const ROWS_PER_WARP: u32 = 16;
 
 /// Entries of a row of one nonzero of A that a warp of [`copy_products`] takes.
 pub const CHUNK: u32 = 1024;
@@ -42,7 +42,7 @@ pub fn launch_tiles(entries: u32) -> LaunchConfig {
 
 /// The launch of [`copy_rows`] for that many rows.
 pub fn launch_rows(rows: u32) -> LaunchConfig {
-    LaunchConfig::new(rows.div_ceil(BLOCK / WARP_SIZE * ROWS_A_WARP), BLOCK)
+    LaunchConfig::new(rows.div_ceil(BLOCK / WARP_SIZE * ROWS_PER_WARP), BLOCK)
 }
 
 /// The launch of [`copy_products`] for that many chunks of rows, a warp each.
@@ -59,10 +59,10 @@ pub fn launch_products(chunks: u32) -> LaunchConfig {
 /// its values.
 #[kernel(name = "spgemm_copy_products", T = [f32, f64])]
 pub unsafe fn copy_products<T: Real>(
-    operands: Operands,
+    operands: OperandPatterns,
     factors: Factors<T>,
-    items: Items,
-    c: Structure,
+    items: RowList,
+    c: OutputPattern,
     values: GlobalMut<T>,
 ) {
     let team = Team::<false>;
@@ -94,7 +94,7 @@ pub unsafe fn copy_products<T: Real>(
 
 /// What has been put aside: each row from its start on.
 #[repr(C)]
-pub struct Aside<T> {
+pub struct StagedRows<T> {
     /// Where each row starts.
     pub starts: Global<u32>,
     /// The columns.
@@ -103,17 +103,17 @@ pub struct Aside<T> {
     pub values: Global<T>,
 }
 
-impl<T> Clone for Aside<T> {
+impl<T> Clone for StagedRows<T> {
     fn clone(&self) -> Self {
         *self
     }
 }
 
-impl<T> Copy for Aside<T> {}
+impl<T> Copy for StagedRows<T> {}
 
 // SAFETY: `repr(C)`, of device pointers.
 #[cfg(not(target_arch = "nvptx64"))]
-unsafe impl<T: Element> KernelParam for Aside<T> {}
+unsafe impl<T: Element> KernelParam for StagedRows<T> {}
 
 /// Columns and values of the rows whose values are known to their places in C; a warp 16 rows, whose entries are numbered
 /// through.
@@ -124,40 +124,40 @@ unsafe impl<T: Element> KernelParam for Aside<T> {}
 /// those of one nonzero of A, `row_ptr` says where they belong in `col_idx` and `values`. The launch is [`launch_rows`]'s.
 #[kernel(name = "spgemm_copy_rows", T = [f32, f64])]
 pub unsafe fn copy_rows<T: Real>(
-    operands: Operands,
+    operands: OperandPatterns,
     factors: Factors<T>,
     row_words: Global<u32>,
-    known: Known,
-    aside: Aside<T>,
+    known: SymbolicValues,
+    staged: StagedRows<T>,
     row_ptr: Global<u32>,
     col_idx: GlobalMut<u32>,
     values: GlobalMut<T>,
 ) {
     let lane = warp::lane_id();
-    let first_row = thread::index_1d() / u64::from(WARP_SIZE) * u64::from(ROWS_A_WARP);
+    let first_row = thread::index_1d() / u64::from(WARP_SIZE) * u64::from(ROWS_PER_WARP);
     let row = first_row + u64::from(lane);
     // SAFETY: rows of C and their entries; if a row's bin says so, with one nonzero in A; all lanes of the warp are here.
     unsafe {
         // A row of the lane: its entries, where they are and where they belong.
         let (mut count, mut from, mut to) = (0, 0, 0);
-        let (mut is_of_b, mut factor) = (false, T::ONE);
-        if lane < ROWS_A_WARP && row < u64::from(operands.a.rows) {
+        let (mut is_from_b, mut factor) = (false, T::ONE);
+        if lane < ROWS_PER_WARP && row < u64::from(operands.a.rows) {
             let row = row as usize;
             let bin = row_words.load(row) & ((1 << BIN_BITS) - 1);
             to = row_ptr.load(row);
             count = row_ptr.load(row + 1) - to;
-            if !known.has(bin, count) {
+            if !known.contains(bin, count) {
                 count = 0;
             } else if bin == symbolic::COPY {
                 let k = operands.a.row_ptr.load(row) as usize;
                 from = operands.b.row_ptr.load(operands.a.col_idx.load(k) as usize);
                 factor = factors.a.load(k);
-                is_of_b = true;
+                is_from_b = true;
             } else {
-                from = aside.starts.load(row);
+                from = staged.starts.load(row);
             }
         }
-        let are_of_b = warp::ballot(FULL_MASK, is_of_b);
+        let are_from_b = warp::ballot(FULL_MASK, is_from_b);
         let sum = inclusive_sum::<32>(FULL_MASK, count);
         let total = warp::shfl_idx(FULL_MASK, sum, WARP_SIZE - 1, WARP_SIZE);
         let (from, to) = (from.wrapping_sub(sum - count), to.wrapping_sub(sum - count));
@@ -168,7 +168,7 @@ pub unsafe fn copy_rows<T: Real>(
                 let owner = owner::<32>(FULL_MASK, sum, p);
                 let from = warp::shfl_idx(FULL_MASK, from, owner, WARP_SIZE).wrapping_add(p);
                 let to = warp::shfl_idx(FULL_MASK, to, owner, WARP_SIZE).wrapping_add(p);
-                let factor = if are_of_b == 0 {
+                let factor = if are_from_b == 0 {
                     T::ONE
                 } else {
                     warp::shfl_idx(FULL_MASK, factor, owner, WARP_SIZE)
@@ -176,10 +176,10 @@ pub unsafe fn copy_rows<T: Real>(
                 if p >= total {
                     return (0, 0, T::ZERO);
                 }
-                let (columns, from_values) = if are_of_b >> owner & 1 == 1 {
+                let (columns, from_values) = if are_from_b >> owner & 1 == 1 {
                     (operands.b.col_idx, factors.b)
                 } else {
-                    (aside.columns, aside.values)
+                    (staged.columns, staged.values)
                 };
                 let value = factor * from_values.load(from as usize);
                 (to, columns.load(from as usize), value)
@@ -204,14 +204,14 @@ pub unsafe fn copy_rows<T: Real>(
 /// of those of one nonzero of A, `row_ptr` where they belong in `col_idx`. The launch is [`launch_tiles`]'s.
 #[kernel(name = "spgemm_copy_columns")]
 pub unsafe fn copy_columns(
-    operands: Operands,
+    operands: OperandPatterns,
     row_words: Global<u32>,
     starts: Global<u32>,
     staged: Global<u32>,
     row_ptr: Global<u32>,
     col_idx: GlobalMut<u32>,
 ) {
-    let tile = Tile {
+    let copy = ColumnCopy {
         operands,
         row_words,
         starts,
@@ -219,38 +219,38 @@ pub unsafe fn copy_columns(
         row_ptr,
     };
     // SAFETY: the caller's contract.
-    unsafe { tile.copy(col_idx) };
+    unsafe { copy.copy(col_idx) };
 }
 
-/// Rows that a block has in shared memory.
+/// TileRows that a block has in shared memory.
 #[derive(Clone, Copy)]
-struct Rows {
+struct TileRows {
     /// The first entry of each.
     firsts: Shared<u32>,
     /// How much farther on its columns start.
     offsets: Shared<u32>,
     /// 1 if they are those of a row of B.
-    of_b: Shared<u32>,
+    from_b: Shared<u32>,
 }
 
 /// What a block copies from.
-struct Tile {
-    operands: Operands,
+struct ColumnCopy {
+    operands: OperandPatterns,
     row_words: Global<u32>,
     starts: Global<u32>,
     staged: Global<u32>,
     row_ptr: Global<u32>,
 }
 
-impl Tile {
+impl ColumnCopy {
     /// Copies the block's entries.
     #[inline(always)]
     unsafe fn copy(&self, col_idx: GlobalMut<u32>) {
         let ends = shared_array!(u32; 2);
-        let rows_here = Rows {
+        let rows_here = TileRows {
             firsts: shared_array!(u32; 512),
             offsets: shared_array!(u32; 512),
-            of_b: shared_array!(u32; 512),
+            from_b: shared_array!(u32; 512),
         };
         let t = thread::thread_idx_x();
         let warp = t / WARP_SIZE;
@@ -274,11 +274,11 @@ impl Tile {
                 let mut i = t;
                 while i < rows {
                     let first = self.row_ptr.load((row + i) as usize);
-                    let (of_b, from) = self.source(row + i);
+                    let (from_b, from) = self.source(row + i);
                     rows_here.firsts.store(i as usize, first);
                     let offset = from.wrapping_sub(first);
                     rows_here.offsets.store(i as usize, offset);
-                    rows_here.of_b.store(i as usize, of_b.into());
+                    rows_here.from_b.store(i as usize, from_b.into());
                     i += BLOCK;
                 }
                 thread::sync_threads();
@@ -299,7 +299,7 @@ impl Tile {
     #[inline(always)]
     unsafe fn copy_some(
         &self,
-        rows_here: Rows,
+        rows_here: TileRows,
         rows: u32,
         first: u32,
         end: u32,
@@ -309,10 +309,10 @@ impl Tile {
             array::from_fn(|u| first.saturating_add(u as u32 * BLOCK).min(end - 1));
         // SAFETY: entries of these rows.
         unsafe {
-            let places = places(rows_here.firsts, rows, entries);
+            let places = rows_of(rows_here.firsts, rows, entries);
             let columns: [u32; UNROLL] = array::from_fn(|u| {
                 let offset = rows_here.offsets.load(places[u]);
-                let columns = if rows_here.of_b.load(places[u]) == 1 {
+                let columns = if rows_here.from_b.load(places[u]) == 1 {
                     self.operands.b.col_idx
                 } else {
                     self.staged
@@ -365,7 +365,7 @@ impl Tile {
 
 /// Of each entry the last of the `rows` rows that starts with it or before.
 #[inline(always)]
-unsafe fn places(firsts: Shared<u32>, rows: u32, entries: [u32; UNROLL]) -> [usize; UNROLL] {
+unsafe fn rows_of(firsts: Shared<u32>, rows: u32, entries: [u32; UNROLL]) -> [usize; UNROLL] {
     let mut places = [0; UNROLL];
     let mut left = rows;
     while left > 1 {

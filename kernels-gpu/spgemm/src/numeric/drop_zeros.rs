@@ -1,6 +1,6 @@
 //! Entries whose value is zero, left out of a product that has been computed.
 
-use crate::products::operands::Structure;
+use crate::products::operands::OutputPattern;
 use crate::products::team::Team;
 use cuda_std::prelude::*;
 use cuda_std::warp::{FULL_MASK, WARP_SIZE};
@@ -21,7 +21,7 @@ pub fn launch(rows: u32) -> LaunchConfig {
 #[kernel(name = "spgemm_count_nonzeros", T = [f32, f64])]
 pub unsafe fn count_nonzeros<T: Real>(
     rows: u32,
-    c: Structure,
+    c: OutputPattern,
     values: Global<T>,
     counts: GlobalMut<u32>,
 ) {
@@ -50,15 +50,15 @@ pub unsafe fn count_nonzeros<T: Real>(
 ///
 /// # Safety
 ///
-/// As for [`count_nonzeros`], `row_ptr` the sums of its counts, `col_idx` and `kept` with room for all entries counted.
+/// As for [`count_nonzeros`], `row_ptr` the sums of its counts, `col_idx` and `kept_values` with room for all entries counted.
 #[kernel(name = "spgemm_keep_nonzeros", T = [f32, f64])]
 pub unsafe fn keep_nonzeros<T: Real>(
     rows: u32,
-    c: Structure,
+    c: OutputPattern,
     values: Global<T>,
     row_ptr: Global<u32>,
     col_idx: GlobalMut<u32>,
-    kept: GlobalMut<T>,
+    kept_values: GlobalMut<T>,
 ) {
     let team = Team::<false>;
     let (row, lane) = (team.index(), team.thread());
@@ -81,7 +81,7 @@ pub unsafe fn keep_nonzeros<T: Real>(
             if value != T::ZERO {
                 let place = (to + (keeps & ((1 << lane) - 1)).count_ones()) as usize;
                 col_idx.store(place, c.columns.load(k as usize));
-                kept.store(place, value);
+                kept_values.store(place, value);
             }
             to += keeps.count_ones();
             first += WARP_SIZE;

@@ -12,9 +12,9 @@
 //! looked at the bounds of every nonzero's run, 1.20 and 1.69 ms. That is near what L1 gives: its pipe for loads is busy 88 % and 70 % of
 //! the time, the issue slots 83 % and 68 %. It is not the L2: sixteen rows a block, which ask it for half as many bytes, took 0.79 and 1.32 ms.
 
-use crate::products::bins::WORK;
-use crate::products::operands::{Factors, Items, Operands, Structure};
-use crate::products::window::bits;
+use crate::products::bins::WORK_WORDS;
+use crate::products::operands::{Factors, OperandPatterns, OutputPattern, RowList};
+use crate::products::window::interval_bits;
 use core::array;
 use core::mem::transmute_copy;
 use cuda_std::prelude::*;
@@ -25,10 +25,10 @@ use warprow_kernels_matrix::unroll;
 const WARPS: u32 = 4;
 
 /// Columns that a row may span, at most.
-pub const MOST_SPAN: u32 = 128;
+pub const MAX_SPAN: u32 = 128;
 
 /// Nonzeros of A of a row, at most, unless sums must be added up in their order: more are too many for a warp.
-pub const MOST_NONZEROS: u32 = 1024;
+pub const MAX_NONZEROS: u32 = 1024;
 
 /// Nonzeros of A whose rows of B are loaded together.
 const UNROLL: usize = 4;
@@ -57,11 +57,11 @@ pub fn launch<T: Real>(rows: u32, span: u32) -> LaunchConfig {
 /// values. The launch is [`launch`]'s.
 #[kernel(name = "spgemm_interval_rows", T = [f32, f64], SPAN = [64, 128])]
 pub unsafe fn interval_rows<T: Real, const SPAN: u32>(
-    operands: Operands,
+    operands: OperandPatterns,
     factors: Factors<T>,
-    items: Items,
+    items: RowList,
     work: Global<u32>,
-    c: Structure,
+    c: OutputPattern,
     values: GlobalMut<T>,
 ) {
     let warp = thread::thread_idx_x() / WARP_SIZE;
@@ -75,7 +75,7 @@ pub unsafe fn interval_rows<T: Real, const SPAN: u32>(
     // SAFETY: rows of the matrices, columns of the row's span; the warp's own sums, synchronised between writes and reads.
     unsafe {
         let [row, _] = items.load(item);
-        let first = work.load(WORK * row as usize + 1);
+        let first = work.load(WORK_WORDS * row as usize + 1);
         if SPAN == 64 {
             store::<T, 2>(
                 sums,
@@ -103,7 +103,7 @@ pub unsafe fn interval_rows<T: Real, const SPAN: u32>(
 /// The sums of a row's columns from `first` on: those of the lane are 32 apart. The warp has room for 32 nonzeros.
 #[inline(always)]
 unsafe fn sums_of<T: Real, const SUMS: usize>(
-    operands: &Operands,
+    operands: &OperandPatterns,
     factors: Factors<T>,
     row: u32,
     first: u32,
@@ -121,7 +121,7 @@ unsafe fn sums_of<T: Real, const SUMS: usize>(
     unsafe {
         let (mut k, end) = operands.a.row(row);
         while k < end {
-            let mut nonzero = Nonzero::<T, SUMS> {
+            let mut nonzero = StagedNonzero::<T, SUMS> {
                 columns: [0; SUMS],
                 start: 0,
                 value: T::ZERO,
@@ -131,8 +131,9 @@ unsafe fn sums_of<T: Real, const SUMS: usize>(
                 let [start, end, low, high] = operands.extents.load4(4 * column as usize);
                 nonzero.value = factors.a.load((k + lane) as usize);
                 if start < end {
-                    nonzero.columns =
-                        array::from_fn(|s| bits((low - first, high - first), s as u32 * WARP_SIZE));
+                    nonzero.columns = array::from_fn(|s| {
+                        interval_bits((low - first, high - first), s as u32 * WARP_SIZE)
+                    });
                     nonzero.start = span + start - (low - first);
                 }
             }
@@ -142,8 +143,8 @@ unsafe fn sums_of<T: Real, const SUMS: usize>(
             let mut owner = 0;
             while owner < count {
                 // Past the last one are nonzeros without columns.
-                let some: [Nonzero<T, SUMS>; UNROLL] =
-                    array::from_fn(|u| Nonzero::load(nonzeros, owner + u as u32));
+                let some: [StagedNonzero<T, SUMS>; UNROLL] =
+                    array::from_fn(|u| StagedNonzero::load(nonzeros, owner + u as u32));
                 let loaded: [[T; SUMS]; UNROLL] = array::from_fn(|u| {
                     let b = lanes_b.offset(some[u].start as usize);
                     array::from_fn(|s| {
@@ -175,7 +176,7 @@ unsafe fn sums_of<T: Real, const SUMS: usize>(
 
 /// A nonzero of A.
 #[derive(Clone, Copy)]
-struct Nonzero<T, const SUMS: usize> {
+struct StagedNonzero<T, const SUMS: usize> {
     /// The columns of C that its row of B has.
     columns: [u32; SUMS],
     /// Where that row would start in B if it had all of them, and the row's span more.
@@ -184,7 +185,7 @@ struct Nonzero<T, const SUMS: usize> {
     value: T,
 }
 
-impl<T: Real, const SUMS: usize> Nonzero<T, SUMS> {
+impl<T: Real, const SUMS: usize> StagedNonzero<T, SUMS> {
     /// Whether its row of B has the lane's column number `s`.
     #[inline(always)]
     fn has(&self, s: usize, lane: u32) -> bool {
@@ -248,4 +249,4 @@ unsafe fn store<T: Real, const SUMS: usize>(to: Shared<T>, sums: [T; SUMS]) {
     }
 }
 
-const _: () = assert!(UNROLL == 4 && MOST_SPAN == 128);
+const _: () = assert!(UNROLL == 4 && MAX_SPAN == 128);

@@ -4,21 +4,21 @@
 //! the nonzeros of A that it is multiplied by. Of four of them at a time all lanes then load that from shared memory; of each column there
 //! is a test, a load, and for each row of C an addition.
 
-use crate::products::operands::Operands;
-use crate::products::window::bits;
+use crate::products::operands::OperandPatterns;
+use crate::products::window::interval_bits;
 use core::array;
 use cuda_std::prelude::*;
 use cuda_std::warp::{FULL_MASK, WARP_SIZE};
 use warprow_kernels_matrix::unroll;
 
 /// Rows of C, at most.
-pub(crate) const MOST_ROWS: usize = 4;
+pub(crate) const MAX_ROWS: usize = 4;
 
 /// Rows of B that are loaded together.
 const UNROLL: usize = 4;
 
 /// The warp's size, for places in shared memory: a word or a factor for each of its rows of B.
-const PLACES: usize = WARP_SIZE as usize;
+const LANES: usize = WARP_SIZE as usize;
 
 /// Words of a row of B: bits of the columns of C, its start, and the rows of C that it is added to.
 const fn words(span: u32) -> u32 {
@@ -27,7 +27,7 @@ const fn words(span: u32) -> u32 {
 
 /// Bytes of shared memory that a warp wants.
 pub(crate) const fn room_bytes(span: u32, element_bytes: u32) -> u32 {
-    (4 * words(span) + MOST_ROWS as u32 * element_bytes) * WARP_SIZE
+    (4 * words(span) + MAX_ROWS as u32 * element_bytes) * WARP_SIZE
 }
 
 /// A row of B, and what it is added to.
@@ -49,7 +49,7 @@ pub(crate) struct RowOfB<T, const ROWS: usize> {
 /// are sums for all; `b` are the values. `room` has [`room_bytes`], aligned to 16.
 #[inline(always)]
 pub(crate) unsafe fn interval_sums<T: Real, const SUMS: usize, const ROWS: usize>(
-    operands: &Operands,
+    operands: &OperandPatterns,
     b: Global<T>,
     first: u32,
     (mut k, end): (u32, u32),
@@ -58,7 +58,7 @@ pub(crate) unsafe fn interval_sums<T: Real, const SUMS: usize, const ROWS: usize
 ) -> [[T; SUMS]; ROWS] {
     let lane = warp::lane_id();
     // What is `span` further on than a row of B would start is in no case before B.
-    let span = (SUMS * PLACES * size_of::<T>()) as u64;
+    let span = (SUMS * LANES * size_of::<T>()) as u64;
     let b = b.offset_bytes(span.wrapping_neg());
     let mut sums = [[T::ZERO; SUMS]; ROWS];
     // SAFETY: rows of B; the warp's own room, synchronised between writes and reads.
@@ -86,7 +86,7 @@ pub(crate) unsafe fn interval_sums<T: Real, const SUMS: usize, const ROWS: usize
 /// Puts the lane's row of B into the room; gives bits of those that are added to all rows of C or, what is the same, have no columns.
 #[inline(always)]
 unsafe fn stage<T: Real, const SUMS: usize, const ROWS: usize>(
-    operands: &Operands,
+    operands: &OperandPatterns,
     first: u32,
     room: Shared<u32>,
     RowOfB { row, rows, values }: RowOfB<T, ROWS>,
@@ -99,7 +99,7 @@ unsafe fn stage<T: Real, const SUMS: usize, const ROWS: usize>(
             let [start_b, end_b, low, high] = operands.extents.load4(4 * row as usize);
             if start_b < end_b {
                 let interval = (low - first, high - first);
-                columns = array::from_fn(|s| bits(interval, s as u32 * WARP_SIZE));
+                columns = array::from_fn(|s| interval_bits(interval, s as u32 * WARP_SIZE));
                 start = SUMS as u32 * WARP_SIZE + start_b - (low - first);
             }
         }
@@ -109,10 +109,10 @@ unsafe fn stage<T: Real, const SUMS: usize, const ROWS: usize>(
             reason = "an iterator over the array is not unrolled, and puts it into local memory"
         )]
         for s in 0..SUMS {
-            room.store(s * PLACES, columns[s]);
+            room.store(s * LANES, columns[s]);
         }
-        room.store(SUMS * PLACES, start);
-        room.store((SUMS + 1) * PLACES, rows);
+        room.store(SUMS * LANES, start);
+        room.store((SUMS + 1) * LANES, rows);
     }
     let factors = factors::<T, SUMS>(room).offset(lane as usize);
     #[allow(
@@ -121,7 +121,7 @@ unsafe fn stage<T: Real, const SUMS: usize, const ROWS: usize>(
     )]
     for r in 0..ROWS {
         // SAFETY: the lane's places in the room.
-        unsafe { factors.store(r * PLACES, values[r]) };
+        unsafe { factors.store(r * LANES, values[r]) };
     }
     let is_of_all = rows == (1 << ROWS) - 1 || columns == [0; SUMS];
     warp::ballot(FULL_MASK, is_of_all)
@@ -140,15 +140,15 @@ unsafe fn add<T: Real, const SUMS: usize, const ROWS: usize>(
     let factors = factors::<T, SUMS>(room);
     // SAFETY: what the lanes have put into the room; columns that the rows of B have.
     unsafe {
-        let columns: [[u32; UNROLL]; SUMS] = array::from_fn(|s| room.load4(s * PLACES + place));
-        let starts = room.load4(SUMS * PLACES + place);
+        let columns: [[u32; UNROLL]; SUMS] = array::from_fn(|s| room.load4(s * LANES + place));
+        let starts = room.load4(SUMS * LANES + place);
         // Not 0 times a factor that may be infinite.
         let has = |s: usize, u: usize| columns[s][u] & 1 << lane != 0;
         let loaded: [[T; SUMS]; UNROLL] = array::from_fn(|u| {
             let b = b.offset((starts[u] + lane) as usize);
             array::from_fn(|s| {
                 if has(s, u) {
-                    b.load(s * PLACES)
+                    b.load(s * LANES)
                 } else {
                     T::ZERO
                 }
@@ -157,7 +157,7 @@ unsafe fn add<T: Real, const SUMS: usize, const ROWS: usize>(
         if is_of_all {
             unroll!(r in 0..4 {
                 if r < ROWS {
-                    let values = factors.load4(r * PLACES + place);
+                    let values = factors.load4(r * LANES + place);
                     unroll!(u in 0..4 {
                         sums[r] = array::from_fn(|s| {
                             if has(s, u) {
@@ -174,10 +174,10 @@ unsafe fn add<T: Real, const SUMS: usize, const ROWS: usize>(
         // By twos: with four rows of factors and of bits, fewer warps would have registers at a time.
         unroll!(half in 0..2 {
             let place = place + 2 * half;
-            let rows = room.load2((SUMS + 1) * PLACES + place);
+            let rows = room.load2((SUMS + 1) * LANES + place);
             unroll!(r in 0..4 {
                 if r < ROWS {
-                    let values = factors.load2(r * PLACES + place);
+                    let values = factors.load2(r * LANES + place);
                     unroll!(u in 0..2 {
                         sums[r] = array::from_fn(|s| {
                             if has(s, 2 * half + u) && rows[u] & 1 << r != 0 {
@@ -197,7 +197,7 @@ unsafe fn add<T: Real, const SUMS: usize, const ROWS: usize>(
 /// Where the room has the nonzeros of A, one row's of C after the other's.
 #[inline(always)]
 fn factors<T: Real, const SUMS: usize>(room: Shared<u32>) -> Shared<T> {
-    room.offset((SUMS + 2) * PLACES).cast()
+    room.offset((SUMS + 2) * LANES).cast()
 }
 
-const _: () = assert!(UNROLL == 4 && MOST_ROWS == 4);
+const _: () = assert!(UNROLL == 4 && MAX_ROWS == 4);

@@ -3,10 +3,10 @@
 pub mod chunks;
 pub mod copy;
 pub mod drop_zeros;
-pub mod group_rows;
 pub mod interval_rows;
 pub mod interval_sums;
 pub mod neighbour_rows;
-pub mod ordered;
+pub mod ordered_chunks;
+pub mod search_rows;
 pub mod spread_rows;
 pub mod window_rows;

@@ -11,9 +11,9 @@
 //! 11 TFLOP/s; with a row a warp 0.72 and 1.21 ms. How many warps a multiprocessor has at a time counts: with 69 registers a thread and
 //! not 47 it took 0.50 and 0.59 ms; in that form two rows a warp took 0.89 and 0.81 ms, and eight warps a block 0.55 and 0.70 ms.
 
-use crate::numeric::interval_sums::{MOST_ROWS, RowOfB, interval_sums, room_bytes};
-use crate::products::bins::WORK;
-use crate::products::operands::{Factors, Items, Operands, Structure};
+use crate::numeric::interval_sums::{MAX_ROWS, RowOfB, interval_sums, room_bytes};
+use crate::products::bins::WORK_WORDS;
+use crate::products::operands::{Factors, OperandPatterns, OutputPattern, RowList};
 use cuda_std::prelude::*;
 use cuda_std::warp::{FULL_MASK, WARP_SIZE};
 use warprow_kernels_matrix::unroll;
@@ -22,7 +22,7 @@ use warprow_kernels_matrix::unroll;
 const WARPS: u32 = 4;
 
 /// Rows that a warp takes together.
-const TOGETHER: u32 = MOST_ROWS as u32;
+const ROWS_PER_WARP: u32 = MAX_ROWS as u32;
 
 /// Words of what is known of a row.
 const ROW_WORDS: u32 = 8;
@@ -36,12 +36,12 @@ const fn warp_bytes(span: u32, element_bytes: u32) -> u32 {
 
 /// Whether that many rows leave so many warps.
 pub fn are_enough(rows: u32, warps: u32) -> bool {
-    rows / TOGETHER >= warps
+    rows / ROWS_PER_WARP >= warps
 }
 
 /// The launch of [`neighbour_rows`] for that many rows that span up to `span` columns.
 pub fn launch<T: Real>(rows: u32, span: u32) -> LaunchConfig {
-    LaunchConfig::new(rows.div_ceil(TOGETHER * WARPS), WARPS * WARP_SIZE)
+    LaunchConfig::new(rows.div_ceil(ROWS_PER_WARP * WARPS), WARPS * WARP_SIZE)
         .shared_bytes(WARPS * warp_bytes(span, size_of::<T>() as u32))
 }
 
@@ -54,69 +54,69 @@ pub fn launch<T: Real>(rows: u32, span: u32) -> LaunchConfig {
 /// values. The launch is [`launch`]'s.
 #[kernel(name = "spgemm_neighbour_rows", T = [f32, f64], SPAN = [64, 128])]
 pub unsafe fn neighbour_rows<T: Real, const SPAN: u32>(
-    operands: Operands,
+    operands: OperandPatterns,
     factors: Factors<T>,
-    items: Items,
+    items: RowList,
     work: Global<u32>,
-    c: Structure,
+    c: OutputPattern,
     values: GlobalMut<T>,
 ) {
     let warp = thread::thread_idx_x() / WARP_SIZE;
     // An item has two nonzeros of A or more: there are not nearly 2^32 of them.
-    let first = (thread::block_idx_x() * WARPS + warp) * TOGETHER;
+    let first = (thread::block_idx_x() * WARPS + warp) * ROWS_PER_WARP;
     if first >= items.count {
         return;
     }
-    let rows = shared_array!(u32; (WARPS * ROW_WORDS * TOGETHER) as usize);
+    let rows = shared_array!(u32; (WARPS * ROW_WORDS * ROWS_PER_WARP) as usize);
     let shared = shared::dynamic_shared_mem::<u8>();
     let bytes = warp_bytes(SPAN, size_of::<T>() as u32);
-    let product = Product {
+    let rows = NeighbourRows {
         operands: &operands,
         factors,
         work,
         c: &c,
         values,
-        rows: rows.offset((warp * ROW_WORDS * TOGETHER) as usize),
+        rows: rows.offset((warp * ROW_WORDS * ROWS_PER_WARP) as usize),
         room: shared.offset((warp * bytes) as usize).cast(),
     };
-    let count = TOGETHER.min(items.count - first);
+    let count = ROWS_PER_WARP.min(items.count - first);
     // SAFETY: items of the launch; the warp's own shared memory.
     unsafe {
         if SPAN == 64 {
-            product.add_up::<2>(&items, first, count);
+            rows.accumulate::<2>(&items, first, count);
         } else {
-            product.add_up::<4>(&items, first, count);
+            rows.accumulate::<4>(&items, first, count);
         }
     }
 }
 
 /// A row of C.
 #[derive(Clone, Copy)]
-struct Row {
+struct RowOfC {
     /// Its number.
     row: u32,
     /// The column of its first nonzero of A.
-    k_first: u32,
+    first_a_column: u32,
     /// How many nonzeros of A it has.
     nonzeros: u32,
     /// The first of these.
-    start: u32,
+    first_nonzero: u32,
     /// Its first column.
-    first: u32,
+    first_column: u32,
     /// The columns from its first to its last.
     span: u32,
     /// Its first entry.
-    start_c: u32,
+    first_entry: u32,
     /// How many entries it has.
     entries: u32,
 }
 
 /// The product, and the warp's shared memory.
-struct Product<'a, T> {
-    operands: &'a Operands,
+struct NeighbourRows<'a, T> {
+    operands: &'a OperandPatterns,
     factors: Factors<T>,
     work: Global<u32>,
-    c: &'a Structure,
+    c: &'a OutputPattern,
     values: GlobalMut<T>,
     /// What is known of the rows of C that it takes together.
     rows: Shared<u32>,
@@ -124,79 +124,80 @@ struct Product<'a, T> {
     room: Shared<u32>,
 }
 
-impl<T: Real> Product<'_, T> {
+impl<T: Real> NeighbourRows<'_, T> {
     /// The values of `count` rows, together if they are fit for that, else one after the other.
     #[inline(always)]
-    unsafe fn add_up<const SUMS: usize>(&self, items: &Items, first: u32, count: u32) {
+    unsafe fn accumulate<const SUMS: usize>(&self, items: &RowList, first: u32, count: u32) {
         // SAFETY: items of the launch.
         unsafe {
-            if count == TOGETHER && self.add_up_together::<SUMS>(items, first) {
+            if count == ROWS_PER_WARP && self.accumulate_together::<SUMS>(items, first) {
                 return;
             }
             for item in first..first + count {
                 let row = self.row(items, item);
-                let end = row.start + row.nonzeros;
-                let sums = self.sums_of::<SUMS, 1>(row.first, (row.start, end), |k| {
-                    if k >= end {
-                        return RowOfB {
-                            row: 0,
-                            rows: 0,
-                            values: [T::ZERO],
-                        };
-                    }
-                    RowOfB {
-                        row: self.operands.a.col_idx.load(k as usize),
-                        rows: 1,
-                        values: [self.factors.a.load(k as usize)],
-                    }
-                });
-                self.write(row, row.first, sums[0]);
+                let end = row.first_nonzero + row.nonzeros;
+                let sums =
+                    self.sums_of::<SUMS, 1>(row.first_column, (row.first_nonzero, end), |k| {
+                        if k >= end {
+                            return RowOfB {
+                                row: 0,
+                                rows: 0,
+                                values: [T::ZERO],
+                            };
+                        }
+                        RowOfB {
+                            row: self.operands.a.col_idx.load(k as usize),
+                            rows: 1,
+                            values: [self.factors.a.load(k as usize)],
+                        }
+                    });
+                self.write(row, row.first_column, sums[0]);
             }
         }
     }
 
-    /// The values of [`TOGETHER`] rows, if their rows of A overlap and they span few columns together.
+    /// The values of [`ROWS_PER_WARP`] rows, if their rows of A overlap and they span few columns together.
     #[inline(always)]
-    unsafe fn add_up_together<const SUMS: usize>(&self, items: &Items, first: u32) -> bool {
+    unsafe fn accumulate_together<const SUMS: usize>(&self, items: &RowList, first: u32) -> bool {
         let lane = warp::lane_id();
         // SAFETY: items of the launch; a row has nonzeros of A; all lanes are here.
         unsafe {
             // A lane has a row.
-            let row = self.row(items, first + lane % TOGETHER);
-            let k_last = row.k_first + (row.nonzeros - 1);
-            let c_first = warp::reduce_min(FULL_MASK, row.first);
-            let c_last = warp::reduce_max(FULL_MASK, row.first + (row.span - 1));
-            let from = warp::reduce_min(FULL_MASK, row.k_first);
+            let row = self.row(items, first + lane % ROWS_PER_WARP);
+            let k_last = row.first_a_column + (row.nonzeros - 1);
+            let c_first = warp::reduce_min(FULL_MASK, row.first_column);
+            let c_last = warp::reduce_max(FULL_MASK, row.first_column + (row.span - 1));
+            let from = warp::reduce_min(FULL_MASK, row.first_a_column);
             let end = warp::reduce_max(FULL_MASK, k_last) + 1;
             // Of longer rows there are fewer.
             let nonzeros = warp::reduce_add(FULL_MASK, row.nonzeros.min(1 << 20));
             if c_last - c_first >= SUMS as u32 * WARP_SIZE
-                || end - from > nonzeros / (WARP_SIZE / TOGETHER) / 2
+                || end - from > nonzeros / (WARP_SIZE / ROWS_PER_WARP) / 2
             {
                 return false;
             }
-            if lane < TOGETHER {
+            if lane < ROWS_PER_WARP {
                 row.store(self.rows, lane);
             }
             warp::sync_warp(FULL_MASK);
-            let sums = self.sums_of::<SUMS, MOST_ROWS>(c_first, (from, end), |k| {
+            let sums = self.sums_of::<SUMS, MAX_ROWS>(c_first, (from, end), |k| {
                 let mut row_of_b = RowOfB {
                     row: k,
                     rows: 0,
-                    values: [T::ZERO; MOST_ROWS],
+                    values: [T::ZERO; MAX_ROWS],
                 };
                 unroll!(r in 0..4 {
-                    let row = Row::load(self.rows, r as u32);
-                    let place = k.wrapping_sub(row.k_first);
+                    let row = RowOfC::load(self.rows, r as u32);
+                    let place = k.wrapping_sub(row.first_a_column);
                     if place < row.nonzeros {
                         row_of_b.rows |= 1 << r;
-                        row_of_b.values[r] = self.factors.a.load((row.start + place) as usize);
+                        row_of_b.values[r] = self.factors.a.load((row.first_nonzero + place) as usize);
                     }
                 });
                 row_of_b
             });
             unroll!(r in 0..4 {
-                self.write(Row::load(self.rows, r as u32), c_first, sums[r]);
+                self.write(RowOfC::load(self.rows, r as u32), c_first, sums[r]);
             });
         }
         true
@@ -204,22 +205,22 @@ impl<T: Real> Product<'_, T> {
 
     /// What there is to know of an item's row.
     #[inline(always)]
-    unsafe fn row(&self, items: &Items, item: u32) -> Row {
+    unsafe fn row(&self, items: &RowList, item: u32) -> RowOfC {
         // SAFETY: an item of the launch.
         unsafe {
             let [row, _] = items.load(item);
             let (start, end) = self.operands.a.row(row);
-            let (start_c, end_c) = self.c.row(row);
-            let [_, first, span, _] = self.work.load4(WORK * row as usize);
-            Row {
+            let (first_entry, end_entry) = self.c.row(row);
+            let [_, first, span, _] = self.work.load4(WORK_WORDS * row as usize);
+            RowOfC {
                 row,
-                k_first: self.operands.a.col_idx.load(start as usize),
+                first_a_column: self.operands.a.col_idx.load(start as usize),
                 nonzeros: end - start,
-                start,
-                first,
+                first_nonzero: start,
+                first_column: first,
                 span,
-                start_c,
-                entries: end_c - start_c,
+                first_entry,
+                entries: end_entry - first_entry,
             }
         }
     }
@@ -239,9 +240,9 @@ impl<T: Real> Product<'_, T> {
 
     /// Writes a row's values, of the sums of the columns from `first` on.
     #[inline(always)]
-    unsafe fn write<const SUMS: usize>(&self, row: Row, first: u32, sums: [T; SUMS]) {
+    unsafe fn write<const SUMS: usize>(&self, row: RowOfC, first: u32, sums: [T; SUMS]) {
         let (lane, c, values) = (warp::lane_id(), self.c, self.values);
-        let before = row.first - first;
+        let before = row.first_column - first;
         // SAFETY: entries of the row; the warp's own room, synchronised between writes and reads.
         unsafe {
             if row.entries == row.span {
@@ -253,8 +254,8 @@ impl<T: Real> Product<'_, T> {
                 for s in 0..SUMS {
                     let i = (s as u32 * WARP_SIZE + lane).wrapping_sub(before);
                     if i < row.entries {
-                        c.put(row.start_c + i, row.first + i);
-                        values.store((row.start_c + i) as usize, sums[s]);
+                        c.put(row.first_entry + i, row.first_column + i);
+                        values.store((row.first_entry + i) as usize, sums[s]);
                     }
                 }
                 return;
@@ -272,9 +273,9 @@ impl<T: Real> Product<'_, T> {
             let mut i = lane;
             while i < row.entries {
                 let column = columns.load(i as usize);
-                c.put(row.start_c + i, column);
+                c.put(row.first_entry + i, column);
                 let sum = room.load((column - first) as usize);
-                values.store((row.start_c + i) as usize, sum);
+                values.store((row.first_entry + i) as usize, sum);
                 i += WARP_SIZE;
             }
             warp::sync_warp(FULL_MASK);
@@ -282,15 +283,26 @@ impl<T: Real> Product<'_, T> {
     }
 }
 
-impl Row {
+impl RowOfC {
     /// Stores it as number `number`.
     #[inline(always)]
     unsafe fn store(self, to: Shared<u32>, number: u32) {
         let to = to.offset((number * ROW_WORDS) as usize);
         // SAFETY: the caller has the room, aligned as vectors want.
         unsafe {
-            to.store4(0, [self.row, self.k_first, self.nonzeros, self.start]);
-            to.store4(4, [self.first, self.span, self.start_c, self.entries]);
+            to.store4(
+                0,
+                [
+                    self.row,
+                    self.first_a_column,
+                    self.nonzeros,
+                    self.first_nonzero,
+                ],
+            );
+            to.store4(
+                4,
+                [self.first_column, self.span, self.first_entry, self.entries],
+            );
         }
     }
 
@@ -299,19 +311,21 @@ impl Row {
     unsafe fn load(from: Shared<u32>, number: u32) -> Self {
         let from = from.offset((number * ROW_WORDS) as usize);
         // SAFETY: it has been stored.
-        let ([row, k_first, nonzeros, start], [first, span, start_c, entries]) =
-            unsafe { (from.load4(0), from.load4(4)) };
+        let (
+            [row, first_a_column, nonzeros, first_nonzero],
+            [first_column, span, first_entry, entries],
+        ) = unsafe { (from.load4(0), from.load4(4)) };
         Self {
             row,
-            k_first,
+            first_a_column,
             nonzeros,
-            start,
-            first,
+            first_nonzero,
+            first_column,
             span,
-            start_c,
+            first_entry,
             entries,
         }
     }
 }
 
-const _: () = assert!(TOGETHER == 4);
+const _: () = assert!(ROWS_PER_WARP == 4);

@@ -8,8 +8,8 @@
 //! A column that all rows of B have would be one address for all of them: lanes of a warp with the same column add up their
 //! products first. (Of a row of 80000 nonzeros of A with such a column, a chunk's block took 1.9 ms for nothing else.)
 
-use crate::products::operands::{Factors, Items, Operands, Structure};
-use crate::products::walk::{LIST_WORDS, Walk};
+use crate::products::operands::{Factors, OperandPatterns, OutputPattern, RowList};
+use crate::products::row_products::{LONG_ROW_LIST_WORDS, RowProducts};
 use cuda_std::atomic::Scope;
 use cuda_std::prelude::*;
 use cuda_std::warp::{FULL_MASK, WARP_SIZE};
@@ -18,7 +18,7 @@ use cuda_std::warp::{FULL_MASK, WARP_SIZE};
 const BLOCK: u32 = 1024;
 
 /// Nonzeros of A that a block takes: so many that each warp takes nonzeros of its own.
-pub const PART: u32 = 2 * BLOCK;
+pub const PART_NONZEROS: u32 = 2 * BLOCK;
 
 /// Columns of a row, evenly apart, that a block has in shared memory: the first steps of its searches.
 const SAMPLES: u32 = 2048;
@@ -32,13 +32,13 @@ pub fn launch(parts: u32) -> LaunchConfig {
 ///
 /// # Safety
 ///
-/// The items are all parts of [`PART`] nonzeros of their rows of A; `c` is the product's structure, `values` its values. The
+/// The items are all parts of [`PART_NONZEROS`] nonzeros of their rows of A; `c` is the product's structure, `values` its values. The
 /// launch is [`launch`]'s.
 #[kernel(name = "spgemm_clear_rows", T = [f32, f64])]
 pub unsafe fn clear_rows<T: Real>(
-    operands: Operands,
-    items: Items,
-    c: Structure,
+    operands: OperandPatterns,
+    items: RowList,
+    c: OutputPattern,
     values: GlobalMut<T>,
 ) {
     // SAFETY: rows of the matrices; each entry is one thread's.
@@ -47,7 +47,7 @@ pub unsafe fn clear_rows<T: Real>(
         let (a_start, a_end) = operands.a.row(row);
         let (start, end) = c.row(row);
         let columns = c.columns(row);
-        let stride = BLOCK * (a_end - a_start).div_ceil(PART);
+        let stride = BLOCK * (a_end - a_start).div_ceil(PART_NONZEROS);
         let mut i = part * BLOCK + thread::thread_idx_x();
         while i < end - start {
             values.store((start + i) as usize, T::ZERO);
@@ -59,7 +59,7 @@ pub unsafe fn clear_rows<T: Real>(
     }
 }
 
-/// Adds the products of parts of rows to the values of C; a block a part of [`PART`] nonzeros of A.
+/// Adds the products of parts of rows to the values of C; a block a part of [`PART_NONZEROS`] nonzeros of A.
 ///
 /// # Safety
 ///
@@ -67,10 +67,10 @@ pub unsafe fn clear_rows<T: Real>(
 /// `values` its values, those of these rows zero. The launch is [`launch`]'s.
 #[kernel(name = "spgemm_spread_rows", T = [f32, f64])]
 pub unsafe fn spread_rows<T: Real>(
-    operands: Operands,
+    operands: OperandPatterns,
     factors: Factors<T>,
-    items: Items,
-    c: Structure,
+    items: RowList,
+    c: OutputPattern,
     values: GlobalMut<T>,
 ) {
     let samples = shared_array!(u32; 2048);
@@ -80,12 +80,12 @@ pub unsafe fn spread_rows<T: Real>(
     unsafe {
         let [row, part] = items.load(thread::block_idx_x());
         let (a_start, a_end) = operands.a.row(row);
-        let first = a_start + part * PART;
+        let first = a_start + part * PART_NONZEROS;
         let (start, end) = c.row(row);
-        let sampled = Sampled {
+        let sampled = SampledColumns {
             columns: c.columns(row),
             count: end - start,
-            apart: (end - start).div_ceil(SAMPLES),
+            stride: (end - start).div_ceil(SAMPLES),
             samples,
         };
         if t == 0 {
@@ -93,19 +93,19 @@ pub unsafe fn spread_rows<T: Real>(
         }
         sampled.load(t);
         thread::sync_threads();
-        let walk = Walk {
+        let row_products = RowProducts {
             operands: &operands,
             factors,
-            nonzeros: (first, first + (a_end - first).min(PART)),
+            nonzeros: (first, first + (a_end - first).min(PART_NONZEROS)),
             // Long rows of B are shared by all warps; the others are numbered through.
             products: 0,
             warp: t / WARP_SIZE,
             warps: BLOCK / WARP_SIZE,
             window: None,
-            list: Some(list),
+            long_rows: Some(list),
         };
-        walk.each_together::<32, true>(|column, product| {
-            let (is_first, sum) = joined(column, product);
+        row_products.for_each_together::<32, true>(|column, product| {
+            let (is_first, sum) = sum_peers(column, product);
             if is_first && column != u32::MAX {
                 let place = start + sampled.place(column);
                 values.reduce_add(Scope::Device, place as usize, sum);
@@ -115,18 +115,18 @@ pub unsafe fn spread_rows<T: Real>(
 }
 
 /// A row's columns, some of them in shared memory.
-struct Sampled {
+struct SampledColumns {
     columns: Global<u32>,
     count: u32,
-    apart: u32,
+    stride: u32,
     samples: Shared<u32>,
 }
 
-impl Sampled {
+impl SampledColumns {
     /// How many samples there are.
     #[inline(always)]
     fn samples(&self) -> u32 {
-        self.count.div_ceil(self.apart)
+        self.count.div_ceil(self.stride)
     }
 
     /// Loads the samples: what thread `t` of the block does of it.
@@ -136,7 +136,7 @@ impl Sampled {
         while sample < self.samples() {
             // SAFETY: a column of the row; no more samples than there is room for.
             unsafe {
-                let column = self.columns.load((sample * self.apart) as usize);
+                let column = self.columns.load((sample * self.stride) as usize);
                 self.samples.store(sample as usize, column);
             }
             sample += BLOCK;
@@ -156,8 +156,8 @@ impl Sampled {
             }
             left -= half;
         }
-        let mut place = sample * self.apart;
-        let mut left = self.apart.min(self.count - place);
+        let mut place = sample * self.stride;
+        let mut left = self.stride.min(self.count - place);
         while left > 1 {
             let half = left / 2;
             // SAFETY: a column of the row.
@@ -172,7 +172,7 @@ impl Sampled {
 
 /// Whether the lane is the first of those with its column, and what they have together; the whole warp asks.
 #[inline(always)]
-fn joined<T: Real>(column: u32, product: T) -> (bool, T) {
+fn sum_peers<T: Real>(column: u32, product: T) -> (bool, T) {
     let lane = warp::lane_id();
     let peers = warp::match_any(FULL_MASK, column);
     // The peers above that have not been added to another.
@@ -195,4 +195,4 @@ fn joined<T: Real>(column: u32, product: T) -> (bool, T) {
     (lane == peers.trailing_zeros(), sum)
 }
 
-const _: () = assert!(SAMPLES == 2048 && LIST_WORDS == 32);
+const _: () = assert!(SAMPLES == 2048 && LONG_ROW_LIST_WORDS == 32);

@@ -3,9 +3,9 @@
 //! A column's accumulator is at its distance from the first one: no table and no search. A warp takes the row's nonzeros of
 //! A one after the other, so that no two lanes meet in an accumulator: no atomics, and sums in the same order always.
 
-use crate::products::bins::WORK;
-use crate::products::operands::{Factors, Items, Operands, Structure};
-use crate::products::walk::Walk;
+use crate::products::bins::WORK_WORDS;
+use crate::products::operands::{Factors, OperandPatterns, OutputPattern, RowList};
+use crate::products::row_products::RowProducts;
 use cuda_std::prelude::*;
 use cuda_std::warp::{FULL_MASK, WARP_SIZE};
 
@@ -26,12 +26,12 @@ pub fn launch(rows: u32, window: u32, element_bytes: u32) -> LaunchConfig {
 /// [`launch`]'s.
 #[kernel(name = "spgemm_window_rows", T = [f32, f64])]
 pub unsafe fn window_rows<T: Real>(
-    operands: Operands,
+    operands: OperandPatterns,
     factors: Factors<T>,
-    items: Items,
+    items: RowList,
     window: u32,
     work: Global<u32>,
-    c: Structure,
+    c: OutputPattern,
     values: GlobalMut<T>,
 ) {
     let warp = thread::thread_idx_x() / WARP_SIZE;
@@ -44,7 +44,7 @@ pub unsafe fn window_rows<T: Real>(
     // SAFETY: rows of the matrices, columns of the row's span; the warp's own accumulators, synchronised between nonzeros.
     unsafe {
         let [row, _] = items.load(item);
-        let first = work.load(WORK * row as usize + 1);
+        let first = work.load(WORK_WORDS * row as usize + 1);
         let (start, end) = c.row(row);
         let columns = c.columns(row);
         let mut i = lane;
@@ -55,7 +55,7 @@ pub unsafe fn window_rows<T: Real>(
             i += WARP_SIZE;
         }
         warp::sync_warp(FULL_MASK);
-        let walk = Walk {
+        let row_products = RowProducts {
             operands: &operands,
             factors,
             nonzeros: operands.a.row(row),
@@ -63,9 +63,9 @@ pub unsafe fn window_rows<T: Real>(
             warp: 0,
             warps: 1,
             window: None,
-            list: None,
+            long_rows: None,
         };
-        walk.each_in_order(|column, a, b| {
+        row_products.for_each_in_order(|column, a, b| {
             let place = (column - first) as usize;
             sums.store(place, a.mul_add(b, sums.load(place)));
         });

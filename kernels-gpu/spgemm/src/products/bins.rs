@@ -2,16 +2,16 @@
 
 /// Numbers that `row_work` leaves for a row: products, the first column and the span of the columns, and 1 if its rows of
 /// B are all runs of neighbouring columns, 2 if its row of A is one besides.
-pub const WORK: usize = 4;
+pub const WORK_WORDS: usize = 4;
 
 /// Symbolic and numeric: rows of that many products, at most, are sorted in registers.
-pub const MOST_PRODUCTS: u32 = 512;
+pub const MAX_SORTED_PRODUCTS: u32 = 512;
 
 /// Bins of a phase, at most: the rest of an entry's word counts chunks.
 pub const BINS: u32 = 64;
 
 /// Symbolic: rows of fewer products have bitmaps by their span, and blocks of few warps.
-pub const NARROW_PRODUCTS: u32 = 8192;
+pub const SPARSE_BITMAP_PRODUCTS: u32 = 8192;
 
 /// Bits of the bin in a row's word; above them is the number of its chunks.
 pub const BIN_BITS: u32 = 8;
@@ -22,23 +22,23 @@ const _: () = assert!(symbolic::END <= BINS && numeric::END <= BINS);
 /// A, if they are as short.
 #[repr(transparent)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Known(u32);
+pub struct SymbolicValues(u32);
 
 // SAFETY: a u32.
 #[cfg(not(target_arch = "nvptx64"))]
-unsafe impl cuda_std::kernel::KernelParam for Known {}
+unsafe impl cuda_std::kernel::KernelParam for SymbolicValues {}
 
-impl Known {
+impl SymbolicValues {
     /// No row's.
     pub const NONE: Self = Self(0);
     /// Those of sorted rows and of rows of one nonzero of A, if they are as short.
-    pub const SORTED: Self = Self(1);
+    pub const SHORT_ROWS: Self = Self(1);
 
     /// Whether the values of a row of that symbolic bin and so many entries are.
     #[inline(always)]
-    pub const fn has(self, bin: u32, entries: u32) -> bool {
+    pub const fn contains(self, bin: u32, entries: u32) -> bool {
         let is_sorted = symbolic::SORT <= bin && bin < symbolic::WARP_HASH;
-        let is_copied = bin == symbolic::COPY && entries <= MOST_PRODUCTS;
+        let is_copied = bin == symbolic::COPY && entries <= MAX_SORTED_PRODUCTS;
         self.0 == 1 && (is_sorted || is_copied)
     }
 }
@@ -72,9 +72,9 @@ pub mod symbolic {
     pub const WARP_HASH: u32 = 10;
     /// Up to 1024, .. 16384 products, a hash table a block.
     pub const BLOCK_HASH: u32 = 12;
-    /// Fewer than [`NARROW_PRODUCTS`](crate::NARROW_PRODUCTS) products, a bitmap of up to
-    /// [`narrow_words`](crate::narrow_words) words.
-    pub const NARROW: u32 = 17;
+    /// Fewer than [`SPARSE_BITMAP_PRODUCTS`](crate::SPARSE_BITMAP_PRODUCTS) products, a bitmap of up to
+    /// [`sparse_bitmap_words`](crate::sparse_bitmap_words) words.
+    pub const SPARSE_BITMAP: u32 = 17;
     /// A bitmap of any size; fewer than 2^32 products, fewer than 2^31, ..: the longest rows first.
     pub const BITMAP: u32 = 28;
     /// Past the last bin.
@@ -92,15 +92,15 @@ pub mod numeric {
     /// Up to 8, 16, .. 512 products, sorted in registers where they span few enough columns.
     pub const SORT: u32 = 7;
     /// Up to 64, 128, 256, 512 entries by a warp.
-    pub const WARP: u32 = 14;
+    pub const SEARCH_ROWS: u32 = 14;
     /// Chunks of up to 1024, 2048, 4096, 8192 entries, found by their rank in a bitmap.
-    pub const RANK: u32 = 18;
+    pub const RANK_CHUNKS: u32 = 18;
     /// The same, searched for.
-    pub const SEARCH: u32 = 22;
+    pub const SEARCH_CHUNKS: u32 = 22;
     /// Parts of rows whose products are spread over the device.
     pub const SPREAD: u32 = 26;
     /// Chunks of a warp each, added up in order.
-    pub const ORDERED: u32 = 27;
+    pub const ORDERED_CHUNKS: u32 = 27;
     /// Up to 64 and 128 columns of runs, added up in registers.
     pub const INTERVALS: u32 = 28;
     /// The same where the row of A is a run too, several rows together.

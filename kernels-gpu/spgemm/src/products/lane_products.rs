@@ -7,7 +7,7 @@
 //! the pass takes 22. Elements of 8 bytes stay where they are.
 
 use crate::products::lanes::{inclusive_sum, owner};
-use crate::products::operands::{Factors, Operands, Pattern};
+use crate::products::operands::{CsrPattern, Factors, OperandPatterns};
 use core::array;
 use core::mem::transmute_copy;
 use cuda_std::prelude::*;
@@ -36,7 +36,12 @@ pub fn launch(nonzeros: u32) -> LaunchConfig {
 /// `b` is what it says, `values` those of its `nonzeros` nonzeros; `pairs` has room for two words of each. The launch is
 /// [`launch`]'s.
 #[kernel(name = "spgemm_pair_nonzeros")]
-pub unsafe fn pair_nonzeros(b: Pattern, nonzeros: u32, values: Global<f32>, pairs: GlobalMut<u32>) {
+pub unsafe fn pair_nonzeros(
+    b: CsrPattern,
+    nonzeros: u32,
+    values: Global<f32>,
+    pairs: GlobalMut<u32>,
+) {
     let first = thread::index_1d() * u64::from(NONZEROS);
     let end = u64::from(nonzeros).min(first + u64::from(NONZEROS));
     // SAFETY: nonzeros of B; vectors of four begin at multiples of four.
@@ -62,14 +67,14 @@ pub unsafe fn pair_nonzeros(b: Pattern, nonzeros: u32, values: Global<f32>, pair
 /// The operands of rows whose products are loaded.
 pub struct LaneProducts<'a, T> {
     /// A and B.
-    pub operands: &'a Operands,
+    pub operands: &'a OperandPatterns,
     /// Their values; not read without values.
     pub factors: Factors<T>,
 }
 
 /// A nonzero of A: the row of B that it names, which is 2^32 - 1 if there is none, and its value.
 #[derive(Clone, Copy)]
-pub struct Named<T> {
+pub struct RowRef<T> {
     row: u32,
     value: T,
 }
@@ -77,14 +82,14 @@ pub struct Named<T> {
 /// Where the row of B of a nonzero of A starts and ends, and the nonzero's value. As it has been loaded: what is computed of it
 /// waits for it.
 #[derive(Clone, Copy)]
-pub struct Found<T> {
+pub struct RowRange<T> {
     start: u32,
     end: u32,
     value: T,
 }
 
 /// The products of a group's nonzeros of A, one a lane, numbered through.
-struct Share<T> {
+struct GroupProducts<T> {
     /// Those up to the lane's own.
     sum: u32,
     /// All.
@@ -102,16 +107,16 @@ impl<T: Real> LaneProducts<'_, T> {
     ///
     /// The operands are what they say, and it is a nonzero.
     #[inline(always)]
-    pub unsafe fn name<const VALUES: bool>(&self, k: u32, end: u32) -> Named<T> {
+    pub unsafe fn row_ref<const VALUES: bool>(&self, k: u32, end: u32) -> RowRef<T> {
         if k >= end {
-            return Named {
+            return RowRef {
                 row: u32::MAX,
                 value: T::ZERO,
             };
         }
         // SAFETY: a nonzero of A.
         unsafe {
-            Named {
+            RowRef {
                 row: self.operands.a.col_idx.load(k as usize),
                 value: if VALUES {
                     self.factors.a.load(k as usize)
@@ -130,10 +135,10 @@ impl<T: Real> LaneProducts<'_, T> {
     ///
     /// The operands are what they say, and it is a nonzero of A or none.
     #[inline(always)]
-    pub unsafe fn find(&self, named: Named<T>) -> Found<T> {
-        let Named { row, value } = named;
+    pub unsafe fn row_range(&self, row_ref: RowRef<T>) -> RowRange<T> {
+        let RowRef { row, value } = row_ref;
         if row == u32::MAX {
-            return Found {
+            return RowRange {
                 start: 0,
                 end: 0,
                 value,
@@ -141,7 +146,7 @@ impl<T: Real> LaneProducts<'_, T> {
         }
         // SAFETY: a row of B.
         let (start, end) = unsafe { self.operands.b.row(row) };
-        Found { start, end, value }
+        RowRange { start, end, value }
     }
 
     /// Hands each product of a row of C to `put`: its number, its column, and with `VALUES` its factors, else zeros. Gives how
@@ -153,10 +158,10 @@ impl<T: Real> LaneProducts<'_, T> {
     /// The operands are what they say. All lanes of the warp call it, those of a group of `LANES` with the same row; `put`
     /// does not synchronise.
     #[inline(always)]
-    pub unsafe fn load<const LANES: u32, const N: usize, const VALUES: bool>(
+    pub unsafe fn for_each<const LANES: u32, const N: usize, const VALUES: bool>(
         &self,
         nonzeros: (u32, u32),
-        found: Found<T>,
+        range: RowRange<T>,
         put: impl Fn(u32, u32, [T; 2]),
     ) -> u32 {
         let lane = warp::lane_id() % LANES;
@@ -164,53 +169,53 @@ impl<T: Real> LaneProducts<'_, T> {
         let (mut k, end) = nonzeros;
         // SAFETY: nonzeros of the row; all lanes of the warp take part in its shuffles.
         unsafe {
-            let mut share = Share::of::<LANES>(found);
+            let mut products = GroupProducts::of::<LANES>(range);
             let mut before = 0;
             loop {
                 let mut first = 0;
                 // The warp goes on together: shuffles of all lanes cost the least.
-                while warp::any(FULL_MASK, first < share.total) {
-                    let some = self.some::<LANES, N, VALUES>(&share, first);
+                while warp::any(FULL_MASK, first < products.total) {
+                    let some = self.load_some::<LANES, N, VALUES>(&products, first);
                     let _: [(); N] = array::from_fn(|u| {
                         let (column, a, b) = some[u];
                         let p = first + u as u32 * LANES + lane;
-                        if p < share.total {
+                        if p < products.total {
                             put(before + p, column, [a, b]);
                         }
                     });
                     first += step;
                 }
-                before += share.total;
+                before += products.total;
                 k = k.saturating_add(LANES);
                 if !warp::any(FULL_MASK, k < end) {
                     return before;
                 }
-                let named = self.name::<VALUES>(k.saturating_add(lane), end);
-                share = Share::of::<LANES>(self.find(named));
+                let row_ref = self.row_ref::<VALUES>(k.saturating_add(lane), end);
+                products = GroupProducts::of::<LANES>(self.row_range(row_ref));
             }
         }
     }
 
     /// `N` products of the lane, from number `first` on and `LANES` apart: column and factors.
     #[inline(always)]
-    unsafe fn some<const LANES: u32, const N: usize, const VALUES: bool>(
+    unsafe fn load_some<const LANES: u32, const N: usize, const VALUES: bool>(
         &self,
-        share: &Share<T>,
+        products: &GroupProducts<T>,
         first: u32,
     ) -> [(u32, T, T); N] {
         let lane = warp::lane_id() % LANES;
         let positions: [(u32, T); N] = array::from_fn(|u| {
             let p = first + u as u32 * LANES + lane;
-            let owner = owner::<LANES>(FULL_MASK, share.sum, p);
-            let base = warp::shfl_idx(FULL_MASK, share.base, owner, LANES);
+            let owner = owner::<LANES>(FULL_MASK, products.sum, p);
+            let base = warp::shfl_idx(FULL_MASK, products.base, owner, LANES);
             let a = if VALUES {
-                warp::shfl_idx(FULL_MASK, share.value, owner, LANES)
+                warp::shfl_idx(FULL_MASK, products.value, owner, LANES)
             } else {
                 T::ZERO
             };
             (base.wrapping_add(p), a)
         });
-        let is_product = |u: usize| first + u as u32 * LANES + lane < share.total;
+        let is_product = |u: usize| first + u as u32 * LANES + lane < products.total;
         // SAFETY: nonzeros of B; where they are paired, `T` has four bytes.
         unsafe {
             if VALUES && const { are_paired::<T>() } && self.factors.pairs.address() != 0 {
@@ -239,11 +244,11 @@ impl<T: Real> LaneProducts<'_, T> {
     }
 }
 
-impl<T: Real> Share<T> {
+impl<T: Real> GroupProducts<T> {
     /// Those of the nonzeros that the group's lanes have; all lanes of the warp take part.
     #[inline(always)]
-    fn of<const LANES: u32>(found: Found<T>) -> Self {
-        let Found { start, end, value } = found;
+    fn of<const LANES: u32>(range: RowRange<T>) -> Self {
+        let RowRange { start, end, value } = range;
         let len = end - start;
         let sum = inclusive_sum::<LANES>(FULL_MASK, len);
         Self {

@@ -123,19 +123,19 @@ fn least_or_greatest(number: u32, other: u32, least: bool) -> u32 {
 
 /// Whether two of a group's sorted keys are of the same column, one of them the lane's; all lanes of the warp take part.
 #[inline(always)]
-pub(crate) fn has_equals<const LANES: u32, const KEYS: usize>(
+pub(crate) fn has_duplicates<const LANES: u32, const KEYS: usize>(
     number_bits: u32,
     keys: [u32; KEYS],
 ) -> bool {
     let column = |key: u32| key >> number_bits;
     let before = warp::shfl_up(FULL_MASK, keys[KEYS - 1], 1, LANES);
-    let mut has_equals = !warp::lane_id().is_multiple_of(LANES)
+    let mut has_duplicates = !warp::lane_id().is_multiple_of(LANES)
         && keys[0] != u32::MAX
         && column(before) == column(keys[0]);
     let _: [(); KEYS] = array::from_fn(|key| {
         if key > 0 && keys[key] != u32::MAX && column(keys[key - 1]) == column(keys[key]) {
-            has_equals = true;
+            has_duplicates = true;
         }
     });
-    has_equals
+    has_duplicates
 }

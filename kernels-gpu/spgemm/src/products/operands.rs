@@ -5,7 +5,7 @@ use cuda_std::prelude::*;
 /// Where the nonzeros of a matrix in CSR are.
 #[repr(C)]
 #[derive(Clone, Copy)]
-pub struct Pattern {
+pub struct CsrPattern {
     /// Rows.
     pub rows: u32,
     /// Columns.
@@ -19,11 +19,11 @@ pub struct Pattern {
 /// The patterns of A and B.
 #[repr(C)]
 #[derive(Clone, Copy)]
-pub struct Operands {
+pub struct OperandPatterns {
     /// A, m x k.
-    pub a: Pattern,
+    pub a: CsrPattern,
     /// B, k x n.
-    pub b: Pattern,
+    pub b: CsrPattern,
     /// For each row of B four numbers: where it starts and ends, its first and its last column (see
     /// [`row_extents`](crate::analysis::work::row_extents)).
     pub extents: Global<u32>,
@@ -56,7 +56,7 @@ impl<T> Factors<T> {
 /// which of its chunks.
 #[repr(C)]
 #[derive(Clone, Copy)]
-pub struct Items {
+pub struct RowList {
     /// The first item of the launch in `list`.
     pub first: u32,
     /// How many there are.
@@ -68,7 +68,7 @@ pub struct Items {
 /// The pattern of C as the numeric kernels read it and, where the columns are aside still, write it.
 #[repr(C)]
 #[derive(Clone, Copy)]
-pub struct Structure {
+pub struct OutputPattern {
     /// `rows + 1` positions of entries.
     pub row_ptr: Global<u32>,
     /// Where the columns of each row start in `columns`: its row pointer, or where they were put aside.
@@ -79,7 +79,7 @@ pub struct Structure {
     pub col_idx: GlobalMut<u32>,
 }
 
-impl Items {
+impl RowList {
     /// Row and chunk of an item of the launch.
     ///
     /// # Safety
@@ -92,7 +92,7 @@ impl Items {
     }
 }
 
-impl Pattern {
+impl CsrPattern {
     /// The positions of a row's nonzeros, start and end.
     ///
     /// # Safety
@@ -106,7 +106,7 @@ impl Pattern {
     }
 }
 
-impl Structure {
+impl OutputPattern {
     /// The positions of a row's entries, start and end.
     ///
     /// # Safety
@@ -166,7 +166,7 @@ macro_rules! arguments {
         unsafe impl KernelParam for $argument {}
     )*};
 }
-arguments!(Pattern, Operands, Items, Structure);
+arguments!(CsrPattern, OperandPatterns, RowList, OutputPattern);
 
 // SAFETY: `repr(C)`, of device pointers.
 #[cfg(not(target_arch = "nvptx64"))]

@@ -1,11 +1,11 @@
 //! A row's columns in shared memory, and the search for the place of a product among them.
 
-use crate::products::operands::Structure;
+use crate::products::operands::OutputPattern;
 use cuda_std::prelude::*;
 
 /// Columns in ascending order, and an accumulator for each, with room for a power of two.
 #[derive(Clone, Copy)]
-pub struct Entries<T> {
+pub struct SortedAccumulators<T> {
     /// The room.
     pub capacity: u32,
     /// The sums.
@@ -20,7 +20,7 @@ pub struct Entries<T> {
 ///
 /// The columns are there.
 #[inline(always)]
-pub(crate) unsafe fn place(columns: Shared<u32>, capacity: u32, column: u32) -> usize {
+pub(crate) unsafe fn position(columns: Shared<u32>, capacity: u32, column: u32) -> usize {
     let mut place = 0;
     let mut step = capacity / 2;
     while step > 0 {
@@ -33,13 +33,13 @@ pub(crate) unsafe fn place(columns: Shared<u32>, capacity: u32, column: u32) -> 
     place as usize
 }
 
-impl<T: Real> Entries<T> {
+impl<T: Real> SortedAccumulators<T> {
     /// Bytes of shared memory.
     pub const fn bytes(capacity: u32) -> u32 {
         capacity * (size_of::<T>() as u32 + 4)
     }
 
-    /// Entries in the dynamic shared memory, after those of `index` teams.
+    /// SortedAccumulators in the dynamic shared memory, after those of `index` teams.
     #[inline(always)]
     pub fn of_team(index: u32, capacity: u32) -> Self {
         let base = shared::dynamic_shared_mem::<u8>();
@@ -62,7 +62,7 @@ impl<T: Real> Entries<T> {
     #[inline(always)]
     pub unsafe fn load(
         &self,
-        c: &Structure,
+        c: &OutputPattern,
         from: Global<u32>,
         [start, count]: [u32; 2],
         [thread, threads]: [u32; 2],
@@ -89,9 +89,9 @@ impl<T: Real> Entries<T> {
     ///
     /// The columns have been loaded.
     #[inline(always)]
-    pub unsafe fn place(&self, column: u32) -> usize {
+    pub unsafe fn position(&self, column: u32) -> usize {
         // SAFETY: the caller's contract.
-        unsafe { place(self.columns, self.capacity, column) }
+        unsafe { position(self.columns, self.capacity, column) }
     }
 
     /// Writes the first `count` sums from `to` on: what thread `thread` of `threads` does of it.

@@ -14,7 +14,7 @@ const PROBES: usize = 3;
 ///
 /// They are positions of columns, the first not after the second.
 #[inline(always)]
-pub unsafe fn positions(
+pub unsafe fn lower_bounds(
     col_idx: Global<u32>,
     [start, end]: [u32; 2],
     columns: [u32; 2],
@@ -44,7 +44,7 @@ pub unsafe fn positions(
 
 /// A bit for each of the 32 columns from `origin` on that lies in the interval, both ends included.
 #[inline(always)]
-pub(crate) fn bits((first, last): (u32, u32), origin: u32) -> u32 {
+pub(crate) fn interval_bits((first, last): (u32, u32), origin: u32) -> u32 {
     let end = origin.saturating_add(31);
     if first > end || last < origin || first > last {
         return 0;

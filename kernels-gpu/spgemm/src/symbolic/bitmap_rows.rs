@@ -11,16 +11,16 @@
 //! Where a row has few products in a wide span, most words have no bits, and to transpose them took most of the time. There the 32
 //! columns of a word are neighbours, of which such a row has few; a warp looks through the words, and writes out those with bits 32
 //! at a time. On an H200 the symbolic phase of a cube's stencil, a million rows of 705 products and 120 entries in 41000 columns,
-//! takes 4.6 ms so, with rows of B numbered through as [`walk`](crate::products::walk) says, and took 8.2; that of planted communities, 200000 rows of
+//! takes 4.6 ms so, with rows of B numbered through as [`walk`](crate::products::row_products) says, and took 8.2; that of planted communities, 200000 rows of
 //! 1600 products, 6.5 ms and 8.2.
 //!
 //! With at most 40 registers three blocks of 512 threads fit a multiprocessor; left alone the assembler takes 48, two blocks, and
 //! the long rows of R-MAT .57, 100000 rows, then take 1.3 ms and not 1.0.
 
-use crate::products::bins::WORK;
+use crate::products::bins::WORK_WORDS;
 use crate::products::lanes::inclusive_sum;
-use crate::products::operands::{Items, Operands};
-use crate::products::walk::{LIST_WORDS, Walk};
+use crate::products::operands::{OperandPatterns, RowList};
+use crate::products::row_products::{LONG_ROW_LIST_WORDS, RowProducts};
 use cuda_std::prelude::*;
 use cuda_std::warp::{FULL_MASK, WARP_SIZE};
 
@@ -35,12 +35,12 @@ const fn block(words: u32) -> u32 {
 /// The words of a bitmap of so many columns, or of as many as there are in so much shared memory: a multiple of 32.
 #[inline(always)]
 pub fn words(columns: u32, shared_bytes: u32) -> u32 {
-    let most = shared_bytes.saturating_sub(rest_bytes(1024) + 4 * LIST_WORDS) / 4;
+    let most = shared_bytes.saturating_sub(rest_bytes(1024) + 4 * LONG_ROW_LIST_WORDS) / 4;
     columns.div_ceil(GROUP).min(most / WARP_SIZE) * WARP_SIZE
 }
 
 /// Words that have bits and wait for a warp to write them out, at most.
-const WAITING: u32 = 2 * WARP_SIZE;
+const MAX_PENDING: u32 = 2 * WARP_SIZE;
 
 /// Bytes of shared memory beside the bitmap: the places of a group's bits, and a count, for each warp.
 const fn rest_bytes(block: u32) -> u32 {
@@ -48,7 +48,7 @@ const fn rest_bytes(block: u32) -> u32 {
 }
 
 /// Threads of a block of a row of few products: more where the bitmap is so large that few blocks fit a multiprocessor.
-const fn narrow_block(words: u32) -> u32 {
+const fn sparse_block(words: u32) -> u32 {
     match words {
         0..=2048 => 64,
         2049..=4096 => 128,
@@ -63,10 +63,10 @@ pub fn launch(rows: u32, words: u32) -> LaunchConfig {
 }
 
 /// The launch for that many rows of few products.
-pub fn launch_narrow(rows: u32, words: u32) -> LaunchConfig {
-    let block = narrow_block(words);
-    let waiting_bytes = block / WARP_SIZE * 4 * WAITING;
-    LaunchConfig::new(rows, block).shared_bytes(4 * words + rest_bytes(block) + waiting_bytes)
+pub fn launch_sparse(rows: u32, words: u32) -> LaunchConfig {
+    let block = sparse_block(words);
+    let pending_bytes = block / WARP_SIZE * 4 * MAX_PENDING;
+    LaunchConfig::new(rows, block).shared_bytes(4 * words + rest_bytes(block) + pending_bytes)
 }
 
 /// The columns of rows, ascending, and their number; a block a row, with a bitmap of `words` words, a multiple of 32.
@@ -74,11 +74,11 @@ pub fn launch_narrow(rows: u32, words: u32) -> LaunchConfig {
 /// # Safety
 ///
 /// The operands are what they say; `work` is `row_work`'s. `staged` has room for each row's entries from `starts[row]` on,
-/// `entries` a number for each row. The launch is [`launch`]'s, or with `NARROW` 1 [`launch_narrow`]'s.
-#[kernel(name = "spgemm_bitmap_rows", NARROW = [0, 1], registers = 40)]
-pub unsafe fn bitmap_rows<const NARROW: u32>(
-    operands: Operands,
-    items: Items,
+/// `entries` a number for each row. The launch is [`launch`]'s, or with `NARROW` 1 [`launch_sparse`]'s.
+#[kernel(name = "spgemm_bitmap_rows", SPARSE = [0, 1], registers = 40)]
+pub unsafe fn bitmap_rows<const SPARSE: u32>(
+    operands: OperandPatterns,
+    items: RowList,
     words: u32,
     work: Global<u32>,
     starts: Global<u32>,
@@ -92,23 +92,24 @@ pub unsafe fn bitmap_rows<const NARROW: u32>(
     let counts = bitmap.offset(words as usize);
     let all_places = counts.offset(warps as usize).cast::<u16>();
     let places = all_places.offset((warp * GROUP) as usize);
-    let waiting = all_places
+    let pending = all_places
         .offset((warps * GROUP) as usize)
         .cast::<u32>()
-        .offset((warp * WAITING) as usize);
+        .offset((warp * MAX_PENDING) as usize);
     // SAFETY: rows of the matrices; the block synchronises between writes and reads of the bitmap and the counts.
     unsafe {
         let [row, _] = items.load(thread::block_idx_x());
-        let [products, first, span, _] = work.load4(WORK * row as usize);
+        let [products, first, span, _] = work.load4(WORK_WORDS * row as usize);
         let to = starts.load(row as usize) as usize;
-        let mut walk = Walk::columns(&operands, row, products, [warp, warps]);
-        walk.list = Some(list);
+        let mut row_products = RowProducts::columns(&operands, row, products, [warp, warps]);
+        row_products.long_rows = Some(list);
         let (mut covered, mut found) = (0, 0);
         while covered < span {
             let used = words.min((span - covered).div_ceil(GROUP) * WARP_SIZE);
             let origin = first + covered;
             if words < span.div_ceil(32) {
-                walk.window = Some((origin, origin + (32 * used - 1).min(span - covered - 1)));
+                row_products.window =
+                    Some((origin, origin + (32 * used - 1).min(span - covered - 1)));
             }
             if t == 0 {
                 list.store(0, 0);
@@ -119,9 +120,9 @@ pub unsafe fn bitmap_rows<const NARROW: u32>(
                 word += 4 * thread::block_dim_x();
             }
             thread::sync_threads();
-            walk.each::<32, false>(|column, _| {
+            row_products.for_each::<32, false>(|column, _| {
                 let bit = column - origin;
-                if NARROW == 1 {
+                if SPARSE == 1 {
                     bitmap.atomic_or((bit / 32) as usize, 1 << (bit % 32));
                 } else {
                     let word = bit / GROUP * WARP_SIZE + bit % WARP_SIZE;
@@ -129,19 +130,19 @@ pub unsafe fn bitmap_rows<const NARROW: u32>(
                 }
             });
             thread::sync_threads();
-            let part = Part {
+            let bitmap_window = BitmapWindow {
                 bitmap,
                 used,
                 counts,
-                waiting,
+                pending,
                 places,
             };
-            let (below, all) = part.count(warp, warps);
+            let (below, all) = bitmap_window.count(warp, warps);
             let to = staged.offset(to + (found + below) as usize);
-            if NARROW == 1 {
-                part.write_out_scattered(warp, warps, origin, to);
+            if SPARSE == 1 {
+                bitmap_window.write_sparse(warp, warps, origin, to);
             } else {
-                part.write_out(warp, warps, origin, to);
+                bitmap_window.write_dense(warp, warps, origin, to);
             }
             found += all;
             // The last word may be one of which the span has but some bits.
@@ -155,16 +156,16 @@ pub unsafe fn bitmap_rows<const NARROW: u32>(
 }
 
 /// The bitmap of a window, and what a warp wants besides.
-struct Part {
+struct BitmapWindow {
     bitmap: Shared<u32>,
     used: u32,
     counts: Shared<u32>,
     /// The warp's list of words that wait; of narrow rows alone.
-    waiting: Shared<u32>,
+    pending: Shared<u32>,
     places: Shared<u16>,
 }
 
-impl Part {
+impl BitmapWindow {
     /// The groups of 32 words of a warp, from one to before another.
     #[inline(always)]
     fn groups(&self, warp: u32, warps: u32) -> (u32, u32) {
@@ -216,7 +217,7 @@ impl Part {
     /// Writes the columns of the warp's bits from `to` on: the places of a group's bits are put together in shared memory, so
     /// that they are written in one piece.
     #[inline(always)]
-    unsafe fn write_out(&self, warp: u32, warps: u32, origin: u32, to: GlobalMut<u32>) {
+    unsafe fn write_dense(&self, warp: u32, warps: u32, origin: u32, to: GlobalMut<u32>) {
         let lane = warp::lane_id();
         let (start, end) = self.groups(warp, warps);
         let mut written = 0;
@@ -227,7 +228,7 @@ impl Part {
                 if !warp::any(FULL_MASK, word != 0) {
                     continue;
                 }
-                let all = self.put_together(transposed(word));
+                let all = self.compact_bits(transposed(word));
                 let mut i = lane;
                 while i < all {
                     let column = origin + group * GROUP + u32::from(self.places.load(i as usize));
@@ -243,43 +244,43 @@ impl Part {
     /// The same where most words have no bits and the bits of a word are neighbours: words with bits wait until there are as many as
     /// lanes, and are then written out together.
     #[inline(always)]
-    unsafe fn write_out_scattered(&self, warp: u32, warps: u32, origin: u32, to: GlobalMut<u32>) {
+    unsafe fn write_sparse(&self, warp: u32, warps: u32, origin: u32, to: GlobalMut<u32>) {
         let lane = warp::lane_id();
         let (mut group, end) = self.groups(warp, warps);
-        let (mut waiting, mut written) = (0, 0);
+        let (mut pending, mut written) = (0, 0);
         // SAFETY: words of the bitmap, the warp's list and places, and as many columns as were counted; all lanes of the warp
         // are here.
         unsafe {
             loop {
-                while group < end && waiting < WARP_SIZE {
+                while group < end && pending < WARP_SIZE {
                     let has_bits = self.word(group) != 0;
                     let have_bits = warp::ballot(FULL_MASK, has_bits);
                     if has_bits {
-                        let place = waiting + (have_bits & ((1 << lane) - 1)).count_ones();
-                        self.waiting.store(place as usize, group * WARP_SIZE + lane);
+                        let place = pending + (have_bits & ((1 << lane) - 1)).count_ones();
+                        self.pending.store(place as usize, group * WARP_SIZE + lane);
                     }
-                    waiting += have_bits.count_ones();
+                    pending += have_bits.count_ones();
                     group += 1;
                 }
-                if waiting == 0 {
+                if pending == 0 {
                     return;
                 }
                 warp::sync_warp(FULL_MASK);
                 let (mut index, mut word) = (0, 0);
-                if lane < waiting {
-                    index = self.waiting.load(lane as usize);
+                if lane < pending {
+                    index = self.pending.load(lane as usize);
                     word = self.bitmap.load(index as usize);
                 }
-                let is_left = lane + WARP_SIZE < waiting;
+                let is_left = lane + WARP_SIZE < pending;
                 let mut left = 0;
                 if is_left {
-                    left = self.waiting.load((lane + WARP_SIZE) as usize);
+                    left = self.pending.load((lane + WARP_SIZE) as usize);
                 }
-                let all = self.put_together(word);
+                let all = self.compact_bits(word);
                 if is_left {
-                    self.waiting.store(lane as usize, left);
+                    self.pending.store(lane as usize, left);
                 }
-                waiting = waiting.saturating_sub(WARP_SIZE);
+                pending = pending.saturating_sub(WARP_SIZE);
                 let mut first = 0;
                 while first < all {
                     let i = first + lane;
@@ -303,7 +304,7 @@ impl Part {
 
     /// Puts the numbers of the bits in the warp's words beside each other, 32 for each lane, and gives how many there are.
     #[inline(always)]
-    unsafe fn put_together(&self, word: u32) -> u32 {
+    unsafe fn compact_bits(&self, word: u32) -> u32 {
         let sum = inclusive_sum::<32>(FULL_MASK, word.count_ones());
         let mut place = sum - word.count_ones();
         let mut word = word;
@@ -339,4 +340,4 @@ fn transposed(word: u32) -> u32 {
     word
 }
 
-const _: () = assert!(LIST_WORDS == 32);
+const _: () = assert!(LONG_ROW_LIST_WORDS == 32);

@@ -4,11 +4,11 @@
 //! multiplicative, as the low bits of a graph's columns are far from random. The columns found are compacted by votes and
 //! sorted by a bitonic network, in shared memory too: it sorts the row's entries and not its products.
 
-use crate::products::bins::WORK;
-use crate::products::operands::{Items, Operands};
-use crate::products::table::{self, EMPTY};
+use crate::products::bins::WORK_WORDS;
+use crate::products::hash_table::{self, EMPTY};
+use crate::products::operands::{OperandPatterns, RowList};
+use crate::products::row_products::RowProducts;
 use crate::products::team::Team;
-use crate::products::walk::Walk;
 use cuda_std::prelude::*;
 use cuda_std::warp::{FULL_MASK, WARP_SIZE};
 
@@ -35,31 +35,31 @@ const fn words(products: u32) -> u32 {
     (SLOTS_A_PRODUCT + 1) * products + 4
 }
 
-/// The columns of rows of up to `capacity` products, ascending, and their number; a warp a row, or with `WHOLE` 1 a block.
+/// The columns of rows of up to `capacity` products, ascending, and their number; a warp a row, or with `PER_BLOCK` 1 a block.
 ///
 /// # Safety
 ///
 /// The operands are what they say; the items are rows of up to `capacity` products, a power of two from 32 on; `work` is
 /// `row_work`'s. `staged` has room for each row's entries from `starts[row]` on, `entries` a number for each row. The launch
 /// is [`launch`]'s.
-#[kernel(name = "spgemm_hash_rows", WHOLE = [0, 1])]
-pub unsafe fn hash_rows<const WHOLE: u32>(
-    operands: Operands,
-    items: Items,
+#[kernel(name = "spgemm_hash_rows", PER_BLOCK = [0, 1])]
+pub unsafe fn hash_rows<const PER_BLOCK: u32>(
+    operands: OperandPatterns,
+    items: RowList,
     capacity: u32,
     work: Global<u32>,
     starts: Global<u32>,
     staged: GlobalMut<u32>,
     entries: GlobalMut<u32>,
 ) {
-    let output = Output {
+    let output = StagedColumns {
         starts,
         staged,
         entries,
     };
     // SAFETY: the caller's contract.
     unsafe {
-        if WHOLE == 1 {
+        if PER_BLOCK == 1 {
             hash_row(Team::<true>, &operands, items, capacity, work, output);
         } else {
             hash_row(Team::<false>, &operands, items, capacity, work, output);
@@ -68,7 +68,7 @@ pub unsafe fn hash_rows<const WHOLE: u32>(
 }
 
 /// Where the columns go.
-struct Output {
+struct StagedColumns {
     starts: Global<u32>,
     staged: GlobalMut<u32>,
     entries: GlobalMut<u32>,
@@ -77,11 +77,11 @@ struct Output {
 #[inline(always)]
 unsafe fn hash_row<const BLOCK: bool>(
     team: Team<BLOCK>,
-    operands: &Operands,
-    items: Items,
+    operands: &OperandPatterns,
+    items: RowList,
     capacity: u32,
     work: Global<u32>,
-    output: Output,
+    output: StagedColumns,
 ) {
     if team.index() >= items.count {
         return;
@@ -105,10 +105,11 @@ unsafe fn hash_row<const BLOCK: bool>(
             count.store(0, 0);
         }
         team.sync();
-        let products = work.load(WORK * row as usize);
-        let walk = Walk::columns(operands, row, products, [team.warp(), team.warps()]);
-        walk.each::<32, false>(|column, _| {
-            table::insert(base, slots, column);
+        let products = work.load(WORK_WORDS * row as usize);
+        let row_products =
+            RowProducts::columns(operands, row, products, [team.warp(), team.warps()]);
+        row_products.for_each::<32, false>(|column, _| {
+            hash_table::insert(base, slots, column);
         });
         team.sync();
         compact(team, base, slots, list, count);

@@ -4,9 +4,9 @@
 //! the two ends of its interval whatever the number of its products. A lane has an interval; for 32 columns at a time each
 //! lane makes a word of those in its interval, and `redux.or` joins the words.
 
-use crate::products::bins::WORK;
-use crate::products::operands::{Items, Operands};
-use crate::products::window::bits;
+use crate::products::bins::WORK_WORDS;
+use crate::products::operands::{OperandPatterns, RowList};
+use crate::products::window::interval_bits;
 use cuda_std::prelude::*;
 use cuda_std::warp::{FULL_MASK, WARP_SIZE};
 
@@ -26,8 +26,8 @@ pub fn launch(rows: u32) -> LaunchConfig {
 /// room for each row's entries from `starts[row]` on, `entries` a number for each row.
 #[kernel(name = "spgemm_run_rows")]
 pub unsafe fn run_rows(
-    operands: Operands,
-    items: Items,
+    operands: OperandPatterns,
+    items: RowList,
     work: Global<u32>,
     starts: Global<u32>,
     staged: GlobalMut<u32>,
@@ -41,7 +41,7 @@ pub unsafe fn run_rows(
     // SAFETY: rows of the matrices; all lanes of the warp take part in its votes.
     unsafe {
         let [row, _] = items.load(item);
-        let [_, first, span, _] = work.load4(WORK * row as usize);
+        let [_, first, span, _] = work.load4(WORK_WORDS * row as usize);
         let (start, end) = operands.a.row(row);
         let to = starts.load(row as usize);
         let interval = |k: u32| {
@@ -57,10 +57,10 @@ pub unsafe fn run_rows(
         let mut covered = 0;
         while covered < span {
             let origin = first + covered;
-            let mut word = bits(head, origin);
+            let mut word = interval_bits(head, origin);
             let mut k = start + WARP_SIZE;
             while k < end {
-                word |= bits(interval(k + lane), origin);
+                word |= interval_bits(interval(k + lane), origin);
                 k += WARP_SIZE;
             }
             let word = warp::reduce_or(FULL_MASK, word);

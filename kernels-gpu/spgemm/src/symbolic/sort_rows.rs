@@ -1,4 +1,4 @@
-//! Rows of up to 512 products: the products' columns sorted in registers, and where values are known, the products added up.
+//! RowSorter of up to 512 products: the products' columns sorted in registers, and where values are known, the products added up.
 //!
 //! A group of 8, 16 or 32 lanes takes a row, a lane up to sixteen products. A bitonic network sorts them: numbers that are
 //! neighbours in a lane's registers are compared there, the others go by shuffles. Equal columns stand beside each other, so
@@ -18,10 +18,10 @@
 //! With values, what is sorted is the column with the product's number in its low bits, one u32; the factors wait in shared memory under that
 //! number. Products of the same column keep their order and are added up in it, so that the sum is that of every run.
 
-use crate::products::bins::{MOST_PRODUCTS, WORK};
+use crate::products::bins::{MAX_SORTED_PRODUCTS, WORK_WORDS};
 use crate::products::lane_products::LaneProducts;
-use crate::products::network::{has_equals, load_keys, sorted, store_keys};
-use crate::products::operands::{Factors, Items, Operands};
+use crate::products::network::{has_duplicates, load_keys, sorted, store_keys};
+use crate::products::operands::{Factors, OperandPatterns, RowList};
 use core::array;
 use cuda_std::prelude::*;
 use cuda_std::warp::{FULL_MASK, WARP_SIZE};
@@ -29,11 +29,11 @@ use cuda_std::warp::{FULL_MASK, WARP_SIZE};
 /// Threads in a block.
 const BLOCK: u32 = 128;
 
-/// Rows that a group of lanes takes one after the other, at most.
-const MOST_ROUNDS: u32 = 8;
+/// RowSorter that a group of lanes takes one after the other, at most.
+const MAX_ROUNDS: u32 = 8;
 
 /// Columns that a row may span, so that they fit a u32 with the number of a product, and there is a greater one.
-pub const MOST_SPAN: u32 = (1 << (u32::BITS - MOST_PRODUCTS.ilog2())) - 1;
+pub const MAX_SPAN: u32 = (1 << (u32::BITS - MAX_SORTED_PRODUCTS.ilog2())) - 1;
 
 /// Lanes of a row of up to that many products.
 const fn lanes(products: u32) -> u32 {
@@ -53,7 +53,7 @@ const fn bytes(products: u32, element_bytes: u32) -> u32 {
 /// How many of that many rows of up to `products` products a group of lanes takes one after the other, if so many warps are wanted.
 pub fn rounds(rows: u32, products: u32, warps: u32) -> u32 {
     let rows_a_round = WARP_SIZE / lanes(products);
-    (rows / warps.max(1) / rows_a_round).clamp(1, MOST_ROUNDS)
+    (rows / warps.max(1) / rows_a_round).clamp(1, MAX_ROUNDS)
 }
 
 /// The launch for that many rows of up to `products` products: of [`sort_products`], or with no bytes an element of [`sort_rows`].
@@ -67,20 +67,20 @@ pub fn launch(rows: u32, rounds: u32, products: u32, element_bytes: u32) -> Laun
 ///
 /// # Safety
 ///
-/// The operands are what they say; the items are rows of up to `PRODUCTS` products that span up to [`MOST_SPAN`] columns;
+/// The operands are what they say; the items are rows of up to `PRODUCTS` products that span up to [`MAX_SPAN`] columns;
 /// `work` is `row_work`'s. `staged` has room for each row's entries from `starts[row]` on, `entries` a number for each row. The
 /// launch is [`launch`]'s for so many [`rounds`].
 #[kernel(name = "spgemm_sort_rows", PRODUCTS = [8, 16, 32, 64, 128, 256, 512])]
 pub unsafe fn sort_rows<const PRODUCTS: u32>(
-    operands: Operands,
-    items: Items,
+    operands: OperandPatterns,
+    items: RowList,
     rounds: u32,
     work: Global<u32>,
     starts: Global<u32>,
     staged: GlobalMut<u32>,
     entries: GlobalMut<u32>,
 ) {
-    let rows = Rows::<f32, false> {
+    let sorter = RowSorter::<f32, false> {
         operands,
         factors: Factors::new(Global::from_address(0), Global::from_address(0)),
         items,
@@ -92,7 +92,7 @@ pub unsafe fn sort_rows<const PRODUCTS: u32>(
         entries,
     };
     // SAFETY: the caller's contract.
-    unsafe { rows.sort::<PRODUCTS>() };
+    unsafe { sorter.sort::<PRODUCTS>() };
 }
 
 /// The values of rows of up to `PRODUCTS` products and, where `columns` and `entries` are not at address 0, their columns and number.
@@ -103,9 +103,9 @@ pub unsafe fn sort_rows<const PRODUCTS: u32>(
 /// launch is [`launch`]'s for so many [`rounds`].
 #[kernel(name = "spgemm_sort_products", T = [f32, f64], PRODUCTS = [8, 16, 32, 64, 128, 256, 512])]
 pub unsafe fn sort_products<T: Real, const PRODUCTS: u32>(
-    operands: Operands,
+    operands: OperandPatterns,
     factors: Factors<T>,
-    items: Items,
+    items: RowList,
     rounds: u32,
     work: Global<u32>,
     starts: Global<u32>,
@@ -113,7 +113,7 @@ pub unsafe fn sort_products<T: Real, const PRODUCTS: u32>(
     values: GlobalMut<T>,
     entries: GlobalMut<u32>,
 ) {
-    let rows = Rows::<T, true> {
+    let sorter = RowSorter::<T, true> {
         operands,
         factors,
         items,
@@ -125,14 +125,14 @@ pub unsafe fn sort_products<T: Real, const PRODUCTS: u32>(
         entries,
     };
     // SAFETY: the caller's contract.
-    unsafe { rows.sort::<PRODUCTS>() };
+    unsafe { sorter.sort::<PRODUCTS>() };
 }
 
 /// The rows of a launch, and where their entries go.
-struct Rows<T, const VALUES: bool> {
-    operands: Operands,
+struct RowSorter<T, const VALUES: bool> {
+    operands: OperandPatterns,
     factors: Factors<T>,
-    items: Items,
+    items: RowList,
     rounds: u32,
     work: Global<u32>,
     starts: Global<u32>,
@@ -141,7 +141,7 @@ struct Rows<T, const VALUES: bool> {
     entries: GlobalMut<u32>,
 }
 
-impl<T: Real, const VALUES: bool> Rows<T, VALUES> {
+impl<T: Real, const VALUES: bool> RowSorter<T, VALUES> {
     /// The row of the calling lane's group, `PRODUCTS / lanes(PRODUCTS)` products a lane.
     #[inline(always)]
     unsafe fn sort<const PRODUCTS: u32>(&self) {
@@ -190,7 +190,7 @@ impl<T: Real, const VALUES: bool> Rows<T, VALUES> {
             let (mut row, mut first, mut to, mut nonzeros) = (0, 0, 0, (0, 0));
             if is_row {
                 [row, _] = self.items.load(first_item + lane);
-                first = self.work.load(WORK * row as usize + 1);
+                first = self.work.load(WORK_WORDS * row as usize + 1);
                 to = self.starts.load(row as usize);
                 nonzeros = self.operands.a.row(row);
             }
@@ -207,20 +207,20 @@ impl<T: Real, const VALUES: bool> Rows<T, VALUES> {
                     (0, 0)
                 }
             };
-            let name = |round: u32| {
+            let row_ref = |round: u32| {
                 let (start, end) = nonzeros_of(round);
-                lane_products.name::<VALUES>(start + lane_of_group, end)
+                lane_products.row_ref::<VALUES>(start + lane_of_group, end)
             };
-            let mut found = lane_products.find(name(0));
-            let mut named = name(1);
+            let mut range = lane_products.row_range(row_ref(0));
+            let mut next_ref = row_ref(1);
             let mut entries = 0;
             for round in 0..self.rounds {
                 let (first, to) = (of_owner(first, round), of_owner(to, round));
                 // What the rows after this one want first is on its way while this one is sorted.
-                let ahead = (lane_products.find(named), name(round + 2));
-                let number = lane_products.load::<LANES, TOGETHER, VALUES>(
+                let ahead = (lane_products.row_range(next_ref), row_ref(round + 2));
+                let number = lane_products.for_each::<LANES, TOGETHER, VALUES>(
                     nonzeros_of(round),
-                    found,
+                    range,
                     |number, column, pair| {
                         keys_shared
                             .store(number as usize, (column - first) << number_bits | number);
@@ -229,7 +229,7 @@ impl<T: Real, const VALUES: bool> Rows<T, VALUES> {
                         }
                     },
                 );
-                (found, named) = ahead;
+                (range, next_ref) = ahead;
                 let _: [(); KEYS] = array::from_fn(|key| {
                     let at = key as u32 * LANES + lane_of_group;
                     if at >= number {
@@ -241,12 +241,17 @@ impl<T: Real, const VALUES: bool> Rows<T, VALUES> {
                 warp::sync_warp(FULL_MASK);
                 store_keys(lanes_keys, keys);
                 warp::sync_warp(FULL_MASK);
-                let count = if warp::any(FULL_MASK, has_equals::<LANES, KEYS>(number_bits, keys)) {
-                    self.add_up_equals::<LANES, KEYS, TOGETHER>(keys_shared, [first, to])
-                } else {
-                    self.put_all::<LANES, KEYS, TOGETHER>(keys_shared, [first, to], number);
-                    number
-                };
+                let count =
+                    if warp::any(FULL_MASK, has_duplicates::<LANES, KEYS>(number_bits, keys)) {
+                        self.sum_duplicates::<LANES, KEYS, TOGETHER>(keys_shared, [first, to])
+                    } else {
+                        self.write_distinct::<LANES, KEYS, TOGETHER>(
+                            keys_shared,
+                            [first, to],
+                            number,
+                        );
+                        number
+                    };
                 // The counts of a round's rows to the lanes that have the rows.
                 let count = warp::shfl_idx(FULL_MASK, count, lane % groups * LANES, WARP_SIZE);
                 if lane / groups == round {
@@ -261,11 +266,11 @@ impl<T: Real, const VALUES: bool> Rows<T, VALUES> {
     }
 }
 
-impl<T: Real, const VALUES: bool> Rows<T, VALUES> {
+impl<T: Real, const VALUES: bool> RowSorter<T, VALUES> {
     /// Writes a row's columns from `first` on to their places from `to` on, and the sums of the products that have the same; gives how
     /// many columns there are. All lanes of the warp take part.
     #[inline(always)]
-    unsafe fn add_up_equals<const LANES: u32, const KEYS: usize, const TOGETHER: usize>(
+    unsafe fn sum_duplicates<const LANES: u32, const KEYS: usize, const TOGETHER: usize>(
         &self,
         keys_shared: Shared<u32>,
         [first, to]: [u32; 2],
@@ -323,7 +328,7 @@ impl<T: Real, const VALUES: bool> Rows<T, VALUES> {
 
     /// Writes a row of `number` products to its places, if the columns of all are different.
     #[inline(always)]
-    unsafe fn put_all<const LANES: u32, const KEYS: usize, const TOGETHER: usize>(
+    unsafe fn write_distinct<const LANES: u32, const KEYS: usize, const TOGETHER: usize>(
         &self,
         keys_shared: Shared<u32>,
         [first, to]: [u32; 2],

@@ -1,15 +1,15 @@
 //! Numeric, long rows, once the places of their products are known: chunks of some thousand entries, a block each.
 //!
 //! As in [`chunks`](crate::numeric::chunks) a block adds up the products of its chunk in shared memory; but where a product comes from
-//! and where it goes is [written down](crate::reuse::places), so that all warps go through the products by themselves, 128 at a
+//! and where it goes is [written down](crate::reuse::product_map), so that all warps go through the products by themselves, 128 at a
 //! time. A product costs its value of B, two bytes of place, an eighth of a byte of what begins, and the addition.
 //!
 //! On an H200 the numeric phase of R-MAT .57, 100000 rows and 343 million products, takes 1.09 ms so and 2.20 by `chunks`; that of
 //! `packages` by its transpose, 704 million products, 1.70 ms and 4.38. Blocks of 256 threads took 1.14 ms, of 1024 threads 1.34; to
 //! load what is written down of the next tile before the additions of this one 1.19.
 
-use crate::products::operands::{Items, Structure};
-use crate::reuse::places::{LANE_PRODUCTS, Places};
+use crate::products::operands::{OutputPattern, RowList};
+use crate::reuse::product_map::{LANE_PRODUCTS, ProductMap};
 use core::array;
 use cuda_std::prelude::*;
 use cuda_std::warp::WARP_SIZE;
@@ -26,12 +26,12 @@ pub fn launch<T: Real>(chunks: u32, capacity: u32) -> LaunchConfig {
 ///
 /// The items are chunks, `places` says where their products come from and go; `a` and `b` are the values of the operands, `c` the
 /// product's structure, `values` its values. No chunk has more entries than the launch is for, which is [`launch`]'s.
-#[kernel(name = "spgemm_placed_chunks", T = [f32, f64])]
-pub unsafe fn placed_chunks<T: Real>(
-    items: Items,
-    places: Places,
+#[kernel(name = "spgemm_mapped_chunks", T = [f32, f64])]
+pub unsafe fn mapped_chunks<T: Real>(
+    items: RowList,
+    map: ProductMap,
     chunk_entries: u32,
-    c: Structure,
+    c: OutputPattern,
     a: Global<T>,
     b: Global<T>,
     values: GlobalMut<T>,
@@ -50,19 +50,19 @@ pub unsafe fn placed_chunks<T: Real>(
             sums.store4(i as usize, [T::ZERO; 4]);
             i += 4 * threads;
         }
-        let products = places.of_chunk(thread::block_idx_x());
+        let products = map.chunk(thread::block_idx_x());
         thread::sync_threads();
         let mut tile = products.start + t / WARP_SIZE;
         while tile < products.end {
-            let head = places.head(tile);
-            let (pieces, first) = (head.pieces(), products.first(tile));
+            let tile_map = map.tile(tile);
+            let (segments, first) = (tile_map.segments(), products.first(tile));
             let is_product = |u: usize| first + u as u32 * WARP_SIZE < products.count;
             let added: [T; LANE_PRODUCTS] = array::from_fn(|u| {
                 if !is_product(u) {
                     return T::ZERO;
                 }
                 let p = first + u as u32 * WARP_SIZE;
-                let [base, k] = places.pieces.load2(2 * pieces[u] as usize);
+                let [base, k] = map.segments.load2(2 * segments[u] as usize);
                 a.load(k as usize) * b.load(base.wrapping_add(p) as usize)
             });
             #[allow(
@@ -71,7 +71,7 @@ pub unsafe fn placed_chunks<T: Real>(
             )]
             for u in 0..LANE_PRODUCTS {
                 if is_product(u) {
-                    sums.atomic_add(usize::from(head.places[u]), added[u]);
+                    sums.atomic_add(usize::from(tile_map.ranks[u]), added[u]);
                 }
             }
             tile += threads / WARP_SIZE;

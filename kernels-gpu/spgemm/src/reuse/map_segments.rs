@@ -1,9 +1,9 @@
 //! The pieces of chunks: of each nonzero of A, the part of its row of B whose columns lie in the chunk.
 
 use crate::numeric::chunks::Chunk;
-use crate::products::even_walk::cut;
-use crate::products::operands::{Items, Operands, Structure};
-use crate::reuse::places::{Places, TILE};
+use crate::products::balanced_products::cut;
+use crate::products::operands::{OperandPatterns, OutputPattern, RowList};
+use crate::reuse::product_map::{ProductMap, TILE};
 use cuda_std::atomic::Scope;
 use cuda_std::prelude::*;
 use cuda_std::warp::{self, FULL_MASK, WARP_SIZE};
@@ -12,7 +12,7 @@ use warprow_kernels_matrix::primitives::scan::scan_in_block;
 /// Threads in a block.
 const BLOCK: u32 = 512;
 
-/// The launch of [`count_pieces`] and [`cut_pieces`] for that many chunks.
+/// The launch of [`count_segments`] and [`write_segments`] for that many chunks.
 pub fn launch(chunks: u32) -> LaunchConfig {
     LaunchConfig::new(chunks, BLOCK)
 }
@@ -23,15 +23,15 @@ pub fn launch(chunks: u32) -> LaunchConfig {
 ///
 /// The operands are what they say; the items are chunks of `chunk_entries` entries, `c` is the product's structure. There is
 /// room for a number for each chunk. The launch is [`launch`]'s.
-#[kernel(name = "spgemm_count_pieces")]
-pub unsafe fn count_pieces(
-    operands: Operands,
-    items: Items,
+#[kernel(name = "spgemm_count_segments")]
+pub unsafe fn count_segments(
+    operands: OperandPatterns,
+    items: RowList,
     chunk_entries: u32,
-    c: Structure,
+    c: OutputPattern,
     products: GlobalMut<u32>,
     tiles: GlobalMut<u32>,
-    pieces: GlobalMut<u32>,
+    segments: GlobalMut<u32>,
 ) {
     let sums = shared_array!(u32; 2);
     let t = thread::thread_idx_x();
@@ -65,7 +65,7 @@ pub unsafe fn count_pieces(
             let all = sums.load(1);
             products.store(block, all);
             tiles.store(block, all.div_ceil(TILE));
-            pieces.store(block, sums.load(0));
+            segments.store(block, sums.load(0));
         }
     }
 }
@@ -74,19 +74,19 @@ pub unsafe fn count_pieces(
 ///
 /// # Safety
 ///
-/// As for [`count_pieces`], whose results are in `places` and, as the first piece of each chunk, in `piece_starts`; `begins` is
+/// As for [`count_segments`], whose results are in `places` and, as the first piece of each chunk, in `first_segments`; `begins` is
 /// zero.
-#[kernel(name = "spgemm_cut_pieces")]
-pub unsafe fn cut_pieces(
-    operands: Operands,
-    items: Items,
+#[kernel(name = "spgemm_write_segments")]
+pub unsafe fn write_segments(
+    operands: OperandPatterns,
+    items: RowList,
     chunk_entries: u32,
-    c: Structure,
-    places: Places,
-    piece_starts: Global<u32>,
-    begins: GlobalMut<u32>,
-    before: GlobalMut<u32>,
-    pieces: GlobalMut<u32>,
+    c: OutputPattern,
+    map: ProductMap,
+    first_segments: Global<u32>,
+    segment_starts: GlobalMut<u32>,
+    segments_before: GlobalMut<u32>,
+    segments: GlobalMut<u32>,
 ) {
     let warp_sums = shared_array!(u64; 16);
     let t = thread::thread_idx_x();
@@ -95,14 +95,14 @@ pub unsafe fn cut_pieces(
     unsafe {
         let item = thread::block_idx_x();
         let chunk = Chunk::load(&operands, items, chunk_entries, &c);
-        let products = places.of_chunk(item);
-        let piece_start = piece_starts.load(item as usize);
+        let products = map.chunk(item);
+        let first_segment = first_segments.load(item as usize);
         if t == 0 {
-            before.store(products.start as usize, piece_start.wrapping_sub(1));
+            segments_before.store(products.start as usize, first_segment.wrapping_sub(1));
         }
         let (mut first, end) = chunk.nonzeros;
         // Pieces, and in the lower half products, of the nonzeros before.
-        let mut done = u64::from(piece_start) << 32;
+        let mut done = u64::from(first_segment) << 32;
         while first < end {
             let k = first + t;
             let (mut start, mut len) = (0, 0);
@@ -113,14 +113,14 @@ pub unsafe fn cut_pieces(
             let (up_to, all) = scan_in_block(mine, warp_sums, |a, b| a + b, 0);
             if len > 0 {
                 let sum = done + up_to;
-                let (piece, p) = ((sum >> 32) as u32, sum as u32);
-                pieces.store2(2 * piece as usize, [start.wrapping_sub(p), k]);
+                let (segment, p) = ((sum >> 32) as u32, sum as u32);
+                segments.store2(2 * segment as usize, [start.wrapping_sub(p), k]);
                 let word = products.start as usize * 4 + (p / WARP_SIZE) as usize;
-                begins.reduce_add(Scope::Device, word, 1 << (p % WARP_SIZE));
+                segment_starts.reduce_add(Scope::Device, word, 1 << (p % WARP_SIZE));
                 // The tiles that begin behind its first product and not behind the first of the next piece.
                 let mut tile = p / TILE + 1;
                 while tile <= (p + len) / TILE && products.start + tile < products.end {
-                    before.store((products.start + tile) as usize, piece);
+                    segments_before.store((products.start + tile) as usize, segment);
                     tile += 1;
                 }
             }

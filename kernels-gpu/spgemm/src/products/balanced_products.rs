@@ -1,4 +1,4 @@
-//! The products of a chunk of a row of C, in equal shares for the warps of its block.
+//! The products of a chunk of a row of C, in equal staged for the warps of its block.
 //!
 //! The block takes as many nonzeros of A at a time as it has threads. Each thread cuts the row of B of one of them to the chunk's
 //! columns; those of which something is left stand beside each other in shared memory, each with the number of products before
@@ -15,7 +15,7 @@
 //! ```
 
 use crate::products::lanes::inclusive_sum;
-use crate::products::operands::{Factors, Operands};
+use crate::products::operands::{Factors, OperandPatterns};
 use crate::products::window;
 use core::array;
 use cuda_std::prelude::*;
@@ -26,7 +26,7 @@ use warprow_kernels_matrix::primitives::scan::inclusive_in_warp;
 const UNROLL: usize = 2;
 
 /// Threads of a block, at most.
-pub const MOST_THREADS: u32 = 1024;
+pub const MAX_THREADS: u32 = 1024;
 
 /// Bytes of dynamic shared memory of a block of so many threads: for each, what a nonzero of A has left.
 pub const fn bytes(threads: u32, element_bytes: u32) -> u32 {
@@ -34,12 +34,12 @@ pub const fn bytes(threads: u32, element_bytes: u32) -> u32 {
 }
 
 /// Bytes of static shared memory.
-pub const STATIC_BYTES: u32 = 8 * MOST_THREADS / WARP_SIZE;
+pub const STATIC_BYTES: u32 = 8 * MAX_THREADS / WARP_SIZE;
 
 /// A row of A, and the columns of B that count.
-pub struct EvenWalk<'a, T> {
+pub struct BalancedProducts<'a, T> {
     /// A and B.
-    pub operands: &'a Operands,
+    pub operands: &'a OperandPatterns,
     /// Their values.
     pub factors: Factors<T>,
     /// The row's nonzeros in A, start and end.
@@ -49,7 +49,7 @@ pub struct EvenWalk<'a, T> {
 }
 
 /// The nonzeros that a block has at a time, in shared memory.
-struct Shares<T> {
+struct BlockNonzeros<T> {
     /// Of each the products before it, and what is to be added to a product's number for its position in B.
     nonzeros: Shared<u32>,
     /// Of each its value.
@@ -66,20 +66,25 @@ struct Shares<T> {
 ///
 /// The operands are what they say, and it is a nonzero of A.
 #[inline(always)]
-pub(crate) unsafe fn cut(operands: &Operands, window: Option<(u32, u32)>, k: u32) -> (u32, u32) {
+pub(crate) unsafe fn cut(
+    operands: &OperandPatterns,
+    window: Option<(u32, u32)>,
+    k: u32,
+) -> (u32, u32) {
     // SAFETY: a nonzero of A, a row of B.
     unsafe {
         let row = operands.a.col_idx.load(k as usize) as usize;
         let [mut start, mut end] = operands.extents.load2(4 * row);
         if let Some((first, last)) = window {
             // The last column of a matrix is below 2^32 - 1.
-            [start, end] = window::positions(operands.b.col_idx, [start, end], [first, last + 1]);
+            [start, end] =
+                window::lower_bounds(operands.b.col_idx, [start, end], [first, last + 1]);
         }
         (start, end - start)
     }
 }
 
-impl<T: Real> EvenWalk<'_, T> {
+impl<T: Real> BalancedProducts<'_, T> {
     /// Adds each product to the sum at the place of its column.
     ///
     /// # Safety
@@ -87,11 +92,16 @@ impl<T: Real> EvenWalk<'_, T> {
     /// The operands are what they say. All threads of the block call it with the same arguments; at `room` there are
     /// [`bytes`] bytes. There is a sum for each place.
     #[inline(always)]
-    pub unsafe fn add_up(&self, room: Shared<T>, sums: Shared<T>, place: impl Fn(u32) -> usize) {
+    pub unsafe fn accumulate(
+        &self,
+        room: Shared<T>,
+        sums: Shared<T>,
+        place: impl Fn(u32) -> usize,
+    ) {
         let warp_totals = shared_array!(u64; 32);
         let threads = thread::block_dim_x();
         let (mut k, end) = self.nonzeros;
-        let mut shares = Shares {
+        let mut staged = BlockNonzeros {
             nonzeros: room.offset(threads as usize).cast::<u32>(),
             values: room,
             count: 0,
@@ -106,8 +116,8 @@ impl<T: Real> EvenWalk<'_, T> {
                     value = self.factors.a.load(mine as usize);
                     (start, len) = cut(self.operands, self.window, mine);
                 }
-                shares.put(warp_totals, start, len, value);
-                self.share(&shares, sums, &place);
+                staged.stage(warp_totals, start, len, value);
+                self.accumulate_share(&staged, sums, &place);
                 thread::sync_threads();
                 k += threads;
             }
@@ -116,21 +126,26 @@ impl<T: Real> EvenWalk<'_, T> {
 
     /// Adds the products of the warp's share.
     #[inline(always)]
-    unsafe fn share(&self, shares: &Shares<T>, sums: Shared<T>, place: &impl Fn(u32) -> usize) {
+    unsafe fn accumulate_share(
+        &self,
+        staged: &BlockNonzeros<T>,
+        sums: Shared<T>,
+        place: &impl Fn(u32) -> usize,
+    ) {
         let lane = warp::lane_id();
         let warp = thread::thread_idx_x() / WARP_SIZE;
-        let share = shares.products.div_ceil(thread::block_dim_x()) * WARP_SIZE;
+        let share = staged.products.div_ceil(thread::block_dim_x()) * WARP_SIZE;
         let mut p = warp * share;
-        let end = shares.products.min(p + share);
+        let end = staged.products.min(p + share);
         if p >= end {
             return;
         }
         // SAFETY: products of the nonzeros; all lanes of the warp take part in its shuffles.
         unsafe {
-            let mut first = shares.owner(p);
+            let mut first = staged.owner(p);
             while p < end {
                 let positions: [(u32, T); UNROLL] = array::from_fn(|_| {
-                    let (position, value, next) = shares.of_lane(first, p);
+                    let (position, value, next) = staged.lane_product(first, p);
                     let position = if p + lane < end { position } else { u32::MAX };
                     first = next;
                     p += WARP_SIZE;
@@ -164,10 +179,10 @@ impl<T: Real> EvenWalk<'_, T> {
     }
 }
 
-impl<T: Real> Shares<T> {
+impl<T: Real> BlockNonzeros<T> {
     /// Puts the threads' nonzeros beside each other, those of which nothing is left but.
     #[inline(always)]
-    unsafe fn put(&mut self, warp_totals: Shared<u64>, start: u32, len: u32, value: T) {
+    unsafe fn stage(&mut self, warp_totals: Shared<u64>, start: u32, len: u32, value: T) {
         let lane = warp::lane_id();
         let (t, threads) = (thread::thread_idx_x(), thread::block_dim_x());
         let (warp, warps) = (t / WARP_SIZE, threads / WARP_SIZE);
@@ -218,7 +233,7 @@ impl<T: Real> Shares<T> {
     /// Of the lane's product, `p` for the first lane: its position in B and the nonzero's value; and the nonzero of the product
     /// after the last lane's, if there is one. That of the first lane is `first`.
     #[inline(always)]
-    unsafe fn of_lane(&self, first: u32, p: u32) -> (u32, T, u32) {
+    unsafe fn lane_product(&self, first: u32, p: u32) -> (u32, T, u32) {
         let lane = warp::lane_id();
         let i = first + lane;
         let (mut before, mut base, mut value) = (u32::MAX, 0, T::ZERO);
@@ -253,4 +268,4 @@ impl<T: Real> Shares<T> {
     }
 }
 
-const _: () = assert!(MOST_THREADS == 32 * WARP_SIZE);
+const _: () = assert!(MAX_THREADS == 32 * WARP_SIZE);

@@ -3,13 +3,13 @@
 //! The columns of a nonzero's products differ, so no two lanes meet in an accumulator: no atomics, and every sum is added up
 //! in the order of the nonzeros of A, the same in every run.
 
-use crate::products::operands::{Factors, Items, Operands, Structure};
-use crate::products::search::Entries;
-use crate::products::walk::Walk;
+use crate::products::operands::{Factors, OperandPatterns, OutputPattern, RowList};
+use crate::products::row_products::RowProducts;
+use crate::products::search::SortedAccumulators;
 use cuda_std::prelude::*;
 use cuda_std::warp::{FULL_MASK, WARP_SIZE};
 
-/// Entries of a chunk.
+/// SortedAccumulators of a chunk.
 pub const CHUNK: u32 = 512;
 
 /// Warps, and so chunks, in a block.
@@ -18,7 +18,7 @@ const WARPS: u32 = 4;
 /// The launch for that many chunks.
 pub fn launch<T: Real>(chunks: u32) -> LaunchConfig {
     LaunchConfig::new(chunks.div_ceil(WARPS), WARPS * WARP_SIZE)
-        .shared_bytes(WARPS * Entries::<T>::bytes(CHUNK))
+        .shared_bytes(WARPS * SortedAccumulators::<T>::bytes(CHUNK))
 }
 
 /// The values of chunks of [`CHUNK`] entries; a warp a chunk.
@@ -27,12 +27,12 @@ pub fn launch<T: Real>(chunks: u32) -> LaunchConfig {
 ///
 /// The operands are what they say; the items are chunks; `c` is the product's structure, `values` its values. The launch is
 /// [`launch`]'s.
-#[kernel(name = "spgemm_ordered", T = [f32, f64])]
-pub unsafe fn ordered<T: Real>(
-    operands: Operands,
+#[kernel(name = "spgemm_ordered_chunks", T = [f32, f64])]
+pub unsafe fn ordered_chunks<T: Real>(
+    operands: OperandPatterns,
     factors: Factors<T>,
-    items: Items,
-    c: Structure,
+    items: RowList,
+    c: OutputPattern,
     values: GlobalMut<T>,
 ) {
     let warp = thread::thread_idx_x() / WARP_SIZE;
@@ -41,7 +41,7 @@ pub unsafe fn ordered<T: Real>(
         return;
     }
     let lane = warp::lane_id();
-    let entries = Entries::<T>::of_team(warp, CHUNK);
+    let accumulators = SortedAccumulators::<T>::of_team(warp, CHUNK);
     // SAFETY: entries of C; the warp's own part of shared memory, synchronised between its uses.
     unsafe {
         let [row, chunk] = items.load(item);
@@ -49,14 +49,14 @@ pub unsafe fn ordered<T: Real>(
         let start = row_start + chunk * CHUNK;
         let count = (row_end - start).min(CHUNK);
         let columns = c.columns(row).offset((chunk * CHUNK) as usize);
-        entries.load(&c, columns, [start, count], [lane, WARP_SIZE]);
+        accumulators.load(&c, columns, [start, count], [lane, WARP_SIZE]);
         warp::sync_warp(FULL_MASK);
         let window = if row_end - row_start <= CHUNK {
             None
         } else {
             Some((columns.load(0), columns.load(count as usize - 1)))
         };
-        let walk = Walk {
+        let row_products = RowProducts {
             operands: &operands,
             factors,
             nonzeros: operands.a.row(row),
@@ -64,14 +64,14 @@ pub unsafe fn ordered<T: Real>(
             warp: 0,
             warps: 1,
             window,
-            list: None,
+            long_rows: None,
         };
-        walk.each_in_order(|column, a, b| {
-            let place = entries.place(column);
-            entries
+        row_products.for_each_in_order(|column, a, b| {
+            let place = accumulators.position(column);
+            accumulators
                 .sums
-                .store(place, a.mul_add(b, entries.sums.load(place)));
+                .store(place, a.mul_add(b, accumulators.sums.load(place)));
         });
-        entries.write(values.offset(start as usize), count, lane, WARP_SIZE);
+        accumulators.write(values.offset(start as usize), count, lane, WARP_SIZE);
     }
 }

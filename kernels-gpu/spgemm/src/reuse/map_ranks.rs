@@ -1,9 +1,9 @@
 //! The places of the products of chunks, by the ranks of their columns or by searches, as in [`chunks`](crate::numeric::chunks).
 
-use crate::numeric::chunks::{Chunk, Ranks};
-use crate::products::operands::{Items, Operands, Structure};
+use crate::numeric::chunks::{Chunk, ColumnRanks};
+use crate::products::operands::{OperandPatterns, OutputPattern, RowList};
 use crate::products::search;
-use crate::reuse::places::{LANE_PRODUCTS, Places, TILE};
+use crate::reuse::product_map::{LANE_PRODUCTS, ProductMap, TILE};
 use core::array;
 use cuda_std::prelude::*;
 use cuda_std::warp::{self, WARP_SIZE};
@@ -11,13 +11,13 @@ use cuda_std::warp::{self, WARP_SIZE};
 /// Threads in a block.
 const BLOCK: u32 = 512;
 
-/// The launch of [`place_ranked`] for that many chunks with bitmaps of `words` words.
-pub fn launch_ranked(chunks: u32, words: u32) -> LaunchConfig {
+/// The launch of [`rank_by_bitmap`] for that many chunks with bitmaps of `words` words.
+pub fn launch_by_bitmap(chunks: u32, words: u32) -> LaunchConfig {
     LaunchConfig::new(chunks, BLOCK).shared_bytes(6 * words)
 }
 
-/// The launch of [`place_searched`] for that many chunks of up to `capacity` entries.
-pub fn launch_searched(chunks: u32, capacity: u32) -> LaunchConfig {
+/// The launch of [`rank_by_search`] for that many chunks of up to `capacity` entries.
+pub fn launch_by_search(chunks: u32, capacity: u32) -> LaunchConfig {
     LaunchConfig::new(chunks, BLOCK).shared_bytes(4 * capacity)
 }
 
@@ -26,25 +26,25 @@ pub fn launch_searched(chunks: u32, capacity: u32) -> LaunchConfig {
 /// # Safety
 ///
 /// As for [`rank_chunks`](crate::numeric::chunks::rank_chunks); `places` has what there is to know of these chunks but `to`, the places.
-/// The launch is [`launch_ranked`]'s.
-#[kernel(name = "spgemm_place_ranked")]
-pub unsafe fn place_ranked(
-    operands: Operands,
-    items: Items,
+/// The launch is [`launch_by_bitmap`]'s.
+#[kernel(name = "spgemm_rank_by_bitmap")]
+pub unsafe fn rank_by_bitmap(
+    operands: OperandPatterns,
+    items: RowList,
     chunk_entries: u32,
-    c: Structure,
-    places: Places,
+    c: OutputPattern,
+    map: ProductMap,
     to: GlobalMut<u16>,
 ) {
     // SAFETY: a chunk and its products; the block synchronises before it reads the ranks.
     unsafe {
         let chunk = Chunk::load(&operands, items, chunk_entries, &c);
         let first = chunk.columns.load(0);
-        let ranks = Ranks::clear(shared::dynamic_shared_mem::<u32>(), &chunk);
+        let ranks = ColumnRanks::clear(shared::dynamic_shared_mem::<u32>(), &chunk);
         thread::sync_threads();
-        ranks.make(chunk.columns, chunk.count, first, |_, _| {});
+        ranks.fill(chunk.columns, chunk.count, first, |_, _| {});
         thread::sync_threads();
-        write_places(&operands, &places, to, |column| ranks.of(column - first));
+        write_ranks(&operands, &map, to, |column| ranks.of(column - first));
     }
 }
 
@@ -52,16 +52,16 @@ pub unsafe fn place_ranked(
 ///
 /// # Safety
 ///
-/// As for [`place_ranked`], whatever columns the chunks span; `capacity` is a power of two, and they have no more entries. The
-/// launch is [`launch_searched`]'s.
-#[kernel(name = "spgemm_place_searched")]
-pub unsafe fn place_searched(
-    operands: Operands,
-    items: Items,
+/// As for [`rank_by_bitmap`], whatever columns the chunks span; `capacity` is a power of two, and they have no more entries. The
+/// launch is [`launch_by_search`]'s.
+#[kernel(name = "spgemm_rank_by_search")]
+pub unsafe fn rank_by_search(
+    operands: OperandPatterns,
+    items: RowList,
     capacity: u32,
     chunk_entries: u32,
-    c: Structure,
-    places: Places,
+    c: OutputPattern,
+    map: ProductMap,
     to: GlobalMut<u16>,
 ) {
     let columns = shared::dynamic_shared_mem::<u32>();
@@ -79,34 +79,34 @@ pub unsafe fn place_searched(
             i += BLOCK;
         }
         thread::sync_threads();
-        write_places(&operands, &places, to, |column| {
-            search::place(columns, capacity, column)
+        write_ranks(&operands, &map, to, |column| {
+            search::position(columns, capacity, column)
         });
     }
 }
 
 /// Writes down the places of the products of the block's chunk: a warp a tile.
 #[inline(always)]
-unsafe fn write_places(
-    operands: &Operands,
-    places: &Places,
+unsafe fn write_ranks(
+    operands: &OperandPatterns,
+    map: &ProductMap,
     to: GlobalMut<u16>,
     place: impl Fn(u32) -> usize,
 ) {
     let (t, lane) = (thread::thread_idx_x(), warp::lane_id());
     // SAFETY: products of the chunk.
     unsafe {
-        let products = places.of_chunk(thread::block_idx_x());
+        let products = map.chunk(thread::block_idx_x());
         let mut tile = products.start + t / WARP_SIZE;
         while tile < products.end {
-            let pieces = places.head_without_places(tile).pieces();
+            let segments = map.tile_without_ranks(tile).segments();
             let first = products.first(tile);
             let columns: [u32; LANE_PRODUCTS] = array::from_fn(|u| {
                 let p = first + u as u32 * WARP_SIZE;
                 if p >= products.count {
                     return u32::MAX;
                 }
-                let base = places.pieces.load(2 * pieces[u] as usize);
+                let base = map.segments.load(2 * segments[u] as usize);
                 operands.b.col_idx.load(base.wrapping_add(p) as usize)
             });
             let found: [u16; LANE_PRODUCTS] = array::from_fn(|u| match columns[u] {

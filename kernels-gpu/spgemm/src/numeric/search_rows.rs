@@ -4,10 +4,10 @@
 //! entries have bits: fewer operations than a hash table's, which had to be built first. The products are added by atomic
 //! operations, in the order of chance.
 
-use crate::products::bins::WORK;
-use crate::products::operands::{Factors, Items, Operands, Structure};
-use crate::products::search::Entries;
-use crate::products::walk::Walk;
+use crate::products::bins::WORK_WORDS;
+use crate::products::operands::{Factors, OperandPatterns, OutputPattern, RowList};
+use crate::products::row_products::RowProducts;
+use crate::products::search::SortedAccumulators;
 use cuda_std::prelude::*;
 use cuda_std::warp::{FULL_MASK, WARP_SIZE};
 
@@ -20,7 +20,7 @@ const WARPS: u32 = BLOCK / WARP_SIZE;
 /// The launch for that many rows of up to `capacity` entries, a warp each.
 pub fn launch<T: Real>(rows: u32, capacity: u32) -> LaunchConfig {
     LaunchConfig::new(rows.div_ceil(WARPS), BLOCK)
-        .shared_bytes(WARPS * Entries::<T>::bytes(capacity))
+        .shared_bytes(WARPS * SortedAccumulators::<T>::bytes(capacity))
 }
 
 /// The values of rows of up to `capacity` entries; a warp a row.
@@ -29,14 +29,14 @@ pub fn launch<T: Real>(rows: u32, capacity: u32) -> LaunchConfig {
 ///
 /// The operands are what they say; the items are rows of up to `capacity` entries, a power of two; `work` is `row_work`'s,
 /// `c` the product's structure, `values` its values. The launch is [`launch`]'s.
-#[kernel(name = "spgemm_group_rows", T = [f32, f64])]
-pub unsafe fn group_rows<T: Real>(
-    operands: Operands,
+#[kernel(name = "spgemm_search_rows", T = [f32, f64])]
+pub unsafe fn search_rows<T: Real>(
+    operands: OperandPatterns,
     factors: Factors<T>,
-    items: Items,
+    items: RowList,
     capacity: u32,
     work: Global<u32>,
-    c: Structure,
+    c: OutputPattern,
     values: GlobalMut<T>,
 ) {
     let warp = thread::thread_idx_x() / WARP_SIZE;
@@ -45,28 +45,30 @@ pub unsafe fn group_rows<T: Real>(
         return;
     }
     let lane = warp::lane_id();
-    let entries = Entries::<T>::of_team(warp, capacity);
+    let accumulators = SortedAccumulators::<T>::of_team(warp, capacity);
     // SAFETY: rows of the matrices; the warp's own part of shared memory, synchronised between its uses.
     unsafe {
         let [row, _] = items.load(item);
         let (start, end) = c.row(row);
         let place = [start, end - start];
-        entries.load(&c, c.columns(row), place, [lane, WARP_SIZE]);
+        accumulators.load(&c, c.columns(row), place, [lane, WARP_SIZE]);
         warp::sync_warp(FULL_MASK);
-        let walk = Walk {
+        let row_products = RowProducts {
             operands: &operands,
             factors,
             nonzeros: operands.a.row(row),
-            products: work.load(WORK * row as usize),
+            products: work.load(WORK_WORDS * row as usize),
             warp: 0,
             warps: 1,
             window: None,
-            list: None,
+            long_rows: None,
         };
-        walk.each::<32, true>(|column, product| {
-            entries.sums.atomic_add(entries.place(column), product);
+        row_products.for_each::<32, true>(|column, product| {
+            accumulators
+                .sums
+                .atomic_add(accumulators.position(column), product);
         });
         warp::sync_warp(FULL_MASK);
-        entries.write(values.offset(start as usize), end - start, lane, WARP_SIZE);
+        accumulators.write(values.offset(start as usize), end - start, lane, WARP_SIZE);
     }
 }

@@ -6,11 +6,11 @@
 //! tile, and adds up those of the tiles before it, back to one whose own sum of all before is known. Tiles are handed out in
 //! the order in which blocks begin, so that those before are in work or done.
 
-use crate::analysis::borders::Borders;
+use crate::analysis::bin_limits::BinLimits;
 use crate::analysis::work::add_counts;
-use crate::products::bins::WORK;
-use crate::products::bins::{BIN_BITS, BINS, Known, RowWork, numeric};
-use crate::products::operands::Pattern;
+use crate::products::bins::WORK_WORDS;
+use crate::products::bins::{BIN_BITS, BINS, RowWork, SymbolicValues, numeric};
+use crate::products::operands::CsrPattern;
 use cuda_std::atomic::Scope;
 use cuda_std::prelude::*;
 use cuda_std::warp::{FULL_MASK, WARP_SIZE};
@@ -31,15 +31,15 @@ pub const fn tiles(rows: u32) -> u32 {
     rows.div_ceil(TILE)
 }
 
-/// The launch of [`entry_work`].
+/// The launch of [`numeric_bins`].
 pub fn launch(rows: u32) -> LaunchConfig {
     LaunchConfig::new(tiles(rows), BLOCK)
 }
 
-/// What [`entry_work`] leaves.
+/// What [`numeric_bins`] leaves.
 #[repr(C)]
 #[derive(Clone, Copy)]
-pub struct EntryWorkOutput {
+pub struct NumericBinsOutput {
     /// The bin's word of each row, with the row's chunks.
     pub words: GlobalMut<u32>,
     /// The items of each bin.
@@ -54,7 +54,7 @@ pub struct EntryWorkOutput {
 
 // SAFETY: `repr(C)`, of device pointers.
 #[cfg(not(target_arch = "nvptx64"))]
-unsafe impl KernelParam for EntryWorkOutput {}
+unsafe impl KernelParam for NumericBinsOutput {}
 
 /// Replaces each row's entries by its row pointer, modulo 2^32, and gives the numeric bin of each row whose values are not
 /// known yet; a block 1024 rows.
@@ -64,15 +64,15 @@ unsafe impl KernelParam for EntryWorkOutput {}
 /// `work` and `row_words` are [`row_work`](crate::analysis::work::row_work)'s; `entries` has a number for each row, and room for one
 /// behind them. `words` has room for a number a row; `counts` holds [`BINS`] zeros, `next_tile` one, `sums` one for each of
 /// the [`tiles`]; `total` has room for one. The launch is [`launch`]'s.
-#[kernel(name = "spgemm_entry_work")]
-pub unsafe fn entry_work(
-    a: Pattern,
+#[kernel(name = "spgemm_numeric_bins")]
+pub unsafe fn numeric_bins(
+    a: CsrPattern,
     work: Global<u32>,
     row_words: Global<u32>,
-    known: Known,
-    borders: Borders,
+    known: SymbolicValues,
+    bin_limits: BinLimits,
     entries: GlobalMut<u32>,
-    output: EntryWorkOutput,
+    output: NumericBinsOutput,
 ) {
     let shared_counts = shared_array!(u32; 64);
     let warp_sums = shared_array!(u64; 8);
@@ -104,7 +104,7 @@ pub unsafe fn entry_work(
             let (mut bin, mut chunks) = (BINS, 0);
             if row < u64::from(a.rows) {
                 let row = row as u32;
-                (bin, chunks) = bin_of(&a, work, row_words, known, &borders, row, entries);
+                (bin, chunks) = bin_of(&a, work, row_words, known, &bin_limits, row, entries);
                 output.words.store(row as usize, bin | chunks << BIN_BITS);
             }
             // Most rows are one item each, and neighbours have few bins.
@@ -121,7 +121,7 @@ pub unsafe fn entry_work(
         let (before_thread, all) = scan_in_block(sum, warp_sums, |a, b| a + b, 0_u64);
         add_counts(shared_counts, output.counts);
         if t < WARP_SIZE {
-            let before = before(output.sums, tile, all);
+            let before = look_back(output.sums, tile, all);
             if lane == 0 {
                 before_tile.store(0, before);
             }
@@ -145,22 +145,22 @@ pub unsafe fn entry_work(
 /// The numeric bin of a row of so many entries, and its chunks.
 #[inline(always)]
 unsafe fn bin_of(
-    a: &Pattern,
+    a: &CsrPattern,
     work: Global<u32>,
     row_words: Global<u32>,
-    known: Known,
-    borders: &Borders,
+    known: SymbolicValues,
+    bin_limits: &BinLimits,
     row: u32,
     entries: u32,
 ) -> (u32, u32) {
     // SAFETY: a row.
     unsafe {
         let bin = row_words.load(row as usize) & ((1 << BIN_BITS) - 1);
-        if known.has(bin, entries) {
+        if known.contains(bin, entries) {
             return (numeric::EMPTY, 1);
         }
         let (a_start, a_end) = a.row(row);
-        let [products, _, span, runs] = work.load4(WORK * row as usize);
+        let [products, _, span, runs] = work.load4(WORK_WORDS * row as usize);
         let work = RowWork {
             products,
             span,
@@ -168,7 +168,7 @@ unsafe fn bin_of(
             runs: runs != 0,
             is_run: runs == 2,
         };
-        borders.numeric_bin(work, entries)
+        bin_limits.numeric_bin(work, entries)
     }
 }
 
@@ -176,25 +176,25 @@ unsafe fn bin_of(
 const STATE_SHIFT: u32 = 62;
 
 /// The sum is that of the tile.
-const OF_TILE: u64 = 1 << STATE_SHIFT;
+const TILE_SUM: u64 = 1 << STATE_SHIFT;
 
 /// The sum is that of the tile and all before it.
-const OF_ALL: u64 = 2 << STATE_SHIFT;
+const PREFIX_SUM: u64 = 2 << STATE_SHIFT;
 
 /// The entries of all tiles before this one, which has `sum`; a warp asks.
 #[inline(always)]
-unsafe fn before(sums: GlobalMut<u64>, tile: u32, sum: u64) -> u64 {
+unsafe fn look_back(sums: GlobalMut<u64>, tile: u32, sum: u64) -> u64 {
     let lane = warp::lane_id();
     let mut before = 0;
     // SAFETY: a word for each tile; atomic operations alone.
     unsafe {
         if lane == 0 && tile > 0 {
-            sums.atomic_store(Scope::Device, tile as usize, OF_TILE | sum);
+            sums.atomic_store(Scope::Device, tile as usize, TILE_SUM | sum);
         }
         let mut end = tile;
         while end > 0 {
             // What is before the first tile is known to be nothing.
-            let mut word = OF_ALL;
+            let mut word = PREFIX_SUM;
             if lane < end {
                 loop {
                     word = sums.atomic_load(Scope::Device, (end - 1 - lane) as usize);
@@ -203,10 +203,10 @@ unsafe fn before(sums: GlobalMut<u64>, tile: u32, sum: u64) -> u64 {
                     }
                 }
             }
-            let known = warp::ballot(FULL_MASK, word & OF_ALL != 0);
+            let known = warp::ballot(FULL_MASK, word & PREFIX_SUM != 0);
             // The tiles up to the nearest one that knows all before it.
             let mine = if known == 0 || lane <= known.trailing_zeros() {
-                word & !(OF_ALL | OF_TILE)
+                word & !(PREFIX_SUM | TILE_SUM)
             } else {
                 0
             };
@@ -215,7 +215,7 @@ unsafe fn before(sums: GlobalMut<u64>, tile: u32, sum: u64) -> u64 {
             end = if known == 0 { end - WARP_SIZE } else { 0 };
         }
         if lane == 0 {
-            sums.atomic_store(Scope::Device, tile as usize, OF_ALL | (before + sum));
+            sums.atomic_store(Scope::Device, tile as usize, PREFIX_SUM | (before + sum));
         }
     }
     before

@@ -11,7 +11,7 @@
 //! ```
 
 use crate::products::lanes::{group_mask, inclusive_sum, owner};
-use crate::products::operands::{Factors, Operands};
+use crate::products::operands::{Factors, OperandPatterns};
 use crate::products::window;
 use core::array;
 use cuda_std::prelude::*;
@@ -19,29 +19,29 @@ use cuda_std::warp::WARP_SIZE;
 
 /// Rows of B of that mean length are taken one after the other. Those of 27 leave most lanes idle and wait for each other's loads: with 24
 /// here, on an H200, the numeric phase of a cube's stencil takes 4.94 ms and not 3.65.
-const LONG_ROWS: u32 = 64;
+const ROW_BY_ROW_LENGTH: u32 = 64;
 
 /// Nonzeros of A that a warp of several must have for that.
-const NONZEROS_A_WARP: u32 = 4;
+const MIN_NONZEROS_PER_WARP: u32 = 4;
 
 /// With more nonzeros of A a warp of several takes nonzeros of its own, with fewer all warps share the products of each.
-const OWN_NONZEROS: u32 = 2 * WARP_SIZE;
+const MIN_OWN_NONZEROS: u32 = 2 * WARP_SIZE;
 
-/// Rows of B of more nonzeros are all warps' that share a row, if there are not more than `MOST_LISTED` of them.
-const LISTED_ROW: u32 = 4096;
-const MOST_LISTED: u32 = 31;
+/// Rows of B of more nonzeros are all warps' that share a row, if there are not more than `MAX_LONG_ROWS` of them.
+const LONG_ROW: u32 = 4096;
+const MAX_LONG_ROWS: u32 = 31;
 
 /// Words of the list of a block's nonzeros of A whose rows of B are so long: their number and theirs.
-pub const LIST_WORDS: u32 = 1 + MOST_LISTED;
+pub const LONG_ROW_LIST_WORDS: u32 = 1 + MAX_LONG_ROWS;
 
 /// Products of a lane whose loads are in flight together, in each of the two ways.
 const FLAT_UNROLL: usize = 2;
 pub(crate) const ROW_UNROLL: usize = 4;
 
 /// A row of A, the warps that walk it, and the columns of B that count.
-pub struct Walk<'a, T> {
+pub struct RowProducts<'a, T> {
     /// A and B.
-    pub operands: &'a Operands,
+    pub operands: &'a OperandPatterns,
     /// Their values; not read by a walk without values.
     pub factors: Factors<T>,
     /// The row's nonzeros in A, start and end.
@@ -54,19 +54,19 @@ pub struct Walk<'a, T> {
     pub warps: u32,
     /// The first and the last column that count, if not all do.
     pub window: Option<(u32, u32)>,
-    /// Of a block, if a warp is not to have a very long row of B alone: [`LIST_WORDS`] words, the first of them 0.
-    pub list: Option<Shared<u32>>,
+    /// Of a block, if a warp is not to have a very long row of B alone: [`LONG_ROW_LIST_WORDS`] words, the first of them 0.
+    pub long_rows: Option<Shared<u32>>,
 }
 
 /// A lane's nonzero of A: its row of B and its value.
 #[derive(Clone, Copy)]
-pub(crate) struct Nonzero<T> {
+pub(crate) struct RowSegment<T> {
     pub start: u32,
     pub len: u32,
     pub value: T,
 }
 
-impl<'a> Walk<'a, f32> {
+impl<'a> RowProducts<'a, f32> {
     /// The walk of a row's columns, without values.
     ///
     /// # Safety
@@ -74,7 +74,7 @@ impl<'a> Walk<'a, f32> {
     /// The operands are what they say, and `row` is a row of A.
     #[inline(always)]
     pub unsafe fn columns(
-        operands: &'a Operands,
+        operands: &'a OperandPatterns,
         row: u32,
         products: u32,
         warps: [u32; 2],
@@ -89,12 +89,12 @@ impl<'a> Walk<'a, f32> {
             warp,
             warps,
             window: None,
-            list: None,
+            long_rows: None,
         }
     }
 }
 
-impl<T: Real> Walk<'_, T> {
+impl<T: Real> RowProducts<'_, T> {
     /// Calls `each(column, A[i, k] * B[k, column])` for the lane's products; with `VALUES` false the product is 0.
     ///
     /// # Safety
@@ -102,9 +102,12 @@ impl<T: Real> Walk<'_, T> {
     /// The operands are what they say. All lanes of each group of `LANES` call it with the same arguments; with fewer than
     /// 32 lanes there is one warp, with a list all warps of the block take part. `each` does not synchronise.
     #[inline(always)]
-    pub unsafe fn each<const LANES: u32, const VALUES: bool>(&self, mut each: impl FnMut(u32, T)) {
+    pub unsafe fn for_each<const LANES: u32, const VALUES: bool>(
+        &self,
+        mut each: impl FnMut(u32, T),
+    ) {
         // SAFETY: the caller's contract.
-        unsafe { self.each_with::<LANES, VALUES, false>(&mut each) };
+        unsafe { self.for_each_with::<LANES, VALUES, false>(&mut each) };
     }
 
     /// As [`each`](Self::each), and all lanes of a group call `each` together: with column 2^32 - 1 if they have no product.
@@ -113,26 +116,26 @@ impl<T: Real> Walk<'_, T> {
     ///
     /// As for [`each`](Self::each), but `each` may synchronise the group's lanes.
     #[inline(always)]
-    pub unsafe fn each_together<const LANES: u32, const VALUES: bool>(
+    pub unsafe fn for_each_together<const LANES: u32, const VALUES: bool>(
         &self,
         mut each: impl FnMut(u32, T),
     ) {
         // SAFETY: the caller's contract.
-        unsafe { self.each_with::<LANES, VALUES, true>(&mut each) };
+        unsafe { self.for_each_with::<LANES, VALUES, true>(&mut each) };
     }
 
     #[inline(always)]
-    unsafe fn each_with<const LANES: u32, const VALUES: bool, const TOGETHER: bool>(
+    unsafe fn for_each_with<const LANES: u32, const VALUES: bool, const TOGETHER: bool>(
         &self,
         each: &mut impl FnMut(u32, T),
     ) {
         let nonzeros = self.nonzeros.1 - self.nonzeros.0;
-        let long = u64::from(self.products) >= u64::from(LONG_ROWS) * u64::from(nonzeros)
-            && (self.warps == 1 || nonzeros >= NONZEROS_A_WARP * self.warps);
+        let long = u64::from(self.products) >= u64::from(ROW_BY_ROW_LENGTH) * u64::from(nonzeros)
+            && (self.warps == 1 || nonzeros >= MIN_NONZEROS_PER_WARP * self.warps);
         // SAFETY: the caller's contract.
         unsafe {
             if LANES == WARP_SIZE && long {
-                self.row_after_row::<VALUES, TOGETHER>(each);
+                self.row_by_row::<VALUES, TOGETHER>(each);
             } else {
                 self.flattened::<LANES, VALUES, TOGETHER>(each);
             }
@@ -149,7 +152,7 @@ impl<T: Real> Walk<'_, T> {
         let lane = warp::lane_id() % LANES;
         let (start, end) = self.nonzeros;
         // Which nonzeros the warp takes at a time, and which of their products.
-        let own = u64::from(end - start) >= u64::from(OWN_NONZEROS) * u64::from(self.warps);
+        let own = u64::from(end - start) >= u64::from(MIN_OWN_NONZEROS) * u64::from(self.warps);
         let (nonzeros_warp, nonzeros_warps) = if own { (self.warp, self.warps) } else { (0, 1) };
         let (products_warp, products_warps) = if own { (0, 1) } else { (self.warp, self.warps) };
         let stride = LANES * products_warps;
@@ -160,7 +163,7 @@ impl<T: Real> Walk<'_, T> {
             while k < end {
                 let mut mine = next;
                 if own {
-                    self.put_on_list(k.saturating_add(lane), &mut mine);
+                    self.defer_long_row(k.saturating_add(lane), &mut mine);
                 }
                 k = k.saturating_add(LANES * nonzeros_warps);
                 next = self.load::<VALUES>(k.saturating_add(lane), end);
@@ -188,26 +191,26 @@ impl<T: Real> Walk<'_, T> {
                             (u32::MAX, T::ZERO)
                         }
                     });
-                    each_of::<T, FLAT_UNROLL, true, TOGETHER>(loaded, each);
+                    for_each_loaded::<T, FLAT_UNROLL, true, TOGETHER>(loaded, each);
                     first += FLAT_UNROLL as u32 * stride;
                 }
             }
             if own {
-                self.listed::<VALUES, TOGETHER>(each);
+                self.deferred_rows::<VALUES, TOGETHER>(each);
             }
         }
     }
 
     /// Puts a nonzero of A on the list if its row of B is very long, and takes its products away.
     #[inline(always)]
-    unsafe fn put_on_list(&self, k: u32, nonzero: &mut Nonzero<T>) {
-        if let Some(list) = self.list
-            && nonzero.len > LISTED_ROW
+    unsafe fn defer_long_row(&self, k: u32, nonzero: &mut RowSegment<T>) {
+        if let Some(list) = self.long_rows
+            && nonzero.len > LONG_ROW
         {
             // SAFETY: places of the list, each of them one lane's.
             unsafe {
                 let place = list.atomic_add(0, 1);
-                if place < MOST_LISTED {
+                if place < MAX_LONG_ROWS {
                     list.store(1 + place as usize, k);
                     nonzero.len = 0;
                 }
@@ -217,18 +220,18 @@ impl<T: Real> Walk<'_, T> {
 
     /// The products of the nonzeros on the list, shared by all warps.
     #[inline(always)]
-    unsafe fn listed<const VALUES: bool, const TOGETHER: bool>(
+    unsafe fn deferred_rows<const VALUES: bool, const TOGETHER: bool>(
         &self,
         each: &mut impl FnMut(u32, T),
     ) {
-        let Some(list) = self.list else {
+        let Some(list) = self.long_rows else {
             return;
         };
         thread::sync_threads();
         let stride = WARP_SIZE * self.warps;
         // SAFETY: nonzeros of the row.
         unsafe {
-            for index in 0..list.load(0).min(MOST_LISTED) {
+            for index in 0..list.load(0).min(MAX_LONG_ROWS) {
                 let k = list.load(1 + index as usize);
                 let row = self.load::<VALUES>(k, self.nonzeros.1);
                 let mut first = self.warp * WARP_SIZE;
@@ -241,7 +244,7 @@ impl<T: Real> Walk<'_, T> {
                             (u32::MAX, T::ZERO)
                         }
                     });
-                    each_of::<T, FLAT_UNROLL, true, TOGETHER>(loaded, each);
+                    for_each_loaded::<T, FLAT_UNROLL, true, TOGETHER>(loaded, each);
                     first += FLAT_UNROLL as u32 * stride;
                 }
             }
@@ -250,7 +253,7 @@ impl<T: Real> Walk<'_, T> {
 
     /// A row of B after the other: the warp takes every `warps`-th nonzero of A.
     #[inline(always)]
-    unsafe fn row_after_row<const VALUES: bool, const TOGETHER: bool>(
+    unsafe fn row_by_row<const VALUES: bool, const TOGETHER: bool>(
         &self,
         each: &mut impl FnMut(u32, T),
     ) {
@@ -262,7 +265,7 @@ impl<T: Real> Walk<'_, T> {
         unsafe {
             while k < end {
                 let mut mine = self.load::<VALUES>(k.wrapping_add(lane * self.warps), end);
-                self.put_on_list(k.wrapping_add(lane * self.warps), &mut mine);
+                self.defer_long_row(k.wrapping_add(lane * self.warps), &mut mine);
                 let count = (end - k).div_ceil(self.warps).min(WARP_SIZE);
                 for owner in 0..count {
                     let start = warp::shfl_idx(mask, mine.start, owner, WARP_SIZE);
@@ -280,7 +283,7 @@ impl<T: Real> Walk<'_, T> {
                         let loaded: [(u32, T); ROW_UNROLL] = array::from_fn(|u| {
                             self.product::<VALUES>(start + p + u as u32 * WARP_SIZE, value)
                         });
-                        each_of::<T, ROW_UNROLL, false, TOGETHER>(loaded, each);
+                        for_each_loaded::<T, ROW_UNROLL, false, TOGETHER>(loaded, each);
                         p += step;
                     }
                     if p - lane < len {
@@ -292,20 +295,20 @@ impl<T: Real> Walk<'_, T> {
                                 (u32::MAX, T::ZERO)
                             }
                         });
-                        each_of::<T, ROW_UNROLL, true, TOGETHER>(loaded, each);
+                        for_each_loaded::<T, ROW_UNROLL, true, TOGETHER>(loaded, each);
                     }
                 }
                 k = k.saturating_add(WARP_SIZE * self.warps);
             }
-            self.listed::<VALUES, TOGETHER>(each);
+            self.deferred_rows::<VALUES, TOGETHER>(each);
         }
     }
 
-    /// Nonzero `k` of A if that is before `end`, with the part of its row of B that lies in the window.
+    /// RowSegment `k` of A if that is before `end`, with the part of its row of B that lies in the window.
     #[inline(always)]
-    pub(crate) unsafe fn load<const VALUES: bool>(&self, k: u32, end: u32) -> Nonzero<T> {
+    pub(crate) unsafe fn load<const VALUES: bool>(&self, k: u32, end: u32) -> RowSegment<T> {
         if k >= end {
-            return Nonzero {
+            return RowSegment {
                 start: 0,
                 len: 0,
                 value: T::ZERO,
@@ -318,14 +321,14 @@ impl<T: Real> Walk<'_, T> {
             if let Some((first, last)) = self.window {
                 // The last column of a matrix is below 2^32 - 1.
                 [start, end] =
-                    window::positions(self.operands.b.col_idx, [start, end], [first, last + 1]);
+                    window::lower_bounds(self.operands.b.col_idx, [start, end], [first, last + 1]);
             }
             let value = if VALUES {
                 self.factors.a.load(k as usize)
             } else {
                 T::ZERO
             };
-            Nonzero {
+            RowSegment {
                 start,
                 len: end - start,
                 value,
@@ -352,7 +355,7 @@ impl<T: Real> Walk<'_, T> {
 /// is called with `TOGETHER` only. The products move up one by
 /// one, as an index that is not known would put them into local memory.
 #[inline(always)]
-fn each_of<T: Real, const N: usize, const CHECKED: bool, const TOGETHER: bool>(
+fn for_each_loaded<T: Real, const N: usize, const CHECKED: bool, const TOGETHER: bool>(
     mut loaded: [(u32, T); N],
     each: &mut impl FnMut(u32, T),
 ) {

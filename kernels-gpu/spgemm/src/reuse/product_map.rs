@@ -17,38 +17,38 @@
 use cuda_std::prelude::*;
 use cuda_std::warp::{self, WARP_SIZE};
 
-/// Products of a lane in a tile.
+/// ChunkProducts of a lane in a tile.
 pub(crate) const LANE_PRODUCTS: usize = 4;
 
-/// Products of a tile.
+/// ChunkProducts of a tile.
 pub const TILE: u32 = WARP_SIZE * LANE_PRODUCTS as u32;
 
 /// The products of chunks of a product of matrices, a chunk after the other.
 #[repr(C)]
 #[derive(Clone, Copy)]
-pub struct Places {
+pub struct ProductMap {
     /// The first tile of each chunk, and behind them the number of tiles.
     pub tile_starts: Global<u32>,
     /// The products of each chunk.
     pub products: Global<u32>,
     /// Of each tile, a bit for each product with which a piece begins: four words.
-    pub begins: Global<u32>,
+    pub segment_starts: Global<u32>,
     /// Of each tile the last piece that begins before it; before a chunk's first one, one less, modulo 2^32.
-    pub before: Global<u32>,
+    pub segments_before: Global<u32>,
     /// Of each piece what is to be added to the number of a product for its position in B, modulo 2^32; and the position of its
     /// nonzero in A.
-    pub pieces: Global<u32>,
+    pub segments: Global<u32>,
     /// The places, those of a lane of a tile beside each other.
-    pub places: Global<u16>,
+    pub ranks: Global<u16>,
 }
 
 // SAFETY: `repr(C)`, of device pointers.
 #[cfg(not(target_arch = "nvptx64"))]
-unsafe impl KernelParam for Places {}
+unsafe impl KernelParam for ProductMap {}
 
 /// The products of a chunk.
 #[derive(Clone, Copy)]
-pub(crate) struct Products {
+pub(crate) struct ChunkProducts {
     /// Its first tile.
     pub start: u32,
     /// Past its last tile.
@@ -57,18 +57,18 @@ pub(crate) struct Products {
     pub count: u32,
 }
 
-impl Places {
+impl ProductMap {
     /// The products of a chunk.
     ///
     /// # Safety
     ///
     /// It is one of the chunks.
     #[inline(always)]
-    pub(crate) unsafe fn of_chunk(&self, chunk: u32) -> Products {
+    pub(crate) unsafe fn chunk(&self, chunk: u32) -> ChunkProducts {
         let chunk = chunk as usize;
         // SAFETY: the caller's contract.
         unsafe {
-            Products {
+            ChunkProducts {
                 start: self.tile_starts.load(chunk),
                 end: self.tile_starts.load(chunk + 1),
                 count: self.products.load(chunk),
@@ -82,13 +82,13 @@ impl Places {
     ///
     /// It is a tile, and its places are known.
     #[inline(always)]
-    pub(crate) unsafe fn head(&self, tile: u32) -> Head {
+    pub(crate) unsafe fn tile(&self, tile: u32) -> TileMap {
         let first = tile as usize * TILE as usize + LANE_PRODUCTS * warp::lane_id() as usize;
         // SAFETY: the caller's contract.
         unsafe {
-            Head {
-                places: self.places.load4(first),
-                ..self.head_without_places(tile)
+            TileMap {
+                ranks: self.ranks.load4(first),
+                ..self.tile_without_ranks(tile)
             }
         }
     }
@@ -99,13 +99,13 @@ impl Places {
     ///
     /// It is a tile.
     #[inline(always)]
-    pub(crate) unsafe fn head_without_places(&self, tile: u32) -> Head {
+    pub(crate) unsafe fn tile_without_ranks(&self, tile: u32) -> TileMap {
         // SAFETY: the caller's contract.
         unsafe {
-            Head {
-                begins: self.begins.load4(4 * tile as usize),
-                before: self.before.load(tile as usize),
-                places: [0; LANE_PRODUCTS],
+            TileMap {
+                segment_starts: self.segment_starts.load4(4 * tile as usize),
+                segments_before: self.segments_before.load(tile as usize),
+                ranks: [0; LANE_PRODUCTS],
             }
         }
     }
@@ -113,28 +113,28 @@ impl Places {
 
 /// What is written down of a tile, for a lane.
 #[derive(Clone, Copy)]
-pub(crate) struct Head {
-    begins: [u32; LANE_PRODUCTS],
-    before: u32,
+pub(crate) struct TileMap {
+    segment_starts: [u32; LANE_PRODUCTS],
+    segments_before: u32,
     /// The places of the lane's products.
-    pub places: [u16; LANE_PRODUCTS],
+    pub ranks: [u16; LANE_PRODUCTS],
 }
 
-impl Head {
+impl TileMap {
     /// The pieces of the lane's products.
     #[inline(always)]
-    pub fn pieces(&self) -> [u32; LANE_PRODUCTS] {
+    pub fn segments(&self) -> [u32; LANE_PRODUCTS] {
         let up_to_lane = u32::MAX >> (WARP_SIZE - 1 - warp::lane_id());
-        let mut before = self.before;
+        let mut before = self.segments_before;
         core::array::from_fn(|u| {
-            let piece = before.wrapping_add((self.begins[u] & up_to_lane).count_ones());
-            before = before.wrapping_add(self.begins[u].count_ones());
-            piece
+            let segment = before.wrapping_add((self.segment_starts[u] & up_to_lane).count_ones());
+            before = before.wrapping_add(self.segment_starts[u].count_ones());
+            segment
         })
     }
 }
 
-impl Products {
+impl ChunkProducts {
     /// The number of a lane's first product in a tile; the others are 32 apart.
     #[inline(always)]
     pub fn first(&self, tile: u32) -> u32 {
