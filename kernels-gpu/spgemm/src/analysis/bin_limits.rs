@@ -162,7 +162,7 @@ impl BinLimits {
         if row.nonzeros == 1 {
             return COPY;
         }
-        if row.runs && span <= self.run_span {
+        if row.b_rows_are_runs && span <= self.run_span {
             return RUNS;
         }
         if Self::sorts(self.sort_products, row) {
@@ -204,12 +204,16 @@ impl BinLimits {
         let few = products <= self.search_row_products;
         let long_rows =
             u64::from(products) >= u64::from(self.window_row_length) * u64::from(nonzeros);
-        if row.runs
+        if row.b_rows_are_runs
             && span <= crate::numeric::interval_rows::MAX_SPAN.min(self.window_span)
             && long_rows
             && (nonzeros <= crate::numeric::interval_rows::MAX_NONZEROS || self.ordered != 0)
         {
-            let first = if row.is_run { NEIGHBOURS } else { INTERVALS };
+            let first = if row.a_row_is_run {
+                NEIGHBOURS
+            } else {
+                INTERVALS
+            };
             return (first + doublings(span, 64), 1);
         }
         if span <= self.window_span && long_rows && (few || self.ordered != 0) {

@@ -22,7 +22,7 @@ pub(crate) struct RowMeasure {
     /// The last of their columns.
     pub last: u32,
     /// 1 if all the rows of B are runs of neighbouring columns.
-    pub runs: u32,
+    pub b_rows_are_runs: u32,
 }
 
 impl RowMeasure {
@@ -30,7 +30,7 @@ impl RowMeasure {
         products: 0,
         first: u32::MAX,
         last: 0,
-        runs: 1,
+        b_rows_are_runs: 1,
     };
 
     /// Of every `stride`-th nonzero from `k` on and before `end`.
@@ -69,7 +69,7 @@ impl RowMeasure {
                 found.first = found.first.min(first);
                 found.last = found.last.max(last);
                 if end > start && last - first != end - start - 1 {
-                    found.runs = 0;
+                    found.b_rows_are_runs = 0;
                 }
             }
             k += UNROLL as u32 * stride;
@@ -88,7 +88,7 @@ impl RowMeasure {
                 products: found.products.wrapping_add(other.products),
                 first: found.first.min(other.first),
                 last: found.last.max(other.last),
-                runs: found.runs & other.runs,
+                b_rows_are_runs: found.b_rows_are_runs & other.b_rows_are_runs,
             };
             distance /= 2;
         }
@@ -103,7 +103,7 @@ impl RowMeasure {
             products: from_lane(self.products),
             first: from_lane(self.first),
             last: from_lane(self.last),
-            runs: from_lane(self.runs),
+            b_rows_are_runs: from_lane(self.b_rows_are_runs),
         }
     }
 
@@ -114,7 +114,7 @@ impl RowMeasure {
             products: warp::reduce_add(FULL_MASK, self.products),
             first: warp::reduce_min(FULL_MASK, self.first),
             last: warp::reduce_max(FULL_MASK, self.last),
-            runs: warp::reduce_and(FULL_MASK, self.runs),
+            b_rows_are_runs: warp::reduce_and(FULL_MASK, self.b_rows_are_runs),
         }
     }
 }

@@ -100,7 +100,7 @@ pub unsafe fn numeric_bins(
                 0
             }
         });
-        let note = |row: u64, entries: u32| {
+        let record = |row: u64, entries: u32| {
             let (mut bin, mut chunks) = (BINS, 0);
             if row < u64::from(a.rows) {
                 let row = row as u32;
@@ -114,7 +114,7 @@ pub unsafe fn numeric_bins(
             }
         };
         unroll!(i in 0..4 {
-            note(first + i as u64, counts[i]);
+            record(first + i as u64, counts[i]);
         });
         let [c0, c1, c2, c3] = counts.map(u64::from);
         let sum = c0 + c1 + c2 + c3;
@@ -165,8 +165,8 @@ unsafe fn bin_of(
             products,
             span,
             nonzeros: a_end - a_start,
-            runs: runs != 0,
-            is_run: runs == 2,
+            b_rows_are_runs: runs != 0,
+            a_row_is_run: runs == 2,
         };
         bin_limits.numeric_bin(work, entries)
     }

@@ -160,7 +160,7 @@ pub unsafe fn row_work(
             let place = long_count.atomic_add(Scope::Device, 0, 1);
             long_rows.store(place as usize, row);
         } else if is_row {
-            (bin, bound) = note(&operands, &bin_limits, &output, row, found);
+            (bin, bound) = record_row(&operands, &bin_limits, &output, row, found);
         }
         let peers = warp::match_any(FULL_MASK, bin);
         if bin < BINS && lane == peers.trailing_zeros() {
@@ -226,9 +226,9 @@ pub unsafe fn long_row_work(
                     products,
                     first,
                     last,
-                    runs,
+                    b_rows_are_runs,
                 } = RowMeasure::EMPTY;
-                found_together.store4(0, [products, first, last, runs]);
+                found_together.store4(0, [products, first, last, b_rows_are_runs]);
             }
             thread::sync_threads();
             let found = RowMeasure::measure(&operands, start + t, end, LONG_BLOCK).reduce_warp();
@@ -236,18 +236,18 @@ pub unsafe fn long_row_work(
                 found_together.atomic_add(0, found.products);
                 found_together.atomic_min(1, found.first);
                 found_together.atomic_max(2, found.last);
-                found_together.atomic_min(3, found.runs);
+                found_together.atomic_min(3, found.b_rows_are_runs);
             }
             thread::sync_threads();
             if t == 0 {
-                let [products, first, last, runs] = found_together.load4(0);
+                let [products, first, last, b_rows_are_runs] = found_together.load4(0);
                 let found = RowMeasure {
                     products,
                     first,
                     last,
-                    runs,
+                    b_rows_are_runs,
                 };
-                let (bin, bound) = note(&operands, &bin_limits, &output, row, found);
+                let (bin, bound) = record_row(&operands, &bin_limits, &output, row, found);
                 output.counts.reduce_add(Scope::Device, bin as usize, 1);
                 let totals = output.totals;
                 totals.reduce_add(Scope::Device, 0, u64::from(products));
@@ -270,7 +270,7 @@ fn sum_of_warp(number: u32) -> u64 {
 
 /// Writes down what was found of a row; gives its bin, and how many columns may be put aside.
 #[inline(always)]
-unsafe fn note(
+unsafe fn record_row(
     operands: &OperandPatterns,
     bin_limits: &BinLimits,
     output: &RowWorkOutput,
@@ -281,23 +281,24 @@ unsafe fn note(
         products,
         first,
         last,
-        runs,
+        b_rows_are_runs,
     } = found;
     let span = if products == 0 { 0 } else { last - first + 1 };
     // SAFETY: a row of A, and its nonzeros.
-    let (nonzeros, is_run) = unsafe {
+    let (nonzeros, a_row_is_run) = unsafe {
         let (start, end) = operands.a.row(row);
         let column = |k: u32| operands.a.col_idx.load(k as usize);
-        let is_run =
-            runs != 0 && products > 0 && column(end - 1) - column(start) == end - 1 - start;
-        (end - start, is_run)
+        let a_row_is_run = b_rows_are_runs != 0
+            && products > 0
+            && column(end - 1) - column(start) == end - 1 - start;
+        (end - start, a_row_is_run)
     };
     let bin = bin_limits.symbolic_bin(RowWork {
         products,
         span,
         nonzeros,
-        runs: runs != 0,
-        is_run,
+        b_rows_are_runs: b_rows_are_runs != 0,
+        a_row_is_run,
     });
     let (bound, entries) = if bin == symbolic::COPY {
         (0, products)
@@ -309,7 +310,12 @@ unsafe fn note(
     unsafe {
         output.work.store4(
             WORK_WORDS * row,
-            [products, first, span, runs + u32::from(is_run)],
+            [
+                products,
+                first,
+                span,
+                b_rows_are_runs + u32::from(a_row_is_run),
+            ],
         );
         output.words.store(row, bin | 1 << BIN_BITS);
         output.entries.store(row, entries);

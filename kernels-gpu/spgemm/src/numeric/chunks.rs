@@ -150,7 +150,7 @@ pub unsafe fn rank_chunks<T: Real>(
         }
         thread::sync_threads();
         ranks.fill(chunk.columns, count, first, |i, column| {
-            c.put(start + i, column);
+            c.write_column(start + i, column);
         });
         thread::sync_threads();
         let products = chunk.products(&operands, factors);

@@ -84,8 +84,8 @@ pub unsafe fn copy_products<T: Real>(
         while p < end_of_chunk {
             let value = factor * factors.b.load((start + p) as usize);
             values.store((to + p) as usize, value);
-            if c.wants_columns() {
-                c.put(to + p, operands.b.col_idx.load((start + p) as usize));
+            if c.writes_columns() {
+                c.write_column(to + p, operands.b.col_idx.load((start + p) as usize));
             }
             p += WARP_SIZE;
         }

@@ -93,7 +93,7 @@ pub unsafe fn interval_rows<T: Real, const SPAN: u32>(
         let mut i = warp::lane_id();
         while i < end - start {
             let column = columns.load(i as usize);
-            c.put(start + i, column);
+            c.write_column(start + i, column);
             values.store((start + i) as usize, sums.load((column - first) as usize));
             i += WARP_SIZE;
         }

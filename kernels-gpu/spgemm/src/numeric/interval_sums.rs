@@ -65,13 +65,13 @@ pub(crate) unsafe fn interval_sums<T: Real, const SUMS: usize, const ROWS: usize
     unsafe {
         loop {
             let row_of_b = row_of_b(k.wrapping_add(lane));
-            let of_all = stage::<T, SUMS, ROWS>(operands, first, room, row_of_b);
+            let added_to_all = stage::<T, SUMS, ROWS>(operands, first, room, row_of_b);
             warp::sync_warp(FULL_MASK);
             let count = (end - k).min(WARP_SIZE);
             let mut place = 0;
             while place < count {
-                let is_of_all = of_all >> place & 15 == 15;
-                sums = add::<T, SUMS, ROWS>(sums, b, room, place as usize, is_of_all);
+                let adds_to_all = added_to_all >> place & 15 == 15;
+                sums = add::<T, SUMS, ROWS>(sums, b, room, place as usize, adds_to_all);
                 place += UNROLL as u32;
             }
             warp::sync_warp(FULL_MASK);
@@ -123,8 +123,8 @@ unsafe fn stage<T: Real, const SUMS: usize, const ROWS: usize>(
         // SAFETY: the lane's places in the room.
         unsafe { factors.store(r * LANES, values[r]) };
     }
-    let is_of_all = rows == (1 << ROWS) - 1 || columns == [0; SUMS];
-    warp::ballot(FULL_MASK, is_of_all)
+    let adds_to_all = rows == (1 << ROWS) - 1 || columns == [0; SUMS];
+    warp::ballot(FULL_MASK, adds_to_all)
 }
 
 /// The sums, after the four rows of B from `place` on have been added.
@@ -134,7 +134,7 @@ unsafe fn add<T: Real, const SUMS: usize, const ROWS: usize>(
     b: Global<T>,
     room: Shared<u32>,
     place: usize,
-    is_of_all: bool,
+    adds_to_all: bool,
 ) -> [[T; SUMS]; ROWS] {
     let lane = warp::lane_id();
     let factors = factors::<T, SUMS>(room);
@@ -154,7 +154,7 @@ unsafe fn add<T: Real, const SUMS: usize, const ROWS: usize>(
                 }
             })
         });
-        if is_of_all {
+        if adds_to_all {
             unroll!(r in 0..4 {
                 if r < ROWS {
                     let values = factors.load4(r * LANES + place);

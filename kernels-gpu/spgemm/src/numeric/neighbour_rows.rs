@@ -254,7 +254,7 @@ impl<T: Real> NeighbourRows<'_, T> {
                 for s in 0..SUMS {
                     let i = (s as u32 * WARP_SIZE + lane).wrapping_sub(before);
                     if i < row.entries {
-                        c.put(row.first_entry + i, row.first_column + i);
+                        c.write_column(row.first_entry + i, row.first_column + i);
                         values.store((row.first_entry + i) as usize, sums[s]);
                     }
                 }
@@ -273,7 +273,7 @@ impl<T: Real> NeighbourRows<'_, T> {
             let mut i = lane;
             while i < row.entries {
                 let column = columns.load(i as usize);
-                c.put(row.first_entry + i, column);
+                c.write_column(row.first_entry + i, column);
                 let sum = room.load((column - first) as usize);
                 values.store((row.first_entry + i) as usize, sum);
                 i += WARP_SIZE;

@@ -51,8 +51,8 @@ pub unsafe fn clear_rows<T: Real>(
         let mut i = part * BLOCK + thread::thread_idx_x();
         while i < end - start {
             values.store((start + i) as usize, T::ZERO);
-            if c.wants_columns() {
-                c.put(start + i, columns.load(i as usize));
+            if c.writes_columns() {
+                c.write_column(start + i, columns.load(i as usize));
             }
             i = i.saturating_add(stride);
         }

@@ -50,7 +50,7 @@ pub unsafe fn window_rows<T: Real>(
         let mut i = lane;
         while i < end - start {
             let column = columns.load(i as usize);
-            c.put(start + i, column);
+            c.write_column(start + i, column);
             sums.store((column - first) as usize, T::ZERO);
             i += WARP_SIZE;
         }

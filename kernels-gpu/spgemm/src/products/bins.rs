@@ -53,9 +53,9 @@ pub struct RowWork {
     /// The nonzeros of its row of A.
     pub nonzeros: u32,
     /// Whether all its rows of B are runs of neighbouring columns.
-    pub runs: bool,
+    pub b_rows_are_runs: bool,
     /// Whether its row of A is one too.
-    pub is_run: bool,
+    pub a_row_is_run: bool,
 }
 
 /// Bins of the symbolic phase. Where several sizes follow each other, the number is that of the first.

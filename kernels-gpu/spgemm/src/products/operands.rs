@@ -133,7 +133,7 @@ impl OutputPattern {
 
     /// Whether the columns are to be written too.
     #[inline(always)]
-    pub fn wants_columns(&self) -> bool {
+    pub fn writes_columns(&self) -> bool {
         self.col_idx.address() != 0
     }
 
@@ -143,8 +143,8 @@ impl OutputPattern {
     ///
     /// `entry` is an entry of C.
     #[inline(always)]
-    pub unsafe fn put(&self, entry: u32, column: u32) {
-        if self.wants_columns() {
+    pub unsafe fn write_column(&self, entry: u32, column: u32) {
+        if self.writes_columns() {
             // SAFETY: the caller's contract.
             unsafe { self.col_idx.store(entry as usize, column) };
         }

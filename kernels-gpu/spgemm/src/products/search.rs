@@ -74,7 +74,7 @@ impl<T: Real> SortedAccumulators<T> {
                 let mut column = u32::MAX;
                 if i < count {
                     column = from.load(i as usize);
-                    c.put(start + i, column);
+                    c.write_column(start + i, column);
                 }
                 self.columns.store(i as usize, column);
                 self.sums.store(i as usize, T::ZERO);

@@ -300,7 +300,7 @@ impl<T: Real, const VALUES: bool> RowSorter<T, VALUES> {
                     if is_new {
                         let below = new & ((1 << lane_of_group) - 1);
                         let place = (to + count + below.count_ones()) as usize;
-                        if self.has_columns() {
+                        if self.writes_columns() {
                             self.columns.store(place, first + column(key));
                         }
                         if VALUES {
@@ -344,7 +344,7 @@ impl<T: Real, const VALUES: bool> RowSorter<T, VALUES> {
                 let some: [u32; TOGETHER] = array::from_fn(|u| {
                     keys_shared.load((start + u as u32 * LANES + lane_of_group) as usize)
                 });
-                if self.has_columns() {
+                if self.writes_columns() {
                     let _: [(); TOGETHER] = array::from_fn(|u| {
                         let at = start + u as u32 * LANES + lane_of_group;
                         if at < number {
@@ -376,7 +376,7 @@ impl<T: Real, const VALUES: bool> RowSorter<T, VALUES> {
 
     /// Whether columns are wanted.
     #[inline(always)]
-    fn has_columns(&self) -> bool {
+    fn writes_columns(&self) -> bool {
         !VALUES || self.columns.address() != 0
     }
 }
