@@ -1,4 +1,5 @@
-//! The ground of all phases: operands, the products of a row dealt out to lanes, tables and searches.
+//! The ground of all phases: operands, the products of a row dealt out to lanes, tables and
+//! searches.
 
 pub mod balanced_products;
 pub mod bins;
