@@ -1,7 +1,10 @@
-//! Bins: which kernel takes a row, decided by the work that the row brings.
+//! The limits between [`bins`](crate::products::bins): which kernel takes a row, by its products,
+//! columns and entries.
 //!
-//! A bin is a kernel with a size of its table; the lists of a bin's rows are made on the device. The symbolic phase knows
-//! of a row its products and the span of its columns, the numeric phase its entries besides.
+//! The tables of the bins stand in [`bins`](crate::products::bins) and
+//! [`numeric`](crate::products::bins::numeric), with the limits of the default. This module has the
+//! limits as numbers, and the two functions that read them, [`BinLimits::symbolic_bin`] and
+//! [`BinLimits::numeric_bin`].
 
 use crate::numeric::chunks::staging_bytes;
 use crate::products::bins::{
@@ -9,64 +12,67 @@ use crate::products::bins::{
 };
 use crate::symbolic::sort_rows::MAX_SPAN;
 
-/// Numeric: words of a chunk's bitmap by default, of 327680 columns: two blocks fit a multiprocessor.
+/// Numeric: default words of a chunk's bitmap, for 327680 columns. Two blocks then fit a
+/// multiprocessor.
 const RANK_WORDS: u32 = 10240;
 
-/// The borders between bins. Those of the default are tuned for an NVIDIA H200.
+/// The limits between bins. The defaults are tuned for an NVIDIA H200.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BinLimits {
-    /// Symbolic: rows of that many products are sorted in registers; up to 512.
+    /// Symbolic: rows of at most this many products are sorted in registers; up to 512.
     pub sort_products: u32,
-    /// Numeric: those of that many products are so once more; up to 512.
+    /// Numeric: rows of at most this many products are sorted in registers; up to 512.
     pub numeric_sort_products: u32,
-    /// A group of lanes sorts several rows, one after the other, where that leaves so many warps.
+    /// Both: a group of lanes sorts several rows, one after the other, if at least this many warps
+    /// remain.
     pub min_sort_warps: u32,
-    /// Symbolic: other rows of that many products are a warp's; up to 512.
+    /// Symbolic: other rows of at most this many products have a hash table per warp; up to 512.
     pub warp_hash_products: u32,
-    /// Symbolic: rows of that many products have a hash table for each block; up to 16384.
+    /// Symbolic: rows of at most this many products have a hash table per block; up to 16384.
     pub block_hash_products: u32,
-    /// Symbolic: a bitmap is taken if it has that many words or fewer for a product.
+    /// Symbolic: a bitmap is chosen if it has at most this many words per product.
     pub bitmap_words: u32,
-    /// Symbolic: rows of B that are runs of neighbouring columns are joined where the span of the row has up to that many
-    /// columns.
+    /// Symbolic: rows whose rows of B are runs of columns are joined as intervals up to this span.
     pub run_span: u32,
-    /// Numeric: a window of accumulators is taken up to that many columns; up to 2048.
+    /// Numeric: a row has a window of accumulators up to this span; up to 2048.
     pub window_span: u32,
-    /// Numeric: and if the rows of B have at least that many nonzeros on average.
+    /// Numeric: windows, and sums in registers, need rows of B of at least this mean length.
     pub window_row_length: u32,
-    /// Numeric: a warp takes several neighbouring rows of runs together where that leaves so many warps.
+    /// Numeric: a warp takes four rows of runs together if at least this many warps remain.
     pub min_neighbour_warps: u32,
-    /// Numeric: rows of that many entries are a warp's; up to 512.
+    /// Numeric: rows of at most this many entries are searched by a warp; up to 512.
     pub search_row_entries: u32,
-    /// Numeric: if they have no more products, unless sums must be added up in their order.
+    /// Numeric: a row with more products than this is not left to one warp, unless sums must be in
+    /// order.
     pub search_row_products: u32,
-    /// Numeric: the products of a row of several chunks are spread over the device if they are up to that many for a nonzero
-    /// of A in each chunk.
+    /// Numeric: the products of a row of several chunks are spread over the device if there are at
+    /// most this many per nonzero of A and chunk.
     pub spread_products: u32,
     /// Numeric: entries of a chunk of a longer row, a power of two from 1024 to 8192.
     pub chunk_entries: u32,
-    /// Numeric: words of a chunk's bitmap, at most; entries are searched for in wider ones.
+    /// Numeric: maximum words of a chunk's bitmap; a chunk that spans more columns is searched.
     pub rank_words: u32,
-    /// Numeric: 1 if sums must be added up in their order.
+    /// Numeric: 1 if each sum must be added up in the order of the nonzeros of A, else 0.
     pub ordered: u32,
 }
 
-// SAFETY: `repr(C)`, of u32 alone.
+// SAFETY: `repr(C)` with u32 fields only, so it has no padding.
 #[cfg(not(target_arch = "nvptx64"))]
 unsafe impl cuda_std::kernel::KernelParam for BinLimits {}
 
 impl BinLimits {
-    /// The default, for a device whose kernels may have that many bytes of shared memory and elements of that size.
+    /// The defaults for a device that gives a block `shared_bytes` of shared memory, for elements
+    /// of `element_bytes`.
     pub const fn new(shared_bytes: u32, element_bytes: u32) -> Self {
-        // A hash table has two slots for a product, and a place in the list.
+        // A hash table needs two slots and one word of the column list per product.
         let mut block_hash_products = 16384;
         while 4 * (3 * block_hash_products + 4) > shared_bytes {
             block_hash_products /= 2;
         }
         let rest = staging_bytes(element_bytes);
         let mut chunk = 8192;
-        // Searched chunks have columns and sums.
+        // A searched chunk needs a column and a sum per entry.
         while chunk * (element_bytes + 4) + rest > shared_bytes {
             chunk /= 2;
         }
@@ -95,7 +101,7 @@ impl BinLimits {
         }
     }
 
-    /// These borders within what the kernels allow, which the default has.
+    /// These limits, reduced to what the kernels allow. `default` is exactly that.
     pub fn within(self, default: Self) -> Self {
         let chunk = self.chunk_entries.clamp(1024, default.chunk_entries);
         Self {
@@ -105,7 +111,7 @@ impl BinLimits {
             block_hash_products: self.block_hash_products.min(default.block_hash_products),
             window_span: self.window_span.min(default.window_span),
             search_row_entries: self.search_row_entries.min(default.search_row_entries),
-            // The next lower power of two.
+            // Rounded down to a power of two.
             chunk_entries: 1 << chunk.ilog2(),
             rank_words: self.rank_words.min(default.rank_words),
             ..self
@@ -113,7 +119,7 @@ impl BinLimits {
     }
 }
 
-/// The number of the least of `first`, `2 first`, `4 first`, .. that is `size` or more, counted from 0.
+/// How often `first` must be doubled to reach `size`.
 #[inline(always)]
 const fn doublings(size: u32, first: u32) -> u32 {
     if size <= first {
@@ -123,8 +129,9 @@ const fn doublings(size: u32, first: u32) -> u32 {
     }
 }
 
-/// Words of the bitmaps of narrow rows, by their size from 0 on: 512, 768, 1024, 1536, .. 16384. The fewer they are, the more
-/// rows a multiprocessor has at a time: with powers of two alone the stencil of [`bitmap_rows`](crate::symbolic::bitmap_rows) took 5.2 ms and not 4.6.
+/// Words of the bitmap of each [`SPARSE_BITMAP`](symbolic::SPARSE_BITMAP) size from 0 on: 512, 768,
+/// 1024, 1536, .. 16384. A smaller bitmap lets more rows share a multiprocessor; with powers of two
+/// alone, the phase took 1.13 times as long on a stencil.
 pub const fn sparse_bitmap_words(size: u32) -> u32 {
     if size.is_multiple_of(2) {
         512 << (size / 2)
@@ -133,7 +140,7 @@ pub const fn sparse_bitmap_words(size: u32) -> u32 {
     }
 }
 
-/// The least size of so many words.
+/// The smallest size with at least this many words.
 #[inline(always)]
 const fn sparse_bitmap_size(words: u32) -> u32 {
     let doublings = doublings(words, 512);
@@ -145,13 +152,13 @@ const fn sparse_bitmap_size(words: u32) -> u32 {
 }
 
 impl BinLimits {
-    /// Whether a row's products are sorted in registers, if up to `most` are.
+    /// Whether a row's products are sorted in registers, where rows of at most `most` products are.
     #[inline(always)]
     const fn sorts(most: u32, row: RowWork) -> bool {
         row.products <= most && row.span <= MAX_SPAN
     }
 
-    /// The bin of a row in the symbolic phase.
+    /// The symbolic bin of a row.
     #[inline(always)]
     pub fn symbolic_bin(&self, row: RowWork) -> u32 {
         use symbolic::{BITMAP, BLOCK_HASH, COPY, EMPTY, RUNS, SORT, SPARSE_BITMAP, WARP_HASH};
@@ -184,7 +191,8 @@ impl BinLimits {
         BITMAP + (u32::BITS - 1 - products.ilog2())
     }
 
-    /// The bin of a row of `entries` in the numeric phase, and its chunks.
+    /// The numeric bin of a row with this many entries, and the number of its chunks or parts. A
+    /// row of up to one chunk has 1.
     #[inline(always)]
     pub fn numeric_bin(&self, row: RowWork, entries: u32) -> (u32, u32) {
         use numeric::{COPY, EMPTY, INTERVALS, NEIGHBOURS, ORDERED_CHUNKS};

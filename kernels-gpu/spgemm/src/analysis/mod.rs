@@ -1,4 +1,5 @@
-//! What each row brings in products and entries, and which kernel takes it.
+//! What each row costs, and which kernel takes it: before the symbolic phase by its products,
+//! before the numeric phase also by its entries.
 
 pub mod bin_limits;
 pub mod measure;

@@ -1,10 +1,18 @@
-//! The row pointers of C from the entries of its rows, and which kernel of the numeric phase takes a row: by its work, as the
-//! symbolic phase knew it, and its entries.
+//! The row pointers of C from the number of entries of each row, and the numeric bin of each row:
+//! one kernel, so the host waits once.
 //!
-//! Both in one kernel, and so one wait of the host for both results. The sum of the entries before a tile of rows comes by
-//! decoupled look-back (Merrill and Garland, Single-pass Parallel Prefix Scan, 2016): a block writes down the sum of its
-//! tile, and adds up those of the tiles before it, back to one whose own sum of all before is known. Tiles are handed out in
-//! the order in which blocks begin, so that those before are in work or done.
+//! A block takes a tile of 1024 rows. The number of entries before a tile comes by decoupled
+//! look-back (Merrill and Garland, "Single-pass Parallel Prefix Scan with Decoupled Look-back",
+//! NVIDIA NVR-2016-002). A block publishes the sum of its tile, and adds the sums of the tiles
+//! before it, back to one whose prefix is known. Tiles are handed out in the order in which blocks
+//! start, so all earlier tiles are being computed or done.
+//!
+//! ```text
+//! tile          0     1     2     3
+//! sum           40    25    30    10
+//! published     P 40  P 65  S 30  .         P prefix (all up to here), S sum of the tile alone
+//!                                           tile 3: 30 + 65 entries before it
+//! ```
 
 use crate::analysis::bin_limits::BinLimits;
 use crate::analysis::work::add_counts;
@@ -20,13 +28,13 @@ use warprow_kernels_matrix::unroll;
 /// Threads in a block.
 const BLOCK: u32 = 256;
 
-/// Rows of a thread, neighbours.
+/// Neighbouring rows per thread.
 const ROWS: usize = 4;
 
 /// Rows of a tile, which a block takes.
 const TILE: u32 = BLOCK * ROWS as u32;
 
-/// The tiles of so many rows.
+/// The number of tiles for this many rows.
 pub const fn tiles(rows: u32) -> u32 {
     rows.div_ceil(TILE)
 }
@@ -36,34 +44,38 @@ pub fn launch(rows: u32) -> LaunchConfig {
     LaunchConfig::new(tiles(rows), BLOCK)
 }
 
-/// What [`numeric_bins`] leaves.
+/// Where [`numeric_bins`] writes.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct NumericBinsOutput {
-    /// The bin's word of each row, with the row's chunks.
+    /// For each row its numeric bin and the number of its chunks.
     pub words: GlobalMut<u32>,
-    /// The items of each bin.
+    /// The number of items of each bin.
     pub counts: GlobalMut<u32>,
-    /// The entries of all rows.
+    /// The number of entries of C.
     pub total: GlobalMut<u64>,
-    /// A number for the next tile.
+    /// The number of the next tile.
     pub next_tile: GlobalMut<u32>,
-    /// What is known of each tile's sum.
+    /// For each tile, the state and the sum or prefix that it has published.
     pub sums: GlobalMut<u64>,
 }
 
-// SAFETY: `repr(C)`, of device pointers.
+// SAFETY: `repr(C)` with device pointers only, so it has no padding.
 #[cfg(not(target_arch = "nvptx64"))]
 unsafe impl KernelParam for NumericBinsOutput {}
 
-/// Replaces each row's entries by its row pointer, modulo 2^32, and gives the numeric bin of each row whose values are not
-/// known yet; a block 1024 rows.
+/// Replaces the number of entries of each row by the row's row pointer, modulo 2^32, and writes the
+/// numeric bin of each row. A row whose values are known already is in the empty bin.
+///
+/// A block takes 1024 rows, a thread four neighbours. A row costs 36 bytes.
 ///
 /// # Safety
 ///
-/// `work` and `row_words` are [`row_work`](crate::analysis::work::row_work)'s; `entries` has a number for each row, and room for one
-/// behind them. `words` has room for a number a row; `counts` holds [`BINS`] zeros, `next_tile` one, `sums` one for each of
-/// the [`tiles`]; `total` has room for one. The launch is [`launch`]'s.
+/// `a` is valid (see [`OperandPatterns`](crate::products::operands::OperandPatterns)). `work` and
+/// `row_words` are those of [`row_work`](crate::analysis::work::row_work). `entries` has a number
+/// per row and room for one more. In `output`, `words` has room for a number per row; `counts`
+/// holds [`BINS`] zeros, `next_tile` one, `sums` one for each of the [`tiles`]; `total` has room
+/// for one. The launch is [`launch`]'s.
 #[kernel(name = "spgemm_numeric_bins")]
 pub unsafe fn numeric_bins(
     a: CsrPattern,
@@ -76,13 +88,14 @@ pub unsafe fn numeric_bins(
 ) {
     let shared_counts = shared_array!(u32; 64);
     let warp_sums = shared_array!(u64; 8);
-    // The tile, and the entries before it.
+    // The block's tile, and the entries before it.
     let tile_of_block = shared_array!(u32; 1);
     let before_tile = shared_array!(u64; 1);
     let t = thread::thread_idx_x();
     let lane = warp::lane_id();
-    // SAFETY: rows below `rows`; what is shared is written by one thread or by atomic operations between barriers; what
-    // blocks tell each other is accessed by atomic operations alone.
+    // SAFETY: `row` is below `a.rows` where it is used. What is shared is written by one thread or
+    // by atomic operations between barriers, which all threads reach. What blocks tell each other
+    // is accessed by atomic operations alone.
     unsafe {
         if t < BINS {
             shared_counts.store(t as usize, 0);
@@ -107,7 +120,7 @@ pub unsafe fn numeric_bins(
                 (bin, chunks) = bin_of(&a, work, row_words, known, &bin_limits, row, entries);
                 output.words.store(row as usize, bin | chunks << BIN_BITS);
             }
-            // Most rows are one item each, and neighbours have few bins.
+            // Most rows are one item, and neighbouring rows share few bins.
             let peers = warp::match_any(FULL_MASK, bin | chunks << BIN_BITS);
             if bin < BINS && lane == peers.trailing_zeros() {
                 shared_counts.atomic_add(bin as usize, peers.count_ones() * chunks);
@@ -142,7 +155,11 @@ pub unsafe fn numeric_bins(
     }
 }
 
-/// The numeric bin of a row of so many entries, and its chunks.
+/// The numeric bin of a row with this many entries, and the number of its chunks.
+///
+/// # Safety
+///
+/// `row` is below `a.rows`; the arrays are as [`numeric_bins`] asks.
 #[inline(always)]
 unsafe fn bin_of(
     a: &CsrPattern,
@@ -153,7 +170,7 @@ unsafe fn bin_of(
     row: u32,
     entries: u32,
 ) -> (u32, u32) {
-    // SAFETY: a row.
+    // SAFETY: `row` is below `a.rows`, by the contract.
     unsafe {
         let bin = row_words.load(row as usize) & ((1 << BIN_BITS) - 1);
         if known.contains(bin, entries) {
@@ -172,28 +189,35 @@ unsafe fn bin_of(
     }
 }
 
-/// Bits of a tile's word above its sum.
+/// A tile's state stands in the bits from this one on, its sum below. State 0: nothing is known.
 const STATE_SHIFT: u32 = 62;
 
-/// The sum is that of the tile.
+/// State: the sum is that of the tile alone.
 const TILE_SUM: u64 = 1 << STATE_SHIFT;
 
-/// The sum is that of the tile and all before it.
+/// State: the sum is that of the tile and all tiles before it.
 const PREFIX_SUM: u64 = 2 << STATE_SHIFT;
 
-/// The entries of all tiles before this one, which has `sum`; a warp asks.
+/// The entries of all tiles before `tile`, which has `sum`; publishes the tile's sum, then its
+/// prefix. One warp calls it.
+///
+/// # Safety
+///
+/// `sums` has a word for each tile, zero at the launch. Every tile before this one is published in
+/// time: its block has started.
 #[inline(always)]
 unsafe fn look_back(sums: GlobalMut<u64>, tile: u32, sum: u64) -> u64 {
     let lane = warp::lane_id();
     let mut before = 0;
-    // SAFETY: a word for each tile; atomic operations alone.
+    // SAFETY: `lane` is below `end`, so the word is that of a tile; the words are accessed by
+    // atomic operations alone.
     unsafe {
         if lane == 0 && tile > 0 {
             sums.atomic_store(Scope::Device, tile as usize, TILE_SUM | sum);
         }
         let mut end = tile;
         while end > 0 {
-            // What is before the first tile is known to be nothing.
+            // Nothing comes before the first tile: a prefix of 0.
             let mut word = PREFIX_SUM;
             if lane < end {
                 loop {
@@ -204,7 +228,7 @@ unsafe fn look_back(sums: GlobalMut<u64>, tile: u32, sum: u64) -> u64 {
                 }
             }
             let known = warp::ballot(FULL_MASK, word & PREFIX_SUM != 0);
-            // The tiles up to the nearest one that knows all before it.
+            // The tiles back to the nearest one that has published its prefix.
             let mine = if known == 0 || lane <= known.trailing_zeros() {
                 word & !(PREFIX_SUM | TILE_SUM)
             } else {
