@@ -1,4 +1,5 @@
-//! The numeric phase: the values of each row of C.
+//! The numeric phase: the values of each row of C. A kernel per bin, and copies of what the
+//! symbolic phase has staged.
 
 pub mod chunks;
 pub mod copy;

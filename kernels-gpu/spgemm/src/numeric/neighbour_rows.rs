@@ -1,15 +1,20 @@
-//! Numeric, banded and blocked matrices: [`interval_rows`](mod@crate::numeric::interval_rows), four rows together.
+//! Numeric, for banded and blocked matrices: [`interval_rows`](mod@crate::numeric::interval_rows),
+//! four rows of C at a time.
 //!
-//! Neighbouring rows of such matrices have most rows of B in common. Where rows of A are runs too, of which four overlap, and their rows
-//! of C span few columns together, a warp takes them together: what it loads of a row of B is added to four rows of C. It does not
-//! matter which rows of the bin these are; neighbours mostly are neighbours in its list. Four others it takes one after the other. The
-//! sums are added up in the order of the nonzeros of A.
+//! Neighbouring rows of such matrices share most rows of B. A warp takes four rows of the list
+//! together if their rows of A are runs that overlap, and their rows of C span few columns
+//! together. What it loads of a row of B is then added to four rows of C. The list mostly keeps
+//! neighbours together, but any four rows will do. Four rows that do not fit are taken one after
+//! the other. Sums are added up in the order of the nonzeros of A.
 //!
-//! Where all columns of the span have entries, the entries' columns are not read either.
+//! ```text
+//! A  row 0   x x x x . .      row of B 1 is loaded once, and added
+//!    row 1   . x x x x .      to rows 0 and 1 of C
+//! ```
 //!
-//! On an H200 the phase takes 0.41 ms for a million rows of 27 neighbouring columns, 3.6 TFLOP/s, and 0.48 ms for blocks of 64 x 64,
-//! 11 TFLOP/s; with a row a warp 0.72 and 1.21 ms. How many warps a multiprocessor has at a time counts: with 69 registers a thread and
-//! not 47 it took 0.50 and 0.59 ms; in that form two rows a warp took 0.89 and 0.81 ms, and eight warps a block 0.55 and 0.70 ms.
+//! A row of C that has all columns of its span needs no columns from memory either. A load of B
+//! serves up to four products. The kernel needs many warps, as [`are_enough`] tells, and 47
+//! registers per thread or fewer.
 
 use crate::numeric::interval_sums::{MAX_ROWS, RowOfB, interval_sums, room_bytes};
 use crate::products::bins::WORK_WORDS;
@@ -24,34 +29,36 @@ const WARPS: u32 = 4;
 /// Rows that a warp takes together.
 const ROWS_PER_WARP: u32 = MAX_ROWS as u32;
 
-/// Words of what is known of a row.
+/// Words of a staged [`RowOfC`].
 const ROW_WORDS: u32 = 8;
 
-/// Bytes of shared memory of a warp: for rows of B, and then for the sums of a row.
+/// Bytes of shared memory of a warp: staged rows of B, and then the sums of a row.
 const fn warp_bytes(span: u32, element_bytes: u32) -> u32 {
     let sums = span * element_bytes;
     let rows_of_b = room_bytes(span, element_bytes);
     if sums > rows_of_b { sums } else { rows_of_b }
 }
 
-/// Whether that many rows leave so many warps.
+/// Whether at least `warps` warps remain if each takes four of `rows` rows.
 pub fn are_enough(rows: u32, warps: u32) -> bool {
     rows / ROWS_PER_WARP >= warps
 }
 
-/// The launch of [`neighbour_rows`] for that many rows that span up to `span` columns.
+/// The launch of [`neighbour_rows`] for this many rows that span at most `span` columns.
 pub fn launch<T: Real>(rows: u32, span: u32) -> LaunchConfig {
     LaunchConfig::new(rows.div_ceil(ROWS_PER_WARP * WARPS), WARPS * WARP_SIZE)
         .shared_bytes(WARPS * warp_bytes(span, size_of::<T>() as u32))
 }
 
-/// The values of rows that span up to `SPAN` columns, and whose rows of A and of B are all runs; four rows a warp, a lane every 32nd
-/// column.
+/// The values of each listed row. A warp takes four rows, a lane every 32nd column of their span.
 ///
 /// # Safety
 ///
-/// The operands are what they say; the items are such rows; `work` is `row_work`'s, `c` the product's structure, `values` its
-/// values. The launch is [`launch`]'s.
+/// `operands` is valid (see [`OperandPatterns`]). The listed rows span at most `SPAN` columns;
+/// their rows of A and all their rows of B are runs of neighbouring columns. `work` is that of
+/// [`row_work`](crate::analysis::work::row_work). `c` is the pattern of their product (see
+/// [`OutputPattern`](crate::products::operands::OutputPattern)), and `values` has room for its
+/// entries. The launch is [`launch`]'s.
 #[kernel(name = "spgemm_neighbour_rows", T = [f32, f64], SPAN = [64, 128])]
 pub unsafe fn neighbour_rows<T: Real, const SPAN: u32>(
     operands: OperandPatterns,
@@ -62,7 +69,7 @@ pub unsafe fn neighbour_rows<T: Real, const SPAN: u32>(
     values: GlobalMut<T>,
 ) {
     let warp = thread::thread_idx_x() / WARP_SIZE;
-    // An item has two nonzeros of A or more: there are not nearly 2^32 of them.
+    // An item has at least two nonzeros of A, so there are far fewer than 2^32 items.
     let first = (thread::block_idx_x() * WARPS + warp) * ROWS_PER_WARP;
     if first >= items.count {
         return;
@@ -80,7 +87,8 @@ pub unsafe fn neighbour_rows<T: Real, const SPAN: u32>(
         room: shared.offset((warp * bytes) as usize).cast(),
     };
     let count = ROWS_PER_WARP.min(items.count - first);
-    // SAFETY: items of the launch; the warp's own shared memory.
+    // SAFETY: `first` is below `items.count`, checked above; each warp has its own part of shared
+    // memory.
     unsafe {
         if SPAN == 64 {
             rows.accumulate::<2>(&items, first, count);
@@ -97,38 +105,44 @@ struct RowOfC {
     row: u32,
     /// The column of its first nonzero of A.
     first_a_column: u32,
-    /// How many nonzeros of A it has.
+    /// The number of its nonzeros of A.
     nonzeros: u32,
-    /// The first of these.
+    /// The position of the first of them.
     first_nonzero: u32,
     /// Its first column.
     first_column: u32,
-    /// The columns from its first to its last.
+    /// The number of columns from its first to its last.
     span: u32,
-    /// Its first entry.
+    /// The position of its first entry.
     first_entry: u32,
-    /// How many entries it has.
+    /// The number of its entries.
     entries: u32,
 }
 
-/// The product, and the warp's shared memory.
+/// The arguments of the launch, and the warp's shared memory.
 struct NeighbourRows<'a, T> {
     operands: &'a OperandPatterns,
     factors: Factors<T>,
     work: Global<u32>,
     c: &'a OutputPattern,
     values: GlobalMut<T>,
-    /// What is known of the rows of C that it takes together.
+    /// The rows of C that the warp takes together.
     rows: Shared<u32>,
-    /// For the rows of B, and for sums.
+    /// For the staged rows of B, and for sums.
     room: Shared<u32>,
 }
 
 impl<T: Real> NeighbourRows<'_, T> {
-    /// The values of `count` rows, together if they are fit for that, else one after the other.
+    /// Computes the values of `count` rows: together if they fit, else one after the other.
+    ///
+    /// # Safety
+    ///
+    /// As for [`neighbour_rows`]; the items from `first` on are `count` items of the list. All
+    /// lanes of the warp call it.
     #[inline(always)]
     unsafe fn accumulate<const SUMS: usize>(&self, items: &RowList, first: u32, count: u32) {
-        // SAFETY: items of the launch.
+        // SAFETY: `item` is an item of the list, by the contract; factors are loaded below `end`
+        // only.
         unsafe {
             if count == ROWS_PER_WARP && self.accumulate_together::<SUMS>(items, first) {
                 return;
@@ -156,20 +170,27 @@ impl<T: Real> NeighbourRows<'_, T> {
         }
     }
 
-    /// The values of [`ROWS_PER_WARP`] rows, if their rows of A overlap and they span few columns together.
+    /// Computes the values of [`ROWS_PER_WARP`] rows if their rows of A overlap and they span few
+    /// columns together; else gives `false`.
+    ///
+    /// # Safety
+    ///
+    /// As for [`accumulate`](Self::accumulate).
     #[inline(always)]
     unsafe fn accumulate_together<const SUMS: usize>(&self, items: &RowList, first: u32) -> bool {
         let lane = warp::lane_id();
-        // SAFETY: items of the launch; a row has nonzeros of A; all lanes are here.
+        // SAFETY: the items are those of the contract; each row has nonzeros of A, and `place` is
+        // below their number where one is loaded. The rows agree on the decision, as it comes from
+        // reductions over the warp.
         unsafe {
-            // A lane has a row.
+            // Each lane loads one of the four rows.
             let row = self.row(items, first + lane % ROWS_PER_WARP);
             let k_last = row.first_a_column + (row.nonzeros - 1);
             let c_first = warp::reduce_min(FULL_MASK, row.first_column);
             let c_last = warp::reduce_max(FULL_MASK, row.first_column + (row.span - 1));
             let from = warp::reduce_min(FULL_MASK, row.first_a_column);
             let end = warp::reduce_max(FULL_MASK, k_last) + 1;
-            // Of longer rows there are fewer.
+            // Capped so that the sum cannot overflow.
             let nonzeros = warp::reduce_add(FULL_MASK, row.nonzeros.min(1 << 20));
             if c_last - c_first >= SUMS as u32 * WARP_SIZE
                 || end - from > nonzeros / (WARP_SIZE / ROWS_PER_WARP) / 2
@@ -203,10 +224,14 @@ impl<T: Real> NeighbourRows<'_, T> {
         true
     }
 
-    /// What there is to know of an item's row.
+    /// Loads what is known of an item's row.
+    ///
+    /// # Safety
+    ///
+    /// `item` is an item of the list; the rest is as [`neighbour_rows`] asks.
     #[inline(always)]
     unsafe fn row(&self, items: &RowList, item: u32) -> RowOfC {
-        // SAFETY: an item of the launch.
+        // SAFETY: `item` is an item of the list, and its row has a nonzero of A.
         unsafe {
             let [row, _] = items.load(item);
             let (start, end) = self.operands.a.row(row);
@@ -226,6 +251,10 @@ impl<T: Real> NeighbourRows<'_, T> {
     }
 
     /// The sums of the columns from `first` on, as [`interval_sums`] gives them.
+    ///
+    /// # Safety
+    ///
+    /// As for [`interval_sums`].
     #[inline(always)]
     unsafe fn sums_of<const SUMS: usize, const ROWS: usize>(
         &self,
@@ -234,19 +263,26 @@ impl<T: Real> NeighbourRows<'_, T> {
         row_of_b: impl Fn(u32) -> RowOfB<T, ROWS>,
     ) -> [[T; SUMS]; ROWS] {
         let (operands, b) = (self.operands, self.factors.b);
-        // SAFETY: the caller's contract; the warp's own room.
+        // SAFETY: the contract is the same, and the room is this warp's.
         unsafe { interval_sums(operands, b, first, numbers, self.room, row_of_b) }
     }
 
-    /// Writes a row's values, of the sums of the columns from `first` on.
+    /// Writes the values of a row from the sums of the columns from `first` on.
+    ///
+    /// # Safety
+    ///
+    /// The row is one of C, and `sums` has a sum for each column of its span. All lanes of the warp
+    /// call it.
     #[inline(always)]
     unsafe fn write<const SUMS: usize>(&self, row: RowOfC, first: u32, sums: [T; SUMS]) {
         let (lane, c, values) = (warp::lane_id(), self.c, self.values);
         let before = row.first_column - first;
-        // SAFETY: entries of the row; the warp's own room, synchronised between writes and reads.
+        // SAFETY: `i` is below the row's entries. The warp's room is its own, synchronised between
+        // writes and reads.
         unsafe {
             if row.entries == row.span {
-                // All columns have entries: an entry's place is that of its column.
+                // Every column of the span has an entry, so an entry's number is its column's
+                // distance.
                 #[allow(
                     clippy::needless_range_loop,
                     reason = "an iterator over the array is not unrolled, and puts it into local memory"
@@ -284,11 +320,15 @@ impl<T: Real> NeighbourRows<'_, T> {
 }
 
 impl RowOfC {
-    /// Stores it as number `number`.
+    /// Stages it as row `number`.
+    ///
+    /// # Safety
+    ///
+    /// `to` has room for [`ROW_WORDS`] words of it, aligned to 16 bytes.
     #[inline(always)]
     unsafe fn store(self, to: Shared<u32>, number: u32) {
         let to = to.offset((number * ROW_WORDS) as usize);
-        // SAFETY: the caller has the room, aligned as vectors want.
+        // SAFETY: the room and its alignment are part of the contract.
         unsafe {
             to.store4(
                 0,
@@ -306,11 +346,15 @@ impl RowOfC {
         }
     }
 
-    /// Loads number `number`.
+    /// Loads staged row `number`.
+    ///
+    /// # Safety
+    ///
+    /// It has been stored, and the warp has synchronised.
     #[inline(always)]
     unsafe fn load(from: Shared<u32>, number: u32) -> Self {
         let from = from.offset((number * ROW_WORDS) as usize);
-        // SAFETY: it has been stored.
+        // SAFETY: it has been stored, by the contract.
         let (
             [row, first_a_column, nonzeros, first_nonzero],
             [first_column, span, first_entry, entries],

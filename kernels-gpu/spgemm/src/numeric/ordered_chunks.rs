@@ -1,7 +1,10 @@
-//! Numeric, deterministic: chunks of 512 entries, a warp each, the products of a nonzero of A after those of the one before.
+//! Numeric, deterministic: chunks of 512 entries, a warp each. Every sum is added up in the order
+//! of the nonzeros of A.
 //!
-//! The columns of a nonzero's products differ, so no two lanes meet in an accumulator: no atomics, and every sum is added up
-//! in the order of the nonzeros of A, the same in every run.
+//! The warp takes the products of one nonzero of A after those of the one before. Their columns
+//! differ, so no two lanes meet in an accumulator, and no atomics are needed. Binary search finds
+//! the accumulator. A product costs its column and value of B and the search; cutting a row of B to
+//! the chunk's columns is a binary search per nonzero of A and chunk.
 
 use crate::products::operands::{Factors, OperandPatterns, OutputPattern, RowList};
 use crate::products::row_products::RowProducts;
@@ -9,24 +12,25 @@ use crate::products::search::SortedAccumulators;
 use cuda_std::prelude::*;
 use cuda_std::warp::{FULL_MASK, WARP_SIZE};
 
-/// SortedAccumulators of a chunk.
+/// Entries of a chunk.
 pub const CHUNK: u32 = 512;
 
-/// Warps, and so chunks, in a block.
+/// Warps in a block, each with a chunk.
 const WARPS: u32 = 4;
 
-/// The launch for that many chunks.
+/// The launch for this many chunks.
 pub fn launch<T: Real>(chunks: u32) -> LaunchConfig {
     LaunchConfig::new(chunks.div_ceil(WARPS), WARPS * WARP_SIZE)
         .shared_bytes(WARPS * SortedAccumulators::<T>::bytes(CHUNK))
 }
 
-/// The values of chunks of [`CHUNK`] entries; a warp a chunk.
+/// The values of each listed chunk of [`CHUNK`] entries. A warp takes a chunk.
 ///
 /// # Safety
 ///
-/// The operands are what they say; the items are chunks; `c` is the product's structure, `values` its values. The launch is
-/// [`launch`]'s.
+/// `operands` is valid (see [`OperandPatterns`]). The items are chunks of [`CHUNK`] entries. `c` is
+/// the pattern of their product (see [`OutputPattern`](crate::products::operands::OutputPattern)),
+/// and `values` has room for its entries. The launch is [`launch`]'s.
 #[kernel(name = "spgemm_ordered_chunks", T = [f32, f64])]
 pub unsafe fn ordered_chunks<T: Real>(
     operands: OperandPatterns,
@@ -42,7 +46,8 @@ pub unsafe fn ordered_chunks<T: Real>(
     }
     let lane = warp::lane_id();
     let accumulators = SortedAccumulators::<T>::of_team(warp, CHUNK);
-    // SAFETY: entries of C; the warp's own part of shared memory, synchronised between its uses.
+    // SAFETY: `item` is below `items.count`, checked above. Each warp has its own part of shared
+    // memory, and synchronises between its uses. The window admits only columns of the chunk.
     unsafe {
         let [row, chunk] = items.load(item);
         let (row_start, row_end) = c.row(row);

@@ -1,8 +1,10 @@
-//! Numeric, rows of up to some hundred entries: the row's columns in shared memory, each product's place found among them.
+//! Numeric, for rows of some hundred entries: a warp finds the entry of each product by binary
+//! search.
 //!
-//! The columns are known and in order, so a binary search finds the place of a product in as many steps as the row's
-//! entries have bits: fewer operations than a hash table's, which had to be built first. The products are added by atomic
-//! operations, in the order of chance.
+//! The columns of the row are known and sorted, so the search takes `log2(entries)` steps in shared
+//! memory. A hash table would have to be built first. Products are added by atomic operations in
+//! shared memory; the order of additions depends on timing. A product costs its column and value of
+//! B, the search, and one atomic addition.
 
 use crate::products::bins::WORK_WORDS;
 use crate::products::operands::{Factors, OperandPatterns, OutputPattern, RowList};
@@ -14,21 +16,24 @@ use cuda_std::warp::{FULL_MASK, WARP_SIZE};
 /// Threads in a block.
 const BLOCK: u32 = 256;
 
-/// Warps, and so rows, in a block.
+/// Warps in a block, each with a row.
 const WARPS: u32 = BLOCK / WARP_SIZE;
 
-/// The launch for that many rows of up to `capacity` entries, a warp each.
+/// The launch for this many rows of at most `capacity` entries, a warp each.
 pub fn launch<T: Real>(rows: u32, capacity: u32) -> LaunchConfig {
     LaunchConfig::new(rows.div_ceil(WARPS), BLOCK)
         .shared_bytes(WARPS * SortedAccumulators::<T>::bytes(capacity))
 }
 
-/// The values of rows of up to `capacity` entries; a warp a row.
+/// The values of each listed row. A warp takes a row; its lanes take the products as
+/// [`row_products`](crate::products::row_products) deals them out.
 ///
 /// # Safety
 ///
-/// The operands are what they say; the items are rows of up to `capacity` entries, a power of two; `work` is `row_work`'s,
-/// `c` the product's structure, `values` its values. The launch is [`launch`]'s.
+/// `operands` is valid (see [`OperandPatterns`]). The listed rows have at most `capacity` entries,
+/// a power of two. `work` is that of [`row_work`](crate::analysis::work::row_work). `c` is the
+/// pattern of their product (see [`OutputPattern`](crate::products::operands::OutputPattern)), and
+/// `values` has room for its entries. The launch is [`launch`]'s.
 #[kernel(name = "spgemm_search_rows", T = [f32, f64])]
 pub unsafe fn search_rows<T: Real>(
     operands: OperandPatterns,
@@ -46,7 +51,8 @@ pub unsafe fn search_rows<T: Real>(
     }
     let lane = warp::lane_id();
     let accumulators = SortedAccumulators::<T>::of_team(warp, capacity);
-    // SAFETY: rows of the matrices; the warp's own part of shared memory, synchronised between its uses.
+    // SAFETY: `item` is below `items.count`, checked above. Each warp has its own part of shared
+    // memory, and synchronises between its uses. Every product's column is one of the row's.
     unsafe {
         let [row, _] = items.load(item);
         let (start, end) = c.row(row);
