@@ -13,7 +13,7 @@ use cuda_std::memory::Global;
 use std::sync::Arc;
 use warprow_kernels::spgemm::analysis::bin_limits::sparse_bitmap_words;
 use warprow_kernels::spgemm::analysis::numeric_bins;
-use warprow_kernels::spgemm::numeric::copy;
+use warprow_kernels::spgemm::numeric::copy_columns;
 use warprow_kernels::spgemm::products::bins::{SymbolicValues, symbolic as bin};
 use warprow_kernels::spgemm::symbolic::{bitmap_rows, hash_rows, run_rows, sort_rows};
 use warprow_kernels::spgemm::{BinLimits, Factors, OperandPatterns, RowList};
@@ -59,9 +59,9 @@ pub(super) fn structure(
             phase.row_ptr.read_only(),
             col_idx.mutable(),
         );
-        let config = copy::launch_tiles(sizes.entries);
+        let config = copy_columns::launch(sizes.entries);
         // SAFETY: the kernels before have put each row's columns from its start on; there is room for all entries.
-        unsafe { a.device.launch(&copy::copy_columns(), config, arguments)? };
+        unsafe { a.device.launch(&copy_columns::copy_columns(), config, arguments)? };
     }
     Ok((phase.end(col_idx), lists))
 }

@@ -142,7 +142,6 @@ unsafe fn sums_of<T: Real, const SUMS: usize>(
             let mut nonzero = StagedNonzero::<T, SUMS> {
                 columns: [0; SUMS],
                 start: 0,
-                /// Its value.
                 value: T::ZERO,
             };
             if k + lane < end {

@@ -3,6 +3,7 @@
 
 pub mod chunks;
 pub mod copy;
+pub mod copy_columns;
 pub mod drop_zeros;
 pub mod interval_rows;
 pub mod interval_sums;
