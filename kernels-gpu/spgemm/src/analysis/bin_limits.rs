@@ -1,10 +1,9 @@
 //! The limits between [`bins`](crate::products::bins): which kernel takes a row, by its products,
 //! columns and entries.
 //!
-//! The tables of the bins stand in [`bins`](crate::products::bins) and
-//! [`numeric`](crate::products::bins::numeric), with the limits of the default. This module has the
-//! limits as numbers, and the two functions that read them, [`BinLimits::symbolic_bin`] and
-//! [`BinLimits::numeric_bin`].
+//! The tables of the bins stand in [`bins`](crate::products::bins) and [`numeric`], with the limits
+//! of the default. This module has the limits as numbers, and the two functions that read them,
+//! [`BinLimits::symbolic_bin`] and [`BinLimits::numeric_bin`].
 
 use crate::numeric::chunks::staging_bytes;
 use crate::products::bins::{

@@ -31,7 +31,7 @@ pub const fn bin(slots: u32) -> u32 {
 ///
 /// # Safety
 ///
-/// `numbers` are [`WORK`] numbers of work a row, or row pointers; `words` has a number for each row, `counts` holds
+/// `numbers` are [`WORK_WORDS`] numbers of work a row, or row pointers; `words` has a number for each row, `counts` holds
 /// [`BINS`] zeros.
 #[kernel(name = "spgemm_fitted_sizes", PRODUCTS = [0, 1])]
 pub unsafe fn sizes<const PRODUCTS: u32>(

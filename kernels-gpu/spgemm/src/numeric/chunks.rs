@@ -2,8 +2,8 @@
 //!
 //! The columns of the row are known, so it can be cut into chunks of equal numbers of entries with
 //! ascending columns. A block cuts each row of B to its chunk's columns by binary search, and adds
-//! up the products in shared memory ([`balanced_products`](crate::products::balanced_products)).
-//! However long a row is, many blocks share it.
+//! up the products in shared memory ([`balanced_products`]). However long a row is, many blocks
+//! share it.
 //!
 //! A product's accumulator is the rank of its column in the chunk. [`rank_chunks`] has a bitmap of
 //! the chunk's columns and, for each word, the number of columns before it: two loads and a count
@@ -135,8 +135,7 @@ impl Chunk {
 ///
 /// `operands` is valid (see [`OperandPatterns`]). The items are chunks whose columns span at most
 /// `32 * words` columns, for the `words` of the launch. `c` is the pattern of their product (see
-/// [`OutputPattern`](crate::products::operands::OutputPattern)), and `values` has room for its
-/// entries. The launch is [`launch_rank`]'s.
+/// [`OutputPattern`]), and `values` has room for its entries. The launch is [`launch_rank`]'s.
 #[kernel(name = "spgemm_rank_chunks", T = [f32, f64])]
 pub unsafe fn rank_chunks<T: Real>(
     operands: OperandPatterns,

@@ -1,12 +1,13 @@
-//! TileRows of C brought to their places: from where they were put aside, or, of one nonzero of A, from the row of B.
+//! Rows of C whose values need no sums: rows of one nonzero of A, and rows that the symbolic phase
+//! has computed.
 //!
-//! The structure alone comes by tiles: a block takes 2048 entries of C that follow each other, whatever their rows, so that all
-//! lanes have the same work and what is written is one piece; it looks up the rows' ends in shared memory. Short rows that have
-//! their values are a warp's 16 at a time, their entries numbered through: with a group of lanes for each, those of short
-//! rows waited for those of longer ones.
+//! | kernel | rows | a warp takes |
+//! |---|---|---|
+//! | [`copy_products`] | one nonzero of A | 1024 entries: multiples of the row of B |
+//! | [`copy_rows`] | short rows with staged columns and values | 16 rows, their entries numbered by prefix sums |
 //!
-//! On an H200, R-MAT .35 with 1,138,499 rows: the whole multiplication takes 1.16 ms so, with [`place`](crate::analysis::row_lists) as it is, and took 1.36
-//! with groups of lanes and a list's place asked for row by row.
+//! With the entries of 16 rows numbered, all 32 lanes have work. With a group of lanes per row,
+//! short rows would wait for longer ones. An entry costs its column and value, read and written.
 
 use crate::products::bins::{BIN_BITS, SymbolicValues, symbolic};
 use crate::products::lanes::{inclusive_sum, owner};
@@ -20,32 +21,33 @@ use warprow_kernels_matrix::unroll;
 /// Threads in a block.
 const BLOCK: u32 = 256;
 
-/// Entries of a thread whose loads are in flight together.
+/// Entries per lane whose loads are in flight together.
 const UNROLL: usize = 4;
 
-/// TileRows of a warp of [`copy_rows`].
+/// Rows of a warp of [`copy_rows`].
 const ROWS_PER_WARP: u32 = 16;
 
-/// Entries of a row of one nonzero of A that a warp of [`copy_products`] takes.
+/// Entries that a warp of [`copy_products`] takes.
 pub const CHUNK: u32 = 1024;
 
-/// The launch of [`copy_rows`] for that many rows.
+/// The launch of [`copy_rows`] for this many rows.
 pub fn launch_rows(rows: u32) -> LaunchConfig {
     LaunchConfig::new(rows.div_ceil(BLOCK / WARP_SIZE * ROWS_PER_WARP), BLOCK)
 }
 
-/// The launch of [`copy_products`] for that many chunks of rows, a warp each.
+/// The launch of [`copy_products`] for this many chunks of rows, a warp each.
 pub fn launch_products(chunks: u32) -> LaunchConfig {
     LaunchConfig::new(chunks.div_ceil(BLOCK / WARP_SIZE), BLOCK)
 }
 
-/// The values of rows of one nonzero of A: those of the row of B, multiplied; and their columns, if they are wanted. A warp
-/// [`CHUNK`] entries.
+/// The values of rows of one nonzero of A: those of the row of B, multiplied. Also their columns if
+/// C lacks them. A warp takes [`CHUNK`] entries of a row.
 ///
 /// # Safety
 ///
-/// The operands are what they say; the items are chunks of rows with one nonzero in A; `c` is the product's structure, `values`
-/// its values.
+/// `operands` is valid (see [`OperandPatterns`]). The items are chunks of [`CHUNK`] entries of rows
+/// with one nonzero of A. `c` is the pattern of their product (see [`OutputPattern`]), and `values`
+/// has room for its entries. The launch is [`launch_products`]'s.
 #[kernel(name = "spgemm_copy_products", T = [f32, f64])]
 pub unsafe fn copy_products<T: Real>(
     operands: OperandPatterns,
@@ -58,7 +60,8 @@ pub unsafe fn copy_products<T: Real>(
     if team.index() >= items.count {
         return;
     }
-    // SAFETY: rows of the matrices.
+    // SAFETY: `team.index()` is below `items.count`, checked above. The row of C has as many
+    // entries as the row of B, and `p` is below that number.
     unsafe {
         let [row, chunk] = items.load(team.index());
         let k = operands.a.row_ptr.load(row as usize) as usize;
@@ -81,14 +84,14 @@ pub unsafe fn copy_products<T: Real>(
     }
 }
 
-/// What has been put aside: each row from its start on.
+/// The columns and values that the symbolic phase has staged.
 #[repr(C)]
 pub struct StagedRows<T> {
-    /// Where each row starts.
+    /// Where each row starts in both arrays.
     pub starts: Global<u32>,
     /// The columns.
     pub columns: Global<u32>,
-    /// The values of sorted rows; not read if they are not known.
+    /// The values of sorted rows; not read for rows without [`SymbolicValues`].
     pub values: Global<T>,
 }
 
@@ -100,17 +103,19 @@ impl<T> Clone for StagedRows<T> {
 
 impl<T> Copy for StagedRows<T> {}
 
-// SAFETY: `repr(C)`, of device pointers.
+// SAFETY: `repr(C)` with device pointers only, so it has no padding.
 #[cfg(not(target_arch = "nvptx64"))]
 unsafe impl<T: Element> KernelParam for StagedRows<T> {}
 
-/// Columns and values of the rows whose values are known to their places in C; a warp 16 rows, whose entries are numbered
-/// through.
+/// Copies columns and values of each row that has [`SymbolicValues`] to their place in C. A warp
+/// takes 16 rows, a lane every 32nd of their entries.
 ///
 /// # Safety
 ///
-/// The operands are what they say; `row_words` is `row_work`'s, `aside` has columns and values of the rows that are known but
-/// those of one nonzero of A, `row_ptr` says where they belong in `col_idx` and `values`. The launch is [`launch_rows`]'s.
+/// `operands` is valid (see [`OperandPatterns`]). `row_words` is that of
+/// [`row_work`](crate::analysis::work::row_work). `staged` has columns and values of the rows in
+/// `known`; rows of one nonzero of A come from B. `row_ptr` has the row pointers of C, `col_idx`
+/// and `values` have room for its entries. The launch is [`launch_rows`]'s.
 #[kernel(name = "spgemm_copy_rows", T = [f32, f64])]
 pub unsafe fn copy_rows<T: Real>(
     operands: OperandPatterns,
@@ -125,9 +130,11 @@ pub unsafe fn copy_rows<T: Real>(
     let lane = warp::lane_id();
     let first_row = thread::index_1d() / u64::from(WARP_SIZE) * u64::from(ROWS_PER_WARP);
     let row = first_row + u64::from(lane);
-    // SAFETY: rows of C and their entries; if a row's bin says so, with one nonzero in A; all lanes of the warp are here.
+    // SAFETY: `row` is below `a.rows` where it is used. A row in bin `COPY` has one nonzero of A.
+    // `p` is below `total` where an entry is copied. The loop runs alike for all lanes of the warp,
+    // so all reach each shuffle.
     unsafe {
-        // A row of the lane: its entries, where they are and where they belong.
+        // A row per lane: its entries, where they are, and where they belong.
         let (mut count, mut from, mut to) = (0, 0, 0);
         let (mut is_from_b, mut factor) = (false, T::ONE);
         if lane < ROWS_PER_WARP && row < u64::from(operands.a.rows) {

@@ -1,4 +1,17 @@
-//! The columns of C brought to their places.
+//! The columns of all rows, copied from where they are staged to their place in C.
+//!
+//! A block takes 2048 neighbouring entries of C, whatever their rows: all lanes have the same work,
+//! and the writes are contiguous. Two warps find the first and the last row of the tile by search.
+//! The block loads the start of each row between them into shared memory, and each thread finds the
+//! row of its entries there by binary search.
+//!
+//! ```text
+//! row_ptr of C      0     3 4         9        entries 0 to 8, tiles of 5
+//! tile 0            0 0 0 1 2                  row of each entry
+//! tile 1                      2 2 2 2
+//! ```
+//!
+//! An entry costs its column, read and written, and a search in shared memory.
 
 use crate::products::bins::{BIN_BITS, symbolic};
 use crate::products::operands::OperandPatterns;
@@ -10,26 +23,28 @@ use warprow_kernels_matrix::unroll;
 /// Threads in a block.
 const BLOCK: u32 = 256;
 
-/// Entries of C that a block of [`copy_columns`] takes.
+/// Entries of C that a block takes.
 const TILE: u32 = 2048;
 
-/// TileRows whose ends a block has in shared memory at a time.
+/// Rows whose starts a block holds in shared memory at a time.
 const ROWS: u32 = 512;
 
-/// Entries of a thread whose loads are in flight together.
+/// Entries per thread whose loads are in flight together.
 const UNROLL: usize = 4;
 
-/// The launch of [`copy_columns`] for that many entries.
+/// The launch for this many entries.
 pub fn launch(entries: u32) -> LaunchConfig {
     LaunchConfig::new(entries.div_ceil(TILE), BLOCK)
 }
 
-/// The columns of all rows to their places in C; a block 2048 entries.
+/// Copies the columns of all rows to their place in C. A block takes 2048 entries.
 ///
 /// # Safety
 ///
-/// The operands are what they say; `row_words` is `row_work`'s, `starts` says where the columns of each row are in `staged`, but
-/// of those of one nonzero of A, `row_ptr` where they belong in `col_idx`. The launch is [`launch`]'s.
+/// `operands` is valid (see [`OperandPatterns`]). `row_words` is that of
+/// [`row_work`](crate::analysis::work::row_work). `staged` has each row's columns from
+/// `starts[row]` on; rows of one nonzero of A come from B. `row_ptr` has the row pointers of C,
+/// `col_idx` has room for its entries, of which there is at least one. The launch is [`launch`]'s.
 #[kernel(name = "spgemm_copy_columns")]
 pub unsafe fn copy_columns(
     operands: OperandPatterns,
@@ -46,18 +61,18 @@ pub unsafe fn copy_columns(
         staged,
         row_ptr,
     };
-    // SAFETY: the caller's contract.
+    // SAFETY: the contract is the same.
     unsafe { copy.copy(col_idx) };
 }
 
-/// TileRows that a block has in shared memory.
+/// Rows of C that a block holds in shared memory.
 #[derive(Clone, Copy)]
 struct TileRows {
     /// The first entry of each.
     firsts: Shared<u32>,
-    /// How much farther on its columns start.
+    /// What to add to an entry's position for the position of its column at the source.
     offsets: Shared<u32>,
-    /// 1 if they are those of a row of B.
+    /// 1 if the source is a row of B, 0 if the columns are staged.
     from_b: Shared<u32>,
 }
 
@@ -71,7 +86,11 @@ struct ColumnCopy {
 }
 
 impl ColumnCopy {
-    /// Copies the block's entries.
+    /// Copies the entries of the block's tile.
+    ///
+    /// # Safety
+    ///
+    /// As for [`copy_columns`]; all threads of the block call it.
     #[inline(always)]
     unsafe fn copy(&self, col_idx: GlobalMut<u32>) {
         let ends = shared_array!(u32; 2);
@@ -82,7 +101,9 @@ impl ColumnCopy {
         };
         let t = thread::thread_idx_x();
         let warp = t / WARP_SIZE;
-        // SAFETY: rows and entries of C; the block synchronises between writes and reads of what is shared.
+        // SAFETY: there is a block per tile of entries, and rows between those of its first and its
+        // last entry are rows of C. The block synchronises between writes and reads of what is
+        // shared; all threads agree on `start` and `row`.
         unsafe {
             let entries = self.row_ptr.load(self.operands.a.rows as usize);
             let tile_start = thread::block_idx_x() * TILE;
@@ -123,7 +144,12 @@ impl ColumnCopy {
         }
     }
 
-    /// Copies some entries 256 apart, from `first` on and before `end`. Past the end the last one is loaded again.
+    /// Copies up to [`UNROLL`] entries, [`BLOCK`] apart, from `first` to before `end`. Past `end`
+    /// the last entry is loaded again, and not written.
+    ///
+    /// # Safety
+    ///
+    /// `first` is below `end`, and the entries are those of the `rows` rows in `rows_here`.
     #[inline(always)]
     unsafe fn copy_some(
         &self,
@@ -135,7 +161,7 @@ impl ColumnCopy {
     ) {
         let entries: [u32; UNROLL] =
             array::from_fn(|u| first.saturating_add(u as u32 * BLOCK).min(end - 1));
-        // SAFETY: entries of these rows.
+        // SAFETY: each entry is at most `end - 1`, so it is one of these rows, by the contract.
         unsafe {
             let places = rows_of(rows_here.firsts, rows, entries);
             let columns: [u32; UNROLL] = array::from_fn(|u| {
@@ -155,10 +181,15 @@ impl ColumnCopy {
         }
     }
 
-    /// Whether a row comes from B, and where it starts there or where it was put aside.
+    /// Where the columns of a row come from: whether from a row of B, and their start there or
+    /// among the staged ones.
+    ///
+    /// # Safety
+    ///
+    /// `row` is a row of C; the rest is as [`copy_columns`] asks.
     #[inline(always)]
     unsafe fn source(&self, row: u32) -> (bool, u32) {
-        // SAFETY: a row of C; if its bin says so, with one nonzero in A.
+        // SAFETY: `row` is a row of C, by the contract; in bin `COPY` it has one nonzero of A.
         unsafe {
             let bin = self.row_words.load(row as usize) & ((1 << BIN_BITS) - 1);
             if bin == symbolic::COPY {
@@ -170,7 +201,12 @@ impl ColumnCopy {
         }
     }
 
-    /// The row of an entry: the last one that starts with it or before. The whole warp searches, 33 parts at a time.
+    /// The row of an entry: the last row that starts at it or before. The whole warp searches, and
+    /// cuts the rows into 33 parts at each step.
+    ///
+    /// # Safety
+    ///
+    /// `entry` is an entry of C. All lanes of the warp call it with the same entry.
     #[inline(always)]
     unsafe fn row_of(&self, entry: u32) -> u32 {
         let lane = warp::lane_id();
@@ -178,9 +214,9 @@ impl ColumnCopy {
         let mut rows = self.operands.a.rows;
         while rows > 1 {
             let part = rows.div_ceil(WARP_SIZE + 1);
-            // Its product is below 2^32, as the parts are at most 33.
+            // The first row of the part after the lane's own.
             let ahead = u64::from(part) * u64::from(lane + 1);
-            // SAFETY: a row of C.
+            // SAFETY: `ahead` is below `rows`, checked first, so `row + ahead` is a row of C.
             let is_before = ahead < u64::from(rows)
                 && unsafe { self.row_ptr.load(row as usize + ahead as usize) } <= entry;
             let skipped = warp::ballot(FULL_MASK, is_before).count_ones() * part;
@@ -191,7 +227,11 @@ impl ColumnCopy {
     }
 }
 
-/// Of each entry the last of the `rows` rows that starts with it or before.
+/// For each entry the last of the `rows` rows that starts at it or before.
+///
+/// # Safety
+///
+/// `firsts` has `rows` numbers, ascending, and the block has synchronised.
 #[inline(always)]
 unsafe fn rows_of(firsts: Shared<u32>, rows: u32, entries: [u32; UNROLL]) -> [usize; UNROLL] {
     let mut places = [0; UNROLL];
@@ -200,7 +240,7 @@ unsafe fn rows_of(firsts: Shared<u32>, rows: u32, entries: [u32; UNROLL]) -> [us
         let half = left / 2;
         places = array::from_fn(|u| {
             let place = places[u] + half as usize;
-            // SAFETY: a row that has been loaded.
+            // SAFETY: `place` stays below `rows`.
             if unsafe { firsts.load(place) } <= entries[u] {
                 place
             } else {

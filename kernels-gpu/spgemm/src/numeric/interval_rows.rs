@@ -63,8 +63,7 @@ pub fn launch<T: Real>(rows: u32, span: u32) -> LaunchConfig {
 /// `operands` is valid (see [`OperandPatterns`]). The listed rows span at most `SPAN` columns, and
 /// all their rows of B are runs of neighbouring columns. `work` is that of
 /// [`row_work`](crate::analysis::work::row_work). `c` is the pattern of their product (see
-/// [`OutputPattern`](crate::products::operands::OutputPattern)), and `values` has room for its
-/// entries. The launch is [`launch`]'s.
+/// [`OutputPattern`]), and `values` has room for its entries. The launch is [`launch`]'s.
 #[kernel(name = "spgemm_interval_rows", T = [f32, f64], SPAN = [64, 128])]
 pub unsafe fn interval_rows<T: Real, const SPAN: u32>(
     operands: OperandPatterns,

@@ -13,8 +13,7 @@
 //! ```
 //!
 //! A row of C that has all columns of its span needs no columns from memory either. A load of B
-//! serves up to four products. The kernel needs many warps, as [`are_enough`] tells, and 47
-//! registers per thread or fewer.
+//! serves up to four products. This pays if enough warps remain (see [`are_enough`]).
 
 use crate::numeric::interval_sums::{MAX_ROWS, RowOfB, interval_sums, room_bytes};
 use crate::products::bins::WORK_WORDS;
@@ -57,8 +56,7 @@ pub fn launch<T: Real>(rows: u32, span: u32) -> LaunchConfig {
 /// `operands` is valid (see [`OperandPatterns`]). The listed rows span at most `SPAN` columns;
 /// their rows of A and all their rows of B are runs of neighbouring columns. `work` is that of
 /// [`row_work`](crate::analysis::work::row_work). `c` is the pattern of their product (see
-/// [`OutputPattern`](crate::products::operands::OutputPattern)), and `values` has room for its
-/// entries. The launch is [`launch`]'s.
+/// [`OutputPattern`]), and `values` has room for its entries. The launch is [`launch`]'s.
 #[kernel(name = "spgemm_neighbour_rows", T = [f32, f64], SPAN = [64, 128])]
 pub unsafe fn neighbour_rows<T: Real, const SPAN: u32>(
     operands: OperandPatterns,

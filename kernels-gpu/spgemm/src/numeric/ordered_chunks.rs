@@ -29,8 +29,8 @@ pub fn launch<T: Real>(chunks: u32) -> LaunchConfig {
 /// # Safety
 ///
 /// `operands` is valid (see [`OperandPatterns`]). The items are chunks of [`CHUNK`] entries. `c` is
-/// the pattern of their product (see [`OutputPattern`](crate::products::operands::OutputPattern)),
-/// and `values` has room for its entries. The launch is [`launch`]'s.
+/// the pattern of their product (see [`OutputPattern`]), and `values` has room for its entries. The
+/// launch is [`launch`]'s.
 #[kernel(name = "spgemm_ordered_chunks", T = [f32, f64])]
 pub unsafe fn ordered_chunks<T: Real>(
     operands: OperandPatterns,

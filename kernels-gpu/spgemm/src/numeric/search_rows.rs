@@ -32,8 +32,8 @@ pub fn launch<T: Real>(rows: u32, capacity: u32) -> LaunchConfig {
 ///
 /// `operands` is valid (see [`OperandPatterns`]). The listed rows have at most `capacity` entries,
 /// a power of two. `work` is that of [`row_work`](crate::analysis::work::row_work). `c` is the
-/// pattern of their product (see [`OutputPattern`](crate::products::operands::OutputPattern)), and
-/// `values` has room for its entries. The launch is [`launch`]'s.
+/// pattern of their product (see [`OutputPattern`]), and `values` has room for its entries. The
+/// launch is [`launch`]'s.
 #[kernel(name = "spgemm_search_rows", T = [f32, f64])]
 pub unsafe fn search_rows<T: Real>(
     operands: OperandPatterns,

@@ -38,9 +38,8 @@ pub fn launch(parts: u32) -> LaunchConfig {
 /// # Safety
 ///
 /// `operands` is valid (see [`OperandPatterns`]). The items are all parts of [`PART_NONZEROS`]
-/// nonzeros of their rows of A. `c` is the pattern of their product (see
-/// [`OutputPattern`](crate::products::operands::OutputPattern)), and `values` has room for its
-/// entries. The launch is [`launch`]'s.
+/// nonzeros of their rows of A. `c` is the pattern of their product (see [`OutputPattern`]), and
+/// `values` has room for its entries. The launch is [`launch`]'s.
 #[kernel(name = "spgemm_clear_rows", T = [f32, f64])]
 pub unsafe fn clear_rows<T: Real>(
     operands: OperandPatterns,
@@ -74,9 +73,8 @@ pub unsafe fn clear_rows<T: Real>(
 /// # Safety
 ///
 /// `operands` is valid (see [`OperandPatterns`]). The items are parts of rows of C that have
-/// entries. `c` is the pattern of their product (see
-/// [`OutputPattern`](crate::products::operands::OutputPattern)), and `values` has room for its
-/// entries. [`clear_rows`] has run. The launch is [`launch`]'s.
+/// entries. `c` is the pattern of their product (see [`OutputPattern`]), and `values` has room for
+/// its entries. [`clear_rows`] has run. The launch is [`launch`]'s.
 #[kernel(name = "spgemm_spread_rows", T = [f32, f64])]
 pub unsafe fn spread_rows<T: Real>(
     operands: OperandPatterns,

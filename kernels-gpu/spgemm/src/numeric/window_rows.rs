@@ -26,8 +26,8 @@ pub fn launch(rows: u32, window: u32, element_bytes: u32) -> LaunchConfig {
 ///
 /// `operands` is valid (see [`OperandPatterns`]). The listed rows span at most `window` columns.
 /// `work` is that of [`row_work`](crate::analysis::work::row_work). `c` is the pattern of their
-/// product (see [`OutputPattern`](crate::products::operands::OutputPattern)), and `values` has room
-/// for its entries. The launch is [`launch`]'s.
+/// product (see [`OutputPattern`]), and `values` has room for its entries. The launch is
+/// [`launch`]'s.
 #[kernel(name = "spgemm_window_rows", T = [f32, f64])]
 pub unsafe fn window_rows<T: Real>(
     operands: OperandPatterns,

@@ -1,4 +1,6 @@
-//! The places of the products of chunks, by the ranks of their columns or by searches, as in [`chunks`](crate::numeric::chunks).
+//! The destinations in a [product map](crate::reuse::product_map): the rank of each product's
+//! column in its chunk, by a bitmap or by binary search as in [`chunks`](crate::numeric::chunks). A
+//! product costs its column, its part of the map, and 2 bytes written.
 
 use crate::numeric::chunks::{Chunk, ColumnRanks};
 use crate::products::operands::{OperandPatterns, OutputPattern, RowList};
@@ -11,22 +13,23 @@ use cuda_std::warp::{self, WARP_SIZE};
 /// Threads in a block.
 const BLOCK: u32 = 512;
 
-/// The launch of [`rank_by_bitmap`] for that many chunks with bitmaps of `words` words.
+/// The launch of [`rank_by_bitmap`] for this many chunks with bitmaps of `words` words.
 pub fn launch_by_bitmap(chunks: u32, words: u32) -> LaunchConfig {
     LaunchConfig::new(chunks, BLOCK).shared_bytes(6 * words)
 }
 
-/// The launch of [`rank_by_search`] for that many chunks of up to `capacity` entries.
+/// The launch of [`rank_by_search`] for this many chunks of at most `capacity` entries.
 pub fn launch_by_search(chunks: u32, capacity: u32) -> LaunchConfig {
     LaunchConfig::new(chunks, BLOCK).shared_bytes(4 * capacity)
 }
 
-/// Writes down the places of the products of chunks, by their ranks in a bitmap; a block a chunk.
+/// Writes the rank of each product of the listed chunks, by a bitmap. A block takes a chunk, a warp
+/// every 16th of its tiles.
 ///
 /// # Safety
 ///
-/// As for [`rank_chunks`](crate::numeric::chunks::rank_chunks); `places` has what there is to know of these chunks but `to`, the places.
-/// The launch is [`launch_by_bitmap`]'s.
+/// As for [`rank_chunks`](crate::numeric::chunks::rank_chunks). `map` is complete but for the
+/// ranks, which `to` has room for. The launch is [`launch_by_bitmap`]'s.
 #[kernel(name = "spgemm_rank_by_bitmap")]
 pub unsafe fn rank_by_bitmap(
     operands: OperandPatterns,
@@ -36,7 +39,8 @@ pub unsafe fn rank_by_bitmap(
     map: ProductMap,
     to: GlobalMut<u16>,
 ) {
-    // SAFETY: a chunk and its products; the block synchronises before it reads the ranks.
+    // SAFETY: there is a block per item. The block synchronises between writes and reads of the
+    // ranks.
     unsafe {
         let chunk = Chunk::load(&operands, items, chunk_entries, &c);
         let first = chunk.columns.load(0);
@@ -48,12 +52,13 @@ pub unsafe fn rank_by_bitmap(
     }
 }
 
-/// The same by searches.
+/// Writes the rank of each product of the listed chunks, by binary search. A block takes a chunk,
+/// as in [`rank_by_bitmap`].
 ///
 /// # Safety
 ///
-/// As for [`rank_by_bitmap`], whatever columns the chunks span; `capacity` is a power of two, and they have no more entries. The
-/// launch is [`launch_by_search`]'s.
+/// As for [`rank_by_bitmap`], for chunks of any span; `capacity` is a power of two, and no chunk
+/// has more entries. The launch is [`launch_by_search`]'s.
 #[kernel(name = "spgemm_rank_by_search")]
 pub unsafe fn rank_by_search(
     operands: OperandPatterns,
@@ -65,7 +70,8 @@ pub unsafe fn rank_by_search(
     to: GlobalMut<u16>,
 ) {
     let columns = shared::dynamic_shared_mem::<u32>();
-    // SAFETY: a chunk and its products; the block synchronises before it reads the columns.
+    // SAFETY: there is a block per item. The block synchronises between writes and reads of the
+    // columns.
     unsafe {
         let chunk = Chunk::load(&operands, items, chunk_entries, &c);
         let mut i = thread::thread_idx_x();
@@ -85,7 +91,11 @@ pub unsafe fn rank_by_search(
     }
 }
 
-/// Writes down the places of the products of the block's chunk: a warp a tile.
+/// Writes `place(column)` for each product of the block's chunk. A warp takes a tile, then another.
+///
+/// # Safety
+///
+/// As for [`rank_by_bitmap`]; `place` gives ranks within the chunk.
 #[inline(always)]
 unsafe fn write_ranks(
     operands: &OperandPatterns,
@@ -94,7 +104,8 @@ unsafe fn write_ranks(
     place: impl Fn(u32) -> usize,
 ) {
     let (t, lane) = (thread::thread_idx_x(), warp::lane_id());
-    // SAFETY: products of the chunk.
+    // SAFETY: `tile` is below the end of the chunk's tiles, and `p` below its products where a
+    // column is loaded.
     unsafe {
         let products = map.chunk(thread::block_idx_x());
         let mut tile = products.start + t / WARP_SIZE;

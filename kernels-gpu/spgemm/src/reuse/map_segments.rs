@@ -1,4 +1,6 @@
-//! The pieces of chunks: of each nonzero of A, the part of its row of B whose columns lie in the chunk.
+//! The sources in a [product map](crate::reuse::product_map): the segments of each chunk.
+//! [`count_segments`] counts them, a scan gives each chunk its place, and [`write_segments`] writes
+//! them.
 
 use crate::numeric::chunks::Chunk;
 use crate::products::balanced_products::cut;
@@ -12,17 +14,20 @@ use warprow_kernels_matrix::primitives::scan::scan_in_block;
 /// Threads in a block.
 const BLOCK: u32 = 512;
 
-/// The launch of [`count_segments`] and [`write_segments`] for that many chunks.
+/// The launch of [`count_segments`] and [`write_segments`] for this many chunks.
 pub fn launch(chunks: u32) -> LaunchConfig {
     LaunchConfig::new(chunks, BLOCK)
 }
 
-/// The products of each chunk, its tiles and its pieces; a block a chunk.
+/// The numbers of products, tiles and segments of each listed chunk. A block takes a chunk, a
+/// thread every 512th nonzero of A; a nonzero costs the extents of a row of B and two binary
+/// searches in it.
 ///
 /// # Safety
 ///
-/// The operands are what they say; the items are chunks of `chunk_entries` entries, `c` is the product's structure. There is
-/// room for a number for each chunk. The launch is [`launch`]'s.
+/// `operands` is valid (see [`OperandPatterns`]). The items are chunks of `chunk_entries` entries,
+/// and `c` is the pattern of their product (see [`OutputPattern`]). `products`, `tiles` and
+/// `segments` have room for a number per chunk. The launch is [`launch`]'s.
 #[kernel(name = "spgemm_count_segments")]
 pub unsafe fn count_segments(
     operands: OperandPatterns,
@@ -35,7 +40,8 @@ pub unsafe fn count_segments(
 ) {
     let sums = shared_array!(u32; 2);
     let t = thread::thread_idx_x();
-    // SAFETY: nonzeros of the row; what is shared is written by one thread or by atomic operations between barriers.
+    // SAFETY: there is a block per item, and `k` is below `end`. What is shared is written by one
+    // thread or by atomic operations between barriers.
     unsafe {
         if t < 2 {
             sums.store(t as usize, 0);
@@ -70,12 +76,14 @@ pub unsafe fn count_segments(
     }
 }
 
-/// Writes down the pieces of each chunk, where they begin, and what is before each tile; a block a chunk.
+/// Writes the segments of each listed chunk, a bit for each product that begins one, and the last
+/// segment before each tile. A block takes a chunk.
 ///
 /// # Safety
 ///
-/// As for [`count_segments`], whose results are in `places` and, as the first piece of each chunk, in `first_segments`; `begins` is
-/// zero.
+/// As for [`count_segments`]. `map` has its counts, with the tiles scanned; `first_segments` has
+/// the first segment of each chunk, by a scan. `segment_starts` is zero, and the arrays have room
+/// for the tiles and segments counted.
 #[kernel(name = "spgemm_write_segments")]
 pub unsafe fn write_segments(
     operands: OperandPatterns,
@@ -90,8 +98,9 @@ pub unsafe fn write_segments(
 ) {
     let warp_sums = shared_array!(u64; 16);
     let t = thread::thread_idx_x();
-    // SAFETY: nonzeros of the row, tiles and pieces of the chunk; the block synchronises between writes and reads of what is
-    // shared.
+    // SAFETY: there is a block per item, and `k` is below `end` where it is used. Segments and
+    // tiles stay below those counted. The block synchronises between writes and reads of what is
+    // shared; all threads agree on `first` and `end`.
     unsafe {
         let item = thread::block_idx_x();
         let chunk = Chunk::load(&operands, items, chunk_entries, &c);
@@ -101,7 +110,7 @@ pub unsafe fn write_segments(
             segments_before.store(products.start as usize, first_segment.wrapping_sub(1));
         }
         let (mut first, end) = chunk.nonzeros;
-        // Pieces, and in the lower half products, of the nonzeros before.
+        // Of the nonzeros before: the segments in the upper half, the products in the lower.
         let mut done = u64::from(first_segment) << 32;
         while first < end {
             let k = first + t;
@@ -117,7 +126,8 @@ pub unsafe fn write_segments(
                 segments.store2(2 * segment as usize, [start.wrapping_sub(p), k]);
                 let word = products.start as usize * 4 + (p / WARP_SIZE) as usize;
                 segment_starts.reduce_add(Scope::Device, word, 1 << (p % WARP_SIZE));
-                // The tiles that begin behind its first product and not behind the first of the next piece.
+                // The tiles that begin after the segment's first product, and not after the first
+                // product of the next segment.
                 let mut tile = p / TILE + 1;
                 while tile <= (p + len) / TILE && products.start + tile < products.end {
                     segments_before.store((products.start + tile) as usize, segment);

@@ -1,12 +1,10 @@
-//! Numeric, long rows, once the places of their products are known: chunks of some thousand entries, a block each.
+//! Numeric, for long rows whose [product map](crate::reuse::product_map) exists: chunks of some
+//! thousand entries, a block each.
 //!
-//! As in [`chunks`](crate::numeric::chunks) a block adds up the products of its chunk in shared memory; but where a product comes from
-//! and where it goes is [written down](crate::reuse::product_map), so that all warps go through the products by themselves, 128 at a
-//! time. A product costs its value of B, two bytes of place, an eighth of a byte of what begins, and the addition.
-//!
-//! On an H200 the numeric phase of R-MAT .57, 100000 rows and 343 million products, takes 1.09 ms so and 2.20 by `chunks`; that of
-//! `packages` by its transpose, 704 million products, 1.70 ms and 4.38. Blocks of 256 threads took 1.14 ms, of 1024 threads 1.34; to
-//! load what is written down of the next tile before the additions of this one 1.19.
+//! As in [`chunks`](crate::numeric::chunks), a block adds up the products of its chunk in shared
+//! memory. But the map says where a product comes from and where it goes. The warps take tiles of
+//! 128 products on their own, without barriers. A product costs its value of B, 2 bytes of rank,
+//! one bit, and an atomic addition in shared memory.
 
 use crate::products::operands::{OutputPattern, RowList};
 use crate::reuse::product_map::{LANE_PRODUCTS, ProductMap};
@@ -14,18 +12,21 @@ use core::array;
 use cuda_std::prelude::*;
 use cuda_std::warp::WARP_SIZE;
 
-/// The launch for that many chunks of up to `capacity` entries. Small ones have few tiles.
+/// The launch for this many chunks of at most `capacity` entries. A small chunk has few tiles, and
+/// gets a small block.
 pub fn launch<T: Real>(chunks: u32, capacity: u32) -> LaunchConfig {
     let block = (capacity / 8).clamp(128, 512);
     LaunchConfig::new(chunks, block).shared_bytes(capacity * size_of::<T>() as u32)
 }
 
-/// The values of chunks of `chunk_entries` entries or, of a row that has no more, of as many as it has; a block a chunk.
+/// The values of each listed chunk. A block takes a chunk of `chunk_entries` entries, or a whole
+/// row that has fewer.
 ///
 /// # Safety
 ///
-/// The items are chunks, `places` says where their products come from and go; `a` and `b` are the values of the operands, `c` the
-/// product's structure, `values` its values. No chunk has more entries than the launch is for, which is [`launch`]'s.
+/// `map` is the product map of the listed chunks. `a` and `b` are the values of the operands; `c`
+/// is the pattern of their product (see [`OutputPattern`]), and `values` has room for its entries.
+/// No chunk has more entries than the launch is for, which is [`launch`]'s.
 #[kernel(name = "spgemm_mapped_chunks", T = [f32, f64])]
 pub unsafe fn mapped_chunks<T: Real>(
     items: RowList,
@@ -38,13 +39,15 @@ pub unsafe fn mapped_chunks<T: Real>(
 ) {
     let (t, threads) = (thread::thread_idx_x(), thread::block_dim_x());
     let sums = shared::dynamic_shared_mem::<T>();
-    // SAFETY: entries of C, products of the chunk; the block synchronises between writes and reads of the sums.
+    // SAFETY: there is a block per item. `tile` is below the end of the chunk's tiles, and
+    // `is_product` is checked before each use of a product. The block synchronises between writes
+    // and reads of the sums.
     unsafe {
         let [row, chunk] = items.load(thread::block_idx_x());
         let (row_start, row_end) = c.row(row);
         let start = row_start + chunk * chunk_entries;
         let count = (row_end - start).min(chunk_entries);
-        // The room is for a multiple of four.
+        // The room is a multiple of four sums, so whole vectors fit.
         let mut i = 4 * t;
         while i < count {
             sums.store4(i as usize, [T::ZERO; 4]);

@@ -1,48 +1,53 @@
-//! Where the products of chunks of long rows come from and where they go, written down once for all runs of the numeric phase.
+//! The product map: for each product of a chunk of C, which nonzeros of A and B it multiplies, and
+//! to which entry it is added.
 //!
-//! The structure of A and B decides both. Of each nonzero of A whose row of B has columns in the chunk, that part of the row is a
-//! *piece*: where it starts, and which nonzero it is. The products of a chunk are numbered piece after piece, and 128 of them
-//! are a *tile*. The piece of a product is the number of pieces that begin up to it: a bit for each product, and the pieces that
-//! begin before the tile. Its place is the rank of its column in the chunk. That is 2 bytes and a bit for a product, 4 bytes for
-//! a tile, 8 for a piece; and a run needs no columns, no searches, no bitmap and no barriers between products.
-//!
-//! To write it down is a third of the time of such a run without it: the first run of the numeric phase of R-MAT .57, 100000 rows, takes
-//! 2.88 ms on an H200, 2.20 if nothing is written down, and those after it 1.09.
+//! The patterns of A and B decide both. Each nonzero of A whose row of B has columns in the chunk
+//! gives a *segment*, that part of the row of B. The products of a chunk are numbered segment after
+//! segment; 128 of them are a *tile*, which a warp takes. A bit per product says whether it begins
+//! a segment, so the segment of a product is the number of bits up to it, plus the segments before
+//! the tile. The destination is the *rank* of the product's column in the chunk.
 //!
 //! ```text
-//! products of each piece   3 1 4          product  0 1 2 3 4 5 6 7
-//!                                         begins   1 0 0 1 1 0 0 0
+//! segments of 3, 1, 4 products     product   0 1 2 3 4 5 6 7
+//!                                  begins    1 0 0 1 1 0 0 0
+//!                                  segment   0 0 0 1 2 2 2 2
 //! ```
+//!
+//! A product costs 2 bytes and a bit, a tile 4 bytes, a segment 8 bytes. A run then needs no
+//! columns, no searches, no bitmap, and no barriers between products. Making the map takes a third
+//! of a run without it.
 
 use cuda_std::prelude::*;
 use cuda_std::warp::{self, WARP_SIZE};
 
-/// ChunkProducts of a lane in a tile.
+/// Products per lane in a tile.
 pub(crate) const LANE_PRODUCTS: usize = 4;
 
-/// ChunkProducts of a tile.
+/// Products of a tile.
 pub const TILE: u32 = WARP_SIZE * LANE_PRODUCTS as u32;
 
-/// The products of chunks of a product of matrices, a chunk after the other.
+/// The products of the chunks of a product of matrices, one chunk after the other.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct ProductMap {
     /// The first tile of each chunk, and behind them the number of tiles.
     pub tile_starts: Global<u32>,
-    /// The products of each chunk.
+    /// The number of products of each chunk.
     pub products: Global<u32>,
-    /// Of each tile, a bit for each product with which a piece begins: four words.
+    /// Four words per tile: a bit for each product, set if it begins a segment.
     pub segment_starts: Global<u32>,
-    /// Of each tile the last piece that begins before it; before a chunk's first one, one less, modulo 2^32.
+    /// For each tile the last segment that begins before it. For a chunk's first tile, one less
+    /// than the chunk's first segment, modulo 2^32.
     pub segments_before: Global<u32>,
-    /// Of each piece what is to be added to the number of a product for its position in B, modulo 2^32; and the position of its
-    /// nonzero in A.
+    /// Two words per segment: what to add to a product's number for its position in B, modulo 2^32;
+    /// and the position of its nonzero of A.
     pub segments: Global<u32>,
-    /// The places, those of a lane of a tile beside each other.
+    /// The rank of each product's column in its chunk; the ranks of one lane of a tile stand side
+    /// by side.
     pub ranks: Global<u16>,
 }
 
-// SAFETY: `repr(C)`, of device pointers.
+// SAFETY: `repr(C)` with device pointers only, so it has no padding.
 #[cfg(not(target_arch = "nvptx64"))]
 unsafe impl KernelParam for ProductMap {}
 
@@ -51,9 +56,9 @@ unsafe impl KernelParam for ProductMap {}
 pub(crate) struct ChunkProducts {
     /// Its first tile.
     pub start: u32,
-    /// Past its last tile.
+    /// One past its last tile.
     pub end: u32,
-    /// How many there are.
+    /// The number of its products.
     pub count: u32,
 }
 
@@ -62,11 +67,11 @@ impl ProductMap {
     ///
     /// # Safety
     ///
-    /// It is one of the chunks.
+    /// `chunk` is one of the map's chunks.
     #[inline(always)]
     pub(crate) unsafe fn chunk(&self, chunk: u32) -> ChunkProducts {
         let chunk = chunk as usize;
-        // SAFETY: the caller's contract.
+        // SAFETY: `chunk` is one of the chunks, by the contract; `tile_starts` has one number more.
         unsafe {
             ChunkProducts {
                 start: self.tile_starts.load(chunk),
@@ -76,15 +81,15 @@ impl ProductMap {
         }
     }
 
-    /// What is written down of a tile, for the lane.
+    /// The part of the map that belongs to the calling lane in a tile.
     ///
     /// # Safety
     ///
-    /// It is a tile, and its places are known.
+    /// `tile` is one of the map's tiles, and all of the map has been made.
     #[inline(always)]
     pub(crate) unsafe fn tile(&self, tile: u32) -> TileMap {
         let first = tile as usize * TILE as usize + LANE_PRODUCTS * warp::lane_id() as usize;
-        // SAFETY: the caller's contract.
+        // SAFETY: `tile` is one of the tiles, by the contract, so it has `TILE` ranks.
         unsafe {
             TileMap {
                 ranks: self.ranks.load4(first),
@@ -93,14 +98,14 @@ impl ProductMap {
         }
     }
 
-    /// The same before the places are known: zeros.
+    /// The same before the ranks are made: they are 0.
     ///
     /// # Safety
     ///
-    /// It is a tile.
+    /// `tile` is one of the map's tiles, and its segments have been made.
     #[inline(always)]
     pub(crate) unsafe fn tile_without_ranks(&self, tile: u32) -> TileMap {
-        // SAFETY: the caller's contract.
+        // SAFETY: `tile` is one of the tiles, by the contract.
         unsafe {
             TileMap {
                 segment_starts: self.segment_starts.load4(4 * tile as usize),
@@ -111,17 +116,17 @@ impl ProductMap {
     }
 }
 
-/// What is written down of a tile, for a lane.
+/// The part of the map that belongs to a lane in a tile.
 #[derive(Clone, Copy)]
 pub(crate) struct TileMap {
     segment_starts: [u32; LANE_PRODUCTS],
     segments_before: u32,
-    /// The places of the lane's products.
+    /// The ranks of the lane's products.
     pub ranks: [u16; LANE_PRODUCTS],
 }
 
 impl TileMap {
-    /// The pieces of the lane's products.
+    /// The segments of the lane's products.
     #[inline(always)]
     pub fn segments(&self) -> [u32; LANE_PRODUCTS] {
         let up_to_lane = u32::MAX >> (WARP_SIZE - 1 - warp::lane_id());
@@ -135,7 +140,7 @@ impl TileMap {
 }
 
 impl ChunkProducts {
-    /// The number of a lane's first product in a tile; the others are 32 apart.
+    /// The number of the lane's first product in a tile; its others are 32 apart.
     #[inline(always)]
     pub fn first(&self, tile: u32) -> u32 {
         (tile - self.start) * TILE + warp::lane_id()
