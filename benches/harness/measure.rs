@@ -1,7 +1,7 @@
 //! Times of a launch by the device's own clock.
 
 use std::time::Duration;
-use warprow::device::Device;
+use warprow::device::{Device, DeviceError};
 
 /// Work in a sample, at least: a thousand times the resolution of events.
 const SAMPLE_TIME: Duration = Duration::from_millis(1);
@@ -76,7 +76,7 @@ pub struct Timing {
 /// # Errors
 ///
 /// Those of `launch` and of the device.
-pub fn measure<E: From<warprow::Error>>(
+pub fn measure<E: From<DeviceError>>(
     device: &Device,
     effort: Effort,
     mut launch: impl FnMut() -> Result<(), E>,
@@ -136,7 +136,7 @@ fn launches_for(wanted: Duration, each: Duration) -> u32 {
 }
 
 /// Median, least and most of times in milliseconds; `None` if there are none.
-fn summary(mut times: Vec<f64>, launches: u32) -> Option<Timing> {
+pub fn summary(mut times: Vec<f64>, launches: u32) -> Option<Timing> {
     times.sort_unstable_by(f64::total_cmp);
     let (&min, &max) = (times.first()?, times.last()?);
     let middle = times.len() / 2;

@@ -1,17 +1,19 @@
 //! The run: every matrix, by every implementation, timed and verified.
 
-use crate::cases::Case;
-use crate::cusparse::{self, CusparseElement};
-use crate::cusparse_spgemm::{Algorithm, Cusparse};
-use crate::json_lines::{Environment, JsonLines};
-use crate::options::{ElementType, Factor, Options};
-use crate::report::{Line, Object, Outcome, Product, Times, median, table};
-use crate::verification::Verifier;
+use crate::harness::cusparse::{self, CusparseElement};
+use crate::harness::host_clock::{Runs, measure_whole};
+use crate::harness::json_lines::{Environment, JsonLines};
+use crate::spgemm::cases::Case;
+use crate::spgemm::cusparse_spgemm::{Algorithm, Cusparse};
+use crate::spgemm::options::{ElementType, Factor, Options};
+use crate::spgemm::report::{Line, Object, Outcome, Product, Times, median, table};
+use crate::spgemm::verification::Verifier;
 use rayon::prelude::*;
 use sprs::CsMatI;
 use std::sync::Arc;
-use std::time::Instant;
-use warprow::device::Device;
+use std::time::{Duration, Instant};
+use warprow::device::{Device, DeviceError};
+use warprow::operand::OperandError;
 use warprow::spgemm::{
     BinLimits, Spgemm, SpgemmElement, SpgemmKernel, SpgemmOptions, multiply, multiply_unsorted,
 };
@@ -95,11 +97,24 @@ enum Failure {
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
         match error {
-            Error::OutOfMemory { .. } | Error::HostOutOfMemory { .. } | Error::TooLarge { .. } => {
-                Self::Skipped(error.to_string())
-            }
+            Error::Device(
+                DeviceError::OutOfMemory { .. } | DeviceError::HostOutOfMemory { .. },
+            )
+            | Error::Operand(OperandError::TooLarge { .. }) => Self::Skipped(error.to_string()),
             error => Self::Fatal(error.into()),
         }
+    }
+}
+
+impl From<DeviceError> for Failure {
+    fn from(error: DeviceError) -> Self {
+        Error::from(error).into()
+    }
+}
+
+impl From<OperandError> for Failure {
+    fn from(error: OperandError) -> Self {
+        Error::from(error).into()
     }
 }
 
@@ -178,8 +193,9 @@ impl Bench {
         b: &DeviceCsr<T>,
         verifier: &Verifier<'_, T>,
     ) -> Result<Outcome, Failure> {
-        let (mut times, c) =
-            self.times(verifier, || Ok::<_, Error>(multiply(a, b, self.spgemm)?.c))?;
+        let (mut times, c) = self.times(verifier, || {
+            Ok::<_, OperandError>(multiply(a, b, self.spgemm)?.c)
+        })?;
         let entries = c.pattern().nnz() as u64;
         let mut found = verifier.verify(&c.download()?);
         drop(c);
@@ -200,7 +216,7 @@ impl Bench {
         a: &DeviceCsr<T>,
         b: &DeviceCsr<T>,
         times: &mut Times,
-    ) -> Result<DeviceCsr<T>, Error> {
+    ) -> Result<DeviceCsr<T>, OperandError> {
         let symbolic = || Spgemm::<T>::symbolic(a.pattern(), b.pattern(), self.spgemm);
         times.symbolic_ms = Some(self.samples_of(|| symbolic().map(drop))?);
         let mut spgemm = symbolic()?;
@@ -266,47 +282,34 @@ impl Bench {
     fn times<T: BenchElement, C, E>(
         &self,
         verifier: &Verifier<'_, T>,
-        mut multiply: impl FnMut() -> Result<C, E>,
+        multiply: impl FnMut() -> Result<C, E>,
     ) -> Result<(Times, C), Failure>
     where
-        E: From<Error>,
+        E: From<DeviceError>,
         Failure: From<E>,
     {
-        let mut last = Some(multiply()?);
-        if self.device.is_emulator() {
-            let product = last.take().expect("it was put there");
-            return Ok((Times::default(), product));
-        }
-        let mut whole = Vec::new();
-        for sample in 0..WARM_UPS + self.samples {
-            // The product before is freed first: there may be room for one alone.
-            drop(last.take());
-            self.device.synchronize()?;
-            let start = Instant::now();
-            let product = multiply()?;
-            self.device.synchronize()?;
-            let milliseconds = start.elapsed().as_secs_f64() * 1e3;
-            last = Some(product);
-            if sample >= WARM_UPS {
-                whole.push(milliseconds);
-            }
-        }
-        let ms = median(&mut whole);
-        let products: u64 = verifier.products.iter().sum();
-        let times = Times {
-            ms: Some(ms),
-            ms_min: whole.first().copied(),
-            ms_max: whole.last().copied(),
-            symbolic_ms: None,
-            numeric_first_ms: None,
-            numeric_ms: None,
-            gflops: Some(2.0 * products as f64 / ms / 1e6),
+        let runs = Runs {
+            warm_ups: WARM_UPS,
+            samples: self.samples,
+            budget: Duration::MAX,
         };
-        Ok((times, last.take().expect("there was a sample")))
+        let (timing, product) = measure_whole(&self.device, runs, multiply)?;
+        let products: u64 = verifier.products.iter().sum();
+        let times = timing.map_or_else(Times::default, |timing| Times {
+            ms: Some(timing.median),
+            ms_min: Some(timing.min),
+            ms_max: Some(timing.max),
+            gflops: Some(2.0 * products as f64 / timing.median / 1e6),
+            ..Times::default()
+        });
+        Ok((times, product))
     }
 
     /// The median of the milliseconds that `phase` takes, after some runs to warm up.
-    fn samples_of(&self, mut phase: impl FnMut() -> Result<(), Error>) -> Result<f64, Error> {
+    fn samples_of(
+        &self,
+        mut phase: impl FnMut() -> Result<(), OperandError>,
+    ) -> Result<f64, OperandError> {
         let mut times = Vec::new();
         for sample in 0..WARM_UPS + self.samples {
             self.device.synchronize()?;

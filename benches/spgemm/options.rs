@@ -1,16 +1,16 @@
 //! The command line.
 
-use crate::cases::{CASES, Case};
-use crate::cusparse::CusparseOptions;
-use crate::named;
-use crate::run_options::RunOptions;
+use crate::harness::cusparse::CusparseOptions;
+use crate::harness::named;
+use crate::harness::run_options::RunOptions;
+use crate::spgemm::cases::{CASES, Case};
 use anyhow::{Context, bail};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use warprow::spgemm::{BinLimits, SpgemmKernel};
 
 /// SpGEMM against cuSPARSE, on generated matrices.
 #[derive(Clone, Debug, clap::Parser)]
-#[command(bin_name = "cargo bench --bench spgemm --")]
+#[command(bin_name = "cargo bench -p warprow-benches --bench spgemm --")]
 pub struct Options {
     /// Matrices [default: all on a GPU, `small` on the emulator]
     #[arg(long = "matrix", value_name = "NAME", value_delimiter = ',', value_parser = matrix_names())]
@@ -166,10 +166,7 @@ mod tests {
         let default = BinLimits::new(227 << 10, 4);
         let options = parse(&["--bin-limits", "chunk_entries=4096,window_row_length=3"]).unwrap();
         let bin_limits = options.bin_limits(default).unwrap().unwrap();
-        assert_eq!(
-            (bin_limits.chunk_entries, bin_limits.window_row_length),
-            (4096, 3)
-        );
+        assert_eq!((bin_limits.chunk_entries, bin_limits.window_row_length), (4096, 3));
         assert_eq!(bin_limits.search_row_entries, default.search_row_entries);
         assert_eq!(parse(&[]).unwrap().bin_limits(default).unwrap(), None);
         for wrong in ["chunk_entries", "chunk_entries=x", "nothing=3"] {

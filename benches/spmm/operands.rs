@@ -1,6 +1,6 @@
 //! The operands of a case, on the host and on the device, and the comparison of the result.
 
-use crate::verification::VerifiedRows;
+use crate::spmm::verification::VerifiedRows;
 use ndarray::ArrayView2;
 use sprs::CsMatI;
 use std::rc::Rc;
@@ -121,7 +121,7 @@ impl<'a, T: SpmmElement> Operands<'a, T> {
     ///
     /// The device's.
     pub fn poison(&mut self) -> Result<(), Error> {
-        self.y.fill_bytes(0xff)
+        Ok(self.y.fill_bytes(0xff)?)
     }
 
     /// Fetches rows of Y and compares them with the product in f64.

@@ -22,6 +22,7 @@ mod cuda;
 #[cfg(feature = "cuda")]
 mod driver;
 mod emulator;
+mod error;
 mod fork;
 mod limits;
 #[cfg(feature = "cuda")]
@@ -35,6 +36,8 @@ mod selector;
 mod timer;
 
 pub use buffer::DeviceBuffer;
+pub(crate) use buffer::optional_pointer;
+pub use error::{CudaUnavailable, DeviceError, DriverError, DriverTooOld};
 pub(crate) use fork::Fork;
 pub use limits::LimitExceeded;
 pub use properties::{MemoryInfo, Properties, Version};
@@ -43,7 +46,6 @@ pub use selector::{DEVICE_VARIABLE, ParseSelectorError, Selector};
 pub use simt::{Checks, Options as EmulatorOptions, Schedule};
 pub use timer::Timer;
 
-use crate::error::{CudaUnavailable, Error};
 use cuda_std::element::Element;
 use cuda_std::kernel::{Kernel, KernelArgs};
 use cuda_std::launch::LaunchConfig;
@@ -87,7 +89,7 @@ impl Device {
     /// # Errors
     ///
     /// The variable names no device, or one that is not there.
-    pub fn open() -> Result<Self, Error> {
+    pub fn open() -> Result<Self, DeviceError> {
         Self::select(Selector::from_environment()?)
     }
 
@@ -95,8 +97,8 @@ impl Device {
     ///
     /// # Errors
     ///
-    /// [`Error::NoCuda`] if it is a CUDA device that is not there or does not serve.
-    pub fn select(selector: Selector) -> Result<Self, Error> {
+    /// [`DeviceError::NoCuda`] if it is a CUDA device that is not there or does not serve.
+    pub fn select(selector: Selector) -> Result<Self, DeviceError> {
         Ok(Self::select_with_reason(selector)?.0)
     }
 
@@ -107,7 +109,7 @@ impl Device {
     /// As [`select`](Self::select).
     pub fn select_with_reason(
         selector: Selector,
-    ) -> Result<(Self, Option<CudaUnavailable>), Error> {
+    ) -> Result<(Self, Option<CudaUnavailable>), DeviceError> {
         let emulator = || Self::emulator(EmulatorOptions::default());
         let ordinal = match selector {
             Selector::Auto => 0,
@@ -116,7 +118,7 @@ impl Device {
         };
         match Self::cuda(ordinal) {
             Ok(device) => Ok((device, None)),
-            Err(reason) if selector.insists() => Err(Error::NoCuda { selector, reason }),
+            Err(reason) if selector.insists() => Err(DeviceError::NoCuda { selector, reason }),
             Err(reason) => Ok((emulator(), Some(reason))),
         }
     }
@@ -170,7 +172,7 @@ impl Device {
     /// # Errors
     ///
     /// The driver's.
-    pub fn cuda_stream(&self) -> Result<Option<*mut std::ffi::c_void>, Error> {
+    pub fn cuda_stream(&self) -> Result<Option<*mut std::ffi::c_void>, DeviceError> {
         self.recordings.refuse("what other libraries launch")?;
         match &*self.backend {
             Backend::Emulator(_) => Ok(None),
@@ -189,7 +191,7 @@ impl Device {
     /// # Errors
     ///
     /// The driver's.
-    pub fn memory(&self) -> Result<Option<MemoryInfo>, Error> {
+    pub fn memory(&self) -> Result<Option<MemoryInfo>, DeviceError> {
         match &*self.backend {
             Backend::Emulator(_) => Ok(None),
             #[cfg(feature = "cuda")]
@@ -202,7 +204,7 @@ impl Device {
     /// # Errors
     ///
     /// Out of memory, or the driver's.
-    pub fn upload<T: Element>(&self, elements: &[T]) -> Result<DeviceBuffer<T>, Error> {
+    pub fn upload<T: Element>(&self, elements: &[T]) -> Result<DeviceBuffer<T>, DeviceError> {
         let mut buffer = DeviceBuffer::allocate(self, elements.len())?;
         buffer.copy_from_slice(elements)?;
         Ok(buffer)
@@ -213,7 +215,7 @@ impl Device {
     /// # Errors
     ///
     /// Out of memory, more than 2^64 bytes, or the driver's.
-    pub fn zeros<T: Element>(&self, len: usize) -> Result<DeviceBuffer<T>, Error> {
+    pub fn zeros<T: Element>(&self, len: usize) -> Result<DeviceBuffer<T>, DeviceError> {
         let mut buffer = DeviceBuffer::allocate(self, len)?;
         buffer.fill_zero()?;
         Ok(buffer)
@@ -228,7 +230,7 @@ impl Device {
     /// # Errors
     ///
     /// Out of memory, more than 2^64 bytes, or the driver's.
-    pub fn uninitialized<T: Element>(&self, len: usize) -> Result<DeviceBuffer<T>, Error> {
+    pub fn uninitialized<T: Element>(&self, len: usize) -> Result<DeviceBuffer<T>, DeviceError> {
         let buffer = DeviceBuffer::allocate(self, len)?;
         #[cfg(feature = "cuda")]
         if cfg!(debug_assertions) {
@@ -245,7 +247,7 @@ impl Device {
     /// # Errors
     ///
     /// The driver is too old for the PTX or does not compile it; the error has its messages.
-    pub fn load_ptx(&self, ptx: &str) -> Result<(), Error> {
+    pub fn load_ptx(&self, ptx: &str) -> Result<(), DeviceError> {
         on_backend!(&*self.backend, device => device.load_ptx(ptx))
     }
 
@@ -273,7 +275,7 @@ impl Device {
         kernel: &Kernel<A>,
         config: LaunchConfig,
         args: A,
-    ) -> Result<(), Error> {
+    ) -> Result<(), DeviceError> {
         // SAFETY: the handle has the types of the entry point's arguments.
         if unsafe { self.recorded(kernel, config, args)? } {
             return Ok(());
@@ -292,7 +294,7 @@ impl Device {
     /// # Errors
     ///
     /// A launch that failed since.
-    pub fn synchronize(&self) -> Result<(), Error> {
+    pub fn synchronize(&self) -> Result<(), DeviceError> {
         self.recordings.refuse("to wait for the device")?;
         match &*self.backend {
             Backend::Emulator(_) => Ok(()),
@@ -306,7 +308,7 @@ impl Device {
     /// # Errors
     ///
     /// The driver's.
-    pub fn start_timer(&self) -> Result<Timer, Error> {
+    pub fn start_timer(&self) -> Result<Timer, DeviceError> {
         self.recordings.refuse("to measure time")?;
         Timer::start(self)
     }

@@ -1,8 +1,8 @@
 //! The modules of a CUDA device: PTX compiled by the driver, and the entry points found in it.
 
+use super::error::{DeviceError, DriverError};
 use super::limits::KernelResources;
 use super::{Version, driver, ptx};
-use crate::error::{DriverError, Error};
 use cust::error::CudaError;
 use cust::function::{Function, FunctionAttribute};
 use cust::module::Module;
@@ -58,7 +58,7 @@ impl Modules {
     }
 
     /// Adds a module.
-    pub fn load(&self, text: &str) -> Result<(), Error> {
+    pub fn load(&self, text: &str) -> Result<(), DeviceError> {
         let module = self.compile(text)?;
         self.write().modules.push(module);
         Ok(())
@@ -66,7 +66,7 @@ impl Modules {
 
     /// The entry point of that name: in the module loaded first that has it, else among this crate's own kernels, each of
     /// which is compiled when it is first wanted.
-    pub fn entry_point(&self, name: &str) -> Result<Arc<EntryPoint>, Error> {
+    pub fn entry_point(&self, name: &str) -> Result<Arc<EntryPoint>, DeviceError> {
         if let Some(entry_point) = self.read().entry_points.get(name) {
             return Ok(Arc::clone(entry_point));
         }
@@ -80,7 +80,7 @@ impl Modules {
         } else {
             self.find(&mut loaded, name)?
         };
-        let entry_point = Arc::new(found.ok_or_else(|| Error::NoKernel {
+        let entry_point = Arc::new(found.ok_or_else(|| DeviceError::NoKernel {
             kernel: name.to_owned(),
             loaded: loaded.modules.len(),
         })?);
@@ -90,7 +90,7 @@ impl Modules {
         Ok(entry_point)
     }
 
-    fn find(&self, loaded: &mut Loaded, name: &str) -> Result<Option<EntryPoint>, Error> {
+    fn find(&self, loaded: &mut Loaded, name: &str) -> Result<Option<EntryPoint>, DeviceError> {
         for module in &loaded.modules {
             if let Some(entry_point) = self.find_in(module, name)? {
                 return Ok(Some(entry_point));
@@ -105,7 +105,7 @@ impl Modules {
         Ok(entry_point)
     }
 
-    fn find_in(&self, module: &Module, name: &str) -> Result<Option<EntryPoint>, Error> {
+    fn find_in(&self, module: &Module, name: &str) -> Result<Option<EntryPoint>, DeviceError> {
         match module.get_function(name) {
             Ok(function) => self.describe(name, function).map(Some),
             Err(CudaError::NotFound) => Ok(None),
@@ -113,7 +113,7 @@ impl Modules {
         }
     }
 
-    fn describe(&self, name: &str, function: Function<'_>) -> Result<EntryPoint, Error> {
+    fn describe(&self, name: &str, function: Function<'_>) -> Result<EntryPoint, DeviceError> {
         let attribute = |attribute| match function.get_attribute(attribute) {
             Ok(value) => Ok(u32::try_from(value).unwrap_or(0)),
             Err(error) => Err(self.failed("tell a kernel's attribute", error)),
@@ -132,15 +132,15 @@ impl Modules {
         })
     }
 
-    fn compile(&self, text: &str) -> Result<Module, Error> {
+    fn compile(&self, text: &str) -> Result<Module, DeviceError> {
         ptx::check_driver(text, self.driver)?;
-        let text = CString::new(text).map_err(|error| Error::NotPtx {
+        let text = CString::new(text).map_err(|error| DeviceError::NotPtx {
             position: error.nul_position(),
         })?;
         Module::from_ptx_cstr(&text, &[]).map_err(|error| {
             let (error, log) = driver::load_failure(&text)
                 .unwrap_or_else(|| (driver::describe("load a module", error), String::new()));
-            Error::Ptx {
+            DeviceError::Ptx {
                 device: self.device.clone(),
                 error: Box::new(error),
                 log,
@@ -148,8 +148,8 @@ impl Modules {
         })
     }
 
-    fn failed(&self, action: &'static str, error: CudaError) -> Error {
-        Error::Driver {
+    fn failed(&self, action: &'static str, error: CudaError) -> DeviceError {
+        DeviceError::Driver {
             device: self.device.clone(),
             error: Box::new(driver::describe(action, error)),
         }

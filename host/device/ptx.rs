@@ -2,7 +2,7 @@
 //! and one entry point alone.
 
 use super::Version;
-use crate::error::DriverTooOld;
+use super::error::DriverTooOld;
 
 /// PTX versions and the CUDA releases that brought them (PTX ISA, chapter "Release Notes").
 const RELEASES: [(Version, Version); 20] = [

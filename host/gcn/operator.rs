@@ -1,11 +1,12 @@
 //! The operators of a network, one after the other.
 
 use super::GcnElement;
+use super::GcnError;
 use crate::device::DeviceBuffer;
-use crate::error::Error;
-use crate::gemm::{Gemm, elements, extent};
+use crate::gemm::Gemm;
 use crate::log_softmax::LogSoftmax;
-use crate::spmm::{LayerEnd, Spmm};
+use crate::operand::{OperandError, elements, extent};
+use crate::spmm::Spmm;
 use cuda_std::memory::Global;
 use std::fmt;
 use warprow_kernels::gcn::activate;
@@ -18,10 +19,6 @@ pub enum OperatorKind {
     Gemm,
     /// The product with A_hat.
     Spmm,
-    /// The product with A_hat, bias and ReLU, in one kernel.
-    SpmmActivate,
-    /// The product with A_hat, the last layer's bias, and LogSoftmax, in one kernel.
-    SpmmLogSoftmax,
     /// Bias and ReLU in place.
     Activate,
     /// The last layer's bias, and LogSoftmax.
@@ -34,8 +31,6 @@ impl OperatorKind {
         match self {
             Self::Gemm => "gemm",
             Self::Spmm => "spmm",
-            Self::SpmmActivate => "spmm_activate",
-            Self::SpmmLogSoftmax => "spmm_log_softmax",
             Self::Activate => "activate",
             Self::LogSoftmax => "log_softmax",
         }
@@ -75,13 +70,7 @@ pub(super) struct Step<T: GcnElement> {
 enum Work<T: GcnElement> {
     Gemm(Gemm<T>),
     Spmm,
-    Layer {
-        end: LayerEnd,
-        bias: DeviceBuffer<T>,
-    },
-    Activate {
-        bias: Option<DeviceBuffer<T>>,
-    },
+    Activate { bias: Option<DeviceBuffer<T>> },
     LogSoftmax(LogSoftmax<T>),
 }
 
@@ -118,23 +107,6 @@ impl<T: GcnElement> Step<T> {
         Self::new(layer, OperatorKind::Spmm, (cols, cols), bytes, Work::Spmm)
     }
 
-    /// The product with A_hat and the end of its layer.
-    pub fn ended_spmm(
-        layer: usize,
-        cols: usize,
-        (nodes, nonzeros): (u32, u32),
-        end: LayerEnd,
-        bias: DeviceBuffer<T>,
-    ) -> Self {
-        let mut step = Self::spmm(layer, cols, nodes, nonzeros);
-        step.operator.kind = match end {
-            LayerEnd::Activate => OperatorKind::SpmmActivate,
-            LayerEnd::LogSoftmax => OperatorKind::SpmmLogSoftmax,
-        };
-        step.work = Work::Layer { end, bias };
-        step
-    }
-
     pub fn activate(layer: usize, cols: usize, bias: Option<DeviceBuffer<T>>, nodes: u32) -> Self {
         let bytes = 2 * u128::from(nodes) * cols as u128 * size_of::<T>() as u128;
         let work = Work::Activate { bias };
@@ -160,18 +132,22 @@ impl<T: GcnElement> Step<T> {
         nodes: usize,
         input: &DeviceBuffer<T>,
         output: &mut DeviceBuffer<T>,
-    ) -> Result<(), Error> {
+    ) -> Result<(), GcnError> {
         match &self.work {
-            Work::Gemm(gemm) => gemm.run(input, nodes, output),
-            Work::Spmm => spmm.run(input, self.cols, output),
-            Work::Layer { end, bias } => spmm.run_layer(*end, bias, input, self.cols, output),
-            Work::LogSoftmax(log_softmax) => log_softmax.run(input, nodes, output),
+            Work::Gemm(gemm) => gemm.run(input, nodes, output)?,
+            Work::Spmm => spmm.run(input, self.cols, output)?,
+            Work::LogSoftmax(log_softmax) => log_softmax.run(input, nodes, output)?,
             Work::Activate { .. } => unreachable!("it is in place"),
         }
+        Ok(())
     }
 
     /// Runs an operator that is in place.
-    pub fn activate_in_place(&self, nodes: u32, target: &mut DeviceBuffer<T>) -> Result<(), Error> {
+    pub fn activate_in_place(
+        &self,
+        nodes: u32,
+        target: &mut DeviceBuffer<T>,
+    ) -> Result<(), GcnError> {
         let Work::Activate { bias } = &self.work else {
             unreachable!("it is not in place");
         };
@@ -180,7 +156,7 @@ impl<T: GcnElement> Step<T> {
         if count == 0 {
             return Ok(());
         }
-        let config = activate::launch(count).ok_or(Error::TooLarge {
+        let config = activate::launch(count).ok_or(OperandError::TooLarge {
             what: "the number of elements between two layers",
             found: count.into(),
             most: 1 << 41,
@@ -193,6 +169,7 @@ impl<T: GcnElement> Step<T> {
         let device = target.device().clone();
         let arguments = (count, cols, target.mutable(), epilogue);
         // SAFETY: the target has that many elements, the bias one for each column.
-        unsafe { device.launch(&activate::activate::<T>(), config, arguments) }
+        unsafe { device.launch(&activate::activate::<T>(), config, arguments)? };
+        Ok(())
     }
 }

@@ -1,19 +1,20 @@
 //! From a network's layers to its operators: the order of each layer's products, and what ends it.
 
+use super::GcnError;
 use super::operator::Step;
 use super::{GcnElement, GcnLayer, GcnOptions};
-use crate::error::Error;
-use crate::gemm::{Gemm, GemmOptions, extent};
+use crate::gemm::{Gemm, GemmOptions};
 use crate::log_softmax::LogSoftmax;
-use crate::spmm::{LayerEnd, Spmm};
+use crate::operand::extent;
+use crate::spmm::Spmm;
 
 /// The network's number of features and of classes.
 ///
 /// # Errors
 ///
 /// No layers; a layer whose input is not as wide as the output of the one before, or whose bias has another length.
-pub(super) fn widths<T>(layers: &[GcnLayer<T>]) -> Result<(usize, usize), Error> {
-    let wrong = |reason| Err(Error::Network { reason });
+pub(super) fn widths<T>(layers: &[GcnLayer<T>]) -> Result<(usize, usize), GcnError> {
+    let wrong = |reason| Err(GcnError::Network { reason });
     let Some(first) = layers.first() else {
         return wrong("it has no layers".to_owned());
     };
@@ -49,7 +50,7 @@ pub(super) fn steps<T: GcnElement>(
     spmm: &Spmm<T>,
     layers: &[GcnLayer<T>],
     options: GcnOptions,
-) -> Result<Vec<Step<T>>, Error> {
+) -> Result<Vec<Step<T>>, GcnError> {
     let device = spmm.device();
     let nodes = extent("the number of nodes", spmm.rows())?;
     let nonzeros = extent("the number of nonzeros", spmm.nnz())?;
@@ -58,7 +59,6 @@ pub(super) fn steps<T: GcnElement>(
         let (inputs, outputs) = layer.weights.dim();
         let is_last = index + 1 == layers.len();
         let bias = layer.bias.as_ref().map(|bias| bias.view());
-        let upload_bias = || bias.map(|bias| device.upload(&bias.to_vec())).transpose();
         let multiply = |bias, relu| {
             let options = GemmOptions {
                 relu,
@@ -66,12 +66,7 @@ pub(super) fn steps<T: GcnElement>(
                 ..GemmOptions::default()
             };
             let gemm = Gemm::plan(device, layer.weights.view(), bias, options)?;
-            Ok::<_, Error>(Step::gemm(index, gemm, nodes))
-        };
-        let end = if is_last {
-            LayerEnd::LogSoftmax
-        } else {
-            LayerEnd::Activate
+            Ok::<_, GcnError>(Step::gemm(index, gemm, nodes))
         };
         if inputs < outputs {
             steps.push(Step::spmm(index, inputs, nodes, nonzeros));
@@ -82,23 +77,14 @@ pub(super) fn steps<T: GcnElement>(
             steps.push(multiply(None, false)?);
         } else {
             steps.push(multiply(None, false)?);
-            if options.fused && spmm.can_end(end, extent("the width of a layer", outputs)?) {
-                let size = (nodes, nonzeros);
-                let bias = match upload_bias()? {
-                    Some(bias) => bias,
-                    None => device.zeros(outputs)?,
-                };
-                steps.push(Step::ended_spmm(index, outputs, size, end, bias));
-                continue;
-            }
             steps.push(Step::spmm(index, outputs, nodes, nonzeros));
         }
-        steps.push(match end {
-            LayerEnd::Activate => Step::activate(index, outputs, upload_bias()?, nodes),
-            LayerEnd::LogSoftmax => {
-                let log_softmax = LogSoftmax::plan(device, outputs, bias)?;
-                Step::log_softmax(index, log_softmax, nodes)
-            }
+        steps.push(if is_last {
+            let log_softmax = LogSoftmax::plan(device, outputs, bias)?;
+            Step::log_softmax(index, log_softmax, nodes)
+        } else {
+            let bias = bias.map(|bias| device.upload(&bias.to_vec())).transpose()?;
+            Step::activate(index, outputs, bias, nodes)
         });
     }
     Ok(steps)

@@ -18,8 +18,14 @@
 //! # }
 //! ```
 
+mod error;
+
+pub use error::GemmError;
+
 use crate::device::{Device, DeviceBuffer, Version};
-use crate::error::Error;
+use crate::operand::{
+    OperandError, buffer_len, check_buffer, check_len, elements, extent, upload_dense,
+};
 use crate::scalar::Scalar;
 use cuda_std::launch::LaunchConfig;
 use cuda_std::memory::Global;
@@ -72,17 +78,11 @@ impl<T: GemmElement> Gemm<T> {
         w: ArrayView2<'_, T>,
         bias: Option<ArrayView1<'_, T>>,
         options: GemmOptions,
-    ) -> Result<Self, Error> {
+    ) -> Result<Self, GemmError> {
         let depth = extent("the number of rows of W", w.nrows())?;
         let cols = extent("the number of columns of W", w.ncols())?;
-        if let Some(bias) = bias
-            && bias.len() != w.ncols()
-        {
-            return Err(Error::Length {
-                what: "the bias",
-                wanted: w.ncols() as u64,
-                found: bias.len() as u64,
-            });
+        if let Some(bias) = bias {
+            check_len("the bias", bias.len() as u64, cols.into())?;
         }
         let kernel = options
             .kernel
@@ -132,7 +132,7 @@ impl<T: GemmElement> Gemm<T> {
     /// # Errors
     ///
     /// 2^32 rows or more.
-    pub fn launch(&self, rows: usize) -> Result<Option<LaunchConfig>, Error> {
+    pub fn launch(&self, rows: usize) -> Result<Option<LaunchConfig>, GemmError> {
         let rows = extent("the number of rows of X", rows)?;
         let shape = self.shape(rows);
         Ok(shape.map(|shape| self.kernel.launch::<T>(shape)))
@@ -172,10 +172,10 @@ impl<T: GemmElement> Gemm<T> {
         x: &DeviceBuffer<T>,
         rows: usize,
         y: &mut DeviceBuffer<T>,
-    ) -> Result<(), Error> {
+    ) -> Result<(), GemmError> {
         let rows = extent("the number of rows of X", rows)?;
-        check(&self.device, "x", x, elements(rows, self.depth))?;
-        check(&self.device, "y", y, elements(rows, self.cols))?;
+        check_buffer(&self.device, "x", x, elements(rows, self.depth))?;
+        check_buffer(&self.device, "y", y, elements(rows, self.cols))?;
         let Some(shape) = self.shape(rows) else {
             return Ok(());
         };
@@ -203,7 +203,8 @@ impl<T: GemmElement> Gemm<T> {
         let handle = T::handle(self.kernel, shape).expect("the plan has checked the kernel");
         // SAFETY: the buffers are this device's and have the matrices' sizes; y is borrowed mutably, so it is apart from the
         // others; the bias has an element for each column; the launch is the kernel's own.
-        unsafe { self.device.launch(&handle, config, (x, w, y, epilogue)) }
+        unsafe { self.device.launch(&handle, config, (x, w, y, epilogue))? };
+        Ok(())
     }
 
     /// The product with a dense matrix of the host: uploads X, runs, and downloads Y. X may have any memory layout.
@@ -211,22 +212,18 @@ impl<T: GemmElement> Gemm<T> {
     /// # Errors
     ///
     /// Those of [`run`](Self::run), an X that has not as many columns as W has rows, and too little memory.
-    pub fn multiply(&self, x: ArrayView2<'_, T>) -> Result<Array2<T>, Error> {
+    pub fn multiply(&self, x: ArrayView2<'_, T>) -> Result<Array2<T>, GemmError> {
         let (rows, depth) = x.dim();
         if depth != self.depth() {
-            return Err(Error::Columns {
+            return Err(GemmError::Operand(OperandError::Columns {
                 what: "x",
                 columns: self.depth(),
                 found: x.dim(),
-            });
+            }));
         }
         let len = elements(extent("the number of rows of X", rows)?, self.cols);
-        let len = usize::try_from(len).map_err(|_| Error::TooLarge {
-            what: "the number of elements of y",
-            found: len.into(),
-            most: usize::MAX as u64,
-        })?;
-        let x = upload(&self.device, x)?;
+        let len = buffer_len("the number of elements of y", len)?;
+        let x = upload_dense(&self.device, x)?;
         let mut y = self.device.uninitialized(len)?;
         self.run(&x, rows, &mut y)?;
         let y = Array2::from_shape_vec((rows, self.cols()), y.download()?);
@@ -306,9 +303,9 @@ fn check_kernel<T: GemmElement>(
     kernel: GemmKernel,
     device: &Device,
     options: GemmOptions,
-) -> Result<(), Error> {
+) -> Result<(), GemmError> {
     let refused = |reason: String| {
-        Err(Error::Kernel {
+        Err(GemmError::Kernel {
             kernel: kernel.name(),
             reason,
         })
@@ -330,56 +327,6 @@ fn check_kernel<T: GemmElement>(
     }
     if kernel.rounds_f32() && T::NAME == "f32" && !options.tf32 {
         return refused("on f32 it computes in tf32, which the options do not allow".to_owned());
-    }
-    Ok(())
-}
-
-/// Uploads a matrix of any memory layout, row-major.
-pub(crate) fn upload<T: GemmElement>(
-    device: &Device,
-    matrix: ArrayView2<'_, T>,
-) -> Result<DeviceBuffer<T>, Error> {
-    match matrix.as_standard_layout().as_slice() {
-        Some(elements) => device.upload(elements),
-        None => unreachable!("the standard layout is contiguous"),
-    }
-}
-
-/// Kernels count rows and columns with 32 bits.
-pub(crate) fn extent(what: &'static str, found: usize) -> Result<u32, Error> {
-    u32::try_from(found).map_err(|_| Error::TooLarge {
-        what,
-        found: found as u128,
-        most: u32::MAX.into(),
-    })
-}
-
-/// Two 32-bit extents have a 64-bit product.
-pub(crate) fn elements(rows: u32, columns: u32) -> u64 {
-    u64::from(rows) * u64::from(columns)
-}
-
-/// That a buffer is on the device and has that many elements.
-pub(crate) fn check<T: GemmElement>(
-    device: &Device,
-    what: &'static str,
-    buffer: &DeviceBuffer<T>,
-    wanted: u64,
-) -> Result<(), Error> {
-    if buffer.device() != device {
-        return Err(Error::OtherDevice {
-            what,
-            wanted: device.to_string(),
-            found: buffer.device().to_string(),
-        });
-    }
-    let found = buffer.len() as u64;
-    if found != wanted {
-        return Err(Error::Length {
-            what,
-            wanted,
-            found,
-        });
     }
     Ok(())
 }

@@ -1,14 +1,14 @@
 //! The symbolic phase: which kernel takes which rows, and their launches.
 
-use super::SpgemmElement;
-use super::counters::{Counted, Counters};
-use super::lists::{Lists, sorted_bins};
-use super::operands::operands;
-use super::pairs::Pairs;
-use super::row_costs::{RowCosts, row_costs};
-use crate::csr::{DevicePattern, extent};
+use super::analysis::counters::{Counters, PhaseCounts, PhaseName};
+use super::analysis::row_costs::{RowCosts, row_costs};
+use super::analysis::row_lists::{RowLists, sorted_bins};
+use super::options::SpgemmElement;
+use super::products::operands::operands;
+use super::products::pairs::Pairs;
+use crate::csr::DevicePattern;
 use crate::device::{DeviceBuffer, Fork};
-use crate::error::Error;
+use crate::operand::{OperandError, extent};
 use cuda_std::memory::Global;
 use std::sync::Arc;
 use warprow_kernels::spgemm::analysis::bin_limits::sparse_bitmap_words;
@@ -21,19 +21,19 @@ use warprow_kernels::spgemm::{BinLimits, Factors, OperandPatterns, RowList};
 /// The bins of sorted rows.
 const SORTED: [(u32, u32); 7] = sorted_bins(bin::SORT);
 
-/// What the symbolic phase finds out, for the numeric one and for the user.
+/// The result of the symbolic phase, for the numeric phase and for the user.
 #[derive(Debug)]
-pub(super) struct Structure {
+pub(super) struct SymbolicProduct {
     /// The pattern of C.
     pub pattern: Arc<DevicePattern>,
-    /// What each row costs.
+    /// The work of each row.
     pub work: DeviceBuffer<u32>,
     /// The extents of the rows of B.
     pub extents: DeviceBuffer<u32>,
-    /// Products in all.
+    /// The number of products.
     pub products: u64,
     /// The rows by kernel.
-    pub lists: Lists,
+    pub lists: RowLists,
 }
 
 /// The structure of `C = A B`, and the rows by the kernel that computes their values.
@@ -41,7 +41,7 @@ pub(super) fn structure(
     a: &DevicePattern,
     b: &DevicePattern,
     bin_limits: BinLimits,
-) -> Result<(Structure, Lists), Error> {
+) -> Result<(SymbolicProduct, RowLists), OperandError> {
     let mut phase = Phase::begin(a, b, bin_limits)?;
     let fork = a.device.fork();
     phase.launch_longer_rows(&fork)?;
@@ -60,14 +60,17 @@ pub(super) fn structure(
             col_idx.mutable(),
         );
         let config = copy_columns::launch(sizes.entries);
-        // SAFETY: the kernels before have put each row's columns from its start on; there is room for all entries.
-        unsafe { a.device.launch(&copy_columns::copy_columns(), config, arguments)? };
+        // SAFETY: the kernels before have staged each row's columns from its start on; there is room for all entries.
+        unsafe {
+            a.device
+                .launch(&copy_columns::copy_columns(), config, arguments)?
+        };
     }
     Ok((phase.end(col_idx), lists))
 }
 
 /// The entries of C, and which kernel of the numeric phase takes which rows.
-pub(super) struct EntrySizes {
+pub(super) struct EntryCounts {
     /// The entries of all rows.
     pub entries: u32,
     /// The bin of each row.
@@ -85,24 +88,24 @@ pub(super) struct Phase<'a> {
     extents: DeviceBuffer<u32>,
     /// The bin of each row.
     pub words: DeviceBuffer<u32>,
-    /// Where each row starts in what is put aside.
+    /// Where each row starts in `staged`.
     pub starts: DeviceBuffer<u32>,
-    /// The entries of each row, and once they have been counted, the row pointers of C.
+    /// The entries of each row; after [`count_entries`](Self::count_entries) the row pointers of C.
     pub row_ptr: DeviceBuffer<u32>,
     counters: Counters,
-    lists: Lists,
-    /// The columns that are put aside.
+    lists: RowLists,
+    /// The columns of C, with gaps: each row has room for as many as it may have.
     pub staged: DeviceBuffer<u32>,
     products: u64,
 }
 
 impl<'a> Phase<'a> {
-    /// Finds out what each row costs, lists the rows of each bin, and gives each row room for its columns.
+    /// Computes the work of each row, lists the rows of each bin, and gives each row room for its columns.
     pub fn begin(
         a: &'a DevicePattern,
         b: &'a DevicePattern,
         bin_limits: BinLimits,
-    ) -> Result<Self, Error> {
+    ) -> Result<Self, OperandError> {
         let device = &a.device;
         let RowCosts {
             work,
@@ -112,18 +115,18 @@ impl<'a> Phase<'a> {
             row_ptr,
             mut counters,
         } = row_costs(a, b, bin_limits)?;
-        // Each row is an item at most, so that what follows is launched before the host waits for the counts.
-        let counts = Global::from_address(counters.bins(false).address());
-        let cursors = counters.cursors(false);
-        let list = Lists::place(device, a.rows, &words, counts, cursors, a.rows)?;
-        let Counted {
+        // A row is at most one item, so the list can be made before the host knows the counts.
+        let counts = Global::from_address(counters.bins(PhaseName::Symbolic).address());
+        let cursors = counters.cursors(PhaseName::Symbolic);
+        let list = RowLists::place(device, a.rows, &words, counts, cursors, a.rows)?;
+        let PhaseCounts {
             bins,
             totals: [products, bound],
-        } = counters.counted(false)?;
+        } = counters.counted(PhaseName::Symbolic)?;
         let staged_entries = usize::try_from(bound)
             .ok()
             .filter(|&bound| u32::try_from(bound).is_ok());
-        let staged_entries = staged_entries.ok_or(Error::TooLarge {
+        let staged_entries = staged_entries.ok_or(OperandError::TooLarge {
             what: "the number of entries that C may have, by its products",
             found: bound.into(),
             most: u32::MAX.into(),
@@ -138,7 +141,7 @@ impl<'a> Phase<'a> {
             starts,
             row_ptr,
             counters,
-            lists: Lists::new(bins, list),
+            lists: RowLists::new(bins, list),
             staged: device.uninitialized(staged_entries)?,
             products,
         })
@@ -149,30 +152,26 @@ impl<'a> Phase<'a> {
         operands(self.a, self.b, &self.extents)
     }
 
-    /// Room for the columns and values of B beside each other, if the sorted rows are worth it.
-    pub fn pairs<T: SpgemmElement>(&self) -> Result<Option<Pairs>, Error> {
-        Pairs::worth_it::<T>(self.b, &self.lists, &SORTED)
+    /// Room for pairs of the columns and values of B, if they pay for the sorted rows.
+    pub fn pairs<T: SpgemmElement>(&self) -> Result<Option<Pairs>, OperandError> {
+        Pairs::worth_it::<T>(self.b, self.lists.most_products(&SORTED))
     }
 
-    /// Whether at least half of what may be put aside is of sorted rows.
+    /// Whether sorted rows have at least half of the staged columns.
     pub fn is_mostly_sorted(&self) -> bool {
-        let most: u64 = SORTED
-            .map(|(bin, products)| u64::from(self.lists.count(bin)) * u64::from(products))
-            .iter()
-            .sum();
-        most >= self.staged.len() as u64 / 2
+        self.lists.most_products(&SORTED) >= self.staged.len() as u64 / 2
     }
 
-    /// Replaces the entries of each row by the row pointers of C, and finds out what the numeric phase is to know of rows whose
-    /// values are not known; the host waits for it.
-    pub fn count_entries(&mut self, known: SymbolicValues) -> Result<EntrySizes, Error> {
+    /// Replaces the entries of each row by the row pointers of C, and puts the rows whose values are not known into
+    /// the bins of the numeric phase. It waits for the device.
+    pub fn count_entries(&mut self, known: SymbolicValues) -> Result<EntryCounts, OperandError> {
         let device = &self.a.device;
         let mut words = device.uninitialized::<u32>(self.a.rows as usize)?;
         if self.a.rows > 0 {
             let output = numeric_bins::NumericBinsOutput {
                 words: words.mutable(),
-                counts: self.counters.bins(true),
-                total: self.counters.totals(true),
+                counts: self.counters.bins(PhaseName::Numeric),
+                total: self.counters.totals(PhaseName::Numeric),
                 next_tile: self.counters.next_tile(),
                 sums: self.counters.sums(),
             };
@@ -189,11 +188,11 @@ impl<'a> Phase<'a> {
             // SAFETY: the work of each row and its entries; a word for each row, and the counters.
             unsafe { device.launch(&numeric_bins::numeric_bins(), config, arguments)? };
         }
-        let Counted {
+        let PhaseCounts {
             bins,
             totals: [entries, _],
-        } = self.counters.counted(true)?;
-        Ok(EntrySizes {
+        } = self.counters.counted(PhaseName::Numeric)?;
+        Ok(EntryCounts {
             entries: extent("the number of entries of C", entries as usize)?,
             words,
             bins,
@@ -201,10 +200,14 @@ impl<'a> Phase<'a> {
     }
 
     /// The rows by the kernel of the numeric phase that takes them.
-    pub fn numeric_lists(&mut self, sizes: &EntrySizes) -> Result<Lists, Error> {
-        let counts = Global::from_address(self.counters.bins(true).address());
-        let (device, rows, cursors) = (&self.a.device, self.a.rows, self.counters.cursors(true));
-        Lists::of_counted(
+    pub fn numeric_lists(&mut self, sizes: &EntryCounts) -> Result<RowLists, OperandError> {
+        let counts = Global::from_address(self.counters.bins(PhaseName::Numeric).address());
+        let (device, rows, cursors) = (
+            &self.a.device,
+            self.a.rows,
+            self.counters.cursors(PhaseName::Numeric),
+        );
+        RowLists::of_counted(
             device,
             rows,
             &sizes.words,
@@ -214,8 +217,11 @@ impl<'a> Phase<'a> {
         )
     }
 
-    /// The pattern of C as the numeric kernels read it, while the columns are aside still, for `col_idx` to get them.
-    pub fn aside(&self, col_idx: &mut DeviceBuffer<u32>) -> warprow_kernels::spgemm::OutputPattern {
+    /// The pattern of C for numeric kernels that read the staged columns and write them to `col_idx`.
+    pub fn staged_pattern(
+        &self,
+        col_idx: &mut DeviceBuffer<u32>,
+    ) -> warprow_kernels::spgemm::OutputPattern {
         warprow_kernels::spgemm::OutputPattern {
             row_ptr: self.row_ptr.read_only(),
             starts: self.starts.read_only(),
@@ -229,9 +235,9 @@ impl<'a> Phase<'a> {
         &self.work
     }
 
-    /// The structure, of the columns of C.
-    pub fn end(self, col_idx: DeviceBuffer<u32>) -> Structure {
-        Structure {
+    /// Ends the phase with the columns of C.
+    pub fn end(self, col_idx: DeviceBuffer<u32>) -> SymbolicProduct {
+        SymbolicProduct {
             pattern: Arc::new(DevicePattern {
                 device: self.a.device.clone(),
                 rows: self.a.rows,
@@ -250,8 +256,8 @@ impl<'a> Phase<'a> {
         self.lists.items(bin..bin + 1)
     }
 
-    /// The columns of rows of few products, from each row's start on, and their numbers.
-    pub fn launch_sorted_rows(&mut self, fork: &Fork<'_>) -> Result<(), Error> {
+    /// Stages the columns of rows of few products, and counts them.
+    pub fn launch_sorted_rows(&mut self, fork: &Fork<'_>) -> Result<(), OperandError> {
         let operands = self.operands();
         let handles = [
             sort_rows::sort_rows::<512>(),
@@ -283,13 +289,13 @@ impl<'a> Phase<'a> {
         Ok(())
     }
 
-    /// The same with values, which have as much room in `values` as all columns.
+    /// The same with values; `values` has an element for each staged column.
     pub fn launch_sorted_products<T: SpgemmElement>(
         &mut self,
         fork: &Fork<'_>,
         factors: Factors<T>,
         values: &mut DeviceBuffer<T>,
-    ) -> Result<(), Error> {
+    ) -> Result<(), OperandError> {
         let operands = self.operands();
         let handles = [
             sort_rows::sort_products::<T, 512>(),
@@ -323,8 +329,8 @@ impl<'a> Phase<'a> {
         Ok(())
     }
 
-    /// The columns of rows of more products, from each row's start on, and their numbers.
-    pub fn launch_longer_rows(&mut self, fork: &Fork<'_>) -> Result<(), Error> {
+    /// Stages the columns of rows of more products, and counts them.
+    pub fn launch_longer_rows(&mut self, fork: &Fork<'_>) -> Result<(), OperandError> {
         let device = &self.a.device;
         let operands = self.operands();
         let (work, starts) = (self.work.read_only(), self.starts.read_only());

@@ -3,8 +3,8 @@
 //!
 //! With k = 128 and n = 16 an element of X takes part in 16 multiplications and is needed once: a GPU that moves 4.3 TB and
 //! computes 67 TFLOP a second could do 125 in the time. So reading X once, and at full speed, is what the ladder is
-//! about; then that the rest, shared memory above all, keeps up. The first seven rungs are those of a report on inference with
-//! graph networks (281,903 nodes, f64, 128 to 16 features), from 177 ms to 1.14 ms there.
+//! about; then that the rest, shared memory above all, keeps up. The first seven rungs are the steps of a contest report
+//! on GCN inference (281,903 nodes, f64, 128 to 16 features).
 
 #![cfg_attr(target_arch = "nvptx64", no_std)]
 #![cfg_attr(target_arch = "nvptx64", feature(abi_ptx))]
@@ -62,7 +62,7 @@ pub struct Shape {
 }
 
 /// The table of the kernels: one line each, naive first, and the file of the same name. Each file has its `SUMMARY`, its
-/// `launch`, and the `handle` of its kernel for an element type.
+/// `PARENT`, its `launch`, and the `handle` of its kernel for an element type.
 macro_rules! kernels {
     (
         cuda cores { $($variant:ident = $module:ident,)* }
@@ -109,6 +109,15 @@ macro_rules! kernels {
                     $(Self::$variant => $module::SUMMARY,)*
                     $(Self::$tensor_variant => $tensor_module::SUMMARY,)*
                     $(Self::$single_variant => $single_module::SUMMARY,)*
+                }
+            }
+
+            /// The rung that it continues; none for the root. The ladder is a tree.
+            pub const fn parent(self) -> Option<Self> {
+                match self {
+                    $(Self::$variant => $module::PARENT,)*
+                    $(Self::$tensor_variant => $tensor_module::PARENT,)*
+                    $(Self::$single_variant => $single_module::PARENT,)*
                 }
             }
 

@@ -32,3 +32,10 @@ pub mod symbolic;
 pub use analysis::bin_limits::BinLimits;
 pub use products::operands::{CsrPattern, Factors, OperandPatterns, OutputPattern, RowList};
 pub use reuse::product_map::ProductMap;
+
+/// What a plan runs by default, in one line. It is the rung after the [ladder](mod@ladder).
+pub const SUMMARY: &str =
+    "rows sorted, hashed or marked in bitmaps by their work; values added at known places";
+
+/// The rung that it continues.
+pub const PARENT: Option<ladder::SpgemmKernel> = Some(ladder::SpgemmKernel::SplitTable);

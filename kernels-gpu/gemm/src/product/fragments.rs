@@ -33,6 +33,9 @@ use warprow_kernels_matrix::{Dense, DenseMut};
 /// What it does, in one line.
 pub const SUMMARY: &str = "tensor cores, X from global memory to registers; f32 as tf32";
 
+/// The rung that it continues.
+pub const PARENT: Option<crate::GemmKernel> = Some(crate::GemmKernel::Staged);
+
 /// Threads in a block.
 const BLOCK: u32 = 256;
 

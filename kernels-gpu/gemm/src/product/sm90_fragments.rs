@@ -30,6 +30,9 @@ use warprow_kernels_matrix::{Dense, DenseMut};
 /// What it does, in one line.
 pub const SUMMARY: &str = "as warp_fragments, f64, by the wider multiplication of sm_90";
 
+/// The rung that it continues.
+pub const PARENT: Option<crate::GemmKernel> = Some(crate::GemmKernel::WarpFragments);
+
 /// The tile for more than 64 columns: 128 of them.
 const WIDE: usize = 4;
 

@@ -37,6 +37,9 @@ use warprow_kernels_matrix::{Dense, DenseMut};
 /// What it does, in one line.
 pub const SUMMARY: &str = "as warp_fragments, f32 in two parts of tf32 each: as exact as f32";
 
+/// The rung that it continues.
+pub const PARENT: Option<crate::GemmKernel> = Some(crate::GemmKernel::WarpFragments);
+
 /// Terms of a sum, at least, that the multiplication of parts is exact enough for.
 pub const LEAST_DEPTH: u32 = 16;
 

@@ -32,6 +32,9 @@ use warprow_kernels_matrix::{Dense, DenseMut};
 /// What it does, in one line.
 pub const SUMMARY: &str = "tiles of X and W through shared memory by asynchronous copies, several rows and columns a thread";
 
+/// The rung that it continues.
+pub const PARENT: Option<crate::GemmKernel> = Some(crate::GemmKernel::WideLoads);
+
 /// How a block and a thread tile Y.
 #[derive(Clone, Copy, Debug)]
 struct Tile {

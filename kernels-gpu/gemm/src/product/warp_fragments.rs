@@ -28,6 +28,9 @@ use warprow_kernels_matrix::{Dense, DenseMut};
 pub const SUMMARY: &str =
     "tensor cores, a warp streams its own rows through shared memory; f32 as tf32";
 
+/// The rung that it continues.
+pub const PARENT: Option<crate::GemmKernel> = Some(crate::GemmKernel::Fragments);
+
 /// The tile for more than 64 columns: 128 of them.
 const WIDE: usize = 4;
 

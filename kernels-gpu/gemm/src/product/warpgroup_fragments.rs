@@ -37,6 +37,9 @@ use warprow_kernels_matrix::{Dense, DenseMut};
 pub const SUMMARY: &str =
     "as warp_fragments, 16-bit elements, four warps together by the instructions of sm_90a";
 
+/// The rung that it continues.
+pub const PARENT: Option<crate::GemmKernel> = Some(crate::GemmKernel::WarpFragments);
+
 /// Bytes of an element.
 const SIZE: usize = 2;
 

@@ -35,6 +35,9 @@ use warprow_kernels_matrix::{Dense, DenseMut};
 /// What it does, in one line.
 pub const SUMMARY: &str = "as warpgroup_split, in two parts of f16, each row of X scaled";
 
+/// The rung that it continues.
+pub const PARENT: Option<crate::GemmKernel> = Some(crate::GemmKernel::WarpgroupSplit);
+
 /// Bytes of an element.
 const SIZE: u32 = 4;
 

@@ -42,6 +42,9 @@ use warprow_kernels_matrix::{Dense, DenseMut};
 pub const SUMMARY: &str =
     "as split_fragments, in three parts of bf16, four warps together by the instructions of sm_90a";
 
+/// The rung that it continues.
+pub const PARENT: Option<crate::GemmKernel> = Some(crate::GemmKernel::SplitFragments);
+
 /// Bytes of an element.
 const SIZE: usize = 4;
 

@@ -1,0 +1,139 @@
+//! What a plan chooses, and what it refuses.
+
+use ndarray::{Array1, Array2, s};
+use warprow::device::Device;
+use warprow::gemm::GemmError;
+use warprow::operand::OperandError;
+use warprow::{Gemm, GemmKernel, GemmOptions, f16, generate};
+
+#[test]
+fn a_plan_takes_parts_for_f32_only_where_they_suffice() {
+    let device = Device::emulator(Default::default());
+    let chosen = |w: &Array2<f32>| {
+        let gemm = Gemm::plan(&device, w.view(), None, GemmOptions::default());
+        gemm.unwrap().kernel()
+    };
+    let w = generate::dense::<f32>(16, 8, 1);
+    assert_eq!(chosen(&w), GemmKernel::SplitFragments);
+    assert_eq!(chosen(&generate::dense(15, 8, 1)), GemmKernel::Staged);
+    assert_eq!(
+        chosen(&generate::dense(33, 8, 1)),
+        GemmKernel::SplitFragments
+    );
+    assert_eq!(
+        chosen(&generate::dense(18, 17, 1)),
+        GemmKernel::WarpgroupSplit
+    );
+    assert_eq!(chosen(&generate::dense(15, 17, 1)), GemmKernel::Staged);
+    // Three parts reach less far than two.
+    let mut wide = generate::dense::<f32>(18, 17, 1);
+    for (weight, kernel) in [
+        (128.0, GemmKernel::WarpgroupSplit),
+        (-129.0, GemmKernel::SplitFragments),
+        (1025.0, GemmKernel::Staged),
+    ] {
+        wide[[17, 16]] = weight;
+        assert_eq!(chosen(&wide), kernel, "{weight}");
+    }
+    // Two parts of f16 want that the elements of W are not too different.
+    let wider = generate::dense::<f32>(65, 65, 1).mapv(|weight| weight + weight.signum());
+    assert_eq!(chosen(&wider), GemmKernel::WarpgroupHalves);
+    for (depth, kernel) in [(64, GemmKernel::WarpgroupSplit), (15, GemmKernel::Staged)] {
+        let first = wider.slice(s![..depth, ..]).to_owned();
+        assert_eq!(chosen(&first), kernel, "{depth} rows");
+    }
+    for (scale, weight, kernel) in [
+        (1.0, 32.0, GemmKernel::WarpgroupHalves),
+        (1.0, -32.1, GemmKernel::WarpgroupSplit),
+        (1.0, 0.0, GemmKernel::WarpgroupSplit),
+        (1.0, 4.8e-7, GemmKernel::WarpgroupHalves),
+        (1.0, -4.7e-7, GemmKernel::WarpgroupSplit),
+        (0.01, 6e-8, GemmKernel::WarpgroupHalves),
+        (0.01, 5.9e-8, GemmKernel::WarpgroupSplit),
+        (1.0, 129.0, GemmKernel::SplitFragments),
+        (1.0, f32::NAN, GemmKernel::Staged),
+    ] {
+        let mut w = wider.mapv(|weight| weight * scale);
+        w[[64, 63]] = 1.9 * scale;
+        w[[64, 64]] = weight;
+        assert_eq!(chosen(&w), kernel, "{weight}");
+    }
+    for weight in [1e-38, 1025.0, f32::INFINITY, f32::NAN] {
+        let mut w = w.clone();
+        w[[15, 7]] = weight;
+        assert_eq!(chosen(&w), GemmKernel::Staged, "{weight}");
+    }
+}
+
+#[test]
+fn f32_is_rounded_to_tf32_only_where_that_is_allowed() {
+    let device = Device::emulator(Default::default());
+    let w = generate::dense::<f32>(4, 4, 1);
+    let plan = |kernel, tf32| {
+        let options = GemmOptions {
+            kernel,
+            tf32,
+            ..GemmOptions::default()
+        };
+        Gemm::plan(&device, w.view(), None, options)
+    };
+    assert_ne!(plan(None, false).unwrap().kernel(), GemmKernel::Fragments);
+    assert_ne!(
+        plan(None, false).unwrap().kernel(),
+        GemmKernel::WarpFragments
+    );
+    assert_eq!(
+        plan(None, true).unwrap().kernel(),
+        GemmKernel::WarpFragments
+    );
+    let refused = plan(Some(GemmKernel::Fragments), false).unwrap_err();
+    assert!(refused.to_string().contains("tf32"), "{refused}");
+}
+
+#[test]
+fn what_does_not_fit_is_refused_with_what_was_wanted_and_found() {
+    let device = Device::emulator(Default::default());
+    let other = Device::emulator(Default::default());
+    let w = generate::dense::<f32>(4, 5, 1);
+    let bias = Array1::<f32>::zeros(4);
+    let refused = Gemm::plan(&device, w.view(), Some(bias.view()), GemmOptions::default());
+    let text = refused.unwrap_err().to_string();
+    assert_eq!(text, "wrong length: the bias has 4 elements, wanted are 5");
+
+    let gemm = Gemm::plan(&device, w.view(), None, GemmOptions::default()).unwrap();
+    let text = gemm
+        .multiply(Array2::zeros((2, 3)).view())
+        .unwrap_err()
+        .to_string();
+    assert_eq!(text, "wrong shape: x is 2 x 3, wanted are 4 columns");
+    let (x, mut y) = (
+        device.zeros::<f32>(8).unwrap(),
+        device.zeros::<f32>(9).unwrap(),
+    );
+    assert!(matches!(
+        gemm.run(&x, 2, &mut y),
+        Err(GemmError::Operand(OperandError::Length { what: "y", .. }))
+    ));
+    assert!(matches!(
+        gemm.run(&x, 3, &mut y),
+        Err(GemmError::Operand(OperandError::Length { what: "x", .. }))
+    ));
+    let mut elsewhere = other.zeros::<f32>(10).unwrap();
+    assert!(matches!(
+        gemm.run(&x, 2, &mut elsewhere),
+        Err(GemmError::Operand(OperandError::OtherDevice {
+            what: "y",
+            ..
+        }))
+    ));
+
+    let options = GemmOptions {
+        kernel: Some(GemmKernel::Staged),
+        ..GemmOptions::default()
+    };
+    let halves = w.mapv(f16::from_f32);
+    let text = Gemm::plan(&device, halves.view(), None, options)
+        .unwrap_err()
+        .to_string();
+    assert!(text.contains("no instance for f16"), "{text}");
+}
