@@ -13,8 +13,8 @@ mod side_streams;
 
 use super::error::{CudaUnavailable, DeviceError, DriverError};
 use super::limits::{self, KernelResources};
-use super::module::{EntryPoint, KERNELS, Modules};
-use super::{MemoryInfo, Properties, Version, driver, ptx};
+use super::module::{EntryPoint, Modules};
+use super::{MemoryInfo, ModuleLoad, Properties, Version, archives, driver, ptx};
 use cuda_std::launch::{Dim3, LaunchConfig};
 use cust::CudaApiVersion;
 use cust::context::{Context, CurrentContext};
@@ -25,6 +25,7 @@ use cust::stream::{Stream, StreamFlags};
 use cust::sys::CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN;
 pub(super) use events::Events;
 use kept::Kept;
+use ptx_archive::Archive;
 pub(super) use recording::{Recorded, Recording};
 use side_streams::SideStreams;
 use std::ffi::c_void;
@@ -75,7 +76,7 @@ impl Cuda {
                 wanted: OLDEST,
             });
         }
-        ptx::check_driver(KERNELS, driver_version)?;
+        ptx::check_driver(archives::least_version(), driver_version)?;
         let failed = |action| move |error| driver::describe(action, error);
         let context = Context::new(device).map_err(failed("retain a device's primary context"))?;
         CurrentContext::set_current(&context).map_err(failed("make a context current"))?;
@@ -142,6 +143,14 @@ impl Cuda {
     pub fn load_ptx(&self, ptx: &str) -> Result<(), DeviceError> {
         self.enter()?;
         self.modules.load(ptx)
+    }
+
+    pub fn load_kernels(&self, archive: Archive) {
+        self.modules.load_archive(archive);
+    }
+
+    pub fn module_loads(&self) -> Vec<ModuleLoad> {
+        self.modules.loads()
     }
 
     /// # Safety

@@ -5,6 +5,8 @@
 
 #![cfg(feature = "cuda")]
 
+mod modules;
+
 use cuda_std::prelude::*;
 use std::env;
 use std::ffi::OsStr;

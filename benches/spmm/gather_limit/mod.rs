@@ -133,34 +133,5 @@ fn run<T: SpmmElement>(
     let config = launch(nonzeros, features, cut.lanes, cut.share);
     // SAFETY: A is square with at least one row and columns within it, X and Y have its rows and `features` columns, Y is
     // borrowed mutably, and the kernel is the one for the launch's lanes and these features.
-<<<<<<< HEAD:benches/spmm/gather_limit/mod.rs
     unsafe { device.launch(&handle(cut.lanes, features), config, arguments) }
-=======
-    unsafe { device.launch(&kernel, config, arguments)? };
-    Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn tiles_end_with_the_first_that_holds_all_features() {
-        let tiles = |features| -> Vec<u32> {
-            let mut tiles: Vec<u32> = Cut::all::<f32>(features)
-                .iter()
-                .map(|cut| cut.tile)
-                .collect();
-            tiles.dedup();
-            tiles
-        };
-        assert_eq!(tiles(32), [32]);
-        assert_eq!(tiles(64), [32, 64]);
-        assert_eq!(tiles(100), [32, 64, 128]);
-        assert_eq!(tiles(512), [32, 64, 128]);
-        assert_eq!(tiles(33), [16, 32, 64]);
-        assert_eq!(tiles(1), [16]);
-        assert_eq!(Cut::all::<f64>(32)[0].name(), "tile 16, share 64");
-    }
->>>>>>> host:benches/spmm/gather_limit.rs
 }
