@@ -1,6 +1,6 @@
 //! Products of all shapes, by every kernel.
 
-use crate::{SKEWED, assert_exact, assert_right, borders, choices, products, whole};
+use crate::{SKEWED, assert_exact, assert_right, bin_limits, choices, products, whole};
 use support::devices;
 use warprow::DeviceCsr;
 use warprow::device::{Device, EmulatorOptions};
@@ -147,10 +147,10 @@ fn spans_wider_than_any_bitmap_are_done_in_windows() {
     let a = vec![(0..40).collect::<Vec<u32>>(), vec![3], vec![0, 39]];
     let (a, b) = (whole(&a, 40), whole(&b, cols));
     let wanted = reference::spgemm(a.view(), b.view());
-    let options = borders(|b| {
+    let options = bin_limits(|b| {
         b.sort_products = 0;
-        b.warp_products = 0;
-        b.block_products = 0;
+        b.warp_hash_products = 0;
+        b.block_hash_products = 0;
     });
     let device = Device::emulator(EmulatorOptions::default());
     let product = spgemm(&device, a.view(), b.view(), options).unwrap();
