@@ -80,14 +80,34 @@ pub enum DeviceError {
 
     /// No module that the device has loaded has this entry point.
     #[error(
-        "no kernel `{kernel}`: it is neither in the PTX of this crate nor in the {loaded} modules loaded beside it"
+        "no kernel `{kernel}`: it is neither in the PTX of this crate nor in the {loaded} modules and archives loaded beside it"
     )]
     NoKernel {
         /// The entry point that was wanted.
         kernel: String,
-        /// How many modules were loaded with [`Device::load_ptx`](super::Device::load_ptx).
+        /// How many modules and archives were loaded with [`Device::load_ptx`](super::Device::load_ptx) and
+        /// [`Device::load_kernels`](super::Device::load_kernels).
         loaded: usize,
     },
+
+    /// The kernel has instructions that the device lacks.
+    #[error(
+        "kernel `{kernel}` does not run on {device}: it is for {targets}, found is compute capability {found}"
+    )]
+    KernelTarget {
+        /// The kernel's entry point.
+        kernel: String,
+        /// The device's name.
+        device: String,
+        /// Its compute capability.
+        found: Version,
+        /// The architectures that the kernel is compiled for: `sm_90` is for that and newer ones, `sm_90a` for that alone.
+        targets: String,
+    },
+
+    /// Bytes that are no archive of kernels.
+    #[error(transparent)]
+    Archive(#[from] ptx_archive::ArchiveError),
 
     /// PTX that the driver does not compile.
     #[error("{device} does not take the PTX: {error}{}", indented(.log))]

@@ -16,6 +16,8 @@
 //! is told to do it does in the order in which it was told, one thing after the other; on a GPU launches return before
 //! the kernel has run, copies to the host when they are done.
 
+#[cfg(feature = "cuda")]
+mod archives;
 mod buffer;
 #[cfg(feature = "cuda")]
 mod cuda;
@@ -49,12 +51,24 @@ pub use timer::Timer;
 use cuda_std::element::Element;
 use cuda_std::kernel::{Kernel, KernelArgs};
 use cuda_std::launch::LaunchConfig;
+use ptx_archive::Archive;
 use recording::Recordings;
+use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// What is told of a launch on the emulator while it runs: blocks done, and blocks in all.
 pub type Progress = Arc<dyn Fn(u64, u64) + Send + Sync>;
+
+/// A module that the driver has compiled, or found in its cache.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ModuleLoad {
+    /// Its name in its archive, `spmm_vector_f32_8_4_1.sm_90.ptx` say.
+    pub module: String,
+    /// The time that the driver took.
+    pub time: Duration,
+}
 
 /// A device that kernels run on. Two are equal if they are clones of one handle.
 #[derive(Clone)]
@@ -239,16 +253,45 @@ impl Device {
         Ok(buffer)
     }
 
-    /// Adds a module, beside the kernels of this crate: its entry points can be launched from now on. On the emulator,
-    /// which runs the kernels' handles, there is nothing to do.
+    /// Compiles a module and adds it to the kernels of this crate: its entry points can be launched from now on. On the emulator,
+    /// which runs the kernels' handles, there is nothing to do. For an archive of modules see [`load_kernels`](Self::load_kernels).
     ///
-    /// An entry point that several modules have is that of the one that was loaded first; this crate's own come last.
+    /// An entry point that has been loaded several times is that of the module that was loaded first; this crate's own come last.
     ///
     /// # Errors
     ///
     /// The driver is too old for the PTX or does not compile it; the error has its messages.
     pub fn load_ptx(&self, ptx: &str) -> Result<(), DeviceError> {
         on_backend!(&*self.backend, device => device.load_ptx(ptx))
+    }
+
+    /// Adds the kernels of an archive that `cuda_builder` has made of a kernel crate: each can be launched from now on, and its
+    /// module is compiled when it is first launched. `include_bytes!` of the archive will do.
+    ///
+    /// An entry point that has been loaded several times is that of the archive or module that was loaded first; this crate's own
+    /// come last. On the emulator, which runs the kernels' handles, the archive is only looked at.
+    ///
+    /// # Errors
+    ///
+    /// The bytes are no archive of PTX modules.
+    pub fn load_kernels(&self, archive: impl Into<Cow<'static, [u8]>>) -> Result<(), DeviceError> {
+        let archive = Archive::open(archive)?;
+        match &*self.backend {
+            Backend::Emulator(_) => drop(archive),
+            #[cfg(feature = "cuda")]
+            Backend::Cuda(cuda) => cuda.load_kernels(archive),
+        }
+        Ok(())
+    }
+
+    /// The modules that the driver has compiled for this device so far, in that order: how much of a first use they take. None on
+    /// the emulator.
+    pub fn module_loads(&self) -> Vec<ModuleLoad> {
+        match &*self.backend {
+            Backend::Emulator(_) => Vec::new(),
+            #[cfg(feature = "cuda")]
+            Backend::Cuda(cuda) => cuda.module_loads(),
+        }
     }
 
     /// Whether this thread records launches of the device, and so can neither allocate nor wait.

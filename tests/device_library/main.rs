@@ -1,4 +1,5 @@
-//! Every function of the device library, through small kernels, on every device: many blocks, expected values computed here.
+//! Every function of the device library, through small kernels, on every device: many blocks, expected values
+//! computed here.
 
 mod async_copies;
 mod atomics;
@@ -15,7 +16,7 @@ use warprow_test_kernels::PTX;
 fn devices() -> Vec<Device> {
     let devices = support::devices();
     for device in &devices {
-        device.load_ptx(PTX).expect("the test kernels load");
+        device.load_kernels(PTX).expect("the test kernels load");
     }
     devices
 }

@@ -1,7 +1,7 @@
 //! The gather limit of a case: the best time of the tiles and shares that the kernel has.
 
 use crate::harness::measure::{Effort, Timing, measure};
-use warprow::device::{Device, DeviceBuffer};
+use warprow::device::{Device, DeviceBuffer, DeviceError};
 use warprow::{DeviceCsr, Element, Error, SpmmElement};
 use warprow_bench_kernels::PTX;
 use warprow_bench_kernels::gather_limit::{LEAST_SHARE, handle, lanes, launch, tile_width};
@@ -58,8 +58,8 @@ pub fn has<T: SpmmElement>() -> bool {
 /// # Errors
 ///
 /// The device's.
-pub fn load(device: &Device) -> Result<(), Error> {
-    device.load_ptx(PTX)
+pub fn load(device: &Device) -> Result<(), DeviceError> {
+    device.load_kernels(PTX)
 }
 
 /// The best cut and its time; on the emulator, which has no times, the first one after a run.
@@ -103,7 +103,7 @@ fn run<T: SpmmElement>(
     y: &mut DeviceBuffer<T>,
     features: u32,
     cut: Cut,
-) -> Result<(), Error> {
+) -> Result<(), DeviceError> {
     assert!(has::<T>(), "no kernel for {}", T::NAME);
     // The generators count with u32.
     let pattern = a.pattern();
@@ -131,36 +131,7 @@ fn run<T: SpmmElement>(
         cut.share,
     );
     let config = launch(nonzeros, features, cut.lanes, cut.share);
-    // SAFETY: A is square with at least one row and columns within it, X and Y have its rows and `features` columns, Y is
-    // borrowed mutably, and the kernel is the one for the launch's lanes and these features.
-<<<<<<< HEAD:benches/spmm/gather_limit/mod.rs
+    // SAFETY: A is square with at least one row and columns within it, X and Y have its rows and `features` columns,
+    // Y is borrowed mutably, and the kernel is the one for the launch's lanes and these features.
     unsafe { device.launch(&handle(cut.lanes, features), config, arguments) }
-=======
-    unsafe { device.launch(&kernel, config, arguments)? };
-    Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn tiles_end_with_the_first_that_holds_all_features() {
-        let tiles = |features| -> Vec<u32> {
-            let mut tiles: Vec<u32> = Cut::all::<f32>(features)
-                .iter()
-                .map(|cut| cut.tile)
-                .collect();
-            tiles.dedup();
-            tiles
-        };
-        assert_eq!(tiles(32), [32]);
-        assert_eq!(tiles(64), [32, 64]);
-        assert_eq!(tiles(100), [32, 64, 128]);
-        assert_eq!(tiles(512), [32, 64, 128]);
-        assert_eq!(tiles(33), [16, 32, 64]);
-        assert_eq!(tiles(1), [16]);
-        assert_eq!(Cut::all::<f64>(32)[0].name(), "tile 16, share 64");
-    }
->>>>>>> host:benches/spmm/gather_limit.rs
 }

@@ -103,11 +103,3 @@ pub fn system_fence() {
 pub fn opaque(number: u32) -> u32 {
     backend::opaque(number)
 }
-
-/// The limit of registers of a kernel on GPUs from `sm_LEAST_SM` on, 0 for all, for `#[kernel]`.
-#[cfg(target_arch = "nvptx64")]
-#[doc(hidden)]
-#[inline(always)]
-pub fn limit_registers<const COUNT: u32, const LEAST_SM: u32>() {
-    backend::limit_registers::<COUNT, LEAST_SM>();
-}

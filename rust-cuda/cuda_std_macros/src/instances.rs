@@ -1,6 +1,6 @@
-//! The attribute's arguments: a name, and for each generic parameter the list of its instances.
+//! The attribute's arguments: a name, what the kernel's PTX needs, and for each generic parameter the list of its instances.
 
-use proc_macro2::TokenStream;
+use proc_macro2::{Span, TokenStream};
 use quote::ToTokens;
 use syn::parse::{Parse, ParseStream};
 use syn::punctuated::Punctuated;
@@ -9,6 +9,9 @@ use syn::{Error, Expr, ExprArray, GenericParam, Generics, Ident, LitInt, LitStr,
 /// What stands in `#[kernel(..)]`.
 pub struct Instances {
     pub name: Option<LitStr>,
+    pub target: Option<Target>,
+    /// The kernels that are compiled together with it, by the name that they have in common.
+    pub module: Option<LitStr>,
     /// The groups that semicolons separate.
     pub groups: Vec<Group>,
 }
@@ -21,6 +24,15 @@ pub struct Group {
     limit: Option<Limit>,
 }
 
+/// The oldest architecture that the kernel runs on, if that is not the crate's: `sm_90`, or `sm_90a` for that one alone.
+#[derive(Clone, Copy)]
+pub struct Target {
+    /// 90 for `sm_90`.
+    pub number: u32,
+    /// Whether it ends with `a`.
+    pub specific: bool,
+}
+
 /// How many registers a thread may have.
 #[derive(Clone, Copy)]
 pub struct Limit {
@@ -31,13 +43,17 @@ pub struct Limit {
 
 impl Parse for Instances {
     fn parse(input: ParseStream<'_>) -> Result<Self> {
-        let mut name = None;
+        let (mut name, mut target, mut module) = (None, None, None);
         let mut groups = vec![Group::default()];
         while !input.is_empty() {
             let key: Ident = input.parse()?;
             input.parse::<Token![=]>()?;
             if key == "name" {
                 name = Some(input.parse()?);
+            } else if key == "target" {
+                target = Some(parse_target(input)?);
+            } else if key == "module" {
+                module = Some(parse_module(input)?);
             } else if let Some(group) = groups.last_mut() {
                 match least_sm(&key)? {
                     Some(least_sm) => {
@@ -57,8 +73,42 @@ impl Parse for Instances {
                 input.parse::<Token![,]>()?;
             }
         }
-        Ok(Self { name, groups })
+        let instances = Self {
+            name,
+            target,
+            module,
+            groups,
+        };
+        instances.check_limits()?;
+        Ok(instances)
     }
+}
+
+/// An architecture, `sm_90` or `sm_90a`.
+fn parse_target(input: ParseStream<'_>) -> Result<Target> {
+    let architecture: Ident = input.parse()?;
+    let text = architecture.to_string();
+    let number = text.strip_prefix("sm_").unwrap_or_default();
+    let plain = number.strip_suffix('a');
+    let specific = plain.is_some();
+    match plain.unwrap_or(number).parse() {
+        Ok(number) => Ok(Target { number, specific }),
+        Err(_) => Err(Error::new_spanned(
+            architecture,
+            "a target is an architecture: `target = sm_90`, or `sm_90a` for that one alone",
+        )),
+    }
+}
+
+/// The name of a module, which is that of a file.
+fn parse_module(input: ParseStream<'_>) -> Result<LitStr> {
+    let name: LitStr = input.parse()?;
+    let is_fit = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    if name.value().is_empty() || !name.value().chars().all(is_fit) {
+        let wanted = "a module's name has letters, digits and `_`: `module = \"analysis\"`";
+        return Err(Error::new_spanned(name, wanted));
+    }
+    Ok(name)
 }
 
 /// The oldest architecture that a limit of that key is for: 0 for `registers`, 90 for `registers_sm90`; `None` for the keys of lists.
@@ -82,6 +132,51 @@ pub type Instance = Vec<Expr>;
 pub type Bounded = (Instance, Option<Limit>);
 
 impl Instances {
+    /// What `cuda_builder` is to know of the entry points with this limit, in the words of its marks.
+    pub fn marks(&self, limit: Option<Limit>) -> String {
+        let target = self.target.map(|Target { number, specific }| {
+            let specific = if specific { "a" } else { "" };
+            format!("target sm_{number}{specific}")
+        });
+        let module = self
+            .module
+            .as_ref()
+            .map(|name| format!("module {}", name.value()));
+        let limit = limit.map(|limit| match limit {
+            Limit {
+                registers,
+                least_sm: 0,
+            } => format!("registers {registers}"),
+            Limit {
+                registers,
+                least_sm,
+            } => format!("registers {registers} sm_{least_sm}"),
+        });
+        let marks: Vec<String> = [target, module, limit].into_iter().flatten().collect();
+        marks.join("; ")
+    }
+
+    /// Refuses a limit that is for other architectures than the only one that the kernel runs on.
+    fn check_limits(&self) -> Result<()> {
+        let Some(Target {
+            number,
+            specific: true,
+        }) = self.target
+        else {
+            return Ok(());
+        };
+        let mut limits = self.groups.iter().filter_map(|group| group.limit);
+        match limits.find(|limit| limit.least_sm > number) {
+            Some(Limit { least_sm, .. }) => Err(Error::new(
+                Span::call_site(),
+                format!(
+                    "the kernel runs on sm_{number} alone, its limit of registers holds from sm_{least_sm} on"
+                ),
+            )),
+            None => Ok(()),
+        }
+    }
+
     /// All combinations of each group, or an error that names the parameter without a list or the list without a parameter.
     pub fn combinations(&self, generics: &Generics) -> Result<Vec<Bounded>> {
         let parameters: Vec<&Ident> = generics

@@ -27,6 +27,7 @@ mod barrier;
 mod block;
 mod buffer;
 mod context;
+mod current;
 mod emulator;
 mod fault;
 mod fiber;

@@ -15,9 +15,9 @@ use corosensei::Yielder;
 
 use crate::block::{Block, Lane, LaunchFailed};
 use crate::context::Context;
+use crate::current::set_current;
 use crate::fault::FaultKind;
 use crate::fiber::{Fiber, Resume, Stacks, coloured};
-use crate::lane::set_current;
 use crate::panic;
 
 /// Maximum number of started and unfinished blocks of a worker. There are several only if blocks wait for each other.

@@ -1,8 +1,8 @@
 //! Tensor cores, f64: the multiplication that sm_90 brought.
 //!
 //! Changes from `warp_fragments`: one instruction multiplies 16 x 8 by 8 x 8 ([`m16n8k8`](cuda_std::mma::m16n8k8)) where four multiplied 8 x 4 by
-//! 4 x 8. An H200 does 65.6 TFLOP/s with it and 33.1 with those. PTX for sm_80 does not know it: the entry points, whose names say so, are
-//! compiled for sm_90.
+//! 4 x 8. An H200 does 65.6 TFLOP/s with it and 33.1 with those. PTX for sm_80 does not know it: the kernel
+//! is compiled for sm_90.
 //!
 //! Of 281,903 rows on an H200: 128 to 16 columns 0.0791 ms, where cuBLAS takes 0.0793 and the floor is 0.0818; 128 to 128 0.203, 0.69 of the floor,
 //! cuBLAS 0.2135; 100 to 47 0.090, 0.93, cuBLAS 0.169; 602 to 41 0.444, 0.78, cuBLAS 0.671. By 128 columns it is the multiplications: at
@@ -85,7 +85,8 @@ pub fn pack(w: &[f64], shape: Shape) -> Vec<f64> {
 /// `x` is m x k, `w` k x n as [`pack`] makes it, `y` m x n, apart from each other and aligned to 16 bytes; the launch is that of [`launch`]; the
 /// device has compute capability 9.0.
 #[kernel(
-    name = "gemm_fragments_sm90",
+    name = "gemm_double_fragments",
+    target = sm_90,
     CHOICE = [0, 1, 2, 3, 4, 11], STREAMED = [false];
     CHOICE = [2, 4], STREAMED = [true]
 )]

@@ -124,7 +124,7 @@ pub fn pack<T: GemmElement>(w: &[T], shape: Shape) -> Vec<T> {
 ///
 /// `x` is m x k, `w` k x n as [`pack`] makes it, `y` m x n, apart from each other and aligned to 16 bytes; the launch is that of [`launch`]; the
 /// device has compute capability 9.0.
-#[kernel(name = "gemm_fragments_sm90a", T = [f16, bf16], CHOICE = [2, 4, 7], STREAMED = [false, true])]
+#[kernel(name = "gemm_warpgroup_fragments", target = sm_90a, T = [f16, bf16], CHOICE = [2, 4, 7], STREAMED = [false, true])]
 pub unsafe fn warpgroup_fragments<
     T: GemmElement<Sum = f32> + WarpgroupHalf,
     const CHOICE: usize,

@@ -126,7 +126,8 @@ pub fn pack(w: &[f32], shape: Shape) -> Vec<f32> {
 /// `x` is m x k, `w` k x n as [`pack`] makes it, `y` m x n, apart from each other and aligned to 16 bytes; the launch is that of [`launch`]; the
 /// device has compute capability 9.0.
 #[kernel(
-    name = "gemm_split_halves_sm90a",
+    name = "gemm_warpgroup_halves",
+    target = sm_90a,
     STREAMED = [false], registers = 168;
     STREAMED = [true]
 )]

@@ -168,7 +168,8 @@ pub(crate) fn pack_parts(
 /// `x` is m x k, `w` k x n as [`pack`] makes it, `y` m x n, apart from each other and aligned to 16 bytes; the launch is that of [`launch`]; the
 /// device has compute capability 9.0.
 #[kernel(
-    name = "gemm_split_fragments_sm90a",
+    name = "gemm_warpgroup_split",
+    target = sm_90a,
     CHOICE = [2, 3, 4, 7, 10], STREAMED = [false];
     CHOICE = [3, 4, 9], STREAMED = [true]
 )]

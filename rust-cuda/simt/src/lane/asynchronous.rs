@@ -5,11 +5,11 @@
 
 use std::panic::Location;
 
-use super::current;
 use super::memory::{load_at, store_at};
 use crate::access::Access;
 use crate::async_copies::AsyncCopy;
 use crate::block::Lane;
+use crate::current::current;
 use crate::types::Space;
 
 /// Starts a copy of 4, 8 or 16 bytes from global memory, which no thread may write, to shared memory. The first `read`

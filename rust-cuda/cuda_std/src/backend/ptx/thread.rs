@@ -106,25 +106,3 @@ pub(crate) fn opaque(number: u32) -> u32 {
     }
     result
 }
-
-/// A comment in the kernel's body, which `cuda_builder` puts before it: as a directive, or as a comment still if it is not for all GPUs.
-#[inline(always)]
-pub(crate) fn limit_registers<const COUNT: u32, const LEAST_SM: u32>() {
-    // SAFETY: a comment.
-    unsafe {
-        if LEAST_SM == 0 {
-            asm!(
-                "// .maxnreg {count}",
-                count = const COUNT,
-                options(nomem, nostack, preserves_flags),
-            );
-        } else {
-            asm!(
-                "// .maxnreg {count} sm_{least}",
-                count = const COUNT,
-                least = const LEAST_SM,
-                options(nomem, nostack, preserves_flags),
-            );
-        }
-    }
-}

@@ -1,0 +1,113 @@
+//! A pool of freed device memory, for later allocations of about the same size.
+//!
+//! The driver takes microseconds to milliseconds for an allocation, and waits for the device before it frees one. A
+//! device does everything in one order, so memory changes its owner without waiting: the former owner's launches are
+//! done before the new owner's.
+
+use std::collections::{BTreeMap, HashMap};
+
+/// The sizes of live allocations, and the freed allocations.
+#[derive(Debug, Default)]
+pub(super) struct MemoryPool {
+    live: HashMap<u64, u64>,
+    /// The time at which each was freed, by its bytes and address.
+    free: BTreeMap<(u64, u64), u64>,
+    /// Bytes and address of each, by that time.
+    by_age: BTreeMap<u64, (u64, u64)>,
+    /// The number of allocations freed so far.
+    time: u64,
+    bytes: u64,
+}
+
+impl MemoryPool {
+    /// A freed allocation of `bytes` bytes or up to a quarter more, or up to a page.
+    pub fn take(&mut self, bytes: u64) -> Option<u64> {
+        let most = bytes.saturating_add(bytes / 4).max(4096);
+        let mut fitting = self.free.range((bytes, 0)..=(most, u64::MAX));
+        let (&(size, address), &time) = fitting.next()?;
+        self.free.remove(&(size, address));
+        self.by_age.remove(&time);
+        self.bytes -= size;
+        self.live.insert(address, size);
+        Some(address)
+    }
+
+    /// Notes a new allocation.
+    pub fn note(&mut self, address: u64, bytes: u64) {
+        self.live.insert(address, bytes);
+    }
+
+    /// Takes a freed allocation. Returns the allocations that the driver must free so that the pool has at most
+    /// `most` bytes: those that nobody has wanted for the longest time, or this one.
+    pub fn give(&mut self, address: u64, most: u64) -> Vec<u64> {
+        let Some(bytes) = self.live.remove(&address).filter(|&bytes| bytes <= most) else {
+            return vec![address];
+        };
+        self.time += 1;
+        self.free.insert((bytes, address), self.time);
+        self.by_age.insert(self.time, (bytes, address));
+        self.bytes = self.bytes.saturating_add(bytes);
+        let mut too_many = Vec::new();
+        while self.bytes > most
+            && let Some((_, (bytes, address))) = self.by_age.pop_first()
+        {
+            self.free.remove(&(bytes, address));
+            self.bytes -= bytes;
+            too_many.push(address);
+        }
+        too_many
+    }
+
+    /// Bytes of the pool.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Empties the pool; the driver must free what it returns.
+    pub fn clear(&mut self) -> Vec<u64> {
+        self.bytes = 0;
+        self.by_age.clear();
+        let free = std::mem::take(&mut self.free);
+        free.into_keys().map(|(_, address)| address).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_smallest_allocation_that_fits_is_taken_and_none_that_is_much_larger() {
+        let mut pool = MemoryPool::default();
+        for (address, bytes) in [(1, 12_000), (2, 10_000), (3, 9_000)] {
+            pool.note(address, bytes);
+            assert!(pool.give(address, u64::MAX).is_empty());
+        }
+        assert_eq!(pool.bytes(), 31_000);
+        assert_eq!(pool.take(9_500), Some(2));
+        assert_eq!(pool.take(9_600), Some(1));
+        assert_eq!(pool.take(7_000), None);
+        assert_eq!(pool.take(7_200), Some(3));
+        assert_eq!((pool.take(1), pool.bytes()), (None, 0));
+        // What was taken can be given again.
+        assert!(pool.give(2, u64::MAX).is_empty());
+        assert_eq!(pool.take(10_000), Some(2));
+    }
+
+    #[test]
+    fn what_nobody_has_wanted_for_the_longest_time_makes_room() {
+        let mut pool = MemoryPool::default();
+        for (address, bytes) in [(1, 600), (2, 300), (3, 500), (4, 2000)] {
+            pool.note(address, bytes);
+        }
+        assert!(pool.give(1, 1000).is_empty());
+        assert!(pool.give(2, 1000).is_empty());
+        assert_eq!(pool.take(600), Some(1));
+        assert!(pool.give(1, 1000).is_empty());
+        assert_eq!(pool.give(3, 1000), [2, 1]);
+        assert_eq!(pool.give(4, 1000), [4], "it alone is too much");
+        assert_eq!(pool.give(7, 1000), [7], "it was never noted");
+        assert_eq!(pool.clear(), [3]);
+        assert_eq!((pool.bytes(), pool.take(500)), (0, None));
+    }
+}

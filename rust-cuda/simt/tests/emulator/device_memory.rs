@@ -1,0 +1,136 @@
+//! Communication through device memory gives the same results on every schedule: wide accesses, atomics, fences.
+
+use crate::machine::{
+    block_number, download, get, get_shared, put, put_shared, run, shape, thread_number, upload,
+    variety, words, zeros,
+};
+use simt::{Reduce, Scope, Space, lane};
+
+const FULL: u32 = u32::MAX;
+
+#[test]
+fn wide_accesses_move_all_their_words() {
+    for emulator in variety() {
+        let from = upload(&emulator, &(0..4 * 64).collect::<Vec<_>>());
+        let to = zeros(&emulator, 4 * 64);
+        run(&emulator, shape(2, 32), || {
+            let at = 16 * u64::from(block_number() * 32 + thread_number());
+            let words = lane::load::<u32, 4>(Space::GlobalReadOnly, from + at);
+            lane::store(Space::Global, to + at, words.map(|word| word * 3));
+        })
+        .unwrap();
+        assert!(
+            download(&emulator, to, 4 * 64)
+                .into_iter()
+                .eq((0..4 * 64).map(|word| word * 3))
+        );
+    }
+}
+
+#[test]
+fn atomics_lose_nothing_under_contention_of_many_blocks() {
+    for emulator in variety() {
+        let counters = zeros(&emulator, 3);
+        run(&emulator, shape(500, 37), || {
+            let thread = u64::from(thread_number());
+            let counter = counters + 4 * (thread % 3);
+            lane::atomic::<u32>(Space::Global, Scope::Device, counter, |value| {
+                Some(value + 1)
+            });
+        })
+        .unwrap();
+        assert_eq!(
+            download(&emulator, counters, 3),
+            [500 * 13, 500 * 12, 500 * 12]
+        );
+    }
+}
+
+#[test]
+fn an_atomic_that_keeps_the_word_reports_it() {
+    for emulator in variety() {
+        let word = upload(&emulator, &[5]);
+        let kept = words(&emulator, shape(9, 3), || {
+            lane::atomic::<u32>(Space::Global, Scope::System, word, |value| {
+                (value == 4).then_some(9)
+            })
+        });
+        assert_eq!(kept, [5; 27]);
+        assert_eq!(download(&emulator, word, 1), [5]);
+    }
+}
+
+#[test]
+fn a_spin_lock_between_lanes_and_blocks_ends() {
+    for emulator in variety() {
+        let (lock, guarded) = (zeros(&emulator, 1), zeros(&emulator, 1));
+        run(&emulator, shape(6, 40), || {
+            while lane::atomic::<u32>(Space::Global, Scope::Device, lock, |_| Some(1)) != 0 {}
+            lane::fence(Scope::Device);
+            put(guarded, 0, get(guarded, 0) + 1);
+            lane::fence(Scope::Device);
+            lane::atomic::<u32>(Space::Global, Scope::Device, lock, |_| Some(0));
+        })
+        .unwrap();
+        assert_eq!(download(&emulator, guarded, 1), [240]);
+    }
+}
+
+#[test]
+fn a_block_can_wait_for_a_later_one() {
+    for emulator in variety() {
+        let flags = zeros(&emulator, 8);
+        run(&emulator, shape(8, 33), || {
+            let flag = |block: u32| flags + 4 * u64::from(block);
+            let block = block_number();
+            if thread_number() == 32 {
+                if block < 7 {
+                    let read = || {
+                        lane::atomic::<u32>(Space::Global, Scope::Device, flag(block + 1), |_| None)
+                    };
+                    while read() == 0 {}
+                }
+                lane::atomic::<u32>(Space::Global, Scope::Device, flag(block), |_| Some(1));
+            }
+            lane::sync_threads();
+        })
+        .unwrap();
+        assert_eq!(download(&emulator, flags, 8), [1; 8]);
+    }
+}
+
+#[test]
+fn the_last_block_sees_what_all_have_written() {
+    for emulator in variety() {
+        let (partial, ticket, total) = (
+            zeros(&emulator, 50),
+            zeros(&emulator, 1),
+            zeros(&emulator, 1),
+        );
+        run(&emulator, shape(50, 64), || {
+            let last = lane::shared_static(1, 4, 4);
+            if thread_number() == 0 {
+                put(partial, block_number(), block_number());
+                lane::fence(Scope::Device);
+                let count = lane::atomic::<u32>(Space::Global, Scope::Device, ticket, |count| {
+                    Some(count + 1)
+                });
+                put_shared(last, 0, u32::from(count == 49));
+            }
+            lane::sync_threads();
+            if get_shared(last, 0) == 1 && lane::warp_id() == 0 {
+                let lane = lane::lane_id();
+                let mut sum = get(partial, lane);
+                if lane < 18 {
+                    sum += get(partial, lane + 32);
+                }
+                let sum = lane::reduce(FULL, sum, Reduce::Add);
+                if lane == 0 {
+                    put(total, 0, sum);
+                }
+            }
+        })
+        .unwrap();
+        assert_eq!(download(&emulator, total, 1), [49 * 50 / 2]);
+    }
+}
