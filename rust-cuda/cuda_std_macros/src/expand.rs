@@ -1,4 +1,4 @@
-//! From one function to a PTX entry point for each instance, and to the typed handle on the host.
+//! Expands a function into a PTX entry point for each instance, and into the typed handle on the host.
 
 use crate::instances::{Bounded, Instance, Instances, parameter_name, suffix};
 use proc_macro2::{Span, TokenStream};
@@ -7,6 +7,7 @@ use syn::{
     Error, FnArg, GenericParam, Ident, ItemFn, LitByteStr, Pat, PatType, Result, ReturnType, Type,
 };
 
+/// The expansion of `#[kernel]`.
 pub fn kernel(instances: Instances, function: ItemFn) -> Result<TokenStream> {
     let arguments = check(&function)?;
     let combinations = instances.combinations(&function.sig.generics)?;
@@ -22,7 +23,7 @@ pub fn kernel(instances: Instances, function: ItemFn) -> Result<TokenStream> {
     })
 }
 
-/// The types of the arguments, or what is wrong with the signature.
+/// Checks the signature and returns the types of the arguments.
 fn check(function: &ItemFn) -> Result<Vec<Type>> {
     let signature = &function.sig;
     if signature.unsafety.is_none() {
@@ -52,8 +53,9 @@ fn check(function: &ItemFn) -> Result<Vec<Type>> {
         .collect()
 }
 
-/// On the device: the function as it is, and an entry point for each instance if this crate is the one that is built. A static
-/// beside it has the marks that tell `cuda_builder` what the compiler has no attribute for; it comes into no module.
+/// The device code: the function itself, and an entry point for each instance if `cuda_builder` builds this crate. A
+/// static next to an entry point has the marks for `cuda_builder`: what the compiler has no attribute for. No module
+/// contains it.
 fn device(
     name: &str,
     instances: &Instances,
@@ -93,8 +95,8 @@ fn device(
         #[cfg(target_arch = "nvptx64")]
         #[inline(always)]
         #function
-        // `cuda_builder` sets `cuda_entry_points` for the crate that it builds, and not for the crates which that depends on:
-        // their kernels are in PTX of their own.
+        // `cuda_builder` sets `cuda_entry_points` for the crate that it builds, but not for dependencies of that crate:
+        // they have PTX of their own.
         #[cfg(target_arch = "nvptx64")]
         const _: () = {
             #[cfg(cuda_entry_points)]
@@ -105,7 +107,7 @@ fn device(
     }
 }
 
-/// The generic parameters as a type alias and a constant each, so that the arguments' types can be used as written.
+/// A type alias or a constant for each generic parameter, so that the types of the arguments can be used as written.
 fn bindings(function: &ItemFn, instance: &Instance) -> TokenStream {
     let bindings =
         function.sig.generics.params.iter().zip(instance).map(
@@ -124,11 +126,10 @@ fn bindings(function: &ItemFn, instance: &Instance) -> TokenStream {
     quote!(#(#bindings)*)
 }
 
-/// On the host: the instances, compiled and registered here, and a function of the same name that gives the typed handle
-/// of one.
+/// The host code: the instances, and a function of the same name that returns the typed handle of an instance.
 ///
-/// The instances are a static item: this crate compiles each of them once, and no crate that asks for a handle compiles
-/// any. A generic function would be compiled again in every crate, test and example that uses it.
+/// The instances are a static item, so the crate that defines the kernel compiles each of them once. A generic function
+/// would be compiled again in every crate, test and example that uses it.
 fn host(
     name: &str,
     function: &ItemFn,
@@ -151,7 +152,7 @@ fn host(
             #bindings
             ::cuda_std::kernel::Instance::new::<(#(#arguments,)*)>(
                 #entry,
-                // SAFETY: the launch's contract, which is the kernel's.
+                // SAFETY: the contract of a launch is that of the kernel.
                 |(#(#names,)*)| unsafe { thread #turbofish(#(#names),*) },
             )
         })
@@ -175,9 +176,9 @@ fn host(
     Ok(quote! {
         #[cfg(not(target_arch = "nvptx64"))]
         #(#attributes)*
-        #[allow(clippy::missing_safety_doc, reason = "the handle is safe to have; launching it is not")]
+        #[allow(clippy::missing_safety_doc, reason = "only a launch is unsafe, and not the handle")]
         #visibility fn #ident #in_generics() -> ::cuda_std::kernel::Kernel<(#(#arguments,)*)> #where_clause {
-            #[allow(clippy::too_many_arguments, reason = "a kernel's arguments are its launch's")]
+            #[allow(clippy::too_many_arguments, reason = "a launch passes all arguments of a kernel one by one")]
             #body
             static INSTANCES: [::cuda_std::kernel::Instance; #count] = [#(#instances),*];
             ::cuda_std::kernel::inventory::submit! {

@@ -1,4 +1,4 @@
-//! The attribute's arguments: a name, what the kernel's PTX needs, and for each generic parameter the list of its instances.
+//! The arguments of the attribute: a name, requirements of the PTX, and the list of values of each generic parameter.
 
 use proc_macro2::{Span, TokenStream};
 use quote::ToTokens;
@@ -6,38 +6,38 @@ use syn::parse::{Parse, ParseStream};
 use syn::punctuated::Punctuated;
 use syn::{Error, Expr, ExprArray, GenericParam, Generics, Ident, LitInt, LitStr, Result, Token};
 
-/// What stands in `#[kernel(..)]`.
+/// The arguments of `#[kernel(..)]`.
 pub struct Instances {
     pub name: Option<LitStr>,
     pub target: Option<Target>,
-    /// The kernels that are compiled together with it, by the name that they have in common.
+    /// The name of the module; the driver compiles all kernels of a module together.
     pub module: Option<LitStr>,
-    /// The groups that semicolons separate.
+    /// The groups, separated by semicolons.
     pub groups: Vec<Group>,
 }
 
-/// Instances that belong together.
+/// A group of instances.
 #[derive(Default)]
 pub struct Group {
-    /// A list for every generic parameter.
+    /// A list of values for each generic parameter.
     lists: Vec<(Ident, ExprArray)>,
     limit: Option<Limit>,
 }
 
-/// The oldest architecture that the kernel runs on, if that is not the crate's: `sm_90`, or `sm_90a` for that one alone.
+/// The oldest architecture that runs the kernel, if it is newer than that of the crate.
 #[derive(Clone, Copy)]
 pub struct Target {
     /// 90 for `sm_90`.
     pub number: u32,
-    /// Whether it ends with `a`.
+    /// Whether the kernel runs on that architecture only, as with `sm_90a`.
     pub specific: bool,
 }
 
-/// How many registers a thread may have.
+/// A limit on the registers of a thread.
 #[derive(Clone, Copy)]
 pub struct Limit {
     pub registers: u32,
-    /// The oldest architecture that it is for, 90 for `sm_90`; 0 if it is for all.
+    /// The oldest architecture with this limit, 90 for `sm_90`; 0 means all.
     pub least_sm: u32,
 }
 
@@ -84,7 +84,7 @@ impl Parse for Instances {
     }
 }
 
-/// An architecture, `sm_90` or `sm_90a`.
+/// Parses an architecture, `sm_90` or `sm_90a`.
 fn parse_target(input: ParseStream<'_>) -> Result<Target> {
     let architecture: Ident = input.parse()?;
     let text = architecture.to_string();
@@ -100,7 +100,7 @@ fn parse_target(input: ParseStream<'_>) -> Result<Target> {
     }
 }
 
-/// The name of a module, which is that of a file.
+/// Parses the name of a module, which is also the name of a file.
 fn parse_module(input: ParseStream<'_>) -> Result<LitStr> {
     let name: LitStr = input.parse()?;
     let is_fit = |c: char| c.is_ascii_alphanumeric() || c == '_';
@@ -111,7 +111,8 @@ fn parse_module(input: ParseStream<'_>) -> Result<LitStr> {
     Ok(name)
 }
 
-/// The oldest architecture that a limit of that key is for: 0 for `registers`, 90 for `registers_sm90`; `None` for the keys of lists.
+/// The oldest architecture of the limit with this key: 0 for `registers`, 90 for `registers_sm90`. `None` for other
+/// keys.
 fn least_sm(key: &Ident) -> Result<Option<u32>> {
     let name = key.to_string();
     if name == "registers" {
@@ -125,14 +126,14 @@ fn least_sm(key: &Ident) -> Result<Option<u32>> {
     number.map(Some)
 }
 
-/// One choice for every generic parameter, in the order of their declaration.
+/// A value for each generic parameter, in the order of their declaration.
 pub type Instance = Vec<Expr>;
 
-/// An instance, and how many registers a thread of it may have, if that is said.
+/// An instance and its limit on registers, if any.
 pub type Bounded = (Instance, Option<Limit>);
 
 impl Instances {
-    /// What `cuda_builder` is to know of the entry points with this limit, in the words of its marks.
+    /// The marks of an entry point with this limit: requirements that `cuda_builder` reads, as text.
     pub fn marks(&self, limit: Option<Limit>) -> String {
         let target = self.target.map(|Target { number, specific }| {
             let specific = if specific { "a" } else { "" };
@@ -156,7 +157,7 @@ impl Instances {
         marks.join("; ")
     }
 
-    /// Refuses a limit that is for other architectures than the only one that the kernel runs on.
+    /// Refuses a limit for architectures on which the kernel does not run.
     fn check_limits(&self) -> Result<()> {
         let Some(Target {
             number,
@@ -177,7 +178,7 @@ impl Instances {
         }
     }
 
-    /// All combinations of each group, or an error that names the parameter without a list or the list without a parameter.
+    /// All combinations of each group. An error names the parameter without a list, or the list without a parameter.
     pub fn combinations(&self, generics: &Generics) -> Result<Vec<Bounded>> {
         let parameters: Vec<&Ident> = generics
             .params
@@ -193,7 +194,7 @@ impl Instances {
     }
 }
 
-/// All combinations of one group.
+/// All combinations of a group.
 fn combinations_of(lists: &[(Ident, ExprArray)], parameters: &[&Ident]) -> Result<Vec<Instance>> {
     for (key, _) in lists {
         if !parameters.contains(&key) {
@@ -220,6 +221,7 @@ fn combinations_of(lists: &[(Ident, ExprArray)], parameters: &[&Ident]) -> Resul
     Ok(combinations)
 }
 
+/// The list of values of a parameter.
 fn values<'a>(
     lists: &'a [(Ident, ExprArray)],
     parameter: &Ident,
@@ -235,7 +237,7 @@ fn values<'a>(
     Ok(&list.elems)
 }
 
-/// The name of a type or const parameter; lifetimes cannot cross a launch.
+/// The name of a type or const parameter. A kernel cannot have lifetime parameters.
 pub fn parameter_name(parameter: &GenericParam) -> Result<&Ident> {
     match parameter {
         GenericParam::Type(parameter) => Ok(&parameter.ident),
@@ -247,7 +249,7 @@ pub fn parameter_name(parameter: &GenericParam) -> Result<&Ident> {
     }
 }
 
-/// The instance's part of an entry point's name: `_f32_8`.
+/// The suffix of the entry point of an instance: `_f32_8`.
 pub fn suffix(instance: &Instance) -> String {
     instance
         .iter()

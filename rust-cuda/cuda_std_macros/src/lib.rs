@@ -1,4 +1,4 @@
-//! The `#[kernel]` attribute: one function, two machines. See `cuda_std` for how it is used.
+//! The `#[kernel]` attribute, which compiles a function for a GPU and for the emulator. `cuda_std` re-exports it.
 
 mod expand;
 mod instances;
@@ -7,7 +7,7 @@ mod tests;
 
 use proc_macro::TokenStream;
 
-/// Makes a function a kernel.
+/// Turns a function into a kernel.
 ///
 /// ```ignore
 /// #[kernel]                                                        // one entry point: `fill`
@@ -16,30 +16,30 @@ use proc_macro::TokenStream;
 /// #[kernel(T = [f32, f64])]                                        // `axpy_f32`, `axpy_f64`
 /// pub unsafe fn axpy<T: Real>(n: u32, a: T, x: Global<T>, y: GlobalMut<T>) { .. }
 ///
-/// #[kernel(name = "spmm_vector", T = [f32, f64], LANES = [8, 16])] // `spmm_vector_f32_8`, .. four of them
+/// #[kernel(name = "spmm_vector", T = [f32, f64], LANES = [8, 16])] // `spmm_vector_f32_8` and three more
 /// pub unsafe fn vector<T: Real, const LANES: u32>(..) { .. }
 /// ```
 ///
-/// Each generic parameter has its list of instances in the attribute; the kernel is instantiated for every combination.
-/// Where not every combination is wanted, semicolons separate groups of lists:
-/// `T = [f32], WIDTH = [1, 4]; T = [f16], WIDTH = [1, 8]` is four entry points.
+/// The attribute lists the values of each generic parameter. Every combination is an *instance*. Semicolons separate
+/// groups, which are combined on their own: `T = [f32], WIDTH = [1, 4]; T = [f16], WIDTH = [1, 8]` makes four
+/// instances.
 ///
-/// `target = sm_90` says that the kernel has instructions which `sm_80` lacks: its PTX is for that architecture and newer ones.
-/// `target = sm_90a` is for that one alone.
+/// | key | meaning |
+/// |---|---|
+/// | `name = "axpy"` | the name of the entry points, without their suffixes; default: the name of the function |
+/// | `target = sm_90` | the kernel needs instructions of `sm_90`; `sm_90a` means that architecture only |
+/// | `module = "analysis"` | the driver compiles all kernels with this module together; default: each on its own |
+/// | `registers = 128` | maximum number of registers of a thread (`.maxnreg`), for the instances of its group |
+/// | `registers_sm90 = 64` | the same, on architecture 90 and newer only |
 ///
-/// The driver compiles each entry point by itself when it is first launched. Kernels with the same `module = "analysis"` are
-/// compiled together, which is faster if all of them are used.
+/// A limit on registers also tells the assembler that it may use as many. Without one it saves registers, and orders
+/// instructions one after the other that could overlap.
 ///
-/// `registers = 128` in a group is a limit for its instances (`.maxnreg`). It says with how many threads beside it a thread is to run, and
-/// that the assembler may spend the registers that this leaves: with no limit it saves them, and puts instructions one after another that
-/// could run at the same time. `registers_sm90 = 64` is a limit on GPUs of that architecture and newer ones; older ones have none.
+/// On `nvptx64`, each instance becomes a PTX entry point, if `cuda_builder` builds this very crate and not one that
+/// depends on it. On the host, the name becomes a function that returns the typed handle
+/// `cuda_std::kernel::Kernel<(arguments,)>` of an instance: `axpy::<f32>()`.
 ///
-/// On `nvptx64` each instance becomes a PTX entry point, named after the function (or `name`) and its instance, in the crate
-/// that `cuda_builder` builds; a crate that this one depends on has PTX of its own. On the
-/// host the function's name becomes a function that gives the typed handle `cuda_std::kernel::Kernel<(arguments,)>` of
-/// an instance: `axpy::<f32>()`.
-///
-/// The function is `unsafe`, returns nothing, and its parameters are plain names with types that are
+/// The function must be `unsafe` and return nothing. Its parameters must be plain names with types that implement
 /// `cuda_std::kernel::KernelParam`.
 #[proc_macro_attribute]
 pub fn kernel(attribute: TokenStream, item: TokenStream) -> TokenStream {

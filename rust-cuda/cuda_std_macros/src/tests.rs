@@ -1,4 +1,4 @@
-//! What `#[kernel]` refuses, in which words, and the entry points that it makes.
+//! The entry points that `#[kernel]` makes, and the errors for what it refuses.
 
 use crate::expand;
 use crate::instances::Instances;
@@ -11,7 +11,7 @@ fn expanded(attribute: &str, function: &str) -> Result<TokenStream> {
     expand::kernel(instances, parse_str::<ItemFn>(function).unwrap())
 }
 
-/// What the macro says of `function`.
+/// The error of the macro for `function`.
 #[track_caller]
 fn refusal(attribute: &str, function: &str) -> String {
     match expanded(attribute, function) {
@@ -61,7 +61,7 @@ fn groups_of_lists_are_combined_each_by_itself() {
     );
 }
 
-/// The marks of each entry point that has some, after its name.
+/// The name and the marks of each entry point that has marks.
 fn marks(attribute: &str, function: &str) -> Vec<String> {
     let text = expanded(attribute, function).unwrap().to_string();
     let exports = text.split("export_name = \"kernel_marks$").skip(1);

@@ -1,6 +1,6 @@
-//! Tells whether this machine has a CUDA driver and devices: `cargo run -p libcuda --example driver`.
+//! Prints whether this machine has a CUDA driver and devices: `cargo run -p libcuda --example driver`.
 //!
-//! It links and starts on every machine, with CUDA or without.
+//! It builds and starts on every machine, with or without CUDA.
 
 use cust::CudaFlags;
 use cust::device::Device;

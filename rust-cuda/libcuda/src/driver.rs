@@ -1,4 +1,4 @@
-//! Finding the driver library and opening it, once for the process.
+//! Finds and opens the driver library, once for the process.
 
 use std::env;
 use std::ffi::{CStr, OsStr, c_void};
@@ -12,17 +12,17 @@ use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
 
 use crate::stubs;
 
-/// The environment variable that names the driver library: a path, or a name for the dynamic linker to search.
+/// The environment variable that names the driver library: a path, or a name that the dynamic linker searches.
 ///
-/// If it is set, no other library is tried. Set to nothing it is as if it were not set. It is read at the first use of the
-/// driver in a process.
+/// If it is set, no other library is tried. An empty value counts as not set. It is read when a process first uses the
+/// driver.
 pub const LIBRARY_VARIABLE: &str = "WARPROW_LIBCUDA";
 
-/// Where a driver library may be, in the order tried: first where the dynamic linker looks (which minds
-/// `LD_LIBRARY_PATH`), then where it is on systems that do not tell the dynamic linker: WSL, NixOS, and containers
-/// whose host mounts the driver.
+/// Where a driver library may be, in the order tried. The dynamic linker searches the first name, also in
+/// `LD_LIBRARY_PATH`. The others are places that it does not search: on WSL, on NixOS, and in containers whose host
+/// mounts the driver.
 ///
-/// The name is with its version, `.so.1`: `libcuda.so` belongs to development packages and may be the toolkit's stub.
+/// The name ends with the version, `.so.1`: `libcuda.so` belongs to development packages and may be the toolkit's stub.
 const SEARCH: [&str; 4] = [
     "libcuda.so.1",
     "/usr/lib/wsl/lib/libcuda.so.1",
@@ -30,8 +30,8 @@ const SEARCH: [&str; 4] = [
     "/usr/local/nvidia/lib64/libcuda.so.1",
 ];
 
-/// A function that every CUDA driver has; a library without it is something else.
-const MARK_OF_A_DRIVER: &CStr = c"cuInit";
+/// A function of every CUDA driver. A library without it is not a driver.
+const REQUIRED_FUNCTION: &CStr = c"cuInit";
 
 /// The driver library of this process, open until the process ends.
 #[derive(Debug)]
@@ -41,24 +41,24 @@ pub struct Driver {
 }
 
 impl Driver {
-    /// The file that was opened, as the dynamic linker names it; `None` if it does not tell.
+    /// The path of the library, as the dynamic linker reports it; `None` if it does not.
     pub fn path(&self) -> Option<&Path> {
         self.path.as_deref()
     }
 }
 
-/// A library that was tried and could not be opened.
+/// A library that could not be opened.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Attempt {
-    /// What was given to the dynamic linker.
+    /// The path or name that was passed to the dynamic linker.
     pub library: PathBuf,
-    /// What the dynamic linker answered.
+    /// The error message of the dynamic linker.
     pub reason: String,
 }
 
 impl Attempt {
-    /// Whether there is no such file. A driver of which a library is missing that it needs is there: the reason begins
-    /// with that library's name then.
+    /// Whether there is no such file. If the file exists but a library that it needs is missing, the message begins
+    /// with the name of that library.
     fn is_absent(&self) -> bool {
         self.reason
             .strip_prefix(&*self.library.to_string_lossy())
@@ -68,7 +68,7 @@ impl Attempt {
 
 impl fmt::Display for Attempt {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // glibc's reason begins with the library's name already.
+        // The message of glibc usually begins with the name of the library.
         let library = self.library.to_string_lossy();
         if self.reason.starts_with(library.as_ref()) {
             f.write_str(&self.reason)
@@ -78,23 +78,23 @@ impl fmt::Display for Attempt {
     }
 }
 
-/// Why there is no driver library.
+/// Why no driver library could be opened.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum LoadError {
-    /// None of the places where a driver may be has a library that opens.
+    /// No library could be opened in any of the places where a driver may be.
     #[error("no CUDA driver library{}", not_found(.tried))]
     NotFound {
-        /// Each library tried, in order.
+        /// Each library that was tried, in order.
         tried: Vec<Attempt>,
     },
-    /// The library that the environment variable [`LIBRARY_VARIABLE`] names does not open.
+    /// The library that the environment variable [`LIBRARY_VARIABLE`] names could not be opened.
     #[error("the CUDA driver library that {LIBRARY_VARIABLE} names could not be opened: {attempt}")]
     Override {
-        /// The library, and what the dynamic linker answered.
+        /// The library, and the error message of the dynamic linker.
         attempt: Attempt,
     },
-    /// A library opened, but it is not a CUDA driver.
+    /// A library was opened, but it is not a CUDA driver.
     #[error("{} is not a CUDA driver library: it has no function {function}", .library.display())]
     NotADriver {
         /// The library that was opened.
@@ -104,7 +104,7 @@ pub enum LoadError {
     },
 }
 
-/// Where there is none, or, if there is one somewhere, why that one does not open.
+/// The end of the error message: the places that have no library, or why those that exist could not be opened.
 fn not_found(tried: &[Attempt]) -> String {
     let (absent, present): (Vec<&Attempt>, Vec<&Attempt>) =
         tried.iter().partition(|attempt| attempt.is_absent());
@@ -135,13 +135,13 @@ fn not_found(tried: &[Attempt]) -> String {
 
 /// The driver library of this process, opened at the first call of this function or of any driver function.
 ///
-/// Every call in a process gives the same answer, from every thread. That the library is there does not mean that a device
-/// is: `cuInit` tells.
+/// Every call in a process returns the same result, in every thread. A library does not mean that there is a device;
+/// `cuInit` tells.
 ///
 /// # Errors
 ///
-/// What was tried and what the dynamic linker answered, if there is no driver library. The driver functions return
-/// `CUDA_ERROR_STUB_LIBRARY` (34) then.
+/// If no driver library could be opened, with the libraries that were tried. All driver functions then return
+/// `CUDA_ERROR_STUB_LIBRARY` (34).
 pub fn load() -> Result<&'static Driver, LoadError> {
     static DRIVER: OnceLock<Result<Driver, LoadError>> = OnceLock::new();
     let driver = DRIVER.get_or_init(|| {
@@ -173,8 +173,8 @@ fn open() -> Result<Driver, LoadError> {
 }
 
 fn open_library(name: &OsStr) -> Result<Library, Attempt> {
-    // SAFETY: opening a library runs its initialisers. Those of a driver may run at any time and on any thread; for
-    // another library its user answers, who named it in the environment.
+    // SAFETY: opening a library runs its initialisers. Those of a driver may run at any time and in any thread. A user
+    // who names another library in the environment is responsible for it.
     unsafe { Library::open(Some(name), RTLD_NOW | RTLD_LOCAL) }.map_err(|error| Attempt {
         library: PathBuf::from(name),
         reason: match error {
@@ -185,7 +185,7 @@ fn open_library(name: &OsStr) -> Result<Library, Attempt> {
 }
 
 fn driver_in(library: Library, name: &Path) -> Result<Driver, LoadError> {
-    let Some(init) = symbol(&library, MARK_OF_A_DRIVER) else {
+    let Some(init) = symbol(&library, REQUIRED_FUNCTION) else {
         return Err(LoadError::NotADriver {
             library: name.to_path_buf(),
             function: "cuInit",
@@ -195,28 +195,28 @@ fn driver_in(library: Library, name: &Path) -> Result<Driver, LoadError> {
     Ok(Driver { library, path })
 }
 
-/// The address of a function, `None` if the library does not have it.
+/// The address of a function; `None` if the library does not have it.
 fn symbol(library: &Library, name: &CStr) -> Option<*mut c_void> {
-    // SAFETY: the symbol is used as an address and not called here; every symbol of a driver that begins with `cu` is a
+    // SAFETY: only the address of the symbol is used here. In a driver, every symbol that begins with `cu` is a
     // function.
     let symbol = unsafe { library.get::<*mut c_void>(name) }.ok()?;
     Some(symbol.as_raw_ptr()).filter(|address| !address.is_null())
 }
 
-/// The file that an address was loaded from.
+/// The file from which the code at an address was loaded.
 fn file_of(address: *const c_void) -> Option<PathBuf> {
     let mut info = MaybeUninit::<libc::Dl_info>::zeroed();
-    // SAFETY: `dladdr` takes any address and writes `info` only.
+    // SAFETY: `dladdr` accepts any address and writes only to `info`.
     let found = unsafe { libc::dladdr(address, info.as_mut_ptr()) };
     if found == 0 {
         return None;
     }
-    // SAFETY: `Dl_info` is pointers only, for which zero bytes are a value, and `dladdr` has filled it.
+    // SAFETY: `info` was zeroed, and null pointers are valid fields of `Dl_info`; `dladdr` has set them.
     let info = unsafe { info.assume_init() };
     if info.dli_fname.is_null() {
         return None;
     }
-    // SAFETY: `dladdr` gives a string that lives as long as the library is open, which is longer than this call.
+    // SAFETY: the string lives as long as the library is open, which is longer than this call.
     let name = unsafe { CStr::from_ptr(info.dli_fname) };
     Some(PathBuf::from(OsStr::from_bytes(name.to_bytes())))
 }
@@ -225,7 +225,7 @@ fn file_of(address: *const c_void) -> Option<PathBuf> {
 mod tests {
     use super::*;
 
-    /// An error of all places, each with what `reason` makes of its library.
+    /// The message of [`LoadError::NotFound`] with the given reason for each library.
     fn not_found(reason: impl Fn(&str) -> String) -> String {
         let attempt = |library: &str| Attempt {
             library: library.into(),

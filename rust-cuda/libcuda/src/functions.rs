@@ -1,7 +1,7 @@
-// The table of driver functions: a stub, a slot and a name are made of each line.
+// The table of driver functions. Each line becomes a stub, a slot and a name.
 //
-// All functions that cust 0.3.2 calls, under the names that the driver exports, and those that the project calls
-// beside them. The tests include this file too: they call every function through the declarations of `cust::sys`.
+// It has all functions that cust 0.3.2 calls, under the names that the driver exports, and those that the workspace
+// itself calls. The tests include this file too, and call every function through the declarations of `cust::sys`.
 functions! {
     cuArray3DCreate_v2
     cuArray3DGetDescriptor_v2

@@ -1,25 +1,20 @@
-//! The CUDA driver, found at run time: a program that uses `cust` links and starts where no CUDA is installed.
+//! Finds the CUDA driver at run time, so programs that use `cust` build and start on machines without CUDA.
 //!
-//! `cust` declares the functions of the driver library `libcuda.so.1` and asks the linker for `-lcuda`. A program linked
-//! so does not start on a machine without the driver. This crate defines every one of those functions itself; an archive
-//! with no members, `link/lib64/libcuda.a`, is all that `-lcuda` then has to find. How it works:
+//! `cust` declares the functions of `libcuda.so.1` and links with `-lcuda`, so its programs do not start without the
+//! driver. This crate defines all those functions as stubs; `-lcuda` finds the empty archive `link/lib64/libcuda.a`.
 //!
-//! 1. Each function of the table in `functions.rs` is a stub: two instructions that jump to the address in the function's
-//!    slot. A jump leaves registers and stack as the caller set them, so one stub serves every signature.
-//! 2. At first each slot holds the address of `first_call`, which saves the argument registers, calls [`load`], restores
-//!    them, and jumps through the slot again. A dynamic linker binds functions lazily in the same way.
-//! 3. [`load`] opens the driver library once for the process and writes the driver's address into every slot. From then
-//!    on a call costs one more jump than it would without this crate.
-//! 4. A function that the driver is too old to have returns `CUDA_ERROR_NOT_FOUND` (500).
-//! 5. With no driver every function returns `CUDA_ERROR_STUB_LIBRARY` (34), as the stub library of the CUDA toolkit does.
-//!    [`load`] tells why. Only `cuGetErrorName` and `cuGetErrorString` succeed, with one fixed text: `cust` displays its
-//!    errors through them, and an error that cannot be displayed panics in `to_string`.
+//! 1. A stub is two instructions, which jump to the address in the function's slot. They leave arguments and stack as
+//!    they are, so a stub fits every signature.
+//! 2. At first, each slot has the address of `first_call`. It saves the arguments, calls [`load`], and jumps again.
+//! 3. [`load`] opens the driver and writes the addresses of its functions into the slots. A call then costs one more
+//!    jump.
+//! 4. A function that the driver lacks returns `CUDA_ERROR_NOT_FOUND` (500). Without a driver, all functions return
+//!    `CUDA_ERROR_STUB_LIBRARY` (34), and [`load`] tells why. Only `cuGetErrorName` and `cuGetErrorString` succeed,
+//!    with a fixed text, because `cust` panics if they fail when it displays an error.
 //!
-//! A program must name this crate for the stubs to be linked into it; a call of [`load`] does. Its workspace must set
-//! `CUDA_LIBRARY_PATH` to this crate's directory `link`, as `.cargo/config.toml` does here, or the build script of `cust`
-//! stops for want of a CUDA installation.
-//!
-//! The environment variable [`WARPROW_LIBCUDA`](LIBRARY_VARIABLE) names the library to open in place of the driver's.
+//! A program must use this crate for the linker to include the stubs; a call of [`load`] suffices. Its workspace must
+//! set `CUDA_LIBRARY_PATH` to the directory `link` of this crate, as `.cargo/config.toml` does here. Otherwise the
+//! build script of `cust` fails without a CUDA installation.
 
 #[cfg(not(all(unix, any(target_arch = "x86_64", target_arch = "aarch64"))))]
 compile_error!(

@@ -1,6 +1,6 @@
-//! The driver functions that `cust` links to: stubs that jump through slots.
+//! The driver functions that `cust` links to: stubs that jump to the address in a slot.
 //!
-//! Assembly because a stub has to pass on arguments that it knows nothing of, some of them on the stack.
+//! They are assembly, because a stub passes on arguments of unknown number and type, some of them on the stack.
 
 use std::arch::naked_asm;
 use std::ffi::{CStr, c_char, c_void};
@@ -11,11 +11,11 @@ const CUDA_ERROR_INVALID_VALUE: u32 = 1;
 const CUDA_ERROR_STUB_LIBRARY: u32 = 34;
 const CUDA_ERROR_NOT_FOUND: u32 = 500;
 
-/// What a stub does, with the name `slots` and the constant `offset` of its slot in bytes. The slot's address is in a
-/// register that a function may change (`r11`, `x17`) when the slot's function begins: `first_call` reads it.
+/// The body of a stub. It jumps with the address of its slot in `r11` or `x17`, registers that a callee may change;
+/// `first_call` reads it there.
 ///
-/// The stub and the slots are hidden: in a shared library built of this crate they shadow no driver function of the
-/// program that loads it, nor does that program shadow them.
+/// The stubs and the slots are hidden symbols. So in a shared library with this crate they do not shadow driver
+/// functions of the program that loads it, nor the other way round.
 #[cfg(target_arch = "x86_64")]
 macro_rules! jump_through_slot {
     ($name:ident) => {
@@ -30,8 +30,8 @@ macro_rules! jump_through_slot {
     };
 }
 
-/// As above. The slot is loaded with acquire order, so that the thread sees the driver's data as the thread that opened
-/// the driver left it.
+/// As for `x86_64`. It loads the slot with acquire order, so the thread sees all writes of the thread that opened the
+/// driver.
 #[cfg(target_arch = "aarch64")]
 macro_rules! jump_through_slot {
     ($name:ident) => {
@@ -94,7 +94,7 @@ macro_rules! add_offset_in_page {
 
 macro_rules! functions {
     ($($name:ident)*) => {
-        /// The place of each function in [`NAMES`] and [`SLOTS`].
+        /// The index of each function in [`NAMES`] and [`SLOTS`].
         #[allow(non_camel_case_types, reason = "the names are the driver's")]
         enum Index {
             $($name,)*
@@ -125,12 +125,12 @@ include!("functions.rs");
 static SLOTS: [AtomicPtr<c_void>; NAMES.len()] =
     [const { AtomicPtr::new(first_call as *mut c_void) }; NAMES.len()];
 
-/// Points each slot at the function of its name, or if there is none at one that returns `CUDA_ERROR_NOT_FOUND`.
+/// Sets each slot to the driver function of its name, or to a function that returns `CUDA_ERROR_NOT_FOUND`.
 pub(crate) fn connect(function: impl Fn(&CStr) -> Option<*mut c_void>) {
     fill(|name| function(name).unwrap_or(substitute(name, not_found as *mut c_void)));
 }
 
-/// Points each slot at a function that returns `CUDA_ERROR_STUB_LIBRARY`.
+/// Sets each slot to a function that returns `CUDA_ERROR_STUB_LIBRARY`.
 pub(crate) fn disconnect() {
     fill(|name| substitute(name, stub_library as *mut c_void));
 }
@@ -141,7 +141,7 @@ fn fill(address: impl Fn(&CStr) -> *mut c_void) {
     }
 }
 
-/// What stands in for a function that is not there: `otherwise`, except for the two that describe errors.
+/// The substitute for a missing function: `otherwise`, except for the two functions that describe errors.
 fn substitute(name: &CStr, otherwise: *mut c_void) -> *mut c_void {
     if name == c"cuGetErrorName" || name == c"cuGetErrorString" {
         describe as *mut c_void
@@ -158,7 +158,7 @@ extern "C" fn not_found() -> u32 {
     CUDA_ERROR_NOT_FOUND
 }
 
-/// Stands in for `cuGetErrorName` and `cuGetErrorString`: the same text for every error.
+/// The substitute for `cuGetErrorName` and `cuGetErrorString`: the same text for every error.
 ///
 /// # Safety
 ///
@@ -168,20 +168,20 @@ unsafe extern "C" fn describe(_error: i32, text: *mut *const c_char) -> u32 {
         return CUDA_ERROR_INVALID_VALUE;
     }
     let description = c"no description of this error: there is no CUDA driver to ask";
-    // SAFETY: the caller's promise; the description lives as long as the program.
+    // SAFETY: `text` is not null, so it is valid for a write by the contract. The description is static.
     unsafe { ptr::write(text, description.as_ptr()) };
     0
 }
 
 extern "C" fn load() {
-    // Whatever it answers, the slots are filled; the caller of the stub gets the answer as an error code.
+    // An error is no loss: the slots are set in any case, and the driver function returns an error code.
     let _ = crate::load();
 }
 
-/// What every slot holds at first: fills the slots and jumps through the slot again, with all arguments in place.
+/// The first content of every slot: it sets all slots and jumps through its slot again, with all arguments unchanged.
 ///
-/// No function of the table has a floating-point argument, so the integer registers are all that has to be saved. Seven of
-/// eight bytes, with the return address, keep the stack aligned to 16.
+/// No function of the table has a floating-point argument, so it saves only integer registers. Seven registers of eight
+/// bytes and the return address keep the stack aligned to 16 bytes.
 #[cfg(target_arch = "x86_64")]
 #[unsafe(naked)]
 unsafe extern "C" fn first_call() {
@@ -206,7 +206,7 @@ unsafe extern "C" fn first_call() {
     )
 }
 
-/// As above, with the frame pointer and the return address saved too.
+/// As for `x86_64`, but it also saves the frame pointer and the return address.
 #[cfg(target_arch = "aarch64")]
 #[unsafe(naked)]
 unsafe extern "C" fn first_call() {

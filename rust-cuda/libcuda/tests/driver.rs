@@ -1,7 +1,7 @@
-//! Calls through the stubs: into a fake driver, into none, and into libraries that are no drivers.
+//! Calls through the stubs: with a fake driver, without a driver, and with libraries that are no drivers.
 //!
-//! A process opens its driver once, so each test runs itself again in a process of its own, with the environment that it
-//! is about.
+//! A process opens its driver once. So each test runs itself again in a process of its own, with the environment
+//! variables that it needs.
 
 use std::collections::BTreeSet;
 use std::env;
@@ -19,10 +19,10 @@ use libcuda::{LIBRARY_VARIABLE, LoadError, load};
 const STUB_LIBRARY: u32 = 34;
 const NOT_FOUND: u32 = 500;
 
-/// Set in the processes that the tests start.
+/// The environment variable that is set in processes which the tests start.
 const CHILD: &str = "LIBCUDA_TEST_CHILD";
 
-/// Runs `body` in a process of its own, which runs the test `name` alone, with the changed environment variables.
+/// Runs `body` in a new process with the given environment variables; that process runs only the test `name`.
 fn in_own_process(name: &str, environment: &[(&str, &OsStr)], body: impl FnOnce()) {
     const DONE: &str = "the test's body has run to its end";
     if env::var_os(CHILD).is_some() {
@@ -46,8 +46,8 @@ fn in_own_process(name: &str, environment: &[(&str, &OsStr)], body: impl FnOnce(
     );
 }
 
-/// The fake driver, compiled once for the tests of a process, in a directory of its own; `None`, and a line that says so, on
-/// a machine without rustc, where this program was carried to.
+/// The fake driver, compiled once for the tests of a process. Without rustc, it prints that the test is skipped and
+/// returns `None`.
 fn fake_driver() -> Option<&'static Path> {
     static FILE: OnceLock<Option<PathBuf>> = OnceLock::new();
     let file = FILE.get_or_init(|| {
@@ -75,7 +75,8 @@ fn fake_driver() -> Option<&'static Path> {
     file.as_deref()
 }
 
-/// The fake driver for the process that starts the test's own, nothing for that one, and `None` where the test is skipped.
+/// The fake driver for the process that starts the test in a new process; that one gets an empty path. `None` if the
+/// test is skipped.
 fn fake_driver_for_child() -> Option<&'static Path> {
     match env::var_os(CHILD) {
         Some(_) => Some(Path::new("")),
@@ -90,7 +91,7 @@ fn in_fake_driver(name: &str, body: impl FnOnce()) {
     in_own_process(name, &[(LIBRARY_VARIABLE, file.as_os_str())], body);
 }
 
-/// What each function of the fake driver returns. `tests/fake_driver/lib.rs` has the same function.
+/// The value that each function of the fake driver returns. `tests/fake_driver/lib.rs` has the same function.
 const fn code_of(name: &str) -> u32 {
     let name = name.as_bytes();
     let mut code = 7;
@@ -104,7 +105,7 @@ const fn code_of(name: &str) -> u32 {
 
 macro_rules! functions {
     ($($name:ident)*) => {
-        /// The name and the address of every function of the table, the latter as `cust` links to it.
+        /// The name of every function of the table, and the address that `cust` links to.
         fn functions() -> Vec<(&'static str, *const c_void)> {
             vec![$((stringify!($name), cust::sys::$name as *const c_void)),*]
         }
@@ -114,14 +115,14 @@ include!("../src/functions.rs");
 
 /// Calls a function with two null arguments.
 fn call(function: *const c_void) -> u32 {
-    // SAFETY: the address is a stub's, and a stub passes on the arguments of any C function.
+    // SAFETY: the address is that of a stub, which passes on the arguments of any C function.
     let function: unsafe extern "C" fn(usize, usize) -> u32 =
         unsafe { std::mem::transmute(function) };
-    // SAFETY: the fake driver's functions and the stand-ins take two null arguments.
+    // SAFETY: the functions of the fake driver and the substitutes accept two null arguments.
     unsafe { function(0, 0) }
 }
 
-/// The type of `cuLaunchKernel`, with its pointers as integers but for the one that the fake driver writes to.
+/// The type of `cuLaunchKernel`. Its pointers are integers, except the one to which the fake driver writes.
 type Launch = unsafe extern "C" fn(
     usize,
     u32,
@@ -155,14 +156,14 @@ fn every_argument_of_a_launch_arrives_at_the_first_call_and_at_later_ones() {
     in_fake_driver(
         "every_argument_of_a_launch_arrives_at_the_first_call_and_at_later_ones",
         || {
-            // SAFETY: the fake driver's function has this type.
+            // SAFETY: the function of the fake driver has this type.
             let launch: Launch =
                 unsafe { std::mem::transmute(cust::sys::cuLaunchKernel as *const c_void) };
             for call in 1..=3usize {
                 let word = |i: usize| 0x0123_4567_89ab_0000 + call * 0x100 + i;
                 let half = |i: usize| word(i) as u32;
                 let mut arrived = [0; 10];
-                // SAFETY: the tenth argument is valid for the fake driver's write; the others are numbers to it.
+                // SAFETY: the tenth argument is valid for a write by the fake driver, which only reads the others.
                 let code = unsafe {
                     launch(
                         word(0),
@@ -240,7 +241,7 @@ fn the_driver_is_found_on_the_search_path_of_the_dynamic_linker() {
     let directory = file.parent().unwrap_or(file);
     in_own_process(
         "the_driver_is_found_on_the_search_path_of_the_dynamic_linker",
-        // Set to nothing, the variable is as if it were not set.
+        // An empty value counts as not set.
         &[
             ("LD_LIBRARY_PATH", directory.as_os_str()),
             (LIBRARY_VARIABLE, OsStr::new("")),
@@ -306,7 +307,7 @@ fn without_a_driver_every_function_gives_stub_library() {
         || {
             for (name, function) in functions() {
                 match name {
-                    // These succeed without a driver; a null place for the text is their only error.
+                    // These succeed without a driver; their only error is a null pointer.
                     "cuGetErrorName" | "cuGetErrorString" => {
                         assert_eq!(call(function), 1, "{name}")
                     }
@@ -346,7 +347,7 @@ fn a_library_named_in_the_environment_that_does_not_exist_is_an_error_that_names
         || {
             let error = load().unwrap_err();
             assert!(
-                matches!(&error, LoadError::Override { attempt } if attempt.library == Path::new("/nowhere/libcuda.so.1"))
+                matches!(&error, LoadError::Override { attempt } if attempt.library == Path::new(nowhere))
             );
             let message = error.to_string();
             assert!(message.contains(LIBRARY_VARIABLE), "{message}");

@@ -1,7 +1,6 @@
-//! The table holds every driver function that the sources of `cust` name.
+//! The table has every driver function that the sources of `cust` use.
 //!
-//! The linker alone does not prove it: it sees neither a generic function of `cust` that no program here instantiates nor
-//! one that no program here calls.
+//! The linker does not prove it: it misses functions of `cust` that no program here calls or instantiates.
 
 use std::collections::BTreeSet;
 use std::env;
@@ -16,11 +15,11 @@ macro_rules! functions {
 }
 include!("../src/functions.rs");
 
-/// The directory of a dependency's sources.
+/// The source directory of a dependency.
 fn sources_of(package: &str) -> PathBuf {
     let rustc = env::var_os("RUSTC").unwrap_or("rustc".into());
     let host = output_of(Command::new(rustc).args(["--print", "host-tuple"]));
-    // For this platform alone: the packages of others need not be on this machine.
+    // Only for this platform: packages for other platforms may be missing on this machine.
     let metadata = output_of(
         Command::new(env!("CARGO"))
             .args(["metadata", "--format-version=1", "--locked"])
@@ -43,7 +42,7 @@ fn output_of(command: &mut Command) -> Vec<u8> {
     output.stdout
 }
 
-/// The text of every source file of a directory, comments left out.
+/// The text of every source file in a directory, without comments.
 fn code_in(directory: &Path) -> String {
     let mut code = String::new();
     for entry in fs::read_dir(directory).unwrap() {
@@ -60,7 +59,7 @@ fn code_in(directory: &Path) -> String {
     code
 }
 
-/// The words that read as a driver function's name.
+/// The words that look like names of driver functions.
 fn driver_names(code: &str) -> BTreeSet<&str> {
     code.split(|c: char| !c.is_ascii_alphanumeric() && c != '_')
         .filter(|word| {

@@ -1,10 +1,10 @@
-//! A driver library for the tests: every function of the table but one, none of which needs a GPU.
+//! A driver library for the tests: it has every function of the table except one, and needs no GPU.
 //!
-//! Compiled by the tests with a plain `rustc`, as a library of its own.
+//! The tests compile it with `rustc` as a library of its own.
 
 #![allow(non_snake_case, reason = "the names are the driver's")]
 
-/// What each function returns: a number that its name alone decides. `tests/driver.rs` has the same function.
+/// The value that each function returns; it depends on its name only. `tests/driver.rs` has the same function.
 const fn code_of(name: &str) -> u32 {
     let name = name.as_bytes();
     let mut code = 7;
@@ -23,10 +23,10 @@ macro_rules! functions {
 }
 
 macro_rules! function {
-    // Left out, as in a driver older than the function.
+    // Missing, as in a driver that is older than this function.
     (cuLaunchCooperativeKernel) => {};
     (cuLaunchKernel) => {
-        /// Writes its other arguments to the place that the tenth names.
+        /// Writes its other arguments to the address in the tenth.
         ///
         /// # Safety
         ///
@@ -59,7 +59,7 @@ macro_rules! function {
                 stream,
                 extra,
             ];
-            // SAFETY: the caller's promise.
+            // SAFETY: `kernel_params` is valid for a write of ten values, by the contract of the function.
             unsafe { kernel_params.write(arguments) };
             code_of("cuLaunchKernel")
         }

@@ -3,8 +3,8 @@
 use core::arch::asm;
 use core::array;
 
-/// Gives a macro that defines a multiplication by 6, 8 or 16 tiles of 8 columns the registers of the sums that a lane
-/// has of them: by name, and where each belongs.
+/// Calls a macro that defines a multiplication by 6, 8 or 16 tiles of 8 columns, with the registers of a lane's sums:
+/// first their names, then each name with its tile and its element in the tile.
 macro_rules! with_sums {
     (6 $multiply:ident $name:ident $($arguments:tt)*) => {
         $multiply! {
@@ -74,11 +74,11 @@ macro_rules! multiply {
                     )
                 };
             }
-            // The matrix descriptor of the first 16 rows of B: the address, 128 bytes from a block of 8 x 8 to the next
-            // along k and 256 along n, all in units of 16 bytes; no swizzle.
+            // The matrix descriptor of the first 16 rows of B, without swizzle: the address, and the distances of blocks
+            // of 8 x 8, 128 bytes along k and 256 along n. All are in units of 16 bytes.
             let first = (b & 0x3_ffff) >> 4 | 8 << 16;
-            // SAFETY: the caller's contract. Registers that the instructions use belong to them until the wait, which
-            // is therefore part of the same assembly.
+            // SAFETY: the caller upholds the contract. The instructions use their registers until the wait, so the wait
+            // is part of the same assembly.
             unsafe {
                 asm!(
                     "{{ .reg .pred p;",
