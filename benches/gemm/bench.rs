@@ -9,7 +9,7 @@ use crate::harness::floor::Floor;
 use crate::harness::json_lines::{Environment, JsonLines};
 use crate::harness::measure::{Effort, measure};
 use ndarray::{Array2, ArrayView2, Axis};
-use warprow::device::{Device, DeviceBuffer, DeviceError};
+use warprow::device::{Device, DeviceError};
 use warprow::gemm::GemmElement;
 use warprow::log_softmax::{LogSoftmax, SoftmaxElement};
 use warprow::reference::{DenseEpilogue, Verification, verify_gemm, verify_log_softmax};
