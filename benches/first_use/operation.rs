@@ -80,7 +80,7 @@ fn spmm(device: &Device, a: &CsrMatrix<f32>) -> Result<Vec<f64>, Error> {
 
 fn square(device: &Device, a: &CsrMatrix<f32>) -> Result<CsrMatrix<f32>, Error> {
     let a = DeviceCsr::upload(device, a.view())?;
-    Ok(spgemm::multiply(&a, &a, SpgemmOptions::default())?.download()?)
+    Ok(spgemm::multiply(&a, &a, SpgemmOptions::default())?.c.download()?)
 }
 
 fn square_in_phases(device: &Device, a: &CsrMatrix<f32>) -> Result<CsrMatrix<f32>, Error> {
@@ -94,7 +94,7 @@ fn times(a: &CsrMatrix<f32>, x: &[f64]) -> Vec<f64> {
     let rows = a.outer_iterator();
     rows.map(|row| {
         row.iter()
-            .map(|(col, &value)| f64::from(value) * x[col as usize])
+            .map(|(col, &value)| f64::from(value) * x[col])
             .sum()
     })
     .collect()
