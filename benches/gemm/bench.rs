@@ -215,7 +215,8 @@ impl Bench<'_> {
         self.write(&case, line.timed(timing, floor), &found, rows)
     }
 
-    /// Milliseconds in which the device copies half of the case's bytes, which moves all of them; `None` if there is no time.
+    /// Milliseconds in which the device copies half of the case's bytes, which moves all of them; `None` if there is
+    /// no time.
     fn floor(&mut self, case: &Case) -> anyhow::Result<Option<f64>> {
         let effort = Effort::of(self.options.samples);
         let Some(timing) = self.floor.time(case.bytes, effort)? else {

@@ -131,7 +131,7 @@ fn run<T: SpmmElement>(
         cut.share,
     );
     let config = launch(nonzeros, features, cut.lanes, cut.share);
-    // SAFETY: A is square with at least one row and columns within it, X and Y have its rows and `features` columns, Y is
-    // borrowed mutably, and the kernel is the one for the launch's lanes and these features.
+    // SAFETY: A is square with at least one row and columns within it, X and Y have its rows and `features` columns,
+    // Y is borrowed mutably, and the kernel is the one for the launch's lanes and these features.
     unsafe { device.launch(&handle(cut.lanes, features), config, arguments) }
 }
