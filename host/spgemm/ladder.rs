@@ -178,7 +178,8 @@ impl Rung<'_> {
         let found = longest.download()?[0];
         if found > most {
             return Err(OperandError::TooLarge {
-                what: "the number of entries of a row of C, counted up to the first one too many for the kernel's table,",
+                what: "the number of entries of a row of C, counted up to the first one too many \
+                       for the kernel's table,",
                 found: found.into(),
                 most: most.into(),
             });

@@ -1,4 +1,5 @@
-//! SpGEMM on every device: shapes, long and empty rows, runs, every kernel by itself, both phases, the ladder, and what is refused.
+//! SpGEMM on every device: shapes, long and empty rows, runs, every kernel by itself, both phases, the ladder, and
+//! what is refused.
 
 mod any;
 mod ladder;
@@ -115,8 +116,8 @@ fn choices() -> Vec<SpgemmOptions> {
 /// The ways in which [`products`] computes a product.
 const WAYS: [&str; 3] = ["whole", "by phases that keep nothing", "by phases"];
 
-/// The product of matrices of the host: all at once, and by the phases without places kept and with them, which the first run
-/// uses already.
+/// The product of matrices of the host: all at once, and by the phases without places kept and with them, which the
+/// first run uses already.
 fn products<T: SpgemmElement>(
     device: &Device,
     a: &CsrMatrix<T>,

@@ -89,7 +89,8 @@ fn long_rows_of_a_are_measured_by_a_block_and_walked_by_its_warps() {
 #[test]
 fn a_long_row_of_short_rows_of_b_is_spread_over_blocks_and_adds_up_a_column_that_all_of_them_have()
 {
-    // Of 4500 nonzeros, three parts: a column in all rows of B, one in every other, a long row of B, and columns of their own.
+    // Of 4500 nonzeros, three parts: a column in all rows of B, one in every other, a long row of B, and columns of
+    // their own.
     let n = 4500_u32;
     let b: Vec<Vec<u32>> = (0..n)
         .map(|k| match k {

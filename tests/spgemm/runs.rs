@@ -1,4 +1,5 @@
-//! Rows of runs of neighbouring columns, which a warp adds up several at a time: every way in which they overlap or do not.
+//! Rows of runs of neighbouring columns, which a warp adds up several at a time: every way in which they overlap or
+//! do not.
 
 use crate::{assert_exact, bin_limits, products, whole};
 use cuda_std::float::Real;
@@ -101,7 +102,8 @@ fn in_order<T: SpgemmElement>(a: &CsrMatrix<T>, b: &CsrMatrix<T>) -> Vec<T> {
     values
 }
 
-/// The product of these rows of A and B, with values of very different size and, if that is wanted, infinite ones and NaN.
+/// The product of these rows of A and B, with values of very different size and, if that is wanted, infinite ones and
+/// NaN.
 fn assert_in_order<T: SpgemmElement + Debug>(
     (a, b): (&[Vec<u32>], &[Vec<u32>]),
     cols: u32,
