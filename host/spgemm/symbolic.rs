@@ -11,12 +11,12 @@ use crate::device::{DeviceBuffer, Fork};
 use crate::operand::{OperandError, extent};
 use cuda_std::memory::Global;
 use std::sync::Arc;
-use warprow_kernels::spgemm::analysis::borders::narrow_words;
-use warprow_kernels::spgemm::analysis::entry_work;
-use warprow_kernels::spgemm::numeric::copy;
-use warprow_kernels::spgemm::products::bins::{Known, symbolic as bin};
+use warprow_kernels::spgemm::analysis::bin_limits::sparse_bitmap_words;
+use warprow_kernels::spgemm::analysis::numeric_bins;
+use warprow_kernels::spgemm::numeric::copy_columns;
+use warprow_kernels::spgemm::products::bins::{SymbolicValues, symbolic as bin};
 use warprow_kernels::spgemm::symbolic::{bitmap_rows, hash_rows, run_rows, sort_rows};
-use warprow_kernels::spgemm::{Borders, Factors, Items, Operands};
+use warprow_kernels::spgemm::{BinLimits, Factors, OperandPatterns, RowList};
 
 /// The bins of sorted rows.
 const SORTED: [(u32, u32); 7] = sorted_bins(bin::SORT);
@@ -40,14 +40,14 @@ pub(super) struct SymbolicProduct {
 pub(super) fn structure(
     a: &DevicePattern,
     b: &DevicePattern,
-    borders: Borders,
+    bin_limits: BinLimits,
 ) -> Result<(SymbolicProduct, RowLists), OperandError> {
-    let mut phase = Phase::begin(a, b, borders)?;
+    let mut phase = Phase::begin(a, b, bin_limits)?;
     let fork = a.device.fork();
     phase.launch_longer_rows(&fork)?;
     phase.launch_sorted_rows(&fork)?;
     fork.join()?;
-    let sizes = phase.count_entries(Known::NONE)?;
+    let sizes = phase.count_entries(SymbolicValues::NONE)?;
     let lists = phase.numeric_lists(&sizes)?;
     let mut col_idx = a.device.uninitialized::<u32>(sizes.entries as usize)?;
     if sizes.entries > 0 {
@@ -59,9 +59,12 @@ pub(super) fn structure(
             phase.row_ptr.read_only(),
             col_idx.mutable(),
         );
-        let config = copy::launch_tiles(sizes.entries);
+        let config = copy_columns::launch(sizes.entries);
         // SAFETY: the kernels before have staged each row's columns from its start on; there is room for all entries.
-        unsafe { a.device.launch(&copy::copy_columns(), config, arguments)? };
+        unsafe {
+            a.device
+                .launch(&copy_columns::copy_columns(), config, arguments)?
+        };
     }
     Ok((phase.end(col_idx), lists))
 }
@@ -80,7 +83,7 @@ pub(super) struct EntryCounts {
 pub(super) struct Phase<'a> {
     a: &'a DevicePattern,
     b: &'a DevicePattern,
-    borders: Borders,
+    bin_limits: BinLimits,
     work: DeviceBuffer<u32>,
     extents: DeviceBuffer<u32>,
     /// The bin of each row.
@@ -101,7 +104,7 @@ impl<'a> Phase<'a> {
     pub fn begin(
         a: &'a DevicePattern,
         b: &'a DevicePattern,
-        borders: Borders,
+        bin_limits: BinLimits,
     ) -> Result<Self, OperandError> {
         let device = &a.device;
         let RowCosts {
@@ -111,7 +114,7 @@ impl<'a> Phase<'a> {
             starts,
             row_ptr,
             mut counters,
-        } = row_costs(a, b, borders)?;
+        } = row_costs(a, b, bin_limits)?;
         // A row is at most one item, so the list can be made before the host knows the counts.
         let counts = Global::from_address(counters.bins(PhaseName::Symbolic).address());
         let cursors = counters.cursors(PhaseName::Symbolic);
@@ -131,7 +134,7 @@ impl<'a> Phase<'a> {
         Ok(Self {
             a,
             b,
-            borders,
+            bin_limits,
             work,
             extents,
             words,
@@ -145,7 +148,7 @@ impl<'a> Phase<'a> {
     }
 
     /// A and B.
-    pub fn operands(&self) -> Operands {
+    pub fn operands(&self) -> OperandPatterns {
         operands(self.a, self.b, &self.extents)
     }
 
@@ -161,11 +164,11 @@ impl<'a> Phase<'a> {
 
     /// Replaces the entries of each row by the row pointers of C, and puts the rows whose values are not known into
     /// the bins of the numeric phase. It waits for the device.
-    pub fn count_entries(&mut self, known: Known) -> Result<EntryCounts, OperandError> {
+    pub fn count_entries(&mut self, known: SymbolicValues) -> Result<EntryCounts, OperandError> {
         let device = &self.a.device;
         let mut words = device.uninitialized::<u32>(self.a.rows as usize)?;
         if self.a.rows > 0 {
-            let output = entry_work::EntryWorkOutput {
+            let output = numeric_bins::NumericBinsOutput {
                 words: words.mutable(),
                 counts: self.counters.bins(PhaseName::Numeric),
                 total: self.counters.totals(PhaseName::Numeric),
@@ -177,13 +180,13 @@ impl<'a> Phase<'a> {
                 self.work.read_only(),
                 self.words.read_only(),
                 known,
-                self.borders,
+                self.bin_limits,
                 self.row_ptr.mutable(),
                 output,
             );
-            let config = entry_work::launch(self.a.rows);
+            let config = numeric_bins::launch(self.a.rows);
             // SAFETY: the work of each row and its entries; a word for each row, and the counters.
-            unsafe { device.launch(&entry_work::entry_work(), config, arguments)? };
+            unsafe { device.launch(&numeric_bins::numeric_bins(), config, arguments)? };
         }
         let PhaseCounts {
             bins,
@@ -218,8 +221,8 @@ impl<'a> Phase<'a> {
     pub fn staged_pattern(
         &self,
         col_idx: &mut DeviceBuffer<u32>,
-    ) -> warprow_kernels::spgemm::Structure {
-        warprow_kernels::spgemm::Structure {
+    ) -> warprow_kernels::spgemm::OutputPattern {
+        warprow_kernels::spgemm::OutputPattern {
             row_ptr: self.row_ptr.read_only(),
             starts: self.starts.read_only(),
             columns: self.staged.read_only(),
@@ -249,7 +252,7 @@ impl<'a> Phase<'a> {
         }
     }
 
-    fn items(&self, bin: u32) -> Option<Items> {
+    fn items(&self, bin: u32) -> Option<RowList> {
         self.lists.items(bin..bin + 1)
     }
 
@@ -269,7 +272,7 @@ impl<'a> Phase<'a> {
             let Some(items) = self.items(bin) else {
                 continue;
             };
-            let rounds = sort_rows::rounds(items.count, products, self.borders.sort_warps);
+            let rounds = sort_rows::rounds(items.count, products, self.bin_limits.min_sort_warps);
             let config = sort_rows::launch(items.count, rounds, products, 0);
             let arguments = (
                 operands,
@@ -307,7 +310,7 @@ impl<'a> Phase<'a> {
             let Some(items) = self.items(bin) else {
                 continue;
             };
-            let rounds = sort_rows::rounds(items.count, products, self.borders.sort_warps);
+            let rounds = sort_rows::rounds(items.count, products, self.bin_limits.min_sort_warps);
             let config = sort_rows::launch(items.count, rounds, products, size_of::<T>() as u32);
             let arguments = (
                 operands,
@@ -343,16 +346,16 @@ impl<'a> Phase<'a> {
             // SAFETY: any row may have a bitmap.
             unsafe { fork.launch(&bitmap_rows::bitmap_rows::<0>(), config, arguments)? };
         }
-        for size in (0..bin::BITMAP - bin::NARROW).rev() {
-            if let Some(items) = items(bin::NARROW + size) {
-                let words = all_words.min(narrow_words(size));
-                let config = bitmap_rows::launch_narrow(items.count, words);
+        for size in (0..bin::BITMAP - bin::SPARSE_BITMAP).rev() {
+            if let Some(items) = items(bin::SPARSE_BITMAP + size) {
+                let words = all_words.min(sparse_bitmap_words(size));
+                let config = bitmap_rows::launch_sparse(items.count, words);
                 let arguments = (operands, items, words, work, starts, staged, entries);
                 // SAFETY: any row may have a bitmap.
                 unsafe { fork.launch(&bitmap_rows::bitmap_rows::<1>(), config, arguments)? };
             }
         }
-        for size in (0..bin::NARROW - bin::BLOCK_HASH).rev() {
+        for size in (0..bin::SPARSE_BITMAP - bin::BLOCK_HASH).rev() {
             if let Some(items) = items(bin::BLOCK_HASH + size) {
                 let capacity = 1024 << size;
                 let config = hash_rows::launch(items.count, capacity, true);

@@ -4,7 +4,7 @@ use crate::device::{Device, DeviceBuffer};
 use crate::operand::{OperandError, extent};
 use cuda_std::memory::{Global, GlobalMut};
 use std::ops::Range;
-use warprow_kernels::spgemm::Items;
+use warprow_kernels::spgemm::RowList;
 use warprow_kernels::spgemm::analysis::{row_lists, work};
 use warprow_kernels::spgemm::products::bins::BINS;
 
@@ -74,7 +74,13 @@ impl RowLists {
         if items > 0 {
             let arguments = (rows, words.read_only(), counts, cursors, list.mutable());
             // SAFETY: a word for each row; the list has a pair for each item that is not in the first bin.
-            unsafe { device.launch(&row_lists::place(), work::launch_rows(rows), arguments)? };
+            unsafe {
+                device.launch(
+                    &row_lists::fill_row_lists(),
+                    work::launch_rows(rows),
+                    arguments,
+                )?
+            };
         }
         Ok(list)
     }
@@ -96,10 +102,10 @@ impl RowLists {
     }
 
     /// The items of some bins that follow each other; `None` if there are none.
-    pub fn items(&self, bins: Range<u32>) -> Option<Items> {
+    pub fn items(&self, bins: Range<u32>) -> Option<RowList> {
         let sum = |bins: Range<u32>| -> u32 { bins.map(|bin| self.count(bin)).sum() };
         let count = sum(bins.clone());
-        (count > 0).then(|| Items {
+        (count > 0).then(|| RowList {
             first: sum(1..bins.start),
             count,
             list: Global::from_address(self.list.read_only().address()),

@@ -12,12 +12,13 @@ use crate::spgemm::reuse::{LongRows, OutputPositions, PositionCache};
 use cuda_std::memory::GlobalMut;
 use std::sync::{Mutex, PoisonError};
 use warprow_kernels::spgemm::numeric::{
-    chunks, copy, group_rows, interval_rows, neighbour_rows, ordered, spread_rows, window_rows,
+    chunks, copy, interval_rows, neighbour_rows, ordered_chunks, search_rows, spread_rows,
+    window_rows,
 };
 use warprow_kernels::spgemm::products::bins::numeric as bin;
-use warprow_kernels::spgemm::reuse::placed_chunks;
+use warprow_kernels::spgemm::reuse::mapped_chunks;
 use warprow_kernels::spgemm::symbolic::sort_rows;
-use warprow_kernels::spgemm::{Borders, Factors, Items, Operands, Structure};
+use warprow_kernels::spgemm::{BinLimits, Factors, OperandPatterns, OutputPattern, RowList};
 
 /// The bins of sorted rows.
 const SORTED: [(u32, u32); 7] = sorted_bins(bin::SORT);
@@ -26,7 +27,7 @@ const SORTED: [(u32, u32); 7] = sorted_bins(bin::SORT);
 #[derive(Debug)]
 pub struct Numeric {
     pub lists: RowLists,
-    borders: Borders,
+    bin_limits: BinLimits,
     /// Room for pairs of the columns and values of B, for the run that is being launched.
     pairs: Option<Mutex<Pairs>>,
     /// The output positions of the products of long rows.
@@ -35,10 +36,10 @@ pub struct Numeric {
 
 impl Numeric {
     /// The numeric phase of rows that have been listed.
-    pub fn new(lists: RowLists, borders: Borders) -> Self {
+    pub fn new(lists: RowLists, bin_limits: BinLimits) -> Self {
         Self {
             lists,
-            borders,
+            bin_limits,
             pairs: None,
             positions: PositionCache::none(),
         }
@@ -48,7 +49,7 @@ impl Numeric {
     /// and with a cache of output positions.
     pub fn for_runs<T: SpgemmElement>(
         lists: RowLists,
-        borders: Borders,
+        bin_limits: BinLimits,
         b: &DevicePattern,
         positions: PositionCache,
     ) -> Result<Self, OperandError> {
@@ -56,16 +57,16 @@ impl Numeric {
         Ok(Self {
             pairs: pairs.map(Mutex::new),
             positions,
-            ..Self::new(lists, borders)
+            ..Self::new(lists, bin_limits)
         })
     }
 
     /// Computes the values of the rows listed, for these values of A and of `b`.
     pub fn run<T: SpgemmElement>(
         &self,
-        operands: Operands,
+        operands: OperandPatterns,
         work: &DeviceBuffer<u32>,
-        c: Structure,
+        c: OutputPattern,
         a_values: &DeviceBuffer<T>,
         (b, b_values): (&DevicePattern, &DeviceBuffer<T>),
         values: &mut DeviceBuffer<T>,
@@ -82,7 +83,7 @@ impl Numeric {
         let long_rows = LongRows {
             operands,
             lists: &self.lists,
-            borders: self.borders,
+            bin_limits: self.bin_limits,
             c,
         };
         let positions = self.positions.find(&device, long_rows)?;
@@ -100,8 +101,8 @@ impl Numeric {
     /// Fills the values with zeros that [`launch`](Self::launch) adds to.
     pub fn clear<T: SpgemmElement>(
         &self,
-        operands: Operands,
-        c: Structure,
+        operands: OperandPatterns,
+        c: OutputPattern,
         values: &mut DeviceBuffer<T>,
     ) -> Result<(), OperandError> {
         let Some(items) = self.items(bin::SPREAD) else {
@@ -119,9 +120,9 @@ impl Numeric {
     pub fn launch<T: SpgemmElement>(
         &self,
         fork: &Fork<'_>,
-        operands: Operands,
+        operands: OperandPatterns,
         work: &DeviceBuffer<u32>,
-        c: Structure,
+        c: OutputPattern,
         factors: Factors<T>,
         values: &mut DeviceBuffer<T>,
     ) -> Result<(), OperandError> {
@@ -134,8 +135,8 @@ impl Numeric {
     fn launch_spread<T: SpgemmElement>(
         &self,
         fork: &Fork<'_>,
-        operands: Operands,
-        c: Structure,
+        operands: OperandPatterns,
+        c: OutputPattern,
         factors: Factors<T>,
         values: &mut DeviceBuffer<T>,
     ) -> Result<(), OperandError> {
@@ -153,24 +154,24 @@ impl Numeric {
     fn launch_chunks<T: SpgemmElement>(
         &self,
         fork: &Fork<'_>,
-        operands: Operands,
-        c: Structure,
+        operands: OperandPatterns,
+        c: OutputPattern,
         factors: Factors<T>,
         values: &mut DeviceBuffer<T>,
     ) -> Result<(), OperandError> {
         let values = values.mutable();
-        let chunk = self.borders.chunk;
+        let chunk = self.bin_limits.chunk_entries;
         // The longest rows first: they are the last to end.
-        for size in (0..bin::SEARCH - bin::RANK).rev() {
+        for size in (0..bin::SEARCH_CHUNKS - bin::RANK_CHUNKS).rev() {
             let capacity = (1024 << size).min(chunk);
-            if let Some(items) = self.items(bin::RANK + size) {
-                let words = operands.b.cols.div_ceil(32).min(self.borders.rank_words);
+            if let Some(items) = self.items(bin::RANK_CHUNKS + size) {
+                let words = operands.b.cols.div_ceil(32).min(self.bin_limits.rank_words);
                 let config = chunks::launch_rank::<T>(items.count, capacity, words);
                 let arguments = (operands, factors, items, capacity, chunk, c, values);
                 // SAFETY: chunks of up to `capacity` entries that span no more than `words` words.
                 unsafe { fork.launch(&chunks::rank_chunks::<T>(), config, arguments)? };
             }
-            if let Some(items) = self.items(bin::SEARCH + size) {
+            if let Some(items) = self.items(bin::SEARCH_CHUNKS + size) {
                 let config = chunks::launch_search::<T>(items.count, capacity);
                 let arguments = (operands, factors, items, capacity, chunk, c, values);
                 // SAFETY: chunks of up to `capacity` entries.
@@ -185,22 +186,22 @@ impl Numeric {
         &self,
         fork: &Fork<'_>,
         positions: &OutputPositions,
-        c: Structure,
+        c: OutputPattern,
         factors: Factors<T>,
         values: &mut DeviceBuffer<T>,
     ) -> Result<(), OperandError> {
-        let chunk = self.borders.chunk;
-        for size in (0..bin::SEARCH - bin::RANK).rev() {
+        let chunk = self.bin_limits.chunk_entries;
+        for size in (0..bin::SEARCH_CHUNKS - bin::RANK_CHUNKS).rev() {
             let capacity = (1024 << size).min(chunk);
-            for bin in [bin::RANK + size, bin::SEARCH + size] {
+            for bin in [bin::RANK_CHUNKS + size, bin::SEARCH_CHUNKS + size] {
                 if let Some(items) = self.items(bin) {
-                    let config = placed_chunks::launch::<T>(items.count, capacity);
+                    let config = mapped_chunks::launch::<T>(items.count, capacity);
                     let places = positions.argument(items.first);
                     let Factors { a, b, .. } = factors;
                     let arguments = (items, places, chunk, c, a, b, values.mutable());
                     // SAFETY: chunks of up to `capacity` entries, and the output positions of their products.
                     unsafe {
-                        fork.launch(&placed_chunks::placed_chunks::<T>(), config, arguments)?
+                        fork.launch(&mapped_chunks::mapped_chunks::<T>(), config, arguments)?
                     };
                 }
             }
@@ -212,20 +213,20 @@ impl Numeric {
     fn launch_shorter<T: SpgemmElement>(
         &self,
         fork: &Fork<'_>,
-        operands: Operands,
+        operands: OperandPatterns,
         work: &DeviceBuffer<u32>,
-        c: Structure,
+        c: OutputPattern,
         factors: Factors<T>,
         values: &mut DeviceBuffer<T>,
     ) -> Result<(), OperandError> {
         let work = work.read_only();
         let values = values.mutable();
         let element_bytes = size_of::<T>() as u32;
-        if let Some(items) = self.items(bin::ORDERED) {
-            let config = ordered::launch::<T>(items.count);
+        if let Some(items) = self.items(bin::ORDERED_CHUNKS) {
+            let config = ordered_chunks::launch::<T>(items.count);
             let arguments = (operands, factors, items, c, values);
             // SAFETY: chunks of the kernel's size.
-            unsafe { fork.launch(&ordered::ordered::<T>(), config, arguments)? };
+            unsafe { fork.launch(&ordered_chunks::ordered_chunks::<T>(), config, arguments)? };
         }
         let handles = [
             interval_rows::interval_rows::<T, 128>(),
@@ -244,7 +245,7 @@ impl Numeric {
                 unsafe { fork.launch(&handle, config, arguments(items))? };
             }
             if let Some(items) = self.items(bin::NEIGHBOURS + size) {
-                let warps = self.borders.neighbour_warps;
+                let warps = self.bin_limits.min_neighbour_warps;
                 // SAFETY: rows of runs that span up to so many columns.
                 unsafe {
                     if neighbour_rows::are_enough(items.count, warps) {
@@ -266,13 +267,13 @@ impl Numeric {
                 unsafe { fork.launch(&window_rows::window_rows::<T>(), config, arguments)? };
             }
         }
-        for size in (0..bin::RANK - bin::WARP).rev() {
-            if let Some(items) = self.items(bin::WARP + size) {
+        for size in (0..bin::RANK_CHUNKS - bin::SEARCH_ROWS).rev() {
+            if let Some(items) = self.items(bin::SEARCH_ROWS + size) {
                 let capacity = 64 << size;
-                let config = group_rows::launch::<T>(items.count, capacity);
+                let config = search_rows::launch::<T>(items.count, capacity);
                 let arguments = (operands, factors, items, capacity, work, c, values);
                 // SAFETY: rows of up to `capacity` entries.
-                unsafe { fork.launch(&group_rows::group_rows::<T>(), config, arguments)? };
+                unsafe { fork.launch(&search_rows::search_rows::<T>(), config, arguments)? };
             }
         }
         let handles = [
@@ -286,7 +287,8 @@ impl Numeric {
         ];
         for ((bin, products), handle) in SORTED.into_iter().zip(handles) {
             if let Some(items) = self.items(bin) {
-                let rounds = sort_rows::rounds(items.count, products, self.borders.sort_warps);
+                let rounds =
+                    sort_rows::rounds(items.count, products, self.bin_limits.min_sort_warps);
                 let config = sort_rows::launch(items.count, rounds, products, element_bytes);
                 let nothing = GlobalMut::from_address(0);
                 let arguments = (
@@ -305,7 +307,7 @@ impl Numeric {
         Ok(())
     }
 
-    fn items(&self, bin: u32) -> Option<Items> {
+    fn items(&self, bin: u32) -> Option<RowList> {
         self.lists.items(bin..bin + 1)
     }
 }

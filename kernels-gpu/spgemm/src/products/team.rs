@@ -3,12 +3,13 @@
 use cuda_std::prelude::*;
 use cuda_std::warp::{FULL_MASK, WARP_SIZE};
 
-/// The threads that share a row and its table in shared memory: a warp, or with `BLOCK` all warps of the block.
+/// The threads that share a row and its table in shared memory: a warp, or with `BLOCK` all threads
+/// of the block. One source serves both.
 #[derive(Clone, Copy)]
 pub struct Team<const BLOCK: bool>;
 
 impl<const BLOCK: bool> Team<BLOCK> {
-    /// The warp's number in the team.
+    /// The number of the calling warp within the team.
     #[inline(always)]
     pub fn warp(self) -> u32 {
         if BLOCK {
@@ -18,7 +19,7 @@ impl<const BLOCK: bool> Team<BLOCK> {
         }
     }
 
-    /// Warps of the team.
+    /// The number of warps in the team.
     #[inline(always)]
     pub fn warps(self) -> u32 {
         if BLOCK {
@@ -28,7 +29,7 @@ impl<const BLOCK: bool> Team<BLOCK> {
         }
     }
 
-    /// The thread's number in the team.
+    /// The number of the calling thread within the team.
     #[inline(always)]
     pub fn thread(self) -> u32 {
         if BLOCK {
@@ -38,7 +39,7 @@ impl<const BLOCK: bool> Team<BLOCK> {
         }
     }
 
-    /// Threads of the team.
+    /// The number of threads in the team.
     #[inline(always)]
     pub fn threads(self) -> u32 {
         if BLOCK {
@@ -48,7 +49,7 @@ impl<const BLOCK: bool> Team<BLOCK> {
         }
     }
 
-    /// The team's number in the grid.
+    /// The number of the team within the grid.
     #[inline(always)]
     pub fn index(self) -> u32 {
         if BLOCK {
@@ -58,7 +59,7 @@ impl<const BLOCK: bool> Team<BLOCK> {
         }
     }
 
-    /// The team's number in its block.
+    /// The number of the team within its block.
     #[inline(always)]
     pub fn index_in_block(self) -> u32 {
         if BLOCK {
@@ -68,7 +69,7 @@ impl<const BLOCK: bool> Team<BLOCK> {
         }
     }
 
-    /// Waits for the team's threads, and makes their writes visible to each other.
+    /// Waits for all threads of the team and makes their writes visible to each other.
     #[inline(always)]
     #[track_caller]
     pub fn sync(self) {

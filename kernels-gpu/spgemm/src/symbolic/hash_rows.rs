@@ -1,24 +1,33 @@
-//! Symbolic, rows of some hundred to some thousand products: hash tables in shared memory, and the new columns sorted.
+//! Symbolic, for rows of some hundred to some thousand products in a wide span: a hash table in
+//! shared memory, then a sort.
 //!
-//! Tables have at least twice as many slots as the row has products, so that probes are short; the hash is
-//! multiplicative, as the low bits of a graph's columns are far from random. The columns found are compacted by votes and
-//! sorted by a bitonic network, in shared memory too: it sorts the row's entries and not its products.
+//! A team, a warp or a block, takes a row. It inserts the column of each product into the table,
+//! compacts the columns found by votes, and sorts them by a bitonic network in shared memory. The
+//! sort handles the row's entries, not its products.
+//!
+//! ```text
+//! products   7 3 7 9 3      table   . 9 . . 3 . 7 .      compacted   9 3 7      sorted   3 7 9
+//! ```
+//!
+//! The table has at least two slots per product, so probe sequences are short. The hash is
+//! multiplicative, since the low bits of a graph's columns are far from random. A product costs 4
+//! bytes and one or more atomic operations in shared memory.
 
-use crate::products::bins::WORK;
-use crate::products::operands::{Items, Operands};
-use crate::products::table::{self, EMPTY};
+use crate::products::bins::WORK_WORDS;
+use crate::products::hash_table::{self, EMPTY};
+use crate::products::operands::{OperandPatterns, RowList};
+use crate::products::row_products::RowProducts;
 use crate::products::team::Team;
-use crate::products::walk::Walk;
 use cuda_std::prelude::*;
 use cuda_std::warp::{FULL_MASK, WARP_SIZE};
 
-/// Threads in a block of eight rows.
+/// Threads in a block that takes a row per warp.
 const BLOCK: u32 = 256;
 
-/// Slots for each product, at least.
+/// Slots per product, at least.
 const SLOTS_A_PRODUCT: u32 = 2;
 
-/// The launch for rows of up to that many products, a power of two: a row a warp, or a row a block.
+/// The launch for rows of at most `products` products, a power of two: a row per block or per warp.
 pub fn launch(rows: u32, products: u32, block_each: bool) -> LaunchConfig {
     let bytes = 4 * words(products);
     if block_each {
@@ -30,36 +39,38 @@ pub fn launch(rows: u32, products: u32, block_each: bool) -> LaunchConfig {
     }
 }
 
-/// Words of a team: the table, the list of its columns, their number.
+/// Shared words of a team: the table, the list of its columns, and their number.
 const fn words(products: u32) -> u32 {
     (SLOTS_A_PRODUCT + 1) * products + 4
 }
 
-/// The columns of rows of up to `capacity` products, ascending, and their number; a warp a row, or with `WHOLE` 1 a block.
+/// The columns of each listed row, ascending, and their number. A warp takes a row, with
+/// `PER_BLOCK` 1 a block.
 ///
 /// # Safety
 ///
-/// The operands are what they say; the items are rows of up to `capacity` products, a power of two from 32 on; `work` is
-/// `row_work`'s. `staged` has room for each row's entries from `starts[row]` on, `entries` a number for each row. The launch
-/// is [`launch`]'s.
-#[kernel(name = "spgemm_hash_rows", WHOLE = [0, 1])]
-pub unsafe fn hash_rows<const WHOLE: u32>(
-    operands: Operands,
-    items: Items,
+/// `operands` is valid (see [`OperandPatterns`]). The listed rows have at most `capacity` products,
+/// a power of two from 32 on. `work` and `starts` are those of
+/// [`row_work`](crate::analysis::work::row_work); `staged` has the room that `starts` gives each
+/// row, `entries` a number per row. The launch is [`launch`]'s.
+#[kernel(name = "spgemm_hash_rows", PER_BLOCK = [0, 1])]
+pub unsafe fn hash_rows<const PER_BLOCK: u32>(
+    operands: OperandPatterns,
+    items: RowList,
     capacity: u32,
     work: Global<u32>,
     starts: Global<u32>,
     staged: GlobalMut<u32>,
     entries: GlobalMut<u32>,
 ) {
-    let output = Output {
+    let output = StagedColumns {
         starts,
         staged,
         entries,
     };
-    // SAFETY: the caller's contract.
+    // SAFETY: the contract is the same.
     unsafe {
-        if WHOLE == 1 {
+        if PER_BLOCK == 1 {
             hash_row(Team::<true>, &operands, items, capacity, work, output);
         } else {
             hash_row(Team::<false>, &operands, items, capacity, work, output);
@@ -67,21 +78,26 @@ pub unsafe fn hash_rows<const WHOLE: u32>(
     }
 }
 
-/// Where the columns go.
-struct Output {
+/// Where the columns go: each row's start, the columns, the number of entries per row.
+struct StagedColumns {
     starts: Global<u32>,
     staged: GlobalMut<u32>,
     entries: GlobalMut<u32>,
 }
 
+/// The columns of the team's row.
+///
+/// # Safety
+///
+/// As for [`hash_rows`].
 #[inline(always)]
 unsafe fn hash_row<const BLOCK: bool>(
     team: Team<BLOCK>,
-    operands: &Operands,
-    items: Items,
+    operands: &OperandPatterns,
+    items: RowList,
     capacity: u32,
     work: Global<u32>,
-    output: Output,
+    output: StagedColumns,
 ) {
     if team.index() >= items.count {
         return;
@@ -93,7 +109,9 @@ unsafe fn hash_row<const BLOCK: bool>(
         base.offset(slots as usize),
         base.offset((slots + capacity) as usize),
     );
-    // SAFETY: rows of the matrices; the team's own part of shared memory, synchronised between writes and reads.
+    // SAFETY: `team.index()` is below `items.count`, checked above. Each team has its own part of
+    // shared memory, and synchronises between writes and reads. The table has more slots than the
+    // row has products.
     unsafe {
         let [row, _] = items.load(team.index());
         let mut slot = team.thread();
@@ -105,10 +123,11 @@ unsafe fn hash_row<const BLOCK: bool>(
             count.store(0, 0);
         }
         team.sync();
-        let products = work.load(WORK * row as usize);
-        let walk = Walk::columns(operands, row, products, [team.warp(), team.warps()]);
-        walk.each::<32, false>(|column, _| {
-            table::insert(base, slots, column);
+        let products = work.load(WORK_WORDS * row as usize);
+        let row_products =
+            RowProducts::columns(operands, row, products, [team.warp(), team.warps()]);
+        row_products.for_each::<32, false>(|column, _| {
+            hash_table::insert(base, slots, column);
         });
         team.sync();
         compact(team, base, slots, list, count);
@@ -127,7 +146,12 @@ unsafe fn hash_row<const BLOCK: bool>(
     }
 }
 
-/// The table's columns one beside the other in `list`, and their number in `count`.
+/// Compacts the table's columns into `list`, and adds their number to `count`.
+///
+/// # Safety
+///
+/// `table` has `slots` slots, a multiple of 32; `list` has room for all its columns; `count` is 0.
+/// The team has synchronised.
 #[inline(always)]
 unsafe fn compact<const BLOCK: bool>(
     team: Team<BLOCK>,
@@ -139,7 +163,8 @@ unsafe fn compact<const BLOCK: bool>(
     let lane = warp::lane_id();
     let mut first = team.warp() * WARP_SIZE;
     while first < slots {
-        // SAFETY: slots of the table, of which there are a multiple of 32; no more columns than the list holds.
+        // SAFETY: `first + lane` is below `slots`, a multiple of 32. Ranks are below the number of
+        // columns in the table.
         unsafe {
             let column = table.load((first + lane) as usize);
             let taken = warp::ballot(FULL_MASK, column != EMPTY);
@@ -157,7 +182,11 @@ unsafe fn compact<const BLOCK: bool>(
     }
 }
 
-/// Sorts the `count` numbers of `list`, which has room for the next power of two, by a bitonic network.
+/// Sorts the first `count` numbers of `list` in ascending order, by a bitonic network.
+///
+/// # Safety
+///
+/// `list` has room for the next power of two of `count`. All threads of the team call it.
 #[inline(always)]
 unsafe fn sort<const BLOCK: bool>(team: Team<BLOCK>, list: Shared<u32>, count: u32) {
     let size = if count < 2 {
@@ -165,7 +194,8 @@ unsafe fn sort<const BLOCK: bool>(team: Team<BLOCK>, list: Shared<u32>, count: u
     } else {
         2 << (count - 1).ilog2()
     };
-    // SAFETY: numbers of the list; pairs of a step are apart, and the team synchronises between steps.
+    // SAFETY: `low` and `high` are below `size`. The pairs of a step are disjoint, and the team
+    // synchronises between steps.
     unsafe {
         let mut i = count + team.thread();
         while i < size {

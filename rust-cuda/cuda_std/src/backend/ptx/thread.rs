@@ -106,35 +106,3 @@ pub(crate) fn opaque(number: u32) -> u32 {
     }
     result
 }
-
-/// A comment in the kernel's body that `cuda_builder` reads and removes: rustc has no attribute for what it says.
-macro_rules! mark {
-    ($template:literal $(, $value:ident)*) => {
-        // SAFETY: a comment.
-        unsafe {
-            asm!(
-                concat!("// @kernel ", $template),
-                $(const $value,)*
-                options(nomem, nostack, preserves_flags),
-            );
-        }
-    };
-}
-
-#[inline(always)]
-pub(crate) fn mark_target<const NUMBER: u32, const SPECIFIC: bool>() {
-    if SPECIFIC {
-        mark!("target sm_{}a", NUMBER);
-    } else {
-        mark!("target sm_{}", NUMBER);
-    }
-}
-
-#[inline(always)]
-pub(crate) fn mark_registers<const COUNT: u32, const LEAST_SM: u32>() {
-    if LEAST_SM == 0 {
-        mark!("registers {}", COUNT);
-    } else {
-        mark!("registers {} sm_{}", COUNT, LEAST_SM);
-    }
-}

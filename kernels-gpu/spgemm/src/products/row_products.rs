@@ -1,80 +1,92 @@
-//! The products of a row of C, dealt out to lanes: `A[i, k] * B[k, j]` for all k and j.
+//! The products of a row of C, dealt out to the lanes of warps: `A[i, k] * B[k, j]` for all k and
+//! j.
 //!
-//! Two ways. Where B's rows are short, a lane for each nonzero of A loads where its row of B starts and how long it is; the
-//! prefix sums of the lengths number the products, and lane p finds the row of product p by a binary search among the
-//! lanes' sums. So 32 lanes work however short the rows are, at five shuffles for 32 products. Where B's rows are long,
-//! a warp takes one after the other and the lanes take neighbouring columns, which costs nothing.
+//! There are two ways:
+//!
+//! - *Flattened*, for short rows of B. Each lane loads start and length of one row of B. The prefix
+//!   sums of the lengths number the products, and lane p finds the row of product p by a binary
+//!   search among the lanes' sums. All 32 lanes have work; 32 products cost five shuffles.
+//! - *Row by row*, for rows of B of 64 nonzeros or more on average. The warp takes one row after
+//!   the other, neighbouring lanes take neighbouring columns, and nothing is searched.
+//!
+//! A product reads 4 bytes of column and, with values, a value of B.
 //!
 //! ```text
-//! lengths       3 1 0 4          products  0 1 2 3 4 5 6 7
-//! sums          3 4 4 8          row       0 0 0 1 3 3 3 3
+//! lengths  3 1 0 4       product  0 1 2 3 4 5 6 7
+//! sums     3 4 4 8       row      0 0 0 1 3 3 3 3
 //! ```
 
 use crate::products::lanes::{group_mask, inclusive_sum, owner};
-use crate::products::operands::{Factors, Operands};
+use crate::products::operands::{Factors, OperandPatterns};
 use crate::products::window;
 use core::array;
 use cuda_std::prelude::*;
 use cuda_std::warp::WARP_SIZE;
 
-/// Rows of B of that mean length are taken one after the other. Those of 27 leave most lanes idle and wait for each other's loads: with 24
-/// here, on an H200, the numeric phase of a cube's stencil takes 4.94 ms and not 3.65.
-const LONG_ROWS: u32 = 64;
+/// Rows of B of at least this mean length are taken row by row. A shorter row leaves most lanes of
+/// its last load idle.
+const ROW_BY_ROW_LENGTH: u32 = 64;
 
-/// Nonzeros of A that a warp of several must have for that.
-const NONZEROS_A_WARP: u32 = 4;
+/// Warps that share a row of C go row by row only if each has at least this many nonzeros of A.
+const MIN_NONZEROS_PER_WARP: u32 = 4;
 
-/// With more nonzeros of A a warp of several takes nonzeros of its own, with fewer all warps share the products of each.
-const OWN_NONZEROS: u32 = 2 * WARP_SIZE;
+/// Flattened, warps share a row of C in two ways. With at least this many nonzeros of A per warp,
+/// each warp takes nonzeros of its own; with fewer, all warps share the products of each nonzero.
+const MIN_OWN_NONZEROS: u32 = 2 * WARP_SIZE;
 
-/// Rows of B of more nonzeros are all warps' that share a row, if there are not more than `MOST_LISTED` of them.
-const LISTED_ROW: u32 = 4096;
-const MOST_LISTED: u32 = 31;
+/// A row of B with more nonzeros than this is left for all warps of the block together.
+const LONG_ROW: u32 = 4096;
+/// Maximum number of rows of B that are left for all warps.
+const MAX_LONG_ROWS: u32 = 31;
 
-/// Words of the list of a block's nonzeros of A whose rows of B are so long: their number and theirs.
-pub const LIST_WORDS: u32 = 1 + MOST_LISTED;
+/// Words of the list of such rows: their count, then the nonzero of A of each.
+pub const LONG_ROW_LIST_WORDS: u32 = 1 + MAX_LONG_ROWS;
 
-/// Products of a lane whose loads are in flight together, in each of the two ways.
+/// Products per lane whose loads are in flight together, flattened.
 const FLAT_UNROLL: usize = 2;
+/// Products per lane whose loads are in flight together, row by row.
 pub(crate) const ROW_UNROLL: usize = 4;
 
-/// A row of A, the warps that walk it, and the columns of B that count.
-pub struct Walk<'a, T> {
+/// A row of A, the warps that share its products, and the columns of B that count.
+pub struct RowProducts<'a, T> {
     /// A and B.
-    pub operands: &'a Operands,
-    /// Their values; not read by a walk without values.
+    pub operands: &'a OperandPatterns,
+    /// Their values; not read where only columns are wanted.
     pub factors: Factors<T>,
-    /// The row's nonzeros in A, start and end.
+    /// The row's nonzeros of A, from the first to before the second position.
     pub nonzeros: (u32, u32),
-    /// The products of the row.
+    /// The number of products of the row.
     pub products: u32,
-    /// The warp's number among those that share the row.
+    /// The number of the calling warp among those that share the row.
     pub warp: u32,
-    /// The warps that share the row.
+    /// The number of warps that share the row.
     pub warps: u32,
-    /// The first and the last column that count, if not all do.
+    /// The first and the last column that count; `None` if all do.
     pub window: Option<(u32, u32)>,
-    /// Of a block, if a warp is not to have a very long row of B alone: [`LIST_WORDS`] words, the first of them 0.
-    pub list: Option<Shared<u32>>,
+    /// [`LONG_ROW_LIST_WORDS`] words of shared memory, the first of them 0, if all warps of the
+    /// block are to share very long rows of B. Without it, the warp that meets such a row takes it
+    /// alone.
+    pub long_rows: Option<Shared<u32>>,
 }
 
-/// A lane's nonzero of A: its row of B and its value.
+/// The part of a row of B that lies in the window, and the nonzero of A that it is multiplied by.
 #[derive(Clone, Copy)]
-pub(crate) struct Nonzero<T> {
+pub(crate) struct RowSegment<T> {
     pub start: u32,
     pub len: u32,
     pub value: T,
 }
 
-impl<'a> Walk<'a, f32> {
-    /// The walk of a row's columns, without values.
+impl<'a> RowProducts<'a, f32> {
+    /// The products of `row` without values, shared by `warps[1]` warps, of which the caller is
+    /// number `warps[0]`.
     ///
     /// # Safety
     ///
-    /// The operands are what they say, and `row` is a row of A.
+    /// `operands` is valid (see [`OperandPatterns`]), and `row` is a row of A.
     #[inline(always)]
     pub unsafe fn columns(
-        operands: &'a Operands,
+        operands: &'a OperandPatterns,
         row: u32,
         products: u32,
         warps: [u32; 2],
@@ -83,63 +95,70 @@ impl<'a> Walk<'a, f32> {
         Self {
             operands,
             factors: Factors::new(Global::from_address(0), Global::from_address(0)),
-            // SAFETY: the caller's contract.
+            // SAFETY: `row` is a row of A, by the contract.
             nonzeros: unsafe { operands.a.row(row) },
             products,
             warp,
             warps,
             window: None,
-            list: None,
+            long_rows: None,
         }
     }
 }
 
-impl<T: Real> Walk<'_, T> {
-    /// Calls `each(column, A[i, k] * B[k, column])` for the lane's products; with `VALUES` false the product is 0.
+impl<T: Real> RowProducts<'_, T> {
+    /// Calls `each(column, A[i, k] * B[k, column])` for each product of the lane; without `VALUES`
+    /// the product is 0.
     ///
     /// # Safety
     ///
-    /// The operands are what they say. All lanes of each group of `LANES` call it with the same arguments; with fewer than
-    /// 32 lanes there is one warp, with a list all warps of the block take part. `each` does not synchronise.
+    /// `operands` is valid (see [`OperandPatterns`]), and `nonzeros` are nonzeros of A. All lanes
+    /// of a group of `LANES` call it with the same arguments. With fewer than 32 lanes `warps` is
+    /// 1; with `long_rows` all warps of the block take part. `each` does not synchronise.
     #[inline(always)]
-    pub unsafe fn each<const LANES: u32, const VALUES: bool>(&self, mut each: impl FnMut(u32, T)) {
-        // SAFETY: the caller's contract.
-        unsafe { self.each_with::<LANES, VALUES, false>(&mut each) };
-    }
-
-    /// As [`each`](Self::each), and all lanes of a group call `each` together: with column 2^32 - 1 if they have no product.
-    ///
-    /// # Safety
-    ///
-    /// As for [`each`](Self::each), but `each` may synchronise the group's lanes.
-    #[inline(always)]
-    pub unsafe fn each_together<const LANES: u32, const VALUES: bool>(
+    pub unsafe fn for_each<const LANES: u32, const VALUES: bool>(
         &self,
         mut each: impl FnMut(u32, T),
     ) {
-        // SAFETY: the caller's contract.
-        unsafe { self.each_with::<LANES, VALUES, true>(&mut each) };
+        // SAFETY: the contract is the same.
+        unsafe { self.for_each_with::<LANES, VALUES, false>(&mut each) };
     }
 
+    /// As [`for_each`](Self::for_each), but all lanes of a group call `each` together; a lane
+    /// without a product passes column 2^32 - 1.
+    ///
+    /// # Safety
+    ///
+    /// As for [`for_each`](Self::for_each), but `each` may synchronise the lanes of the group.
     #[inline(always)]
-    unsafe fn each_with<const LANES: u32, const VALUES: bool, const TOGETHER: bool>(
+    pub unsafe fn for_each_together<const LANES: u32, const VALUES: bool>(
+        &self,
+        mut each: impl FnMut(u32, T),
+    ) {
+        // SAFETY: the contract is the same.
+        unsafe { self.for_each_with::<LANES, VALUES, true>(&mut each) };
+    }
+
+    /// Chooses the way: row by row if the rows of B are long, else flattened.
+    #[inline(always)]
+    unsafe fn for_each_with<const LANES: u32, const VALUES: bool, const TOGETHER: bool>(
         &self,
         each: &mut impl FnMut(u32, T),
     ) {
         let nonzeros = self.nonzeros.1 - self.nonzeros.0;
-        let long = u64::from(self.products) >= u64::from(LONG_ROWS) * u64::from(nonzeros)
-            && (self.warps == 1 || nonzeros >= NONZEROS_A_WARP * self.warps);
-        // SAFETY: the caller's contract.
+        let long = u64::from(self.products) >= u64::from(ROW_BY_ROW_LENGTH) * u64::from(nonzeros)
+            && (self.warps == 1 || nonzeros >= MIN_NONZEROS_PER_WARP * self.warps);
+        // SAFETY: the contract is the same.
         unsafe {
             if LANES == WARP_SIZE && long {
-                self.row_after_row::<VALUES, TOGETHER>(each);
+                self.row_by_row::<VALUES, TOGETHER>(each);
             } else {
                 self.flattened::<LANES, VALUES, TOGETHER>(each);
             }
         }
     }
 
-    /// The products numbered through, those of `LANES` nonzeros of A at a time.
+    /// The products numbered by prefix sums, those of `LANES` nonzeros of A at a time.
     #[inline(always)]
     unsafe fn flattened<const LANES: u32, const VALUES: bool, const TOGETHER: bool>(
         &self,
@@ -148,25 +167,27 @@ impl<T: Real> Walk<'_, T> {
         let mask = group_mask::<LANES>();
         let lane = warp::lane_id() % LANES;
         let (start, end) = self.nonzeros;
-        // Which nonzeros the warp takes at a time, and which of their products.
-        let own = u64::from(end - start) >= u64::from(OWN_NONZEROS) * u64::from(self.warps);
+        // Which nonzeros of A the warp takes at a time, and which of their products.
+        let own = u64::from(end - start) >= u64::from(MIN_OWN_NONZEROS) * u64::from(self.warps);
         let (nonzeros_warp, nonzeros_warps) = if own { (self.warp, self.warps) } else { (0, 1) };
         let (products_warp, products_warps) = if own { (0, 1) } else { (self.warp, self.warps) };
         let stride = LANES * products_warps;
         let mut k = start.saturating_add(nonzeros_warp * LANES);
-        // SAFETY: nonzeros of the row; all lanes of the group take part in its shuffles.
+        // SAFETY: `load` reads below `end` only; `base + p` is a nonzero of B for `p` below
+        // `total`. The lanes of a group agree on `k`, `end` and `total`, so all of them reach each
+        // shuffle.
         unsafe {
             let mut next = self.load::<VALUES>(k.saturating_add(lane), end);
             while k < end {
                 let mut mine = next;
                 if own {
-                    self.put_on_list(k.saturating_add(lane), &mut mine);
+                    self.defer_long_row(k.saturating_add(lane), &mut mine);
                 }
                 k = k.saturating_add(LANES * nonzeros_warps);
                 next = self.load::<VALUES>(k.saturating_add(lane), end);
                 let sum = inclusive_sum::<LANES>(mask, mine.len);
                 let total = warp::shfl_idx(mask, sum, LANES - 1, LANES);
-                // Product p of a nonzero is at `base + p` in B.
+                // Product p of the lane's nonzero is at position `base + p` of B.
                 let base = mine.start.wrapping_sub(sum - mine.len);
                 let mut first = products_warp * LANES;
                 while first < total {
@@ -188,26 +209,28 @@ impl<T: Real> Walk<'_, T> {
                             (u32::MAX, T::ZERO)
                         }
                     });
-                    each_of::<T, FLAT_UNROLL, true, TOGETHER>(loaded, each);
+                    for_each_loaded::<T, FLAT_UNROLL, true, TOGETHER>(loaded, each);
                     first += FLAT_UNROLL as u32 * stride;
                 }
             }
             if own {
-                self.listed::<VALUES, TOGETHER>(each);
+                self.deferred_rows::<VALUES, TOGETHER>(each);
             }
         }
     }
 
-    /// Puts a nonzero of A on the list if its row of B is very long, and takes its products away.
+    /// Puts a nonzero of A on the list if its row of B is very long, and takes its products from
+    /// the lane. If the list is full, the lane keeps them.
     #[inline(always)]
-    unsafe fn put_on_list(&self, k: u32, nonzero: &mut Nonzero<T>) {
-        if let Some(list) = self.list
-            && nonzero.len > LISTED_ROW
+    unsafe fn defer_long_row(&self, k: u32, nonzero: &mut RowSegment<T>) {
+        if let Some(list) = self.long_rows
+            && nonzero.len > LONG_ROW
         {
-            // SAFETY: places of the list, each of them one lane's.
+            // SAFETY: `place` is below `MAX_LONG_ROWS`, and the atomic addition gives each lane its
+            // own.
             unsafe {
                 let place = list.atomic_add(0, 1);
-                if place < MOST_LISTED {
+                if place < MAX_LONG_ROWS {
                     list.store(1 + place as usize, k);
                     nonzero.len = 0;
                 }
@@ -215,20 +238,20 @@ impl<T: Real> Walk<'_, T> {
         }
     }
 
-    /// The products of the nonzeros on the list, shared by all warps.
+    /// The products of the listed nonzeros, shared by all warps of the block.
     #[inline(always)]
-    unsafe fn listed<const VALUES: bool, const TOGETHER: bool>(
+    unsafe fn deferred_rows<const VALUES: bool, const TOGETHER: bool>(
         &self,
         each: &mut impl FnMut(u32, T),
     ) {
-        let Some(list) = self.list else {
+        let Some(list) = self.long_rows else {
             return;
         };
         thread::sync_threads();
         let stride = WARP_SIZE * self.warps;
-        // SAFETY: nonzeros of the row.
+        // SAFETY: the list holds nonzeros of A, and `p` is below the length of the row of B.
         unsafe {
-            for index in 0..list.load(0).min(MOST_LISTED) {
+            for index in 0..list.load(0).min(MAX_LONG_ROWS) {
                 let k = list.load(1 + index as usize);
                 let row = self.load::<VALUES>(k, self.nonzeros.1);
                 let mut first = self.warp * WARP_SIZE;
@@ -241,16 +264,16 @@ impl<T: Real> Walk<'_, T> {
                             (u32::MAX, T::ZERO)
                         }
                     });
-                    each_of::<T, FLAT_UNROLL, true, TOGETHER>(loaded, each);
+                    for_each_loaded::<T, FLAT_UNROLL, true, TOGETHER>(loaded, each);
                     first += FLAT_UNROLL as u32 * stride;
                 }
             }
         }
     }
 
-    /// A row of B after the other: the warp takes every `warps`-th nonzero of A.
+    /// One row of B after the other: the warp takes every `warps`-th nonzero of A.
     #[inline(always)]
-    unsafe fn row_after_row<const VALUES: bool, const TOGETHER: bool>(
+    unsafe fn row_by_row<const VALUES: bool, const TOGETHER: bool>(
         &self,
         each: &mut impl FnMut(u32, T),
     ) {
@@ -258,11 +281,12 @@ impl<T: Real> Walk<'_, T> {
         let lane = warp::lane_id();
         let (start, end) = self.nonzeros;
         let mut k = start + self.warp;
-        // SAFETY: nonzeros of the row; all lanes of the warp take part in its shuffles.
+        // SAFETY: `load` reads below `end` only; `p` is below the length of the segment. All lanes
+        // of the warp agree on `k`, `end` and `len`, so all of them reach each shuffle.
         unsafe {
             while k < end {
                 let mut mine = self.load::<VALUES>(k.wrapping_add(lane * self.warps), end);
-                self.put_on_list(k.wrapping_add(lane * self.warps), &mut mine);
+                self.defer_long_row(k.wrapping_add(lane * self.warps), &mut mine);
                 let count = (end - k).div_ceil(self.warps).min(WARP_SIZE);
                 for owner in 0..count {
                     let start = warp::shfl_idx(mask, mine.start, owner, WARP_SIZE);
@@ -275,12 +299,13 @@ impl<T: Real> Walk<'_, T> {
                     let step = ROW_UNROLL as u32 * WARP_SIZE;
                     let whole = len - len % step;
                     let mut p = lane;
-                    // Where all lanes have products, none is checked: a quarter of the instructions.
+                    // All lanes have products here, so none is checked; a quarter of the
+                    // instructions is saved.
                     while p < whole {
                         let loaded: [(u32, T); ROW_UNROLL] = array::from_fn(|u| {
                             self.product::<VALUES>(start + p + u as u32 * WARP_SIZE, value)
                         });
-                        each_of::<T, ROW_UNROLL, false, TOGETHER>(loaded, each);
+                        for_each_loaded::<T, ROW_UNROLL, false, TOGETHER>(loaded, each);
                         p += step;
                     }
                     if p - lane < len {
@@ -292,40 +317,41 @@ impl<T: Real> Walk<'_, T> {
                                 (u32::MAX, T::ZERO)
                             }
                         });
-                        each_of::<T, ROW_UNROLL, true, TOGETHER>(loaded, each);
+                        for_each_loaded::<T, ROW_UNROLL, true, TOGETHER>(loaded, each);
                     }
                 }
                 k = k.saturating_add(WARP_SIZE * self.warps);
             }
-            self.listed::<VALUES, TOGETHER>(each);
+            self.deferred_rows::<VALUES, TOGETHER>(each);
         }
     }
 
-    /// Nonzero `k` of A if that is before `end`, with the part of its row of B that lies in the window.
+    /// Nonzero `k` of A with the part of its row of B that lies in the window; an empty segment
+    /// from `end` on.
     #[inline(always)]
-    pub(crate) unsafe fn load<const VALUES: bool>(&self, k: u32, end: u32) -> Nonzero<T> {
+    pub(crate) unsafe fn load<const VALUES: bool>(&self, k: u32, end: u32) -> RowSegment<T> {
         if k >= end {
-            return Nonzero {
+            return RowSegment {
                 start: 0,
                 len: 0,
                 value: T::ZERO,
             };
         }
-        // SAFETY: a nonzero of A, a row of B.
+        // SAFETY: `k` is below `end`, checked above, and columns of A are rows of B.
         unsafe {
             let row = self.operands.a.col_idx.load(k as usize) as usize;
             let [mut start, mut end] = self.operands.extents.load2(4 * row);
             if let Some((first, last)) = self.window {
                 // The last column of a matrix is below 2^32 - 1.
                 [start, end] =
-                    window::positions(self.operands.b.col_idx, [start, end], [first, last + 1]);
+                    window::lower_bounds(self.operands.b.col_idx, [start, end], [first, last + 1]);
             }
             let value = if VALUES {
                 self.factors.a.load(k as usize)
             } else {
                 T::ZERO
             };
-            Nonzero {
+            RowSegment {
                 start,
                 len: end - start,
                 value,
@@ -333,10 +359,10 @@ impl<T: Real> Walk<'_, T> {
         }
     }
 
-    /// Column and product of a nonzero of B.
+    /// The column of a nonzero of B, and with `VALUES` its product with `value`.
     #[inline(always)]
     unsafe fn product<const VALUES: bool>(&self, position: u32, value: T) -> (u32, T) {
-        // SAFETY: a nonzero of B.
+        // SAFETY: `position` is that of a nonzero of B, by the callers.
         unsafe {
             let column = self.operands.b.col_idx.load(position as usize);
             if VALUES {
@@ -348,11 +374,13 @@ impl<T: Real> Walk<'_, T> {
     }
 }
 
-/// Calls `each` for products that have been loaded; with `CHECKED` the column is 2^32 - 1 where there is none, for which it
-/// is called with `TOGETHER` only. The products move up one by
-/// one, as an index that is not known would put them into local memory.
+/// Calls `each` for loaded products. With `CHECKED`, column 2^32 - 1 stands for no product, which
+/// only `TOGETHER` passes on.
+///
+/// The products move through `loaded[0]` one by one: an index that is no constant would put the
+/// array into local memory.
 #[inline(always)]
-fn each_of<T: Real, const N: usize, const CHECKED: bool, const TOGETHER: bool>(
+fn for_each_loaded<T: Real, const N: usize, const CHECKED: bool, const TOGETHER: bool>(
     mut loaded: [(u32, T); N],
     each: &mut impl FnMut(u32, T),
 ) {
