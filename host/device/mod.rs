@@ -62,7 +62,8 @@ pub struct Device {
 enum Backend {
     Emulator(emulator::EmulatorBackend),
     #[cfg(feature = "cuda")]
-    Cuda(cuda::Cuda),
+    // Boxed: it is several times as large as the other.
+    Cuda(Box<cuda::Cuda>),
 }
 
 /// Calls the same method of either back end.
@@ -125,7 +126,9 @@ impl Device {
     /// Why it is not there or does not serve.
     #[cfg(feature = "cuda")]
     pub fn cuda(ordinal: u32) -> Result<Self, CudaUnavailable> {
-        Ok(Self::new(Backend::Cuda(cuda::Cuda::open(ordinal)?)))
+        Ok(Self::new(Backend::Cuda(Box::new(cuda::Cuda::open(
+            ordinal,
+        )?))))
     }
 
     /// The answer of a program without CUDA.
