@@ -60,9 +60,8 @@ pub struct Device {
 }
 
 enum Backend {
-    Emulator(emulator::EmulatorBackend),
+    Emulator(Box<emulator::EmulatorBackend>),
     #[cfg(feature = "cuda")]
-    // Boxed: it is several times as large as the other.
     Cuda(Box<cuda::Cuda>),
 }
 
@@ -143,7 +142,8 @@ impl Device {
 
     /// An emulator of its own, with its own memory.
     pub fn emulator(options: EmulatorOptions) -> Self {
-        Self::new(Backend::Emulator(emulator::EmulatorBackend::new(options)))
+        let emulator = emulator::EmulatorBackend::new(options);
+        Self::new(Backend::Emulator(Box::new(emulator)))
     }
 
     fn new(backend: Backend) -> Self {
