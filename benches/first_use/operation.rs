@@ -80,7 +80,9 @@ fn spmm(device: &Device, a: &CsrMatrix<f32>) -> Result<Vec<f64>, Error> {
 
 fn square(device: &Device, a: &CsrMatrix<f32>) -> Result<CsrMatrix<f32>, Error> {
     let a = DeviceCsr::upload(device, a.view())?;
-    Ok(spgemm::multiply(&a, &a, SpgemmOptions::default())?.c.download()?)
+    Ok(spgemm::multiply(&a, &a, SpgemmOptions::default())?
+        .c
+        .download()?)
 }
 
 fn square_in_phases(device: &Device, a: &CsrMatrix<f32>) -> Result<CsrMatrix<f32>, Error> {

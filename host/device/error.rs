@@ -80,7 +80,8 @@ pub enum DeviceError {
 
     /// No module that the device has loaded has this entry point.
     #[error(
-        "no kernel `{kernel}`: it is neither in the PTX of this crate nor in the {loaded} modules and archives loaded beside it"
+        "no kernel `{kernel}`: it is neither in the PTX of this crate nor in the {loaded} modules and archives loaded \
+         beside it"
     )]
     NoKernel {
         /// The entry point that was wanted.
@@ -101,7 +102,8 @@ pub enum DeviceError {
         device: String,
         /// Its compute capability.
         found: Version,
-        /// The architectures that the kernel is compiled for: `sm_90` is for that and newer ones, `sm_90a` for that alone.
+        /// The architectures that the kernel is compiled for: `sm_90` is for that and newer ones, `sm_90a` for that
+        /// alone.
         targets: String,
     },
 

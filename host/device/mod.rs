@@ -12,9 +12,9 @@
 //! # }
 //! ```
 //!
-//! A [`Device`] is a handle: clones share it, all threads may use it, and several may be open at once. Whatever a device
-//! is told to do it does in the order in which it was told, one thing after the other; on a GPU launches return before
-//! the kernel has run, copies to the host when they are done.
+//! A [`Device`] is a handle: clones share it, all threads may use it, and several may be open at once. Whatever a
+//! device is told to do it does in the order in which it was told, one thing after the other; on a GPU launches return
+//! before the kernel has run, copies to the host when they are done.
 
 #[cfg(feature = "cuda")]
 mod archives;
@@ -179,9 +179,9 @@ impl Device {
         matches!(*self.backend, Backend::Emulator(_))
     }
 
-    /// The CUDA stream (a `CUstream`, which is a `cudaStream_t` too) on which everything of this device runs, for a library
-    /// that launches kernels of its own; `None` on the emulator. The device's context, the primary one, is current on
-    /// the calling thread afterwards. The stream lives as long as the device's last clone or buffer.
+    /// The CUDA stream (a `CUstream`, which is a `cudaStream_t` too) on which everything of this device runs, for a
+    /// library that launches kernels of its own; `None` on the emulator. The device's context, the primary one, is
+    /// current on the calling thread afterwards. The stream lives as long as the device's last clone or buffer.
     ///
     /// # Errors
     ///
@@ -237,9 +237,9 @@ impl Device {
 
     /// A buffer of `len` elements for a kernel to write.
     ///
-    /// Until it is written its content is arbitrary. A kernel that reads it is reported by an emulator with full checks, and
-    /// so is a download of what no kernel has written. On a GPU nothing notices, so with debug assertions all its bits are set there, which is NaN in
-    /// every floating-point type.
+    /// Until it is written its content is arbitrary. A kernel that reads it is reported by an emulator with full
+    /// checks, and so is a download of what no kernel has written. On a GPU nothing notices, so with debug assertions
+    /// all its bits are set there, which is NaN in every floating-point type.
     ///
     /// # Errors
     ///
@@ -253,10 +253,12 @@ impl Device {
         Ok(buffer)
     }
 
-    /// Compiles a module and adds it to the kernels of this crate: its entry points can be launched from now on. On the emulator,
-    /// which runs the kernels' handles, there is nothing to do. For an archive of modules see [`load_kernels`](Self::load_kernels).
+    /// Compiles a module and adds it to the kernels of this crate: its entry points can be launched from now on. On the
+    /// emulator, which runs the kernels' handles, there is nothing to do. For an archive of modules see
+    /// [`load_kernels`](Self::load_kernels).
     ///
-    /// An entry point that has been loaded several times is that of the module that was loaded first; this crate's own come last.
+    /// An entry point that has been loaded several times is that of the module that was loaded first; this crate's own
+    /// come last.
     ///
     /// # Errors
     ///
@@ -265,11 +267,11 @@ impl Device {
         on_backend!(&*self.backend, device => device.load_ptx(ptx))
     }
 
-    /// Adds the kernels of an archive that `cuda_builder` has made of a kernel crate: each can be launched from now on, and its
-    /// module is compiled when it is first launched. `include_bytes!` of the archive will do.
+    /// Adds the kernels of an archive that `cuda_builder` has made of a kernel crate: each can be launched from now on,
+    /// and its module is compiled when it is first launched. `include_bytes!` of the archive will do.
     ///
-    /// An entry point that has been loaded several times is that of the archive or module that was loaded first; this crate's own
-    /// come last. On the emulator, which runs the kernels' handles, the archive is only looked at.
+    /// An entry point that has been loaded several times is that of the archive or module that was loaded first; this
+    /// crate's own come last. On the emulator, which runs the kernels' handles, the archive is only looked at.
     ///
     /// # Errors
     ///
@@ -284,8 +286,8 @@ impl Device {
         Ok(())
     }
 
-    /// The modules that the driver has compiled for this device so far, in that order: how much of a first use they take. None on
-    /// the emulator.
+    /// The modules that the driver has compiled for this device so far, in that order: how much of a first use they
+    /// take. None on the emulator.
     pub fn module_loads(&self) -> Vec<ModuleLoad> {
         match &*self.backend {
             Backend::Emulator(_) => Vec::new(),
@@ -301,18 +303,19 @@ impl Device {
 
     /// Launches a kernel. [`launch!`](crate::launch!) is shorter to write.
     ///
-    /// On a GPU it returns at once, and what goes wrong in the kernel is an error of a later call; the emulator runs the
-    /// kernel to its end.
+    /// On a GPU it returns at once, and what goes wrong in the kernel is an error of a later call; the emulator runs
+    /// the kernel to its end.
     ///
     /// # Errors
     ///
-    /// The launch is not within the device's limits; the kernel is in no module; the emulator saw a fault; the driver's.
+    /// The launch is not within the device's limits; the kernel is in no module; the emulator saw a fault; the
+    /// driver's.
     ///
     /// # Safety
     ///
     /// The kernel's own contract holds, with these arguments and these sizes; every pointer among them is into a live
-    /// buffer of this device; and until the kernel is done (see [`synchronize`](Self::synchronize)) no buffer that it uses
-    /// is dropped while another thread launches on this device.
+    /// buffer of this device; and until the kernel is done (see [`synchronize`](Self::synchronize)) no buffer that it
+    /// uses is dropped while another thread launches on this device.
     pub unsafe fn launch<A: KernelArgs>(
         &self,
         kernel: &Kernel<A>,
@@ -356,7 +359,8 @@ impl Device {
         Timer::start(self)
     }
 
-    /// Has `progress` told of the launches on an emulator while they run, or no longer with `None`. A GPU tells nothing.
+    /// Has `progress` told of the launches on an emulator while they run, or no longer with `None`. A GPU tells
+    /// nothing.
     pub fn set_progress(&self, progress: Option<Progress>) {
         match &*self.backend {
             Backend::Emulator(emulator) => emulator.set_progress(progress),

@@ -20,7 +20,8 @@ const SHARED_BYTES_WITHOUT_ASKING: u32 = 48 << 10;
 
 /// Every function here wants the device's context to be current.
 ///
-/// No lock is held while the driver compiles, but that of the module itself: kernels that are ready are launched meanwhile.
+/// No lock is held while the driver compiles, but that of the module itself: kernels that are ready are launched
+/// meanwhile.
 #[derive(Debug)]
 pub(super) struct Modules {
     device: String,
@@ -246,7 +247,8 @@ impl Modules {
         Ok(EntryPoint {
             name: name.into(),
             resources,
-            // SAFETY: only the lifetime changes. The entry point keeps the module, and gives the function out only by reference.
+            // SAFETY: only the lifetime changes. The entry point keeps the module, and gives the function out only by
+            // reference.
             function: unsafe { mem::transmute::<Function<'_>, Function<'static>>(function) },
             more_shared_allowed: AtomicBool::new(false),
             _module: Arc::clone(module),
