@@ -1,5 +1,5 @@
-//! The archives of PTX that are checked in: they are those of the present sources, hold every kernel and no panic, and the assembler takes
-//! each module as it is, for its target and for every newer GPU.
+//! The archives of PTX that are checked in: they are those of the present sources, hold every kernel and no panic, and
+//! the assembler takes each module as it is, for its target and for every newer GPU.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs;
@@ -213,7 +213,8 @@ fn the_library_has_no_more_kernels_lines_and_bytes_than_it_may() {
 /// Registers of a multiprocessor, which a block shares out.
 const REGISTERS: u32 = 1 << 16;
 
-/// Into blocks of how many threads XW's kernels are launched at most, by their names, over shapes that choose every tile.
+/// Into blocks of how many threads XW's kernels are launched at most, by their names, over shapes that choose every
+/// tile.
 fn threads_of_xw() -> HashMap<String, u32> {
     fn add<T: GemmElement>(most: &mut HashMap<String, u32>, shape: Shape) {
         let kernels = GemmKernel::ALL.iter();
@@ -246,9 +247,9 @@ fn threads_of_xw() -> HashMap<String, u32> {
     most
 }
 
-/// Bytes that a thread has in local memory, or writes there, at most for the limit of registers of its kernel, on the architecture where they
-/// are most. With the limit these kernels were measured to be no slower on sm_90, where they have up to 20, those of `vector_added` while their additions
-/// were atomic; newer ones were not measured.
+/// Bytes that a thread has in local memory, or writes there, at most for the limit of registers of its kernel, on the
+/// architecture where they are most. With the limit these kernels were measured to be no slower on sm_90, where they
+/// have up to 20, those of `vector_added` while their additions were atomic; newer ones were not measured.
 const SPILLED: [(&str, u32); 10] = [
     ("spmm_vector_f32_32_4_1", 8),
     ("spmm_vector_any_order_f32_32_4_1", 8),
