@@ -261,11 +261,7 @@ impl<T: SpgemmElement> fmt::Display for Spgemm<T> {
         )?;
         write!(f, " {} empty rows", lists.count(numeric::EMPTY))?;
         if let Some(map) = self.numeric.product_map.known() {
-            write!(
-                f,
-                "; {} bytes of product map cached",
-                map.bytes()
-            )?;
+            write!(f, "; {} bytes of product map cached", map.bytes())?;
         }
         Ok(())
     }

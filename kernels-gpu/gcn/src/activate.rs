@@ -9,11 +9,11 @@ use warprow_kernels_matrix::unroll;
 const BLOCK: u32 = 256;
 
 /// Elements of a thread.
-const EACH: usize = 4;
+const ELEMENTS_PER_THREAD: usize = 4;
 
 /// The launch for that many elements; `None` if a grid cannot have so many blocks.
 pub fn launch(elements: u64) -> Option<LaunchConfig> {
-    let blocks = elements.div_ceil(u64::from(BLOCK) * EACH as u64);
+    let blocks = elements.div_ceil(u64::from(BLOCK) * ELEMENTS_PER_THREAD as u64);
     let blocks = i32::try_from(blocks).ok()?;
     Some(LaunchConfig::new(blocks as u32, BLOCK))
 }
@@ -30,7 +30,7 @@ pub unsafe fn activate<T: Operand>(
     y: GlobalMut<T>,
     epilogue: Epilogue<T>,
 ) {
-    let first = thread::index_1d() * EACH as u64;
+    let first = thread::index_1d() * ELEMENTS_PER_THREAD as u64;
     if first >= elements {
         return;
     }
@@ -38,7 +38,7 @@ pub unsafe fn activate<T: Operand>(
     let place = first as usize;
     // SAFETY: the thread's elements.
     unsafe {
-        if elements - first >= EACH as u64 {
+        if elements - first >= ELEMENTS_PER_THREAD as u64 {
             let mut values = y.load4(place);
             unroll!(k in 0..4 {
                 values[k] = epilogue.apply(values[k].widen(), column);

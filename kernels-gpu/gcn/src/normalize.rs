@@ -12,11 +12,11 @@ use cuda_std::warp::{FULL_MASK, WARP_SIZE};
 const BLOCK: u32 = 128;
 
 /// Rows of a block.
-const ROWS: u32 = BLOCK / WARP_SIZE;
+const ROWS_PER_BLOCK: u32 = BLOCK / WARP_SIZE;
 
 /// The launch of either kernel for so many rows.
 pub fn launch(rows: u32) -> LaunchConfig {
-    LaunchConfig::new(rows.div_ceil(ROWS), BLOCK)
+    LaunchConfig::new(rows.div_ceil(ROWS_PER_BLOCK), BLOCK)
 }
 
 /// For each row of A the number of nonzeros that it has in `A + I`, and `D^-1/2`; a warp for a row.
@@ -41,11 +41,11 @@ pub unsafe fn degrees<T: Real>(
     // SAFETY: a row of A and its nonzeros.
     unsafe {
         let (start, end) = (row_ptr.load(row), row_ptr.load(row + 1));
-        let (mut degree, mut looped) = (T::ZERO, false);
+        let (mut degree, mut has_loop) = (T::ZERO, false);
         let mut k = u64::from(start) + u64::from(lane);
         while k < u64::from(end) {
             degree += values.load(k as usize);
-            looped |= col_idx.load(k as usize) as usize == row;
+            has_loop |= col_idx.load(k as usize) as usize == row;
             k += u64::from(WARP_SIZE);
         }
         let mut distance = WARP_SIZE / 2;
@@ -53,12 +53,12 @@ pub unsafe fn degrees<T: Real>(
             degree += warp::shfl_xor(FULL_MASK, degree, distance, WARP_SIZE);
             distance /= 2;
         }
-        let looped = warp::any(FULL_MASK, looped);
+        let has_loop = warp::any(FULL_MASK, has_loop);
         if lane == 0 {
-            if !looped {
+            if !has_loop {
                 degree += T::ONE;
             }
-            lengths.store(row, end - start + u32::from(!looped));
+            lengths.store(row, end - start + u32::from(!has_loop));
             let scale_of_row = if degree > T::ZERO {
                 T::ONE / degree.sqrt()
             } else {
@@ -71,7 +71,7 @@ pub unsafe fn degrees<T: Real>(
 
 /// The matrix with a graph's nodes as rows and columns, as [`fill`] gets it.
 #[repr(C)]
-pub struct Graph<T> {
+pub struct Adjacency<T> {
     /// Where each row starts: `rows + 1` numbers.
     pub row_ptr: Global<u32>,
     /// Columns.
@@ -80,17 +80,17 @@ pub struct Graph<T> {
     pub values: Global<T>,
 }
 
-impl<T> Clone for Graph<T> {
+impl<T> Clone for Adjacency<T> {
     fn clone(&self) -> Self {
         *self
     }
 }
 
-impl<T> Copy for Graph<T> {}
+impl<T> Copy for Adjacency<T> {}
 
 // SAFETY: `repr(C)`, of device pointers.
 #[cfg(not(target_arch = "nvptx64"))]
-unsafe impl<T: Element> KernelParam for Graph<T> {}
+unsafe impl<T: Element> KernelParam for Adjacency<T> {}
 
 /// The rows of `D^-1/2 (A + I) D^-1/2`: those of A, scaled, with the loop in its place where there was none; a warp
 /// for a row.
@@ -102,7 +102,7 @@ unsafe impl<T: Element> KernelParam for Graph<T> {}
 #[kernel(name = "gcn_fill", T = [f32, f64])]
 pub unsafe fn fill<T: Real>(
     rows: u32,
-    a: Graph<T>,
+    a: Adjacency<T>,
     scale: Global<T>,
     row_ptr: Global<u32>,
     col_idx: GlobalMut<u32>,
@@ -118,19 +118,19 @@ pub unsafe fn fill<T: Real>(
         let (start, to) = (a.row_ptr.load(row), row_ptr.load(row));
         let length = a.row_ptr.load(row + 1) - start;
         let own = scale.load(row);
-        let looped = row_ptr.load(row + 1) - to == length;
+        let has_loop = row_ptr.load(row + 1) - to == length;
         let mut k = u64::from(lane);
         while k < u64::from(length) {
             let from = start as usize + k as usize;
             let column = a.col_idx.load(from);
             // What comes after the new loop moves on by one.
-            let moved = usize::from(!looped && column > row as u32);
+            let moved = usize::from(!has_loop && column > row as u32);
             let to = to as usize + k as usize + moved;
             col_idx.store(to, column);
             values.store(to, own * a.values.load(from) * scale.load(column as usize));
             k += u64::from(WARP_SIZE);
         }
-        if lane == 0 && !looped {
+        if lane == 0 && !has_loop {
             let (mut low, mut high) = (0, length);
             while low < high {
                 let middle = low + (high - low) / 2;
@@ -151,5 +151,5 @@ pub unsafe fn fill<T: Real>(
 #[inline(always)]
 fn row() -> u64 {
     let warp = thread::thread_idx_x() / WARP_SIZE;
-    u64::from(thread::block_idx_x()) * u64::from(ROWS) + u64::from(warp)
+    u64::from(thread::block_idx_x()) * u64::from(ROWS_PER_BLOCK) + u64::from(warp)
 }

@@ -65,7 +65,7 @@ macro_rules! argument {
 }
 argument!(Csr, Dense, DenseMut);
 
-macro_rules! of_sums {
+macro_rules! cast_to_sum {
     ($($matrix:ident),*) => {$(
         #[cfg(not(target_arch = "nvptx64"))]
         impl<T: Operand> $matrix<T> {
@@ -74,7 +74,7 @@ macro_rules! of_sums {
             /// # Panics
             ///
             /// If `T` is not the type of its sums.
-            pub fn of_sums(self) -> $matrix<T::Sum> {
+            pub fn cast_to_sum(self) -> $matrix<T::Sum> {
                 assert_eq!(T::NAME, T::Sum::NAME, "the type of the elements and of the sums");
                 $matrix {
                     rows: self.rows,
@@ -85,4 +85,4 @@ macro_rules! of_sums {
         }
     )*};
 }
-of_sums!(Dense, DenseMut);
+cast_to_sum!(Dense, DenseMut);

@@ -16,7 +16,7 @@ const BLOCK: u32 = 1024;
 const BATCH: u32 = 4;
 
 /// Maximum number of rows of a window.
-pub const MOST_ROWS: u32 = BLOCK;
+pub const MAX_WINDOW_ROWS: u32 = BLOCK;
 
 /// Slots of the table.
 const SLOTS: u32 = 8192;
@@ -25,7 +25,7 @@ const SLOTS: u32 = 8192;
 const SAMPLE: u32 = 2048;
 
 /// One of how many columns counts, in a window of so many nonzeros.
-pub fn one_of(nonzeros: u32) -> u32 {
+pub fn sampled_one_in(nonzeros: u32) -> u32 {
     nonzeros.div_ceil(SAMPLE).max(1)
 }
 
@@ -38,7 +38,7 @@ pub fn launch(windows: u32) -> LaunchConfig {
 }
 
 /// Three numbers for each of some windows of `window_rows` rows: its nonzeros, those of the columns that
-/// [count](one_of), and the number of these columns; zeros for a window of more than `longest` nonzeros. A block a
+/// [count](sampled_one_in), and the number of these columns; zeros for a window of more than `longest` nonzeros. A block a
 /// window; the windows are evenly spread.
 ///
 /// `order` is a permutation of the rows, or null for their own order.
@@ -46,7 +46,7 @@ pub fn launch(windows: u32) -> LaunchConfig {
 /// # Safety
 ///
 /// `row_ptr` and `col_idx` are those of a matrix of `rows` rows, not 0, columns below `u32::MAX`; `order` has a row of
-/// the matrix for each of them; `window_rows` is from 1 to [`MOST_ROWS`]; `counts` has three numbers for each block.
+/// the matrix for each of them; `window_rows` is from 1 to [`MAX_WINDOW_ROWS`]; `counts` has three numbers for each block.
 #[kernel(name = "spmm_count_distinct")]
 pub unsafe fn count_distinct(
     rows: u32,
@@ -90,7 +90,7 @@ pub unsafe fn count_distinct(
         if thread < in_window {
             let (start, end) = nonzeros_of(first + thread);
             // At most 2^22 a row, so that the sum of all rows fits a u32.
-            sums.atomic_add(0, (end - start).min(u32::MAX / MOST_ROWS));
+            sums.atomic_add(0, (end - start).min(u32::MAX / MAX_WINDOW_ROWS));
         }
         thread::sync_threads();
         let nonzeros = sums.load(0);
@@ -100,7 +100,7 @@ pub unsafe fn count_distinct(
             }
             return;
         }
-        let one_of = one_of(nonzeros);
+        let one_in = sampled_one_in(nonzeros);
         let (mut counted, mut distinct) = (0, 0);
         let mut place = thread / WARP_SIZE;
         while place < in_window {
@@ -117,7 +117,7 @@ pub unsafe fn count_distinct(
                 });
                 unroll!(i in 0..4 {
                     let hash = mix(cols[i]);
-                    if cols[i] != EMPTY && hash <= u32::MAX / one_of {
+                    if cols[i] != EMPTY && hash <= u32::MAX / one_in {
                         counted += 1;
                         if insert(slots, cols[i], hash) {
                             distinct += 1;
