@@ -1,29 +1,41 @@
-//! The normalised adjacency matrix of a graph: `D^-1/2 (A + I) D^-1/2`, D the row sums of `A + I`.
+//! The normalised adjacency matrix of a graph: `D^-1/2 (A + I) D^-1/2`, where D has the row sums of
+//! `A + I` on its diagonal.
 //!
-//! After Kipf and Welling, "Semi-Supervised Classification with Graph Convolutional Networks" (ICLR 2017), section 2. A row of A
-//! holds the nodes that its node hears, with the weights of the edges. As in PyTorch Geometric, a node that has a loop to
-//! itself keeps that one and its weight, and gets no second one; parallel edges count as often as they are there. A node whose
-//! row sums to nothing or less gets and gives nothing.
+//! From Kipf and Welling, "Semi-Supervised Classification with Graph Convolutional Networks" (ICLR
+//! 2017), section 2. Row i of A holds the in-neighbours of node i with the weights of the edges. As
+//! in PyTorch Geometric:
+//!
+//! - A node with a self-loop keeps it and its weight, and gets no second one.
+//! - Parallel edges count as often as they appear.
+//! - A node whose row sum is zero or negative gets scale 0, so its edges vanish.
+//!
+//! ```text
+//! A   . 2 .      A + I   1 2 .     D  3        a warp per row: `degrees` counts and sums,
+//!     . 1 1              . 1 1        2        a scan gives the row pointers,
+//!     . . .              . . 1        1        `fill` writes the scaled rows
+//! ```
 
 use cuda_std::prelude::*;
 use cuda_std::warp::{FULL_MASK, WARP_SIZE};
 
-/// Threads in a block: a warp a row.
+/// Threads in a block; a warp takes a row.
 const BLOCK: u32 = 128;
 
-/// Rows of a block.
+/// Rows per block.
 const ROWS_PER_BLOCK: u32 = BLOCK / WARP_SIZE;
 
-/// The launch of either kernel for so many rows.
+/// The launch of either kernel for `rows` rows.
 pub fn launch(rows: u32) -> LaunchConfig {
     LaunchConfig::new(rows.div_ceil(ROWS_PER_BLOCK), BLOCK)
 }
 
-/// For each row of A the number of nonzeros that it has in `A + I`, and `D^-1/2`; a warp for a row.
+/// For each row of A: the number of its nonzeros in `A + I`, and its element of `D^-1/2`. A warp
+/// takes a row; a nonzero costs its column and value.
 ///
 /// # Safety
 ///
-/// `row_ptr` has `rows + 1` numbers, `col_idx` and `values` as many as its last one; `lengths` and `scale` `rows`.
+/// `row_ptr` has `rows + 1` ascending numbers; `col_idx` and `values` have as many elements as the
+/// last one says. `lengths` and `scale` have room for `rows` elements.
 #[kernel(name = "gcn_degrees", T = [f32, f64])]
 pub unsafe fn degrees<T: Real>(
     rows: u32,
@@ -38,7 +50,8 @@ pub unsafe fn degrees<T: Real>(
         return;
     }
     let (row, lane) = (row as usize, warp::lane_id());
-    // SAFETY: a row of A and its nonzeros.
+    // SAFETY: `row` is below `rows`, checked above, and `k` is below the row's end. All lanes of a
+    // warp have the same row, so all reach the shuffles.
     unsafe {
         let (start, end) = (row_ptr.load(row), row_ptr.load(row + 1));
         let (mut degree, mut has_loop) = (T::ZERO, false);
@@ -69,14 +82,14 @@ pub unsafe fn degrees<T: Real>(
     }
 }
 
-/// The matrix with a graph's nodes as rows and columns, as [`fill`] gets it.
+/// The adjacency matrix of a graph, as [`fill`] gets it.
 #[repr(C)]
 pub struct Adjacency<T> {
-    /// Where each row starts: `rows + 1` numbers.
+    /// Row r has the nonzeros `row_ptr[r]..row_ptr[r + 1]`.
     pub row_ptr: Global<u32>,
-    /// Columns.
+    /// The column of each nonzero, ascending within a row.
     pub col_idx: Global<u32>,
-    /// Weights.
+    /// The weight of each edge.
     pub values: Global<T>,
 }
 
@@ -88,17 +101,19 @@ impl<T> Clone for Adjacency<T> {
 
 impl<T> Copy for Adjacency<T> {}
 
-// SAFETY: `repr(C)`, of device pointers.
+// SAFETY: `repr(C)` with device pointers only, so it has no padding.
 #[cfg(not(target_arch = "nvptx64"))]
 unsafe impl<T: Element> KernelParam for Adjacency<T> {}
 
-/// The rows of `D^-1/2 (A + I) D^-1/2`: those of A, scaled, with the loop in its place where there was none; a warp
-/// for a row.
+/// The rows of `D^-1/2 (A + I) D^-1/2`: those of A, scaled, with the self-loop inserted where there
+/// was none. A warp takes a row. A nonzero costs its column and value, read and written, and the
+/// scale of its column.
 ///
 /// # Safety
 ///
-/// `a` is what [`degrees`] was given, columns ascending in each row, `scale` what it gave, `row_ptr` the sums of the lengths before each row; `col_idx` and
-/// `values` have room for all.
+/// `a` is the matrix that [`degrees`] got, with ascending columns in each row, all below `rows`.
+/// `scale` is what it wrote, `row_ptr` the exclusive scan of its lengths. `col_idx` and `values`
+/// have room for all nonzeros.
 #[kernel(name = "gcn_fill", T = [f32, f64])]
 pub unsafe fn fill<T: Real>(
     rows: u32,
@@ -113,7 +128,8 @@ pub unsafe fn fill<T: Real>(
         return;
     }
     let (row, lane) = (row as usize, warp::lane_id());
-    // SAFETY: a row of A, and its place in the new matrix.
+    // SAFETY: `row` is below `rows`, checked above. `k` is below the row's length, and the new row
+    // has one element more if there was no loop.
     unsafe {
         let (start, to) = (a.row_ptr.load(row), row_ptr.load(row));
         let length = a.row_ptr.load(row + 1) - start;
@@ -123,7 +139,7 @@ pub unsafe fn fill<T: Real>(
         while k < u64::from(length) {
             let from = start as usize + k as usize;
             let column = a.col_idx.load(from);
-            // What comes after the new loop moves on by one.
+            // Columns after the inserted loop move by one.
             let moved = usize::from(!has_loop && column > row as u32);
             let to = to as usize + k as usize + moved;
             col_idx.store(to, column);
@@ -147,7 +163,7 @@ pub unsafe fn fill<T: Real>(
     }
 }
 
-/// The warp's row.
+/// The calling warp's row.
 #[inline(always)]
 fn row() -> u64 {
     let warp = thread::thread_idx_x() / WARP_SIZE;

@@ -57,8 +57,9 @@ pub struct Items<T> {
     pub original_row: Global<u32>,
 }
 
-/// Items of several consecutive tasks: the first `count` items have `2^shift` tasks each, the others one. LargeItems items
-/// cost less for each nonzero; the small ones fill the time until the last large one ends.
+/// Items of several consecutive tasks: the first `count` items have `2^shift` tasks each, the
+/// others one. LargeItems items cost less for each nonzero; the small ones fill the time until the
+/// last large one ends.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LargeItems {

@@ -1,8 +1,10 @@
-//! How many columns consecutive rows share, from a sample of windows of rows. It says what an order of the rows gains.
+//! How many columns consecutive rows share, from a sample of windows of rows. It says what an order
+//! of the rows gains.
 //!
-//! A block counts the nonzeros and the distinct columns of a window of consecutive rows, in a hash table in shared
-//! memory. Of a window with more nonzeros than the table can hold, only columns with a small hash count. These are the
-//! same columns in each row, so the quotient of distinct columns and nonzeros stays what it is.
+//! A block counts the nonzeros and the distinct columns of a window of consecutive rows, in a hash
+//! table in shared memory. Of a window with more nonzeros than the table can hold, only columns
+//! with a small hash count. These are the same columns in each row, so the quotient of distinct
+//! columns and nonzeros has the same expected value.
 
 use core::array;
 use cuda_std::prelude::*;
@@ -37,16 +39,17 @@ pub fn launch(windows: u32) -> LaunchConfig {
     LaunchConfig::new(windows, BLOCK)
 }
 
-/// Three numbers for each of some windows of `window_rows` rows: its nonzeros, those of the columns that
-/// [count](sampled_one_in), and the number of these columns; zeros for a window of more than `longest` nonzeros. A block a
-/// window; the windows are evenly spread.
+/// Three numbers for each of some windows of `window_rows` rows: its nonzeros, those of the columns
+/// that [count](sampled_one_in), and the number of these columns; zeros for a window of more than
+/// `longest` nonzeros. A block a window; the windows are evenly spread.
 ///
 /// `order` is a permutation of the rows, or null for their own order.
 ///
 /// # Safety
 ///
-/// `row_ptr` and `col_idx` are those of a matrix of `rows` rows, not 0, columns below `u32::MAX`; `order` has a row of
-/// the matrix for each of them; `window_rows` is from 1 to [`MAX_WINDOW_ROWS`]; `counts` has three numbers for each block.
+/// `row_ptr` and `col_idx` are those of a matrix of `rows` rows, not 0, columns below `u32::MAX`;
+/// `order` has a row of the matrix for each of them; `window_rows` is from 1 to
+/// [`MAX_WINDOW_ROWS`]; `counts` has three numbers for each block.
 #[kernel(name = "spmm_count_distinct")]
 pub unsafe fn count_distinct(
     rows: u32,
