@@ -84,7 +84,7 @@ pub unsafe fn degrees<T: Real>(
 
 /// The adjacency matrix of a graph, as [`fill`] gets it.
 #[repr(C)]
-pub struct Adjacency<T> {
+pub struct AdjacencyMatrix<T> {
     /// Row r has the nonzeros `row_ptr[r]..row_ptr[r + 1]`.
     pub row_ptr: Global<u32>,
     /// The column of each nonzero, ascending within a row.
@@ -93,17 +93,17 @@ pub struct Adjacency<T> {
     pub values: Global<T>,
 }
 
-impl<T> Clone for Adjacency<T> {
+impl<T> Clone for AdjacencyMatrix<T> {
     fn clone(&self) -> Self {
         *self
     }
 }
 
-impl<T> Copy for Adjacency<T> {}
+impl<T> Copy for AdjacencyMatrix<T> {}
 
 // SAFETY: `repr(C)` with device pointers only, so it has no padding.
 #[cfg(not(target_arch = "nvptx64"))]
-unsafe impl<T: Element> KernelParam for Adjacency<T> {}
+unsafe impl<T: Element> KernelParam for AdjacencyMatrix<T> {}
 
 /// The rows of `D^-1/2 (A + I) D^-1/2`: those of A, scaled, with the self-loop inserted where there
 /// was none. A warp takes a row. A nonzero costs its column and value, read and written, and the
@@ -117,7 +117,7 @@ unsafe impl<T: Element> KernelParam for Adjacency<T> {}
 #[kernel(name = "gcn_fill", T = [f32, f64])]
 pub unsafe fn fill<T: Real>(
     rows: u32,
-    a: Adjacency<T>,
+    a: AdjacencyMatrix<T>,
     scale: Global<T>,
     row_ptr: Global<u32>,
     col_idx: GlobalMut<u32>,

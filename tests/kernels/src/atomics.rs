@@ -97,7 +97,7 @@ pub unsafe fn exchange<T: Atomic, const SCOPE: u32>(
 ///
 /// As for [`add`].
 #[kernel(T = [u32, i32, u64, i64, f32, f64], SCOPE = [0, 1, 2])]
-pub unsafe fn compare_exchange<T: Atomic + Sum, const SCOPE: u32>(
+pub unsafe fn compare_exchange<T: Atomic + SumElement, const SCOPE: u32>(
     input: Global<T>,
     buckets: u32,
     sums: GlobalMut<T>,
@@ -121,7 +121,7 @@ pub unsafe fn compare_exchange<T: Atomic + Sum, const SCOPE: u32>(
 }
 
 /// Addition and bitwise equality, which the test kernels need for all element types.
-pub trait Sum: Element {
+pub trait SumElement: Element {
     /// The sum; integers wrap around.
     fn sum(self, other: Self) -> Self;
     /// Whether the bits are equal.
@@ -130,7 +130,7 @@ pub trait Sum: Element {
 
 macro_rules! sum {
     ($($element:ident: |$a:ident, $b:ident| $sum:expr, $same:expr;)*) => {$(
-        impl Sum for $element {
+        impl SumElement for $element {
             fn sum(self, $b: Self) -> Self {
                 let $a = self;
                 $sum
@@ -160,7 +160,7 @@ sum! {
 ///
 /// `input` has an element per thread, `out` three per block.
 #[kernel(T = [u32, i32, u64, i64, f32, f64])]
-pub unsafe fn shared_sums<T: AtomicAdd + Sum>(input: Global<T>, zero: T, out: GlobalMut<T>) {
+pub unsafe fn shared_sums<T: AtomicAdd + SumElement>(input: Global<T>, zero: T, out: GlobalMut<T>) {
     let sums = shared_array!(T; 3);
     let (i, t) = (thread::index_1d() as usize, thread::thread_idx_x() as usize);
     // SAFETY: `i` is a thread of the grid. Between barriers, shared elements are accessed atomically.
