@@ -18,8 +18,8 @@ pub trait Operand: Element {
     /// The first sums, as many as 16 bytes have elements, rounded and packed in memory order.
     fn words(sums: [Self::Sum; 8]) -> [u32; 4];
 
-    /// Up to `MAX_WIDTH` neighbouring elements, as they stand in memory. 16-bit elements stay
-    /// packed, two in a register, until they are used, since a kernel has many loads in flight.
+    /// Up to `MAX_WIDTH` neighbouring elements, as they stand in memory. Two 16-bit elements stay
+    /// packed in a register until they are used, because a kernel has many loads in flight.
     type Vector: Copy;
 
     /// Maximum number of elements that a lane loads at once: those of 16 bytes; for f64 four, which

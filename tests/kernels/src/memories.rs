@@ -3,8 +3,8 @@
 
 use cuda_std::prelude::*;
 
-/// Copies `input` to `out`, `WIDTH` elements per thread, by every kind of load and store: from
-/// read-only global memory to shared memory, to global memory, and from there to global memory by
+/// Copies `input` to `out`, `WIDTH` elements per thread, by every kind of load and store. They go
+/// from read-only global memory to shared memory, to global memory, and to global memory again by
 /// streaming stores.
 ///
 /// # Safety

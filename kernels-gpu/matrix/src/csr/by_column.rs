@@ -1,5 +1,5 @@
 //! The nonzeros of a CSR matrix by column. A [sort](crate::primitives::sort) orders pairs of column
-//! and number; the kernels here number the nonzeros, gather their rows or values in the new order,
+//! and number. The kernels here number the nonzeros, gather their rows or values in the new order,
 //! and find where each column starts.
 //!
 //! ```text

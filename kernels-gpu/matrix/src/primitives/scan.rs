@@ -1,9 +1,9 @@
 //! Exclusive prefix sums: each element is replaced by the sum of the elements before it.
 //!
-//! Three kernels: the sum of each tile of 4096 elements; the scan of these sums by one block; the
-//! scan inside each tile, from the tile's start on. Elements are read twice and written once, 12
-//! bytes each, so a scan takes about one and a half times as long as a copy. One block suffices for
-//! the sums: 2^32 elements have 2^20 tiles.
+//! There are three kernels. The first sums each tile of 4096 elements. The second, one block, scans
+//! these sums. The third scans each tile, beginning with the tile's scanned sum. Elements are read
+//! twice and written once, 12 bytes each, so a scan takes about one and a half times as long as a
+//! copy. One block suffices for the sums: 2^32 elements have 2^20 tiles.
 //!
 //! ```text
 //! elements, tiles of 4     3 1 0 2 | 5 0 1 1 | 4

@@ -5,7 +5,8 @@
 //! these counts in the order (digit, tile) gives the place of each tile's pairs of each digit.
 //! [`scatter`] sorts its tile by the digit in shared memory and writes it out, so that neighbours
 //! mostly go to neighbouring places. A pair's rank within its digit comes from `match_any`, which
-//! tells a warp the lanes with the same digit, and from a counter per warp and digit.
+//! tells each lane which lanes have the same digit. A counter per warp and digit adds the earlier
+//! pairs.
 //!
 //! ```text
 //! digits, tiles of 4   1 0 1 2 | 0 0 2 1

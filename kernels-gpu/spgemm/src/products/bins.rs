@@ -1,8 +1,8 @@
 //! Bins: which kernel takes a row. A bin is a kernel and a size of its table or registers.
 //!
-//! [`BinLimits`](crate::analysis::bin_limits::BinLimits) decides, from what is known of the row:
-//! its products (p), the span of its columns (s), its nonzeros of A, and after the symbolic phase
-//! its entries (e). The first line that holds is taken.
+//! [`BinLimits`](crate::analysis::bin_limits::BinLimits) decides. It knows the row's products (p),
+//! the span of its columns (s), its nonzeros of A, and after the symbolic phase its entries (e).
+//! The first line that holds is taken.
 //!
 //! | symbolic bin | rows | kernel |
 //! |---|---|---|
@@ -17,8 +17,8 @@
 //! The numeric bins stand in [`numeric`].
 
 /// Words that `row_work` writes for a row: products, first column, span of the columns, and a flag.
-/// The flag is 1 if all the row's rows of B are runs of neighbouring columns, 2 if its row of A is
-/// a run too, else 0.
+/// The flag is 1 if all rows of B are runs of neighbouring columns, 2 if the row of A is a run too,
+/// else 0.
 pub const WORK_WORDS: usize = 4;
 
 /// Rows of at most this many products can be sorted in registers, in both phases.

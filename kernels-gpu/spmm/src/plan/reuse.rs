@@ -39,9 +39,9 @@ pub fn launch(windows: u32) -> LaunchConfig {
     LaunchConfig::new(windows, BLOCK)
 }
 
-/// Three numbers for each of some windows of `window_rows` rows: its nonzeros, those of the columns
-/// that [count](sampled_one_in), and the number of these columns; zeros for a window of more than
-/// `longest` nonzeros. A block a window; the windows are evenly spread.
+/// Writes three numbers for each of some windows of `window_rows` rows: its nonzeros, the nonzeros
+/// in [sampled](sampled_one_in) columns, and the number of these columns. A window of more than
+/// `longest` nonzeros gets zeros. A block takes a window; the windows are evenly spread.
 ///
 /// `order` is a permutation of the rows, or null for their own order.
 ///
