@@ -9,8 +9,8 @@
 //! | `COPY` | one nonzero of A | none: the row of B |
 //! | `RUNS` | rows of B are runs of columns, s <= 4096 | `run_rows` |
 //! | `SORT` | p <= 512, s < 2^23 | `sort_rows` |
-//! | `WARP_HASH` | p <= 512 | `hash_rows`, a warp a row |
-//! | `BLOCK_HASH` | p <= 16384, s > 128 p | `hash_rows`, a block a row |
+//! | `WARP_HASH` | p <= 512 | `hash_rows`, a warp per row |
+//! | `BLOCK_HASH` | p <= 16384, s > 128 p | `hash_rows`, a block per row |
 //! | `SPARSE_BITMAP` | p < 8192, s <= 2^19 | `bitmap_rows`, words of neighbouring columns |
 //! | `BITMAP` | the others | `bitmap_rows` |
 //!

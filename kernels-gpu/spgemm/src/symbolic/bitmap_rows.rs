@@ -2,8 +2,8 @@
 //!
 //! A block takes a row. A product costs its 4-byte column and one atomic operation, without
 //! probing. The bitmap needs no sort: its bits are counted, then written out as columns. It takes
-//! 12.5 KB for 100,000 columns. A row that spans more columns is done in windows, and binary search
-//! cuts each row of B to the window. So no row is too long.
+//! 12.5 KB for 100,000 columns. A row that spans more columns than the bitmap has bits is done in
+//! windows, and binary search cuts each row of B to the window. So no row is too long.
 //!
 //! | `SPARSE` | for | column c of the bitmap |
 //! |---|---|---|
