@@ -1,5 +1,5 @@
-//! The row pointers of C from the number of entries of each row, and the numeric bin of each row:
-//! one kernel, so the host waits once.
+//! The row pointers of C and the numeric bin of each row, from the number of entries of each row.
+//! One kernel does both, so the host waits once.
 //!
 //! A block takes a tile of 1024 rows. The number of entries before a tile comes by decoupled
 //! look-back (Merrill and Garland, "Single-pass Parallel Prefix Scan with Decoupled Look-back",

@@ -130,7 +130,7 @@ pub unsafe fn row_work(
     let lane = warp::lane_id();
     // SAFETY: `row` is below `a.rows` where `is_row` holds, and only then is it used. The list of
     // long rows has room for as many as A can have. What is shared is written by one thread or by
-    // atomic operations between barriers, which all threads reach; all lanes reach the shuffles, as
+    // atomic operations, between barriers that all threads reach. All lanes reach the shuffles, as
     // the loop runs on a vote.
     unsafe {
         if t < BINS as usize {

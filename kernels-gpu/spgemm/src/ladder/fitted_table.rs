@@ -45,13 +45,13 @@ pub const fn bin(slots: u32) -> u32 {
     1 + slots.ilog2()
 }
 
-/// Finds the bin of each row, and counts the rows of each bin; a thread has one row. The size of a row is its number of
-/// entries, or with `PRODUCTS` 1 its number of products.
+/// Finds the bin of each row, and counts the rows of each bin; a thread has one row. The size of a row is its number
+/// of entries, or with `PRODUCTS` 1 its number of products.
 ///
 /// # Safety
 ///
-/// With `PRODUCTS` 1, `numbers` has [`WORK_WORDS`] numbers for each row; else it has the `rows + 1` row pointers. `words` has
-/// an element for each row, and `counts` holds [`BINS`] zeros.
+/// With `PRODUCTS` 1, `numbers` has [`WORK_WORDS`] numbers for each row; else it has the `rows + 1` row pointers.
+/// `words` has an element for each row, and `counts` holds [`BINS`] zeros.
 #[kernel(name = "spgemm_fitted_sizes", PRODUCTS = [0, 1])]
 pub unsafe fn sizes<const PRODUCTS: u32>(
     rows: u32,

@@ -2,14 +2,14 @@
 //! up in registers.
 //!
 //! Every row of B is a run, and the row of C spans at most 128 columns. Each column belongs to a
-//! lane, which keeps its sum in a register. The column's factor in a row of B stands at the
-//! distance from the run's first column, so no column of B is loaded. Sums are added up in the
-//! order of the nonzeros of A.
+//! lane, which keeps its sum in a register. The position of its factor in a row of B is known from
+//! the run's first column, so no column of B is loaded. Sums are added up in the order of the
+//! nonzeros of A.
 //!
-//! For 32 nonzeros of A at a time, each lane takes one and stages it in shared memory: the columns
-//! of C that its row of B has, as bits, and where this row would start in B if it had all columns.
-//! Then all lanes go through the 32 nonzeros: one shared load of the staged nonzero, and for each
-//! column of the lane a test of a bit, a load and a multiply-add.
+//! Each lane stages one of 32 nonzeros of A in shared memory: bits for the columns of C that its
+//! row of B has, and where this row would start in B if it had all columns. Then all lanes go
+//! through the 32 nonzeros. For each of its columns a lane tests a bit, loads the factor, and does
+//! a multiply-add.
 //!
 //! ```text
 //! columns of C   0 1 2 3 4 5        staged: bits . . 1 1 1 .

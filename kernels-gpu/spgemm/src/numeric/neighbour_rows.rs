@@ -2,8 +2,8 @@
 //! four rows of C at a time.
 //!
 //! Neighbouring rows of such matrices share most rows of B. A warp takes four rows of the list
-//! together if their rows of A are runs that overlap, and their rows of C span few columns
-//! together. What it loads of a row of B is then added to four rows of C. The list mostly keeps
+//! together on two conditions: their rows of A are runs that overlap, and together they span few
+//! columns of C. What it loads of a row of B is then added to four rows of C. The list mostly keeps
 //! neighbours together, but any four rows will do. Four rows that do not fit are taken one after
 //! the other. Sums are added up in the order of the nonzeros of A.
 //!

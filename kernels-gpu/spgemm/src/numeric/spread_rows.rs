@@ -7,9 +7,9 @@
 //! their products. It searches the row's columns for each product's entry, and adds by atomic
 //! operations in device memory.
 //!
-//! The first steps of the search run on 2048 evenly spaced columns in shared memory. A column that
-//! many rows of B share would be one address for many atomics; lanes of a warp with the same column
-//! therefore add up their products first.
+//! The first steps of the search run on 2048 evenly spaced columns in shared memory. Atomic
+//! additions to a column that many rows of B share would be serialised. Lanes of a warp with the
+//! same column therefore add up their products first.
 
 use crate::products::operands::{Factors, OperandPatterns, OutputPattern, RowList};
 use crate::products::row_products::{LONG_ROW_LIST_WORDS, RowProducts};
@@ -67,7 +67,7 @@ pub unsafe fn clear_rows<T: Real>(
 }
 
 /// Adds the products of each listed part to the values of C. A block takes a part of
-/// [`PART_NONZEROS`] nonzeros of A; a product costs its column and value of B, a search, and at
+/// [`PART_NONZEROS`] nonzeros of A. A product costs its column and value of B, a search, and at
 /// most one atomic addition in device memory.
 ///
 /// # Safety

@@ -1,24 +1,24 @@
 //! Bins: which kernel takes a row. A bin is a kernel and a size of its table or registers.
 //!
-//! [`BinLimits`](crate::analysis::bin_limits::BinLimits) decides, from what is known of the row:
-//! its products (p), the span of its columns (s), its nonzeros of A, and after the symbolic phase
-//! its entries (e). The first line that holds is taken.
+//! [`BinLimits`](crate::analysis::bin_limits::BinLimits) decides. It knows the row's products (p),
+//! the span of its columns (s), its nonzeros of A, and after the symbolic phase its entries (e).
+//! The first line that holds is taken.
 //!
 //! | symbolic bin | rows | kernel |
 //! |---|---|---|
 //! | `COPY` | one nonzero of A | none: the row of B |
 //! | `RUNS` | rows of B are runs of columns, s <= 4096 | `run_rows` |
 //! | `SORT` | p <= 512, s < 2^23 | `sort_rows` |
-//! | `WARP_HASH` | p <= 512 | `hash_rows`, a warp a row |
-//! | `BLOCK_HASH` | p <= 16384, s > 128 p | `hash_rows`, a block a row |
+//! | `WARP_HASH` | p <= 512 | `hash_rows`, a warp per row |
+//! | `BLOCK_HASH` | p <= 16384, s > 128 p | `hash_rows`, a block per row |
 //! | `SPARSE_BITMAP` | p < 8192, s <= 2^19 | `bitmap_rows`, words of neighbouring columns |
 //! | `BITMAP` | the others | `bitmap_rows` |
 //!
 //! The numeric bins stand in [`numeric`].
 
 /// Words that `row_work` writes for a row: products, first column, span of the columns, and a flag.
-/// The flag is 1 if all the row's rows of B are runs of neighbouring columns, 2 if its row of A is
-/// a run too, else 0.
+/// The flag is 1 if all rows of B are runs of neighbouring columns, 2 if the row of A is a run too,
+/// else 0.
 pub const WORK_WORDS: usize = 4;
 
 /// Rows of at most this many products can be sorted in registers, in both phases.
