@@ -44,7 +44,7 @@ impl PositionCache {
 
     /// The positions, if they are known.
     pub fn known(&self) -> Option<Arc<OutputPositions>> {
-        self.lock().places()
+        self.lock().positions()
     }
 
     /// The positions, if there is room for them. The first run finds them, unless its launches are recorded.
@@ -58,14 +58,14 @@ impl PositionCache {
             && !device.is_recording()
         {
             *state = match OutputPositions::find(device, long_rows, memory) {
-                Ok(Some(places)) => State::Found(Arc::new(places)),
+                Ok(Some(positions)) => State::Found(Arc::new(positions)),
                 Ok(None) | Err(OperandError::Device(DeviceError::OutOfMemory { .. })) => {
                     State::Declined
                 }
                 Err(error) => return Err(error),
             };
         }
-        Ok(state.places())
+        Ok(state.positions())
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -75,9 +75,9 @@ impl PositionCache {
 }
 
 impl State {
-    fn places(&self) -> Option<Arc<OutputPositions>> {
+    fn positions(&self) -> Option<Arc<OutputPositions>> {
         match self {
-            Self::Found(places) => Some(Arc::clone(places)),
+            Self::Found(positions) => Some(Arc::clone(positions)),
             Self::Wanted(_) | Self::Declined => None,
         }
     }
@@ -197,21 +197,21 @@ impl OutputPositions {
         if let Some(items) = lists.items(bin::RANK_CHUNKS..bin::SEARCH_CHUNKS) {
             let words = operands.b.cols.div_ceil(32).min(bin_limits.rank_words);
             let config = map_ranks::launch_by_bitmap(items.count, words);
-            let (places, to) = (self.argument(items.first), self.ranks.mutable());
-            let arguments = (operands, items, bin_limits.chunk_entries, c, places, to);
+            let (positions, to) = (self.argument(items.first), self.ranks.mutable());
+            let arguments = (operands, items, bin_limits.chunk_entries, c, positions, to);
             // SAFETY: chunks that span no more than `words` words, and their segments.
             unsafe { device.launch(&map_ranks::rank_by_bitmap(), config, arguments)? };
         }
         if let Some(items) = lists.items(bin::SEARCH_CHUNKS..bin::SPREAD) {
             let config = map_ranks::launch_by_search(items.count, bin_limits.chunk_entries);
-            let (places, to) = (self.argument(items.first), self.ranks.mutable());
+            let (positions, to) = (self.argument(items.first), self.ranks.mutable());
             let arguments = (
                 operands,
                 items,
                 bin_limits.chunk_entries,
                 bin_limits.chunk_entries,
                 c,
-                places,
+                positions,
                 to,
             );
             // SAFETY: chunks and their segments.
