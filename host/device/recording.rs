@@ -173,7 +173,7 @@ impl Device {
         };
         let added = match (&mut recording.so_far, &*self.backend) {
             (SoFar::Emulator(replays), _) => {
-                let kernel = kernel.clone();
+                let kernel = *kernel;
                 replays.push(Box::new(move |emulator| {
                     emulator.launch(&kernel, &config, args)
                 }));
