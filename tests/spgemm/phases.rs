@@ -137,7 +137,7 @@ fn places_are_kept_from_the_first_run_on_if_they_fit_the_memory_and_are_wanted()
                 let says_so = || {
                     spgemm
                         .to_string()
-                        .contains("bytes of output positions cached")
+                        .contains("bytes of product map cached")
                 };
                 assert!(!says_so(), "{spgemm}");
                 for _ in 0..2 {
@@ -207,7 +207,7 @@ fn runs_are_recorded_before_the_first_run_and_after_it() {
             // SAFETY: the buffers are alive.
             unsafe { graph.launch().unwrap() };
             assert_eq!(
-                spgemm.to_string().contains("output positions cached"),
+                spgemm.to_string().contains("product map cached"),
                 are_kept
             );
             let c = DeviceCsr::new(Arc::clone(spgemm.pattern()), values).unwrap();
