@@ -2,7 +2,7 @@
 
 use crate::device::{Device, DeviceBuffer};
 use crate::error::Error;
-use warprow_kernels::scan;
+use warprow_kernels::matrix::primitives::scan;
 
 /// Replaces each element by the sum of those before it, and gives the sum of all.
 ///

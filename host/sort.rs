@@ -3,7 +3,8 @@
 use crate::device::{Device, DeviceBuffer};
 use crate::error::Error;
 use crate::scan::{Scan, check_device};
-use warprow_kernels::sort::{self, DIGIT_BITS, DIGITS, Digit, TILE};
+use warprow_kernels::matrix::primitives::sort;
+use warprow_kernels::matrix::primitives::sort::{DIGIT_BITS, DIGITS, Digit, TILE};
 
 /// Sorts pairs of a key and a value by the lowest `bits` bits of the key, ascending; pairs whose keys have these bits in
 /// common keep their order.

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use support::devices;
 use warprow::device::Device;
 use warprow::{Error, scan::exclusive_scan, sort::sort_pairs};
-use warprow_kernels::scan;
+use warprow_kernels::matrix::primitives::scan;
 
 /// Numbers without a pattern, by a linear congruence.
 fn scattered(len: usize) -> Vec<u32> {

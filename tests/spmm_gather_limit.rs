@@ -6,7 +6,8 @@ use ndarray::Array2;
 use warprow::device::Device;
 use warprow::{CsrMatrix, SpmmElement, generate};
 use warprow_kernels::matrix::{Csr, Dense, DenseMut};
-use warprow_kernels::spmm::gather_limit::{self, LANES, LEAST_SHARE, first_row, shares};
+use warprow_kernels::spmm::product::gather_limit;
+use warprow_kernels::spmm::product::gather_limit::{LANES, LEAST_SHARE, first_row, shares};
 
 /// What the kernel writes for Y.
 fn written<T: SpmmElement + cuda_std::float::Real>(

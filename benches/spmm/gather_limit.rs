@@ -4,7 +4,8 @@ use crate::measure::{Effort, Timing, measure};
 use warprow::device::{Device, DeviceBuffer};
 use warprow::{DeviceCsr, Error, SpmmElement};
 use warprow_kernels::matrix::{Csr, Dense, DenseMut};
-use warprow_kernels::spmm::gather_limit::{self, LANES, LEAST_SHARE};
+use warprow_kernels::spmm::product::gather_limit;
+use warprow_kernels::spmm::product::gather_limit::{LANES, LEAST_SHARE};
 
 /// Nonzeros of a share: the more, the less a share's own cost; the fewer, the better the multiprocessors are filled.
 const SHARES: [u32; 2] = [LEAST_SHARE, 4 * LEAST_SHARE];

@@ -6,7 +6,7 @@ use crate::error::Error;
 use crate::scan::Scan;
 use crate::sort::sort_pairs;
 use cuda_std::element::Element;
-use warprow_kernels::csr::{by_column, rows};
+use warprow_kernels::matrix::csr::{by_column, rows};
 
 /// The nonzeros of a matrix in the order of their columns, those of a column in the order of their rows.
 #[derive(Debug)]

@@ -4,7 +4,8 @@ use crate::csr::{DeviceCsr, DevicePattern};
 use crate::error::Error;
 use crate::scan::exclusive_scan;
 use cuda_std::float::Real;
-use warprow_kernels::gcn::normalize::{self, Graph};
+use warprow_kernels::gcn::normalize;
+use warprow_kernels::gcn::normalize::Graph;
 
 /// `D^-1/2 (A + I) D^-1/2` of a graph on a device, D the row sums of `A + I`.
 ///

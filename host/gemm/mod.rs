@@ -25,7 +25,8 @@ use cuda_std::launch::LaunchConfig;
 use cuda_std::memory::Global;
 use ndarray::{Array2, ArrayView1, ArrayView2};
 use std::fmt;
-use warprow_kernels::gemm::{Epilogue, split_fragments, warpgroup_halves, warpgroup_split};
+use warprow_kernels::gemm::Epilogue;
+use warprow_kernels::gemm::product::{split_fragments, warpgroup_halves, warpgroup_split};
 pub use warprow_kernels::gemm::{GemmKernel, Shape};
 use warprow_kernels::matrix::{Dense, DenseMut};
 

@@ -19,7 +19,8 @@ use crate::error::Error;
 use crate::gemm::{GemmElement, check, elements, extent, upload};
 use cuda_std::memory::Global;
 use ndarray::{Array2, ArrayView1, ArrayView2};
-use warprow_kernels::log_softmax::{self, Bias};
+use warprow_kernels::log_softmax;
+use warprow_kernels::log_softmax::Bias;
 
 /// An element type of the rows: f32, f64, f16 or bf16. Exponentials are added up in f32, of f64 in f64.
 pub trait SoftmaxElement: GemmElement + log_softmax::SoftmaxElement {}

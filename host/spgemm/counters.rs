@@ -4,8 +4,8 @@
 use crate::device::{Device, DeviceBuffer};
 use crate::error::Error;
 use cuda_std::memory::GlobalMut;
-use warprow_kernels::spgemm::bins::BINS;
-use warprow_kernels::spgemm::entry_work::tiles;
+use warprow_kernels::spgemm::analysis::entry_work::tiles;
+use warprow_kernels::spgemm::products::bins::BINS;
 
 /// The counters of a product.
 #[derive(Debug)]

@@ -11,9 +11,10 @@ use crate::error::Error;
 use crate::scan;
 use rayon::prelude::*;
 use sprs::CsMatI;
-use warprow_kernels::spgemm::bins::BINS;
-use warprow_kernels::spgemm::ladder::fitted_table::{self, bin};
+use warprow_kernels::spgemm::ladder::fitted_table;
+use warprow_kernels::spgemm::ladder::fitted_table::bin;
 use warprow_kernels::spgemm::ladder::{Output, dynamic_table, fixed_table, split_table};
+use warprow_kernels::spgemm::products::bins::BINS;
 use warprow_kernels::spgemm::{Factors, Operands};
 
 /// A rung of the ladder before the last, which is [`Spgemm`](super::Spgemm).

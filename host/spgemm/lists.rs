@@ -5,8 +5,9 @@ use crate::device::{Device, DeviceBuffer};
 use crate::error::Error;
 use cuda_std::memory::{Global, GlobalMut};
 use std::ops::Range;
-use warprow_kernels::spgemm::bins::BINS;
-use warprow_kernels::spgemm::{Items, place, work};
+use warprow_kernels::spgemm::Items;
+use warprow_kernels::spgemm::analysis::{row_lists, work};
+use warprow_kernels::spgemm::products::bins::BINS;
 
 /// A phase's bins of sorted rows, from its first one on, and how many products their rows have at most: the longest first, as they are the
 /// last to end.
@@ -74,7 +75,7 @@ impl Lists {
         if items > 0 {
             let arguments = (rows, words.read_only(), counts, cursors, list.mutable());
             // SAFETY: a word for each row; the list has a pair for each item counted, but the first bin's.
-            unsafe { device.launch(&place::place(), work::launch_rows(rows), arguments)? };
+            unsafe { device.launch(&row_lists::place(), work::launch_rows(rows), arguments)? };
         }
         Ok(list)
     }

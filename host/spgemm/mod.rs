@@ -208,7 +208,7 @@ impl<T: SpgemmElement> Spgemm<T> {
 
 impl<T: SpgemmElement> fmt::Display for Spgemm<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        use warprow_kernels::spgemm::bins::{numeric, symbolic};
+        use warprow_kernels::spgemm::products::bins::{numeric, symbolic};
         write!(
             f,
             "SpGEMM in {} of a {} x {} and a {} x {} matrix on {}: {} products, {} entries; symbolic:",

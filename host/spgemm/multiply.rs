@@ -10,8 +10,9 @@ use super::symbolic::{Phase, Structure};
 use super::{SpgemmElement, SpgemmOptions, nonzeros};
 use crate::csr::DeviceCsr;
 use crate::error::Error;
-use warprow_kernels::spgemm::bins::Known;
-use warprow_kernels::spgemm::{Factors, copy};
+use warprow_kernels::spgemm::Factors;
+use warprow_kernels::spgemm::numeric::copy;
+use warprow_kernels::spgemm::products::bins::Known;
 
 /// A product on a device.
 #[derive(Debug)]

@@ -4,7 +4,7 @@ use super::SpgemmElement;
 use crate::csr::{DeviceCsr, DevicePattern};
 use crate::error::Error;
 use crate::scan;
-use warprow_kernels::spgemm::drop_zeros::{count_nonzeros, keep_nonzeros, launch};
+use warprow_kernels::spgemm::numeric::drop_zeros::{count_nonzeros, keep_nonzeros, launch};
 
 /// The matrix without the zeros among its values.
 pub(super) fn keep<T: SpgemmElement>(c: &DeviceCsr<T>) -> Result<DeviceCsr<T>, Error> {

@@ -9,11 +9,13 @@ use crate::device::{DeviceBuffer, Fork};
 use crate::error::Error;
 use cuda_std::memory::GlobalMut;
 use std::sync::{Mutex, PoisonError};
-use warprow_kernels::spgemm::bins::numeric as bin;
-use warprow_kernels::spgemm::{
-    Borders, Factors, Items, Operands, Structure, chunks, copy, group_rows, interval_rows,
-    neighbour_rows, ordered, placed_chunks, sort_rows, spread_rows, window_rows,
+use warprow_kernels::spgemm::numeric::{
+    chunks, copy, group_rows, interval_rows, neighbour_rows, ordered, spread_rows, window_rows,
 };
+use warprow_kernels::spgemm::products::bins::numeric as bin;
+use warprow_kernels::spgemm::reuse::placed_chunks;
+use warprow_kernels::spgemm::symbolic::sort_rows;
+use warprow_kernels::spgemm::{Borders, Factors, Items, Operands, Structure};
 
 /// The bins of sorted rows.
 const SORTED: [(u32, u32); 7] = sorted_bins(bin::SORT);

@@ -6,7 +6,7 @@ use crate::csr::DevicePattern;
 use crate::device::DeviceBuffer;
 use crate::error::Error;
 use cuda_std::memory::Global;
-use warprow_kernels::spgemm::lane_products;
+use warprow_kernels::spgemm::products::lane_products;
 
 /// Room for the columns and values of B.
 #[derive(Debug)]

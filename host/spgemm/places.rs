@@ -5,11 +5,10 @@ use crate::device::{Device, DeviceBuffer};
 use crate::error::Error;
 use crate::scan::exclusive_scan;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use warprow_kernels::spgemm::bins::numeric as bin;
-use warprow_kernels::spgemm::places::TILE;
-use warprow_kernels::spgemm::{
-    Borders, Operands, Places as Argument, Structure, cut_pieces, place_products,
-};
+use warprow_kernels::spgemm::products::bins::numeric as bin;
+use warprow_kernels::spgemm::reuse::places::TILE;
+use warprow_kernels::spgemm::reuse::{cut_pieces, place_products};
+use warprow_kernels::spgemm::{Borders, Operands, Places as Argument, Structure};
 
 /// Of the free memory they may take one part in so many.
 const FREE_PARTS: u64 = 4;

@@ -6,7 +6,9 @@ use crate::csr::DevicePattern;
 use crate::device::DeviceBuffer;
 use crate::error::Error;
 use cuda_std::memory::Global;
-use warprow_kernels::spgemm::{Borders, work};
+use warprow_kernels::spgemm::Borders;
+use warprow_kernels::spgemm::analysis::work;
+use warprow_kernels::spgemm::products::bins::WORK;
 
 /// What each row costs.
 pub(super) struct RowCosts {
@@ -33,7 +35,7 @@ pub(super) fn row_costs(
     let device = &a.device;
     let rows = a.rows as usize;
     let extents = extents(b)?;
-    let mut work = device.uninitialized::<u32>(work::WORK * rows)?;
+    let mut work = device.uninitialized::<u32>(WORK * rows)?;
     let mut words = device.uninitialized::<u32>(rows)?;
     let mut starts = device.uninitialized::<u32>(rows)?;
     // Kernels write all of them, if there are rows.

@@ -11,11 +11,12 @@ use crate::device::{DeviceBuffer, Fork};
 use crate::error::Error;
 use cuda_std::memory::Global;
 use std::sync::Arc;
-use warprow_kernels::spgemm::bins::{Known, narrow_words, symbolic as bin};
-use warprow_kernels::spgemm::{
-    Borders, Factors, Items, Operands, bitmap_rows, copy, entry_work, hash_rows, run_rows,
-    sort_rows,
-};
+use warprow_kernels::spgemm::analysis::borders::narrow_words;
+use warprow_kernels::spgemm::analysis::entry_work;
+use warprow_kernels::spgemm::numeric::copy;
+use warprow_kernels::spgemm::products::bins::{Known, symbolic as bin};
+use warprow_kernels::spgemm::symbolic::{bitmap_rows, hash_rows, run_rows, sort_rows};
+use warprow_kernels::spgemm::{Borders, Factors, Items, Operands};
 
 /// The bins of sorted rows.
 const SORTED: [(u32, u32); 7] = sorted_bins(bin::SORT);

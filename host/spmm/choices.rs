@@ -6,7 +6,8 @@ use super::{SpmmElement, SpmmOptions, task_size};
 use crate::csr::DevicePattern;
 use crate::error::Error;
 use std::fmt;
-use warprow_kernels::spmm::{Ending, ItemKind, Reduction, Shape, SpmmKernel, vector};
+use warprow_kernels::spmm::product::vector;
+use warprow_kernels::spmm::{Ending, ItemKind, Reduction, Shape, SpmmKernel};
 
 /// What a plan chose beside the kernel.
 #[derive(Clone, Debug)]

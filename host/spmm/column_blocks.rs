@@ -4,7 +4,7 @@ use crate::csr::{DeviceCsr, DevicePattern};
 use crate::error::Error;
 use crate::scan::exclusive_scan;
 use cuda_std::element::Element;
-use warprow_kernels::spmm::column_blocks;
+use warprow_kernels::spmm::product::column_blocks;
 
 /// The matrix with its nonzeros in the order of `blocks` blocks of columns: the row pointers of one block after the other, each
 /// of which starts where the one before ends, `blocks * rows + 1` numbers in all.

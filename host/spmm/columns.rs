@@ -2,7 +2,8 @@
 
 use crate::device::{Device, DeviceBuffer};
 use crate::error::Error;
-use warprow_kernels::spmm::columns::{self, BINS};
+use warprow_kernels::spmm::plan::columns;
+use warprow_kernels::spmm::plan::columns::BINS;
 
 /// The columns of a matrix by the number of their nonzeros.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -7,10 +7,11 @@ use cuda_std::float::Real;
 use cuda_std::kernel::Kernel;
 use cuda_std::memory::Global;
 use warprow_kernels::log_softmax::Logarithm;
-use warprow_kernels::spmm::vector::layer;
-pub(crate) use warprow_kernels::spmm::vector::layer::LayerEnd;
-use warprow_kernels::spmm::vector::layer::{CombineArguments, LayerArguments};
-use warprow_kernels::spmm::{Operand, Reduction, Shape, SpmmKernel};
+use warprow_kernels::matrix::Operand;
+use warprow_kernels::spmm::product::vector::layer;
+pub(crate) use warprow_kernels::spmm::product::vector::layer::LayerEnd;
+use warprow_kernels::spmm::product::vector::layer::{CombineArguments, LayerArguments};
+use warprow_kernels::spmm::{Reduction, Shape, SpmmKernel};
 
 /// How a product ends that is a layer's.
 pub(super) struct Layer<E: Operand> {

@@ -59,10 +59,9 @@ use std::borrow::Cow;
 use std::fmt;
 use std::time::Instant;
 pub use times::PlanTimes;
-use warprow_kernels::spmm::epilogue;
-pub use warprow_kernels::spmm::{
-    Capabilities, Ending, ItemKind, Operand, Reduction, Shape, SpmmKernel,
-};
+pub use warprow_kernels::matrix::Operand;
+use warprow_kernels::spmm::product::epilogue;
+pub use warprow_kernels::spmm::{Capabilities, Ending, ItemKind, Reduction, Shape, SpmmKernel};
 
 /// A matrix A on a device, and the kernel to multiply it with: `Y = A X` for any dense X of elements of type `E`.
 ///
@@ -97,7 +96,7 @@ impl<E: SpmmElement> Spmm<E> {
         a: CsMatViewI<'_, E, u32, u32>,
         options: SpmmOptions,
     ) -> Result<Self, Error> {
-        Self::plan_of(device, a, options, E::widen)
+        Self::plan_of(device, a, options, E::to_sums)
     }
 
     /// As [`plan`](Self::plan), for an A whose values are of the type of sums: f32 with an X of f16 or bf16.

@@ -6,19 +6,20 @@ use crate::error::Error;
 use crate::scalar::Scalar;
 use half::{bf16, f16};
 use std::borrow::Cow;
-use warprow_kernels::spmm::{Operand, Reduction, SpmmKernel};
+use warprow_kernels::matrix::Operand;
+use warprow_kernels::spmm::{Reduction, SpmmKernel};
 
 /// An element type of X and Y that SpMM has kernels for. A is of the same type or, with [`Spmm::plan_wide`](super::Spmm::plan_wide), of the type
 /// [`Sum`](Operand::Sum), in which the device keeps it and which is f32 for f16 and bf16.
 pub trait SpmmElement: Scalar + Operand<Sum: Scalar + Default> + Default {
     /// The same numbers in the type of sums.
-    fn widen(numbers: &[Self]) -> Cow<'_, [Self::Sum]>;
+    fn to_sums(numbers: &[Self]) -> Cow<'_, [Self::Sum]>;
 }
 
 macro_rules! own_sum {
     ($($element:ident)*) => {$(
         impl SpmmElement for $element {
-            fn widen(numbers: &[Self]) -> Cow<'_, [Self]> {
+            fn to_sums(numbers: &[Self]) -> Cow<'_, [Self]> {
                 numbers.into()
             }
         }
@@ -29,7 +30,7 @@ own_sum!(f32 f64);
 macro_rules! summed_in_f32 {
     ($($element:ident)*) => {$(
         impl SpmmElement for $element {
-            fn widen(numbers: &[Self]) -> Cow<'_, [f32]> {
+            fn to_sums(numbers: &[Self]) -> Cow<'_, [f32]> {
                 numbers.iter().map(|number| number.to_f32()).collect()
             }
         }
@@ -53,17 +54,17 @@ pub struct SpmmOptions {
     /// The number of features, the columns of X, that the plan is for, if it is known: whether an order of the rows is worth its cost depends on
     /// it, and on a GPU the size of the tasks of a matrix so small that all can run at once. Runs may have any other number.
     pub features: Option<u32>,
-    /// Steps of a task, its nonzeros and twice its rows, for the kernels that work on [tasks](warprow_kernels::spmm::tasks), and the most nonzeros of
-    /// a [slice](warprow_kernels::spmm::slices), or of a row that has one warp in a [team](warprow_kernels::spmm::teams); the plan chooses
+    /// Steps of a task, its nonzeros and twice its rows, for the kernels that work on [tasks](warprow_kernels::spmm::product::tasks), and the most nonzeros of
+    /// a [slice](warprow_kernels::spmm::ladder::slices), or of a row that has one warp in a [team](warprow_kernels::spmm::product::teams); the plan chooses
     /// if it is not said.
     pub task_size: Option<u32>,
-    /// Whether a sub-warp of 16 or 32 lanes takes several [tasks](warprow_kernels::spmm::tasks) that follow each other as if they were one, but
+    /// Whether a sub-warp of 16 or 32 lanes takes several [tasks](warprow_kernels::spmm::product::tasks) that follow each other as if they were one, but
     /// for the last ones; the plan chooses if it is not said, and takes tasks of a size that is said one by one.
     pub join_tasks: Option<bool>,
     /// Lanes of a sub-warp, for the kernels that have the choice: 8, 16 or 32, or the next fewer that there are for the type
     /// and the number of features. The plan chooses if it is not said.
     pub lanes: Option<u32>,
-    /// [Blocks of columns](warprow_kernels::spmm::column_blocks) for the kernels that work on tasks; the plan chooses if it is
+    /// [Blocks of columns](warprow_kernels::spmm::product::column_blocks) for the kernels that work on tasks; the plan chooses if it is
     /// not said. Only sums and means in f32 and f64 are computed in blocks.
     pub column_blocks: Option<u32>,
     /// The order in which the plan keeps the rows of A; the plan chooses between the given one and clusters if it is not said, for the

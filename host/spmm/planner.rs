@@ -12,7 +12,7 @@
 //! Where rows that are near each other have their columns in common ([`locality`](super::reuse::locality)), what comes from memory is less by as
 //! much, wide tiles cost no more of it than narrow ones, and tasks are small.
 //!
-//! Rows of hundreds of nonzeros are taken in step, see [`in_step`](warprow_kernels::spmm::in_step), where bytes that a neighbouring
+//! Rows of hundreds of nonzeros are taken in step, see [`in_step`](warprow_kernels::spmm::product::in_step), where bytes that a neighbouring
 //! row has just read cost less still.
 //!
 //! Narrow tiles and many blocks fit the caches, wide tiles and few blocks cost fewer row ends. Rows in another order than the
@@ -27,7 +27,7 @@ use super::reuse;
 use crate::csr::DevicePattern;
 use crate::error::Error;
 pub(super) use row_of_x::RowOfX;
-use warprow_kernels::spmm::tasks::ROW_STEPS;
+use warprow_kernels::spmm::product::tasks::ROW_STEPS;
 use warprow_kernels::spmm::{ItemKind, SpmmKernel};
 
 /// A row's end, of a tile of features: four nonzeros' worth of instructions.

@@ -5,7 +5,7 @@ use crate::csr::DevicePattern;
 use crate::device::DeviceBuffer;
 use crate::error::Error;
 use cuda_std::memory::Global;
-use warprow_kernels::spmm::reuse;
+use warprow_kernels::spmm::plan::reuse;
 
 /// Rows of a window of neighbours: those that a multiprocessor works on at a time.
 pub(super) const NEIGHBOURS: u32 = 64;

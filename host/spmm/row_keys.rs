@@ -6,7 +6,7 @@ use crate::error::Error;
 use crate::sort::sort_pairs;
 use cuda_std::element::Element;
 use cuda_std::memory::Global;
-use warprow_kernels::order;
+use warprow_kernels::spmm::plan::order;
 
 /// How often a row takes the label of most of its columns. Planted communities of 60 to 600 rows with 85 % of the nonzeros
 /// inside, 10 to 75 a row, were found in 6 to 8 rounds; more did not help, and with 5 nonzeros a row not either.

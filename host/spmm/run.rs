@@ -11,7 +11,8 @@ use cuda_std::float::Real;
 use cuda_std::launch::LaunchConfig;
 use ndarray::{Array2, ArrayView2};
 use warprow_kernels::matrix::{Csr, Dense, DenseMut};
-use warprow_kernels::spmm::{Ending, Epilogue, Handle, ItemKind, Reduction, Shape, vector};
+use warprow_kernels::spmm::product::vector;
+use warprow_kernels::spmm::{Ending, Epilogue, Handle, ItemKind, Reduction, Shape};
 
 impl<E: SpmmElement> Spmm<E> {
     /// Grid and block of a run with that many columns of X; `None` if the product is empty and nothing is launched.

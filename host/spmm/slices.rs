@@ -8,10 +8,11 @@ use crate::scan::exclusive_scan;
 use cuda_std::float::Real;
 use std::fmt;
 use std::sync::Mutex;
-use warprow_kernels::csr::rows;
 use warprow_kernels::matrix::DenseMut;
+use warprow_kernels::matrix::csr::rows;
 use warprow_kernels::spmm::Items;
-use warprow_kernels::spmm::slices::{self, CutRows};
+use warprow_kernels::spmm::ladder::slices;
+use warprow_kernels::spmm::ladder::slices::CutRows;
 
 /// Nonzeros of a slice, as in the reports that the rung is after: as many as a warp has lanes.
 const SLICE_SIZE: u32 = 32;

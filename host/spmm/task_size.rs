@@ -3,7 +3,7 @@
 use super::items::ItemSizes;
 use crate::csr::DevicePattern;
 use crate::device::Device;
-use warprow_kernels::spmm::tasks::ROW_STEPS;
+use warprow_kernels::spmm::product::tasks::ROW_STEPS;
 
 /// Tasks for each sub-warp that a GPU runs at a time: the more, the better a long task is made up for by the others.
 const TASKS_PER_SLOT: u64 = 8;

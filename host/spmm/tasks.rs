@@ -10,8 +10,10 @@ use crate::error::Error;
 use cuda_std::memory::{Global, GlobalMut};
 use std::fmt;
 use std::sync::Mutex;
-use warprow_kernels::spmm::tasks::{self, Cuts};
-use warprow_kernels::spmm::{Epilogue, Items, Large, vector};
+use warprow_kernels::spmm::product::tasks;
+use warprow_kernels::spmm::product::tasks::Cuts;
+use warprow_kernels::spmm::product::vector;
+use warprow_kernels::spmm::{Epilogue, Items, Large};
 
 /// Groups of tasks for a row that is cut between them, at most, where many rows are cut. Skewed graphs (R-MAT .57) have one for two to four groups,
 /// others (.35) one for 26 or almost none. Where many are cut, several tasks are one item, and such rows have fewer parts; others took up to 1.08

@@ -9,7 +9,8 @@ use crate::scan::exclusive_scan;
 use std::fmt;
 use std::ops::RangeInclusive;
 use warprow_kernels::spmm::Items;
-use warprow_kernels::spmm::teams::{self, WARPS};
+use warprow_kernels::spmm::product::teams;
+use warprow_kernels::spmm::product::teams::WARPS;
 
 /// Nonzeros of a row that a warp takes alone, at most: no fewer than the first number, and no more than the second.
 const LONGEST_SHORT: RangeInclusive<u64> = 256..=2048;

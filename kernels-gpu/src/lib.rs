@@ -1,19 +1,23 @@
-//! The kernels of warprow: a folder a family, a file a rung, one new idea a rung.
+//! The kernels of warprow, a crate for each family.
 //!
-//! The crate is `no_std`. Compiled for `nvptx64-nvidia-cuda` it becomes PTX; compiled for the host, the same source runs
+//! | family | what it computes |
+//! |---|---|
+//! | [`matrix`] | element and matrix types, scans, sorts, CSR matrices rearranged: what the others share |
+//! | [`spmm`] | `Y = A X`, sparse times dense |
+//! | [`spgemm`] | `C = A B`, sparse times sparse |
+//! | [`gemm`] | `Y = X W`, tall and skinny times small |
+//! | [`log_softmax`] | the LogSoftmax of each row |
+//! | [`gcn`] | what a graph convolutional network needs beside these |
+//!
+//! Within a family, `ladder` is what one reads to learn, `product` is what runs by default, and `plan` looks at the matrix.
+//! Each crate is `no_std`. Compiled for `nvptx64-nvidia-cuda` it becomes PTX; compiled for the host, the same source runs
 //! on the emulator, and each kernel's name is a typed handle for its launch.
 
-#![cfg_attr(target_arch = "nvptx64", no_std)]
-#![cfg_attr(target_arch = "nvptx64", feature(abi_ptx))]
+#![no_std]
 
-pub mod csr;
-pub mod gcn;
-pub mod gemm;
-pub mod log_softmax;
-pub mod matrix;
-pub mod order;
-pub mod scan;
-pub mod sort;
-pub mod spgemm;
-pub mod spmm;
-mod unroll;
+pub use warprow_kernels_gcn as gcn;
+pub use warprow_kernels_gemm as gemm;
+pub use warprow_kernels_log_softmax as log_softmax;
+pub use warprow_kernels_matrix as matrix;
+pub use warprow_kernels_spgemm as spgemm;
+pub use warprow_kernels_spmm as spmm;

@@ -3,7 +3,8 @@
 use super::{LANES, LINE};
 use crate::spmm::{SpmmElement, row_bytes};
 use warprow_kernels::spmm::Reduction;
-use warprow_kernels::spmm::vector::{self, passes};
+use warprow_kernels::spmm::product::vector;
+use warprow_kernels::spmm::product::vector::passes;
 
 /// A row of X, and how a sub-warp takes it.
 #[derive(Clone, Copy, Debug)]

@@ -59,6 +59,9 @@ const PROFILE: [(&str, &str); 9] = [
     ("STRIP", "none"),
 ];
 
+/// What `#[kernel]` asks before it makes entry points.
+const ENTRY_POINTS: &str = "cuda_entry_points";
+
 /// Compiles the kernel crate and returns the PTX as the compiler wrote it. `target_dir` keeps `core` between builds.
 pub(crate) fn compile(
     toolchain: &Toolchain,
@@ -172,6 +175,8 @@ fn command(
         command.arg("--locked");
     }
     command.args(["--", "--emit=asm", "-Zno-link"]);
+    // For this crate alone: the kernels of its dependencies are in PTX of their own.
+    command.args(["--cfg", ENTRY_POINTS]);
     command
 }
 
@@ -186,6 +191,7 @@ fn is_of_outer_build(name: &OsStr) -> bool {
 /// The flags, with those that keep this machine's directories out of the PTX: a panic's location is in its text.
 fn encoded_flags(toolchain: &Toolchain, sources: &Sources, flags: &[String]) -> OsString {
     let mut encoded = OsString::from(flags.join("\x1f"));
+    encoded.push(format!("\x1f--check-cfg=cfg({ENTRY_POINTS})"));
     let mut remap = |from: &Path, to: &str| {
         encoded.push("\x1f--remap-path-prefix=");
         encoded.push(from);

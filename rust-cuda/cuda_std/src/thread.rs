@@ -95,6 +95,13 @@ pub fn system_fence() {
     backend::system_fence();
 }
 
+/// Asks the assembler not to unroll the loop in whose body it stands, for loops that run rarely: short kernels are compiled
+/// faster when they are first used. The Rust compiler unrolls a loop only if it knows its step, which [`opaque`] hides.
+#[inline(always)]
+pub fn keep_rolled() {
+    backend::keep_rolled();
+}
+
 /// The same number, of which the compiler knows no more: what is computed from it in a loop is computed there each time. Else the
 /// compiler computes all before the loop that does not change in it, and keeps it in registers, though it be a hundred sums of
 /// a lane's column and a constant.

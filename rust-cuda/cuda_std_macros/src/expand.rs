@@ -50,7 +50,7 @@ fn check(function: &ItemFn) -> Result<Vec<Type>> {
         .collect()
 }
 
-/// On the device: the function as it is, and an entry point for each instance.
+/// On the device: the function as it is, and an entry point for each instance if this crate is the one that is built.
 fn device(
     name: &str,
     function: &ItemFn,
@@ -74,7 +74,6 @@ fn device(
             },
         );
         quote! {
-            #[cfg(target_arch = "nvptx64")]
             const _: () = {
                 #bindings
                 #[unsafe(export_name = #entry)]
@@ -89,7 +88,15 @@ fn device(
         #[cfg(target_arch = "nvptx64")]
         #[inline(always)]
         #function
-        #(#entries)*
+        // `cuda_builder` sets `cuda_entry_points` for the crate that it builds, and not for the crates which that depends on:
+        // their kernels are in PTX of their own.
+        #[cfg(target_arch = "nvptx64")]
+        const _: () = {
+            #[cfg(cuda_entry_points)]
+            const _: () = {
+                #(#entries)*
+            };
+        };
     }
 }
 

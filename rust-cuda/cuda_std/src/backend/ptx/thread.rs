@@ -107,6 +107,17 @@ pub(crate) fn opaque(number: u32) -> u32 {
     result
 }
 
+#[inline(always)]
+pub(crate) fn keep_rolled() {
+    // SAFETY: a directive for the loop around it.
+    unsafe {
+        asm!(
+            ".pragma \"nounroll\";",
+            options(nomem, nostack, preserves_flags)
+        );
+    }
+}
+
 /// A comment in the kernel's body, which `cuda_builder` puts before it: as a directive, or as a comment still if it is not for all GPUs.
 #[inline(always)]
 pub(crate) fn limit_registers<const COUNT: u32, const LEAST_SM: u32>() {

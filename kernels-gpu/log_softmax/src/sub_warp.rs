@@ -1,0 +1,94 @@
+//! Rows of up to 512 classes, a multiple of four: a part of a warp a row, the row in registers.
+//!
+//! A lane loads up to four vectors of four neighbouring elements; maximum and sum are combined by shuffles. X is read once. A row of
+//! 16 classes takes four lanes, one load each.
+
+use crate::{BLOCK, Bias, Logarithm, SoftmaxElement};
+use cuda_std::prelude::*;
+use cuda_std::warp::FULL_MASK;
+use warprow_kernels_matrix::unroll;
+
+/// Vectors of a lane, at most.
+const VECTORS: u32 = 4;
+
+/// Elements of a vector.
+const WIDTH: usize = 4;
+
+/// Lanes for a row of so many classes; `None` if it has no vectors or does not fit their registers.
+pub(crate) fn lanes(classes: u32) -> Option<u32> {
+    let fit = |&lanes: &u32| classes <= lanes * WIDTH as u32 * VECTORS;
+    let lanes = [4, 32].into_iter().find(fit);
+    lanes.filter(|_| classes.is_multiple_of(WIDTH as u32))
+}
+
+/// `Y[row, :] = LogSoftmax(X[row, :] + bias)`, `LANES` lanes for a row.
+///
+/// # Safety
+///
+/// `x` and `y` have `rows` times `classes` elements, apart from each other; there are at least one class and at most
+/// `16 * LANES`, a multiple of four; the bias has one for each if there is one; the launch is that of [`launch`](crate::launch).
+#[kernel(name = "log_softmax_sub_warp", T = [f32, f64, f16, bf16], LANES = [4, 32])]
+pub unsafe fn sub_warp<T: SoftmaxElement, const LANES: u32>(
+    rows: u32,
+    classes: u32,
+    x: Global<T>,
+    y: GlobalMut<T>,
+    bias: Bias<T>,
+) {
+    let thread = thread::thread_idx_x();
+    let row =
+        u64::from(thread::block_idx_x()) * u64::from(BLOCK / LANES) + u64::from(thread / LANES);
+    // Sub-warps past the last row work along on it, as the shuffles want all lanes, and write nothing.
+    let place = row.min(u64::from(rows) - 1) as usize * classes as usize;
+    let column = |vector: usize| (vector as u32 * LANES + thread % LANES) * WIDTH as u32;
+    let mut elements = [[T::Sum::NEG_INFINITY; WIDTH]; VECTORS as usize];
+    let mut max = T::Sum::NEG_INFINITY;
+    // SAFETY: vectors of the row.
+    unsafe {
+        unroll!(vector in 0..4 {
+            if column(vector) < classes {
+                let vector_of_x = x.load_array::<WIDTH>(place + column(vector) as usize);
+                elements[vector] = bias.added(vector_of_x, column(vector));
+                unroll!(k in 0..4 {
+                    if elements[vector][k] > max {
+                        max = elements[vector][k];
+                    }
+                });
+            }
+        });
+    }
+    let mut distance = LANES / 2;
+    while distance > 0 {
+        let other = warp::shfl_xor(FULL_MASK, max, distance, LANES);
+        if other > max {
+            max = other;
+        }
+        distance /= 2;
+    }
+    let mut sum = T::Sum::ZERO;
+    unroll!(vector in 0..4 {
+        if column(vector) < classes {
+            unroll!(k in 0..4 {
+                elements[vector][k] = elements[vector][k] - max;
+                sum += elements[vector][k].exp();
+            });
+        }
+    });
+    let mut distance = LANES / 2;
+    while distance > 0 {
+        sum += warp::shfl_xor(FULL_MASK, sum, distance, LANES);
+        distance /= 2;
+    }
+    let logarithm = sum.ln();
+    if row < u64::from(rows) {
+        // SAFETY: vectors of the row, which are this lane's.
+        unsafe {
+            unroll!(vector in 0..4 {
+                if column(vector) < classes {
+                    let result = elements[vector].map(|element| T::narrow(element - logarithm));
+                    y.store_array(place + column(vector) as usize, result);
+                }
+            });
+        }
+    }
+}

@@ -1,0 +1,250 @@
+//! The element types of dense matrices, and the type in which their products are summed.
+
+use cuda_std::float::{Half, Narrow};
+use cuda_std::prelude::*;
+
+/// An element type of a dense matrix: f32, f64, f16 or bf16. Products and their sums are of the type [`Sum`](Self::Sum).
+pub trait Operand: Element {
+    /// f32 for the 16-bit types, the type itself for f32 and f64.
+    type Sum: Real + Operand<Sum = Self::Sum>;
+
+    /// The element as a sum; exact.
+    fn widen(self) -> Self::Sum;
+
+    /// A sum rounded to the element type, to nearest.
+    fn narrow(sum: Self::Sum) -> Self;
+
+    /// As many of the sums as 16 bytes have elements, rounded, in memory's order.
+    fn words(sums: [Self::Sum; 8]) -> [u32; 4];
+
+    /// Up to `MAX_WIDTH` neighbouring elements as memory holds them: 16-bit ones stay two in a register until they are
+    /// used, as eight loads of X are in flight at a time.
+    type Vector: Copy;
+
+    /// The most elements that a lane loads at once: those of 16 bytes, and four of f64, which are two loads.
+    const MAX_WIDTH: usize;
+
+    /// No elements: what a vector is that nobody reads.
+    const ABSENT: Self::Vector;
+
+    /// The `WIDTH` elements from `index` on, 1, 2, 4 or up to `MAX_WIDTH`.
+    ///
+    /// # Safety
+    ///
+    /// As [`cuda_std::memory`] says; the address is a multiple of `WIDTH` elements.
+    unsafe fn load<const WIDTH: usize>(from: Global<Self>, index: usize) -> Self::Vector;
+
+    /// As [`load`](Self::load), from memory that the kernel writes.
+    ///
+    /// # Safety
+    ///
+    /// As for [`load`](Self::load).
+    unsafe fn load_mut<const WIDTH: usize>(from: GlobalMut<Self>, index: usize) -> Self::Vector;
+
+    /// The element at `index` of a vector, exact.
+    fn get(vector: &Self::Vector, index: usize) -> Self::Sum;
+
+    /// Writes `numbers`, each rounded to nearest, to the elements from `index` on. `WIDTH` is 1, 2, 4 or 8.
+    ///
+    /// # Safety
+    ///
+    /// As for [`load`](Self::load).
+    unsafe fn store<const WIDTH: usize>(
+        to: GlobalMut<Self>,
+        index: usize,
+        numbers: [Self::Sum; WIDTH],
+    );
+
+    /// As [`store`](Self::store), for what the kernel does not read again: the caches drop it first.
+    ///
+    /// # Safety
+    ///
+    /// As for [`load`](Self::load).
+    unsafe fn store_streaming<const WIDTH: usize>(
+        to: GlobalMut<Self>,
+        index: usize,
+        numbers: [Self::Sum; WIDTH],
+    );
+}
+
+/// The type of `T`'s sums: the form that `#[kernel]` understands in a list of arguments.
+pub type SumOf<T> = <T as Operand>::Sum;
+
+/// A load of the vectors of f32 and f64: an array of four, of which the first `WIDTH` are loaded.
+macro_rules! load_wide {
+    ($name:ident($pointer:ident)) => {
+        #[inline(always)]
+        unsafe fn $name<const WIDTH: usize>(from: $pointer<Self>, index: usize) -> [Self; 4] {
+            let zero = Self::ZERO;
+            // SAFETY: the caller's contract.
+            unsafe {
+                match WIDTH {
+                    1 => [from.load(index), zero, zero, zero],
+                    2 => {
+                        let [a, b] = from.load2(index);
+                        [a, b, zero, zero]
+                    }
+                    _ => from.load4(index),
+                }
+            }
+        }
+    };
+}
+
+macro_rules! store_wide {
+    ($name:ident($access:ident)) => {
+        #[inline(always)]
+        unsafe fn $name<const WIDTH: usize>(
+            to: GlobalMut<Self>,
+            index: usize,
+            numbers: [Self; WIDTH],
+        ) {
+            let four = |first: usize| core::array::from_fn::<_, 4, _>(|i| numbers[first + i]);
+            // SAFETY: the caller's contract.
+            unsafe {
+                match WIDTH {
+                    1 => to.$access(index, [numbers[0]]),
+                    2 => to.$access(index, [numbers[0], numbers[1]]),
+                    4 => to.$access(index, four(0)),
+                    _ => {
+                        // The sums of eight 16-bit elements.
+                        to.$access(index, four(0));
+                        to.$access(index + 4, four(4));
+                    }
+                }
+            }
+        }
+    };
+}
+
+macro_rules! wide {
+    ($($element:ident: $words:expr;)*) => {$(
+        impl Operand for $element {
+            type Sum = Self;
+            type Vector = [Self; 4];
+
+            #[inline(always)]
+            fn widen(self) -> Self {
+                self
+            }
+
+            #[inline(always)]
+            fn narrow(sum: Self) -> Self {
+                sum
+            }
+
+            #[inline(always)]
+            fn words(sums: [Self; 8]) -> [u32; 4] {
+                let words: fn([Self; 8]) -> [u32; 4] = $words;
+                words(sums)
+            }
+
+            const MAX_WIDTH: usize = 4;
+            const ABSENT: [Self; 4] = [0.0; 4];
+
+            load_wide!(load(Global));
+            load_wide!(load_mut(GlobalMut));
+
+            #[inline(always)]
+            fn get(vector: &[Self; 4], index: usize) -> Self {
+                vector[index]
+            }
+
+            store_wide!(store(store_array));
+            store_wide!(store_streaming(store_streaming));
+        }
+    )*};
+}
+wide! {
+    f32: |sums| [0, 1, 2, 3].map(|i: usize| sums[i].to_bits());
+    f64: |sums| [0, 1, 2, 3].map(|i: usize| (sums[i / 2].to_bits() >> (32 * (i % 2))) as u32);
+}
+
+/// A load of the vectors of f16 and bf16: four words of two elements, of which the first `WIDTH / 2` are loaded; a single
+/// element is the lower half of a word.
+macro_rules! load_narrow {
+    ($name:ident($pointer:ident)) => {
+        #[inline(always)]
+        unsafe fn $name<const WIDTH: usize>(from: $pointer<Self>, index: usize) -> [u32; 4] {
+            let from = from.offset(index);
+            // SAFETY: the caller's contract.
+            unsafe {
+                match WIDTH {
+                    1 => [u32::from(from.cast::<u16>().load(0)), 0, 0, 0],
+                    2 => [from.cast().load(0), 0, 0, 0],
+                    4 => {
+                        let [a, b] = from.cast().load2(0);
+                        [a, b, 0, 0]
+                    }
+                    _ => from.cast().load4(0),
+                }
+            }
+        }
+    };
+}
+
+macro_rules! store_narrow {
+    ($name:ident($access:ident)) => {
+        #[inline(always)]
+        unsafe fn $name<const WIDTH: usize>(
+            to: GlobalMut<Self>,
+            index: usize,
+            numbers: [f32; WIDTH],
+        ) {
+            let word = |i: usize| Self::pack(numbers[2 * i], numbers[2 * i + 1]);
+            let to = to.offset(index);
+            // SAFETY: the caller's contract.
+            unsafe {
+                match WIDTH {
+                    // Not the type's own function of that name, which has no instruction.
+                    1 => to.$access(0, [<Self as Narrow>::from_f32(numbers[0])]),
+                    2 => to.cast().$access(0, [word(0)]),
+                    4 => to.cast().$access(0, [word(0), word(1)]),
+                    _ => to.cast().$access(0, [word(0), word(1), word(2), word(3)]),
+                }
+            }
+        }
+    };
+}
+
+macro_rules! narrow {
+    ($($element:ident)*) => {$(
+        impl Operand for $element {
+            type Sum = f32;
+            type Vector = [u32; 4];
+
+            #[inline(always)]
+            fn widen(self) -> f32 {
+                // Not the inherent method, which computes with integers.
+                Narrow::to_f32(self)
+            }
+
+            #[inline(always)]
+            fn narrow(sum: f32) -> Self {
+                <Self as Narrow>::from_f32(sum)
+            }
+
+            #[inline(always)]
+            fn words(sums: [f32; 8]) -> [u32; 4] {
+                // Two in an instruction: an element by itself is converted at a quarter of the rate.
+                [0, 1, 2, 3].map(|i| <Self as Half>::pack(sums[2 * i], sums[2 * i + 1]))
+            }
+
+            const MAX_WIDTH: usize = 8;
+            const ABSENT: [u32; 4] = [0; 4];
+
+            load_narrow!(load(Global));
+            load_narrow!(load_mut(GlobalMut));
+
+            #[inline(always)]
+            fn get(vector: &[u32; 4], index: usize) -> f32 {
+                let half = vector[index / 2] >> (index % 2 * 16);
+                Narrow::to_f32($element::from_bits(half as u16))
+            }
+
+            store_narrow!(store(store_array));
+            store_narrow!(store_streaming(store_streaming));
+        }
+    )*};
+}
+narrow!(f16 bf16);

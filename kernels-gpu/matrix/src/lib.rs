@@ -1,0 +1,12 @@
+//! What all kernel families share: element and matrix types, scans, sorts, and the kernels that rearrange CSR matrices.
+
+#![cfg_attr(target_arch = "nvptx64", no_std)]
+#![cfg_attr(target_arch = "nvptx64", feature(abi_ptx))]
+
+mod arguments;
+pub mod csr;
+mod element;
+pub mod primitives;
+
+pub use arguments::{Csr, Dense, DenseMut};
+pub use element::{Operand, SumOf};

@@ -1,0 +1,5 @@
+//! Device-wide primitives: [`scan`], [`sort`], and loops that are [unrolled](crate::unroll).
+
+pub mod scan;
+pub mod sort;
+mod unroll;

@@ -1,0 +1,257 @@
+//! Exclusive prefix sums: each element becomes the sum of those before it.
+//!
+//! In three kernels: the sum of each tile of 4096 elements, the scan of these sums by one block, and the scan inside each
+//! tile from its start on. The elements are read twice and written once, so that it takes about one and a half times a
+//! copy. One block is enough for the tiles' sums: there is one for 4096 elements, at most 2^20 of them where positions
+//! fit 32 bits.
+//!
+//! ```text
+//! elements, tiles of 4     3 1 0 2 | 5 0 1 1 | 4
+//! sums, scanned            0         6         13    total 17
+//! elements, scanned        0 3 4 4 | 6 11 11 12 | 13
+//! ```
+
+use cuda_std::prelude::*;
+use cuda_std::warp::{FULL_MASK, WARP_SIZE};
+
+/// Threads in a block of [`tile_sums`] and [`scan_tiles`].
+const BLOCK: u32 = 256;
+
+/// Threads in the one block of [`scan_sums`].
+const SUMS_BLOCK: u32 = 1024;
+
+/// Elements that a lane loads at once: 16 bytes.
+const WIDTH: usize = 4;
+
+/// Loads of a lane.
+const LOADS: usize = 4;
+
+/// Elements of a tile, which a block takes.
+pub const TILE: u32 = BLOCK * (WIDTH * LOADS) as u32;
+
+/// Elements that a warp takes with one load of each lane.
+const WARP_LOAD: usize = WARP_SIZE as usize * WIDTH;
+
+/// The launch of [`tile_sums`] and [`scan_tiles`] for that many tiles, a block each.
+pub fn launch_tiles(tiles: u32) -> LaunchConfig {
+    LaunchConfig::new(tiles, BLOCK)
+}
+
+/// The launch of [`scan_sums`], one block.
+pub fn launch_sums() -> LaunchConfig {
+    LaunchConfig::new(1, SUMS_BLOCK)
+}
+
+/// `sums[tile]`, the sum of the tile's elements; a block a tile.
+///
+/// # Safety
+///
+/// There are `len` elements, and a sum for each tile.
+#[kernel(name = "scan_tile_sums")]
+pub unsafe fn tile_sums(len: u64, elements: Global<u32>, sums: GlobalMut<u64>) {
+    let warp_sums = shared_array!(u64; 8);
+    let first = first_of_lane();
+    let mut sum = 0_u64;
+    for load in 0..LOADS {
+        // SAFETY: the vector's elements below `len` alone are loaded.
+        let vector = unsafe {
+            load_vector(
+                len,
+                first + load * WARP_LOAD,
+                |at| elements.load4(at),
+                |at| elements.load(at),
+            )
+        };
+        for element in vector {
+            sum += u64::from(element);
+        }
+    }
+    // SAFETY: a sum for each warp, a barrier between writes and reads.
+    unsafe {
+        let (_, total) = scan_in_block(sum, warp_sums, |a, b| a + b, 0);
+        if thread::thread_idx_x() == 0 {
+            sums.store(thread::block_idx_x() as usize, total);
+        }
+    }
+}
+
+/// The scan of the tiles' sums in place, and their total; one block, which goes through them 4096 at a time.
+///
+/// # Safety
+///
+/// There are `tiles` sums; `total` has room for one.
+#[kernel(name = "scan_sums")]
+pub unsafe fn scan_sums(tiles: u32, sums: GlobalMut<u64>, total: GlobalMut<u64>) {
+    let warp_sums = shared_array!(u64; 32);
+    let tiles = u64::from(tiles);
+    let mut before = 0_u64;
+    let mut chunk = 0_u64;
+    while chunk < tiles {
+        let first = (chunk + u64::from(thread::thread_idx_x()) * WIDTH as u64) as usize;
+        // SAFETY: sums below `tiles`, each by one thread; a sum for each warp, barriers between writes and reads.
+        unsafe {
+            let vector: [u64; WIDTH] =
+                load_vector(tiles, first, |at| sums.load4(at), |at| sums.load(at));
+            let sum = vector[0] + vector[1] + vector[2] + vector[3];
+            let (within, chunk_total) = scan_in_block(sum, warp_sums, |a, b| a + b, 0);
+            let mut at = before + within;
+            #[allow(
+                clippy::needless_range_loop,
+                reason = "an iterator over the array is not unrolled, and puts it into local memory"
+            )]
+            for k in 0..WIDTH {
+                if ((first + k) as u64) < tiles {
+                    sums.store(first + k, at);
+                }
+                at += vector[k];
+            }
+            before += chunk_total;
+            // The next chunk writes the warps' sums again.
+            thread::sync_threads();
+        }
+        chunk += u64::from(SUMS_BLOCK) * WIDTH as u64;
+    }
+    if thread::thread_idx_x() == 0 {
+        // SAFETY: one thread writes it.
+        unsafe { total.store(0, before) };
+    }
+}
+
+/// The scan of the elements in place, each tile from its scanned sum on, modulo 2^32; a block a tile.
+///
+/// # Safety
+///
+/// There are `len` elements, and a scanned sum for each tile.
+#[kernel(name = "scan_tiles")]
+pub unsafe fn scan_tiles(len: u64, sums: Global<u64>, elements: GlobalMut<u32>) {
+    let warp_sums = shared_array!(u32; 8);
+    let lane = warp::lane_id();
+    let first = first_of_lane();
+    // SAFETY: each lane reads and writes its own elements below `len`; a sum for each warp.
+    unsafe {
+        let vectors: [[u32; WIDTH]; LOADS] = core::array::from_fn(|load| {
+            load_vector(
+                len,
+                first + load * WARP_LOAD,
+                |at| elements.load4(at),
+                |at| elements.load(at),
+            )
+        });
+        // Of each vector, what is before it in the warp.
+        let mut warp_sum = 0_u32;
+        let before: [u32; LOADS] = core::array::from_fn(|load| {
+            let sum = vectors[load]
+                .into_iter()
+                .fold(0_u32, |sum, element| sum.wrapping_add(element));
+            let up_to = inclusive_in_warp(sum, u32::wrapping_add);
+            let before = warp_sum.wrapping_add(up_to.wrapping_sub(sum));
+            warp_sum = warp_sum.wrapping_add(warp::shfl_idx(FULL_MASK, up_to, 31, WARP_SIZE));
+            before
+        });
+        let last_lane = if lane == WARP_SIZE - 1 { warp_sum } else { 0 };
+        // The block's scan of one number for each warp, given by its last lane: what lane 0 gets is before its warp.
+        let (within, _) = scan_in_block(last_lane, warp_sums, u32::wrapping_add, 0);
+        let warp_start = warp::shfl_idx(FULL_MASK, within, 0, WARP_SIZE);
+        let start = (sums.load(thread::block_idx_x() as usize) as u32).wrapping_add(warp_start);
+        for load in 0..LOADS {
+            let mut at = start.wrapping_add(before[load]);
+            let scanned: [u32; WIDTH] = core::array::from_fn(|k| {
+                let this = at;
+                at = at.wrapping_add(vectors[load][k]);
+                this
+            });
+            let place = first + load * WARP_LOAD;
+            if (place + WIDTH) as u64 <= len {
+                elements.store4(place, scanned);
+            } else {
+                for (k, element) in scanned.into_iter().enumerate() {
+                    if ((place + k) as u64) < len {
+                        elements.store(place + k, element);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The first element of the thread's lane in its block's tile: a warp takes `LOADS * WARP_LOAD` neighbours.
+#[inline(always)]
+fn first_of_lane() -> usize {
+    let warp = (thread::thread_idx_x() / WARP_SIZE) as usize;
+    let tile = thread::block_idx_x() as usize * TILE as usize;
+    tile + warp * (LOADS * WARP_LOAD) + warp::lane_id() as usize * WIDTH
+}
+
+/// The four elements from `first` on, a multiple of four, those from `len` on 0.
+#[inline(always)]
+fn load_vector<T: Copy + Default>(
+    len: u64,
+    first: usize,
+    load4: impl Fn(usize) -> [T; WIDTH],
+    load: impl Fn(usize) -> T,
+) -> [T; WIDTH] {
+    if (first + WIDTH) as u64 <= len {
+        load4(first)
+    } else {
+        core::array::from_fn(|k| {
+            if ((first + k) as u64) < len {
+                load(first + k)
+            } else {
+                T::default()
+            }
+        })
+    }
+}
+
+/// The sum of `value` over the lanes up to this one. All lanes of the warp call it.
+#[inline(always)]
+pub fn inclusive_in_warp<T: Element>(value: T, add: impl Fn(T, T) -> T) -> T {
+    let lane = warp::lane_id();
+    let mut sum = value;
+    let mut delta = 1;
+    while delta < WARP_SIZE {
+        let below = warp::shfl_up(FULL_MASK, sum, delta, WARP_SIZE);
+        if lane >= delta {
+            sum = add(below, sum);
+        }
+        delta *= 2;
+    }
+    sum
+}
+
+/// The sum of `value` over the threads of the block before this one, and over all. All threads of the block call it.
+///
+/// # Safety
+///
+/// `warp_sums` has room for one sum a warp, and no thread reads them from an earlier use any more.
+#[inline(always)]
+pub unsafe fn scan_in_block<T: Element>(
+    value: T,
+    warp_sums: Shared<T>,
+    add: impl Fn(T, T) -> T,
+    zero: T,
+) -> (T, T) {
+    let lane = warp::lane_id();
+    let warp = thread::thread_idx_x() / WARP_SIZE;
+    let warps = thread::block_dim_x() / WARP_SIZE;
+    let up_to = inclusive_in_warp(value, &add);
+    let below = warp::shfl_up(FULL_MASK, up_to, 1, WARP_SIZE);
+    let before = if lane == 0 { zero } else { below };
+    // SAFETY: the last lane of each warp writes its sum; all read after the barrier.
+    unsafe {
+        if lane == WARP_SIZE - 1 {
+            warp_sums.store(warp as usize, up_to);
+        }
+        thread::sync_threads();
+        let of_warp = if lane < warps {
+            warp_sums.load(lane as usize)
+        } else {
+            zero
+        };
+        let up_to_warp = inclusive_in_warp(of_warp, &add);
+        let total = warp::shfl_idx(FULL_MASK, up_to_warp, WARP_SIZE - 1, WARP_SIZE);
+        let below = warp::shfl_idx(FULL_MASK, up_to_warp, warp.saturating_sub(1), WARP_SIZE);
+        let start = if warp == 0 { zero } else { below };
+        (add(start, before), total)
+    }
+}

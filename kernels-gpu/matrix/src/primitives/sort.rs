@@ -1,0 +1,200 @@
+//! Stable sorting of pairs of a key and a value by a radix sort, least significant digit first, 8 bits a pass.
+//!
+//! A pass has three steps: [`count_digits`] counts each digit in each tile of 4096 pairs; the scan of these counts, in the
+//! order of (digit, tile), is where each tile's pairs of a digit go; [`scatter`] sorts its tile by the digit in shared
+//! memory, and writes it out, neighbours mostly to neighbouring places. A pair's rank among those of its digit in a tile
+//! comes from its warp by `match_any`, which names the lanes of the same digit, and a counter for each warp and digit.
+//!
+//! A pass reads the keys twice and the values once and writes both: 20 bytes a pair.
+
+use crate::primitives::scan::scan_in_block;
+use cuda_std::prelude::*;
+use cuda_std::warp::{FULL_MASK, WARP_SIZE};
+
+/// Bits of a digit.
+pub const DIGIT_BITS: u32 = 8;
+
+/// Digits, and threads in a block: in the scan of a tile's counts a thread has a digit.
+pub const DIGITS: u32 = 1 << DIGIT_BITS;
+
+/// Threads in a block.
+const BLOCK: u32 = DIGITS;
+
+/// Pairs of a lane.
+const PAIRS: usize = 16;
+
+/// Warps in a block.
+const WARPS: u32 = BLOCK / WARP_SIZE;
+
+/// Pairs of a tile, which a block takes.
+pub const TILE: u32 = BLOCK * PAIRS as u32;
+
+/// The launch of both kernels for that many tiles, a block each.
+pub fn launch(tiles: u32) -> LaunchConfig {
+    LaunchConfig::new(tiles, BLOCK)
+}
+
+/// The digit of the keys that a pass sorts by.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Digit {
+    /// Its lowest bit.
+    pub shift: u32,
+    /// Its bits, at most [`DIGIT_BITS`], moved to the lowest.
+    pub mask: u32,
+}
+
+// SAFETY: `repr(C)`, of two u32.
+#[cfg(not(target_arch = "nvptx64"))]
+unsafe impl KernelParam for Digit {}
+
+/// Runs the body for each of a lane's pairs. The compiler does not unroll a loop of so many rounds, and would put the arrays
+/// that it goes through into local memory.
+macro_rules! unrolled {
+    ($i:ident => $body:expr) => {
+        unrolled!(@ $i $body; 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15)
+    };
+    (@ $i:ident $body:expr; $($index:literal)*) => {$({
+        let $i: usize = $index;
+        $body
+    })*};
+}
+const _: () = assert!(PAIRS == 16);
+
+impl Digit {
+    #[inline(always)]
+    fn of(self, key: u32) -> u32 {
+        key >> self.shift & self.mask
+    }
+}
+
+/// `counts[digit * tiles + tile]`, how many keys of the tile have the digit; a block a tile.
+///
+/// # Safety
+///
+/// There are `len` keys, and room for 256 counts a tile.
+#[kernel(name = "sort_count_digits")]
+pub unsafe fn count_digits(len: u32, keys: Global<u32>, digit: Digit, counts: GlobalMut<u32>) {
+    let of_digit = shared_array!(u32; 256);
+    let thread = thread::thread_idx_x() as usize;
+    let tile = thread::block_idx_x() as usize;
+    // SAFETY: keys below `len`; barriers between the counters' uses.
+    unsafe {
+        of_digit.store(thread, 0);
+        thread::sync_threads();
+        for load in 0..PAIRS / 4 {
+            let first = tile * TILE as usize + (load * BLOCK as usize + thread) * 4;
+            if first + 4 <= len as usize {
+                for key in keys.load4(first) {
+                    of_digit.atomic_add(digit.of(key) as usize, 1);
+                }
+            } else {
+                for at in first..len as usize {
+                    of_digit.atomic_add(digit.of(keys.load(at)) as usize, 1);
+                }
+            }
+        }
+        thread::sync_threads();
+        let tiles = thread::grid_dim_x() as usize;
+        counts.store(thread * tiles + tile, of_digit.load(thread));
+    }
+}
+
+/// Writes each pair to its place in the order of the digits, pairs of the same digit in the order in which they were; a
+/// block a tile, a warp 512 neighbouring pairs.
+///
+/// # Safety
+///
+/// There are `len` pairs, as many places, and 256 scanned counts a tile, of the same digit.
+#[kernel(name = "sort_scatter")]
+pub unsafe fn scatter(
+    len: u32,
+    keys: Global<u32>,
+    values: Global<u32>,
+    digit: Digit,
+    places: Global<u32>,
+    sorted_keys: GlobalMut<u32>,
+    sorted_values: GlobalMut<u32>,
+) {
+    let counters = shared_array!(u32; 2048);
+    let tile_keys = shared_array!(u32; 4096);
+    let tile_values = shared_array!(u32; 4096);
+    let digit_starts = shared_array!(u32; 256);
+    let warp_sums = shared_array!(u32; 8);
+    let thread = thread::thread_idx_x();
+    let (lane, warp) = (warp::lane_id(), thread / WARP_SIZE);
+    let tile = thread::block_idx_x() as usize;
+    let first = tile * TILE as usize + (warp * WARP_SIZE) as usize * PAIRS + lane as usize;
+    // The lane's pairs are 32 apart; a pair is one if it is not past the end.
+    let left = (len as usize).saturating_sub(first) as u32;
+    let is_pair = |i: usize| i as u32 * WARP_SIZE < left;
+    let load = |from: Global<u32>, i: usize| {
+        if is_pair(i) {
+            // SAFETY: a place below `len`.
+            unsafe { from.offset(first).load(i * WARP_SIZE as usize) }
+        } else {
+            0
+        }
+    };
+    let of_warp = counters.offset((warp * DIGITS) as usize);
+    // SAFETY: pairs below `len`, digits below 256, positions in the tile below its size; each counter is a warp's until
+    // the barrier, and between barriers each place in shared memory is one thread's.
+    unsafe {
+        for i in 0..WARPS {
+            counters.store((i * BLOCK + thread) as usize, 0);
+        }
+        thread::sync_threads();
+        let mine: [u32; PAIRS] = core::array::from_fn(|i| load(keys, i));
+        let mut ranks = [0; PAIRS];
+        unrolled!(i => {
+            let of_key = digit.of(mine[i]);
+            // Lanes past the end keep apart from the digits.
+            let same = warp::match_any(FULL_MASK, if is_pair(i) { of_key } else { DIGITS });
+            let leader = same.trailing_zeros();
+            let mut before = 0;
+            if is_pair(i) && lane == leader {
+                before = of_warp.atomic_add(of_key as usize, same.count_ones());
+            }
+            let before = warp::shfl_idx(FULL_MASK, before, leader, WARP_SIZE);
+            ranks[i] = before + (same & ((1 << lane) - 1)).count_ones();
+        });
+        thread::sync_threads();
+        // A thread a digit: where each warp's pairs of it start in the tile.
+        let mut of_digit = 0;
+        for i in 0..WARPS {
+            let counter = (i * DIGITS + thread) as usize;
+            let count = counters.load(counter);
+            counters.store(counter, of_digit);
+            of_digit += count;
+        }
+        let (start, _) = scan_in_block(of_digit, warp_sums, |a, b| a + b, 0);
+        for i in 0..WARPS {
+            let counter = (i * DIGITS + thread) as usize;
+            counters.store(counter, counters.load(counter) + start);
+        }
+        let tiles = thread::grid_dim_x() as usize;
+        let place = places.load(thread as usize * tiles + tile);
+        // What takes a position in the tile to its place among all, modulo 2^32.
+        digit_starts.store(thread as usize, place.wrapping_sub(start));
+        thread::sync_threads();
+        let my_values: [u32; PAIRS] = core::array::from_fn(|i| load(values, i));
+        unrolled!(i => {
+            if is_pair(i) {
+                let position = (of_warp.load(digit.of(mine[i]) as usize) + ranks[i]) as usize;
+                tile_keys.store(position, mine[i]);
+                tile_values.store(position, my_values[i]);
+            }
+        });
+        thread::sync_threads();
+        let count = (len as usize - tile * TILE as usize).min(TILE as usize) as u32;
+        let mut position = thread;
+        while position < count {
+            let key = tile_keys.load(position as usize);
+            let start = digit_starts.load(digit.of(key) as usize);
+            let place = start.wrapping_add(position) as usize;
+            sorted_keys.store(place, key);
+            sorted_values.store(place, tile_values.load(position as usize));
+            position += BLOCK;
+        }
+    }
+}

@@ -1,0 +1,257 @@
+//! Slices: each row cut into runs of at most `task_size` nonzeros, so that no warp has more to do than that.
+//!
+//! ```text
+//! task_size 4:    row_ptr = [0, 3, 3, 13]
+//!
+//! row             0       1     2
+//! nonzeros        0 1 2   -     3 4 5 6 | 7 8 9 10 | 11 12
+//! slice           0       1     2         3          4
+//! ```
+//!
+//! An empty row has a slice too, which writes its zeros. Rows of one slice are written by it; what becomes of the sums of a
+//! row that is cut is where [`sliced`](crate::ladder::sliced) and [`sliced_two_pass`](crate::ladder::sliced_two_pass) differ.
+
+use crate::{Items, MAX_GRID_Y};
+use warprow_kernels_matrix::{Csr, Dense, DenseMut};
+use cuda_std::atomic::Scope;
+use cuda_std::prelude::*;
+use cuda_std::warp::WARP_SIZE;
+
+/// Threads in a block of the kernels that make slices.
+const BLOCK: u32 = 256;
+
+/// Slices, and so warps, in a block that multiplies.
+const SLICES: u32 = 4;
+
+/// Features that a warp computes: one a lane.
+const TILE: u32 = WARP_SIZE;
+
+/// The launch of [`counts`] and [`find_cut_rows`] for that many rows, and of [`starts`] for that many slices: a thread each, and
+/// one for the end.
+pub fn launch(count: u32) -> LaunchConfig {
+    LaunchConfig::new(count / BLOCK + 1, BLOCK)
+}
+
+/// A warp for each slice and tile of features; slices along x, tiles along y.
+pub(crate) fn launch_product(slices: u32, features: u32) -> LaunchConfig {
+    let tiles = features.div_ceil(TILE).min(MAX_GRID_Y);
+    LaunchConfig::new((slices.div_ceil(SLICES), tiles), SLICES * WARP_SIZE)
+}
+
+/// `count[r]`, the slices of row r; and 0 at `r = rows`, where their scan has the sum. A thread each.
+///
+/// # Safety
+///
+/// `row_ptr` has `rows + 1` numbers, and `count` room for as many.
+#[kernel(name = "spmm_slice_counts")]
+pub unsafe fn counts(rows: u32, row_ptr: Global<u32>, slice_size: u32, count: GlobalMut<u32>) {
+    let r = thread::index_1d();
+    if r > u64::from(rows) {
+        return;
+    }
+    let r = r as usize;
+    // SAFETY: a row of the matrix, or the end.
+    unsafe {
+        let mut slices = 0;
+        if r < rows as usize {
+            let nonzeros = row_ptr.load(r + 1) - row_ptr.load(r);
+            slices = nonzeros.div_ceil(slice_size).max(1);
+        }
+        count.store(r, slices);
+    }
+}
+
+/// `start[s]`, the nonzero at which slice s starts; a thread each.
+///
+/// # Safety
+///
+/// `row` has the row of each of `slices` slices, `first_slice` the first one of each row; `start` has room for `slices`.
+#[kernel(name = "spmm_slice_starts")]
+pub unsafe fn starts(
+    slices: u32,
+    slice_size: u32,
+    row_ptr: Global<u32>,
+    first_slice: Global<u32>,
+    row: Global<u32>,
+    start: GlobalMut<u32>,
+) {
+    let s = thread::index_1d();
+    if s < u64::from(slices) {
+        // SAFETY: a slice, and its row.
+        unsafe {
+            let r = row.load(s as usize) as usize;
+            let slice_of_row = s as u32 - first_slice.load(r);
+            start.store(s as usize, row_ptr.load(r) + slice_of_row * slice_size);
+        }
+    }
+}
+
+/// The rows of several slices, of which there are `counts[0]`; a thread a row. Their order is the chance of a run, and
+/// nothing depends on it.
+///
+/// # Safety
+///
+/// `first_slice` has `rows + 1` numbers, `cut_rows` room for all rows, `counts` holds a zero.
+#[kernel(name = "spmm_find_cut_rows")]
+pub unsafe fn find_cut_rows(
+    rows: u32,
+    first_slice: Global<u32>,
+    counts: GlobalMut<u32>,
+    cut_rows: GlobalMut<u32>,
+) {
+    let r = thread::index_1d();
+    if r < u64::from(rows) {
+        // SAFETY: a row; each place is given to one thread.
+        unsafe {
+            if first_slice.load(r as usize + 1) - first_slice.load(r as usize) > 1 {
+                let place = counts.atomic_add(Scope::Device, 0, 1);
+                cut_rows.store(place as usize, r as u32);
+            }
+        }
+    }
+}
+
+/// A slice times the features of a warp's lanes.
+pub(crate) struct Slice<T> {
+    /// Its number.
+    pub number: usize,
+    /// The row of Y that it is for.
+    pub row: usize,
+    /// Whether it is all of its row.
+    pub whole: bool,
+    /// The lane's feature; past the last one there is nothing to write.
+    pub feature: usize,
+    /// The lane's sum.
+    pub sum: T,
+}
+
+/// Calls `write` with the sums of the warp's slice, a tile of features at a time.
+///
+/// # Safety
+///
+/// The matrices are what their fields say, columns below `a.cols`; `x` is `a.cols` x n, n at least 1; `items` are slices.
+#[inline(always)]
+pub(crate) unsafe fn multiply<T: Real>(
+    a: &Csr<T>,
+    x: &Dense<T>,
+    items: &Items<T>,
+    mut write: impl FnMut(Slice<T>),
+) {
+    let slice = thread::block_idx_x() * SLICES + thread::thread_idx_x() / WARP_SIZE;
+    if slice >= items.count {
+        return;
+    }
+    let number = slice as usize;
+    let features = x.cols as usize;
+    // SAFETY: a slice, and its row; the columns of A are rows of X, and `column` is a column of X.
+    unsafe {
+        let (row, start) = (items.row.load(number) as usize, items.start.load(number));
+        let (row_start, row_end) = (a.row_ptr.load(row), a.row_ptr.load(row + 1));
+        let end = start + (row_end - start).min(items.task_size);
+        let row = items.row_of_y(row);
+        let mut tile = thread::block_idx_y();
+        while tile < x.cols.div_ceil(TILE) {
+            let feature = (tile * TILE + warp::lane_id()) as usize;
+            let column = x.data.offset(feature.min(features - 1));
+            let sum = crate::ladder::warp_per_row::row_times_column(a, start, end, column, features);
+            if feature < features {
+                write(Slice {
+                    number,
+                    row,
+                    whole: start == row_start && end == row_end,
+                    feature,
+                    sum,
+                });
+            }
+            tile += thread::grid_dim_y();
+        }
+    }
+}
+
+/// The rows that are cut into several slices.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct CutRows {
+    /// Them.
+    pub rows: Global<u32>,
+    /// The first slice of each row of the matrix, and at the end the number of slices.
+    pub first_slice: Global<u32>,
+}
+
+// SAFETY: `repr(C)`, of two device pointers.
+#[cfg(not(target_arch = "nvptx64"))]
+unsafe impl KernelParam for CutRows {}
+
+/// The launch of [`clear`] and [`combine`] for that many cut rows, a block for each and 32 features.
+pub fn launch_cut_rows(cut_rows: u32, features: u32) -> LaunchConfig {
+    let tiles = features.div_ceil(TILE).min(MAX_GRID_Y);
+    LaunchConfig::new((cut_rows, tiles), BLOCK)
+}
+
+/// `Y[row, j] = 0` for the rows that are cut, a block for each.
+///
+/// # Safety
+///
+/// `cuts` are rows of `y`, a block of the grid for each.
+#[kernel(name = "spmm_clear_cut_rows", T = [f32, f64])]
+pub unsafe fn clear<T: Real>(items: Items<T>, cuts: CutRows, y: DenseMut<T>) {
+    let features = y.cols as usize;
+    // SAFETY: a row of Y, and columns of it.
+    unsafe {
+        let row = items.row_of_y(cuts.rows.load(thread::block_idx_x() as usize) as usize);
+        let mut feature = (thread::block_idx_y() * BLOCK + thread::thread_idx_x()) as usize;
+        while feature < features {
+            y.data.store(row * features + feature, T::ZERO);
+            feature += thread::grid_dim_y() as usize * BLOCK as usize;
+        }
+    }
+}
+
+/// `Y[row, j]`, the sum of the slices' sums in their order, for the rows that are cut: a block for a row and 32 features, each
+/// of its warps every eighth slice.
+///
+/// # Safety
+///
+/// `cuts` are rows of `y`, a block of the grid for each; `items` are slices with the sums of this product.
+#[kernel(name = "spmm_combine_slices", T = [f32, f64])]
+pub unsafe fn combine<T: Real>(items: Items<T>, cuts: CutRows, y: DenseMut<T>) {
+    const WARPS: u32 = BLOCK / WARP_SIZE;
+    let sums = shared_array!(T; 256);
+    let (lane, warp) = (warp::lane_id(), thread::thread_idx_x() / WARP_SIZE);
+    let features = y.cols as usize;
+    // SAFETY: a row, its slices, and columns of Y; all threads of the block reach the barriers.
+    unsafe {
+        let row = cuts.rows.load(thread::block_idx_x() as usize) as usize;
+        let first = cuts.first_slice.load(row);
+        let slices = cuts.first_slice.load(row + 1) - first;
+        let mut tile = thread::block_idx_y();
+        while tile < y.cols.div_ceil(TILE) {
+            let feature = (tile * TILE + lane) as usize;
+            let partial = items.partial.offset(feature.min(features - 1));
+            let part = |slice: u32| partial.load((first + slice) as usize * features);
+            let mut sum = T::ZERO;
+            let mut slice = warp;
+            while u64::from(slice) + 3 * u64::from(WARPS) < u64::from(slices) {
+                let parts: [T; 4] = core::array::from_fn(|k| part(slice + k as u32 * WARPS));
+                sum += (parts[0] + parts[1]) + (parts[2] + parts[3]);
+                slice += 4 * WARPS;
+            }
+            while slice < slices {
+                sum += part(slice);
+                slice += WARPS;
+            }
+            sums.store((warp * WARP_SIZE + lane) as usize, sum);
+            thread::sync_threads();
+            if warp == 0 {
+                for other in 1..WARPS {
+                    sum += sums.load((other * WARP_SIZE + lane) as usize);
+                }
+                if feature < features {
+                    y.data.store(items.row_of_y(row) * features + feature, sum);
+                }
+            }
+            thread::sync_threads();
+            tile += thread::grid_dim_y();
+        }
+    }
+}

@@ -1,0 +1,230 @@
+//! SpMM, sparse times dense: `Y = A X`, A in CSR (m x k), X and Y dense and row-major (k x n, m x n).
+//!
+//! n is the number of *features*: in a graph network a row of X is what is known of a node, and row i of Y the sum over
+//! the neighbours of node i. A nonzero costs its 4-byte column, its value, and n elements of X, read wherever the column
+//! points; it does 2n floating-point operations. So the memory decides, and the ladder is about reading X well.
+
+#![cfg_attr(target_arch = "nvptx64", no_std)]
+#![cfg_attr(target_arch = "nvptx64", feature(abi_ptx))]
+
+mod items;
+pub mod plan;
+
+pub use items::{ItemKind, Items, Large, Shape};
+pub use product::epilogue::Epilogue;
+pub use product::reduction::{Reduce, Reduction};
+
+use cuda_std::prelude::*;
+use warprow_kernels_matrix::{Operand, SumOf};
+
+/// The table of the kernels: one line each, and the file of the same name. Each file has its `SUMMARY`, the `ITEMS` that it
+/// wants, its `launch`, and the `handle` of its kernel for an element type. A kernel of the product does everything (see
+/// [`Capabilities`]): its `launch` and `handle` take the reduction too.
+macro_rules! kernels {
+    (
+        ladder { $($rung:ident = $rung_file:ident,)* }
+        product { $($product:ident = $product_file:ident,)* }
+    ) => {
+        /// The ladder: what one reads to learn, naive first, one new idea a file. Sums in f32 and f64.
+        pub mod ladder {
+            $(pub mod $rung_file;)*
+            pub mod slices;
+        }
+
+        /// What runs by default: all element types, reductions, alpha and beta.
+        pub mod product {
+            $(pub mod $product_file;)*
+            pub mod column_blocks;
+            pub mod epilogue;
+            pub mod gather_limit;
+            mod lane_columns;
+            pub mod reduction;
+            mod row_end;
+            pub mod tasks;
+            pub mod teams;
+        }
+
+        /// A kernel of this family.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum SpmmKernel {
+            $(
+                #[doc = concat!("See [`ladder::", stringify!($rung_file), "`].")]
+                $rung,
+            )*
+            $(
+                #[doc = concat!("See [`product::", stringify!($product_file), "`].")]
+                $product,
+            )*
+        }
+
+        impl SpmmKernel {
+            /// All kernels, in the order of the ladder.
+            pub const ALL: &[Self] = &[$(Self::$rung,)* $(Self::$product,)*];
+
+            /// The name by which a user selects it.
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(Self::$rung => stringify!($rung_file),)*
+                    $(Self::$product => stringify!($product_file),)*
+                }
+            }
+
+            /// What it does, in one line.
+            pub const fn summary(self) -> &'static str {
+                match self {
+                    $(Self::$rung => ladder::$rung_file::SUMMARY,)*
+                    $(Self::$product => product::$product_file::SUMMARY,)*
+                }
+            }
+
+            /// What its units of work are.
+            pub const fn items(self) -> ItemKind {
+                match self {
+                    $(Self::$rung => ladder::$rung_file::ITEMS,)*
+                    $(Self::$product => product::$product_file::ITEMS,)*
+                }
+            }
+
+            /// What it can do beside sums in f32 and f64.
+            pub const fn capabilities(self) -> Capabilities {
+                Capabilities {
+                    general: matches!(self, $(Self::$product)|*),
+                    deterministic: !self.items().wants_atomics(),
+                }
+            }
+
+            /// The launch for a product of that shape.
+            pub fn launch<T: Operand>(self, shape: Shape, reduction: Reduction) -> LaunchConfig {
+                match self {
+                    $(Self::$rung => ladder::$rung_file::launch::<T::Sum>(shape),)*
+                    $(Self::$product => product::$product_file::launch::<T>(shape, reduction),)*
+                }
+            }
+
+            /// The handle of the kernel for a product of that shape.
+            ///
+            /// # Panics
+            ///
+            /// If the kernel is plain, and `T` or the reduction wants a general one; if the ending is [`Ending::Added`], and
+            /// `T` is not its own sum.
+            #[cfg(not(target_arch = "nvptx64"))]
+            pub fn handle<T: Operand>(
+                self,
+                shape: Shape,
+                reduction: Reduction,
+                ending: Ending,
+            ) -> Handle<T> {
+                assert!(
+                    self.capabilities().has::<T>(reduction),
+                    "{} has no {} in {}",
+                    self.name(),
+                    reduction.name(),
+                    T::NAME
+                );
+                match self {
+                    $(Self::$rung => Handle::Plain(ladder::$rung_file::handle::<T::Sum>(shape)),)*
+                    $(Self::$product => {
+                        Handle::General(product::$product_file::handle::<T>(shape, reduction, ending))
+                    })*
+                }
+            }
+        }
+    };
+}
+
+kernels! {
+    ladder {
+        ThreadPerRow = thread_per_row,
+        ThreadPerNonzero = thread_per_nonzero,
+        WarpPerNonzero = warp_per_nonzero,
+        ColumnMajor = column_major,
+        WarpPerRowCached = warp_per_row_cached,
+        BlockPerRow = block_per_row,
+        WarpPerRow = warp_per_row,
+        Coarsened = coarsened,
+        Sliced = sliced,
+        SlicedTwoPass = sliced_two_pass,
+        Reordered = reordered,
+    }
+    product {
+        Vector = vector,
+        InStep = in_step,
+    }
+}
+
+/// What a kernel can do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Capabilities {
+    /// Whether it does everything: all types of [`Operand`], all [`Reduction`]s, alpha and beta. A plain kernel computes
+    /// `Y = A X` in f32 and f64.
+    pub general: bool,
+    /// Whether it gives the same bits in every run: it has no atomic additions.
+    pub deterministic: bool,
+}
+
+impl Capabilities {
+    /// Whether it reduces in that way elements of that type.
+    pub fn has<T: Operand>(self, reduction: Reduction) -> bool {
+        let is_own_sum = size_of::<T>() == size_of::<T::Sum>();
+        self.general || (is_own_sum && reduction == Reduction::Sum)
+    }
+}
+
+impl core::fmt::Display for Capabilities {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str(if self.general {
+            "sum, mean, max and min in f32, f64, f16 and bf16, with any alpha and beta"
+        } else {
+            "sums in f32 and f64, with alpha 1 and beta 0"
+        })?;
+        f.write_str(if self.deterministic {
+            ", the same bits in every run"
+        } else {
+            ", added in an order that varies from run to run"
+        })
+    }
+}
+
+/// What is done to a row's result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// Nothing, and A's rows are in the order of Y's.
+    Plain,
+    /// Nothing, with A's rows in any order.
+    AnyOrder,
+    /// Added to what Y holds, with A's rows in any order. Only elements that are their own sums have it.
+    Added,
+    /// All that an [`Epilogue`] says, with A's rows in any order.
+    Scaled,
+}
+
+/// The arguments of a plain kernel: A, X, Y, and the items.
+#[cfg(not(target_arch = "nvptx64"))]
+pub type Arguments<T> = (
+    warprow_kernels_matrix::Csr<T>,
+    warprow_kernels_matrix::Dense<T>,
+    warprow_kernels_matrix::DenseMut<T>,
+    Items<T>,
+);
+
+/// The arguments of a general kernel: A, X, Y, the items, alpha and beta.
+#[cfg(not(target_arch = "nvptx64"))]
+pub type GeneralArguments<T> = (
+    warprow_kernels_matrix::Csr<SumOf<T>>,
+    warprow_kernels_matrix::Dense<T>,
+    warprow_kernels_matrix::DenseMut<T>,
+    Items<SumOf<T>>,
+    Epilogue<SumOf<T>>,
+);
+
+/// A kernel of this family, by its arguments.
+#[cfg(not(target_arch = "nvptx64"))]
+pub enum Handle<T: Operand> {
+    /// A plain kernel: `T` is `T::Sum`.
+    Plain(Kernel<Arguments<T::Sum>>),
+    /// A general one.
+    General(Kernel<GeneralArguments<T>>),
+}
+
+/// The largest extent of a grid along y.
+const MAX_GRID_Y: u32 = 65_535;

@@ -1,0 +1,5 @@
+//! Kernels that look at the matrix, for a plan to choose by.
+
+pub mod columns;
+pub mod order;
+pub mod reuse;

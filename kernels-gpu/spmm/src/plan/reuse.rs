@@ -1,0 +1,163 @@
+//! How far rows that are near each other share their columns, from a sample: what an order of the rows is good for.
+//!
+//! A block takes a window of rows that come one after the other in an order, and counts nonzeros and different columns in a hash
+//! table in shared memory. Of a window with more nonzeros than the table is for, only the columns count whose hash is in the
+//! lower part of the range: the same columns in each row, so that the quotient stays what it is.
+
+use core::array;
+use cuda_std::prelude::*;
+use cuda_std::warp::WARP_SIZE;
+use warprow_kernels_matrix::unroll;
+
+/// Threads in a block.
+const BLOCK: u32 = 1024;
+
+/// Columns that a lane loads at once: a window of hubs has millions.
+const BATCH: u32 = 4;
+
+/// The most rows of a window.
+pub const MOST_ROWS: u32 = BLOCK;
+
+/// Slots of the table.
+const SLOTS: u32 = 8192;
+
+/// Nonzeros of a window that are counted, on average, if it has as many.
+const SAMPLE: u32 = 2048;
+
+/// Of the columns of a window of so many nonzeros, one of how many counts.
+pub fn one_of(nonzeros: u32) -> u32 {
+    nonzeros.div_ceil(SAMPLE).max(1)
+}
+
+/// No column.
+const EMPTY: u32 = u32::MAX;
+
+/// The launch of [`count_distinct`] for that many windows.
+pub fn launch(windows: u32) -> LaunchConfig {
+    LaunchConfig::new(windows, BLOCK)
+}
+
+/// Three numbers for some windows of `window_rows` rows: the nonzeros, those of the columns that [count](one_of), and how many different
+/// columns these have; zeros for a window of more than `longest` nonzeros. A block for each window; the windows are evenly spread.
+///
+/// `order` is the rows' order, null for that in which they are.
+///
+/// # Safety
+///
+/// `row_ptr` and `col_idx` are those of a matrix of `rows` rows, not 0, columns below `u32::MAX`; `order` has a row of the
+/// matrix for each of them; `window_rows` is from 1 to [`MOST_ROWS`]; `counts` has three numbers for each block.
+#[kernel(name = "spmm_count_distinct")]
+pub unsafe fn count_distinct(
+    rows: u32,
+    window_rows: u32,
+    longest: u32,
+    row_ptr: Global<u32>,
+    col_idx: Global<u32>,
+    order: Global<u32>,
+    counts: GlobalMut<u32>,
+) {
+    let slots = shared_array!(u32; 8192);
+    // The window's nonzeros; those counted, and the different columns among them.
+    let sums = shared_array!(u32; 3);
+    let thread = thread::thread_idx_x();
+    let block = thread::block_idx_x();
+    let windows = rows.div_ceil(window_rows);
+    let window = u64::from(block) * u64::from(windows) / u64::from(thread::grid_dim_x());
+    let first = window as u32 * window_rows;
+    // SAFETY: rows below `rows`; shared memory is written before the barrier after which it is read.
+    unsafe {
+        let nonzeros_of = |place: u32| {
+            let row = if order.address() == 0 {
+                place
+            } else {
+                order.load(place as usize)
+            } as usize;
+            (row_ptr.load(row), row_ptr.load(row + 1))
+        };
+        let mut slot = thread;
+        while slot < SLOTS {
+            slots.store(slot as usize, EMPTY);
+            slot += BLOCK;
+        }
+        if thread < 3 {
+            sums.store(thread as usize, 0);
+        }
+        thread::sync_threads();
+        let in_window = window_rows.min(rows - first);
+        if thread < in_window {
+            let (start, end) = nonzeros_of(first + thread);
+            // A longer row counts as one of 2^22 nonzeros.
+            sums.atomic_add(0, (end - start).min(u32::MAX / MOST_ROWS));
+        }
+        thread::sync_threads();
+        let nonzeros = sums.load(0);
+        if nonzeros > longest {
+            if thread < 3 {
+                counts.store(3 * block as usize + thread as usize, 0);
+            }
+            return;
+        }
+        let one_of = one_of(nonzeros);
+        let (mut counted, mut distinct) = (0, 0);
+        let mut place = thread / WARP_SIZE;
+        while place < in_window {
+            let (start, end) = nonzeros_of(first + place);
+            let mut k = u64::from(start) + u64::from(warp::lane_id());
+            while k < u64::from(end) {
+                let cols: [u32; BATCH as usize] = array::from_fn(|i| {
+                    let k = k + i as u64 * u64::from(WARP_SIZE);
+                    if k < u64::from(end) {
+                        col_idx.load(k as usize)
+                    } else {
+                        EMPTY
+                    }
+                });
+                unroll!(i in 0..4 {
+                    let hash = mix(cols[i]);
+                    if cols[i] != EMPTY && hash <= u32::MAX / one_of {
+                        counted += 1;
+                        if insert(slots, cols[i], hash) {
+                            distinct += 1;
+                        }
+                    }
+                });
+                k += u64::from(WARP_SIZE * BATCH);
+            }
+            place += BLOCK / WARP_SIZE;
+        }
+        sums.atomic_add(1, counted);
+        sums.atomic_add(2, distinct);
+        thread::sync_threads();
+        if thread < 3 {
+            let sum = sums.load(thread as usize);
+            counts.store(3 * block as usize + thread as usize, sum);
+        }
+    }
+}
+
+/// Whether a column was not in the table, where it is now; also if the table is full.
+///
+/// # Safety
+///
+/// The table's slots hold columns or are empty.
+#[inline(always)]
+unsafe fn insert(slots: Shared<u32>, col: u32, hash: u32) -> bool {
+    for probe in 0..SLOTS {
+        let slot = (hash.wrapping_add(probe) % SLOTS) as usize;
+        // SAFETY: a slot of the table.
+        let there = unsafe { slots.atomic_compare_exchange(slot, EMPTY, col) };
+        if there == EMPTY || there == col {
+            return there == EMPTY;
+        }
+    }
+    true
+}
+
+/// All bits of a column number mixed into each other (the finalizer of MurmurHash3).
+#[inline(always)]
+fn mix(col: u32) -> u32 {
+    let mut hash = col;
+    hash = (hash ^ hash >> 16).wrapping_mul(0x85eb_ca6b);
+    hash = (hash ^ hash >> 13).wrapping_mul(0xc2b2_ae35);
+    hash ^ hash >> 16
+}

@@ -1,0 +1,118 @@
+//! What is done to a row's result before it is written: `Y = alpha D R + beta Y`, D diagonal.
+
+use warprow_kernels_matrix::Operand;
+use core::array;
+use cuda_std::prelude::*;
+
+/// `Y = alpha D R + beta Y` for the result R of the rows' [reductions](crate::Reduction), with a factor for each row on the
+/// diagonal of D: the reciprocals of the rows' lengths, for means.
+///
+/// As in BLAS, what is multiplied by a zero is not looked at: Y is not read if beta is 0, and may then hold anything; and the
+/// NaNs and infinities of R do not count if alpha is 0.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Epilogue<S> {
+    /// The factor of R.
+    pub alpha: S,
+    /// The factor of what Y holds.
+    pub beta: S,
+    /// The diagonal of D; the address 0 for the identity. The kernel does not divide, as that would cost it 10 registers.
+    pub diagonal: Global<S>,
+}
+
+// SAFETY: `repr(C)`, of two scalars of 4 or 8 bytes and a device pointer, without padding.
+#[cfg(not(target_arch = "nvptx64"))]
+unsafe impl<S: Element> KernelParam for Epilogue<S> {}
+
+impl<S: Real> Epilogue<S> {
+    /// The factor of the result of a row.
+    ///
+    /// # Safety
+    ///
+    /// The diagonal has a number for the row, if there is one.
+    #[inline(always)]
+    pub unsafe fn factor(&self, row: usize) -> S {
+        if self.diagonal.address() == 0 {
+            self.alpha
+        } else {
+            // SAFETY: the caller's contract.
+            self.alpha * unsafe { self.diagonal.load(row) }
+        }
+    }
+
+    /// Writes `factor * results + beta * Y` to the `WIDTH` elements of Y from `index` on.
+    ///
+    /// # Safety
+    ///
+    /// As [`cuda_std::memory`] says; the address is a multiple of `WIDTH` elements; Y holds numbers if beta is not 0.
+    #[inline(always)]
+    pub unsafe fn write<T: Operand<Sum = S>, const WIDTH: usize>(
+        &self,
+        factor: S,
+        results: [S; WIDTH],
+        y: GlobalMut<T>,
+        index: usize,
+    ) {
+        // A sum of nothing is -0, which an addition of 0 makes 0.
+        let scaled = |k: usize| {
+            if self.alpha == S::ZERO {
+                S::ZERO
+            } else {
+                factor.mul_add(results[k], S::ZERO)
+            }
+        };
+        // SAFETY: the caller's contract.
+        unsafe {
+            if WIDTH < 8 {
+                let old = if self.beta == S::ZERO {
+                    T::ABSENT
+                } else {
+                    T::load_mut::<WIDTH>(y, index)
+                };
+                let add = |k| self.beta.mul_add(T::get(&old, k), scaled(k));
+                T::store::<WIDTH>(y, index, array::from_fn(add));
+                return;
+            }
+            let results: [S; WIDTH] = array::from_fn(scaled);
+            if self.beta == S::ZERO {
+                return T::store(y, index, results);
+            }
+            // Four by four: with eight elements of Y at hand the kernel takes up to 14 registers more.
+            let mut first = 0;
+            while first < WIDTH {
+                let old = T::load_mut::<4>(y, index + first);
+                let add = |k| {
+                    self.beta
+                        .mul_add(T::get(&old, k), results[(first + k) % WIDTH])
+                };
+                T::store::<4>(y, index + first, array::from_fn(add));
+                first += 4;
+            }
+        }
+    }
+}
+
+/// Threads in a block of [`reciprocal_lengths`].
+const BLOCK: u32 = 256;
+
+/// The launch of [`reciprocal_lengths`], a thread a row.
+pub fn launch(rows: u32) -> LaunchConfig {
+    LaunchConfig::new(rows.div_ceil(BLOCK), BLOCK)
+}
+
+/// The diagonal of means: one over the number of each row's nonzeros, 1 for a row without.
+///
+/// # Safety
+///
+/// `row_ptr` has `rows + 1` numbers, `diagonal` room for `rows`.
+#[kernel(name = "spmm_reciprocal_lengths", T = [f32, f64])]
+pub unsafe fn reciprocal_lengths<T: Real>(rows: u32, row_ptr: Global<u32>, diagonal: GlobalMut<T>) {
+    let row = thread::index_1d() as usize;
+    if row < rows as usize {
+        // SAFETY: a row of A.
+        unsafe {
+            let length = row_ptr.load(row + 1) - row_ptr.load(row);
+            diagonal.store(row, T::ONE / T::from_u32(length.max(1)));
+        }
+    }
+}

@@ -1,0 +1,320 @@
+//! What is done to the results of a row before they are written, as the kernel `vector` and those for cut rows are compiled for it.
+
+use warprow_kernels_matrix::Operand;
+use crate::product::epilogue::Epilogue;
+use crate::items::Items;
+use warprow_kernels_log_softmax::Logarithm;
+use warprow_kernels_matrix::DenseMut;
+use warprow_kernels_matrix::unroll;
+use core::array;
+use cuda_std::prelude::*;
+
+/// The results of a lane: vectors of neighbouring features.
+pub(crate) type Results<S, const WIDTH: usize, const PASSES: usize> = [[S; WIDTH]; PASSES];
+
+/// How many vectors of `width` elements each of so many lanes has: several of one element, so that 33 features are one tile, of 48 or 64.
+pub const fn passes(features: u32, lanes: u32, width: u32) -> u32 {
+    match (width, lanes) {
+        (1, 16) if features > 32 => 3,
+        (1, _) => 2,
+        _ => 1,
+    }
+}
+
+/// Where the features of a lane are.
+#[derive(Clone, Copy)]
+pub(crate) struct Place<'a, T: Operand> {
+    /// The row of A.
+    pub row: usize,
+    /// Y.
+    pub y: &'a DenseMut<T>,
+    /// The items, which know where the rows of Y are.
+    pub items: &'a Items<T::Sum>,
+    /// The row of Y, if it [has been looked up](RowEnd::LOOKS_AHEAD).
+    pub row_of_y: Option<u32>,
+    /// The lane's first feature; each further vector is `LANES * WIDTH` further on.
+    pub feature: usize,
+    /// Where the features end that are to be written.
+    pub features: usize,
+}
+
+impl<T: Operand> Place<'_, T> {
+    /// The row of Y that this row of A is for.
+    ///
+    /// # Safety
+    ///
+    /// The row is one of A.
+    #[inline(always)]
+    unsafe fn row_of_y(&self) -> usize {
+        match self.row_of_y {
+            Some(row) => row as usize,
+            // SAFETY: the caller's contract.
+            None => unsafe { self.items.row_of_y(self.row) },
+        }
+    }
+
+    /// Where that row starts in Y.
+    ///
+    /// # Safety
+    ///
+    /// The row is one of A.
+    #[inline(always)]
+    unsafe fn start_in_y(&self) -> usize {
+        // SAFETY: the caller's contract.
+        unsafe { self.row_of_y() * self.y.cols as usize }
+    }
+
+    /// The first feature of a vector; `None` past the last one.
+    #[inline(always)]
+    fn feature<const LANES: u32, const WIDTH: usize, const PASSES: usize>(
+        &self,
+        pass: usize,
+    ) -> Option<usize> {
+        let feature = self.feature + pass * (LANES as usize * WIDTH);
+        (pass < PASSES && feature < self.features).then_some(feature)
+    }
+}
+
+/// What is done to a row's results.
+pub(crate) trait RowEnd<T: Operand>: Copy {
+    /// Whether the row of Y is looked up while the row of A before is added up. It costs two registers.
+    const LOOKS_AHEAD: bool = false;
+
+    /// Writes a lane's part of a row; all `LANES` lanes of a sub-warp call it.
+    ///
+    /// # Safety
+    ///
+    /// The place is that of a row's features which no other sub-warp writes, the features a multiple of `WIDTH`; and what the implementation
+    /// asks for.
+    unsafe fn write<const LANES: u32, const WIDTH: usize, const PASSES: usize>(
+        &self,
+        place: Place<'_, T>,
+        results: Results<T::Sum, WIDTH, PASSES>,
+    );
+}
+
+/// Nothing: a sum is written as it is.
+#[derive(Clone, Copy)]
+pub(crate) struct Plain;
+
+impl<T: Operand> RowEnd<T> for Plain {
+    #[inline(always)]
+    unsafe fn write<const LANES: u32, const WIDTH: usize, const PASSES: usize>(
+        &self,
+        place: Place<'_, T>,
+        results: Results<T::Sum, WIDTH, PASSES>,
+    ) {
+        // Its kernel is for rows in the order of Y's.
+        // SAFETY: the caller's contract.
+        unsafe { store_sums::<T, LANES, WIDTH, PASSES>(place, place.row, results) };
+    }
+}
+
+/// Nothing, with the rows of A in another order than those of Y.
+#[derive(Clone, Copy)]
+pub(crate) struct InAnyOrder;
+
+impl<T: Operand> RowEnd<T> for InAnyOrder {
+    const LOOKS_AHEAD: bool = true;
+
+    #[inline(always)]
+    unsafe fn write<const LANES: u32, const WIDTH: usize, const PASSES: usize>(
+        &self,
+        place: Place<'_, T>,
+        results: Results<T::Sum, WIDTH, PASSES>,
+    ) {
+        // SAFETY: the caller's contract.
+        unsafe { store_sums::<T, LANES, WIDTH, PASSES>(place, place.row_of_y(), results) };
+    }
+}
+
+/// Writes a lane's sums to a row of Y.
+///
+/// # Safety
+///
+/// That of [`RowEnd::write`].
+#[inline(always)]
+unsafe fn store_sums<T: Operand, const LANES: u32, const WIDTH: usize, const PASSES: usize>(
+    place: Place<'_, T>,
+    row: usize,
+    results: Results<T::Sum, WIDTH, PASSES>,
+) {
+    let bytes = size_of::<T>() as u32;
+    let row = place.y.data.offset_rows(row as u32, place.y.cols * bytes);
+    unroll!(pass in 0..3 {
+        if let Some(feature) = place.feature::<LANES, WIDTH, PASSES>(pass) {
+            let vector = row.offset_rows(feature as u32, bytes);
+            // A sum of nothing is -0, and 0 in Y.
+            let results = array::from_fn(|k| results[pass][k] + T::Sum::ZERO);
+            // SAFETY: the caller's contract.
+            unsafe { T::store_streaming::<WIDTH>(vector, 0, results) };
+        }
+    });
+}
+
+/// Added to what Y holds, with the rows of A in any order.
+#[derive(Clone, Copy)]
+pub(crate) struct Added;
+
+impl<T: Operand> RowEnd<T> for Added {
+    #[inline(always)]
+    unsafe fn write<const LANES: u32, const WIDTH: usize, const PASSES: usize>(
+        &self,
+        place: Place<'_, T>,
+        results: Results<T::Sum, WIDTH, PASSES>,
+    ) {
+        // SAFETY: the caller's contract.
+        let row_of_y = unsafe { place.start_in_y() };
+        unroll!(pass in 0..3 {
+            if let Some(feature) = place.feature::<LANES, WIDTH, PASSES>(pass) {
+                let index = row_of_y + feature;
+                // SAFETY: the caller's contract.
+                unsafe {
+                    let old = T::load_mut::<WIDTH>(place.y.data, index);
+                    let sums = array::from_fn(|k| T::get(&old, k) + results[pass][k]);
+                    T::store::<WIDTH>(place.y.data, index, sums);
+                }
+            }
+        });
+    }
+}
+
+impl<T: Operand> RowEnd<T> for Epilogue<T::Sum> {
+    #[allow(
+        clippy::needless_range_loop,
+        reason = "an iterator over the array is not unrolled, and puts it into local memory"
+    )]
+    #[inline(always)]
+    unsafe fn write<const LANES: u32, const WIDTH: usize, const PASSES: usize>(
+        &self,
+        place: Place<'_, T>,
+        results: Results<T::Sum, WIDTH, PASSES>,
+    ) {
+        // SAFETY: the caller's contract; the diagonal has a number for each row of A, if there is one.
+        unsafe {
+            let (factor, row_of_y) = (self.factor(place.row), place.start_in_y());
+            for pass in 0..PASSES {
+                let feature = place.feature + pass * (LANES as usize * WIDTH);
+                if feature < place.features {
+                    let index = row_of_y + feature;
+                    Epilogue::write(self, factor, results[pass], place.y.data, index);
+                }
+            }
+        }
+    }
+}
+
+/// The end of a network's hidden layer: the bias is added, and negative results become 0.
+#[derive(Clone, Copy)]
+pub(crate) struct Activate<S> {
+    /// A number for each feature.
+    pub bias: Global<S>,
+}
+
+impl<T: Operand> RowEnd<T> for Activate<T::Sum> {
+    #[inline(always)]
+    unsafe fn write<const LANES: u32, const WIDTH: usize, const PASSES: usize>(
+        &self,
+        place: Place<'_, T>,
+        results: Results<T::Sum, WIDTH, PASSES>,
+    ) {
+        // SAFETY: the caller's contract.
+        let row_of_y = unsafe { place.start_in_y() };
+        unroll!(pass in 0..3 {
+            if let Some(feature) = place.feature::<LANES, WIDTH, PASSES>(pass) {
+                // SAFETY: the caller's contract; the bias has a number for each feature.
+                unsafe {
+                    let results = add_bias(self.bias, feature, results[pass]);
+                    // A NaN stays.
+                    let positive = |k: usize| {
+                        if results[k] < T::Sum::ZERO {
+                            T::Sum::ZERO
+                        } else {
+                            results[k]
+                        }
+                    };
+                    T::store::<WIDTH>(place.y.data, row_of_y + feature, array::from_fn(positive));
+                }
+            }
+        });
+    }
+}
+
+/// The end of a network's last layer: the bias is added, and of the row the LogSoftmax taken. The sub-warp has all features.
+#[derive(Clone, Copy)]
+pub(crate) struct LogSoftmax<S> {
+    /// A number for each feature.
+    pub bias: Global<S>,
+}
+
+impl<T: Operand<Sum: Logarithm>> RowEnd<T> for LogSoftmax<T::Sum> {
+    #[inline(always)]
+    unsafe fn write<const LANES: u32, const WIDTH: usize, const PASSES: usize>(
+        &self,
+        place: Place<'_, T>,
+        mut results: Results<T::Sum, WIDTH, PASSES>,
+    ) {
+        let mut max = T::Sum::NEG_INFINITY;
+        unroll!(pass in 0..3 {
+            if let Some(feature) = place.feature::<LANES, WIDTH, PASSES>(pass) {
+                // SAFETY: the bias has a number for each feature.
+                results[pass] = unsafe { add_bias(self.bias, feature, results[pass]) };
+                unroll!(k in 0..4 {
+                    if const { k < WIDTH } && results[pass][k] > max {
+                        max = results[pass][k];
+                    }
+                });
+            }
+        });
+        // The other sub-warps of the warp are elsewhere.
+        let lanes = u32::MAX >> (32 - LANES) << (warp::lane_id() / LANES * LANES);
+        let mut distance = LANES / 2;
+        while distance > 0 {
+            let other = warp::shfl_xor(lanes, max, distance, LANES);
+            if other > max {
+                max = other;
+            }
+            distance /= 2;
+        }
+        let mut sum = T::Sum::ZERO;
+        unroll!(pass in 0..3 {
+            if place.feature::<LANES, WIDTH, PASSES>(pass).is_some() {
+                unroll!(k in 0..4 {
+                    if const { k < WIDTH } {
+                        results[pass][k] = results[pass][k] - max;
+                        sum += results[pass][k].exp();
+                    }
+                });
+            }
+        });
+        let mut distance = LANES / 2;
+        while distance > 0 {
+            sum += warp::shfl_xor(lanes, sum, distance, LANES);
+            distance /= 2;
+        }
+        let logarithm = sum.ln();
+        // SAFETY: the caller's contract.
+        let row_of_y = unsafe { place.start_in_y() };
+        unroll!(pass in 0..3 {
+            if let Some(feature) = place.feature::<LANES, WIDTH, PASSES>(pass) {
+                let results = array::from_fn(|k| results[pass][k] - logarithm);
+                // SAFETY: the caller's contract.
+                unsafe { T::store::<WIDTH>(place.y.data, row_of_y + feature, results) };
+            }
+        });
+    }
+}
+
+/// # Safety
+///
+/// The bias has a number for each of the `WIDTH` features from `feature` on, a multiple of `WIDTH`.
+#[inline(always)]
+unsafe fn add_bias<S: Real, const WIDTH: usize>(
+    bias: Global<S>,
+    feature: usize,
+    sums: [S; WIDTH],
+) -> [S; WIDTH] {
+    // SAFETY: the caller's contract.
+    let bias: [S; WIDTH] = unsafe { bias.load_array(feature) };
+    array::from_fn(|k| sums[k] + bias[k])
+}
