@@ -11,6 +11,7 @@ pub(crate) mod warp_tiles;
 
 #[cfg(not(target_arch = "nvptx64"))]
 use crate::{MAX_GRID_Y, Shape};
+#[cfg(not(target_arch = "nvptx64"))]
 use cuda_std::prelude::*;
 #[cfg(not(target_arch = "nvptx64"))]
 use cuda_std::warp::WARP_SIZE;
@@ -23,6 +24,10 @@ const SHARED_BYTES_OF_SYSTEM: u32 = 1 << 10;
 
 /// What a warp takes at once.
 #[derive(Clone, Copy, Debug)]
+#[cfg_attr(
+    target_arch = "nvptx64",
+    allow(dead_code, reason = "the host reads what a launch depends on")
+)]
 pub(crate) struct Tile {
     /// Rows of X, a multiple of 8.
     pub rows: u32,

@@ -4,7 +4,9 @@
 //! of a row its products and the span of its columns, the numeric phase its entries besides.
 
 use crate::numeric::chunks::rest_bytes;
-use crate::products::bins::{MOST_PRODUCTS, NARROW_PRODUCTS, RowWork, numeric, symbolic};
+use crate::products::bins::{
+    MOST_PRODUCTS, NARROW_PRODUCTS, RowWork, SORTED_PRODUCTS, numeric, symbolic,
+};
 use crate::symbolic::sort_rows::MOST_SPAN;
 
 /// Numeric: words of a chunk's bitmap by default, of 327680 columns: two blocks fit a multiprocessor.
@@ -20,15 +22,15 @@ pub struct Borders {
     pub sort_again: u32,
     /// A group of lanes sorts several rows, one after the other, where that leaves so many warps.
     pub sort_warps: u32,
-    /// Symbolic: other rows of that many products are a warp's; up to 512.
-    pub warp_products: u32,
-    /// Symbolic: rows of that many products have a hash table for each block; up to 16384.
-    pub block_products: u32,
+    /// Symbolic: rows of that many products have a hash table; up to 16384.
+    pub hash_products: u32,
     /// Symbolic: a bitmap is taken if it has that many words or fewer for a product.
     pub bitmap_words: u32,
     /// Symbolic: rows of B that are runs of neighbouring columns are joined where the span of the row has up to that many
     /// columns.
     pub run_span: u32,
+    /// Symbolic: and the row more products than that; others are sorted, with their values at once.
+    pub run_products: u32,
     /// Numeric: a window of accumulators is taken up to that many columns; up to 2048.
     pub window_span: u32,
     /// Numeric: and if the rows of B have at least that many nonzeros on average.
@@ -58,9 +60,9 @@ impl Borders {
     /// The default, for a device whose kernels may have that many bytes of shared memory and elements of that size.
     pub const fn new(shared_bytes: u32, element_bytes: u32) -> Self {
         // A hash table has two slots for a product, and a place in the list.
-        let mut block_products = 16384;
-        while 4 * (3 * block_products + 4) > shared_bytes {
-            block_products /= 2;
+        let mut hash_products = 16384;
+        while 4 * (3 * hash_products + 4) > shared_bytes {
+            hash_products /= 2;
         }
         let rest = rest_bytes(element_bytes);
         let mut chunk = 8192;
@@ -73,10 +75,10 @@ impl Borders {
             sort_products: MOST_PRODUCTS,
             sort_again: 256,
             sort_warps: 8192,
-            warp_products: 512,
-            block_products,
+            hash_products,
             bitmap_words: 4,
             run_span: 4096,
+            run_products: 32,
             window_span: 2048,
             window_row: 8,
             neighbour_warps: 1024,
@@ -99,8 +101,7 @@ impl Borders {
         Self {
             sort_products: self.sort_products.min(MOST_PRODUCTS),
             sort_again: self.sort_again.min(MOST_PRODUCTS),
-            warp_products: self.warp_products.min(default.warp_products),
-            block_products: self.block_products.min(default.block_products),
+            hash_products: self.hash_products.min(default.hash_products),
             window_span: self.window_span.min(default.window_span),
             warp_entries: self.warp_entries.min(default.warp_entries),
             // The next lower power of two.
@@ -122,7 +123,7 @@ const fn doublings(size: u32, first: u32) -> u32 {
 }
 
 /// Words of the bitmaps of narrow rows, by their size from 0 on: 512, 768, 1024, 1536, .. 16384. The fewer they are, the more
-/// rows a multiprocessor has at a time: with powers of two alone the stencil of [`bitmap_rows`](crate::symbolic::bitmap_rows) took 5.2 ms and not 4.6.
+/// rows a multiprocessor has at a time.
 pub const fn narrow_words(size: u32) -> u32 {
     if size.is_multiple_of(2) {
         512 << (size / 2)
@@ -152,7 +153,7 @@ impl Borders {
     /// The bin of a row in the symbolic phase.
     #[inline(always)]
     pub fn symbolic_bin(&self, row: RowWork) -> u32 {
-        use symbolic::{BITMAP, BLOCK_HASH, COPY, EMPTY, NARROW, RUNS, SORT, WARP_HASH};
+        use symbolic::{BITMAP, COPY, EMPTY, HASH, NARROW, RUNS, SORT};
         let RowWork { products, span, .. } = row;
         if products == 0 {
             return EMPTY;
@@ -160,18 +161,15 @@ impl Borders {
         if row.nonzeros == 1 {
             return COPY;
         }
-        if row.runs && span <= self.run_span {
+        if row.runs && span <= self.run_span && products > self.run_products {
             return RUNS;
         }
         if Self::sorts(self.sort_products, row) {
-            return SORT + doublings(products, 8);
-        }
-        if products <= self.warp_products {
-            return WARP_HASH + doublings(products, 256);
+            return SORT + doublings(products, SORTED_PRODUCTS[0]);
         }
         let bitmap = u64::from(self.bitmap_words) * u64::from(products) >= u64::from(span / 32);
-        if products <= self.block_products && !bitmap {
-            return BLOCK_HASH + doublings(products, 1024);
+        if products <= self.hash_products && !bitmap {
+            return HASH + doublings(products, 256);
         }
         let words = crate::symbolic::bitmap_rows::words(span, u32::MAX);
         if products < NARROW_PRODUCTS && words <= narrow_words(BITMAP - NARROW - 1) {
@@ -204,14 +202,14 @@ impl Borders {
             && long_rows
             && (nonzeros <= crate::numeric::interval_rows::MOST_NONZEROS || self.ordered != 0)
         {
-            let first = if row.is_run { NEIGHBOURS } else { INTERVALS };
-            return (first + doublings(span, 64), 1);
+            let together = row.is_run && span <= crate::numeric::neighbour_rows::MOST_SPAN;
+            return (if together { NEIGHBOURS } else { INTERVALS }, 1);
         }
         if span <= self.window_span && long_rows && (few || self.ordered != 0) {
             return (WINDOW + doublings(span, 128), 1);
         }
         if Self::sorts(self.sort_again, row) {
-            return (SORT + doublings(products, 8), 1);
+            return (SORT + doublings(products, SORTED_PRODUCTS[0]), 1);
         }
         if self.ordered != 0 {
             return (ORDERED, entries.div_ceil(crate::numeric::ordered::CHUNK));
@@ -219,7 +217,8 @@ impl Borders {
         if entries <= self.warp_entries && few {
             return (WARP + doublings(entries, 64), 1);
         }
-        let chunks = entries.div_ceil(self.chunk);
+        // It is not 0, which the compiler does not know.
+        let chunks = entries.div_ceil(self.chunk.max(1));
         let visits = u64::from(chunks) * u64::from(nonzeros);
         if chunks > 1 && u64::from(products) <= u64::from(self.spread).saturating_mul(visits) {
             return (SPREAD, nonzeros.div_ceil(crate::numeric::spread_rows::PART));

@@ -113,9 +113,16 @@ pub unsafe fn entry_work(
                 shared_counts.atomic_add(bin as usize, peers.count_ones() * chunks);
             }
         };
-        unroll!(i in 0..4 {
-            note(first + i as u64, counts[i]);
-        });
+        // A loop, as what is done with a row is long: the counts move up.
+        let mut rest = counts;
+        let mut row = first;
+        let end = first + u64::from(thread::opaque(ROWS as u32));
+        while row < end {
+            thread::keep_rolled();
+            note(row, rest[0]);
+            rest = [rest[1], rest[2], rest[3], rest[0]];
+            row += 1;
+        }
         let [c0, c1, c2, c3] = counts.map(u64::from);
         let sum = c0 + c1 + c2 + c3;
         let (before_thread, all) = scan_in_block(sum, warp_sums, |a, b| a + b, 0_u64);

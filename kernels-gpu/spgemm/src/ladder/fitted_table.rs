@@ -26,16 +26,16 @@ pub const fn bin(slots: u32) -> u32 {
     1 + slots.ilog2()
 }
 
-/// The bin of each row, a thread a row, by its entries, or by `work` by its products with `PRODUCTS` 1; and the rows of each
-/// bin.
+/// The bin of each row, a thread a row, by its entries, or by its products if `are_work` is not 0; and the rows of each bin.
 ///
 /// # Safety
 ///
-/// `numbers` are [`WORK`] numbers of work a row, or row pointers; `words` has a number for each row, `counts` holds
+/// `numbers` are [`WORK`] numbers of work a row if `are_work` is not 0, else row pointers; `words` has a number for each row, `counts` holds
 /// [`BINS`] zeros.
-#[kernel(name = "spgemm_fitted_sizes", PRODUCTS = [0, 1])]
-pub unsafe fn sizes<const PRODUCTS: u32>(
+#[kernel(name = "spgemm_fitted_sizes")]
+pub unsafe fn sizes(
     rows: u32,
+    are_work: u32,
     numbers: Global<u32>,
     words: GlobalMut<u32>,
     counts: GlobalMut<u32>,
@@ -46,7 +46,7 @@ pub unsafe fn sizes<const PRODUCTS: u32>(
     }
     // SAFETY: `row` is a row.
     unsafe {
-        let size = if PRODUCTS == 1 {
+        let size = if are_work != 0 {
             // No more entries than the span has columns.
             let [products, _, span, _] = numbers.load4(WORK * row);
             products.min(span)

@@ -9,9 +9,8 @@
 //! with groups of lanes and a list's place asked for row by row.
 
 use crate::products::bins::{BIN_BITS, Known, symbolic};
-use crate::products::lanes::{inclusive_sum, owner};
+use crate::products::lanes::{inclusive_sum, owner, warp_of_grid};
 use crate::products::operands::{Factors, Items, Operands, Structure};
-use crate::products::team::Team;
 use core::array;
 use cuda_std::prelude::*;
 use cuda_std::warp::{FULL_MASK, WARP_SIZE};
@@ -65,13 +64,13 @@ pub unsafe fn copy_products<T: Real>(
     c: Structure,
     values: GlobalMut<T>,
 ) {
-    let team = Team::<false>;
-    if team.index() >= items.count {
+    let (item, lane) = (warp_of_grid(), warp::lane_id());
+    if item >= items.count {
         return;
     }
     // SAFETY: rows of the matrices.
     unsafe {
-        let [row, chunk] = items.load(team.index());
+        let [row, chunk] = items.load(item);
         let k = operands.a.row_ptr.load(row as usize) as usize;
         let factor = factors.a.load(k);
         let [start, end] = operands
@@ -80,7 +79,7 @@ pub unsafe fn copy_products<T: Real>(
         let to = c.row_ptr.load(row as usize);
         let first = chunk * CHUNK;
         let end_of_chunk = first + (end - start - first).min(CHUNK);
-        let mut p = first + team.thread();
+        let mut p = first + lane;
         while p < end_of_chunk {
             let value = factor * factors.b.load((start + p) as usize);
             values.store((to + p) as usize, value);

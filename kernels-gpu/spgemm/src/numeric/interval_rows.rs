@@ -27,6 +27,9 @@ const WARPS: u32 = 4;
 /// Columns that a row may span, at most.
 pub const MOST_SPAN: u32 = 128;
 
+/// Columns of a lane.
+const SUMS: usize = (MOST_SPAN / WARP_SIZE) as usize;
+
 /// Nonzeros of A of a row, at most, unless sums must be added up in their order: more are too many for a warp.
 pub const MOST_NONZEROS: u32 = 1024;
 
@@ -37,26 +40,27 @@ const UNROLL: usize = 4;
 const NONZERO_WORDS: u32 = 8;
 
 /// Bytes of shared memory of a warp: the sums at last, and before them 32 nonzeros of A.
-const fn warp_bytes(span: u32, element_bytes: u32) -> u32 {
-    let sums = span * element_bytes;
+const fn warp_bytes(element_bytes: u32) -> u32 {
+    let sums = MOST_SPAN * element_bytes;
     let nonzeros = 4 * NONZERO_WORDS * WARP_SIZE;
     if sums > nonzeros { sums } else { nonzeros }
 }
 
-/// The launch of [`interval_rows`] for that many rows that span up to `span` columns.
-pub fn launch<T: Real>(rows: u32, span: u32) -> LaunchConfig {
+/// The launch of [`interval_rows`] for that many rows.
+pub fn launch<T: Real>(rows: u32) -> LaunchConfig {
     LaunchConfig::new(rows.div_ceil(WARPS), WARPS * WARP_SIZE)
-        .shared_bytes(WARPS * warp_bytes(span, size_of::<T>() as u32))
+        .shared_bytes(WARPS * warp_bytes(size_of::<T>() as u32))
 }
 
-/// The values of rows that span up to `SPAN` columns, and whose rows of B are all runs; a warp a row, a lane every 32nd column.
+/// The values of rows that span up to [`MOST_SPAN`] columns, and whose rows of B are all runs; a warp a row, a lane every 32nd
+/// column.
 ///
 /// # Safety
 ///
 /// The operands are what they say; the items are such rows; `work` is `row_work`'s, `c` the product's structure, `values` its
 /// values. The launch is [`launch`]'s.
-#[kernel(name = "spgemm_interval_rows", T = [f32, f64], SPAN = [64, 128])]
-pub unsafe fn interval_rows<T: Real, const SPAN: u32>(
+#[kernel(name = "spgemm_interval_rows", T = [f32, f64])]
+pub unsafe fn interval_rows<T: Real>(
     operands: Operands,
     factors: Factors<T>,
     items: Items,
@@ -70,23 +74,14 @@ pub unsafe fn interval_rows<T: Real, const SPAN: u32>(
         return;
     }
     let shared = shared::dynamic_shared_mem::<u8>()
-        .offset((warp * warp_bytes(SPAN, size_of::<T>() as u32)) as usize);
+        .offset((warp * warp_bytes(size_of::<T>() as u32)) as usize);
     let (sums, nonzeros) = (shared.cast::<T>(), shared.cast::<u32>());
     // SAFETY: rows of the matrices, columns of the row's span; the warp's own sums, synchronised between writes and reads.
     unsafe {
         let [row, _] = items.load(item);
         let first = work.load(WORK * row as usize + 1);
-        if SPAN == 64 {
-            store::<T, 2>(
-                sums,
-                sums_of::<T, 2>(&operands, factors, row, first, nonzeros),
-            );
-        } else {
-            store::<T, 4>(
-                sums,
-                sums_of::<T, 4>(&operands, factors, row, first, nonzeros),
-            );
-        }
+        let of_lane = sums_of::<T, SUMS>(&operands, factors, row, first, nonzeros);
+        store(sums, of_lane);
         warp::sync_warp(FULL_MASK);
         let (start, end) = c.row(row);
         let columns = c.columns(row);

@@ -27,10 +27,16 @@ const TOGETHER: u32 = MOST_ROWS as u32;
 /// Words of what is known of a row.
 const ROW_WORDS: u32 = 8;
 
+/// Columns that rows may span, at most.
+pub const MOST_SPAN: u32 = 64;
+
+/// Columns of a lane.
+const SUMS: usize = (MOST_SPAN / WARP_SIZE) as usize;
+
 /// Bytes of shared memory of a warp: for rows of B, and then for the sums of a row.
-const fn warp_bytes(span: u32, element_bytes: u32) -> u32 {
-    let sums = span * element_bytes;
-    let rows_of_b = room_bytes(span, element_bytes);
+const fn warp_bytes(element_bytes: u32) -> u32 {
+    let sums = MOST_SPAN * element_bytes;
+    let rows_of_b = room_bytes(MOST_SPAN, element_bytes);
     if sums > rows_of_b { sums } else { rows_of_b }
 }
 
@@ -39,21 +45,21 @@ pub fn are_enough(rows: u32, warps: u32) -> bool {
     rows / TOGETHER >= warps
 }
 
-/// The launch of [`neighbour_rows`] for that many rows that span up to `span` columns.
-pub fn launch<T: Real>(rows: u32, span: u32) -> LaunchConfig {
+/// The launch of [`neighbour_rows`] for that many rows.
+pub fn launch<T: Real>(rows: u32) -> LaunchConfig {
     LaunchConfig::new(rows.div_ceil(TOGETHER * WARPS), WARPS * WARP_SIZE)
-        .shared_bytes(WARPS * warp_bytes(span, size_of::<T>() as u32))
+        .shared_bytes(WARPS * warp_bytes(size_of::<T>() as u32))
 }
 
-/// The values of rows that span up to `SPAN` columns, and whose rows of A and of B are all runs; four rows a warp, a lane every 32nd
-/// column.
+/// The values of rows that span up to [`MOST_SPAN`] columns, and whose rows of A and of B are all runs; four rows a warp, a lane
+/// every 32nd column.
 ///
 /// # Safety
 ///
 /// The operands are what they say; the items are such rows; `work` is `row_work`'s, `c` the product's structure, `values` its
 /// values. The launch is [`launch`]'s.
-#[kernel(name = "spgemm_neighbour_rows", T = [f32, f64], SPAN = [64, 128])]
-pub unsafe fn neighbour_rows<T: Real, const SPAN: u32>(
+#[kernel(name = "spgemm_neighbour_rows", T = [f32, f64])]
+pub unsafe fn neighbour_rows<T: Real>(
     operands: Operands,
     factors: Factors<T>,
     items: Items,
@@ -69,7 +75,7 @@ pub unsafe fn neighbour_rows<T: Real, const SPAN: u32>(
     }
     let rows = shared_array!(u32; (WARPS * ROW_WORDS * TOGETHER) as usize);
     let shared = shared::dynamic_shared_mem::<u8>();
-    let bytes = warp_bytes(SPAN, size_of::<T>() as u32);
+    let bytes = warp_bytes(size_of::<T>() as u32);
     let product = Product {
         operands: &operands,
         factors,
@@ -82,11 +88,7 @@ pub unsafe fn neighbour_rows<T: Real, const SPAN: u32>(
     let count = TOGETHER.min(items.count - first);
     // SAFETY: items of the launch; the warp's own shared memory.
     unsafe {
-        if SPAN == 64 {
-            product.add_up::<2>(&items, first, count);
-        } else {
-            product.add_up::<4>(&items, first, count);
-        }
+        product.add_up::<SUMS>(&items, first, count);
     }
 }
 

@@ -32,14 +32,15 @@ pub fn launch(parts: u32) -> LaunchConfig {
 ///
 /// # Safety
 ///
-/// The items are all parts of [`PART`] nonzeros of their rows of A; `c` is the product's structure, `values` its values. The
-/// launch is [`launch`]'s.
-#[kernel(name = "spgemm_clear_rows", T = [f32, f64])]
-pub unsafe fn clear_rows<T: Real>(
+/// The items are all parts of [`PART`] nonzeros of their rows of A; `c` is the product's structure, `values` its values, of
+/// `words` words each. The launch is [`launch`]'s.
+#[kernel(name = "spgemm_clear_rows")]
+pub unsafe fn clear_rows(
     operands: Operands,
     items: Items,
     c: Structure,
-    values: GlobalMut<T>,
+    words: u32,
+    values: GlobalMut<u32>,
 ) {
     // SAFETY: rows of the matrices; each entry is one thread's.
     unsafe {
@@ -50,7 +51,10 @@ pub unsafe fn clear_rows<T: Real>(
         let stride = BLOCK * (a_end - a_start).div_ceil(PART);
         let mut i = part * BLOCK + thread::thread_idx_x();
         while i < end - start {
-            values.store((start + i) as usize, T::ZERO);
+            // All bits of zero are 0.
+            for word in 0..words {
+                values.store((start + i) as usize * words as usize + word as usize, 0);
+            }
             if c.wants_columns() {
                 c.put(start + i, columns.load(i as usize));
             }
@@ -85,7 +89,7 @@ pub unsafe fn spread_rows<T: Real>(
         let sampled = Sampled {
             columns: c.columns(row),
             count: end - start,
-            apart: (end - start).div_ceil(SAMPLES),
+            apart: (end - start).div_ceil(SAMPLES).max(1),
             samples,
         };
         if t == 0 {

@@ -4,8 +4,14 @@
 /// B are all runs of neighbouring columns, 2 if its row of A is one besides.
 pub const WORK: usize = 4;
 
-/// Symbolic and numeric: rows of that many products, at most, are sorted in registers.
-pub const MOST_PRODUCTS: u32 = 512;
+/// Symbolic and numeric: rows of up to so many products are sorted in registers, each size by an instance of its own.
+pub const SORTED_PRODUCTS: [u32; 6] = [16, 32, 64, 128, 256, 512];
+
+/// The greatest of these sizes.
+pub const MOST_PRODUCTS: u32 = SORTED_PRODUCTS[SORTED_PRODUCTS.len() - 1];
+
+/// Bins of sorted rows in a phase.
+pub const SORTED_BINS: u32 = SORTED_PRODUCTS.len() as u32;
 
 /// Bins of a phase, at most: the rest of an entry's word counts chunks.
 pub const BINS: u32 = 64;
@@ -37,7 +43,7 @@ impl Known {
     /// Whether the values of a row of that symbolic bin and so many entries are.
     #[inline(always)]
     pub const fn has(self, bin: u32, entries: u32) -> bool {
-        let is_sorted = symbolic::SORT <= bin && bin < symbolic::WARP_HASH;
+        let is_sorted = symbolic::SORT <= bin && bin < symbolic::HASH;
         let is_copied = bin == symbolic::COPY && entries <= MOST_PRODUCTS;
         self.0 == 1 && (is_sorted || is_copied)
     }
@@ -66,17 +72,15 @@ pub mod symbolic {
     pub const COPY: u32 = 1;
     /// Runs of neighbouring columns.
     pub const RUNS: u32 = 2;
-    /// Up to 8, 16, .. 512 products, sorted in registers where they span few enough columns.
+    /// Up to 16, 32, .. 512 products, sorted in registers where they span few enough columns.
     pub const SORT: u32 = 3;
-    /// Up to 256 and 512 products, a hash table a warp.
-    pub const WARP_HASH: u32 = 10;
-    /// Up to 1024, .. 16384 products, a hash table a block.
-    pub const BLOCK_HASH: u32 = 12;
-    /// Fewer than [`NARROW_PRODUCTS`](crate::NARROW_PRODUCTS) products, a bitmap of up to
-    /// [`narrow_words`](crate::narrow_words) words.
-    pub const NARROW: u32 = 17;
+    /// Up to 256, 512, .. 16384 products, a hash table a block.
+    pub const HASH: u32 = SORT + super::SORTED_BINS;
+    /// Fewer than [`NARROW_PRODUCTS`](super::NARROW_PRODUCTS) products, a bitmap of up to
+    /// [`narrow_words`](crate::analysis::borders::narrow_words) words.
+    pub const NARROW: u32 = HASH + 7;
     /// A bitmap of any size; fewer than 2^32 products, fewer than 2^31, ..: the longest rows first.
-    pub const BITMAP: u32 = 28;
+    pub const BITMAP: u32 = NARROW + 11;
     /// Past the last bin.
     pub const END: u32 = BITMAP + 32;
 }
@@ -89,22 +93,22 @@ pub mod numeric {
     pub const COPY: u32 = 1;
     /// Windows of 128, 256, .. 2048 columns, one a warp.
     pub const WINDOW: u32 = 2;
-    /// Up to 8, 16, .. 512 products, sorted in registers where they span few enough columns.
+    /// Up to 16, 32, .. 512 products, sorted in registers where they span few enough columns.
     pub const SORT: u32 = 7;
     /// Up to 64, 128, 256, 512 entries by a warp.
-    pub const WARP: u32 = 14;
+    pub const WARP: u32 = SORT + super::SORTED_BINS;
     /// Chunks of up to 1024, 2048, 4096, 8192 entries, found by their rank in a bitmap.
-    pub const RANK: u32 = 18;
+    pub const RANK: u32 = WARP + 4;
     /// The same, searched for.
-    pub const SEARCH: u32 = 22;
+    pub const SEARCH: u32 = RANK + 4;
     /// Parts of rows whose products are spread over the device.
-    pub const SPREAD: u32 = 26;
+    pub const SPREAD: u32 = SEARCH + 4;
     /// Chunks of a warp each, added up in order.
-    pub const ORDERED: u32 = 27;
-    /// Up to 64 and 128 columns of runs, added up in registers.
-    pub const INTERVALS: u32 = 28;
-    /// The same where the row of A is a run too, several rows together.
-    pub const NEIGHBOURS: u32 = 30;
+    pub const ORDERED: u32 = SPREAD + 1;
+    /// Up to 128 columns of runs, added up in registers.
+    pub const INTERVALS: u32 = ORDERED + 1;
+    /// Up to 64 columns where the row of A is a run too, several rows together.
+    pub const NEIGHBOURS: u32 = INTERVALS + 1;
     /// Past the last bin.
-    pub const END: u32 = NEIGHBOURS + 2;
+    pub const END: u32 = NEIGHBOURS + 1;
 }

@@ -3,6 +3,13 @@
 use cuda_std::prelude::*;
 use cuda_std::warp::WARP_SIZE;
 
+/// The warp's number in the grid.
+#[inline(always)]
+pub fn warp_of_grid() -> u32 {
+    let warps = thread::block_dim_x() / WARP_SIZE;
+    thread::block_idx_x() * warps + thread::thread_idx_x() / WARP_SIZE
+}
+
 /// The lanes of the caller's group of `LANES`.
 #[inline(always)]
 pub fn group_mask<const LANES: u32>() -> u32 {

@@ -8,7 +8,6 @@ pub mod network;
 pub mod operands;
 pub mod search;
 pub mod table;
-pub mod team;
 pub mod walk;
 pub mod walk_in_order;
 pub mod window;

@@ -131,20 +131,24 @@ impl<T: Real> Walk<'_, T> {
             && (self.warps == 1 || nonzeros >= NONZEROS_A_WARP * self.warps);
         // SAFETY: the caller's contract.
         unsafe {
-            if LANES == WARP_SIZE && long {
+            let puts_on_list = if LANES == WARP_SIZE && long {
                 self.row_after_row::<VALUES, TOGETHER>(each);
+                true
             } else {
-                self.flattened::<LANES, VALUES, TOGETHER>(each);
+                self.flattened::<LANES, VALUES, TOGETHER>(each)
+            };
+            if puts_on_list {
+                self.listed::<VALUES, TOGETHER>(each);
             }
         }
     }
 
-    /// The products numbered through, those of `LANES` nonzeros of A at a time.
+    /// The products numbered through, those of `LANES` nonzeros of A at a time. Says whether some may be on the list.
     #[inline(always)]
     unsafe fn flattened<const LANES: u32, const VALUES: bool, const TOGETHER: bool>(
         &self,
         each: &mut impl FnMut(u32, T),
-    ) {
+    ) -> bool {
         let mask = group_mask::<LANES>();
         let lane = warp::lane_id() % LANES;
         let (start, end) = self.nonzeros;
@@ -192,10 +196,8 @@ impl<T: Real> Walk<'_, T> {
                     first += FLAT_UNROLL as u32 * stride;
                 }
             }
-            if own {
-                self.listed::<VALUES, TOGETHER>(each);
-            }
         }
+        own
     }
 
     /// Puts a nonzero of A on the list if its row of B is very long, and takes its products away.
@@ -248,7 +250,7 @@ impl<T: Real> Walk<'_, T> {
         }
     }
 
-    /// A row of B after the other: the warp takes every `warps`-th nonzero of A.
+    /// A row of B after the other: the warp takes every `warps`-th nonzero of A. Some may be on the list.
     #[inline(always)]
     unsafe fn row_after_row<const VALUES: bool, const TOGETHER: bool>(
         &self,
@@ -263,7 +265,7 @@ impl<T: Real> Walk<'_, T> {
             while k < end {
                 let mut mine = self.load::<VALUES>(k.wrapping_add(lane * self.warps), end);
                 self.put_on_list(k.wrapping_add(lane * self.warps), &mut mine);
-                let count = (end - k).div_ceil(self.warps).min(WARP_SIZE);
+                let count = (end - k).div_ceil(self.warps.max(1)).min(WARP_SIZE);
                 for owner in 0..count {
                     let start = warp::shfl_idx(mask, mine.start, owner, WARP_SIZE);
                     let len = warp::shfl_idx(mask, mine.len, owner, WARP_SIZE);
@@ -297,7 +299,6 @@ impl<T: Real> Walk<'_, T> {
                 }
                 k = k.saturating_add(WARP_SIZE * self.warps);
             }
-            self.listed::<VALUES, TOGETHER>(each);
         }
     }
 

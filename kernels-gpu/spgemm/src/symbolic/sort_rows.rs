@@ -70,7 +70,7 @@ pub fn launch(rows: u32, rounds: u32, products: u32, element_bytes: u32) -> Laun
 /// The operands are what they say; the items are rows of up to `PRODUCTS` products that span up to [`MOST_SPAN`] columns;
 /// `work` is `row_work`'s. `staged` has room for each row's entries from `starts[row]` on, `entries` a number for each row. The
 /// launch is [`launch`]'s for so many [`rounds`].
-#[kernel(name = "spgemm_sort_rows", PRODUCTS = [8, 16, 32, 64, 128, 256, 512])]
+#[kernel(name = "spgemm_sort_rows", PRODUCTS = [16, 32, 64, 128, 256, 512])]
 pub unsafe fn sort_rows<const PRODUCTS: u32>(
     operands: Operands,
     items: Items,
@@ -101,7 +101,7 @@ pub unsafe fn sort_rows<const PRODUCTS: u32>(
 ///
 /// As for [`sort_rows`]; `values` has room for each row's entries from `starts[row]` on, as `columns` has if it is wanted. The
 /// launch is [`launch`]'s for so many [`rounds`].
-#[kernel(name = "spgemm_sort_products", T = [f32, f64], PRODUCTS = [8, 16, 32, 64, 128, 256, 512])]
+#[kernel(name = "spgemm_sort_products", T = [f32, f64], PRODUCTS = [16, 32, 64, 128, 256, 512])]
 pub unsafe fn sort_products<T: Real, const PRODUCTS: u32>(
     operands: Operands,
     factors: Factors<T>,
@@ -148,7 +148,6 @@ impl<T: Real, const VALUES: bool> Rows<T, VALUES> {
         // SAFETY: the caller's contract.
         unsafe {
             match PRODUCTS {
-                8 => self.sort_row::<8, 1, 1>(),
                 16 => self.sort_row::<8, 2, 2>(),
                 32 => self.sort_row::<8, 4, 4>(),
                 64 => self.sort_row::<16, 4, 4>(),
