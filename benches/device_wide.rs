@@ -1,8 +1,8 @@
 //! What the device-wide primitives and a plan's preprocessing cost: scans, sorts, transposes, orders of the rows.
 //!
 //! ```text
-//! cargo bench --bench device_wide                      # 80 million elements on a GPU, 20 thousand on the emulator
-//! cargo bench --bench device_wide -- --elements 1000000
+//! cargo bench -p warprow-benches --bench device_wide                      # 80 million elements on a GPU, 20 thousand on the emulator
+//! cargo bench -p warprow-benches --bench device_wide -- --elements 1000000
 //! ```
 //!
 //! The emulator has no times; there it only shows that all runs.
@@ -27,7 +27,7 @@ const ROW_LENGTH: u32 = 20;
 
 /// The device-wide primitives' time.
 #[derive(Parser)]
-#[command(bin_name = "cargo bench --bench device_wide --")]
+#[command(bin_name = "cargo bench -p warprow-benches --bench device_wide --")]
 struct Options {
     /// Elements, pairs and nonzeros [default: 80000000 on a GPU, 20000 on the emulator]
     #[arg(long, value_parser = clap::value_parser!(u32).range(1000..))]

@@ -1,8 +1,8 @@
 //! What the emulator costs: microseconds per nonzero and core of a kernel whose lanes meet at every nonzero.
 //!
 //! ```text
-//! cargo bench --bench emulator                # a table against the targets
-//! cargo bench --bench emulator -- --check     # and exit status 1 if one is missed
+//! cargo bench -p warprow-benches --bench emulator                # a table against the targets
+//! cargo bench -p warprow-benches --bench emulator -- --check     # and exit status 1 if one is missed
 //! ```
 
 use clap::Parser;
@@ -32,7 +32,7 @@ const TARGETS: [(Checks, &str, f64); 2] = [
 
 /// The emulator's cost per nonzero and core, against its targets.
 #[derive(Parser)]
-#[command(bin_name = "cargo bench --bench emulator --")]
+#[command(bin_name = "cargo bench -p warprow-benches --bench emulator --")]
 struct Options {
     /// Exits with 1 if a target is missed
     #[arg(long)]

@@ -1,12 +1,12 @@
 //! The run: every network, its operators and the whole, measured.
 
-use crate::floor::Floor;
-use crate::json_lines::{Environment, JsonLines};
-use crate::measure::{Effort, measure};
-use crate::networks::Network;
-use crate::options::Options;
-use crate::report::{Line, Object, text};
-use crate::verification::Sample;
+use crate::gcn::networks::Network;
+use crate::gcn::options::Options;
+use crate::gcn::report::{Line, Object, text};
+use crate::gcn::verification::Sample;
+use crate::harness::floor::Floor;
+use crate::harness::json_lines::{Environment, JsonLines};
+use crate::harness::measure::{Effort, measure};
 use anyhow::Context;
 use ndarray::Array2;
 use warprow::device::Device;
@@ -37,12 +37,7 @@ pub fn run(options: &Options) -> anyhow::Result<bool> {
             &network.layers(options.run.seed),
             options.run.seed,
         );
-        for fused in [false, true] {
-            if options.fused || !fused {
-                all_right &=
-                    bench.network(network, &graph, &x, &sample, options.run.seed, fused)?;
-            }
-        }
+        all_right &= bench.network(network, &graph, &x, &sample, options.run.seed)?;
     }
     Ok(all_right)
 }
@@ -64,12 +59,8 @@ impl Bench {
         x: &Array2<f32>,
         sample: &Sample,
         seed: u64,
-        fused: bool,
     ) -> anyhow::Result<bool> {
-        let plan = GcnOptions {
-            fused,
-            ..GcnOptions::default()
-        };
+        let plan = GcnOptions::default();
         let device = &self.device;
         let mut gcn = Gcn::plan(device, graph.view(), &network.layers(seed), plan)?;
         println!("{}: {gcn}", network.name);
@@ -95,7 +86,6 @@ impl Bench {
         let found = sample.verify(&y.download()?, gcn.classes());
         for (operator, layer, bytes, timing) in results {
             let line = Line {
-                implementation: if fused { "warprow_fused" } else { "warprow" },
                 operator,
                 layer,
                 bytes,

@@ -1,20 +1,16 @@
 //! The command line.
 
-use crate::networks::{NETWORKS, Network};
-use crate::run_options::RunOptions;
+use crate::gcn::networks::{NETWORKS, Network};
+use crate::harness::run_options::RunOptions;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
 /// A graph convolutional network, each operator and the whole.
 #[derive(Clone, Debug, clap::Parser)]
-#[command(bin_name = "cargo bench --bench gcn --")]
+#[command(bin_name = "cargo bench -p warprow-benches --bench gcn --")]
 pub struct Options {
     /// Networks [default: all but `small` on a GPU, `small` on the emulator]
     #[arg(long = "network", value_name = "NAME", value_delimiter = ',', value_parser = network_names())]
     networks: Vec<String>,
-
-    /// Runs the networks with bias, ReLU and LogSoftmax as the end of their products too
-    #[arg(long)]
-    pub fused: bool,
 
     /// The device, the file of the results, the seed.
     #[command(flatten)]

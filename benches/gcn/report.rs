@@ -1,16 +1,17 @@
 //! The results: a line on the terminal and a JSON object in the file for each.
 
-use crate::measure::Timing;
-use crate::networks::Network;
-use crate::verification::Verification;
+use crate::gcn::networks::Network;
+use crate::gcn::verification::Verification;
+use crate::harness::measure::Timing;
 use serde::Serialize;
+
+/// The implementation's name in the results, which has others' beside it.
+const OURS: &str = "warprow";
 
 /// A result: of one operator, or of the whole network.
 #[derive(Clone, Debug)]
 pub struct Line {
-    /// `warprow`; `warprow_fused` where bias, ReLU and LogSoftmax are the end of products.
-    pub implementation: &'static str,
-    /// `gemm`, `spmm`, `activate`, `log_softmax`, `spmm_activate`, `spmm_log_softmax`; `network`; or `launches`, the network launched operator by operator.
+    /// `gemm`, `spmm`, `activate`, `log_softmax`; `network`; or `launches`, the network launched operator by operator.
     pub operator: String,
     /// The layer, from 1; 0 for the whole.
     pub layer: usize,
@@ -56,7 +57,7 @@ impl<'a> Object<'a> {
             nnz: network.edges,
             widths: network.widths,
             element: "f32",
-            implementation: line.implementation,
+            implementation: OURS,
             operator: &line.operator,
             layer: line.layer,
             ms: line.timing.map(|timing| timing.median),
@@ -76,7 +77,7 @@ pub fn text(network: &Network, line: &Line, found: Verification) -> String {
     let mut text = format!(
         "{:<9} {:<16} {:<28}",
         network.name,
-        line.implementation,
+        OURS,
         format!("{} {}", line.operator, line.layer)
     );
     match (line.timing, line.floor_ms) {

@@ -1,31 +1,8 @@
-//! The bench on the emulator, from its options to its file; with the tests of its modules.
+//! The bench on the emulator, from its options to its file.
 
-mod bench;
-#[allow(
-    dead_code,
-    reason = "the driver alone is needed here, which has one place"
-)]
-#[path = "../harness/cuda_library.rs"]
-mod cuda_library;
-#[path = "../harness/floor.rs"]
-mod floor;
-#[path = "../harness/json_lines.rs"]
-mod json_lines;
-#[allow(
-    dead_code,
-    reason = "of the efforts, that of a result alone is needed here"
-)]
-#[path = "../harness/measure.rs"]
-mod measure;
-mod networks;
-mod options;
-mod report;
-#[path = "../harness/run_options.rs"]
-mod run_options;
-mod verification;
-
+use crate::gcn::bench;
+use crate::gcn::options::Options;
 use clap::Parser;
-use options::Options;
 use serde_json::Value;
 
 #[test]
@@ -33,7 +10,7 @@ fn each_operator_and_the_whole_have_a_line_that_is_right_and_not_timed() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("gcn.jsonl");
     let output = path.to_str().expect("a temporary path is text");
-    let arguments = ["gcn", "--device", "emulator", "--fused", "--output", output];
+    let arguments = ["gcn", "--device", "emulator", "--output", output];
     assert!(bench::run(&Options::try_parse_from(arguments).unwrap()).unwrap());
     let text = std::fs::read_to_string(&path).unwrap();
     let objects: Vec<Value> = text
@@ -55,17 +32,12 @@ fn each_operator_and_the_whole_have_a_line_that_is_right_and_not_timed() {
         let error = object["max_rel_err"].as_f64().unwrap();
         assert!(error > 0.0 && error < 1e-6, "{error}");
     }
-    let operators = |implementation| -> Vec<(&str, u64)> {
-        let of = objects
-            .iter()
-            .filter(|object| object["impl"] == implementation);
-        of.map(|object| {
-            let layer = object["layer"].as_u64().unwrap();
-            (object["operator"].as_str().unwrap(), layer)
-        })
-        .collect()
-    };
-    let separate = [
+    let operators = objects.iter().map(|object| {
+        assert_eq!(object["impl"], "warprow");
+        let layer = object["layer"].as_u64().unwrap();
+        (object["operator"].as_str().unwrap(), layer)
+    });
+    let wanted = [
         ("gemm", 1),
         ("spmm", 1),
         ("activate", 1),
@@ -75,22 +47,9 @@ fn each_operator_and_the_whole_have_a_line_that_is_right_and_not_timed() {
         ("launches", 0),
         ("network", 0),
     ];
-    assert_eq!(operators("warprow"), separate);
-    let ended = [
-        ("gemm", 1),
-        ("spmm_activate", 1),
-        ("gemm", 2),
-        ("spmm_log_softmax", 2),
-        ("launches", 0),
-        ("network", 0),
-    ];
-    assert_eq!(operators("warprow_fused"), ended);
-    assert_eq!(ended.len() + separate.len(), objects.len());
+    assert_eq!(operators.collect::<Vec<_>>(), wanted);
     // The whole moves the sum of what its operators move.
     let bytes = |object: &Value| object["bytes"].as_u64().unwrap();
-    let sum: u64 = objects[separate.len()..objects.len() - 2]
-        .iter()
-        .map(bytes)
-        .sum();
+    let sum: u64 = objects[..objects.len() - 2].iter().map(bytes).sum();
     assert_eq!(bytes(objects.last().unwrap()), sum);
 }

@@ -1,26 +1,19 @@
 //! The run: every case, by every implementation, measured and verified.
 
-use crate::cublas::{Cublas, Mode};
-use crate::element_type::ElementType;
-use crate::floor::Floor;
-use crate::json_lines::{Environment, JsonLines};
-use crate::measure::{Effort, measure};
-use crate::options::{Options, WeightShape};
-use crate::report::{Case, Line, Object, text};
+use crate::gemm::cublas::{Cublas, Mode};
+use crate::gemm::operands::{arithmetic, elements, poison, repeated, sample};
+use crate::gemm::options::{Options, WeightShape};
+use crate::gemm::report::{Case, Line, Object, text};
+use crate::harness::element_type::ElementType;
+use crate::harness::floor::Floor;
+use crate::harness::json_lines::{Environment, JsonLines};
+use crate::harness::measure::{Effort, measure};
 use ndarray::{Array2, ArrayView2, Axis};
-use warprow::device::{Device, DeviceBuffer};
+use warprow::device::Device;
 use warprow::gemm::GemmElement;
 use warprow::log_softmax::{LogSoftmax, SoftmaxElement};
-use warprow::reference::{
-    Arithmetic, DenseEpilogue, Verification, verify_gemm, verify_log_softmax,
-};
+use warprow::reference::{DenseEpilogue, Verification, verify_gemm, verify_log_softmax};
 use warprow::{Error, Gemm, GemmKernel, GemmOptions, bf16, f16, generate};
-
-/// Rows of random numbers; what X has more is these again.
-const RANDOM_ROWS: usize = 1 << 15;
-
-/// Rows that are verified, spread over Y; the last is among them.
-const VERIFIED_ROWS: usize = 4096;
 
 /// Runs what the options say; whether all results were right.
 ///
@@ -268,41 +261,4 @@ impl Bench<'_> {
         };
         self.report(case, &line)
     }
-}
-
-/// How a kernel of this crate computes, or cuBLAS, which may use tensor cores wherever they lose nothing.
-fn arithmetic<T: GemmElement>(kernel: Option<GemmKernel>) -> Arithmetic {
-    let rounds_f32 = kernel.is_some_and(GemmKernel::rounds_f32);
-    match (rounds_f32, T::NAME) {
-        (true, "f32") => Arithmetic::tf32(),
-        (_, "f16" | "bf16") => Arithmetic::tensor_cores(),
-        _ => Arithmetic::of::<T>(),
-    }
-}
-
-/// A matrix of random rows, repeated.
-fn repeated<T: GemmElement>(rows: usize, cols: usize, seed: u64) -> Array2<T> {
-    let random = generate::dense::<T>(rows.min(RANDOM_ROWS), cols, seed);
-    let mut values = Vec::with_capacity(rows * cols);
-    while values.len() < rows * cols {
-        let missing = (rows * cols - values.len()).min(random.len());
-        values.extend_from_slice(&elements(&random)[..missing]);
-    }
-    Array2::from_shape_vec((rows, cols), values).expect("there are as many values")
-}
-
-/// The rows that are verified.
-fn sample(rows: usize) -> Vec<usize> {
-    let step = rows.div_ceil(VERIFIED_ROWS).max(1);
-    (0..rows).rev().step_by(step).collect()
-}
-
-fn elements<T>(matrix: &Array2<T>) -> &[T] {
-    matrix.as_slice().expect("a generated matrix is contiguous")
-}
-
-/// Fills Y with NaN, so that what an implementation does not write is wrong.
-fn poison<T: GemmElement>(y: &mut DeviceBuffer<T>) -> Result<(), Error> {
-    let nan = vec![T::from_f64(f64::NAN); y.len()];
-    y.copy_from_slice(&nan)
 }

@@ -1,6 +1,6 @@
 //! The opponent: `cublasGemmEx`, in the same process, on the same device and stream as the kernels of this crate.
 
-use crate::cuda_library::{CudaLibrary, Loaded};
+use crate::harness::cuda_library::{CudaLibrary, Loaded};
 use libloading::Library;
 use std::ffi::{c_int, c_void};
 use std::path::{Path, PathBuf};

@@ -1,8 +1,8 @@
 //! The command line.
 
-use crate::element_type::ElementType;
-use crate::named;
-use crate::run_options::RunOptions;
+use crate::harness::element_type::ElementType;
+use crate::harness::named;
+use crate::harness::run_options::RunOptions;
 use clap::builder::TypedValueParser;
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -10,7 +10,7 @@ use warprow::GemmKernel;
 
 /// XW against cuBLAS, and LogSoftmax.
 #[derive(Clone, Debug, clap::Parser)]
-#[command(bin_name = "cargo bench --bench gemm --")]
+#[command(bin_name = "cargo bench -p warprow-benches --bench gemm --")]
 pub struct Options {
     /// Rows of X [default: 281903,2449029 on a GPU, 1003 on the emulator]
     #[arg(long, value_name = "N", value_delimiter = ',')]
@@ -105,7 +105,7 @@ fn kernel_names() -> impl TypedValueParser<Value = String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::named::ALL;
+    use crate::harness::named::ALL;
     use clap::{CommandFactory, Parser};
 
     fn parse(arguments: &[&str]) -> Result<Options, String> {

@@ -1,6 +1,6 @@
 //! The results: a line on the terminal and a JSON object in the file for each.
 
-use crate::measure::Timing;
+use crate::harness::measure::Timing;
 use serde::Serialize;
 use warprow::reference::Verification;
 

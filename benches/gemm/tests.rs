@@ -1,30 +1,8 @@
-//! The bench on the emulator, from its options to its file; with the tests of its modules.
+//! The bench on the emulator, from its options to its file.
 
-mod bench;
-mod cublas;
-#[path = "../harness/cuda_library.rs"]
-mod cuda_library;
-#[path = "../harness/element_type.rs"]
-mod element_type;
-#[path = "../harness/floor.rs"]
-mod floor;
-#[path = "../harness/json_lines.rs"]
-mod json_lines;
-#[allow(
-    dead_code,
-    reason = "of the efforts, that of a result alone is needed here"
-)]
-#[path = "../harness/measure.rs"]
-mod measure;
-#[path = "../harness/named.rs"]
-mod named;
-mod options;
-mod report;
-#[path = "../harness/run_options.rs"]
-mod run_options;
-
+use crate::gemm::bench;
+use crate::gemm::options::Options;
 use clap::Parser;
-use options::Options;
 use serde_json::Value;
 use std::path::Path;
 use warprow::GemmKernel;

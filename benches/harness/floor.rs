@@ -1,7 +1,7 @@
 //! The floor of a time: that in which the driver copies as many bytes from device to device.
 
-use crate::cuda_library;
-use crate::measure::{Effort, Timing, measure};
+use crate::harness::cuda_library;
+use crate::harness::measure::{Effort, Timing, measure};
 use anyhow::bail;
 use std::ffi::{c_int, c_void};
 use std::path::Path;

@@ -136,7 +136,7 @@ fn launches_for(wanted: Duration, each: Duration) -> u32 {
 }
 
 /// Median, least and most of times in milliseconds; `None` if there are none.
-fn summary(mut times: Vec<f64>, launches: u32) -> Option<Timing> {
+pub fn summary(mut times: Vec<f64>, launches: u32) -> Option<Timing> {
     times.sort_unstable_by(f64::total_cmp);
     let (&min, &max) = (times.first()?, times.last()?);
     let middle = times.len() / 2;

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The networks of `cargo bench --bench gcn` in PyTorch, with torch.sparse and CUDA graphs; prints the same JSON lines.
+"""The networks of `cargo bench -p warprow-benches --bench gcn` in PyTorch, with torch.sparse and CUDA graphs; prints the same JSON lines.
 
     python3 benches/peers/gcn_torch.py [--network stanford,arxiv,products] [--no-graph] >> gcn.jsonl
 

@@ -1,16 +1,17 @@
 //! The run: every matrix, by every implementation, timed and verified.
 
-use crate::cases::Case;
-use crate::cusparse::{self, CusparseElement};
-use crate::cusparse_spgemm::{Algorithm, Cusparse};
-use crate::json_lines::{Environment, JsonLines};
-use crate::options::{ElementType, Factor, Options};
-use crate::report::{Line, Object, Outcome, Product, Times, median, table};
-use crate::verification::Verifier;
+use crate::harness::cusparse::{self, CusparseElement};
+use crate::harness::host_clock::{Runs, measure_whole};
+use crate::harness::json_lines::{Environment, JsonLines};
+use crate::spgemm::cases::Case;
+use crate::spgemm::cusparse_spgemm::{Algorithm, Cusparse};
+use crate::spgemm::options::{ElementType, Factor, Options};
+use crate::spgemm::report::{Line, Object, Outcome, Product, Times, median, table};
+use crate::spgemm::verification::Verifier;
 use rayon::prelude::*;
 use sprs::CsMatI;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use warprow::device::Device;
 use warprow::spgemm::{
     Borders, Spgemm, SpgemmElement, SpgemmKernel, SpgemmOptions, multiply, multiply_unsorted,
@@ -266,43 +267,27 @@ impl Bench {
     fn times<T: BenchElement, C, E>(
         &self,
         verifier: &Verifier<'_, T>,
-        mut multiply: impl FnMut() -> Result<C, E>,
+        multiply: impl FnMut() -> Result<C, E>,
     ) -> Result<(Times, C), Failure>
     where
         E: From<Error>,
         Failure: From<E>,
     {
-        let mut last = Some(multiply()?);
-        if self.device.is_emulator() {
-            let product = last.take().expect("it was put there");
-            return Ok((Times::default(), product));
-        }
-        let mut whole = Vec::new();
-        for sample in 0..WARM_UPS + self.samples {
-            // The product before is freed first: there may be room for one alone.
-            drop(last.take());
-            self.device.synchronize()?;
-            let start = Instant::now();
-            let product = multiply()?;
-            self.device.synchronize()?;
-            let milliseconds = start.elapsed().as_secs_f64() * 1e3;
-            last = Some(product);
-            if sample >= WARM_UPS {
-                whole.push(milliseconds);
-            }
-        }
-        let ms = median(&mut whole);
-        let products: u64 = verifier.products.iter().sum();
-        let times = Times {
-            ms: Some(ms),
-            ms_min: whole.first().copied(),
-            ms_max: whole.last().copied(),
-            symbolic_ms: None,
-            numeric_first_ms: None,
-            numeric_ms: None,
-            gflops: Some(2.0 * products as f64 / ms / 1e6),
+        let runs = Runs {
+            warm_ups: WARM_UPS,
+            samples: self.samples,
+            budget: Duration::MAX,
         };
-        Ok((times, last.take().expect("there was a sample")))
+        let (timing, product) = measure_whole(&self.device, runs, multiply)?;
+        let products: u64 = verifier.products.iter().sum();
+        let times = timing.map_or_else(Times::default, |timing| Times {
+            ms: Some(timing.median),
+            ms_min: Some(timing.min),
+            ms_max: Some(timing.max),
+            gflops: Some(2.0 * products as f64 / timing.median / 1e6),
+            ..Times::default()
+        });
+        Ok((times, product))
     }
 
     /// The median of the milliseconds that `phase` takes, after some runs to warm up.

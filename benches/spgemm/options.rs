@@ -1,16 +1,16 @@
 //! The command line.
 
-use crate::cases::{CASES, Case};
-use crate::cusparse::CusparseOptions;
-use crate::named;
-use crate::run_options::RunOptions;
+use crate::harness::cusparse::CusparseOptions;
+use crate::harness::named;
+use crate::harness::run_options::RunOptions;
+use crate::spgemm::cases::{CASES, Case};
 use anyhow::{Context, bail};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use warprow::spgemm::{Borders, SpgemmKernel};
 
 /// SpGEMM against cuSPARSE, on generated matrices.
 #[derive(Clone, Debug, clap::Parser)]
-#[command(bin_name = "cargo bench --bench spgemm --")]
+#[command(bin_name = "cargo bench -p warprow-benches --bench spgemm --")]
 pub struct Options {
     /// Matrices [default: all on a GPU, `small` on the emulator]
     #[arg(long = "matrix", value_name = "NAME", value_delimiter = ',', value_parser = matrix_names())]

@@ -1,6 +1,6 @@
 //! Results: what one is, the table's line and the file's object.
 
-use crate::verification::Found;
+use crate::spgemm::verification::Found;
 use serde::Serialize;
 
 /// A product to compute.

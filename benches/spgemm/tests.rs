@@ -1,24 +1,8 @@
-//! The bench on the emulator, from its options to its file; with the tests of its modules.
+//! The bench on the emulator, from its options to its file.
 
-mod bench;
-mod cases;
-#[path = "../harness/cuda_library.rs"]
-mod cuda_library;
-#[path = "../harness/cusparse/mod.rs"]
-mod cusparse;
-mod cusparse_spgemm;
-#[path = "../harness/json_lines.rs"]
-mod json_lines;
-#[path = "../harness/named.rs"]
-mod named;
-mod options;
-mod report;
-#[path = "../harness/run_options.rs"]
-mod run_options;
-mod verification;
-
+use crate::spgemm::bench;
+use crate::spgemm::options::Options;
 use clap::Parser;
-use options::Options;
 use serde_json::Value;
 use std::path::Path;
 

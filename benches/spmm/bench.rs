@@ -1,17 +1,17 @@
 //! The run: every case, by every implementation, measured and verified.
 
-use crate::cases::{Graph, Kind};
-use crate::element_type::ElementType;
-use crate::generated::GeneratedGraphs;
-use crate::implementers::{BenchElement, Implementer, Implementers};
-use crate::json_lines::Environment;
-use crate::on_device::{OnDevice, fitting};
-use crate::operands::{DenseOperands, Operands};
-use crate::options::Options;
-use crate::ratios::Ratios;
-use crate::report::{Case, Line};
-use crate::results::Results;
-use crate::{summary, table};
+use crate::harness::element_type::ElementType;
+use crate::harness::json_lines::Environment;
+use crate::spmm::cases::{Graph, Kind};
+use crate::spmm::generated::GeneratedGraphs;
+use crate::spmm::implementers::{BenchElement, Implementer, Implementers};
+use crate::spmm::on_device::{OnDevice, fitting};
+use crate::spmm::operands::{DenseOperands, Operands};
+use crate::spmm::options::Options;
+use crate::spmm::ratios::Ratios;
+use crate::spmm::report::{Case, Line};
+use crate::spmm::results::Results;
+use crate::spmm::{summary, table};
 use sprs::CsMatI;
 use warprow::device::Device;
 use warprow::generate::{self, GenerateError};

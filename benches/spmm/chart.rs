@@ -1,8 +1,8 @@
 //! The chart of a file of results: a panel for each kind, a group of bars for each graph, a bar for each width.
 
-use crate::cases::{GRAPHS, Kind};
-use crate::ratios::{Mean, Ratios, distinct};
-use crate::results;
+use crate::spmm::cases::{GRAPHS, Kind};
+use crate::spmm::ratios::{Mean, Ratios, distinct};
+use crate::spmm::results;
 use anyhow::{anyhow, ensure};
 use plotters::coord::Shift;
 use plotters::coord::cartesian::Cartesian2d;

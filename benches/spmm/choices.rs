@@ -1,7 +1,7 @@
 //! The products of this crate that a run times: the plan's own, those of kernels and orders that are asked for, and the sweep over what the plan
 //! could have chosen.
 
-use crate::options::Options;
+use crate::spmm::options::Options;
 use warprow::{RowOrder, SpmmKernel, SpmmOptions};
 
 /// The name of the product that the plan chooses alone.

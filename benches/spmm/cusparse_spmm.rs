@@ -1,7 +1,9 @@
 //! The opponent: SpMM of cuSPARSE, in the same process, on the same device and stream as the kernels of this crate.
 
-use crate::cusparse::api::{Handle, NON_TRANSPOSE, SparseMatrix, Status, functions, opaque};
-use crate::cusparse::{self, CusparseElement, Error, Owned, pointer};
+use crate::harness::cusparse::api::{
+    Handle, NON_TRANSPOSE, SparseMatrix, Status, functions, opaque,
+};
+use crate::harness::cusparse::{self, CusparseElement, Error, Owned, pointer};
 use cuda_std::element::Element;
 use std::ffi::{c_int, c_void};
 use std::marker::PhantomData;

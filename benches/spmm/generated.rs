@@ -1,6 +1,6 @@
 //! The graphs of a run, each generated while the one before is measured.
 
-use crate::cases::{Graph, Kind};
+use crate::spmm::cases::{Graph, Kind};
 use sprs::CsMatI;
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::thread::{JoinHandle, available_parallelism};

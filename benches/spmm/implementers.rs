@@ -1,14 +1,14 @@
 //! Those who compute a case: the kernels of this crate, the gather limit, the algorithms of cuSPARSE.
 
-use crate::choices::{Choice, OURS, choices};
-use crate::cusparse::{self, CusparseElement};
-use crate::cusparse_spmm::{Algorithm, Cusparse, Product};
-use crate::gather_limit;
-use crate::measure::{Effort, Timing, measure};
-use crate::on_device::{Fitting, OnDevice, fitting};
-use crate::operands::Operands;
-use crate::options::Options;
-use crate::report::{Computed, Implementation, Line, Outcome, Preparation, Verified};
+use crate::harness::cusparse::{self, CusparseElement};
+use crate::harness::measure::{Effort, Timing, measure};
+use crate::spmm::choices::{Choice, OURS, choices};
+use crate::spmm::cusparse_spmm::{Algorithm, Cusparse, Product};
+use crate::spmm::gather_limit;
+use crate::spmm::on_device::{Fitting, OnDevice, fitting};
+use crate::spmm::operands::Operands;
+use crate::spmm::options::Options;
+use crate::spmm::report::{Computed, Implementation, Instance, Line, Outcome, Preparation, Verified};
 use std::time::Instant;
 use warprow::device::Device;
 use warprow::{RowOrder, Spmm, SpmmElement};
@@ -53,8 +53,9 @@ impl Implementers {
     ///
     /// # Errors
     ///
-    /// A library that is insisted on and is not there.
+    /// A library that is insisted on and is not there; a device that does not take the gather limit's kernel.
     pub fn of(device: &Device, options: &Options) -> anyhow::Result<Self> {
+        gather_limit::load(device)?;
         Ok(Self {
             device: device.clone(),
             cusparse: options.cusparse.open(device)?,
@@ -126,6 +127,7 @@ impl Implementers {
                 }
                 _ => None,
             },
+            instance: None,
             cusparse: match implementer {
                 Implementer::Cusparse(_) => version(),
                 _ => None,
@@ -168,6 +170,7 @@ impl Implementers {
         };
         let implementation = Implementation {
             kernel: Some(spmm.kernel().name().into()),
+            instance: Instance::of(spmm, operands.features),
             ..self.implementation(implementer)
         };
         Ok(Ok(Line {

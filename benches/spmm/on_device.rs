@@ -1,6 +1,6 @@
 //! A graph on the device, put there once for all widths of X: a plan for each kernel, and the arrays for those without plans.
 
-use crate::choices::{Choice, OURS};
+use crate::spmm::choices::{Choice, OURS};
 use sprs::CsMatI;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;

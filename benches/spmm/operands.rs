@@ -1,6 +1,6 @@
 //! The operands of a case, on the host and on the device, and the comparison of the result.
 
-use crate::verification::VerifiedRows;
+use crate::spmm::verification::VerifiedRows;
 use ndarray::ArrayView2;
 use sprs::CsMatI;
 use std::rc::Rc;

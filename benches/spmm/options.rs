@@ -1,17 +1,17 @@
 //! The command line.
 
-use crate::cases::{DEFAULT_GRAPHS, EMULATED_GRAPH, GRAPHS, Graph, Kind};
-use crate::cusparse::CusparseOptions;
-use crate::element_type::ElementType;
-use crate::named::{self, ALL};
-use crate::run_options::RunOptions;
+use crate::harness::cusparse::CusparseOptions;
+use crate::harness::element_type::ElementType;
+use crate::harness::named::{self, ALL};
+use crate::harness::run_options::RunOptions;
+use crate::spmm::cases::{DEFAULT_GRAPHS, EMULATED_GRAPH, GRAPHS, Graph, Kind};
 use clap::builder::TypedValueParser;
 use std::path::PathBuf;
 use warprow::spmm::{RowOrder, SpmmKernel, SpmmOptions};
 
 /// SpMM against cuSPARSE, on generated graphs.
 #[derive(Clone, Debug, clap::Parser)]
-#[command(bin_name = "cargo bench --bench spmm --")]
+#[command(bin_name = "cargo bench -p warprow-benches --bench spmm --")]
 #[command(args_conflicts_with_subcommands = true)]
 pub struct Options {
     /// What to do instead of a run.

@@ -1,8 +1,8 @@
 //! What results come to: of each case the time of cuSPARSE and of the gather limit over ours, and their means.
 
-use crate::choices::OURS;
-use crate::gather_limit;
-use crate::results::Record;
+use crate::spmm::choices::OURS;
+use crate::spmm::gather_limit;
+use crate::spmm::results::Record;
 
 /// A case, and how our time compares.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,8 +1,9 @@
 //! What a result is.
 
-use crate::measure::Timing;
+use crate::harness::measure::Timing;
 use serde::Serialize;
 use std::borrow::Cow;
+use warprow::{Spmm, SpmmElement};
 
 /// A product to compute.
 #[derive(Clone, Debug, Serialize)]
@@ -41,9 +42,38 @@ pub struct Implementation {
     /// The kernel that ran, if it is one of this crate; of the gather limit, how it was cut.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kernel: Option<Cow<'static, str>>,
+    /// The instance that ran, if it is one of this crate's plans.
+    #[serde(flatten)]
+    pub instance: Option<Instance>,
     /// The version of cuSPARSE, if that it is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cusparse: Option<String>,
+}
+
+/// Which instance of a kernel ran: `scripts/instances-by-evidence` compares these with the instances that there are.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Instance {
+    /// Its PTX entry point: kernel and row end, element type, lanes of a sub-warp, elements of a load, loads of a lane.
+    pub variant: &'static str,
+    /// Blocks of columns, if there are several.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub column_blocks: Option<u32>,
+    /// The entry point for the blocks after the first.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub further_variant: Option<&'static str>,
+}
+
+impl Instance {
+    /// That of a plan's runs with so many features; none if the product is empty.
+    pub fn of<T: SpmmElement>(plan: &Spmm<T>, features: u32) -> Option<Self> {
+        let names = plan.entry_points(features);
+        let blocks = plan.column_blocks();
+        Some(Self {
+            variant: names.first()?,
+            column_blocks: (blocks > 1).then_some(blocks),
+            further_variant: names.get(1).copied(),
+        })
+    }
 }
 
 /// What came of it.

@@ -1,7 +1,7 @@
 //! The file of the results: a JSON object a line, no two for the same product and implementation.
 
-use crate::json_lines::{Environment, JsonLines};
-use crate::report::{Case, Implementation, Line, Outcome};
+use crate::harness::json_lines::{Environment, JsonLines};
+use crate::spmm::report::{Case, Implementation, Line, Outcome};
 use anyhow::{Context, bail, ensure};
 use serde::{Deserialize, Serialize};
 use std::collections::HashSet;

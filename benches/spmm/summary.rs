@@ -1,6 +1,6 @@
 //! The end of a run: geometric means for each kind and width.
 
-use crate::ratios::{Mean, Ratios, distinct};
+use crate::spmm::ratios::{Mean, Ratios, distinct};
 use std::fmt::Write;
 
 /// A table of the means over the graphs, for each element type, kind and width; empty if nothing was timed. The least ratio
@@ -68,7 +68,7 @@ fn cell(cases: &[&Ratios], ratio: impl Fn(&Ratios) -> Option<f64>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ratios::tests::record;
+    use crate::spmm::ratios::tests::record;
 
     #[test]
     fn each_kind_and_width_has_its_means_and_the_least_ratio() {

@@ -1,7 +1,7 @@
 //! The table on the terminal: a block for each case, a line for each implementation.
 
-use crate::gather_limit;
-use crate::report::{Case, Line, Outcome};
+use crate::spmm::gather_limit;
+use crate::spmm::report::{Case, Line, Outcome};
 use std::fmt::Write;
 
 /// The head of the table.
@@ -78,7 +78,7 @@ fn least_time(lines: &[Line], counts: impl Fn(&Line) -> bool) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::{Computed, Implementation, Preparation, Verified};
+    use crate::spmm::report::{Computed, Implementation, Preparation, Verified};
 
     fn line(name: &'static str, ms: f64, ok: bool) -> Line {
         let of_cusparse = name.starts_with("cusparse");
@@ -87,6 +87,7 @@ mod tests {
             implementation: Implementation {
                 name,
                 kernel: (!of_cusparse).then_some("some_kernel".into()),
+                instance: None,
                 cusparse: of_cusparse.then(|| "12.6.3".to_owned()),
             },
             outcome: Outcome::Computed(Computed {

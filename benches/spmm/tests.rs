@@ -1,45 +1,13 @@
-//! The bench on the emulator, from its options to its file; with the tests of its modules.
+//! The bench on the emulator, from its options to its file.
 
-mod bench;
-mod cases;
-mod chart;
-mod choices;
-#[path = "../harness/cuda_library.rs"]
-mod cuda_library;
-#[path = "../harness/cusparse/mod.rs"]
-mod cusparse;
-mod cusparse_spmm;
-#[path = "../harness/element_type.rs"]
-mod element_type;
-mod gather_limit;
-mod generated;
-mod implementers;
-#[path = "../harness/json_lines.rs"]
-mod json_lines;
-#[path = "../harness/measure.rs"]
-mod measure;
-#[path = "../harness/named.rs"]
-mod named;
-mod on_device;
-mod operands;
-mod options;
-mod ratios;
-mod readme_tables;
-mod report;
-mod results;
-#[path = "../harness/run_options.rs"]
-mod run_options;
-mod summary;
-mod table;
-mod verification;
-
+use crate::spmm::bench;
+use crate::spmm::options::Options;
 use clap::Parser;
-use options::Options;
 use serde_json::Value;
 use std::path::Path;
 use warprow::SpmmKernel;
 
-fn run(arguments: &[&str], output: &Path) -> anyhow::Result<bool> {
+pub(crate) fn run(arguments: &[&str], output: &Path) -> anyhow::Result<bool> {
     let output = output.to_str().expect("a temporary path is text");
     let fixed = ["spmm", "--device", "emulator", "--output", output];
     bench::run(&Options::try_parse_from([&fixed, arguments].concat())?)
@@ -77,6 +45,7 @@ fn each_case_and_implementation_has_a_line_that_is_right_and_not_timed() {
             assert!(object["kernel"].as_str().unwrap().starts_with("tile "));
             assert!(object.get("ok").is_none());
         } else {
+            assert!(object["variant"].as_str().unwrap().starts_with("spmm_"));
             assert_eq!(object["ok"], true);
             assert_eq!(object["rows_verified"], 2_003);
             assert!(object["max_rel_err"].as_f64().unwrap() < 1e-5);
@@ -106,6 +75,9 @@ fn a_run_in_f64_replaces_the_file_of_the_run_before() {
     let objects = objects(&path);
     assert_eq!(objects.len(), 2);
     assert_eq!(objects[0]["type"], "f64");
+    let skipped = objects[0]["skipped"].as_str().unwrap();
+    assert_eq!(skipped, "there is no gather limit in f64");
+    assert_eq!(objects[1]["variant"], "spmm_vector_scaled_f64_16_1_3");
     assert!(objects[1]["max_rel_err"].as_f64().unwrap() < 1e-14);
 }
 

@@ -68,13 +68,6 @@ pub struct GcnOptions {
     pub spmm: SpmmOptions,
     /// Whether products with weights may round f32 to tf32.
     pub tf32: bool,
-    /// Whether bias with ReLU, and the last layer's bias with LogSoftmax, run as the end of the product with A_hat where it comes last
-    /// in its layer and there is a kernel for its width; else they are operators of their own.
-    ///
-    /// It saves launches and a pass over the features, and is no faster: on an NVIDIA H200, in f32, with 281903 nodes, 2312497 edges and
-    /// 16 features, bias and ReLU took 0.068 ms with the product where the two took 0.060 and 0.008, and LogSoftmax 0.092 ms where the two
-    /// took 0.060 and 0.009.
-    pub fused: bool,
 }
 
 /// A network and its graph on a device, with all buffers that inference takes.

@@ -5,7 +5,7 @@ use crate::device::DeviceBuffer;
 use crate::error::Error;
 use crate::gemm::{Gemm, elements, extent};
 use crate::log_softmax::LogSoftmax;
-use crate::spmm::{LayerEnd, Spmm};
+use crate::spmm::Spmm;
 use cuda_std::memory::Global;
 use std::fmt;
 use warprow_kernels::gcn::activate;
@@ -18,10 +18,6 @@ pub enum OperatorKind {
     Gemm,
     /// The product with A_hat.
     Spmm,
-    /// The product with A_hat, bias and ReLU, in one kernel.
-    SpmmActivate,
-    /// The product with A_hat, the last layer's bias, and LogSoftmax, in one kernel.
-    SpmmLogSoftmax,
     /// Bias and ReLU in place.
     Activate,
     /// The last layer's bias, and LogSoftmax.
@@ -34,8 +30,6 @@ impl OperatorKind {
         match self {
             Self::Gemm => "gemm",
             Self::Spmm => "spmm",
-            Self::SpmmActivate => "spmm_activate",
-            Self::SpmmLogSoftmax => "spmm_log_softmax",
             Self::Activate => "activate",
             Self::LogSoftmax => "log_softmax",
         }
@@ -75,13 +69,7 @@ pub(super) struct Step<T: GcnElement> {
 enum Work<T: GcnElement> {
     Gemm(Gemm<T>),
     Spmm,
-    Layer {
-        end: LayerEnd,
-        bias: DeviceBuffer<T>,
-    },
-    Activate {
-        bias: Option<DeviceBuffer<T>>,
-    },
+    Activate { bias: Option<DeviceBuffer<T>> },
     LogSoftmax(LogSoftmax<T>),
 }
 
@@ -118,23 +106,6 @@ impl<T: GcnElement> Step<T> {
         Self::new(layer, OperatorKind::Spmm, (cols, cols), bytes, Work::Spmm)
     }
 
-    /// The product with A_hat and the end of its layer.
-    pub fn ended_spmm(
-        layer: usize,
-        cols: usize,
-        (nodes, nonzeros): (u32, u32),
-        end: LayerEnd,
-        bias: DeviceBuffer<T>,
-    ) -> Self {
-        let mut step = Self::spmm(layer, cols, nodes, nonzeros);
-        step.operator.kind = match end {
-            LayerEnd::Activate => OperatorKind::SpmmActivate,
-            LayerEnd::LogSoftmax => OperatorKind::SpmmLogSoftmax,
-        };
-        step.work = Work::Layer { end, bias };
-        step
-    }
-
     pub fn activate(layer: usize, cols: usize, bias: Option<DeviceBuffer<T>>, nodes: u32) -> Self {
         let bytes = 2 * u128::from(nodes) * cols as u128 * size_of::<T>() as u128;
         let work = Work::Activate { bias };
@@ -164,7 +135,6 @@ impl<T: GcnElement> Step<T> {
         match &self.work {
             Work::Gemm(gemm) => gemm.run(input, nodes, output),
             Work::Spmm => spmm.run(input, self.cols, output),
-            Work::Layer { end, bias } => spmm.run_layer(*end, bias, input, self.cols, output),
             Work::LogSoftmax(log_softmax) => log_softmax.run(input, nodes, output),
             Work::Activate { .. } => unreachable!("it is in place"),
         }

@@ -5,7 +5,7 @@ use super::{GcnElement, GcnLayer, GcnOptions};
 use crate::error::Error;
 use crate::gemm::{Gemm, GemmOptions, extent};
 use crate::log_softmax::LogSoftmax;
-use crate::spmm::{LayerEnd, Spmm};
+use crate::spmm::Spmm;
 
 /// The network's number of features and of classes.
 ///
@@ -58,7 +58,6 @@ pub(super) fn steps<T: GcnElement>(
         let (inputs, outputs) = layer.weights.dim();
         let is_last = index + 1 == layers.len();
         let bias = layer.bias.as_ref().map(|bias| bias.view());
-        let upload_bias = || bias.map(|bias| device.upload(&bias.to_vec())).transpose();
         let multiply = |bias, relu| {
             let options = GemmOptions {
                 relu,
@@ -67,11 +66,6 @@ pub(super) fn steps<T: GcnElement>(
             };
             let gemm = Gemm::plan(device, layer.weights.view(), bias, options)?;
             Ok::<_, Error>(Step::gemm(index, gemm, nodes))
-        };
-        let end = if is_last {
-            LayerEnd::LogSoftmax
-        } else {
-            LayerEnd::Activate
         };
         if inputs < outputs {
             steps.push(Step::spmm(index, inputs, nodes, nonzeros));
@@ -82,23 +76,14 @@ pub(super) fn steps<T: GcnElement>(
             steps.push(multiply(None, false)?);
         } else {
             steps.push(multiply(None, false)?);
-            if options.fused && spmm.can_end(end, extent("the width of a layer", outputs)?) {
-                let size = (nodes, nonzeros);
-                let bias = match upload_bias()? {
-                    Some(bias) => bias,
-                    None => device.zeros(outputs)?,
-                };
-                steps.push(Step::ended_spmm(index, outputs, size, end, bias));
-                continue;
-            }
             steps.push(Step::spmm(index, outputs, nodes, nonzeros));
         }
-        steps.push(match end {
-            LayerEnd::Activate => Step::activate(index, outputs, upload_bias()?, nodes),
-            LayerEnd::LogSoftmax => {
-                let log_softmax = LogSoftmax::plan(device, outputs, bias)?;
-                Step::log_softmax(index, log_softmax, nodes)
-            }
+        steps.push(if is_last {
+            let log_softmax = LogSoftmax::plan(device, outputs, bias)?;
+            Step::log_softmax(index, log_softmax, nodes)
+        } else {
+            let bias = bias.map(|bias| device.upload(&bias.to_vec())).transpose()?;
+            Step::activate(index, outputs, bias, nodes)
         });
     }
     Ok(steps)

@@ -11,54 +11,12 @@ use crate::error::Error;
 use crate::scan;
 use rayon::prelude::*;
 use sprs::CsMatI;
+pub use warprow_kernels::spgemm::ladder::SpgemmKernel;
 use warprow_kernels::spgemm::ladder::fitted_table;
 use warprow_kernels::spgemm::ladder::fitted_table::bin;
 use warprow_kernels::spgemm::ladder::{Output, dynamic_table, fixed_table, split_table};
 use warprow_kernels::spgemm::products::bins::BINS;
 use warprow_kernels::spgemm::{Factors, Operands};
-
-/// A rung of the ladder before the last, which is [`Spgemm`](super::Spgemm).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum SpgemmKernel {
-    /// Tables of 2048 slots. See [`fixed_table`](warprow_kernels::spgemm::ladder::fixed_table).
-    FixedTable,
-    /// Tables as large as the device allows. See [`dynamic_table`](warprow_kernels::spgemm::ladder::dynamic_table).
-    DynamicTable,
-    /// Tables as small as the row allows. See [`fitted_table`](warprow_kernels::spgemm::ladder::fitted_table).
-    FittedTable,
-    /// Long rows in device memory. See [`split_table`](warprow_kernels::spgemm::ladder::split_table).
-    SplitTable,
-}
-
-impl SpgemmKernel {
-    /// All, in the order of the ladder.
-    pub const ALL: &[Self] = &[
-        Self::FixedTable,
-        Self::DynamicTable,
-        Self::FittedTable,
-        Self::SplitTable,
-    ];
-
-    /// The name by which a user selects it.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::FixedTable => "fixed_table",
-            Self::DynamicTable => "dynamic_table",
-            Self::FittedTable => "fitted_table",
-            Self::SplitTable => "split_table",
-        }
-    }
-
-    /// What it does, in one line.
-    pub const fn summary(self) -> &'static str {
-        match self {
-            Self::FixedTable => "a warp a row, hash tables of 2048 slots in shared memory",
-            Self::DynamicTable => "hash tables of all shared memory that the device allows",
-            Self::FittedTable => "hash tables as small as the row allows, rows listed by size",
-            Self::SplitTable => "long rows' values, then whole tables, in device memory",
-        }
-    }
-}
 
 /// A product on a device whose rows are not sorted by column.
 #[derive(Debug)]

@@ -69,7 +69,7 @@ impl Choices {
             return Ok(None);
         };
         let reduction = options.reduction;
-        let Some(lanes) = self.lanes::<E>(features, reduction) else {
+        let Some(lanes) = self.lanes::<E>(features, reduction, ending) else {
             return Ok(None);
         };
         if !task_size::may_run_at_once(a) {
@@ -83,9 +83,9 @@ impl Choices {
             lanes,
         };
         let handle = vector::handle::<E>(shape, reduction, ending);
-        let config = vector::launch::<E>(shape, reduction);
+        let config = vector::launch::<E>(shape, reduction, ending);
         let blocks = a.device().blocks_at_a_time(&handle, &config)?;
-        let of_block = u64::from(vector::items_of_block::<E>(shape, reduction));
+        let of_block = u64::from(vector::items_of_block(lanes));
         let is_narrow = size_of::<E>() == 2 || vector::width::<E>(features, reduction) == 1;
         Ok(blocks.map(|blocks| AtATime {
             tasks: blocks * of_block / u64::from(config.grid.y),
@@ -94,17 +94,23 @@ impl Choices {
         }))
     }
 
-    /// Lanes of a sub-warp for so many features.
-    pub(super) fn lanes<E: SpmmElement>(&self, features: u32, reduction: Reduction) -> Option<u32> {
+    /// Lanes of a sub-warp for so many features and such ends of rows.
+    pub(super) fn lanes<E: SpmmElement>(
+        &self,
+        features: u32,
+        reduction: Reduction,
+        ending: Ending,
+    ) -> Option<u32> {
         if !self.any {
             return None;
         }
-        let row = RowOfX::of::<E>(features, reduction);
+        let row = RowOfX::of::<E>(features, reduction, ending);
+        let there_are = row.there_are(self.blocks);
         let wanted = self.lanes.unwrap_or_else(|| match &self.planner {
             Some(planner) => planner.lanes(row, self.blocks),
-            None => row.lanes(),
+            None => row.lanes(there_are),
         });
-        row.at_most(wanted)
+        there_are.at_most(wanted)
     }
 }
 

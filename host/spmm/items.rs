@@ -2,7 +2,6 @@
 
 use super::SpmmElement;
 use super::joining::Joining;
-use super::layer::LayerCombine;
 use super::slices::Slices;
 use super::tasks::Tasks;
 use super::teams::Teams;
@@ -62,8 +61,6 @@ pub(super) struct Product<E: SpmmElement> {
     pub(super) group: u32,
     /// Whether several tasks are one item.
     pub(super) joining: Joining,
-    /// How the rows end that are cut, if not by the epilogue.
-    pub(super) combine: Option<LayerCombine<E>>,
 }
 
 /// What is different for each launch of a run.

@@ -28,7 +28,6 @@ mod column_blocks;
 mod columns;
 mod items;
 mod joining;
-mod layer;
 mod options;
 mod order;
 mod planner;
@@ -48,7 +47,6 @@ use choices::Choices;
 use cuda_std::float::Real;
 use cuda_std::memory::Global;
 use items::{ItemSizes, PlannedItems};
-pub(crate) use layer::LayerEnd;
 pub use options::{SpmmElement, SpmmOptions};
 use options::{kernel_asked_for, kernel_for};
 use order::OrderedRows;
@@ -162,8 +160,11 @@ impl<E: SpmmElement> Spmm<E> {
         started: Instant,
     ) -> Result<Self, Error> {
         let device = a.device().clone();
-        let kernel = kernel.unwrap_or_else(|| kernel_for(a.pattern()));
-        let row = (options.features).map(|features| RowOfX::of::<E>(features, options.reduction));
+        let kernel = kernel.unwrap_or_else(|| kernel_for(a.pattern(), options.reduction));
+        let row = options.features.map(|features| {
+            // Rows in another order have fewer numbers of lanes for some widths, which makes no difference here.
+            RowOfX::of::<E>(features, options.reduction, Ending::Plain)
+        });
         let mut planner = Planner::of(a.pattern(), kernel, row)?;
         let order = options.order.or_else(|| order::default(kernel));
         let (a, rows_in_order) = match (order, &mut planner) {
@@ -246,9 +247,29 @@ impl<E: SpmmElement> Spmm<E> {
         self.choices.blocks
     }
 
-    /// The lanes of a sub-warp that takes a row of X of so many features; `None` for a kernel without that choice.
+    /// The lanes of a sub-warp that takes a row of X of so many features in a [`run`](Self::run); `None` for a kernel without
+    /// that choice.
     pub fn lanes(&self, features: u32) -> Option<u32> {
-        self.choices.lanes::<E>(features, self.options.reduction)
+        self.lanes_for(features, self.ending_of_run())
+    }
+
+    /// The PTX entry points of the instances that multiply in a [`run`](Self::run) with so many features: that for A or its
+    /// first block of columns, and that for the further blocks if there are any. None if the product is empty.
+    pub fn entry_points(&self, features: u32) -> Vec<&'static str> {
+        let ending = self.ending_of_run();
+        let Some(shape) = self.shape(features, ending) else {
+            return Vec::new();
+        };
+        let further = (self.choices.blocks > 1).then(|| self.ending_of_further_block());
+        let name = |ending| {
+            let handle = (self.kernel).handle::<E>(shape, self.options.reduction, ending);
+            handle.name()
+        };
+        [Some(ending), further]
+            .into_iter()
+            .flatten()
+            .map(name)
+            .collect()
     }
 
     /// What the plan took.

@@ -108,9 +108,10 @@ pub(super) fn kernel_asked_for<E: SpmmElement>(
 }
 
 /// The kernel for a matrix where none is asked for, on a device whose caches are known.
-pub(super) fn kernel_for(a: &DevicePattern) -> SpmmKernel {
+pub(super) fn kernel_for(a: &DevicePattern, reduction: Reduction) -> SpmmKernel {
     let knows_caches = a.device().properties().l2_bytes.is_some();
-    if knows_caches && are_long(a.rows, a.cols, a.nonzeros()) {
+    let takes_in_step = knows_caches && !reduction.is_extremum();
+    if takes_in_step && are_long(a.rows, a.cols, a.nonzeros()) {
         SpmmKernel::InStep
     } else {
         SpmmKernel::Vector

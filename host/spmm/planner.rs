@@ -190,7 +190,7 @@ impl Planner {
     /// Lanes of a sub-warp, of those that there are: the fewest that cost least, and no more than a row of X keeps busy.
     pub(super) fn lanes(&self, row: RowOfX, blocks: u32) -> u32 {
         let mut best = (f64::INFINITY, LANES);
-        for &lanes in row.there_are {
+        for lanes in row.there_are(blocks).iter() {
             let cost = self.cost(row, lanes, blocks);
             if cost < best.0 {
                 best = (cost, lanes);
@@ -263,9 +263,11 @@ impl Planner {
 mod tests {
     use super::*;
     use crate::device::{Device, EmulatorOptions};
+    use warprow_kernels::spmm::product::vector::LaneCounts;
 
     const CACHE_LINE: RowOfX = RowOfX {
-        there_are: &[8, 16, 32],
+        lanes_of_one_block: LaneCounts::of(&[8, 16, 32]),
+        lanes_of_blocks: LaneCounts::of(&[8, 16, 32]),
         ..RowOfX::LINE
     };
 
@@ -379,7 +381,7 @@ mod tests {
         assert_eq!(
             planner(5.0, &flat, 1 << 20).lanes(
                 RowOfX {
-                    there_are: &[8],
+                    lanes_of_one_block: LaneCounts::of(&[8]),
                     ..FOUR_LINES
                 },
                 1

@@ -2,7 +2,6 @@
 
 use super::items::{Launch, Product};
 use super::joining::Joining;
-use super::layer::Layer;
 use super::{Spmm, SpmmElement, pointer, row_bytes};
 use crate::csr::extent;
 use crate::device::DeviceBuffer;
@@ -22,19 +21,21 @@ impl<E: SpmmElement> Spmm<E> {
     /// 2^32 features or more.
     pub fn launch(&self, features: usize) -> Result<Option<LaunchConfig>, Error> {
         let features = extent("the number of features", features)?;
-        Ok(self
-            .shape(features)
-            .map(|shape| self.kernel.launch::<E>(shape, self.options.reduction)))
+        let ending = self.ending_of_run();
+        Ok(self.shape(features, ending).map(|shape| {
+            self.kernel
+                .launch::<E>(shape, self.options.reduction, ending)
+        }))
     }
 
     /// What the kernel's launch depends on; `None` if nothing is launched, as there is no element of Y or no item.
-    pub(super) fn shape(&self, features: u32) -> Option<Shape> {
+    pub(super) fn shape(&self, features: u32, ending: Ending) -> Option<Shape> {
         let shape = Shape {
             rows: self.a.pattern().rows,
             items: self.items.count(Joining::NONE),
             cols: self.a.pattern().cols,
             features,
-            lanes: self.lanes(features).unwrap_or(1),
+            lanes: self.lanes_for(features, ending).unwrap_or(1),
         };
         let shape = Shape {
             items: self.items.count(self.joining(shape)),
@@ -43,10 +44,15 @@ impl<E: SpmmElement> Spmm<E> {
         (elements(self.a.pattern().rows, features) > 0 && shape.items > 0).then_some(shape)
     }
 
+    /// Lanes of a sub-warp for so many features and such ends of rows.
+    pub(super) fn lanes_for(&self, features: u32, ending: Ending) -> Option<u32> {
+        (self.choices).lanes::<E>(features, self.options.reduction, ending)
+    }
+
     /// Whether several tasks are one item in a run of that shape.
     fn joining(&self, shape: Shape) -> Joining {
         let (options, reduction) = (&self.options, self.options.reduction);
-        let of_block = vector::items_of_block::<E>(shape, reduction);
+        let of_block = vector::items_of_block(shape.lanes);
         // The rows that are cut between blocks are known for these groups of items.
         if self.kernel.items() != ItemKind::Tasks || of_block != vector::GROUPS[1] {
             return Joining::NONE;
@@ -89,19 +95,6 @@ impl<E: SpmmElement> Spmm<E> {
         beta: E::Sum,
         y: &mut DeviceBuffer<E>,
     ) -> Result<(), Error> {
-        self.run_product(alpha, x, features, beta, y, None)
-    }
-
-    /// As [`run_scaled`](Self::run_scaled), or with the end of a layer in the place of alpha and beta.
-    pub(super) fn run_product(
-        &self,
-        alpha: E::Sum,
-        x: &DeviceBuffer<E>,
-        features: usize,
-        beta: E::Sum,
-        y: &mut DeviceBuffer<E>,
-        layer: Option<&Layer<E>>,
-    ) -> Result<(), Error> {
         let columns = extent("the number of features", features)?;
         let row_bytes = row_bytes::<E>(columns);
         if row_bytes > u32::MAX.into() {
@@ -126,7 +119,7 @@ impl<E: SpmmElement> Spmm<E> {
         if self.kernel.items().adds_to_y() {
             y.fill_zero()?;
         }
-        let Some(shape) = self.shape(columns) else {
+        let Some(shape) = self.shape(columns, self.ending(alpha, beta)) else {
             return Ok(());
         };
         let reduction = self.options.reduction;
@@ -150,9 +143,8 @@ impl<E: SpmmElement> Spmm<E> {
                 beta,
                 diagonal: pointer(self.diagonal.as_ref()),
             },
-            group: vector::items_of_block::<E>(shape, reduction),
+            group: vector::items_of_block(shape.lanes),
             joining: self.joining(shape),
-            combine: layer.map(|layer| layer.combine(shape)),
         };
         let x = Dense {
             rows: self.a.pattern().cols,
@@ -177,14 +169,9 @@ impl<E: SpmmElement> Spmm<E> {
                 items: items.count,
                 ..shape
             };
-            let config = self.kernel.launch::<E>(shape, reduction);
-            if let Some(layer) = layer {
-                let kernel = (layer.kernel)(shape).expect("the plan can end so");
-                let arguments = (a, x, product.y, items, layer.bias);
-                // SAFETY: as below; the bias has an element for each column of y.
-                return unsafe { device.launch(&kernel, config, arguments) };
-            }
-            let ending = self.ending(&epilogue);
+            // Blocks of columns after the first are added to Y.
+            let ending = self.ending(epilogue.alpha, epilogue.beta);
+            let config = self.kernel.launch::<E>(shape, reduction, ending);
             let handle = self.kernel.handle::<E>(shape, reduction, ending);
             // SAFETY: the buffers are this device's and have the matrices' sizes; the columns of A are below `cols`, as sprs
             // guarantees; y is borrowed mutably, so it is apart from the others; the items are the kernel's.
@@ -202,17 +189,26 @@ impl<E: SpmmElement> Spmm<E> {
         })
     }
 
-    /// How the kernel ends its rows, so that it does what the epilogue says.
-    fn ending(&self, epilogue: &Epilogue<E::Sum>) -> Ending {
+    /// How the kernel ends its rows where alpha is 1 and beta 0.
+    pub(super) fn ending_of_run(&self) -> Ending {
+        self.ending(<E::Sum as Real>::ONE, E::Sum::ZERO)
+    }
+
+    /// As [`ending_of_run`](Self::ending_of_run), for the blocks of columns after the first.
+    pub(super) fn ending_of_further_block(&self) -> Ending {
         let one = <E::Sum as Real>::ONE;
-        let is_own_sum = size_of::<E>() == size_of::<E::Sum>();
-        if epilogue.alpha != one || self.diagonal.is_some() {
+        self.ending(one, one)
+    }
+
+    /// How the kernel ends its rows.
+    fn ending(&self, alpha: E::Sum, beta: E::Sum) -> Ending {
+        let one = <E::Sum as Real>::ONE;
+        if alpha != one || self.diagonal.is_some() {
             Ending::Scaled
-        } else if epilogue.beta == one && is_own_sum {
+        } else if beta == one {
             Ending::Added
         } else {
-            let scales = epilogue.beta != E::Sum::ZERO;
-            self.rows_in_order.ending(scales)
+            self.rows_in_order.ending(beta != E::Sum::ZERO)
         }
     }
 

@@ -180,19 +180,11 @@ impl<E: SpmmElement> Tasks<E> {
         if !cut_rows.any() {
             return Ok(());
         }
-        let config =
-            |tile| tasks::launch_combine(cut_rows.few_count, cut_rows.many_count, y.cols, tile);
-        let cuts = cut_rows.pointers();
-        // SAFETY: the kernel before has written the parts of the cut rows; y is this run's, and the bias has an element for each of
-        // its columns.
-        unsafe {
-            if let Some(layer) = &product.combine {
-                let arguments = (items, cuts, y, layer.bias);
-                return device.launch(&layer.kernel, config(layer.tile), arguments);
-            }
-            let (handle, tile) = tasks::combine_handle::<E>(y.cols, product.reduction);
-            device.launch(&handle, config(tile), (items, cuts, y, epilogue))
-        }
+        let config = tasks::launch_combine(cut_rows.few_count, cut_rows.many_count, y.cols);
+        let handle = tasks::combine_handle::<E>(product.reduction);
+        let arguments = (items, cut_rows.pointers(), y, epilogue);
+        // SAFETY: the kernel before has written the parts of the cut rows; y is this run's.
+        unsafe { device.launch(&handle, config, arguments) }
     }
 }
 

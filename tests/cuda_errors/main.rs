@@ -57,7 +57,7 @@ fn fake_driver() -> Result<&'static Path, &'static str> {
             .arg(&file)
             .arg(concat!(
                 env!("CARGO_MANIFEST_DIR"),
-                "/tests/cuda_errors/fake_driver.rs"
+                "/cuda_errors/fake_driver.rs"
             ))
             .status()
             .unwrap();

@@ -1,8 +1,5 @@
 //! Every function of the device library, through small kernels, on every device: many blocks, expected values computed here.
 
-#[path = "../support/mod.rs"]
-mod support;
-
 mod async_copies;
 mod atomics;
 mod floats;

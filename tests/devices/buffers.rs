@@ -1,9 +1,9 @@
 //! Buffers: copies there and back, zeros, wrong lengths, too much memory.
 
-use crate::support::devices;
 use cuda_std::prelude::*;
 use cuda_std::{bf16, f16};
 use std::fmt::Debug;
+use support::devices;
 use warprow::Error;
 use warprow::device::Device;
 

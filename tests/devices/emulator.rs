@@ -1,9 +1,9 @@
 //! What the emulator alone has: faults with their place, memory never written, progress.
 
 use crate::kernels::{BLOCK, affine, affine_wanted, run_affine};
-use crate::support::devices;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use support::devices;
 use warprow::device::{Device, EmulatorOptions};
 use warprow::{Error, launch};
 

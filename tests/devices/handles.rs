@@ -1,9 +1,9 @@
 //! Handles of devices: what they say, what keeps a device open, several devices, many threads.
 
 use crate::kernels::{PTX, affine_wanted, devices_with_kernels, run_affine};
-use crate::support::{cuda, devices};
 use std::sync::Barrier;
 use std::thread;
+use support::{cuda, devices};
 use warprow::device::{Device, EmulatorOptions, MemoryInfo, Selector};
 
 #[test]

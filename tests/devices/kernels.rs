@@ -1,7 +1,7 @@
 //! The kernels that the tests launch, and how they launch them.
 
-use crate::support::devices;
 use cuda_std::prelude::*;
+use support::devices;
 use warprow::device::{Device, DeviceBuffer};
 use warprow::{Error, launch};
 

@@ -1,8 +1,5 @@
 //! Devices: how they are chosen, their memory, launches, and what each wrong use answers.
 
-#[path = "../support/mod.rs"]
-mod support;
-
 mod buffers;
 mod emulator;
 mod handles;

@@ -1,7 +1,7 @@
 //! PTX: a kernel that it lacks, text that does not compile.
 
 use crate::kernels::{PTX, affine_wanted, in_no_module, run_affine};
-use crate::support::cuda;
+use support::cuda;
 use warprow::{Error, launch};
 
 #[test]

@@ -1,8 +1,8 @@
 //! Selectors, `WARPROW_DEVICE`, and which device they open.
 
-use crate::support::cuda;
 use std::env;
 use std::process::Command;
+use support::cuda;
 use warprow::Error;
 use warprow::device::{Device, Selector};
 use warprow::error::CudaUnavailable;

@@ -1,8 +1,8 @@
 //! The normalised matrix of a graph.
 
-use crate::support::devices;
 use crate::{assert_close, normalized, weighted};
 use sprs::CsMatI;
+use support::devices;
 use warprow::csr::DeviceCsr;
 use warprow::gcn::normalized_adjacency;
 

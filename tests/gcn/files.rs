@@ -1,16 +1,16 @@
 //! Networks from files: one that PyTorch has trained, and files that hold none.
 
-use crate::support::devices;
 use crate::{assert_close, network};
 use ndarray::array;
 use std::path::{Path, PathBuf};
+use support::devices;
 use warprow::gcn::{read_layers, read_matrix};
 use warprow::matrix_market::read_matrix_market;
 use warprow::{Gcn, GcnOptions};
 
-/// A file of `tests/data`: cargo runs tests in the package's directory, on whatever machine.
+/// A file of `data` beside the tests: cargo runs tests in the package's directory, on whatever machine.
 fn data(name: &str) -> PathBuf {
-    Path::new("tests/data").join(name)
+    Path::new("data").join(name)
 }
 
 #[test]

@@ -1,8 +1,8 @@
-//! Layers in either order, with bias, ReLU and LogSoftmax by themselves or at the end of their products.
+//! Layers in either order, with bias, ReLU and LogSoftmax.
 
-use crate::support::devices;
 use crate::{assert_close, every_device_agrees, layer, network, weighted};
 use sprs::CsMatI;
+use support::devices;
 use warprow::gcn::{GcnElement, OperatorKind};
 use warprow::{Device, Gcn, GcnOptions, RowOrder, generate};
 
@@ -10,44 +10,22 @@ use warprow::{Device, Gcn, GcnOptions, RowOrder, generate};
 fn layers_run_in_the_cheaper_order_and_give_the_same_either_way() {
     let device = Device::emulator(Default::default());
     let graph = weighted::<f32>(60, 300);
-    let kinds = |widths: [usize; 3], fused| {
+    let kinds = |widths: [usize; 3]| {
         let layers = [
             layer(widths[0], widths[1], true, 1),
             layer(widths[1], widths[2], true, 3),
         ];
-        let options = GcnOptions {
-            fused,
-            ..GcnOptions::default()
-        };
-        let gcn = Gcn::plan(&device, graph.view(), &layers, options).unwrap();
+        let gcn = Gcn::plan(&device, graph.view(), &layers, GcnOptions::default()).unwrap();
         gcn.operators()
             .map(|operator| operator.kind)
             .collect::<Vec<_>>()
     };
-    use OperatorKind::{Activate, Gemm, LogSoftmax, Spmm, SpmmActivate, SpmmLogSoftmax};
+    use OperatorKind::{Activate, Gemm, LogSoftmax, Spmm};
     assert_eq!(
-        kinds([20, 8, 5], true),
-        [Gemm, SpmmActivate, Gemm, SpmmLogSoftmax]
-    );
-    assert_eq!(
-        kinds([20, 8, 5], false),
+        kinds([20, 8, 5]),
         [Gemm, Spmm, Activate, Gemm, Spmm, LogSoftmax]
     );
-    for fused in [false, true] {
-        assert_eq!(
-            kinds([5, 20, 30], fused),
-            [Spmm, Gemm, Spmm, Gemm, LogSoftmax]
-        );
-    }
-    // There is no instance for two elements at a time, and no sub-warp has all of 200 classes.
-    assert_eq!(
-        kinds([20, 6, 6], true),
-        [Gemm, Spmm, Activate, Gemm, Spmm, LogSoftmax]
-    );
-    assert_eq!(
-        kinds([200, 200, 200], true),
-        [Gemm, SpmmActivate, Gemm, Spmm, LogSoftmax]
-    );
+    assert_eq!(kinds([5, 20, 30]), [Spmm, Gemm, Spmm, Gemm, LogSoftmax]);
     for widths in [
         &[9, 4][..],
         &[4, 9],
@@ -66,9 +44,9 @@ fn layers_run_in_the_cheaper_order_and_give_the_same_either_way() {
     }
 }
 
-/// A layer of each kind that ends in its product with A_hat, with every number of lanes, rows cut among tasks and blocks, and rows
-/// in another order.
-fn ended_products_agree<T: GcnElement>(tolerance: f64) {
+/// Two layers whose products with A_hat have every number of lanes, rows cut among tasks and blocks, and rows in another
+/// order.
+fn layers_agree<T: GcnElement>(tolerance: f64) {
     // Node 5 hears everybody, so that its row is cut among blocks, and some nodes have no edges.
     let skewed = weighted::<T>(150, 600);
     let mut hub = sprs::TriMatI::<T, u32>::new((150, 150));
@@ -106,17 +84,11 @@ fn ended_products_agree<T: GcnElement>(tolerance: f64) {
         let x = generate::dense::<T>(150, classes, 9);
         let wanted = network(&graph, x.view(), &layers);
         for device in devices() {
-            let mut options = GcnOptions {
-                fused: true,
-                ..GcnOptions::default()
-            };
+            let mut options = GcnOptions::default();
             options.spmm.task_size = Some(task_size);
             options.spmm.lanes = lanes;
             options.spmm.order = Some(order);
             let mut gcn = Gcn::plan(&device, graph.view(), &layers, options).unwrap();
-            let kinds: Vec<_> = gcn.operators().map(|operator| operator.kind).collect();
-            assert!(kinds.contains(&OperatorKind::SpmmActivate), "{gcn}");
-            assert!(kinds.contains(&OperatorKind::SpmmLogSoftmax), "{gcn}");
             let y = gcn.classify(x.view()).unwrap();
             assert_close(&y, &wanted, tolerance, &gcn.to_string());
             assert_eq!(gcn.classify(x.view()).unwrap(), y, "a second run: {gcn}");
@@ -125,7 +97,7 @@ fn ended_products_agree<T: GcnElement>(tolerance: f64) {
 }
 
 #[test]
-fn layers_that_end_in_their_product_are_right_where_rows_are_cut_and_in_another_order() {
-    ended_products_agree::<f32>(1e-5);
-    ended_products_agree::<f64>(1e-13);
+fn layers_are_right_where_rows_are_cut_and_in_another_order() {
+    layers_agree::<f32>(1e-5);
+    layers_agree::<f64>(1e-13);
 }

@@ -7,13 +7,10 @@ use warprow::matrix_market::read_matrix_market;
 
 use super::{Matrix, dense};
 
+const DATA: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../data");
+
 fn data(name: &str) -> Matrix<f64> {
-    read_matrix_market(
-        Path::new(env!("CARGO_MANIFEST_DIR"))
-            .join("data")
-            .join(name),
-    )
-    .unwrap()
+    read_matrix_market(Path::new(DATA).join(name)).unwrap()
 }
 
 #[test]
@@ -53,8 +50,7 @@ fn small_data_files_are_the_matrices_drawn_in_them() {
 
 #[test]
 fn the_table_of_the_data_readme_is_that_of_the_files() {
-    let readme =
-        fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("data/README.md")).unwrap();
+    let readme = fs::read_to_string(Path::new(DATA).join("README.md")).unwrap();
     for name in [
         "debian-bookworm-depends.mtx.gz",
         "small.mtx",

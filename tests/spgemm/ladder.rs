@@ -1,7 +1,7 @@
 //! The rungs before the last.
 
-use crate::support::{self, devices};
 use crate::{SKEWED, whole};
+use support::devices;
 use warprow::device::{Checks, Device, EmulatorOptions};
 use warprow::reference::{self, verify_spgemm};
 use warprow::spgemm::{SpgemmElement, SpgemmKernel, multiply_unsorted};

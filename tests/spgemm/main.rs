@@ -5,8 +5,6 @@ mod ladder;
 mod phases;
 mod products;
 mod runs;
-#[path = "../support/mod.rs"]
-mod support;
 
 use sprs::CsMatI;
 use support::devices;

@@ -1,9 +1,9 @@
 //! The phases and their options: structures used again, zeros, determinism, memory, and what is refused.
 
-use crate::support::devices;
 use crate::{SKEWED, borders, products};
 use sprs::{CsMatI, TriMatI};
 use std::sync::Arc;
+use support::devices;
 use warprow::DeviceCsr;
 use warprow::device::{Device, EmulatorOptions};
 use warprow::reference::verify_spgemm;

@@ -1,7 +1,7 @@
 //! Products of all shapes, by every kernel.
 
-use crate::support::devices;
 use crate::{SKEWED, assert_exact, assert_right, borders, choices, products, whole};
+use support::devices;
 use warprow::DeviceCsr;
 use warprow::device::{Device, EmulatorOptions};
 use warprow::spgemm::{Spgemm, SpgemmOptions, spgemm};

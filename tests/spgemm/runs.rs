@@ -1,11 +1,11 @@
 //! Rows of runs of neighbouring columns, which a warp adds up several at a time: every way in which they overlap or do not.
 
-use crate::support::devices;
 use crate::{assert_exact, borders, products, whole};
 use cuda_std::float::Real;
 use sprs::CsMatI;
 use std::fmt::Debug;
 use std::ops::Range;
+use support::devices;
 use warprow::CsrMatrix;
 use warprow::spgemm::{SpgemmElement, SpgemmOptions};
 

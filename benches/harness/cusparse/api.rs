@@ -55,7 +55,7 @@ macro_rules! functions {
             )*
         }
 
-        impl $crate::cusparse::api::FunctionTable for $table {
+        impl $crate::harness::cusparse::api::FunctionTable for $table {
             unsafe fn of(library: &'static libloading::Library) -> Result<Self, libloading::Error> {
                 Ok(Self {
                     $(

@@ -10,7 +10,7 @@ pub use descriptor::Owned;
 pub use element::CusparseElement;
 pub use options::CusparseOptions;
 
-use crate::cuda_library::CudaLibrary;
+use crate::harness::cuda_library::CudaLibrary;
 use api::{FunctionTable, Functions, GetProperty, Handle, SUCCESS, Status};
 use std::ffi::{CStr, c_void};
 use std::path::Path;

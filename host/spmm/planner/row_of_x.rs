@@ -2,9 +2,8 @@
 
 use super::{LANES, LINE};
 use crate::spmm::{SpmmElement, row_bytes};
-use warprow_kernels::spmm::Reduction;
-use warprow_kernels::spmm::product::vector;
-use warprow_kernels::spmm::product::vector::passes;
+use warprow_kernels::spmm::product::vector::{self, LaneCounts, passes};
+use warprow_kernels::spmm::{Ending, Reduction};
 
 /// A row of X, and how a sub-warp takes it.
 #[derive(Clone, Copy, Debug)]
@@ -15,8 +14,11 @@ pub(in crate::spmm) struct RowOfX {
     pub(super) element_bytes: u64,
     /// Elements that a load brings a lane.
     pub(super) width: u32,
-    /// The numbers of lanes that sub-warps may have for it, the fewest first.
-    pub(super) there_are: &'static [u32],
+    /// The numbers of lanes that sub-warps may have for it, where A is in one block.
+    pub(super) lanes_of_one_block: LaneCounts,
+    /// The same, where A is cut into blocks of columns: those of the kernel that adds a block's product to Y. The kernels for
+    /// the first block have these too.
+    pub(super) lanes_of_blocks: LaneCounts,
 }
 
 impl RowOfX {
@@ -25,16 +27,23 @@ impl RowOfX {
         bytes: LINE as u64,
         element_bytes: 4,
         width: 4,
-        there_are: &[LANES],
+        lanes_of_one_block: LaneCounts::of(&[LANES]),
+        lanes_of_blocks: LaneCounts::of(&[LANES]),
     };
 
-    /// A row of so many features, for that reduction of a row's products.
-    pub(in crate::spmm) fn of<E: SpmmElement>(features: u32, reduction: Reduction) -> Self {
+    /// A row of so many features, for that reduction of a row's products and such ends of rows.
+    pub(in crate::spmm) fn of<E: SpmmElement>(
+        features: u32,
+        reduction: Reduction,
+        ending: Ending,
+    ) -> Self {
+        let lanes = |ending| vector::lanes::<E>(features, reduction, ending);
         Self {
             bytes: row_bytes::<E>(features),
             element_bytes: size_of::<E>() as u64,
             width: vector::width::<E>(features, reduction),
-            there_are: vector::lanes::<E>(features, reduction),
+            lanes_of_one_block: lanes(ending),
+            lanes_of_blocks: lanes(Ending::Added),
         }
     }
 
@@ -45,22 +54,23 @@ impl RowOfX {
 
     /// Bytes of the tile of so many lanes.
     pub(super) fn tile(self, lanes: u32) -> u64 {
-        let features = u32::try_from(self.bytes / self.element_bytes).unwrap_or(u32::MAX);
-        let passes = passes(features, lanes, self.width);
-        u64::from(lanes * self.width * passes) * self.element_bytes
+        u64::from(lanes * self.width * passes(lanes, self.width)) * self.element_bytes
     }
 
-    /// The fewest lanes that have all of it, or the most that there are.
-    pub(in crate::spmm) fn lanes(self) -> u32 {
-        let enough = |&&lanes: &&u32| self.tile(lanes) >= self.bytes;
-        let lanes = self.there_are.iter().find(enough);
-        lanes.or(self.there_are.last()).copied().unwrap_or(LANES)
+    /// The numbers of lanes that there are, where A is in so many blocks.
+    pub(in crate::spmm) fn there_are(self, blocks: u32) -> LaneCounts {
+        if blocks > 1 {
+            self.lanes_of_blocks
+        } else {
+            self.lanes_of_one_block
+        }
     }
 
-    /// The most lanes of those that there are, but no more than that many; or the fewest.
-    pub(in crate::spmm) fn at_most(self, lanes: u32) -> Option<u32> {
-        let fewer = self.there_are.iter().rev().find(|&&there| there <= lanes);
-        fewer.or(self.there_are.first()).copied()
+    /// The fewest of these lanes that have all of it, or the most that there are.
+    pub(in crate::spmm) fn lanes(self, there_are: LaneCounts) -> u32 {
+        let enough = |&lanes: &u32| self.tile(lanes) >= self.bytes;
+        let lanes = there_are.iter().find(enough);
+        lanes.or(there_are.iter().last()).unwrap_or(LANES)
     }
 }
 
@@ -75,9 +85,10 @@ mod tests {
                 bytes: 4 * features,
                 element_bytes: 4,
                 width: 1,
-                there_are: &[8, 16, 32],
+                ..RowOfX::LINE
             };
-            assert_eq!(row.lanes(), lanes, "{features}");
+            let found = row.lanes(LaneCounts::of(&[8, 16, 32]));
+            assert_eq!(found, lanes, "{features}");
         }
     }
 }

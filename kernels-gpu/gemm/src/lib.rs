@@ -17,9 +17,9 @@ mod rung;
 
 pub use element::{Fragment, RealElement};
 pub use epilogue::Epilogue;
-pub use rung::{Rung, Target};
 #[cfg(not(target_arch = "nvptx64"))]
 pub use rung::{Arguments, Multiplies, Plan};
+pub use rung::{Rung, Target};
 
 use cuda_std::prelude::*;
 #[cfg(not(target_arch = "nvptx64"))]
@@ -80,6 +80,13 @@ macro_rules! kernels {
             pub const fn summary(self) -> &'static str {
                 match self {
                     $($(Self::$variant => <$room::$module::$variant as Rung>::SUMMARY,)*)*
+                }
+            }
+
+            /// The rung that it continues; none for the root. The ladder is a tree.
+            pub const fn parent(self) -> Option<Self> {
+                match self {
+                    $($(Self::$variant => <$room::$module::$variant as Rung>::PARENT,)*)*
                 }
             }
 

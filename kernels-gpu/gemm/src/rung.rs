@@ -1,5 +1,6 @@
 //! What each kernel says of itself for the table: in words, for which GPUs, and for each element type its plan.
 
+use crate::GemmKernel;
 #[cfg(not(target_arch = "nvptx64"))]
 pub use of_types::{Arguments, Multiplies, Plan};
 #[cfg(not(target_arch = "nvptx64"))]
@@ -9,6 +10,9 @@ pub(crate) use of_types::{pack, plan};
 pub trait Rung {
     /// What it does, in one line.
     const SUMMARY: &'static str;
+
+    /// The rung that it continues; none for the root. The ladder is a tree.
+    const PARENT: Option<GemmKernel>;
 
     /// The GPUs that have its instructions.
     const TARGET: Target = Target::Sm80;

@@ -36,3 +36,10 @@ pub mod symbolic;
 pub use analysis::borders::Borders;
 pub use products::operands::{Factors, Items, Operands, Pattern, Structure};
 pub use reuse::places::Places;
+
+/// What a plan runs by default, in one line. It is the rung after the [ladder](mod@ladder).
+pub const SUMMARY: &str =
+    "rows sorted, hashed or marked in bitmaps by their work; values added at known places";
+
+/// The rung that it continues.
+pub const PARENT: Option<ladder::SpgemmKernel> = Some(ladder::SpgemmKernel::SplitTable);

@@ -17,9 +17,10 @@ pub use product::reduction::{Reduce, Reduction};
 use cuda_std::prelude::*;
 use warprow_kernels_matrix::{Operand, SumOf};
 
-/// The table of the kernels: one line each, and the file of the same name. Each file has its `SUMMARY`, the `ITEMS` that it
-/// wants, its `launch`, and the `handle` of its kernel for an element type. A kernel of the product does everything (see
-/// [`Capabilities`]): its `launch` and `handle` take the reduction too.
+/// The table of the kernels: one line each, and the file of the same name. Each file has its `SUMMARY`, its `PARENT`, the
+/// `ITEMS` that it wants, its `launch`, and the `handle` of its kernel for an element type. A kernel of the product is general (see
+/// [`Capabilities`]): its `launch` and `handle` take the reduction and the row end too, and it says whether it
+/// `HAS_EXTREMA`.
 macro_rules! kernels {
     (
         ladder { $($rung:ident = $rung_file:ident,)* }
@@ -36,7 +37,6 @@ macro_rules! kernels {
             $(pub mod $product_file;)*
             pub mod column_blocks;
             pub mod epilogue;
-            pub mod gather_limit;
             mod lane_columns;
             pub mod reduction;
             mod row_end;
@@ -77,6 +77,14 @@ macro_rules! kernels {
                 }
             }
 
+            /// The rung that it continues; none for the root. The ladder is a tree.
+            pub const fn parent(self) -> Option<Self> {
+                match self {
+                    $(Self::$rung => ladder::$rung_file::PARENT,)*
+                    $(Self::$product => product::$product_file::PARENT,)*
+                }
+            }
+
             /// What its units of work are.
             pub const fn items(self) -> ItemKind {
                 match self {
@@ -87,17 +95,29 @@ macro_rules! kernels {
 
             /// What it can do beside sums in f32 and f64.
             pub const fn capabilities(self) -> Capabilities {
+                let (general, extrema) = match self {
+                    $(Self::$rung => (false, false),)*
+                    $(Self::$product => (true, product::$product_file::HAS_EXTREMA),)*
+                };
                 Capabilities {
-                    general: matches!(self, $(Self::$product)|*),
+                    general,
+                    extrema,
                     deterministic: !self.items().wants_atomics(),
                 }
             }
 
             /// The launch for a product of that shape.
-            pub fn launch<T: Operand>(self, shape: Shape, reduction: Reduction) -> LaunchConfig {
+            pub fn launch<T: Operand>(
+                self,
+                shape: Shape,
+                reduction: Reduction,
+                ending: Ending,
+            ) -> LaunchConfig {
                 match self {
                     $(Self::$rung => ladder::$rung_file::launch::<T::Sum>(shape),)*
-                    $(Self::$product => product::$product_file::launch::<T>(shape, reduction),)*
+                    $(Self::$product => {
+                        product::$product_file::launch::<T>(shape, reduction, ending)
+                    })*
                 }
             }
 
@@ -105,8 +125,7 @@ macro_rules! kernels {
             ///
             /// # Panics
             ///
-            /// If the kernel is plain, and `T` or the reduction wants a general one; if the ending is [`Ending::Added`], and
-            /// `T` is not its own sum.
+            /// If the kernel [cannot](Capabilities::has) do that.
             #[cfg(not(target_arch = "nvptx64"))]
             pub fn handle<T: Operand>(
                 self,
@@ -155,9 +174,11 @@ kernels! {
 /// What a kernel can do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Capabilities {
-    /// Whether it does everything: all types of [`Operand`], all [`Reduction`]s, alpha and beta. A plain kernel computes
+    /// Whether it computes sums and means for all types of [`Operand`], with any alpha and beta. A plain kernel computes
     /// `Y = A X` in f32 and f64.
     pub general: bool,
+    /// Whether it takes maxima and minima, too.
+    pub extrema: bool,
     /// Whether it gives the same bits in every run: it has no atomic additions.
     pub deterministic: bool,
 }
@@ -166,16 +187,22 @@ impl Capabilities {
     /// Whether it reduces in that way elements of that type.
     pub fn has<T: Operand>(self, reduction: Reduction) -> bool {
         let is_own_sum = size_of::<T>() == size_of::<T::Sum>();
-        self.general || (is_own_sum && reduction == Reduction::Sum)
+        match reduction {
+            Reduction::Max | Reduction::Min => self.extrema,
+            Reduction::Mean => self.general,
+            Reduction::Sum => self.general || is_own_sum,
+        }
     }
 }
 
 impl core::fmt::Display for Capabilities {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.write_str(if self.general {
-            "sum, mean, max and min in f32, f64, f16 and bf16, with any alpha and beta"
-        } else {
-            "sums in f32 and f64, with alpha 1 and beta 0"
+        f.write_str(match (self.general, self.extrema) {
+            (true, true) => {
+                "sum, mean, max and min in f32, f64, f16 and bf16, with any alpha and beta"
+            }
+            (true, false) => "sum and mean in f32, f64, f16 and bf16, with any alpha and beta",
+            (false, _) => "sums in f32 and f64, with alpha 1 and beta 0",
         })?;
         f.write_str(if self.deterministic {
             ", the same bits in every run"
@@ -185,14 +212,15 @@ impl core::fmt::Display for Capabilities {
     }
 }
 
-/// What is done to a row's result.
+/// What is done to a row's result. Where a kernel has no instance for one of these, its instance for [`Scaled`](Self::Scaled)
+/// does it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
     /// Nothing, and A's rows are in the order of Y's.
     Plain,
     /// Nothing, with A's rows in any order.
     AnyOrder,
-    /// Added to what Y holds, with A's rows in any order. Only elements that are their own sums have it.
+    /// Added to what Y holds, with A's rows in any order.
     Added,
     /// All that an [`Epilogue`] says, with A's rows in any order.
     Scaled,
@@ -224,6 +252,17 @@ pub enum Handle<T: Operand> {
     Plain(Kernel<Arguments<T::Sum>>),
     /// A general one.
     General(Kernel<GeneralArguments<T>>),
+}
+
+#[cfg(not(target_arch = "nvptx64"))]
+impl<T: Operand> Handle<T> {
+    /// The PTX entry point.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Plain(kernel) => kernel.name(),
+            Self::General(kernel) => kernel.name(),
+        }
+    }
 }
 
 /// The largest extent of a grid along y.

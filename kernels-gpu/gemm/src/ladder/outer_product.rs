@@ -1,18 +1,22 @@
-//! Outer products: each element of X is read once, and goes into 16 sums in registers.
+//! One thread computes 16 columns of a row of Y by outer products, and reads each element of X once.
 //!
-//! Change from `row_in_registers`: the loops change places. A thread takes an element of X and adds its product with a row of
-//! W to 16 sums, so that it needs one register for X and 16 for sums, in the place of 64 and one, and 16 independent
-//! additions can run at once. W is read along its rows: 16 neighbours, four 16-byte loads in f32. The report
-//! went from 11.1 ms to 10.3 ms only.
+//! A block has 128 threads and 128 rows. A thread loads an element of X, multiplies it with 16 neighbouring elements of
+//! a row of W in shared memory, and adds the products to 16 sums in registers.
 //!
-//! Why so little: the lanes of a warp read 32 different rows of X, and each load takes from its 32-byte sectors one element a
-//! lane. The rest of the sector is wanted in the next steps; but by then the other warps, with a line of 128 bytes for
-//! each lane, have been through the cache, and it is read again, up to four times in f64. `tiled_depth` ends that.
+//! An element of X costs four (f32) or eight (f64) 16-byte loads from shared memory, the same for all lanes, and 16
+//! multiplications.
 //!
-//! On an H200, 281,903 x 128 by 128 x 16: from 0.255 ms to 0.280 in f32, no gain; from 0.335 to 0.299 in f64.
+//! New against `row_in_registers`: the loops change places. A thread needs one register for X and 16 for sums, instead
+//! of 64 and one. The 16 additions are independent. W is read along its rows, by 16-byte loads.
+//!
+//! Where it loses: little is gained, and f32 gets slower. A load takes one element from each of 32 sectors. Before the
+//! next element of a sector is wanted, the other warps have pushed it out of the cache, so memory delivers it again.
+//! `tiled_depth` ends that.
+//!
+//! Source: the fifth step of a contest report on GCN inference, where the gain was small, too.
 
 use crate::ladder::slice::{self, TILE};
-use crate::{BLOCK, Epilogue, RealElement, Rung};
+use crate::{BLOCK, Epilogue, GemmKernel, RealElement, Rung};
 #[cfg(not(target_arch = "nvptx64"))]
 use crate::{Multiplies, Plan, Shape, thread_per_row};
 use cuda_std::prelude::*;
@@ -26,7 +30,9 @@ pub struct OuterProduct;
 const HEIGHT: u32 = 128;
 
 impl Rung for OuterProduct {
-    const SUMMARY: &'static str = "one thread a row, each element of X read once, 16 sums in registers";
+    const SUMMARY: &'static str =
+        "one thread a row, each element of X read once, 16 sums in registers";
+    const PARENT: Option<GemmKernel> = Some(GemmKernel::RowInRegisters);
 }
 
 #[cfg(not(target_arch = "nvptx64"))]
@@ -61,7 +67,8 @@ pub unsafe fn outer_product<T: RealElement>(
         let mut sums = [[T::ZERO; 4]; 4];
         let mut first = 0;
         while first < x.cols {
-            // SAFETY: all threads reach the barriers; rows of X, elements of the slice.
+            // SAFETY: all threads reach the barriers, because the loops depend on the block alone. `row < x.rows` is
+            // checked, `first + k < x.cols`, and the slice has `HEIGHT` rows.
             unsafe {
                 slice::load(&w, first, HEIGHT, column, weights);
                 thread::sync_threads();
@@ -77,7 +84,7 @@ pub unsafe fn outer_product<T: RealElement>(
             first += HEIGHT;
         }
         if row < x.rows as usize {
-            // SAFETY: a row of Y.
+            // SAFETY: `row < x.rows`, and Y has as many rows; this thread alone has this row and these columns.
             unsafe { store(&y, row, column, sums, &epilogue) };
         }
         column += thread::grid_dim_y() * TILE;
@@ -88,7 +95,7 @@ pub unsafe fn outer_product<T: RealElement>(
 ///
 /// # Safety
 ///
-/// A row of the slice, which is not written meanwhile.
+/// `weights` points to a row of the slice, 16 elements, which no thread writes meanwhile.
 #[inline(always)]
 #[allow(
     clippy::needless_range_loop,
@@ -96,7 +103,7 @@ pub unsafe fn outer_product<T: RealElement>(
 )]
 pub(crate) unsafe fn add_product<T: Real>(element: T, weights: Shared<T>, sums: &mut [[T; 4]; 4]) {
     for part in 0..4 {
-        // SAFETY: four of the row's 16 columns.
+        // SAFETY: `4 * part + 3 < 16`, and a row of the slice has 16 elements.
         let weights = unsafe { weights.load4(4 * part) };
         for k in 0..4 {
             sums[part][k] = element.mul_add(weights[k], sums[part][k]);
@@ -104,11 +111,11 @@ pub(crate) unsafe fn add_product<T: Real>(element: T, weights: Shared<T>, sums: 
     }
 }
 
-/// Writes the sums of a row from `column` on, as many as Y has columns.
+/// Writes the sums of a row to Y from `column` on, and leaves out those past the last column.
 ///
 /// # Safety
 ///
-/// A row of Y, which is this thread's.
+/// `row` is a row of Y, and no other thread writes these columns of it.
 #[inline(always)]
 pub(crate) unsafe fn store<T: RealElement>(
     y: &DenseMut<T>,
@@ -122,7 +129,7 @@ pub(crate) unsafe fn store<T: RealElement>(
         unroll!(k in 0..4 {
             let column = column as usize + 4 * part + k;
             if column < cols {
-                // SAFETY: a row and a column of Y.
+                // SAFETY: `column < cols`, checked here, and `row` is a row of Y by the contract.
                 unsafe {
                     let element = epilogue.apply(sums[part][k], column);
                     y.data.store(row * cols + column, element);

@@ -1,14 +1,20 @@
-//! W in shared memory.
+//! One thread computes a row of Y, and W lies in shared memory.
 //!
-//! Change from `register_sum`: a block copies W into shared memory before it computes, so that of the two accesses of a
-//! multiplication one is on the chip. For k = 128 and n = 16 all of W fits; what is larger is taken in slices of 128 rows and
-//! 16 columns, and sums wait in Y for the next slice. The report went from 59 ms to 15.3 ms.
+//! A block has 128 threads and 128 rows. It first copies a slice of W, 128 rows and 16 columns, into shared memory.
+//! Larger matrices take several slices. Between two slices of the same columns, the sums wait in Y.
 //!
-//! On an H200, 281,903 x 128 by 128 x 16: from 2.50 ms to 2.38 in f32, and from 3.00 to 4.89 in f64: no gain, a loss in f64. W, 8 or 16 KiB,
-//! was in the L1 cache before too, and X is still read once for each column.
+//! A multiplication costs an element of X from global memory and an element of W from shared memory. All lanes read the
+//! same element of W, which is a broadcast.
+//!
+//! New against `register_sum`: one of two accesses moves from global to shared memory.
+//!
+//! Where it loses: it gains next to nothing on a GPU whose L1 cache holds W (8 or 16 KiB for 128 x 16), and f64 gets
+//! slower. X is still read once for every column of Y, and that dominates.
+//!
+//! Source: the third step of a contest report on GCN inference, where it was a large gain.
 
 use crate::ladder::slice::{self, TILE};
-use crate::{BLOCK, Epilogue, RealElement, Rung};
+use crate::{BLOCK, Epilogue, GemmKernel, RealElement, Rung};
 #[cfg(not(target_arch = "nvptx64"))]
 use crate::{Multiplies, Plan, Shape, thread_per_row};
 use cuda_std::prelude::*;
@@ -22,6 +28,7 @@ const HEIGHT: u32 = 128;
 
 impl Rung for SharedWeights {
     const SUMMARY: &'static str = "one thread a row, W in shared memory";
+    const PARENT: Option<GemmKernel> = Some(GemmKernel::RegisterSum);
 }
 
 #[cfg(not(target_arch = "nvptx64"))]
@@ -55,10 +62,11 @@ pub unsafe fn shared_weights<T: RealElement>(
     while column < w.cols {
         let tile = (w.cols - column).min(TILE) as usize;
         let mut first = 0;
-        // Once at least, so that Y is written where k is 0.
+        // At least once, so that Y is written where X has no columns.
         loop {
             let last = x.cols - first <= HEIGHT;
-            // SAFETY: all threads reach the barriers; rows of X and Y, elements of the slice.
+            // SAFETY: all threads reach the barriers, because the loops depend on the block alone. `row < x.rows` is
+            // checked, and Y has as many rows; `column < w.cols`. The slice has `HEIGHT` rows.
             unsafe {
                 slice::load(&w, first, HEIGHT, column, weights);
                 thread::sync_threads();

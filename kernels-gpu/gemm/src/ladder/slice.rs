@@ -1,4 +1,4 @@
-//! A slice of W in shared memory: some rows and 16 columns, filled up with zeros.
+//! A slice of W in shared memory: some rows and 16 columns, padded with zeros.
 
 use crate::BLOCK;
 use cuda_std::prelude::*;
@@ -7,12 +7,12 @@ use warprow_kernels_matrix::Dense;
 /// Columns of a slice.
 pub(crate) const TILE: u32 = 16;
 
-/// Copies `height` rows of W from row `first` on, and 16 columns from `column` on; what lies outside of W is zero.
+/// Copies `height` rows of W from row `first` on, and 16 columns from `column` on. Elements outside of W are zero.
 ///
 /// # Safety
 ///
-/// All threads of a block of [`BLOCK`] call it; `slice` has room; a barrier comes before anyone else touches it and after
-/// the last use of what was there.
+/// All threads of a block of [`BLOCK`] call it, and `slice` has room for `height` times 16 elements. A barrier
+/// separates the call from earlier and later uses of the slice.
 #[inline(always)]
 pub(crate) unsafe fn load<T: Real>(
     w: &Dense<T>,
@@ -25,7 +25,7 @@ pub(crate) unsafe fn load<T: Real>(
     while i < height * TILE {
         let (k, j) = (first + i / TILE, column + i % TILE);
         let mut weight = T::ZERO;
-        // SAFETY: an element of W, and one of the slice that is this thread's.
+        // SAFETY: `k < w.rows` and `j < w.cols`, checked here; `i < height * TILE`, and no other thread has this `i`.
         unsafe {
             if k < w.rows && j < w.cols {
                 weight = w.data.load(k as usize * w.cols as usize + j as usize);

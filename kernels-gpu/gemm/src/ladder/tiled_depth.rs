@@ -1,15 +1,22 @@
-//! K in tiles of 16: 16 elements of a row of X, then their 16 outer products.
+//! One thread computes 16 columns of a row of Y by outer products of 16 elements of X that it loads together.
 //!
-//! Change from `outer_product`: a thread loads 16 neighbours of its row before it uses the first. The 16 loads are in flight
-//! together, and they follow each other so closely that a line of X is still in the cache for all of them: each sector
-//! comes from memory once. The report went from 10.3 ms to 1.14 ms, its best, and asks whether occupancy or throughput had won:
-//! neither, it is that X is read once and no longer element by element.
+//! A block has 128 threads and 128 rows. A thread loads 16 neighbouring elements of its row of X before it uses the
+//! first of them. Then it adds their 16 outer products with rows of W to 16 sums in registers.
 //!
-//! On an H200, 281,903 x 128 by 128 x 16: from 0.280 ms to 0.208 in f32, from 0.299 to 0.258 in f64.
+//! An element of X costs four (f32) or eight (f64) 16-byte loads from shared memory, the same for all lanes, and 16
+//! multiplications.
+//!
+//! New against `outer_product`: k advances in tiles of 16. The 16 loads are in flight together. They follow each other
+//! so closely that the cache still holds the sector for all of them, and each sector comes from memory once.
+//!
+//! Where it loses: 16 loads of one element each still cost 16 instructions, and 16-byte loads would cost four.
+//!
+//! Source: the sixth and best step of a contest report on GCN inference. The report asks whether occupancy or
+//! throughput made the difference. Neither did: X is read once, sector by sector.
 
 use crate::ladder::outer_product::{add_product, store};
 use crate::ladder::slice::{self, TILE};
-use crate::{BLOCK, Epilogue, RealElement, Rung};
+use crate::{BLOCK, Epilogue, GemmKernel, RealElement, Rung};
 #[cfg(not(target_arch = "nvptx64"))]
 use crate::{Multiplies, Plan, Shape, thread_per_row};
 use cuda_std::prelude::*;
@@ -27,6 +34,7 @@ const DEPTH: u32 = 16;
 
 impl Rung for TiledDepth {
     const SUMMARY: &'static str = "outer products of 16 elements of X that are loaded together";
+    const PARENT: Option<GemmKernel> = Some(GemmKernel::OuterProduct);
 }
 
 #[cfg(not(target_arch = "nvptx64"))]
@@ -61,7 +69,8 @@ pub unsafe fn tiled_depth<T: RealElement>(
         let mut sums = [[T::ZERO; 4]; 4];
         let mut first = 0;
         while first < x.cols {
-            // SAFETY: all threads reach the barriers; rows of X, elements of the slice.
+            // SAFETY: all threads reach the barriers, because the loops depend on the block alone. `row < x.rows` is
+            // checked, `first + k < x.cols`, and the slice has `HEIGHT` rows.
             unsafe {
                 slice::load(&w, first, HEIGHT, column, weights);
                 thread::sync_threads();
@@ -78,36 +87,36 @@ pub unsafe fn tiled_depth<T: RealElement>(
             first += HEIGHT;
         }
         if row < x.rows as usize {
-            // SAFETY: a row of Y.
+            // SAFETY: `row < x.rows`, and Y has as many rows; this thread alone has this row and these columns.
             unsafe { store(&y, row, column, sums, &epilogue) };
         }
         column += thread::grid_dim_y() * TILE;
     }
 }
 
-/// Elements of a row of X from column `first` on, zeros past the last.
+/// 16 elements of a row of X from column `first` on; zeros past the last column.
 ///
 /// # Safety
 ///
-/// A row of X.
+/// `row` is a row of X, and `first` is below its number of columns.
 #[inline(always)]
 unsafe fn elements<T: Real>(x: &Dense<T>, row: usize, first: u32) -> [T; DEPTH as usize] {
     let place = row * x.cols as usize + first as usize;
     let mut elements = [T::ZERO; DEPTH as usize];
     unroll!(k in 0..16 {
         if (k as u32) < x.cols - first {
-            // SAFETY: a column of X.
+            // SAFETY: `first + k < x.cols`, checked here, and `row` is a row of X by the contract.
             elements[k] = unsafe { x.data.load(place + k) };
         }
     });
     elements
 }
 
-/// Adds the products of 16 elements of X with as many rows of the slice.
+/// Adds the products of 16 elements of X with 16 rows of the slice.
 ///
 /// # Safety
 ///
-/// Rows of the slice, which is not written meanwhile.
+/// `weights` points to 16 rows of the slice, which no thread writes meanwhile.
 #[inline(always)]
 pub(crate) unsafe fn add_products<T: Real>(
     elements: [T; DEPTH as usize],
@@ -115,7 +124,7 @@ pub(crate) unsafe fn add_products<T: Real>(
     sums: &mut [[T; 4]; 4],
 ) {
     unroll!(k in 0..16 {
-        // SAFETY: a row of the slice.
+        // SAFETY: `weights` points to 16 rows of the slice, and `k < 16`.
         unsafe { add_product(elements[k], weights.offset(k * TILE as usize), sums) };
     });
 }

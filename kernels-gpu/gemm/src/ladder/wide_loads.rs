@@ -1,20 +1,25 @@
-//! The tile of X by 16-byte loads.
+//! One thread computes 16 columns of a row of Y and loads its tile of X by 16-byte loads.
 //!
-//! Change from `tiled_depth`: 16 elements of X come by four (f32) or eight (f64) loads in the place of 16. The report tried
-//! `double4` and `double2` and found them slower, 3.0 ms and 3.2 ms after 1.14 ms, and left open why. The traffic cannot be
-//! the cause: the sectors are the same. What explains a factor of three is the array: an array of a thread is in
-//! registers only as long as all its indices are constants and nobody takes its address, and a cast of `&x[k]` to
-//! `double4*` takes it. The array then lies in local memory, and each element is written there and read back. Here the
-//! words go from the load to their registers by value, and the assembler reports no local memory.
+//! Blocks, threads and sums are those of `tiled_depth`. A row whose length is no multiple of four elements is not
+//! aligned for 16-byte loads, and is loaded element by element.
 //!
-//! Rows that do not start at a multiple of 16 bytes are loaded element by element.
+//! An element of X costs four (f32) or eight (f64) 16-byte loads from shared memory, the same for all lanes, and 16
+//! multiplications.
 //!
-//! On an H200, 281,903 x 128 by 128 x 16: from 0.208 ms to 0.114 in f32, from 0.258 to 0.203 in f64: a gain here.
+//! New against `tiled_depth`: 16 elements of X take four (f32) or eight (f64) load instructions instead of 16. Memory
+//! traffic is the same; there are fewer instructions, and more bytes are in flight.
+//!
+//! Where it loses: a row of X for each thread keeps a tile in registers, so registers limit the loads in flight. Each
+//! element of W in shared memory serves one row.
+//!
+//! Source: the last step of a contest report on GCN inference, where `double4` and `double2` loads were slower. A
+//! likely reason is a cast of an element's address: it moves the array to local memory. Here values go to registers,
+//! and the assembler reports no local memory.
 
 use crate::ladder::outer_product::store;
 use crate::ladder::slice::{self, TILE};
 use crate::ladder::tiled_depth::add_products;
-use crate::{BLOCK, Epilogue, RealElement, Rung};
+use crate::{BLOCK, Epilogue, GemmKernel, RealElement, Rung};
 #[cfg(not(target_arch = "nvptx64"))]
 use crate::{Multiplies, Plan, Shape, thread_per_row};
 use core::array;
@@ -33,6 +38,7 @@ const DEPTH: u32 = 16;
 
 impl Rung for WideLoads {
     const SUMMARY: &'static str = "as tiled_depth, X by 16-byte loads";
+    const PARENT: Option<GemmKernel> = Some(GemmKernel::TiledDepth);
 }
 
 #[cfg(not(target_arch = "nvptx64"))]
@@ -67,7 +73,8 @@ pub unsafe fn wide_loads<T: RealElement>(
         let mut sums = [[T::ZERO; 4]; 4];
         let mut first = 0;
         while first < x.cols {
-            // SAFETY: all threads reach the barriers; rows of X, elements of the slice.
+            // SAFETY: all threads reach the barriers, because the loops depend on the block alone. `row < x.rows` is
+            // checked, `first + k < x.cols`, and the slice has `HEIGHT` rows.
             unsafe {
                 slice::load(&w, first, HEIGHT, column, weights);
                 thread::sync_threads();
@@ -84,24 +91,25 @@ pub unsafe fn wide_loads<T: RealElement>(
             first += HEIGHT;
         }
         if row < x.rows as usize {
-            // SAFETY: a row of Y.
+            // SAFETY: `row < x.rows`, and Y has as many rows; this thread alone has this row and these columns.
             unsafe { store(&y, row, column, sums, &epilogue) };
         }
         column += thread::grid_dim_y() * TILE;
     }
 }
 
-/// Elements of a row of X from column `first` on, a multiple of 16; zeros past the last.
+/// 16 elements of a row of X from column `first` on, a multiple of 16; zeros past the last column.
 ///
 /// # Safety
 ///
-/// A row of X.
+/// `row` is a row of X, and `first` is below its number of columns.
 #[inline(always)]
 unsafe fn elements<T: Real>(x: &Dense<T>, row: usize, first: u32) -> [T; DEPTH as usize] {
     let place = row * x.cols as usize + first as usize;
     let whole = x.cols - first >= DEPTH;
     if whole && x.cols.is_multiple_of(4) {
-        // SAFETY: columns of X; the row starts at a multiple of four elements.
+        // SAFETY: all 16 columns exist (`whole`). Rows have a multiple of four elements, `first` is a multiple of 16,
+        // and X is aligned to 16 bytes, so each group of four is aligned.
         let quads: [[T; 4]; 4] = array::from_fn(|i| unsafe { x.data.load4(place + 4 * i) });
         let mut elements = [T::ZERO; DEPTH as usize];
         unroll!(k in 0..16 {
@@ -112,7 +120,7 @@ unsafe fn elements<T: Real>(x: &Dense<T>, row: usize, first: u32) -> [T; DEPTH a
     let mut elements = [T::ZERO; DEPTH as usize];
     unroll!(k in 0..16 {
         if (k as u32) < x.cols - first {
-            // SAFETY: a column of X.
+            // SAFETY: `first + k < x.cols`, checked here, and `row` is a row of X by the contract.
             elements[k] = unsafe { x.data.load(place + k) };
         }
     });

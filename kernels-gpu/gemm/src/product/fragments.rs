@@ -17,7 +17,7 @@ mod weights;
 use self::strips::{alignment, strip};
 use self::weights::Weights;
 use crate::element::halves;
-use crate::{Epilogue, Fragment, Rung};
+use crate::{Epilogue, Fragment, GemmKernel, Rung};
 #[cfg(not(target_arch = "nvptx64"))]
 use crate::{MAX_GRID_Y, Multiplies, Plan, Shape};
 use cuda_std::prelude::*;
@@ -62,6 +62,7 @@ pub struct Fragments;
 
 impl Rung for Fragments {
     const SUMMARY: &'static str = "tensor cores, X from global memory to registers";
+    const PARENT: Option<GemmKernel> = Some(GemmKernel::Staged);
 }
 
 #[cfg(not(target_arch = "nvptx64"))]
@@ -242,10 +243,7 @@ impl<T: Fragment> Rows<T> {
 
     /// As `load_steps`, by loads of `BYTES`.
     #[inline(always)]
-    unsafe fn load_steps_by<const BYTES: usize>(
-        &self,
-        step: u32,
-    ) -> [[[u32; 4]; 2]; 4] {
+    unsafe fn load_steps_by<const BYTES: usize>(&self, step: u32) -> [[[u32; 4]; 2]; 4] {
         let mut strips = [[[0; 4]; 2]; 4];
         unroll!(i in 0..4 {
             // SAFETY: the caller's contract.

@@ -4,13 +4,13 @@
 //! multiplied 8 x 4 by 4 x 8. An H200 does 65.6 TFLOP/s with it and 33.1 with those. The L2 cache fetches 256 neighbouring bytes
 //! of X at once ([`Tile::prefetch`]).
 
+use crate::product::tile::Tile;
 #[cfg(not(target_arch = "nvptx64"))]
 use crate::product::tile::plan::{Candidate, Chosen, choose};
-use crate::product::tile::Tile;
 use crate::product::tile::ring::Stage;
 use crate::product::tile::warp_tiles::*;
 use crate::product::warp_product::{self, Products, Refill, Strips, Sums};
-use crate::{Epilogue, Rung, Target};
+use crate::{Epilogue, GemmKernel, Rung, Target};
 #[cfg(not(target_arch = "nvptx64"))]
 use crate::{Multiplies, Plan, Shape};
 use core::array;
@@ -27,6 +27,7 @@ const LONG_ROW_BYTES: u64 = 1024;
 
 impl Rung for Sm90Fragments {
     const SUMMARY: &'static str = "as warp_fragments, f64, by the wider multiplication of sm_90";
+    const PARENT: Option<GemmKernel> = Some(GemmKernel::WarpFragments);
     const TARGET: Target = Target::Sm90;
 }
 

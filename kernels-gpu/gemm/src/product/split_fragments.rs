@@ -14,13 +14,13 @@
 //! - W has elements so small that `low` has no place, or so great that what the small elements of X lose would show.
 
 use crate::element::halves;
+use crate::product::tile::Tile;
 #[cfg(not(target_arch = "nvptx64"))]
 use crate::product::tile::plan::{Candidate, Chosen, choose};
-use crate::product::tile::Tile;
 use crate::product::tile::ring::Stage;
 use crate::product::tile::warp_tiles::*;
 use crate::product::warp_product::{self, Operands, Products, Refill, Strips, Sums, load_strip};
-use crate::{Epilogue, Fragment, Rung};
+use crate::{Epilogue, Fragment, GemmKernel, Rung};
 #[cfg(not(target_arch = "nvptx64"))]
 use crate::{Multiplies, Plan, Shape};
 use core::array;
@@ -43,6 +43,7 @@ pub const GREATEST: f32 = 1024.0;
 impl Rung for SplitFragments {
     const SUMMARY: &'static str =
         "as warp_fragments, f32 in two parts of tf32 each: as exact as f32";
+    const PARENT: Option<GemmKernel> = Some(GemmKernel::WarpFragments);
 }
 
 #[cfg(not(target_arch = "nvptx64"))]
@@ -294,7 +295,8 @@ impl Split {
                         k += one;
                     }
                     let element = epilogue.apply(sum, column as usize);
-                    y.data.store(row * y.cols as usize + column as usize, element);
+                    y.data
+                        .store(row * y.cols as usize + column as usize, element);
                 }
                 column += WARP_SIZE;
             }

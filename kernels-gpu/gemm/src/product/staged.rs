@@ -15,7 +15,7 @@
 mod copies;
 mod output;
 
-use crate::{Epilogue, RealElement, Rung};
+use crate::{Epilogue, GemmKernel, RealElement, Rung};
 #[cfg(not(target_arch = "nvptx64"))]
 use crate::{MAX_GRID_Y, Multiplies, Plan, Shape};
 use core::marker::PhantomData;
@@ -137,6 +137,7 @@ pub struct Staged;
 
 impl Rung for Staged {
     const SUMMARY: &'static str = "tiles of X and W through shared memory by asynchronous copies, several rows and columns a thread";
+    const PARENT: Option<GemmKernel> = Some(GemmKernel::WideLoads);
 }
 
 #[cfg(not(target_arch = "nvptx64"))]

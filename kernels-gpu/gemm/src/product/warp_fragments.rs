@@ -11,7 +11,7 @@
 use crate::product::tile::plan::{Candidate, Chosen, choose};
 use crate::product::tile::warp_tiles::*;
 use crate::product::warp_product::{self, Direct};
-use crate::{Epilogue, Fragment, Rung};
+use crate::{Epilogue, Fragment, GemmKernel, Rung};
 #[cfg(not(target_arch = "nvptx64"))]
 use crate::{Multiplies, Plan, Shape};
 use cuda_std::prelude::*;
@@ -23,6 +23,7 @@ pub struct WarpFragments;
 impl Rung for WarpFragments {
     const SUMMARY: &'static str =
         "tensor cores, a warp streams its own rows through shared memory; f32 as tf32";
+    const PARENT: Option<GemmKernel> = Some(GemmKernel::Fragments);
     const ROUNDS_F32: bool = true;
 
     fn refusal(depth: u32, size: usize) -> Option<&'static str> {

@@ -7,13 +7,13 @@
 //!
 //! The instructions are of sm_90a, which is compute capability 9.0 and no other.
 
+use crate::product::tile::Tile;
 #[cfg(not(target_arch = "nvptx64"))]
 use crate::product::tile::plan::{Candidate, Chosen, choose};
-use crate::product::tile::Tile;
 use crate::product::tile::ring::Stage;
 use crate::product::tile::warp_tiles::*;
 use crate::product::warp_product::{self, Products, Refill, Sums, load_strip};
-use crate::{Epilogue, Rung, Target};
+use crate::{Epilogue, GemmKernel, Rung, Target};
 #[cfg(not(target_arch = "nvptx64"))]
 use crate::{Multiplies, Plan, Shape};
 use core::array;
@@ -31,6 +31,7 @@ const SIZE: usize = 2;
 impl Rung for WarpgroupFragments {
     const SUMMARY: &'static str =
         "as warp_fragments, 16-bit elements, four warps together by the instructions of sm_90a";
+    const PARENT: Option<GemmKernel> = Some(GemmKernel::WarpFragments);
     const TARGET: Target = Target::Sm90a;
 
     fn refusal(depth: u32, size: usize) -> Option<&'static str> {

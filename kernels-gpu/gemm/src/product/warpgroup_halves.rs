@@ -13,16 +13,16 @@
 //! The instructions are of sm_90a, which is compute capability 9.0 and no other.
 
 #[cfg(not(target_arch = "nvptx64"))]
-use crate::product::tile::plan::{Candidate, Chosen, choose};
-#[cfg(not(target_arch = "nvptx64"))]
 use crate::product::split_fragments;
 use crate::product::split_fragments::Split;
 use crate::product::tile::Tile;
+#[cfg(not(target_arch = "nvptx64"))]
+use crate::product::tile::plan::{Candidate, Chosen, choose};
 use crate::product::tile::ring::Stage;
 use crate::product::tile::warp_tiles::*;
 use crate::product::warp_product::{self, Operands, Products, Refill, Sums, load_strip};
 use crate::product::warpgroup_split;
-use crate::{Epilogue, Rung, Target};
+use crate::{Epilogue, GemmKernel, Rung, Target};
 #[cfg(not(target_arch = "nvptx64"))]
 use crate::{Multiplies, Plan, Shape};
 use core::array;
@@ -75,6 +75,7 @@ pub fn suffices(w: impl Iterator<Item = f32>, depth: u32) -> bool {
 
 impl Rung for WarpgroupHalves {
     const SUMMARY: &'static str = "as warpgroup_split, in two parts of f16, each row of X scaled";
+    const PARENT: Option<GemmKernel> = Some(GemmKernel::WarpgroupSplit);
     const TARGET: Target = Target::Sm90a;
 }
 
@@ -94,8 +95,7 @@ impl Multiplies<f32> for WarpgroupHalves {
             [high, low][number as usize].to_bits()
         };
         let chosen = chosen(shape);
-        let packed =
-            warpgroup_split::pack_parts(&w, shape.cols, chosen.shape, chosen.tile, part);
+        let packed = warpgroup_split::pack_parts(&w, shape.cols, chosen.shape, chosen.tile, part);
         let suffice = suffices(w.iter().copied(), shape.depth);
         split_fragments::with_plain(packed, &w, suffice)
     }

@@ -10,15 +10,15 @@
 //! The instructions are of sm_90a, which is compute capability 9.0 and no other.
 
 #[cfg(not(target_arch = "nvptx64"))]
-use crate::product::tile::plan::{Candidate, Chosen, choose};
-#[cfg(not(target_arch = "nvptx64"))]
 use crate::product::split_fragments;
 use crate::product::split_fragments::Split;
 use crate::product::tile::Tile;
+#[cfg(not(target_arch = "nvptx64"))]
+use crate::product::tile::plan::{Candidate, Chosen, choose};
 use crate::product::tile::ring::Stage;
 use crate::product::tile::warp_tiles::*;
 use crate::product::warp_product::{self, Operands, Products, Refill, Sums, load_strip};
-use crate::{Epilogue, Rung, Target};
+use crate::{Epilogue, GemmKernel, Rung, Target};
 #[cfg(not(target_arch = "nvptx64"))]
 use crate::{Multiplies, Plan, Shape};
 use core::array;
@@ -46,8 +46,8 @@ pub fn suffices(w: impl Iterator<Item = f32>, depth: u32) -> bool {
 }
 
 impl Rung for WarpgroupSplit {
-    const SUMMARY: &'static str =
-        "as split_fragments, in three parts of bf16, four warps together by the instructions of sm_90a";
+    const SUMMARY: &'static str = "as split_fragments, in three parts of bf16, four warps together by the instructions of sm_90a";
+    const PARENT: Option<GemmKernel> = Some(GemmKernel::SplitFragments);
     const TARGET: Target = Target::Sm90a;
 }
 

@@ -1,7 +1,19 @@
-//! Tables as small as the row allows: rows listed by size, a launch a size.
+//! SpGEMM with hash tables as small as the row allows.
 //!
-//! Change from `dynamic_table`: a row's table has the least power of two of slots that is not below its entries, its products
-//! while they are not counted yet. Short rows clear and sweep little, and many of their blocks fit a multiprocessor.
+//! A kernel lists the rows by the size of table that they need, and each size has its own launch. A block is one warp
+//! and computes one listed row, as in `fixed_table`. The size is the least power of two that is not below the number of
+//! entries; before the entries are counted, the number of products takes its place.
+//!
+//! A product costs what it costs in `fixed_table`. A row costs a few more slots than it has entries, instead of 16,384.
+//!
+//! New against `dynamic_table`: a short row clears and sweeps few slots, and many of its blocks fit a multiprocessor.
+//! Short rows are most rows of most matrices, so the gain is large.
+//!
+//! Where it loses: rows must be listed, twice. Products can be many more than entries, so the first table may be too
+//! large. A row of more entries than the largest table is still refused.
+//!
+//! Source: rows grouped by size as in nsparse (Nagasaka, Nukada and Matsuoka, "High-Performance and Memory-Saving
+//! Sparse General Matrix-Matrix Multiplication for NVIDIA Pascal GPU", ICPP 2017).
 
 use crate::ladder::{Output, count, fill, note};
 use crate::products::bins::WORK;
@@ -10,10 +22,17 @@ use crate::products::operands::{Factors, Items, Operands};
 use cuda_std::atomic::Scope;
 use cuda_std::prelude::*;
 
+/// What it does, in one line.
+pub const SUMMARY: &str = "hash tables as small as the row allows, rows listed by size";
+
+/// The rung that it continues.
+pub const PARENT: Option<crate::ladder::SpgemmKernel> =
+    Some(crate::ladder::SpgemmKernel::DynamicTable);
+
 /// Threads in a block of [`sizes`].
 const BLOCK: u32 = 256;
 
-/// The least table: a slot a lane.
+/// Slots of the smallest table: one for each lane.
 pub const LEAST_SLOTS: u32 = 32;
 
 /// The launch of [`sizes`].
@@ -21,17 +40,18 @@ pub fn launch_sizes(rows: u32) -> LaunchConfig {
     LaunchConfig::new(rows.div_ceil(BLOCK), BLOCK)
 }
 
-/// The bin of rows whose tables have that many slots, a power of two: bin 0 is of rows without entries.
+/// The bin of rows whose tables have `slots` slots, a power of two. Bin 0 has the rows without entries.
 pub const fn bin(slots: u32) -> u32 {
     1 + slots.ilog2()
 }
 
-/// The bin of each row, a thread a row, by its entries, or by its products if `are_work` is not 0; and the rows of each bin.
+/// Finds the bin of each row, and counts the rows of each bin; a thread has one row. The size of a row is its number of
+/// products if `are_work` is not 0, else its number of entries.
 ///
 /// # Safety
 ///
-/// `numbers` are [`WORK`] numbers of work a row if `are_work` is not 0, else row pointers; `words` has a number for each row, `counts` holds
-/// [`BINS`] zeros.
+/// If `are_work` is not 0, `numbers` has [`WORK`] numbers for each row; else it has the `rows + 1` row pointers. `words` has
+/// an element for each row, and `counts` holds [`BINS`] zeros.
 #[kernel(name = "spgemm_fitted_sizes")]
 pub unsafe fn sizes(
     rows: u32,
@@ -44,10 +64,10 @@ pub unsafe fn sizes(
     if row >= rows as usize {
         return;
     }
-    // SAFETY: `row` is a row.
+    // SAFETY: `row < rows`, checked above. `bin` is below `BINS`, as asserted below.
     unsafe {
         let size = if are_work != 0 {
-            // No more entries than the span has columns.
+            // A row has no more entries than the span of its columns.
             let [products, _, span, _] = numbers.load4(WORK * row);
             products.min(span)
         } else {
@@ -65,11 +85,12 @@ pub unsafe fn sizes(
     }
 }
 
-/// The entries of listed rows, tables of `slots` slots.
+/// Counts the entries of listed rows, with tables of `slots` slots.
 ///
 /// # Safety
 ///
-/// As for [`dynamic_count`](crate::ladder::dynamic_table::dynamic_count), the items rows of up to `slots` entries, a block each.
+/// That of [`dynamic_count`](crate::ladder::dynamic_table::dynamic_count). The items are rows of A, and the launch has
+/// a block for each.
 #[kernel(name = "spgemm_fitted_count")]
 pub unsafe fn fitted_count(
     operands: Operands,
@@ -79,18 +100,19 @@ pub unsafe fn fitted_count(
     longest: GlobalMut<u32>,
 ) {
     let table = shared::dynamic_shared_mem::<u32>();
-    // SAFETY: a block an item.
+    // SAFETY: the launch has one block for each item, an item is a row of A, and the block has the table for itself.
     unsafe {
         let [row, _] = items.load(thread::block_idx_x());
         note(row, count(&operands, row, table, slots), entries, longest);
     }
 }
 
-/// Columns and values of listed rows, unsorted.
+/// Computes columns and values of listed rows, unsorted.
 ///
 /// # Safety
 ///
-/// As for [`dynamic_fill`](crate::ladder::dynamic_table::dynamic_fill), the items rows of up to `slots` entries, a block each.
+/// That of [`dynamic_fill`](crate::ladder::dynamic_table::dynamic_fill). The items are rows of up to `slots` entries,
+/// and the launch has a block for each.
 #[kernel(name = "spgemm_fitted_fill", T = [f32, f64])]
 pub unsafe fn fitted_fill<T: Real>(
     operands: Operands,
@@ -101,7 +123,7 @@ pub unsafe fn fitted_fill<T: Real>(
 ) {
     let sums = shared::dynamic_shared_mem::<T>();
     let tables = (sums.offset(slots as usize).cast::<u32>(), sums);
-    // SAFETY: a block an item.
+    // SAFETY: the launch has one block for each item, an item is a row of A, and the block has the table for itself.
     unsafe {
         let [row, _] = items.load(thread::block_idx_x());
         fill(&operands, &factors, row, tables, slots, &output);

@@ -1,21 +1,18 @@
-//! The ladder to the last rung: hash tables, a warp a row, as a report on SpGEMM over several GPUs describes them.
+//! The ladder of SpGEMM: hash tables, one warp for each row of C.
 //!
-//! A block of one warp takes a row of C. Each lane takes nonzeros of the row of A in turn, and walks the whole row of B that
-//! each names. Counting, a new column in the table adds one to the lane's count, and the warp adds up the counts by shuffles;
-//! computing, the products are added to the values beside the columns, and the taken slots are written out in the order in
-//! which they lie. So rows come out unsorted.
+//! A block is one warp and computes one row of C. A lane takes every 32nd nonzero of the row of A, and walks over the
+//! whole row of B that the nonzero names. Two launches share this walk:
 //!
-//! | rung | what is new |
-//! |---|---|
-//! | [`fixed_table`] | tables of 2048 slots |
-//! | [`dynamic_table`] | dynamic shared memory, up to what the device allows |
-//! | [`fitted_table`] | rows listed by size, tables as small as the row allows |
-//! | [`split_table`] | long rows' values, then whole tables, in device memory |
-
-pub mod dynamic_table;
-pub mod fitted_table;
-pub mod fixed_table;
-pub mod split_table;
+//! - *Count*: a lane inserts columns into a hash table and counts the new ones. Shuffles add up the counts of the warp.
+//! - *Fill*: a lane inserts columns and adds products to the values beside them. Then the warp writes the occupied
+//!   slots to C in the order of the table, so rows come out unsorted.
+//!
+//! A table is filled by linear probing from slot `column mod slots`, with a compare-and-exchange for each probe. The
+//! rungs differ in the size and the place of the tables. What a plan runs by default, the rest of this crate, continues
+//! the last rung.
+//!
+//! Source: a course report on SpGEMM with hash tables; two phases as in nsparse (Nagasaka, Nukada and
+//! Matsuoka, ICPP 2017).
 
 use crate::products::operands::{Factors, Operands};
 use crate::products::table::EMPTY;
@@ -23,10 +20,60 @@ use cuda_std::atomic::Scope;
 use cuda_std::prelude::*;
 use cuda_std::warp::{FULL_MASK, WARP_SIZE};
 
-/// Where a product's rows go: row pointers, and columns and values that they point into.
+/// The table of the rungs: one line each, and the file of the same name. Each file has its `SUMMARY`, its `PARENT`, and
+/// its kernels; the host runs them.
+macro_rules! rungs {
+    ($($rung:ident = $file:ident,)*) => {
+        $(pub mod $file;)*
+
+        /// A rung of this ladder.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum SpgemmKernel {
+            $(
+                #[doc = concat!("See [`", stringify!($file), "`].")]
+                $rung,
+            )*
+        }
+
+        impl SpgemmKernel {
+            /// All rungs, in the order of the ladder.
+            pub const ALL: &[Self] = &[$(Self::$rung,)*];
+
+            /// The name by which a user selects it.
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(Self::$rung => stringify!($file),)*
+                }
+            }
+
+            /// What it does, in one line.
+            pub const fn summary(self) -> &'static str {
+                match self {
+                    $(Self::$rung => $file::SUMMARY,)*
+                }
+            }
+
+            /// The rung that it continues; none for the root.
+            pub const fn parent(self) -> Option<Self> {
+                match self {
+                    $(Self::$rung => $file::PARENT,)*
+                }
+            }
+        }
+    };
+}
+
+rungs! {
+    FixedTable = fixed_table,
+    DynamicTable = dynamic_table,
+    FittedTable = fitted_table,
+    SplitTable = split_table,
+}
+
+/// The arrays of C that the kernels of the second launch fill.
 #[repr(C)]
 pub struct Output<T> {
-    /// The start of each row.
+    /// The first entry of each row.
     pub row_ptr: Global<u32>,
     /// The column of each entry.
     pub col_idx: GlobalMut<u32>,
@@ -42,18 +89,22 @@ impl<T> Clone for Output<T> {
 
 impl<T> Copy for Output<T> {}
 
-// SAFETY: `repr(C)`, of device pointers.
+// SAFETY: `repr(C)` with three 8-byte device pointers has no padding, and the device reads the same bytes.
 #[cfg(not(target_arch = "nvptx64"))]
 unsafe impl<T: Element> KernelParam for Output<T> {}
 
-/// Memory that values may be in: shared or the device's.
+/// A table of values, in shared or in device memory.
+///
+/// Every function wants `slot` to be a slot of the table.
 trait Sums<T: Real>: Copy {
     unsafe fn get(self, slot: u32) -> T;
     unsafe fn set(self, slot: u32, value: T);
     unsafe fn add(self, slot: u32, value: T);
 }
 
-/// Memory that columns may be in.
+/// A table of columns, in shared or in device memory.
+///
+/// Every function wants `slot` to be a slot of the table.
 trait Columns: Copy {
     unsafe fn get(self, slot: u32) -> u32;
     unsafe fn set(self, slot: u32, column: u32);
@@ -63,19 +114,19 @@ trait Columns: Copy {
 impl<T: Real> Sums<T> for Shared<T> {
     #[inline(always)]
     unsafe fn get(self, slot: u32) -> T {
-        // SAFETY: the caller's contract.
+        // SAFETY: the caller passes a slot of the table.
         unsafe { self.load(slot as usize) }
     }
 
     #[inline(always)]
     unsafe fn set(self, slot: u32, value: T) {
-        // SAFETY: the caller's contract.
+        // SAFETY: the caller passes a slot of the table.
         unsafe { self.store(slot as usize, value) }
     }
 
     #[inline(always)]
     unsafe fn add(self, slot: u32, value: T) {
-        // SAFETY: the caller's contract.
+        // SAFETY: the caller passes a slot of the table.
         unsafe { self.atomic_add(slot as usize, value) };
     }
 }
@@ -83,19 +134,20 @@ impl<T: Real> Sums<T> for Shared<T> {
 impl<T: Real> Sums<T> for GlobalMut<T> {
     #[inline(always)]
     unsafe fn get(self, slot: u32) -> T {
-        // SAFETY: the caller's contract. Past the cache, which the additions do not reach.
+        // SAFETY: the caller passes a slot of the table. The load is atomic because atomic additions bypass the L1
+        // cache.
         unsafe { self.atomic_load(Scope::Device, slot as usize) }
     }
 
     #[inline(always)]
     unsafe fn set(self, slot: u32, value: T) {
-        // SAFETY: the caller's contract.
+        // SAFETY: the caller passes a slot of the table.
         unsafe { self.store(slot as usize, value) }
     }
 
     #[inline(always)]
     unsafe fn add(self, slot: u32, value: T) {
-        // SAFETY: the caller's contract.
+        // SAFETY: the caller passes a slot of the table.
         unsafe { self.reduce_add(Scope::Device, slot as usize, value) }
     }
 }
@@ -103,19 +155,19 @@ impl<T: Real> Sums<T> for GlobalMut<T> {
 impl Columns for Shared<u32> {
     #[inline(always)]
     unsafe fn get(self, slot: u32) -> u32 {
-        // SAFETY: the caller's contract.
+        // SAFETY: the caller passes a slot of the table.
         unsafe { self.load(slot as usize) }
     }
 
     #[inline(always)]
     unsafe fn set(self, slot: u32, column: u32) {
-        // SAFETY: the caller's contract.
+        // SAFETY: the caller passes a slot of the table.
         unsafe { self.store(slot as usize, column) }
     }
 
     #[inline(always)]
     unsafe fn exchange(self, slot: u32, column: u32) -> u32 {
-        // SAFETY: the caller's contract.
+        // SAFETY: the caller passes a slot of the table.
         unsafe { self.atomic_compare_exchange(slot as usize, EMPTY, column) }
     }
 }
@@ -123,30 +175,35 @@ impl Columns for Shared<u32> {
 impl Columns for GlobalMut<u32> {
     #[inline(always)]
     unsafe fn get(self, slot: u32) -> u32 {
-        // SAFETY: the caller's contract. Past the cache, which the insertions do not reach.
+        // SAFETY: the caller passes a slot of the table. The load is atomic because atomic insertions bypass the L1
+        // cache.
         unsafe { self.atomic_load(Scope::Device, slot as usize) }
     }
 
     #[inline(always)]
     unsafe fn set(self, slot: u32, column: u32) {
-        // SAFETY: the caller's contract.
+        // SAFETY: the caller passes a slot of the table.
         unsafe { self.store(slot as usize, column) }
     }
 
     #[inline(always)]
     unsafe fn exchange(self, slot: u32, column: u32) -> u32 {
-        // SAFETY: the caller's contract.
+        // SAFETY: the caller passes a slot of the table.
         unsafe { self.atomic_compare_exchange(Scope::Device, slot as usize, EMPTY, column) }
     }
 }
 
-/// The slot of a column in a table of `slots`, a power of two, by linear probing from `column mod slots` on; whether it is new
-/// there; `None` if the table is full.
+/// Inserts a column by linear probing from slot `column mod slots`. Returns its slot and whether the column is new, or
+/// `None` if the table is full.
+///
+/// # Safety
+///
+/// `table` has `slots` slots, a power of two, each [`EMPTY`] or a column.
 #[inline(always)]
 unsafe fn insert<C: Columns>(table: C, slots: u32, column: u32) -> Option<(u32, bool)> {
     let mut slot = column & (slots - 1);
     for _ in 0..slots {
-        // SAFETY: a slot of the table.
+        // SAFETY: the mask keeps `slot` below `slots`.
         let old = unsafe { table.exchange(slot, column) };
         if old == EMPTY || old == column {
             return Some((slot, old == EMPTY));
@@ -156,15 +213,17 @@ unsafe fn insert<C: Columns>(table: C, slots: u32, column: u32) -> Option<(u32, 
     None
 }
 
-/// The entries of a row, counted by a warp; more than `slots` come out as `slots + 1`.
+/// Counts the entries of a row by a warp. More than `slots` are counted as `slots + 1`.
 ///
 /// # Safety
 ///
-/// The operands are what they say, `row` is one of A; the table has `slots` slots, for this warp alone.
+/// The operands are valid CSR matrices, the columns of A are rows of B, and `row` is a row of A. All lanes of a warp
+/// call it. The table has `slots` slots, and only this warp uses it.
 #[inline(always)]
 unsafe fn count<C: Columns>(operands: &Operands, row: u32, table: C, slots: u32) -> u32 {
     let lane = warp::lane_id();
-    // SAFETY: rows of the matrices, slots of the table.
+    // SAFETY: `k` and `position` lie between two row pointers of A and B, and a column of A is a row of B. `sync_warp`
+    // separates clearing the table from insertions.
     unsafe {
         clear(table, slots);
         warp::sync_warp(FULL_MASK);
@@ -196,11 +255,11 @@ unsafe fn count<C: Columns>(operands: &Operands, row: u32, table: C, slots: u32)
     }
 }
 
-/// Columns and values of a row, computed by a warp and written out in the order of the slots.
+/// Computes columns and values of a row by a warp, and writes them to C in the order of the slots.
 ///
 /// # Safety
 ///
-/// As for [`count`]; the tables hold all entries of the row, `output` has room for them.
+/// That of [`count`]. The tables have room for all entries of the row, and `output` has, too.
 #[inline(always)]
 unsafe fn fill<T: Real, C: Columns, V: Sums<T>>(
     operands: &Operands,
@@ -211,7 +270,9 @@ unsafe fn fill<T: Real, C: Columns, V: Sums<T>>(
     output: &Output<T>,
 ) {
     let lane = warp::lane_id();
-    // SAFETY: rows of the matrices, slots of the tables; the warp synchronises between writes and reads.
+    // SAFETY: `k` and `position` lie between two row pointers of A and B, and a column of A is a row of B. `slot <
+    // slots` wherever a slot is used. `sync_warp` separates clearing, adding and reading the tables. The occupied slots
+    // are as many as the row has entries, so each `place` lies in the row.
     unsafe {
         clear(table, slots);
         let mut slot = lane;
@@ -254,21 +315,29 @@ unsafe fn fill<T: Real, C: Columns, V: Sums<T>>(
 }
 
 /// Empties a table.
+///
+/// # Safety
+///
+/// The table has `slots` slots. All lanes of a warp call it.
 #[inline(always)]
 unsafe fn clear<C: Columns>(table: C, slots: u32) {
     let mut slot = warp::lane_id();
     while slot < slots {
-        // SAFETY: a slot of the table.
+        // SAFETY: `slot < slots` holds in the loop.
         unsafe { table.set(slot, EMPTY) };
         slot += WARP_SIZE;
     }
 }
 
-/// Notes a row's entries, and in `longest` their most.
+/// Stores the number of entries of a row, and raises `longest` to it.
+///
+/// # Safety
+///
+/// `entries` has an element `row`, and `longest` has one element.
 #[inline(always)]
 unsafe fn note(row: u32, count: u32, entries: GlobalMut<u32>, longest: GlobalMut<u32>) {
     if warp::lane_id() == 0 {
-        // SAFETY: a number for each row, and one for all.
+        // SAFETY: `row` is an element of `entries`, and `longest` has one element, by the contract.
         unsafe {
             entries.store(row as usize, count);
             longest.atomic_max(Scope::Device, 0, count);

@@ -1,36 +1,40 @@
-//! One block of two warps a row, which cache 64 nonzeros at a time and share them out.
+//! One block of two warps computes a row of Y; it caches 64 nonzeros at a time and shares them out.
 //!
-//! Changes from `warp_per_row_cached`:
+//! Both warps compute the same tile of 32 features, one in each lane. Each thread loads one of the next 64 columns and
+//! values into shared memory. Warp 0 takes the even nonzeros, warp 1 the odd ones. At the end warp 1 passes its sums to
+//! warp 0 through shared memory.
 //!
-//! - Two warps work on the same 32 features of one row: each takes every other nonzero, and at the end the second's sums
-//!   go to the first through shared memory. A long row takes half the time, and rows never wait for others of their block.
-//! - The cache is the block's, 64 nonzeros, one loaded by each thread: half as many rounds of load and wait.
+//! A nonzero costs a block its column (4 bytes) and its value, written to shared memory once and read back once, and 32
+//! neighbouring elements of X.
 //!
-//! What it costs: barriers are those of the block, `sync_threads` for `sync_warp`, and there are two more to add
-//! the sums. A row of one nonzero starts two warps for it. A report of people who tuned SpMM for graphs took these steps one
-//! by one: a block a row, 10.29 ms after 10.4, and 64 nonzeros a load, 10.17 (576,289 rows, 42 million nonzeros, 32
-//! features); how the threads of a block shared the work it does not say, and every other nonzero is the choice made here,
-//! as it leaves neither warp without work in a row of a few.
+//! New against `warp_per_row_cached`: two warps share a row, and a round of load and wait brings 64 nonzeros instead of
+//! 32. A long row takes half the time. A row never waits for other rows of its block.
 //!
-//! Measured on an NVIDIA H200, f32, 32 features: up to 1.8 times as fast as `warp_per_row_cached` where very long rows decide, 0.6
-//! times where rows are short.
+//! Where it loses: barriers hold the whole block (`sync_threads` instead of `sync_warp`), and two more add the sums. A
+//! row of one nonzero starts two warps, so matrices of short rows get slower.
+//!
+//! Source: two steps of a course report on SpMM, a block for each row and 64 nonzeros for each load. How its threads
+//! share the nonzeros is not said there. Every other nonzero, as here, gives both warps work even in a short row.
 
 use crate::{ItemKind, Items, MAX_GRID_Y, Shape};
-use warprow_kernels_matrix::{Csr, Dense, DenseMut};
 use cuda_std::prelude::*;
 use cuda_std::warp::WARP_SIZE;
+use warprow_kernels_matrix::{Csr, Dense, DenseMut};
 
 /// What it does, in one line.
 pub const SUMMARY: &str =
     "one block of two warps a row, a lane a feature, 64 nonzeros cached at a time";
 
-/// It wants rows.
+/// The rung that it continues.
+pub const PARENT: Option<crate::SpmmKernel> = Some(crate::SpmmKernel::WarpPerRowCached);
+
+/// Its units of work: rows.
 pub const ITEMS: ItemKind = ItemKind::Rows;
 
-/// Threads in a block, and nonzeros that it caches at a time.
+/// Threads of a block, and the nonzeros that it caches at a time.
 const BLOCK: u32 = 2 * WARP_SIZE;
 
-/// Features that a block computes: one a lane.
+/// Features that a block computes, one for each lane.
 const TILE: u32 = WARP_SIZE;
 
 /// The largest extent of a grid along x.
@@ -50,13 +54,13 @@ pub fn handle<T: Real>(_: Shape) -> Kernel<crate::Arguments<T>> {
 
 /// `Y[row, j] = sum of A[row, col] * X[col, j]`, a block for a row and 32 features, a warp for every other nonzero.
 ///
-/// A nonzero costs a block its column (4 B) and its value, written to shared memory once and read from there once by all
-/// lanes of one warp together, and 32 neighbouring elements of X.
+/// A nonzero costs a block its column (4 bytes) and its value, written to shared memory once and broadcast from there
+/// once, and 32 neighbouring elements of X.
 ///
 /// # Safety
 ///
-/// The matrices are what their fields say, columns below `a.cols`; `x` is `a.cols` x n, `y` `a.rows` x n, n at least 1,
-/// apart from each other. Blocks have 64 threads.
+/// The pointers of A, X and Y hold as many elements as their shapes say; no column of A is `a.cols` or more. X is
+/// `a.cols` x n, Y is `a.rows` x n, n is at least 1, and Y overlaps no input. Blocks have 64 threads.
 #[kernel(name = "spmm_block_per_row", T = [f32, f64])]
 pub unsafe fn block_per_row<T: Real>(a: Csr<T>, x: Dense<T>, y: DenseMut<T>, items: Items<T>) {
     let cols = shared_array!(u32; BLOCK as usize);
@@ -66,8 +70,9 @@ pub unsafe fn block_per_row<T: Real>(a: Csr<T>, x: Dense<T>, y: DenseMut<T>, ite
     let (warp, lane) = ((thread / WARP_SIZE) as usize, (thread % WARP_SIZE) as usize);
     let features = x.cols as usize;
     let mut row = thread::block_idx_x() as usize;
-    // SAFETY: `row` is a row of A and Y, the columns of A are rows of X, and `column` is a column of X. What the threads
-    // share is ordered by barriers, which all of them reach: loops depend on the block alone.
+    // SAFETY: `row < a.rows` holds in the loop. A column of A is below `a.cols`, the number of rows of X. A feature
+    // past the last is replaced by the last. Barriers separate writes to shared memory from reads; all threads reach
+    // them, because the loops around them depend on the block alone.
     unsafe {
         while row < a.rows as usize {
             let row_of_y = items.row_of_y(row);
@@ -75,7 +80,8 @@ pub unsafe fn block_per_row<T: Real>(a: Csr<T>, x: Dense<T>, y: DenseMut<T>, ite
             let mut tile = thread::block_idx_y();
             while tile < x.cols.div_ceil(TILE) {
                 let feature = tile as usize * TILE as usize + lane;
-                // Lanes past the last feature work along on it, as the cache wants all threads, and write nothing.
+                // A thread past the last feature computes the last one, since filling the cache needs all threads. It
+                // writes nothing.
                 let column = x.data.offset(feature.min(features - 1));
                 let mut sum = T::ZERO;
                 let mut first = start;
@@ -91,7 +97,7 @@ pub unsafe fn block_per_row<T: Real>(a: Csr<T>, x: Dense<T>, y: DenseMut<T>, ite
                         let col = cols.load(k) as usize;
                         sum = values.load(k).mul_add(column.load(col * features), sum);
                     }
-                    // The cache is free for the next nonzeros.
+                    // All threads have read the nonzeros; the cache is free for the next ones.
                     thread::sync_threads();
                     first += count;
                 }
@@ -103,7 +109,8 @@ pub unsafe fn block_per_row<T: Real>(a: Csr<T>, x: Dense<T>, y: DenseMut<T>, ite
                     let sum = sum + second_sums.load(lane);
                     y.data.store(row_of_y * features + feature, sum);
                 }
-                // The sums are free for the next tile: a row without nonzeros has no other barrier before it.
+                // The sums have been read. A row without nonzeros has no other barrier before the next tile writes
+                // them.
                 thread::sync_threads();
                 tile += thread::grid_dim_y();
             }

@@ -1,30 +1,36 @@
-//! One thread a nonzero, the nonzeros in the order of their columns.
+//! One thread multiplies one nonzero, and the nonzeros are sorted by column.
 //!
-//! The kernel is that of `thread_per_nonzero`, and so are its launch and its cost; only the order of the nonzeros has
-//! changed, which the plan makes. The threads of a warp now have the same column, or a few: they read the same row of X
-//! together, a load where there were 32, and the next warp finds it in the cache. It is the order of a matrix in CSC.
+//! Kernel, launch and work per thread are those of `thread_per_nonzero`. Only the order of the nonzeros is new; the
+//! plan makes it. It is the order of a matrix in CSC.
 //!
-//! What it costs: a sort in the plan, and a copy of A's columns and values in the new order. The writes gain nothing: in
-//! row order the neighbours in a warp added to the same row of Y, now to as many rows as they are. A report of people who
-//! tuned SpMM for graphs lists this step after that of `warp_per_nonzero`, with 37.5 ms after 121.5 (576,289 rows, 42
-//! million nonzeros, 32 features); which of the two kernels had the new order it does not say.
+//! A nonzero costs its row, its column (4 bytes each) and its value once. For every feature it costs an element of X,
+//! which lanes with the same column share, and an atomic addition to an element of Y.
 //!
-//! Measured on an NVIDIA H200, f32: 1.1 to 2.3 times as fast as `thread_per_nonzero`, but 0.85 times on a large graph of short rows
-//! with 128 features.
+//! Why it helps: the lanes of a warp have one column, or a few. They read the same row of X, with one load where there
+//! were up to 32, and the next warp finds that row in the cache.
+//!
+//! Where it loses: the plan sorts the nonzeros and copies columns and values in the new order. In row order, lanes of a
+//! warp added to the same row of Y; now they add to as many rows as they have nonzeros. On large matrices with short
+//! rows and many features the scattered additions can cost more than the loads save.
+//!
+//! Source: a step of a course report on SpMM, which does not say whether a thread or a warp takes a nonzero there.
 
-use crate::{ItemKind, Items, Shape};
 use crate::ladder::thread_per_nonzero;
-use warprow_kernels_matrix::{Csr, Dense, DenseMut};
+use crate::{ItemKind, Items, Shape};
 use cuda_std::prelude::*;
+use warprow_kernels_matrix::{Csr, Dense, DenseMut};
 
 /// What it does, in one line.
 pub const SUMMARY: &str =
     "one thread a nonzero in column order, for rows of X that are read together";
 
-/// It wants nonzeros in column order.
+/// The rung that it continues.
+pub const PARENT: Option<crate::SpmmKernel> = Some(crate::SpmmKernel::ThreadPerNonzero);
+
+/// Its units of work: nonzeros, sorted by column.
 pub const ITEMS: ItemKind = ItemKind::NonzerosByColumn;
 
-/// A thread a nonzero.
+/// One thread for each nonzero.
 pub fn launch<T: Real>(shape: Shape) -> LaunchConfig {
     thread_per_nonzero::launch::<T>(shape)
 }
@@ -35,17 +41,18 @@ pub fn handle<T: Real>(_: Shape) -> Kernel<crate::Arguments<T>> {
     column_major::<T>()
 }
 
-/// `Y[row, j] += A[row, col] * X[col, j]`, a thread a nonzero, columns ascending.
+/// `Y[row, j] += A[row, col] * X[col, j]`, one thread for each nonzero, sorted by column.
 ///
-/// A nonzero costs its row and its column (4 B each) and its value once, and for every feature an element of X that the
-/// neighbours of the same column share, and an atomic addition to one of Y in its own 32-byte sector.
+/// A nonzero costs its row and its column (4 bytes each) and its value once. For every feature it costs an element of
+/// X, which lanes with the same column share, and an atomic addition to an element of Y.
 ///
 /// # Safety
 ///
-/// The matrices are what their fields say, columns below `a.cols`; `x` is `a.cols` x n, `y` `a.rows` x n, apart from each
-/// other. The columns and values of A and the rows in `items` are in the same order; `a.row_ptr` is not read.
+/// The pointers of A, X and Y hold as many elements as their shapes say; no column of A is `a.cols` or more. X is
+/// `a.cols` x n, Y is `a.rows` x n, and Y overlaps no input. The columns and values of A and the rows in `items` are in
+/// the same order; `a.row_ptr` is not read.
 #[kernel(name = "spmm_column_major", T = [f32, f64])]
 pub unsafe fn column_major<T: Real>(a: Csr<T>, x: Dense<T>, y: DenseMut<T>, items: Items<T>) {
-    // SAFETY: the kernel's contract.
+    // SAFETY: the caller keeps the kernel's contract, and `items` is in the order of A's columns and values.
     unsafe { thread_per_nonzero::add_nonzero(&a, &x, &y, &items) }
 }

@@ -1,26 +1,34 @@
-//! Row split over rows in another order: neighbours that read the same rows of X.
+//! Row split over rows in another order: neighbouring warps read the same rows of X.
 //!
-//! Changes from `warp_per_row`: none but the order of the rows. The plan puts rows that share columns next to each other (the
-//! option `order`: by default rows are sorted by their first column) and makes the matrix in that order; the kernel
-//! writes row i of it to the row of Y that the caller knows it by. X and Y stay as they are.
+//! The kernel is that of `warp_per_row`. The plan places rows that share columns next to each other and copies the
+//! matrix in that order (the option `order`; default: rows are sorted by their first column). The kernel writes each
+//! row to its original place in Y. X and Y keep the caller's order.
 //!
-//! Rows that run at the same time then find each other's rows of X in the cache of their multiprocessor, or at least in the
-//! L2. What it can gain is a property of the matrix: much where it has communities and its rows are in no order, nothing where
-//! neighbours are chance (R-MAT graphs), and it may lose where the given order was a good one.
+//! A nonzero costs a warp its column (4 bytes), its value, and 32 neighbouring elements of X. A row costs 4 more bytes
+//! for its place in Y.
 //!
-//! What it costs: 4 bytes a row to read its number, rows of Y written in no order (whole cache lines, if they have 32
-//! features), and the plan's time: a sort of the rows, and a copy of the matrix.
+//! New against `warp_per_row`: rows that run at the same time find each other's rows of X in the L1 cache of their
+//! multiprocessor, or at least in the L2 cache.
 //!
-//! Every kernel runs on every order; this rung is the ladder's name for the idea.
+//! Where it loses: the gain depends on the matrix. It is large where the matrix has communities and its rows are
+//! shuffled, and zero where neighbours are random (R-MAT). A good given order can be made worse. The plan sorts the
+//! rows and copies the matrix.
+//!
+//! Every kernel runs on every order; this rung gives the idea a name.
+//!
+//! Source: a course report on SpMM, which sorts the rows by the column of their first nonzero.
 
-use crate::{ItemKind, Shape};
 use crate::ladder::warp_per_row;
+use crate::{ItemKind, Shape};
 use cuda_std::prelude::*;
 
 /// What it does, in one line.
 pub const SUMMARY: &str = "row split over rows in the order of their first columns";
 
-/// It wants rows.
+/// The rung that it continues.
+pub const PARENT: Option<crate::SpmmKernel> = Some(crate::SpmmKernel::WarpPerRow);
+
+/// Its units of work: rows.
 pub const ITEMS: ItemKind = ItemKind::Rows;
 
 /// A warp for each row and tile of features.

@@ -1,25 +1,34 @@
-//! Slices: a warp for each 32 nonzeros of a row, the sums of cut rows by atomic addition.
+//! One warp computes a slice of a row, at most 32 nonzeros; atomic additions combine the slices of a row.
 //!
-//! Changes from `warp_per_row`: rows are cut into [slices] of at most 32 nonzeros (the option `task_size`),
-//! and a warp has a slice, not a row. A row of a million nonzeros is then work for 31,250 warps, which may run anywhere.
-//! Rows of one slice are written as before; those of more have their sums added to Y by `red.global.add`, and are set to
-//! zero first, they alone, by a small kernel.
+//! The plan cuts each row into [slices] of at most 32 nonzeros (the option `task_size`). A block has four warps and
+//! four slices. A warp computes a tile of 32 features, one in each lane, as in `warp_per_row`. A row of one slice is
+//! stored. The slices of a longer row are added to Y by `red.global.add`; a small kernel sets these rows to zero first.
 //!
-//! What it costs: a warp reads its slice's row and start (8 B) and then the row pointers, one after the other, before it can
-//! begin; and each slice of a cut row is 32 atomic additions to neighbouring elements where there was one store a row. The
-//! order of the additions, and with it the last bits of the result, are the chance of a run:
-//! [`sliced_two_pass`](crate::ladder::sliced_two_pass) is the same every time.
+//! A nonzero costs a warp its column (4 bytes), its value, and 32 neighbouring elements of X. A slice costs its row and
+//! its start (8 bytes) and up to 32 atomic additions to neighbouring elements.
+//!
+//! New against `warp_per_row`: no warp has more work than one slice. A row of a million nonzeros is work for 31,250
+//! warps, which run on any multiprocessor. That pays where a few rows are very long.
+//!
+//! Where it loses: a warp loads its slice, then the row pointers, and only then the nonzeros; short rows notice the
+//! extra latency. The order of the additions, and with it the last bits, changes from run to run.
+//! [`sliced_two_pass`](crate::ladder::sliced_two_pass) has a fixed order.
+//!
+//! Source: slices of 32 nonzeros in a course report on SpMM.
 
-use crate::{ItemKind, Items, Shape};
 use crate::ladder::slices;
-use warprow_kernels_matrix::{Csr, Dense, DenseMut};
+use crate::{ItemKind, Items, Shape};
 use cuda_std::atomic::Scope;
 use cuda_std::prelude::*;
+use warprow_kernels_matrix::{Csr, Dense, DenseMut};
 
 /// What it does, in one line.
 pub const SUMMARY: &str = "one warp for each 32 nonzeros of a row, cut rows added up by atomics";
 
-/// It wants slices.
+/// The rung that it continues.
+pub const PARENT: Option<crate::SpmmKernel> = Some(crate::SpmmKernel::WarpPerRow);
+
+/// Its units of work: slices.
 pub const ITEMS: ItemKind = ItemKind::Slices;
 
 /// A warp for each slice and tile of features.
@@ -35,15 +44,17 @@ pub fn handle<T: Real>(_: Shape) -> Kernel<crate::Arguments<T>> {
 
 /// `Y[row, j] = sum of A[row, col] * X[col, j]`, a warp for a slice of the row and 32 features.
 ///
-/// A nonzero costs a warp its column (4 B), its value, and 32 neighbouring elements of X.
+/// A nonzero costs a warp its column (4 bytes), its value, and 32 neighbouring elements of X.
 ///
 /// # Safety
 ///
-/// The matrices are what their fields say, columns below `a.cols`; `x` is `a.cols` x n, `y` `a.rows` x n, n at least 1,
-/// apart from each other, the rows of `y` that are cut zero; `items` are slices. Blocks have 128 threads.
+/// The pointers of A, X and Y hold as many elements as their shapes say; no column of A is `a.cols` or more. X is
+/// `a.cols` x n, Y is `a.rows` x n, n is at least 1, and Y overlaps no input, and its cut rows are zero; `items`
+/// are slices. Blocks have 128 threads.
 #[kernel(name = "spmm_sliced", T = [f32, f64])]
 pub unsafe fn sliced<T: Real>(a: Csr<T>, x: Dense<T>, y: DenseMut<T>, items: Items<T>) {
-    // SAFETY: the kernel's contract; a whole row is this warp's alone.
+    // SAFETY: the caller keeps the kernel's contract. Only this warp writes a row that is one slice; warps that share a
+    // row add to it atomically.
     unsafe {
         slices::multiply(&a, &x, &items, |slice| {
             let place = slice.row * x.cols as usize + slice.feature;

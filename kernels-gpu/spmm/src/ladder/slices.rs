@@ -1,4 +1,4 @@
-//! Slices: each row cut into runs of at most `task_size` nonzeros, so that no warp has more to do than that.
+//! Slices: each row is cut into runs of at most `task_size` nonzeros, so that no warp has more work than that.
 //!
 //! ```text
 //! task_size 4:    row_ptr = [0, 3, 3, 13]
@@ -8,26 +8,27 @@
 //! slice           0       1     2         3          4
 //! ```
 //!
-//! An empty row has a slice too, which writes its zeros. Rows of one slice are written by it; what becomes of the sums of a
-//! row that is cut is where [`sliced`](crate::ladder::sliced) and [`sliced_two_pass`](crate::ladder::sliced_two_pass) differ.
+//! An empty row has one slice, which writes its zeros. A row of one slice is written by its warp. A row of several
+//! slices is a *cut row*: [`sliced`](crate::ladder::sliced) adds its slices by atomic additions, and
+//! [`sliced_two_pass`](crate::ladder::sliced_two_pass) adds their partial sums in a second kernel.
 
 use crate::{Items, MAX_GRID_Y};
-use warprow_kernels_matrix::{Csr, Dense, DenseMut};
 use cuda_std::atomic::Scope;
 use cuda_std::prelude::*;
 use cuda_std::warp::WARP_SIZE;
+use warprow_kernels_matrix::{Csr, Dense, DenseMut};
 
 /// Threads in a block of the kernels that make slices.
 const BLOCK: u32 = 256;
 
-/// Slices, and so warps, in a block that multiplies.
+/// Slices of a block that multiplies, one for each warp.
 const SLICES: u32 = 4;
 
-/// Features that a warp computes: one a lane.
+/// Features that a warp computes, one for each lane.
 const TILE: u32 = WARP_SIZE;
 
-/// The launch of [`counts`] and [`find_cut_rows`] for that many rows, and of [`starts`] for that many slices: a thread each, and
-/// one for the end.
+/// The launch of [`counts`] and [`find_cut_rows`] for `count` rows, and of [`starts`] for `count` slices: a thread for
+/// each, and one more for the end of the array.
 pub fn launch(count: u32) -> LaunchConfig {
     LaunchConfig::new(count / BLOCK + 1, BLOCK)
 }
@@ -38,7 +39,7 @@ pub(crate) fn launch_product(slices: u32, features: u32) -> LaunchConfig {
     LaunchConfig::new((slices.div_ceil(SLICES), tiles), SLICES * WARP_SIZE)
 }
 
-/// `count[r]`, the slices of row r; and 0 at `r = rows`, where their scan has the sum. A thread each.
+/// `count[r]` is the number of slices of row r; a thread computes one. `count[rows]` is 0, where a scan puts the sum.
 ///
 /// # Safety
 ///
@@ -50,22 +51,23 @@ pub unsafe fn counts(rows: u32, row_ptr: Global<u32>, slice_size: u32, count: Gl
         return;
     }
     let r = r as usize;
-    // SAFETY: a row of the matrix, or the end.
+    // SAFETY: `r <= rows`, checked above, and both arrays have `rows + 1` elements; `r + 1` is read where `r < rows`.
     unsafe {
         let mut slices = 0;
         if r < rows as usize {
             let nonzeros = row_ptr.load(r + 1) - row_ptr.load(r);
-            slices = nonzeros.div_ceil(slice_size).max(1);
+            slices = nonzeros.div_ceil(slice_size.max(1)).max(1);
         }
         count.store(r, slices);
     }
 }
 
-/// `start[s]`, the nonzero at which slice s starts; a thread each.
+/// `start[s]` is the first nonzero of slice s; a thread computes one.
 ///
 /// # Safety
 ///
-/// `row` has the row of each of `slices` slices, `first_slice` the first one of each row; `start` has room for `slices`.
+/// `row` has the row of each of `slices` slices, `first_slice` the first one of each row; `start` has room for
+/// `slices`.
 #[kernel(name = "spmm_slice_starts")]
 pub unsafe fn starts(
     slices: u32,
@@ -77,7 +79,7 @@ pub unsafe fn starts(
 ) {
     let s = thread::index_1d();
     if s < u64::from(slices) {
-        // SAFETY: a slice, and its row.
+        // SAFETY: `s < slices`, checked above; `row` names an existing row for each slice.
         unsafe {
             let r = row.load(s as usize) as usize;
             let slice_of_row = s as u32 - first_slice.load(r);
@@ -86,8 +88,8 @@ pub unsafe fn starts(
     }
 }
 
-/// The rows of several slices, of which there are `counts[0]`; a thread a row. Their order is the chance of a run, and
-/// nothing depends on it.
+/// Lists the cut rows in `cut_rows` and counts them in `counts[0]`; a thread checks one row. Their order changes from
+/// run to run, and nothing depends on it.
 ///
 /// # Safety
 ///
@@ -101,7 +103,7 @@ pub unsafe fn find_cut_rows(
 ) {
     let r = thread::index_1d();
     if r < u64::from(rows) {
-        // SAFETY: a row; each place is given to one thread.
+        // SAFETY: `r < rows`, checked above. The atomic addition gives each place in `cut_rows` to one thread only.
         unsafe {
             if first_slice.load(r as usize + 1) - first_slice.load(r as usize) > 1 {
                 let place = counts.atomic_add(Scope::Device, 0, 1);
@@ -111,25 +113,26 @@ pub unsafe fn find_cut_rows(
     }
 }
 
-/// A slice times the features of a warp's lanes.
+/// The result of a lane for a slice: its sum for one feature.
 pub(crate) struct Slice<T> {
-    /// Its number.
+    /// The number of the slice.
     pub number: usize,
-    /// The row of Y that it is for.
+    /// The row of Y.
     pub row: usize,
-    /// Whether it is all of its row.
+    /// Whether the slice is the whole row.
     pub whole: bool,
-    /// The lane's feature; past the last one there is nothing to write.
+    /// The lane's feature, below the number of features.
     pub feature: usize,
     /// The lane's sum.
     pub sum: T,
 }
 
-/// Calls `write` with the sums of the warp's slice, a tile of features at a time.
+/// Multiplies the warp's slice with X, tile by tile of 32 features, and calls `write` with the sum of each feature.
 ///
 /// # Safety
 ///
-/// The matrices are what their fields say, columns below `a.cols`; `x` is `a.cols` x n, n at least 1; `items` are slices.
+/// The pointers of A and X hold as many elements as their shapes say; no column of A is `a.cols` or more. X is
+/// `a.cols` x n, n is at least 1, and `items` are slices of A.
 #[inline(always)]
 pub(crate) unsafe fn multiply<T: Real>(
     a: &Csr<T>,
@@ -143,7 +146,8 @@ pub(crate) unsafe fn multiply<T: Real>(
     }
     let number = slice as usize;
     let features = x.cols as usize;
-    // SAFETY: a slice, and its row; the columns of A are rows of X, and `column` is a column of X.
+    // SAFETY: `slice < items.count`, checked above, so it has a row and a start, and all lanes of the warp are here. A
+    // column of A is below `a.cols`, the number of rows of X. A feature past the last is replaced by the last.
     unsafe {
         let (row, start) = (items.row.load(number) as usize, items.start.load(number));
         let (row_start, row_end) = (a.row_ptr.load(row), a.row_ptr.load(row + 1));
@@ -153,7 +157,8 @@ pub(crate) unsafe fn multiply<T: Real>(
         while tile < x.cols.div_ceil(TILE) {
             let feature = (tile * TILE + warp::lane_id()) as usize;
             let column = x.data.offset(feature.min(features - 1));
-            let sum = crate::ladder::warp_per_row::row_times_column(a, start, end, column, features);
+            let sum =
+                crate::ladder::warp_per_row::row_times_column(a, start, end, column, features);
             if feature < features {
                 write(Slice {
                     number,
@@ -168,35 +173,35 @@ pub(crate) unsafe fn multiply<T: Real>(
     }
 }
 
-/// The rows that are cut into several slices.
+/// The rows that have several slices.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct CutRows {
-    /// Them.
+    /// The number of each cut row.
     pub rows: Global<u32>,
-    /// The first slice of each row of the matrix, and at the end the number of slices.
+    /// The first slice of each row of the matrix; after the last row, the number of slices.
     pub first_slice: Global<u32>,
 }
 
-// SAFETY: `repr(C)`, of two device pointers.
+// SAFETY: `repr(C)` with two 8-byte device pointers has no padding, and the device reads the same bytes.
 #[cfg(not(target_arch = "nvptx64"))]
 unsafe impl KernelParam for CutRows {}
 
-/// The launch of [`clear`] and [`combine`] for that many cut rows, a block for each and 32 features.
+/// The launch of [`clear`] and [`combine`]: a block for each cut row and tile of 32 features.
 pub fn launch_cut_rows(cut_rows: u32, features: u32) -> LaunchConfig {
     let tiles = features.div_ceil(TILE).min(MAX_GRID_Y);
     LaunchConfig::new((cut_rows, tiles), BLOCK)
 }
 
-/// `Y[row, j] = 0` for the rows that are cut, a block for each.
+/// `Y[row, j] = 0` for each cut row; a block for each row and 256 features.
 ///
 /// # Safety
 ///
-/// `cuts` are rows of `y`, a block of the grid for each.
+/// `cuts` has a row of `y` for each block of the grid along x.
 #[kernel(name = "spmm_clear_cut_rows", T = [f32, f64])]
 pub unsafe fn clear<T: Real>(items: Items<T>, cuts: CutRows, y: DenseMut<T>) {
     let features = y.cols as usize;
-    // SAFETY: a row of Y, and columns of it.
+    // SAFETY: there is a cut row for each block along x, and `row_of_y` maps it to a row of Y; `feature < features`.
     unsafe {
         let row = items.row_of_y(cuts.rows.load(thread::block_idx_x() as usize) as usize);
         let mut feature = (thread::block_idx_y() * BLOCK + thread::thread_idx_x()) as usize;
@@ -207,19 +212,22 @@ pub unsafe fn clear<T: Real>(items: Items<T>, cuts: CutRows, y: DenseMut<T>) {
     }
 }
 
-/// `Y[row, j]`, the sum of the slices' sums in their order, for the rows that are cut: a block for a row and 32 features, each
-/// of its warps every eighth slice.
+/// `Y[row, j]` is the sum of the partial sums of a cut row, added in a fixed order. A block has a row and 32 features;
+/// each of its eight warps adds every eighth slice.
 ///
 /// # Safety
 ///
-/// `cuts` are rows of `y`, a block of the grid for each; `items` are slices with the sums of this product.
+/// `cuts` has a row of `y` for each block of the grid along x; `items` are slices with the partial sums of this
+/// product.
 #[kernel(name = "spmm_combine_slices", T = [f32, f64])]
 pub unsafe fn combine<T: Real>(items: Items<T>, cuts: CutRows, y: DenseMut<T>) {
     const WARPS: u32 = BLOCK / WARP_SIZE;
     let sums = shared_array!(T; 256);
     let (lane, warp) = (warp::lane_id(), thread::thread_idx_x() / WARP_SIZE);
     let features = y.cols as usize;
-    // SAFETY: a row, its slices, and columns of Y; all threads of the block reach the barriers.
+    // SAFETY: there is a cut row for each block along x, its slices lie between two entries of `first_slice`, and each
+    // has a row of partial sums. A feature past the last is replaced by the last. All threads of the block reach the
+    // barriers, because the loop around them depends on the block alone.
     unsafe {
         let row = cuts.rows.load(thread::block_idx_x() as usize) as usize;
         let first = cuts.first_slice.load(row);

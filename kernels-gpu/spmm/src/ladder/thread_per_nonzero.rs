@@ -1,32 +1,41 @@
-//! One thread a nonzero, sums by atomic addition.
+//! One thread multiplies one nonzero and adds the products to Y by atomic additions.
 //!
-//! Changes from `thread_per_row`: the unit of work is the nonzero, and all units are of the same size. A row of a million
-//! nonzeros is the work of a million threads, and no lane waits for a longer row.
+//! A block has 128 threads and 128 nonzeros. A thread loops over the n features of its nonzero. The run fills Y with
+//! zeros first.
 //!
-//! What it costs: the sum of a row is no longer in a register of one thread. Y is filled with zeros before, and each
-//! nonzero adds to all n elements of its row by atomic additions; those to one element follow one another. The row of
-//! each nonzero is one more array to read. The order of the additions, and with it the rounding, differs from run to run. And
-//! the lanes of a warp still read as many rows of X as they have nonzeros, and now scatter what they write, too. A report
-//! of people who tuned SpMM for graphs starts here, and names the atomics as what held this road back.
+//! A nonzero costs its row, its column (4 bytes each) and its value once. For every feature it costs an element of X
+//! and an atomic addition to an element of Y.
 //!
-//! Measured on an NVIDIA H200, f32, 32 features: 8 to 26 times as fast as `thread_per_row` on R-MAT graphs with very long rows, 1.4
-//! to 4.8 times on mildly skewed ones.
+//! New against `thread_per_row`: the unit of work is the nonzero, and all units have the same size. A row of a million
+//! nonzeros is the work of a million threads, so no lane waits for a longer row. That pays most where a few rows are
+//! long.
+//!
+//! Where it loses:
+//!
+//! - The sum of a row leaves the register. Atomic additions to the same element run one after the other.
+//! - The lanes of a warp still read 32 different rows of X.
+//! - The order of the additions, and with it the rounding, changes from run to run.
+//!
+//! Source: the first step of a course report on SpMM, which names the atomic additions as the main obstacle.
 
 use crate::{ItemKind, Items, Shape};
-use warprow_kernels_matrix::{Csr, Dense, DenseMut};
 use cuda_std::atomic::Scope;
 use cuda_std::prelude::*;
+use warprow_kernels_matrix::{Csr, Dense, DenseMut};
 
 /// What it does, in one line.
 pub const SUMMARY: &str = "one thread a nonzero, feature after feature, added to Y by atomics";
 
-/// It wants nonzeros.
+/// The rung that it continues.
+pub const PARENT: Option<crate::SpmmKernel> = Some(crate::SpmmKernel::ThreadPerRow);
+
+/// Its units of work: nonzeros.
 pub const ITEMS: ItemKind = ItemKind::Nonzeros;
 
 /// Threads in a block.
 const BLOCK: u32 = 128;
 
-/// A thread a nonzero.
+/// One thread for each nonzero.
 pub fn launch<T: Real>(shape: Shape) -> LaunchConfig {
     LaunchConfig::new(shape.items.div_ceil(BLOCK), BLOCK)
 }
@@ -37,26 +46,26 @@ pub fn handle<T: Real>(_: Shape) -> Kernel<crate::Arguments<T>> {
     thread_per_nonzero::<T>()
 }
 
-/// `Y[row, j] += A[row, col] * X[col, j]`, a thread a nonzero.
+/// `Y[row, j] += A[row, col] * X[col, j]`, one thread for each nonzero.
 ///
-/// A nonzero costs its row and its column (4 B each) and its value once, and for every feature an element of X and an
-/// atomic addition to one of Y, each in its own 32-byte sector.
+/// A nonzero costs its row and its column (4 bytes each) and its value once. For every feature it costs an element of X
+/// and an atomic addition to an element of Y.
 ///
 /// # Safety
 ///
-/// The matrices are what their fields say, columns below `a.cols`; `x` is `a.cols` x n, `y` `a.rows` x n, apart from each
-/// other. `items` holds the row of each nonzero of A.
+/// The pointers of A, X and Y hold as many elements as their shapes say; no column of A is `a.cols` or more. X is
+/// `a.cols` x n, Y is `a.rows` x n, and Y overlaps no input. `items` holds the row of each nonzero of A.
 #[kernel(name = "spmm_thread_per_nonzero", T = [f32, f64])]
 pub unsafe fn thread_per_nonzero<T: Real>(a: Csr<T>, x: Dense<T>, y: DenseMut<T>, items: Items<T>) {
-    // SAFETY: the kernel's contract.
+    // SAFETY: the caller keeps the kernel's contract, and `items` is in the order of A.
     unsafe { add_nonzero(&a, &x, &y, &items) }
 }
 
-/// Adds the thread's nonzero times its row of X to its row of Y; the nonzeros may be in any order.
+/// Multiplies the thread's nonzero with its row of X and adds to its row of Y. The nonzeros may have any order.
 ///
 /// # Safety
 ///
-/// As for the kernel, for `items` in the order of A's columns and values.
+/// That of the kernel, with `items` in the order of A's columns and values.
 #[inline(always)]
 pub(crate) unsafe fn add_nonzero<T: Real>(
     a: &Csr<T>,
@@ -69,7 +78,8 @@ pub(crate) unsafe fn add_nonzero<T: Real>(
         return;
     }
     let features = x.cols as usize;
-    // SAFETY: `k` is a nonzero, its row is one of Y, its column a row of X. Y is only added to, by atomics.
+    // SAFETY: `k < items.count`, checked above, so nonzero `k` exists. Its row is below `a.rows` and its column below
+    // `a.cols`. Threads that share an element of Y add to it atomically.
     unsafe {
         let value = a.values.load(k);
         let from = x.data.offset(a.col_idx.load(k) as usize * features);

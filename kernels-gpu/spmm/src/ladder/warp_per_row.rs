@@ -1,39 +1,41 @@
-//! Row split: one warp a row, a lane a feature, columns and values broadcast by shuffles.
+//! Row split: one warp computes a row of Y, a lane for each feature; shuffles broadcast the nonzeros.
 //!
-//! After Yang, Buluç and Owens, "Design Principles for Sparse Matrix Multiplication on the GPU" (Euro-Par 2018), section
-//! 4.1. Changes from `thread_per_row`, and, by the shuffles in the place of shared memory, from `warp_per_row_cached`:
+//! A block has four warps and four rows. A warp computes a tile of 32 features, one in each lane. Each lane loads one
+//! of the next 32 columns and values of the row. Shuffles hand them to all lanes, eight nonzeros at a time. Tiles are
+//! the slow axis of the grid, so that all rows read one slice of X, which then stays in the L2 cache, before the next
+//! slice begins.
 //!
-//! - The 32 lanes take 32 neighbouring features of one row, so that reading a row of X is one coalesced access of 128
-//!   bytes (f32), and no lane waits for a longer row.
-//! - The row's columns and values are loaded 32 at a time, one by each lane, coalesced, and handed round by shuffles:
-//!   a nonzero is read from memory once for a warp and not once for every lane.
-//! - Nonzeros are taken eight at a time with all their loads of X before the first addition, so that many loads are
-//!   in flight at once.
+//! A nonzero costs a warp its column (4 bytes), its value, and 32 neighbouring elements of X.
 //!
-//! Tiles of 32 features are the slow axis of the grid: a tile's slice of X is read by all rows before the next tile
-//! begins, and is the more likely to stay in the L2 cache. What is left: a row of a million nonzeros keeps one warp busy
-//! when all others have ended, and a row of three uses three loads of its 32 lanes.
+//! New against `warp_per_row_cached`: registers and shuffles replace shared memory and `sync_warp`. All eight loads of
+//! X in a batch are issued before the first addition, so that many loads are in flight. That helps long rows most.
 //!
-//! Measured on an NVIDIA H200, f32, 32 features: 10 to 110 times as fast as `thread_per_row`; as fast as `warp_per_row_cached` on
-//! short rows and up to 1.36 times as fast on long ones.
+//! Where it loses: one warp works on a row of a million nonzeros when all others have ended. A row of three nonzeros
+//! uses three of 32 lanes when it loads columns and values.
+//!
+//! Source: row split, section 4.1 of Yang, Buluç and Owens, "Design Principles for Sparse Matrix Multiplication on the
+//! GPU" (Euro-Par 2018).
 
 use crate::{ItemKind, Items, MAX_GRID_Y, Shape};
-use warprow_kernels_matrix::{Csr, Dense, DenseMut};
 use core::array;
 use cuda_std::prelude::*;
 use cuda_std::warp::{FULL_MASK, WARP_SIZE};
+use warprow_kernels_matrix::{Csr, Dense, DenseMut};
 
 /// What it does, in one line.
 pub const SUMMARY: &str =
     "row split: one warp a row, a lane a feature, nonzeros broadcast by shuffles";
 
-/// It wants rows.
+/// The rung that it continues.
+pub const PARENT: Option<crate::SpmmKernel> = Some(crate::SpmmKernel::WarpPerRowCached);
+
+/// Its units of work: rows.
 pub const ITEMS: ItemKind = ItemKind::Rows;
 
-/// Rows, and so warps, in a block.
+/// Rows of a block, one for each warp.
 const ROWS: u32 = 4;
 
-/// Features that a warp computes: one a lane.
+/// Features that a warp computes, one for each lane.
 const TILE: u32 = WARP_SIZE;
 
 /// Nonzeros whose loads of X are in flight together.
@@ -53,12 +55,12 @@ pub fn handle<T: Real>(_: Shape) -> Kernel<crate::Arguments<T>> {
 
 /// `Y[row, j] = sum of A[row, col] * X[col, j]`, a warp for a row and 32 features.
 ///
-/// A nonzero costs a warp its column (4 B), its value, and 32 neighbouring elements of X.
+/// A nonzero costs a warp its column (4 bytes), its value, and 32 neighbouring elements of X.
 ///
 /// # Safety
 ///
-/// The matrices are what their fields say, columns below `a.cols`; `x` is `a.cols` x n, `y` `a.rows` x n, n at least 1,
-/// apart from each other. Blocks have 128 threads.
+/// The pointers of A, X and Y hold as many elements as their shapes say; no column of A is `a.cols` or more. X is
+/// `a.cols` x n, Y is `a.rows` x n, n is at least 1, and Y overlaps no input. Blocks have 128 threads.
 #[kernel(name = "spmm_warp_per_row", T = [f32, f64])]
 pub unsafe fn warp_per_row<T: Real>(a: Csr<T>, x: Dense<T>, y: DenseMut<T>, items: Items<T>) {
     let row = thread::block_idx_x() * ROWS + thread::thread_idx_x() / WARP_SIZE;
@@ -68,14 +70,15 @@ pub unsafe fn warp_per_row<T: Real>(a: Csr<T>, x: Dense<T>, y: DenseMut<T>, item
     let row = row as usize;
     let lane = warp::lane_id();
     let features = x.cols as usize;
-    // SAFETY: `row` is a row of A and Y, the columns of A are rows of X, and `column` is a column of X.
+    // SAFETY: `row < a.rows`, checked above, so all lanes of the warp are here. A column of A is below `a.cols`, the
+    // number of rows of X. A feature past the last is replaced by the last.
     unsafe {
         let row_of_y = items.row_of_y(row);
         let (start, end) = (a.row_ptr.load(row), a.row_ptr.load(row + 1));
         let mut tile = thread::block_idx_y();
         while tile < x.cols.div_ceil(TILE) {
             let feature = (tile * TILE + lane) as usize;
-            // Lanes past the last feature work along on it, as the shuffles want all lanes, and write nothing.
+            // A lane past the last feature computes the last one, since the shuffles need all lanes. It writes nothing.
             let column = x.data.offset(feature.min(features - 1));
             let sum = row_times_column(&a, start, end, column, features);
             if feature < features {
@@ -86,11 +89,12 @@ pub unsafe fn warp_per_row<T: Real>(a: Csr<T>, x: Dense<T>, y: DenseMut<T>, item
     }
 }
 
-/// The sum over the nonzeros `start..end` of A, each times its row's element of the column of X that starts at `column`.
+/// The sum of A's nonzeros `start..end`, each times an element of a column of X: the one in the row that the nonzero
+/// names. The column of X starts at `column`.
 ///
 /// # Safety
 ///
-/// As for the kernel; all lanes of the warp call it, with the same nonzeros.
+/// That of the kernel. All lanes of the warp call it, with the same `start` and `end`; `column` is a column of X.
 #[inline(always)]
 pub(crate) unsafe fn row_times_column<T: Real>(
     a: &Csr<T>,
@@ -104,7 +108,8 @@ pub(crate) unsafe fn row_times_column<T: Real>(
     let mut first = start;
     while first < end {
         let count = (end - first).min(WARP_SIZE);
-        // SAFETY: only lanes below `count` load, and only nonzeros below `count` are used.
+        // SAFETY: only lanes below `count` load a nonzero, so that `first + lane < end`; only their columns are used,
+        // and those are rows of X. All lanes of the warp run the same iterations, so all of them reach the shuffles.
         unsafe {
             let (mut my_col, mut my_value) = (0, T::ZERO);
             if lane < count {
@@ -118,7 +123,7 @@ pub(crate) unsafe fn row_times_column<T: Real>(
             };
             let mut k = 0;
             while k + UNROLL <= count {
-                // Loops over shuffles are not unrolled, arrays made by `from_fn` are.
+                // The compiler unrolls `array::from_fn`, but not a loop over shuffles.
                 let elements: [T; UNROLL as usize] = array::from_fn(|i| element(k + i as u32));
                 let values: [T; UNROLL as usize] = array::from_fn(|i| value(k + i as u32));
                 for i in 0..UNROLL as usize {
@@ -131,7 +136,7 @@ pub(crate) unsafe fn row_times_column<T: Real>(
                 k += 1;
             }
         }
-        // Cannot overflow before the loop ends: `first` stays at most `end`.
+        // No overflow: `first` is at most `end`.
         first += count;
     }
     sum

@@ -1,40 +1,45 @@
-//! One warp a row, a lane a feature, the row's nonzeros cached in shared memory.
+//! One warp computes a row of Y, a lane for each feature; the nonzeros of the row are cached in shared memory.
 //!
-//! After Huang, Dai, Wang and Yang, "GE-SpMM: General-purpose Sparse Matrix-Matrix Multiplication on GPUs for Graph Neural
-//! Networks" (SC 2020): coalesced row caching. Changes from `column_major` and the rungs before:
+//! A block has four warps and four rows. A warp computes a tile of 32 features, one in each lane. It loads the next 32
+//! columns and values of its row at once, one in each lane, into its own part of shared memory. Then every lane reads
+//! all 32.
 //!
-//! - The nonzeros of a row are one warp's again, so that a lane keeps the sum of its feature in a register. No atomics,
-//!   no zeros before, each element of Y is written once, and the result is the same in every run.
-//! - The 32 lanes load the next 32 columns and values of A at once, coalesced, into shared memory. Then each lane reads
-//!   all of them from there, the same one in all lanes at the same time, which is a broadcast. Read from A directly, each would
-//!   be an access of global memory for one word.
+//! A nonzero costs a warp its column (4 bytes) and its value, written to shared memory once and read back once, and 32
+//! neighbouring elements of X.
 //!
-//! What it costs: 32 times the size of a column and a value in shared memory for each warp, and two `sync_warp` for each
-//! 32 nonzeros. Rows differ in length: a row of a million nonzeros keeps one warp busy when all others have ended, and a row
-//! of three pays for a tile of 32. A report of people who tuned SpMM for graphs measured 10.4 ms after the 37.5 of
-//! `column_major` (576,289 rows, 42 million nonzeros, 32 features), but 17.1 after 15.7 on a graph with a few enormous rows.
+//! New against `warp_per_nonzero`: a warp keeps the nonzeros of a row together.
 //!
-//! Measured on an NVIDIA H200, f32, 32 features: 2.1 to 5.7 times as fast as `warp_per_nonzero` on mildly skewed graphs; on graphs
-//! with very long rows between 0.6 times and 4.8 times.
+//! - The sum of a feature stays in a register. There are no atomic additions, Y is written once and needs no zeros.
+//! - Columns and values are loaded coalesced. All lanes read the same word of shared memory, which is a broadcast.
+//! - The result has the same bits in every run.
+//!
+//! Where it loses: one warp works on a row of a million nonzeros when all others have ended. A row of three nonzeros
+//! pays for a cache of 32. Each 32 nonzeros need two `sync_warp`.
+//!
+//! Source: coalesced row caching of GE-SpMM (Huang, Dai, Wang and Yang, "GE-SpMM: General-purpose Sparse Matrix-Matrix
+//! Multiplication on GPUs for Graph Neural Networks", SC 2020).
 
 use crate::{ItemKind, Items, MAX_GRID_Y, Shape};
-use warprow_kernels_matrix::{Csr, Dense, DenseMut};
 use cuda_std::prelude::*;
 use cuda_std::warp::{FULL_MASK, WARP_SIZE};
+use warprow_kernels_matrix::{Csr, Dense, DenseMut};
 
 /// What it does, in one line.
 pub const SUMMARY: &str = "one warp a row, a lane a feature, nonzeros cached in shared memory";
 
-/// It wants rows.
+/// The rung that it continues.
+pub const PARENT: Option<crate::SpmmKernel> = Some(crate::SpmmKernel::WarpPerNonzero);
+
+/// Its units of work: rows.
 pub const ITEMS: ItemKind = ItemKind::Rows;
 
-/// Rows, and so warps, in a block.
+/// Rows of a block, one for each warp.
 const ROWS: u32 = 4;
 
-/// Features that a warp computes: one a lane.
+/// Features that a warp computes, one for each lane.
 const TILE: u32 = WARP_SIZE;
 
-/// Nonzeros that a warp caches at a time: one a lane.
+/// Nonzeros that a warp caches at a time, one for each lane.
 const CACHED: u32 = WARP_SIZE;
 
 /// A warp for each row and tile of features; rows along x, tiles along y.
@@ -51,13 +56,13 @@ pub fn handle<T: Real>(_: Shape) -> Kernel<crate::Arguments<T>> {
 
 /// `Y[row, j] = sum of A[row, col] * X[col, j]`, a warp for a row and 32 features.
 ///
-/// A nonzero costs a warp its column (4 B) and its value, written to shared memory once and read from there once by all
-/// lanes together, and 32 neighbouring elements of X.
+/// A nonzero costs a warp its column (4 bytes) and its value, written to shared memory once and broadcast from there
+/// once, and 32 neighbouring elements of X.
 ///
 /// # Safety
 ///
-/// The matrices are what their fields say, columns below `a.cols`; `x` is `a.cols` x n, `y` `a.rows` x n, n at least 1,
-/// apart from each other. Blocks have 128 threads.
+/// The pointers of A, X and Y hold as many elements as their shapes say; no column of A is `a.cols` or more. X is
+/// `a.cols` x n, Y is `a.rows` x n, n is at least 1, and Y overlaps no input. Blocks have 128 threads.
 #[kernel(name = "spmm_warp_per_row_cached", T = [f32, f64])]
 pub unsafe fn warp_per_row_cached<T: Real>(
     a: Csr<T>,
@@ -66,7 +71,7 @@ pub unsafe fn warp_per_row_cached<T: Real>(
     items: Items<T>,
 ) {
     let warp_in_block = thread::thread_idx_x() / WARP_SIZE;
-    // A part for each warp: warps never wait for each other.
+    // Each warp has its own part, so that warps never wait for each other.
     let part = (warp_in_block * CACHED) as usize;
     let cols = shared_array!(u32; (ROWS * CACHED) as usize).offset(part);
     let values = shared_array!(T; (ROWS * CACHED) as usize).offset(part);
@@ -77,21 +82,23 @@ pub unsafe fn warp_per_row_cached<T: Real>(
     let row = row as usize;
     let lane = warp::lane_id();
     let features = x.cols as usize;
-    // SAFETY: `row` is a row of A and Y, the columns of A are rows of X, and `column` is a column of X. The warp is alone in
-    // its part of the cache, and its lanes are ordered by `sync_warp`.
+    // SAFETY: `row < a.rows`, checked above. A column of A is below `a.cols`, the number of rows of X. A feature past
+    // the last is replaced by the last. Only this warp uses its part of the cache, and `sync_warp` separates the lanes'
+    // writes from their reads.
     unsafe {
         let row_of_y = items.row_of_y(row);
         let (start, end) = (a.row_ptr.load(row), a.row_ptr.load(row + 1));
         let mut tile = thread::block_idx_y();
         while tile < x.cols.div_ceil(TILE) {
             let feature = tile as usize * TILE as usize + lane as usize;
-            // Lanes past the last feature work along on it, as the cache wants all lanes, and write nothing.
+            // A lane past the last feature computes the last one, since filling the cache needs all lanes. It writes
+            // nothing.
             let column = x.data.offset(feature.min(features - 1));
             let mut sum = T::ZERO;
             let mut first = start;
             while first < end {
                 let count = (end - first).min(CACHED);
-                // The tile before has been read by all lanes.
+                // All lanes have read the nonzeros before.
                 warp::sync_warp(FULL_MASK);
                 if lane < count {
                     let k = (first + lane) as usize;

@@ -61,8 +61,9 @@ pub unsafe fn count_distinct(
     let sums = shared_array!(u32; 3);
     let thread = thread::thread_idx_x();
     let block = thread::block_idx_x();
-    let windows = rows.div_ceil(window_rows);
-    let window = u64::from(block) * u64::from(windows) / u64::from(thread::grid_dim_x());
+    let windows = rows.div_ceil(window_rows.max(1));
+    let blocks = u64::from(thread::grid_dim_x().max(1));
+    let window = u64::from(block) * u64::from(windows) / blocks;
     let first = window as u32 * window_rows;
     // SAFETY: rows below `rows`; shared memory is written before the barrier after which it is read.
     unsafe {

@@ -1,8 +1,8 @@
 //! What is done to a row's result before it is written: `Y = alpha D R + beta Y`, D diagonal.
 
-use warprow_kernels_matrix::Operand;
 use core::array;
 use cuda_std::prelude::*;
+use warprow_kernels_matrix::Operand;
 
 /// `Y = alpha D R + beta Y` for the result R of the rows' [reductions](crate::Reduction), with a factor for each row on the
 /// diagonal of D: the reciprocals of the rows' lengths, for means.

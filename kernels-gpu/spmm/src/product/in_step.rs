@@ -1,52 +1,43 @@
 //! A warp for each row, the rows of a block in step through the columns, so that what they share comes from the
 //! multiprocessor's own cache.
 //!
-//! Changes from `vector`: its tasks cut a row of 500 nonzeros into eight parts, which run at the same time on eight distant ranges
-//! of columns. Here a row is whole, and the four rows of a block start at their first columns together, as do those of the other blocks of a
-//! multiprocessor. If the columns are sorted and a row has a tenth of them, all are in the same few hundred columns all the way: a row of X that
-//! one warp has loaded the others find in the L1 cache. There is nothing to add up afterwards, but for rows that are much longer than the others
-//! and have all warps of a block (see [`teams`](crate::product::teams)).
+//! Changes from `vector`: its tasks cut a row of 500 nonzeros into eight parts, which run at the same time on eight distant
+//! ranges of columns. Here a row is whole, and the four rows of a block start at their first columns together, as do those of
+//! the multiprocessor's other blocks. If the columns are sorted and a row has a tenth of them, all warps are in the same few
+//! hundred columns all the way: a row of X that one warp has loaded the others find in the L1 cache. There is nothing to add
+//! up afterwards, except for rows much longer than the others, which have all warps of a block (see [`teams`](crate::product::teams)).
 //!
-//! What it costs: a warp for a row of three nonzeros is a waste, and a row of a million keeps four warps busy when all others are done.
-//!
-//! Measured on an NVIDIA H200, f32, as a part of the time of `vector`: 4,267 rows of 500 nonzeros 0.75 to 0.78 with 32 features, but 0.99 to 1.06 where all
-//! rows are equally long, as there are a few more than run at a time; 0.82 to 0.96 with 33 and 64, 0.87 to 1.04 with 100, 0.79 to 0.84 with 128 to 512. 132,534
-//! rows of 597 nonzeros 0.75 to 0.91 with hubs, 0.76 to 0.98 without; 232,965 rows of 492 nonzeros 0.82 to 0.94 and 0.78 to 1.02. Shorter rows lose: 1.03
-//! to 1.33 times as long at 168 nonzeros a row, 1.01 to 1.38 at 74, 1.02 to 5 at 50 and fewer.
-//!
-//! Elements that no load of more can take: three for each of 16 lanes, so that a warp has two nonzeros at a time, take 0.77 to 0.89 times as long as two for each
-//! of 32 lanes on the first graph with 33, 47 and 65 features, and on the others 0.82 to 0.85 with 65, 0.87 to 1 with 33, but up to 1.04 with 47.
-//! Four for each of 32 lanes where rows of X do not begin with a cache line, and four rows a block in the place of eight, together took 0.81 and 0.91 times as long
-//! with 100 features on the first two graphs, 0.87 and 0.88 with 200.
-//!
-//! Elements of 16 bits gain less: they are half as many bytes, and each row converts them to f32 for itself. With hubs f16 took 0.92 to 1 times as long as `vector`
-//! at 128 and 512 features on the first graph, 0.95 on the second, 0.98 on the third.
-//!
-//! Rows want to be sorted by length if nothing else is known: the four of a block then end together. Long rows want to be cut
-//! off where a warp has half as much again as its fair share: at 1024 nonzeros the first graph, with hubs and 32 features, takes 0.027 ms,
-//! at 1348 0.034. Tried without gain: rows of X in shared memory, panel by panel, for all rows of a block (120 us after 98 for `vector`
-//! with 128 features); a barrier every few chunks of columns, so that warps cannot drift apart; 72 registers with 16 lanes, for 28 warps a multiprocessor and not 24
-//! (0.97 to 1.1 times as long).
+//! A nonzero costs a warp its column (4 B), its value, and a tile's elements of X, of which most come from the L1 cache. On an
+//! H200 the product takes 0.75 to 0.98 times as long as by `vector` on rows of 490 to 600 nonzeros, and longer on rows of 170
+//! and fewer: a warp for a row of three nonzeros is a waste, and a row of a million keeps four warps busy when all others are
+//! done. Rows are sorted by length if nothing else is known, so that the four of a block end together. What was tried stands in
+//! `docs/notes/spmm.md`.
 
-use warprow_kernels_matrix::{Operand, SumOf};
 use crate::product::epilogue::Epilogue;
 use crate::product::lane_columns::LaneColumns;
-use crate::product::reduction::{Greatest, Reduce, Reduction, Total};
+use crate::product::reduction::{Reduce, Reduction, Total};
 use crate::product::row_end::{Place, Results, RowEnd, passes};
 use crate::product::teams::WARPS;
-use crate::{ItemKind, Items, MAX_GRID_Y, Shape};
-use warprow_kernels_matrix::{Csr, Dense, DenseMut};
-use warprow_kernels_matrix::unroll;
+use crate::{Ending, ItemKind, Items, MAX_GRID_Y, Shape};
 use core::array;
 use cuda_std::prelude::*;
 use cuda_std::warp::{FULL_MASK, WARP_SIZE};
+use warprow_kernels_matrix::unroll;
+use warprow_kernels_matrix::{Csr, Dense, DenseMut};
+use warprow_kernels_matrix::{Operand, SumOf};
 
 /// What it does, in one line.
 pub const SUMMARY: &str =
     "one warp a row with 16-byte loads, a block's rows in step through the columns that they share";
 
+/// The rung that it continues.
+pub const PARENT: Option<crate::SpmmKernel> = Some(crate::SpmmKernel::Vector);
+
 /// It wants teams of warps.
 pub const ITEMS: ItemKind = ItemKind::Teams;
+
+/// It takes sums and means only: no measured case needs maxima of it, which `vector` takes too.
+pub const HAS_EXTREMA: bool = false;
 
 /// Threads in a block.
 const BLOCK: u32 = WARPS * WARP_SIZE;
@@ -54,37 +45,28 @@ const BLOCK: u32 = WARPS * WARP_SIZE;
 /// Loads of X that a lane has in flight.
 const UNROLL: usize = 8;
 
-/// Lanes that take a row of X together, and neighbouring features that a lane loads at once.
-fn variant<T: Operand>(shape: Shape, reduction: Reduction) -> (u32, u32) {
-    let features = shape.features;
-    let narrow = size_of::<T>() == 2;
-    if !features.is_multiple_of(4) {
-        // Three loads of half a warp in the place of two of a warp, if not for a tile more.
-        let by_half = 3 * features.div_ceil(48) < 4 * features.div_ceil(64);
-        let has_half = size_of::<T>() == 4 && !reduction.is_extremum();
-        if by_half && has_half && features > 32 {
-            (16, 1)
-        } else {
-            (32, 1)
-        }
-    } else if reduction.is_extremum() {
-        (8, 4)
-    } else if narrow && features.is_multiple_of(8) && features > 32 {
+/// Lanes that take a row of X together, neighbouring features that a lane loads at once, and loads of a lane.
+fn variant<T: Operand>(features: u32) -> (u32, u32, u32) {
+    let (bytes, has_whole_lines) = (size_of::<T>(), features.is_multiple_of(32));
+    let (lanes, width) = if !features.is_multiple_of(4) {
+        (16, 1)
+    } else if bytes == 2 && features.is_multiple_of(8) && features > 32 {
         (8, 8)
-    } else if size_of::<T>() == 4 && features > 64 && !features.is_multiple_of(32) {
-        // Rows of X that do not begin with a cache line: the fewer parts they are read in, the fewer lines are read twice.
+    } else if bytes == 4 && features > 64 && !has_whole_lines {
+        // The fewer parts a row of X is read in, the fewer of its cache lines are read twice.
         (32, 4)
-    } else if shape.lanes >= 16 || (shape.lanes < 8 && features > 64 && size_of::<T>() < 8) {
+    } else if bytes == 4 && features > 64 {
         (16, 4)
     } else {
         (8, 4)
-    }
+    };
+    (lanes, width, passes(lanes, width))
 }
 
 /// A warp for each row or for a quarter of it, and each tile of features; warps along x, tiles along y.
-pub fn launch<T: Operand>(shape: Shape, reduction: Reduction) -> LaunchConfig {
-    let (lanes, width) = variant::<T>(shape, reduction);
-    let tile_width = lanes * width * passes(shape.features, lanes, width);
+pub fn launch<T: Operand>(shape: Shape, _: Reduction, _: Ending) -> LaunchConfig {
+    let (lanes, width, passes) = variant::<T>(shape.features);
+    let tile_width = lanes * width * passes;
     let tiles = shape.features.div_ceil(tile_width).min(MAX_GRID_Y);
     let part_bytes = WARPS * tile_width * size_of::<T::Sum>() as u32;
     LaunchConfig::new((shape.items.div_ceil(WARPS), tiles), BLOCK).shared_bytes(part_bytes)
@@ -94,19 +76,15 @@ pub fn launch<T: Operand>(shape: Shape, reduction: Reduction) -> LaunchConfig {
 #[cfg(not(target_arch = "nvptx64"))]
 pub fn handle<T: Operand>(
     shape: Shape,
-    reduction: Reduction,
-    _ending: crate::Ending,
+    _: Reduction,
+    _: Ending,
 ) -> Kernel<crate::GeneralArguments<T>> {
-    let variant = variant::<T>(shape, reduction);
-    match (reduction.is_extremum(), variant) {
-        (true, (_, 1)) => in_step_max::<T, 32, 1, 2>(),
-        (true, _) => in_step_max::<T, 8, 4, 1>(),
-        (false, (16, 1)) => in_step::<T, 16, 1, 3>(),
-        (false, (_, 1)) => in_step::<T, 32, 1, 2>(),
-        (false, (_, 8)) => in_step::<T, 8, 8, 1>(),
-        (false, (16, _)) => in_step::<T, 16, 4, 1>(),
-        (false, (32, _)) => in_step::<T, 32, 4, 1>(),
-        (false, _) => in_step::<T, 8, 4, 1>(),
+    match variant::<T>(shape.features) {
+        (_, 1, _) => in_step::<T, 16, 1, 3>(),
+        (_, 8, _) => in_step::<T, 8, 8, 1>(),
+        (8, ..) => in_step::<T, 8, 4, 1>(),
+        (16, ..) => in_step::<T, 16, 4, 1>(),
+        (_, _, _) => in_step::<T, 32, 4, 1>(),
     }
 }
 
@@ -119,12 +97,13 @@ pub fn handle<T: Operand>(
 /// The matrices are what their fields say, columns below `a.cols`; `x` is `a.cols` x n, `y` `a.rows` x n, n at least 1
 /// and a multiple of `WIDTH`, a row of X smaller than 4 GiB, apart from each other; `items` are teams; y holds numbers if beta is not
 /// 0.
-#[kernel(name = "spmm_in_step",
-    T = [f32, f64, f16, bf16], LANES = [8, 16], WIDTH = [4], PASSES = [1];
-    T = [f32], LANES = [32], WIDTH = [4], PASSES = [1];
-    T = [f16, bf16], LANES = [8], WIDTH = [8], PASSES = [1];
-    T = [f32, f64, f16, bf16], LANES = [32], WIDTH = [1], PASSES = [2];
-    T = [f32], LANES = [16], WIDTH = [1], PASSES = [3])]
+#[kernel(
+    name = "spmm_in_step",
+    T = [f32, f64, f16, bf16], LANES = [16], WIDTH = [1], PASSES = [3];
+    T = [f32], LANES = [8, 16, 32], WIDTH = [4], PASSES = [1];
+    T = [f64, f16, bf16], LANES = [8], WIDTH = [4], PASSES = [1];
+    T = [f16, bf16], LANES = [8], WIDTH = [8], PASSES = [1]
+)]
 pub unsafe fn in_step<T: Operand, const LANES: u32, const WIDTH: usize, const PASSES: usize>(
     a: Csr<SumOf<T>>,
     x: Dense<T>,
@@ -133,26 +112,7 @@ pub unsafe fn in_step<T: Operand, const LANES: u32, const WIDTH: usize, const PA
     epilogue: Epilogue<SumOf<T>>,
 ) {
     // SAFETY: the kernel's contract.
-    unsafe { reduce_rows::<T, Total, _, LANES, WIDTH, PASSES>(a, x, y, items, epilogue) };
-}
-
-/// As [`in_step`], with the greatest product of a row in the place of the sum.
-///
-/// # Safety
-///
-/// That of [`in_step`].
-#[kernel(name = "spmm_in_step_max",
-    T = [f32, f64, f16, bf16], LANES = [8], WIDTH = [4], PASSES = [1];
-    T = [f32, f64, f16, bf16], LANES = [32], WIDTH = [1], PASSES = [2])]
-pub unsafe fn in_step_max<T: Operand, const LANES: u32, const WIDTH: usize, const PASSES: usize>(
-    a: Csr<SumOf<T>>,
-    x: Dense<T>,
-    y: DenseMut<T>,
-    items: Items<SumOf<T>>,
-    epilogue: Epilogue<SumOf<T>>,
-) {
-    // SAFETY: the kernel's contract.
-    unsafe { reduce_rows::<T, Greatest, _, LANES, WIDTH, PASSES>(a, x, y, items, epilogue) };
+    unsafe { sum_rows::<T, LANES, WIDTH, PASSES>(a, x, y, items, epilogue) };
 }
 
 /// The tiles of features of a warp's row, one after the other where the grid has not as many.
@@ -161,19 +121,12 @@ pub unsafe fn in_step_max<T: Operand, const LANES: u32, const WIDTH: usize, cons
 ///
 /// The kernels' contract.
 #[inline(always)]
-unsafe fn reduce_rows<
-    T: Operand,
-    R: Reduce,
-    E: RowEnd<T>,
-    const LANES: u32,
-    const WIDTH: usize,
-    const PASSES: usize,
->(
+unsafe fn sum_rows<T: Operand, const LANES: u32, const WIDTH: usize, const PASSES: usize>(
     a: Csr<SumOf<T>>,
     x: Dense<T>,
     y: DenseMut<T>,
     items: Items<SumOf<T>>,
-    end_of_row: E,
+    epilogue: Epilogue<SumOf<T>>,
 ) {
     let warp_in_block = thread::thread_idx_x() / WARP_SIZE;
     let warp = thread::block_idx_x() * WARPS + warp_in_block;
@@ -197,15 +150,12 @@ unsafe fn reduce_rows<
         let mut tile = thread::block_idx_y() as usize;
         while tile < features.div_ceil(tile_width) {
             let feature = tile * tile_width + lane as usize * WIDTH;
-            let mut walk = Walk::<T, R, LANES, WIDTH, PASSES>::new(&x, feature);
+            let mut walk = Walk::<T, LANES, WIDTH, PASSES>::new(&x, feature);
             walk.take_row(&a, start, end, first, stride);
             walk.join_sub_warps();
             let mut results = walk.so_far;
             if is_long {
-                join_warps::<T, R, LANES, WIDTH, PASSES>(&mut results, warp_in_block);
-            }
-            if R::MINDS_EMPTY_ROWS && start == end {
-                results = [[T::Sum::ZERO; WIDTH]; PASSES];
+                join_warps::<T, LANES, WIDTH, PASSES>(&mut results, warp_in_block);
             }
             if warp::lane_id() < LANES && (!is_long || warp_in_block == 0) {
                 let place = Place {
@@ -216,7 +166,7 @@ unsafe fn reduce_rows<
                     feature,
                     features,
                 };
-                end_of_row.write::<LANES, WIDTH, PASSES>(place, results);
+                RowEnd::<T>::write::<LANES, WIDTH, PASSES>(&epilogue, place, results);
             }
             tile += thread::grid_dim_y() as usize;
             if is_long {
@@ -228,26 +178,24 @@ unsafe fn reduce_rows<
 }
 
 /// A warp on its way through a row: of 32 nonzeros each of its sub-warps takes `LANES`, those that its lanes hold.
-struct Walk<T: Operand, R, const LANES: u32, const WIDTH: usize, const PASSES: usize> {
+struct Walk<T: Operand, const LANES: u32, const WIDTH: usize, const PASSES: usize> {
     x: LaneColumns<T, LANES, WIDTH, PASSES>,
-    /// The reduction of the sub-warp's products so far.
+    /// The sums of the sub-warp's products so far.
     so_far: Results<T::Sum, WIDTH, PASSES>,
-    reduction: core::marker::PhantomData<R>,
 }
 
 #[allow(
     clippy::needless_range_loop,
     reason = "iterators over the arrays are not unrolled, and put them into local memory"
 )]
-impl<T: Operand, R: Reduce, const LANES: u32, const WIDTH: usize, const PASSES: usize>
-    Walk<T, R, LANES, WIDTH, PASSES>
+impl<T: Operand, const LANES: u32, const WIDTH: usize, const PASSES: usize>
+    Walk<T, LANES, WIDTH, PASSES>
 {
     #[inline(always)]
     fn new(x: &Dense<T>, feature: usize) -> Self {
         Self {
             x: LaneColumns::new(x, feature),
-            so_far: [[R::start(); WIDTH]; PASSES],
-            reduction: core::marker::PhantomData,
+            so_far: [[Total::start(); WIDTH]; PASSES],
         }
     }
 
@@ -315,7 +263,8 @@ impl<T: Operand, R: Reduce, const LANES: u32, const WIDTH: usize, const PASSES: 
     fn take(&mut self, value: T::Sum, elements: [T::Vector; PASSES]) {
         for pass in 0..PASSES {
             let (so_far, elements) = (self.so_far[pass], elements[pass]);
-            self.so_far[pass] = array::from_fn(|k| R::take(value, T::get(&elements, k), so_far[k]));
+            self.so_far[pass] =
+                array::from_fn(|k| Total::take(value, T::get(&elements, k), so_far[k]));
         }
     }
 
@@ -328,7 +277,7 @@ impl<T: Operand, R: Reduce, const LANES: u32, const WIDTH: usize, const PASSES: 
                 for k in 0..WIDTH {
                     let other =
                         warp::shfl_xor(FULL_MASK, self.so_far[pass][k], distance, WARP_SIZE);
-                    self.so_far[pass][k] = R::join(self.so_far[pass][k], other);
+                    self.so_far[pass][k] = Total::join(self.so_far[pass][k], other);
                 }
             }
             distance *= 2;
@@ -346,13 +295,7 @@ impl<T: Operand, R: Reduce, const LANES: u32, const WIDTH: usize, const PASSES: 
     clippy::needless_range_loop,
     reason = "iterators over the arrays are not unrolled, and put them into local memory"
 )]
-unsafe fn join_warps<
-    T: Operand,
-    R: Reduce,
-    const LANES: u32,
-    const WIDTH: usize,
-    const PASSES: usize,
->(
+unsafe fn join_warps<T: Operand, const LANES: u32, const WIDTH: usize, const PASSES: usize>(
     results: &mut Results<T::Sum, WIDTH, PASSES>,
     warp_in_block: u32,
 ) {
@@ -376,7 +319,7 @@ unsafe fn join_warps<
                 for k in 0..WIDTH {
                     for other in 1..WARPS {
                         let part = parts.load(index(pass, k, other));
-                        results[pass][k] = R::join(results[pass][k], part);
+                        results[pass][k] = Total::join(results[pass][k], part);
                     }
                 }
             }

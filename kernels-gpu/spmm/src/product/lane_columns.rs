@@ -1,9 +1,9 @@
 //! A lane's columns of X: what it loads of a row of X.
 
-use warprow_kernels_matrix::Operand;
-use warprow_kernels_matrix::Dense;
 use core::array;
 use cuda_std::prelude::*;
+use warprow_kernels_matrix::Dense;
+use warprow_kernels_matrix::Operand;
 
 /// `PASSES` vectors of `WIDTH` neighbouring columns, each `LANES * WIDTH` further on than the one before.
 #[derive(Clone, Copy)]

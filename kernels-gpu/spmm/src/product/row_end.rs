@@ -1,21 +1,21 @@
 //! What is done to the results of a row before they are written, as the kernel `vector` and those for cut rows are compiled for it.
 
-use warprow_kernels_matrix::Operand;
-use crate::product::epilogue::Epilogue;
 use crate::items::Items;
-use warprow_kernels_log_softmax::Logarithm;
-use warprow_kernels_matrix::DenseMut;
-use warprow_kernels_matrix::unroll;
+use crate::product::epilogue::Epilogue;
 use core::array;
 use cuda_std::prelude::*;
+use warprow_kernels_matrix::DenseMut;
+use warprow_kernels_matrix::Operand;
+use warprow_kernels_matrix::unroll;
 
 /// The results of a lane: vectors of neighbouring features.
 pub(crate) type Results<S, const WIDTH: usize, const PASSES: usize> = [[S; WIDTH]; PASSES];
 
-/// How many vectors of `width` elements each of so many lanes has: several of one element, so that 33 features are one tile, of 48 or 64.
-pub const fn passes(features: u32, lanes: u32, width: u32) -> u32 {
+/// How many vectors of `width` elements each of so many lanes has: several of one element, so that 33 features are one
+/// tile, of 48 or 64.
+pub const fn passes(lanes: u32, width: u32) -> u32 {
     match (width, lanes) {
-        (1, 16) if features > 32 => 3,
+        (1, 16) => 3,
         (1, _) => 2,
         _ => 1,
     }
@@ -202,119 +202,4 @@ impl<T: Operand> RowEnd<T> for Epilogue<T::Sum> {
             }
         }
     }
-}
-
-/// The end of a network's hidden layer: the bias is added, and negative results become 0.
-#[derive(Clone, Copy)]
-pub(crate) struct Activate<S> {
-    /// A number for each feature.
-    pub bias: Global<S>,
-}
-
-impl<T: Operand> RowEnd<T> for Activate<T::Sum> {
-    #[inline(always)]
-    unsafe fn write<const LANES: u32, const WIDTH: usize, const PASSES: usize>(
-        &self,
-        place: Place<'_, T>,
-        results: Results<T::Sum, WIDTH, PASSES>,
-    ) {
-        // SAFETY: the caller's contract.
-        let row_of_y = unsafe { place.start_in_y() };
-        unroll!(pass in 0..3 {
-            if let Some(feature) = place.feature::<LANES, WIDTH, PASSES>(pass) {
-                // SAFETY: the caller's contract; the bias has a number for each feature.
-                unsafe {
-                    let results = add_bias(self.bias, feature, results[pass]);
-                    // A NaN stays.
-                    let positive = |k: usize| {
-                        if results[k] < T::Sum::ZERO {
-                            T::Sum::ZERO
-                        } else {
-                            results[k]
-                        }
-                    };
-                    T::store::<WIDTH>(place.y.data, row_of_y + feature, array::from_fn(positive));
-                }
-            }
-        });
-    }
-}
-
-/// The end of a network's last layer: the bias is added, and of the row the LogSoftmax taken. The sub-warp has all features.
-#[derive(Clone, Copy)]
-pub(crate) struct LogSoftmax<S> {
-    /// A number for each feature.
-    pub bias: Global<S>,
-}
-
-impl<T: Operand<Sum: Logarithm>> RowEnd<T> for LogSoftmax<T::Sum> {
-    #[inline(always)]
-    unsafe fn write<const LANES: u32, const WIDTH: usize, const PASSES: usize>(
-        &self,
-        place: Place<'_, T>,
-        mut results: Results<T::Sum, WIDTH, PASSES>,
-    ) {
-        let mut max = T::Sum::NEG_INFINITY;
-        unroll!(pass in 0..3 {
-            if let Some(feature) = place.feature::<LANES, WIDTH, PASSES>(pass) {
-                // SAFETY: the bias has a number for each feature.
-                results[pass] = unsafe { add_bias(self.bias, feature, results[pass]) };
-                unroll!(k in 0..4 {
-                    if const { k < WIDTH } && results[pass][k] > max {
-                        max = results[pass][k];
-                    }
-                });
-            }
-        });
-        // The other sub-warps of the warp are elsewhere.
-        let lanes = u32::MAX >> (32 - LANES) << (warp::lane_id() / LANES * LANES);
-        let mut distance = LANES / 2;
-        while distance > 0 {
-            let other = warp::shfl_xor(lanes, max, distance, LANES);
-            if other > max {
-                max = other;
-            }
-            distance /= 2;
-        }
-        let mut sum = T::Sum::ZERO;
-        unroll!(pass in 0..3 {
-            if place.feature::<LANES, WIDTH, PASSES>(pass).is_some() {
-                unroll!(k in 0..4 {
-                    if const { k < WIDTH } {
-                        results[pass][k] = results[pass][k] - max;
-                        sum += results[pass][k].exp();
-                    }
-                });
-            }
-        });
-        let mut distance = LANES / 2;
-        while distance > 0 {
-            sum += warp::shfl_xor(lanes, sum, distance, LANES);
-            distance /= 2;
-        }
-        let logarithm = sum.ln();
-        // SAFETY: the caller's contract.
-        let row_of_y = unsafe { place.start_in_y() };
-        unroll!(pass in 0..3 {
-            if let Some(feature) = place.feature::<LANES, WIDTH, PASSES>(pass) {
-                let results = array::from_fn(|k| results[pass][k] - logarithm);
-                // SAFETY: the caller's contract.
-                unsafe { T::store::<WIDTH>(place.y.data, row_of_y + feature, results) };
-            }
-        });
-    }
-}
-
-/// # Safety
-///
-/// The bias has a number for each of the `WIDTH` features from `feature` on, a multiple of `WIDTH`.
-#[inline(always)]
-unsafe fn add_bias<S: Real, const WIDTH: usize>(
-    bias: Global<S>,
-    feature: usize,
-    sums: [S; WIDTH],
-) -> [S; WIDTH] {
-    // SAFETY: the caller's contract.
-    let bias: [S; WIDTH] = unsafe { bias.load_array(feature) };
-    array::from_fn(|k| sums[k] + bias[k])
 }

@@ -23,15 +23,15 @@
 //! ```
 
 use crate::Items;
-use warprow_kernels_matrix::{Operand, SumOf};
 use crate::product::epilogue::Epilogue;
 use crate::product::reduction::{Greatest, Reduce, Reduction, Total};
 use crate::product::row_end::{Place, RowEnd};
-use warprow_kernels_matrix::DenseMut;
 use core::array;
 use cuda_std::atomic::Scope;
 use cuda_std::prelude::*;
 use cuda_std::warp::WARP_SIZE;
+use warprow_kernels_matrix::DenseMut;
+use warprow_kernels_matrix::{Operand, SumOf};
 
 /// Threads in a block of these kernels.
 const BLOCK: u32 = 256;
@@ -41,13 +41,6 @@ const MANY_PARTS: u32 = 32;
 
 /// Warps in a block.
 const WARPS: u32 = BLOCK / WARP_SIZE;
-
-/// Features that a warp or a block of [`combine`] adds up at a time.
-pub const COMBINE_TILE: u32 = WARP_SIZE;
-
-/// As [`COMBINE_TILE`], with four features a lane: a fourth of the warps, which all run at a time. At 128 features the product as a whole
-/// takes 0.99 times as long on graphs of many cut rows.
-const WIDE_TILE: u32 = 4 * WARP_SIZE;
 
 /// Steps of a row's end, where a nonzero is one. With two in the place of one, on an NVIDIA H200, f32, 32 features, R-MAT graphs with very
 /// long rows (probabilities .57) took 0.89 (arxiv) to 0.98 times as long: most of their rows have one nonzero or none, and lie together. With
@@ -70,26 +63,20 @@ pub fn launch(tasks: u32) -> LaunchConfig {
     LaunchConfig::new(tasks / BLOCK + 1, BLOCK)
 }
 
-/// The launch of [`combine`] for that many rows of few parts, a warp each, and of many, a block each; `tile` features each, as many as
-/// [`COMBINE_TILE`] there. The rows of many parts take longer, and come first.
-pub fn launch_combine(few: u32, many: u32, features: u32, tile: u32) -> LaunchConfig {
-    let tiles = features.div_ceil(tile).min(crate::MAX_GRID_Y);
+/// The launch of [`combine`] for that many rows of few parts, a warp each, and of many, a block each, for each tile of 32
+/// features. The rows of many parts take longer, and come first.
+pub fn launch_combine(few: u32, many: u32, features: u32) -> LaunchConfig {
+    let tiles = features.div_ceil(WARP_SIZE).min(crate::MAX_GRID_Y);
     LaunchConfig::new((many + few.div_ceil(WARPS), tiles), BLOCK)
 }
 
-/// The handle of the kernel that adds up the parts of cut rows of so many features, or takes the greatest of them, and the features
-/// that a warp takes at a time: the `tile` of [`launch_combine`].
+/// The handle of the kernel that adds up the parts of cut rows, or takes the greatest of them.
 #[cfg(not(target_arch = "nvptx64"))]
-pub fn combine_handle<T: Operand>(
-    features: u32,
-    reduction: Reduction,
-) -> (Kernel<CombineArguments<T>>, u32) {
+pub fn combine_handle<T: Operand>(reduction: Reduction) -> Kernel<CombineArguments<T>> {
     if reduction.is_extremum() {
-        (combine_max::<T>(), COMBINE_TILE)
-    } else if features > COMBINE_TILE && features.is_multiple_of(4) {
-        (combine::<T, 4>(), WIDE_TILE)
+        combine_max::<T>()
     } else {
-        (combine::<T, 1>(), COMBINE_TILE)
+        combine::<T>()
     }
 }
 
@@ -187,7 +174,7 @@ pub unsafe fn find_cuts(
             return;
         }
         let row_end = row_ptr.load(r as usize + 1) - row_ptr.load(0);
-        let last = last_item(row_end, r, &items) / group;
+        let last = last_item(row_end, r, &items) / group.max(1);
         let (list, counter) = if last - g + 2 > MANY_PARTS {
             (many, 1)
         } else {
@@ -205,7 +192,8 @@ pub unsafe fn find_cuts(
 /// `items` are tasks.
 #[inline(always)]
 pub(crate) unsafe fn last_item<T: Element>(end: u32, r: u32, items: &Items<T>) -> u32 {
-    let task = (step_of(r, end) / u64::from(items.task_size)) as u32;
+    // A task has steps: `max` tells the compiler that the division does not panic.
+    let task = (step_of(r, end) / u64::from(items.task_size.max(1))) as u32;
     // A task that would start at the first step of the row's end starts at the next row.
     // SAFETY: the step is one of the matrix, the task at most the end's.
     let is_of_row = unsafe { items.row.load(task as usize) } == r;
@@ -241,15 +229,15 @@ unsafe impl KernelParam for Cuts {}
 ///
 /// `cuts` are [`find_cuts`]'s lists, `items` are tasks with the sums of this product, `y` its result, with numbers in the cut
 /// rows if beta is not 0.
-#[kernel(name = "spmm_combine", T = [f32, f64, f16, bf16], WIDTH = [1, 4])]
-pub unsafe fn combine<T: Operand, const WIDTH: usize>(
+#[kernel(name = "spmm_combine", T = [f32, f64, f16, bf16])]
+pub unsafe fn combine<T: Operand>(
     items: Items<SumOf<T>>,
     cuts: Cuts,
     y: DenseMut<T>,
     epilogue: Epilogue<SumOf<T>>,
 ) {
     // SAFETY: the kernel's contract.
-    unsafe { join_parts::<T, Total, _, WIDTH, 1>(items, cuts, y, epilogue) };
+    unsafe { join_parts::<T, Total>(items, cuts, y, epilogue) };
 }
 
 /// As [`combine`], with the greatest of the parts in the place of their sum.
@@ -265,32 +253,20 @@ pub unsafe fn combine_max<T: Operand>(
     epilogue: Epilogue<SumOf<T>>,
 ) {
     // SAFETY: the kernel's contract.
-    unsafe { join_parts::<T, Greatest, _, 1, 1>(items, cuts, y, epilogue) };
+    unsafe { join_parts::<T, Greatest>(items, cuts, y, epilogue) };
 }
 
-/// Joins the parts of the cut rows, and ends each: a lane has `PASSES` vectors of `WIDTH` neighbouring features, of a
-/// tile of `32 * WIDTH * PASSES`.
+/// Joins the parts of the cut rows and ends each: a lane has a feature of a tile of 32.
 ///
 /// # Safety
 ///
-/// That of [`combine`]; the features are a multiple of `WIDTH`, and the row's end can be written by the lanes of a warp that have
-/// a tile's features.
+/// That of [`combine`].
 #[inline(always)]
-#[allow(
-    clippy::needless_range_loop,
-    reason = "iterators over the arrays are not unrolled, and put them into local memory"
-)]
-pub(crate) unsafe fn join_parts<
-    T: Operand,
-    R: Reduce,
-    E: RowEnd<T>,
-    const WIDTH: usize,
-    const PASSES: usize,
->(
+unsafe fn join_parts<T: Operand, R: Reduce>(
     items: Items<SumOf<T>>,
     cuts: Cuts,
     y: DenseMut<T>,
-    end_of_row: E,
+    epilogue: Epilogue<SumOf<T>>,
 ) {
     let joints = shared_array!(T::Sum; 256);
     let (lane, warp) = (warp::lane_id(), thread::thread_idx_x() / WARP_SIZE);
@@ -302,7 +278,6 @@ pub(crate) unsafe fn join_parts<
     }
     let (part, stride) = if by_block { (warp, WARPS) } else { (0, 1) };
     let features = y.cols as usize;
-    let tile_width = WARP_SIZE as usize * WIDTH * PASSES;
     // SAFETY: rows and tasks of the matrix; the barriers are reached by all threads of a block or by none.
     unsafe {
         let [r, first, last, _] = if by_block {
@@ -311,48 +286,35 @@ pub(crate) unsafe fn join_parts<
             cuts.few.load4(4 * few as usize)
         };
         let mut tile = thread::block_idx_y() as usize;
-        while tile < features.div_ceil(tile_width) {
-            let first_feature = tile * tile_width + lane as usize * WIDTH;
-            let mut joined = [[R::start(); WIDTH]; PASSES];
-            for pass in 0..PASSES {
-                let feature = first_feature + pass * (WARP_SIZE as usize * WIDTH);
-                let partial = items.partial.offset(feature.min(features - WIDTH));
-                let load = |part: usize| partial.load_array::<WIDTH>(part * features);
-                let head = |g: u32| load(2 * g as usize);
-                let mut sum = [R::start(); WIDTH];
-                if part == 0 {
-                    sum = load(2 * first as usize - 1);
-                }
-                let mut g = first + part;
-                while g + 3 * stride <= last {
-                    let parts: [[T::Sum; WIDTH]; 4] =
-                        array::from_fn(|k| head(g + k as u32 * stride));
-                    sum = array::from_fn(|k| {
-                        let low = R::join(parts[0][k], parts[1][k]);
-                        let high = R::join(parts[2][k], parts[3][k]);
-                        R::join(sum[k], R::join(low, high))
-                    });
-                    g += 4 * stride;
-                }
-                while g <= last {
-                    let part = head(g);
-                    sum = array::from_fn(|k| R::join(sum[k], part[k]));
-                    g += stride;
-                }
-                if by_block {
-                    for k in 0..WIDTH {
-                        joints.store((warp * WARP_SIZE + lane) as usize, sum[k]);
-                        thread::sync_threads();
-                        if warp == 0 {
-                            for other in 1..WARPS {
-                                let other = joints.load((other * WARP_SIZE + lane) as usize);
-                                sum[k] = R::join(sum[k], other);
-                            }
-                        }
-                        thread::sync_threads();
+        while tile < features.div_ceil(WARP_SIZE as usize) {
+            let feature = tile * WARP_SIZE as usize + lane as usize;
+            let partial = items.partial.offset(feature.min(features - 1));
+            let head = |g: u32| partial.load(2 * g as usize * features);
+            let mut sum = R::start();
+            if part == 0 {
+                sum = partial.load((2 * first as usize - 1) * features);
+            }
+            let mut g = first + part;
+            while g + 3 * stride <= last {
+                let parts: [T::Sum; 4] = array::from_fn(|k| head(g + k as u32 * stride));
+                let (low, high) = (R::join(parts[0], parts[1]), R::join(parts[2], parts[3]));
+                sum = R::join(sum, R::join(low, high));
+                g += 4 * stride;
+            }
+            while g <= last {
+                sum = R::join(sum, head(g));
+                g += stride;
+            }
+            if by_block {
+                joints.store((warp * WARP_SIZE + lane) as usize, sum);
+                thread::sync_threads();
+                if warp == 0 {
+                    for other in 1..WARPS {
+                        let other = joints.load((other * WARP_SIZE + lane) as usize);
+                        sum = R::join(sum, other);
                     }
                 }
-                joined[pass] = sum;
+                thread::sync_threads();
             }
             if part == 0 {
                 let place = Place {
@@ -360,10 +322,10 @@ pub(crate) unsafe fn join_parts<
                     y: &y,
                     items: &items,
                     row_of_y: None,
-                    feature: first_feature,
-                    features: features.min((tile + 1) * tile_width),
+                    feature,
+                    features,
                 };
-                end_of_row.write::<WARP_SIZE, WIDTH, PASSES>(place, joined);
+                RowEnd::<T>::write::<WARP_SIZE, 1, 1>(&epilogue, place, [[sum]]);
             }
             tile += thread::grid_dim_y() as usize;
         }

@@ -50,12 +50,7 @@ pub(crate) unsafe fn write<T: Element>(
 ///
 /// Both begin at a multiple of 16 bytes.
 #[inline(always)]
-unsafe fn write_piece<T: Element>(
-    to: GlobalMut<T>,
-    elements: Shared<T>,
-    count: u32,
-    lanes: u32,
-) {
+unsafe fn write_piece<T: Element>(to: GlobalMut<T>, elements: Shared<T>, count: u32, lanes: u32) {
     let per_vector = const { 16 / size_of::<T>() as u32 };
     let mut i = warp::lane_id() * per_vector;
     while i < count {

@@ -44,7 +44,11 @@ pub(crate) fn choose<T: Operand>(
     resident: impl IntoIterator<Item = Candidate<T>>,
     streamed: Candidate<T>,
 ) -> Chosen<T> {
-    debug_assert!(streamed.shape.streamed, "W is streamed by {:?}", streamed.shape);
+    debug_assert!(
+        streamed.shape.streamed,
+        "W is streamed by {:?}",
+        streamed.shape
+    );
     let launched = |candidate: Candidate<T>| {
         let config = candidate.tile.launch(shape, size_of::<T>() as u32)?;
         Some(Chosen {

@@ -240,7 +240,11 @@ impl Ring {
             self.stage + 1
         };
         self.chunk = if is_last { 0 } else { self.chunk + 1 };
-        let starts_over = if tile.streamed { self.stage == 0 } else { is_last };
+        let starts_over = if tile.streamed {
+            self.stage == 0
+        } else {
+            is_last
+        };
         self.part = if starts_over {
             self.weights
         } else {

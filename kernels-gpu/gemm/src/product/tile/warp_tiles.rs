@@ -189,12 +189,7 @@ impl TileShape {
 
 /// W in the order in which a lane that multiplies by strips reads it: for each step and column the four strips.
 #[cfg(not(target_arch = "nvptx64"))]
-pub(crate) fn pack_strips<T: Operand>(
-    w: &[T],
-    cols: u32,
-    shape: TileShape,
-    tile: Tile,
-) -> Vec<T> {
+pub(crate) fn pack_strips<T: Operand>(w: &[T], cols: u32, shape: TileShape, tile: Tile) -> Vec<T> {
     let size = size_of::<T>();
     let per_strip = 16 / size;
     let width = tile.packed_cols(cols) as usize;

@@ -1,18 +1,18 @@
 //! A sub-warp on its way through a task of the kernel `vector`.
 
-use warprow_kernels_matrix::{Operand, SumOf};
 use crate::items::Items;
 use crate::product::lane_columns::LaneColumns;
 use crate::product::reduction::Reduce;
 use crate::product::row_end::{Place, Results, RowEnd};
 use crate::product::tasks::last_item;
 use crate::product::vector::variant::block;
-use warprow_kernels_matrix::{Csr, Dense, DenseMut};
-use warprow_kernels_matrix::unroll;
 use core::array;
 use core::marker::PhantomData;
 use cuda_std::prelude::*;
 use cuda_std::warp::{FULL_MASK, WARP_SIZE};
+use warprow_kernels_matrix::unroll;
+use warprow_kernels_matrix::{Csr, Dense, DenseMut};
+use warprow_kernels_matrix::{Operand, SumOf};
 
 /// Nonzeros whose loads of X are in flight together.
 const UNROLL: usize = 8;

@@ -1,71 +1,178 @@
-//! Which variant of the kernel `vector` a product takes: lanes of a sub-warp, width of a load, tiles of features, and tasks of a block.
+//! Which instance of `vector` a product takes: its row end, the lanes of a sub-warp, the elements of a load, the loads of a
+//! lane.
 
-use crate::Shape;
-use warprow_kernels_matrix::Operand;
 use crate::product::reduction::Reduction;
 use crate::product::row_end::passes;
+use crate::product::vector::{ADDED, ANY_ORDER, MAX, PLAIN, SCALED};
+use crate::{Ending, Shape};
+use cuda_std::warp::WARP_SIZE;
+use warprow_kernels_matrix::Operand;
 
-/// Threads in a block of sub-warps of so many lanes: few, since a block's place is free when its longest task is done, but so many that
-/// they have [four items](GROUPS) at least.
+/// Instances of a kernel, as a group of its `#[kernel]` attribute lists them: all combinations of these.
+pub(crate) struct Instances {
+    pub elements: &'static [&'static str],
+    pub lanes: &'static [u32],
+    pub widths: &'static [u32],
+}
+
+/// A kernel, and the constant of its name that holds the instances of its `#[kernel]` attribute. So the attribute is the
+/// only list of them.
+macro_rules! listed {
+    (
+        $table:ident:
+        $(#[doc = $line:literal])*
+        #[kernel(
+            name = $name:literal,
+            $(
+                T = [$($element:ident),+],
+                LANES = [$($lanes:literal),+],
+                WIDTH = [$($width:literal),+],
+                PASSES = [$passes:literal]
+                $(, registers_sm90 = $registers:literal)?
+            );+
+        )]
+        $($function:tt)*
+    ) => {
+        const $table: &[Instances] = &[$(Instances {
+            elements: &[$(stringify!($element)),+],
+            lanes: &[$($lanes),+],
+            widths: &[$($width),+],
+        }),+];
+
+        $(#[doc = $line])*
+        #[kernel(
+            name = $name,
+            $(
+                T = [$($element),+],
+                LANES = [$($lanes),+],
+                WIDTH = [$($width),+],
+                PASSES = [$passes]
+                $(, registers_sm90 = $registers)?
+            );+
+        )]
+        $($function)*
+    };
+}
+pub(crate) use listed;
+
+/// Threads in a block of sub-warps of so many lanes: few, since a block occupies its multiprocessor until its longest task
+/// ends, but enough for [four items](GROUPS).
 pub(crate) const fn block(lanes: u32) -> u32 {
     if lanes > 16 { 128 } else { 64 }
 }
 
-/// The numbers of lanes that there are variants of, for that many features.
-pub fn lanes<T: Operand>(features: u32, reduction: Reduction) -> &'static [u32] {
-    if reduction.is_extremum() {
-        &[8]
-    } else if size_of::<T>() == 4 || width::<T>(features, reduction) == 8 {
-        &[8, 16, 32]
-    } else {
-        &[8, 32]
+/// Some of the numbers of lanes that a sub-warp can have: 8, 16 and 32.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LaneCounts {
+    /// Powers of two, whose bits tell them apart.
+    sum: u32,
+}
+
+impl LaneCounts {
+    /// These.
+    pub const fn of(counts: &[u32]) -> Self {
+        let mut sum = 0;
+        let mut k = 0;
+        while k < counts.len() {
+            sum |= counts[k];
+            k += 1;
+        }
+        Self { sum }
+    }
+
+    /// All of them, the fewest lanes first.
+    pub fn iter(self) -> impl DoubleEndedIterator<Item = u32> {
+        [8, 16, 32]
+            .into_iter()
+            .filter(move |lanes| self.sum & lanes != 0)
+    }
+
+    /// The most lanes of these that are no more than `wanted`, or else the fewest.
+    pub fn at_most(self, wanted: u32) -> Option<u32> {
+        let fewer = self.iter().rev().find(|&lanes| lanes <= wanted);
+        fewer.or_else(|| self.iter().next())
     }
 }
 
-/// Lanes of a sub-warp, no more than the shape's, neighbouring features that a lane loads at once, and how many such vectors it has.
-pub(crate) fn variant<T: Operand>(shape: Shape, reduction: Reduction) -> (u32, u32, u32) {
-    let there_are = lanes::<T>(shape.features, reduction);
-    let mut lanes = there_are[0];
-    for &more in there_are {
-        if more <= shape.lanes {
-            lanes = more;
+/// The instances for a reduction that end rows so.
+fn instances(reduction: Reduction, ending: Ending) -> &'static [Instances] {
+    match ending {
+        _ if reduction.is_extremum() => MAX,
+        Ending::Plain => PLAIN,
+        Ending::AnyOrder => ANY_ORDER,
+        Ending::Added => ADDED,
+        Ending::Scaled => SCALED,
+    }
+}
+
+/// The numbers of lanes of the instances for an element type and a load of `width` elements.
+fn lanes_of<T: Operand>(instances: &[Instances], width: u32) -> LaneCounts {
+    let mut lanes = LaneCounts::of(&[]);
+    for group in instances {
+        if group.elements.contains(&T::NAME) && group.widths.contains(&width) {
+            lanes.sum |= LaneCounts::of(group.lanes).sum;
         }
     }
-    let width = width::<T>(shape.features, reduction);
-    (lanes, width, passes(shape.features, lanes, width))
+    lanes
 }
 
-/// Features that a lane loads at once: as many as 16 bytes hold and the number of features is a multiple of, but no more
-/// than four where 8 lanes then have them all. Not every width has a variant, for the driver's compiler takes 20 ms or so
-/// for each.
+/// The row end that does what `ending` does: itself, or [`Ending::Scaled`] where it has no instance for the type and the
+/// width of its loads.
+pub(crate) fn ending_of<T: Operand>(features: u32, reduction: Reduction, ending: Ending) -> Ending {
+    let instances = instances(reduction, ending);
+    let has_own = lanes_of::<T>(instances, width::<T>(features, reduction)) != LaneCounts::of(&[]);
+    if has_own { ending } else { Ending::Scaled }
+}
+
+/// The numbers of lanes that there are instances of.
+pub fn lanes<T: Operand>(features: u32, reduction: Reduction, ending: Ending) -> LaneCounts {
+    let ending = ending_of::<T>(features, reduction, ending);
+    let instances = instances(reduction, ending);
+    lanes_of::<T>(instances, width::<T>(features, reduction))
+}
+
+/// An instance: lanes of a sub-warp, elements of a load, loads of a lane.
+pub(crate) type Variant = (u32, u32, u32);
+
+/// The instance with the shape's lanes, or with the next fewer that there are.
+pub(crate) fn variant<T: Operand>(shape: Shape, reduction: Reduction, ending: Ending) -> Variant {
+    let there_are = lanes::<T>(shape.features, reduction, ending);
+    // The instances for any factors are for all types and widths.
+    let lanes = there_are.at_most(shape.lanes).unwrap_or(WARP_SIZE);
+    let width = width::<T>(shape.features, reduction);
+    (lanes, width, passes(lanes, width))
+}
+
+/// Elements that a lane loads at once: 16 bytes, or the largest part of them of which a row of X is a multiple; but four
+/// where 8 lanes then have the whole row. Loads of two elements have no instances.
 pub fn width<T: Operand>(features: u32, reduction: Reduction) -> u32 {
     // No features at all are a multiple of everything, and nothing is launched for them.
     let multiple_of = 1 << features.trailing_zeros().min(T::MAX_WIDTH.ilog2());
     match multiple_of {
         8 if features <= 32 || reduction.is_extremum() => 4,
-        2 if size_of::<T>() == 8 || reduction.is_extremum() => 1,
+        2 => 1,
         width => width,
     }
 }
 
 /// Tiles of features.
-pub(crate) fn tiles(shape: Shape, (lanes, width, passes): (u32, u32, u32)) -> u32 {
+pub(crate) fn tiles(shape: Shape, (lanes, width, passes): Variant) -> u32 {
     shape.features.div_ceil(lanes * width * passes)
 }
 
-/// How many times eight lanes a task has, in all tiles of features.
+/// How many times eight lanes a task has, in all tiles of features, for the lanes of an instance.
 pub fn eights_of_task<T: Operand>(shape: Shape, reduction: Reduction) -> u64 {
-    let variant = variant::<T>(shape, reduction);
-    u64::from(variant.0 / 8) * u64::from(tiles(shape, variant))
+    let width = width::<T>(shape.features, reduction);
+    let variant = (shape.lanes, width, passes(shape.lanes, width));
+    u64::from(shape.lanes / 8) * u64::from(tiles(shape, variant))
 }
 
 /// [Items of a block](items_of_block) of sub-warps of 8 lanes, and of 16 or 32.
-pub const GROUPS: [u32; 2] = [block(8) / 8, block(16) / 16];
+pub const GROUPS: [u32; 2] = [items_of_block(8), items_of_block(16)];
 
-const _: () = assert!(block(16) / 16 == block(32) / 32);
+const _: () = assert!(items_of_block(16) == items_of_block(32));
 
-/// Items of a block, whose parts of cut rows the block joins.
-pub fn items_of_block<T: Operand>(shape: Shape, reduction: Reduction) -> u32 {
-    let (lanes, ..) = variant::<T>(shape, reduction);
+/// Items of a block of sub-warps of so many lanes, whose parts of cut rows the block joins.
+pub const fn items_of_block(lanes: u32) -> u32 {
     block(lanes) / lanes
 }

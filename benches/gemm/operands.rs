@@ -1,0 +1,59 @@
+//! X, W and Y of a product, and the rows of Y that are verified.
+
+use ndarray::Array2;
+use warprow::device::DeviceBuffer;
+use warprow::gemm::GemmElement;
+use warprow::reference::Arithmetic;
+use warprow::{Error, GemmKernel, generate};
+
+/// Random rows of X; the rows after them repeat them.
+const RANDOM_ROWS: usize = 1 << 15;
+
+/// The greatest number of rows that are verified, spread over Y; the last one is among them.
+const VERIFIED_ROWS: usize = 4096;
+
+/// How a kernel of this crate computes, or cuBLAS, which may use tensor cores wherever they lose nothing.
+pub fn arithmetic<T: GemmElement>(kernel: Option<GemmKernel>) -> Arithmetic {
+    let rounds_f32 = kernel.is_some_and(GemmKernel::rounds_f32);
+    match (rounds_f32, T::NAME) {
+        (true, "f32") => Arithmetic::tf32(),
+        (_, "f16" | "bf16") => Arithmetic::tensor_cores(),
+        _ => Arithmetic::of::<T>(),
+    }
+}
+
+/// A matrix of random rows, repeated.
+pub fn repeated<T: GemmElement>(rows: usize, cols: usize, seed: u64) -> Array2<T> {
+    let random = generate::dense::<T>(rows.min(RANDOM_ROWS), cols, seed);
+    let mut values = Vec::with_capacity(rows * cols);
+    while values.len() < rows * cols {
+        let missing = (rows * cols - values.len()).min(random.len());
+        values.extend_from_slice(&elements(&random)[..missing]);
+    }
+    Array2::from_shape_vec((rows, cols), values).expect("there are as many values")
+}
+
+/// The rows that are verified.
+pub fn sample(rows: usize) -> Vec<usize> {
+    let step = rows.div_ceil(VERIFIED_ROWS).max(1);
+    (0..rows).rev().step_by(step).collect()
+}
+
+/// The elements of a generated matrix, row by row.
+///
+/// # Panics
+///
+/// If the matrix is not contiguous.
+pub fn elements<T>(matrix: &Array2<T>) -> &[T] {
+    matrix.as_slice().expect("a generated matrix is contiguous")
+}
+
+/// Fills Y with NaN, so that what an implementation does not write is wrong.
+///
+/// # Errors
+///
+/// The device's.
+pub fn poison<T: GemmElement>(y: &mut DeviceBuffer<T>) -> Result<(), Error> {
+    let nan = vec![T::from_f64(f64::NAN); y.len()];
+    y.copy_from_slice(&nan)
+}

@@ -1,0 +1,12 @@
+//! What the benches share: options, timing, peers' libraries, and the file of results.
+
+pub mod cuda_library;
+pub mod cusparse;
+pub mod element_type;
+pub mod exit_code;
+pub mod floor;
+pub mod host_clock;
+pub mod json_lines;
+pub mod measure;
+pub mod named;
+pub mod run_options;

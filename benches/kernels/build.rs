@@ -1,0 +1,21 @@
+//! Builds this crate to PTX for the benches on a GPU.
+
+use cuda_builder::CudaBuilder;
+use std::path::PathBuf;
+
+fn main() {
+    // The device build of this very crate runs this script too.
+    if cuda_builder::is_device_build() {
+        return;
+    }
+    let out = PathBuf::from(std::env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
+    let built = CudaBuilder::new(".")
+        .arch(80)
+        .fallback("kernels.ptx")
+        .copy_to(out.join("kernels.ptx"))
+        .build();
+    if let Err(error) = built {
+        eprintln!("{error}");
+        std::process::exit(1);
+    }
+}

@@ -1,0 +1,107 @@
+//! A case of XW: a tall and narrow matrix times a small one, by every kernel.
+
+use crate::gemm::operands::{arithmetic, elements, poison, repeated, sample};
+use crate::harness::measure::{Effort, measure};
+use crate::ladder::bench::Bench;
+use crate::ladder::cases::DenseShape;
+use crate::ladder::report::{Case, Outcome, Verified};
+use crate::ladder::rungs::Rung;
+use ndarray::{Array2, Axis};
+use warprow::device::{Device, DeviceBuffer};
+use warprow::gemm::GemmElement;
+use warprow::reference::{DenseEpilogue, verify_gemm};
+use warprow::{Gemm, GemmKernel, GemmOptions, generate};
+
+/// X, W and Y.
+struct Operands<T: GemmElement> {
+    x: Array2<T>,
+    w: Array2<T>,
+    x_device: DeviceBuffer<T>,
+    y_device: DeviceBuffer<T>,
+}
+
+/// All kernels of XW on a shape.
+///
+/// # Errors
+///
+/// The device's, unless it is a limit of a kernel.
+pub fn case<T: GemmElement>(bench: &mut Bench<'_>, shape: DenseShape) -> anyhow::Result<()> {
+    let DenseShape { rows, depth, cols } = shape;
+    let case = Case {
+        case: format!("{rows} x {depth} by {depth} x {cols}"),
+        rows: rows as usize,
+        cols: depth,
+        nnz: None,
+        features: Some(cols),
+        element: T::NAME,
+    };
+    let seed = bench.options.run.seed;
+    let x = repeated::<T>(rows as usize, depth, seed);
+    let mut operands = Operands {
+        w: generate::dense::<T>(depth, cols, seed + 1),
+        x_device: bench.device.upload(elements(&x))?,
+        y_device: bench.device.uninitialized(rows as usize * cols)?,
+        x,
+    };
+    bench.report.begin_case();
+    for &kernel in GemmKernel::ALL {
+        let outcome = match why_not::<T>(kernel, &bench.device) {
+            Some(skipped) => Outcome::Skipped { skipped },
+            None => Outcome::of(computed(bench, kernel, &mut operands))?,
+        };
+        bench.report.add(&Rung::of_gemm(kernel), &case, &outcome)?;
+    }
+    Ok(())
+}
+
+/// Why a kernel cannot compute the product; none if it can.
+fn why_not<T: GemmElement>(kernel: GemmKernel, device: &Device) -> Option<String> {
+    if !kernel.supports::<T>() {
+        return Some(format!("has no instance for {}", T::NAME));
+    }
+    let found = device.properties().compute_capability;
+    if !kernel.runs_on((found.major, found.minor)) {
+        let (major, minor) = kernel.least_compute_capability();
+        return Some(format!(
+            "wants compute capability {major}.{minor}, found {}.{}",
+            found.major, found.minor
+        ));
+    }
+    None
+}
+
+/// The product by one kernel.
+fn computed<T: GemmElement>(
+    bench: &Bench<'_>,
+    kernel: GemmKernel,
+    operands: &mut Operands<T>,
+) -> anyhow::Result<Outcome> {
+    let Operands { x, w, .. } = operands;
+    let options = GemmOptions {
+        kernel: Some(kernel),
+        tf32: true,
+        ..GemmOptions::default()
+    };
+    let gemm = Gemm::plan(&bench.device, w.view(), None, options)?;
+    poison(&mut operands.y_device)?;
+    let rows = x.nrows();
+    let timing = measure(&bench.device, Effort::of(bench.options.samples), || {
+        gemm.run(&operands.x_device, rows, &mut operands.y_device)
+    })?;
+    let y = Array2::from_shape_vec((rows, w.ncols()), operands.y_device.download()?)?;
+    let sample = sample(rows);
+    let (x, y) = (x.select(Axis(0), &sample), y.select(Axis(0), &sample));
+    let epilogue = DenseEpilogue::default();
+    let arithmetic = arithmetic::<T>(Some(kernel));
+    let verification = verify_gemm(x.view(), w.view(), epilogue, arithmetic, y.view());
+    if !verification.ok() {
+        eprintln!("{verification}");
+    }
+    let verified = Verified {
+        rows: sample.len(),
+        max_relative_error: verification.max_relative_error,
+        ok: verification.ok(),
+    };
+    let rounds = kernel.rounds_f32() && T::NAME == "f32";
+    Ok(Outcome::computed(timing, verified).with_precision(rounds.then_some("tf32")))
+}

@@ -1,0 +1,12 @@
+//! The benches of SpMM, SpGEMM, XW, GCN and of the ladders, a module each.
+//!
+//! Each has a program `benches/FAMILY/main.rs`, which `cargo bench -p warprow-benches --bench FAMILY` builds and runs.
+
+pub mod gcn;
+pub mod gemm;
+mod harness;
+pub mod ladder;
+#[cfg(test)]
+mod performance_tables;
+pub mod spgemm;
+pub mod spmm;

@@ -1,0 +1,344 @@
+//! The script that writes the results into docs/performance.md, on results of the SpMM bench and on planted ones.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use tempfile::TempDir;
+
+/// A folder of results, and a document with the marks of some sections.
+struct Site {
+    folder: TempDir,
+    document: PathBuf,
+}
+
+impl Site {
+    fn with(sections: &[&str]) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let document = folder.path().join("performance.md");
+        let marks = sections
+            .iter()
+            .map(|name| format!("<!-- begin: {name} -->\nold\n<!-- end: {name} -->\n"));
+        let text = format!("before\n{}after\n", marks.collect::<String>());
+        std::fs::write(&document, text).unwrap();
+        Self { folder, document }
+    }
+
+    fn path(&self, file: &str) -> PathBuf {
+        self.folder.path().join(file)
+    }
+
+    fn write(&self, file: &str, lines: &[String]) {
+        std::fs::write(self.path(file), lines.join("\n")).unwrap();
+    }
+
+    fn text(&self) -> String {
+        std::fs::read_to_string(&self.document).unwrap()
+    }
+
+    /// Runs the script; none, and a word, where there is no Python.
+    fn run(&self, arguments: &[&str]) -> Option<Output> {
+        let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../scripts/performance-tables");
+        let mut command = Command::new("python3");
+        // The checkout stays as it is.
+        command.env("PYTHONDONTWRITEBYTECODE", "1");
+        command.arg(script).arg("--results").arg(self.folder.path());
+        command.arg("--document").arg(&self.document);
+        match command.args(arguments).output() {
+            Ok(output) => Some(output),
+            Err(error) => {
+                println!("skipped: python3 does not run: {error}");
+                None
+            }
+        }
+    }
+
+    /// The document after a run, in which line ends are spaces: a sentence may be wrapped anywhere.
+    fn written(&self) -> Option<String> {
+        let written = self.run(&[])?;
+        assert!(written.status.success(), "{written:?}");
+        Some(self.text().replace('\n', " "))
+    }
+
+    /// What the script complains of.
+    fn refused(&self) -> Option<String> {
+        let output = self.run(&[])?;
+        assert_eq!(output.status.code(), Some(1));
+        Some(String::from_utf8(output.stderr).unwrap())
+    }
+}
+
+/// A line of results of the graph `ppa` with 32 features.
+fn planted(implementation: &str, outcome: &str) -> String {
+    planted_for("ppa", 32, implementation, outcome)
+}
+
+fn planted_for(graph: &str, features: u32, implementation: &str, outcome: &str) -> String {
+    let version = if implementation.starts_with("cusparse") {
+        r#""cusparse":"12.6.3","#
+    } else {
+        r#""kernel":"some_kernel","#
+    };
+    format!(
+        r#"{{"bench":"spmm","graph":"{graph}","kind":"rmat57","rows":3,"cols":3,"nnz":4,"features":{features},"#
+    ) + &format!(
+        r#""type":"f32","impl":"{implementation}",{version}{outcome},"device":"NVIDIA H200","driver":"CUDA 13.0","#
+    ) + r#""date":"2026-01-02"}"#
+}
+
+/// A line of results of the ladder of SpMM.
+fn rung(name: &str, parent: &str, case: &str, outcome: &str) -> String {
+    format!(
+        r#"{{"bench":"ladder","family":"spmm","rung":"{name}","parent":{parent},"idea":"{name}'s idea","#
+    ) + &format!(
+        r#""case":"{case}","type":"f32",{outcome},"device":"NVIDIA H200","driver":"CUDA 13.0","#
+    ) + r#""date":"2026-01-02"}"#
+}
+
+fn assert_all_in(text: &str, parts: &[&str]) {
+    for part in parts {
+        assert!(text.contains(part), "{part} is not in {text}");
+    }
+}
+
+#[test]
+fn a_ratio_is_to_the_best_right_algorithm_of_the_later_result() {
+    let site = Site::with(&["spmm", "spmm_plan"]);
+    site.write(
+        "spmm.jsonl",
+        &[
+            planted("warprow", r#""ms":9.0,"ok":true"#),
+            planted("cusparse_default", r#""ms":3.0,"ok":true"#),
+            planted("cusparse_csr_alg1", r#""ms":1.0,"ok":false"#),
+            planted("cusparse_csr_alg2", r#""ms":2.5,"ok":true"#),
+            planted("cusparse_csr_alg3", r#""skipped":"too large""#),
+            planted(
+                "warprow",
+                r#""ms":2.0,"ok":true,"plan_ms":5.0,"order_ms":2.0,"upload_ms":70.0"#,
+            ),
+            planted("gather_limit", r#""ms":1.5"#),
+        ],
+    );
+    std::fs::write(site.path("spmm.svg"), "").unwrap();
+    let Some(text) = site.written() else {
+        return;
+    };
+    assert_all_in(
+        &text,
+        &[
+            "**Times as fast as the best algorithm of cuSPARSE.** warprow is slower than cuSPARSE in 0 of 1 cases.",
+            "| f32, features | 32 | |---|---| | rmat57 | 1.25 (1.25) |",
+            "faster than the limit in 0 of 1 cases.",
+            "| f32, features | 32 | |---|---| | rmat57 | 0.75 (0.75) |",
+            "[chart of all cases](./spmm.svg)",
+            "| without the search for a row order | 1.5 | 1.5 (ppa, rmat57, f32, 32) |",
+            "| with the search for a row order | 2.5 | 2.5 (ppa, rmat57, f32, 32) |",
+            "2026-01-02: NVIDIA H200, driver for CUDA 13.0, cuSPARSE 12.6.3.",
+        ],
+    );
+}
+
+#[test]
+fn means_are_geometric_and_cells_of_a_part_of_the_graphs_say_so() {
+    let case = |graph, features, ours: &str, theirs: &str| {
+        let outcome = |ms| format!(r#""ms":{ms},"ok":true,"plan_ms":3.0"#);
+        [
+            planted_for(graph, features, "warprow", &outcome(ours)),
+            planted_for(graph, features, "cusparse_default", &outcome(theirs)),
+        ]
+    };
+    let mut lines = [
+        case("ppa", 128, "1.0", "4.0"),
+        case("ppa", 32, "1.0", "2.0"),
+        case("ddi", 32, "4.0", "2.0"),
+    ]
+    .concat();
+    lines.push(planted_for("ddi", 128, "warprow", r#""skipped":"no room""#));
+    let site = Site::with(&["spmm", "spmm_plan"]);
+    site.write("spmm.jsonl", &lines);
+    let Some(text) = site.written() else {
+        return;
+    };
+    assert_all_in(
+        &text,
+        &[
+            "| f32, features | 32 | 128 | |---|---|---| | rmat57 | 1.00 (0.50) | 4.00 (4.00, 1) |",
+            "slower than cuSPARSE in 1 of 3 cases. The smallest ratio is 0.50 (ddi, rmat57, f32, 32).",
+            "4 cases, 3 of them timed against cuSPARSE.",
+            "Without a time: 1 cases, no room.",
+            "The gather limit was not measured.",
+            // These results do not tell the time of the plan from that of the upload.
+            "<!-- begin: spmm_plan --> Not measured yet.",
+        ],
+    );
+    assert!(!text.contains("chart"), "{text}");
+}
+
+#[test]
+fn good_choices_of_the_sweep_are_counted_and_bad_ones_are_listed() {
+    let timed = |graph, implementation, ms: &str| {
+        let outcome = format!(r#""ms":{ms},"ok":true"#);
+        planted_for(graph, 32, implementation, &outcome)
+    };
+    let site = Site::with(&["spmm_choices"]);
+    site.write(
+        "spmm_choices.jsonl",
+        &[
+            timed("ppa", "warprow", "1.04"),
+            timed("ppa", "lanes_8", "1.0"),
+            timed("ppa", "cusparse_default", "0.5"),
+            timed("ddi", "warprow", "1.25"),
+            timed("ddi", "in_step", "1.0"),
+            timed("am", "warprow", "1.0"),
+        ],
+    );
+    let Some(text) = site.written() else {
+        return;
+    };
+    assert_all_in(
+        &text,
+        &[
+            "In 2 cases the bench also timed",
+            "within 5 % of the best one in 1 cases.",
+            "| ddi, rmat57, f32, 32 | some_kernel | in_step | 0.80 |",
+        ],
+    );
+}
+
+#[test]
+fn a_rung_is_compared_with_its_parent_of_the_same_case() {
+    let site = Site::with(&["ladder_spmm", "ladder_gemm"]);
+    site.write(
+        "ladder.jsonl",
+        &[
+            rung("root", "null", "small", r#""ms":4.0,"ok":true"#),
+            rung("fast", r#""root""#, "small", r#""ms":2.0,"ok":true"#),
+            rung(
+                "short",
+                r#""root""#,
+                "small",
+                r#""skipped":"a row is too long""#,
+            ),
+            rung("root", "null", "large", r#""ms":0.02,"ok":true"#),
+            rung(
+                "fast",
+                r#""root""#,
+                "large",
+                r#""ms":0.04,"ok":true,"precision":"tf32""#,
+            ),
+            rung("short", r#""root""#, "large", r#""ms":1.0,"ok":false"#),
+        ],
+    );
+    let Some(text) = site.written() else {
+        return;
+    };
+    assert_all_in(
+        &text,
+        &[
+            "Slower than its parent in at least one case: `fast`.",
+            "| rung | parent | idea | small, f32 | large, f32 | |---|---|---|---|---|",
+            "| `root` | none | root's idea | 4 | 0.0200 |",
+            "| `fast` | `root` | fast's idea | 2 (2.00) | 0.0400 tf32 (0.50) |",
+            "| `short` | `root` | short's idea | - | wrong |",
+            "- `short` (small, f32): a row is too long",
+            "<!-- begin: ladder_gemm --> Not measured yet. <!-- end: ladder_gemm -->",
+        ],
+    );
+}
+
+#[test]
+fn only_what_stands_between_the_marks_is_rewritten_and_a_check_rewrites_nothing() {
+    let site = Site::with(&["spmm"]);
+    site.write("spmm.jsonl", &[planted("warprow", r#""ms":2.0,"ok":true"#)]);
+    let before = site.text();
+    let Some(stale) = site.run(&["--check"]) else {
+        return;
+    };
+    assert_eq!(stale.status.code(), Some(1));
+    assert_eq!(site.text(), before);
+    assert!(site.run(&[]).unwrap().status.success());
+    let text = site.text();
+    assert!(
+        text.starts_with("before\n<!-- begin: spmm -->\nA cell has"),
+        "{text}"
+    );
+    assert!(text.ends_with("\n<!-- end: spmm -->\nafter\n"), "{text}");
+    assert!(site.run(&["--check"]).unwrap().status.success());
+}
+
+#[test]
+fn a_section_without_results_says_so() {
+    let sections = [
+        "ladder_spmm",
+        "spmm",
+        "spmm_counters",
+        "gemm",
+        "gcn",
+        "spgemm",
+    ];
+    let site = Site::with(&sections);
+    let Some(text) = site.written() else {
+        return;
+    };
+    assert_eq!(text.matches("Not measured yet.").count(), sections.len());
+}
+
+#[test]
+fn what_the_bench_writes_can_be_read() {
+    let site = Site::with(&["spmm"]);
+    assert!(crate::spmm::tests::run(&["--features", "3"], &site.path("spmm.jsonl")).unwrap());
+    let Some(text) = site.written() else {
+        return;
+    };
+    assert_all_in(
+        &text,
+        &[
+            "1 cases, 0 of them timed against cuSPARSE.",
+            "Without a time: 1 cases, not timed.",
+        ],
+    );
+}
+
+#[test]
+fn results_and_documents_that_are_none_are_refused_with_the_place() {
+    let site = Site::with(&["spmm"]);
+    let right = planted("warprow", r#""ms":2.0,"ok":true"#);
+    site.write("spmm.jsonl", &[right.clone(), "[]".to_owned()]);
+    let Some(message) = site.refused() else {
+        return;
+    };
+    assert!(
+        message.contains("spmm.jsonl:2: wanted a result"),
+        "{message}"
+    );
+    site.write("spmm.jsonl", &[String::new()]);
+    assert!(site.refused().unwrap().contains("found none"));
+    site.write("spmm.jsonl", &[right]);
+    for (document, wanted) in [
+        ("no marks\n", "wanted marks"),
+        ("<!-- begin: spnn -->\n<!-- end: spnn -->\n", "found spnn"),
+        (
+            "<!-- begin: spmm -->\n",
+            "wanted one line <!-- begin: spmm -->",
+        ),
+    ] {
+        std::fs::write(&site.document, document).unwrap();
+        let message = site.refused().unwrap();
+        assert!(
+            message.contains("performance.md: ") && message.contains(wanted),
+            "{message}"
+        );
+    }
+}
+
+#[test]
+fn the_document_of_the_repository_has_every_section() {
+    let root = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."));
+    let document = std::fs::read_to_string(root.join("docs/performance.md")).unwrap();
+    for family in ["spmm", "spgemm", "gemm"] {
+        for name in [family.to_owned(), format!("ladder_{family}")] {
+            assert!(
+                document.contains(&format!("<!-- begin: {name} -->")),
+                "{name}"
+            );
+        }
+    }
+}

@@ -1,0 +1,87 @@
+"""Results of benches as JSON lines, and what all tables share."""
+
+import json
+import textwrap
+from math import exp, log
+
+OURS = "warprow"
+
+
+class WrongResults(Exception):
+    """A file that holds no results, and where."""
+
+
+def read(path, *keys):
+    """The results of a bench, in the order of the file; each must have these keys."""
+    results = []
+    for number, line in enumerate(path.read_text().splitlines(), start=1):
+        if not line.strip():
+            continue
+        try:
+            result = json.loads(line)
+            for key in keys:
+                result[key]
+        except (ValueError, TypeError, KeyError) as error:
+            raise WrongResults(f"{path}:{number}: wanted a result with {', '.join(keys)}, found {error!r}") from error
+        results.append(result)
+    if not results:
+        raise WrongResults(f"{path}: wanted results, found none")
+    return results
+
+
+def grouped(results, *keys):
+    """The results of each case by implementation; the later one counts."""
+    cases = {}
+    for result in results:
+        cases.setdefault(tuple(result[key] for key in keys), {})[result["impl"]] = result
+    return cases
+
+
+def time(result):
+    """Milliseconds; none of a result that is wrong or was skipped."""
+    return result["ms"] if result and result.get("ms") and result.get("ok") is not False else None
+
+
+def least(case, prefix):
+    """The least time of the implementations whose names start with the prefix."""
+    times = [time(result) for name, result in case.items() if name.startswith(prefix)]
+    return min((ms for ms in times if ms), default=None)
+
+
+def distinct(values):
+    return list(dict.fromkeys(values))
+
+
+def mean(ratios):
+    """The geometric mean."""
+    return exp(sum(map(log, ratios)) / len(ratios))
+
+
+def median(values):
+    return sorted(values)[len(values) // 2]
+
+
+def profiled(results):
+    return f"Profiled on {', '.join(sorted({result['date'] for result in results}))}."
+
+
+def table(head, rows):
+    """A table in Markdown, and an empty line."""
+    lines = ["| " + " | ".join(map(str, row)) + " |\n" for row in (head, *rows)]
+    return lines[0] + "|" + "---|" * len(head) + "\n" + "".join(lines[1:]) + "\n"
+
+
+def prose(*sentences):
+    """A paragraph, and its line's end."""
+    return textwrap.fill(" ".join(sentences), 120, break_long_words=False, break_on_hyphens=False) + "\n"
+
+
+def measured(results, *versions):
+    """When, on what, and against which versions."""
+
+    def listed(key):
+        return ", ".join(sorted({result[key] for result in results if result.get(key)}))
+
+    peers = "".join(f", {name} {listed(key)}" for key, name in versions if listed(key))
+    driver = listed("driver")
+    return f"Measured on {listed('date')}: {listed('device')}, driver for {driver or 'no GPU'}{peers}."

@@ -1,0 +1,67 @@
+"""The tables of SpGEMM: spgemm.jsonl and the counters."""
+
+from performance_tables.results import OURS, distinct, grouped, least, measured, profiled, prose, read, table, time
+
+HEAD = [
+    "matrix",
+    "products",
+    "entries of C",
+    "ms",
+    "GFLOP/s",
+    "times as fast as cuSPARSE",
+    "first numeric run, ms",
+    "later numeric runs, ms",
+]
+
+
+def products(folder):
+    results = read(folder / "spgemm.jsonl", "graph", "product", "impl")
+    rows, ratios = [], []
+    for (graph, product), case in grouped(results, "graph", "product").items():
+        ours, peer, name = case.get(OURS), least(case, "cusparse"), f"{graph}, {product}"
+        if time(ours) is None:
+            count = f"{ours['products']:.2e}" if ours else ""
+            rows.append([name, count, "", "not computed", "", "", "", ""])
+            continue
+        if peer:
+            ratios.append((peer / ours["ms"], name))
+        rows.append(
+            [
+                name,
+                f"{ours['products']:.2e}",
+                f"{ours['entries']:.2e}",
+                f"{ours['ms']:.2f}",
+                f"{ours['gflops']:.0f}",
+                f"{peer / ours['ms']:.2f}" if peer else "cuSPARSE computes none",
+                *(f"{ours[key]:.2f}" if ours.get(key) else "" for key in ("numeric_first_ms", "numeric_ms")),
+            ]
+        )
+    text = ""
+    if ratios:
+        slower = [name for ratio, name in ratios if ratio < 1]
+        text = prose(
+            f"warprow is slower than the best algorithm of cuSPARSE in {len(slower)} of {len(ratios)} products.",
+            f"The smallest ratio is {min(ratios)[0]:.2f} ({min(ratios)[1]}).",
+        )
+    text += "\n" + table(HEAD, rows)
+    return text + prose(
+        "Whole multiplications with the allocation of C, rows sorted.",
+        "Medians by the host's clock, verified against f64.",
+        measured(results, ("cusparse", "cuSPARSE")),
+    ) + "[Results]({folder}/spgemm.jsonl).\n"
+
+
+def counters(folder):
+    """The longest kernel of each product that was profiled."""
+    results = read(folder / "spgemm_counters.jsonl", "graph", "kernel", "us")
+    rows = []
+    for graph in distinct(result["graph"] for result in results):
+        longest = max((result for result in results if result["graph"] == graph), key=lambda result: result["us"])
+        keys = ("shared_percent", "issue_percent", "dram_percent")
+        percents = [f"{longest[key]:.0f}" if key in longest else "" for key in keys]
+        rows.append([graph, f"`{longest['kernel']}`", f"{longest['us'] / 1e3:.2f}", *percents])
+    text = table(["A x A of", "longest kernel", "ms", "shared memory, %", "issue slots, %", "memory, %"], rows)
+    return text + profiled(results) + "\n[All counters]({folder}/spgemm_counters.jsonl).\n"
+
+
+SECTIONS = {"spgemm": products, "spgemm_counters": counters}

@@ -1,0 +1,268 @@
+"""The tables of SpMM: spmm.jsonl, the sweep over the plan's choices, and the counters."""
+
+from performance_tables.results import OURS, distinct, mean, measured, median, profiled, prose, read, table, time
+
+LIMIT = "gather_limit"
+# The rows in the caller's order.
+GIVEN = "given"
+# A good choice has this part of the best one's speed.
+GOOD = 0.95
+# Rows of the table of the worst choices.
+WORST = 5
+# Widths whose counters are shown.
+COUNTED = (32, 128)
+
+
+class Case:
+    """A product, and the results of all that computed it, by implementation."""
+
+    def __init__(self, graph, kind, element, features):
+        self.graph, self.kind, self.element, self.features = graph, kind, element, features
+        self.results = {}
+
+    def __str__(self):
+        return f"{self.graph}, {self.kind}, {self.element}, {self.features}"
+
+    def ours(self):
+        return self.results.get(OURS, {})
+
+    def time(self, *names):
+        """The least time of these implementations; wrong results have none."""
+        times = [time(self.results.get(name)) for name in names]
+        return min((ms for ms in times if ms), default=None)
+
+    def ratio(self, *names):
+        """The least time of these implementations over ours, above 1 if ours is less."""
+        theirs, ours = self.time(*names), self.time(OURS)
+        return theirs / ours if theirs and ours else None
+
+    def to_cusparse(self):
+        return self.ratio(*(name for name, result in self.results.items() if "cusparse" in result))
+
+    def to_limit(self):
+        return self.ratio(LIMIT)
+
+    def to_given_order(self):
+        return self.ratio(GIVEN)
+
+    def plan_in_runs(self, with_order):
+        """The time of planning in runs, with the search for a row order or without."""
+        # In results without `upload_ms` the time of the plan includes the upload.
+        ours, ms = self.ours(), self.time(OURS)
+        if not ms or "upload_ms" not in ours:
+            return None
+        return (ours["plan_ms"] - (0 if with_order else ours.get("order_ms", 0))) / ms
+
+    def why_not_timed(self):
+        ours = self.ours()
+        if not ours:
+            return "not run"
+        if "skipped" in ours:
+            return ours["skipped"]
+        if not ours["ok"]:
+            return "wrong"
+        return "not timed" if ours["ms"] is None else None
+
+
+def read_cases(path):
+    """The cases, in the order of the file."""
+    cases = {}
+    for result in read(path, "graph", "kind", "type", "features", "impl"):
+        key = tuple(result[name] for name in ("graph", "kind", "type", "features"))
+        cases.setdefault(key, Case(*key)).results[result["impl"]] = result
+    return list(cases.values())
+
+
+def cell(ratios, graphs):
+    """Geometric mean and least ratio; how many there are if not one for each graph."""
+    ratios = [ratio for ratio in ratios if ratio is not None]
+    if not ratios:
+        return ""
+    count = f", {len(ratios)}" if len(ratios) != graphs else ""
+    return f"{mean(ratios):.2f} ({min(ratios):.2f}{count})"
+
+
+def means(cases, ratio):
+    """The means by kind and width; nothing if there are none."""
+    if all(ratio(case) is None for case in cases):
+        return ""
+    widths = sorted(distinct(case.features for case in cases))
+    graphs = len(distinct(case.graph for case in cases))
+    rows = []
+    for kind in distinct(case.kind for case in cases):
+        of_kind = [case for case in cases if case.kind == kind]
+        cells = [cell([ratio(case) for case in of_kind if case.features == width], graphs) for width in widths]
+        if any(cells):
+            rows.append([kind, *cells])
+    return table([f"{cases[0].element}, features", *widths], rows)
+
+
+def by_type(cases, title, sentences, ratio):
+    """A table of means for each element type, under a title and a paragraph; nothing if there are no ratios."""
+    tables = ""
+    for element in distinct(case.element for case in cases):
+        tables += means([case for case in cases if case.element == element], ratio)
+    return prose(f"**{title}.**", *sentences) + "\n" + tables if tables else ""
+
+
+def speed(folder):
+    """Against cuSPARSE, the gather limit and the given order; how many cases there are."""
+    cases = read_cases(folder / "spmm.jsonl")
+    results = [result for case in cases for result in case.results.values()]
+    text = prose(
+        "A cell has the geometric mean over the graphs and, in brackets, the smallest ratio.",
+        "A second number in the brackets says how many graphs the cell has, where it lacks some.",
+    )
+    against = [case for case in cases if case.to_cusparse() is not None]
+    sentences = []
+    if against:
+        slower = sum(case.to_cusparse() < 1 for case in against)
+        worst = min(against, key=Case.to_cusparse)
+        sentences = [
+            f"warprow is slower than cuSPARSE in {slower} of {len(against)} cases.",
+            f"The smallest ratio is {worst.to_cusparse():.2f} ({worst}).",
+        ]
+    text += "\n" + by_type(cases, "Times as fast as the best algorithm of cuSPARSE", sentences, Case.to_cusparse)
+    limited = [case for case in cases if case.to_limit() is not None]
+    above = sum(case.to_limit() > 1 for case in limited)
+    sentences = [
+        "The limit is a baseline that loads rows of X and computes nothing.",
+        f"warprow reuses rows of X in the caches, and is faster than the limit in {above} of {len(limited)} cases.",
+    ]
+    text += by_type(cases, "Speed relative to the gather limit", sentences, Case.to_limit)
+    ordered = [case for case in cases if case.to_given_order() is not None]
+    slower = sum(case.to_given_order() < 1 for case in ordered)
+    sentences = [
+        "The plan may change the order of the rows. The time of the search is not part of these ratios.",
+        f"The plan's order is slower than the given one in {slower} of {len(ordered)} cases.",
+    ]
+    text += by_type(cases, "Times as fast as in the given order of the rows", sentences, Case.to_given_order)
+    counts = [f"{len(cases)} cases, {len(against)} of them timed against cuSPARSE."]
+    if not limited:
+        counts.append("The gather limit was not measured.")
+    for reason in distinct(reason for case in cases if (reason := case.why_not_timed())):
+        count = sum(case.why_not_timed() == reason for case in cases)
+        counts.append(f"Without a time: {count} cases, {reason}.")
+    counts += spread(cases)
+    counts.append("Medians of the device's time, verified against f64.")
+    chart = ", [chart of all cases]({folder}/spmm.svg)" if (folder / "spmm.svg").exists() else ""
+    text += prose(*counts, measured(results, ("cusparse", "cuSPARSE")))
+    return text + "[Results]({folder}/spmm.jsonl)" + chart + ".\n"
+
+
+def spread(cases):
+    """How much the slowest sample differs from the median, in a sentence if it is known."""
+    ratios = [
+        (case.ours()["ms_max"] / case.time(OURS), str(case))
+        for case in cases
+        if case.time(OURS) and case.ours().get("ms_max")
+    ]
+    if not ratios:
+        return []
+    ratio, case = max(ratios)
+    return [f"The slowest sample of a case takes at most {ratio:.2f} times its median ({case})."]
+
+
+def plan(folder):
+    """What planning costs, in runs."""
+    cases = [case for case in read_cases(folder / "spmm.jsonl") if case.plan_in_runs(True) is not None]
+    if not cases:
+        return "Not measured yet.\n"
+    rows = []
+    for name, with_order in (("without the search for a row order", False), ("with the search for a row order", True)):
+        worst = max(cases, key=lambda case: case.plan_in_runs(with_order))
+        middle = median([case.plan_in_runs(with_order) for case in cases])
+        rows.append([name, f"{middle:.1f}", f"{worst.plan_in_runs(with_order):.1f} ({worst})"])
+    searched = sum("order_ms" in case.ours() for case in cases)
+    text = prose(
+        f"Planning looks for a row order in {searched} of {len(cases)} cases.",
+        "The copy of A to the device is not included.",
+    )
+    return text + "\n" + table(["planning", "runs, median", "runs, at most"], rows)
+
+
+def choices(folder):
+    """How good the plan's choices are, by a run of the bench with --sweep."""
+    ratios = []
+    for case in read_cases(folder / "spmm_choices.jsonl"):
+        others = [name for name in case.results if name not in (OURS, LIMIT) and "cusparse" not in name]
+        timed = [name for name in others if case.time(name)]
+        if case.time(OURS) and timed:
+            best = min(timed, key=case.time)
+            ratios.append((case.ratio(best), str(case), case.ours().get("kernel", ""), best))
+    if not ratios:
+        return "Not measured yet.\n"
+    good = sum(ratio >= GOOD for ratio, *_ in ratios)
+    text = prose(
+        f"In {len(ratios)} cases the bench also timed each kernel, row order, number of lanes, number of column blocks",
+        "and task size that the plan could have chosen.",
+        f"The plan's choice is within {100 * (1 - GOOD):.0f} % of the best one in {good} cases. The worst choices:",
+    )
+    rows = [[case, kernel, best, f"{ratio:.2f}"] for ratio, case, kernel, best in sorted(ratios)[:WORST] if ratio < 1]
+    text += "\n" + table(["case", "chosen kernel", "best choice", "its time over the chosen one's"], rows)
+    return text + "[Results]({folder}/spmm_choices.jsonl).\n"
+
+
+def sixteen_bit(folder):
+    """How much faster elements of 16 bits are than f32."""
+    times = {}
+    for case in read_cases(folder / "spmm.jsonl"):
+        if case.time(OURS):
+            times[case.element, case.kind, case.features, case.graph] = case.time(OURS)
+    ratios = {}
+    for (element, kind, features, graph), ms in times.items():
+        in_f32 = times.get(("f32", kind, features, graph))
+        if element in ("f16", "bf16") and in_f32:
+            ratios.setdefault((element, kind), {}).setdefault(features, []).append(in_f32 / ms)
+    if not ratios:
+        return "Not measured yet.\n"
+    widths = sorted({width for by_width in ratios.values() for width in by_width})
+    graphs = max(len(found) for by_width in ratios.values() for found in by_width.values())
+    rows = [
+        [f"{element}, {kind}", *(cell(by_width.get(width, []), graphs) for width in widths)]
+        for (element, kind), by_width in ratios.items()
+    ]
+    return table(["times as fast as f32, features", *widths], rows)
+
+
+def counters(folder):
+    """How much of the machine a product uses, by a profiler."""
+    results = read(folder / "spmm_counters.jsonl", "graph", "kind", "impl", "type")
+    results = [result for result in results if result["type"] == "f32"]
+    names = {OURS: "warprow", "warprow_further_block": "warprow, later column blocks", LIMIT: "gather limit"}
+    rows = []
+    for kind, graph in distinct((result["kind"], result["graph"]) for result in results):
+        for impl, name in names.items():
+            of_case = [r for r in results if (r["kind"], r["graph"], r["impl"]) == (kind, graph, impl)]
+            found = {result["features"]: result for result in of_case}
+            if any(width in found for width in COUNTED):
+                rows.append([f"{graph}, {kind}", name, *(percents(found.get(width)) for width in COUNTED)])
+    sentences = ["A cell has the used part of memory bandwidth, L2-to-SM bandwidth and issue slots, in percent."]
+    busier = [
+        max(result["dram_percent"], result["l2_to_sm_percent"])
+        for result in results
+        if (result["impl"], result["features"], result["kind"]) == (OURS, COUNTED[0], "rmat35")
+    ]
+    if busier:
+        sentences += [
+            f"Without hubs (rmat35) and with {COUNTED[0]} features, the busier of the two bandwidths is used",
+            f"{median(busier):.0f} % in the median, from {min(busier):.0f} to {max(busier):.0f} %.",
+        ]
+    head = ["graph", "kernel", *(f"{width} features" for width in COUNTED)]
+    text = prose(*sentences) + "\n" + table(head, rows)
+    return text + profiled(results) + "\n[All counters]({folder}/spmm_counters.jsonl).\n"
+
+
+def percents(result):
+    if result is None:
+        return ""
+    return " / ".join(f"{result[key]:.0f}" for key in ("dram_percent", "l2_to_sm_percent", "issue_percent"))
+
+
+SECTIONS = {
+    "spmm": speed,
+    "spmm_plan": plan,
+    "spmm_choices": choices,
+    "spmm_16_bit": sixteen_bit,
+    "spmm_counters": counters,
+}

@@ -1,0 +1,4 @@
+//! Operations on dense matrices, on every device: XW and LogSoftmax.
+
+mod gemm;
+mod log_softmax;

@@ -1,0 +1,4 @@
+//! What the operations are made of, on every device: prefix sums, sorting, and conversions of matrices in CSR.
+
+mod csr;
+mod scan_and_sort;

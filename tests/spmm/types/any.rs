@@ -1,0 +1,69 @@
+//! Any matrix, width, reduction and factors at all.
+
+use super::{exact, kernels, run, whole, whole_dense};
+use proptest::prelude::*;
+use support::devices;
+use warprow::reference::Operation;
+use warprow::{Reduction, Spmm, SpmmElement, SpmmOptions, bf16, f16};
+
+/// Rows of any length over up to 40 columns, some of them empty.
+fn any_rows() -> impl Strategy<Value = (Vec<Vec<u32>>, usize)> {
+    (1_u32..40).prop_flat_map(|cols| {
+        let row = proptest::collection::btree_set(0..cols, 0..=cols as usize);
+        let row = row.prop_map(|row| row.into_iter().collect());
+        (proptest::collection::vec(row, 0..30), Just(cols as usize))
+    })
+}
+
+fn any_product_is_exact<E: SpmmElement>(
+    (rows, cols): &(Vec<Vec<u32>>, usize),
+    features: usize,
+    options: SpmmOptions,
+    [alpha, beta]: [f64; 2],
+) {
+    let a = whole::<E>(rows, *cols);
+    let (x, y) = (
+        whole_dense::<E>(*cols, features),
+        whole_dense::<E>(rows.len(), features),
+    );
+    let operation = Operation {
+        reduction: options.reduction,
+        alpha,
+        beta,
+        y: Some(y.view()),
+    };
+    for device in devices() {
+        for kernel in kernels(options.reduction) {
+            let options = SpmmOptions {
+                kernel: Some(kernel),
+                ..options
+            };
+            let plan = Spmm::plan(&device, a.view(), options).unwrap();
+            let found = run(&plan, x.view(), [alpha, beta], y.view());
+            assert_eq!(found, exact(operation, &a, &x), "{plan}");
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    #[test]
+    fn any_matrix_any_width_and_any_whole_factors_are_exact(
+        matrix in any_rows(),
+        features in prop_oneof![1_usize..80, (5_usize..20).prop_map(|eighth| 8 * eighth)],
+        task_size in 1_u32..50,
+        column_blocks in 1_u32..6,
+        reduction in proptest::sample::select(vec![Reduction::Sum, Reduction::Max, Reduction::Min]),
+        alpha in -3_i32..4,
+        beta in -3_i32..4,
+    ) {
+        let options = SpmmOptions {
+            reduction,
+            task_size: Some(task_size),
+            column_blocks: Some(column_blocks),
+            ..SpmmOptions::default()
+        };
+        in_every_type!(any_product_is_exact(&matrix, features, options, [alpha.into(), beta.into()]));
+    }
+}

@@ -1,0 +1,169 @@
+//! Instances of the kernels: every product finds one, every one is found by a product, and all of them run.
+
+use crate::{cut, exact, kernels, run, whole, whole_dense};
+use std::collections::BTreeSet;
+use warprow::reference::Operation;
+use warprow::spmm::{Ending, RowOrder, Shape};
+use warprow::{
+    CsrMatrix, Device, Reduction, Spmm, SpmmElement, SpmmKernel, SpmmOptions, bf16, f16,
+};
+use warprow_kernels::spmm::product::{tasks, vector};
+
+const ENDINGS: [Ending; 4] = [
+    Ending::Plain,
+    Ending::AnyOrder,
+    Ending::Added,
+    Ending::Scaled,
+];
+
+const LANES: [u32; 3] = [8, 16, 32];
+
+fn shape(features: u32, lanes: u32) -> Shape {
+    Shape {
+        rows: 1000,
+        items: 500,
+        cols: 700,
+        features,
+        lanes,
+    }
+}
+
+/// The entry points that `#[kernel]` registers for the general kernels, and for the rows that they leave in parts.
+fn registered() -> BTreeSet<&'static str> {
+    let ladder = ["spmm_combine_slices"];
+    let general = ["spmm_vector", "spmm_in_step", "spmm_combine"];
+    let is_one_of = |names: &[&str], name: &str| names.iter().any(|start| name.starts_with(start));
+    cuda_std::kernel::instances()
+        .map(|instance| instance.name())
+        .filter(|name| is_one_of(&general, name) && !is_one_of(&ladder, name))
+        .collect()
+}
+
+fn add_every_choice<E: SpmmElement>(chosen: &mut BTreeSet<&'static str>) {
+    for &kernel in SpmmKernel::ALL {
+        for reduction in Reduction::ALL {
+            if !kernel.capabilities().has::<E>(reduction) {
+                continue;
+            }
+            for features in (1..300).chain([602, 1024, 4099]) {
+                for (lanes, ending) in LANES
+                    .into_iter()
+                    .flat_map(|lanes| ENDINGS.map(|ending| (lanes, ending)))
+                {
+                    // It panics where the kernel is not instantiated.
+                    let shape = shape(features, lanes);
+                    let handle = kernel.handle::<E>(shape, reduction, ending);
+                    chosen.insert(handle.name());
+                }
+            }
+        }
+    }
+    for reduction in Reduction::ALL {
+        chosen.insert(tasks::combine_handle::<E>(reduction).name());
+    }
+}
+
+#[test]
+fn every_product_finds_an_instance_and_every_instance_is_for_some_product() {
+    let mut chosen = BTreeSet::new();
+    in_every_type!(add_every_choice(&mut chosen));
+    let unused: Vec<_> = registered().difference(&chosen).copied().collect();
+    assert!(unused.is_empty(), "no product takes {unused:?}");
+}
+
+fn blocks_have_lanes_of_every_ending<E: SpmmElement>() {
+    for reduction in [Reduction::Sum, Reduction::Mean] {
+        for features in 1..300 {
+            let lanes = |ending| vector::lanes::<E>(features, reduction, ending);
+            for ending in ENDINGS {
+                let all: Vec<u32> = lanes(ending).iter().collect();
+                let of_blocks: Vec<u32> = lanes(Ending::Added).iter().collect();
+                assert!(
+                    !of_blocks.is_empty() && of_blocks.iter().all(|lanes| all.contains(lanes)),
+                    "{} with {features} features: {of_blocks:?}, {ending:?} has {all:?}",
+                    E::NAME
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn the_first_block_of_columns_can_have_the_lanes_of_the_further_ones() {
+    in_every_type!(blocks_have_lanes_of_every_ending());
+}
+
+/// A row that 16-step tasks cut into many parts, short rows and empty ones.
+fn matrix<E: SpmmElement>() -> CsrMatrix<E> {
+    let mut rows: Vec<Vec<u32>> = (0..40).map(|row| (0..(row * 7) % 13).collect()).collect();
+    rows[11] = (0..300).collect();
+    whole(&rows, 300)
+}
+
+/// A plan's product with each row end that it can have is exact; the entry points that ran are added to `ran`.
+fn run_each_ending<E: SpmmElement>(
+    device: &Device,
+    features: usize,
+    options: SpmmOptions,
+    ran: &mut BTreeSet<&'static str>,
+) {
+    let a = matrix::<E>();
+    let (x, y) = (
+        whole_dense::<E>(300, features),
+        whole_dense::<E>(40, features),
+    );
+    let plan = Spmm::plan(device, a.view(), options).unwrap();
+    let width = features as u32;
+    ran.extend(plan.entry_points(width));
+    ran.insert(tasks::combine_handle::<E>(options.reduction).name());
+    for (factors, ending) in [
+        ([1.0, 0.0], None),
+        ([1.0, 1.0], Some(Ending::Added)),
+        ([2.0, -3.0], Some(Ending::Scaled)),
+    ] {
+        if let Some(ending) = ending {
+            let shape = shape(width, options.lanes.unwrap_or(1));
+            let handle = (plan.kernel()).handle::<E>(shape, options.reduction, ending);
+            ran.insert(handle.name());
+        }
+        let operation = Operation {
+            reduction: options.reduction,
+            alpha: factors[0],
+            beta: factors[1],
+            y: Some(y.view()),
+        };
+        let found = run(&plan, x.view(), factors, y.view());
+        assert_eq!(found, exact(operation, &a, &x), "{factors:?}, {plan}");
+    }
+}
+
+fn run_every_choice<E: SpmmElement>(ran: &mut BTreeSet<&'static str>) {
+    for device in crate::support::devices() {
+        for reduction in [Reduction::Sum, Reduction::Max] {
+            for kernel in kernels(reduction) {
+                // Loads of one, four and eight elements; the most features are whole cache lines and not.
+                for features in [7, 36, 40, 100, 128] {
+                    for (lanes, order) in LANES.into_iter().flat_map(|lanes| {
+                        [RowOrder::Given, RowOrder::FirstColumn].map(|order| (lanes, order))
+                    }) {
+                        let options = SpmmOptions {
+                            kernel: Some(kernel),
+                            lanes: Some(lanes),
+                            order: Some(order),
+                            ..cut(reduction)
+                        };
+                        run_each_ending::<E>(&device, features, options, ran);
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn all_instances_run_and_are_exact_where_rows_are_cut_and_in_another_order() {
+    let mut ran = BTreeSet::new();
+    in_every_type!(run_every_choice(&mut ran));
+    let left: Vec<_> = registered().difference(&ran).copied().collect();
+    assert!(left.is_empty(), "nothing ran {left:?}");
+}
