@@ -9,20 +9,6 @@ use warprow_kernels::spgemm::Items;
 use warprow_kernels::spgemm::analysis::{row_lists, work};
 use warprow_kernels::spgemm::products::bins::BINS;
 
-/// A phase's bins of sorted rows, from its first one on, and how many products their rows have at most: the longest first, as they are the
-/// last to end.
-pub(super) const fn sorted_bins(first: u32) -> [(u32, u32); 7] {
-    [
-        (first + 6, 512),
-        (first + 5, 256),
-        (first + 4, 128),
-        (first + 3, 64),
-        (first + 2, 32),
-        (first + 1, 16),
-        (first, 8),
-    ]
-}
-
 /// The items of each bin, one bin's after the other's.
 #[derive(Debug)]
 pub(super) struct Lists {
@@ -90,12 +76,16 @@ impl Lists {
         self.counts[bin as usize]
     }
 
+    /// How many items some bins have together.
+    pub(super) fn count_of(&self, bins: Range<u32>) -> u32 {
+        bins.map(|bin| self.count(bin)).sum()
+    }
+
     /// The items of some bins that follow each other; `None` if there are none.
     pub(super) fn items(&self, bins: Range<u32>) -> Option<Items> {
-        let sum = |bins: Range<u32>| -> u32 { bins.map(|bin| self.count(bin)).sum() };
-        let count = sum(bins.clone());
+        let count = self.count_of(bins.clone());
         (count > 0).then(|| Items {
-            first: sum(1..bins.start),
+            first: self.count_of(1..bins.start),
             count,
             list: Global::from_address(self.list.read_only().address()),
         })

@@ -42,6 +42,7 @@ mod operands;
 mod pairs;
 mod places;
 mod row_costs;
+mod sorted;
 mod symbolic;
 
 pub use blocks::{SpgemmProduct, spgemm, spgemm_in_blocks};
@@ -232,13 +233,8 @@ impl<T: SpgemmElement> fmt::Display for Spgemm<T> {
         let lists = &self.structure.lists;
         rows("copied", lists, symbolic::COPY..symbolic::RUNS, "rows")?;
         rows("runs", lists, symbolic::RUNS..symbolic::SORT, "rows")?;
-        rows("sorted", lists, symbolic::SORT..symbolic::WARP_HASH, "rows")?;
-        rows(
-            "hashed",
-            lists,
-            symbolic::WARP_HASH..symbolic::NARROW,
-            "rows",
-        )?;
+        rows("sorted", lists, symbolic::SORT..symbolic::HASH, "rows")?;
+        rows("hashed", lists, symbolic::HASH..symbolic::NARROW, "rows")?;
         rows("bitmaps", lists, symbolic::NARROW..symbolic::END, "rows")?;
         let lists = &self.numeric.lists;
         rows(

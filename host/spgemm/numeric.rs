@@ -1,8 +1,9 @@
 //! The numeric phase: which kernel takes which rows, and their launches.
 
 use super::SpgemmElement;
-use super::lists::{Lists, sorted_bins};
+use super::lists::Lists;
 use super::pairs::Pairs;
+use super::sorted::Sorting;
 use super::places::{Kept, Of, Places};
 use crate::csr::DevicePattern;
 use crate::device::{DeviceBuffer, Fork};
@@ -14,11 +15,7 @@ use warprow_kernels::spgemm::numeric::{
 };
 use warprow_kernels::spgemm::products::bins::numeric as bin;
 use warprow_kernels::spgemm::reuse::placed_chunks;
-use warprow_kernels::spgemm::symbolic::sort_rows;
 use warprow_kernels::spgemm::{Borders, Factors, Items, Operands, Structure};
-
-/// The bins of sorted rows.
-const SORTED: [(u32, u32); 7] = sorted_bins(bin::SORT);
 
 /// The rows of C by the kernel that computes their values.
 #[derive(Debug)]
@@ -50,7 +47,7 @@ impl Numeric {
         b: &DevicePattern,
         places: Kept,
     ) -> Result<Self, Error> {
-        let pairs = Pairs::worth_it::<T>(b, &lists, &SORTED)?;
+        let pairs = Pairs::worth_it::<T>(b, &lists, bin::SORT)?;
         Ok(Self {
             pairs: pairs.map(Mutex::new),
             places,
@@ -90,6 +87,9 @@ impl Numeric {
             Some(places) => self.launch_placed(&fork, places, c, factors, values)?,
             None => self.launch_chunks(&fork, operands, c, factors, values)?,
         }
+        if places.is_some() || !self.ranks_short_rows(operands) {
+            self.launch_short(&fork, operands, work, c, factors, values)?;
+        }
         self.launch_shorter(&fork, operands, work, c, factors, values)?;
         fork.join()
     }
@@ -105,10 +105,11 @@ impl Numeric {
             return Ok(());
         };
         let device = values.device().clone();
-        let arguments = (operands, items, c, values.mutable());
+        let words = size_of::<T>() as u32 / 4;
+        let arguments = (operands, items, c, words, values.mutable().cast());
         let config = spread_rows::launch(items.count);
         // SAFETY: parts of the kernel's size.
-        unsafe { device.launch(&spread_rows::clear_rows::<T>(), config, arguments) }
+        unsafe { device.launch(&spread_rows::clear_rows(), config, arguments) }
     }
 
     /// Launches the kernels for the rows listed, and their columns if `c` wants them.
@@ -123,7 +124,17 @@ impl Numeric {
     ) -> Result<(), Error> {
         self.launch_spread(fork, operands, c, factors, values)?;
         self.launch_chunks(fork, operands, c, factors, values)?;
+        if !self.ranks_short_rows(operands) {
+            self.launch_short(fork, operands, work, c, factors, values)?;
+        }
         self.launch_shorter(fork, operands, work, c, factors, values)
+    }
+
+    /// Whether the kernel of ranked chunks takes short rows too: they are few, it is launched anyway, and has room for their bitmaps.
+    fn ranks_short_rows(&self, operands: Operands) -> bool {
+        self.lists.count_of(bin::WARP..bin::RANK) < self.borders.few_rows
+            && self.lists.count_of(bin::RANK..bin::SEARCH) > 0
+            && operands.b.cols.div_ceil(32) < self.borders.rank_words
     }
 
     /// Launches the kernel for rows whose products are spread over the device.
@@ -158,7 +169,11 @@ impl Numeric {
         // The longest rows first: they are the last to end.
         for size in (0..bin::SEARCH - bin::RANK).rev() {
             let capacity = (1024 << size).min(chunk);
-            if let Some(items) = self.items(bin::RANK + size) {
+            let ranked = match size {
+                0 if self.ranks_short_rows(operands) => bin::WARP..bin::RANK + 1,
+                _ => bin::RANK + size..bin::RANK + size + 1,
+            };
+            if let Some(items) = self.lists.items(ranked) {
                 let words = operands.b.cols.div_ceil(32).min(self.borders.rank_words);
                 let config = chunks::launch_rank::<T>(items.count, capacity, words);
                 let arguments = (operands, factors, items, capacity, chunk, c, values);
@@ -203,7 +218,30 @@ impl Numeric {
         Ok(())
     }
 
-    /// Launches the kernels for all rows but long ones.
+    /// Launches the kernel for rows of some hundred entries.
+    fn launch_short<T: SpgemmElement>(
+        &self,
+        fork: &Fork<'_>,
+        operands: Operands,
+        work: &DeviceBuffer<u32>,
+        c: Structure,
+        factors: Factors<T>,
+        values: &mut DeviceBuffer<T>,
+    ) -> Result<(), Error> {
+        let (work, values) = (work.read_only(), values.mutable());
+        for size in (0..bin::RANK - bin::WARP).rev() {
+            if let Some(items) = self.items(bin::WARP + size) {
+                let capacity = 64 << size;
+                let config = group_rows::launch::<T>(items.count, capacity);
+                let arguments = (operands, factors, items, capacity, work, c, values);
+                // SAFETY: rows of up to `capacity` entries.
+                unsafe { fork.launch(&group_rows::group_rows::<T>(), config, arguments)? };
+            }
+        }
+        Ok(())
+    }
+
+    /// Launches the kernels for all other rows.
     fn launch_shorter<T: SpgemmElement>(
         &self,
         fork: &Fork<'_>,
@@ -222,34 +260,23 @@ impl Numeric {
             // SAFETY: chunks of the kernel's size.
             unsafe { fork.launch(&ordered::ordered::<T>(), config, arguments)? };
         }
-        let handles = [
-            interval_rows::interval_rows::<T, 128>(),
-            interval_rows::interval_rows::<T, 64>(),
-        ];
-        let together = [
-            neighbour_rows::neighbour_rows::<T, 128>(),
-            neighbour_rows::neighbour_rows::<T, 64>(),
-        ];
-        for (size, (handle, together)) in (0..2).rev().zip(handles.into_iter().zip(together)) {
-            let span = 64 << size;
-            let arguments = |items| (operands, factors, items, work, c, values);
-            if let Some(items) = self.items(bin::INTERVALS + size) {
-                let config = interval_rows::launch::<T>(items.count, span);
-                // SAFETY: rows of runs that span up to so many columns.
-                unsafe { fork.launch(&handle, config, arguments(items))? };
-            }
-            if let Some(items) = self.items(bin::NEIGHBOURS + size) {
-                let warps = self.borders.neighbour_warps;
-                // SAFETY: rows of runs that span up to so many columns.
-                unsafe {
-                    if neighbour_rows::are_enough(items.count, warps) {
-                        let config = neighbour_rows::launch::<T>(items.count, span);
-                        fork.launch(&together, config, arguments(items))?;
-                    } else {
-                        let config = interval_rows::launch::<T>(items.count, span);
-                        fork.launch(&handle, config, arguments(items))?;
-                    }
-                }
+        let of_runs = |items| (operands, factors, items, work, c, values);
+        let launch_intervals = |items: Items| {
+            let config = interval_rows::launch::<T>(items.count);
+            // SAFETY: rows of runs that span up to so many columns as the kernel takes.
+            unsafe { fork.launch(&interval_rows::interval_rows::<T>(), config, of_runs(items)) }
+        };
+        if let Some(items) = self.items(bin::INTERVALS) {
+            launch_intervals(items)?;
+        }
+        if let Some(items) = self.items(bin::NEIGHBOURS) {
+            if neighbour_rows::are_enough(items.count, self.borders.neighbour_warps) {
+                let config = neighbour_rows::launch::<T>(items.count);
+                let handle = neighbour_rows::neighbour_rows::<T>();
+                // SAFETY: rows of runs that span up to so many columns as the kernel takes.
+                unsafe { fork.launch(&handle, config, of_runs(items))? };
+            } else {
+                launch_intervals(items)?;
             }
         }
         for size in (0..bin::SORT - bin::WINDOW).rev() {
@@ -261,35 +288,16 @@ impl Numeric {
                 unsafe { fork.launch(&window_rows::window_rows::<T>(), config, arguments)? };
             }
         }
-        for size in (0..bin::RANK - bin::WARP).rev() {
-            if let Some(items) = self.items(bin::WARP + size) {
-                let capacity = 64 << size;
-                let config = group_rows::launch::<T>(items.count, capacity);
-                let arguments = (operands, factors, items, capacity, work, c, values);
-                // SAFETY: rows of up to `capacity` entries.
-                unsafe { fork.launch(&group_rows::group_rows::<T>(), config, arguments)? };
-            }
-        }
-        let handles = [
-            sort_rows::sort_products::<T, 512>(),
-            sort_rows::sort_products::<T, 256>(),
-            sort_rows::sort_products::<T, 128>(),
-            sort_rows::sort_products::<T, 64>(),
-            sort_rows::sort_products::<T, 32>(),
-            sort_rows::sort_products::<T, 16>(),
-            sort_rows::sort_products::<T, 8>(),
-        ];
-        for ((bin, products), handle) in SORTED.into_iter().zip(handles) {
-            if let Some(items) = self.items(bin) {
-                let rounds = sort_rows::rounds(items.count, products, self.borders.sort_warps);
-                let config = sort_rows::launch(items.count, rounds, products, element_bytes);
-                let nothing = GlobalMut::from_address(0);
-                let arguments = (
-                    operands, factors, items, rounds, work, c.row_ptr, c.col_idx, values, nothing,
-                );
-                // SAFETY: rows of so many products; their number is known.
-                unsafe { fork.launch(&handle, config, arguments)? };
-            }
+        let sorting = Sorting {
+            operands,
+            work,
+            starts: c.row_ptr,
+            columns: c.col_idx,
+            entries: GlobalMut::from_address(0),
+        };
+        // SAFETY: the lists of this product's rows, whose entries go where C has them; their number is known.
+        unsafe {
+            sorting.launch_products(fork, &self.lists, bin::SORT, &self.borders, factors, values)?;
         }
         if let Some(items) = self.items(bin::COPY) {
             let arguments = (operands, factors, items, c, values);

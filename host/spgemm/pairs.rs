@@ -18,16 +18,14 @@ impl Pairs {
         Ok(Self(b.device.uninitialized(2 * b.nnz())?))
     }
 
-    /// Room for those of `b`, if values of this type are paired and sorted rows have so many products, in these bins and no more
-    /// each than is said, that it pays.
+    /// Room for those of `b`, if values of this type are paired and the sorted rows, whose first bin is `sorted`, have so many
+    /// products that it pays.
     pub fn worth_it<T: SpgemmElement>(
         b: &DevicePattern,
         lists: &Lists,
-        sorted: &[(u32, u32)],
+        sorted: u32,
     ) -> Result<Option<Self>, Error> {
-        let products: u64 = (sorted.iter())
-            .map(|&(bin, most)| u64::from(lists.count(bin)) * u64::from(most))
-            .sum();
+        let products = lists.sorted_products(sorted);
         if !lane_products::are_paired::<T>() || products < 2 * b.nnz() as u64 || products == 0 {
             return Ok(None);
         }

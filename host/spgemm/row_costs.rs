@@ -60,7 +60,7 @@ pub(super) fn row_costs(
         let arguments = (operands, borders, output, long_count, long_rows.mutable());
         // SAFETY: the operands are what they say, with as many rows of B as columns of A; the buffers have their lengths.
         unsafe { device.launch(&work::row_work(), work::launch_rows(a.rows), arguments)? };
-        if let Some(config) = work::launch_long_rows(a.nonzeros()) {
+        if let Some(config) = work::launch_long_rows(a.nonzeros(), a.longest_row) {
             let long_count = Global::from_address(long_count.address());
             let arguments = (operands, borders, output, long_count, long_rows.read_only());
             // SAFETY: the same, and the list of long rows is there.

@@ -2,10 +2,11 @@
 
 use super::SpgemmElement;
 use super::counters::{Counted, Counters};
-use super::lists::{Lists, sorted_bins};
+use super::lists::Lists;
 use super::operands::operands;
 use super::pairs::Pairs;
 use super::row_costs::{RowCosts, row_costs};
+use super::sorted::Sorting;
 use crate::csr::{DevicePattern, extent};
 use crate::device::{DeviceBuffer, Fork};
 use crate::error::Error;
@@ -14,12 +15,9 @@ use std::sync::Arc;
 use warprow_kernels::spgemm::analysis::borders::narrow_words;
 use warprow_kernels::spgemm::analysis::entry_work;
 use warprow_kernels::spgemm::numeric::copy;
-use warprow_kernels::spgemm::products::bins::{Known, symbolic as bin};
-use warprow_kernels::spgemm::symbolic::{bitmap_rows, hash_rows, run_rows, sort_rows};
+use warprow_kernels::spgemm::products::bins::{Known, NARROW_PRODUCTS, symbolic as bin};
+use warprow_kernels::spgemm::symbolic::{bitmap_rows, hash_rows, run_rows};
 use warprow_kernels::spgemm::{Borders, Factors, Items, Operands};
-
-/// The bins of sorted rows.
-const SORTED: [(u32, u32); 7] = sorted_bins(bin::SORT);
 
 /// What the symbolic phase finds out, for the numeric one and for the user.
 #[derive(Debug)]
@@ -151,16 +149,12 @@ impl<'a> Phase<'a> {
 
     /// Room for the columns and values of B beside each other, if the sorted rows are worth it.
     pub fn pairs<T: SpgemmElement>(&self) -> Result<Option<Pairs>, Error> {
-        Pairs::worth_it::<T>(self.b, &self.lists, &SORTED)
+        Pairs::worth_it::<T>(self.b, &self.lists, bin::SORT)
     }
 
     /// Whether at least half of what may be put aside is of sorted rows.
     pub fn is_mostly_sorted(&self) -> bool {
-        let most: u64 = SORTED
-            .map(|(bin, products)| u64::from(self.lists.count(bin)) * u64::from(products))
-            .iter()
-            .sum();
-        most >= self.staged.len() as u64 / 2
+        self.lists.sorted_products(bin::SORT) >= self.staged.len() as u64 / 2
     }
 
     /// Replaces the entries of each row by the row pointers of C, and finds out what the numeric phase is to know of rows whose
@@ -238,6 +232,7 @@ impl<'a> Phase<'a> {
                 cols: self.b.cols,
                 row_ptr: self.row_ptr,
                 col_idx,
+                longest_row: None,
             }),
             work: self.work,
             extents: self.extents,
@@ -250,37 +245,22 @@ impl<'a> Phase<'a> {
         self.lists.items(bin..bin + 1)
     }
 
+    /// What the kernels of sorted rows get.
+    fn sorting(&mut self) -> Sorting {
+        Sorting {
+            operands: self.operands(),
+            work: self.work.read_only(),
+            starts: self.starts.read_only(),
+            columns: self.staged.mutable(),
+            entries: self.row_ptr.mutable(),
+        }
+    }
+
     /// The columns of rows of few products, from each row's start on, and their numbers.
     pub fn launch_sorted_rows(&mut self, fork: &Fork<'_>) -> Result<(), Error> {
-        let operands = self.operands();
-        let handles = [
-            sort_rows::sort_rows::<512>(),
-            sort_rows::sort_rows::<256>(),
-            sort_rows::sort_rows::<128>(),
-            sort_rows::sort_rows::<64>(),
-            sort_rows::sort_rows::<32>(),
-            sort_rows::sort_rows::<16>(),
-            sort_rows::sort_rows::<8>(),
-        ];
-        for ((bin, products), handle) in SORTED.into_iter().zip(handles) {
-            let Some(items) = self.items(bin) else {
-                continue;
-            };
-            let rounds = sort_rows::rounds(items.count, products, self.borders.sort_warps);
-            let config = sort_rows::launch(items.count, rounds, products, 0);
-            let arguments = (
-                operands,
-                items,
-                rounds,
-                self.work.read_only(),
-                self.starts.read_only(),
-                self.staged.mutable(),
-                self.row_ptr.mutable(),
-            );
-            // SAFETY: rows of up to `products` products.
-            unsafe { fork.launch(&handle, config, arguments)? };
-        }
-        Ok(())
+        let sorting = self.sorting();
+        // SAFETY: the lists of this product's rows; all have room where they start.
+        unsafe { sorting.launch_columns(fork, &self.lists, bin::SORT, &self.borders) }
     }
 
     /// The same with values, which have as much room in `values` as all columns.
@@ -290,84 +270,60 @@ impl<'a> Phase<'a> {
         factors: Factors<T>,
         values: &mut DeviceBuffer<T>,
     ) -> Result<(), Error> {
-        let operands = self.operands();
-        let handles = [
-            sort_rows::sort_products::<T, 512>(),
-            sort_rows::sort_products::<T, 256>(),
-            sort_rows::sort_products::<T, 128>(),
-            sort_rows::sort_products::<T, 64>(),
-            sort_rows::sort_products::<T, 32>(),
-            sort_rows::sort_products::<T, 16>(),
-            sort_rows::sort_products::<T, 8>(),
-        ];
-        for ((bin, products), handle) in SORTED.into_iter().zip(handles) {
-            let Some(items) = self.items(bin) else {
-                continue;
-            };
-            let rounds = sort_rows::rounds(items.count, products, self.borders.sort_warps);
-            let config = sort_rows::launch(items.count, rounds, products, size_of::<T>() as u32);
-            let arguments = (
-                operands,
-                factors,
-                items,
-                rounds,
-                self.work.read_only(),
-                self.starts.read_only(),
-                self.staged.mutable(),
-                values.mutable(),
-                self.row_ptr.mutable(),
-            );
-            // SAFETY: rows of up to `products` products.
-            unsafe { fork.launch(&handle, config, arguments)? };
+        let (sorting, values) = (self.sorting(), values.mutable());
+        // SAFETY: as above, and as much room for values.
+        unsafe {
+            sorting.launch_products(fork, &self.lists, bin::SORT, &self.borders, factors, values)
         }
-        Ok(())
     }
 
     /// The columns of rows of more products, from each row's start on, and their numbers.
     pub fn launch_longer_rows(&mut self, fork: &Fork<'_>) -> Result<(), Error> {
-        let device = &self.a.device;
+        let shared_bytes = self.a.device.properties().max_shared_bytes_per_block;
         let operands = self.operands();
         let (work, starts) = (self.work.read_only(), self.starts.read_only());
         let (staged, entries) = (self.staged.mutable(), self.row_ptr.mutable());
-        let items = |bin| self.items(bin);
-        // The longest rows first: they are the last to end.
-        let shared_bytes = device.properties().max_shared_bytes_per_block;
         let all_words = bitmap_rows::words(operands.b.cols, shared_bytes);
-        if let Some(items) = self.lists.items(bin::BITMAP..bin::END) {
+        let narrow = self.narrow_rows();
+        // The longest rows first: they are the last to end.
+        let bitmaps = match narrow {
+            NarrowRows::WithLonger => bin::NARROW..bin::END,
+            _ => bin::BITMAP..bin::END,
+        };
+        if let Some(items) = self.lists.items(bitmaps) {
             let words = all_words;
             let config = bitmap_rows::launch(items.count, words);
             let arguments = (operands, items, words, work, starts, staged, entries);
             // SAFETY: any row may have a bitmap.
             unsafe { fork.launch(&bitmap_rows::bitmap_rows::<0>(), config, arguments)? };
         }
-        for size in (0..bin::BITMAP - bin::NARROW).rev() {
-            if let Some(items) = items(bin::NARROW + size) {
-                let words = all_words.min(narrow_words(size));
-                let config = bitmap_rows::launch_narrow(items.count, words);
-                let arguments = (operands, items, words, work, starts, staged, entries);
-                // SAFETY: any row may have a bitmap.
-                unsafe { fork.launch(&bitmap_rows::bitmap_rows::<1>(), config, arguments)? };
+        if narrow == NarrowRows::OwnBitmaps {
+            for size in (0..bin::BITMAP - bin::NARROW).rev() {
+                if let Some(items) = self.items(bin::NARROW + size) {
+                    let words = all_words.min(narrow_words(size));
+                    let config = bitmap_rows::launch_narrow(items.count, words);
+                    let arguments = (operands, items, words, work, starts, staged, entries);
+                    // SAFETY: any row may have a bitmap.
+                    unsafe { fork.launch(&bitmap_rows::bitmap_rows::<1>(), config, arguments)? };
+                }
             }
         }
-        for size in (0..bin::NARROW - bin::BLOCK_HASH).rev() {
-            if let Some(items) = items(bin::BLOCK_HASH + size) {
-                let capacity = 1024 << size;
-                let config = hash_rows::launch(items.count, capacity, true);
+        let hashed = (0..bin::NARROW - bin::HASH)
+            .rev()
+            .map(|size| (self.items(bin::HASH + size), 256 << size));
+        let narrow_hashed = match narrow {
+            NarrowRows::Hashed => self.lists.items(bin::NARROW..bin::BITMAP),
+            _ => None,
+        };
+        for (items, capacity) in [(narrow_hashed, NARROW_PRODUCTS)].into_iter().chain(hashed) {
+            if let Some(items) = items {
+                let config = hash_rows::launch(items.count, capacity);
                 let arguments = (operands, items, capacity, work, starts, staged, entries);
                 // SAFETY: rows of up to `capacity` products.
-                unsafe { fork.launch(&hash_rows::hash_rows::<1>(), config, arguments)? };
+                unsafe { fork.launch(&hash_rows::hash_rows(), config, arguments)? };
             }
         }
-        for size in (0..bin::BLOCK_HASH - bin::WARP_HASH).rev() {
-            if let Some(items) = items(bin::WARP_HASH + size) {
-                let capacity = 256 << size;
-                let config = hash_rows::launch(items.count, capacity, false);
-                let arguments = (operands, items, capacity, work, starts, staged, entries);
-                // SAFETY: rows of up to `capacity` products.
-                unsafe { fork.launch(&hash_rows::hash_rows::<0>(), config, arguments)? };
-            }
-        }
-        if let Some(items) = items(bin::RUNS) {
+        if let Some(items) = self.items(bin::RUNS) {
             let config = run_rows::launch(items.count);
             let arguments = (operands, items, work, starts, staged, entries);
             // SAFETY: rows whose rows of B are runs.
@@ -375,4 +331,29 @@ impl<'a> Phase<'a> {
         }
         Ok(())
     }
+
+    /// Which kernel takes narrow rows.
+    fn narrow_rows(&self) -> NarrowRows {
+        let lists = &self.lists;
+        if lists.count_of(bin::NARROW..bin::BITMAP) >= self.borders.few_rows {
+            NarrowRows::OwnBitmaps
+        } else if lists.count_of(bin::BITMAP..bin::END) > 0 {
+            NarrowRows::WithLonger
+        } else if self.borders.hash_products >= NARROW_PRODUCTS {
+            NarrowRows::Hashed
+        } else {
+            NarrowRows::OwnBitmaps
+        }
+    }
+}
+
+/// Which kernel takes rows of fewer than [`NARROW_PRODUCTS`] products in a span that suits bitmaps.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum NarrowRows {
+    /// Theirs, with bitmaps of their span.
+    OwnBitmaps,
+    /// That of longer rows: they are few, and it is launched anyway.
+    WithLonger,
+    /// That with hash tables: they are few, and it is compiled in half the time.
+    Hashed,
 }

@@ -54,6 +54,7 @@ pub(super) fn cut<T: Element>(a: DeviceCsr<T>, blocks: u32) -> Result<DeviceCsr<
         cols,
         row_ptr,
         col_idx,
+        longest_row: None,
     };
     Ok(DeviceCsr::from_parts(cut, values))
 }

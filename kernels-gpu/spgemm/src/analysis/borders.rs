@@ -12,6 +12,13 @@ use crate::symbolic::sort_rows::MOST_SPAN;
 /// Numeric: words of a chunk's bitmap by default, of 327680 columns: two blocks fit a multiprocessor.
 const RANK_WORDS: u32 = 10240;
 
+/// By default: what an H200 sorts in five microseconds, the time of a launch beside others. And a kernel that is not launched need
+/// not be compiled: that takes 60 to 100 ms in a process with an empty driver cache.
+const JOINED_PRODUCTS: u32 = 1 << 19;
+
+/// By default: about a row for each multiprocessor of an H200, so that the other kernel takes them all at once.
+const FEW_ROWS: u32 = 128;
+
 /// The borders between bins. Those of the default are tuned for an NVIDIA H200.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,6 +29,10 @@ pub struct Borders {
     pub sort_again: u32,
     /// A group of lanes sorts several rows, one after the other, where that leaves so many warps.
     pub sort_warps: u32,
+    /// Rows are sorted with those of the next size if that adds no more than so many products to a launch.
+    pub joined_products: u32,
+    /// Fewer rows of a kernel than that go to another one, which is launched anyway or compiled in half the time.
+    pub few_rows: u32,
     /// Symbolic: rows of that many products have a hash table; up to 16384.
     pub hash_products: u32,
     /// Symbolic: a bitmap is taken if it has that many words or fewer for a product.
@@ -75,6 +86,8 @@ impl Borders {
             sort_products: MOST_PRODUCTS,
             sort_again: 256,
             sort_warps: 8192,
+            joined_products: JOINED_PRODUCTS,
+            few_rows: FEW_ROWS,
             hash_products,
             bitmap_words: 4,
             run_span: 4096,

@@ -37,10 +37,11 @@ pub fn launch_rows(rows: u32) -> LaunchConfig {
     LaunchConfig::new(rows.div_ceil(BLOCK), BLOCK)
 }
 
-/// The launch of [`long_row_work`], if A has so many nonzeros that there may be a long row.
-pub fn launch_long_rows(nonzeros: u32) -> Option<LaunchConfig> {
+/// The launch of [`long_row_work`], if there may be a long row: by the nonzeros of A, and of its longest row if that is known.
+pub fn launch_long_rows(nonzeros: u32, longest: Option<u32>) -> Option<LaunchConfig> {
     let most = most_long_rows(nonzeros);
-    (most > 0).then(|| LaunchConfig::new(most.min(LONG_BLOCKS), LONG_BLOCK))
+    let may_be = most > 0 && longest.is_none_or(|longest| longest > GROUP_ROW);
+    may_be.then(|| LaunchConfig::new(most.min(LONG_BLOCKS), LONG_BLOCK))
 }
 
 /// Long rows that a matrix of so many nonzeros may have.
