@@ -1,10 +1,40 @@
-//! Takes the PTX that is checked in, for the CUDA back end to embed.
+//! Puts the kernels where the CUDA back end embeds them: an archive of PTX modules for each family. Those that are checked in are
+//! taken as long as they are those of the sources.
 
-use std::path::PathBuf;
-use std::{env, fs, io};
+use cuda_builder::{BuildError, CudaBuilder};
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 
-fn main() -> io::Result<()> {
-    println!("cargo::rerun-if-changed=host/kernels.ptx");
+/// The families: folders in `kernels-gpu/`, and archives in `host/ptx/`.
+const FAMILIES: [&str; 6] = ["matrix", "spmm", "spgemm", "gemm", "log_softmax", "gcn"];
+
+fn main() -> ExitCode {
+    // Without CUDA nothing reads the PTX, and nothing is needed that makes it.
+    if env::var_os("CARGO_FEATURE_CUDA").is_none() {
+        println!("cargo::rerun-if-changed=build.rs");
+        return ExitCode::SUCCESS;
+    }
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR for a build script"));
-    fs::copy("host/kernels.ptx", out.join("kernels.ptx")).map(drop)
+    if let Err(error) = FAMILIES.iter().try_for_each(|family| build(family, &out)) {
+        eprintln!("{error}");
+        return ExitCode::FAILURE;
+    }
+    let archives = FAMILIES.map(|family| format!("include_bytes!(\"{family}.zip\")"));
+    let table = format!("[{}]", archives.join(", "));
+    if let Err(error) = fs::write(out.join("archives.rs"), table) {
+        eprintln!("cannot write the table of archives: {error}");
+        return ExitCode::FAILURE;
+    }
+    ExitCode::SUCCESS
+}
+
+fn build(family: &str, out: &Path) -> Result<(), BuildError> {
+    let archive = format!("{family}.zip");
+    CudaBuilder::new(Path::new("kernels-gpu").join(family))
+        .checked_in(Path::new("host/ptx").join(&archive))
+        .copy_to(out.join(&archive))
+        .build()?;
+    Ok(())
 }

@@ -12,9 +12,10 @@ use std::time::Duration;
 use warprow::DeviceCsr;
 use warprow::device::{Device, DeviceBuffer};
 use warprow::generate::{self, Communities};
+use warprow::operand::OperandError;
 use warprow::scan::exclusive_scan;
 use warprow::sort::sort_pairs;
-use warprow::{Error, RowOrder, Spmm, SpmmOptions};
+use warprow::{RowOrder, Spmm, SpmmOptions};
 
 /// Runs of which the median counts.
 const RUNS: usize = 5;
@@ -95,8 +96,8 @@ fn main() -> anyhow::Result<()> {
 /// The device's time for what `run` has it do, after all that it was told before.
 fn timed<R>(
     device: &Device,
-    run: impl FnOnce() -> Result<R, Error>,
-) -> Result<Option<Duration>, Error> {
+    run: impl FnOnce() -> Result<R, OperandError>,
+) -> Result<Option<Duration>, OperandError> {
     let timer = device.start_timer()?;
     let result = run()?;
     let time = timer.stop()?;
@@ -107,8 +108,8 @@ fn timed<R>(
 /// The median of the times that `run` gives; the first, which compiles the kernels, does not count.
 fn median(
     device: &Device,
-    mut run: impl FnMut() -> Result<Option<Duration>, Error>,
-) -> Result<Option<Duration>, Error> {
+    mut run: impl FnMut() -> Result<Option<Duration>, OperandError>,
+) -> Result<Option<Duration>, OperandError> {
     run()?;
     if device.is_emulator() {
         return Ok(None);

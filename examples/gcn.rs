@@ -113,7 +113,7 @@ fn run(options: &Options) -> Result<bool> {
     for (index, operator) in operators.iter().enumerate() {
         // What is done in place is done once for each run, so that only what comes after a whole run is right.
         let time = time(&device, || {
-            gcn.run_operator(index, &x_device, &mut y_device)
+            Ok(gcn.run_operator(index, &x_device, &mut y_device)?)
         })?;
         println!(
             "         {:<30} {}",
@@ -121,7 +121,7 @@ fn run(options: &Options) -> Result<bool> {
             describe(time, operator.bytes)
         );
     }
-    let whole = time(&device, || gcn.run(&x_device, &mut y_device))?;
+    let whole = time(&device, || Ok(gcn.run(&x_device, &mut y_device)?))?;
     let bytes = operators.iter().map(|operator| operator.bytes).sum();
     println!("         {:<30} {}", "the network", describe(whole, bytes));
     let y = Array2::from_shape_vec((gcn.nodes(), gcn.classes()), y_device.download()?)?;

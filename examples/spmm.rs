@@ -138,10 +138,12 @@ fn run<T: SpmmElement>(options: &Options) -> Result<bool> {
     let mut y_device = device.uninitialized::<T>(rows * features)?;
     let time = if device.is_emulator() {
         emulate(&device, &spmm, || {
-            spmm.run(&x_device, features, &mut y_device)
+            Ok(spmm.run(&x_device, features, &mut y_device)?)
         })?
     } else {
-        time(&device, || spmm.run(&x_device, features, &mut y_device))?
+        time(&device, || {
+            Ok(spmm.run(&x_device, features, &mut y_device)?)
+        })?
     };
     println!(
         "time     {}",

@@ -1,316 +1,139 @@
-//! What can go wrong, with what was wanted and what was found.
+//! The error that unites those of all modules.
 
-use crate::device::{LimitExceeded, ParseSelectorError, Selector, Version};
+use crate::device::{CudaUnavailable, DeviceError, ParseSelectorError};
+use crate::gcn::{GcnError, LayersError};
+use crate::gemm::GemmError;
 use crate::generate::GenerateError;
 use crate::matrix_market::{ReadError, WriteError};
-use std::fmt;
+use crate::operand::OperandError;
+use crate::spmm::SpmmError;
 
-/// An error of this crate.
+/// Any error of this crate, for programs that use several of its modules.
+///
+/// Each module returns its own error, and all of them convert to this one. A failure has one variant here, whichever operation met
+/// it: a device without memory is [`Error::Device`], a matrix of another shape [`Error::Operand`].
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// A text, or the environment variable `WARPROW_DEVICE`, names no device.
+    /// A device is not there, has no memory left, refuses a launch, or a kernel failed on it.
     #[error(transparent)]
-    Selector(#[from] ParseSelectorError),
+    Device(#[from] DeviceError),
 
-    /// A CUDA device was insisted on, and it is not there or does not serve.
-    #[error("no device `{selector}`: {reason}")]
-    NoCuda {
-        /// The device that was wanted.
-        selector: Selector,
-        /// Why there is none.
-        reason: CudaUnavailable,
-    },
-
-    /// A Matrix Market file that cannot be read.
+    /// An operand does not fit its operation.
     #[error(transparent)]
-    Read(#[from] ReadError),
+    Operand(OperandError),
 
-    /// A Matrix Market file that cannot be written.
+    /// A product of a sparse and a dense matrix cannot be computed as asked.
     #[error(transparent)]
-    Write(#[from] WriteError),
+    Spmm(SpmmError),
 
-    /// A matrix that cannot be generated.
+    /// A product of dense matrices cannot be computed as asked.
     #[error(transparent)]
-    Generate(#[from] GenerateError),
+    Gemm(GemmError),
 
-    /// The device has too little free memory.
-    #[error("out of memory on {device}: {wanted} bytes wanted{}", free_bytes(*.free))]
-    OutOfMemory {
-        /// The device's name.
-        device: String,
-        /// Bytes wanted.
-        wanted: u64,
-        /// Bytes free, where the device tells.
-        free: Option<u64>,
-    },
-
-    /// The host has too little free memory for a copy of what is on the device.
-    #[error("out of memory on the host: {wanted} bytes wanted")]
-    HostOutOfMemory {
-        /// Bytes wanted.
-        wanted: u64,
-    },
-
-    /// A size that kernels cannot count: their indices have 32 bits, a device's addresses 64.
-    #[error("too large: {what} is {found}, at most {most} is possible")]
-    TooLarge {
-        /// What has the size.
-        what: &'static str,
-        /// The size.
-        found: u128,
-        /// The greatest size.
-        most: u64,
-    },
-
-    /// A buffer or a slice does not have the length that an operation wants.
-    #[error("wrong length: {what} has {found} elements, wanted are {wanted}")]
-    Length {
-        /// What has the length.
-        what: &'static str,
-        /// The length wanted.
-        wanted: u64,
-        /// The length found.
-        found: u64,
-    },
-
-    /// A dense matrix does not have the number of rows that an operation wants.
-    #[error("wrong shape: {what} is {} x {}, wanted are {rows} rows", .found.0, .found.1)]
-    Rows {
-        /// The matrix.
-        what: &'static str,
-        /// The rows wanted.
-        rows: usize,
-        /// Rows and columns found.
-        found: (usize, usize),
-    },
-
-    /// A dense matrix does not have the number of columns that an operation wants.
-    #[error("wrong shape: {what} is {} x {}, wanted are {columns} columns", .found.0, .found.1)]
-    Columns {
-        /// The matrix.
-        what: &'static str,
-        /// The columns wanted.
-        columns: usize,
-        /// Rows and columns found.
-        found: (usize, usize),
-    },
-
-    /// A network whose parts do not fit each other.
-    #[error("no network: {reason}")]
-    Network {
-        /// What does not fit.
-        reason: String,
-    },
+    /// The parts of a network do not fit each other.
+    #[error(transparent)]
+    Gcn(GcnError),
 
     /// The weights of a network cannot be read.
     #[error(transparent)]
-    Layers(#[from] crate::gcn::LayersError),
+    Layers(#[from] LayersError),
 
-    /// A kernel that was asked for by name cannot do what was asked of it.
-    #[error("kernel `{kernel}` cannot be taken: {reason}")]
-    Kernel {
-        /// The kernel.
-        kernel: &'static str,
-        /// What it lacks: what was wanted of it, and what it can do.
-        reason: String,
-    },
-
-    /// A buffer is on another device than the operation.
-    #[error("{what} is on another device: it is on {found}, the operation on {wanted}")]
-    OtherDevice {
-        /// The buffer.
-        what: &'static str,
-        /// The operation's device.
-        wanted: String,
-        /// The buffer's device.
-        found: String,
-    },
-
-    /// What was asked of a device while its launches are recorded ([`Device::record`](crate::device::Device::record)) is no
-    /// launch.
-    #[error("it cannot be recorded: {what}; launches alone can be")]
-    NotRecordable {
-        /// What was asked.
-        what: &'static str,
-    },
-
-    /// A launch that the device does not allow; nothing was launched.
-    #[error("kernel `{kernel}` cannot be launched on {device}: {exceeded}")]
-    LaunchLimit {
-        /// The kernel's entry point.
-        kernel: String,
-        /// The device's name.
-        device: String,
-        /// What exceeds which limit.
-        exceeded: LimitExceeded,
-    },
-
-    /// No module that the device has loaded has this entry point.
-    #[error(
-        "no kernel `{kernel}`: it is neither in the PTX of this crate nor in the {loaded} modules loaded beside it"
-    )]
-    NoKernel {
-        /// The entry point that was wanted.
-        kernel: String,
-        /// How many modules were loaded with [`Device::load_ptx`](crate::device::Device::load_ptx).
-        loaded: usize,
-    },
-
-    /// PTX that the driver does not compile.
-    #[error("{device} does not take the PTX: {error}{}", indented(.log))]
-    Ptx {
-        /// The device's name.
-        device: String,
-        /// What the driver answered.
-        error: Box<DriverError>,
-        /// The messages of the driver's compiler.
-        log: String,
-    },
-
-    /// Text with a zero byte, which is no PTX.
-    #[error("this is no PTX: byte {position} is zero")]
-    NotPtx {
-        /// Where the first zero byte is, counted from 0.
-        position: usize,
-    },
-
-    /// The driver is older than the PTX.
+    /// A Matrix Market file cannot be read.
     #[error(transparent)]
-    DriverTooOld(#[from] DriverTooOld),
+    Read(#[from] ReadError),
 
-    /// A launch has destroyed the device's context: an illegal access, say. Nothing on this GPU works any more in
-    /// this process.
-    #[error(
-        "{device} has lost its context, and with it all buffers in this process: {error}. The cause is a kernel launched \
-         before{}; the emulator (WARPROW_DEVICE=emulator) would name its line",
-        last_kernel(.kernel.as_deref())
-    )]
-    ContextLost {
-        /// The device's name.
-        device: String,
-        /// The kernel launched last.
-        kernel: Option<String>,
-        /// What the driver answered.
-        error: Box<DriverError>,
-    },
-
-    /// Any other error of the CUDA driver.
-    #[error("{device}: {error}")]
-    Driver {
-        /// The device's name.
-        device: String,
-        /// What the driver answered.
-        error: Box<DriverError>,
-    },
-
-    /// A kernel did on the emulator what it must not do.
+    /// A Matrix Market file cannot be written.
     #[error(transparent)]
-    Fault(#[from] Box<simt::Fault>),
+    Write(#[from] WriteError),
 
-    /// The emulator refuses what the host does to its memory.
-    #[error("emulator: {0}")]
-    EmulatorMemory(#[from] simt::MemoryError),
-}
-
-/// Why no CUDA device serves.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum CudaUnavailable {
-    /// The crate was built without its feature `cuda`.
-    #[error("this program was built without the feature `cuda`")]
-    NotBuilt,
-
-    /// There is no driver library.
-    #[error("{reason}")]
-    NoDriver {
-        /// What was tried, and what the dynamic linker answered.
-        reason: String,
-    },
-
-    /// The driver is there, and it has no device.
-    #[error("the CUDA driver has no device{}", visible_devices(.visible.as_deref()))]
-    NoDevice {
-        /// The value of the environment variable `CUDA_VISIBLE_DEVICES`, if it is set.
-        visible: Option<String>,
-    },
-
-    /// There are fewer devices than that.
-    #[error(
-        "the CUDA driver has {count} device{}, wanted is ordinal {ordinal}, counted from 0{}",
-        if *.count == 1 { "" } else { "s" }, visible_devices(.visible.as_deref())
-    )]
-    NoSuchOrdinal {
-        /// The ordinal that was wanted.
-        ordinal: u32,
-        /// How many devices there are.
-        count: u32,
-        /// The value of the environment variable `CUDA_VISIBLE_DEVICES`, if it is set.
-        visible: Option<String>,
-    },
-
-    /// The device is older than the kernels' instructions.
-    #[error("{device} has compute capability {found}, at least {wanted} is wanted")]
-    TooOld {
-        /// The device's name.
-        device: String,
-        /// Its compute capability.
-        found: Version,
-        /// The least that serves.
-        wanted: Version,
-    },
-
-    /// The driver is older than the PTX of this crate.
+    /// A matrix cannot be generated.
     #[error(transparent)]
-    DriverTooOld(#[from] DriverTooOld),
-
-    /// The driver answered with an error.
-    #[error(transparent)]
-    Driver(#[from] DriverError),
+    Generate(#[from] GenerateError),
 }
 
-/// A driver that is older than the PTX that it is given.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "the CUDA driver is too old: it supports CUDA {found}, and PTX version {ptx} wants a driver for CUDA {wanted} or newer"
-)]
-pub struct DriverTooOld {
-    /// The PTX's version.
-    pub ptx: Version,
-    /// The CUDA version that the driver must support.
-    pub wanted: Version,
-    /// The CUDA version that it supports.
-    pub found: Version,
+impl From<OperandError> for Error {
+    fn from(error: OperandError) -> Self {
+        match error {
+            OperandError::Device(error) => error.into(),
+            error => Self::Operand(error),
+        }
+    }
 }
 
-/// What a function of the CUDA driver answered.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the CUDA driver failed to {action}: {name} ({code}), {description}")]
-pub struct DriverError {
-    /// What was asked of the driver, a verb and its object.
-    pub action: &'static str,
-    /// The error's number, a `CUresult`.
-    pub code: u32,
-    /// The error's name: `CUDA_ERROR_OUT_OF_MEMORY`.
-    pub name: String,
-    /// The driver's own description.
-    pub description: String,
+impl From<SpmmError> for Error {
+    fn from(error: SpmmError) -> Self {
+        match error {
+            SpmmError::Operand(error) => error.into(),
+            error => Self::Spmm(error),
+        }
+    }
 }
 
-fn free_bytes(free: Option<u64>) -> String {
-    free.map_or_else(String::new, |free| format!(", {free} free"))
+impl From<GemmError> for Error {
+    fn from(error: GemmError) -> Self {
+        match error {
+            GemmError::Operand(error) => error.into(),
+            error => Self::Gemm(error),
+        }
+    }
 }
 
-fn indented(log: &str) -> String {
-    log.lines().map(|line| format!("\n  {line}")).collect()
+impl From<GcnError> for Error {
+    fn from(error: GcnError) -> Self {
+        match error {
+            GcnError::Operand(error) => error.into(),
+            GcnError::Spmm(error) => error.into(),
+            GcnError::Gemm(error) => error.into(),
+            error => Self::Gcn(error),
+        }
+    }
 }
 
-fn last_kernel(kernel: Option<&str>) -> String {
-    kernel.map_or_else(String::new, |kernel| format!(" (the last one: `{kernel}`)"))
+impl From<ParseSelectorError> for Error {
+    fn from(error: ParseSelectorError) -> Self {
+        DeviceError::from(error).into()
+    }
 }
 
-fn visible_devices(value: Option<&str>) -> impl fmt::Display {
-    value.map_or_else(String::new, |value| {
-        format!(" (CUDA_VISIBLE_DEVICES is `{value}`)")
-    })
+impl From<CudaUnavailable> for Error {
+    fn from(error: CudaUnavailable) -> Self {
+        DeviceError::from(error).into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failure_of_a_lower_layer_keeps_its_own_variant() {
+        let failed = || DeviceError::HostOutOfMemory { wanted: 1 };
+        let too_large = || OperandError::TooLarge {
+            what: "a size",
+            found: 2,
+            most: 1,
+        };
+        let by_device: [Error; 4] = [
+            failed().into(),
+            OperandError::from(failed()).into(),
+            SpmmError::from(failed()).into(),
+            GcnError::from(GemmError::from(failed())).into(),
+        ];
+        assert!(
+            by_device
+                .iter()
+                .all(|error| matches!(error, Error::Device(_)))
+        );
+        let by_operand: [Error; 3] = [
+            too_large().into(),
+            GemmError::from(too_large()).into(),
+            GcnError::from(SpmmError::from(too_large())).into(),
+        ];
+        assert!(
+            by_operand
+                .iter()
+                .all(|error| matches!(error, Error::Operand(_)))
+        );
+    }
 }

@@ -31,27 +31,28 @@
 //! | [`spgemm`](mod@spgemm) | sparse times sparse |
 //! | [`csr`](mod@csr) | sparse matrices on a device |
 //! | [`scan`], [`sort`] | prefix sums and sorting on a device |
+//! | [`operand`] | what every operation asks of its operands |
 //! | [`matrix_market`] | Matrix Market files |
 //! | [`reference`](mod@reference) | the products in f64, and the verification of a result |
 //! | [`generate`] | random graphs and matrices |
 
 pub mod csr;
 pub mod device;
-pub mod error;
+mod error;
 pub mod gcn;
 pub mod gemm;
 pub mod generate;
 pub mod launch;
 pub mod log_softmax;
 pub mod matrix_market;
+pub mod operand;
+pub mod primitives;
 pub mod reference;
 pub mod scalar;
-pub mod scan;
-pub mod sort;
 pub mod spgemm;
 pub mod spmm;
 
-pub use csr::{DeviceCsr, DevicePattern};
+pub use csr::{CsrMatrix, DeviceCsr, DevicePattern};
 pub use cuda_std::element::Element;
 pub use cuda_std::kernel::Kernel;
 pub use cuda_std::launch::{Dim3, LaunchConfig};
@@ -61,12 +62,10 @@ pub use error::Error;
 pub use gcn::{Gcn, GcnElement, GcnLayer, GcnOptions};
 pub use gemm::{Gemm, GemmElement, GemmKernel, GemmOptions};
 pub use half::{bf16, f16};
+pub use primitives::{scan, sort};
 pub use scalar::Scalar;
 pub use spgemm::{Spgemm, SpgemmElement, SpgemmKernel, SpgemmOptions, SpgemmProduct, spgemm};
 pub use spmm::{Reduction, RowOrder, Spmm, SpmmElement, SpmmKernel, SpmmOptions};
-
-/// A sparse matrix in CSR with u32 indices and row pointers.
-pub type CsrMatrix<T> = sprs::CsMatI<T, u32, u32>;
 
 /// The README's code, tested.
 #[cfg(doctest)]

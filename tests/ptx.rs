@@ -1,16 +1,21 @@
-//! The PTX that is checked in: it is that of the present sources, holds every kernel, and the assembler of every GPU that it is for takes
-//! it: kernels whose names contain `_sm90` are for sm_90 and newer, and those with `_sm90a` for sm_90a alone, as the library compiles them.
+//! The archives of PTX that are checked in: they are those of the present sources, hold every kernel and no panic, and the assembler takes
+//! each module as it is, for its target and for every newer GPU.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use cuda_builder::{Arch, CudaBuilder, Ptx, Ptxas, Toolchain, sources_hash};
+use cuda_builder::{
+    Arch, Archive, CudaBuilder, Inputs, KernelResources, Module, Ptxas, Sources, Stamp, Toolchain,
+};
 use cuda_std::kernel::Instance;
 use half::{bf16, f16};
+use rayon::prelude::*;
 use warprow_kernels::gemm::{GemmKernel, Shape};
 use warprow_kernels::matrix::Operand;
+// For its kernels, which register themselves.
+use warprow_test_kernels as _;
 
 /// The architectures from the least that the kernels support to the newest.
 const ARCHITECTURES: [Arch; 4] = [Arch::SM80, Arch::SM90, Arch::SM100, Arch::SM120];
@@ -18,34 +23,72 @@ const ARCHITECTURES: [Arch; 4] = [Arch::SM80, Arch::SM90, Arch::SM100, Arch::SM1
 /// The root of the repository.
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
 
-/// A kernel crate and the PTX made from it, by their paths from the repository's root.
+/// What the names of the kernels begin with that need newer architectures, and which.
+const NEWER: [(&str, Arch); 4] = [
+    ("gemm_double_fragments_", Arch::SM90),
+    ("gemm_warpgroup_fragments_", Arch::SM90A),
+    ("gemm_warpgroup_halves_", Arch::SM90A),
+    ("gemm_warpgroup_split_", Arch::SM90A),
+];
+
+/// Entry points of the library, at most: each costs time to build, and space in every program.
+const ENTRY_POINTS: usize = 260;
+/// Lines of all modules of the library, at most.
+const LINES: usize = 250_000;
+/// Bytes of the library's archives, at most.
+const BYTES: usize = 2 << 20;
+
+/// A kernel crate and the archive made from it, by their paths from the repository's root.
 struct CheckedIn {
-    crate_dir: &'static str,
-    ptx: &'static str,
+    crate_dir: String,
+    path: String,
 }
 
-const CHECKED_IN: [CheckedIn; 2] = [
-    CheckedIn {
-        crate_dir: "kernels-gpu",
-        ptx: "host/kernels.ptx",
-    },
-    CheckedIn {
-        crate_dir: "tests/kernels",
-        ptx: "tests/kernels/kernels.ptx",
-    },
-];
+/// The library's families.
+fn families() -> Vec<CheckedIn> {
+    let of = |family| CheckedIn {
+        crate_dir: format!("kernels-gpu/{family}"),
+        path: format!("host/ptx/{family}.zip"),
+    };
+    let families = ["matrix", "spmm", "spgemm", "gemm", "log_softmax", "gcn"];
+    families.map(of).into()
+}
+
+/// The families, and the kernels that test the device library.
+fn all() -> Vec<CheckedIn> {
+    let mut all = families();
+    all.push(CheckedIn {
+        crate_dir: "tests/kernels".to_owned(),
+        path: "tests/kernels/kernels.zip".to_owned(),
+    });
+    all
+}
 
 impl CheckedIn {
     fn crate_dir(&self) -> PathBuf {
-        Path::new(ROOT).join(self.crate_dir)
+        Path::new(ROOT).join(&self.crate_dir)
     }
 
-    fn read(&self) -> Ptx {
-        let path = Path::new(ROOT).join(self.ptx);
-        let text =
-            fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-        Ptx::parse(text).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+    fn bytes(&self) -> Vec<u8> {
+        let path = Path::new(ROOT).join(&self.path);
+        fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
     }
+
+    fn open(&self) -> Archive {
+        Archive::open(self.bytes()).unwrap_or_else(|error| panic!("{}: {error}", self.path))
+    }
+
+    fn stamp(&self) -> Stamp {
+        Stamp::of(&self.open()).unwrap_or_else(|error| panic!("{}: {error}", self.path))
+    }
+}
+
+/// The modules of an archive with their texts.
+fn modules(archive: &Archive) -> Vec<(Module, String)> {
+    let modules = archive.modules().iter();
+    modules
+        .map(|module| (module.clone(), archive.text(module).unwrap()))
+        .collect()
 }
 
 /// Says that something was left out; where PTX is required, it must not be.
@@ -57,85 +100,115 @@ fn skip(reason: &str) {
 }
 
 #[test]
-fn the_checked_in_ptx_is_that_of_the_present_sources() {
-    for checked_in in &CHECKED_IN {
-        let present = sources_hash(checked_in.crate_dir()).unwrap();
+fn the_archives_are_those_of_the_present_sources() {
+    for checked_in in all() {
+        let sources = Sources::discover(checked_in.crate_dir()).unwrap();
+        let present = Inputs::of(&sources, Arch::SM80).unwrap();
+        let difference = checked_in.stamp().inputs().difference(&present);
         assert_eq!(
-            checked_in.read().stamp().sources(),
-            present,
+            difference, None,
             "{} is not that of {}; make it anew with `WARPROW_UPDATE_PTX=1 cargo build --workspace`",
-            checked_in.ptx,
-            checked_in.crate_dir,
+            checked_in.path, checked_in.crate_dir,
         );
     }
 }
 
 #[test]
-fn the_compiler_that_made_the_checked_in_ptx_makes_the_same_again() {
-    for checked_in in &CHECKED_IN {
-        let old = checked_in.read();
-        let Some(toolchain) = Toolchain::find_compiler(old.stamp().compiler()) else {
+fn the_compiler_that_made_an_archive_makes_the_same_again() {
+    for checked_in in all() {
+        let stamp = checked_in.stamp();
+        let Some(toolchain) = Toolchain::find_compiler(stamp.compiler()) else {
             skip(&format!(
                 "{} was made by {}, which is not here",
-                checked_in.ptx,
-                old.stamp().compiler()
+                checked_in.path,
+                stamp.compiler()
             ));
             continue;
         };
         let new = CudaBuilder::new(checked_in.crate_dir())
-            .arch(Arch::SM80)
             .toolchain(toolchain)
             .target_dir(Path::new(env!("CARGO_TARGET_TMPDIR")).join("device"))
             .build()
             .unwrap();
-        let differing = old
-            .text()
-            .lines()
-            .zip(new.text().lines())
-            .position(|(old, new)| old != new);
-        assert!(
-            old.text() == new.text(),
-            "{}: differs at line {:?} (from 0)",
-            checked_in.ptx,
-            differing
-        );
+        let old = checked_in.open();
+        assert_eq!(Stamp::of(&new).unwrap(), stamp, "{}", checked_in.path);
+        assert_eq!(old.modules(), new.modules(), "{}", checked_in.path);
+        for ((module, old), (_, new)) in modules(&old).iter().zip(modules(&new)) {
+            let differing = old
+                .lines()
+                .zip(new.lines())
+                .position(|(old, new)| old != new);
+            assert!(
+                *old == new,
+                "{}: {} differs at line {differing:?} (from 0)",
+                checked_in.path,
+                module.name
+            );
+        }
     }
 }
 
 #[test]
-fn the_checked_in_ptx_holds_every_kernel_of_the_table_once_and_no_other() {
-    let mut named: Vec<&str> = cuda_std::kernel::instances().map(Instance::name).collect();
-    named.sort_unstable();
-    let ptx = CHECKED_IN[0].read();
-    let mut held = ptx.entry_points().to_vec();
-    held.sort();
-    let distinct: HashSet<&String> = held.iter().collect();
-    assert_eq!(distinct.len(), held.len(), "a kernel twice in {held:?}");
-    assert_eq!(held, named);
+fn the_archives_hold_every_kernel_once_and_no_other() {
+    let mut held = BTreeMap::new();
+    for checked_in in all() {
+        let archive = checked_in.open();
+        let kernels = archive.modules().iter().flat_map(|module| &module.kernels);
+        for kernel in BTreeSet::from_iter(kernels) {
+            let other = held.insert(kernel.clone(), checked_in.path.clone());
+            assert_eq!(other, None, "{kernel} is in {} too", checked_in.path);
+        }
+    }
+    let asked_for: BTreeSet<&str> = cuda_std::kernel::instances().map(Instance::name).collect();
+    let held: BTreeSet<&str> = held.keys().map(String::as_str).collect();
+    assert_eq!(held, asked_for);
 }
 
 #[test]
-fn the_checked_in_ptx_runs_from_sm_80_on() {
-    for checked_in in &CHECKED_IN {
-        assert_eq!(checked_in.read().target(), "sm_80", "{}", checked_in.ptx);
+fn kernels_run_from_sm_80_on_but_for_those_that_need_newer_ones() {
+    for checked_in in all() {
+        let archive = checked_in.open();
+        for kernel in archive.modules().iter().flat_map(|module| &module.kernels) {
+            let newer = NEWER.iter().find(|(name, _)| kernel.starts_with(name));
+            let wanted = newer.map_or(Arch::SM80, |&(_, arch)| arch);
+            let least = archive.modules_of(kernel).map(|module| module.target).min();
+            assert_eq!(least, Some(wanted), "{kernel}");
+        }
     }
 }
 
-/// The text without those entry points, each of which begins with a line of its own and ends with a closing brace.
-fn without(ptx: &str, names: &[&String]) -> String {
-    let mut text = String::new();
-    let mut left_out = false;
-    for line in ptx.lines() {
-        if let Some(entry) = line.strip_prefix(".visible .entry ") {
-            left_out = (names.iter()).any(|name| entry.split('(').next() == Some(name.as_str()));
+#[test]
+fn no_kernel_contains_a_panic() {
+    let mut panicking = Vec::new();
+    for checked_in in families() {
+        for (module, text) in modules(&checked_in.open()) {
+            if text.contains("panic") {
+                panicking.push(module.name);
+            }
         }
-        if !left_out {
-            text.push_str(line);
-            text.push('\n');
-        }
-        left_out &= line != "}";
     }
-    text
+    assert!(
+        panicking.is_empty(),
+        "{} modules contain a panic, which a divisor or an index of unknown size leaves behind: {panicking:#?}",
+        panicking.len()
+    );
+}
+
+#[test]
+fn the_library_has_no_more_kernels_lines_and_bytes_than_it_may() {
+    let (mut entry_points, mut lines, mut bytes) = (BTreeSet::new(), 0, 0);
+    for checked_in in families() {
+        bytes += checked_in.bytes().len();
+        for (module, text) in modules(&checked_in.open()) {
+            lines += text.lines().count();
+            entry_points.extend(module.kernels);
+        }
+    }
+    let entry_points = entry_points.len();
+    println!("{entry_points} entry points, {lines} lines, {bytes} bytes");
+    assert!(entry_points <= ENTRY_POINTS, "{entry_points} entry points");
+    assert!(lines <= LINES, "{lines} lines");
+    assert!(bytes <= BYTES, "{bytes} bytes");
 }
 
 /// Registers of a multiprocessor, which a block shares out.
@@ -177,12 +250,13 @@ fn threads_of_xw() -> HashMap<String, u32> {
 /// Bytes that a thread has in local memory, or writes there, at most for the limit of registers of its kernel, on the architecture where they
 /// are most. With the limit these kernels were measured to be no slower on sm_90, where they have up to 20, those of `vector_added` while their additions
 /// were atomic; newer ones were not measured.
-const SPILLED: [(&str, u32); 10] = [
+const SPILLED: [(&str, u32); 11] = [
     ("spmm_vector_f32_32_4_1", 8),
     ("spmm_vector_any_order_f32_32_4_1", 8),
     ("spmm_vector_any_order_f32_16_4_1", 8),
     ("spmm_vector_f32_16_1_3", 20),
     ("spmm_vector_added_f32_32_4_1", 8),
+    ("spmm_vector_added_f32_16_4_1", 8),
     ("spmm_vector_added_f32_16_1_3", 28),
     ("spmm_vector_f16_8_8_1", 16),
     ("spmm_vector_f16_16_8_1", 24),
@@ -190,94 +264,90 @@ const SPILLED: [(&str, u32); 10] = [
     ("spmm_vector_bf16_16_8_1", 24),
 ];
 
-/// The text as a GPU of compute capability 9.0 or newer gets it, with the limits of registers that are for such.
-fn with_limits(text: &str) -> String {
-    let mut limited = String::with_capacity(text.len());
-    for line in text.lines() {
-        let limit = line
-            .strip_prefix("// ")
-            .and_then(|directive| directive.strip_suffix(" sm_90"))
-            .filter(|directive| directive.starts_with(".maxnreg "));
-        limited.push_str(limit.unwrap_or(line));
-        limited.push('\n');
-    }
-    limited
+/// How many modules one run of the assembler takes: its start costs as much as a small kernel.
+const MODULES_A_RUN: usize = 16;
+
+/// The architectures that a module is assembled for: its target, and those of [`ARCHITECTURES`] that run it.
+fn architectures_of(module: &Module) -> BTreeSet<Arch> {
+    let newer = ARCHITECTURES
+        .into_iter()
+        .filter(|&arch| !module.target.is_specific() && arch > module.target);
+    newer.chain([module.target]).collect()
+}
+
+/// Whether a thread may write so many bytes to local memory.
+fn may_spill(module: &Module, kernel: &KernelResources) -> bool {
+    let known = SPILLED.iter().find(|(limited, _)| *limited == kernel.name);
+    // Only the modules for sm_90 have the limit.
+    let allowed = known.filter(|_| module.target > Arch::SM80);
+    // A stack frame is an array that is not in registers, which costs as much.
+    kernel.spill_store_bytes.max(kernel.stack_bytes) <= allowed.map_or(0, |&(_, bytes)| bytes)
 }
 
 #[test]
-fn every_kernel_assembles_for_every_architecture_and_none_spills() {
+fn every_module_assembles_as_it_is_for_its_target_and_newer_ones_and_none_spills() {
     let ptxas = match Ptxas::find() {
         Ok(ptxas) => ptxas,
         Err(error) => return skip(&error.to_string()),
     };
-    let scratch = tempfile::tempdir().unwrap();
     let threads = threads_of_xw();
     assert!(threads.len() > 50, "{threads:?}");
-    for checked_in in &CHECKED_IN {
-        let ptx = checked_in.read();
-        let (newer, sm80): (Vec<&String>, Vec<&String>) =
-            (ptx.entry_points().iter()).partition(|name| name.contains("_sm90"));
-        let (sm90a, sm90): (Vec<&String>, Vec<&String>) =
-            (newer.iter()).partition(|name| name.contains("_sm90a"));
-        let for_sm80 = without(ptx.text(), &newer);
-        let for_newer = |others: [&[&String]; 2], version: &str, target: &str| {
-            without(ptx.text(), &others.concat())
-                .replace("\n.version 7.0\n", &format!("\n.version {version}\n"))
-                .replace("\n.target sm_80\n", &format!("\n.target {target}\n"))
-        };
-        let for_sm90 = for_newer([&sm80, &sm90a], "7.8", "sm_90");
-        let for_sm90a = for_newer([&sm80, &sm90], "8.0", "sm_90a");
-        for arch in ARCHITECTURES {
-            let assemble =
-                |text: &str, arch: Arch| ptxas.assemble(text, arch, scratch.path()).unwrap();
-            let is_limited = arch != Arch::SM80;
-            let mut kernels = if is_limited {
-                assemble(&with_limits(&for_sm80), arch)
-            } else {
-                assemble(&for_sm80, arch)
-            };
-            let mut wanted = sm80.len();
-            if arch != Arch::SM80 && !sm90.is_empty() {
-                kernels.extend(assemble(&for_sm90, arch));
-                wanted += sm90.len();
-            }
-            if arch == Arch::SM90 && !sm90a.is_empty() {
-                kernels.extend(assemble(&for_sm90a, Arch::SM90A));
-                wanted += sm90a.len();
-            }
-            assert_eq!(kernels.len(), wanted, "{} for {arch}", checked_in.ptx);
-            for kernel in &kernels {
-                println!(
-                    "{arch} {}: {} registers, {} bytes of stack",
-                    kernel.name, kernel.registers, kernel.stack_bytes
-                );
-            }
-            for kernel in &kernels {
-                let threads = threads.get(&kernel.name).copied().unwrap_or(1);
-                // A warp's registers are given out in units of 256.
-                assert!(
-                    kernel.registers.next_multiple_of(8) * threads <= REGISTERS,
-                    "{arch} {}: {} registers are too many for blocks of {threads} threads",
-                    kernel.name,
-                    kernel.registers
-                );
-            }
-            let allowed = |name: &str| {
-                let known = SPILLED.iter().find(|(limited, _)| *limited == name);
-                known.map_or(0, |&(_, bytes)| if is_limited { bytes } else { 0 })
-            };
-            let spilling: Vec<_> = kernels
-                .iter()
-                // A stack frame is an array that is not in registers, which costs as much.
-                .filter(|kernel| {
-                    kernel.spill_store_bytes.max(kernel.stack_bytes) > allowed(&kernel.name)
-                })
-                .collect();
-            assert!(
-                spilling.is_empty(),
-                "{} for {arch}: not all is in registers: {spilling:#?}",
-                checked_in.ptx
-            );
+    let modules: Vec<(Module, String)> = all()
+        .iter()
+        .flat_map(|checked_in| modules(&checked_in.open()))
+        .collect();
+    // By target too, as modules for two targets have kernels of the same names.
+    let mut runs: BTreeMap<(Arch, Arch), Vec<&(Module, String)>> = BTreeMap::new();
+    for module in &modules {
+        for arch in architectures_of(&module.0) {
+            runs.entry((arch, module.0.target))
+                .or_default()
+                .push(module);
         }
     }
+    let runs: Vec<(Arch, &[&(Module, String)])> = runs
+        .iter()
+        .flat_map(|(&(arch, _), modules)| modules.chunks(MODULES_A_RUN).map(move |run| (arch, run)))
+        .collect();
+    let scratch = tempfile::tempdir().unwrap();
+    let refused: Vec<String> = runs
+        .par_iter()
+        .flat_map_iter(|&(arch, run)| {
+            let texts = run.iter().map(|(_, text)| text.as_str());
+            let kernels = ptxas.assemble(texts, arch, scratch.path()).unwrap();
+            let kernels: HashMap<&str, &KernelResources> = kernels
+                .iter()
+                .map(|kernel| (kernel.name.as_str(), kernel))
+                .collect();
+            let mut refused = Vec::new();
+            for (module, name) in run
+                .iter()
+                .flat_map(|(module, _)| module.kernels.iter().map(move |kernel| (module, kernel)))
+            {
+                let kernel = kernels[name.as_str()];
+                let KernelResources {
+                    registers,
+                    stack_bytes,
+                    ..
+                } = *kernel;
+                println!("{arch} {name}: {registers} registers, {stack_bytes} bytes of stack");
+                let threads = threads.get(name).copied().unwrap_or(1);
+                // A warp's registers are given out in units of 256.
+                if registers.next_multiple_of(8) * threads > REGISTERS {
+                    refused.push(format!(
+                        "{} for {arch}: {registers} registers are too many for blocks of {threads} threads",
+                        module.name
+                    ));
+                }
+                if !may_spill(module, kernel) {
+                    refused.push(format!(
+                        "{} for {arch}: not all is in registers: {kernel:?}",
+                        module.name
+                    ));
+                }
+            }
+            refused
+        })
+        .collect();
+    assert!(refused.is_empty(), "{refused:#?}");
 }

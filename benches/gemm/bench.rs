@@ -9,11 +9,11 @@ use crate::harness::floor::Floor;
 use crate::harness::json_lines::{Environment, JsonLines};
 use crate::harness::measure::{Effort, measure};
 use ndarray::{Array2, ArrayView2, Axis};
-use warprow::device::Device;
+use warprow::device::{Device, DeviceBuffer, DeviceError};
 use warprow::gemm::GemmElement;
 use warprow::log_softmax::{LogSoftmax, SoftmaxElement};
 use warprow::reference::{DenseEpilogue, Verification, verify_gemm, verify_log_softmax};
-use warprow::{Error, Gemm, GemmKernel, GemmOptions, bf16, f16, generate};
+use warprow::{Gemm, GemmKernel, GemmOptions, bf16, f16, generate};
 
 /// Runs what the options say; whether all results were right.
 ///
@@ -184,7 +184,11 @@ impl Bench<'_> {
     }
 
     /// LogSoftmax of the rows of a matrix.
-    fn log_softmax<T: SoftmaxElement>(&mut self, rows: u32, classes: usize) -> anyhow::Result<()> {
+    fn log_softmax<T: SoftmaxElement + GemmElement>(
+        &mut self,
+        rows: u32,
+        classes: usize,
+    ) -> anyhow::Result<()> {
         let x = repeated::<T>(rows as usize, classes, self.options.run.seed);
         let plan = LogSoftmax::plan(&self.device, classes, None)?;
         let case = Case {
@@ -249,9 +253,11 @@ impl Bench<'_> {
     }
 
     /// Reports a case that does not fit the memory; any other error ends the run.
-    fn skip(&mut self, case: &Case, name: &str, error: Error) -> anyhow::Result<()> {
+    fn skip(&mut self, case: &Case, name: &str, error: DeviceError) -> anyhow::Result<()> {
         let skipped = match error {
-            Error::OutOfMemory { .. } | Error::HostOutOfMemory { .. } => Some(error.to_string()),
+            DeviceError::OutOfMemory { .. } | DeviceError::HostOutOfMemory { .. } => {
+                Some(error.to_string())
+            }
             error => return Err(error.into()),
         };
         let line = Line {

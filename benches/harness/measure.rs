@@ -1,7 +1,7 @@
 //! Times of a launch by the device's own clock.
 
 use std::time::Duration;
-use warprow::device::Device;
+use warprow::device::{Device, DeviceError};
 
 /// Work in a sample, at least: a thousand times the resolution of events.
 const SAMPLE_TIME: Duration = Duration::from_millis(1);
@@ -76,7 +76,7 @@ pub struct Timing {
 /// # Errors
 ///
 /// Those of `launch` and of the device.
-pub fn measure<E: From<warprow::Error>>(
+pub fn measure<E: From<DeviceError>>(
     device: &Device,
     effort: Effort,
     mut launch: impl FnMut() -> Result<(), E>,

@@ -12,7 +12,8 @@ use rayon::prelude::*;
 use sprs::CsMatI;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use warprow::device::Device;
+use warprow::device::{Device, DeviceError};
+use warprow::operand::OperandError;
 use warprow::spgemm::{
     Borders, Spgemm, SpgemmElement, SpgemmKernel, SpgemmOptions, multiply, multiply_unsorted,
 };
@@ -96,11 +97,24 @@ enum Failure {
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
         match error {
-            Error::OutOfMemory { .. } | Error::HostOutOfMemory { .. } | Error::TooLarge { .. } => {
-                Self::Skipped(error.to_string())
-            }
+            Error::Device(
+                DeviceError::OutOfMemory { .. } | DeviceError::HostOutOfMemory { .. },
+            )
+            | Error::Operand(OperandError::TooLarge { .. }) => Self::Skipped(error.to_string()),
             error => Self::Fatal(error.into()),
         }
+    }
+}
+
+impl From<DeviceError> for Failure {
+    fn from(error: DeviceError) -> Self {
+        Error::from(error).into()
+    }
+}
+
+impl From<OperandError> for Failure {
+    fn from(error: OperandError) -> Self {
+        Error::from(error).into()
     }
 }
 
@@ -179,8 +193,9 @@ impl Bench {
         b: &DeviceCsr<T>,
         verifier: &Verifier<'_, T>,
     ) -> Result<Outcome, Failure> {
-        let (mut times, c) =
-            self.times(verifier, || Ok::<_, Error>(multiply(a, b, self.spgemm)?.c))?;
+        let (mut times, c) = self.times(verifier, || {
+            Ok::<_, OperandError>(multiply(a, b, self.spgemm)?.c)
+        })?;
         let entries = c.pattern().nnz() as u64;
         let mut found = verifier.verify(&c.download()?);
         drop(c);
@@ -201,7 +216,7 @@ impl Bench {
         a: &DeviceCsr<T>,
         b: &DeviceCsr<T>,
         times: &mut Times,
-    ) -> Result<DeviceCsr<T>, Error> {
+    ) -> Result<DeviceCsr<T>, OperandError> {
         let symbolic = || Spgemm::<T>::symbolic(a.pattern(), b.pattern(), self.spgemm);
         times.symbolic_ms = Some(self.samples_of(|| symbolic().map(drop))?);
         let mut spgemm = symbolic()?;
@@ -270,7 +285,7 @@ impl Bench {
         multiply: impl FnMut() -> Result<C, E>,
     ) -> Result<(Times, C), Failure>
     where
-        E: From<Error>,
+        E: From<DeviceError>,
         Failure: From<E>,
     {
         let runs = Runs {
@@ -291,7 +306,10 @@ impl Bench {
     }
 
     /// The median of the milliseconds that `phase` takes, after some runs to warm up.
-    fn samples_of(&self, mut phase: impl FnMut() -> Result<(), Error>) -> Result<f64, Error> {
+    fn samples_of(
+        &self,
+        mut phase: impl FnMut() -> Result<(), OperandError>,
+    ) -> Result<f64, OperandError> {
         let mut times = Vec::new();
         for sample in 0..WARM_UPS + self.samples {
             self.device.synchronize()?;

@@ -8,7 +8,9 @@ use crate::spmm::gather_limit;
 use crate::spmm::on_device::{Fitting, OnDevice, fitting};
 use crate::spmm::operands::Operands;
 use crate::spmm::options::Options;
-use crate::spmm::report::{Computed, Implementation, Instance, Line, Outcome, Preparation, Verified};
+use crate::spmm::report::{
+    Computed, Implementation, Instance, Line, Outcome, Preparation, Verified,
+};
 use std::time::Instant;
 use warprow::device::Device;
 use warprow::{RowOrder, Spmm, SpmmElement};

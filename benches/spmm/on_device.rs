@@ -4,7 +4,8 @@ use crate::spmm::choices::{Choice, OURS};
 use sprs::CsMatI;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
-use warprow::device::Device;
+use warprow::device::{Device, DeviceError};
+use warprow::spmm::SpmmError;
 use warprow::{DeviceCsr, Error, Spmm, SpmmElement};
 
 /// What was put there, or the words for why it does not fit.
@@ -79,13 +80,14 @@ impl<'a, T: SpmmElement> OnDevice<'a, T> {
 /// # Errors
 ///
 /// The other errors.
-pub fn fitting<V>(result: Result<V, Error>) -> anyhow::Result<Fitting<V>> {
-    match result {
+pub fn fitting<V>(result: Result<V, impl Into<Error>>) -> anyhow::Result<Fitting<V>> {
+    match result.map_err(Into::into) {
         Ok(value) => Ok(Ok(value)),
         Err(
-            error @ (Error::OutOfMemory { .. }
-            | Error::HostOutOfMemory { .. }
-            | Error::Kernel { .. }),
+            error @ (Error::Device(
+                DeviceError::OutOfMemory { .. } | DeviceError::HostOutOfMemory { .. },
+            )
+            | Error::Spmm(SpmmError::Kernel { .. })),
         ) => Ok(Err(error.to_string())),
         Err(error) => Err(error.into()),
     }

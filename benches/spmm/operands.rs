@@ -121,7 +121,7 @@ impl<'a, T: SpmmElement> Operands<'a, T> {
     ///
     /// The device's.
     pub fn poison(&mut self) -> Result<(), Error> {
-        self.y.fill_bytes(0xff)
+        Ok(self.y.fill_bytes(0xff)?)
     }
 
     /// Fetches rows of Y and compares them with the product in f64.

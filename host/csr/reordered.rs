@@ -2,9 +2,9 @@
 
 use super::{DeviceCsr, DevicePattern};
 use crate::device::{Device, DeviceBuffer};
-use crate::error::Error;
-use crate::scan::Scan;
-use crate::sort::sort_pairs;
+use crate::operand::OperandError;
+use crate::primitives::scan::Scan;
+use crate::primitives::sort::sort_pairs;
 use cuda_std::element::Element;
 use warprow_kernels::matrix::csr::{by_column, rows};
 
@@ -25,7 +25,7 @@ impl<T: Element> DeviceCsr<T> {
     /// # Errors
     ///
     /// Too little device memory; the driver's.
-    pub fn by_column(&self) -> Result<NonzerosByColumn<T>, Error> {
+    pub fn by_column(&self) -> Result<NonzerosByColumn<T>, OperandError> {
         let device = self.device();
         let pattern = self.pattern();
         let mut numbers = number(device, pattern.nonzeros())?;
@@ -44,7 +44,7 @@ impl<T: Element> DeviceCsr<T> {
     /// # Errors
     ///
     /// Too little device memory; the driver's.
-    pub fn transpose(&self) -> Result<Self, Error> {
+    pub fn transpose(&self) -> Result<Self, OperandError> {
         let NonzerosByColumn { row, col, values } = self.by_column()?;
         let (device, pattern) = (self.device(), self.pattern());
         let (rows, cols) = (pattern.rows, pattern.cols);
@@ -69,7 +69,7 @@ impl<T: Element> DeviceCsr<T> {
     /// # Errors
     ///
     /// Too little device memory; the driver's.
-    pub(crate) fn permute_rows(&self, order: &DeviceBuffer<u32>) -> Result<Self, Error> {
+    pub(crate) fn permute_rows(&self, order: &DeviceBuffer<u32>) -> Result<Self, OperandError> {
         let device = self.device();
         let pattern = self.pattern();
         let (row_count, nnz) = (pattern.rows, pattern.nonzeros());
@@ -119,7 +119,7 @@ pub(crate) fn expand(
     segments: u32,
     count: u32,
     starts: &DeviceBuffer<u32>,
-) -> Result<DeviceBuffer<u32>, Error> {
+) -> Result<DeviceBuffer<u32>, OperandError> {
     let device = starts.device();
     let mut segment = device.uninitialized::<u32>(count as usize)?;
     if count > 0 {
@@ -131,7 +131,7 @@ pub(crate) fn expand(
 }
 
 /// The numbers from 0 on.
-pub(crate) fn number(device: &Device, len: u32) -> Result<DeviceBuffer<u32>, Error> {
+pub(crate) fn number(device: &Device, len: u32) -> Result<DeviceBuffer<u32>, OperandError> {
     let mut numbers = device.uninitialized::<u32>(len as usize)?;
     if len > 0 {
         let config = by_column::launch(len.into());
@@ -145,7 +145,7 @@ pub(crate) fn number(device: &Device, len: u32) -> Result<DeviceBuffer<u32>, Err
 pub(crate) fn gather<T: Element>(
     indices: &DeviceBuffer<u32>,
     from: &DeviceBuffer<T>,
-) -> Result<DeviceBuffer<T>, Error> {
+) -> Result<DeviceBuffer<T>, OperandError> {
     let device = indices.device();
     let len = indices.len() as u32;
     let mut to = device.uninitialized::<T>(indices.len())?;

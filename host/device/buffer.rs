@@ -1,7 +1,7 @@
 //! Buffers of device memory.
 
+use super::error::DeviceError;
 use super::{Backend, Device, on_backend};
-use crate::error::Error;
 use cuda_std::element::Element;
 use cuda_std::memory::{Global, GlobalMut};
 use std::fmt;
@@ -21,15 +21,14 @@ pub struct DeviceBuffer<T: Element> {
 }
 
 impl<T: Element> DeviceBuffer<T> {
-    pub(super) fn allocate(device: &Device, len: usize) -> Result<Self, Error> {
+    pub(super) fn allocate(device: &Device, len: usize) -> Result<Self, DeviceError> {
         let size = size_of::<T>();
         // No slice of the host is longer, so that every buffer can be downloaded.
         let bytes = len
             .checked_mul(size)
             .filter(|&bytes| isize::try_from(bytes).is_ok())
-            .ok_or(Error::TooLarge {
-                what: "the size of a buffer in bytes",
-                found: len as u128 * size as u128,
+            .ok_or(DeviceError::BufferTooLarge {
+                wanted: len as u128 * size as u128,
                 most: isize::MAX as u64,
             })?;
         let address = if bytes == 0 {
@@ -76,13 +75,13 @@ impl<T: Element> DeviceBuffer<T> {
     ///
     /// # Errors
     ///
-    /// A launch that failed before; a host without memory for the copy; [`Error::EmulatorMemory`] with the place of the
+    /// A launch that failed before; a host without memory for the copy; [`DeviceError::EmulatorMemory`] with the place of the
     /// first element that nobody has written.
-    pub fn download(&self) -> Result<Vec<T>, Error> {
+    pub fn download(&self) -> Result<Vec<T>, DeviceError> {
         let mut elements: Vec<T> = Vec::new();
         elements
             .try_reserve_exact(self.len)
-            .map_err(|_| Error::HostOutOfMemory {
+            .map_err(|_| DeviceError::HostOutOfMemory {
                 wanted: self.bytes() as u64,
             })?;
         // SAFETY: the capacity is there, and zero bits are a value of every element type.
@@ -99,7 +98,7 @@ impl<T: Element> DeviceBuffer<T> {
     /// # Errors
     ///
     /// Those of [`download`](Self::download), and another length than the buffer's.
-    pub fn copy_to_slice(&self, to: &mut [T]) -> Result<(), Error> {
+    pub fn copy_to_slice(&self, to: &mut [T]) -> Result<(), DeviceError> {
         self.check_len("the slice to copy to", to.len())?;
         self.copy_part_to_slice(0, to)
     }
@@ -113,7 +112,7 @@ impl<T: Element> DeviceBuffer<T> {
     /// # Panics
     ///
     /// If they are not all elements of the buffer.
-    pub fn copy_part_to_slice(&self, start: usize, to: &mut [T]) -> Result<(), Error> {
+    pub fn copy_part_to_slice(&self, start: usize, to: &mut [T]) -> Result<(), DeviceError> {
         assert!(
             start <= self.len && to.len() <= self.len - start,
             "{} elements from number {start} on are not all in a buffer of {}",
@@ -142,7 +141,7 @@ impl<T: Element> DeviceBuffer<T> {
     /// # Errors
     ///
     /// Another length than the buffer's; a launch that failed before.
-    pub fn copy_from_slice(&mut self, from: &[T]) -> Result<(), Error> {
+    pub fn copy_from_slice(&mut self, from: &[T]) -> Result<(), DeviceError> {
         self.check_len("the slice to copy from", from.len())?;
         if self.is_empty() {
             return Ok(());
@@ -163,7 +162,7 @@ impl<T: Element> DeviceBuffer<T> {
     /// # Errors
     ///
     /// A launch that failed before.
-    pub fn fill_zero(&mut self) -> Result<(), Error> {
+    pub fn fill_zero(&mut self) -> Result<(), DeviceError> {
         if self.is_empty() {
             return Ok(());
         }
@@ -182,7 +181,7 @@ impl<T: Element> DeviceBuffer<T> {
     /// # Errors
     ///
     /// A launch that failed before.
-    pub fn fill_bytes(&mut self, value: u8) -> Result<(), Error> {
+    pub fn fill_bytes(&mut self, value: u8) -> Result<(), DeviceError> {
         if self.is_empty() {
             return Ok(());
         }
@@ -198,7 +197,7 @@ impl<T: Element> DeviceBuffer<T> {
 
     /// Makes what nobody has written conspicuous on a GPU.
     #[cfg(feature = "cuda")]
-    pub(super) fn fill_with_ones_on_cuda(&self) -> Result<(), Error> {
+    pub(super) fn fill_with_ones_on_cuda(&self) -> Result<(), DeviceError> {
         match &*self.device.backend {
             // SAFETY: the buffer's own memory.
             Backend::Cuda(cuda) if !self.is_empty() => unsafe {
@@ -208,16 +207,28 @@ impl<T: Element> DeviceBuffer<T> {
         }
     }
 
+    /// Makes room for `rows * cols` elements where there is less; what the buffer held is lost then.
+    pub(crate) fn grow(&mut self, rows: u64, cols: u64) -> Result<(), DeviceError> {
+        let wanted = u128::from(rows) * u128::from(cols);
+        let len = usize::try_from(wanted).unwrap_or(usize::MAX);
+        if self.len < len {
+            // The old elements are freed first.
+            *self = self.device.uninitialized(0)?;
+            *self = self.device.uninitialized(len)?;
+        }
+        Ok(())
+    }
+
     fn bytes(&self) -> usize {
         // `allocate` has checked that it fits.
         self.len * size_of::<T>()
     }
 
-    fn check_len(&self, what: &'static str, found: usize) -> Result<(), Error> {
+    fn check_len(&self, what: &'static str, found: usize) -> Result<(), DeviceError> {
         if found == self.len {
             return Ok(());
         }
-        Err(Error::Length {
+        Err(DeviceError::SliceLength {
             what,
             wanted: self.len as u64,
             found: found as u64,
@@ -244,4 +255,9 @@ impl<T: Element> fmt::Debug for DeviceBuffer<T> {
             self.device
         )
     }
+}
+
+/// A buffer's address, null for none.
+pub(crate) fn optional_pointer<T: Element>(buffer: Option<&DeviceBuffer<T>>) -> Global<T> {
+    buffer.map_or(Global::from_address(0), DeviceBuffer::read_only)
 }

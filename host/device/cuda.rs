@@ -11,10 +11,10 @@ mod occupancy;
 mod recording;
 mod side_streams;
 
+use super::error::{CudaUnavailable, DeviceError, DriverError};
 use super::limits::{self, KernelResources};
-use super::module::{EntryPoint, KERNELS, Modules};
-use super::{MemoryInfo, Properties, Version, driver, ptx};
-use crate::error::{CudaUnavailable, DriverError, Error};
+use super::module::{EntryPoint, Modules};
+use super::{MemoryInfo, ModuleLoad, Properties, Version, archives, driver, ptx};
 use cuda_std::launch::{Dim3, LaunchConfig};
 use cust::CudaApiVersion;
 use cust::context::{Context, CurrentContext};
@@ -25,6 +25,7 @@ use cust::stream::{Stream, StreamFlags};
 use cust::sys::CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN;
 pub(super) use events::Events;
 use kept::Kept;
+use ptx_archive::Archive;
 pub(super) use recording::{Recorded, Recording};
 use side_streams::SideStreams;
 use std::ffi::c_void;
@@ -75,7 +76,7 @@ impl Cuda {
                 wanted: OLDEST,
             });
         }
-        ptx::check_driver(KERNELS, driver_version)?;
+        ptx::check_driver(archives::least_version(), driver_version)?;
         let failed = |action| move |error| driver::describe(action, error);
         let context = Context::new(device).map_err(failed("retain a device's primary context"))?;
         CurrentContext::set_current(&context).map_err(failed("make a context current"))?;
@@ -104,7 +105,7 @@ impl Cuda {
     /// # Safety
     ///
     /// The destination lies inside one allocation of this device.
-    pub unsafe fn write(&self, address: u64, bytes: &[u8]) -> Result<(), Error> {
+    pub unsafe fn write(&self, address: u64, bytes: &[u8]) -> Result<(), DeviceError> {
         self.enter()?;
         // SAFETY: the caller's contract; `bytes` outlives the copy, as the stream is waited for.
         let result = unsafe { slice(address, bytes.len()).async_copy_from(bytes, &self.stream) };
@@ -117,7 +118,7 @@ impl Cuda {
     /// # Safety
     ///
     /// The source lies inside one allocation of this device.
-    pub unsafe fn read(&self, address: u64, bytes: &mut [u8]) -> Result<(), Error> {
+    pub unsafe fn read(&self, address: u64, bytes: &mut [u8]) -> Result<(), DeviceError> {
         self.enter()?;
         // SAFETY: the caller's contract; `bytes` outlives the copy, as the stream is waited for.
         let result = unsafe { slice(address, bytes.len()).async_copy_to(bytes, &self.stream) };
@@ -132,16 +133,24 @@ impl Cuda {
     /// # Safety
     ///
     /// The bytes lie inside one allocation of this device.
-    pub unsafe fn fill(&self, address: u64, bytes: usize, value: u8) -> Result<(), Error> {
+    pub unsafe fn fill(&self, address: u64, bytes: usize, value: u8) -> Result<(), DeviceError> {
         self.enter()?;
         // SAFETY: the caller's contract.
         let result = unsafe { slice(address, bytes).set_8_async(value, &self.stream) };
         self.check("set device memory", result)
     }
 
-    pub fn load_ptx(&self, ptx: &str) -> Result<(), Error> {
+    pub fn load_ptx(&self, ptx: &str) -> Result<(), DeviceError> {
         self.enter()?;
         self.modules.load(ptx)
+    }
+
+    pub fn load_kernels(&self, archive: Archive) {
+        self.modules.load_archive(archive);
+    }
+
+    pub fn module_loads(&self) -> Vec<ModuleLoad> {
+        self.modules.loads()
     }
 
     /// # Safety
@@ -153,7 +162,7 @@ impl Cuda {
         kernel: &str,
         config: &LaunchConfig,
         arguments: &[*mut c_void],
-    ) -> Result<(), Error> {
+    ) -> Result<(), DeviceError> {
         // SAFETY: the caller's contract.
         unsafe { self.launch_on(&self.stream, kernel, config, arguments) }
     }
@@ -169,7 +178,7 @@ impl Cuda {
         kernel: &str,
         config: &LaunchConfig,
         arguments: &[*mut c_void],
-    ) -> Result<(), Error> {
+    ) -> Result<(), DeviceError> {
         let entry_point = self.prepare(kernel, config)?;
         *self.last_kernel() = Some(Arc::clone(&entry_point.name));
         let extents = |Dim3 { x, y, z }| (x, y, z);
@@ -187,7 +196,7 @@ impl Cuda {
     }
 
     /// The entry point, compiled and allowed its shared memory, for a launch that the device can do.
-    fn prepare(&self, kernel: &str, config: &LaunchConfig) -> Result<Arc<EntryPoint>, Error> {
+    fn prepare(&self, kernel: &str, config: &LaunchConfig) -> Result<Arc<EntryPoint>, DeviceError> {
         self.enter()?;
         let entry_point = self.modules.entry_point(kernel)?;
         self.check_limits(&entry_point.name, config, entry_point.resources)?;
@@ -200,12 +209,12 @@ impl Cuda {
         Ok(entry_point)
     }
 
-    pub fn synchronize(&self) -> Result<(), Error> {
+    pub fn synchronize(&self) -> Result<(), DeviceError> {
         self.enter()?;
         self.check("finish what was launched", self.stream.synchronize())
     }
 
-    pub fn memory(&self) -> Result<MemoryInfo, Error> {
+    pub fn memory(&self) -> Result<MemoryInfo, DeviceError> {
         self.enter()?;
         let (free, total) =
             self.check("tell how much memory is free", cust::memory::mem_get_info())?;
@@ -217,13 +226,13 @@ impl Cuda {
     }
 
     /// The stream on which everything of this device runs, for a library that launches kernels of its own.
-    pub fn stream(&self) -> Result<*mut c_void, Error> {
+    pub fn stream(&self) -> Result<*mut c_void, DeviceError> {
         self.enter()?;
         Ok(self.stream.as_inner().cast())
     }
 
     /// Makes the device's context current on this thread.
-    pub fn enter(&self) -> Result<(), Error> {
+    pub fn enter(&self) -> Result<(), DeviceError> {
         let result = CurrentContext::set_current(&self.context);
         self.check("make a context current", result)
     }
@@ -233,34 +242,36 @@ impl Cuda {
         kernel: &str,
         config: &LaunchConfig,
         resources: KernelResources,
-    ) -> Result<(), Error> {
-        limits::check(config, &self.properties, resources).map_err(|exceeded| Error::LaunchLimit {
-            kernel: kernel.to_owned(),
-            device: self.properties.name.clone(),
-            exceeded,
+    ) -> Result<(), DeviceError> {
+        limits::check(config, &self.properties, resources).map_err(|exceeded| {
+            DeviceError::LaunchLimit {
+                kernel: kernel.to_owned(),
+                device: self.properties.name.clone(),
+                exceeded,
+            }
         })
     }
 
-    fn check<T>(&self, action: &'static str, result: CudaResult<T>) -> Result<T, Error> {
+    fn check<T>(&self, action: &'static str, result: CudaResult<T>) -> Result<T, DeviceError> {
         result.map_err(|error| self.failed(action, error))
     }
 
-    fn failed(&self, action: &'static str, error: CudaError) -> Error {
+    fn failed(&self, action: &'static str, error: CudaError) -> DeviceError {
         self.driver_error(driver::describe(action, error))
     }
 
-    fn driver_error(&self, error: DriverError) -> Error {
+    fn driver_error(&self, error: DriverError) -> DeviceError {
         let device = self.properties.name.clone();
         let error = Box::new(error);
         if is_sticky(error.code) {
             let kernel = self.last_kernel().as_deref().map(str::to_owned);
-            return Error::ContextLost {
+            return DeviceError::ContextLost {
                 device,
                 kernel,
                 error,
             };
         }
-        Error::Driver { device, error }
+        DeviceError::Driver { device, error }
     }
 
     fn last_kernel(&self) -> std::sync::MutexGuard<'_, Option<Arc<str>>> {

@@ -1,8 +1,8 @@
 //! The emulator back end: the same kernels, run by [`simt`] on the host's cores.
 
+use super::error::DeviceError;
 use super::limits::{self, KernelResources};
 use super::{EmulatorOptions, Progress, Properties, Version};
-use crate::error::Error;
 use cuda_std::kernel::{Kernel, KernelArgs};
 use cuda_std::launch::{Dim3, LaunchConfig};
 use simt::Launch;
@@ -44,33 +44,33 @@ impl Emulator {
     }
 
     /// `bytes` bytes of elements of `element_size` bytes, not initialised.
-    pub fn allocate(&self, bytes: u64, element_size: u32) -> Result<u64, Error> {
+    pub fn allocate(&self, bytes: u64, element_size: u32) -> Result<u64, DeviceError> {
         self.emulator
             .allocate(bytes, element_size)
-            .map_err(|_| Error::OutOfMemory {
+            .map_err(|_| DeviceError::OutOfMemory {
                 device: self.properties.name.clone(),
                 wanted: bytes,
                 free: None,
             })
     }
 
-    pub fn free(&self, address: u64) -> Result<(), Error> {
+    pub fn free(&self, address: u64) -> Result<(), DeviceError> {
         Ok(self.emulator.free(address)?)
     }
 
-    pub fn write(&self, address: u64, bytes: &[u8]) -> Result<(), Error> {
+    pub fn write(&self, address: u64, bytes: &[u8]) -> Result<(), DeviceError> {
         Ok(self.emulator.write(address, bytes)?)
     }
 
-    pub fn read(&self, address: u64, bytes: &mut [u8]) -> Result<(), Error> {
+    pub fn read(&self, address: u64, bytes: &mut [u8]) -> Result<(), DeviceError> {
         Ok(self.emulator.read(address, bytes)?)
     }
 
-    pub fn zero(&self, address: u64, bytes: usize) -> Result<(), Error> {
+    pub fn zero(&self, address: u64, bytes: usize) -> Result<(), DeviceError> {
         Ok(self.emulator.zero(address, bytes as u64)?)
     }
 
-    pub fn fill(&self, address: u64, bytes: usize, value: u8) -> Result<(), Error> {
+    pub fn fill(&self, address: u64, bytes: usize, value: u8) -> Result<(), DeviceError> {
         const CHUNK: usize = 1 << 16;
         let chunk = vec![value; bytes.min(CHUNK)];
         for start in (0..bytes).step_by(CHUNK) {
@@ -81,7 +81,7 @@ impl Emulator {
     }
 
     /// Kernels come with their handles, so there is nothing to load.
-    pub fn load_ptx(&self, _ptx: &str) -> Result<(), Error> {
+    pub fn load_ptx(&self, _ptx: &str) -> Result<(), DeviceError> {
         Ok(())
     }
 
@@ -90,14 +90,14 @@ impl Emulator {
         kernel: &Kernel<A>,
         config: &LaunchConfig,
         args: A,
-    ) -> Result<(), Error> {
+    ) -> Result<(), DeviceError> {
         // Registers do not count here, and static shared memory the emulator itself counts.
         let resources = KernelResources {
             max_threads_per_block: u32::MAX,
             static_shared_bytes: 0,
         };
         limits::check(config, &self.properties, resources).map_err(|exceeded| {
-            Error::LaunchLimit {
+            DeviceError::LaunchLimit {
                 kernel: kernel.name().to_owned(),
                 device: self.properties.name.clone(),
                 exceeded,
@@ -113,7 +113,7 @@ impl Emulator {
         let thread = kernel.thread();
         self.emulator
             .launch(launch, &|| thread(args))
-            .map_err(|fault| Error::Fault(fault.into()))?;
+            .map_err(|fault| DeviceError::Fault(fault.into()))?;
         Ok(())
     }
 

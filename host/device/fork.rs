@@ -1,9 +1,9 @@
 //! Launches that do not depend on each other, and may run at the same time.
 
 use super::Device;
+use super::error::DeviceError;
 #[cfg(feature = "cuda")]
 use super::{Backend, cuda::Cuda};
-use crate::error::Error;
 use cuda_std::kernel::{Kernel, KernelArgs};
 use cuda_std::launch::LaunchConfig;
 #[cfg(feature = "cuda")]
@@ -49,7 +49,7 @@ impl Fork<'_> {
         kernel: &Kernel<A>,
         config: LaunchConfig,
         args: A,
-    ) -> Result<(), Error> {
+    ) -> Result<(), DeviceError> {
         #[cfg(feature = "cuda")]
         if let Some(cuda) = self.at_the_same_time() {
             let number = self.launches.replace(self.launches.get() + 1);
@@ -72,12 +72,12 @@ impl Fork<'_> {
     }
 
     /// Ends it: what the device is told from now on comes after all of them.
-    pub fn join(mut self) -> Result<(), Error> {
+    pub fn join(mut self) -> Result<(), DeviceError> {
         self.joined = true;
         self.wait()
     }
 
-    fn wait(&self) -> Result<(), Error> {
+    fn wait(&self) -> Result<(), DeviceError> {
         #[cfg(feature = "cuda")]
         if let Some(cuda) = self.at_the_same_time() {
             return cuda.join(self.launches.get());

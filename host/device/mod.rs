@@ -16,12 +16,15 @@
 //! is told to do it does in the order in which it was told, one thing after the other; on a GPU launches return before
 //! the kernel has run, copies to the host when they are done.
 
+#[cfg(feature = "cuda")]
+mod archives;
 mod buffer;
 #[cfg(feature = "cuda")]
 mod cuda;
 #[cfg(feature = "cuda")]
 mod driver;
 mod emulator;
+mod error;
 mod fork;
 mod limits;
 #[cfg(feature = "cuda")]
@@ -35,6 +38,8 @@ mod selector;
 mod timer;
 
 pub use buffer::DeviceBuffer;
+pub(crate) use buffer::optional_pointer;
+pub use error::{CudaUnavailable, DeviceError, DriverError, DriverTooOld};
 pub(crate) use fork::Fork;
 pub use limits::LimitExceeded;
 pub use properties::{MemoryInfo, Properties, Version};
@@ -43,16 +48,27 @@ pub use selector::{DEVICE_VARIABLE, ParseSelectorError, Selector};
 pub use simt::{Checks, Options as EmulatorOptions, Schedule};
 pub use timer::Timer;
 
-use crate::error::{CudaUnavailable, Error};
 use cuda_std::element::Element;
 use cuda_std::kernel::{Kernel, KernelArgs};
 use cuda_std::launch::LaunchConfig;
+use ptx_archive::Archive;
 use recording::Recordings;
+use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// What is told of a launch on the emulator while it runs: blocks done, and blocks in all.
 pub type Progress = Arc<dyn Fn(u64, u64) + Send + Sync>;
+
+/// A module that the driver has compiled, or found in its cache.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ModuleLoad {
+    /// Its name in its archive, `spmm_vector_f32_8_4_1.sm_90.ptx` say.
+    pub module: String,
+    /// The time that the driver took.
+    pub time: Duration,
+}
 
 /// A device that kernels run on. Two are equal if they are clones of one handle.
 #[derive(Clone)]
@@ -87,7 +103,7 @@ impl Device {
     /// # Errors
     ///
     /// The variable names no device, or one that is not there.
-    pub fn open() -> Result<Self, Error> {
+    pub fn open() -> Result<Self, DeviceError> {
         Self::select(Selector::from_environment()?)
     }
 
@@ -95,8 +111,8 @@ impl Device {
     ///
     /// # Errors
     ///
-    /// [`Error::NoCuda`] if it is a CUDA device that is not there or does not serve.
-    pub fn select(selector: Selector) -> Result<Self, Error> {
+    /// [`DeviceError::NoCuda`] if it is a CUDA device that is not there or does not serve.
+    pub fn select(selector: Selector) -> Result<Self, DeviceError> {
         Ok(Self::select_with_reason(selector)?.0)
     }
 
@@ -107,7 +123,7 @@ impl Device {
     /// As [`select`](Self::select).
     pub fn select_with_reason(
         selector: Selector,
-    ) -> Result<(Self, Option<CudaUnavailable>), Error> {
+    ) -> Result<(Self, Option<CudaUnavailable>), DeviceError> {
         let emulator = || Self::emulator(EmulatorOptions::default());
         let ordinal = match selector {
             Selector::Auto => 0,
@@ -116,7 +132,7 @@ impl Device {
         };
         match Self::cuda(ordinal) {
             Ok(device) => Ok((device, None)),
-            Err(reason) if selector.insists() => Err(Error::NoCuda { selector, reason }),
+            Err(reason) if selector.insists() => Err(DeviceError::NoCuda { selector, reason }),
             Err(reason) => Ok((emulator(), Some(reason))),
         }
     }
@@ -170,7 +186,7 @@ impl Device {
     /// # Errors
     ///
     /// The driver's.
-    pub fn cuda_stream(&self) -> Result<Option<*mut std::ffi::c_void>, Error> {
+    pub fn cuda_stream(&self) -> Result<Option<*mut std::ffi::c_void>, DeviceError> {
         self.recordings.refuse("what other libraries launch")?;
         match &*self.backend {
             Backend::Emulator(_) => Ok(None),
@@ -189,7 +205,7 @@ impl Device {
     /// # Errors
     ///
     /// The driver's.
-    pub fn memory(&self) -> Result<Option<MemoryInfo>, Error> {
+    pub fn memory(&self) -> Result<Option<MemoryInfo>, DeviceError> {
         match &*self.backend {
             Backend::Emulator(_) => Ok(None),
             #[cfg(feature = "cuda")]
@@ -202,7 +218,7 @@ impl Device {
     /// # Errors
     ///
     /// Out of memory, or the driver's.
-    pub fn upload<T: Element>(&self, elements: &[T]) -> Result<DeviceBuffer<T>, Error> {
+    pub fn upload<T: Element>(&self, elements: &[T]) -> Result<DeviceBuffer<T>, DeviceError> {
         let mut buffer = DeviceBuffer::allocate(self, elements.len())?;
         buffer.copy_from_slice(elements)?;
         Ok(buffer)
@@ -213,7 +229,7 @@ impl Device {
     /// # Errors
     ///
     /// Out of memory, more than 2^64 bytes, or the driver's.
-    pub fn zeros<T: Element>(&self, len: usize) -> Result<DeviceBuffer<T>, Error> {
+    pub fn zeros<T: Element>(&self, len: usize) -> Result<DeviceBuffer<T>, DeviceError> {
         let mut buffer = DeviceBuffer::allocate(self, len)?;
         buffer.fill_zero()?;
         Ok(buffer)
@@ -228,7 +244,7 @@ impl Device {
     /// # Errors
     ///
     /// Out of memory, more than 2^64 bytes, or the driver's.
-    pub fn uninitialized<T: Element>(&self, len: usize) -> Result<DeviceBuffer<T>, Error> {
+    pub fn uninitialized<T: Element>(&self, len: usize) -> Result<DeviceBuffer<T>, DeviceError> {
         let buffer = DeviceBuffer::allocate(self, len)?;
         #[cfg(feature = "cuda")]
         if cfg!(debug_assertions) {
@@ -237,16 +253,45 @@ impl Device {
         Ok(buffer)
     }
 
-    /// Adds a module, beside the kernels of this crate: its entry points can be launched from now on. On the emulator,
-    /// which runs the kernels' handles, there is nothing to do.
+    /// Compiles a module and adds it to the kernels of this crate: its entry points can be launched from now on. On the emulator,
+    /// which runs the kernels' handles, there is nothing to do. For an archive of modules see [`load_kernels`](Self::load_kernels).
     ///
-    /// An entry point that several modules have is that of the one that was loaded first; this crate's own come last.
+    /// An entry point that has been loaded several times is that of the module that was loaded first; this crate's own come last.
     ///
     /// # Errors
     ///
     /// The driver is too old for the PTX or does not compile it; the error has its messages.
-    pub fn load_ptx(&self, ptx: &str) -> Result<(), Error> {
+    pub fn load_ptx(&self, ptx: &str) -> Result<(), DeviceError> {
         on_backend!(&*self.backend, device => device.load_ptx(ptx))
+    }
+
+    /// Adds the kernels of an archive that `cuda_builder` has made of a kernel crate: each can be launched from now on, and its
+    /// module is compiled when it is first launched. `include_bytes!` of the archive will do.
+    ///
+    /// An entry point that has been loaded several times is that of the archive or module that was loaded first; this crate's own
+    /// come last. On the emulator, which runs the kernels' handles, the archive is only looked at.
+    ///
+    /// # Errors
+    ///
+    /// The bytes are no archive of PTX modules.
+    pub fn load_kernels(&self, archive: impl Into<Cow<'static, [u8]>>) -> Result<(), DeviceError> {
+        let archive = Archive::open(archive)?;
+        match &*self.backend {
+            Backend::Emulator(_) => drop(archive),
+            #[cfg(feature = "cuda")]
+            Backend::Cuda(cuda) => cuda.load_kernels(archive),
+        }
+        Ok(())
+    }
+
+    /// The modules that the driver has compiled for this device so far, in that order: how much of a first use they take. None on
+    /// the emulator.
+    pub fn module_loads(&self) -> Vec<ModuleLoad> {
+        match &*self.backend {
+            Backend::Emulator(_) => Vec::new(),
+            #[cfg(feature = "cuda")]
+            Backend::Cuda(cuda) => cuda.module_loads(),
+        }
     }
 
     /// Whether this thread records launches of the device, and so can neither allocate nor wait.
@@ -273,7 +318,7 @@ impl Device {
         kernel: &Kernel<A>,
         config: LaunchConfig,
         args: A,
-    ) -> Result<(), Error> {
+    ) -> Result<(), DeviceError> {
         // SAFETY: the handle has the types of the entry point's arguments.
         if unsafe { self.recorded(kernel, config, args)? } {
             return Ok(());
@@ -292,7 +337,7 @@ impl Device {
     /// # Errors
     ///
     /// A launch that failed since.
-    pub fn synchronize(&self) -> Result<(), Error> {
+    pub fn synchronize(&self) -> Result<(), DeviceError> {
         self.recordings.refuse("to wait for the device")?;
         match &*self.backend {
             Backend::Emulator(_) => Ok(()),
@@ -306,7 +351,7 @@ impl Device {
     /// # Errors
     ///
     /// The driver's.
-    pub fn start_timer(&self) -> Result<Timer, Error> {
+    pub fn start_timer(&self) -> Result<Timer, DeviceError> {
         self.recordings.refuse("to measure time")?;
         Timer::start(self)
     }

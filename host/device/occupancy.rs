@@ -1,7 +1,7 @@
 //! How much of a launch a device runs at a time.
 
+use super::error::DeviceError;
 use super::{Backend, Device};
-use crate::error::Error;
 use cuda_std::kernel::{Kernel, KernelArgs};
 use cuda_std::launch::LaunchConfig;
 
@@ -11,15 +11,15 @@ impl Device {
         not(feature = "cuda"),
         expect(unused_variables, reason = "the emulator does not know")
     )]
-    pub(crate) fn blocks_at_a_time<A: KernelArgs>(
+    pub(crate) fn resident_blocks<A: KernelArgs>(
         &self,
         kernel: &Kernel<A>,
         config: &LaunchConfig,
-    ) -> Result<Option<u64>, Error> {
+    ) -> Result<Option<u64>, DeviceError> {
         match &*self.backend {
             Backend::Emulator(_) => Ok(None),
             #[cfg(feature = "cuda")]
-            Backend::Cuda(cuda) => cuda.blocks_at_a_time(kernel.name(), config).map(Some),
+            Backend::Cuda(cuda) => cuda.resident_blocks(kernel.name(), config).map(Some),
         }
     }
 }

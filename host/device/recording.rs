@@ -1,8 +1,8 @@
 //! Launches recorded once and launched together again and again: a CUDA graph on a GPU.
 
 use super::emulator::Emulator;
+use super::error::DeviceError;
 use super::{Backend, Device};
-use crate::error::Error;
 use cuda_std::kernel::{Kernel, KernelArgs};
 use cuda_std::launch::LaunchConfig;
 use std::collections::HashMap;
@@ -26,7 +26,7 @@ enum Recorded {
 }
 
 /// A launch with its arguments.
-type Replay = Box<dyn Fn(&Emulator) -> Result<(), Error> + Send + Sync>;
+type Replay = Box<dyn Fn(&Emulator) -> Result<(), DeviceError> + Send + Sync>;
 
 /// Launches while they are recorded.
 struct Recording {
@@ -63,12 +63,12 @@ impl Recordings {
     }
 
     /// That this thread does not record, and may do what cannot be recorded.
-    pub fn refuse(&self, what: &'static str) -> Result<(), Error> {
+    pub fn refuse(&self, what: &'static str) -> Result<(), DeviceError> {
         let recordings = self.lock();
         if recordings.is_empty() || !recordings.contains_key(&thread::current().id()) {
             return Ok(());
         }
-        Err(Error::NotRecordable { what })
+        Err(DeviceError::NotRecordable { what })
     }
 }
 
@@ -108,12 +108,15 @@ impl Device {
     ///
     /// # Errors
     ///
-    /// [`Error::NotRecordable`]; those of `launch`; the driver's.
+    /// [`DeviceError::NotRecordable`]; those of `launch`; the driver's.
     ///
     /// # Panics
     ///
     /// Inside another recording of this device on this thread.
-    pub fn record(&self, launch: impl FnOnce() -> Result<(), Error>) -> Result<LaunchGraph, Error> {
+    pub fn record<E: From<DeviceError>>(
+        &self,
+        launch: impl FnOnce() -> Result<(), E>,
+    ) -> Result<LaunchGraph, E> {
         /// Ends the recording if `launch` panics.
         struct Ended<'a>(&'a Recordings);
 
@@ -163,7 +166,7 @@ impl Device {
         kernel: &Kernel<A>,
         config: LaunchConfig,
         args: A,
-    ) -> Result<bool, Error> {
+    ) -> Result<bool, DeviceError> {
         // Taken while it is changed: a kernel may have to be compiled, and other threads launch meanwhile.
         let Some(mut recording) = self.recordings.take() else {
             return Ok(false);
@@ -200,12 +203,12 @@ impl LaunchGraph {
     ///
     /// # Errors
     ///
-    /// Those of [`Device::launch`]; [`Error::NotRecordable`] while this thread records on the device.
+    /// Those of [`Device::launch`]; [`DeviceError::NotRecordable`] while this thread records on the device.
     ///
     /// # Safety
     ///
     /// What [`Device::launch`] asks for holds for each of the launches: above all, the buffers that they use are alive.
-    pub unsafe fn launch(&self) -> Result<(), Error> {
+    pub unsafe fn launch(&self) -> Result<(), DeviceError> {
         self.device.recordings.refuse("the launch of a recording")?;
         match (&self.recorded, &*self.device.backend) {
             (Recorded::Emulator(replays), Backend::Emulator(emulator)) => {

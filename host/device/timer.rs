@@ -1,7 +1,7 @@
 //! The time that a device takes, by its own clock.
 
+use super::error::DeviceError;
 use super::{Backend, Device};
-use crate::error::Error;
 use std::time::Duration;
 
 /// A measurement that runs; see [`Device::start_timer`].
@@ -26,7 +26,7 @@ pub struct Timer {
 }
 
 impl Timer {
-    pub(super) fn start(device: &Device) -> Result<Self, Error> {
+    pub(super) fn start(device: &Device) -> Result<Self, DeviceError> {
         Ok(Self {
             #[cfg(feature = "cuda")]
             events: match &*device.backend {
@@ -43,7 +43,7 @@ impl Timer {
     /// # Errors
     ///
     /// A launch that failed since.
-    pub fn stop(self) -> Result<Option<Duration>, Error> {
+    pub fn stop(self) -> Result<Option<Duration>, DeviceError> {
         match &*self.device.backend {
             Backend::Emulator(_) => Ok(None),
             #[cfg(feature = "cuda")]

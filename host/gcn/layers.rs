@@ -2,7 +2,6 @@
 //! them: `conv1.lin.weight`, `conv1.bias`, `conv2.lin.weight` and so on.
 
 use super::GcnLayer;
-use crate::error::Error;
 use crate::scalar::Scalar;
 use half::{bf16, f16};
 use ndarray::{Array1, Array2, ArrayD};
@@ -71,11 +70,11 @@ pub enum LayersError {
 ///
 /// # Errors
 ///
-/// [`Error::Layers`]: a file that cannot be read or is no such file; no tensor `conv1.lin.weight`; a tensor that has other
+/// A file that cannot be read or is no such file; no tensor `conv1.lin.weight`; a tensor that has other
 /// dimensions or holds no floats.
-pub fn read_layers<T: Scalar>(path: impl AsRef<Path>) -> Result<Vec<GcnLayer<T>>, Error> {
+pub fn read_layers<T: Scalar>(path: impl AsRef<Path>) -> Result<Vec<GcnLayer<T>>, LayersError> {
     let path = path.as_ref();
-    let layers = if path.is_dir() {
+    if path.is_dir() {
         let read = |name: &str| read_array(&path.join(format!("{name}.npy")));
         let names = || {
             let entries = std::fs::read_dir(path).into_iter().flatten().flatten();
@@ -100,25 +99,23 @@ pub fn read_layers<T: Scalar>(path: impl AsRef<Path>) -> Result<Vec<GcnLayer<T>>
         };
         let names = || tensors.names().into_iter().map(str::to_owned).collect();
         layers(path, read, names)
-    };
-    Ok(layers?)
+    }
 }
 
 /// A matrix from an npy file of f32 or f64, as features of nodes come; converted to `T`.
 ///
 /// # Errors
 ///
-/// [`Error::Layers`]: a file that cannot be read, is no such file, or has not two dimensions.
-pub fn read_matrix<T: Scalar>(path: impl AsRef<Path>) -> Result<Array2<T>, Error> {
+/// A file that cannot be read, is no such file, or has not two dimensions.
+pub fn read_matrix<T: Scalar>(path: impl AsRef<Path>) -> Result<Array2<T>, LayersError> {
     let path = path.as_ref();
     let name = path.file_stem().unwrap_or_default().to_string_lossy();
     match read_array(path)? {
-        Some(array) => Ok(matrix(path, &name, array)?),
+        Some(array) => matrix(path, &name, array),
         None => Err(LayersError::Io {
             path: path.to_owned(),
             error: std::io::ErrorKind::NotFound.into(),
-        }
-        .into()),
+        }),
     }
 }
 

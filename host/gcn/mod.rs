@@ -23,20 +23,22 @@
 //! # }
 //! ```
 
+mod error;
 mod layers;
 mod normalized;
 mod operator;
 mod steps;
 
+pub use error::GcnError;
 pub use layers::{LayersError, read_layers, read_matrix};
 pub use normalized::normalized_adjacency;
 pub use operator::{Operator, OperatorKind};
 
 use crate::csr::DeviceCsr;
-use crate::device::{Device, DeviceBuffer, LaunchGraph};
-use crate::error::Error;
-use crate::gemm::{check, elements, extent, upload};
+use crate::device::{Device, DeviceBuffer, DeviceError, LaunchGraph};
+use crate::gemm::GemmElement;
 use crate::log_softmax::SoftmaxElement;
+use crate::operand::{OperandError, buffer_len, check_buffer, elements, extent, upload_dense};
 use crate::spmm::{Spmm, SpmmElement, SpmmOptions};
 use cuda_std::float::Real;
 use ndarray::{Array1, Array2, ArrayView2};
@@ -47,7 +49,10 @@ use steps::{steps, widths};
 use warprow_kernels::log_softmax::Logarithm;
 
 /// An element type of a network: f32 or f64.
-pub trait GcnElement: Real + SpmmElement<Sum = Self> + SoftmaxElement + Logarithm {}
+pub trait GcnElement:
+    Real + SpmmElement<Sum = Self> + GemmElement + SoftmaxElement + Logarithm
+{
+}
 
 impl GcnElement for f32 {}
 impl GcnElement for f64 {}
@@ -119,7 +124,7 @@ impl<T: GcnElement> Gcn<T> {
         graph: CsMatViewI<'_, T, u32, u32>,
         layers: &[GcnLayer<T>],
         options: GcnOptions,
-    ) -> Result<Self, Error> {
+    ) -> Result<Self, GcnError> {
         let (features, classes) = widths(layers)?;
         let adjacency = normalized_adjacency(&DeviceCsr::upload(device, graph)?)?;
         let spmm = Spmm::plan_on_device(adjacency, options.spmm)?;
@@ -130,11 +135,7 @@ impl<T: GcnElement> Gcn<T> {
             // In place, it has none of its own.
             let cols = if step.in_place() { 0 } else { step.cols };
             let len = elements(nodes, extent("the width of a layer", cols)?);
-            let len = usize::try_from(len).map_err(|_| Error::TooLarge {
-                what: "the number of elements between two layers",
-                found: len.into(),
-                most: usize::MAX as u64,
-            })?;
+            let len = buffer_len("the number of elements between two layers", len)?;
             buffers.push(device.uninitialized(len)?);
         }
         Ok(Self {
@@ -189,7 +190,7 @@ impl<T: GcnElement> Gcn<T> {
     /// # Errors
     ///
     /// A length that does not fit; a buffer of another device; a launch that fails.
-    pub fn run(&mut self, x: &DeviceBuffer<T>, y: &mut DeviceBuffer<T>) -> Result<(), Error> {
+    pub fn run(&mut self, x: &DeviceBuffer<T>, y: &mut DeviceBuffer<T>) -> Result<(), GcnError> {
         self.check_operands(x, y)?;
         let operands = [x.read_only().address(), y.mutable().address()];
         self.replay = match std::mem::replace(&mut self.replay, Replay::Unknown) {
@@ -199,7 +200,7 @@ impl<T: GcnElement> Gcn<T> {
                 let device = self.device.clone();
                 match device.record(|| self.run_operators(x, y)) {
                     Ok(graph) => Replay::Recorded(operands, graph),
-                    Err(Error::NotRecordable { .. }) => Replay::Impossible,
+                    Err(error) if is_not_recordable(&error) => Replay::Impossible,
                     Err(error) => return Err(error),
                 }
             }
@@ -208,18 +209,23 @@ impl<T: GcnElement> Gcn<T> {
         match &self.replay {
             // SAFETY: x and y are at the recorded addresses and have the lengths that were recorded; the other buffers are
             // this network's, which gives none back.
-            Replay::Recorded(_, graph) => unsafe { graph.launch() },
+            Replay::Recorded(_, graph) => unsafe { Ok(graph.launch()?) },
             _ => self.run_operators(x, y),
         }
     }
 
-    fn run_operators(&mut self, x: &DeviceBuffer<T>, y: &mut DeviceBuffer<T>) -> Result<(), Error> {
+    fn run_operators(
+        &mut self,
+        x: &DeviceBuffer<T>,
+        y: &mut DeviceBuffer<T>,
+    ) -> Result<(), GcnError> {
         (0..self.steps.len()).try_for_each(|index| self.run_operator(index, x, y))
     }
 
-    fn check_operands(&self, x: &DeviceBuffer<T>, y: &DeviceBuffer<T>) -> Result<(), Error> {
-        check(&self.device, "x", x, elements(self.nodes, self.features))?;
-        check(&self.device, "y", y, elements(self.nodes, self.classes))
+    fn check_operands(&self, x: &DeviceBuffer<T>, y: &DeviceBuffer<T>) -> Result<(), GcnError> {
+        check_buffer(&self.device, "x", x, elements(self.nodes, self.features))?;
+        check_buffer(&self.device, "y", y, elements(self.nodes, self.classes))?;
+        Ok(())
     }
 
     /// Runs the operator of that index alone, on what the one before has left in its buffer: to measure it.
@@ -236,7 +242,7 @@ impl<T: GcnElement> Gcn<T> {
         index: usize,
         x: &DeviceBuffer<T>,
         y: &mut DeviceBuffer<T>,
-    ) -> Result<(), Error> {
+    ) -> Result<(), GcnError> {
         self.check_operands(x, y)?;
         let step = &self.steps[index];
         let middle = index.min(self.buffers.len());
@@ -264,22 +270,22 @@ impl<T: GcnElement> Gcn<T> {
     /// # Errors
     ///
     /// Those of [`run`](Self::run), features of another shape, and too little memory.
-    pub fn classify(&mut self, x: ArrayView2<'_, T>) -> Result<Array2<T>, Error> {
+    pub fn classify(&mut self, x: ArrayView2<'_, T>) -> Result<Array2<T>, GcnError> {
         if x.nrows() != self.nodes() {
-            return Err(Error::Rows {
+            return Err(GcnError::Operand(OperandError::Rows {
                 what: "x",
                 rows: self.nodes(),
                 found: x.dim(),
-            });
+            }));
         }
         if x.ncols() != self.features() {
-            return Err(Error::Columns {
+            return Err(GcnError::Operand(OperandError::Columns {
                 what: "x",
                 columns: self.features(),
                 found: x.dim(),
-            });
+            }));
         }
-        let x = upload(&self.device, x)?;
+        let x = upload_dense(&self.device, x)?;
         // The steps' buffers, which are as large, have been made.
         let len = elements(self.nodes, self.classes) as usize;
         let mut y = self.device.uninitialized(len)?;
@@ -287,6 +293,14 @@ impl<T: GcnElement> Gcn<T> {
         let y = Array2::from_shape_vec((self.nodes(), self.classes()), y.download()?);
         Ok(y.expect("y has nodes * classes elements"))
     }
+}
+
+/// Whether an operator asked the device for something else than a launch.
+fn is_not_recordable(error: &GcnError) -> bool {
+    let GcnError::Operand(OperandError::Device(error)) = error else {
+        return false;
+    };
+    matches!(error, DeviceError::NotRecordable { .. })
 }
 
 impl<T: GcnElement> fmt::Display for Gcn<T> {

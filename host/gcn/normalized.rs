@@ -1,8 +1,8 @@
 //! The normalised adjacency matrix, made on the device.
 
+use super::GcnError;
 use crate::csr::{DeviceCsr, DevicePattern};
-use crate::error::Error;
-use crate::scan::exclusive_scan;
+use crate::primitives::scan::exclusive_scan;
 use cuda_std::float::Real;
 use warprow_kernels::gcn::normalize;
 use warprow_kernels::gcn::normalize::Graph;
@@ -16,11 +16,11 @@ use warprow_kernels::gcn::normalize::Graph;
 /// # Errors
 ///
 /// A graph that is not square; 2^32 nonzeros or more with the loops; too little device memory; the driver's.
-pub fn normalized_adjacency<T: Real>(graph: &DeviceCsr<T>) -> Result<DeviceCsr<T>, Error> {
+pub fn normalized_adjacency<T: Real>(graph: &DeviceCsr<T>) -> Result<DeviceCsr<T>, GcnError> {
     let pattern = graph.pattern();
     let (device, nodes) = (pattern.device(), pattern.rows);
     if pattern.cols != nodes {
-        return Err(Error::Network {
+        return Err(GcnError::Network {
             reason: format!(
                 "its graph is {nodes} x {}, and rows and columns are the same nodes",
                 pattern.cols

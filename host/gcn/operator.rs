@@ -1,10 +1,11 @@
 //! The operators of a network, one after the other.
 
 use super::GcnElement;
+use super::GcnError;
 use crate::device::DeviceBuffer;
-use crate::error::Error;
-use crate::gemm::{Gemm, elements, extent};
+use crate::gemm::Gemm;
 use crate::log_softmax::LogSoftmax;
+use crate::operand::{OperandError, elements, extent};
 use crate::spmm::Spmm;
 use cuda_std::memory::Global;
 use std::fmt;
@@ -131,17 +132,22 @@ impl<T: GcnElement> Step<T> {
         nodes: usize,
         input: &DeviceBuffer<T>,
         output: &mut DeviceBuffer<T>,
-    ) -> Result<(), Error> {
+    ) -> Result<(), GcnError> {
         match &self.work {
-            Work::Gemm(gemm) => gemm.run(input, nodes, output),
-            Work::Spmm => spmm.run(input, self.cols, output),
-            Work::LogSoftmax(log_softmax) => log_softmax.run(input, nodes, output),
+            Work::Gemm(gemm) => gemm.run(input, nodes, output)?,
+            Work::Spmm => spmm.run(input, self.cols, output)?,
+            Work::LogSoftmax(log_softmax) => log_softmax.run(input, nodes, output)?,
             Work::Activate { .. } => unreachable!("it is in place"),
         }
+        Ok(())
     }
 
     /// Runs an operator that is in place.
-    pub fn activate_in_place(&self, nodes: u32, target: &mut DeviceBuffer<T>) -> Result<(), Error> {
+    pub fn activate_in_place(
+        &self,
+        nodes: u32,
+        target: &mut DeviceBuffer<T>,
+    ) -> Result<(), GcnError> {
         let Work::Activate { bias } = &self.work else {
             unreachable!("it is not in place");
         };
@@ -150,7 +156,7 @@ impl<T: GcnElement> Step<T> {
         if count == 0 {
             return Ok(());
         }
-        let config = activate::launch(count).ok_or(Error::TooLarge {
+        let config = activate::launch(count).ok_or(OperandError::TooLarge {
             what: "the number of elements between two layers",
             found: count.into(),
             most: 1 << 41,
@@ -163,6 +169,7 @@ impl<T: GcnElement> Step<T> {
         let device = target.device().clone();
         let arguments = (count, cols, target.mutable(), epilogue);
         // SAFETY: the target has that many elements, the bias one for each column.
-        unsafe { device.launch(&activate::activate::<T>(), config, arguments) }
+        unsafe { device.launch(&activate::activate::<T>(), config, arguments)? };
+        Ok(())
     }
 }

@@ -1,10 +1,11 @@
 //! From a network's layers to its operators: the order of each layer's products, and what ends it.
 
+use super::GcnError;
 use super::operator::Step;
 use super::{GcnElement, GcnLayer, GcnOptions};
-use crate::error::Error;
-use crate::gemm::{Gemm, GemmOptions, extent};
+use crate::gemm::{Gemm, GemmOptions};
 use crate::log_softmax::LogSoftmax;
+use crate::operand::extent;
 use crate::spmm::Spmm;
 
 /// The network's number of features and of classes.
@@ -12,8 +13,8 @@ use crate::spmm::Spmm;
 /// # Errors
 ///
 /// No layers; a layer whose input is not as wide as the output of the one before, or whose bias has another length.
-pub(super) fn widths<T>(layers: &[GcnLayer<T>]) -> Result<(usize, usize), Error> {
-    let wrong = |reason| Err(Error::Network { reason });
+pub(super) fn widths<T>(layers: &[GcnLayer<T>]) -> Result<(usize, usize), GcnError> {
+    let wrong = |reason| Err(GcnError::Network { reason });
     let Some(first) = layers.first() else {
         return wrong("it has no layers".to_owned());
     };
@@ -49,7 +50,7 @@ pub(super) fn steps<T: GcnElement>(
     spmm: &Spmm<T>,
     layers: &[GcnLayer<T>],
     options: GcnOptions,
-) -> Result<Vec<Step<T>>, Error> {
+) -> Result<Vec<Step<T>>, GcnError> {
     let device = spmm.device();
     let nodes = extent("the number of nodes", spmm.rows())?;
     let nonzeros = extent("the number of nonzeros", spmm.nnz())?;
@@ -65,7 +66,7 @@ pub(super) fn steps<T: GcnElement>(
                 ..GemmOptions::default()
             };
             let gemm = Gemm::plan(device, layer.weights.view(), bias, options)?;
-            Ok::<_, Error>(Step::gemm(index, gemm, nodes))
+            Ok::<_, GcnError>(Step::gemm(index, gemm, nodes))
         };
         if inputs < outputs {
             steps.push(Step::spmm(index, inputs, nodes, nonzeros));

@@ -1,8 +1,7 @@
 //! Which kernel a plan takes, and which ones it refuses.
 
-use super::{GemmElement, GemmKernel, GemmOptions};
+use super::{GemmElement, GemmError, GemmKernel, GemmOptions};
 use crate::device::{Device, Version};
-use crate::error::Error;
 use ndarray::ArrayView2;
 use warprow_kernels::gemm::product::{split_fragments, warpgroup_halves, warpgroup_split};
 
@@ -77,9 +76,9 @@ pub(super) fn check_kernel<T: GemmElement>(
     depth: u32,
     device: &Device,
     options: GemmOptions,
-) -> Result<(), Error> {
+) -> Result<(), GemmError> {
     let refused = |reason: String| {
-        Err(Error::Kernel {
+        Err(GemmError::Kernel {
             kernel: kernel.name(),
             reason,
         })

@@ -18,11 +18,16 @@
 //! # }
 //! ```
 
+mod error;
 mod kernel_choice;
+
+pub use error::GemmError;
 
 use self::kernel_choice::{check_kernel, default_kernel};
 use crate::device::{Device, DeviceBuffer};
-use crate::error::Error;
+use crate::operand::{
+    OperandError, buffer_len, check_buffer, check_len, elements, extent, upload_dense,
+};
 use crate::scalar::Scalar;
 use cuda_std::launch::LaunchConfig;
 use cuda_std::memory::Global;
@@ -76,17 +81,11 @@ impl<T: GemmElement> Gemm<T> {
         w: ArrayView2<'_, T>,
         bias: Option<ArrayView1<'_, T>>,
         options: GemmOptions,
-    ) -> Result<Self, Error> {
+    ) -> Result<Self, GemmError> {
         let depth = extent("the number of rows of W", w.nrows())?;
         let cols = extent("the number of columns of W", w.ncols())?;
-        if let Some(bias) = bias
-            && bias.len() != w.ncols()
-        {
-            return Err(Error::Length {
-                what: "the bias",
-                wanted: w.ncols() as u64,
-                found: bias.len() as u64,
-            });
+        if let Some(bias) = bias {
+            check_len("the bias", bias.len() as u64, cols.into())?;
         }
         let kernel = options
             .kernel
@@ -136,7 +135,7 @@ impl<T: GemmElement> Gemm<T> {
     /// # Errors
     ///
     /// 2^32 rows or more.
-    pub fn launch(&self, rows: usize) -> Result<Option<LaunchConfig>, Error> {
+    pub fn launch(&self, rows: usize) -> Result<Option<LaunchConfig>, GemmError> {
         Ok(self.run_plan(rows)?.map(|plan| plan.config))
     }
 
@@ -146,12 +145,12 @@ impl<T: GemmElement> Gemm<T> {
     /// # Errors
     ///
     /// 2^32 rows or more.
-    pub fn variant(&self, rows: usize) -> Result<Option<&'static str>, Error> {
+    pub fn variant(&self, rows: usize) -> Result<Option<&'static str>, GemmError> {
         Ok(self.run_plan(rows)?.map(|plan| plan.kernel.name()))
     }
 
     /// The instance and the launch for that many rows of X; `None` if Y has no elements.
-    fn run_plan(&self, rows: usize) -> Result<Option<Plan<T>>, Error> {
+    fn run_plan(&self, rows: usize) -> Result<Option<Plan<T>>, GemmError> {
         let rows = extent("the number of rows of X", rows)?;
         let plan = |shape| self.kernel.plan(shape).expect("the plan has checked the kernel");
         Ok(self.shape(rows).map(plan))
@@ -191,10 +190,10 @@ impl<T: GemmElement> Gemm<T> {
         x: &DeviceBuffer<T>,
         rows: usize,
         y: &mut DeviceBuffer<T>,
-    ) -> Result<(), Error> {
+    ) -> Result<(), GemmError> {
         let rows = extent("the number of rows of X", rows)?;
-        check(&self.device, "x", x, elements(rows, self.depth))?;
-        check(&self.device, "y", y, elements(rows, self.cols))?;
+        check_buffer(&self.device, "x", x, elements(rows, self.depth))?;
+        check_buffer(&self.device, "y", y, elements(rows, self.cols))?;
         let Some(Plan { config, kernel }) = self.run_plan(rows as usize)? else {
             return Ok(());
         };
@@ -220,7 +219,8 @@ impl<T: GemmElement> Gemm<T> {
         };
         // SAFETY: the buffers are this device's and have the matrices' sizes; y is borrowed mutably, so it is apart from the
         // others; the bias has an element for each column; the launch is the kernel's own.
-        unsafe { self.device.launch(&kernel, config, (x, w, y, epilogue)) }
+        unsafe { self.device.launch(&kernel, config, (x, w, y, epilogue))? };
+        Ok(())
     }
 
     /// The product with a dense matrix of the host: uploads X, runs, and downloads Y. X may have any memory layout.
@@ -228,22 +228,18 @@ impl<T: GemmElement> Gemm<T> {
     /// # Errors
     ///
     /// Those of [`run`](Self::run), an X that has not as many columns as W has rows, and too little memory.
-    pub fn multiply(&self, x: ArrayView2<'_, T>) -> Result<Array2<T>, Error> {
+    pub fn multiply(&self, x: ArrayView2<'_, T>) -> Result<Array2<T>, GemmError> {
         let (rows, depth) = x.dim();
         if depth != self.depth() {
-            return Err(Error::Columns {
+            return Err(GemmError::Operand(OperandError::Columns {
                 what: "x",
                 columns: self.depth(),
                 found: x.dim(),
-            });
+            }));
         }
         let len = elements(extent("the number of rows of X", rows)?, self.cols);
-        let len = usize::try_from(len).map_err(|_| Error::TooLarge {
-            what: "the number of elements of y",
-            found: len.into(),
-            most: usize::MAX as u64,
-        })?;
-        let x = upload(&self.device, x)?;
+        let len = buffer_len("the number of elements of y", len)?;
+        let x = upload_dense(&self.device, x)?;
         let mut y = self.device.uninitialized(len)?;
         self.run(&x, rows, &mut y)?;
         let y = Array2::from_shape_vec((rows, self.cols()), y.download()?);
@@ -271,54 +267,4 @@ impl<T: GemmElement> fmt::Display for Gemm<T> {
             },
         )
     }
-}
-
-/// Uploads a matrix of any memory layout, row-major.
-pub(crate) fn upload<T: GemmElement>(
-    device: &Device,
-    matrix: ArrayView2<'_, T>,
-) -> Result<DeviceBuffer<T>, Error> {
-    match matrix.as_standard_layout().as_slice() {
-        Some(elements) => device.upload(elements),
-        None => unreachable!("the standard layout is contiguous"),
-    }
-}
-
-/// Kernels count rows and columns with 32 bits.
-pub(crate) fn extent(what: &'static str, found: usize) -> Result<u32, Error> {
-    u32::try_from(found).map_err(|_| Error::TooLarge {
-        what,
-        found: found as u128,
-        most: u32::MAX.into(),
-    })
-}
-
-/// Two 32-bit extents have a 64-bit product.
-pub(crate) fn elements(rows: u32, columns: u32) -> u64 {
-    u64::from(rows) * u64::from(columns)
-}
-
-/// That a buffer is on the device and has that many elements.
-pub(crate) fn check<T: GemmElement>(
-    device: &Device,
-    what: &'static str,
-    buffer: &DeviceBuffer<T>,
-    wanted: u64,
-) -> Result<(), Error> {
-    if buffer.device() != device {
-        return Err(Error::OtherDevice {
-            what,
-            wanted: device.to_string(),
-            found: buffer.device().to_string(),
-        });
-    }
-    let found = buffer.len() as u64;
-    if found != wanted {
-        return Err(Error::Length {
-            what,
-            wanted,
-            found,
-        });
-    }
-    Ok(())
 }

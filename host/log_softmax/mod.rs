@@ -15,17 +15,17 @@
 //! ```
 
 use crate::device::{Device, DeviceBuffer};
-use crate::error::Error;
-use crate::gemm::{GemmElement, check, elements, extent, upload};
+use crate::operand::{OperandError, check_buffer, check_len, elements, extent, upload_dense};
+use crate::scalar::Scalar;
 use cuda_std::memory::Global;
 use ndarray::{Array2, ArrayView1, ArrayView2};
 use warprow_kernels::log_softmax;
 use warprow_kernels::log_softmax::Bias;
 
 /// An element type of the rows: f32, f64, f16 or bf16. Exponentials are added up in f32, of f64 in f64.
-pub trait SoftmaxElement: GemmElement + log_softmax::SoftmaxElement {}
+pub trait SoftmaxElement: Scalar + log_softmax::SoftmaxElement {}
 
-impl<T: GemmElement + log_softmax::SoftmaxElement> SoftmaxElement for T {}
+impl<T: Scalar + log_softmax::SoftmaxElement> SoftmaxElement for T {}
 
 /// LogSoftmax of rows of a number of classes on a device, `y_j = z_j - ln(sum over k of exp(z_k))` with `z = x + bias`.
 #[derive(Debug)]
@@ -45,21 +45,15 @@ impl<T: SoftmaxElement> LogSoftmax<T> {
         device: &Device,
         classes: usize,
         bias: Option<ArrayView1<'_, T>>,
-    ) -> Result<Self, Error> {
+    ) -> Result<Self, OperandError> {
         // A lane's columns are counted in strides past the last class.
-        let count = i32::try_from(classes).map_err(|_| Error::TooLarge {
+        let count = i32::try_from(classes).map_err(|_| OperandError::TooLarge {
             what: "the number of classes",
             found: classes as u128,
             most: i32::MAX as u64,
         })?;
-        if let Some(bias) = bias
-            && bias.len() != classes
-        {
-            return Err(Error::Length {
-                what: "the bias",
-                wanted: classes as u64,
-                found: bias.len() as u64,
-            });
+        if let Some(bias) = bias {
+            check_len("the bias", bias.len() as u64, classes as u64)?;
         }
         let bias = bias.map(|bias| device.upload(&bias.to_vec()));
         Ok(Self {
@@ -90,11 +84,11 @@ impl<T: SoftmaxElement> LogSoftmax<T> {
         x: &DeviceBuffer<T>,
         rows: usize,
         y: &mut DeviceBuffer<T>,
-    ) -> Result<(), Error> {
+    ) -> Result<(), OperandError> {
         let rows = extent("the number of rows of X", rows)?;
         let count = elements(rows, self.classes);
-        check(&self.device, "x", x, count)?;
-        check(&self.device, "y", y, count)?;
+        check_buffer(&self.device, "x", x, count)?;
+        check_buffer(&self.device, "y", y, count)?;
         if count == 0 {
             return Ok(());
         }
@@ -107,7 +101,8 @@ impl<T: SoftmaxElement> LogSoftmax<T> {
         let arguments = (rows, self.classes, x.read_only(), y.mutable(), bias);
         // SAFETY: the buffers are this device's and have that many elements, the bias one for each class; y is borrowed
         // mutably, so it is apart from x; the launch is the kernel's own.
-        unsafe { self.device.launch(&handle, config, arguments) }
+        unsafe { self.device.launch(&handle, config, arguments)? };
+        Ok(())
     }
 
     /// LogSoftmax of the rows of a matrix of the host: uploads X, runs, and downloads Y. X may have any memory layout.
@@ -115,15 +110,15 @@ impl<T: SoftmaxElement> LogSoftmax<T> {
     /// # Errors
     ///
     /// Those of [`run`](Self::run), another number of columns than classes, and too little memory.
-    pub fn apply(&self, x: ArrayView2<'_, T>) -> Result<Array2<T>, Error> {
+    pub fn apply(&self, x: ArrayView2<'_, T>) -> Result<Array2<T>, OperandError> {
         if x.ncols() != self.classes() {
-            return Err(Error::Columns {
+            return Err(OperandError::Columns {
                 what: "x",
                 columns: self.classes(),
                 found: x.dim(),
             });
         }
-        let x_device = upload(&self.device, x)?;
+        let x_device = upload_dense(&self.device, x)?;
         let mut y = self.device.uninitialized(x.len())?;
         self.run(&x_device, x.nrows(), &mut y)?;
         let y = Array2::from_shape_vec(x.dim(), y.download()?);

@@ -1,11 +1,11 @@
-//! Products of matrices of the host, in blocks of rows where the whole does not fit the device or 32 bits.
+//! Products of matrices of the host, in blocks of rows if the whole does not fit the device or 32 bits.
 
-use super::operands::check_shapes;
-use super::{DeviceProduct, SpgemmElement, SpgemmOptions, multiply};
-use crate::CsrMatrix;
-use crate::csr::DeviceCsr;
-use crate::device::Device;
-use crate::error::Error;
+use super::multiply::{DeviceProduct, multiply};
+use super::options::{SpgemmElement, SpgemmOptions};
+use super::products::operands::check_shapes;
+use crate::csr::{CsrMatrix, DeviceCsr};
+use crate::device::{Device, DeviceError};
+use crate::operand::OperandError;
 use rayon::prelude::*;
 use sprs::{CsMatI, CsMatViewI};
 use std::ops::Range;
@@ -21,22 +21,22 @@ pub struct SpgemmProduct<T> {
     pub blocks: usize,
 }
 
-/// Device bytes of a row of A and C beside its entries: row pointers, work, bins and lists.
+/// Device bytes of a row of A and C in addition to its entries: row pointers, work, bins and lists.
 const ROW_BYTES: u64 = 72;
 
-/// Device bytes of a row of B beside its nonzeros: its row pointer and extents.
+/// Device bytes of a row of B in addition to its nonzeros: its row pointer and extents.
 const B_ROW_BYTES: u64 = 20;
 
-/// Device bytes of a nonzero of B beside its column and value: both again, beside each other.
+/// Device bytes of a nonzero of B in addition to its column and value: the pair of both.
 const PAIR_BYTES: u64 = 8;
 
-/// Of the free memory, this part is used, in percent: what the driver's granularity leaves.
+/// Percentage of the free memory that is used; the driver's granularity takes the rest.
 const USED_PERCENT: u64 = 90;
 
 /// The product `C = A B` of two matrices of the host, in CSR or CSC.
 ///
-/// Where the device, or the memory that the options allow, has no room for the whole, C is computed in blocks of rows and
-/// put together on the host.
+/// If the device, or the memory that the options allow, has no room for the whole, C is computed in blocks of rows,
+/// which the host joins.
 ///
 /// # Errors
 ///
@@ -47,7 +47,7 @@ pub fn spgemm<T: SpgemmElement>(
     a: CsMatViewI<'_, T, u32, u32>,
     b: CsMatViewI<'_, T, u32, u32>,
     options: SpgemmOptions,
-) -> Result<SpgemmProduct<T>, Error> {
+) -> Result<SpgemmProduct<T>, OperandError> {
     let mut products = 0;
     let mut blocks = Vec::new();
     let mut entries = 0_u64;
@@ -55,7 +55,7 @@ pub fn spgemm<T: SpgemmElement>(
         products += block_products;
         entries += c.nnz() as u64;
         if entries > u32::MAX.into() {
-            return Err(Error::TooLarge {
+            return Err(OperandError::TooLarge {
                 what: "the number of entries of C's first rows",
                 found: entries.into(),
                 most: u32::MAX.into(),
@@ -73,19 +73,19 @@ pub fn spgemm<T: SpgemmElement>(
     })
 }
 
-/// Computes `C = A B` as [`spgemm`] does, and gives each block of rows to `take` as soon as it is there: its rows in C, the
-/// block, and its products. So C may be larger than any memory.
+/// Computes `C = A B` as [`spgemm`] does, and gives each block of rows to `take` as soon as it is there: its rows in
+/// C, the block, and its products. So C may be larger than any memory.
 ///
 /// # Errors
 ///
 /// Those of [`spgemm`], and what `take` returns.
-pub fn spgemm_in_blocks<T: SpgemmElement>(
+pub fn spgemm_in_blocks<T: SpgemmElement, Failure: From<OperandError>>(
     device: &Device,
     a: CsMatViewI<'_, T, u32, u32>,
     b: CsMatViewI<'_, T, u32, u32>,
     options: SpgemmOptions,
-    mut take: impl FnMut(Range<usize>, CsrMatrix<T>, u64) -> Result<(), Error>,
-) -> Result<(), Error> {
+    mut take: impl FnMut(Range<usize>, CsrMatrix<T>, u64) -> Result<(), Failure>,
+) -> Result<(), Failure> {
     if a.is_csc() {
         return spgemm_in_blocks(device, a.to_csr().view(), b, options, take);
     }
@@ -95,7 +95,8 @@ pub fn spgemm_in_blocks<T: SpgemmElement>(
     check_shapes((a.rows(), a.cols()), (b.rows(), b.cols()))?;
     let memory = match options.memory {
         Some(bytes) => Some(bytes),
-        None => (device.memory()?).map(|memory| memory.free / 100 * USED_PERCENT),
+        None => (device.memory().map_err(OperandError::from)?)
+            .map(|memory| memory.free / 100 * USED_PERCENT),
     };
     let blocks = row_blocks::<T>(device, &a, &b, memory)?;
     let b = DeviceCsr::upload(device, b)?;
@@ -107,13 +108,13 @@ pub fn spgemm_in_blocks<T: SpgemmElement>(
     Ok(())
 }
 
-/// Runs of rows whose products fit the memory and 32 bits: at least one, which may be empty.
+/// Ranges of rows whose products fit the memory and 32 bits: at least one, which may be empty.
 fn row_blocks<T: SpgemmElement>(
     device: &Device,
     a: &CsMatViewI<'_, T, u32, u32>,
     b: &CsMatViewI<'_, T, u32, u32>,
     memory: Option<u64>,
-) -> Result<Vec<Range<usize>>, Error> {
+) -> Result<Vec<Range<usize>>, OperandError> {
     let element = size_of::<T>() as u64;
     let nonzero = 4 + element;
     let b_bytes = b.nnz() as u64 * (nonzero + PAIR_BYTES) + (b.rows() as u64 + 1) * B_ROW_BYTES;
@@ -123,8 +124,7 @@ fn row_blocks<T: SpgemmElement>(
             .checked_sub(b_bytes)
             .ok_or_else(|| out_of_memory(device, b_bytes, memory))?,
     };
-    // Of each row an upper bound of its entries, and of its bytes: columns twice, as they are put aside first; chunks and
-    // dropped zeros take what the bound leaves.
+    // Upper bounds of each row's entries and bytes. Columns count twice, because they are staged first.
     let bounds: Vec<(u64, u64)> = (0..a.rows())
         .into_par_iter()
         .map(|row| {
@@ -156,12 +156,13 @@ fn row_blocks<T: SpgemmElement>(
     Ok(blocks)
 }
 
-fn out_of_memory(device: &Device, wanted: u64, free: u64) -> Error {
-    Error::OutOfMemory {
+fn out_of_memory(device: &Device, wanted: u64, free: u64) -> OperandError {
+    let error = DeviceError::OutOfMemory {
         device: device.name().to_owned(),
         wanted,
         free: Some(free),
-    }
+    };
+    error.into()
 }
 
 /// The matrix whose rows are those of the blocks, one after the other.

@@ -1,14 +1,13 @@
-//! The rungs before the last: hash tables, a warp a row, rows that come out unsorted.
+//! The rungs of the ladder before the product: hash tables, a warp a row, rows that come out unsorted.
 
-use super::lists::Lists;
-use super::operands::check_operands;
-use super::row_costs::{RowCosts, row_costs};
-use super::{SpgemmElement, SpgemmOptions};
-use crate::CsrMatrix;
-use crate::csr::{DeviceCsr, DevicePattern};
+use super::analysis::row_costs::{RowCosts, row_costs};
+use super::analysis::row_lists::RowLists;
+use super::options::{SpgemmElement, SpgemmOptions};
+use super::products::operands::check_operands;
+use crate::csr::{CsrMatrix, DeviceCsr, DevicePattern};
 use crate::device::{Device, DeviceBuffer};
-use crate::error::Error;
-use crate::scan;
+use crate::operand::OperandError;
+use crate::primitives::scan;
 use rayon::prelude::*;
 use sprs::CsMatI;
 pub use warprow_kernels::spgemm::ladder::SpgemmKernel;
@@ -43,7 +42,7 @@ impl<T: SpgemmElement> UnsortedCsr<T> {
     /// # Errors
     ///
     /// A launch that failed before; a host without memory for it.
-    pub fn download_sorted(&self) -> Result<CsrMatrix<T>, Error> {
+    pub fn download_sorted(&self) -> Result<CsrMatrix<T>, OperandError> {
         let row_ptr = self.row_ptr.download()?;
         let (columns, values) = (self.col_idx.download()?, self.values.download()?);
         let sorted: Vec<(u32, T)> = (row_ptr.par_windows(2))
@@ -73,7 +72,7 @@ pub fn multiply_unsorted<T: SpgemmElement>(
     kernel: SpgemmKernel,
     a: &DeviceCsr<T>,
     b: &DeviceCsr<T>,
-) -> Result<UnsortedCsr<T>, Error> {
+) -> Result<UnsortedCsr<T>, OperandError> {
     let factors = Factors::new(a.values().read_only(), b.values().read_only());
     let (a, b) = (a.pattern(), b.pattern());
     check_operands(a, b)?;
@@ -120,7 +119,7 @@ impl Rung<'_> {
     }
 
     /// The entries of each row, and a zero.
-    fn count<T: SpgemmElement>(&self) -> Result<DeviceBuffer<u32>, Error> {
+    fn count<T: SpgemmElement>(&self) -> Result<DeviceBuffer<u32>, OperandError> {
         let rows = self.a.rows;
         let mut entries = self.device.zeros::<u32>(rows as usize + 1)?;
         let mut longest = self.device.zeros::<u32>(1)?;
@@ -178,7 +177,7 @@ impl Rung<'_> {
         };
         let found = longest.download()?[0];
         if found > most {
-            return Err(Error::TooLarge {
+            return Err(OperandError::TooLarge {
                 what: "the number of entries of a row of C, counted up to the first one too many for the kernel's table,",
                 found: found.into(),
                 most: most.into(),
@@ -192,7 +191,7 @@ impl Rung<'_> {
         &self,
         factors: Factors<T>,
         c: &mut UnsortedCsr<T>,
-    ) -> Result<(), Error> {
+    ) -> Result<(), OperandError> {
         let (device, operands, rows) = (self.device, self.operands(), self.a.rows);
         let row_ptr = c.row_ptr.read_only();
         let output = Output {
@@ -206,13 +205,13 @@ impl Rung<'_> {
                 let config = fixed_table::launch(rows);
                 let handle = fixed_table::fixed_fill::<T>();
                 // SAFETY: rows of up to as many entries as the table has slots, counted before.
-                unsafe { device.launch(&handle, config, (operands, factors, output)) }
+                unsafe { device.launch(&handle, config, (operands, factors, output))? };
             }
             SpgemmKernel::DynamicTable => {
                 let config = dynamic_table::launch(rows, most, self.element_bytes);
                 let handle = dynamic_table::dynamic_fill::<T>();
                 // SAFETY: rows of up to as many entries as the table has slots, counted before.
-                unsafe { device.launch(&handle, config, (operands, factors, most, output)) }
+                unsafe { device.launch(&handle, config, (operands, factors, most, output))? };
             }
             SpgemmKernel::FittedTable | SpgemmKernel::SplitTable => {
                 let mut words = device.uninitialized::<u32>(rows as usize)?;
@@ -221,7 +220,7 @@ impl Rung<'_> {
                 let config = fitted_table::launch_sizes(rows);
                 // SAFETY: row pointers, and a word for each row.
                 unsafe { device.launch(&fitted_table::sizes(), config, arguments)? };
-                let lists = Lists::make(device, rows, &words, &counts)?;
+                let lists = RowLists::make(device, rows, &words, &counts)?;
                 for (items, slots) in by_slots(&lists) {
                     if slots <= most {
                         let config = dynamic_table::launch(items.count, slots, self.element_bytes);
@@ -246,13 +245,13 @@ impl Rung<'_> {
                     // SAFETY: rows of up to `slots` entries, tables for each block.
                     unsafe { device.launch(&handle, config, arguments)? };
                 }
-                Ok(())
             }
         }
+        Ok(())
     }
 
     /// The rows by the size of their tables before their entries are counted.
-    fn by_size(&self, costs: &RowCosts) -> Result<Lists, Error> {
+    fn by_size(&self, costs: &RowCosts) -> Result<RowLists, OperandError> {
         let rows = self.a.rows;
         let mut words = self.device.uninitialized::<u32>(rows as usize)?;
         let mut counts = self.device.zeros::<u32>(BINS as usize)?;
@@ -269,13 +268,13 @@ impl Rung<'_> {
             self.device
                 .launch(&fitted_table::sizes(), config, arguments)?;
         }
-        Lists::make(self.device, rows, &words, &counts)
+        RowLists::make(self.device, rows, &words, &counts)
     }
 }
 
 /// The items of each size of tables, the largest first.
 fn by_slots(
-    lists: &Lists,
+    lists: &RowLists,
 ) -> impl Iterator<Item = (warprow_kernels::spgemm::Items, u32)> + use<'_> {
     (0..u32::BITS).rev().filter_map(|log| {
         let slots = 1 << log;

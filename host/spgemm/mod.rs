@@ -1,7 +1,7 @@
 //! SpGEMM, sparse times sparse: `C = A B`, in two phases.
 //!
-//! The *symbolic* phase computes the structure of C, the *numeric* one its values; the structure serves as long as those of A
-//! and B stay what they are.
+//! The *symbolic* phase computes the structure of C, the *numeric* phase its values. One structure serves all values
+//! of A and B in the same places.
 //!
 //! ```
 //! use sprs::CsMatI;
@@ -28,21 +28,18 @@
 //! # }
 //! ```
 //!
-//! Where the structure serves but once, [`multiply`] is faster than the phases: short rows get their columns and values together.
-//! [`spgemm`](spgemm()) does all for matrices of the host, in blocks of rows if the product does not fit the device.
+//! If the structure is used only once, [`multiply`] is faster than the phases: it computes columns and values of
+//! short rows together. [`spgemm`](spgemm()) multiplies matrices of the host, in blocks of rows if the product does
+//! not fit the device.
 
+mod analysis;
 mod blocks;
-mod counters;
 mod ladder;
-mod lists;
 mod multiply;
-mod nonzeros;
 mod numeric;
-mod operands;
-mod pairs;
-mod places;
-mod row_costs;
-mod sorted;
+mod options;
+mod products;
+mod reuse;
 mod symbolic;
 
 pub use blocks::{SpgemmProduct, spgemm, spgemm_in_blocks};
@@ -51,65 +48,26 @@ pub use multiply::{DeviceProduct, multiply};
 pub use warprow_kernels::spgemm::Borders;
 
 use crate::csr::{DeviceCsr, DevicePattern};
-use crate::device::{Device, DeviceBuffer};
-use crate::error::Error;
-use crate::scalar::Scalar;
-use cuda_std::float::Real;
-use numeric::Numeric;
-use operands::{check_operands, operands};
-use places::Kept;
+use crate::device::DeviceBuffer;
+use crate::operand::OperandError;
+use analysis::row_lists::RowLists;
+use numeric::{Numeric, drop_zeros};
+pub use options::{SpgemmElement, SpgemmOptions};
+use products::operands::{check_operands, operands};
+use reuse::PositionCache;
 use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
-use symbolic::Structure;
+use symbolic::SymbolicProduct;
 
-/// An element type that SpGEMM has kernels for.
-pub trait SpgemmElement: Scalar + Real + Default {}
-
-impl SpgemmElement for f32 {}
-impl SpgemmElement for f64 {}
-
-/// How a product is to be computed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct SpgemmOptions {
-    /// Bitwise the same result in every run: each entry is added up in the order of the nonzeros of A. Without it sums are
-    /// added up in the order of chance.
-    pub deterministic: bool,
-    /// Entries that turn out zero are left out; else every entry that the structure gives is kept.
-    pub drop_zeros: bool,
-    /// Bytes of device memory that [`spgemm`](spgemm()) may use, operands among them; what is free if it is not said. And
-    /// bytes that a [`Spgemm`] may keep for later runs of its numeric phase; a quarter of what is free if it is not said.
-    pub memory: Option<u64>,
-    /// A [`Spgemm`] keeps nothing from its first run for later ones. Else that run keeps on the device where the products of
-    /// long rows come from and go, some 2.3 bytes a product, and later ones are faster.
-    pub low_memory: bool,
-    /// Which kernel takes which rows: for benches and tests.
-    #[doc(hidden)]
-    pub borders: Option<Borders>,
-}
-
-impl SpgemmOptions {
-    /// The borders between kernels on a device.
-    fn borders<T: SpgemmElement>(&self, device: &Device) -> Borders {
-        let shared_bytes = device.properties().max_shared_bytes_per_block;
-        let default = Borders::new(shared_bytes, size_of::<T>() as u32);
-        Borders {
-            ordered: self.deterministic.into(),
-            ..self
-                .borders
-                .map_or(default, |borders| borders.within(default))
-        }
-    }
-}
-
-/// A product whose structure is known: what the symbolic phase makes, and what the numeric phase runs on.
+/// A product whose structure is known: the symbolic phase makes it, and the numeric phase runs on it.
 ///
-/// `Display` says how many rows each kernel takes, and after the first run what that has kept.
+/// `Display` says how many rows each kernel takes, and after the first run how much memory that has cached.
 #[derive(Debug)]
 pub struct Spgemm<T: SpgemmElement> {
     a: Arc<DevicePattern>,
     b: Arc<DevicePattern>,
-    structure: Structure,
+    structure: SymbolicProduct,
     numeric: Numeric,
     drop_zeros: bool,
     element: PhantomData<T>,
@@ -120,22 +78,22 @@ impl<T: SpgemmElement> Spgemm<T> {
     ///
     /// # Errors
     ///
-    /// As many rows of B as columns of A are wanted, on the same device, and at most 2^32 - 2^16 - 1 nonzeros of each; fewer
-    /// than 2^32 entries, counted at most one for a product ([`spgemm_in_blocks`] computes larger products); too little device
-    /// memory; the driver's.
+    /// As many rows of B as columns of A are wanted, on the same device, and at most 2^32 - 2^16 - 1 nonzeros of
+    /// each; fewer than 2^32 entries, counted at most one for a product ([`spgemm_in_blocks`] computes larger
+    /// products); too little device memory; the driver's.
     pub fn symbolic(
         a: &Arc<DevicePattern>,
         b: &Arc<DevicePattern>,
         options: SpgemmOptions,
-    ) -> Result<Self, Error> {
+    ) -> Result<Self, OperandError> {
         check_operands(a, b)?;
         let borders = options.borders::<T>(&a.device);
         let (structure, lists) = symbolic::structure(a, b, borders)?;
-        let places = match options.low_memory {
-            true => Kept::none(),
-            false => Kept::within(options.memory),
+        let positions = match options.low_memory {
+            true => PositionCache::none(),
+            false => PositionCache::within(options.memory),
         };
-        let numeric = Numeric::for_runs::<T>(lists, borders, b, places)?;
+        let numeric = Numeric::for_runs::<T>(lists, borders, b, positions)?;
         Ok(Self {
             a: Arc::clone(a),
             b: Arc::clone(b),
@@ -146,7 +104,7 @@ impl<T: SpgemmElement> Spgemm<T> {
         })
     }
 
-    /// The structure of C, entries that may turn out zero among them.
+    /// The structure of C. It includes entries whose values may turn out to be zero.
     pub fn pattern(&self) -> &Arc<DevicePattern> {
         &self.structure.pattern
     }
@@ -168,25 +126,29 @@ impl<T: SpgemmElement> Spgemm<T> {
 
     /// Computes `C = A B` for these values of the nonzeros of A and B.
     ///
-    /// On a GPU it returns before the product is there, unless zeros are dropped or it is the first run, which may keep what
-    /// serves the next ones (see [`SpgemmOptions::low_memory`]).
+    /// On a GPU it returns before the product is there, unless zeros are dropped or it is the first run, which may
+    /// keep what serves the next ones (see [`SpgemmOptions::low_memory`]).
     ///
     /// # Errors
     ///
     /// Not as many values as nonzeros; values on another device; too little device memory; a launch that fails.
-    pub fn numeric(&self, a: &DeviceBuffer<T>, b: &DeviceBuffer<T>) -> Result<DeviceCsr<T>, Error> {
+    pub fn numeric(
+        &self,
+        a: &DeviceBuffer<T>,
+        b: &DeviceBuffer<T>,
+    ) -> Result<DeviceCsr<T>, OperandError> {
         let mut values = self.pattern().device.uninitialized(self.entries())?;
         self.numeric_into(a, b, &mut values)?;
         let c = DeviceCsr::new(Arc::clone(self.pattern()), values)?;
         if self.drop_zeros {
-            nonzeros::keep(&c)
+            drop_zeros::keep(&c)
         } else {
             Ok(c)
         }
     }
 
-    /// Computes the values of all entries of [`pattern`](Self::pattern), zeros among them, whatever the options say; after the
-    /// first run it allocates nothing.
+    /// Computes the values of all entries of [`pattern`](Self::pattern), zeros among them, whatever the options say;
+    /// after the first run it allocates nothing.
     ///
     /// # Errors
     ///
@@ -196,7 +158,7 @@ impl<T: SpgemmElement> Spgemm<T> {
         a: &DeviceBuffer<T>,
         b: &DeviceBuffer<T>,
         c: &mut DeviceBuffer<T>,
-    ) -> Result<(), Error> {
+    ) -> Result<(), OperandError> {
         self.a.check_values("the values of A", a)?;
         self.b.check_values("the values of B", b)?;
         self.pattern().check_values("the values of C", c)?;
@@ -222,7 +184,7 @@ impl<T: SpgemmElement> fmt::Display for Spgemm<T> {
             self.products(),
             self.entries(),
         )?;
-        let mut rows = |name: &str, lists: &lists::Lists, bins: std::ops::Range<u32>, of: &str| {
+        let mut rows = |name: &str, lists: &RowLists, bins: std::ops::Range<u32>, of: &str| {
             let count: u32 = bins.map(|bin| lists.count(bin)).sum();
             if count > 0 {
                 write!(f, " {name} {count} {of},")
@@ -273,8 +235,12 @@ impl<T: SpgemmElement> fmt::Display for Spgemm<T> {
             "rows",
         )?;
         write!(f, " {} empty rows", lists.count(numeric::EMPTY))?;
-        if let Some(places) = self.numeric.places.known() {
-            write!(f, "; {} bytes of places kept", places.bytes())?;
+        if let Some(positions) = self.numeric.positions.known() {
+            write!(
+                f,
+                "; {} bytes of output positions cached",
+                positions.bytes()
+            )?;
         }
         Ok(())
     }

@@ -1,15 +1,15 @@
-//! The whole product of two matrices of a device, where its structure serves but once.
+//! The whole product of two matrices of a device, for a structure that is used only once.
 //!
-//! Where most rows have few products, these are sorted with their values, so that they are gone through once and not once in
-//! each phase, and brought to their places; rows of one nonzero of A are copied from B. The numeric phase has the other rows.
-//! Else it has them all: it reads their columns where they were put aside, and writes them where they belong.
+//! If most rows have few products, these are sorted together with their values: one pass computes columns and values.
+//! Rows of one nonzero of A are copied from B. The numeric phase computes the other rows. It reads the columns that
+//! the symbolic phase has staged, and writes them to C with the values.
 
-use super::numeric::Numeric;
-use super::operands::check_operands;
-use super::symbolic::{Phase, Structure};
-use super::{SpgemmElement, SpgemmOptions, nonzeros};
+use super::numeric::{Numeric, drop_zeros};
+use super::options::{SpgemmElement, SpgemmOptions};
+use super::products::operands::check_operands;
+use super::symbolic::{Phase, SymbolicProduct};
 use crate::csr::DeviceCsr;
-use crate::error::Error;
+use crate::operand::OperandError;
 use warprow_kernels::spgemm::Factors;
 use warprow_kernels::spgemm::numeric::copy;
 use warprow_kernels::spgemm::products::bins::Known;
@@ -45,13 +45,13 @@ pub fn multiply<T: SpgemmElement>(
     a: &DeviceCsr<T>,
     b: &DeviceCsr<T>,
     options: SpgemmOptions,
-) -> Result<DeviceProduct<T>, Error> {
+) -> Result<DeviceProduct<T>, OperandError> {
     check_operands(a.pattern(), b.pattern())?;
     let device = &a.pattern().device;
     let borders = options.borders::<T>(device);
     let mut factors = Factors::new(a.values().read_only(), b.values().read_only());
     let mut phase = Phase::begin(a.pattern(), b.pattern(), borders)?;
-    // Room for values beside all columns that are put aside is not worth it for a few rows.
+    // Staging values too does not pay for a few rows.
     let mut sorted_values = match phase.is_mostly_sorted() {
         true => Some(device.uninitialized::<T>(phase.staged.len())?),
         false => None,
@@ -78,7 +78,7 @@ pub fn multiply<T: SpgemmElement>(
     let lists = phase.numeric_lists(&sizes)?;
     let mut col_idx = device.uninitialized::<u32>(sizes.entries as usize)?;
     let mut values = device.uninitialized::<T>(sizes.entries as usize)?;
-    let pattern = phase.aside(&mut col_idx);
+    let pattern = phase.staged_pattern(&mut col_idx);
     let operands = phase.operands();
     let numeric = Numeric::new(lists, borders);
     numeric.clear(operands, pattern, &mut values)?;
@@ -86,7 +86,7 @@ pub fn multiply<T: SpgemmElement>(
     if let Some(sorted_values) = &sorted_values
         && sizes.entries > 0
     {
-        let aside = copy::Aside {
+        let staged = copy::Aside {
             starts: phase.starts.read_only(),
             columns: phase.staged.read_only(),
             values: sorted_values.read_only(),
@@ -96,24 +96,24 @@ pub fn multiply<T: SpgemmElement>(
             factors,
             phase.words.read_only(),
             known,
-            aside,
+            staged,
             phase.row_ptr.read_only(),
             col_idx.mutable(),
             values.mutable(),
         );
         let config = copy::launch_rows(operands.a.rows);
-        // SAFETY: the kernels before have put each row's columns from its start on, and the values that are known; there is
-        // room for all entries.
+        // SAFETY: the kernels before have staged each row's columns from its start on, and the values that are known;
+        // there is room for all entries.
         unsafe { fork.launch(&copy::copy_rows::<T>(), config, arguments)? };
     }
     numeric.launch(&fork, operands, phase.work(), pattern, factors, &mut values)?;
     fork.join()?;
-    let Structure {
+    let SymbolicProduct {
         pattern, products, ..
     } = phase.end(col_idx);
     let c = DeviceCsr::new(pattern, values)?;
     let c = if options.drop_zeros {
-        nonzeros::keep(&c)?
+        drop_zeros::keep(&c)?
     } else {
         c
     };

@@ -1,15 +1,15 @@
 //! The symbolic phase: which kernel takes which rows, and their launches.
 
-use super::SpgemmElement;
-use super::counters::{Counted, Counters};
-use super::lists::Lists;
-use super::operands::operands;
-use super::pairs::Pairs;
-use super::row_costs::{RowCosts, row_costs};
-use super::sorted::Sorting;
-use crate::csr::{DevicePattern, extent};
+use super::analysis::counters::{Counters, PhaseCounts, PhaseName};
+use super::analysis::row_costs::{RowCosts, row_costs};
+use super::analysis::row_lists::RowLists;
+use super::analysis::sorted_rows::SortedRows;
+use super::options::SpgemmElement;
+use super::products::operands::operands;
+use super::products::pairs::Pairs;
+use crate::csr::DevicePattern;
 use crate::device::{DeviceBuffer, Fork};
-use crate::error::Error;
+use crate::operand::{OperandError, extent};
 use cuda_std::memory::Global;
 use std::sync::Arc;
 use warprow_kernels::spgemm::analysis::borders::narrow_words;
@@ -19,19 +19,19 @@ use warprow_kernels::spgemm::products::bins::{Known, NARROW_PRODUCTS, symbolic a
 use warprow_kernels::spgemm::symbolic::{bitmap_rows, hash_rows, run_rows};
 use warprow_kernels::spgemm::{Borders, Factors, Items, Operands};
 
-/// What the symbolic phase finds out, for the numeric one and for the user.
+/// The result of the symbolic phase, for the numeric phase and for the user.
 #[derive(Debug)]
-pub(super) struct Structure {
+pub(super) struct SymbolicProduct {
     /// The pattern of C.
     pub pattern: Arc<DevicePattern>,
-    /// What each row costs.
+    /// The work of each row.
     pub work: DeviceBuffer<u32>,
     /// The extents of the rows of B.
     pub extents: DeviceBuffer<u32>,
-    /// Products in all.
+    /// The number of products.
     pub products: u64,
     /// The rows by kernel.
-    pub lists: Lists,
+    pub lists: RowLists,
 }
 
 /// The structure of `C = A B`, and the rows by the kernel that computes their values.
@@ -39,7 +39,7 @@ pub(super) fn structure(
     a: &DevicePattern,
     b: &DevicePattern,
     borders: Borders,
-) -> Result<(Structure, Lists), Error> {
+) -> Result<(SymbolicProduct, RowLists), OperandError> {
     let mut phase = Phase::begin(a, b, borders)?;
     let fork = a.device.fork();
     phase.launch_longer_rows(&fork)?;
@@ -58,14 +58,14 @@ pub(super) fn structure(
             col_idx.mutable(),
         );
         let config = copy::launch_tiles(sizes.entries);
-        // SAFETY: the kernels before have put each row's columns from its start on; there is room for all entries.
+        // SAFETY: the kernels before have staged each row's columns from its start on; there is room for all entries.
         unsafe { a.device.launch(&copy::copy_columns(), config, arguments)? };
     }
     Ok((phase.end(col_idx), lists))
 }
 
 /// The entries of C, and which kernel of the numeric phase takes which rows.
-pub(super) struct EntrySizes {
+pub(super) struct EntryCounts {
     /// The entries of all rows.
     pub entries: u32,
     /// The bin of each row.
@@ -83,24 +83,24 @@ pub(super) struct Phase<'a> {
     extents: DeviceBuffer<u32>,
     /// The bin of each row.
     pub words: DeviceBuffer<u32>,
-    /// Where each row starts in what is put aside.
+    /// Where each row starts in `staged`.
     pub starts: DeviceBuffer<u32>,
-    /// The entries of each row, and once they have been counted, the row pointers of C.
+    /// The entries of each row; after [`count_entries`](Self::count_entries) the row pointers of C.
     pub row_ptr: DeviceBuffer<u32>,
     counters: Counters,
-    lists: Lists,
-    /// The columns that are put aside.
+    lists: RowLists,
+    /// The columns of C, with gaps: each row has room for as many as it may have.
     pub staged: DeviceBuffer<u32>,
     products: u64,
 }
 
 impl<'a> Phase<'a> {
-    /// Finds out what each row costs, lists the rows of each bin, and gives each row room for its columns.
+    /// Computes the work of each row, lists the rows of each bin, and gives each row room for its columns.
     pub fn begin(
         a: &'a DevicePattern,
         b: &'a DevicePattern,
         borders: Borders,
-    ) -> Result<Self, Error> {
+    ) -> Result<Self, OperandError> {
         let device = &a.device;
         let RowCosts {
             work,
@@ -110,18 +110,18 @@ impl<'a> Phase<'a> {
             row_ptr,
             mut counters,
         } = row_costs(a, b, borders)?;
-        // Each row is an item at most, so that what follows is launched before the host waits for the counts.
-        let counts = Global::from_address(counters.bins(false).address());
-        let cursors = counters.cursors(false);
-        let list = Lists::place(device, a.rows, &words, counts, cursors, a.rows)?;
-        let Counted {
+        // A row is at most one item, so the list can be made before the host knows the counts.
+        let counts = Global::from_address(counters.bins(PhaseName::Symbolic).address());
+        let cursors = counters.cursors(PhaseName::Symbolic);
+        let list = RowLists::place(device, a.rows, &words, counts, cursors, a.rows)?;
+        let PhaseCounts {
             bins,
             totals: [products, bound],
-        } = counters.counted(false)?;
+        } = counters.counted(PhaseName::Symbolic)?;
         let staged_entries = usize::try_from(bound)
             .ok()
             .filter(|&bound| u32::try_from(bound).is_ok());
-        let staged_entries = staged_entries.ok_or(Error::TooLarge {
+        let staged_entries = staged_entries.ok_or(OperandError::TooLarge {
             what: "the number of entries that C may have, by its products",
             found: bound.into(),
             most: u32::MAX.into(),
@@ -136,7 +136,7 @@ impl<'a> Phase<'a> {
             starts,
             row_ptr,
             counters,
-            lists: Lists::new(bins, list),
+            lists: RowLists::new(bins, list),
             staged: device.uninitialized(staged_entries)?,
             products,
         })
@@ -147,26 +147,26 @@ impl<'a> Phase<'a> {
         operands(self.a, self.b, &self.extents)
     }
 
-    /// Room for the columns and values of B beside each other, if the sorted rows are worth it.
-    pub fn pairs<T: SpgemmElement>(&self) -> Result<Option<Pairs>, Error> {
-        Pairs::worth_it::<T>(self.b, &self.lists, bin::SORT)
+    /// Room for pairs of the columns and values of B, if they pay for the sorted rows.
+    pub fn pairs<T: SpgemmElement>(&self) -> Result<Option<Pairs>, OperandError> {
+        Pairs::worth_it::<T>(self.b, self.lists.sorted_products(bin::SORT))
     }
 
-    /// Whether at least half of what may be put aside is of sorted rows.
+    /// Whether sorted rows have at least half of the staged columns.
     pub fn is_mostly_sorted(&self) -> bool {
         self.lists.sorted_products(bin::SORT) >= self.staged.len() as u64 / 2
     }
 
-    /// Replaces the entries of each row by the row pointers of C, and finds out what the numeric phase is to know of rows whose
-    /// values are not known; the host waits for it.
-    pub fn count_entries(&mut self, known: Known) -> Result<EntrySizes, Error> {
+    /// Replaces the entries of each row by the row pointers of C, and puts the rows whose values are not known into
+    /// the bins of the numeric phase. It waits for the device.
+    pub fn count_entries(&mut self, known: Known) -> Result<EntryCounts, OperandError> {
         let device = &self.a.device;
         let mut words = device.uninitialized::<u32>(self.a.rows as usize)?;
         if self.a.rows > 0 {
             let output = entry_work::EntryWorkOutput {
                 words: words.mutable(),
-                counts: self.counters.bins(true),
-                total: self.counters.totals(true),
+                counts: self.counters.bins(PhaseName::Numeric),
+                total: self.counters.totals(PhaseName::Numeric),
                 next_tile: self.counters.next_tile(),
                 sums: self.counters.sums(),
             };
@@ -183,11 +183,11 @@ impl<'a> Phase<'a> {
             // SAFETY: the work of each row and its entries; a word for each row, and the counters.
             unsafe { device.launch(&entry_work::entry_work(), config, arguments)? };
         }
-        let Counted {
+        let PhaseCounts {
             bins,
             totals: [entries, _],
-        } = self.counters.counted(true)?;
-        Ok(EntrySizes {
+        } = self.counters.counted(PhaseName::Numeric)?;
+        Ok(EntryCounts {
             entries: extent("the number of entries of C", entries as usize)?,
             words,
             bins,
@@ -195,10 +195,14 @@ impl<'a> Phase<'a> {
     }
 
     /// The rows by the kernel of the numeric phase that takes them.
-    pub fn numeric_lists(&mut self, sizes: &EntrySizes) -> Result<Lists, Error> {
-        let counts = Global::from_address(self.counters.bins(true).address());
-        let (device, rows, cursors) = (&self.a.device, self.a.rows, self.counters.cursors(true));
-        Lists::of_counted(
+    pub fn numeric_lists(&mut self, sizes: &EntryCounts) -> Result<RowLists, OperandError> {
+        let counts = Global::from_address(self.counters.bins(PhaseName::Numeric).address());
+        let (device, rows, cursors) = (
+            &self.a.device,
+            self.a.rows,
+            self.counters.cursors(PhaseName::Numeric),
+        );
+        RowLists::of_counted(
             device,
             rows,
             &sizes.words,
@@ -208,8 +212,11 @@ impl<'a> Phase<'a> {
         )
     }
 
-    /// The pattern of C as the numeric kernels read it, while the columns are aside still, for `col_idx` to get them.
-    pub fn aside(&self, col_idx: &mut DeviceBuffer<u32>) -> warprow_kernels::spgemm::Structure {
+    /// The pattern of C for numeric kernels that read the staged columns and write them to `col_idx`.
+    pub fn staged_pattern(
+        &self,
+        col_idx: &mut DeviceBuffer<u32>,
+    ) -> warprow_kernels::spgemm::Structure {
         warprow_kernels::spgemm::Structure {
             row_ptr: self.row_ptr.read_only(),
             starts: self.starts.read_only(),
@@ -223,9 +230,9 @@ impl<'a> Phase<'a> {
         &self.work
     }
 
-    /// The structure, of the columns of C.
-    pub fn end(self, col_idx: DeviceBuffer<u32>) -> Structure {
-        Structure {
+    /// Ends the phase with the columns of C.
+    pub fn end(self, col_idx: DeviceBuffer<u32>) -> SymbolicProduct {
+        SymbolicProduct {
             pattern: Arc::new(DevicePattern {
                 device: self.a.device.clone(),
                 rows: self.a.rows,
@@ -246,8 +253,8 @@ impl<'a> Phase<'a> {
     }
 
     /// What the kernels of sorted rows get.
-    fn sorting(&mut self) -> Sorting {
-        Sorting {
+    fn sorted_rows(&mut self) -> SortedRows {
+        SortedRows {
             operands: self.operands(),
             work: self.work.read_only(),
             starts: self.starts.read_only(),
@@ -256,29 +263,29 @@ impl<'a> Phase<'a> {
         }
     }
 
-    /// The columns of rows of few products, from each row's start on, and their numbers.
-    pub fn launch_sorted_rows(&mut self, fork: &Fork<'_>) -> Result<(), Error> {
-        let sorting = self.sorting();
-        // SAFETY: the lists of this product's rows; all have room where they start.
-        unsafe { sorting.launch_columns(fork, &self.lists, bin::SORT, &self.borders) }
+    /// Stages the columns of rows of few products, and counts them.
+    pub fn launch_sorted_rows(&mut self, fork: &Fork<'_>) -> Result<(), OperandError> {
+        let sorted = self.sorted_rows();
+        // SAFETY: the lists are of this product's rows, which all have room where they start.
+        unsafe { sorted.launch_columns(fork, &self.lists, bin::SORT, &self.borders) }
     }
 
-    /// The same with values, which have as much room in `values` as all columns.
+    /// The same with values; `values` has an element for each staged column.
     pub fn launch_sorted_products<T: SpgemmElement>(
         &mut self,
         fork: &Fork<'_>,
         factors: Factors<T>,
         values: &mut DeviceBuffer<T>,
-    ) -> Result<(), Error> {
-        let (sorting, values) = (self.sorting(), values.mutable());
+    ) -> Result<(), OperandError> {
+        let (sorted, values) = (self.sorted_rows(), values.mutable());
         // SAFETY: as above, and as much room for values.
         unsafe {
-            sorting.launch_products(fork, &self.lists, bin::SORT, &self.borders, factors, values)
+            sorted.launch_products(fork, &self.lists, bin::SORT, &self.borders, factors, values)
         }
     }
 
-    /// The columns of rows of more products, from each row's start on, and their numbers.
-    pub fn launch_longer_rows(&mut self, fork: &Fork<'_>) -> Result<(), Error> {
+    /// Stages the columns of rows of more products, and counts them.
+    pub fn launch_longer_rows(&mut self, fork: &Fork<'_>) -> Result<(), OperandError> {
         let shared_bytes = self.a.device.properties().max_shared_bytes_per_block;
         let operands = self.operands();
         let (work, starts) = (self.work.read_only(), self.starts.read_only());

@@ -1,87 +1,44 @@
-//! The items that a kernel works on, made once for a matrix: see [`ItemKind`].
+//! The units of work of a kernel, made once for a matrix: rows, nonzeros, tasks, slices or teams (see [`ItemKind`]).
 
-use super::SpmmElement;
-use super::joining::Joining;
-use super::slices::Slices;
-use super::tasks::Tasks;
-use super::teams::Teams;
+use super::error::SpmmError;
+use super::ladder::slices::Slices;
+use super::options::SpmmElement;
+use super::plan::row_keys::longest_first;
+use super::product::task_sizes::{ItemSizes, Joining};
+use super::product::tasks::{LaunchArguments, RunArguments, Tasks};
+use super::product::teams::Teams;
 use crate::csr::{DeviceCsr, DevicePattern, NonzerosByColumn, gather};
 use crate::device::{Device, DeviceBuffer};
-use crate::error::Error;
-use cuda_std::element::Element;
 use cuda_std::memory::{Global, GlobalMut};
-use warprow_kernels::matrix::DenseMut;
-use warprow_kernels::spmm::{Epilogue, ItemKind, Items, Large, Reduction};
+use warprow_kernels::spmm::{ItemKind, Items, Large};
 
-/// A matrix's items on a device.
+/// The items of a matrix on a device.
 #[derive(Debug)]
 pub(super) enum PlannedItems<E: SpmmElement> {
     /// The rows of the matrix.
     Rows { count: u32 },
-    /// The row of Y that each nonzero is for.
+    /// A nonzero each, and the row of Y that it contributes to.
     Nonzeros { row: DeviceBuffer<u32> },
-    /// Tasks, of one matrix or of each block of its columns.
+    /// The tasks of each block of columns; one block if the matrix is whole.
     Tasks(Vec<Tasks<E>>),
     /// Slices.
     Slices(Slices<E::Sum>),
-    /// The warps that the rows have.
+    /// The warps of the rows.
     Teams(Teams),
 }
 
-/// How large items are to be.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct ItemSizes {
-    /// What the caller wants.
-    pub(super) wanted: Option<u32>,
-    /// Steps of a task, at most, if the caller does not say.
-    pub(super) most_of_task: Option<u32>,
-    /// What the device runs at a time, if it is known for which kernel.
-    pub(super) at_a_time: Option<AtATime>,
-}
-
-/// What a device runs at a time of a kernel on tasks.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct AtATime {
-    /// How many tasks.
-    pub(super) tasks: u64,
-    /// Whether, where many rows are cut, small tasks that are joined are better than those that all run at a time.
-    pub(super) prefers_joined: bool,
-}
-
-/// What a run of the kernel is for.
-pub(super) struct Product<E: SpmmElement> {
-    pub(super) row_ptr: Global<u32>,
-    pub(super) rows: u32,
-    /// The numbers of A's rows in the caller's order, if that is another; else null.
-    pub(super) original_row: Global<u32>,
-    pub(super) y: DenseMut<E>,
-    pub(super) reduction: Reduction,
-    pub(super) epilogue: Epilogue<E::Sum>,
-    /// Items of a block.
-    pub(super) group: u32,
-    /// Whether several tasks are one item.
-    pub(super) joining: Joining,
-}
-
-/// What is different for each launch of a run.
-pub(super) struct Launch<E: SpmmElement> {
-    pub(super) row_ptr: Global<u32>,
-    pub(super) items: Items<E::Sum>,
-    pub(super) epilogue: Epilogue<E::Sum>,
-}
-
 impl<E: SpmmElement> PlannedItems<E> {
-    /// Makes the items of a matrix, whose nonzeros are put into the order of their columns for `NonzerosByColumn`, and are in
-    /// that of their blocks of columns for `Tasks`. Where its rows are not in the caller's order, `original_row` has their
-    /// numbers there. Teams have the rows in the order of their lengths, unless they are to `keep_order`.
-    pub(super) fn make(
+    /// Makes the items of a matrix. For `NonzerosByColumn` it sorts the nonzeros of `a` by column; for `Tasks` they
+    /// are in the order of their blocks of columns. `original_row` has the number of each row in the caller's order,
+    /// if that is another. Teams take the longest rows first, unless they `keep_order`.
+    pub(super) fn new(
         kind: ItemKind,
         a: &mut DeviceCsr<E::Sum>,
         original_row: Option<&DeviceBuffer<u32>>,
         sizes: ItemSizes,
         keep_order: bool,
-    ) -> Result<Self, Error> {
-        let nonzeros = |row| -> Result<Self, Error> {
+    ) -> Result<Self, SpmmError> {
+        let nonzeros = |row| -> Result<Self, SpmmError> {
             let row = match original_row {
                 Some(original_row) => gather(&row, original_row)?,
                 None => row,
@@ -108,15 +65,20 @@ impl<E: SpmmElement> PlannedItems<E> {
                 nonzeros(row)
             }
             ItemKind::Tasks => Tasks::of_blocks(a.pattern(), sizes).map(Self::Tasks),
-            ItemKind::Slices => Slices::make(a.pattern(), sizes.wanted, false).map(Self::Slices),
+            ItemKind::Slices => Slices::new(a.pattern(), sizes.requested, false).map(Self::Slices),
             ItemKind::SlicesWithSums => {
-                Slices::make(a.pattern(), sizes.wanted, true).map(Self::Slices)
+                Slices::new(a.pattern(), sizes.requested, true).map(Self::Slices)
             }
-            ItemKind::Teams => Teams::make(a.pattern(), sizes.wanted, keep_order).map(Self::Teams),
+            ItemKind::Teams => {
+                let pattern = a.pattern();
+                let sorts = !keep_order && pattern.rows > 0;
+                let order = sorts.then(|| longest_first(pattern)).transpose()?;
+                Teams::new(pattern, sizes.requested, order.as_ref()).map(Self::Teams)
+            }
         }
     }
 
-    /// How many there are, in the largest launch; of tasks, if they are joined so.
+    /// The number of items in the largest launch.
     pub(super) fn count(&self, joining: Joining) -> u32 {
         match self {
             Self::Rows { count } => *count,
@@ -131,14 +93,14 @@ impl<E: SpmmElement> PlannedItems<E> {
         }
     }
 
-    /// Calls `launch` with the items as the kernel gets them, once or for each block of columns, and completes the rows that
-    /// are cut.
+    /// Calls `launch` with the items as the kernel gets them, once or for each block of columns, and adds up the
+    /// parts of split rows.
     pub(super) fn run(
         &self,
         device: &Device,
-        product: &Product<E>,
-        launch: impl Fn(Launch<E>) -> Result<(), Error>,
-    ) -> Result<(), Error> {
+        run: &RunArguments<E>,
+        launch: impl Fn(LaunchArguments<E>) -> Result<(), SpmmError>,
+    ) -> Result<(), SpmmError> {
         let items = Items {
             count: self.count(Joining::NONE),
             task_size: 0,
@@ -146,13 +108,13 @@ impl<E: SpmmElement> PlannedItems<E> {
             row: Global::from_address(0),
             start: Global::from_address(0),
             partial: GlobalMut::from_address(0),
-            original_row: product.original_row,
+            original_row: run.original_row,
         };
         let with = |items| {
-            launch(Launch {
-                row_ptr: product.row_ptr,
+            launch(LaunchArguments {
+                row_ptr: run.row_ptr,
                 items,
-                epilogue: product.epilogue,
+                epilogue: run.epilogue,
             })
         };
         match self {
@@ -164,30 +126,11 @@ impl<E: SpmmElement> PlannedItems<E> {
             Self::Tasks(blocks) => blocks
                 .iter()
                 .enumerate()
-                .try_for_each(|(block, tasks)| tasks.run(device, product, block, &launch)),
-            Self::Slices(slices) => slices.run(device, items, product.y.of_sums(), with),
+                .try_for_each(|(block, tasks)| tasks.run(device, run, block, &launch)),
+            Self::Slices(slices) => slices.run(device, items, run.y.of_sums(), with),
             Self::Teams(teams) => with(teams.items(items)),
         }
     }
-}
-
-/// Makes room for `wanted` sums where there is not enough.
-pub(super) fn grow<T: Element>(
-    device: &Device,
-    sums: &mut DeviceBuffer<T>,
-    wanted: u128,
-) -> Result<(), Error> {
-    let wanted = usize::try_from(wanted).map_err(|_| Error::TooLarge {
-        what: "the number of partial sums",
-        found: wanted,
-        most: usize::MAX as u64,
-    })?;
-    if sums.len() < wanted {
-        // The old ones are given back first.
-        *sums = device.uninitialized(0)?;
-        *sums = device.uninitialized(wanted)?;
-    }
-    Ok(())
 }
 
 impl<E: SpmmElement> std::fmt::Display for PlannedItems<E> {

@@ -1,7 +1,7 @@
 //! SpMM, sparse times dense: `Y = A X`, planned once and run many times.
 //!
-//! X and Y are of f32, f64, f16 or bf16; 16-bit elements are multiplied and summed in f32. A plan may be for `A^T X`, and for
-//! another [`Reduction`] than the sum; a run may be `Y = alpha A X + beta Y`.
+//! X and Y are of f32, f64, f16 or bf16; 16-bit elements are multiplied and summed in f32. A plan may be for `A^T X`,
+//! and for another [`Reduction`] than the sum; a run may be `Y = alpha A X + beta Y`.
 //!
 //! ```
 //! use ndarray::array;
@@ -23,43 +23,45 @@
 //! # }
 //! ```
 
-mod choices;
-mod column_blocks;
-mod columns;
+mod error;
 mod items;
-mod joining;
+mod ladder;
 mod options;
-mod order;
-mod planner;
-mod reuse;
-mod row_keys;
+mod plan;
+mod product;
 mod run;
-mod slices;
-mod task_size;
-mod tasks;
-mod teams;
-mod times;
 
 use crate::csr::{DeviceCsr, DevicePattern};
 use crate::device::{Device, DeviceBuffer};
-use crate::error::Error;
-use choices::Choices;
 use cuda_std::float::Real;
-use cuda_std::memory::Global;
-use items::{ItemSizes, PlannedItems};
-pub use options::{SpmmElement, SpmmOptions};
-use options::{kernel_asked_for, kernel_for};
-use order::OrderedRows;
-pub use order::RowOrder;
-use planner::{Planner, RowOfX};
+pub use error::SpmmError;
+use items::PlannedItems;
+pub use options::{RowOrder, SpmmElement, SpmmOptions};
+use plan::cost_model::{CostModel, FeatureRow};
+use plan::order::{self, OrderedRows};
+use plan::{Choices, default_kernel, requested_kernel};
+use product::task_sizes::ItemSizes;
+use product::tasks::cut_into_column_blocks;
 use sprs::CsMatViewI;
 use std::borrow::Cow;
 use std::fmt;
-use std::time::Instant;
-pub use times::PlanTimes;
+use std::time::{Duration, Instant};
 pub use warprow_kernels::matrix::Operand;
 use warprow_kernels::spmm::product::epilogue;
 pub use warprow_kernels::spmm::{Capabilities, Ending, ItemKind, Reduction, Shape, SpmmKernel};
+
+/// Time spent on planning, by the host's clock. The first plan on a device includes the driver's compilation of
+/// kernels.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PlanTimes {
+    /// Copying row pointers, columns and values to the device.
+    pub upload: Duration,
+    /// Everything else, until the device has finished: what a product pays whose A is already on the device.
+    pub preprocessing: Duration,
+    /// The part of `preprocessing` for a row order, made or found not to pay, by the device's clock; `None` if there
+    /// was no search, and on the emulator.
+    pub ordering: Option<Duration>,
+}
 
 /// A matrix A on a device, and the kernel to multiply it with: `Y = A X` for any dense X of elements of type `E`.
 ///
@@ -67,8 +69,8 @@ pub use warprow_kernels::spmm::{Capabilities, Ending, ItemKind, Reduction, Shape
 #[derive(Debug)]
 pub struct Spmm<E: SpmmElement> {
     device: Device,
-    /// Its values negated for a minimum, which is then a maximum; its nonzeros and row pointers in the order that the items
-    /// want.
+    /// For a minimum its values are negated, and the kernel takes the maximum. Rows and nonzeros are in the plan's
+    /// order.
     a: DeviceCsr<E::Sum>,
     /// The reciprocals of the rows' lengths, for a mean.
     diagonal: Option<DeviceBuffer<E::Sum>>,
@@ -81,20 +83,20 @@ pub struct Spmm<E: SpmmElement> {
 }
 
 impl<E: SpmmElement> Spmm<E> {
-    /// Uploads A and chooses how to multiply it. What the plan makes, it makes on the device: A in CSR from a matrix in column
-    /// order (CSC) or for a transposed product, the order of its rows, blocks of columns, the kernel's items. 16-bit values are
-    /// widened to f32, exactly, in a copy on the host.
+    /// Uploads A and chooses how to multiply it. The device does the rest: it transposes A if it is stored by columns
+    /// (CSC), puts rows and columns into the plan's order, and makes the kernel's items. 16-bit values are converted
+    /// to f32, exactly, on the host.
     ///
     /// # Errors
     ///
-    /// 2^32 rows or columns or more; a kernel asked for that cannot do what the options say with elements of this type; too
-    /// little device memory; the driver's.
+    /// 2^32 rows or columns or more; a requested kernel that cannot do what the options say with elements of this
+    /// type; too little device memory; the driver's.
     pub fn plan(
         device: &Device,
         a: CsMatViewI<'_, E, u32, u32>,
         options: SpmmOptions,
-    ) -> Result<Self, Error> {
-        Self::plan_of(device, a, options, E::to_sums)
+    ) -> Result<Self, SpmmError> {
+        Self::upload_and_plan(device, a, options, E::to_sums)
     }
 
     /// As [`plan`](Self::plan), for an A whose values are of the type of sums: f32 with an X of f16 or bf16.
@@ -106,20 +108,20 @@ impl<E: SpmmElement> Spmm<E> {
         device: &Device,
         a: CsMatViewI<'_, E::Sum, u32, u32>,
         options: SpmmOptions,
-    ) -> Result<Self, Error> {
-        Self::plan_of(device, a, options, |values| values.into())
+    ) -> Result<Self, SpmmError> {
+        Self::upload_and_plan(device, a, options, |values| values.into())
     }
 
-    fn plan_of<V: Clone>(
+    fn upload_and_plan<V: Clone>(
         device: &Device,
         a: CsMatViewI<'_, V, u32, u32>,
         options: SpmmOptions,
-        widen: fn(&[V]) -> Cow<'_, [E::Sum]>,
-    ) -> Result<Self, Error> {
-        let kernel = kernel_asked_for::<E>(options)?;
+        to_sums: fn(&[V]) -> Cow<'_, [E::Sum]>,
+    ) -> Result<Self, SpmmError> {
+        let kernel = requested_kernel::<E>(options)?;
         let mut times = PlanTimes::default();
         let started = Instant::now();
-        let mut values = widen(a.data());
+        let mut values = to_sums(a.data());
         if options.reduction == Reduction::Min {
             for value in values.to_mut() {
                 *value = -*value;
@@ -128,64 +130,64 @@ impl<E: SpmmElement> Spmm<E> {
         let stored = DeviceCsr::upload_outer(device, &a, &values)?;
         device.synchronize()?;
         times.upload = started.elapsed();
-        // What is stored by columns is, by rows, the transpose.
+        // A matrix that is stored by columns is its transpose by rows.
         let a = if a.is_csc() == options.transpose {
             stored
         } else {
             stored.transpose()?
         };
-        Self::plan_stored(a, kernel, options, times, started)
+        Self::plan_uploaded(a, kernel, options, times, started)
     }
 
-    /// As [`plan`](Self::plan), of a matrix that is on its device already, for sums and not of its transpose, whatever the options
-    /// say.
+    /// As [`plan`](Self::plan), for a matrix that is already on its device. The options' reduction and transpose are
+    /// ignored.
     pub(crate) fn plan_on_device(
         a: DeviceCsr<E::Sum>,
         options: SpmmOptions,
-    ) -> Result<Self, Error> {
+    ) -> Result<Self, SpmmError> {
         let options = SpmmOptions {
             reduction: Reduction::Sum,
             transpose: false,
             ..options
         };
-        let kernel = kernel_asked_for::<E>(options)?;
-        Self::plan_stored(a, kernel, options, PlanTimes::default(), Instant::now())
+        let kernel = requested_kernel::<E>(options)?;
+        Self::plan_uploaded(a, kernel, options, PlanTimes::default(), Instant::now())
     }
 
-    fn plan_stored(
+    fn plan_uploaded(
         a: DeviceCsr<E::Sum>,
         kernel: Option<SpmmKernel>,
         options: SpmmOptions,
         mut times: PlanTimes,
         started: Instant,
-    ) -> Result<Self, Error> {
+    ) -> Result<Self, SpmmError> {
         let device = a.device().clone();
-        let kernel = kernel.unwrap_or_else(|| kernel_for(a.pattern(), options.reduction));
+        let kernel = kernel.unwrap_or_else(|| default_kernel(a.pattern(), options.reduction));
         let row = options.features.map(|features| {
-            // Rows in another order have fewer numbers of lanes for some widths, which makes no difference here.
-            RowOfX::of::<E>(features, options.reduction, Ending::Plain)
+            // The ending changes which lanes there are, and these do not count here.
+            FeatureRow::new::<E>(features, options.reduction, Ending::Plain)
         });
-        let mut planner = Planner::of(a.pattern(), kernel, row)?;
+        let mut model = CostModel::for_kernel(a.pattern(), kernel, row)?;
         let order = options.order.or_else(|| order::default(kernel));
-        let (a, rows_in_order) = match (order, &mut planner) {
-            (None, Some(planner)) => OrderedRows::choose(planner, a)?,
-            (order, planner) => OrderedRows::put(order.unwrap_or_default(), planner.as_mut(), a)?,
+        let (a, rows_in_order) = match (order, &mut model) {
+            (None, Some(model)) => OrderedRows::choose(model, a)?,
+            (order, model) => OrderedRows::reorder(order.unwrap_or_default(), model.as_mut(), a)?,
         };
         let diagonal = (options.reduction == Reduction::Mean)
             .then(|| reciprocal_lengths(a.pattern()))
             .transpose()?;
         let keep_order = kernel.items() == ItemKind::Teams
-            && rows_in_order.suits_teams(&planner, a.pattern())?;
-        let choices = Choices::make::<E>(a.pattern(), planner, kernel, options);
-        let mut a = column_blocks::cut(a, choices.blocks)?;
+            && rows_in_order.keeps_for_teams(&model, a.pattern())?;
+        let choices = Choices::new::<E>(a.pattern(), model, kernel, options);
+        let mut a = cut_into_column_blocks(a, choices.column_blocks)?;
         let original_row = rows_in_order.original();
         let ending = rows_in_order.ending(diagonal.is_some());
         let sizes = ItemSizes {
-            wanted: options.task_size,
-            most_of_task: choices.task_size(),
-            at_a_time: choices.at_a_time::<E>(a.pattern(), options, ending)?,
+            requested: options.task_size,
+            max_task_size: choices.max_task_size(),
+            resident: choices.resident_tasks::<E>(a.pattern(), options, ending)?,
         };
-        let items = PlannedItems::make(kernel.items(), &mut a, original_row, sizes, keep_order)?;
+        let items = PlannedItems::new(kernel.items(), &mut a, original_row, sizes, keep_order)?;
         device.synchronize()?;
         times.ordering = rows_in_order.time();
         times.preprocessing = started.elapsed().saturating_sub(times.upload);
@@ -202,12 +204,12 @@ impl<E: SpmmElement> Spmm<E> {
         })
     }
 
-    /// Rows of A, or of its transpose if that is planned for, and of Y.
+    /// Rows of Y, and of A or the transpose that is planned for.
     pub fn rows(&self) -> usize {
         self.a.pattern().rows()
     }
 
-    /// Columns of A, or of its transpose, and rows of X.
+    /// Rows of X, and columns of A or the transpose that is planned for.
     pub fn cols(&self) -> usize {
         self.a.pattern().cols()
     }
@@ -222,7 +224,7 @@ impl<E: SpmmElement> Spmm<E> {
         self.kernel
     }
 
-    /// What becomes of the products of a row's nonzeros.
+    /// How the products of a row's nonzeros are combined.
     pub fn reduction(&self) -> Reduction {
         self.options.reduction
     }
@@ -232,35 +234,34 @@ impl<E: SpmmElement> Spmm<E> {
         self.rows_in_order.order()
     }
 
-    /// A's rows in the plan's order, by their numbers in the caller's; `None` if it is that.
+    /// The number in the caller's order of each row in the plan's order; `None` if the orders are the same.
     ///
     /// # Errors
     ///
     /// The driver's.
-    pub fn row_permutation(&self) -> Result<Option<Vec<u32>>, Error> {
+    pub fn row_permutation(&self) -> Result<Option<Vec<u32>>, SpmmError> {
         let original = self.rows_in_order.original();
-        original.map(DeviceBuffer::download).transpose()
+        Ok(original.map(DeviceBuffer::download).transpose()?)
     }
 
-    /// The blocks of columns that the plan cuts A into, 1 if it does not.
+    /// The number of blocks of columns that A is cut into.
     pub fn column_blocks(&self) -> u32 {
-        self.choices.blocks
+        self.choices.column_blocks
     }
 
-    /// The lanes of a sub-warp that takes a row of X of so many features in a [`run`](Self::run); `None` for a kernel without
-    /// that choice.
+    /// The lanes of a sub-warp in a [`run`](Self::run) with so many features; `None` for a kernel without that choice.
     pub fn lanes(&self, features: u32) -> Option<u32> {
         self.lanes_for(features, self.ending_of_run())
     }
 
-    /// The PTX entry points of the instances that multiply in a [`run`](Self::run) with so many features: that for A or its
-    /// first block of columns, and that for the further blocks if there are any. None if the product is empty.
+    /// The PTX entry points that multiply in a [`run`](Self::run) with so many features: for A or its first block of
+    /// columns, and for further blocks if there are any. Empty if the product is.
     pub fn entry_points(&self, features: u32) -> Vec<&'static str> {
         let ending = self.ending_of_run();
         let Some(shape) = self.shape(features, ending) else {
             return Vec::new();
         };
-        let further = (self.choices.blocks > 1).then(|| self.ending_of_further_block());
+        let further = (self.choices.column_blocks > 1).then(|| self.ending_of_further_block());
         let name = |ending| {
             let handle = (self.kernel).handle::<E>(shape, self.options.reduction, ending);
             handle.name()
@@ -272,7 +273,7 @@ impl<E: SpmmElement> Spmm<E> {
             .collect()
     }
 
-    /// What the plan took.
+    /// Time spent on planning.
     pub fn times(&self) -> PlanTimes {
         self.times
     }
@@ -287,7 +288,8 @@ impl<E: SpmmElement> Spmm<E> {
         2 * self.nnz() as u128 * features as u128
     }
 
-    /// Bytes that a run has to move, wherever from: each nonzero's column, value and row of X, the row pointers, and Y.
+    /// Bytes that a run moves without any reuse: the column, value and row of X of each nonzero, the row pointers,
+    /// and Y.
     pub fn bytes(&self, features: usize) -> u128 {
         let (element, value) = (size_of::<E>() as u128, size_of::<E::Sum>() as u128);
         let (rows, nnz, features) = (
@@ -337,27 +339,17 @@ impl<E: SpmmElement> fmt::Display for Spmm<E> {
     }
 }
 
-/// Bytes of a row of X of so many features.
-fn row_bytes<E>(features: u32) -> u64 {
-    u64::from(features) * size_of::<E>() as u64
-}
-
 /// The reciprocal of each row's number of nonzeros, 1 for none.
-fn reciprocal_lengths<S: Real>(a: &DevicePattern) -> Result<DeviceBuffer<S>, Error> {
+fn reciprocal_lengths<S: Real>(a: &DevicePattern) -> Result<DeviceBuffer<S>, SpmmError> {
     let mut diagonal = a.device().uninitialized(a.rows as usize)?;
     if a.rows > 0 {
         let arguments = (a.rows, a.row_ptr.read_only(), diagonal.mutable());
         let config = epilogue::launch(a.rows);
-        // SAFETY: the matrix's own row pointers, and room for a number for each row.
+        // SAFETY: the matrix has `rows + 1` row pointers, `diagonal` an element for each row.
         unsafe {
             a.device()
                 .launch(&epilogue::reciprocal_lengths::<S>(), config, arguments)?
         };
     }
     Ok(diagonal)
-}
-
-/// A buffer's address, null for none.
-fn pointer<T: cuda_std::element::Element>(buffer: Option<&DeviceBuffer<T>>) -> Global<T> {
-    buffer.map_or(Global::from_address(0), DeviceBuffer::read_only)
 }

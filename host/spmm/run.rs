@@ -1,11 +1,13 @@
 //! Runs of a plan: the launches of a product.
 
-use super::items::{Launch, Product};
-use super::joining::Joining;
-use super::{Spmm, SpmmElement, pointer, row_bytes};
-use crate::csr::extent;
-use crate::device::DeviceBuffer;
-use crate::error::Error;
+use super::error::SpmmError;
+use super::product::task_sizes::Joining;
+use super::product::tasks::{LaunchArguments, RunArguments};
+use super::{Spmm, SpmmElement};
+use crate::device::{DeviceBuffer, optional_pointer};
+use crate::operand::{
+    OperandError, buffer_len, check_buffer, elements, extent, row_bytes, upload_dense,
+};
 use cuda_std::float::Real;
 use cuda_std::launch::LaunchConfig;
 use ndarray::{Array2, ArrayView2};
@@ -14,12 +16,12 @@ use warprow_kernels::spmm::product::vector;
 use warprow_kernels::spmm::{Ending, Epilogue, Handle, ItemKind, Reduction, Shape};
 
 impl<E: SpmmElement> Spmm<E> {
-    /// Grid and block of a run with that many columns of X; `None` if the product is empty and nothing is launched.
+    /// Grid and block of a run with `features` columns of X; `None` if the product is empty.
     ///
     /// # Errors
     ///
     /// 2^32 features or more.
-    pub fn launch(&self, features: usize) -> Result<Option<LaunchConfig>, Error> {
+    pub fn launch(&self, features: usize) -> Result<Option<LaunchConfig>, SpmmError> {
         let features = extent("the number of features", features)?;
         let ending = self.ending_of_run();
         Ok(self.shape(features, ending).map(|shape| {
@@ -28,7 +30,7 @@ impl<E: SpmmElement> Spmm<E> {
         }))
     }
 
-    /// What the kernel's launch depends on; `None` if nothing is launched, as there is no element of Y or no item.
+    /// What the kernel's launch depends on; `None` if Y has no element or the plan no item.
     pub(super) fn shape(&self, features: u32, ending: Ending) -> Option<Shape> {
         let shape = Shape {
             rows: self.a.pattern().rows,
@@ -44,29 +46,29 @@ impl<E: SpmmElement> Spmm<E> {
         (elements(self.a.pattern().rows, features) > 0 && shape.items > 0).then_some(shape)
     }
 
-    /// Lanes of a sub-warp for so many features and such ends of rows.
+    /// The lanes of a sub-warp; `None` for a kernel without that choice.
     pub(super) fn lanes_for(&self, features: u32, ending: Ending) -> Option<u32> {
         (self.choices).lanes::<E>(features, self.options.reduction, ending)
     }
 
-    /// Whether several tasks are one item in a run of that shape.
+    /// Whether a run of that shape joins tasks.
     fn joining(&self, shape: Shape) -> Joining {
         let (options, reduction) = (&self.options, self.options.reduction);
         let of_block = vector::items_of_block(shape.lanes);
-        // The rows that are cut between blocks are known for these groups of items.
+        // Split rows are listed for blocks of so many items.
         if self.kernel.items() != ItemKind::Tasks || of_block != vector::GROUPS[1] {
             return Joining::NONE;
         }
         Joining {
-            wanted: (options.join_tasks).or(options.task_size.map(|_| false)),
-            eights: vector::eights_of_task::<E>(shape, reduction),
-            singles: vector::width::<E>(shape.features, reduction) == 1,
+            requested: (options.join_tasks).or(options.task_size.map(|_| false)),
+            slots_per_task: vector::eights_of_task::<E>(shape, reduction),
+            loads_single_elements: vector::width::<E>(shape.features, reduction) == 1,
         }
     }
 
-    /// `y = A x`, both row-major with `features` columns: `x` of `cols * features` elements, `y` of `rows * features`. On a
-    /// GPU it returns before the product is there; `y.download()` waits for it. It allocates only where rows are cut, on the first run and
-    /// when X is wider than ever before: room for the sums of the rows' parts.
+    /// `y = A x`, both row-major with `features` columns: `x` of `cols * features` elements, `y` of `rows *
+    /// features`. On a GPU it returns before the product is there; `y.download()` waits for it. It allocates only if
+    /// rows are split: room for partial sums, in the first run and in the first with so many features.
     ///
     /// # Errors
     ///
@@ -76,13 +78,13 @@ impl<E: SpmmElement> Spmm<E> {
         x: &DeviceBuffer<E>,
         features: usize,
         y: &mut DeviceBuffer<E>,
-    ) -> Result<(), Error> {
+    ) -> Result<(), SpmmError> {
         self.run_scaled(<E::Sum as Real>::ONE, x, features, E::Sum::ZERO, y)
     }
 
-    /// `y = alpha A x + beta y`, or with the plan's reduction in the place of the sum in `A x`; else as [`run`](Self::run).
+    /// `y = alpha A x + beta y`, where `A x` uses the plan's reduction; else as [`run`](Self::run).
     ///
-    /// As in BLAS, y is not read if beta is 0, and infinities and NaNs in A and x do not count if alpha is 0.
+    /// As in BLAS, y is not read if beta is 0, and infinities and NaNs in A and x have no effect if alpha is 0.
     ///
     /// # Errors
     ///
@@ -94,22 +96,23 @@ impl<E: SpmmElement> Spmm<E> {
         features: usize,
         beta: E::Sum,
         y: &mut DeviceBuffer<E>,
-    ) -> Result<(), Error> {
+    ) -> Result<(), SpmmError> {
         let columns = extent("the number of features", features)?;
         let row_bytes = row_bytes::<E>(columns);
         if row_bytes > u32::MAX.into() {
-            return Err(Error::TooLarge {
+            return Err(SpmmError::Operand(OperandError::TooLarge {
                 what: "the size of a row of x in bytes",
                 found: row_bytes.into(),
                 most: u32::MAX.into(),
-            });
+            }));
         }
-        self.check("x", x, self.a.pattern().cols, columns)?;
-        self.check("y", y, self.a.pattern().rows, columns)?;
+        let (rows, cols) = (self.a.pattern().rows, self.a.pattern().cols);
+        check_buffer(&self.device, "x", x, elements(cols, columns))?;
+        check_buffer(&self.device, "y", y, elements(rows, columns))?;
         let capabilities = self.kernel.capabilities();
         let scaled = alpha != <E::Sum as Real>::ONE || beta != E::Sum::ZERO;
         if scaled && !capabilities.general {
-            return Err(Error::Kernel {
+            return Err(SpmmError::Kernel {
                 kernel: self.kernel.name(),
                 reason: format!(
                     "wanted are alpha {alpha:?} and beta {beta:?}, it can do {capabilities}"
@@ -124,10 +127,10 @@ impl<E: SpmmElement> Spmm<E> {
         };
         let reduction = self.options.reduction;
         let original_row = self.rows_in_order.original();
-        let product = Product {
+        let run = RunArguments {
             row_ptr: self.a.pattern().row_ptr.read_only(),
             rows: self.a.pattern().rows,
-            original_row: pointer(original_row),
+            original_row: optional_pointer(original_row),
             y: DenseMut {
                 rows: self.a.pattern().rows,
                 cols: columns,
@@ -141,9 +144,9 @@ impl<E: SpmmElement> Spmm<E> {
                     alpha
                 },
                 beta,
-                diagonal: pointer(self.diagonal.as_ref()),
+                diagonal: optional_pointer(self.diagonal.as_ref()),
             },
-            group: vector::items_of_block(shape.lanes),
+            items_of_block: vector::items_of_block(shape.lanes),
             joining: self.joining(shape),
         };
         let x = Dense {
@@ -152,8 +155,8 @@ impl<E: SpmmElement> Spmm<E> {
             data: x.read_only(),
         };
         let device = &self.device;
-        self.items.run(device, &product, |launch| {
-            let Launch {
+        self.items.run(device, &run, |launch| {
+            let LaunchArguments {
                 row_ptr,
                 items,
                 epilogue,
@@ -173,19 +176,21 @@ impl<E: SpmmElement> Spmm<E> {
             let ending = self.ending(epilogue.alpha, epilogue.beta);
             let config = self.kernel.launch::<E>(shape, reduction, ending);
             let handle = self.kernel.handle::<E>(shape, reduction, ending);
-            // SAFETY: the buffers are this device's and have the matrices' sizes; the columns of A are below `cols`, as sprs
-            // guarantees; y is borrowed mutably, so it is apart from the others; the items are the kernel's.
+            // SAFETY: the buffers are on this device and have the matrices' sizes; the columns of A are below `cols`,
+            // as sprs guarantees; y is borrowed mutably, so it does not overlap the others; the items were made for
+            // this kernel.
             unsafe {
                 match &handle {
                     Handle::General(kernel) => {
-                        device.launch(kernel, config, (a, x, product.y, items, epilogue))
+                        device.launch(kernel, config, (a, x, run.y, items, epilogue))?
                     }
                     Handle::Plain(kernel) => {
-                        let (x, y) = (x.of_sums(), product.y.of_sums());
-                        device.launch(kernel, config, (a, x, y, items))
+                        let (x, y) = (x.of_sums(), run.y.of_sums());
+                        device.launch(kernel, config, (a, x, y, items))?
                     }
                 }
             }
+            Ok(())
         })
     }
 
@@ -217,62 +222,22 @@ impl<E: SpmmElement> Spmm<E> {
     /// # Errors
     ///
     /// Those of [`run`](Self::run), an X that has not as many rows as A has columns, and too little memory.
-    pub fn multiply(&self, x: ArrayView2<'_, E>) -> Result<Array2<E>, Error> {
+    pub fn multiply(&self, x: ArrayView2<'_, E>) -> Result<Array2<E>, SpmmError> {
         let (rows, features) = x.dim();
         if rows != self.cols() {
-            return Err(Error::Rows {
+            return Err(SpmmError::Operand(OperandError::Rows {
                 what: "x",
                 rows: self.cols(),
                 found: x.dim(),
-            });
+            }));
         }
-        let len = elements(
-            self.a.pattern().rows,
-            extent("the number of features", features)?,
-        );
-        let len = usize::try_from(len).map_err(|_| Error::TooLarge {
-            what: "the number of elements of y",
-            found: len.into(),
-            most: usize::MAX as u64,
-        })?;
-        let row_major = x.as_standard_layout();
-        let x = match row_major.as_slice() {
-            Some(elements) => self.device.upload(elements)?,
-            None => unreachable!("the standard layout is contiguous"),
-        };
+        let columns = extent("the number of features", features)?;
+        let len = elements(self.a.pattern().rows, columns);
+        let len = buffer_len("the number of elements of y", len)?;
+        let x = upload_dense(&self.device, x)?;
         let mut y = self.device.uninitialized(len)?;
         self.run(&x, features, &mut y)?;
         let y = Array2::from_shape_vec((self.rows(), features), y.download()?);
         Ok(y.expect("y has rows * features elements"))
     }
-
-    fn check(
-        &self,
-        what: &'static str,
-        buffer: &DeviceBuffer<E>,
-        rows: u32,
-        columns: u32,
-    ) -> Result<(), Error> {
-        if *buffer.device() != self.device {
-            return Err(Error::OtherDevice {
-                what,
-                wanted: self.device.to_string(),
-                found: buffer.device().to_string(),
-            });
-        }
-        let (wanted, found) = (elements(rows, columns), buffer.len() as u64);
-        if found != wanted {
-            return Err(Error::Length {
-                what,
-                wanted,
-                found,
-            });
-        }
-        Ok(())
-    }
-}
-
-/// Two 32-bit extents have a 64-bit product.
-fn elements(rows: u32, columns: u32) -> u64 {
-    u64::from(rows) * u64::from(columns)
 }

@@ -7,7 +7,8 @@
 
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use std::sync::atomic::{AtomicI32, Ordering::SeqCst};
-use std::{env, ptr};
+use std::time::Duration;
+use std::{env, ptr, thread};
 
 const SUCCESS: u32 = 0;
 const INVALID_VALUE: u32 = 1;
@@ -20,7 +21,11 @@ const HANDLE: *mut c_void = ptr::without_provenance_mut(0x1000);
 
 /// PTX with this text does not compile.
 const NO_PTX: &str = "no.such.instruction";
-/// What the compiler says of it.
+/// PTX with this text takes long to compile.
+const SLOW_PTX: &str = "slow.to.compile";
+/// How long.
+const LONG: Duration = Duration::from_millis(500);
+/// What the compiler says of PTX that does not compile.
 const LOG: &CStr =
     c"ptxas application ptx input, line 7; error: Not a name of any known instruction: 'no'";
 const ERROR_LOG_BUFFER: c_int = 5;
@@ -147,6 +152,9 @@ unsafe extern "C" fn cuModuleLoadDataEx(
 ) -> u32 {
     // SAFETY: the caller's contract.
     let ptx = unsafe { CStr::from_ptr(image) }.to_string_lossy();
+    if ptx.contains(SLOW_PTX) {
+        thread::sleep(LONG);
+    }
     if !ptx.contains(NO_PTX) {
         // SAFETY: the caller's contract.
         unsafe { module.write(HANDLE) };

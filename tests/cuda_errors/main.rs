@@ -5,15 +5,16 @@
 
 #![cfg(feature = "cuda")]
 
+mod modules;
+
 use cuda_std::prelude::*;
 use std::env;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, id};
 use std::sync::OnceLock;
-use warprow::device::{Device, Selector, Version};
-use warprow::error::{CudaUnavailable, DriverTooOld};
-use warprow::{Error, launch};
+use warprow::device::{CudaUnavailable, Device, DeviceError, DriverTooOld, Selector, Version};
+use warprow::launch;
 
 /// A module for the fake driver, which has every kernel in every module.
 const PTX: &str = ".version 7.0\n.target sm_80\n.address_size 64\n";
@@ -234,7 +235,7 @@ fn ptx_that_does_not_compile_is_told_with_the_compilers_log() {
             let error = device
                 .load_ptx(".version 7.0\nno.such.instruction;\n")
                 .unwrap_err();
-            let Error::Ptx {
+            let DeviceError::Ptx {
                 error: answer, log, ..
             } = &error
             else {
@@ -277,7 +278,7 @@ fn a_lost_context_is_told_with_the_kernel_launched_last() {
                 device.zeros::<u32>(1).unwrap_err(),
             ] {
                 assert!(
-                    matches!(&error, Error::ContextLost { kernel: Some(kernel), .. } if kernel == "guilty"),
+                    matches!(&error, DeviceError::ContextLost { kernel: Some(kernel), .. } if kernel == "guilty"),
                     "{error}"
                 );
                 let text = error.to_string();
@@ -318,7 +319,7 @@ fn a_context_lost_in_a_recording_is_told_with_its_last_kernel() {
             unsafe { graph.launch().unwrap() };
             let error = device.synchronize().unwrap_err();
             assert!(
-                matches!(&error, Error::ContextLost { kernel: Some(kernel), .. } if kernel == "guilty"),
+                matches!(&error, DeviceError::ContextLost { kernel: Some(kernel), .. } if kernel == "guilty"),
                 "{error}"
             );
         },

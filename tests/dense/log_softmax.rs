@@ -2,8 +2,9 @@
 
 use ndarray::{Array2, ArrayView2, Axis};
 use warprow::log_softmax::{LogSoftmax, SoftmaxElement};
+use warprow::operand::OperandError;
 use warprow::reference::verify_log_softmax;
-use warprow::{Error, bf16, f16, generate};
+use warprow::{bf16, f16, generate};
 
 fn apply<T: SoftmaxElement>(x: ArrayView2<'_, T>) -> Vec<(Array2<T>, String)> {
     let devices = support::devices().into_iter();
@@ -137,6 +138,6 @@ fn no_rows_and_no_classes_give_nothing() {
         }
         let plan = LogSoftmax::<f32>::plan(&device, 3, None).unwrap();
         let refused = plan.apply(Array2::zeros((2, 4)).view()).unwrap_err();
-        assert!(matches!(refused, Error::Columns { columns: 3, .. }));
+        assert!(matches!(refused, OperandError::Columns { columns: 3, .. }));
     }
 }

@@ -15,7 +15,7 @@ use warprow_test_kernels::PTX;
 fn devices() -> Vec<Device> {
     let devices = support::devices();
     for device in &devices {
-        device.load_ptx(PTX).expect("the test kernels load");
+        device.load_kernels(PTX).expect("the test kernels load");
     }
     devices
 }

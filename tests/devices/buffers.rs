@@ -4,8 +4,7 @@ use cuda_std::prelude::*;
 use cuda_std::{bf16, f16};
 use std::fmt::Debug;
 use support::devices;
-use warprow::Error;
-use warprow::device::Device;
+use warprow::device::{Device, DeviceError};
 
 fn survives_a_round_trip<T: Element + PartialEq + Debug>(
     device: &Device,
@@ -102,7 +101,7 @@ fn a_slice_of_another_length_is_an_error() {
         ];
         for (error, len) in errors.into_iter().zip([2, 4]) {
             assert!(
-                matches!(error, Error::Length { wanted: 3, found, .. } if found == len),
+                matches!(error, DeviceError::SliceLength { wanted: 3, found, .. } if found == len),
                 "{error}"
             );
         }
@@ -113,11 +112,14 @@ fn a_slice_of_another_length_is_an_error() {
 fn more_memory_than_there_is_is_an_error() {
     for device in devices() {
         let error = device.uninitialized::<u64>(usize::MAX).unwrap_err();
-        assert!(matches!(error, Error::TooLarge { .. }), "{error}");
+        assert!(
+            matches!(error, DeviceError::BufferTooLarge { .. }),
+            "{error}"
+        );
         // 2^58 bytes fit in an address space that has 2^57.
         let error = device.uninitialized::<u64>(1 << 55).unwrap_err();
         assert!(
-            matches!(error, Error::OutOfMemory { wanted, .. } if wanted == 1 << 58),
+            matches!(error, DeviceError::OutOfMemory { wanted, .. } if wanted == 1 << 58),
             "{error}"
         );
         let works = device.upload(&[1_u8]).unwrap();

@@ -4,8 +4,8 @@ use crate::kernels::{BLOCK, affine, affine_wanted, run_affine};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use support::devices;
-use warprow::device::{Device, EmulatorOptions};
-use warprow::{Error, launch};
+use warprow::device::{Device, DeviceError, EmulatorOptions};
+use warprow::launch;
 
 #[test]
 fn a_fault_on_the_emulator_names_kernel_and_thread() {
@@ -15,7 +15,7 @@ fn a_fault_on_the_emulator_names_kernel_and_thread() {
         // SAFETY: that `y` is too short, the emulator sees.
         let error =
             unsafe { launch!(device, affine<<<2, BLOCK, 0>>>(101, y.mutable())) }.unwrap_err();
-        assert!(matches!(error, Error::Fault(_)), "{error}");
+        assert!(matches!(error, DeviceError::Fault(_)), "{error}");
         for part in [
             "`affine`",
             "block (1, 0, 0)",
@@ -42,7 +42,7 @@ fn an_element_that_a_kernel_forgot_cannot_be_downloaded_from_the_emulator() {
             y.download().unwrap_err(),
             y.copy_to_slice(&mut [0; 77]).unwrap_err(),
         ] {
-            assert!(matches!(error, Error::EmulatorMemory(_)), "{error}");
+            assert!(matches!(error, DeviceError::EmulatorMemory(_)), "{error}");
             let place = "offset 280 of an allocation of 308 bytes";
             assert!(error.to_string().contains(place), "{error}");
         }

@@ -2,8 +2,8 @@
 
 use cuda_std::prelude::*;
 use support::devices;
-use warprow::device::{Device, DeviceBuffer};
-use warprow::{Error, launch};
+use warprow::device::{Device, DeviceBuffer, DeviceError};
+use warprow::launch;
 
 /// `y[i] = 3 i + 1`, a thread an element.
 ///
@@ -48,7 +48,7 @@ pub const PTX: &str = include_str!("../support/devices.ptx");
 
 pub const BLOCK: u32 = 64;
 
-pub fn run_affine(device: &Device, len: u32) -> Result<DeviceBuffer<u32>, Error> {
+pub fn run_affine(device: &Device, len: u32) -> Result<DeviceBuffer<u32>, DeviceError> {
     let mut y = device.uninitialized(len as usize)?;
     let affine = affine();
     // SAFETY: `y` holds `len` elements.

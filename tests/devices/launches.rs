@@ -4,7 +4,8 @@ use crate::kernels::{
     BLOCK, affine, affine_wanted, devices_with_kernels, run_affine, through_shared,
 };
 use cuda_std::prelude::*;
-use warprow::{Error, launch};
+use warprow::device::DeviceError;
+use warprow::launch;
 
 #[test]
 fn a_launch_writes_what_the_kernel_says() {
@@ -119,7 +120,7 @@ fn a_launch_over_the_limits_is_an_error_with_both_numbers() {
         for (config, what, found, least, most) in cases {
             // SAFETY: `y` holds one element.
             let error = unsafe { device.launch(&affine(), config, (1, y.mutable())) }.unwrap_err();
-            let Error::LaunchLimit {
+            let DeviceError::LaunchLimit {
                 kernel, exceeded, ..
             } = &error
             else {

@@ -2,7 +2,8 @@
 
 use crate::kernels::{PTX, affine_wanted, in_no_module, run_affine};
 use support::cuda;
-use warprow::{Error, launch};
+use warprow::device::DeviceError;
+use warprow::launch;
 
 #[test]
 fn a_kernel_that_no_module_has_is_an_error_that_names_it() {
@@ -12,7 +13,7 @@ fn a_kernel_that_no_module_has_is_an_error_that_names_it() {
     // SAFETY: nothing is launched.
     let error = unsafe { launch!(device, in_no_module<<<1, 1, 0>>>()) }.unwrap_err();
     assert!(
-        matches!(&error, Error::NoKernel { kernel, loaded } if kernel == "in_no_module" && *loaded >= 1),
+        matches!(&error, DeviceError::NoKernel { kernel, loaded } if kernel == "in_no_module" && *loaded >= 1),
         "{error}"
     );
 }
@@ -24,11 +25,14 @@ fn ptx_that_does_not_compile_is_an_error_with_the_compiler_s_words() {
     let wrong = PTX.replacen("ld.param.u32", "no.such.instruction", 1);
     let error = device.load_ptx(&wrong).unwrap_err();
     assert!(
-        matches!(&error, Error::Ptx { log, .. } if !log.is_empty()),
+        matches!(&error, DeviceError::Ptx { log, .. } if !log.is_empty()),
         "{error}"
     );
     let error = device.load_ptx(".version 7.0\0").unwrap_err();
-    assert!(matches!(error, Error::NotPtx { position: 12 }), "{error}");
+    assert!(
+        matches!(error, DeviceError::NotPtx { position: 12 }),
+        "{error}"
+    );
     assert_eq!(
         run_affine(&device, 5).unwrap().download().unwrap(),
         affine_wanted(5)

@@ -1,11 +1,11 @@
 //! Recorded launches: what they write and when, what cannot be recorded, and other threads.
 
 use crate::kernels::{BLOCK, affine, affine_wanted, devices_with_kernels, through_shared};
-use warprow::device::Device;
-use warprow::{DeviceBuffer, Error, launch};
+use warprow::device::{Device, DeviceError};
+use warprow::{DeviceBuffer, launch};
 
 /// Launches `affine` on the first `len` elements.
-fn fill(device: &Device, y: &mut DeviceBuffer<u32>, len: u32) -> Result<(), Error> {
+fn fill(device: &Device, y: &mut DeviceBuffer<u32>, len: u32) -> Result<(), DeviceError> {
     assert!(len as usize <= y.len());
     let affine = affine();
     // SAFETY: `y` holds `len` elements.
@@ -48,7 +48,7 @@ fn recorded_launches_run_when_they_are_launched_and_as_often() {
 #[test]
 fn a_recording_of_nothing_does_nothing() {
     for device in devices_with_kernels() {
-        let graph = device.record(|| Ok(())).unwrap();
+        let graph = device.record(|| Ok::<_, DeviceError>(())).unwrap();
         assert_eq!(graph.launches(), 0);
         // SAFETY: there are no launches.
         unsafe { graph.launch().unwrap() };
@@ -60,12 +60,12 @@ fn a_recording_of_nothing_does_nothing() {
 fn what_is_no_launch_cannot_be_recorded_and_ends_the_recording() {
     for device in devices_with_kernels() {
         let mut y = device.zeros::<u32>(5).unwrap();
-        let empty = device.record(|| Ok(())).unwrap();
+        let empty = device.record(|| Ok::<_, DeviceError>(())).unwrap();
         let mut refused =
-            |name, tell: &mut dyn FnMut(&mut DeviceBuffer<u32>) -> Result<(), Error>| {
+            |name, tell: &mut dyn FnMut(&mut DeviceBuffer<u32>) -> Result<(), DeviceError>| {
                 let error = device.record(|| tell(&mut y)).unwrap_err();
                 assert!(
-                    matches!(error, Error::NotRecordable { .. }),
+                    matches!(error, DeviceError::NotRecordable { .. }),
                     "{name}: {error}"
                 );
                 fill(&device, &mut y, 5).unwrap();
@@ -101,7 +101,7 @@ fn a_launch_over_the_limits_is_an_error_of_the_recording_or_of_its_launch() {
         let error = graph
             .and_then(|graph| unsafe { graph.launch() })
             .unwrap_err();
-        assert!(matches!(error, Error::LaunchLimit { .. }), "{error}");
+        assert!(matches!(error, DeviceError::LaunchLimit { .. }), "{error}");
     }
 }
 
@@ -127,7 +127,8 @@ fn what_other_threads_launch_meanwhile_is_launched() {
 #[test]
 fn a_panic_ends_the_recording() {
     let device = Device::emulator(Default::default());
-    let recording = std::panic::AssertUnwindSafe(|| device.record(|| panic!("in a recording")));
+    let recording =
+        std::panic::AssertUnwindSafe(|| device.record::<DeviceError>(|| panic!("in a recording")));
     assert!(std::panic::catch_unwind(recording).is_err());
     device.zeros::<u32>(1).unwrap();
 }

@@ -3,9 +3,7 @@
 use std::env;
 use std::process::Command;
 use support::cuda;
-use warprow::Error;
-use warprow::device::{Device, Selector};
-use warprow::error::CudaUnavailable;
+use warprow::device::{CudaUnavailable, Device, DeviceError, Selector};
 
 #[test]
 fn a_selector_is_what_it_prints() {
@@ -110,7 +108,7 @@ fn a_cuda_device_that_is_not_there_is_an_error_that_says_why() {
     );
     let error = Device::select(Selector::Cuda(Some(99))).unwrap_err();
     assert_eq!(format!("refused: {error}"), answer);
-    let Error::NoCuda { selector, reason } = error else {
+    let DeviceError::NoCuda { selector, reason } = error else {
         panic!("{error}");
     };
     assert_eq!(selector, Selector::Cuda(Some(99)));

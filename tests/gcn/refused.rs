@@ -2,7 +2,9 @@
 
 use crate::{layer, weighted};
 use ndarray::{Array1, Array2};
-use warprow::{CsrMatrix, Device, Error, Gcn, GcnLayer, GcnOptions, generate};
+use warprow::gcn::GcnError;
+use warprow::operand::OperandError;
+use warprow::{CsrMatrix, Device, Gcn, GcnLayer, GcnOptions, generate};
 
 #[test]
 fn parts_that_do_not_fit_are_refused_with_their_sizes() {
@@ -28,7 +30,13 @@ fn parts_that_do_not_fit_are_refused_with_their_sizes() {
     let layers = [layer(3, 2, true, 1)];
     let mut gcn = Gcn::plan(&device, graph.view(), &layers, GcnOptions::default()).unwrap();
     let wrong = gcn.classify(Array2::zeros((5, 4)).view()).unwrap_err();
-    assert!(matches!(wrong, Error::Columns { columns: 3, .. }));
+    assert!(matches!(
+        wrong,
+        GcnError::Operand(OperandError::Columns { columns: 3, .. })
+    ));
     let wrong = gcn.classify(Array2::zeros((4, 3)).view()).unwrap_err();
-    assert!(matches!(wrong, Error::Rows { rows: 5, .. }));
+    assert!(matches!(
+        wrong,
+        GcnError::Operand(OperandError::Rows { rows: 5, .. })
+    ));
 }

@@ -5,7 +5,8 @@ use sprs::CsMatI;
 use std::sync::Arc;
 use support::devices;
 use warprow::device::EmulatorOptions;
-use warprow::{CsrMatrix, Device, DeviceCsr, Error, generate};
+use warprow::operand::OperandError;
+use warprow::{CsrMatrix, Device, DeviceCsr, generate};
 
 /// Small, odd, rectangular, empty, with empty rows at both ends, with one very long row, and with more nonzeros than a block.
 fn matrices() -> Vec<CsrMatrix<f32>> {
@@ -131,7 +132,7 @@ fn values_that_are_not_the_pattern_s_are_an_error() {
         let elsewhere = Device::emulator(EmulatorOptions::default());
         let values = elsewhere.zeros::<f32>(61).unwrap();
         let error = DeviceCsr::new(pattern, values).unwrap_err();
-        assert!(matches!(error, Error::OtherDevice { .. }), "{error}");
+        assert!(matches!(error, OperandError::OtherDevice { .. }), "{error}");
     }
 }
 

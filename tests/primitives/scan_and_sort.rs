@@ -3,7 +3,8 @@
 use proptest::prelude::*;
 use support::devices;
 use warprow::device::Device;
-use warprow::{Error, scan::exclusive_scan, sort::sort_pairs};
+use warprow::operand::OperandError;
+use warprow::{scan::exclusive_scan, sort::sort_pairs};
 use warprow_kernels::matrix::primitives::scan;
 
 /// Numbers without a pattern, by a linear congruence.
@@ -97,7 +98,7 @@ fn sums_up_to_the_greatest_u32_are_scanned_and_greater_ones_are_an_error_that_sa
             let error = exclusive_scan(&device, &mut counts).unwrap_err();
             let sum = len as u128 * u128::from(u32::MAX);
             assert!(
-                matches!(error, Error::TooLarge { found, .. } if found == sum),
+                matches!(error, OperandError::TooLarge { found, .. } if found == sum),
                 "{error}"
             );
         }
@@ -169,7 +170,7 @@ fn keys_without_as_many_values_are_an_error_with_both_lengths() {
         assert!(
             matches!(
                 error,
-                Error::Length {
+                OperandError::Length {
                     wanted: 5,
                     found: 4,
                     ..
@@ -185,10 +186,10 @@ fn a_buffer_of_another_device_is_an_error() {
     let [here, elsewhere] = [(), ()].map(|()| Device::emulator(Default::default()));
     let mut counts = elsewhere.zeros::<u32>(3).unwrap();
     let error = exclusive_scan(&here, &mut counts).unwrap_err();
-    assert!(matches!(error, Error::OtherDevice { .. }), "{error}");
+    assert!(matches!(error, OperandError::OtherDevice { .. }), "{error}");
     let mut values = here.zeros::<u32>(3).unwrap();
     let error = sort_pairs(&here, &mut counts, &mut values, 3).unwrap_err();
-    assert!(matches!(error, Error::OtherDevice { .. }), "{error}");
+    assert!(matches!(error, OperandError::OtherDevice { .. }), "{error}");
 }
 
 proptest! {

@@ -3,9 +3,10 @@
 use crate::{SKEWED, whole};
 use support::devices;
 use warprow::device::{Checks, Device, EmulatorOptions};
+use warprow::operand::OperandError;
 use warprow::reference::{self, verify_spgemm};
 use warprow::spgemm::{SpgemmElement, SpgemmKernel, multiply_unsorted};
-use warprow::{CsrMatrix, DeviceCsr, Error, generate};
+use warprow::{CsrMatrix, DeviceCsr, generate};
 
 /// The product by each rung of the ladder on some devices; `None` where a row is too long for the rung.
 fn by_rungs<T: SpgemmElement>(
@@ -20,7 +21,7 @@ fn by_rungs<T: SpgemmElement>(
         for &kernel in SpgemmKernel::ALL {
             let product = match multiply_unsorted(kernel, &a, &b) {
                 Ok(product) => Some(product.download_sorted().unwrap()),
-                Err(Error::TooLarge { .. }) => None,
+                Err(OperandError::TooLarge { .. }) => None,
                 Err(error) => panic!("{} on {device}: {error}", kernel.name()),
             };
             products.push((kernel, product));

@@ -5,10 +5,11 @@ use sprs::{CsMatI, TriMatI};
 use std::sync::Arc;
 use support::devices;
 use warprow::DeviceCsr;
-use warprow::device::{Device, EmulatorOptions};
+use warprow::device::{Device, DeviceError, EmulatorOptions};
+use warprow::operand::OperandError;
 use warprow::reference::verify_spgemm;
 use warprow::spgemm::{Spgemm, SpgemmElement, SpgemmOptions, spgemm, spgemm_in_blocks};
-use warprow::{CsrMatrix, Error, generate};
+use warprow::{CsrMatrix, generate};
 
 #[test]
 fn sums_that_cancel_are_kept_unless_zeros_are_to_be_dropped() {
@@ -133,7 +134,11 @@ fn places_are_kept_from_the_first_run_on_if_they_fit_the_memory_and_are_wanted()
                 (deterministic, false),
             ] {
                 let spgemm = Spgemm::<f32>::symbolic(a.pattern(), b.pattern(), options).unwrap();
-                let says_so = || spgemm.to_string().contains("bytes of places kept");
+                let says_so = || {
+                    spgemm
+                        .to_string()
+                        .contains("bytes of output positions cached")
+                };
                 assert!(!says_so(), "{spgemm}");
                 for _ in 0..2 {
                     spgemm.numeric(a.values(), b.values()).unwrap();
@@ -201,7 +206,10 @@ fn runs_are_recorded_before_the_first_run_and_after_it() {
                 .unwrap();
             // SAFETY: the buffers are alive.
             unsafe { graph.launch().unwrap() };
-            assert_eq!(spgemm.to_string().contains("places kept"), are_kept);
+            assert_eq!(
+                spgemm.to_string().contains("output positions cached"),
+                are_kept
+            );
             let c = DeviceCsr::new(Arc::clone(spgemm.pattern()), values).unwrap();
             let verification = verify_spgemm(a.view(), b.view(), c.download().unwrap().view());
             assert!(verification.ok(), "{verification}");
@@ -257,7 +265,7 @@ fn a_product_that_does_not_fit_the_memory_is_computed_in_blocks_of_rows() {
         |rows, block, _| {
             assert_eq!((rows.start, rows.len()), (next, block.rows()));
             next = rows.end;
-            Ok(())
+            Ok::<_, OperandError>(())
         },
     )
     .unwrap();
@@ -274,7 +282,7 @@ fn too_little_memory_for_the_operands_or_one_row_is_an_error_with_the_numbers() 
             ..SpgemmOptions::default()
         };
         match spgemm(&device, a.view(), a.view(), options) {
-            Err(Error::OutOfMemory { wanted, free, .. }) => {
+            Err(OperandError::Device(DeviceError::OutOfMemory { wanted, free, .. })) => {
                 assert!(wanted > memory, "{wanted}");
                 assert_eq!(free, Some(memory));
             }
@@ -314,7 +322,7 @@ fn what_does_not_fit_is_refused_with_what_was_wanted() {
     let b_elsewhere = DeviceCsr::upload(&other, b.view()).unwrap();
     let error = Spgemm::<f32>::symbolic(a.pattern(), b_elsewhere.pattern(), options).unwrap_err();
     assert!(
-        matches!(error, Error::OtherDevice { what: "B", .. }),
+        matches!(error, OperandError::OtherDevice { what: "B", .. }),
         "{error}"
     );
 
@@ -330,5 +338,5 @@ fn what_does_not_fit_is_refused_with_what_was_wanted() {
     let error = spgemm
         .numeric(a.values(), b_elsewhere.values())
         .unwrap_err();
-    assert!(matches!(error, Error::OtherDevice { .. }), "{error}");
+    assert!(matches!(error, OperandError::OtherDevice { .. }), "{error}");
 }

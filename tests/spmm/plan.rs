@@ -4,7 +4,9 @@ use ndarray::{Array2, ArrayView2, s};
 use sprs::{CsMatI, CsMatViewI};
 use support::devices;
 use warprow::device::{Device, EmulatorOptions};
-use warprow::{Error, Spmm, SpmmElement, SpmmKernel, SpmmOptions, generate, reference};
+use warprow::operand::OperandError;
+use warprow::spmm::SpmmError;
+use warprow::{Spmm, SpmmElement, SpmmKernel, SpmmOptions, generate, reference};
 
 /// All kernels, and the plan's own choice.
 fn choices() -> impl Iterator<Item = SpmmOptions> {
@@ -171,11 +173,11 @@ fn a_length_that_does_not_fit_is_an_error_with_both_lengths() {
         assert!(
             matches!(
                 error,
-                Error::Length {
+                SpmmError::Operand(OperandError::Length {
                     what: "x",
                     wanted: 12,
                     found: 13
-                }
+                })
             ),
             "{error}"
         );
@@ -183,11 +185,11 @@ fn a_length_that_does_not_fit_is_an_error_with_both_lengths() {
         assert!(
             matches!(
                 error,
-                Error::Length {
+                SpmmError::Operand(OperandError::Length {
                     what: "y",
                     wanted: 15,
                     found: 14
-                }
+                })
             ),
             "{error}"
         );
@@ -195,17 +197,20 @@ fn a_length_that_does_not_fit_is_an_error_with_both_lengths() {
         assert!(
             matches!(
                 error,
-                Error::Rows {
+                SpmmError::Operand(OperandError::Rows {
                     rows: 4,
                     found: (5, 3),
                     ..
-                }
+                })
             ),
             "{error}"
         );
         if let Ok(features) = usize::try_from(1_u64 << 32) {
             let error = plan.run(&right_x, features, &mut right_y).unwrap_err();
-            assert!(matches!(error, Error::TooLarge { .. }), "{error}");
+            assert!(
+                matches!(error, SpmmError::Operand(OperandError::TooLarge { .. })),
+                "{error}"
+            );
         }
     }
 }
@@ -220,7 +225,7 @@ fn a_buffer_of_another_device_is_an_error() {
         for (x, y, what) in [(&elsewhere, &device, "x"), (&device, &elsewhere, "y")] {
             let error = plan.run(&here(x), 1, &mut here(y)).unwrap_err();
             assert!(
-                matches!(error, Error::OtherDevice { what: found, .. } if found == what),
+                matches!(error, SpmmError::Operand(OperandError::OtherDevice { what: found, .. }) if found == what),
                 "{error}"
             );
         }

@@ -14,7 +14,7 @@ use crate::harness::cuda_library::CudaLibrary;
 use api::{FunctionTable, Functions, GetProperty, Handle, SUCCESS, Status};
 use std::ffi::{CStr, c_void};
 use std::path::Path;
-use warprow::device::Device;
+use warprow::device::{Device, DeviceError};
 
 /// The file's name is the same for CUDA 12 and 13.
 const CUSPARSE: CudaLibrary = CudaLibrary {
@@ -55,6 +55,12 @@ pub enum Error {
     /// The device's own error.
     #[error(transparent)]
     Device(#[from] warprow::Error),
+}
+
+impl From<DeviceError> for Error {
+    fn from(error: DeviceError) -> Self {
+        Self::Device(error.into())
+    }
 }
 
 /// cuSPARSE on one device, with the functions of an operation.

@@ -1,7 +1,7 @@
 //! Device memory: had from the driver, and when it is freed kept for later allocations.
 
 use super::{Cuda, Kept};
-use crate::error::Error;
+use crate::device::error::DeviceError;
 use cust::error::CudaError;
 use cust::memory::DevicePointer;
 use std::sync::{MutexGuard, PoisonError};
@@ -15,9 +15,9 @@ const UNIT: u64 = 16;
 
 impl Cuda {
     /// `bytes` bytes, at least one, aligned to 256 bytes and not initialised. The driver does not care what is in them.
-    pub fn allocate(&self, bytes: u64, _element_size: u32) -> Result<u64, Error> {
+    pub fn allocate(&self, bytes: u64, _element_size: u32) -> Result<u64, DeviceError> {
         self.enter()?;
-        let out_of_memory = |free| Error::OutOfMemory {
+        let out_of_memory = |free| DeviceError::OutOfMemory {
             device: self.properties.name.clone(),
             wanted: bytes,
             free,
@@ -48,14 +48,14 @@ impl Cuda {
 
     /// Gives an allocation up: it is kept for a later one, which is used after all that was launched before, or freed when
     /// that is done.
-    pub fn free(&self, address: u64) -> Result<(), Error> {
+    pub fn free(&self, address: u64) -> Result<(), DeviceError> {
         let most = self.properties.memory_bytes.unwrap_or(0) / KEPT_PART;
         let too_many = self.kept().give(address, most);
         (too_many.into_iter()).try_for_each(|address| self.free_now(address))
     }
 
     /// Frees what is kept; whether there was something.
-    pub(super) fn free_kept(&self) -> Result<bool, Error> {
+    pub(super) fn free_kept(&self) -> Result<bool, DeviceError> {
         let addresses = self.kept().clear();
         for &address in &addresses {
             self.free_now(address)?;
@@ -63,7 +63,7 @@ impl Cuda {
         Ok(!addresses.is_empty())
     }
 
-    fn free_now(&self, address: u64) -> Result<(), Error> {
+    fn free_now(&self, address: u64) -> Result<(), DeviceError> {
         self.synchronize()?;
         // SAFETY: nothing that was launched still runs, and the caller gives the address up.
         let result = unsafe { cust::memory::cuda_free(DevicePointer::<u8>::from_raw(address)) };

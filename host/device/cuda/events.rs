@@ -1,7 +1,7 @@
 //! The time between two events of the device's stream.
 
 use super::Cuda;
-use crate::error::Error;
+use crate::device::error::DeviceError;
 use cust::event::{Event, EventFlags};
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ pub struct Events {
 }
 
 impl Cuda {
-    pub fn start_timer(&self) -> Result<Events, Error> {
+    pub fn start_timer(&self) -> Result<Events, DeviceError> {
         self.enter()?;
         let event = || self.check("create an event", Event::new(EventFlags::DEFAULT));
         let events = Events {
@@ -24,7 +24,7 @@ impl Cuda {
         Ok(events)
     }
 
-    pub fn stop_timer(&self, events: &Events) -> Result<Duration, Error> {
+    pub fn stop_timer(&self, events: &Events) -> Result<Duration, DeviceError> {
         self.enter()?;
         self.check("record an event", events.end.record(&self.stream))?;
         self.check("finish what was launched", events.end.synchronize())?;

@@ -1,13 +1,13 @@
 //! How much of a launch runs at a time.
 
 use super::Cuda;
-use crate::error::Error;
+use crate::device::error::DeviceError;
 use cuda_std::launch::LaunchConfig;
 use cust::function::BlockSize;
 
 impl Cuda {
     /// Blocks of such a launch that the device runs at a time.
-    pub fn blocks_at_a_time(&self, kernel: &str, config: &LaunchConfig) -> Result<u64, Error> {
+    pub fn resident_blocks(&self, kernel: &str, config: &LaunchConfig) -> Result<u64, DeviceError> {
         let entry_point = self.prepare(kernel, config)?;
         let block = BlockSize::xyz(config.block.x, config.block.y, config.block.z);
         let shared_bytes = config.shared_bytes as usize;

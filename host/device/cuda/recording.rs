@@ -2,7 +2,7 @@
 
 use super::Cuda;
 use crate::device::driver::{ExecutableChain, KernelChain};
-use crate::error::Error;
+use crate::device::error::DeviceError;
 use cuda_std::launch::LaunchConfig;
 use std::ffi::c_void;
 use std::sync::Arc;
@@ -24,7 +24,7 @@ pub(in crate::device) struct Recorded {
 
 impl Cuda {
     /// A recording without launches.
-    pub fn start_recording(&self) -> Result<Recording, Error> {
+    pub fn start_recording(&self) -> Result<Recording, DeviceError> {
         self.enter()?;
         let chain = KernelChain::new().map_err(|error| self.driver_error(error))?;
         Ok(Recording {
@@ -44,7 +44,7 @@ impl Cuda {
         kernel: &str,
         config: &LaunchConfig,
         arguments: &[*mut c_void],
-    ) -> Result<(), Error> {
+    ) -> Result<(), DeviceError> {
         let entry_point = self.prepare(kernel, config)?;
         // SAFETY: the caller's contract.
         let added = unsafe {
@@ -57,7 +57,7 @@ impl Cuda {
     }
 
     /// Makes a recording ready for launches.
-    pub fn end_recording(&self, recording: Recording) -> Result<Recorded, Error> {
+    pub fn end_recording(&self, recording: Recording) -> Result<Recorded, DeviceError> {
         self.enter()?;
         let chain = recording.chain.instantiate();
         Ok(Recorded {
@@ -71,7 +71,7 @@ impl Cuda {
     /// # Safety
     ///
     /// The contracts of all recorded launches hold.
-    pub unsafe fn launch_recorded(&self, recorded: &Recorded) -> Result<(), Error> {
+    pub unsafe fn launch_recorded(&self, recorded: &Recorded) -> Result<(), DeviceError> {
         self.enter()?;
         self.last_kernel().clone_from(&recorded.last_kernel);
         // SAFETY: the caller's contract.

@@ -2,7 +2,7 @@
 
 use super::Cuda;
 use crate::device::driver::{self, Mark};
-use crate::error::{DriverError, Error};
+use crate::device::error::{DeviceError, DriverError};
 use cuda_std::launch::LaunchConfig;
 use cust::stream::{Stream, StreamFlags};
 use std::ffi::c_void;
@@ -46,7 +46,7 @@ impl Cuda {
         kernel: &str,
         config: &LaunchConfig,
         arguments: &[*mut c_void],
-    ) -> Result<(), Error> {
+    ) -> Result<(), DeviceError> {
         self.enter()?;
         let side = self.side_streams()?;
         let failed = |error| self.driver_error(error);
@@ -65,7 +65,7 @@ impl Cuda {
     }
 
     /// Has the device's own stream wait for a fork of so many launches.
-    pub fn join(&self, launches: usize) -> Result<(), Error> {
+    pub fn join(&self, launches: usize) -> Result<(), DeviceError> {
         if launches < 2 {
             return Ok(());
         }
@@ -79,7 +79,7 @@ impl Cuda {
         Ok(())
     }
 
-    fn side_streams(&self) -> Result<&SideStreams, Error> {
+    fn side_streams(&self) -> Result<&SideStreams, DeviceError> {
         if let Some(side) = self.side_streams.get() {
             return Ok(side);
         }

@@ -2,25 +2,26 @@
 
 use std::env;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use crate::ptx::flags;
+use ptx_archive::Archive;
+
+use crate::checked_in::{self, CheckedIn};
 use crate::toolchain::DEVICE_RUSTC;
 use crate::{
-    Arch, BuildError, Ptx, Sources, Stamp, Toolchain, ToolchainError, checked_in, files,
-    nested_cargo,
+    Arch, BuildError, Inputs, Sources, Stamp, Toolchain, ToolchainError, files, nested_cargo, ptx,
 };
 
-/// The environment variable that asks for the checked-in PTX to be written.
+/// The environment variable that asks for the checked-in archives to be made anew.
 const UPDATE: &str = "WARPROW_UPDATE_PTX";
 
-/// Builds a kernel crate to PTX.
+/// Builds a kernel crate to an archive of PTX modules.
 #[derive(Clone, Debug)]
 pub struct CudaBuilder {
     crate_dir: PathBuf,
     arch: Arch,
     copy_to: Option<PathBuf>,
-    fallback: Option<PathBuf>,
+    checked_in: Option<PathBuf>,
     target_dir: Option<PathBuf>,
     toolchain: Option<Toolchain>,
 }
@@ -33,33 +34,34 @@ impl CudaBuilder {
             crate_dir: crate_dir.into(),
             arch: Arch::SM80,
             copy_to: None,
-            fallback: None,
+            checked_in: None,
             target_dir: None,
             toolchain: None,
         }
     }
 
-    /// The least GPU architecture that the PTX runs on; `sm_80` unless told otherwise.
+    /// The least GPU architecture that the kernels run on, but for those whose attribute says `target = ..`; default: `sm_80`.
     pub fn arch(mut self, arch: impl Into<Arch>) -> CudaBuilder {
         self.arch = arch.into();
         self
     }
 
-    /// Where to write the PTX. With an up-to-date file there nothing is compiled.
+    /// Where to write the archive. If an up-to-date one is there, nothing is compiled.
     pub fn copy_to(mut self, path: impl Into<PathBuf>) -> CudaBuilder {
         self.copy_to = Some(path.into());
         self
     }
 
-    /// The PTX file, made by an earlier build and checked in, that is used where no toolchain makes PTX. The
-    /// environment variable `WARPROW_UPDATE_PTX=1` has it written.
-    pub fn fallback(mut self, path: impl Into<PathBuf>) -> CudaBuilder {
-        self.fallback = Some(path.into());
+    /// The archive that an earlier build made and that is checked in. It is taken as it is, and nothing is compiled, as long as
+    /// nothing has changed that decides the code. Where no toolchain makes PTX it is taken in any case, with a warning. The
+    /// environment variable `WARPROW_UPDATE_PTX=1` has it made anew.
+    pub fn checked_in(mut self, path: impl Into<PathBuf>) -> CudaBuilder {
+        self.checked_in = Some(path.into());
         self
     }
 
-    /// Where to compile; unless told otherwise a directory `device` in the target directory of the outer build, so
-    /// that all kernel crates and profiles share one `core`.
+    /// Where to compile; default: a directory `device` in the target directory of the outer build, so that all kernel crates
+    /// and profiles share one `core`.
     pub fn target_dir(mut self, path: impl Into<PathBuf>) -> CudaBuilder {
         self.target_dir = Some(path.into());
         self
@@ -71,60 +73,61 @@ impl CudaBuilder {
         self
     }
 
-    /// Compiles the kernels, or leaves the file at [`copy_to`](CudaBuilder::copy_to) as it is if its stamp shows that
-    /// the same compiler made it from the same sources, or takes the [`fallback`](CudaBuilder::fallback) if there is no
-    /// toolchain (and says so in a warning). In a build script it also tells cargo what to watch.
+    /// Takes the archive that is [checked in](CudaBuilder::checked_in) if it is that of the present sources. Else leaves the one at
+    /// [`copy_to`](CudaBuilder::copy_to) as it is if the same compiler made it from the same sources. Else compiles the kernels. In
+    /// a build script it also tells cargo what to watch.
     ///
     /// # Errors
     ///
-    /// The kernels do not compile (the error's text has the compiler's messages); or they hold no kernel; or there is
-    /// neither toolchain nor fallback; or `WARPROW_DEVICE_RUSTC` names a compiler that does not serve; or the compiler
-    /// does not know the architecture; or a file cannot be read or written.
-    pub fn build(self) -> Result<Ptx, BuildError> {
-        let found = match &self.toolchain {
+    /// The kernels do not compile (the error's text has the compiler's messages); or there is no kernel; or there is neither
+    /// toolchain nor archive; or `WARPROW_DEVICE_RUSTC` names a compiler that does not serve; or the compiler does not know
+    /// the architecture; or a file cannot be read or written.
+    pub fn build(self) -> Result<Archive, BuildError> {
+        let find = || match &self.toolchain {
             Some(toolchain) => Ok(toolchain.clone()),
             None => Toolchain::find(),
         };
         let update =
-            self.fallback.is_some() && env::var_os(UPDATE).is_some_and(|value| value == "1");
-        self.build_with(found, update)
+            self.checked_in.is_some() && env::var_os(UPDATE).is_some_and(|value| value == "1");
+        self.build_with(find, update)
     }
 
+    /// `find` looks for a toolchain; it is asked only if one is needed.
     fn build_with(
         &self,
-        found: Result<Toolchain, ToolchainError>,
+        find: impl FnOnce() -> Result<Toolchain, ToolchainError>,
         update: bool,
-    ) -> Result<Ptx, BuildError> {
+    ) -> Result<Archive, BuildError> {
         let sources = Sources::discover(&self.crate_dir)?;
         self.tell_cargo(&sources)?;
-        let hash = sources.hash()?;
-        let toolchain = match found {
+        let inputs = Inputs::of(&sources, self.arch)?;
+        let checked_in = self.checked_in.as_deref().map(CheckedIn::read);
+        let current = (checked_in.as_ref()).and_then(|checked_in| checked_in.of_inputs(&inputs));
+        if let Some(archive) = current.filter(|_| !update) {
+            return self.finish(archive.bytes.clone());
+        }
+        watch(Toolchain::watched());
+        let toolchain = match find() {
             Ok(toolchain) => toolchain,
             Err(error) if update => return Err(BuildError::CannotUpdate(error)),
             Err(error @ ToolchainError::NotFound(_)) => {
-                let Some(fallback) = &self.fallback else {
-                    return Err(error.into());
-                };
-                return self.take_checked_in(fallback, &hash, &error.to_string());
+                let checked_in = checked_in.ok_or_else(|| error.clone())?;
+                let bytes = checked_in.stale(&inputs, &error.to_string())?;
+                return self.finish(bytes);
             }
             Err(error) => return Err(error.into()),
         };
-        let flags = flags(self.arch);
-        let stamp = Stamp::new(&hash, toolchain.compiler(), &flags);
-        let ptx = match self.up_to_date(&stamp, sources.workspace()) {
-            Some(ptx) => ptx,
-            None => match self.compile(&toolchain, &sources, &stamp, &flags) {
-                Ok(ptx) => ptx,
-                Err(error @ BuildError::Cargo { .. }) if !update => {
-                    return self.without_cargo(error, &hash);
-                }
-                Err(error) => return Err(error),
-            },
+        let stamp = Stamp::new(inputs, toolchain.compiler());
+        let made = [current.cloned(), self.made_earlier()];
+        let made = made.into_iter().flatten();
+        let bytes = match made.into_iter().find(|made| made.stamp == stamp) {
+            Some(made) => made.bytes,
+            None => self.compile(&toolchain, &sources, &stamp)?,
         };
-        if let (true, Some(fallback)) = (update, &self.fallback) {
-            files::write_atomically(fallback, ptx.text())?;
+        if let (true, Some(path)) = (update, &self.checked_in) {
+            files::write_if_other(path, &bytes)?;
         }
-        Ok(ptx)
+        self.finish(bytes)
     }
 
     fn compile(
@@ -132,95 +135,58 @@ impl CudaBuilder {
         toolchain: &Toolchain,
         sources: &Sources,
         stamp: &Stamp,
-        flags: &[String],
-    ) -> Result<Ptx, BuildError> {
+    ) -> Result<Vec<u8>, BuildError> {
         let target_dir = match &self.target_dir {
             Some(dir) => {
                 std::path::absolute(dir).map_err(|e| files::FileError::new("find", dir, e))?
             }
             None => shared_target_dir()?,
         };
-        let compiled = nested_cargo::compile(toolchain, sources, self.arch, flags, &target_dir)?;
-        let ptx = Ptx::stamped(stamp, &compiled).map_err(|source| BuildError::Ptx {
-            path: sources.crate_dir().to_owned(),
+        let compiled = nested_cargo::compile(toolchain, sources, self.arch, &target_dir)?;
+        let package = || sources.package().to_owned();
+        let modules = ptx::modules(&compiled, self.arch).map_err(|source| BuildError::Ptx {
+            package: package(),
             source,
         })?;
-        if ptx.entry_points().is_empty() {
-            return Err(BuildError::NoKernels {
-                package: sources.package().to_owned(),
-            });
+        if modules.is_empty() {
+            return Err(BuildError::NoKernels { package: package() });
         }
-        self.write(&ptx)?;
-        Ok(ptx)
+        let modules = modules
+            .iter()
+            .map(|(module, text)| (module.clone(), text.as_str()));
+        Ok(ptx_archive::write(modules, &stamp.to_string()))
     }
 
-    /// The file of an earlier build, if it is what a build would write. A lock file that changed since may have
-    /// brought other versions of the crates that kernels use.
-    fn up_to_date(&self, stamp: &Stamp, workspace: &Path) -> Option<Ptx> {
-        let path = self.copy_to.as_ref()?;
-        let ptx = Ptx::parse(fs::read_to_string(path).ok()?).ok()?;
-        let modified = |path: &Path| {
-            fs::metadata(path)
-                .and_then(|metadata| metadata.modified())
-                .ok()
-        };
-        let written = modified(path)?;
-        let newer = modified(&workspace.join("Cargo.lock")).is_none_or(|lock| written >= lock);
-        (ptx.stamp() == stamp && newer).then_some(ptx)
+    /// What an earlier build wrote.
+    fn made_earlier(&self) -> Option<checked_in::Stamped> {
+        checked_in::Stamped::read(fs::read(self.copy_to.as_ref()?).ok()?).ok()
     }
 
-    /// Cargo could not fetch what the compilation needs, off the network say: the checked-in PTX serves just as well if it
-    /// is that of these sources.
-    fn without_cargo(&self, error: BuildError, hash: &str) -> Result<Ptx, BuildError> {
-        match &self.fallback {
-            Some(path) if checked_in::is_of(path, hash) => {
-                let reason = error.to_string();
-                let first = reason
-                    .lines()
-                    .find(|line| line.starts_with("error"))
-                    .unwrap_or_default();
-                let reason = format!("cargo could not build the kernels ({first})");
-                self.take_checked_in(path, hash, &reason)
-            }
-            _ => Err(error),
+    fn finish(&self, bytes: Vec<u8>) -> Result<Archive, BuildError> {
+        if let Some(path) = &self.copy_to {
+            files::write_if_other(path, &bytes)?;
         }
-    }
-
-    fn take_checked_in(&self, path: &Path, hash: &str, reason: &str) -> Result<Ptx, BuildError> {
-        if in_build_script() {
-            println!("cargo::rerun-if-changed={}", path.display());
-        }
-        let (ptx, warning) = checked_in::read(path, hash, reason)?;
-        println!("cargo::warning={warning}");
-        self.write(&ptx)?;
-        Ok(ptx)
-    }
-
-    fn write(&self, ptx: &Ptx) -> Result<(), BuildError> {
-        match &self.copy_to {
-            Some(path) => Ok(files::write_atomically(path, ptx.text())?),
-            None => Ok(()),
-        }
+        Ok(Archive::open(bytes)?)
     }
 
     fn tell_cargo(&self, sources: &Sources) -> Result<(), BuildError> {
-        if !in_build_script() {
-            return Ok(());
-        }
-        let lock = sources.workspace().join("Cargo.lock");
-        let lock = lock.exists().then_some(lock);
-        for path in sources
-            .watched()?
-            .into_iter()
-            .chain(lock)
-            .chain(Toolchain::watched())
-        {
-            println!("cargo::rerun-if-changed={}", path.display());
-        }
-        for name in [DEVICE_RUSTC, UPDATE] {
-            println!("cargo::rerun-if-env-changed={name}");
+        watch(sources.watched()?);
+        watch(self.checked_in.iter().filter(|path| path.exists()).cloned());
+        if in_build_script() {
+            for name in [DEVICE_RUSTC, UPDATE] {
+                println!("cargo::rerun-if-env-changed={name}");
+            }
         }
         Ok(())
+    }
+}
+
+/// Tells cargo to run the build script again when one of these files changes.
+fn watch(paths: impl IntoIterator<Item = PathBuf>) {
+    if in_build_script() {
+        for path in paths {
+            println!("cargo::rerun-if-changed={}", path.display());
+        }
     }
 }
 
@@ -240,32 +206,34 @@ fn shared_target_dir() -> Result<PathBuf, BuildError> {
 
 #[cfg(test)]
 mod tests {
+    use ptx_archive::{Module, PtxVersion};
     use tempfile::TempDir;
 
     use super::*;
 
-    const BODY: &str = ".version 7.0\n.target sm_80\n.visible .entry scale(\n";
-
-    /// A kernel crate with PTX checked in that is from other sources if `stale`.
+    /// A kernel crate with an archive checked in that is from other sources if `stale`.
     fn kernel_crate(stale: bool) -> (TempDir, CudaBuilder) {
         let dir = TempDir::new().unwrap();
         let path = |name: &str| dir.path().join(name);
+        fs::create_dir(path("src")).unwrap();
         fs::write(path("Cargo.toml"), "[package]\nname = \"k\"\n[workspace]\n").unwrap();
-        fs::write(path("lib.rs"), "").unwrap();
-        let hash = Sources::discover(dir.path()).unwrap().hash().unwrap();
-        let stamp = Stamp::new(
-            if stale { "00" } else { &hash },
-            "rustc 1.95.0",
-            &flags(Arch::SM80),
-        );
-        fs::write(
-            path("checked-in.ptx"),
-            Ptx::stamped(&stamp, BODY).unwrap().text(),
-        )
-        .unwrap();
+        fs::write(path("src/lib.rs"), "fn old() {}").unwrap();
+        let inputs = Inputs::of(&Sources::discover(dir.path()).unwrap(), Arch::SM80).unwrap();
+        let stamp = Stamp::new(inputs, "rustc 1.95.0");
+        if stale {
+            fs::write(path("src/lib.rs"), "fn new() {}").unwrap();
+        }
+        let module = Module {
+            name: "scale.sm_80.ptx".to_owned(),
+            target: Arch::SM80,
+            version: PtxVersion::new(7, 0),
+            kernels: vec!["scale".to_owned()],
+        };
+        let archive = ptx_archive::write([(module, ".version 7.0\n")], &stamp.to_string());
+        fs::write(path("checked-in.zip"), archive).unwrap();
         let builder = CudaBuilder::new(dir.path())
-            .fallback(path("checked-in.ptx"))
-            .copy_to(path("out/kernels.ptx"));
+            .checked_in(path("checked-in.zip"))
+            .copy_to(path("out/kernels.zip"));
         (dir, builder)
     }
 
@@ -276,32 +244,48 @@ mod tests {
         ]))
     }
 
-    #[test]
-    fn without_a_toolchain_the_checked_in_ptx_is_copied_even_if_stale() {
-        for stale in [false, true] {
-            let (dir, builder) = kernel_crate(stale);
-            let ptx = builder.build_with(not_found(), false).unwrap();
-            assert_eq!(ptx.entry_points(), ["scale"]);
-            assert_eq!(
-                ptx.text(),
-                fs::read_to_string(dir.path().join("checked-in.ptx")).unwrap()
-            );
-            assert_eq!(
-                ptx.text(),
-                fs::read_to_string(dir.path().join("out/kernels.ptx")).unwrap()
-            );
-        }
+    /// Whether the archive at `copy_to` is the checked-in one.
+    fn is_copied(dir: &TempDir) -> bool {
+        let [checked_in, copy] = ["checked-in.zip", "out/kernels.zip"]
+            .map(|name| fs::read(dir.path().join(name)).unwrap());
+        checked_in == copy
     }
 
     #[test]
-    fn without_toolchain_and_checked_in_ptx_there_is_an_error_with_the_reasons() {
+    fn a_current_archive_is_taken_and_no_toolchain_is_looked_for() {
+        let (dir, builder) = kernel_crate(false);
+        let archive = builder
+            .build_with(|| unreachable!("the archive is current"), false)
+            .unwrap();
+        assert_eq!(archive.modules()[0].kernels, ["scale"]);
+        assert!(is_copied(&dir));
+    }
+
+    #[test]
+    fn without_a_toolchain_a_stale_archive_is_taken() {
+        let (dir, builder) = kernel_crate(true);
+        builder.build_with(not_found, false).unwrap();
+        assert!(is_copied(&dir));
+    }
+
+    #[test]
+    fn a_file_that_is_the_same_is_not_written_again() {
+        let (dir, builder) = kernel_crate(false);
+        builder.build_with(not_found, false).unwrap();
+        let written = || fs::metadata(dir.path().join("out/kernels.zip")).unwrap();
+        let before = written().modified().unwrap();
+        builder.build_with(not_found, false).unwrap();
+        assert_eq!(written().modified().unwrap(), before);
+    }
+
+    #[test]
+    fn without_toolchain_and_archive_there_is_an_error_with_the_reasons() {
         let (_dir, builder) = kernel_crate(false);
-        let error = CudaBuilder {
-            fallback: None,
+        let builder = CudaBuilder {
+            checked_in: None,
             ..builder
-        }
-        .build_with(not_found(), false)
-        .unwrap_err();
+        };
+        let error = builder.build_with(not_found, false).unwrap_err();
         assert!(
             error
                 .to_string()
@@ -311,21 +295,17 @@ mod tests {
     }
 
     #[test]
-    fn a_toolchain_that_was_insisted_on_is_never_replaced_by_checked_in_ptx() {
-        let (_dir, builder) = kernel_crate(false);
-        let error = builder
-            .build_with(
-                Err(ToolchainError::Insisted("it does not run".to_owned())),
-                false,
-            )
-            .unwrap_err();
+    fn a_toolchain_that_was_insisted_on_is_not_replaced_by_a_stale_archive() {
+        let (_dir, builder) = kernel_crate(true);
+        let insisted = || Err(ToolchainError::Insisted("it does not run".to_owned()));
+        let error = builder.build_with(insisted, false).unwrap_err();
         assert_eq!(error.to_string(), "WARPROW_DEVICE_RUSTC: it does not run");
     }
 
     #[test]
-    fn asked_to_update_the_checked_in_ptx_a_build_without_toolchain_fails() {
+    fn asked_for_new_archives_a_build_without_toolchain_fails() {
         let (_dir, builder) = kernel_crate(false);
-        let error = builder.build_with(not_found(), true).unwrap_err();
+        let error = builder.build_with(not_found, true).unwrap_err();
         assert!(
             error.to_string().contains("WARPROW_UPDATE_PTX=1"),
             "{error}"
@@ -333,28 +313,15 @@ mod tests {
     }
 
     #[test]
-    fn what_is_checked_in_must_be_stamped_ptx() {
+    fn a_file_that_is_no_archive_is_named_in_the_error() {
         let (dir, builder) = kernel_crate(false);
-        fs::write(dir.path().join("checked-in.ptx"), BODY).unwrap();
-        let error = builder.build_with(not_found(), false).unwrap_err();
+        fs::write(dir.path().join("checked-in.zip"), ".version 7.0\n").unwrap();
+        let error = builder.build_with(not_found, false).unwrap_err();
         assert!(
             error
                 .to_string()
-                .contains("checked-in.ptx: this PTX has no stamp"),
+                .contains("checked-in.zip: this is no archive of PTX modules"),
             "{error}"
         );
-    }
-
-    #[test]
-    fn off_the_network_the_checked_in_ptx_serves_only_if_it_is_that_of_the_sources() {
-        let failed = || BuildError::Cargo {
-            package: "k".to_owned(),
-            messages: "error: no network\n".to_owned(),
-        };
-        for stale in [false, true] {
-            let (dir, builder) = kernel_crate(stale);
-            let hash = Sources::discover(dir.path()).unwrap().hash().unwrap();
-            assert_eq!(builder.without_cargo(failed(), &hash).is_err(), stale);
-        }
     }
 }

@@ -1,38 +1,70 @@
-//! The PTX of an earlier build that is checked in, for where nothing compiles the kernels.
+//! The archive of an earlier build that is checked in.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use ptx_archive::Archive;
+
+use crate::files::FileError;
+use crate::stamp::StampError;
 use crate::toolchain::DEVICE_RUSTC;
-use crate::{BuildError, Ptx, files};
+use crate::{BuildError, Inputs, Stamp};
 
-/// Whether there is such a file, made from the sources of that hash.
-pub(crate) fn is_of(path: &Path, hash: &str) -> bool {
-    fs::read_to_string(path)
-        .is_ok_and(|text| Ptx::parse_stamp(&text).is_some_and(|stamp| stamp.sources() == hash))
+/// The bytes of an archive, and what it was made from.
+#[derive(Clone, Debug)]
+pub(crate) struct Stamped {
+    pub bytes: Vec<u8>,
+    pub stamp: Stamp,
 }
 
-/// The PTX of the file, made from whatever sources, and the warning that it is used, for that reason, where the sources have that
-/// hash.
-pub(crate) fn read(path: &Path, hash: &str, reason: &str) -> Result<(Ptx, String), BuildError> {
-    let ptx = Ptx::parse(files::read(path)?).map_err(|source| BuildError::Ptx {
-        path: path.to_owned(),
-        source,
-    })?;
-    let warning = warning(path, ptx.stamp().sources() == hash, reason);
-    Ok((ptx, warning))
+impl Stamped {
+    pub fn read(bytes: Vec<u8>) -> Result<Stamped, StampError> {
+        let stamp = Stamp::of(&Archive::open(bytes.clone())?)?;
+        Ok(Stamped { bytes, stamp })
+    }
+}
+
+/// What is at the place where an archive should be.
+pub(crate) struct CheckedIn {
+    path: PathBuf,
+    archive: Result<Stamped, BuildError>,
+}
+
+impl CheckedIn {
+    pub fn read(path: &Path) -> CheckedIn {
+        let archive = || {
+            let bytes = fs::read(path).map_err(|e| FileError::new("read", path, e))?;
+            Stamped::read(bytes).map_err(|source| BuildError::CheckedIn {
+                path: path.to_owned(),
+                source,
+            })
+        };
+        CheckedIn {
+            path: path.to_owned(),
+            archive: archive(),
+        }
+    }
+
+    /// The archive, if there is one and it was made from these.
+    pub fn of_inputs(&self, inputs: &Inputs) -> Option<&Stamped> {
+        let archive = self.archive.as_ref().ok()?;
+        (archive.stamp.inputs() == inputs).then_some(archive)
+    }
+
+    /// The archive, made from whatever. A warning of the build says so, and why no better one was made.
+    pub fn stale(self, inputs: &Inputs, reason: &str) -> Result<Vec<u8>, BuildError> {
+        let Stamped { bytes, stamp } = self.archive?;
+        let difference = stamp.inputs().difference(inputs).unwrap_or("nothing");
+        println!("cargo::warning={}", warning(&self.path, difference, reason));
+        Ok(bytes)
+    }
 }
 
 /// One line: cargo shows the first line alone.
-fn warning(path: &Path, current: bool, reason: &str) -> String {
-    let stale = if current {
-        ""
-    } else {
-        ", WHICH IS NOT THAT OF THE PRESENT SOURCES"
-    };
+fn warning(path: &Path, difference: &str, reason: &str) -> String {
     format!(
-        "using the PTX checked in as {}{stale}: {}. To build the kernels, run `rustup component add rust-src` or set \
-         {DEVICE_RUSTC} to a rustc that has its sources.",
+        "using {}, WHICH IS NOT THAT OF THE PRESENT SOURCES ({difference} differ): {}. To build the kernels, run `rustup \
+         component add rust-src` or set {DEVICE_RUSTC} to a rustc that has its sources.",
         path.display(),
         reason.replace('\n', " "),
     )
@@ -44,23 +76,19 @@ mod tests {
     use crate::ToolchainError;
 
     #[test]
-    fn the_warning_is_one_line_with_reason_and_remedy_and_says_when_the_ptx_is_stale() {
-        let reasons = ["rustc is 1.80.0", "no /usr/bin/rustc"].map(str::to_owned);
+    fn the_warning_is_one_line_with_difference_reason_and_remedy() {
+        let reasons = ["rustc is 1.80.0", "no /usr/bin/rustc", "two\nlines"].map(str::to_owned);
         let reason = ToolchainError::NotFound(reasons.to_vec()).to_string();
-        let current = warning(Path::new("host/kernels.ptx"), true, &reason);
+        let warning = warning(Path::new("host/ptx/spmm.zip"), "sources", &reason);
         for part in [
-            "host/kernels.ptx",
-            "rustc is 1.80.0; no /usr/bin/rustc",
+            "host/ptx/spmm.zip",
+            "NOT THAT OF THE PRESENT SOURCES (sources differ)",
+            "rustc is 1.80.0; no /usr/bin/rustc; two lines",
             "rust-src",
             "WARPROW_DEVICE_RUSTC",
         ] {
-            assert!(current.contains(part), "{current}");
+            assert!(warning.contains(part), "{warning}");
         }
-        assert!(!current.contains("NOT THAT OF THE PRESENT SOURCES"));
-        let stale = warning(Path::new("host/kernels.ptx"), false, "two\nlines");
-        assert!(
-            stale.contains("NOT THAT OF THE PRESENT SOURCES") && !stale.contains('\n'),
-            "{stale}"
-        );
+        assert!(!warning.contains('\n'), "{warning}");
     }
 }

@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::PathBuf;
 
 use crate::files::FileError;
-use crate::{Arch, PtxError, SourcesError, ToolchainError};
+use crate::{Arch, ArchiveError, PtxError, SourcesError, StampError, ToolchainError};
 
 /// Why a kernel crate was not built.
 ///
@@ -13,7 +13,7 @@ use crate::{Arch, PtxError, SourcesError, ToolchainError};
 #[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum BuildError {
-    /// No toolchain that can compile for the device, and no PTX checked in to take its place.
+    /// No toolchain that can compile for the device, and no archive checked in to take its place.
     #[error(transparent)]
     Toolchain(#[from] ToolchainError),
     /// The kernel crate's manifest or sources could not be read.
@@ -53,14 +53,25 @@ pub enum BuildError {
         /// The reason.
         source: std::io::Error,
     },
-    /// The compiler's output, or the PTX checked in, is not PTX.
-    #[error("{}: {source}", path.display())]
+    /// The compiler's output cannot be cut into modules.
+    #[error("the PTX of the kernel crate `{package}`: {source}")]
     Ptx {
-        /// The file.
-        path: PathBuf,
+        /// The kernel crate.
+        package: String,
         /// What is wrong with it.
         source: PtxError,
     },
+    /// What is checked in is no archive.
+    #[error("{}: {source}", path.display())]
+    CheckedIn {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        source: StampError,
+    },
+    /// The archive just made cannot be read.
+    #[error(transparent)]
+    Archive(#[from] ArchiveError),
     /// The kernel crate compiles, but no kernel is in it.
     #[error(
         "the kernel crate `{package}` has no kernel: no `extern \"ptx-kernel\"` function with an unmangled name"
@@ -70,7 +81,7 @@ pub enum BuildError {
         package: String,
     },
     /// `WARPROW_UPDATE_PTX=1` without a toolchain that makes PTX.
-    #[error("WARPROW_UPDATE_PTX=1 asks for the checked-in PTX to be made anew: {0}")]
+    #[error("WARPROW_UPDATE_PTX=1 asks for the checked-in archives to be made anew: {0}")]
     CannotUpdate(ToolchainError),
     /// Outside of a build script the caller has to say where to build.
     #[error(

@@ -2,33 +2,32 @@
 //!
 //! ```no_run
 //! // build.rs
-//! use cuda_builder::{Arch, CudaBuilder};
+//! use cuda_builder::CudaBuilder;
 //!
 //! fn main() -> Result<(), cuda_builder::BuildError> {
 //!     let out = std::env::var_os("OUT_DIR").expect("cargo sets OUT_DIR");
-//!     CudaBuilder::new("kernels-gpu")
-//!         .arch(Arch::SM80)
-//!         .fallback("host/kernels.ptx")
-//!         .copy_to(std::path::Path::new(&out).join("kernels.ptx"))
+//!     CudaBuilder::new("my-kernels")
+//!         .checked_in("my-kernels.zip")
+//!         .copy_to(std::path::Path::new(&out).join("my-kernels.zip"))
 //!         .build()?;
 //!     Ok(())
 //! }
 //! ```
 //!
-//! The compiler's own NVPTX back end makes the PTX: no CUDA toolkit, no LLVM and no codegen plug-in is needed, only a
-//! `rustc` with the sources of `core` (see [`Toolchain::find`]). Where there is none, the PTX that is checked in
-//! ([`CudaBuilder::fallback`]) is used. Every PTX file carries a [`Stamp`]: the hash of the sources and the compiler
-//! that made it.
+//! The NVPTX back end of `rustc` makes the PTX; no CUDA toolkit, LLVM or plug-in is needed. The compiler is a stable one with the
+//! sources of `core` ([`Toolchain::find`]): the builder sets `RUSTC_BOOTSTRAP=1` for the unstable features that kernels need, and
+//! compiles `core` with `-Zbuild-std`. Link-time optimisation makes one text of the crate and its dependencies. The builder cuts it
+//! into *modules*: one kernel each, with exactly the functions and variables that it uses, for the target that its attribute names.
 //!
-//! Environment variables:
+//! The modules become an [`Archive`], a zip file. Its [`Stamp`] says what it was made from. An archive that is checked in
+//! ([`CudaBuilder::checked_in`]) is used as long as its [`Inputs`] are those of the sources, whatever compiler made it.
 //!
 //! | variable | meaning |
 //! |---|---|
-//! | `WARPROW_DEVICE_RUSTC` | the `rustc` to use, a path; it is an error if it does not serve |
-//! | `WARPROW_UPDATE_PTX` | `1`: also write the new PTX over the one that is checked in |
+//! | `WARPROW_DEVICE_RUSTC` | the `rustc` that compiles kernels, a path; it is an error if it does not serve |
+//! | `WARPROW_UPDATE_PTX` | `1`: make the checked-in archives anew, where sources or compiler differ |
 //! | `PTXAS` | the `ptxas` to use ([`Ptxas::find`]), a path |
 
-mod arch;
 mod builder;
 mod checked_in;
 mod error;
@@ -37,15 +36,17 @@ mod nested_cargo;
 mod ptx;
 mod ptxas;
 mod sources;
+mod stamp;
 mod toolchain;
 
-pub use arch::Arch;
 pub use builder::CudaBuilder;
 pub use error::BuildError;
 pub use files::FileError;
-pub use ptx::{Ptx, PtxError, Stamp};
+pub use ptx::PtxError;
+pub use ptx_archive::{Arch, Archive, ArchiveError, Module};
 pub use ptxas::{KernelResources, Ptxas, PtxasError};
-pub use sources::{Sources, SourcesError, sources_hash};
+pub use sources::{Sources, SourcesError};
+pub use stamp::{Inputs, Stamp, StampError};
 pub use toolchain::{Toolchain, ToolchainError};
 
 /// Whether this build script runs for the device, inside the build that [`CudaBuilder::build`] started.

@@ -5,10 +5,11 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use sha2::{Digest, Sha256};
+use hmac_sha256::Hash;
 
 use crate::files;
-use crate::sources::TARGET;
+use crate::sources::{TARGET, hexadecimal};
+use crate::stamp;
 use crate::toolchain::program;
 use crate::{Arch, BuildError, Sources, Toolchain};
 
@@ -47,7 +48,7 @@ const KEPT: [&str; 6] = [
 ];
 
 /// The profile: one module, merged and optimised as a whole, which is why no linker is needed.
-const PROFILE: [(&str, &str); 9] = [
+pub(crate) const PROFILE: [(&str, &str); 9] = [
     ("CODEGEN_UNITS", "1"),
     ("DEBUG", "none"),
     ("DEBUG_ASSERTIONS", "false"),
@@ -67,12 +68,12 @@ pub(crate) fn compile(
     toolchain: &Toolchain,
     sources: &Sources,
     arch: Arch,
-    flags: &[String],
     target_dir: &Path,
 ) -> Result<String, BuildError> {
     check_arch(toolchain, arch)?;
-    let target_dir = target_dir.join(directory_name(toolchain, sources, flags));
-    let output = run(command(toolchain, sources, flags, &target_dir))?;
+    let flags = stamp::flags(arch);
+    let target_dir = target_dir.join(directory_name(toolchain, sources, &flags));
+    let output = run(command(toolchain, sources, &flags, &target_dir))?;
     let messages = String::from_utf8_lossy(&output.stderr).into_owned();
     let package = sources.package().to_owned();
     if !output.status.success() {
@@ -112,22 +113,17 @@ fn check_arch(toolchain: &Toolchain, arch: Arch) -> Result<(), BuildError> {
 /// The compiler names its output after the crate alone. So that no other build overwrites it while cargo holds it to be
 /// up to date, each combination of compiler, flags and workspace has its own directory.
 fn directory_name(toolchain: &Toolchain, sources: &Sources, flags: &[String]) -> String {
-    let mut hasher = Sha256::new();
+    let mut hash = Hash::new();
     let paths =
         [toolchain.rustc(), sources.workspace()].map(|path| path.as_os_str().as_encoded_bytes());
     for part in paths
         .into_iter()
         .chain([toolchain.compiler().as_bytes(), flags.join(" ").as_bytes()])
     {
-        hasher.update(part);
-        hasher.update([0]);
+        hash.update(part);
+        hash.update([0]);
     }
-    hasher
-        .finalize()
-        .iter()
-        .take(8)
-        .map(|byte| format!("{byte:02x}"))
-        .collect()
+    hexadecimal(&hash.finalize()[..8])
 }
 
 fn command(

@@ -4,6 +4,7 @@ use std::env;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::Arch;
 
@@ -31,8 +32,8 @@ pub enum PtxasError {
     /// There is no `ptxas`, or the one that `PTXAS` names does not run.
     #[error("no ptxas: {0}")]
     NotFound(String),
-    /// It refuses the module; its messages.
-    #[error("ptxas refuses the module for {arch}:\n{messages}")]
+    /// It refuses a module; its messages.
+    #[error("ptxas refuses a module for {arch}:\n{messages}")]
     Refused {
         /// The architecture to assemble for.
         arch: Arch,
@@ -124,33 +125,40 @@ impl Ptxas {
         &self.version
     }
 
-    /// Assembles a module for an architecture and returns what its kernels take, in the assembler's order. `scratch` is a
-    /// directory to write in; concurrent calls need different ones.
+    /// Assembles modules for an architecture, each by itself, and returns what their kernels take, in the assembler's order.
+    /// `scratch` is a directory to write in. To assemble several at once saves the assembler's start.
     ///
     /// # Errors
     ///
-    /// The assembler refuses the module or cannot be run.
-    pub fn assemble(
+    /// The assembler refuses a module or cannot be run.
+    pub fn assemble<'a>(
         &self,
-        ptx: &str,
+        modules: impl IntoIterator<Item = &'a str>,
         arch: Arch,
         scratch: &Path,
     ) -> Result<Vec<KernelResources>, PtxasError> {
-        let input = scratch.join("module.ptx");
-        let output = scratch.join("module.cubin");
-        std::fs::write(&input, ptx).map_err(|source| PtxasError::Io {
-            path: input.clone(),
-            source,
-        })?;
+        // Calls in other threads may have the same directory.
+        static CALLS: AtomicU32 = AtomicU32::new(0);
+        let call = CALLS.fetch_add(1, Ordering::Relaxed);
+        let mut inputs = Vec::new();
+        for (number, text) in modules.into_iter().enumerate() {
+            let input = scratch.join(format!("{call}-{number}.ptx"));
+            std::fs::write(&input, text).map_err(|source| PtxasError::Io {
+                path: input.clone(),
+                source,
+            })?;
+            inputs.push(input);
+        }
+        let output = scratch.join(format!("{call}.cubin"));
         let arch_flag = format!("-arch={arch}");
         let flags = [
             OsStr::new("-v"),
             OsStr::new(&arch_flag),
             OsStr::new("-o"),
             output.as_os_str(),
-            input.as_os_str(),
         ];
-        let (success, messages) = run(&self.path, flags)?;
+        let inputs = inputs.iter().map(|input| input.as_os_str());
+        let (success, messages) = run(&self.path, flags.into_iter().chain(inputs))?;
         match success {
             true => Ok(resources(&messages)),
             false => Err(PtxasError::Refused { arch, messages }),

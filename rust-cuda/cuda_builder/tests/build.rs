@@ -8,11 +8,12 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use cuda_builder::{
-    Arch, BuildError, CudaBuilder, Ptx, Ptxas, PtxasError, Toolchain, sources_hash,
+    Arch, Archive, BuildError, CudaBuilder, Inputs, Ptxas, PtxasError, Sources, Stamp, Toolchain,
 };
 use tempfile::TempDir;
 
-const DEVICE: &str = "#![no_std]\n#![cfg_attr(target_arch = \"nvptx64\", feature(abi_ptx, stdarch_nvptx))]\n\
+const DEVICE: &str = "#![no_std]\n\
+    #![cfg_attr(target_arch = \"nvptx64\", feature(abi_ptx, asm_experimental_arch, stdarch_nvptx))]\n\
     #[cfg(target_arch = \"nvptx64\")]\n#[panic_handler]\n\
     fn panic(info: &core::panic::PanicInfo) -> ! {\n\
     \x20   let file = info.location().map_or(\"\", |location| location.file());\n\
@@ -26,6 +27,12 @@ const SCALE: &str = "#[cfg(target_arch = \"nvptx64\")]\n#[unsafe(no_mangle)]\n\
     \x20   let x = unsafe { core::slice::from_raw_parts_mut(x, len) };\n\
     \x20   let (head, _) = x.split_at_mut(len / 2);\n\
     \x20   head[i] = numbers::checked(head[i] * by);\n}\n";
+
+/// A kernel for newer architectures.
+const STOP: &str = "#[cfg(target_arch = \"nvptx64\")]\n#[unsafe(no_mangle)]\n\
+    pub unsafe extern \"ptx-kernel\" fn stop() {\n\
+    \x20   unsafe { core::arch::asm!(\"// @kernel target sm_90\") };\n\
+    \x20   unsafe { core::arch::nvptx::trap() }\n}\n";
 
 const NUMBERS: &str = "#![no_std]\n#[inline(never)]\npub fn checked(x: f32) -> f32 {\n    \
     assert!(x.is_finite());\n    x\n}\n";
@@ -49,7 +56,7 @@ fn write_workspace(root: &Path) {
             "scale-kernels/Cargo.toml",
             package("scale-kernels", on_numbers),
         ),
-        ("scale-kernels/src/lib.rs", format!("{DEVICE}{SCALE}")),
+        ("scale-kernels/src/lib.rs", format!("{DEVICE}{SCALE}{STOP}")),
         (
             "mistyped-kernels/Cargo.toml",
             package("mistyped-kernels", ""),
@@ -103,46 +110,68 @@ fn builder(root: &Path, package: &str, toolchain: Toolchain) -> CudaBuilder {
         .target_dir(scratch().join("device"))
 }
 
+/// The texts of an archive's modules, by kernel and target.
+fn texts(archive: &Archive) -> Vec<(String, Arch, String)> {
+    let modules = archive.modules().iter();
+    modules
+        .map(|module| {
+            let text = archive.text(module).unwrap();
+            (module.kernels.concat(), module.target, text)
+        })
+        .collect()
+}
+
 #[test]
-fn a_kernel_crate_becomes_stamped_ptx_with_its_entry_points() {
+fn a_kernel_crate_becomes_a_stamped_archive_of_modules() {
     let Some(toolchain) = toolchain() else { return };
     let compiler = toolchain.compiler().to_owned();
-    let ptx = builder(workspace(), "scale-kernels", toolchain)
+    let archive = builder(workspace(), "scale-kernels", toolchain)
         .arch(80)
         .build()
         .unwrap();
-    assert_eq!(ptx.entry_points(), ["scale"]);
-    assert_eq!(ptx.target(), "sm_80");
-    assert_eq!(
-        ptx.stamp().sources(),
-        sources_hash(workspace().join("scale-kernels")).unwrap()
-    );
-    assert_eq!(ptx.stamp().compiler(), compiler);
-    assert_eq!(Ptx::parse(ptx.text()).unwrap(), ptx);
+    let modules = archive.modules();
+    assert_eq!(modules.len(), 2);
+    assert_eq!(modules[0].name, "scale.sm_80.ptx");
+    assert_eq!(modules[1].name, "stop.sm_90.ptx");
+    let texts = texts(&archive);
+    assert!(texts[0].2.contains(".target sm_80\n"), "{}", texts[0].2);
+    assert!(texts[0].2.contains("numbers"), "{}", texts[0].2);
+    assert!(texts[1].2.contains(".target sm_90\n"), "{}", texts[1].2);
+    // Neither what the other kernel uses, nor comments.
+    assert!(!texts[1].2.contains("numbers"), "{}", texts[1].2);
+    assert!(!texts.iter().any(|(_, _, text)| text.contains("//")));
+    let sources = Sources::discover(workspace().join("scale-kernels")).unwrap();
+    let stamp = Stamp::of(&archive).unwrap();
+    assert_eq!(stamp.inputs(), &Inputs::of(&sources, Arch::SM80).unwrap());
+    assert_eq!(stamp.compiler(), compiler);
 }
 
 #[test]
 fn an_up_to_date_file_is_taken_without_running_cargo() {
     let Some(toolchain) = toolchain() else { return };
     let out = TempDir::new().unwrap();
-    let file = out.path().join("new/kernels.ptx");
+    let file = out.path().join("new/kernels.zip");
     let builder = builder(workspace(), "scale-kernels", toolchain).copy_to(&file);
     let first = builder.clone().build().unwrap();
-    assert_eq!(fs::read_to_string(&file).unwrap(), first.text());
+    let written = fs::read(&file).unwrap();
+    assert_eq!(
+        texts(&Archive::open(written.clone()).unwrap()),
+        texts(&first)
+    );
 
     // Cargo cannot build in a file: whoever runs it now fails.
     let broken = builder.target_dir(&file);
-    assert_eq!(broken.clone().build().unwrap(), first);
+    assert_eq!(texts(&broken.clone().build().unwrap()), texts(&first));
     let other_arch = broken.clone().arch(Arch::SM90).build();
     assert!(
         matches!(other_arch, Err(BuildError::Cargo { .. })),
         "{other_arch:?}"
     );
-    fs::write(&file, first.text().replace("sha256 ", "sha256 0")).unwrap();
-    let other_sources = broken.build();
+    fs::write(&file, &written[1..]).unwrap();
+    let damaged = broken.build();
     assert!(
-        matches!(other_sources, Err(BuildError::Cargo { .. })),
-        "{other_sources:?}"
+        matches!(damaged, Err(BuildError::Cargo { .. })),
+        "{damaged:?}"
     );
 }
 
@@ -167,7 +196,7 @@ fn the_text_is_the_same_byte_for_byte_wherever_the_sources_lie() {
     let there = builder(&elsewhere, "scale-kernels", toolchain)
         .build()
         .unwrap();
-    assert!(here.text() == there.text(), "the texts differ");
+    assert!(texts(&here) == texts(&there), "the texts differ");
 }
 
 #[test]
@@ -212,24 +241,35 @@ fn an_architecture_that_the_compiler_does_not_know_is_an_error_that_lists_the_kn
 }
 
 #[test]
-fn the_assembler_takes_the_module_and_tells_what_its_kernel_needs() {
+fn the_assembler_takes_each_module_as_it_is_and_tells_what_its_kernel_needs() {
     let Some(toolchain) = toolchain() else { return };
     let ptxas = match Ptxas::find() {
         Ok(ptxas) => ptxas,
         Err(error) => return skip(&error.to_string()).unwrap_or_default(),
     };
-    let ptx = builder(workspace(), "scale-kernels", toolchain)
+    let archive = builder(workspace(), "scale-kernels", toolchain)
         .build()
         .unwrap();
     let dir = TempDir::new().unwrap();
-    for arch in [Arch::SM80, Arch::SM90] {
-        let kernels = ptxas.assemble(ptx.text(), arch, dir.path()).unwrap();
-        assert_eq!(kernels.len(), 1);
-        assert_eq!(kernels[0].name, "scale");
-        assert!(kernels[0].registers > 0);
+    let texts = texts(&archive);
+    for (kernel, target, text) in &texts {
+        for arch in [Arch::SM80, Arch::SM90] {
+            let assembled = ptxas.assemble([text.as_str()], arch, dir.path());
+            if arch < *target {
+                assert!(matches!(assembled, Err(PtxasError::Refused { .. })));
+                continue;
+            }
+            let kernels = assembled.unwrap();
+            assert_eq!(kernels.len(), 1);
+            assert_eq!(&kernels[0].name, kernel);
+            assert!(kernels[0].registers > 0);
+        }
     }
+    let both = texts.iter().map(|(_, _, text)| text.as_str());
+    let kernels = ptxas.assemble(both, Arch::SM90, dir.path()).unwrap();
+    assert_eq!(kernels.len(), 2);
     let refused = ptxas.assemble(
-        ".version 7.0\n.target sm_80\nnonsense\n",
+        [".version 7.0\n.target sm_80\nnonsense\n"],
         Arch::SM80,
         dir.path(),
     );

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use cuda_builder::{Sources, sources_hash};
+use cuda_builder::Sources;
 use tempfile::TempDir;
 
 fn write(root: &Path, files: &[(&str, &str)]) {
@@ -63,14 +63,18 @@ fn workspace() -> TempDir {
     dir
 }
 
+fn sources(root: &Path) -> Sources {
+    Sources::discover(root.join("kernels")).unwrap()
+}
+
 fn hash(root: &Path) -> String {
-    sources_hash(root.join("kernels")).unwrap()
+    sources(root).hash().unwrap()
 }
 
 #[test]
 fn the_packages_are_those_that_the_device_library_is_made_from() {
     let dir = workspace();
-    let sources = Sources::discover(dir.path().join("kernels")).unwrap();
+    let sources = sources(dir.path());
     assert_eq!(sources.package(), "kernels");
     let packages: Vec<&str> = sources.packages().collect();
     assert_eq!(
@@ -80,15 +84,50 @@ fn the_packages_are_those_that_the_device_library_is_made_from() {
 }
 
 #[test]
-fn the_hash_does_not_depend_on_the_place_or_on_line_ends() {
+fn the_hash_does_not_depend_on_the_place_on_line_ends_or_on_comments() {
     let (one, other) = (workspace(), workspace());
     assert_eq!(hash(one.path()), hash(other.path()));
     assert_eq!(hash(one.path()).len(), 64);
+    for text in [
+        "#![no_std]\r\nmod spmm;\r\n",
+        "#![no_std]\n// The kernels.\n\nmod spmm;\n",
+    ] {
+        write(other.path(), &[("kernels/src/lib.rs", text)]);
+        assert_eq!(hash(one.path()), hash(other.path()), "{text}");
+    }
+}
+
+/// Each path dependency inherits from its own workspace, which need not be that of the kernel crate.
+#[test]
+fn a_dependency_in_another_workspace_inherits_from_that() {
+    let dir = TempDir::new().unwrap();
+    let on = |name: &str| format!("[dependencies]\n{name}.workspace = true\n");
     write(
-        other.path(),
-        &[("kernels/src/lib.rs", "#![no_std]\r\nmod spmm;\r\n")],
+        dir.path(),
+        &[
+            (
+                "user/Cargo.toml",
+                "[workspace]\n[workspace.dependencies]\nlibrary.path = \"../lib/library\"\nbase.path = \"base\"\n",
+            ),
+            (
+                "user/kernels/Cargo.toml",
+                &package("kernels", &on("library")),
+            ),
+            ("user/kernels/src/lib.rs", ""),
+            ("user/base/Cargo.toml", &package("wrong-base", "")),
+            (
+                "lib/Cargo.toml",
+                "[workspace]\n[workspace.dependencies]\nbase.path = \"base\"\n",
+            ),
+            ("lib/library/Cargo.toml", &package("library", &on("base"))),
+            ("lib/library/src/lib.rs", ""),
+            ("lib/base/Cargo.toml", &package("base", "")),
+            ("lib/base/src/lib.rs", ""),
+        ],
     );
-    assert_eq!(hash(one.path()), hash(other.path()));
+    let sources = Sources::discover(dir.path().join("user/kernels")).unwrap();
+    let packages: Vec<&str> = sources.packages().collect();
+    assert_eq!(packages, ["base", "kernels", "library"]);
 }
 
 #[test]
@@ -97,6 +136,16 @@ fn the_hash_changes_with_each_file_that_the_library_is_made_from() {
         ("kernels/src/spmm/mod.rs", "pub fn row() { }\n"),
         ("kernels/src/spmm/merge.rs", ""),
         ("kernels/build.rs", "fn main() {}\n"),
+        ("kernels/src/spmm/table.bin", "\u{1}"),
+        (
+            "Cargo.toml",
+            "[workspace]\n[workspace.dependencies]\ninherited = { path = \"inherited\", features = [\"y\"] }\n",
+        ),
+        (
+            "Cargo.toml",
+            "[workspace]\n[workspace.dependencies]\ninherited = { path = \"inherited\" }\n\
+             [profile.release.package.far]\nopt-level = 1\n",
+        ),
         ("far/src/lib.rs", "// far\n"),
         ("inherited/src/lib.rs", "// inherited\n"),
         (
@@ -130,7 +179,16 @@ fn the_hash_does_not_change_with_files_that_the_library_is_not_made_from() {
         &[
             (
                 "Cargo.toml",
-                "[workspace]\nresolver = \"3\"\n[workspace.dependencies]\ninherited.path = \"inherited\"\n",
+                "[workspace]\nresolver = \"3\"\n[workspace.dependencies]\ninherited.path = \"inherited\"\n\
+                 unused = \"1\"\n[profile.release]\nopt-level = 1\n",
+            ),
+            (
+                "beside/Cargo.toml",
+                &package(
+                    "beside",
+                    "description = \"Beside.\"\n[dependencies]\nfar = { path = \"../far\" } # near\n\
+                     [dev-dependencies]\ntempfile = \"3\"\n[lints]\nworkspace = true\n",
+                ),
             ),
             ("Cargo.lock", "version = 4\n"),
             ("host-only/src/lib.rs", "// host\n"),
@@ -151,7 +209,7 @@ fn a_manifest_that_cargo_would_refuse_is_named_in_the_error() {
     let dir = workspace();
     let refused = |text: &str| {
         write(dir.path(), &[("kernels/Cargo.toml", text)]);
-        sources_hash(dir.path().join("kernels"))
+        Sources::discover(dir.path().join("kernels"))
             .unwrap_err()
             .to_string()
     };
@@ -181,8 +239,32 @@ fn a_manifest_that_cargo_would_refuse_is_named_in_the_error() {
         "{nameless}"
     );
     assert!(refused("[package\n").contains(&manifest));
-    let nowhere = sources_hash(dir.path().join("nowhere"))
+    let nowhere = Sources::discover(dir.path().join("nowhere"))
         .unwrap_err()
         .to_string();
     assert!(nowhere.contains("nowhere"), "{nowhere}");
+}
+
+#[test]
+fn the_packages_from_registries_are_those_of_the_lock_file_that_the_device_uses() {
+    let dir = workspace();
+    let of = |lock: &str| {
+        write(dir.path(), &[("Cargo.lock", lock)]);
+        sources(dir.path()).registry_packages()
+    };
+    let registry = "source = \"registry+https://github.com/rust-lang/crates.io-index\"";
+    let lock = |half: &str| {
+        format!(
+            "version = 4\n[[package]]\nname = \"kernels\"\nversion = \"0.1.0\"\n\
+             dependencies = [\"beside\", \"half\", \"rayon\"]\n\
+             [[package]]\nname = \"half\"\nversion = \"{half}\"\n{registry}\ndependencies = [\"cfg-if\"]\n\
+             [[package]]\nname = \"cfg-if\"\nversion = \"1.0.4\"\n{registry}\n\
+             [[package]]\nname = \"rayon\"\nversion = \"1.12.0\"\n{registry}\n"
+        )
+    };
+    assert_eq!(sources(dir.path()).registry_packages().unwrap(), [""; 0]);
+    assert_eq!(of(&lock("2.7.1")).unwrap(), ["cfg-if 1.0.4", "half 2.7.1"]);
+    assert_eq!(of(&lock("2.8.0")).unwrap(), ["cfg-if 1.0.4", "half 2.8.0"]);
+    let error = of("version = ").unwrap_err().to_string();
+    assert!(error.contains("Cargo.lock"), "{error}");
 }

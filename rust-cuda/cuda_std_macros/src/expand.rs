@@ -1,6 +1,6 @@
 //! From one function to a PTX entry point for each instance, and to the typed handle on the host.
 
-use crate::instances::{Bounded, Instance, Instances, Limit, parameter_name, suffix};
+use crate::instances::{Bounded, Instance, Instances, Limit, Target, parameter_name, suffix};
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
 use syn::{Error, FnArg, GenericParam, Ident, ItemFn, Pat, PatType, Result, ReturnType, Type};
@@ -12,7 +12,13 @@ pub fn kernel(instances: Instances, function: ItemFn) -> Result<TokenStream> {
         Some(name) => name.value(),
         None => function.sig.ident.to_string(),
     };
-    let device = device(&name, &function, &arguments, &combinations);
+    let device = device(
+        &name,
+        instances.target,
+        &function,
+        &arguments,
+        &combinations,
+    );
     let host = host(&name, &function, &arguments, &combinations)?;
     Ok(quote! {
         #device
@@ -50,9 +56,11 @@ fn check(function: &ItemFn) -> Result<Vec<Type>> {
         .collect()
 }
 
-/// On the device: the function as it is, and an entry point for each instance if this crate is the one that is built.
+/// On the device: the function as it is, and an entry point for each instance if this crate is the one that is built, with the
+/// marks that tell `cuda_builder` what the module of the entry point needs.
 fn device(
     name: &str,
+    target: Option<Target>,
     function: &ItemFn,
     arguments: &[Type],
     combinations: &[Bounded],
@@ -65,12 +73,15 @@ fn device(
         let entry = format!("{name}{}", suffix(instance));
         let bindings = bindings(function, instance);
         let turbofish = (!instance.is_empty()).then(|| quote!(::<#(#instance),*>));
+        let target = target.map(|Target { number, specific }| {
+            quote!(::cuda_std::thread::mark_target::<#number, #specific>();)
+        });
         let limit = limit.map(
             |Limit {
                  registers,
                  least_sm,
              }| {
-                quote!(::cuda_std::thread::limit_registers::<#registers, #least_sm>();)
+                quote!(::cuda_std::thread::mark_registers::<#registers, #least_sm>();)
             },
         );
         quote! {
@@ -78,6 +89,7 @@ fn device(
                 #bindings
                 #[unsafe(export_name = #entry)]
                 unsafe extern "ptx-kernel" fn entry_point(#(#names: #arguments),*) {
+                    #target
                     #limit
                     unsafe { #ident #turbofish(#(#names),*) }
                 }

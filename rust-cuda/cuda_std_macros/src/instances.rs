@@ -1,6 +1,6 @@
-//! The attribute's arguments: a name, and for each generic parameter the list of its instances.
+//! The attribute's arguments: a name, a target, and for each generic parameter the list of its instances.
 
-use proc_macro2::TokenStream;
+use proc_macro2::{Span, TokenStream};
 use quote::ToTokens;
 use syn::parse::{Parse, ParseStream};
 use syn::punctuated::Punctuated;
@@ -9,6 +9,7 @@ use syn::{Error, Expr, ExprArray, GenericParam, Generics, Ident, LitInt, LitStr,
 /// What stands in `#[kernel(..)]`.
 pub struct Instances {
     pub name: Option<LitStr>,
+    pub target: Option<Target>,
     /// The groups that semicolons separate.
     pub groups: Vec<Group>,
 }
@@ -21,6 +22,15 @@ pub struct Group {
     limit: Option<Limit>,
 }
 
+/// The oldest architecture that the kernel runs on, if that is not the crate's: `sm_90`, or `sm_90a` for that one alone.
+#[derive(Clone, Copy)]
+pub struct Target {
+    /// 90 for `sm_90`.
+    pub number: u32,
+    /// Whether it ends with `a`.
+    pub specific: bool,
+}
+
 /// How many registers a thread may have.
 #[derive(Clone, Copy)]
 pub struct Limit {
@@ -31,13 +41,15 @@ pub struct Limit {
 
 impl Parse for Instances {
     fn parse(input: ParseStream<'_>) -> Result<Self> {
-        let mut name = None;
+        let (mut name, mut target) = (None, None);
         let mut groups = vec![Group::default()];
         while !input.is_empty() {
             let key: Ident = input.parse()?;
             input.parse::<Token![=]>()?;
             if key == "name" {
                 name = Some(input.parse()?);
+            } else if key == "target" {
+                target = Some(parse_target(input)?);
             } else if let Some(group) = groups.last_mut() {
                 match least_sm(&key)? {
                     Some(least_sm) => {
@@ -57,7 +69,29 @@ impl Parse for Instances {
                 input.parse::<Token![,]>()?;
             }
         }
-        Ok(Self { name, groups })
+        let instances = Self {
+            name,
+            target,
+            groups,
+        };
+        instances.check_limits()?;
+        Ok(instances)
+    }
+}
+
+/// An architecture, `sm_90` or `sm_90a`.
+fn parse_target(input: ParseStream<'_>) -> Result<Target> {
+    let architecture: Ident = input.parse()?;
+    let text = architecture.to_string();
+    let number = text.strip_prefix("sm_").unwrap_or_default();
+    let plain = number.strip_suffix('a');
+    let specific = plain.is_some();
+    match plain.unwrap_or(number).parse() {
+        Ok(number) => Ok(Target { number, specific }),
+        Err(_) => Err(Error::new_spanned(
+            architecture,
+            "a target is an architecture: `target = sm_90`, or `sm_90a` for that one alone",
+        )),
     }
 }
 
@@ -82,6 +116,27 @@ pub type Instance = Vec<Expr>;
 pub type Bounded = (Instance, Option<Limit>);
 
 impl Instances {
+    /// Refuses a limit that is for other architectures than the only one that the kernel runs on.
+    fn check_limits(&self) -> Result<()> {
+        let Some(Target {
+            number,
+            specific: true,
+        }) = self.target
+        else {
+            return Ok(());
+        };
+        let mut limits = self.groups.iter().filter_map(|group| group.limit);
+        match limits.find(|limit| limit.least_sm > number) {
+            Some(Limit { least_sm, .. }) => Err(Error::new(
+                Span::call_site(),
+                format!(
+                    "the kernel runs on sm_{number} alone, its limit of registers holds from sm_{least_sm} on"
+                ),
+            )),
+            None => Ok(()),
+        }
+    }
+
     /// All combinations of each group, or an error that names the parameter without a list or the list without a parameter.
     pub fn combinations(&self, generics: &Generics) -> Result<Vec<Bounded>> {
         let parameters: Vec<&Ident> = generics

@@ -25,11 +25,15 @@ use proc_macro::TokenStream;
 /// Where not every combination is wanted, semicolons separate groups of lists:
 /// `T = [f32], WIDTH = [1, 4]; T = [f16], WIDTH = [1, 8]` is four entry points.
 ///
+/// `target = sm_90` says that the kernel has instructions which `sm_80` lacks: its PTX is for that architecture and newer ones.
+/// `target = sm_90a` is for that one alone.
+///
 /// `registers = 128` in a group is a limit for its instances (`.maxnreg`). It says with how many threads beside it a thread is to run, and
 /// that the assembler may spend the registers that this leaves: with no limit it saves them, and puts instructions one after another that
 /// could run at the same time. `registers_sm90 = 64` is a limit on GPUs of that architecture and newer ones; older ones have none.
 ///
-/// On `nvptx64` each instance becomes a PTX entry point, named after the function (or `name`) and its instance. On the
+/// On `nvptx64` each instance becomes a PTX entry point, named after the function (or `name`) and its instance, in the crate
+/// that `cuda_builder` builds; a crate that this one depends on has PTX of its own. On the
 /// host the function's name becomes a function that gives the typed handle `cuda_std::kernel::Kernel<(arguments,)>` of
 /// an instance: `axpy::<f32>()`.
 ///

@@ -71,7 +71,7 @@ fn a_limit_of_registers_holds_for_the_instances_of_its_group() {
     let entries: Vec<&str> = text.split("export_name").skip(1).collect();
     let limits = ["< 96u32 , 0u32 >", "< 64u32 , 90u32 >"];
     let limit = |entry: &&str| {
-        let (_, call) = entry.split_once("limit_registers :: ")?;
+        let (_, call) = entry.split_once("mark_registers :: ")?;
         limits.iter().position(|limit| call.starts_with(limit))
     };
     let of_device: Vec<Option<usize>> = entries.iter().map(limit).collect();
@@ -81,6 +81,44 @@ fn a_limit_of_registers_holds_for_the_instances_of_its_group() {
         "unsafe fn f<T: Real>(x: T) {}",
     );
     assert!(message.contains("registers_sm90 = 64"), "{message}");
+}
+
+#[test]
+fn a_target_is_marked_in_every_entry_point() {
+    let marks = |attribute: &str| {
+        let function = "unsafe fn scale<T: Real>(x: Global<T>) {}";
+        let text = expanded(attribute, function).unwrap().to_string();
+        let calls = text.split("mark_target :: ").skip(1);
+        let parameters = calls.map(|call| call.split(" ()").next().unwrap().to_owned());
+        parameters.collect::<Vec<_>>()
+    };
+    assert_eq!(marks("T = [f32]"), [""; 0]);
+    assert_eq!(
+        marks("T = [f32], target = sm_90; T = [f64]"),
+        ["< 90u32 , false >"; 2]
+    );
+    assert_eq!(marks("target = sm_90a, T = [f32]"), ["< 90u32 , true >"]);
+}
+
+#[test]
+fn what_is_no_target_is_refused() {
+    for attribute in ["target = 90", "target = sm_", "target = sm_90b"] {
+        let error = Parser::parse_str(<Instances as syn::parse::Parse>::parse, attribute);
+        let message = error.err().expect(attribute).to_string();
+        let wanted = ["a target is an architecture", "expected identifier"];
+        assert!(
+            wanted.iter().any(|wanted| message.contains(wanted)),
+            "{message}"
+        );
+    }
+    let message = refusal(
+        "target = sm_90a, registers_sm100 = 64",
+        "unsafe fn fill(n: u32) {}",
+    );
+    assert_eq!(
+        message,
+        "the kernel runs on sm_90 alone, its limit of registers holds from sm_100 on"
+    );
 }
 
 #[test]

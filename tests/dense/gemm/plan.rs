@@ -2,7 +2,9 @@
 
 use ndarray::{Array1, Array2, s};
 use warprow::device::Device;
-use warprow::{Error, Gemm, GemmKernel, GemmOptions, f16, generate};
+use warprow::gemm::GemmError;
+use warprow::operand::OperandError;
+use warprow::{Gemm, GemmKernel, GemmOptions, f16, generate};
 
 #[test]
 fn a_plan_takes_parts_for_f32_only_where_they_suffice() {
@@ -136,16 +138,19 @@ fn what_does_not_fit_is_refused_with_what_was_wanted_and_found() {
     );
     assert!(matches!(
         gemm.run(&x, 2, &mut y),
-        Err(Error::Length { what: "y", .. })
+        Err(GemmError::Operand(OperandError::Length { what: "y", .. }))
     ));
     assert!(matches!(
         gemm.run(&x, 3, &mut y),
-        Err(Error::Length { what: "x", .. })
+        Err(GemmError::Operand(OperandError::Length { what: "x", .. }))
     ));
     let mut elsewhere = other.zeros::<f32>(10).unwrap();
     assert!(matches!(
         gemm.run(&x, 2, &mut elsewhere),
-        Err(Error::OtherDevice { what: "y", .. })
+        Err(GemmError::Operand(OperandError::OtherDevice {
+            what: "y",
+            ..
+        }))
     ));
 
     let options = GemmOptions {

@@ -1,6 +1,7 @@
 //! What each kernel can do, and that what it cannot do is refused.
 
-use warprow::{Device, Error, Reduction, Spmm, SpmmKernel, SpmmOptions, f16, generate};
+use warprow::spmm::SpmmError;
+use warprow::{Device, Reduction, Spmm, SpmmKernel, SpmmOptions, f16, generate};
 
 #[test]
 fn a_kernel_that_cannot_do_what_is_asked_for_is_an_error_that_says_what_it_can() {
@@ -13,8 +14,8 @@ fn a_kernel_that_cannot_do_what_is_asked_for_is_an_error_that_says_what_it_can()
             kernel: Some(kernel),
             ..SpmmOptions::default()
         };
-        let refusal = |error: Option<Error>, wanted: &str| match error {
-            Some(error @ Error::Kernel { .. }) => {
+        let refusal = |error: Option<SpmmError>, wanted: &str| match error {
+            Some(error @ SpmmError::Kernel { .. }) => {
                 let text = error.to_string();
                 assert!(
                     text.contains(kernel.name()) && text.contains(wanted),

@@ -68,7 +68,8 @@ fn chosen(shape: Shape) -> Chosen<f64> {
 /// `x` is m x k, `w` k x n as [`Sm90Fragments`] packs it, `y` m x n, apart from each other and aligned to 16 bytes; the launch is
 /// its plan's; the device has compute capability 9.0 or newer.
 #[kernel(
-    name = "gemm_fragments_sm90",
+    name = "gemm_double_fragments",
+    target = sm_90,
     S = [Columns16, Columns48, Columns48Compact, Columns48Streamed, Columns128]
 )]
 pub unsafe fn sm90_fragments<S: WarpTile>(

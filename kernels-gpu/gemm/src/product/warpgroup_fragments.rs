@@ -95,7 +95,8 @@ fn chosen<T: Operand<Sum = f32> + WarpgroupHalf>(shape: Shape) -> Chosen<T> {
 /// `x` is m x k, `w` k x n as [`WarpgroupFragments`] packs it, `y` m x n, apart from each other and aligned to 16 bytes; the launch
 /// is its plan's; the device has compute capability 9.0.
 #[kernel(
-    name = "gemm_fragments_sm90a",
+    name = "gemm_warpgroup_fragments",
+    target = sm_90a,
     T = [f16, bf16], S = [Columns48Unaligned, Columns128, Columns128Streamed]
 )]
 pub unsafe fn warpgroup_fragments<T: Operand<Sum = f32> + WarpgroupHalf, S: WarpTile>(

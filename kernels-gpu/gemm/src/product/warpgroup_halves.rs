@@ -117,7 +117,8 @@ fn chosen(shape: Shape) -> Chosen<f32> {
 /// `x` is m x k, `w` k x n as [`WarpgroupHalves`] packs it, `y` m x n, apart from each other and aligned to 16 bytes; the launch is
 /// its plan's; the device has compute capability 9.0.
 #[kernel(
-    name = "gemm_split_halves_sm90a",
+    name = "gemm_warpgroup_halves",
+    target = sm_90a,
     S = [Columns128], registers = 168;
     S = [Columns128Streamed]
 )]

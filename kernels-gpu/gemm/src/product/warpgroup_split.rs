@@ -123,7 +123,8 @@ pub(crate) fn pack_parts(
 /// `x` is m x k, `w` k x n as [`WarpgroupSplit`] packs it, `y` m x n, apart from each other and aligned to 16 bytes; the launch is
 /// its plan's; the device has compute capability 9.0.
 #[kernel(
-    name = "gemm_split_fragments_sm90a",
+    name = "gemm_warpgroup_split",
+    target = sm_90a,
     S = [Columns48, Columns48CompactUnaligned, Columns48StreamedUnaligned, Columns64]
 )]
 pub unsafe fn warpgroup_split<S: WarpTile>(

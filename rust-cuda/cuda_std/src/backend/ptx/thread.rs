@@ -118,24 +118,34 @@ pub(crate) fn keep_rolled() {
     }
 }
 
-/// A comment in the kernel's body, which `cuda_builder` puts before it: as a directive, or as a comment still if it is not for all GPUs.
-#[inline(always)]
-pub(crate) fn limit_registers<const COUNT: u32, const LEAST_SM: u32>() {
-    // SAFETY: a comment.
-    unsafe {
-        if LEAST_SM == 0 {
+/// A comment in the kernel's body that `cuda_builder` reads and removes: rustc has no attribute for what it says.
+macro_rules! mark {
+    ($template:literal $(, $value:ident)*) => {
+        // SAFETY: a comment.
+        unsafe {
             asm!(
-                "// .maxnreg {count}",
-                count = const COUNT,
-                options(nomem, nostack, preserves_flags),
-            );
-        } else {
-            asm!(
-                "// .maxnreg {count} sm_{least}",
-                count = const COUNT,
-                least = const LEAST_SM,
+                concat!("// @kernel ", $template),
+                $(const $value,)*
                 options(nomem, nostack, preserves_flags),
             );
         }
+    };
+}
+
+#[inline(always)]
+pub(crate) fn mark_target<const NUMBER: u32, const SPECIFIC: bool>() {
+    if SPECIFIC {
+        mark!("target sm_{}a", NUMBER);
+    } else {
+        mark!("target sm_{}", NUMBER);
+    }
+}
+
+#[inline(always)]
+pub(crate) fn mark_registers<const COUNT: u32, const LEAST_SM: u32>() {
+    if LEAST_SM == 0 {
+        mark!("registers {}", COUNT);
+    } else {
+        mark!("registers {} sm_{}", COUNT, LEAST_SM);
     }
 }

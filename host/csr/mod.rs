@@ -1,0 +1,195 @@
+//! Sparse matrices in CSR on a device.
+//!
+//! A matrix is a pattern, where its nonzeros are, and their values. Many matrices may share a pattern: those whose values change
+//! from product to product, and the products of one structure.
+
+mod reordered;
+
+pub use reordered::NonzerosByColumn;
+pub(crate) use reordered::{expand, gather, number};
+
+use crate::device::{Device, DeviceBuffer};
+use crate::operand::{OperandError, check_buffer, extent};
+use cuda_std::element::Element;
+use sprs::{CsMatI, CsMatViewI};
+use std::sync::Arc;
+
+/// A sparse matrix of the host in CSR, with u32 indices and row pointers.
+pub type CsrMatrix<T> = CsMatI<T, u32, u32>;
+
+/// Where the nonzeros of a matrix on a device are.
+#[derive(Debug)]
+pub struct DevicePattern {
+    pub(crate) device: Device,
+    pub(crate) rows: u32,
+    pub(crate) cols: u32,
+    pub(crate) row_ptr: DeviceBuffer<u32>,
+    pub(crate) col_idx: DeviceBuffer<u32>,
+    /// The nonzeros of the longest row, or a greater number; `None` if the host has not seen the rows.
+    pub(crate) longest_row: Option<u32>,
+}
+
+impl DevicePattern {
+    /// Rows.
+    pub fn rows(&self) -> usize {
+        self.rows as usize
+    }
+
+    /// Columns.
+    pub fn cols(&self) -> usize {
+        self.cols as usize
+    }
+
+    /// Nonzeros, stored zeros among them.
+    pub fn nnz(&self) -> usize {
+        self.col_idx.len()
+    }
+
+    /// The nonzeros as kernels count them.
+    pub(crate) fn nonzeros(&self) -> u32 {
+        // Row pointers are u32.
+        self.col_idx.len() as u32
+    }
+
+    /// The device that has it.
+    pub fn device(&self) -> &Device {
+        &self.device
+    }
+
+    /// Where each row starts in the columns and values, and where the last one ends: `rows + 1` numbers.
+    pub fn row_ptr(&self) -> &DeviceBuffer<u32> {
+        &self.row_ptr
+    }
+
+    /// The column of each nonzero, ascending within a row.
+    pub fn col_idx(&self) -> &DeviceBuffer<u32> {
+        &self.col_idx
+    }
+
+    /// The row of each nonzero.
+    ///
+    /// # Errors
+    ///
+    /// Too little device memory; the driver's.
+    pub fn row_of_each(&self) -> Result<DeviceBuffer<u32>, OperandError> {
+        expand(self.rows, self.nonzeros(), &self.row_ptr)
+    }
+
+    /// Checks that values are as many as the nonzeros, and on their device.
+    pub(crate) fn check_values<T: Element>(
+        &self,
+        what: &'static str,
+        values: &DeviceBuffer<T>,
+    ) -> Result<(), OperandError> {
+        check_buffer(&self.device, what, values, self.nnz() as u64)
+    }
+}
+
+/// A sparse matrix in CSR on a device, columns ascending within each row.
+#[derive(Debug)]
+pub struct DeviceCsr<T: Element> {
+    pattern: Arc<DevicePattern>,
+    values: DeviceBuffer<T>,
+}
+
+impl<T: Element> DeviceCsr<T> {
+    /// Uploads a matrix. One that is stored by columns (CSC) is transposed on the device.
+    ///
+    /// # Errors
+    ///
+    /// 2^32 rows, columns or nonzeros or more; too little device memory; the driver's.
+    pub fn upload(device: &Device, a: CsMatViewI<'_, T, u32, u32>) -> Result<Self, OperandError> {
+        let stored = Self::upload_outer(device, &a, a.data())?;
+        if a.is_csc() {
+            stored.transpose()
+        } else {
+            Ok(stored)
+        }
+    }
+
+    /// Uploads the pattern of a matrix as it is stored, of one by columns the transposed, with these values, as many as it has
+    /// nonzeros.
+    pub(crate) fn upload_outer<V>(
+        device: &Device,
+        a: &CsMatViewI<'_, V, u32, u32>,
+        values: &[T],
+    ) -> Result<Self, OperandError> {
+        let mut extents = ["the number of rows", "the number of columns"];
+        if a.is_csc() {
+            extents.reverse();
+        }
+        extent("the number of nonzeros", a.nnz())?;
+        let pattern = DevicePattern {
+            device: device.clone(),
+            rows: extent(extents[0], a.outer_dims())?,
+            cols: extent(extents[1], a.inner_dims())?,
+            // A view of some rows of a matrix has row pointers that do not start at 0.
+            row_ptr: device.upload(&a.indptr().to_proper())?,
+            col_idx: device.upload(a.indices())?,
+            // As many as there are nonzeros, which are few enough.
+            longest_row: (a.indptr().iter_outer_sz()).map(|row| row.len() as u32).max(),
+        };
+        Ok(Self::from_parts(pattern, device.upload(values)?))
+    }
+
+    /// A matrix of values and their places.
+    ///
+    /// # Errors
+    ///
+    /// Not as many values as places; values on another device.
+    pub fn new(pattern: Arc<DevicePattern>, values: DeviceBuffer<T>) -> Result<Self, OperandError> {
+        pattern.check_values("the list of values", &values)?;
+        Ok(Self { pattern, values })
+    }
+
+    /// A matrix of parts that were made for each other.
+    pub(crate) fn from_parts(pattern: DevicePattern, values: DeviceBuffer<T>) -> Self {
+        Self {
+            pattern: Arc::new(pattern),
+            values,
+        }
+    }
+
+    /// Where the nonzeros are.
+    pub fn pattern(&self) -> &Arc<DevicePattern> {
+        &self.pattern
+    }
+
+    /// The values of the nonzeros.
+    pub fn values(&self) -> &DeviceBuffer<T> {
+        &self.values
+    }
+
+    /// The values of the nonzeros, to be changed.
+    pub fn values_mut(&mut self) -> &mut DeviceBuffer<T> {
+        &mut self.values
+    }
+
+    /// The device that has it.
+    pub fn device(&self) -> &Device {
+        self.pattern.device()
+    }
+
+    /// The matrix on the host.
+    ///
+    /// # Errors
+    ///
+    /// A launch that failed before; a host without memory for it.
+    ///
+    /// # Panics
+    ///
+    /// If the columns on the device are not those of a matrix, which is a bug of whoever wrote them.
+    pub fn download(&self) -> Result<CsrMatrix<T>, OperandError> {
+        let pattern = &self.pattern;
+        let matrix = CsMatI::try_new(
+            (pattern.rows(), pattern.cols()),
+            pattern.row_ptr.download()?,
+            pattern.col_idx.download()?,
+            self.values.download()?,
+        );
+        match matrix {
+            Ok(matrix) => Ok(matrix),
+            Err((_, _, _, error)) => panic!("the device holds no matrix: {error}"),
+        }
+    }
+}

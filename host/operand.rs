@@ -1,0 +1,154 @@
+//! Operands: the checks that every operation makes before it launches a kernel, and the upload of dense matrices.
+
+use crate::device::{Device, DeviceBuffer, DeviceError};
+use cuda_std::element::Element;
+use ndarray::ArrayView2;
+
+/// An operand that does not fit its operation, or a device that failed.
+///
+/// All operations share it, since all ask the same of their operands.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum OperandError {
+    /// A size that kernels cannot count: their indices have 32 bits.
+    #[error("too large: {what} is {found}, at most {most} is possible")]
+    TooLarge {
+        /// What has the size.
+        what: &'static str,
+        /// The size.
+        found: u128,
+        /// The greatest size.
+        most: u64,
+    },
+
+    /// A buffer does not have the length that an operation wants.
+    #[error("wrong length: {what} has {found} elements, wanted are {wanted}")]
+    Length {
+        /// The buffer.
+        what: &'static str,
+        /// The length wanted.
+        wanted: u64,
+        /// The length found.
+        found: u64,
+    },
+
+    /// A matrix does not have the number of rows that an operation wants.
+    #[error("wrong shape: {what} is {} x {}, wanted are {rows} rows", .found.0, .found.1)]
+    Rows {
+        /// The matrix.
+        what: &'static str,
+        /// The rows wanted.
+        rows: usize,
+        /// Rows and columns found.
+        found: (usize, usize),
+    },
+
+    /// A matrix does not have the number of columns that an operation wants.
+    #[error("wrong shape: {what} is {} x {}, wanted are {columns} columns", .found.0, .found.1)]
+    Columns {
+        /// The matrix.
+        what: &'static str,
+        /// The columns wanted.
+        columns: usize,
+        /// Rows and columns found.
+        found: (usize, usize),
+    },
+
+    /// A buffer is on another device than the operation.
+    #[error("{what} is on another device: it is on {found}, the operation on {wanted}")]
+    OtherDevice {
+        /// The buffer.
+        what: &'static str,
+        /// The operation's device.
+        wanted: String,
+        /// The buffer's device.
+        found: String,
+    },
+
+    /// The device failed.
+    #[error(transparent)]
+    Device(#[from] DeviceError),
+}
+
+/// The size as kernels count it: rows, columns and nonzeros have 32 bits.
+pub(crate) fn extent(what: &'static str, found: usize) -> Result<u32, OperandError> {
+    count(what, found as u64)
+}
+
+/// A number that kernels count with 32 bits.
+pub(crate) fn count(what: &'static str, found: u64) -> Result<u32, OperandError> {
+    u32::try_from(found).map_err(|_| OperandError::TooLarge {
+        what,
+        found: found.into(),
+        most: u32::MAX.into(),
+    })
+}
+
+/// The elements of a dense matrix: two 32-bit extents have a 64-bit product.
+pub(crate) fn elements(rows: u32, columns: u32) -> u64 {
+    u64::from(rows) * u64::from(columns)
+}
+
+/// Bytes of a row of so many columns.
+pub(crate) fn row_bytes<T>(columns: u32) -> u64 {
+    u64::from(columns) * size_of::<T>() as u64
+}
+
+/// The length of a buffer for so many elements.
+pub(crate) fn buffer_len(what: &'static str, elements: u64) -> Result<usize, OperandError> {
+    usize::try_from(elements).map_err(|_| OperandError::TooLarge {
+        what,
+        found: elements.into(),
+        most: usize::MAX as u64,
+    })
+}
+
+/// Checks that a buffer is on `device`.
+pub(crate) fn check_device<T: Element>(
+    device: &Device,
+    what: &'static str,
+    buffer: &DeviceBuffer<T>,
+) -> Result<(), OperandError> {
+    if buffer.device() == device {
+        return Ok(());
+    }
+    Err(OperandError::OtherDevice {
+        what,
+        wanted: device.to_string(),
+        found: buffer.device().to_string(),
+    })
+}
+
+/// Checks that a buffer is on `device` and has `wanted` elements.
+pub(crate) fn check_buffer<T: Element>(
+    device: &Device,
+    what: &'static str,
+    buffer: &DeviceBuffer<T>,
+    wanted: u64,
+) -> Result<(), OperandError> {
+    check_device(device, what, buffer)?;
+    check_len(what, buffer.len() as u64, wanted)
+}
+
+/// Checks that something has `wanted` elements.
+pub(crate) fn check_len(what: &'static str, found: u64, wanted: u64) -> Result<(), OperandError> {
+    if found == wanted {
+        return Ok(());
+    }
+    Err(OperandError::Length {
+        what,
+        wanted,
+        found,
+    })
+}
+
+/// Uploads a dense matrix of any memory layout, row-major.
+pub(crate) fn upload_dense<T: Element>(
+    device: &Device,
+    matrix: ArrayView2<'_, T>,
+) -> Result<DeviceBuffer<T>, DeviceError> {
+    match matrix.as_standard_layout().as_slice() {
+        Some(elements) => device.upload(elements),
+        None => unreachable!("the standard layout is contiguous"),
+    }
+}

@@ -1,0 +1,92 @@
+//! Lists of the rows in each bin of a phase, made on the device.
+
+use crate::device::{Device, DeviceBuffer};
+use crate::operand::{OperandError, extent};
+use cuda_std::memory::{Global, GlobalMut};
+use std::ops::Range;
+use warprow_kernels::spgemm::Items;
+use warprow_kernels::spgemm::analysis::{row_lists, work};
+use warprow_kernels::spgemm::products::bins::BINS;
+
+/// The items of all bins, one bin after the other.
+#[derive(Debug)]
+pub struct RowLists {
+    counts: Vec<u32>,
+    list: DeviceBuffer<u32>,
+}
+
+impl RowLists {
+    /// RowLists the rows by their words, which a kernel has made and counted. It waits for the counts.
+    pub fn make(
+        device: &Device,
+        rows: u32,
+        words: &DeviceBuffer<u32>,
+        counts: &DeviceBuffer<u32>,
+    ) -> Result<Self, OperandError> {
+        let host_counts = counts.download()?;
+        let mut cursors = device.zeros::<u32>(BINS as usize)?;
+        let (counts, cursors) = (counts.read_only(), cursors.mutable());
+        Self::of_counted(device, rows, words, host_counts, counts, cursors)
+    }
+
+    /// RowLists the rows by their words, of which so many are in each bin, as the host knows and the device; each bin
+    /// has a cursor, zero.
+    pub fn of_counted(
+        device: &Device,
+        rows: u32,
+        words: &DeviceBuffer<u32>,
+        host_counts: Vec<u32>,
+        counts: Global<u32>,
+        cursors: GlobalMut<u32>,
+    ) -> Result<Self, OperandError> {
+        let items: u64 = (host_counts[1..BINS as usize].iter())
+            .map(|&count| u64::from(count))
+            .sum();
+        let items = extent("the number of chunks of rows", items as usize)?;
+        let list = Self::place(device, rows, words, counts, cursors, items)?;
+        Ok(Self::new(host_counts, list))
+    }
+
+    /// Launches the kernel that lists the rows, at most `items` items; the cursors are zeros.
+    pub fn place(
+        device: &Device,
+        rows: u32,
+        words: &DeviceBuffer<u32>,
+        counts: Global<u32>,
+        cursors: GlobalMut<u32>,
+        items: u32,
+    ) -> Result<DeviceBuffer<u32>, OperandError> {
+        let mut list = device.uninitialized::<u32>(2 * items as usize)?;
+        if items > 0 {
+            let arguments = (rows, words.read_only(), counts, cursors, list.mutable());
+            // SAFETY: a word for each row; the list has a pair for each item that is not in the first bin.
+            unsafe { device.launch(&row_lists::place(), work::launch_rows(rows), arguments)? };
+        }
+        Ok(list)
+    }
+
+    /// The lists of items that have been counted.
+    pub fn new(counts: Vec<u32>, list: DeviceBuffer<u32>) -> Self {
+        Self { counts, list }
+    }
+
+    /// How many items a bin has.
+    pub fn count(&self, bin: u32) -> u32 {
+        self.counts[bin as usize]
+    }
+
+    /// The number of items of some bins together.
+    pub fn count_of(&self, bins: Range<u32>) -> u32 {
+        bins.map(|bin| self.count(bin)).sum()
+    }
+
+    /// The items of some bins that follow each other; `None` if there are none.
+    pub fn items(&self, bins: Range<u32>) -> Option<Items> {
+        let count = self.count_of(bins.clone());
+        (count > 0).then(|| Items {
+            first: self.count_of(1..bins.start),
+            count,
+            list: Global::from_address(self.list.read_only().address()),
+        })
+    }
+}

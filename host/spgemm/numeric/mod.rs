@@ -1,0 +1,319 @@
+//! The numeric phase: which kernel takes which rows, and their launches.
+
+pub mod drop_zeros;
+
+use crate::csr::DevicePattern;
+use crate::device::{DeviceBuffer, Fork};
+use crate::operand::OperandError;
+use crate::spgemm::analysis::row_lists::RowLists;
+use crate::spgemm::analysis::sorted_rows::SortedRows;
+use crate::spgemm::options::SpgemmElement;
+use crate::spgemm::products::pairs::Pairs;
+use crate::spgemm::reuse::{LongRows, OutputPositions, PositionCache};
+use cuda_std::memory::GlobalMut;
+use std::sync::{Mutex, PoisonError};
+use warprow_kernels::spgemm::numeric::{
+    chunks, copy, group_rows, interval_rows, neighbour_rows, ordered, spread_rows, window_rows,
+};
+use warprow_kernels::spgemm::products::bins::numeric as bin;
+use warprow_kernels::spgemm::reuse::placed_chunks;
+use warprow_kernels::spgemm::{Borders, Factors, Items, Operands, Structure};
+
+/// The rows of C by the kernel that computes their values.
+#[derive(Debug)]
+pub struct Numeric {
+    pub lists: RowLists,
+    borders: Borders,
+    /// Room for pairs of the columns and values of B, for the run that is being launched.
+    pairs: Option<Mutex<Pairs>>,
+    /// The output positions of the products of long rows.
+    pub positions: PositionCache,
+}
+
+impl Numeric {
+    /// The numeric phase of rows that have been listed.
+    pub fn new(lists: RowLists, borders: Borders) -> Self {
+        Self {
+            lists,
+            borders,
+            pairs: None,
+            positions: PositionCache::none(),
+        }
+    }
+
+    /// As [`new`](Self::new), for several runs: with room for pairs of the columns and values of `b`, if they pay,
+    /// and with a cache of output positions.
+    pub fn for_runs<T: SpgemmElement>(
+        lists: RowLists,
+        borders: Borders,
+        b: &DevicePattern,
+        positions: PositionCache,
+    ) -> Result<Self, OperandError> {
+        let pairs = Pairs::worth_it::<T>(b, lists.sorted_products(bin::SORT))?;
+        Ok(Self {
+            pairs: pairs.map(Mutex::new),
+            positions,
+            ..Self::new(lists, borders)
+        })
+    }
+
+    /// Computes the values of the rows listed, for these values of A and of `b`.
+    pub fn run<T: SpgemmElement>(
+        &self,
+        operands: Operands,
+        work: &DeviceBuffer<u32>,
+        c: Structure,
+        a_values: &DeviceBuffer<T>,
+        (b, b_values): (&DevicePattern, &DeviceBuffer<T>),
+        values: &mut DeviceBuffer<T>,
+    ) -> Result<(), OperandError> {
+        let device = values.device().clone();
+        self.clear(operands, c, values)?;
+        let mut factors = Factors::new(a_values.read_only(), b_values.read_only());
+        // Locked until all is launched: the next run's kernels come after this one's on the device.
+        let mut pairs =
+            (self.pairs.as_ref()).map(|pairs| pairs.lock().unwrap_or_else(PoisonError::into_inner));
+        if let Some(pairs) = &mut pairs {
+            factors.pairs = pairs.fill(b, b_values)?;
+        }
+        let long_rows = LongRows {
+            operands,
+            lists: &self.lists,
+            borders: self.borders,
+            c,
+        };
+        let positions = self.positions.find(&device, long_rows)?;
+        let fork = device.fork();
+        self.launch_spread(&fork, operands, c, factors, values)?;
+        match &positions {
+            Some(positions) => self.launch_placed(&fork, positions, c, factors, values)?,
+            None => self.launch_chunks(&fork, operands, c, factors, values)?,
+        }
+        if positions.is_some() || !self.ranks_short_rows(operands) {
+            self.launch_short(&fork, operands, work, c, factors, values)?;
+        }
+        self.launch_shorter(&fork, operands, work, c, factors, values)?;
+        fork.join()?;
+        Ok(())
+    }
+
+    /// Fills the values with zeros that [`launch`](Self::launch) adds to.
+    pub fn clear<T: SpgemmElement>(
+        &self,
+        operands: Operands,
+        c: Structure,
+        values: &mut DeviceBuffer<T>,
+    ) -> Result<(), OperandError> {
+        let Some(items) = self.items(bin::SPREAD) else {
+            return Ok(());
+        };
+        let device = values.device().clone();
+        let words = size_of::<T>() as u32 / 4;
+        let arguments = (operands, items, c, words, values.mutable().cast());
+        let config = spread_rows::launch(items.count);
+        // SAFETY: parts of the kernel's size.
+        unsafe { device.launch(&spread_rows::clear_rows(), config, arguments)? };
+        Ok(())
+    }
+
+    /// Launches the kernels for the listed rows; they write the columns too, if `c` has room for them.
+    pub fn launch<T: SpgemmElement>(
+        &self,
+        fork: &Fork<'_>,
+        operands: Operands,
+        work: &DeviceBuffer<u32>,
+        c: Structure,
+        factors: Factors<T>,
+        values: &mut DeviceBuffer<T>,
+    ) -> Result<(), OperandError> {
+        self.launch_spread(fork, operands, c, factors, values)?;
+        self.launch_chunks(fork, operands, c, factors, values)?;
+        if !self.ranks_short_rows(operands) {
+            self.launch_short(fork, operands, work, c, factors, values)?;
+        }
+        self.launch_shorter(fork, operands, work, c, factors, values)
+    }
+
+    /// Whether the kernel of ranked chunks takes short rows too: they are few, it is launched anyway, and has room for their bitmaps.
+    fn ranks_short_rows(&self, operands: Operands) -> bool {
+        self.lists.count_of(bin::WARP..bin::RANK) < self.borders.few_rows
+            && self.lists.count_of(bin::RANK..bin::SEARCH) > 0
+            && operands.b.cols.div_ceil(32) < self.borders.rank_words
+    }
+
+    /// Launches the kernel for rows whose products are spread over the device.
+    fn launch_spread<T: SpgemmElement>(
+        &self,
+        fork: &Fork<'_>,
+        operands: Operands,
+        c: Structure,
+        factors: Factors<T>,
+        values: &mut DeviceBuffer<T>,
+    ) -> Result<(), OperandError> {
+        let Some(items) = self.items(bin::SPREAD) else {
+            return Ok(());
+        };
+        let arguments = (operands, factors, items, c, values.mutable());
+        let config = spread_rows::launch(items.count);
+        // SAFETY: parts of the kernel's size, the values of their rows zero.
+        unsafe { fork.launch(&spread_rows::spread_rows::<T>(), config, arguments)? };
+        Ok(())
+    }
+
+    /// Launches the kernels for the chunks of the other long rows.
+    fn launch_chunks<T: SpgemmElement>(
+        &self,
+        fork: &Fork<'_>,
+        operands: Operands,
+        c: Structure,
+        factors: Factors<T>,
+        values: &mut DeviceBuffer<T>,
+    ) -> Result<(), OperandError> {
+        let values = values.mutable();
+        let chunk = self.borders.chunk;
+        // The longest rows first: they are the last to end.
+        for size in (0..bin::SEARCH - bin::RANK).rev() {
+            let capacity = (1024 << size).min(chunk);
+            let ranked = match size {
+                0 if self.ranks_short_rows(operands) => bin::WARP..bin::RANK + 1,
+                _ => bin::RANK + size..bin::RANK + size + 1,
+            };
+            if let Some(items) = self.lists.items(ranked) {
+                let words = operands.b.cols.div_ceil(32).min(self.borders.rank_words);
+                let config = chunks::launch_rank::<T>(items.count, capacity, words);
+                let arguments = (operands, factors, items, capacity, chunk, c, values);
+                // SAFETY: chunks of up to `capacity` entries that span no more than `words` words.
+                unsafe { fork.launch(&chunks::rank_chunks::<T>(), config, arguments)? };
+            }
+            if let Some(items) = self.items(bin::SEARCH + size) {
+                let config = chunks::launch_search::<T>(items.count, capacity);
+                let arguments = (operands, factors, items, capacity, chunk, c, values);
+                // SAFETY: chunks of up to `capacity` entries.
+                unsafe { fork.launch(&chunks::search_chunks::<T>(), config, arguments)? };
+            }
+        }
+        Ok(())
+    }
+
+    /// Launches the kernels for the same chunks that read the output positions of their products.
+    fn launch_placed<T: SpgemmElement>(
+        &self,
+        fork: &Fork<'_>,
+        positions: &OutputPositions,
+        c: Structure,
+        factors: Factors<T>,
+        values: &mut DeviceBuffer<T>,
+    ) -> Result<(), OperandError> {
+        let chunk = self.borders.chunk;
+        for size in (0..bin::SEARCH - bin::RANK).rev() {
+            let capacity = (1024 << size).min(chunk);
+            for bin in [bin::RANK + size, bin::SEARCH + size] {
+                if let Some(items) = self.items(bin) {
+                    let config = placed_chunks::launch::<T>(items.count, capacity);
+                    let places = positions.argument(items.first);
+                    let Factors { a, b, .. } = factors;
+                    let arguments = (items, places, chunk, c, a, b, values.mutable());
+                    // SAFETY: chunks of up to `capacity` entries, and the output positions of their products.
+                    unsafe {
+                        fork.launch(&placed_chunks::placed_chunks::<T>(), config, arguments)?
+                    };
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Launches the kernel for rows of some hundred entries.
+    fn launch_short<T: SpgemmElement>(
+        &self,
+        fork: &Fork<'_>,
+        operands: Operands,
+        work: &DeviceBuffer<u32>,
+        c: Structure,
+        factors: Factors<T>,
+        values: &mut DeviceBuffer<T>,
+    ) -> Result<(), OperandError> {
+        let (work, values) = (work.read_only(), values.mutable());
+        for size in (0..bin::RANK - bin::WARP).rev() {
+            if let Some(items) = self.items(bin::WARP + size) {
+                let capacity = 64 << size;
+                let config = group_rows::launch::<T>(items.count, capacity);
+                let arguments = (operands, factors, items, capacity, work, c, values);
+                // SAFETY: rows of up to `capacity` entries.
+                unsafe { fork.launch(&group_rows::group_rows::<T>(), config, arguments)? };
+            }
+        }
+        Ok(())
+    }
+
+    /// Launches the kernels for all other rows.
+    fn launch_shorter<T: SpgemmElement>(
+        &self,
+        fork: &Fork<'_>,
+        operands: Operands,
+        work: &DeviceBuffer<u32>,
+        c: Structure,
+        factors: Factors<T>,
+        values: &mut DeviceBuffer<T>,
+    ) -> Result<(), OperandError> {
+        let work = work.read_only();
+        let values = values.mutable();
+        let element_bytes = size_of::<T>() as u32;
+        if let Some(items) = self.items(bin::ORDERED) {
+            let config = ordered::launch::<T>(items.count);
+            let arguments = (operands, factors, items, c, values);
+            // SAFETY: chunks of the kernel's size.
+            unsafe { fork.launch(&ordered::ordered::<T>(), config, arguments)? };
+        }
+        let of_runs = |items| (operands, factors, items, work, c, values);
+        let launch_intervals = |items: Items| {
+            let config = interval_rows::launch::<T>(items.count);
+            // SAFETY: rows of runs that span up to so many columns as the kernel takes.
+            unsafe { fork.launch(&interval_rows::interval_rows::<T>(), config, of_runs(items)) }
+        };
+        if let Some(items) = self.items(bin::INTERVALS) {
+            launch_intervals(items)?;
+        }
+        if let Some(items) = self.items(bin::NEIGHBOURS) {
+            if neighbour_rows::are_enough(items.count, self.borders.neighbour_warps) {
+                let config = neighbour_rows::launch::<T>(items.count);
+                let handle = neighbour_rows::neighbour_rows::<T>();
+                // SAFETY: rows of runs that span up to so many columns as the kernel takes.
+                unsafe { fork.launch(&handle, config, of_runs(items))? };
+            } else {
+                launch_intervals(items)?;
+            }
+        }
+        for size in (0..bin::SORT - bin::WINDOW).rev() {
+            if let Some(items) = self.items(bin::WINDOW + size) {
+                let window = 128 << size;
+                let config = window_rows::launch(items.count, window, element_bytes);
+                let arguments = (operands, factors, items, window, work, c, values);
+                // SAFETY: rows that span up to `window` columns.
+                unsafe { fork.launch(&window_rows::window_rows::<T>(), config, arguments)? };
+            }
+        }
+        let sorted = SortedRows {
+            operands,
+            work,
+            starts: c.row_ptr,
+            columns: c.col_idx,
+            entries: GlobalMut::from_address(0),
+        };
+        // SAFETY: the lists of this product's rows, whose entries go where C has them; their number is known.
+        unsafe {
+            sorted.launch_products(fork, &self.lists, bin::SORT, &self.borders, factors, values)?;
+        }
+        if let Some(items) = self.items(bin::COPY) {
+            let arguments = (operands, factors, items, c, values);
+            let config = copy::launch_products(items.count);
+            // SAFETY: rows of one nonzero of A.
+            unsafe { fork.launch(&copy::copy_products::<T>(), config, arguments)? };
+        }
+        Ok(())
+    }
+
+    fn items(&self, bin: u32) -> Option<Items> {
+        self.lists.items(bin..bin + 1)
+    }
+}

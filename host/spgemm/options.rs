@@ -1,0 +1,46 @@
+//! What a product is computed for: the type of the elements, and the options.
+
+use crate::device::Device;
+use crate::scalar::Scalar;
+use cuda_std::float::Real;
+use warprow_kernels::spgemm::Borders;
+
+/// An element type that SpGEMM has kernels for.
+pub trait SpgemmElement: Scalar + Real + Default {}
+
+impl SpgemmElement for f32 {}
+impl SpgemmElement for f64 {}
+
+/// How a product is to be computed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SpgemmOptions {
+    /// Whether every run gives the same bits: each entry is added up in the order of the nonzeros of A. Default: in
+    /// any order.
+    pub deterministic: bool,
+    /// Whether entries whose value turns out to be zero are left out. Default: they stay.
+    pub drop_zeros: bool,
+    /// Maximum number of bytes of device memory that [`spgemm`](super::spgemm()) uses, operands included; default:
+    /// the free memory. For a [`Spgemm`](super::Spgemm), the maximum that it caches for later runs of its numeric
+    /// phase; default: a quarter of the free memory.
+    pub memory: Option<u64>,
+    /// Whether a [`Spgemm`](super::Spgemm) caches nothing. Default: its first run caches the output position of each
+    /// product of a long row, some 2.3 bytes a product, and later runs are faster.
+    pub low_memory: bool,
+    /// Which kernel takes which rows: for benches and tests.
+    #[doc(hidden)]
+    pub borders: Option<Borders>,
+}
+
+impl SpgemmOptions {
+    /// The borders between kernels on a device.
+    pub(super) fn borders<T: SpgemmElement>(&self, device: &Device) -> Borders {
+        let shared_bytes = device.properties().max_shared_bytes_per_block;
+        let default = Borders::new(shared_bytes, size_of::<T>() as u32);
+        Borders {
+            ordered: self.deterministic.into(),
+            ..self
+                .borders
+                .map_or(default, |borders| borders.within(default))
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! The operands of a product: their checks, and how kernels get them.
+
+use crate::csr::DevicePattern;
+use crate::device::DeviceBuffer;
+use crate::operand::{OperandError, check_device};
+use cuda_std::memory::GlobalMut;
+use warprow_kernels::spgemm::{Operands, Pattern, Structure};
+
+/// Maximum number of nonzeros of an operand: positions plus a block's stride stay below 2^32.
+const MAX_NONZEROS: u32 = u32::MAX - (1 << 16);
+
+impl DevicePattern {
+    pub(crate) fn as_argument(&self) -> Pattern {
+        Pattern {
+            rows: self.rows,
+            cols: self.cols,
+            row_ptr: self.row_ptr.read_only(),
+            col_idx: self.col_idx.read_only(),
+        }
+    }
+
+    /// The pattern of a product whose columns are known.
+    pub(crate) fn structure(&self) -> Structure {
+        Structure {
+            row_ptr: self.row_ptr.read_only(),
+            starts: self.row_ptr.read_only(),
+            columns: self.col_idx.read_only(),
+            col_idx: GlobalMut::from_address(0),
+        }
+    }
+}
+
+/// A and B as kernels get them, with the extents of the rows of B.
+pub fn operands(a: &DevicePattern, b: &DevicePattern, extents: &DeviceBuffer<u32>) -> Operands {
+    Operands {
+        a: a.as_argument(),
+        b: b.as_argument(),
+        extents: extents.read_only(),
+    }
+}
+
+/// Checks that the kernels can multiply A and B.
+pub fn check_operands(a: &DevicePattern, b: &DevicePattern) -> Result<(), OperandError> {
+    check_device(&a.device, "B", &b.col_idx)?;
+    check_shapes((a.rows(), a.cols()), (b.rows(), b.cols()))?;
+    for (what, nonzeros) in [
+        ("the number of nonzeros of A", a.nonzeros()),
+        ("the number of nonzeros of B", b.nonzeros()),
+    ] {
+        if nonzeros > MAX_NONZEROS {
+            return Err(OperandError::TooLarge {
+                what,
+                found: nonzeros.into(),
+                most: MAX_NONZEROS.into(),
+            });
+        }
+    }
+    Ok(())
+}
+
+/// Checks that B has as many rows as A has columns.
+pub fn check_shapes(a: (usize, usize), b: (usize, usize)) -> Result<(), OperandError> {
+    if a.1 == b.0 {
+        return Ok(());
+    }
+    Err(OperandError::Rows {
+        what: "B",
+        rows: a.1,
+        found: b,
+    })
+}

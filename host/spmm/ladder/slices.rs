@@ -1,0 +1,141 @@
+//! Slices of rows with at most 32 nonzeros each, made on the device: see [`slices`].
+
+use crate::csr::{DevicePattern, expand};
+use crate::device::{Device, DeviceBuffer};
+use crate::primitives::scan::exclusive_scan;
+use crate::spmm::error::SpmmError;
+use cuda_std::float::Real;
+use std::fmt;
+use std::sync::Mutex;
+use warprow_kernels::matrix::DenseMut;
+use warprow_kernels::matrix::csr::rows;
+use warprow_kernels::spmm::Items;
+use warprow_kernels::spmm::ladder::slices;
+use warprow_kernels::spmm::ladder::slices::CutRows;
+
+/// Nonzeros of a slice: as many as a warp has lanes.
+const SLICE_SIZE: u32 = 32;
+
+/// The slices of the rows of a matrix.
+#[derive(Debug)]
+pub struct Slices<T: Real> {
+    count: u32,
+    size: u32,
+    row: DeviceBuffer<u32>,
+    start: DeviceBuffer<u32>,
+    /// The first slice of each row.
+    first: DeviceBuffer<u32>,
+    cut_count: u32,
+    cut_rows: DeviceBuffer<u32>,
+    /// A row of partial sums for each slice, if a second pass adds them up; for the widest X so far.
+    partial: Option<Mutex<DeviceBuffer<T>>>,
+}
+
+impl<T: Real> Slices<T> {
+    /// Cuts the rows of `a`. `with_sums`: a second pass adds up the slices of a row.
+    pub fn new(
+        a: &DevicePattern,
+        requested_size: Option<u32>,
+        with_sums: bool,
+    ) -> Result<Self, SpmmError> {
+        let device = a.device();
+        let size = requested_size.unwrap_or(SLICE_SIZE).max(1);
+        let row_ptr = a.row_ptr.read_only();
+        let mut first = device.uninitialized::<u32>(a.rows as usize + 1)?;
+        // SAFETY: a count for each row, and one for the end.
+        unsafe {
+            let arguments = (a.rows, row_ptr, size, first.mutable());
+            device.launch(&slices::counts(), slices::launch(a.rows), arguments)?;
+        }
+        // It fits, as the scan has checked.
+        let count = exclusive_scan(device, &mut first)? as u32;
+        let row = expand(a.rows, count, &first)?;
+        let mut start = device.uninitialized::<u32>(count as usize)?;
+        let mut counts = device.zeros::<u32>(1)?;
+        let mut cut_rows = device.uninitialized::<u32>(a.rows as usize)?;
+        // SAFETY: the buffers have the lengths that the kernels' contracts ask for.
+        unsafe {
+            let of_rows = (first.read_only(), row.read_only(), start.mutable());
+            let arguments = (count, size, row_ptr, of_rows.0, of_rows.1, of_rows.2);
+            device.launch(&slices::starts(), rows::launch(count.max(1)), arguments)?;
+            let lists = (counts.mutable(), cut_rows.mutable());
+            let arguments = (a.rows, first.read_only(), lists.0, lists.1);
+            device.launch(&slices::find_cut_rows(), slices::launch(a.rows), arguments)?;
+        }
+        Ok(Self {
+            count,
+            size,
+            row,
+            start,
+            first,
+            cut_count: counts.download()?[0],
+            cut_rows,
+            partial: with_sums
+                .then(|| device.uninitialized(0))
+                .transpose()?
+                .map(Mutex::new),
+        })
+    }
+
+    /// The number of slices.
+    pub fn count(&self) -> u32 {
+        self.count
+    }
+
+    /// Calls `launch` with the slices. Rows of several slices are cleared before it, or added up after it.
+    pub fn run(
+        &self,
+        device: &Device,
+        items: Items<T>,
+        y: DenseMut<T>,
+        launch: impl FnOnce(Items<T>) -> Result<(), SpmmError>,
+    ) -> Result<(), SpmmError> {
+        let cuts = CutRows {
+            rows: self.cut_rows.read_only(),
+            first_slice: self.first.read_only(),
+        };
+        let items = Items {
+            task_size: self.size,
+            row: self.row.read_only(),
+            start: self.start.read_only(),
+            ..items
+        };
+        let cut = self.cut_count > 0;
+        let config = slices::launch_cut_rows(self.cut_count, y.cols);
+        let Some(partial) = &self.partial else {
+            if cut {
+                // SAFETY: a block for each cut row; y is this run's.
+                unsafe { device.launch(&slices::clear::<T>(), config, (items, cuts, y))? };
+            }
+            return launch(items);
+        };
+        // Locked until all is launched: the next run's kernels come after this one's on the device.
+        let mut partial = partial
+            .lock()
+            .unwrap_or_else(|poisoned| poisoned.into_inner());
+        if cut {
+            partial.grow(self.count.into(), y.cols.into())?;
+        }
+        let items = Items {
+            partial: partial.mutable(),
+            ..items
+        };
+        launch(items)?;
+        if cut {
+            // SAFETY: the kernel before has written the sums of the cut rows; a block for each of them; y is this
+            // run's.
+            unsafe { device.launch(&slices::combine::<T>(), config, (items, cuts, y))? };
+        }
+        Ok(())
+    }
+}
+
+impl<T: Real> fmt::Display for Slices<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{} slices of at most {} nonzeros, {} rows cut",
+            self.count, self.size, self.cut_count
+        )
+    }
+}

@@ -1,0 +1,319 @@
+//! Locality: how a matrix's nonzeros spread over its columns, and how far rows that are near each other share columns.
+//!
+//! Nonzeros of one column read the same row of X. A cache that holds the rows of X of the columns with the most
+//! nonzeros serves the nonzeros in these columns ([`ColumnProfile`]). If rows that run at the same time share
+//! columns, it serves more ([`distinct_share`], [`locality`]); both are measured on a sample of the rows, see
+//! [`reuse`].
+
+use crate::csr::DevicePattern;
+use crate::device::{Device, DeviceBuffer, optional_pointer};
+use crate::operand::OperandError;
+use warprow_kernels::spmm::plan::columns::{self, BINS};
+use warprow_kernels::spmm::plan::reuse;
+
+/// Rows that a multiprocessor works on at the same time.
+pub const NEIGHBOURS: u32 = 64;
+
+/// Maximum number of windows of [`NEIGHBOURS`] rows in the sample.
+const MAX_WINDOWS: u32 = 1024;
+
+/// Maximum number of rows in a window that the L2 cache serves.
+const MAX_L2_WINDOW_ROWS: u32 = 512;
+
+/// Mean number of nonzeros in a window that the L2 cache serves.
+const L2_WINDOW_NONZEROS: u32 = 16_384;
+
+/// Maximum number of these windows in the sample: one for each multiprocessor.
+const MAX_L2_WINDOWS: u32 = 128;
+
+/// A window with more than this multiple of the mean number of nonzeros is skipped: a row with millions of nonzeros
+/// would decide alone.
+const MAX_WINDOW_FACTOR: f64 = 2.0;
+
+/// A histogram of the columns of a matrix by the number of their nonzeros.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ColumnProfile {
+    /// Element `b`: the number of columns that have `2^b` to `2^(b+1) - 1` nonzeros, and the number of their nonzeros.
+    bins: [(u64, u64); BINS],
+}
+
+impl ColumnProfile {
+    /// Counts the nonzeros of each column of a matrix on its device, and waits for the device.
+    pub fn measure(
+        device: &Device,
+        cols: u32,
+        col_idx: &DeviceBuffer<u32>,
+    ) -> Result<Self, OperandError> {
+        let mut counts = device.zeros::<u32>(cols as usize)?;
+        let mut bins = device.zeros::<u64>(2 * BINS)?;
+        if !col_idx.is_empty() {
+            // Row pointers are u32.
+            let nonzeros = col_idx.len() as u32;
+            // SAFETY: columns are below `cols`, each has a zeroed count; the bins are zeroed.
+            unsafe {
+                let arguments = (nonzeros, col_idx.read_only(), counts.mutable());
+                device.launch(
+                    &columns::count(),
+                    columns::launch_count(nonzeros),
+                    arguments,
+                )?;
+                let arguments = (cols, counts.read_only(), bins.mutable());
+                device.launch(&columns::bin(), columns::launch_bin(cols), arguments)?;
+            }
+        }
+        let numbers = bins.download()?;
+        Ok(Self {
+            bins: std::array::from_fn(|bin| (numbers[2 * bin], numbers[2 * bin + 1])),
+        })
+    }
+
+    /// The expected number of distinct columns of `nonzeros` nonzeros that are drawn at random from the matrix.
+    pub fn expected_distinct(&self, nonzeros: f64) -> f64 {
+        let all: u64 = self.bins.iter().map(|(_, nonzeros)| nonzeros).sum();
+        self.bins
+            .iter()
+            .filter(|(columns, _)| *columns > 0)
+            .map(|&(columns, of_bin)| {
+                let (columns, of_bin) = (columns as f64, of_bin as f64);
+                // The number of draws of one column nearly has a Poisson distribution.
+                let mean = nonzeros * of_bin / (all as f64 * columns);
+                columns * -(-mean).exp_m1()
+            })
+            .sum()
+    }
+
+    /// The share of the nonzeros that lie in the `columns` columns with the most nonzeros, from 0 to 1. Columns of
+    /// one bin count alike.
+    pub fn covered(&self, columns: f64) -> f64 {
+        let all: u64 = self.bins.iter().map(|(_, nonzeros)| nonzeros).sum();
+        let (mut left, mut covered) = (columns, 0.0);
+        for &(columns, nonzeros) in self.bins.iter().rev() {
+            let taken = left.min(columns as f64);
+            if taken <= 0.0 {
+                continue;
+            }
+            covered += nonzeros as f64 * (taken / columns as f64);
+            left -= taken;
+        }
+        if all == 0 { 1.0 } else { covered / all as f64 }
+    }
+}
+
+/// [`distinct_share`] of a matrix in two orders of its rows.
+#[derive(Clone, Copy, Debug)]
+pub struct DistinctShares {
+    /// In the caller's order.
+    pub given: f64,
+    /// In another order.
+    pub ordered: f64,
+}
+
+/// The distinct columns of [`NEIGHBOURS`] consecutive rows, divided by the nonzeros of these rows: 1 if they share
+/// none, and for a matrix without nonzeros. The rows are taken in `order`, if there is one. It waits for the device.
+pub fn distinct_share(
+    a: &DevicePattern,
+    order: Option<&DeviceBuffer<u32>>,
+) -> Result<f64, OperandError> {
+    let (mut counted, mut distinct) = (0_u64, 0_u64);
+    for window in windows(a, NEIGHBOURS, u32::MAX, MAX_WINDOWS, order)? {
+        counted += u64::from(window.counted);
+        distinct += u64::from(window.distinct);
+    }
+    Ok(if counted == 0 {
+        1.0
+    } else {
+        distinct as f64 / counted as f64
+    })
+}
+
+/// The distinct columns of hundreds of consecutive rows, divided by those of as many nonzeros drawn at random from
+/// the matrix: 1 if the order of the rows does not help, and for a matrix without nonzeros. R-MAT graphs have 0.96 to
+/// 1, graphs of communities whose rows lie together 0.2 to 0.4. The rows are taken in `order`, if there is one. It
+/// waits for the device.
+pub fn locality(
+    a: &DevicePattern,
+    profile: &ColumnProfile,
+    order: Option<&DeviceBuffer<u32>>,
+) -> Result<f64, OperandError> {
+    let (mut expected, mut found) = (0.0, 0.0);
+    let mean_row = f64::from(a.nonzeros()) / f64::from(a.rows.max(1));
+    let rows = (f64::from(L2_WINDOW_NONZEROS) / mean_row) as u32;
+    let rows = rows.clamp(NEIGHBOURS, MAX_L2_WINDOW_ROWS);
+    let longest = (MAX_WINDOW_FACTOR * mean_row * f64::from(rows)) as u32;
+    for window in windows(a, rows, longest, MAX_L2_WINDOWS, order)? {
+        let one_of = f64::from(reuse::one_of(window.nonzeros));
+        expected += profile.expected_distinct(f64::from(window.nonzeros)) / one_of;
+        found += f64::from(window.distinct);
+    }
+    Ok(if expected == 0.0 {
+        1.0
+    } else {
+        f64::min(found / expected, 1.0)
+    })
+}
+
+/// Consecutive rows, and what was counted of them.
+struct Window {
+    nonzeros: u32,
+    /// The nonzeros in the sample of the columns.
+    counted: u32,
+    /// The distinct columns in the sample.
+    distinct: u32,
+}
+
+/// At most `most` windows of `rows` rows in `order`, or in the matrix's own; windows of more than `longest` nonzeros
+/// are empty.
+fn windows(
+    a: &DevicePattern,
+    rows: u32,
+    longest: u32,
+    most: u32,
+    order: Option<&DeviceBuffer<u32>>,
+) -> Result<Vec<Window>, OperandError> {
+    if a.nonzeros() == 0 {
+        return Ok(vec![]);
+    }
+    let count = a.rows.div_ceil(rows).min(most);
+    let mut counts = a.device().uninitialized::<u32>(3 * count as usize)?;
+    let order = optional_pointer(order);
+    let (row_ptr, col_idx) = (a.row_ptr.read_only(), a.col_idx.read_only());
+    let arguments = (
+        a.rows,
+        rows,
+        longest,
+        row_ptr,
+        col_idx,
+        order,
+        counts.mutable(),
+    );
+    // SAFETY: row pointers and columns are those of one matrix, which has a nonzero and so a row; columns are below
+    // `a.cols`, so none is `u32::MAX`; `order` is a permutation of the rows; `counts` has three numbers for each
+    // window.
+    unsafe {
+        a.device()
+            .launch(&reuse::count_distinct(), reuse::launch(count), arguments)?
+    };
+    let windows = counts.download()?;
+    Ok(windows
+        .chunks_exact(3)
+        .map(|window| Window {
+            nonzeros: window[0],
+            counted: window[1],
+            distinct: window[2],
+        })
+        .collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::csr::DeviceCsr;
+    use crate::device::EmulatorOptions;
+    use crate::generate;
+    use sprs::CsMatI;
+
+    fn share(a: &CsMatI<f32, u32, u32>, order: Option<&[u32]>) -> f64 {
+        let device = Device::emulator(EmulatorOptions::default());
+        let a = DeviceCsr::upload(&device, a.view()).unwrap();
+        let order = order.map(|order| device.upload(order).unwrap());
+        distinct_share(a.pattern(), order.as_ref()).unwrap()
+    }
+
+    /// 640 rows of ten nonzeros each, whose columns are those of the row's number modulo 10.
+    fn ten_kinds() -> CsMatI<f32, u32, u32> {
+        let row_ptr = (0..=640).map(|row| 10 * row).collect();
+        let columns = (0..640).flat_map(|row| (0..10).map(move |k| 10 * (row % 10) + k));
+        CsMatI::new((640, 100), row_ptr, columns.collect(), vec![1.0; 6400])
+    }
+
+    #[test]
+    fn a_window_of_equal_rows_has_the_columns_of_one() {
+        let by_kind: Vec<u32> = (0..10)
+            .flat_map(|kind| (0..64).map(move |k| 10 * k + kind))
+            .collect();
+        assert_eq!(share(&ten_kinds(), Some(&by_kind)), 10.0 / 640.0);
+        assert_eq!(share(&ten_kinds(), None), 100.0 / 640.0);
+    }
+
+    #[test]
+    fn rows_that_share_nothing_have_as_many_columns_as_nonzeros() {
+        assert_eq!(share(&CsMatI::eye(700), None), 1.0);
+        assert_eq!(share(&CsMatI::zero((5, 5)), None), 1.0);
+        assert_eq!(share(&CsMatI::zero((0, 5)), None), 1.0);
+    }
+
+    fn locality_of(a: &CsMatI<f32, u32, u32>) -> f64 {
+        let device = Device::emulator(EmulatorOptions::default());
+        let a = DeviceCsr::upload(&device, a.view()).unwrap();
+        let pattern = a.pattern();
+        let profile = ColumnProfile::measure(&device, pattern.cols, &pattern.col_idx).unwrap();
+        locality(pattern, &profile, None).unwrap()
+    }
+
+    #[test]
+    fn communities_that_lie_together_are_local_and_others_are_not() {
+        let communities = |shuffled| generate::Communities {
+            sizes: 60..=600,
+            inside: 0.85,
+            shuffled,
+        };
+        let graph = |shuffled| {
+            generate::communities::<f32>(20_000, 160_000, &communities(shuffled), 1).unwrap()
+        };
+        let (together, shuffled) = (locality_of(&graph(false)), locality_of(&graph(true)));
+        assert!((0.2..0.45).contains(&together), "{together}");
+        assert!(shuffled > 0.95, "{shuffled}");
+    }
+
+    #[test]
+    fn hubs_alone_make_no_locality() {
+        let a = generate::rmat::<f32>(20_000, 160_000, [0.57, 0.19, 0.19, 0.05], 1).unwrap();
+        let found = locality_of(&a);
+        assert!(found > 0.95, "{found}");
+        assert_eq!(locality_of(&CsMatI::zero((5, 5))), 1.0);
+        assert_eq!(locality_of(&CsMatI::zero((0, 5))), 1.0);
+    }
+
+    #[test]
+    fn a_sample_of_the_columns_of_long_rows_gives_their_share() {
+        // 64 rows of 300 of 1000 columns, which are all met: 1000 of 19200.
+        let a = generate::uniform::<f32>(64, 1000, 19_200, 1).unwrap();
+        let found = share(&a, None);
+        assert!((found - 1000.0 / 19_200.0).abs() < 0.01, "{found}");
+    }
+
+    #[test]
+    fn hot_columns_cover_their_share_of_the_nonzeros() {
+        let device = Device::emulator(EmulatorOptions::default());
+        // Column 3 has 600 nonzeros, columns 10 to 309 one each, the others none.
+        let cols: Vec<u32> = (0..600).map(|_| 3).chain(10..310).collect();
+        let profile = ColumnProfile::measure(&device, 701, &device.upload(&cols).unwrap()).unwrap();
+        assert_eq!(profile.covered(0.0), 0.0);
+        assert_eq!(profile.covered(1.0), 600.0 / 900.0);
+        assert_eq!(profile.covered(151.0), 750.0 / 900.0);
+        assert_eq!(profile.covered(301.0), 1.0);
+        assert_eq!(profile.covered(1e9), 1.0);
+    }
+
+    #[test]
+    fn few_nonzeros_are_in_different_columns_and_many_in_all() {
+        let device = Device::emulator(EmulatorOptions::default());
+        let cols: Vec<u32> = (0..4000).map(|k| k % 1000).collect();
+        let profile =
+            ColumnProfile::measure(&device, 2000, &device.upload(&cols).unwrap()).unwrap();
+        assert!((profile.expected_distinct(10.0) - 10.0).abs() < 0.1);
+        let half = 1000.0 * (1.0 - (-1.0_f64).exp());
+        assert!((profile.expected_distinct(1000.0) - half).abs() < 1e-6);
+        assert!((profile.expected_distinct(1e6) - 1000.0).abs() < 1e-6);
+    }
+
+    #[test]
+    fn a_matrix_without_nonzeros_is_covered_by_any_cache() {
+        let device = Device::emulator(EmulatorOptions::default());
+        for cols in [0, 5] {
+            let empty = device.upload::<u32>(&[]).unwrap();
+            let profile = ColumnProfile::measure(&device, cols, &empty).unwrap();
+            assert_eq!(profile.covered(0.0), 1.0);
+        }
+    }
+}

@@ -1,0 +1,160 @@
+//! Keys by which the rows of a matrix are sorted, made on the device: see [`order`].
+
+use crate::csr::{DeviceCsr, DevicePattern, number};
+use crate::device::DeviceBuffer;
+use crate::primitives::sort::sort_pairs;
+use crate::spmm::error::SpmmError;
+use cuda_std::element::Element;
+use cuda_std::memory::Global;
+use warprow_kernels::spmm::plan::order;
+
+/// Rounds of label propagation.
+const ROUNDS: u32 = 8;
+
+/// The rows, the longest first.
+pub fn longest_first(a: &DevicePattern) -> Result<DeviceBuffer<u32>, SpmmError> {
+    sorted(number(a.device(), a.rows)?, missing_columns(a)?, a.cols)
+}
+
+/// `rows` sorted by their keys, which are at most `greatest`.
+pub fn sorted(
+    mut rows: DeviceBuffer<u32>,
+    mut key: DeviceBuffer<u32>,
+    greatest: u32,
+) -> Result<DeviceBuffer<u32>, SpmmError> {
+    let device = rows.device().clone();
+    let bits = u32::BITS - greatest.leading_zeros();
+    sort_pairs(&device, &mut key, &mut rows, bits)?;
+    Ok(rows)
+}
+
+/// The first column of each row.
+pub fn first_columns(a: &DevicePattern) -> Result<DeviceBuffer<u32>, SpmmError> {
+    let device = a.device();
+    let mut key = device.uninitialized::<u32>(a.rows as usize)?;
+    let (row_ptr, col_idx) = pointers(a);
+    let arguments = (a.rows, a.cols, row_ptr, col_idx, key.mutable());
+    // SAFETY: row pointers and columns are those of one matrix; `key` has an element for each row.
+    unsafe {
+        device.launch(
+            &order::first_columns(),
+            order::launch_threads(a.rows),
+            arguments,
+        )?;
+    }
+    Ok(key)
+}
+
+/// Columns minus the row's nonzeros: an ascending key for descending lengths.
+fn missing_columns(a: &DevicePattern) -> Result<DeviceBuffer<u32>, SpmmError> {
+    let device = a.device();
+    let mut key = device.uninitialized::<u32>(a.rows as usize)?;
+    let arguments = (a.rows, a.cols, a.row_ptr.read_only(), key.mutable());
+    // SAFETY: `a.rows + 1` row pointers; `key` has an element for each row; a row has at most `a.cols` nonzeros.
+    unsafe {
+        device.launch(
+            &order::missing_columns(),
+            order::launch_threads(a.rows),
+            arguments,
+        )?;
+    }
+    Ok(key)
+}
+
+/// For each row the lowest rank of its columns, where rank 0 is the column with the most nonzeros.
+pub fn frequent_columns(a: &DevicePattern) -> Result<DeviceBuffer<u32>, SpmmError> {
+    let device = a.device();
+    let mut column_key = device.uninitialized::<u32>(a.cols as usize)?;
+    let mut rank = device.uninitialized::<u32>(a.cols as usize)?;
+    let mut key = device.uninitialized::<u32>(a.rows as usize)?;
+    let (row_ptr, col_idx) = pointers(a);
+    if a.cols > 0 {
+        let config = order::launch_threads(a.cols);
+        // The key is the number of rows minus the column's nonzeros, of which it has at most one for each row.
+        // SAFETY: `column_key` and `rank` have an element for each column; columns are below `cols`.
+        unsafe {
+            device.launch(
+                &order::fill(),
+                config,
+                (a.cols, a.rows, column_key.mutable()),
+            )?;
+            if a.nonzeros() > 0 {
+                device.launch(
+                    &order::count_columns(),
+                    order::launch_threads(a.nonzeros()),
+                    (a.nonzeros(), col_idx, column_key.mutable()),
+                )?;
+            }
+            let columns = sorted(number(device, a.cols)?, column_key, a.rows)?;
+            device.launch(
+                &order::ranks(),
+                config,
+                (a.cols, columns.read_only(), rank.mutable()),
+            )?;
+        }
+    }
+    let arguments = (
+        a.rows,
+        a.cols,
+        row_ptr,
+        col_idx,
+        rank.read_only(),
+        key.mutable(),
+    );
+    // SAFETY: row pointers and columns are those of one matrix; a rank for each column and a key for each row.
+    unsafe {
+        device.launch(
+            &order::least_ranks(),
+            order::launch_warps(a.rows),
+            arguments,
+        )?;
+    }
+    Ok(key)
+}
+
+/// The label of each row: the number of a column. Rows with many common columns get the same label.
+///
+/// In each round a row takes the label that most of its columns have. In a square matrix, row and column i are the
+/// same node and have one label; else columns take the label of most of their rows in turn.
+pub fn labels<T: Element>(a: &DeviceCsr<T>) -> Result<DeviceBuffer<u32>, SpmmError> {
+    let pattern = a.pattern();
+    let (rows, cols) = (pattern.rows, pattern.cols);
+    let transposed = (rows != cols).then(|| a.transpose()).transpose()?;
+    let mut of_columns = number(a.device(), cols)?;
+    let mut of_rows = a.device().uninitialized(rows as usize)?;
+    for round in 0..ROUNDS {
+        propagate(pattern, round, &of_columns, &mut of_rows)?;
+        match &transposed {
+            _ if round + 1 == ROUNDS => {}
+            Some(transposed) => propagate(transposed.pattern(), round, &of_rows, &mut of_columns)?,
+            None => std::mem::swap(&mut of_rows, &mut of_columns),
+        }
+    }
+    Ok(of_rows)
+}
+
+/// For each row of `a` the label that most of its columns have.
+fn propagate(
+    a: &DevicePattern,
+    round: u32,
+    of_columns: &DeviceBuffer<u32>,
+    of_rows: &mut DeviceBuffer<u32>,
+) -> Result<(), SpmmError> {
+    if a.rows == 0 {
+        return Ok(());
+    }
+    let (row_ptr, col_idx) = pointers(a);
+    let labels = (of_columns.read_only(), of_rows.mutable());
+    let arguments = (a.rows, round, row_ptr, col_idx, labels.0, labels.1);
+    let config = order::launch_warps(a.rows);
+    // SAFETY: row pointers and columns are those of one matrix; a label for each column, room for one for each row.
+    unsafe {
+        a.device()
+            .launch(&order::propagate_labels(), config, arguments)?;
+    }
+    Ok(())
+}
+
+fn pointers(a: &DevicePattern) -> (Global<u32>, Global<u32>) {
+    (a.row_ptr.read_only(), a.col_idx.read_only())
+}

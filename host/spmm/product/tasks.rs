@@ -1,0 +1,382 @@
+//! The tasks of a matrix, or of each block of its columns, made on the device: see [`tasks`].
+
+use super::task_sizes::{Groupings, ItemSizes, Joining, TaskSizes, slots};
+use crate::csr::{DeviceCsr, DevicePattern};
+use crate::device::{Device, DeviceBuffer};
+use crate::operand::{OperandError, count};
+use crate::primitives::scan::exclusive_scan;
+use crate::spmm::error::SpmmError;
+use crate::spmm::options::SpmmElement;
+use cuda_std::element::Element;
+use cuda_std::float::Real;
+use cuda_std::memory::{Global, GlobalMut};
+use std::fmt;
+use std::sync::Mutex;
+use warprow_kernels::matrix::DenseMut;
+use warprow_kernels::spmm::product::column_blocks;
+use warprow_kernels::spmm::product::tasks::{self, Cuts};
+use warprow_kernels::spmm::product::vector;
+use warprow_kernels::spmm::{Epilogue, Items, Large, Reduction};
+
+/// Maximum number of groups of tasks for each split row in a matrix of many split rows.
+const GROUPS_PER_SPLIT_ROW: u64 = 16;
+
+/// In a matrix of many split rows, rows longer than this part of a task may be split; in others, rows longer than a
+/// task.
+const SPLIT_PART_OF_TASK: u32 = 4;
+
+/// What all launches of a run have in common.
+pub struct RunArguments<E: SpmmElement> {
+    pub row_ptr: Global<u32>,
+    pub rows: u32,
+    /// The number of each row of A in the caller's order, if that is another; else null.
+    pub original_row: Global<u32>,
+    pub y: DenseMut<E>,
+    pub reduction: Reduction,
+    pub epilogue: Epilogue<E::Sum>,
+    /// Items of a block of threads.
+    pub items_of_block: u32,
+    pub joining: Joining,
+}
+
+/// What each launch of a run has of its own.
+pub struct LaunchArguments<E: SpmmElement> {
+    pub row_ptr: Global<u32>,
+    pub items: Items<E::Sum>,
+    pub epilogue: Epilogue<E::Sum>,
+}
+
+/// The matrix with its nonzeros in the order of `blocks` blocks of columns. Its row pointers are those of one block
+/// after the other, `blocks * rows + 1` numbers in all; each block starts where the one before ends.
+///
+/// # Errors
+///
+/// 2^32 rows of blocks or more; too little device memory; the driver's.
+pub fn cut_into_column_blocks<T: Element>(
+    a: DeviceCsr<T>,
+    blocks: u32,
+) -> Result<DeviceCsr<T>, OperandError> {
+    let (device, pattern) = (a.device(), a.pattern());
+    let (rows, cols) = (pattern.rows, pattern.cols);
+    if blocks == 1 || rows == 0 {
+        return Ok(a);
+    }
+    let starts = u64::from(rows) * u64::from(blocks);
+    let starts = count("the number of rows of all blocks of columns", starts)?;
+    let mut row_ptr = device.zeros::<u32>(starts as usize + 1)?;
+    let mut col_idx = device.uninitialized::<u32>(pattern.nnz())?;
+    let mut values = device.uninitialized::<T>(pattern.nnz())?;
+    // SAFETY: the buffers have the lengths that the kernels' contracts ask for, and a row's columns ascend.
+    unsafe {
+        let (old_row_ptr, old_col_idx) = (pattern.row_ptr.read_only(), pattern.col_idx.read_only());
+        let config = column_blocks::launch_lengths(rows, blocks);
+        let width = cols.div_ceil(blocks);
+        let arguments = (rows, old_row_ptr, old_col_idx, width, row_ptr.mutable());
+        device.launch(&column_blocks::lengths(), config, arguments)?;
+        exclusive_scan(device, &mut row_ptr)?;
+        let arguments = (
+            rows,
+            blocks,
+            old_row_ptr,
+            old_col_idx,
+            a.values().read_only(),
+            row_ptr.read_only(),
+            col_idx.mutable(),
+            values.mutable(),
+        );
+        let config = column_blocks::launch_copy(rows);
+        device.launch(&column_blocks::copy::<T>(), config, arguments)?;
+    }
+    let cut = DevicePattern {
+        device: device.clone(),
+        rows,
+        cols,
+        row_ptr,
+        col_idx,
+        longest_row: None,
+    };
+    Ok(DeviceCsr::from_parts(cut, values))
+}
+
+/// The tasks of a matrix or of a block of its columns.
+#[derive(Debug)]
+pub struct Tasks<E: SpmmElement> {
+    starts: TaskStarts,
+    groupings: Groupings,
+    /// The rows that are split between blocks of threads: for [each number of items of a block](vector::GROUPS), and
+    /// for each way to join tasks.
+    split_rows: Vec<SplitRows>,
+    /// Two rows of partial sums for each block of threads, if a row is split; for the widest X so far.
+    partial_sums: Mutex<DeviceBuffer<E::Sum>>,
+}
+
+/// Where tasks start: the row and the nonzero of each, and the end of the matrix.
+#[derive(Debug)]
+struct TaskStarts {
+    count: u32,
+    /// Steps of a task.
+    size: u32,
+    row: DeviceBuffer<u32>,
+    nonzero: DeviceBuffer<u32>,
+}
+
+/// The rows that are split between blocks of threads, listed by their number of parts.
+#[derive(Debug)]
+struct SplitRows {
+    items_of_block: u32,
+    /// The items of several tasks.
+    large: Large,
+    few_parts_count: u32,
+    many_parts_count: u32,
+    few_parts: DeviceBuffer<u32>,
+    many_parts: DeviceBuffer<u32>,
+}
+
+/// The rows and nonzeros of a matrix or of a block of its columns.
+#[derive(Clone, Copy)]
+struct BlockRows<'a> {
+    device: &'a Device,
+    rows: u32,
+    nonzeros: u32,
+    row_ptr: Global<u32>,
+}
+
+impl<E: SpmmElement> Tasks<E> {
+    /// The tasks of each block of columns of a matrix, which has `rows` row pointers for each, and one at the end.
+    pub fn of_blocks(a: &DevicePattern, sizes: ItemSizes) -> Result<Vec<Self>, SpmmError> {
+        let rows = a.rows as usize;
+        let blocks = (a.row_ptr.len() - 1).checked_div(rows).unwrap_or(1);
+        let mut starts = vec![0, a.nonzeros()];
+        for block in 1..blocks {
+            let mut start = [0];
+            a.row_ptr.copy_part_to_slice(block * rows, &mut start)?;
+            starts.insert(block, start[0]);
+        }
+        let task_sizes = TaskSizes::new(a, sizes);
+        // The cost model limits the tasks of these matrices alone.
+        let consecutive_rows_share = sizes.max_task_size.is_some();
+        let blocks = starts.windows(2).enumerate();
+        blocks
+            .map(|(block, ends)| {
+                let block_rows = BlockRows {
+                    device: a.device(),
+                    rows: a.rows,
+                    nonzeros: ends[1] - ends[0],
+                    row_ptr: a.row_ptr.read_only().offset(block * rows),
+                };
+                Self::new(block_rows, task_sizes, consecutive_rows_share)
+            })
+            .collect()
+    }
+
+    fn new(
+        a: BlockRows<'_>,
+        sizes: TaskSizes,
+        consecutive_rows_share: bool,
+    ) -> Result<Self, SpmmError> {
+        let [eight, four] = vector::GROUPS;
+        let mut kinds = Vec::new();
+        let mut starts = TaskStarts::new(a, sizes.few_split_rows, sizes.few_split_rows)?;
+        let mut split_rows = SplitRows::find(a, &starts, &[(eight, Large::NONE)])?;
+        let (split, blocks) = (u64::from(split_rows[0].count()), starts.count / eight);
+        let many_rows_are_split = split > 0 && split * GROUPS_PER_SPLIT_ROW >= blocks.into();
+        if many_rows_are_split {
+            let size = sizes.many_split_rows;
+            starts = TaskStarts::new(a, size, size / SPLIT_PART_OF_TASK)?;
+            split_rows.clear();
+            kinds.push((eight, Large::NONE));
+        }
+        let groupings = Groupings::new(starts.count, many_rows_are_split, consecutive_rows_share);
+        kinds.push((four, Large::NONE));
+        kinds.extend(groupings.all().map(|large| (four, large)));
+        split_rows.extend(SplitRows::find(a, &starts, &kinds)?);
+        Ok(Self {
+            starts,
+            groupings,
+            split_rows,
+            partial_sums: Mutex::new(a.device.uninitialized(0)?),
+        })
+    }
+
+    /// The items of several tasks in a run.
+    fn large(&self, joining: Joining) -> Large {
+        let device = self.starts.row.device();
+        self.groupings.of_run(joining, slots(device))
+    }
+
+    /// The number of items of a run.
+    pub fn count(&self, joining: Joining) -> u32 {
+        self.large(joining).item_of(self.starts.count)
+    }
+
+    /// Launches the kernel on the tasks of a block of columns, and adds up the parts of the split rows.
+    pub fn run(
+        &self,
+        device: &Device,
+        run: &RunArguments<E>,
+        block: usize,
+        launch: &impl Fn(LaunchArguments<E>) -> Result<(), SpmmError>,
+    ) -> Result<(), SpmmError> {
+        // Locked until all is launched: the next run's kernels come after this one's on the device.
+        let mut partial_sums = self
+            .partial_sums
+            .lock()
+            .unwrap_or_else(|poisoned| poisoned.into_inner());
+        let RunArguments {
+            items_of_block,
+            joining,
+            y,
+            ..
+        } = *run;
+        let large = self.large(joining);
+        let is_of_run =
+            |rows: &&SplitRows| (rows.items_of_block, rows.large) == (items_of_block, large);
+        let split_rows = self.split_rows.iter().find(is_of_run);
+        let split_rows =
+            split_rows.expect("split rows are listed for all blocks that kernels have");
+        if split_rows.any() {
+            let items = large.item_of(self.starts.count);
+            let parts = 2 * u64::from(items.div_ceil(items_of_block));
+            partial_sums.grow(parts, y.cols.into())?;
+        }
+        let row_ptr = run.row_ptr.offset(block * run.rows as usize);
+        let mut epilogue: Epilogue<E::Sum> = run.epilogue;
+        if block > 0 {
+            epilogue.beta = <E::Sum as Real>::ONE;
+        }
+        let items = (self.starts).items(large, partial_sums.mutable(), run.original_row);
+        launch(LaunchArguments {
+            row_ptr,
+            items,
+            epilogue,
+        })?;
+        if !split_rows.any() {
+            return Ok(());
+        }
+        let SplitRows {
+            few_parts_count,
+            many_parts_count,
+            ..
+        } = *split_rows;
+        let config = tasks::launch_combine(few_parts_count, many_parts_count, y.cols);
+        let handle = tasks::combine_handle::<E>(run.reduction);
+        let arguments = (items, split_rows.pointers(), y, epilogue);
+        // SAFETY: the kernel before has written the parts of the split rows; y is this run's.
+        unsafe { device.launch(&handle, config, arguments)? };
+        Ok(())
+    }
+}
+
+impl TaskStarts {
+    /// The starts of tasks of `size` steps, which may split rows of more than `longest` nonzeros.
+    fn new(a: BlockRows<'_>, size: u32, longest: u32) -> Result<Self, SpmmError> {
+        let count = count(
+            "the number of tasks",
+            tasks::count(a.rows, a.nonzeros, size),
+        )?;
+        let mut row = a.device.uninitialized::<u32>(count as usize + 1)?;
+        let mut nonzero = a.device.uninitialized::<u32>(count as usize + 1)?;
+        let starts = (row.mutable(), nonzero.mutable());
+        let arguments = (a.rows, a.row_ptr, size, longest, count, starts.0, starts.1);
+        // SAFETY: the matrix's row pointers; `row` and `nonzero` have a number for each task and one for the end.
+        unsafe { (a.device).launch(&tasks::starts(), tasks::launch(count), arguments)? };
+        Ok(Self {
+            count,
+            size,
+            row,
+            nonzero,
+        })
+    }
+
+    /// The items as a kernel gets them.
+    fn items<T>(
+        &self,
+        large: Large,
+        partial_sums: GlobalMut<T>,
+        original_row: Global<u32>,
+    ) -> Items<T> {
+        Items {
+            count: large.item_of(self.count),
+            task_size: self.size,
+            large,
+            row: self.row.read_only(),
+            start: self.nonzero.read_only(),
+            partial: partial_sums,
+            original_row,
+        }
+    }
+}
+
+impl SplitRows {
+    /// The split rows for each kind of blocks: the items of a block, and which of them have several tasks.
+    fn find(
+        a: BlockRows<'_>,
+        starts: &TaskStarts,
+        kinds: &[(u32, Large)],
+    ) -> Result<Vec<Self>, SpmmError> {
+        let mut counts = a.device.zeros::<u32>(2 * kinds.len())?;
+        let mut lists = Vec::new();
+        for (kind, &(items_of_block, large)) in kinds.iter().enumerate() {
+            let (no_sums, no_rows) = (GlobalMut::from_address(0), Global::from_address(0));
+            let items = starts.items::<u32>(large, no_sums, no_rows);
+            let blocks = items.count.div_ceil(items_of_block);
+            let mut few = a.device.uninitialized::<u32>(4 * blocks as usize)?;
+            let mut many = a.device.uninitialized::<u32>(4 * blocks as usize)?;
+            let counts = counts.mutable().offset(2 * kind);
+            let arguments = (
+                a.rows,
+                a.row_ptr,
+                items,
+                items_of_block,
+                counts,
+                few.mutable(),
+                many.mutable(),
+            );
+            // SAFETY: the lists have room for four numbers for each block, and each kind has two counts.
+            unsafe { (a.device).launch(&tasks::find_cuts(), tasks::launch(blocks), arguments)? };
+            lists.push((items_of_block, large, few, many));
+        }
+        let counts = counts.download()?;
+        let found = lists.into_iter().zip(counts.chunks_exact(2));
+        let found = found.map(
+            |((items_of_block, large, few_parts, many_parts), counts)| Self {
+                items_of_block,
+                large,
+                few_parts_count: counts[0],
+                many_parts_count: counts[1],
+                few_parts,
+                many_parts,
+            },
+        );
+        Ok(found.collect())
+    }
+
+    fn count(&self) -> u32 {
+        self.few_parts_count + self.many_parts_count
+    }
+
+    fn any(&self) -> bool {
+        self.count() > 0
+    }
+
+    fn pointers(&self) -> Cuts {
+        Cuts {
+            few_count: self.few_parts_count,
+            many_count: self.many_parts_count,
+            few: self.few_parts.read_only(),
+            many: self.many_parts.read_only(),
+        }
+    }
+}
+
+impl<E: SpmmElement> fmt::Display for Tasks<E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{} tasks of {} steps, {} rows cut between blocks",
+            self.starts.count,
+            self.starts.size,
+            self.split_rows[0].count()
+        )
+    }
+}

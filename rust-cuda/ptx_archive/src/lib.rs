@@ -1,0 +1,23 @@
+//! Archives of PTX modules: `cuda_builder` writes them, the library reads them when a kernel is first launched.
+//!
+//! A module is what the driver compiles at once: one kernel, or a few that are always used together. An archive is an ordinary
+//! zip file with one member for each module and two more:
+//!
+//! | member | content |
+//! |---|---|
+//! | `index` | a line for each kernel and module: the kernel, its target, the PTX version, the module |
+//! | `stamp` | what the modules were made from, as text that only `cuda_builder` reads |
+//! | `axpy_f32.sm_80.ptx` | a module: valid PTX for its target |
+//!
+//! One kernel may have modules for several targets; [`Archive::module_for`] picks the best one for a GPU. Equal modules make
+//! equal archives, byte for byte: members are sorted and have no date.
+
+mod arch;
+mod archive;
+mod index;
+mod write;
+
+pub use arch::{Arch, ParseArchError, ParsePtxVersionError, PtxVersion};
+pub use archive::{Archive, ArchiveError};
+pub use index::{IndexError, Module};
+pub use write::write;
