@@ -1,7 +1,7 @@
 //! What the device-wide primitives and a plan's preprocessing cost: scans, sorts, transposes, orders of the rows.
 //!
 //! ```text
-//! cargo bench -p warprow-benches --bench device_wide                      # 80 million elements on a GPU, 20 thousand on the emulator
+//! cargo bench -p warprow-benches --bench device_wide    # 80 million elements; on the emulator 20 thousand
 //! cargo bench -p warprow-benches --bench device_wide -- --elements 1000000
 //! ```
 //!

@@ -10,8 +10,8 @@ use crate::spmm::SpmmError;
 
 /// Any error of this crate, for programs that use several of its modules.
 ///
-/// Each module returns its own error, and all of them convert to this one. A failure has one variant here, whichever operation met
-/// it: a device without memory is [`Error::Device`], a matrix of another shape [`Error::Operand`].
+/// Each module returns its own error, and all of them convert to this one. A failure has one variant here, whichever
+/// operation met it: a device without memory is [`Error::Device`], a matrix of another shape [`Error::Operand`].
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {

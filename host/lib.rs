@@ -18,8 +18,8 @@
 //! # }
 //! ```
 //!
-//! Sparse matrices are `sprs` matrices with u32 indices, dense ones `ndarray` arrays, row-major. An operation has a *plan*,
-//! made once for a matrix on a device, and *runs*, many of them, which allocate nothing.
+//! Sparse matrices are `sprs` matrices with u32 indices, dense ones `ndarray` arrays, row-major. An operation has a
+//! *plan*, made once for a matrix on a device, and *runs*, many of them, which allocate nothing.
 //!
 //! | module | what is in it |
 //! |---|---|

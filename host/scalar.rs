@@ -98,8 +98,8 @@ macro_rules! narrow_scalar {
 narrow_scalar!(f16);
 narrow_scalar!(bf16);
 
-/// The number in f32 if it is exact, else the one of its two neighbours whose last bit is set, which rounds to 16 bits as the
-/// number itself does.
+/// The number in f32 if it is exact, else the one of its two neighbours whose last bit is set, which rounds to 16
+/// bits as the number itself does.
 fn rounded_to_odd(number: f64) -> f32 {
     let nearest = number as f32;
     if nearest.is_nan() || f64::from(nearest) == number {

@@ -1,13 +1,15 @@
-//! A graph convolutional network, each operator and the whole, against the time in which the device copies their bytes.
+//! A graph convolutional network, each operator and the whole, against the time that copying their bytes takes.
 //!
 //! ```text
-//! cargo bench -p warprow-benches --bench gcn                                       # a GPU if there is one
+//! cargo bench -p warprow-benches --bench gcn                     # on a GPU if there is one
 //! cargo bench -p warprow-benches --bench gcn -- --network stanford --output gcn.jsonl
 //! ```
 //!
-//! benches/peers/gcn_torch.py runs the same networks in PyTorch and prints the same lines. Times are the device's, by events
-//! around many launches with no synchronisation between. `floor_ms` is the time of a copy of as many bytes as the operator has to move,
-//! each operand once. Results are verified against f64 at a sample of nodes. On the emulator a small graph is run once and not timed.
+//! `benches/peers/gcn_torch.py` runs the same networks in PyTorch and prints the same lines.
+//!
+//! The device measures times, by events around many launches without synchronisation in between. `floor_ms` is the time
+//! of a copy of as many bytes as the operator has to move, each operand once. The bench verifies a sample of the nodes
+//! against f64. On the emulator it runs a small graph once and measures no time.
 
 mod bench;
 mod networks;

@@ -17,8 +17,8 @@ const TOLERANCE: f64 = 1e-5;
 pub struct Verification {
     /// Whether the probabilities of each node sum to one, and those of the sample are right.
     pub ok: bool,
-    /// The greatest error of the sample's nodes, each relative to one and the magnitudes of the terms that its logits are the sums of:
-    /// where these cancel, an error relative to the logits would say nothing.
+    /// The greatest error of the sample's nodes, each relative to one and the magnitudes of the terms that its logits
+    /// are the sums of: where these cancel, an error relative to the logits would say nothing.
     pub max_rel_err: f64,
 }
 

@@ -9,7 +9,7 @@ use crate::harness::floor::Floor;
 use crate::harness::json_lines::{Environment, JsonLines};
 use crate::harness::measure::{Effort, measure};
 use ndarray::{Array2, ArrayView2, Axis};
-use warprow::device::{Device, DeviceBuffer, DeviceError};
+use warprow::device::{Device, DeviceError};
 use warprow::gemm::GemmElement;
 use warprow::log_softmax::{LogSoftmax, SoftmaxElement};
 use warprow::reference::{DenseEpilogue, Verification, verify_gemm, verify_log_softmax};
@@ -175,7 +175,9 @@ impl Bench<'_> {
         let capability = self.device.properties().compute_capability;
         let runs = |kernel: &GemmKernel| {
             kernel.refusal::<T>(depth as u32).is_none()
-                && kernel.target().includes((capability.major, capability.minor))
+                && kernel
+                    .target()
+                    .includes((capability.major, capability.minor))
         };
         for kernel in self.options.kernels().into_iter().filter(runs) {
             choices.push((kernel.name().to_owned(), options(Some(kernel))));
@@ -217,7 +219,8 @@ impl Bench<'_> {
         self.write(&case, line.timed(timing, floor), &found, rows)
     }
 
-    /// Milliseconds in which the device copies half of the case's bytes, which moves all of them; `None` if there is no time.
+    /// Milliseconds in which the device copies half of the case's bytes, which moves all of them; `None` if there is
+    /// no time.
     fn floor(&mut self, case: &Case) -> anyhow::Result<Option<f64>> {
         let effort = Effort::of(self.options.samples);
         let Some(timing) = self.floor.time(case.bytes, effort)? else {

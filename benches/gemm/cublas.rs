@@ -93,7 +93,8 @@ pub struct Cublas {
 }
 
 impl Cublas {
-    /// Loads the library, from `insisted` if there is one (a file or a folder), and sets it up on the stream of `device`.
+    /// Loads the library, from `insisted` if there is one (a file or a folder), and sets it up on the stream of
+    /// `device`.
     ///
     /// # Errors
     ///
@@ -133,7 +134,8 @@ impl Cublas {
         }
     }
 
-    /// `y = x w`, all row-major: to cuBLAS, which is column-major, the transposed matrices, the product with its factors exchanged.
+    /// `y = x w`, all row-major: to cuBLAS, which is column-major, the transposed matrices, the product with its
+    /// factors exchanged.
     ///
     /// # Errors
     ///
@@ -160,7 +162,8 @@ impl Cublas {
             }
         };
         let address = |address: u64| address as *mut c_void;
-        // SAFETY: the buffers have the sizes of the matrices, the scalars are of the type of the sums and live on the host.
+        // SAFETY: the buffers have the sizes of the matrices, the scalars are of the type of the sums and live on the
+        // host.
         let status = unsafe {
             (self.gemm)(
                 self.handle,

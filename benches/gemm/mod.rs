@@ -1,12 +1,13 @@
-//! XW against cuBLAS, in one process, and LogSoftmax: against the time in which the device copies as many bytes.
+//! XW against cuBLAS, in one process, and LogSoftmax; both against the time that copying as many bytes takes.
 //!
 //! ```text
-//! cargo bench -p warprow-benches --bench gemm                                             # a GPU if there is one
+//! cargo bench -p warprow-benches --bench gemm                    # on a GPU if there is one
 //! cargo bench -p warprow-benches --bench gemm -- --shape 128x16 --kernel all --rows 281903 --output gemm.jsonl
 //! ```
 //!
-//! Times are the device's, by events around many launches with no synchronisation between; what the launches left in Y is
-//! then compared with the product in f64, in a sample of rows. On the emulator, products are verified and not timed.
+//! The device measures times, by events around many launches without synchronisation in between. Afterwards the bench
+//! compares a sample of the rows of Y with the product in f64. The emulator has no times: there, products are only
+//! verified.
 
 mod bench;
 mod cublas;

@@ -1,10 +1,10 @@
 //! X, W and Y of a product, and the rows of Y that are verified.
 
 use ndarray::Array2;
-use warprow::device::DeviceBuffer;
+use warprow::device::{DeviceBuffer, DeviceError};
 use warprow::gemm::GemmElement;
 use warprow::reference::Arithmetic;
-use warprow::{Error, GemmKernel, generate};
+use warprow::{GemmKernel, generate};
 
 /// Random rows of X; the rows after them repeat them.
 const RANDOM_ROWS: usize = 1 << 15;
@@ -53,7 +53,7 @@ pub fn elements<T>(matrix: &Array2<T>) -> &[T] {
 /// # Errors
 ///
 /// The device's.
-pub fn poison<T: GemmElement>(y: &mut DeviceBuffer<T>) -> Result<(), Error> {
+pub fn poison<T: GemmElement>(y: &mut DeviceBuffer<T>) -> Result<(), DeviceError> {
     let nan = vec![T::from_f64(f64::NAN); y.len()];
     y.copy_from_slice(&nan)
 }

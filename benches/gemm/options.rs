@@ -36,7 +36,13 @@ pub struct Options {
     pub elements: Vec<ElementType>,
 
     /// Classes of LogSoftmax
-    #[arg(long, value_name = "N", value_delimiter = ',', default_value = "16,40,47", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(
+        long,
+        value_name = "N",
+        value_delimiter = ',',
+        default_value = "16,40,47",
+        value_parser = clap::value_parser!(u32).range(1..)
+    )]
     pub classes: Vec<u32>,
 
     /// Kernels to run beside the one that the plan picks, or `all`

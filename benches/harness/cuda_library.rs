@@ -13,8 +13,8 @@ pub struct CudaLibrary {
     pub files: &'static [&'static str],
     /// The folders that Python packages of CUDA put it into, under `site-packages`.
     pub python_folders: &'static [&'static str],
-    /// Where, from its own folder, that may be what it is linked to and the dynamic linker does not always find by itself: a
-    /// library that is loaded already satisfies the link.
+    /// Where, from its own folder, that may be what it is linked to and the dynamic linker does not always find by
+    /// itself: a library that is loaded already satisfies the link.
     pub links: &'static [&'static str],
 }
 
@@ -28,8 +28,8 @@ pub struct Loaded {
 }
 
 impl CudaLibrary {
-    /// Loads it: from `insisted`, a file or a folder, and from nowhere else, or if that is `None` from where the dynamic
-    /// linker finds it (`LD_LIBRARY_PATH` first), from a CUDA toolkit, or from the packages of `python3`.
+    /// Loads it: from `insisted`, a file or a folder, and from nowhere else, or if that is `None` from where the
+    /// dynamic linker finds it (`LD_LIBRARY_PATH` first), from a CUDA toolkit, or from the packages of `python3`.
     ///
     /// # Errors
     ///
@@ -45,8 +45,8 @@ impl CudaLibrary {
                 let found = self.first_of(by_name.chain(there.filter(|path| path.is_file())));
                 found.map_err(|failures| {
                     format!(
-                        "{failures}; looked for it with the dynamic linker, in CUDA_HOME, CUDA_PATH and /usr/local/cuda, and in \
-                         the packages of python3"
+                        "{failures}; looked for it with the dynamic linker, in CUDA_HOME, CUDA_PATH and \
+                         /usr/local/cuda, and in the packages of python3"
                     )
                 })
             }

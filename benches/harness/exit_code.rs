@@ -2,7 +2,8 @@
 
 use std::process::ExitCode;
 
-/// Success if all results were `Ok(true)`, right; else says on the standard error that some `what` are wrong, or what went wrong.
+/// Success if all results were `Ok(true)`, right; else says on the standard error that some `what` are wrong, or what
+/// went wrong.
 pub fn exit_code(all_right: anyhow::Result<bool>, what: &str) -> ExitCode {
     match all_right {
         Ok(true) => return ExitCode::SUCCESS,

@@ -40,8 +40,8 @@ impl Floor {
         })
     }
 
-    /// The time of a copy of half of that many bytes, which moves all of them; `None` if they do not fit the device's memory, and
-    /// on the emulator.
+    /// The time of a copy of half of that many bytes, which moves all of them; `None` if they do not fit the device's
+    /// memory, and on the emulator.
     ///
     /// # Errors
     ///
@@ -59,7 +59,8 @@ impl Floor {
         let (from, to): (&DeviceBuffer<u8>, _) = (&from, &mut to);
         measure(&self.device, effort, || {
             let (from, to) = (from.read_only().address(), to.mutable().address());
-            // SAFETY: both are buffers of this length on the stream's device, and live until the measurement has waited for it.
+            // SAFETY: both are buffers of this length on the stream's device, and live until the measurement has
+            // waited for it.
             match unsafe { copy(to, from, len, stream) } {
                 0 => Ok(()),
                 status => bail!("cuMemcpyDtoDAsync: status {status}"),

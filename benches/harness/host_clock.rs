@@ -2,7 +2,7 @@
 
 use crate::harness::measure::{Timing, summary};
 use std::time::{Duration, Instant};
-use warprow::device::Device;
+use warprow::device::{Device, DeviceError};
 
 /// Samples that are taken even if the budget is spent.
 const LEAST_SAMPLES: usize = 3;
@@ -24,7 +24,7 @@ pub struct Runs {
 /// # Errors
 ///
 /// Those of `operation` and of the device.
-pub fn measure_whole<R, E: From<warprow::Error>>(
+pub fn measure_whole<R, E: From<DeviceError>>(
     device: &Device,
     runs: Runs,
     mut operation: impl FnMut() -> Result<R, E>,

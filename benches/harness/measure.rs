@@ -44,8 +44,8 @@ impl Effort {
         }
     }
 
-    /// The same for one of several of which only the fastest counts, where the fastest so far takes so many milliseconds: three samples of
-    /// one that takes a tenth more.
+    /// The same for one of several of which only the fastest counts, where the fastest so far takes so many
+    /// milliseconds: three samples of one that takes a tenth more.
     pub fn against(self, fastest: Option<f64>) -> Self {
         let slow = fastest.map(|ms| Duration::from_secs_f64(1.1e-3 * ms));
         Self {
@@ -95,8 +95,8 @@ fn sample<E>(
     effort: Effort,
     mut batch: impl FnMut(u32) -> Result<Option<Duration>, E>,
 ) -> Result<Option<Timing>, E> {
-    // The first launch of a kernel has the driver compile it, and the second one may be recorded: their times say nothing of the
-    // next ones.
+    // The first launch of a kernel has the driver compile it, and the second one may be recorded: their times say
+    // nothing of the next ones.
     for _ in 0..2 {
         if batch(1)?.is_none() {
             return Ok(None);

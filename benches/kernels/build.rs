@@ -10,9 +10,8 @@ fn main() {
     }
     let out = PathBuf::from(std::env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
     let built = CudaBuilder::new(".")
-        .arch(80)
-        .fallback("kernels.ptx")
-        .copy_to(out.join("kernels.ptx"))
+        .checked_in("kernels.zip")
+        .copy_to(out.join("kernels.zip"))
         .build();
     if let Err(error) = built {
         eprintln!("{error}");

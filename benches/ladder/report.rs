@@ -5,6 +5,10 @@ use crate::harness::measure::Timing;
 use crate::ladder::rungs::Rung;
 use serde::Serialize;
 use warprow::Error;
+use warprow::device::DeviceError;
+use warprow::gemm::GemmError;
+use warprow::operand::OperandError;
+use warprow::spmm::SpmmError;
 
 /// What is computed.
 #[derive(Clone, Debug, Serialize)]
@@ -101,18 +105,40 @@ impl Outcome {
     ///
     /// Every other error, which ends the run.
     pub fn of(result: anyhow::Result<Self>) -> anyhow::Result<Self> {
-        result.or_else(|error| match error.downcast_ref::<Error>() {
-            Some(
-                Error::OutOfMemory { .. }
-                | Error::HostOutOfMemory { .. }
-                | Error::TooLarge { .. }
-                | Error::Kernel { .. },
-            ) => Ok(Self::Skipped {
-                skipped: error.to_string(),
-            }),
-            _ => Err(error),
+        result.or_else(|error| {
+            let error = unified(error)?;
+            if is_limit(&error) {
+                Ok(Self::Skipped {
+                    skipped: error.to_string(),
+                })
+            } else {
+                Err(error.into())
+            }
         })
     }
+}
+
+/// The library's error, whichever of its modules returned it; any other error as it is.
+fn unified(error: anyhow::Error) -> anyhow::Result<Error> {
+    let error = error.downcast::<Error>();
+    let error = error.or_else(|error| error.downcast::<SpmmError>().map(Error::from));
+    let error = error.or_else(|error| error.downcast::<GemmError>().map(Error::from));
+    let error = error.or_else(|error| error.downcast::<OperandError>().map(Error::from));
+    error.or_else(|error| error.downcast::<DeviceError>().map(Error::from))
+}
+
+/// Whether a rung cannot compute the case, for want of memory or by a limit of its own.
+fn is_limit(error: &Error) -> bool {
+    matches!(
+        error,
+        Error::Device(
+            DeviceError::OutOfMemory { .. }
+                | DeviceError::HostOutOfMemory { .. }
+                | DeviceError::BufferTooLarge { .. }
+        ) | Error::Operand(OperandError::TooLarge { .. })
+            | Error::Spmm(SpmmError::Kernel { .. })
+            | Error::Gemm(GemmError::Kernel { .. })
+    )
 }
 
 #[derive(Debug, Serialize)]
@@ -283,7 +309,7 @@ mod tests {
 
     #[test]
     fn a_limit_of_a_rung_is_a_result_and_another_error_ends_the_run() {
-        let limit = Error::TooLarge {
+        let limit = OperandError::TooLarge {
             what: "a row",
             found: 3,
             most: 2,

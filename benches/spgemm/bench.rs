@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use warprow::device::{Device, DeviceError};
 use warprow::operand::OperandError;
 use warprow::spgemm::{
-    Borders, Spgemm, SpgemmElement, SpgemmKernel, SpgemmOptions, multiply, multiply_unsorted,
+    BinLimits, Spgemm, SpgemmElement, SpgemmKernel, SpgemmOptions, multiply, multiply_unsorted,
 };
 use warprow::{CsrMatrix, DeviceCsr, Error};
 
@@ -46,14 +46,14 @@ fn run_typed<T: BenchElement>(options: &Options) -> anyhow::Result<bool> {
     let environment = Environment::of(&device);
     let mut results = JsonLines::create(options.run.output.as_deref(), environment)?;
     let shared_bytes = device.properties().max_shared_bytes_per_block;
-    let default = Borders::new(shared_bytes, size_of::<T>() as u32);
+    let default = BinLimits::new(shared_bytes, size_of::<T>() as u32);
     let bench = Bench {
         samples: options.samples,
         kernels: options.kernels(),
         spgemm: SpgemmOptions {
             deterministic: options.deterministic,
             low_memory: options.low_memory,
-            borders: options.borders(default)?,
+            bin_limits: options.bin_limits(default)?,
             ..SpgemmOptions::default()
         },
         cusparse,

@@ -21,7 +21,8 @@ functions! {
     set_pointers = "cusparseCsrSetPointers": fn(SparseMatrix, *mut c_void, *mut c_void, *mut c_void) -> Status;
     create_descriptor = "cusparseSpGEMM_createDescr": fn(*mut SpgemmDescriptor) -> Status;
     destroy_descriptor = "cusparseSpGEMM_destroyDescr": fn(SpgemmDescriptor) -> Status;
-    // op of A, op of B, alpha, A, B, beta, C, type of the computation, algorithm, descriptor, bytes of the buffer, buffer
+    // op of A, op of B, alpha, A, B, beta, C, type of the computation, algorithm, descriptor, bytes of the buffer,
+    // buffer
     work_estimation = "cusparseSpGEMM_workEstimation": fn(
         Handle, c_int, c_int, *const c_void, SparseMatrix, SparseMatrix, *const c_void, SparseMatrix, c_int, c_int,
         SpgemmDescriptor, *mut usize, *mut c_void
@@ -121,8 +122,8 @@ impl Cusparse {
         // Calls one of the functions of SpGEMM, which have their first eleven arguments in common.
         macro_rules! call {
             ($name:literal, $function:ident $(, $argument:expr)*) => {{
-                // SAFETY: the descriptors are alive and describe matrices that live as long as this call; the scalars are on
-                // the host (the handle's default); sizes may be written, buffers have the sizes asked for.
+                // SAFETY: the descriptors are alive and describe matrices that live as long as this call; the scalars
+                // are on the host (the handle's default); sizes may be written, buffers have the sizes asked for.
                 let status = unsafe {
                     (functions.$function)(
                         self.handle(),

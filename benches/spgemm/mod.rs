@@ -1,15 +1,15 @@
 //! SpGEMM against cuSPARSE, in one process: A x A and A x A^T on generated matrices and the one in `data/`.
 //!
 //! ```text
-//! cargo bench -p warprow-benches --bench spgemm                                       # all matrices; a small one on the emulator
+//! cargo bench -p warprow-benches --bench spgemm                  # all matrices; on the emulator a small one
 //! cargo bench -p warprow-benches --bench spgemm -- --matrix rmat57_100k,banded --kernel all --output spgemm.jsonl
-//! cargo bench -p warprow-benches --bench spgemm -- --matrix rmat57_100k --borders bitmap_words=8 --borders chunk=8192
+//! cargo bench -p warprow-benches --bench spgemm -- --matrix rmat57_100k --bin-limits bitmap_words=8 --bin-limits chunk_entries=8192
 //! ```
 //!
-//! Times are whole multiplications by the host's clock, with the allocation of C and of all that is needed meanwhile, until
-//! the device is done; and of the numeric phase alone, with the structure and the room for C there, in its first run and in those
-//! after it. What came out, of the whole and of the last run, is compared with the product in f64, in all rows or in some. On the
-//! emulator, products are verified and not timed.
+//! The host's clock measures two things. One is the whole multiplication, which allocates C and all scratch memory,
+//! until the device is done. The other is the numeric phase alone, into an allocated C of known structure: its first
+//! run, and the runs after it. The bench compares the results of the whole and of the last run with the product in
+//! f64, in all rows or a sample. The emulator has no times: there, products are only verified.
 
 mod bench;
 pub(crate) mod cases;

@@ -6,7 +6,7 @@ use crate::harness::run_options::RunOptions;
 use crate::spgemm::cases::{CASES, Case};
 use anyhow::{Context, bail};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use warprow::spgemm::{Borders, SpgemmKernel};
+use warprow::spgemm::{BinLimits, SpgemmKernel};
 
 /// SpGEMM against cuSPARSE, on generated matrices.
 #[derive(Clone, Debug, clap::Parser)]
@@ -54,9 +54,9 @@ pub struct Options {
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..))]
     pub samples: u32,
 
-    /// Borders between kernels, `NAME=NUMBER`
+    /// BinLimits between kernels, `NAME=NUMBER`
     #[arg(long, value_name = "NAME=NUMBER", value_delimiter = ',', hide = true)]
-    borders: Vec<String>,
+    bin_limits: Vec<String>,
 }
 
 /// The element types that there are kernels for.
@@ -108,33 +108,33 @@ impl Options {
     /// # Errors
     ///
     /// What is no `NAME=NUMBER`, or the name of no border.
-    pub fn borders(&self, default: Borders) -> anyhow::Result<Option<Borders>> {
-        let mut borders = default;
-        for assignment in &self.borders {
+    pub fn bin_limits(&self, default: BinLimits) -> anyhow::Result<Option<BinLimits>> {
+        let mut bin_limits = default;
+        for assignment in &self.bin_limits {
             let (name, number) = assignment
                 .split_once('=')
                 .with_context(|| format!("wanted NAME=NUMBER, found `{assignment}`"))?;
             let border = match name {
-                "sort_products" => &mut borders.sort_products,
-                "sort_again" => &mut borders.sort_again,
-                "sort_warps" => &mut borders.sort_warps,
-                "warp_products" => &mut borders.warp_products,
-                "block_products" => &mut borders.block_products,
-                "bitmap_words" => &mut borders.bitmap_words,
-                "run_span" => &mut borders.run_span,
-                "window_span" => &mut borders.window_span,
-                "window_row" => &mut borders.window_row,
-                "neighbour_warps" => &mut borders.neighbour_warps,
-                "warp_entries" => &mut borders.warp_entries,
-                "warp_work" => &mut borders.warp_work,
-                "spread" => &mut borders.spread,
-                "chunk" => &mut borders.chunk,
-                "rank_words" => &mut borders.rank_words,
+                "sort_products" => &mut bin_limits.sort_products,
+                "numeric_sort_products" => &mut bin_limits.numeric_sort_products,
+                "min_sort_warps" => &mut bin_limits.min_sort_warps,
+                "warp_hash_products" => &mut bin_limits.warp_hash_products,
+                "block_hash_products" => &mut bin_limits.block_hash_products,
+                "bitmap_words" => &mut bin_limits.bitmap_words,
+                "run_span" => &mut bin_limits.run_span,
+                "window_span" => &mut bin_limits.window_span,
+                "window_row_length" => &mut bin_limits.window_row_length,
+                "min_neighbour_warps" => &mut bin_limits.min_neighbour_warps,
+                "search_row_entries" => &mut bin_limits.search_row_entries,
+                "search_row_products" => &mut bin_limits.search_row_products,
+                "spread_products" => &mut bin_limits.spread_products,
+                "chunk_entries" => &mut bin_limits.chunk_entries,
+                "rank_words" => &mut bin_limits.rank_words,
                 _ => bail!("no border `{name}`"),
             };
             *border = (number.parse()).with_context(|| format!("in `{assignment}`"))?;
         }
-        Ok((!self.borders.is_empty()).then_some(borders))
+        Ok((!self.bin_limits.is_empty()).then_some(bin_limits))
     }
 }
 
@@ -162,18 +162,21 @@ mod tests {
     }
 
     #[test]
-    fn borders_are_changed_by_name() {
-        let default = Borders::new(227 << 10, 4);
-        let options = parse(&["--borders", "chunk=4096,window_row=3"]).unwrap();
-        let borders = options.borders(default).unwrap().unwrap();
-        assert_eq!((borders.chunk, borders.window_row), (4096, 3));
-        assert_eq!(borders.warp_entries, default.warp_entries);
-        assert_eq!(parse(&[]).unwrap().borders(default).unwrap(), None);
-        for wrong in ["chunk", "chunk=x", "nothing=3"] {
+    fn bin_limits_are_changed_by_name() {
+        let default = BinLimits::new(227 << 10, 4);
+        let options = parse(&["--bin-limits", "chunk_entries=4096,window_row_length=3"]).unwrap();
+        let bin_limits = options.bin_limits(default).unwrap().unwrap();
+        assert_eq!(
+            (bin_limits.chunk_entries, bin_limits.window_row_length),
+            (4096, 3)
+        );
+        assert_eq!(bin_limits.search_row_entries, default.search_row_entries);
+        assert_eq!(parse(&[]).unwrap().bin_limits(default).unwrap(), None);
+        for wrong in ["chunk_entries", "chunk_entries=x", "nothing=3"] {
             assert!(
-                parse(&["--borders", wrong])
+                parse(&["--bin-limits", wrong])
                     .unwrap()
-                    .borders(default)
+                    .bin_limits(default)
                     .is_err()
             );
         }

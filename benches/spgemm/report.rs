@@ -120,7 +120,8 @@ impl Line {
     }
 }
 
-/// The table of one product: a line for each implementation. The ratio is the best time of cuSPARSE over the line's own.
+/// The table of one product: a line for each implementation. The ratio is the best time of cuSPARSE over the line's
+/// own.
 pub fn table(product: &Product, lines: &[Line]) -> String {
     let mut text = format!(
         "{} {}, {} x {}, {} nonzeros, {}, {} products\n",
@@ -146,8 +147,8 @@ pub fn table(product: &Product, lines: &[Line]) -> String {
                 times,
                 found,
             } => format!(
-                "  {:<16} {:>10} ms ({} .. {}), symbolic {}, numeric {} then {}, {} GFLOP/s, {} x cuSPARSE, {entries} entries, {} {} rows, \
-                 error {:.1e}\n",
+                "  {:<16} {:>10} ms ({} .. {}), symbolic {}, numeric {} then {}, {} GFLOP/s, \
+                 {} x cuSPARSE, {entries} entries, {} {} rows, error {:.1e}\n",
                 line.implementation,
                 number(times.ms, 3),
                 number(times.ms_min, 3),

@@ -22,8 +22,8 @@ use warprow::{Spmm, SpmmOptions, bf16, f16};
 ///
 /// # Errors
 ///
-/// A device that is not there, a library that is insisted on and is not there, a file that cannot be written or resumed, a
-/// launch that fails. What does not fit the memory and what cuSPARSE refuses is reported as skipped.
+/// A device that is not there, a library that is insisted on and is not there, a file that cannot be written or
+/// resumed, a launch that fails. What does not fit the memory and what cuSPARSE refuses is reported as skipped.
 pub fn run(options: &Options) -> anyhow::Result<bool> {
     match options.element {
         ElementType::F32 => run_typed::<f32>(options),
@@ -99,7 +99,8 @@ impl Bench<'_> {
         missing
     }
 
-    /// Has the driver compile what a plan launches, which would be the first plan's time, and that of the first one that looks for an order.
+    /// Has the driver compile what a plan launches, which would be the first plan's time, and that of the first one
+    /// that looks for an order.
     fn compile_kernels<T: BenchElement>(&self) -> anyhow::Result<()> {
         let a = generate::uniform::<T>(64, 64, 640, 1)?;
         let x = self

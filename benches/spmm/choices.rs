@@ -1,5 +1,5 @@
-//! The products of this crate that a run times: the plan's own, those of kernels and orders that are asked for, and the sweep over what the plan
-//! could have chosen.
+//! The products of this crate that a run times: the plan's own, those of kernels and orders that are asked for, and
+//! the sweep over what the plan could have chosen.
 
 use crate::spmm::options::Options;
 use warprow::{RowOrder, SpmmKernel, SpmmOptions};

@@ -1,19 +1,21 @@
 //! SpMM against cuSPARSE, in one process, on generated graphs of the sizes of well-known ones.
 //!
 //! ```text
-//! cargo bench -p warprow-benches --bench spmm                                          # a GPU if there is one: a choice of graphs
-//! cargo bench -p warprow-benches --bench spmm -- --graph ppa,reddit --features 32,128,256 --output spmm.jsonl
+//! cargo bench -p warprow-benches --bench spmm                    # some graphs; on the emulator a small one
+//! cargo bench -p warprow-benches --bench spmm -- --graph ppa,reddit --features 32,128 --output spmm.jsonl
 //! cargo bench -p warprow-benches --bench spmm -- --kernel all --no-cusparse --graph arxiv
-//! cargo bench -p warprow-benches --bench spmm -- --graph all --kind all --features 32,64,128,256,512,33,100 --output all.jsonl --resume
-//! cargo bench -p warprow-benches --bench spmm -- --sweep --no-cusparse --graph all           # is the plan's choice the best of those it had?
-//! cargo bench -p warprow-benches --bench spmm -- chart all.jsonl all.svg               # the results of a file as a chart; runs nothing
+//! cargo bench -p warprow-benches --bench spmm -- --graph all --kind all --output all.jsonl --resume
+//! cargo bench -p warprow-benches --bench spmm -- --graph all --sweep --no-cusparse    # every choice a plan has
+//! cargo bench -p warprow-benches --bench spmm -- chart all.jsonl all.svg    # draws results, runs nothing
 //! ```
 //!
-//! Each case multiplies a graph with a dense matrix, by the kernel that the plan picks, by those asked for, and by each
-//! algorithm of cuSPARSE, where that is found; beside them stands the gather limit, what reading the rows of X costs. Times are the device's, by events around many launches with no
-//! synchronisation between; what the launches left in Y is then compared with the product in f64. With all operands
-//! the same from launch to launch, what fits the L2 cache stays there, for everybody alike. On the emulator, products are
-//! verified and not timed.
+//! A case multiplies a graph by a dense matrix: with the kernel that the plan picks, with the kernels asked for, and
+//! with each algorithm of cuSPARSE if the library is found. Beside them stands the gather limit, which only reads
+//! rows of X.
+//!
+//! The device measures times, by events around many launches without synchronisation in between. Afterwards the bench
+//! compares Y with the product in f64. All launches have the same operands, so what fits the L2 cache stays there, for
+//! every implementation. The emulator has no times: there, products are only verified.
 
 mod bench;
 pub(crate) mod cases;

@@ -1,4 +1,5 @@
-//! A graph on the device, put there once for all widths of X: a plan for each kernel, and the arrays for those without plans.
+//! A graph on the device, put there once for all widths of X: a plan for each kernel, and the arrays for those
+//! without plans.
 
 use crate::spmm::choices::{Choice, OURS};
 use sprs::CsMatI;
@@ -33,8 +34,8 @@ impl<'a, T: SpmmElement> OnDevice<'a, T> {
         }
     }
 
-    /// The plan of that choice, once for all widths, but the plan's own for each width anew, which it knows. On a GPU it is the second of two, as the
-    /// first takes the driver's time for kernels and memory.
+    /// The plan of that choice, once for all widths, but the plan's own for each width anew, which it knows. On a GPU
+    /// it is the second of two, as the first takes the driver's time for kernels and memory.
     ///
     /// # Errors
     ///

@@ -9,8 +9,8 @@ use warprow::device::{Device, DeviceBuffer};
 use warprow::reference::Verification;
 use warprow::{Error, SpmmElement, generate};
 
-/// Work after which a GPU that has idled is as fast as ever. The same product, of 2 ms, took 1.09, 1.04 and 1 times as long in the first three measurements
-/// after the host had made its X.
+/// Work after which a GPU that has idled is as fast as ever. The same product, of 2 ms, took 1.09, 1.04 and 1 times
+/// as long in the first three measurements after the host had made its X.
 const WAKING: Duration = Duration::from_millis(200);
 
 /// The part of a GPU's memory that X may take in all its widths.

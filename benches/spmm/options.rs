@@ -18,7 +18,8 @@ pub struct Options {
     #[command(subcommand)]
     pub command: Option<Command>,
 
-    /// Graphs, by the data set whose size they have, or `all` of these [default: a choice on a GPU, `small` on the emulator]
+    /// Graphs, by the data set whose size they have, or `all` of these [default: a choice on a GPU, `small` on the
+    /// emulator]
     #[arg(long = "graph", value_name = "NAME", value_delimiter = ',', value_parser = graph_names())]
     graphs: Vec<String>,
 
@@ -44,11 +45,13 @@ pub struct Options {
     #[arg(long = "order", value_name = "NAME", value_delimiter = ',', value_parser = order_names())]
     orders: Vec<String>,
 
-    /// Runs beside the plan's choice each of the others that it had: kernels, orders, lanes, blocks of columns, sizes of tasks, tasks joined and single
+    /// Runs beside the plan's choice each of the others that it had: kernels, orders, lanes, blocks of columns, sizes
+    /// of tasks, tasks joined and single
     #[arg(long)]
     pub sweep: bool,
 
-    /// Steps of a task, its nonzeros and twice its rows, for the kernels that work on tasks [default: the plan's choice]
+    /// Steps of a task, its nonzeros and twice its rows, for the kernels that work on tasks [default: the plan's
+    /// choice]
     #[arg(long, value_name = "N")]
     pub task_size: Option<u32>,
 
@@ -80,7 +83,8 @@ pub struct Options {
     #[arg(long, requires = "output")]
     pub resume: bool,
 
-    /// Samples of a time, each of a millisecond or of one launch if that is longer; three where another algorithm of cuSPARSE is a tenth faster
+    /// Samples of a time, each of a millisecond or of one launch if that is longer; three where another algorithm of
+    /// cuSPARSE is a tenth faster
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
     pub samples: u32,
 }

@@ -35,8 +35,8 @@ impl Case {
 /// Who computes a product.
 #[derive(Clone, Debug, Serialize)]
 pub struct Implementation {
-    /// `warprow`, which is what the plan picks, a kernel's name, that of an order of the rows, an algorithm of cuSPARSE, or
-    /// `gather_limit`, which computes no product.
+    /// `warprow`, which is what the plan picks, a kernel's name, that of an order of the rows, an algorithm of
+    /// cuSPARSE, or `gather_limit`, which computes no product.
     #[serde(rename = "impl")]
     pub name: &'static str,
     /// The kernel that ran, if it is one of this crate; of the gather limit, how it was cut.

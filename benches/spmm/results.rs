@@ -59,8 +59,8 @@ impl Record {
 ///
 /// # Errors
 ///
-/// A file that cannot be read, with its name; another line that is no result, or the second one for the same product and
-/// implementation, with its place.
+/// A file that cannot be read, with its name; another line that is no result, or the second one for the same product
+/// and implementation, with its place.
 pub fn read(path: &Path) -> anyhow::Result<(Vec<Record>, usize)> {
     let text = std::fs::read_to_string(path).with_context(|| path.display().to_string())?;
     let whole = text.rfind('\n').map_or(0, |last| last + 1);

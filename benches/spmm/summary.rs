@@ -3,8 +3,8 @@
 use crate::spmm::ratios::{Mean, Ratios, distinct};
 use std::fmt::Write;
 
-/// A table of the means over the graphs, for each element type, kind and width; empty if nothing was timed. The least ratio
-/// comes with its graph.
+/// A table of the means over the graphs, for each element type, kind and width; empty if nothing was timed. The least
+/// ratio comes with its graph.
 pub fn summary(ratios: &[Ratios]) -> String {
     let mut text = String::new();
     let has_ratio = |case: &Ratios| case.to_cusparse.is_some() || case.to_limit.is_some();
@@ -50,7 +50,8 @@ pub fn choices(ratios: &[Ratios]) -> String {
     };
     let good = of_best.iter().filter(|&&ratio| ratio >= GOOD).count();
     format!(
-        "the plan's choice is within 5 % of the best of the others in {good} of {} cases, in the worst it has {:.2} of the speed\n",
+        "the plan's choice is within 5 % of the best of the others in {good} of {} cases, \
+         in the worst it has {:.2} of the speed\n",
         mean.count, mean.least
     )
 }

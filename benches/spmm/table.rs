@@ -12,8 +12,8 @@ pub fn head() -> String {
     )
 }
 
-/// The lines of one case. The ratios are the best time of cuSPARSE, and the gather limit's, over the line's own: above 1 is
-/// faster. What a plan takes, without the upload, is given in runs.
+/// The lines of one case. The ratios are the best time of cuSPARSE, and the gather limit's, over the line's own:
+/// above 1 is faster. What a plan takes, without the upload, is given in runs.
 pub fn block(case: &Case, lines: &[Line]) -> String {
     let mut text = format!(
         "{} {}, {} x {}, {} nonzeros, {} features, {}\n",

@@ -1,7 +1,7 @@
 //! Sparse matrices in CSR on a device.
 //!
-//! A matrix is a pattern, where its nonzeros are, and their values. Many matrices may share a pattern: those whose values change
-//! from product to product, and the products of one structure.
+//! A matrix is a pattern (where its nonzeros are) and the values of the nonzeros. Several matrices can share a
+//! pattern, for example the products of one structure.
 
 mod reordered;
 
@@ -51,12 +51,13 @@ impl DevicePattern {
         self.col_idx.len() as u32
     }
 
-    /// The device that has it.
+    /// The device that holds it.
     pub fn device(&self) -> &Device {
         &self.device
     }
 
-    /// Where each row starts in the columns and values, and where the last one ends: `rows + 1` numbers.
+    /// The row pointers, `rows + 1` numbers: where each row starts in the columns and values, and where the last one
+    /// ends.
     pub fn row_ptr(&self) -> &DeviceBuffer<u32> {
         &self.row_ptr
     }
@@ -75,7 +76,7 @@ impl DevicePattern {
         expand(self.rows, self.nonzeros(), &self.row_ptr)
     }
 
-    /// Checks that values are as many as the nonzeros, and on their device.
+    /// Checks that there is a value for each nonzero, on the same device.
     pub(crate) fn check_values<T: Element>(
         &self,
         what: &'static str,
@@ -107,8 +108,8 @@ impl<T: Element> DeviceCsr<T> {
         }
     }
 
-    /// Uploads the pattern of a matrix as it is stored, of one by columns the transposed, with these values, as many as it has
-    /// nonzeros.
+    /// Uploads the pattern of a matrix as it is stored, with a value for each nonzero. A matrix that is stored by
+    /// columns becomes its transpose.
     pub(crate) fn upload_outer<V>(
         device: &Device,
         a: &CsMatViewI<'_, V, u32, u32>,
@@ -127,16 +128,18 @@ impl<T: Element> DeviceCsr<T> {
             row_ptr: device.upload(&a.indptr().to_proper())?,
             col_idx: device.upload(a.indices())?,
             // As many as there are nonzeros, which are few enough.
-            longest_row: (a.indptr().iter_outer_sz()).map(|row| row.len() as u32).max(),
+            longest_row: (a.indptr().iter_outer_sz())
+                .map(|row| row.len() as u32)
+                .max(),
         };
         Ok(Self::from_parts(pattern, device.upload(values)?))
     }
 
-    /// A matrix of values and their places.
+    /// A matrix of a pattern and values.
     ///
     /// # Errors
     ///
-    /// Not as many values as places; values on another device.
+    /// Not one value for each nonzero; values on another device.
     pub fn new(pattern: Arc<DevicePattern>, values: DeviceBuffer<T>) -> Result<Self, OperandError> {
         pattern.check_values("the list of values", &values)?;
         Ok(Self { pattern, values })
@@ -160,12 +163,12 @@ impl<T: Element> DeviceCsr<T> {
         &self.values
     }
 
-    /// The values of the nonzeros, to be changed.
+    /// The values of the nonzeros, mutable.
     pub fn values_mut(&mut self) -> &mut DeviceBuffer<T> {
         &mut self.values
     }
 
-    /// The device that has it.
+    /// The device that holds it.
     pub fn device(&self) -> &Device {
         self.pattern.device()
     }
@@ -178,7 +181,7 @@ impl<T: Element> DeviceCsr<T> {
     ///
     /// # Panics
     ///
-    /// If the columns on the device are not those of a matrix, which is a bug of whoever wrote them.
+    /// If the device holds no valid pattern, which is a bug of the kernel that wrote it.
     pub fn download(&self) -> Result<CsrMatrix<T>, OperandError> {
         let pattern = &self.pattern;
         let matrix = CsMatI::try_new(

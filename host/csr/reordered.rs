@@ -1,4 +1,4 @@
-//! Matrices on a device in other orders of their nonzeros: transposed, by column, with permuted rows.
+//! Converting CSR matrices on the device: transposed, by column, with permuted rows.
 
 use super::{DeviceCsr, DevicePattern};
 use crate::device::{Device, DeviceBuffer};
@@ -29,7 +29,7 @@ impl<T: Element> DeviceCsr<T> {
         let device = self.device();
         let pattern = self.pattern();
         let mut numbers = number(device, pattern.nonzeros())?;
-        // The sort changes its keys; what is sorted here is a copy of the columns, which a gather makes.
+        // The sort overwrites its keys: a gather copies the columns.
         let mut col = gather(&numbers, &pattern.col_idx)?;
         sort_pairs(device, &mut col, &mut numbers, bits_below(pattern.cols))?;
         Ok(NonzerosByColumn {
@@ -51,7 +51,7 @@ impl<T: Element> DeviceCsr<T> {
         let mut row_ptr = device.uninitialized::<u32>(cols as usize + 1)?;
         let arguments = (pattern.nonzeros(), col.read_only(), cols, row_ptr.mutable());
         let config = by_column::launch(u64::from(cols) + 1);
-        // SAFETY: the columns are sorted, and there is a start for each and one for the end.
+        // SAFETY: the columns are sorted; `row_ptr` has an element for each column and one for the end.
         unsafe { device.launch(&by_column::starts(), config, arguments)? };
         let transposed = DevicePattern {
             device: device.clone(),
@@ -79,7 +79,8 @@ impl<T: Element> DeviceCsr<T> {
         let config = by_column::launch(u64::from(row_count) + 1);
         let order = order.read_only();
         let old = pattern.row_ptr.read_only();
-        // SAFETY: `order` has the rows of the matrix, the other buffers the lengths that the kernels' contracts ask for.
+        // SAFETY: `order` is a permutation of the rows; the other buffers have a row pointer for each row and one for
+        // the end, and an element for each nonzero.
         unsafe {
             device.launch(
                 &rows::permuted_lengths(),
@@ -114,7 +115,7 @@ impl<T: Element> DeviceCsr<T> {
     }
 }
 
-/// The segment of each of `count` elements, for segments that start at `starts`, the last one of which is `count`.
+/// The segment of each of `count` elements. Segment i starts at `starts[i]`; the last of `starts` is `count`.
 pub(crate) fn expand(
     segments: u32,
     count: u32,
@@ -141,7 +142,7 @@ pub(crate) fn number(device: &Device, len: u32) -> Result<DeviceBuffer<u32>, Ope
     Ok(numbers)
 }
 
-/// The elements of `from` at `indices`, fewer than 2^32, all of which are below its length.
+/// The elements of `from` at `indices`, which are fewer than 2^32 and all below the length of `from`.
 pub(crate) fn gather<T: Element>(
     indices: &DeviceBuffer<u32>,
     from: &DeviceBuffer<T>,

@@ -6,7 +6,7 @@
 
 mod allocation;
 mod events;
-mod kept;
+mod memory_pool;
 mod occupancy;
 mod recording;
 mod side_streams;
@@ -24,9 +24,9 @@ use cust::memory::{AsyncCopyDestination, DevicePointer, DeviceSlice};
 use cust::stream::{Stream, StreamFlags};
 use cust::sys::CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN;
 pub(super) use events::Events;
-use kept::Kept;
+use memory_pool::MemoryPool;
 use ptx_archive::Archive;
-pub(super) use recording::{Recorded, Recording};
+pub(super) use recording::{CudaGraph, CudaRecording};
 use side_streams::SideStreams;
 use std::ffi::c_void;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -42,7 +42,7 @@ pub(super) struct Cuda {
     /// The kernel launched last, for the message when a later call reports its failure.
     last_kernel: Mutex<Option<Arc<str>>>,
     /// Freed memory for later allocations.
-    kept: Mutex<Kept>,
+    pool: Mutex<MemoryPool>,
     /// Made when they are first wanted.
     side_streams: OnceLock<SideStreams>,
     stream: Stream,
@@ -89,7 +89,7 @@ impl Cuda {
             ),
             properties,
             last_kernel: Mutex::new(None),
-            kept: Mutex::default(),
+            pool: Mutex::default(),
             side_streams: OnceLock::new(),
             stream,
             context,
@@ -219,8 +219,8 @@ impl Cuda {
         let (free, total) =
             self.check("tell how much memory is free", cust::memory::mem_get_info())?;
         Ok(MemoryInfo {
-            // What is kept can be had too.
-            free: free as u64 + self.kept().bytes(),
+            // The pool is freed if memory runs out.
+            free: free as u64 + self.pool().bytes(),
             total: total as u64,
         })
     }
@@ -285,7 +285,7 @@ impl Drop for Cuda {
     fn drop(&mut self) {
         // Modules and stream are destroyed next and want their context. If it cannot be had, it is lost and they with it.
         let _ = self.enter();
-        let _ = self.free_kept();
+        let _ = self.free_pool();
     }
 }
 

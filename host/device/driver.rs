@@ -41,17 +41,17 @@ pub(super) fn allow_dynamic_shared(function: &Function<'_>, bytes: i32) -> Resul
     check("allow more dynamic shared memory", result)
 }
 
-/// A point in what a stream is told, for which other streams wait; `cust` destroys an event that is waited for.
+/// An event in a stream, for which other streams wait. `cust` destroys an event while streams still wait for it.
 #[derive(Debug)]
-pub(super) struct Mark(CUevent);
+pub(super) struct StreamEvent(CUevent);
 
 // SAFETY: the driver orders what is done with an event, from whatever threads it comes.
-unsafe impl Send for Mark {}
+unsafe impl Send for StreamEvent {}
 // SAFETY: as above.
-unsafe impl Sync for Mark {}
+unsafe impl Sync for StreamEvent {}
 
-impl Mark {
-    /// One that has not been set. A context must be current.
+impl StreamEvent {
+    /// An event that is not recorded yet. A context must be current.
     pub fn new() -> Result<Self, DriverError> {
         let mut event = ptr::null_mut();
         let flags = CUevent_flags::CU_EVENT_DISABLE_TIMING as c_uint;
@@ -62,14 +62,14 @@ impl Mark {
         Ok(Self(event))
     }
 
-    /// Sets it behind all that `stream` was told. The stream's context must be current.
-    pub fn set(&self, stream: &Stream) -> Result<(), DriverError> {
+    /// Records the event after all work in `stream`. The stream's context must be current.
+    pub fn record(&self, stream: &Stream) -> Result<(), DriverError> {
         // SAFETY: both are alive.
         let result = unsafe { sys::cuEventRecord(self.0, stream.as_inner()) };
         check("record an event", result)
     }
 
-    /// Has `stream` wait for the point where it was set last. The stream's context must be current.
+    /// Makes `stream` wait for the last recording. The stream's context must be current.
     pub fn wait(&self, stream: &Stream) -> Result<(), DriverError> {
         // SAFETY: both are alive; the flags must be 0.
         let result = unsafe { sys::cuStreamWaitEvent(stream.as_inner(), self.0, 0) };
@@ -77,9 +77,9 @@ impl Mark {
     }
 }
 
-impl Drop for Mark {
+impl Drop for StreamEvent {
     fn drop(&mut self) {
-        // SAFETY: the event is alive, and what waits for it goes on waiting.
+        // SAFETY: the event is alive; streams that wait for it go on waiting.
         unsafe { sys::cuEventDestroy_v2(self.0) };
     }
 }
@@ -125,7 +125,8 @@ pub(super) fn load_failure(ptx: &CStr) -> Option<(DriverError, String)> {
     }
 }
 
-/// A graph of kernels of which each waits for the one before, while it is made. `cust` makes graphs and cannot launch them.
+/// A graph of kernels of which each waits for the one before, while it is made. `cust` makes graphs and cannot launch
+/// them.
 #[derive(Debug)]
 pub(super) struct KernelChain {
     graph: CUgraph,

@@ -1,4 +1,4 @@
-//! Launches that do not depend on each other, and may run at the same time.
+//! Independent launches, which may run at the same time.
 
 use super::Device;
 use super::error::DeviceError;
@@ -9,23 +9,24 @@ use cuda_std::launch::LaunchConfig;
 #[cfg(feature = "cuda")]
 use std::cell::Cell;
 
-/// Launches of which none depends on another; all of them come after what the device was told before, and before what it
-/// is told after [`join`](Self::join).
+/// Independent launches. All of them come after what the device was asked to do before, and before what it is asked
+/// to do after [`join`](Self::join).
 ///
-/// A GPU has room for them together where one of them does not fill it: kernels of a few long rows then take the time of the
-/// longest, and not of all. Memory freed inside a fork may still be in use: nothing is to be allocated or freed between.
+/// If one launch does not fill a GPU, it runs several at the same time: kernels for a few long rows then take the
+/// time of the longest row. Memory that is freed inside a fork may still be in use, so nothing may be allocated or
+/// freed inside it.
 pub(crate) struct Fork<'a> {
     device: &'a Device,
     #[cfg(feature = "cuda")]
     launches: Cell<usize>,
-    /// While they are recorded, and on the emulator, one runs after the other.
+    /// One launch runs after the other: while they are recorded, and on the emulator.
     #[cfg(feature = "cuda")]
     in_order: bool,
     joined: bool,
 }
 
 impl Device {
-    /// Begins launches that do not depend on each other.
+    /// Begins a fork.
     pub(crate) fn fork(&self) -> Fork<'_> {
         Fork {
             device: self,
@@ -71,7 +72,7 @@ impl Fork<'_> {
         }
     }
 
-    /// Ends it: what the device is told from now on comes after all of them.
+    /// Ends the fork: what the device is asked to do from now on comes after all of its launches.
     pub fn join(mut self) -> Result<(), DeviceError> {
         self.joined = true;
         self.wait()

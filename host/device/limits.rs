@@ -1,19 +1,19 @@
-//! Whether a launch is within a device's limits, checked before the device is asked.
+//! Checks that a launch is within a device's limits, before the device is asked.
 
 use super::Properties;
 use cuda_std::launch::LaunchConfig;
 use std::fmt;
 
-/// What one kernel needs beside what its launch says.
+/// What a compiled kernel needs in addition to its launch configuration.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct KernelResources {
-    /// Threads of a block that the kernel's registers allow, at most.
+    /// Maximum number of threads of a block, as the kernel's registers allow.
     pub max_threads_per_block: u32,
     /// Bytes of static shared memory of a block.
     pub static_shared_bytes: u32,
 }
 
-/// A number of a launch that is outside of what the device allows.
+/// A number of a launch that the device does not allow.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LimitExceeded {
     /// What the number counts.

@@ -1,4 +1,4 @@
-//! How much of a launch a device runs at a time.
+//! The occupancy of a launch.
 
 use super::error::DeviceError;
 use super::{Backend, Device};
@@ -6,7 +6,8 @@ use cuda_std::kernel::{Kernel, KernelArgs};
 use cuda_std::launch::LaunchConfig;
 
 impl Device {
-    /// Blocks of such a launch that the device runs at a time; `None` on the emulator. It has the kernel compiled, if it was not launched yet.
+    /// The number of blocks of such a launch that the device runs at the same time; `None` on the emulator. It
+    /// compiles the kernel if that is necessary.
     #[cfg_attr(
         not(feature = "cuda"),
         expect(unused_variables, reason = "the emulator does not know")

@@ -1,4 +1,4 @@
-//! Launches recorded once and launched together again and again: a CUDA graph on a GPU.
+//! Launches that are recorded once and launched together many times: a CUDA graph on a GPU.
 
 use super::emulator::Emulator;
 use super::error::DeviceError;
@@ -10,37 +10,37 @@ use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::{self, ThreadId};
 
-/// Launches of a device, recorded by [`Device::record`]. On a GPU they are one CUDA graph: one call of the driver for all
-/// of them, and less time between one and the next.
+/// Launches of a device, recorded by [`Device::record`]. On a GPU they are one CUDA graph: one call of the driver for
+/// all of them, and less time between one and the next.
 pub struct LaunchGraph {
-    // In front of the device, whose context it is destroyed in.
+    // Dropped before the device, whose context it needs.
     recorded: Recorded,
     launches: usize,
     device: Device,
 }
 
 enum Recorded {
-    Emulator(Vec<Replay>),
+    Emulator(Vec<RecordedLaunch>),
     #[cfg(feature = "cuda")]
-    Cuda(super::cuda::Recorded),
+    Cuda(super::cuda::CudaGraph),
 }
 
-/// A launch with its arguments.
-type Replay = Box<dyn Fn(&Emulator) -> Result<(), DeviceError> + Send + Sync>;
+/// A launch with its arguments, on the emulator.
+type RecordedLaunch = Box<dyn Fn(&Emulator) -> Result<(), DeviceError> + Send + Sync>;
 
-/// Launches while they are recorded.
+/// A recording that has not ended.
 struct Recording {
     launches: usize,
     so_far: SoFar,
 }
 
 enum SoFar {
-    Emulator(Vec<Replay>),
+    Emulator(Vec<RecordedLaunch>),
     #[cfg(feature = "cuda")]
-    Cuda(super::cuda::Recording),
+    Cuda(super::cuda::CudaRecording),
 }
 
-/// The recordings of a device that are being made, each by a thread of its own: what other threads launch is launched.
+/// The recordings of a device that have not ended, one for each thread. Launches of other threads are not recorded.
 #[derive(Default)]
 pub(super) struct Recordings(Mutex<HashMap<ThreadId, Recording>>);
 
@@ -62,7 +62,7 @@ impl Recordings {
         self.lock().insert(thread::current().id(), recording);
     }
 
-    /// That this thread does not record, and may do what cannot be recorded.
+    /// Checks that this thread does not record; `what` cannot be recorded.
     pub fn refuse(&self, what: &'static str) -> Result<(), DeviceError> {
         let recordings = self.lock();
         if recordings.is_empty() || !recordings.contains_key(&thread::current().id()) {
@@ -73,8 +73,8 @@ impl Recordings {
 }
 
 impl Device {
-    /// Records the launches that `launch` makes on this device and this thread, for [`LaunchGraph::launch`]. They are not
-    /// run; whatever else the device is told fails: allocations, copies, waiting. Other threads notice nothing.
+    /// Records the launches that `launch` makes on this device and this thread, for [`LaunchGraph::launch`]. They are
+    /// not run; whatever else the device is told fails: allocations, copies, waiting. Other threads notice nothing.
     ///
     /// ```
     /// # use cuda_std::prelude::*;

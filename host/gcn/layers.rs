@@ -1,5 +1,5 @@
-//! The weights of a network, from a `.safetensors` file or a folder of `.npy` files, by the names that PyTorch Geometric gives
-//! them: `conv1.lin.weight`, `conv1.bias`, `conv2.lin.weight` and so on.
+//! The weights of a network, from a `.safetensors` file or a folder of `.npy` files, by the names that PyTorch
+//! Geometric gives them: `conv1.lin.weight`, `conv1.bias`, `conv2.lin.weight` and so on.
 
 use super::GcnLayer;
 use crate::scalar::Scalar;
@@ -65,8 +65,8 @@ pub enum LayersError {
 
 /// The layers of a network: from a `.safetensors` file, or from a folder with a file `NAME.npy` for each tensor.
 ///
-/// Layer i is `conv<i>.lin.weight`, a row for each feature of its output, and `conv<i>.bias`, which may be missing. There are as many
-/// layers as there are weights from `conv1` on. Numbers are converted to `T`, from f16, bf16, f32 or f64.
+/// Layer i is `conv<i>.lin.weight`, a row for each output feature, and `conv<i>.bias`, which may be missing. Layers
+/// are read from `conv1` until a weight is missing. Numbers are converted to `T`, from f16, bf16, f32 or f64.
 ///
 /// # Errors
 ///
@@ -102,11 +102,11 @@ pub fn read_layers<T: Scalar>(path: impl AsRef<Path>) -> Result<Vec<GcnLayer<T>>
     }
 }
 
-/// A matrix from an npy file of f32 or f64, as features of nodes come; converted to `T`.
+/// A matrix from an npy file of f32 or f64, such as the features of nodes; converted to `T`.
 ///
 /// # Errors
 ///
-/// A file that cannot be read, is no such file, or has not two dimensions.
+/// A file that cannot be read or is no npy file of f32 or f64; an array without exactly two dimensions.
 pub fn read_matrix<T: Scalar>(path: impl AsRef<Path>) -> Result<Array2<T>, LayersError> {
     let path = path.as_ref();
     let name = path.file_stem().unwrap_or_default().to_string_lossy();

@@ -1,7 +1,7 @@
 //! Inference with graph convolutional networks: `X_{l+1} = relu(A_hat X_l W_l + b_l)`, LogSoftmax after the last layer.
 //!
-//! After Kipf and Welling, "Semi-Supervised Classification with Graph Convolutional Networks" (ICLR 2017), as PyTorch Geometric's
-//! `GCNConv` computes it; its weights can be read ([`read_layers`]).
+//! After Kipf and Welling, "Semi-Supervised Classification with Graph Convolutional Networks" (ICLR 2017), computed
+//! as by PyTorch Geometric's `GCNConv`; [`read_layers`] reads its weights.
 //!
 //! ```
 //! use ndarray::array;
@@ -10,7 +10,7 @@
 //! use warprow::gcn::{Gcn, GcnLayer, GcnOptions};
 //!
 //! # fn main() -> Result<(), warprow::Error> {
-//! // Two nodes that hear each other, and one that hears nobody.
+//! // Nodes 0 and 1 are neighbours of each other; node 2 has no neighbours.
 //! let graph = CsMatI::new((3, 3), vec![0_u32, 1, 2, 2], vec![1_u32, 0], vec![1.0_f32, 1.0]);
 //! let layer = GcnLayer { weights: array![[1.0, -1.0]], bias: None };
 //! let device = Device::open()?;
@@ -60,13 +60,14 @@ impl GcnElement for f64 {}
 /// A layer: `A_hat X W + b`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct GcnLayer<T> {
-    /// W, a row for each feature of the layer's input and a column for each of its output: `GCNConv`'s `lin.weight`, transposed.
+    /// W: a row for each input feature, a column for each output feature. It is the transpose of `GCNConv`'s
+    /// `lin.weight`.
     pub weights: Array2<T>,
-    /// b, an element for each feature of the output.
+    /// b: an element for each output feature.
     pub bias: Option<Array1<T>>,
 }
 
-/// How a network is to be planned.
+/// How a network is planned.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct GcnOptions {
     /// How each product with A_hat is planned.
@@ -75,50 +76,51 @@ pub struct GcnOptions {
     pub tf32: bool,
 }
 
-/// A network and its graph on a device, with all buffers that inference takes.
+/// A network and its graph on a device, with all buffers that inference needs.
 ///
-/// `Display` says which operators it has, in order.
+/// `Display` lists its operators in order.
 #[derive(Debug)]
 pub struct Gcn<T: GcnElement> {
-    /// In front of the buffers that its launches use.
+    // Dropped before the buffers that its launches use.
     replay: Replay,
     device: Device,
     nodes: u32,
     features: u32,
     classes: u32,
     spmm: Spmm<T>,
-    /// In order; each reads what the one before has written.
+    /// The operators in order; each reads what the previous one has written.
     steps: Vec<Step<T>>,
-    /// What each step but the last writes.
+    /// The results of all steps except the last.
     buffers: Vec<DeviceBuffer<T>>,
 }
 
-/// What is known of the launches of the last run.
+/// Whether the launches of a run are recorded.
 #[derive(Debug)]
 enum Replay {
-    /// Nothing.
+    /// There was no run, or the last one failed.
     Unknown,
-    /// They were for the operands at these addresses, one by one.
-    Launched(Operands),
-    /// They are recorded, for the operands at these addresses.
-    Recorded(Operands, LaunchGraph),
-    /// A kernel that was asked for wants more than launches.
+    /// The last run launched one operator after the other, for operands at these addresses.
+    Launched(OperandAddresses),
+    /// They are recorded for operands at these addresses.
+    Recorded(OperandAddresses, LaunchGraph),
+    /// A requested kernel needs more than launches.
     Impossible,
 }
 
-/// Where the features and the result of a run are.
-type Operands = [u64; 2];
+/// The addresses of the features and of the result.
+type OperandAddresses = [u64; 2];
 
 impl<T: GcnElement> Gcn<T> {
-    /// Uploads graph and weights, normalises the graph on the device, chooses each layer's order and makes all buffers.
+    /// Uploads graph and weights, normalises the graph on the device, chooses the order of each layer's products, and
+    /// allocates all buffers.
     ///
-    /// Row i of the graph holds the nodes that node i hears, with the weights of the edges; see
+    /// Row i of the graph holds the in-neighbours of node i, with the weights of the edges; see
     /// [`normalized_adjacency`].
     ///
     /// # Errors
     ///
-    /// No layers; a graph that is not square; a layer whose input is not as wide as the output of the one before, or whose
-    /// bias has another length; sizes of 2^32 or more; too little device memory; the driver's.
+    /// No layers; a graph that is not square; a layer whose input is not as wide as the output of the one before, or
+    /// whose bias has another length; sizes of 2^32 or more; too little device memory; the driver's.
     pub fn plan(
         device: &Device,
         graph: CsMatViewI<'_, T, u32, u32>,
@@ -170,9 +172,9 @@ impl<T: GcnElement> Gcn<T> {
         self.spmm.nnz()
     }
 
-    /// The product with A_hat, as it is planned, in words.
+    /// The plan of the product with A_hat, in words.
     pub fn spmm_plan(&self) -> impl fmt::Display {
-        // Not the plan itself: a run of it with a wider X would give back memory that recorded launches use.
+        // Not the plan itself: running it with a wider X would free memory that recorded launches use.
         self.spmm.to_string()
     }
 
@@ -184,8 +186,8 @@ impl<T: GcnElement> Gcn<T> {
     /// The logarithms of the classes' probabilities, a row for each node: `x` of `nodes * features` elements, `y` of
     /// `nodes * classes`. It does not wait for the device, and allocates nothing but in the first run.
     ///
-    /// The second of two runs with the same buffers records its launches ([`Device::record`]); from then on a run with these
-    /// is one launch.
+    /// The second of two runs with the same buffers records its launches ([`Device::record`]). Further runs with
+    /// these buffers are one launch.
     ///
     /// # Errors
     ///
@@ -207,8 +209,7 @@ impl<T: GcnElement> Gcn<T> {
             _ => Replay::Launched(operands),
         };
         match &self.replay {
-            // SAFETY: x and y are at the recorded addresses and have the lengths that were recorded; the other buffers are
-            // this network's, which gives none back.
+            // SAFETY: x and y have the recorded addresses and lengths; this network keeps all other buffers alive.
             Replay::Recorded(_, graph) => unsafe { Ok(graph.launch()?) },
             _ => self.run_operators(x, y),
         }
@@ -228,7 +229,7 @@ impl<T: GcnElement> Gcn<T> {
         Ok(())
     }
 
-    /// Runs the operator of that index alone, on what the one before has left in its buffer: to measure it.
+    /// Runs one operator alone, for measurements. It reads what the previous one has left in its buffer.
     ///
     /// # Errors
     ///
@@ -251,7 +252,7 @@ impl<T: GcnElement> Gcn<T> {
             let target = before.last_mut().expect("a layer has a product before");
             return step.activate_in_place(self.nodes, target);
         }
-        // An operator in place has left its result in the buffer of the one before it.
+        // An operator in place writes to the buffer of the previous operator.
         let behind = if index > 0 && self.steps[index - 1].in_place() {
             2
         } else {
@@ -295,7 +296,7 @@ impl<T: GcnElement> Gcn<T> {
     }
 }
 
-/// Whether an operator asked the device for something else than a launch.
+/// Whether an operator asked the device for something other than a launch.
 fn is_not_recordable(error: &GcnError) -> bool {
     let GcnError::Operand(OperandError::Device(error)) = error else {
         return false;

@@ -9,9 +9,9 @@ use warprow_kernels::gcn::normalize::Graph;
 
 /// `D^-1/2 (A + I) D^-1/2` of a graph on a device, D the row sums of `A + I`.
 ///
-/// Row i of A holds the nodes that node i hears, with the weights of the edges. As in PyTorch Geometric, a node that has a loop to
-/// itself keeps it and gets no second one, and parallel edges count each; a node whose row sums to nothing or less gets and gives
-/// nothing. A node without edges keeps its own features.
+/// Row i of A holds the in-neighbours of node i, with the weights of the edges. As in PyTorch Geometric, a node that
+/// has a self-loop gets no second one, parallel edges all count, and the edges of a node whose row sum is not
+/// positive become zero. A node without edges keeps its own features.
 ///
 /// # Errors
 ///
@@ -27,7 +27,7 @@ pub fn normalized_adjacency<T: Real>(graph: &DeviceCsr<T>) -> Result<DeviceCsr<T
             ),
         });
     }
-    // The last length is that of no row: the scan puts the sum there.
+    // The last element is no length: the scan writes the sum of all there.
     let mut row_ptr = device.zeros::<u32>(nodes as usize + 1)?;
     let mut scale = device.uninitialized::<T>(nodes as usize)?;
     let a = Graph {
@@ -39,7 +39,7 @@ pub fn normalized_adjacency<T: Real>(graph: &DeviceCsr<T>) -> Result<DeviceCsr<T
     if nodes > 0 {
         let results = (row_ptr.mutable(), scale.mutable());
         let arguments = (nodes, a.row_ptr, a.col_idx, a.values, results.0, results.1);
-        // SAFETY: the buffers are those of one CSR matrix, and the results have an element for each row.
+        // SAFETY: the buffers are those of one CSR matrix; the results have an element for each row.
         unsafe { device.launch(&normalize::degrees::<T>(), config, arguments)? };
     }
     let nonzeros = exclusive_scan(device, &mut row_ptr)? as usize;
@@ -55,7 +55,7 @@ pub fn normalized_adjacency<T: Real>(graph: &DeviceCsr<T>) -> Result<DeviceCsr<T
             results.0,
             results.1,
         );
-        // SAFETY: the new rows start where the lengths say, and there is room for all.
+        // SAFETY: the new rows start where the scanned lengths say, and `col_idx` and `values` have room for all.
         unsafe { device.launch(&normalize::fill::<T>(), config, arguments)? };
     }
     let normalized = DevicePattern {

@@ -2,12 +2,11 @@
 
 use super::GcnElement;
 use super::GcnError;
-use crate::device::DeviceBuffer;
+use crate::device::{DeviceBuffer, optional_pointer};
 use crate::gemm::Gemm;
 use crate::log_softmax::LogSoftmax;
 use crate::operand::{OperandError, elements, extent};
 use crate::spmm::Spmm;
-use cuda_std::memory::Global;
 use std::fmt;
 use warprow_kernels::gcn::activate;
 use warprow_kernels::gemm::Epilogue;
@@ -15,7 +14,7 @@ use warprow_kernels::gemm::Epilogue;
 /// What an operator does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OperatorKind {
-    /// The product with a layer's weights, with bias and ReLU where it comes last in its layer.
+    /// The product with a layer's weights, with bias and ReLU if it is the last operator of its layer.
     Gemm,
     /// The product with A_hat.
     Spmm,
@@ -44,9 +43,9 @@ pub struct Operator {
     pub layer: usize,
     /// What it does.
     pub kind: OperatorKind,
-    /// Columns of what it reads and of what it writes; the rows are the nodes.
+    /// Columns of its input and of its output; the rows are the nodes.
     pub columns: (usize, usize),
-    /// Bytes that it has to move, each operand once: of the features that a sparse product gathers, each row once.
+    /// Bytes of its operands, each counted once; also of the features that a sparse product gathers.
     pub bytes: u128,
 }
 
@@ -57,11 +56,11 @@ impl fmt::Display for Operator {
     }
 }
 
-/// An operator with what it needs beside its operands.
+/// An operator with its plan and its bias.
 #[derive(Debug)]
 pub(super) struct Step<T: GcnElement> {
     pub operator: Operator,
-    /// Columns of what it writes.
+    /// Columns of its output.
     pub cols: usize,
     work: Work<T>,
 }
@@ -120,7 +119,7 @@ impl<T: GcnElement> Step<T> {
         Self::new(layer, OperatorKind::LogSoftmax, columns, bytes, work)
     }
 
-    /// Whether it changes the result of the one before.
+    /// Whether it overwrites the result of the previous operator.
     pub fn in_place(&self) -> bool {
         self.operator.kind == OperatorKind::Activate
     }
@@ -162,13 +161,13 @@ impl<T: GcnElement> Step<T> {
             most: 1 << 41,
         })?;
         let epilogue = Epilogue {
-            bias: (bias.as_ref()).map_or(Global::from_address(0), DeviceBuffer::read_only),
+            bias: optional_pointer(bias.as_ref()),
             has_bias: bias.is_some().into(),
             relu: 1,
         };
         let device = target.device().clone();
         let arguments = (count, cols, target.mutable(), epilogue);
-        // SAFETY: the target has that many elements, the bias one for each column.
+        // SAFETY: `target` has `count` elements, the bias one for each column.
         unsafe { device.launch(&activate::activate::<T>(), config, arguments)? };
         Ok(())
     }

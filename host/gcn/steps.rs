@@ -1,4 +1,4 @@
-//! From a network's layers to its operators: the order of each layer's products, and what ends it.
+//! The operators of a network's layers: the order of each layer's products, and how it ends.
 
 use super::GcnError;
 use super::operator::Step;
@@ -40,8 +40,8 @@ pub(super) fn widths<T>(layers: &[GcnLayer<T>]) -> Result<(usize, usize), GcnErr
     Ok((features, width))
 }
 
-/// The operators in their order. The product with A_hat costs as much as it has columns, that with W the same either way: the
-/// narrower side of W decides which comes first.
+/// The operators in their order. The cost of the product with A_hat is proportional to its columns; the product with
+/// W costs the same in both orders. So the product with A_hat comes first if W has fewer rows than columns.
 ///
 /// # Errors
 ///

@@ -152,7 +152,11 @@ impl<T: GemmElement> Gemm<T> {
     /// The instance and the launch for that many rows of X; `None` if Y has no elements.
     fn run_plan(&self, rows: usize) -> Result<Option<Plan<T>>, GemmError> {
         let rows = extent("the number of rows of X", rows)?;
-        let plan = |shape| self.kernel.plan(shape).expect("the plan has checked the kernel");
+        let plan = |shape| {
+            self.kernel
+                .plan(shape)
+                .expect("the plan has checked the kernel")
+        };
         Ok(self.shape(rows).map(plan))
     }
 

@@ -33,8 +33,8 @@ const PATIENCE: u64 = 256;
 /// The communities of a graph; see [`communities`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct Communities {
-    /// The least and the most vertices of a community. Sizes s are distributed as s^-2 between them, as in many networks: few
-    /// large communities, and as many vertices in those of sizes from s to 2 s for every s.
+    /// The least and the most vertices of a community. Sizes s are distributed as s^-2 between them, as in many
+    /// networks: few large communities, and as many vertices in those of sizes from s to 2 s for every s.
     pub sizes: RangeInclusive<u32>,
     /// The fraction of the nonzeros that lie inside a community, from 0 to 1; rounded to whole nonzeros.
     pub inside: f64,
@@ -42,18 +42,19 @@ pub struct Communities {
     pub shuffled: bool,
 }
 
-/// A graph with planted communities: a `rows` x `rows` matrix with exactly `nonzeros` distinct nonzeros, values uniform in
-/// [-1, 1).
+/// A graph with planted communities: a `rows` x `rows` matrix with exactly `nonzeros` distinct nonzeros, values
+/// uniform in [-1, 1).
 ///
-/// Vertices are cut into communities of random sizes; the last may be smaller. Of the nonzeros, the fraction
-/// `inside` has both vertices in one community, the others have not. Rows get theirs at random, each row as many as any other
-/// on average, and a row's columns are a random set inside or outside of its community. With the same seed the shuffled
-/// graph is the one in community order with its vertices renumbered, but for the values.
+/// Vertices are cut into communities of random sizes; the last may be smaller. Of the nonzeros, the fraction `inside`
+/// has both vertices in one community, the others have not. Rows get theirs at random, each row as many as any other
+/// on average, and a row's columns are a random set inside or outside of its community. With the same seed the
+/// shuffled graph is the one in community order with its vertices renumbered, but for the values.
 ///
 /// # Errors
 ///
 /// If there are more than `u32::MAX` - 1 rows or more nonzeros than entries, `sizes` are not such or `inside` is no
-/// fraction, there is no room for so many inside or outside of the communities, or so many are not found there within 256 draws for each.
+/// fraction, there is no room for so many inside or outside of the communities, or so many are not found there within
+/// 256 draws for each.
 pub fn communities<T: Scalar>(
     rows: u32,
     nonzeros: u32,

@@ -35,7 +35,8 @@ pub(super) fn draw_distinct(
     let wanted_keys = wanted as usize;
     let most_draws = u64::from(wanted) * PATIENCE + LEAST_DRAWS;
     let (mut draws, mut streams) = (0u64, 0u64);
-    // The first round finds most keys; the few of the later ones are kept apart, so that a round sorts no more than those.
+    // The first round finds most keys; the few of the later ones are kept apart, so that a round sorts no more than
+    // those.
     let mut first: Vec<u64> = Vec::new();
     let mut later: Vec<u64> = Vec::new();
     let mut attempts = wanted_keys;
@@ -75,8 +76,8 @@ pub(super) fn draw_distinct(
             .filter(|(key, _)| is_new(key))
             .collect();
         if drawn.len() > missing {
-            // The keys that were drawn first stay, as if drawing had stopped with the last one that was missing: dropping the
-            // greatest would make the last rows empty.
+            // The keys that were drawn first stay, as if drawing had stopped with the last one that was missing:
+            // dropping the greatest would make the last rows empty.
             drawn.select_nth_unstable_by_key(missing, |&(_, attempt)| attempt);
             drawn.truncate(missing);
         }

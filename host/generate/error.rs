@@ -32,7 +32,8 @@ pub enum GenerateError {
     },
     /// The communities of a graph are none.
     #[error(
-        "wanted communities of sizes from at least 1 up and a fraction inside from 0 to 1, found sizes from {} to {} and the fraction {}",
+        "wanted communities of sizes from at least 1 up and a fraction inside from 0 to 1, \
+         found sizes from {} to {} and the fraction {}",
         found.sizes.start(), found.sizes.end(), found.inside
     )]
     Communities {
@@ -51,7 +52,8 @@ pub enum GenerateError {
     },
     /// The distribution hardly reaches the entries still free.
     #[error(
-        "wanted {wanted} distinct nonzeros, found {found} after {draws} draws: the distribution is too skewed for so many"
+        "wanted {wanted} distinct nonzeros, found {found} after {draws} draws: \
+         the distribution is too skewed for so many"
     )]
     TooSkewed {
         /// The nonzeros asked for.

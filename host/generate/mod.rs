@@ -1,7 +1,7 @@
 //! Generated matrices for benches and tests: graphs and bands of nonzeros with random values, and dense matrices.
 //!
-//! What is generated depends on the arguments alone, the seed among them, and not on the number of threads: random numbers
-//! come from ChaCha8 streams, one for each chunk of work.
+//! What is generated depends on the arguments alone, the seed among them, and not on the number of threads: random
+//! numbers come from ChaCha8 streams, one for each chunk of work.
 
 mod communities;
 mod distinct;
@@ -24,9 +24,9 @@ use values::sparse_values;
 /// matrix with exactly `nonzeros` distinct nonzeros, values uniform in [-1, 1).
 ///
 /// Each nonzero descends through the quadrants of the adjacency matrix, upper left, upper right, lower left and lower
-/// right with the probabilities `[a, b, c, d]`, until one entry is left. The matrix that is divided has the next power of two
-/// as its side; nonzeros outside of `rows` and those that are there already are drawn again. Vertices keep
-/// the numbers drawn, so that with a large `a` the first rows are the longest.
+/// right with the probabilities `[a, b, c, d]`, until one entry is left. The matrix that is divided has the next
+/// power of two as its side; nonzeros outside of `rows` and those that are there already are drawn again. Vertices
+/// keep the numbers drawn, so that with a large `a` the first rows are the longest.
 ///
 /// # Errors
 ///

@@ -73,8 +73,8 @@ impl<T: SoftmaxElement> LogSoftmax<T> {
         2 * rows as u128 * u128::from(self.classes) * size_of::<T>() as u128
     }
 
-    /// `y = LogSoftmax(x + bias)` of each of the rows, row-major, `rows * classes` elements each. It allocates nothing, and
-    /// on a GPU it returns before the result is there.
+    /// `y = LogSoftmax(x + bias)` of each of the rows, row-major, `rows * classes` elements each. It allocates
+    /// nothing, and on a GPU it returns before the result is there.
     ///
     /// # Errors
     ///

@@ -16,8 +16,8 @@ pub(super) struct Triplet<T> {
     pub(super) value: T,
 }
 
-/// Reads all entries and fills in the other triangle of a symmetric or skew-symmetric matrix. At most `max_entries` come
-/// back.
+/// Reads all entries and fills in the other triangle of a symmetric or skew-symmetric matrix. At most `max_entries`
+/// come back.
 pub(super) fn read<T: Scalar>(
     lines: &mut Lines<impl Read>,
     header: &Header,

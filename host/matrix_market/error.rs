@@ -37,7 +37,8 @@ pub enum Problem {
     /// The compressed data ends early or is corrupt.
     #[error("the gzip data is truncated or corrupt: {0}")]
     Gzip(io::Error),
-    /// The compressed data stands for too much text: see [`ReadOptions::max_gzip_ratio`](super::ReadOptions::max_gzip_ratio).
+    /// The compressed data stands for too much text: see
+    /// [`ReadOptions::max_gzip_ratio`](super::ReadOptions::max_gzip_ratio).
     #[error(
         "the gzip data stands for more than {most} times as much text; wanted a ratio of at most {most}"
     )]

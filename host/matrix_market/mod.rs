@@ -1,8 +1,8 @@
 //! Reading and writing Matrix Market files.
 //!
-//! The coordinate format of <https://math.nist.gov/MatrixMarket/formats.html> is read, as plain text or compressed by gzip
-//! (told apart by their first byte, not by the file's name), with a field of `real`, `integer` or `pattern` (whose
-//! entries are 1) and a symmetry of `general`, `symmetric` or `skew-symmetric`.
+//! The coordinate format of <https://math.nist.gov/MatrixMarket/formats.html> is read, as plain text or compressed by
+//! gzip (told apart by their first byte, not by the file's name), with a field of `real`, `integer` or `pattern`
+//! (whose entries are 1) and a symmetry of `general`, `symmetric` or `skew-symmetric`.
 //!
 //! Beyond the format's letter, and as other readers do: the banner is read without regard to case, may begin with a
 //! single `%`, and may name the fields `double` and `unsigned-integer`; lines may end in CRLF and begin with blanks;
@@ -49,8 +49,8 @@ pub fn read_matrix_market<T: Scalar>(
     ReadOptions::default().read(path)
 }
 
-/// Reads a Matrix Market file from a reader, plain or compressed by gzip, with the default [`ReadOptions`]. `name` stands
-/// for the file in errors.
+/// Reads a Matrix Market file from a reader, plain or compressed by gzip, with the default [`ReadOptions`]. `name`
+/// stands for the file in errors.
 ///
 /// # Errors
 ///
@@ -103,8 +103,8 @@ impl ReadOptions {
         self
     }
 
-    /// The most rows of a matrix that has less than one stored entry for every 16 rows. A row takes 4 bytes of row pointer
-    /// though it has no entry: 256 MiB for the default's 2^26 rows.
+    /// The most rows of a matrix that has less than one stored entry for every 16 rows. A row takes 4 bytes of row
+    /// pointer though it has no entry: 256 MiB for the default's 2^26 rows.
     #[must_use]
     pub fn max_sparse_rows(mut self, rows: u32) -> Self {
         self.max_sparse_rows = rows;

@@ -17,8 +17,9 @@ use crate::scalar::Scalar;
 /// Writes a matrix as `coordinate real general`, compressed by gzip if the path ends in `.gz`, whatever its case.
 ///
 /// Reading the file gives the same matrix: numbers are written with the digits that tell them apart, and stored zeros
-/// are kept. (Of a NaN its sign and payload may be lost.) The file is written under another name in the same directory and
-/// renamed when it is complete, so that `path` never holds half a matrix; a file or a link that was there is replaced.
+/// are kept. (Of a NaN its sign and payload may be lost.) The file is written under another name in the same
+/// directory and renamed when it is complete, so that `path` never holds half a matrix; a file or a link that was
+/// there is replaced.
 ///
 /// # Errors
 ///

@@ -4,9 +4,9 @@ use crate::device::{Device, DeviceBuffer};
 use crate::operand::{OperandError, check_device};
 use warprow_kernels::matrix::primitives::scan;
 
-/// Replaces each element by the sum of those before it, and gives the sum of all.
+/// Replaces each element by the sum of those before it, and returns the sum of all.
 ///
-/// Row pointers from the lengths of rows: `rows + 1` elements, the last one 0, which becomes the sum of the others.
+/// It makes row pointers from the lengths of rows: `rows + 1` elements, of which the last is 0 and becomes the sum.
 ///
 /// ```
 /// use warprow::{Device, scan::exclusive_scan};
@@ -20,7 +20,7 @@ use warprow_kernels::matrix::primitives::scan;
 /// # }
 /// ```
 ///
-/// It waits for the device. On a GPU it takes one and a half times as long as a copy of the elements.
+/// It waits for the device.
 ///
 /// # Errors
 ///
@@ -47,7 +47,7 @@ pub fn exclusive_scan(
     Ok(total)
 }
 
-/// What scans of buffers of one length need on a device.
+/// The buffers for scans of so many elements.
 pub(crate) struct Scan {
     tiles: u32,
     sums: DeviceBuffer<u64>,
@@ -95,7 +95,7 @@ impl Scan {
         Ok(())
     }
 
-    /// The sum of what the last run scanned, which it waits for. There must have been a run, of one element at least.
+    /// The sum of the elements of the last run, which it waits for. There must have been a run with an element.
     pub(crate) fn total(&self) -> Result<u64, OperandError> {
         Ok(self.total.download()?[0])
     }

@@ -5,8 +5,7 @@ use crate::operand::{OperandError, check_device, check_len};
 use crate::primitives::scan::Scan;
 use warprow_kernels::matrix::primitives::sort::{self, DIGIT_BITS, DIGITS, Digit, TILE};
 
-/// Sorts pairs of a key and a value by the lowest `bits` bits of the key, ascending; pairs whose keys have these bits in
-/// common keep their order.
+/// Sorts pairs of a key and a value by the lowest `bits` bits of the key, ascending. The sort is stable.
 ///
 /// ```
 /// use warprow::{Device, sort::sort_pairs};
@@ -22,13 +21,13 @@ use warprow_kernels::matrix::primitives::sort::{self, DIGIT_BITS, DIGITS, Digit,
 /// # }
 /// ```
 ///
-/// Each 8 bits are a pass over all pairs, so a caller who knows the greatest key gives its bits. The two buffers are other
-/// ones afterwards, of the same length; meanwhile as much memory again is in use. On a GPU it returns before the sort is
-/// done.
+/// Each 8 bits are a pass over all pairs, so pass the bits of the greatest key. The sort allocates as much memory as
+/// the two buffers have, and replaces them by new buffers. On a GPU it returns before the sort is done.
 ///
 /// # Errors
 ///
-/// As many keys as values are wanted, fewer than 2^32; a buffer of another device; too little device memory; the driver's.
+/// As many keys as values are wanted, fewer than 2^32; a buffer of another device; too little device memory; the
+/// driver's.
 ///
 /// # Panics
 ///

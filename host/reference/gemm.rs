@@ -43,9 +43,9 @@ impl Arithmetic {
         }
     }
 
-    /// Sums of tensor cores in f32. They cut terms off where nearest rounding would round, up to nine times for eight terms and
-    /// relative to the greatest of them (Fasi, Higham, Mikaitis and Pranesh, Numerical behavior of NVIDIA tensor
-    /// cores, 2021): four times the unit roundoff a term is more than that.
+    /// Sums of tensor cores in f32. They cut terms off where nearest rounding would round, up to nine times for eight
+    /// terms and relative to the greatest of them (Fasi, Higham, Mikaitis and Pranesh, Numerical behavior of NVIDIA
+    /// tensor cores, 2021): four times the unit roundoff a term is more than that.
     #[must_use]
     pub fn tensor_cores() -> Self {
         Self {
@@ -97,9 +97,10 @@ pub fn gemm<T: Scalar>(
 ///
 /// `|y - y_ref| <= (gamma_n(u) + gamma_n(u_64) + (2 v + v^2)) (1 + w) s + w |y_ref| + n lambda`.
 ///
-/// The last but one is the rounding of the result to `T`, none if its sums are of type `T`; lambda and gamma are those of
-/// [`verify_spmm`](super::verify_spmm). ReLU makes no error greater. Where the result exceeds the range of `T`, infinity
-/// passes if the reference rounds to it. A NaN or an infinity passes only where the reference has the same.
+/// The last but one is the rounding of the result to `T`, none if its sums are of type `T`; lambda and gamma are
+/// those of [`verify_spmm`](super::verify_spmm). ReLU makes no error greater. Where the result exceeds the range of
+/// `T`, infinity passes if the reference rounds to it. A NaN or an infinity passes only where the reference has the
+/// same.
 ///
 /// # Panics
 ///

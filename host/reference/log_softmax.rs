@@ -25,14 +25,14 @@ fn normalizer(row: ArrayView1<'_, f64>) -> (f64, f64) {
 
 /// Compares `y` with the reference LogSoftmax of the rows of `x`.
 ///
-/// With `d = x - max`, `L` the logarithm of the sum of all `exp(d)`, n classes, and u the unit roundoff of the sum (of f32, or f64
-/// for f64), an entry passes if `|y - y_ref|` is at most
+/// With `d = x - max`, `L` the logarithm of the sum of all `exp(d)`, n classes, and u the unit roundoff of the sum
+/// (of f32, or f64 for f64), an entry passes if `|y - y_ref|` is at most
 ///
 /// `u (|d| + |d - L|) + W + gamma_n(u) + u (2 L + 4)`, with `W` the mean of `(3 |d| + 6) u`, weighted by `exp(d)`,
 ///
-/// twice that for f64, in which the reference errs as much, and the rounding of the result to `T`. The terms are the roundings
-/// of d and of the result, the relative errors of exponentials, those of their addition, and the error of the logarithm.
-/// A NaN or an infinity passes only where the reference rounds to the same.
+/// twice that for f64, in which the reference errs as much, and the rounding of the result to `T`. The terms are the
+/// roundings of d and of the result, the relative errors of exponentials, those of their addition, and the error of
+/// the logarithm. A NaN or an infinity passes only where the reference rounds to the same.
 ///
 /// # Panics
 ///

@@ -8,8 +8,8 @@ use sprs::{CsMatViewI, CsVecViewI};
 use std::ops::Range;
 use warprow_kernels::spmm::Reduction;
 
-/// `Y = alpha R + beta Y`, where `R[i, j]` is the reduction of `A[i, k] * X[k, j]` over the nonzeros of row i: by default
-/// their sum, with alpha 1 and beta 0.
+/// `Y = alpha R + beta Y`, where `R[i, j]` is the reduction of `A[i, k] * X[k, j]` over the nonzeros of row i: by
+/// default their sum, with alpha 1 and beta 0.
 ///
 /// What is multiplied by a zero is not looked at, NaN or not: R if alpha is 0, Y if beta is 0.
 #[derive(Clone, Copy, Debug)]
@@ -40,8 +40,8 @@ impl<E: Scalar> Operation<'_, E> {
     ///
     /// # Panics
     ///
-    /// If `a` is not stored by rows, if its columns are not as many as the rows of `x`, if beta is not 0 and there is no Y of
-    /// the product's shape, or if the product has more than `isize::MAX` bytes.
+    /// If `a` is not stored by rows, if its columns are not as many as the rows of `x`, if beta is not 0 and there is
+    /// no Y of the product's shape, or if the product has more than `isize::MAX` bytes.
     #[must_use]
     pub fn compute<V: Scalar>(
         &self,
@@ -192,8 +192,8 @@ fn extremum(one: f64, other: f64, choose_other: bool) -> f64 {
 pub(super) struct Row {
     /// The entries.
     pub(super) numbers: Vec<f64>,
-    /// What each entry's error is relative to: the sum of the magnitudes of all that was added up, or the magnitude of an
-    /// extremum.
+    /// What each entry's error is relative to: the sum of the magnitudes of all that was added up, or the magnitude
+    /// of an extremum.
     pub(super) magnitudes: Vec<f64>,
     /// The row's nonzeros.
     pub(super) terms: usize,

@@ -1,4 +1,5 @@
-//! The product of two sparse matrices in f64, and the verification of a result against it: structure exactly, values by bound.
+//! The product of two sparse matrices in f64, and the verification of a result against it: structure exactly, values
+//! by bound.
 
 use super::check_stored_by_rows;
 use super::operation::Operation;
@@ -8,13 +9,13 @@ use rayon::prelude::*;
 use sprs::{CsMatI, CsMatViewI, CsVecViewI};
 use std::fmt;
 
-/// The product `A B` of two sparse matrices in CSR (m x k, k x n), accumulated in f64, with an entry wherever a nonzero of A
-/// meets one of B, also where the sum is zero.
+/// The product `A B` of two sparse matrices in CSR (m x k, k x n), accumulated in f64, with an entry wherever a
+/// nonzero of A meets one of B, also where the sum is zero.
 ///
 /// # Panics
 ///
-/// If a matrix is not stored by rows, if the columns of `a` are not as many as the rows of `b`, or if the product has 2^32
-/// entries or more.
+/// If a matrix is not stored by rows, if the columns of `a` are not as many as the rows of `b`, or if the product has
+/// 2^32 entries or more.
 #[must_use]
 pub fn spgemm<T: Scalar>(
     a: CsMatViewI<'_, T, u32, u32>,
@@ -105,7 +106,8 @@ impl fmt::Display for SpgemmVerification {
         {
             write!(
                 f,
-                "wrong structure: row {row} has {got} entries, wanted are {wanted}, and from entry {place} on its columns differ; \
+                "wrong structure: row {row} has {got} entries, wanted are {wanted}, and from entry {place} on \
+                 its columns differ; \
                  values: "
             )?;
         }
@@ -113,9 +115,9 @@ impl fmt::Display for SpgemmVerification {
     }
 }
 
-/// Compares `c`, computed in any order of summation, with the product `A B`: the columns must be those of [`spgemm`], entries of
-/// value zero among them, and every value within the bound of [`verify_spmm`](super::verify_spmm), where n is the number of
-/// the entry's products.
+/// Compares `c`, computed in any order of summation, with the product `A B`: the columns must be those of [`spgemm`],
+/// entries of value zero among them, and every value within the bound of [`verify_spmm`](super::verify_spmm), where n
+/// is the number of the entry's products.
 ///
 /// # Panics
 ///

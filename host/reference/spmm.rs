@@ -43,25 +43,26 @@ impl<E: Scalar> Operation<'_, E> {
     ///
     /// `(gamma_n(u) + gamma_n(u_64)) M + m lambda`, with `gamma_n(u) = n u / (1 - n u)`,
     ///
-    /// of the reference. Here u is the unit roundoff of the type in which sums are computed (f32 for 16-bit elements), u_64
-    /// that of f64, in which the reference itself is rounded, and lambda the smallest normal number of the former, which
-    /// covers the m operations' underflow, gradual or to zero. For sums M is `|alpha| |A||X| + |beta Y|` and n the
-    /// number of nonzeros in the row and of the operations that follow: the first gamma bounds any order of summation, with
-    /// fused operations or without (Higham, Accuracy and Stability of Numerical Algorithms, 2nd edition, section 3.1).
-    /// A maximum's products are rounded once, which keeps their order: n is 1 and what follows, and M the result's own
-    /// magnitude. A 16-bit result's own rounding is allowed on top.
+    /// of the reference. Here u is the unit roundoff of the type in which sums are computed (f32 for 16-bit
+    /// elements), u_64 that of f64, in which the reference itself is rounded, and lambda the smallest normal number
+    /// of the former, which covers the m operations' underflow, gradual or to zero. For sums M is `|alpha| |A||X| +
+    /// |beta Y|` and n the number of nonzeros in the row and of the operations that follow: the first gamma bounds
+    /// any order of summation, with fused operations or without (Higham, Accuracy and Stability of Numerical
+    /// Algorithms, 2nd edition, section 3.1). A maximum's products are rounded once, which keeps their order: n is 1
+    /// and what follows, and M the result's own magnitude. A 16-bit result's own rounding is allowed on top.
     ///
-    /// A row with no nonzeros must give exactly 0 if beta is 0. A NaN or an infinity where the reference is finite fails,
-    /// but for an infinity of a number that `E` rounds to it; where the reference is NaN or an infinity the same is demanded.
+    /// A row with no nonzeros must give exactly 0 if beta is 0. A NaN or an infinity where the reference is finite
+    /// fails, but for an infinity of a number that `E` rounds to it; where the reference is NaN or an infinity the
+    /// same is demanded.
     ///
-    /// The bound of sums is that of the worst case and grows with n: in f32, past about 4000 nonzeros of like size in a row, a
-    /// single missing term may hide in it, and past 2^24 it is infinite. To test long rows, choose values whose sums are
-    /// exact, small integers for instance, and demand equality.
+    /// The bound of sums is that of the worst case and grows with n: in f32, past about 4000 nonzeros of like size in
+    /// a row, a single missing term may hide in it, and past 2^24 it is infinite. To test long rows, choose values
+    /// whose sums are exact, small integers for instance, and demand equality.
     ///
     /// # Panics
     ///
-    /// If `a` is not stored by rows or the shapes do not fit: `a` m x k, `x` k x n, `found` m x n; if beta is not 0 and there
-    /// is no Y of that shape.
+    /// If `a` is not stored by rows or the shapes do not fit: `a` m x k, `x` k x n, `found` m x n; if beta is not 0
+    /// and there is no Y of that shape.
     pub fn verify<V: Scalar>(
         &self,
         a: CsMatViewI<'_, V, u32, u32>,

@@ -15,9 +15,10 @@ pub struct Verification {
     pub entries: usize,
     /// The entries beyond their bound.
     pub failures: usize,
-    /// The greatest `|y - y_ref| / (|A||X|)` of all entries: an error relative to the sum of the terms' magnitudes, which,
-    /// unlike one relative to the result, means something where the terms cancel. Infinite where a NaN or an infinity is
-    /// not the one wanted. `|alpha| |A||X| + |beta Y|` is in the place of `|A||X|` for other operations than `A X`.
+    /// The greatest `|y - y_ref| / (|A||X|)` of all entries: an error relative to the sum of the terms' magnitudes,
+    /// which, unlike one relative to the result, means something where the terms cancel. Infinite where a NaN or an
+    /// infinity is not the one wanted. `|alpha| |A||X| + |beta Y|` is in the place of `|A||X|` for other operations
+    /// than `A X`.
     pub max_relative_error: f64,
     /// The entry whose error is the greatest part of its bound; `None` if there are no entries.
     pub worst: Option<Entry>,
@@ -97,7 +98,8 @@ impl fmt::Display for Verification {
         }
         write!(
             f,
-            ", greatest error relative to |A||X| {:.2e}; worst at row {}, column {}: got {:e}, wanted {:e}, error {:.2e}, \
+            ", greatest error relative to |A||X| {:.2e}; worst at row {}, column {}: got {:e}, wanted {:e}, \
+             error {:.2e}, \
              bound {:.2e}",
             self.max_relative_error,
             worst.row,
@@ -110,8 +112,8 @@ impl fmt::Display for Verification {
     }
 }
 
-/// One entry's verification: `magnitude` is what the error is relative to, `bound` that of a number before it is rounded to
-/// `E`.
+/// One entry's verification: `magnitude` is what the error is relative to, `bound` that of a number before it is
+/// rounded to `E`.
 pub(super) fn judge<E: Scalar>(
     row: usize,
     col: usize,
@@ -147,7 +149,8 @@ pub(super) struct Terms {
     pub operand_error: f64,
 }
 
-/// The verification of entries, each its row, column, what was got and what is wanted, and the sum of its terms' magnitudes.
+/// The verification of entries, each its row, column, what was got and what is wanted, and the sum of its terms'
+/// magnitudes.
 pub(super) fn judge_entries<T: Scalar>(
     entries: impl Iterator<Item = (usize, usize, f64, f64, f64)>,
     terms: Terms,

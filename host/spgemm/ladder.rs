@@ -15,7 +15,7 @@ use warprow_kernels::spgemm::ladder::fitted_table;
 use warprow_kernels::spgemm::ladder::fitted_table::bin;
 use warprow_kernels::spgemm::ladder::{Output, dynamic_table, fixed_table, split_table};
 use warprow_kernels::spgemm::products::bins::BINS;
-use warprow_kernels::spgemm::{Factors, Operands};
+use warprow_kernels::spgemm::{Factors, OperandPatterns};
 
 /// A product on a device whose rows are not sorted by column.
 #[derive(Debug)]
@@ -110,8 +110,8 @@ struct Rung<'a> {
 
 impl Rung<'_> {
     /// A and B; without extents, which these kernels do not read.
-    fn operands(&self) -> Operands {
-        Operands {
+    fn operands(&self) -> OperandPatterns {
+        OperandPatterns {
             a: self.a.as_argument(),
             b: self.b.as_argument(),
             extents: cuda_std::memory::Global::from_address(0),
@@ -146,7 +146,7 @@ impl Rung<'_> {
             }
             SpgemmKernel::FittedTable | SpgemmKernel::SplitTable => {
                 let options = SpgemmOptions::default();
-                let costs = row_costs(self.a, self.b, options.borders::<T>(device))?;
+                let costs = row_costs(self.a, self.b, options.bin_limits::<T>(device))?;
                 let lists = self.by_size(&costs)?;
                 let most = dynamic_table::slots(self.shared_bytes, 0);
                 for (items, slots) in by_slots(&lists) {
@@ -178,7 +178,8 @@ impl Rung<'_> {
         let found = longest.download()?[0];
         if found > most {
             return Err(OperandError::TooLarge {
-                what: "the number of entries of a row of C, counted up to the first one too many for the kernel's table,",
+                what: "the number of entries of a row of C, counted up to the first one too many \
+                       for the kernel's table,",
                 found: found.into(),
                 most: most.into(),
             });
@@ -275,7 +276,7 @@ impl Rung<'_> {
 /// The items of each size of tables, the largest first.
 fn by_slots(
     lists: &RowLists,
-) -> impl Iterator<Item = (warprow_kernels::spgemm::Items, u32)> + use<'_> {
+) -> impl Iterator<Item = (warprow_kernels::spgemm::RowList, u32)> + use<'_> {
     (0..u32::BITS).rev().filter_map(|log| {
         let slots = 1 << log;
         lists

@@ -45,7 +45,7 @@ mod symbolic;
 pub use blocks::{SpgemmProduct, spgemm, spgemm_in_blocks};
 pub use ladder::{SpgemmKernel, UnsortedCsr, multiply_unsorted};
 pub use multiply::{DeviceProduct, multiply};
-pub use warprow_kernels::spgemm::Borders;
+pub use warprow_kernels::spgemm::BinLimits;
 
 use crate::csr::{DeviceCsr, DevicePattern};
 use crate::device::DeviceBuffer;
@@ -87,13 +87,13 @@ impl<T: SpgemmElement> Spgemm<T> {
         options: SpgemmOptions,
     ) -> Result<Self, OperandError> {
         check_operands(a, b)?;
-        let borders = options.borders::<T>(&a.device);
-        let (structure, lists) = symbolic::structure(a, b, borders)?;
+        let bin_limits = options.bin_limits::<T>(&a.device);
+        let (structure, lists) = symbolic::structure(a, b, bin_limits)?;
         let positions = match options.low_memory {
             true => PositionCache::none(),
             false => PositionCache::within(options.memory),
         };
-        let numeric = Numeric::for_runs::<T>(lists, borders, b, positions)?;
+        let numeric = Numeric::for_runs::<T>(lists, bin_limits, b, positions)?;
         Ok(Self {
             a: Arc::clone(a),
             b: Arc::clone(b),
@@ -196,8 +196,18 @@ impl<T: SpgemmElement> fmt::Display for Spgemm<T> {
         rows("copied", lists, symbolic::COPY..symbolic::RUNS, "rows")?;
         rows("runs", lists, symbolic::RUNS..symbolic::SORT, "rows")?;
         rows("sorted", lists, symbolic::SORT..symbolic::HASH, "rows")?;
-        rows("hashed", lists, symbolic::HASH..symbolic::NARROW, "rows")?;
-        rows("bitmaps", lists, symbolic::NARROW..symbolic::END, "rows")?;
+        rows(
+            "hashed",
+            lists,
+            symbolic::HASH..symbolic::SPARSE_BITMAP,
+            "rows",
+        )?;
+        rows(
+            "bitmaps",
+            lists,
+            symbolic::SPARSE_BITMAP..symbolic::END,
+            "rows",
+        )?;
         let lists = &self.numeric.lists;
         rows(
             "numeric: copied",
@@ -206,20 +216,35 @@ impl<T: SpgemmElement> fmt::Display for Spgemm<T> {
             "chunks",
         )?;
         rows("windows", lists, numeric::WINDOW..numeric::SORT, "rows")?;
-        rows("sorted", lists, numeric::SORT..numeric::WARP, "rows")?;
-        rows("short", lists, numeric::WARP..numeric::RANK, "rows")?;
-        rows("ranked", lists, numeric::RANK..numeric::SEARCH, "chunks")?;
+        rows("sorted", lists, numeric::SORT..numeric::SEARCH_ROWS, "rows")?;
+        rows(
+            "short",
+            lists,
+            numeric::SEARCH_ROWS..numeric::RANK_CHUNKS,
+            "rows",
+        )?;
+        rows(
+            "ranked",
+            lists,
+            numeric::RANK_CHUNKS..numeric::SEARCH_CHUNKS,
+            "chunks",
+        )?;
         rows(
             "searched",
             lists,
-            numeric::SEARCH..numeric::SPREAD,
+            numeric::SEARCH_CHUNKS..numeric::SPREAD,
             "chunks",
         )?;
-        rows("spread", lists, numeric::SPREAD..numeric::ORDERED, "parts")?;
+        rows(
+            "spread",
+            lists,
+            numeric::SPREAD..numeric::ORDERED_CHUNKS,
+            "parts",
+        )?;
         rows(
             "in order",
             lists,
-            numeric::ORDERED..numeric::INTERVALS,
+            numeric::ORDERED_CHUNKS..numeric::INTERVALS,
             "chunks",
         )?;
         rows(

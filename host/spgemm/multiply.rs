@@ -12,7 +12,7 @@ use crate::csr::DeviceCsr;
 use crate::operand::OperandError;
 use warprow_kernels::spgemm::Factors;
 use warprow_kernels::spgemm::numeric::copy;
-use warprow_kernels::spgemm::products::bins::Known;
+use warprow_kernels::spgemm::products::bins::SymbolicValues;
 
 /// A product on a device.
 #[derive(Debug)]
@@ -48,9 +48,9 @@ pub fn multiply<T: SpgemmElement>(
 ) -> Result<DeviceProduct<T>, OperandError> {
     check_operands(a.pattern(), b.pattern())?;
     let device = &a.pattern().device;
-    let borders = options.borders::<T>(device);
+    let bin_limits = options.bin_limits::<T>(device);
     let mut factors = Factors::new(a.values().read_only(), b.values().read_only());
-    let mut phase = Phase::begin(a.pattern(), b.pattern(), borders)?;
+    let mut phase = Phase::begin(a.pattern(), b.pattern(), bin_limits)?;
     // Staging values too does not pay for a few rows.
     let mut sorted_values = match phase.is_mostly_sorted() {
         true => Some(device.uninitialized::<T>(phase.staged.len())?),
@@ -71,8 +71,8 @@ pub fn multiply<T: SpgemmElement>(
     }
     fork.join()?;
     let known = match sorted_values {
-        Some(_) => Known::SORTED,
-        None => Known::NONE,
+        Some(_) => SymbolicValues::SHORT_ROWS,
+        None => SymbolicValues::NONE,
     };
     let sizes = phase.count_entries(known)?;
     let lists = phase.numeric_lists(&sizes)?;
@@ -80,13 +80,13 @@ pub fn multiply<T: SpgemmElement>(
     let mut values = device.uninitialized::<T>(sizes.entries as usize)?;
     let pattern = phase.staged_pattern(&mut col_idx);
     let operands = phase.operands();
-    let numeric = Numeric::new(lists, borders);
+    let numeric = Numeric::new(lists, bin_limits);
     numeric.clear(operands, pattern, &mut values)?;
     let fork = device.fork();
     if let Some(sorted_values) = &sorted_values
         && sizes.entries > 0
     {
-        let staged = copy::Aside {
+        let staged = copy::StagedRows {
             starts: phase.starts.read_only(),
             columns: phase.staged.read_only(),
             values: sorted_values.read_only(),

@@ -3,7 +3,7 @@
 use crate::device::Device;
 use crate::scalar::Scalar;
 use cuda_std::float::Real;
-use warprow_kernels::spgemm::Borders;
+use warprow_kernels::spgemm::BinLimits;
 
 /// An element type that SpGEMM has kernels for.
 pub trait SpgemmElement: Scalar + Real + Default {}
@@ -28,19 +28,19 @@ pub struct SpgemmOptions {
     pub low_memory: bool,
     /// Which kernel takes which rows: for benches and tests.
     #[doc(hidden)]
-    pub borders: Option<Borders>,
+    pub bin_limits: Option<BinLimits>,
 }
 
 impl SpgemmOptions {
     /// The borders between kernels on a device.
-    pub(super) fn borders<T: SpgemmElement>(&self, device: &Device) -> Borders {
+    pub(super) fn bin_limits<T: SpgemmElement>(&self, device: &Device) -> BinLimits {
         let shared_bytes = device.properties().max_shared_bytes_per_block;
-        let default = Borders::new(shared_bytes, size_of::<T>() as u32);
-        Borders {
+        let default = BinLimits::new(shared_bytes, size_of::<T>() as u32);
+        BinLimits {
             ordered: self.deterministic.into(),
             ..self
-                .borders
-                .map_or(default, |borders| borders.within(default))
+                .bin_limits
+                .map_or(default, |bin_limits| bin_limits.within(default))
         }
     }
 }

@@ -9,9 +9,9 @@ use crate::operand::OperandError;
 use crate::primitives::scan::exclusive_scan;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use warprow_kernels::spgemm::products::bins::numeric as bin;
-use warprow_kernels::spgemm::reuse::places::TILE;
-use warprow_kernels::spgemm::reuse::{cut_pieces, place_products};
-use warprow_kernels::spgemm::{Borders, Operands, Places, Structure};
+use warprow_kernels::spgemm::reuse::product_map::TILE;
+use warprow_kernels::spgemm::reuse::{map_ranks, map_segments};
+use warprow_kernels::spgemm::{BinLimits, OperandPatterns, OutputPattern, ProductMap};
 
 /// The cache takes at most the free memory divided by this.
 const FREE_PARTS: u64 = 4;
@@ -90,19 +90,19 @@ pub struct OutputPositions {
     first: u32,
     tile_starts: DeviceBuffer<u32>,
     products: DeviceBuffer<u32>,
-    begins: DeviceBuffer<u32>,
-    before: DeviceBuffer<u32>,
-    pieces: DeviceBuffer<u32>,
-    places: DeviceBuffer<u16>,
+    segment_starts: DeviceBuffer<u32>,
+    segments_before: DeviceBuffer<u32>,
+    segments: DeviceBuffer<u32>,
+    ranks: DeviceBuffer<u16>,
 }
 
 /// The long rows of a product: its operands, the rows by kernel, and C.
 #[derive(Clone, Copy)]
 pub struct LongRows<'a> {
-    pub operands: Operands,
+    pub operands: OperandPatterns,
     pub lists: &'a RowLists,
-    pub borders: Borders,
-    pub c: Structure,
+    pub bin_limits: BinLimits,
+    pub c: OutputPattern,
 }
 
 impl OutputPositions {
@@ -113,16 +113,20 @@ impl OutputPositions {
         long_rows: LongRows<'_>,
         memory: Option<u64>,
     ) -> Result<Option<Self>, OperandError> {
-        let Some(items) = long_rows.lists.items(bin::RANK..bin::SPREAD) else {
+        let Some(items) = long_rows.lists.items(bin::RANK_CHUNKS..bin::SPREAD) else {
             return Ok(None);
         };
         let chunks = items.count as usize;
         let mut products = device.uninitialized::<u32>(chunks)?;
         let mut tile_starts = device.zeros::<u32>(chunks + 1)?;
-        let mut piece_starts = device.zeros::<u32>(chunks + 1)?;
+        let mut first_segments = device.zeros::<u32>(chunks + 1)?;
         let LongRows {
             operands,
-            borders: Borders { chunk, .. },
+            bin_limits:
+                BinLimits {
+                    chunk_entries: chunk,
+                    ..
+                },
             c,
             ..
         } = long_rows;
@@ -133,25 +137,25 @@ impl OutputPositions {
             c,
             products.mutable(),
             tile_starts.mutable(),
-            piece_starts.mutable(),
+            first_segments.mutable(),
         );
-        let config = cut_pieces::launch(items.count);
+        let config = map_segments::launch(items.count);
         // SAFETY: chunks of a product, and a number for each.
-        unsafe { device.launch(&cut_pieces::count_pieces(), config, arguments)? };
+        unsafe { device.launch(&map_segments::count_segments(), config, arguments)? };
         let totals = (|| {
             let tiles = exclusive_scan(device, &mut tile_starts)?;
-            Ok((tiles, exclusive_scan(device, &mut piece_starts)?))
+            Ok((tiles, exclusive_scan(device, &mut first_segments)?))
         })();
-        let (tiles, pieces) = match totals {
+        let (tiles, segments) = match totals {
             Ok(totals) => totals,
             Err(OperandError::TooLarge { .. }) => return Ok(None),
             Err(error) => return Err(error),
         };
-        // A bit for each product (whether a piece begins there), the piece before the tile, and positions of two bytes.
+        // A bit for each product (whether a segment begins there), the segment before the tile, and positions of two bytes.
         let tile_bytes = u64::from(TILE) / 8 + 4 + 2 * u64::from(TILE);
         let free = device.memory()?.map_or(u64::MAX, |memory| memory.free);
         let most = (free / FREE_PARTS).min(memory.unwrap_or(u64::MAX));
-        if tiles * tile_bytes + 8 * pieces > most {
+        if tiles * tile_bytes + 8 * segments > most {
             return Ok(None);
         }
         let tiles = tiles as usize;
@@ -159,10 +163,10 @@ impl OutputPositions {
             first: items.first,
             tile_starts,
             products,
-            begins: device.zeros(tiles * (TILE / 32) as usize)?,
-            before: device.uninitialized(tiles)?,
-            pieces: device.uninitialized(2 * pieces as usize)?,
-            places: device.uninitialized(tiles * TILE as usize)?,
+            segment_starts: device.zeros(tiles * (TILE / 32) as usize)?,
+            segments_before: device.uninitialized(tiles)?,
+            segments: device.uninitialized(2 * segments as usize)?,
+            ranks: device.uninitialized(tiles * TILE as usize)?,
         };
         let argument = found.argument(items.first);
         let arguments = (
@@ -171,13 +175,13 @@ impl OutputPositions {
             chunk,
             c,
             argument,
-            piece_starts.read_only(),
-            found.begins.mutable(),
-            found.before.mutable(),
-            found.pieces.mutable(),
+            first_segments.read_only(),
+            found.segment_starts.mutable(),
+            found.segments_before.mutable(),
+            found.segments.mutable(),
         );
-        // SAFETY: chunks of a product, with room for the pieces and tiles that were counted.
-        unsafe { device.launch(&cut_pieces::cut_pieces(), config, arguments)? };
+        // SAFETY: chunks of a product, with room for the segments and tiles that were counted.
+        unsafe { device.launch(&map_segments::write_segments(), config, arguments)? };
         found.place(device, long_rows)?;
         Ok(Some(found))
     }
@@ -187,37 +191,45 @@ impl OutputPositions {
         let LongRows {
             operands,
             lists,
-            borders,
+            bin_limits,
             c,
         } = long_rows;
-        if let Some(items) = lists.items(bin::RANK..bin::SEARCH) {
-            let words = operands.b.cols.div_ceil(32).min(borders.rank_words);
-            let config = place_products::launch_ranked(items.count, words);
-            let (places, to) = (self.argument(items.first), self.places.mutable());
-            let arguments = (operands, items, borders.chunk, c, places, to);
-            // SAFETY: chunks that span no more than `words` words, and their pieces.
-            unsafe { device.launch(&place_products::place_ranked(), config, arguments)? };
+        if let Some(items) = lists.items(bin::RANK_CHUNKS..bin::SEARCH_CHUNKS) {
+            let words = operands.b.cols.div_ceil(32).min(bin_limits.rank_words);
+            let config = map_ranks::launch_by_bitmap(items.count, words);
+            let (places, to) = (self.argument(items.first), self.ranks.mutable());
+            let arguments = (operands, items, bin_limits.chunk_entries, c, places, to);
+            // SAFETY: chunks that span no more than `words` words, and their segments.
+            unsafe { device.launch(&map_ranks::rank_by_bitmap(), config, arguments)? };
         }
-        if let Some(items) = lists.items(bin::SEARCH..bin::SPREAD) {
-            let config = place_products::launch_searched(items.count, borders.chunk);
-            let (places, to) = (self.argument(items.first), self.places.mutable());
-            let arguments = (operands, items, borders.chunk, borders.chunk, c, places, to);
-            // SAFETY: chunks and their pieces.
-            unsafe { device.launch(&place_products::place_searched(), config, arguments)? };
+        if let Some(items) = lists.items(bin::SEARCH_CHUNKS..bin::SPREAD) {
+            let config = map_ranks::launch_by_search(items.count, bin_limits.chunk_entries);
+            let (places, to) = (self.argument(items.first), self.ranks.mutable());
+            let arguments = (
+                operands,
+                items,
+                bin_limits.chunk_entries,
+                bin_limits.chunk_entries,
+                c,
+                places,
+                to,
+            );
+            // SAFETY: chunks and their segments.
+            unsafe { device.launch(&map_ranks::rank_by_search(), config, arguments)? };
         }
         Ok(())
     }
 
     /// The positions for the items of a launch; `first` is the number of the first item in the lists.
-    pub fn argument(&self, first: u32) -> Places {
+    pub fn argument(&self, first: u32) -> ProductMap {
         let chunk = (first - self.first) as usize;
-        Places {
+        ProductMap {
             tile_starts: self.tile_starts.read_only().offset(chunk),
             products: self.products.read_only().offset(chunk),
-            begins: self.begins.read_only(),
-            before: self.before.read_only(),
-            pieces: self.pieces.read_only(),
-            places: self.places.read_only(),
+            segment_starts: self.segment_starts.read_only(),
+            segments_before: self.segments_before.read_only(),
+            segments: self.segments.read_only(),
+            ranks: self.ranks.read_only(),
         }
     }
 
@@ -226,11 +238,11 @@ impl OutputPositions {
         let words = [
             &self.tile_starts,
             &self.products,
-            &self.begins,
-            &self.before,
-            &self.pieces,
+            &self.segment_starts,
+            &self.segments_before,
+            &self.segments,
         ];
         let words: usize = words.iter().map(|words| words.len()).sum();
-        4 * words as u64 + 2 * self.places.len() as u64
+        4 * words as u64 + 2 * self.ranks.len() as u64
     }
 }

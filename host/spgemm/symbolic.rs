@@ -12,12 +12,14 @@ use crate::device::{DeviceBuffer, Fork};
 use crate::operand::{OperandError, extent};
 use cuda_std::memory::Global;
 use std::sync::Arc;
-use warprow_kernels::spgemm::analysis::borders::narrow_words;
-use warprow_kernels::spgemm::analysis::entry_work;
-use warprow_kernels::spgemm::numeric::copy;
-use warprow_kernels::spgemm::products::bins::{Known, NARROW_PRODUCTS, symbolic as bin};
+use warprow_kernels::spgemm::analysis::bin_limits::sparse_bitmap_words;
+use warprow_kernels::spgemm::analysis::numeric_bins;
+use warprow_kernels::spgemm::numeric::copy_columns;
+use warprow_kernels::spgemm::products::bins::{
+    SPARSE_BITMAP_PRODUCTS, SymbolicValues, symbolic as bin,
+};
 use warprow_kernels::spgemm::symbolic::{bitmap_rows, hash_rows, run_rows};
-use warprow_kernels::spgemm::{Borders, Factors, Items, Operands};
+use warprow_kernels::spgemm::{BinLimits, Factors, OperandPatterns, RowList};
 
 /// The result of the symbolic phase, for the numeric phase and for the user.
 #[derive(Debug)]
@@ -38,14 +40,14 @@ pub(super) struct SymbolicProduct {
 pub(super) fn structure(
     a: &DevicePattern,
     b: &DevicePattern,
-    borders: Borders,
+    bin_limits: BinLimits,
 ) -> Result<(SymbolicProduct, RowLists), OperandError> {
-    let mut phase = Phase::begin(a, b, borders)?;
+    let mut phase = Phase::begin(a, b, bin_limits)?;
     let fork = a.device.fork();
     phase.launch_longer_rows(&fork)?;
     phase.launch_sorted_rows(&fork)?;
     fork.join()?;
-    let sizes = phase.count_entries(Known::NONE)?;
+    let sizes = phase.count_entries(SymbolicValues::NONE)?;
     let lists = phase.numeric_lists(&sizes)?;
     let mut col_idx = a.device.uninitialized::<u32>(sizes.entries as usize)?;
     if sizes.entries > 0 {
@@ -57,9 +59,12 @@ pub(super) fn structure(
             phase.row_ptr.read_only(),
             col_idx.mutable(),
         );
-        let config = copy::launch_tiles(sizes.entries);
+        let config = copy_columns::launch(sizes.entries);
         // SAFETY: the kernels before have staged each row's columns from its start on; there is room for all entries.
-        unsafe { a.device.launch(&copy::copy_columns(), config, arguments)? };
+        unsafe {
+            a.device
+                .launch(&copy_columns::copy_columns(), config, arguments)?
+        };
     }
     Ok((phase.end(col_idx), lists))
 }
@@ -78,7 +83,7 @@ pub(super) struct EntryCounts {
 pub(super) struct Phase<'a> {
     a: &'a DevicePattern,
     b: &'a DevicePattern,
-    borders: Borders,
+    bin_limits: BinLimits,
     work: DeviceBuffer<u32>,
     extents: DeviceBuffer<u32>,
     /// The bin of each row.
@@ -99,7 +104,7 @@ impl<'a> Phase<'a> {
     pub fn begin(
         a: &'a DevicePattern,
         b: &'a DevicePattern,
-        borders: Borders,
+        bin_limits: BinLimits,
     ) -> Result<Self, OperandError> {
         let device = &a.device;
         let RowCosts {
@@ -109,7 +114,7 @@ impl<'a> Phase<'a> {
             starts,
             row_ptr,
             mut counters,
-        } = row_costs(a, b, borders)?;
+        } = row_costs(a, b, bin_limits)?;
         // A row is at most one item, so the list can be made before the host knows the counts.
         let counts = Global::from_address(counters.bins(PhaseName::Symbolic).address());
         let cursors = counters.cursors(PhaseName::Symbolic);
@@ -129,7 +134,7 @@ impl<'a> Phase<'a> {
         Ok(Self {
             a,
             b,
-            borders,
+            bin_limits,
             work,
             extents,
             words,
@@ -143,7 +148,7 @@ impl<'a> Phase<'a> {
     }
 
     /// A and B.
-    pub fn operands(&self) -> Operands {
+    pub fn operands(&self) -> OperandPatterns {
         operands(self.a, self.b, &self.extents)
     }
 
@@ -159,11 +164,11 @@ impl<'a> Phase<'a> {
 
     /// Replaces the entries of each row by the row pointers of C, and puts the rows whose values are not known into
     /// the bins of the numeric phase. It waits for the device.
-    pub fn count_entries(&mut self, known: Known) -> Result<EntryCounts, OperandError> {
+    pub fn count_entries(&mut self, known: SymbolicValues) -> Result<EntryCounts, OperandError> {
         let device = &self.a.device;
         let mut words = device.uninitialized::<u32>(self.a.rows as usize)?;
         if self.a.rows > 0 {
-            let output = entry_work::EntryWorkOutput {
+            let output = numeric_bins::NumericBinsOutput {
                 words: words.mutable(),
                 counts: self.counters.bins(PhaseName::Numeric),
                 total: self.counters.totals(PhaseName::Numeric),
@@ -175,13 +180,13 @@ impl<'a> Phase<'a> {
                 self.work.read_only(),
                 self.words.read_only(),
                 known,
-                self.borders,
+                self.bin_limits,
                 self.row_ptr.mutable(),
                 output,
             );
-            let config = entry_work::launch(self.a.rows);
+            let config = numeric_bins::launch(self.a.rows);
             // SAFETY: the work of each row and its entries; a word for each row, and the counters.
-            unsafe { device.launch(&entry_work::entry_work(), config, arguments)? };
+            unsafe { device.launch(&numeric_bins::numeric_bins(), config, arguments)? };
         }
         let PhaseCounts {
             bins,
@@ -216,8 +221,8 @@ impl<'a> Phase<'a> {
     pub fn staged_pattern(
         &self,
         col_idx: &mut DeviceBuffer<u32>,
-    ) -> warprow_kernels::spgemm::Structure {
-        warprow_kernels::spgemm::Structure {
+    ) -> warprow_kernels::spgemm::OutputPattern {
+        warprow_kernels::spgemm::OutputPattern {
             row_ptr: self.row_ptr.read_only(),
             starts: self.starts.read_only(),
             columns: self.staged.read_only(),
@@ -248,7 +253,7 @@ impl<'a> Phase<'a> {
         }
     }
 
-    fn items(&self, bin: u32) -> Option<Items> {
+    fn items(&self, bin: u32) -> Option<RowList> {
         self.lists.items(bin..bin + 1)
     }
 
@@ -267,7 +272,7 @@ impl<'a> Phase<'a> {
     pub fn launch_sorted_rows(&mut self, fork: &Fork<'_>) -> Result<(), OperandError> {
         let sorted = self.sorted_rows();
         // SAFETY: the lists are of this product's rows, which all have room where they start.
-        unsafe { sorted.launch_columns(fork, &self.lists, bin::SORT, &self.borders) }
+        unsafe { sorted.launch_columns(fork, &self.lists, bin::SORT, &self.bin_limits) }
     }
 
     /// The same with values; `values` has an element for each staged column.
@@ -277,11 +282,10 @@ impl<'a> Phase<'a> {
         factors: Factors<T>,
         values: &mut DeviceBuffer<T>,
     ) -> Result<(), OperandError> {
-        let (sorted, values) = (self.sorted_rows(), values.mutable());
+        let (sorted, limits) = (self.sorted_rows(), &self.bin_limits);
+        let values = values.mutable();
         // SAFETY: as above, and as much room for values.
-        unsafe {
-            sorted.launch_products(fork, &self.lists, bin::SORT, &self.borders, factors, values)
-        }
+        unsafe { sorted.launch_products(fork, &self.lists, bin::SORT, limits, factors, values) }
     }
 
     /// Stages the columns of rows of more products, and counts them.
@@ -291,10 +295,10 @@ impl<'a> Phase<'a> {
         let (work, starts) = (self.work.read_only(), self.starts.read_only());
         let (staged, entries) = (self.staged.mutable(), self.row_ptr.mutable());
         let all_words = bitmap_rows::words(operands.b.cols, shared_bytes);
-        let narrow = self.narrow_rows();
+        let sparse = self.sparse_bitmap_rows();
         // The longest rows first: they are the last to end.
-        let bitmaps = match narrow {
-            NarrowRows::WithLonger => bin::NARROW..bin::END,
+        let bitmaps = match sparse {
+            SparseBitmapRows::WithLonger => bin::SPARSE_BITMAP..bin::END,
             _ => bin::BITMAP..bin::END,
         };
         if let Some(items) = self.lists.items(bitmaps) {
@@ -304,25 +308,28 @@ impl<'a> Phase<'a> {
             // SAFETY: any row may have a bitmap.
             unsafe { fork.launch(&bitmap_rows::bitmap_rows::<0>(), config, arguments)? };
         }
-        if narrow == NarrowRows::OwnBitmaps {
-            for size in (0..bin::BITMAP - bin::NARROW).rev() {
-                if let Some(items) = self.items(bin::NARROW + size) {
-                    let words = all_words.min(narrow_words(size));
-                    let config = bitmap_rows::launch_narrow(items.count, words);
+        if sparse == SparseBitmapRows::Own {
+            for size in (0..bin::BITMAP - bin::SPARSE_BITMAP).rev() {
+                if let Some(items) = self.items(bin::SPARSE_BITMAP + size) {
+                    let words = all_words.min(sparse_bitmap_words(size));
+                    let config = bitmap_rows::launch_sparse(items.count, words);
                     let arguments = (operands, items, words, work, starts, staged, entries);
                     // SAFETY: any row may have a bitmap.
                     unsafe { fork.launch(&bitmap_rows::bitmap_rows::<1>(), config, arguments)? };
                 }
             }
         }
-        let hashed = (0..bin::NARROW - bin::HASH)
-            .rev()
-            .map(|size| (self.items(bin::HASH + size), 256 << size));
-        let narrow_hashed = match narrow {
-            NarrowRows::Hashed => self.lists.items(bin::NARROW..bin::BITMAP),
+        let sparse_hashed = match sparse {
+            SparseBitmapRows::Hashed => self.lists.items(bin::SPARSE_BITMAP..bin::BITMAP),
             _ => None,
         };
-        for (items, capacity) in [(narrow_hashed, NARROW_PRODUCTS)].into_iter().chain(hashed) {
+        let hashed = (0..bin::SPARSE_BITMAP - bin::HASH)
+            .rev()
+            .map(|size| (self.items(bin::HASH + size), 256 << size));
+        let hashed = [(sparse_hashed, SPARSE_BITMAP_PRODUCTS)]
+            .into_iter()
+            .chain(hashed);
+        for (items, capacity) in hashed {
             if let Some(items) = items {
                 let config = hash_rows::launch(items.count, capacity);
                 let arguments = (operands, items, capacity, work, starts, staged, entries);
@@ -339,28 +346,28 @@ impl<'a> Phase<'a> {
         Ok(())
     }
 
-    /// Which kernel takes narrow rows.
-    fn narrow_rows(&self) -> NarrowRows {
-        let lists = &self.lists;
-        if lists.count_of(bin::NARROW..bin::BITMAP) >= self.borders.few_rows {
-            NarrowRows::OwnBitmaps
+    /// Which kernel takes the rows in the bins of sparse bitmaps.
+    fn sparse_bitmap_rows(&self) -> SparseBitmapRows {
+        let (lists, limits) = (&self.lists, &self.bin_limits);
+        if lists.count_of(bin::SPARSE_BITMAP..bin::BITMAP) >= limits.few_rows {
+            SparseBitmapRows::Own
         } else if lists.count_of(bin::BITMAP..bin::END) > 0 {
-            NarrowRows::WithLonger
-        } else if self.borders.hash_products >= NARROW_PRODUCTS {
-            NarrowRows::Hashed
+            SparseBitmapRows::WithLonger
+        } else if limits.hash_products >= SPARSE_BITMAP_PRODUCTS {
+            SparseBitmapRows::Hashed
         } else {
-            NarrowRows::OwnBitmaps
+            SparseBitmapRows::Own
         }
     }
 }
 
-/// Which kernel takes rows of fewer than [`NARROW_PRODUCTS`] products in a span that suits bitmaps.
+/// Which kernel takes the rows in the bins of sparse bitmaps.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum NarrowRows {
-    /// Theirs, with bitmaps of their span.
-    OwnBitmaps,
-    /// That of longer rows: they are few, and it is launched anyway.
+enum SparseBitmapRows {
+    /// Their own one.
+    Own,
+    /// That of larger bitmaps: the rows are few, and it is launched anyway.
     WithLonger,
-    /// That with hash tables: they are few, and it is compiled in half the time.
+    /// That of hash tables: the rows are few, and it is compiled in half the time.
     Hashed,
 }

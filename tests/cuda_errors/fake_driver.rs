@@ -1,7 +1,7 @@
 //! A CUDA driver for the tests: devices without memory and kernels, which fail as the environment says.
 //!
-//! Compiled by the tests with a plain `rustc`, as a library of its own. The variables and their defaults are in [`setting`]'s
-//! callers.
+//! Compiled by the tests with a plain `rustc`, as a library of its own. The variables and their defaults are in
+//! [`setting`]'s callers.
 
 #![allow(non_snake_case, reason = "the names are the driver's")]
 

@@ -1,7 +1,7 @@
 //! What the CUDA back end answers when driver or device do not serve, seen through a fake driver.
 //!
-//! A process opens its driver once, so each test runs itself again in a process of its own, with the environment that tells
-//! the fake driver how to fail.
+//! A process opens its driver once, so each test runs itself again in a process of its own, with the environment that
+//! tells the fake driver how to fail.
 
 #![cfg(feature = "cuda")]
 

@@ -6,7 +6,8 @@ use std::sync::Barrier;
 use std::thread;
 use std::time::{Duration, Instant};
 use warprow::device::Device;
-use warprow::{Error, launch};
+use warprow::device::DeviceError;
+use warprow::launch;
 
 /// A text that the fake driver takes long to compile.
 const SLOW: &str = ".version 7.0\n.target sm_80\n.address_size 64\n// slow.to.compile\n";
@@ -32,7 +33,7 @@ fn with_innocent(targets: &[&str]) -> Device {
     device
 }
 
-fn launch_innocent(device: &Device) -> Result<(), Error> {
+fn launch_innocent(device: &Device) -> Result<(), DeviceError> {
     let innocent = innocent();
     let mut y = device.zeros::<u32>(1).unwrap();
     // SAFETY: the kernel does nothing.
@@ -128,7 +129,7 @@ fn a_driver_older_than_a_module_s_ptx_is_told_when_the_kernel_is_launched() {
             let new = archive("innocent", &["sm_80"], PtxVersion::new(8, 7), PTX);
             device.load_kernels(new).unwrap();
             let error = launch_innocent(&device).unwrap_err();
-            assert!(matches!(error, Error::DriverTooOld(_)), "{error}");
+            assert!(matches!(error, DeviceError::DriverTooOld(_)), "{error}");
             assert_eq!(compiled(&device), [""; 0]);
         },
     );
@@ -157,7 +158,7 @@ fn bytes_that_are_no_archive_are_an_error_on_every_device() {
                 Device::emulator(Default::default()),
             ] {
                 let error = device.load_kernels(PTX.as_bytes()).unwrap_err();
-                assert!(matches!(error, Error::Archive(_)), "{error}");
+                assert!(matches!(error, DeviceError::Archive(_)), "{error}");
             }
         },
     );

@@ -100,7 +100,8 @@ fn check_sums<T: Number>(device: &Device) {
             "{} at scope {scope} on {device}",
             T::NAME
         );
-        // What each thread saw before its addition: all different in a bucket, as all additions are positive, and zero once.
+        // What each thread saw before its addition: all different in a bucket, as all additions are positive, and
+        // zero once.
         let (count, bucket) = buckets(scope);
         let seen = download(&seen);
         for b in 0..count {

@@ -1,4 +1,5 @@
-//! Every function of the device library, through small kernels, on every device: many blocks, expected values computed here.
+//! Every function of the device library, through small kernels, on every device: many blocks, expected values
+//! computed here.
 
 mod async_copies;
 mod atomics;

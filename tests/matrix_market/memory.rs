@@ -29,8 +29,8 @@ fn count(allocated: usize, freed: usize) {
     MOST_HELD.set(MOST_HELD.get().max(held));
 }
 
-// SAFETY: every call goes to the system's allocator with the arguments given; counting neither allocates nor unwinds, and
-// its thread locals have no destructors.
+// SAFETY: every call goes to the system's allocator with the arguments given; counting neither allocates nor unwinds,
+// and its thread locals have no destructors.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         count(layout.size(), 0);

@@ -8,7 +8,8 @@ use warprow::device::EmulatorOptions;
 use warprow::operand::OperandError;
 use warprow::{CsrMatrix, Device, DeviceCsr, generate};
 
-/// Small, odd, rectangular, empty, with empty rows at both ends, with one very long row, and with more nonzeros than a block.
+/// Small, odd, rectangular, empty, with empty rows at both ends, with one very long row, and with more nonzeros than
+/// a block.
 fn matrices() -> Vec<CsrMatrix<f32>> {
     let mut long_row = generate::uniform::<f32>(1, 1500, 1500, 3).unwrap();
     for (rows, nonzeros) in [(700, 90), (5, 0)] {

@@ -1,4 +1,5 @@
-//! SpGEMM on every device: shapes, long and empty rows, runs, every kernel by itself, both phases, the ladder, and what is refused.
+//! SpGEMM on every device: shapes, long and empty rows, runs, every kernel by itself, both phases, the ladder, and
+//! what is refused.
 
 mod any;
 mod ladder;
@@ -10,7 +11,7 @@ use sprs::CsMatI;
 use support::devices;
 use warprow::device::Device;
 use warprow::reference::{self, verify_spgemm};
-use warprow::spgemm::{Borders, Spgemm, SpgemmElement, SpgemmOptions, spgemm};
+use warprow::spgemm::{BinLimits, Spgemm, SpgemmElement, SpgemmOptions, spgemm};
 use warprow::{CsrMatrix, DeviceCsr, Error};
 
 const SKEWED: [f64; 4] = [0.57, 0.19, 0.19, 0.05];
@@ -28,11 +29,11 @@ fn whole(rows: &[Vec<u32>], cols: u32) -> CsrMatrix<f32> {
 }
 
 /// The default borders of a device for f32, changed.
-fn borders(change: impl Fn(&mut Borders)) -> SpgemmOptions {
-    let mut borders = Borders::new(227 << 10, 4);
-    change(&mut borders);
+fn bin_limits(change: impl Fn(&mut BinLimits)) -> SpgemmOptions {
+    let mut bin_limits = BinLimits::new(227 << 10, 4);
+    change(&mut bin_limits);
     SpgemmOptions {
-        borders: Some(borders),
+        bin_limits: Some(bin_limits),
         ..SpgemmOptions::default()
     }
 }
@@ -44,70 +45,70 @@ fn choices() -> Vec<SpgemmOptions> {
         // Rows of runs together, however few there are.
         SpgemmOptions {
             deterministic: true,
-            ..borders(|b| b.neighbour_warps = 0)
+            ..bin_limits(|b| b.min_neighbour_warps = 0)
         },
         // Chunks in order alone.
         SpgemmOptions {
             deterministic: true,
-            ..borders(|b| {
+            ..bin_limits(|b| {
                 b.window_span = 0;
                 b.sort_products = 0;
-                b.sort_again = 0;
-                b.warp_products = 0;
+                b.numeric_sort_products = 0;
+                b.warp_hash_products = 0;
             })
         },
         // No runs, no windows: hash tables and searches.
-        borders(|b| {
+        bin_limits(|b| {
             b.run_span = 0;
             b.window_span = 0;
             b.bitmap_words = 0;
             b.sort_products = 64;
-            b.sort_again = 64;
+            b.numeric_sort_products = 64;
         }),
         // Blocks' hash tables and bitmaps' ranks alone.
-        borders(|b| {
+        bin_limits(|b| {
             b.run_span = 0;
             b.window_span = 0;
             b.sort_products = 0;
-            b.sort_again = 0;
-            b.warp_products = 0;
+            b.numeric_sort_products = 0;
+            b.warp_hash_products = 0;
             b.bitmap_words = 0;
-            b.warp_entries = 0;
-            b.chunk = 1024;
+            b.search_row_entries = 0;
+            b.chunk_entries = 1024;
         }),
         // Rows of more than a chunk spread over blocks.
-        borders(|b| {
-            b.spread = 1000;
+        bin_limits(|b| {
+            b.spread_products = 1000;
             b.window_span = 0;
-            b.warp_work = 0;
-            b.chunk = 1024;
+            b.search_row_products = 0;
+            b.chunk_entries = 1024;
         }),
         // Bitmaps, and searches in chunks.
-        borders(|b| {
-            b.spread = 0;
+        bin_limits(|b| {
+            b.spread_products = 0;
             b.run_span = 0;
             b.window_span = 0;
             b.sort_products = 0;
-            b.sort_again = 0;
-            b.warp_products = 0;
-            b.block_products = 0;
-            b.warp_entries = 0;
+            b.numeric_sort_products = 0;
+            b.warp_hash_products = 0;
+            b.block_hash_products = 0;
+            b.search_row_entries = 0;
             b.rank_words = 0;
-            b.chunk = 1024;
+            b.chunk_entries = 1024;
         }),
         // Rows sorted one after the other, in both phases, and the others' bitmaps.
-        borders(|b| {
+        bin_limits(|b| {
             b.run_span = 0;
             b.window_span = 0;
-            b.sort_again = 512;
-            b.sort_warps = 1;
-            b.block_products = 0;
+            b.numeric_sort_products = 512;
+            b.min_sort_warps = 1;
+            b.block_hash_products = 0;
         }),
         // Windows for all rows that fit one, however short the rows of B.
-        borders(|b| {
+        bin_limits(|b| {
             b.run_span = u32::MAX;
-            b.window_row = 0;
-            b.neighbour_warps = 0;
+            b.window_row_length = 0;
+            b.min_neighbour_warps = 0;
         }),
     ]
 }
@@ -115,8 +116,8 @@ fn choices() -> Vec<SpgemmOptions> {
 /// The ways in which [`products`] computes a product.
 const WAYS: [&str; 3] = ["whole", "by phases that keep nothing", "by phases"];
 
-/// The product of matrices of the host: all at once, and by the phases without places kept and with them, which the first run
-/// uses already.
+/// The product of matrices of the host: all at once, and by the phases without places kept and with them, which the
+/// first run uses already.
 fn products<T: SpgemmElement>(
     device: &Device,
     a: &CsrMatrix<T>,

@@ -1,6 +1,6 @@
 //! The phases and their options: structures used again, zeros, determinism, memory, and what is refused.
 
-use crate::{SKEWED, borders, products};
+use crate::{SKEWED, bin_limits, products};
 use sprs::{CsMatI, TriMatI};
 use std::sync::Arc;
 use support::devices;
@@ -47,12 +47,12 @@ fn sums_that_cancel_are_kept_unless_zeros_are_to_be_dropped() {
 /// Options that make all rows of more than a few products chunks, found by ranks and by searches.
 fn chunks_alone() -> [SpgemmOptions; 2] {
     [u32::MAX, 0].map(|rank_words| {
-        borders(|b| {
-            b.spread = 0;
+        bin_limits(|b| {
+            b.spread_products = 0;
             b.window_span = 0;
-            b.sort_again = 0;
-            b.warp_entries = 0;
-            b.chunk = 1024;
+            b.numeric_sort_products = 0;
+            b.search_row_entries = 0;
+            b.chunk_entries = 1024;
             b.rank_words = rank_words;
         })
     })

@@ -1,6 +1,6 @@
 //! Products of all shapes, by every kernel.
 
-use crate::{SKEWED, assert_exact, assert_right, borders, choices, products, whole};
+use crate::{SKEWED, assert_exact, assert_right, bin_limits, choices, products, whole};
 use support::devices;
 use warprow::DeviceCsr;
 use warprow::device::{Device, EmulatorOptions};
@@ -89,7 +89,8 @@ fn long_rows_of_a_are_measured_by_a_block_and_walked_by_its_warps() {
 #[test]
 fn a_long_row_of_short_rows_of_b_is_spread_over_blocks_and_adds_up_a_column_that_all_of_them_have()
 {
-    // Of 4500 nonzeros, three parts: a column in all rows of B, one in every other, a long row of B, and columns of their own.
+    // Of 4500 nonzeros, three parts: a column in all rows of B, one in every other, a long row of B, and columns of
+    // their own.
     let n = 4500_u32;
     let b: Vec<Vec<u32>> = (0..n)
         .map(|k| match k {
@@ -146,10 +147,10 @@ fn spans_wider_than_any_bitmap_are_done_in_windows() {
     let a = vec![(0..40).collect::<Vec<u32>>(), vec![3], vec![0, 39]];
     let (a, b) = (whole(&a, 40), whole(&b, cols));
     let wanted = reference::spgemm(a.view(), b.view());
-    let options = borders(|b| {
+    let options = bin_limits(|b| {
         b.sort_products = 0;
-        b.warp_products = 0;
-        b.block_products = 0;
+        b.warp_hash_products = 0;
+        b.block_hash_products = 0;
     });
     let device = Device::emulator(EmulatorOptions::default());
     let product = spgemm(&device, a.view(), b.view(), options).unwrap();

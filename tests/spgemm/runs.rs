@@ -1,6 +1,7 @@
-//! Rows of runs of neighbouring columns, which a warp adds up several at a time: every way in which they overlap or do not.
+//! Rows of runs of neighbouring columns, which a warp adds up several at a time: every way in which they overlap or
+//! do not.
 
-use crate::{assert_exact, borders, products, whole};
+use crate::{assert_exact, bin_limits, products, whole};
 use cuda_std::float::Real;
 use sprs::CsMatI;
 use std::fmt::Debug;
@@ -101,7 +102,8 @@ fn in_order<T: SpgemmElement>(a: &CsrMatrix<T>, b: &CsrMatrix<T>) -> Vec<T> {
     values
 }
 
-/// The product of these rows of A and B, with values of very different size and, if that is wanted, infinite ones and NaN.
+/// The product of these rows of A and B, with values of very different size and, if that is wanted, infinite ones and
+/// NaN.
 fn assert_in_order<T: SpgemmElement + Debug>(
     (a, b): (&[Vec<u32>], &[Vec<u32>]),
     cols: u32,
@@ -122,16 +124,16 @@ fn assert_in_order<T: SpgemmElement + Debug>(
     };
     let wanted = bits(&in_order(&a, &b));
     for device in devices() {
-        for neighbour_warps in [0, u32::MAX] {
+        for min_neighbour_warps in [0, u32::MAX] {
             let options = SpgemmOptions {
                 deterministic: true,
-                ..borders(|b| b.neighbour_warps = neighbour_warps)
+                ..bin_limits(|b| b.min_neighbour_warps = min_neighbour_warps)
             };
             for product in products(&device, &a, &b, options).unwrap() {
                 assert_eq!(
                     bits(product.data()),
                     wanted,
-                    "{neighbour_warps} on {device}"
+                    "{min_neighbour_warps} on {device}"
                 );
             }
         }

@@ -1,5 +1,5 @@
-//! Every SpMM kernel of the table, on every device, on the matrices that kernels get wrong: a very long row, empty rows and
-//! columns, sums that cancel, infinities, more features than a grid has tiles; and on any matrix at all.
+//! Every SpMM kernel of the table, on every device, on the matrices that kernels get wrong: a very long row, empty
+//! rows and columns, sums that cancel, infinities, more features than a grid has tiles; and on any matrix at all.
 
 use ndarray::{Array2, ArrayView2};
 use proptest::prelude::*;
@@ -154,7 +154,8 @@ fn tasks_and_slices_of_every_size_give_exact_sums_however_rows_are_cut() {
 
 #[test]
 fn items_of_two_four_and_eight_tasks_give_exact_sums() {
-    // Every row is cut, whatever the size; there are many tasks, so that each size of items is chosen somewhere on every device.
+    // Every row is cut, whatever the size; there are many tasks, so that each size of items is chosen somewhere on
+    // every device.
     let dense: Vec<Vec<u32>> = (0..128)
         .map(|i| (i..i + 100).map(|col| col * 7 % 300).collect())
         .collect();

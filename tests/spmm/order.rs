@@ -1,5 +1,5 @@
-//! The orders of a plan's rows, on every device: permutations, what they sort by, right products by every kernel, and how far
-//! they bring together the rows that share columns.
+//! The orders of a plan's rows, on every device: permutations, what they sort by, right products by every kernel, and
+//! how far they bring together the rows that share columns.
 
 use ndarray::Array2;
 use proptest::prelude::*;

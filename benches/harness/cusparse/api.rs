@@ -1,5 +1,5 @@
-//! The functions of cuSPARSE that all its operations take, their types and constants, as `cusparse.h` of cuSPARSE 12 declares
-//! them; and how to declare those of one operation.
+//! The functions of cuSPARSE that all its operations take, their types and constants, as `cusparse.h` of cuSPARSE 12
+//! declares them; and how to declare those of one operation.
 
 use libloading::Library;
 use std::ffi::{c_char, c_int, c_void};

@@ -16,7 +16,8 @@ impl<D: Copy> Owned<D> {
     ///
     /// # Safety
     ///
-    /// `raw` may be destroyed, by that function, and nobody else does it. What it describes lives as long as it is used.
+    /// `raw` may be destroyed, by that function, and nobody else does it. What it describes lives as long as it is
+    /// used.
     pub const unsafe fn new(raw: D, destroy: unsafe extern "C" fn(D) -> Status) -> Self {
         Self { raw, destroy }
     }
@@ -29,7 +30,8 @@ impl<D: Copy> Owned<D> {
 
 impl<D: Copy> Drop for Owned<D> {
     fn drop(&mut self) {
-        // SAFETY: it was made by the library, which is never closed, and is given up. A failure to destroy it has no remedy.
+        // SAFETY: it was made by the library, which is never closed, and is given up. A failure to destroy it has no
+        // remedy.
         let _ = unsafe { (self.destroy)(self.raw) };
     }
 }
@@ -58,8 +60,8 @@ impl<F: FunctionTable> Cusparse<F> {
         self.csr_at::<T>([pattern.rows(), pattern.cols(), pattern.nnz()], addresses)
     }
 
-    /// The descriptor of a matrix of that many rows, columns and nonzeros, with its row pointers, columns and values at these
-    /// addresses on the device, which are 0 where there is nothing as yet.
+    /// The descriptor of a matrix of that many rows, columns and nonzeros, with its row pointers, columns and values
+    /// at these addresses on the device, which are 0 where there is nothing as yet.
     ///
     /// # Errors
     ///

@@ -1,5 +1,5 @@
-//! cuSPARSE, in the same process, on the same device and stream as the kernels of this crate: the library, its handle and its
-//! errors. The operations are those of each bench.
+//! cuSPARSE, in the same process, on the same device and stream as the kernels of this crate: the library, its handle
+//! and its errors. The operations are those of each bench.
 
 pub mod api;
 mod descriptor;

@@ -1,13 +1,13 @@
-//! The gather limit of SpMM: what it costs to read the rows of X, whatever a product does besides.
+//! The gather limit of SpMM: the time it takes to read the rows of X, and nothing else of a product.
 //!
-//! It loads what a product of the same A and X loads, in the same steps. Columns and values come coalesced, in the order of
-//! the nonzeros, and shuffles hand them round. Each nonzero loads a row of X with the widest loads.
+//! The kernel loads what a product of the same A and X loads, in the same steps. Columns and values come coalesced,
+//! in the order of the nonzeros, and shuffles hand them round. Each nonzero loads a row of X with the widest loads.
 //!
-//! It leaves out what makes products uneven. A sub-warp takes a *share*: a fixed number of consecutive nonzeros, whatever
-//! their rows. No sub-warp has to know where a row ends. Together they write as many bytes as Y has, once.
+//! It leaves out what makes products uneven. A sub-warp takes a *share*: a fixed number of consecutive nonzeros,
+//! whatever their rows. No sub-warp has to know where a row ends. Together they write as many bytes as Y has, once.
 //!
-//! The best time of its tiles is a baseline for products that gather rows of X. A product that loads a row of X once for
-//! several nonzeros can be faster.
+//! The best time of its tiles is a baseline for products that gather rows of X. A product that loads a row of X once
+//! for several nonzeros can be faster.
 
 use core::array;
 use cuda_std::prelude::*;
@@ -41,7 +41,7 @@ const fn width(features: u32) -> u32 {
     }
 }
 
-/// The numbers of lanes for X of that many features: of single features only the widest tile was ever the best.
+/// The numbers of lanes for X of that many features. With single features the widest tile was always the best (H200).
 pub fn lanes(features: u32) -> &'static [u32] {
     if width(features) == 1 {
         &LANES[2..]
@@ -50,7 +50,7 @@ pub fn lanes(features: u32) -> &'static [u32] {
     }
 }
 
-/// How many vectors a lane has: two where they are of one feature, so that 33 features are one tile of 64 and not two of 32.
+/// How many vectors a lane has: two of one feature, so that 33 features are one tile of 64 and not two of 32.
 const fn passes(width: u32) -> u32 {
     if width == 1 { 2 } else { 1 }
 }
@@ -99,17 +99,18 @@ pub fn handle(lanes: u32, features: u32) -> Kernel<Arguments> {
     }
 }
 
-/// `Y[row, j] = sum of values[k] * X[col_idx[k], j]` over the nonzeros k of share s, for the rows from [`first_row`] of s to
-/// that of s + 1; where there are more shares than rows, a share may have none.
+/// `Y[row, j] = sum of values[k] * X[col_idx[k], j]` over the nonzeros k of share s, for each row that the share
+/// writes: those from [`first_row`] of s to that of s + 1. If there are more shares than rows, some shares write
+/// none.
 ///
-/// A sub-warp of `LANES` lanes takes a share and a tile of features. A nonzero costs it its column (4 B), its value (4 B), and
-/// a tile's elements of X.
+/// A sub-warp of `LANES` lanes takes a share and a tile of features. A nonzero costs 4 bytes for its column, 4 for its
+/// value, and the tile's elements of X.
 ///
 /// # Safety
 ///
-/// The matrices are what their fields say, columns below `a.cols`, which is at least 1. `x` is `a.cols` x n and `y` `a.rows`
-/// x n, n at least 1 and a multiple of `WIDTH`, a row of X smaller than 4 GiB, and they do not overlap. A has `nonzeros`
-/// nonzeros. A share is a multiple of 32 and at least [`LEAST_SHARE`].
+/// The matrices are what their fields say, columns below `a.cols`, which is at least 1. `x` is `a.cols` x n and `y`
+/// `a.rows` x n, n at least 1 and a multiple of `WIDTH`, a row of X smaller than 4 GiB, and they do not overlap. A
+/// has `nonzeros` nonzeros. A share is a multiple of 32 and at least [`LEAST_SHARE`].
 #[kernel(name = "spmm_gather_limit", LANES = [8, 16, 32], WIDTH = [4]; LANES = [32], WIDTH = [1])]
 pub unsafe fn gather_limit<const LANES: u32, const WIDTH: usize>(
     a: Csr<f32>,
@@ -122,8 +123,8 @@ pub unsafe fn gather_limit<const LANES: u32, const WIDTH: usize>(
     let tile_width = LANES * WIDTH as u32 * passes(WIDTH as u32);
     let mut tile = thread::block_idx_y();
     while tile < x.cols.div_ceil(tile_width) {
-        // SAFETY: the kernel's contract. A sub-warp past the last share gets no nonzeros and no rows, and its lanes take
-        // part in the shuffles.
+        // SAFETY: the kernel's contract. A sub-warp past the last share gets no nonzeros and no rows, and its lanes
+        // take part in the shuffles.
         unsafe {
             let mut gather =
                 Gather::<LANES, WIDTH>::new(&a, &x, tile * tile_width, nonzeros, share);
@@ -179,8 +180,8 @@ impl<'a, const LANES: u32, const WIDTH: usize> Gather<'a, LANES, WIDTH> {
         }
     }
 
-    /// Adds up the share's nonzeros, `LANES` at a time, the next ones' columns and values loaded before the present ones are
-    /// used. All sub-warps of a warp make the same number of steps.
+    /// Adds up the share's nonzeros, `LANES` at a time. It loads the columns and values of the next step before it
+    /// uses the present ones. All sub-warps of a warp make the same number of steps.
     ///
     /// # Safety
     ///
@@ -256,7 +257,8 @@ impl<'a, const LANES: u32, const WIDTH: usize> Gather<'a, LANES, WIDTH> {
     unsafe fn elements(&self, col: u32) -> [[f32; WIDTH]; 2] {
         array::from_fn(|pass| {
             if pass < Self::PASSES {
-                // SAFETY: `col` is a row of X, and the lane's feature a multiple of `WIDTH` with `WIDTH` features after it.
+                // SAFETY: `col` is a row of X, and the lane's feature a multiple of `WIDTH` with `WIDTH` features
+                // after it.
                 unsafe { self.x[pass].offset_rows(col, self.x_stride).load_array(0) }
             } else {
                 [0.0; WIDTH]

@@ -5,6 +5,6 @@
 
 pub mod gather_limit;
 
-/// These kernels as PTX.
+/// These kernels as PTX: an archive of modules.
 #[cfg(not(target_arch = "nvptx64"))]
-pub const PTX: &str = include_str!(concat!(env!("OUT_DIR"), "/kernels.ptx"));
+pub const PTX: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/kernels.zip"));

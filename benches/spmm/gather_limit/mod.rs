@@ -1,7 +1,7 @@
 //! The gather limit of a case: the best time of the tiles and shares that the kernel has.
 
 use crate::harness::measure::{Effort, Timing, measure};
-use warprow::device::{Device, DeviceBuffer};
+use warprow::device::{Device, DeviceBuffer, DeviceError};
 use warprow::{DeviceCsr, Element, Error, SpmmElement};
 use warprow_bench_kernels::PTX;
 use warprow_bench_kernels::gather_limit::{LEAST_SHARE, handle, lanes, launch, tile_width};
@@ -58,8 +58,8 @@ pub fn has<T: SpmmElement>() -> bool {
 /// # Errors
 ///
 /// The device's.
-pub fn load(device: &Device) -> Result<(), Error> {
-    device.load_ptx(PTX)
+pub fn load(device: &Device) -> Result<(), DeviceError> {
+    device.load_kernels(PTX)
 }
 
 /// The best cut and its time; on the emulator, which has no times, the first one after a run.
@@ -103,7 +103,7 @@ fn run<T: SpmmElement>(
     y: &mut DeviceBuffer<T>,
     features: u32,
     cut: Cut,
-) -> Result<(), Error> {
+) -> Result<(), DeviceError> {
     assert!(has::<T>(), "no kernel for {}", T::NAME);
     // The generators count with u32.
     let pattern = a.pattern();
@@ -131,7 +131,7 @@ fn run<T: SpmmElement>(
         cut.share,
     );
     let config = launch(nonzeros, features, cut.lanes, cut.share);
-    // SAFETY: A is square with at least one row and columns within it, X and Y have its rows and `features` columns, Y is
-    // borrowed mutably, and the kernel is the one for the launch's lanes and these features.
+    // SAFETY: A is square with at least one row and columns within it, X and Y have its rows and `features` columns,
+    // Y is borrowed mutably, and the kernel is the one for the launch's lanes and these features.
     unsafe { device.launch(&handle(cut.lanes, features), config, arguments) }
 }

@@ -1,4 +1,4 @@
-//! How much of a launch runs at a time.
+//! The occupancy of a launch.
 
 use super::Cuda;
 use crate::device::error::DeviceError;
@@ -6,7 +6,7 @@ use cuda_std::launch::LaunchConfig;
 use cust::function::BlockSize;
 
 impl Cuda {
-    /// Blocks of such a launch that the device runs at a time.
+    /// The number of blocks of such a launch that the device runs at the same time.
     pub fn resident_blocks(&self, kernel: &str, config: &LaunchConfig) -> Result<u64, DeviceError> {
         let entry_point = self.prepare(kernel, config)?;
         let block = BlockSize::xyz(config.block.x, config.block.y, config.block.z);

@@ -9,14 +9,14 @@ use std::sync::Arc;
 
 /// Launches while they are recorded.
 #[derive(Debug)]
-pub(in crate::device) struct Recording {
+pub(in crate::device) struct CudaRecording {
     chain: KernelChain,
     last_kernel: Option<Arc<str>>,
 }
 
 /// Launches that were recorded.
 #[derive(Debug)]
-pub(in crate::device) struct Recorded {
+pub(in crate::device) struct CudaGraph {
     chain: ExecutableChain,
     /// For the message when a later call reports a failure.
     last_kernel: Option<Arc<str>>,
@@ -24,10 +24,10 @@ pub(in crate::device) struct Recorded {
 
 impl Cuda {
     /// A recording without launches.
-    pub fn start_recording(&self) -> Result<Recording, DeviceError> {
+    pub fn start_recording(&self) -> Result<CudaRecording, DeviceError> {
         self.enter()?;
         let chain = KernelChain::new().map_err(|error| self.driver_error(error))?;
-        Ok(Recording {
+        Ok(CudaRecording {
             chain,
             last_kernel: None,
         })
@@ -40,7 +40,7 @@ impl Cuda {
     /// The pointers are to the arguments of the entry point `kernel`, with its types.
     pub unsafe fn record(
         &self,
-        recording: &mut Recording,
+        recording: &mut CudaRecording,
         kernel: &str,
         config: &LaunchConfig,
         arguments: &[*mut c_void],
@@ -57,10 +57,10 @@ impl Cuda {
     }
 
     /// Makes a recording ready for launches.
-    pub fn end_recording(&self, recording: Recording) -> Result<Recorded, DeviceError> {
+    pub fn end_recording(&self, recording: CudaRecording) -> Result<CudaGraph, DeviceError> {
         self.enter()?;
         let chain = recording.chain.instantiate();
-        Ok(Recorded {
+        Ok(CudaGraph {
             chain: chain.map_err(|error| self.driver_error(error))?,
             last_kernel: recording.last_kernel,
         })
@@ -71,7 +71,7 @@ impl Cuda {
     /// # Safety
     ///
     /// The contracts of all recorded launches hold.
-    pub unsafe fn launch_recorded(&self, recorded: &Recorded) -> Result<(), DeviceError> {
+    pub unsafe fn launch_recorded(&self, recorded: &CudaGraph) -> Result<(), DeviceError> {
         self.enter()?;
         self.last_kernel().clone_from(&recorded.last_kernel);
         // SAFETY: the caller's contract.

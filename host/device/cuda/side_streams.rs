@@ -1,7 +1,7 @@
 //! Streams beside the device's own, for kernels that may run at the same time.
 
 use super::Cuda;
-use crate::device::driver::{self, Mark};
+use crate::device::driver::{self, StreamEvent};
 use crate::device::error::{DeviceError, DriverError};
 use cuda_std::launch::LaunchConfig;
 use cust::stream::{Stream, StreamFlags};
@@ -13,10 +13,10 @@ const STREAMS: usize = 7;
 /// The streams, and what waits for what.
 #[derive(Debug)]
 pub(super) struct SideStreams {
-    /// What the device's own stream was told before a fork.
-    fork: Mark,
-    /// Each with the end of what it was told.
-    streams: Vec<(Stream, Mark)>,
+    /// Recorded in the device's own stream at a fork.
+    fork: StreamEvent,
+    /// Each with an event after its launches.
+    streams: Vec<(Stream, StreamEvent)>,
 }
 
 impl SideStreams {
@@ -26,16 +26,17 @@ impl SideStreams {
                 .map_err(|error| driver::describe("create a stream", error))
         };
         Ok(Self {
-            fork: Mark::new()?,
+            fork: StreamEvent::new()?,
             streams: (0..STREAMS)
-                .map(|_| Ok((stream()?, Mark::new()?)))
+                .map(|_| Ok((stream()?, StreamEvent::new()?)))
                 .collect::<Result<_, DriverError>>()?,
         })
     }
 }
 
 impl Cuda {
-    /// Launches the kernel that has this number in its fork: the first on the device's own stream, the others in turn on all.
+    /// Launches the kernel with this number in a fork: the first on the device's own stream, the others on all
+    /// streams in turn.
     ///
     /// # Safety
     ///
@@ -51,7 +52,7 @@ impl Cuda {
         let side = self.side_streams()?;
         let failed = |error| self.driver_error(error);
         if number == 0 {
-            side.fork.set(&self.stream).map_err(failed)?;
+            side.fork.record(&self.stream).map_err(failed)?;
         }
         let stream = match (number % (STREAMS + 1)).checked_sub(1) {
             None => &self.stream,
@@ -64,7 +65,7 @@ impl Cuda {
         unsafe { self.launch_on(stream, kernel, config, arguments) }
     }
 
-    /// Has the device's own stream wait for a fork of so many launches.
+    /// Makes the device's own stream wait for a fork of so many launches.
     pub fn join(&self, launches: usize) -> Result<(), DeviceError> {
         if launches < 2 {
             return Ok(());
@@ -73,7 +74,7 @@ impl Cuda {
         let side = self.side_streams()?;
         let failed = |error| self.driver_error(error);
         for (stream, end) in side.streams.iter().take(launches - 1) {
-            end.set(stream).map_err(failed)?;
+            end.record(stream).map_err(failed)?;
             end.wait(&self.stream).map_err(failed)?;
         }
         Ok(())

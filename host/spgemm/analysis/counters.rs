@@ -4,7 +4,7 @@
 use crate::device::{Device, DeviceBuffer};
 use crate::operand::OperandError;
 use cuda_std::memory::GlobalMut;
-use warprow_kernels::spgemm::analysis::entry_work::tiles;
+use warprow_kernels::spgemm::analysis::numeric_bins::tiles;
 use warprow_kernels::spgemm::products::bins::BINS;
 
 /// The counters of a product.

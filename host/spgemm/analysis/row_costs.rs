@@ -6,9 +6,9 @@ use crate::device::DeviceBuffer;
 use crate::operand::OperandError;
 use crate::spgemm::products::operands::operands;
 use cuda_std::memory::Global;
-use warprow_kernels::spgemm::Borders;
+use warprow_kernels::spgemm::BinLimits;
 use warprow_kernels::spgemm::analysis::work;
-use warprow_kernels::spgemm::products::bins::WORK;
+use warprow_kernels::spgemm::products::bins::WORK_WORDS;
 
 /// The work of each row, and what follows from it.
 pub struct RowCosts {
@@ -30,12 +30,12 @@ pub struct RowCosts {
 pub fn row_costs(
     a: &DevicePattern,
     b: &DevicePattern,
-    borders: Borders,
+    bin_limits: BinLimits,
 ) -> Result<RowCosts, OperandError> {
     let device = &a.device;
     let rows = a.rows as usize;
     let extents = extents(b)?;
-    let mut work = device.uninitialized::<u32>(WORK * rows)?;
+    let mut work = device.uninitialized::<u32>(WORK_WORDS * rows)?;
     let mut words = device.uninitialized::<u32>(rows)?;
     let mut starts = device.uninitialized::<u32>(rows)?;
     // Kernels write all of them, if there are rows.
@@ -54,16 +54,28 @@ pub fn row_costs(
             counts: counters.bins(PhaseName::Symbolic),
             totals: counters.totals(PhaseName::Symbolic),
         };
-        let most_long = work::most_long_rows(a.nonzeros()) as usize;
+        let most_long = work::max_long_rows(a.nonzeros()) as usize;
         let mut long_rows = device.uninitialized::<u32>(most_long)?;
         let long_count = counters.long_rows();
-        let arguments = (operands, borders, output, long_count, long_rows.mutable());
+        let arguments = (
+            operands,
+            bin_limits,
+            output,
+            long_count,
+            long_rows.mutable(),
+        );
         // SAFETY: B has as many rows as A has columns, as `check_operands` has checked; the buffers have the lengths
         // that the kernel's contract asks for.
         unsafe { device.launch(&work::row_work(), work::launch_rows(a.rows), arguments)? };
         if let Some(config) = work::launch_long_rows(a.nonzeros(), a.longest_row) {
             let long_count = Global::from_address(long_count.address());
-            let arguments = (operands, borders, output, long_count, long_rows.read_only());
+            let arguments = (
+                operands,
+                bin_limits,
+                output,
+                long_count,
+                long_rows.read_only(),
+            );
             // SAFETY: as above; the kernel before has written the list of long rows.
             unsafe { device.launch(&work::long_row_work(), config, arguments)? };
         }

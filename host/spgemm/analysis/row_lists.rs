@@ -4,7 +4,7 @@ use crate::device::{Device, DeviceBuffer};
 use crate::operand::{OperandError, extent};
 use cuda_std::memory::{Global, GlobalMut};
 use std::ops::Range;
-use warprow_kernels::spgemm::Items;
+use warprow_kernels::spgemm::RowList;
 use warprow_kernels::spgemm::analysis::{row_lists, work};
 use warprow_kernels::spgemm::products::bins::BINS;
 
@@ -16,7 +16,7 @@ pub struct RowLists {
 }
 
 impl RowLists {
-    /// RowLists the rows by their words, which a kernel has made and counted. It waits for the counts.
+    /// Lists the rows by their words, which a kernel has made and counted. It waits for the counts.
     pub fn make(
         device: &Device,
         rows: u32,
@@ -29,7 +29,7 @@ impl RowLists {
         Self::of_counted(device, rows, words, host_counts, counts, cursors)
     }
 
-    /// RowLists the rows by their words, of which so many are in each bin, as the host knows and the device; each bin
+    /// Lists the rows by their words, of which so many are in each bin, as the host knows and the device; each bin
     /// has a cursor, zero.
     pub fn of_counted(
         device: &Device,
@@ -60,7 +60,13 @@ impl RowLists {
         if items > 0 {
             let arguments = (rows, words.read_only(), counts, cursors, list.mutable());
             // SAFETY: a word for each row; the list has a pair for each item that is not in the first bin.
-            unsafe { device.launch(&row_lists::place(), work::launch_rows(rows), arguments)? };
+            unsafe {
+                device.launch(
+                    &row_lists::fill_row_lists(),
+                    work::launch_rows(rows),
+                    arguments,
+                )?
+            };
         }
         Ok(list)
     }
@@ -81,9 +87,9 @@ impl RowLists {
     }
 
     /// The items of some bins that follow each other; `None` if there are none.
-    pub fn items(&self, bins: Range<u32>) -> Option<Items> {
+    pub fn items(&self, bins: Range<u32>) -> Option<RowList> {
         let count = self.count_of(bins.clone());
-        (count > 0).then(|| Items {
+        (count > 0).then(|| RowList {
             first: self.count_of(1..bins.start),
             count,
             list: Global::from_address(self.list.read_only().address()),

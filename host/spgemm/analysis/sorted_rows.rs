@@ -8,11 +8,11 @@ use cuda_std::memory::{Global, GlobalMut};
 use std::ops::Range;
 use warprow_kernels::spgemm::products::bins::{SORTED_BINS, SORTED_PRODUCTS};
 use warprow_kernels::spgemm::symbolic::sort_rows;
-use warprow_kernels::spgemm::{Borders, Factors, Items, Operands};
+use warprow_kernels::spgemm::{BinLimits, Factors, OperandPatterns, RowList};
 
 /// The rows of one launch.
 struct SortedLaunch {
-    items: Items,
+    items: RowList,
     /// The index of their size in [`SORTED_PRODUCTS`].
     size: usize,
 }
@@ -35,8 +35,8 @@ impl RowLists {
     /// their bins.
     ///
     /// Rows of small bins are sorted with those of the next size, as long as that adds no more than
-    /// [`Borders::joined_products`] products to a launch.
-    fn sorted(&self, first: u32, borders: &Borders) -> Vec<SortedLaunch> {
+    /// [`BinLimits::joined_products`] products to a launch.
+    fn sorted(&self, first: u32, bin_limits: &BinLimits) -> Vec<SortedLaunch> {
         let mut launches = Vec::new();
         let mut joined = 0..0;
         for size in 0..SORTED_BINS {
@@ -44,7 +44,7 @@ impl RowLists {
             let added = |smaller: u32| {
                 u64::from(self.count(first + smaller)) * (products(size) - products(smaller))
             };
-            if joined.clone().map(added).sum::<u64>() > borders.joined_products.into() {
+            if joined.clone().map(added).sum::<u64>() > bin_limits.joined_products.into() {
                 launches.extend(self.sorted_together(first, joined));
                 joined = size..size;
             }
@@ -57,7 +57,10 @@ impl RowLists {
 
     /// The rows of some sizes in one launch, for the greatest of them that has rows; `None` if none has.
     fn sorted_together(&self, first: u32, sizes: Range<u32>) -> Option<SortedLaunch> {
-        let greatest = sizes.clone().rev().find(|size| self.count(first + size) > 0)?;
+        let greatest = sizes
+            .clone()
+            .rev()
+            .find(|size| self.count(first + size) > 0)?;
         Some(SortedLaunch {
             items: self.items(first + sizes.start..first + greatest + 1)?,
             size: greatest as usize,
@@ -68,7 +71,7 @@ impl RowLists {
 /// What the kernels get beside the rows.
 #[derive(Clone, Copy)]
 pub struct SortedRows {
-    pub operands: Operands,
+    pub operands: OperandPatterns,
     /// The work of each row, of four numbers.
     pub work: Global<u32>,
     /// Where each row's entries go.
@@ -90,7 +93,7 @@ impl SortedRows {
         fork: &Fork<'_>,
         lists: &RowLists,
         first: u32,
-        borders: &Borders,
+        bin_limits: &BinLimits,
     ) -> Result<(), OperandError> {
         let handles = [
             sort_rows::sort_rows::<16>(),
@@ -100,9 +103,9 @@ impl SortedRows {
             sort_rows::sort_rows::<256>(),
             sort_rows::sort_rows::<512>(),
         ];
-        for rows in lists.sorted(first, borders) {
+        for rows in lists.sorted(first, bin_limits) {
             let (items, products) = (rows.items, rows.products());
-            let rounds = sort_rows::rounds(items.count, products, borders.sort_warps);
+            let rounds = sort_rows::rounds(items.count, products, bin_limits.min_sort_warps);
             let config = sort_rows::launch(items.count, rounds, products, 0);
             let Self {
                 operands,
@@ -128,7 +131,7 @@ impl SortedRows {
         fork: &Fork<'_>,
         lists: &RowLists,
         first: u32,
-        borders: &Borders,
+        bin_limits: &BinLimits,
         factors: Factors<T>,
         values: GlobalMut<T>,
     ) -> Result<(), OperandError> {
@@ -140,9 +143,9 @@ impl SortedRows {
             sort_rows::sort_products::<T, 256>(),
             sort_rows::sort_products::<T, 512>(),
         ];
-        for rows in lists.sorted(first, borders) {
+        for rows in lists.sorted(first, bin_limits) {
             let (items, products) = (rows.items, rows.products());
-            let rounds = sort_rows::rounds(items.count, products, borders.sort_warps);
+            let rounds = sort_rows::rounds(items.count, products, bin_limits.min_sort_warps);
             let config = sort_rows::launch(items.count, rounds, products, size_of::<T>() as u32);
             let Self {
                 operands,

@@ -13,17 +13,18 @@ use crate::spgemm::reuse::{LongRows, OutputPositions, PositionCache};
 use cuda_std::memory::GlobalMut;
 use std::sync::{Mutex, PoisonError};
 use warprow_kernels::spgemm::numeric::{
-    chunks, copy, group_rows, interval_rows, neighbour_rows, ordered, spread_rows, window_rows,
+    chunks, copy, interval_rows, neighbour_rows, ordered_chunks, search_rows, spread_rows,
+    window_rows,
 };
 use warprow_kernels::spgemm::products::bins::numeric as bin;
-use warprow_kernels::spgemm::reuse::placed_chunks;
-use warprow_kernels::spgemm::{Borders, Factors, Items, Operands, Structure};
+use warprow_kernels::spgemm::reuse::mapped_chunks;
+use warprow_kernels::spgemm::{BinLimits, Factors, OperandPatterns, OutputPattern, RowList};
 
 /// The rows of C by the kernel that computes their values.
 #[derive(Debug)]
 pub struct Numeric {
     pub lists: RowLists,
-    borders: Borders,
+    bin_limits: BinLimits,
     /// Room for pairs of the columns and values of B, for the run that is being launched.
     pairs: Option<Mutex<Pairs>>,
     /// The output positions of the products of long rows.
@@ -32,10 +33,10 @@ pub struct Numeric {
 
 impl Numeric {
     /// The numeric phase of rows that have been listed.
-    pub fn new(lists: RowLists, borders: Borders) -> Self {
+    pub fn new(lists: RowLists, bin_limits: BinLimits) -> Self {
         Self {
             lists,
-            borders,
+            bin_limits,
             pairs: None,
             positions: PositionCache::none(),
         }
@@ -45,7 +46,7 @@ impl Numeric {
     /// and with a cache of output positions.
     pub fn for_runs<T: SpgemmElement>(
         lists: RowLists,
-        borders: Borders,
+        bin_limits: BinLimits,
         b: &DevicePattern,
         positions: PositionCache,
     ) -> Result<Self, OperandError> {
@@ -53,16 +54,16 @@ impl Numeric {
         Ok(Self {
             pairs: pairs.map(Mutex::new),
             positions,
-            ..Self::new(lists, borders)
+            ..Self::new(lists, bin_limits)
         })
     }
 
     /// Computes the values of the rows listed, for these values of A and of `b`.
     pub fn run<T: SpgemmElement>(
         &self,
-        operands: Operands,
+        operands: OperandPatterns,
         work: &DeviceBuffer<u32>,
-        c: Structure,
+        c: OutputPattern,
         a_values: &DeviceBuffer<T>,
         (b, b_values): (&DevicePattern, &DeviceBuffer<T>),
         values: &mut DeviceBuffer<T>,
@@ -79,7 +80,7 @@ impl Numeric {
         let long_rows = LongRows {
             operands,
             lists: &self.lists,
-            borders: self.borders,
+            bin_limits: self.bin_limits,
             c,
         };
         let positions = self.positions.find(&device, long_rows)?;
@@ -100,15 +101,15 @@ impl Numeric {
     /// Fills the values with zeros that [`launch`](Self::launch) adds to.
     pub fn clear<T: SpgemmElement>(
         &self,
-        operands: Operands,
-        c: Structure,
+        operands: OperandPatterns,
+        c: OutputPattern,
         values: &mut DeviceBuffer<T>,
     ) -> Result<(), OperandError> {
         let Some(items) = self.items(bin::SPREAD) else {
             return Ok(());
         };
         let device = values.device().clone();
-        let words = size_of::<T>() as u32 / 4;
+        let words = (size_of::<T>() / size_of::<u32>()) as u32;
         let arguments = (operands, items, c, words, values.mutable().cast());
         let config = spread_rows::launch(items.count);
         // SAFETY: parts of the kernel's size.
@@ -120,9 +121,9 @@ impl Numeric {
     pub fn launch<T: SpgemmElement>(
         &self,
         fork: &Fork<'_>,
-        operands: Operands,
+        operands: OperandPatterns,
         work: &DeviceBuffer<u32>,
-        c: Structure,
+        c: OutputPattern,
         factors: Factors<T>,
         values: &mut DeviceBuffer<T>,
     ) -> Result<(), OperandError> {
@@ -134,19 +135,20 @@ impl Numeric {
         self.launch_shorter(fork, operands, work, c, factors, values)
     }
 
-    /// Whether the kernel of ranked chunks takes short rows too: they are few, it is launched anyway, and has room for their bitmaps.
-    fn ranks_short_rows(&self, operands: Operands) -> bool {
-        self.lists.count_of(bin::WARP..bin::RANK) < self.borders.few_rows
-            && self.lists.count_of(bin::RANK..bin::SEARCH) > 0
-            && operands.b.cols.div_ceil(32) < self.borders.rank_words
+    /// Whether the kernel of ranked chunks takes short rows too: they are few, it is launched anyway, and their
+    /// bitmaps fit.
+    fn ranks_short_rows(&self, operands: OperandPatterns) -> bool {
+        self.lists.count_of(bin::SEARCH_ROWS..bin::RANK_CHUNKS) < self.bin_limits.few_rows
+            && self.lists.count_of(bin::RANK_CHUNKS..bin::SEARCH_CHUNKS) > 0
+            && operands.b.cols.div_ceil(32) < self.bin_limits.rank_words
     }
 
     /// Launches the kernel for rows whose products are spread over the device.
     fn launch_spread<T: SpgemmElement>(
         &self,
         fork: &Fork<'_>,
-        operands: Operands,
-        c: Structure,
+        operands: OperandPatterns,
+        c: OutputPattern,
         factors: Factors<T>,
         values: &mut DeviceBuffer<T>,
     ) -> Result<(), OperandError> {
@@ -164,28 +166,28 @@ impl Numeric {
     fn launch_chunks<T: SpgemmElement>(
         &self,
         fork: &Fork<'_>,
-        operands: Operands,
-        c: Structure,
+        operands: OperandPatterns,
+        c: OutputPattern,
         factors: Factors<T>,
         values: &mut DeviceBuffer<T>,
     ) -> Result<(), OperandError> {
         let values = values.mutable();
-        let chunk = self.borders.chunk;
+        let chunk = self.bin_limits.chunk_entries;
         // The longest rows first: they are the last to end.
-        for size in (0..bin::SEARCH - bin::RANK).rev() {
+        for size in (0..bin::SEARCH_CHUNKS - bin::RANK_CHUNKS).rev() {
             let capacity = (1024 << size).min(chunk);
             let ranked = match size {
-                0 if self.ranks_short_rows(operands) => bin::WARP..bin::RANK + 1,
-                _ => bin::RANK + size..bin::RANK + size + 1,
+                0 if self.ranks_short_rows(operands) => bin::SEARCH_ROWS..bin::RANK_CHUNKS + 1,
+                _ => bin::RANK_CHUNKS + size..bin::RANK_CHUNKS + size + 1,
             };
             if let Some(items) = self.lists.items(ranked) {
-                let words = operands.b.cols.div_ceil(32).min(self.borders.rank_words);
+                let words = operands.b.cols.div_ceil(32).min(self.bin_limits.rank_words);
                 let config = chunks::launch_rank::<T>(items.count, capacity, words);
                 let arguments = (operands, factors, items, capacity, chunk, c, values);
                 // SAFETY: chunks of up to `capacity` entries that span no more than `words` words.
                 unsafe { fork.launch(&chunks::rank_chunks::<T>(), config, arguments)? };
             }
-            if let Some(items) = self.items(bin::SEARCH + size) {
+            if let Some(items) = self.items(bin::SEARCH_CHUNKS + size) {
                 let config = chunks::launch_search::<T>(items.count, capacity);
                 let arguments = (operands, factors, items, capacity, chunk, c, values);
                 // SAFETY: chunks of up to `capacity` entries.
@@ -200,22 +202,22 @@ impl Numeric {
         &self,
         fork: &Fork<'_>,
         positions: &OutputPositions,
-        c: Structure,
+        c: OutputPattern,
         factors: Factors<T>,
         values: &mut DeviceBuffer<T>,
     ) -> Result<(), OperandError> {
-        let chunk = self.borders.chunk;
-        for size in (0..bin::SEARCH - bin::RANK).rev() {
+        let chunk = self.bin_limits.chunk_entries;
+        for size in (0..bin::SEARCH_CHUNKS - bin::RANK_CHUNKS).rev() {
             let capacity = (1024 << size).min(chunk);
-            for bin in [bin::RANK + size, bin::SEARCH + size] {
+            for bin in [bin::RANK_CHUNKS + size, bin::SEARCH_CHUNKS + size] {
                 if let Some(items) = self.items(bin) {
-                    let config = placed_chunks::launch::<T>(items.count, capacity);
+                    let config = mapped_chunks::launch::<T>(items.count, capacity);
                     let places = positions.argument(items.first);
                     let Factors { a, b, .. } = factors;
                     let arguments = (items, places, chunk, c, a, b, values.mutable());
                     // SAFETY: chunks of up to `capacity` entries, and the output positions of their products.
                     unsafe {
-                        fork.launch(&placed_chunks::placed_chunks::<T>(), config, arguments)?
+                        fork.launch(&mapped_chunks::mapped_chunks::<T>(), config, arguments)?
                     };
                 }
             }
@@ -227,20 +229,20 @@ impl Numeric {
     fn launch_short<T: SpgemmElement>(
         &self,
         fork: &Fork<'_>,
-        operands: Operands,
+        operands: OperandPatterns,
         work: &DeviceBuffer<u32>,
-        c: Structure,
+        c: OutputPattern,
         factors: Factors<T>,
         values: &mut DeviceBuffer<T>,
     ) -> Result<(), OperandError> {
         let (work, values) = (work.read_only(), values.mutable());
-        for size in (0..bin::RANK - bin::WARP).rev() {
-            if let Some(items) = self.items(bin::WARP + size) {
+        for size in (0..bin::RANK_CHUNKS - bin::SEARCH_ROWS).rev() {
+            if let Some(items) = self.items(bin::SEARCH_ROWS + size) {
                 let capacity = 64 << size;
-                let config = group_rows::launch::<T>(items.count, capacity);
+                let config = search_rows::launch::<T>(items.count, capacity);
                 let arguments = (operands, factors, items, capacity, work, c, values);
                 // SAFETY: rows of up to `capacity` entries.
-                unsafe { fork.launch(&group_rows::group_rows::<T>(), config, arguments)? };
+                unsafe { fork.launch(&search_rows::search_rows::<T>(), config, arguments)? };
             }
         }
         Ok(())
@@ -250,35 +252,35 @@ impl Numeric {
     fn launch_shorter<T: SpgemmElement>(
         &self,
         fork: &Fork<'_>,
-        operands: Operands,
+        operands: OperandPatterns,
         work: &DeviceBuffer<u32>,
-        c: Structure,
+        c: OutputPattern,
         factors: Factors<T>,
         values: &mut DeviceBuffer<T>,
     ) -> Result<(), OperandError> {
         let work = work.read_only();
         let values = values.mutable();
         let element_bytes = size_of::<T>() as u32;
-        if let Some(items) = self.items(bin::ORDERED) {
-            let config = ordered::launch::<T>(items.count);
+        if let Some(items) = self.items(bin::ORDERED_CHUNKS) {
+            let config = ordered_chunks::launch::<T>(items.count);
             let arguments = (operands, factors, items, c, values);
             // SAFETY: chunks of the kernel's size.
-            unsafe { fork.launch(&ordered::ordered::<T>(), config, arguments)? };
+            unsafe { fork.launch(&ordered_chunks::ordered_chunks::<T>(), config, arguments)? };
         }
         let of_runs = |items| (operands, factors, items, work, c, values);
-        let launch_intervals = |items: Items| {
+        let launch_intervals = |items: RowList| {
             let config = interval_rows::launch::<T>(items.count);
-            // SAFETY: rows of runs that span up to so many columns as the kernel takes.
+            // SAFETY: rows of runs that span up to as many columns as the kernel takes.
             unsafe { fork.launch(&interval_rows::interval_rows::<T>(), config, of_runs(items)) }
         };
         if let Some(items) = self.items(bin::INTERVALS) {
             launch_intervals(items)?;
         }
         if let Some(items) = self.items(bin::NEIGHBOURS) {
-            if neighbour_rows::are_enough(items.count, self.borders.neighbour_warps) {
+            if neighbour_rows::are_enough(items.count, self.bin_limits.min_neighbour_warps) {
                 let config = neighbour_rows::launch::<T>(items.count);
                 let handle = neighbour_rows::neighbour_rows::<T>();
-                // SAFETY: rows of runs that span up to so many columns as the kernel takes.
+                // SAFETY: rows of runs that span up to as many columns as the kernel takes.
                 unsafe { fork.launch(&handle, config, of_runs(items))? };
             } else {
                 launch_intervals(items)?;
@@ -300,9 +302,10 @@ impl Numeric {
             columns: c.col_idx,
             entries: GlobalMut::from_address(0),
         };
-        // SAFETY: the lists of this product's rows, whose entries go where C has them; their number is known.
+        let limits = &self.bin_limits;
+        // SAFETY: the lists are of this product's rows, whose entries go where C has them; their number is known.
         unsafe {
-            sorted.launch_products(fork, &self.lists, bin::SORT, &self.borders, factors, values)?;
+            sorted.launch_products(fork, &self.lists, bin::SORT, limits, factors, values)?;
         }
         if let Some(items) = self.items(bin::COPY) {
             let arguments = (operands, factors, items, c, values);
@@ -313,7 +316,7 @@ impl Numeric {
         Ok(())
     }
 
-    fn items(&self, bin: u32) -> Option<Items> {
+    fn items(&self, bin: u32) -> Option<RowList> {
         self.lists.items(bin..bin + 1)
     }
 }

@@ -4,14 +4,14 @@ use crate::csr::DevicePattern;
 use crate::device::DeviceBuffer;
 use crate::operand::{OperandError, check_device};
 use cuda_std::memory::GlobalMut;
-use warprow_kernels::spgemm::{Operands, Pattern, Structure};
+use warprow_kernels::spgemm::{CsrPattern, OperandPatterns, OutputPattern};
 
 /// Maximum number of nonzeros of an operand: positions plus a block's stride stay below 2^32.
 const MAX_NONZEROS: u32 = u32::MAX - (1 << 16);
 
 impl DevicePattern {
-    pub(crate) fn as_argument(&self) -> Pattern {
-        Pattern {
+    pub(crate) fn as_argument(&self) -> CsrPattern {
+        CsrPattern {
             rows: self.rows,
             cols: self.cols,
             row_ptr: self.row_ptr.read_only(),
@@ -20,8 +20,8 @@ impl DevicePattern {
     }
 
     /// The pattern of a product whose columns are known.
-    pub(crate) fn structure(&self) -> Structure {
-        Structure {
+    pub(crate) fn structure(&self) -> OutputPattern {
+        OutputPattern {
             row_ptr: self.row_ptr.read_only(),
             starts: self.row_ptr.read_only(),
             columns: self.col_idx.read_only(),
@@ -31,8 +31,12 @@ impl DevicePattern {
 }
 
 /// A and B as kernels get them, with the extents of the rows of B.
-pub fn operands(a: &DevicePattern, b: &DevicePattern, extents: &DeviceBuffer<u32>) -> Operands {
-    Operands {
+pub fn operands(
+    a: &DevicePattern,
+    b: &DevicePattern,
+    extents: &DeviceBuffer<u32>,
+) -> OperandPatterns {
+    OperandPatterns {
         a: a.as_argument(),
         b: b.as_argument(),
         extents: extents.read_only(),

@@ -1,27 +1,23 @@
-//! SpGEMM, sparse times sparse: `C = A B`, all in CSR (m x k, k x n, m x n).
+//! SpGEMM, sparse times sparse: `C = A B` in CSR, row by row (Gustavson, ACM TOMS 4(3), 1978).
 //!
-//! Row i of C is the sum of the rows of B that the nonzeros of row i of A name, each multiplied by the nonzero's value. A
-//! *product* is one such multiplication, 2 floating-point operations; products of the same column make one *entry*. How many
-//! entries there are is known only after the structure has been computed, hence the two phases: *symbolic*, the columns of each
-//! row, and *numeric*, the values.
+//! Row i of C sums up rows of B, one per nonzero of row i of A, scaled by it. A *product* is one
+//! multiplication, 2 flops; products of one column make one *entry*. The *symbolic* phase finds the
+//! columns of each row, the *numeric* phase their values.
 //!
-//! The ladder starts in [`ladder`](mod@ladder), with hash tables; its last rung is all the rest:
+//! ```text
+//! A, B -> analysis: products of each row -> symbolic: columns -> analysis: row pointers of C
+//!         and symbolic bins                                      and numeric bins
+//!                                                                         |
+//!         later runs <- reuse: product map <- numeric: values  <----------+
+//! ```
 //!
-//! | file | what is in it |
+//! | room | what is in it |
 //! |---|---|
-//! | [`bins`] | which kernel takes a row, by the work that it brings |
-//! | [`work`], [`entry_work`](mod@entry_work), [`place`](mod@place) | that work, and the lists of each bin's rows |
-//! | [`walk`], [`even_walk`], [`lanes`], [`window`] | the products of a row, dealt out to lanes |
-//! | [`sort_rows`], [`lane_products`](mod@lane_products), `network` | short rows, in both phases or in one for both |
-//! | [`hash_rows`], [`bitmap_rows`], [`run_rows`] | symbolic: middling and long rows, and runs of columns |
-//! | [`interval_rows`](mod@interval_rows), [`window_rows`] | numeric: narrow rows, of runs of columns and of any |
-//! | [`neighbour_rows`](mod@neighbour_rows), `interval_sums` | numeric: narrow rows of runs, several together |
-//! | [`group_rows`], [`chunks`] | numeric: middling and long rows |
-//! | [`places`], [`cut_pieces`](mod@cut_pieces), [`place_products`] | of long rows, where products come from and go, for runs to come |
-//! | [`placed_chunks`](mod@placed_chunks) | numeric: long rows by that |
-//! | [`spread_rows`], [`ordered`](mod@ordered) | numeric: long rows of many short rows of B, and sums in a fixed order |
-//! | [`copy`](mod@copy) | rows of one nonzero of A, and all rows from where they were put aside |
-//! | [`drop_zeros`] | entries that are zero, left out |
+//! | [`ladder`](mod@ladder) | begin here: hash tables, a warp per row, one idea per rung |
+//! | [`products`] | the ground, and [`bins`](products::bins): which kernel takes which row. Read it next |
+//! | [`analysis`] | the work of each row, its bin, the list of each bin's rows |
+//! | [`symbolic`], [`numeric`] | a kernel per bin, with [`hash_rows`](symbolic::hash_rows) the simplest |
+//! | [`reuse`] | a map of the products of long rows, for later runs of the numeric phase |
 
 #![cfg_attr(target_arch = "nvptx64", no_std)]
 #![cfg_attr(target_arch = "nvptx64", feature(abi_ptx))]
@@ -33,9 +29,9 @@ pub mod products;
 pub mod reuse;
 pub mod symbolic;
 
-pub use analysis::borders::Borders;
-pub use products::operands::{Factors, Items, Operands, Pattern, Structure};
-pub use reuse::places::Places;
+pub use analysis::bin_limits::BinLimits;
+pub use products::operands::{CsrPattern, Factors, OperandPatterns, OutputPattern, RowList};
+pub use reuse::product_map::ProductMap;
 
 /// What a plan runs by default, in one line. It is the rung after the [ladder](mod@ladder).
 pub const SUMMARY: &str =

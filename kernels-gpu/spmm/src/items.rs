@@ -1,36 +1,35 @@
-//! What a kernel's threads, warps or sub-warps are given to do: rows, nonzeros or tasks.
+//! Items: the units of work of a kernel, which are rows, nonzeros, tasks, slices, or the warps of teams.
 
 use cuda_std::prelude::*;
 
-/// What one unit of a kernel's parallelism works on. The plan makes the items once for a matrix.
+/// What a thread, warp or sub-warp works on. The plan makes the items once for a matrix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ItemKind {
-    /// A row each; the plan makes nothing. Every element of Y is written.
+    /// A row each; the plan makes nothing. The kernel writes every element of Y.
     Rows,
-    /// A nonzero each: [`Items::row`] holds the row of each. The kernel adds to Y, which the run fills with zeros first.
+    /// A nonzero each, whose row is in [`Items::row`]. The kernel adds to Y, which the run fills with zeros first.
     Nonzeros,
     /// As `Nonzeros`, with the nonzeros sorted by column.
     NonzerosByColumn,
-    /// A task each: a run of rows and nonzeros of nearly the same size (see [`tasks`](crate::product::tasks)), with the sums of
-    /// rows that are cut in a second pass.
+    /// One or several [tasks](crate::product::tasks) each. A second kernel sums the rows that are cut.
     Tasks,
-    /// A [slice](crate::ladder::slices) of a row each. The kernel adds to the rows of Y that are cut, which the run fills with zeros
-    /// first.
+    /// A [slice](crate::ladder::slices) of a row each. The kernel adds to the rows of Y that are cut, which the run
+    /// fills with zeros first.
     Slices,
-    /// As `Slices`, with the sums of rows that are cut in a second pass.
+    /// As `Slices`; a second kernel sums the rows that are cut.
     SlicesWithSums,
-    /// A warp each: [`Items::row`] has the row of each, unless it is its own number, and a row of more than [`Items::task_size`]
-    /// nonzeros has all warps of a block (see [`teams`](crate::product::teams)).
+    /// A warp each, for one row; a row of more than [`Items::task_size`] nonzeros has all warps of a block (see
+    /// [`teams`](crate::product::teams)).
     Teams,
 }
 
 impl ItemKind {
-    /// Whether a kernel on such items adds to all of Y, where others write it.
+    /// Whether a kernel on such items adds to all of Y; the others write it.
     pub const fn adds_to_y(self) -> bool {
         matches!(self, Self::Nonzeros | Self::NonzerosByColumn)
     }
 
-    /// Whether a kernel on such items adds to Y by atomics, to all of it or to the rows that are cut.
+    /// Whether a kernel on such items adds to Y by atomics: to all of Y, or to the rows that are cut.
     pub const fn wants_atomics(self) -> bool {
         self.adds_to_y() || matches!(self, Self::Slices)
     }
@@ -39,48 +38,48 @@ impl ItemKind {
 /// The items of a product, as a kernel gets them.
 #[repr(C)]
 pub struct Items<T> {
-    /// How many there are.
+    /// The number of items.
     pub count: u32,
-    /// Steps of a task; the nonzeros of a slice at most; those of a row that has one warp.
+    /// Steps of a task; the maximum number of nonzeros of a slice, or of a row that has one warp.
     pub task_size: u32,
-    /// Which items have several tasks each, where the items are tasks.
+    /// Which items have several tasks.
     pub large: Large,
-    /// For nonzeros and slices, the row of each; for teams too, or null if each warp's row has its number. For tasks, the row in which each starts, and at the end the number of rows.
+    /// The row of each nonzero or slice; the row of each warp, or null if warp w has row w. The row in which each task
+    /// starts, and after the last task the number of rows.
     pub row: Global<u32>,
-    /// For tasks, the nonzero at which each starts, and at the end the number of nonzeros. For slices, that at which each
-    /// starts.
+    /// The nonzero at which each task or slice starts, and after the last task the number of nonzeros.
     pub start: Global<u32>,
-    /// For tasks, two rows of sums for each block: of a row that started in an earlier one, and of one that ends in a later. For
-    /// slices with sums, a row of sums each.
+    /// Partial sums. Tasks have two rows of sums a block: for a row that started in an earlier block, and for a row
+    /// that ends in a later one. Slices with sums have a row each.
     pub partial: GlobalMut<T>,
-    /// The row of Y that each row of A is for, where A's rows are in another order than the caller's; else null. Items of
-    /// nonzeros have the rows of Y themselves.
+    /// The row of Y for each row of A, where A's rows are in another order than Y's; else null. Items of nonzeros have
+    /// the rows of Y themselves.
     pub original_row: Global<u32>,
 }
 
-/// Items of several tasks that follow each other: the first `count` items have `2^shift` each, the others one. The large ones cost less for each
-/// of their nonzeros, and the small ones fill the time until the last large one is done.
+/// Items of several consecutive tasks: the first `count` items have `2^shift` tasks each, the others one. Large items
+/// cost less for each nonzero; the small ones fill the time until the last large one ends.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Large {
-    /// How many there are.
+    /// The number of large items.
     pub count: u32,
-    /// The logarithm of their number of tasks.
+    /// The binary logarithm of the tasks of a large item.
     pub shift: u32,
 }
 
 impl Large {
-    /// None: each item is a task.
+    /// No large items: each item is a task.
     pub const NONE: Self = Self { count: 0, shift: 0 };
 
-    /// The first of an item's tasks; for the item after the last one the number of tasks.
+    /// The first task of an item; for the item after the last one, the number of tasks.
     #[inline(always)]
     pub fn first_task(self, item: u32) -> u32 {
         let large = item.min(self.count);
         (large << self.shift) + (item - large)
     }
 
-    /// The item that has a task; for the task after the last one the number of items.
+    /// The item of a task; for the task after the last one, the number of items.
     #[inline(always)]
     pub fn item_of(self, task: u32) -> u32 {
         let in_large = self.count << self.shift;
@@ -93,7 +92,7 @@ impl Large {
 }
 
 impl<T> Items<T> {
-    /// The row of Y that row `row` of A is for.
+    /// The row of Y for row `row` of A.
     ///
     /// # Safety
     ///
@@ -103,24 +102,24 @@ impl<T> Items<T> {
         if self.original_row.address() == 0 {
             row
         } else {
-            // SAFETY: there is a number for each row of A.
+            // SAFETY: `original_row` has a number for each row of A, of which `row` is one.
             unsafe { self.original_row.load(row) as usize }
         }
     }
 }
 
 impl<T> Items<T> {
-    /// The row of A that a warp is for, where the items are teams.
+    /// The row of A of a warp, where the items are the warps of teams.
     ///
     /// # Safety
     ///
-    /// `warp` is one of them.
+    /// `warp` is below `count`.
     #[inline(always)]
     pub unsafe fn row_of_warp(&self, warp: u32) -> usize {
         if self.row.address() == 0 {
             warp as usize
         } else {
-            // SAFETY: there is a number for each warp.
+            // SAFETY: `row` has a number for each warp, and `warp` is one of them.
             unsafe { self.row.load(warp as usize) as usize }
         }
     }
@@ -138,7 +137,7 @@ impl<T> Copy for Items<T> {}
 #[cfg(not(target_arch = "nvptx64"))]
 unsafe impl<T: Element> KernelParam for Items<T> {}
 
-/// The numbers that a launch depends on; all are at least 1.
+/// The sizes that a launch depends on; all are at least 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Shape {
     /// Rows of A and Y.
@@ -149,6 +148,6 @@ pub struct Shape {
     pub cols: u32,
     /// Columns of X and Y.
     pub features: u32,
-    /// Lanes of a sub-warp, for kernels whose tiles of features may be narrow or wide; below 8 for the kernel's own choice.
+    /// Lanes of a sub-warp, for kernels with several tile widths; below 8 for the kernel's own choice.
     pub lanes: u32,
 }

@@ -1,8 +1,8 @@
 //! SpMM, sparse times dense: `Y = A X`, A in CSR (m x k), X and Y dense and row-major (k x n, m x n).
 //!
 //! n is the number of *features*: in a graph network a row of X is what is known of a node, and row i of Y the sum over
-//! the neighbours of node i. A nonzero costs its 4-byte column, its value, and n elements of X, read wherever the column
-//! points; it does 2n floating-point operations. So the memory decides, and the ladder is about reading X well.
+//! the neighbours of node i. A nonzero costs its 4-byte column, its value, and n elements of X, read wherever the
+//! column points; it does 2n floating-point operations. So the memory decides, and the ladder is about reading X well.
 
 #![cfg_attr(target_arch = "nvptx64", no_std)]
 #![cfg_attr(target_arch = "nvptx64", feature(abi_ptx))]
@@ -17,10 +17,10 @@ pub use product::reduction::{Reduce, Reduction};
 use cuda_std::prelude::*;
 use warprow_kernels_matrix::{Operand, SumOf};
 
-/// The table of the kernels: one line each, and the file of the same name. Each file has its `SUMMARY`, its `PARENT`, the
-/// `ITEMS` that it wants, its `launch`, and the `handle` of its kernel for an element type. A kernel of the product is general (see
-/// [`Capabilities`]): its `launch` and `handle` take the reduction and the row end too, and it says whether it
-/// `HAS_EXTREMA`.
+/// The table of the kernels: one line each, and the file of the same name. Each file has its `SUMMARY`, its `PARENT`,
+/// the `ITEMS` that it wants, its `launch`, and the `handle` of its kernel for an element type. A kernel of the product
+/// is general (see [`Capabilities`]): its `launch` and `handle` take the reduction and the row end too, and it says
+/// whether it `HAS_EXTREMA`.
 macro_rules! kernels {
     (
         ladder { $($rung:ident = $rung_file:ident,)* }
@@ -174,8 +174,8 @@ kernels! {
 /// What a kernel can do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Capabilities {
-    /// Whether it computes sums and means for all types of [`Operand`], with any alpha and beta. A plain kernel computes
-    /// `Y = A X` in f32 and f64.
+    /// Whether it computes sums and means for all types of [`Operand`], with any alpha and beta. A plain kernel
+    /// computes `Y = A X` in f32 and f64.
     pub general: bool,
     /// Whether it takes maxima and minima, too.
     pub extrema: bool,
@@ -212,8 +212,8 @@ impl core::fmt::Display for Capabilities {
     }
 }
 
-/// What is done to a row's result. Where a kernel has no instance for one of these, its instance for [`Scaled`](Self::Scaled)
-/// does it.
+/// What is done to a row's result. Where a kernel has no instance for one of these, its instance for
+/// [`Scaled`](Self::Scaled) does it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
     /// Nothing, and A's rows are in the order of Y's.

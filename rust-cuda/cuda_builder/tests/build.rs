@@ -12,8 +12,7 @@ use cuda_builder::{
 };
 use tempfile::TempDir;
 
-const DEVICE: &str = "#![no_std]\n\
-    #![cfg_attr(target_arch = \"nvptx64\", feature(abi_ptx, asm_experimental_arch, stdarch_nvptx))]\n\
+const DEVICE: &str = "#![no_std]\n#![cfg_attr(target_arch = \"nvptx64\", feature(abi_ptx, stdarch_nvptx))]\n\
     #[cfg(target_arch = \"nvptx64\")]\n#[panic_handler]\n\
     fn panic(info: &core::panic::PanicInfo) -> ! {\n\
     \x20   let file = info.location().map_or(\"\", |location| location.file());\n\
@@ -30,9 +29,9 @@ const SCALE: &str = "#[cfg(target_arch = \"nvptx64\")]\n#[unsafe(no_mangle)]\n\
 
 /// A kernel for newer architectures.
 const STOP: &str = "#[cfg(target_arch = \"nvptx64\")]\n#[unsafe(no_mangle)]\n\
-    pub unsafe extern \"ptx-kernel\" fn stop() {\n\
-    \x20   unsafe { core::arch::asm!(\"// @kernel target sm_90\") };\n\
-    \x20   unsafe { core::arch::nvptx::trap() }\n}\n";
+    pub unsafe extern \"ptx-kernel\" fn stop() {\n    unsafe { core::arch::nvptx::trap() }\n}\n\
+    #[cfg(target_arch = \"nvptx64\")]\n#[unsafe(export_name = \"kernel_marks$stop\")]\n\
+    static MARKS: [u8; 12] = *b\"target sm_90\";\n";
 
 const NUMBERS: &str = "#![no_std]\n#[inline(never)]\npub fn checked(x: f32) -> f32 {\n    \
     assert!(x.is_finite());\n    x\n}\n";

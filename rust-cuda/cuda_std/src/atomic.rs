@@ -16,20 +16,11 @@
 //! As for plain accesses ([`memory`](crate::memory#safety)), except that other threads may access the same element by
 //! atomic operations too.
 
-use crate::backend::{self, AtomicArithmetic, AtomicOrder, AtomicWord};
+use crate::backend;
 use crate::element::Element;
 use crate::memory::{GlobalMut, Shared};
-
-/// The threads among which an operation on global memory is atomic.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Scope {
-    /// Those of the block (`.cta`).
-    Block,
-    /// Those of the device (`.gpu`).
-    Device,
-    /// Those of all devices, and the host (`.sys`).
-    System,
-}
+pub use crate::scope::Scope;
+use crate::word::{AtomicArithmetic, AtomicOrder, AtomicWord};
 
 /// An element with atomic exchange and compare-exchange: those of 4 and 8 bytes.
 pub trait Atomic: Element<Bits: AtomicWord> {}

@@ -1,6 +1,6 @@
 //! Element types: what a device pointer may point to.
 
-use crate::backend::Word;
+use crate::word::Word;
 use half::{bf16, f16};
 
 /// A scalar that device memory holds: an integer or a float of 1, 2, 4 or 8 bytes.

@@ -60,10 +60,12 @@ pub mod kernel;
 pub mod launch;
 pub mod memory;
 pub mod mma;
+mod scope;
 pub mod shared;
 pub mod thread;
 pub mod warp;
 pub mod warpgroup;
+mod word;
 
 pub use cuda_std_macros::kernel;
 pub use half::{bf16, f16};

@@ -18,8 +18,9 @@
 //!
 //! The emulator reports each violation with the source line.
 
-use crate::backend::{self, Word};
+use crate::backend;
 use crate::element::Element;
+use crate::word::Word;
 use core::marker::PhantomData;
 
 /// A pointer to global memory that no thread writes during the launch: read through the non-coherent cache

@@ -110,19 +110,3 @@ pub fn keep_rolled() {
 pub fn opaque(number: u32) -> u32 {
     backend::opaque(number)
 }
-
-/// Marks a kernel as one for `sm_NUMBER` and newer, or if it is specific for `sm_NUMBERa` alone; for `#[kernel]`.
-#[cfg(target_arch = "nvptx64")]
-#[doc(hidden)]
-#[inline(always)]
-pub fn mark_target<const NUMBER: u32, const SPECIFIC: bool>() {
-    backend::mark_target::<NUMBER, SPECIFIC>();
-}
-
-/// Marks a kernel as one with at most `COUNT` registers a thread on GPUs from `sm_LEAST_SM` on, 0 for all; for `#[kernel]`.
-#[cfg(target_arch = "nvptx64")]
-#[doc(hidden)]
-#[inline(always)]
-pub fn mark_registers<const COUNT: u32, const LEAST_SM: u32>() {
-    backend::mark_registers::<COUNT, LEAST_SM>();
-}

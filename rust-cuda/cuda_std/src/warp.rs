@@ -3,8 +3,9 @@
 //! `mask` names the lanes that take part, lane 0 the lowest bit: every one of them must call the same operation with the
 //! same mask, and the caller must be one of them. [`FULL_MASK`] where the whole warp takes part.
 
-use crate::backend::{self, Word};
+use crate::backend;
 use crate::element::Element;
+use crate::word::Word;
 
 /// Lanes in a warp.
 pub const WARP_SIZE: u32 = 32;

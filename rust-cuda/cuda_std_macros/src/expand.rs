@@ -1,9 +1,11 @@
 //! From one function to a PTX entry point for each instance, and to the typed handle on the host.
 
-use crate::instances::{Bounded, Instance, Instances, Limit, Target, parameter_name, suffix};
-use proc_macro2::TokenStream;
+use crate::instances::{Bounded, Instance, Instances, parameter_name, suffix};
+use proc_macro2::{Span, TokenStream};
 use quote::{format_ident, quote};
-use syn::{Error, FnArg, GenericParam, Ident, ItemFn, Pat, PatType, Result, ReturnType, Type};
+use syn::{
+    Error, FnArg, GenericParam, Ident, ItemFn, LitByteStr, Pat, PatType, Result, ReturnType, Type,
+};
 
 pub fn kernel(instances: Instances, function: ItemFn) -> Result<TokenStream> {
     let arguments = check(&function)?;
@@ -12,13 +14,7 @@ pub fn kernel(instances: Instances, function: ItemFn) -> Result<TokenStream> {
         Some(name) => name.value(),
         None => function.sig.ident.to_string(),
     };
-    let device = device(
-        &name,
-        instances.target,
-        &function,
-        &arguments,
-        &combinations,
-    );
+    let device = device(&name, &instances, &function, &arguments, &combinations);
     let host = host(&name, &function, &arguments, &combinations)?;
     Ok(quote! {
         #device
@@ -56,11 +52,11 @@ fn check(function: &ItemFn) -> Result<Vec<Type>> {
         .collect()
 }
 
-/// On the device: the function as it is, and an entry point for each instance if this crate is the one that is built, with the
-/// marks that tell `cuda_builder` what the module of the entry point needs.
+/// On the device: the function as it is, and an entry point for each instance if this crate is the one that is built. A static
+/// beside it has the marks that tell `cuda_builder` what the compiler has no attribute for; it comes into no module.
 fn device(
     name: &str,
-    target: Option<Target>,
+    instances: &Instances,
     function: &ItemFn,
     arguments: &[Type],
     combinations: &[Bounded],
@@ -73,24 +69,21 @@ fn device(
         let entry = format!("{name}{}", suffix(instance));
         let bindings = bindings(function, instance);
         let turbofish = (!instance.is_empty()).then(|| quote!(::<#(#instance),*>));
-        let target = target.map(|Target { number, specific }| {
-            quote!(::cuda_std::thread::mark_target::<#number, #specific>();)
+        let marks = instances.marks(*limit);
+        let marks = (!marks.is_empty()).then(|| {
+            let (symbol, length) = (format!("kernel_marks${entry}"), marks.len());
+            let bytes = LitByteStr::new(marks.as_bytes(), Span::call_site());
+            quote! {
+                #[unsafe(export_name = #symbol)]
+                static MARKS: [u8; #length] = *#bytes;
+            }
         });
-        let limit = limit.map(
-            |Limit {
-                 registers,
-                 least_sm,
-             }| {
-                quote!(::cuda_std::thread::mark_registers::<#registers, #least_sm>();)
-            },
-        );
         quote! {
             const _: () = {
                 #bindings
+                #marks
                 #[unsafe(export_name = #entry)]
                 unsafe extern "ptx-kernel" fn entry_point(#(#names: #arguments),*) {
-                    #target
-                    #limit
                     unsafe { #ident #turbofish(#(#names),*) }
                 }
             };
@@ -170,7 +163,9 @@ fn host(
         .map(|parameter| {
             let ident = parameter_name(parameter)?;
             Ok(match parameter {
-                GenericParam::Type(_) => quote!(<#ident as ::cuda_std::element::InstanceType>::SUFFIX),
+                GenericParam::Type(_) => {
+                    quote!(<#ident as ::cuda_std::element::InstanceType>::SUFFIX)
+                }
                 _ => quote!(&*#ident.to_string()),
             })
         })

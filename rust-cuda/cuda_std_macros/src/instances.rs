@@ -1,4 +1,4 @@
-//! The attribute's arguments: a name, a target, and for each generic parameter the list of its instances.
+//! The attribute's arguments: a name, what the kernel's PTX needs, and for each generic parameter the list of its instances.
 
 use proc_macro2::{Span, TokenStream};
 use quote::ToTokens;
@@ -10,6 +10,8 @@ use syn::{Error, Expr, ExprArray, GenericParam, Generics, Ident, LitInt, LitStr,
 pub struct Instances {
     pub name: Option<LitStr>,
     pub target: Option<Target>,
+    /// The kernels that are compiled together with it, by the name that they have in common.
+    pub module: Option<LitStr>,
     /// The groups that semicolons separate.
     pub groups: Vec<Group>,
 }
@@ -41,7 +43,7 @@ pub struct Limit {
 
 impl Parse for Instances {
     fn parse(input: ParseStream<'_>) -> Result<Self> {
-        let (mut name, mut target) = (None, None);
+        let (mut name, mut target, mut module) = (None, None, None);
         let mut groups = vec![Group::default()];
         while !input.is_empty() {
             let key: Ident = input.parse()?;
@@ -50,6 +52,8 @@ impl Parse for Instances {
                 name = Some(input.parse()?);
             } else if key == "target" {
                 target = Some(parse_target(input)?);
+            } else if key == "module" {
+                module = Some(parse_module(input)?);
             } else if let Some(group) = groups.last_mut() {
                 match least_sm(&key)? {
                     Some(least_sm) => {
@@ -72,6 +76,7 @@ impl Parse for Instances {
         let instances = Self {
             name,
             target,
+            module,
             groups,
         };
         instances.check_limits()?;
@@ -95,6 +100,17 @@ fn parse_target(input: ParseStream<'_>) -> Result<Target> {
     }
 }
 
+/// The name of a module, which is that of a file.
+fn parse_module(input: ParseStream<'_>) -> Result<LitStr> {
+    let name: LitStr = input.parse()?;
+    let is_fit = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    if name.value().is_empty() || !name.value().chars().all(is_fit) {
+        let wanted = "a module's name has letters, digits and `_`: `module = \"analysis\"`";
+        return Err(Error::new_spanned(name, wanted));
+    }
+    Ok(name)
+}
+
 /// The oldest architecture that a limit of that key is for: 0 for `registers`, 90 for `registers_sm90`; `None` for the keys of lists.
 fn least_sm(key: &Ident) -> Result<Option<u32>> {
     let name = key.to_string();
@@ -116,6 +132,30 @@ pub type Instance = Vec<Expr>;
 pub type Bounded = (Instance, Option<Limit>);
 
 impl Instances {
+    /// What `cuda_builder` is to know of the entry points with this limit, in the words of its marks.
+    pub fn marks(&self, limit: Option<Limit>) -> String {
+        let target = self.target.map(|Target { number, specific }| {
+            let specific = if specific { "a" } else { "" };
+            format!("target sm_{number}{specific}")
+        });
+        let module = self
+            .module
+            .as_ref()
+            .map(|name| format!("module {}", name.value()));
+        let limit = limit.map(|limit| match limit {
+            Limit {
+                registers,
+                least_sm: 0,
+            } => format!("registers {registers}"),
+            Limit {
+                registers,
+                least_sm,
+            } => format!("registers {registers} sm_{least_sm}"),
+        });
+        let marks: Vec<String> = [target, module, limit].into_iter().flatten().collect();
+        marks.join("; ")
+    }
+
     /// Refuses a limit that is for other architectures than the only one that the kernel runs on.
     fn check_limits(&self) -> Result<()> {
         let Some(Target {

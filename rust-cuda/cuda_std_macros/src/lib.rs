@@ -28,6 +28,9 @@ use proc_macro::TokenStream;
 /// `target = sm_90` says that the kernel has instructions which `sm_80` lacks: its PTX is for that architecture and newer ones.
 /// `target = sm_90a` is for that one alone.
 ///
+/// The driver compiles each entry point by itself when it is first launched. Kernels with the same `module = "analysis"` are
+/// compiled together, which is faster if all of them are used.
+///
 /// `registers = 128` in a group is a limit for its instances (`.maxnreg`). It says with how many threads beside it a thread is to run, and
 /// that the assembler may spend the registers that this leaves: with no limit it saves them, and puts instructions one after another that
 /// could run at the same time. `registers_sm90 = 64` is a limit on GPUs of that architecture and newer ones; older ones have none.

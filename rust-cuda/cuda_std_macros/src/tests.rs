@@ -26,6 +26,7 @@ fn entry_points(attribute: &str, function: &str) -> Vec<String> {
     let exports = text.split("export_name = \"").skip(1);
     exports
         .map(|rest| rest.split('"').next().unwrap().to_owned())
+        .filter(|name| !name.contains('$'))
         .collect()
 }
 
@@ -60,22 +61,31 @@ fn groups_of_lists_are_combined_each_by_itself() {
     );
 }
 
+/// The marks of each entry point that has some, after its name.
+fn marks(attribute: &str, function: &str) -> Vec<String> {
+    let text = expanded(attribute, function).unwrap().to_string();
+    let exports = text.split("export_name = \"kernel_marks$").skip(1);
+    let marks = exports.map(|export| {
+        let (name, rest) = export.split_once('"').unwrap();
+        let text = rest.split("b\"").nth(1).unwrap().split('"').next().unwrap();
+        format!("{name}: {text}")
+    });
+    marks.collect()
+}
+
 #[test]
-fn a_limit_of_registers_holds_for_the_instances_of_its_group() {
-    let text = expanded(
-        "T = [f32, f64], registers = 96; T = [f16]; T = [bf16], registers_sm90 = 64",
-        "unsafe fn scale<T: Real>(x: Global<T>) {}",
-    )
-    .unwrap()
-    .to_string();
-    let entries: Vec<&str> = text.split("export_name").skip(1).collect();
-    let limits = ["< 96u32 , 0u32 >", "< 64u32 , 90u32 >"];
-    let limit = |entry: &&str| {
-        let (_, call) = entry.split_once("mark_registers :: ")?;
-        limits.iter().position(|limit| call.starts_with(limit))
-    };
-    let of_device: Vec<Option<usize>> = entries.iter().map(limit).collect();
-    assert_eq!(of_device, [Some(0), Some(0), None, Some(1)]);
+fn a_limit_of_registers_is_a_mark_of_the_instances_of_its_group() {
+    assert_eq!(
+        marks(
+            "T = [f32, f64], registers = 96; T = [f16]; T = [bf16], registers_sm90 = 64",
+            "unsafe fn scale<T: Real>(x: Global<T>) {}",
+        ),
+        [
+            "scale_f32: registers 96",
+            "scale_f64: registers 96",
+            "scale_bf16: registers 64 sm_90"
+        ]
+    );
     let message = refusal(
         "T = [f32], registers_smaller = 64",
         "unsafe fn f<T: Real>(x: T) {}",
@@ -84,20 +94,33 @@ fn a_limit_of_registers_holds_for_the_instances_of_its_group() {
 }
 
 #[test]
-fn a_target_is_marked_in_every_entry_point() {
-    let marks = |attribute: &str| {
-        let function = "unsafe fn scale<T: Real>(x: Global<T>) {}";
-        let text = expanded(attribute, function).unwrap().to_string();
-        let calls = text.split("mark_target :: ").skip(1);
-        let parameters = calls.map(|call| call.split(" ()").next().unwrap().to_owned());
-        parameters.collect::<Vec<_>>()
-    };
-    assert_eq!(marks("T = [f32]"), [""; 0]);
+fn target_and_module_are_marks_of_every_entry_point() {
+    let function = "unsafe fn scale<T: Real>(x: Global<T>) {}";
     assert_eq!(
-        marks("T = [f32], target = sm_90; T = [f64]"),
-        ["< 90u32 , false >"; 2]
+        marks("T = [f32], target = sm_90; T = [f64]", function),
+        ["scale_f32: target sm_90", "scale_f64: target sm_90"]
     );
-    assert_eq!(marks("target = sm_90a, T = [f32]"), ["< 90u32 , true >"]);
+    assert_eq!(
+        marks(
+            "module = \"small\", target = sm_90a, T = [f32], registers = 8",
+            function
+        ),
+        ["scale_f32: target sm_90a; module small; registers 8"]
+    );
+    assert_eq!(marks("T = [f32]", function), [""; 0]);
+}
+
+#[test]
+fn a_module_whose_name_is_no_file_s_is_refused() {
+    for name in ["", "a/b", "a b"] {
+        let attribute = format!("module = \"{name}\"");
+        let error = Parser::parse_str(<Instances as syn::parse::Parse>::parse, &attribute);
+        let message = error.err().expect(name).to_string();
+        assert!(
+            message.starts_with("a module's name has letters"),
+            "{message}"
+        );
+    }
 }
 
 #[test]

@@ -5,9 +5,9 @@ use std::panic::Location;
 use std::sync::{Arc, Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use crate::context::Stripes;
+use crate::current::try_current;
 use crate::fault::Fault;
 use crate::fiber::Stacks;
-use crate::lane::try_current;
 use crate::launch::{Launch, Machine, Statistics};
 use crate::memory::{MemoryError, Table};
 use crate::panic::install_hook;

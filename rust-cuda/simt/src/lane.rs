@@ -14,40 +14,12 @@ mod asynchronous;
 mod collective;
 mod memory;
 
-use std::cell::Cell;
-use std::ptr;
-
-use crate::block::Lane;
+use crate::current::current;
 use crate::limits::WARP_SIZE;
 
 pub use asynchronous::*;
 pub use collective::*;
 pub use memory::*;
-
-thread_local! {
-    static CURRENT: Cell<*const Lane> = const { Cell::new(ptr::null()) };
-}
-
-/// Makes a lane the one that runs on this OS thread; null for none.
-#[inline(always)]
-pub(crate) fn set_current(lane: *const Lane) {
-    CURRENT.set(lane);
-}
-
-/// The lane that runs on this OS thread.
-#[inline(always)]
-pub(crate) fn try_current<'a>() -> Option<&'a Lane> {
-    // SAFETY: the scheduler sets the pointer before a lane runs and clears it before the block goes away; the
-    // reference stays with code that the lane runs.
-    unsafe { CURRENT.get().as_ref() }
-}
-
-#[inline(always)]
-#[track_caller]
-fn current<'a>() -> &'a Lane {
-    try_current()
-        .expect("device functions can be called only by a kernel that an emulator has launched")
-}
 
 /// The thread's index in its block.
 #[inline(always)]

@@ -51,6 +51,7 @@ mod block;
 mod buffer;
 mod context;
 mod copies;
+mod current;
 mod emulator;
 mod fault;
 mod fiber;

@@ -5,8 +5,8 @@ use std::panic::{set_hook, take_hook};
 use std::sync::Once;
 
 use crate::block::{Block, Lane};
+use crate::current::try_current;
 use crate::fault::{FaultKind, SourceLocation};
-use crate::lane::try_current;
 
 /// Wraps the process's panic hook, once. On a fiber's stack a hook that prints a backtrace could overflow it.
 pub(crate) fn install_hook() {

@@ -12,9 +12,9 @@ use corosensei::Yielder;
 
 use crate::block::{Abandoned, Block, Lane};
 use crate::context::Context;
+use crate::current::set_current;
 use crate::fault::FaultKind;
 use crate::fiber::{Fiber, Resume, Stacks, coloured};
-use crate::lane::set_current;
 use crate::panic;
 
 /// Blocks that a worker has begun and not finished, at most: more than one only when blocks wait for each other.

@@ -69,7 +69,8 @@ fn the_smallest_numbers_of_f32_keep_their_bits_beside_great_ones() {
 
 #[test]
 fn parts_lose_no_bit_that_f32_has() {
-    // All 24 bits, the rest at its greatest, and all errors of one sign: in two parts, and in three of bf16, of which X's are cut off and W's rounded.
+    // All 24 bits, the rest at its greatest, and all errors of one sign: in two parts, and in three of bf16, of which
+    // X's are cut off and W's rounded.
     for (of_x, of_w) in [
         (0x3f80_0fff, 0x3f80_0fff),
         (0x3f80_1fff, 0x3f80_1fff),
@@ -88,7 +89,8 @@ fn parts_lose_no_bit_that_f32_has() {
 
 #[test]
 fn small_elements_of_a_row_keep_what_shows_beside_the_greatest() {
-    // Even rows of W have its least elements, which the greatest of X meets, odd ones the greatest. They are as different as two parts of f16 allow.
+    // Even rows of W have its least elements, which the greatest of X meets, odd ones the greatest. They are as
+    // different as two parts of f16 allow.
     for (greatest, of_x) in [(32.0_f32, 0), (0.25, 100), (1.0, -126)] {
         let w = Array2::from_shape_fn((66, 66), |(k, column)| {
             let least = if k % 2 == 0 {

@@ -26,7 +26,10 @@ const SHAPES: [(usize, usize); 11] = [
 /// Multiplies with each instance that is not among `seen`, and adds it there.
 fn run_new<T: GemmElement>(device: &Device, seen: &mut BTreeSet<&'static str>) {
     for (k, n) in SHAPES {
-        let (x, w) = (generate::dense::<T>(21, k, 1), generate::dense::<T>(k, n, 2));
+        let (x, w) = (
+            generate::dense::<T>(21, k, 1),
+            generate::dense::<T>(k, n, 2),
+        );
         for options in choices::<T>(device, k) {
             let gemm = Gemm::plan(device, w.view(), None, options).unwrap();
             if !seen.insert(gemm.variant(x.nrows()).unwrap().unwrap()) {

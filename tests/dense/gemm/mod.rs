@@ -14,7 +14,11 @@ use warprow::{Gemm, GemmElement, GemmKernel, GemmOptions, bf16, f16, generate};
 /// The kernels that a type, a number of columns of X, and a device have; f32 as tf32 too.
 fn choices<T: GemmElement>(device: &Device, depth: usize) -> Vec<GemmOptions> {
     let capability = device.properties().compute_capability;
-    let runs = |kernel: GemmKernel| kernel.target().includes((capability.major, capability.minor));
+    let runs = |kernel: GemmKernel| {
+        kernel
+            .target()
+            .includes((capability.major, capability.minor))
+    };
     let kernels = GemmKernel::ALL
         .iter()
         .filter(|kernel| kernel.refusal::<T>(depth as u32).is_none() && runs(**kernel));

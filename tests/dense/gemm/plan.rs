@@ -112,7 +112,10 @@ fn rows_of_an_odd_number_of_16_bit_elements_are_for_fragments_alone() {
     assert_eq!(plan(None).unwrap().kernel(), GemmKernel::Fragments);
     for kernel in [GemmKernel::WarpFragments, GemmKernel::WarpgroupFragments] {
         let refused = plan(Some(kernel)).unwrap_err().to_string();
-        assert!(refused.contains("odd number of 16-bit elements"), "{refused}");
+        assert!(
+            refused.contains("odd number of 16-bit elements"),
+            "{refused}"
+        );
     }
 }
 

@@ -1,6 +1,6 @@
 //! Instances of the kernels: every product finds one, every one is found by a product, and all of them run.
 
-use crate::{cut, exact, kernels, run, whole, whole_dense};
+use super::{cut, exact, kernels, run, whole, whole_dense};
 use std::collections::BTreeSet;
 use warprow::reference::Operation;
 use warprow::spmm::{Ending, RowOrder, Shape};
@@ -138,7 +138,7 @@ fn run_each_ending<E: SpmmElement>(
 }
 
 fn run_every_choice<E: SpmmElement>(ran: &mut BTreeSet<&'static str>) {
-    for device in crate::support::devices() {
+    for device in support::devices() {
         for reduction in [Reduction::Sum, Reduction::Max] {
             for kernel in kernels(reduction) {
                 // Loads of one, four and eight elements; the most features are whole cache lines and not.

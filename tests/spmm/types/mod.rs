@@ -1,5 +1,5 @@
-//! SpMM in every element type, with every reduction, alpha and beta, transposed and deterministic, on every device: against
-//! the reference, and exactly where whole numbers allow it.
+//! SpMM in every element type, with every reduction, alpha and beta, transposed and deterministic, on every device:
+//! against the reference, and exactly where whole numbers allow it.
 
 /// Runs a generic test in every type of elements.
 macro_rules! in_every_type {

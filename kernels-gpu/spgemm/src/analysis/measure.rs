@@ -1,52 +1,56 @@
-//! The products of a row of C measured: how many they are, which columns they span, and whether rows of B are runs.
+//! Measuring the products of a row of C: their number, the columns they span, and whether the rows
+//! of B are runs of neighbouring columns. A nonzero of A costs its column and the 16-byte extents
+//! of one row of B; the columns of B are not read.
 
-use crate::products::operands::Operands;
+use crate::products::operands::OperandPatterns;
 use core::array;
 use cuda_std::prelude::*;
 use cuda_std::warp::{FULL_MASK, WARP_SIZE};
 
-/// Lanes of a group, and groups of a warp.
+/// Lanes of a group.
 pub(crate) const GROUP: u32 = 8;
+/// Groups of a warp.
 pub(crate) const GROUPS: u32 = WARP_SIZE / GROUP;
 
-/// Nonzeros of a thread whose loads are in flight together.
+/// Nonzeros of A per thread whose loads are in flight together.
 const UNROLL: usize = 4;
 
-/// What is found out of a row's products.
+/// What is measured of a row's products, or of a part of them.
 #[derive(Clone, Copy)]
-pub(crate) struct Found {
-    /// How many there are.
+pub(crate) struct RowMeasure {
+    /// Their number.
     pub products: u32,
-    /// The first of their columns.
+    /// The least column.
     pub first: u32,
-    /// The last of their columns.
+    /// The greatest column.
     pub last: u32,
-    /// 1 if all the rows of B are runs of neighbouring columns.
-    pub runs: u32,
+    /// 1 if every row of B is a run of neighbouring columns, else 0.
+    pub b_rows_are_runs: u32,
 }
 
-impl Found {
-    pub const NOTHING: Self = Self {
+impl RowMeasure {
+    /// The measure of no products.
+    pub const EMPTY: Self = Self {
         products: 0,
         first: u32::MAX,
         last: 0,
-        runs: 1,
+        b_rows_are_runs: 1,
     };
 
-    /// Of every `stride`-th nonzero from `k` on and before `end`.
+    /// Measures the products of every `stride`-th nonzero of A from `k` to before `end`.
     ///
     /// # Safety
     ///
-    /// The operands are what they say, and these are nonzeros of A.
+    /// `operands` is valid (see [`OperandPatterns`]), and A has at least `end` nonzeros.
     #[inline(always)]
-    pub unsafe fn of(operands: &Operands, mut k: u32, end: u32, stride: u32) -> Self {
-        let mut found = Self::NOTHING;
+    pub unsafe fn measure(operands: &OperandPatterns, mut k: u32, end: u32, stride: u32) -> Self {
+        let mut found = Self::EMPTY;
         while k < end {
-            // Nonzeros of A are so few that no position comes near 2^32.
+            // A valid A has too few nonzeros for `k` plus four strides to overflow.
             let columns: [u32; UNROLL] = array::from_fn(|u| {
                 let k = k + u as u32 * stride;
                 if k < end {
-                    // SAFETY: a nonzero of A.
+                    // SAFETY: `k` is below `end`, checked.
                     unsafe { operands.a.col_idx.load(k as usize) }
                 } else {
                     u32::MAX
@@ -56,7 +60,7 @@ impl Found {
                 if columns[u] == u32::MAX {
                     return [0, 0, u32::MAX, 0];
                 }
-                // SAFETY: a row of B.
+                // SAFETY: columns of A are rows of B, by the contract.
                 unsafe { operands.extents.load4(4 * columns[u] as usize) }
             });
             #[allow(
@@ -69,7 +73,7 @@ impl Found {
                 found.first = found.first.min(first);
                 found.last = found.last.max(last);
                 if end > start && last - first != end - start - 1 {
-                    found.runs = 0;
+                    found.b_rows_are_runs = 0;
                 }
             }
             k += UNROLL as u32 * stride;
@@ -77,44 +81,44 @@ impl Found {
         found
     }
 
-    /// Of all lanes of the group.
+    /// The measure of all lanes of the group of [`GROUP`] together.
     #[inline(always)]
-    pub fn joined_in_group(self) -> Self {
+    pub fn reduce_group(self) -> Self {
         let mut found = self;
         let mut distance = GROUP / 2;
         while distance > 0 {
-            let other = found.of_lane(warp::lane_id() ^ distance);
+            let other = found.from_lane(warp::lane_id() ^ distance);
             found = Self {
                 products: found.products.wrapping_add(other.products),
                 first: found.first.min(other.first),
                 last: found.last.max(other.last),
-                runs: found.runs & other.runs,
+                b_rows_are_runs: found.b_rows_are_runs & other.b_rows_are_runs,
             };
             distance /= 2;
         }
         found
     }
 
-    /// That of a lane of the warp.
+    /// The measure that lane `lane` of the warp holds.
     #[inline(always)]
-    pub fn of_lane(self, lane: u32) -> Self {
-        let of_lane = |number| warp::shfl_idx(FULL_MASK, number, lane, WARP_SIZE);
+    pub fn from_lane(self, lane: u32) -> Self {
+        let from_lane = |number| warp::shfl_idx(FULL_MASK, number, lane, WARP_SIZE);
         Self {
-            products: of_lane(self.products),
-            first: of_lane(self.first),
-            last: of_lane(self.last),
-            runs: of_lane(self.runs),
+            products: from_lane(self.products),
+            first: from_lane(self.first),
+            last: from_lane(self.last),
+            b_rows_are_runs: from_lane(self.b_rows_are_runs),
         }
     }
 
-    /// Of all lanes of the warp.
+    /// The measure of all lanes of the warp together.
     #[inline(always)]
-    pub fn joined(self) -> Self {
+    pub fn reduce_warp(self) -> Self {
         Self {
             products: warp::reduce_add(FULL_MASK, self.products),
             first: warp::reduce_min(FULL_MASK, self.first),
             last: warp::reduce_max(FULL_MASK, self.last),
-            runs: warp::reduce_and(FULL_MASK, self.runs),
+            b_rows_are_runs: warp::reduce_and(FULL_MASK, self.b_rows_are_runs),
         }
     }
 }

@@ -1,4 +1,9 @@
-//! The lists of the rows of each bin, one bin's after the other's.
+//! The lists of the rows of each bin, one bin's list after the other's.
+//!
+//! ```text
+//! bin of each row   2 1 2 0 1        counts 1 2 2 (bin 0 is not listed)
+//! list              (1,0) (4,0) | (0,0) (2,0)       pairs of row and chunk
+//! ```
 
 use crate::products::bins::{BIN_BITS, BINS};
 use cuda_std::atomic::Scope;
@@ -6,15 +11,22 @@ use cuda_std::prelude::*;
 use cuda_std::warp::{FULL_MASK, WARP_SIZE};
 use warprow_kernels_matrix::primitives::scan::scan_in_block;
 
-/// Writes the rows of each bin into the bin's part of `list`, with the number of the chunk, a thread a row. Rows of the first
-/// bin, which has no work, are left out.
+/// Writes the items of each bin to the bin's part of `list`: pairs of a row and a chunk. Rows of
+/// bin 0 have no work and are left out.
+///
+/// A thread takes a row. Lanes of a warp with the same word count their bin by one atomic addition
+/// in shared memory, and the block reserves its part of each bin by one atomic addition on the
+/// bin's cursor. The order of rows within a bin depends on timing, and no result depends on it. A
+/// row costs 4 bytes, an item 8.
 ///
 /// # Safety
 ///
-/// `words` and `counts` are those of the kernel before; `cursors` holds [`BINS`] zeros; `list` has a pair for each item
-/// of the bins but the first.
-#[kernel(name = "spgemm_place")]
-pub unsafe fn place(
+/// `words` has each row's bin and number of chunks, and `counts` the items of each bin, as
+/// [`row_work`](crate::analysis::work::row_work) or
+/// [`numeric_bins`](crate::analysis::numeric_bins::numeric_bins) writes them. `cursors` holds
+/// [`BINS`] zeros; `list` has room for a pair per item of all bins but bin 0.
+#[kernel(name = "spgemm_fill_row_lists")]
+pub unsafe fn fill_row_lists(
     rows: u32,
     words: Global<u32>,
     counts: Global<u32>,
@@ -26,8 +38,9 @@ pub unsafe fn place(
     let warp_sums = shared_array!(u32; 8);
     let row = thread::index_1d();
     let (t, lane) = (thread::thread_idx_x() as usize, warp::lane_id());
-    // SAFETY: rows below `rows`; shared counts are accessed by atomic operations alone between the barriers; all lanes of a
-    // warp are here.
+    // SAFETY: `row` is below `rows` where it is used. The cursors give each item its own pair.
+    // Shared counts are accessed by atomic operations between barriers, and all threads reach each
+    // barrier.
     unsafe {
         if t < BINS as usize {
             shared_counts.store(t, 0);
@@ -41,7 +54,7 @@ pub unsafe fn place(
             0
         };
         let (bin, chunks) = ((word & ((1 << BIN_BITS) - 1)) as usize, word >> BIN_BITS);
-        // Neighbours have few bins, and most rows are one item.
+        // Neighbouring rows share few bins, and most rows are one item.
         let peers = warp::match_any(FULL_MASK, word);
         let leader = peers.trailing_zeros();
         let mut rank = 0;

@@ -1,67 +1,74 @@
-//! What each row costs, and the lists of the rows of each bin.
+//! The work of each row and its symbolic bin: the first step of a product.
 //!
-//! Three steps for a phase: kernels give each row its bin and count the bins ([`row_work`] and [`long_row_work`], or
-//! [`entry_work`](crate::analysis::entry_work::entry_work)), and [`place`](crate::analysis::row_lists::place) writes each bin's rows into its part of the list, while the host fetches the counts.
-//! Within a bin the rows' order is the chance of the run, and no result depends on it.
+//! Three steps serve each phase. Kernels give each row a bin and count the bins: [`row_work`] and
+//! [`long_row_work`] here, [`numeric_bins`](crate::analysis::numeric_bins::numeric_bins) for the
+//! numeric phase. The host fetches the counts. Meanwhile
+//! [`fill_row_lists`](crate::analysis::row_lists::fill_row_lists) lists the rows of each bin.
 //!
-//! A row of A of few nonzeros is a lane's, so that the lanes of a warp write neighbouring results and count their bins
-//! together; longer ones are those of groups of eight lanes, four at a time, as in a graph they may all be neighbours, and one
-//! after the other would take as many times the memory's latency. The longest are put on a list for blocks of the kernel after.
+//! | nonzeros of the row of A | measured by |
+//! |---|---|
+//! | at most 24 | a lane, so a warp writes neighbouring results and counts its bins together |
+//! | at most 512 | a group of 8 lanes; a warp takes four such rows at a time, to overlap their loads |
+//! | more | a block of [`long_row_work`], from a list |
 
-use crate::analysis::borders::Borders;
-use crate::analysis::measure::{Found, GROUP, GROUPS};
-use crate::products::bins::{BIN_BITS, BINS, RowWork, WORK, symbolic};
+use crate::analysis::bin_limits::BinLimits;
+use crate::analysis::measure::{GROUP, GROUPS, RowMeasure};
+use crate::products::bins::{BIN_BITS, BINS, RowWork, WORK_WORDS, symbolic};
 use crate::products::lanes::inclusive_sum;
-use crate::products::operands::{Operands, Pattern};
+use crate::products::operands::{CsrPattern, OperandPatterns};
 use cuda_std::atomic::Scope;
 use cuda_std::prelude::*;
 use cuda_std::warp::{FULL_MASK, WARP_SIZE};
 
-/// Threads in a block of these kernels.
+/// Threads in a block of the kernels that take a row per thread.
 const BLOCK: u32 = 256;
 
 /// Threads in a block of [`long_row_work`].
 const LONG_BLOCK: u32 = 1024;
 
-/// Blocks of [`long_row_work`], at most: a row after the other.
+/// Maximum number of blocks of [`long_row_work`]; a block takes one row after the other.
 const LONG_BLOCKS: u32 = 264;
 
-/// Rows of A of up to so many nonzeros are a lane's.
+/// A row of A of at most this many nonzeros is measured by a lane.
 const LANE_ROW: u32 = 24;
 
-/// Rows of A of up to so many nonzeros are that of a group of lanes.
+/// A row of A of at most this many nonzeros is measured by a group of lanes.
 const GROUP_ROW: u32 = 512;
 
-/// The launch of the kernels that take a row a thread.
+/// The launch of the kernels that take a row per thread.
 pub fn launch_rows(rows: u32) -> LaunchConfig {
     LaunchConfig::new(rows.div_ceil(BLOCK), BLOCK)
 }
 
-/// The launch of [`long_row_work`], if there may be a long row: by the nonzeros of A, and of its longest row if that is known.
+/// The launch of [`long_row_work`] if A can have a long row, by its nonzeros, and by those of its
+/// longest row if that is known.
 pub fn launch_long_rows(nonzeros: u32, longest: Option<u32>) -> Option<LaunchConfig> {
-    let most = most_long_rows(nonzeros);
-    let may_be = most > 0 && longest.is_none_or(|longest| longest > GROUP_ROW);
-    may_be.then(|| LaunchConfig::new(most.min(LONG_BLOCKS), LONG_BLOCK))
+    let most = max_long_rows(nonzeros);
+    let may_be_long = longest.is_none_or(|longest| longest > GROUP_ROW);
+    (most > 0 && may_be_long).then(|| LaunchConfig::new(most.min(LONG_BLOCKS), LONG_BLOCK))
 }
 
-/// Long rows that a matrix of so many nonzeros may have.
-pub const fn most_long_rows(nonzeros: u32) -> u32 {
+/// Maximum number of long rows in a matrix with this many nonzeros.
+pub const fn max_long_rows(nonzeros: u32) -> u32 {
     nonzeros / (GROUP_ROW + 1)
 }
 
-/// For each row of a matrix where it starts and ends, and its first and last column: what the walks want of B, in one
-/// load. A thread a row; the columns of an empty row are 2^32 - 1 and 0.
+/// For each row of a matrix its start, end, first column and last column: what kernels read of a
+/// row of B, in one 16-byte load.
+///
+/// A thread takes a row. The columns of an empty row are 2^32 - 1 and 0.
 ///
 /// # Safety
 ///
-/// `b` is what it says, its columns ascending; `extents` has four numbers a row.
+/// `b` is a valid pattern (see [`OperandPatterns`]); `extents` has four numbers per row.
 #[kernel(name = "spgemm_row_extents")]
-pub unsafe fn row_extents(b: Pattern, extents: GlobalMut<u32>) {
+pub unsafe fn row_extents(b: CsrPattern, extents: GlobalMut<u32>) {
     let row = thread::index_1d();
     if row >= u64::from(b.rows) {
         return;
     }
-    // SAFETY: `row` is a row of B.
+    // SAFETY: `row` is below `b.rows`, checked above; a row with `start < end` has a first and a
+    // last nonzero.
     unsafe {
         let (start, end) = b.row(row as u32);
         let (mut first, mut last) = (u32::MAX, 0);
@@ -73,50 +80,60 @@ pub unsafe fn row_extents(b: Pattern, extents: GlobalMut<u32>) {
     }
 }
 
-/// Where [`row_work`] leaves what it finds out.
+/// Where [`row_work`] and [`long_row_work`] write.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct RowWorkOutput {
-    /// [`WORK`] numbers a row.
+    /// [`WORK_WORDS`] numbers per row.
     pub work: GlobalMut<u32>,
-    /// The bin's word of each row.
+    /// For each row its symbolic bin, with 1 as the number of its chunks.
     pub words: GlobalMut<u32>,
-    /// Where each row's columns may be put aside: there is room for as many as its products, or as its span if that is less;
-    /// for none of a row of one nonzero of A. Where the rows of a block start is the chance of the run.
+    /// Where each row's columns may be staged. A row has room for as many columns as its products
+    /// or its span, whichever is less; a row of one nonzero of A has none. Where the rows of a
+    /// block start depends on timing.
     pub starts: GlobalMut<u32>,
-    /// The entries of rows of one nonzero of A; 0 for the others, which a kernel will count if they have products.
+    /// The number of entries of rows of one nonzero of A; 0 for the others, which a symbolic kernel
+    /// counts.
     pub entries: GlobalMut<u32>,
-    /// The rows of each bin.
+    /// The number of rows of each bin.
     pub counts: GlobalMut<u32>,
-    /// The products of all rows, and the room that they have.
+    /// The products of all rows, and the room of all rows.
     pub totals: GlobalMut<u64>,
 }
 
-// SAFETY: `repr(C)`, of device pointers.
+// SAFETY: `repr(C)` with device pointers only, so it has no padding.
 #[cfg(not(target_arch = "nvptx64"))]
 unsafe impl KernelParam for RowWorkOutput {}
 
-/// Work and symbolic bin of each row of C whose row of A is not long, and the list of the others: a lane a row, or a group of lanes.
+/// Work and symbolic bin of each row of C whose row of A is not long, and the list of the long
+/// ones.
+///
+/// A thread takes a row. It measures short rows alone; for longer ones, groups of 8 lanes measure
+/// four rows at a time. A nonzero of A costs 20 bytes: its column and the extents of one row of B.
 ///
 /// # Safety
 ///
-/// The operands are what they say, the columns of A rows of B; the output has its lengths, `counts` holds [`BINS`] zeros,
-/// `totals` two, `long_count` one; `long_rows` has room for [`most_long_rows`].
+/// `operands` is valid (see [`OperandPatterns`]). The arrays of `output` have a number per row,
+/// `work` has [`WORK_WORDS`]. `counts` holds [`BINS`] zeros, `totals` two zeros and `long_count`
+/// one; `long_rows` has room for [`max_long_rows`]. The launch is [`launch_rows`]'s.
 #[kernel(name = "spgemm_row_work")]
 pub unsafe fn row_work(
-    operands: Operands,
-    borders: Borders,
+    operands: OperandPatterns,
+    bin_limits: BinLimits,
     output: RowWorkOutput,
     long_count: GlobalMut<u32>,
     long_rows: GlobalMut<u32>,
 ) {
     let shared_counts = shared_array!(u32; 64);
-    // The products of each warp, and the room before it.
+    // The products of each warp, and where the room of its rows starts.
     let shared_totals = shared_array!(u64; 16);
     let row = thread::index_1d();
     let t = thread::thread_idx_x() as usize;
     let lane = warp::lane_id();
-    // SAFETY: rows below `rows`; between barriers, what is shared is written by one thread or by atomic operations.
+    // SAFETY: `row` is below `a.rows` where `is_row` holds, and only then is it used. The list of
+    // long rows has room for as many as A can have. What is shared is written by one thread or by
+    // atomic operations between barriers, which all threads reach; all lanes reach the shuffles, as
+    // the loop runs on a vote.
     unsafe {
         if t < BINS as usize {
             shared_counts.store(t, 0);
@@ -126,9 +143,9 @@ pub unsafe fn row_work(
         let row = row as u32;
         let (start, end) = if is_row { operands.a.row(row) } else { (0, 0) };
         let nonzeros = end - start;
-        let mut found = Found::NOTHING;
+        let mut found = RowMeasure::EMPTY;
         if nonzeros <= LANE_ROW {
-            found = Found::of(&operands, start, end, 1);
+            found = RowMeasure::measure(&operands, start, end, 1);
         }
         let is_of_group = nonzeros > LANE_ROW && nonzeros <= GROUP_ROW;
         let of_groups = warp::ballot(FULL_MASK, is_of_group);
@@ -136,7 +153,8 @@ pub unsafe fn row_work(
         let mut left = of_groups;
         let mut done = 0;
         while left != 0 {
-            // The group's row is that with so many of those left before it, if there is one.
+            // The group takes the row that has as many of the remaining rows before it as there are
+            // groups before this one.
             let mut others = left;
             for _ in 0..lane / GROUP {
                 others &= others.wrapping_sub(1);
@@ -145,9 +163,9 @@ pub unsafe fn row_work(
             let start = warp::shfl_idx(FULL_MASK, start, owner, WARP_SIZE);
             let end = warp::shfl_idx(FULL_MASK, end, owner, WARP_SIZE);
             let end = if others == 0 { start } else { end };
-            let of_lane = Found::of(&operands, start + lane % GROUP, end, GROUP);
-            let together = of_lane.joined_in_group();
-            let of_row = together.of_lane(rank.wrapping_sub(done) % GROUPS * GROUP);
+            let lane_part = RowMeasure::measure(&operands, start + lane % GROUP, end, GROUP);
+            let together = lane_part.reduce_group();
+            let of_row = together.from_lane(rank.wrapping_sub(done) % GROUPS * GROUP);
             if is_of_group && done <= rank && rank < done + GROUPS {
                 found = of_row;
             }
@@ -161,7 +179,7 @@ pub unsafe fn row_work(
             let place = long_count.atomic_add(Scope::Device, 0, 1);
             long_rows.store(place as usize, row);
         } else if is_row {
-            (bin, bound) = note(&operands, &borders, &output, row, found);
+            (bin, bound) = record_row(&operands, &bin_limits, &output, row, found);
         }
         let peers = warp::match_any(FULL_MASK, bin);
         if bin < BINS && lane == peers.trailing_zeros() {
@@ -169,7 +187,7 @@ pub unsafe fn row_work(
         }
         let warp = t / WARP_SIZE as usize;
         let totals = [found.products, bound].map(sum_of_warp);
-        // Where the room passes 2^32 the host gives up, so that here it may wrap around.
+        // The host gives up where the room exceeds 2^32, so it may wrap around here.
         let within = inclusive_sum::<32>(FULL_MASK, bound).wrapping_sub(bound);
         if lane == 0 {
             shared_totals.store2(2 * warp, totals);
@@ -200,22 +218,26 @@ pub unsafe fn row_work(
     }
 }
 
-/// Work and symbolic bin of the rows of C whose rows of A are long; a block a row, and then another.
+/// Work and symbolic bin of the rows of C whose rows of A are long. A block takes one row of the
+/// list, then another.
 ///
 /// # Safety
 ///
-/// As for [`row_work`], which has run.
+/// As for [`row_work`], which has run with the same arguments. The launch is
+/// [`launch_long_rows`]'s.
 #[kernel(name = "spgemm_long_row_work")]
 pub unsafe fn long_row_work(
-    operands: Operands,
-    borders: Borders,
+    operands: OperandPatterns,
+    bin_limits: BinLimits,
     output: RowWorkOutput,
     long_count: Global<u32>,
     long_rows: Global<u32>,
 ) {
     let found_together = shared_array!(u32; 4);
     let t = thread::thread_idx_x();
-    // SAFETY: rows of the list; what is shared is written by one thread or by atomic operations between barriers.
+    // SAFETY: `index` is below the number of listed rows. What is shared is written by one thread
+    // or by atomic operations between barriers, which all threads reach: `index` and `count` are
+    // the same for all.
     unsafe {
         let count = long_count.load(0);
         let mut index = thread::block_idx_x();
@@ -223,32 +245,32 @@ pub unsafe fn long_row_work(
             let row = long_rows.load(index as usize);
             let (start, end) = operands.a.row(row);
             if t == 0 {
-                let Found {
+                let RowMeasure {
                     products,
                     first,
                     last,
-                    runs,
-                } = Found::NOTHING;
-                found_together.store4(0, [products, first, last, runs]);
+                    b_rows_are_runs,
+                } = RowMeasure::EMPTY;
+                found_together.store4(0, [products, first, last, b_rows_are_runs]);
             }
             thread::sync_threads();
-            let found = Found::of(&operands, start + t, end, LONG_BLOCK).joined();
+            let found = RowMeasure::measure(&operands, start + t, end, LONG_BLOCK).reduce_warp();
             if warp::lane_id() == 0 {
                 found_together.atomic_add(0, found.products);
                 found_together.atomic_min(1, found.first);
                 found_together.atomic_max(2, found.last);
-                found_together.atomic_min(3, found.runs);
+                found_together.atomic_min(3, found.b_rows_are_runs);
             }
             thread::sync_threads();
             if t == 0 {
-                let [products, first, last, runs] = found_together.load4(0);
-                let found = Found {
+                let [products, first, last, b_rows_are_runs] = found_together.load4(0);
+                let found = RowMeasure {
                     products,
                     first,
                     last,
-                    runs,
+                    b_rows_are_runs,
                 };
-                let (bin, bound) = note(&operands, &borders, &output, row, found);
+                let (bin, bound) = record_row(&operands, &bin_limits, &output, row, found);
                 output.counts.reduce_add(Scope::Device, bin as usize, 1);
                 let totals = output.totals;
                 totals.reduce_add(Scope::Device, 0, u64::from(products));
@@ -261,7 +283,7 @@ pub unsafe fn long_row_work(
     }
 }
 
-/// The sum of the warp's numbers, by instructions for sums below 2^32.
+/// The sum of a number per lane. `redux.add` has 32 bits, so the halves are added up apart.
 #[inline(always)]
 fn sum_of_warp(number: u32) -> u64 {
     let low = warp::reduce_add(FULL_MASK, number & 0xffff);
@@ -269,36 +291,43 @@ fn sum_of_warp(number: u32) -> u64 {
     u64::from(low) + (u64::from(high) << 16)
 }
 
-/// Writes down what was found of a row; gives its bin, and how many columns may be put aside.
+/// Writes the work, the bin and the entries of a measured row. Gives its bin and the room for its
+/// columns.
+///
+/// # Safety
+///
+/// `operands` is valid (see [`OperandPatterns`]), `row` is a row of A, and `output` is as
+/// [`row_work`] asks.
 #[inline(always)]
-unsafe fn note(
-    operands: &Operands,
-    borders: &Borders,
+unsafe fn record_row(
+    operands: &OperandPatterns,
+    bin_limits: &BinLimits,
     output: &RowWorkOutput,
     row: u32,
-    found: Found,
+    found: RowMeasure,
 ) -> (u32, u32) {
-    let Found {
+    let RowMeasure {
         products,
         first,
         last,
-        runs,
+        b_rows_are_runs,
     } = found;
     let span = if products == 0 { 0 } else { last - first + 1 };
-    // SAFETY: a row of A, and its nonzeros.
-    let (nonzeros, is_run) = unsafe {
+    // SAFETY: `row` is a row of A, by the contract; a row with products has nonzeros.
+    let (nonzeros, a_row_is_run) = unsafe {
         let (start, end) = operands.a.row(row);
         let column = |k: u32| operands.a.col_idx.load(k as usize);
-        let is_run =
-            runs != 0 && products > 0 && column(end - 1) - column(start) == end - 1 - start;
-        (end - start, is_run)
+        let a_row_is_run = b_rows_are_runs != 0
+            && products > 0
+            && column(end - 1) - column(start) == end - 1 - start;
+        (end - start, a_row_is_run)
     };
-    let bin = borders.symbolic_bin(RowWork {
+    let bin = bin_limits.symbolic_bin(RowWork {
         products,
         span,
         nonzeros,
-        runs: runs != 0,
-        is_run,
+        b_rows_are_runs: b_rows_are_runs != 0,
+        a_row_is_run,
     });
     let (bound, entries) = if bin == symbolic::COPY {
         (0, products)
@@ -306,11 +335,16 @@ unsafe fn note(
         (products.min(span), 0)
     };
     let row = row as usize;
-    // SAFETY: a row.
+    // SAFETY: the arrays have a number per row, by the contract.
     unsafe {
         output.work.store4(
-            WORK * row,
-            [products, first, span, runs + u32::from(is_run)],
+            WORK_WORDS * row,
+            [
+                products,
+                first,
+                span,
+                b_rows_are_runs + u32::from(a_row_is_run),
+            ],
         );
         output.words.store(row, bin | 1 << BIN_BITS);
         output.entries.store(row, entries);
@@ -318,12 +352,17 @@ unsafe fn note(
     (bin, bound)
 }
 
-/// Adds the block's counts to those of all.
+/// Adds the block's counts of each bin to those of the device.
+///
+/// # Safety
+///
+/// Both arrays have [`BINS`] numbers, and the block has synchronised since the last change of the
+/// shared ones.
 #[inline(always)]
 pub(crate) unsafe fn add_counts(shared_counts: Shared<u32>, counts: GlobalMut<u32>) {
     let t = thread::thread_idx_x() as usize;
     if t < BINS as usize {
-        // SAFETY: both have a count for each bin; the caller has synchronised.
+        // SAFETY: `t` is below `BINS`, checked above.
         unsafe {
             let count = shared_counts.load(t);
             if count > 0 {

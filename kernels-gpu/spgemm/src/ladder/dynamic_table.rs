@@ -14,7 +14,7 @@
 //! Source: a course report on SpGEMM, which raises the limit from 48 to 64 KiB for the same reason.
 
 use crate::ladder::{Output, count, fill, note};
-use crate::products::operands::{Factors, Operands};
+use crate::products::operands::{Factors, OperandPatterns};
 use cuda_std::prelude::*;
 use cuda_std::warp::WARP_SIZE;
 
@@ -44,7 +44,7 @@ pub fn launch(rows: u32, slots: u32, element_bytes: u32) -> LaunchConfig {
 /// and `longest` is zero. The launch is that of [`launch`].
 #[kernel(name = "spgemm_dynamic_count")]
 pub unsafe fn dynamic_count(
-    operands: Operands,
+    operands: OperandPatterns,
     slots: u32,
     entries: GlobalMut<u32>,
     longest: GlobalMut<u32>,
@@ -62,7 +62,7 @@ pub unsafe fn dynamic_count(
 /// That of [`dynamic_count`]. No row has more than `slots` entries, and `output` has room for all entries.
 #[kernel(name = "spgemm_dynamic_fill", T = [f32, f64])]
 pub unsafe fn dynamic_fill<T: Real>(
-    operands: Operands,
+    operands: OperandPatterns,
     factors: Factors<T>,
     slots: u32,
     output: Output<T>,

@@ -16,9 +16,9 @@
 //! Sparse General Matrix-Matrix Multiplication for NVIDIA Pascal GPU", ICPP 2017).
 
 use crate::ladder::{Output, count, fill, note};
-use crate::products::bins::WORK;
+use crate::products::bins::WORK_WORDS;
 use crate::products::bins::{BIN_BITS, BINS};
-use crate::products::operands::{Factors, Items, Operands};
+use crate::products::operands::{Factors, RowList, OperandPatterns};
 use cuda_std::atomic::Scope;
 use cuda_std::prelude::*;
 
@@ -50,8 +50,8 @@ pub const fn bin(slots: u32) -> u32 {
 ///
 /// # Safety
 ///
-/// If `are_work` is not 0, `numbers` has [`WORK`] numbers for each row; else it has the `rows + 1` row pointers. `words` has
-/// an element for each row, and `counts` holds [`BINS`] zeros.
+/// If `are_work` is not 0, `numbers` has [`WORK_WORDS`] numbers for each row; else it has the `rows + 1` row pointers. `words`
+/// has an element for each row, and `counts` holds [`BINS`] zeros.
 #[kernel(name = "spgemm_fitted_sizes")]
 pub unsafe fn sizes(
     rows: u32,
@@ -68,7 +68,7 @@ pub unsafe fn sizes(
     unsafe {
         let size = if are_work != 0 {
             // A row has no more entries than the span of its columns.
-            let [products, _, span, _] = numbers.load4(WORK * row);
+            let [products, _, span, _] = numbers.load4(WORK_WORDS * row);
             products.min(span)
         } else {
             numbers.load(row + 1) - numbers.load(row)
@@ -93,8 +93,8 @@ pub unsafe fn sizes(
 /// a block for each.
 #[kernel(name = "spgemm_fitted_count")]
 pub unsafe fn fitted_count(
-    operands: Operands,
-    items: Items,
+    operands: OperandPatterns,
+    items: RowList,
     slots: u32,
     entries: GlobalMut<u32>,
     longest: GlobalMut<u32>,
@@ -115,9 +115,9 @@ pub unsafe fn fitted_count(
 /// and the launch has a block for each.
 #[kernel(name = "spgemm_fitted_fill", T = [f32, f64])]
 pub unsafe fn fitted_fill<T: Real>(
-    operands: Operands,
+    operands: OperandPatterns,
     factors: Factors<T>,
-    items: Items,
+    items: RowList,
     slots: u32,
     output: Output<T>,
 ) {

@@ -14,8 +14,8 @@
 //! Source: a course report on SpGEMM with hash tables; two phases as in nsparse (Nagasaka, Nukada and
 //! Matsuoka, ICPP 2017).
 
-use crate::products::operands::{Factors, Operands};
-use crate::products::table::EMPTY;
+use crate::products::hash_table::EMPTY;
+use crate::products::operands::{Factors, OperandPatterns};
 use cuda_std::atomic::Scope;
 use cuda_std::prelude::*;
 use cuda_std::warp::{FULL_MASK, WARP_SIZE};
@@ -220,7 +220,7 @@ unsafe fn insert<C: Columns>(table: C, slots: u32, column: u32) -> Option<(u32, 
 /// The operands are valid CSR matrices, the columns of A are rows of B, and `row` is a row of A. All lanes of a warp
 /// call it. The table has `slots` slots, and only this warp uses it.
 #[inline(always)]
-unsafe fn count<C: Columns>(operands: &Operands, row: u32, table: C, slots: u32) -> u32 {
+unsafe fn count<C: Columns>(operands: &OperandPatterns, row: u32, table: C, slots: u32) -> u32 {
     let lane = warp::lane_id();
     // SAFETY: `k` and `position` lie between two row pointers of A and B, and a column of A is a row of B. `sync_warp`
     // separates clearing the table from insertions.
@@ -262,7 +262,7 @@ unsafe fn count<C: Columns>(operands: &Operands, row: u32, table: C, slots: u32)
 /// That of [`count`]. The tables have room for all entries of the row, and `output` has, too.
 #[inline(always)]
 unsafe fn fill<T: Real, C: Columns, V: Sums<T>>(
-    operands: &Operands,
+    operands: &OperandPatterns,
     factors: &Factors<T>,
     row: u32,
     (table, sums): (C, V),

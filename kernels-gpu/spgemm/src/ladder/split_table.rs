@@ -17,7 +17,7 @@
 //! and Matsuoka, ICPP 2017) does so with whole tables.
 
 use crate::ladder::{Output, count, fill, note};
-use crate::products::operands::{Factors, Items, Operands};
+use crate::products::operands::{Factors, RowList, OperandPatterns};
 use cuda_std::prelude::*;
 use cuda_std::warp::WARP_SIZE;
 
@@ -44,8 +44,8 @@ pub fn launch(rows: u32, slots: u32) -> LaunchConfig {
 /// have fewer blocks than items; `tables` has `slots` elements for each block.
 #[kernel(name = "spgemm_device_count")]
 pub unsafe fn device_count(
-    operands: Operands,
-    items: Items,
+    operands: OperandPatterns,
+    items: RowList,
     slots: u32,
     tables: GlobalMut<u32>,
     entries: GlobalMut<u32>,
@@ -74,9 +74,9 @@ pub unsafe fn device_count(
 /// fewer blocks than items; `sums` has `slots` elements for each block, and with `DEVICE` 1 `tables` has as many.
 #[kernel(name = "spgemm_split_fill", T = [f32, f64], DEVICE = [0, 1])]
 pub unsafe fn split_fill<T: Real, const DEVICE: u32>(
-    operands: Operands,
+    operands: OperandPatterns,
     factors: Factors<T>,
-    items: Items,
+    items: RowList,
     slots: u32,
     tables: GlobalMut<u32>,
     sums: GlobalMut<T>,

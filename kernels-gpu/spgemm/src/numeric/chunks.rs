@@ -1,80 +1,95 @@
-//! Numeric, long rows: chunks of some thousand entries, a block each.
+//! Numeric, for long rows: chunks of some thousand entries, a block each.
 //!
-//! The columns of the row are known, so it can be cut into chunks of the same number of entries, whose columns follow each
-//! other; a block adds up the products whose columns lie in its chunk, in shared memory, and finds the part of each row of B
-//! by binary search. However long a row is, it is the work of many blocks.
+//! The columns of the row are known, so it can be cut into chunks of equal numbers of entries with
+//! ascending columns. A block cuts each row of B to its chunk's columns by binary search, and adds
+//! up the products in shared memory ([`balanced_products`]). However long a row is, many blocks
+//! share it.
 //!
-//! The place of a product is the rank of its column: a bitmap of the chunk's columns, and for each word the number of
-//! columns before it, give it with two loads and a count of bits. Where the chunk spans too many columns for that, it is
-//! searched for.
+//! A product's accumulator is the rank of its column in the chunk. [`rank_chunks`] has a bitmap of
+//! the chunk's columns and, for each word, the number of columns before it: two loads and a count
+//! of bits. [`search_chunks`] is for chunks that span too many columns for a bitmap, and finds the
+//! rank by binary search.
+//!
+//! ```text
+//! columns of the chunk     3  5 36 38 39
+//! distance from the first  0  2 33 35 36
+//! bitmap, bit 0 first      1010 0000 ..  | 0101 1000 ..
+//! columns before the word  0             | 2
+//! rank of column 38        2 + one bit before bit 3 of word 1 = 3
+//! ```
 
-use crate::products::even_walk::{self, EvenWalk};
-use crate::products::operands::{Factors, Items, Operands, Structure};
-use crate::products::search::Entries;
+use crate::products::balanced_products::{self, BalancedProducts};
+use crate::products::operands::{Factors, OperandPatterns, OutputPattern, RowList};
+use crate::products::search::SortedAccumulators;
 use core::array;
 use cuda_std::prelude::*;
 use cuda_std::warp::{FULL_MASK, WARP_SIZE};
 
-/// Columns of a thread whose loads are in flight together.
+/// Columns per thread whose loads are in flight together.
 const UNROLL: usize = 4;
 
-/// Bytes of shared memory of a block beside its entries and ranks, at most.
-pub const fn rest_bytes(element_bytes: u32) -> u32 {
-    even_walk::bytes(even_walk::MOST_THREADS, element_bytes) + even_walk::STATIC_BYTES
+/// Maximum bytes of shared memory of a block beside its entries and ranks: the staged nonzeros of
+/// A.
+pub const fn staging_bytes(element_bytes: u32) -> u32 {
+    balanced_products::bytes(balanced_products::MAX_THREADS, element_bytes)
+        + balanced_products::STATIC_BYTES
 }
 
-/// The launch of blocks whose entries and ranks have so many bytes: the fewer fit a multiprocessor of 227 KiB, the more threads
-/// they have, as many as there are registers for.
+/// The launch of blocks whose entries and ranks take `entry_bytes`. The fewer of them fit the 227
+/// KiB of a multiprocessor, the more threads they have, up to what the registers allow.
 fn launch<T>(chunks: u32, entry_bytes: u32) -> LaunchConfig {
     let block = match entry_bytes >> 10 {
         0..=28 => 256,
         29..=67 => 512,
         68..=102 if size_of::<T>() > 4 => 512,
         68..=102 => 768,
-        _ => even_walk::MOST_THREADS,
+        _ => balanced_products::MAX_THREADS,
     };
-    let shared_bytes = entry_bytes + even_walk::bytes(block, size_of::<T>() as u32);
+    let shared_bytes = entry_bytes + balanced_products::bytes(block, size_of::<T>() as u32);
     LaunchConfig::new(chunks, block).shared_bytes(shared_bytes)
 }
 
-/// The launch of [`rank_chunks`] for that many chunks of up to `capacity` entries with bitmaps of `words` words.
+/// The launch of [`rank_chunks`] for this many chunks of at most `capacity` entries, with bitmaps
+/// of `words` words.
 pub fn launch_rank<T: Real>(chunks: u32, capacity: u32, words: u32) -> LaunchConfig {
     launch::<T>(chunks, capacity * size_of::<T>() as u32 + 6 * words)
 }
 
-/// The launch of [`search_chunks`].
+/// The launch of [`search_chunks`] for this many chunks of at most `capacity` entries.
 pub fn launch_search<T: Real>(chunks: u32, capacity: u32) -> LaunchConfig {
-    launch::<T>(chunks, Entries::<T>::bytes(capacity))
+    launch::<T>(chunks, SortedAccumulators::<T>::bytes(capacity))
 }
 
 /// A chunk of a row of C.
 pub(crate) struct Chunk {
-    /// Its first entry in C.
+    /// Its first entry of C.
     pub start: u32,
-    /// How many there are.
+    /// The number of its entries.
     pub count: u32,
     /// Their columns.
     pub columns: Global<u32>,
-    /// The row's nonzeros in A, start and end.
+    /// The row's nonzeros of A, from the first to before the second position.
     pub nonzeros: (u32, u32),
-    /// The first and the last column, if the row has other chunks.
+    /// Its first and last column; `None` if it is the row's only chunk.
     pub window: Option<(u32, u32)>,
 }
 
 impl Chunk {
-    /// The chunk of the block.
+    /// The chunk of the calling block.
     ///
     /// # Safety
     ///
-    /// The items are chunks of `chunk_entries` entries of the rows of `c`, the operands' product.
+    /// `operands` is valid (see [`OperandPatterns`]), and `c` is the pattern of their product. The
+    /// items are chunks of `chunk_entries` entries, one per block.
     #[inline(always)]
     pub unsafe fn load(
-        operands: &Operands,
-        items: Items,
+        operands: &OperandPatterns,
+        items: RowList,
         chunk_entries: u32,
-        c: &Structure,
+        c: &OutputPattern,
     ) -> Self {
-        // SAFETY: rows of the matrices, entries of C.
+        // SAFETY: there is a block per item; the chunk has at least one entry, so `count - 1` is
+        // one of its columns.
         unsafe {
             let [row, chunk] = items.load(thread::block_idx_x());
             let (row_start, row_end) = c.row(row);
@@ -97,10 +112,14 @@ impl Chunk {
         }
     }
 
-    /// The walk of its products.
+    /// The products of the chunk, to be added up.
     #[inline(always)]
-    fn walk<'a, T>(&self, operands: &'a Operands, factors: Factors<T>) -> EvenWalk<'a, T> {
-        EvenWalk {
+    fn products<'a, T>(
+        &self,
+        operands: &'a OperandPatterns,
+        factors: Factors<T>,
+    ) -> BalancedProducts<'a, T> {
+        BalancedProducts {
             operands,
             factors,
             nonzeros: self.nonzeros,
@@ -109,47 +128,49 @@ impl Chunk {
     }
 }
 
-/// The values of chunks of `chunk_entries` entries or, of a row that has no more, `capacity`, by their ranks in a bitmap; a
-/// block a chunk.
+/// The values of each listed chunk, with ranks by a bitmap. A block takes a chunk of
+/// `chunk_entries` entries, or a whole row of at most `capacity`.
 ///
 /// # Safety
 ///
-/// The operands are what they say; the items are chunks whose columns span no more than `words` times 32 columns; `c` is the
-/// product's structure, `values` its values. The launch is [`launch_rank`]'s.
+/// `operands` is valid (see [`OperandPatterns`]). The items are chunks whose columns span at most
+/// `32 * words` columns, for the `words` of the launch. `c` is the pattern of their product (see
+/// [`OutputPattern`]), and `values` has room for its entries. The launch is [`launch_rank`]'s.
 #[kernel(name = "spgemm_rank_chunks", T = [f32, f64])]
 pub unsafe fn rank_chunks<T: Real>(
-    operands: Operands,
+    operands: OperandPatterns,
     factors: Factors<T>,
-    items: Items,
+    items: RowList,
     capacity: u32,
     chunk_entries: u32,
-    c: Structure,
+    c: OutputPattern,
     values: GlobalMut<T>,
 ) {
     let (t, threads) = (thread::thread_idx_x(), thread::block_dim_x());
     let sums = shared::dynamic_shared_mem::<T>();
     let room = sums.offset(capacity as usize);
-    let room_bytes = even_walk::bytes(threads, size_of::<T>() as u32);
+    let room_bytes = balanced_products::bytes(threads, size_of::<T>() as u32);
     let bitmap = room.cast::<u8>().offset(room_bytes as usize).cast::<u32>();
-    // SAFETY: entries of C; the block synchronises between writes and reads of sums and ranks.
+    // SAFETY: there is a block per item; a product's column is one of the chunk's, so its rank is
+    // below `count`. The block synchronises between writes and reads of sums and ranks.
     unsafe {
         let chunk = Chunk::load(&operands, items, chunk_entries, &c);
         let (start, count) = (chunk.start, chunk.count);
         let first = chunk.columns.load(0);
-        let ranks = Ranks::clear(bitmap, &chunk);
-        // The capacity is a multiple of four.
+        let ranks = ColumnRanks::clear(bitmap, &chunk);
+        // `capacity` is a multiple of four, so whole vectors fit.
         let mut i = 4 * t;
         while i < count {
             sums.store4(i as usize, [T::ZERO; 4]);
             i += 4 * threads;
         }
         thread::sync_threads();
-        ranks.make(chunk.columns, count, first, |i, column| {
-            c.put(start + i, column);
+        ranks.fill(chunk.columns, count, first, |i, column| {
+            c.write_column(start + i, column);
         });
         thread::sync_threads();
-        let walk = chunk.walk(&operands, factors);
-        walk.add_up(room, sums, |column| ranks.of(column - first));
+        let products = chunk.products(&operands, factors);
+        products.accumulate(room, sums, |column| ranks.of(column - first));
         let mut i = t;
         while i < count {
             values.store((start + i) as usize, sums.load(i as usize));
@@ -158,21 +179,22 @@ pub unsafe fn rank_chunks<T: Real>(
     }
 }
 
-/// A bitmap of a chunk's columns, and of each word that has one the columns before it: six bytes for 32 columns.
-pub(crate) struct Ranks {
+/// The ranks of a chunk's columns: a bitmap, and for each word with columns the number of columns
+/// before it. Six bytes for 32 columns.
+pub(crate) struct ColumnRanks {
     bitmap: Shared<u32>,
     before: Shared<u16>,
 }
 
-impl Ranks {
-    /// Those of a chunk that are to be made, their bitmap zero: what the thread does of it.
+impl ColumnRanks {
+    /// Clears the bitmap for a chunk. This is the calling thread's share.
     ///
     /// # Safety
     ///
-    /// There is room for six bytes for each word of the columns' span.
+    /// `bitmap` has six bytes for each 32 columns of the chunk's span.
     #[inline(always)]
     pub unsafe fn clear(bitmap: Shared<u32>, chunk: &Chunk) -> Self {
-        // SAFETY: columns of the chunk, words of the bitmap.
+        // SAFETY: a chunk has at least one column; `word` is below the words of its span.
         unsafe {
             let first = chunk.columns.load(0);
             let words = (chunk.columns.load(chunk.count as usize - 1) - first) / 32 + 1;
@@ -188,30 +210,32 @@ impl Ranks {
         }
     }
 
-    /// The rank of a column that is one of them, given its distance from the first.
+    /// The rank of a column, given its distance from the chunk's first column.
     ///
     /// # Safety
     ///
-    /// They have been made, and the block has synchronised.
+    /// It is a column of the chunk; [`fill`](Self::fill) has run, and the block has synchronised.
     #[inline(always)]
     pub unsafe fn of(&self, bit: u32) -> usize {
         let word = (bit / 32) as usize;
-        // SAFETY: a word that has been made.
+        // SAFETY: the column is one of the chunk's, by the contract, so its word is filled.
         let (bits, before) = unsafe { (self.bitmap.load(word), self.before.load(word)) };
         let below = bits & ((1 << (bit % 32)) - 1);
         usize::from(before) + below.count_ones() as usize
     }
 
-    /// Makes them of `count` columns from `first` on, the bitmap zero, and hands each to `put`; the whole block takes part.
+    /// Fills the bitmap and the counts from the chunk's `count` columns, and passes each column
+    /// with its rank to `put`. All threads of the block take part.
     ///
-    /// Neighbouring lanes have bits of one word, and their atomic operations on it are done one after the other. To join such
-    /// bits by shuffles first took three times the instructions, a fifth of those of a chunk.
+    /// Neighbouring lanes set bits of one word, and their atomic operations are serialised. Joining
+    /// the bits by shuffles first takes three times as many instructions.
     ///
     /// # Safety
     ///
-    /// The columns are those of the chunk that it was cleared for; the block has synchronised.
+    /// `columns` are those of the chunk that the bitmap was cleared for, `first` is the first of
+    /// them, and the block has synchronised.
     #[inline(always)]
-    pub unsafe fn make(
+    pub unsafe fn fill(
         &self,
         columns: Global<u32>,
         count: u32,
@@ -221,8 +245,9 @@ impl Ranks {
         let (lane, threads) = (warp::lane_id(), thread::block_dim_x());
         let mut start = thread::thread_idx_x() - lane;
         while start < count {
-            // SAFETY: columns of the chunk, past the last one that again; words of the bitmap, of which one thread has the
-            // first column; all lanes of the warp are here.
+            // SAFETY: a column past the last one is the last one again; words are those of the
+            // chunk's span. One thread writes each count: that of the first column in the word. All
+            // lanes of the warp reach the shuffle, as `start` and `count` are the same for them.
             unsafe {
                 let some: [u32; UNROLL] = array::from_fn(|u| {
                     let i = start + u as u32 * threads + lane;
@@ -254,33 +279,37 @@ impl Ranks {
     }
 }
 
-/// The values of chunks of `chunk_entries` entries or, of a row that has no more, `capacity`, searched for; a block a chunk.
+/// The values of each listed chunk, with ranks by binary search. A block takes a chunk, as in
+/// [`rank_chunks`].
 ///
 /// # Safety
 ///
-/// As for [`rank_chunks`], whatever columns the chunks span; `capacity` is a power of two. The launch is
+/// As for [`rank_chunks`], for chunks of any span; `capacity` is a power of two. The launch is
 /// [`launch_search`]'s.
 #[kernel(name = "spgemm_search_chunks", T = [f32, f64])]
 pub unsafe fn search_chunks<T: Real>(
-    operands: Operands,
+    operands: OperandPatterns,
     factors: Factors<T>,
-    items: Items,
+    items: RowList,
     capacity: u32,
     chunk_entries: u32,
-    c: Structure,
+    c: OutputPattern,
     values: GlobalMut<T>,
 ) {
     let (t, threads) = (thread::thread_idx_x(), thread::block_dim_x());
-    let entries = Entries::<T>::of_team(0, capacity);
-    // SAFETY: entries of C; the block synchronises between writes and reads of the sums.
+    let accumulators = SortedAccumulators::<T>::of_team(0, capacity);
+    // SAFETY: there is a block per item; a product's column is one of the chunk's. The block
+    // synchronises between writes and reads of the sums.
     unsafe {
         let chunk = Chunk::load(&operands, items, chunk_entries, &c);
         let (start, count) = (chunk.start, chunk.count);
-        entries.load(&c, chunk.columns, [start, count], [t, threads]);
+        accumulators.load(&c, chunk.columns, [start, count], [t, threads]);
         thread::sync_threads();
-        let room = entries.columns.offset(capacity as usize).cast::<T>();
-        let walk = chunk.walk(&operands, factors);
-        walk.add_up(room, entries.sums, |column| entries.place(column));
-        entries.write(values.offset(start as usize), count, t, threads);
+        let room = accumulators.columns.offset(capacity as usize).cast::<T>();
+        let products = chunk.products(&operands, factors);
+        products.accumulate(room, accumulators.sums, |column| {
+            accumulators.position(column)
+        });
+        accumulators.write(values.offset(start as usize), count, t, threads);
     }
 }

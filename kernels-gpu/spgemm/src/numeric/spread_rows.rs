@@ -1,15 +1,18 @@
-//! Numeric, rows of very many nonzeros of A whose rows of B are short: the row's products, spread over the device.
+//! Numeric, for rows of very many nonzeros of A with short rows of B: the products of a row are
+//! spread over the device.
 //!
-//! The block of a chunk goes through all nonzeros of the row, and searches the row of B of each for the chunk's columns,
-//! whether there are any or not. Where the row has more chunks than a row of B has nonzeros, that is more work than the
-//! products themselves. Here a block takes some nonzeros of A with all their products, searches the row's columns for the
-//! place of each, and adds by atomic operations on the device's memory.
+//! A kernel that takes chunks visits all nonzeros of A for each chunk, and cuts each row of B to
+//! the chunk's columns, often to nothing. If a row has more chunks than its rows of B have
+//! nonzeros, these visits outnumber the products. Here a block takes 2048 nonzeros of A with all
+//! their products. It searches the row's columns for each product's entry, and adds by atomic
+//! operations in device memory.
 //!
-//! A column that all rows of B have would be one address for all of them: lanes of a warp with the same column add up their
-//! products first. (Of a row of 80000 nonzeros of A with such a column, a chunk's block took 1.9 ms for nothing else.)
+//! The first steps of the search run on 2048 evenly spaced columns in shared memory. A column that
+//! many rows of B share would be one address for many atomics; lanes of a warp with the same column
+//! therefore add up their products first.
 
-use crate::products::operands::{Factors, Items, Operands, Structure};
-use crate::products::walk::{LIST_WORDS, Walk};
+use crate::products::operands::{Factors, OperandPatterns, OutputPattern, RowList};
+use crate::products::row_products::{LONG_ROW_LIST_WORDS, RowProducts};
 use cuda_std::atomic::Scope;
 use cuda_std::prelude::*;
 use cuda_std::warp::{FULL_MASK, WARP_SIZE};
@@ -18,78 +21,87 @@ use cuda_std::warp::{FULL_MASK, WARP_SIZE};
 const BLOCK: u32 = 1024;
 
 /// Nonzeros of A that a block takes: so many that each warp takes nonzeros of its own.
-pub const PART: u32 = 2 * BLOCK;
+pub const PART_NONZEROS: u32 = 2 * BLOCK;
 
-/// Columns of a row, evenly apart, that a block has in shared memory: the first steps of its searches.
+/// Evenly spaced columns of a row that a block holds in shared memory for the first steps of its
+/// searches.
 const SAMPLES: u32 = 2048;
 
-/// The launch of [`clear_rows`] and [`spread_rows`] for that many parts of rows.
+/// The launch of [`clear_rows`] and [`spread_rows`] for this many parts of rows.
 pub fn launch(parts: u32) -> LaunchConfig {
     LaunchConfig::new(parts, BLOCK)
 }
 
-/// Zeros as the values of rows, and their columns, if they are wanted; a block as much of a row as there are parts of it.
+/// Sets the values of each listed row to zero, and writes its columns if C lacks them. The blocks
+/// of a row's parts share its entries.
 ///
 /// # Safety
 ///
-/// The items are all parts of [`PART`] nonzeros of their rows of A; `c` is the product's structure, `values` its values, of
-/// `words` words each. The launch is [`launch`]'s.
+/// `operands` is valid (see [`OperandPatterns`]). The items are all parts of [`PART_NONZEROS`]
+/// nonzeros of their rows of A. `c` is the pattern of their product (see [`OutputPattern`]), and
+/// `values` has room for its entries, of `words` words each. The launch is [`launch`]'s.
 #[kernel(name = "spgemm_clear_rows")]
 pub unsafe fn clear_rows(
-    operands: Operands,
-    items: Items,
-    c: Structure,
+    operands: OperandPatterns,
+    items: RowList,
+    c: OutputPattern,
     words: u32,
     values: GlobalMut<u32>,
 ) {
-    // SAFETY: rows of the matrices; each entry is one thread's.
+    // SAFETY: there is a block per item, and `i` is below the row's entries, each of which one
+    // thread takes.
     unsafe {
         let [row, part] = items.load(thread::block_idx_x());
         let (a_start, a_end) = operands.a.row(row);
         let (start, end) = c.row(row);
         let columns = c.columns(row);
-        let stride = BLOCK * (a_end - a_start).div_ceil(PART);
+        let stride = BLOCK * (a_end - a_start).div_ceil(PART_NONZEROS);
         let mut i = part * BLOCK + thread::thread_idx_x();
         while i < end - start {
-            // All bits of zero are 0.
+            // A floating-point zero has no bit set.
             for word in 0..words {
                 values.store((start + i) as usize * words as usize + word as usize, 0);
             }
-            if c.wants_columns() {
-                c.put(start + i, columns.load(i as usize));
+            if c.writes_columns() {
+                c.write_column(start + i, columns.load(i as usize));
             }
             i = i.saturating_add(stride);
         }
     }
 }
 
-/// Adds the products of parts of rows to the values of C; a block a part of [`PART`] nonzeros of A.
+/// Adds the products of each listed part to the values of C. A block takes a part of
+/// [`PART_NONZEROS`] nonzeros of A; a product costs its column and value of B, a search, and at
+/// most one atomic addition in device memory.
 ///
 /// # Safety
 ///
-/// The operands are what they say; the items are parts of rows of C that have entries, `c` is the product's structure,
-/// `values` its values, those of these rows zero. The launch is [`launch`]'s.
+/// `operands` is valid (see [`OperandPatterns`]). The items are parts of rows of C that have
+/// entries. `c` is the pattern of their product (see [`OutputPattern`]), and `values` has room for
+/// its entries. [`clear_rows`] has run. The launch is [`launch`]'s.
 #[kernel(name = "spgemm_spread_rows", T = [f32, f64])]
 pub unsafe fn spread_rows<T: Real>(
-    operands: Operands,
+    operands: OperandPatterns,
     factors: Factors<T>,
-    items: Items,
-    c: Structure,
+    items: RowList,
+    c: OutputPattern,
     values: GlobalMut<T>,
 ) {
     let samples = shared_array!(u32; 2048);
     let list = shared_array!(u32; 32);
     let t = thread::thread_idx_x();
-    // SAFETY: rows of the matrices, entries of C; a barrier between writes and reads of what is shared.
+    // SAFETY: there is a block per item; a product's column is one of the row's, so its entry
+    // exists. A barrier stands between writes and reads of what is shared.
     unsafe {
         let [row, part] = items.load(thread::block_idx_x());
         let (a_start, a_end) = operands.a.row(row);
-        let first = a_start + part * PART;
+        let first = a_start + part * PART_NONZEROS;
         let (start, end) = c.row(row);
-        let sampled = Sampled {
+        let sampled = SampledColumns {
             columns: c.columns(row),
             count: end - start,
-            apart: (end - start).div_ceil(SAMPLES).max(1),
+            // At least 1, which the compiler does not know.
+            stride: (end - start).div_ceil(SAMPLES).max(1),
             samples,
         };
         if t == 0 {
@@ -97,19 +109,20 @@ pub unsafe fn spread_rows<T: Real>(
         }
         sampled.load(t);
         thread::sync_threads();
-        let walk = Walk {
+        let row_products = RowProducts {
             operands: &operands,
             factors,
-            nonzeros: (first, first + (a_end - first).min(PART)),
-            // Long rows of B are shared by all warps; the others are numbered through.
+            nonzeros: (first, first + (a_end - first).min(PART_NONZEROS)),
+            // 0 products on average: rows of B are numbered by prefix sums, and very long ones are
+            // shared by all warps.
             products: 0,
             warp: t / WARP_SIZE,
             warps: BLOCK / WARP_SIZE,
             window: None,
-            list: Some(list),
+            long_rows: Some(list),
         };
-        walk.each_together::<32, true>(|column, product| {
-            let (is_first, sum) = joined(column, product);
+        row_products.for_each_together::<32, true>(|column, product| {
+            let (is_first, sum) = sum_peers(column, product);
             if is_first && column != u32::MAX {
                 let place = start + sampled.place(column);
                 values.reduce_add(Scope::Device, place as usize, sum);
@@ -118,53 +131,62 @@ pub unsafe fn spread_rows<T: Real>(
     }
 }
 
-/// A row's columns, some of them in shared memory.
-struct Sampled {
+/// The columns of a row, every `stride`-th of them in shared memory.
+struct SampledColumns {
     columns: Global<u32>,
     count: u32,
-    apart: u32,
+    stride: u32,
     samples: Shared<u32>,
 }
 
-impl Sampled {
-    /// How many samples there are.
+impl SampledColumns {
+    /// The number of samples.
     #[inline(always)]
     fn samples(&self) -> u32 {
-        self.count.div_ceil(self.apart)
+        self.count.div_ceil(self.stride)
     }
 
-    /// Loads the samples: what thread `t` of the block does of it.
+    /// Loads the samples. This is the share of thread `t` of the block.
+    ///
+    /// # Safety
+    ///
+    /// `columns` has `count` columns, and `samples` room for [`SAMPLES`].
     #[inline(always)]
     unsafe fn load(&self, t: u32) {
         let mut sample = t;
         while sample < self.samples() {
-            // SAFETY: a column of the row; no more samples than there is room for.
+            // SAFETY: `sample * stride` is below `count`, as `sample` is below the number of
+            // samples, at most `SAMPLES`.
             unsafe {
-                let column = self.columns.load((sample * self.apart) as usize);
+                let column = self.columns.load((sample * self.stride) as usize);
                 self.samples.store(sample as usize, column);
             }
             sample += BLOCK;
         }
     }
 
-    /// The place of a column that is one of the row's.
+    /// The position of a column among the row's.
+    ///
+    /// # Safety
+    ///
+    /// `column` is one of the row's; the samples are loaded, and the block has synchronised.
     #[inline(always)]
     unsafe fn place(&self, column: u32) -> u32 {
-        // The last sample that is not greater: there is one.
+        // The last sample that is not greater: the first one is the row's least column.
         let (mut sample, mut left) = (0, self.samples());
         while left > 1 {
             let half = left / 2;
-            // SAFETY: a sample.
+            // SAFETY: `sample + half` is below the number of samples.
             if unsafe { self.samples.load((sample + half) as usize) } <= column {
                 sample += half;
             }
             left -= half;
         }
-        let mut place = sample * self.apart;
-        let mut left = self.apart.min(self.count - place);
+        let mut place = sample * self.stride;
+        let mut left = self.stride.min(self.count - place);
         while left > 1 {
             let half = left / 2;
-            // SAFETY: a column of the row.
+            // SAFETY: `place + half` is below `count`.
             if unsafe { self.columns.load((place + half) as usize) } <= column {
                 place += half;
             }
@@ -174,12 +196,17 @@ impl Sampled {
     }
 }
 
-/// Whether the lane is the first of those with its column, and what they have together; the whole warp asks.
+/// The sum of `product` over the lanes with the same column, and whether the lane is the first of
+/// them. The first lane has the sum. Column 2^32 - 1 means no product. All lanes of the warp call
+/// it.
+///
+/// In each round a peer adds the product of the next remaining peer, and every second one drops
+/// out: `log2` of the number of peers.
 #[inline(always)]
-fn joined<T: Real>(column: u32, product: T) -> (bool, T) {
+fn sum_peers<T: Real>(column: u32, product: T) -> (bool, T) {
     let lane = warp::lane_id();
     let peers = warp::match_any(FULL_MASK, column);
-    // The peers above that have not been added to another.
+    // The peers in higher lanes that have not been added to another one.
     let mut others = peers & (u32::MAX << lane << 1);
     let mut rank = (peers & ((1 << lane) - 1)).count_ones();
     let mut sum = product;
@@ -199,4 +226,4 @@ fn joined<T: Real>(column: u32, product: T) -> (bool, T) {
     (lane == peers.trailing_zeros(), sum)
 }
 
-const _: () = assert!(SAMPLES == 2048 && LIST_WORDS == 32);
+const _: () = assert!(SAMPLES == 2048 && LONG_ROW_LIST_WORDS == 32);

@@ -1,37 +1,41 @@
-//! Numeric, banded and blocked matrices: a window of accumulators over all columns from a row's first to its last.
+//! Numeric, for banded and blocked matrices: a window of accumulators, one for each column from a
+//! row's first to its last.
 //!
-//! A column's accumulator is at its distance from the first one: no table and no search. A warp takes the row's nonzeros of
-//! A one after the other, so that no two lanes meet in an accumulator: no atomics, and sums in the same order always.
+//! A column's accumulator is at its distance from the first column: no table and no search. The
+//! warp takes the row's nonzeros of A one after the other. No two lanes meet in an accumulator, so
+//! there are no atomics, and sums have a fixed order. A product costs its column and value of B.
 
-use crate::products::bins::WORK;
-use crate::products::operands::{Factors, Items, Operands, Structure};
-use crate::products::walk::Walk;
+use crate::products::bins::WORK_WORDS;
+use crate::products::operands::{Factors, OperandPatterns, OutputPattern, RowList};
+use crate::products::row_products::RowProducts;
 use cuda_std::prelude::*;
 use cuda_std::warp::{FULL_MASK, WARP_SIZE};
 
-/// Warps, and so rows, in a block.
+/// Warps in a block, each with a row.
 const WARPS: u32 = 4;
 
-/// The launch for that many rows whose windows have `window` accumulators of `element_bytes` bytes.
+/// The launch for this many rows with windows of `window` accumulators of `element_bytes` bytes.
 pub fn launch(rows: u32, window: u32, element_bytes: u32) -> LaunchConfig {
     LaunchConfig::new(rows.div_ceil(WARPS), WARPS * WARP_SIZE)
         .shared_bytes(WARPS * window * element_bytes)
 }
 
-/// The values of rows whose columns span up to `window` columns; a warp a row.
+/// The values of each listed row. A warp takes a row, a lane every 32nd nonzero of each row of B.
 ///
 /// # Safety
 ///
-/// The operands are what they say; `work` is `row_work`'s, `c` the product's structure, `values` its values. The launch is
+/// `operands` is valid (see [`OperandPatterns`]). The listed rows span at most `window` columns.
+/// `work` is that of [`row_work`](crate::analysis::work::row_work). `c` is the pattern of their
+/// product (see [`OutputPattern`]), and `values` has room for its entries. The launch is
 /// [`launch`]'s.
 #[kernel(name = "spgemm_window_rows", T = [f32, f64])]
 pub unsafe fn window_rows<T: Real>(
-    operands: Operands,
+    operands: OperandPatterns,
     factors: Factors<T>,
-    items: Items,
+    items: RowList,
     window: u32,
     work: Global<u32>,
-    c: Structure,
+    c: OutputPattern,
     values: GlobalMut<T>,
 ) {
     let warp = thread::thread_idx_x() / WARP_SIZE;
@@ -41,21 +45,23 @@ pub unsafe fn window_rows<T: Real>(
     }
     let lane = warp::lane_id();
     let sums = shared::dynamic_shared_mem::<T>().offset((warp * window) as usize);
-    // SAFETY: rows of the matrices, columns of the row's span; the warp's own accumulators, synchronised between nonzeros.
+    // SAFETY: `item` is below `items.count`, checked above. A column of the row is less than
+    // `window` from its first one. Each warp has its own accumulators, and synchronises between
+    // nonzeros of A.
     unsafe {
         let [row, _] = items.load(item);
-        let first = work.load(WORK * row as usize + 1);
+        let first = work.load(WORK_WORDS * row as usize + 1);
         let (start, end) = c.row(row);
         let columns = c.columns(row);
         let mut i = lane;
         while i < end - start {
             let column = columns.load(i as usize);
-            c.put(start + i, column);
+            c.write_column(start + i, column);
             sums.store((column - first) as usize, T::ZERO);
             i += WARP_SIZE;
         }
         warp::sync_warp(FULL_MASK);
-        let walk = Walk {
+        let row_products = RowProducts {
             operands: &operands,
             factors,
             nonzeros: operands.a.row(row),
@@ -63,9 +69,9 @@ pub unsafe fn window_rows<T: Real>(
             warp: 0,
             warps: 1,
             window: None,
-            list: None,
+            long_rows: None,
         };
-        walk.each_in_order(|column, a, b| {
+        row_products.for_each_in_order(|column, a, b| {
             let place = (column - first) as usize;
             sums.store(place, a.mul_add(b, sums.load(place)));
         });

@@ -1,114 +1,151 @@
-//! Bins, the numbers by which rows are sorted to kernels: a bin is a kernel with a size of its table.
+//! Bins: which kernel takes a row. A bin is a kernel and a size of its table or registers.
+//!
+//! [`BinLimits`](crate::analysis::bin_limits::BinLimits) decides, from what is known of the row:
+//! its products (p), the span of its columns (s), its nonzeros of A, and after the symbolic phase
+//! its entries (e). The first line that holds is taken.
+//!
+//! | symbolic bin | rows | kernel |
+//! |---|---|---|
+//! | `COPY` | one nonzero of A | none: the row of B |
+//! | `RUNS` | rows of B are runs of columns, s <= 4096, p > 32 | `run_rows` |
+//! | `SORT` | p <= 512, s < 2^23 | `sort_rows` |
+//! | `HASH` | p <= 16384, s > 128 p | `hash_rows` |
+//! | `SPARSE_BITMAP` | p < 8192, s <= 2^19 | `bitmap_rows`, words of neighbouring columns |
+//! | `BITMAP` | the others | `bitmap_rows` |
+//!
+//! The numeric bins stand in [`numeric`].
 
-/// Numbers that `row_work` leaves for a row: products, the first column and the span of the columns, and 1 if its rows of
-/// B are all runs of neighbouring columns, 2 if its row of A is one besides.
-pub const WORK: usize = 4;
+/// Words that `row_work` writes for a row: products, first column, span of the columns, and a flag.
+/// The flag is 1 if all the row's rows of B are runs of neighbouring columns, 2 if its row of A is
+/// a run too, else 0.
+pub const WORK_WORDS: usize = 4;
 
-/// Symbolic and numeric: rows of up to so many products are sorted in registers, each size by an instance of its own.
+/// Rows of at most this many products can be sorted in registers, in both phases; each size has an
+/// instance of its own.
 pub const SORTED_PRODUCTS: [u32; 6] = [16, 32, 64, 128, 256, 512];
 
-/// The greatest of these sizes.
-pub const MOST_PRODUCTS: u32 = SORTED_PRODUCTS[SORTED_PRODUCTS.len() - 1];
+/// The largest of these sizes.
+pub const MAX_SORTED_PRODUCTS: u32 = SORTED_PRODUCTS[SORTED_PRODUCTS.len() - 1];
 
-/// Bins of sorted rows in a phase.
+/// The number of bins of sorted rows in a phase.
 pub const SORTED_BINS: u32 = SORTED_PRODUCTS.len() as u32;
 
-/// Bins of a phase, at most: the rest of an entry's word counts chunks.
+/// Maximum number of bins of a phase: kernels count them in arrays of this length.
 pub const BINS: u32 = 64;
 
-/// Symbolic: rows of fewer products have bitmaps by their span, and blocks of few warps.
-pub const NARROW_PRODUCTS: u32 = 8192;
+/// Symbolic: a row with fewer products gets a bitmap fitted to its span, and a block of few warps.
+pub const SPARSE_BITMAP_PRODUCTS: u32 = 8192;
 
-/// Bits of the bin in a row's word; above them is the number of its chunks.
+/// Bits of the bin in a row's word; the bits above hold the number of its chunks.
 pub const BIN_BITS: u32 = 8;
 
 const _: () = assert!(symbolic::END <= BINS && numeric::END <= BINS);
 
-/// Which rows' values are known before the numeric phase: 0 for none, 1 for those that were sorted, and those of one nonzero of
-/// A, if they are as short.
+/// Which rows have their values after the symbolic phase: none, or the short ones. The numeric
+/// phase skips these rows.
 #[repr(transparent)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Known(u32);
+pub struct SymbolicValues(u32);
 
-// SAFETY: a u32.
+// SAFETY: `repr(transparent)` around a u32, so it has no padding.
 #[cfg(not(target_arch = "nvptx64"))]
-unsafe impl cuda_std::kernel::KernelParam for Known {}
+unsafe impl cuda_std::kernel::KernelParam for SymbolicValues {}
 
-impl Known {
-    /// No row's.
+impl SymbolicValues {
+    /// No row has values.
     pub const NONE: Self = Self(0);
-    /// Those of sorted rows and of rows of one nonzero of A, if they are as short.
-    pub const SORTED: Self = Self(1);
+    /// Sorted rows have values, and rows of one nonzero of A with at most [`MAX_SORTED_PRODUCTS`]
+    /// entries.
+    pub const SHORT_ROWS: Self = Self(1);
 
-    /// Whether the values of a row of that symbolic bin and so many entries are.
+    /// Whether a row of this symbolic bin, with this many entries, has its values.
     #[inline(always)]
-    pub const fn has(self, bin: u32, entries: u32) -> bool {
+    pub const fn contains(self, bin: u32, entries: u32) -> bool {
         let is_sorted = symbolic::SORT <= bin && bin < symbolic::HASH;
-        let is_copied = bin == symbolic::COPY && entries <= MOST_PRODUCTS;
+        let is_copied = bin == symbolic::COPY && entries <= MAX_SORTED_PRODUCTS;
         self.0 == 1 && (is_sorted || is_copied)
     }
 }
 
-/// What is known of a row before its entries are counted.
+/// What is known of a row of C before its entries are counted.
 #[derive(Clone, Copy)]
 pub struct RowWork {
     /// Its products.
     pub products: u32,
-    /// The columns from its first to its last, both included.
+    /// The number of columns from its first to its last, both included.
     pub span: u32,
     /// The nonzeros of its row of A.
     pub nonzeros: u32,
     /// Whether all its rows of B are runs of neighbouring columns.
-    pub runs: bool,
-    /// Whether its row of A is one too.
-    pub is_run: bool,
+    pub b_rows_are_runs: bool,
+    /// Whether its row of A is a run too.
+    pub a_row_is_run: bool,
 }
 
-/// Bins of the symbolic phase. Where several sizes follow each other, the number is that of the first.
+/// Bins of the symbolic phase. A constant is the first bin of a kernel; the kernel's larger sizes
+/// follow it.
 pub mod symbolic {
     /// No products; nothing is launched.
     pub const EMPTY: u32 = 0;
-    /// One nonzero of A: the row of B.
+    /// One nonzero of A: the columns are those of the row of B.
     pub const COPY: u32 = 1;
-    /// Runs of neighbouring columns.
+    /// Rows of B are runs of neighbouring columns.
     pub const RUNS: u32 = 2;
-    /// Up to 16, 32, .. 512 products, sorted in registers where they span few enough columns.
+    /// At most 16, 32, .. 512 products, sorted in registers, if they span few enough columns.
     pub const SORT: u32 = 3;
-    /// Up to 256, 512, .. 16384 products, a hash table a block.
+    /// At most 256, 512, .. 16384 products, a hash table per block.
     pub const HASH: u32 = SORT + super::SORTED_BINS;
-    /// Fewer than [`NARROW_PRODUCTS`](super::NARROW_PRODUCTS) products, a bitmap of up to
-    /// [`narrow_words`](crate::analysis::borders::narrow_words) words.
-    pub const NARROW: u32 = HASH + 7;
-    /// A bitmap of any size; fewer than 2^32 products, fewer than 2^31, ..: the longest rows first.
-    pub const BITMAP: u32 = NARROW + 11;
-    /// Past the last bin.
+    /// Fewer than [`SPARSE_BITMAP_PRODUCTS`](super::SPARSE_BITMAP_PRODUCTS) products, a bitmap of
+    /// at most [`sparse_bitmap_words`](crate::analysis::bin_limits::sparse_bitmap_words) words.
+    pub const SPARSE_BITMAP: u32 = HASH + 7;
+    /// A bitmap of any size: fewer than 2^32 products, fewer than 2^31, .. The longest rows come
+    /// first.
+    pub const BITMAP: u32 = SPARSE_BITMAP + 11;
+    /// One past the last bin.
     pub const END: u32 = BITMAP + 32;
 }
 
-/// Bins of the numeric phase. Where several sizes follow each other, the number is that of the first.
+/// Bins of the numeric phase. A constant is the first bin of a kernel; the kernel's larger sizes
+/// follow it.
+///
+/// The first line that holds is taken. (p products, e entries, s the span of the columns.)
+///
+/// | bin | rows | kernel |
+/// |---|---|---|
+/// | `COPY` | one nonzero of A | `copy_products` |
+/// | `NEIGHBOURS` | rows of A and B are runs, s <= 64, at least 8 products per nonzero of A | `neighbour_rows` |
+/// | `INTERVALS` | rows of B are runs, s <= 128, else as before | `interval_rows` |
+/// | `WINDOW` | s <= 2048, p <= 1024, at least 8 products per nonzero of A | `window_rows` |
+/// | `SORT` | p <= 256 | `sort_products` |
+/// | `ORDERED_CHUNKS` | every other row of a deterministic product | `ordered_chunks` |
+/// | `SEARCH_ROWS` | e <= 512, p <= 1024 | `search_rows` |
+/// | `SPREAD` | several chunks, at most 4 products per nonzero of A and chunk | `spread_rows` |
+/// | `RANK_CHUNKS` | the span's bitmap fits shared memory | `rank_chunks` |
+/// | `SEARCH_CHUNKS` | the others | `search_chunks` |
 pub mod numeric {
-    /// No entries; nothing is launched.
+    /// No entries, or values that the symbolic phase has computed; nothing is launched.
     pub const EMPTY: u32 = 0;
     /// One nonzero of A: a multiple of the row of B.
     pub const COPY: u32 = 1;
-    /// Windows of 128, 256, .. 2048 columns, one a warp.
+    /// Windows of 128, 256, .. 2048 accumulators, one per warp.
     pub const WINDOW: u32 = 2;
-    /// Up to 16, 32, .. 512 products, sorted in registers where they span few enough columns.
+    /// At most 16, 32, .. 512 products, sorted in registers, if they span few enough columns.
     pub const SORT: u32 = 7;
-    /// Up to 64, 128, 256, 512 entries by a warp.
-    pub const WARP: u32 = SORT + super::SORTED_BINS;
-    /// Chunks of up to 1024, 2048, 4096, 8192 entries, found by their rank in a bitmap.
-    pub const RANK: u32 = WARP + 4;
-    /// The same, searched for.
-    pub const SEARCH: u32 = RANK + 4;
-    /// Parts of rows whose products are spread over the device.
-    pub const SPREAD: u32 = SEARCH + 4;
-    /// Chunks of a warp each, added up in order.
-    pub const ORDERED: u32 = SPREAD + 1;
-    /// Up to 128 columns of runs, added up in registers.
-    pub const INTERVALS: u32 = ORDERED + 1;
-    /// Up to 64 columns where the row of A is a run too, several rows together.
+    /// At most 64, 128, 256, 512 entries; a warp finds each product's entry by binary search.
+    pub const SEARCH_ROWS: u32 = SORT + super::SORTED_BINS;
+    /// Chunks of at most 1024, 2048, 4096, 8192 entries; a bitmap gives the rank of a product's
+    /// column.
+    pub const RANK_CHUNKS: u32 = SEARCH_ROWS + 4;
+    /// Chunks of the same sizes; a binary search gives the rank.
+    pub const SEARCH_CHUNKS: u32 = RANK_CHUNKS + 4;
+    /// Parts of rows: the products of a row are spread over the device.
+    pub const SPREAD: u32 = SEARCH_CHUNKS + 4;
+    /// Chunks of a warp each; sums are added up in a fixed order.
+    pub const ORDERED_CHUNKS: u32 = SPREAD + 1;
+    /// At most 128 columns; rows of B are runs, added up in registers.
+    pub const INTERVALS: u32 = ORDERED_CHUNKS + 1;
+    /// At most 64 columns, where the row of A is a run too: several rows per warp.
     pub const NEIGHBOURS: u32 = INTERVALS + 1;
-    /// Past the last bin.
+    /// One past the last bin.
     pub const END: u32 = NEIGHBOURS + 1;
 }

@@ -1,13 +1,24 @@
-//! The products of a short row of C, a few to each lane, all of them loaded at once: what sorting wants.
+//! The products of a short row of C, a few per lane, all loaded at once: the input of the kernels
+//! that sort.
 //!
-//! A product is one place of B, but its column and its value are two, and each is a piece of memory of its own however short
-//! the row of B is. So the columns and values of B are first put beside each other, in one pass over B; a row of five
-//! nonzeros is then 40 bytes in one piece. Of a uniform matrix of 5 million nonzeros the rows of 17 to 32 products then move
-//! 390 MB of an H200's memory and not 540; as they wait more for the latency than for the bytes, that is 232 us and not 250, and
-//! the pass takes 22. Elements of 8 bytes stay where they are.
+//! A group of lanes takes a row. Each lane loads one nonzero of A and finds its row of B; prefix
+//! sums number the products, and a lane finds the row of each of its products by binary search, as
+//! in [`row_products`](crate::products::row_products).
+//!
+//! Column and value of a product lie in two arrays. A short row of B therefore touches two sectors
+//! of memory, however few bytes it has. [`pair_nonzeros`] first puts columns and values of 4-byte
+//! elements side by side, in one pass over B:
+//!
+//! ```text
+//! col_idx  3 7 | 1 | 2 5 8        pairs  3 u 7 v | 1 w | 2 x 5 y 8 z
+//! values   u v | w | x y z
+//! ```
+//!
+//! The pass reads and writes 16 bytes per nonzero of B; it pays if rows of B are used several
+//! times.
 
 use crate::products::lanes::{inclusive_sum, owner};
-use crate::products::operands::{Factors, Operands, Pattern};
+use crate::products::operands::{CsrPattern, Factors, OperandPatterns};
 use core::array;
 use core::mem::transmute_copy;
 use cuda_std::prelude::*;
@@ -16,10 +27,10 @@ use cuda_std::warp::FULL_MASK;
 /// Threads in a block of [`pair_nonzeros`].
 const BLOCK: u32 = 256;
 
-/// Nonzeros of a thread.
+/// Nonzeros per thread.
 const NONZEROS: u32 = 4;
 
-/// Whether nonzeros of such elements are paired.
+/// Whether nonzeros with elements of this type are paired: those of 4 bytes.
 pub const fn are_paired<T>() -> bool {
     size_of::<T>() == size_of::<u32>()
 }
@@ -29,17 +40,23 @@ pub fn launch(nonzeros: u32) -> LaunchConfig {
     LaunchConfig::new(nonzeros.div_ceil(BLOCK * NONZEROS), BLOCK)
 }
 
-/// Column and value of each nonzero beside each other; a thread four of them.
+/// `pairs[2 k] = col_idx[k]`, `pairs[2 k + 1] = values[k]` for each nonzero k of B; a thread takes
+/// four. The values are copied as bits. 16 bytes per nonzero.
 ///
 /// # Safety
 ///
-/// `b` is what it says, `values` those of its `nonzeros` nonzeros; `pairs` has room for two words of each. The launch is
-/// [`launch`]'s.
+/// `b` is a valid pattern (see [`OperandPatterns`]) of `nonzeros` nonzeros, `values` has one for
+/// each, `pairs` has room for two words for each. The launch is [`launch`]'s.
 #[kernel(name = "spgemm_pair_nonzeros")]
-pub unsafe fn pair_nonzeros(b: Pattern, nonzeros: u32, values: Global<f32>, pairs: GlobalMut<u32>) {
+pub unsafe fn pair_nonzeros(
+    b: CsrPattern,
+    nonzeros: u32,
+    values: Global<f32>,
+    pairs: GlobalMut<u32>,
+) {
     let first = thread::index_1d() * u64::from(NONZEROS);
     let end = u64::from(nonzeros).min(first + u64::from(NONZEROS));
-    // SAFETY: nonzeros of B; vectors of four begin at multiples of four.
+    // SAFETY: positions are below `nonzeros`, checked; vectors of four begin at multiples of four.
     unsafe {
         if first + u64::from(NONZEROS) == end {
             let at = first as usize;
@@ -62,56 +79,57 @@ pub unsafe fn pair_nonzeros(b: Pattern, nonzeros: u32, values: Global<f32>, pair
 /// The operands of rows whose products are loaded.
 pub struct LaneProducts<'a, T> {
     /// A and B.
-    pub operands: &'a Operands,
-    /// Their values; not read without values.
+    pub operands: &'a OperandPatterns,
+    /// Their values; not read without `VALUES`.
     pub factors: Factors<T>,
 }
 
-/// A nonzero of A: the row of B that it names, which is 2^32 - 1 if there is none, and its value.
+/// A nonzero of A: the row of B that it refers to (2^32 - 1 for no nonzero), and its value.
 #[derive(Clone, Copy)]
-pub struct Named<T> {
+pub struct RowRef<T> {
     row: u32,
     value: T,
 }
 
-/// Where the row of B of a nonzero of A starts and ends, and the nonzero's value. As it has been loaded: what is computed of it
-/// waits for it.
+/// Start and end of the row of B that a nonzero of A refers to, and the nonzero's value. They stay
+/// as loaded: an instruction that computed with them would wait for the load.
 #[derive(Clone, Copy)]
-pub struct Found<T> {
+pub struct RowRange<T> {
     start: u32,
     end: u32,
     value: T,
 }
 
-/// The products of a group's nonzeros of A, one a lane, numbered through.
-struct Share<T> {
-    /// Those up to the lane's own.
+/// The products of the nonzeros of A that a group of lanes holds, one per lane, numbered by prefix
+/// sums.
+struct GroupProducts<T> {
+    /// The products up to and including those of the lane's nonzero.
     sum: u32,
-    /// All.
+    /// The products of all lanes.
     total: u32,
-    /// What is to be added to a product's number for its position in B.
+    /// What to add to a product's number for its position in B.
     base: u32,
     /// The value of the lane's nonzero.
     value: T,
 }
 
 impl<T: Real> LaneProducts<'_, T> {
-    /// Nonzero `k` of A, if that is before `end`.
+    /// Loads nonzero `k` of A; none from `end` on.
     ///
     /// # Safety
     ///
-    /// The operands are what they say, and it is a nonzero.
+    /// `operands` is valid (see [`OperandPatterns`]), and A has at least `end` nonzeros.
     #[inline(always)]
-    pub unsafe fn name<const VALUES: bool>(&self, k: u32, end: u32) -> Named<T> {
+    pub unsafe fn row_ref<const VALUES: bool>(&self, k: u32, end: u32) -> RowRef<T> {
         if k >= end {
-            return Named {
+            return RowRef {
                 row: u32::MAX,
                 value: T::ZERO,
             };
         }
-        // SAFETY: a nonzero of A.
+        // SAFETY: `k` is below `end`, checked above.
         unsafe {
-            Named {
+            RowRef {
                 row: self.operands.a.col_idx.load(k as usize),
                 value: if VALUES {
                     self.factors.a.load(k as usize)
@@ -122,96 +140,100 @@ impl<T: Real> LaneProducts<'_, T> {
         }
     }
 
-    /// Where its row of B is.
-    ///
-    /// The row pointers of B are fewer bytes than the extents of its rows, and all of them stay in the cache.
+    /// Loads where the row of B starts and ends. It reads the row pointers: they are fewer bytes
+    /// than the extents, and all of them stay in the cache.
     ///
     /// # Safety
     ///
-    /// The operands are what they say, and it is a nonzero of A or none.
+    /// `operands` is valid (see [`OperandPatterns`]), and `row_ref` comes from
+    /// [`row_ref`](Self::row_ref).
     #[inline(always)]
-    pub unsafe fn find(&self, named: Named<T>) -> Found<T> {
-        let Named { row, value } = named;
+    pub unsafe fn row_range(&self, row_ref: RowRef<T>) -> RowRange<T> {
+        let RowRef { row, value } = row_ref;
         if row == u32::MAX {
-            return Found {
+            return RowRange {
                 start: 0,
                 end: 0,
                 value,
             };
         }
-        // SAFETY: a row of B.
+        // SAFETY: columns of A are rows of B, by the contract.
         let (start, end) = unsafe { self.operands.b.row(row) };
-        Found { start, end, value }
+        RowRange { start, end, value }
     }
 
-    /// Hands each product of a row of C to `put`: its number, its column, and with `VALUES` its factors, else zeros. Gives how
-    /// many there are. The row's nonzeros of A are `nonzeros`, start and end; `found` is the lane's of the first `LANES`. The loads
-    /// of `N` products of a lane are in flight together.
+    /// Calls `put(number, column, [a, b])` for each product of a row of C; without `VALUES` the
+    /// factors are 0. Gives the number of products. `nonzeros` are the row's nonzeros of A, start
+    /// and end; `range` belongs to the lane's nonzero among the first `LANES`. The loads of `N`
+    /// products of a lane are in flight together.
     ///
     /// # Safety
     ///
-    /// The operands are what they say. All lanes of the warp call it, those of a group of `LANES` with the same row; `put`
-    /// does not synchronise.
+    /// `operands` is valid (see [`OperandPatterns`]). All lanes of the warp call it, those of a
+    /// group of `LANES` with the same row. `put` does not synchronise.
     #[inline(always)]
-    pub unsafe fn load<const LANES: u32, const N: usize, const VALUES: bool>(
+    pub unsafe fn for_each<const LANES: u32, const N: usize, const VALUES: bool>(
         &self,
         nonzeros: (u32, u32),
-        found: Found<T>,
+        range: RowRange<T>,
         put: impl Fn(u32, u32, [T; 2]),
     ) -> u32 {
         let lane = warp::lane_id() % LANES;
         let step = N as u32 * LANES;
         let (mut k, end) = nonzeros;
-        // SAFETY: nonzeros of the row; all lanes of the warp take part in its shuffles.
+        // SAFETY: `row_ref` reads below `end` only, and `load_some` below `total`. The loops end by
+        // votes of the whole warp, so all lanes reach each shuffle.
         unsafe {
-            let mut share = Share::of::<LANES>(found);
+            let mut products = GroupProducts::of::<LANES>(range);
             let mut before = 0;
             loop {
                 let mut first = 0;
-                // The warp goes on together: shuffles of all lanes cost the least.
-                while warp::any(FULL_MASK, first < share.total) {
-                    let some = self.some::<LANES, N, VALUES>(&share, first);
+                // The whole warp goes on together: a shuffle of all lanes costs the least.
+                while warp::any(FULL_MASK, first < products.total) {
+                    let some = self.load_some::<LANES, N, VALUES>(&products, first);
                     let _: [(); N] = array::from_fn(|u| {
                         let (column, a, b) = some[u];
                         let p = first + u as u32 * LANES + lane;
-                        if p < share.total {
+                        if p < products.total {
                             put(before + p, column, [a, b]);
                         }
                     });
                     first += step;
                 }
-                before += share.total;
+                before += products.total;
                 k = k.saturating_add(LANES);
                 if !warp::any(FULL_MASK, k < end) {
                     return before;
                 }
-                let named = self.name::<VALUES>(k.saturating_add(lane), end);
-                share = Share::of::<LANES>(self.find(named));
+                let row_ref = self.row_ref::<VALUES>(k.saturating_add(lane), end);
+                products = GroupProducts::of::<LANES>(self.row_range(row_ref));
             }
         }
     }
 
-    /// `N` products of the lane, from number `first` on and `LANES` apart: column and factors.
+    /// Loads `N` products of the lane, `LANES` apart, from number `first` on: column and both
+    /// factors.
     #[inline(always)]
-    unsafe fn some<const LANES: u32, const N: usize, const VALUES: bool>(
+    unsafe fn load_some<const LANES: u32, const N: usize, const VALUES: bool>(
         &self,
-        share: &Share<T>,
+        products: &GroupProducts<T>,
         first: u32,
     ) -> [(u32, T, T); N] {
         let lane = warp::lane_id() % LANES;
         let positions: [(u32, T); N] = array::from_fn(|u| {
             let p = first + u as u32 * LANES + lane;
-            let owner = owner::<LANES>(FULL_MASK, share.sum, p);
-            let base = warp::shfl_idx(FULL_MASK, share.base, owner, LANES);
+            let owner = owner::<LANES>(FULL_MASK, products.sum, p);
+            let base = warp::shfl_idx(FULL_MASK, products.base, owner, LANES);
             let a = if VALUES {
-                warp::shfl_idx(FULL_MASK, share.value, owner, LANES)
+                warp::shfl_idx(FULL_MASK, products.value, owner, LANES)
             } else {
                 T::ZERO
             };
             (base.wrapping_add(p), a)
         });
-        let is_product = |u: usize| first + u as u32 * LANES + lane < share.total;
-        // SAFETY: nonzeros of B; where they are paired, `T` has four bytes.
+        let is_product = |u: usize| first + u as u32 * LANES + lane < products.total;
+        // SAFETY: `is_product` holds for each position that is loaded; where nonzeros are paired,
+        // `T` has four bytes.
         unsafe {
             if VALUES && const { are_paired::<T>() } && self.factors.pairs.address() != 0 {
                 return array::from_fn(|u| {
@@ -239,11 +261,11 @@ impl<T: Real> LaneProducts<'_, T> {
     }
 }
 
-impl<T: Real> Share<T> {
-    /// Those of the nonzeros that the group's lanes have; all lanes of the warp take part.
+impl<T: Real> GroupProducts<T> {
+    /// Numbers the products of the group's nonzeros. All lanes of the warp take part.
     #[inline(always)]
-    fn of<const LANES: u32>(found: Found<T>) -> Self {
-        let Found { start, end, value } = found;
+    fn of<const LANES: u32>(range: RowRange<T>) -> Self {
+        let RowRange { start, end, value } = range;
         let len = end - start;
         let sum = inclusive_sum::<LANES>(FULL_MASK, len);
         Self {

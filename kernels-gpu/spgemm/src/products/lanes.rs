@@ -1,23 +1,23 @@
-//! Groups of lanes: their mask, their prefix sums, and the lane to which a number belongs.
+//! Groups of neighbouring lanes of a warp: their mask, their prefix sums, and the search for the
+//! lane that owns a number.
 
 use cuda_std::prelude::*;
 use cuda_std::warp::WARP_SIZE;
 
-/// The warp's number in the grid.
+/// The warp's number in a grid of one dimension.
 #[inline(always)]
 pub fn warp_of_grid() -> u32 {
-    let warps = thread::block_dim_x() / WARP_SIZE;
-    thread::block_idx_x() * warps + thread::thread_idx_x() / WARP_SIZE
+    thread::block_idx_x() * (thread::block_dim_x() / WARP_SIZE) + thread::thread_idx_x() / WARP_SIZE
 }
 
-/// The lanes of the caller's group of `LANES`.
+/// The mask of the calling lane's group of `LANES` lanes.
 #[inline(always)]
 pub fn group_mask<const LANES: u32>() -> u32 {
     let group = warp::lane_id() / LANES;
     (u32::MAX >> (WARP_SIZE - LANES)) << (group * LANES)
 }
 
-/// The sum of the group's numbers up to the lane's own, modulo 2^32.
+/// The sum of `number` over the group's lanes up to and including this one, modulo 2^32.
 #[inline(always)]
 pub fn inclusive_sum<const LANES: u32>(mask: u32, number: u32) -> u32 {
     let lane = warp::lane_id() % LANES;
@@ -33,7 +33,9 @@ pub fn inclusive_sum<const LANES: u32>(mask: u32, number: u32) -> u32 {
     sum
 }
 
-/// How many lanes of the group have a sum of `p` or less: the lane to which product `p` belongs.
+/// The lane that owns product `p`, where `sum` is each lane's inclusive prefix sum of its number of
+/// products: the count of lanes whose sum is at most `p`. A binary search with `log2(LANES)`
+/// shuffles.
 #[inline(always)]
 pub fn owner<const LANES: u32>(mask: u32, sum: u32, p: u32) -> u32 {
     let mut owner = 0;

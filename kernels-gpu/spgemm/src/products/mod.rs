@@ -1,13 +1,14 @@
-//! The ground of all phases: operands, the products of a row dealt out to lanes, tables and searches.
+//! The ground of all phases: operands, the products of a row dealt out to lanes, tables and
+//! searches.
 
+pub mod balanced_products;
 pub mod bins;
-pub mod even_walk;
+pub mod hash_table;
 pub mod lane_products;
 pub mod lanes;
 pub mod network;
 pub mod operands;
+pub mod ordered_products;
+pub mod row_products;
 pub mod search;
-pub mod table;
-pub mod walk;
-pub mod walk_in_order;
 pub mod window;

@@ -1,11 +1,16 @@
-//! A bitonic network that sorts the numbers of a group of lanes in their registers.
+//! A bitonic network that sorts the numbers of a group of lanes in registers.
+//!
+//! Numbers that one lane holds are compared in its registers; the others are exchanged by
+//! `shfl_xor`. N numbers on L lanes cost `log2(N) (log2(N) + 1) / 2` steps, of which those at
+//! distances of a lane or more need shuffles.
 
 use core::array;
 use cuda_std::prelude::*;
 use cuda_std::warp::FULL_MASK;
 
-/// The group's numbers in ascending order, number `KEYS * lane + key` the lane's key `key`, by a bitonic network whose merges
-/// begin with a comparison of the first with the last, so that all of it ascends. All lanes of the warp take part.
+/// The group's numbers in ascending order: the lane's number `key` becomes number `KEYS * lane +
+/// key`. Each merge begins by comparing the first with the last number of a run, so all runs
+/// ascend. All lanes of the warp take part.
 #[inline(always)]
 pub(crate) fn sorted<const LANES: u32, const KEYS: usize>(keys: [u32; KEYS]) -> [u32; KEYS] {
     let lane = warp::lane_id();
@@ -30,11 +35,13 @@ pub(crate) fn sorted<const LANES: u32, const KEYS: usize>(keys: [u32; KEYS]) -> 
     keys
 }
 
-/// A lane's keys in ascending order: of any order, or of a bitonic one. There are 1, 2, 4, 8 or 16.
+/// A lane's keys in ascending order. They come in any order (`ANY`), or as a bitonic sequence.
+/// `KEYS` is 1, 2, 4, 8 or 16.
 #[inline(always)]
 fn merged_in_lane<const KEYS: usize, const ANY: bool>(keys: [u32; KEYS]) -> [u32; KEYS] {
     let mut keys = keys;
-    // Each key and the one at that distance, by exclusive or. Written out, so that the distances are constants.
+    // Compares each key with the one at `key ^ distance`. The calls are written out so that
+    // distances are constants.
     let mut exchange = |distance: usize| {
         if distance < KEYS {
             keys = array::from_fn(|key| {
@@ -44,7 +51,8 @@ fn merged_in_lane<const KEYS: usize, const ANY: bool>(keys: [u32; KEYS]) -> [u32
         }
     };
     if ANY {
-        // Runs of 2, 4, 8 and 16: each begins with the first and the last of it.
+        // Runs of 2, 4, 8 and 16 keys: each merge begins by comparing the first key of the run with
+        // the last.
         exchange(1);
         if KEYS >= 4 {
             exchange(3);
@@ -70,10 +78,14 @@ fn merged_in_lane<const KEYS: usize, const ANY: bool>(keys: [u32; KEYS]) -> [u32
     keys
 }
 
-/// A lane's keys from shared memory, four at a time if they are so many.
+/// A lane's keys from shared memory, up to four per load.
+///
+/// # Safety
+///
+/// `from` holds `KEYS` numbers and is aligned to the smaller of `KEYS` and 4 of them.
 #[inline(always)]
 pub(crate) unsafe fn load_keys<const KEYS: usize>(from: Shared<u32>) -> [u32; KEYS] {
-    // SAFETY: the caller has them there, aligned as the vectors want.
+    // SAFETY: indices are below `KEYS`, and the alignment is part of the contract.
     unsafe {
         if KEYS == 1 {
             return array::from_fn(|key| from.load(key));
@@ -93,10 +105,14 @@ pub(crate) unsafe fn load_keys<const KEYS: usize>(from: Shared<u32>) -> [u32; KE
     }
 }
 
-/// The same the other way.
+/// A lane's keys to shared memory, up to four per store.
+///
+/// # Safety
+///
+/// As for [`load_keys`].
 #[inline(always)]
 pub(crate) unsafe fn store_keys<const KEYS: usize>(to: Shared<u32>, keys: [u32; KEYS]) {
-    // SAFETY: the caller has room for them, aligned as the vectors want.
+    // SAFETY: indices are below `KEYS`, and the alignment is part of the contract.
     unsafe {
         if KEYS == 1 {
             return to.store(0, keys[0]);
@@ -121,21 +137,22 @@ fn least_or_greatest(number: u32, other: u32, least: bool) -> u32 {
     }
 }
 
-/// Whether two of a group's sorted keys are of the same column, one of them the lane's; all lanes of the warp take part.
+/// Whether the column of one of the lane's sorted keys also stands before it in the group. A key is
+/// a column, then a product's number in `number_bits` low bits. All lanes of the warp take part.
 #[inline(always)]
-pub(crate) fn has_equals<const LANES: u32, const KEYS: usize>(
+pub(crate) fn has_duplicates<const LANES: u32, const KEYS: usize>(
     number_bits: u32,
     keys: [u32; KEYS],
 ) -> bool {
     let column = |key: u32| key >> number_bits;
     let before = warp::shfl_up(FULL_MASK, keys[KEYS - 1], 1, LANES);
-    let mut has_equals = !warp::lane_id().is_multiple_of(LANES)
+    let mut has_duplicates = !warp::lane_id().is_multiple_of(LANES)
         && keys[0] != u32::MAX
         && column(before) == column(keys[0]);
     let _: [(); KEYS] = array::from_fn(|key| {
         if key > 0 && keys[key] != u32::MAX && column(keys[key - 1]) == column(keys[key]) {
-            has_equals = true;
+            has_duplicates = true;
         }
     });
-    has_equals
+    has_duplicates
 }

@@ -1,48 +1,59 @@
-//! How the operands of a product are passed to kernels: patterns, row extents, and items of work.
+//! How the operands of `C = A B` reach a kernel: the patterns of A and B, their values, a list of
+//! rows, and the pattern of C.
 
 use cuda_std::prelude::*;
 
-/// Where the nonzeros of a matrix in CSR are.
+/// The positions of a CSR matrix's nonzeros, without their values.
 #[repr(C)]
 #[derive(Clone, Copy)]
-pub struct Pattern {
+pub struct CsrPattern {
     /// Rows.
     pub rows: u32,
     /// Columns.
     pub cols: u32,
-    /// `rows + 1` positions in `col_idx`.
+    /// Row r has the nonzeros `row_ptr[r]..row_ptr[r + 1]`; `rows + 1` numbers.
     pub row_ptr: Global<u32>,
     /// The column of each nonzero, ascending within a row.
     pub col_idx: Global<u32>,
 }
 
 /// The patterns of A and B.
+///
+/// The kernels ask for *valid* operands:
+///
+/// - `row_ptr` ascends from 0 to the number of nonzeros;
+/// - columns ascend strictly within each row and are below `cols`;
+/// - A has as many columns as B has rows;
+/// - `extents` is what [`row_extents`](crate::analysis::work::row_extents) writes for B;
+/// - each matrix has fewer than 2^32 - 2^16 nonzeros, so a position plus a block's stride fits a
+///   u32.
 #[repr(C)]
 #[derive(Clone, Copy)]
-pub struct Operands {
+pub struct OperandPatterns {
     /// A, m x k.
-    pub a: Pattern,
+    pub a: CsrPattern,
     /// B, k x n.
-    pub b: Pattern,
-    /// For each row of B four numbers: where it starts and ends, its first and its last column (see
-    /// [`row_extents`](crate::analysis::work::row_extents)).
+    pub b: CsrPattern,
+    /// For each row of B: its start, its end, its first column, its last column. One 16-byte load
+    /// gives all four (see [`row_extents`](crate::analysis::work::row_extents)).
     pub extents: Global<u32>,
 }
 
 /// The values of A and B.
 #[repr(C)]
 pub struct Factors<T> {
-    /// Of each nonzero of A.
+    /// The value of each nonzero of A.
     pub a: Global<T>,
-    /// Of each nonzero of B.
+    /// The value of each nonzero of B.
     pub b: Global<T>,
-    /// Of each nonzero of B its column and its value, a word each, if [`lane_products`](crate::products::lane_products) has put them
-    /// beside each other; else at address 0.
+    /// Column and value of each nonzero of B side by side, one word each, as
+    /// [`pair_nonzeros`](crate::products::lane_products::pair_nonzeros) writes them; null if they
+    /// are not paired.
     pub pairs: Global<u32>,
 }
 
 impl<T> Factors<T> {
-    /// Values that are not paired with columns.
+    /// Values without pairs.
     pub const fn new(a: Global<T>, b: Global<T>) -> Self {
         Self {
             a,
@@ -52,47 +63,51 @@ impl<T> Factors<T> {
     }
 }
 
-/// What the sub-warps, warps or blocks of a launch work on: a pair of numbers each, a row of C and, where rows are cut,
-/// which of its chunks.
+/// The rows that a launch works on. An item is a pair: a row of C and, where long rows are cut into
+/// chunks, the number of the chunk (else 0). A block, a warp or a group of lanes takes one item.
 #[repr(C)]
 #[derive(Clone, Copy)]
-pub struct Items {
-    /// The first item of the launch in `list`.
+pub struct RowList {
+    /// The position in `list` of the first item of this launch.
     pub first: u32,
-    /// How many there are.
+    /// The number of items.
     pub count: u32,
-    /// Row and chunk of each.
+    /// The row and the chunk of each item.
     pub list: Global<u32>,
 }
 
-/// The pattern of C as the numeric kernels read it and, where the columns are aside still, write it.
+/// The pattern of C, as the numeric kernels read it.
+///
+/// They read the columns of row r from `columns[starts[r]]` on. There are two cases:
+///
+/// - C already has its columns. `starts` is `row_ptr`, `columns` are C's own, and `col_idx` is
+///   null.
+/// - The symbolic phase has only *staged* the columns, in memory that is laid out by `starts`. The
+///   numeric kernel that computes a row's values also writes its columns to `col_idx`.
 #[repr(C)]
 #[derive(Clone, Copy)]
-pub struct Structure {
-    /// `rows + 1` positions of entries.
+pub struct OutputPattern {
+    /// Row r of C has the entries `row_ptr[r]..row_ptr[r + 1]`; `rows + 1` numbers.
     pub row_ptr: Global<u32>,
-    /// Where the columns of each row start in `columns`: its row pointer, or where they were put aside.
+    /// The position in `columns` of each row's first column.
     pub starts: Global<u32>,
     /// The columns of each row, ascending.
     pub columns: Global<u32>,
-    /// Where the column of each entry belongs; nowhere, at address 0, if it is there.
+    /// Where kernels write the column of each entry; null if C has its columns.
     pub col_idx: GlobalMut<u32>,
 }
 
-impl Items {
-    /// Row and chunk of an item of the launch.
-    ///
-    /// # Safety
-    ///
-    /// `item` is below `count`.
+impl RowList {
+    /// The row and the chunk of an item of this launch.
     #[inline(always)]
     pub unsafe fn load(&self, item: u32) -> [u32; 2] {
-        // SAFETY: the caller's contract; pairs are aligned.
+        // SAFETY: `item` is below `count`, by the contract; the list begins at an even position, so
+        // pairs are aligned.
         unsafe { self.list.load2(2 * (self.first as usize + item as usize)) }
     }
 }
 
-impl Pattern {
+impl CsrPattern {
     /// The positions of a row's nonzeros, start and end.
     ///
     /// # Safety
@@ -101,12 +116,12 @@ impl Pattern {
     #[inline(always)]
     pub unsafe fn row(&self, row: u32) -> (u32, u32) {
         let row = row as usize;
-        // SAFETY: the caller's contract.
+        // SAFETY: `row` is below `rows`, by the contract; `row_ptr` has `rows + 1` numbers.
         unsafe { (self.row_ptr.load(row), self.row_ptr.load(row + 1)) }
     }
 }
 
-impl Structure {
+impl OutputPattern {
     /// The positions of a row's entries, start and end.
     ///
     /// # Safety
@@ -115,7 +130,7 @@ impl Structure {
     #[inline(always)]
     pub unsafe fn row(&self, row: u32) -> (u32, u32) {
         let row = row as usize;
-        // SAFETY: the caller's contract.
+        // SAFETY: `row` is a row of C, by the contract; `row_ptr` has a number more than C has rows.
         unsafe { (self.row_ptr.load(row), self.row_ptr.load(row + 1)) }
     }
 
@@ -126,26 +141,26 @@ impl Structure {
     /// `row` is a row of C.
     #[inline(always)]
     pub unsafe fn columns(&self, row: u32) -> Global<u32> {
-        // SAFETY: the caller's contract.
+        // SAFETY: `row` is a row of C, by the contract; `starts` has a number for each.
         let start = unsafe { self.starts.load(row as usize) };
         self.columns.offset(start as usize)
     }
 
-    /// Whether the columns are to be written too.
+    /// Whether kernels write the columns too.
     #[inline(always)]
-    pub fn wants_columns(&self) -> bool {
+    pub fn writes_columns(&self) -> bool {
         self.col_idx.address() != 0
     }
 
-    /// Writes the column of an entry, if it is wanted.
+    /// Writes the column of an entry if C lacks it, else does nothing.
     ///
     /// # Safety
     ///
     /// `entry` is an entry of C.
     #[inline(always)]
-    pub unsafe fn put(&self, entry: u32, column: u32) {
-        if self.wants_columns() {
-            // SAFETY: the caller's contract.
+    pub unsafe fn write_column(&self, entry: u32, column: u32) {
+        if self.writes_columns() {
+            // SAFETY: `entry` is an entry of C, by the contract, and `col_idx` is not null.
             unsafe { self.col_idx.store(entry as usize, column) };
         }
     }
@@ -161,12 +176,13 @@ impl<T> Copy for Factors<T> {}
 
 macro_rules! arguments {
     ($($argument:ty),*) => {$(
-        // SAFETY: `repr(C)`, of scalars and device pointers, without padding: two u32 before 8-byte pointers.
+        // SAFETY: `repr(C)`, scalars and device pointers without padding: two u32 stand before
+        // 8-byte pointers.
         #[cfg(not(target_arch = "nvptx64"))]
         unsafe impl KernelParam for $argument {}
     )*};
 }
-arguments!(Pattern, Operands, Items, Structure);
+arguments!(CsrPattern, OperandPatterns, RowList, OutputPattern);
 
 // SAFETY: `repr(C)`, of device pointers.
 #[cfg(not(target_arch = "nvptx64"))]

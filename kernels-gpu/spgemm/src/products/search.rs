@@ -1,30 +1,36 @@
-//! A row's columns in shared memory, and the search for the place of a product among them.
+//! Accumulators for a known, sorted set of columns. Binary search finds a product's accumulator.
+//!
+//! ```text
+//! columns   2  5  9 17      a product of column 9: search in log2(4) = 2 steps, position 2
+//! sums      .  .  +  .
+//! ```
 
-use crate::products::operands::Structure;
+use crate::products::operands::OutputPattern;
 use cuda_std::prelude::*;
 
-/// Columns in ascending order, and an accumulator for each, with room for a power of two.
+/// Columns in ascending order, with an accumulator for each, in shared memory. A team shares them.
 #[derive(Clone, Copy)]
-pub struct Entries<T> {
-    /// The room.
+pub struct SortedAccumulators<T> {
+    /// The number of columns there is room for, a power of two.
     pub capacity: u32,
-    /// The sums.
+    /// The accumulators.
     pub sums: Shared<T>,
     /// The columns; 2^32 - 1 past the last one.
     pub columns: Shared<u32>,
 }
 
-/// The place of a column among `capacity` ascending ones, a power of two, of which it is one.
+/// The position of a column among `capacity` ascending ones, by binary search.
 ///
 /// # Safety
 ///
-/// The columns are there.
+/// `capacity` is a power of two, `columns` holds that many numbers in ascending order, and `column`
+/// is one of them.
 #[inline(always)]
-pub(crate) unsafe fn place(columns: Shared<u32>, capacity: u32, column: u32) -> usize {
+pub(crate) unsafe fn position(columns: Shared<u32>, capacity: u32, column: u32) -> usize {
     let mut place = 0;
     let mut step = capacity / 2;
     while step > 0 {
-        // SAFETY: `place + step` is at most `capacity - 1` plus one.
+        // SAFETY: `place + step` never exceeds `capacity`: the steps halve, from `capacity / 2` on.
         if unsafe { columns.load((place + step - 1) as usize) } < column {
             place += step;
         }
@@ -33,13 +39,13 @@ pub(crate) unsafe fn place(columns: Shared<u32>, capacity: u32, column: u32) -> 
     place as usize
 }
 
-impl<T: Real> Entries<T> {
-    /// Bytes of shared memory.
+impl<T: Real> SortedAccumulators<T> {
+    /// Bytes of shared memory for `capacity` columns.
     pub const fn bytes(capacity: u32) -> u32 {
         capacity * (size_of::<T>() as u32 + 4)
     }
 
-    /// Entries in the dynamic shared memory, after those of `index` teams.
+    /// The accumulators of team `index` in the block's dynamic shared memory.
     #[inline(always)]
     pub fn of_team(index: u32, capacity: u32) -> Self {
         let base = shared::dynamic_shared_mem::<u8>();
@@ -53,28 +59,30 @@ impl<T: Real> Entries<T> {
         }
     }
 
-    /// Loads `count` columns of `c` from `from` on, which are those of the entries from `start` on, with sums of zero; what
-    /// thread `thread` of `threads` does of it. Columns that `c` wants it gets.
+    /// Loads `count` columns from `from` on and sets their sums to zero. They are the columns of
+    /// the entries of C from `start` on; where C lacks its columns, they are written there too.
+    /// This is the share of thread `thread` of `threads`.
     ///
     /// # Safety
     ///
-    /// There are so many columns, no more than there is room for; the team synchronises before it uses them.
+    /// `from` has `count` columns, at most `capacity`; `start..start + count` are entries of `c`.
+    /// The team synchronises before it uses the accumulators.
     #[inline(always)]
     pub unsafe fn load(
         &self,
-        c: &Structure,
+        c: &OutputPattern,
         from: Global<u32>,
         [start, count]: [u32; 2],
         [thread, threads]: [u32; 2],
     ) {
         let mut i = thread;
         while i < self.capacity {
-            // SAFETY: the caller's contract.
+            // SAFETY: `i` is below `capacity`, and `from` is read below `count` only, by the contract.
             unsafe {
                 let mut column = u32::MAX;
                 if i < count {
                     column = from.load(i as usize);
-                    c.put(start + i, column);
+                    c.write_column(start + i, column);
                 }
                 self.columns.store(i as usize, column);
                 self.sums.store(i as usize, T::ZERO);
@@ -83,27 +91,27 @@ impl<T: Real> Entries<T> {
         }
     }
 
-    /// The place of a column that is one of them.
+    /// The position of a column's accumulator.
     ///
     /// # Safety
     ///
-    /// The columns have been loaded.
+    /// The columns have been loaded, and `column` is one of them.
     #[inline(always)]
-    pub unsafe fn place(&self, column: u32) -> usize {
-        // SAFETY: the caller's contract.
-        unsafe { place(self.columns, self.capacity, column) }
+    pub unsafe fn position(&self, column: u32) -> usize {
+        // SAFETY: the contract is the same.
+        unsafe { position(self.columns, self.capacity, column) }
     }
 
-    /// Writes the first `count` sums from `to` on: what thread `thread` of `threads` does of it.
+    /// Writes the first `count` sums to `to`. This is the share of thread `thread` of `threads`.
     ///
     /// # Safety
     ///
-    /// There is room for them; the team has synchronised.
+    /// `to` has room for `count` values, and the team has synchronised since the last addition.
     #[inline(always)]
     pub unsafe fn write(&self, to: GlobalMut<T>, count: u32, thread: u32, threads: u32) {
         let mut i = thread;
         while i < count {
-            // SAFETY: the caller's contract.
+            // SAFETY: `i` is below `count`, which the accumulators and `to` have room for, by the contract.
             unsafe { to.store(i as usize, self.sums.load(i as usize)) };
             i += threads;
         }

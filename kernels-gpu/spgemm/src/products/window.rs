@@ -1,34 +1,37 @@
-//! The part of a row of B that lies in a window of columns.
+//! Windows of columns: the part of a row of B that lies in one, and a run of columns as bits.
 
 use core::array;
 use cuda_std::prelude::*;
 
-/// Probes of a step: they cut what is left in four.
+/// Probes of a search step: they cut the remaining interval into four parts.
 const PROBES: usize = 3;
 
-/// Of the positions from one to before another in `col_idx`, ascending there, the first ones whose columns are those of
-/// `columns` or greater. Both are searched for at once, by quarters: six loads are in flight, and half as many steps as with
-/// halves depend on each other.
+/// Two lower bounds at once: for each of `columns`, the first position from `start` to before `end`
+/// whose column is not less, or `end`.
+///
+/// The search goes by quarters. Six loads are in flight, and half as many steps depend on each
+/// other as in a search by halves.
 ///
 /// # Safety
 ///
-/// They are positions of columns, the first not after the second.
+/// `start <= end`, and `col_idx` holds ascending columns from `start` to before `end`.
 #[inline(always)]
-pub unsafe fn positions(
+pub unsafe fn lower_bounds(
     col_idx: Global<u32>,
     [start, end]: [u32; 2],
     columns: [u32; 2],
 ) -> [u32; 2] {
     let mut found = [start; 2];
     let mut left = end - start;
-    // How many of the first `count` of three columns `step` apart are below one.
+    // Of `count` columns that are `step` positions apart, from `at` on: how many are below
+    // `column`.
     let below = |at: u32, step: u32, count: u32, column: u32| {
         let are_below: [u32; PROBES] = array::from_fn(|probe| {
             if probe as u32 >= count {
                 return 0;
             }
             let position = at + (probe as u32 + 1) * step - 1;
-            // SAFETY: a position between the two.
+            // SAFETY: the probed positions lie before `found + left`, which is at most `end`.
             u32::from(unsafe { col_idx.load(position as usize) } < column)
         });
         are_below[0] + are_below[1] + are_below[2]
@@ -36,15 +39,16 @@ pub unsafe fn positions(
     while left > PROBES as u32 {
         let step = left / 4;
         found = array::from_fn(|i| found[i] + step * below(found[i], step, 3, columns[i]));
-        // Of the last part there is the most.
+        // The last part is the largest: it has the remainder of the division.
         left -= 3 * step;
     }
     array::from_fn(|i| found[i] + below(found[i], 1, left, columns[i]))
 }
 
-/// A bit for each of the 32 columns from `origin` on that lies in the interval, both ends included.
+/// The columns from `first` to `last`, both included, as bits: bit i stands for column `origin +
+/// i`, for 32 columns.
 #[inline(always)]
-pub(crate) fn bits((first, last): (u32, u32), origin: u32) -> u32 {
+pub(crate) fn interval_bits((first, last): (u32, u32), origin: u32) -> u32 {
     let end = origin.saturating_add(31);
     if first > end || last < origin || first > last {
         return 0;

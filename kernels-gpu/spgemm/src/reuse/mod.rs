@@ -1,6 +1,14 @@
-//! A structure that is used again: where products come from and go, kept for runs to come.
+//! Reusing a structure: a map of the products of long rows, made once and read by every further run
+//! of the numeric phase.
+//!
+//! | file | what it does |
+//! |---|---|
+//! | [`product_map`] | the map: for each product its source in A and B, and its destination in C |
+//! | [`map_segments`] | makes the sources |
+//! | [`map_ranks`] | makes the destinations |
+//! | [`mapped_chunks`] | computes values from the map |
 
-pub mod cut_pieces;
-pub mod place_products;
-pub mod placed_chunks;
-pub mod places;
+pub mod map_ranks;
+pub mod map_segments;
+pub mod mapped_chunks;
+pub mod product_map;

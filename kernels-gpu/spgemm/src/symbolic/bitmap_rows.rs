@@ -1,54 +1,55 @@
-//! Symbolic, long rows: a bitmap of the row's columns in shared memory.
+//! Symbolic, for long rows: a bitmap of the row's columns in shared memory.
 //!
-//! A product costs one atomic operation and no probing, and a bitmap is in order by itself: what is left of the sort is to
-//! count bits. 100000 columns take 12.5 KB; a row with a wider span than the bitmap has bits is done in windows, with
-//! the part of each row of B found by binary search, so that there is no row that is too long.
+//! A block takes a row. A product costs its 4-byte column and one atomic operation, without
+//! probing, and the bitmap needs no sort: its bits are counted, then written out as columns. 100000
+//! columns take 12.5 KB. A row with a wider span than the bitmap is done in windows; binary search
+//! cuts each row of B to the window, so no row is too long.
 //!
-//! Neighbouring columns are in neighbouring words, as lanes come with neighbouring columns, and atomic operations on one word
-//! are done one after the other: of 1024 columns, column `32 i + j` is bit i of word j. Where the bits are read, a warp
-//! transposes them in five shuffles.
+//! | `SPARSE` | for | column c of the bitmap |
+//! |---|---|---|
+//! | 0 | many products per word | bit `c / 32 % 32` of word `c % 32` in its group of 1024 |
+//! | 1 | few products in a wide span | bit `c % 32` of word `c / 32` |
 //!
-//! Where a row has few products in a wide span, most words have no bits, and to transpose them took most of the time. There the 32
-//! columns of a word are neighbours, of which such a row has few; a warp looks through the words, and writes out those with bits 32
-//! at a time. On an H200 the symbolic phase of a cube's stencil, a million rows of 705 products and 120 entries in 41000 columns,
-//! takes 4.6 ms so, with rows of B numbered through as [`walk`](crate::products::walk) says, and took 8.2; that of planted communities, 200000 rows of
-//! 1600 products, 6.5 ms and 8.2.
-//!
-//! With at most 40 registers three blocks of 512 threads fit a multiprocessor; left alone the assembler takes 48, two blocks, and
-//! the long rows of R-MAT .57, 100000 rows, then take 1.3 ms and not 1.0.
+//! Lanes bring neighbouring columns, and atomic operations on one word are serialised. The first
+//! layout therefore puts neighbours into different words; a warp transposes 32 words by five
+//! shuffles when it writes them out. In the second layout most words are 0. A warp collects words
+//! with bits, and writes out 32 of them at a time.
 
-use crate::products::bins::WORK;
+use crate::products::bins::WORK_WORDS;
 use crate::products::lanes::inclusive_sum;
-use crate::products::operands::{Items, Operands};
-use crate::products::walk::{LIST_WORDS, Walk};
+use crate::products::operands::{OperandPatterns, RowList};
+use crate::products::row_products::{LONG_ROW_LIST_WORDS, RowProducts};
 use cuda_std::prelude::*;
 use cuda_std::warp::{FULL_MASK, WARP_SIZE};
 
-/// Bits that a warp writes out together: a word a lane.
+/// Columns of a group of 32 words, which a warp writes out together.
 const GROUP: u32 = WARP_SIZE * 32;
 
-/// Threads of a block: with bitmaps so large that one block has a multiprocessor for itself, it has as many as there may be.
+/// Threads in a block. If a bitmap is so large that one block fills a multiprocessor, the block is
+/// as large as possible.
 const fn block(words: u32) -> u32 {
     if words > 20_000 { 1024 } else { 512 }
 }
 
-/// The words of a bitmap of so many columns, or of as many as there are in so much shared memory: a multiple of 32.
+/// Words of a bitmap of `columns` columns, or as many as fit `shared_bytes` of shared memory if
+/// that is less. A multiple of 32.
 #[inline(always)]
 pub fn words(columns: u32, shared_bytes: u32) -> u32 {
-    let most = shared_bytes.saturating_sub(rest_bytes(1024) + 4 * LIST_WORDS) / 4;
+    let most = shared_bytes.saturating_sub(rest_bytes(1024) + 4 * LONG_ROW_LIST_WORDS) / 4;
     columns.div_ceil(GROUP).min(most / WARP_SIZE) * WARP_SIZE
 }
 
-/// Words that have bits and wait for a warp to write them out, at most.
-const WAITING: u32 = 2 * WARP_SIZE;
+/// Maximum number of collected words that wait for a warp to write them out.
+const MAX_PENDING: u32 = 2 * WARP_SIZE;
 
-/// Bytes of shared memory beside the bitmap: the places of a group's bits, and a count, for each warp.
+/// Bytes of shared memory beside the bitmap: for each warp the positions of a group's bits, and a
+/// count.
 const fn rest_bytes(block: u32) -> u32 {
     block / WARP_SIZE * (2 * GROUP + 4)
 }
 
-/// Threads of a block of a row of few products: more where the bitmap is so large that few blocks fit a multiprocessor.
-const fn narrow_block(words: u32) -> u32 {
+/// Threads in a block with a sparse bitmap: more where fewer blocks fit a multiprocessor.
+const fn sparse_block(words: u32) -> u32 {
     match words {
         0..=2048 => 64,
         2049..=4096 => 128,
@@ -56,29 +57,34 @@ const fn narrow_block(words: u32) -> u32 {
     }
 }
 
-/// The launch for that many rows with bitmaps of that many words.
+/// The launch for this many rows with bitmaps of `words` words.
 pub fn launch(rows: u32, words: u32) -> LaunchConfig {
     let block = block(words);
     LaunchConfig::new(rows, block).shared_bytes(4 * words + rest_bytes(block))
 }
 
-/// The launch for that many rows of few products.
-pub fn launch_narrow(rows: u32, words: u32) -> LaunchConfig {
-    let block = narrow_block(words);
-    let waiting_bytes = block / WARP_SIZE * 4 * WAITING;
-    LaunchConfig::new(rows, block).shared_bytes(4 * words + rest_bytes(block) + waiting_bytes)
+/// The same with sparse bitmaps.
+pub fn launch_sparse(rows: u32, words: u32) -> LaunchConfig {
+    let block = sparse_block(words);
+    let pending_bytes = block / WARP_SIZE * 4 * MAX_PENDING;
+    LaunchConfig::new(rows, block).shared_bytes(4 * words + rest_bytes(block) + pending_bytes)
 }
 
-/// The columns of rows, ascending, and their number; a block a row, with a bitmap of `words` words, a multiple of 32.
+/// The columns of each listed row, ascending, and their number. A block takes a row; its warps
+/// share the row's products, and then the words of the bitmap.
+///
+/// At most 40 registers per thread let three blocks of 512 threads share a multiprocessor.
 ///
 /// # Safety
 ///
-/// The operands are what they say; `work` is `row_work`'s. `staged` has room for each row's entries from `starts[row]` on,
-/// `entries` a number for each row. The launch is [`launch`]'s, or with `NARROW` 1 [`launch_narrow`]'s.
-#[kernel(name = "spgemm_bitmap_rows", NARROW = [0, 1], registers = 40)]
-pub unsafe fn bitmap_rows<const NARROW: u32>(
-    operands: Operands,
-    items: Items,
+/// `operands` is valid (see [`OperandPatterns`]). `words` is a multiple of 32. `work` and `starts`
+/// are those of [`row_work`](crate::analysis::work::row_work); `staged` has the room that `starts`
+/// gives each row, `entries` a number per row. The launch is [`launch`]'s, with `SPARSE` 1
+/// [`launch_sparse`]'s.
+#[kernel(name = "spgemm_bitmap_rows", SPARSE = [0, 1], registers = 40)]
+pub unsafe fn bitmap_rows<const SPARSE: u32>(
+    operands: OperandPatterns,
+    items: RowList,
     words: u32,
     work: Global<u32>,
     starts: Global<u32>,
@@ -92,23 +98,26 @@ pub unsafe fn bitmap_rows<const NARROW: u32>(
     let counts = bitmap.offset(words as usize);
     let all_places = counts.offset(warps as usize).cast::<u16>();
     let places = all_places.offset((warp * GROUP) as usize);
-    let waiting = all_places
+    let pending = all_places
         .offset((warps * GROUP) as usize)
         .cast::<u32>()
-        .offset((warp * WAITING) as usize);
-    // SAFETY: rows of the matrices; the block synchronises between writes and reads of the bitmap and the counts.
+        .offset((warp * MAX_PENDING) as usize);
+    // SAFETY: there is a block per item. Bits are below `32 * used`, as the window ends there. The
+    // row has at most `span` entries, which it has room for. The block synchronises between writes
+    // and reads of the bitmap and the counts; all threads agree on `covered`.
     unsafe {
         let [row, _] = items.load(thread::block_idx_x());
-        let [products, first, span, _] = work.load4(WORK * row as usize);
+        let [products, first, span, _] = work.load4(WORK_WORDS * row as usize);
         let to = starts.load(row as usize) as usize;
-        let mut walk = Walk::columns(&operands, row, products, [warp, warps]);
-        walk.list = Some(list);
+        let mut row_products = RowProducts::columns(&operands, row, products, [warp, warps]);
+        row_products.long_rows = Some(list);
         let (mut covered, mut found) = (0, 0);
         while covered < span {
             let used = words.min((span - covered).div_ceil(GROUP) * WARP_SIZE);
             let origin = first + covered;
             if words < span.div_ceil(32) {
-                walk.window = Some((origin, origin + (32 * used - 1).min(span - covered - 1)));
+                row_products.window =
+                    Some((origin, origin + (32 * used - 1).min(span - covered - 1)));
             }
             if t == 0 {
                 list.store(0, 0);
@@ -119,9 +128,9 @@ pub unsafe fn bitmap_rows<const NARROW: u32>(
                 word += 4 * thread::block_dim_x();
             }
             thread::sync_threads();
-            walk.each::<32, false>(|column, _| {
+            row_products.for_each::<32, false>(|column, _| {
                 let bit = column - origin;
-                if NARROW == 1 {
+                if SPARSE == 1 {
                     bitmap.atomic_or((bit / 32) as usize, 1 << (bit % 32));
                 } else {
                     let word = bit / GROUP * WARP_SIZE + bit % WARP_SIZE;
@@ -129,22 +138,22 @@ pub unsafe fn bitmap_rows<const NARROW: u32>(
                 }
             });
             thread::sync_threads();
-            let part = Part {
+            let bitmap_window = BitmapWindow {
                 bitmap,
                 used,
                 counts,
-                waiting,
+                pending,
                 places,
             };
-            let (below, all) = part.count(warp, warps);
+            let (below, all) = bitmap_window.count(warp, warps);
             let to = staged.offset(to + (found + below) as usize);
-            if NARROW == 1 {
-                part.write_out_scattered(warp, warps, origin, to);
+            if SPARSE == 1 {
+                bitmap_window.write_sparse(warp, warps, origin, to);
             } else {
-                part.write_out(warp, warps, origin, to);
+                bitmap_window.write_dense(warp, warps, origin, to);
             }
             found += all;
-            // The last word may be one of which the span has but some bits.
+            // The span may end within the last word.
             covered = covered.saturating_add(32 * used);
             thread::sync_threads();
         }
@@ -154,18 +163,22 @@ pub unsafe fn bitmap_rows<const NARROW: u32>(
     }
 }
 
-/// The bitmap of a window, and what a warp wants besides.
-struct Part {
+/// The bitmap of a window of columns, and the shared memory in which a warp writes it out.
+struct BitmapWindow {
+    /// The bitmap.
     bitmap: Shared<u32>,
+    /// The words of the bitmap that the window needs.
     used: u32,
+    /// The bits of each warp's words.
     counts: Shared<u32>,
-    /// The warp's list of words that wait; of narrow rows alone.
-    waiting: Shared<u32>,
+    /// The words with bits that the warp has collected; of sparse bitmaps only.
+    pending: Shared<u32>,
+    /// The positions of the bits that the warp writes out.
     places: Shared<u16>,
 }
 
-impl Part {
-    /// The groups of 32 words of a warp, from one to before another.
+impl BitmapWindow {
+    /// The groups of 32 words that a warp takes, from the first to before the second.
     #[inline(always)]
     fn groups(&self, warp: u32, warps: u32) -> (u32, u32) {
         let groups = self.used.div_ceil(WARP_SIZE);
@@ -173,24 +186,32 @@ impl Part {
         ((warp * each).min(groups), ((warp + 1) * each).min(groups))
     }
 
-    /// The lane's word of a group.
+    /// The calling lane's word of a group; 0 past the last word.
+    ///
+    /// # Safety
+    ///
+    /// The block has synchronised since the last change of the bitmap.
     #[inline(always)]
     unsafe fn word(&self, group: u32) -> u32 {
         let word = group * WARP_SIZE + warp::lane_id();
         if word < self.used {
-            // SAFETY: a word of the bitmap.
+            // SAFETY: `word` is below `used`, checked above.
             unsafe { self.bitmap.load(word as usize) }
         } else {
             0
         }
     }
 
-    /// The bits of all warps before this one, and of all; the whole block counts.
+    /// The number of bits in the words of all warps before this one, and in all words.
+    ///
+    /// # Safety
+    ///
+    /// As for [`word`](Self::word); all threads of the block call it.
     #[inline(always)]
     unsafe fn count(&self, warp: u32, warps: u32) -> (u32, u32) {
         let (start, end) = self.groups(warp, warps);
         let mut bits = 0;
-        // SAFETY: words of the bitmap, a count for each warp.
+        // SAFETY: `counts` has a word for each warp; a barrier stands between its writes and reads.
         unsafe {
             for group in start..end {
                 bits += self.word(group).count_ones();
@@ -213,21 +234,27 @@ impl Part {
         }
     }
 
-    /// Writes the columns of the warp's bits from `to` on: the places of a group's bits are put together in shared memory, so
-    /// that they are written in one piece.
+    /// Writes the columns of the bits in the warp's words to `to`, of the layout that spreads
+    /// neighbours over words. The positions of a group's bits are compacted in shared memory first,
+    /// so that the warp writes whole sectors.
+    ///
+    /// # Safety
+    ///
+    /// As for [`word`](Self::word); `to` has room for as many columns as were counted.
     #[inline(always)]
-    unsafe fn write_out(&self, warp: u32, warps: u32, origin: u32, to: GlobalMut<u32>) {
+    unsafe fn write_dense(&self, warp: u32, warps: u32, origin: u32, to: GlobalMut<u32>) {
         let lane = warp::lane_id();
         let (start, end) = self.groups(warp, warps);
         let mut written = 0;
-        // SAFETY: words of the bitmap, the warp's places, and as many columns as were counted.
+        // SAFETY: as many columns are written as were counted. The warp's places are its own,
+        // synchronised between writes and reads; all lanes agree on `group` and the vote.
         unsafe {
             for group in start..end {
                 let word = self.word(group);
                 if !warp::any(FULL_MASK, word != 0) {
                     continue;
                 }
-                let all = self.put_together(transposed(word));
+                let all = self.compact_bits(transposed(word));
                 let mut i = lane;
                 while i < all {
                     let column = origin + group * GROUP + u32::from(self.places.load(i as usize));
@@ -240,46 +267,52 @@ impl Part {
         }
     }
 
-    /// The same where most words have no bits and the bits of a word are neighbours: words with bits wait until there are as many as
-    /// lanes, and are then written out together.
+    /// Writes the columns of the bits in the warp's words to `to`, of the layout where the bits of
+    /// a word are neighbours. Words with bits are collected until every lane has one, and then
+    /// written out together.
+    ///
+    /// # Safety
+    ///
+    /// As for [`write_dense`](Self::write_dense).
     #[inline(always)]
-    unsafe fn write_out_scattered(&self, warp: u32, warps: u32, origin: u32, to: GlobalMut<u32>) {
+    unsafe fn write_sparse(&self, warp: u32, warps: u32, origin: u32, to: GlobalMut<u32>) {
         let lane = warp::lane_id();
         let (mut group, end) = self.groups(warp, warps);
-        let (mut waiting, mut written) = (0, 0);
-        // SAFETY: words of the bitmap, the warp's list and places, and as many columns as were counted; all lanes of the warp
-        // are here.
+        let (mut pending, mut written) = (0, 0);
+        // SAFETY: as many columns are written as were counted. At most 31 collected words remain
+        // when 32 more are looked at, so `MAX_PENDING` suffices. The loops run on votes, so all
+        // lanes reach each shuffle.
         unsafe {
             loop {
-                while group < end && waiting < WARP_SIZE {
+                while group < end && pending < WARP_SIZE {
                     let has_bits = self.word(group) != 0;
                     let have_bits = warp::ballot(FULL_MASK, has_bits);
                     if has_bits {
-                        let place = waiting + (have_bits & ((1 << lane) - 1)).count_ones();
-                        self.waiting.store(place as usize, group * WARP_SIZE + lane);
+                        let place = pending + (have_bits & ((1 << lane) - 1)).count_ones();
+                        self.pending.store(place as usize, group * WARP_SIZE + lane);
                     }
-                    waiting += have_bits.count_ones();
+                    pending += have_bits.count_ones();
                     group += 1;
                 }
-                if waiting == 0 {
+                if pending == 0 {
                     return;
                 }
                 warp::sync_warp(FULL_MASK);
                 let (mut index, mut word) = (0, 0);
-                if lane < waiting {
-                    index = self.waiting.load(lane as usize);
+                if lane < pending {
+                    index = self.pending.load(lane as usize);
                     word = self.bitmap.load(index as usize);
                 }
-                let is_left = lane + WARP_SIZE < waiting;
+                let is_left = lane + WARP_SIZE < pending;
                 let mut left = 0;
                 if is_left {
-                    left = self.waiting.load((lane + WARP_SIZE) as usize);
+                    left = self.pending.load((lane + WARP_SIZE) as usize);
                 }
-                let all = self.put_together(word);
+                let all = self.compact_bits(word);
                 if is_left {
-                    self.waiting.store(lane as usize, left);
+                    self.pending.store(lane as usize, left);
                 }
-                waiting = waiting.saturating_sub(WARP_SIZE);
+                pending = pending.saturating_sub(WARP_SIZE);
                 let mut first = 0;
                 while first < all {
                     let i = first + lane;
@@ -301,15 +334,20 @@ impl Part {
         }
     }
 
-    /// Puts the numbers of the bits in the warp's words beside each other, 32 for each lane, and gives how many there are.
+    /// Writes the positions of the bits in the warp's words, `32 * lane + bit`, to `places` without
+    /// gaps. Gives their number.
+    ///
+    /// # Safety
+    ///
+    /// `places` has room for 1024 positions, and no lane of the warp still reads it.
     #[inline(always)]
-    unsafe fn put_together(&self, word: u32) -> u32 {
+    unsafe fn compact_bits(&self, word: u32) -> u32 {
         let sum = inclusive_sum::<32>(FULL_MASK, word.count_ones());
         let mut place = sum - word.count_ones();
         let mut word = word;
         while word != 0 {
             let bit = warp::lane_id() * 32 + word.trailing_zeros();
-            // SAFETY: there is room for all bits.
+            // SAFETY: `place` is below the number of bits in 32 words.
             unsafe { self.places.store(place as usize, bit as u16) };
             word &= word - 1;
             place += 1;
@@ -319,7 +357,8 @@ impl Part {
     }
 }
 
-/// The bits of the warp's words with lanes and positions exchanged: bit i of lane j becomes bit j of lane i.
+/// The transposed 32 x 32 bit matrix of the warp's words: bit i of lane j becomes bit j of lane i.
+/// Five shuffles.
 #[inline(always)]
 fn transposed(word: u32) -> u32 {
     let lane = warp::lane_id();
@@ -339,4 +378,4 @@ fn transposed(word: u32) -> u32 {
     word
 }
 
-const _: () = assert!(LIST_WORDS == 32);
+const _: () = assert!(LONG_ROW_LIST_WORDS == 32);

@@ -1,55 +1,66 @@
-//! Symbolic, rows of some hundred to some thousand products: hash tables in shared memory, and the new columns sorted.
+//! Symbolic, for rows of some hundred to some thousand products in a wide span: a hash table in
+//! shared memory, then a sort.
 //!
-//! Tables have at least twice as many slots as the row has products, so that probes are short; the hash is
-//! multiplicative, as the low bits of a graph's columns are far from random. The columns found are compacted by votes and
-//! sorted by a bitonic network, in shared memory too: it sorts the row's entries and not its products.
+//! A block takes a row. It inserts the column of each product into the table,
+//! compacts the columns found by votes, and sorts them by a bitonic network in shared memory. The
+//! sort handles the row's entries, not its products.
+//!
+//! ```text
+//! products   7 3 7 9 3      table   . 9 . . 3 . 7 .      compacted   9 3 7      sorted   3 7 9
+//! ```
+//!
+//! The table has at least two slots per product, so probe sequences are short. The hash is
+//! multiplicative, since the low bits of a graph's columns are far from random. A product costs 4
+//! bytes and one or more atomic operations in shared memory.
 
-use crate::products::bins::WORK;
-use crate::products::operands::{Items, Operands};
-use crate::products::table::{self, EMPTY};
-use crate::products::walk::Walk;
+use crate::products::bins::WORK_WORDS;
+use crate::products::hash_table::{self, EMPTY};
+use crate::products::operands::{OperandPatterns, RowList};
+use crate::products::row_products::RowProducts;
 use cuda_std::prelude::*;
 use cuda_std::warp::{FULL_MASK, WARP_SIZE};
 
-/// Slots for each product, at least.
+/// Slots per product, at least.
 const SLOTS_A_PRODUCT: u32 = 2;
 
-/// The launch for rows of up to that many products, a power of two from 256 on: a row a block.
+/// The launch for rows of at most `products` products, a power of two from 256 on: a row per block.
 pub fn launch(rows: u32, products: u32) -> LaunchConfig {
     let block = (products / 8).clamp(128, 1024);
     LaunchConfig::new(rows, block).shared_bytes(4 * words(products))
 }
 
-/// Words of a block: the table, the list of its columns, their number.
+/// Shared words of a block: the table, the list of its columns, and their number.
 const fn words(products: u32) -> u32 {
     (SLOTS_A_PRODUCT + 1) * products + 4
 }
 
-/// The columns of rows of up to `capacity` products, ascending, and their number; a block a row.
+/// The columns of each listed row, ascending, and their number. A block takes a row.
 ///
 /// # Safety
 ///
-/// The operands are what they say; the items are rows of up to `capacity` products, a power of two from 32 on; `work` is
-/// `row_work`'s. `staged` has room for each row's entries from `starts[row]` on, `entries` a number for each row. The launch
-/// is [`launch`]'s.
+/// `operands` is valid (see [`OperandPatterns`]). The listed rows have at most `capacity` products,
+/// a power of two from 256 on. `work` and `starts` are those of
+/// [`row_work`](crate::analysis::work::row_work); `staged` has the room that `starts` gives each
+/// row, `entries` a number per row. The launch is [`launch`]'s.
 #[kernel(name = "spgemm_hash_rows")]
 pub unsafe fn hash_rows(
-    operands: Operands,
-    items: Items,
+    operands: OperandPatterns,
+    items: RowList,
     capacity: u32,
     work: Global<u32>,
     starts: Global<u32>,
     staged: GlobalMut<u32>,
     entries: GlobalMut<u32>,
 ) {
-    let block = Block::of_thread();
+    let block = BlockThread::current();
     let slots = SLOTS_A_PRODUCT * capacity;
     let table = shared::dynamic_shared_mem::<u32>();
     let (list, count) = (
         table.offset(slots as usize),
         table.offset((slots + capacity) as usize),
     );
-    // SAFETY: rows of the matrices; the block synchronises between writes and reads of its shared memory.
+    // SAFETY: there is a block per item. It synchronises between writes and reads of its shared
+    // memory. The table has more slots than the row has products.
     unsafe {
         let [row, _] = items.load(thread::block_idx_x());
         let mut slot = block.thread;
@@ -61,10 +72,11 @@ pub unsafe fn hash_rows(
             count.store(0, 0);
         }
         thread::sync_threads();
-        let products = work.load(WORK * row as usize);
-        let walk = Walk::columns(&operands, row, products, [block.warp, block.warps]);
-        walk.each::<32, false>(|column, _| {
-            table::insert(table, slots, column);
+        let products = work.load(WORK_WORDS * row as usize);
+        let warps = [block.warp, block.threads / WARP_SIZE];
+        let row_products = RowProducts::columns(&operands, row, products, warps);
+        row_products.for_each::<32, false>(|column, _| {
+            hash_table::insert(table, slots, column);
         });
         thread::sync_threads();
         block.compact(table, slots, list, count);
@@ -83,34 +95,39 @@ pub unsafe fn hash_rows(
     }
 }
 
-/// The thread's place in its block.
+/// The place of the calling thread in its block.
 #[derive(Clone, Copy)]
-struct Block {
+struct BlockThread {
     thread: u32,
+    /// The number of threads.
     threads: u32,
     warp: u32,
-    warps: u32,
 }
 
-impl Block {
+impl BlockThread {
     #[inline(always)]
-    fn of_thread() -> Self {
-        let (thread, threads) = (thread::thread_idx_x(), thread::block_dim_x());
+    fn current() -> Self {
+        let thread = thread::thread_idx_x();
         Self {
             thread,
-            threads,
+            threads: thread::block_dim_x(),
             warp: thread / WARP_SIZE,
-            warps: threads / WARP_SIZE,
         }
     }
 
-    /// The table's columns one beside the other in `list`, and their number in `count`.
+    /// Compacts the table's columns into `list`, and adds their number to `count`.
+    ///
+    /// # Safety
+    ///
+    /// `table` has `slots` slots, a multiple of 32; `list` has room for all its columns; `count` is 0.
+    /// The block has synchronised.
     #[inline(always)]
     unsafe fn compact(self, table: Shared<u32>, slots: u32, list: Shared<u32>, count: Shared<u32>) {
         let lane = warp::lane_id();
         let mut first = self.warp * WARP_SIZE;
         while first < slots {
-            // SAFETY: slots of the table, of which there are a multiple of 32; no more columns than the list holds.
+            // SAFETY: `first + lane` is below `slots`, a multiple of 32. Ranks are below the number of
+            // columns in the table.
             unsafe {
                 let column = table.load((first + lane) as usize);
                 let taken = warp::ballot(FULL_MASK, column != EMPTY);
@@ -128,7 +145,11 @@ impl Block {
         }
     }
 
-    /// Sorts the `count` numbers of `list`, which has room for the next power of two, by a bitonic network.
+    /// Sorts the first `count` numbers of `list` in ascending order, by a bitonic network.
+    ///
+    /// # Safety
+    ///
+    /// `list` has room for the next power of two of `count`. All threads of the block call it.
     #[inline(always)]
     unsafe fn sort(self, list: Shared<u32>, count: u32) {
         let size = if count < 2 {
@@ -136,7 +157,8 @@ impl Block {
         } else {
             2 << (count - 1).ilog2()
         };
-        // SAFETY: numbers of the list; pairs of a step are apart, and the block synchronises between steps.
+        // SAFETY: `low` and `high` are below `size`. The pairs of a step are disjoint, and the block
+        // synchronises between steps.
         unsafe {
             let mut i = count + self.thread;
             while i < size {

@@ -1,4 +1,5 @@
-//! The symbolic phase: the columns of each row of C.
+//! The symbolic phase: the columns of each row of C, ascending, and their number. They are staged
+//! until the row pointers of C are known.
 
 pub mod bitmap_rows;
 pub mod hash_rows;

@@ -1,33 +1,46 @@
-//! Symbolic, banded and blocked matrices: rows of B that are runs of neighbouring columns, joined.
+//! Symbolic, for banded and blocked matrices: rows of B that are runs of neighbouring columns,
+//! joined as intervals.
 //!
-//! Where every row of B that a row of C takes part of is a run, the row of C is a union of intervals, and a nonzero of A costs
-//! the two ends of its interval whatever the number of its products. A lane has an interval; for 32 columns at a time each
-//! lane makes a word of those in its interval, and `redux.or` joins the words.
+//! If each row of B is a run, a row of C is a union of intervals. A lane holds one interval. For 32
+//! columns at a time each lane makes a word of the columns in its interval, and `redux.or` joins
+//! the words of the warp:
+//!
+//! ```text
+//! lane 0  columns 3 to 6      . . . 1 1 1 1 .
+//! lane 1  columns 5 to 7      . . . . . 1 1 1
+//! redux.or                    . . . 1 1 1 1 1     five columns
+//! ```
+//!
+//! A nonzero of A costs its column and the 16-byte extents of a row of B, however many products it
+//! has.
 
-use crate::products::bins::WORK;
-use crate::products::operands::{Items, Operands};
-use crate::products::window::bits;
+use crate::products::bins::WORK_WORDS;
+use crate::products::operands::{OperandPatterns, RowList};
+use crate::products::window::interval_bits;
 use cuda_std::prelude::*;
 use cuda_std::warp::{FULL_MASK, WARP_SIZE};
 
 /// Threads in a block.
 const BLOCK: u32 = 256;
 
-/// The launch for that many rows, a warp each.
+/// The launch for this many rows, a warp each.
 pub fn launch(rows: u32) -> LaunchConfig {
     LaunchConfig::new(rows.div_ceil(BLOCK / WARP_SIZE), BLOCK)
 }
 
-/// The columns of rows, ascending, and their number; a warp a row.
+/// The columns of each listed row, ascending, and their number. A warp takes a row, a lane every
+/// 32nd nonzero of A.
 ///
 /// # Safety
 ///
-/// The operands are what they say; the items are rows all of whose rows of B are runs; `work` is `row_work`'s. `staged` has
-/// room for each row's entries from `starts[row]` on, `entries` a number for each row.
+/// `operands` is valid (see [`OperandPatterns`]). All rows of B of the listed rows are runs of
+/// neighbouring columns. `work` and `starts` are those of
+/// [`row_work`](crate::analysis::work::row_work); `staged` has the room that `starts` gives each
+/// row, `entries` a number per row. The launch is [`launch`]'s.
 #[kernel(name = "spgemm_run_rows")]
 pub unsafe fn run_rows(
-    operands: Operands,
-    items: Items,
+    operands: OperandPatterns,
+    items: RowList,
     work: Global<u32>,
     starts: Global<u32>,
     staged: GlobalMut<u32>,
@@ -38,10 +51,12 @@ pub unsafe fn run_rows(
         return;
     }
     let lane = warp::lane_id();
-    // SAFETY: rows of the matrices; all lanes of the warp take part in its votes.
+    // SAFETY: `item` is below `items.count`, checked above; `interval` checks `k`. A row has at
+    // most `span` entries, which it has room for. The loops run alike for all lanes of the warp, so
+    // all reach each `redux`.
     unsafe {
         let [row, _] = items.load(item);
-        let [_, first, span, _] = work.load4(WORK * row as usize);
+        let [_, first, span, _] = work.load4(WORK_WORDS * row as usize);
         let (start, end) = operands.a.row(row);
         let to = starts.load(row as usize);
         let interval = |k: u32| {
@@ -57,10 +72,10 @@ pub unsafe fn run_rows(
         let mut covered = 0;
         while covered < span {
             let origin = first + covered;
-            let mut word = bits(head, origin);
+            let mut word = interval_bits(head, origin);
             let mut k = start + WARP_SIZE;
             while k < end {
-                word |= bits(interval(k + lane), origin);
+                word |= interval_bits(interval(k + lane), origin);
                 k += WARP_SIZE;
             }
             let word = warp::reduce_or(FULL_MASK, word);

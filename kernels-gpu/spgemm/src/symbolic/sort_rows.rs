@@ -1,27 +1,25 @@
-//! Rows of up to 512 products: the products' columns sorted in registers, and where values are known, the products added up.
+//! Both phases, for rows of at most 512 products: the products' columns are sorted in registers.
 //!
-//! A group of 8, 16 or 32 lanes takes a row, a lane up to sixteen products. A bitonic network sorts them: numbers that are
-//! neighbours in a lane's registers are compared there, the others go by shuffles. Equal columns stand beside each other, so
-//! that there is no table and there are no atomics. Through shared memory they come into the order in which lanes write
-//! neighbours.
+//! A group of 8, 16 or 32 lanes takes a row, a lane 2 to 16 products. The products are numbered,
+//! and a key is a column (relative to the row's first) with the product's number in its low bits. A
+//! [bitonic network](crate::products::network) sorts the keys. Equal columns then stand side by
+//! side: no table, no atomics. The factors wait in shared memory under the product's number. Equal
+//! columns keep the order of the products, so a sum is the same in every run.
 //!
-//! The numeric phase does the same again for values alone: to sort up to 256 products costs less than to search for each one's
-//! place. (R-MAT .35, 235868 rows and 33 million products, on an H200: 0.43 ms, and 0.56 with those of up to 512 sorted again.)
-//! The first time they are sorted up to 512; with hash tables from 129 on the whole multiplication took 1.47 ms, and 1.21 so.
+//! ```text
+//! product    0  1  2  3       keys     7:0  3:1  7:2  9:3
+//! column     7  3  7  9       sorted   3:1  7:0  7:2  9:3      columns 3, 7, 9
+//! ```
 //!
-//! A row waits for its nonzero of A, for the row of B that it names, and for the products, one after the other. So a group of lanes has several
-//! rows to sort: what the next one wants of A and of B's row pointers is on its way meanwhile. (A uniform matrix of 5 million nonzeros,
-//! squared: the numeric phase takes 0.33 ms with eight rows a group, 0.37 with one.) All lanes of the warp go on together, as a shuffle of some
-//! takes many instructions to find out that they are there. And where no two products of the warp's rows have the same column, which is common
-//! in short rows, they are written down as they are: 0.30 ms in the place of 0.33.
-//!
-//! With values, what is sorted is the column with the product's number in its low bits, one u32; the factors wait in shared memory under that
-//! number. Products of the same column keep their order and are added up in it, so that the sum is that of every run.
+//! Three loads depend on each other: a nonzero of A, its row of B, the products. A group therefore
+//! has several rows, and loads ahead for the next ones while it sorts. All lanes of the warp stay
+//! together, since a shuffle of some lanes costs more. If no column appears twice in the warp's
+//! rows, which is common, nothing is added up. A product costs its column and value of B.
 
-use crate::products::bins::{MOST_PRODUCTS, WORK};
+use crate::products::bins::{MAX_SORTED_PRODUCTS, WORK_WORDS};
 use crate::products::lane_products::LaneProducts;
-use crate::products::network::{has_equals, load_keys, sorted, store_keys};
-use crate::products::operands::{Factors, Items, Operands};
+use crate::products::network::{has_duplicates, load_keys, sorted, store_keys};
+use crate::products::operands::{Factors, OperandPatterns, RowList};
 use core::array;
 use cuda_std::prelude::*;
 use cuda_std::warp::{FULL_MASK, WARP_SIZE};
@@ -29,13 +27,14 @@ use cuda_std::warp::{FULL_MASK, WARP_SIZE};
 /// Threads in a block.
 const BLOCK: u32 = 128;
 
-/// Rows that a group of lanes takes one after the other, at most.
-const MOST_ROUNDS: u32 = 8;
+/// Maximum number of rows that a group of lanes takes one after the other.
+const MAX_ROUNDS: u32 = 8;
 
-/// Columns that a row may span, so that they fit a u32 with the number of a product, and there is a greater one.
-pub const MOST_SPAN: u32 = (1 << (u32::BITS - MOST_PRODUCTS.ilog2())) - 1;
+/// Maximum span of a row, so that a relative column and a product's number fit a u32 that is not
+/// 2^32 - 1.
+pub const MAX_SPAN: u32 = (1 << (u32::BITS - MAX_SORTED_PRODUCTS.ilog2())) - 1;
 
-/// Lanes of a row of up to that many products.
+/// The lanes that take a row of at most `products` products.
 const fn lanes(products: u32) -> u32 {
     match products {
         0..=32 => 8,
@@ -44,43 +43,48 @@ const fn lanes(products: u32) -> u32 {
     }
 }
 
-/// Bytes of shared memory of a row of up to `products` products: keys, factors, and so many more that a warp's groups have banks of their own.
+/// Bytes of shared memory of a row of at most `products` products: keys and factors, and padding
+/// that gives the groups of a warp different banks.
 const fn bytes(products: u32, element_bytes: u32) -> u32 {
     let words = products * (2 * element_bytes / 4 + 1);
     4 * (words + (lanes(products) + WARP_SIZE - words % WARP_SIZE) % WARP_SIZE)
 }
 
-/// How many of that many rows of up to `products` products a group of lanes takes one after the other, if so many warps are wanted.
+/// How many rows a group of lanes takes one after the other, if at least `warps` warps should
+/// remain.
 pub fn rounds(rows: u32, products: u32, warps: u32) -> u32 {
     let rows_a_round = WARP_SIZE / lanes(products);
-    (rows / warps.max(1) / rows_a_round).clamp(1, MOST_ROUNDS)
+    (rows / warps.max(1) / rows_a_round).clamp(1, MAX_ROUNDS)
 }
 
-/// The launch for that many rows of up to `products` products: of [`sort_products`], or with no bytes an element of [`sort_rows`].
+/// The launch for `rows` rows of at most `products` products: of [`sort_products`], or with
+/// `element_bytes` 0 of [`sort_rows`].
 pub fn launch(rows: u32, rounds: u32, products: u32, element_bytes: u32) -> LaunchConfig {
     let groups = BLOCK / lanes(products);
     LaunchConfig::new(rows.div_ceil(rounds * groups), BLOCK)
         .shared_bytes(groups * bytes(products, element_bytes))
 }
 
-/// The columns of rows of up to `PRODUCTS` products, ascending, and their number.
+/// The columns of each listed row, ascending, and their number. A group of lanes takes `rounds`
+/// rows, one after the other.
 ///
 /// # Safety
 ///
-/// The operands are what they say; the items are rows of up to `PRODUCTS` products that span up to [`MOST_SPAN`] columns;
-/// `work` is `row_work`'s. `staged` has room for each row's entries from `starts[row]` on, `entries` a number for each row. The
-/// launch is [`launch`]'s for so many [`rounds`].
+/// `operands` is valid (see [`OperandPatterns`]). The listed rows have at most `PRODUCTS` products
+/// and span at most [`MAX_SPAN`] columns. `work` and `starts` are those of
+/// [`row_work`](crate::analysis::work::row_work); `staged` has the room that `starts` gives each
+/// row, `entries` a number per row. The launch is [`launch`]'s for `rounds`.
 #[kernel(name = "spgemm_sort_rows", PRODUCTS = [16, 32, 64, 128, 256, 512])]
 pub unsafe fn sort_rows<const PRODUCTS: u32>(
-    operands: Operands,
-    items: Items,
+    operands: OperandPatterns,
+    items: RowList,
     rounds: u32,
     work: Global<u32>,
     starts: Global<u32>,
     staged: GlobalMut<u32>,
     entries: GlobalMut<u32>,
 ) {
-    let rows = Rows::<f32, false> {
+    let sorter = RowSorter::<f32, false> {
         operands,
         factors: Factors::new(Global::from_address(0), Global::from_address(0)),
         items,
@@ -91,21 +95,22 @@ pub unsafe fn sort_rows<const PRODUCTS: u32>(
         values: GlobalMut::from_address(0),
         entries,
     };
-    // SAFETY: the caller's contract.
-    unsafe { rows.sort::<PRODUCTS>() };
+    // SAFETY: the contract is the same.
+    unsafe { sorter.sort::<PRODUCTS>() };
 }
 
-/// The values of rows of up to `PRODUCTS` products and, where `columns` and `entries` are not at address 0, their columns and number.
+/// The values of each listed row. Also its columns and their number, where `columns` and `entries`
+/// are not null. A group of lanes takes `rounds` rows, one after the other.
 ///
 /// # Safety
 ///
-/// As for [`sort_rows`]; `values` has room for each row's entries from `starts[row]` on, as `columns` has if it is wanted. The
-/// launch is [`launch`]'s for so many [`rounds`].
+/// As for [`sort_rows`]; `starts` says where each row begins in `values` and `columns`, which have
+/// room for its entries.
 #[kernel(name = "spgemm_sort_products", T = [f32, f64], PRODUCTS = [16, 32, 64, 128, 256, 512])]
 pub unsafe fn sort_products<T: Real, const PRODUCTS: u32>(
-    operands: Operands,
+    operands: OperandPatterns,
     factors: Factors<T>,
-    items: Items,
+    items: RowList,
     rounds: u32,
     work: Global<u32>,
     starts: Global<u32>,
@@ -113,7 +118,7 @@ pub unsafe fn sort_products<T: Real, const PRODUCTS: u32>(
     values: GlobalMut<T>,
     entries: GlobalMut<u32>,
 ) {
-    let rows = Rows::<T, true> {
+    let sorter = RowSorter::<T, true> {
         operands,
         factors,
         items,
@@ -124,15 +129,15 @@ pub unsafe fn sort_products<T: Real, const PRODUCTS: u32>(
         values,
         entries,
     };
-    // SAFETY: the caller's contract.
-    unsafe { rows.sort::<PRODUCTS>() };
+    // SAFETY: the contract is the same.
+    unsafe { sorter.sort::<PRODUCTS>() };
 }
 
 /// The rows of a launch, and where their entries go.
-struct Rows<T, const VALUES: bool> {
-    operands: Operands,
+struct RowSorter<T, const VALUES: bool> {
+    operands: OperandPatterns,
     factors: Factors<T>,
-    items: Items,
+    items: RowList,
     rounds: u32,
     work: Global<u32>,
     starts: Global<u32>,
@@ -141,11 +146,11 @@ struct Rows<T, const VALUES: bool> {
     entries: GlobalMut<u32>,
 }
 
-impl<T: Real, const VALUES: bool> Rows<T, VALUES> {
-    /// The row of the calling lane's group, `PRODUCTS / lanes(PRODUCTS)` products a lane.
+impl<T: Real, const VALUES: bool> RowSorter<T, VALUES> {
+    /// Sorts the rows of the calling lane's group: as many products per lane as `PRODUCTS` asks.
     #[inline(always)]
     unsafe fn sort<const PRODUCTS: u32>(&self) {
-        // SAFETY: the caller's contract.
+        // SAFETY: the contract is the same.
         unsafe {
             match PRODUCTS {
                 16 => self.sort_row::<8, 2, 2>(),
@@ -158,6 +163,8 @@ impl<T: Real, const VALUES: bool> Rows<T, VALUES> {
         }
     }
 
+    /// Sorts `rounds` rows of at most `LANES * KEYS` products, and writes their entries. `TOGETHER`
+    /// keys of a lane are handled at a time.
     #[inline(always)]
     unsafe fn sort_row<const LANES: u32, const KEYS: usize, const TOGETHER: usize>(&self) {
         let products = LANES * KEYS as u32;
@@ -181,15 +188,16 @@ impl<T: Real, const VALUES: bool> Rows<T, VALUES> {
             operands: &self.operands,
             factors: self.factors,
         };
-        // SAFETY: rows of the matrices; the group's own part of shared memory, synchronised between writes and reads; all lanes
-        // of the warp are here.
+        // SAFETY: a lane loads an item only if its number is below `items.count`. Each group has
+        // its own part of shared memory, and the warp synchronises between writes and reads.
+        // `rounds` is the same for all lanes, so all of them reach each shuffle.
         unsafe {
-            // A row for each lane that has one, all of them of the warp.
+            // Each lane loads one row of the warp; the groups take them by shuffles.
             let is_row = lane < self.rounds * groups && lane < self.items.count - first_item;
             let (mut row, mut first, mut to, mut nonzeros) = (0, 0, 0, (0, 0));
             if is_row {
                 [row, _] = self.items.load(first_item + lane);
-                first = self.work.load(WORK * row as usize + 1);
+                first = self.work.load(WORK_WORDS * row as usize + 1);
                 to = self.starts.load(row as usize);
                 nonzeros = self.operands.a.row(row);
             }
@@ -206,20 +214,20 @@ impl<T: Real, const VALUES: bool> Rows<T, VALUES> {
                     (0, 0)
                 }
             };
-            let name = |round: u32| {
+            let row_ref = |round: u32| {
                 let (start, end) = nonzeros_of(round);
-                lane_products.name::<VALUES>(start + lane_of_group, end)
+                lane_products.row_ref::<VALUES>(start + lane_of_group, end)
             };
-            let mut found = lane_products.find(name(0));
-            let mut named = name(1);
+            let mut range = lane_products.row_range(row_ref(0));
+            let mut next_ref = row_ref(1);
             let mut entries = 0;
             for round in 0..self.rounds {
                 let (first, to) = (of_owner(first, round), of_owner(to, round));
-                // What the rows after this one want first is on its way while this one is sorted.
-                let ahead = (lane_products.find(named), name(round + 2));
-                let number = lane_products.load::<LANES, TOGETHER, VALUES>(
+                // The loads for the next two rows are in flight while this row is sorted.
+                let ahead = (lane_products.row_range(next_ref), row_ref(round + 2));
+                let number = lane_products.for_each::<LANES, TOGETHER, VALUES>(
                     nonzeros_of(round),
-                    found,
+                    range,
                     |number, column, pair| {
                         keys_shared
                             .store(number as usize, (column - first) << number_bits | number);
@@ -228,7 +236,7 @@ impl<T: Real, const VALUES: bool> Rows<T, VALUES> {
                         }
                     },
                 );
-                (found, named) = ahead;
+                (range, next_ref) = ahead;
                 let _: [(); KEYS] = array::from_fn(|key| {
                     let at = key as u32 * LANES + lane_of_group;
                     if at >= number {
@@ -240,13 +248,18 @@ impl<T: Real, const VALUES: bool> Rows<T, VALUES> {
                 warp::sync_warp(FULL_MASK);
                 store_keys(lanes_keys, keys);
                 warp::sync_warp(FULL_MASK);
-                let count = if warp::any(FULL_MASK, has_equals::<LANES, KEYS>(number_bits, keys)) {
-                    self.add_up_equals::<LANES, KEYS, TOGETHER>(keys_shared, [first, to])
-                } else {
-                    self.put_all::<LANES, KEYS, TOGETHER>(keys_shared, [first, to], number);
-                    number
-                };
-                // The counts of a round's rows to the lanes that have the rows.
+                let count =
+                    if warp::any(FULL_MASK, has_duplicates::<LANES, KEYS>(number_bits, keys)) {
+                        self.sum_duplicates::<LANES, KEYS, TOGETHER>(keys_shared, [first, to])
+                    } else {
+                        self.write_distinct::<LANES, KEYS, TOGETHER>(
+                            keys_shared,
+                            [first, to],
+                            number,
+                        );
+                        number
+                    };
+                // The lane that holds the row gets its count.
                 let count = warp::shfl_idx(FULL_MASK, count, lane % groups * LANES, WARP_SIZE);
                 if lane / groups == round {
                     entries = count;
@@ -260,11 +273,14 @@ impl<T: Real, const VALUES: bool> Rows<T, VALUES> {
     }
 }
 
-impl<T: Real, const VALUES: bool> Rows<T, VALUES> {
-    /// Writes a row's columns from `first` on to their places from `to` on, and the sums of the products that have the same; gives how
-    /// many columns there are. All lanes of the warp take part.
+impl<T: Real, const VALUES: bool> RowSorter<T, VALUES> {
+    /// Adds up the products of each column, and writes the row's columns and sums. Gives the number
+    /// of columns.
+    ///
+    /// `keys_shared` has the group's sorted keys, then the factors. `first` is the row's first
+    /// column, `to` its first entry. All lanes of the warp take part.
     #[inline(always)]
-    unsafe fn add_up_equals<const LANES: u32, const KEYS: usize, const TOGETHER: usize>(
+    unsafe fn sum_duplicates<const LANES: u32, const KEYS: usize, const TOGETHER: usize>(
         &self,
         keys_shared: Shared<u32>,
         [first, to]: [u32; 2],
@@ -273,12 +289,13 @@ impl<T: Real, const VALUES: bool> Rows<T, VALUES> {
         let number_bits = products.ilog2();
         let (group, lane_of_group) = (warp::lane_id() / LANES, warp::lane_id() % LANES);
         let column = |key: u32| key >> number_bits;
-        // SAFETY: keys that the group has put there with their factors, and places of their entries.
+        // SAFETY: `at` and `next` are below `products`, of which keys and factors are in shared
+        // memory. A row writes at most as many entries as it has products, which it has room for.
         unsafe {
             let mut count = 0;
             let mut start = 0;
             while start < products {
-                // A key with the one before and the one after; past the ends that itself.
+                // Each key with the one before and the one after; at the ends, with itself.
                 let some: [[u32; 3]; TOGETHER] = array::from_fn(|u| {
                     let at = start + u as u32 * LANES + lane_of_group;
                     [at.saturating_sub(1), at, (at + 1).min(products - 1)]
@@ -287,14 +304,14 @@ impl<T: Real, const VALUES: bool> Rows<T, VALUES> {
                 let _: [(); TOGETHER] = array::from_fn(|u| {
                     let [before, key, after] = some[u];
                     let at = start + u as u32 * LANES + lane_of_group;
-                    // A key is new if its column is not that of the one before.
+                    // A key begins a column if the key before it has another one.
                     let is_new = key != u32::MAX && (at == 0 || column(before) != column(key));
                     let new = warp::ballot(FULL_MASK, is_new) >> (group * LANES)
                         & (u32::MAX >> (WARP_SIZE - LANES));
                     if is_new {
                         let below = new & ((1 << lane_of_group) - 1);
                         let place = (to + count + below.count_ones()) as usize;
-                        if self.has_columns() {
+                        if self.writes_columns() {
                             self.columns.store(place, first + column(key));
                         }
                         if VALUES {
@@ -320,9 +337,9 @@ impl<T: Real, const VALUES: bool> Rows<T, VALUES> {
         }
     }
 
-    /// Writes a row of `number` products to its places, if the columns of all are different.
+    /// Writes the entries of a row of `number` products whose columns all differ.
     #[inline(always)]
-    unsafe fn put_all<const LANES: u32, const KEYS: usize, const TOGETHER: usize>(
+    unsafe fn write_distinct<const LANES: u32, const KEYS: usize, const TOGETHER: usize>(
         &self,
         keys_shared: Shared<u32>,
         [first, to]: [u32; 2],
@@ -331,14 +348,15 @@ impl<T: Real, const VALUES: bool> Rows<T, VALUES> {
         let products = LANES * KEYS as u32;
         let number_bits = products.ilog2();
         let lane_of_group = warp::lane_id() % LANES;
-        // SAFETY: keys that the group has put there with their factors, and places of their entries.
+        // SAFETY: positions are below `products`, of which keys and factors are in shared memory;
+        // only those below `number` are written.
         unsafe {
             let mut start = 0;
             while start < products {
                 let some: [u32; TOGETHER] = array::from_fn(|u| {
                     keys_shared.load((start + u as u32 * LANES + lane_of_group) as usize)
                 });
-                if self.has_columns() {
+                if self.writes_columns() {
                     let _: [(); TOGETHER] = array::from_fn(|u| {
                         let at = start + u as u32 * LANES + lane_of_group;
                         if at < number {
@@ -368,18 +386,22 @@ impl<T: Real, const VALUES: bool> Rows<T, VALUES> {
         }
     }
 
-    /// Whether columns are wanted.
+    /// Whether columns are written.
     #[inline(always)]
-    fn has_columns(&self) -> bool {
+    fn writes_columns(&self) -> bool {
         !VALUES || self.columns.address() != 0
     }
 }
 
-/// The factors of a key, which are behind the keys.
+/// The factors of the product that a key belongs to.
+///
+/// # Safety
+///
+/// `keys` has `products` keys and then the factors of each product, and the group has synchronised.
 #[inline(always)]
 unsafe fn factors_of<T: Real>(keys: Shared<u32>, products: u32, key: u32) -> [T; 2] {
     let factors = keys.offset(products as usize).cast::<T>();
-    // SAFETY: the caller has put them there.
+    // SAFETY: the key's low bits are the number of a product, by the contract.
     unsafe { factors.load2(2 * (key & (products - 1)) as usize) }
 }
 

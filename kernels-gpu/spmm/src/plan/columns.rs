@@ -1,8 +1,8 @@
-//! How the nonzeros spread over the columns: what a cache can hope for.
+//! How the nonzeros spread over the columns, from which the plan estimates the hit rates of the caches.
 //!
-//! The nonzeros of each column are counted, and the columns binned by the number's logarithm: bin b has the columns of
-//! `2^b` to `2^(b+1) - 1` nonzeros. From the bins follows what share of the nonzeros lies in the hottest columns, as many as
-//! a cache holds rows of X.
+//! Columns are binned by the logarithm of their number of nonzeros: bin b has the columns of `2^b` to `2^(b+1) - 1`
+//! nonzeros. From the bins follows the share of the nonzeros in the most frequent columns, of which a cache holds the
+//! rows of X.
 
 use cuda_std::atomic::Scope;
 use cuda_std::prelude::*;
@@ -11,7 +11,7 @@ use cuda_std::warp::{FULL_MASK, WARP_SIZE};
 /// Threads in a block of these kernels.
 const BLOCK: u32 = 256;
 
-/// Nonzeros that a thread of [`count`] takes.
+/// Nonzeros of a thread of [`count`].
 const NONZEROS: u32 = 4;
 
 /// Bins of [`bin`]: a count has 32 bits.
@@ -38,7 +38,7 @@ pub unsafe fn count(nonzeros: u32, col_idx: Global<u32>, counts: GlobalMut<u32>)
     for i in 0..NONZEROS {
         let k = first + u64::from(i * BLOCK + thread::thread_idx_x());
         if k < u64::from(nonzeros) {
-            // SAFETY: a nonzero, and the count of its column.
+            // SAFETY: `k` is below `nonzeros`, and the column has a count.
             unsafe {
                 let col = col_idx.load(k as usize);
                 counts.atomic_add(Scope::Device, col as usize, 1);
@@ -47,8 +47,8 @@ pub unsafe fn count(nonzeros: u32, col_idx: Global<u32>, counts: GlobalMut<u32>)
     }
 }
 
-/// Adds up `bins[2 b]`, the columns of bin b, and `bins[2 b + 1]`, their nonzeros. A thread a column; the lanes whose columns
-/// share a bin add together.
+/// Counts the columns of each bin b in `bins[2 b]`, and their nonzeros in `bins[2 b + 1]`. A thread a column; the lanes
+/// whose columns are in one bin add together.
 ///
 /// # Safety
 ///
@@ -57,7 +57,7 @@ pub unsafe fn count(nonzeros: u32, col_idx: Global<u32>, counts: GlobalMut<u32>)
 pub unsafe fn bin(cols: u32, counts: Global<u32>, bins: GlobalMut<u64>) {
     let col = thread::index_1d();
     let count = if col < u64::from(cols) {
-        // SAFETY: the column's count.
+        // SAFETY: `col` is below `cols`.
         unsafe { counts.load(col as usize) }
     } else {
         0
@@ -75,7 +75,7 @@ pub unsafe fn bin(cols: u32, counts: Global<u32>, bins: GlobalMut<u64>) {
             mask /= 2;
         }
         if warp::lane_id() == 0 {
-            // SAFETY: a bin, as a count has 32 bits.
+            // SAFETY: `bin` is the logarithm of a u32, below 32.
             unsafe {
                 let columns = u64::from(lanes.count_ones());
                 bins.atomic_add(Scope::Device, 2 * bin as usize, columns);

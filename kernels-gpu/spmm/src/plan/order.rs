@@ -1,11 +1,12 @@
-//! The order of a matrix's rows, so that rows which share columns are neighbours: keys for a [sort](warprow_kernels_matrix::primitives::sort) of the rows.
+//! Keys by which a [sort](warprow_kernels_matrix::primitives::sort) puts rows that share columns next to each other.
 //!
-//! - The first column of each row, or the most frequent of its columns; how many columns it has.
-//! - Labels, by label propagation (Raghavan, Albert and Kumara, "Near linear time algorithm to detect community structures in
-//!   large-scale networks", Physical Review E 76, 2007): each row takes the label that most of its columns have, a few times,
-//!   until the rows of a community have one label. Here all rows take their labels at once, of equally frequent ones the
-//!   least, so that the result is the same every time; and a row of more than 32 nonzeros asks 32 of them, others each time,
-//!   which a warp counts with one `match_any` and no table.
+//! - The first column of each row, its most frequent column, or its number of nonzeros.
+//! - Labels, by label propagation (Raghavan, Albert and Kumara, "Near linear time algorithm to detect community
+//!   structures in large-scale networks", Physical Review E 76, 2007): each row takes the label that most of its
+//!   columns have, a few times, until the rows of a community have one label. Here all rows take their labels at once,
+//!   and of equally frequent labels the least, so that the result is the same in every run. A row of more than 32
+//!   nonzeros samples 32 of them, other ones in each round, so that a warp counts the labels with one `match_any` and
+//!   no table.
 
 use cuda_std::atomic::Scope;
 use cuda_std::prelude::*;
@@ -14,17 +15,17 @@ use cuda_std::warp::{FULL_MASK, WARP_SIZE};
 /// Threads in a block.
 const BLOCK: u32 = 256;
 
-/// The launch of the kernels that have a thread for each row, column or nonzero: so many of them.
+/// The launch of the kernels that have a thread for each of `count` rows, columns or nonzeros.
 pub fn launch_threads(count: u32) -> LaunchConfig {
     LaunchConfig::new(count.div_ceil(BLOCK), BLOCK)
 }
 
-/// The launch of the kernels that have a warp for each row: so many of them.
+/// The launch of the kernels that have a warp for each of `rows` rows.
 pub fn launch_warps(rows: u32) -> LaunchConfig {
     LaunchConfig::new(rows.div_ceil(BLOCK / WARP_SIZE), BLOCK)
 }
 
-/// `key[r]`, the first column of row r; `cols`, which is behind all, if it has none. A thread each.
+/// `key[r]`, the first column of row r; `cols` if the row is empty, so that it comes last. A thread each.
 ///
 /// # Safety
 ///
@@ -42,7 +43,7 @@ pub unsafe fn first_columns(
         return;
     }
     let r = r as usize;
-    // SAFETY: a row of the matrix, and its first nonzero if there is one.
+    // SAFETY: `r` is below `rows`; `start` is a nonzero if the row has one.
     unsafe {
         let (start, end) = (row_ptr.load(r), row_ptr.load(r + 1));
         let first = if start < end {
@@ -54,7 +55,7 @@ pub unsafe fn first_columns(
     }
 }
 
-/// `key[r]`, the columns that row r has not: the least keys are the longest rows'. A thread each.
+/// `key[r]`, columns minus the nonzeros of row r, so that the longest rows have the least keys. A thread each.
 ///
 /// # Safety
 ///
@@ -64,12 +65,13 @@ pub unsafe fn missing_columns(rows: u32, cols: u32, row_ptr: Global<u32>, key: G
     let r = thread::index_1d();
     if r < u64::from(rows) {
         let r = r as usize;
-        // SAFETY: a row of the matrix.
+        // SAFETY: `r` is below `rows`.
         unsafe { key.store(r, cols - (row_ptr.load(r + 1) - row_ptr.load(r))) };
     }
 }
 
-/// Subtracts from `key[c]` the nonzeros of column c: a thread a nonzero. The least keys are then the most frequent columns'.
+/// Subtracts from `key[c]` the nonzeros of column c, so that the most frequent columns have the least keys. A thread a
+/// nonzero.
 ///
 /// # Safety
 ///
@@ -78,7 +80,7 @@ pub unsafe fn missing_columns(rows: u32, cols: u32, row_ptr: Global<u32>, key: G
 pub unsafe fn count_columns(nonzeros: u32, col_idx: Global<u32>, key: GlobalMut<u32>) {
     let k = thread::index_1d();
     if k < u64::from(nonzeros) {
-        // SAFETY: a nonzero, and its column's key, which is only added to, by atomics.
+        // SAFETY: `k` is below `nonzeros`, and its column has a key; threads only add to keys, by atomics.
         unsafe { key.reduce_add(Scope::Device, col_idx.load(k as usize) as usize, u32::MAX) };
     }
 }
@@ -92,7 +94,7 @@ pub unsafe fn count_columns(nonzeros: u32, col_idx: Global<u32>, key: GlobalMut<
 pub unsafe fn fill(len: u32, value: u32, key: GlobalMut<u32>) {
     let i = thread::index_1d();
     if i < u64::from(len) {
-        // SAFETY: below `len`.
+        // SAFETY: `i` is below `len`.
         unsafe { key.store(i as usize, value) };
     }
 }
@@ -106,7 +108,7 @@ pub unsafe fn fill(len: u32, value: u32, key: GlobalMut<u32>) {
 pub unsafe fn ranks(len: u32, order: Global<u32>, rank: GlobalMut<u32>) {
     let i = thread::index_1d();
     if i < u64::from(len) {
-        // SAFETY: each number is there once.
+        // SAFETY: `order` is a permutation, so each thread writes another rank.
         unsafe { rank.store(order.load(i as usize) as usize, i as u32) };
     }
 }
@@ -115,8 +117,8 @@ pub unsafe fn ranks(len: u32, order: Global<u32>, rank: GlobalMut<u32>) {
 ///
 /// # Safety
 ///
-/// `row_ptr` and `col_idx` are those of a matrix of `rows` x `cols`, `rank` has the rank of each column; `key` has room for
-/// `rows`.
+/// `row_ptr` and `col_idx` are those of a matrix of `rows` x `cols`, `rank` has the rank of each column; `key` has room
+/// for `rows`.
 #[kernel(name = "order_least_ranks")]
 pub unsafe fn least_ranks(
     rows: u32,
@@ -131,7 +133,7 @@ pub unsafe fn least_ranks(
         return;
     }
     let lane = warp::lane_id() as usize;
-    // SAFETY: a row of the matrix, and its nonzeros.
+    // SAFETY: `row` is below `rows`, `k` is a nonzero of it, and its column has a rank.
     unsafe {
         let end = row_ptr.load(row + 1) as usize;
         let mut k = row_ptr.load(row) as usize + lane;
@@ -147,13 +149,13 @@ pub unsafe fn least_ranks(
     }
 }
 
-/// `label[r]`, the label that most of the columns of row r have, of equally frequent ones the least; 0 if it has no columns. A
-/// warp each; a nonzero that is asked costs its column and a label, 4 bytes each.
+/// `label[r]`, the most frequent label of the columns of row r, and of equally frequent ones the least; 0 for an empty
+/// row. A warp each; a nonzero of the sample costs its column and a label, 4 bytes each.
 ///
 /// # Safety
 ///
-/// `row_ptr` and `col_idx` are those of a matrix of `rows` rows, `label_of_column` has a label below 2^32 - 1 for each column;
-/// `label` has room for `rows`.
+/// `row_ptr` and `col_idx` are those of a matrix of `rows` rows, `label_of_column` has a label below 2^32 - 1 for each
+/// column; `label` has room for `rows`.
 #[kernel(name = "order_propagate_labels")]
 pub unsafe fn propagate_labels(
     rows: u32,
@@ -169,11 +171,11 @@ pub unsafe fn propagate_labels(
     }
     let row = row as u32;
     let lane = warp::lane_id();
-    // SAFETY: a row of the matrix, and nonzeros of it.
+    // SAFETY: `row` is below `rows`, `k` is below its nonzeros, and each column has a label.
     unsafe {
         let start = row_ptr.load(row as usize);
         let nonzeros = row_ptr.load(row as usize + 1) - start;
-        // Lanes without a nonzero have a label that no column has, and do not count.
+        // Lanes without a nonzero have a label that no column has, and count as 0.
         let (mut mine, mut counts) = (u32::MAX, 0);
         if lane < nonzeros {
             let mut k = lane;
@@ -195,7 +197,7 @@ pub unsafe fn propagate_labels(
     }
 }
 
-/// A number that looks random, another one for each `x` (the 32-bit finaliser of MurmurHash3).
+/// A hash of `x`, different for each `x` (the 32-bit finaliser of MurmurHash3).
 #[inline(always)]
 fn scramble(mut x: u32) -> u32 {
     x = (x ^ x >> 16).wrapping_mul(0x85eb_ca6b);

@@ -1,8 +1,8 @@
-//! How far rows that are near each other share their columns, from a sample: what an order of the rows is good for.
+//! How many columns consecutive rows share, from a sample of windows of rows. It says what an order of the rows gains.
 //!
-//! A block takes a window of rows that come one after the other in an order, and counts nonzeros and different columns in a hash
-//! table in shared memory. Of a window with more nonzeros than the table is for, only the columns count whose hash is in the
-//! lower part of the range: the same columns in each row, so that the quotient stays what it is.
+//! A block counts the nonzeros and the distinct columns of a window of consecutive rows, in a hash table in shared
+//! memory. Of a window with more nonzeros than the table can hold, only columns with a small hash count. These are the
+//! same columns in each row, so the quotient of distinct columns and nonzeros stays what it is.
 
 use core::array;
 use cuda_std::prelude::*;
@@ -12,40 +12,41 @@ use warprow_kernels_matrix::unroll;
 /// Threads in a block.
 const BLOCK: u32 = 1024;
 
-/// Columns that a lane loads at once: a window of hubs has millions.
+/// Columns that a lane has in flight: a window of hubs has millions of nonzeros.
 const BATCH: u32 = 4;
 
-/// The most rows of a window.
+/// Maximum number of rows of a window.
 pub const MOST_ROWS: u32 = BLOCK;
 
 /// Slots of the table.
 const SLOTS: u32 = 8192;
 
-/// Nonzeros of a window that are counted, on average, if it has as many.
+/// Nonzeros of a window that are counted, on average, if it has so many.
 const SAMPLE: u32 = 2048;
 
-/// Of the columns of a window of so many nonzeros, one of how many counts.
+/// One of how many columns counts, in a window of so many nonzeros.
 pub fn one_of(nonzeros: u32) -> u32 {
     nonzeros.div_ceil(SAMPLE).max(1)
 }
 
-/// No column.
+/// An empty slot: no column.
 const EMPTY: u32 = u32::MAX;
 
-/// The launch of [`count_distinct`] for that many windows.
+/// The launch of [`count_distinct`] for so many windows.
 pub fn launch(windows: u32) -> LaunchConfig {
     LaunchConfig::new(windows, BLOCK)
 }
 
-/// Three numbers for some windows of `window_rows` rows: the nonzeros, those of the columns that [count](one_of), and how many different
-/// columns these have; zeros for a window of more than `longest` nonzeros. A block for each window; the windows are evenly spread.
+/// Three numbers for each of some windows of `window_rows` rows: its nonzeros, those of the columns that
+/// [count](one_of), and the number of these columns; zeros for a window of more than `longest` nonzeros. A block a
+/// window; the windows are evenly spread.
 ///
-/// `order` is the rows' order, null for that in which they are.
+/// `order` is a permutation of the rows, or null for their own order.
 ///
 /// # Safety
 ///
-/// `row_ptr` and `col_idx` are those of a matrix of `rows` rows, not 0, columns below `u32::MAX`; `order` has a row of the
-/// matrix for each of them; `window_rows` is from 1 to [`MOST_ROWS`]; `counts` has three numbers for each block.
+/// `row_ptr` and `col_idx` are those of a matrix of `rows` rows, not 0, columns below `u32::MAX`; `order` has a row of
+/// the matrix for each of them; `window_rows` is from 1 to [`MOST_ROWS`]; `counts` has three numbers for each block.
 #[kernel(name = "spmm_count_distinct")]
 pub unsafe fn count_distinct(
     rows: u32,
@@ -57,7 +58,7 @@ pub unsafe fn count_distinct(
     counts: GlobalMut<u32>,
 ) {
     let slots = shared_array!(u32; 8192);
-    // The window's nonzeros; those counted, and the different columns among them.
+    // The window's nonzeros; the nonzeros that count, and their distinct columns.
     let sums = shared_array!(u32; 3);
     let thread = thread::thread_idx_x();
     let block = thread::block_idx_x();
@@ -65,7 +66,8 @@ pub unsafe fn count_distinct(
     let blocks = u64::from(thread::grid_dim_x().max(1));
     let window = u64::from(block) * u64::from(windows) / blocks;
     let first = window as u32 * window_rows;
-    // SAFETY: rows below `rows`; shared memory is written before the barrier after which it is read.
+    // SAFETY: `first + thread` and `first + place` are below `rows`; shared memory is written before the barrier after
+    // which it is read.
     unsafe {
         let nonzeros_of = |place: u32| {
             let row = if order.address() == 0 {
@@ -87,7 +89,7 @@ pub unsafe fn count_distinct(
         let in_window = window_rows.min(rows - first);
         if thread < in_window {
             let (start, end) = nonzeros_of(first + thread);
-            // A longer row counts as one of 2^22 nonzeros.
+            // At most 2^22 a row, so that the sum of all rows fits a u32.
             sums.atomic_add(0, (end - start).min(u32::MAX / MOST_ROWS));
         }
         thread::sync_threads();
@@ -136,7 +138,7 @@ pub unsafe fn count_distinct(
     }
 }
 
-/// Whether a column was not in the table, where it is now; also if the table is full.
+/// Inserts a column, and says whether it was not in the table; also true if the table is full.
 ///
 /// # Safety
 ///
@@ -145,7 +147,7 @@ pub unsafe fn count_distinct(
 unsafe fn insert(slots: Shared<u32>, col: u32, hash: u32) -> bool {
     for probe in 0..SLOTS {
         let slot = (hash.wrapping_add(probe) % SLOTS) as usize;
-        // SAFETY: a slot of the table.
+        // SAFETY: `slot` is below `SLOTS`.
         let there = unsafe { slots.atomic_compare_exchange(slot, EMPTY, col) };
         if there == EMPTY || there == col {
             return there == EMPTY;
@@ -154,7 +156,7 @@ unsafe fn insert(slots: Shared<u32>, col: u32, hash: u32) -> bool {
     true
 }
 
-/// All bits of a column number mixed into each other (the finalizer of MurmurHash3).
+/// A hash of a column number (the 32-bit finaliser of MurmurHash3).
 #[inline(always)]
 fn mix(col: u32) -> u32 {
     let mut hash = col;

@@ -1,8 +1,8 @@
 //! Column blocks: A cut into blocks of columns, `Y = A_1 X_1 + A_2 X_2 + ...`, each product by itself.
 //!
-//! A product reads rows of X wherever the columns point. Where X is several times larger than the L2 cache most of them come
-//! from memory; where a block's rows of X fit the cache, most come from there, at more than twice the rate. The price: Y is
-//! read and written once more for each further block, and the ends of rows are met once more.
+//! A product reads rows of X wherever the columns point. If X is several times larger than the L2 cache, most of them
+//! come from memory. If a block's rows of X fit the cache, most come from there, at more than twice the rate. The price
+//! of a further block is that Y is read and written once more, and that each row has one more end.
 //!
 //! ```text
 //! 2 blocks of 2 columns        row_ptr of A       0 3 4
@@ -11,12 +11,12 @@
 //!                              col_idx, values    0a 1b | 2c 3d
 //! ```
 //!
-//! The nonzeros are ordered by block, row and column, so that each block is a matrix in CSR of all rows, whose row pointers
-//! start where the block before ends.
+//! The nonzeros are sorted by block, row and column. So each block is a CSR matrix of all rows, whose row pointers
+//! start where those of the block before end.
 //!
-//! Measured on an NVIDIA H200, f32, 32 features, against one block: on R-MAT graphs of mild skew (.35) 1.47 times as fast on 1,569,960 rows of 168
-//! nonzeros in 8 blocks, 1.14 on 576,289 rows of 74 in 2, 1.13 on 2,449,029 rows of 50 in 4; 1.64, 1.3 and 1.15 if all rows are equally long. Slower wherever a
-//! row has fewer than 9 nonzeros in a block, and on skewed graphs (.57), whose hot columns stay in the cache anyhow.
+//! It pays on long rows without hubs: 1.13 to 1.64 times as fast on rows of 50 to 168 nonzeros in two to eight blocks,
+//! on an H200. It is slower where a row has fewer than 9 nonzeros in a block, and on graphs with hubs, whose frequent
+//! rows of X stay in the cache anyway.
 
 use cuda_std::prelude::*;
 use cuda_std::warp::WARP_SIZE;
@@ -38,7 +38,8 @@ pub fn launch_copy(rows: u32) -> LaunchConfig {
 ///
 /// # Safety
 ///
-/// `row_ptr` has `rows + 1` numbers, the columns of a row ascend, `lengths` has room for `rows` times the blocks of the launch.
+/// `row_ptr` has `rows + 1` numbers, the columns of a row ascend, `lengths` has room for `rows` times the blocks of the
+/// launch.
 #[kernel(name = "spmm_column_block_lengths")]
 pub unsafe fn lengths(
     rows: u32,
@@ -52,7 +53,7 @@ pub unsafe fn lengths(
     if row >= rows {
         return;
     }
-    // SAFETY: a row of A, and its place among the lengths.
+    // SAFETY: `row` is below `rows`, and the launch has as many blocks along y as `lengths` has room for.
     unsafe {
         let (start, end) = (row_ptr.load(row as usize), row_ptr.load(row as usize + 1));
         let first_col = u64::from(block) * u64::from(block_cols);
@@ -64,11 +65,15 @@ pub unsafe fn lengths(
 }
 
 /// The first of the nonzeros from `low` to `high` with a column of at least `col`; `high` if there is none.
+///
+/// # Safety
+///
+/// They are nonzeros of one row, sorted by column.
 #[inline(always)]
 unsafe fn lower_bound(col_idx: Global<u32>, mut low: u32, mut high: u32, col: u64) -> u32 {
     while low < high {
         let middle = low + (high - low) / 2;
-        // SAFETY: a nonzero of the row.
+        // SAFETY: `middle` is from `low` to `high`, without `high`.
         if u64::from(unsafe { col_idx.load(middle as usize) }) < col {
             low = middle + 1;
         } else {
@@ -78,12 +83,12 @@ unsafe fn lower_bound(col_idx: Global<u32>, mut low: u32, mut high: u32, col: u6
     low
 }
 
-/// The nonzeros in the order of the blocks. A warp a row, whose lanes take 32 nonzeros at a time.
+/// Copies the nonzeros in the order of the blocks. A warp a row; its lanes take 32 nonzeros at a time.
 ///
 /// # Safety
 ///
-/// `row_ptr` has `rows + 1` numbers, `block_row_ptr` is the exclusive prefix sum of [`lengths`], the other pointers have
-/// an element for each nonzero, those written apart from those read.
+/// `row_ptr` has `rows + 1` numbers, `block_row_ptr` is the exclusive prefix sum of [`lengths`], the other pointers
+/// have an element for each nonzero, those written apart from those read.
 #[kernel(name = "spmm_column_block_copy", T = [f32, f64])]
 pub unsafe fn copy<T: Element>(
     rows: u32,
@@ -100,7 +105,7 @@ pub unsafe fn copy<T: Element>(
         return;
     }
     let lane = warp::lane_id();
-    // SAFETY: nonzeros of the row, and their places in its blocks.
+    // SAFETY: `row` is below `rows`; its nonzeros go to the places that `block_row_ptr` keeps for it in each block.
     unsafe {
         let mut from = row_ptr.load(row as usize);
         for block in 0..blocks {

@@ -1,14 +1,14 @@
-//! What is done to a row's result before it is written: `Y = alpha D R + beta Y`, D diagonal.
+//! The epilogue of a product: `Y = alpha D R + beta Y`, with a diagonal matrix D and the rows' reductions R.
 
 use core::array;
 use cuda_std::prelude::*;
 use warprow_kernels_matrix::Operand;
 
-/// `Y = alpha D R + beta Y` for the result R of the rows' [reductions](crate::Reduction), with a factor for each row on the
-/// diagonal of D: the reciprocals of the rows' lengths, for means.
+/// `Y = alpha D R + beta Y` for the rows' [reductions](crate::Reduction) R. The diagonal of D has a factor for each
+/// row: for means, the reciprocal of its number of nonzeros.
 ///
-/// As in BLAS, what is multiplied by a zero is not looked at: Y is not read if beta is 0, and may then hold anything; and the
-/// NaNs and infinities of R do not count if alpha is 0.
+/// As in BLAS, a zero factor hides its operand: Y is not read if beta is 0, and may hold anything; NaNs and infinities
+/// in R do not count if alpha is 0.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Epilogue<S> {
@@ -16,7 +16,7 @@ pub struct Epilogue<S> {
     pub alpha: S,
     /// The factor of what Y holds.
     pub beta: S,
-    /// The diagonal of D; the address 0 for the identity. The kernel does not divide, as that would cost it 10 registers.
+    /// The diagonal of D; null for the identity. It holds reciprocals, because a division costs a kernel 10 registers.
     pub diagonal: Global<S>,
 }
 
@@ -25,7 +25,7 @@ pub struct Epilogue<S> {
 unsafe impl<S: Element> KernelParam for Epilogue<S> {}
 
 impl<S: Real> Epilogue<S> {
-    /// The factor of the result of a row.
+    /// The factor of a row's result.
     ///
     /// # Safety
     ///
@@ -35,7 +35,7 @@ impl<S: Real> Epilogue<S> {
         if self.diagonal.address() == 0 {
             self.alpha
         } else {
-            // SAFETY: the caller's contract.
+            // SAFETY: the diagonal has a number for the row, by this function's contract.
             self.alpha * unsafe { self.diagonal.load(row) }
         }
     }
@@ -53,7 +53,7 @@ impl<S: Real> Epilogue<S> {
         y: GlobalMut<T>,
         index: usize,
     ) {
-        // A sum of nothing is -0, which an addition of 0 makes 0.
+        // The sum of an empty row is -0; adding 0 makes it 0.
         let scaled = |k: usize| {
             if self.alpha == S::ZERO {
                 S::ZERO
@@ -77,7 +77,7 @@ impl<S: Real> Epilogue<S> {
             if self.beta == S::ZERO {
                 return T::store(y, index, results);
             }
-            // Four by four: with eight elements of Y at hand the kernel takes up to 14 registers more.
+            // Four elements of Y at a time; eight cost up to 14 registers more.
             let mut first = 0;
             while first < WIDTH {
                 let old = T::load_mut::<4>(y, index + first);

@@ -1,17 +1,18 @@
 //! A warp for each row, the rows of a block in step through the columns, so that what they share comes from the
 //! multiprocessor's own cache.
 //!
-//! Changes from `vector`: its tasks cut a row of 500 nonzeros into eight parts, which run at the same time on eight distant
-//! ranges of columns. Here a row is whole, and the four rows of a block start at their first columns together, as do those of
-//! the multiprocessor's other blocks. If the columns are sorted and a row has a tenth of them, all warps are in the same few
-//! hundred columns all the way: a row of X that one warp has loaded the others find in the L1 cache. There is nothing to add
-//! up afterwards, except for rows much longer than the others, which have all warps of a block (see [`teams`](crate::product::teams)).
+//! Changes from `vector`: its tasks cut a row of 500 nonzeros into eight parts, which run at the same time on eight
+//! distant ranges of columns. Here a row is whole, and the four rows of a block start at their first columns together,
+//! as do those of the multiprocessor's other blocks. If the columns are sorted and a row has a tenth of them, all warps
+//! are in the same few hundred columns all the way: a row of X that one warp has loaded the others find in the L1
+//! cache. There is nothing to add up afterwards, except for rows much longer than the others, which have all warps of a
+//! block (see [`teams`](crate::product::teams)).
 //!
-//! A nonzero costs a warp its column (4 B), its value, and a tile's elements of X, of which most come from the L1 cache. On an
-//! H200 the product takes 0.75 to 0.98 times as long as by `vector` on rows of 490 to 600 nonzeros, and longer on rows of 170
-//! and fewer: a warp for a row of three nonzeros is a waste, and a row of a million keeps four warps busy when all others are
-//! done. Rows are sorted by length if nothing else is known, so that the four of a block end together. What was tried stands in
-//! `docs/notes/spmm.md`.
+//! A nonzero costs a warp its column (4 B), its value, and a tile's elements of X, of which most come from the L1
+//! cache. On an H200 the product takes 0.75 to 0.98 times as long as by `vector` on rows of 490 to 600 nonzeros, and
+//! longer on rows of 170 and fewer: a warp for a row of three nonzeros is a waste, and a row of a million keeps four
+//! warps busy when all others are done. Rows are sorted by length if nothing else is known, so that the four of a block
+//! end together. What was tried stands in `docs/notes/spmm.md`.
 
 use crate::product::epilogue::Epilogue;
 use crate::product::lane_columns::LaneColumns;
@@ -88,15 +89,16 @@ pub fn handle<T: Operand>(
     }
 }
 
-/// `Y[row, j] = alpha * sum of A[row, col] * X[col, j] + beta * Y[row, j]`, a warp for a row and a tile of features, or four.
+/// `Y[row, j] = alpha * sum of A[row, col] * X[col, j] + beta * Y[row, j]`, a warp for a row and a tile of features;
+/// four warps for a long row.
 ///
 /// A nonzero costs a warp its column (4 B), its value, and a tile's elements of X, which `LANES` lanes load.
 ///
 /// # Safety
 ///
 /// The matrices are what their fields say, columns below `a.cols`; `x` is `a.cols` x n, `y` `a.rows` x n, n at least 1
-/// and a multiple of `WIDTH`, a row of X smaller than 4 GiB, apart from each other; `items` are teams; y holds numbers if beta is not
-/// 0.
+/// and a multiple of `WIDTH`, a row of X smaller than 4 GiB, apart from each other; `items` are teams; y holds numbers
+/// if beta is not 0.
 #[kernel(
     name = "spmm_in_step",
     T = [f32, f64, f16, bf16], LANES = [16], WIDTH = [1], PASSES = [3];
@@ -111,33 +113,17 @@ pub unsafe fn in_step<T: Operand, const LANES: u32, const WIDTH: usize, const PA
     items: Items<SumOf<T>>,
     epilogue: Epilogue<SumOf<T>>,
 ) {
-    // SAFETY: the kernel's contract.
-    unsafe { sum_rows::<T, LANES, WIDTH, PASSES>(a, x, y, items, epilogue) };
-}
-
-/// The tiles of features of a warp's row, one after the other where the grid has not as many.
-///
-/// # Safety
-///
-/// The kernels' contract.
-#[inline(always)]
-unsafe fn sum_rows<T: Operand, const LANES: u32, const WIDTH: usize, const PASSES: usize>(
-    a: Csr<SumOf<T>>,
-    x: Dense<T>,
-    y: DenseMut<T>,
-    items: Items<SumOf<T>>,
-    epilogue: Epilogue<SumOf<T>>,
-) {
     let warp_in_block = thread::thread_idx_x() / WARP_SIZE;
     let warp = thread::block_idx_x() * WARPS + warp_in_block;
     if warp >= items.count {
-        // Not the block of a long row, which has all its warps.
+        // Only in a block of short rows: a long row has all warps of its block.
         return;
     }
     let lane = warp::lane_id() % LANES;
     let features = x.cols as usize;
     let tile_width = LANES as usize * WIDTH * PASSES;
-    // SAFETY: the kernels' contract.
+    // SAFETY: the items' rows are rows of A, whose columns are rows of X; only this warp, or the first of a long row,
+    // writes the row of Y; all warps of a block have a long row or none.
     unsafe {
         let row = items.row_of_warp(warp);
         let (start, end) = (a.row_ptr.load(row), a.row_ptr.load(row + 1));
@@ -150,10 +136,10 @@ unsafe fn sum_rows<T: Operand, const LANES: u32, const WIDTH: usize, const PASSE
         let mut tile = thread::block_idx_y() as usize;
         while tile < features.div_ceil(tile_width) {
             let feature = tile * tile_width + lane as usize * WIDTH;
-            let mut walk = Walk::<T, LANES, WIDTH, PASSES>::new(&x, feature);
-            walk.take_row(&a, start, end, first, stride);
-            walk.join_sub_warps();
-            let mut results = walk.so_far;
+            let mut row_sum = RowSum::<T, LANES, WIDTH, PASSES>::new(&x, feature);
+            row_sum.add_nonzeros(&a, start, end, first, stride);
+            row_sum.join_sub_warps();
+            let mut results = row_sum.accumulators;
             if is_long {
                 join_warps::<T, LANES, WIDTH, PASSES>(&mut results, warp_in_block);
             }
@@ -170,18 +156,18 @@ unsafe fn sum_rows<T: Operand, const LANES: u32, const WIDTH: usize, const PASSE
             }
             tile += thread::grid_dim_y() as usize;
             if is_long {
-                // The next tile's parts come where this one's are read.
+                // The next tile's parts overwrite this one's.
                 thread::sync_threads();
             }
         }
     }
 }
 
-/// A warp on its way through a row: of 32 nonzeros each of its sub-warps takes `LANES`, those that its lanes hold.
-struct Walk<T: Operand, const LANES: u32, const WIDTH: usize, const PASSES: usize> {
+/// The sum of a row, or of a warp's part of it: of 32 nonzeros each sub-warp adds the `LANES` that its lanes hold.
+struct RowSum<T: Operand, const LANES: u32, const WIDTH: usize, const PASSES: usize> {
     x: LaneColumns<T, LANES, WIDTH, PASSES>,
     /// The sums of the sub-warp's products so far.
-    so_far: Results<T::Sum, WIDTH, PASSES>,
+    accumulators: Results<T::Sum, WIDTH, PASSES>,
 }
 
 #[allow(
@@ -189,70 +175,82 @@ struct Walk<T: Operand, const LANES: u32, const WIDTH: usize, const PASSES: usiz
     reason = "iterators over the arrays are not unrolled, and put them into local memory"
 )]
 impl<T: Operand, const LANES: u32, const WIDTH: usize, const PASSES: usize>
-    Walk<T, LANES, WIDTH, PASSES>
+    RowSum<T, LANES, WIDTH, PASSES>
 {
     #[inline(always)]
     fn new(x: &Dense<T>, feature: usize) -> Self {
         Self {
             x: LaneColumns::new(x, feature),
-            so_far: [[Total::start(); WIDTH]; PASSES],
+            accumulators: [[Total::start(); WIDTH]; PASSES],
         }
     }
 
-    /// Takes the nonzeros from `start` to `end`, 32 of every `32 * stride`, those from the chunk `first` on.
+    /// Adds the nonzeros from `start` to `end` that are the warp's: from chunk `first` on, 32 of every `32 * stride`.
     ///
     /// # Safety
     ///
     /// They are nonzeros of A, whose columns are rows of X; all lanes of the warp call it with the same numbers.
     #[inline(always)]
-    unsafe fn take_row(&mut self, a: &Csr<T::Sum>, start: u32, end: u32, first: u32, stride: u32) {
+    unsafe fn add_nonzeros(
+        &mut self,
+        a: &Csr<T::Sum>,
+        start: u32,
+        end: u32,
+        first: u32,
+        stride: u32,
+    ) {
         let lane = warp::lane_id();
-        // Past the end it is column 0, which may be loaded and is not used.
+        // Past the end it is column 0, which is loaded and not used.
         let nonzero = |k: u32| {
             if k < end {
-                // SAFETY: a nonzero of A.
+                // SAFETY: `k` is below `end`, so it is a nonzero of A.
                 unsafe { (a.col_idx.load(k as usize), a.values.load(k as usize)) }
             } else {
                 (0, T::Sum::ZERO)
             }
         };
         let mut position = start.saturating_add(first * WARP_SIZE);
-        let mut mine = nonzero(position.saturating_add(lane));
+        let mut held = nonzero(position.saturating_add(lane));
         while position < end {
             let after = position.saturating_add(stride * WARP_SIZE);
             let next = nonzero(after.saturating_add(lane));
             let count = (end - position).min(WARP_SIZE);
             let mut first = 0;
             while first < count.min(LANES) {
-                // SAFETY: the caller's contract.
-                unsafe { self.batch(mine, first, count) };
+                // SAFETY: the columns that the lanes hold are columns of A, or 0.
+                unsafe { self.add_batch(held, first, count) };
                 first += UNROLL as u32;
             }
-            mine = next;
+            held = next;
             position = after;
         }
     }
 
-    /// Takes `UNROLL` nonzeros a sub-warp, those that its lanes from `first` on hold; the warp's first `count` lanes hold nonzeros.
+    /// Adds `UNROLL` nonzeros a sub-warp, those that its lanes from `first` on hold; the warp's first `count` lanes
+    /// hold nonzeros.
+    ///
+    /// # Safety
+    ///
+    /// The columns that the lanes hold are rows of X.
     #[inline(always)]
-    unsafe fn batch(&mut self, mine: (u32, T::Sum), first: u32, count: u32) {
-        // SAFETY: columns are rows of X, features columns of X.
+    unsafe fn add_batch(&mut self, held: (u32, T::Sum), first: u32, count: u32) {
+        // SAFETY: each column is a row of X, by this function's contract.
         unsafe {
             let elements: [[T::Vector; PASSES]; UNROLL] = array::from_fn(|i| {
                 self.x
-                    .load(warp::shfl_idx(FULL_MASK, mine.0, first + i as u32, LANES))
+                    .load(warp::shfl_idx(FULL_MASK, held.0, first + i as u32, LANES))
             });
-            let value = |i| warp::shfl_idx(FULL_MASK, mine.1, first + i as u32, LANES);
+            let value = |i| warp::shfl_idx(FULL_MASK, held.1, first + i as u32, LANES);
             if count == WARP_SIZE {
                 unroll!(i in 0..8 {
-                    self.take(value(i), elements[i]);
+                    self.add(value(i), elements[i]);
                 });
             } else {
                 let holder = warp::lane_id() / LANES * LANES + first;
                 unroll!(i in 0..8 {
                     let value = value(i);
                     if holder + (i as u32) < count {
-                        self.take(value, elements[i]);
+                        self.add(value, elements[i]);
                     }
                 });
             }
@@ -260,15 +258,15 @@ impl<T: Operand, const LANES: u32, const WIDTH: usize, const PASSES: usize>
     }
 
     #[inline(always)]
-    fn take(&mut self, value: T::Sum, elements: [T::Vector; PASSES]) {
+    fn add(&mut self, value: T::Sum, elements: [T::Vector; PASSES]) {
         for pass in 0..PASSES {
-            let (so_far, elements) = (self.so_far[pass], elements[pass]);
-            self.so_far[pass] =
+            let (so_far, elements) = (self.accumulators[pass], elements[pass]);
+            self.accumulators[pass] =
                 array::from_fn(|k| Total::take(value, T::get(&elements, k), so_far[k]));
         }
     }
 
-    /// Joins what the sub-warps have: every one then has all.
+    /// Adds up the sums of the sub-warps; each sub-warp then has the total.
     #[inline(always)]
     fn join_sub_warps(&mut self) {
         let mut distance = LANES;
@@ -276,8 +274,8 @@ impl<T: Operand, const LANES: u32, const WIDTH: usize, const PASSES: usize>
             for pass in 0..PASSES {
                 for k in 0..WIDTH {
                     let other =
-                        warp::shfl_xor(FULL_MASK, self.so_far[pass][k], distance, WARP_SIZE);
-                    self.so_far[pass][k] = Total::join(self.so_far[pass][k], other);
+                        warp::shfl_xor(FULL_MASK, self.accumulators[pass][k], distance, WARP_SIZE);
+                    self.accumulators[pass][k] = Total::join(self.accumulators[pass][k], other);
                 }
             }
             distance *= 2;
@@ -285,7 +283,7 @@ impl<T: Operand, const LANES: u32, const WIDTH: usize, const PASSES: usize>
     }
 }
 
-/// Joins the parts of a long row in the order of the warps: the first warp's lanes have the results.
+/// Adds up the parts of a long row in the order of the warps; the first warp then has the results.
 ///
 /// # Safety
 ///

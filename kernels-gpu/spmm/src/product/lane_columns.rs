@@ -1,11 +1,11 @@
-//! A lane's columns of X: what it loads of a row of X.
+//! The columns of X that a lane loads from each row of X.
 
 use core::array;
 use cuda_std::prelude::*;
 use warprow_kernels_matrix::Dense;
 use warprow_kernels_matrix::Operand;
 
-/// `PASSES` vectors of `WIDTH` neighbouring columns, each `LANES * WIDTH` further on than the one before.
+/// `PASSES` vectors of `WIDTH` neighbouring columns; each starts `LANES * WIDTH` after the one before.
 #[derive(Clone, Copy)]
 pub(crate) struct LaneColumns<T: Operand, const LANES: u32, const WIDTH: usize, const PASSES: usize>
 {
@@ -50,7 +50,7 @@ impl<T: Operand, const LANES: u32, const WIDTH: usize, const PASSES: usize>
             } else {
                 self.first_row[pass].offset_bytes(stride)
             };
-            // SAFETY: a column of X, a multiple of `WIDTH`.
+            // SAFETY: the row is a row of X, and `new` has kept the last vector within it.
             unsafe { T::load::<WIDTH>(vector, 0) }
         })
     }

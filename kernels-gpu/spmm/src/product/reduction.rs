@@ -1,14 +1,14 @@
-//! What becomes of the products `A[i, k] * X[k, j]` of a row's nonzeros: sum, mean, maximum, minimum.
+//! Reductions of the products `A[i, k] * X[k, j]` of a row's nonzeros: sum, mean, maximum, minimum.
 
 use cuda_std::prelude::*;
 
-/// How the products of a row's nonzeros are reduced to an element of Y. A row without nonzeros gives 0.
+/// How the products of a row's nonzeros become an element of Y. An empty row gives 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Reduction {
     /// Their sum: `A X`.
     #[default]
     Sum,
-    /// Their sum divided by their number, stored zeros counted.
+    /// Their sum divided by their number; stored zeros count.
     Mean,
     /// The greatest of them, NaN if one is NaN.
     Max,
@@ -30,8 +30,8 @@ impl Reduction {
         }
     }
 
-    /// Whether a kernel takes the greatest of the products. A minimum is the maximum of the negated products, negated: the
-    /// plan negates A's values and alpha.
+    /// Whether it is the greatest or least of the products. A minimum is the negated maximum of the negated products:
+    /// the plan negates A's values and alpha.
     pub const fn is_extremum(self) -> bool {
         matches!(self, Self::Max | Self::Min)
     }
@@ -39,10 +39,10 @@ impl Reduction {
 
 /// A reduction as a kernel is compiled for it.
 pub trait Reduce {
-    /// Whether a row without nonzeros has to be told apart, as the start of the reduction is not its result.
+    /// Whether empty rows are a case of their own, because their result is not the start of the reduction.
     const MINDS_EMPTY_ROWS: bool;
 
-    /// Where the reduction starts.
+    /// The value at which the reduction starts.
     fn start<S: Real>() -> S;
 
     /// The reduction of the products so far and of `value * element`.
@@ -60,8 +60,8 @@ impl Reduce for Total {
 
     #[inline(always)]
     fn start<S: Real>() -> S {
-        // What adding to changes nothing. With 0, which is a register of its own on the device, the compiler makes the first
-        // addition after a row's end another case, for a sixth more registers.
+        // The neutral element of addition. With 0 the compiler treats the first addition after a row's end separately,
+        // for a sixth more registers.
         -S::ZERO
     }
 

@@ -1,4 +1,4 @@
-//! What is done to the results of a row before they are written, as the kernel `vector` and those for cut rows are compiled for it.
+//! Row ends: how the result of a row is written to Y. The kernels are compiled for each of them.
 
 use crate::items::Items;
 use crate::product::epilogue::Epilogue;
@@ -11,8 +11,8 @@ use warprow_kernels_matrix::unroll;
 /// The results of a lane: vectors of neighbouring features.
 pub(crate) type Results<S, const WIDTH: usize, const PASSES: usize> = [[S; WIDTH]; PASSES];
 
-/// How many vectors of `width` elements each of so many lanes has: several of one element, so that 33 features are one
-/// tile, of 48 or 64.
+/// How many vectors of `width` elements a lane has: several where a vector is a single element, so that 33 features are
+/// one tile, of 48 or 64.
 pub const fn passes(lanes: u32, width: u32) -> u32 {
     match (width, lanes) {
         (1, 16) => 3,
@@ -21,50 +21,50 @@ pub const fn passes(lanes: u32, width: u32) -> u32 {
     }
 }
 
-/// Where the features of a lane are.
+/// The features of a row that a lane writes.
 #[derive(Clone, Copy)]
 pub(crate) struct Place<'a, T: Operand> {
     /// The row of A.
     pub row: usize,
     /// Y.
     pub y: &'a DenseMut<T>,
-    /// The items, which know where the rows of Y are.
+    /// The items, which know the row of Y for each row of A.
     pub items: &'a Items<T::Sum>,
     /// The row of Y, if it [has been looked up](RowEnd::LOOKS_AHEAD).
     pub row_of_y: Option<u32>,
-    /// The lane's first feature; each further vector is `LANES * WIDTH` further on.
+    /// The lane's first feature; each further vector starts `LANES * WIDTH` later.
     pub feature: usize,
-    /// Where the features end that are to be written.
+    /// The number of features.
     pub features: usize,
 }
 
 impl<T: Operand> Place<'_, T> {
-    /// The row of Y that this row of A is for.
+    /// The row of Y for this row of A.
     ///
     /// # Safety
     ///
-    /// The row is one of A.
+    /// The row is a row of A.
     #[inline(always)]
     unsafe fn row_of_y(&self) -> usize {
         match self.row_of_y {
             Some(row) => row as usize,
-            // SAFETY: the caller's contract.
+            // SAFETY: the row is a row of A, by this function's contract.
             None => unsafe { self.items.row_of_y(self.row) },
         }
     }
 
-    /// Where that row starts in Y.
+    /// The index in Y at which that row starts.
     ///
     /// # Safety
     ///
-    /// The row is one of A.
+    /// The row is a row of A.
     #[inline(always)]
     unsafe fn start_in_y(&self) -> usize {
-        // SAFETY: the caller's contract.
+        // SAFETY: the row is a row of A, by this function's contract.
         unsafe { self.row_of_y() * self.y.cols as usize }
     }
 
-    /// The first feature of a vector; `None` past the last one.
+    /// The first feature of a vector; `None` past the last feature.
     #[inline(always)]
     fn feature<const LANES: u32, const WIDTH: usize, const PASSES: usize>(
         &self,
@@ -75,17 +75,18 @@ impl<T: Operand> Place<'_, T> {
     }
 }
 
-/// What is done to a row's results.
+/// Writes the result of a row.
 pub(crate) trait RowEnd<T: Operand>: Copy {
-    /// Whether the row of Y is looked up while the row of A before is added up. It costs two registers.
+    /// Whether the row of Y is looked up while the kernel still accumulates the row of A before. It costs two
+    /// registers.
     const LOOKS_AHEAD: bool = false;
 
     /// Writes a lane's part of a row; all `LANES` lanes of a sub-warp call it.
     ///
     /// # Safety
     ///
-    /// The place is that of a row's features which no other sub-warp writes, the features a multiple of `WIDTH`; and what the implementation
-    /// asks for.
+    /// No other sub-warp writes these features of the row; their number is a multiple of `WIDTH`; and the contract of
+    /// the kernel that is compiled for this row end.
     unsafe fn write<const LANES: u32, const WIDTH: usize, const PASSES: usize>(
         &self,
         place: Place<'_, T>,
@@ -93,28 +94,27 @@ pub(crate) trait RowEnd<T: Operand>: Copy {
     );
 }
 
-/// Nothing: a sum is written as it is.
+/// Stores the sums, with the rows of A in the order of Y's.
 #[derive(Clone, Copy)]
-pub(crate) struct Plain;
+pub(crate) struct StoreSums;
 
-impl<T: Operand> RowEnd<T> for Plain {
+impl<T: Operand> RowEnd<T> for StoreSums {
     #[inline(always)]
     unsafe fn write<const LANES: u32, const WIDTH: usize, const PASSES: usize>(
         &self,
         place: Place<'_, T>,
         results: Results<T::Sum, WIDTH, PASSES>,
     ) {
-        // Its kernel is for rows in the order of Y's.
-        // SAFETY: the caller's contract.
+        // SAFETY: this function's contract; rows of A and Y have the same numbers.
         unsafe { store_sums::<T, LANES, WIDTH, PASSES>(place, place.row, results) };
     }
 }
 
-/// Nothing, with the rows of A in another order than those of Y.
+/// Stores the sums, with the rows of A in any order.
 #[derive(Clone, Copy)]
-pub(crate) struct InAnyOrder;
+pub(crate) struct StoreSumsInAnyOrder;
 
-impl<T: Operand> RowEnd<T> for InAnyOrder {
+impl<T: Operand> RowEnd<T> for StoreSumsInAnyOrder {
     const LOOKS_AHEAD: bool = true;
 
     #[inline(always)]
@@ -123,16 +123,16 @@ impl<T: Operand> RowEnd<T> for InAnyOrder {
         place: Place<'_, T>,
         results: Results<T::Sum, WIDTH, PASSES>,
     ) {
-        // SAFETY: the caller's contract.
+        // SAFETY: this function's contract.
         unsafe { store_sums::<T, LANES, WIDTH, PASSES>(place, place.row_of_y(), results) };
     }
 }
 
-/// Writes a lane's sums to a row of Y.
+/// Stores a lane's sums in a row of Y.
 ///
 /// # Safety
 ///
-/// That of [`RowEnd::write`].
+/// That of [`RowEnd::write`], for this row of Y.
 #[inline(always)]
 unsafe fn store_sums<T: Operand, const LANES: u32, const WIDTH: usize, const PASSES: usize>(
     place: Place<'_, T>,
@@ -144,31 +144,31 @@ unsafe fn store_sums<T: Operand, const LANES: u32, const WIDTH: usize, const PAS
     unroll!(pass in 0..3 {
         if let Some(feature) = place.feature::<LANES, WIDTH, PASSES>(pass) {
             let vector = row.offset_rows(feature as u32, bytes);
-            // A sum of nothing is -0, and 0 in Y.
+            // The sum of an empty row is -0; adding 0 makes it 0.
             let results = array::from_fn(|k| results[pass][k] + T::Sum::ZERO);
-            // SAFETY: the caller's contract.
+            // SAFETY: `WIDTH` features of the row from `feature` on, which only this lane writes.
             unsafe { T::store_streaming::<WIDTH>(vector, 0, results) };
         }
     });
 }
 
-/// Added to what Y holds, with the rows of A in any order.
+/// Adds the sums to Y, with the rows of A in any order.
 #[derive(Clone, Copy)]
-pub(crate) struct Added;
+pub(crate) struct AddSums;
 
-impl<T: Operand> RowEnd<T> for Added {
+impl<T: Operand> RowEnd<T> for AddSums {
     #[inline(always)]
     unsafe fn write<const LANES: u32, const WIDTH: usize, const PASSES: usize>(
         &self,
         place: Place<'_, T>,
         results: Results<T::Sum, WIDTH, PASSES>,
     ) {
-        // SAFETY: the caller's contract.
+        // SAFETY: the row is a row of A, by this function's contract.
         let row_of_y = unsafe { place.start_in_y() };
         unroll!(pass in 0..3 {
             if let Some(feature) = place.feature::<LANES, WIDTH, PASSES>(pass) {
                 let index = row_of_y + feature;
-                // SAFETY: the caller's contract.
+                // SAFETY: `WIDTH` features of the row from `feature` on, which only this lane reads and writes.
                 unsafe {
                     let old = T::load_mut::<WIDTH>(place.y.data, index);
                     let sums = array::from_fn(|k| T::get(&old, k) + results[pass][k]);
@@ -179,6 +179,7 @@ impl<T: Operand> RowEnd<T> for Added {
     }
 }
 
+/// Writes `alpha * factor of the row * result + beta * Y`, with the rows of A in any order.
 impl<T: Operand> RowEnd<T> for Epilogue<T::Sum> {
     #[allow(
         clippy::needless_range_loop,
@@ -190,7 +191,8 @@ impl<T: Operand> RowEnd<T> for Epilogue<T::Sum> {
         place: Place<'_, T>,
         results: Results<T::Sum, WIDTH, PASSES>,
     ) {
-        // SAFETY: the caller's contract; the diagonal has a number for each row of A, if there is one.
+        // SAFETY: the row is a row of A, and the diagonal has a number for each, if there is one; only this lane reads
+        // and writes the features.
         unsafe {
             let (factor, row_of_y) = (self.factor(place.row), place.start_in_y());
             for pass in 0..PASSES {

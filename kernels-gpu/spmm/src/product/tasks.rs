@@ -1,25 +1,22 @@
-//! Tasks: the matrix cut into runs of rows and nonzeros of nearly the same size, and the sums of the rows that the cuts hit.
+//! Tasks: the matrix cut into runs of rows and nonzeros of nearly the same size, and the sums of the rows that are cut.
 //!
 //! The idea is merge path (Merrill and Garland, "Merge-Based Parallel Sparse Matrix-Vector Multiplication", SC 2016,
-//! section 3): a row costs some steps to end it and one for each of its nonzeros, so that the matrix is a path of
-//! `ROW_STEPS * rows + nonzeros` steps, and task t starts at step `t * task_size`. Row r covers the steps from
-//! `row_ptr[r] + ROW_STEPS * r` on, and a binary search finds the row of each task by itself.
+//! section 3): a row costs one step for each nonzero and [`ROW_STEPS`] for its end. Row r covers the steps from
+//! `row_ptr[r] + ROW_STEPS * r` on, task t those from `t * task_size` on, and a binary search finds a task's first row.
 //!
-//! What is ours: a row of no more nonzeros than a task has steps, or than a part of these, is not cut, but taken whole by one task, so that
-//! most matrices have few cut rows or none. The parts of a cut row are added up in their order, those of a block's group of
-//! items in shared memory, and those of several groups by a second kernel: no atomics, and the same bits every time.
+//! Unlike there, a row with no more nonzeros than a limit is not cut: one task takes all of it, and most matrices have
+//! few cut rows. The parts of a cut row are added up in their order, first in a block's shared memory, then by a second
+//! kernel: no atomics, and the same bits in every run.
 //!
-//! A sub-warp's item is one task or, where many rows are cut, several that follow each other. A large item has fewer starts and parts of rows for
-//! its nonzeros; but a sub-warp that begins one when the others end their last keeps the GPU waiting. So the first items of a matrix are
-//! [large](crate::items::Large), and the last ones small (as in "factoring", Hummel, Schonberg and Flynn, Communications of the ACM 35, 1992).
+//! A sub-warp's item is one task or, where many rows are cut, several. A large item costs less for each nonzero, but
+//! keeps the GPU waiting if it starts last. So a matrix's first items are [large](crate::items::Large) and its last
+//! ones small (as in "factoring", Hummel, Schonberg and Flynn, Communications of the ACM 35, 1992).
 //!
 //! ```text
-//! task_size 8, rows of more than 8 nonzeros are cut:    row_ptr = [0, 3, 4, 14, 17], 4 rows, 17 nonzeros, 25 steps, 4 tasks
+//! task_size 8, rows of more than 8 nonzeros are cut:    row_ptr = [0, 3, 4, 14, 17], 25 steps, 4 tasks
 //!
 //! row of each nonzero     0 0 0 1 2 2 2 2 2 2 2 2 2 2 3 3 3
-//! tasks                  |       |               |   |     |
-//! start: row, nonzero     0, 0    2, 4            2, 12       row 2, of 10 nonzeros, is cut after eight of them
-//!                                                     3, 14
+//! start: row, nonzero     0, 0    2, 4            2, 12 3, 14         row 2, of 10 nonzeros, is cut after eight
 //! ```
 
 use crate::Items;
@@ -36,35 +33,34 @@ use warprow_kernels_matrix::{Operand, SumOf};
 /// Threads in a block of these kernels.
 const BLOCK: u32 = 256;
 
-/// A row cut into more parts than that is summed by a whole block.
+/// Maximum number of parts that one warp sums; a block sums the rows of more parts.
 const MANY_PARTS: u32 = 32;
 
 /// Warps in a block.
 const WARPS: u32 = BLOCK / WARP_SIZE;
 
-/// Steps of a row's end, where a nonzero is one. With two in the place of one, on an NVIDIA H200, f32, 32 features, R-MAT graphs with very
-/// long rows (probabilities .57) took 0.89 (arxiv) to 0.98 times as long: most of their rows have one nonzero or none, and lie together. With
-/// three arxiv took 0.83 times as long, but tasks of few nonzeros cost 3 % where a whole warp has one, at 128 features and more.
+/// Steps of a row's end, where a nonzero is one step. With one step, graphs whose short rows lie together take up to
+/// 1.12 times as long; with three, wide rows of X cost 3 % more.
 pub const ROW_STEPS: u32 = 2;
 
-/// The step that has that many rows' ends and nonzeros before it.
+/// The step with so many rows and nonzeros before it.
 #[inline(always)]
 pub fn step_of(rows: u32, nonzeros: u32) -> u64 {
     u64::from(ROW_STEPS) * u64::from(rows) + u64::from(nonzeros)
 }
 
-/// How many tasks a matrix has.
+/// The number of tasks of a matrix.
 pub fn count(rows: u32, nonzeros: u32, task_size: u32) -> u64 {
     step_of(rows, nonzeros).div_ceil(u64::from(task_size))
 }
 
-/// The launch of [`starts`] and [`find_cuts`] for that many tasks: a thread each, and one for the end.
+/// The launch of [`starts`] and [`find_cuts`] for so many tasks: a thread each, and one for the end.
 pub fn launch(tasks: u32) -> LaunchConfig {
     LaunchConfig::new(tasks / BLOCK + 1, BLOCK)
 }
 
-/// The launch of [`combine`] for that many rows of few parts, a warp each, and of many, a block each, for each tile of 32
-/// features. The rows of many parts take longer, and come first.
+/// The launch of [`combine`]: a warp for each row of few parts and a block for each row of many, for each tile of 32
+/// features. The rows of many parts take longest, and come first.
 pub fn launch_combine(few: u32, many: u32, features: u32) -> LaunchConfig {
     let tiles = features.div_ceil(WARP_SIZE).min(crate::MAX_GRID_Y);
     LaunchConfig::new((many + few.div_ceil(WARPS), tiles), BLOCK)
@@ -84,9 +80,11 @@ pub fn combine_handle<T: Operand>(reduction: Reduction) -> Kernel<CombineArgumen
 #[cfg(not(target_arch = "nvptx64"))]
 pub type CombineArguments<T> = (Items<SumOf<T>>, Cuts, DenseMut<T>, Epilogue<SumOf<T>>);
 
-/// Where each task starts: `row[t]` and `start[t]`, its nonzero; and the end of the matrix at `t = tasks`. A thread each.
+/// Where each task starts, `row[t]` and its nonzero `start[t]`, with the end of the matrix at `t = tasks`. A thread
+/// each.
 ///
-/// Rows of more than `longest` nonzeros are cut. A task inside of another row starts with that row, and one that does so twice has nothing to do.
+/// Rows of more than `longest` nonzeros are cut. A task that would start inside another row starts at that row's start;
+/// so a task is empty if the one after it starts there too.
 ///
 /// # Safety
 ///
@@ -105,7 +103,7 @@ pub unsafe fn starts(
     if t > u64::from(tasks) {
         return;
     }
-    // SAFETY: rows below `rows`, tasks up to `tasks`.
+    // SAFETY: `low`, `middle` and `r` are at most `rows`, `t` is at most `tasks`.
     unsafe {
         let base = row_ptr.load(0);
         let step = t * u64::from(task_size);
@@ -123,7 +121,7 @@ pub unsafe fn starts(
         if r < rows {
             let end = row_ptr.load(r as usize + 1);
             if end - nonzero > longest {
-                // At the row's last steps nothing is left of it; they may lie past the last u32.
+                // The steps of the row's end have no nonzeros left; they may be more than a u32 holds.
                 let before = (step - step_of(r, 0)).min(u64::from(end - base));
                 nonzero = base + before as u32;
                 if nonzero == end {
@@ -136,13 +134,14 @@ pub unsafe fn starts(
     }
 }
 
-/// The rows that are cut between groups of `group` items: `few[..counts[0]]` those of few parts, `many[..counts[1]]` those of
-/// many. A thread a group; the lists' order is the chance of a run, and nothing depends on it.
+/// The rows that are cut between groups of `group` items: `few[..counts[0]]` are those of few parts,
+/// `many[..counts[1]]` those of many. A thread a group. The order of the lists varies from run to run, and no result
+/// depends on it.
 ///
 /// # Safety
 ///
-/// `row_ptr` has `rows + 1` numbers, `row` and `start` are [`starts`]'s, `few` and `many` have room for four numbers for each
-/// group, `counts` holds two zeros.
+/// `row_ptr` has `rows + 1` numbers, `row` and `start` are [`starts`]'s, `few` and `many` have room for four numbers
+/// for each group, `counts` holds two zeros.
 #[kernel(name = "spmm_find_cuts")]
 pub unsafe fn find_cuts(
     rows: u32,
@@ -159,7 +158,8 @@ pub unsafe fn find_cuts(
         return;
     }
     let (g, t) = (g as u32, t as u32);
-    // SAFETY: tasks of items below `count`, rows below `rows`.
+    // SAFETY: `t` is below `items.count`, so its first task has a start; `r` is below `rows`. Each group has room for
+    // one row.
     unsafe {
         let first = items.large.first_task(t) as usize;
         let before = items.large.first_task(t - group) as usize;
@@ -185,7 +185,7 @@ pub unsafe fn find_cuts(
     }
 }
 
-/// The item in which row `r`, a cut one that ends before the matrix's nonzero `end`, ends.
+/// The item in which a cut row `r` ends, whose last nonzero is the one before `end`.
 ///
 /// # Safety
 ///
@@ -194,20 +194,21 @@ pub unsafe fn find_cuts(
 pub(crate) unsafe fn last_item<T: Element>(end: u32, r: u32, items: &Items<T>) -> u32 {
     // A task has steps: `max` tells the compiler that the division does not panic.
     let task = (step_of(r, end) / u64::from(items.task_size.max(1))) as u32;
-    // A task that would start at the first step of the row's end starts at the next row.
-    // SAFETY: the step is one of the matrix, the task at most the end's.
+    // A task that would start at the first step of the row's end starts at the next row instead.
+    // SAFETY: the step is a step of the matrix, so the task is at most the last one.
     let is_of_row = unsafe { items.row.load(task as usize) } == r;
     items.large.item_of(if is_of_row { task } else { task - 1 })
 }
 
-/// The cut rows: of each its number, the first group of items that starts inside it, that in which it ends, and 0. That is all
-/// that [`combine`] has to know, with one load: it is short, and a chain of loads takes the most of it.
+/// The cut rows. A row is four numbers: the row, the first group of items that starts inside it, the group in which it
+/// ends, and
+/// 0. So [`combine`] reads all that it wants with one load; its time is that of a chain of loads.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct Cuts {
-    /// How many rows have few parts.
+    /// The number of rows of few parts.
     pub few_count: u32,
-    /// How many rows have many parts.
+    /// The number of rows of many parts.
     pub many_count: u32,
     /// The rows of few parts.
     pub few: Global<u32>,
@@ -219,16 +220,16 @@ pub struct Cuts {
 #[cfg(not(target_arch = "nvptx64"))]
 unsafe impl KernelParam for Cuts {}
 
-/// Adds up the parts of each cut row in their order and writes `Y[row, j] = alpha * sum + beta * Y[row, j]`, a warp or a
-/// block for a row and 32 features.
+/// `Y[row, j] = alpha * sum of the row's parts + beta * Y[row, j]` for each cut row, a warp or a block for a row and 32
+/// features. A part costs 4 or 8 bytes a feature.
 ///
-/// The first part is the tail of the group before the row's first one in `cuts`, the others the heads of that group and of
-/// those after it, up to the one in which the row ends.
+/// The first part is the tail of the group before the row's first group in `cuts`. The others are the heads of that
+/// group and of the groups after it, up to the one in which the row ends.
 ///
 /// # Safety
 ///
-/// `cuts` are [`find_cuts`]'s lists, `items` are tasks with the sums of this product, `y` its result, with numbers in the cut
-/// rows if beta is not 0.
+/// `cuts` are [`find_cuts`]'s lists, `items` are tasks with the sums of this product, `y` its result, with numbers in
+/// the cut rows if beta is not 0.
 #[kernel(name = "spmm_combine", T = [f32, f64, f16, bf16])]
 pub unsafe fn combine<T: Operand>(
     items: Items<SumOf<T>>,
@@ -240,7 +241,7 @@ pub unsafe fn combine<T: Operand>(
     unsafe { join_parts::<T, Total>(items, cuts, y, epilogue) };
 }
 
-/// As [`combine`], with the greatest of the parts in the place of their sum.
+/// As [`combine`], with the greatest of the parts instead of their sum.
 ///
 /// # Safety
 ///
@@ -256,7 +257,7 @@ pub unsafe fn combine_max<T: Operand>(
     unsafe { join_parts::<T, Greatest>(items, cuts, y, epilogue) };
 }
 
-/// Joins the parts of the cut rows and ends each: a lane has a feature of a tile of 32.
+/// Joins the parts of each cut row and writes the row; a lane has a feature of a tile of 32.
 ///
 /// # Safety
 ///
@@ -278,7 +279,8 @@ unsafe fn join_parts<T: Operand, R: Reduce>(
     }
     let (part, stride) = if by_block { (warp, WARPS) } else { (0, 1) };
     let features = y.cols as usize;
-    // SAFETY: rows and tasks of the matrix; the barriers are reached by all threads of a block or by none.
+    // SAFETY: the lists have `many_count` and `few_count` rows, and each part up to `last` was written; all threads of
+    // a block take the same branch at the barriers.
     unsafe {
         let [r, first, last, _] = if by_block {
             cuts.many.load4(4 * block as usize)

@@ -1,4 +1,4 @@
-//! Teams: the warps that each row has, one, or all of a block's for a long row.
+//! Teams: a row has one warp, and a long row all warps of a block.
 //!
 //! ```text
 //! task_size 4, blocks of 4 warps:     row_ptr = [0, 3, 3, 13, 14]
@@ -7,28 +7,29 @@
 //! warp                                0 1 2 3    4 5 6
 //! ```
 //!
-//! Long rows come first, as their blocks take longest. In a block rows of one length keep in step: the others are in the order of their
-//! lengths, or stay in that of the matrix if neighbours share columns there.
+//! Long rows come first, because their blocks take longest. The others are sorted by length, so that the rows of a
+//! block end together; or they keep the matrix's order if neighbouring rows share columns there.
 
 use cuda_std::prelude::*;
 
-/// Warps of a block, and of a long row. On an H200 f32 took 0.84 to 0.95 times as long with four as with eight on graphs with hubs, where the
-/// longest row of a block keeps its place longer than the others need it, and 0.95 to 1.05 times on others.
+/// Warps of a block, and of a long row. Eight take up to 1.2 times as long on graphs with hubs, where the longest row
+/// of a block occupies the multiprocessor longer than the others.
 pub const WARPS: u32 = 4;
 
 /// Threads in a block of the kernels that make teams.
 const BLOCK: u32 = 256;
 
-/// The launch of [`count_short`] and [`assign`] for that many rows: a thread each, and one for the end.
+/// The launch of [`count_short`] and [`assign`] for so many rows: a thread each, and one for the end.
 pub fn launch(rows: u32) -> LaunchConfig {
     LaunchConfig::new(rows / BLOCK + 1, BLOCK)
 }
 
-/// The row at a place of an order, and whether it is long.
+/// The row at position `place` of an order, and whether it is long.
 ///
 /// # Safety
 ///
-/// `row_ptr` is that of a matrix, `order` one of its rows, or null for the matrix's own, with that place.
+/// `row_ptr` is that of a matrix with more than `place` rows; `order` is a permutation of its rows, or null for their
+/// own order.
 #[inline(always)]
 unsafe fn row_at(
     order: Global<u32>,
@@ -36,7 +37,7 @@ unsafe fn row_at(
     row_ptr: Global<u32>,
     longest_short: u32,
 ) -> (u32, bool) {
-    // SAFETY: the caller's contract.
+    // SAFETY: `place` is below the number of rows, by this function's contract.
     unsafe {
         let row = if order.address() == 0 {
             place as u32
@@ -48,12 +49,13 @@ unsafe fn row_at(
     }
 }
 
-/// `short[p]`: 1 if the row at place p of `order` has at most `longest_short` nonzeros, else 0; and 0 at `p = rows`, where their scan
-/// has the sum. A thread each.
+/// `short[p]`: 1 if the row at position p of `order` has at most `longest_short` nonzeros, else 0; 0 at `p = rows`,
+/// where the scan of `short` has the sum. A thread each.
 ///
 /// # Safety
 ///
-/// `row_ptr` has `rows + 1` numbers, and `short` room for as many; `order` is one of the rows, or null for the matrix's own.
+/// `row_ptr` has `rows + 1` numbers, and `short` room for as many; `order` is a permutation of the rows, or null for
+/// their own order.
 #[kernel(name = "spmm_count_short")]
 pub unsafe fn count_short(
     rows: u32,
@@ -67,19 +69,19 @@ pub unsafe fn count_short(
         return;
     }
     let place = place as usize;
-    // SAFETY: a row of the matrix, or the end.
+    // SAFETY: `place` is at most `rows`, and `row_at` is called only below that.
     unsafe {
         let counts = place < rows as usize && !row_at(order, place, row_ptr, longest_short).1;
         short.store(place, counts.into());
     }
 }
 
-/// `row[w]`, the row that each warp is for; a thread a row.
+/// `row[w]`, the row of each warp; a thread a row.
 ///
 /// # Safety
 ///
-/// `row_ptr` and `order` are those of [`count_short`], `shorts_before` the sums of its numbers before each; `row` has room for [`WARPS`]
-/// numbers for each long row and one for each short one.
+/// `row_ptr` and `order` are those of [`count_short`], and `shorts_before` is the exclusive prefix sum of its result;
+/// `row` has room for [`WARPS`] numbers for each long row and one for each short row.
 #[kernel(name = "spmm_assign_teams")]
 pub unsafe fn assign(
     rows: u32,
@@ -94,7 +96,8 @@ pub unsafe fn assign(
         return;
     }
     let place = place as usize;
-    // SAFETY: a row of the matrix, and the places that are its own.
+    // SAFETY: `place` is below `rows`; the counts of long and short rows before it give places that no other thread
+    // writes.
     unsafe {
         let (r, is_long) = row_at(order, place, row_ptr, longest_short);
         let shorts = shorts_before.load(place) as usize;

@@ -2,10 +2,12 @@
 //!
 //! Changes from `warp_per_row`:
 //!
-//! - A lane loads neighbouring features with one load of 16 bytes, four of f32 or eight of f16. So 8 lanes read 32 features
-//!   (64 of 16 bits) and a warp four nonzeros with each instruction: a fourth of the loads, shuffles and address computations.
-//! - The work is not cut by rows but into [tasks](crate::product::tasks): a row of a million nonzeros is spread over the GPU, and ten
-//!   rows of three nonzeros are one stream in which eight loads of X are in flight, wherever the rows end.
+//! - A lane loads neighbouring features with one load of 16 bytes, four of f32 or eight of f16. So 8 lanes read 32
+//!   features (64 of 16 bits) and a warp four nonzeros with each instruction: a fourth of the loads, shuffles and
+//!   address computations.
+//! - The work is not cut by rows but into [tasks](crate::product::tasks): a row of a million nonzeros is spread over
+//!   the GPU, and ten rows of three nonzeros are one stream in which eight loads of X are in flight, wherever the rows
+//!   end.
 //! - The next columns and values are loaded before the present ones are used.
 //!
 //! ```text
@@ -14,8 +16,8 @@
 //! columns   2 7 9 | 1 | 0 4 8 9 ..                    a nonzero (column c, value v): acc += v * X[c, features]
 //! ```
 //!
-//! A nonzero costs a sub-warp its column (4 B), its value, and a tile's elements of X. On an H200 it is 4 to 9 times as fast
-//! as `warp_per_row` on graphs with very long rows. What was tried for it stands in `docs/notes/spmm.md`.
+//! A nonzero costs a sub-warp its column (4 B), its value, and a tile's elements of X. On an H200 it is 4 to 9 times as
+//! fast as `warp_per_row` on graphs with very long rows. What was tried for it stands in `docs/notes/spmm.md`.
 
 mod run;
 mod variant;
@@ -25,7 +27,7 @@ pub use variant::{GROUPS, LaneCounts, eights_of_task, items_of_block, lanes, wid
 
 use crate::product::epilogue::Epilogue;
 use crate::product::reduction::{Greatest, Reduce, Reduction, Total};
-use crate::product::row_end::{Added, InAnyOrder, Plain, RowEnd};
+use crate::product::row_end::{AddSums, RowEnd, StoreSums, StoreSumsInAnyOrder};
 use crate::{Ending, ItemKind, Items, MAX_GRID_Y, Shape};
 use cuda_std::prelude::*;
 use run::Run;
@@ -94,14 +96,14 @@ listed! {
     PLAIN:
     /// `Y[row, j] = sum of A[row, col] * X[col, j]`, a sub-warp of `LANES` lanes for a task and a tile of features.
     ///
-    /// A nonzero costs a sub-warp its column (4 B), its value, and a tile's elements of X. The epilogue is ignored here;
-    /// honouring it costs 25 % on short rows.
+    /// A nonzero costs a sub-warp its column (4 B), its value, and a tile's elements of X. The epilogue is ignored
+    /// here; honouring it costs 25 % on short rows.
     ///
     /// # Safety
     ///
-    /// The matrices are what their fields say, columns below `a.cols`; `x` is `a.cols` x n, `y` `a.rows` x n, n at least 1
-    /// and a multiple of `WIDTH`, a row of X smaller than 4 GiB, apart from each other; `items` are tasks in the caller's
-    /// order of rows, with room for their sums if a row is cut.
+    /// The matrices are what their fields say, columns below `a.cols`; `x` is `a.cols` x n, `y` `a.rows` x n, n at
+    /// least 1 and a multiple of `WIDTH`, a row of X smaller than 4 GiB, apart from each other; `items` are tasks in
+    /// the caller's order of rows, with room for their sums if a row is cut.
     #[kernel(
         name = "spmm_vector",
         T = [f32], LANES = [8, 32], WIDTH = [1], PASSES = [2];
@@ -118,14 +120,15 @@ listed! {
         items: Items<SumOf<T>>,
         _epilogue: Epilogue<SumOf<T>>,
     ) {
-        // SAFETY: the kernel's contract.
-        unsafe { reduce_rows::<T, Total, _, LANES, WIDTH, PASSES>(a, x, y, items, Plain) };
+        // SAFETY: `reduce_rows` wants what this kernel wants.
+        unsafe { reduce_rows::<T, Total, _, LANES, WIDTH, PASSES>(a, x, y, items, StoreSums) };
     }
 }
 
 listed! {
     ANY_ORDER:
-    /// As [`vector`], with the rows of A in any order: each row of Y is looked up while the row of A before is added up.
+    /// As [`vector`], with the rows of A in any order: each row of Y is looked up while the row of A before is added
+    /// up.
     ///
     /// # Safety
     ///
@@ -149,8 +152,8 @@ listed! {
         items: Items<SumOf<T>>,
         _epilogue: Epilogue<SumOf<T>>,
     ) {
-        // SAFETY: the kernel's contract.
-        unsafe { reduce_rows::<T, Total, _, LANES, WIDTH, PASSES>(a, x, y, items, InAnyOrder) };
+        // SAFETY: `reduce_rows` wants what this kernel wants.
+        unsafe { reduce_rows::<T, Total, _, LANES, WIDTH, PASSES>(a, x, y, items, StoreSumsInAnyOrder) };
     }
 }
 
@@ -178,15 +181,15 @@ listed! {
         items: Items<SumOf<T>>,
         _epilogue: Epilogue<SumOf<T>>,
     ) {
-        // SAFETY: the kernel's contract.
-        unsafe { reduce_rows::<T, Total, _, LANES, WIDTH, PASSES>(a, x, y, items, Added) };
+        // SAFETY: `reduce_rows` wants what this kernel wants.
+        unsafe { reduce_rows::<T, Total, _, LANES, WIDTH, PASSES>(a, x, y, items, AddSums) };
     }
 }
 
 listed! {
     SCALED:
-    /// `Y[row, j] = alpha * sum of A[row, col] * X[col, j] + beta * Y[row, j]`, with the rows of A in any order: else as
-    /// [`vector`]. It does what the three others do, for each type and width that they lack.
+    /// `Y[row, j] = alpha * sum of A[row, col] * X[col, j] + beta * Y[row, j]`, with the rows of A in any order: else
+    /// as [`vector`]. It does what the three others do, for each type and width that they lack.
     ///
     /// # Safety
     ///
@@ -210,7 +213,7 @@ listed! {
         items: Items<SumOf<T>>,
         epilogue: Epilogue<SumOf<T>>,
     ) {
-        // SAFETY: the kernel's contract.
+        // SAFETY: `reduce_rows` wants what this kernel wants.
         unsafe { reduce_rows::<T, Total, _, LANES, WIDTH, PASSES>(a, x, y, items, epilogue) };
     }
 }
@@ -239,16 +242,16 @@ listed! {
         items: Items<SumOf<T>>,
         epilogue: Epilogue<SumOf<T>>,
     ) {
-        // SAFETY: the kernel's contract.
+        // SAFETY: `reduce_rows` wants what this kernel wants.
         unsafe { reduce_rows::<T, Greatest, _, LANES, WIDTH, PASSES>(a, x, y, items, epilogue) };
     }
 }
 
-/// The tiles of features of a task, one after the other where the grid has not as many.
+/// The tiles of features of an item, one after the other where the grid has fewer.
 ///
 /// # Safety
 ///
-/// The kernels' contract.
+/// The contract of the kernel that calls it.
 #[inline(always)]
 unsafe fn reduce_rows<
     T: Operand,
@@ -262,23 +265,23 @@ unsafe fn reduce_rows<
     x: Dense<T>,
     y: DenseMut<T>,
     items: Items<SumOf<T>>,
-    end: E,
+    writer: E,
 ) {
-    let task = thread::block_idx_x() * (block(LANES) / LANES) + thread::thread_idx_x() / LANES;
+    let item = thread::block_idx_x() * (block(LANES) / LANES) + thread::thread_idx_x() / LANES;
     let tile_width = LANES * (WIDTH * PASSES) as u32;
     let tiles = x.cols.div_ceil(tile_width);
     let mut tile = thread::block_idx_y();
     while tile < tiles {
         let first_feature = tile * tile_width;
-        // SAFETY: the kernels' contract.
+        // SAFETY: `Run` wants what the kernels want, and all threads of the block have the same tiles.
         unsafe {
             let mut run = Run::<T, R, E, LANES, WIDTH, PASSES>::start(
                 &a,
                 &x,
                 &y,
                 &items,
-                &end,
-                task,
+                &writer,
+                item,
                 first_feature,
             );
             run.stream();
@@ -286,7 +289,7 @@ unsafe fn reduce_rows<
         }
         tile += thread::grid_dim_y();
         if tile < tiles {
-            // The next tile's heads come where this one's are read.
+            // The next tile's heads overwrite this one's.
             thread::sync_threads();
         }
     }

@@ -1,20 +1,30 @@
-//! What `#[kernel]` says of an entry point, which the compiler cannot: comments that begin with `@kernel`.
+//! What `#[kernel]` says of an entry point and the compiler has no attribute for: a variable beside it, whose bytes are text.
+//!
+//! The variable's name is `kernel_marks$` and the entry point's. It comes into no module. Semicolons separate marks:
 //!
 //! | mark | meaning |
 //! |---|---|
 //! | `target sm_90` | the kernel has instructions of that architecture |
+//! | `module analysis` | it is in one module with all kernels that have the same mark |
 //! | `registers 96` | a thread has at most so many registers |
 //! | `registers 72 sm_90` | the same, on GPUs of that architecture and newer ones |
 
 use super::PtxError;
 use crate::Arch;
 
-/// What a comment begins with that is a mark.
-pub(super) const MARK: &str = "@kernel ";
+/// What the names of the variables begin with.
+const PREFIX: &str = "kernel_marks$";
+
+/// The entry point whose marks a variable of that name has.
+pub(super) fn kernel_of(variable: &str) -> Option<&str> {
+    variable.strip_prefix(PREFIX)
+}
 
 /// The marks of an entry point.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Marks {
+    /// The module that it shares with others.
+    pub module: Option<String>,
     /// The architecture that its instructions want, if that is not the whole text's.
     target: Option<Arch>,
     /// Numbers of registers, each with the architecture from which on it holds.
@@ -22,18 +32,26 @@ pub(super) struct Marks {
 }
 
 impl Marks {
-    /// Reads the marks of the entry point `kernel`.
-    pub fn parse(kernel: &str, texts: &[String]) -> Result<Marks, PtxError> {
+    /// Reads the marks of the entry point `kernel` from the declaration of their variable.
+    pub fn read(kernel: &str, declaration: &str) -> Result<Marks, PtxError> {
+        let values = declaration.split(['{', '}']).nth(1).unwrap_or_default();
+        let bytes: Result<Vec<u8>, _> = values
+            .split(',')
+            .map(|value| value.trim().parse())
+            .collect();
+        let text = bytes.ok().and_then(|bytes| String::from_utf8(bytes).ok());
+        let text = text.ok_or_else(|| refused(kernel, declaration, "text as bytes"))?;
+        Marks::parse(kernel, &text)
+    }
+
+    fn parse(kernel: &str, text: &str) -> Result<Marks, PtxError> {
         let mut marks = Marks::default();
-        for text in texts {
-            let refused = |wanted| PtxError::Mark {
-                kernel: kernel.to_owned(),
-                mark: text.clone(),
-                wanted,
-            };
-            let words: Vec<&str> = text.split_whitespace().collect();
+        for mark in text.split(';').map(str::trim) {
+            let refused = |wanted| refused(kernel, mark, wanted);
+            let words: Vec<&str> = mark.split_whitespace().collect();
             let arch = |word: &str| word.parse::<Arch>().ok();
             match words[..] {
+                ["module", module] => marks.module = Some(module.to_owned()),
                 ["target", target] => {
                     let target = arch(target).ok_or_else(|| refused("`target sm_90`"))?;
                     marks.target = Some(target);
@@ -47,7 +65,7 @@ impl Marks {
                     let (count, from) = limit.ok_or_else(|| refused("`registers 72 sm_90`"))?;
                     marks.limits.push((Some(from), count));
                 }
-                _ => return Err(refused("`target` or `registers`")),
+                _ => return Err(refused("`target`, `module` or `registers`")),
             }
         }
         Ok(marks)
@@ -75,25 +93,51 @@ impl Marks {
     }
 }
 
+fn refused(kernel: &str, mark: &str, wanted: &'static str) -> PtxError {
+    PtxError::Mark {
+        kernel: kernel.to_owned(),
+        mark: mark.to_owned(),
+        wanted,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn variants(marks: &[&str]) -> Vec<(Arch, Option<u32>)> {
-        let texts: Vec<String> = marks.iter().map(|&mark| mark.to_owned()).collect();
-        Marks::parse("k", &texts).unwrap().variants(Arch::SM80)
+    fn variants(marks: &str) -> Vec<(Arch, Option<u32>)> {
+        Marks::parse("k", marks).unwrap().variants(Arch::SM80)
+    }
+
+    #[test]
+    fn marks_are_the_bytes_of_their_variable() {
+        let declaration = |bytes: &[u8]| {
+            let bytes: Vec<String> = bytes.iter().map(u8::to_string).collect();
+            let (count, bytes) = (bytes.len(), bytes.join(", "));
+            format!(".visible .global .align 1 .b8 kernel_marks$k[{count}] = {{{bytes}}};")
+        };
+        let marks = Marks::read("k", &declaration(b"target sm_90; module small")).unwrap();
+        assert_eq!(marks.module.as_deref(), Some("small"));
+        assert_eq!(marks.variants(Arch::SM80), [(Arch::SM90, None)]);
+        for other in [declaration(&[0xff]), "kernel_marks$k[12];".to_owned()] {
+            let error = Marks::read("k", &other).unwrap_err().to_string();
+            assert!(error.ends_with("wanted is text as bytes"), "{error}");
+        }
+        assert_eq!(kernel_of("kernel_marks$k"), Some("k"));
+        assert_eq!(kernel_of("table"), None);
     }
 
     #[test]
     fn an_entry_point_without_marks_is_for_the_architecture_of_the_text() {
-        assert_eq!(variants(&[]), [(Arch::SM80, None)]);
+        let variants = Marks::default().variants(Arch::SM80);
+        assert_eq!(variants, [(Arch::SM80, None)]);
     }
 
     #[test]
     fn a_target_takes_the_place_of_the_architecture() {
-        assert_eq!(variants(&["target sm_90a"]), [(Arch::SM90A, None)]);
+        assert_eq!(variants("target sm_90a"), [(Arch::SM90A, None)]);
         assert_eq!(
-            variants(&["registers 96", "target sm_90"]),
+            variants("registers 96; target sm_90"),
             [(Arch::SM90, Some(96))]
         );
     }
@@ -101,19 +145,21 @@ mod tests {
     #[test]
     fn a_limit_for_newer_architectures_makes_a_second_variant() {
         assert_eq!(
-            variants(&["registers 72 sm_90"]),
+            variants("registers 72 sm_90"),
             [(Arch::SM80, None), (Arch::SM90, Some(72))]
         );
         assert_eq!(
-            variants(&["registers 64 sm_100", "registers 128", "registers 72 sm_90"]),
+            variants("registers 64 sm_100; registers 128; registers 72 sm_90"),
             [
                 (Arch::SM80, Some(128)),
                 (Arch::SM90, Some(72)),
                 (Arch::SM100, Some(64))
             ]
         );
-        let older = ["target sm_90", "registers 72 sm_80"];
-        assert_eq!(variants(&older), [(Arch::SM90, Some(72))]);
+        assert_eq!(
+            variants("target sm_90; registers 72 sm_80"),
+            [(Arch::SM90, Some(72))]
+        );
     }
 
     #[test]
@@ -124,8 +170,9 @@ mod tests {
             "registers x",
             "registers 1 x",
             "grid 3",
+            "",
         ] {
-            let error = Marks::parse("k", &[mark.to_owned()]).unwrap_err();
+            let error = Marks::parse("k", mark).unwrap_err();
             let text = error.to_string();
             assert!(
                 text.starts_with(&format!("kernel `k` has the mark `{mark}`")),

@@ -32,10 +32,10 @@ pub enum PtxError {
         wanted: &'static str,
     },
     /// An architecture of which it is not known how new PTX must be.
-    #[error("kernel `{kernel}` is for {arch}, and which PTX version brought that is not known")]
+    #[error("module `{module}` is for {arch}, and which PTX version brought that is not known")]
     Version {
-        /// The entry point.
-        kernel: String,
+        /// The module, or its only entry point.
+        module: String,
         /// The architecture.
         arch: Arch,
     },

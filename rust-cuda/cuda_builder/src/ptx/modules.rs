@@ -1,11 +1,11 @@
-//! Cutting a text into modules: each has one entry point and exactly what that uses.
+//! Cutting a text into modules: each has one entry point, or those that are marked as one module, and exactly what they use.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use ptx_archive::{Module, PtxVersion};
 
 use super::PtxError;
-use super::marks::Marks;
+use super::marks::{self, Marks};
 use super::statements::{Kind, Statement, identifiers, statements, without_comments};
 use crate::Arch;
 
@@ -32,33 +32,44 @@ const SPECIFIC: PtxVersion = PtxVersion::new(8, 0);
 /// Modules have numbers of their own, so that a module changes only if its kernel does.
 const NUMBERED: [&str; 3] = ["$L__BB", "__local_depot", "shared_"];
 
-/// The modules of the compiler's text, which is for `arch`, in the order of their entry points.
+/// The entry points of a module: where each is in the whole text, with its limit of registers.
+type Entries = BTreeMap<usize, Option<u32>>;
+
+/// The modules of the compiler's text, which is for `arch`, by name.
 pub(crate) fn modules(compiled: &str, arch: Arch) -> Result<Vec<(Module, String)>, PtxError> {
-    let (clean, marks) = without_comments(compiled);
-    let whole = Whole::new(statements(&clean, &marks)?)?;
-    let mut modules = Vec::new();
+    let clean = without_comments(compiled);
+    let whole = Whole::new(statements(&clean)?)?;
+    let mut entries: BTreeMap<(String, Arch), Entries> = BTreeMap::new();
     for (place, statement) in whole.statements.iter().enumerate() {
-        let Kind::Entry { name, body } = statement.kind else {
-            continue;
-        };
-        let marks = Marks::parse(name, &statement.marks)?;
-        let used = whole.used_by(place);
-        for (target, limit) in marks.variants(arch) {
+        if let Kind::Entry { name, .. } = statement.kind {
+            let marks = whole.marks_of(name)?;
+            for (target, limit) in marks.variants(arch) {
+                let module = marks.module.as_deref().unwrap_or(name).to_owned();
+                let entries = entries.entry((module, target)).or_default();
+                entries.insert(place, limit);
+            }
+        }
+    }
+    let modules = entries.into_iter();
+    modules
+        .map(|((name, target), entries)| {
             let version = version_of(target).ok_or_else(|| PtxError::Version {
-                kernel: name.to_owned(),
+                module: name.clone(),
                 arch: target,
             })?;
             let module = Module {
                 name: format!("{name}.{target}.ptx"),
                 target,
                 version: version.max(whole.version),
-                kernels: vec![name.to_owned()],
+                kernels: entries
+                    .keys()
+                    .filter_map(|&place| whole.kernel_at(place))
+                    .collect(),
             };
-            let text = whole.module(&module, &used, (place, body), limit);
-            modules.push((module, text));
-        }
-    }
-    Ok(modules)
+            let text = whole.module(&module, &entries);
+            Ok((module, text))
+        })
+        .collect()
 }
 
 /// The PTX version that brought an architecture.
@@ -77,6 +88,8 @@ struct Whole<'a> {
     statements: Vec<Statement<'a>>,
     /// The places of the statements that declare or define a function or variable.
     symbols: HashMap<&'a str, Vec<usize>>,
+    /// The variables with the marks of each entry point.
+    marks: HashMap<&'a str, &'a str>,
     version: PtxVersion,
     address_size: &'a str,
 }
@@ -84,9 +97,15 @@ struct Whole<'a> {
 impl<'a> Whole<'a> {
     fn new(statements: Vec<Statement<'a>>) -> Result<Whole<'a>, PtxError> {
         let mut symbols: HashMap<&str, Vec<usize>> = HashMap::new();
+        let mut marks = HashMap::new();
         for (place, statement) in statements.iter().enumerate() {
             if let Kind::Symbol(name) = statement.kind {
-                symbols.entry(name).or_default().push(place);
+                match marks::kernel_of(name) {
+                    Some(kernel) => {
+                        marks.insert(kernel, statement.text);
+                    }
+                    None => symbols.entry(name).or_default().push(place),
+                }
             }
         }
         let directive = |wanted: &str| {
@@ -104,13 +123,28 @@ impl<'a> Whole<'a> {
                 .ok_or(PtxError::NoDirective(".address_size"))?,
             statements,
             symbols,
+            marks,
         })
     }
 
-    /// The places of all statements that the one at `entry` needs, itself among them.
-    fn used_by(&self, entry: usize) -> BTreeSet<usize> {
-        let mut used = BTreeSet::from([entry]);
-        let mut open = vec![entry];
+    fn marks_of(&self, kernel: &str) -> Result<Marks, PtxError> {
+        let declaration = self.marks.get(kernel);
+        declaration.map_or(Ok(Marks::default()), |declaration| {
+            Marks::read(kernel, declaration)
+        })
+    }
+
+    fn kernel_at(&self, place: usize) -> Option<String> {
+        match self.statements[place].kind {
+            Kind::Entry { name, .. } => Some(name.to_owned()),
+            _ => None,
+        }
+    }
+
+    /// The places of all statements that these entry points need, they themselves among them.
+    fn used_by(&self, entries: &Entries) -> BTreeSet<usize> {
+        let mut open: Vec<usize> = entries.keys().copied().collect();
+        let mut used = BTreeSet::from_iter(open.iter().copied());
         while let Some(place) = open.pop() {
             let text = self.statements[place].text;
             let named = identifiers(text).filter_map(|at| self.symbols.get(&text[at]));
@@ -123,26 +157,23 @@ impl<'a> Whole<'a> {
         used
     }
 
-    /// The text of a module with these statements and the limit of registers before the body of its entry point.
-    fn module(
-        &self,
-        module: &Module,
-        used: &BTreeSet<usize>,
-        (entry, body): (usize, usize),
-        limit: Option<u32>,
-    ) -> String {
+    /// The text of a module with these entry points, each with its limit of registers before its body.
+    fn module(&self, module: &Module, entries: &Entries) -> String {
         let (version, target, bits) = (module.version, module.target, self.address_size);
         let mut text = format!(".version {version}\n.target {target}\n.address_size {bits}\n");
         let mut numbers = Numbers::default();
-        for &place in used {
+        for place in self.used_by(entries) {
             text.push('\n');
-            let statement = self.statements[place].text;
-            let (head, rest) = statement.split_at(if place == entry { body } else { 0 });
-            numbers.copy(head, &self.symbols, &mut text);
-            if let Some(limit) = limit.filter(|_| place == entry) {
+            let Statement { text: this, kind } = self.statements[place];
+            let body = match kind {
+                Kind::Entry { body, .. } => body,
+                _ => 0,
+            };
+            numbers.copy(&this[..body], &self.symbols, &mut text);
+            if let Some(Some(limit)) = entries.get(&place) {
                 text.push_str(&format!(".maxnreg {limit}\n"));
             }
-            numbers.copy(rest, &self.symbols, &mut text);
+            numbers.copy(&this[body..], &self.symbols, &mut text);
             text.push('\n');
         }
         text
@@ -235,12 +266,55 @@ mod tests {
         );
     }
 
-    /// An entry point with a mark in its body.
-    fn marked(mark: &str) -> String {
-        format!(
-            ".visible .entry scale(\n\t.param .u64 x\n)\n{{\n\t// begin inline asm\n\t// @kernel {mark}\n\
-             \t// end inline asm\n\tret;\n}}\n"
-        )
+    /// The declaration of an entry point's marks.
+    fn marks(kernel: &str, marks: &str) -> String {
+        let bytes: Vec<String> = marks.bytes().map(|byte| byte.to_string()).collect();
+        let (count, bytes) = (bytes.len(), bytes.join(", "));
+        format!(".visible .global .align 1 .b8 kernel_marks${kernel}[{count}] = {{{bytes}}};\n")
+    }
+
+    /// An entry point with these marks.
+    fn marked(text: &str) -> String {
+        let marks = marks("scale", text);
+        format!("{marks}.visible .entry scale(\n\t.param .u64 x\n)\n{{\n\tret;\n}}\n")
+    }
+
+    #[test]
+    fn entry_points_with_one_module_are_together_with_what_any_of_them_uses() {
+        let entry = |name: &str, used: &str| {
+            format!(".visible .entry {name}()\n{{\n\tmov.u64 %rd1, {used};\n\tret;\n}}\n")
+        };
+        let text = [
+            marks("one", "module pair"),
+            marks("other", "registers 64 sm_90; module pair"),
+            ".global .b8 table[4];\n.global .b8 list[4];\n".to_owned(),
+            entry("one", "table"),
+            entry("alone", "list"),
+            entry("other", "table"),
+        ]
+        .concat();
+        let modules = modules(&format!("{HEAD}{text}"), Arch::SM80).unwrap();
+        let named: Vec<(&str, &[String])> = modules
+            .iter()
+            .map(|(module, _)| (module.name.as_str(), module.kernels.as_slice()))
+            .collect();
+        let both = ["one".to_owned(), "other".to_owned()];
+        assert_eq!(
+            named,
+            [
+                ("alone.sm_80.ptx", &["alone".to_owned()][..]),
+                ("pair.sm_80.ptx", &both[..]),
+                ("pair.sm_90.ptx", &both[1..]),
+            ]
+        );
+        let text = &modules[1].1;
+        assert_eq!(text.matches("table[4]").count(), 1, "{text}");
+        assert!(
+            !text.contains("list") && !text.contains(".maxnreg"),
+            "{text}"
+        );
+        let text = &modules[2].1;
+        assert!(text.contains("other()\n.maxnreg 64\n{"), "{text}");
     }
 
     #[test]
@@ -311,7 +385,7 @@ mod tests {
             PtxError::NoDirective(".address_size")
         );
         let unknown = of(&format!("{HEAD}{}", marked("target sm_91")));
-        assert!(matches!(&unknown, PtxError::Version { kernel, .. } if kernel == "scale"));
+        assert!(matches!(&unknown, PtxError::Version { module, .. } if module == "scale"));
         let mark = of(&format!("{HEAD}{}", marked("grid 3")));
         assert!(matches!(&mark, PtxError::Mark { kernel, .. } if kernel == "scale"));
     }

@@ -1,15 +1,12 @@
 //! The statements at the top level of a PTX text.
 
 use super::PtxError;
-use super::marks::MARK;
 
 /// A statement, without comments and empty lines.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Statement<'a> {
     pub text: &'a str,
     pub kind: Kind<'a>,
-    /// The marks in it.
-    pub marks: Vec<String>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,10 +24,9 @@ pub(super) enum Kind<'a> {
 /// Directives that end with their line.
 const LINES: [&str; 4] = [".version", ".target", ".address_size", ".file"];
 
-/// A text without comments, empty lines and spaces at the ends of lines, and its marks with the place where each stood.
-pub(super) fn without_comments(text: &str) -> (String, Vec<(usize, String)>) {
+/// A text without comments, empty lines and spaces at the ends of lines.
+pub(super) fn without_comments(text: &str) -> String {
     let mut clean = String::with_capacity(text.len());
-    let mut marks = Vec::new();
     let mut in_block = false;
     for line in text.lines() {
         // Where the instructions are from in the source: for debuggers.
@@ -52,10 +48,7 @@ pub(super) fn without_comments(text: &str) -> (String, Vec<(usize, String)>) {
             };
             let (code, found) = rest.split_at(at);
             clean.push_str(code);
-            if let Some(told) = found.strip_prefix("//") {
-                if let Some(mark) = told.trim().strip_prefix(MARK) {
-                    marks.push((begin, mark.to_owned()));
-                }
+            if found.starts_with("//") {
                 break;
             }
             (rest, in_block) = (&found[2..], true);
@@ -66,7 +59,7 @@ pub(super) fn without_comments(text: &str) -> (String, Vec<(usize, String)>) {
             clean.push('\n');
         }
     }
-    (clean, marks)
+    clean
 }
 
 /// Where a line has its first comment, outside of quotes.
@@ -83,33 +76,18 @@ fn comment(line: &str) -> Option<usize> {
     }
 }
 
-/// The statements of a text without comments, in its order, with the marks that stood in each.
-pub(super) fn statements<'a>(
-    clean: &'a str,
-    marks: &[(usize, String)],
-) -> Result<Vec<Statement<'a>>, PtxError> {
+/// The statements of a text without comments, in its order.
+pub(super) fn statements(clean: &str) -> Result<Vec<Statement<'_>>, PtxError> {
     let mut statements = Vec::new();
-    let mut begin = 0;
-    loop {
-        let rest = &clean[begin..];
-        begin += rest.len() - rest.trim_start().len();
-        let rest = rest.trim_start();
-        if rest.is_empty() {
-            return Ok(statements);
-        }
+    let mut rest = clean.trim_start();
+    while !rest.is_empty() {
         let (length, body) = extent(rest).ok_or_else(|| PtxError::Unfinished(first_line(rest)))?;
         let text = rest[..length].trim_end();
-        let end = begin + length;
-        let here = marks
-            .iter()
-            .filter(|(place, _)| (begin..end).contains(place));
-        statements.push(Statement {
-            text,
-            kind: kind(text, body).ok_or_else(|| PtxError::NoName(first_line(text)))?,
-            marks: here.map(|(_, mark)| mark.clone()).collect(),
-        });
-        begin = end;
+        let kind = kind(text, body).ok_or_else(|| PtxError::NoName(first_line(text)))?;
+        statements.push(Statement { text, kind });
+        rest = rest[length..].trim_start();
     }
+    Ok(statements)
 }
 
 fn first_line(text: &str) -> String {
@@ -213,7 +191,7 @@ mod tests {
     use super::*;
 
     fn kinds(text: &str) -> Vec<Kind<'_>> {
-        let statements = statements(text, &[]).unwrap();
+        let statements = statements(text).unwrap();
         statements
             .into_iter()
             .map(|statement| statement.kind)
@@ -221,12 +199,12 @@ mod tests {
     }
 
     #[test]
-    fn comments_and_empty_lines_go_and_marks_are_told_apart() {
-        let text = "//\n// made by LLVM\n\n.version 7.0  // new\r\n\t// begin inline asm\n\t// @kernel target sm_90\n\
-            \t// end inline asm\n.file 1 \"/a//b\"\n/* two\nlines */ ret; /* and */ exit;\n";
-        let (clean, marks) = without_comments(text);
-        assert_eq!(clean, ".version 7.0\n.file 1 \"/a//b\"\n ret;  exit;\n");
-        assert_eq!(marks, [(13, "target sm_90".to_owned())]);
+    fn comments_and_empty_lines_go() {
+        let text = "//\n// made by LLVM\n\n.version 7.0  // new\r\n\t// begin inline asm\n.file 1 \"/a//b\"\n/* two\nlines */ ret; /* and */ exit;\n";
+        assert_eq!(
+            without_comments(text),
+            ".version 7.0\n.file 1 \"/a//b\"\n ret;  exit;\n"
+        );
     }
 
     #[test]
@@ -262,19 +240,6 @@ mod tests {
     }
 
     #[test]
-    fn a_mark_belongs_to_the_statement_that_it_stands_in() {
-        let text = ".visible .entry a()\n{\n\t// @kernel x\n\tret;\n}\n.visible .entry b()\n{\n\t// @kernel y\n\
-            \t// @kernel z\n\tret;\n}\n";
-        let (clean, marks) = without_comments(text);
-        let statements = statements(&clean, &marks).unwrap();
-        let marks: Vec<&[String]> = statements.iter().map(|it| it.marks.as_slice()).collect();
-        assert_eq!(
-            marks,
-            [&["x".to_owned()][..], &["y".to_owned(), "z".to_owned()]]
-        );
-    }
-
-    #[test]
     fn a_text_that_ends_too_early_is_refused() {
         for text in [
             ".visible .entry a(",
@@ -282,10 +247,10 @@ mod tests {
             ".global .b8 x[4]",
             "}",
         ] {
-            let error = statements(text, &[]).unwrap_err();
+            let error = statements(text).unwrap_err();
             assert!(matches!(error, PtxError::Unfinished(_)), "{error}");
         }
-        let error = statements(".global .align 4;", &[]).unwrap_err();
+        let error = statements(".global .align 4;").unwrap_err();
         assert_eq!(error, PtxError::NoName(".global .align 4;".to_owned()));
     }
 

@@ -5,11 +5,11 @@
 
 use std::panic::Location;
 
-use super::current;
 use super::memory::{load_at, store_at};
 use crate::access::Access;
 use crate::block::Lane;
 use crate::copies::Copy;
+use crate::current::current;
 use crate::types::Space;
 
 /// Begins a copy of 4, 8 or 16 bytes from global memory that no thread writes to shared memory, of which only the first `read` come from there;

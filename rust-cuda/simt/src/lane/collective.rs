@@ -2,8 +2,8 @@
 
 use std::panic::Location;
 
-use super::current;
 use crate::block::{Activity, Lane};
+use crate::current::current;
 use crate::fault::FaultKind;
 use crate::limits::WARP_SIZE;
 use crate::types::Reduce;

@@ -3,9 +3,9 @@
 use std::panic::Location;
 use std::sync::atomic::{Ordering, fence as host_fence};
 
-use super::current;
 use crate::access::Access;
 use crate::block::Lane;
+use crate::current::current;
 use crate::fault::{FaultKind, Touch};
 use crate::types::{Scope, Space};
 use crate::word::Word;

@@ -1,5 +1,5 @@
-//! Which instance of `vector` a product takes: its row end, the lanes of a sub-warp, the elements of a load, the loads of a
-//! lane.
+//! Which instance of `vector` a product takes: its row end, the lanes of a sub-warp, the elements of a load, the loads
+//! of a lane.
 
 use crate::product::reduction::Reduction;
 use crate::product::row_end::passes;
@@ -15,8 +15,8 @@ pub(crate) struct Instances {
     pub widths: &'static [u32],
 }
 
-/// A kernel, and the constant of its name that holds the instances of its `#[kernel]` attribute. So the attribute is the
-/// only list of them.
+/// A kernel, and the constant of its name that holds the instances of its `#[kernel]` attribute. So the attribute is
+/// the only list of them.
 macro_rules! listed {
     (
         $table:ident:
@@ -55,8 +55,8 @@ macro_rules! listed {
 }
 pub(crate) use listed;
 
-/// Threads in a block of sub-warps of so many lanes: few, since a block occupies its multiprocessor until its longest task
-/// ends, but enough for [four items](GROUPS).
+/// Threads in a block of sub-warps of so many lanes: few, since a block occupies its multiprocessor until its longest
+/// task ends, but enough for [four items](GROUPS).
 pub(crate) const fn block(lanes: u32) -> u32 {
     if lanes > 16 { 128 } else { 64 }
 }
@@ -116,8 +116,8 @@ fn lanes_of<T: Operand>(instances: &[Instances], width: u32) -> LaneCounts {
     lanes
 }
 
-/// The row end that does what `ending` does: itself, or [`Ending::Scaled`] where it has no instance for the type and the
-/// width of its loads.
+/// The row end that does what `ending` does: itself, or [`Ending::Scaled`] where it has no instance for the type and
+/// the width of its loads.
 pub(crate) fn ending_of<T: Operand>(features: u32, reduction: Reduction, ending: Ending) -> Ending {
     let instances = instances(reduction, ending);
     let has_own = lanes_of::<T>(instances, width::<T>(features, reduction)) != LaneCounts::of(&[]);
@@ -143,8 +143,8 @@ pub(crate) fn variant<T: Operand>(shape: Shape, reduction: Reduction, ending: En
     (lanes, width, passes(lanes, width))
 }
 
-/// Elements that a lane loads at once: 16 bytes, or the largest part of them of which a row of X is a multiple; but four
-/// where 8 lanes then have the whole row. Loads of two elements have no instances.
+/// Elements that a lane loads at once: 16 bytes, or the largest part of them of which a row of X is a multiple; but
+/// four where 8 lanes then have the whole row. Loads of two elements have no instances.
 pub fn width<T: Operand>(features: u32, reduction: Reduction) -> u32 {
     // No features at all are a multiple of everything, and nothing is launched for them.
     let multiple_of = 1 << features.trailing_zeros().min(T::MAX_WIDTH.ilog2());

@@ -1,8 +1,8 @@
 //! Atomic operations: each an update of the word that nothing can come between.
 
-use crate::atomic::Scope;
-use crate::backend::{AtomicArithmetic, AtomicOrder, AtomicWord};
 use crate::element::Element;
+use crate::scope::Scope;
+use crate::word::{AtomicArithmetic, AtomicOrder, AtomicWord};
 use simt::{Space, Word, lane};
 
 fn scope(scope: Scope) -> simt::Scope {

@@ -1,7 +1,7 @@
 //! Loads and stores, shuffles of words, and where shared memory lies.
 
-use crate::backend::Word;
 use crate::element::Element;
+use crate::word::Word;
 use simt::{Space, lane};
 
 macro_rules! load {

@@ -1,7 +1,7 @@
 //! Matrix products of a warpgroup: each warp computes its own 16 rows, as it does in [`mma`](super::mma).
 
 use super::mma::{places, register};
-use crate::backend::Word;
+use crate::word::Word;
 use half::{bf16, f16};
 use simt::lane;
 

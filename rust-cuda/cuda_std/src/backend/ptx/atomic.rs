@@ -1,7 +1,7 @@
 //! Atomic instructions: `atom` and `red` on global and shared memory.
 
-use crate::atomic::Scope;
-use crate::backend::{AtomicArithmetic, AtomicOrder, AtomicWord};
+use crate::scope::Scope;
+use crate::word::{AtomicArithmetic, AtomicOrder, AtomicWord};
 use core::arch::asm;
 
 /// `atom` at `address` with the operands named; the value that was there before.

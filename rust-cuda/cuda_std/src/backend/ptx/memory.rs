@@ -1,6 +1,6 @@
 //! Loads and stores: scalar, two wide, four wide; global, global read-only, shared.
 
-use crate::backend::Word;
+use crate::word::Word;
 use core::arch::asm;
 
 /// The registers of an access of one, two or four words, as PTX writes them.

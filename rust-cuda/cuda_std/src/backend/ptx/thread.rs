@@ -30,8 +30,8 @@ register! {
 
 #[inline(always)]
 pub(crate) fn sync_threads() {
-    // The intrinsic is convergent, as inline assembly is not: LLVM made two of a barrier between two loops of one condition, and
-    // the warps whose lanes were at both waited for ever.
+    // The intrinsic is convergent, as inline assembly is not: LLVM made two of a barrier between
+    // two loops of one condition, and the warps whose lanes were at both waited for ever.
     // SAFETY: that all threads of the block get here is the caller's contract.
     unsafe { core::arch::nvptx::_syncthreads() }
 }
@@ -93,6 +93,17 @@ fence! {
 }
 
 #[inline(always)]
+pub(crate) fn keep_rolled() {
+    // SAFETY: a directive for the assembler about the loop around it.
+    unsafe {
+        asm!(
+            ".pragma \"nounroll\";",
+            options(nomem, nostack, preserves_flags)
+        )
+    }
+}
+
+#[inline(always)]
 pub(crate) fn opaque(number: u32) -> u32 {
     let result: u32;
     // SAFETY: a move of a register. Not `pure`, for then it could be moved out of a loop.
@@ -105,47 +116,4 @@ pub(crate) fn opaque(number: u32) -> u32 {
         );
     }
     result
-}
-
-#[inline(always)]
-pub(crate) fn keep_rolled() {
-    // SAFETY: a directive for the loop around it.
-    unsafe {
-        asm!(
-            ".pragma \"nounroll\";",
-            options(nomem, nostack, preserves_flags)
-        );
-    }
-}
-
-/// A comment in the kernel's body that `cuda_builder` reads and removes: rustc has no attribute for what it says.
-macro_rules! mark {
-    ($template:literal $(, $value:ident)*) => {
-        // SAFETY: a comment.
-        unsafe {
-            asm!(
-                concat!("// @kernel ", $template),
-                $(const $value,)*
-                options(nomem, nostack, preserves_flags),
-            );
-        }
-    };
-}
-
-#[inline(always)]
-pub(crate) fn mark_target<const NUMBER: u32, const SPECIFIC: bool>() {
-    if SPECIFIC {
-        mark!("target sm_{}a", NUMBER);
-    } else {
-        mark!("target sm_{}", NUMBER);
-    }
-}
-
-#[inline(always)]
-pub(crate) fn mark_registers<const COUNT: u32, const LEAST_SM: u32>() {
-    if LEAST_SM == 0 {
-        mark!("registers {}", COUNT);
-    } else {
-        mark!("registers {} sm_{}", COUNT, LEAST_SM);
-    }
 }

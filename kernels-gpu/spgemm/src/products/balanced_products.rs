@@ -1,103 +1,122 @@
-//! The products of a chunk of a row of C, in equal shares for the warps of its block.
+//! The products of a chunk of C, in equal shares for the warps of a block.
 //!
-//! The block takes as many nonzeros of A at a time as it has threads. Each thread cuts the row of B of one of them to the chunk's
-//! columns; those of which something is left stand beside each other in shared memory, each with the number of products before
-//! it. So all warps have the same work, however the products are distributed among the rows of B, and none waits for another.
-//! (The numeric phase of R-MAT .57, 281903 rows and 990 million products, on an H200: 9.9 ms with nonzeros of its own for each warp, and
-//! 8.4 so.)
+//! The block takes as many nonzeros of A at a time as it has threads. Each thread cuts the row of B
+//! of one nonzero to the chunk's columns, by binary search. The segments that are not empty are
+//! compacted into shared memory, each with the number of products before it. Then each warp takes
+//! an equal share of the products, however they are spread over rows of B.
 //!
-//! Whose product a lane has costs no search: of 32 products that follow each other, the nonzeros that begin among them are the
-//! bits of a word, which one `redux.or` puts together, and a lane counts the bits up to its own.
+//! A lane finds the segment of its product without a search. Of 32 consecutive products, those that
+//! begin a segment are bits of a word, which one `redux.or` assembles; the lane counts the bits up
+//! to its own.
 //!
 //! ```text
-//! products before each nonzero  0 3 4 8      of products 0 to 7, bits of those that begin  . . . 1 1 . . .
-//! nonzero of each product       0 0 0 1 2 2 2 2
+//! segments of 3, 1, 4 products     products before each   0 3 4
+//! product                          0 1 2 3 4 5 6 7
+//! begins a segment                 . . . 1 1 . . .
+//! its segment                      0 0 0 1 2 2 2 2
 //! ```
+//!
+//! A product costs its column and value of B and an atomic addition in shared memory.
 
 use crate::products::lanes::inclusive_sum;
-use crate::products::operands::{Factors, Operands};
+use crate::products::operands::{Factors, OperandPatterns};
 use crate::products::window;
 use core::array;
 use cuda_std::prelude::*;
 use cuda_std::warp::{FULL_MASK, WARP_SIZE};
 use warprow_kernels_matrix::primitives::scan::inclusive_in_warp;
 
-/// Products of a lane whose loads are in flight together.
+/// Products per lane whose loads are in flight together.
 const UNROLL: usize = 2;
 
-/// Threads of a block, at most.
-pub const MOST_THREADS: u32 = 1024;
+/// Maximum number of threads in a block.
+pub const MAX_THREADS: u32 = 1024;
 
-/// Bytes of dynamic shared memory of a block of so many threads: for each, what a nonzero of A has left.
+/// Bytes of dynamic shared memory for the staged nonzeros of a block of `threads` threads.
 pub const fn bytes(threads: u32, element_bytes: u32) -> u32 {
     threads * (8 + element_bytes)
 }
 
 /// Bytes of static shared memory.
-pub const STATIC_BYTES: u32 = 8 * MOST_THREADS / WARP_SIZE;
+pub const STATIC_BYTES: u32 = 8 * MAX_THREADS / WARP_SIZE;
 
 /// A row of A, and the columns of B that count.
-pub struct EvenWalk<'a, T> {
+pub struct BalancedProducts<'a, T> {
     /// A and B.
-    pub operands: &'a Operands,
+    pub operands: &'a OperandPatterns,
     /// Their values.
     pub factors: Factors<T>,
-    /// The row's nonzeros in A, start and end.
+    /// The row's nonzeros of A, from the first to before the second position.
     pub nonzeros: (u32, u32),
-    /// The first and the last column that count, if not all do.
+    /// The first and the last column that count; `None` if all do.
     pub window: Option<(u32, u32)>,
 }
 
-/// The nonzeros that a block has at a time, in shared memory.
-struct Shares<T> {
-    /// Of each the products before it, and what is to be added to a product's number for its position in B.
+/// The nonzeros of A that a block has at a time, in shared memory, without those whose segment is
+/// empty.
+struct BlockNonzeros<T> {
+    /// Two words per nonzero: the products before it, and what to add to a product's number for its
+    /// position in B.
     nonzeros: Shared<u32>,
-    /// Of each its value.
+    /// The value of each nonzero.
     values: Shared<T>,
-    /// How many there are.
+    /// The number of nonzeros.
     count: u32,
-    /// Their products.
+    /// The number of their products.
     products: u32,
 }
 
-/// Where the part of the row of B of nonzero `k` of A whose columns lie in the window starts, and how long it is.
+/// Start and length of the segment of a row of B that lies in the window: the row that nonzero `k`
+/// of A refers to.
 ///
 /// # Safety
 ///
-/// The operands are what they say, and it is a nonzero of A.
+/// `operands` is valid (see [`OperandPatterns`]), and `k` is a nonzero of A.
 #[inline(always)]
-pub(crate) unsafe fn cut(operands: &Operands, window: Option<(u32, u32)>, k: u32) -> (u32, u32) {
-    // SAFETY: a nonzero of A, a row of B.
+pub(crate) unsafe fn cut(
+    operands: &OperandPatterns,
+    window: Option<(u32, u32)>,
+    k: u32,
+) -> (u32, u32) {
+    // SAFETY: `k` is a nonzero of A, by the contract, and columns of A are rows of B.
     unsafe {
         let row = operands.a.col_idx.load(k as usize) as usize;
         let [mut start, mut end] = operands.extents.load2(4 * row);
         if let Some((first, last)) = window {
             // The last column of a matrix is below 2^32 - 1.
-            [start, end] = window::positions(operands.b.col_idx, [start, end], [first, last + 1]);
+            [start, end] =
+                window::lower_bounds(operands.b.col_idx, [start, end], [first, last + 1]);
         }
         (start, end - start)
     }
 }
 
-impl<T: Real> EvenWalk<'_, T> {
-    /// Adds each product to the sum at the place of its column.
+impl<T: Real> BalancedProducts<'_, T> {
+    /// Adds each product to `sums[place(column)]`.
     ///
     /// # Safety
     ///
-    /// The operands are what they say. All threads of the block call it with the same arguments; at `room` there are
-    /// [`bytes`] bytes. There is a sum for each place.
+    /// `operands` is valid (see [`OperandPatterns`]), and `nonzeros` are nonzeros of A. All threads
+    /// of the block call it with the same arguments. `room` has [`bytes`] bytes, and `sums` an
+    /// element for each place.
     #[inline(always)]
-    pub unsafe fn add_up(&self, room: Shared<T>, sums: Shared<T>, place: impl Fn(u32) -> usize) {
+    pub unsafe fn accumulate(
+        &self,
+        room: Shared<T>,
+        sums: Shared<T>,
+        place: impl Fn(u32) -> usize,
+    ) {
         let warp_totals = shared_array!(u64; 32);
         let threads = thread::block_dim_x();
         let (mut k, end) = self.nonzeros;
-        let mut shares = Shares {
+        let mut staged = BlockNonzeros {
             nonzeros: room.offset(threads as usize).cast::<u32>(),
             values: room,
             count: 0,
             products: 0,
         };
-        // SAFETY: nonzeros of the row; the block synchronises between writes and reads of what is shared.
+        // SAFETY: `mine` is below `end`, checked; `stage` ends with a barrier, and another one
+        // precedes the next `stage`. All threads agree on `k` and `end`.
         unsafe {
             while k < end {
                 let mine = k + thread::thread_idx_x();
@@ -106,31 +125,37 @@ impl<T: Real> EvenWalk<'_, T> {
                     value = self.factors.a.load(mine as usize);
                     (start, len) = cut(self.operands, self.window, mine);
                 }
-                shares.put(warp_totals, start, len, value);
-                self.share(&shares, sums, &place);
+                staged.stage(warp_totals, start, len, value);
+                self.accumulate_share(&staged, sums, &place);
                 thread::sync_threads();
                 k += threads;
             }
         }
     }
 
-    /// Adds the products of the warp's share.
+    /// Adds the products of the calling warp's share.
     #[inline(always)]
-    unsafe fn share(&self, shares: &Shares<T>, sums: Shared<T>, place: &impl Fn(u32) -> usize) {
+    unsafe fn accumulate_share(
+        &self,
+        staged: &BlockNonzeros<T>,
+        sums: Shared<T>,
+        place: &impl Fn(u32) -> usize,
+    ) {
         let lane = warp::lane_id();
         let warp = thread::thread_idx_x() / WARP_SIZE;
-        let share = shares.products.div_ceil(thread::block_dim_x()) * WARP_SIZE;
+        let share = staged.products.div_ceil(thread::block_dim_x()) * WARP_SIZE;
         let mut p = warp * share;
-        let end = shares.products.min(p + share);
+        let end = staged.products.min(p + share);
         if p >= end {
             return;
         }
-        // SAFETY: products of the nonzeros; all lanes of the warp take part in its shuffles.
+        // SAFETY: `p` is below `staged.products` where a position is used. All lanes of the warp
+        // agree on `p` and `end`, so all of them reach each shuffle.
         unsafe {
-            let mut first = shares.owner(p);
+            let mut first = staged.owner(p);
             while p < end {
                 let positions: [(u32, T); UNROLL] = array::from_fn(|_| {
-                    let (position, value, next) = shares.of_lane(first, p);
+                    let (position, value, next) = staged.lane_product(first, p);
                     let position = if p + lane < end { position } else { u32::MAX };
                     first = next;
                     p += WARP_SIZE;
@@ -138,14 +163,15 @@ impl<T: Real> EvenWalk<'_, T> {
                 });
                 let products: [(u32, T); UNROLL] = array::from_fn(|u| {
                     let (position, value) = positions[u];
-                    // Nonzeros of B are fewer than that.
+                    // No nonzero of B has this position.
                     if position == u32::MAX {
                         return (u32::MAX, T::ZERO);
                     }
                     let column = self.operands.b.col_idx.load(position as usize);
                     (column, value * self.factors.b.load(position as usize))
                 });
-                // All places before the first addition, which waits for what it reads.
+                // All places come before the first addition, which would wait for the loads that
+                // follow it.
                 let places: [usize; UNROLL] = array::from_fn(|u| match products[u].0 {
                     u32::MAX => 0,
                     column => place(column),
@@ -164,14 +190,17 @@ impl<T: Real> EvenWalk<'_, T> {
     }
 }
 
-impl<T: Real> Shares<T> {
-    /// Puts the threads' nonzeros beside each other, those of which nothing is left but.
+impl<T: Real> BlockNonzeros<T> {
+    /// Compacts the nonzeros of all threads whose segment is not empty into shared memory, and
+    /// counts them.
     #[inline(always)]
-    unsafe fn put(&mut self, warp_totals: Shared<u64>, start: u32, len: u32, value: T) {
+    unsafe fn stage(&mut self, warp_totals: Shared<u64>, start: u32, len: u32, value: T) {
         let lane = warp::lane_id();
         let (t, threads) = (thread::thread_idx_x(), thread::block_dim_x());
         let (warp, warps) = (t / WARP_SIZE, threads / WARP_SIZE);
-        // SAFETY: a total for each warp, room for each thread; barriers between writes and reads.
+        // SAFETY: `warp_totals` has a word for each of at most 32 warps, the arrays have room for
+        // each thread, and ranks are below the number of threads. Barriers stand between writes and
+        // reads.
         unsafe {
             let kept = warp::ballot(FULL_MASK, len > 0);
             let up_to = inclusive_sum::<32>(FULL_MASK, len);
@@ -201,28 +230,30 @@ impl<T: Real> Shares<T> {
         }
     }
 
-    /// The nonzero of product `p`: the last one with no more products before it. The whole warp searches, 32 at a time.
+    /// The nonzero of product `p`: the last one with at most `p` products before it. The whole warp
+    /// searches, 32 at a time.
     #[inline(always)]
     unsafe fn owner(&self, p: u32) -> u32 {
         let lane = warp::lane_id();
         let are_before = |i: u32| {
-            // SAFETY: a nonzero that has been put there.
+            // SAFETY: `i` is below `count`, checked first.
             let is_before = i < self.count && unsafe { self.nonzeros.load(2 * i as usize) } <= p;
             warp::ballot(FULL_MASK, is_before).count_ones()
         };
-        // The first nonzero has none before it.
+        // The first nonzero has no products before it, so the count is at least 1.
         let group = are_before(lane * WARP_SIZE) - 1;
         group * WARP_SIZE + are_before(group * WARP_SIZE + lane) - 1
     }
 
-    /// Of the lane's product, `p` for the first lane: its position in B and the nonzero's value; and the nonzero of the product
-    /// after the last lane's, if there is one. That of the first lane is `first`.
+    /// The lane's product, number `p + lane`: its position in B and the value of its nonzero. Also
+    /// the nonzero of product `p + 32`, if there is one. `first` is the nonzero of product `p`.
     #[inline(always)]
-    unsafe fn of_lane(&self, first: u32, p: u32) -> (u32, T, u32) {
+    unsafe fn lane_product(&self, first: u32, p: u32) -> (u32, T, u32) {
         let lane = warp::lane_id();
         let i = first + lane;
         let (mut before, mut base, mut value) = (u32::MAX, 0, T::ZERO);
-        // SAFETY: a nonzero that has been put there; all lanes of the warp are here.
+        // SAFETY: `i` and `next + 1` are below `count`, checked before each load; all lanes of the
+        // warp are here.
         unsafe {
             if i < self.count {
                 [before, base] = self.nonzeros.load2(2 * i as usize);
@@ -241,7 +272,8 @@ impl<T: Real> Shares<T> {
             let after = p + WARP_SIZE;
             let up_to_next = warp::ballot(FULL_MASK, before <= after).count_ones();
             let mut next = first + up_to_next.saturating_sub(1);
-            // Where each of the 32 products is another nonzero's, the next one is no lane's.
+            // If each of the 32 products begins a segment, no lane holds the nonzero that follows
+            // them.
             if up_to_next == WARP_SIZE
                 && next + 1 < self.count
                 && self.nonzeros.load(2 * (next + 1) as usize) <= after
@@ -253,4 +285,4 @@ impl<T: Real> Shares<T> {
     }
 }
 
-const _: () = assert!(MOST_THREADS == 32 * WARP_SIZE);
+const _: () = assert!(MAX_THREADS == 32 * WARP_SIZE);

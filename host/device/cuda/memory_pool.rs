@@ -1,26 +1,26 @@
-//! Freed device memory that is kept for later allocations of about its size.
+//! A pool of freed device memory, for later allocations of about the same size.
 //!
-//! The driver takes from some microseconds to milliseconds for an allocation, and waits for the device before it frees one. All that is told a
-//! device is done in one order, so memory can change hands without waiting: what the former owner launched is done before what
-//! the new one launches.
+//! The driver takes microseconds to milliseconds for an allocation, and waits for the device before it frees one. A
+//! device does everything in one order, so memory changes its owner without waiting: the former owner's launches are
+//! done before the new owner's.
 
 use std::collections::{BTreeMap, HashMap};
 
-/// The sizes of live allocations, and the allocations kept.
+/// The sizes of live allocations, and the freed allocations.
 #[derive(Debug, Default)]
-pub(super) struct Kept {
+pub(super) struct MemoryPool {
     live: HashMap<u64, u64>,
-    /// When each was given up, by its bytes and address.
+    /// The time at which each was freed, by its bytes and address.
     free: BTreeMap<(u64, u64), u64>,
-    /// Bytes and address of each by that time.
+    /// Bytes and address of each, by that time.
     by_age: BTreeMap<u64, (u64, u64)>,
-    /// How many have been given up so far.
+    /// The number of allocations freed so far.
     time: u64,
     bytes: u64,
 }
 
-impl Kept {
-    /// An allocation of `bytes` bytes or somewhat more that was kept: at most a quarter more, or a page.
+impl MemoryPool {
+    /// A freed allocation of `bytes` bytes or up to a quarter more, or up to a page.
     pub fn take(&mut self, bytes: u64) -> Option<u64> {
         let most = bytes.saturating_add(bytes / 4).max(4096);
         let mut fitting = self.free.range((bytes, 0)..=(most, u64::MAX));
@@ -37,8 +37,8 @@ impl Kept {
         self.live.insert(address, bytes);
     }
 
-    /// Keeps an allocation that is given up. What must be freed, so that no more than `most` bytes are kept: those that nobody
-    /// has wanted for the longest time, as they are of sizes that are not wanted any more, or this one.
+    /// Takes a freed allocation. Returns the allocations that the driver must free so that the pool has at most
+    /// `most` bytes: those that nobody has wanted for the longest time, or this one.
     pub fn give(&mut self, address: u64, most: u64) -> Vec<u64> {
         let Some(bytes) = self.live.remove(&address).filter(|&bytes| bytes <= most) else {
             return vec![address];
@@ -58,12 +58,12 @@ impl Kept {
         too_many
     }
 
-    /// The bytes of all that is kept.
+    /// Bytes of the pool.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// All that is kept, to be freed.
+    /// Empties the pool; the driver must free what it returns.
     pub fn clear(&mut self) -> Vec<u64> {
         self.bytes = 0;
         self.by_age.clear();
@@ -78,36 +78,36 @@ mod tests {
 
     #[test]
     fn the_smallest_allocation_that_fits_is_taken_and_none_that_is_much_larger() {
-        let mut kept = Kept::default();
+        let mut pool = MemoryPool::default();
         for (address, bytes) in [(1, 12_000), (2, 10_000), (3, 9_000)] {
-            kept.note(address, bytes);
-            assert!(kept.give(address, u64::MAX).is_empty());
+            pool.note(address, bytes);
+            assert!(pool.give(address, u64::MAX).is_empty());
         }
-        assert_eq!(kept.bytes(), 31_000);
-        assert_eq!(kept.take(9_500), Some(2));
-        assert_eq!(kept.take(9_600), Some(1));
-        assert_eq!(kept.take(7_000), None);
-        assert_eq!(kept.take(7_200), Some(3));
-        assert_eq!((kept.take(1), kept.bytes()), (None, 0));
+        assert_eq!(pool.bytes(), 31_000);
+        assert_eq!(pool.take(9_500), Some(2));
+        assert_eq!(pool.take(9_600), Some(1));
+        assert_eq!(pool.take(7_000), None);
+        assert_eq!(pool.take(7_200), Some(3));
+        assert_eq!((pool.take(1), pool.bytes()), (None, 0));
         // What was taken can be given again.
-        assert!(kept.give(2, u64::MAX).is_empty());
-        assert_eq!(kept.take(10_000), Some(2));
+        assert!(pool.give(2, u64::MAX).is_empty());
+        assert_eq!(pool.take(10_000), Some(2));
     }
 
     #[test]
     fn what_nobody_has_wanted_for_the_longest_time_makes_room() {
-        let mut kept = Kept::default();
+        let mut pool = MemoryPool::default();
         for (address, bytes) in [(1, 600), (2, 300), (3, 500), (4, 2000)] {
-            kept.note(address, bytes);
+            pool.note(address, bytes);
         }
-        assert!(kept.give(1, 1000).is_empty());
-        assert!(kept.give(2, 1000).is_empty());
-        assert_eq!(kept.take(600), Some(1));
-        assert!(kept.give(1, 1000).is_empty());
-        assert_eq!(kept.give(3, 1000), [2, 1]);
-        assert_eq!(kept.give(4, 1000), [4], "it alone is too much");
-        assert_eq!(kept.give(7, 1000), [7], "it was never noted");
-        assert_eq!(kept.clear(), [3]);
-        assert_eq!((kept.bytes(), kept.take(500)), (0, None));
+        assert!(pool.give(1, 1000).is_empty());
+        assert!(pool.give(2, 1000).is_empty());
+        assert_eq!(pool.take(600), Some(1));
+        assert!(pool.give(1, 1000).is_empty());
+        assert_eq!(pool.give(3, 1000), [2, 1]);
+        assert_eq!(pool.give(4, 1000), [4], "it alone is too much");
+        assert_eq!(pool.give(7, 1000), [7], "it was never noted");
+        assert_eq!(pool.clear(), [3]);
+        assert_eq!((pool.bytes(), pool.take(500)), (0, None));
     }
 }

@@ -1,9 +1,7 @@
 //! Accesses to memory that must be reported.
 
-mod machine;
-
-use machine::planted::*;
-use machine::*;
+use crate::machine::planted::*;
+use crate::machine::*;
 use simt::*;
 
 const HERE: Source = Source {

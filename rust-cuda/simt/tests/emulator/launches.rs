@@ -1,9 +1,7 @@
 //! Launches that are refused or fail, and what is left after them.
 
-mod machine;
-
-use machine::planted::*;
-use machine::*;
+use crate::machine::planted::*;
+use crate::machine::*;
 use simt::*;
 
 const HERE: Source = Source {

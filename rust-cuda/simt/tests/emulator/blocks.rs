@@ -1,8 +1,8 @@
 //! What barriers and shared memory give the threads of a block, on every schedule.
 
-mod machine;
-
-use machine::{block_number, get_shared, put_shared, run, shape, thread_number, variety, words};
+use crate::machine::{
+    block_number, get_shared, put_shared, run, shape, thread_number, variety, words,
+};
 use simt::{Launch, Space, lane};
 
 const FULL: u32 = u32::MAX;

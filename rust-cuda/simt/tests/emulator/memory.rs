@@ -1,8 +1,6 @@
 //! Device memory from the host's side.
 
-mod machine;
-
-use machine::{block_number, download, emulator, put, run, shape, strict, upload, zeros};
+use crate::machine::{block_number, download, emulator, put, run, shape, strict, upload, zeros};
 use simt::{Checks, MemoryError, Schedule, Space, lane};
 
 #[test]

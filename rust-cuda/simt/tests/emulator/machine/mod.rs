@@ -1,8 +1,5 @@
 //! An emulator and what tests do with it.
 
-// Each test program uses a part of it.
-#![allow(dead_code)]
-
 pub mod planted;
 
 use std::num::NonZeroUsize;

@@ -1,8 +1,6 @@
 //! Which threads a launch runs, and what it tells of them.
 
-mod machine;
-
-use machine::{block_number, run, shape, strict, thread_number, variety, words};
+use crate::machine::{block_number, run, shape, strict, thread_number, variety, words};
 use simt::{Launch, lane};
 
 #[test]

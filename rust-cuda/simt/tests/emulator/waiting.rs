@@ -1,9 +1,7 @@
 //! Threads that wait for each other in vain.
 
-mod machine;
-
-use machine::planted::*;
-use machine::*;
+use crate::machine::planted::*;
+use crate::machine::*;
 use simt::*;
 
 const HERE: Source = Source {

@@ -1,8 +1,6 @@
 //! What shuffles, votes, matches and reductions give, on every schedule.
 
-mod machine;
-
-use machine::{run, shape, strict, variety, words};
+use crate::machine::{run, shape, strict, variety, words};
 use simt::{Reduce, lane};
 
 const FULL: u32 = u32::MAX;

@@ -1,8 +1,6 @@
 //! What blocks tell each other through device memory: wide accesses, atomics, fences; on every schedule.
 
-mod machine;
-
-use machine::{
+use crate::machine::{
     block_number, download, get, get_shared, put, put_shared, run, shape, thread_number, upload,
     variety, words, zeros,
 };

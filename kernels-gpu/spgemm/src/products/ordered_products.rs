@@ -1,40 +1,47 @@
-//! The products of a row of C, those of a nonzero of A after those of the one before.
+//! The products of a row of C in a fixed order: those of one nonzero of A before those of the next.
+//!
+//! A warp takes one row of B after the other, a lane every 32nd of its columns. A row's columns
+//! differ, so no two lanes meet in an accumulator: sums need no atomics, and come out the same in
+//! every run.
 
-use crate::products::walk::{Nonzero, ROW_UNROLL, Walk};
+use crate::products::row_products::{ROW_UNROLL, RowProducts, RowSegment};
 use core::array;
 use cuda_std::prelude::*;
 use cuda_std::warp::WARP_SIZE;
 
-impl<T: Real> Walk<'_, T> {
-    /// Calls `each(column, A[i, k], B[k, column])` for the products of the row, those of a nonzero of A together and before
-    /// those of the next. The columns of a nonzero differ, so `each` may read and write an element of the team's that
-    /// belongs to the column; for the next nonzero all lanes see it.
+impl<T: Real> RowProducts<'_, T> {
+    /// Calls `each(column, A[i, k], B[k, column])` for the products of the row, in the order of the
+    /// nonzeros of A. The columns of one nonzero differ, so `each` may read and write an element
+    /// that belongs to the column; all lanes see it at the next nonzero.
     ///
     /// # Safety
     ///
-    /// The operands are what they say. All lanes of a warp call it with the same arguments, and share no row with another.
+    /// `operands` is valid (see [`OperandPatterns`](crate::products::operands::OperandPatterns)),
+    /// and `nonzeros` are nonzeros of A. All lanes of the warp call it with the same arguments, and
+    /// no other warp shares the row.
     #[inline(always)]
-    pub unsafe fn each_in_order(&self, mut each: impl FnMut(u32, T, T)) {
+    pub unsafe fn for_each_in_order(&self, mut each: impl FnMut(u32, T, T)) {
         let mask = warp::FULL_MASK;
         let lane = warp::lane_id();
         let (mut k, end) = self.nonzeros;
-        // SAFETY: nonzeros of the row; all lanes of the warp take part in its shuffles.
+        // SAFETY: `load` reads below `end` only. All lanes agree on `k`, `end`, `count` and each
+        // segment's length, so all of them reach each shuffle.
         unsafe {
             while k < end {
                 let mine = self.load::<true>(k + lane, end);
                 let count = (end - k).min(WARP_SIZE);
                 let mut owner = 0;
                 while owner < count {
-                    // The first 32 products of some nonzeros are loaded together.
-                    let rows: [Nonzero<T>; ROW_UNROLL] = array::from_fn(|u| {
+                    // The first 32 products of `ROW_UNROLL` nonzeros are loaded together.
+                    let rows: [RowSegment<T>; ROW_UNROLL] = array::from_fn(|u| {
                         let owner = owner + u as u32;
-                        Nonzero {
+                        RowSegment {
                             start: warp::shfl_idx(mask, mine.start, owner, WARP_SIZE),
                             len: warp::shfl_idx(mask, mine.len, owner, WARP_SIZE),
                             value: warp::shfl_idx(mask, mine.value, owner, WARP_SIZE),
                         }
                     });
-                    let mut queue: [(Nonzero<T>, u32, T); ROW_UNROLL] = array::from_fn(|u| {
+                    let mut queue: [(RowSegment<T>, u32, T); ROW_UNROLL] = array::from_fn(|u| {
                         let (column, factor) = self.factor(&rows[u], lane);
                         (rows[u], column, factor)
                     });
@@ -61,14 +68,14 @@ impl<T: Real> Walk<'_, T> {
         }
     }
 
-    /// Column and value of element `p` of a row of B; the column is 2^32 - 1 past its end.
+    /// Column and value of element `p` of a segment of B; the column is 2^32 - 1 past its end.
     #[inline(always)]
-    unsafe fn factor(&self, row: &Nonzero<T>, p: u32) -> (u32, T) {
+    unsafe fn factor(&self, row: &RowSegment<T>, p: u32) -> (u32, T) {
         if p >= row.len {
             return (u32::MAX, T::ZERO);
         }
         let position = (row.start + p) as usize;
-        // SAFETY: a nonzero of B.
+        // SAFETY: `p` is below the segment's length, checked above.
         unsafe {
             (
                 self.operands.b.col_idx.load(position),
