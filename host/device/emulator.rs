@@ -1,21 +1,23 @@
 //! The emulator back end: the same kernels, run by [`simt`] on the host's cores.
 
 use super::error::DeviceError;
-use super::limits::{self, KernelResources};
-use super::{EmulatorOptions, Progress, Properties, Version};
+use super::limits::{self, KernelLimits};
+use super::properties::{Properties, Version};
+use super::reports::Progress;
 use cuda_std::kernel::{Kernel, KernelArgs};
 use cuda_std::launch::{Dim3, LaunchConfig};
 use simt::Launch;
+use simt::Options as EmulatorOptions;
 use std::num::NonZero;
 use std::thread;
 
 /// An emulated GPU with its own memory.
-pub(super) struct Emulator {
+pub(super) struct EmulatorBackend {
     emulator: simt::Emulator,
     properties: Properties,
 }
 
-impl Emulator {
+impl EmulatorBackend {
     pub fn new(options: EmulatorOptions) -> Self {
         let workers = options
             .workers
@@ -92,7 +94,7 @@ impl Emulator {
         args: A,
     ) -> Result<(), DeviceError> {
         // Registers do not count here, and static shared memory the emulator itself counts.
-        let resources = KernelResources {
+        let resources = KernelLimits {
             max_threads_per_block: u32::MAX,
             static_shared_bytes: 0,
         };

@@ -22,6 +22,17 @@ pub trait Element: Copy + Send + Sync + 'static + sealed::Sealed {
     fn from_bits(bits: Self::Bits) -> Self;
 }
 
+/// A type that may stand for a generic parameter of a kernel: an element, or a type whose only purpose is to name a variant
+/// of the kernel.
+pub trait InstanceType: 'static {
+    /// The type's own name, as `#[kernel]` lists it: the suffix of an entry point.
+    const SUFFIX: &'static str;
+}
+
+impl<T: Element> InstanceType for T {
+    const SUFFIX: &'static str = T::NAME;
+}
+
 mod sealed {
     pub trait Sealed {}
 }

@@ -94,6 +94,13 @@ pub fn system_fence() {
     backend::system_fence();
 }
 
+/// Asks the assembler not to unroll the loop in whose body it stands, for loops that run rarely: short kernels are compiled
+/// faster when they are first used. The Rust compiler unrolls a loop only if it knows its step, which [`opaque`] hides.
+#[inline(always)]
+pub fn keep_rolled() {
+    backend::keep_rolled();
+}
+
 /// Returns `number`, and hides from the compiler that it is the same. Values that depend on it are then computed inside
 /// a loop in each iteration. Otherwise the compiler hoists them out of the loop, even a hundred, and keeps them in
 /// registers.

@@ -20,7 +20,8 @@ use proc_macro::TokenStream;
 /// pub unsafe fn vector<T: Real, const LANES: u32>(..) { .. }
 /// ```
 ///
-/// The attribute lists the values of each generic parameter. Every combination is an *instance*. Semicolons separate
+/// The attribute lists the values of each generic parameter. Every combination is an *instance*. A type parameter takes
+/// element types, or types that name a variant and implement `cuda_std::element::InstanceType`. Semicolons separate
 /// groups, which are combined on their own: `T = [f32], WIDTH = [1, 4]; T = [f16], WIDTH = [1, 8]` makes four
 /// instances.
 ///

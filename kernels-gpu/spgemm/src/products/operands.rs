@@ -1,5 +1,5 @@
-//! How the operands of `C = A B` reach a kernel: the patterns of A and B, their values, a list of
-//! rows, and the pattern of C.
+//! The arguments of the kernels: patterns of A and B, their values, a list of rows, and the pattern
+//! of C.
 
 use cuda_std::prelude::*;
 
@@ -99,6 +99,10 @@ pub struct OutputPattern {
 
 impl RowList {
     /// The row and the chunk of an item of this launch.
+    ///
+    /// # Safety
+    ///
+    /// `item` is less than `count`, and `list` has the pairs of all items, from an even position on.
     #[inline(always)]
     pub unsafe fn load(&self, item: u32) -> [u32; 2] {
         // SAFETY: `item` is below `count`, by the contract; the list begins at an even position, so

@@ -94,6 +94,17 @@ fence! {
 }
 
 #[inline(always)]
+pub(crate) fn keep_rolled() {
+    // SAFETY: a directive for the assembler about the loop around it.
+    unsafe {
+        asm!(
+            ".pragma \"nounroll\";",
+            options(nomem, nostack, preserves_flags)
+        )
+    }
+}
+
+#[inline(always)]
 pub(crate) fn opaque(number: u32) -> u32 {
     let result: u32;
     // It is not `pure`: otherwise LLVM could move it out of a loop.

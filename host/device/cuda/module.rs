@@ -1,9 +1,11 @@
 //! The modules of a CUDA device: PTX compiled by the driver, and the entry points found in it.
 
 use super::archives::{ARCHIVES, ptx_version};
-use super::error::{DeviceError, DriverError};
-use super::limits::KernelResources;
-use super::{ModuleLoad, Version, driver, ptx};
+use super::{driver, ptx};
+use crate::device::error::{DeviceError, DriverError};
+use crate::device::limits::KernelLimits;
+use crate::device::properties::Version;
+use crate::device::reports::ModuleLoad;
 use cust::error::CudaError;
 use cust::function::{Function, FunctionAttribute};
 use cust::module::Module;
@@ -20,7 +22,8 @@ const SHARED_BYTES_WITHOUT_ASKING: u32 = 48 << 10;
 
 /// Every function here wants the device's context to be current.
 ///
-/// No lock is held while the driver compiles, but that of the module itself: kernels that are ready are launched meanwhile.
+/// No lock is held while the driver compiles, but that of the module itself: kernels that are ready are launched
+/// meanwhile.
 #[derive(Debug)]
 pub(super) struct Modules {
     device: String,
@@ -60,7 +63,7 @@ enum ArchiveRef {
 #[derive(Debug)]
 pub(super) struct EntryPoint {
     pub name: Arc<str>,
-    pub resources: KernelResources,
+    pub resources: KernelLimits,
     /// A function of the module.
     pub function: Function<'static>,
     more_shared_allowed: AtomicBool,
@@ -239,14 +242,15 @@ impl Modules {
             Ok(value) => Ok(u32::try_from(value).unwrap_or(0)),
             Err(error) => Err(self.failed("tell a kernel's attribute", error)),
         };
-        let resources = KernelResources {
+        let resources = KernelLimits {
             max_threads_per_block: attribute(FunctionAttribute::MaxThreadsPerBlock)?,
             static_shared_bytes: attribute(FunctionAttribute::SharedMemorySizeBytes)?,
         };
         Ok(EntryPoint {
             name: name.into(),
             resources,
-            // SAFETY: only the lifetime changes. The entry point keeps the module, and gives the function out only by reference.
+            // SAFETY: only the lifetime changes. The entry point keeps the module, and gives the function out only by
+            // reference.
             function: unsafe { mem::transmute::<Function<'_>, Function<'static>>(function) },
             more_shared_allowed: AtomicBool::new(false),
             _module: Arc::clone(module),
