@@ -67,7 +67,12 @@ pub use scalar::Scalar;
 pub use spgemm::{Spgemm, SpgemmElement, SpgemmKernel, SpgemmOptions, SpgemmProduct, spgemm};
 pub use spmm::{Reduction, RowOrder, Spmm, SpmmElement, SpmmKernel, SpmmOptions};
 
-/// The README's code, tested.
+/// Tests the code of the README.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;
+
+/// Tests the code of the page on writing kernels.
+#[cfg(doctest)]
+#[doc = include_str!("../docs/writing-kernels.md")]
+struct WritingKernels;
