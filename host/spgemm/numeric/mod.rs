@@ -90,7 +90,7 @@ impl Numeric {
             Some(map) => self.launch_placed(&fork, map, c, factors, values)?,
             None => self.launch_chunks(&fork, operands, c, factors, values)?,
         }
-        if positions.is_some() || !self.ranks_short_rows(operands) {
+        if product_map.is_some() || !self.ranks_short_rows(operands) {
             self.launch_short(&fork, operands, work, c, factors, values)?;
         }
         self.launch_shorter(&fork, operands, work, c, factors, values)?;
