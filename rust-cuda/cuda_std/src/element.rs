@@ -22,10 +22,9 @@ pub trait Element: Copy + Send + Sync + 'static + sealed::Sealed {
     fn from_bits(bits: Self::Bits) -> Self;
 }
 
-/// A type that may stand for a generic parameter of a kernel: an element, or a type whose only purpose is to name a variant
-/// of the kernel.
+/// A type argument of a kernel: an element type, or a type that only names a variant of the kernel.
 pub trait InstanceType: 'static {
-    /// The type's own name, as `#[kernel]` lists it: the suffix of an entry point.
+    /// The name of the type, as `#[kernel]` lists it. It is the suffix of an entry point.
     const SUFFIX: &'static str;
 }
 

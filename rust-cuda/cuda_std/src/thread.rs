@@ -94,8 +94,8 @@ pub fn system_fence() {
     backend::system_fence();
 }
 
-/// Asks the assembler not to unroll the loop in whose body it stands, for loops that run rarely: short kernels are compiled
-/// faster when they are first used. The Rust compiler unrolls a loop only if it knows its step, which [`opaque`] hides.
+/// Tells `ptxas` not to unroll the loop that contains it. Rare loops then take less code, and the driver compiles the
+/// kernel faster at its first use. [`opaque`] keeps the Rust compiler from unrolling: it hides the step of the loop.
 #[inline(always)]
 pub fn keep_rolled() {
     backend::keep_rolled();
