@@ -35,7 +35,8 @@ fn half_kernel<T: GemmElement>(device: &Device, w: ArrayView2<'_, T>) -> GemmKer
     // Rows that are no multiple of 8 bytes are copied in small pieces: with few columns `fragments` is faster.
     let (depth, cols) = w.dim();
     let copies_well = depth.is_multiple_of(4) || depth.is_multiple_of(2) && cols > NARROW;
-    // With few columns the warps' own loads of W are not what takes the time, and a tile of 128 columns would be half empty.
+    // With few columns the warps' own loads of W are not what takes the time, and a tile of 128 columns would be half
+    // empty.
     let suits_warpgroups = matches!(cols, 17..=48 | WIDE..);
     if !copies_well {
         GemmKernel::Fragments

@@ -1,4 +1,5 @@
-//! XW, a tall dense matrix times a small one: `Y = X W`, planned once for W and run many times; bias and ReLU on request.
+//! XW, a tall dense matrix times a small one: `Y = X W`, planned once for W and run many times; bias and ReLU on
+//! request.
 //!
 //! ```
 //! use ndarray::array;
@@ -49,8 +50,8 @@ pub struct GemmOptions {
     pub kernel: Option<GemmKernel>,
     /// Whether negative results become 0, after the bias is added. A NaN stays.
     pub relu: bool,
-    /// Whether f32 may be rounded to tf32 (11 bits of the significand) for tensor cores. It changes nothing for other types,
-    /// and nothing where an exact kernel is as fast.
+    /// Whether f32 may be rounded to tf32 (11 bits of the significand) for tensor cores. It changes nothing for other
+    /// types, and nothing where an exact kernel is as fast.
     pub tf32: bool,
 }
 
@@ -73,9 +74,9 @@ impl<T: GemmElement> Gemm<T> {
     ///
     /// # Errors
     ///
-    /// 2^32 rows or columns or more; a bias of another length; a kernel that does not have the type or does not take such rows,
-    /// one that the device is too old for, and one that computes f32 in tf32 where that is not allowed; too little device memory;
-    /// the driver's.
+    /// 2^32 rows or columns or more; a bias of another length; a kernel that does not have the type or does not take
+    /// such rows, one that the device is too old for, and one that computes f32 in tf32 where that is not allowed;
+    /// too little device memory; the driver's.
     pub fn plan(
         device: &Device,
         w: ArrayView2<'_, T>,
@@ -139,8 +140,8 @@ impl<T: GemmElement> Gemm<T> {
         Ok(self.run_plan(rows)?.map(|plan| plan.config))
     }
 
-    /// The instance of the kernel that a run with that many rows of X launches, by the name of its PTX entry point; `None` if the
-    /// product is empty.
+    /// The instance of the kernel that a run with that many rows of X launches, by the name of its PTX entry point;
+    /// `None` if the product is empty.
     ///
     /// # Errors
     ///
@@ -184,7 +185,8 @@ impl<T: GemmElement> Gemm<T> {
     }
 
     /// `y = x w`, with the bias and ReLU if the plan has them, all row-major: `x` of `rows * depth` elements, `y` of
-    /// `rows * cols`. It allocates nothing, and on a GPU it returns before the product is there; `y.download()` waits for it.
+    /// `rows * cols`. It allocates nothing, and on a GPU it returns before the product is there; `y.download()` waits
+    /// for it.
     ///
     /// # Errors
     ///
@@ -221,8 +223,8 @@ impl<T: GemmElement> Gemm<T> {
             has_bias: self.bias.is_some().into(),
             relu: self.options.relu.into(),
         };
-        // SAFETY: the buffers are this device's and have the matrices' sizes; y is borrowed mutably, so it is apart from the
-        // others; the bias has an element for each column; the launch is the kernel's own.
+        // SAFETY: the buffers are this device's and have the matrices' sizes; y is borrowed mutably, so it is apart
+        // from the others; the bias has an element for each column; the launch is the kernel's own.
         unsafe { self.device.launch(&kernel, config, (x, w, y, epilogue))? };
         Ok(())
     }

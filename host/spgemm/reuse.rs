@@ -1,7 +1,7 @@
 //! The product map of long rows, cached on the device.
 //!
-//! The first run of a numeric phase finds which nonzeros each product multiplies, and where in C it is added. Later runs
-//! read this map instead of searching again; it takes some 2.3 bytes per product.
+//! The first run of a numeric phase finds which nonzeros each product multiplies, and where in C it is added. Later
+//! runs read this map instead of searching again; it takes some 2.3 bytes per product.
 
 use super::analysis::row_lists::RowLists;
 use crate::device::{Device, DeviceBuffer, DeviceError};
@@ -106,8 +106,8 @@ pub struct LongRows<'a> {
 }
 
 impl DeviceProductMap {
-    /// Makes the map, if there are long rows, and the map takes at most `memory` bytes and a quarter of the free memory. It
-    /// waits for the device.
+    /// Makes the map, if there are long rows, and the map takes at most `memory` bytes and a quarter of the free
+    /// memory. It waits for the device.
     fn find(
         device: &Device,
         long_rows: LongRows<'_>,

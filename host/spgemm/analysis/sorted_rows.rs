@@ -31,8 +31,8 @@ impl RowLists {
         (first..).zip(&SORTED_PRODUCTS).map(products).sum()
     }
 
-    /// The launches of a phase's sorted rows, those of the longest rows first, as they are the last to end; `first` is the first of
-    /// their bins.
+    /// The launches of a phase's sorted rows, those of the longest rows first, as they are the last to end; `first`
+    /// is the first of their bins.
     ///
     /// Rows of small bins are sorted with those of the next size, as long as that adds no more than
     /// [`BinLimits::joined_products`] products to a launch.
