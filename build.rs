@@ -1,5 +1,5 @@
-//! Puts the kernels where the CUDA back end embeds them: an archive of PTX modules for each family. Those that are checked in are
-//! taken as long as they are those of the sources.
+//! Puts the kernels where the CUDA back end embeds them: an archive of PTX modules for each family. Those that are
+//! checked in are taken as long as they are those of the sources.
 
 use cuda_builder::{BuildError, CudaBuilder};
 use std::env;

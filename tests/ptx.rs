@@ -1,5 +1,5 @@
-//! The archives of PTX that are checked in: they are those of the present sources, hold every kernel and no panic, and the assembler takes
-//! each module as it is, for its target and for every newer GPU.
+//! The archives of PTX that are checked in: they are those of the present sources, hold every kernel and no panic, and
+//! the assembler takes each module as it is, for its target and for every newer GPU.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs;
@@ -12,7 +12,8 @@ use cuda_builder::{
 use cuda_std::kernel::Instance;
 use half::{bf16, f16};
 use rayon::prelude::*;
-use warprow_kernels::gemm::{GemmElement, GemmKernel, Shape};
+use warprow_kernels::gemm::{GemmKernel, Shape};
+use warprow_kernels::matrix::Operand;
 // For its kernels, which register themselves.
 use warprow_test_kernels as _;
 
@@ -213,14 +214,15 @@ fn the_library_has_no_more_kernels_lines_and_bytes_than_it_may() {
 /// Registers of a multiprocessor, which a block shares out.
 const REGISTERS: u32 = 1 << 16;
 
-/// Into blocks of how many threads XW's kernels are launched at most, by their names, over shapes that choose every tile.
+/// Into blocks of how many threads XW's kernels are launched at most, by their names, over shapes that choose every
+/// tile.
 fn threads_of_xw() -> HashMap<String, u32> {
-    fn add<T: GemmElement>(most: &mut HashMap<String, u32>, shape: Shape) {
+    fn add<T: Operand>(most: &mut HashMap<String, u32>, shape: Shape) {
         let kernels = GemmKernel::ALL.iter();
-        for &kernel in kernels.filter(|kernel| kernel.supports::<T>()) {
-            if let Some(handle) = T::handle(kernel, shape) {
-                let block = kernel.launch::<T>(shape).block;
-                let most = most.entry(handle.name().to_owned()).or_default();
+        for &kernel in kernels.filter(|kernel| kernel.refusal::<T>(shape.depth).is_none()) {
+            if let Some(plan) = kernel.plan::<T>(shape) {
+                let block = plan.config.block;
+                let most = most.entry(plan.kernel.name().to_owned()).or_default();
                 *most = (*most).max(block.x * block.y * block.z);
             }
         }
@@ -246,9 +248,9 @@ fn threads_of_xw() -> HashMap<String, u32> {
     most
 }
 
-/// Bytes that a thread has in local memory, or writes there, at most for the limit of registers of its kernel, on the architecture where they
-/// are most. With the limit these kernels were measured to be no slower on sm_90, where they have up to 20, those of `vector_added` while their additions
-/// were atomic; newer ones were not measured.
+/// Bytes that a thread has in local memory, or writes there, at most for the limit of registers of its kernel, on the
+/// architecture where they are most. With the limit these kernels were measured to be no slower on sm_90, where they
+/// have up to 20, those of `vector_added` while their additions were atomic; newer ones were not measured.
 const SPILLED: [(&str, u32); 10] = [
     ("spmm_vector_f32_32_4_1", 8),
     ("spmm_vector_any_order_f32_32_4_1", 8),

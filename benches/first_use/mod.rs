@@ -4,10 +4,11 @@
 //! cargo bench -p warprow-benches --bench first_use -- --output first_use.jsonl
 //! ```
 //!
-//! The driver compiles each module of PTX when one of its kernels is first wanted, and keeps the machine code in a folder. Each sample
-//! is a process of its own, and each pair of samples has a folder of its own: the first process finds it empty, the second
-//! finds what the first has left. The time includes upload, planning, compilation, the product and the download. The bench
-//! prints how long the driver took for each module. On the emulator, which compiles nothing, each operation runs once.
+//! The driver compiles each module of PTX when one of its kernels is first wanted, and keeps the machine code in a
+//! folder. Each sample is a process of its own, and each pair of samples has a folder of its own: the first process
+//! finds it empty, the second finds what the first has left. The time includes upload, planning, compilation, the
+//! product and the download. The bench prints how long the driver took for each module. On the emulator, which compiles
+//! nothing, each operation runs once.
 
 mod operation;
 mod report;

@@ -72,7 +72,8 @@ impl fmt::Display for Results {
         let (least, most) = (self.ms_min.unwrap_or(ms), self.ms_max.unwrap_or(ms));
         writeln!(
             f,
-            "{operation:14} cache {cache:6} {ms:8.1} ms ({least:.1} to {most:.1}), of which {} modules {modules_ms:.1} ms: {verdict}",
+            "{operation:14} cache {cache:6} {ms:8.1} ms ({least:.1} to {most:.1}), \
+             of which {} modules {modules_ms:.1} ms: {verdict}",
             self.modules.len()
         )?;
         for ModuleTime { module, ms } in &self.modules {

@@ -59,10 +59,13 @@ pub struct Device {
     backend: Arc<Backend>,
 }
 
+#[allow(
+    clippy::large_enum_variant,
+    reason = "a device has one, behind an `Arc`"
+)]
 enum Backend {
-    Emulator(emulator::EmulatorBackend),
+    Emulator(Box<emulator::EmulatorBackend>),
     #[cfg(feature = "cuda")]
-    // Boxed: it is several times as large as the other.
     Cuda(Box<cuda::Cuda>),
 }
 
@@ -143,7 +146,8 @@ impl Device {
 
     /// An emulator of its own, with its own memory.
     pub fn emulator(options: EmulatorOptions) -> Self {
-        Self::new(Backend::Emulator(emulator::EmulatorBackend::new(options)))
+        let emulator = emulator::EmulatorBackend::new(options);
+        Self::new(Backend::Emulator(Box::new(emulator)))
     }
 
     fn new(backend: Backend) -> Self {

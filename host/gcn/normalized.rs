@@ -64,6 +64,7 @@ pub fn normalized_adjacency<T: Real>(graph: &DeviceCsr<T>) -> Result<DeviceCsr<T
         cols: nodes,
         row_ptr,
         col_idx,
+        longest_row: None,
     };
     Ok(DeviceCsr::from_parts(normalized, values))
 }

@@ -59,6 +59,7 @@ impl<E: SpmmElement> PlannedItems<E> {
                     // Kernels on nonzeros read the row of each instead.
                     row_ptr: a.device().uninitialized(0)?,
                     col_idx: col,
+                    longest_row: None,
                 };
                 *a = DeviceCsr::from_parts(sorted, values);
                 nonzeros(row)

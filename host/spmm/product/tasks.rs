@@ -93,6 +93,7 @@ pub fn cut_into_column_blocks<T: Element>(
         cols,
         row_ptr,
         col_idx,
+        longest_row: None,
     };
     Ok(DeviceCsr::from_parts(cut, values))
 }

@@ -36,7 +36,8 @@ pub unsafe fn activate<T: Operand>(
     if first >= elements {
         return;
     }
-    let mut column = (first % u64::from(cols)) as usize;
+    // There is a column; the compiler does not know it.
+    let mut column = (first % u64::from(cols.max(1))) as usize;
     let place = first as usize;
     // SAFETY: `first` is below `elements`, checked above; each element belongs to one thread, and
     // `column` stays below `cols`.

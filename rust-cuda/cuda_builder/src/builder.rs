@@ -40,7 +40,8 @@ impl CudaBuilder {
         }
     }
 
-    /// The least GPU architecture that the kernels run on, but for those whose attribute says `target = ..`; default: `sm_80`.
+    /// The least GPU architecture that the kernels run on, but for those whose attribute says `target = ..`; default:
+    /// `sm_80`.
     pub fn arch(mut self, arch: impl Into<Arch>) -> CudaBuilder {
         self.arch = arch.into();
         self
@@ -52,16 +53,16 @@ impl CudaBuilder {
         self
     }
 
-    /// The archive that an earlier build made and that is checked in. It is taken as it is, and nothing is compiled, as long as
-    /// nothing has changed that decides the code. Where no toolchain makes PTX it is taken in any case, with a warning. The
-    /// environment variable `WARPROW_UPDATE_PTX=1` has it made anew.
+    /// The archive that an earlier build made and that is checked in. It is taken as it is, and nothing is compiled, as
+    /// long as nothing has changed that decides the code. Where no toolchain makes PTX it is taken in any case, with a
+    /// warning. The environment variable `WARPROW_UPDATE_PTX=1` has it made anew.
     pub fn checked_in(mut self, path: impl Into<PathBuf>) -> CudaBuilder {
         self.checked_in = Some(path.into());
         self
     }
 
-    /// Where to compile; default: a directory `device` in the target directory of the outer build, so that all kernel crates
-    /// and profiles share one `core`.
+    /// Where to compile; default: a directory `device` in the target directory of the outer build, so that all kernel
+    /// crates and profiles share one `core`.
     pub fn target_dir(mut self, path: impl Into<PathBuf>) -> CudaBuilder {
         self.target_dir = Some(path.into());
         self
@@ -73,15 +74,15 @@ impl CudaBuilder {
         self
     }
 
-    /// Takes the archive that is [checked in](CudaBuilder::checked_in) if it is that of the present sources. Else leaves the one at
-    /// [`copy_to`](CudaBuilder::copy_to) as it is if the same compiler made it from the same sources. Else compiles the kernels. In
-    /// a build script it also tells cargo what to watch.
+    /// Takes the archive that is [checked in](CudaBuilder::checked_in) if it is that of the present sources. Else
+    /// leaves the one at [`copy_to`](CudaBuilder::copy_to) as it is if the same compiler made it from the same sources.
+    /// Else compiles the kernels. In a build script it also tells cargo what to watch.
     ///
     /// # Errors
     ///
-    /// The kernels do not compile (the error's text has the compiler's messages); or there is no kernel; or there is neither
-    /// toolchain nor archive; or `WARPROW_DEVICE_RUSTC` names a compiler that does not serve; or the compiler does not know
-    /// the architecture; or a file cannot be read or written.
+    /// The kernels do not compile (the error's text has the compiler's messages); or there is no kernel; or there is
+    /// neither toolchain nor archive; or `WARPROW_DEVICE_RUSTC` names a compiler that does not serve; or the compiler
+    /// does not know the architecture; or a file cannot be read or written.
     pub fn build(self) -> Result<Archive, BuildError> {
         let find = || match &self.toolchain {
             Some(toolchain) => Ok(toolchain.clone()),

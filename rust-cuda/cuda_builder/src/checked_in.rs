@@ -63,8 +63,8 @@ impl CheckedIn {
 /// One line: cargo shows the first line alone.
 fn warning(path: &Path, difference: &str, reason: &str) -> String {
     format!(
-        "using {}, WHICH IS NOT THAT OF THE PRESENT SOURCES ({difference} differ): {}. To build the kernels, run `rustup \
-         component add rust-src` or set {DEVICE_RUSTC} to a rustc that has its sources.",
+        "using {}, WHICH IS NOT THAT OF THE PRESENT SOURCES ({difference} differ): {}. To build the kernels, run \
+         `rustup component add rust-src` or set {DEVICE_RUSTC} to a rustc that has its sources.",
         path.display(),
         reason.replace('\n', " "),
     )

@@ -14,13 +14,15 @@
 //! }
 //! ```
 //!
-//! The NVPTX back end of `rustc` makes the PTX; no CUDA toolkit, LLVM or plug-in is needed. The compiler is a stable one with the
-//! sources of `core` ([`Toolchain::find`]): the builder sets `RUSTC_BOOTSTRAP=1` for the unstable features that kernels need, and
-//! compiles `core` with `-Zbuild-std`. Link-time optimisation makes one text of the crate and its dependencies. The builder cuts it
-//! into *modules*: one kernel each, with exactly the functions and variables that it uses, for the target that its attribute names.
+//! The NVPTX back end of `rustc` makes the PTX; no CUDA toolkit, LLVM or plug-in is needed. The compiler is a stable
+//! one with the sources of `core` ([`Toolchain::find`]): the builder sets `RUSTC_BOOTSTRAP=1` for the unstable features
+//! that kernels need, and compiles `core` with `-Zbuild-std`. Link-time optimisation makes one text of the crate and
+//! its dependencies. The builder cuts it into *modules*: one kernel each, with exactly the functions and variables that
+//! it uses, for the target that its attribute names.
 //!
-//! The modules become an [`Archive`], a zip file. Its [`Stamp`] says what it was made from. An archive that is checked in
-//! ([`CudaBuilder::checked_in`]) is used as long as its [`Inputs`] are those of the sources, whatever compiler made it.
+//! The modules become an [`Archive`], a zip file. Its [`Stamp`] says what it was made from. An archive that is checked
+//! in ([`CudaBuilder::checked_in`]) is used as long as its [`Inputs`] are those of the sources, whatever compiler made
+//! it.
 //!
 //! | variable | meaning |
 //! |---|---|

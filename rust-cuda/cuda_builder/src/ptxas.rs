@@ -125,8 +125,8 @@ impl Ptxas {
         &self.version
     }
 
-    /// Assembles modules for an architecture, each by itself, and returns what their kernels take, in the assembler's order.
-    /// `scratch` is a directory to write in. To assemble several at once saves the assembler's start.
+    /// Assembles modules for an architecture, each by itself, and returns what their kernels take, in the assembler's
+    /// order. `scratch` is a directory to write in. To assemble several at once saves the assembler's start.
     ///
     /// # Errors
     ///

@@ -9,7 +9,8 @@ use ptx_archive::Archive;
 /// How the compiler's text is cut into modules. A change of that changes the number, so that archives are made again.
 const FORMAT: u32 = 1;
 
-/// All that decides the code of an archive's modules, but the compiler. Two archives with equal inputs and compilers are equal.
+/// All that decides the code of an archive's modules, but the compiler. Two archives with equal inputs and compilers
+/// are equal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Inputs {
     /// The first line of a stamp, with the number of the format.

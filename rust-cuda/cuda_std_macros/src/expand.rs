@@ -52,8 +52,9 @@ fn check(function: &ItemFn) -> Result<Vec<Type>> {
         .collect()
 }
 
-/// On the device: the function as it is, and an entry point for each instance if this crate is the one that is built. A static
-/// beside it has the marks that tell `cuda_builder` what the compiler has no attribute for; it comes into no module.
+/// On the device: the function as it is, and an entry point for each instance if this crate is the one that is built. A
+/// static beside it has the marks that tell `cuda_builder` what the compiler has no attribute for; it comes into no
+/// module.
 fn device(
     name: &str,
     instances: &Instances,
@@ -93,8 +94,8 @@ fn device(
         #[cfg(target_arch = "nvptx64")]
         #[inline(always)]
         #function
-        // `cuda_builder` sets `cuda_entry_points` for the crate that it builds, and not for the crates which that depends on:
-        // their kernels are in PTX of their own.
+        // `cuda_builder` sets `cuda_entry_points` for the crate that it builds, and not for the crates which that
+        // depends on: their kernels are in PTX of their own.
         #[cfg(target_arch = "nvptx64")]
         const _: () = {
             #[cfg(cuda_entry_points)]
@@ -124,8 +125,8 @@ fn bindings(function: &ItemFn, instance: &Instance) -> TokenStream {
     quote!(#(#bindings)*)
 }
 
-/// On the host: the instances, compiled and registered here, and a function of the same name that gives the typed handle
-/// of one.
+/// On the host: the instances, compiled and registered here, and a function of the same name that gives the typed
+/// handle of one.
 ///
 /// The instances are a static item: this crate compiles each of them once, and no crate that asks for a handle compiles
 /// any. A generic function would be compiled again in every crate, test and example that uses it.
@@ -163,7 +164,9 @@ fn host(
         .map(|parameter| {
             let ident = parameter_name(parameter)?;
             Ok(match parameter {
-                GenericParam::Type(_) => quote!(<#ident as ::cuda_std::element::Element>::NAME),
+                GenericParam::Type(_) => {
+                    quote!(<#ident as ::cuda_std::element::InstanceType>::SUFFIX)
+                }
                 _ => quote!(&*#ident.to_string()),
             })
         })

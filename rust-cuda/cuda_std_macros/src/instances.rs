@@ -1,4 +1,5 @@
-//! The attribute's arguments: a name, what the kernel's PTX needs, and for each generic parameter the list of its instances.
+//! The attribute's arguments: a name, what the kernel's PTX needs, and for each generic parameter the list of its
+//! instances.
 
 use proc_macro2::{Span, TokenStream};
 use quote::ToTokens;
@@ -24,7 +25,8 @@ pub struct Group {
     limit: Option<Limit>,
 }
 
-/// The oldest architecture that the kernel runs on, if that is not the crate's: `sm_90`, or `sm_90a` for that one alone.
+/// The oldest architecture that the kernel runs on, if that is not the crate's: `sm_90`, or `sm_90a` for that one
+/// alone.
 #[derive(Clone, Copy)]
 pub struct Target {
     /// 90 for `sm_90`.
@@ -111,7 +113,8 @@ fn parse_module(input: ParseStream<'_>) -> Result<LitStr> {
     Ok(name)
 }
 
-/// The oldest architecture that a limit of that key is for: 0 for `registers`, 90 for `registers_sm90`; `None` for the keys of lists.
+/// The oldest architecture that a limit of that key is for: 0 for `registers`, 90 for `registers_sm90`; `None` for the
+/// keys of lists.
 fn least_sm(key: &Ident) -> Result<Option<u32>> {
     let name = key.to_string();
     if name == "registers" {
@@ -177,7 +180,8 @@ impl Instances {
         }
     }
 
-    /// All combinations of each group, or an error that names the parameter without a list or the list without a parameter.
+    /// All combinations of each group, or an error that names the parameter without a list or the list without a
+    /// parameter.
     pub fn combinations(&self, generics: &Generics) -> Result<Vec<Bounded>> {
         let parameters: Vec<&Ident> = generics
             .params

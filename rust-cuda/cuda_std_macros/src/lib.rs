@@ -21,23 +21,25 @@ use proc_macro::TokenStream;
 /// ```
 ///
 /// Each generic parameter has its list of instances in the attribute; the kernel is instantiated for every combination.
+/// A type parameter is an element type, or a type that names a variant and implements `cuda_std::element::InstanceType`.
 /// Where not every combination is wanted, semicolons separate groups of lists:
 /// `T = [f32], WIDTH = [1, 4]; T = [f16], WIDTH = [1, 8]` is four entry points.
 ///
-/// `target = sm_90` says that the kernel has instructions which `sm_80` lacks: its PTX is for that architecture and newer ones.
-/// `target = sm_90a` is for that one alone.
+/// `target = sm_90` says that the kernel has instructions which `sm_80` lacks: its PTX is for that architecture and
+/// newer ones. `target = sm_90a` is for that one alone.
 ///
-/// The driver compiles each entry point by itself when it is first launched. Kernels with the same `module = "analysis"` are
-/// compiled together, which is faster if all of them are used.
+/// The driver compiles each entry point by itself when it is first launched. Kernels with the same `module =
+/// "analysis"` are compiled together, which is faster if all of them are used.
 ///
-/// `registers = 128` in a group is a limit for its instances (`.maxnreg`). It says with how many threads beside it a thread is to run, and
-/// that the assembler may spend the registers that this leaves: with no limit it saves them, and puts instructions one after another that
-/// could run at the same time. `registers_sm90 = 64` is a limit on GPUs of that architecture and newer ones; older ones have none.
+/// `registers = 128` in a group is a limit for its instances (`.maxnreg`). It says with how many threads beside it a
+/// thread is to run, and that the assembler may spend the registers that this leaves: with no limit it saves them, and
+/// puts instructions one after another that could run at the same time. `registers_sm90 = 64` is a limit on GPUs of
+/// that architecture and newer ones; older ones have none.
 ///
-/// On `nvptx64` each instance becomes a PTX entry point, named after the function (or `name`) and its instance, in the crate
-/// that `cuda_builder` builds; a crate that this one depends on has PTX of its own. On the
-/// host the function's name becomes a function that gives the typed handle `cuda_std::kernel::Kernel<(arguments,)>` of
-/// an instance: `axpy::<f32>()`.
+/// On `nvptx64` each instance becomes a PTX entry point, named after the function (or `name`) and its instance, in the
+/// crate that `cuda_builder` builds; a crate that this one depends on has PTX of its own. On the host the function's
+/// name becomes a function that gives the typed handle `cuda_std::kernel::Kernel<(arguments,)>` of an instance:
+/// `axpy::<f32>()`.
 ///
 /// The function is `unsafe`, returns nothing, and its parameters are plain names with types that are
 /// `cuda_std::kernel::KernelParam`.

@@ -5,8 +5,8 @@ use std::str::FromStr;
 
 /// A GPU architecture by its number: the compute capability times ten.
 ///
-/// PTX for one architecture runs on it and on all later ones: the driver compiles it for the GPU at hand. What is *specific* to
-/// an architecture, as the `a` of `sm_90a` says, runs on no other.
+/// PTX for one architecture runs on it and on all later ones: the driver compiles it for the GPU at hand. What is
+/// *specific* to an architecture, as the `a` of `sm_90a` says, runs on no other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Arch {
     number: u32,

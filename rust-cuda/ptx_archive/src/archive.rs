@@ -102,8 +102,8 @@ impl Archive {
         places.map(|&place| &self.modules[place])
     }
 
-    /// The module with the entry point `kernel` for the newest target that runs on a GPU of compute capability `gpu`, major and
-    /// minor.
+    /// The module with the entry point `kernel` for the newest target that runs on a GPU of compute capability `gpu`,
+    /// major and minor.
     pub fn module_for(&self, kernel: &str, gpu: (u32, u32)) -> Option<&Module> {
         let running = self
             .modules_of(kernel)

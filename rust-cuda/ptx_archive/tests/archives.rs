@@ -77,13 +77,14 @@ fn a_damaged_module_is_an_error_that_names_it_and_harms_no_other() {
     let text = "mov.u32 %r1, %tid.x;\n".repeat(100);
     let modules = ["a", "b"].map(|name| (module(name, Arch::SM80, &[name]), text.as_str()));
     let mut bytes = write(modules, "");
-    // The first bytes of the first module's packed text, which follow its name.
+    // In the packed text of the first module: index and stamp are the first two members.
     let header = bytes
         .windows(4)
         .enumerate()
         .filter(|(_, four)| four == b"PK\x03\x04");
-    let third = header.map(|(place, _)| place).nth(2).unwrap();
-    for byte in &mut bytes[third + 33..third + 37] {
+    let headers: Vec<usize> = header.map(|(place, _)| place).collect();
+    let middle = usize::midpoint(headers[2], headers[3]);
+    for byte in &mut bytes[middle..middle + 4] {
         *byte ^= 0x5a;
     }
     let archive = Archive::open(bytes).unwrap();

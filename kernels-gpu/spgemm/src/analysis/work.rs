@@ -40,10 +40,12 @@ pub fn launch_rows(rows: u32) -> LaunchConfig {
     LaunchConfig::new(rows.div_ceil(BLOCK), BLOCK)
 }
 
-/// The launch of [`long_row_work`] if A, with this many nonzeros, can have a long row.
-pub fn launch_long_rows(nonzeros: u32) -> Option<LaunchConfig> {
+/// The launch of [`long_row_work`] if A can have a long row, by its nonzeros, and by those of its
+/// longest row if that is known.
+pub fn launch_long_rows(nonzeros: u32, longest: Option<u32>) -> Option<LaunchConfig> {
     let most = max_long_rows(nonzeros);
-    (most > 0).then(|| LaunchConfig::new(most.min(LONG_BLOCKS), LONG_BLOCK))
+    let may_be_long = longest.is_none_or(|longest| longest > GROUP_ROW);
+    (most > 0 && may_be_long).then(|| LaunchConfig::new(most.min(LONG_BLOCKS), LONG_BLOCK))
 }
 
 /// Maximum number of long rows in a matrix with this many nonzeros.

@@ -4,6 +4,12 @@
 use cuda_std::prelude::*;
 use cuda_std::warp::WARP_SIZE;
 
+/// The warp's number in a grid of one dimension.
+#[inline(always)]
+pub fn warp_of_grid() -> u32 {
+    thread::block_idx_x() * (thread::block_dim_x() / WARP_SIZE) + thread::thread_idx_x() / WARP_SIZE
+}
+
 /// The mask of the calling lane's group of `LANES` lanes.
 #[inline(always)]
 pub fn group_mask<const LANES: u32>() -> u32 {

@@ -182,7 +182,7 @@ impl BitmapWindow {
     #[inline(always)]
     fn groups(&self, warp: u32, warps: u32) -> (u32, u32) {
         let groups = self.used.div_ceil(WARP_SIZE);
-        let each = groups.div_ceil(warps);
+        let each = groups.div_ceil(warps.max(1));
         ((warp * each).min(groups), ((warp + 1) * each).min(groups))
     }
 

@@ -1,4 +1,5 @@
-//! What `#[kernel]` says of an entry point and the compiler has no attribute for: a variable beside it, whose bytes are text.
+//! What `#[kernel]` says of an entry point and the compiler has no attribute for: a variable beside it, whose bytes are
+//! text.
 //!
 //! The variable's name is `kernel_marks$` and the entry point's. It comes into no module. Semicolons separate marks:
 //!
@@ -71,8 +72,8 @@ impl Marks {
         Ok(marks)
     }
 
-    /// The architectures that the entry point needs a module for, each with its limit of registers, where the whole text is for
-    /// `arch`.
+    /// The architectures that the entry point needs a module for, each with its limit of registers, where the whole
+    /// text is for `arch`.
     pub fn variants(&self, arch: Arch) -> Vec<(Arch, Option<u32>)> {
         let least = self.target.unwrap_or(arch);
         let newer = self.limits.iter().filter_map(|&(from, _)| from);

@@ -200,7 +200,8 @@ mod tests {
 
     #[test]
     fn comments_and_empty_lines_go() {
-        let text = "//\n// made by LLVM\n\n.version 7.0  // new\r\n\t// begin inline asm\n.file 1 \"/a//b\"\n/* two\nlines */ ret; /* and */ exit;\n";
+        let text = "//\n// made by LLVM\n\n.version 7.0  // new\r\n\t// asm\n\
+            .file 1 \"/a//b\"\n/* two\nlines */ ret; /* and */ exit;\n";
         assert_eq!(
             without_comments(text),
             ".version 7.0\n.file 1 \"/a//b\"\n ret;  exit;\n"

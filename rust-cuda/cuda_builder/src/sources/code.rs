@@ -1,7 +1,7 @@
 //! Rust source without what does not decide the code: comments, and how lines are broken.
 
-/// The source with a space in the place of each comment, and of each run of spaces and line ends. Texts and characters in quotes
-/// stay as they are.
+/// The source with a space in the place of each comment, and of each run of spaces and line ends. Texts and characters
+/// in quotes stay as they are.
 pub(crate) fn without_comments(source: &str) -> String {
     let mut code = String::with_capacity(source.len());
     let mut rest = source;

@@ -13,8 +13,9 @@ struct Locked<'a> {
     dependencies: Vec<&'a str>,
 }
 
-/// The packages that are not of the source tree and that the device's library is made with: `name version`, and the source if
-/// that is no registry. `roots` has the names of such packages that each package of the source tree asks for by itself.
+/// The packages that are not of the source tree and that the device's library is made with: `name version`, and the
+/// source if that is no registry. `roots` has the names of such packages that each package of the source tree asks for
+/// by itself.
 ///
 /// What these ask for in turn is all in the list, for whatever target: the lock file does not tell.
 pub(crate) fn packages(lock: &Table, roots: &BTreeMap<String, BTreeSet<String>>) -> Vec<String> {

@@ -130,8 +130,8 @@ impl Manifest {
         Ok(lines.join("\n"))
     }
 
-    /// What the root of the workspace says that changes the code of these packages: replaced packages, and how some are compiled.
-    /// All other profile settings are the builder's.
+    /// What the root of the workspace says that changes the code of these packages: replaced packages, and how some are
+    /// compiled. All other profile settings are the builder's.
     pub fn canonical_root<'a>(&self, packages: impl Iterator<Item = &'a str>) -> String {
         let root = self
             .workspace

@@ -133,8 +133,9 @@ impl Sources {
         self.local.keys().map(String::as_str)
     }
 
-    /// The SHA-256, in hexadecimal, of all that the library is made from in this source tree: what the manifests of the crate and
-    /// of its path dependencies say of it, their `.rs` files without comments, and all other files in their `src` folders.
+    /// The SHA-256, in hexadecimal, of all that the library is made from in this source tree: what the manifests of the
+    /// crate and of its path dependencies say of it, their `.rs` files without comments, and all other files in their
+    /// `src` folders.
     ///
     /// The place of the tree, comments, and how lines are broken make no difference.
     ///
@@ -163,8 +164,8 @@ impl Sources {
         Ok(hexadecimal(&hash.finalize()))
     }
 
-    /// The packages from registries that the library is made with, as the lock file has them: `half 2.7.1`. None if there is no
-    /// lock file.
+    /// The packages from registries that the library is made with, as the lock file has them: `half 2.7.1`. None if
+    /// there is no lock file.
     ///
     /// # Errors
     ///
