@@ -248,7 +248,7 @@ impl BinLimits {
         if entries <= self.search_row_entries && few {
             return (SEARCH_ROWS + doublings(entries, 64), 1);
         }
-        // At least 1, which the compiler does not know.
+        // At least 1 anyway; `max` spares the panic path of a division by zero.
         let chunks = entries.div_ceil(self.chunk_entries.max(1));
         let visits = u64::from(chunks) * u64::from(nonzeros);
         if chunks > 1
