@@ -14,14 +14,14 @@ use crate::warp::{Operation, Warp, bits};
 pub const UNDEFINED: u64 = 0xfffc_dead_ffc0_dead;
 
 /// Waits for all threads of the block. Accesses before the barrier happen before those after it.
-#[inline(never)]
+#[inline(always)]
 #[track_caller]
 pub fn sync_threads() {
     sync_threads_count(false);
 }
 
 /// Does [`sync_threads`] and returns how many threads passed `true`.
-#[inline(never)]
+#[inline(always)]
 #[track_caller]
 pub fn sync_threads_count(predicate: bool) -> u32 {
     let lane = current();
@@ -31,21 +31,21 @@ pub fn sync_threads_count(predicate: bool) -> u32 {
 }
 
 /// Does [`sync_threads`] and returns whether all threads passed `true`.
-#[inline(never)]
+#[inline(always)]
 #[track_caller]
 pub fn sync_threads_and(predicate: bool) -> bool {
     sync_threads_count(predicate) == current().block().context().threads
 }
 
 /// Does [`sync_threads`] and returns whether any thread passed `true`.
-#[inline(never)]
+#[inline(always)]
 #[track_caller]
 pub fn sync_threads_or(predicate: bool) -> bool {
     sync_threads_count(predicate) != 0
 }
 
 /// Waits for the lanes of `mask`. Their accesses before it happen before their accesses after it.
-#[inline(never)]
+#[inline(always)]
 #[track_caller]
 pub fn sync_warp(mask: u32) {
     let lane = current();
@@ -73,7 +73,7 @@ pub fn sync_warp(mask: u32) {
 /// # Panics
 ///
 /// If `width` is no power of two up to 32.
-#[inline(never)]
+#[inline(always)]
 #[track_caller]
 pub fn shuffle_idx(mask: u32, value: u64, operand: u32, width: u32) -> (u64, bool) {
     let (lane, segment) = (current(), segment_bits(width));
@@ -90,7 +90,7 @@ pub fn shuffle_idx(mask: u32, value: u64, operand: u32, width: u32) -> (u64, boo
 }
 
 /// Returns the `value` of the lane whose number is lower by `operand` (`shfl.sync.up`). See [`shuffle_idx`].
-#[inline(never)]
+#[inline(always)]
 #[track_caller]
 pub fn shuffle_up(mask: u32, value: u64, operand: u32, width: u32) -> (u64, bool) {
     let (lane, segment, operand) = (current(), segment_bits(width), operand & 31);
@@ -108,7 +108,7 @@ pub fn shuffle_up(mask: u32, value: u64, operand: u32, width: u32) -> (u64, bool
 }
 
 /// Returns the `value` of the lane whose number is higher by `operand` (`shfl.sync.down`). See [`shuffle_idx`].
-#[inline(never)]
+#[inline(always)]
 #[track_caller]
 pub fn shuffle_down(mask: u32, value: u64, operand: u32, width: u32) -> (u64, bool) {
     let (lane, segment) = (current(), segment_bits(width));
@@ -127,7 +127,7 @@ pub fn shuffle_down(mask: u32, value: u64, operand: u32, width: u32) -> (u64, bo
 
 /// Returns the `value` of the lane whose number is the caller's xor `operand` (`shfl.sync.bfly`). As on hardware, the
 /// source may be in an earlier segment, but not in a later one. See [`shuffle_idx`].
-#[inline(never)]
+#[inline(always)]
 #[track_caller]
 pub fn shuffle_xor(mask: u32, value: u64, operand: u32, width: u32) -> (u64, bool) {
     let (lane, segment) = (current(), segment_bits(width));
@@ -182,7 +182,7 @@ fn shuffle(
 }
 
 /// Returns a bit for each lane of `mask` that passed `true` (`vote.sync.ballot`).
-#[inline(never)]
+#[inline(always)]
 #[track_caller]
 pub fn ballot(mask: u32, predicate: bool) -> u32 {
     let value = u64::from(predicate);
@@ -200,7 +200,7 @@ pub fn ballot(mask: u32, predicate: bool) -> u32 {
 }
 
 /// Returns a bit for each lane of `mask` that passed the same value as the caller (`match.any.sync`).
-#[inline(never)]
+#[inline(always)]
 #[track_caller]
 pub fn match_any(mask: u32, value: u64) -> u32 {
     collective(
@@ -220,7 +220,7 @@ pub fn match_any(mask: u32, value: u64) -> u32 {
 }
 
 /// Returns `mask` and `true` if all its lanes passed the same value, else zero and `false` (`match.all.sync`).
-#[inline(never)]
+#[inline(always)]
 #[track_caller]
 pub fn match_all(mask: u32, value: u64) -> (u32, bool) {
     let same = collective(
@@ -238,7 +238,7 @@ pub fn match_all(mask: u32, value: u64) -> (u32, bool) {
 }
 
 /// Combines the values of the lanes of `mask` by `operation` (`redux.sync`).
-#[inline(never)]
+#[inline(always)]
 #[track_caller]
 pub fn reduce(mask: u32, value: u32, operation: Reduce) -> u32 {
     let (lane, value) = (current(), u64::from(value));
@@ -258,7 +258,7 @@ pub fn reduce(mask: u32, value: u32, operation: Reduce) -> u32 {
 
 /// Returns the three words of each of the 32 lanes. A matrix multiplication (`mma.sync`) reads its operands by it. All
 /// lanes of the warp take part.
-#[inline(never)]
+#[inline(always)]
 #[track_caller]
 pub fn gather(words: [u64; 3]) -> [[u64; 3]; WARP_SIZE as usize] {
     let lane = current();

@@ -51,7 +51,7 @@ macro_rules! store {
 
 macro_rules! shuffle {
     ($name:ident = $shuffle:ident) => {
-        #[inline(never)]
+        #[inline(always)]
         #[track_caller]
         fn $name(self, mask: u32, operand: u32, width: u32) -> Self {
             lane::$shuffle(mask, self as u64, operand, width).0 as Self
@@ -73,13 +73,13 @@ macro_rules! word {
             shuffle!(shfl_down = shuffle_down);
             shuffle!(shfl_xor = shuffle_xor);
 
-            #[inline(never)]
+            #[inline(always)]
             #[track_caller]
             fn match_any(self, mask: u32) -> u32 {
                 lane::match_any(mask, self as u64)
             }
 
-            #[inline(never)]
+            #[inline(always)]
             #[track_caller]
             fn match_all(self, mask: u32) -> bool {
                 lane::match_all(mask, self as u64).1

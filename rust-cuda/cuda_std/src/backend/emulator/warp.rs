@@ -4,13 +4,13 @@ use simt::{Reduce, lane};
 
 pub(crate) use lane::{ballot, lane_id, sync_warp};
 
-#[inline(never)]
+#[inline(always)]
 #[track_caller]
 pub(crate) fn all(mask: u32, predicate: bool) -> bool {
     ballot(mask, predicate) == mask
 }
 
-#[inline(never)]
+#[inline(always)]
 #[track_caller]
 pub(crate) fn any(mask: u32, predicate: bool) -> bool {
     ballot(mask, predicate) != 0
@@ -18,7 +18,7 @@ pub(crate) fn any(mask: u32, predicate: bool) -> bool {
 
 macro_rules! reduce {
     ($($name:ident($word:ty) = $operation:ident;)*) => {$(
-        #[inline(never)]
+        #[inline(always)]
         #[track_caller]
         pub(crate) fn $name(mask: u32, value: $word) -> $word {
             lane::reduce(mask, value as u32, Reduce::$operation) as $word
