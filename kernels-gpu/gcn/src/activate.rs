@@ -36,7 +36,7 @@ pub unsafe fn activate<T: Operand>(
     if first >= elements {
         return;
     }
-    // There is a column; the compiler does not know it.
+    // `cols` is at least 1 anyway; `max` spares the panic path of a division by zero.
     let mut column = (first % u64::from(cols.max(1))) as usize;
     let place = first as usize;
     // SAFETY: `first` is below `elements`, checked above; each element belongs to one thread, and

@@ -15,13 +15,13 @@ use crate::symbolic::sort_rows::MAX_SPAN;
 /// multiprocessor.
 const RANK_WORDS: u32 = 10240;
 
-/// Default of [`BinLimits::joined_products`]: what an H200 sorts in five microseconds, which is the
-/// cost of a launch. A kernel that is not launched need not be compiled either, which takes 60 to
-/// 100 ms in a process with an empty driver cache.
+/// Default of [`BinLimits::joined_products`]. An H200 sorts this many products in 5 us, the cost of
+/// a launch. A kernel that is not launched is not compiled either, which takes 60 to 100 ms if the
+/// driver cache is empty.
 const JOINED_PRODUCTS: u32 = 1 << 19;
 
-/// Default of [`BinLimits::few_rows`]: about a row for each multiprocessor of an H200, so that the
-/// other kernel takes them all at once.
+/// Default of [`BinLimits::few_rows`]: about a row per multiprocessor of an H200, so the other
+/// kernel takes them all at once.
 const FEW_ROWS: u32 = 128;
 
 /// The limits between bins. The defaults are tuned for an NVIDIA H200.
@@ -35,11 +35,11 @@ pub struct BinLimits {
     /// Both: a group of lanes sorts several rows, one after the other, if at least this many warps
     /// remain.
     pub min_sort_warps: u32,
-    /// Both: rows are sorted with those of the next size if that adds at most this many products to
-    /// a launch.
+    /// Both: rows are sorted together with those of the next size if that adds at most this many
+    /// products to a launch.
     pub joined_products: u32,
-    /// Both: if a kernel has fewer rows than this, another one takes them, which is launched anyway
-    /// or is compiled in half the time.
+    /// Both: a kernel with fewer rows than this is not launched. Another kernel takes its rows, one
+    /// that is launched anyway or compiles in half the time.
     pub few_rows: u32,
     /// Symbolic: other rows of at most this many products have a hash table; up to 16384.
     pub hash_products: u32,
@@ -47,8 +47,8 @@ pub struct BinLimits {
     pub bitmap_words: u32,
     /// Symbolic: rows whose rows of B are runs of columns are joined as intervals up to this span.
     pub run_span: u32,
-    /// Symbolic: and if they have more products than this. Shorter rows are sorted, which gives
-    /// their values at once.
+    /// Symbolic: rows of runs with at most this many products are sorted instead, which gives their
+    /// values at once.
     pub run_products: u32,
     /// Numeric: a row has a window of accumulators up to this span; up to 2048.
     pub window_span: u32,
@@ -248,7 +248,7 @@ impl BinLimits {
         if entries <= self.search_row_entries && few {
             return (SEARCH_ROWS + doublings(entries, 64), 1);
         }
-        // At least 1, which the compiler does not know.
+        // At least 1 anyway; `max` spares the panic path of a division by zero.
         let chunks = entries.div_ceil(self.chunk_entries.max(1));
         let visits = u64::from(chunks) * u64::from(nonzeros);
         if chunks > 1

@@ -45,13 +45,13 @@ pub const fn bin(slots: u32) -> u32 {
     1 + slots.ilog2()
 }
 
-/// Finds the bin of each row, and counts the rows of each bin; a thread has one row. The size of a row is its number of
-/// products if `are_work` is not 0, else its number of entries.
+/// Finds the bin of each row, and counts the rows of each bin; a thread has one row. The size of a row is its number
+/// of products if `are_work` is not 0, else its number of entries.
 ///
 /// # Safety
 ///
-/// If `are_work` is not 0, `numbers` has [`WORK_WORDS`] numbers for each row; else it has the `rows + 1` row pointers. `words`
-/// has an element for each row, and `counts` holds [`BINS`] zeros.
+/// If `are_work` is not 0, `numbers` has [`WORK_WORDS`] numbers for each row; else it has the `rows + 1` row
+/// pointers. `words` has an element for each row, and `counts` holds [`BINS`] zeros.
 #[kernel(name = "spgemm_fitted_sizes")]
 pub unsafe fn sizes(
     rows: u32,

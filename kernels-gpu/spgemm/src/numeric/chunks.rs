@@ -297,7 +297,7 @@ pub unsafe fn search_chunks<T: Real>(
     values: GlobalMut<T>,
 ) {
     let (t, threads) = (thread::thread_idx_x(), thread::block_dim_x());
-    let accumulators = SortedAccumulators::<T>::of_team(0, capacity);
+    let accumulators = SortedAccumulators::<T>::in_shared_memory(0, capacity);
     // SAFETY: there is a block per item; a product's column is one of the chunk's. The block
     // synchronises between writes and reads of the sums.
     unsafe {

@@ -63,8 +63,8 @@ pub fn launch<T: Real>(rows: u32) -> LaunchConfig {
 ///
 /// # Safety
 ///
-/// `operands` is valid (see [`OperandPatterns`]). The listed rows span at most [`MAX_SPAN`] columns, and
-/// all their rows of B are runs of neighbouring columns. `work` is that of
+/// `operands` is valid (see [`OperandPatterns`]). The listed rows span at most [`MAX_SPAN`]
+/// columns, and all their rows of B are runs of neighbouring columns. `work` is that of
 /// [`row_work`](crate::analysis::work::row_work). `c` is the pattern of their product (see
 /// [`OutputPattern`]), and `values` has room for its entries. The launch is [`launch`]'s.
 #[kernel(name = "spgemm_interval_rows", T = [f32, f64])]

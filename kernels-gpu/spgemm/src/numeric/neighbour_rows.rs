@@ -59,9 +59,9 @@ pub fn launch<T: Real>(rows: u32) -> LaunchConfig {
 ///
 /// # Safety
 ///
-/// `operands` is valid (see [`OperandPatterns`]). The listed rows span at most [`MAX_SPAN`] columns;
-/// their rows of A and all their rows of B are runs of neighbouring columns. `work` is that of
-/// [`row_work`](crate::analysis::work::row_work). `c` is the pattern of their product (see
+/// `operands` is valid (see [`OperandPatterns`]). The listed rows span at most [`MAX_SPAN`]
+/// columns; their rows of A and all their rows of B are runs of neighbouring columns. `work` is
+/// that of [`row_work`](crate::analysis::work::row_work). `c` is the pattern of their product (see
 /// [`OutputPattern`]), and `values` has room for its entries. The launch is [`launch`]'s.
 #[kernel(name = "spgemm_neighbour_rows", T = [f32, f64])]
 pub unsafe fn neighbour_rows<T: Real>(

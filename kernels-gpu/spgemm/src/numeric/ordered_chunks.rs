@@ -45,7 +45,7 @@ pub unsafe fn ordered_chunks<T: Real>(
         return;
     }
     let lane = warp::lane_id();
-    let accumulators = SortedAccumulators::<T>::of_team(warp, CHUNK);
+    let accumulators = SortedAccumulators::<T>::in_shared_memory(warp, CHUNK);
     // SAFETY: `item` is below `items.count`, checked above. Each warp has its own part of shared
     // memory, and synchronises between its uses. The window admits only columns of the chunk.
     unsafe {

@@ -50,7 +50,7 @@ pub unsafe fn search_rows<T: Real>(
         return;
     }
     let lane = warp::lane_id();
-    let accumulators = SortedAccumulators::<T>::of_team(warp, capacity);
+    let accumulators = SortedAccumulators::<T>::in_shared_memory(warp, capacity);
     // SAFETY: `item` is below `items.count`, checked above. Each warp has its own part of shared
     // memory, and synchronises between its uses. Every product's column is one of the row's.
     unsafe {

@@ -100,7 +100,7 @@ pub unsafe fn spread_rows<T: Real>(
         let sampled = SampledColumns {
             columns: c.columns(row),
             count: end - start,
-            // At least 1, which the compiler does not know.
+            // At least 1 anyway; `max` spares the panic path of a division by zero.
             stride: (end - start).div_ceil(SAMPLES).max(1),
             samples,
         };

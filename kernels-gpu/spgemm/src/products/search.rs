@@ -8,7 +8,8 @@
 use crate::products::operands::OutputPattern;
 use cuda_std::prelude::*;
 
-/// Columns in ascending order, with an accumulator for each, in shared memory. A team shares them.
+/// Columns in ascending order, with an accumulator for each, in shared memory. The threads of a
+/// warp or of a block share them.
 #[derive(Clone, Copy)]
 pub struct SortedAccumulators<T> {
     /// The number of columns there is room for, a power of two.
@@ -45,9 +46,9 @@ impl<T: Real> SortedAccumulators<T> {
         capacity * (size_of::<T>() as u32 + 4)
     }
 
-    /// The accumulators of team `index` in the block's dynamic shared memory.
+    /// The accumulators number `index` in the block's dynamic shared memory.
     #[inline(always)]
-    pub fn of_team(index: u32, capacity: u32) -> Self {
+    pub fn in_shared_memory(index: u32, capacity: u32) -> Self {
         let base = shared::dynamic_shared_mem::<u8>();
         let sums = base
             .offset((index * Self::bytes(capacity)) as usize)
@@ -66,7 +67,7 @@ impl<T: Real> SortedAccumulators<T> {
     /// # Safety
     ///
     /// `from` has `count` columns, at most `capacity`; `start..start + count` are entries of `c`.
-    /// The team synchronises before it uses the accumulators.
+    /// The threads synchronise before they use the accumulators.
     #[inline(always)]
     pub unsafe fn load(
         &self,
@@ -106,7 +107,7 @@ impl<T: Real> SortedAccumulators<T> {
     ///
     /// # Safety
     ///
-    /// `to` has room for `count` values, and the team has synchronised since the last addition.
+    /// `to` has room for `count` values, and the threads have synchronised since the last addition.
     #[inline(always)]
     pub unsafe fn write(&self, to: GlobalMut<T>, count: u32, thread: u32, threads: u32) {
         let mut i = thread;

@@ -1,9 +1,9 @@
 //! Symbolic, for rows of some hundred to some thousand products in a wide span: a hash table in
 //! shared memory, then a sort.
 //!
-//! A block takes a row. It inserts the column of each product into the table,
-//! compacts the columns found by votes, and sorts them by a bitonic network in shared memory. The
-//! sort handles the row's entries, not its products.
+//! A block takes a row. It inserts the column of each product into the table, compacts the columns
+//! found by votes, and sorts them by a bitonic network in shared memory. The sort handles the row's
+//! entries, not its products.
 //!
 //! ```text
 //! products   7 3 7 9 3      table   . 9 . . 3 . 7 .      compacted   9 3 7      sorted   3 7 9
@@ -21,7 +21,7 @@ use cuda_std::prelude::*;
 use cuda_std::warp::{FULL_MASK, WARP_SIZE};
 
 /// Slots per product, at least.
-const SLOTS_A_PRODUCT: u32 = 2;
+const SLOTS_PER_PRODUCT: u32 = 2;
 
 /// The launch for rows of at most `products` products, a power of two from 256 on: a row per block.
 pub fn launch(rows: u32, products: u32) -> LaunchConfig {
@@ -31,7 +31,7 @@ pub fn launch(rows: u32, products: u32) -> LaunchConfig {
 
 /// Shared words of a block: the table, the list of its columns, and their number.
 const fn words(products: u32) -> u32 {
-    (SLOTS_A_PRODUCT + 1) * products + 4
+    (SLOTS_PER_PRODUCT + 1) * products + 4
 }
 
 /// The columns of each listed row, ascending, and their number. A block takes a row.
@@ -53,7 +53,7 @@ pub unsafe fn hash_rows(
     entries: GlobalMut<u32>,
 ) {
     let block = BlockThread::current();
-    let slots = SLOTS_A_PRODUCT * capacity;
+    let slots = SLOTS_PER_PRODUCT * capacity;
     let table = shared::dynamic_shared_mem::<u32>();
     let (list, count) = (
         table.offset(slots as usize),
@@ -119,8 +119,8 @@ impl BlockThread {
     ///
     /// # Safety
     ///
-    /// `table` has `slots` slots, a multiple of 32; `list` has room for all its columns; `count` is 0.
-    /// The block has synchronised.
+    /// `table` has `slots` slots, a multiple of 32; `list` has room for all its columns; `count` is
+    /// 0. The block has synchronised.
     #[inline(always)]
     unsafe fn compact(self, table: Shared<u32>, slots: u32, list: Shared<u32>, count: Shared<u32>) {
         let lane = warp::lane_id();
