@@ -166,7 +166,10 @@ mod tests {
         let default = BinLimits::new(227 << 10, 4);
         let options = parse(&["--bin-limits", "chunk_entries=4096,window_row_length=3"]).unwrap();
         let bin_limits = options.bin_limits(default).unwrap().unwrap();
-        assert_eq!((bin_limits.chunk_entries, bin_limits.window_row_length), (4096, 3));
+        assert_eq!(
+            (bin_limits.chunk_entries, bin_limits.window_row_length),
+            (4096, 3)
+        );
         assert_eq!(bin_limits.search_row_entries, default.search_row_entries);
         assert_eq!(parse(&[]).unwrap().bin_limits(default).unwrap(), None);
         for wrong in ["chunk_entries", "chunk_entries=x", "nothing=3"] {

@@ -10,8 +10,8 @@ use std::slice;
 
 /// Memory of a device for `len` elements, freed when it is dropped. It keeps its device open.
 ///
-/// Kernels get at it through [`read_only`](Self::read_only) and [`mutable`](Self::mutable). A buffer of no elements takes
-/// no memory and works everywhere.
+/// [`read_only`](Self::read_only) and [`mutable`](Self::mutable) are the pointers for kernels. A buffer of no
+/// elements takes no memory and works everywhere.
 pub struct DeviceBuffer<T: Element> {
     device: Device,
     /// 0 if there are no elements.
@@ -23,7 +23,7 @@ pub struct DeviceBuffer<T: Element> {
 impl<T: Element> DeviceBuffer<T> {
     pub(super) fn allocate(device: &Device, len: usize) -> Result<Self, DeviceError> {
         let size = size_of::<T>();
-        // No slice of the host is longer, so that every buffer can be downloaded.
+        // Every buffer can be downloaded, and no slice of the host is longer.
         let bytes = len
             .checked_mul(size)
             .filter(|&bytes| isize::try_from(bytes).is_ok())
@@ -70,13 +70,13 @@ impl<T: Element> DeviceBuffer<T> {
         GlobalMut::from_address(self.address)
     }
 
-    /// A copy of the elements, after all that the device was told before. Elements that nobody has written are arbitrary on a
-    /// GPU and on an emulator that checks bounds only, and an error on an emulator with full checks.
+    /// A copy of the elements, after all earlier work of the device. Elements that no one has written are arbitrary
+    /// on a GPU and on an emulator that checks only bounds; on an emulator with full checks they are an error.
     ///
     /// # Errors
     ///
-    /// A launch that failed before; a host without memory for the copy; [`DeviceError::EmulatorMemory`] with the place of the
-    /// first element that nobody has written.
+    /// A launch that failed before; a host without memory for the copy; [`DeviceError::EmulatorMemory`] with the
+    /// position of the first element that no one has written.
     pub fn download(&self) -> Result<Vec<T>, DeviceError> {
         let mut elements: Vec<T> = Vec::new();
         elements
@@ -136,7 +136,7 @@ impl<T: Element> DeviceBuffer<T> {
         }
     }
 
-    /// Overwrites the elements, after all that the device was told before. `from` may be changed afterwards.
+    /// Overwrites the elements, after all earlier work of the device. `from` may be changed afterwards.
     ///
     /// # Errors
     ///
@@ -157,7 +157,7 @@ impl<T: Element> DeviceBuffer<T> {
         }
     }
 
-    /// Sets all elements to zero, after all that the device was told before.
+    /// Sets all elements to zero, after all earlier work of the device.
     ///
     /// # Errors
     ///
@@ -176,7 +176,7 @@ impl<T: Element> DeviceBuffer<T> {
         }
     }
 
-    /// Sets all bytes to `value`, after all that the device was told before: with 0xff, floating-point elements to NaN.
+    /// Sets all bytes to `value`, after all earlier work of the device. With 0xff floating-point elements become NaN.
     ///
     /// # Errors
     ///
@@ -195,7 +195,7 @@ impl<T: Element> DeviceBuffer<T> {
         }
     }
 
-    /// Makes what nobody has written conspicuous on a GPU.
+    /// Makes elements that no one has written visible on a GPU.
     #[cfg(feature = "cuda")]
     pub(super) fn fill_with_ones_on_cuda(&self) -> Result<(), DeviceError> {
         match &*self.device.backend {
@@ -239,7 +239,7 @@ impl<T: Element> DeviceBuffer<T> {
 impl<T: Element> Drop for DeviceBuffer<T> {
     fn drop(&mut self) {
         if !self.is_empty() {
-            // What fails here has failed before, in a launch, and was or will be reported by another call.
+            // A failure here is that of an earlier launch, which another call reports.
             let _ = on_backend!(&*self.device.backend, device => device.free(self.address));
         }
     }

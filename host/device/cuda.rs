@@ -5,16 +5,20 @@
 //! so each function makes the device's context current first: a few nanoseconds if it is already.
 
 mod allocation;
+mod archives;
+mod driver;
 mod events;
 mod memory_pool;
+mod module;
 mod occupancy;
+mod ptx;
 mod recording;
 mod side_streams;
 
 use super::error::{CudaUnavailable, DeviceError, DriverError};
 use super::limits::{self, KernelResources};
-use super::module::{EntryPoint, Modules};
-use super::{MemoryInfo, ModuleLoad, Properties, Version, archives, driver, ptx};
+use super::properties::{MemoryInfo, Properties, Version};
+use super::reports::ModuleLoad;
 use cuda_std::launch::{Dim3, LaunchConfig};
 use cust::CudaApiVersion;
 use cust::context::{Context, CurrentContext};
@@ -25,6 +29,7 @@ use cust::stream::{Stream, StreamFlags};
 use cust::sys::CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN;
 pub(super) use events::Events;
 use memory_pool::MemoryPool;
+use module::{EntryPoint, Modules};
 use ptx_archive::Archive;
 pub(super) use recording::{CudaGraph, CudaRecording};
 use side_streams::SideStreams;
@@ -283,7 +288,8 @@ impl Cuda {
 
 impl Drop for Cuda {
     fn drop(&mut self) {
-        // Modules and stream are destroyed next and want their context. If it cannot be had, it is lost and they with it.
+        // Modules and stream are destroyed next and need their context. If that fails, the context is lost, and they
+        // with it.
         let _ = self.enter();
         let _ = self.free_pool();
     }

@@ -2,20 +2,22 @@
 
 use super::error::DeviceError;
 use super::limits::{self, KernelResources};
-use super::{EmulatorOptions, Progress, Properties, Version};
+use super::properties::{Properties, Version};
+use super::reports::Progress;
 use cuda_std::kernel::{Kernel, KernelArgs};
 use cuda_std::launch::{Dim3, LaunchConfig};
 use simt::Launch;
+use simt::Options as EmulatorOptions;
 use std::num::NonZero;
 use std::thread;
 
 /// An emulated GPU with its own memory.
-pub(super) struct Emulator {
+pub(super) struct EmulatorBackend {
     emulator: simt::Emulator,
     properties: Properties,
 }
 
-impl Emulator {
+impl EmulatorBackend {
     pub fn new(options: EmulatorOptions) -> Self {
         let workers = options
             .workers

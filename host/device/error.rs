@@ -80,8 +80,8 @@ pub enum DeviceError {
 
     /// No module that the device has loaded has this entry point.
     #[error(
-        "no kernel `{kernel}`: it is neither in the PTX of this crate nor in the {loaded} modules and archives loaded \
-         beside it"
+        "no kernel `{kernel}`: it is neither in the PTX of this crate nor in the {loaded} modules and archives \
+         loaded beside it"
     )]
     NoKernel {
         /// The entry point that was wanted.
@@ -136,7 +136,8 @@ pub enum DeviceError {
     /// A launch has destroyed the device's context: an illegal access, say. Nothing on this GPU works any more in
     /// this process.
     #[error(
-        "{device} has lost its context, and with it all buffers in this process: {error}. The cause is a kernel launched \
+        "{device} has lost its context, and with it all buffers in this process: {error}. The cause is a kernel \
+         launched \
          before{}; the emulator (WARPROW_DEVICE=emulator) would name its line",
         last_kernel(.kernel.as_deref())
     )]
@@ -226,7 +227,8 @@ pub enum CudaUnavailable {
 /// A driver that is older than the PTX that it is given.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "the CUDA driver is too old: it supports CUDA {found}, and PTX version {ptx} wants a driver for CUDA {wanted} or newer"
+    "the CUDA driver is too old: it supports CUDA {found}, and PTX version {ptx} wants a driver for \
+     CUDA {wanted} or newer"
 )]
 pub struct DriverTooOld {
     /// The PTX's version.

@@ -12,28 +12,21 @@
 //! # }
 //! ```
 //!
-//! A [`Device`] is a handle: clones share it, all threads may use it, and several may be open at once. Whatever a
-//! device is told to do it does in the order in which it was told, one thing after the other; on a GPU launches return
-//! before the kernel has run, copies to the host when they are done.
+//! A [`Device`] is a handle: clones share it, all threads may use it, and several may be open at once. A device does
+//! one thing after the other, in the order of the calls. On a GPU a launch returns before the kernel has run, and a
+//! copy to the host when it is done.
 
-#[cfg(feature = "cuda")]
-mod archives;
 mod buffer;
 #[cfg(feature = "cuda")]
 mod cuda;
-#[cfg(feature = "cuda")]
-mod driver;
 mod emulator;
 mod error;
 mod fork;
 mod limits;
-#[cfg(feature = "cuda")]
-mod module;
 mod occupancy;
 mod properties;
-#[cfg(feature = "cuda")]
-mod ptx;
 mod recording;
+mod reports;
 mod selector;
 mod timer;
 
@@ -44,6 +37,7 @@ pub(crate) use fork::Fork;
 pub use limits::LimitExceeded;
 pub use properties::{MemoryInfo, Properties, Version};
 pub use recording::LaunchGraph;
+pub use reports::{ModuleLoad, Progress};
 pub use selector::{DEVICE_VARIABLE, ParseSelectorError, Selector};
 pub use simt::{Checks, Options as EmulatorOptions, Schedule};
 pub use timer::Timer;
@@ -56,35 +50,22 @@ use recording::Recordings;
 use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
-use std::time::Duration;
-
-/// What is told of a launch on the emulator while it runs: blocks done, and blocks in all.
-pub type Progress = Arc<dyn Fn(u64, u64) + Send + Sync>;
-
-/// A module that the driver has compiled, or found in its cache.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ModuleLoad {
-    /// Its name in its archive, `spmm_vector_f32_8_4_1.sm_90.ptx` say.
-    pub module: String,
-    /// The time that the driver took.
-    pub time: Duration,
-}
 
 /// A device that kernels run on. Two are equal if they are clones of one handle.
 #[derive(Clone)]
 pub struct Device {
-    // In front of the back end, whose graphs they may hold.
+    // Dropped before the back end, whose graphs they may hold.
     recordings: Arc<Recordings>,
     backend: Arc<Backend>,
 }
 
 enum Backend {
-    Emulator(emulator::Emulator),
+    Emulator(Box<emulator::EmulatorBackend>),
     #[cfg(feature = "cuda")]
-    Cuda(cuda::Cuda),
+    Cuda(Box<cuda::Cuda>),
 }
 
-/// Calls the same method of whichever back end it is.
+/// Calls the same method of either back end.
 macro_rules! on_backend {
     ($backend:expr, $device:ident => $call:expr) => {
         match $backend {
@@ -144,7 +125,9 @@ impl Device {
     /// Why it is not there or does not serve.
     #[cfg(feature = "cuda")]
     pub fn cuda(ordinal: u32) -> Result<Self, CudaUnavailable> {
-        Ok(Self::new(Backend::Cuda(cuda::Cuda::open(ordinal)?)))
+        Ok(Self::new(Backend::Cuda(Box::new(cuda::Cuda::open(
+            ordinal,
+        )?))))
     }
 
     /// The answer of a program without CUDA.
@@ -159,7 +142,8 @@ impl Device {
 
     /// An emulator of its own, with its own memory.
     pub fn emulator(options: EmulatorOptions) -> Self {
-        Self::new(Backend::Emulator(emulator::Emulator::new(options)))
+        let emulator = emulator::EmulatorBackend::new(options);
+        Self::new(Backend::Emulator(Box::new(emulator)))
     }
 
     fn new(backend: Backend) -> Self {
@@ -179,9 +163,9 @@ impl Device {
         matches!(*self.backend, Backend::Emulator(_))
     }
 
-    /// The CUDA stream (a `CUstream`, which is a `cudaStream_t` too) on which everything of this device runs, for a
-    /// library that launches kernels of its own; `None` on the emulator. The device's context, the primary one, is
-    /// current on the calling thread afterwards. The stream lives as long as the device's last clone or buffer.
+    /// The CUDA stream (a `CUstream`, which is also a `cudaStream_t`) of this device, for a library that launches its
+    /// own kernels; `None` on the emulator. The device's context, the primary one, is current on the calling thread
+    /// afterwards. The stream lives as long as the device's last clone or buffer.
     ///
     /// # Errors
     ///
@@ -237,9 +221,9 @@ impl Device {
 
     /// A buffer of `len` elements for a kernel to write.
     ///
-    /// Until it is written its content is arbitrary. A kernel that reads it is reported by an emulator with full
-    /// checks, and so is a download of what no kernel has written. On a GPU nothing notices, so with debug assertions
-    /// all its bits are set there, which is NaN in every floating-point type.
+    /// Its content is arbitrary until it is written. An emulator with full checks reports kernels and downloads that
+    /// read it before. A GPU reports nothing; with debug assertions all bits are set there, which is NaN in every
+    /// floating-point type.
     ///
     /// # Errors
     ///
@@ -253,12 +237,11 @@ impl Device {
         Ok(buffer)
     }
 
-    /// Compiles a module and adds it to the kernels of this crate: its entry points can be launched from now on. On the
-    /// emulator, which runs the kernels' handles, there is nothing to do. For an archive of modules see
+    /// Compiles a module and adds it to the kernels of this crate: its entry points can be launched from now on. On
+    /// the emulator, which runs the kernels' handles, there is nothing to do. For an archive of modules see
     /// [`load_kernels`](Self::load_kernels).
     ///
-    /// An entry point that has been loaded several times is that of the module that was loaded first; this crate's own
-    /// come last.
+    /// If several modules have an entry point, the one that was loaded first counts. This crate's own come last.
     ///
     /// # Errors
     ///
@@ -267,11 +250,11 @@ impl Device {
         on_backend!(&*self.backend, device => device.load_ptx(ptx))
     }
 
-    /// Adds the kernels of an archive that `cuda_builder` has made of a kernel crate: each can be launched from now on,
-    /// and its module is compiled when it is first launched. `include_bytes!` of the archive will do.
+    /// Adds the kernels of an archive that `cuda_builder` has made of a kernel crate: each can be launched from now
+    /// on, and its module is compiled when it is first launched. `include_bytes!` of the archive will do.
     ///
-    /// An entry point that has been loaded several times is that of the archive or module that was loaded first; this
-    /// crate's own come last. On the emulator, which runs the kernels' handles, the archive is only looked at.
+    /// If several archives or modules have an entry point, the one that was loaded first counts. This crate's own
+    /// come last. On the emulator, which runs the kernels' handles, the archive is only checked.
     ///
     /// # Errors
     ///
@@ -286,8 +269,8 @@ impl Device {
         Ok(())
     }
 
-    /// The modules that the driver has compiled for this device so far, in that order: how much of a first use they
-    /// take. None on the emulator.
+    /// The modules that the driver has compiled for this device so far, in that order: their part of a first use.
+    /// None on the emulator.
     pub fn module_loads(&self) -> Vec<ModuleLoad> {
         match &*self.backend {
             Backend::Emulator(_) => Vec::new(),
@@ -296,15 +279,15 @@ impl Device {
         }
     }
 
-    /// Whether this thread records launches of the device, and so can neither allocate nor wait.
+    /// Whether this thread records launches of the device. If so, it can neither allocate nor wait.
     pub(crate) fn is_recording(&self) -> bool {
         self.recordings.refuse("").is_err()
     }
 
     /// Launches a kernel. [`launch!`](crate::launch!) is shorter to write.
     ///
-    /// On a GPU it returns at once, and what goes wrong in the kernel is an error of a later call; the emulator runs
-    /// the kernel to its end.
+    /// On a GPU it returns at once, and a later call returns the kernel's error. The emulator runs the kernel to its
+    /// end.
     ///
     /// # Errors
     ///
@@ -335,7 +318,7 @@ impl Device {
         }
     }
 
-    /// Waits until the device has done all that it was told.
+    /// Waits until the device has done all its work.
     ///
     /// # Errors
     ///
@@ -359,8 +342,7 @@ impl Device {
         Timer::start(self)
     }
 
-    /// Has `progress` told of the launches on an emulator while they run, or no longer with `None`. A GPU tells
-    /// nothing.
+    /// Calls `progress` while launches run on an emulator; `None` ends that. A GPU does not report progress.
     pub fn set_progress(&self, progress: Option<Progress>) {
         match &*self.backend {
             Backend::Emulator(emulator) => emulator.set_progress(progress),

@@ -1,6 +1,6 @@
 //! Launches that are recorded once and launched together many times: a CUDA graph on a GPU.
 
-use super::emulator::Emulator;
+use super::emulator::EmulatorBackend;
 use super::error::DeviceError;
 use super::{Backend, Device};
 use cuda_std::kernel::{Kernel, KernelArgs};
@@ -26,7 +26,7 @@ enum Recorded {
 }
 
 /// A launch with its arguments, on the emulator.
-type RecordedLaunch = Box<dyn Fn(&Emulator) -> Result<(), DeviceError> + Send + Sync>;
+type RecordedLaunch = Box<dyn Fn(&EmulatorBackend) -> Result<(), DeviceError> + Send + Sync>;
 
 /// A recording that has not ended.
 struct Recording {
@@ -73,8 +73,8 @@ impl Recordings {
 }
 
 impl Device {
-    /// Records the launches that `launch` makes on this device and this thread, for [`LaunchGraph::launch`]. They are
-    /// not run; whatever else the device is told fails: allocations, copies, waiting. Other threads notice nothing.
+    /// Records the launches that `launch` makes on this device and this thread, for [`LaunchGraph::launch`]. They do
+    /// not run, and anything other than a launch fails: allocations, copies, waiting. Other threads are not affected.
     ///
     /// ```
     /// # use cuda_std::prelude::*;
@@ -156,7 +156,7 @@ impl Device {
         })
     }
 
-    /// Records a launch if this thread records; whether it does.
+    /// Records a launch if this thread records; returns whether it does.
     ///
     /// # Safety
     ///
@@ -173,7 +173,7 @@ impl Device {
         };
         let added = match (&mut recording.so_far, &*self.backend) {
             (SoFar::Emulator(replays), _) => {
-                let kernel = kernel.clone();
+                let kernel = *kernel;
                 replays.push(Box::new(move |emulator| {
                     emulator.launch(&kernel, &config, args)
                 }));
@@ -229,7 +229,7 @@ impl LaunchGraph {
 impl Drop for LaunchGraph {
     fn drop(&mut self) {
         if let Backend::Cuda(cuda) = &*self.device.backend {
-            // The graph is destroyed next, perhaps on another thread than that which made it.
+            // The graph is destroyed next, perhaps on another thread than the one that made it.
             let _ = cuda.enter();
         }
     }

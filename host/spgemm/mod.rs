@@ -54,7 +54,7 @@ use analysis::row_lists::RowLists;
 use numeric::{Numeric, drop_zeros};
 pub use options::{SpgemmElement, SpgemmOptions};
 use products::operands::{check_operands, operands};
-use reuse::PositionCache;
+use reuse::ProductMapCache;
 use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -89,11 +89,11 @@ impl<T: SpgemmElement> Spgemm<T> {
         check_operands(a, b)?;
         let bin_limits = options.bin_limits::<T>(&a.device);
         let (structure, lists) = symbolic::structure(a, b, bin_limits)?;
-        let positions = match options.low_memory {
-            true => PositionCache::none(),
-            false => PositionCache::within(options.memory),
+        let product_map = match options.low_memory {
+            true => ProductMapCache::none(),
+            false => ProductMapCache::within(options.memory),
         };
-        let numeric = Numeric::for_runs::<T>(lists, bin_limits, b, positions)?;
+        let numeric = Numeric::for_runs::<T>(lists, bin_limits, b, product_map)?;
         Ok(Self {
             a: Arc::clone(a),
             b: Arc::clone(b),
@@ -260,12 +260,8 @@ impl<T: SpgemmElement> fmt::Display for Spgemm<T> {
             "rows",
         )?;
         write!(f, " {} empty rows", lists.count(numeric::EMPTY))?;
-        if let Some(positions) = self.numeric.positions.known() {
-            write!(
-                f,
-                "; {} bytes of output positions cached",
-                positions.bytes()
-            )?;
+        if let Some(map) = self.numeric.product_map.known() {
+            write!(f, "; {} bytes of product map cached", map.bytes())?;
         }
         Ok(())
     }

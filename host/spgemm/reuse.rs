@@ -1,7 +1,7 @@
-//! The output positions of the products of long rows, cached on the device.
+//! The product map of long rows, cached on the device.
 //!
-//! The first run of a numeric phase finds where in C each product is added. Later runs read the positions instead of
-//! searching for them again; a position takes two bytes.
+//! The first run of a numeric phase finds which nonzeros each product multiplies, and where in C it is added. Later runs
+//! read this map instead of searching again; it takes some 2.3 bytes per product.
 
 use super::analysis::row_lists::RowLists;
 use crate::device::{Device, DeviceBuffer, DeviceError};
@@ -16,22 +16,22 @@ use warprow_kernels::spgemm::{BinLimits, OperandPatterns, OutputPattern, Product
 /// The cache takes at most the free memory divided by this.
 const FREE_PARTS: u64 = 4;
 
-/// The output positions for a structure; the first run finds them.
+/// The product map of a structure; the first run makes it.
 #[derive(Debug)]
-pub struct PositionCache(Mutex<State>);
+pub struct ProductMapCache(Mutex<State>);
 
 /// What the cache knows.
 #[derive(Debug)]
 enum State {
-    /// The next run finds them; they may take so many bytes.
+    /// The next run makes the map, which may take so many bytes.
     Wanted(Option<u64>),
-    /// There are none, and no run looks for them.
+    /// There is no map, and no run makes one.
     Declined,
-    /// The positions.
-    Found(Arc<OutputPositions>),
+    /// The map.
+    Found(Arc<DeviceProductMap>),
 }
 
-impl PositionCache {
+impl ProductMapCache {
     /// A cache that stays empty.
     pub fn none() -> Self {
         Self(Mutex::new(State::Declined))
@@ -42,30 +42,30 @@ impl PositionCache {
         Self(Mutex::new(State::Wanted(memory)))
     }
 
-    /// The positions, if they are known.
-    pub fn known(&self) -> Option<Arc<OutputPositions>> {
-        self.lock().places()
+    /// The map, if it has been made.
+    pub fn known(&self) -> Option<Arc<DeviceProductMap>> {
+        self.lock().map()
     }
 
-    /// The positions, if there is room for them. The first run finds them, unless its launches are recorded.
+    /// The map, if there is room for it. The first run makes it, unless its launches are recorded.
     pub fn find(
         &self,
         device: &Device,
         long_rows: LongRows<'_>,
-    ) -> Result<Option<Arc<OutputPositions>>, OperandError> {
+    ) -> Result<Option<Arc<DeviceProductMap>>, OperandError> {
         let mut state = self.lock();
         if let State::Wanted(memory) = *state
             && !device.is_recording()
         {
-            *state = match OutputPositions::find(device, long_rows, memory) {
-                Ok(Some(places)) => State::Found(Arc::new(places)),
+            *state = match DeviceProductMap::find(device, long_rows, memory) {
+                Ok(Some(map)) => State::Found(Arc::new(map)),
                 Ok(None) | Err(OperandError::Device(DeviceError::OutOfMemory { .. })) => {
                     State::Declined
                 }
                 Err(error) => return Err(error),
             };
         }
-        Ok(state.places())
+        Ok(state.map())
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -75,17 +75,17 @@ impl PositionCache {
 }
 
 impl State {
-    fn places(&self) -> Option<Arc<OutputPositions>> {
+    fn map(&self) -> Option<Arc<DeviceProductMap>> {
         match self {
-            Self::Found(places) => Some(Arc::clone(places)),
+            Self::Found(map) => Some(Arc::clone(map)),
             Self::Wanted(_) | Self::Declined => None,
         }
     }
 }
 
-/// The output positions of the products of long rows, by chunks of these rows.
+/// The product map of long rows, by chunks of these rows.
 #[derive(Debug)]
-pub struct OutputPositions {
+pub struct DeviceProductMap {
     /// The first chunk in the lists.
     first: u32,
     tile_starts: DeviceBuffer<u32>,
@@ -105,9 +105,9 @@ pub struct LongRows<'a> {
     pub c: OutputPattern,
 }
 
-impl OutputPositions {
-    /// Finds the positions, if there are long rows, and the positions take at most `memory` bytes and a quarter of
-    /// the free memory. It waits for the device.
+impl DeviceProductMap {
+    /// Makes the map, if there are long rows, and the map takes at most `memory` bytes and a quarter of the free memory. It
+    /// waits for the device.
     fn find(
         device: &Device,
         long_rows: LongRows<'_>,
@@ -151,7 +151,7 @@ impl OutputPositions {
             Err(OperandError::TooLarge { .. }) => return Ok(None),
             Err(error) => return Err(error),
         };
-        // A bit for each product (whether a segment begins there), the segment before the tile, and positions of two bytes.
+        // A bit for each product (whether a segment begins there), the segment before the tile, and ranks of two bytes.
         let tile_bytes = u64::from(TILE) / 8 + 4 + 2 * u64::from(TILE);
         let free = device.memory()?.map_or(u64::MAX, |memory| memory.free);
         let most = (free / FREE_PARTS).min(memory.unwrap_or(u64::MAX));
@@ -182,12 +182,12 @@ impl OutputPositions {
         );
         // SAFETY: chunks of a product, with room for the segments and tiles that were counted.
         unsafe { device.launch(&map_segments::write_segments(), config, arguments)? };
-        found.place(device, long_rows)?;
+        found.rank(device, long_rows)?;
         Ok(Some(found))
     }
 
-    /// Launches the kernels that find the positions.
-    fn place(&mut self, device: &Device, long_rows: LongRows<'_>) -> Result<(), OperandError> {
+    /// Launches the kernels that find the ranks.
+    fn rank(&mut self, device: &Device, long_rows: LongRows<'_>) -> Result<(), OperandError> {
         let LongRows {
             operands,
             lists,
@@ -197,21 +197,21 @@ impl OutputPositions {
         if let Some(items) = lists.items(bin::RANK_CHUNKS..bin::SEARCH_CHUNKS) {
             let words = operands.b.cols.div_ceil(32).min(bin_limits.rank_words);
             let config = map_ranks::launch_by_bitmap(items.count, words);
-            let (places, to) = (self.argument(items.first), self.ranks.mutable());
-            let arguments = (operands, items, bin_limits.chunk_entries, c, places, to);
+            let (map, to) = (self.argument(items.first), self.ranks.mutable());
+            let arguments = (operands, items, bin_limits.chunk_entries, c, map, to);
             // SAFETY: chunks that span no more than `words` words, and their segments.
             unsafe { device.launch(&map_ranks::rank_by_bitmap(), config, arguments)? };
         }
         if let Some(items) = lists.items(bin::SEARCH_CHUNKS..bin::SPREAD) {
             let config = map_ranks::launch_by_search(items.count, bin_limits.chunk_entries);
-            let (places, to) = (self.argument(items.first), self.ranks.mutable());
+            let (map, to) = (self.argument(items.first), self.ranks.mutable());
             let arguments = (
                 operands,
                 items,
                 bin_limits.chunk_entries,
                 bin_limits.chunk_entries,
                 c,
-                places,
+                map,
                 to,
             );
             // SAFETY: chunks and their segments.
@@ -220,7 +220,7 @@ impl OutputPositions {
         Ok(())
     }
 
-    /// The positions for the items of a launch; `first` is the number of the first item in the lists.
+    /// The map for the items of a launch; `first` is the number of the first item in the lists.
     pub fn argument(&self, first: u32) -> ProductMap {
         let chunk = (first - self.first) as usize;
         ProductMap {

@@ -134,11 +134,7 @@ fn places_are_kept_from_the_first_run_on_if_they_fit_the_memory_and_are_wanted()
                 (deterministic, false),
             ] {
                 let spgemm = Spgemm::<f32>::symbolic(a.pattern(), b.pattern(), options).unwrap();
-                let says_so = || {
-                    spgemm
-                        .to_string()
-                        .contains("bytes of output positions cached")
-                };
+                let says_so = || spgemm.to_string().contains("bytes of product map cached");
                 assert!(!says_so(), "{spgemm}");
                 for _ in 0..2 {
                     spgemm.numeric(a.values(), b.values()).unwrap();
@@ -206,10 +202,7 @@ fn runs_are_recorded_before_the_first_run_and_after_it() {
                 .unwrap();
             // SAFETY: the buffers are alive.
             unsafe { graph.launch().unwrap() };
-            assert_eq!(
-                spgemm.to_string().contains("output positions cached"),
-                are_kept
-            );
+            assert_eq!(spgemm.to_string().contains("product map cached"), are_kept);
             let c = DeviceCsr::new(Arc::clone(spgemm.pattern()), values).unwrap();
             let verification = verify_spgemm(a.view(), b.view(), c.download().unwrap().view());
             assert!(verification.ok(), "{verification}");

@@ -1,7 +1,7 @@
 //! Launches recorded in a CUDA graph.
 
 use super::Cuda;
-use crate::device::driver::{ExecutableChain, KernelChain};
+use super::driver::{ExecutableChain, KernelChain};
 use crate::device::error::DeviceError;
 use cuda_std::launch::LaunchConfig;
 use std::ffi::c_void;

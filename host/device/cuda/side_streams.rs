@@ -1,7 +1,7 @@
 //! Streams beside the device's own, for kernels that may run at the same time.
 
 use super::Cuda;
-use crate::device::driver::{self, StreamEvent};
+use super::driver::{self, StreamEvent};
 use crate::device::error::{DeviceError, DriverError};
 use cuda_std::launch::LaunchConfig;
 use cust::stream::{Stream, StreamFlags};

@@ -8,7 +8,7 @@ use crate::operand::OperandError;
 use crate::spgemm::analysis::row_lists::{RowLists, sorted_bins};
 use crate::spgemm::options::SpgemmElement;
 use crate::spgemm::products::pairs::Pairs;
-use crate::spgemm::reuse::{LongRows, OutputPositions, PositionCache};
+use crate::spgemm::reuse::{DeviceProductMap, LongRows, ProductMapCache};
 use cuda_std::memory::GlobalMut;
 use std::sync::{Mutex, PoisonError};
 use warprow_kernels::spgemm::numeric::{
@@ -30,8 +30,8 @@ pub struct Numeric {
     bin_limits: BinLimits,
     /// Room for pairs of the columns and values of B, for the run that is being launched.
     pairs: Option<Mutex<Pairs>>,
-    /// The output positions of the products of long rows.
-    pub positions: PositionCache,
+    /// The product map of the long rows.
+    pub product_map: ProductMapCache,
 }
 
 impl Numeric {
@@ -41,22 +41,22 @@ impl Numeric {
             lists,
             bin_limits,
             pairs: None,
-            positions: PositionCache::none(),
+            product_map: ProductMapCache::none(),
         }
     }
 
     /// As [`new`](Self::new), for several runs: with room for pairs of the columns and values of `b`, if they pay,
-    /// and with a cache of output positions.
+    /// and with a cache of the product map.
     pub fn for_runs<T: SpgemmElement>(
         lists: RowLists,
         bin_limits: BinLimits,
         b: &DevicePattern,
-        positions: PositionCache,
+        product_map: ProductMapCache,
     ) -> Result<Self, OperandError> {
         let pairs = Pairs::worth_it::<T>(b, lists.most_products(&SORTED))?;
         Ok(Self {
             pairs: pairs.map(Mutex::new),
-            positions,
+            product_map,
             ..Self::new(lists, bin_limits)
         })
     }
@@ -86,11 +86,11 @@ impl Numeric {
             bin_limits: self.bin_limits,
             c,
         };
-        let positions = self.positions.find(&device, long_rows)?;
+        let product_map = self.product_map.find(&device, long_rows)?;
         let fork = device.fork();
         self.launch_spread(&fork, operands, c, factors, values)?;
-        match &positions {
-            Some(positions) => self.launch_placed(&fork, positions, c, factors, values)?,
+        match &product_map {
+            Some(map) => self.launch_placed(&fork, map, c, factors, values)?,
             None => self.launch_chunks(&fork, operands, c, factors, values)?,
         }
         self.launch_shorter(&fork, operands, work, c, factors, values)?;
@@ -181,11 +181,11 @@ impl Numeric {
         Ok(())
     }
 
-    /// Launches the kernels for the same chunks that read the output positions of their products.
+    /// Launches the kernels for the same chunks that read the product map.
     fn launch_placed<T: SpgemmElement>(
         &self,
         fork: &Fork<'_>,
-        positions: &OutputPositions,
+        map: &DeviceProductMap,
         c: OutputPattern,
         factors: Factors<T>,
         values: &mut DeviceBuffer<T>,
@@ -196,10 +196,10 @@ impl Numeric {
             for bin in [bin::RANK_CHUNKS + size, bin::SEARCH_CHUNKS + size] {
                 if let Some(items) = self.items(bin) {
                     let config = mapped_chunks::launch::<T>(items.count, capacity);
-                    let places = positions.argument(items.first);
+                    let map = map.argument(items.first);
                     let Factors { a, b, .. } = factors;
-                    let arguments = (items, places, chunk, c, a, b, values.mutable());
-                    // SAFETY: chunks of up to `capacity` entries, and the output positions of their products.
+                    let arguments = (items, map, chunk, c, a, b, values.mutable());
+                    // SAFETY: chunks of up to `capacity` entries, and their product map.
                     unsafe {
                         fork.launch(&mapped_chunks::mapped_chunks::<T>(), config, arguments)?
                     };

@@ -1,5 +1,5 @@
-//! The time of a nonzero of warp-per-row SpMM at 32 features: two shuffles, a read-only load and a multiply-add by each
-//! of 32 lanes. One item is one nonzero; one worker.
+//! The emulator's time for a nonzero of warp-per-row SpMM with 32 features, on one worker. Each of 32 lanes executes
+//! two shuffles, a read-only load and a multiply-add. An item is a nonzero.
 
 use std::num::NonZeroUsize;
 
@@ -57,7 +57,7 @@ fn shuffled_nonzeros(bencher: Bencher<'_, '_>, checks: Checks) {
         .bench(|| emulator.launch(launch, &kernel).unwrap());
 }
 
-/// One item is one thread that loads, adds and stores one word, and never waits.
+/// An item is a thread that loads, increments and stores a word. It never waits.
 #[divan::bench(args = [Checks::BoundsOnly, Checks::Full])]
 fn independent_threads(bencher: Bencher<'_, '_>, checks: Checks) {
     let emulator = emulator(checks);

@@ -1,24 +1,24 @@
-//! Checked accesses to memory: where an address leads, and whether a thread may go there now.
+//! Checked accesses to memory: the allocation of an address, and whether a thread may access it now.
 
 use std::panic::Location;
 
 use crate::block::Lane;
 use crate::fault::{FaultKind, Touch};
 use crate::memory::{Allocation, Entry, OFFSET_BITS, OFFSET_MASK, Shadow};
-use crate::shadow::{Conflict, Record, enter};
-use crate::shared::{BASE, Store};
+use crate::shadow::{Conflict, Record, check_and_record};
+use crate::shared::{BASE, Storage};
 use crate::types::Space;
 
-/// The tag of all records of shared memory: what is past, their time tells.
+/// The launch tag of all records of shared memory. Records of earlier blocks are told apart by their time instead.
 const SHARED_TAG: u32 = 1;
 
-/// One access of a lane: what it wants, and who asks.
+/// One access of a lane.
 #[derive(Clone, Copy)]
 pub(crate) struct Access<'a> {
     pub lane: &'a Lane,
     pub space: Space,
     pub address: u64,
-    /// Bytes, a power of two; also the alignment wanted.
+    /// Size in bytes, a power of two; also the required alignment.
     pub bytes: u64,
     pub location: &'static Location<'static>,
 }
@@ -29,26 +29,27 @@ impl<'a> Access<'a> {
         self.lane.fault(kind, self.location)
     }
 
-    /// The allocation and the offset in it. The access lies in it, and is aligned.
+    /// The allocation and the offset in it. The access lies within the allocation and is aligned, or it is a fault.
     #[inline]
     pub fn resolve(self) -> (&'a Allocation, u64) {
         let offset = self.address & OFFSET_MASK;
         if let Some(Entry::Live(allocation)) = self.lane.block().context().table.entry(self.address)
             && offset + self.bytes <= allocation.size()
-            // The compiler does not know that it is a power of two, and would divide.
+            // The compiler does not know that `bytes` is a power of two; for `%` it would emit a division.
             && offset & (self.bytes - 1) == 0
         {
             return (allocation, offset);
         }
-        self.explain()
+        self.fault_unresolved()
     }
 
+    /// Reports why [`resolve`](Self::resolve) failed.
     #[cold]
-    fn explain(self) -> ! {
+    fn fault_unresolved(self) -> ! {
         let (space, address, access) = (self.space, self.address, self.bytes);
         let table = self.lane.block().context().table;
         let offset = address & OFFSET_MASK;
-        // An offset in the upper half is more likely to lie in front of the next allocation.
+        // An offset in the upper half of the range is probably a negative offset from the next allocation.
         let next = address.checked_add(1 << OFFSET_BITS);
         if offset > OFFSET_MASK / 2
             && let Some(Entry::Live(allocation)) = next.and_then(|next| table.entry(next))
@@ -90,9 +91,9 @@ impl<'a> Access<'a> {
         })
     }
 
-    /// The offset in the block's shared memory. The access lies in it, and is aligned.
+    /// The block's shared memory and the offset in it. The access lies within it and is aligned, or it is a fault.
     #[inline]
-    pub fn resolve_shared(self) -> (&'a Store, u64) {
+    pub fn resolve_shared(self) -> (&'a Storage, u64) {
         let shared = &self.lane.block().shared;
         let offset = self.address.wrapping_sub(BASE);
         let (space, address, access, size) = (self.space, self.address, self.bytes, shared.size());
@@ -112,7 +113,7 @@ impl<'a> Access<'a> {
                 access,
             });
         }
-        (shared.store(), offset)
+        (shared.storage(), offset)
     }
 
     #[cold]
@@ -173,7 +174,7 @@ impl<'a> Access<'a> {
         }
     }
 
-    /// Performs an access to global memory, checked. `perform` says whether it has written.
+    /// Performs and checks an access to global memory. `perform` returns its result and whether it has written.
     pub fn check_global<T>(
         self,
         allocation: &Allocation,
@@ -200,25 +201,25 @@ impl<'a> Access<'a> {
             let bytes = shadow.bytes_in_granule(offset, self.bytes);
             let block = self.lane.block().number();
             let access = Record::new(self.lane, block, touch, bytes, self.location);
-            // An aligned access stays within 64 granules of one lock.
+            // Blocks of 64 granules share a lock; an aligned access lies within one block.
             let key = (first >> 6) + (self.address >> OFFSET_BITS) as usize * 67;
-            let (result, wrote, entered) = context.stripes.locked(key, || {
+            let (result, wrote, recorded) = context.stripes.locked(key, || {
                 let (result, wrote) = perform();
-                let entered = (first..=last).try_for_each(|granule| {
+                let recorded = (first..=last).try_for_each(|granule| {
                     let (write, read) = (writes.at(granule), reads.at(granule));
-                    // SAFETY: `at` gives valid cells, and the lock keeps others away.
-                    unsafe { enter(write, read, context.tag, access, wrote, self.lane) }
+                    // SAFETY: `at` returns valid cells, and every access to them holds this lock.
+                    unsafe { check_and_record(write, read, context.tag, access, wrote, self.lane) }
                 });
-                (result, wrote, entered)
+                (result, wrote, recorded)
             });
-            if let Err(conflict) = entered {
+            if let Err(conflict) = recorded {
                 self.race(touch, &conflict, offset, allocation.size());
             }
             (result, wrote)
         } else {
             perform()
         };
-        // All are noted, whether or not one of them is at fault.
+        // `count` notes all granules, even after one that is a fault.
         let refused = |granule: &usize| !shadow.note_write(*granule);
         if wrote && (first..=last).filter(refused).count() > 0 {
             self.read_only_written(touch, offset, allocation.size());
@@ -226,48 +227,49 @@ impl<'a> Access<'a> {
         result
     }
 
-    /// Performs an access to shared memory, checked. `perform` says whether it has written.
+    /// Performs and checks an access to shared memory. `perform` returns its result and whether it has written.
     pub fn check_shared<T>(
         self,
-        store: &Store,
+        storage: &Storage,
         offset: u64,
         touch: Touch,
         perform: impl FnOnce() -> (T, bool),
     ) -> T {
         let size = self.lane.block().shared.size();
-        let (granules, bytes) = Store::granules(offset, self.bytes);
+        let (granules, bytes) = Storage::granules(offset, self.bytes);
         if touch != Touch::Store
             && !granules
                 .clone()
-                .all(|granule| store.is_written(granule, bytes))
+                .all(|granule| storage.is_written(granule, bytes))
         {
             self.uninitialised(offset, size);
         }
-        // The records that earlier blocks left are in the past by their time.
+        // Records of earlier blocks have earlier times, so all records can have the same block number.
         let access = Record::new(self.lane, 0, touch, bytes, self.location);
         let (result, wrote) = perform();
         for granule in granules {
-            let (write, read) = (store.writes.at(granule), store.reads.at(granule));
-            // SAFETY: `at` gives valid cells; a block's shared memory belongs to one worker, and no other fiber of it
-            // runs meanwhile.
-            let entered = unsafe { enter(write, read, SHARED_TAG, access, wrote, self.lane) };
-            if let Err(conflict) = entered {
+            let (write, read) = (storage.writes.at(granule), storage.reads.at(granule));
+            // SAFETY: `at` returns valid cells. Only the worker of this block uses them, and it runs no other fiber
+            // during the call.
+            let recorded =
+                unsafe { check_and_record(write, read, SHARED_TAG, access, wrote, self.lane) };
+            if let Err(conflict) = recorded {
                 self.race(touch, &conflict, offset, size);
             }
             if wrote {
-                store.note_write(granule, bytes);
+                storage.note_write(granule, bytes);
             }
         }
         result
     }
 
-    /// Checks that shared memory may be written from now on, at a time that is not known yet: until then it holds
-    /// nothing.
-    pub fn claim_shared(self, store: &Store, offset: u64) {
-        self.check_shared(store, offset, Touch::Store, || ((), true));
-        let (granules, bytes) = Store::granules(offset, self.bytes);
+    /// Checks the destination of an asynchronous copy as if it were written now, and marks it as never written until
+    /// the copy has completed.
+    pub fn reserve_shared(self, storage: &Storage, offset: u64) {
+        self.check_shared(storage, offset, Touch::Store, || ((), true));
+        let (granules, bytes) = Storage::granules(offset, self.bytes);
         for granule in granules {
-            store.forget(granule, bytes);
+            storage.mark_unwritten(granule, bytes);
         }
     }
 }

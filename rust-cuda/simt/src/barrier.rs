@@ -1,4 +1,4 @@
-//! The barrier of a block.
+//! The barrier of a block, `sync_threads`.
 
 use std::cell::Cell;
 use std::panic::Location;
@@ -9,12 +9,13 @@ use crate::fault::FaultKind;
 #[derive(Default)]
 pub(crate) struct Barrier {
     arrived: Cell<u32>,
-    /// The first thread that arrived, and where.
+    /// The first thread that arrived.
     first: Cell<u32>,
+    /// The line where it waits.
     location: Cell<Option<&'static Location<'static>>>,
-    /// Threads that brought `true`.
+    /// Number of waiting threads whose predicate is `true`.
     count: Cell<u32>,
-    /// The count of the barrier that was passed last: slower threads still have to take it.
+    /// The count of the last barrier that all threads reached. Threads read it when they resume.
     result: Cell<u32>,
 }
 
@@ -24,12 +25,12 @@ impl Barrier {
         self.count.set(0);
     }
 
-    /// The first of the threads that wait.
+    /// The first thread that waits, if any.
     pub fn waiting(&self) -> Option<u32> {
         (self.arrived.get() > 0).then(|| self.first.get())
     }
 
-    /// Waits for all threads of the block; the number of those that brought `true`.
+    /// Waits for all threads of the block. Returns how many of them passed `true`.
     #[inline(always)]
     pub fn wait(&self, lane: &Lane, predicate: bool, location: &'static Location<'static>) -> u32 {
         if !self.arrive(lane, predicate, location) {
@@ -38,7 +39,7 @@ impl Barrier {
         self.result.get()
     }
 
-    /// Whether the thread is the last one and need not wait.
+    /// Notes that the thread has arrived. Returns whether it is the last one, which need not wait.
     fn arrive(&self, lane: &Lane, predicate: bool, location: &'static Location<'static>) -> bool {
         let block = lane.block();
         lane.activity.set(Activity::AtBarrier(location));
@@ -49,7 +50,7 @@ impl Barrier {
             self.location.set(Some(location));
             None
         } else {
-            // One line may have several `Location`s, so they are compared by value.
+            // A line may have several `Location`s; this compares their values, not their addresses.
             (self.location.get() != Some(location)).then(|| self.first.get())
         };
         if let Some(absent) = absent {

@@ -1,4 +1,4 @@
-//! A block that runs: its lanes, its warps, its clock, and what became of them.
+//! A running block: its lanes, warps and logical clock.
 
 mod report;
 
@@ -9,9 +9,9 @@ use std::rc::Rc;
 
 use corosensei::Yielder;
 
+use crate::async_copies::AsyncCopies;
 use crate::barrier::Barrier;
 use crate::context::Context;
-use crate::copies::Copies;
 use crate::fault::{Fault, FaultKind, SourceLocation};
 use crate::fiber::Resume;
 use crate::limits::WARP_SIZE;
@@ -20,7 +20,7 @@ use crate::shadow::Record;
 use crate::shared::Shared;
 use crate::warp::{Operation, Warp, bits};
 
-/// What a lane does, as far as the others have to do with it.
+/// What a lane is doing, as far as it concerns lanes that wait for it.
 #[derive(Clone, Copy)]
 pub(crate) enum Activity {
     Running,
@@ -33,32 +33,34 @@ pub(crate) enum Activity {
 pub(crate) struct Lane {
     block: Cell<*const Block>,
     warp: Cell<*const Warp>,
-    /// The thread's number in the block.
+    /// The number of the thread in the block.
     index: u32,
+    /// The index of the thread in the block along x, y and z.
     thread: [u32; 3],
     pub activity: Cell<Activity>,
-    /// The fiber that the thread runs on, from its start to its return.
+    /// The fiber of the thread, while the thread runs or waits.
     pub fiber: Cell<Option<usize>>,
     pub yielder: Cell<*const Yielder<Resume, ()>>,
-    /// The time of the last event of a part of the warp that the lane took part in.
+    /// The time of the lane's last `sync_warp` with a part of the warp.
     time: Cell<u32>,
     /// The time of the lane's last fence, zero before the first.
     fence_time: Cell<u32>,
+    /// Whether the lane has executed a fence of device scope.
     device_fence: Cell<bool>,
-    /// Copies to shared memory that it has begun.
-    pub copies: RefCell<Copies>,
+    /// Asynchronous copies that the thread has not waited for.
+    pub copies: RefCell<AsyncCopies>,
 }
 
 impl Lane {
     #[inline]
     pub fn block(&self) -> &Block {
-        // SAFETY: a block sets the pointer in each of its lanes before any can be reached, and owns them.
+        // SAFETY: `Block::new` sets the pointer before it returns. The block owns this lane, so it outlives `&self`.
         unsafe { &*self.block.get() }
     }
 
     #[inline]
     pub fn warp(&self) -> &Warp {
-        // SAFETY: as for the block, which owns the warps too.
+        // SAFETY: as in `block`; the block owns the warps too.
         unsafe { &*self.warp.get() }
     }
 
@@ -67,7 +69,7 @@ impl Lane {
         self.index
     }
 
-    /// The position in the warp.
+    /// The lane's number in its warp.
     #[inline]
     pub fn lane(&self) -> u32 {
         self.index % WARP_SIZE
@@ -78,12 +80,12 @@ impl Lane {
         self.thread
     }
 
-    /// Lets the others run until the scheduler comes back to this lane.
+    /// Runs other lanes until the scheduler resumes this one.
     #[inline(always)]
     pub fn suspend(&self) {
-        // SAFETY: the yielder lives on the fiber's stack, on which the caller runs.
+        // SAFETY: the yielder lives on the stack of the lane's fiber, and the caller runs on that fiber.
         if let Resume::Stop = unsafe { &*self.yielder.get() }.suspend(()) {
-            abandon();
+            unwind();
         }
     }
 
@@ -91,18 +93,18 @@ impl Lane {
     #[cold]
     pub fn fault(&self, kind: FaultKind, location: &'static Location<'static>) -> ! {
         self.block().report(self, kind, location.into());
-        abandon()
+        unwind()
     }
 
-    /// The clock that the lane's accesses carry.
+    /// The logical time of the lane's accesses.
     #[inline]
     pub fn time(&self) -> u32 {
         let time = self.time.get().max(self.warp().synced());
         time.max(self.block().barrier_time.get())
     }
 
-    /// Whether an access of this block is ordered before what the lane does now.
-    pub fn follows(&self, record: &Record) -> bool {
+    /// Whether an earlier access of this block happened before what the lane does now.
+    pub fn happens_after(&self, record: &Record) -> bool {
         let (thread, time) = (record.thread(), record.time());
         thread == self.index
             || self.block().orders_all_before(time)
@@ -110,10 +112,12 @@ impl Lane {
                 && self.warp().orders(thread % WARP_SIZE, time, self.lane()))
     }
 
+    /// Whether a fence orders the lane's accesses after those of other blocks.
     pub fn fenced_for_device(&self) -> bool {
         self.device_fence.get() || self.block().device_fence.get()
     }
 
+    /// Whether a fence since the last barrier orders the lane's accesses after those of its block.
     pub fn fenced_in_block(&self) -> bool {
         self.fence_time.get() >= self.block().barrier_time.get()
     }
@@ -124,12 +128,12 @@ impl Lane {
     }
 }
 
-/// The payload of the unwinding that ends a thread whose launch has failed.
-pub(crate) struct Abandoned;
+/// The panic payload that unwinds a thread of a failed launch.
+pub(crate) struct LaunchFailed;
 
 #[cold]
-fn abandon() -> ! {
-    resume_unwind(Box::new(Abandoned))
+fn unwind() -> ! {
+    resume_unwind(Box::new(LaunchFailed))
 }
 
 pub(crate) struct Block {
@@ -138,27 +142,28 @@ pub(crate) struct Block {
     index: Cell<[u32; 3]>,
     lanes: Box<[Lane]>,
     pub warps: Box<[Warp]>,
-    /// Threads that have not returned.
+    /// Number of threads that have not returned.
     pub live: Cell<u32>,
-    /// A thread that has returned.
+    /// The last thread that has returned.
     pub returned: Cell<Option<u32>>,
     pub barrier: Barrier,
     pub shared: Shared,
-    /// Atomic operations, weighted, since the last switch: a sign of spinning.
-    pub steps: Cell<u32>,
-    /// Returns, and meetings at warp operations and barriers.
+    /// Weighted number of atomic operations since the last switch; many of them mean that a lane spins.
+    pub atomic_steps: Cell<u32>,
+    /// Counts threads that returned, and completed barriers and warp operations.
     pub progress: Cell<u64>,
     current_warp: Cell<usize>,
-    /// Chooses who runs next, where that is left to chance.
+    /// Chooses the next lane, if the schedule is random.
     random: Option<Random>,
-    /// Counts barriers and warp barriers. It goes on from block to block, so that records of shared memory that an
-    /// earlier block left are in the past.
+    /// Logical time: the number of barriers and warp barriers. It is not reset for the next block, so records of shared
+    /// memory that earlier blocks left have earlier times.
     clock: Cell<u32>,
     /// The time of the last barrier.
     barrier_time: Cell<u32>,
+    /// Whether a lane that reached a barrier had executed a fence of device scope.
     device_fence: Cell<bool>,
     fault: RefCell<Option<Fault>>,
-    /// The last panic in one of the threads.
+    /// Message and line of the last panic in one of the threads.
     pub panic: RefCell<Option<(String, SourceLocation)>>,
 }
 
@@ -195,7 +200,7 @@ impl Block {
             returned: Cell::new(None),
             barrier: Barrier::default(),
             shared: Shared::new(context.dynamic_shared),
-            steps: Cell::new(0),
+            atomic_steps: Cell::new(0),
             progress: Cell::new(0),
             current_warp: Cell::new(0),
             random: context.seed.map(Random::new),
@@ -213,7 +218,7 @@ impl Block {
         block
     }
 
-    /// Makes it the block of that number, none of its threads started.
+    /// Turns it into block `number` of the grid, with no thread started.
     pub fn restart(&self, number: u64) {
         self.number.set(number);
         self.index.set(self.context().block_index(number));
@@ -244,11 +249,11 @@ impl Block {
 
     #[inline]
     pub fn context(&self) -> &Context<'_> {
-        // SAFETY: the contract of `new`.
+        // SAFETY: the context outlives the block, by the contract of `new`.
         unsafe { &*self.context }
     }
 
-    /// The block's number as records carry it; races are looked for only in grids where it fits.
+    /// The block's number in 32 bits, for records of accesses. Larger grids are not checked for races.
     #[inline]
     pub fn number(&self) -> u32 {
         self.number.get() as u32
@@ -273,7 +278,7 @@ impl Block {
         &self.lanes[start..self.lanes.len().min(start + WARP_SIZE as usize)]
     }
 
-    /// Takes a lane that can run, if there is one, to be run now.
+    /// Chooses the lane to run next, if one is ready.
     #[inline(always)]
     pub fn pick(&self) -> Option<&Lane> {
         if let Some(random) = &self.random {
@@ -312,11 +317,11 @@ impl Block {
         ready.set(ready.get() & !(1 << lane));
         let lane = &self.lanes[warp * WARP_SIZE as usize + lane as usize];
         lane.activity.set(Activity::Running);
-        self.steps.set(0);
+        self.atomic_steps.set(0);
         lane
     }
 
-    /// Makes the lanes ready that gave way; false when there are none.
+    /// Makes spinning lanes ready again. Returns whether there are any.
     pub fn wake_spinning(&self) -> bool {
         let mut any = false;
         for warp in &self.warps {
@@ -331,29 +336,32 @@ impl Block {
         self.progress.set(self.progress.get() + 1);
     }
 
+    /// Whether a barrier has ordered all accesses of the block at `time` before those from now on.
     #[inline]
     pub fn orders_all_before(&self, time: u32) -> bool {
         time < self.barrier_time.get()
     }
 
+    /// Advances the clock and returns the new time.
     fn tick(&self) -> u32 {
         let time = self.clock.get() + 1;
         self.clock.set(time);
         time
     }
 
-    /// All threads have passed a barrier.
+    /// Notes that all threads have reached a barrier.
     pub fn pass_barrier(&self) {
         self.barrier_time.set(self.tick());
     }
 
+    /// Notes, for all threads of the block, a fence of device scope that `lane` has executed.
     pub fn share_device_fence(&self, lane: &Lane) {
         if lane.device_fence.get() {
             self.device_fence.set(true);
         }
     }
 
-    /// The lanes of `mask` in the warp of `lane` have met at a warp barrier.
+    /// Notes that all lanes of `mask` in the warp of `lane` have reached a warp barrier.
     pub fn pass_warp_barrier(&self, lane: &Lane, mask: u32) {
         let (warp, lanes) = (lane.warp(), self.warp_lanes(lane));
         let members = || bits(mask).map(|member| &lanes[member as usize]);

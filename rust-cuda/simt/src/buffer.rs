@@ -1,28 +1,28 @@
-//! Zeroed host memory that may fail to be there, and that costs nothing until it is touched.
+//! Zeroed host memory. Allocation can fail without a panic, and the host provides pages when they are first touched.
 
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::ptr::NonNull;
 
-/// A type for which all bytes zero is a value.
+/// A type that may have all bytes zero.
 ///
 /// # Safety
 ///
-/// A zeroed instance must be valid, and the type must need no drop and an alignment of at most 16 bytes.
+/// All bytes zero must be a valid value. The type must need no drop, and an alignment of at most 16 bytes.
 pub(crate) unsafe trait Zeroable {}
 
-/// A slice's worth of `T`, zeroed. Elements are reached by pointer: their users say how they are shared.
+/// `len` elements of type `T`, zeroed at first. Access is by raw pointer; each use must justify how it shares elements.
 pub(crate) struct Zeroed<T: Zeroable> {
     pointer: NonNull<T>,
     len: usize,
 }
 
-// SAFETY: the buffer only hands out raw pointers; whoever dereferences them answers for the sharing.
+// SAFETY: the buffer only returns raw pointers. Code that dereferences them must justify why no data race occurs.
 unsafe impl<T: Zeroable> Send for Zeroed<T> {}
-// SAFETY: as above.
+// SAFETY: as for `Send`.
 unsafe impl<T: Zeroable> Sync for Zeroed<T> {}
 
 impl<T: Zeroable> Zeroed<T> {
-    /// `None` when the host has no memory for it or the size overflows.
+    /// A buffer of `len` elements; `None` if the size overflows or the host has not enough memory.
     pub fn try_new(len: usize) -> Option<Self> {
         let layout = Layout::array::<T>(len).ok()?;
         if layout.size() == 0 {
@@ -31,7 +31,7 @@ impl<T: Zeroable> Zeroed<T> {
                 len,
             });
         }
-        // SAFETY: the layout's size is not zero.
+        // SAFETY: the size of the layout is not zero, checked above.
         let pointer = NonNull::new(unsafe { alloc_zeroed(layout) })?;
         Some(Self {
             pointer: pointer.cast(),
@@ -39,7 +39,11 @@ impl<T: Zeroable> Zeroed<T> {
         })
     }
 
-    /// For the emulator's own small structures.
+    /// A buffer of `len` elements, for small structures of the emulator itself.
+    ///
+    /// # Panics
+    ///
+    /// If the size overflows. It aborts the process if the host has not enough memory.
     pub fn new(len: usize) -> Self {
         Self::try_new(len).unwrap_or_else(|| match Layout::array::<T>(len) {
             Ok(layout) => handle_alloc_error(layout),
@@ -59,11 +63,11 @@ impl<T: Zeroable> Zeroed<T> {
     ///
     /// # Panics
     ///
-    /// When there is no such element.
+    /// If there is no such element.
     #[inline]
     pub fn at(&self, index: usize) -> *mut T {
         assert!(index < self.len, "element {index} of {}", self.len);
-        // SAFETY: the index was just checked.
+        // SAFETY: `index` < `len`, checked above, so the pointer stays in the allocation.
         unsafe { self.pointer.as_ptr().add(index) }
     }
 }
@@ -73,7 +77,7 @@ impl<T: Zeroable> Drop for Zeroed<T> {
         if let Ok(layout) = Layout::array::<T>(self.len)
             && layout.size() != 0
         {
-            // SAFETY: allocated with this layout, and `T` needs no drop.
+            // SAFETY: `try_new` allocated the memory with this layout, and `T` needs no drop.
             unsafe { dealloc(self.pointer.as_ptr().cast(), layout) }
         }
     }

@@ -1,4 +1,4 @@
-//! What all workers of one launch share.
+//! The state that all workers of a launch share.
 
 use std::hint::spin_loop;
 use std::sync::Mutex;
@@ -14,6 +14,7 @@ use crate::memory::Table;
 
 pub(crate) struct Context<'a> {
     pub kernel: &'a str,
+    /// The body of the kernel, called once for each thread.
     pub thread: &'a (dyn Fn() + Sync),
     pub grid: [u32; 3],
     pub block: [u32; 3],
@@ -21,23 +22,27 @@ pub(crate) struct Context<'a> {
     pub threads: u32,
     /// Blocks of the grid.
     pub blocks: u64,
+    /// Bytes of dynamic shared memory.
     pub dynamic_shared: u32,
+    /// Whether all checks are on, see [`Checks::Full`](crate::Checks::Full).
     pub full: bool,
     /// Whether global memory is checked for races.
     pub races: bool,
-    /// The number of the launch, not zero; records of other launches do not count.
+    /// The number of the launch, not zero. Records of accesses with another tag are ignored.
     pub tag: u32,
     pub seed: Option<u64>,
     pub table: &'a Table,
     pub stripes: &'a Stripes,
     pub progress: Option<Progress>,
-    /// Blocks that a worker takes at a time.
+    /// Number of blocks that a worker takes at a time.
     pub chunk: u64,
-    /// The first block that no worker has taken.
+    /// The first block that no worker has taken yet.
     pub next: AtomicU64,
+    /// Number of finished blocks.
     pub done: AtomicU64,
+    /// Whether a fault has stopped the launch.
     pub stop: AtomicBool,
-    /// The fault of the lowest block number among those that were found.
+    /// The fault of the lowest block number so far, with that number.
     pub fault: Mutex<Option<(u64, Fault)>>,
 }
 
@@ -62,30 +67,30 @@ impl Context<'_> {
     pub fn count_done(&self) {
         let done = self.done.fetch_add(1, Relaxed) + 1;
         if let Some(progress) = &self.progress {
-            // A thousand calls a launch at most.
+            // At most about a thousand calls for each launch.
             if done.is_multiple_of(self.blocks.div_ceil(1000)) || done == self.blocks {
                 progress(done, self.blocks);
             }
         }
     }
 
-    /// The index in the grid of a block's number, x running fastest.
+    /// The index in the grid of block `number`; x is the fastest dimension.
     pub fn block_index(&self, number: u64) -> [u32; 3] {
         let [x, y, _] = self.grid.map(u64::from);
         [number % x, number / x % y, number / x / y].map(|index| index as u32)
     }
 
-    /// The index in the block of a thread's number, x running fastest.
+    /// The index in the block of thread `number`; x is the fastest dimension.
     pub fn thread_index(&self, number: u32) -> [u32; 3] {
         let [x, y, _] = self.block;
         [number % x, number / x % y, number / x / y]
     }
 }
 
-/// Spin locks that the granules of all allocations share.
+/// Striped spin locks: each granule of an allocation maps to one of them.
 pub(crate) struct Stripes(Box<[Stripe]>);
 
-/// One lock on a cache line of its own.
+/// A lock on a cache line of its own.
 #[repr(align(64))]
 struct Stripe(AtomicBool);
 
@@ -100,12 +105,12 @@ impl Stripes {
         )
     }
 
-    /// Runs `work` with the lock held that `key` leads to.
+    /// Runs `work` while it holds the lock for `key`.
     #[inline]
     pub fn locked<T>(&self, key: usize, work: impl FnOnce() -> T) -> T {
-        /// Lets go of the lock also when `work` panics: it calls the kernel's code.
-        struct Held<'a>(&'a AtomicBool);
-        impl Drop for Held<'_> {
+        /// Releases the lock on drop, so that a panic in `work` releases it too.
+        struct Guard<'a>(&'a AtomicBool);
+        impl Drop for Guard<'_> {
             fn drop(&mut self) {
                 self.0.store(false, Release);
             }
@@ -114,13 +119,13 @@ impl Stripes {
         let mut tries = 0_u32;
         while lock.swap(true, Acquire) {
             tries += 1;
-            // The holder may have lost its core.
+            // The OS may have preempted the holder.
             if tries.is_multiple_of(128) {
                 yield_now();
             }
             spin_loop();
         }
-        let _held = Held(lock);
+        let _guard = Guard(lock);
         work()
     }
 }

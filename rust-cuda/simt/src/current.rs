@@ -9,21 +9,25 @@ thread_local! {
     static CURRENT: Cell<*const Lane> = const { Cell::new(ptr::null()) };
 }
 
-/// Makes a lane the one that runs on this OS thread; null for none.
+/// Sets the lane that runs on this OS thread; null means none.
 #[inline(always)]
 pub(crate) fn set_current(lane: *const Lane) {
     CURRENT.set(lane);
 }
 
-/// The lane that runs on this OS thread.
+/// The lane that runs on this OS thread, if any.
 #[inline(always)]
 pub(crate) fn try_current<'a>() -> Option<&'a Lane> {
-    // SAFETY: the scheduler sets the pointer before a lane runs and clears it before the block goes away; the
-    // reference stays with code that the lane runs.
+    // SAFETY: the scheduler sets the pointer before a lane runs, and clears it when the lane stops running. The block
+    // that owns the lane lives longer, and only code that the lane runs uses the reference.
     unsafe { CURRENT.get().as_ref() }
 }
 
-/// The same, for functions that only a kernel may call.
+/// The lane that runs on this OS thread, for functions that only a kernel may call.
+///
+/// # Panics
+///
+/// If no lane runs.
 #[inline(always)]
 #[track_caller]
 pub(crate) fn current<'a>() -> &'a Lane {

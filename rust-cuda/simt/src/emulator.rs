@@ -1,4 +1,4 @@
-//! The emulator: device memory, and launches on it.
+//! The emulator: device memory and launches.
 
 use std::fmt;
 use std::panic::Location;
@@ -14,19 +14,20 @@ use crate::panic::install_hook;
 use crate::types::{Checks, Options};
 use crate::word::{copy_in, copy_out};
 
-/// Is told how many of a launch's blocks are done, of how many.
+/// A function that is called with the number of finished blocks and of all blocks of a launch.
 pub type Progress = Arc<dyn Fn(u64, u64) + Send + Sync>;
 
-/// A GPU that is none: memory and launches.
+/// An emulated GPU: device memory and launches.
 ///
-/// Its functions may be called from any thread, but not from a kernel.
+/// Any thread may call its functions, but a kernel must not. Launches of one emulator run one after the other;
+/// `allocate` and `free` wait for a running launch.
 pub struct Emulator {
     options: Options,
     table: RwLock<Table>,
     stripes: Stripes,
     stacks: Stacks,
     progress: Mutex<Option<Progress>>,
-    /// The number of the last launch; held while one runs.
+    /// The number of the last launch; locked while a launch runs.
     launches: Mutex<u32>,
 }
 
@@ -39,7 +40,7 @@ impl fmt::Debug for Emulator {
 }
 
 impl Emulator {
-    /// An emulator without any memory allocated.
+    /// An emulator with no memory allocated.
     #[must_use]
     pub fn new(options: Options) -> Self {
         Self {
@@ -52,7 +53,7 @@ impl Emulator {
         }
     }
 
-    /// The options it was made with.
+    /// The options of the emulator.
     #[must_use]
     pub fn options(&self) -> Options {
         self.options
@@ -72,22 +73,22 @@ impl Emulator {
             .unwrap_or_else(|poison| poison.into_inner())
     }
 
-    /// Allocates device memory whose content is not initialised, and gives its address, a multiple of 2^40. `granule`
-    /// is the size of its elements, the unit in which races are looked for. Zero bytes are an allocation too.
+    /// Allocates uninitialised device memory and returns its address, a multiple of 2^40. An allocation may have zero
+    /// bytes. `granule` is the size of an element in bytes; races are detected for each granule.
     ///
     /// # Errors
     ///
-    /// When the host has not enough memory, or the granule is not 1, 2, 4, 8 or 16.
+    /// If the host has not enough memory, or the granule is not 1, 2, 4, 8 or 16.
     pub fn allocate(&self, bytes: u64, granule: u32) -> Result<u64, MemoryError> {
         let full = self.options.checks == Checks::Full;
         self.write_table().allocate(bytes, granule, full)
     }
 
-    /// Frees an allocation. Its addresses are known as freed until 65536 more allocations have been freed.
+    /// Frees an allocation. Its addresses are not used again until 65536 more allocations have been freed.
     ///
     /// # Errors
     ///
-    /// When the address is not the start of a live allocation.
+    /// If the address is not the start of a live allocation.
     pub fn free(&self, address: u64) -> Result<(), MemoryError> {
         self.write_table().free(address)
     }
@@ -96,11 +97,12 @@ impl Emulator {
     ///
     /// # Errors
     ///
-    /// When they would not lie wholly in one live allocation; then nothing is copied.
+    /// If the destination is not inside one live allocation; then nothing is copied.
     pub fn write(&self, address: u64, bytes: &[u8]) -> Result<(), MemoryError> {
         let table = self.read_table();
         let (allocation, offset) = table.find(address, bytes.len() as u64)?;
-        // SAFETY: `find` has checked the range, and device memory is touched through words only.
+        // SAFETY: `find` has checked that the range lies in the allocation. All accesses to device memory are atomic
+        // accesses of `Word`s.
         unsafe { copy_in(allocation.data().add(offset as usize), bytes) };
         if let Some(shadow) = &allocation.shadow {
             shadow.note_host_write(offset, bytes.len() as u64);
@@ -112,9 +114,8 @@ impl Emulator {
     ///
     /// # Errors
     ///
-    /// When they do not lie wholly in one live allocation, or with [`Checks::Full`] when neither the host nor a kernel
-    /// has written one of them; then nothing is copied. With [`Checks::BoundsOnly`] what was never written reads as
-    /// zeros.
+    /// If the source is not inside one live allocation, or, with [`Checks::Full`], if one of its bytes was never
+    /// written; then nothing is copied. With [`Checks::BoundsOnly`], bytes that were never written read as zeros.
     pub fn read(&self, address: u64, into: &mut [u8]) -> Result<(), MemoryError> {
         let table = self.read_table();
         let (allocation, offset) = table.find(address, into.len() as u64)?;
@@ -127,7 +128,7 @@ impl Emulator {
                 size: allocation.size(),
             });
         }
-        // SAFETY: as for `write`.
+        // SAFETY: as in `write`.
         unsafe { copy_out(allocation.data().add(offset as usize), into) };
         Ok(())
     }
@@ -136,13 +137,13 @@ impl Emulator {
     ///
     /// # Errors
     ///
-    /// When the range does not lie wholly in one live allocation; then nothing is written.
+    /// If the range is not inside one live allocation; then nothing is written.
     pub fn zero(&self, address: u64, bytes: u64) -> Result<(), MemoryError> {
         let table = self.read_table();
         let (allocation, offset) = table.find(address, bytes)?;
         for start in (offset..offset + bytes).step_by(CHUNK) {
             let len = (offset + bytes - start).min(CHUNK as u64) as usize;
-            // SAFETY: as for `write`.
+            // SAFETY: as in `write`.
             unsafe { copy_in(allocation.data().add(start as usize), &[0; CHUNK][..len]) };
         }
         if let Some(shadow) = &allocation.shadow {
@@ -151,11 +152,11 @@ impl Emulator {
         Ok(())
     }
 
-    /// Copies bytes on the device. What was never written in the source counts as not written in the destination.
+    /// Copies bytes on the device. Bytes that were never written in the source are never written in the destination.
     ///
     /// # Errors
     ///
-    /// When one of the ranges does not lie wholly in one live allocation, or they overlap; then nothing is copied.
+    /// If a range is not inside one live allocation, or if the ranges overlap; then nothing is copied.
     pub fn copy(&self, destination: u64, source: u64, bytes: u64) -> Result<(), MemoryError> {
         let table = self.read_table();
         let (to, to_offset) = table.find(destination, bytes)?;
@@ -170,7 +171,7 @@ impl Emulator {
         let mut buffer = [0; CHUNK];
         for start in (0..bytes).step_by(CHUNK) {
             let part = &mut buffer[..(bytes - start).min(CHUNK as u64) as usize];
-            // SAFETY: as for `write`.
+            // SAFETY: as in `write`, for both ranges.
             unsafe {
                 copy_out(from.data().add((from_offset + start) as usize), part);
                 copy_in(to.data().add((to_offset + start) as usize), part);
@@ -182,8 +183,8 @@ impl Emulator {
         Ok(())
     }
 
-    /// Sets who is told of the progress of the launches that follow, a thousand times a launch at most, from the
-    /// threads that run it.
+    /// Sets the function to which later launches report progress. A launch calls it at most about a thousand times,
+    /// from the threads that run the launch.
     pub fn set_progress(&self, progress: Option<Progress>) {
         *self.progress() = progress;
     }
@@ -194,17 +195,25 @@ impl Emulator {
             .unwrap_or_else(|poison| poison.into_inner())
     }
 
-    /// Calls `thread` once for each thread of the grid, and returns when all have returned.
+    /// Calls `thread` once for each thread of the grid, and returns when all calls have returned.
+    ///
+    /// - A kernel that never ends is not detected. Lanes that spin on an atomic operation let other lanes run, and
+    ///   after a while further blocks, at most 16 on one OS thread.
+    /// - A thread has a stack of 64 KiB. A kernel that needs more ends the process with a segmentation fault.
+    /// - A fault unwinds all threads that still wait. So kernels need `panic = "unwind"`, must not be `extern "C"`, and
+    ///   their destructors must not call functions of [`lane`](crate::lane).
+    /// - The first launch wraps the panic hook of the process. A panic in a kernel then becomes a [`Fault`] and is not
+    ///   printed.
     ///
     /// # Errors
     ///
-    /// The first fault: that of the lowest block number among those found. With one worker and
-    /// [`Schedule::InOrder`](crate::Schedule::InOrder) it is the same each time. What the launch wrote until then
-    /// stays written.
+    /// The fault of the lowest block number among those found. With one worker and
+    /// [`Schedule::InOrder`](crate::Schedule::InOrder) it is the same in every run. Memory keeps what the launch wrote
+    /// before the fault.
     ///
     /// # Panics
     ///
-    /// When a kernel calls it.
+    /// If a kernel calls it.
     #[track_caller]
     pub fn launch(
         &self,
@@ -218,7 +227,7 @@ impl Emulator {
             .launches
             .lock()
             .unwrap_or_else(|poison| poison.into_inner());
-        // Zero is the tag of records that were never written.
+        // Zero is the tag of records that hold no access.
         *launches = launches.wrapping_add(1).max(1);
         let machine = Machine {
             options: &self.options,
@@ -232,7 +241,7 @@ impl Emulator {
     }
 }
 
-/// Bytes that copies on the device move at a time.
+/// Bytes that a copy moves at a time.
 const CHUNK: usize = 4096;
 
 #[track_caller]

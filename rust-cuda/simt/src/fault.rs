@@ -1,4 +1,4 @@
-//! What a kernel did wrong, and where.
+//! Faults: what a kernel did wrong, and where.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -9,11 +9,11 @@ use crate::Space;
 /// A line of a kernel's source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SourceLocation {
-    /// The file, as the compiler was given it.
+    /// The path of the file, as it was passed to the compiler.
     pub file: Cow<'static, str>,
-    /// The line, from 1.
+    /// The line, counted from 1.
     pub line: u32,
-    /// The column, from 1.
+    /// The column, counted from 1.
     pub column: u32,
 }
 
@@ -33,17 +33,17 @@ impl fmt::Display for SourceLocation {
     }
 }
 
-/// The first fault of a launch: which kernel, block, thread and line, and what happened there.
+/// The first fault of a launch: kernel, block, thread, line, and what happened.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[error("{}", self.paragraph())]
 pub struct Fault {
-    /// The kernel's name, as the launch gave it.
+    /// The name of the kernel, from the launch.
     pub kernel: String,
-    /// The index of the block in the grid; zeros when no block ran.
+    /// The index of the block in the grid; zeros if no block ran.
     pub block: [u32; 3],
-    /// The index of the thread in the block; zeros when no block ran.
+    /// The index of the thread in the block; zeros if no block ran.
     pub thread: [u32; 3],
-    /// The kernel's line; the line of the launch when no block ran.
+    /// The line of the kernel; the line of the launch if no block ran.
     pub location: SourceLocation,
     /// What happened.
     pub kind: Box<FaultKind>,
@@ -65,7 +65,7 @@ impl Fault {
     }
 }
 
-/// An index of a block or a thread as it is printed.
+/// Prints an index of a block or a thread.
 struct Index([u32; 3]);
 
 impl fmt::Display for Index {
@@ -75,24 +75,24 @@ impl fmt::Display for Index {
     }
 }
 
-/// What a thread that was waited for does instead.
+/// What a thread does instead of arriving where another thread waits for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Elsewhere {
     /// It has returned from the kernel.
     Returned,
-    /// It waits at a barrier of the block.
+    /// It waits at the block's barrier.
     AtBarrier(SourceLocation),
     /// It waits at a warp operation.
     AtWarpOperation {
         /// The operation.
         operation: &'static str,
-        /// The mask that it gave.
+        /// The mask that it passed.
         mask: u32,
         /// Its line.
         location: SourceLocation,
     },
-    /// It runs, and does not arrive.
+    /// It is running.
     Running,
 }
 
@@ -114,16 +114,16 @@ impl fmt::Display for Elsewhere {
     }
 }
 
-/// How a thread touched a word.
+/// How a thread accessed a word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Touch {
     /// A plain load.
     Load,
     /// A plain store.
     Store,
-    /// An atomic operation.
+    /// An atomic operation of device or system scope.
     Atomic,
-    /// An atomic operation that is atomic for the threads of one block only.
+    /// An atomic operation of block scope: atomic for the threads of one block only.
     BlockAtomic,
 }
 
@@ -142,20 +142,21 @@ impl fmt::Display for Touch {
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum FaultKind {
-    /// An access that is not wholly inside the allocation that its address belongs to.
+    /// An access that lies partly or wholly outside the allocation of its address.
     #[error(
-        "{space} access out of bounds: {access} bytes at offset {offset} of an allocation of {size} bytes (address {address:#x})"
+        "{space} access out of bounds: {access} bytes at offset {offset} of an allocation of {size} bytes \
+         (address {address:#x})"
     )]
     OutOfBounds {
-        /// The memory.
+        /// The memory space.
         space: Space,
         /// The address.
         address: u64,
-        /// The bytes wanted.
+        /// The size of the access in bytes.
         access: u64,
-        /// Their offset from the start of the allocation; negative in front of it.
+        /// The offset of the access from the start of the allocation; negative in front of it.
         offset: i64,
-        /// The bytes of the allocation.
+        /// The size of the allocation in bytes.
         size: u64,
     },
     /// An address that belongs to no allocation.
@@ -163,11 +164,11 @@ pub enum FaultKind {
         "{space} access of {access} bytes at address {address:#x}, which belongs to no allocation"
     )]
     UnknownAddress {
-        /// The memory.
+        /// The memory space.
         space: Space,
         /// The address.
         address: u64,
-        /// The bytes wanted.
+        /// The size of the access in bytes.
         access: u64,
     },
     /// An address in an allocation that was freed.
@@ -175,13 +176,13 @@ pub enum FaultKind {
         "{space} access of {access} bytes at address {address:#x}, offset {offset} of an allocation that was freed"
     )]
     Freed {
-        /// The memory.
+        /// The memory space.
         space: Space,
         /// The address.
         address: u64,
-        /// The bytes wanted.
+        /// The size of the access in bytes.
         access: u64,
-        /// Their offset from the start of what was the allocation.
+        /// The offset of the access from the start of the freed allocation.
         offset: u64,
     },
     /// An address that is not a multiple of the access's size.
@@ -189,66 +190,71 @@ pub enum FaultKind {
         "misaligned {space} access: {access} bytes at address {address:#x}, which is not a multiple of {access}"
     )]
     Misaligned {
-        /// The memory.
+        /// The memory space.
         space: Space,
         /// The address.
         address: u64,
-        /// The bytes wanted, which are the alignment wanted.
+        /// The size of the access in bytes, which is also the required alignment.
         access: u64,
     },
-    /// A word was read through a read-only pointer and written in the same launch.
+    /// A launch both reads a word through a read-only pointer and writes it.
     #[error(
-        "{touch} of the word at offset {offset} of an allocation of {size} bytes (address {address:#x}), which the same launch {}",
-        if *.touch == Touch::Load { "writes: a read-only load needs memory that no thread writes while the kernel runs" }
+        "{touch} of the word at offset {offset} of an allocation of {size} bytes (address {address:#x}), \
+         which the same launch {}",
+        if *.touch == Touch::Load {
+            "writes: a read-only load needs memory that no thread writes while the kernel runs"
+        }
         else { "reads through a read-only pointer" }
     )]
     ReadOnlyWritten {
-        /// How the word was touched the second time: a load through the read-only pointer, or a write.
+        /// The second access: a load through the read-only pointer, or a write.
         touch: Touch,
         /// The address.
         address: u64,
-        /// Its offset from the start of the allocation.
+        /// The offset of the word from the start of the allocation.
         offset: u64,
-        /// The bytes of the allocation.
+        /// The size of the allocation in bytes.
         size: u64,
     },
-    /// A read of memory that nobody has written.
+    /// A read of memory that was never written.
     #[error(
-        "read of {space} memory that was never written: {access} bytes at offset {offset} of an allocation of {size} bytes (address {address:#x})"
+        "read of {space} memory that was never written: {access} bytes at offset {offset} of an allocation of {size} \
+         bytes (address {address:#x})"
     )]
     Uninitialised {
-        /// The memory.
+        /// The memory space.
         space: Space,
         /// The address.
         address: u64,
-        /// The bytes wanted.
+        /// The size of the access in bytes.
         access: u64,
-        /// Their offset from the start of the allocation.
+        /// The offset of the access from the start of the allocation.
         offset: u64,
-        /// The bytes of the allocation.
+        /// The size of the allocation in bytes.
         size: u64,
     },
-    /// A barrier of the block that not all its threads reach, or that they reach at different lines.
+    /// A barrier of the block that some threads do not reach, or that they reach at different lines.
     #[error("waits at the block's barrier, but thread {} {elsewhere}", Index(*.other))]
     Barrier {
         /// A thread that does not arrive.
         other: [u32; 3],
-        /// What it does instead.
+        /// What that thread does instead.
         elsewhere: Elsewhere,
     },
-    /// A warp operation whose mask does not name the thread that executes it.
+    /// A warp operation whose mask does not contain the calling lane.
     #[error("{operation} with mask {mask:#010x}, which leaves out the calling lane {lane}")]
     MaskWithoutCaller {
         /// The operation.
         operation: &'static str,
         /// The mask.
         mask: u32,
-        /// The caller's lane.
+        /// The calling lane.
         lane: u32,
     },
-    /// A warp operation whose mask names a lane beyond the end of the block.
+    /// A warp operation whose mask contains a lane that does not exist: the last warp of a block may have fewer lanes.
     #[error(
-        "{operation} with mask {mask:#010x}, which names lane {lane}: the warp has {lanes} lanes, being the last of its block"
+        "{operation} with mask {mask:#010x}, which names lane {lane}: the warp has {lanes} lanes, being the last of \
+         its block"
     )]
     MaskBeyondWarp {
         /// The operation.
@@ -257,10 +263,10 @@ pub enum FaultKind {
         mask: u32,
         /// The first lane that does not exist.
         lane: u32,
-        /// The lanes there are.
+        /// The number of lanes of the warp.
         lanes: u32,
     },
-    /// A warp operation whose mask names a lane that does not take part.
+    /// A warp operation whose mask contains a lane that does not reach it.
     #[error(
         "{operation} with mask {mask:#010x}, which names lane {lane}, but that thread {} {elsewhere}", Index(*.other)
     )]
@@ -269,31 +275,32 @@ pub enum FaultKind {
         operation: &'static str,
         /// The mask.
         mask: u32,
-        /// The lane that does not take part.
+        /// The lane that does not arrive.
         lane: u32,
-        /// Its thread.
+        /// The thread of that lane.
         other: [u32; 3],
-        /// What it does instead.
+        /// What that thread does instead.
         elsewhere: Elsewhere,
     },
-    /// Two threads touched the same word, at least one of them writing, with nothing that orders them.
+    /// A data race: two threads accessed the same word, at least one of them wrote, and nothing orders the accesses.
     #[error(
-        "race on {space} memory: {touch} of the word at address {address:#x} (offset {offset} of an allocation of {size} bytes) is not ordered after {other_touch} of it by block {}, thread {}, at {}",
+        "race on {space} memory: {touch} of the word at address {address:#x} (offset {offset} of an allocation of \
+         {size} bytes) is not ordered after {other_touch} of it by block {}, thread {}, at {}",
         Index(*.other_block), Index(*.other_thread),
         .other_location.as_ref().map_or_else(|| "an unknown line".to_owned(), ToString::to_string)
     )]
     Race {
-        /// The memory.
+        /// The memory space.
         space: Space,
-        /// How the faulting thread touched the word.
+        /// The access of the faulting thread.
         touch: Touch,
         /// The address.
         address: u64,
-        /// Its offset from the start of the allocation.
+        /// The offset of the word from the start of the allocation.
         offset: u64,
-        /// The bytes of the allocation.
+        /// The size of the allocation in bytes.
         size: u64,
-        /// How the other thread touched it, earlier.
+        /// The earlier access of the other thread.
         other_touch: Touch,
         /// The other thread's block.
         other_block: [u32; 3],
@@ -302,26 +309,26 @@ pub enum FaultKind {
         /// The other thread's line.
         other_location: Option<SourceLocation>,
     },
-    /// A launch that the hardware does not take.
+    /// A launch that hardware refuses.
     #[error("{what} is {found}, allowed are {least} to {most}")]
     LaunchLimit {
-        /// What exceeds its limits.
+        /// The quantity outside its limits.
         what: &'static str,
-        /// What the launch asked for.
+        /// Its value in the launch.
         found: u64,
-        /// The least allowed.
+        /// The minimum.
         least: u64,
-        /// The most allowed.
+        /// The maximum.
         most: u64,
     },
-    /// A block that declares more static shared memory than there is.
+    /// A block that declares too much static shared memory.
     #[error("{what} of a block comes to {found} bytes, allowed are {most}")]
     SharedLimit {
         /// Static shared memory, or static and dynamic together.
         what: &'static str,
-        /// The bytes asked for so far.
+        /// The bytes declared so far.
         found: u64,
-        /// The most allowed.
+        /// The maximum.
         most: u64,
     },
     /// The kernel panicked.
@@ -330,12 +337,12 @@ pub enum FaultKind {
         /// The panic's message.
         message: String,
     },
-    /// The host has no memory for what the emulation needs.
+    /// The host has not enough memory for the emulation.
     #[error("the host has no {bytes} bytes of memory for {purpose}")]
     HostMemory {
         /// The bytes wanted.
         bytes: u64,
-        /// What they were wanted for.
+        /// What needs them.
         purpose: &'static str,
     },
 }

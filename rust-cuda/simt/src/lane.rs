@@ -1,14 +1,16 @@
-//! What a kernel's thread can do. Every function here must be called from within a launch.
+//! The device functions of a kernel's thread. An error of the kernel ends the launch with a [`Fault`](crate::Fault) at
+//! the line of the caller.
 //!
 //! # Panics
 //!
-//! All functions panic when they are called outside of a launch. What a kernel does wrong is no panic, but ends the
-//! launch with a [`Fault`](crate::Fault) at the line of the caller.
+//! All functions panic outside of a launch.
 //!
-//! What may wait is inlined into the kernel, and what wraps it should be too: the processor predicts a return only if
-//! it belongs to the last call, and a fiber that is resumed within a function that another fiber has called returns
-//! where it was not expected. That costs more than the switch. For the same reason what does not wait is not inlined,
-//! loads and stores above all: the compiler then inlines more of the kernel's own functions and closures.
+//! # Inlining
+//!
+//! The switch itself is inlined into every function that may wait. A processor predicts that a return goes back to the
+//! last call. A fiber that is resumed inside a function which another fiber has called breaks that prediction, which
+//! costs more than the switch. Functions that never wait, such as loads and stores, are not inlined: the compiler then
+//! inlines more of the kernel's own functions.
 
 mod asynchronous;
 mod collective;
@@ -49,14 +51,14 @@ pub fn grid_dim() -> [u32; 3] {
     current().block().context().grid
 }
 
-/// The thread's position in its warp.
+/// The number of the thread in its warp, 0 to 31.
 #[inline(always)]
 #[track_caller]
 pub fn lane_id() -> u32 {
     current().lane()
 }
 
-/// The warp's number in its block: warps are 32 consecutive threads, x running fastest.
+/// The number of the warp in its block. A warp is 32 consecutive threads; x is the fastest dimension.
 #[inline(always)]
 #[track_caller]
 pub fn warp_id() -> u32 {

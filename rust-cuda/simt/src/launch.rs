@@ -1,4 +1,4 @@
-//! A launch: its shape, and how its blocks are spread over the cores.
+//! A launch: its shape, and the workers that run its blocks.
 
 use std::panic::Location;
 use std::sync::Mutex;
@@ -17,37 +17,37 @@ use crate::types::{Checks, Options, Schedule};
 /// The shape of a launch.
 #[derive(Clone, Copy, Debug)]
 pub struct Launch<'a> {
-    /// The kernel's name, for reports.
+    /// The name of the kernel, for reports.
     pub kernel: &'a str,
-    /// Blocks of the grid along x, y and z.
+    /// Number of blocks of the grid along x, y and z.
     pub grid: [u32; 3],
-    /// Threads of a block along x, y and z.
+    /// Number of threads of a block along x, y and z.
     pub block: [u32; 3],
-    /// Dynamic shared memory of a block, in bytes.
+    /// Dynamic shared memory of a block in bytes.
     pub shared_bytes: u32,
 }
 
-/// What a launch came to.
+/// Statistics of a launch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Statistics {
     /// Blocks that ran.
     pub blocks: u64,
     /// Threads that ran.
     pub threads: u64,
-    /// Switches to a fiber: one for each block that never waits.
+    /// Switches to a fiber. A block in which no thread waits needs one.
     pub switches: u64,
-    /// OS threads that ran them.
+    /// OS threads that ran the blocks.
     pub workers: usize,
 }
 
-/// What a launch needs of its emulator.
+/// The parts of an emulator that a launch needs.
 pub(crate) struct Machine<'a> {
     pub options: &'a Options,
     pub table: &'a Table,
     pub stripes: &'a Stripes,
     pub stacks: &'a Stacks,
     pub progress: Option<Progress>,
-    /// Not zero, and another one for each launch.
+    /// The number of the launch, not zero.
     pub tag: u32,
 }
 
@@ -59,7 +59,7 @@ impl Machine<'_> {
         location: &'static Location<'static>,
     ) -> Result<Statistics, Fault> {
         limits::check(&launch, location)?;
-        // The limits keep both products in range: the grid's is below 2^63.
+        // The limits keep both products in range: the number of blocks is below 2^63.
         let blocks = launch
             .grid
             .iter()

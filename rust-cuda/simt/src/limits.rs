@@ -1,24 +1,24 @@
-//! The limits of the emulated hardware: those of compute capability 8.0 and later, with the shared memory of 9.0.
+//! The limits of the emulated hardware: those of compute capability 8.0 and newer, with the shared memory of 9.0.
 
 use std::panic::Location;
 
 use crate::fault::{Fault, FaultKind};
 use crate::launch::Launch;
 
-/// Threads of a warp.
+/// Number of threads of a warp.
 pub const WARP_SIZE: u32 = 32;
-/// Threads of a block, at most.
+/// Maximum number of threads of a block.
 pub const MAX_THREADS_PER_BLOCK: u32 = 1024;
-/// Threads of a block along x, y and z, at most.
+/// Maximum number of threads of a block along x, y and z.
 pub const MAX_BLOCK_DIM: [u32; 3] = [1024, 1024, 64];
-/// Blocks of a grid along x, y and z, at most.
+/// Maximum number of blocks of a grid along x, y and z.
 pub const MAX_GRID_DIM: [u32; 3] = [(1 << 31) - 1, 65535, 65535];
-/// Bytes of static shared memory of a block, at most.
+/// Maximum size of a block's static shared memory in bytes.
 pub const MAX_STATIC_SHARED: u32 = 48 << 10;
-/// Bytes of shared memory of a block, static and dynamic together, at most.
+/// Maximum size of a block's shared memory in bytes, static and dynamic together.
 pub const MAX_SHARED: u32 = 227 << 10;
 
-/// Answers with a fault, at `location`, what the hardware refuses to launch.
+/// Checks a launch against the limits; a violation is a fault at `location`.
 pub(crate) fn check(
     launch: &Launch<'_>,
     location: &'static Location<'static>,

@@ -1,4 +1,5 @@
-//! Device memory: allocations behind addresses that are a tag and an offset, never a host pointer.
+//! Device memory. An address consists of a slot, which identifies an allocation, and an offset in that allocation; it
+//! is never a host pointer.
 
 use std::collections::VecDeque;
 use std::sync::OnceLock;
@@ -7,24 +8,24 @@ use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 use crate::buffer::{Zeroable, Zeroed};
 use crate::shadow::{ReadCell, WriteCell};
 
-/// Bits of an address that are the offset; the rest is the allocation's slot.
+/// Number of bits of the offset in an address; the upper bits are the slot.
 pub(crate) const OFFSET_BITS: u32 = 40;
 pub(crate) const OFFSET_MASK: u64 = (1 << OFFSET_BITS) - 1;
 const SLOTS: usize = 1 << (u64::BITS - OFFSET_BITS);
-/// How many freed allocations are remembered as freed before the oldest one's addresses are given out again.
-const REMEMBERED: usize = 1 << 16;
+/// Maximum number of freed slots that are not used again, so that accesses to them are reported.
+const MAX_FREED_SLOTS: usize = 1 << 16;
 
-/// A host call on device memory that cannot be served.
+/// An error of a host function on device memory.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum MemoryError {
-    /// The host has not that much memory.
+    /// The host has not enough memory.
     #[error("no memory on the host for an allocation of {bytes} bytes and its bookkeeping")]
     OutOfMemory {
-        /// The bytes wanted.
+        /// The requested size in bytes.
         bytes: u64,
     },
-    /// A granule that no element has.
+    /// A granule that is not the size of an element.
     #[error("a granule of {granule} bytes: it must be 1, 2, 4, 8 or 16")]
     Granule {
         /// The granule.
@@ -42,29 +43,29 @@ pub enum MemoryError {
         /// The address.
         address: u64,
     },
-    /// A range that is not wholly in one allocation.
+    /// A range that is not inside one allocation.
     #[error("{bytes} bytes at offset {offset} of an allocation of {size} bytes")]
     OutOfBounds {
-        /// The bytes wanted.
+        /// The size of the range in bytes.
         bytes: u64,
-        /// Where they start in the allocation.
+        /// The offset of the range in the allocation.
         offset: u64,
-        /// The allocation's bytes.
+        /// The size of the allocation in bytes.
         size: u64,
     },
-    /// A read of what neither the host nor a kernel has written.
+    /// A read of memory that was never written.
     #[error(
         "nothing was ever written at offset {offset} of an allocation of {size} bytes, address {address:#x}"
     )]
     Uninitialised {
-        /// The first address that was not written.
+        /// The first address that was never written.
         address: u64,
         /// Its offset in the allocation.
         offset: u64,
-        /// The allocation's bytes.
+        /// The size of the allocation in bytes.
         size: u64,
     },
-    /// An address to free that is not the start of an allocation.
+    /// An attempt to free an address that is not the start of an allocation.
     #[error(
         "address {address:#x} is {offset} bytes into an allocation: only its start can be freed"
     )]
@@ -79,29 +80,29 @@ pub enum MemoryError {
         "a copy of {bytes} bytes from {source_address:#x} to {destination:#x}: the ranges overlap"
     )]
     Overlap {
-        /// The address copied to.
+        /// The address of the destination.
         destination: u64,
-        /// The address copied from.
+        /// The address of the source.
         source_address: u64,
-        /// The bytes.
+        /// The number of bytes to copy.
         bytes: u64,
     },
 }
 
-/// The unit in which memory is had from the host, for its alignment.
+/// 16 bytes with an alignment of 16: the unit of host memory for allocations.
 #[repr(C, align(16))]
-pub(crate) struct Line([u8; 16]);
+pub(crate) struct AlignedBytes([u8; 16]);
 
-// SAFETY: plain bytes.
-unsafe impl Zeroable for Line {}
-// SAFETY: an atomic integer.
+// SAFETY: every byte may be zero, and the type needs no drop.
+unsafe impl Zeroable for AlignedBytes {}
+// SAFETY: 0 is a valid value of an atomic integer, which needs no drop.
 unsafe impl Zeroable for AtomicU8 {}
 
 /// One allocation.
 pub(crate) struct Allocation {
-    data: Zeroed<Line>,
+    data: Zeroed<AlignedBytes>,
     size: u64,
-    /// `None` when only bounds are checked.
+    /// `None` with [`Checks::BoundsOnly`](crate::Checks::BoundsOnly).
     pub shadow: Option<Shadow>,
 }
 
@@ -121,69 +122,72 @@ impl Allocation {
         self.size
     }
 
-    /// The first byte; `size` bytes from it on are valid, and are touched through `Word` only.
+    /// A pointer to the first of `size` valid bytes. All accesses to them are atomic accesses of `Word`s.
     #[inline]
     pub fn data(&self) -> *mut u8 {
         self.data.pointer().cast()
     }
 }
 
-/// What is known of an allocation's granules.
+/// Shadow memory: what the checks know about each granule of an allocation.
 pub(crate) struct Shadow {
-    shift: u32,
-    /// A byte of the flags below for each granule.
+    /// The logarithm of the size of a granule.
+    granule_bits: u32,
+    /// The flags below for each granule.
     flags: Zeroed<AtomicU8>,
-    /// Not zero for each page of granules that a launch has marked.
-    marked: Zeroed<AtomicU8>,
-    /// Only words that kernels touch other than by read-only loads need these.
+    /// For each page of granules, whether a flag of the current launch is set.
+    dirty_pages: Zeroed<AtomicU8>,
+    /// Records of the race detector. They are allocated at the first access that is not a read-only load.
     cells: OnceLock<(Zeroed<WriteCell>, Zeroed<ReadCell>)>,
 }
 
-/// The granule was written at some time.
+/// Flag: the granule was written at some time.
 const INITIALISED: u8 = 1;
-/// The granule was read through a read-only pointer in this launch.
+/// Flag: this launch has read the granule through a read-only pointer.
 const READ_ONLY: u8 = 2;
-/// The granule was written in this launch.
+/// Flag: this launch has written the granule.
 const WRITTEN: u8 = 4;
-/// Granules of a page, as a power of two.
-const PAGE: usize = 12;
+/// The logarithm of the number of granules of a page.
+const PAGE_BITS: usize = 12;
 
 impl Shadow {
     fn try_new(size: u64, granule: u32) -> Option<Self> {
         let granules = usize::try_from(size.div_ceil(u64::from(granule))).ok()?;
         Some(Self {
-            shift: granule.trailing_zeros(),
+            granule_bits: granule.trailing_zeros(),
             flags: Zeroed::try_new(granules)?,
-            marked: Zeroed::try_new(granules.div_ceil(1 << PAGE))?,
+            dirty_pages: Zeroed::try_new(granules.div_ceil(1 << PAGE_BITS))?,
             cells: OnceLock::new(),
         })
     }
 
-    /// The granule that `offset` is in.
+    /// The granule that contains `offset`.
     #[inline]
     pub fn granule(&self, offset: u64) -> usize {
-        (offset >> self.shift) as usize
+        (offset >> self.granule_bits) as usize
     }
 
-    /// The bytes that an access of `bytes` at `offset` touches in each of its granules, a bit each.
+    /// A bit for each byte of a granule that an access of `bytes` at `offset` touches; it is the same in each of its
+    /// granules.
     #[inline]
     pub fn bytes_in_granule(&self, offset: u64, bytes: u64) -> u16 {
-        let granule = 1_u64 << self.shift;
+        let granule = 1_u64 << self.granule_bits;
         let within = offset & (granule - 1);
         (((1_u32 << bytes.min(granule)) - 1) << within) as u16
     }
 
+    /// The records of the race detector; `None` if the host has not enough memory.
     pub fn cells(&self) -> Option<(&Zeroed<WriteCell>, &Zeroed<ReadCell>)> {
         if self.cells.get().is_none() {
             let granules = self.flags.len();
             let cells = (Zeroed::try_new(granules)?, Zeroed::try_new(granules)?);
-            // Another worker may have been faster: then its cells are the ones.
+            // If another worker was faster, its cells are used and these are dropped.
             let _ = self.cells.set(cells);
         }
         self.cells.get().map(|(writes, reads)| (writes, reads))
     }
 
-    /// The bytes that [`Shadow::cells`] takes of the host.
+    /// The bytes of host memory that [`Shadow::cells`] needs.
     pub fn cell_bytes(&self) -> u64 {
         let cell = size_of::<WriteCell>() + size_of::<ReadCell>();
         self.flags.len() as u64 * cell as u64
@@ -191,13 +195,13 @@ impl Shadow {
 
     #[inline]
     fn flag(&self, granule: usize) -> &AtomicU8 {
-        // SAFETY: `at` checks the index; the flags are atomics, only ever used as such.
+        // SAFETY: `at` checks the index and returns a valid pointer; the flags are only accessed as atomics.
         unsafe { &*self.flags.at(granule) }
     }
 
     fn mark_page(&self, granule: usize) {
-        // SAFETY: as for the flags.
-        unsafe { &*self.marked.at(granule >> PAGE) }.store(1, Relaxed);
+        // SAFETY: as in `flag`.
+        unsafe { &*self.dirty_pages.at(granule >> PAGE_BITS) }.store(1, Relaxed);
     }
 
     #[inline]
@@ -205,7 +209,7 @@ impl Shadow {
         self.flag(granule).load(Relaxed) & INITIALISED != 0
     }
 
-    /// Notes a read-only load; false when this launch has written the granule.
+    /// Notes a read-only load. Returns false if this launch has written the granule.
     #[inline]
     pub fn note_read_only(&self, granule: usize) -> bool {
         let flag = self.flag(granule);
@@ -216,7 +220,7 @@ impl Shadow {
         flag.fetch_or(READ_ONLY, Relaxed) & WRITTEN == 0
     }
 
-    /// Notes a write; false when this launch has read the granule through a read-only pointer.
+    /// Notes a write. Returns false if this launch has read the granule through a read-only pointer.
     #[inline]
     pub fn note_write(&self, granule: usize) -> bool {
         let (flag, noted) = (self.flag(granule), INITIALISED | WRITTEN);
@@ -227,7 +231,7 @@ impl Shadow {
         flag.fetch_or(noted, Relaxed) & READ_ONLY == 0
     }
 
-    /// The host has written `bytes` at `offset`.
+    /// Notes that the host has written `bytes` at `offset`.
     pub fn note_host_write(&self, offset: u64, bytes: u64) {
         if bytes > 0 {
             for granule in self.granule(offset)..=self.granule(offset + bytes - 1) {
@@ -236,24 +240,24 @@ impl Shadow {
         }
     }
 
-    /// The offset of the first byte of `bytes` at `offset` that was never written.
+    /// The offset of the first of `bytes` bytes from `offset` that was never written, if any.
     pub fn first_uninitialised(&self, offset: u64, bytes: u64) -> Option<u64> {
         if bytes == 0 {
             return None;
         }
         (self.granule(offset)..=self.granule(offset + bytes - 1))
             .find(|&granule| !self.is_initialised(granule))
-            .map(|granule| offset.max((granule as u64) << self.shift))
+            .map(|granule| offset.max((granule as u64) << self.granule_bits))
     }
 
-    /// The host has copied `bytes` from `source_offset` of the allocation of `source` to `offset`: a granule counts as
-    /// written if all that came into it does.
+    /// Notes that the host has copied `bytes` from `source_offset` in another allocation to `offset`. A granule counts
+    /// as written if all its source bytes do.
     pub fn note_host_copy(&self, offset: u64, source: &Self, source_offset: u64, bytes: u64) {
         let end = offset + bytes;
         let mut start = offset;
         while start < end {
             let granule = self.granule(start);
-            let next = ((granule as u64 + 1) << self.shift).min(end);
+            let next = ((granule as u64 + 1) << self.granule_bits).min(end);
             let came_from = source_offset + (start - offset);
             if source
                 .first_uninitialised(came_from, next - start)
@@ -267,12 +271,12 @@ impl Shadow {
         }
     }
 
-    /// Forgets what belongs to one launch.
+    /// Clears the flags of the current launch.
     fn end_launch(&self) {
-        for page in 0..self.marked.len() {
-            // SAFETY: as for the flags.
-            if unsafe { &*self.marked.at(page) }.swap(0, Relaxed) != 0 {
-                for granule in page << PAGE..self.flags.len().min((page + 1) << PAGE) {
+        for page in 0..self.dirty_pages.len() {
+            // SAFETY: as in `flag`.
+            if unsafe { &*self.dirty_pages.at(page) }.swap(0, Relaxed) != 0 {
+                for granule in page << PAGE_BITS..self.flags.len().min((page + 1) << PAGE_BITS) {
                     self.flag(granule).fetch_and(INITIALISED, Relaxed);
                 }
             }
@@ -280,17 +284,19 @@ impl Shadow {
     }
 }
 
+/// A slot of the table.
 pub(crate) enum Entry {
-    /// Never given out.
+    /// Never used.
     Vacant,
     Live(Box<Allocation>),
     Freed,
 }
 
-/// All allocations; an address leads to its entry by its upper bits.
+/// The table of all allocations, indexed by the slot of an address.
 pub(crate) struct Table {
-    /// The first entry stays vacant, so that no address is below 2^40.
+    /// The first entry stays vacant, so that no address is less than 2^40.
     entries: Vec<Entry>,
+    /// Freed slots, the oldest first.
     freed: VecDeque<usize>,
 }
 
@@ -311,7 +317,7 @@ impl Table {
         if !matches!(granule, 1 | 2 | 4 | 8 | 16) {
             return Err(MemoryError::Granule { granule });
         }
-        let slot = if self.freed.len() >= REMEMBERED {
+        let slot = if self.freed.len() >= MAX_FREED_SLOTS {
             self.freed[0]
         } else {
             self.entries.len()
@@ -342,7 +348,7 @@ impl Table {
         Ok(())
     }
 
-    /// The allocation that holds `bytes` bytes at `address`, and their offset in it.
+    /// The allocation that contains `bytes` bytes at `address`, and their offset in it.
     pub fn find(&self, address: u64, bytes: u64) -> Result<(&Allocation, u64), MemoryError> {
         let allocation = match self.entry(address) {
             Some(Entry::Live(allocation)) => allocation,
@@ -360,6 +366,7 @@ impl Table {
         Ok((allocation, offset))
     }
 
+    /// Clears what the checks noted for the launch that has ended.
     pub fn end_launch(&self) {
         for entry in &self.entries {
             if let Entry::Live(allocation) = entry

@@ -1,8 +1,8 @@
-//! Orders of execution that a seed determines.
+//! Random orders of execution that depend on a seed alone.
 
 use std::cell::Cell;
 
-/// SplitMix64 (Steele, Lea, Flood 2014): small, and any seed will do.
+/// SplitMix64 (Steele, Lea and Flood, "Fast Splittable Pseudorandom Number Generators", 2014). It accepts any seed.
 pub(crate) struct Random(Cell<u64>);
 
 impl Random {
@@ -19,20 +19,21 @@ impl Random {
         mix(self.0.get())
     }
 
-    /// A number below `bound`, which is not zero.
+    /// A random number less than `bound`, which must not be zero.
     pub fn below(&self, bound: u32) -> u32 {
         (((self.next() >> 32) * u64::from(bound)) >> 32) as u32
     }
 }
 
+/// The output function of SplitMix64.
 pub(crate) fn mix(mut z: u64) -> u64 {
     z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
     z ^ z >> 31
 }
 
-/// A permutation of the numbers below `len` without a table: a Feistel network on the bits of `len`, walked until it
-/// comes out below `len` again (Black, Rogaway 2002).
+/// A pseudorandom permutation of the numbers less than `len`: a Feistel network on the bits of `len`, repeated until
+/// the result is less than `len` ("cycle walking", Black and Rogaway 2002).
 pub(crate) fn permute(index: u64, len: u64, seed: u64) -> u64 {
     let bits = (u64::BITS - (len - 1).leading_zeros()).max(2);
     let half = bits.div_ceil(2);

@@ -1,4 +1,4 @@
-//! Panics in kernels: noted by a hook for the fault's report instead of printed.
+//! Panics in kernels. A hook saves message and line for the fault, instead of printing them.
 
 use std::any::Any;
 use std::panic::{set_hook, take_hook};
@@ -8,11 +8,12 @@ use crate::block::{Block, Lane};
 use crate::current::try_current;
 use crate::fault::{FaultKind, SourceLocation};
 
-/// Wraps the process's panic hook, once. On a fiber's stack a hook that prints a backtrace could overflow it.
+/// Wraps the panic hook of the process, once. The default hook may print a backtrace, which could overflow the stack of
+/// a fiber.
 pub(crate) fn install_hook() {
     static INSTALLED: Once = Once::new();
     if std::thread::panicking() {
-        // The hook cannot be changed now; the panic message will have been printed, that is all.
+        // The hook cannot be replaced during a panic. A panic in the kernel is then printed, and still reported.
         return;
     }
     INSTALLED.call_once(|| {
@@ -40,7 +41,7 @@ pub(crate) fn install_hook() {
 /// Reports the panic of a thread of the block.
 pub(crate) fn report(block: &Block, lane: &Lane, payload: &(dyn Any + Send)) {
     let (message, location) = block.panic.take().unwrap_or_else(|| {
-        // Somebody has replaced the hook: the payload is all there is.
+        // The program has replaced the hook, so only the payload is known.
         let message = payload
             .downcast_ref::<String>()
             .map(String::as_str)

@@ -1,4 +1,7 @@
-//! A worker: runs blocks, a fiber for each thread that waits, on one OS thread.
+//! A worker: it runs blocks on one OS thread.
+//!
+//! A fiber runs one thread of a block after the other, as plain calls. When a thread waits, its fiber is suspended with
+//! it, and another fiber continues. So a block in which no thread waits needs one fiber.
 
 use std::cell::Cell;
 use std::collections::VecDeque;
@@ -10,48 +13,50 @@ use std::thread::yield_now;
 
 use corosensei::Yielder;
 
-use crate::block::{Abandoned, Block, Lane};
+use crate::block::{Block, Lane, LaunchFailed};
 use crate::context::Context;
 use crate::current::set_current;
 use crate::fault::FaultKind;
 use crate::fiber::{Fiber, Resume, Stacks, coloured};
 use crate::panic;
 
-/// Blocks that a worker has begun and not finished, at most: more than one only when blocks wait for each other.
-const MAX_RESIDENT: usize = 16;
-/// Rounds in which all threads of a block gave way and none got on, before the worker begins another block.
-const PATIENCE: u32 = 4;
+/// Maximum number of started and unfinished blocks of a worker. There are several only if blocks wait for each other.
+const MAX_RESIDENT_BLOCKS: usize = 16;
+/// Number of consecutive rounds without progress after which the worker starts another block.
+const MAX_STALLED_ROUNDS: u32 = 4;
 
 pub(crate) struct Worker<'a> {
     context: &'a Context<'a>,
     stacks: &'a Stacks,
     location: &'static Location<'static>,
     fibers: Vec<Fiber>,
-    /// Fibers that have no thread.
-    parked: Vec<usize>,
-    desk: Box<Desk<'a>>,
+    /// Fibers without a thread.
+    idle_fibers: Vec<usize>,
+    handoff: Box<Handoff<'a>>,
     switches: u64,
-    /// Blocks taken and not begun.
+    /// Blocks that the worker has taken and not started.
     taken: std::ops::Range<u64>,
 }
 
 /// What the worker and its fibers tell each other.
-struct Desk<'a> {
+struct Handoff<'a> {
     context: &'a Context<'a>,
-    /// The thread that a fiber is to start.
-    next: Cell<*const Lane>,
-    /// The thread that a fiber chose to go on with before it parked.
-    picked: Cell<*const Lane>,
-    /// The fiber that ran last has no thread any more.
-    parked: Cell<bool>,
+    /// From the worker: the thread that the fiber starts.
+    to_start: Cell<*const Lane>,
+    /// From the fiber: the suspended thread that runs next.
+    to_resume: Cell<*const Lane>,
+    /// From the fiber: it has no thread any more.
+    is_idle: Cell<bool>,
+    /// From the worker: the launch has ended, threads unwind.
     stopping: Cell<bool>,
 }
 
-/// How far a block got.
+/// The state of a block after it ran for a while.
 enum Progress {
     Done,
-    /// All its threads gave way, having spun for a while.
-    Waits,
+    /// Every thread that could run spins.
+    Spins,
+    /// The launch has failed.
     Stopped,
 }
 
@@ -66,12 +71,12 @@ impl<'a> Worker<'a> {
             stacks,
             location,
             fibers: Vec::new(),
-            parked: Vec::new(),
-            desk: Box::new(Desk {
+            idle_fibers: Vec::new(),
+            handoff: Box::new(Handoff {
                 context,
-                next: Cell::new(ptr::null()),
-                picked: Cell::new(ptr::null()),
-                parked: Cell::new(false),
+                to_start: Cell::new(ptr::null()),
+                to_resume: Cell::new(ptr::null()),
+                is_idle: Cell::new(false),
                 stopping: Cell::new(false),
             }),
             switches: 0,
@@ -79,37 +84,38 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Runs blocks until none is left or the launch has failed; the number of switches to a fiber.
+    /// Runs blocks until none is left or the launch has failed. Returns the number of switches to a fiber.
     pub fn run(mut self) -> u64 {
-        let mut resident: VecDeque<(Rc<Block>, Patience)> = VecDeque::new();
+        let mut resident: VecDeque<(Rc<Block>, StallDetector)> = VecDeque::new();
         let mut spare: Vec<Rc<Block>> = Vec::new();
-        let mut begin = true;
+        let mut start_block = true;
         loop {
-            if begin && let Some(number) = self.take_block() {
-                // SAFETY: the context outlives the worker, and so its blocks.
+            if start_block && let Some(number) = self.take_block() {
+                // SAFETY: the context outlives the worker, which owns the block.
                 let block = spare
                     .pop()
                     .unwrap_or_else(|| unsafe { Block::new(self.context) });
                 block.restart(number);
-                resident.push_front((block, Patience::default()));
+                resident.push_front((block, StallDetector::default()));
             }
-            let Some((block, mut patience)) = resident.pop_front() else {
+            let Some((block, mut stall)) = resident.pop_front() else {
                 break;
             };
             match self.run_block(&block) {
                 Progress::Done => {
                     self.context.count_done();
                     spare.push(block);
-                    begin = resident.is_empty();
+                    start_block = resident.is_empty();
                 }
-                Progress::Waits => {
-                    begin = patience.is_exhausted(&block) && resident.len() + 1 < MAX_RESIDENT;
-                    resident.push_back((block, patience));
-                    // What it waits for may be another worker's, which may have lost its core.
+                Progress::Spins => {
+                    start_block =
+                        stall.is_stalled(&block) && resident.len() + 1 < MAX_RESIDENT_BLOCKS;
+                    resident.push_back((block, stall));
+                    // It may wait for a block of another worker, and the OS may have preempted that worker.
                     yield_now();
                 }
                 Progress::Stopped => {
-                    resident.push_back((block, patience));
+                    resident.push_back((block, stall));
                     break;
                 }
             }
@@ -118,6 +124,7 @@ impl<'a> Worker<'a> {
         self.switches
     }
 
+    /// The number of the next block to start, if any is left.
     fn take_block(&mut self) -> Option<u64> {
         let Context {
             blocks,
@@ -135,29 +142,29 @@ impl<'a> Worker<'a> {
         }))
     }
 
-    /// Runs the block until it is done or has to wait for other blocks.
+    /// Runs the block until it is done, or all threads that could run spin.
     fn run_block(&mut self, block: &Block) -> Progress {
         loop {
             if self.context.stopped() {
                 return Progress::Stopped;
             }
-            // SAFETY: a fiber that chose a thread chose one of this block, just now.
-            let picked = unsafe { self.desk.picked.replace(ptr::null()).as_ref() };
-            let Some(lane) = picked.or_else(|| block.pick()) else {
+            // SAFETY: a fiber sets `to_resume` to a lane of the block that it ran, which is this block.
+            let to_resume = unsafe { self.handoff.to_resume.replace(ptr::null()).as_ref() };
+            let Some(lane) = to_resume.or_else(|| block.pick()) else {
                 if block.live.get() == 0 {
                     return Progress::Done;
                 }
                 if block.wake_spinning() {
-                    return Progress::Waits;
+                    return Progress::Spins;
                 }
                 block.report_deadlock();
                 return self.report(block);
             };
             match lane.fiber.get() {
                 Some(fiber) => self.resume(fiber, lane),
-                None => match self.parked.pop().or_else(|| self.new_fiber()) {
+                None => match self.idle_fibers.pop().or_else(|| self.new_fiber()) {
                     Some(fiber) => {
-                        self.desk.next.set(lane);
+                        self.handoff.to_start.set(lane);
                         self.resume(fiber, lane);
                     }
                     None => {
@@ -188,22 +195,22 @@ impl<'a> Worker<'a> {
         set_current(lane);
         self.fibers[fiber].resume(Resume::Run);
         set_current(ptr::null());
-        if self.desk.parked.take() {
-            self.parked.push(fiber);
+        if self.handoff.is_idle.take() {
+            self.idle_fibers.push(fiber);
         }
     }
 
-    /// Adds a fiber that runs threads until there is none to start. `None` when the host has no memory for it.
+    /// Adds a fiber, which runs threads until there is none to start. `None` if the host has not enough memory.
     fn new_fiber(&mut self) -> Option<usize> {
-        let (number, desk) = (self.fibers.len(), ptr::from_ref(&*self.desk));
-        // SAFETY: the worker ends all its fibers before it, and the desk with it, goes away.
+        let (number, handoff) = (self.fibers.len(), ptr::from_ref(&*self.handoff));
+        // SAFETY: `stop` ends all fibers before the worker drops `handoff`.
         let fiber = unsafe {
             self.stacks.fiber(move |yielder, mut resume| {
-                let desk = &*desk;
+                let handoff = &*handoff;
                 coloured(number, || {
                     while resume == Resume::Run {
-                        desk.run_threads(yielder, number);
-                        desk.parked.set(true);
+                        handoff.run_threads(yielder, number);
+                        handoff.is_idle.set(true);
                         resume = yielder.suspend(());
                     }
                 });
@@ -213,9 +220,9 @@ impl<'a> Worker<'a> {
         Some(number)
     }
 
-    /// Unwinds the threads that still wait, and gives the stacks back.
+    /// Unwinds the threads that still wait, and returns the stacks to the pool.
     fn stop<'b>(&mut self, blocks: impl Iterator<Item = &'b Block>) {
-        self.desk.stopping.set(true);
+        self.handoff.stopping.set(true);
         for lane in blocks.flat_map(Block::lanes) {
             if let Some(fiber) = lane.fiber.get() {
                 set_current(lane);
@@ -230,16 +237,17 @@ impl<'a> Worker<'a> {
     }
 }
 
-impl Desk<'_> {
-    /// Starts `next`, and when it has returned another thread that has not started, until there is none.
+impl Handoff<'_> {
+    /// Runs the thread `to_start`, and after it further threads that have not started, until there is none.
     fn run_threads(&self, yielder: &Yielder<Resume, ()>, fiber: usize) {
-        // SAFETY: the worker set the pointer to a lane of the block that it runs, and keeps the block.
-        let mut next = unsafe { self.next.replace(ptr::null()).as_ref() };
+        // SAFETY: the worker has set the pointer to a lane of its current block, which it keeps alive.
+        let mut next = unsafe { self.to_start.replace(ptr::null()).as_ref() };
         while let Some(lane) = next {
             next = self.run_thread(lane, yielder, fiber);
         }
     }
 
+    /// Runs a thread until it returns. Returns a thread that this fiber can start next.
     fn run_thread<'b>(
         &self,
         lane: &'b Lane,
@@ -254,7 +262,7 @@ impl Desk<'_> {
         lane.fiber.set(None);
         match outcome {
             Ok(()) => block.thread_returned(lane),
-            Err(payload) if payload.is::<Abandoned>() => {}
+            Err(payload) if payload.is::<LaunchFailed>() => {}
             Err(payload) => panic::report(block, lane, &*payload),
         }
         if self.stopping.get() || block.faulted() || self.context.stopped() {
@@ -264,20 +272,22 @@ impl Desk<'_> {
         if picked.fiber.get().is_none() {
             return Some(picked);
         }
-        self.picked.set(picked);
+        self.to_resume.set(picked);
         None
     }
 }
 
-/// Tells a block whose threads spin in vain from one whose threads use many atomic operations.
+/// Tells a block that spins without progress from one that executes many atomic operations.
 #[derive(Default)]
-struct Patience {
+struct StallDetector {
+    /// The progress counter of the block in the last round.
     progress: u64,
+    /// Consecutive rounds without progress.
     rounds: u32,
 }
 
-impl Patience {
-    fn is_exhausted(&mut self, block: &Block) -> bool {
+impl StallDetector {
+    fn is_stalled(&mut self, block: &Block) -> bool {
         let progress = block.progress.get();
         self.rounds = if progress == self.progress {
             self.rounds + 1
@@ -285,6 +295,6 @@ impl Patience {
             0
         };
         self.progress = progress;
-        self.rounds >= PATIENCE
+        self.rounds >= MAX_STALLED_ROUNDS
     }
 }

@@ -1,8 +1,9 @@
-//! Race detection: who touched a word last, and whether that is ordered before who touches it now.
+//! The race detector: the last accesses to each granule, and whether they happened before a new access.
 //!
-//! A word's writer and readers are kept as records that carry the block's clock. The clock ticks at every barrier and
-//! every `sync_warp`; [`Lane::follows`] tells from it whether an earlier access of the block is ordered before a
-//! lane's next one. Records that do not fit are dropped, never guessed: that loses races and invents none.
+//! A granule has a record of its last write and records of up to 33 reads since then. A record has the logical time of
+//! the access; the clock of a block advances at every barrier and every `sync_warp`. [`Lane::happens_after`] compares a
+//! record with a lane's current time. Reads that do not fit are dropped, which can miss races but reports none that is
+//! not there.
 
 use std::panic::Location;
 use std::ptr;
@@ -11,26 +12,29 @@ use crate::block::Lane;
 use crate::buffer::Zeroable;
 use crate::fault::Touch;
 
+// The parts of `Record::thread`: the thread's index, and flags.
 const THREAD: u16 = 0x3ff;
 const ATOMIC: u16 = 1 << 10;
 const BLOCK_SCOPE: u16 = 1 << 11;
 const VALID: u16 = 1 << 15;
 
-/// One access of one thread to one granule.
+/// An access of a thread to a granule.
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub(crate) struct Record {
     block: u32,
+    /// The logical time of the block.
     time: u32,
+    /// The line, see [`encode`].
     location: u32,
-    /// The thread's index in its block, and flags.
+    /// The index of the thread in its block, and flags.
     thread: u16,
-    /// The bytes of the granule that were touched, a bit each.
+    /// A bit for each byte of the granule that was accessed.
     bytes: u16,
 }
 
 impl Record {
-    /// `block` tells accesses of different blocks apart, where they can meet.
+    /// A record of an access by `lane` now. `block` is the number of its block, or 0 in shared memory.
     pub fn new(
         lane: &Lane,
         block: u32,
@@ -68,6 +72,7 @@ impl Record {
         decode(self.location)
     }
 
+    /// The same record for another thread.
     fn of_thread(self, thread: u32) -> Self {
         Self {
             thread: self.thread & !THREAD | thread as u16,
@@ -79,6 +84,7 @@ impl Record {
         self.thread & VALID != 0
     }
 
+    /// The kind of access; `plain` if it was not atomic.
     fn touch(&self, plain: Touch) -> Touch {
         match (self.thread & ATOMIC != 0, self.thread & BLOCK_SCOPE != 0) {
             (false, _) => plain,
@@ -87,7 +93,7 @@ impl Record {
         }
     }
 
-    /// Whether `later`, by `lane` just now, races with this access, one of the two being a write.
+    /// Whether this access and `later`, which `lane` does now, race. The caller knows that one of them is a write.
     fn races_with(&self, later: &Self, lane: &Lane) -> bool {
         if self.bytes & later.bytes == 0 {
             return false;
@@ -100,46 +106,47 @@ impl Record {
                 !lane.fenced_for_device()
             };
         }
-        !both_atomic && !lane.follows(self) && !lane.fenced_in_block()
+        !both_atomic && !lane.happens_after(self) && !lane.fenced_in_block()
     }
 }
 
-/// The last write of a granule. Cells of another launch, by the tag, are as good as empty.
+/// The last write of a granule. A cell with the tag of another launch counts as empty.
 #[repr(C)]
 pub(crate) struct WriteCell {
     tag: u32,
     record: Record,
 }
 
-// SAFETY: plain integers.
+// SAFETY: all fields are integers, for which zero is valid.
 unsafe impl Zeroable for WriteCell {}
 
 /// The reads of a granule since its last write.
 #[repr(C)]
 pub(crate) struct ReadCell {
     tag: u32,
-    /// The lanes of `first`'s warp that have read at `first`'s time.
+    /// The lanes of the warp of `first` that have read since the time of `first`.
     lanes: u32,
+    /// The first reader.
     first: Record,
-    /// A reader of another warp or another block than `first`'s, if valid.
+    /// A reader of another warp or another block, if valid.
     second: Record,
 }
 
-// SAFETY: plain integers.
+// SAFETY: all fields are integers, for which zero is valid.
 unsafe impl Zeroable for ReadCell {}
 
-/// An access that races with a new one.
+/// An earlier access that races with a new one.
 pub(crate) struct Conflict {
     pub record: Record,
     pub touch: Touch,
 }
 
-/// Checks `access` by `lane` against what a granule's cells hold, and enters it.
+/// Checks an access by `lane` against the records of a granule, and records it.
 ///
 /// # Safety
 ///
-/// The cells are valid, and nobody else touches them meanwhile.
-pub(crate) unsafe fn enter(
+/// The cells must be valid, and nothing else may access them during the call.
+pub(crate) unsafe fn check_and_record(
     write: *mut WriteCell,
     read: *mut ReadCell,
     tag: u32,
@@ -147,7 +154,7 @@ pub(crate) unsafe fn enter(
     writes: bool,
     lane: &Lane,
 ) -> Result<(), Conflict> {
-    // SAFETY: the caller's contract.
+    // SAFETY: the cells are valid and not aliased, by the contract of this function.
     let (write, read) = unsafe { (&mut *write, &mut *read) };
     if write.tag == tag && write.record.races_with(&access, lane) {
         return Err(Conflict {
@@ -156,7 +163,7 @@ pub(crate) unsafe fn enter(
         });
     }
     if !writes {
-        read.enter(tag, access, lane);
+        read.record(tag, access, lane);
         return Ok(());
     }
     if read.tag == tag {
@@ -174,7 +181,7 @@ pub(crate) unsafe fn enter(
 }
 
 impl ReadCell {
-    /// A reader that a write races with.
+    /// The record of a read that races with `write`, if any.
     fn race(&self, write: &Record, lane: &Lane) -> Option<Record> {
         let warp = self.first.thread() & !31;
         let mut lanes = self.lanes;
@@ -188,7 +195,8 @@ impl ReadCell {
         (self.second.is_valid() && self.second.races_with(write, lane)).then_some(self.second)
     }
 
-    fn enter(&mut self, tag: u32, access: Record, lane: &Lane) {
+    /// Records a read.
+    fn record(&mut self, tag: u32, access: Record, lane: &Lane) {
         let bit = 1 << (access.thread() & 31);
         let first = self.first;
         let same_kind = first.bytes == access.bytes
@@ -201,7 +209,7 @@ impl ReadCell {
         } else if first.block != access.block {
             self.second = access;
         } else if lane.block().orders_all_before(first.time) {
-            // Whatever is ordered after this read is ordered after the earlier ones of the block too.
+            // A barrier lies between the reads: an access that happens after this read also happens after the first.
             self.lanes = bit;
             self.first = access;
             if self.second.block == access.block {
@@ -218,10 +226,11 @@ impl ReadCell {
     }
 }
 
-/// What locations are counted from: their distance to it fits 32 bits, as all live in the program's read-only data.
+/// The address that encoded locations are relative to. All locations lie in the read-only data of the program, so their
+/// distances fit 32 bits.
 static ANCHOR: u8 = 0;
 
-/// A location in 32 bits; zero for one that is further away than that.
+/// A location in 32 bits; zero if it does not fit.
 fn encode(location: &'static Location<'static>) -> u32 {
     let distance =
         ptr::from_ref(location).expose_provenance() as i64 - ptr::from_ref(&ANCHOR).addr() as i64;
@@ -233,6 +242,6 @@ fn decode(code: u32) -> Option<&'static Location<'static>> {
         return None;
     }
     let address = ptr::from_ref(&ANCHOR).addr() as i64 + i64::from(code.cast_signed());
-    // SAFETY: codes other than zero come from `encode` alone, so this is the address of a location that lives for ever.
+    // SAFETY: a code other than zero comes from `encode`, so this is the address of a `&'static Location`.
     Some(unsafe { &*ptr::with_exposed_provenance(address as usize) })
 }

@@ -1,39 +1,43 @@
-//! A block's shared memory: a window that the dynamic part starts and the static variables follow.
+//! Shared memory of a block: a window of addresses, first dynamic shared memory, then static variables.
 
 use std::cell::{Cell, OnceCell, RefCell};
 use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 
 use crate::buffer::Zeroed;
 use crate::limits::{MAX_SHARED, MAX_STATIC_SHARED};
-use crate::memory::Line;
+use crate::memory::AlignedBytes;
 use crate::shadow::{ReadCell, WriteCell};
 
-/// Where the window starts: not at zero, so that zero is no address, and aligned for anything.
+/// The first address of the window. It is not 0, so 0 is never valid, and it is a multiple of every allowed alignment.
 pub(crate) const BASE: u64 = 1024;
-/// Bytes of a granule of the race detector, as a power of two.
-const SHIFT: u32 = 2;
+/// The logarithm of the size of a granule of the race detector.
+const GRANULE_BITS: u32 = 2;
 
 pub(crate) struct Shared {
+    /// Bytes of dynamic shared memory.
     dynamic: u32,
     /// Bytes of the window in use.
     size: Cell<u32>,
+    /// Bytes of static variables, without padding.
     static_bytes: Cell<u32>,
     variables: RefCell<Vec<Variable>>,
-    /// Had from the host by the first block that uses shared memory.
-    store: OnceCell<Store>,
+    /// Allocated by the first block that uses shared memory.
+    storage: OnceCell<Storage>,
 }
 
-/// A static variable: one for each site of the source, in every block at the same address.
+/// A static variable. It has the same address in every block.
 struct Variable {
+    /// Identifies the variable in the source.
     site: usize,
     bytes: u32,
     align: u32,
     address: u64,
 }
 
-pub(crate) struct Store {
-    data: Zeroed<Line>,
-    /// For each granule a bit for each byte that the block has written.
+/// The contents of shared memory, and what the checks know about it.
+pub(crate) struct Storage {
+    data: Zeroed<AlignedBytes>,
+    /// For each granule, a bit for each byte that the block has written.
     written: Zeroed<AtomicU8>,
     pub writes: Zeroed<WriteCell>,
     pub reads: Zeroed<ReadCell>,
@@ -46,26 +50,27 @@ impl Shared {
             size: Cell::new(dynamic),
             static_bytes: Cell::new(0),
             variables: RefCell::new(Vec::new()),
-            store: OnceCell::new(),
+            storage: OnceCell::new(),
         }
     }
 
-    /// Makes the contents those of a new block: undefined.
+    /// Marks all contents as never written, for a new block.
     pub fn restart(&self) {
-        if let Some(store) = self.store.get() {
-            for granule in 0..(self.size.get() as usize).div_ceil(1 << SHIFT) {
-                store.written(granule).store(0, Relaxed);
+        if let Some(storage) = self.storage.get() {
+            for granule in 0..(self.size.get() as usize).div_ceil(1 << GRANULE_BITS) {
+                storage.written(granule).store(0, Relaxed);
             }
         }
     }
 
-    /// Empties the records of races, when the clock starts anew.
+    /// Clears the records of the race detector, because the clock starts again.
     pub fn reset_times(&self) {
-        if let Some(store) = self.store.get() {
-            store.clear_records();
+        if let Some(storage) = self.storage.get() {
+            storage.clear_records();
         }
     }
 
+    /// Address and size in bytes of dynamic shared memory.
     pub fn dynamic(&self) -> (u64, u32) {
         (BASE, self.dynamic)
     }
@@ -76,15 +81,19 @@ impl Shared {
     }
 
     #[inline]
-    pub fn store(&self) -> &Store {
-        self.store.get_or_init(Store::new)
+    pub fn storage(&self) -> &Storage {
+        self.storage.get_or_init(Storage::new)
     }
 
-    /// The address of a static variable, or what exceeds which limit.
+    /// The address of a static variable.
+    ///
+    /// # Errors
+    ///
+    /// If there is too little shared memory: the name of the quantity that exceeds its limit, its value, and the limit.
     ///
     /// # Panics
     ///
-    /// When a site comes with two sizes, or an alignment is no power of two up to 1024.
+    /// If a site is used with two sizes or alignments, or the alignment is no power of two up to 1024.
     #[track_caller]
     pub fn variable(
         &self,
@@ -96,7 +105,8 @@ impl Shared {
         if let Some(variable) = variables.iter().find(|variable| variable.site == site) {
             assert!(
                 variable.bytes == bytes && variable.align == align,
-                "a static variable of {bytes} bytes aligned to {align} at a site that has one of {} bytes aligned to {}",
+                "a static variable of {bytes} bytes aligned to {align} at a site that has one of {} bytes \
+                 aligned to {}",
                 variable.bytes,
                 variable.align
             );
@@ -128,34 +138,35 @@ impl Shared {
     }
 }
 
-impl Store {
+impl Storage {
     fn new() -> Self {
-        let granules = MAX_SHARED as usize >> SHIFT;
+        let granules = MAX_SHARED as usize >> GRANULE_BITS;
         Self {
-            data: Zeroed::new(MAX_SHARED as usize / size_of::<Line>()),
+            data: Zeroed::new(MAX_SHARED as usize / size_of::<AlignedBytes>()),
             written: Zeroed::new(granules),
             writes: Zeroed::new(granules),
             reads: Zeroed::new(granules),
         }
     }
 
-    /// The first byte; `MAX_SHARED` bytes from it on are valid, and are touched through `Word` only.
+    /// A pointer to the first of `MAX_SHARED` valid bytes. All accesses to them are atomic accesses of `Word`s.
     #[inline]
     pub fn data(&self) -> *mut u8 {
         self.data.pointer().cast()
     }
 
     fn written(&self, granule: usize) -> &AtomicU8 {
-        // SAFETY: `at` checks the index; the marks are atomics, only ever used as such.
+        // SAFETY: `at` checks the index and returns a valid pointer; the bits are only accessed as atomics.
         unsafe { &*self.written.at(granule) }
     }
 
-    /// The granules of an access, and the bytes it touches in each.
+    /// The granules of an access, and a bit for each byte that it touches in a granule.
     #[inline]
     pub fn granules(offset: u64, bytes: u64) -> (std::ops::RangeInclusive<usize>, u16) {
-        let granules = (offset >> SHIFT) as usize..=((offset + bytes - 1) >> SHIFT) as usize;
-        let mask = ((1_u16 << bytes.min(1 << SHIFT)) - 1) << (offset & ((1 << SHIFT) - 1));
-        (granules, mask)
+        const GRANULE: u64 = 1 << GRANULE_BITS;
+        let (first, last) = (offset >> GRANULE_BITS, (offset + bytes - 1) >> GRANULE_BITS);
+        let mask = ((1_u16 << bytes.min(GRANULE)) - 1) << (offset & (GRANULE - 1));
+        (first as usize..=last as usize, mask)
     }
 
     #[inline]
@@ -169,15 +180,15 @@ impl Store {
         written.store(written.load(Relaxed) | bytes as u8, Relaxed);
     }
 
-    /// What is there may no longer be read.
-    pub fn forget(&self, granule: usize, bytes: u16) {
+    /// Marks bytes of a granule as never written.
+    pub fn mark_unwritten(&self, granule: usize, bytes: u16) {
         let written = self.written(granule);
         written.store(written.load(Relaxed) & !(bytes as u8), Relaxed);
     }
 
     fn clear_records(&self) {
         for granule in 0..self.writes.len() {
-            // SAFETY: the cells belong to one worker, and all bytes zero is a value of theirs.
+            // SAFETY: `at` returns valid cells, only this worker accesses them, and zero bytes are valid (`Zeroable`).
             unsafe {
                 self.writes.at(granule).write_bytes(0, 1);
                 self.reads.at(granule).write_bytes(0, 1);

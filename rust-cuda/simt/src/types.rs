@@ -6,46 +6,57 @@ use std::num::NonZeroUsize;
 /// How an emulator runs kernels.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Options {
-    /// The most OS threads that a launch uses; `None`: as many as there are cores.
+    /// Maximum number of OS threads of a launch; `None`: the number of cores.
     pub workers: Option<NonZeroUsize>,
-    /// What is checked.
+    /// The checks.
     pub checks: Checks,
     /// The order of execution.
     pub schedule: Schedule,
 }
 
 /// What an emulator checks.
+///
+/// The race detector has no false positives. It misses some races:
+///
+/// - After a memory fence, a thread counts as ordered after the other threads of its block until the next barrier.
+///   After a fence of device scope it counts as ordered after all other blocks, too. Threads that it meets at a barrier
+///   later inherit this.
+/// - Of the atomic operations on a word, and of its readers in several blocks, it keeps only some.
+/// - For each granule (see [`Emulator::allocate`](crate::Emulator::allocate)) it keeps one write, so accesses to
+///   different bytes of a granule replace each other.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Checks {
-    /// Everything.
+    /// All of [`Checks::BoundsOnly`], and: no thread reads memory that was never written, no thread writes a word that
+    /// the launch reads through a read-only pointer, and no two threads race.
     #[default]
     Full,
-    /// What keeps a kernel in its memory and from waiting for ever: bounds, existence, alignment, barriers and masks.
-    /// No races, no reads of what was never written, neither by kernels nor by the host.
+    /// Every access lies in a live allocation and is aligned. All threads that a barrier or a warp operation names
+    /// reach it. Launches keep to the [`limits`](crate::limits) of the hardware.
     BoundsOnly,
 }
 
-/// The order in which blocks run, and in which the threads of a block that can run do so.
+/// The order in which blocks run, and in which threads of a block run that are ready.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Schedule {
-    /// By their indices.
+    /// In the order of their indices.
     #[default]
     InOrder,
-    /// By chance, the same each time for a seed (with several workers the blocks' order also depends on the host).
+    /// Random. One seed always gives the same order on one OS thread; with several, the order of blocks also depends
+    /// on the host.
     Random {
         /// The seed.
         seed: u64,
     },
 }
 
-/// A memory, and the way to it.
+/// A memory space, and how it is accessed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Space {
     /// Device memory.
     Global,
-    /// Device memory that no thread writes during the launch (`ld.global.nc`).
+    /// Device memory that no thread writes during the launch, read by `ld.global.nc`.
     GlobalReadOnly,
-    /// The block's shared memory.
+    /// Shared memory of the block.
     Shared,
 }
 
@@ -59,35 +70,35 @@ impl fmt::Display for Space {
     }
 }
 
-/// The threads for which an operation is atomic, or a fence orders.
+/// The threads that see an operation as atomic, or a fence as an order of accesses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
-    /// Those of the block (`.cta`).
+    /// The threads of the block (`.cta`).
     Block,
-    /// Those of the device (`.gpu`).
+    /// The threads of the device (`.gpu`).
     Device,
-    /// Those of all devices and the host (`.sys`).
+    /// The threads of all devices and of the host (`.sys`).
     System,
 }
 
 /// The operations of [`lane::reduce`](crate::lane::reduce) (`redux.sync`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reduce {
-    /// The sum, modulo 2^32.
+    /// Sum modulo 2^32.
     Add,
-    /// The least, as unsigned numbers.
+    /// Minimum of unsigned numbers.
     MinUnsigned,
-    /// The greatest, as unsigned numbers.
+    /// Maximum of unsigned numbers.
     MaxUnsigned,
-    /// The least, as two's complement numbers.
+    /// Minimum of signed numbers.
     MinSigned,
-    /// The greatest, as two's complement numbers.
+    /// Maximum of signed numbers.
     MaxSigned,
-    /// Bits that all lanes have.
+    /// Bitwise and.
     And,
-    /// Bits that some lane has.
+    /// Bitwise or.
     Or,
-    /// Bits that an odd number of lanes have.
+    /// Bitwise exclusive or.
     Xor,
 }
 

@@ -1,4 +1,4 @@
-//! A warp: which of its lanes can run, and where the others wait for each other.
+//! A warp: which of its lanes are ready, and which wait at a warp operation.
 
 use std::cell::{Cell, OnceCell};
 
@@ -6,7 +6,7 @@ use crate::limits::WARP_SIZE;
 
 const LANES: usize = WARP_SIZE as usize;
 
-/// What a warp operation does; lanes meet only at the same one.
+/// A warp operation. Lanes complete it together only if all of them execute the same one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Operation {
     SyncWarp,
@@ -39,46 +39,45 @@ impl Operation {
 }
 
 /// A warp operation that some lanes of its mask have reached.
-struct Meeting {
+struct PendingOperation {
     mask: Cell<u32>,
     operation: Cell<Operation>,
     arrived: Cell<u32>,
 }
 
-/// What each lane brings to an operation on several words, and what all take away.
+/// Inputs and results of [`Operation::Gather`], of several words each.
 #[derive(Default)]
-pub(crate) struct Wide {
+pub(crate) struct Gathered {
     pub values: [Cell<[u64; 3]>; LANES],
     pub results: [Cell<[u64; 3]>; LANES],
 }
 
 pub(crate) struct Warp {
-    /// The lanes that exist: all but in the last warp of a block.
+    /// A bit for each lane that exists. The last warp of a block may have fewer than 32.
     pub lanes: u32,
-    /// Lanes that can run: not started, or with nothing left to wait for.
+    /// Lanes that can run: they have not started, or wait for nothing.
     pub ready: Cell<u32>,
-    /// Lanes that have not started.
-    pub fresh: Cell<u32>,
-    /// Lanes that gave way to the others, because they may be spinning.
+    /// Lanes that yielded because they may be spinning.
     pub spinning: Cell<u32>,
     /// Lanes that have returned from the kernel.
     pub returned: Cell<u32>,
-    meetings: [Meeting; LANES],
-    /// The meetings in use: as every one of them holds a lane at least, there are always enough.
-    open: Cell<u32>,
-    /// What each lane brought to its operation.
+    /// Slots for pending operations. Each one in use has at least one waiting lane, so 32 are enough.
+    pending: [PendingOperation; LANES],
+    /// A bit for each slot in use.
+    used_slots: Cell<u32>,
+    /// The input of each lane.
     pub values: [Cell<u64>; LANES],
+    /// The source lane of each lane's shuffle.
     pub operands: [Cell<u8>; LANES],
-    /// What each lane takes away. Not the same cells as the values: a lane may bring the next value before a slower
-    /// one has taken its result.
+    /// The result of each lane. A lane may pass its next input before a slower lane has read its result, so results are
+    /// separate from `values`.
     pub results: [Cell<u64>; LANES],
-    /// The same for operations that bring several words.
-    wide: OnceCell<Box<Wide>>,
-    /// The time of the last event that all lanes took part in.
+    gathered: OnceCell<Box<Gathered>>,
+    /// The time of the last `sync_warp` of all lanes.
     synced: Cell<u32>,
-    /// `seen[a][b]`: up to which time of its own the accesses of lane `b` are ordered before lane `a`. Only events of
-    /// a part of the warp need it.
-    seen: OnceCell<Box<[[Cell<u32>; LANES]; LANES]>>,
+    /// Vector clocks: accesses of lane `b` up to time `clocks[a][b]` happened before what lane `a` does now. They are
+    /// needed after a `sync_warp` of a part of the warp.
+    clocks: OnceCell<Box<[[Cell<u32>; LANES]; LANES]>>,
 }
 
 impl Warp {
@@ -86,142 +85,141 @@ impl Warp {
         Self {
             lanes: u32::MAX >> (WARP_SIZE - lanes),
             ready: Cell::new(0),
-            fresh: Cell::new(0),
             spinning: Cell::new(0),
             returned: Cell::new(0),
-            meetings: std::array::from_fn(|_| Meeting {
+            pending: std::array::from_fn(|_| PendingOperation {
                 mask: Cell::new(0),
                 operation: Cell::new(Operation::SyncWarp),
                 arrived: Cell::new(0),
             }),
-            open: Cell::new(0),
+            used_slots: Cell::new(0),
             values: Default::default(),
             operands: Default::default(),
             results: Default::default(),
-            wide: OnceCell::new(),
+            gathered: OnceCell::new(),
             synced: Cell::new(0),
-            seen: OnceCell::new(),
+            clocks: OnceCell::new(),
         }
     }
 
     /// Makes all lanes ready to start.
     pub fn restart(&self) {
         self.ready.set(self.lanes);
-        self.fresh.set(self.lanes);
         self.spinning.set(0);
         self.returned.set(0);
-        self.open.set(0);
+        self.used_slots.set(0);
     }
 
-    /// Forgets all times, when the block's clock starts anew.
+    /// Clears all times, because the clock of the block starts again.
     pub fn reset_times(&self) {
         self.synced.set(0);
-        for seen in self
-            .seen
+        for time in self
+            .clocks
             .get()
             .iter()
-            .flat_map(|rows| rows.iter().flatten())
+            .flat_map(|clocks| clocks.iter().flatten())
         {
-            seen.set(0);
+            time.set(0);
         }
     }
 
-    /// Notes that `lane` has reached an operation; true when it was the last one of the mask to do so.
+    /// Notes that `lane` has reached an operation. Returns whether it is the last lane of the mask.
     #[inline(always)]
     pub fn arrive(&self, lane: u32, operation: Operation, mask: u32) -> bool {
-        // Nearly always there is one meeting, in the first slot.
-        let open = self.open.get();
-        let first = &self.meetings[0];
-        if open == 1 && first.mask.get() == mask && first.operation.get() == operation {
+        // Nearly always one operation is pending, in the first slot.
+        let used = self.used_slots.get();
+        let first = &self.pending[0];
+        if used == 1 && first.mask.get() == mask && first.operation.get() == operation {
             let arrived = first.arrived.get() | 1 << lane;
             first.arrived.set(arrived);
             if arrived == mask {
-                self.open.set(0);
+                self.used_slots.set(0);
             }
             return arrived == mask;
         }
-        self.arrive_among_others(lane, operation, mask)
+        self.arrive_at_any_slot(lane, operation, mask)
     }
 
     #[inline(never)]
-    fn arrive_among_others(&self, lane: u32, operation: Operation, mask: u32) -> bool {
-        let open = self.open.get();
-        let joined = bits(open).find(|&slot| {
-            let meeting = &self.meetings[slot as usize];
-            meeting.mask.get() == mask && meeting.operation.get() == operation
+    fn arrive_at_any_slot(&self, lane: u32, operation: Operation, mask: u32) -> bool {
+        let used = self.used_slots.get();
+        let joined = bits(used).find(|&slot| {
+            let pending = &self.pending[slot as usize];
+            pending.mask.get() == mask && pending.operation.get() == operation
         });
-        let slot = joined.unwrap_or_else(|| (!open).trailing_zeros());
-        let meeting = &self.meetings[slot as usize];
-        let arrived = joined.map_or(0, |_| meeting.arrived.get()) | 1 << lane;
+        let slot = joined.unwrap_or_else(|| (!used).trailing_zeros());
+        let pending = &self.pending[slot as usize];
+        let arrived = joined.map_or(0, |_| pending.arrived.get()) | 1 << lane;
         if arrived == mask {
-            self.open.set(open & !(1 << slot));
+            self.used_slots.set(used & !(1 << slot));
             return true;
         }
-        meeting.mask.set(mask);
-        meeting.operation.set(operation);
-        meeting.arrived.set(arrived);
-        self.open.set(open | 1 << slot);
+        pending.mask.set(mask);
+        pending.operation.set(operation);
+        pending.arrived.set(arrived);
+        self.used_slots.set(used | 1 << slot);
         false
     }
 
-    /// An operation that waits for `lane`: its mask.
-    pub fn awaited(&self, lane: u32) -> Option<u32> {
-        let open = self.open.get();
+    /// The lanes that wait at an operation whose mask contains `lane`, if any.
+    pub fn waiting_for(&self, lane: u32) -> Option<u32> {
+        let used = self.used_slots.get();
         (0..WARP_SIZE)
-            .filter(|&slot| open >> slot & 1 != 0)
-            .map(|slot| &self.meetings[slot as usize])
-            .find(|meeting| meeting.mask.get() >> lane & 1 != 0)
-            .map(|meeting| meeting.arrived.get())
+            .filter(|&slot| used >> slot & 1 != 0)
+            .map(|slot| &self.pending[slot as usize])
+            .find(|pending| pending.mask.get() >> lane & 1 != 0)
+            .map(|pending| pending.arrived.get())
     }
 
-    pub fn wide(&self) -> &Wide {
-        self.wide.get_or_init(Default::default)
+    pub fn gathered(&self) -> &Gathered {
+        self.gathered.get_or_init(Default::default)
     }
 
-    /// Whether all that the warp did up to `time` is ordered before all that it does now.
+    /// Whether all accesses of the warp at `time` happened before its accesses from now on.
     #[inline]
     pub fn orders_all_before(&self, time: u32) -> bool {
         time < self.synced.get()
     }
 
+    /// The time of the last `sync_warp` of all lanes.
     #[inline]
     pub fn synced(&self) -> u32 {
         self.synced.get()
     }
 
-    /// Whether what lane `earlier` did at `time` is ordered before what `lane` does now.
+    /// Whether an access of lane `earlier` at `time` happened before what `lane` does now.
     pub fn orders(&self, earlier: u32, time: u32, lane: u32) -> bool {
         self.orders_all_before(time)
             || self
-                .seen
+                .clocks
                 .get()
-                .is_some_and(|seen| time <= seen[lane as usize][earlier as usize].get())
+                .is_some_and(|clocks| time <= clocks[lane as usize][earlier as usize].get())
     }
 
-    /// All lanes were synchronised, at `time`.
+    /// Notes a `sync_warp` of all lanes at `time`.
     pub fn sync_all(&self, time: u32) {
         self.synced.set(time);
     }
 
-    /// The lanes of `mask` were synchronised: they know now what each of them knew, and what each did up to its `times`.
+    /// Notes a `sync_warp` of the lanes of `mask`: it joins their vector clocks. `times` gives the time of each lane.
     pub fn sync_some(&self, mask: u32, times: impl Fn(u32) -> u32) {
-        let seen = self.seen.get_or_init(Default::default);
+        let clocks = self.clocks.get_or_init(Default::default);
         let joined: [u32; LANES] = std::array::from_fn(|other| {
             let known = bits(mask)
-                .map(|lane| seen[lane as usize][other].get())
+                .map(|lane| clocks[lane as usize][other].get())
                 .max();
             let own = (mask >> other & 1 != 0).then(|| times(other as u32));
             known.max(own).unwrap_or(0)
         });
         for lane in bits(mask) {
-            for (cell, time) in seen[lane as usize].iter().zip(joined) {
+            for (cell, time) in clocks[lane as usize].iter().zip(joined) {
                 cell.set(time);
             }
         }
     }
 }
 
-/// The positions of the bits that are set, from the lowest.
+/// The positions of the bits that are set, lowest first.
 pub(crate) fn bits(mut mask: u32) -> impl Iterator<Item = u32> {
     std::iter::from_fn(move || {
         let bit = mask.trailing_zeros();

@@ -1,4 +1,5 @@
-//! The machine words that kernels load and store: relaxed atomics, so that a racing kernel is no race in the emulator.
+//! The machine words that kernels load and store. Accesses are relaxed atomics, so a race in a kernel is no data race
+//! in the emulator itself.
 
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering::Relaxed};
 
@@ -6,11 +7,11 @@ mod sealed {
     pub trait Sealed {}
 }
 
-/// An unsigned integer of 1, 2, 4 or 8 bytes: the unit of every memory access of a kernel. Floats travel as their bits.
+/// An unsigned integer of 1, 2, 4 or 8 bytes: the unit of memory accesses of a kernel. Floats are passed as their bits.
 pub trait Word: Copy + PartialEq + sealed::Sealed + 'static {
     /// # Safety
     ///
-    /// `pointer` is valid for reads and aligned for `Self`, and is touched by others through [`Word`] only.
+    /// `pointer` must be valid for reads and aligned for `Self`. All accesses to this memory must be those of [`Word`].
     #[doc(hidden)]
     unsafe fn load(pointer: *mut u8) -> Self;
 
@@ -20,7 +21,7 @@ pub trait Word: Copy + PartialEq + sealed::Sealed + 'static {
     #[doc(hidden)]
     unsafe fn store(pointer: *mut u8, value: Self);
 
-    /// Replaces the word by what `update` makes of it, atomically; gives the old value and whether one was written.
+    /// Replaces the word by the result of `update`, atomically. Returns the old value and whether it wrote a new one.
     ///
     /// # Safety
     ///
@@ -35,13 +36,13 @@ macro_rules! words {
         impl Word for $word {
             #[inline(always)]
             unsafe fn load(pointer: *mut u8) -> Self {
-                // SAFETY: the caller's contract.
+                // SAFETY: the pointer is valid, aligned, and only accessed as an atomic, by the contract of `load`.
                 unsafe { <$atomic>::from_ptr(pointer.cast()) }.load(Relaxed)
             }
 
             #[inline(always)]
             unsafe fn store(pointer: *mut u8, value: Self) {
-                // SAFETY: the caller's contract.
+                // SAFETY: as in `load`, by the contract of `store`.
                 unsafe { <$atomic>::from_ptr(pointer.cast()) }.store(value, Relaxed);
             }
 
@@ -50,7 +51,7 @@ macro_rules! words {
                 pointer: *mut u8,
                 update: impl FnMut(Self) -> Option<Self>,
             ) -> (Self, bool) {
-                // SAFETY: the caller's contract.
+                // SAFETY: as in `load`, by the contract of `update`.
                 let word = unsafe { <$atomic>::from_ptr(pointer.cast()) };
                 match word.fetch_update(Relaxed, Relaxed, update) {
                     Ok(old) => (old, true),
@@ -63,23 +64,23 @@ macro_rules! words {
 
 words!(u8: AtomicU8, u16: AtomicU16, u32: AtomicU32, u64: AtomicU64);
 
-/// Copies out of memory that kernels may be writing.
+/// Copies from memory that kernels may write meanwhile.
 ///
 /// # Safety
 ///
-/// `from` is valid for `into.len()` bytes and is touched by others through [`Word`] only.
+/// `from` must be valid for reads of `into.len()` bytes. All other accesses to this memory must be those of [`Word`].
 pub(crate) unsafe fn copy_out(from: *mut u8, into: &mut [u8]) {
     let head = from.align_offset(8).min(into.len());
     let (head, rest) = into.split_at_mut(head);
     let mut at = from;
     for byte in head {
-        // SAFETY: `at` walks over the bytes of the range, once each.
+        // SAFETY: `at` visits each byte of the range once, so it is valid; a byte is always aligned.
         *byte = unsafe { u8::load(at) };
         at = at.wrapping_add(1);
     }
     let (words, tail) = rest.as_chunks_mut::<8>();
     for word in words {
-        // SAFETY: `at` is 8-byte aligned and a whole word is left.
+        // SAFETY: after the head, `at` is a multiple of 8, and a whole word of the range is left.
         *word = unsafe { u64::load(at) }.to_ne_bytes();
         at = at.wrapping_add(8);
     }
@@ -90,23 +91,23 @@ pub(crate) unsafe fn copy_out(from: *mut u8, into: &mut [u8]) {
     }
 }
 
-/// Copies into memory that kernels may be reading.
+/// Copies to memory that kernels may read meanwhile.
 ///
 /// # Safety
 ///
-/// `into` is valid for `from.len()` bytes and is touched by others through [`Word`] only.
+/// `into` must be valid for writes of `from.len()` bytes. All other accesses to this memory must be those of [`Word`].
 pub(crate) unsafe fn copy_in(into: *mut u8, from: &[u8]) {
     let head = into.align_offset(8).min(from.len());
     let (head, rest) = from.split_at(head);
     let mut at = into;
     for &byte in head {
-        // SAFETY: `at` walks over the bytes of the range, once each.
+        // SAFETY: `at` visits each byte of the range once, so it is valid; a byte is always aligned.
         unsafe { u8::store(at, byte) };
         at = at.wrapping_add(1);
     }
     let (words, tail) = rest.as_chunks::<8>();
     for &word in words {
-        // SAFETY: `at` is 8-byte aligned and a whole word is left.
+        // SAFETY: after the head, `at` is a multiple of 8, and a whole word of the range is left.
         unsafe { u64::store(at, u64::from_ne_bytes(word)) };
         at = at.wrapping_add(8);
     }

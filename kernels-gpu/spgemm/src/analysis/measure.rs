@@ -87,7 +87,7 @@ impl RowMeasure {
         let mut found = self;
         let mut distance = GROUP / 2;
         while distance > 0 {
-            let other = found.from_lane(warp::lane_id() ^ distance);
+            let other = found.of_lane(warp::lane_id() ^ distance);
             found = Self {
                 products: found.products.wrapping_add(other.products),
                 first: found.first.min(other.first),
@@ -101,7 +101,7 @@ impl RowMeasure {
 
     /// The measure that lane `lane` of the warp holds.
     #[inline(always)]
-    pub fn from_lane(self, lane: u32) -> Self {
+    pub fn of_lane(self, lane: u32) -> Self {
         let from_lane = |number| warp::shfl_idx(FULL_MASK, number, lane, WARP_SIZE);
         Self {
             products: from_lane(self.products),

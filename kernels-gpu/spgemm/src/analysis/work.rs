@@ -163,7 +163,7 @@ pub unsafe fn row_work(
             let end = if others == 0 { start } else { end };
             let lane_part = RowMeasure::measure(&operands, start + lane % GROUP, end, GROUP);
             let together = lane_part.reduce_group();
-            let of_row = together.from_lane(rank.wrapping_sub(done) % GROUPS * GROUP);
+            let of_row = together.of_lane(rank.wrapping_sub(done) % GROUPS * GROUP);
             if is_of_group && done <= rank && rank < done + GROUPS {
                 found = of_row;
             }

@@ -99,6 +99,10 @@ pub struct OutputPattern {
 
 impl RowList {
     /// The row and the chunk of an item of this launch.
+    ///
+    /// # Safety
+    ///
+    /// `item` is less than `count`, and `list` has the pairs of all items, from an even position on.
     #[inline(always)]
     pub unsafe fn load(&self, item: u32) -> [u32; 2] {
         // SAFETY: `item` is below `count`, by the contract; the list begins at an even position, so

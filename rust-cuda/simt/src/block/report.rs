@@ -1,10 +1,11 @@
-//! What a block reports: its first fault, and who waits for whom in vain.
+//! Reports of a block: its first fault, and threads that wait for a thread which never arrives.
 
 use super::{Activity, Block, Lane};
 use crate::fault::{Elsewhere, Fault, FaultKind, SourceLocation};
 use crate::warp::{Operation, bits};
 
 impl Block {
+    /// Notes a fault of `lane`, unless the block has one already.
     pub fn report(&self, lane: &Lane, kind: FaultKind, location: SourceLocation) {
         let fault = Fault {
             kernel: self.context().kernel.to_owned(),
@@ -25,7 +26,7 @@ impl Block {
         self.fault.take()
     }
 
-    /// Accounts for a thread that has returned, and for those that wait for it in vain.
+    /// Notes that a thread has returned, and reports a thread that still waits for it.
     pub fn thread_returned(&self, lane: &Lane) {
         lane.activity.set(Activity::Returned);
         self.live.set(self.live.get() - 1);
@@ -34,16 +35,14 @@ impl Block {
         let warp = lane.warp();
         warp.returned.set(warp.returned.get() | 1 << lane.lane());
         if let Some(waiting) = self.barrier.waiting() {
-            self.report_waiting(&self.lanes[waiting as usize], lane);
-        } else if let Some(arrived) = warp.awaited(lane.lane()) {
-            self.report_waiting(
-                &self.warp_lanes(lane)[arrived.trailing_zeros() as usize],
-                lane,
-            );
+            self.report_wait(&self.lanes[waiting as usize], lane);
+        } else if let Some(waiting) = warp.waiting_for(lane.lane()) {
+            let waiting = waiting.trailing_zeros() as usize;
+            self.report_wait(&self.warp_lanes(lane)[waiting], lane);
         }
     }
 
-    /// Reports why no thread can go on.
+    /// Reports a deadlock: no thread is ready, and not all have returned.
     pub fn report_deadlock(&self) {
         for lane in &self.lanes {
             let absent = match lane.activity.get() {
@@ -55,13 +54,13 @@ impl Block {
                 Activity::Running | Activity::Returned => None,
             };
             if let Some(absent) = absent {
-                return self.report_waiting(lane, absent);
+                return self.report_wait(lane, absent);
             }
         }
-        unreachable!("some thread waits for another, or one could run");
+        unreachable!("in a deadlock, some thread waits for one that is not there");
     }
 
-    /// A lane of the mask that is not at the operation.
+    /// A lane of `mask` that has not reached the operation.
     fn absent(&self, lane: &Lane, operation: Operation, mask: u32) -> Option<&Lane> {
         let lanes = self.warp_lanes(lane);
         bits(mask).map(|other| &lanes[other as usize]).find(|other| {
@@ -69,8 +68,8 @@ impl Block {
         })
     }
 
-    /// Reports that `waiting` waits for `absent`.
-    fn report_waiting(&self, waiting: &Lane, absent: &Lane) {
+    /// Reports that `waiting` waits for `absent`, which does not arrive.
+    fn report_wait(&self, waiting: &Lane, absent: &Lane) {
         let (other, elsewhere) = (absent.thread, self.elsewhere(absent));
         match waiting.activity.get() {
             Activity::AtBarrier(location) => {
@@ -94,6 +93,7 @@ impl Block {
         }
     }
 
+    /// What a lane that does not arrive is doing, for a report.
     pub fn elsewhere(&self, lane: &Lane) -> Elsewhere {
         match lane.activity.get() {
             Activity::Running => Elsewhere::Running,

@@ -1,23 +1,23 @@
-//! Copies from global to shared memory that run beside the thread (`cp.async`).
+//! Asynchronous copies from global to shared memory (`cp.async`).
 //!
-//! Here a copy takes place when its thread waits for it, the latest time that hardware allows. Until then what was in its
-//! place is gone: whoever reads it without waiting is told that it was never written.
+//! The emulator performs a copy when its thread waits for it, the latest time that hardware allows. Until then the
+//! destination counts as never written, so a read without the wait is a fault.
 
 use std::panic::Location;
 
 use super::memory::{load_at, store_at};
 use crate::access::Access;
+use crate::async_copies::AsyncCopy;
 use crate::block::Lane;
-use crate::copies::Copy;
 use crate::current::current;
 use crate::types::Space;
 
-/// Begins a copy of 4, 8 or 16 bytes from global memory that no thread writes to shared memory, of which only the first `read` come from there;
-/// the others are zeros. Addresses must be aligned to all of the bytes, if any are read.
+/// Starts a copy of 4, 8 or 16 bytes from global memory, which no thread may write, to shared memory. The first `read`
+/// bytes come from `from`, the others are zeros. `to` must be aligned to `bytes`, and `from` too unless `read` is 0.
 ///
 /// # Panics
 ///
-/// With another number of bytes, or more of them read, or no multiple of 4.
+/// If `bytes` is not 4, 8 or 16, or `read` is more than `bytes` or no multiple of 4.
 #[inline(never)]
 #[track_caller]
 pub fn copy_async(to: u64, from: u64, bytes: u32, read: u32) {
@@ -45,11 +45,11 @@ pub fn copy_async(to: u64, from: u64, bytes: u32, read: u32) {
         }
     }
     let destination = access(Space::Shared, to, bytes);
-    let (store, offset) = destination.resolve_shared();
+    let (storage, offset) = destination.resolve_shared();
     if lane.block().context().full {
-        destination.claim_shared(store, offset);
+        destination.reserve_shared(storage, offset);
     }
-    lane.copies.borrow_mut().begin(Copy {
+    lane.copies.borrow_mut().start(AsyncCopy {
         from,
         to,
         bytes,
@@ -58,18 +58,18 @@ pub fn copy_async(to: u64, from: u64, bytes: u32, read: u32) {
     });
 }
 
-/// Makes a group of the copies that the thread has begun since the last one (`cp.async.commit_group`).
+/// Makes a group of the copies that the thread has started since the last group (`cp.async.commit_group`).
 #[track_caller]
 pub fn commit_async() {
     current().copies.borrow_mut().commit();
 }
 
-/// Waits until no more than the last `pending` groups of the thread are on their way (`cp.async.wait_group`).
+/// Waits until at most the last `pending` groups of the thread are in flight (`cp.async.wait_group`).
 #[track_caller]
 pub fn wait_async(pending: u32) {
     let lane = current();
     let copies = lane.copies.borrow_mut().finish(pending);
-    for Copy {
+    for AsyncCopy {
         from,
         to,
         bytes,
@@ -85,7 +85,7 @@ pub fn wait_async(pending: u32) {
     }
 }
 
-/// Copies `N` times 4 bytes, those past the first `read` bytes as zeros.
+/// Copies `4 * N` bytes; those after the first `read` are zeros.
 fn copy<const N: usize>(
     lane: &Lane,
     to: u64,

@@ -9,17 +9,18 @@ use crate::limits::WARP_SIZE;
 use crate::types::Reduce;
 use crate::warp::{Operation, Warp, bits};
 
-/// What a shuffle gives a lane whose source is not in the mask: undefined on hardware, here a NaN as `f32` and as `f64`.
+/// The result of a shuffle whose source lane is not in the mask. It is undefined on hardware; here it is a NaN, both as
+/// `f32` and as `f64`.
 pub const UNDEFINED: u64 = 0xfffc_dead_ffc0_dead;
 
-/// Waits for all threads of the block, and orders what they did before after it.
+/// Waits for all threads of the block. Accesses before the barrier happen before those after it.
 #[inline(never)]
 #[track_caller]
 pub fn sync_threads() {
     sync_threads_count(false);
 }
 
-/// [`sync_threads`], and the number of threads that brought `true`.
+/// Does [`sync_threads`] and returns how many threads passed `true`.
 #[inline(never)]
 #[track_caller]
 pub fn sync_threads_count(predicate: bool) -> u32 {
@@ -29,26 +30,26 @@ pub fn sync_threads_count(predicate: bool) -> u32 {
         .wait(lane, predicate, Location::caller())
 }
 
-/// [`sync_threads`], and whether all threads brought `true`.
+/// Does [`sync_threads`] and returns whether all threads passed `true`.
 #[inline(never)]
 #[track_caller]
 pub fn sync_threads_and(predicate: bool) -> bool {
     sync_threads_count(predicate) == current().block().context().threads
 }
 
-/// [`sync_threads`], and whether some thread brought `true`.
+/// Does [`sync_threads`] and returns whether any thread passed `true`.
 #[inline(never)]
 #[track_caller]
 pub fn sync_threads_or(predicate: bool) -> bool {
     sync_threads_count(predicate) != 0
 }
 
-/// Waits for the lanes of `mask`, and orders what they did before it before what they do after it.
+/// Waits for the lanes of `mask`. Their accesses before it happen before their accesses after it.
 #[inline(never)]
 #[track_caller]
 pub fn sync_warp(mask: u32) {
     let lane = current();
-    meet(
+    collective(
         lane,
         Operation::SyncWarp,
         mask,
@@ -62,19 +63,20 @@ pub fn sync_warp(mask: u32) {
     );
 }
 
-/// Reads `value` of lane `operand` of the segment of `width` lanes that the caller is in (`shfl.sync.idx`).
+/// Returns the `value` of lane `operand` of the caller's segment (`shfl.sync.idx`). A segment of the warp has `width`
+/// lanes.
 ///
-/// All shuffles: a lane is read only if it is in the caller's segment, else the result is the caller's own value and
-/// `false`; of `operand` the lower five bits count. The value of a lane in the segment that is not in the mask is
-/// [`UNDEFINED`].
+/// For all shuffles: if the source lane is outside the caller's segment, the result is the caller's own value and
+/// `false`. If it is in the segment but not in the mask, the value is [`UNDEFINED`]. Only the lower five bits of
+/// `operand` count.
 ///
 /// # Panics
 ///
-/// When `width` is no power of two up to 32.
+/// If `width` is no power of two up to 32.
 #[inline(never)]
 #[track_caller]
 pub fn shuffle_idx(mask: u32, value: u64, operand: u32, width: u32) -> (u64, bool) {
-    let (lane, segment) = (current(), segment(width));
+    let (lane, segment) = (current(), segment_bits(width));
     let source = lane.lane() & segment | operand & !segment & 31;
     shuffle(
         lane,
@@ -87,11 +89,11 @@ pub fn shuffle_idx(mask: u32, value: u64, operand: u32, width: u32) -> (u64, boo
     )
 }
 
-/// Reads `value` of the lane `operand` below (`shfl.sync.up`). See [`shuffle_idx`].
+/// Returns the `value` of the lane whose number is lower by `operand` (`shfl.sync.up`). See [`shuffle_idx`].
 #[inline(never)]
 #[track_caller]
 pub fn shuffle_up(mask: u32, value: u64, operand: u32, width: u32) -> (u64, bool) {
-    let (lane, segment, operand) = (current(), segment(width), operand & 31);
+    let (lane, segment, operand) = (current(), segment_bits(width), operand & 31);
     let inside = lane.lane() & !segment >= operand;
     let source = lane.lane().wrapping_sub(operand);
     shuffle(
@@ -105,11 +107,11 @@ pub fn shuffle_up(mask: u32, value: u64, operand: u32, width: u32) -> (u64, bool
     )
 }
 
-/// Reads `value` of the lane `operand` above (`shfl.sync.down`). See [`shuffle_idx`].
+/// Returns the `value` of the lane whose number is higher by `operand` (`shfl.sync.down`). See [`shuffle_idx`].
 #[inline(never)]
 #[track_caller]
 pub fn shuffle_down(mask: u32, value: u64, operand: u32, width: u32) -> (u64, bool) {
-    let (lane, segment) = (current(), segment(width));
+    let (lane, segment) = (current(), segment_bits(width));
     let source = lane.lane() + (operand & 31);
     let inside = source <= lane.lane() | !segment & 31;
     shuffle(
@@ -123,12 +125,12 @@ pub fn shuffle_down(mask: u32, value: u64, operand: u32, width: u32) -> (u64, bo
     )
 }
 
-/// Reads `value` of the lane whose number is the caller's exclusive-or `operand` (`shfl.sync.bfly`). As on hardware, a
-/// lane of an earlier segment can be read, one of a later segment cannot. See [`shuffle_idx`].
+/// Returns the `value` of the lane whose number is the caller's xor `operand` (`shfl.sync.bfly`). As on hardware, the
+/// source may be in an earlier segment, but not in a later one. See [`shuffle_idx`].
 #[inline(never)]
 #[track_caller]
 pub fn shuffle_xor(mask: u32, value: u64, operand: u32, width: u32) -> (u64, bool) {
-    let (lane, segment) = (current(), segment(width));
+    let (lane, segment) = (current(), segment_bits(width));
     let source = lane.lane() ^ operand & 31;
     let inside = source <= lane.lane() | !segment & 31;
     shuffle(
@@ -142,10 +144,10 @@ pub fn shuffle_xor(mask: u32, value: u64, operand: u32, width: u32) -> (u64, boo
     )
 }
 
-/// The bits of a lane's number that are its segment's.
+/// The bits of a lane's number that are the same for all lanes of its segment.
 #[inline(always)]
 #[track_caller]
-fn segment(width: u32) -> u32 {
+fn segment_bits(width: u32) -> u32 {
     assert!(
         width.is_power_of_two() && width <= WARP_SIZE,
         "a shuffle of width {width}: it must be a power of two up to 32"
@@ -165,7 +167,7 @@ fn shuffle(
 ) -> (u64, bool) {
     let source = if inside { source } else { lane.lane() };
     lane.warp().operands[lane.lane() as usize].set(source as u8);
-    let result = meet(lane, operation, mask, value, location, |warp| {
+    let result = collective(lane, operation, mask, value, location, |warp| {
         for member in bits(mask) {
             let source = warp.operands[member as usize].get() & 31;
             let value = if mask >> source & 1 != 0 {
@@ -179,12 +181,12 @@ fn shuffle(
     (result, inside)
 }
 
-/// The lanes of `mask` that brought `true`, a bit each (`vote.sync.ballot`).
+/// Returns a bit for each lane of `mask` that passed `true` (`vote.sync.ballot`).
 #[inline(never)]
 #[track_caller]
 pub fn ballot(mask: u32, predicate: bool) -> u32 {
     let value = u64::from(predicate);
-    meet(
+    collective(
         current(),
         Operation::Ballot,
         mask,
@@ -192,16 +194,16 @@ pub fn ballot(mask: u32, predicate: bool) -> u32 {
         Location::caller(),
         |warp| {
             let votes = bits(mask).map(|lane| warp.values[lane as usize].get() << lane);
-            share(warp, mask, votes.sum());
+            broadcast(warp, mask, votes.sum());
         },
     ) as u32
 }
 
-/// The lanes of `mask` that brought the same value as the caller, a bit each (`match.any.sync`).
+/// Returns a bit for each lane of `mask` that passed the same value as the caller (`match.any.sync`).
 #[inline(never)]
 #[track_caller]
 pub fn match_any(mask: u32, value: u64) -> u32 {
-    meet(
+    collective(
         current(),
         Operation::MatchAny,
         mask,
@@ -217,11 +219,11 @@ pub fn match_any(mask: u32, value: u64) -> u32 {
     ) as u32
 }
 
-/// `mask` and `true` when all its lanes brought the same value, else zero and `false` (`match.all.sync`).
+/// Returns `mask` and `true` if all its lanes passed the same value, else zero and `false` (`match.all.sync`).
 #[inline(never)]
 #[track_caller]
 pub fn match_all(mask: u32, value: u64) -> (u32, bool) {
-    let same = meet(
+    let same = collective(
         current(),
         Operation::MatchAll,
         mask,
@@ -229,18 +231,18 @@ pub fn match_all(mask: u32, value: u64) -> (u32, bool) {
         Location::caller(),
         |warp| {
             let same = bits(mask).all(|other| warp.values[other as usize].get() == value);
-            share(warp, mask, u64::from(same));
+            broadcast(warp, mask, u64::from(same));
         },
     ) != 0;
     (if same { mask } else { 0 }, same)
 }
 
-/// What `operation` makes of the values of the lanes of `mask` (`redux.sync`).
+/// Combines the values of the lanes of `mask` by `operation` (`redux.sync`).
 #[inline(never)]
 #[track_caller]
 pub fn reduce(mask: u32, value: u32, operation: Reduce) -> u32 {
     let (lane, value) = (current(), u64::from(value));
-    meet(
+    collective(
         lane,
         Operation::Reduce(operation),
         mask,
@@ -249,49 +251,49 @@ pub fn reduce(mask: u32, value: u32, operation: Reduce) -> u32 {
         |warp| {
             let values = bits(mask).map(|lane| warp.values[lane as usize].get() as u32);
             let result = values.reduce(|a, b| operation.apply(a, b)).unwrap_or(0);
-            share(warp, mask, u64::from(result));
+            broadcast(warp, mask, u64::from(result));
         },
     ) as u32
 }
 
-/// Brings three words and takes those of all 32 lanes: how a matrix multiplication (`mma.sync`) reads its operands. All lanes
-/// of the warp take part.
+/// Returns the three words of each of the 32 lanes. A matrix multiplication (`mma.sync`) reads its operands by it. All
+/// lanes of the warp take part.
 #[inline(never)]
 #[track_caller]
 pub fn gather(words: [u64; 3]) -> [[u64; 3]; WARP_SIZE as usize] {
     let lane = current();
-    let wide = lane.warp().wide();
-    wide.values[lane.lane() as usize].set(words);
-    meet(
+    let gathered = lane.warp().gathered();
+    gathered.values[lane.lane() as usize].set(words);
+    collective(
         lane,
         Operation::Gather,
         u32::MAX,
         0,
         Location::caller(),
         |warp| {
-            let wide = warp.wide();
-            for (value, result) in wide.values.iter().zip(&wide.results) {
+            let gathered = warp.gathered();
+            for (value, result) in gathered.values.iter().zip(&gathered.results) {
                 result.set(value.get());
             }
         },
     );
-    std::array::from_fn(|other| wide.results[other].get())
+    std::array::from_fn(|other| gathered.results[other].get())
 }
 
 /// Gives all lanes of a mask the same result.
-fn share(warp: &Warp, mask: u32, result: u64) {
+fn broadcast(warp: &Warp, mask: u32, result: u64) {
     for member in bits(mask) {
         warp.results[member as usize].set(result);
     }
 }
 
-/// Brings `value` to a warp operation and takes its result away. The lane that arrives last computes the results of
-/// all by `complete`, and goes on.
+/// Takes part in a warp operation with `value` and returns the lane's result. The lane that arrives last computes all
+/// results by `complete` and does not wait.
 ///
-/// Only the wait is inlined into the kernel, where it has to be: the less code that is, the more of the functions and
-/// closures in which a kernel waits does the compiler inline.
+/// Only the wait is inlined into the kernel. The less code that is, the more functions and closures that wait does the
+/// compiler inline into the kernel.
 #[inline(always)]
-fn meet(
+fn collective(
     lane: &Lane,
     operation: Operation,
     mask: u32,
@@ -305,7 +307,7 @@ fn meet(
     lane.warp().results[lane.lane() as usize].get()
 }
 
-/// Whether the lane is the last one of the mask and need not wait.
+/// Notes that the lane has reached a warp operation. Returns whether it is the last one, which need not wait.
 #[inline(never)]
 fn arrive(
     lane: &Lane,
@@ -317,7 +319,7 @@ fn arrive(
 ) -> bool {
     let (warp, number) = (lane.warp(), lane.lane());
     if mask >> number & 1 == 0 || mask & (warp.returned.get() | !warp.lanes) != 0 {
-        refuse(lane, operation, mask, location);
+        fault_mask(lane, operation, mask, location);
     }
     warp.values[number as usize].set(value);
     if warp.arrive(number, operation, mask) {
@@ -331,8 +333,14 @@ fn arrive(
     false
 }
 
+/// Reports what is wrong with the mask of a warp operation.
 #[cold]
-fn refuse(lane: &Lane, operation: Operation, mask: u32, location: &'static Location<'static>) -> ! {
+fn fault_mask(
+    lane: &Lane,
+    operation: Operation,
+    mask: u32,
+    location: &'static Location<'static>,
+) -> ! {
     let (warp, block) = (lane.warp(), lane.block());
     let (beyond, operation) = (mask & !warp.lanes, operation.name());
     let kind = if mask >> lane.lane() & 1 == 0 {

@@ -10,14 +10,14 @@ use crate::fault::{FaultKind, Touch};
 use crate::types::{Scope, Space};
 use crate::word::Word;
 
-/// Loads `N` consecutive words. The address must be aligned to all of them together.
+/// Loads `N` consecutive words. The address must be a multiple of their total size.
 #[inline(always)]
 #[track_caller]
 pub fn load<W: Word, const N: usize>(space: Space, address: u64) -> [W; N] {
     load_at(current(), space, address, Location::caller())
 }
 
-/// [`load`] of a lane, for which `location` is to blame.
+/// [`load`] by `lane`; a fault is reported at `location`.
 #[inline(never)]
 pub(crate) fn load_at<W: Word, const N: usize>(
     lane: &Lane,
@@ -26,19 +26,19 @@ pub(crate) fn load_at<W: Word, const N: usize>(
     location: &'static Location<'static>,
 ) -> [W; N] {
     let access = access::<W, N>(lane, space, address, location);
-    // SAFETY: `resolve` and `resolve_shared` let pass only what lies in memory that is touched through `Word` alone,
-    // and what is aligned.
+    // SAFETY: `resolve` and `resolve_shared` have checked that the access lies in valid memory and is aligned. All
+    // accesses to that memory are atomic accesses of `Word`s.
     let read = |data: *mut u8, offset: u64| unsafe {
         let data = data.add(offset as usize);
         std::array::from_fn(|word| W::load(data.add(word * size_of::<W>())))
     };
     if space == Space::Shared {
-        let (store, offset) = access.resolve_shared();
+        let (storage, offset) = access.resolve_shared();
         if !access.lane.block().context().full {
-            return read(store.data(), offset);
+            return read(storage.data(), offset);
         }
-        return access.check_shared(store, offset, Touch::Load, || {
-            (read(store.data(), offset), false)
+        return access.check_shared(storage, offset, Touch::Load, || {
+            (read(storage.data(), offset), false)
         });
     }
     let (allocation, offset) = access.resolve();
@@ -55,18 +55,18 @@ pub(crate) fn load_at<W: Word, const N: usize>(
     }
 }
 
-/// Stores `N` consecutive words. The address must be aligned to all of them together.
+/// Stores `N` consecutive words. The address must be a multiple of their total size.
 ///
 /// # Panics
 ///
-/// In [`Space::GlobalReadOnly`].
+/// If `space` is [`Space::GlobalReadOnly`].
 #[inline(always)]
 #[track_caller]
 pub fn store<W: Word, const N: usize>(space: Space, address: u64, values: [W; N]) {
     store_at(current(), space, address, values, Location::caller());
 }
 
-/// [`store`] of a lane, for which `location` is to blame.
+/// [`store`] by `lane`; a fault is reported at `location`.
 #[inline(never)]
 pub(crate) fn store_at<W: Word, const N: usize>(
     lane: &Lane,
@@ -76,7 +76,7 @@ pub(crate) fn store_at<W: Word, const N: usize>(
     location: &'static Location<'static>,
 ) {
     let access = access::<W, N>(lane, space, address, location);
-    // SAFETY: as for `load`.
+    // SAFETY: as in `load_at`.
     let write = |data: *mut u8, offset: u64| unsafe {
         let data = data.add(offset as usize);
         for (word, value) in values.into_iter().enumerate() {
@@ -84,12 +84,12 @@ pub(crate) fn store_at<W: Word, const N: usize>(
         }
     };
     if writable(space) == Space::Shared {
-        let (store, offset) = access.resolve_shared();
+        let (storage, offset) = access.resolve_shared();
         if !access.lane.block().context().full {
-            return write(store.data(), offset);
+            return write(storage.data(), offset);
         }
-        return access.check_shared(store, offset, Touch::Store, || {
-            (write(store.data(), offset), true)
+        return access.check_shared(storage, offset, Touch::Store, || {
+            (write(storage.data(), offset), true)
         });
     }
     let (allocation, offset) = access.resolve();
@@ -104,13 +104,13 @@ pub(crate) fn store_at<W: Word, const N: usize>(
     }
 }
 
-/// Replaces a word by what `update` makes of it, in one step as seen by the threads of `scope`, and gives the old value.
-/// `None` leaves the word as it is, and makes the operation an atomic load. `update` may be called several times, and
-/// must not call functions of `lane`: the word is locked meanwhile.
+/// Replaces a word by the result of `update`, atomically for the threads of `scope`, and returns the old value. If
+/// `update` returns `None`, the word stays as it is and the operation is an atomic load. `update` may be called several
+/// times. It must not call functions of this module, since the word is locked meanwhile.
 ///
 /// # Panics
 ///
-/// In [`Space::GlobalReadOnly`].
+/// If `space` is [`Space::GlobalReadOnly`].
 #[inline]
 #[track_caller]
 pub fn atomic<W: Word>(
@@ -126,18 +126,18 @@ pub fn atomic<W: Word>(
         Touch::Atomic
     };
     let mut wrote = false;
-    // SAFETY: as for `load`.
+    // SAFETY: as in `load_at`.
     let perform = |data: *mut u8, offset: u64| unsafe {
         let (old, new) = W::update(data.add(offset as usize), update);
         wrote = new;
         (old, new)
     };
     let old = if writable(space) == Space::Shared {
-        let (store, offset) = access.resolve_shared();
+        let (storage, offset) = access.resolve_shared();
         if access.lane.block().context().full {
-            access.check_shared(store, offset, touch, || perform(store.data(), offset))
+            access.check_shared(storage, offset, touch, || perform(storage.data(), offset))
         } else {
-            perform(store.data(), offset).0
+            perform(storage.data(), offset).0
         }
     } else {
         let (allocation, offset) = access.resolve();
@@ -148,7 +148,7 @@ pub fn atomic<W: Word>(
             }),
         }
     };
-    give_way(access.lane, wrote);
+    yield_if_spinning(access.lane, wrote);
     old
 }
 
@@ -179,12 +179,12 @@ fn writable(space: Space) -> Space {
     space
 }
 
-/// Lets others run once in a while: a lane that spins on an atomic operation waits for one of them.
+/// Runs other lanes after many atomic operations: a lane that spins waits for one of them.
 #[inline(always)]
-fn give_way(lane: &Lane, wrote: bool) {
-    /// A lane that has not switched gives way after this many operations, or a sixteenth if they wrote nothing.
+fn yield_if_spinning(lane: &Lane, wrote: bool) {
+    /// Number of operations since the last switch after which a lane yields; one that writes nothing counts 16 times.
     const LIMIT: u32 = 256;
-    let steps = &lane.block().steps;
+    let steps = &lane.block().atomic_steps;
     steps.set(steps.get() + if wrote { 1 } else { 16 });
     if steps.get() >= LIMIT {
         let spinning = &lane.warp().spinning;
@@ -193,20 +193,19 @@ fn give_way(lane: &Lane, wrote: bool) {
     }
 }
 
-/// Orders what the thread did before it before what it does after it, as seen by the threads of `scope`
-/// (`__threadfence`).
+/// A memory fence (`__threadfence`): the threads of `scope` see the thread's accesses before it before those after it.
 #[track_caller]
 pub fn fence(scope: Scope) {
     current().note_fence(scope != Scope::Block);
     host_fence(Ordering::SeqCst);
 }
 
-/// The address of a static variable in shared memory, the same for all threads of the block. `site` stands for the
+/// The address of a static variable in shared memory, the same for all threads of the block. `site` identifies the
 /// variable.
 ///
 /// # Panics
 ///
-/// When a site comes with two sizes or alignments, or the alignment is no power of two up to 1024.
+/// If a site is used with two sizes or alignments, or the alignment is no power of two up to 1024.
 #[track_caller]
 pub fn shared_static(site: usize, bytes: u32, align: u32) -> u64 {
     let lane = current();
@@ -222,7 +221,7 @@ pub fn shared_static(site: usize, bytes: u32, align: u32) -> u64 {
     }
 }
 
-/// The address and the bytes of the dynamic shared memory that the launch asked for, aligned to 1024.
+/// The address, a multiple of 1024, and the size in bytes of the dynamic shared memory of the launch.
 #[track_caller]
 pub fn shared_dynamic() -> (u64, u32) {
     current().block().shared.dynamic()

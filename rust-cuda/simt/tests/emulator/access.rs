@@ -1,4 +1,4 @@
-//! Accesses to memory that must be reported.
+//! Wrong accesses to memory that must be reported.
 
 use crate::machine::planted::*;
 use crate::machine::*;
@@ -145,11 +145,15 @@ fn shared_accesses_outside_the_window_are_out_of_bounds() {
             let kind = HERE.planted(&emulator, 40, 5, "leaves the window", || {
                 let shared = lane::shared_static(1, 64, 4);
                 if buggy(5) {
-                    lane::store::<u32, 1>(Space::Shared, shared.wrapping_add_signed(distance), [1]); // leaves the window
+                    let address = shared.wrapping_add_signed(distance);
+                    lane::store::<u32, 1>(Space::Shared, address, [1]); // leaves the window
                 }
             });
             assert!(
-                matches!(kind, FaultKind::OutOfBounds { space: Space::Shared, size: 64, offset: found, .. } if found == offset),
+                matches!(
+                    kind,
+                    FaultKind::OutOfBounds { space: Space::Shared, size: 64, offset: found, .. } if found == offset
+                ),
                 "{kind}"
             );
         }
@@ -235,7 +239,7 @@ fn reads_of_memory_never_written_are_found() {
             "{kind}"
         );
     }
-    // Every earlier block has written all of its shared memory.
+    // Every earlier block has written all of its shared memory; this one must not see that.
     let kind = HERE.planted(&emulator, 40, 9, "reads what one left out", || {
         let shared = lane::shared_static(1, 160, 4);
         if !buggy(38) {

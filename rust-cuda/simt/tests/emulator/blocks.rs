@@ -1,4 +1,4 @@
-//! What barriers and shared memory give the threads of a block, on every schedule.
+//! Barriers and shared memory give the same results on every schedule.
 
 use crate::machine::{
     block_number, get_shared, put_shared, run, shape, thread_number, variety, words,
@@ -87,7 +87,7 @@ fn warp_barriers_order_memory_among_the_lanes_they_name() {
             lane::sync_warp(FULL);
             let mut sum = get_shared(own, lane ^ 1);
             lane::sync_warp(FULL);
-            // Within the halves, step by step, down to one lane each.
+            // Within halves of the warp, then quarters, and so on down to single lanes.
             let half = if lane < 16 { 0xffff } else { 0xffff_0000 };
             for step in [8, 4, 2, 1] {
                 let other = get_shared(own, lane ^ step);
@@ -96,7 +96,7 @@ fn warp_barriers_order_memory_among_the_lanes_they_name() {
                 lane::sync_warp(half);
                 sum += other;
             }
-            // Lane 0 has met lane 1, and lane 1 lane 2: what lane 2 did is ordered before what lane 0 does.
+            // Lane 2 synchronised with lane 1, then lane 1 with lane 0: the write of lane 2 happened before this read.
             lane::sync_warp(FULL);
             if lane == 2 {
                 put_shared(own, 31, 5);

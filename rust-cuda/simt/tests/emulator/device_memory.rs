@@ -1,4 +1,4 @@
-//! What blocks tell each other through device memory: wide accesses, atomics, fences; on every schedule.
+//! Communication through device memory gives the same results on every schedule: wide accesses, atomics, fences.
 
 use crate::machine::{
     block_number, download, get, get_shared, put, put_shared, run, shape, thread_number, upload,

@@ -1,4 +1,4 @@
-//! Which threads a launch runs, and what it tells of them.
+//! The threads that a launch runs, their indices, and its statistics.
 
 use crate::machine::{block_number, run, shape, strict, thread_number, variety, words};
 use simt::{Launch, lane};

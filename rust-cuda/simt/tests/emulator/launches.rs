@@ -1,4 +1,4 @@
-//! Launches that are refused or fail, and what is left after them.
+//! Launches that are refused or fail, and the state of the emulator after them.
 
 use crate::machine::planted::*;
 use crate::machine::*;

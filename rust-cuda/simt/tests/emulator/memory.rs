@@ -1,4 +1,4 @@
-//! Device memory from the host's side.
+//! Device memory as the host sees it.
 
 use crate::machine::{block_number, download, emulator, put, run, shape, strict, upload, zeros};
 use simt::{Checks, MemoryError, Schedule, Space, lane};
@@ -72,7 +72,7 @@ fn what_nobody_has_written_cannot_be_read() {
 #[test]
 fn a_copy_of_what_nobody_has_written_is_not_written() {
     let emulator = strict();
-    // Of bytes, so that the copies begin and end within the other's granules.
+    // The source has granules of one byte, so copies begin and end inside granules of the destination.
     let from = emulator.allocate(40, 1).unwrap();
     emulator.write(from, &[1; 9]).unwrap();
     emulator.write(from + 12, &[2; 28]).unwrap();
@@ -87,7 +87,7 @@ fn a_copy_of_what_nobody_has_written_is_not_written() {
         let to = emulator.allocate(40, granule).unwrap();
         emulator.zero(to, 40).unwrap();
         emulator.copy(to + 5, from, 35).unwrap();
-        // Bytes 9 to 11 of the source have come to 14 to 16.
+        // Bytes 9 to 11 of the source were copied to 14 to 16.
         let first = 14 / u64::from(granule) * u64::from(granule);
         assert_eq!(emulator.read(to, &mut [0; 40]), unwritten(to, first));
         assert_eq!(emulator.read(to + 16, &mut [0; 1]), unwritten(to, 16));
@@ -161,7 +161,7 @@ fn an_allocation_that_the_host_cannot_hold_is_an_error() {
     for checks in [Checks::Full, Checks::BoundsOnly] {
         let emulator = emulator(1, checks, Schedule::InOrder);
         for bytes in [1 << 50, u64::MAX, (1 << 39) - 1] {
-            // The last may be there, if the host overcommits; it is not touched.
+            // The last one may succeed if the host overcommits memory; it is never touched.
             match emulator.allocate(bytes, 1) {
                 Err(error) => assert_eq!(error, MemoryError::OutOfMemory { bytes }),
                 Ok(address) => assert!(bytes < 1 << 39 && emulator.free(address).is_ok()),

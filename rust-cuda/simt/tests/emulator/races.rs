@@ -37,7 +37,7 @@ fn a_write_after_reads_of_several_warps_is_a_race() {
             put_shared(shared, 0, 2); // writes what was read
         }
     });
-    // The last warp passes the barrier first.
+    // The last warp reaches the barrier first.
     let expected = (Touch::Store, Touch::Load, [BUGGY, 0, 0], [64, 0, 0]);
     assert_eq!(
         race(&kind),
@@ -50,7 +50,7 @@ fn lanes_of_a_warp_race_without_a_warp_barrier() {
     let kind = HERE.planted(&strict(), 32, 1, "reads across lanes", || {
         let shared = lane::shared_static(1, 128, 4);
         put_shared(shared, lane::lane_id(), 1); // writes its word
-        // A shuffle is no barrier for memory.
+        // A shuffle does not order accesses to memory.
         lane::shuffle_idx(FULL, 1, 0, 32);
         if buggy(1) {
             get_shared(shared, 0); // reads across lanes
@@ -68,7 +68,7 @@ fn a_warp_barrier_orders_only_the_lanes_it_names() {
         put_shared(shared, lane, 1); // writes its word of a half
         lane::sync_warp(if lane < 16 { 0xffff } else { 0xffff_0000 });
         get_shared(shared, lane ^ 1);
-        // All have written by now, but nothing orders memory.
+        // All threads have written by now, but nothing orders the accesses.
         lane::ballot(FULL, true);
         if buggy(2) {
             get_shared(shared, 16); // reads across halves

@@ -1,4 +1,4 @@
-//! Threads that wait for each other in vain.
+//! Threads that wait for a thread which never arrives.
 
 use crate::machine::planted::*;
 use crate::machine::*;
@@ -104,7 +104,7 @@ fn masks_that_do_not_fit_are_found() {
         "{kind}"
     );
 
-    // The lane has returned: before the operation, and while the others wait.
+    // The lane returns before the others reach the operation, or while they wait.
     for absent in [3, 31] {
         let waiting = if absent == 3 { 4 } else { 0 };
         let first = if absent == 3 { 0 } else { waiting };

@@ -1,11 +1,11 @@
-//! What shuffles, votes, matches and reductions give, on every schedule.
+//! Shuffles, votes, matches and reductions give the right results on every schedule.
 
 use crate::machine::{run, shape, strict, variety, words};
 use simt::{Reduce, lane};
 
 const FULL: u32 = u32::MAX;
 
-/// PTX's own definition of `shfl.sync`.
+/// The definition of `shfl.sync` in the PTX manual.
 fn ptx_shuffle(mode: &str, lane: u32, operand: u32, width: u32) -> (u32, bool) {
     let segment = !(width - 1) & 31;
     let clamp = if mode == "up" { 0 } else { 31 };
@@ -85,7 +85,7 @@ fn divergent_parts_of_a_warp_meet_separately_and_in_any_order() {
     for emulator in variety() {
         let found = words(&emulator, shape(5, 32), || {
             let lane = lane::lane_id();
-            // Lane 0 belongs to both pairs: lane 2 waits for it while it still meets lane 1.
+            // Lane 0 is in both pairs: lane 2 waits for it while it completes its operation with lane 1.
             let mut sum = 0;
             if lane < 2 {
                 sum += lane::reduce(0b011, lane + 1, Reduce::Add);

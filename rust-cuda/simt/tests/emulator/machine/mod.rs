@@ -1,4 +1,4 @@
-//! An emulator and what tests do with it.
+//! Emulators for the tests, and ways to run kernels on them.
 
 pub mod planted;
 
@@ -14,12 +14,12 @@ pub fn emulator(workers: usize, checks: Checks, schedule: Schedule) -> Emulator 
     })
 }
 
-/// One worker, all checks, in order: every run is the same.
+/// One worker, all checks, blocks in order: every run is the same.
 pub fn strict() -> Emulator {
     emulator(1, Checks::Full, Schedule::InOrder)
 }
 
-/// Emulators whose differences no correct kernel may notice.
+/// Emulators with different schedules and checks. A correct kernel computes the same on all of them.
 pub fn variety() -> Vec<Emulator> {
     let mut all = vec![
         strict(),
@@ -40,7 +40,7 @@ pub fn shape(grid: u32, block: u32) -> Launch<'static> {
     }
 }
 
-/// `words` words of device memory, all of them zero.
+/// Allocates `words` words of device memory, all zero.
 pub fn zeros(emulator: &Emulator, words: u32) -> u64 {
     let address = emulator.allocate(4 * u64::from(words), 4).unwrap();
     emulator.zero(address, 4 * u64::from(words)).unwrap();
@@ -61,7 +61,7 @@ pub fn download(emulator: &Emulator, address: u64, words: u32) -> Vec<u32> {
     words.iter().map(|&word| u32::from_ne_bytes(word)).collect()
 }
 
-/// Runs a kernel that gives a word for each thread; the words by block and thread number.
+/// Runs a kernel that returns a word for each thread. Returns the words in the order of blocks and threads.
 pub fn words(emulator: &Emulator, launch: Launch<'_>, thread: impl Fn() -> u32 + Sync) -> Vec<u32> {
     let per_block: u32 = launch.block.iter().product();
     let count = launch.grid.iter().product::<u32>() * per_block;

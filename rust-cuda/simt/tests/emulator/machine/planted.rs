@@ -1,15 +1,15 @@
-//! Planted bugs: which block has one, and what its report must say.
+//! Planted bugs: the block that has one, and what its fault must report.
 
 use simt::{Elsewhere, Emulator, FaultKind, Touch};
 
 use super::{block_number, run, shape, thread_number};
 
 pub const FULL: u32 = u32::MAX;
-/// Blocks of every launch with a planted bug, and the one that has it.
+/// Number of blocks of every launch with a planted bug, and the block that has it.
 pub const GRID: u32 = 50;
 pub const BUGGY: u32 = 43;
 
-/// The source of a test program: a comment at the end of a line names the line.
+/// The source of a test program. A comment at the end of a line is the name of that line.
 pub struct Source {
     pub file: &'static str,
     pub text: &'static str,
@@ -27,7 +27,8 @@ impl Source {
             .1
     }
 
-    /// Runs a kernel whose bug shows in block `BUGGY` and thread `thread`, at the line of `mark`; the kind of the fault.
+    /// Runs a kernel with a bug and checks that the fault is in block `BUGGY`, in `thread`, at the line of `mark`.
+    /// Returns the kind of the fault.
     #[track_caller]
     pub fn planted(
         &self,
@@ -56,12 +57,12 @@ impl Source {
     }
 }
 
-/// Whether this is the thread that has the bug.
+/// Whether the calling thread has the bug.
 pub fn buggy(thread: u32) -> bool {
     block_number() == BUGGY && thread_number() == thread
 }
 
-/// The line at which a thread waits.
+/// The line where a thread waits.
 #[track_caller]
 pub fn line_of(elsewhere: &Elsewhere) -> u32 {
     match elsewhere {
@@ -72,7 +73,7 @@ pub fn line_of(elsewhere: &Elsewhere) -> u32 {
     }
 }
 
-/// The two accesses of a race, the place of the earlier one, and its line.
+/// The two accesses of a race, and block, thread and line of the earlier one.
 #[track_caller]
 pub fn race(kind: &FaultKind) -> ((Touch, Touch, [u32; 3], [u32; 3]), u32) {
     match kind {

@@ -1,6 +1,6 @@
 //! The calls of the CUDA driver that `cust` 0.3.2 lacks, and the only raw ones.
 
-use super::error::DriverError;
+use crate::device::error::DriverError;
 use cuda_std::launch::LaunchConfig;
 use cust::device::Device;
 use cust::error::CudaError;

@@ -1,9 +1,11 @@
 //! The modules of a CUDA device: PTX compiled by the driver, and the entry points found in it.
 
 use super::archives::{ARCHIVES, ptx_version};
-use super::error::{DeviceError, DriverError};
-use super::limits::KernelResources;
-use super::{ModuleLoad, Version, driver, ptx};
+use super::{driver, ptx};
+use crate::device::error::{DeviceError, DriverError};
+use crate::device::limits::KernelResources;
+use crate::device::properties::Version;
+use crate::device::reports::ModuleLoad;
 use cust::error::CudaError;
 use cust::function::{Function, FunctionAttribute};
 use cust::module::Module;

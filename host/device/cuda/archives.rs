@@ -1,6 +1,6 @@
 //! The archives of this crate's own kernels.
 
-use super::Version;
+use crate::device::properties::Version;
 use ptx_archive::{Archive, PtxVersion};
 use std::sync::LazyLock;
 

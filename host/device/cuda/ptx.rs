@@ -1,7 +1,7 @@
 //! The driver that PTX wants: by its version, and the CUDA release that brought that version.
 
-use super::Version;
-use super::error::DriverTooOld;
+use crate::device::error::DriverTooOld;
+use crate::device::properties::Version;
 
 /// PTX versions and the CUDA releases that brought them (PTX ISA, chapter "Release Notes").
 const RELEASES: [(Version, Version); 20] = [
