@@ -12,7 +12,8 @@ use cuda_builder::{
 use cuda_std::kernel::Instance;
 use half::{bf16, f16};
 use rayon::prelude::*;
-use warprow_kernels::gemm::{GemmElement, GemmKernel, Shape};
+use warprow_kernels::gemm::{GemmKernel, Shape};
+use warprow_kernels::matrix::Operand;
 // For its kernels, which register themselves.
 use warprow_test_kernels as _;
 
@@ -216,12 +217,12 @@ const REGISTERS: u32 = 1 << 16;
 /// Into blocks of how many threads XW's kernels are launched at most, by their names, over shapes that choose every
 /// tile.
 fn threads_of_xw() -> HashMap<String, u32> {
-    fn add<T: GemmElement>(most: &mut HashMap<String, u32>, shape: Shape) {
+    fn add<T: Operand>(most: &mut HashMap<String, u32>, shape: Shape) {
         let kernels = GemmKernel::ALL.iter();
-        for &kernel in kernels.filter(|kernel| kernel.supports::<T>()) {
-            if let Some(handle) = T::handle(kernel, shape) {
-                let block = kernel.launch::<T>(shape).block;
-                let most = most.entry(handle.name().to_owned()).or_default();
+        for &kernel in kernels.filter(|kernel| kernel.refusal::<T>(shape.depth).is_none()) {
+            if let Some(plan) = kernel.plan::<T>(shape) {
+                let block = plan.config.block;
+                let most = most.entry(plan.kernel.name().to_owned()).or_default();
                 *most = (*most).max(block.x * block.y * block.z);
             }
         }

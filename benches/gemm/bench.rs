@@ -111,7 +111,7 @@ impl Bench<'_> {
             let epilogue = DenseEpilogue::default();
             verify_gemm(x.view(), w.view(), epilogue, arithmetic, y.view())
         };
-        for (name, options) in self.choices::<T>() {
+        for (name, options) in self.choices::<T>(depth) {
             poison(&mut y_device)?;
             let gemm = Gemm::plan(&self.device, w.view(), None, options)?;
             let timing = measure(&self.device, Effort::of(self.options.samples), || {
@@ -121,6 +121,7 @@ impl Bench<'_> {
             let line = Line {
                 implementation: name,
                 kernel: Some(gemm.kernel().name()),
+                variant: gemm.variant(rows as usize)?,
                 ..Line::default()
             };
             let found = check(y.view(), Some(gemm.kernel()));
@@ -163,8 +164,8 @@ impl Bench<'_> {
         Ok(())
     }
 
-    /// The plan's kernel, and those asked for.
-    fn choices<T: GemmElement>(&self) -> Vec<(String, GemmOptions)> {
+    /// The plan's kernel, and those asked for that take so many columns of X.
+    fn choices<T: GemmElement>(&self, depth: usize) -> Vec<(String, GemmOptions)> {
         let options = |kernel: Option<GemmKernel>| GemmOptions {
             kernel,
             tf32: kernel.is_some(),
@@ -173,7 +174,10 @@ impl Bench<'_> {
         let mut choices = vec![("warprow".to_owned(), options(None))];
         let capability = self.device.properties().compute_capability;
         let runs = |kernel: &GemmKernel| {
-            kernel.supports::<T>() && kernel.runs_on((capability.major, capability.minor))
+            kernel.refusal::<T>(depth as u32).is_none()
+                && kernel
+                    .target()
+                    .includes((capability.major, capability.minor))
         };
         for kernel in self.options.kernels().into_iter().filter(runs) {
             choices.push((kernel.name().to_owned(), options(Some(kernel))));

@@ -31,6 +31,9 @@ pub struct Line {
     /// The kernel that ran, if it is one of this crate.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kernel: Option<&'static str>,
+    /// The instance of the kernel that ran, by the name of its entry point.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub variant: Option<&'static str>,
     /// The version of cuBLAS, if that it is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cublas: Option<String>,

@@ -48,15 +48,20 @@ fn each_case_and_kernel_has_a_line_that_is_right_and_not_timed() {
     for (k, features) in [(5, 7), (16, 16)] {
         for element in ["f32", "f16"] {
             let found = of("gemm", k, features, element);
-            let supported = GemmKernel::ALL.iter().filter(|kernel| match element {
-                "f32" => kernel.supports::<f32>(),
-                _ => kernel.supports::<warprow::f16>(),
+            let supported = GemmKernel::ALL.iter().filter(|kernel| {
+                let refusal = match element {
+                    "f32" => kernel.refusal::<f32>(k as u32),
+                    _ => kernel.refusal::<warprow::f16>(k as u32),
+                };
+                refusal.is_none()
             });
             let kernels = supported.map(|kernel| kernel.name());
             let wanted: Vec<_> = ["warprow"].into_iter().chain(kernels).collect();
             let implementations = found.iter().map(|object| object["impl"].as_str().unwrap());
             assert_eq!(implementations.collect::<Vec<_>>(), wanted);
             assert!(found[0]["kernel"].is_string());
+            let variant = found[0]["variant"].as_str().unwrap();
+            assert!(variant.starts_with("gemm_"), "{variant}");
             lines += found.len();
         }
     }

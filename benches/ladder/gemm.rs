@@ -45,7 +45,7 @@ pub fn case<T: GemmElement>(bench: &mut Bench<'_>, shape: DenseShape) -> anyhow:
     };
     bench.report.begin_case();
     for &kernel in GemmKernel::ALL {
-        let outcome = match why_not::<T>(kernel, &bench.device) {
+        let outcome = match why_not::<T>(kernel, depth as u32, &bench.device) {
             Some(skipped) => Outcome::Skipped { skipped },
             None => Outcome::of(computed(bench, kernel, &mut operands))?,
         };
@@ -55,13 +55,14 @@ pub fn case<T: GemmElement>(bench: &mut Bench<'_>, shape: DenseShape) -> anyhow:
 }
 
 /// Why a kernel cannot compute the product; none if it can.
-fn why_not<T: GemmElement>(kernel: GemmKernel, device: &Device) -> Option<String> {
-    if !kernel.supports::<T>() {
-        return Some(format!("has no instance for {}", T::NAME));
+fn why_not<T: GemmElement>(kernel: GemmKernel, depth: u32, device: &Device) -> Option<String> {
+    if let Some(refusal) = kernel.refusal::<T>(depth) {
+        return Some(refusal);
     }
     let found = device.properties().compute_capability;
-    if !kernel.runs_on((found.major, found.minor)) {
-        let (major, minor) = kernel.least_compute_capability();
+    let target = kernel.target();
+    if !target.includes((found.major, found.minor)) {
+        let (major, minor) = target.least_compute_capability();
         return Some(format!(
             "wants compute capability {major}.{minor}, found {}.{}",
             found.major, found.minor

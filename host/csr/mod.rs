@@ -25,6 +25,8 @@ pub struct DevicePattern {
     pub(crate) cols: u32,
     pub(crate) row_ptr: DeviceBuffer<u32>,
     pub(crate) col_idx: DeviceBuffer<u32>,
+    /// The nonzeros of the longest row, or a greater number; `None` if the host has not seen the rows.
+    pub(crate) longest_row: Option<u32>,
 }
 
 impl DevicePattern {
@@ -125,6 +127,10 @@ impl<T: Element> DeviceCsr<T> {
             // A view of some rows of a matrix has row pointers that do not start at 0.
             row_ptr: device.upload(&a.indptr().to_proper())?,
             col_idx: device.upload(a.indices())?,
+            // As many as there are nonzeros, which are few enough.
+            longest_row: (a.indptr().iter_outer_sz())
+                .map(|row| row.len() as u32)
+                .max(),
         };
         Ok(Self::from_parts(pattern, device.upload(values)?))
     }

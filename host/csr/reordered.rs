@@ -59,6 +59,7 @@ impl<T: Element> DeviceCsr<T> {
             cols: rows,
             row_ptr,
             col_idx: row,
+            longest_row: None,
         };
         Ok(Self::from_parts(transposed, values))
     }
@@ -108,6 +109,7 @@ impl<T: Element> DeviceCsr<T> {
             cols: pattern.cols,
             row_ptr,
             col_idx,
+            longest_row: pattern.longest_row,
         };
         Ok(Self::from_parts(permuted, values))
     }

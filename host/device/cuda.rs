@@ -16,7 +16,7 @@ mod recording;
 mod side_streams;
 
 use super::error::{CudaUnavailable, DeviceError, DriverError};
-use super::limits::{self, KernelResources};
+use super::limits::{self, KernelLimits};
 use super::properties::{MemoryInfo, Properties, Version};
 use super::reports::ModuleLoad;
 use cuda_std::launch::{Dim3, LaunchConfig};
@@ -246,7 +246,7 @@ impl Cuda {
         &self,
         kernel: &str,
         config: &LaunchConfig,
-        resources: KernelResources,
+        resources: KernelLimits,
     ) -> Result<(), DeviceError> {
         limits::check(config, &self.properties, resources).map_err(|exceeded| {
             DeviceError::LaunchLimit {

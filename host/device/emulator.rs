@@ -1,7 +1,7 @@
 //! The emulator back end: the same kernels, run by [`simt`] on the host's cores.
 
 use super::error::DeviceError;
-use super::limits::{self, KernelResources};
+use super::limits::{self, KernelLimits};
 use super::properties::{Properties, Version};
 use super::reports::Progress;
 use cuda_std::kernel::{Kernel, KernelArgs};
@@ -94,7 +94,7 @@ impl EmulatorBackend {
         args: A,
     ) -> Result<(), DeviceError> {
         // Registers do not count here, and static shared memory the emulator itself counts.
-        let resources = KernelResources {
+        let resources = KernelLimits {
             max_threads_per_block: u32::MAX,
             static_shared_bytes: 0,
         };

@@ -6,7 +6,7 @@ use std::fmt;
 
 /// What a compiled kernel needs in addition to its launch configuration.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct KernelResources {
+pub(super) struct KernelLimits {
     /// Maximum number of threads of a block, as the kernel's registers allow.
     pub max_threads_per_block: u32,
     /// Bytes of static shared memory of a block.
@@ -42,7 +42,7 @@ impl fmt::Display for LimitExceeded {
 pub(super) fn check(
     config: &LaunchConfig,
     device: &Properties,
-    kernel: KernelResources,
+    kernel: KernelLimits,
 ) -> Result<(), LimitExceeded> {
     let within = |what, found: u64, least: u64, most: u64| {
         if (least..=most).contains(&found) {

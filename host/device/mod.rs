@@ -59,6 +59,10 @@ pub struct Device {
     backend: Arc<Backend>,
 }
 
+#[allow(
+    clippy::large_enum_variant,
+    reason = "a device has one, behind an `Arc`"
+)]
 enum Backend {
     Emulator(Box<emulator::EmulatorBackend>),
     #[cfg(feature = "cuda")]

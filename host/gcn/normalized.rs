@@ -5,7 +5,7 @@ use crate::csr::{DeviceCsr, DevicePattern};
 use crate::primitives::scan::exclusive_scan;
 use cuda_std::float::Real;
 use warprow_kernels::gcn::normalize;
-use warprow_kernels::gcn::normalize::Graph;
+use warprow_kernels::gcn::normalize::AdjacencyMatrix;
 
 /// `D^-1/2 (A + I) D^-1/2` of a graph on a device, D the row sums of `A + I`.
 ///
@@ -30,7 +30,7 @@ pub fn normalized_adjacency<T: Real>(graph: &DeviceCsr<T>) -> Result<DeviceCsr<T
     // The last element is no length: the scan writes the sum of all there.
     let mut row_ptr = device.zeros::<u32>(nodes as usize + 1)?;
     let mut scale = device.uninitialized::<T>(nodes as usize)?;
-    let a = Graph {
+    let a = AdjacencyMatrix {
         row_ptr: pattern.row_ptr.read_only(),
         col_idx: pattern.col_idx.read_only(),
         values: graph.values().read_only(),
@@ -64,6 +64,7 @@ pub fn normalized_adjacency<T: Real>(graph: &DeviceCsr<T>) -> Result<DeviceCsr<T
         cols: nodes,
         row_ptr,
         col_idx,
+        longest_row: None,
     };
     Ok(DeviceCsr::from_parts(normalized, values))
 }

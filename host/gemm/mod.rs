@@ -19,10 +19,12 @@
 //! ```
 
 mod error;
+mod kernel_choice;
 
 pub use error::GemmError;
 
-use crate::device::{Device, DeviceBuffer, Version};
+use self::kernel_choice::{check_kernel, default_kernel};
+use crate::device::{Device, DeviceBuffer};
 use crate::operand::{
     OperandError, buffer_len, check_buffer, check_len, elements, extent, upload_dense,
 };
@@ -31,24 +33,24 @@ use cuda_std::launch::LaunchConfig;
 use cuda_std::memory::Global;
 use ndarray::{Array2, ArrayView1, ArrayView2};
 use std::fmt;
-use warprow_kernels::gemm::Epilogue;
-use warprow_kernels::gemm::product::{split_fragments, warpgroup_halves, warpgroup_split};
+use warprow_kernels::gemm::{Epilogue, Plan};
 pub use warprow_kernels::gemm::{GemmKernel, Shape};
-use warprow_kernels::matrix::{Dense, DenseMut};
+use warprow_kernels::matrix::{Dense, DenseMut, Operand};
 
 /// An element type that the product has kernels for: f32, f64, f16, bf16. The 16-bit ones are added up in f32.
-pub trait GemmElement: Scalar + warprow_kernels::gemm::GemmElement {}
+pub trait GemmElement: Scalar + Operand {}
 
-impl<T: Scalar + warprow_kernels::gemm::GemmElement> GemmElement for T {}
+impl<T: Scalar + Operand> GemmElement for T {}
 
 /// How a product is to be planned.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct GemmOptions {
-    /// The kernel; the plan chooses if it is not said.
+    /// The kernel; default: the plan chooses.
     pub kernel: Option<GemmKernel>,
     /// Whether negative results become 0, after the bias is added. A NaN stays.
     pub relu: bool,
-    /// Whether f32 may be rounded to tf32 (11 bits of the significand) for tensor cores. It changes nothing for other types.
+    /// Whether f32 may be rounded to tf32 (11 bits of the significand) for tensor cores. It changes nothing for other types,
+    /// and nothing where an exact kernel is as fast.
     pub tf32: bool,
 }
 
@@ -71,8 +73,9 @@ impl<T: GemmElement> Gemm<T> {
     ///
     /// # Errors
     ///
-    /// 2^32 rows or columns or more; a bias of another length; a kernel that does not have the type, one that the device is too old for,
-    /// and one that computes f32 in tf32 where that is not allowed; too little device memory; the driver's.
+    /// 2^32 rows or columns or more; a bias of another length; a kernel that does not have the type or does not take such rows,
+    /// one that the device is too old for, and one that computes f32 in tf32 where that is not allowed; too little device memory;
+    /// the driver's.
     pub fn plan(
         device: &Device,
         w: ArrayView2<'_, T>,
@@ -87,7 +90,7 @@ impl<T: GemmElement> Gemm<T> {
         let kernel = options
             .kernel
             .unwrap_or_else(|| default_kernel(device, w, options.tf32));
-        check_kernel::<T>(kernel, device, options)?;
+        check_kernel::<T>(kernel, depth, device, options)?;
         let shape = Shape {
             rows: 1,
             depth,
@@ -97,7 +100,7 @@ impl<T: GemmElement> Gemm<T> {
         };
         let bias = bias.map(|bias| device.upload(&bias.to_vec()));
         Ok(Self {
-            weights: device.upload(&T::pack(kernel, w.iter().copied().collect(), shape))?,
+            weights: device.upload(&kernel.pack(w.iter().copied().collect(), shape))?,
             bias: bias.transpose()?,
             device: device.clone(),
             depth,
@@ -133,9 +136,28 @@ impl<T: GemmElement> Gemm<T> {
     ///
     /// 2^32 rows or more.
     pub fn launch(&self, rows: usize) -> Result<Option<LaunchConfig>, GemmError> {
+        Ok(self.run_plan(rows)?.map(|plan| plan.config))
+    }
+
+    /// The instance of the kernel that a run with that many rows of X launches, by the name of its PTX entry point; `None` if the
+    /// product is empty.
+    ///
+    /// # Errors
+    ///
+    /// 2^32 rows or more.
+    pub fn variant(&self, rows: usize) -> Result<Option<&'static str>, GemmError> {
+        Ok(self.run_plan(rows)?.map(|plan| plan.kernel.name()))
+    }
+
+    /// The instance and the launch for that many rows of X; `None` if Y has no elements.
+    fn run_plan(&self, rows: usize) -> Result<Option<Plan<T>>, GemmError> {
         let rows = extent("the number of rows of X", rows)?;
-        let shape = self.shape(rows);
-        Ok(shape.map(|shape| self.kernel.launch::<T>(shape)))
+        let plan = |shape| {
+            self.kernel
+                .plan(shape)
+                .expect("the plan has checked the kernel")
+        };
+        Ok(self.shape(rows).map(plan))
     }
 
     /// What the kernel's launch depends on; `None` if Y has no elements.
@@ -176,7 +198,7 @@ impl<T: GemmElement> Gemm<T> {
         let rows = extent("the number of rows of X", rows)?;
         check_buffer(&self.device, "x", x, elements(rows, self.depth))?;
         check_buffer(&self.device, "y", y, elements(rows, self.cols))?;
-        let Some(shape) = self.shape(rows) else {
+        let Some(Plan { config, kernel }) = self.run_plan(rows as usize)? else {
             return Ok(());
         };
         let x = Dense {
@@ -199,11 +221,9 @@ impl<T: GemmElement> Gemm<T> {
             has_bias: self.bias.is_some().into(),
             relu: self.options.relu.into(),
         };
-        let config = self.kernel.launch::<T>(shape);
-        let handle = T::handle(self.kernel, shape).expect("the plan has checked the kernel");
         // SAFETY: the buffers are this device's and have the matrices' sizes; y is borrowed mutably, so it is apart from the
         // others; the bias has an element for each column; the launch is the kernel's own.
-        unsafe { self.device.launch(&handle, config, (x, w, y, epilogue))? };
+        unsafe { self.device.launch(&kernel, config, (x, w, y, epilogue))? };
         Ok(())
     }
 
@@ -251,82 +271,4 @@ impl<T: GemmElement> fmt::Display for Gemm<T> {
             },
         )
     }
-}
-
-/// Tensor cores for what they multiply without loss; `staged` for an f32 that cannot be split.
-fn default_kernel<T: GemmElement>(device: &Device, w: ArrayView2<'_, T>, tf32: bool) -> GemmKernel {
-    // With fewer columns the warps' own loads of W are not what takes the time, and between the two most of the wider tile is empty.
-    let suits_warpgroups = matches!(w.ncols(), 17..=48 | 65..);
-    // 16-bit rows that are no multiple of 8 bytes are copied in small pieces: with few columns the older kernel is faster, and with an
-    // odd number of elements in any case.
-    let pairs = w.nrows().is_multiple_of(2);
-    let copies_well = w.nrows().is_multiple_of(4) || pairs && w.ncols() > 16;
-    match T::NAME {
-        "f64" if runs_on(GemmKernel::Sm90Fragments, device) => GemmKernel::Sm90Fragments,
-        "f64" => GemmKernel::WarpFragments,
-        "f32" if tf32 => GemmKernel::WarpFragments,
-        "f32" => f32_kernel(device, w),
-        _ if !copies_well => GemmKernel::Fragments,
-        _ if suits_warpgroups && runs_on(GemmKernel::WarpgroupFragments, device) => {
-            GemmKernel::WarpgroupFragments
-        }
-        _ => GemmKernel::WarpFragments,
-    }
-}
-
-/// The fastest kernel of parts that suffice for W.
-fn f32_kernel<T: GemmElement>(device: &Device, w: ArrayView2<'_, T>) -> GemmKernel {
-    // An f32 is the same in f64 and back.
-    let weights = || w.iter().map(|weight| weight.to_f64() as f32);
-    let depth = w.nrows().try_into().unwrap_or(u32::MAX);
-    let has_warpgroups = w.ncols() > 16 && runs_on(GemmKernel::WarpgroupSplit, device);
-    // With fewer columns its wider tile is half empty, and with as few rows the writing of Y takes most of the time.
-    let is_wide = w.ncols() > 64 && w.nrows() > 64;
-    if has_warpgroups && is_wide && warpgroup_halves::suffices(weights(), depth) {
-        GemmKernel::WarpgroupHalves
-    } else if has_warpgroups && warpgroup_split::suffices(weights(), depth) {
-        GemmKernel::WarpgroupSplit
-    } else if split_fragments::suffices(weights(), depth, split_fragments::GREATEST) {
-        GemmKernel::SplitFragments
-    } else {
-        GemmKernel::Staged
-    }
-}
-
-/// Whether the device has the instructions of the kernel.
-fn runs_on(kernel: GemmKernel, device: &Device) -> bool {
-    let Version { major, minor } = device.properties().compute_capability;
-    kernel.runs_on((major, minor))
-}
-
-fn check_kernel<T: GemmElement>(
-    kernel: GemmKernel,
-    device: &Device,
-    options: GemmOptions,
-) -> Result<(), GemmError> {
-    let refused = |reason: String| {
-        Err(GemmError::Kernel {
-            kernel: kernel.name(),
-            reason,
-        })
-    };
-    if !kernel.supports::<T>() {
-        return refused(format!("it has no instance for {}", T::NAME));
-    }
-    if !runs_on(kernel, device) {
-        let (major, minor) = kernel.least_compute_capability();
-        let found = device.properties().compute_capability;
-        return refused(format!(
-            "it is for compute capability {major}.{minor}{}, {device} has {found}",
-            if kernel.runs_on((u32::MAX, 0)) {
-                " and newer"
-            } else {
-                " alone"
-            }
-        ));
-    }
-    if kernel.rounds_f32() && T::NAME == "f32" && !options.tf32 {
-        return refused("on f32 it computes in tf32, which the options do not allow".to_owned());
-    }
-    Ok(())
 }

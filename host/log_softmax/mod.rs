@@ -16,16 +16,10 @@
 
 use crate::device::{Device, DeviceBuffer};
 use crate::operand::{OperandError, check_buffer, check_len, elements, extent, upload_dense};
-use crate::scalar::Scalar;
 use cuda_std::memory::Global;
 use ndarray::{Array2, ArrayView1, ArrayView2};
-use warprow_kernels::log_softmax;
-use warprow_kernels::log_softmax::Bias;
-
-/// An element type of the rows: f32, f64, f16 or bf16. Exponentials are added up in f32, of f64 in f64.
-pub trait SoftmaxElement: Scalar + log_softmax::SoftmaxElement {}
-
-impl<T: Scalar + log_softmax::SoftmaxElement> SoftmaxElement for T {}
+pub use warprow_kernels::log_softmax::SoftmaxElement;
+use warprow_kernels::log_softmax::{self, Bias};
 
 /// LogSoftmax of rows of a number of classes on a device, `y_j = z_j - ln(sum over k of exp(z_k))` with `z = x + bias`.
 #[derive(Debug)]

@@ -57,7 +57,7 @@ impl<E: Scalar> Operation<'_, E> {
             .par_chunks_mut(width.max(1))
             .enumerate()
             .for_each_init(
-                || Row::new(width),
+                || RowResult::new(width),
                 |computed, (row, numbers)| {
                     self.compute_row(&a, &x, row, 0..width, computed);
                     numbers.copy_from_slice(&computed.numbers);
@@ -86,7 +86,7 @@ impl<E: Scalar> Operation<'_, E> {
         x: &ArrayView2<'_, E>,
         row: usize,
         columns: Range<usize>,
-        to: &mut Row,
+        to: &mut RowResult,
     ) {
         let terms = a.outer_view(row).expect("the row is one of the matrix");
         to.numbers.resize(columns.len(), 0.0);
@@ -132,7 +132,7 @@ impl<E: Scalar> Operation<'_, E> {
         &self,
         terms: &CsVecViewI<'_, V, u32>,
         x: &ArrayView2<'_, E>,
-        to: &mut Row,
+        to: &mut RowResult,
     ) {
         for (column, &value) in terms.iter() {
             let value = value.to_f64();
@@ -189,7 +189,7 @@ fn extremum(one: f64, other: f64, choose_other: bool) -> f64 {
 }
 
 /// A row of a result.
-pub(super) struct Row {
+pub(super) struct RowResult {
     /// The entries.
     pub(super) numbers: Vec<f64>,
     /// What each entry's error is relative to: the sum of the magnitudes of all that was added up, or the magnitude
@@ -199,7 +199,7 @@ pub(super) struct Row {
     pub(super) terms: usize,
 }
 
-impl Row {
+impl RowResult {
     pub(super) fn new(width: usize) -> Self {
         Self {
             numbers: vec![0.0; width],

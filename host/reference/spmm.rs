@@ -1,6 +1,6 @@
 //! SpMM in f64, and the verification of a product by the componentwise error bound of a dot product.
 
-use super::operation::{Operation, Row};
+use super::operation::{Operation, RowResult};
 use super::verification::{Verification, judge};
 use crate::scalar::Scalar;
 use ndarray::{Array2, ArrayView2};
@@ -86,7 +86,7 @@ impl<E: Scalar> Operation<'_, E> {
         (0..a.rows() * parts)
             .into_par_iter()
             .map_init(
-                || Row::new(0),
+                || RowResult::new(0),
                 |computed, part| {
                     let (row, first) = (part / parts, part % parts * COLUMNS);
                     let columns = first..x.ncols().min(first + COLUMNS);

@@ -217,10 +217,10 @@ impl Rung<'_> {
             SpgemmKernel::FittedTable | SpgemmKernel::SplitTable => {
                 let mut words = device.uninitialized::<u32>(rows as usize)?;
                 let mut counts = device.zeros::<u32>(BINS as usize)?;
-                let arguments = (rows, row_ptr, words.mutable(), counts.mutable());
+                let arguments = (rows, 0, row_ptr, words.mutable(), counts.mutable());
                 let config = fitted_table::launch_sizes(rows);
                 // SAFETY: row pointers, and a word for each row.
-                unsafe { device.launch(&fitted_table::sizes::<0>(), config, arguments)? };
+                unsafe { device.launch(&fitted_table::sizes(), config, arguments)? };
                 let lists = RowLists::make(device, rows, &words, &counts)?;
                 for (items, slots) in by_slots(&lists) {
                     if slots <= most {
@@ -258,6 +258,7 @@ impl Rung<'_> {
         let mut counts = self.device.zeros::<u32>(BINS as usize)?;
         let arguments = (
             rows,
+            1,
             costs.work.read_only(),
             words.mutable(),
             counts.mutable(),
@@ -266,7 +267,7 @@ impl Rung<'_> {
         // SAFETY: the work of each row, and a word for it.
         unsafe {
             self.device
-                .launch(&fitted_table::sizes::<1>(), config, arguments)?;
+                .launch(&fitted_table::sizes(), config, arguments)?;
         }
         RowLists::make(self.device, rows, &words, &counts)
     }

@@ -195,11 +195,11 @@ impl<T: SpgemmElement> fmt::Display for Spgemm<T> {
         let lists = &self.structure.lists;
         rows("copied", lists, symbolic::COPY..symbolic::RUNS, "rows")?;
         rows("runs", lists, symbolic::RUNS..symbolic::SORT, "rows")?;
-        rows("sorted", lists, symbolic::SORT..symbolic::WARP_HASH, "rows")?;
+        rows("sorted", lists, symbolic::SORT..symbolic::HASH, "rows")?;
         rows(
             "hashed",
             lists,
-            symbolic::WARP_HASH..symbolic::SPARSE_BITMAP,
+            symbolic::HASH..symbolic::SPARSE_BITMAP,
             "rows",
         )?;
         rows(

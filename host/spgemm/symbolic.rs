@@ -2,7 +2,8 @@
 
 use super::analysis::counters::{Counters, PhaseCounts, PhaseName};
 use super::analysis::row_costs::{RowCosts, row_costs};
-use super::analysis::row_lists::{RowLists, sorted_bins};
+use super::analysis::row_lists::RowLists;
+use super::analysis::sorted_rows::SortedRows;
 use super::options::SpgemmElement;
 use super::products::operands::operands;
 use super::products::pairs::Pairs;
@@ -14,12 +15,11 @@ use std::sync::Arc;
 use warprow_kernels::spgemm::analysis::bin_limits::sparse_bitmap_words;
 use warprow_kernels::spgemm::analysis::numeric_bins;
 use warprow_kernels::spgemm::numeric::copy_columns;
-use warprow_kernels::spgemm::products::bins::{SymbolicValues, symbolic as bin};
-use warprow_kernels::spgemm::symbolic::{bitmap_rows, hash_rows, run_rows, sort_rows};
+use warprow_kernels::spgemm::products::bins::{
+    SPARSE_BITMAP_PRODUCTS, SymbolicValues, symbolic as bin,
+};
+use warprow_kernels::spgemm::symbolic::{bitmap_rows, hash_rows, run_rows};
 use warprow_kernels::spgemm::{BinLimits, Factors, OperandPatterns, RowList};
-
-/// The bins of sorted rows.
-const SORTED: [(u32, u32); 7] = sorted_bins(bin::SORT);
 
 /// The result of the symbolic phase, for the numeric phase and for the user.
 #[derive(Debug)]
@@ -154,12 +154,12 @@ impl<'a> Phase<'a> {
 
     /// Room for pairs of the columns and values of B, if they pay for the sorted rows.
     pub fn pairs<T: SpgemmElement>(&self) -> Result<Option<Pairs>, OperandError> {
-        Pairs::worth_it::<T>(self.b, self.lists.most_products(&SORTED))
+        Pairs::worth_it::<T>(self.b, self.lists.sorted_products(bin::SORT))
     }
 
     /// Whether sorted rows have at least half of the staged columns.
     pub fn is_mostly_sorted(&self) -> bool {
-        self.lists.most_products(&SORTED) >= self.staged.len() as u64 / 2
+        self.lists.sorted_products(bin::SORT) >= self.staged.len() as u64 / 2
     }
 
     /// Replaces the entries of each row by the row pointers of C, and puts the rows whose values are not known into
@@ -244,6 +244,7 @@ impl<'a> Phase<'a> {
                 cols: self.b.cols,
                 row_ptr: self.row_ptr,
                 col_idx,
+                longest_row: None,
             }),
             work: self.work,
             extents: self.extents,
@@ -256,37 +257,22 @@ impl<'a> Phase<'a> {
         self.lists.items(bin..bin + 1)
     }
 
+    /// What the kernels of sorted rows get.
+    fn sorted_rows(&mut self) -> SortedRows {
+        SortedRows {
+            operands: self.operands(),
+            work: self.work.read_only(),
+            starts: self.starts.read_only(),
+            columns: self.staged.mutable(),
+            entries: self.row_ptr.mutable(),
+        }
+    }
+
     /// Stages the columns of rows of few products, and counts them.
     pub fn launch_sorted_rows(&mut self, fork: &Fork<'_>) -> Result<(), OperandError> {
-        let operands = self.operands();
-        let handles = [
-            sort_rows::sort_rows::<512>(),
-            sort_rows::sort_rows::<256>(),
-            sort_rows::sort_rows::<128>(),
-            sort_rows::sort_rows::<64>(),
-            sort_rows::sort_rows::<32>(),
-            sort_rows::sort_rows::<16>(),
-            sort_rows::sort_rows::<8>(),
-        ];
-        for ((bin, products), handle) in SORTED.into_iter().zip(handles) {
-            let Some(items) = self.items(bin) else {
-                continue;
-            };
-            let rounds = sort_rows::rounds(items.count, products, self.bin_limits.min_sort_warps);
-            let config = sort_rows::launch(items.count, rounds, products, 0);
-            let arguments = (
-                operands,
-                items,
-                rounds,
-                self.work.read_only(),
-                self.starts.read_only(),
-                self.staged.mutable(),
-                self.row_ptr.mutable(),
-            );
-            // SAFETY: rows of up to `products` products.
-            unsafe { fork.launch(&handle, config, arguments)? };
-        }
-        Ok(())
+        let sorted = self.sorted_rows();
+        // SAFETY: the lists are of this product's rows, which all have room where they start.
+        unsafe { sorted.launch_columns(fork, &self.lists, bin::SORT, &self.bin_limits) }
     }
 
     /// The same with values; `values` has an element for each staged column.
@@ -296,84 +282,62 @@ impl<'a> Phase<'a> {
         factors: Factors<T>,
         values: &mut DeviceBuffer<T>,
     ) -> Result<(), OperandError> {
-        let operands = self.operands();
-        let handles = [
-            sort_rows::sort_products::<T, 512>(),
-            sort_rows::sort_products::<T, 256>(),
-            sort_rows::sort_products::<T, 128>(),
-            sort_rows::sort_products::<T, 64>(),
-            sort_rows::sort_products::<T, 32>(),
-            sort_rows::sort_products::<T, 16>(),
-            sort_rows::sort_products::<T, 8>(),
-        ];
-        for ((bin, products), handle) in SORTED.into_iter().zip(handles) {
-            let Some(items) = self.items(bin) else {
-                continue;
-            };
-            let rounds = sort_rows::rounds(items.count, products, self.bin_limits.min_sort_warps);
-            let config = sort_rows::launch(items.count, rounds, products, size_of::<T>() as u32);
-            let arguments = (
-                operands,
-                factors,
-                items,
-                rounds,
-                self.work.read_only(),
-                self.starts.read_only(),
-                self.staged.mutable(),
-                values.mutable(),
-                self.row_ptr.mutable(),
-            );
-            // SAFETY: rows of up to `products` products.
-            unsafe { fork.launch(&handle, config, arguments)? };
-        }
-        Ok(())
+        let (sorted, limits) = (self.sorted_rows(), &self.bin_limits);
+        let values = values.mutable();
+        // SAFETY: as above, and as much room for values.
+        unsafe { sorted.launch_products(fork, &self.lists, bin::SORT, limits, factors, values) }
     }
 
     /// Stages the columns of rows of more products, and counts them.
     pub fn launch_longer_rows(&mut self, fork: &Fork<'_>) -> Result<(), OperandError> {
-        let device = &self.a.device;
+        let shared_bytes = self.a.device.properties().max_shared_bytes_per_block;
         let operands = self.operands();
         let (work, starts) = (self.work.read_only(), self.starts.read_only());
         let (staged, entries) = (self.staged.mutable(), self.row_ptr.mutable());
-        let items = |bin| self.items(bin);
-        // The longest rows first: they are the last to end.
-        let shared_bytes = device.properties().max_shared_bytes_per_block;
         let all_words = bitmap_rows::words(operands.b.cols, shared_bytes);
-        if let Some(items) = self.lists.items(bin::BITMAP..bin::END) {
+        let sparse = self.sparse_bitmap_rows();
+        // The longest rows first: they are the last to end.
+        let bitmaps = match sparse {
+            SparseBitmapRows::WithLonger => bin::SPARSE_BITMAP..bin::END,
+            _ => bin::BITMAP..bin::END,
+        };
+        if let Some(items) = self.lists.items(bitmaps) {
             let words = all_words;
             let config = bitmap_rows::launch(items.count, words);
             let arguments = (operands, items, words, work, starts, staged, entries);
             // SAFETY: any row may have a bitmap.
             unsafe { fork.launch(&bitmap_rows::bitmap_rows::<0>(), config, arguments)? };
         }
-        for size in (0..bin::BITMAP - bin::SPARSE_BITMAP).rev() {
-            if let Some(items) = items(bin::SPARSE_BITMAP + size) {
-                let words = all_words.min(sparse_bitmap_words(size));
-                let config = bitmap_rows::launch_sparse(items.count, words);
-                let arguments = (operands, items, words, work, starts, staged, entries);
-                // SAFETY: any row may have a bitmap.
-                unsafe { fork.launch(&bitmap_rows::bitmap_rows::<1>(), config, arguments)? };
+        if sparse == SparseBitmapRows::Own {
+            for size in (0..bin::BITMAP - bin::SPARSE_BITMAP).rev() {
+                if let Some(items) = self.items(bin::SPARSE_BITMAP + size) {
+                    let words = all_words.min(sparse_bitmap_words(size));
+                    let config = bitmap_rows::launch_sparse(items.count, words);
+                    let arguments = (operands, items, words, work, starts, staged, entries);
+                    // SAFETY: any row may have a bitmap.
+                    unsafe { fork.launch(&bitmap_rows::bitmap_rows::<1>(), config, arguments)? };
+                }
             }
         }
-        for size in (0..bin::SPARSE_BITMAP - bin::BLOCK_HASH).rev() {
-            if let Some(items) = items(bin::BLOCK_HASH + size) {
-                let capacity = 1024 << size;
-                let config = hash_rows::launch(items.count, capacity, true);
+        let sparse_hashed = match sparse {
+            SparseBitmapRows::Hashed => self.lists.items(bin::SPARSE_BITMAP..bin::BITMAP),
+            _ => None,
+        };
+        let hashed = (0..bin::SPARSE_BITMAP - bin::HASH)
+            .rev()
+            .map(|size| (self.items(bin::HASH + size), 256 << size));
+        let hashed = [(sparse_hashed, SPARSE_BITMAP_PRODUCTS)]
+            .into_iter()
+            .chain(hashed);
+        for (items, capacity) in hashed {
+            if let Some(items) = items {
+                let config = hash_rows::launch(items.count, capacity);
                 let arguments = (operands, items, capacity, work, starts, staged, entries);
                 // SAFETY: rows of up to `capacity` products.
-                unsafe { fork.launch(&hash_rows::hash_rows::<1>(), config, arguments)? };
+                unsafe { fork.launch(&hash_rows::hash_rows(), config, arguments)? };
             }
         }
-        for size in (0..bin::BLOCK_HASH - bin::WARP_HASH).rev() {
-            if let Some(items) = items(bin::WARP_HASH + size) {
-                let capacity = 256 << size;
-                let config = hash_rows::launch(items.count, capacity, false);
-                let arguments = (operands, items, capacity, work, starts, staged, entries);
-                // SAFETY: rows of up to `capacity` products.
-                unsafe { fork.launch(&hash_rows::hash_rows::<0>(), config, arguments)? };
-            }
-        }
-        if let Some(items) = items(bin::RUNS) {
+        if let Some(items) = self.items(bin::RUNS) {
             let config = run_rows::launch(items.count);
             let arguments = (operands, items, work, starts, staged, entries);
             // SAFETY: rows whose rows of B are runs.
@@ -381,4 +345,29 @@ impl<'a> Phase<'a> {
         }
         Ok(())
     }
+
+    /// Which kernel takes the rows in the bins of sparse bitmaps.
+    fn sparse_bitmap_rows(&self) -> SparseBitmapRows {
+        let (lists, limits) = (&self.lists, &self.bin_limits);
+        if lists.count_of(bin::SPARSE_BITMAP..bin::BITMAP) >= limits.few_rows {
+            SparseBitmapRows::Own
+        } else if lists.count_of(bin::BITMAP..bin::END) > 0 {
+            SparseBitmapRows::WithLonger
+        } else if limits.hash_products >= SPARSE_BITMAP_PRODUCTS {
+            SparseBitmapRows::Hashed
+        } else {
+            SparseBitmapRows::Own
+        }
+    }
+}
+
+/// Which kernel takes the rows in the bins of sparse bitmaps.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum SparseBitmapRows {
+    /// Their own one.
+    Own,
+    /// That of larger bitmaps: the rows are few, and it is launched anyway.
+    WithLonger,
+    /// That of hash tables: the rows are few, and it is compiled in half the time.
+    Hashed,
 }

@@ -10,7 +10,7 @@ use super::product::teams::Teams;
 use crate::csr::{DeviceCsr, DevicePattern, NonzerosByColumn, gather};
 use crate::device::{Device, DeviceBuffer};
 use cuda_std::memory::{Global, GlobalMut};
-use warprow_kernels::spmm::{ItemKind, Items, Large};
+use warprow_kernels::spmm::{ItemKind, Items, LargeItems};
 
 /// The items of a matrix on a device.
 #[derive(Debug)]
@@ -59,6 +59,7 @@ impl<E: SpmmElement> PlannedItems<E> {
                     // Kernels on nonzeros read the row of each instead.
                     row_ptr: a.device().uninitialized(0)?,
                     col_idx: col,
+                    longest_row: None,
                 };
                 *a = DeviceCsr::from_parts(sorted, values);
                 nonzeros(row)
@@ -103,7 +104,7 @@ impl<E: SpmmElement> PlannedItems<E> {
         let items = Items {
             count: self.count(Joining::NONE),
             task_size: 0,
-            large: Large::NONE,
+            large: LargeItems::NONE,
             row: Global::from_address(0),
             start: Global::from_address(0),
             partial: GlobalMut::from_address(0),
@@ -126,7 +127,7 @@ impl<E: SpmmElement> PlannedItems<E> {
                 .iter()
                 .enumerate()
                 .try_for_each(|(block, tasks)| tasks.run(device, run, block, &launch)),
-            Self::Slices(slices) => slices.run(device, items, run.y.of_sums(), with),
+            Self::Slices(slices) => slices.run(device, items, run.y.cast_to_sum(), with),
             Self::Teams(teams) => with(teams.items(items)),
         }
     }

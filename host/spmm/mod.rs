@@ -48,7 +48,9 @@ use std::fmt;
 use std::time::{Duration, Instant};
 pub use warprow_kernels::matrix::Operand;
 use warprow_kernels::spmm::product::epilogue;
-pub use warprow_kernels::spmm::{Capabilities, Ending, ItemKind, Reduction, Shape, SpmmKernel};
+pub use warprow_kernels::spmm::{
+    Capabilities, Ending, ItemKind, LaunchShape, Reduction, SpmmKernel,
+};
 
 /// Time spent on planning, by the host's clock. The first plan on a device includes the driver's compilation of
 /// kernels.

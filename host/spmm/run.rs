@@ -13,7 +13,7 @@ use cuda_std::launch::LaunchConfig;
 use ndarray::{Array2, ArrayView2};
 use warprow_kernels::matrix::{Csr, Dense, DenseMut};
 use warprow_kernels::spmm::product::vector;
-use warprow_kernels::spmm::{Ending, Epilogue, Handle, ItemKind, Reduction, Shape};
+use warprow_kernels::spmm::{Ending, Epilogue, Handle, ItemKind, LaunchShape, Reduction};
 
 impl<E: SpmmElement> Spmm<E> {
     /// Grid and block of a run with `features` columns of X; `None` if the product is empty.
@@ -31,15 +31,15 @@ impl<E: SpmmElement> Spmm<E> {
     }
 
     /// What the kernel's launch depends on; `None` if Y has no element or the plan no item.
-    pub(super) fn shape(&self, features: u32, ending: Ending) -> Option<Shape> {
-        let shape = Shape {
+    pub(super) fn shape(&self, features: u32, ending: Ending) -> Option<LaunchShape> {
+        let shape = LaunchShape {
             rows: self.a.pattern().rows,
             items: self.items.count(Joining::NONE),
             cols: self.a.pattern().cols,
             features,
             lanes: self.lanes_for(features, ending).unwrap_or(1),
         };
-        let shape = Shape {
+        let shape = LaunchShape {
             items: self.items.count(self.joining(shape)),
             ..shape
         };
@@ -52,7 +52,7 @@ impl<E: SpmmElement> Spmm<E> {
     }
 
     /// Whether a run of that shape joins tasks.
-    fn joining(&self, shape: Shape) -> Joining {
+    fn joining(&self, shape: LaunchShape) -> Joining {
         let (options, reduction) = (&self.options, self.options.reduction);
         let of_block = vector::items_of_block(shape.lanes);
         // Split rows are listed for blocks of so many items.
@@ -168,7 +168,7 @@ impl<E: SpmmElement> Spmm<E> {
                 col_idx: self.a.pattern().col_idx.read_only(),
                 values: self.a.values().read_only(),
             };
-            let shape = Shape {
+            let shape = LaunchShape {
                 items: items.count,
                 ..shape
             };
@@ -185,7 +185,7 @@ impl<E: SpmmElement> Spmm<E> {
                         device.launch(kernel, config, (a, x, run.y, items, epilogue))?
                     }
                     Handle::Plain(kernel) => {
-                        let (x, y) = (x.of_sums(), run.y.of_sums());
+                        let (x, y) = (x.cast_to_sum(), run.y.cast_to_sum());
                         device.launch(kernel, config, (a, x, y, items))?
                     }
                 }

@@ -4,9 +4,9 @@ use ndarray::{Array2, ArrayView2, Axis};
 use warprow::log_softmax::{LogSoftmax, SoftmaxElement};
 use warprow::operand::OperandError;
 use warprow::reference::verify_log_softmax;
-use warprow::{bf16, f16, generate};
+use warprow::{Scalar, bf16, f16, generate};
 
-fn apply<T: SoftmaxElement>(x: ArrayView2<'_, T>) -> Vec<(Array2<T>, String)> {
+fn apply<T: SoftmaxElement + Scalar>(x: ArrayView2<'_, T>) -> Vec<(Array2<T>, String)> {
     let devices = support::devices().into_iter();
     devices
         .map(|device| {
@@ -16,7 +16,7 @@ fn apply<T: SoftmaxElement>(x: ArrayView2<'_, T>) -> Vec<(Array2<T>, String)> {
         .collect()
 }
 
-fn verifies<T: SoftmaxElement>(x: ArrayView2<'_, T>) {
+fn verifies<T: SoftmaxElement + Scalar>(x: ArrayView2<'_, T>) {
     for (y, device) in apply(x) {
         let checked = verify_log_softmax(x, y.view());
         assert!(
@@ -29,7 +29,7 @@ fn verifies<T: SoftmaxElement>(x: ArrayView2<'_, T>) {
 }
 
 /// Elements from -20 to 20, and a row of a wide range.
-fn scaled<T: SoftmaxElement>(rows: usize, classes: usize) -> Array2<T> {
+fn scaled<T: SoftmaxElement + Scalar>(rows: usize, classes: usize) -> Array2<T> {
     let mut x = generate::dense::<T>(rows, classes, 7).mapv(|x| T::from_f64(20.0 * x.to_f64()));
     for (k, x) in x.row_mut(rows - 1).iter_mut().enumerate() {
         *x = T::from_f64(if k % 3 == 0 {

@@ -3,7 +3,7 @@
 use crate::{devices, download, numbers, run};
 use warprow::{Device, DeviceBuffer, Kernel};
 use warprow_test_kernels::atomics::{
-    Sum, add, compare_exchange, exchange, min_max, shared_bits, shared_min_max, shared_sums,
+    SumElement, add, compare_exchange, exchange, min_max, shared_bits, shared_min_max, shared_sums,
 };
 
 const BLOCKS: usize = 23;
@@ -12,7 +12,7 @@ const COUNT: usize = BLOCKS * THREADS;
 const BUCKETS: usize = 5;
 
 /// An element type of the tests: small whole numbers, so that sums are exact in every order.
-trait Number: cuda_std::atomic::AtomicAdd + Sum + PartialEq + std::fmt::Debug {
+trait Number: cuda_std::atomic::AtomicAdd + SumElement + PartialEq + std::fmt::Debug {
     fn number(n: u64) -> Self;
 }
 

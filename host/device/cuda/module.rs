@@ -3,7 +3,7 @@
 use super::archives::{ARCHIVES, ptx_version};
 use super::{driver, ptx};
 use crate::device::error::{DeviceError, DriverError};
-use crate::device::limits::KernelResources;
+use crate::device::limits::KernelLimits;
 use crate::device::properties::Version;
 use crate::device::reports::ModuleLoad;
 use cust::error::CudaError;
@@ -63,7 +63,7 @@ enum ArchiveRef {
 #[derive(Debug)]
 pub(super) struct EntryPoint {
     pub name: Arc<str>,
-    pub resources: KernelResources,
+    pub resources: KernelLimits,
     /// A function of the module.
     pub function: Function<'static>,
     more_shared_allowed: AtomicBool,
@@ -242,7 +242,7 @@ impl Modules {
             Ok(value) => Ok(u32::try_from(value).unwrap_or(0)),
             Err(error) => Err(self.failed("tell a kernel's attribute", error)),
         };
-        let resources = KernelResources {
+        let resources = KernelLimits {
             max_threads_per_block: attribute(FunctionAttribute::MaxThreadsPerBlock)?,
             static_shared_bytes: attribute(FunctionAttribute::SharedMemorySizeBytes)?,
         };

@@ -3,3 +3,4 @@
 pub mod counters;
 pub mod row_costs;
 pub mod row_lists;
+pub mod sorted_rows;

@@ -67,7 +67,7 @@ pub fn row_costs(
         // SAFETY: B has as many rows as A has columns, as `check_operands` has checked; the buffers have the lengths
         // that the kernel's contract asks for.
         unsafe { device.launch(&work::row_work(), work::launch_rows(a.rows), arguments)? };
-        if let Some(config) = work::launch_long_rows(a.nonzeros()) {
+        if let Some(config) = work::launch_long_rows(a.nonzeros(), a.longest_row) {
             let long_count = Global::from_address(long_count.address());
             let arguments = (
                 operands,

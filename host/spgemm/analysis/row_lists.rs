@@ -8,20 +8,6 @@ use warprow_kernels::spgemm::RowList;
 use warprow_kernels::spgemm::analysis::{row_lists, work};
 use warprow_kernels::spgemm::products::bins::BINS;
 
-/// The bins of sorted rows from `first` on, with the maximum number of products of a row. The longest rows come
-/// first, because they end last.
-pub const fn sorted_bins(first: u32) -> [(u32, u32); 7] {
-    [
-        (first + 6, 512),
-        (first + 5, 256),
-        (first + 4, 128),
-        (first + 3, 64),
-        (first + 2, 32),
-        (first + 1, 16),
-        (first, 8),
-    ]
-}
-
 /// The items of all bins, one bin after the other.
 #[derive(Debug)]
 pub struct RowLists {
@@ -30,7 +16,7 @@ pub struct RowLists {
 }
 
 impl RowLists {
-    /// RowLists the rows by their words, which a kernel has made and counted. It waits for the counts.
+    /// Lists the rows by their words, which a kernel has made and counted. It waits for the counts.
     pub fn make(
         device: &Device,
         rows: u32,
@@ -43,7 +29,7 @@ impl RowLists {
         Self::of_counted(device, rows, words, host_counts, counts, cursors)
     }
 
-    /// RowLists the rows by their words, of which so many are in each bin, as the host knows and the device; each bin
+    /// Lists the rows by their words, of which so many are in each bin, as the host knows and the device; each bin
     /// has a cursor, zero.
     pub fn of_counted(
         device: &Device,
@@ -95,18 +81,16 @@ impl RowLists {
         self.counts[bin as usize]
     }
 
-    /// The products of the rows in these bins, at most: each bin with the most products of its rows.
-    pub fn most_products(&self, bins: &[(u32, u32)]) -> u64 {
-        let products = |&(bin, most)| u64::from(self.count(bin)) * u64::from(most);
-        bins.iter().map(products).sum()
+    /// The number of items of some bins together.
+    pub fn count_of(&self, bins: Range<u32>) -> u32 {
+        bins.map(|bin| self.count(bin)).sum()
     }
 
     /// The items of some bins that follow each other; `None` if there are none.
     pub fn items(&self, bins: Range<u32>) -> Option<RowList> {
-        let sum = |bins: Range<u32>| -> u32 { bins.map(|bin| self.count(bin)).sum() };
-        let count = sum(bins.clone());
+        let count = self.count_of(bins.clone());
         (count > 0).then(|| RowList {
-            first: sum(1..bins.start),
+            first: self.count_of(1..bins.start),
             count,
             list: Global::from_address(self.list.read_only().address()),
         })

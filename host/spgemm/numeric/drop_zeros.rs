@@ -40,6 +40,7 @@ pub fn keep<T: SpgemmElement>(c: &DeviceCsr<T>) -> Result<DeviceCsr<T>, OperandE
         cols: *cols,
         row_ptr,
         col_idx,
+        longest_row: None,
     };
     Ok(DeviceCsr::from_parts(kept, values))
 }

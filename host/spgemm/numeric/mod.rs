@@ -5,7 +5,8 @@ pub mod drop_zeros;
 use crate::csr::DevicePattern;
 use crate::device::{DeviceBuffer, Fork};
 use crate::operand::OperandError;
-use crate::spgemm::analysis::row_lists::{RowLists, sorted_bins};
+use crate::spgemm::analysis::row_lists::RowLists;
+use crate::spgemm::analysis::sorted_rows::SortedRows;
 use crate::spgemm::options::SpgemmElement;
 use crate::spgemm::products::pairs::Pairs;
 use crate::spgemm::reuse::{DeviceProductMap, LongRows, ProductMapCache};
@@ -17,11 +18,7 @@ use warprow_kernels::spgemm::numeric::{
 };
 use warprow_kernels::spgemm::products::bins::numeric as bin;
 use warprow_kernels::spgemm::reuse::mapped_chunks;
-use warprow_kernels::spgemm::symbolic::sort_rows;
 use warprow_kernels::spgemm::{BinLimits, Factors, OperandPatterns, OutputPattern, RowList};
-
-/// The bins of sorted rows.
-const SORTED: [(u32, u32); 7] = sorted_bins(bin::SORT);
 
 /// The rows of C by the kernel that computes their values.
 #[derive(Debug)]
@@ -53,7 +50,7 @@ impl Numeric {
         b: &DevicePattern,
         product_map: ProductMapCache,
     ) -> Result<Self, OperandError> {
-        let pairs = Pairs::worth_it::<T>(b, lists.most_products(&SORTED))?;
+        let pairs = Pairs::worth_it::<T>(b, lists.sorted_products(bin::SORT))?;
         Ok(Self {
             pairs: pairs.map(Mutex::new),
             product_map,
@@ -93,6 +90,9 @@ impl Numeric {
             Some(map) => self.launch_placed(&fork, map, c, factors, values)?,
             None => self.launch_chunks(&fork, operands, c, factors, values)?,
         }
+        if product_map.is_some() || !self.ranks_short_rows(operands) {
+            self.launch_short(&fork, operands, work, c, factors, values)?;
+        }
         self.launch_shorter(&fork, operands, work, c, factors, values)?;
         fork.join()?;
         Ok(())
@@ -109,10 +109,11 @@ impl Numeric {
             return Ok(());
         };
         let device = values.device().clone();
-        let arguments = (operands, items, c, values.mutable());
+        let words = (size_of::<T>() / size_of::<u32>()) as u32;
+        let arguments = (operands, items, c, words, values.mutable().cast());
         let config = spread_rows::launch(items.count);
         // SAFETY: parts of the kernel's size.
-        unsafe { device.launch(&spread_rows::clear_rows::<T>(), config, arguments)? };
+        unsafe { device.launch(&spread_rows::clear_rows(), config, arguments)? };
         Ok(())
     }
 
@@ -128,7 +129,18 @@ impl Numeric {
     ) -> Result<(), OperandError> {
         self.launch_spread(fork, operands, c, factors, values)?;
         self.launch_chunks(fork, operands, c, factors, values)?;
+        if !self.ranks_short_rows(operands) {
+            self.launch_short(fork, operands, work, c, factors, values)?;
+        }
         self.launch_shorter(fork, operands, work, c, factors, values)
+    }
+
+    /// Whether the kernel of ranked chunks takes short rows too: they are few, it is launched anyway, and their
+    /// bitmaps fit.
+    fn ranks_short_rows(&self, operands: OperandPatterns) -> bool {
+        self.lists.count_of(bin::SEARCH_ROWS..bin::RANK_CHUNKS) < self.bin_limits.few_rows
+            && self.lists.count_of(bin::RANK_CHUNKS..bin::SEARCH_CHUNKS) > 0
+            && operands.b.cols.div_ceil(32) < self.bin_limits.rank_words
     }
 
     /// Launches the kernel for rows whose products are spread over the device.
@@ -164,7 +176,11 @@ impl Numeric {
         // The longest rows first: they are the last to end.
         for size in (0..bin::SEARCH_CHUNKS - bin::RANK_CHUNKS).rev() {
             let capacity = (1024 << size).min(chunk);
-            if let Some(items) = self.items(bin::RANK_CHUNKS + size) {
+            let ranked = match size {
+                0 if self.ranks_short_rows(operands) => bin::SEARCH_ROWS..bin::RANK_CHUNKS + 1,
+                _ => bin::RANK_CHUNKS + size..bin::RANK_CHUNKS + size + 1,
+            };
+            if let Some(items) = self.lists.items(ranked) {
                 let words = operands.b.cols.div_ceil(32).min(self.bin_limits.rank_words);
                 let config = chunks::launch_rank::<T>(items.count, capacity, words);
                 let arguments = (operands, factors, items, capacity, chunk, c, values);
@@ -209,7 +225,30 @@ impl Numeric {
         Ok(())
     }
 
-    /// Launches the kernels for all rows but long ones.
+    /// Launches the kernel for rows of some hundred entries.
+    fn launch_short<T: SpgemmElement>(
+        &self,
+        fork: &Fork<'_>,
+        operands: OperandPatterns,
+        work: &DeviceBuffer<u32>,
+        c: OutputPattern,
+        factors: Factors<T>,
+        values: &mut DeviceBuffer<T>,
+    ) -> Result<(), OperandError> {
+        let (work, values) = (work.read_only(), values.mutable());
+        for size in (0..bin::RANK_CHUNKS - bin::SEARCH_ROWS).rev() {
+            if let Some(items) = self.items(bin::SEARCH_ROWS + size) {
+                let capacity = 64 << size;
+                let config = search_rows::launch::<T>(items.count, capacity);
+                let arguments = (operands, factors, items, capacity, work, c, values);
+                // SAFETY: rows of up to `capacity` entries.
+                unsafe { fork.launch(&search_rows::search_rows::<T>(), config, arguments)? };
+            }
+        }
+        Ok(())
+    }
+
+    /// Launches the kernels for all other rows.
     fn launch_shorter<T: SpgemmElement>(
         &self,
         fork: &Fork<'_>,
@@ -228,34 +267,23 @@ impl Numeric {
             // SAFETY: chunks of the kernel's size.
             unsafe { fork.launch(&ordered_chunks::ordered_chunks::<T>(), config, arguments)? };
         }
-        let handles = [
-            interval_rows::interval_rows::<T, 128>(),
-            interval_rows::interval_rows::<T, 64>(),
-        ];
-        let together = [
-            neighbour_rows::neighbour_rows::<T, 128>(),
-            neighbour_rows::neighbour_rows::<T, 64>(),
-        ];
-        for (size, (handle, together)) in (0..2).rev().zip(handles.into_iter().zip(together)) {
-            let span = 64 << size;
-            let arguments = |items| (operands, factors, items, work, c, values);
-            if let Some(items) = self.items(bin::INTERVALS + size) {
-                let config = interval_rows::launch::<T>(items.count, span);
-                // SAFETY: rows of runs that span up to so many columns.
-                unsafe { fork.launch(&handle, config, arguments(items))? };
-            }
-            if let Some(items) = self.items(bin::NEIGHBOURS + size) {
-                let warps = self.bin_limits.min_neighbour_warps;
-                // SAFETY: rows of runs that span up to so many columns.
-                unsafe {
-                    if neighbour_rows::are_enough(items.count, warps) {
-                        let config = neighbour_rows::launch::<T>(items.count, span);
-                        fork.launch(&together, config, arguments(items))?;
-                    } else {
-                        let config = interval_rows::launch::<T>(items.count, span);
-                        fork.launch(&handle, config, arguments(items))?;
-                    }
-                }
+        let of_runs = |items| (operands, factors, items, work, c, values);
+        let launch_intervals = |items: RowList| {
+            let config = interval_rows::launch::<T>(items.count);
+            // SAFETY: rows of runs that span up to as many columns as the kernel takes.
+            unsafe { fork.launch(&interval_rows::interval_rows::<T>(), config, of_runs(items)) }
+        };
+        if let Some(items) = self.items(bin::INTERVALS) {
+            launch_intervals(items)?;
+        }
+        if let Some(items) = self.items(bin::NEIGHBOURS) {
+            if neighbour_rows::are_enough(items.count, self.bin_limits.min_neighbour_warps) {
+                let config = neighbour_rows::launch::<T>(items.count);
+                let handle = neighbour_rows::neighbour_rows::<T>();
+                // SAFETY: rows of runs that span up to as many columns as the kernel takes.
+                unsafe { fork.launch(&handle, config, of_runs(items))? };
+            } else {
+                launch_intervals(items)?;
             }
         }
         for size in (0..bin::SORT - bin::WINDOW).rev() {
@@ -267,36 +295,17 @@ impl Numeric {
                 unsafe { fork.launch(&window_rows::window_rows::<T>(), config, arguments)? };
             }
         }
-        for size in (0..bin::RANK_CHUNKS - bin::SEARCH_ROWS).rev() {
-            if let Some(items) = self.items(bin::SEARCH_ROWS + size) {
-                let capacity = 64 << size;
-                let config = search_rows::launch::<T>(items.count, capacity);
-                let arguments = (operands, factors, items, capacity, work, c, values);
-                // SAFETY: rows of up to `capacity` entries.
-                unsafe { fork.launch(&search_rows::search_rows::<T>(), config, arguments)? };
-            }
-        }
-        let handles = [
-            sort_rows::sort_products::<T, 512>(),
-            sort_rows::sort_products::<T, 256>(),
-            sort_rows::sort_products::<T, 128>(),
-            sort_rows::sort_products::<T, 64>(),
-            sort_rows::sort_products::<T, 32>(),
-            sort_rows::sort_products::<T, 16>(),
-            sort_rows::sort_products::<T, 8>(),
-        ];
-        for ((bin, products), handle) in SORTED.into_iter().zip(handles) {
-            if let Some(items) = self.items(bin) {
-                let rounds =
-                    sort_rows::rounds(items.count, products, self.bin_limits.min_sort_warps);
-                let config = sort_rows::launch(items.count, rounds, products, element_bytes);
-                let nothing = GlobalMut::from_address(0);
-                let arguments = (
-                    operands, factors, items, rounds, work, c.row_ptr, c.col_idx, values, nothing,
-                );
-                // SAFETY: rows of so many products; their number is known.
-                unsafe { fork.launch(&handle, config, arguments)? };
-            }
+        let sorted = SortedRows {
+            operands,
+            work,
+            starts: c.row_ptr,
+            columns: c.col_idx,
+            entries: GlobalMut::from_address(0),
+        };
+        let limits = &self.bin_limits;
+        // SAFETY: the lists are of this product's rows, whose entries go where C has them; their number is known.
+        unsafe {
+            sorted.launch_products(fork, &self.lists, bin::SORT, limits, factors, values)?;
         }
         if let Some(items) = self.items(bin::COPY) {
             let arguments = (operands, factors, items, c, values);

@@ -141,7 +141,7 @@ pub fn locality(
     let rows = rows.clamp(NEIGHBOURS, MAX_L2_WINDOW_ROWS);
     let longest = (MAX_WINDOW_FACTOR * mean_row * f64::from(rows)) as u32;
     for window in windows(a, rows, longest, MAX_L2_WINDOWS, order)? {
-        let one_of = f64::from(reuse::one_of(window.nonzeros));
+        let one_of = f64::from(reuse::sampled_one_in(window.nonzeros));
         expected += profile.expected_distinct(f64::from(window.nonzeros)) / one_of;
         found += f64::from(window.distinct);
     }

@@ -15,7 +15,7 @@ use crate::spmm::product::task_sizes::{self, ResidentTasks};
 use cost_model::{CACHE_LINE, CostModel, FeatureRow};
 use std::fmt;
 use warprow_kernels::spmm::product::vector;
-use warprow_kernels::spmm::{Ending, ItemKind, Reduction, Shape, SpmmKernel};
+use warprow_kernels::spmm::{Ending, ItemKind, LaunchShape, Reduction, SpmmKernel};
 
 /// Mean number of nonzeros of a row from which on the default kernel is
 /// [`in_step`](warprow_kernels::spmm::product::in_step).
@@ -130,7 +130,7 @@ impl Choices {
         if !task_sizes::may_all_be_resident(a) {
             return Ok(None);
         }
-        let shape = Shape {
+        let shape = LaunchShape {
             rows: a.rows,
             items: 1,
             cols: a.cols,

@@ -2,11 +2,11 @@
 //!
 //! A *slot* is a sub-warp of 8 lanes that the device runs at the same time as all others. Small tasks balance the
 //! load of the slots; large ones have fewer starts and split fewer rows. A sub-warp of 16 or 32 lanes can take
-//! several consecutive tasks as one item ([`Large`]).
+//! several consecutive tasks as one item ([`LargeItems`]).
 
 use crate::csr::DevicePattern;
 use crate::device::Device;
-use warprow_kernels::spmm::Large;
+use warprow_kernels::spmm::LargeItems;
 use warprow_kernels::spmm::product::tasks::ROW_STEPS;
 
 /// Tasks for each slot: the more, the better the others balance a long one.
@@ -188,10 +188,10 @@ impl Groupings {
     }
 
     /// The items of several tasks, in each way.
-    pub fn all(&self) -> impl Iterator<Item = Large> + '_ {
+    pub fn all(&self) -> impl Iterator<Item = LargeItems> + '_ {
         self.groupings.iter().map(|grouping| {
             let joined = u64::from(self.tasks) * u64::from(grouping.joined_eighths) / 8;
-            Large {
+            LargeItems {
                 // No more than there are tasks.
                 count: (joined >> grouping.shift) as u32,
                 shift: grouping.shift,
@@ -200,8 +200,8 @@ impl Groupings {
     }
 
     /// The items of several tasks in a run on a device with so many slots.
-    pub fn of_run(&self, joining: Joining, slots: u64) -> Large {
-        let has_enough = |(grouping, large): &(&Grouping, Large)| {
+    pub fn of_run(&self, joining: Joining, slots: u64) -> LargeItems {
+        let has_enough = |(grouping, large): &(&Grouping, LargeItems)| {
             4 * u64::from(large.count) * joining.slots_per_task
                 >= grouping.min_quarters_per_slot * slots
         };
@@ -213,7 +213,7 @@ impl Groupings {
             Some(true) => best.or(self.all().last()),
             None => best.filter(|_| pays),
         };
-        large.unwrap_or(Large::NONE)
+        large.unwrap_or(LargeItems::NONE)
     }
 }
 
@@ -279,7 +279,7 @@ mod tests {
         for tasks in [0, 1, 2, 5, 31, 32, 33, 1000, 4099] {
             for many_rows_are_split in [false, true] {
                 let groupings = Groupings::new(tasks, many_rows_are_split, false);
-                for large in groupings.all().chain([Large::NONE]) {
+                for large in groupings.all().chain([LargeItems::NONE]) {
                     let items = large.item_of(tasks);
                     let mut task = 0;
                     for item in 0..items {
@@ -345,14 +345,14 @@ mod tests {
         };
         assert_eq!(few.of_run(wanted(Some(true)), 1000).shift, 1);
         assert_eq!(many.of_run(wanted(Some(true)), 1000).shift, 3);
-        assert_eq!(many.of_run(wanted(Some(false)), 1000), Large::NONE);
-        assert_eq!(many.of_run(Joining::NONE, 1000), Large::NONE);
+        assert_eq!(many.of_run(wanted(Some(false)), 1000), LargeItems::NONE);
+        assert_eq!(many.of_run(Joining::NONE, 1000), LargeItems::NONE);
     }
 
     #[test]
     fn without_many_split_rows_pairs_are_for_single_elements() {
         let groupings = Groupings::new(100_000, false, false);
-        assert_eq!(groupings.of_run(PLANNED, 1000), Large::NONE);
+        assert_eq!(groupings.of_run(PLANNED, 1000), LargeItems::NONE);
         let loads_single_elements = true;
         assert_eq!(
             groupings
@@ -374,7 +374,7 @@ mod tests {
 
     #[test]
     fn the_tasks_of_the_largest_matrices_are_counted_in_64_bits() {
-        let large: Vec<Large> = Groupings::new(u32::MAX, true, false).all().collect();
+        let large: Vec<LargeItems> = Groupings::new(u32::MAX, true, false).all().collect();
         assert_eq!(large[0].count, 402_653_183);
     }
 }

@@ -16,7 +16,7 @@ use warprow_kernels::matrix::DenseMut;
 use warprow_kernels::spmm::product::column_blocks;
 use warprow_kernels::spmm::product::tasks::{self, Cuts};
 use warprow_kernels::spmm::product::vector;
-use warprow_kernels::spmm::{Epilogue, Items, Large, Reduction};
+use warprow_kernels::spmm::{Epilogue, Items, LargeItems, Reduction};
 
 /// Maximum number of groups of tasks for each split row in a matrix of many split rows.
 const GROUPS_PER_SPLIT_ROW: u64 = 16;
@@ -93,6 +93,7 @@ pub fn cut_into_column_blocks<T: Element>(
         cols,
         row_ptr,
         col_idx,
+        longest_row: None,
     };
     Ok(DeviceCsr::from_parts(cut, values))
 }
@@ -124,7 +125,7 @@ struct TaskStarts {
 struct SplitRows {
     items_of_block: u32,
     /// The items of several tasks.
-    large: Large,
+    large: LargeItems,
     few_parts_count: u32,
     many_parts_count: u32,
     few_parts: DeviceBuffer<u32>,
@@ -176,17 +177,17 @@ impl<E: SpmmElement> Tasks<E> {
         let [eight, four] = vector::GROUPS;
         let mut kinds = Vec::new();
         let mut starts = TaskStarts::new(a, sizes.few_split_rows, sizes.few_split_rows)?;
-        let mut split_rows = SplitRows::find(a, &starts, &[(eight, Large::NONE)])?;
+        let mut split_rows = SplitRows::find(a, &starts, &[(eight, LargeItems::NONE)])?;
         let (split, blocks) = (u64::from(split_rows[0].count()), starts.count / eight);
         let many_rows_are_split = split > 0 && split * GROUPS_PER_SPLIT_ROW >= blocks.into();
         if many_rows_are_split {
             let size = sizes.many_split_rows;
             starts = TaskStarts::new(a, size, size / SPLIT_PART_OF_TASK)?;
             split_rows.clear();
-            kinds.push((eight, Large::NONE));
+            kinds.push((eight, LargeItems::NONE));
         }
         let groupings = Groupings::new(starts.count, many_rows_are_split, consecutive_rows_share);
-        kinds.push((four, Large::NONE));
+        kinds.push((four, LargeItems::NONE));
         kinds.extend(groupings.all().map(|large| (four, large)));
         split_rows.extend(SplitRows::find(a, &starts, &kinds)?);
         Ok(Self {
@@ -198,7 +199,7 @@ impl<E: SpmmElement> Tasks<E> {
     }
 
     /// The items of several tasks in a run.
-    fn large(&self, joining: Joining) -> Large {
+    fn large(&self, joining: Joining) -> LargeItems {
         let device = self.starts.row.device();
         self.groupings.of_run(joining, slots(device))
     }
@@ -290,7 +291,7 @@ impl TaskStarts {
     /// The items as a kernel gets them.
     fn items<T>(
         &self,
-        large: Large,
+        large: LargeItems,
         partial_sums: GlobalMut<T>,
         original_row: Global<u32>,
     ) -> Items<T> {
@@ -311,7 +312,7 @@ impl SplitRows {
     fn find(
         a: BlockRows<'_>,
         starts: &TaskStarts,
-        kinds: &[(u32, Large)],
+        kinds: &[(u32, LargeItems)],
     ) -> Result<Vec<Self>, SpmmError> {
         let mut counts = a.device.zeros::<u32>(2 * kinds.len())?;
         let mut lists = Vec::new();

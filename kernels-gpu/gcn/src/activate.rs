@@ -8,21 +8,23 @@ use warprow_kernels_matrix::unroll;
 /// Threads in a block.
 const BLOCK: u32 = 256;
 
-/// Elements of a thread.
-const EACH: usize = 4;
+/// Elements per thread.
+const ELEMENTS_PER_THREAD: usize = 4;
 
-/// The launch for that many elements; `None` if a grid cannot have so many blocks.
+/// The launch for `elements` elements; `None` if they need more blocks than a grid can have.
 pub fn launch(elements: u64) -> Option<LaunchConfig> {
-    let blocks = elements.div_ceil(u64::from(BLOCK) * EACH as u64);
+    let blocks = elements.div_ceil(u64::from(BLOCK) * ELEMENTS_PER_THREAD as u64);
     let blocks = i32::try_from(blocks).ok()?;
     Some(LaunchConfig::new(blocks as u32, BLOCK))
 }
 
-/// Does to each element of a matrix with `cols` columns what the epilogue says, a thread for four neighbours.
+/// Applies the epilogue to each element of a row-major matrix with `cols` columns: `y[i, j] =
+/// epilogue(y[i, j], j)`. A thread takes four neighbours; an element is read and written once.
 ///
 /// # Safety
 ///
-/// `y` has `elements` elements and is aligned to four of them; the epilogue's bias has one for each column, of which there is at least one.
+/// `y` has `elements` elements and is aligned to four of them. `cols` is at least 1, and the
+/// epilogue's bias has a number for each column.
 #[kernel(name = "gcn_activate", T = [f32, f64, f16, bf16])]
 pub unsafe fn activate<T: Operand>(
     elements: u64,
@@ -30,15 +32,17 @@ pub unsafe fn activate<T: Operand>(
     y: GlobalMut<T>,
     epilogue: Epilogue<T>,
 ) {
-    let first = thread::index_1d() * EACH as u64;
+    let first = thread::index_1d() * ELEMENTS_PER_THREAD as u64;
     if first >= elements {
         return;
     }
-    let mut column = (first % u64::from(cols)) as usize;
+    // There is a column; the compiler does not know it.
+    let mut column = (first % u64::from(cols.max(1))) as usize;
     let place = first as usize;
-    // SAFETY: the thread's elements.
+    // SAFETY: `first` is below `elements`, checked above; each element belongs to one thread, and
+    // `column` stays below `cols`.
     unsafe {
-        if elements - first >= EACH as u64 {
+        if elements - first >= ELEMENTS_PER_THREAD as u64 {
             let mut values = y.load4(place);
             unroll!(k in 0..4 {
                 values[k] = epilogue.apply(values[k].widen(), column);

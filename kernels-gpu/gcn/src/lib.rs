@@ -1,4 +1,5 @@
-//! Graph convolution: the graph's normalised adjacency matrix, and what lies between the layers.
+//! Graph convolution: the normalised adjacency matrix of a graph, and the elementwise step between
+//! layers.
 
 #![cfg_attr(target_arch = "nvptx64", no_std)]
 #![cfg_attr(target_arch = "nvptx64", feature(abi_ptx))]

@@ -4,22 +4,8 @@ use cuda_std::mma;
 use cuda_std::prelude::*;
 use warprow_kernels_matrix::Operand;
 
-/// A type that X, W and Y may have, with its kernels.
-pub trait GemmElement: Operand {
-    /// W in the order in which a kernel reads it; the number of rows of X and Y makes no difference.
-    #[cfg(not(target_arch = "nvptx64"))]
-    fn pack(kernel: crate::GemmKernel, w: Vec<Self>, shape: crate::Shape) -> Vec<Self>;
-
-    /// The handle of a kernel for this type; `None` if it has no instance.
-    #[cfg(not(target_arch = "nvptx64"))]
-    fn handle(
-        kernel: crate::GemmKernel,
-        shape: crate::Shape,
-    ) -> Option<Kernel<crate::Arguments<Self>>>;
-}
-
 /// A type that CUDA cores compute in: f32 or f64.
-pub trait RealElement: Real + GemmElement<Sum = Self> {}
+pub trait RealElement: Real + Operand<Sum = Self> {}
 
 impl RealElement for f32 {}
 impl RealElement for f64 {}
@@ -29,9 +15,9 @@ impl RealElement for f64 {}
 /// A *strip* is 16 bytes, as four registers, of consecutive elements: 8 of 16 bits, 4 of f32, 2 of f64. The lane with
 /// `g = lane / 4` and `t = lane % 4` holds strip t of four of a row of X, or of a column of W. Which of the elements of
 /// a strip meet in which step is the hardware's; but as long as X and W are cut up alike, a sum has all its terms.
-pub trait Fragment: GemmElement {
-    /// Adds the product of a 16-row and an 8-column matrix to `sums`, of one half of each strip: `low` is of row g, `high` of row g + 8,
-    /// `weights` of column g; the sums are of rows g and g + 8, in each of columns 2t and 2t + 1.
+pub trait Fragment: Operand {
+    /// Adds the product of a 16-row and an 8-column matrix to `sums`, of one half of each strip: `low` is of row g, `high` of row
+    /// g + 8, `weights` of column g; the sums are of rows g and g + 8, in each of columns 2t and 2t + 1.
     fn multiply(
         low: [u32; 2],
         high: [u32; 2],
@@ -50,66 +36,8 @@ pub trait Fragment: GemmElement {
     }
 }
 
-macro_rules! real {
-    ($($real:ident: $($own_kernel:ident = $own:ident),*;)*) => {$(
-        impl GemmElement for $real {
-            #[cfg(not(target_arch = "nvptx64"))]
-            fn pack(kernel: crate::GemmKernel, w: Vec<Self>, shape: crate::Shape) -> Vec<Self> {
-                match kernel {
-                    crate::GemmKernel::WarpFragments => crate::product::warp_fragments::pack(&w, shape),
-                    $(crate::GemmKernel::$own_kernel => crate::product::$own::pack(&w, shape),)*
-                    _ => w,
-                }
-            }
-
-            #[cfg(not(target_arch = "nvptx64"))]
-            fn handle(
-                kernel: crate::GemmKernel,
-                shape: crate::Shape,
-            ) -> Option<Kernel<crate::Arguments<Self>>> {
-                match kernel {
-                    $(crate::GemmKernel::$own_kernel => Some(crate::product::$own::handle(shape)),)*
-                    kernel => kernel.handle_of_real::<$real>(shape),
-                }
-            }
-        }
-    )*};
-}
-real! {
-    f32: SplitFragments = split_fragments, WarpgroupSplit = warpgroup_split, WarpgroupHalves = warpgroup_halves;
-    f64: Sm90Fragments = sm90_fragments;
-}
-
 macro_rules! half {
     ($($half:ident)*) => {$(
-        impl GemmElement for $half {
-            #[cfg(not(target_arch = "nvptx64"))]
-            fn pack(kernel: crate::GemmKernel, w: Vec<Self>, shape: crate::Shape) -> Vec<Self> {
-                match kernel {
-                    crate::GemmKernel::WarpFragments => crate::product::warp_fragments::pack(&w, shape),
-                    crate::GemmKernel::WarpgroupFragments => {
-                        crate::product::warpgroup_fragments::pack(&w, shape)
-                    }
-                    _ => w,
-                }
-            }
-
-            #[cfg(not(target_arch = "nvptx64"))]
-            fn handle(
-                kernel: crate::GemmKernel,
-                shape: crate::Shape,
-            ) -> Option<Kernel<crate::Arguments<Self>>> {
-                match kernel {
-                    crate::GemmKernel::Fragments => Some(crate::product::fragments::handle::<$half>(shape)),
-                    crate::GemmKernel::WarpFragments => Some(crate::product::warp_fragments::handle::<$half>(shape)),
-                    crate::GemmKernel::WarpgroupFragments => {
-                        Some(crate::product::warpgroup_fragments::handle::<$half>(shape))
-                    }
-                    _ => None,
-                }
-            }
-        }
-
         impl Fragment for $half {
             #[inline(always)]
             #[track_caller]

@@ -27,20 +27,16 @@ impl<T> Copy for Epilogue<T> {}
 unsafe impl<T: Element> KernelParam for Epilogue<T> {}
 
 impl<T: Operand> Epilogue<T> {
-    /// The bias of two neighbouring columns, zero past the `cols` columns of Y.
+    /// The bias of two neighbouring columns; past the `cols` columns of Y that of the last one.
     ///
     /// # Safety
     ///
-    /// There is a bias, of an element for each column.
+    /// There is a bias, of an element for each column, of which there is at least one.
     #[inline(always)]
     pub unsafe fn bias_of(&self, column: u32, cols: u32) -> [T::Sum; 2] {
         [column, column + 1].map(|column| {
-            if column < cols {
-                // SAFETY: the column is one of Y.
-                unsafe { self.bias.load(column as usize) }.widen()
-            } else {
-                T::Sum::ZERO
-            }
+            // SAFETY: the column is one of Y.
+            unsafe { self.bias.load(column.min(cols - 1) as usize) }.widen()
         })
     }
 

@@ -67,19 +67,21 @@ impl<T: SoftmaxElement> Bias<T> {
     }
 }
 
-/// The kernels, with the lanes that a row takes.
+/// The kernels.
 enum Choice {
-    SubWarp { lanes: u32 },
-    Staged { lanes: u32 },
+    SubWarp,
+    Staged,
     Streamed,
 }
 
 /// The kernel for so many classes.
 fn choose<T>(classes: u32) -> Choice {
-    match (sub_warp::lanes(classes), staged::lanes::<T>(classes)) {
-        (Some(lanes), _) => Choice::SubWarp { lanes },
-        (None, Some(lanes)) => Choice::Staged { lanes },
-        (None, None) => Choice::Streamed,
+    if sub_warp::fits(classes) {
+        Choice::SubWarp
+    } else if staged::fits::<T>(classes) {
+        Choice::Staged
+    } else {
+        Choice::Streamed
     }
 }
 
@@ -87,8 +89,9 @@ fn choose<T>(classes: u32) -> Choice {
 pub fn launch<T>(rows: u32, classes: u32) -> LaunchConfig {
     let grid = |block, lanes| LaunchConfig::new(rows.div_ceil(block / lanes), block);
     match choose::<T>(classes) {
-        Choice::SubWarp { lanes } => grid(BLOCK, lanes),
-        Choice::Staged { lanes } => {
+        Choice::SubWarp => grid(BLOCK, sub_warp::LANES),
+        Choice::Staged => {
+            let lanes = staged::lanes::<T>();
             // As many as a block may have without asking.
             let bytes = staged::shared_bytes::<T>(classes, lanes) as u32;
             grid(staged::BLOCK, lanes).shared_bytes(bytes)
@@ -101,12 +104,10 @@ pub fn launch<T>(rows: u32, classes: u32) -> LaunchConfig {
 #[cfg(not(target_arch = "nvptx64"))]
 pub fn handle<T: SoftmaxElement>(classes: u32) -> Kernel<Arguments<T>> {
     match choose::<T>(classes) {
-        Choice::SubWarp { lanes: 4 } => sub_warp::sub_warp::<T, 4>(),
-        Choice::SubWarp { .. } => sub_warp::sub_warp::<T, 32>(),
-        Choice::Staged { lanes: 1 } => staged::staged::<T, 1>(),
-        Choice::Staged { .. } => staged::staged::<T, 8>(),
-        Choice::Streamed if classes.is_multiple_of(4) => streamed::streamed::<T, 4>(),
-        Choice::Streamed => streamed::streamed::<T, 1>(),
+        Choice::SubWarp => sub_warp::sub_warp::<T>(),
+        Choice::Staged if staged::lanes::<T>() == 1 => staged::staged::<T, 1>(),
+        Choice::Staged => staged::staged::<T, 8>(),
+        Choice::Streamed => streamed::streamed::<T>(),
     }
 }
 

@@ -19,10 +19,14 @@ const SHARED_BYTES: u32 = 32 << 10;
 /// Bytes of a vector.
 const VECTOR_BYTES: usize = 16;
 
-/// Lanes for a row of so many classes: as few as possible; `None` if a block's rows do not fit its shared memory.
-pub(crate) fn lanes<T>(classes: u32) -> Option<u32> {
-    let fit = |&lanes: &u32| shared_bytes::<T>(classes, lanes) <= u64::from(SHARED_BYTES);
-    [1, 8].into_iter().find(fit)
+/// Lanes for a row: one, or eight of f64, so that rows of up to 256 classes fit.
+pub(crate) const fn lanes<T>() -> u32 {
+    if size_of::<T>() == 8 { 8 } else { 1 }
+}
+
+/// Whether a block's rows of so many classes fit its shared memory.
+pub(crate) fn fits<T>(classes: u32) -> bool {
+    shared_bytes::<T>(classes, lanes::<T>()) <= u64::from(SHARED_BYTES)
 }
 
 /// Bytes of a block's rows: a multiple of 16.
@@ -36,7 +40,7 @@ pub(crate) fn shared_bytes<T>(classes: u32, lanes: u32) -> u64 {
 ///
 /// `x` and `y` have `rows` times `classes` elements, apart from each other, and are aligned to 16 bytes; there is at least one class;
 /// the bias has one for each if there is one; the launch is that of [`launch`](crate::launch).
-#[kernel(name = "log_softmax_staged", T = [f32, f64, f16, bf16], LANES = [1, 8])]
+#[kernel(name = "log_softmax_staged", T = [f32, f16, bf16], LANES = [1]; T = [f64], LANES = [8])]
 pub unsafe fn staged<T: SoftmaxElement, const LANES: u32>(
     rows: u32,
     classes: u32,

@@ -7,16 +7,15 @@
 use crate::{BLOCK, Bias, Logarithm, Partial, SoftmaxElement};
 use cuda_std::prelude::*;
 use cuda_std::warp::{FULL_MASK, WARP_SIZE};
-use warprow_kernels_matrix::unroll;
 
 /// `Y[row, :] = LogSoftmax(X[row, :] + bias)`, a warp for a row.
 ///
 /// # Safety
 ///
-/// `x` and `y` have `rows` times `classes` elements, apart from each other; there is at least one class, and they are a
-/// multiple of `WIDTH`; the bias has one for each if there is one; the launch is that of [`launch`](crate::launch).
-#[kernel(name = "log_softmax_streamed", T = [f32, f64, f16, bf16], WIDTH = [1, 4])]
-pub unsafe fn streamed<T: SoftmaxElement, const WIDTH: usize>(
+/// `x` and `y` have `rows` times `classes` elements, apart from each other; there is at least one class;
+/// the bias has one for each if there is one; the launch is that of [`launch`](crate::launch).
+#[kernel(name = "log_softmax_streamed", T = [f32, f64, f16, bf16])]
+pub unsafe fn streamed<T: SoftmaxElement>(
     rows: u32,
     classes: u32,
     x: Global<T>,
@@ -29,31 +28,23 @@ pub unsafe fn streamed<T: SoftmaxElement, const WIDTH: usize>(
         return;
     }
     let place = row as usize * classes as usize;
-    let first = lane * WIDTH as u32;
     let mut partial = Partial {
         max: T::Sum::NEG_INFINITY,
         sum: T::Sum::ZERO,
     };
-    // SAFETY: vectors of the row.
+    // SAFETY: elements of the row.
     unsafe {
-        let mut column = first;
+        let mut column = lane;
         while column < classes {
-            let elements = x.load_array::<WIDTH>(place + column as usize);
-            let elements = bias.added(elements, column);
-            let mut max = partial.max;
-            unroll!(k in 0..4 {
-                if const { k < WIDTH } && elements[k] > max {
-                    max = elements[k];
-                }
-            });
-            let mut sum = partial.scaled(max);
-            unroll!(k in 0..4 {
-                if const { k < WIDTH } {
-                    sum += exponential(elements[k], max);
-                }
-            });
+            let [element] = bias.added([x.load(place + column as usize)], column);
+            let max = if element > partial.max {
+                element
+            } else {
+                partial.max
+            };
+            let sum = partial.scaled(max) + exponential(element, max);
             partial = Partial { max, sum };
-            column += WARP_SIZE * WIDTH as u32;
+            column += WARP_SIZE;
         }
     }
     let mut distance = WARP_SIZE / 2;
@@ -64,15 +55,14 @@ pub unsafe fn streamed<T: SoftmaxElement, const WIDTH: usize>(
         distance /= 2;
     }
     let (max, logarithm) = (partial.max, partial.sum.ln());
-    // SAFETY: vectors of the row, which are this lane's.
+    // SAFETY: elements of the row, which are this lane's.
     unsafe {
-        let mut column = first;
+        let mut column = lane;
         while column < classes {
-            let elements = x.load_array::<WIDTH>(place + column as usize);
-            let elements = bias.added(elements, column);
-            let result = elements.map(|element| T::narrow(element - max - logarithm));
-            y.store_array(place + column as usize, result);
-            column += WARP_SIZE * WIDTH as u32;
+            let place = place + column as usize;
+            let [element] = bias.added([x.load(place)], column);
+            y.store(place, T::narrow(element - max - logarithm));
+            column += WARP_SIZE;
         }
     }
 }

@@ -1,7 +1,7 @@
-//! Rows of up to 512 classes, a multiple of four: a part of a warp a row, the row in registers.
+//! Rows of up to 64 classes, a multiple of four: four lanes a row, the row in registers.
 //!
-//! A lane loads up to four vectors of four neighbouring elements; maximum and sum are combined by shuffles. X is read once. A row of
-//! 16 classes takes four lanes, one load each.
+//! A lane loads up to four vectors of four neighbouring elements; maximum and sum are combined by shuffles. X is read once. Of a
+//! row of 16 classes each lane loads one vector.
 
 use crate::{BLOCK, Bias, Logarithm, SoftmaxElement};
 use cuda_std::prelude::*;
@@ -14,21 +14,22 @@ const VECTORS: u32 = 4;
 /// Elements of a vector.
 const WIDTH: usize = 4;
 
-/// Lanes for a row of so many classes; `None` if it has no vectors or does not fit their registers.
-pub(crate) fn lanes(classes: u32) -> Option<u32> {
-    let fit = |&lanes: &u32| classes <= lanes * WIDTH as u32 * VECTORS;
-    let lanes = [4, 32].into_iter().find(fit);
-    lanes.filter(|_| classes.is_multiple_of(WIDTH as u32))
+/// Lanes for a row.
+pub(crate) const LANES: u32 = 4;
+
+/// Whether a row of so many classes consists of vectors and fits the registers of its lanes.
+pub(crate) fn fits(classes: u32) -> bool {
+    classes <= LANES * WIDTH as u32 * VECTORS && classes.is_multiple_of(WIDTH as u32)
 }
 
-/// `Y[row, :] = LogSoftmax(X[row, :] + bias)`, `LANES` lanes for a row.
+/// `Y[row, :] = LogSoftmax(X[row, :] + bias)`, [`LANES`] lanes for a row.
 ///
 /// # Safety
 ///
 /// `x` and `y` have `rows` times `classes` elements, apart from each other; there are at least one class and at most
-/// `16 * LANES`, a multiple of four; the bias has one for each if there is one; the launch is that of [`launch`](crate::launch).
-#[kernel(name = "log_softmax_sub_warp", T = [f32, f64, f16, bf16], LANES = [4, 32])]
-pub unsafe fn sub_warp<T: SoftmaxElement, const LANES: u32>(
+/// 64, a multiple of four; the bias has one for each if there is one; the launch is that of [`launch`](crate::launch).
+#[kernel(name = "log_softmax_sub_warp", T = [f32, f64, f16, bf16])]
+pub unsafe fn sub_warp<T: SoftmaxElement>(
     rows: u32,
     classes: u32,
     x: Global<T>,

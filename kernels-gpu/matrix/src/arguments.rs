@@ -1,4 +1,4 @@
-//! How matrices are passed to kernels: sizes and device pointers, by value.
+//! Matrices as kernel arguments: sizes and device pointers, passed by value.
 
 #[cfg(not(target_arch = "nvptx64"))]
 use crate::Operand;
@@ -14,11 +14,11 @@ use cuda_std::prelude::*;
 /// ```
 #[repr(C)]
 pub struct Csr<T> {
-    /// Rows.
+    /// The number of rows.
     pub rows: u32,
-    /// Columns.
+    /// The number of columns.
     pub cols: u32,
-    /// Where each row starts in `col_idx` and `values`, and where the last one ends: `rows + 1` numbers.
+    /// Row r has the nonzeros `row_ptr[r]..row_ptr[r + 1]`; `rows + 1` numbers.
     pub row_ptr: Global<u32>,
     /// The column of each nonzero.
     pub col_idx: Global<u32>,
@@ -26,23 +26,23 @@ pub struct Csr<T> {
     pub values: Global<T>,
 }
 
-/// A dense matrix, row-major, that a kernel reads.
+/// A row-major dense matrix that a kernel reads.
 #[repr(C)]
 pub struct Dense<T> {
-    /// Rows.
+    /// The number of rows.
     pub rows: u32,
-    /// Columns.
+    /// The number of columns.
     pub cols: u32,
     /// `rows * cols` elements.
     pub data: Global<T>,
 }
 
-/// A dense matrix, row-major, that a kernel writes.
+/// A row-major dense matrix that a kernel writes.
 #[repr(C)]
 pub struct DenseMut<T> {
-    /// Rows.
+    /// The number of rows.
     pub rows: u32,
-    /// Columns.
+    /// The number of columns.
     pub cols: u32,
     /// `rows * cols` elements.
     pub data: GlobalMut<T>,
@@ -58,23 +58,25 @@ macro_rules! argument {
 
         impl<T> Copy for $matrix<T> {}
 
-        // SAFETY: `repr(C)`, of scalars and device pointers, without padding: two u32 before 8-byte pointers.
+        // SAFETY: `repr(C)`, scalars and device pointers without padding: two u32 stand before
+        // 8-byte pointers.
         #[cfg(not(target_arch = "nvptx64"))]
         unsafe impl<T: Element> KernelParam for $matrix<T> {}
     )*};
 }
 argument!(Csr, Dense, DenseMut);
 
-macro_rules! of_sums {
+macro_rules! cast_to_sum {
     ($($matrix:ident),*) => {$(
         #[cfg(not(target_arch = "nvptx64"))]
         impl<T: Operand> $matrix<T> {
-            /// The same matrix for a kernel of elements that are their own sums.
+            /// The same matrix with elements of type `T::Sum`, for a kernel that only takes such
+            /// elements.
             ///
             /// # Panics
             ///
-            /// If `T` is not the type of its sums.
-            pub fn of_sums(self) -> $matrix<T::Sum> {
+            /// If `T` is not `T::Sum`.
+            pub fn cast_to_sum(self) -> $matrix<T::Sum> {
                 assert_eq!(T::NAME, T::Sum::NAME, "the type of the elements and of the sums");
                 $matrix {
                     rows: self.rows,
@@ -85,4 +87,4 @@ macro_rules! of_sums {
         }
     )*};
 }
-of_sums!(Dense, DenseMut);
+cast_to_sum!(Dense, DenseMut);

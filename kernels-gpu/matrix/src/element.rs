@@ -1,65 +1,72 @@
-//! The element types of dense matrices, and the type in which their products are summed.
+//! The element types of dense matrices, and the types in which their products are summed.
 
 use cuda_std::float::{Half, Narrow};
 use cuda_std::prelude::*;
 
-/// An element type of a dense matrix: f32, f64, f16 or bf16. Products and their sums are of the type [`Sum`](Self::Sum).
+/// An element type of a dense matrix: f32, f64, f16 or bf16. Products and sums have the type
+/// [`Sum`](Self::Sum): 16-bit elements are multiplied and summed in f32.
 pub trait Operand: Element {
-    /// f32 for the 16-bit types, the type itself for f32 and f64.
+    /// f32 for the 16-bit types; the type itself for f32 and f64.
     type Sum: Real + Operand<Sum = Self::Sum>;
 
-    /// The element as a sum; exact.
+    /// Converts an element to the type of sums; exact.
     fn widen(self) -> Self::Sum;
 
-    /// A sum rounded to the element type, to nearest.
+    /// Rounds a sum to the nearest element.
     fn narrow(sum: Self::Sum) -> Self;
 
-    /// As many of the sums as 16 bytes have elements, rounded, in memory's order.
+    /// The first sums, as many as 16 bytes have elements, rounded and packed in memory order.
     fn words(sums: [Self::Sum; 8]) -> [u32; 4];
 
-    /// Up to `MAX_WIDTH` neighbouring elements as memory holds them: 16-bit ones stay two in a register until they are
-    /// used, as eight loads of X are in flight at a time.
+    /// Up to `MAX_WIDTH` neighbouring elements, as they stand in memory. Two 16-bit elements stay
+    /// packed in a register until they are used, because a kernel has many loads in flight.
     type Vector: Copy;
 
-    /// The most elements that a lane loads at once: those of 16 bytes, and four of f64, which are two loads.
+    /// Maximum number of elements that a lane loads at once: those of 16 bytes; for f64 four, which
+    /// take two loads.
     const MAX_WIDTH: usize;
 
-    /// No elements: what a vector is that nobody reads.
+    /// A placeholder for a vector that was not loaded.
     const ABSENT: Self::Vector;
 
-    /// The `WIDTH` elements from `index` on, 1, 2, 4 or up to `MAX_WIDTH`.
+    /// Loads `WIDTH` elements from `index` on. `WIDTH` is 1, 2, 4 or 8, and at most `MAX_WIDTH`.
     ///
     /// # Safety
     ///
-    /// As [`cuda_std::memory`] says; the address is a multiple of `WIDTH` elements.
+    /// The elements exist and nothing writes them, as [`cuda_std::memory`] asks. The address is a
+    /// multiple of `WIDTH` elements.
     unsafe fn load<const WIDTH: usize>(from: Global<Self>, index: usize) -> Self::Vector;
 
-    /// As [`load`](Self::load), from memory that the kernel writes.
+    /// As [`load`](Self::load), from memory that the kernel may write.
     ///
     /// # Safety
     ///
-    /// As for [`load`](Self::load).
+    /// As for [`load`](Self::load), but only that no other thread writes the elements at the same
+    /// time.
     unsafe fn load_mut<const WIDTH: usize>(from: GlobalMut<Self>, index: usize) -> Self::Vector;
 
-    /// The element at `index` of a vector, exact.
+    /// The element at `index` of a vector, converted to the type of sums; exact.
     fn get(vector: &Self::Vector, index: usize) -> Self::Sum;
 
-    /// Writes `numbers`, each rounded to nearest, to the elements from `index` on. `WIDTH` is 1, 2, 4 or 8.
+    /// Stores `numbers`, each rounded to the nearest element, from `index` on. `WIDTH` is 1, 2, 4
+    /// or 8.
     ///
     /// # Safety
     ///
-    /// As for [`load`](Self::load).
+    /// The elements exist, and no other thread accesses them at the same time. The address is a
+    /// multiple of `WIDTH` elements.
     unsafe fn store<const WIDTH: usize>(
         to: GlobalMut<Self>,
         index: usize,
         numbers: [Self::Sum; WIDTH],
     );
 
-    /// As [`store`](Self::store), for what the kernel does not read again: the caches drop it first.
+    /// As [`store`](Self::store), for elements that the kernel does not read again: caches evict
+    /// them first.
     ///
     /// # Safety
     ///
-    /// As for [`load`](Self::load).
+    /// As for [`store`](Self::store).
     unsafe fn store_streaming<const WIDTH: usize>(
         to: GlobalMut<Self>,
         index: usize,
@@ -67,16 +74,16 @@ pub trait Operand: Element {
     );
 }
 
-/// The type of `T`'s sums: the form that `#[kernel]` understands in a list of arguments.
+/// The type of `T`'s sums, in a form that `#[kernel]` understands in a list of arguments.
 pub type SumOf<T> = <T as Operand>::Sum;
 
-/// A load of the vectors of f32 and f64: an array of four, of which the first `WIDTH` are loaded.
+/// Loads of f32 and f64 vectors: arrays of four elements, of which the first `WIDTH` are loaded.
 macro_rules! load_wide {
     ($name:ident($pointer:ident)) => {
         #[inline(always)]
         unsafe fn $name<const WIDTH: usize>(from: $pointer<Self>, index: usize) -> [Self; 4] {
             let zero = Self::ZERO;
-            // SAFETY: the caller's contract.
+            // SAFETY: the contract is the same, for these elements.
             unsafe {
                 match WIDTH {
                     1 => [from.load(index), zero, zero, zero],
@@ -91,6 +98,7 @@ macro_rules! load_wide {
     };
 }
 
+/// Stores of f32 and f64 elements.
 macro_rules! store_wide {
     ($name:ident($access:ident)) => {
         #[inline(always)]
@@ -100,14 +108,14 @@ macro_rules! store_wide {
             numbers: [Self; WIDTH],
         ) {
             let four = |first: usize| core::array::from_fn::<_, 4, _>(|i| numbers[first + i]);
-            // SAFETY: the caller's contract.
+            // SAFETY: the contract is the same, for these elements.
             unsafe {
                 match WIDTH {
                     1 => to.$access(index, [numbers[0]]),
                     2 => to.$access(index, [numbers[0], numbers[1]]),
                     4 => to.$access(index, four(0)),
                     _ => {
-                        // The sums of eight 16-bit elements.
+                        // Eight sums, as kernels compute for 16-bit elements.
                         to.$access(index, four(0));
                         to.$access(index + 4, four(4));
                     }
@@ -160,14 +168,14 @@ wide! {
     f64: |sums| [0, 1, 2, 3].map(|i: usize| (sums[i / 2].to_bits() >> (32 * (i % 2))) as u32);
 }
 
-/// A load of the vectors of f16 and bf16: four words of two elements, of which the first `WIDTH / 2` are loaded; a single
-/// element is the lower half of a word.
+/// Loads of f16 and bf16 vectors: four words of two elements, of which the first `WIDTH / 2` are
+/// loaded. A single element is the lower half of the first word.
 macro_rules! load_narrow {
     ($name:ident($pointer:ident)) => {
         #[inline(always)]
         unsafe fn $name<const WIDTH: usize>(from: $pointer<Self>, index: usize) -> [u32; 4] {
             let from = from.offset(index);
-            // SAFETY: the caller's contract.
+            // SAFETY: the contract is the same, for these elements.
             unsafe {
                 match WIDTH {
                     1 => [u32::from(from.cast::<u16>().load(0)), 0, 0, 0],
@@ -183,6 +191,7 @@ macro_rules! load_narrow {
     };
 }
 
+/// Stores of f16 and bf16 elements, two packed in a word.
 macro_rules! store_narrow {
     ($name:ident($access:ident)) => {
         #[inline(always)]
@@ -193,10 +202,10 @@ macro_rules! store_narrow {
         ) {
             let word = |i: usize| Self::pack(numbers[2 * i], numbers[2 * i + 1]);
             let to = to.offset(index);
-            // SAFETY: the caller's contract.
+            // SAFETY: the contract is the same, for these elements.
             unsafe {
                 match WIDTH {
-                    // Not the type's own function of that name, which has no instruction.
+                    // Not the inherent function of that name, which computes with integers.
                     1 => to.$access(0, [<Self as Narrow>::from_f32(numbers[0])]),
                     2 => to.cast().$access(0, [word(0)]),
                     4 => to.cast().$access(0, [word(0), word(1)]),
@@ -226,7 +235,7 @@ macro_rules! narrow {
 
             #[inline(always)]
             fn words(sums: [f32; 8]) -> [u32; 4] {
-                // Two in an instruction: an element by itself is converted at a quarter of the rate.
+                // Two per instruction: converting a single element runs at a quarter of the rate.
                 [0, 1, 2, 3].map(|i| <Self as Half>::pack(sums[2 * i], sums[2 * i + 1]))
             }
 

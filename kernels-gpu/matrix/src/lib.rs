@@ -1,4 +1,5 @@
-//! What all kernel families share: element and matrix types, scans, sorts, and the kernels that rearrange CSR matrices.
+//! What all kernel families share: element and matrix types, scans, sorts, and kernels that
+//! rearrange CSR matrices.
 
 #![cfg_attr(target_arch = "nvptx64", no_std)]
 #![cfg_attr(target_arch = "nvptx64", feature(abi_ptx))]

@@ -43,7 +43,7 @@ pub struct Items<T> {
     /// Steps of a task; the maximum number of nonzeros of a slice, or of a row that has one warp.
     pub task_size: u32,
     /// Which items have several tasks.
-    pub large: Large,
+    pub large: LargeItems,
     /// The row of each nonzero or slice; the row of each warp, or null if warp w has row w. The row in which each task
     /// starts, and after the last task the number of rows.
     pub row: Global<u32>,
@@ -57,18 +57,19 @@ pub struct Items<T> {
     pub original_row: Global<u32>,
 }
 
-/// Items of several consecutive tasks: the first `count` items have `2^shift` tasks each, the others one. Large items
-/// cost less for each nonzero; the small ones fill the time until the last large one ends.
+/// Items of several consecutive tasks: the first `count` items have `2^shift` tasks each, the
+/// others one. LargeItems items cost less for each nonzero; the small ones fill the time until the
+/// last large one ends.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Large {
+pub struct LargeItems {
     /// The number of large items.
     pub count: u32,
     /// The binary logarithm of the tasks of a large item.
     pub shift: u32,
 }
 
-impl Large {
+impl LargeItems {
     /// No large items: each item is a task.
     pub const NONE: Self = Self { count: 0, shift: 0 };
 
@@ -139,7 +140,7 @@ unsafe impl<T: Element> KernelParam for Items<T> {}
 
 /// The sizes that a launch depends on; all are at least 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Shape {
+pub struct LaunchShape {
     /// Rows of A and Y.
     pub rows: u32,
     /// Items.

@@ -10,7 +10,7 @@
 mod items;
 pub mod plan;
 
-pub use items::{ItemKind, Items, Large, Shape};
+pub use items::{ItemKind, Items, LargeItems, LaunchShape};
 pub use product::epilogue::Epilogue;
 pub use product::reduction::{Reduce, Reduction};
 
@@ -109,7 +109,7 @@ macro_rules! kernels {
             /// The launch for a product of that shape.
             pub fn launch<T: Operand>(
                 self,
-                shape: Shape,
+                shape: LaunchShape,
                 reduction: Reduction,
                 ending: Ending,
             ) -> LaunchConfig {
@@ -129,7 +129,7 @@ macro_rules! kernels {
             #[cfg(not(target_arch = "nvptx64"))]
             pub fn handle<T: Operand>(
                 self,
-                shape: Shape,
+                shape: LaunchShape,
                 reduction: Reduction,
                 ending: Ending,
             ) -> Handle<T> {

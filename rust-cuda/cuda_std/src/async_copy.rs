@@ -1,23 +1,23 @@
-//! Copies from global to shared memory that run beside the thread (`cp.async`).
+//! Asynchronous copies from global to shared memory (`cp.async`).
 //!
-//! A thread begins copies, makes groups of them with [`commit`], and waits for all groups but the last few with [`wait`]. The
-//! data take no registers on their way, so that many loads are in flight while the thread computes on what came before.
-//! Each thread waits for its own copies; a barrier after the wait makes them visible to the others.
+//! A thread starts copies, closes a group of them with [`commit`], and waits for all groups except the last few with
+//! [`wait`]. The data need no registers, so many copies can be in flight while the thread computes. A thread waits only
+//! for its own copies; a barrier after the wait makes them visible to other threads.
 //!
 //! ```
 //! use cuda_std::prelude::*;
 //! use cuda_std::async_copy;
 //!
-//! /// Reverses each block's 64 elements.
+//! /// Reverses the 64 elements of each block.
 //! ///
 //! /// # Safety
 //! ///
-//! /// `input` and `output` hold 64 elements a block; blocks have 64 threads.
+//! /// `input` and `output` hold 64 elements for each block; blocks have 64 threads.
 //! #[kernel(T = [f32])]
 //! pub unsafe fn reverse<T: Element>(input: Global<T>, output: GlobalMut<T>) {
 //!     let tile = shared_array!(T; 64);
 //!     let (lane, base) = (thread::thread_idx_x() as usize, thread::block_idx_x() as usize * 64);
-//!     // SAFETY: each thread copies and writes its own element; a barrier comes before it reads another's.
+//!     // SAFETY: a thread copies and writes its own element, and reads another thread's only after the barrier.
 //!     unsafe {
 //!         async_copy::copy::<T, 1>(tile.offset(lane), input.offset(base + lane));
 //!         async_copy::commit();
@@ -32,12 +32,14 @@ use crate::backend;
 use crate::element::Element;
 use crate::memory::{Global, Shared};
 
-/// Begins a copy of `N` elements, 4, 8 or 16 bytes in all. The one of 16 bytes goes past the first-level cache.
+/// Starts a copy of `N` elements, 4, 8 or 16 bytes in total. A copy of 16 bytes bypasses the L1 cache.
 ///
 /// # Safety
 ///
-/// The elements lie inside one allocation and inside the block's shared memory, both addresses are multiples of the size of the
-/// copy, no thread writes the source during the launch, and no thread touches the destination until this one has waited.
+/// - The source lies in one allocation, the destination in the block's shared memory. Both addresses are multiples of
+///   the size of the copy.
+/// - No thread writes the source during the launch.
+/// - No thread accesses the destination until this thread has waited for the copy.
 #[inline(always)]
 #[track_caller]
 pub unsafe fn copy<T: Element, const N: usize>(to: Shared<T>, from: Global<T>) {
@@ -47,7 +49,7 @@ pub unsafe fn copy<T: Element, const N: usize>(to: Shared<T>, from: Global<T>) {
             "a copy is of 4, 8 or 16 bytes"
         )
     };
-    // SAFETY: the caller's contract.
+    // SAFETY: the caller guarantees valid, aligned addresses and no conflicting access.
     unsafe {
         backend::copy_async(
             to.address(),
@@ -57,11 +59,11 @@ pub unsafe fn copy<T: Element, const N: usize>(to: Shared<T>, from: Global<T>) {
     }
 }
 
-/// As [`copy`] if the source is present, else as many zeros are written in the same way, and nothing is read.
+/// Does [`copy`] if `present` is true. Otherwise it writes as many zeros and reads nothing.
 ///
 /// # Safety
 ///
-/// That of [`copy`]; if it is not present, the source may be anywhere.
+/// As for [`copy`]. If `present` is false, the source may be any address.
 #[inline(always)]
 #[track_caller]
 pub unsafe fn copy_or_zeros<T: Element, const N: usize>(
@@ -70,18 +72,19 @@ pub unsafe fn copy_or_zeros<T: Element, const N: usize>(
     present: bool,
 ) {
     let bytes = const { (N * size_of::<T>()) as u32 };
-    // SAFETY: the caller's contract.
+    // SAFETY: the contract is that of `copy_part`; without `present` nothing is read.
     unsafe { copy_part::<T, N, 0>(to, from, if present { bytes } else { 0 }) }
 }
 
-/// As [`copy`] of the first `bytes` bytes of the source, a multiple of 4; the rest of the destination becomes zero, and nothing is read for it.
+/// Copies only the first `bytes` bytes of the source, a multiple of 4, and fills the rest of the destination with
+/// zeros.
 ///
-/// If `LINE` is 128 or 256, and not 0, the second-level cache gets at once all of that many bytes among which the source's are: memory
-/// delivers them together faster than one half after another. A copy is then of 16 bytes, and wants PTX 7.4.
+/// If `LINE` is 128 or 256, the L2 cache fetches the aligned 128 or 256 bytes that contain the source at once. That is
+/// faster than one half after the other. The copy must then have 16 bytes; it needs PTX 7.4. 0 means no prefetch.
 ///
 /// # Safety
 ///
-/// That of [`copy`]; of the source, as many bytes lie inside one allocation as are read.
+/// As for [`copy`], but only the bytes that are read need to lie in an allocation.
 #[inline(always)]
 #[track_caller]
 pub unsafe fn copy_part<T: Element, const N: usize, const LINE: u32>(
@@ -99,7 +102,7 @@ pub unsafe fn copy_part<T: Element, const N: usize, const LINE: u32>(
             "with a copy of 16 bytes, the cache gets 128 or 256"
         )
     };
-    // SAFETY: the caller's contract.
+    // SAFETY: the caller guarantees valid, aligned addresses and no conflicting access.
     unsafe {
         backend::copy_async_part::<LINE>(
             to.address(),
@@ -110,14 +113,14 @@ pub unsafe fn copy_part<T: Element, const N: usize, const LINE: u32>(
     }
 }
 
-/// Makes a group of the copies that the thread has begun since the last one; it may be empty.
+/// Makes a group of the copies that the thread has started since the last group. A group may be empty.
 #[inline(always)]
 #[track_caller]
 pub fn commit() {
     backend::commit_async();
 }
 
-/// Waits until no more than the last `PENDING` groups of the thread are on their way.
+/// Waits until at most the last `PENDING` groups of the thread are in flight.
 #[inline(always)]
 #[track_caller]
 pub fn wait<const PENDING: u32>() {

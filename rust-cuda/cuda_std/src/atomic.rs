@@ -1,20 +1,20 @@
 //! Atomic operations on global and shared memory.
 //!
-//! They are relaxed: atomic, but no order for other accesses (see [`thread::device_fence`](crate::thread::device_fence)).
-//! On global memory a [`Scope`] says among which threads they are atomic; on shared memory it is the block. Each returns
-//! the value that was there before.
+//! They are relaxed: they do not order other accesses (see [`device_fence`](crate::thread::device_fence)). On global
+//! memory, a [`Scope`] names the threads for which they are atomic; on shared memory these are the threads of the
+//! block. Each operation returns the old value.
 //!
 //! | operation | u32 | i32 | u64 | i64 | f32 | f64 |
 //! |---|---|---|---|---|---|---|
 //! | add | x | x | x | x | x | x |
 //! | min, max | x | x | x | x | | |
 //! | exchange, compare-exchange, load, store | x | x | x | x | x | x |
-//! | or, on shared memory | x | | | | | |
+//! | or (shared memory only) | x | | | | | |
 //!
 //! # Safety
 //!
-//! As for plain accesses ([`memory`](crate::memory#safety)), except that other threads may access the same element by
-//! atomic operations too.
+//! As for plain accesses ([`memory`](crate::memory#safety)), except that other threads may access the same element at
+//! the same time by atomic operations.
 
 use crate::backend;
 use crate::element::Element;
@@ -22,7 +22,7 @@ use crate::memory::{GlobalMut, Shared};
 pub use crate::scope::Scope;
 use crate::word::{AtomicArithmetic, AtomicOrder, AtomicWord};
 
-/// An element with atomic exchange and compare-exchange: those of 4 and 8 bytes.
+/// An element type with atomic exchange and compare-exchange: all of 4 and 8 bytes.
 pub trait Atomic: Element<Bits: AtomicWord> {}
 impl Atomic for u32 {}
 impl Atomic for i32 {}
@@ -31,58 +31,60 @@ impl Atomic for i64 {}
 impl Atomic for f32 {}
 impl Atomic for f64 {}
 
-/// An element with an atomic addition: integers wrap around, floats round to nearest in an unspecified order.
+/// An element type with atomic addition. Integers wrap around; floats are added in an unspecified order and rounded to
+/// nearest.
 pub trait AtomicAdd: Atomic + AtomicArithmetic {}
 impl<T: Atomic + AtomicArithmetic> AtomicAdd for T {}
 
-/// An element with atomic minimum and maximum: the integers.
+/// An element type with atomic minimum and maximum: the integers.
 pub trait AtomicMinMax: Atomic + AtomicOrder {}
 impl<T: Atomic + AtomicOrder> AtomicMinMax for T {}
 
 impl<T: Atomic> GlobalMut<T> {
-    /// The element at `index`, read past the caches that other threads' atomic writes do not reach.
+    /// Loads the element at `index`. It bypasses caches that atomic writes of other threads do not update.
     ///
     /// # Safety
     ///
-    /// As the [module](self#safety) says.
+    /// See the [module](self#safety).
     #[inline(always)]
     #[track_caller]
     pub unsafe fn atomic_load(self, scope: Scope, index: usize) -> T {
-        // SAFETY: the caller's contract.
+        // SAFETY: the caller upholds the rules of the module, which are those of the instruction.
         T::from_bits(unsafe { T::Bits::load_atomic(scope, self.element_address(index)) })
     }
 
-    /// Writes `value` at `index`.
+    /// Stores `value` at `index`.
     ///
     /// # Safety
     ///
-    /// As the [module](self#safety) says.
+    /// See the [module](self#safety).
     #[inline(always)]
     #[track_caller]
     pub unsafe fn atomic_store(self, scope: Scope, index: usize, value: T) {
-        // SAFETY: the caller's contract.
+        // SAFETY: the caller upholds the rules of the module, which are those of the instruction.
         unsafe { T::Bits::store_atomic(scope, self.element_address(index), value.to_bits()) }
     }
 
-    /// Writes `value` at `index`.
+    /// Stores `value` at `index`.
     ///
     /// # Safety
     ///
-    /// As the [module](self#safety) says.
+    /// See the [module](self#safety).
     #[inline(always)]
     #[track_caller]
     pub unsafe fn atomic_exchange(self, scope: Scope, index: usize, value: T) -> T {
-        // SAFETY: the caller's contract.
+        // SAFETY: the caller upholds the rules of the module, which are those of the instruction.
         T::from_bits(unsafe {
             T::Bits::exchange_global(scope, self.element_address(index), value.to_bits())
         })
     }
 
-    /// Writes `new` at `index` if what is there has the bits of `expected`: it did if the returned value has them.
+    /// Stores `new` at `index` if the element has the same bits as `expected`. The returned old value has them if it
+    /// did.
     ///
     /// # Safety
     ///
-    /// As the [module](self#safety) says.
+    /// See the [module](self#safety).
     #[inline(always)]
     #[track_caller]
     pub unsafe fn atomic_compare_exchange(
@@ -92,7 +94,7 @@ impl<T: Atomic> GlobalMut<T> {
         expected: T,
         new: T,
     ) -> T {
-        // SAFETY: the caller's contract.
+        // SAFETY: the caller upholds the rules of the module, which are those of the instruction.
         T::from_bits(unsafe {
             T::Bits::compare_exchange_global(
                 scope,
@@ -109,77 +111,79 @@ impl<T: AtomicAdd> GlobalMut<T> {
     ///
     /// # Safety
     ///
-    /// As the [module](self#safety) says.
+    /// See the [module](self#safety).
     #[inline(always)]
     #[track_caller]
     pub unsafe fn atomic_add(self, scope: Scope, index: usize, value: T) -> T {
-        // SAFETY: the caller's contract.
+        // SAFETY: the caller upholds the rules of the module, which are those of the instruction.
         unsafe { T::add_global(scope, self.element_address(index), value) }
     }
 
-    /// Adds `value` to the element at `index`; cheaper than [`atomic_add`](Self::atomic_add), as nothing comes back (`red`).
+    /// Adds `value` to the element at `index` (`red`). It returns nothing, which makes it cheaper than
+    /// [`atomic_add`](Self::atomic_add).
     ///
     /// # Safety
     ///
-    /// As the [module](self#safety) says.
+    /// See the [module](self#safety).
     #[inline(always)]
     #[track_caller]
     pub unsafe fn reduce_add(self, scope: Scope, index: usize, value: T) {
-        // SAFETY: the caller's contract.
+        // SAFETY: the caller upholds the rules of the module, which are those of the instruction.
         unsafe { T::reduce_add_global(scope, self.element_address(index), value) }
     }
 }
 
 impl<T: AtomicMinMax> GlobalMut<T> {
-    /// Replaces the element at `index` by `value` if that is less.
+    /// Replaces the element at `index` by the minimum of it and `value`.
     ///
     /// # Safety
     ///
-    /// As the [module](self#safety) says.
+    /// See the [module](self#safety).
     #[inline(always)]
     #[track_caller]
     pub unsafe fn atomic_min(self, scope: Scope, index: usize, value: T) -> T {
-        // SAFETY: the caller's contract.
+        // SAFETY: the caller upholds the rules of the module, which are those of the instruction.
         unsafe { T::min_global(scope, self.element_address(index), value) }
     }
 
-    /// Replaces the element at `index` by `value` if that is greater.
+    /// Replaces the element at `index` by the maximum of it and `value`.
     ///
     /// # Safety
     ///
-    /// As the [module](self#safety) says.
+    /// See the [module](self#safety).
     #[inline(always)]
     #[track_caller]
     pub unsafe fn atomic_max(self, scope: Scope, index: usize, value: T) -> T {
-        // SAFETY: the caller's contract.
+        // SAFETY: the caller upholds the rules of the module, which are those of the instruction.
         unsafe { T::max_global(scope, self.element_address(index), value) }
     }
 }
 
 impl<T: Atomic> Shared<T> {
-    /// Writes `value` at `index`.
+    /// Stores `value` at `index`.
     ///
     /// # Safety
     ///
-    /// As the [module](self#safety) says.
+    /// See the [module](self#safety).
     #[inline(always)]
     #[track_caller]
     pub unsafe fn atomic_exchange(self, index: usize, value: T) -> T {
-        // SAFETY: the caller's contract.
+        // SAFETY: the caller upholds the rules of the module, which are those of the instruction.
         T::from_bits(unsafe {
             T::Bits::exchange_shared(self.element_address(index), value.to_bits())
         })
     }
 
-    /// Writes `new` at `index` if what is there has the bits of `expected`: it did if the returned value has them.
+    /// Stores `new` at `index` if the element has the same bits as `expected`. The returned old value has them if it
+    /// did.
     ///
     /// # Safety
     ///
-    /// As the [module](self#safety) says.
+    /// See the [module](self#safety).
     #[inline(always)]
     #[track_caller]
     pub unsafe fn atomic_compare_exchange(self, index: usize, expected: T, new: T) -> T {
-        // SAFETY: the caller's contract.
+        // SAFETY: the caller upholds the rules of the module, which are those of the instruction.
         T::from_bits(unsafe {
             T::Bits::compare_exchange_shared(
                 self.element_address(index),
@@ -195,51 +199,51 @@ impl<T: AtomicAdd> Shared<T> {
     ///
     /// # Safety
     ///
-    /// As the [module](self#safety) says.
+    /// See the [module](self#safety).
     #[inline(always)]
     #[track_caller]
     pub unsafe fn atomic_add(self, index: usize, value: T) -> T {
-        // SAFETY: the caller's contract.
+        // SAFETY: the caller upholds the rules of the module, which are those of the instruction.
         unsafe { T::add_shared(self.element_address(index), value) }
     }
 }
 
 impl<T: AtomicMinMax> Shared<T> {
-    /// Replaces the element at `index` by `value` if that is less.
+    /// Replaces the element at `index` by the minimum of it and `value`.
     ///
     /// # Safety
     ///
-    /// As the [module](self#safety) says.
+    /// See the [module](self#safety).
     #[inline(always)]
     #[track_caller]
     pub unsafe fn atomic_min(self, index: usize, value: T) -> T {
-        // SAFETY: the caller's contract.
+        // SAFETY: the caller upholds the rules of the module, which are those of the instruction.
         unsafe { T::min_shared(self.element_address(index), value) }
     }
 
-    /// Replaces the element at `index` by `value` if that is greater.
+    /// Replaces the element at `index` by the maximum of it and `value`.
     ///
     /// # Safety
     ///
-    /// As the [module](self#safety) says.
+    /// See the [module](self#safety).
     #[inline(always)]
     #[track_caller]
     pub unsafe fn atomic_max(self, index: usize, value: T) -> T {
-        // SAFETY: the caller's contract.
+        // SAFETY: the caller upholds the rules of the module, which are those of the instruction.
         unsafe { T::max_shared(self.element_address(index), value) }
     }
 }
 
 impl Shared<u32> {
-    /// Sets the bits of `bits` in the element at `index`: how bitmaps are filled.
+    /// Sets the bits of `bits` in the element at `index`, for example in a bitmap.
     ///
     /// # Safety
     ///
-    /// As the [module](self#safety) says.
+    /// See the [module](self#safety).
     #[inline(always)]
     #[track_caller]
     pub unsafe fn atomic_or(self, index: usize, bits: u32) -> u32 {
-        // SAFETY: the caller's contract.
+        // SAFETY: the caller upholds the rules of the module, which are those of the instruction.
         unsafe { backend::or_shared(self.element_address(index), bits) }
     }
 }

@@ -1,16 +1,17 @@
-//! Element types: what a device pointer may point to.
+//! Element types: the scalars that a device pointer can point to.
 
 use crate::word::Word;
 use half::{bf16, f16};
 
-/// A scalar that device memory holds: an integer or a float of 1, 2, 4 or 8 bytes.
+/// A scalar in device memory: an integer or a float of 1, 2, 4 or 8 bytes.
 ///
-/// Sealed: kernels' entry points are named after these types, and each needs its instructions in both back ends.
+/// The trait is sealed, since each type needs instructions in both back ends, and entry points are named after the
+/// types.
 pub trait Element: Copy + Send + Sync + 'static + sealed::Sealed {
-    /// The type's name, the suffix of an entry point: `f32`, `bf16`.
+    /// The name of the type, which is also the suffix of an entry point: `f32`, `bf16`.
     const NAME: &'static str;
 
-    /// The unsigned integer of the same size: memory and shuffles carry bits.
+    /// The unsigned integer of the same size.
     #[doc(hidden)]
     type Bits: Word;
 
@@ -19,6 +20,17 @@ pub trait Element: Copy + Send + Sync + 'static + sealed::Sealed {
 
     #[doc(hidden)]
     fn from_bits(bits: Self::Bits) -> Self;
+}
+
+/// A type that may stand for a generic parameter of a kernel: an element, or a type whose only purpose is to name a variant
+/// of the kernel.
+pub trait InstanceType: 'static {
+    /// The type's own name, as `#[kernel]` lists it: the suffix of an entry point.
+    const SUFFIX: &'static str;
+}
+
+impl<T: Element> InstanceType for T {
+    const SUFFIX: &'static str = T::NAME;
 }
 
 mod sealed {

@@ -1,4 +1,4 @@
-//! Floating-point arithmetic that kernels want and `core` has not: fused multiply-add, fast exponentials, 16-bit floats.
+//! Floating-point arithmetic that `core` lacks: fused multiply-add, fast exponentials and logarithms, 16-bit floats.
 
 use crate::atomic::AtomicAdd;
 use crate::backend;
@@ -22,10 +22,10 @@ pub trait Real:
     const ZERO: Self;
     /// One.
     const ONE: Self;
-    /// Below all numbers: where a maximum starts.
+    /// Negative infinity, the neutral element of a maximum.
     const NEG_INFINITY: Self;
 
-    /// `self * factor + addend`, rounded once (`fma.rn`). A plain `a * b + c` is not contracted.
+    /// `self * factor + addend`, rounded once (`fma.rn`). The compiler does not fuse a plain `a * b + c`.
     #[must_use]
     fn mul_add(self, factor: Self, addend: Self) -> Self;
 
@@ -33,12 +33,11 @@ pub trait Real:
     #[must_use]
     fn sqrt(self) -> Self;
 
-    /// The greater of the two; NaN if one of them is NaN, and 0 is greater than -0: the `maximum` of IEEE 754-2019
-    /// (`max.NaN`).
+    /// The `maximum` of IEEE 754-2019 (`max.NaN`): NaN if an operand is NaN, and 0 is greater than -0.
     #[must_use]
     fn maximum(self, other: Self) -> Self;
 
-    /// The nearest number to `number`.
+    /// The float nearest to `number`.
     fn from_u32(number: u32) -> Self;
 }
 
@@ -94,22 +93,23 @@ impl Real for f64 {
     }
 }
 
-/// 2 to the power of `x`, to about 2 units in the last place, results below 2^-126 flushed to zero (`ex2.approx.ftz.f32`).
+/// 2 to the power of `x`, with an error of about 2 units in the last place (`ex2.approx.ftz.f32`). Results less than
+/// 2^-126 become zero.
 #[inline(always)]
 pub fn fast_exp2(x: f32) -> f32 {
     backend::fast_exp2(x)
 }
 
-/// The logarithm of `x` to base 2, to an absolute error of 2^-22 near 1 and 1 unit in the last place elsewhere; inputs
-/// below 2^-126 count as zero (`lg2.approx.ftz.f32`).
+/// The logarithm of `x` to base 2 (`lg2.approx.ftz.f32`). The absolute error is 2^-22 near 1, and 1 unit in the last
+/// place elsewhere. Inputs less than 2^-126 count as zero.
 #[inline(always)]
 pub fn fast_log2(x: f32) -> f32 {
     backend::fast_log2(x)
 }
 
-/// A float that f32 widens from and rounds to: f16, bf16, f32 itself.
+/// A float of at most 32 bits, which converts to f32 exactly: f16, bf16, and f32 itself.
 pub trait Narrow: Element {
-    /// The value as f32, exact.
+    /// The value as f32, without rounding.
     fn to_f32(self) -> f32;
 
     /// `value` rounded to nearest, ties to even.
@@ -152,9 +152,10 @@ impl Narrow for bf16 {
     }
 }
 
-/// A 16-bit float, two of which a register holds: f16, bf16.
+/// A 16-bit float, f16 or bf16. A register holds two.
 pub trait Half: Narrow {
-    /// `low` and `high` rounded to nearest, ties to even, in the lower and the upper half (`cvt.rn.f16x2.f32`).
+    /// `low` and `high`, rounded to nearest with ties to even, in the lower and the upper half of a register
+    /// (`cvt.rn.f16x2.f32`).
     fn pack(low: f32, high: f32) -> u32;
 }
 

@@ -1,4 +1,4 @@
-//! Kernels on the host: the instances that `#[kernel]` compiles and registers, and the typed handle of one.
+//! Kernels on the host: the instances that `#[kernel]` compiles and registers, and the typed handle of an instance.
 
 use crate::element::Element;
 use crate::memory::{Global, GlobalMut};
@@ -10,22 +10,22 @@ use std::mem;
 #[doc(hidden)]
 pub use inventory;
 
-/// One instance of a kernel, compiled for the emulator where the kernel is defined.
+/// An instance of a kernel. The crate that defines the kernel compiles it for the emulator.
 #[derive(Debug)]
 pub struct Instance {
     name: &'static str,
     arguments: TypeId,
-    /// A `fn(Args)`, where `arguments` is the id of `Args`.
+    /// A `fn(Args)` with its type erased; `arguments` is the id of `Args`.
     thread: fn(),
 }
 
 impl Instance {
-    /// What `#[kernel]` calls for each instance: the name of its PTX entry point, and what one emulated thread runs.
+    /// An instance; `#[kernel]` calls it. `name` is the PTX entry point, `thread` the body of an emulated thread.
     pub const fn new<Args: 'static>(name: &'static str, thread: fn(Args)) -> Self {
         Self {
             name,
             arguments: TypeId::of::<Args>(),
-            // SAFETY: only the type of the function pointer changes, and nobody calls it before it has changed back.
+            // SAFETY: all function pointers have the same layout. `Kernel::thread` restores the type before any call.
             thread: unsafe { mem::transmute::<fn(Args), fn()>(thread) },
         }
     }
@@ -36,23 +36,23 @@ impl Instance {
     }
 }
 
-/// The instances of one kernel, as `#[kernel]` registers them.
+/// The instances of a kernel, as `#[kernel]` registers them.
 #[doc(hidden)]
 pub struct Instances(pub &'static [Instance]);
 
 inventory::collect!(Instances);
 
-/// All instances of all kernels in this program, in no particular order: nobody lists them by hand.
+/// All instances of all kernels in this program, in no particular order.
 pub fn instances() -> impl Iterator<Item = &'static Instance> {
     inventory::iter::<Instances>
         .into_iter()
         .flat_map(|kernel| kernel.0)
 }
 
-/// A kernel that can be launched with arguments of type `Args`, a tuple.
+/// A handle of a kernel instance with arguments of type `Args`, a tuple.
 ///
-/// It carries both forms of the kernel: the name of the PTX entry point for a GPU, and the compiled function that the
-/// emulator runs once for each thread.
+/// It has both forms of the kernel: the name of the PTX entry point for a GPU, and the function that the emulator calls
+/// once for each thread.
 #[derive(Debug)]
 pub struct Kernel<Args> {
     instance: &'static Instance,
@@ -68,12 +68,12 @@ impl<Args> Clone for Kernel<Args> {
 impl<Args> Copy for Kernel<Args> {}
 
 impl<Args: KernelArgs> Kernel<Args> {
-    /// What `#[kernel]` calls: the handle of the instance called `name` among `instances`.
+    /// The handle of the instance `name` among `instances`; `#[kernel]` calls it.
     ///
     /// # Panics
     ///
-    /// If there is no instance of that name: the attribute does not list these element types or constants. It panics
-    /// on every device, so that a missing instance is seen without a GPU.
+    /// If there is no such instance, because the attribute does not list these element types or constants. It panics on
+    /// every device, so tests on the emulator find a missing instance.
     #[track_caller]
     pub fn of(instances: &'static [Instance], name: &str) -> Self {
         let Some(instance) = instances.iter().find(|instance| instance.name == name) else {
@@ -99,32 +99,32 @@ impl<Args: KernelArgs> Kernel<Args> {
         self.instance.name
     }
 
-    /// What one emulated thread runs.
+    /// The body of an emulated thread.
     pub fn thread(&self) -> fn(Args) {
-        // SAFETY: the instance was made from a `fn(Args)`: `of` compared the types of the arguments.
+        // SAFETY: the instance was made from a `fn(Args)`: `of` has compared the ids of the argument types.
         unsafe { mem::transmute::<fn(), fn(Args)>(self.instance.thread) }
     }
 }
 
-/// A type that may be an argument of a kernel: passed by value, the same bytes on both machines.
+/// A type that can be an argument of a kernel. It is passed by value, as the same bytes on host and device.
 ///
 /// # Safety
 ///
-/// The type is `Copy`, has the same layout on host and device (a scalar, a device pointer, or a `repr(C)` struct of
-/// such), and has no padding that a kernel reads.
+/// The type must have the same layout on host and device: a scalar, a device pointer, or a `repr(C)` struct of these. A
+/// kernel must not read its padding.
 pub unsafe trait KernelParam: Copy + Send + Sync + 'static {}
 
-// SAFETY: a scalar of fixed size.
+// SAFETY: a scalar has the same size and layout on host and device.
 unsafe impl<T: Element> KernelParam for T {}
 
-// SAFETY: a transparent 64-bit address.
+// SAFETY: the type is `repr(transparent)` over a `u64`, which has the same layout on host and device.
 unsafe impl<T: Element> KernelParam for Global<T> {}
-// SAFETY: a transparent 64-bit address.
+// SAFETY: the type is `repr(transparent)` over a `u64`, which has the same layout on host and device.
 unsafe impl<T: Element> KernelParam for GlobalMut<T> {}
 
 /// The arguments of a kernel: a tuple of up to twelve [`KernelParam`]s.
 pub trait KernelArgs: Copy + Send + Sync + 'static {
-    /// Calls `with` with a pointer to each argument, in order, as the driver's launch function wants them.
+    /// Calls `with` with a pointer to each argument, in order: the form that the driver's launch function takes.
     fn with_pointers<R>(&self, with: impl FnOnce(&[*mut c_void]) -> R) -> R;
 }
 

@@ -1,6 +1,6 @@
-//! The shape of a launch: how many blocks, how many threads in each, how much dynamic shared memory.
+//! The shape of a launch: number of blocks, threads of a block, and dynamic shared memory.
 
-/// Three extents, x fastest: of a grid in blocks or of a block in threads.
+/// Three extents, of a grid in blocks or of a block in threads. x is the fastest dimension.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Dim3 {
     /// Along x.
@@ -12,12 +12,12 @@ pub struct Dim3 {
 }
 
 impl Dim3 {
-    /// The three extents.
+    /// Extents along x, y and z.
     pub const fn new(x: u32, y: u32, z: u32) -> Self {
         Self { x, y, z }
     }
 
-    /// How many there are in all.
+    /// The product of the extents.
     pub const fn count(self) -> u128 {
         self.x as u128 * self.y as u128 * self.z as u128
     }
@@ -50,11 +50,11 @@ impl core::fmt::Display for Dim3 {
 /// Grid, block and dynamic shared memory of a launch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct LaunchConfig {
-    /// The grid, in blocks.
+    /// The extents of the grid in blocks.
     pub grid: Dim3,
-    /// A block, in threads: at most 1024 in all.
+    /// The extents of a block in threads, at most 1024 in total.
     pub block: Dim3,
-    /// Dynamic shared memory of a block, in bytes.
+    /// Dynamic shared memory of a block in bytes.
     pub shared_bytes: u32,
 }
 
@@ -68,7 +68,7 @@ impl LaunchConfig {
         }
     }
 
-    /// The same launch with `bytes` of dynamic shared memory a block.
+    /// The same launch with `bytes` of dynamic shared memory for each block.
     pub fn shared_bytes(self, bytes: u32) -> Self {
         Self {
             shared_bytes: bytes,

@@ -1,12 +1,12 @@
-//! The device-side standard library: what a kernel written in Rust needs, on two machines.
+//! The device-side standard library: what a kernel needs, on a GPU and on the emulator.
 //!
-//! A kernel crate is compiled twice. For `nvptx64-nvidia-cuda` every function here is one PTX instruction or a few; for
-//! the host it is a call into [`simt`], the emulator, which checks it. The kernel's source is the same for both:
+//! A kernel crate is compiled twice, from the same source. For `nvptx64-nvidia-cuda`, a function of this crate is one
+//! PTX instruction or a few. For the host, it is a checked call into [`simt`], the emulator.
 //!
 //! ```
 //! use cuda_std::prelude::*;
 //!
-//! /// `y[i] += a * x[i]`, a thread an element.
+//! /// `y[i] += a * x[i]`, one thread per element.
 //! ///
 //! /// # Safety
 //! ///
@@ -15,35 +15,35 @@
 //! pub unsafe fn axpy<T: Real>(n: u32, a: T, x: Global<T>, y: GlobalMut<T>) {
 //!     let i = thread::index_1d() as usize;
 //!     if i < n as usize {
-//!         // SAFETY: `i` is below `n`.
+//!         // SAFETY: `i` is less than `n`, the length of both.
 //!         unsafe { y.store(i, a.mul_add(x.load(i), y.load(i))) };
 //!     }
 //! }
 //!
-//! // On the host the kernel's name is a typed handle: it knows its entry point and its arguments.
+//! // On the host, the name of the kernel is a typed handle: it has the entry point and the types of the arguments.
 //! let handle: Kernel<(u32, f32, Global<f32>, GlobalMut<f32>)> = axpy::<f32>();
 //! assert_eq!(handle.name(), "axpy_f32");
 //! ```
 //!
-//! The attribute has to list the instances of every generic parameter. Without them it does not compile:
+//! The attribute must list the instances of each generic parameter. This does not compile:
 //!
 //! ```compile_fail
 //! use cuda_std::prelude::*;
 //!
-//! #[kernel] // needs the instances of `T`: `T = [..]`
+//! #[kernel] // `T = [..]` is missing
 //! pub unsafe fn scale<T: Real>(a: T, x: GlobalMut<T>) {}
 //! ```
 //!
-//! | module | what is in it |
+//! | module | content |
 //! |---|---|
 //! | [`thread`] | indices and dimensions, barriers of a block, memory fences |
 //! | [`warp`] | shuffles, votes, match and reduce among the 32 lanes of a warp |
-//! | [`memory`] | typed device pointers: [`Global`](memory::Global), [`GlobalMut`](memory::GlobalMut), [`Shared`](memory::Shared) |
+//! | [`memory`] | typed device pointers: `Global`, `GlobalMut`, `Shared` |
 //! | [`shared`] | shared memory, static and dynamic |
-//! | [`async_copy`] | copies from global to shared memory that run beside the thread |
-//! | [`mma`] | products of small matrices by a warp, on tensor cores |
-//! | [`warpgroup`] | products of matrices by four warps together, on tensor cores of sm_90a |
-//! | [`atomic`] | atomic read-modify-write at block, device and system scope |
+//! | [`async_copy`] | asynchronous copies from global to shared memory |
+//! | [`mma`] | matrix multiplication by a warp, on tensor cores |
+//! | [`warpgroup`] | matrix multiplication by four warps, on tensor cores of sm_90a |
+//! | [`atomic`] | atomic operations of block, device and system scope |
 //! | [`float`] | fused multiply-add, maximum, fast `exp2` and `log2`, 16-bit floats |
 //! | [`launch`], [`kernel`](mod@kernel) | grid and block sizes; the handle that `#[kernel]` makes |
 
@@ -70,7 +70,7 @@ mod word;
 pub use cuda_std_macros::kernel;
 pub use half::{bf16, f16};
 
-/// What most kernels import.
+/// The items that most kernels import.
 pub mod prelude {
     pub use crate::element::Element;
     pub use crate::float::Real;

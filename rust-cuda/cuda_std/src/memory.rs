@@ -1,20 +1,18 @@
-//! Typed device pointers: thin, `Copy`, and explicit about the memory they point to.
+//! Typed device pointers. They have no length, they are `Copy`, and each type names its memory space.
 //!
-//! A pointer to a known memory space compiles to that space's instruction (`ld.global.nc.v4.b32`, `st.shared.b32`); a
-//! Rust reference would compile to a generic one, which is slower and which the emulator could not check. All indices
-//! count elements of `T` from the pointer.
+//! Accesses compile to the instructions of the space (`ld.global.nc.v4.b32`, `st.shared.b32`). A Rust reference would
+//! compile to generic instructions, which are slower, and the emulator could not check it. Indices count elements.
 //!
 //! # Safety
 //!
-//! On a GPU nothing checks these accesses. Every `load` and `store` asks of its caller that
+//! A GPU checks none of these accesses. The caller of every `load` and `store` must guarantee:
 //!
-//! - the accessed elements lie inside one allocation of the pointer's space that is alive during the launch,
-//! - the address is a multiple of the access's size: `index` a multiple of 2 or 4 for the wide ones, relative to a
-//!   pointer aligned to that (allocations are aligned to 256 bytes); the four-wide access of 8-byte elements is two of
-//!   two, and needs 16 bytes,
-//! - no other thread writes the same elements without a barrier or a kernel's end between, and none writes, during the
-//!   whole launch, what a [`Global`] reads,
-//! - what is loaded was written before.
+//! - The elements lie in one allocation of the pointer's space, which is alive during the launch.
+//! - The address is a multiple of the size of the access. Allocations are aligned to 256 bytes, so for accesses of 2 or
+//!   4 elements `index` must be a multiple of 2 or 4. Four elements of 8 bytes need an alignment of 16 bytes only.
+//! - No other thread writes the same elements without a barrier or the end of a kernel in between. No thread writes,
+//!   during the whole launch, what a [`Global`] reads.
+//! - A loaded element was written before.
 //!
 //! The emulator reports each violation with the source line.
 
@@ -23,7 +21,7 @@ use crate::element::Element;
 use crate::word::Word;
 use core::marker::PhantomData;
 
-/// A pointer to global memory that no thread writes during the launch: read through the non-coherent cache
+/// A pointer to global memory that no thread writes during the launch. Loads use the non-coherent cache
 /// (`ld.global.nc`).
 #[repr(transparent)]
 pub struct Global<T> {
@@ -31,14 +29,14 @@ pub struct Global<T> {
     element: PhantomData<fn() -> T>,
 }
 
-/// A pointer to global memory that the kernel may read and write.
+/// A pointer to global memory that the kernel reads and writes.
 #[repr(transparent)]
 pub struct GlobalMut<T> {
     address: u64,
     element: PhantomData<fn() -> T>,
 }
 
-/// A pointer to the block's shared memory: 4 bytes, an address in the shared window.
+/// A pointer to the block's shared memory. It has 4 bytes: an address in the shared window.
 #[repr(transparent)]
 pub struct Shared<T> {
     address: u32,
@@ -77,21 +75,21 @@ macro_rules! pointer {
                 self.address
             }
 
-            /// The pointer `index` elements further on.
+            /// The pointer plus `index` elements.
             #[inline(always)]
             #[must_use]
             pub const fn offset(self, index: usize) -> Self {
                 Self::from_address(self.element_address(index))
             }
 
-            /// The pointer `bytes` further on: where a stride is kept in bytes, one multiplication less for each access.
+            /// The pointer plus `bytes`. A stride in bytes saves a multiplication for each access.
             #[inline(always)]
             #[must_use]
             pub const fn offset_bytes(self, bytes: $address) -> Self {
                 Self::from_address(self.address.wrapping_add(bytes))
             }
 
-            /// The same address as a pointer to elements of another type.
+            /// The same address as a pointer to another element type.
             #[inline(always)]
             pub const fn cast<U: Element>(self) -> $pointer<U> {
                 $pointer::from_address(self.address)
@@ -112,8 +110,8 @@ pointer!(Shared, u32);
 macro_rules! rows {
     ($($pointer:ident),*) => {$(
         impl<T: Element> $pointer<T> {
-            /// The pointer `rows` rows of `row_bytes` bytes each further on. The 64-bit product of 32-bit numbers is one instruction, where the compiler
-            /// knows that they are such; this tells it.
+            /// The pointer plus `rows` rows of `row_bytes` bytes each. It multiplies two 32-bit numbers to a 64-bit
+            /// product by one instruction.
             #[inline(always)]
             #[must_use]
             pub fn offset_rows(self, rows: u32, row_bytes: u32) -> Self {
@@ -128,54 +126,54 @@ rows!(Global, GlobalMut);
 macro_rules! loads {
     ($pointer:ident, $load:ident) => {
         impl<T: Element> $pointer<T> {
-            /// The element at `index`.
+            /// Loads the element at `index`.
             ///
             /// # Safety
             ///
-            /// As the [module](self#safety) says.
+            /// See the [module](self#safety).
             #[inline(always)]
             #[track_caller]
             pub unsafe fn load(self, index: usize) -> T {
-                // SAFETY: the caller's contract.
+                // SAFETY: the caller upholds the rules of the module, which are those of the instruction.
                 let [element] = unsafe { self.load_array(index) };
                 element
             }
 
-            /// The `N` elements from `index` on, 1, 2 or 4, in one access (two for four elements of 8 bytes).
+            /// Loads `N` elements, 1, 2 or 4, from `index` on in one access; four elements of 8 bytes take two.
             ///
             /// # Safety
             ///
-            /// As the [module](self#safety) says; the address is a multiple of `N` elements, or of 16 bytes if that is
-            /// less.
+            /// See the [module](self#safety). The address must be a multiple of the size of `N` elements, or of 16
+            /// bytes if that is less.
             #[inline(always)]
             #[track_caller]
             pub unsafe fn load_array<const N: usize>(self, index: usize) -> [T; N] {
-                // SAFETY: the caller's contract.
+                // SAFETY: the caller upholds the rules of the module, which are those of the instruction.
                 unsafe { T::Bits::$load::<N>(self.element_address(index)) }.map(T::from_bits)
             }
 
-            /// The two elements from `index` on, in one access.
+            /// Loads two elements from `index` on in one access.
             ///
             /// # Safety
             ///
-            /// As the [module](self#safety) says; the address is a multiple of two elements.
+            /// See the [module](self#safety). The address must be a multiple of the size of two elements.
             #[inline(always)]
             #[track_caller]
             pub unsafe fn load2(self, index: usize) -> [T; 2] {
-                // SAFETY: the caller's contract.
+                // SAFETY: the caller upholds the rules of the module, which are those of the instruction.
                 unsafe { self.load_array(index) }
             }
 
-            /// The four elements from `index` on, in one access (two for elements of 8 bytes).
+            /// Loads four elements from `index` on in one access; elements of 8 bytes take two.
             ///
             /// # Safety
             ///
-            /// As the [module](self#safety) says; the address is a multiple of four elements, or of 16 bytes if that is
-            /// less.
+            /// See the [module](self#safety). The address must be a multiple of the size of four elements, or of 16
+            /// bytes if that is less.
             #[inline(always)]
             #[track_caller]
             pub unsafe fn load4(self, index: usize) -> [T; 4] {
-                // SAFETY: the caller's contract.
+                // SAFETY: the caller upholds the rules of the module, which are those of the instruction.
                 unsafe { self.load_array(index) }
             }
         }
@@ -188,53 +186,53 @@ loads!(Shared, load_shared);
 macro_rules! stores {
     ($pointer:ident, $store:ident) => {
         impl<T: Element> $pointer<T> {
-            /// Writes the element at `index`.
+            /// Stores `value` at `index`.
             ///
             /// # Safety
             ///
-            /// As the [module](self#safety) says.
+            /// See the [module](self#safety).
             #[inline(always)]
             #[track_caller]
             pub unsafe fn store(self, index: usize, value: T) {
-                // SAFETY: the caller's contract.
+                // SAFETY: the caller upholds the rules of the module, which are those of the instruction.
                 unsafe { self.store_array(index, [value]) }
             }
 
-            /// Writes the `N` elements from `index` on, 1, 2 or 4, in one access (two for four elements of 8 bytes).
+            /// Stores `N` elements, 1, 2 or 4, from `index` on in one access; four elements of 8 bytes take two.
             ///
             /// # Safety
             ///
-            /// As the [module](self#safety) says; the address is a multiple of `N` elements, or of 16 bytes if that is
-            /// less.
+            /// See the [module](self#safety). The address must be a multiple of the size of `N` elements, or of 16
+            /// bytes if that is less.
             #[inline(always)]
             #[track_caller]
             pub unsafe fn store_array<const N: usize>(self, index: usize, values: [T; N]) {
-                // SAFETY: the caller's contract.
+                // SAFETY: the caller upholds the rules of the module, which are those of the instruction.
                 unsafe { T::Bits::$store(self.element_address(index), values.map(T::to_bits)) }
             }
 
-            /// Writes the two elements from `index` on, in one access.
+            /// Stores two elements from `index` on in one access.
             ///
             /// # Safety
             ///
-            /// As the [module](self#safety) says; the address is a multiple of two elements.
+            /// See the [module](self#safety). The address must be a multiple of the size of two elements.
             #[inline(always)]
             #[track_caller]
             pub unsafe fn store2(self, index: usize, values: [T; 2]) {
-                // SAFETY: the caller's contract.
+                // SAFETY: the caller upholds the rules of the module, which are those of the instruction.
                 unsafe { self.store_array(index, values) }
             }
 
-            /// Writes the four elements from `index` on, in one access (two for elements of 8 bytes).
+            /// Stores four elements from `index` on in one access; elements of 8 bytes take two.
             ///
             /// # Safety
             ///
-            /// As the [module](self#safety) says; the address is a multiple of four elements, or of 16 bytes if that is
-            /// less.
+            /// See the [module](self#safety). The address must be a multiple of the size of four elements, or of 16
+            /// bytes if that is less.
             #[inline(always)]
             #[track_caller]
             pub unsafe fn store4(self, index: usize, values: [T; 4]) {
-                // SAFETY: the caller's contract.
+                // SAFETY: the caller upholds the rules of the module, which are those of the instruction.
                 unsafe { self.store_array(index, values) }
             }
         }
@@ -244,15 +242,17 @@ stores!(GlobalMut, store_global);
 stores!(Shared, store_shared);
 
 impl<T: Element> GlobalMut<T> {
-    /// As [`store_array`](Self::store_array), for what is not read again soon: the caches drop it first (`st.global.cs`).
+    /// As [`store_array`](Self::store_array), for data that are not read again soon: caches evict them first
+    /// (`st.global.cs`).
     ///
     /// # Safety
     ///
-    /// As the [module](self#safety) says; the address is a multiple of `N` elements, or of 16 bytes if that is less.
+    /// See the [module](self#safety). The address must be a multiple of the size of `N` elements, or of 16 bytes if
+    /// that is less.
     #[inline(always)]
     #[track_caller]
     pub unsafe fn store_streaming<const N: usize>(self, index: usize, values: [T; N]) {
-        // SAFETY: the caller's contract.
+        // SAFETY: the caller upholds the rules of the module, which are those of the instruction.
         unsafe { T::Bits::store_streaming(self.element_address(index), values.map(T::to_bits)) }
     }
 
@@ -260,7 +260,7 @@ impl<T: Element> GlobalMut<T> {
     ///
     /// # Safety
     ///
-    /// No thread writes, during this launch, what is read through it.
+    /// During this launch, no thread may write what is read through the returned pointer.
     #[inline(always)]
     pub const unsafe fn as_read_only(self) -> Global<T> {
         Global::from_address(self.address)

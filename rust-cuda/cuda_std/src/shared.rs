@@ -1,18 +1,18 @@
-//! Shared memory: on the chip, one copy a block, alive as long as the block.
+//! Shared memory: fast memory of a block, which all its threads access. Its content ends with the block.
 //!
 //! ```
 //! use cuda_std::prelude::*;
 //!
-//! /// Reverses each block's 64 elements.
+//! /// Reverses the 64 elements of each block.
 //! ///
 //! /// # Safety
 //! ///
-//! /// `data` holds 64 elements a block; blocks have 64 threads.
+//! /// `data` holds 64 elements for each block; blocks have 64 threads.
 //! #[kernel(T = [u32, f64])]
 //! pub unsafe fn reverse<T: Element>(data: GlobalMut<T>) {
 //!     let tile = shared_array!(T; 64);
 //!     let (lane, base) = (thread::thread_idx_x() as usize, thread::block_idx_x() as usize * 64);
-//!     // SAFETY: each thread touches its own element between barriers.
+//!     // SAFETY: a thread writes its own elements only, and the barrier separates the write of `tile` from the read.
 //!     unsafe {
 //!         tile.store(lane, data.load(base + lane));
 //!         thread::sync_threads();
@@ -25,11 +25,11 @@ use crate::backend;
 use crate::element::Element;
 use crate::memory::Shared;
 
-/// A static array in shared memory, not initialised: `shared_array!(T; LENGTH)` is a [`Shared<T>`] to `LENGTH` elements.
+/// A static, uninitialised array in shared memory: `shared_array!(T; LENGTH)` is a [`Shared<T>`] to `LENGTH` elements.
 ///
-/// Each place in the source is one array, whatever the number of times a thread gets there; it must be inlined once
-/// into each kernel (`ptxas` reports a duplicate definition otherwise). All static arrays of a kernel together may have
-/// 48 KiB; more is dynamic shared memory's.
+/// Each use in the source is one array, however often a thread executes it. A function that uses it must be inlined at
+/// most once into each kernel; otherwise `ptxas` reports a duplicate definition. The static arrays of a kernel may have
+/// 48 KiB in total; for more, use dynamic shared memory.
 #[macro_export]
 macro_rules! shared_array {
     ($element:ty; $length:expr) => {
@@ -41,7 +41,7 @@ macro_rules! shared_array {
     };
 }
 
-/// The array of the call site `SITE`. Call it through [`shared_array!`].
+/// The array of the call site `SITE`. Use [`shared_array!`] instead.
 #[doc(hidden)]
 #[inline(always)]
 #[track_caller]
@@ -49,7 +49,7 @@ pub fn array<T: Element, const LENGTH: usize, const SITE: u64>() -> Shared<T> {
     Shared::from_address(backend::shared_static::<T, LENGTH, SITE>())
 }
 
-/// A number that differs from call site to call site (FNV-1a).
+/// A hash that identifies a call site (FNV-1a).
 #[doc(hidden)]
 pub const fn site(module: &str, line: u32, column: u32) -> u64 {
     let mut hash = 0xcbf2_9ce4_8422_2325_u64;
@@ -62,10 +62,10 @@ pub const fn site(module: &str, line: u32, column: u32) -> u64 {
     (hash ^ column as u64).wrapping_mul(0x0100_0000_01b3)
 }
 
-/// The block's dynamic shared memory, as many bytes as the launch asked for, aligned to 16 bytes.
+/// The dynamic shared memory of the block, aligned to 16 bytes. The launch sets its size.
 ///
-/// Every call gives the same memory: a kernel that wants several arrays cuts it up with
-/// [`Shared::offset`] and [`Shared::cast`].
+/// Every call returns the same address. A kernel with several arrays divides the memory with [`Shared::offset`] and
+/// [`Shared::cast`].
 #[inline(always)]
 #[track_caller]
 pub fn dynamic_shared_mem<T: Element>() -> Shared<T> {

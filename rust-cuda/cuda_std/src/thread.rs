@@ -1,4 +1,4 @@
-//! Threads and blocks: indices, dimensions, barriers, fences.
+//! Threads and blocks: indices, dimensions, barriers and memory fences.
 
 use crate::backend;
 
@@ -13,71 +13,70 @@ macro_rules! index {
 }
 
 index! {
-    /// The thread's index in its block along x.
+    /// The index of the thread in its block along x.
     thread_idx_x
-    /// The thread's index in its block along y.
+    /// The index of the thread in its block along y.
     thread_idx_y
-    /// The thread's index in its block along z.
+    /// The index of the thread in its block along z.
     thread_idx_z
-    /// The block's index in the grid along x.
+    /// The index of the block in the grid along x.
     block_idx_x
-    /// The block's index in the grid along y.
+    /// The index of the block in the grid along y.
     block_idx_y
-    /// The block's index in the grid along z.
+    /// The index of the block in the grid along z.
     block_idx_z
-    /// The block's extent along x, in threads.
+    /// The number of threads of the block along x.
     block_dim_x
-    /// The block's extent along y, in threads.
+    /// The number of threads of the block along y.
     block_dim_y
-    /// The block's extent along z, in threads.
+    /// The number of threads of the block along z.
     block_dim_z
-    /// The grid's extent along x, in blocks.
+    /// The number of blocks of the grid along x.
     grid_dim_x
-    /// The grid's extent along y, in blocks.
+    /// The number of blocks of the grid along y.
     grid_dim_y
-    /// The grid's extent along z, in blocks.
+    /// The number of blocks of the grid along z.
     grid_dim_z
 }
 
-/// The thread's index along x in the whole grid: `block_idx_x * block_dim_x + thread_idx_x`.
-///
-/// It is exact up to 2^64 threads; most kernels compare it with a length.
+/// The index of the thread along x in the whole grid: `block_idx_x * block_dim_x + thread_idx_x`. It does not overflow.
 #[inline(always)]
 pub fn index_1d() -> u64 {
     u64::from(block_idx_x()) * u64::from(block_dim_x()) + u64::from(thread_idx_x())
 }
 
-/// Waits until all threads of the block are here, and makes their writes visible to each other (`bar.sync`).
+/// Waits until all threads of the block have called it, and makes their writes visible to each other (`bar.sync`).
 ///
-/// All threads of the block must reach it, at the same place.
+/// All threads of the block must reach the same call.
 #[inline(always)]
 #[track_caller]
 pub fn sync_threads() {
     backend::sync_threads();
 }
 
-/// [`sync_threads`], and how many threads came with a true `predicate`.
+/// Does [`sync_threads`] and returns the number of threads whose `predicate` is true.
 #[inline(always)]
 #[track_caller]
 pub fn sync_threads_count(predicate: bool) -> u32 {
     backend::sync_threads_count(predicate)
 }
 
-/// [`sync_threads`], and whether all threads came with a true `predicate`.
+/// Does [`sync_threads`] and returns whether `predicate` is true in all threads.
 #[inline(always)]
 #[track_caller]
 pub fn sync_threads_and(predicate: bool) -> bool {
     backend::sync_threads_and(predicate)
 }
 
-/// [`sync_threads`], and whether any thread came with a true `predicate`.
+/// Does [`sync_threads`] and returns whether `predicate` is true in any thread.
 #[inline(always)]
 #[track_caller]
 pub fn sync_threads_or(predicate: bool) -> bool {
     backend::sync_threads_or(predicate)
 }
 
-/// Orders this thread's memory accesses before it with those after it, for the threads of the block (`fence.acq_rel.cta`).
+/// A memory fence: the threads of the block see this thread's accesses before it before those after it
+/// (`fence.acq_rel.cta`).
 #[inline(always)]
 pub fn block_fence() {
     backend::block_fence();
@@ -95,9 +94,16 @@ pub fn system_fence() {
     backend::system_fence();
 }
 
-/// The same number, of which the compiler knows no more: what is computed from it in a loop is computed there each time. Else the
-/// compiler computes all before the loop that does not change in it, and keeps it in registers, though it be a hundred sums of
-/// a lane's column and a constant.
+/// Asks the assembler not to unroll the loop in whose body it stands, for loops that run rarely: short kernels are compiled
+/// faster when they are first used. The Rust compiler unrolls a loop only if it knows its step, which [`opaque`] hides.
+#[inline(always)]
+pub fn keep_rolled() {
+    backend::keep_rolled();
+}
+
+/// Returns `number`, and hides from the compiler that it is the same. Values that depend on it are then computed inside
+/// a loop in each iteration. Otherwise the compiler hoists them out of the loop, even a hundred, and keeps them in
+/// registers.
 #[inline(always)]
 #[must_use]
 pub fn opaque(number: u32) -> u32 {

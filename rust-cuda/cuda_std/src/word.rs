@@ -1,8 +1,8 @@
-//! The bits of elements: what memory instructions, shuffles and atomics carry. Both back ends implement these traits.
+//! The machine words that memory instructions, shuffles and atomics operate on. Both back ends implement these traits.
 
 use crate::scope::Scope;
 
-/// The bits of an element: what memory instructions and shuffles carry. u8, u16, u32, u64.
+/// The bits of an element as an unsigned integer: u8, u16, u32 or u64.
 pub trait Word: Copy {
     #[track_caller]
     unsafe fn load_global<const N: usize>(address: u64) -> [Self; N];
@@ -53,7 +53,7 @@ pub trait AtomicWord: Word {
     unsafe fn compare_exchange_shared(address: u32, expected: Self, new: Self) -> Self;
 }
 
-/// Atomic addition, in the element's own arithmetic.
+/// Atomic addition in the arithmetic of the element type.
 pub trait AtomicArithmetic: Copy {
     #[track_caller]
     unsafe fn add_global(scope: Scope, address: u64, value: Self) -> Self;
@@ -63,7 +63,7 @@ pub trait AtomicArithmetic: Copy {
     unsafe fn reduce_add_global(scope: Scope, address: u64, value: Self);
 }
 
-/// Atomic minimum and maximum, in the element's own order.
+/// Atomic minimum and maximum in the order of the element type.
 pub trait AtomicOrder: Copy {
     #[track_caller]
     unsafe fn min_global(scope: Scope, address: u64, value: Self) -> Self;

@@ -164,7 +164,9 @@ fn host(
         .map(|parameter| {
             let ident = parameter_name(parameter)?;
             Ok(match parameter {
-                GenericParam::Type(_) => quote!(<#ident as ::cuda_std::element::Element>::NAME),
+                GenericParam::Type(_) => {
+                    quote!(<#ident as ::cuda_std::element::InstanceType>::SUFFIX)
+                }
                 _ => quote!(&*#ident.to_string()),
             })
         })

@@ -21,6 +21,7 @@ use proc_macro::TokenStream;
 /// ```
 ///
 /// Each generic parameter has its list of instances in the attribute; the kernel is instantiated for every combination.
+/// A type parameter is an element type, or a type that names a variant and implements `cuda_std::element::InstanceType`.
 /// Where not every combination is wanted, semicolons separate groups of lists:
 /// `T = [f32], WIDTH = [1, 4]; T = [f16], WIDTH = [1, 8]` is four entry points.
 ///

@@ -9,7 +9,7 @@ use warprow::{Gemm, GemmKernel, GemmOptions, generate};
 /// f32 by all kernels but those in tf32, which have fewer bits and whose products of parts do not apply.
 fn f32_verifies(x: &Array2<f32>, w: &Array2<f32>) {
     for device in support::devices() {
-        for options in choices::<f32>(&device) {
+        for options in choices::<f32>(&device, x.ncols()) {
             if options.kernel.unwrap().rounds_f32() {
                 continue;
             }

@@ -2,6 +2,7 @@
 //! ones, columns from 1 to 1024, bias and ReLU, sums that cancel, infinities and NaN; and what a plan refuses.
 
 mod f32;
+mod instances;
 mod plan;
 
 use ndarray::{Array1, Array2, ArrayView1, ArrayView2, s};
@@ -10,13 +11,17 @@ use warprow::device::Device;
 use warprow::reference::{Arithmetic, DenseEpilogue, gemm, verify_gemm};
 use warprow::{Gemm, GemmElement, GemmKernel, GemmOptions, bf16, f16, generate};
 
-/// The kernels that a type and a device have; f32 as tf32 too.
-fn choices<T: GemmElement>(device: &Device) -> Vec<GemmOptions> {
+/// The kernels that a type, a number of columns of X, and a device have; f32 as tf32 too.
+fn choices<T: GemmElement>(device: &Device, depth: usize) -> Vec<GemmOptions> {
     let capability = device.properties().compute_capability;
-    let runs = |kernel: GemmKernel| kernel.runs_on((capability.major, capability.minor));
+    let runs = |kernel: GemmKernel| {
+        kernel
+            .target()
+            .includes((capability.major, capability.minor))
+    };
     let kernels = GemmKernel::ALL
         .iter()
-        .filter(|kernel| kernel.supports::<T>() && runs(**kernel));
+        .filter(|kernel| kernel.refusal::<T>(depth as u32).is_none() && runs(**kernel));
     let options = |&kernel| GemmOptions {
         kernel: Some(kernel),
         tf32: true,
@@ -53,7 +58,7 @@ fn every_choice_verifies<T: GemmElement>(
     relu: bool,
 ) {
     for device in support::devices() {
-        for options in choices::<T>(&device) {
+        for options in choices::<T>(&device, x.ncols()) {
             let options = GemmOptions { relu, ..options };
             let y = multiply(&device, x, w, bias, options);
             let arithmetic = arithmetic::<T>(options.kernel.unwrap());
@@ -119,7 +124,7 @@ fn warps_that_stream_many_tiles_verify_with_w_in_shared_memory_and_without() {
     fn one<T: GemmElement>(m: usize, k: usize, n: usize) {
         let (x, w) = (generate::dense::<T>(m, k, 1), generate::dense::<T>(k, n, 2));
         for device in support::devices() {
-            for options in choices::<T>(&device) {
+            for options in choices::<T>(&device, k) {
                 let kernel = options.kernel.unwrap();
                 if !kernel.name().ends_with("fragments") && kernel != GemmKernel::WarpgroupSplit {
                     continue;
@@ -160,12 +165,14 @@ fn any_depth_around_a_step_verifies() {
 fn no_rows_no_columns_and_no_depth_give_what_there_is() {
     fn one<T: GemmElement>() {
         for device in support::devices() {
-            for options in choices::<T>(&device) {
-                for (m, k, n) in [(0, 3, 4), (3, 4, 0), (0, 0, 0)] {
-                    let (x, w) = (generate::dense::<T>(m, k, 1), generate::dense(k, n, 2));
+            for (m, k, n) in [(0, 3, 4), (3, 4, 0), (0, 0, 0)] {
+                let (x, w) = (generate::dense::<T>(m, k, 1), generate::dense(k, n, 2));
+                for options in choices::<T>(&device, k) {
                     let y = multiply(&device, x.view(), w.view(), None, options);
                     assert_eq!(y.dim(), (m, n), "{options:?}");
                 }
+            }
+            for options in choices::<T>(&device, 0) {
                 let (x, w) = (
                     Array2::from_elem((5, 0), T::ONE),
                     Array2::from_elem((0, 3), T::ONE),
@@ -195,7 +202,7 @@ fn whole_numbers_multiply_exactly_in_every_type_by_every_kernel() {
             );
             let wanted = gemm(x.view(), w.view(), DenseEpilogue::default());
             for device in support::devices() {
-                for options in choices::<T>(&device) {
+                for options in choices::<T>(&device, k) {
                     let y = multiply(&device, x.view(), w.view(), None, options);
                     assert_eq!(
                         y.mapv(T::to_f64),
@@ -246,7 +253,7 @@ fn infinities_and_nans_reach_their_row_and_column_and_no_other() {
         every_choice_verifies(x.view(), w.view(), None, true);
         let finite = |y: &Array2<T>| y.iter().all(|y| y.to_f64().is_finite());
         for device in support::devices() {
-            for options in choices::<T>(&device) {
+            for options in choices::<T>(&device, x.ncols()) {
                 let y = multiply(&device, x.view(), w.view(), None, options);
                 assert!(finite(&y.slice(s![4..139, ..18]).to_owned()), "{options:?}");
             }
@@ -298,7 +305,7 @@ proptest! {
         let (x, w) = (Array2::from_shape_fn((m, k), number), Array2::from_shape_fn((k, n), number));
         let wanted = gemm(x.view(), w.view(), DenseEpilogue::default());
         let device = Device::emulator(Default::default());
-        for options in choices::<f32>(&device) {
+        for options in choices::<f32>(&device, k) {
             let y = multiply(&device, x.view(), w.view(), None, options);
             prop_assert_eq!(y.mapv(f64::from), wanted.clone(), "{:?}", options);
         }

@@ -38,7 +38,7 @@ fn a_plan_takes_parts_for_f32_only_where_they_suffice() {
     // Two parts of f16 want that the elements of W are not too different.
     let wider = generate::dense::<f32>(65, 65, 1).mapv(|weight| weight + weight.signum());
     assert_eq!(chosen(&wider), GemmKernel::WarpgroupHalves);
-    for (depth, kernel) in [(64, GemmKernel::WarpgroupSplit), (15, GemmKernel::Staged)] {
+    for (depth, kernel) in [(16, GemmKernel::WarpgroupHalves), (15, GemmKernel::Staged)] {
         let first = wider.slice(s![..depth, ..]).to_owned();
         assert_eq!(chosen(&first), kernel, "{depth} rows");
     }
@@ -86,8 +86,37 @@ fn f32_is_rounded_to_tf32_only_where_that_is_allowed() {
         plan(None, true).unwrap().kernel(),
         GemmKernel::WarpFragments
     );
-    let refused = plan(Some(GemmKernel::Fragments), false).unwrap_err();
+    let refused = plan(Some(GemmKernel::WarpFragments), false).unwrap_err();
     assert!(refused.to_string().contains("tf32"), "{refused}");
+    // An exact kernel is as fast.
+    let w = generate::dense::<f32>(16, 17, 1);
+    let options = GemmOptions {
+        tf32: true,
+        ..GemmOptions::default()
+    };
+    let gemm = Gemm::plan(&device, w.view(), None, options).unwrap();
+    assert_eq!(gemm.kernel(), GemmKernel::WarpgroupSplit);
+}
+
+#[test]
+fn rows_of_an_odd_number_of_16_bit_elements_are_for_fragments_alone() {
+    let device = Device::emulator(Default::default());
+    let w = generate::dense::<f16>(5, 20, 1);
+    let plan = |kernel| {
+        let options = GemmOptions {
+            kernel,
+            ..GemmOptions::default()
+        };
+        Gemm::plan(&device, w.view(), None, options)
+    };
+    assert_eq!(plan(None).unwrap().kernel(), GemmKernel::Fragments);
+    for kernel in [GemmKernel::WarpFragments, GemmKernel::WarpgroupFragments] {
+        let refused = plan(Some(kernel)).unwrap_err().to_string();
+        assert!(
+            refused.contains("odd number of 16-bit elements"),
+            "{refused}"
+        );
+    }
 }
 
 #[test]

@@ -1,20 +1,22 @@
-//! Kernels for `cuda_std::async_copy`: every size, several groups on their way.
+//! Kernels for `cuda_std::async_copy`: copies of every size, with several groups in flight.
 
 use cuda_std::async_copy;
 use cuda_std::prelude::*;
 
-/// Reverses the threads' parts of `N` elements in each block, four blocks' worth, one group of copies each, three ahead.
+/// Reverses the order of the threads' parts of `N` elements, in four rounds of 64 parts per block.
+/// Each round is a group of copies; all four are in flight at once.
 ///
 /// # Safety
 ///
-/// `input` and `out` have `4 * 64 * N` elements a block; blocks have 64 threads.
+/// `input` and `out` have `4 * 64 * N` elements per block; blocks have 64 threads.
 #[kernel(T = [u32], N = [1, 2, 4])]
 pub unsafe fn reverse_async<T: Element, const N: usize>(input: Global<T>, out: GlobalMut<T>) {
     let tile = shared_array!(T; 4 * 64 * 4);
     let t = thread::thread_idx_x() as usize;
     let base = thread::block_idx_x() as usize * 4 * 64 * N;
     let place = |group: usize, t: usize| (group * 64 + t) * N;
-    // SAFETY: the thread's own elements; others' after the barrier that follows their wait.
+    // SAFETY: each thread copies its own elements, and reads others' after the barrier that follows
+    // their wait.
     unsafe {
         for group in 0..4 {
             let from = input.offset(base + place(group, t));
@@ -35,20 +37,22 @@ pub unsafe fn reverse_async<T: Element, const N: usize>(input: Global<T>, out: G
     }
 }
 
-/// Copies the parts of `N` elements of threads whose index is a multiple of 3, and zeros for the others.
+/// Copies `N` elements for each thread whose index is a multiple of 3, and zeros for the others.
 ///
 /// # Safety
 ///
-/// `out` has `64 * N` elements a block, `input` a third of it, rounded up; blocks have 64 threads.
+/// `out` has `64 * N` elements per block, `input` a third of them, rounded up; blocks have 64
+/// threads.
 #[kernel(T = [u32], N = [1, 2, 4])]
 pub unsafe fn copy_thirds<T: Element, const N: usize>(input: Global<T>, out: GlobalMut<T>) {
     let tile = shared_array!(T; 64 * 4);
     let t = thread::thread_idx_x() as usize;
     let i = thread::block_idx_x() as usize * 64 + t;
     let is_copied = i.is_multiple_of(3);
-    // Far outside of the memory where nothing is to be read.
+    // An address far outside, where nothing must be read.
     let from = input.offset(if is_copied { i / 3 * N } else { 1 << 40 });
-    // SAFETY: the thread's own elements, after its wait.
+    // SAFETY: each thread reads its own elements, after its wait; the source is read for multiples
+    // of 3 only.
     unsafe {
         async_copy::copy_or_zeros::<T, N>(tile.offset(t * N), from, is_copied);
         async_copy::commit();
@@ -57,17 +61,19 @@ pub unsafe fn copy_thirds<T: Element, const N: usize>(input: Global<T>, out: Glo
     }
 }
 
-/// Copies of 16 bytes the first 0, 4, 8, 12 or 16 of a thread's, and zeros for the others.
+/// Copies the first 0, 4, 8, 12 or 16 of a thread's 16 bytes, and zeros for the rest.
 ///
 /// # Safety
 ///
-/// `out` has 256 elements a block, `input` as many as are copied of those: its last may be in the midst of 16 bytes; blocks have 64 threads.
+/// `out` has 256 elements per block. `input` has at least as many as are copied, so it may end
+/// within 16 bytes. Blocks have 64 threads.
 #[kernel]
 pub unsafe fn copy_parts(input: Global<u32>, out: GlobalMut<u32>) {
     let tile = shared_array!(u32; 256);
     let t = thread::thread_idx_x();
     let i = (thread::block_idx_x() * 64 + t) as usize;
-    // SAFETY: the thread's own elements, after its wait.
+    // SAFETY: each thread reads its own elements, after its wait; the source is read up to the
+    // given number of bytes.
     unsafe {
         let place = tile.offset(4 * t as usize);
         async_copy::copy_part::<u32, 4, 0>(place, input.offset(4 * i), i as u32 % 5 * 4);
@@ -77,16 +83,17 @@ pub unsafe fn copy_parts(input: Global<u32>, out: GlobalMut<u32>) {
     }
 }
 
-/// Reads what it copies without waiting: wrong, for tests that see it reported.
+/// Reads the target of a copy without waiting for it. This is wrong; tests check that it is
+/// reported.
 ///
 /// # Safety
 ///
-/// None holds.
+/// No call is safe.
 #[kernel]
 pub unsafe fn read_too_early(input: Global<u32>, out: GlobalMut<u32>) {
     let tile = shared_array!(u32; 32);
     let t = thread::thread_idx_x() as usize;
-    // SAFETY: planted: the copy may be on its way.
+    // SAFETY: broken on purpose: the copy may be in flight.
     unsafe {
         async_copy::copy::<u32, 1>(tile.offset(t), input.offset(t));
         async_copy::commit();
@@ -95,16 +102,17 @@ pub unsafe fn read_too_early(input: Global<u32>, out: GlobalMut<u32>) {
     }
 }
 
-/// Copies over what another thread reads, no barrier between: wrong, for tests that see it reported.
+/// Copies over elements that another thread reads, without a barrier between. This is wrong; tests
+/// check that it is reported.
 ///
 /// # Safety
 ///
-/// None holds.
+/// No call is safe.
 #[kernel]
 pub unsafe fn copy_over(input: Global<u32>, out: GlobalMut<u32>) {
     let tile = shared_array!(u32; 64);
     let t = thread::thread_idx_x() as usize;
-    // SAFETY: planted: the neighbour may not have read yet.
+    // SAFETY: broken on purpose: the other thread may not have read yet.
     unsafe {
         tile.store(t, 7);
         thread::sync_threads();

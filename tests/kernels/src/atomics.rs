@@ -12,7 +12,8 @@ const fn scope(number: u32) -> Scope {
     }
 }
 
-/// The first of the block's own `buckets` elements at block scope, else the first of those shared by all blocks.
+/// The first of the block's own `buckets` elements at block scope; else the first of the elements
+/// that all blocks share.
 fn first(scope: Scope, buckets: u32) -> usize {
     if scope == Scope::Block {
         thread::block_idx_x() as usize * buckets as usize
@@ -21,12 +22,13 @@ fn first(scope: Scope, buckets: u32) -> usize {
     }
 }
 
-/// Adds `input[thread]` to `sums` by `atomic_add` and to `reduced` by `reduce_add`, in bucket `thread % buckets`;
-/// writes to `seen` what was there before.
+/// Adds `input[thread]` to bucket `thread % buckets`: to `sums` by `atomic_add`, to `reduced` by
+/// `reduce_add`. Writes the sum before the addition to `seen`.
 ///
 /// # Safety
 ///
-/// `input` and `seen` have an element a thread, `sums` and `reduced` `buckets` (at block scope: `buckets` a block).
+/// `input` and `seen` have an element per thread; `sums` and `reduced` have `buckets`, at block
+/// scope `buckets` per block.
 #[kernel(T = [u32, i32, u64, i64, f32, f64], SCOPE = [0, 1, 2])]
 pub unsafe fn add<T: AtomicAdd, const SCOPE: u32>(
     input: Global<T>,
@@ -37,14 +39,14 @@ pub unsafe fn add<T: AtomicAdd, const SCOPE: u32>(
 ) {
     let i = thread::index_1d() as usize;
     let bucket = first(scope(SCOPE), buckets) + i % buckets as usize;
-    // SAFETY: shared elements are accessed by atomic operations alone.
+    // SAFETY: `i` and `bucket` are below the lengths, by the contract; buckets are accessed atomically.
     unsafe {
         seen.store(i, sums.atomic_add(scope(SCOPE), bucket, input.load(i)));
         reduced.reduce_add(scope(SCOPE), bucket, input.load(i));
     }
 }
 
-/// The least and greatest `input` of each bucket.
+/// The minimum and maximum `input` of each bucket.
 ///
 /// # Safety
 ///
@@ -58,14 +60,14 @@ pub unsafe fn min_max<T: AtomicMinMax, const SCOPE: u32>(
 ) {
     let i = thread::index_1d() as usize;
     let bucket = first(scope(SCOPE), buckets) + i % buckets as usize;
-    // SAFETY: shared elements are accessed by atomic operations alone.
+    // SAFETY: `i` and `bucket` are below the lengths, by the contract; buckets are accessed atomically.
     unsafe {
         least.atomic_min(scope(SCOPE), bucket, input.load(i));
         greatest.atomic_max(scope(SCOPE), bucket, input.load(i));
     }
 }
 
-/// Each thread exchanges its `input` for what is in its bucket: nothing gets lost.
+/// Each thread exchanges its `input` for the content of its bucket; no value may be lost.
 ///
 /// # Safety
 ///
@@ -79,7 +81,7 @@ pub unsafe fn exchange<T: Atomic, const SCOPE: u32>(
 ) {
     let i = thread::index_1d() as usize;
     let bucket = first(scope(SCOPE), buckets) + i % buckets as usize;
-    // SAFETY: shared elements are accessed by atomic operations alone.
+    // SAFETY: `i` and `bucket` are below the lengths, by the contract; buckets are accessed atomically.
     unsafe {
         received.store(
             i,
@@ -88,13 +90,14 @@ pub unsafe fn exchange<T: Atomic, const SCOPE: u32>(
     };
 }
 
-/// Each thread adds `input[thread]` to its bucket by a loop of loads and compare-exchanges, then stores 1 to `done` atomically.
+/// Each thread adds `input[thread]` to its bucket by a loop of compare-and-exchange, then stores 1
+/// to `done` atomically.
 ///
 /// # Safety
 ///
 /// As for [`add`].
 #[kernel(T = [u32, i32, u64, i64, f32, f64], SCOPE = [0, 1, 2])]
-pub unsafe fn compare_exchange<T: Atomic + Sum, const SCOPE: u32>(
+pub unsafe fn compare_exchange<T: Atomic + SumElement, const SCOPE: u32>(
     input: Global<T>,
     buckets: u32,
     sums: GlobalMut<T>,
@@ -102,7 +105,7 @@ pub unsafe fn compare_exchange<T: Atomic + Sum, const SCOPE: u32>(
 ) {
     let i = thread::index_1d() as usize;
     let bucket = first(scope(SCOPE), buckets) + i % buckets as usize;
-    // SAFETY: shared elements are accessed by atomic operations alone.
+    // SAFETY: `i` and `bucket` are below the lengths, by the contract; buckets are accessed atomically.
     unsafe {
         let mut old = sums.atomic_load(scope(SCOPE), bucket);
         loop {
@@ -117,17 +120,17 @@ pub unsafe fn compare_exchange<T: Atomic + Sum, const SCOPE: u32>(
     }
 }
 
-/// Sum and sameness, which the test kernels need of all element types.
-pub trait Sum: Element {
+/// Addition and bitwise equality, which the test kernels need for all element types.
+pub trait SumElement: Element {
     /// The sum; integers wrap around.
     fn sum(self, other: Self) -> Self;
-    /// Whether the bits are the same.
+    /// Whether the bits are equal.
     fn same(self, other: Self) -> bool;
 }
 
 macro_rules! sum {
     ($($element:ident: |$a:ident, $b:ident| $sum:expr, $same:expr;)*) => {$(
-        impl Sum for $element {
+        impl SumElement for $element {
             fn sum(self, $b: Self) -> Self {
                 let $a = self;
                 $sum
@@ -150,16 +153,17 @@ sum! {
     f64: |a, b| a + b, a.to_bits() == b.to_bits();
 }
 
-/// Sums per block in shared memory: by `atomic_add`, by exchange and by compare-exchange; each written to `out`.
+/// The sum of each block in shared memory, in three ways: by `atomic_add`, by exchange and by
+/// compare-and-exchange.
 ///
 /// # Safety
 ///
-/// `input` has an element a thread, `out` three a block.
+/// `input` has an element per thread, `out` three per block.
 #[kernel(T = [u32, i32, u64, i64, f32, f64])]
-pub unsafe fn shared_sums<T: AtomicAdd + Sum>(input: Global<T>, zero: T, out: GlobalMut<T>) {
+pub unsafe fn shared_sums<T: AtomicAdd + SumElement>(input: Global<T>, zero: T, out: GlobalMut<T>) {
     let sums = shared_array!(T; 3);
     let (i, t) = (thread::index_1d() as usize, thread::thread_idx_x() as usize);
-    // SAFETY: shared elements are accessed by atomic operations alone between the barriers.
+    // SAFETY: `i` is a thread of the grid. Between barriers, shared elements are accessed atomically.
     unsafe {
         if t < 3 {
             sums.store(t, zero);
@@ -167,7 +171,8 @@ pub unsafe fn shared_sums<T: AtomicAdd + Sum>(input: Global<T>, zero: T, out: Gl
         thread::sync_threads();
         let value = input.load(i);
         sums.atomic_add(0, value);
-        // What is in hand goes in, what was there comes out and is added, until zero comes out: nothing gets lost.
+        // The held value goes in, the stored one comes out and is added, until zero comes out: no
+        // value is lost.
         let mut hand = value;
         loop {
             let found = sums.atomic_exchange(1, zero);
@@ -193,16 +198,16 @@ pub unsafe fn shared_sums<T: AtomicAdd + Sum>(input: Global<T>, zero: T, out: Gl
     }
 }
 
-/// The least and greatest `input` of each block, in shared memory.
+/// The minimum and maximum `input` of each block, in shared memory.
 ///
 /// # Safety
 ///
-/// `input` has an element a thread, `out` two a block.
+/// `input` has an element per thread, `out` two per block.
 #[kernel(T = [u32, i32, u64, i64])]
 pub unsafe fn shared_min_max<T: AtomicMinMax>(input: Global<T>, out: GlobalMut<T>) {
     let extremes = shared_array!(T; 2);
     let (i, t) = (thread::index_1d() as usize, thread::thread_idx_x() as usize);
-    // SAFETY: shared elements are accessed by atomic operations alone between the barriers.
+    // SAFETY: `i` is a thread of the grid. Between barriers, shared elements are accessed atomically.
     unsafe {
         let value = input.load(i);
         if t == 0 {
@@ -218,17 +223,17 @@ pub unsafe fn shared_min_max<T: AtomicMinMax>(input: Global<T>, out: GlobalMut<T
     }
 }
 
-/// The bits that any `input` of each block names modulo 64, in shared memory, and the number of threads that were the first to
-/// set theirs.
+/// Sets bit `input % 64` in 64 shared bits of the block. Writes the bits, and the number of threads
+/// that were the first to set theirs.
 ///
 /// # Safety
 ///
-/// `input` has an element a thread, `out` three a block.
+/// `input` has an element per thread, `out` three per block.
 #[kernel]
 pub unsafe fn shared_bits(input: Global<u32>, out: GlobalMut<u32>) {
     let bits = shared_array!(u32; 2);
     let (i, t) = (thread::index_1d() as usize, thread::thread_idx_x() as usize);
-    // SAFETY: shared elements are accessed by atomic operations alone between the barriers.
+    // SAFETY: `i` is a thread of the grid. Between barriers, shared elements are accessed atomically.
     unsafe {
         if t < 2 {
             bits.store(t, 0);

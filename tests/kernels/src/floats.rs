@@ -12,12 +12,12 @@ use cuda_std::prelude::*;
 pub unsafe fn fma<T: Real>(n: u32, a: Global<T>, b: Global<T>, c: Global<T>, out: GlobalMut<T>) {
     let i = thread::index_1d() as usize;
     if i < n as usize {
-        // SAFETY: `i` is below `n`.
+        // SAFETY: `i` is below `n`, checked above.
         unsafe { out.store(i, a.load(i).mul_add(b.load(i), c.load(i))) };
     }
 }
 
-/// `out[i]` is the greater of `a[i]` and `b[i]`.
+/// `out[i] = max(a[i], b[i])`.
 ///
 /// # Safety
 ///
@@ -26,7 +26,7 @@ pub unsafe fn fma<T: Real>(n: u32, a: Global<T>, b: Global<T>, c: Global<T>, out
 pub unsafe fn maximum<T: Real>(n: u32, a: Global<T>, b: Global<T>, out: GlobalMut<T>) {
     let i = thread::index_1d() as usize;
     if i < n as usize {
-        // SAFETY: `i` is below `n`.
+        // SAFETY: `i` is below `n`, checked above.
         unsafe { out.store(i, a.load(i).maximum(b.load(i))) };
     }
 }
@@ -40,7 +40,7 @@ pub unsafe fn maximum<T: Real>(n: u32, a: Global<T>, b: Global<T>, out: GlobalMu
 pub unsafe fn exponentials(n: u32, x: Global<f32>, out: GlobalMut<f32>) {
     let i = thread::index_1d() as usize;
     if i < n as usize {
-        // SAFETY: `i` is below `n`.
+        // SAFETY: `i` is below `n`, checked above.
         unsafe {
             let x = x.load(i);
             out.store2(2 * i, [fast_exp2(x), fast_log2(x)]);
@@ -48,7 +48,7 @@ pub unsafe fn exponentials(n: u32, x: Global<f32>, out: GlobalMut<f32>) {
     }
 }
 
-/// `narrow[i] = x[i]` rounded, `wide[i]` that value widened again.
+/// `narrow[i]` is `x[i]` rounded, `wide[i]` is `narrow[i]` widened again.
 ///
 /// # Safety
 ///
@@ -62,7 +62,7 @@ pub unsafe fn conversions<T: Narrow>(
 ) {
     let i = thread::index_1d() as usize;
     if i < n as usize {
-        // SAFETY: `i` is below `n`.
+        // SAFETY: `i` is below `n`, checked above.
         unsafe {
             narrow.store(i, T::from_f32(x.load(i)));
             wide.store(i, narrow.load(i).to_f32());

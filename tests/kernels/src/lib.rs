@@ -1,4 +1,5 @@
-//! Small kernels, one or more for every function of the device library, for the tests that run them on every device.
+//! Small kernels for the tests of the device library: one or more for each of its functions, run on
+//! every device.
 
 #![cfg_attr(target_arch = "nvptx64", no_std)]
 #![cfg_attr(target_arch = "nvptx64", feature(abi_ptx))]

@@ -1,14 +1,15 @@
-//! Kernels for `cuda_std::memory` and `cuda_std::shared`: every element type, every width, every space.
+//! Kernels for `cuda_std::memory` and `cuda_std::shared`: every element type, width and memory
+//! space.
 
 use cuda_std::prelude::*;
 
-/// Copies `input` to `out`, `WIDTH` elements a thread at once, through shared memory and a second pass over `out`.
-///
-/// Each element goes global read-only -> shared -> global -> global, streaming: every load and store there is.
+/// Copies `input` to `out`, `WIDTH` elements per thread, by every kind of load and store. They go
+/// from read-only global memory to shared memory, to global memory, and to global memory again by
+/// streaming stores.
 ///
 /// # Safety
 ///
-/// `input` and `out` have `WIDTH` elements a thread; blocks have at most 64 threads.
+/// `input` and `out` have `WIDTH` elements per thread; blocks have at most 64 threads.
 #[kernel(T = [u8, i8, u16, i16, u32, i32, u64, i64, f32, f64, f16, bf16], WIDTH = [1, 2, 4])]
 pub unsafe fn copy<T: Element, const WIDTH: usize>(input: Global<T>, out: GlobalMut<T>) {
     let tile = shared_array!(T; 256);
@@ -16,7 +17,7 @@ pub unsafe fn copy<T: Element, const WIDTH: usize>(input: Global<T>, out: Global
         thread::index_1d() as usize * WIDTH,
         thread::thread_idx_x() as usize * WIDTH,
     );
-    // SAFETY: the thread's own elements.
+    // SAFETY: each thread accesses its own elements only, which exist by the contract.
     unsafe {
         match WIDTH {
             1 => {
@@ -38,17 +39,19 @@ pub unsafe fn copy<T: Element, const WIDTH: usize>(input: Global<T>, out: Global
     }
 }
 
-/// Reverses each block's elements through static and dynamic shared memory at once.
+/// Reverses the elements of each block in static shared memory, and back in dynamic shared memory.
 ///
 /// # Safety
 ///
-/// `data` has 96 elements a block; blocks have 96 threads and 96 elements of dynamic shared memory.
+/// `data` has 96 elements per block; blocks have 96 threads and dynamic shared memory for 96
+/// elements.
 #[kernel(T = [u16, u32, f64])]
 pub unsafe fn reverse_twice<T: Element>(data: GlobalMut<T>) {
     let fixed = shared_array!(T; 96);
     let dynamic = shared::dynamic_shared_mem::<T>();
     let (i, t) = (thread::index_1d() as usize, thread::thread_idx_x() as usize);
-    // SAFETY: barriers between the writes and the reads of other threads' elements.
+    // SAFETY: each thread accesses element `t` or `95 - t`; barriers stand between writes and other
+    // threads' reads.
     unsafe {
         fixed.store(t, data.load(i));
         thread::sync_threads();
@@ -58,15 +61,16 @@ pub unsafe fn reverse_twice<T: Element>(data: GlobalMut<T>) {
     }
 }
 
-/// Writes each 16-bit half of `words`, plus one, to `halves`: `offset` and `cast` of pointers.
+/// Writes each 16-bit half of `words`, plus one, to `halves`, through pointers made by `offset` and
+/// `cast`.
 ///
 /// # Safety
 ///
-/// `words` has two elements a thread, `halves` four.
+/// `words` has two elements per thread, `halves` four.
 #[kernel]
 pub unsafe fn halves(words: Global<u32>, halves: GlobalMut<u16>) {
     let i = thread::index_1d() as usize;
-    // SAFETY: the thread's own elements; nothing writes `words`.
+    // SAFETY: each thread accesses its own elements only, and nothing writes `words`.
     unsafe {
         let mine = words.offset(2 * i).cast::<u16>();
         let out = halves.offset(4 * i).cast::<u64>();
@@ -78,11 +82,12 @@ pub unsafe fn halves(words: Global<u32>, halves: GlobalMut<u16>) {
     }
 }
 
-/// Fills `shared_bytes` of dynamic shared memory and adds it up: more than 48 KiB where the device has it.
+/// Fills `words` words of dynamic shared memory and adds them up. More than 48 KiB where the device
+/// has it.
 ///
 /// # Safety
 ///
-/// `out` has an element a block; the launch has `words` times 4 bytes of dynamic shared memory.
+/// `out` has an element per block; the launch has `4 * words` bytes of dynamic shared memory.
 #[kernel]
 pub unsafe fn fill_dynamic(words: u32, out: GlobalMut<u32>) {
     let memory = shared::dynamic_shared_mem::<u32>();

@@ -1,19 +1,19 @@
-//! Kernels for `cuda_std::mma`: a product of one fragment each, as the manual lays it out.
+//! Kernels for `cuda_std::mma`: one product of fragments each, with the layout of the PTX manual.
 
 use cuda_std::mma;
 use cuda_std::prelude::*;
 
-/// Each warp adds to its 16 x 8 matrix in `c` the product of its 16 x 16 in `a` and 16 x 8 in `b`.
+/// `c += a * b` for each warp, where a is 16 x 16, b is 16 x 8 and c is 16 x 8.
 ///
 /// # Safety
 ///
-/// The matrices are row-major, one of each a warp; blocks are whole warps.
+/// The matrices are row-major, one of each per warp; blocks consist of whole warps.
 #[kernel(T = [f16, bf16])]
 pub unsafe fn multiply_halves<T: mma::Half>(a: Global<T>, b: Global<T>, c: GlobalMut<f32>) {
     let (warp, g, t) = places();
     let (a, b) = (a.offset(warp * 256), b.offset(warp * 128));
     let c = c.offset(warp * 128 + g * 8 + 2 * t);
-    // SAFETY: elements of the warp's matrices.
+    // SAFETY: each warp has a matrix of each kind, and the indices stay within it.
     unsafe {
         let pair_of_a = |row: usize, k: usize| {
             let a = a.offset(16 * row + k);
@@ -45,7 +45,7 @@ pub unsafe fn multiply_tf32(a: Global<f32>, b: Global<f32>, c: GlobalMut<f32>) {
     let (warp, g, t) = places();
     let (a, b) = (a.offset(warp * 128), b.offset(warp * 64));
     let c = c.offset(warp * 128 + g * 8 + 2 * t);
-    // SAFETY: elements of the warp's matrices.
+    // SAFETY: each warp has a matrix of each kind, and the indices stay within it.
     unsafe {
         let of_a = |row: usize, k: usize| mma::to_tf32(a.load(8 * row + k));
         let of_b = |k: usize| mma::to_tf32(b.load(8 * k + g));
@@ -72,7 +72,7 @@ pub unsafe fn multiply_tf32(a: Global<f32>, b: Global<f32>, c: GlobalMut<f32>) {
 pub unsafe fn multiply_doubles(a: Global<f64>, b: Global<f64>, c: GlobalMut<f64>) {
     let (warp, g, t) = places();
     let c = c.offset(warp * 64 + g * 8 + 2 * t);
-    // SAFETY: elements of the warp's matrices.
+    // SAFETY: each warp has a matrix of each kind, and the indices stay within it.
     unsafe {
         let (a, b) = (a.load(warp * 32 + 4 * g + t), b.load(warp * 32 + 8 * t + g));
         let sums = mma::m8n8k4(a, b, [c.load(0), c.load(1)]);
@@ -81,17 +81,19 @@ pub unsafe fn multiply_doubles(a: Global<f64>, b: Global<f64>, c: GlobalMut<f64>
     }
 }
 
-/// The warp's number, and its lane's group and place in the group.
+/// The number of the warp; the group of its lane, and the lane's place in the group.
 fn places() -> (usize, usize, usize) {
     let lane = warp::lane_id() as usize;
     (thread::index_1d() as usize / 32, lane / 4, lane % 4)
 }
 
+/// Stores the lane's four sums.
+///
 /// # Safety
 ///
 /// `c` points to the first of the lane's elements of a 16 x 8 matrix.
 unsafe fn store_sums(c: GlobalMut<f32>, sums: [f32; 4]) {
-    // SAFETY: the lane's elements.
+    // SAFETY: these are the lane's elements, by the contract.
     unsafe {
         c.store(0, sums[0]);
         c.store(1, sums[1]);

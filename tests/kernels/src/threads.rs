@@ -1,12 +1,12 @@
-//! Kernels for `cuda_std::thread`: indices, barriers, fences.
+//! Kernels for `cuda_std::thread`: indices, barriers and fences.
 
 use cuda_std::atomic::Scope;
 use cuda_std::prelude::*;
 
-/// Numbers that [`indices`] writes for each thread.
+/// How many numbers [`indices`] writes per thread.
 pub const INDICES: usize = 14;
 
-/// The number of the block in its grid, and of the thread in its block, x fastest.
+/// The number of the block in its grid and of the thread in its block, with x varying fastest.
 fn linear() -> (u64, u64) {
     let block = (u64::from(thread::block_idx_z()) * u64::from(thread::grid_dim_y())
         + u64::from(thread::block_idx_y()))
@@ -23,7 +23,7 @@ fn linear() -> (u64, u64) {
 ///
 /// # Safety
 ///
-/// `out` has [`INDICES`] elements a thread.
+/// `out` has [`INDICES`] elements per thread.
 #[kernel]
 pub unsafe fn indices(out: GlobalMut<u32>) {
     let (block, lane) = linear();
@@ -46,20 +46,21 @@ pub unsafe fn indices(out: GlobalMut<u32>) {
         thread::index_1d() as u32,
     ];
     for (i, value) in values.into_iter().enumerate() {
-        // SAFETY: the thread's own elements.
+        // SAFETY: each thread accesses its own elements only, which exist by the contract.
         unsafe { out.store(i, value) };
     }
 }
 
-/// Each thread writes what `sync_threads_count`, `_and` and `_or` say of `flags[thread] != 0` in its block.
+/// Each thread writes the results of `sync_threads_count`, `_and` and `_or` for `flags[thread] !=
+/// 0`.
 ///
 /// # Safety
 ///
-/// `flags` has an element a thread, `out` three.
+/// `flags` has an element per thread, `out` three.
 #[kernel]
 pub unsafe fn barrier_votes(flags: Global<u32>, out: GlobalMut<u32>) {
     let i = thread::index_1d() as usize;
-    // SAFETY: the thread's own elements.
+    // SAFETY: each thread accesses its own elements only, which exist by the contract.
     unsafe {
         let flag = flags.load(i) != 0;
         out.store(3 * i, thread::sync_threads_count(flag));
@@ -68,14 +69,15 @@ pub unsafe fn barrier_votes(flags: Global<u32>, out: GlobalMut<u32>) {
     }
 }
 
-/// Blocks sum their part of `input`; the block that finishes last adds the parts up in order: `total[0]`.
+/// Each block sums its part of `input`. The block that finishes last adds up the parts in order:
+/// `total[0]`.
 ///
-/// The parts go from block to block through a fence and an atomic ticket. `SCOPE` is 1 for the fence of the device,
-/// 2 for that of the system.
+/// The parts pass from block to block through a fence and an atomic ticket. `SCOPE` is 1 for a
+/// device fence, 2 for a system fence.
 ///
 /// # Safety
 ///
-/// `input` has an element a thread, `parts` one a block, `ticket[0]` is 0.
+/// `input` has an element per thread, `parts` one per block, and `ticket[0]` is 0.
 #[kernel(SCOPE = [1, 2])]
 pub unsafe fn last_block_sums<const SCOPE: u32>(
     input: Global<u32>,
@@ -92,7 +94,8 @@ pub unsafe fn last_block_sums<const SCOPE: u32>(
     };
     let sum = shared_array!(u32; 1);
     let first = thread::thread_idx_x() == 0;
-    // SAFETY: within the block by barriers, between blocks by the fences around the ticket.
+    // SAFETY: indices are within the lengths, by the contract. Writes are ordered by barriers
+    // within a block, and by the fences around the ticket between blocks.
     unsafe {
         if first {
             sum.store(0, 0);
@@ -117,18 +120,20 @@ pub unsafe fn last_block_sums<const SCOPE: u32>(
     }
 }
 
-/// A warp of each block passes numbers to the next through shared memory with `block_fence` and a flag, without a barrier.
+/// A warp of each block passes numbers to the other one through shared memory, with `block_fence`
+/// and a flag but no barrier.
 ///
 /// # Safety
 ///
-/// Blocks of 64 threads; `out` has 32 elements a block.
+/// Blocks have 64 threads; `out` has 32 elements per block.
 #[kernel]
 pub unsafe fn pass_on(out: GlobalMut<u32>) {
     let numbers = shared_array!(u32; 32);
     let flag = shared_array!(u32; 1);
     let lane = warp::lane_id() as usize;
     let writer = thread::thread_idx_x() < 32;
-    // SAFETY: the flag goes up after the numbers are there, and is read before they are.
+    // SAFETY: the flag is set after the numbers are written, and read before they are read; a fence
+    // stands in between.
     unsafe {
         if writer {
             numbers.store(lane, u32::MAX);

@@ -1,17 +1,18 @@
-//! Kernels for `cuda_std::warp`: shuffles, votes, match, reduce.
+//! Kernels for `cuda_std::warp`: shuffles, votes, matches and reductions.
 
 use cuda_std::prelude::*;
 
-/// Each thread writes what the four shuffles of `input[thread]` give: idx, up, down, xor, all with `operand` and `width`.
+/// Each thread writes the results of the four shuffles of `input[thread]`: idx, up, down, xor, all
+/// with `operand` and `width`.
 ///
 /// # Safety
 ///
-/// `input` has an element a thread, `out` four; blocks are whole warps.
+/// `input` has an element per thread, `out` four; blocks consist of whole warps.
 #[kernel(T = [u8, u16, u32, i32, u64, i64, f32, f64, f16, bf16])]
 pub unsafe fn shuffles<T: Element>(input: Global<T>, operand: u32, width: u32, out: GlobalMut<T>) {
     let i = thread::index_1d() as usize;
     let mask = warp::FULL_MASK;
-    // SAFETY: the thread's own elements.
+    // SAFETY: each thread accesses its own elements only, which exist by the contract.
     unsafe {
         let value = input.load(i);
         out.store(4 * i, warp::shfl_idx(mask, value, operand, width));
@@ -25,14 +26,14 @@ pub unsafe fn shuffles<T: Element>(input: Global<T>, operand: u32, width: u32, o
 ///
 /// # Safety
 ///
-/// `input` has an element a thread, `out` three.
+/// `input` has an element per thread, `out` three.
 #[kernel]
 pub unsafe fn votes(input: Global<u32>, mask: u32, out: GlobalMut<u32>) {
     let i = thread::index_1d() as usize;
     if mask & (1 << warp::lane_id()) == 0 {
         return;
     }
-    // SAFETY: the thread's own elements.
+    // SAFETY: each thread accesses its own elements only, which exist by the contract.
     unsafe {
         let predicate = input.load(i) != 0;
         out.store(3 * i, warp::ballot(mask, predicate));
@@ -45,14 +46,14 @@ pub unsafe fn votes(input: Global<u32>, mask: u32, out: GlobalMut<u32>) {
 ///
 /// # Safety
 ///
-/// `input` has an element a thread, `out` two.
+/// `input` has an element per thread, `out` two.
 #[kernel(T = [u32, u64, f64])]
 pub unsafe fn matches<T: Element>(input: Global<T>, mask: u32, out: GlobalMut<u32>) {
     let i = thread::index_1d() as usize;
     if mask & (1 << warp::lane_id()) == 0 {
         return;
     }
-    // SAFETY: the thread's own elements.
+    // SAFETY: each thread accesses its own elements only, which exist by the contract.
     unsafe {
         let value = input.load(i);
         out.store(2 * i, warp::match_any(mask, value));
@@ -64,14 +65,14 @@ pub unsafe fn matches<T: Element>(input: Global<T>, mask: u32, out: GlobalMut<u3
 ///
 /// # Safety
 ///
-/// `input` has an element a thread, `out` three.
+/// `input` has an element per thread, `out` three.
 #[kernel(T = [u32, i32])]
 pub unsafe fn reductions<T: warp::Reduce>(input: Global<T>, mask: u32, out: GlobalMut<T>) {
     let i = thread::index_1d() as usize;
     if mask & (1 << warp::lane_id()) == 0 {
         return;
     }
-    // SAFETY: the thread's own elements.
+    // SAFETY: each thread accesses its own elements only, which exist by the contract.
     unsafe {
         let value = input.load(i);
         out.store(3 * i, warp::reduce_add(mask, value));
@@ -84,14 +85,14 @@ pub unsafe fn reductions<T: warp::Reduce>(input: Global<T>, mask: u32, out: Glob
 ///
 /// # Safety
 ///
-/// `input` has an element a thread, `out` three.
+/// `input` has an element per thread, `out` three.
 #[kernel]
 pub unsafe fn bit_reductions(input: Global<u32>, mask: u32, out: GlobalMut<u32>) {
     let i = thread::index_1d() as usize;
     if mask & (1 << warp::lane_id()) == 0 {
         return;
     }
-    // SAFETY: the thread's own elements.
+    // SAFETY: each thread accesses its own elements only, which exist by the contract.
     unsafe {
         let value = input.load(i);
         out.store(3 * i, warp::reduce_xor(mask, value));
@@ -100,17 +101,18 @@ pub unsafe fn bit_reductions(input: Global<u32>, mask: u32, out: GlobalMut<u32>)
     }
 }
 
-/// Each lane passes its element to the next through shared memory, ordered by `sync_warp` alone.
+/// Each lane passes its element to the next lane through shared memory, ordered by `sync_warp`
+/// alone.
 ///
 /// # Safety
 ///
-/// `data` has an element a thread; blocks have 64 threads.
+/// `data` has an element per thread; blocks have 64 threads.
 #[kernel]
 pub unsafe fn rotate(data: GlobalMut<u32>) {
     let tile = shared_array!(u32; 64);
     let (i, thread) = (thread::index_1d() as usize, thread::thread_idx_x() as usize);
     let next = thread & !31 | (thread + 1) & 31;
-    // SAFETY: the thread's own elements, and its neighbour's after the barrier.
+    // SAFETY: each thread accesses its own elements, and reads its neighbour's after the barrier.
     unsafe {
         tile.store(next, data.load(i));
         warp::sync_warp(warp::FULL_MASK);

@@ -3,7 +3,7 @@
 use super::{cut, exact, kernels, run, whole, whole_dense};
 use std::collections::BTreeSet;
 use warprow::reference::Operation;
-use warprow::spmm::{Ending, RowOrder, Shape};
+use warprow::spmm::{Ending, LaunchShape, RowOrder};
 use warprow::{
     CsrMatrix, Device, Reduction, Spmm, SpmmElement, SpmmKernel, SpmmOptions, bf16, f16,
 };
@@ -18,8 +18,8 @@ const ENDINGS: [Ending; 4] = [
 
 const LANES: [u32; 3] = [8, 16, 32];
 
-fn shape(features: u32, lanes: u32) -> Shape {
-    Shape {
+fn shape(features: u32, lanes: u32) -> LaunchShape {
+    LaunchShape {
         rows: 1000,
         items: 500,
         cols: 700,

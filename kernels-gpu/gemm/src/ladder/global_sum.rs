@@ -13,25 +13,28 @@
 //!
 //! Source: the first step of a contest report on GCN inference, which computes X W in f64.
 
-use crate::{BLOCK, Epilogue, GemmElement, RealElement, Shape, thread_per_row};
+use crate::{BLOCK, Epilogue, GemmKernel, RealElement, Rung};
+#[cfg(not(target_arch = "nvptx64"))]
+use crate::{Multiplies, Plan, Shape, thread_per_row};
 use cuda_std::prelude::*;
 use warprow_kernels_matrix::{Dense, DenseMut};
 
-/// What it does, in one line.
-pub const SUMMARY: &str = "naive: one thread a row, the sums in global memory";
+/// The kernel in the table.
+pub struct GlobalSum;
 
-/// The rung that it continues.
-pub const PARENT: Option<crate::GemmKernel> = None;
-
-/// One thread for each row.
-pub fn launch<T: GemmElement>(shape: Shape) -> LaunchConfig {
-    thread_per_row(shape, shape.cols)
+impl Rung for GlobalSum {
+    const SUMMARY: &'static str = "naive: one thread a row, the sums in global memory";
+    const PARENT: Option<GemmKernel> = None;
 }
 
-/// The handle of the kernel.
 #[cfg(not(target_arch = "nvptx64"))]
-pub fn handle<T: RealElement>(_: Shape) -> Kernel<crate::Arguments<T>> {
-    global_sum::<T>()
+impl<T: RealElement> Multiplies<T> for GlobalSum {
+    fn plan(shape: Shape) -> Plan<T> {
+        Plan {
+            config: thread_per_row(shape, shape.cols),
+            kernel: global_sum::<T>(),
+        }
+    }
 }
 
 /// `Y[row, j] = sum of X[row, k] * W[k, j]`, a thread for a row.

@@ -12,25 +12,28 @@
 //!
 //! Source: the second step of a contest report on GCN inference.
 
-use crate::{BLOCK, Epilogue, GemmElement, RealElement, Shape, thread_per_row};
+use crate::{BLOCK, Epilogue, GemmKernel, RealElement, Rung};
+#[cfg(not(target_arch = "nvptx64"))]
+use crate::{Multiplies, Plan, Shape, thread_per_row};
 use cuda_std::prelude::*;
 use warprow_kernels_matrix::{Dense, DenseMut};
 
-/// What it does, in one line.
-pub const SUMMARY: &str = "one thread a row, the sum in a register";
+/// The kernel in the table.
+pub struct RegisterSum;
 
-/// The rung that it continues.
-pub const PARENT: Option<crate::GemmKernel> = Some(crate::GemmKernel::GlobalSum);
-
-/// One thread for each row.
-pub fn launch<T: GemmElement>(shape: Shape) -> LaunchConfig {
-    thread_per_row(shape, shape.cols)
+impl Rung for RegisterSum {
+    const SUMMARY: &'static str = "one thread a row, the sum in a register";
+    const PARENT: Option<GemmKernel> = Some(GemmKernel::GlobalSum);
 }
 
-/// The handle of the kernel.
 #[cfg(not(target_arch = "nvptx64"))]
-pub fn handle<T: RealElement>(_: Shape) -> Kernel<crate::Arguments<T>> {
-    register_sum::<T>()
+impl<T: RealElement> Multiplies<T> for RegisterSum {
+    fn plan(shape: Shape) -> Plan<T> {
+        Plan {
+            config: thread_per_row(shape, shape.cols),
+            kernel: register_sum::<T>(),
+        }
+    }
 }
 
 /// `Y[row, j] = sum of X[row, k] * W[k, j]`, a thread for a row.

@@ -15,29 +15,33 @@
 //! registers; a thread can have 255. So this rung takes 64 at a time.
 
 use crate::ladder::slice::{self, TILE};
-use crate::{BLOCK, Epilogue, GemmElement, RealElement, Shape, thread_per_row};
+use crate::{BLOCK, Epilogue, GemmKernel, RealElement, Rung};
+#[cfg(not(target_arch = "nvptx64"))]
+use crate::{Multiplies, Plan, Shape, thread_per_row};
 use cuda_std::prelude::*;
 use warprow_kernels_matrix::unroll;
 use warprow_kernels_matrix::{Dense, DenseMut};
 
-/// What it does, in one line.
-pub const SUMMARY: &str = "one thread a row, the row in registers, inner products with W's columns";
-
-/// The rung that it continues.
-pub const PARENT: Option<crate::GemmKernel> = Some(crate::GemmKernel::SharedWeights);
+/// The kernel in the table.
+pub struct RowInRegisters;
 
 /// Elements of X in registers, as eight times eight.
 const HEIGHT: u32 = 64;
 
-/// One thread for each row and tile of 16 columns.
-pub fn launch<T: GemmElement>(shape: Shape) -> LaunchConfig {
-    thread_per_row(shape, TILE)
+impl Rung for RowInRegisters {
+    const SUMMARY: &'static str =
+        "one thread a row, the row in registers, inner products with W's columns";
+    const PARENT: Option<GemmKernel> = Some(GemmKernel::SharedWeights);
 }
 
-/// The handle of the kernel.
 #[cfg(not(target_arch = "nvptx64"))]
-pub fn handle<T: RealElement>(_: Shape) -> Kernel<crate::Arguments<T>> {
-    row_in_registers::<T>()
+impl<T: RealElement> Multiplies<T> for RowInRegisters {
+    fn plan(shape: Shape) -> Plan<T> {
+        Plan {
+            config: thread_per_row(shape, TILE),
+            kernel: row_in_registers::<T>(),
+        }
+    }
 }
 
 /// `Y[row, j] = sum of X[row, k] * W[k, j]`, a thread for a row and 16 columns.

@@ -14,28 +14,31 @@
 //! Source: the third step of a contest report on GCN inference, where it was a large gain.
 
 use crate::ladder::slice::{self, TILE};
-use crate::{BLOCK, Epilogue, GemmElement, RealElement, Shape, thread_per_row};
+use crate::{BLOCK, Epilogue, GemmKernel, RealElement, Rung};
+#[cfg(not(target_arch = "nvptx64"))]
+use crate::{Multiplies, Plan, Shape, thread_per_row};
 use cuda_std::prelude::*;
 use warprow_kernels_matrix::{Dense, DenseMut};
 
-/// What it does, in one line.
-pub const SUMMARY: &str = "one thread a row, W in shared memory";
-
-/// The rung that it continues.
-pub const PARENT: Option<crate::GemmKernel> = Some(crate::GemmKernel::RegisterSum);
+/// The kernel in the table.
+pub struct SharedWeights;
 
 /// Rows of W in a slice.
 const HEIGHT: u32 = 128;
 
-/// One thread for each row and tile of 16 columns.
-pub fn launch<T: GemmElement>(shape: Shape) -> LaunchConfig {
-    thread_per_row(shape, TILE)
+impl Rung for SharedWeights {
+    const SUMMARY: &'static str = "one thread a row, W in shared memory";
+    const PARENT: Option<GemmKernel> = Some(GemmKernel::RegisterSum);
 }
 
-/// The handle of the kernel.
 #[cfg(not(target_arch = "nvptx64"))]
-pub fn handle<T: RealElement>(_: Shape) -> Kernel<crate::Arguments<T>> {
-    shared_weights::<T>()
+impl<T: RealElement> Multiplies<T> for SharedWeights {
+    fn plan(shape: Shape) -> Plan<T> {
+        Plan {
+            config: thread_per_row(shape, TILE),
+            kernel: shared_weights::<T>(),
+        }
+    }
 }
 
 /// `Y[row, j] = sum of X[row, k] * W[k, j]`, a thread for a row and 16 columns.

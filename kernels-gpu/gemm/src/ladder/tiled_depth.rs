@@ -16,16 +16,15 @@
 
 use crate::ladder::outer_product::{add_product, store};
 use crate::ladder::slice::{self, TILE};
-use crate::{BLOCK, Epilogue, GemmElement, RealElement, Shape, thread_per_row};
+use crate::{BLOCK, Epilogue, GemmKernel, RealElement, Rung};
+#[cfg(not(target_arch = "nvptx64"))]
+use crate::{Multiplies, Plan, Shape, thread_per_row};
 use cuda_std::prelude::*;
 use warprow_kernels_matrix::unroll;
 use warprow_kernels_matrix::{Dense, DenseMut};
 
-/// What it does, in one line.
-pub const SUMMARY: &str = "outer products of 16 elements of X that are loaded together";
-
-/// The rung that it continues.
-pub const PARENT: Option<crate::GemmKernel> = Some(crate::GemmKernel::OuterProduct);
+/// The kernel in the table.
+pub struct TiledDepth;
 
 /// Rows of W in a slice.
 const HEIGHT: u32 = 128;
@@ -33,15 +32,19 @@ const HEIGHT: u32 = 128;
 /// Elements of X that are loaded together.
 const DEPTH: u32 = 16;
 
-/// One thread for each row and tile of 16 columns.
-pub fn launch<T: GemmElement>(shape: Shape) -> LaunchConfig {
-    thread_per_row(shape, TILE)
+impl Rung for TiledDepth {
+    const SUMMARY: &'static str = "outer products of 16 elements of X that are loaded together";
+    const PARENT: Option<GemmKernel> = Some(GemmKernel::OuterProduct);
 }
 
-/// The handle of the kernel.
 #[cfg(not(target_arch = "nvptx64"))]
-pub fn handle<T: RealElement>(_: Shape) -> Kernel<crate::Arguments<T>> {
-    tiled_depth::<T>()
+impl<T: RealElement> Multiplies<T> for TiledDepth {
+    fn plan(shape: Shape) -> Plan<T> {
+        Plan {
+            config: thread_per_row(shape, TILE),
+            kernel: tiled_depth::<T>(),
+        }
+    }
 }
 
 /// `Y[row, j] = sum of X[row, k] * W[k, j]`, a thread for a row and 16 columns.

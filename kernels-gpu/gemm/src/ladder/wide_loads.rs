@@ -19,17 +19,16 @@
 use crate::ladder::outer_product::store;
 use crate::ladder::slice::{self, TILE};
 use crate::ladder::tiled_depth::add_products;
-use crate::{BLOCK, Epilogue, GemmElement, RealElement, Shape, thread_per_row};
+use crate::{BLOCK, Epilogue, GemmKernel, RealElement, Rung};
+#[cfg(not(target_arch = "nvptx64"))]
+use crate::{Multiplies, Plan, Shape, thread_per_row};
 use core::array;
 use cuda_std::prelude::*;
 use warprow_kernels_matrix::unroll;
 use warprow_kernels_matrix::{Dense, DenseMut};
 
-/// What it does, in one line.
-pub const SUMMARY: &str = "as tiled_depth, X by 16-byte loads";
-
-/// The rung that it continues.
-pub const PARENT: Option<crate::GemmKernel> = Some(crate::GemmKernel::TiledDepth);
+/// The kernel in the table.
+pub struct WideLoads;
 
 /// Rows of W in a slice.
 const HEIGHT: u32 = 128;
@@ -37,15 +36,19 @@ const HEIGHT: u32 = 128;
 /// Elements of X that are loaded together.
 const DEPTH: u32 = 16;
 
-/// One thread for each row and tile of 16 columns.
-pub fn launch<T: GemmElement>(shape: Shape) -> LaunchConfig {
-    thread_per_row(shape, TILE)
+impl Rung for WideLoads {
+    const SUMMARY: &'static str = "as tiled_depth, X by 16-byte loads";
+    const PARENT: Option<GemmKernel> = Some(GemmKernel::TiledDepth);
 }
 
-/// The handle of the kernel.
 #[cfg(not(target_arch = "nvptx64"))]
-pub fn handle<T: RealElement>(_: Shape) -> Kernel<crate::Arguments<T>> {
-    wide_loads::<T>()
+impl<T: RealElement> Multiplies<T> for WideLoads {
+    fn plan(shape: Shape) -> Plan<T> {
+        Plan {
+            config: thread_per_row(shape, TILE),
+            kernel: wide_loads::<T>(),
+        }
+    }
 }
 
 /// `Y[row, j] = sum of X[row, k] * W[k, j]`, a thread for a row and 16 columns.

@@ -6,17 +6,10 @@
 //! if they were the elements that the instruction asks for. X goes through no shared memory and no shuffles, and
 //! each sector is read by one instruction. W lies in shared memory by columns, where a lane reads its 16 bytes as well.
 //!
-//! f16 and bf16 are added up in f32, f64 in f64 and as exactly as on CUDA cores. f32 is rounded to tf32, of
-//! which 11 bits are left, so that for f32 this is no kernel that a plan picks by itself.
+//! f16 and bf16 are added up in f32. A block takes many tiles of 128 rows, one after the other, as it has to copy W first.
 //!
-//! A block takes many tiles of 128 rows, one after the other, as it has to copy W first.
-//!
-//! On an H200, 281,903 x 128 by 128 x 16: 0.088 ms in f64 after 0.133 for `staged`, 0.93 of the floor; 0.062 ms in tf32, 0.71; 0.029 ms in
-//! f16 and bf16, 0.84 and 0.82. cuBLAS takes 0.085, 0.077 (f32), 0.032 and 0.031 ms.
-//!
-//! With many columns it is far from the floor: 0.2 in f16 at 128 columns where cuBLAS reaches 0.9, 0.4 at 47 in f64 where it reaches
-//! 0.5. A warp of 16 rows reads from shared memory, for the 1 KiB of X of a step, half a KiB of W for each 8 columns, and stores its
-//! sums in pieces of 16 bytes a row in f16; which of the two is the reason was not measured.
+//! With many columns it is far from the memory's bandwidth. But it is the fastest kernel for rows of an odd number of elements,
+//! which are aligned to no word.
 
 mod strips;
 mod weights;
@@ -24,17 +17,13 @@ mod weights;
 use self::strips::{alignment, strip};
 use self::weights::Weights;
 use crate::element::halves;
-use crate::{Epilogue, Fragment, GemmElement, MAX_GRID_Y, Shape};
+use crate::{Epilogue, Fragment, GemmKernel, Rung};
+#[cfg(not(target_arch = "nvptx64"))]
+use crate::{MAX_GRID_Y, Multiplies, Plan, Shape};
 use cuda_std::prelude::*;
 use cuda_std::warp::WARP_SIZE;
 use warprow_kernels_matrix::unroll;
 use warprow_kernels_matrix::{Dense, DenseMut};
-
-/// What it does, in one line.
-pub const SUMMARY: &str = "tensor cores, X from global memory to registers; f32 as tf32";
-
-/// The rung that it continues.
-pub const PARENT: Option<crate::GemmKernel> = Some(crate::GemmKernel::Staged);
 
 /// Threads in a block.
 const BLOCK: u32 = 256;
@@ -48,27 +37,15 @@ const BLOCK_ROWS: u32 = BLOCK / WARP_SIZE * ROWS;
 /// Bytes of a row of X that a warp takes in one step, 16 a lane.
 const STEP_BYTES: u32 = 64;
 
+/// Steps whose loads of X are in flight together.
+const AHEAD: u32 = 4;
+
 /// Bytes of shared memory for W, at most; what is larger is taken in slices.
 const SLICE_BYTES: u32 = 64 << 10;
 
-/// Blocks for each multiprocessor, at most. With 4, f64 takes 1.35 times as long and f16 1.1 times; with as many blocks as tiles,
-/// f16 takes 1.25 times as long (H200, 128 to 16 columns); of tf32 only 4 were measured.
-fn blocks_per_multiprocessor<T>() -> u32 {
-    match size_of::<T>() {
-        8 => 3,
-        4 => 4,
-        _ => 2,
-    }
-}
-
-/// Tiles of 8 columns that a warp computes, for that many columns.
-fn tiles(cols: u32) -> u32 {
-    match cols {
-        0..=16 => 2,
-        17..=48 => 6,
-        _ => 8,
-    }
-}
+/// Blocks for each multiprocessor, at most.
+#[cfg(not(target_arch = "nvptx64"))]
+const BLOCKS_PER_MULTIPROCESSOR: u32 = 2;
 
 /// Steps of a slice of W, and bytes from a column to the next in shared memory, for that many bytes of a row of X.
 #[inline(always)]
@@ -80,29 +57,34 @@ fn slice(row_bytes: u64, tiles: u32) -> (u32, u32) {
     (steps, (steps | 1) * STEP_BYTES)
 }
 
-/// Tiles of columns along x, so that those that read the same rows of X do so at about the same time; blocks for tiles of 128
-/// rows, in turn, along y.
-pub fn launch<T: GemmElement>(shape: Shape) -> LaunchConfig {
-    let tiles = tiles(shape.cols);
-    let (_, stride) = slice(u64::from(shape.depth) * size_of::<T>() as u64, tiles);
-    let across = shape.cols.div_ceil(8 * tiles);
-    let most = shape
-        .multiprocessors
-        .max(1)
-        .saturating_mul(blocks_per_multiprocessor::<T>());
-    let blocks = shape.rows.div_ceil(BLOCK_ROWS);
-    // As many tiles for each block, or one less.
-    let each = blocks.div_ceil(most.min(blocks).min(MAX_GRID_Y));
-    LaunchConfig::new((across, blocks.div_ceil(each)), BLOCK).shared_bytes(8 * tiles * stride)
+/// The kernel in the table.
+pub struct Fragments;
+
+impl Rung for Fragments {
+    const SUMMARY: &'static str = "tensor cores, X from global memory to registers";
+    const PARENT: Option<GemmKernel> = Some(GemmKernel::Staged);
 }
 
-/// The handle of the kernel for as many columns.
 #[cfg(not(target_arch = "nvptx64"))]
-pub fn handle<T: Fragment>(shape: Shape) -> Kernel<crate::Arguments<T>> {
-    match tiles(shape.cols) {
-        2 => fragments::<T, 2>(),
-        6 => fragments::<T, 6>(),
-        _ => fragments::<T, 8>(),
+impl<T: Fragment> Multiplies<T> for Fragments {
+    /// Tiles of columns along x, so that those that read the same rows of X do so at about the same time; blocks for tiles of
+    /// 128 rows, in turn, along y.
+    fn plan(shape: Shape) -> Plan<T> {
+        let (tiles, kernel) = match shape.cols {
+            ..=16 => (2, fragments::<T, 2>()),
+            _ => (8, fragments::<T, 8>()),
+        };
+        let (_, stride) = slice(u64::from(shape.depth) * size_of::<T>() as u64, tiles);
+        let across = shape.cols.div_ceil(8 * tiles);
+        let most = (shape.multiprocessors.max(1)).saturating_mul(BLOCKS_PER_MULTIPROCESSOR);
+        let blocks = shape.rows.div_ceil(BLOCK_ROWS);
+        // As many tiles for each block, or one less.
+        let each = blocks.div_ceil(most.min(blocks).min(MAX_GRID_Y));
+        let config = LaunchConfig::new((across, blocks.div_ceil(each)), BLOCK);
+        Plan {
+            config: config.shared_bytes(8 * tiles * stride),
+            kernel,
+        }
     }
 }
 
@@ -112,8 +94,9 @@ pub fn handle<T: Fragment>(shape: Shape) -> Kernel<crate::Arguments<T>> {
 ///
 /// # Safety
 ///
-/// `x` is m x k, `w` k x n, `y` m x n, apart from each other and aligned to 16 bytes; the launch is that of [`launch`].
-#[kernel(name = "gemm_fragments", T = [f32, f64, f16, bf16], TILES = [2, 6, 8])]
+/// `x` is m x k, `w` k x n, `y` m x n, apart from each other and aligned to 16 bytes; the launch is the plan's of
+/// [`Fragments`].
+#[kernel(name = "gemm_fragments", T = [f16, bf16], TILES = [2, 8])]
 pub unsafe fn fragments<T: Fragment, const TILES: usize>(
     x: Dense<T>,
     w: Dense<T>,
@@ -218,10 +201,10 @@ impl<T: Fragment> Rows<T> {
         while step < count {
             // SAFETY: strips past the row's end are zeros, and so are those of W past its last row.
             unsafe {
-                let strips = self.load_steps::<TILES>(first + step);
+                let strips = self.load_steps(first + step);
                 unroll!(i in 0..4 {
                     let step = step + i as u32;
-                    if const { i < ahead(TILES, size_of::<T>()) } && step < count {
+                    if step < count {
                         let (low, high) = (T::prepare(strips[i][0]), T::prepare(strips[i][1]));
                         unroll!(tile in 0..8 {
                             if const { tile < TILES } {
@@ -235,7 +218,7 @@ impl<T: Fragment> Rows<T> {
                     }
                 });
             }
-            step += const { ahead(TILES, size_of::<T>()) as u32 };
+            step += AHEAD;
         }
     }
 
@@ -246,32 +229,25 @@ impl<T: Fragment> Rows<T> {
     ///
     /// Rows of X.
     #[inline(always)]
-    unsafe fn load_steps<const TILES: usize>(&self, step: u32) -> [[[u32; 4]; 2]; 4] {
+    unsafe fn load_steps(&self, step: u32) -> [[[u32; 4]; 2]; 4] {
         // SAFETY: rows start at a multiple of as many bytes as divide their length, up to 16, and of an element's.
         unsafe {
             match alignment(self.row_bytes) {
-                16 => self.load_steps_by::<TILES, 16>(step),
-                _ if const { size_of::<T>() == 8 } => self.load_steps_by::<TILES, 8>(step),
-                8 => self.load_steps_by::<TILES, 8>(step),
-                _ if const { size_of::<T>() == 4 } => self.load_steps_by::<TILES, 4>(step),
-                4 => self.load_steps_by::<TILES, 4>(step),
-                _ => self.load_steps_by::<TILES, 2>(step),
+                16 => self.load_steps_by::<16>(step),
+                8 => self.load_steps_by::<8>(step),
+                4 => self.load_steps_by::<4>(step),
+                _ => self.load_steps_by::<2>(step),
             }
         }
     }
 
     /// As `load_steps`, by loads of `BYTES`.
     #[inline(always)]
-    unsafe fn load_steps_by<const TILES: usize, const BYTES: usize>(
-        &self,
-        step: u32,
-    ) -> [[[u32; 4]; 2]; 4] {
+    unsafe fn load_steps_by<const BYTES: usize>(&self, step: u32) -> [[[u32; 4]; 2]; 4] {
         let mut strips = [[[0; 4]; 2]; 4];
         unroll!(i in 0..4 {
-            if const { i < ahead(TILES, size_of::<T>()) } {
-                // SAFETY: the caller's contract.
-                strips[i] = unsafe { self.strips::<BYTES>(step + i as u32) };
-            }
+            // SAFETY: the caller's contract.
+            strips[i] = unsafe { self.strips::<BYTES>(step + i as u32) };
         });
         strips
     }
@@ -323,11 +299,6 @@ impl<T: Fragment> Rows<T> {
             }
         });
     }
-}
-
-/// Steps whose loads of X are in flight together: fewer where sums take most registers.
-const fn ahead(tiles: usize, size: usize) -> usize {
-    if tiles == 8 && size == 8 { 2 } else { 4 }
 }
 
 /// Writes two neighbouring sums of the row of Y that starts at `place`, as far as there are columns, in one access where the row's

@@ -11,33 +11,23 @@
 //!
 //! Rows in shared memory are 16 bytes apart from being neighbours, so that the 16-byte loads of eight rows touch all banks
 //! once.
-//!
-//! On an H200, 281,903 x 128 by 128 x 16: from 0.114 ms to 0.066 in f32, from 0.203 to 0.133 in f64, which is 0.66 and 0.61 of the floor, the
-//! time of a copy of X, W and Y. cuBLAS takes 0.077 ms in f32.
-//!
-//! With more columns it is far from the floor in f32, 0.31 (47 columns), 0.28 (41) and 0.25 (128), and behind cuBLAS by up to a
-//! quarter. 128 x 128 is 32 operations a byte, twice what CUDA cores do in the time of the bytes, so that 0.5 of the floor is
-//! the most. With 41 and 47 columns, rows of W are copied to shared memory by 4 bytes, as they are aligned, and once for
-//! each block; whether that is the reason was not measured.
 
 mod copies;
 mod output;
 
-use crate::{Epilogue, GemmElement, MAX_GRID_Y, RealElement, Shape};
+use crate::{Epilogue, GemmKernel, RealElement, Rung};
+#[cfg(not(target_arch = "nvptx64"))]
+use crate::{MAX_GRID_Y, Multiplies, Plan, Shape};
+use core::marker::PhantomData;
 use cuda_std::async_copy;
+use cuda_std::element::InstanceType;
 use cuda_std::prelude::*;
 use warprow_kernels_matrix::unroll;
 use warprow_kernels_matrix::{Dense, DenseMut};
 
-/// What it does, in one line.
-pub const SUMMARY: &str = "tiles of X and W through shared memory by asynchronous copies, several rows and columns a thread";
-
-/// The rung that it continues.
-pub const PARENT: Option<crate::GemmKernel> = Some(crate::GemmKernel::WideLoads);
-
 /// How a block and a thread tile Y.
 #[derive(Clone, Copy, Debug)]
-struct Tile {
+pub struct Tile {
     /// Threads in a block.
     threads: u32,
     /// Threads side by side, each with its columns; the others are one below the other.
@@ -52,35 +42,59 @@ struct Tile {
     stages: u32,
 }
 
-/// The tiles, for up to 16 columns, up to 48, and more. Of the nine that were measured, these were the fastest at 16, at 41 and 47,
-/// and at 128 columns, in f32 and f64 (for 128 in f64 as fast as one of 32 columns).
-const TILES: [Tile; 3] = [
-    tile(128, 4, 8, 4, 64, 3),
-    tile(128, 4, 4, 12, 128, 2),
-    tile(128, 8, 8, 8, 128, 2),
-];
+/// A tile by name. The kernel is generic over it, so that its sizes are constants.
+pub trait BlockTile: InstanceType {
+    #[doc(hidden)]
+    const TILE: Tile;
+}
 
-const fn tile(
-    threads: u32,
-    groups: u32,
-    rows: usize,
-    cols: usize,
-    chunk_bytes: u32,
-    stages: u32,
-) -> Tile {
-    assert!(threads.is_multiple_of(groups) && rows <= 8 && cols <= 16 && cols.is_multiple_of(4));
-    assert!(chunk_bytes.is_multiple_of(16) && stages >= 2 && stages <= 4);
-    Tile {
-        threads,
-        groups,
-        rows,
-        cols,
-        chunk_bytes,
-        stages,
-    }
+macro_rules! block_tiles {
+    ($($(#[$doc:meta])* $name:ident = $tile:expr;)*) => {$(
+        $(#[$doc])*
+        pub struct $name;
+
+        impl InstanceType for $name {
+            const SUFFIX: &'static str = stringify!($name);
+        }
+
+        impl BlockTile for $name {
+            const TILE: Tile = $tile;
+        }
+    )*};
+}
+
+block_tiles! {
+    /// Up to 16 columns.
+    Narrow = Tile::new(128, 4, 8, 4, 64, 3);
+    /// Up to 48 columns.
+    Medium = Tile::new(128, 4, 4, 12, 128, 2);
+    /// 64 columns.
+    Wide = Tile::new(128, 8, 8, 8, 128, 2);
 }
 
 impl Tile {
+    const fn new(
+        threads: u32,
+        groups: u32,
+        rows: usize,
+        cols: usize,
+        chunk_bytes: u32,
+        stages: u32,
+    ) -> Self {
+        assert!(
+            threads.is_multiple_of(groups) && rows <= 8 && cols <= 16 && cols.is_multiple_of(4)
+        );
+        assert!(chunk_bytes.is_multiple_of(16) && stages >= 2 && stages <= 4);
+        Self {
+            threads,
+            groups,
+            rows,
+            cols,
+            chunk_bytes,
+            stages,
+        }
+    }
+
     /// Threads below each other.
     const fn row_groups(self) -> u32 {
         self.threads / self.groups
@@ -118,33 +132,37 @@ impl Tile {
     }
 }
 
-/// Which of the tiles a product takes.
-fn choice(shape: Shape) -> usize {
-    match shape.cols {
-        0..=16 => 0,
-        17..=48 => 1,
-        _ => 2,
+/// The kernel in the table.
+pub struct Staged;
+
+impl Rung for Staged {
+    const SUMMARY: &'static str = "tiles of X and W through shared memory by asynchronous copies, several rows and columns a thread";
+    const PARENT: Option<GemmKernel> = Some(GemmKernel::WideLoads);
+}
+
+#[cfg(not(target_arch = "nvptx64"))]
+impl<T: RealElement> Multiplies<T> for Staged {
+    fn plan(shape: Shape) -> Plan<T> {
+        match shape.cols {
+            // f64 has this instance alone, since products of f64 run on tensor cores by default.
+            _ if size_of::<T>() == 8 => plan_of::<T, Narrow>(shape),
+            ..=16 => plan_of::<T, Narrow>(shape),
+            ..=48 => plan_of::<T, Medium>(shape),
+            _ => plan_of::<T, Wide>(shape),
+        }
     }
 }
 
 /// A block for each tile of Y; rows along x, columns along y.
-pub fn launch<T: GemmElement>(shape: Shape) -> LaunchConfig {
-    let tile = TILES[choice(shape)];
-    let across = shape.cols.div_ceil(tile.block_cols()).min(MAX_GRID_Y);
-    LaunchConfig::new(
-        (shape.rows.div_ceil(tile.block_rows()), across),
-        tile.threads,
-    )
-    .shared_bytes(tile.stages * tile.stage_bytes())
-}
-
-/// The handle of the kernel for the shape's tile.
 #[cfg(not(target_arch = "nvptx64"))]
-pub fn handle<T: RealElement>(shape: Shape) -> Kernel<crate::Arguments<T>> {
-    match choice(shape) {
-        0 => staged::<T, 0>(),
-        1 => staged::<T, 1>(),
-        _ => staged::<T, 2>(),
+fn plan_of<T: RealElement, S: BlockTile>(shape: Shape) -> Plan<T> {
+    let tile = S::TILE;
+    let across = shape.cols.div_ceil(tile.block_cols()).min(MAX_GRID_Y);
+    let grid = (shape.rows.div_ceil(tile.block_rows()), across);
+    let config = LaunchConfig::new(grid, tile.threads);
+    Plan {
+        config: config.shared_bytes(tile.stages * tile.stage_bytes()),
+        kernel: staged::<T, S>(),
     }
 }
 
@@ -154,23 +172,25 @@ pub fn handle<T: RealElement>(shape: Shape) -> Kernel<crate::Arguments<T>> {
 ///
 /// # Safety
 ///
-/// `x` is m x k, `w` k x n, `y` m x n, apart from each other and aligned to 16 bytes; the launch is that of [`launch`].
-#[kernel(name = "gemm_staged", T = [f32, f64], CHOICE = [0, 1, 2])]
-pub unsafe fn staged<T: RealElement, const CHOICE: usize>(
+/// `x` is m x k, `w` k x n, `y` m x n, apart from each other and aligned to 16 bytes; the launch is the plan's of
+/// [`Staged`].
+#[kernel(name = "gemm_staged", T = [f32], S = [Narrow, Medium, Wide]; T = [f64], S = [Narrow])]
+pub unsafe fn staged<T: RealElement, S: BlockTile>(
     x: Dense<T>,
     w: Dense<T>,
     y: DenseMut<T>,
     epilogue: Epilogue<T>,
 ) {
-    let tile = const { TILES[CHOICE] };
+    let tile = S::TILE;
     let mut tile_column = thread::block_idx_y();
     while tile_column < w.cols.div_ceil(tile.block_cols()) {
-        let block = Block::<T, CHOICE> {
+        let block = Block::<T, S> {
             x: &x,
             w: &w,
             first_row: u64::from(thread::block_idx_x()) * u64::from(tile.block_rows()),
             first_column: tile_column * tile.block_cols(),
             memory: shared::dynamic_shared_mem::<u32>(),
+            tile: PhantomData,
         };
         // SAFETY: the kernel's contract; all threads of the block come here alike.
         unsafe {
@@ -184,16 +204,17 @@ pub unsafe fn staged<T: RealElement, const CHOICE: usize>(
 }
 
 /// A block's tile of Y.
-struct Block<'a, T, const CHOICE: usize> {
+struct Block<'a, T, S> {
     x: &'a Dense<T>,
     w: &'a Dense<T>,
     first_row: u64,
     first_column: u32,
     memory: Shared<u32>,
+    tile: PhantomData<S>,
 }
 
-impl<T: RealElement, const CHOICE: usize> Block<'_, T, CHOICE> {
-    const TILE: Tile = TILES[CHOICE];
+impl<T: RealElement, S: BlockTile> Block<'_, T, S> {
+    const TILE: Tile = S::TILE;
 
     /// The sums of the thread's rows and columns.
     ///

@@ -4,20 +4,30 @@
 //! and the same half of a row's 128 bytes in two, lie in different banks.
 
 pub(crate) mod gather;
+#[cfg(not(target_arch = "nvptx64"))]
+pub(crate) mod plan;
 pub(crate) mod ring;
-pub(crate) mod shares;
+pub(crate) mod warp_tiles;
 
+#[cfg(not(target_arch = "nvptx64"))]
 use crate::{MAX_GRID_Y, Shape};
+#[cfg(not(target_arch = "nvptx64"))]
 use cuda_std::prelude::*;
+#[cfg(not(target_arch = "nvptx64"))]
 use cuda_std::warp::WARP_SIZE;
 #[cfg(not(target_arch = "nvptx64"))]
 use std::iter;
 
 /// Bytes of shared memory that the system takes from a multiprocessor for each block.
+#[cfg(not(target_arch = "nvptx64"))]
 const SHARED_BYTES_OF_SYSTEM: u32 = 1 << 10;
 
 /// What a warp takes at once.
 #[derive(Clone, Copy, Debug)]
+#[cfg_attr(
+    target_arch = "nvptx64",
+    allow(dead_code, reason = "the host reads what a launch depends on")
+)]
 pub(crate) struct Tile {
     /// Rows of X, a multiple of 8.
     pub rows: u32,
@@ -27,31 +37,32 @@ pub(crate) struct Tile {
     pub cols: u32,
     /// Parts of each element of W that are packed: 1, or 2 or 3 of half its size.
     pub parts: u32,
-    /// Whether W, all of whose columns are in one tile, is packed without those that the tile has more. What then lies in their place is
-    /// multiplied too, and goes nowhere.
+    /// Whether W, all of whose columns are in one tile, is packed without the columns that the tile has beyond W's. The kernel
+    /// multiplies with whatever follows W in their place, and drops those sums.
     pub compact: bool,
     /// Bytes of each row in a stage, 64 or 128.
     pub chunk: u32,
-    /// Whether rows may begin at any multiple of 4 bytes: a stage then has the pieces of 16 bytes, aligned as X is, in which a row's chunk
-    /// lies, one more than without, and elements are found by words.
-    pub apart: bool,
-    /// Bytes that the second-level cache gets at once with a piece of X: 128 or 256, or 0 for what it does by itself. Those that are not 0
-    /// are for kernels of sm_90, whose PTX is new enough.
-    pub line: u32,
+    /// Whether rows of X may begin at any multiple of 4 bytes. A stage then holds the aligned pieces of 16 bytes in which a
+    /// row's chunk lies, one more than without, and lanes load single words.
+    pub unaligned: bool,
+    /// Whether W comes chunk by chunk beside X. Else all of W, as far as the tile needs it, stays in shared memory.
+    pub streamed: bool,
+    /// Bytes around a piece of X that the L2 cache fetches with it: 128 or 256, or 0 for its default. Other values than 0
+    /// need the PTX version of sm_90.
+    pub prefetch: u32,
     /// Stages of the ring, 2 to 4.
     pub stages: u32,
-    /// Whether the next copy to a stage begins when its strips are in registers, and not only when they are multiplied; where W is resident.
+    /// Whether the next copy to a stage begins as soon as its strips are in registers, and not only after the multiplication;
+    /// for tiles that are not streamed.
     pub refills_early: bool,
     /// Blocks for each multiprocessor, at most.
     pub blocks: u32,
-    /// Warps of a block with all of W in shared memory, at least; with less room, W is streamed.
+    /// Warps of a block with W in shared memory, at least; with less room the tile does not fit.
     pub least_warps: u32,
     /// As many, at most.
     pub warps: u32,
     /// As many of a block that is alone on its multiprocessor, as W leaves no room for another.
     pub warps_alone: u32,
-    /// As many of a block that streams W.
-    pub warps_streaming: u32,
     /// Neighbouring columns of Y that a lane writes in one access.
     pub vector: u32,
 }
@@ -107,26 +118,32 @@ impl Tile {
         u64::from(cols.div_ceil(self.cols)) * self.tile_bytes(row_bytes, cols)
     }
 
-    /// Whether elements go to Y through shared memory: rows of Y that no vector is aligned in, if they are one piece of memory.
+    /// Columns of Y that the tile's first column of tiles has, of `cols` in all.
     #[inline(always)]
-    pub fn gathers_output(self, cols: u32, size: u32) -> bool {
-        !cols.is_multiple_of(self.vector)
-            && cols <= self.cols
-            && (!self.compact || self.gathers_in_stage(cols, size))
+    pub fn output_cols(self, cols: u32) -> u32 {
+        cols.min(self.cols)
     }
 
-    /// Whether 8 rows of Y, elements of `size` bytes, find room in a stage. The last one is free until the next chunk is begun.
+    /// Whether Y's elements, of `size` bytes, are written one by one where its rows are not aligned to vectors: a compact tile
+    /// has no shared memory left to gather them.
     #[inline(always)]
-    pub const fn gathers_in_stage(self, cols: u32, size: u32) -> bool {
-        8 * cols * size <= self.stage_bytes()
+    pub const fn writes_elements(self, size: u32) -> bool {
+        self.compact && 8 * self.cols * size > self.stage_bytes()
     }
 
-    /// Bytes of a warp's shared memory: the ring, and 8 rows of Y, elements of `size` bytes, if they are gathered and no stage has room for
-    /// them.
+    /// Whether 8 rows of the tile of Y fit into a stage. The last one is free until the next chunk is begun.
+    #[inline(always)]
+    pub fn gathers_in_stage(self, cols: u32, size: u32) -> bool {
+        8 * self.output_cols(cols) * size <= self.stage_bytes()
+    }
+
+    /// Bytes of a warp's shared memory: the ring, and 8 rows of the tile of Y, elements of `size` bytes, if they are gathered
+    /// and no stage has room for them.
     #[inline(always)]
     pub fn warp_bytes(self, cols: u32, size: u32) -> u32 {
-        let rows = if self.gathers_output(cols, size) && !self.gathers_in_stage(cols, size) {
-            8 * cols * size
+        let gathers = !cols.is_multiple_of(self.vector) && !self.writes_elements(size);
+        let rows = if gathers && !self.gathers_in_stage(cols, size) {
+            8 * self.output_cols(cols) * size
         } else {
             0
         };
@@ -136,7 +153,7 @@ impl Tile {
     /// Bytes from a row to the next in a stage.
     #[inline(always)]
     pub const fn pitch(self) -> u32 {
-        self.chunk + if self.apart { 16 } else { 0 }
+        self.chunk + if self.unaligned { 16 } else { 0 }
     }
 
     /// Bytes of a stage.
@@ -160,7 +177,7 @@ impl Tile {
     /// Where a lane's strip of the first row in a stage lies, or the first of its words, each 16 bytes after another.
     #[inline(always)]
     pub fn strip(self, row_bytes: u64, lane: u32) -> u32 {
-        if self.apart {
+        if self.unaligned {
             // Tiles begin at a multiple of eight rows, and so at one of 16 bytes.
             let before = lane / 4 * row_bytes as u32 % 16;
             self.place(lane / 4, before + lane % 4 * 4)
@@ -172,7 +189,7 @@ impl Tile {
     /// Where that of a row's `step`th 64 bytes lies.
     #[inline(always)]
     pub fn step(self, strip: u32, step: u32) -> u32 {
-        if self.apart {
+        if self.unaligned {
             strip + 64 * step
         } else {
             strip ^ (64 * step)
@@ -182,7 +199,7 @@ impl Tile {
     /// By what a row's units of 16 bytes are permuted.
     #[inline(always)]
     const fn twist(self, row: u32) -> u32 {
-        let unit = if self.apart {
+        let unit = if self.unaligned {
             0
         } else if self.chunk == 128 {
             (row & 1) << 2 | (row >> 1) & 3
@@ -192,28 +209,28 @@ impl Tile {
         unit << 4
     }
 
-    /// The launch, and whether W is streamed; column tiles along x, so that those that read the same rows of X do so at
-    /// about the same time, blocks along y. `size` is that of an element.
-    pub fn plan(self, shape: Shape, size: u32) -> (LaunchConfig, bool) {
+    /// The launch, if W fits: column tiles along x, so that those that read the same rows of X do so at about the same time,
+    /// blocks along y. A tile that is streamed always fits. `size` is that of an element.
+    #[cfg(not(target_arch = "nvptx64"))]
+    pub fn launch(self, shape: Shape, size: u32) -> Option<LaunchConfig> {
         let all = u64::from(shape.shared_bytes);
         let per_warp = u64::from(self.warp_bytes(shape.cols, size));
         let row_bytes = u64::from(shape.depth) * u64::from(size);
         let resident = self.tile_bytes(row_bytes, shape.cols);
-        let streamed = resident + u64::from(self.least_warps) * per_warp > all;
-        let (weights, most) = if streamed {
+        let (weights, most) = if self.streamed {
             let weights = u64::from(self.stages * self.weight_bytes(shape.cols));
-            (weights, self.warps_streaming)
+            (weights, self.warps)
+        } else if resident + u64::from(self.least_warps) * per_warp > all {
+            return None;
         } else {
             let block = resident + u64::from(self.warps) * per_warp;
             let is_alone = 2 * (block + u64::from(SHARED_BYTES_OF_SYSTEM)) > all;
-            (
-                resident,
-                if is_alone {
-                    self.warps_alone
-                } else {
-                    self.warps
-                },
-            )
+            let most = if is_alone {
+                self.warps_alone
+            } else {
+                self.warps
+            };
+            (resident, most)
         };
         let room = all.saturating_sub(weights) / per_warp;
         // At most `most`, and shared memory of a block.
@@ -231,8 +248,8 @@ impl Tile {
             )
             .min(MAX_GRID_Y);
         let across = shape.cols.div_ceil(self.cols);
-        let config = LaunchConfig::new((across, blocks), warps * WARP_SIZE).shared_bytes(bytes);
-        (config, streamed)
+        let config = LaunchConfig::new((across, blocks), warps * WARP_SIZE);
+        Some(config.shared_bytes(bytes))
     }
 
     /// W as the kernels want it: for each tile of columns, rows filled up to whole chunks of X, `order` telling which element

@@ -1,13 +1,13 @@
-//! A warp's product on tensor cores: it streams its own rows of X through shared memory ([`ring`](crate::product::tile::ring)) and takes fragments
-//! from there; how these are multiplied is a parameter.
+//! A warp's product on tensor cores: it streams its own rows of X through shared memory ([`ring`](crate::product::tile::ring))
+//! and takes fragments from there; how these are multiplied is a parameter.
 
 mod output;
 
 use crate::element::halves;
 use crate::product::tile::Tile;
 use crate::product::tile::ring::{Ring, Stage};
-use crate::product::tile::shares::{SHARES, STEP_BYTES};
-use crate::{Epilogue, Fragment, GemmElement};
+use crate::product::tile::warp_tiles::{STEP_BYTES, WarpTile};
+use crate::{Epilogue, Fragment};
 use core::array;
 use cuda_std::prelude::*;
 use warprow_kernels_matrix::unroll;
@@ -16,7 +16,8 @@ use warprow_kernels_matrix::{Dense, DenseMut, Operand};
 /// A lane's sums of a tile: for each 16 rows and each 8 columns, those of rows g and g + 8 in columns 2t and 2t + 1.
 pub(crate) type Sums<T> = [[[<T as Operand>::Sum; 4]; 16]; 2];
 
-/// A stage that may be filled again while its chunk is multiplied. No closure, which the compiler may leave a function, with the sums in memory.
+/// A stage that may be filled again while its chunk is multiplied. It is no closure: the compiler may leave a closure a
+/// function, with the sums in memory.
 pub(crate) struct Refill<'a> {
     ring: &'a mut Ring,
     refills: bool,
@@ -33,13 +34,16 @@ impl Refill<'_> {
     pub unsafe fn refill(&mut self) {
         if self.refills {
             // SAFETY: the caller's contract; W is resident.
-            unsafe { self.ring.refill::<false>() };
+            unsafe { self.ring.refill() };
         }
     }
 }
 
 /// How the products of a warp's tile are computed.
-pub(crate) trait Products<T: GemmElement> {
+pub(crate) trait Products<T: Operand, S: WarpTile> {
+    /// What a warp takes at once.
+    const TILE: Tile;
+
     /// The products of a warp. `packed_bytes` are the bytes of W as the kernel reads it.
     ///
     /// # Safety
@@ -47,18 +51,13 @@ pub(crate) trait Products<T: GemmElement> {
     /// W as the kernel gets it.
     unsafe fn start(w: &Dense<T>, packed_bytes: u64) -> Self;
 
-    /// What a warp takes at once.
-    fn tile<const CHOICE: usize>() -> Tile {
-        SHARES[CHOICE].tile(size_of::<T>())
-    }
-
-    /// Adds the products of a chunk. If the tile refills early it calls [`Refill::refill`] when what it needs of X is in registers; it need not
-    /// for the last chunk of a row.
+    /// Adds the products of a chunk. If the tile refills early it calls [`Refill::refill`] when what it needs of X is in
+    /// registers; it need not for the last chunk of a row.
     ///
     /// # Safety
     ///
     /// The stage is written; all lanes of the warp, and all warps of a team, call it.
-    unsafe fn add_chunk<const CHOICE: usize>(stage: Stage, sums: &mut Sums<T>, refill: Refill<'_>);
+    unsafe fn add_chunk(stage: Stage, sums: &mut Sums<T>, refill: Refill<'_>);
 
     /// Writes a tile of Y in another way if its sums are not what they should be, and says whether it has.
     ///
@@ -66,7 +65,7 @@ pub(crate) trait Products<T: GemmElement> {
     ///
     /// Operands as the kernel gets them, rows and columns of Y that are the warp's; all lanes call it.
     #[inline(always)]
-    unsafe fn replace<const CHOICE: usize>(
+    unsafe fn replace(
         &self,
         _operands: &Operands<'_, T>,
         _rows: (u32, u32),
@@ -78,19 +77,19 @@ pub(crate) trait Products<T: GemmElement> {
 }
 
 /// How strips of X and W, as [`Fragment`] has them, are multiplied by a warp alone.
-pub(crate) trait Strips<T: GemmElement> {
+pub(crate) trait Strips<T: Operand> {
     /// Strips of rows g and g + 8 of X, ready to be multiplied.
     type Rows: Copy;
 
     /// A strip of a column of W, ready to be multiplied.
     type Weights: Copy;
 
-    /// Loads two rows' strips, the words of each 16 bytes `apart` or not, and makes them ready.
+    /// Loads two rows' strips, whose words lie as [`load_strip`] says, and makes them ready.
     ///
     /// # Safety
     ///
     /// Strips that are written.
-    unsafe fn rows(low: Shared<u32>, high: Shared<u32>, apart: bool) -> Self::Rows;
+    unsafe fn rows(low: Shared<u32>, high: Shared<u32>, unaligned: bool) -> Self::Rows;
 
     /// Loads a strip of W and makes it ready.
     ///
@@ -109,6 +108,12 @@ pub(crate) trait Strips<T: GemmElement> {
     ) -> [[T::Sum; 4]; COUNT];
 }
 
+/// Why the kernels here refuse rows of an odd number of 16-bit elements, which are aligned to no word.
+pub(crate) fn refuses_odd_rows(depth: u32, size: usize) -> Option<&'static str> {
+    let is_odd = size == 2 && !depth.is_multiple_of(2);
+    is_odd.then_some("it copies whole words, and these rows have an odd number of 16-bit elements")
+}
+
 /// X, Y and what is done to a sum.
 pub(crate) struct Operands<'a, T> {
     pub x: &'a Dense<T>,
@@ -116,17 +121,17 @@ pub(crate) struct Operands<'a, T> {
     pub epilogue: &'a Epilogue<T>,
 }
 
-/// Loads the four words of a strip, neighbours or 16 bytes apart.
+/// Loads the four words of a strip: neighbours, or in an [unaligned](Tile::unaligned) tile 16 bytes apart.
 ///
 /// # Safety
 ///
 /// They are written.
 #[inline(always)]
 #[track_caller]
-pub(crate) unsafe fn load_strip(strip: Shared<u32>, apart: bool) -> [u32; 4] {
+pub(crate) unsafe fn load_strip(strip: Shared<u32>, unaligned: bool) -> [u32; 4] {
     // SAFETY: the caller's contract.
     unsafe {
-        if apart {
+        if unaligned {
             array::from_fn(|word| strip.load(4 * word))
         } else {
             strip.load4(0)
@@ -137,7 +142,9 @@ pub(crate) unsafe fn load_strip(strip: Shared<u32>, apart: bool) -> [u32; 4] {
 /// As the element type has it.
 pub(crate) struct Direct;
 
-impl<T: Fragment> Products<T> for Direct {
+impl<T: Fragment, S: WarpTile> Products<T, S> for Direct {
+    const TILE: Tile = S::SHAPE.tile(size_of::<T>());
+
     #[inline(always)]
     unsafe fn start(_: &Dense<T>, _: u64) -> Self {
         Self
@@ -145,9 +152,9 @@ impl<T: Fragment> Products<T> for Direct {
 
     #[inline(always)]
     #[track_caller]
-    unsafe fn add_chunk<const CHOICE: usize>(stage: Stage, sums: &mut Sums<T>, refill: Refill<'_>) {
+    unsafe fn add_chunk(stage: Stage, sums: &mut Sums<T>, refill: Refill<'_>) {
         // SAFETY: the caller's contract.
-        unsafe { add_strips::<T, Self, CHOICE>(stage, sums, refill) };
+        unsafe { add_strips::<T, Self, S>(stage, sums, refill) };
     }
 }
 
@@ -157,9 +164,9 @@ impl<T: Fragment> Strips<T> for Direct {
 
     #[inline(always)]
     #[track_caller]
-    unsafe fn rows(low: Shared<u32>, high: Shared<u32>, apart: bool) -> [[u32; 4]; 2] {
+    unsafe fn rows(low: Shared<u32>, high: Shared<u32>, unaligned: bool) -> [[u32; 4]; 2] {
         // SAFETY: the caller's contract.
-        unsafe { [low, high].map(|strip| T::prepare(load_strip(strip, apart))) }
+        unsafe { [low, high].map(|strip| T::prepare(load_strip(strip, unaligned))) }
     }
 
     #[inline(always)]
@@ -194,51 +201,46 @@ impl<T: Fragment> Strips<T> for Direct {
 ///
 /// # Safety
 ///
-/// `x` is m x k, `w` k x n as [`pack`](crate::product::tile::shares::pack) makes it, `y` m x n, apart from each other and aligned to 16 bytes; the launch
-/// is that of [`plan`](crate::product::tile::shares::plan); all threads call it.
+/// `x` is m x k, `w` k x n, packed for the tile, `y` m x n, apart from each other and aligned to 16 bytes; the launch is that of
+/// [`Tile::launch`]; all threads call it.
 #[inline(always)]
-pub(crate) unsafe fn multiply<
-    T: GemmElement,
-    P: Products<T>,
-    const CHOICE: usize,
-    const STREAMED: bool,
->(
+pub(crate) unsafe fn multiply<T: Operand, P: Products<T, S>, S: WarpTile>(
     x: &Dense<T>,
     w: &Dense<T>,
     y: &DenseMut<T>,
     epilogue: &Epilogue<T>,
 ) {
-    let tile = P::tile::<CHOICE>();
+    let tile = P::TILE;
     let column_tile = thread::block_idx_x();
     let operands = Operands { x, y, epilogue };
     // SAFETY: the caller's contract; if W is streamed, all warps of a block have as many tiles.
     unsafe {
-        let mut ring = Ring::start::<T, STREAMED>(x, w, tile, column_tile);
+        let mut ring = Ring::start::<T>(x, w, tile, column_tile);
         let products = P::start(w, tile.packed_bytes(ring.row_bytes(), w.cols));
         let mut tiles = ring.tiles();
         while tiles > 0 {
             let mut sums = [[[T::Sum::ZERO; 4]; 16]; 2];
             let mut chunk = 0;
             while chunk < ring.chunks() {
-                let stage = ring.advance::<STREAMED>();
+                let stage = ring.advance();
                 chunk += 1;
                 // The last stage may be the memory for elements of Y first.
                 let refills = chunk < ring.chunks();
                 let refill = Refill {
                     ring: &mut ring,
-                    refills: refills && !STREAMED,
+                    refills: refills && tile.refills_early,
                 };
-                P::add_chunk::<CHOICE>(stage, &mut sums, refill);
+                P::add_chunk(stage, &mut sums, refill);
             }
             let column = column_tile * tile.cols;
             let (first, end) = ring.rows();
             let rows = (first, end.min(first.saturating_add(tile.rows)));
             let columns = (column, y.cols.min(column.saturating_add(tile.cols)));
-            if !products.replace::<CHOICE>(&operands, rows, columns, &sums) {
+            if !products.replace(&operands, rows, columns, &sums) {
                 let output = ring.output(y.cols, size_of::<T>() as u32).cast();
-                output::store::<T, CHOICE>(&operands, column, ring.rows(), sums, output);
+                output::store::<T, S>(&operands, tile, column, ring.rows(), sums, output);
             }
-            ring.refill::<STREAMED>();
+            ring.refill();
             ring.next_tile();
             tiles -= 1;
         }
@@ -259,12 +261,12 @@ struct WeightStrips {
 ///
 /// The stage is written; all lanes of the warp call it.
 #[inline(always)]
-pub(crate) unsafe fn add_strips<T: GemmElement, P: Strips<T>, const CHOICE: usize>(
+pub(crate) unsafe fn add_strips<T: Operand, P: Strips<T>, S: WarpTile>(
     stage: Stage,
     sums: &mut Sums<T>,
     mut refill: Refill<'_>,
 ) {
-    let tile = const { SHARES[CHOICE].tile(size_of::<T>()) };
+    let tile = const { S::SHAPE.tile(size_of::<T>()) };
     let lane = warp::lane_id();
     unroll!(step in 0..2 {
         let byte = step as u32 * STEP_BYTES;
@@ -278,18 +280,18 @@ pub(crate) unsafe fn add_strips<T: GemmElement, P: Strips<T>, const CHOICE: usiz
             // SAFETY: strips of the stage, and of W.
             unsafe {
                 let strip = |rows: u32| stage.strip(rows, step as u32);
-                let first = P::rows(strip(0), strip(8), tile.apart);
+                let first = P::rows(strip(0), strip(8), tile.unaligned);
                 let mut x = [first; 2];
-                if const { SHARES[CHOICE].rows == 2 } {
-                    x[1] = P::rows(strip(16), strip(24), tile.apart);
+                if const { S::SHAPE.row_fragments == 2 } {
+                    x[1] = P::rows(strip(16), strip(24), tile.unaligned);
                 }
                 if byte + STEP_BYTES == tile.chunk {
                     refill.refill();
                 }
-                if const { SHARES[CHOICE].cols.is_multiple_of(4) } {
-                    add_step::<T, P, CHOICE, 4>(x, weights, sums);
+                if const { S::SHAPE.column_fragments.is_multiple_of(4) } {
+                    add_step::<T, P, S, 4>(x, weights, sums);
                 } else {
-                    add_step::<T, P, CHOICE, 2>(x, weights, sums);
+                    add_step::<T, P, S, 2>(x, weights, sums);
                 }
             }
         }
@@ -302,24 +304,24 @@ pub(crate) unsafe fn add_strips<T: GemmElement, P: Strips<T>, const CHOICE: usiz
 ///
 /// W of the step is written; all lanes of the warp call it.
 #[inline(always)]
-unsafe fn add_step<T: GemmElement, P: Strips<T>, const CHOICE: usize, const COUNT: usize>(
+unsafe fn add_step<T: Operand, P: Strips<T>, S: WarpTile, const COUNT: usize>(
     x: [P::Rows; 2],
     weights: WeightStrips,
     sums: &mut Sums<T>,
 ) {
     unroll!(group in 0..8 {
-        if const { group * COUNT < SHARES[CHOICE].cols } {
+        if const { group * COUNT < S::SHAPE.column_fragments } {
             let first = const { group * COUNT % 16 };
             // SAFETY: strips of W.
             let w = array::from_fn(|n| unsafe {
-                if SHARES[CHOICE].compact && first + n + 1 == SHARES[CHOICE].cols {
+                if S::SHAPE.compact && first + n + 1 == S::SHAPE.column_fragments {
                     P::weights(weights.of_last)
                 } else {
                     P::weights(weights.of_tiles.offset(128 * (first + n)))
                 }
             });
             unroll!(m in 0..2 {
-                if const { m < SHARES[CHOICE].rows } {
+                if const { m < S::SHAPE.row_fragments } {
                     let of_group = array::from_fn(|n| sums[m][first + n]);
                     let of_group: [_; COUNT] = P::add(x[m], w, of_group);
                     unroll!(n in 0..4 {

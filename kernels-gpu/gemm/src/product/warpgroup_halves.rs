@@ -1,29 +1,30 @@
 //! Tensor cores of sm_90a, f32 in two parts of f16: for more than 64 columns.
 //!
-//! Changes from `warpgroup_split`: an element is the sum of two numbers of 11 bits and not of three of 8, so that three products of parts are enough
-//! where there are six, and W takes 4 bytes an element and not 6. With fewer fragments of X in registers three teams of four warps have room, and
-//! not two.
+//! Changes from `warpgroup_split`: an element is the sum of two numbers of 11 bits and not of three of 8. So three products of parts
+//! are enough where there are six, and W takes 4 bytes an element and not 6. With fewer fragments of X in registers three teams
+//! of four warps have room, and not two.
 //!
-//! But f16 has few exponents. W, which is planned for, is multiplied by 2^10, and wants elements of 2^-24 to 2^5. Each row of X is scaled chunk by
-//! chunk, by the power of two that brings its greatest element near the end of f16, and the products are scaled back where they are
-//! added to the sum. The second part is kept 2^12 times as great. So an element of X has all its bits down to 2^-27 of the row's greatest, and those
-//! below lose what is 2^-51 of the greatest. That does not show in a sum to which the greatest adds more: so W must have no zero, and no element
-//! below 2^-22 of its greatest (`suffices`). Where it has, the plan takes `warpgroup_split`.
-//!
-//! Of 281,903 rows on an H200 128 to 128 columns took 0.093 ms, 0.79 of the floor, after 0.098 for `warpgroup_split`, and of 2,449,029 rows 0.690 after
-//! 0.788, 0.86 of the floor; 128 to 256 0.171 after 0.186; and where W has no room in shared memory by six bytes an element, or fewer chunks of it are
-//! there at a time, 256 to 128 0.153 after 0.228, 512 to 128 0.323 after 0.424. With two chunks in a row of X it is slower, 64 to 128 took 0.067 after
-//! 0.063: the plan takes it from three on. With up to 64 columns, where it is the preparation of X that takes the time, it gains nothing: tiles of 64
-//! and 48 columns took 0.062 ms for 128 to 64, as long as `warpgroup_split`, and 0.060 after 0.054 for 100 to 47.
+//! But f16 has few exponents. W, which is planned for, is multiplied by 2^10, and wants elements of 2^-24 to 2^5. Each row of X is
+//! scaled chunk by chunk, by the power of two that brings its greatest element near the end of f16. The products are scaled back
+//! where they are added to the sum. The second part is kept 2^12 times as great. So an element of X has all its bits down to 2^-27
+//! of the row's greatest, and those below lose what is 2^-51 of the greatest. That does not show in a sum to which the greatest adds
+//! more: W must have no zero, and no element below 2^-22 of its greatest ([`suffices`]).
 //!
 //! The instructions are of sm_90a, which is compute capability 9.0 and no other.
 
-use crate::product::split_fragments::{self, Split};
+#[cfg(not(target_arch = "nvptx64"))]
+use crate::product::split_fragments;
+use crate::product::split_fragments::Split;
 use crate::product::tile::Tile;
+#[cfg(not(target_arch = "nvptx64"))]
+use crate::product::tile::plan::{Candidate, Chosen, choose};
 use crate::product::tile::ring::Stage;
+use crate::product::tile::warp_tiles::*;
 use crate::product::warp_product::{self, Operands, Products, Refill, Sums, load_strip};
 use crate::product::warpgroup_split;
-use crate::{Epilogue, Shape};
+use crate::{Epilogue, GemmKernel, Rung, Target};
+#[cfg(not(target_arch = "nvptx64"))]
+use crate::{Multiplies, Plan, Shape};
 use core::array;
 use cuda_std::float::{Half, Narrow};
 use cuda_std::prelude::*;
@@ -32,14 +33,8 @@ use cuda_std::warpgroup;
 use warprow_kernels_matrix::unroll;
 use warprow_kernels_matrix::{Dense, DenseMut};
 
-/// What it does, in one line.
-pub const SUMMARY: &str = "as warpgroup_split, in two parts of f16, each row of X scaled";
-
-/// The rung that it continues.
-pub const PARENT: Option<crate::GemmKernel> = Some(crate::GemmKernel::WarpgroupSplit);
-
-/// Bytes of an element.
-const SIZE: u32 = 4;
+/// The kernel in the table.
+pub struct WarpgroupHalves;
 
 /// By what the second part of an element is greater than it was, so that f16 has its bits: it is what 11 bits leave.
 const LOW_SCALE: f32 = 4096.0;
@@ -78,67 +73,63 @@ pub fn suffices(w: impl Iterator<Item = f32>, depth: u32) -> bool {
     depth >= split_fragments::LEAST_DEPTH && least >= greatest * LEAST_SHARE
 }
 
-/// The number of its tile.
-const CHOICE: usize = 4;
-
-/// The tile, of 128 columns.
-const TILE: Tile = Tile {
-    parts: 2,
-    warps: 12,
-    warps_alone: 12,
-    ..warpgroup_split::tile(CHOICE)
-};
-
-/// Tiles of columns along x, blocks that take tiles of rows in turn along y.
-pub fn launch(shape: Shape) -> LaunchConfig {
-    TILE.plan(shape, SIZE).0
+impl Rung for WarpgroupHalves {
+    const SUMMARY: &'static str = "as warpgroup_split, in two parts of f16, each row of X scaled";
+    const PARENT: Option<GemmKernel> = Some(GemmKernel::WarpgroupSplit);
+    const TARGET: Target = Target::Sm90a;
 }
 
-/// The handle of the kernel, with W in shared memory or streamed.
 #[cfg(not(target_arch = "nvptx64"))]
-pub fn handle(shape: Shape) -> Kernel<crate::Arguments<f32>> {
-    if TILE.plan(shape, SIZE).1 {
-        warpgroup_halves::<true>()
-    } else {
-        warpgroup_halves::<false>()
+impl Multiplies<f32> for WarpgroupHalves {
+    fn plan(shape: Shape) -> Plan<f32> {
+        chosen(shape).plan
+    }
+
+    /// For each chunk of X its greater parts and then the lesser ones, as [`warpgroup::m64k32`] wants them; and what
+    /// [`split_fragments`] has after it.
+    fn pack(w: Vec<f32>, shape: Shape) -> Vec<f32> {
+        let part = |number: u32, weight: f32| {
+            let scaled = weight * (1 << WEIGHT_EXPONENT) as f32;
+            let high = f16::from_f32(scaled);
+            let low = f16::from_f32((scaled - high.to_f32()) * LOW_SCALE);
+            [high, low][number as usize].to_bits()
+        };
+        let chosen = chosen(shape);
+        let packed = warpgroup_split::pack_parts(&w, shape.cols, chosen.shape, chosen.tile, part);
+        let suffice = suffices(w.iter().copied(), shape.depth);
+        split_fragments::with_plain(packed, &w, suffice)
     }
 }
 
-/// W as the kernel reads it: for each chunk of X its greater parts and then the lesser ones, as [`warpgroup::m64k32`] wants them; and what
-/// [`split_fragments`] has after it.
+/// The instance for a product.
 #[cfg(not(target_arch = "nvptx64"))]
-pub fn pack(w: &[f32], shape: Shape) -> Vec<f32> {
-    let part = |number: u32, weight: f32| {
-        let scaled = weight * (1 << WEIGHT_EXPONENT) as f32;
-        let high = f16::from_f32(scaled);
-        let low = f16::from_f32((scaled - high.to_f32()) * LOW_SCALE);
-        [high, low][number as usize].to_bits()
-    };
-    let packed = warpgroup_split::pack_parts(w, shape, CHOICE, TILE, part);
-    let suffice = suffices(w.iter().copied(), shape.depth);
-    split_fragments::with_plain(packed, w, suffice)
+fn chosen(shape: Shape) -> Chosen<f32> {
+    fn of<S: WarpTile>() -> Candidate<f32> {
+        Candidate::new::<Warpgroup, S>(warpgroup_halves::<S>)
+    }
+    choose(shape, [of::<Columns128>()], of::<Columns128Streamed>())
 }
 
 /// `Y[row, j] = sum of X[row, k] * W[k, j]`, four warps for tiles of rows in turn.
 ///
 /// # Safety
 ///
-/// `x` is m x k, `w` k x n as [`pack`] makes it, `y` m x n, apart from each other and aligned to 16 bytes; the launch is that of [`launch`]; the
-/// device has compute capability 9.0.
+/// `x` is m x k, `w` k x n as [`WarpgroupHalves`] packs it, `y` m x n, apart from each other and aligned to 16 bytes; the launch is
+/// its plan's; the device has compute capability 9.0.
 #[kernel(
     name = "gemm_warpgroup_halves",
     target = sm_90a,
-    STREAMED = [false], registers = 168;
-    STREAMED = [true]
+    S = [Columns128], registers = 168;
+    S = [Columns128Streamed]
 )]
-pub unsafe fn warpgroup_halves<const STREAMED: bool>(
+pub unsafe fn warpgroup_halves<S: WarpTile>(
     x: Dense<f32>,
     w: Dense<f32>,
     y: DenseMut<f32>,
     epilogue: Epilogue<f32>,
 ) {
     // SAFETY: the kernel's contract.
-    unsafe { warp_product::multiply::<f32, Warpgroup, CHOICE, STREAMED>(&x, &w, &y, &epilogue) };
+    unsafe { warp_product::multiply::<f32, Warpgroup, S>(&x, &w, &y, &epilogue) };
 }
 
 /// The rows g and g + 8 of a chunk of X, split.
@@ -210,32 +201,34 @@ impl Row {
 /// By four warps together.
 struct Warpgroup(Split);
 
-impl Products<f32> for Warpgroup {
+impl<S: WarpTile> Products<f32, S> for Warpgroup {
+    const TILE: Tile = {
+        let warps = if S::SHAPE.streamed { 8 } else { 12 };
+        Tile {
+            blocks: 1,
+            warps,
+            warps_alone: warps,
+            ..warpgroup_split::warpgroup_tile(S::SHAPE, 2)
+        }
+    };
+
     #[inline(always)]
     unsafe fn start(w: &Dense<f32>, packed_bytes: u64) -> Self {
         // SAFETY: the caller's contract.
-        Self(unsafe { Split::start(w, packed_bytes) })
-    }
-
-    #[inline(always)]
-    fn tile<const CHOICE: usize>() -> Tile {
-        TILE
+        Self(unsafe { Split::new(w, packed_bytes) })
     }
 
     #[inline(always)]
     #[track_caller]
-    unsafe fn add_chunk<const CHOICE: usize>(
-        stage: Stage,
-        sums: &mut Sums<f32>,
-        mut refill: Refill<'_>,
-    ) {
+    unsafe fn add_chunk(stage: Stage, sums: &mut Sums<f32>, mut refill: Refill<'_>) {
         // SAFETY: strips of the stage, all of whose 128 bytes of a row are written, and W; the warps of a team have as many chunks.
         unsafe {
-            let strip = |rows, step| load_strip(stage.strip(rows, step), TILE.apart);
+            let strip = |rows, step| load_strip(stage.strip(rows, step), false);
             let rows = [[strip(0, 0), strip(8, 0)], [strip(0, 1), strip(8, 1)]];
             refill.refill();
             let x = Rows::of(rows);
-            let products = products(&x, &stage);
+            let low_bytes = 64 * <Self as Products<f32, S>>::TILE.cols;
+            let products = products(&x, &stage, low_bytes);
             unroll!(n in 0..16 {
                 unroll!(i in 0..4 {
                     sums[0][n][i] = products[n][i].mul_add(x.factors[i / 2], sums[0][n][i]);
@@ -245,7 +238,7 @@ impl Products<f32> for Warpgroup {
     }
 
     #[inline(always)]
-    unsafe fn replace<const CHOICE: usize>(
+    unsafe fn replace(
         &self,
         operands: &Operands<'_, f32>,
         rows: (u32, u32),
@@ -253,20 +246,20 @@ impl Products<f32> for Warpgroup {
         sums: &Sums<f32>,
     ) -> bool {
         // SAFETY: the caller's contract.
-        unsafe { self.0.replace::<CHOICE>(operands, rows, columns, sums) }
+        unsafe { self.0.replace_sums::<S>(operands, rows, columns, sums) }
     }
 }
 
-/// The products of a chunk, from the lesser to the greater.
+/// The products of a chunk, from the lesser to the greater; the lesser parts of W begin `low_bytes` after the greater ones.
 ///
 /// # Safety
 ///
 /// As for [`warpgroup::m64k32`].
 #[inline(always)]
 #[track_caller]
-unsafe fn products(x: &Rows, stage: &Stage) -> [[f32; 4]; 16] {
+unsafe fn products(x: &Rows, stage: &Stage, low_bytes: u32) -> [[f32; 4]; 16] {
     let high = stage.weights;
-    let low = high.offset_bytes(64 * TILE.cols);
+    let low = high.offset_bytes(low_bytes);
     // SAFETY: the caller's contract.
     unsafe {
         let products = warpgroup::m64k32::<false>(x.high, low, [[0.0; 4]; 16]);

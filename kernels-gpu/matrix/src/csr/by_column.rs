@@ -1,36 +1,42 @@
-//! What the order by column needs beside a [sort](crate::primitives::sort) of the nonzeros' columns and numbers: the numbers, the
-//! gathering of what belongs to them, and where each column starts.
+//! The nonzeros of a CSR matrix by column. A [sort](crate::primitives::sort) orders pairs of column
+//! and number. The kernels here number the nonzeros, gather their rows or values in the new order,
+//! and find where each column starts.
+//!
+//! ```text
+//! col_idx   2 0 2 1       sorted   0 1 2 2      numbers  1 3 0 2      starts  0 1 2 4
+//! ```
 
 use cuda_std::prelude::*;
 
 /// Threads in a block.
 const BLOCK: u32 = 256;
 
-/// The launch of these kernels for that many elements, a thread each.
+/// The launch of these kernels for `count` elements, a thread each.
 pub fn launch(count: u64) -> LaunchConfig {
     // At most 2^32 elements: the grid's extent is far below its limit.
     LaunchConfig::new(count.div_ceil(BLOCK.into()) as u32, BLOCK)
 }
 
-/// `numbers[i] = i`, a thread each.
+/// `numbers[i] = i` for each i below `len`. A thread per element; 4 bytes written.
 ///
 /// # Safety
 ///
-/// There is room for `len`.
+/// `numbers` has room for `len` elements.
 #[kernel(name = "csr_number")]
 pub unsafe fn number(len: u32, numbers: GlobalMut<u32>) {
     let i = thread::index_1d();
     if i < u64::from(len) {
-        // SAFETY: below `len`.
+        // SAFETY: `i` is below `len`, checked above.
         unsafe { numbers.store(i as usize, i as u32) };
     }
 }
 
-/// `to[i] = from[indices[i]]`, a thread each.
+/// `to[i] = from[indices[i]]` for each i below `len`. A thread per element; an index and an element
+/// read, an element written.
 ///
 /// # Safety
 ///
-/// There are `len` indices, of elements of `from`, and room for as many elements.
+/// There are `len` indices, each below the length of `from`, and `to` has room for `len` elements.
 #[kernel(name = "csr_gather", T = [u32, f32, f64])]
 pub unsafe fn gather<T: Element>(
     len: u32,
@@ -40,16 +46,18 @@ pub unsafe fn gather<T: Element>(
 ) {
     let i = thread::index_1d();
     if i < u64::from(len) {
-        // SAFETY: `i` is below `len`, the index one of `from`.
+        // SAFETY: `i` is below `len`, checked above, and the index is one of `from`, by the
+        // contract.
         unsafe { to.store(i as usize, from.load(indices.load(i as usize) as usize)) };
     }
 }
 
-/// `starts[c]`, how many of the sorted keys are below c, for each c up to `count`, itself included: a thread each.
+/// `starts[c]`, the number of sorted keys below c, for each c from 0 to `count`, both included. A
+/// thread per start, a binary search each.
 ///
 /// # Safety
 ///
-/// There are `len` keys, ascending, and room for `count + 1` starts.
+/// There are `len` keys in ascending order, and `starts` has room for `count + 1` numbers.
 #[kernel(name = "csr_starts")]
 pub unsafe fn starts(len: u32, keys: Global<u32>, count: u32, starts: GlobalMut<u32>) {
     let c = thread::index_1d();
@@ -57,7 +65,7 @@ pub unsafe fn starts(len: u32, keys: Global<u32>, count: u32, starts: GlobalMut<
         return;
     }
     let (mut low, mut high) = (0, len);
-    // SAFETY: keys below `len`, one start for each thread.
+    // SAFETY: `middle` is below `len`, and `c` is at most `count`, checked above.
     unsafe {
         while low < high {
             let middle = low + (high - low) / 2;

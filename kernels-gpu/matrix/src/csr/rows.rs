@@ -1,8 +1,9 @@
-//! From row pointers to the row of each nonzero, and the rows of a matrix in another order.
+//! The row of each nonzero, and the rows of a CSR matrix in another order.
 //!
-//! A thread has a nonzero, whatever the lengths of the rows, and finds its row by a binary search of the row pointers. Two
-//! threads of each block search all of them, for the block's first nonzero and for its last; the others only what lies
-//! between, which is in the multiprocessor's cache.
+//! A thread takes a nonzero, whatever the lengths of the rows, and finds its row by binary search
+//! in the row pointers. Two threads of each block search all row pointers, for the first and the
+//! last nonzero of the block. The other threads search only between these two rows, which the L1
+//! cache holds.
 
 use cuda_std::prelude::*;
 use cuda_std::warp::WARP_SIZE;
@@ -10,21 +11,23 @@ use cuda_std::warp::WARP_SIZE;
 /// Threads in a block.
 const BLOCK: u32 = 256;
 
-/// The launch of these kernels for that many nonzeros, or rows: a thread each.
+/// The launch of these kernels for `count` nonzeros, or rows: a thread each.
 pub fn launch(count: u32) -> LaunchConfig {
     LaunchConfig::new(count.div_ceil(BLOCK), BLOCK)
 }
 
-/// `row[k]`, the row of nonzero k.
+/// `row[k]`, the row of nonzero k, for each nonzero. A thread per nonzero; 4 bytes written and a
+/// search in cached row pointers.
 ///
 /// # Safety
 ///
-/// `row_ptr` has `rows + 1` numbers, ascending from 0 to `nonzeros`; `row` has room for `nonzeros`.
+/// `row_ptr` has `rows + 1` numbers, ascending from 0 to `nonzeros`; `row` has room for `nonzeros`
+/// numbers. The launch is [`launch`]'s.
 #[kernel(name = "csr_row_of_each")]
 pub unsafe fn row_of_each(rows: u32, nonzeros: u32, row_ptr: Global<u32>, row: GlobalMut<u32>) {
     let bounds = shared_array!(u32; 2);
     let k = thread::index_1d();
-    // SAFETY: the kernel's contract; all threads of the block call the search.
+    // SAFETY: all threads of the block call `row_of`, and `k` is below `nonzeros` where it is used.
     unsafe {
         let r = row_of(rows, nonzeros, row_ptr, bounds);
         if k < u64::from(nonzeros) {
@@ -33,11 +36,13 @@ pub unsafe fn row_of_each(rows: u32, nonzeros: u32, row_ptr: Global<u32>, row: G
     }
 }
 
-/// `length[i]`, the nonzeros of row `order[i]`; and 0 at `i = rows`, where their scan has the sum. A thread each.
+/// `length[i]`, the number of nonzeros of row `order[i]`, for each i below `rows`; and
+/// `length[rows] = 0`, where an exclusive scan puts the sum. A thread per row.
 ///
 /// # Safety
 ///
-/// `row_ptr` has `rows + 1` numbers, `order` `rows` rows; `length` has room for `rows + 1`.
+/// `row_ptr` has `rows + 1` numbers, `order` has `rows` row numbers, and `length` has room for
+/// `rows + 1` numbers.
 #[kernel(name = "csr_permuted_lengths")]
 pub unsafe fn permuted_lengths(
     rows: u32,
@@ -49,7 +54,8 @@ pub unsafe fn permuted_lengths(
     if i > u64::from(rows) {
         return;
     }
-    // SAFETY: rows of the matrix.
+    // SAFETY: `i` is at most `rows`, checked above, and `order` has rows of the matrix, by the
+    // contract.
     unsafe {
         let mut nonzeros = 0;
         if i < u64::from(rows) {
@@ -60,12 +66,14 @@ pub unsafe fn permuted_lengths(
     }
 }
 
-/// A matrix's columns and values with its row `order[i]` as row i: a thread a nonzero of the new matrix.
+/// The matrix whose row i is row `order[i]` of the given one: its columns and values. A thread per
+/// nonzero; a column and a value are read and written.
 ///
 /// # Safety
 ///
-/// `row_ptr` and `permuted_row_ptr` have `rows + 1` numbers, the lengths of the second those of the first in the order
-/// `order`; the others have `nonzeros` elements.
+/// `order` is a permutation of the rows. `row_ptr` and `permuted_row_ptr` have `rows + 1` numbers
+/// from 0 to `nonzeros`, the second for the lengths of the first in the new order. The other arrays
+/// have `nonzeros` elements. The launch is [`launch`]'s.
 #[kernel(name = "csr_permute_rows", T = [f32, f64])]
 pub unsafe fn permute_rows<T: Element>(
     rows: u32,
@@ -80,7 +88,8 @@ pub unsafe fn permute_rows<T: Element>(
 ) {
     let bounds = shared_array!(u32; 2);
     let k = thread::index_1d();
-    // SAFETY: the kernel's contract; all threads of the block call the search.
+    // SAFETY: all threads of the block call `row_of`. `k` is below `nonzeros`, checked before it is
+    // used; rows `i` and `order[i]` are equally long.
     unsafe {
         let i = row_of(rows, nonzeros, permuted_row_ptr, bounds) as usize;
         if k >= u64::from(nonzeros) {
@@ -94,20 +103,21 @@ pub unsafe fn permute_rows<T: Element>(
     }
 }
 
-/// The row of the nonzero that has this thread's number; past the last nonzero any row.
+/// The row of the nonzero with the calling thread's number; past the last nonzero, some row.
 ///
 /// # Safety
 ///
-/// `row_ptr` has `rows + 1` numbers, ascending from 0 to `nonzeros`, of which there are some; `bounds` has room for two
-/// rows. All threads of the block call it.
+/// `row_ptr` has `rows + 1` numbers, ascending from 0 to `nonzeros`, which is at least 1. `bounds`
+/// has room for two numbers. All threads of the block call it.
 #[inline(always)]
 unsafe fn row_of(rows: u32, nonzeros: u32, row_ptr: Global<u32>, bounds: Shared<u32>) -> u32 {
     let k = thread::index_1d().min(u64::from(nonzeros) - 1) as u32;
     let thread = thread::thread_idx_x();
     let first = thread::block_idx_x() * BLOCK;
-    // SAFETY: rows below `rows`; two threads write the bounds, all read them after the barrier.
+    // SAFETY: the searches stay below `rows`. One thread writes each bound, and all read them after
+    // the barrier.
     unsafe {
-        // Of two warps, so that the searches go on at the same time.
+        // Threads of two warps, so the two searches run at the same time.
         if thread == 0 {
             bounds.store(0, search(row_ptr, first, 0, rows - 1));
         } else if thread == WARP_SIZE {
@@ -119,17 +129,17 @@ unsafe fn row_of(rows: u32, nonzeros: u32, row_ptr: Global<u32>, bounds: Shared<
     }
 }
 
-/// The last row from `low` to `high` that starts at nonzero `k` or before: its row, as the empty ones before it start there
-/// too.
+/// The last row from `low` to `high` that starts at nonzero `k` or before. This is the row of `k`:
+/// empty rows before it start there too, and come earlier.
 ///
 /// # Safety
 ///
-/// `row_ptr` has more than `high` numbers, that of `low` at most `k`.
+/// `row_ptr` has more than `high` numbers, and row `low` starts at `k` or before.
 #[inline(always)]
 unsafe fn search(row_ptr: Global<u32>, k: u32, mut low: u32, mut high: u32) -> u32 {
     while low < high {
         let middle = low + (high - low).div_ceil(2);
-        // SAFETY: at most `high`.
+        // SAFETY: `middle` is at most `high`.
         if unsafe { row_ptr.load(middle as usize) } <= k {
             low = middle;
         } else {

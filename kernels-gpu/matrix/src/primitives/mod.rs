@@ -1,4 +1,4 @@
-//! Device-wide primitives: [`scan`], [`sort`], and loops that are [unrolled](crate::unroll).
+//! Device-wide primitives, [`scan`] and [`sort`], and loops that are [unrolled](crate::unroll).
 
 pub mod scan;
 pub mod sort;

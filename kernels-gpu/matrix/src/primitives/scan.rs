@@ -1,9 +1,9 @@
-//! Exclusive prefix sums: each element becomes the sum of those before it.
+//! Exclusive prefix sums: each element is replaced by the sum of the elements before it.
 //!
-//! In three kernels: the sum of each tile of 4096 elements, the scan of these sums by one block, and the scan inside each
-//! tile from its start on. The elements are read twice and written once, so that it takes about one and a half times a
-//! copy. One block is enough for the tiles' sums: there is one for 4096 elements, at most 2^20 of them where positions
-//! fit 32 bits.
+//! There are three kernels. The first sums each tile of 4096 elements. The second, one block, scans
+//! these sums. The third scans each tile, beginning with the tile's scanned sum. Elements are read
+//! twice and written once, 12 bytes each, so a scan takes about one and a half times as long as a
+//! copy. One block suffices for the sums: 2^32 elements have 2^20 tiles.
 //!
 //! ```text
 //! elements, tiles of 4     3 1 0 2 | 5 0 1 1 | 4
@@ -23,16 +23,16 @@ const SUMS_BLOCK: u32 = 1024;
 /// Elements that a lane loads at once: 16 bytes.
 const WIDTH: usize = 4;
 
-/// Loads of a lane.
+/// Loads per lane.
 const LOADS: usize = 4;
 
 /// Elements of a tile, which a block takes.
 pub const TILE: u32 = BLOCK * (WIDTH * LOADS) as u32;
 
-/// Elements that a warp takes with one load of each lane.
+/// Elements that a warp loads at once.
 const WARP_LOAD: usize = WARP_SIZE as usize * WIDTH;
 
-/// The launch of [`tile_sums`] and [`scan_tiles`] for that many tiles, a block each.
+/// The launch of [`tile_sums`] and [`scan_tiles`] for `tiles` tiles, a block each.
 pub fn launch_tiles(tiles: u32) -> LaunchConfig {
     LaunchConfig::new(tiles, BLOCK)
 }
@@ -42,18 +42,19 @@ pub fn launch_sums() -> LaunchConfig {
     LaunchConfig::new(1, SUMS_BLOCK)
 }
 
-/// `sums[tile]`, the sum of the tile's elements; a block a tile.
+/// `sums[t]`, the sum of the elements of tile t. A block takes a tile.
 ///
 /// # Safety
 ///
-/// There are `len` elements, and a sum for each tile.
+/// There are `len` elements, and `sums` has room for a number per tile. The launch is
+/// [`launch_tiles`]'s.
 #[kernel(name = "scan_tile_sums")]
 pub unsafe fn tile_sums(len: u64, elements: Global<u32>, sums: GlobalMut<u64>) {
     let warp_sums = shared_array!(u64; 8);
     let first = first_of_lane();
     let mut sum = 0_u64;
     for load in 0..LOADS {
-        // SAFETY: the vector's elements below `len` alone are loaded.
+        // SAFETY: `load_vector` loads elements below `len` only.
         let vector = unsafe {
             load_vector(
                 len,
@@ -66,7 +67,7 @@ pub unsafe fn tile_sums(len: u64, elements: Global<u32>, sums: GlobalMut<u64>) {
             sum += u64::from(element);
         }
     }
-    // SAFETY: a sum for each warp, a barrier between writes and reads.
+    // SAFETY: `warp_sums` has a word for each of the 8 warps; there is a block per tile.
     unsafe {
         let (_, total) = scan_in_block(sum, warp_sums, |a, b| a + b, 0);
         if thread::thread_idx_x() == 0 {
@@ -75,11 +76,12 @@ pub unsafe fn tile_sums(len: u64, elements: Global<u32>, sums: GlobalMut<u64>) {
     }
 }
 
-/// The scan of the tiles' sums in place, and their total; one block, which goes through them 4096 at a time.
+/// Replaces the sums of the tiles by their exclusive scan, and writes the total. One block takes
+/// 4096 sums at a time.
 ///
 /// # Safety
 ///
-/// There are `tiles` sums; `total` has room for one.
+/// There are `tiles` sums, and `total` has room for one number. The launch is [`launch_sums`]'s.
 #[kernel(name = "scan_sums")]
 pub unsafe fn scan_sums(tiles: u32, sums: GlobalMut<u64>, total: GlobalMut<u64>) {
     let warp_sums = shared_array!(u64; 32);
@@ -88,7 +90,8 @@ pub unsafe fn scan_sums(tiles: u32, sums: GlobalMut<u64>, total: GlobalMut<u64>)
     let mut chunk = 0_u64;
     while chunk < tiles {
         let first = (chunk + u64::from(thread::thread_idx_x()) * WIDTH as u64) as usize;
-        // SAFETY: sums below `tiles`, each by one thread; a sum for each warp, barriers between writes and reads.
+        // SAFETY: sums below `tiles`, each accessed by one thread. `warp_sums` has a word for each
+        // of the 32 warps, and a barrier precedes its next use.
         unsafe {
             let vector: [u64; WIDTH] =
                 load_vector(tiles, first, |at| sums.load4(at), |at| sums.load(at));
@@ -106,28 +109,31 @@ pub unsafe fn scan_sums(tiles: u32, sums: GlobalMut<u64>, total: GlobalMut<u64>)
                 at += vector[k];
             }
             before += chunk_total;
-            // The next chunk writes the warps' sums again.
+            // The next round writes the warps' sums again.
             thread::sync_threads();
         }
         chunk += u64::from(SUMS_BLOCK) * WIDTH as u64;
     }
     if thread::thread_idx_x() == 0 {
-        // SAFETY: one thread writes it.
+        // SAFETY: one thread writes it, and there is room, by the contract.
         unsafe { total.store(0, before) };
     }
 }
 
-/// The scan of the elements in place, each tile from its scanned sum on, modulo 2^32; a block a tile.
+/// Replaces the elements by their exclusive scan, modulo 2^32; each tile begins at its scanned sum.
+/// A block takes a tile.
 ///
 /// # Safety
 ///
-/// There are `len` elements, and a scanned sum for each tile.
+/// There are `len` elements; `sums` has the scanned sum of each tile. The launch is
+/// [`launch_tiles`]'s.
 #[kernel(name = "scan_tiles")]
 pub unsafe fn scan_tiles(len: u64, sums: Global<u64>, elements: GlobalMut<u32>) {
     let warp_sums = shared_array!(u32; 8);
     let lane = warp::lane_id();
     let first = first_of_lane();
-    // SAFETY: each lane reads and writes its own elements below `len`; a sum for each warp.
+    // SAFETY: each lane reads and writes its own elements, below `len`. `warp_sums` has a word for
+    // each of the 8 warps; all lanes reach the shuffles.
     unsafe {
         let vectors: [[u32; WIDTH]; LOADS] = core::array::from_fn(|load| {
             load_vector(
@@ -137,7 +143,7 @@ pub unsafe fn scan_tiles(len: u64, sums: Global<u64>, elements: GlobalMut<u32>) 
                 |at| elements.load(at),
             )
         });
-        // Of each vector, what is before it in the warp.
+        // For each vector, the sum of what comes before it in the warp.
         let mut warp_sum = 0_u32;
         let before: [u32; LOADS] = core::array::from_fn(|load| {
             let sum = vectors[load]
@@ -149,7 +155,8 @@ pub unsafe fn scan_tiles(len: u64, sums: Global<u64>, elements: GlobalMut<u32>) 
             before
         });
         let last_lane = if lane == WARP_SIZE - 1 { warp_sum } else { 0 };
-        // The block's scan of one number for each warp, given by its last lane: what lane 0 gets is before its warp.
+        // The block scans one number per warp, which its last lane holds. Lane 0 gets the sum
+        // before its warp.
         let (within, _) = scan_in_block(last_lane, warp_sums, u32::wrapping_add, 0);
         let warp_start = warp::shfl_idx(FULL_MASK, within, 0, WARP_SIZE);
         let start = (sums.load(thread::block_idx_x() as usize) as u32).wrapping_add(warp_start);
@@ -174,7 +181,8 @@ pub unsafe fn scan_tiles(len: u64, sums: Global<u64>, elements: GlobalMut<u32>) 
     }
 }
 
-/// The first element of the thread's lane in its block's tile: a warp takes `LOADS * WARP_LOAD` neighbours.
+/// The first element of the calling lane in its block's tile. A warp takes `LOADS * WARP_LOAD`
+/// neighbours.
 #[inline(always)]
 fn first_of_lane() -> usize {
     let warp = (thread::thread_idx_x() / WARP_SIZE) as usize;
@@ -182,7 +190,7 @@ fn first_of_lane() -> usize {
     tile + warp * (LOADS * WARP_LOAD) + warp::lane_id() as usize * WIDTH
 }
 
-/// The four elements from `first` on, a multiple of four, those from `len` on 0.
+/// The four elements from `first` on, a multiple of four; those from `len` on are 0.
 #[inline(always)]
 fn load_vector<T: Copy + Default>(
     len: u64,
@@ -203,7 +211,7 @@ fn load_vector<T: Copy + Default>(
     }
 }
 
-/// The sum of `value` over the lanes up to this one. All lanes of the warp call it.
+/// The sum of `value` over the lanes up to and including this one. All lanes of the warp call it.
 #[inline(always)]
 pub fn inclusive_in_warp<T: Element>(value: T, add: impl Fn(T, T) -> T) -> T {
     let lane = warp::lane_id();
@@ -219,11 +227,12 @@ pub fn inclusive_in_warp<T: Element>(value: T, add: impl Fn(T, T) -> T) -> T {
     sum
 }
 
-/// The sum of `value` over the threads of the block before this one, and over all. All threads of the block call it.
+/// The sum of `value` over the threads of the block before this one, and over all threads.
 ///
 /// # Safety
 ///
-/// `warp_sums` has room for one sum a warp, and no thread reads them from an earlier use any more.
+/// All threads of the block call it. `warp_sums` has room for a sum per warp, and no thread still
+/// reads it from an earlier use.
 #[inline(always)]
 pub unsafe fn scan_in_block<T: Element>(
     value: T,
@@ -237,7 +246,8 @@ pub unsafe fn scan_in_block<T: Element>(
     let up_to = inclusive_in_warp(value, &add);
     let below = warp::shfl_up(FULL_MASK, up_to, 1, WARP_SIZE);
     let before = if lane == 0 { zero } else { below };
-    // SAFETY: the last lane of each warp writes its sum; all read after the barrier.
+    // SAFETY: there are at most 32 warps. The last lane of each writes its sum, and all read the
+    // sums after the barrier.
     unsafe {
         if lane == WARP_SIZE - 1 {
             warp_sums.store(warp as usize, up_to);

@@ -1,11 +1,20 @@
-//! Stable sorting of pairs of a key and a value by a radix sort, least significant digit first, 8 bits a pass.
+//! Stable sorting of pairs of a key and a value: a radix sort, least significant digit first, 8
+//! bits per pass.
 //!
-//! A pass has three steps: [`count_digits`] counts each digit in each tile of 4096 pairs; the scan of these counts, in the
-//! order of (digit, tile), is where each tile's pairs of a digit go; [`scatter`] sorts its tile by the digit in shared
-//! memory, and writes it out, neighbours mostly to neighbouring places. A pair's rank among those of its digit in a tile
-//! comes from its warp by `match_any`, which names the lanes of the same digit, and a counter for each warp and digit.
+//! A pass has three steps. [`count_digits`] counts each digit in each tile of 4096 pairs. A scan of
+//! these counts in the order (digit, tile) gives the place of each tile's pairs of each digit.
+//! [`scatter`] sorts its tile by the digit in shared memory and writes it out, so that neighbours
+//! mostly go to neighbouring places. A pair's rank within its digit comes from `match_any`, which
+//! tells each lane which lanes have the same digit. A counter per warp and digit adds the earlier
+//! pairs.
 //!
-//! A pass reads the keys twice and the values once and writes both: 20 bytes a pair.
+//! ```text
+//! digits, tiles of 4   1 0 1 2 | 0 0 2 1
+//! counts               digit 0: 1 2    digit 1: 2 1    digit 2: 1 1
+//! scanned              0 1 | 3 5 | 6 7         tile 1 writes its two 0s from place 1 on
+//! ```
+//!
+//! A pass reads keys twice, values once, and writes both: 20 bytes per pair.
 
 use crate::primitives::scan::scan_in_block;
 use cuda_std::prelude::*;
@@ -14,13 +23,13 @@ use cuda_std::warp::{FULL_MASK, WARP_SIZE};
 /// Bits of a digit.
 pub const DIGIT_BITS: u32 = 8;
 
-/// Digits, and threads in a block: in the scan of a tile's counts a thread has a digit.
+/// The number of digits, and of threads in a block: a thread scans the counts of one digit.
 pub const DIGITS: u32 = 1 << DIGIT_BITS;
 
 /// Threads in a block.
 const BLOCK: u32 = DIGITS;
 
-/// Pairs of a lane.
+/// Pairs per lane.
 const PAIRS: usize = 16;
 
 /// Warps in a block.
@@ -29,7 +38,7 @@ const WARPS: u32 = BLOCK / WARP_SIZE;
 /// Pairs of a tile, which a block takes.
 pub const TILE: u32 = BLOCK * PAIRS as u32;
 
-/// The launch of both kernels for that many tiles, a block each.
+/// The launch of both kernels for `tiles` tiles, a block each.
 pub fn launch(tiles: u32) -> LaunchConfig {
     LaunchConfig::new(tiles, BLOCK)
 }
@@ -38,18 +47,18 @@ pub fn launch(tiles: u32) -> LaunchConfig {
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Digit {
-    /// Its lowest bit.
+    /// The position of its lowest bit.
     pub shift: u32,
-    /// Its bits, at most [`DIGIT_BITS`], moved to the lowest.
+    /// Ones for its bits, at most [`DIGIT_BITS`], moved to the lowest.
     pub mask: u32,
 }
 
-// SAFETY: `repr(C)`, of two u32.
+// SAFETY: `repr(C)`, two u32 without padding.
 #[cfg(not(target_arch = "nvptx64"))]
 unsafe impl KernelParam for Digit {}
 
-/// Runs the body for each of a lane's pairs. The compiler does not unroll a loop of so many rounds, and would put the arrays
-/// that it goes through into local memory.
+/// Repeats the body for each of a lane's pairs. The compiler would not unroll so long a loop, and
+/// put its arrays into local memory.
 macro_rules! unrolled {
     ($i:ident => $body:expr) => {
         unrolled!(@ $i $body; 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15)
@@ -68,17 +77,20 @@ impl Digit {
     }
 }
 
-/// `counts[digit * tiles + tile]`, how many keys of the tile have the digit; a block a tile.
+/// `counts[digit * tiles + tile]`, the number of keys of the tile with this digit. A block takes a
+/// tile; a key costs 4 bytes and an atomic addition in shared memory.
 ///
 /// # Safety
 ///
-/// There are `len` keys, and room for 256 counts a tile.
+/// There are `len` keys, and `counts` has room for 256 numbers per tile. The launch is
+/// [`launch`]'s.
 #[kernel(name = "sort_count_digits")]
 pub unsafe fn count_digits(len: u32, keys: Global<u32>, digit: Digit, counts: GlobalMut<u32>) {
     let of_digit = shared_array!(u32; 256);
     let thread = thread::thread_idx_x() as usize;
     let tile = thread::block_idx_x() as usize;
-    // SAFETY: keys below `len`; barriers between the counters' uses.
+    // SAFETY: keys below `len` are loaded; a digit is below 256. Barriers stand between setting,
+    // adding to and reading the counters.
     unsafe {
         of_digit.store(thread, 0);
         thread::sync_threads();
@@ -100,12 +112,13 @@ pub unsafe fn count_digits(len: u32, keys: Global<u32>, digit: Digit, counts: Gl
     }
 }
 
-/// Writes each pair to its place in the order of the digits, pairs of the same digit in the order in which they were; a
-/// block a tile, a warp 512 neighbouring pairs.
+/// Writes each pair to its place in the order of the digits; pairs with the same digit keep their
+/// order. A block takes a tile, a warp 512 neighbouring pairs. A pair costs 16 bytes.
 ///
 /// # Safety
 ///
-/// There are `len` pairs, as many places, and 256 scanned counts a tile, of the same digit.
+/// There are `len` pairs, and room for as many sorted ones. `places` has the scanned counts of the
+/// same digit, 256 per tile. The launch is [`launch`]'s.
 #[kernel(name = "sort_scatter")]
 pub unsafe fn scatter(
     len: u32,
@@ -125,20 +138,21 @@ pub unsafe fn scatter(
     let (lane, warp) = (warp::lane_id(), thread / WARP_SIZE);
     let tile = thread::block_idx_x() as usize;
     let first = tile * TILE as usize + (warp * WARP_SIZE) as usize * PAIRS + lane as usize;
-    // The lane's pairs are 32 apart; a pair is one if it is not past the end.
+    // The lane's pairs are 32 apart; only those before the end exist.
     let left = (len as usize).saturating_sub(first) as u32;
     let is_pair = |i: usize| i as u32 * WARP_SIZE < left;
     let load = |from: Global<u32>, i: usize| {
         if is_pair(i) {
-            // SAFETY: a place below `len`.
+            // SAFETY: `is_pair` says that the position is below `len`.
             unsafe { from.offset(first).load(i * WARP_SIZE as usize) }
         } else {
             0
         }
     };
     let of_warp = counters.offset((warp * DIGITS) as usize);
-    // SAFETY: pairs below `len`, digits below 256, positions in the tile below its size; each counter is a warp's until
-    // the barrier, and between barriers each place in shared memory is one thread's.
+    // SAFETY: pairs below `len`, digits below 256, positions in the tile below its size. Up to the
+    // barrier a counter belongs to one warp; between barriers each word of shared memory belongs to
+    // one thread.
     unsafe {
         for i in 0..WARPS {
             counters.store((i * BLOCK + thread) as usize, 0);
@@ -148,7 +162,7 @@ pub unsafe fn scatter(
         let mut ranks = [0; PAIRS];
         unrolled!(i => {
             let of_key = digit.of(mine[i]);
-            // Lanes past the end keep apart from the digits.
+            // Lanes past the end get a digit of their own.
             let same = warp::match_any(FULL_MASK, if is_pair(i) { of_key } else { DIGITS });
             let leader = same.trailing_zeros();
             let mut before = 0;
@@ -159,7 +173,7 @@ pub unsafe fn scatter(
             ranks[i] = before + (same & ((1 << lane) - 1)).count_ones();
         });
         thread::sync_threads();
-        // A thread a digit: where each warp's pairs of it start in the tile.
+        // A thread per digit: where each warp's pairs of this digit start in the tile.
         let mut of_digit = 0;
         for i in 0..WARPS {
             let counter = (i * DIGITS + thread) as usize;
@@ -174,7 +188,7 @@ pub unsafe fn scatter(
         }
         let tiles = thread::grid_dim_x() as usize;
         let place = places.load(thread as usize * tiles + tile);
-        // What takes a position in the tile to its place among all, modulo 2^32.
+        // What to add to a position in the tile for the pair's place among all, modulo 2^32.
         digit_starts.store(thread as usize, place.wrapping_sub(start));
         thread::sync_threads();
         let my_values: [u32; PAIRS] = core::array::from_fn(|i| load(values, i));

@@ -1,9 +1,9 @@
-//! Loops that are written out, so that arrays which they index stay in registers.
+//! Loops that the macro writes out, so that arrays which they index stay in registers.
 
-/// Repeats a block with `i` a constant from 0 up to 2, 4, 8 or 16.
+/// Repeats a block with `i` a constant from 0 to before 2, 3, 4, 8 or 16.
 ///
-/// The compiler unrolls short loops by itself. What it leaves is a loop whose index is no constant, and an array that is indexed
-/// so lies in local memory: a hundred times as slow as a register.
+/// The compiler unrolls only some loops. Elsewhere the index is a variable, and an array indexed by
+/// a variable lies in local memory, a hundred times as slow as a register.
 #[macro_export]
 macro_rules! unroll {
     ($i:ident in 0..2 $body:block) => { $crate::unroll!(@ $i [0 1] $body) };

@@ -7,13 +7,22 @@
 
 use crate::numeric::chunks::staging_bytes;
 use crate::products::bins::{
-    MAX_SORTED_PRODUCTS, RowWork, SPARSE_BITMAP_PRODUCTS, numeric, symbolic,
+    MAX_SORTED_PRODUCTS, RowWork, SORTED_PRODUCTS, SPARSE_BITMAP_PRODUCTS, numeric, symbolic,
 };
 use crate::symbolic::sort_rows::MAX_SPAN;
 
 /// Numeric: default words of a chunk's bitmap, for 327680 columns. Two blocks then fit a
 /// multiprocessor.
 const RANK_WORDS: u32 = 10240;
+
+/// Default of [`BinLimits::joined_products`]: what an H200 sorts in five microseconds, which is the
+/// cost of a launch. A kernel that is not launched need not be compiled either, which takes 60 to
+/// 100 ms in a process with an empty driver cache.
+const JOINED_PRODUCTS: u32 = 1 << 19;
+
+/// Default of [`BinLimits::few_rows`]: about a row for each multiprocessor of an H200, so that the
+/// other kernel takes them all at once.
+const FEW_ROWS: u32 = 128;
 
 /// The limits between bins. The defaults are tuned for an NVIDIA H200.
 #[repr(C)]
@@ -26,14 +35,21 @@ pub struct BinLimits {
     /// Both: a group of lanes sorts several rows, one after the other, if at least this many warps
     /// remain.
     pub min_sort_warps: u32,
-    /// Symbolic: other rows of at most this many products have a hash table per warp; up to 512.
-    pub warp_hash_products: u32,
-    /// Symbolic: rows of at most this many products have a hash table per block; up to 16384.
-    pub block_hash_products: u32,
+    /// Both: rows are sorted with those of the next size if that adds at most this many products to
+    /// a launch.
+    pub joined_products: u32,
+    /// Both: if a kernel has fewer rows than this, another one takes them, which is launched anyway
+    /// or is compiled in half the time.
+    pub few_rows: u32,
+    /// Symbolic: other rows of at most this many products have a hash table; up to 16384.
+    pub hash_products: u32,
     /// Symbolic: a bitmap is chosen if it has at most this many words per product.
     pub bitmap_words: u32,
     /// Symbolic: rows whose rows of B are runs of columns are joined as intervals up to this span.
     pub run_span: u32,
+    /// Symbolic: and if they have more products than this. Shorter rows are sorted, which gives
+    /// their values at once.
+    pub run_products: u32,
     /// Numeric: a row has a window of accumulators up to this span; up to 2048.
     pub window_span: u32,
     /// Numeric: windows, and sums in registers, need rows of B of at least this mean length.
@@ -65,9 +81,9 @@ impl BinLimits {
     /// of `element_bytes`.
     pub const fn new(shared_bytes: u32, element_bytes: u32) -> Self {
         // A hash table needs two slots and one word of the column list per product.
-        let mut block_hash_products = 16384;
-        while 4 * (3 * block_hash_products + 4) > shared_bytes {
-            block_hash_products /= 2;
+        let mut hash_products = 16384;
+        while 4 * (3 * hash_products + 4) > shared_bytes {
+            hash_products /= 2;
         }
         let rest = staging_bytes(element_bytes);
         let mut chunk = 8192;
@@ -80,10 +96,12 @@ impl BinLimits {
             sort_products: MAX_SORTED_PRODUCTS,
             numeric_sort_products: 256,
             min_sort_warps: 8192,
-            warp_hash_products: 512,
-            block_hash_products,
+            joined_products: JOINED_PRODUCTS,
+            few_rows: FEW_ROWS,
+            hash_products,
             bitmap_words: 4,
             run_span: 4096,
+            run_products: 32,
             window_span: 2048,
             window_row_length: 8,
             min_neighbour_warps: 1024,
@@ -106,8 +124,7 @@ impl BinLimits {
         Self {
             sort_products: self.sort_products.min(MAX_SORTED_PRODUCTS),
             numeric_sort_products: self.numeric_sort_products.min(MAX_SORTED_PRODUCTS),
-            warp_hash_products: self.warp_hash_products.min(default.warp_hash_products),
-            block_hash_products: self.block_hash_products.min(default.block_hash_products),
+            hash_products: self.hash_products.min(default.hash_products),
             window_span: self.window_span.min(default.window_span),
             search_row_entries: self.search_row_entries.min(default.search_row_entries),
             // Rounded down to a power of two.
@@ -160,7 +177,7 @@ impl BinLimits {
     /// The symbolic bin of a row.
     #[inline(always)]
     pub fn symbolic_bin(&self, row: RowWork) -> u32 {
-        use symbolic::{BITMAP, BLOCK_HASH, COPY, EMPTY, RUNS, SORT, SPARSE_BITMAP, WARP_HASH};
+        use symbolic::{BITMAP, COPY, EMPTY, HASH, RUNS, SORT, SPARSE_BITMAP};
         let RowWork { products, span, .. } = row;
         if products == 0 {
             return EMPTY;
@@ -168,18 +185,15 @@ impl BinLimits {
         if row.nonzeros == 1 {
             return COPY;
         }
-        if row.b_rows_are_runs && span <= self.run_span {
+        if row.b_rows_are_runs && span <= self.run_span && products > self.run_products {
             return RUNS;
         }
         if Self::sorts(self.sort_products, row) {
-            return SORT + doublings(products, 8);
-        }
-        if products <= self.warp_hash_products {
-            return WARP_HASH + doublings(products, 256);
+            return SORT + doublings(products, SORTED_PRODUCTS[0]);
         }
         let bitmap = u64::from(self.bitmap_words) * u64::from(products) >= u64::from(span / 32);
-        if products <= self.block_hash_products && !bitmap {
-            return BLOCK_HASH + doublings(products, 1024);
+        if products <= self.hash_products && !bitmap {
+            return HASH + doublings(products, 256);
         }
         let words = crate::symbolic::bitmap_rows::words(span, u32::MAX);
         if products < SPARSE_BITMAP_PRODUCTS
@@ -216,18 +230,14 @@ impl BinLimits {
             && long_rows
             && (nonzeros <= crate::numeric::interval_rows::MAX_NONZEROS || self.ordered != 0)
         {
-            let first = if row.a_row_is_run {
-                NEIGHBOURS
-            } else {
-                INTERVALS
-            };
-            return (first + doublings(span, 64), 1);
+            let together = row.a_row_is_run && span <= crate::numeric::neighbour_rows::MAX_SPAN;
+            return (if together { NEIGHBOURS } else { INTERVALS }, 1);
         }
         if span <= self.window_span && long_rows && (few || self.ordered != 0) {
             return (WINDOW + doublings(span, 128), 1);
         }
         if Self::sorts(self.numeric_sort_products, row) {
-            return (SORT + doublings(products, 8), 1);
+            return (SORT + doublings(products, SORTED_PRODUCTS[0]), 1);
         }
         if self.ordered != 0 {
             return (
@@ -238,7 +248,8 @@ impl BinLimits {
         if entries <= self.search_row_entries && few {
             return (SEARCH_ROWS + doublings(entries, 64), 1);
         }
-        let chunks = entries.div_ceil(self.chunk_entries);
+        // At least 1, which the compiler does not know.
+        let chunks = entries.div_ceil(self.chunk_entries.max(1));
         let visits = u64::from(chunks) * u64::from(nonzeros);
         if chunks > 1
             && u64::from(products) <= u64::from(self.spread_products).saturating_mul(visits)

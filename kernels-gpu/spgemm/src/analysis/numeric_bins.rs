@@ -1,5 +1,5 @@
-//! The row pointers of C from the number of entries of each row, and the numeric bin of each row:
-//! one kernel, so the host waits once.
+//! The row pointers of C and the numeric bin of each row, from the number of entries of each row.
+//! One kernel does both, so the host waits once.
 //!
 //! A block takes a tile of 1024 rows. The number of entries before a tile comes by decoupled
 //! look-back (Merrill and Garland, "Single-pass Parallel Prefix Scan with Decoupled Look-back",
@@ -126,9 +126,16 @@ pub unsafe fn numeric_bins(
                 shared_counts.atomic_add(bin as usize, peers.count_ones() * chunks);
             }
         };
-        unroll!(i in 0..4 {
-            record(first + i as u64, counts[i]);
-        });
+        // A loop, since the body is long. The counts move up, so that they stay in registers.
+        let mut remaining = counts;
+        let mut row = first;
+        let end = first + u64::from(thread::opaque(ROWS as u32));
+        while row < end {
+            thread::keep_rolled();
+            record(row, remaining[0]);
+            remaining = [remaining[1], remaining[2], remaining[3], 0];
+            row += 1;
+        }
         let [c0, c1, c2, c3] = counts.map(u64::from);
         let sum = c0 + c1 + c2 + c3;
         let (before_thread, all) = scan_in_block(sum, warp_sums, |a, b| a + b, 0_u64);

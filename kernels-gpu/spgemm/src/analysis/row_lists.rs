@@ -14,10 +14,10 @@ use warprow_kernels_matrix::primitives::scan::scan_in_block;
 /// Writes the items of each bin to the bin's part of `list`: pairs of a row and a chunk. Rows of
 /// bin 0 have no work and are left out.
 ///
-/// A thread takes a row. Lanes of a warp with the same word count their bin by one atomic addition
-/// in shared memory, and the block reserves its part of each bin by one atomic addition on the
-/// bin's cursor. The order of rows within a bin depends on timing, and no result depends on it. A
-/// row costs 4 bytes, an item 8.
+/// A thread takes a row. Lanes with the same bin are counted by one atomic addition in shared
+/// memory. The block then reserves its part of each bin by one atomic addition on the bin's cursor.
+/// The order of rows within a bin depends on timing, and no result depends on it. A row costs 4
+/// bytes, an item 8.
 ///
 /// # Safety
 ///

@@ -40,10 +40,12 @@ pub fn launch_rows(rows: u32) -> LaunchConfig {
     LaunchConfig::new(rows.div_ceil(BLOCK), BLOCK)
 }
 
-/// The launch of [`long_row_work`] if A, with this many nonzeros, can have a long row.
-pub fn launch_long_rows(nonzeros: u32) -> Option<LaunchConfig> {
+/// The launch of [`long_row_work`] if A can have a long row, by its nonzeros, and by those of its
+/// longest row if that is known.
+pub fn launch_long_rows(nonzeros: u32, longest: Option<u32>) -> Option<LaunchConfig> {
     let most = max_long_rows(nonzeros);
-    (most > 0).then(|| LaunchConfig::new(most.min(LONG_BLOCKS), LONG_BLOCK))
+    let may_be_long = longest.is_none_or(|longest| longest > GROUP_ROW);
+    (most > 0 && may_be_long).then(|| LaunchConfig::new(most.min(LONG_BLOCKS), LONG_BLOCK))
 }
 
 /// Maximum number of long rows in a matrix with this many nonzeros.
@@ -130,7 +132,7 @@ pub unsafe fn row_work(
     let lane = warp::lane_id();
     // SAFETY: `row` is below `a.rows` where `is_row` holds, and only then is it used. The list of
     // long rows has room for as many as A can have. What is shared is written by one thread or by
-    // atomic operations between barriers, which all threads reach; all lanes reach the shuffles, as
+    // atomic operations, between barriers that all threads reach. All lanes reach the shuffles, as
     // the loop runs on a vote.
     unsafe {
         if t < BINS as usize {

@@ -46,15 +46,16 @@ pub const fn bin(slots: u32) -> u32 {
 }
 
 /// Finds the bin of each row, and counts the rows of each bin; a thread has one row. The size of a row is its number of
-/// entries, or with `PRODUCTS` 1 its number of products.
+/// products if `are_work` is not 0, else its number of entries.
 ///
 /// # Safety
 ///
-/// With `PRODUCTS` 1, `numbers` has [`WORK_WORDS`] numbers for each row; else it has the `rows + 1` row pointers. `words` has
-/// an element for each row, and `counts` holds [`BINS`] zeros.
-#[kernel(name = "spgemm_fitted_sizes", PRODUCTS = [0, 1])]
-pub unsafe fn sizes<const PRODUCTS: u32>(
+/// If `are_work` is not 0, `numbers` has [`WORK_WORDS`] numbers for each row; else it has the `rows + 1` row pointers. `words`
+/// has an element for each row, and `counts` holds [`BINS`] zeros.
+#[kernel(name = "spgemm_fitted_sizes")]
+pub unsafe fn sizes(
     rows: u32,
+    are_work: u32,
     numbers: Global<u32>,
     words: GlobalMut<u32>,
     counts: GlobalMut<u32>,
@@ -65,7 +66,7 @@ pub unsafe fn sizes<const PRODUCTS: u32>(
     }
     // SAFETY: `row < rows`, checked above. `bin` is below `BINS`, as asserted below.
     unsafe {
-        let size = if PRODUCTS == 1 {
+        let size = if are_work != 0 {
             // A row has no more entries than the span of its columns.
             let [products, _, span, _] = numbers.load4(WORK_WORDS * row);
             products.min(span)

@@ -10,9 +10,8 @@
 //! short rows would wait for longer ones. An entry costs its column and value, read and written.
 
 use crate::products::bins::{BIN_BITS, SymbolicValues, symbolic};
-use crate::products::lanes::{inclusive_sum, owner};
+use crate::products::lanes::{inclusive_sum, owner, warp_of_grid};
 use crate::products::operands::{Factors, OperandPatterns, OutputPattern, RowList};
-use crate::products::team::Team;
 use core::array;
 use cuda_std::prelude::*;
 use cuda_std::warp::{FULL_MASK, WARP_SIZE};
@@ -56,14 +55,14 @@ pub unsafe fn copy_products<T: Real>(
     c: OutputPattern,
     values: GlobalMut<T>,
 ) {
-    let team = Team::<false>;
-    if team.index() >= items.count {
+    let (item, lane) = (warp_of_grid(), warp::lane_id());
+    if item >= items.count {
         return;
     }
-    // SAFETY: `team.index()` is below `items.count`, checked above. The row of C has as many
+    // SAFETY: `item` is below `items.count`, checked above. The row of C has as many
     // entries as the row of B, and `p` is below that number.
     unsafe {
-        let [row, chunk] = items.load(team.index());
+        let [row, chunk] = items.load(item);
         let k = operands.a.row_ptr.load(row as usize) as usize;
         let factor = factors.a.load(k);
         let [start, end] = operands
@@ -72,7 +71,7 @@ pub unsafe fn copy_products<T: Real>(
         let to = c.row_ptr.load(row as usize);
         let first = chunk * CHUNK;
         let end_of_chunk = first + (end - start - first).min(CHUNK);
-        let mut p = first + team.thread();
+        let mut p = first + lane;
         while p < end_of_chunk {
             let value = factor * factors.b.load((start + p) as usize);
             values.store((to + p) as usize, value);

@@ -6,9 +6,9 @@
 //! row of its entries there by binary search.
 //!
 //! ```text
-//! row_ptr of C      0     3 4         9        entries 0 to 8, tiles of 5
-//! tile 0            0 0 0 1 2                  row of each entry
-//! tile 1                      2 2 2 2
+//! row_ptr of C         0 3 4 9
+//! entry                0 1 2 3 4 | 5 6 7 8        tiles of 5 entries
+//! row of the entry     0 0 0 1 2 | 2 2 2 2
 //! ```
 //!
 //! An entry costs its column, read and written, and a search in shared memory.

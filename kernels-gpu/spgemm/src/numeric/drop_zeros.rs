@@ -1,8 +1,8 @@
 //! Dropping entries whose value is zero, after a product has been computed: count per row, scan,
 //! copy.
 
+use crate::products::lanes::warp_of_grid;
 use crate::products::operands::OutputPattern;
-use crate::products::team::Team;
 use cuda_std::prelude::*;
 use cuda_std::warp::{FULL_MASK, WARP_SIZE};
 
@@ -28,8 +28,7 @@ pub unsafe fn count_nonzeros<T: Real>(
     values: Global<T>,
     counts: GlobalMut<u32>,
 ) {
-    let team = Team::<false>;
-    let row = team.index();
+    let (row, lane) = (warp_of_grid(), warp::lane_id());
     if row >= rows {
         return;
     }
@@ -37,13 +36,13 @@ pub unsafe fn count_nonzeros<T: Real>(
     unsafe {
         let (start, end) = c.row(row);
         let mut count = 0;
-        let mut k = start + team.thread();
+        let mut k = start + lane;
         while k < end {
             count += u32::from(values.load(k as usize) != T::ZERO);
             k += WARP_SIZE;
         }
         let count = warp::reduce_add(FULL_MASK, count);
-        if team.thread() == 0 {
+        if lane == 0 {
             counts.store(row as usize, count);
         }
     }
@@ -65,8 +64,7 @@ pub unsafe fn keep_nonzeros<T: Real>(
     col_idx: GlobalMut<u32>,
     kept_values: GlobalMut<T>,
 ) {
-    let team = Team::<false>;
-    let (row, lane) = (team.index(), team.thread());
+    let (row, lane) = (warp_of_grid(), warp::lane_id());
     if row >= rows {
         return;
     }

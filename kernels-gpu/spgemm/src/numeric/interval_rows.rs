@@ -2,14 +2,14 @@
 //! up in registers.
 //!
 //! Every row of B is a run, and the row of C spans at most 128 columns. Each column belongs to a
-//! lane, which keeps its sum in a register. The column's factor in a row of B stands at the
-//! distance from the run's first column, so no column of B is loaded. Sums are added up in the
-//! order of the nonzeros of A.
+//! lane, which keeps its sum in a register. The position of its factor in a row of B is known from
+//! the run's first column, so no column of B is loaded. Sums are added up in the order of the
+//! nonzeros of A.
 //!
-//! For 32 nonzeros of A at a time, each lane takes one and stages it in shared memory: the columns
-//! of C that its row of B has, as bits, and where this row would start in B if it had all columns.
-//! Then all lanes go through the 32 nonzeros: one shared load of the staged nonzero, and for each
-//! column of the lane a test of a bit, a load and a multiply-add.
+//! Each lane stages one of 32 nonzeros of A in shared memory: bits for the columns of C that its
+//! row of B has, and where this row would start in B if it had all columns. Then all lanes go
+//! through the 32 nonzeros. For each of its columns a lane tests a bit, loads the factor, and does
+//! a multiply-add.
 //!
 //! ```text
 //! columns of C   0 1 2 3 4 5        staged: bits . . 1 1 1 .
@@ -31,6 +31,9 @@ const WARPS: u32 = 4;
 /// Maximum span of a row.
 pub const MAX_SPAN: u32 = 128;
 
+/// Columns of a lane.
+const SUMS: usize = (MAX_SPAN / WARP_SIZE) as usize;
+
 /// Maximum number of nonzeros of A of a row, unless sums must be in order: more are too many for
 /// one warp.
 pub const MAX_NONZEROS: u32 = 1024;
@@ -43,16 +46,16 @@ const UNROLL: usize = 4;
 const NONZERO_WORDS: u32 = 8;
 
 /// Bytes of shared memory of a warp: 32 staged nonzeros of A, and in the end the sums.
-const fn warp_bytes(span: u32, element_bytes: u32) -> u32 {
-    let sums = span * element_bytes;
+const fn warp_bytes(element_bytes: u32) -> u32 {
+    let sums = MAX_SPAN * element_bytes;
     let nonzeros = 4 * NONZERO_WORDS * WARP_SIZE;
     if sums > nonzeros { sums } else { nonzeros }
 }
 
-/// The launch of [`interval_rows`] for this many rows that span at most `span` columns.
-pub fn launch<T: Real>(rows: u32, span: u32) -> LaunchConfig {
+/// The launch of [`interval_rows`] for this many rows.
+pub fn launch<T: Real>(rows: u32) -> LaunchConfig {
     LaunchConfig::new(rows.div_ceil(WARPS), WARPS * WARP_SIZE)
-        .shared_bytes(WARPS * warp_bytes(span, size_of::<T>() as u32))
+        .shared_bytes(WARPS * warp_bytes(size_of::<T>() as u32))
 }
 
 /// The values of each listed row. A warp takes a row, a lane every 32nd column of its span. A
@@ -60,12 +63,12 @@ pub fn launch<T: Real>(rows: u32, span: u32) -> LaunchConfig {
 ///
 /// # Safety
 ///
-/// `operands` is valid (see [`OperandPatterns`]). The listed rows span at most `SPAN` columns, and
+/// `operands` is valid (see [`OperandPatterns`]). The listed rows span at most [`MAX_SPAN`] columns, and
 /// all their rows of B are runs of neighbouring columns. `work` is that of
 /// [`row_work`](crate::analysis::work::row_work). `c` is the pattern of their product (see
 /// [`OutputPattern`]), and `values` has room for its entries. The launch is [`launch`]'s.
-#[kernel(name = "spgemm_interval_rows", T = [f32, f64], SPAN = [64, 128])]
-pub unsafe fn interval_rows<T: Real, const SPAN: u32>(
+#[kernel(name = "spgemm_interval_rows", T = [f32, f64])]
+pub unsafe fn interval_rows<T: Real>(
     operands: OperandPatterns,
     factors: Factors<T>,
     items: RowList,
@@ -79,25 +82,16 @@ pub unsafe fn interval_rows<T: Real, const SPAN: u32>(
         return;
     }
     let shared = shared::dynamic_shared_mem::<u8>()
-        .offset((warp * warp_bytes(SPAN, size_of::<T>() as u32)) as usize);
+        .offset((warp * warp_bytes(size_of::<T>() as u32)) as usize);
     let (sums, nonzeros) = (shared.cast::<T>(), shared.cast::<u32>());
-    // SAFETY: `item` is below `items.count`, checked above. A column of the row is less than `SPAN`
-    // from its first one. Each warp has its own part of shared memory, and synchronises between
+    // SAFETY: `item` is below `items.count`, checked above. A column of the row is less than
+    // `MAX_SPAN` from its first one. Each warp has its own part of shared memory, and synchronises between
     // writes and reads.
     unsafe {
         let [row, _] = items.load(item);
         let first = work.load(WORK_WORDS * row as usize + 1);
-        if SPAN == 64 {
-            store::<T, 2>(
-                sums,
-                sums_of::<T, 2>(&operands, factors, row, first, nonzeros),
-            );
-        } else {
-            store::<T, 4>(
-                sums,
-                sums_of::<T, 4>(&operands, factors, row, first, nonzeros),
-            );
-        }
+        let of_lane = sums_of::<T, SUMS>(&operands, factors, row, first, nonzeros);
+        store(sums, of_lane);
         warp::sync_warp(FULL_MASK);
         let (start, end) = c.row(row);
         let columns = c.columns(row);

@@ -1,10 +1,13 @@
 //! The sums of up to four rows of C whose rows of B are runs of neighbouring columns.
 //!
-//! For 32 rows of B at a time, each lane takes one and stages it in shared memory: the columns of C
-//! that it has, as bits; where it would start in B if it had all of them; and the nonzeros of A
-//! that it is multiplied by, one per row of C. Then all lanes go through the staged rows, four at a
-//! time: for each column of the lane a test of a bit and one load, and a multiply-add for each row
-//! of C.
+//! Each lane stages one of 32 rows of B in shared memory:
+//!
+//! - bits for the columns of C that it has;
+//! - where it would start in B if it had all of them;
+//! - the nonzeros of A that it is multiplied by, one per row of C.
+//!
+//! Then all lanes go through the staged rows, four at a time. For each of its columns a lane tests
+//! a bit and loads the factor once; for each row of C it does a multiply-add.
 
 use crate::products::operands::OperandPatterns;
 use crate::products::window::interval_bits;

@@ -2,8 +2,8 @@
 //! four rows of C at a time.
 //!
 //! Neighbouring rows of such matrices share most rows of B. A warp takes four rows of the list
-//! together if their rows of A are runs that overlap, and their rows of C span few columns
-//! together. What it loads of a row of B is then added to four rows of C. The list mostly keeps
+//! together on two conditions: their rows of A are runs that overlap, and together they span few
+//! columns of C. What it loads of a row of B is then added to four rows of C. The list mostly keeps
 //! neighbours together, but any four rows will do. Four rows that do not fit are taken one after
 //! the other. Sums are added up in the order of the nonzeros of A.
 //!
@@ -31,10 +31,16 @@ const ROWS_PER_WARP: u32 = MAX_ROWS as u32;
 /// Words of a staged [`RowOfC`].
 const ROW_WORDS: u32 = 8;
 
+/// Maximum span of a row.
+pub const MAX_SPAN: u32 = 64;
+
+/// Columns of a lane.
+const SUMS: usize = (MAX_SPAN / WARP_SIZE) as usize;
+
 /// Bytes of shared memory of a warp: staged rows of B, and then the sums of a row.
-const fn warp_bytes(span: u32, element_bytes: u32) -> u32 {
-    let sums = span * element_bytes;
-    let rows_of_b = room_bytes(span, element_bytes);
+const fn warp_bytes(element_bytes: u32) -> u32 {
+    let sums = MAX_SPAN * element_bytes;
+    let rows_of_b = room_bytes(MAX_SPAN, element_bytes);
     if sums > rows_of_b { sums } else { rows_of_b }
 }
 
@@ -43,22 +49,22 @@ pub fn are_enough(rows: u32, warps: u32) -> bool {
     rows / ROWS_PER_WARP >= warps
 }
 
-/// The launch of [`neighbour_rows`] for this many rows that span at most `span` columns.
-pub fn launch<T: Real>(rows: u32, span: u32) -> LaunchConfig {
+/// The launch of [`neighbour_rows`] for this many rows.
+pub fn launch<T: Real>(rows: u32) -> LaunchConfig {
     LaunchConfig::new(rows.div_ceil(ROWS_PER_WARP * WARPS), WARPS * WARP_SIZE)
-        .shared_bytes(WARPS * warp_bytes(span, size_of::<T>() as u32))
+        .shared_bytes(WARPS * warp_bytes(size_of::<T>() as u32))
 }
 
 /// The values of each listed row. A warp takes four rows, a lane every 32nd column of their span.
 ///
 /// # Safety
 ///
-/// `operands` is valid (see [`OperandPatterns`]). The listed rows span at most `SPAN` columns;
+/// `operands` is valid (see [`OperandPatterns`]). The listed rows span at most [`MAX_SPAN`] columns;
 /// their rows of A and all their rows of B are runs of neighbouring columns. `work` is that of
 /// [`row_work`](crate::analysis::work::row_work). `c` is the pattern of their product (see
 /// [`OutputPattern`]), and `values` has room for its entries. The launch is [`launch`]'s.
-#[kernel(name = "spgemm_neighbour_rows", T = [f32, f64], SPAN = [64, 128])]
-pub unsafe fn neighbour_rows<T: Real, const SPAN: u32>(
+#[kernel(name = "spgemm_neighbour_rows", T = [f32, f64])]
+pub unsafe fn neighbour_rows<T: Real>(
     operands: OperandPatterns,
     factors: Factors<T>,
     items: RowList,
@@ -74,7 +80,7 @@ pub unsafe fn neighbour_rows<T: Real, const SPAN: u32>(
     }
     let rows = shared_array!(u32; (WARPS * ROW_WORDS * ROWS_PER_WARP) as usize);
     let shared = shared::dynamic_shared_mem::<u8>();
-    let bytes = warp_bytes(SPAN, size_of::<T>() as u32);
+    let bytes = warp_bytes(size_of::<T>() as u32);
     let rows = NeighbourRows {
         operands: &operands,
         factors,
@@ -88,11 +94,7 @@ pub unsafe fn neighbour_rows<T: Real, const SPAN: u32>(
     // SAFETY: `first` is below `items.count`, checked above; each warp has its own part of shared
     // memory.
     unsafe {
-        if SPAN == 64 {
-            rows.accumulate::<2>(&items, first, count);
-        } else {
-            rows.accumulate::<4>(&items, first, count);
-        }
+        rows.accumulate::<SUMS>(&items, first, count);
     }
 }
 

@@ -3,8 +3,8 @@
 //!
 //! The warp takes the products of one nonzero of A after those of the one before. Their columns
 //! differ, so no two lanes meet in an accumulator, and no atomics are needed. Binary search finds
-//! the accumulator. A product costs its column and value of B and the search; cutting a row of B to
-//! the chunk's columns is a binary search per nonzero of A and chunk.
+//! the accumulator. A product costs its column and value of B and the search. Each nonzero of A
+//! costs each chunk two more searches, which cut the row of B to the chunk's columns.
 
 use crate::products::operands::{Factors, OperandPatterns, OutputPattern, RowList};
 use crate::products::row_products::RowProducts;

@@ -7,9 +7,9 @@
 //! their products. It searches the row's columns for each product's entry, and adds by atomic
 //! operations in device memory.
 //!
-//! The first steps of the search run on 2048 evenly spaced columns in shared memory. A column that
-//! many rows of B share would be one address for many atomics; lanes of a warp with the same column
-//! therefore add up their products first.
+//! The first steps of the search run on 2048 evenly spaced columns in shared memory. Atomic
+//! additions to a column that many rows of B share would be serialised. Lanes of a warp with the
+//! same column therefore add up their products first.
 
 use crate::products::operands::{Factors, OperandPatterns, OutputPattern, RowList};
 use crate::products::row_products::{LONG_ROW_LIST_WORDS, RowProducts};
@@ -39,13 +39,14 @@ pub fn launch(parts: u32) -> LaunchConfig {
 ///
 /// `operands` is valid (see [`OperandPatterns`]). The items are all parts of [`PART_NONZEROS`]
 /// nonzeros of their rows of A. `c` is the pattern of their product (see [`OutputPattern`]), and
-/// `values` has room for its entries. The launch is [`launch`]'s.
-#[kernel(name = "spgemm_clear_rows", T = [f32, f64])]
-pub unsafe fn clear_rows<T: Real>(
+/// `values` has room for its entries, of `words` words each. The launch is [`launch`]'s.
+#[kernel(name = "spgemm_clear_rows")]
+pub unsafe fn clear_rows(
     operands: OperandPatterns,
     items: RowList,
     c: OutputPattern,
-    values: GlobalMut<T>,
+    words: u32,
+    values: GlobalMut<u32>,
 ) {
     // SAFETY: there is a block per item, and `i` is below the row's entries, each of which one
     // thread takes.
@@ -57,7 +58,10 @@ pub unsafe fn clear_rows<T: Real>(
         let stride = BLOCK * (a_end - a_start).div_ceil(PART_NONZEROS);
         let mut i = part * BLOCK + thread::thread_idx_x();
         while i < end - start {
-            values.store((start + i) as usize, T::ZERO);
+            // A floating-point zero has no bit set.
+            for word in 0..words {
+                values.store((start + i) as usize * words as usize + word as usize, 0);
+            }
             if c.writes_columns() {
                 c.write_column(start + i, columns.load(i as usize));
             }
@@ -67,7 +71,7 @@ pub unsafe fn clear_rows<T: Real>(
 }
 
 /// Adds the products of each listed part to the values of C. A block takes a part of
-/// [`PART_NONZEROS`] nonzeros of A; a product costs its column and value of B, a search, and at
+/// [`PART_NONZEROS`] nonzeros of A. A product costs its column and value of B, a search, and at
 /// most one atomic addition in device memory.
 ///
 /// # Safety
@@ -96,7 +100,8 @@ pub unsafe fn spread_rows<T: Real>(
         let sampled = SampledColumns {
             columns: c.columns(row),
             count: end - start,
-            stride: (end - start).div_ceil(SAMPLES),
+            // At least 1, which the compiler does not know.
+            stride: (end - start).div_ceil(SAMPLES).max(1),
             samples,
         };
         if t == 0 {

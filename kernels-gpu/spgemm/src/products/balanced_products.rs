@@ -5,9 +5,9 @@
 //! compacted into shared memory, each with the number of products before it. Then each warp takes
 //! an equal share of the products, however they are spread over rows of B.
 //!
-//! A lane finds the segment of its product without a search. Of 32 consecutive products, those that
-//! begin a segment are bits of a word, which one `redux.or` assembles; the lane counts the bits up
-//! to its own.
+//! A lane finds the segment of its product without a search. A word has a bit for each of 32
+//! consecutive products, set if it begins a segment. One `redux.or` assembles it, and the lane
+//! counts the bits up to its own.
 //!
 //! ```text
 //! segments of 3, 1, 4 products     products before each   0 3 4

@@ -1,28 +1,34 @@
 //! Bins: which kernel takes a row. A bin is a kernel and a size of its table or registers.
 //!
-//! [`BinLimits`](crate::analysis::bin_limits::BinLimits) decides, from what is known of the row:
-//! its products (p), the span of its columns (s), its nonzeros of A, and after the symbolic phase
-//! its entries (e). The first line that holds is taken.
+//! [`BinLimits`](crate::analysis::bin_limits::BinLimits) decides. It knows the row's products (p),
+//! the span of its columns (s), its nonzeros of A, and after the symbolic phase its entries (e).
+//! The first line that holds is taken.
 //!
 //! | symbolic bin | rows | kernel |
 //! |---|---|---|
 //! | `COPY` | one nonzero of A | none: the row of B |
-//! | `RUNS` | rows of B are runs of columns, s <= 4096 | `run_rows` |
+//! | `RUNS` | rows of B are runs of columns, s <= 4096, p > 32 | `run_rows` |
 //! | `SORT` | p <= 512, s < 2^23 | `sort_rows` |
-//! | `WARP_HASH` | p <= 512 | `hash_rows`, a warp a row |
-//! | `BLOCK_HASH` | p <= 16384, s > 128 p | `hash_rows`, a block a row |
+//! | `HASH` | p <= 16384, s > 128 p | `hash_rows` |
 //! | `SPARSE_BITMAP` | p < 8192, s <= 2^19 | `bitmap_rows`, words of neighbouring columns |
 //! | `BITMAP` | the others | `bitmap_rows` |
 //!
 //! The numeric bins stand in [`numeric`].
 
 /// Words that `row_work` writes for a row: products, first column, span of the columns, and a flag.
-/// The flag is 1 if all the row's rows of B are runs of neighbouring columns, 2 if its row of A is
-/// a run too, else 0.
+/// The flag is 1 if all rows of B are runs of neighbouring columns, 2 if the row of A is a run too,
+/// else 0.
 pub const WORK_WORDS: usize = 4;
 
-/// Rows of at most this many products can be sorted in registers, in both phases.
-pub const MAX_SORTED_PRODUCTS: u32 = 512;
+/// Rows of at most this many products can be sorted in registers, in both phases; each size has an
+/// instance of its own.
+pub const SORTED_PRODUCTS: [u32; 6] = [16, 32, 64, 128, 256, 512];
+
+/// The largest of these sizes.
+pub const MAX_SORTED_PRODUCTS: u32 = SORTED_PRODUCTS[SORTED_PRODUCTS.len() - 1];
+
+/// The number of bins of sorted rows in a phase.
+pub const SORTED_BINS: u32 = SORTED_PRODUCTS.len() as u32;
 
 /// Maximum number of bins of a phase: kernels count them in arrays of this length.
 pub const BINS: u32 = 64;
@@ -55,7 +61,7 @@ impl SymbolicValues {
     /// Whether a row of this symbolic bin, with this many entries, has its values.
     #[inline(always)]
     pub const fn contains(self, bin: u32, entries: u32) -> bool {
-        let is_sorted = symbolic::SORT <= bin && bin < symbolic::WARP_HASH;
+        let is_sorted = symbolic::SORT <= bin && bin < symbolic::HASH;
         let is_copied = bin == symbolic::COPY && entries <= MAX_SORTED_PRODUCTS;
         self.0 == 1 && (is_sorted || is_copied)
     }
@@ -85,18 +91,16 @@ pub mod symbolic {
     pub const COPY: u32 = 1;
     /// Rows of B are runs of neighbouring columns.
     pub const RUNS: u32 = 2;
-    /// At most 8, 16, .. 512 products, sorted in registers, if they span few enough columns.
+    /// At most 16, 32, .. 512 products, sorted in registers, if they span few enough columns.
     pub const SORT: u32 = 3;
-    /// At most 256 and 512 products, a hash table per warp.
-    pub const WARP_HASH: u32 = 10;
-    /// At most 1024, .. 16384 products, a hash table per block.
-    pub const BLOCK_HASH: u32 = 12;
+    /// At most 256, 512, .. 16384 products, a hash table per block.
+    pub const HASH: u32 = SORT + super::SORTED_BINS;
     /// Fewer than [`SPARSE_BITMAP_PRODUCTS`](super::SPARSE_BITMAP_PRODUCTS) products, a bitmap of
     /// at most [`sparse_bitmap_words`](crate::analysis::bin_limits::sparse_bitmap_words) words.
-    pub const SPARSE_BITMAP: u32 = 17;
+    pub const SPARSE_BITMAP: u32 = HASH + 7;
     /// A bitmap of any size: fewer than 2^32 products, fewer than 2^31, .. The longest rows come
     /// first.
-    pub const BITMAP: u32 = 28;
+    pub const BITMAP: u32 = SPARSE_BITMAP + 11;
     /// One past the last bin.
     pub const END: u32 = BITMAP + 32;
 }
@@ -109,8 +113,8 @@ pub mod symbolic {
 /// | bin | rows | kernel |
 /// |---|---|---|
 /// | `COPY` | one nonzero of A | `copy_products` |
-/// | `NEIGHBOURS` | rows of A and B are runs, s <= 128, at least 8 products per nonzero of A | `neighbour_rows` |
-/// | `INTERVALS` | rows of B are runs, else as before | `interval_rows` |
+/// | `NEIGHBOURS` | rows of A and B are runs, s <= 64, at least 8 products per nonzero of A | `neighbour_rows` |
+/// | `INTERVALS` | rows of B are runs, s <= 128, else as before | `interval_rows` |
 /// | `WINDOW` | s <= 2048, p <= 1024, at least 8 products per nonzero of A | `window_rows` |
 /// | `SORT` | p <= 256 | `sort_products` |
 /// | `ORDERED_CHUNKS` | every other row of a deterministic product | `ordered_chunks` |
@@ -125,23 +129,23 @@ pub mod numeric {
     pub const COPY: u32 = 1;
     /// Windows of 128, 256, .. 2048 accumulators, one per warp.
     pub const WINDOW: u32 = 2;
-    /// At most 8, 16, .. 512 products, sorted in registers, if they span few enough columns.
+    /// At most 16, 32, .. 512 products, sorted in registers, if they span few enough columns.
     pub const SORT: u32 = 7;
     /// At most 64, 128, 256, 512 entries; a warp finds each product's entry by binary search.
-    pub const SEARCH_ROWS: u32 = 14;
+    pub const SEARCH_ROWS: u32 = SORT + super::SORTED_BINS;
     /// Chunks of at most 1024, 2048, 4096, 8192 entries; a bitmap gives the rank of a product's
     /// column.
-    pub const RANK_CHUNKS: u32 = 18;
+    pub const RANK_CHUNKS: u32 = SEARCH_ROWS + 4;
     /// Chunks of the same sizes; a binary search gives the rank.
-    pub const SEARCH_CHUNKS: u32 = 22;
+    pub const SEARCH_CHUNKS: u32 = RANK_CHUNKS + 4;
     /// Parts of rows: the products of a row are spread over the device.
-    pub const SPREAD: u32 = 26;
+    pub const SPREAD: u32 = SEARCH_CHUNKS + 4;
     /// Chunks of a warp each; sums are added up in a fixed order.
-    pub const ORDERED_CHUNKS: u32 = 27;
-    /// At most 64 and 128 columns; rows of B are runs, added up in registers.
-    pub const INTERVALS: u32 = 28;
-    /// The same where the row of A is a run too: several rows per warp.
-    pub const NEIGHBOURS: u32 = 30;
+    pub const ORDERED_CHUNKS: u32 = SPREAD + 1;
+    /// At most 128 columns; rows of B are runs, added up in registers.
+    pub const INTERVALS: u32 = ORDERED_CHUNKS + 1;
+    /// At most 64 columns, where the row of A is a run too: several rows per warp.
+    pub const NEIGHBOURS: u32 = INTERVALS + 1;
     /// One past the last bin.
-    pub const END: u32 = NEIGHBOURS + 2;
+    pub const END: u32 = NEIGHBOURS + 1;
 }

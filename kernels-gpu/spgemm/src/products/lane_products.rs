@@ -1,9 +1,9 @@
 //! The products of a short row of C, a few per lane, all loaded at once: the input of the kernels
 //! that sort.
 //!
-//! A group of lanes takes a row. Each lane loads one nonzero of A and finds its row of B; prefix
-//! sums number the products, and a lane finds the row of each of its products by binary search, as
-//! in [`row_products`](crate::products::row_products).
+//! A group of lanes takes a row. Each lane loads one nonzero of A and finds its row of B. Prefix
+//! sums number the products, and a lane finds the row of a product by binary search, as in
+//! [`row_products`](crate::products::row_products).
 //!
 //! Column and value of a product lie in two arrays. A short row of B therefore touches two sectors
 //! of memory, however few bytes it has. [`pair_nonzeros`] first puts columns and values of 4-byte

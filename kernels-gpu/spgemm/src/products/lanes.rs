@@ -4,6 +4,12 @@
 use cuda_std::prelude::*;
 use cuda_std::warp::WARP_SIZE;
 
+/// The warp's number in a grid of one dimension.
+#[inline(always)]
+pub fn warp_of_grid() -> u32 {
+    thread::block_idx_x() * (thread::block_dim_x() / WARP_SIZE) + thread::thread_idx_x() / WARP_SIZE
+}
+
 /// The mask of the calling lane's group of `LANES` lanes.
 #[inline(always)]
 pub fn group_mask<const LANES: u32>() -> u32 {
@@ -27,8 +33,8 @@ pub fn inclusive_sum<const LANES: u32>(mask: u32, number: u32) -> u32 {
     sum
 }
 
-/// The lane that owns product `p`, where `sum` is each lane's inclusive prefix sum of its number of
-/// products: the count of lanes whose sum is at most `p`. A binary search with `log2(LANES)`
+/// The lane that owns product `p`: the number of lanes whose `sum` is at most `p`. `sum` is the
+/// inclusive prefix sum of the lanes' numbers of products. A binary search with `log2(LANES)`
 /// shuffles.
 #[inline(always)]
 pub fn owner<const LANES: u32>(mask: u32, sum: u32, p: u32) -> u32 {

@@ -11,5 +11,4 @@ pub mod operands;
 pub mod ordered_products;
 pub mod row_products;
 pub mod search;
-pub mod team;
 pub mod window;

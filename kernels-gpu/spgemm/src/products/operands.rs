@@ -1,5 +1,5 @@
-//! How the operands of `C = A B` reach a kernel: the patterns of A and B, their values, a list of
-//! rows, and the pattern of C.
+//! The arguments of the kernels: patterns of A and B, their values, a list of rows, and the pattern
+//! of C.
 
 use cuda_std::prelude::*;
 

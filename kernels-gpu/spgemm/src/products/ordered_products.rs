@@ -12,7 +12,7 @@ use cuda_std::warp::WARP_SIZE;
 impl<T: Real> RowProducts<'_, T> {
     /// Calls `each(column, A[i, k], B[k, column])` for the products of the row, in the order of the
     /// nonzeros of A. The columns of one nonzero differ, so `each` may read and write an element
-    /// that belongs to the column; all lanes see it at the next nonzero.
+    /// that belongs to the column. All lanes see it at the next nonzero.
     ///
     /// # Safety
     ///

@@ -150,20 +150,25 @@ impl<T: Real> RowProducts<'_, T> {
             && (self.warps == 1 || nonzeros >= MIN_NONZEROS_PER_WARP * self.warps);
         // SAFETY: the contract is the same.
         unsafe {
-            if LANES == WARP_SIZE && long {
+            let defers = if LANES == WARP_SIZE && long {
                 self.row_by_row::<VALUES, TOGETHER>(each);
+                true
             } else {
-                self.flattened::<LANES, VALUES, TOGETHER>(each);
+                self.flattened::<LANES, VALUES, TOGETHER>(each)
+            };
+            if defers {
+                self.deferred_rows::<VALUES, TOGETHER>(each);
             }
         }
     }
 
-    /// The products numbered by prefix sums, those of `LANES` nonzeros of A at a time.
+    /// The products numbered by prefix sums, those of `LANES` nonzeros of A at a time. Returns
+    /// whether it may have deferred long rows.
     #[inline(always)]
     unsafe fn flattened<const LANES: u32, const VALUES: bool, const TOGETHER: bool>(
         &self,
         each: &mut impl FnMut(u32, T),
-    ) {
+    ) -> bool {
         let mask = group_mask::<LANES>();
         let lane = warp::lane_id() % LANES;
         let (start, end) = self.nonzeros;
@@ -213,10 +218,8 @@ impl<T: Real> RowProducts<'_, T> {
                     first += FLAT_UNROLL as u32 * stride;
                 }
             }
-            if own {
-                self.deferred_rows::<VALUES, TOGETHER>(each);
-            }
         }
+        own
     }
 
     /// Puts a nonzero of A on the list if its row of B is very long, and takes its products from
@@ -271,7 +274,8 @@ impl<T: Real> RowProducts<'_, T> {
         }
     }
 
-    /// One row of B after the other: the warp takes every `warps`-th nonzero of A.
+    /// One row of B after the other: the warp takes every `warps`-th nonzero of A. Long rows are
+    /// deferred if there is a list.
     #[inline(always)]
     unsafe fn row_by_row<const VALUES: bool, const TOGETHER: bool>(
         &self,
@@ -287,7 +291,7 @@ impl<T: Real> RowProducts<'_, T> {
             while k < end {
                 let mut mine = self.load::<VALUES>(k.wrapping_add(lane * self.warps), end);
                 self.defer_long_row(k.wrapping_add(lane * self.warps), &mut mine);
-                let count = (end - k).div_ceil(self.warps).min(WARP_SIZE);
+                let count = (end - k).div_ceil(self.warps.max(1)).min(WARP_SIZE);
                 for owner in 0..count {
                     let start = warp::shfl_idx(mask, mine.start, owner, WARP_SIZE);
                     let len = warp::shfl_idx(mask, mine.len, owner, WARP_SIZE);
@@ -322,7 +326,6 @@ impl<T: Real> RowProducts<'_, T> {
                 }
                 k = k.saturating_add(WARP_SIZE * self.warps);
             }
-            self.deferred_rows::<VALUES, TOGETHER>(each);
         }
     }
 

@@ -20,7 +20,7 @@ pub fn launch(chunks: u32) -> LaunchConfig {
 }
 
 /// The numbers of products, tiles and segments of each listed chunk. A block takes a chunk, a
-/// thread every 512th nonzero of A; a nonzero costs the extents of a row of B and two binary
+/// thread every 512th nonzero of A. A nonzero costs the extents of a row of B and two binary
 /// searches in it.
 ///
 /// # Safety

@@ -4,8 +4,8 @@
 //! The patterns of A and B decide both. Each nonzero of A whose row of B has columns in the chunk
 //! gives a *segment*, that part of the row of B. The products of a chunk are numbered segment after
 //! segment; 128 of them are a *tile*, which a warp takes. A bit per product says whether it begins
-//! a segment, so the segment of a product is the number of bits up to it, plus the segments before
-//! the tile. The destination is the *rank* of the product's column in the chunk.
+//! a segment. The segment of a product is the number of such bits up to it, plus the segments
+//! before the tile. The destination is the *rank* of the product's column in the chunk.
 //!
 //! ```text
 //! segments of 3, 1, 4 products     product   0 1 2 3 4 5 6 7

@@ -1,9 +1,9 @@
 //! Symbolic, for long rows: a bitmap of the row's columns in shared memory.
 //!
 //! A block takes a row. A product costs its 4-byte column and one atomic operation, without
-//! probing, and the bitmap needs no sort: its bits are counted, then written out as columns. 100000
-//! columns take 12.5 KB. A row with a wider span than the bitmap is done in windows; binary search
-//! cuts each row of B to the window, so no row is too long.
+//! probing. The bitmap needs no sort: its bits are counted, then written out as columns. It takes
+//! 12.5 KB for 100,000 columns. A row that spans more columns than the bitmap has bits is done in
+//! windows, and binary search cuts each row of B to the window. So no row is too long.
 //!
 //! | `SPARSE` | for | column c of the bitmap |
 //! |---|---|---|
@@ -182,7 +182,7 @@ impl BitmapWindow {
     #[inline(always)]
     fn groups(&self, warp: u32, warps: u32) -> (u32, u32) {
         let groups = self.used.div_ceil(WARP_SIZE);
-        let each = groups.div_ceil(warps);
+        let each = groups.div_ceil(warps.max(1));
         ((warp * each).min(groups), ((warp + 1) * each).min(groups))
     }
 

@@ -1,6 +1,6 @@
 //! Both phases, for rows of at most 512 products: the products' columns are sorted in registers.
 //!
-//! A group of 8, 16 or 32 lanes takes a row, a lane 1 to 16 products. The products are numbered,
+//! A group of 8, 16 or 32 lanes takes a row, a lane 2 to 16 products. The products are numbered,
 //! and a key is a column (relative to the row's first) with the product's number in its low bits. A
 //! [bitonic network](crate::products::network) sorts the keys. Equal columns then stand side by
 //! side: no table, no atomics. The factors wait in shared memory under the product's number. Equal
@@ -74,7 +74,7 @@ pub fn launch(rows: u32, rounds: u32, products: u32, element_bytes: u32) -> Laun
 /// and span at most [`MAX_SPAN`] columns. `work` and `starts` are those of
 /// [`row_work`](crate::analysis::work::row_work); `staged` has the room that `starts` gives each
 /// row, `entries` a number per row. The launch is [`launch`]'s for `rounds`.
-#[kernel(name = "spgemm_sort_rows", PRODUCTS = [8, 16, 32, 64, 128, 256, 512])]
+#[kernel(name = "spgemm_sort_rows", PRODUCTS = [16, 32, 64, 128, 256, 512])]
 pub unsafe fn sort_rows<const PRODUCTS: u32>(
     operands: OperandPatterns,
     items: RowList,
@@ -106,7 +106,7 @@ pub unsafe fn sort_rows<const PRODUCTS: u32>(
 ///
 /// As for [`sort_rows`]; `starts` says where each row begins in `values` and `columns`, which have
 /// room for its entries.
-#[kernel(name = "spgemm_sort_products", T = [f32, f64], PRODUCTS = [8, 16, 32, 64, 128, 256, 512])]
+#[kernel(name = "spgemm_sort_products", T = [f32, f64], PRODUCTS = [16, 32, 64, 128, 256, 512])]
 pub unsafe fn sort_products<T: Real, const PRODUCTS: u32>(
     operands: OperandPatterns,
     factors: Factors<T>,
@@ -153,7 +153,6 @@ impl<T: Real, const VALUES: bool> RowSorter<T, VALUES> {
         // SAFETY: the contract is the same.
         unsafe {
             match PRODUCTS {
-                8 => self.sort_row::<8, 1, 1>(),
                 16 => self.sort_row::<8, 2, 2>(),
                 32 => self.sort_row::<8, 4, 4>(),
                 64 => self.sort_row::<16, 4, 4>(),

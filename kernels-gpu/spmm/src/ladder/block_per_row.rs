@@ -16,7 +16,7 @@
 //! Source: two steps of a course report on SpMM, a block for each row and 64 nonzeros for each load. How its threads
 //! share the nonzeros is not said there. Every other nonzero, as here, gives both warps work even in a short row.
 
-use crate::{ItemKind, Items, MAX_GRID_Y, Shape};
+use crate::{ItemKind, Items, MAX_GRID_Y, LaunchShape};
 use cuda_std::prelude::*;
 use cuda_std::warp::WARP_SIZE;
 use warprow_kernels_matrix::{Csr, Dense, DenseMut};
@@ -41,14 +41,14 @@ const TILE: u32 = WARP_SIZE;
 const MAX_GRID_X: u32 = i32::MAX as u32;
 
 /// A block for each row and tile of features; rows along x, tiles along y.
-pub fn launch<T: Real>(shape: Shape) -> LaunchConfig {
+pub fn launch<T: Real>(shape: LaunchShape) -> LaunchConfig {
     let tiles = shape.features.div_ceil(TILE).min(MAX_GRID_Y);
     LaunchConfig::new((shape.rows.min(MAX_GRID_X), tiles), BLOCK)
 }
 
 /// The handle of the kernel.
 #[cfg(not(target_arch = "nvptx64"))]
-pub fn handle<T: Real>(_: Shape) -> Kernel<crate::Arguments<T>> {
+pub fn handle<T: Real>(_: LaunchShape) -> Kernel<crate::Arguments<T>> {
     block_per_row::<T>()
 }
 

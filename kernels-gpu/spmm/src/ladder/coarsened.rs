@@ -17,7 +17,7 @@
 //!
 //! Source: coarse-grained warp merging of GE-SpMM (Huang, Dai, Wang and Yang, SC 2020).
 
-use crate::{ItemKind, Items, MAX_GRID_Y, Shape};
+use crate::{ItemKind, Items, MAX_GRID_Y, LaunchShape};
 use core::array;
 use cuda_std::prelude::*;
 use cuda_std::warp::{FULL_MASK, WARP_SIZE};
@@ -40,12 +40,12 @@ const ROWS: u32 = 4;
 const CACHED: u32 = WARP_SIZE;
 
 /// The number of features of a lane.
-fn features_per_lane(shape: Shape) -> u32 {
+fn features_per_lane(shape: LaunchShape) -> u32 {
     if shape.features < 128 { 2 } else { 4 }
 }
 
 /// A warp for each row and tile of features; rows along x, tiles along y.
-pub fn launch<T: Real>(shape: Shape) -> LaunchConfig {
+pub fn launch<T: Real>(shape: LaunchShape) -> LaunchConfig {
     let tile = features_per_lane(shape) * WARP_SIZE;
     let tiles = shape.features.div_ceil(tile).min(MAX_GRID_Y);
     LaunchConfig::new((shape.rows.div_ceil(ROWS), tiles), ROWS * WARP_SIZE)
@@ -53,7 +53,7 @@ pub fn launch<T: Real>(shape: Shape) -> LaunchConfig {
 
 /// The handle of the kernel.
 #[cfg(not(target_arch = "nvptx64"))]
-pub fn handle<T: Real>(shape: Shape) -> Kernel<crate::Arguments<T>> {
+pub fn handle<T: Real>(shape: LaunchShape) -> Kernel<crate::Arguments<T>> {
     match features_per_lane(shape) {
         2 => coarsened::<T, 2>(),
         _ => coarsened::<T, 4>(),

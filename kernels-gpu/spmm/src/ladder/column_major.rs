@@ -16,7 +16,7 @@
 //! Source: a step of a course report on SpMM, which does not say whether a thread or a warp takes a nonzero there.
 
 use crate::ladder::thread_per_nonzero;
-use crate::{ItemKind, Items, Shape};
+use crate::{ItemKind, Items, LaunchShape};
 use cuda_std::prelude::*;
 use warprow_kernels_matrix::{Csr, Dense, DenseMut};
 
@@ -31,13 +31,13 @@ pub const PARENT: Option<crate::SpmmKernel> = Some(crate::SpmmKernel::ThreadPerN
 pub const ITEMS: ItemKind = ItemKind::NonzerosByColumn;
 
 /// One thread for each nonzero.
-pub fn launch<T: Real>(shape: Shape) -> LaunchConfig {
+pub fn launch<T: Real>(shape: LaunchShape) -> LaunchConfig {
     thread_per_nonzero::launch::<T>(shape)
 }
 
 /// The handle of the kernel.
 #[cfg(not(target_arch = "nvptx64"))]
-pub fn handle<T: Real>(_: Shape) -> Kernel<crate::Arguments<T>> {
+pub fn handle<T: Real>(_: LaunchShape) -> Kernel<crate::Arguments<T>> {
     column_major::<T>()
 }
 

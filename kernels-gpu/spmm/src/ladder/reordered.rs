@@ -19,7 +19,7 @@
 //! Source: a course report on SpMM, which sorts the rows by the column of their first nonzero.
 
 use crate::ladder::warp_per_row;
-use crate::{ItemKind, Shape};
+use crate::{ItemKind, LaunchShape};
 use cuda_std::prelude::*;
 
 /// What it does, in one line.
@@ -32,12 +32,12 @@ pub const PARENT: Option<crate::SpmmKernel> = Some(crate::SpmmKernel::WarpPerRow
 pub const ITEMS: ItemKind = ItemKind::Rows;
 
 /// A warp for each row and tile of features.
-pub fn launch<T: Real>(shape: Shape) -> LaunchConfig {
+pub fn launch<T: Real>(shape: LaunchShape) -> LaunchConfig {
     warp_per_row::launch::<T>(shape)
 }
 
 /// The handle of the kernel.
 #[cfg(not(target_arch = "nvptx64"))]
-pub fn handle<T: Real>(_: Shape) -> Kernel<crate::Arguments<T>> {
+pub fn handle<T: Real>(_: LaunchShape) -> Kernel<crate::Arguments<T>> {
     warp_per_row::warp_per_row::<T>()
 }

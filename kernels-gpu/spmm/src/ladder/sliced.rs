@@ -17,7 +17,7 @@
 //! Source: slices of 32 nonzeros in a course report on SpMM.
 
 use crate::ladder::slices;
-use crate::{ItemKind, Items, Shape};
+use crate::{ItemKind, Items, LaunchShape};
 use cuda_std::atomic::Scope;
 use cuda_std::prelude::*;
 use warprow_kernels_matrix::{Csr, Dense, DenseMut};
@@ -32,13 +32,13 @@ pub const PARENT: Option<crate::SpmmKernel> = Some(crate::SpmmKernel::WarpPerRow
 pub const ITEMS: ItemKind = ItemKind::Slices;
 
 /// A warp for each slice and tile of features.
-pub fn launch<T: Real>(shape: Shape) -> LaunchConfig {
+pub fn launch<T: Real>(shape: LaunchShape) -> LaunchConfig {
     slices::launch_product(shape.items, shape.features)
 }
 
 /// The handle of the kernel.
 #[cfg(not(target_arch = "nvptx64"))]
-pub fn handle<T: Real>(_: Shape) -> Kernel<crate::Arguments<T>> {
+pub fn handle<T: Real>(_: LaunchShape) -> Kernel<crate::Arguments<T>> {
     sliced::<T>()
 }
 

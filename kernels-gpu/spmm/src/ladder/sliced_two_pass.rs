@@ -16,7 +16,7 @@
 //! partial sums of merge-based SpMM in a second kernel, too.
 
 use crate::ladder::slices;
-use crate::{ItemKind, Items, Shape};
+use crate::{ItemKind, Items, LaunchShape};
 use cuda_std::prelude::*;
 use warprow_kernels_matrix::{Csr, Dense, DenseMut};
 
@@ -31,13 +31,13 @@ pub const PARENT: Option<crate::SpmmKernel> = Some(crate::SpmmKernel::Sliced);
 pub const ITEMS: ItemKind = ItemKind::SlicesWithSums;
 
 /// A warp for each slice and tile of features.
-pub fn launch<T: Real>(shape: Shape) -> LaunchConfig {
+pub fn launch<T: Real>(shape: LaunchShape) -> LaunchConfig {
     slices::launch_product(shape.items, shape.features)
 }
 
 /// The handle of the kernel.
 #[cfg(not(target_arch = "nvptx64"))]
-pub fn handle<T: Real>(_: Shape) -> Kernel<crate::Arguments<T>> {
+pub fn handle<T: Real>(_: LaunchShape) -> Kernel<crate::Arguments<T>> {
     sliced_two_pass::<T>()
 }
 

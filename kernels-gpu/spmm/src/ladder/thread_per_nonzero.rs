@@ -18,7 +18,7 @@
 //!
 //! Source: the first step of a course report on SpMM, which names the atomic additions as the main obstacle.
 
-use crate::{ItemKind, Items, Shape};
+use crate::{ItemKind, Items, LaunchShape};
 use cuda_std::atomic::Scope;
 use cuda_std::prelude::*;
 use warprow_kernels_matrix::{Csr, Dense, DenseMut};
@@ -36,13 +36,13 @@ pub const ITEMS: ItemKind = ItemKind::Nonzeros;
 const BLOCK: u32 = 128;
 
 /// One thread for each nonzero.
-pub fn launch<T: Real>(shape: Shape) -> LaunchConfig {
+pub fn launch<T: Real>(shape: LaunchShape) -> LaunchConfig {
     LaunchConfig::new(shape.items.div_ceil(BLOCK), BLOCK)
 }
 
 /// The handle of the kernel.
 #[cfg(not(target_arch = "nvptx64"))]
-pub fn handle<T: Real>(_: Shape) -> Kernel<crate::Arguments<T>> {
+pub fn handle<T: Real>(_: LaunchShape) -> Kernel<crate::Arguments<T>> {
     thread_per_nonzero::<T>()
 }
 

@@ -14,7 +14,7 @@
 //! Source: the scalar CSR kernel of Bell and Garland, "Efficient Sparse Matrix-Vector Multiplication on CUDA" (2008),
 //! with a loop over the features.
 
-use crate::{ItemKind, Items, Shape};
+use crate::{ItemKind, Items, LaunchShape};
 use cuda_std::prelude::*;
 use warprow_kernels_matrix::{Csr, Dense, DenseMut};
 
@@ -31,13 +31,13 @@ pub const ITEMS: ItemKind = ItemKind::Rows;
 const BLOCK: u32 = 128;
 
 /// One thread for each row.
-pub fn launch<T: Real>(shape: Shape) -> LaunchConfig {
+pub fn launch<T: Real>(shape: LaunchShape) -> LaunchConfig {
     LaunchConfig::new(shape.rows.div_ceil(BLOCK), BLOCK)
 }
 
 /// The handle of the kernel.
 #[cfg(not(target_arch = "nvptx64"))]
-pub fn handle<T: Real>(_: Shape) -> Kernel<crate::Arguments<T>> {
+pub fn handle<T: Real>(_: LaunchShape) -> Kernel<crate::Arguments<T>> {
     thread_per_row::<T>()
 }
 

@@ -16,7 +16,7 @@
 //! than 32. Here each tile has its own warps, so that all nonzeros read one narrow slice of X before the next slice
 //! begins. A narrow slice is more likely to stay in the L2 cache.
 
-use crate::{ItemKind, Items, MAX_GRID_Y, Shape};
+use crate::{ItemKind, Items, MAX_GRID_Y, LaunchShape};
 use cuda_std::atomic::Scope;
 use cuda_std::prelude::*;
 use cuda_std::warp::WARP_SIZE;
@@ -38,7 +38,7 @@ const NONZEROS: u32 = 4;
 const TILE: u32 = WARP_SIZE;
 
 /// A warp for each nonzero and tile of features; nonzeros along x, tiles along y.
-pub fn launch<T: Real>(shape: Shape) -> LaunchConfig {
+pub fn launch<T: Real>(shape: LaunchShape) -> LaunchConfig {
     let tiles = shape.features.div_ceil(TILE).min(MAX_GRID_Y);
     LaunchConfig::new(
         (shape.items.div_ceil(NONZEROS), tiles),
@@ -48,7 +48,7 @@ pub fn launch<T: Real>(shape: Shape) -> LaunchConfig {
 
 /// The handle of the kernel.
 #[cfg(not(target_arch = "nvptx64"))]
-pub fn handle<T: Real>(_: Shape) -> Kernel<crate::Arguments<T>> {
+pub fn handle<T: Real>(_: LaunchShape) -> Kernel<crate::Arguments<T>> {
     warp_per_nonzero::<T>()
 }
 

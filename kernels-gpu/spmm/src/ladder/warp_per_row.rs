@@ -16,7 +16,7 @@
 //! Source: row split, section 4.1 of Yang, Buluç and Owens, "Design Principles for Sparse Matrix Multiplication on the
 //! GPU" (Euro-Par 2018).
 
-use crate::{ItemKind, Items, MAX_GRID_Y, Shape};
+use crate::{ItemKind, Items, MAX_GRID_Y, LaunchShape};
 use core::array;
 use cuda_std::prelude::*;
 use cuda_std::warp::{FULL_MASK, WARP_SIZE};
@@ -42,14 +42,14 @@ const TILE: u32 = WARP_SIZE;
 const UNROLL: u32 = 8;
 
 /// A warp for each row and tile of features; rows along x, tiles along y.
-pub fn launch<T: Real>(shape: Shape) -> LaunchConfig {
+pub fn launch<T: Real>(shape: LaunchShape) -> LaunchConfig {
     let tiles = shape.features.div_ceil(TILE).min(MAX_GRID_Y);
     LaunchConfig::new((shape.rows.div_ceil(ROWS), tiles), ROWS * WARP_SIZE)
 }
 
 /// The handle of the kernel.
 #[cfg(not(target_arch = "nvptx64"))]
-pub fn handle<T: Real>(_: Shape) -> Kernel<crate::Arguments<T>> {
+pub fn handle<T: Real>(_: LaunchShape) -> Kernel<crate::Arguments<T>> {
     warp_per_row::<T>()
 }
 

@@ -19,7 +19,7 @@
 //! Source: coalesced row caching of GE-SpMM (Huang, Dai, Wang and Yang, "GE-SpMM: General-purpose Sparse Matrix-Matrix
 //! Multiplication on GPUs for Graph Neural Networks", SC 2020).
 
-use crate::{ItemKind, Items, MAX_GRID_Y, Shape};
+use crate::{ItemKind, Items, MAX_GRID_Y, LaunchShape};
 use cuda_std::prelude::*;
 use cuda_std::warp::{FULL_MASK, WARP_SIZE};
 use warprow_kernels_matrix::{Csr, Dense, DenseMut};
@@ -43,14 +43,14 @@ const TILE: u32 = WARP_SIZE;
 const CACHED: u32 = WARP_SIZE;
 
 /// A warp for each row and tile of features; rows along x, tiles along y.
-pub fn launch<T: Real>(shape: Shape) -> LaunchConfig {
+pub fn launch<T: Real>(shape: LaunchShape) -> LaunchConfig {
     let tiles = shape.features.div_ceil(TILE).min(MAX_GRID_Y);
     LaunchConfig::new((shape.rows.div_ceil(ROWS), tiles), ROWS * WARP_SIZE)
 }
 
 /// The handle of the kernel.
 #[cfg(not(target_arch = "nvptx64"))]
-pub fn handle<T: Real>(_: Shape) -> Kernel<crate::Arguments<T>> {
+pub fn handle<T: Real>(_: LaunchShape) -> Kernel<crate::Arguments<T>> {
     warp_per_row_cached::<T>()
 }
 

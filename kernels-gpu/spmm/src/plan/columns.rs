@@ -12,14 +12,14 @@ use cuda_std::warp::{FULL_MASK, WARP_SIZE};
 const BLOCK: u32 = 256;
 
 /// Nonzeros of a thread of [`count`].
-const NONZEROS: u32 = 4;
+const NONZEROS_PER_THREAD: u32 = 4;
 
 /// Bins of [`bin`]: a count has 32 bits.
 pub const BINS: usize = 32;
 
 /// The launch of [`count`] for that many nonzeros.
 pub fn launch_count(nonzeros: u32) -> LaunchConfig {
-    LaunchConfig::new(nonzeros.div_ceil(BLOCK * NONZEROS), BLOCK)
+    LaunchConfig::new(nonzeros.div_ceil(BLOCK * NONZEROS_PER_THREAD), BLOCK)
 }
 
 /// The launch of [`bin`], a thread a column.
@@ -34,8 +34,8 @@ pub fn launch_bin(cols: u32) -> LaunchConfig {
 /// There are `nonzeros` columns, and a zeroed count for each that may be among them.
 #[kernel(name = "spmm_count_columns")]
 pub unsafe fn count(nonzeros: u32, col_idx: Global<u32>, counts: GlobalMut<u32>) {
-    let first = u64::from(thread::block_idx_x()) * u64::from(BLOCK * NONZEROS);
-    for i in 0..NONZEROS {
+    let first = u64::from(thread::block_idx_x()) * u64::from(BLOCK * NONZEROS_PER_THREAD);
+    for i in 0..NONZEROS_PER_THREAD {
         let k = first + u64::from(i * BLOCK + thread::thread_idx_x());
         if k < u64::from(nonzeros) {
             // SAFETY: `k` is below `nonzeros`, and the column has a count.

@@ -1,12 +1,14 @@
-//! Keys by which a [sort](warprow_kernels_matrix::primitives::sort) puts rows that share columns next to each other.
+//! Keys by which a [sort](warprow_kernels_matrix::primitives::sort) puts rows that share columns
+//! next to each other.
 //!
 //! - The first column of each row, its most frequent column, or its number of nonzeros.
-//! - Labels, by label propagation (Raghavan, Albert and Kumara, "Near linear time algorithm to detect community
-//!   structures in large-scale networks", Physical Review E 76, 2007): each row takes the label that most of its
-//!   columns have, a few times, until the rows of a community have one label. Here all rows take their labels at once,
-//!   and of equally frequent labels the least, so that the result is the same in every run. A row of more than 32
-//!   nonzeros samples 32 of them, other ones in each round, so that a warp counts the labels with one `match_any` and
-//!   no table.
+//! - Labels, by label propagation (Raghavan, Albert and Kumara, "Near linear time algorithm to
+//!   detect community structures in large-scale networks", Physical Review E 76, 2007): In each
+//!   round, a row takes the label that most of its columns have. After a few rounds, the rows of a
+//!   community have one label. Here all rows take their labels at once, and of equally frequent
+//!   labels the least, so that the result is the same in every run. A row of more than 32 nonzeros
+//!   samples 32 of them, other ones in each round. So a warp counts the labels with one `match_any`
+//!   and no table.
 
 use cuda_std::atomic::Scope;
 use cuda_std::prelude::*;

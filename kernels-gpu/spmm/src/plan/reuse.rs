@@ -1,8 +1,10 @@
-//! How many columns consecutive rows share, from a sample of windows of rows. It says what an order of the rows gains.
+//! How many columns consecutive rows share, from a sample of windows of rows. It says what an order
+//! of the rows gains.
 //!
-//! A block counts the nonzeros and the distinct columns of a window of consecutive rows, in a hash table in shared
-//! memory. Of a window with more nonzeros than the table can hold, only columns with a small hash count. These are the
-//! same columns in each row, so the quotient of distinct columns and nonzeros stays what it is.
+//! A block counts the nonzeros and the distinct columns of a window of consecutive rows, in a hash
+//! table in shared memory. Of a window with more nonzeros than the table can hold, only columns
+//! with a small hash count. These are the same columns in each row, so the quotient of distinct
+//! columns and nonzeros has the same expected value.
 
 use core::array;
 use cuda_std::prelude::*;
@@ -16,7 +18,7 @@ const BLOCK: u32 = 1024;
 const BATCH: u32 = 4;
 
 /// Maximum number of rows of a window.
-pub const MOST_ROWS: u32 = BLOCK;
+pub const MAX_WINDOW_ROWS: u32 = BLOCK;
 
 /// Slots of the table.
 const SLOTS: u32 = 8192;
@@ -25,7 +27,7 @@ const SLOTS: u32 = 8192;
 const SAMPLE: u32 = 2048;
 
 /// One of how many columns counts, in a window of so many nonzeros.
-pub fn one_of(nonzeros: u32) -> u32 {
+pub fn sampled_one_in(nonzeros: u32) -> u32 {
     nonzeros.div_ceil(SAMPLE).max(1)
 }
 
@@ -37,16 +39,17 @@ pub fn launch(windows: u32) -> LaunchConfig {
     LaunchConfig::new(windows, BLOCK)
 }
 
-/// Three numbers for each of some windows of `window_rows` rows: its nonzeros, those of the columns that
-/// [count](one_of), and the number of these columns; zeros for a window of more than `longest` nonzeros. A block a
-/// window; the windows are evenly spread.
+/// Writes three numbers for each of some windows of `window_rows` rows: its nonzeros, the nonzeros
+/// in [sampled](sampled_one_in) columns, and the number of these columns. A window of more than
+/// `longest` nonzeros gets zeros. A block takes a window; the windows are evenly spread.
 ///
 /// `order` is a permutation of the rows, or null for their own order.
 ///
 /// # Safety
 ///
-/// `row_ptr` and `col_idx` are those of a matrix of `rows` rows, not 0, columns below `u32::MAX`; `order` has a row of
-/// the matrix for each of them; `window_rows` is from 1 to [`MOST_ROWS`]; `counts` has three numbers for each block.
+/// `row_ptr` and `col_idx` are those of a matrix of `rows` rows, not 0, columns below `u32::MAX`;
+/// `order` has a row of the matrix for each of them; `window_rows` is from 1 to
+/// [`MAX_WINDOW_ROWS`]; `counts` has three numbers for each block.
 #[kernel(name = "spmm_count_distinct")]
 pub unsafe fn count_distinct(
     rows: u32,
@@ -90,7 +93,7 @@ pub unsafe fn count_distinct(
         if thread < in_window {
             let (start, end) = nonzeros_of(first + thread);
             // At most 2^22 a row, so that the sum of all rows fits a u32.
-            sums.atomic_add(0, (end - start).min(u32::MAX / MOST_ROWS));
+            sums.atomic_add(0, (end - start).min(u32::MAX / MAX_WINDOW_ROWS));
         }
         thread::sync_threads();
         let nonzeros = sums.load(0);
@@ -100,7 +103,7 @@ pub unsafe fn count_distinct(
             }
             return;
         }
-        let one_of = one_of(nonzeros);
+        let one_in = sampled_one_in(nonzeros);
         let (mut counted, mut distinct) = (0, 0);
         let mut place = thread / WARP_SIZE;
         while place < in_window {
@@ -117,7 +120,7 @@ pub unsafe fn count_distinct(
                 });
                 unroll!(i in 0..4 {
                     let hash = mix(cols[i]);
-                    if cols[i] != EMPTY && hash <= u32::MAX / one_of {
+                    if cols[i] != EMPTY && hash <= u32::MAX / one_in {
                         counted += 1;
                         if insert(slots, cols[i], hash) {
                             distinct += 1;

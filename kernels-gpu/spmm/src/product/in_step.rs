@@ -19,7 +19,7 @@ use crate::product::lane_columns::LaneColumns;
 use crate::product::reduction::{Reduce, Reduction, Total};
 use crate::product::row_end::{Place, Results, RowEnd, passes};
 use crate::product::teams::WARPS;
-use crate::{Ending, ItemKind, Items, MAX_GRID_Y, Shape};
+use crate::{Ending, ItemKind, Items, MAX_GRID_Y, LaunchShape};
 use core::array;
 use cuda_std::prelude::*;
 use cuda_std::warp::{FULL_MASK, WARP_SIZE};
@@ -65,7 +65,7 @@ fn variant<T: Operand>(features: u32) -> (u32, u32, u32) {
 }
 
 /// A warp for each row or for a quarter of it, and each tile of features; warps along x, tiles along y.
-pub fn launch<T: Operand>(shape: Shape, _: Reduction, _: Ending) -> LaunchConfig {
+pub fn launch<T: Operand>(shape: LaunchShape, _: Reduction, _: Ending) -> LaunchConfig {
     let (lanes, width, passes) = variant::<T>(shape.features);
     let tile_width = lanes * width * passes;
     let tiles = shape.features.div_ceil(tile_width).min(MAX_GRID_Y);
@@ -76,7 +76,7 @@ pub fn launch<T: Operand>(shape: Shape, _: Reduction, _: Ending) -> LaunchConfig
 /// The handle of the kernel for the shape's variant.
 #[cfg(not(target_arch = "nvptx64"))]
 pub fn handle<T: Operand>(
-    shape: Shape,
+    shape: LaunchShape,
     _: Reduction,
     _: Ending,
 ) -> Kernel<crate::GeneralArguments<T>> {

@@ -9,7 +9,7 @@
 //! kernel: no atomics, and the same bits in every run.
 //!
 //! A sub-warp's item is one task or, where many rows are cut, several. A large item costs less for each nonzero, but
-//! keeps the GPU waiting if it starts last. So a matrix's first items are [large](crate::items::Large) and its last
+//! keeps the GPU waiting if it starts last. So a matrix's first items are [large](crate::items::LargeItems) and its last
 //! ones small (as in "factoring", Hummel, Schonberg and Flynn, Communications of the ACM 35, 1992).
 //!
 //! ```text

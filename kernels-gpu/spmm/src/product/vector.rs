@@ -28,7 +28,7 @@ pub use variant::{GROUPS, LaneCounts, eights_of_task, items_of_block, lanes, wid
 use crate::product::epilogue::Epilogue;
 use crate::product::reduction::{Greatest, Reduce, Reduction, Total};
 use crate::product::row_end::{AddSums, RowEnd, StoreSums, StoreSumsInAnyOrder};
-use crate::{Ending, ItemKind, Items, MAX_GRID_Y, Shape};
+use crate::{Ending, ItemKind, Items, MAX_GRID_Y, LaunchShape};
 use cuda_std::prelude::*;
 use run::Run;
 use variant::{Instances, block, listed, tiles, variant};
@@ -49,7 +49,7 @@ pub const ITEMS: ItemKind = ItemKind::Tasks;
 pub const HAS_EXTREMA: bool = true;
 
 /// A sub-warp for each task and tile of features; tasks along x, tiles along y.
-pub fn launch<T: Operand>(shape: Shape, reduction: Reduction, ending: Ending) -> LaunchConfig {
+pub fn launch<T: Operand>(shape: LaunchShape, reduction: Reduction, ending: Ending) -> LaunchConfig {
     let (lanes, width, passes) = variant::<T>(shape, reduction, ending);
     let tiles = tiles(shape, (lanes, width, passes));
     let block = block(lanes);
@@ -61,7 +61,7 @@ pub fn launch<T: Operand>(shape: Shape, reduction: Reduction, ending: Ending) ->
 /// The handle of the kernel for the shape's variant.
 #[cfg(not(target_arch = "nvptx64"))]
 pub fn handle<T: Operand>(
-    shape: Shape,
+    shape: LaunchShape,
     reduction: Reduction,
     ending: Ending,
 ) -> Kernel<crate::GeneralArguments<T>> {

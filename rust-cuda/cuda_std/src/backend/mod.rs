@@ -1,6 +1,6 @@
-//! The two machines under the device library: PTX instructions, or calls into the emulator.
+//! The two back ends of the device library: PTX instructions, and calls into the emulator.
 //!
-//! Both modules define the same functions and implement the same traits; the public modules document them.
+//! Both modules define the same functions and implement the same traits. The public modules document them.
 
 #[cfg(target_arch = "nvptx64")]
 mod ptx;

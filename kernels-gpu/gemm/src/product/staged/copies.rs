@@ -1,10 +1,10 @@
 //! The copies of a stage: a chunk of X and the rows of W that belong to it.
 
-use crate::product::staged::{Block, RealElement};
+use crate::product::staged::{Block, BlockTile, RealElement};
 use cuda_std::async_copy;
 use cuda_std::prelude::*;
 
-impl<T: RealElement, const CHOICE: usize> Block<'_, T, CHOICE> {
+impl<T: RealElement, S: BlockTile> Block<'_, T, S> {
     /// Begins the copies of a chunk of X and of the rows of W that belong to it; what lies outside of the matrices is zero, or in
     /// rows past the last a copy of that.
     ///

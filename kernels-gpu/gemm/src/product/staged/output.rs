@@ -1,11 +1,11 @@
 //! The sums of a thread on their way to Y.
 
-use crate::product::staged::{Block, Epilogue, RealElement};
+use crate::product::staged::{Block, BlockTile, Epilogue, RealElement};
 use cuda_std::prelude::*;
 use warprow_kernels_matrix::DenseMut;
 use warprow_kernels_matrix::unroll;
 
-impl<T: RealElement, const CHOICE: usize> Block<'_, T, CHOICE> {
+impl<T: RealElement, S: BlockTile> Block<'_, T, S> {
     /// Writes the sums, in Y as far as it has rows and columns.
     ///
     /// # Safety

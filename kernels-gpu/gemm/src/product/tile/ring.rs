@@ -80,7 +80,7 @@ impl Ring {
     /// X and W as the kernels get them, the launch that of [`Tile::plan`]; all threads of the block call it, and nobody uses the shared
     /// memory.
     #[inline(always)]
-    pub unsafe fn start<T: Element, const STREAMED: bool>(
+    pub unsafe fn start<T: Element>(
         x: &Dense<T>,
         w: &Dense<T>,
         tile: Tile,
@@ -91,7 +91,7 @@ impl Ring {
         let chunks = tile.chunks(row_bytes);
         let all_weights = tile.tile_bytes(row_bytes, w.cols);
         let weights = shared::dynamic_shared_mem::<u32>();
-        let weight_room = if STREAMED {
+        let weight_room = if tile.streamed {
             tile.stages * tile.weight_bytes(w.cols)
         } else {
             // It is in shared memory.
@@ -104,7 +104,7 @@ impl Ring {
             end,
             stride,
             tiles,
-        } = Rows::of_warp::<STREAMED>(x.rows, tile);
+        } = Rows::of_warp(x.rows, tile);
         let lane = warp::lane_id() % WARP_SIZE;
         let before_last = u64::from(chunks.saturating_sub(1)) * u64::from(tile.chunk);
         let mut ring = Self {
@@ -130,17 +130,17 @@ impl Ring {
         };
         // SAFETY: the places of W and the stages, each copied to once.
         unsafe {
-            if !STREAMED {
+            if !tile.streamed {
                 ring.copy_weights(0, 0, weight_room);
                 async_copy::commit();
             }
-            let ahead = ring.ahead::<STREAMED>();
+            let ahead = ring.ahead();
             let mut begun = 0;
             while begun < ahead {
-                ring.begin::<STREAMED>();
+                ring.begin();
                 begun += 1;
             }
-            if !STREAMED {
+            if !tile.streamed {
                 wait_for_all_but(ahead);
                 ring.publish_weights();
                 thread::sync_threads();
@@ -196,8 +196,8 @@ impl Ring {
 
     /// Chunks whose copies are begun before one is waited for.
     #[inline(always)]
-    fn ahead<const STREAMED: bool>(&self) -> u32 {
-        if self.tile.refills_early && !STREAMED {
+    fn ahead(&self) -> u32 {
+        if self.tile.refills_early {
             self.tile.stages
         } else {
             self.tile.stages - 1
@@ -210,19 +210,19 @@ impl Ring {
     ///
     /// All lanes of the warp, and if W is streamed all threads of the block, call it, as often as there are chunks in their tiles.
     #[inline(always)]
-    pub unsafe fn advance<const STREAMED: bool>(&mut self) -> Stage {
+    pub unsafe fn advance(&mut self) -> Stage {
         let tile = self.tile;
-        wait_for_all_but(self.ahead::<STREAMED>() - 1);
+        wait_for_all_but(self.ahead() - 1);
         // What others have copied is there, and they are done with the chunk before.
-        if STREAMED {
+        if tile.streamed {
             self.publish_weights();
             thread::sync_threads();
         } else {
             warp::sync_warp(FULL_MASK);
         }
-        if STREAMED || !tile.refills_early {
+        if !tile.refills_early {
             // SAFETY: nobody uses the stage of the chunk before.
-            unsafe { self.begin::<STREAMED>() };
+            unsafe { self.begin() };
         }
         let is_last = self.chunk + 1 == self.chunks;
         let stage = Stage {
@@ -240,7 +240,11 @@ impl Ring {
             self.stage + 1
         };
         self.chunk = if is_last { 0 } else { self.chunk + 1 };
-        let starts_over = if STREAMED { self.stage == 0 } else { is_last };
+        let starts_over = if tile.streamed {
+            self.stage == 0
+        } else {
+            is_last
+        };
         self.part = if starts_over {
             self.weights
         } else {
@@ -255,11 +259,11 @@ impl Ring {
     ///
     /// All lanes of the warp call it, once after each [`advance`](Self::advance), and are done with the stage.
     #[inline(always)]
-    pub unsafe fn refill<const STREAMED: bool>(&mut self) {
-        if self.tile.refills_early && !STREAMED {
+    pub unsafe fn refill(&mut self) {
+        if self.tile.refills_early {
             warp::sync_warp(FULL_MASK);
             // SAFETY: the caller's contract.
-            unsafe { self.begin::<STREAMED>() };
+            unsafe { self.begin() };
         }
     }
 
@@ -269,11 +273,11 @@ impl Ring {
     ///
     /// Nobody uses the stage.
     #[inline(always)]
-    unsafe fn begin<const STREAMED: bool>(&mut self) {
+    unsafe fn begin(&mut self) {
         // SAFETY: the caller's contract; W is of whole chunks.
         unsafe {
             if let Some((chunk, stage)) = self.copies.begin()
-                && STREAMED
+                && self.tile.streamed
             {
                 let bytes = self.weight_bytes;
                 self.copy_weights(u64::from(chunk) * u64::from(bytes), stage * bytes, bytes);
@@ -324,10 +328,8 @@ fn wait_for_all_but(groups: u32) {
     }
 }
 
-/// The rows of X that a warp computes: tiles in turn, so that all warps of the device are at neighbouring rows at about the same time.
-///
-/// With a range of neighbouring rows for each warp 128 to 16 columns of f64 take 0.0825 ms and not 0.0791, 128 to 128 of f16 0.0444 and not
-/// 0.0420 (281,903 rows, H200); no shape gained by ranges.
+/// The rows of X that a warp computes: tiles in turn, so that all warps of the device are at neighbouring rows at about the same
+/// time.
 struct Rows {
     /// The first one, and where they end.
     row: u32,
@@ -340,14 +342,15 @@ struct Rows {
 
 impl Rows {
     #[inline(always)]
-    fn of_warp<const STREAMED: bool>(rows: u32, tile: Tile) -> Self {
+    fn of_warp(rows: u32, tile: Tile) -> Self {
         let warp = thread::thread_idx_x() / WARP_SIZE;
         let teams = thread::block_dim_x() / WARP_SIZE / tile.team;
         // Of the teams of warps that share a tile: one of each block after another, so that blocks have as many tiles, or differ by one.
         let index = warp / tile.team * thread::grid_dim_y() + thread::block_idx_y();
-        let count = teams * thread::grid_dim_y();
+        // At least one, which the compiler does not know.
+        let count = (teams * thread::grid_dim_y()).max(1);
         let all = rows.div_ceil(tile.team_rows());
-        let left = if STREAMED {
+        let left = if tile.streamed {
             all
         } else {
             all.saturating_sub(index)

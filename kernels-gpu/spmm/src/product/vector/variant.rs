@@ -4,7 +4,7 @@
 use crate::product::reduction::Reduction;
 use crate::product::row_end::passes;
 use crate::product::vector::{ADDED, ANY_ORDER, MAX, PLAIN, SCALED};
-use crate::{Ending, Shape};
+use crate::{Ending, LaunchShape};
 use cuda_std::warp::WARP_SIZE;
 use warprow_kernels_matrix::Operand;
 
@@ -135,7 +135,7 @@ pub fn lanes<T: Operand>(features: u32, reduction: Reduction, ending: Ending) ->
 pub(crate) type Variant = (u32, u32, u32);
 
 /// The instance with the shape's lanes, or with the next fewer that there are.
-pub(crate) fn variant<T: Operand>(shape: Shape, reduction: Reduction, ending: Ending) -> Variant {
+pub(crate) fn variant<T: Operand>(shape: LaunchShape, reduction: Reduction, ending: Ending) -> Variant {
     let there_are = lanes::<T>(shape.features, reduction, ending);
     // The instances for any factors are for all types and widths.
     let lanes = there_are.at_most(shape.lanes).unwrap_or(WARP_SIZE);
@@ -156,12 +156,12 @@ pub fn width<T: Operand>(features: u32, reduction: Reduction) -> u32 {
 }
 
 /// Tiles of features.
-pub(crate) fn tiles(shape: Shape, (lanes, width, passes): Variant) -> u32 {
+pub(crate) fn tiles(shape: LaunchShape, (lanes, width, passes): Variant) -> u32 {
     shape.features.div_ceil(lanes * width * passes)
 }
 
 /// How many times eight lanes a task has, in all tiles of features, for the lanes of an instance.
-pub fn eights_of_task<T: Operand>(shape: Shape, reduction: Reduction) -> u64 {
+pub fn eights_of_task<T: Operand>(shape: LaunchShape, reduction: Reduction) -> u64 {
     let width = width::<T>(shape.features, reduction);
     let variant = (shape.lanes, width, passes(shape.lanes, width));
     u64::from(shape.lanes / 8) * u64::from(tiles(shape, variant))

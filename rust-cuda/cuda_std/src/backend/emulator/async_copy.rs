@@ -1,4 +1,4 @@
-//! Copies from global to shared memory that run beside the thread.
+//! Asynchronous copies from global to shared memory.
 
 use simt::lane;
 

@@ -1,4 +1,4 @@
-//! Atomic operations: each an update of the word that nothing can come between.
+//! Atomic operations: each is an atomic update of a word.
 
 use crate::element::Element;
 use crate::scope::Scope;
@@ -73,7 +73,7 @@ macro_rules! atomic_word {
 }
 atomic_word!(u32 u64);
 
-/// The two memories' forms of one update of an element.
+/// An update of an element in global memory, and the same one in shared memory.
 macro_rules! update {
     ($global:ident $shared:ident, $element:ident, |$old:ident, $value:ident| $new:expr) => {
         #[inline(never)]
@@ -104,7 +104,7 @@ macro_rules! arithmetic {
             #[inline(never)]
             #[track_caller]
             unsafe fn reduce_add_global(scope: Scope, address: u64, value: $element) {
-                // SAFETY: the caller's contract.
+                // SAFETY: the contract is that of `reduce_add_global`; the emulator checks the access.
                 unsafe { Self::add_global(scope, address, value) };
             }
         }

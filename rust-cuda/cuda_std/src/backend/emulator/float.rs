@@ -1,4 +1,4 @@
-//! Floating-point arithmetic, by the host's own.
+//! Floating-point arithmetic on the host.
 
 use half::{bf16, f16};
 
@@ -29,7 +29,7 @@ macro_rules! maximum {
             if a.is_nan() || b.is_nan() {
                 <$float>::NAN
             } else if a == b {
-                // Zeros of different signs are the only equal numbers that differ in a bit.
+                // The only equal numbers with different bits are 0 and -0, and 0 must win.
                 <$float>::from_bits(a.to_bits() & b.to_bits())
             } else if a > b {
                 a
@@ -44,7 +44,7 @@ maximum! {
     maximum_f64(f64);
 }
 
-/// Subnormal numbers as zero, with their sign, as the `.ftz` instructions take and give them.
+/// Replaces a subnormal number by a zero of the same sign, as `.ftz` instructions do.
 #[inline(never)]
 fn flush(x: f32) -> f32 {
     if x.is_subnormal() {

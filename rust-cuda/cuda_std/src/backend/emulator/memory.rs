@@ -1,4 +1,4 @@
-//! Loads and stores, shuffles of words, and where shared memory lies.
+//! Loads, stores and shuffles of words; addresses of shared memory.
 
 use crate::element::Element;
 use crate::word::Word;
@@ -16,7 +16,7 @@ macro_rules! load {
                 )
             };
             let address = u64::from(address);
-            // As on the device, where 16 bytes are the most that one instruction moves.
+            // As on a GPU, where an instruction accesses at most 16 bytes.
             if size_of::<Self>() * N > 16 {
                 let low = lane::load::<Self, 2>(Space::$space, address);
                 let high = lane::load::<Self, 2>(Space::$space, address + 16);
@@ -89,7 +89,7 @@ macro_rules! word {
 }
 word!(u8 u16 u32 u64);
 
-/// An offset in the block's shared window: it fits, as the window has some hundred KiB.
+/// An address in the shared window in 32 bits. It fits, since the window has at most 228 KiB.
 fn window(address: u64) -> u32 {
     u32::try_from(address).expect("shared memory is smaller than 4 GiB")
 }

@@ -1,25 +1,28 @@
-//! Matrix products of a warp: each lane gathers the fragments of all and computes its own part of the result.
+//! Matrix multiplication by a warp: each lane gathers the fragments of all lanes and computes its own part of the
+//! result.
 
 use half::{bf16, f16};
 use simt::lane;
 
-/// The rows and columns of the four elements of C that a lane has.
+/// The rows and columns of the four elements of C that the lane holds.
 pub(super) fn places() -> [(usize, usize); 4] {
     let (group, member) = (lane::lane_id() as usize / 4, lane::lane_id() as usize % 4);
     [(0, 0), (0, 1), (8, 0), (8, 1)].map(|(row, col)| (group + row, 2 * member + col))
 }
 
-/// A 32-bit register out of a lane's words: A's four, then B's two.
+/// A 32-bit register of a lane: 0 to 3 are those of A, 4 and 5 those of B.
 pub(super) fn register(words: &[u64; 3], index: usize) -> u32 {
     (words[index / 2] >> (32 * (index % 2))) as u32
 }
 
+/// The registers of A and B as words for [`lane::gather`].
 fn words(a: [u32; 4], b: [u32; 2]) -> [u64; 3] {
     let pair = |low: u32, high: u32| u64::from(low) | u64::from(high) << 32;
     [pair(a[0], a[1]), pair(a[2], a[3]), pair(b[0], b[1])]
 }
 
-/// The sums in f64, in which they are exact but for a few last bits, rounded once.
+/// Multiplies in f64, where only a few last bits can be lost, and rounds each sum once. `a` and `b` return an element
+/// for the words of all lanes, a row and a column.
 #[inline(never)]
 #[track_caller]
 fn multiply(
@@ -66,7 +69,7 @@ mma_16! {
 #[inline(never)]
 #[track_caller]
 pub(crate) fn mma_tf32(a: [u32; 4], b: [u32; 2], c: [f32; 4]) -> [f32; 4] {
-    // The multiplier sees the upper 19 bits alone.
+    // Tensor cores read only the upper 19 bits.
     let element = |lanes: &[[u64; 3]; 32], lane: usize, index: usize| {
         f64::from(f32::from_bits(register(&lanes[lane], index) & !0x1fff))
     };
@@ -120,7 +123,7 @@ pub(crate) fn mma_f64_16(a: [f64; 4], b: [f64; 2], c: [f64; 4]) -> [f64; 4] {
 pub(crate) fn to_tf32(x: f32) -> u32 {
     let bits = x.to_bits();
     if x.is_finite() {
-        // Half of the last place that stays; a carry goes into the exponent as it should.
+        // Adds half of the last bit that is kept. A carry into the exponent gives the right result.
         (bits + 0x1000) & !0x1fff
     } else {
         bits

@@ -44,6 +44,9 @@ pub(crate) fn system_fence() {
 }
 
 #[inline(always)]
+pub(crate) fn keep_rolled() {}
+
+#[inline(always)]
 pub(crate) fn opaque(number: u32) -> u32 {
     number
 }

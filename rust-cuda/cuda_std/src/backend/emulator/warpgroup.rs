@@ -1,12 +1,12 @@
-//! Matrix products of a warpgroup: each warp computes its own 16 rows, as it does in [`mma`](super::mma).
+//! Matrix multiplication by a warpgroup: each warp computes its own 16 rows, as in [`mma`](super::mma).
 
 use super::mma::{places, register};
 use crate::word::Word;
 use half::{bf16, f16};
 use simt::lane;
 
-/// Adds the products of 16 columns of A and as many rows of B. The sums are of f64, in which they are exact but for a few last bits, and
-/// rounded once. `b` has the 8 elements of a tile's column in each of two blocks below each other.
+/// Adds the products of 16 columns of A and 16 rows of B. It sums in f64, where only a few last bits can be lost, and
+/// rounds once. `b` returns, for a tile and a column, the addresses of its upper and its lower 8 elements.
 #[inline(never)]
 #[track_caller]
 fn add_step<const TILES: usize>(
@@ -22,12 +22,12 @@ fn add_step<const TILES: usize>(
         let bits = register(&lanes[row % 8 * 4 + k % 8 / 2], row / 8 + 2 * (k / 8));
         to_f64((bits >> (16 * (k % 2))) as u16)
     };
-    // The lane's rows are two, g and g + 8.
+    // The lane has the rows g and g + 8.
     let rows = [places[0].0, places[2].0].map(|row| core::array::from_fn(|k| of_row(row, k)));
     for (tile, sums) in sums.iter_mut().enumerate() {
         for column in 0..2 {
             let halves = b(tile, places[column].1);
-            // SAFETY: the caller's contract; the emulator checks it.
+            // SAFETY: the emulator checks the access.
             let words: [[u32; 4]; 2] = halves.map(|place| unsafe { u32::load_shared::<4>(place) });
             for (row, of_row) in rows.iter().enumerate() {
                 let of_row: &[f64; 16] = of_row;
@@ -42,7 +42,7 @@ fn add_step<const TILES: usize>(
     }
 }
 
-/// B in blocks of 8 x 8.
+/// Multiplies by B in blocks of 8 x 8 elements.
 #[inline(never)]
 #[track_caller]
 fn multiply<const TILES: usize>(
@@ -80,7 +80,7 @@ half! {
     multiply_warpgroup_bf16 = bf16;
 }
 
-/// B in blocks of 8 rows and all columns, four for each part.
+/// Multiplies by B in parts, each of four blocks of 8 rows and all columns.
 #[inline(never)]
 #[track_caller]
 fn multiply_parts<const STEPS: usize, const TILES: usize>(
@@ -96,7 +96,7 @@ fn multiply_parts<const STEPS: usize, const TILES: usize>(
     sums
 }
 
-/// Adds the products of 32 rows of B, in such blocks from the one with that number on.
+/// Adds the products of `16 * STEPS` rows of B, from block `first` on; a block has 8 rows and all columns.
 #[inline(never)]
 #[track_caller]
 fn add_blocks<const STEPS: usize, const TILES: usize>(
@@ -153,6 +153,6 @@ pub(crate) fn upper_halves(low: u32, high: u32) -> u32 {
     low >> 16 | high & 0xffff_0000
 }
 
-/// Nothing: the emulator has one order of memory.
+/// Does nothing: in the emulator, tensor cores see the same memory as threads.
 #[inline(never)]
 pub(crate) fn publish_to_tensor_cores() {}

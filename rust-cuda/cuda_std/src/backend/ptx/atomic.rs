@@ -4,7 +4,7 @@ use crate::scope::Scope;
 use crate::word::{AtomicArithmetic, AtomicOrder, AtomicWord};
 use core::arch::asm;
 
-/// `atom` at `address` with the operands named; the value that was there before.
+/// An `atom` instruction with the given operands. Its value is the old value.
 macro_rules! atom {
     ($instruction:expr, $address:ident: $space:ident, $register:ident: $type:ty, [$($operand:ident)+]) => {{
         let old: $type;
@@ -19,7 +19,7 @@ macro_rules! atom {
     }};
 }
 
-/// The same instruction at the three scopes; the scope is known after inlining.
+/// An instruction in one of three scopes. The scope is a constant after inlining.
 macro_rules! at_scope {
     ($scope:ident, $prefix:literal, $suffix:expr, $instruction:ident $rest:tt) => {
         match $scope {
@@ -31,7 +31,7 @@ macro_rules! at_scope {
     (@ $name:expr, $instruction:ident ($($rest:tt)*)) => { $instruction!($name, $($rest)*) };
 }
 
-/// `red`: an atomic operation whose old value nobody wants.
+/// A `red` or `st` instruction: it returns nothing.
 macro_rules! red {
     ($instruction:expr, $address:ident, $register:ident, $value:ident) => {
         asm!(
@@ -43,6 +43,7 @@ macro_rules! red {
     };
 }
 
+/// A `ld.relaxed` instruction.
 macro_rules! relaxed_load {
     ($instruction:expr, $address:ident, $register:ident: $type:ty) => {{
         let value: $type;
@@ -61,38 +62,71 @@ macro_rules! atomic_word {
         impl AtomicWord for $word {
             #[inline(always)]
             unsafe fn load_atomic(scope: Scope, address: u64) -> $word {
-                // SAFETY: the caller's contract.
-                unsafe { at_scope!(scope, "ld.relaxed", concat!("global.", $bits), relaxed_load(address, $register: $word)) }
+                // SAFETY: the caller guarantees a valid, aligned address; the assembly clobbers memory.
+                unsafe {
+                    at_scope!(
+                        scope,
+                        "ld.relaxed",
+                        concat!("global.", $bits),
+                        relaxed_load(address, $register: $word)
+                    )
+                }
             }
 
             #[inline(always)]
             unsafe fn store_atomic(scope: Scope, address: u64, value: $word) {
-                // SAFETY: the caller's contract.
+                // SAFETY: the caller guarantees a valid, aligned address; the assembly clobbers memory.
                 unsafe { at_scope!(scope, "st.relaxed", concat!("global.", $bits), red(address, $register, value)) }
             }
 
             #[inline(always)]
             unsafe fn exchange_global(scope: Scope, address: u64, value: $word) -> $word {
-                // SAFETY: the caller's contract.
-                unsafe { at_scope!(scope, "atom.relaxed", concat!("global.exch.", $bits), atom(address: reg64, $register: $word, [value])) }
+                // SAFETY: the caller guarantees a valid, aligned address; the assembly clobbers memory.
+                unsafe {
+                    at_scope!(
+                        scope,
+                        "atom.relaxed",
+                        concat!("global.exch.", $bits),
+                        atom(address: reg64, $register: $word, [value])
+                    )
+                }
             }
 
             #[inline(always)]
             unsafe fn exchange_shared(address: u32, value: $word) -> $word {
-                // SAFETY: the caller's contract.
-                unsafe { atom!(concat!("atom.relaxed.cta.shared.exch.", $bits), address: reg32, $register: $word, [value]) }
+                // SAFETY: the caller guarantees a valid, aligned address; the assembly clobbers memory.
+                unsafe {
+                    atom!(
+                        concat!("atom.relaxed.cta.shared.exch.", $bits),
+                        address: reg32, $register: $word,
+                        [value]
+                    )
+                }
             }
 
             #[inline(always)]
             unsafe fn compare_exchange_global(scope: Scope, address: u64, expected: $word, new: $word) -> $word {
-                // SAFETY: the caller's contract.
-                unsafe { at_scope!(scope, "atom.relaxed", concat!("global.cas.", $bits), atom(address: reg64, $register: $word, [expected new])) }
+                // SAFETY: the caller guarantees a valid, aligned address; the assembly clobbers memory.
+                unsafe {
+                    at_scope!(
+                        scope,
+                        "atom.relaxed",
+                        concat!("global.cas.", $bits),
+                        atom(address: reg64, $register: $word, [expected new])
+                    )
+                }
             }
 
             #[inline(always)]
             unsafe fn compare_exchange_shared(address: u32, expected: $word, new: $word) -> $word {
-                // SAFETY: the caller's contract.
-                unsafe { atom!(concat!("atom.relaxed.cta.shared.cas.", $bits), address: reg32, $register: $word, [expected new]) }
+                // SAFETY: the caller guarantees a valid, aligned address; the assembly clobbers memory.
+                unsafe {
+                    atom!(
+                        concat!("atom.relaxed.cta.shared.cas.", $bits),
+                        address: reg32, $register: $word,
+                        [expected new]
+                    )
+                }
             }
         }
     };
@@ -105,25 +139,45 @@ macro_rules! arithmetic {
         impl AtomicArithmetic for $element {
             #[inline(always)]
             unsafe fn add_global(scope: Scope, address: u64, value: $element) -> $element {
-                // SAFETY: the caller's contract.
-                unsafe { at_scope!(scope, "atom.relaxed", concat!("global.add.", $type), atom(address: reg64, $register: $element, [value])) }
+                // SAFETY: the caller guarantees a valid, aligned address; the assembly clobbers memory.
+                unsafe {
+                    at_scope!(
+                        scope,
+                        "atom.relaxed",
+                        concat!("global.add.", $type),
+                        atom(address: reg64, $register: $element, [value])
+                    )
+                }
             }
 
             #[inline(always)]
             unsafe fn add_shared(address: u32, value: $element) -> $element {
-                // SAFETY: the caller's contract.
-                unsafe { atom!(concat!("atom.relaxed.cta.shared.add.", $type), address: reg32, $register: $element, [value]) }
+                // SAFETY: the caller guarantees a valid, aligned address; the assembly clobbers memory.
+                unsafe {
+                    atom!(
+                        concat!("atom.relaxed.cta.shared.add.", $type),
+                        address: reg32, $register: $element,
+                        [value]
+                    )
+                }
             }
 
             #[inline(always)]
             unsafe fn reduce_add_global(scope: Scope, address: u64, value: $element) {
-                // SAFETY: the caller's contract.
-                unsafe { at_scope!(scope, "red.relaxed", concat!("global.add.", $type), red(address, $register, value)) }
+                // SAFETY: the caller guarantees a valid, aligned address; the assembly clobbers memory.
+                unsafe {
+                    at_scope!(
+                        scope,
+                        "red.relaxed",
+                        concat!("global.add.", $type),
+                        red(address, $register, value)
+                    )
+                }
             }
         }
     };
 }
-// Two's complement addition is the same signed and unsigned; PTX has no `.s64` form.
+// PTX has no `.s64` form; in two's complement, signed and unsigned addition are the same.
 arithmetic!(u32, reg32, "u32");
 arithmetic!(i32, reg32, "u32");
 arithmetic!(u64, reg64, "u64");
@@ -141,14 +195,27 @@ macro_rules! order {
     (@ $global:ident $shared:ident $operation:literal, $element:ident, $register:ident, $type:literal) => {
         #[inline(always)]
         unsafe fn $global(scope: Scope, address: u64, value: $element) -> $element {
-            // SAFETY: the caller's contract.
-            unsafe { at_scope!(scope, "atom.relaxed", concat!("global.", $operation, ".", $type), atom(address: reg64, $register: $element, [value])) }
+            // SAFETY: the caller guarantees a valid, aligned address; the assembly clobbers memory.
+            unsafe {
+                at_scope!(
+                    scope,
+                    "atom.relaxed",
+                    concat!("global.", $operation, ".", $type),
+                    atom(address: reg64, $register: $element, [value])
+                )
+            }
         }
 
         #[inline(always)]
         unsafe fn $shared(address: u32, value: $element) -> $element {
-            // SAFETY: the caller's contract.
-            unsafe { atom!(concat!("atom.relaxed.cta.shared.", $operation, ".", $type), address: reg32, $register: $element, [value]) }
+            // SAFETY: the caller guarantees a valid, aligned address; the assembly clobbers memory.
+            unsafe {
+                atom!(
+                    concat!("atom.relaxed.cta.shared.", $operation, ".", $type),
+                    address: reg32, $register: $element,
+                    [value]
+                )
+            }
         }
     };
 }
@@ -160,6 +227,6 @@ order!(i64, reg64, "s64");
 /// `atom.or` on shared memory.
 #[inline(always)]
 pub(crate) unsafe fn or_shared(address: u32, value: u32) -> u32 {
-    // SAFETY: the caller's contract.
+    // SAFETY: the caller guarantees a valid, aligned address; the assembly clobbers memory.
     unsafe { atom!("atom.relaxed.cta.shared.or.b32", address: reg32, reg32: u32, [value]) }
 }

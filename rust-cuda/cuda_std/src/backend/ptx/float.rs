@@ -7,7 +7,7 @@ macro_rules! fma {
         #[inline(always)]
         pub(crate) fn $name(a: $float, b: $float, c: $float) -> $float {
             let result: $float;
-            // SAFETY: arithmetic on registers.
+            // SAFETY: the instruction only reads and writes registers.
             unsafe {
                 asm!(
                     concat!($instruction, " {result}, {a}, {b}, {c};"),
@@ -33,7 +33,7 @@ macro_rules! binary {
         #[inline(always)]
         pub(crate) fn $name(a: $float, b: $float) -> $output {
             let result: $output;
-            // SAFETY: arithmetic on registers.
+            // SAFETY: the instruction only reads and writes registers.
             unsafe {
                 asm!(
                     concat!($instruction, " {result}, {a}, {b};"),
@@ -51,12 +51,12 @@ macro_rules! binary {
 binary! {
     maximum_f32(f32, reg32) -> (f32, reg32) = "max.NaN.f32";
     max_f64(f64, reg64) -> (f64, reg64) = "max.f64";
-    // The first becomes the upper half.
+    // The first operand becomes the upper half.
     f32_to_f16x2(f32, reg32) -> (u32, reg32) = "cvt.rn.f16x2.f32";
     f32_to_bf16x2(f32, reg32) -> (u32, reg32) = "cvt.rn.bf16x2.f32";
 }
 
-/// There is no `max.NaN.f64`: `max.f64` takes 0 for greater than -0, and a number for greater than NaN.
+/// PTX has no `max.NaN.f64`. `max.f64` returns 0 for 0 and -0, but the number for a number and NaN.
 #[inline(always)]
 pub(crate) fn maximum_f64(a: f64, b: f64) -> f64 {
     if a.is_nan() || b.is_nan() {
@@ -71,7 +71,7 @@ macro_rules! unary {
         #[inline(always)]
         pub(crate) fn $name(x: $input) -> $output {
             let result: $output;
-            // SAFETY: arithmetic on registers.
+            // SAFETY: the instruction only reads and writes registers.
             unsafe {
                 asm!(
                     concat!($instruction, " {result}, {x};"),
@@ -95,12 +95,12 @@ unary! {
     f32_to_bf16(f32, reg32) -> (u16, reg16) = "cvt.rn.bf16.f32";
 }
 
-/// A bf16 is the upper half of an f32. An instruction of its own, for what the compiler knows of a shift it uses to convert
-/// early, and then keeps twice as many registers.
+/// A bf16 is the upper half of an f32. Inline assembly hides that from the compiler, which would move a plain shift up
+/// to the load and then need twice as many registers.
 #[inline(always)]
 pub(crate) fn bf16_to_f32(bits: u16) -> f32 {
     let result: f32;
-    // SAFETY: arithmetic on registers.
+    // SAFETY: the instruction only reads and writes registers.
     unsafe {
         asm!(
             "mov.b32 {result}, {{{zero}, {bits}}};",

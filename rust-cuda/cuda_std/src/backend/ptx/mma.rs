@@ -1,4 +1,4 @@
-//! Matrix products of a warp.
+//! Matrix multiplication by a warp.
 
 use core::arch::asm;
 
@@ -7,10 +7,13 @@ macro_rules! mma_f32 {
         #[inline(always)]
         pub(crate) fn $name(a: [u32; 4], b: [u32; 2], c: [f32; 4]) -> [f32; 4] {
             let (d0, d1, d2, d3): (f32, f32, f32, f32);
-            // SAFETY: that all lanes get here is the caller's contract.
+            // SAFETY: the caller guarantees that all lanes of the warp call it together.
             unsafe {
                 asm!(
-                    concat!($instruction, " {{{d0}, {d1}, {d2}, {d3}}}, {{{a0}, {a1}, {a2}, {a3}}}, {{{b0}, {b1}}}, {{{c0}, {c1}, {c2}, {c3}}};"),
+                    concat!(
+                        $instruction, " {{{d0}, {d1}, {d2}, {d3}}}, {{{a0}, {a1}, {a2}, {a3}}}, {{{b0}, {b1}}}, ",
+                        "{{{c0}, {c1}, {c2}, {c3}}};"
+                    ),
                     d0 = lateout(reg32) d0,
                     d1 = lateout(reg32) d1,
                     d2 = lateout(reg32) d2,
@@ -42,7 +45,7 @@ mma_f32! {
 #[inline(always)]
 pub(crate) fn mma_f64(a: f64, b: f64, c: [f64; 2]) -> [f64; 2] {
     let (d0, d1): (f64, f64);
-    // SAFETY: that all lanes get here is the caller's contract.
+    // SAFETY: the caller guarantees that all lanes of the warp call it together.
     unsafe {
         asm!(
             "mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {{{d0}, {d1}}}, {{{a}}}, {{{b}}}, {{{c0}, {c1}}};",
@@ -61,10 +64,13 @@ pub(crate) fn mma_f64(a: f64, b: f64, c: [f64; 2]) -> [f64; 2] {
 #[inline(always)]
 pub(crate) fn mma_f64_16(a: [f64; 4], b: [f64; 2], c: [f64; 4]) -> [f64; 4] {
     let (d0, d1, d2, d3): (f64, f64, f64, f64);
-    // SAFETY: that all lanes get here is the caller's contract.
+    // SAFETY: the caller guarantees that all lanes of the warp call it together.
     unsafe {
         asm!(
-            "mma.sync.aligned.m16n8k8.row.col.f64.f64.f64.f64 {{{d0}, {d1}, {d2}, {d3}}}, {{{a0}, {a1}, {a2}, {a3}}}, {{{b0}, {b1}}}, {{{c0}, {c1}, {c2}, {c3}}};",
+            concat!(
+                "mma.sync.aligned.m16n8k8.row.col.f64.f64.f64.f64 {{{d0}, {d1}, {d2}, {d3}}}, ",
+                "{{{a0}, {a1}, {a2}, {a3}}}, {{{b0}, {b1}}}, {{{c0}, {c1}, {c2}, {c3}}};"
+            ),
             d0 = lateout(reg64) d0,
             d1 = lateout(reg64) d1,
             d2 = lateout(reg64) d2,
@@ -88,7 +94,7 @@ pub(crate) fn mma_f64_16(a: [f64; 4], b: [f64; 2], c: [f64; 4]) -> [f64; 4] {
 #[inline(always)]
 pub(crate) fn to_tf32(x: f32) -> u32 {
     let bits: u32;
-    // SAFETY: arithmetic on registers.
+    // SAFETY: the instruction only reads and writes registers.
     unsafe {
         asm!(
             "cvt.rna.tf32.f32 {bits}, {x};",

@@ -1,11 +1,11 @@
-//! The PTX back end: one instruction for each operation, written as inline assembly.
+//! The PTX back end: an operation is one instruction, written as inline assembly.
 //!
-//! Why assembly and not Rust's own loads and atomics: those compile to generic or system-wide instructions (`ld.b32`,
-//! `atom.sys`), and neither LLVM nor `ptxas` finds the memory space again. Two rules of the options:
+//! Rust's own loads and atomics compile to generic or system-wide instructions (`ld.b32`, `atom.sys`); neither LLVM nor
+//! `ptxas` infers the memory space. Two rules for the options of `asm!`:
 //!
-//! - An operation of a whole warp or block is never `pure`: LLVM would move it into divergent code. It may be `nomem`
-//!   when it orders no memory.
-//! - Read-only loads are `pure, readonly`: they may be merged and moved. All other accesses clobber memory.
+//! - An operation of a warp or a block is never `pure`, because LLVM would move it into divergent code. It may be
+//!   `nomem` if it does not order memory.
+//! - Read-only loads are `pure, readonly`, so LLVM may merge and move them. All other accesses clobber memory.
 
 mod async_copy;
 mod atomic;
@@ -27,9 +27,9 @@ pub(crate) use thread::*;
 pub(crate) use warp::*;
 pub(crate) use warpgroup::*;
 
-/// Stops the kernel: the launch then fails with an error.
+/// Stops the kernel; the launch then fails with an error.
 #[panic_handler]
 fn panic(_: &core::panic::PanicInfo<'_>) -> ! {
-    // SAFETY: `trap` has no preconditions.
+    // SAFETY: `trap` only stops the kernel, and has no preconditions.
     unsafe { core::arch::nvptx::trap() }
 }

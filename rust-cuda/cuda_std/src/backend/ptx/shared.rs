@@ -1,18 +1,18 @@
-//! Where static and dynamic shared memory lie in the shared window.
+//! Addresses of static and dynamic shared memory in the shared window.
 
 use crate::element::Element;
 use core::arch::{asm, global_asm};
 
-// The one name through which PTX reaches the dynamic segment.
+// The symbol of dynamic shared memory.
 global_asm!(".extern .shared .align 16 .b8 dynamic_shared_memory[];");
 
 #[inline(always)]
 pub(crate) fn shared_static<T: Element, const LENGTH: usize, const SITE: u64>() -> u32 {
     let address: u32;
-    // The declaration stands in the function, so that each instance of a generic kernel has its own size; there are no
-    // braces around it, so that a second copy of it in one kernel is an error of `ptxas` and not a second array.
+    // The declaration is part of the function, so each instance of a generic kernel has its own size. It has no braces,
+    // so a second copy in one kernel is an error of `ptxas` and not a second array.
     //
-    // SAFETY: declares a variable and takes its address.
+    // SAFETY: the assembly declares a variable and returns its address. It accesses no memory.
     unsafe {
         asm!(
             ".shared .align 16 .b8 shared_{site}[{bytes}];",
@@ -29,7 +29,7 @@ pub(crate) fn shared_static<T: Element, const LENGTH: usize, const SITE: u64>() 
 #[inline(always)]
 pub(crate) fn shared_dynamic() -> u32 {
     let address: u32;
-    // SAFETY: takes the address of a symbol.
+    // SAFETY: the assembly returns the address of a symbol. It accesses no memory.
     unsafe {
         asm!(
             "mov.u32 {address}, dynamic_shared_memory;",

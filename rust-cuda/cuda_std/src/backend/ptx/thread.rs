@@ -1,4 +1,4 @@
-//! Indices, barriers and fences.
+//! Indices, barriers and memory fences.
 
 use core::arch::asm;
 use core::arch::nvptx;
@@ -7,7 +7,7 @@ macro_rules! register {
     ($($name:ident = $intrinsic:ident;)*) => {$(
         #[inline(always)]
         pub(crate) fn $name() -> u32 {
-            // SAFETY: reads a special register.
+            // SAFETY: the intrinsic reads a special register, and has no preconditions.
             unsafe { nvptx::$intrinsic() as u32 }
         }
     )*};
@@ -30,16 +30,17 @@ register! {
 
 #[inline(always)]
 pub(crate) fn sync_threads() {
-    // The intrinsic is convergent, as inline assembly is not: LLVM made two of a barrier between two loops of one condition, and
-    // the warps whose lanes were at both waited for ever.
-    // SAFETY: that all threads of the block get here is the caller's contract.
+    // An intrinsic is convergent, but inline assembly is not: LLVM duplicated a barrier between two loops with the same
+    // condition, and warps with lanes at both copies waited for ever.
+    //
+    // SAFETY: the caller guarantees that all threads of the block call it.
     unsafe { core::arch::nvptx::_syncthreads() }
 }
 
 #[inline(always)]
 pub(crate) fn sync_threads_count(predicate: bool) -> u32 {
     let count: u32;
-    // SAFETY: as for `sync_threads`.
+    // SAFETY: as in `sync_threads`.
     unsafe {
         asm!(
             "{{ .reg .pred p; setp.ne.u32 p, {predicate}, 0; bar.red.popc.u32 {count}, 0, p; }}",
@@ -56,7 +57,7 @@ macro_rules! barrier_vote {
         #[inline(always)]
         pub(crate) fn $name(predicate: bool) -> bool {
             let result: u32;
-            // SAFETY: as for `sync_threads`.
+            // SAFETY: as in `sync_threads`.
             unsafe {
                 asm!(
                     "{{ .reg .pred p; .reg .pred q; setp.ne.u32 p, {predicate}, 0;",
@@ -80,7 +81,7 @@ macro_rules! fence {
     ($($name:ident = $instruction:literal;)*) => {$(
         #[inline(always)]
         pub(crate) fn $name() {
-            // SAFETY: a fence has no preconditions; memory is clobbered.
+            // SAFETY: a fence has no preconditions; the assembly clobbers memory.
             unsafe { asm!($instruction, options(nostack)) }
         }
     )*};
@@ -93,9 +94,22 @@ fence! {
 }
 
 #[inline(always)]
+pub(crate) fn keep_rolled() {
+    // SAFETY: a directive for the assembler about the loop around it.
+    unsafe {
+        asm!(
+            ".pragma \"nounroll\";",
+            options(nomem, nostack, preserves_flags)
+        )
+    }
+}
+
+#[inline(always)]
 pub(crate) fn opaque(number: u32) -> u32 {
     let result: u32;
-    // SAFETY: a move of a register. Not `pure`, for then it could be moved out of a loop.
+    // It is not `pure`: otherwise LLVM could move it out of a loop.
+    //
+    // SAFETY: the instruction only reads and writes registers.
     unsafe {
         asm!(
             "mov.b32 {result}, {number};",

@@ -5,7 +5,7 @@ use core::arch::asm;
 #[inline(always)]
 pub(crate) fn lane_id() -> u32 {
     let lane: u32;
-    // SAFETY: reads a special register.
+    // SAFETY: the instruction reads a special register, and has no preconditions.
     unsafe {
         asm!("mov.u32 {lane}, %laneid;", lane = lateout(reg32) lane, options(pure, nomem, nostack, preserves_flags))
     }
@@ -14,11 +14,11 @@ pub(crate) fn lane_id() -> u32 {
 
 #[inline(always)]
 pub(crate) fn sync_warp(mask: u32) {
-    // SAFETY: that the lanes of `mask` get here is the caller's contract; memory is clobbered.
+    // SAFETY: the caller guarantees that all lanes of `mask` call it; the assembly clobbers memory.
     unsafe { asm!("bar.warp.sync {mask};", mask = in(reg32) mask, options(nostack)) }
 }
 
-/// The third operand of `shfl`: the segment mask in bits 8 to 12, the clamp value in bits 0 to 4.
+/// The third operand of `shfl`: the segment mask in bits 8 to 12, and the clamp value in bits 0 to 4.
 #[inline(always)]
 const fn segment(width: u32, clamp: u32) -> u32 {
     ((32 - width) << 8) | clamp
@@ -29,7 +29,7 @@ macro_rules! shuffle {
         #[inline(always)]
         pub(super) fn $name(mask: u32, value: u32, operand: u32, width: u32) -> u32 {
             let result: u32;
-            // SAFETY: that the lanes of `mask` get here is the caller's contract.
+            // SAFETY: the caller guarantees that all lanes of `mask` call it.
             unsafe {
                 asm!(
                     concat!("shfl.sync.", $mode, ".b32 {result}, {value}, {operand}, {segment}, {mask};"),
@@ -56,7 +56,7 @@ shuffle! {
 #[inline(always)]
 pub(super) fn match_any_b32(mask: u32, value: u32) -> u32 {
     let lanes: u32;
-    // SAFETY: that the lanes of `mask` get here is the caller's contract.
+    // SAFETY: the caller guarantees that all lanes of `mask` call it.
     unsafe {
         asm!(
             "match.any.sync.b32 {lanes}, {value}, {mask};",
@@ -72,7 +72,7 @@ pub(super) fn match_any_b32(mask: u32, value: u32) -> u32 {
 #[inline(always)]
 pub(super) fn match_any_b64(mask: u32, value: u64) -> u32 {
     let lanes: u32;
-    // SAFETY: that the lanes of `mask` get here is the caller's contract.
+    // SAFETY: the caller guarantees that all lanes of `mask` call it.
     unsafe {
         asm!(
             "match.any.sync.b64 {lanes}, {value}, {mask};",
@@ -85,7 +85,7 @@ pub(super) fn match_any_b64(mask: u32, value: u64) -> u32 {
     lanes
 }
 
-/// Shuffles and matches of a word, by instructions on 32 or 64 bits.
+/// Shuffles and matches of a word, with instructions on 32 or 64 bits.
 macro_rules! word_shuffles {
     (u64) => {
         super::warp::word_shuffles!(@wide shfl_idx idx lane);
@@ -139,7 +139,7 @@ pub(super) use word_shuffles;
 #[inline(always)]
 pub(crate) fn ballot(mask: u32, predicate: bool) -> u32 {
     let lanes: u32;
-    // SAFETY: that the lanes of `mask` get here is the caller's contract.
+    // SAFETY: the caller guarantees that all lanes of `mask` call it.
     unsafe {
         asm!(
             "{{ .reg .pred p; setp.ne.u32 p, {predicate}, 0; vote.sync.ballot.b32 {lanes}, p, {mask}; }}",
@@ -167,7 +167,7 @@ macro_rules! reduce {
         #[inline(always)]
         pub(crate) fn $name(mask: u32, value: $word) -> $word {
             let result: $word;
-            // SAFETY: that the lanes of `mask` get here is the caller's contract.
+            // SAFETY: the caller guarantees that all lanes of `mask` call it.
             unsafe {
                 asm!(
                     concat!("redux.sync.", $operation, " {result}, {value}, {mask};"),

@@ -1,47 +1,49 @@
-//! Matrix products of a warpgroup.
+//! Matrix multiplication by a warpgroup.
 
 use core::arch::asm;
 use core::array;
 
-/// Gives a macro that defines a multiplication by 6, 8 or 16 tiles of 8 columns the registers of the sums that a lane has of them: by name,
-/// and where each belongs.
+/// Gives a macro that defines a multiplication by 6, 8 or 16 tiles of 8 columns the registers of the sums that a lane
+/// has of them: by name, and where each belongs.
 macro_rules! with_sums {
     (6 $multiply:ident $name:ident $($arguments:tt)*) => {
         $multiply! {
             $name(6) $($arguments)*:
                 s0 s1 s2 s3 s4 s5 s6 s7 s8 s9 s10 s11 s12 s13 s14 s15 s16 s17 s18 s19 s20 s21 s22 s23:
-                s0[0][0] s1[0][1] s2[0][2] s3[0][3] s4[1][0] s5[1][1] s6[1][2] s7[1][3] s8[2][0] s9[2][1] s10[2][2] s11[2][3]
-                s12[3][0] s13[3][1] s14[3][2] s15[3][3] s16[4][0] s17[4][1] s18[4][2] s19[4][3] s20[5][0] s21[5][1] s22[5][2]
-                s23[5][3]
+                s0[0][0] s1[0][1] s2[0][2] s3[0][3] s4[1][0] s5[1][1] s6[1][2] s7[1][3] s8[2][0] s9[2][1] s10[2][2]
+                s11[2][3] s12[3][0] s13[3][1] s14[3][2] s15[3][3] s16[4][0] s17[4][1] s18[4][2] s19[4][3] s20[5][0]
+                s21[5][1] s22[5][2] s23[5][3]
         }
     };
     (8 $multiply:ident $name:ident $($arguments:tt)*) => {
         $multiply! {
             $name(8) $($arguments)*:
-                s0 s1 s2 s3 s4 s5 s6 s7 s8 s9 s10 s11 s12 s13 s14 s15 s16 s17 s18 s19 s20 s21 s22 s23 s24 s25 s26 s27 s28 s29 s30
-                s31:
-                s0[0][0] s1[0][1] s2[0][2] s3[0][3] s4[1][0] s5[1][1] s6[1][2] s7[1][3] s8[2][0] s9[2][1] s10[2][2] s11[2][3]
-                s12[3][0] s13[3][1] s14[3][2] s15[3][3] s16[4][0] s17[4][1] s18[4][2] s19[4][3] s20[5][0] s21[5][1] s22[5][2]
-                s23[5][3] s24[6][0] s25[6][1] s26[6][2] s27[6][3] s28[7][0] s29[7][1] s30[7][2] s31[7][3]
+                s0 s1 s2 s3 s4 s5 s6 s7 s8 s9 s10 s11 s12 s13 s14 s15 s16 s17 s18 s19 s20 s21 s22 s23 s24 s25 s26
+                s27 s28 s29 s30 s31:
+                s0[0][0] s1[0][1] s2[0][2] s3[0][3] s4[1][0] s5[1][1] s6[1][2] s7[1][3] s8[2][0] s9[2][1] s10[2][2]
+                s11[2][3] s12[3][0] s13[3][1] s14[3][2] s15[3][3] s16[4][0] s17[4][1] s18[4][2] s19[4][3] s20[5][0]
+                s21[5][1] s22[5][2] s23[5][3] s24[6][0] s25[6][1] s26[6][2] s27[6][3] s28[7][0] s29[7][1] s30[7][2]
+                s31[7][3]
         }
     };
     (16 $multiply:ident $name:ident $($arguments:tt)*) => {
         $multiply! {
             $name(16) $($arguments)*:
-                s0 s1 s2 s3 s4 s5 s6 s7 s8 s9 s10 s11 s12 s13 s14 s15 s16 s17 s18 s19 s20 s21 s22 s23 s24 s25 s26 s27 s28 s29 s30
-                s31 s32 s33 s34 s35 s36 s37 s38 s39 s40 s41 s42 s43 s44 s45 s46 s47 s48 s49 s50 s51 s52 s53 s54 s55 s56 s57 s58
-                s59 s60 s61 s62 s63:
-                s0[0][0] s1[0][1] s2[0][2] s3[0][3] s4[1][0] s5[1][1] s6[1][2] s7[1][3] s8[2][0] s9[2][1] s10[2][2] s11[2][3]
-                s12[3][0] s13[3][1] s14[3][2] s15[3][3] s16[4][0] s17[4][1] s18[4][2] s19[4][3] s20[5][0] s21[5][1] s22[5][2]
-                s23[5][3] s24[6][0] s25[6][1] s26[6][2] s27[6][3] s28[7][0] s29[7][1] s30[7][2] s31[7][3] s32[8][0] s33[8][1]
-                s34[8][2] s35[8][3] s36[9][0] s37[9][1] s38[9][2] s39[9][3] s40[10][0] s41[10][1] s42[10][2] s43[10][3]
-                s44[11][0] s45[11][1] s46[11][2] s47[11][3] s48[12][0] s49[12][1] s50[12][2] s51[12][3] s52[13][0] s53[13][1]
-                s54[13][2] s55[13][3] s56[14][0] s57[14][1] s58[14][2] s59[14][3] s60[15][0] s61[15][1] s62[15][2] s63[15][3]
+                s0 s1 s2 s3 s4 s5 s6 s7 s8 s9 s10 s11 s12 s13 s14 s15 s16 s17 s18 s19 s20 s21 s22 s23 s24 s25 s26
+                s27 s28 s29 s30 s31 s32 s33 s34 s35 s36 s37 s38 s39 s40 s41 s42 s43 s44 s45 s46 s47 s48 s49 s50 s51
+                s52 s53 s54 s55 s56 s57 s58 s59 s60 s61 s62 s63:
+                s0[0][0] s1[0][1] s2[0][2] s3[0][3] s4[1][0] s5[1][1] s6[1][2] s7[1][3] s8[2][0] s9[2][1] s10[2][2]
+                s11[2][3] s12[3][0] s13[3][1] s14[3][2] s15[3][3] s16[4][0] s17[4][1] s18[4][2] s19[4][3] s20[5][0]
+                s21[5][1] s22[5][2] s23[5][3] s24[6][0] s25[6][1] s26[6][2] s27[6][3] s28[7][0] s29[7][1] s30[7][2]
+                s31[7][3] s32[8][0] s33[8][1] s34[8][2] s35[8][3] s36[9][0] s37[9][1] s38[9][2] s39[9][3] s40[10][0]
+                s41[10][1] s42[10][2] s43[10][3] s44[11][0] s45[11][1] s46[11][2] s47[11][3] s48[12][0] s49[12][1]
+                s50[12][2] s51[12][3] s52[13][0] s53[13][1] s54[13][2] s55[13][3] s56[14][0] s57[14][1] s58[14][2]
+                s59[14][3] s60[15][0] s61[15][1] s62[15][2] s63[15][3]
         }
     };
 }
 
-/// The sums' registers as an instruction names them.
+/// The registers of the sums in the syntax of PTX.
 macro_rules! operand {
     ($first:ident $($register:ident)*) => {
         concat!("{{{", stringify!($first), "}", $(", {", stringify!($register), "}",)* "}}")
@@ -52,9 +54,16 @@ mod parts;
 
 pub(crate) use parts::*;
 
-/// Four multiplications of 64 x 16 by 16 x N.
+/// Defines a function of four multiplications of 64 x 16 by 16 x N.
+///
+/// # Safety
+///
+/// As for [`m64k64`](crate::warpgroup::m64k64).
 macro_rules! multiply {
-    ($name:ident($tiles:literal) $shape:literal $types:literal: $($register:ident)*: $($sum:ident[$tile:literal][$part:literal])*) => {
+    (
+        $name:ident($tiles:literal) $shape:literal $types:literal:
+        $($register:ident)*: $($sum:ident[$tile:literal][$part:literal])*
+    ) => {
         #[inline(always)]
         unsafe fn $name(a: [[u32; 4]; 4], b: u32, mut sums: [[f32; 4]; $tiles]) -> [[f32; 4]; $tiles] {
             macro_rules! multiplication {
@@ -65,11 +74,11 @@ macro_rules! multiply {
                     )
                 };
             }
-            // The matrix descriptor of the first 16 rows of B: the address, 128 bytes from a block of 8 x 8 to the next along k and 256 along
-            // n, all in units of 16 bytes; no swizzle.
+            // The matrix descriptor of the first 16 rows of B: the address, 128 bytes from a block of 8 x 8 to the next
+            // along k and 256 along n, all in units of 16 bytes; no swizzle.
             let first = (b & 0x3_ffff) >> 4 | 8 << 16;
-            // SAFETY: the caller's contract. Registers that the instructions use belong to them until the wait, which is therefore part of
-            // the same assembly.
+            // SAFETY: the caller's contract. Registers that the instructions use belong to them until the wait, which
+            // is therefore part of the same assembly.
             unsafe {
                 asm!(
                     "{{ .reg .pred p;",
@@ -124,7 +133,7 @@ with_sums! { 6 multiply multiply_bf16_48 "m64n48" "bf16.bf16" }
 with_sums! { 16 multiply multiply_f16_128 "m64n128" "f16.f16" }
 with_sums! { 16 multiply multiply_bf16_128 "m64n128" "bf16.bf16" }
 
-/// By one of two functions, of 6 tiles and of another number.
+/// Calls the function for 6 tiles, or else the one for 16.
 macro_rules! by_tiles {
     ($few:ident, $many:ident, ($($argument:expr),*), $sums:expr) => {{
         if TILES == 6 {
@@ -145,7 +154,7 @@ macro_rules! half {
             b: u32,
             sums: [[f32; 4]; TILES],
         ) -> [[f32; 4]; TILES] {
-            // SAFETY: the caller's contract.
+            // SAFETY: the contract is that of `multiply`.
             unsafe { by_tiles!($few, $many, (a, b), sums) }
         }
     )*};
@@ -158,6 +167,6 @@ half! {
 
 #[inline(always)]
 pub(crate) fn publish_to_tensor_cores() {
-    // SAFETY: no preconditions; memory is clobbered.
+    // SAFETY: a fence has no preconditions; the assembly clobbers memory.
     unsafe { asm!("fence.proxy.async.shared::cta;", options(nostack)) }
 }

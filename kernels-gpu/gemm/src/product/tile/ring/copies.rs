@@ -1,12 +1,7 @@
 //! What a lane copies of X, chunk by chunk, some stages ahead of its use.
 //!
-//! What does not change from chunk to chunk is computed once: a lane's pieces lie below each other, in X as in a stage. The four
-//! pieces of a chunk then take some twenty instructions, and the rest of a chunk as many; where all was computed from the chunk's number
-//! they took eighty and fifty. With as much less for what becomes of the sums, 128 to 16 columns of f64 take 0.0825 ms after 0.0851 (281,903
-//! rows, H200), 100 to 47 of f16 0.0335 after 0.039, 128 to 128 of f32 0.203 after 0.210.
-//!
-//! Where rows have all of a chunk nobody asks how many bytes of each piece there are, for which a copy takes five instructions more. 128 to 16 of f32
-//! takes 0.0445 ms after 0.0455, 128 to 128 0.0986 after 0.0994, 602 to 41 0.234 after 0.235, and 2,449,029 rows of these as long as before.
+//! What does not change from chunk to chunk is computed once: a lane's pieces lie below each other, in X as in a stage. Where
+//! rows have all of a chunk nobody asks how many bytes of each piece there are.
 
 use crate::product::tile::Tile;
 use cuda_std::async_copy;
@@ -18,9 +13,11 @@ use warprow_kernels_matrix::unroll;
 /// A lane's way through its pieces of X: which it copies next, and to where.
 pub(crate) struct Copies {
     tile: Tile,
+    /// Bytes of an element.
+    size: u32,
     /// Bytes of a row of X.
     row_bytes: u64,
-    /// Bytes of a piece: 16, 8 or 4, and 2 for rows that begin at any element of 16 bits.
+    /// Bytes of a piece: 16, 8 or 4.
     bytes: u32,
     /// The first piece of the next chunk, and its place in a stage.
     from: Global<u32>,
@@ -31,7 +28,7 @@ pub(crate) struct Copies {
     stride: u32,
     /// The bytes that a row's last chunk has from the lane's pieces on.
     last: i64,
-    /// If rows are apart: from the lane's pieces to the last piece of row `lane` of the tile, in memory and on the way to the row's end.
+    /// In an unaligned tile: from the lane's pieces to the last piece of row `lane` of the tile, in memory and on the way to the row's end.
     last_piece: (u64, i64),
     /// The next chunk, and how many a row has.
     chunk: u32,
@@ -58,20 +55,18 @@ impl Copies {
         let row_bytes = u64::from(x.cols) * size_of::<T>() as u64;
         let chunks = tile.chunks(row_bytes);
         let bytes = match row_bytes.trailing_zeros() {
-            _ if tile.apart => 16,
+            _ if tile.unaligned => 16,
             4.. => 16,
             3 => 8,
-            2 => 4,
-            _ => 2,
+            _ => 4,
         };
-        // Pieces of 2 bytes are copied two at a time.
-        let lanes_of_row = tile.chunk / bytes.max(4);
+        let lanes_of_row = tile.chunk / bytes;
         let lane = warp::lane_id() % WARP_SIZE;
-        let (below, part) = (lane / lanes_of_row, lane % lanes_of_row * bytes.max(4));
+        let (below, part) = (lane / lanes_of_row, lane % lanes_of_row * bytes);
         let row_of_x = u64::from(row) + u64::from(below);
         let before_last = u64::from(chunks.saturating_sub(1)) * u64::from(tile.chunk);
         // Bytes from the piece that a row begins in to its beginning.
-        let before = if tile.apart {
+        let before = if tile.unaligned {
             row_of_x * row_bytes % 16
         } else {
             0
@@ -87,6 +82,7 @@ impl Copies {
         };
         Self {
             tile,
+            size: size_of::<T>() as u32,
             row_bytes,
             bytes,
             last_piece: (down.wrapping_add_signed(ahead), past),
@@ -118,7 +114,7 @@ impl Copies {
         let is_last = self.chunk + 1 == self.chunks;
         let left = if is_last {
             self.last
-        } else if tile.apart && self.chunk + 2 == self.chunks {
+        } else if tile.unaligned && self.chunk + 2 == self.chunks {
             self.last + i64::from(tile.chunk)
         } else {
             i64::from(tile.pitch())
@@ -126,16 +122,16 @@ impl Copies {
         // SAFETY: rows start at a multiple of as many bytes as divide their length, up to 16.
         unsafe {
             match self.bytes {
-                _ if tile.apart && self.chunk + 2 < self.chunks && self.has_rows() => {
+                _ if tile.unaligned && self.chunk + 2 < self.chunks && self.has_rows() => {
                     self.copy_whole();
                     self.copy_last_pieces();
                 }
-                16 if !tile.apart && left > 0 && self.has_rows() => self.copy_whole(),
-                _ if tile.apart => self.copy_apart(left),
+                16 if !tile.unaligned && left > 0 && self.has_rows() => self.copy_whole(),
+                _ if tile.unaligned => self.copy_unaligned(left),
                 16 => self.copy_rows::<4>(left),
+                _ if self.size == 8 => self.copy_rows::<2>(left),
                 8 => self.copy_rows::<2>(left),
-                4 => self.copy_rows::<1>(left),
-                _ => self.copy_halves(left),
+                _ => self.copy_rows::<1>(left),
             }
         }
         let stage_bytes = tile.stage_bytes();
@@ -172,28 +168,39 @@ impl Copies {
         self.tile.rows == 16 && rows >= self.tile.rows
     }
 
-    /// Has each of the lane's pieces of so many bytes copied, up to 32 of them: how many rows it is below the lane's first, where it goes, and
+    /// Has each of the lane's pieces of so many bytes copied: how many rows it is below the lane's first, where it goes, and
     /// where it is in X.
+    ///
+    /// Four pieces are written out, which is all that 16 rows have of 16 bytes. Smaller ones are copied in a loop, which keeps
+    /// kernels short.
     #[inline(always)]
     fn each_piece(&self, bytes: u32, copy: impl Fn(u32, Shared<u32>, Global<u32>)) {
         let at_once = WARP_SIZE * bytes / self.tile.chunk;
         let step = u64::from(at_once) * self.row_bytes;
         // The places of a lane's pieces must not stay in registers from chunk to chunk.
         let place = thread::opaque(self.place);
-        let mut from = self.from;
-        let mut next = || {
-            let piece = from;
-            from = from.offset_bytes(step);
-            piece
+        let rows = if bytes < 16 {
+            // The compiler would write the loop out.
+            thread::opaque(self.tile.rows)
+        } else {
+            self.tile.rows
         };
-        unroll!(sixteen in 0..2 {
-            unroll!(i in 0..16 {
-                let below = at_once * (16 * sixteen + i) as u32;
-                if below < self.tile.rows {
-                    copy(below, self.to(place, below), next());
+        let mut from = self.from;
+        let mut first = 0;
+        loop {
+            thread::keep_rolled();
+            unroll!(i in 0..4 {
+                let below = first + at_once * i as u32;
+                if at_once * (i as u32) < self.tile.rows {
+                    copy(below, self.to(place, below), from);
+                    from = from.offset_bytes(step);
                 }
             });
-        });
+            first += 4 * at_once;
+            if first >= rows {
+                return;
+            }
+        }
     }
 
     /// Copies the lane's pieces of 16 bytes of the next chunk, if the rows have all of them.
@@ -207,7 +214,7 @@ impl Copies {
         self.each_piece(16, |_, to, from| unsafe { self.copy_piece(to, from, 16) });
     }
 
-    /// Copies the last piece of each row, a row a lane, if rows that are apart have all of a chunk; an aligned row has none.
+    /// Copies the last piece of each row, a row a lane, if rows have all of a chunk; an aligned row has none.
     ///
     /// # Safety
     ///
@@ -254,7 +261,7 @@ impl Copies {
     unsafe fn copy_piece(&self, to: Shared<u32>, from: Global<u32>, bytes: u32) {
         // SAFETY: the caller's contract.
         unsafe {
-            match self.tile.line {
+            match self.tile.prefetch {
                 128 => async_copy::copy_part::<u32, 4, 128>(to, from, bytes),
                 256 => async_copy::copy_part::<u32, 4, 256>(to, from, bytes),
                 _ => async_copy::copy_part::<u32, 4, 0>(to, from, bytes),
@@ -269,7 +276,7 @@ impl Copies {
     ///
     /// Nobody uses the stage.
     #[inline(always)]
-    unsafe fn copy_apart(&self, left: i64) {
+    unsafe fn copy_unaligned(&self, left: i64) {
         let tile = self.tile;
         let bytes = left.clamp(0, 16) as u32;
         self.each_piece(16, |below, to, from| {
@@ -286,43 +293,6 @@ impl Copies {
             let from = self.from.offset_bytes(self.last_piece.0);
             // SAFETY: as above.
             unsafe { self.copy_piece(to, from, if is_row { bytes } else { 0 }) };
-        }
-    }
-
-    /// As [`copy_rows`](Self::copy_rows), for rows that are aligned to 2 bytes only: through registers, eight words of a lane on their way
-    /// together.
-    ///
-    /// # Safety
-    ///
-    /// Nobody uses the stage.
-    #[inline(always)]
-    unsafe fn copy_halves(&self, left: i64) {
-        let tile = self.tile;
-        let at_once = WARP_SIZE * 4 / tile.chunk;
-        let step = u64::from(at_once) * self.row_bytes;
-        let rows = if left > 0 { self.rows } else { 0 };
-        let has_second = left > 2;
-        let mut from = self.from.cast::<u16>();
-        let mut first = 0;
-        while first < tile.rows {
-            let mut pairs = [0; 8];
-            unroll!(i in 0..8 {
-                if first + at_once * (i as u32) < rows {
-                    // SAFETY: elements of a row of X.
-                    unsafe {
-                        pairs[i] = u32::from(from.load(0));
-                        if has_second {
-                            pairs[i] |= u32::from(from.load(1)) << 16;
-                        }
-                    }
-                }
-                from = from.offset_bytes(step);
-            });
-            unroll!(i in 0..8 {
-                // SAFETY: the place of two elements; a tile has a multiple of eight times as many rows.
-                unsafe { self.to(self.place, first + at_once * i as u32).store(0, pairs[i]) };
-            });
-            first += 8 * at_once;
         }
     }
 }

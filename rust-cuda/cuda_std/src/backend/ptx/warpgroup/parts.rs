@@ -1,13 +1,21 @@
-//! Products of numbers in parts, with B in blocks of 8 rows and all columns.
+//! Multiplication of numbers that are sums of parts, with B in blocks of 8 rows and all columns.
 
 use core::arch::asm;
 use core::array;
 
-/// Twelve multiplications of 64 x 16 by 16 x N.
+/// Defines a function of twelve multiplications of 64 x 16 by 16 x N.
 macro_rules! multiply_parts {
-    ($name:ident($tiles:literal) $shape:literal: $($register:ident)*: $($sum:ident[$tile:literal][$part:literal])*) => {
+    (
+        $name:ident($tiles:literal) $shape:literal:
+        $($register:ident)*: $($sum:ident[$tile:literal][$part:literal])*
+    ) => {
         #[inline(always)]
-        unsafe fn $name(a: [[[u32; 4]; 2]; 3], b: u32, columns: u32, mut sums: [[f32; 4]; $tiles]) -> [[f32; 4]; $tiles] {
+        unsafe fn $name(
+            a: [[[u32; 4]; 2]; 3],
+            b: u32,
+            columns: u32,
+            mut sums: [[f32; 4]; $tiles],
+        ) -> [[f32; 4]; $tiles] {
             macro_rules! multiplication {
                 ($a:literal, $b:literal, $adds:literal) => {
                     concat!(
@@ -16,11 +24,11 @@ macro_rules! multiply_parts {
                     )
                 };
             }
-            // The matrix descriptor of the first 16 rows of B: the address, as many times 16 bytes as a block of 8 rows has columns to the next along
-            // k, and 128 bytes along n, all in units of 16 bytes; no swizzle.
+            // The matrix descriptor of the first 16 rows of B, without swizzle: the address, and the distances of
+            // blocks of 8 x 8, 16 bytes for each column along k and 128 bytes along n. All are in units of 16 bytes.
             let first = (b & 0x3_ffff) >> 4 | columns << 16;
-            // SAFETY: the caller's contract. Registers that the instructions use belong to them until the wait, which is therefore part of
-            // the same assembly.
+            // SAFETY: the caller upholds the contract of `m64k32_in_parts`. The instructions use their registers until
+            // the wait, so the wait is part of the same assembly.
             unsafe {
                 asm!(
                     "{{ .reg .pred p, q;",
@@ -90,11 +98,19 @@ macro_rules! multiply_parts {
     };
 }
 
-/// Six multiplications of 64 x 16 by 16 x N.
+/// Defines a function of six multiplications of 64 x 16 by 16 x N.
 macro_rules! multiply_half_parts {
-    ($name:ident($tiles:literal) $shape:literal: $($register:ident)*: $($sum:ident[$tile:literal][$part:literal])*) => {
+    (
+        $name:ident($tiles:literal) $shape:literal:
+        $($register:ident)*: $($sum:ident[$tile:literal][$part:literal])*
+    ) => {
         #[inline(always)]
-        unsafe fn $name(a: [[[u32; 4]; 1]; 3], b: u32, columns: u32, mut sums: [[f32; 4]; $tiles]) -> [[f32; 4]; $tiles] {
+        unsafe fn $name(
+            a: [[[u32; 4]; 1]; 3],
+            b: u32,
+            columns: u32,
+            mut sums: [[f32; 4]; $tiles],
+        ) -> [[f32; 4]; $tiles] {
             macro_rules! multiplication {
                 ($a:literal, $b:literal, $adds:literal) => {
                     concat!(
@@ -103,9 +119,9 @@ macro_rules! multiply_half_parts {
                     )
                 };
             }
-            // The matrix descriptor, as above.
+            // The matrix descriptor, as in `multiply_parts`.
             let first = (b & 0x3_ffff) >> 4 | columns << 16;
-            // SAFETY: as above.
+            // SAFETY: as in `multiply_parts`.
             unsafe {
                 asm!(
                     "{{ .reg .pred p, q;",
@@ -159,9 +175,9 @@ pub(crate) unsafe fn multiply_warpgroup_half_parts<const TILES: usize>(
     b: u32,
     columns: u32,
 ) -> [[f32; 4]; TILES] {
-    // The first multiplication does not read them.
+    // The first multiplication writes the sums and does not read them.
     let sums = [[0.0; 4]; 6];
-    // SAFETY: the caller's contract.
+    // SAFETY: the contract is that of this function.
     let sums = unsafe { multiply_half_parts_48(a, b, columns, sums) };
     array::from_fn(|tile| sums[tile % 6])
 }
@@ -176,10 +192,10 @@ pub(crate) unsafe fn multiply_warpgroup_parts<const TILES: usize>(
     b: u32,
     columns: u32,
 ) -> [[f32; 4]; TILES] {
-    // The first multiplication does not read them.
+    // The first multiplication writes the sums and does not read them.
     let sums = [[0.0; 4]; 16];
     let of = |tile: usize| sums[tile];
-    // SAFETY: the caller's contract.
+    // SAFETY: the contract is that of this function.
     unsafe {
         match TILES {
             6 => {
@@ -198,9 +214,13 @@ pub(crate) unsafe fn multiply_warpgroup_parts<const TILES: usize>(
     }
 }
 
-/// Two multiplications of 64 x 16 by 16 x N, added to sums that are `inout`, or with the predicate `q` to zero, where they are `out`.
+/// Defines a function of two multiplications of 64 x 16 by 16 x N. With `inout` and the predicate `p` it adds to the
+/// sums; with `out` and `q` it starts from zero.
 macro_rules! multiply_blocks {
-    ($name:ident($tiles:literal) $shape:literal $sums:ident $adds:literal: $($register:ident)*: $($sum:ident[$tile:literal][$part:literal])*) => {
+    (
+        $name:ident($tiles:literal) $shape:literal $sums:ident $adds:literal:
+        $($register:ident)*: $($sum:ident[$tile:literal][$part:literal])*
+    ) => {
         #[inline(always)]
         unsafe fn $name(a: [[u32; 4]; 2], b: u32, mut sums: [[f32; 4]; $tiles]) -> [[f32; 4]; $tiles] {
             macro_rules! multiplication {
@@ -211,9 +231,9 @@ macro_rules! multiply_blocks {
                     )
                 };
             }
-            // The matrix descriptor, as above, of as many columns as there are.
+            // The matrix descriptor, as in `multiply_parts`, for blocks of `8 * $tiles` columns.
             let first = (b & 0x3_ffff) >> 4 | 8 * $tiles << 16;
-            // SAFETY: as above.
+            // SAFETY: as in `multiply_parts`.
             unsafe {
                 asm!(
                     "{{ .reg .pred p, q;",
@@ -258,7 +278,7 @@ pub(crate) unsafe fn multiply_warpgroup_blocks<const ADDS: bool>(
     b: u32,
     sums: [[f32; 4]; 16],
 ) -> [[f32; 4]; 16] {
-    // SAFETY: the caller's contract.
+    // SAFETY: the contract is that of this function.
     unsafe {
         if ADDS {
             add_blocks_128(a, b, sums)
@@ -271,7 +291,7 @@ pub(crate) unsafe fn multiply_warpgroup_blocks<const ADDS: bool>(
 #[inline(always)]
 pub(crate) fn upper_halves(low: u32, high: u32) -> u32 {
     let halves;
-    // SAFETY: no preconditions.
+    // SAFETY: the instruction only reads and writes registers.
     unsafe {
         asm!(
             "prmt.b32 {halves}, {low}, {high}, 0x7632;",

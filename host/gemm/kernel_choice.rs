@@ -1,0 +1,105 @@
+//! Which kernel a plan takes, and which ones it refuses.
+
+use super::{GemmElement, GemmError, GemmKernel, GemmOptions};
+use crate::device::{Device, Version};
+use ndarray::ArrayView2;
+use warprow_kernels::gemm::product::{split_fragments, warpgroup_halves, warpgroup_split};
+
+/// Columns of W up to which one tile of the narrowest kind computes all.
+const NARROW: usize = 16;
+
+/// Columns of W from which on tiles of 128 columns are at least half full.
+const WIDE: usize = 65;
+
+/// Tensor cores for what they multiply without loss; `staged` for an f32 that cannot be split.
+pub(super) fn default_kernel<T: GemmElement>(
+    device: &Device,
+    w: ArrayView2<'_, T>,
+    tf32: bool,
+) -> GemmKernel {
+    match T::NAME {
+        "f64" if runs_on(GemmKernel::Sm90Fragments, device) => GemmKernel::Sm90Fragments,
+        "f64" => GemmKernel::WarpFragments,
+        "f32" => match f32_kernel(device, w) {
+            GemmKernel::Staged if tf32 => GemmKernel::WarpFragments,
+            // With few columns the memory takes the time, and two parts of tf32 are as fast as one.
+            GemmKernel::SplitFragments if tf32 && w.ncols() > NARROW => GemmKernel::WarpFragments,
+            exact => exact,
+        },
+        _ => half_kernel(device, w),
+    }
+}
+
+/// The fastest kernel for elements of 16 bits.
+fn half_kernel<T: GemmElement>(device: &Device, w: ArrayView2<'_, T>) -> GemmKernel {
+    // Rows that are no multiple of 8 bytes are copied in small pieces: with few columns `fragments` is faster.
+    let (depth, cols) = w.dim();
+    let copies_well = depth.is_multiple_of(4) || depth.is_multiple_of(2) && cols > NARROW;
+    // With few columns the warps' own loads of W are not what takes the time, and a tile of 128 columns would be half empty.
+    let suits_warpgroups = matches!(cols, 17..=48 | WIDE..);
+    if !copies_well {
+        GemmKernel::Fragments
+    } else if suits_warpgroups && runs_on(GemmKernel::WarpgroupFragments, device) {
+        GemmKernel::WarpgroupFragments
+    } else {
+        GemmKernel::WarpFragments
+    }
+}
+
+/// The fastest kernel of parts that suffice for W.
+fn f32_kernel<T: GemmElement>(device: &Device, w: ArrayView2<'_, T>) -> GemmKernel {
+    // An f32 is the same in f64 and back.
+    let weights = || w.iter().map(|weight| weight.to_f64() as f32);
+    let depth = w.nrows().try_into().unwrap_or(u32::MAX);
+    let has_warpgroups = w.ncols() > NARROW && runs_on(GemmKernel::WarpgroupSplit, device);
+    let is_wide = w.ncols() >= WIDE;
+    if has_warpgroups && is_wide && warpgroup_halves::suffices(weights(), depth) {
+        GemmKernel::WarpgroupHalves
+    } else if has_warpgroups && warpgroup_split::suffices(weights(), depth) {
+        GemmKernel::WarpgroupSplit
+    } else if split_fragments::suffices(weights(), depth, split_fragments::GREATEST) {
+        GemmKernel::SplitFragments
+    } else {
+        GemmKernel::Staged
+    }
+}
+
+/// Whether the device has the instructions of the kernel.
+fn runs_on(kernel: GemmKernel, device: &Device) -> bool {
+    let Version { major, minor } = device.properties().compute_capability;
+    kernel.target().includes((major, minor))
+}
+
+/// That a kernel which the caller has chosen multiplies such matrices on the device.
+pub(super) fn check_kernel<T: GemmElement>(
+    kernel: GemmKernel,
+    depth: u32,
+    device: &Device,
+    options: GemmOptions,
+) -> Result<(), GemmError> {
+    let refused = |reason: String| {
+        Err(GemmError::Kernel {
+            kernel: kernel.name(),
+            reason,
+        })
+    };
+    if let Some(reason) = kernel.refusal::<T>(depth) {
+        return refused(reason);
+    }
+    if !runs_on(kernel, device) {
+        let (major, minor) = kernel.target().least_compute_capability();
+        let found = device.properties().compute_capability;
+        return refused(format!(
+            "it is for compute capability {major}.{minor}{}, {device} has {found}",
+            if kernel.target().includes((u32::MAX, 0)) {
+                " and newer"
+            } else {
+                " alone"
+            }
+        ));
+    }
+    if kernel.rounds_f32() && T::NAME == "f32" && !options.tf32 {
+        return refused("on f32 it computes in tf32, which the options do not allow".to_owned());
+    }
+    Ok(())
+}
