@@ -28,9 +28,14 @@ fn whole(rows: &[Vec<u32>], cols: u32) -> CsrMatrix<f32> {
     CsMatI::new((rows.len(), cols as usize), indptr, indices, values)
 }
 
-/// The default borders of a device for f32, changed.
+/// The default limits of a device for f32, changed. Every kernel takes its rows, however few or short they are.
 fn bin_limits(change: impl Fn(&mut BinLimits)) -> SpgemmOptions {
-    let mut bin_limits = BinLimits::new(227 << 10, 4);
+    let mut bin_limits = BinLimits {
+        few_rows: 0,
+        joined_products: 0,
+        run_products: 0,
+        ..BinLimits::new(227 << 10, 4)
+    };
     change(&mut bin_limits);
     SpgemmOptions {
         bin_limits: Some(bin_limits),
@@ -54,7 +59,6 @@ fn choices() -> Vec<SpgemmOptions> {
                 b.window_span = 0;
                 b.sort_products = 0;
                 b.numeric_sort_products = 0;
-                b.warp_hash_products = 0;
             })
         },
         // No runs, no windows: hash tables and searches.
@@ -71,7 +75,6 @@ fn choices() -> Vec<SpgemmOptions> {
             b.window_span = 0;
             b.sort_products = 0;
             b.numeric_sort_products = 0;
-            b.warp_hash_products = 0;
             b.bitmap_words = 0;
             b.search_row_entries = 0;
             b.chunk_entries = 1024;
@@ -90,8 +93,7 @@ fn choices() -> Vec<SpgemmOptions> {
             b.window_span = 0;
             b.sort_products = 0;
             b.numeric_sort_products = 0;
-            b.warp_hash_products = 0;
-            b.block_hash_products = 0;
+            b.hash_products = 0;
             b.search_row_entries = 0;
             b.rank_words = 0;
             b.chunk_entries = 1024;
@@ -102,7 +104,7 @@ fn choices() -> Vec<SpgemmOptions> {
             b.window_span = 0;
             b.numeric_sort_products = 512;
             b.min_sort_warps = 1;
-            b.block_hash_products = 0;
+            b.hash_products = 0;
         }),
         // Windows for all rows that fit one, however short the rows of B.
         bin_limits(|b| {

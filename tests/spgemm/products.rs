@@ -149,8 +149,7 @@ fn spans_wider_than_any_bitmap_are_done_in_windows() {
     let wanted = reference::spgemm(a.view(), b.view());
     let options = bin_limits(|b| {
         b.sort_products = 0;
-        b.warp_hash_products = 0;
-        b.block_hash_products = 0;
+        b.hash_products = 0;
     });
     let device = Device::emulator(EmulatorOptions::default());
     let product = spgemm(&device, a.view(), b.view(), options).unwrap();
