@@ -18,7 +18,7 @@
 use crate::ladder::{Output, count, fill, note};
 use crate::products::bins::WORK_WORDS;
 use crate::products::bins::{BIN_BITS, BINS};
-use crate::products::operands::{Factors, RowList, OperandPatterns};
+use crate::products::operands::{Factors, OperandPatterns, RowList};
 use cuda_std::atomic::Scope;
 use cuda_std::prelude::*;
 

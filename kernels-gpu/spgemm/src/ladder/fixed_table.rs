@@ -42,7 +42,11 @@ pub fn launch(rows: u32) -> LaunchConfig {
 /// The operands are valid CSR matrices, and the columns of A are rows of B. `entries` has an element for each row of A,
 /// and `longest` is zero.
 #[kernel(name = "spgemm_fixed_count")]
-pub unsafe fn fixed_count(operands: OperandPatterns, entries: GlobalMut<u32>, longest: GlobalMut<u32>) {
+pub unsafe fn fixed_count(
+    operands: OperandPatterns,
+    entries: GlobalMut<u32>,
+    longest: GlobalMut<u32>,
+) {
     let table = shared_array!(u32; 2048);
     let row = thread::block_idx_x();
     // SAFETY: the launch has one block for each row of A, and the block has the table for itself.
@@ -55,7 +59,11 @@ pub unsafe fn fixed_count(operands: OperandPatterns, entries: GlobalMut<u32>, lo
 ///
 /// That of [`fixed_count`]. No row has more than [`SLOTS`] entries, and `output` has room for all entries.
 #[kernel(name = "spgemm_fixed_fill", T = [f32, f64])]
-pub unsafe fn fixed_fill<T: Real>(operands: OperandPatterns, factors: Factors<T>, output: Output<T>) {
+pub unsafe fn fixed_fill<T: Real>(
+    operands: OperandPatterns,
+    factors: Factors<T>,
+    output: Output<T>,
+) {
     let tables = (shared_array!(u32; 2048), shared_array!(T; 2048));
     let row = thread::block_idx_x();
     // SAFETY: the launch has one block for each row of A, and the block has the table for itself.

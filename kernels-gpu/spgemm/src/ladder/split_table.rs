@@ -17,7 +17,7 @@
 //! and Matsuoka, ICPP 2017) does so with whole tables.
 
 use crate::ladder::{Output, count, fill, note};
-use crate::products::operands::{Factors, RowList, OperandPatterns};
+use crate::products::operands::{Factors, OperandPatterns, RowList};
 use cuda_std::prelude::*;
 use cuda_std::warp::WARP_SIZE;
 

@@ -16,7 +16,7 @@
 //! Source: two steps of a course report on SpMM, a block for each row and 64 nonzeros for each load. How its threads
 //! share the nonzeros is not said there. Every other nonzero, as here, gives both warps work even in a short row.
 
-use crate::{ItemKind, Items, MAX_GRID_Y, LaunchShape};
+use crate::{ItemKind, Items, LaunchShape, MAX_GRID_Y};
 use cuda_std::prelude::*;
 use cuda_std::warp::WARP_SIZE;
 use warprow_kernels_matrix::{Csr, Dense, DenseMut};

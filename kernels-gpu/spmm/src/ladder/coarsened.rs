@@ -17,7 +17,7 @@
 //!
 //! Source: coarse-grained warp merging of GE-SpMM (Huang, Dai, Wang and Yang, SC 2020).
 
-use crate::{ItemKind, Items, MAX_GRID_Y, LaunchShape};
+use crate::{ItemKind, Items, LaunchShape, MAX_GRID_Y};
 use core::array;
 use cuda_std::prelude::*;
 use cuda_std::warp::{FULL_MASK, WARP_SIZE};

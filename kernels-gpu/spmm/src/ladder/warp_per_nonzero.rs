@@ -16,7 +16,7 @@
 //! than 32. Here each tile has its own warps, so that all nonzeros read one narrow slice of X before the next slice
 //! begins. A narrow slice is more likely to stay in the L2 cache.
 
-use crate::{ItemKind, Items, MAX_GRID_Y, LaunchShape};
+use crate::{ItemKind, Items, LaunchShape, MAX_GRID_Y};
 use cuda_std::atomic::Scope;
 use cuda_std::prelude::*;
 use cuda_std::warp::WARP_SIZE;

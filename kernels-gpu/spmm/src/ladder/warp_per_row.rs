@@ -16,7 +16,7 @@
 //! Source: row split, section 4.1 of Yang, Buluç and Owens, "Design Principles for Sparse Matrix Multiplication on the
 //! GPU" (Euro-Par 2018).
 
-use crate::{ItemKind, Items, MAX_GRID_Y, LaunchShape};
+use crate::{ItemKind, Items, LaunchShape, MAX_GRID_Y};
 use core::array;
 use cuda_std::prelude::*;
 use cuda_std::warp::{FULL_MASK, WARP_SIZE};

@@ -19,7 +19,7 @@
 //! Source: coalesced row caching of GE-SpMM (Huang, Dai, Wang and Yang, "GE-SpMM: General-purpose Sparse Matrix-Matrix
 //! Multiplication on GPUs for Graph Neural Networks", SC 2020).
 
-use crate::{ItemKind, Items, MAX_GRID_Y, LaunchShape};
+use crate::{ItemKind, Items, LaunchShape, MAX_GRID_Y};
 use cuda_std::prelude::*;
 use cuda_std::warp::{FULL_MASK, WARP_SIZE};
 use warprow_kernels_matrix::{Csr, Dense, DenseMut};

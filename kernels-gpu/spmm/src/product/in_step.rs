@@ -19,7 +19,7 @@ use crate::product::lane_columns::LaneColumns;
 use crate::product::reduction::{Reduce, Reduction, Total};
 use crate::product::row_end::{Place, Results, RowEnd, passes};
 use crate::product::teams::WARPS;
-use crate::{Ending, ItemKind, Items, MAX_GRID_Y, LaunchShape};
+use crate::{Ending, ItemKind, Items, LaunchShape, MAX_GRID_Y};
 use core::array;
 use cuda_std::prelude::*;
 use cuda_std::warp::{FULL_MASK, WARP_SIZE};

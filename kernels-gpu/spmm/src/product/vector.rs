@@ -28,7 +28,7 @@ pub use variant::{GROUPS, LaneCounts, eights_of_task, items_of_block, lanes, wid
 use crate::product::epilogue::Epilogue;
 use crate::product::reduction::{Greatest, Reduce, Reduction, Total};
 use crate::product::row_end::{AddSums, RowEnd, StoreSums, StoreSumsInAnyOrder};
-use crate::{Ending, ItemKind, Items, MAX_GRID_Y, LaunchShape};
+use crate::{Ending, ItemKind, Items, LaunchShape, MAX_GRID_Y};
 use cuda_std::prelude::*;
 use run::Run;
 use variant::{Instances, block, listed, tiles, variant};
@@ -49,7 +49,11 @@ pub const ITEMS: ItemKind = ItemKind::Tasks;
 pub const HAS_EXTREMA: bool = true;
 
 /// A sub-warp for each task and tile of features; tasks along x, tiles along y.
-pub fn launch<T: Operand>(shape: LaunchShape, reduction: Reduction, ending: Ending) -> LaunchConfig {
+pub fn launch<T: Operand>(
+    shape: LaunchShape,
+    reduction: Reduction,
+    ending: Ending,
+) -> LaunchConfig {
     let (lanes, width, passes) = variant::<T>(shape, reduction, ending);
     let tiles = tiles(shape, (lanes, width, passes));
     let block = block(lanes);

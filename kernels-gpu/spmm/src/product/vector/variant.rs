@@ -135,7 +135,11 @@ pub fn lanes<T: Operand>(features: u32, reduction: Reduction, ending: Ending) ->
 pub(crate) type Variant = (u32, u32, u32);
 
 /// The instance with the shape's lanes, or with the next fewer that there are.
-pub(crate) fn variant<T: Operand>(shape: LaunchShape, reduction: Reduction, ending: Ending) -> Variant {
+pub(crate) fn variant<T: Operand>(
+    shape: LaunchShape,
+    reduction: Reduction,
+    ending: Ending,
+) -> Variant {
     let there_are = lanes::<T>(shape.features, reduction, ending);
     // The instances for any factors are for all types and widths.
     let lanes = there_are.at_most(shape.lanes).unwrap_or(WARP_SIZE);
