@@ -55,7 +55,7 @@ fn chosen(shape: Shape) -> Chosen<f64> {
         ..=16 if has_long_rows => vec![of::<Columns16>().with_warps(4)],
         ..=16 => vec![of::<Columns16>()],
         41..=48 => vec![of::<Columns48>(), of::<Columns48Compact>()],
-        ..=96 => vec![of::<Columns48>()],
+        17..=40 | 49..=96 => vec![of::<Columns48>()],
         _ => vec![of::<Columns128>()],
     };
     choose(shape, resident, of::<Columns48Streamed>())

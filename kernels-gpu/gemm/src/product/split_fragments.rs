@@ -71,7 +71,7 @@ fn chosen(shape: Shape) -> Chosen<f32> {
     let resident = match shape.cols {
         ..=16 if is_short => of::<Columns16ShortRows>(),
         ..=16 => of::<Columns16>(),
-        ..=48 => of::<Columns48>(),
+        17..=48 => of::<Columns48>(),
         _ => of::<Columns64>(),
     };
     choose(shape, [resident], of::<Rows32Columns48Streamed>())

@@ -147,7 +147,7 @@ impl<T: RealElement> Multiplies<T> for Staged {
             // f64 has this instance alone, since products of f64 run on tensor cores by default.
             _ if size_of::<T>() == 8 => plan_of::<T, Narrow>(shape),
             ..=16 => plan_of::<T, Narrow>(shape),
-            ..=48 => plan_of::<T, Medium>(shape),
+            17..=48 => plan_of::<T, Medium>(shape),
             _ => plan_of::<T, Wide>(shape),
         }
     }
