@@ -22,7 +22,7 @@ pub(crate) fn fits(classes: u32) -> bool {
     classes <= LANES * WIDTH as u32 * VECTORS && classes.is_multiple_of(WIDTH as u32)
 }
 
-/// `Y[row, :] = LogSoftmax(X[row, :] + bias)`, [`LANES`] lanes for a row.
+/// `Y[row, :] = LogSoftmax(X[row, :] + bias)`, `LANES` lanes for a row.
 ///
 /// # Safety
 ///

@@ -2,7 +2,7 @@
 //!
 //! Changes from `warp_fragments`: one instruction multiplies 16 x 8 by 8 x 8 ([`m16n8k8`](cuda_std::mma::m16n8k8)) where four
 //! multiplied 8 x 4 by 4 x 8. An H200 does 65.6 TFLOP/s with it and 33.1 with those. The L2 cache fetches 256 neighbouring bytes
-//! of X at once ([`Tile::prefetch`]).
+//! of X at once (`Tile::prefetch`).
 
 use crate::product::tile::Tile;
 #[cfg(not(target_arch = "nvptx64"))]

@@ -1,7 +1,7 @@
 //! Tensor cores: each warp streams its own rows of X through shared memory and takes fragments from there.
 //!
 //! Changes from `fragments`: what is in flight from global memory takes no registers and does not end with a tile
-//! ([`ring`](crate::product::tile::ring)). So a warp computes up to 128 columns at once, and X is read once. W comes packed, in
+//! (`tile::ring`). So a warp computes up to 128 columns at once, and X is read once. W comes packed, in
 //! the order in which lanes read it. Its columns are ordered so that a lane has 16 neighbouring bytes of a row of Y to write.
 //!
 //! f32 is rounded to tf32. A row with an odd number of 16-bit elements is not aligned to the words that are copied: such rows are
