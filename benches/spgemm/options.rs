@@ -103,18 +103,18 @@ impl Options {
         named::chosen(SpgemmKernel::ALL, SpgemmKernel::name, &self.kernels)
     }
 
-    /// The default borders with those asked for; `None` if none is.
+    /// The default limits of the bins, with those that the options change; `None` if they change none.
     ///
     /// # Errors
     ///
-    /// What is no `NAME=NUMBER`, or the name of no border.
+    /// What is no `NAME=NUMBER`, or the name of no limit.
     pub fn bin_limits(&self, default: BinLimits) -> anyhow::Result<Option<BinLimits>> {
         let mut bin_limits = default;
         for assignment in &self.bin_limits {
             let (name, number) = assignment
                 .split_once('=')
                 .with_context(|| format!("wanted NAME=NUMBER, found `{assignment}`"))?;
-            let border = match name {
+            let limit = match name {
                 "sort_products" => &mut bin_limits.sort_products,
                 "numeric_sort_products" => &mut bin_limits.numeric_sort_products,
                 "min_sort_warps" => &mut bin_limits.min_sort_warps,
@@ -132,9 +132,9 @@ impl Options {
                 "spread_products" => &mut bin_limits.spread_products,
                 "chunk_entries" => &mut bin_limits.chunk_entries,
                 "rank_words" => &mut bin_limits.rank_words,
-                _ => bail!("no border `{name}`"),
+                _ => bail!("no limit `{name}`"),
             };
-            *border = (number.parse()).with_context(|| format!("in `{assignment}`"))?;
+            *limit = (number.parse()).with_context(|| format!("in `{assignment}`"))?;
         }
         Ok((!self.bin_limits.is_empty()).then_some(bin_limits))
     }

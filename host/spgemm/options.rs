@@ -32,7 +32,7 @@ pub struct SpgemmOptions {
 }
 
 impl SpgemmOptions {
-    /// The borders between kernels on a device.
+    /// The limits of the bins, which decide the kernel of each row.
     pub(super) fn bin_limits<T: SpgemmElement>(&self, device: &Device) -> BinLimits {
         let shared_bytes = device.properties().max_shared_bytes_per_block;
         let default = BinLimits::new(shared_bytes, size_of::<T>() as u32);
