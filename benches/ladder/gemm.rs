@@ -8,16 +8,15 @@ use crate::ladder::report::{Case, Outcome, Verified};
 use crate::ladder::rungs::Rung;
 use ndarray::{Array2, Axis};
 use warprow::device::{Device, DeviceBuffer};
-use warprow::gemm::GemmElement;
 use warprow::reference::{DenseEpilogue, verify_gemm};
 use warprow::{Gemm, GemmKernel, GemmOptions, generate};
 
 /// X, W and Y.
-struct Operands<T: GemmElement> {
-    x: Array2<T>,
-    w: Array2<T>,
-    x_device: DeviceBuffer<T>,
-    y_device: DeviceBuffer<T>,
+struct Operands {
+    x: Array2<f32>,
+    w: Array2<f32>,
+    x_device: DeviceBuffer<f32>,
+    y_device: DeviceBuffer<f32>,
 }
 
 /// All kernels of XW on a shape.
@@ -25,7 +24,7 @@ struct Operands<T: GemmElement> {
 /// # Errors
 ///
 /// The device's, unless it is a limit of a kernel.
-pub fn case<T: GemmElement>(bench: &mut Bench<'_>, shape: DenseShape) -> anyhow::Result<()> {
+pub fn case(bench: &mut Bench<'_>, shape: DenseShape) -> anyhow::Result<()> {
     let DenseShape { rows, depth, cols } = shape;
     let case = Case {
         case: format!("{rows} x {depth} by {depth} x {cols}"),
@@ -33,19 +32,19 @@ pub fn case<T: GemmElement>(bench: &mut Bench<'_>, shape: DenseShape) -> anyhow:
         cols: depth,
         nnz: None,
         features: Some(cols),
-        element: T::NAME,
+        element: "f32",
     };
     let seed = bench.options.run.seed;
-    let x = repeated::<T>(rows as usize, depth, seed);
+    let x = repeated::<f32>(rows as usize, depth, seed);
     let mut operands = Operands {
-        w: generate::dense::<T>(depth, cols, seed + 1),
+        w: generate::dense::<f32>(depth, cols, seed + 1),
         x_device: bench.device.upload(elements(&x))?,
         y_device: bench.device.uninitialized(rows as usize * cols)?,
         x,
     };
     bench.report.begin_case();
     for &kernel in GemmKernel::ALL {
-        let outcome = match why_not::<T>(kernel, depth as u32, &bench.device) {
+        let outcome = match why_not(kernel, depth as u32, &bench.device) {
             Some(skipped) => Outcome::Skipped { skipped },
             None => Outcome::of(computed(bench, kernel, &mut operands))?,
         };
@@ -55,8 +54,8 @@ pub fn case<T: GemmElement>(bench: &mut Bench<'_>, shape: DenseShape) -> anyhow:
 }
 
 /// Why a kernel cannot compute the product; none if it can.
-fn why_not<T: GemmElement>(kernel: GemmKernel, depth: u32, device: &Device) -> Option<String> {
-    if let Some(refusal) = kernel.refusal::<T>(depth) {
+fn why_not(kernel: GemmKernel, depth: u32, device: &Device) -> Option<String> {
+    if let Some(refusal) = kernel.refusal::<f32>(depth) {
         return Some(refusal);
     }
     let found = device.properties().compute_capability;
@@ -72,10 +71,10 @@ fn why_not<T: GemmElement>(kernel: GemmKernel, depth: u32, device: &Device) -> O
 }
 
 /// The product by one kernel.
-fn computed<T: GemmElement>(
+fn computed(
     bench: &Bench<'_>,
     kernel: GemmKernel,
-    operands: &mut Operands<T>,
+    operands: &mut Operands,
 ) -> anyhow::Result<Outcome> {
     let Operands { x, w, .. } = operands;
     let options = GemmOptions {
@@ -93,7 +92,7 @@ fn computed<T: GemmElement>(
     let sample = sample(rows);
     let (x, y) = (x.select(Axis(0), &sample), y.select(Axis(0), &sample));
     let epilogue = DenseEpilogue::default();
-    let arithmetic = arithmetic::<T>(Some(kernel));
+    let arithmetic = arithmetic::<f32>(Some(kernel));
     let verification = verify_gemm(x.view(), w.view(), epilogue, arithmetic, y.view());
     if !verification.ok() {
         eprintln!("{verification}");
@@ -103,6 +102,6 @@ fn computed<T: GemmElement>(
         max_relative_error: verification.max_relative_error,
         ok: verification.ok(),
     };
-    let rounds = kernel.rounds_f32() && T::NAME == "f32";
-    Ok(Outcome::computed(timing, verified).with_precision(rounds.then_some("tf32")))
+    let precision = kernel.rounds_f32().then_some("tf32");
+    Ok(Outcome::computed(timing, verified).with_precision(precision))
 }

@@ -146,17 +146,17 @@ macro_rules! kernels {
 kernels! {
     /// The ladder: what one reads to learn, naive first, one new idea a file.
     mod ladder with slice {
-        GlobalSum = global_sum: f32 f64;
-        RegisterSum = register_sum: f32 f64;
-        SharedWeights = shared_weights: f32 f64;
-        RowInRegisters = row_in_registers: f32 f64;
-        OuterProduct = outer_product: f32 f64;
-        TiledDepth = tiled_depth: f32 f64;
-        WideLoads = wide_loads: f32 f64;
+        GlobalSum = global_sum: f32;
+        RegisterSum = register_sum: f32;
+        SharedWeights = shared_weights: f32;
+        RowInRegisters = row_in_registers: f32;
+        OuterProduct = outer_product: f32;
+        TiledDepth = tiled_depth: f32;
+        WideLoads = wide_loads: f32;
     }
     /// What runs by default, most of it on tensor cores.
     mod product with tile warp_product {
-        Staged = staged: f32 f64;
+        Staged = staged: f32;
         Fragments = fragments: f16 bf16;
         WarpFragments = warp_fragments: f32 f64 f16 bf16;
         SplitFragments = split_fragments: f32;

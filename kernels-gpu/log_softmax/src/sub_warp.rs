@@ -1,7 +1,7 @@
 //! Rows of up to 64 classes, a multiple of four: four lanes a row, the row in registers.
 //!
-//! A lane loads up to four vectors of four neighbouring elements; maximum and sum are combined by shuffles. X is read once. Of a
-//! row of 16 classes each lane loads one vector.
+//! A lane loads up to four vectors of four neighbouring elements; maximum and sum are combined by shuffles. X is read
+//! once. A row of up to 16 classes is one vector of each lane, and has code of its own without branches for the others.
 
 use crate::{BLOCK, Bias, Logarithm, SoftmaxElement};
 use cuda_std::prelude::*;
@@ -36,20 +36,52 @@ pub unsafe fn sub_warp<T: SoftmaxElement>(
     y: GlobalMut<T>,
     bias: Bias<T>,
 ) {
+    // SAFETY: the kernel's contract.
+    unsafe {
+        if classes <= LANES * WIDTH as u32 {
+            log_softmax::<T, 1>(rows, classes, x, y, bias);
+        } else {
+            log_softmax::<T, { VECTORS as usize }>(rows, classes, x, y, bias);
+        }
+    }
+}
+
+/// The kernel's body for rows of up to `N` vectors of each lane.
+///
+/// # Safety
+///
+/// The kernel's contract, and there are at most `LANES * WIDTH * N` classes.
+#[inline(always)]
+unsafe fn log_softmax<T: SoftmaxElement, const N: usize>(
+    rows: u32,
+    classes: u32,
+    x: Global<T>,
+    y: GlobalMut<T>,
+    bias: Bias<T>,
+) {
     let thread = thread::thread_idx_x();
     let row =
         u64::from(thread::block_idx_x()) * u64::from(BLOCK / LANES) + u64::from(thread / LANES);
     // Sub-warps past the last row work along on it, as the shuffles want all lanes, and write nothing.
     let place = row.min(u64::from(rows) - 1) as usize * classes as usize;
     let column = |vector: usize| (vector as u32 * LANES + thread % LANES) * WIDTH as u32;
-    let mut elements = [[T::Sum::NEG_INFINITY; WIDTH]; VECTORS as usize];
-    let mut max = T::Sum::NEG_INFINITY;
+    // All loads are issued before the first element is used.
+    let mut loaded = [[T::narrow(T::Sum::NEG_INFINITY); WIDTH]; N];
     // SAFETY: vectors of the row.
     unsafe {
         unroll!(vector in 0..4 {
-            if column(vector) < classes {
-                let vector_of_x = x.load_array::<WIDTH>(place + column(vector) as usize);
-                elements[vector] = bias.added(vector_of_x, column(vector));
+            if const { vector < N } && column(vector) < classes {
+                loaded[vector] = x.load_array::<WIDTH>(place + column(vector) as usize);
+            }
+        });
+    }
+    let mut elements = [[T::Sum::NEG_INFINITY; WIDTH]; N];
+    let mut max = T::Sum::NEG_INFINITY;
+    // SAFETY: columns of the row, each of which has its bias.
+    unsafe {
+        unroll!(vector in 0..4 {
+            if const { vector < N } && column(vector) < classes {
+                elements[vector] = bias.added(loaded[vector], column(vector));
                 unroll!(k in 0..4 {
                     if elements[vector][k] > max {
                         max = elements[vector][k];
@@ -68,7 +100,7 @@ pub unsafe fn sub_warp<T: SoftmaxElement>(
     }
     let mut sum = T::Sum::ZERO;
     unroll!(vector in 0..4 {
-        if column(vector) < classes {
+        if const { vector < N } && column(vector) < classes {
             unroll!(k in 0..4 {
                 elements[vector][k] = elements[vector][k] - max;
                 sum += elements[vector][k].exp();
@@ -85,7 +117,7 @@ pub unsafe fn sub_warp<T: SoftmaxElement>(
         // SAFETY: vectors of the row, which are this lane's.
         unsafe {
             unroll!(vector in 0..4 {
-                if column(vector) < classes {
+                if const { vector < N } && column(vector) < classes {
                     let result = elements[vector].map(|element| T::narrow(element - logarithm));
                     y.store_array(place + column(vector) as usize, result);
                 }

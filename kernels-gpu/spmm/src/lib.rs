@@ -26,7 +26,7 @@ macro_rules! kernels {
         ladder { $($rung:ident = $rung_file:ident,)* }
         product { $($product:ident = $product_file:ident,)* }
     ) => {
-        /// The ladder: what one reads to learn, naive first, one new idea a file. Sums in f32 and f64.
+        /// The ladder: what one reads to learn, naive first, one new idea a file. Sums in f32.
         pub mod ladder {
             $(pub mod $rung_file;)*
             pub mod slices;
@@ -93,7 +93,7 @@ macro_rules! kernels {
                 }
             }
 
-            /// What it can do beside sums in f32 and f64.
+            /// What it can do beside sums in f32.
             pub const fn capabilities(self) -> Capabilities {
                 let (general, extrema) = match self {
                     $(Self::$rung => (false, false),)*
@@ -175,7 +175,7 @@ kernels! {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Capabilities {
     /// Whether it computes sums and means for all types of [`Operand`], with any alpha and beta. A plain kernel
-    /// computes `Y = A X` in f32 and f64.
+    /// computes `Y = A X` in f32.
     pub general: bool,
     /// Whether it takes maxima and minima, too.
     pub extrema: bool,
@@ -186,11 +186,10 @@ pub struct Capabilities {
 impl Capabilities {
     /// Whether it reduces in that way elements of that type.
     pub fn has<T: Operand>(self, reduction: Reduction) -> bool {
-        let is_own_sum = size_of::<T>() == size_of::<T::Sum>();
         match reduction {
             Reduction::Max | Reduction::Min => self.extrema,
             Reduction::Mean => self.general,
-            Reduction::Sum => self.general || is_own_sum,
+            Reduction::Sum => self.general || T::NAME == "f32",
         }
     }
 }
@@ -202,7 +201,7 @@ impl core::fmt::Display for Capabilities {
                 "sum, mean, max and min in f32, f64, f16 and bf16, with any alpha and beta"
             }
             (true, false) => "sum and mean in f32, f64, f16 and bf16, with any alpha and beta",
-            (false, _) => "sums in f32 and f64, with alpha 1 and beta 0",
+            (false, _) => "sums in f32, with alpha 1 and beta 0",
         })?;
         f.write_str(if self.deterministic {
             ", the same bits in every run"

@@ -42,7 +42,7 @@ impl<T: RealElement> Multiplies<T> for GlobalSum {
 /// # Safety
 ///
 /// `x` is m x k, `w` k x n, `y` m x n, apart from each other. Blocks have 128 threads.
-#[kernel(name = "gemm_global_sum", T = [f32, f64])]
+#[kernel(name = "gemm_global_sum", T = [f32])]
 pub unsafe fn global_sum<T: RealElement>(
     x: Dense<T>,
     w: Dense<T>,

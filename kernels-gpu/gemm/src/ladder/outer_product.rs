@@ -53,7 +53,7 @@ impl<T: RealElement> Multiplies<T> for OuterProduct {
 /// # Safety
 ///
 /// `x` is m x k, `w` k x n, `y` m x n, apart from each other. Blocks have 128 threads.
-#[kernel(name = "gemm_outer_product", T = [f32, f64])]
+#[kernel(name = "gemm_outer_product", T = [f32])]
 pub unsafe fn outer_product<T: RealElement>(
     x: Dense<T>,
     w: Dense<T>,

@@ -44,7 +44,7 @@ impl<T: RealElement> Multiplies<T> for RegisterSum {
 /// # Safety
 ///
 /// `x` is m x k, `w` k x n, `y` m x n, apart from each other. Blocks have 128 threads.
-#[kernel(name = "gemm_register_sum", T = [f32, f64])]
+#[kernel(name = "gemm_register_sum", T = [f32])]
 pub unsafe fn register_sum<T: RealElement>(
     x: Dense<T>,
     w: Dense<T>,

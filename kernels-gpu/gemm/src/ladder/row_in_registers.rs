@@ -51,7 +51,7 @@ impl<T: RealElement> Multiplies<T> for RowInRegisters {
 /// # Safety
 ///
 /// `x` is m x k, `w` k x n, `y` m x n, apart from each other. Blocks have 128 threads.
-#[kernel(name = "gemm_row_in_registers", T = [f32, f64])]
+#[kernel(name = "gemm_row_in_registers", T = [f32])]
 pub unsafe fn row_in_registers<T: RealElement>(
     x: Dense<T>,
     w: Dense<T>,

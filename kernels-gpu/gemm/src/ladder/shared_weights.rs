@@ -48,7 +48,7 @@ impl<T: RealElement> Multiplies<T> for SharedWeights {
 /// # Safety
 ///
 /// `x` is m x k, `w` k x n, `y` m x n, apart from each other. Blocks have 128 threads.
-#[kernel(name = "gemm_shared_weights", T = [f32, f64])]
+#[kernel(name = "gemm_shared_weights", T = [f32])]
 pub unsafe fn shared_weights<T: RealElement>(
     x: Dense<T>,
     w: Dense<T>,

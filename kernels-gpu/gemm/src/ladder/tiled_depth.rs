@@ -55,7 +55,7 @@ impl<T: RealElement> Multiplies<T> for TiledDepth {
 /// # Safety
 ///
 /// `x` is m x k, `w` k x n, `y` m x n, apart from each other. Blocks have 128 threads.
-#[kernel(name = "gemm_tiled_depth", T = [f32, f64])]
+#[kernel(name = "gemm_tiled_depth", T = [f32])]
 pub unsafe fn tiled_depth<T: RealElement>(
     x: Dense<T>,
     w: Dense<T>,

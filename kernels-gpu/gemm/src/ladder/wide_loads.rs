@@ -59,7 +59,7 @@ impl<T: RealElement> Multiplies<T> for WideLoads {
 /// # Safety
 ///
 /// `x` is m x k, `w` k x n, `y` m x n, apart from each other, X aligned to 16 bytes. Blocks have 128 threads.
-#[kernel(name = "gemm_wide_loads", T = [f32, f64])]
+#[kernel(name = "gemm_wide_loads", T = [f32])]
 pub unsafe fn wide_loads<T: RealElement>(
     x: Dense<T>,
     w: Dense<T>,

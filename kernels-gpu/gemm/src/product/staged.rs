@@ -144,8 +144,6 @@ impl Rung for Staged {
 impl<T: RealElement> Multiplies<T> for Staged {
     fn plan(shape: Shape) -> Plan<T> {
         match shape.cols {
-            // f64 has this instance alone, since products of f64 run on tensor cores by default.
-            _ if size_of::<T>() == 8 => plan_of::<T, Narrow>(shape),
             ..=16 => plan_of::<T, Narrow>(shape),
             17..=48 => plan_of::<T, Medium>(shape),
             _ => plan_of::<T, Wide>(shape),
@@ -174,7 +172,7 @@ fn plan_of<T: RealElement, S: BlockTile>(shape: Shape) -> Plan<T> {
 ///
 /// `x` is m x k, `w` k x n, `y` m x n, apart from each other and aligned to 16 bytes; the launch is the plan's of
 /// [`Staged`].
-#[kernel(name = "gemm_staged", T = [f32], S = [Narrow, Medium, Wide]; T = [f64], S = [Narrow])]
+#[kernel(name = "gemm_staged", T = [f32], S = [Narrow, Medium, Wide])]
 pub unsafe fn staged<T: RealElement, S: BlockTile>(
     x: Dense<T>,
     w: Dense<T>,

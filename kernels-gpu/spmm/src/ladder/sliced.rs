@@ -51,7 +51,7 @@ pub fn handle<T: Real>(_: LaunchShape) -> Kernel<crate::Arguments<T>> {
 /// The pointers of A, X and Y hold as many elements as their shapes say; no column of A is `a.cols` or more. X is
 /// `a.cols` x n, Y is `a.rows` x n, n is at least 1, and Y overlaps no input, and its cut rows are zero; `items`
 /// are slices. Blocks have 128 threads.
-#[kernel(name = "spmm_sliced", T = [f32, f64])]
+#[kernel(name = "spmm_sliced", T = [f32])]
 pub unsafe fn sliced<T: Real>(a: Csr<T>, x: Dense<T>, y: DenseMut<T>, items: Items<T>) {
     // SAFETY: the caller keeps the kernel's contract. Only this warp writes a row that is one slice; warps that share a
     // row add to it atomically.

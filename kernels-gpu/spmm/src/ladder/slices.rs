@@ -198,7 +198,7 @@ pub fn launch_cut_rows(cut_rows: u32, features: u32) -> LaunchConfig {
 /// # Safety
 ///
 /// `cuts` has a row of `y` for each block of the grid along x.
-#[kernel(name = "spmm_clear_cut_rows", T = [f32, f64])]
+#[kernel(name = "spmm_clear_cut_rows", T = [f32])]
 pub unsafe fn clear<T: Real>(items: Items<T>, cuts: CutRows, y: DenseMut<T>) {
     let features = y.cols as usize;
     // SAFETY: there is a cut row for each block along x, and `row_of_y` maps it to a row of Y; `feature < features`.
@@ -219,7 +219,7 @@ pub unsafe fn clear<T: Real>(items: Items<T>, cuts: CutRows, y: DenseMut<T>) {
 ///
 /// `cuts` has a row of `y` for each block of the grid along x; `items` are slices with the partial sums of this
 /// product.
-#[kernel(name = "spmm_combine_slices", T = [f32, f64])]
+#[kernel(name = "spmm_combine_slices", T = [f32])]
 pub unsafe fn combine<T: Real>(items: Items<T>, cuts: CutRows, y: DenseMut<T>) {
     const WARPS: u32 = BLOCK / WARP_SIZE;
     let sums = shared_array!(T; 256);

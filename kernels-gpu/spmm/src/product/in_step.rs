@@ -49,7 +49,9 @@ const UNROLL: usize = 8;
 /// Lanes that take a row of X together, neighbouring features that a lane loads at once, and loads of a lane.
 fn variant<T: Operand>(features: u32) -> (u32, u32, u32) {
     let (bytes, has_whole_lines) = (size_of::<T>(), features.is_multiple_of(32));
-    let (lanes, width) = if !features.is_multiple_of(4) {
+    let (lanes, width) = if bytes == 4 && features > 48 && features % 4 == 2 {
+        (32, 2)
+    } else if !features.is_multiple_of(4) {
         (16, 1)
     } else if bytes == 2 && features.is_multiple_of(8) && features > 32 {
         (8, 8)
@@ -82,6 +84,7 @@ pub fn handle<T: Operand>(
 ) -> Kernel<crate::GeneralArguments<T>> {
     match variant::<T>(shape.features) {
         (_, 1, _) => in_step::<T, 16, 1, 3>(),
+        (_, 2, _) => in_step::<T, 32, 2, 1>(),
         (_, 8, _) => in_step::<T, 8, 8, 1>(),
         (8, ..) => in_step::<T, 8, 4, 1>(),
         (16, ..) => in_step::<T, 16, 4, 1>(),
@@ -102,6 +105,7 @@ pub fn handle<T: Operand>(
 #[kernel(
     name = "spmm_in_step",
     T = [f32, f64, f16, bf16], LANES = [16], WIDTH = [1], PASSES = [3];
+    T = [f32], LANES = [32], WIDTH = [2], PASSES = [1];
     T = [f32], LANES = [8, 16, 32], WIDTH = [4], PASSES = [1];
     T = [f64, f16, bf16], LANES = [8], WIDTH = [4], PASSES = [1];
     T = [f16, bf16], LANES = [8], WIDTH = [8], PASSES = [1]

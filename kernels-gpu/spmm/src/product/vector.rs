@@ -76,6 +76,7 @@ pub fn handle<T: Operand>(
                 (8, 1, _) => $kernel::<T, 8, 1, 2>(),
                 (16, 1, _) => $kernel::<T, 16, 1, 3>(),
                 (_, 1, _) => $kernel::<T, 32, 1, 2>(),
+                (_, 2, _) => $kernel::<T, 32, 2, 1>(),
                 (8, 4, _) => $kernel::<T, 8, 4, 1>(),
                 (16, 4, _) => $kernel::<T, 16, 4, 1>(),
                 (_, 4, _) => $kernel::<T, 32, 4, 1>(),
@@ -112,6 +113,8 @@ listed! {
         name = "spmm_vector",
         T = [f32], LANES = [8, 32], WIDTH = [1], PASSES = [2];
         T = [f32], LANES = [16], WIDTH = [1], PASSES = [3], registers_sm90 = 72;
+        T = [f64, f16, bf16], LANES = [16], WIDTH = [1], PASSES = [3];
+        T = [f32], LANES = [32], WIDTH = [2], PASSES = [1];
         T = [f32], LANES = [8, 16], WIDTH = [4], PASSES = [1];
         T = [f32], LANES = [32], WIDTH = [4], PASSES = [1], registers_sm90 = 64;
         T = [f64, f16, bf16], LANES = [8, 32], WIDTH = [4], PASSES = [1];
@@ -139,10 +142,10 @@ listed! {
     /// That of [`vector`], but for the order of the rows.
     #[kernel(
         name = "spmm_vector_any_order",
+        T = [f32], LANES = [8], WIDTH = [1], PASSES = [2];
         T = [f32], LANES = [16], WIDTH = [1], PASSES = [3];
-        T = [f32], LANES = [8, 16, 32], WIDTH = [4], PASSES = [1], registers_sm90 = 72;
-        T = [f16], LANES = [8, 16, 32], WIDTH = [8], PASSES = [1];
-        T = [bf16], LANES = [8, 32], WIDTH = [8], PASSES = [1]
+        T = [f32], LANES = [32], WIDTH = [2], PASSES = [1];
+        T = [f32], LANES = [8, 16, 32], WIDTH = [4], PASSES = [1], registers_sm90 = 72
     )]
     pub unsafe fn vector_any_order<
         T: Operand,
@@ -201,6 +204,7 @@ listed! {
     #[kernel(
         name = "spmm_vector_scaled",
         T = [f32, f64, f16, bf16], LANES = [16], WIDTH = [1], PASSES = [3];
+        T = [f32], LANES = [32], WIDTH = [2], PASSES = [1];
         T = [f32], LANES = [8, 32], WIDTH = [4], PASSES = [1];
         T = [f64, f16, bf16], LANES = [8], WIDTH = [4], PASSES = [1];
         T = [f16, bf16], LANES = [8], WIDTH = [8], PASSES = [1]
@@ -232,7 +236,7 @@ listed! {
     #[kernel(
         name = "spmm_vector_max",
         T = [f32, f64, f16, bf16], LANES = [8], WIDTH = [1], PASSES = [2];
-        T = [f32, f64, f16, bf16], LANES = [8], WIDTH = [4], PASSES = [1]
+        T = [f32], LANES = [8], WIDTH = [4], PASSES = [1]
     )]
     pub unsafe fn vector_max<
         T: Operand,

@@ -148,12 +148,15 @@ pub(crate) fn variant<T: Operand>(
 }
 
 /// Elements that a lane loads at once: 16 bytes, or the largest part of them of which a row of X is a multiple; but
-/// four where 8 lanes then have the whole row. Loads of two elements have no instances.
+/// four where 8 lanes then have the whole row. Loads of two elements have instances for rows of more than 32 f32, and
+/// maxima of other types than f32 load single elements.
 pub fn width<T: Operand>(features: u32, reduction: Reduction) -> u32 {
     // No features at all are a multiple of everything, and nothing is launched for them.
     let multiple_of = 1 << features.trailing_zeros().min(T::MAX_WIDTH.ilog2());
     match multiple_of {
-        8 if features <= 32 || reduction.is_extremum() => 4,
+        _ if reduction.is_extremum() && T::NAME != "f32" => 1,
+        8 if features <= 32 => 4,
+        2 if features > 32 && T::NAME == "f32" && !reduction.is_extremum() => 2,
         2 => 1,
         width => width,
     }
