@@ -207,7 +207,7 @@ listed! {
         T = [f32], LANES = [32], WIDTH = [2], PASSES = [1];
         T = [f32], LANES = [8, 32], WIDTH = [4], PASSES = [1];
         T = [f64, f16, bf16], LANES = [8], WIDTH = [4], PASSES = [1];
-        T = [f16, bf16], LANES = [8], WIDTH = [8], PASSES = [1]
+        T = [f16, bf16], LANES = [8, 16], WIDTH = [8], PASSES = [1]
     )]
     pub unsafe fn vector_scaled<
         T: Operand,
