@@ -46,11 +46,11 @@ use operator::Step;
 use sprs::CsMatViewI;
 use std::fmt;
 use steps::{steps, widths};
-use warprow_kernels::log_softmax::Logarithm;
+use warprow_kernels::log_softmax::ExpLn;
 
 /// An element type of a network: f32 or f64.
 pub trait GcnElement:
-    Real + SpmmElement<Sum = Self> + GemmElement + SoftmaxElement + Logarithm
+    Real + SpmmElement<Sum = Self> + GemmElement + SoftmaxElement + ExpLn
 {
 }
 

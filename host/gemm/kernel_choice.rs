@@ -54,11 +54,11 @@ fn f32_kernel<T: GemmElement>(device: &Device, w: ArrayView2<'_, T>) -> GemmKern
     let depth = w.nrows().try_into().unwrap_or(u32::MAX);
     let has_warpgroups = w.ncols() > NARROW && runs_on(GemmKernel::WarpgroupSplit, device);
     let is_wide = w.ncols() >= WIDE;
-    if has_warpgroups && is_wide && warpgroup_halves::suffices(weights(), depth) {
+    if has_warpgroups && is_wide && warpgroup_halves::split_is_exact(weights(), depth) {
         GemmKernel::WarpgroupHalves
-    } else if has_warpgroups && warpgroup_split::suffices(weights(), depth) {
+    } else if has_warpgroups && warpgroup_split::split_is_exact(weights(), depth) {
         GemmKernel::WarpgroupSplit
-    } else if split_fragments::suffices(weights(), depth, split_fragments::GREATEST) {
+    } else if split_fragments::split_is_exact(weights(), depth, split_fragments::MAX_WEIGHT) {
         GemmKernel::SplitFragments
     } else {
         GemmKernel::Staged

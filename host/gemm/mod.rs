@@ -34,8 +34,8 @@ use cuda_std::launch::LaunchConfig;
 use cuda_std::memory::Global;
 use ndarray::{Array2, ArrayView1, ArrayView2};
 use std::fmt;
-use warprow_kernels::gemm::{Epilogue, Plan};
-pub use warprow_kernels::gemm::{GemmKernel, Shape};
+use warprow_kernels::gemm::{BiasRelu, PlannedLaunch};
+pub use warprow_kernels::gemm::{GemmKernel, GemmProblem};
 use warprow_kernels::matrix::{Dense, DenseMut, Operand};
 
 /// An element type that the product has kernels for: f32, f64, f16, bf16. The 16-bit ones are added up in f32.
@@ -92,7 +92,7 @@ impl<T: GemmElement> Gemm<T> {
             .kernel
             .unwrap_or_else(|| default_kernel(device, w, options.tf32));
         check_kernel::<T>(kernel, depth, device, options)?;
-        let shape = Shape {
+        let problem = GemmProblem {
             rows: 1,
             depth,
             cols,
@@ -101,7 +101,7 @@ impl<T: GemmElement> Gemm<T> {
         };
         let bias = bias.map(|bias| device.upload(&bias.to_vec()));
         Ok(Self {
-            weights: device.upload(&kernel.pack(w.iter().copied().collect(), shape))?,
+            weights: device.upload(&kernel.pack(w.iter().copied().collect(), problem))?,
             bias: bias.transpose()?,
             device: device.clone(),
             depth,
@@ -151,26 +151,26 @@ impl<T: GemmElement> Gemm<T> {
     }
 
     /// The instance and the launch for that many rows of X; `None` if Y has no elements.
-    fn run_plan(&self, rows: usize) -> Result<Option<Plan<T>>, GemmError> {
+    fn run_plan(&self, rows: usize) -> Result<Option<PlannedLaunch<T>>, GemmError> {
         let rows = extent("the number of rows of X", rows)?;
-        let plan = |shape| {
+        let plan = |problem| {
             self.kernel
-                .plan(shape)
+                .plan(problem)
                 .expect("the plan has checked the kernel")
         };
-        Ok(self.shape(rows).map(plan))
+        Ok(self.problem(rows).map(plan))
     }
 
     /// What the kernel's launch depends on; `None` if Y has no elements.
-    fn shape(&self, rows: u32) -> Option<Shape> {
-        let shape = Shape {
+    fn problem(&self, rows: u32) -> Option<GemmProblem> {
+        let problem = GemmProblem {
             rows,
             depth: self.depth,
             cols: self.cols,
             multiprocessors: self.device.properties().multiprocessors,
             shared_bytes: self.device.properties().max_shared_bytes_per_block,
         };
-        (elements(rows, self.cols) > 0).then_some(shape)
+        (elements(rows, self.cols) > 0).then_some(problem)
     }
 
     /// Floating-point operations of a run: a multiplication and an addition for each element of X and column of W.
@@ -200,7 +200,7 @@ impl<T: GemmElement> Gemm<T> {
         let rows = extent("the number of rows of X", rows)?;
         check_buffer(&self.device, "x", x, elements(rows, self.depth))?;
         check_buffer(&self.device, "y", y, elements(rows, self.cols))?;
-        let Some(Plan { config, kernel }) = self.run_plan(rows as usize)? else {
+        let Some(PlannedLaunch { config, kernel }) = self.run_plan(rows as usize)? else {
             return Ok(());
         };
         let x = Dense {
@@ -218,7 +218,7 @@ impl<T: GemmElement> Gemm<T> {
             cols: self.cols,
             data: y.mutable(),
         };
-        let epilogue = Epilogue {
+        let epilogue = BiasRelu {
             bias: (self.bias.as_ref()).map_or(Global::from_address(0), DeviceBuffer::read_only),
             has_bias: self.bias.is_some().into(),
             relu: self.options.relu.into(),
