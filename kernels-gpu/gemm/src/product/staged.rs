@@ -138,7 +138,8 @@ impl BlockTileShape {
 pub struct Staged;
 
 impl Rung for Staged {
-    const SUMMARY: &'static str = "tiles of X and W in shared memory by asynchronous copies, several rows and columns a thread";
+    const SUMMARY: &'static str = "tiles of X and W through shared memory by asynchronous copies, \
+        several rows and columns a thread";
     const PARENT: Option<GemmKernel> = Some(GemmKernel::WideLoads);
 }
 

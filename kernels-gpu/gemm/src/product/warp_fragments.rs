@@ -1,7 +1,7 @@
 //! XW on tensor cores: each warp streams its rows of X through a ring of stages in shared memory.
 //!
 //! A warp computes tiles of 16 or 32 rows and up to 128 columns, in turn. A block's warps share W in shared memory.
-//! [`tile::ring`](crate::product::tile::ring) draws the ring. An element of X is read once for each tile of columns:
+//! The file `tile/ring.rs` draws the ring. An element of X is read once for each tile of columns:
 //! by one asynchronous copy to shared memory, and one 16-byte load of a strip from there.
 //!
 //! Changes from `fragments`:

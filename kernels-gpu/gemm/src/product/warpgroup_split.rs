@@ -53,7 +53,8 @@ pub fn split_is_exact(w: impl Iterator<Item = f32>, depth: u32) -> bool {
 }
 
 impl Rung for WarpgroupSplit {
-    const SUMMARY: &'static str = "as split_fragments, in three parts of bf16, four warps together by the instructions of sm_90a";
+    const SUMMARY: &'static str = "as split_fragments, in three parts of bf16, \
+        four warps together by the instructions of sm_90a";
     const PARENT: Option<GemmKernel> = Some(GemmKernel::SplitFragments);
     const TARGET: Target = Target::Sm90a;
 }

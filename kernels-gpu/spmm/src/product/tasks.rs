@@ -9,8 +9,8 @@
 //! kernel: no atomics, and the same bits in every run.
 //!
 //! A sub-warp's item is one task or, where many rows are cut, several. A large item costs less for each nonzero, but
-//! keeps the GPU waiting if it starts last. So a matrix's first items are [large](crate::items::LargeItems) and its last
-//! ones small (as in "factoring", Hummel, Schonberg and Flynn, Communications of the ACM 35, 1992).
+//! keeps the GPU waiting if it starts last. So a matrix's first items are [large](crate::items::LargeItems) and its
+//! last ones small (as in "factoring", Hummel, Schonberg and Flynn, Communications of the ACM 35, 1992).
 //!
 //! ```text
 //! task_size 8, rows of more than 8 nonzeros are cut:    row_ptr = [0, 3, 4, 14, 17], 25 steps, 4 tasks
