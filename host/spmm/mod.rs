@@ -2,26 +2,6 @@
 //!
 //! X and Y are of f32, f64, f16 or bf16; 16-bit elements are multiplied and summed in f32. A plan may be for `A^T X`,
 //! and for another [`Reduction`] than the sum; a run may be `Y = alpha A X + beta Y`.
-//!
-//! ```
-//! use ndarray::array;
-//! use sprs::CsMatI;
-//! use warprow::device::Device;
-//! use warprow::spmm::{Spmm, SpmmOptions};
-//!
-//! # fn main() -> Result<(), warprow::Error> {
-//! // [ . 2 ]         [ 1 2 3 ]
-//! // [ 1 . ]    x    [ 4 5 6 ]
-//! // [ . . ]
-//! let a = CsMatI::<f32, u32, u32>::new((3, 2), vec![0, 1, 2, 2], vec![1, 0], vec![2.0, 1.0]);
-//! let x = array![[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]];
-//!
-//! let device = Device::open()?;
-//! let spmm = Spmm::plan(&device, a.view(), SpmmOptions::default())?;
-//! assert_eq!(spmm.multiply(x.view())?, array![[8.0, 10.0, 12.0], [1.0, 2.0, 3.0], [0.0, 0.0, 0.0]]);
-//! # Ok(())
-//! # }
-//! ```
 
 mod error;
 mod items;
@@ -68,6 +48,26 @@ pub struct PlanTimes {
 /// A matrix A on a device, and the kernel to multiply it with: `Y = A X` for any dense X of elements of type `E`.
 ///
 /// `Display` says what the plan is and why.
+///
+/// ```
+/// use ndarray::array;
+/// use sprs::CsMatI;
+/// use warprow::device::Device;
+/// use warprow::spmm::{Spmm, SpmmOptions};
+///
+/// # fn main() -> Result<(), warprow::Error> {
+/// // [ . 2 ]         [ 1 2 3 ]
+/// // [ 1 . ]    x    [ 4 5 6 ]
+/// // [ . . ]
+/// let a = CsMatI::<f32, u32, u32>::new((3, 2), vec![0, 1, 2, 2], vec![1, 0], vec![2.0, 1.0]);
+/// let x = array![[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]];
+///
+/// let device = Device::open()?;
+/// let spmm = Spmm::plan(&device, a.view(), SpmmOptions::default())?;
+/// assert_eq!(spmm.multiply(x.view())?, array![[8.0, 10.0, 12.0], [1.0, 2.0, 3.0], [0.0, 0.0, 0.0]]);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug)]
 pub struct Spmm<E: SpmmElement> {
     device: Device,
