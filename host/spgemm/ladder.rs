@@ -76,7 +76,7 @@ pub fn multiply_unsorted<T: SpgemmElement>(
     let factors = Factors::new(a.values().read_only(), b.values().read_only());
     let (a, b) = (a.pattern(), b.pattern());
     check_operands(a, b)?;
-    let rung = Rung {
+    let run = LadderRun {
         kernel,
         device: &a.device,
         a,
@@ -84,7 +84,7 @@ pub fn multiply_unsorted<T: SpgemmElement>(
         shared_bytes: a.device.properties().max_shared_bytes_per_block,
         element_bytes: size_of::<T>() as u32,
     };
-    let mut row_ptr = rung.count::<T>()?;
+    let mut row_ptr = run.count::<T>()?;
     let entries = scan::exclusive_scan(&a.device, &mut row_ptr)? as usize;
     let mut c = UnsortedCsr {
         shape: (a.rows(), b.cols()),
@@ -93,13 +93,13 @@ pub fn multiply_unsorted<T: SpgemmElement>(
         row_ptr,
     };
     if a.rows > 0 {
-        rung.fill(factors, &mut c)?;
+        run.fill(factors, &mut c)?;
     }
     Ok(c)
 }
 
-/// A rung, its operands and the device's limits.
-struct Rung<'a> {
+/// A run of a rung: its operands and the limits of the device.
+struct LadderRun<'a> {
     kernel: SpgemmKernel,
     device: &'a Device,
     a: &'a DevicePattern,
@@ -108,7 +108,7 @@ struct Rung<'a> {
     element_bytes: u32,
 }
 
-impl Rung<'_> {
+impl LadderRun<'_> {
     /// A and B; without extents, which these kernels do not read.
     fn operands(&self) -> OperandPatterns {
         OperandPatterns {

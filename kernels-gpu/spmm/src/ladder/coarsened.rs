@@ -53,7 +53,7 @@ pub fn launch<T: Real>(shape: LaunchShape) -> LaunchConfig {
 
 /// The handle of the kernel.
 #[cfg(not(target_arch = "nvptx64"))]
-pub fn handle<T: Real>(shape: LaunchShape) -> Kernel<crate::Arguments<T>> {
+pub fn handle<T: Real>(shape: LaunchShape) -> Kernel<crate::PlainArguments<T>> {
     match features_per_lane(shape) {
         2 => coarsened::<T, 2>(),
         _ => coarsened::<T, 4>(),

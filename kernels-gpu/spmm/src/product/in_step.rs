@@ -1,7 +1,7 @@
 //! A warp for each row, the rows of a block in step through the columns, so that what they share comes from the
 //! multiprocessor's own cache.
 //!
-//! Changes from `vector`: its tasks cut a row of 500 nonzeros into eight parts, which run at the same time on eight
+//! Changes from `vector`: its tasks split a row of 500 nonzeros into eight parts, which run at the same time on eight
 //! distant ranges of columns. Here a row is whole, and the four rows of a block start at their first columns together,
 //! as do those of the multiprocessor's other blocks. If the columns are sorted and a row has a tenth of them, all warps
 //! are in the same few hundred columns all the way: a row of X that one warp has loaded the others find in the L1
@@ -14,12 +14,12 @@
 //! warps busy when all others are done. Rows are sorted by length if nothing else is known, so that the four of a block
 //! end together. What was tried stands in `docs/notes/spmm.md`.
 
-use crate::product::epilogue::Epilogue;
 use crate::product::lane_columns::LaneColumns;
-use crate::product::reduction::{Reduce, Reduction, Total};
-use crate::product::row_end::{Place, Results, RowEnd, passes};
+use crate::product::reduction::{Reducer, Reduction, Total};
+use crate::product::row_epilogue::{LaneOutput, Results, RowEpilogue, passes};
+use crate::product::scaling::Scaling;
 use crate::product::teams::WARPS;
-use crate::{Ending, ItemKind, Items, LaunchShape, MAX_GRID_Y};
+use crate::{EpilogueKind, ItemKind, Items, LaunchShape, MAX_GRID_Y};
 use core::array;
 use cuda_std::prelude::*;
 use cuda_std::warp::{FULL_MASK, WARP_SIZE};
@@ -65,7 +65,7 @@ fn variant<T: Operand>(features: u32) -> (u32, u32, u32) {
 }
 
 /// A warp for each row or for a quarter of it, and each tile of features; warps along x, tiles along y.
-pub fn launch<T: Operand>(shape: LaunchShape, _: Reduction, _: Ending) -> LaunchConfig {
+pub fn launch<T: Operand>(shape: LaunchShape, _: Reduction, _: EpilogueKind) -> LaunchConfig {
     let (lanes, width, passes) = variant::<T>(shape.features);
     let tile_width = lanes * width * passes;
     let tiles = shape.features.div_ceil(tile_width).min(MAX_GRID_Y);
@@ -78,7 +78,7 @@ pub fn launch<T: Operand>(shape: LaunchShape, _: Reduction, _: Ending) -> Launch
 pub fn handle<T: Operand>(
     shape: LaunchShape,
     _: Reduction,
-    _: Ending,
+    _: EpilogueKind,
 ) -> Kernel<crate::GeneralArguments<T>> {
     match variant::<T>(shape.features) {
         (_, 1, _) => in_step::<T, 16, 1, 3>(),
@@ -111,7 +111,7 @@ pub unsafe fn in_step<T: Operand, const LANES: u32, const WIDTH: usize, const PA
     x: Dense<T>,
     y: DenseMut<T>,
     items: Items<SumOf<T>>,
-    epilogue: Epilogue<SumOf<T>>,
+    scaling: Scaling<SumOf<T>>,
 ) {
     let warp_in_block = thread::thread_idx_x() / WARP_SIZE;
     let warp = thread::block_idx_x() * WARPS + warp_in_block;
@@ -144,7 +144,7 @@ pub unsafe fn in_step<T: Operand, const LANES: u32, const WIDTH: usize, const PA
                 join_warps::<T, LANES, WIDTH, PASSES>(&mut results, warp_in_block);
             }
             if warp::lane_id() < LANES && (!is_long || warp_in_block == 0) {
-                let place = Place {
+                let output = LaneOutput {
                     row,
                     y: &y,
                     items: &items,
@@ -152,7 +152,7 @@ pub unsafe fn in_step<T: Operand, const LANES: u32, const WIDTH: usize, const PA
                     feature,
                     features,
                 };
-                RowEnd::<T>::write::<LANES, WIDTH, PASSES>(&epilogue, place, results);
+                RowEpilogue::<T>::write::<LANES, WIDTH, PASSES>(&scaling, output, results);
             }
             tile += thread::grid_dim_y() as usize;
             if is_long {
