@@ -1,18 +1,19 @@
-//! A warp for each row, the rows of a block in step through the columns, so that what they share comes from the
-//! multiprocessor's own cache.
+//! One warp computes a row, and the rows of a block advance through the columns together (*in step*), so that they
+//! share rows of X in the L1 cache.
 //!
-//! Changes from `vector`: its tasks split a row of 500 nonzeros into eight parts, which run at the same time on eight
-//! distant ranges of columns. Here a row is whole, and the four rows of a block start at their first columns together,
-//! as do those of the multiprocessor's other blocks. If the columns are sorted and a row has a tenth of them, all warps
-//! are in the same few hundred columns all the way: a row of X that one warp has loaded the others find in the L1
-//! cache. There is nothing to add up afterwards, except for rows much longer than the others, which have all warps of a
-//! block (see [`teams`](crate::product::teams)).
+//! Changes from `vector`: there, tasks split a row of 500 nonzeros into eight parts, which run at the same time on
+//! distant ranges of columns. Here one warp computes a whole row, and the four rows of a block start at their first
+//! columns together. If columns are sorted and a row has a tenth of them, all warps of a multiprocessor are in the same
+//! few hundred columns at any time. A row of X that one warp has loaded is then in the L1 cache for the others.
 //!
-//! A nonzero costs a warp its column (4 B), its value, and a tile's elements of X, of which most come from the L1
-//! cache. On an H200 the product takes 0.75 to 0.98 times as long as by `vector` on rows of 490 to 600 nonzeros, and
-//! longer on rows of 170 and fewer: a warp for a row of three nonzeros is a waste, and a row of a million keeps four
-//! warps busy when all others are done. Rows are sorted by length if nothing else is known, so that the four of a block
-//! end together. What was tried stands in `docs/notes/spmm.md`.
+//! No partial sums are left to add, except for rows that are much longer than the others. All warps of a block compute
+//! such a row (see [`teams`](crate::product::teams)).
+//!
+//! A nonzero costs a warp its column (4 B), its value, and a tile's elements of X, most of them from the L1 cache.
+//!
+//! When to use it: for rows of about 500 nonzeros. On an H200 it is 1.02 to 1.33 times as fast as `vector` on rows of
+//! 490 to 600 nonzeros, and slower on rows of 170 and fewer. A row of three nonzeros leaves most of a warp idle, and a
+//! row of a million keeps four warps busy after all others have ended. `docs/notes/spmm.md` tells what was tried.
 
 use crate::product::lane_columns::LaneColumns;
 use crate::product::reduction::{Reducer, Reduction, Total};
@@ -185,7 +186,7 @@ impl<T: Operand, const LANES: u32, const WIDTH: usize, const PASSES: usize>
         }
     }
 
-    /// Adds the nonzeros from `start` to `end` that are the warp's: from chunk `first` on, 32 of every `32 * stride`.
+    /// Adds the warp's nonzeros between `start` and `end`: 32 of every `32 * stride`, from `start + 32 * first` on.
     ///
     /// # Safety
     ///

@@ -1,17 +1,15 @@
-//! Tasks: the matrix is divided into runs of rows and nonzeros of nearly the same size, and the sums of the rows that
-//! are split.
+//! Tasks: runs of rows and nonzeros with nearly the same work; and the sums of rows that are split between tasks.
 //!
-//! The idea is merge path (Merrill and Garland, "Merge-Based Parallel Sparse Matrix-Vector Multiplication", SC 2016,
-//! section 3): a row costs one step for each nonzero and [`ROW_STEPS`] for its end. Row r covers the steps from
-//! `row_ptr[r] + ROW_STEPS * r` on, task t those from `t * task_size` on, and a binary search finds a task's first row.
+//! A task is found as in merge path (Merrill and Garland, "Merge-Based Parallel Sparse Matrix-Vector Multiplication",
+//! SC 2016, section 3). A row costs one step for each nonzero and [`ROW_STEPS`] for its end. Row r starts at step
+//! `row_ptr[r] + ROW_STEPS * r`, task t at step `t * task_size`, and a binary search finds a task's first row.
 //!
-//! Unlike there, a row with no more nonzeros than a limit is not split: one task takes all of it, and most matrices
-//! have few split rows. The parts of a split row are added up in their order, first in a block's shared memory, then by
-//! a second kernel: no atomics, and the same bits in every run.
+//! In contrast to merge path, a row is split only if it has more nonzeros than a limit. The parts of a split row are
+//! added in order, first in a block's shared memory, then by a second kernel: no atomics, the same bits in every run.
 //!
-//! A sub-warp's item is one task or, where many rows are split, several. A large item costs less for each nonzero, but
-//! keeps the GPU waiting if it starts last. So a matrix's first items are [large](crate::items::LargeItems) and its
-//! last ones small (as in "factoring", Hummel, Schonberg and Flynn, Communications of the ACM 35, 1992).
+//! A sub-warp's item is one task or, if many rows are split, several. Large items cost less for each nonzero, but all
+//! others wait for one that starts last. So the first items are [large](crate::items::LargeItems) and the last ones
+//! small, as in "factoring" (Hummel, Schonberg and Flynn, Communications of the ACM 35, 1992).
 //!
 //! ```text
 //! task_size 8, rows of more than 8 nonzeros are split:    row_ptr = [0, 3, 4, 14, 17], 25 steps, 4 tasks
