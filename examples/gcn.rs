@@ -1,5 +1,5 @@
-//! Classifies the nodes of a graph by a graph convolutional network, on the GPU if there is one and on the emulator otherwise, and
-//! checks the result.
+//! Classifies the nodes of a graph by a graph convolutional network, on the GPU if there is one and on the emulator
+//! otherwise, and checks the result.
 
 use anyhow::{Context, Result, ensure};
 use clap::Parser;
@@ -24,8 +24,8 @@ const DEFAULT_GRAPH: (&str, &[u8]) = (
 #[derive(Parser)]
 #[command(name = "gcn")]
 struct Options {
-    /// A Matrix Market file, .mtx or .mtx.gz; row i holds the nodes that node i hears [default: the dependencies of Debian's
-    /// packages]
+    /// A Matrix Market file, .mtx or .mtx.gz; row i holds the nodes that node i hears [default: the dependencies of
+    /// Debian's packages]
     graph: Option<PathBuf>,
 
     /// An npy file of f32 or f64, a row for each node [default: random numbers]

@@ -198,7 +198,8 @@ fn time<T: SpgemmElement>(
     let whole = symbolic + numeric;
     let milliseconds = |time: Duration| time.as_secs_f64() * 1e3;
     println!(
-        "time     {:.3} ms with the allocation of C, the median of {SAMPLES}: symbolic {:.3} ms, numeric {:.3} ms; {:.1} GFLOP/s",
+        "time     {:.3} ms with the allocation of C, the median of {SAMPLES}: \
+         symbolic {:.3} ms, numeric {:.3} ms; {:.1} GFLOP/s",
         milliseconds(whole),
         milliseconds(symbolic),
         milliseconds(numeric),

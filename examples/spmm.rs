@@ -1,4 +1,5 @@
-//! Multiplies a sparse matrix by a dense one, on the GPU if there is one and on the emulator otherwise, and checks the result.
+//! Multiplies a sparse matrix by a dense one, on the GPU if there is one and on the emulator otherwise, and checks the
+//! result.
 
 use anyhow::{Context, Result};
 use clap::{Parser, ValueEnum, builder::PossibleValue};
@@ -190,7 +191,8 @@ impl Time {
             } => {
                 let seconds = median.as_secs_f64();
                 format!(
-                    "{:.1} us on the device, the median of {SAMPLES} samples of {RUNS} runs ({:.1} to {:.1}): {:.0} GFLOP/s, {:.0} MB moved, {:.0} GB/s",
+                    "{:.1} us on the device, the median of {SAMPLES} samples of {RUNS} runs ({:.1} to {:.1}): \
+                     {:.0} GFLOP/s, {:.0} MB moved, {:.0} GB/s",
                     seconds * 1e6,
                     least.as_secs_f64() * 1e6,
                     most.as_secs_f64() * 1e6,
@@ -203,8 +205,8 @@ impl Time {
     }
 }
 
-/// Samples on a GPU, after as many runs to warm up, and the runs of a sample: between two events there is the time of the
-/// host's launches too, which a queue of runs hides.
+/// Samples on a GPU, after as many runs to warm up, and the runs of a sample: between two events there is the time of
+/// the host's launches too, which a queue of runs hides.
 const SAMPLES: usize = 25;
 const RUNS: u32 = 20;
 

@@ -12,7 +12,7 @@ use cuda_builder::{
 use cuda_std::kernel::Instance;
 use half::{bf16, f16};
 use rayon::prelude::*;
-use warprow_kernels::gemm::{GemmKernel, Shape};
+use warprow_kernels::gemm::{GemmKernel, GemmProblem};
 use warprow_kernels::matrix::Operand;
 // For its kernels, which register themselves.
 use warprow_test_kernels as _;
@@ -214,13 +214,13 @@ fn the_library_has_no_more_kernels_lines_and_bytes_than_it_may() {
 /// Registers of a multiprocessor, which a block shares out.
 const REGISTERS: u32 = 1 << 16;
 
-/// Into blocks of how many threads XW's kernels are launched at most, by their names, over shapes that choose every
+/// Into blocks of how many threads XW's kernels are launched at most, by their names, over problems that choose every
 /// tile.
 fn threads_of_xw() -> HashMap<String, u32> {
-    fn add<T: Operand>(most: &mut HashMap<String, u32>, shape: Shape) {
+    fn add<T: Operand>(most: &mut HashMap<String, u32>, problem: GemmProblem) {
         let kernels = GemmKernel::ALL.iter();
-        for &kernel in kernels.filter(|kernel| kernel.refusal::<T>(shape.depth).is_none()) {
-            if let Some(plan) = kernel.plan::<T>(shape) {
+        for &kernel in kernels.filter(|kernel| kernel.refusal::<T>(problem.depth).is_none()) {
+            if let Some(plan) = kernel.plan::<T>(problem) {
                 let block = plan.config.block;
                 let most = most.entry(plan.kernel.name().to_owned()).or_default();
                 *most = (*most).max(block.x * block.y * block.z);
@@ -231,17 +231,17 @@ fn threads_of_xw() -> HashMap<String, u32> {
     for shared_bytes in [99 << 10, 163 << 10, 227 << 10] {
         for depth in [4, 16, 40, 100, 128, 256, 300, 400, 512, 602, 800, 1024] {
             for cols in [1, 16, 17, 41, 48, 49, 64, 65, 100, 128, 129, 1024] {
-                let shape = Shape {
+                let problem = GemmProblem {
                     rows: 1 << 20,
                     depth,
                     cols,
                     multiprocessors: 132,
                     shared_bytes,
                 };
-                add::<f32>(&mut most, shape);
-                add::<f64>(&mut most, shape);
-                add::<f16>(&mut most, shape);
-                add::<bf16>(&mut most, shape);
+                add::<f32>(&mut most, problem);
+                add::<f64>(&mut most, problem);
+                add::<f16>(&mut most, problem);
+                add::<bf16>(&mut most, problem);
             }
         }
     }

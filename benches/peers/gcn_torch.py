@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
-"""The networks of `cargo bench -p warprow-benches --bench gcn` in PyTorch, with torch.sparse and CUDA graphs; prints the same JSON lines.
+"""Runs the networks of `cargo bench -p warprow-benches --bench gcn` in PyTorch and prints the same JSON lines.
+
+It uses torch.sparse and CUDA graphs.
 
     python3 benches/peers/gcn_torch.py [--network stanford,arxiv,products] [--no-graph] >> gcn.jsonl
 
-Two layers `A_hat (X W) + b`, ReLU between, LogSoftmax last, f32 without tf32. The graph is R-MAT with the bench's probabilities and
-size; its edges are drawn here, so that they are not the same ones. The whole network is captured in a CUDA graph and replayed, unless
---no-graph is given; the operators are timed one by one without.
+Two layers `A_hat (X W) + b`, ReLU between, LogSoftmax last, f32 without tf32. The graph is R-MAT with the bench's
+probabilities and size; its edges are drawn here, so that they are not the same ones. The whole network is captured in
+a CUDA graph and replayed, unless --no-graph is given; the operators are timed one by one without.
 """
 
 import argparse
@@ -118,8 +120,10 @@ def run(name, with_graph, seed):
         median, least, most, launches = milliseconds(launch)
         print(json.dumps({
             "bench": "gcn", "graph": name, "rows": nodes, "nnz": edges, "widths": widths, "type": "f32",
-            "impl": "torch_graph" if with_graph and operator == "network" else "torch", "operator": operator, "layer": layer,
-            "ms": median, "ms_min": least, "ms_max": most, "launches": launches, "ok": ok, "torch": torch.__version__,
+            "impl": "torch_graph" if with_graph and operator == "network" else "torch",
+            "operator": operator, "layer": layer,
+            "ms": median, "ms_min": least, "ms_max": most, "launches": launches, "ok": ok,
+            "torch": torch.__version__,
             "device": torch.cuda.get_device_name(), "driver": f"CUDA {torch.version.cuda}",
             "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d"),
         }), flush=True)

@@ -2,26 +2,6 @@
 //!
 //! After Kipf and Welling, "Semi-Supervised Classification with Graph Convolutional Networks" (ICLR 2017), computed
 //! as by PyTorch Geometric's `GCNConv`; [`read_layers`] reads its weights.
-//!
-//! ```
-//! use ndarray::array;
-//! use sprs::CsMatI;
-//! use warprow::device::Device;
-//! use warprow::gcn::{Gcn, GcnLayer, GcnOptions};
-//!
-//! # fn main() -> Result<(), warprow::Error> {
-//! // Nodes 0 and 1 are neighbours of each other; node 2 has no neighbours.
-//! let graph = CsMatI::new((3, 3), vec![0_u32, 1, 2, 2], vec![1_u32, 0], vec![1.0_f32, 1.0]);
-//! let layer = GcnLayer { weights: array![[1.0, -1.0]], bias: None };
-//! let device = Device::open()?;
-//! let mut gcn = Gcn::plan(&device, graph.view(), &[layer], GcnOptions::default())?;
-//! println!("{gcn}");
-//! let y = gcn.classify(array![[2.0], [4.0], [0.0]].view())?;
-//! assert!((y[[0, 0]] + (1.0_f32 + (-6.0_f32).exp()).ln()).abs() < 1e-5);
-//! assert!((y[[2, 0]] + 2.0_f32.ln()).abs() < 1e-6);
-//! # Ok(())
-//! # }
-//! ```
 
 mod error;
 mod layers;
@@ -46,11 +26,11 @@ use operator::Step;
 use sprs::CsMatViewI;
 use std::fmt;
 use steps::{steps, widths};
-use warprow_kernels::log_softmax::Logarithm;
+use warprow_kernels::log_softmax::ExpLn;
 
 /// An element type of a network: f32 or f64.
 pub trait GcnElement:
-    Real + SpmmElement<Sum = Self> + GemmElement + SoftmaxElement + Logarithm
+    Real + SpmmElement<Sum = Self> + GemmElement + SoftmaxElement + ExpLn
 {
 }
 
@@ -79,6 +59,26 @@ pub struct GcnOptions {
 /// A network and its graph on a device, with all buffers that inference needs.
 ///
 /// `Display` lists its operators in order.
+///
+/// ```
+/// use ndarray::array;
+/// use sprs::CsMatI;
+/// use warprow::device::Device;
+/// use warprow::gcn::{Gcn, GcnLayer, GcnOptions};
+///
+/// # fn main() -> Result<(), warprow::Error> {
+/// // Nodes 0 and 1 are neighbours of each other; node 2 has no neighbours.
+/// let graph = CsMatI::new((3, 3), vec![0_u32, 1, 2, 2], vec![1_u32, 0], vec![1.0_f32, 1.0]);
+/// let layer = GcnLayer { weights: array![[1.0, -1.0]], bias: None };
+/// let device = Device::open()?;
+/// let mut gcn = Gcn::plan(&device, graph.view(), &[layer], GcnOptions::default())?;
+/// println!("{gcn}");
+/// let y = gcn.classify(array![[2.0], [4.0], [0.0]].view())?;
+/// assert!((y[[0, 0]] + (1.0_f32 + (-6.0_f32).exp()).ln()).abs() < 1e-5);
+/// assert!((y[[2, 0]] + 2.0_f32.ln()).abs() < 1e-6);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug)]
 pub struct Gcn<T: GcnElement> {
     // Dropped before the buffers that its launches use.

@@ -79,14 +79,14 @@ pub fn multiply_unsorted(
     let factors = Factors::new(a.values().read_only(), b.values().read_only());
     let (a, b) = (a.pattern(), b.pattern());
     check_operands(a, b)?;
-    let rung = Rung {
+    let run = LadderRun {
         kernel,
         device: &a.device,
         a,
         b,
         shared_bytes: a.device.properties().max_shared_bytes_per_block,
     };
-    let mut row_ptr = rung.count()?;
+    let mut row_ptr = run.count()?;
     let entries = scan::exclusive_scan(&a.device, &mut row_ptr)? as usize;
     let mut c = UnsortedCsr {
         shape: (a.rows(), b.cols()),
@@ -95,13 +95,13 @@ pub fn multiply_unsorted(
         row_ptr,
     };
     if a.rows > 0 {
-        rung.fill(factors, &mut c)?;
+        run.fill(factors, &mut c)?;
     }
     Ok(c)
 }
 
-/// A rung, its operands and the device's limits.
-struct Rung<'a> {
+/// A run of a rung: its operands and the limits of the device.
+struct LadderRun<'a> {
     kernel: SpgemmKernel,
     device: &'a Device,
     a: &'a DevicePattern,
@@ -109,7 +109,7 @@ struct Rung<'a> {
     shared_bytes: u32,
 }
 
-impl Rung<'_> {
+impl LadderRun<'_> {
     /// A and B; without extents, which these kernels do not read.
     fn operands(&self) -> OperandPatterns {
         OperandPatterns {

@@ -155,7 +155,7 @@ fn tasks_and_slices_of_every_size_give_exact_sums_however_rows_are_cut() {
 
 #[test]
 fn items_of_two_four_and_eight_tasks_give_exact_sums() {
-    // Every row is cut, whatever the size; there are many tasks, so that each size of items is chosen somewhere on
+    // Every row is split, whatever the size; there are many tasks, so that each size of items is chosen somewhere on
     // every device.
     let dense: Vec<Vec<u32>> = (0..128)
         .map(|i| (i..i + 100).map(|col| col * 7 % 300).collect())

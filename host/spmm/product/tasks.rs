@@ -14,9 +14,9 @@ use std::fmt;
 use std::sync::Mutex;
 use warprow_kernels::matrix::DenseMut;
 use warprow_kernels::spmm::product::column_blocks;
-use warprow_kernels::spmm::product::tasks::{self, Cuts};
+use warprow_kernels::spmm::product::tasks::{self, SplitRowLists};
 use warprow_kernels::spmm::product::vector;
-use warprow_kernels::spmm::{Epilogue, Items, LargeItems, Reduction};
+use warprow_kernels::spmm::{Items, LargeItems, Reduction, Scaling};
 
 /// Maximum number of groups of tasks for each split row in a matrix of many split rows.
 const GROUPS_PER_SPLIT_ROW: u64 = 16;
@@ -33,7 +33,7 @@ pub struct RunArguments<E: SpmmElement> {
     pub original_row: Global<u32>,
     pub y: DenseMut<E>,
     pub reduction: Reduction,
-    pub epilogue: Epilogue<E::Sum>,
+    pub scaling: Scaling<E::Sum>,
     /// Items of a block of threads.
     pub items_of_block: u32,
     pub joining: Joining,
@@ -43,7 +43,7 @@ pub struct RunArguments<E: SpmmElement> {
 pub struct LaunchArguments<E: SpmmElement> {
     pub row_ptr: Global<u32>,
     pub items: Items<E::Sum>,
-    pub epilogue: Epilogue<E::Sum>,
+    pub scaling: Scaling<E::Sum>,
 }
 
 /// The matrix with its nonzeros in the order of `blocks` blocks of columns. Its row pointers are those of one block
@@ -52,7 +52,7 @@ pub struct LaunchArguments<E: SpmmElement> {
 /// # Errors
 ///
 /// 2^32 rows of blocks or more; too little device memory; the driver's.
-pub fn cut_into_column_blocks<T: Element>(
+pub fn divide_into_column_blocks<T: Element>(
     a: DeviceCsr<T>,
     blocks: u32,
 ) -> Result<DeviceCsr<T>, OperandError> {
@@ -87,7 +87,7 @@ pub fn cut_into_column_blocks<T: Element>(
         let config = column_blocks::launch_copy(rows);
         device.launch(&column_blocks::copy::<T>(), config, arguments)?;
     }
-    let cut = DevicePattern {
+    let divided = DevicePattern {
         device: device.clone(),
         rows,
         cols,
@@ -95,7 +95,7 @@ pub fn cut_into_column_blocks<T: Element>(
         col_idx,
         longest_row: None,
     };
-    Ok(DeviceCsr::from_parts(cut, values))
+    Ok(DeviceCsr::from_parts(divided, values))
 }
 
 /// The tasks of a matrix or of a block of its columns.
@@ -240,15 +240,15 @@ impl<E: SpmmElement> Tasks<E> {
             partial_sums.grow(parts, y.cols.into())?;
         }
         let row_ptr = run.row_ptr.offset(block * run.rows as usize);
-        let mut epilogue: Epilogue<E::Sum> = run.epilogue;
+        let mut scaling: Scaling<E::Sum> = run.scaling;
         if block > 0 {
-            epilogue.beta = <E::Sum as Real>::ONE;
+            scaling.beta = <E::Sum as Real>::ONE;
         }
         let items = (self.starts).items(large, partial_sums.mutable(), run.original_row);
         launch(LaunchArguments {
             row_ptr,
             items,
-            epilogue,
+            scaling,
         })?;
         if !split_rows.any() {
             return Ok(());
@@ -260,7 +260,7 @@ impl<E: SpmmElement> Tasks<E> {
         } = *split_rows;
         let config = tasks::launch_combine(few_parts_count, many_parts_count, y.cols);
         let handle = tasks::combine_handle::<E>(run.reduction);
-        let arguments = (items, split_rows.pointers(), y, epilogue);
+        let arguments = (items, split_rows.pointers(), y, scaling);
         // SAFETY: the kernel before has written the parts of the split rows; y is this run's.
         unsafe { device.launch(&handle, config, arguments)? };
         Ok(())
@@ -333,7 +333,9 @@ impl SplitRows {
                 many.mutable(),
             );
             // SAFETY: the lists have room for four numbers for each block, and each kind has two counts.
-            unsafe { (a.device).launch(&tasks::find_cuts(), tasks::launch(blocks), arguments)? };
+            unsafe {
+                (a.device).launch(&tasks::find_split_rows(), tasks::launch(blocks), arguments)?
+            };
             lists.push((items_of_block, large, few, many));
         }
         let counts = counts.download()?;
@@ -359,8 +361,8 @@ impl SplitRows {
         self.count() > 0
     }
 
-    fn pointers(&self) -> Cuts {
-        Cuts {
+    fn pointers(&self) -> SplitRowLists {
+        SplitRowLists {
             few_count: self.few_parts_count,
             many_count: self.many_parts_count,
             few: self.few_parts.read_only(),
@@ -373,7 +375,7 @@ impl<E: SpmmElement> fmt::Display for Tasks<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "{} tasks of {} steps, {} rows cut between blocks",
+            "{} tasks of {} steps, {} rows split between blocks",
             self.starts.count,
             self.starts.size,
             self.split_rows[0].count()

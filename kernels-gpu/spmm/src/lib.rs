@@ -11,15 +11,15 @@ mod items;
 pub mod plan;
 
 pub use items::{ItemKind, Items, LargeItems, LaunchShape};
-pub use product::epilogue::Epilogue;
-pub use product::reduction::{Reduce, Reduction};
+pub use product::reduction::{Reducer, Reduction};
+pub use product::scaling::Scaling;
 
 use cuda_std::prelude::*;
 use warprow_kernels_matrix::{Operand, SumOf};
 
 /// The table of the kernels: one line each, and the file of the same name. Each file has its `SUMMARY`, its `PARENT`,
 /// the `ITEMS` that it wants, its `launch`, and the `handle` of its kernel for an element type. A kernel of the product
-/// is general (see [`Capabilities`]): its `launch` and `handle` take the reduction and the row end too, and it says
+/// is general (see [`Capabilities`]): its `launch` and `handle` take the reduction and the epilogue too, and it says
 /// whether it `HAS_EXTREMA`.
 macro_rules! kernels {
     (
@@ -36,10 +36,10 @@ macro_rules! kernels {
         pub mod product {
             $(pub mod $product_file;)*
             pub mod column_blocks;
-            pub mod epilogue;
+            pub mod scaling;
             mod lane_columns;
             pub mod reduction;
-            mod row_end;
+            mod row_epilogue;
             pub mod tasks;
             pub mod teams;
         }
@@ -111,12 +111,12 @@ macro_rules! kernels {
                 self,
                 shape: LaunchShape,
                 reduction: Reduction,
-                ending: Ending,
+                epilogue: EpilogueKind,
             ) -> LaunchConfig {
                 match self {
                     $(Self::$rung => ladder::$rung_file::launch::<T::Sum>(shape),)*
                     $(Self::$product => {
-                        product::$product_file::launch::<T>(shape, reduction, ending)
+                        product::$product_file::launch::<T>(shape, reduction, epilogue)
                     })*
                 }
             }
@@ -131,7 +131,7 @@ macro_rules! kernels {
                 self,
                 shape: LaunchShape,
                 reduction: Reduction,
-                ending: Ending,
+                epilogue: EpilogueKind,
             ) -> Handle<T> {
                 assert!(
                     self.capabilities().has::<T>(reduction),
@@ -143,7 +143,7 @@ macro_rules! kernels {
                 match self {
                     $(Self::$rung => Handle::Plain(ladder::$rung_file::handle::<T::Sum>(shape)),)*
                     $(Self::$product => {
-                        Handle::General(product::$product_file::handle::<T>(shape, reduction, ending))
+                        Handle::General(product::$product_file::handle::<T>(shape, reduction, epilogue))
                     })*
                 }
             }
@@ -211,23 +211,23 @@ impl core::fmt::Display for Capabilities {
     }
 }
 
-/// What is done to a row's result. Where a kernel has no instance for one of these, its instance for
-/// [`Scaled`](Self::Scaled) does it.
+/// How a kernel writes the result of a row to Y. If a kernel has no instance for one of these, its instance for
+/// [`Scaled`](Self::Scaled) does the work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ending {
-    /// Nothing, and A's rows are in the order of Y's.
+pub enum EpilogueKind {
+    /// Stores it; the rows of A are in the order of Y's.
     Plain,
-    /// Nothing, with A's rows in any order.
+    /// Stores it; the rows of A are in any order.
     AnyOrder,
-    /// Added to what Y holds, with A's rows in any order.
+    /// Adds it to what Y holds; the rows of A are in any order.
     Added,
-    /// All that an [`Epilogue`] says, with A's rows in any order.
+    /// Does all that a [`Scaling`] says; the rows of A are in any order.
     Scaled,
 }
 
 /// The arguments of a plain kernel: A, X, Y, and the items.
 #[cfg(not(target_arch = "nvptx64"))]
-pub type Arguments<T> = (
+pub type PlainArguments<T> = (
     warprow_kernels_matrix::Csr<T>,
     warprow_kernels_matrix::Dense<T>,
     warprow_kernels_matrix::DenseMut<T>,
@@ -241,14 +241,14 @@ pub type GeneralArguments<T> = (
     warprow_kernels_matrix::Dense<T>,
     warprow_kernels_matrix::DenseMut<T>,
     Items<SumOf<T>>,
-    Epilogue<SumOf<T>>,
+    Scaling<SumOf<T>>,
 );
 
 /// A kernel of this family, by its arguments.
 #[cfg(not(target_arch = "nvptx64"))]
 pub enum Handle<T: Operand> {
     /// A plain kernel: `T` is `T::Sum`.
-    Plain(Kernel<Arguments<T::Sum>>),
+    Plain(Kernel<PlainArguments<T::Sum>>),
     /// A general one.
     General(Kernel<GeneralArguments<T>>),
 }
