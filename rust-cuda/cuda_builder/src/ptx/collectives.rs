@@ -1,0 +1,84 @@
+//! Inline assembly of collective operations, which `cuda_std` puts between two convergent instructions.
+//!
+//! ```text
+//! activemask.b32 %r7;     no lane uses the result
+//! .collective;            the mark of the assembly that follows
+//! mma.sync.aligned ..
+//! activemask.b32 %r8;
+//! ```
+//!
+//! LLVM never copies the outer two or moves them to another branch. If the assembly is between its two, and there is no
+//! way in or out, that is true for it too.
+
+use super::PtxError;
+
+const BOUNDARY: &str = "activemask.b32";
+const MARK: &str = ".collective;";
+
+/// Instructions after which a lane can be elsewhere.
+const LEAVING: [&str; 6] = ["bra", "brx", "call", "exit", "ret", "trap"];
+
+/// The text without boundaries and marks, after a check that they are where they must be.
+///
+/// # Errors
+///
+/// Assembly with a mark has no boundary before or after it, or control flow lies between them.
+pub(super) fn checked(clean: &str) -> Result<String, PtxError> {
+    let lines: Vec<&str> = clean.lines().collect();
+    let torn = |mark: usize| {
+        let assembly = lines.get(mark + 1).map_or("", |line| line.trim());
+        Err(PtxError::Collective(assembly.to_owned()))
+    };
+    let mut removed = vec![false; lines.len()];
+    let mut state = State::Outside;
+    for (number, line) in lines.iter().enumerate() {
+        let line = line.trim();
+        state = match state {
+            State::Marked { boundary, mark } if line.starts_with(BOUNDARY) => {
+                for number in [boundary, mark, number] {
+                    removed[number] = true;
+                }
+                State::Outside
+            }
+            State::Marked { mark, .. } if line == MARK || is_control_flow(line) => {
+                return torn(mark);
+            }
+            State::Bounded(boundary) if line == MARK => State::Marked {
+                boundary,
+                mark: number,
+            },
+            _ if line == MARK => return torn(number),
+            State::Bounded(_) if is_control_flow(line) => State::Outside,
+            _ if line.starts_with(BOUNDARY) => State::Bounded(number),
+            state => state,
+        };
+    }
+    if let State::Marked { mark, .. } = state {
+        return torn(mark);
+    }
+    let kept = lines.iter().zip(removed).filter(|(_, removed)| !removed);
+    Ok(kept.flat_map(|(line, _)| [line, "\n"]).collect())
+}
+
+/// Where in the text the search is.
+enum State {
+    Outside,
+    /// Behind a boundary, whose line this is.
+    Bounded(usize),
+    /// Behind a boundary and a mark.
+    Marked {
+        boundary: usize,
+        mark: usize,
+    },
+}
+
+/// Whether lanes can come from elsewhere or go elsewhere at a line.
+fn is_control_flow(line: &str) -> bool {
+    let mut words = line.split_whitespace();
+    let mut first = words.next().unwrap_or_default();
+    if first.starts_with('@') {
+        first = words.next().unwrap_or_default();
+    }
+    let opcode = first.split(['.', ';']).next().unwrap_or_default();
+    first.ends_with(':') || LEAVING.contains(&opcode)
+}
