@@ -82,3 +82,51 @@ fn is_control_flow(line: &str) -> bool {
     let opcode = first.split(['.', ';']).next().unwrap_or_default();
     first.ends_with(':') || LEAVING.contains(&opcode)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BEFORE: &str = "\tld.param.b32 %r1, [x];\n";
+    const COLLECTIVE: &str = "\tactivemask.b32 \t%r7;\n\tmov.b32 %r2, 1;\n\t.collective;\n\
+        mma.sync %r3, %r2;\n\tactivemask.b32 \t%r8;\n";
+    const AFTER: &str = "\tst.global.b32 [%rd1], %r3;\n\tret;\n}\n";
+
+    #[test]
+    fn boundaries_and_marks_go_and_the_rest_stays() {
+        let twice = [BEFORE, COLLECTIVE, "$L__BB0_1:\n", COLLECTIVE, AFTER].concat();
+        let alone = "\tmov.b32 %r2, 1;\nmma.sync %r3, %r2;\n";
+        let left = [BEFORE, alone, "$L__BB0_1:\n", alone, AFTER].concat();
+        assert_eq!(checked(&twice), Ok(left));
+    }
+
+    #[test]
+    fn an_instruction_that_is_no_boundary_stays() {
+        let text = format!("\tactivemask.b32 %r1;\n\t@%p1 bra $L__BB0_1;\n{AFTER}");
+        assert_eq!(checked(&text), Ok(text.clone()));
+        let behind = format!("\tactivemask.b32 %r1;\n{COLLECTIVE}");
+        let left = checked(&behind).unwrap();
+        assert!(left.starts_with("\tactivemask.b32 %r1;\n"), "{left}");
+        assert_eq!(left.matches(BOUNDARY).count(), 1, "{left}");
+    }
+
+    #[test]
+    fn assembly_that_was_copied_or_moved_is_refused() {
+        let torn = Err(PtxError::Collective("mma.sync %r3, %r2;".to_owned()));
+        let copy = "\t.collective;\nmma.sync %r3, %r2;\n";
+        for text in [
+            [BEFORE, copy, AFTER].concat(),
+            [COLLECTIVE, copy, AFTER].concat(),
+            [copy, COLLECTIVE, AFTER].concat(),
+            COLLECTIVE.replace(copy, &copy.repeat(2)),
+            COLLECTIVE.replace(copy, &format!("$L__BB0_1:\n{copy}")),
+            COLLECTIVE.replace(copy, &format!("{copy}$L__BB0_1:\n")),
+            COLLECTIVE.replace(copy, &format!("\t@%p1 bra $L__BB0_2;\n{copy}")),
+            COLLECTIVE.replace(copy, &format!("{copy}\tbra.uni $L__BB0_2;\n")),
+            [COLLECTIVE.rsplit_once("\tactivemask").unwrap().0, AFTER].concat(),
+            COLLECTIVE.rsplit_once("\tactivemask").unwrap().0.to_owned(),
+        ] {
+            assert_eq!(checked(&text), torn, "{text}");
+        }
+    }
+}
