@@ -7,8 +7,8 @@
 //! activemask.b32 %r8;
 //! ```
 //!
-//! LLVM never copies the outer two or moves them to another branch. If the assembly is between its two, and there is no
-//! way in or out, that is true for it too.
+//! LLVM never copies the outer two or moves them to another branch. If the assembly stands between its two, and no
+//! branch leads in or out, that holds for the assembly too.
 
 use super::PtxError;
 
@@ -72,7 +72,7 @@ enum State {
     },
 }
 
-/// Whether lanes can come from elsewhere or go elsewhere at a line.
+/// Whether lanes can come from elsewhere or go elsewhere at a line, or the body of a function ends there.
 fn is_control_flow(line: &str) -> bool {
     let mut words = line.split_whitespace();
     let mut first = words.next().unwrap_or_default();
@@ -80,7 +80,7 @@ fn is_control_flow(line: &str) -> bool {
         first = words.next().unwrap_or_default();
     }
     let opcode = first.split(['.', ';']).next().unwrap_or_default();
-    first.ends_with(':') || LEAVING.contains(&opcode)
+    first.ends_with(':') || line == "}" || LEAVING.contains(&opcode)
 }
 
 #[cfg(test)]
@@ -124,6 +124,7 @@ mod tests {
             COLLECTIVE.replace(copy, &format!("\t@%p1 bra $L__BB0_2;\n{copy}")),
             COLLECTIVE.replace(copy, &format!("{copy}\tbra.uni $L__BB0_2;\n")),
             [COLLECTIVE.rsplit_once("\tactivemask").unwrap().0, AFTER].concat(),
+            COLLECTIVE.replace(copy, &format!("{copy}}}\n")),
             COLLECTIVE.rsplit_once("\tactivemask").unwrap().0.to_owned(),
         ] {
             assert_eq!(checked(&text), torn, "{text}");

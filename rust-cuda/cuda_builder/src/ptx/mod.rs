@@ -22,8 +22,8 @@ pub enum PtxError {
     /// A statement that declares nothing.
     #[error("this is not PTX: the statement that begins with `{0}` has no name")]
     NoName(String),
-    /// The compiler has copied a part of a collective operation, or moved it to another branch. Lanes of a warp would wait
-    /// for each other at different places.
+    /// The compiler has copied a part of a collective operation, or moved it to another branch. Lanes of a warp would
+    /// wait for each other at different places.
     #[error(
         "the compiler has torn apart the collective operation of this assembly, or copied it: `{0}`"
     )]
