@@ -14,8 +14,7 @@ use half::{bf16, f16};
 use rayon::prelude::*;
 use warprow_kernels::gemm::{GemmKernel, GemmProblem};
 use warprow_kernels::matrix::Operand;
-// For its kernels, which register themselves.
-use warprow_test_kernels as _;
+use warprow_test_kernels::collectives::{CALLS, NEWER_OPERATIONS, OPERATIONS};
 
 /// The architectures from the least that the kernels support to the newest.
 const ARCHITECTURES: [Arch; 4] = [Arch::SM80, Arch::SM90, Arch::SM100, Arch::SM120];
@@ -24,11 +23,12 @@ const ARCHITECTURES: [Arch; 4] = [Arch::SM80, Arch::SM90, Arch::SM100, Arch::SM1
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
 
 /// What the names of the kernels begin with that need newer architectures, and which.
-const NEWER: [(&str, Arch); 4] = [
+const NEWER: [(&str, Arch); 5] = [
     ("gemm_double_fragments_", Arch::SM90),
     ("gemm_warpgroup_fragments_", Arch::SM90A),
     ("gemm_warpgroup_halves_", Arch::SM90A),
     ("gemm_warpgroup_split_", Arch::SM90A),
+    ("newer_collective_", Arch::SM90A),
 ];
 
 /// Entry points of the library, at most: each costs time to build, and space in every program.
@@ -192,6 +192,31 @@ fn no_kernel_contains_a_panic() {
         "{} modules contain a panic, which a divisor or an index of unknown size leaves behind: {panicking:#?}",
         panicking.len()
     );
+}
+
+#[test]
+fn no_collective_operation_is_copied_merged_or_left_out() {
+    let texts: HashMap<String, String> = all()
+        .iter()
+        .flat_map(|checked_in| modules(&checked_in.open()))
+        .map(|(module, text)| (module.kernels[0].clone(), text))
+        .collect();
+    let mut wrong = Vec::new();
+    for (prefix, operations) in [("", &OPERATIONS[..]), ("newer_", &NEWER_OPERATIONS)] {
+        for kernel in ["collective_apart", "collective_in_branches"] {
+            for (number, operation) in operations.iter().enumerate() {
+                let kernel = format!("{prefix}{kernel}_{number}");
+                let instructions = texts[&kernel].split_whitespace();
+                let count = instructions
+                    .filter(|word| word.starts_with(operation))
+                    .count();
+                if count != CALLS {
+                    wrong.push(format!("{kernel}: {count} times {operation}, not {CALLS}"));
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
 #[test]

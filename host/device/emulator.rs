@@ -87,7 +87,10 @@ impl EmulatorBackend {
         Ok(())
     }
 
-    pub fn launch<A: KernelArgs>(
+    /// # Safety
+    ///
+    /// The kernel's own contract holds, with these arguments and this shape.
+    pub unsafe fn launch<A: KernelArgs>(
         &self,
         kernel: &Kernel<A>,
         config: &LaunchConfig,
@@ -114,7 +117,8 @@ impl EmulatorBackend {
         };
         let thread = kernel.thread();
         self.emulator
-            .launch(launch, &|| thread(args))
+            // SAFETY: the emulator calls it for the threads of the launch; the rest is the caller's contract.
+            .launch(launch, &|| unsafe { thread(args) })
             .map_err(|fault| DeviceError::Fault(fault.into()))?;
         Ok(())
     }

@@ -314,7 +314,8 @@ impl Device {
             return Ok(());
         }
         match &*self.backend {
-            Backend::Emulator(emulator) => emulator.launch(kernel, &config, args),
+            // SAFETY: the caller's contract.
+            Backend::Emulator(emulator) => unsafe { emulator.launch(kernel, &config, args) },
             #[cfg(feature = "cuda")]
             // SAFETY: the handle has the types of the entry point's arguments; the rest is the caller's contract.
             Backend::Cuda(cuda) => args

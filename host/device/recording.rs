@@ -174,7 +174,8 @@ impl Device {
         let added = match (&mut recording.so_far, &*self.backend) {
             (SoFar::Emulator(replays), _) => {
                 let kernel = *kernel;
-                replays.push(Box::new(move |emulator| {
+                // SAFETY: only `LaunchGraph::launch` calls it, and the contract is that of its caller.
+                replays.push(Box::new(move |emulator| unsafe {
                     emulator.launch(&kernel, &config, args)
                 }));
                 Ok(())

@@ -20,6 +20,7 @@
 
 #![cfg_attr(target_arch = "nvptx64", no_std)]
 #![cfg_attr(target_arch = "nvptx64", feature(asm_experimental_arch, stdarch_nvptx))]
+#![cfg_attr(target_arch = "nvptx64", feature(abi_unadjusted, link_llvm_intrinsics))]
 
 pub mod async_copy;
 pub mod atomic;

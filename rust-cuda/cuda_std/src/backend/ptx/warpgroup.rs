@@ -1,5 +1,6 @@
 //! Matrix multiplication by a warpgroup.
 
+use super::collective::collective_asm;
 use core::arch::asm;
 use core::array;
 
@@ -80,7 +81,7 @@ macro_rules! multiply {
             // SAFETY: the caller upholds the contract. The instructions use their registers until the wait, so the wait
             // is part of the same assembly.
             unsafe {
-                asm!(
+                collective_asm!(
                     "{{ .reg .pred p;",
                     ".reg .b32 low, high;",
                     ".reg .b64 b<4>;",
