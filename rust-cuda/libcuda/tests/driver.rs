@@ -14,8 +14,9 @@ use std::thread;
 use cust::CudaFlags;
 use cust::device::Device;
 use cust::error::CudaError;
-use libcuda::{LIBRARY_VARIABLE, LoadError, load};
+use libcuda::{LIBRARY_VARIABLE, LoadError, last_error, load};
 
+const UNKNOWN: u32 = 999;
 const STUB_LIBRARY: u32 = 34;
 const NOT_FOUND: u32 = 500;
 
@@ -113,13 +114,18 @@ macro_rules! functions {
 }
 include!("../src/functions.rs");
 
-/// Calls a function with two null arguments.
+/// Calls a function with two null arguments, and returns the code of the driver.
 fn call(function: *const c_void) -> u32 {
     // SAFETY: the address is that of a stub, which passes on the arguments of any C function.
     let function: unsafe extern "C" fn(usize, usize) -> u32 =
         unsafe { std::mem::transmute(function) };
     // SAFETY: the functions of the fake driver and the substitutes accept two null arguments.
-    unsafe { function(0, 0) }
+    driver_code(unsafe { function(0, 0) })
+}
+
+/// The driver's code, for which a stub has just returned `code`.
+fn driver_code(code: u32) -> u32 {
+    if code == UNKNOWN { last_error() } else { code }
 }
 
 /// The type of `cuLaunchKernel`. Its pointers are integers, except the one to which the fake driver writes.
@@ -179,7 +185,7 @@ fn every_argument_of_a_launch_arrives_at_the_first_call_and_at_later_ones() {
                         word(10),
                     )
                 };
-                assert_eq!(code, code_of("cuLaunchKernel"));
+                assert_eq!(driver_code(code), code_of("cuLaunchKernel"));
                 let halves = (1..8).map(|i| half(i) as usize);
                 let sent: Vec<usize> = [word(0)]
                     .into_iter()
@@ -200,6 +206,27 @@ fn a_function_that_the_driver_lacks_gives_not_found() {
         assert!(load().is_ok());
         assert_eq!(call(function), NOT_FOUND);
     });
+}
+
+#[test]
+fn a_code_that_cust_does_not_know_is_unknown_to_it_and_kept_for_the_thread() {
+    in_fake_driver(
+        "a_code_that_cust_does_not_know_is_unknown_to_it_and_kept_for_the_thread",
+        || {
+            assert_eq!(last_error(), 0);
+            let error = cust::init(CudaFlags::empty()).unwrap_err();
+            assert_eq!(error, CudaError::UnknownError);
+            assert_eq!(last_error(), code_of("cuInit"));
+            thread::scope(|scope| {
+                scope.spawn(|| assert_eq!(last_error(), 0));
+            });
+            // SAFETY: the stub passes on the arguments of any C function, and the fake driver reads none.
+            let init: unsafe extern "C" fn(u32) -> u32 =
+                unsafe { std::mem::transmute(cust::sys::cuInit as *const c_void) };
+            // SAFETY: as above.
+            assert_eq!(unsafe { init(0) }, UNKNOWN);
+        },
+    );
 }
 
 #[test]

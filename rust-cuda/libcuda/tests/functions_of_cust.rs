@@ -1,6 +1,6 @@
-//! The table has every driver function that the sources of `cust` use.
+//! The table has every driver function that the sources of `cust` use, and the known codes are those of its enum.
 //!
-//! The linker does not prove it: it misses functions of `cust` that no program here calls or instantiates.
+//! The linker does not prove the first: it misses functions of `cust` that no program here calls or instantiates.
 
 use std::collections::BTreeSet;
 use std::env;
@@ -86,6 +86,28 @@ fn the_table_holds_every_driver_function_that_cust_names() {
     let table: BTreeSet<&str> = TABLE.iter().copied().collect();
     let missing: Vec<&&str> = named.difference(&table).collect();
     assert!(missing.is_empty(), "not in src/functions.rs: {missing:?}");
+}
+
+#[test]
+fn the_known_codes_are_those_of_the_enum_of_cust() {
+    if let Err(error) = Command::new(env!("CARGO")).arg("--version").output() {
+        println!("skipped: no cargo that knows where the sources of cust are: {error}");
+        return;
+    }
+    let bindings = code_in(&sources_of("cust_raw"));
+    let (_, codes) = bindings.split_once("pub enum cudaError_enum {").unwrap();
+    let (codes, _) = codes.split_once('}').unwrap();
+    let codes: BTreeSet<u32> = codes
+        .lines()
+        .filter_map(|line| line.split_once(" = "))
+        .map(|(_, code)| code.trim_end_matches(',').parse().unwrap())
+        .collect();
+    assert!(codes.contains(&0) && codes.contains(&999), "{codes:?}");
+    let known: BTreeSet<u32> = include!("../src/known_codes.rs")
+        .into_iter()
+        .flatten()
+        .collect();
+    assert_eq!(known, codes);
 }
 
 #[test]
