@@ -22,11 +22,13 @@ mod cuda;
 mod emulator;
 mod error;
 mod fork;
+mod identity;
 mod limits;
 mod occupancy;
 mod properties;
 mod recording;
 mod reports;
+mod scratch;
 mod selector;
 mod timer;
 
@@ -38,6 +40,7 @@ pub use limits::LimitExceeded;
 pub use properties::{MemoryInfo, Properties, Version};
 pub use recording::LaunchGraph;
 pub use reports::{ModuleLoad, Progress};
+pub(crate) use scratch::Scratch;
 pub use selector::{DEVICE_VARIABLE, ParseSelectorError, Selector};
 pub use simt::{Checks, Options as EmulatorOptions, Schedule};
 pub use timer::Timer;
@@ -162,6 +165,14 @@ impl Device {
         &self.properties().name
     }
 
+    /// What tells the device from all others of the process: `CUDA device 0 (NVIDIA H200)`, `emulator 3`.
+    ///
+    /// Handles that are opened one by one are different devices, also those of one GPU, which differ by the number of
+    /// the handle.
+    pub fn identity(&self) -> &str {
+        on_backend!(&*self.backend, device => device.identity())
+    }
+
     /// Whether it is the emulator.
     pub fn is_emulator(&self) -> bool {
         matches!(*self.backend, Backend::Emulator(_))
@@ -283,9 +294,9 @@ impl Device {
         }
     }
 
-    /// Whether this thread records launches of the device. If so, it can neither allocate nor wait.
+    /// Whether this thread records launches of the device. If so, it can neither copy nor wait.
     pub(crate) fn is_recording(&self) -> bool {
-        self.recordings.refuse("").is_err()
+        self.recordings.is_open()
     }
 
     /// Launches a kernel. [`launch!`](crate::launch!) is shorter to write.
@@ -347,6 +358,9 @@ impl Device {
     }
 
     /// Calls `progress` while launches run on an emulator; `None` ends that. A GPU does not report progress.
+    ///
+    /// The function cannot use an emulator, which runs a launch meanwhile: what it asks of one is
+    /// [`DeviceError::DuringProgress`]. It must not wait for a thread that uses this device.
     pub fn set_progress(&self, progress: Option<Progress>) {
         match &*self.backend {
             Backend::Emulator(emulator) => emulator.set_progress(progress),
@@ -372,6 +386,6 @@ impl fmt::Display for Device {
 
 impl fmt::Debug for Device {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Device({self})")
+        write!(f, "Device({})", self.identity())
     }
 }

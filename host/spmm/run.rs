@@ -68,7 +68,8 @@ impl<E: SpmmElement> Spmm<E> {
 
     /// `y = A x`, both row-major with `features` columns: `x` of `cols * features` elements, `y` of `rows *
     /// features`. On a GPU it returns before the product is there; `y.download()` waits for it. It allocates only if
-    /// rows are split: room for partial sums, in the first run and in the first with so many features.
+    /// rows are split: room for partial sums, in the first run, in the first with so many features, and in each that is
+    /// recorded.
     ///
     /// # Errors
     ///

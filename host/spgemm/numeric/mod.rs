@@ -75,7 +75,12 @@ impl Numeric {
         let mut pairs =
             (self.pairs.as_ref()).map(|pairs| pairs.lock().unwrap_or_else(PoisonError::into_inner));
         if let Some(pairs) = &mut pairs {
-            factors.pairs = pairs.fill(b, b_values)?;
+            factors.pairs = if device.is_recording() {
+                // The recording keeps room of its own: when it is launched, another run may be between its launches.
+                Pairs::new(b)?.fill(b, b_values)?
+            } else {
+                pairs.fill(b, b_values)?
+            };
         }
         let long_rows = LongRows {
             operands,
