@@ -9,6 +9,18 @@ use std::ops::Deref;
 /// and its device.
 ///
 /// Beside its own methods it has those of a `&DeviceBuffer`.
+///
+/// ```compile_fail,E0596
+/// # use warprow::{Device, DeviceCsr, generate};
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let device = Device::open()?;
+/// # let a = generate::uniform::<f32>(10, 10, 50, 1)?;
+/// let mut a = DeviceCsr::upload(&device, a.view())?;
+/// let mut shorter = device.zeros::<f32>(1)?;
+/// std::mem::swap(&mut *a.values_mut(), &mut shorter); // the values of `a` stay in their buffer
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug)]
 pub struct ValuesMut<'a, T: Element>(&'a mut DeviceBuffer<T>);
 

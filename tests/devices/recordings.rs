@@ -132,3 +132,30 @@ fn a_panic_ends_the_recording() {
     assert!(std::panic::catch_unwind(recording).is_err());
     device.zeros::<u32>(1).unwrap();
 }
+
+#[test]
+fn a_recording_keeps_the_memory_of_buffers_that_are_dropped() {
+    for device in devices_with_kernels() {
+        let mut y = device.zeros::<u32>(70).unwrap();
+        let mut dropped = device.zeros::<u32>(1000).unwrap();
+        let graph = device.record(|| {
+            fill(&device, &mut dropped, 1000)?;
+            // Nobody has it after the recording.
+            fill(&device, &mut device.uninitialized(2000)?, 2000)?;
+            fill(&device, &mut y, 70)
+        });
+        let graph = graph.unwrap();
+        drop(dropped);
+        // They would get the memory if it were free.
+        let others = [1000, 2000].map(|len| device.zeros::<u32>(len).unwrap());
+        for _ in 0..2 {
+            y.fill_zero().unwrap();
+            // SAFETY: the pointers were taken in the recording.
+            unsafe { graph.launch().unwrap() };
+            assert_eq!(y.download().unwrap(), affine_wanted(70), "{device}");
+        }
+        for other in others {
+            assert_eq!(other.download().unwrap(), vec![0; other.len()], "{device}");
+        }
+    }
+}
