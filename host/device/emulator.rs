@@ -30,7 +30,7 @@ thread_local! {
 }
 
 /// Checks that this thread is not in a function that reports progress: the launch that calls it holds the emulator.
-fn refuse_during_progress(what: &'static str) -> Result<(), DeviceError> {
+pub(super) fn refuse_during_progress(what: &'static str) -> Result<(), DeviceError> {
     if REPORTS_PROGRESS.get() {
         return Err(DeviceError::DuringProgress { what });
     }

@@ -294,11 +294,6 @@ impl Device {
         }
     }
 
-    /// Whether this thread records launches of the device. If so, it can neither copy nor wait.
-    pub(crate) fn is_recording(&self) -> bool {
-        self.recordings.is_open()
-    }
-
     /// Launches a kernel. [`launch!`](crate::launch!) is shorter to write.
     ///
     /// On a GPU it returns at once, and a later call returns the kernel's error. The emulator runs the kernel to its
@@ -355,6 +350,16 @@ impl Device {
     pub fn start_timer(&self) -> Result<Timer, DeviceError> {
         self.recordings.refuse("to measure time")?;
         Timer::start(self)
+    }
+
+    /// Checks that this thread may use the device: it may not in a function that reports progress of an emulator. What
+    /// holds a lock while it launches asks first.
+    pub(crate) fn refuse_during_progress(&self, what: &'static str) -> Result<(), DeviceError> {
+        match &*self.backend {
+            Backend::Emulator(_) => emulator::refuse_during_progress(what),
+            #[cfg(feature = "cuda")]
+            Backend::Cuda(_) => Ok(()),
+        }
     }
 
     /// Calls `progress` while launches run on an emulator; `None` ends that. A GPU does not report progress.

@@ -201,6 +201,11 @@ impl Device {
         })
     }
 
+    /// Whether this thread records launches of the device. If so, it can neither copy nor wait.
+    pub(crate) fn is_recording(&self) -> bool {
+        self.recordings.is_open()
+    }
+
     /// Records a launch if this thread records; returns whether it does.
     ///
     /// # Safety
@@ -262,7 +267,9 @@ impl LaunchGraph {
     /// whose pointers were taken inside [`Device::record`] and on its thread. Buffers whose pointers were taken before,
     /// or on another thread, must still be alive.
     pub unsafe fn launch(&self) -> Result<(), DeviceError> {
-        self.device.recordings.refuse("the launch of a recording")?;
+        let what = "the launch of a recording";
+        self.device.recordings.refuse(what)?;
+        self.device.refuse_during_progress(what)?;
         let recorded = self.recorded.lock();
         match (
             &*recorded.unwrap_or_else(PoisonError::into_inner),

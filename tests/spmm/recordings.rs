@@ -1,9 +1,12 @@
-//! A plan whose runs are recorded, and that many threads use at once.
+//! A plan whose runs are recorded, and that many threads and a function that reports progress use at once.
 
 use ndarray::{Array2, ArrayView2};
-use std::sync::Barrier;
+use std::sync::{Arc, Barrier, Mutex, mpsc};
 use std::thread;
+use std::time::Duration;
 use support::devices;
+use warprow::device::{DeviceError, EmulatorOptions};
+use warprow::operand::OperandError;
 use warprow::spmm::SpmmError;
 use warprow::{
     CsrMatrix, Device, DeviceBuffer, Spmm, SpmmKernel, SpmmOptions, generate, reference,
@@ -41,7 +44,7 @@ struct Operands {
 
 impl Operands {
     fn new(plan: &Spmm<f32>, features: usize, seed: u64) -> Self {
-        let x = generate::dense::<f32>(plan.cols() as u32 as usize, features, seed);
+        let x = generate::dense::<f32>(plan.cols(), features, seed);
         Self {
             x_device: plan.device().upload(x.as_slice().unwrap()).unwrap(),
             y: plan.device().zeros(plan.rows() * features).unwrap(),
@@ -138,5 +141,35 @@ fn many_threads_run_one_plan_and_launch_their_recordings_at_once() {
                 }
             });
         }
+    }
+}
+
+#[test]
+fn a_progress_function_that_runs_the_plan_gets_an_error_and_no_deadlock() {
+    let a = long_rows();
+    let device = Device::emulator(EmulatorOptions::default());
+    for plan in plans(&device, &a).map(Arc::new) {
+        let mut operands = Operands::new(&plan, 3, 1);
+        let other = (Arc::clone(&plan), Operands::new(&plan, 3, 1));
+        let (other, (tell, told)) = (Mutex::new(other), mpsc::channel());
+        device.set_progress(Some(Arc::new(move |_, _| {
+            let (plan, operands) = &mut *other.lock().unwrap();
+            tell.send(operands.run(plan).unwrap_err()).unwrap();
+        })));
+        let run = thread::spawn(move || {
+            operands.run(&plan).unwrap();
+            plan.device().set_progress(None);
+        });
+        let mut answers = 0;
+        while let Ok(error) = told.recv_timeout(Duration::from_secs(60)) {
+            let SpmmError::Operand(OperandError::Device(DeviceError::DuringProgress { .. })) =
+                error
+            else {
+                panic!("{error}");
+            };
+            answers += 1;
+        }
+        assert!(answers > 1);
+        run.join().unwrap();
     }
 }

@@ -69,6 +69,7 @@ impl Numeric {
         values: &mut DeviceBuffer<T>,
     ) -> Result<(), OperandError> {
         let device = values.device().clone();
+        device.refuse_during_progress("a run")?;
         self.clear(operands, c, values)?;
         let mut factors = Factors::new(a_values.read_only(), b_values.read_only());
         // Locked until all is launched: the next run's kernels come after this one's on the device.
