@@ -256,7 +256,7 @@ impl Device {
     /// the emulator, which runs the kernels' handles, there is nothing to do. For an archive of modules see
     /// [`load_kernels`](Self::load_kernels).
     ///
-    /// If several modules have an entry point, the one that was loaded first counts. This crate's own come last.
+    /// If several modules have an entry point, the one that was loaded first counts. None replaces this crate's own.
     ///
     /// # Errors
     ///
@@ -268,8 +268,8 @@ impl Device {
     /// Adds the kernels of an archive that `cuda_builder` has made of a kernel crate: each can be launched from now
     /// on, and its module is compiled when it is first launched. `include_bytes!` of the archive will do.
     ///
-    /// If several archives or modules have an entry point, the one that was loaded first counts. This crate's own
-    /// come last. On the emulator, which runs the kernels' handles, the archive is only checked.
+    /// If several archives or modules have an entry point, the one that was loaded first counts. None replaces this
+    /// crate's own. On the emulator, which runs the kernels' handles, the archive is only checked.
     ///
     /// # Errors
     ///

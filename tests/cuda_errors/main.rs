@@ -338,14 +338,11 @@ fn a_code_that_cust_does_not_know_is_told_with_its_number_and_the_drivers_text()
         || {
             let device = Device::cuda(0).unwrap();
             let graph = device.record(|| Ok::<_, DeviceError>(())).unwrap();
+            // SAFETY: it has no launches.
+            let launched = unsafe { graph.launch() };
             for (error, code, name) in [
                 (device.synchronize(), 123_456, "CUDA_ERROR_OF_THE_FUTURE"),
-                // SAFETY: it has no launches.
-                (
-                    unsafe { graph.launch() },
-                    810,
-                    "CUDA_ERROR_MPS_CLIENT_TERMINATED",
-                ),
+                (launched, 810, "CUDA_ERROR_MPS_CLIENT_TERMINATED"),
             ] {
                 let error = error.unwrap_err();
                 let DeviceError::Driver { error: answer, .. } = &error else {
