@@ -244,12 +244,10 @@ impl Device {
     ///
     /// Out of memory, more than 2^64 bytes, or the driver's.
     pub fn uninitialized<T: Element>(&self, len: usize) -> Result<DeviceBuffer<T>, DeviceError> {
-        let buffer = DeviceBuffer::allocate(self, len)?;
-        #[cfg(feature = "cuda")]
-        if cfg!(debug_assertions) {
-            buffer.fill_with_ones_on_cuda()?;
+        if len > 0 {
+            self.recordings.refuse("an allocation")?;
         }
-        Ok(buffer)
+        self.scratch(len)
     }
 
     /// Compiles a module and adds it to the kernels of this crate: its entry points can be launched from now on. On

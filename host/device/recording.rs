@@ -123,12 +123,11 @@ impl Drop for Open<'_> {
 
 impl Device {
     /// Records the launches that `launch` makes on this device and this thread, for [`LaunchGraph::launch`]. They do
-    /// not run, and copies, fills and waiting fail. Other threads are not affected.
+    /// not run, and anything other than a launch fails: allocations, copies, waiting. Other threads are not affected.
     ///
     /// The recording keeps the memory of each buffer whose pointer `launch` takes, with
     /// [`read_only`](super::DeviceBuffer::read_only) or [`mutable`](super::DeviceBuffer::mutable), as the runs of plans
-    /// do: it is freed after the recording. So `launch` may use [`uninitialized`](Self::uninitialized) buffers of its
-    /// own.
+    /// do: it is freed after the recording.
     ///
     /// ```
     /// # use cuda_std::prelude::*;

@@ -6,6 +6,20 @@ use cuda_std::element::Element;
 use cuda_std::memory::GlobalMut;
 use std::sync::{Mutex, PoisonError};
 
+impl Device {
+    /// A buffer of `len` elements that only launches read and write: as [`uninitialized`](Device::uninitialized), and
+    /// also while this thread records. Other buffers are refused there, since their owners could take for written what
+    /// recorded launches have yet to write: the structure of a matrix, say.
+    pub(crate) fn scratch<T: Element>(&self, len: usize) -> Result<DeviceBuffer<T>, DeviceError> {
+        let buffer = DeviceBuffer::allocate(self, len)?;
+        #[cfg(feature = "cuda")]
+        if cfg!(debug_assertions) {
+            buffer.fill_with_ones_on_cuda()?;
+        }
+        Ok(buffer)
+    }
+}
+
 /// Memory that the launches of one run write and read. Runs share it, since the launches of one come after those of
 /// the other on the device. It grows when a run needs more.
 ///
@@ -17,7 +31,7 @@ pub(crate) struct Scratch<T: Element>(Mutex<DeviceBuffer<T>>);
 impl<T: Element> Scratch<T> {
     /// Without memory so far.
     pub fn new(device: &Device) -> Result<Self, DeviceError> {
-        Ok(Self(Mutex::new(device.uninitialized(0)?)))
+        Ok(Self(Mutex::new(device.scratch(0)?)))
     }
 
     /// Calls `launch` with memory for `rows * cols` elements. No other run launches meanwhile.
@@ -33,12 +47,12 @@ impl<T: Element> Scratch<T> {
         let device = shared.device().clone();
         if device.is_recording() {
             drop(shared);
-            return launch(device.uninitialized(len)?.mutable());
+            return launch(device.scratch(len)?.mutable());
         }
         if shared.len() < len {
             // The old elements are freed first.
-            *shared = device.uninitialized(0)?;
-            *shared = device.uninitialized(len)?;
+            *shared = device.scratch(0)?;
+            *shared = device.scratch(len)?;
         }
         launch(shared.mutable())
     }

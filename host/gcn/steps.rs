@@ -27,7 +27,7 @@ impl<T: GcnElement> Operators<T> {
             let cols = if step.in_place() { 0 } else { step.cols };
             let len = elements(self.nodes, extent("the width of a layer", cols)?);
             let len = buffer_len("the number of elements between two layers", len)?;
-            buffers.push(device.uninitialized(len)?);
+            buffers.push(device.scratch(len)?);
         }
         Ok(buffers)
     }

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use sprs::CsMatI;
 use std::sync::Arc;
 use support::devices;
-use warprow::device::EmulatorOptions;
+use warprow::device::{DeviceError, EmulatorOptions};
 use warprow::operand::OperandError;
 use warprow::{CsrMatrix, Device, DeviceCsr, generate};
 
@@ -116,6 +116,22 @@ fn matrices_of_other_values_share_a_pattern() {
         assert_is(&other, &negated);
         assert_is(&on_device, &a);
         assert!(Arc::ptr_eq(on_device.pattern(), other.pattern()));
+    }
+}
+
+#[test]
+fn no_matrix_is_made_of_a_structure_that_launches_have_yet_to_write() {
+    let a = generate::uniform::<f32>(33, 7, 61, 1).unwrap();
+    for device in devices() {
+        let a = DeviceCsr::upload(&device, a.view()).unwrap();
+        let error = device.record(|| a.transpose().map(drop)).unwrap_err();
+        assert!(
+            matches!(
+                error,
+                OperandError::Device(DeviceError::NotRecordable { .. })
+            ),
+            "{error}"
+        );
     }
 }
 
