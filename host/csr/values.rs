@@ -5,8 +5,8 @@ use cuda_std::element::Element;
 use cuda_std::memory::GlobalMut;
 use std::ops::Deref;
 
-/// The values of a matrix's nonzeros, to be overwritten. The buffer stays that of the matrix: kernels rely on its length
-/// and its device.
+/// The values of a matrix's nonzeros, to be overwritten. The buffer itself cannot be replaced: kernels rely on its
+/// length and its device.
 ///
 /// Beside its own methods it has those of a `&DeviceBuffer`.
 ///

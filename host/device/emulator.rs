@@ -154,12 +154,11 @@ impl EmulatorBackend {
         };
         let thread = kernel.thread();
         let launched = self.emulator.launch(launch, &|| thread(args));
-        let freed_meanwhile = mem::take(&mut *self.free_later());
-        for address in freed_meanwhile {
-            self.emulator.free(address)?;
-        }
+        // What a function that reports progress has dropped.
+        let mut dropped = mem::take(&mut *self.free_later()).into_iter();
+        let freed = dropped.try_for_each(|address| self.emulator.free(address));
         launched.map_err(|fault| DeviceError::Fault(fault.into()))?;
-        Ok(())
+        Ok(freed?)
     }
 
     pub fn set_progress(&self, progress: Option<Progress>) {

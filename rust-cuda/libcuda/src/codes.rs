@@ -1,7 +1,8 @@
 //! The codes that driver functions return, and those of them that `cust` knows.
 //!
-//! `cust` receives a code as an enum. A newer driver has codes that this enum lacks, and to receive one of them would be
-//! undefined behaviour. So a stub returns `CUDA_ERROR_UNKNOWN` in its place, and [`last_error`] keeps the driver's code.
+//! `cust` receives a code as an enum. A newer driver has codes that this enum lacks, and to receive one of them would
+//! be undefined behaviour. So a stub returns `CUDA_ERROR_UNKNOWN` in its place, and [`last_error`] keeps the driver's
+//! code.
 
 use std::cell::Cell;
 use std::ops::RangeInclusive;
