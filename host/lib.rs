@@ -35,7 +35,7 @@ pub mod scalar;
 pub mod spgemm;
 pub mod spmm;
 
-pub use csr::{CsrMatrix, DeviceCsr, DevicePattern};
+pub use csr::{CsrMatrix, DeviceCsr, DevicePattern, ValuesMut};
 pub use cuda_std::element::Element;
 pub use cuda_std::kernel::Kernel;
 pub use cuda_std::launch::{Dim3, LaunchConfig};

@@ -148,7 +148,7 @@ impl<T: SpgemmElement> Spgemm<T> {
     }
 
     /// Computes the values of all entries of [`pattern`](Self::pattern), zeros among them, whatever the options say;
-    /// after the first run it allocates nothing.
+    /// after the first run it allocates nothing, except where it is recorded.
     ///
     /// # Errors
     ///

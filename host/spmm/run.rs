@@ -68,7 +68,8 @@ impl<E: SpmmElement> Spmm<E> {
 
     /// `y = A x`, both row-major with `features` columns: `x` of `cols * features` elements, `y` of `rows *
     /// features`. On a GPU it returns before the product is there; `y.download()` waits for it. It allocates only if
-    /// rows are split: room for partial sums, in the first run and in the first with so many features.
+    /// rows are split: room for partial sums, in the first run, in the first with so many features, and in each that is
+    /// recorded.
     ///
     /// # Errors
     ///
@@ -97,6 +98,7 @@ impl<E: SpmmElement> Spmm<E> {
         beta: E::Sum,
         y: &mut DeviceBuffer<E>,
     ) -> Result<(), SpmmError> {
+        self.device.refuse_during_progress("a run")?;
         let columns = extent("the number of features", features)?;
         let row_bytes = row_bytes::<E>(columns);
         if row_bytes > u32::MAX.into() {

@@ -3,4 +3,5 @@
 mod kernels;
 mod order;
 mod plan;
+mod recordings;
 mod types;

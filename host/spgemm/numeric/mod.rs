@@ -65,13 +65,19 @@ impl Numeric {
         values: &mut DeviceBuffer<T>,
     ) -> Result<(), OperandError> {
         let device = values.device().clone();
+        device.refuse_during_progress("a run")?;
         self.clear(operands, c, values)?;
         let mut factors = Factors::new(a_values.read_only(), b_values.read_only());
         // The lock is held until all kernels are launched: those of the next run come after them on the device.
         let mut pairs =
             (self.pairs.as_ref()).map(|pairs| pairs.lock().unwrap_or_else(PoisonError::into_inner));
         if let Some(pairs) = &mut pairs {
-            factors.pairs = pairs.fill(b, b_values)?;
+            factors.pairs = if device.is_recording() {
+                // The recording keeps room of its own: when it is launched, another run may be between its launches.
+                Pairs::new(b)?.fill(b, b_values)?
+            } else {
+                pairs.fill(b, b_values)?
+            };
         }
         let long_rows = LongRows {
             operands,

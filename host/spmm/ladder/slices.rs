@@ -1,12 +1,11 @@
 //! Slices of rows with at most 32 nonzeros each, made on the device: see [`slices`].
 
 use crate::csr::{DevicePattern, expand};
-use crate::device::{Device, DeviceBuffer};
+use crate::device::{Device, DeviceBuffer, Scratch};
 use crate::primitives::scan::exclusive_scan;
 use crate::spmm::error::SpmmError;
 use cuda_std::float::Real;
 use std::fmt;
-use std::sync::Mutex;
 use warprow_kernels::matrix::DenseMut;
 use warprow_kernels::matrix::csr::rows;
 use warprow_kernels::spmm::Items;
@@ -28,7 +27,7 @@ pub struct Slices<T: Real> {
     split_count: u32,
     split_rows: DeviceBuffer<u32>,
     /// A row of partial sums for each slice, if a second pass adds them up; for the widest X so far.
-    partial: Option<Mutex<DeviceBuffer<T>>>,
+    partial: Option<Scratch<T>>,
 }
 
 impl<T: Real> Slices<T> {
@@ -74,10 +73,7 @@ impl<T: Real> Slices<T> {
             first,
             split_count: counts.download()?[0],
             split_rows,
-            partial: with_sums
-                .then(|| device.uninitialized(0))
-                .transpose()?
-                .map(Mutex::new),
+            partial: with_sums.then(|| Scratch::new(device)).transpose()?,
         })
     }
 
@@ -113,24 +109,17 @@ impl<T: Real> Slices<T> {
             }
             return launch(items);
         };
-        // Locked until all is launched: the next run's kernels come after this one's on the device.
-        let mut partial = partial
-            .lock()
-            .unwrap_or_else(|poisoned| poisoned.into_inner());
-        if has_split_rows {
-            partial.grow(self.count.into(), y.cols.into())?;
-        }
-        let items = Items {
-            partial: partial.mutable(),
-            ..items
-        };
-        launch(items)?;
-        if has_split_rows {
-            // SAFETY: the kernel before has written the sums of the split rows; a block for each of them; y is this
-            // run's.
-            unsafe { device.launch(&slices::combine::<T>(), config, (items, split_rows, y))? };
-        }
-        Ok(())
+        let rows = if has_split_rows { self.count } else { 0 };
+        partial.with(rows.into(), y.cols.into(), |partial| {
+            let items = Items { partial, ..items };
+            launch(items)?;
+            if has_split_rows {
+                // SAFETY: the kernel before has written the sums of the split rows; a block for each of them; y is this
+                // run's.
+                unsafe { device.launch(&slices::combine::<T>(), config, (items, split_rows, y))? };
+            }
+            Ok(())
+        })
     }
 }
 

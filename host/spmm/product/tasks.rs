@@ -2,7 +2,7 @@
 
 use super::task_sizes::{Groupings, ItemSizes, Joining, TaskSizes, slots};
 use crate::csr::{DeviceCsr, DevicePattern};
-use crate::device::{Device, DeviceBuffer};
+use crate::device::{Device, DeviceBuffer, Scratch};
 use crate::operand::{OperandError, count};
 use crate::primitives::scan::exclusive_scan;
 use crate::spmm::error::SpmmError;
@@ -11,7 +11,6 @@ use cuda_std::element::Element;
 use cuda_std::float::Real;
 use cuda_std::memory::{Global, GlobalMut};
 use std::fmt;
-use std::sync::Mutex;
 use warprow_kernels::matrix::DenseMut;
 use warprow_kernels::spmm::product::column_blocks;
 use warprow_kernels::spmm::product::tasks::{self, SplitRowLists};
@@ -107,7 +106,7 @@ pub struct Tasks<E: SpmmElement> {
     /// for each way to join tasks.
     split_rows: Vec<SplitRows>,
     /// Two rows of partial sums for each block of threads, if a row is split; for the widest X so far.
-    partial_sums: Mutex<DeviceBuffer<E::Sum>>,
+    partial_sums: Scratch<E::Sum>,
 }
 
 /// Where tasks start: the row and the nonzero of each, and the end of the matrix.
@@ -194,7 +193,7 @@ impl<E: SpmmElement> Tasks<E> {
             starts,
             groupings,
             split_rows,
-            partial_sums: Mutex::new(a.device.uninitialized(0)?),
+            partial_sums: Scratch::new(a.device)?,
         })
     }
 
@@ -217,11 +216,6 @@ impl<E: SpmmElement> Tasks<E> {
         block: usize,
         launch: &impl Fn(LaunchArguments<E>) -> Result<(), SpmmError>,
     ) -> Result<(), SpmmError> {
-        // Locked until all is launched: the next run's kernels come after this one's on the device.
-        let mut partial_sums = self
-            .partial_sums
-            .lock()
-            .unwrap_or_else(|poisoned| poisoned.into_inner());
         let RunArguments {
             items_of_block,
             joining,
@@ -234,36 +228,40 @@ impl<E: SpmmElement> Tasks<E> {
         let split_rows = self.split_rows.iter().find(is_of_run);
         let split_rows =
             split_rows.expect("split rows are listed for all blocks that kernels have");
-        if split_rows.any() {
+        let parts = if split_rows.any() {
             let items = large.item_of(self.starts.count);
-            let parts = 2 * u64::from(items.div_ceil(items_of_block));
-            partial_sums.grow(parts, y.cols.into())?;
-        }
+            2 * u64::from(items.div_ceil(items_of_block))
+        } else {
+            0
+        };
         let row_ptr = run.row_ptr.offset(block * run.rows as usize);
         let mut scaling: Scaling<E::Sum> = run.scaling;
         if block > 0 {
             scaling.beta = <E::Sum as Real>::ONE;
         }
-        let items = (self.starts).items(large, partial_sums.mutable(), run.original_row);
-        launch(LaunchArguments {
-            row_ptr,
-            items,
-            scaling,
-        })?;
-        if !split_rows.any() {
-            return Ok(());
-        }
-        let SplitRows {
-            few_parts_count,
-            many_parts_count,
-            ..
-        } = *split_rows;
-        let config = tasks::launch_combine(few_parts_count, many_parts_count, y.cols);
-        let handle = tasks::combine_handle::<E>(run.reduction);
-        let arguments = (items, split_rows.pointers(), y, scaling);
-        // SAFETY: the kernel before has written the parts of the split rows; y is this run's.
-        unsafe { device.launch(&handle, config, arguments)? };
-        Ok(())
+        self.partial_sums
+            .with(parts, y.cols.into(), |partial_sums| {
+                let items = (self.starts).items(large, partial_sums, run.original_row);
+                launch(LaunchArguments {
+                    row_ptr,
+                    items,
+                    scaling,
+                })?;
+                if !split_rows.any() {
+                    return Ok(());
+                }
+                let SplitRows {
+                    few_parts_count,
+                    many_parts_count,
+                    ..
+                } = *split_rows;
+                let config = tasks::launch_combine(few_parts_count, many_parts_count, y.cols);
+                let handle = tasks::combine_handle::<E>(run.reduction);
+                let arguments = (items, split_rows.pointers(), y, scaling);
+                // SAFETY: the kernel before has written the parts of the split rows; y is this run's.
+                unsafe { device.launch(&handle, config, arguments)? };
+                Ok(())
+            })
     }
 }
 
