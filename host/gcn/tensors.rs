@@ -161,13 +161,17 @@ mod tests {
 
     #[test]
     fn extents_whose_sum_overflows_are_refused() {
-        // Eight tensors of 2^61 bytes: their end and the header's length together do not fit 64 bits.
-        let part = 1_u64 << 61;
-        let tensors = (0..8).map(|i| {
-            let end = part.checked_mul(i + 1).unwrap_or(u64::MAX - 3);
-            let elements = (end - part * i) / 4;
-            let end = part * i + elements * 4;
-            tensor(&format!("t{i}"), &format!("[{elements}]"), part * i, end)
+        // Tensors of nearly 2^61 bytes: the sum of their last end and the header's length does not fit 64 bits.
+        let part = (1_u64 << 61) - 64;
+        let tensors = (0..9).map(|i| {
+            let start = part * i;
+            let end = start.saturating_add(part).min(u64::MAX - 3);
+            tensor(
+                &format!("t{i}"),
+                &format!("[{}]", (end - start) / 4),
+                start,
+                end,
+            )
         });
         let header = format!("{{{}}}", tensors.collect::<Vec<_>>().join(","));
         let text = refused(&file(&header, &[0; 64]));
