@@ -72,7 +72,7 @@ fn run(options: &Options) -> Result<bool> {
         .nrows();
     let x = match &options.features {
         Some(path) => read_matrix(path)?,
-        None => generate::dense(graph.rows(), width, options.seed),
+        None => generate::dense(graph.rows(), width, options.seed)?,
     };
     let selector = match options.device {
         Some(selector) => selector,
@@ -155,8 +155,8 @@ fn layers(options: &Options) -> Result<Vec<GcnLayer<f32>>> {
         "--widths wants two numbers at least"
     );
     let layer = |(pair, seed): (&[usize], u64)| GcnLayer {
-        weights: generate::dense(pair[0], pair[1], seed),
-        bias: Some(generate::dense(1, pair[1], seed + 1).row(0).to_owned()),
+        weights: generate::dense(pair[0], pair[1], seed)?,
+        bias: Some(generate::dense(1, pair[1], seed + 1)?.row(0).to_owned()),
     };
     let pairs = options.widths.windows(2);
     Ok(pairs

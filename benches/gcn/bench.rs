@@ -30,7 +30,7 @@ pub fn run(options: &Options) -> anyhow::Result<bool> {
     let mut all_right = true;
     for network in options.networks(bench.device.is_emulator()) {
         let graph = network.graph(options.run.seed)?;
-        let x: Array2<f32> = generate::dense(graph.rows(), network.widths[0], options.run.seed + 5);
+        let x: Array2<f32> = generate::dense(graph.rows(), network.widths[0], options.run.seed + 5)?;
         let sample = Sample::draw(
             &graph,
             &x,

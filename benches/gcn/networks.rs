@@ -47,8 +47,8 @@ impl Network {
     /// Random weights and biases.
     pub fn layers(&self, seed: u64) -> [GcnLayer<f32>; 2] {
         let layer = |inputs, outputs, seed| GcnLayer {
-            weights: generate::dense::<f32>(inputs, outputs, seed),
-            bias: Some(generate::dense(1, outputs, seed + 1).row(0).to_owned()),
+            weights: generate::dense::<f32>(inputs, outputs, seed)?,
+            bias: Some(generate::dense(1, outputs, seed + 1)?.row(0).to_owned()),
         };
         let [features, hidden, classes] = self.widths;
         [

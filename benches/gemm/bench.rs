@@ -85,7 +85,7 @@ impl Bench<'_> {
         let WeightShape { depth, cols } = shape;
         let seed = self.options.run.seed;
         let x = repeated::<T>(rows as usize, depth, seed);
-        let w = generate::dense::<T>(depth, cols, seed + 1);
+        let w = generate::dense::<T>(depth, cols, seed + 1)?;
         let plan = Gemm::plan(&self.device, w.view(), None, GemmOptions::default())?;
         let case = Case {
             bench: "gemm",

@@ -24,7 +24,7 @@ pub fn arithmetic<T: GemmElement>(kernel: Option<GemmKernel>) -> Arithmetic {
 
 /// A matrix of random rows, repeated.
 pub fn repeated<T: GemmElement>(rows: usize, cols: usize, seed: u64) -> Array2<T> {
-    let random = generate::dense::<T>(rows.min(RANDOM_ROWS), cols, seed);
+    let random = generate::dense::<T>(rows.min(RANDOM_ROWS), cols, seed)?;
     let mut values = Vec::with_capacity(rows * cols);
     while values.len() < rows * cols {
         let missing = (rows * cols - values.len()).min(random.len());

@@ -105,7 +105,7 @@ impl Bench<'_> {
         let a = generate::uniform::<T>(64, 64, 640, 1)?;
         let x = self
             .device
-            .upload(generate::dense::<T>(64, 4, 1).as_slice().unwrap_or(&[]))?;
+            .upload(generate::dense::<T>(64, 4, 1)?.as_slice().unwrap_or(&[]))?;
         let mut y = self.device.uninitialized(64 * 4)?;
         for order in [None, Some(RowOrder::Clustered)] {
             let options = SpmmOptions {

@@ -26,7 +26,7 @@ pub struct DenseOperands<T: SpmmElement> {
 impl<T: SpmmElement> DenseOperands<T> {
     /// For X of that many elements at most.
     pub fn new(most_elements: usize, seed: u64) -> Self {
-        let (elements, _) = generate::dense(1, most_elements, seed).into_raw_vec_and_offset();
+        let (elements, _) = generate::dense(1, most_elements, seed)?.into_raw_vec_and_offset();
         Self {
             elements,
             on_device: Vec::new(),
@@ -165,7 +165,7 @@ mod tests {
         let mut dense = DenseOperands::<f32>::new(200_000, 5);
         let device = Device::emulator(Default::default());
         let x = dense.upload(&device, 70_000).unwrap().download().unwrap();
-        let alone = generate::dense::<f32>(7_000, 10, 5);
+        let alone = generate::dense::<f32>(7_000, 10, 5).unwrap();
         assert_eq!(x, alone.as_slice().unwrap());
     }
 }
