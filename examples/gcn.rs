@@ -154,15 +154,17 @@ fn layers(options: &Options) -> Result<Vec<GcnLayer<f32>>> {
         options.widths.len() >= 2,
         "--widths wants two numbers at least"
     );
-    let layer = |(pair, seed): (&[usize], u64)| GcnLayer {
-        weights: generate::dense(pair[0], pair[1], seed)?,
-        bias: Some(generate::dense(1, pair[1], seed + 1)?.row(0).to_owned()),
+    let layer = |(pair, seed): (&[usize], u64)| {
+        Ok(GcnLayer {
+            weights: generate::dense(pair[0], pair[1], seed)?,
+            bias: Some(generate::dense(1, pair[1], seed + 1)?.row(0).to_owned()),
+        })
     };
     let pairs = options.widths.windows(2);
-    Ok(pairs
+    pairs
         .zip((options.seed + 1..).step_by(2))
         .map(layer)
-        .collect())
+        .collect()
 }
 
 fn widths(layers: &[GcnLayer<f32>]) -> String {

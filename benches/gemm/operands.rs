@@ -4,7 +4,7 @@ use ndarray::Array2;
 use warprow::device::{DeviceBuffer, DeviceError};
 use warprow::gemm::GemmElement;
 use warprow::reference::Arithmetic;
-use warprow::{GemmKernel, generate};
+use warprow::{Error, GemmKernel, generate};
 
 /// Random rows of X; the rows after them repeat them.
 const RANDOM_ROWS: usize = 1 << 15;
@@ -23,14 +23,18 @@ pub fn arithmetic<T: GemmElement>(kernel: Option<GemmKernel>) -> Arithmetic {
 }
 
 /// A matrix of random rows, repeated.
-pub fn repeated<T: GemmElement>(rows: usize, cols: usize, seed: u64) -> Array2<T> {
+///
+/// # Errors
+///
+/// The generator's.
+pub fn repeated<T: GemmElement>(rows: usize, cols: usize, seed: u64) -> Result<Array2<T>, Error> {
     let random = generate::dense::<T>(rows.min(RANDOM_ROWS), cols, seed)?;
     let mut values = Vec::with_capacity(rows * cols);
     while values.len() < rows * cols {
         let missing = (rows * cols - values.len()).min(random.len());
         values.extend_from_slice(&elements(&random)[..missing]);
     }
-    Array2::from_shape_vec((rows, cols), values).expect("there are as many values")
+    Ok(Array2::from_shape_vec((rows, cols), values).expect("there are as many values"))
 }
 
 /// The rows that are verified.

@@ -36,7 +36,7 @@ pub fn case<T: GemmElement>(bench: &mut Bench<'_>, shape: DenseShape) -> anyhow:
         element: T::NAME,
     };
     let seed = bench.options.run.seed;
-    let x = repeated::<T>(rows as usize, depth, seed);
+    let x = repeated::<T>(rows as usize, depth, seed)?;
     let mut operands = Operands {
         w: generate::dense::<T>(depth, cols, seed + 1)?,
         x_device: bench.device.upload(elements(&x))?,

@@ -53,7 +53,7 @@ fn run_typed<T: BenchElement>(options: &Options) -> anyhow::Result<bool> {
     let most_elements = most_rows.unwrap_or(0) as usize * *most_features.unwrap_or(&0) as usize;
     // The first graph is generated while X is.
     let generated = GeneratedGraphs::begin(graphs, options.run.seed)?;
-    let mut dense = DenseOperands::<T>::new(most_elements, options.run.seed);
+    let mut dense = DenseOperands::<T>::new(most_elements, options.run.seed)?;
     bench.compile_kernels::<T>()?;
     println!("{}", table::head());
     let mut graph_before = None;

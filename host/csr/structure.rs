@@ -102,7 +102,9 @@ pub(crate) fn check<V>(a: &CsMatViewI<'_, V, u32, u32>) -> Result<(), OperandErr
     shape.check_lines(indptr, indices.len(), a.data().len())?;
     let is_broken = |ends: &[u32]| {
         let line = &indices[(ends[0] - indptr[0]) as usize..(ends[1] - indptr[0]) as usize];
-        let is_inside = line.last().is_none_or(|&last| (last as usize) < shape.extent);
+        let is_inside = line
+            .last()
+            .is_none_or(|&last| (last as usize) < shape.extent);
         !is_inside || !line.is_sorted_by(|one, next| one < next)
     };
     match indptr.par_windows(2).position_first(is_broken) {

@@ -17,6 +17,11 @@ pub(super) fn without_empty_columns<T: Clone>(
     let number = |column: &u32| columns.partition_point(|other| other < column) as u32;
     let numbers = b.indices().par_iter().map(number).collect();
     let row_ptr = b.proper_indptr().into_owned();
-    let narrow = CsMatI::new((b.rows(), columns.len()), row_ptr, numbers, b.data().to_vec());
+    let narrow = CsMatI::new(
+        (b.rows(), columns.len()),
+        row_ptr,
+        numbers,
+        b.data().to_vec(),
+    );
     Some((narrow, columns))
 }

@@ -370,7 +370,12 @@ mod tests {
         );
         let (a, _) = operands();
         let a = a.slice_outer(0..1);
-        let a = CsMatI::new((1, 2), a.proper_indptr().into_owned(), vec![0, 1], a.data().to_vec());
+        let a = CsMatI::new(
+            (1, 2),
+            a.proper_indptr().into_owned(),
+            vec![0, 1],
+            a.data().to_vec(),
+        );
         let c = spgemm(a.view(), b.view());
         assert_eq!(c.indices(), columns);
         assert_eq!(c.data(), [1.0, 10.0, 13.0, 12.0]);

@@ -38,9 +38,7 @@ pub(super) struct SymbolicProduct {
 }
 
 /// The structure of `C = A B`, and the rows by the kernel that computes their values.
-pub(super) fn structure(
-    mut phase: Phase<'_>,
-) -> Result<(SymbolicProduct, RowLists), OperandError> {
+pub(super) fn structure(mut phase: Phase<'_>) -> Result<(SymbolicProduct, RowLists), OperandError> {
     let a = phase.a;
     let fork = a.device.fork();
     phase.launch_longer_rows(&fork)?;

@@ -28,8 +28,7 @@ pub struct NarrowedColumns {
 impl NarrowedColumns {
     /// Whether nearly all columns of B are empty, and so many that it matters.
     pub fn are_worth_it(b: &DevicePattern) -> bool {
-        b.cols > FEW_COLUMNS
-            && u64::from(b.cols) > COLUMNS_PER_NONZERO * u64::from(b.nonzeros())
+        b.cols > FEW_COLUMNS && u64::from(b.cols) > COLUMNS_PER_NONZERO * u64::from(b.nonzeros())
     }
 
     /// Numbers the columns of B that have nonzeros. The host does it, as the nonzeros are few.

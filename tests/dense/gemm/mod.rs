@@ -76,7 +76,10 @@ fn every_choice_verifies<T: GemmElement>(
 
 fn in_every_type(m: usize, k: usize, n: usize, with_bias: bool, relu: bool) {
     fn one<T: GemmElement>(m: usize, k: usize, n: usize, with_bias: bool, relu: bool) {
-        let (x, w) = (generate::dense::<T>(m, k, 1).unwrap(), generate::dense::<T>(k, n, 2).unwrap());
+        let (x, w) = (
+            generate::dense::<T>(m, k, 1).unwrap(),
+            generate::dense::<T>(k, n, 2).unwrap(),
+        );
         let bias = generate::dense::<T>(1, n, 3).unwrap().row(0).to_owned();
         every_choice_verifies(x.view(), w.view(), with_bias.then(|| bias.view()), relu);
     }
@@ -122,7 +125,10 @@ fn wide_and_deep_products_verify() {
 #[test]
 fn warps_that_stream_many_tiles_verify_with_w_in_shared_memory_and_without() {
     fn one<T: GemmElement>(m: usize, k: usize, n: usize) {
-        let (x, w) = (generate::dense::<T>(m, k, 1).unwrap(), generate::dense::<T>(k, n, 2).unwrap());
+        let (x, w) = (
+            generate::dense::<T>(m, k, 1).unwrap(),
+            generate::dense::<T>(k, n, 2).unwrap(),
+        );
         for device in support::devices() {
             for options in choices::<T>(&device, k) {
                 let kernel = options.kernel.unwrap();
@@ -166,7 +172,10 @@ fn no_rows_no_columns_and_no_depth_give_what_there_is() {
     fn one<T: GemmElement>() {
         for device in support::devices() {
             for (m, k, n) in [(0, 3, 4), (3, 4, 0), (0, 0, 0)] {
-                let (x, w) = (generate::dense::<T>(m, k, 1).unwrap(), generate::dense(k, n, 2).unwrap());
+                let (x, w) = (
+                    generate::dense::<T>(m, k, 1).unwrap(),
+                    generate::dense(k, n, 2).unwrap(),
+                );
                 for options in choices::<T>(&device, k) {
                     let y = multiply(&device, x.view(), w.view(), None, options);
                     assert_eq!(y.dim(), (m, n), "{options:?}");

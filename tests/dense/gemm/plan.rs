@@ -15,7 +15,10 @@ fn a_plan_takes_parts_for_f32_only_where_they_suffice() {
     };
     let w = generate::dense::<f32>(16, 8, 1).unwrap();
     assert_eq!(chosen(&w), GemmKernel::SplitFragments);
-    assert_eq!(chosen(&generate::dense(15, 8, 1).unwrap()), GemmKernel::Staged);
+    assert_eq!(
+        chosen(&generate::dense(15, 8, 1).unwrap()),
+        GemmKernel::Staged
+    );
     assert_eq!(
         chosen(&generate::dense(33, 8, 1).unwrap()),
         GemmKernel::SplitFragments
@@ -24,7 +27,10 @@ fn a_plan_takes_parts_for_f32_only_where_they_suffice() {
         chosen(&generate::dense(18, 17, 1).unwrap()),
         GemmKernel::WarpgroupSplit
     );
-    assert_eq!(chosen(&generate::dense(15, 17, 1).unwrap()), GemmKernel::Staged);
+    assert_eq!(
+        chosen(&generate::dense(15, 17, 1).unwrap()),
+        GemmKernel::Staged
+    );
     // Three parts reach less far than two.
     let mut wide = generate::dense::<f32>(18, 17, 1).unwrap();
     for (weight, kernel) in [
@@ -36,7 +42,9 @@ fn a_plan_takes_parts_for_f32_only_where_they_suffice() {
         assert_eq!(chosen(&wide), kernel, "{weight}");
     }
     // Two parts of f16 want that the elements of W are not too different.
-    let wider = generate::dense::<f32>(65, 65, 1).unwrap().mapv(|weight| weight + weight.signum());
+    let wider = generate::dense::<f32>(65, 65, 1)
+        .unwrap()
+        .mapv(|weight| weight + weight.signum());
     assert_eq!(chosen(&wider), GemmKernel::WarpgroupHalves);
     for (depth, kernel) in [(16, GemmKernel::WarpgroupHalves), (15, GemmKernel::Staged)] {
         let first = wider.slice(s![..depth, ..]).to_owned();
