@@ -60,7 +60,7 @@ fn run(options: &Options) -> Result<bool> {
     check_memory(graph.rows(), &widths)?;
     let x = match &options.features {
         Some(path) => read_matrix(path)?,
-        None => generate::dense(graph.rows(), widths[0], options.seed),
+        None => generate::dense(graph.rows(), widths[0], options.seed)?,
     };
     let device = command::open_device(options.device, out)?;
     writeln!(
@@ -136,16 +136,15 @@ fn layers(options: &Options) -> Result<Vec<GcnLayer<f32>>> {
     let widths = &options.widths;
     ensure!(widths.len() >= 2, "--widths: wanted two numbers or more");
     check_memory(1, widths)?;
-    let layer = |(pair, seed): (&[usize], u64)| GcnLayer {
-        weights: generate::dense(pair[0], pair[1], seed),
-        bias: Some(
-            generate::dense(1, pair[1], seed.wrapping_add(1))
-                .row(0)
-                .to_owned(),
-        ),
+    let layer = |(pair, seed): (&[usize], u64)| {
+        let bias = generate::dense(1, pair[1], seed.wrapping_add(1))?;
+        Ok(GcnLayer {
+            weights: generate::dense(pair[0], pair[1], seed)?,
+            bias: Some(bias.row(0).to_owned()),
+        })
     };
     let seeds = (0..).map(|index: u64| options.seed.wrapping_add(2 * index + 1));
-    Ok(widths.windows(2).zip(seeds).map(layer).collect())
+    widths.windows(2).zip(seeds).map(layer).collect()
 }
 
 /// The features of a node before the first layer and after each one. There is at least one layer.

@@ -126,7 +126,7 @@ fn run<T: SpmmElement>(options: &Options) -> Result<bool> {
         None => writeln!(out, "launch   none: the product is empty")?,
     }
 
-    let x = generate::dense::<T>(cols, features, options.seed);
+    let x = generate::dense::<T>(cols, features, options.seed)?;
     let x_device = device.upload(x.as_slice().context("a generated matrix is contiguous")?)?;
     let mut y_device = device.uninitialized::<T>(rows * features)?;
     let time = if device.is_emulator() {

@@ -36,9 +36,9 @@ pub fn case<T: GemmElement>(bench: &mut Bench<'_>, shape: DenseShape) -> anyhow:
         element: T::NAME,
     };
     let seed = bench.options.run.seed;
-    let x = repeated::<T>(rows as usize, depth, seed);
+    let x = repeated::<T>(rows as usize, depth, seed)?;
     let mut operands = Operands {
-        w: generate::dense::<T>(depth, cols, seed + 1),
+        w: generate::dense::<T>(depth, cols, seed + 1)?,
         x_device: bench.device.upload(elements(&x))?,
         y_device: bench.device.uninitialized(rows as usize * cols)?,
         x,

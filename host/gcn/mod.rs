@@ -209,11 +209,16 @@ impl<T: GcnElement> Gcn<T> {
             }
             _ => Replay::Launched(operands),
         };
-        match &self.replay {
+        let done = match &self.replay {
             // SAFETY: x and y have the recorded addresses and lengths; this network keeps all other buffers alive.
-            Replay::Recorded(_, graph) => unsafe { Ok(graph.launch()?) },
+            Replay::Recorded(_, graph) => unsafe { graph.launch().map_err(GcnError::from) },
             _ => self.run_operators(x, y),
+        };
+        if done.is_err() {
+            // A run that has failed may have allocated too little for a recording.
+            self.replay = Replay::Unknown;
         }
+        done
     }
 
     fn run_operators(

@@ -11,7 +11,7 @@ use cuda_std::element::Element;
 use cuda_std::float::Real;
 use cuda_std::memory::{Global, GlobalMut};
 use std::fmt;
-use std::sync::Mutex;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use warprow_kernels::matrix::DenseMut;
 use warprow_kernels::spmm::product::column_blocks;
 use warprow_kernels::spmm::product::tasks::{self, Cuts};
@@ -209,6 +209,35 @@ impl<E: SpmmElement> Tasks<E> {
         self.large(joining).item_of(self.starts.count)
     }
 
+    /// The split rows of a run.
+    fn split_rows(&self, run: &RunArguments<E>) -> &SplitRows {
+        let of_run = (run.items_of_block, self.large(run.joining));
+        let is_of_run = |rows: &&SplitRows| (rows.items_of_block, rows.large) == of_run;
+        let split_rows = self.split_rows.iter().find(is_of_run);
+        split_rows.expect("split rows are listed for all blocks that kernels have")
+    }
+
+    /// The partial sums, with room for those of split rows of `cols` columns.
+    fn partial_sums(
+        &self,
+        split_rows: &SplitRows,
+        cols: u32,
+    ) -> Result<MutexGuard<'_, DeviceBuffer<E::Sum>>, SpmmError> {
+        let mut partial_sums = (self.partial_sums.lock()).unwrap_or_else(PoisonError::into_inner);
+        if split_rows.any() {
+            let items = split_rows.large.item_of(self.starts.count);
+            let parts = 2 * u64::from(items.div_ceil(split_rows.items_of_block));
+            partial_sums.grow(parts, cols.into())?;
+        }
+        Ok(partial_sums)
+    }
+
+    /// Makes room for the partial sums of a run.
+    pub fn make_room(&self, run: &RunArguments<E>) -> Result<(), SpmmError> {
+        drop(self.partial_sums(self.split_rows(run), run.y.cols)?);
+        Ok(())
+    }
+
     /// Launches the kernel on the tasks of a block of columns, and adds up the parts of the split rows.
     pub fn run(
         &self,
@@ -217,33 +246,15 @@ impl<E: SpmmElement> Tasks<E> {
         block: usize,
         launch: &impl Fn(LaunchArguments<E>) -> Result<(), SpmmError>,
     ) -> Result<(), SpmmError> {
+        let split_rows = self.split_rows(run);
         // Locked until all is launched: the next run's kernels come after this one's on the device.
-        let mut partial_sums = self
-            .partial_sums
-            .lock()
-            .unwrap_or_else(|poisoned| poisoned.into_inner());
-        let RunArguments {
-            items_of_block,
-            joining,
-            y,
-            ..
-        } = *run;
-        let large = self.large(joining);
-        let is_of_run =
-            |rows: &&SplitRows| (rows.items_of_block, rows.large) == (items_of_block, large);
-        let split_rows = self.split_rows.iter().find(is_of_run);
-        let split_rows =
-            split_rows.expect("split rows are listed for all blocks that kernels have");
-        if split_rows.any() {
-            let items = large.item_of(self.starts.count);
-            let parts = 2 * u64::from(items.div_ceil(items_of_block));
-            partial_sums.grow(parts, y.cols.into())?;
-        }
+        let mut partial_sums = self.partial_sums(split_rows, run.y.cols)?;
         let row_ptr = run.row_ptr.offset(block * run.rows as usize);
         let mut epilogue: Epilogue<E::Sum> = run.epilogue;
         if block > 0 {
             epilogue.beta = <E::Sum as Real>::ONE;
         }
+        let large = split_rows.large;
         let items = (self.starts).items(large, partial_sums.mutable(), run.original_row);
         launch(LaunchArguments {
             row_ptr,
@@ -258,9 +269,9 @@ impl<E: SpmmElement> Tasks<E> {
             many_parts_count,
             ..
         } = *split_rows;
-        let config = tasks::launch_combine(few_parts_count, many_parts_count, y.cols);
+        let config = tasks::launch_combine(few_parts_count, many_parts_count, run.y.cols);
         let handle = tasks::combine_handle::<E>(run.reduction);
-        let arguments = (items, split_rows.pointers(), y, epilogue);
+        let arguments = (items, split_rows.pointers(), run.y, epilogue);
         // SAFETY: the kernel before has written the parts of the split rows; y is this run's.
         unsafe { device.launch(&handle, config, arguments)? };
         Ok(())
