@@ -21,20 +21,20 @@ use warprow::{CsrMatrix, Device, Gcn, generate};
 #[derive(Parser)]
 #[command(name = "gcn")]
 struct Options {
-    /// A Matrix Market file, .mtx or .mtx.gz; row i holds the nodes that node i hears [default: the dependencies of Debian's
-    /// packages]
+    /// A Matrix Market file, .mtx or .mtx.gz; row i holds the in-neighbours of node i [default: the dependencies of
+    /// Debian's packages]
     graph: Option<PathBuf>,
 
-    /// An npy file of f32 or f64, a row for each node [default: random numbers]
+    /// An npy file of f32 or f64 with one row per node [default: random numbers]
     #[arg(long, value_name = "X.npy")]
     features: Option<PathBuf>,
 
-    /// A safetensors file, or a folder of npy files, with tensors named as PyTorch Geometric's GCNConv names them:
-    /// conv1.lin.weight, conv1.bias, conv2.lin.weight [default: random numbers]
+    /// A safetensors file, or a folder of npy files, with the names of PyTorch Geometric's GCNConv: conv1.lin.weight,
+    /// conv1.bias, conv2.lin.weight [default: random numbers]
     #[arg(long, value_name = "W.safetensors")]
     weights: Option<PathBuf>,
 
-    /// Features of a node, hidden features and classes of the network of random weights
+    /// The network of random weights: features per node, hidden features, classes
     #[arg(long, value_name = "N,N,..", value_delimiter = ',', default_values_t = [32, 16, 16])]
     widths: Vec<usize>,
 
@@ -42,7 +42,7 @@ struct Options {
     #[arg(long)]
     device: Option<Selector>,
 
-    /// Of the random numbers
+    /// Seed of the random numbers
     #[arg(long, default_value_t = 1)]
     seed: u64,
 }
@@ -97,7 +97,7 @@ fn run(options: &Options) -> Result<bool> {
     // Each operator alone first: together they leave the result.
     let operators: Vec<_> = gcn.operators().collect();
     for (index, operator) in operators.iter().enumerate() {
-        // What is done in place is done once for each run, so that only what comes after a whole run is right.
+        // Some operators work in place. Repeating them changes Y, so only a whole run afterwards makes it right.
         let time = time(&device, || {
             Ok(gcn.run_operator(index, &x_device, &mut y_device)?)
         })?;
@@ -263,7 +263,7 @@ fn compare(y: &Array2<f32>, wanted: &Array2<f64>) -> (bool, f64) {
 const SAMPLES: usize = 25;
 const RUNS: u32 = 20;
 
-/// The device's time of a run, the median of some samples; on the emulator, the clock's, which says nothing of a GPU.
+/// The median time of a run on the device. On the emulator it is the host's time, which tells nothing about a GPU.
 fn time(
     device: &Device,
     mut run: impl FnMut() -> Result<(), warprow::Error>,
