@@ -57,7 +57,7 @@ fn run(options: &Options) -> Result<bool> {
     let (name, graph) = command::matrix::<f32>(options.graph.as_deref())?;
     let layers = layers(options)?;
     let widths = widths(&layers);
-    check_memory(graph.rows(), &widths)?;
+    check_memory("features", graph.rows(), &widths)?;
     let x = match &options.features {
         Some(path) => read_matrix(path)?,
         None => generate::dense(graph.rows(), widths[0], options.seed)?,
@@ -135,7 +135,7 @@ fn layers(options: &Options) -> Result<Vec<GcnLayer<f32>>> {
     }
     let widths = &options.widths;
     ensure!(widths.len() >= 2, "--widths: wanted two numbers or more");
-    check_memory(1, widths)?;
+    check_memory("weights", 0, widths)?;
     let layer = |(pair, seed): (&[usize], u64)| {
         let bias = generate::dense(1, pair[1], seed.wrapping_add(1))?;
         Ok(GcnLayer {
@@ -156,14 +156,14 @@ fn widths(layers: &[GcnLayer<f32>]) -> Vec<usize> {
 
 /// Refuses a network that does not fit into memory. Of the features of all nodes before and after a layer there are
 /// copies on the emulator, in f32, and in the reference, in f64; likewise of the weights.
-fn check_memory(nodes: usize, widths: &[usize]) -> Result<()> {
+fn check_memory(what: &str, nodes: usize, widths: &[usize]) -> Result<()> {
     let elements = widths.windows(2).map(|pair| {
         let [before, after] = [pair[0] as u128, pair[1] as u128];
         let features = (nodes as u128).saturating_mul(before + after);
         features.saturating_add(before.saturating_mul(after))
     });
     let bytes = elements.max().unwrap_or(0).saturating_mul(4 + 4 + 8);
-    memory::check(&format!("{nodes} nodes with {widths:?} features"), bytes)
+    memory::check(&format!("{what} of a network of widths {widths:?}"), bytes)
 }
 
 /// How many nodes are in each class.
