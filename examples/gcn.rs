@@ -1,43 +1,40 @@
 //! Classifies the nodes of a graph by a graph convolutional network, on the GPU if there is one and on the emulator
 //! otherwise, and checks the result.
 
+mod command;
+mod memory;
+
 use anyhow::{Context, Result, ensure};
 use clap::Parser;
 use ndarray::Array2;
 use sprs::TriMatI;
-use std::path::{Path, PathBuf};
+use std::io::{self, Write};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 use warprow::device::Selector;
 use warprow::gcn::{GcnLayer, GcnOptions, read_layers, read_matrix};
-use warprow::matrix_market::{parse_matrix_market, read_matrix_market};
 use warprow::reference::{self, DenseEpilogue};
 use warprow::{CsrMatrix, Device, Gcn, generate};
-
-/// The dependency graph of the packages of a Debian release (see data/README.md).
-const DEFAULT_GRAPH: (&str, &[u8]) = (
-    "data/debian-bookworm-depends.mtx.gz",
-    include_bytes!("../data/debian-bookworm-depends.mtx.gz"),
-);
 
 /// Classifies the nodes of a graph by a graph convolutional network, and checks the result against a reference in f64.
 #[derive(Parser)]
 #[command(name = "gcn")]
 struct Options {
-    /// A Matrix Market file, .mtx or .mtx.gz; row i holds the nodes that node i hears [default: the dependencies of
+    /// A Matrix Market file, .mtx or .mtx.gz; row i holds the in-neighbours of node i [default: the dependencies of
     /// Debian's packages]
     graph: Option<PathBuf>,
 
-    /// An npy file of f32 or f64, a row for each node [default: random numbers]
+    /// An npy file of f32 or f64 with one row per node [default: random numbers]
     #[arg(long, value_name = "X.npy")]
     features: Option<PathBuf>,
 
-    /// A safetensors file, or a folder of npy files, with tensors named as PyTorch Geometric's GCNConv names them:
-    /// conv1.lin.weight, conv1.bias, conv2.lin.weight [default: random numbers]
+    /// A safetensors file, or a folder of npy files, with the names of PyTorch Geometric's GCNConv: conv1.lin.weight,
+    /// conv1.bias, conv2.lin.weight [default: random numbers]
     #[arg(long, value_name = "W.safetensors")]
     weights: Option<PathBuf>,
 
-    /// Features of a node, hidden features and classes of the network of random weights
+    /// The network of random weights: features per node, hidden features, classes
     #[arg(long, value_name = "N,N,..", value_delimiter = ',', default_values_t = [32, 16, 16])]
     widths: Vec<usize>,
 
@@ -45,49 +42,33 @@ struct Options {
     #[arg(long)]
     device: Option<Selector>,
 
-    /// Of the random numbers
+    /// Seed of the random numbers
     #[arg(long, default_value_t = 1)]
     seed: u64,
 }
 
 fn main() -> ExitCode {
-    match run(&Options::parse()) {
-        Ok(true) => ExitCode::SUCCESS,
-        Ok(false) => ExitCode::FAILURE,
-        Err(error) => {
-            eprintln!("error: {error:#}");
-            ExitCode::FAILURE
-        }
-    }
+    command::exit_code(run(&Options::parse()))
 }
 
 /// Everything from the files to the verdict; whether the result verified.
 fn run(options: &Options) -> Result<bool> {
-    let (name, graph) = graph(options.graph.as_deref())?;
+    let out = &mut io::stdout();
+    let (name, graph) = command::matrix::<f32>(options.graph.as_deref())?;
     let layers = layers(options)?;
-    let width = layers
-        .first()
-        .context("a network has a layer")?
-        .weights
-        .nrows();
+    let widths = widths(&layers);
+    check_memory("features", graph.rows(), &widths)?;
     let x = match &options.features {
         Some(path) => read_matrix(path)?,
-        None => generate::dense(graph.rows(), width, options.seed),
+        None => generate::dense(graph.rows(), widths[0], options.seed)?,
     };
-    let selector = match options.device {
-        Some(selector) => selector,
-        None => Selector::from_environment()?,
-    };
-    let (device, no_gpu) = Device::select_with_reason(selector)?;
-    println!("device   {device}");
-    if let Some(reason) = no_gpu {
-        println!("         no GPU: {reason}");
-    }
-    println!(
+    let device = command::open_device(options.device, out)?;
+    writeln!(
+        out,
         "graph    {name}: {} nodes, {} edges",
         graph.rows(),
         graph.nnz()
-    );
+    )?;
     let mut gcn = Gcn::plan(&device, graph.view(), &layers, GcnOptions::default())?;
     ensure!(
         x.dim() == (gcn.nodes(), gcn.features()),
@@ -96,11 +77,16 @@ fn run(options: &Options) -> Result<bool> {
         gcn.features(),
         x.dim()
     );
-    println!(
+    writeln!(
+        out,
         "network  {}, {} nonzeros in A_hat",
-        widths(&layers),
+        widths
+            .iter()
+            .map(usize::to_string)
+            .collect::<Vec<_>>()
+            .join(" to "),
         gcn.nonzeros()
-    );
+    )?;
 
     let x_device = device.upload(
         x.as_standard_layout()
@@ -111,70 +97,73 @@ fn run(options: &Options) -> Result<bool> {
     // Each operator alone first: together they leave the result.
     let operators: Vec<_> = gcn.operators().collect();
     for (index, operator) in operators.iter().enumerate() {
-        // What is done in place is done once for each run, so that only what comes after a whole run is right.
+        // Some operators work in place. Repeating them changes Y, so only a whole run afterwards makes it right.
         let time = time(&device, || {
             Ok(gcn.run_operator(index, &x_device, &mut y_device)?)
         })?;
-        println!(
+        writeln!(
+            out,
             "         {:<30} {}",
             operator.to_string(),
             describe(time, operator.bytes)
-        );
+        )?;
     }
     let whole = time(&device, || Ok(gcn.run(&x_device, &mut y_device)?))?;
     let bytes = operators.iter().map(|operator| operator.bytes).sum();
-    println!("         {:<30} {}", "the network", describe(whole, bytes));
+    writeln!(
+        out,
+        "         {:<30} {}",
+        "the network",
+        describe(whole, bytes)
+    )?;
     let y = Array2::from_shape_vec((gcn.nodes(), gcn.classes()), y_device.download()?)?;
-    println!("classes  {}", predicted(&y));
+    writeln!(out, "classes  {}", predicted(&y))?;
     let (right, greatest) = compare(&y, &reference(&graph, &x, &layers));
-    println!(
+    writeln!(
+        out,
         "check    {}: {} entries, greatest error relative to the reference in f64 {greatest:.2e}",
         if right { "verified" } else { "wrong" },
         y.len()
-    );
+    )?;
     Ok(right)
 }
 
-/// The graph, and what to call it.
-fn graph(path: Option<&Path>) -> Result<(String, CsrMatrix<f32>)> {
-    Ok(match path {
-        Some(path) => (path.display().to_string(), read_matrix_market(path)?),
-        None => {
-            let (name, bytes) = DEFAULT_GRAPH;
-            (name.to_owned(), parse_matrix_market(bytes, name)?)
-        }
-    })
-}
-
+/// The network of a file, or else one of random weights.
 fn layers(options: &Options) -> Result<Vec<GcnLayer<f32>>> {
     if let Some(path) = &options.weights {
         return Ok(read_layers(path)?);
     }
-    ensure!(
-        options.widths.len() >= 2,
-        "--widths wants two numbers at least"
-    );
-    let layer = |(pair, seed): (&[usize], u64)| GcnLayer {
-        weights: generate::dense(pair[0], pair[1], seed),
-        bias: Some(generate::dense(1, pair[1], seed + 1).row(0).to_owned()),
+    let widths = &options.widths;
+    ensure!(widths.len() >= 2, "--widths: wanted two numbers or more");
+    check_memory("weights", 0, widths)?;
+    let layer = |(pair, seed): (&[usize], u64)| {
+        let bias = generate::dense(1, pair[1], seed.wrapping_add(1))?;
+        Ok(GcnLayer {
+            weights: generate::dense(pair[0], pair[1], seed)?,
+            bias: Some(bias.row(0).to_owned()),
+        })
     };
-    let pairs = options.widths.windows(2);
-    Ok(pairs
-        .zip((options.seed + 1..).step_by(2))
-        .map(layer)
-        .collect())
+    let seeds = (0..).map(|index: u64| options.seed.wrapping_add(2 * index + 1));
+    widths.windows(2).zip(seeds).map(layer).collect()
 }
 
-fn widths(layers: &[GcnLayer<f32>]) -> String {
-    let outputs = layers.iter().map(|layer| layer.weights.ncols().to_string());
-    let inputs = layers
-        .first()
-        .map(|layer| layer.weights.nrows().to_string());
-    inputs
-        .into_iter()
-        .chain(outputs)
-        .collect::<Vec<_>>()
-        .join(" to ")
+/// The features of a node before the first layer and after each one. There is at least one layer.
+fn widths(layers: &[GcnLayer<f32>]) -> Vec<usize> {
+    let inputs = layers.iter().take(1).map(|layer| layer.weights.nrows());
+    let outputs = layers.iter().map(|layer| layer.weights.ncols());
+    inputs.chain(outputs).collect()
+}
+
+/// Refuses a network that does not fit into memory. Of the features of all nodes before and after a layer there are
+/// copies on the emulator, in f32, and in the reference, in f64; likewise of the weights.
+fn check_memory(what: &str, nodes: usize, widths: &[usize]) -> Result<()> {
+    let elements = widths.windows(2).map(|pair| {
+        let [before, after] = [pair[0] as u128, pair[1] as u128];
+        let features = (nodes as u128).saturating_mul(before + after);
+        features.saturating_add(before.saturating_mul(after))
+    });
+    let bytes = elements.max().unwrap_or(0).saturating_mul(4 + 4 + 8);
+    memory::check(&format!("{what} of a network of widths {widths:?}"), bytes)
 }
 
 /// How many nodes are in each class.
@@ -258,7 +247,12 @@ fn normalized(graph: &CsrMatrix<f32>) -> CsrMatrix<f64> {
 /// Whether all entries are within 1e-4 of the reference, relative to it or to 1, and the greatest such error.
 fn compare(y: &Array2<f32>, wanted: &Array2<f64>) -> (bool, f64) {
     let errors = y.iter().zip(wanted).map(|(&y, &wanted)| {
-        let error = (f64::from(y) - wanted).abs() / wanted.abs().max(1.0);
+        let y = f64::from(y);
+        // An infinity or a NaN is right where the reference has the same.
+        if y == wanted || (y.is_nan() && wanted.is_nan()) {
+            return 0.0;
+        }
+        let error = (y - wanted).abs() / wanted.abs().max(1.0);
         if error.is_nan() { f64::INFINITY } else { error }
     });
     let greatest = errors.fold(0.0, f64::max);
@@ -269,7 +263,7 @@ fn compare(y: &Array2<f32>, wanted: &Array2<f64>) -> (bool, f64) {
 const SAMPLES: usize = 25;
 const RUNS: u32 = 20;
 
-/// The device's time of a run, the median of some samples; on the emulator, the clock's, which says nothing of a GPU.
+/// The median time of a run on the device. On the emulator it is the host's time, which tells nothing about a GPU.
 fn time(
     device: &Device,
     mut run: impl FnMut() -> Result<(), warprow::Error>,

@@ -1,23 +1,18 @@
 //! Multiplies a sparse matrix by a dense one, on the GPU if there is one and on the emulator otherwise, and checks the
 //! result.
 
+mod command;
+mod memory;
+
 use anyhow::{Context, Result};
 use clap::{Parser, ValueEnum, builder::PossibleValue};
 use indicatif::{ProgressBar, ProgressStyle};
-use std::path::{Path, PathBuf};
+use std::io::{self, Write};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 use warprow::device::Selector;
-use warprow::matrix_market::{parse_matrix_market, read_matrix_market};
-use warprow::{
-    CsrMatrix, Device, Spmm, SpmmElement, SpmmKernel, SpmmOptions, bf16, f16, generate, reference,
-};
-
-/// The dependency graph of the packages of a Debian release (see data/README.md).
-const DEFAULT_MATRIX: (&str, &[u8]) = (
-    "data/debian-bookworm-depends.mtx.gz",
-    include_bytes!("../data/debian-bookworm-depends.mtx.gz"),
-);
+use warprow::{Device, Spmm, SpmmElement, SpmmKernel, SpmmOptions, bf16, f16, generate, reference};
 
 /// Multiplies a sparse matrix by a dense one of random numbers, and checks the result against a reference in f64.
 #[derive(Parser)]
@@ -42,7 +37,7 @@ struct Options {
     #[arg(long = "type", value_enum, default_value_t = ElementType::F32)]
     element: ElementType,
 
-    /// Of the dense matrix's random numbers
+    /// Seed of the dense matrix's random numbers
     #[arg(long, default_value_t = 1)]
     seed: u64,
 }
@@ -55,7 +50,7 @@ enum ElementType {
     Bf16,
 }
 
-/// A kernel by its name in the table.
+/// A kernel, given by its name.
 #[derive(Clone, Copy)]
 struct KernelArgument(SpmmKernel);
 
@@ -87,32 +82,29 @@ fn main() -> ExitCode {
         ElementType::F16 => run::<f16>(&options),
         ElementType::Bf16 => run::<bf16>(&options),
     };
-    match outcome {
-        Ok(true) => ExitCode::SUCCESS,
-        Ok(false) => ExitCode::FAILURE,
-        Err(error) => {
-            eprintln!("error: {error:#}");
-            ExitCode::FAILURE
-        }
-    }
+    command::exit_code(outcome)
 }
 
 /// Everything from the file to the verdict; whether the result verified.
 fn run<T: SpmmElement>(options: &Options) -> Result<bool> {
-    let (name, a) = matrix::<T>(options.matrix.as_deref())?;
+    let out = &mut io::stdout();
+    let (name, a) = command::matrix::<T>(options.matrix.as_deref())?;
     let longest = a.outer_iterator().map(|row| row.nnz()).max().unwrap_or(0);
-    let selector = match options.device {
-        Some(selector) => selector,
-        None => Selector::from_environment()?,
-    };
-    let (device, no_gpu) = Device::select_with_reason(selector)?;
-    println!("device   {device}");
-    if let Some(reason) = no_gpu {
-        println!("         no GPU: {reason}");
-    }
+    let device = command::open_device(options.device, out)?;
     let (rows, cols, nnz) = (a.rows(), a.cols(), a.nnz());
-    println!("matrix   {name}: {rows} x {cols}, {nnz} nonzeros, the longest row has {longest}");
+    writeln!(
+        out,
+        "matrix   {name}: {rows} x {cols}, {nnz} nonzeros, the longest row has {longest}"
+    )?;
 
+    let features = options.features as usize;
+    // The emulator keeps copies of X and Y in the same memory.
+    let copies = if device.is_emulator() { 2 } else { 1 };
+    let elements = (rows as u128 + cols as u128) * features as u128;
+    memory::check(
+        &format!("dense matrices of {cols} x {features} and {rows} x {features} elements"),
+        elements * size_of::<T>() as u128 * copies,
+    )?;
     let kernel = options.kernel.map(|argument| argument.0);
     let spmm = Spmm::plan(
         &device,
@@ -123,18 +115,18 @@ fn run<T: SpmmElement>(options: &Options) -> Result<bool> {
             ..SpmmOptions::default()
         },
     )?;
-    let features = options.features as usize;
-    println!(
+    writeln!(
+        out,
         "kernel   {}: {}",
         spmm.kernel().name(),
         spmm.kernel().summary()
-    );
+    )?;
     match spmm.launch(features)? {
-        Some(launch) => println!("launch   {launch}"),
-        None => println!("launch   none: the product is empty"),
+        Some(launch) => writeln!(out, "launch   {launch}")?,
+        None => writeln!(out, "launch   none: the product is empty")?,
     }
 
-    let x = generate::dense::<T>(cols, features, options.seed);
+    let x = generate::dense::<T>(cols, features, options.seed)?;
     let x_device = device.upload(x.as_slice().context("a generated matrix is contiguous")?)?;
     let mut y_device = device.uninitialized::<T>(rows * features)?;
     let time = if device.is_emulator() {
@@ -146,37 +138,27 @@ fn run<T: SpmmElement>(options: &Options) -> Result<bool> {
             Ok(spmm.run(&x_device, features, &mut y_device)?)
         })?
     };
-    println!(
+    writeln!(
+        out,
         "time     {}",
         time.describe(spmm.flops(features), spmm.bytes(features))
-    );
+    )?;
 
     let y = ndarray::Array2::from_shape_vec((rows, features), y_device.download()?)?;
     let verification = reference::verify_spmm(a.view(), x.view(), y.view());
-    println!("check    {verification}");
+    writeln!(out, "check    {verification}")?;
     Ok(verification.ok())
-}
-
-/// The matrix to multiply, and what to call it.
-fn matrix<T: SpmmElement>(path: Option<&Path>) -> Result<(String, CsrMatrix<T>)> {
-    Ok(match path {
-        Some(path) => (path.display().to_string(), read_matrix_market(path)?),
-        None => {
-            let (name, bytes) = DEFAULT_MATRIX;
-            (name.to_owned(), parse_matrix_market(bytes, name)?)
-        }
-    })
 }
 
 /// How long a run takes.
 enum Time {
-    /// On a GPU, measured by events: the median, the least and the most of some samples.
+    /// On a GPU, measured by events: median, minimum and maximum of all samples.
     Measured {
         median: Duration,
         least: Duration,
         most: Duration,
     },
-    /// On the emulator, by the clock on the wall: it says nothing about a GPU.
+    /// On the emulator, the host's time: it tells nothing about a GPU.
     Emulated(Duration),
 }
 
@@ -205,8 +187,8 @@ impl Time {
     }
 }
 
-/// Samples on a GPU, after as many runs to warm up, and the runs of a sample: between two events there is the time of
-/// the host's launches too, which a queue of runs hides.
+/// Samples on a GPU, and the runs of each sample. The host launches the next run while one is in flight, so the time of
+/// launches hardly counts.
 const SAMPLES: usize = 25;
 const RUNS: u32 = 20;
 

@@ -30,11 +30,12 @@ pub fn run(options: &Options) -> anyhow::Result<bool> {
     let mut all_right = true;
     for network in options.networks(bench.device.is_emulator()) {
         let graph = network.graph(options.run.seed)?;
-        let x: Array2<f32> = generate::dense(graph.rows(), network.widths[0], options.run.seed + 5);
+        let x: Array2<f32> =
+            generate::dense(graph.rows(), network.widths[0], options.run.seed + 5)?;
         let sample = Sample::draw(
             &graph,
             &x,
-            &network.layers(options.run.seed),
+            &network.layers(options.run.seed)?,
             options.run.seed,
         );
         all_right &= bench.network(network, &graph, &x, &sample, options.run.seed)?;
@@ -62,7 +63,7 @@ impl Bench {
     ) -> anyhow::Result<bool> {
         let plan = GcnOptions::default();
         let device = &self.device;
-        let mut gcn = Gcn::plan(device, graph.view(), &network.layers(seed), plan)?;
+        let mut gcn = Gcn::plan(device, graph.view(), &network.layers(seed)?, plan)?;
         println!("{}: {gcn}", network.name);
         let x = device.upload(x.as_slice().context("a generated matrix is contiguous")?)?;
         let mut y = device.uninitialized::<f32>(gcn.nodes() * gcn.classes())?;

@@ -35,9 +35,9 @@ pub fn case(bench: &mut Bench<'_>, shape: DenseShape) -> anyhow::Result<()> {
         element: "f32",
     };
     let seed = bench.options.run.seed;
-    let x = repeated::<f32>(rows as usize, depth, seed);
+    let x = repeated::<f32>(rows as usize, depth, seed)?;
     let mut operands = Operands {
-        w: generate::dense::<f32>(depth, cols, seed + 1),
+        w: generate::dense::<f32>(depth, cols, seed + 1)?,
         x_device: bench.device.upload(elements(&x))?,
         y_device: bench.device.uninitialized(rows as usize * cols)?,
         x,

@@ -149,7 +149,7 @@ mod tests {
 
     fn product() -> (CsMatI<f64, u32, u32>, Array2<f64>, Array2<f64>) {
         let a = generate::rmat(257, 3_001, [0.57, 0.19, 0.19, 0.05], 3).unwrap();
-        let x = generate::dense(257, 5, 4);
+        let x = generate::dense(257, 5, 4).unwrap();
         let y = reference::spmm(a.view(), x.view());
         (a, x, y)
     }

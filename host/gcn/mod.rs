@@ -8,6 +8,7 @@ mod layers;
 mod normalized;
 mod operator;
 mod steps;
+mod tensors;
 
 pub use error::GcnError;
 pub use layers::{LayersError, read_layers, read_matrix};
@@ -206,11 +207,16 @@ impl<T: GcnElement> Gcn<T> {
             }
             _ => Replay::Launched(operands),
         };
-        match &self.replay {
+        let done = match &self.replay {
             // SAFETY: x and y have the recorded addresses and lengths; the recording keeps all other buffers alive.
-            Replay::Recorded(_, graph) => unsafe { Ok(graph.launch()?) },
+            Replay::Recorded(_, graph) => unsafe { graph.launch().map_err(GcnError::from) },
             _ => operators.run(buffers, x, y),
+        };
+        if done.is_err() {
+            // A run that has failed may have allocated too little for a recording.
+            self.replay = Replay::Unknown;
         }
+        done
     }
 
     fn check_operands(&self, x: &DeviceBuffer<T>, y: &DeviceBuffer<T>) -> Result<(), GcnError> {

@@ -15,19 +15,20 @@ pub enum ReadError {
         /// The system's error.
         error: io::Error,
     },
-    /// The file could be opened and something is wrong in it.
+    /// The file's content is wrong, or reading failed.
     #[error("{file}:{line}: {problem}")]
     Content {
         /// The file's path, or the name given for the reader.
         file: String,
-        /// The line, counted from 1; the last one if something is missing at the end.
+        /// The line, counted from 1; if something is missing at the end, the last line.
         line: u64,
         /// What is wrong there.
         problem: Problem,
     },
 }
 
-/// What is wrong in a Matrix Market file. What was found is quoted in part if it is long.
+/// What is wrong in a Matrix Market file. Messages quote at most 80 characters of the file and escape control
+/// characters.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Problem {
@@ -37,7 +38,7 @@ pub enum Problem {
     /// The compressed data ends early or is corrupt.
     #[error("the gzip data is truncated or corrupt: {0}")]
     Gzip(io::Error),
-    /// The compressed data stands for too much text: see
+    /// The compressed data expands to too much text: see
     /// [`ReadOptions::max_gzip_ratio`](super::ReadOptions::max_gzip_ratio).
     #[error(
         "the gzip data stands for more than {most} times as much text; wanted a ratio of at most {most}"
@@ -46,16 +47,16 @@ pub enum Problem {
         /// The greatest ratio.
         most: u32,
     },
-    /// A line has no end in sight.
+    /// A line is too long.
     #[error("wanted a line of less than {most} bytes, found a longer one")]
     LineTooLong {
-        /// The length that a line must stay below, in bytes.
+        /// The length in bytes that no line may reach.
         most: usize,
     },
     /// Something other than a comment is not UTF-8.
-    #[error("wanted text in UTF-8, found `{found}`")]
+    #[error("wanted text in UTF-8, found {found}")]
     NotUtf8 {
-        /// The bytes, escaped.
+        /// The bytes, quoted.
         found: String,
     },
     /// The first line is no banner.
@@ -66,14 +67,14 @@ pub enum Problem {
         /// The line.
         found: String,
     },
-    /// The banner names something that is not read.
-    #[error("wanted {wanted} as the {what}, found `{found}`")]
+    /// The banner names an object, format, field or symmetry that the reader does not support.
+    #[error("wanted {wanted} as the {what}, found {found}")]
     Unsupported {
-        /// What the banner's word stands for: object, format, field or symmetry.
+        /// `object`, `format`, `field` or `symmetry`.
         what: &'static str,
-        /// What is read.
+        /// What the reader supports.
         wanted: &'static str,
-        /// The word.
+        /// The word, quoted.
         found: String,
     },
     /// A pattern cannot be skew-symmetric: it has no signs.
@@ -197,38 +198,19 @@ pub struct WriteError {
     pub error: io::Error,
 }
 
-/// Found text as errors quote it: escaped, and cut off after 40 characters.
+/// Found text as [`crate::quote`] shows it. Text that is not UTF-8 is an error of its own.
 #[cold]
 pub(super) fn quote(found: &[u8]) -> Result<String, Problem> {
-    const MOST: usize = 40;
-    let Ok(text) = std::str::from_utf8(found) else {
-        let start = &found[..found.len().min(MOST)];
-        return Err(Problem::NotUtf8 {
-            found: start.escape_ascii().to_string(),
-        });
-    };
-    let mut quoted: String = text
-        .chars()
-        .take(MOST)
-        .flat_map(char::escape_debug)
-        .collect();
-    if text.chars().nth(MOST).is_some() {
-        quoted.push('…');
+    let quoted = crate::quote::quote(found);
+    match std::str::from_utf8(found) {
+        Ok(_) => Ok(quoted),
+        Err(_) => Err(Problem::NotUtf8 { found: quoted }),
     }
-    Ok(format!("`{quoted}`"))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn quotes_are_escaped_and_cut_off_between_characters() {
-        let quoted = |text: &str| quote(text.as_bytes()).unwrap();
-        assert_eq!(quoted("1 2\t3"), "`1 2\\t3`");
-        assert_eq!(quoted(&"ä".repeat(40)), format!("`{}`", "ä".repeat(40)));
-        assert_eq!(quoted(&"ä".repeat(1000)), format!("`{}…`", "ä".repeat(40)));
-    }
 
     #[test]
     fn bytes_that_are_no_text_are_an_error_of_their_own() {

@@ -43,7 +43,7 @@ impl Field {
 }
 
 impl Header {
-    /// Reads the banner, which is the first line, and the size line, which is the next one that is no comment.
+    /// Reads the banner in the first line, and the sizes in the next line that is neither empty nor a comment.
     pub(super) fn read(lines: &mut Lines<impl Read>) -> Result<Self, Problem> {
         let (field, symmetry) = match lines.next_line()? {
             Some(line) => banner(line)?,
@@ -91,7 +91,7 @@ fn at_most(most: u32, what: &'static str, found: u64) -> Result<u32, Problem> {
     }
 }
 
-/// The field and the symmetry. Words after the symmetry say nothing, as in other readers.
+/// The field and the symmetry. Words after the symmetry are ignored, as by other readers.
 fn banner(line: Fields<'_>) -> Result<(Field, Symmetry), Problem> {
     let found = quote(line.rest())?;
     let words: Vec<String> = (line.take(5))
@@ -103,27 +103,26 @@ fn banner(line: Fields<'_>) -> Result<(Field, Symmetry), Problem> {
     if mark != "%%matrixmarket" && mark != "%matrixmarket" {
         return Err(Problem::Banner { found });
     }
-    let unsupported = |what, wanted, found: &String| Problem::Unsupported {
-        what,
-        wanted,
-        found: found.clone(),
+    let unsupported = |what, wanted, found: &String| {
+        let found = quote(found.as_bytes())?;
+        Err(Problem::Unsupported {
+            what,
+            wanted,
+            found,
+        })
     };
     if object != "matrix" {
-        return Err(unsupported("object", "`matrix`", object));
+        return unsupported("object", "`matrix`", object);
     }
     if format != "coordinate" {
-        return Err(unsupported("format", "`coordinate`", format));
+        return unsupported("format", "`coordinate`", format);
     }
     let field = match field.as_str() {
         "real" | "double" => Field::Scalar,
         "integer" | "unsigned-integer" => Field::Integer,
         "pattern" => Field::Pattern,
         _ => {
-            return Err(unsupported(
-                "field",
-                "`real`, `integer` or `pattern`",
-                field,
-            ));
+            return unsupported("field", "`real`, `integer` or `pattern`", field);
         }
     };
     let symmetry = match symmetry.as_str() {
@@ -132,7 +131,7 @@ fn banner(line: Fields<'_>) -> Result<(Field, Symmetry), Problem> {
         "skew-symmetric" => Symmetry::SkewSymmetric,
         _ => {
             let wanted = "`general`, `symmetric` or `skew-symmetric`";
-            return Err(unsupported("symmetry", wanted, symmetry));
+            return unsupported("symmetry", wanted, symmetry);
         }
     };
     if field == Field::Pattern && symmetry == Symmetry::SkewSymmetric {

@@ -3,7 +3,7 @@
 use super::multiply::{DeviceProduct, multiply};
 use super::options::{SpgemmElement, SpgemmOptions};
 use super::products::operands::check_shapes;
-use crate::csr::{CsrMatrix, DeviceCsr};
+use crate::csr::{CsrMatrix, DeviceCsr, check};
 use crate::device::{Device, DeviceError};
 use crate::operand::OperandError;
 use rayon::prelude::*;
@@ -84,13 +84,27 @@ pub fn spgemm_in_blocks<T: SpgemmElement, Failure: From<OperandError>>(
     a: CsMatViewI<'_, T, u32, u32>,
     b: CsMatViewI<'_, T, u32, u32>,
     options: SpgemmOptions,
+    take: impl FnMut(Range<usize>, CsrMatrix<T>, u64) -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    // The host reads both before a device has checked them.
+    check(&a)?;
+    check(&b)?;
+    checked_in_blocks(device, a, b, options, take)
+}
+
+/// As [`spgemm_in_blocks`], for operands that have been checked.
+fn checked_in_blocks<T: SpgemmElement, Failure: From<OperandError>>(
+    device: &Device,
+    a: CsMatViewI<'_, T, u32, u32>,
+    b: CsMatViewI<'_, T, u32, u32>,
+    options: SpgemmOptions,
     mut take: impl FnMut(Range<usize>, CsrMatrix<T>, u64) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
     if a.is_csc() {
-        return spgemm_in_blocks(device, a.to_csr().view(), b, options, take);
+        return checked_in_blocks(device, a.to_csr().view(), b, options, take);
     }
     if b.is_csc() {
-        return spgemm_in_blocks(device, a, b.to_csr().view(), options, take);
+        return checked_in_blocks(device, a, b.to_csr().view(), options, take);
     }
     check_shapes((a.rows(), a.cols()), (b.rows(), b.cols()))?;
     let memory = match options.memory {
