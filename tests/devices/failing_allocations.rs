@@ -173,7 +173,8 @@ fn spmm_by_every_kernel() {
 
 #[test]
 fn spmm_with_a_row_order_a_mean_and_blocks_of_columns() {
-    let a = matrix();
+    // Rows that are split in each block of columns.
+    let a = generate::banded::<f32>(60, 90, 20, 40, 9).unwrap();
     let cut = SpmmOptions {
         kernel: Some(SpmmKernel::Vector),
         task_size: Some(16),
