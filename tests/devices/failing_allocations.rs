@@ -204,7 +204,7 @@ fn spmm_with_a_row_order_a_mean_and_blocks_of_columns() {
 
 #[test]
 fn spgemm_by_phases_at_once_and_by_the_ladder() {
-    let a = generate::rmat::<f32>(200, 2500, [0.57, 0.19, 0.19, 0.05], 3).unwrap();
+    let a = generate::rmat::<f32>(100, 1000, [0.57, 0.19, 0.19, 0.05], 3).unwrap();
     for device in own_devices() {
         let on_device = DeviceCsr::upload(&device, a.view()).unwrap();
         let assert_right = |c: &CsrMatrix<f32>| {
