@@ -43,8 +43,8 @@ const USED_PERCENT: u64 = 90;
 ///
 /// # Errors
 ///
-/// As many rows of B as columns of A are wanted; memory for the operands and the largest row; 2^32 entries or more
-/// ([`spgemm_in_blocks`] has no such limit); the driver's.
+/// As many rows of B as columns of A are wanted; lists that are no matrix; memory for the operands and the largest
+/// row; 2^32 entries or more ([`spgemm_in_blocks`] has no such limit); the driver's.
 pub fn spgemm<T: SpgemmElement>(
     device: &Device,
     a: CsMatViewI<'_, T, u32, u32>,
