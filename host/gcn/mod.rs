@@ -115,8 +115,9 @@ impl<T: GcnElement> Gcn<T> {
     ///
     /// # Errors
     ///
-    /// No layers; a graph that is not square; a layer whose input is not as wide as the output of the one before, or
-    /// whose bias has another length; sizes of 2^32 or more; too little device memory; the driver's.
+    /// No layers; a graph that is not square, or whose lists are no matrix; a layer whose input is not as wide as the
+    /// output of the one before, or whose bias has another length; sizes of 2^32 or more; too little device memory;
+    /// the driver's.
     pub fn plan(
         device: &Device,
         graph: CsMatViewI<'_, T, u32, u32>,

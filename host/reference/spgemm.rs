@@ -361,22 +361,13 @@ mod tests {
         let found = verify_spgemm(one.view(), last.view(), wrong_column.view());
         assert_eq!(found.wrong_row.map(|wrong| wrong.row), Some(0));
 
-        // Columns far apart, in rows that share some of them; A's rows are views of a part.
+        // Columns far apart, in rows that share some of them, of a view of a larger matrix.
         let columns = [0, 1 << 20, 1 << 31, u32::MAX - 1];
-        let b = CsMatI::new(
-            (2, cols),
-            vec![0, 3, 6],
-            [&columns[..3], &columns[1..]].concat(),
-            vec![1.0_f32, 2.0, 3.0, 4.0, 5.0, 6.0],
-        );
-        let (a, _) = operands();
-        let a = a.slice_outer(0..1);
-        let a = CsMatI::new(
-            (1, 2),
-            a.proper_indptr().into_owned(),
-            vec![0, 1],
-            a.data().to_vec(),
-        );
+        let indices = [&columns[1..2], &columns[..3], &columns[1..]].concat();
+        let values = vec![9.0_f32, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0];
+        let b = CsMatI::new((3, cols), vec![0, 1, 4, 7], indices, values);
+        let b = b.slice_outer(1..3);
+        let a = CsMatI::new((1, 2), vec![0, 2], vec![0, 1], vec![1.0_f32, 2.0]);
         let c = spgemm(a.view(), b.view());
         assert_eq!(c.indices(), columns);
         assert_eq!(c.data(), [1.0, 10.0, 13.0, 12.0]);

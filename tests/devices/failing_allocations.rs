@@ -173,7 +173,8 @@ fn spmm_by_every_kernel() {
 
 #[test]
 fn spmm_with_a_row_order_a_mean_and_blocks_of_columns() {
-    let a = matrix();
+    // Rows that are split in each block of columns.
+    let a = generate::banded::<f32>(60, 90, 20, 40, 9).unwrap();
     let cut = SpmmOptions {
         kernel: Some(SpmmKernel::Vector),
         task_size: Some(16),
@@ -203,7 +204,7 @@ fn spmm_with_a_row_order_a_mean_and_blocks_of_columns() {
 
 #[test]
 fn spgemm_by_phases_at_once_and_by_the_ladder() {
-    let a = generate::rmat::<f32>(200, 2500, [0.57, 0.19, 0.19, 0.05], 3).unwrap();
+    let a = generate::rmat::<f32>(100, 1000, [0.57, 0.19, 0.19, 0.05], 3).unwrap();
     for device in own_devices() {
         let on_device = DeviceCsr::upload(&device, a.view()).unwrap();
         let assert_right = |c: &CsrMatrix<f32>| {

@@ -37,6 +37,9 @@ fn matrix() -> CsrMatrix<f32> {
     CsMatI::new((700, 3000), indptr, indices, values)
 }
 
+/// A change of the columns of all nonzeros.
+type Change<'a> = &'a dyn Fn(&mut [u32]);
+
 /// The line that an upload names, and all of its message.
 fn refused(device: &Device, a: CsMatViewI<'_, f32, u32, u32>) -> (&'static str, usize, String) {
     let error = DeviceCsr::upload(device, a).unwrap_err();
@@ -57,7 +60,7 @@ fn columns_out_of_order_or_out_of_the_matrix_are_refused_with_their_row() {
                 a.indptr().outer_inds_sz(row).end,
             );
             let last = end - 1;
-            let changes: [&dyn Fn(&mut [u32]); 5] = [
+            let changes: [Change<'_>; 5] = [
                 &|columns| columns[last] = 3000,
                 &|columns| columns[last] = u32::MAX,
                 &|columns| columns.swap(start, start + 1),
