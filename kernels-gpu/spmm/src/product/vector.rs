@@ -196,7 +196,7 @@ listed! {
 listed! {
     SCALED:
     /// `Y[row, j] = alpha * sum of A[row, col] * X[col, j] + beta * Y[row, j]`, with the rows of A in any order: else
-    /// as [`vector`]. It does what the three others do, for each type and width that they lack.
+    /// as [`vector`]. It does what the three others do, where they lack a type or a width.
     ///
     /// # Safety
     ///
@@ -204,7 +204,6 @@ listed! {
     #[kernel(
         name = "spmm_vector_scaled",
         T = [f32, f64, f16, bf16], LANES = [16], WIDTH = [1], PASSES = [3];
-        T = [f32], LANES = [32], WIDTH = [2], PASSES = [1];
         T = [f32], LANES = [8, 32], WIDTH = [4], PASSES = [1];
         T = [f64, f16, bf16], LANES = [8], WIDTH = [4], PASSES = [1];
         T = [f16, bf16], LANES = [8, 16], WIDTH = [8], PASSES = [1]

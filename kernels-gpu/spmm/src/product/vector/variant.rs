@@ -116,20 +116,39 @@ fn lanes_of<T: Operand>(instances: &[VectorInstances], width: u32) -> LaneCounts
     lanes
 }
 
-/// The epilogue that does the work of `epilogue`: itself, or [`EpilogueKind::Scaled`] where it has no instance for the
-/// type and the width of its loads.
+/// The instances that a product can take: their epilogue, the elements of their loads, and their numbers of lanes.
+///
+/// They have the epilogue and the [`width`] that are wanted, or else [`EpilogueKind::Scaled`], which can do the work of
+/// the others. Where neither has instances of that width, they load single elements.
+fn candidates<T: Operand>(
+    features: u32,
+    reduction: Reduction,
+    epilogue: EpilogueKind,
+) -> (EpilogueKind, u32, LaneCounts) {
+    let width = width::<T>(features, reduction);
+    let choices = [
+        (epilogue, width),
+        (EpilogueKind::Scaled, width),
+        (epilogue, 1),
+        (EpilogueKind::Scaled, 1),
+    ];
+    let with_lanes = |(epilogue, width)| {
+        let lanes = lanes_of::<T>(instances(reduction, epilogue), width);
+        (epilogue, width, lanes)
+    };
+    let has_any = |(.., lanes): &(EpilogueKind, u32, LaneCounts)| *lanes != LaneCounts::of(&[]);
+    let found = choices.into_iter().map(with_lanes).find(has_any);
+    // Each type has instances of `Scaled` that load single elements; only the lanes would be missing.
+    found.unwrap_or((EpilogueKind::Scaled, 1, LaneCounts::of(&[WARP_SIZE])))
+}
+
+/// The epilogue of the instance that a product takes: the one that is wanted, or [`EpilogueKind::Scaled`].
 pub(crate) fn epilogue_kind_of<T: Operand>(
     features: u32,
     reduction: Reduction,
     epilogue: EpilogueKind,
 ) -> EpilogueKind {
-    let instances = instances(reduction, epilogue);
-    let has_own = lanes_of::<T>(instances, width::<T>(features, reduction)) != LaneCounts::of(&[]);
-    if has_own {
-        epilogue
-    } else {
-        EpilogueKind::Scaled
-    }
+    candidates::<T>(features, reduction, epilogue).0
 }
 
 /// The numbers of lanes that there are instances of.
@@ -138,9 +157,7 @@ pub fn lanes<T: Operand>(
     reduction: Reduction,
     epilogue: EpilogueKind,
 ) -> LaneCounts {
-    let epilogue = epilogue_kind_of::<T>(features, reduction, epilogue);
-    let instances = instances(reduction, epilogue);
-    lanes_of::<T>(instances, width::<T>(features, reduction))
+    candidates::<T>(features, reduction, epilogue).2
 }
 
 /// An instance: lanes of a sub-warp, elements of a load, loads of a lane.
@@ -152,10 +169,8 @@ pub(crate) fn variant<T: Operand>(
     reduction: Reduction,
     epilogue: EpilogueKind,
 ) -> Variant {
-    let there_are = lanes::<T>(shape.features, reduction, epilogue);
-    // The instances for any factors are for all types and widths.
+    let (_, width, there_are) = candidates::<T>(shape.features, reduction, epilogue);
     let lanes = there_are.at_most(shape.lanes).unwrap_or(WARP_SIZE);
-    let width = width::<T>(shape.features, reduction);
     (lanes, width, passes(lanes, width))
 }
 
