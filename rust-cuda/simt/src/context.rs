@@ -8,6 +8,7 @@ use std::sync::atomic::{
 };
 use std::thread::yield_now;
 
+use crate::block::DeviceHandOffs;
 use crate::emulator::Progress;
 use crate::fault::Fault;
 use crate::memory::Table;
@@ -33,6 +34,7 @@ pub(crate) struct Context<'a> {
     pub seed: Option<u64>,
     pub table: &'a Table,
     pub stripes: &'a Stripes,
+    pub hand_offs: DeviceHandOffs,
     pub progress: Option<Progress>,
     /// Number of blocks that a worker takes at a time.
     pub chunk: u64,

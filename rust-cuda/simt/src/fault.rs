@@ -345,4 +345,45 @@ pub enum FaultKind {
         /// What needs them.
         purpose: &'static str,
     },
+    /// An address in the memory of another emulator.
+    #[error(
+        "{space} access of {access} bytes at address {address:#x}, which belongs to another emulator: a device has no \
+         access to the memory of another one"
+    )]
+    OtherEmulator {
+        /// The memory space.
+        space: Space,
+        /// The address.
+        address: u64,
+        /// The size of the access in bytes.
+        access: u64,
+    },
+    /// An access to the destination of an asynchronous copy that is in flight.
+    #[error(
+        "{touch} of {access} bytes of shared memory (address {address:#x}) to which an asynchronous copy is in flight: \
+         thread {} started it at {other_location} and has not waited for it", Index(*.other_thread)
+    )]
+    CopyInFlight {
+        /// The access of the faulting thread.
+        touch: Touch,
+        /// The address.
+        address: u64,
+        /// The size of the access in bytes.
+        access: u64,
+        /// The thread that started the copy.
+        other_thread: [u32; 3],
+        /// The line that started the copy.
+        other_location: SourceLocation,
+    },
+    /// An asynchronous copy for which its thread never waits.
+    #[error(
+        "the thread returns without waiting for this asynchronous copy of {bytes} bytes to shared memory (address \
+         {address:#x})"
+    )]
+    CopyNeverAwaited {
+        /// The address of the destination.
+        address: u64,
+        /// The size of the copy in bytes.
+        bytes: u64,
+    },
 }

@@ -5,6 +5,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::thread;
 
+use crate::block::DeviceHandOffs;
 use crate::context::{Context, Stripes};
 use crate::emulator::Progress;
 use crate::fault::Fault;
@@ -89,6 +90,7 @@ impl Machine<'_> {
             },
             table: self.table,
             stripes: self.stripes,
+            hand_offs: DeviceHandOffs::default(),
             progress: self.progress,
             chunk: (blocks / (64 * workers as u64)).clamp(1, 16),
             next: AtomicU64::new(0),

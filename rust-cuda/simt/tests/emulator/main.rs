@@ -2,8 +2,10 @@
 
 mod access;
 mod blocks;
+mod copies;
 mod device_memory;
 mod grids;
+mod hand_offs;
 mod launches;
 mod machine;
 mod memory;
