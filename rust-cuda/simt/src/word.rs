@@ -44,17 +44,27 @@ macro_rules! words {
 
 words!(u8 u16 u32 u64);
 
+/// An aligned unit.
+///
+/// # Safety
+///
+/// The unit must be aligned, and valid for `'a`. All accesses to it must be those of this module.
+#[inline(always)]
+unsafe fn unit<'a>(pointer: *mut u8) -> &'a AtomicU32 {
+    // SAFETY: the unit is valid, aligned and only accessed as an atomic, by the contract.
+    unsafe { AtomicU32::from_ptr(pointer.cast()) }
+}
+
 /// The unit that contains a byte, and the position of the byte in it, in bits.
 ///
 /// # Safety
 ///
-/// The unit must be valid for `'a`, and all accesses to it must be those of this module.
+/// As for [`unit`], except that the pointer need not be aligned.
 #[inline(always)]
-unsafe fn unit<'a>(pointer: *mut u8) -> (&'a AtomicU32, usize) {
+unsafe fn unit_around<'a>(pointer: *mut u8) -> (&'a AtomicU32, usize) {
     let within = pointer.addr() % UNIT;
-    // SAFETY: the pointer is that of an aligned unit, which is valid and only accessed as an atomic, by the contract.
-    let unit = unsafe { AtomicU32::from_ptr(pointer.wrapping_sub(within).cast()) };
-    (unit, 8 * within)
+    // SAFETY: by the contract of this function.
+    (unsafe { unit(pointer.wrapping_sub(within)) }, 8 * within)
 }
 
 /// Loads a word.
@@ -66,12 +76,15 @@ unsafe fn unit<'a>(pointer: *mut u8) -> (&'a AtomicU32, usize) {
 #[inline(always)]
 pub(crate) unsafe fn load<W: Word>(pointer: *mut u8) -> W {
     // SAFETY: by the contract of this function; a word of 8 bytes consists of two units.
-    let unit = |offset| unsafe { unit(pointer.wrapping_add(offset)) };
-    let half = |offset| u64::from(unit(offset).0.load(Relaxed));
+    let half = |offset| unsafe { unit(pointer.wrapping_add(offset)) }.load(Relaxed);
     W::narrow(match size_of::<W>() {
-        8 => half(0) | half(UNIT) << 32,
-        4 => half(0),
-        _ => half(0) >> unit(0).1,
+        8 => u64::from(half(0)) | u64::from(half(UNIT)) << 32,
+        4 => half(0).into(),
+        _ => {
+            // SAFETY: by the contract of this function.
+            let (unit, shift) = unsafe { unit_around(pointer) };
+            (unit.load(Relaxed) >> shift).into()
+        }
     })
 }
 
@@ -83,26 +96,26 @@ pub(crate) unsafe fn load<W: Word>(pointer: *mut u8) -> W {
 #[inline(always)]
 pub(crate) unsafe fn store<W: Word, const N: usize>(pointer: *mut u8, values: [W; N]) {
     let size = size_of::<W>();
-    // SAFETY: by the contract of this function.
+    // SAFETY: by the contract of this function; words that fill units start at one.
     let unit = |offset| unsafe { unit(pointer.wrapping_add(offset)) };
     match size {
         8 => {
             for (i, value) in values.into_iter().enumerate() {
                 let bits = value.widen();
-                unit(size * i).0.store(bits as u32, Relaxed);
-                unit(size * i + UNIT).0.store((bits >> 32) as u32, Relaxed);
+                unit(size * i).store(bits as u32, Relaxed);
+                unit(size * i + UNIT).store((bits >> 32) as u32, Relaxed);
             }
         }
         _ if size * N >= UNIT => {
             for (i, words) in values.chunks(UNIT / size).enumerate() {
                 let joined = |bits, word: &W| bits << (8 * size % 32) | word.widen() as u32;
-                let bits = words.iter().rev().fold(0, joined);
-                unit(UNIT * i).0.store(bits, Relaxed);
+                unit(UNIT * i).store(words.iter().rev().fold(0, joined), Relaxed);
             }
         }
         _ => {
             for (i, value) in values.into_iter().enumerate() {
-                let (unit, shift) = unit(size * i);
+                // SAFETY: by the contract of this function.
+                let (unit, shift) = unsafe { unit_around(pointer.wrapping_add(size * i)) };
                 replace(unit, shift, value);
             }
         }
