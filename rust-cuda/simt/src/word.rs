@@ -206,3 +206,113 @@ pub(crate) unsafe fn copy_in(into: *mut u8, from: &[u8]) {
         at = at.wrapping_add(1);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{Word, copy_in, copy_out, load, store, update};
+    use crate::buffer::Zeroed;
+    use crate::memory::AlignedBytes;
+
+    /// The memory that the threads of a test access at the same time.
+    fn shared_bytes(threads: &[&(dyn Fn(*mut u8) + Sync)]) {
+        let memory = Zeroed::<AlignedBytes>::new(2);
+        std::thread::scope(|scope| {
+            for thread in threads {
+                let memory = &memory;
+                scope.spawn(move || (0..20).for_each(|_| thread(memory.pointer().cast())));
+            }
+        });
+    }
+
+    fn copies<W: Word, const N: usize>(at: usize, value: W) -> impl Fn(*mut u8) + Sync
+    where
+        W: Sync,
+    {
+        move |memory| {
+            // SAFETY: all accesses lie in the 32 bytes, are aligned, and are those of this module.
+            unsafe {
+                store(memory.add(at), [value; N]);
+                load::<W>(memory.add(at));
+            }
+        }
+    }
+
+    /// With mixed sizes that overlap, Miri would report undefined behaviour.
+    #[test]
+    fn threads_access_overlapping_words_of_all_sizes_at_the_same_time() {
+        shared_bytes(&[
+            &copies::<u8, 1>(9, 1),
+            &copies::<u8, 4>(8, 2),
+            &copies::<u16, 1>(10, 3),
+            &copies::<u16, 4>(8, 4),
+            &copies::<u32, 2>(8, 5),
+            &copies::<u64, 2>(0, 6),
+            &|memory| {
+                let mut bytes = [0; 17];
+                // SAFETY: as in `copies`.
+                unsafe {
+                    copy_out(memory.add(3), &mut bytes);
+                    copy_in(memory.add(6), &bytes);
+                }
+            },
+        ]);
+    }
+
+    #[test]
+    fn words_that_share_a_unit_lose_no_write() {
+        let memory = Zeroed::<AlignedBytes>::new(1);
+        std::thread::scope(|scope| {
+            for byte in 0..4_usize {
+                let memory = &memory;
+                scope.spawn(move || {
+                    for _ in 0..100 {
+                        // SAFETY: as in `copies`; each thread updates a byte of its own.
+                        unsafe {
+                            let byte = memory.pointer().cast::<u8>().add(byte);
+                            update(byte, |old: u8| Some(old.wrapping_add(1)));
+                        }
+                    }
+                });
+            }
+        });
+        // SAFETY: as in `copies`.
+        assert_eq!(unsafe { load::<u32>(memory.pointer().cast()) }, 0x6464_6464);
+    }
+
+    #[test]
+    fn words_of_all_sizes_lie_in_memory_as_the_machine_stores_them() {
+        let memory = Zeroed::<AlignedBytes>::new(2);
+        let at = |offset| memory.pointer().cast::<u8>().wrapping_add(offset);
+        let mut bytes = [0; 32];
+        // SAFETY: as in `copies`.
+        unsafe {
+            store(at(0), [0x0123_4567_89ab_cdef_u64]);
+            store(at(8), [0x0102_u16, 0x0304, 0x0506, 0x0708]);
+            store(at(17), [0x11_u8]);
+            store(at(18), [0x2233_u16]);
+            store(at(20), [1_u8, 2, 3, 4]);
+            store(at(24), [0xa0b0_c0d0_u32, 5]);
+            assert_eq!(
+                update(at(24), |old: u64| Some(old + (1 << 32))),
+                (0x5_a0b0_c0d0, true)
+            );
+            assert_eq!(load::<u16>(at(10)), 0x0304);
+            assert_eq!(load::<u8>(at(22)), 3);
+            copy_out(at(0), &mut bytes);
+        }
+        let mut expected = Vec::new();
+        expected.extend(0x0123_4567_89ab_cdef_u64.to_ne_bytes());
+        expected.extend(
+            [0x0102_u16, 0x0304, 0x0506, 0x0708]
+                .iter()
+                .flat_map(|word| word.to_ne_bytes()),
+        );
+        expected.extend([0, 0x11, 0x33, 0x22, 1, 2, 3, 4]);
+        expected.extend(
+            [0xa0b0_c0d0_u32, 6]
+                .iter()
+                .flat_map(|word| word.to_ne_bytes()),
+        );
+        assert_eq!(bytes.to_vec(), expected);
+    }
+}
