@@ -4,7 +4,8 @@ use std::panic::Location;
 
 use crate::block::Lane;
 use crate::fault::{FaultKind, Touch};
-use crate::memory::{Allocation, Entry, Shadow, Unreadable};
+use crate::granules::{Shadow, Unreadable};
+use crate::memory::{Allocation, Entry};
 use crate::regions::{OFFSET_BITS, OFFSET_MASK};
 use crate::shadow::{Conflict, Record, check_and_record};
 use crate::shared::Storage;

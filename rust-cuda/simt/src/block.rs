@@ -1,6 +1,5 @@
 //! A running block: its lanes, warps and logical clock.
 
-mod hand_offs;
 mod report;
 
 use std::cell::{Cell, RefCell};
@@ -15,14 +14,12 @@ use crate::barrier::Barrier;
 use crate::context::Context;
 use crate::fault::{Fault, FaultKind, SourceLocation};
 use crate::fiber::Resume;
+use crate::hand_offs::BlockHandOffs;
 use crate::limits::WARP_SIZE;
 use crate::order::{Random, mix};
 use crate::shadow::Record;
 use crate::shared::Shared;
 use crate::warp::{Operation, Warp, bits};
-
-use hand_offs::BlockHandOffs;
-pub(crate) use hand_offs::DeviceHandOffs;
 
 /// What a lane is doing, as far as it concerns lanes that wait for it.
 #[derive(Clone, Copy)]
@@ -103,6 +100,11 @@ impl Lane {
         time.max(self.block().barrier_time.get())
     }
 
+    /// Sets the time of the lane's later accesses.
+    pub fn set_time(&self, time: u32) {
+        self.time.set(time);
+    }
+
     /// Whether an earlier access of this block happened before what the lane does now.
     pub fn happens_after(&self, record: &Record) -> bool {
         let (thread, time) = (record.thread(), record.time());
@@ -146,7 +148,7 @@ pub(crate) struct Block {
     clock: Cell<u32>,
     /// The time of the last barrier.
     barrier_time: Cell<u32>,
-    hand_offs: BlockHandOffs,
+    pub hand_offs: BlockHandOffs,
     fault: RefCell<Option<Fault>>,
     /// Message and line of the last panic in one of the threads.
     pub panic: RefCell<Option<(String, SourceLocation)>>,
@@ -323,8 +325,13 @@ impl Block {
         time < self.barrier_time.get()
     }
 
+    /// The time of the last barrier.
+    pub fn barrier_time(&self) -> u32 {
+        self.barrier_time.get()
+    }
+
     /// Advances the clock and returns the new time.
-    fn tick(&self) -> u32 {
+    pub fn tick(&self) -> u32 {
         let time = self.clock.get() + 1;
         self.clock.set(time);
         time

@@ -224,10 +224,7 @@ mod tests {
         });
     }
 
-    fn copies<W: Word, const N: usize>(at: usize, value: W) -> impl Fn(*mut u8) + Sync
-    where
-        W: Sync,
-    {
+    fn copies<W: Word + Sync, const N: usize>(at: usize, value: W) -> impl Fn(*mut u8) + Sync {
         move |memory| {
             // SAFETY: all accesses lie in the 32 bytes, are aligned, and are those of this module.
             unsafe {
