@@ -25,8 +25,8 @@ pub fn devices() -> Vec<Device> {
     devices
 }
 
-/// The emulator with all its checks under each of 100 random schedules, on one and on two threads of the host in turn. A
-/// right kernel has no fault on any of them.
+/// The emulator with all its checks under each of 100 random schedules, on one and on two threads of the host in turn.
+/// A right kernel has no fault on any of them.
 pub fn schedules() -> impl Iterator<Item = Device> {
     (0..100).map(|seed| {
         Device::emulator(EmulatorOptions {

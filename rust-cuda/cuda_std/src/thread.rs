@@ -80,7 +80,8 @@ pub fn sync_threads_or(predicate: bool) -> bool {
 /// It passes data from thread to thread, together with an atomic word, and each side needs a fence: one thread writes
 /// the data, executes a fence, and writes the word atomically. The other thread reads the word atomically until it has
 /// changed, executes a fence, and reads the data. A fence covers only what the thread did before it, and what barriers
-/// and fences had ordered before that.
+/// and fences had ordered before that. So for the data of a whole block, one thread executes the fence after a barrier,
+/// and writes the word itself.
 #[inline(always)]
 pub fn block_fence() {
     backend::block_fence();

@@ -100,7 +100,8 @@ impl<'a> Access<'a> {
         })
     }
 
-    /// The block's shared memory and the place in it. The access lies within one array and is aligned, or it is a fault.
+    /// The block's shared memory and the place in it. The access lies within one array and is aligned, or it is a
+    /// fault.
     #[inline]
     pub fn resolve_shared(self) -> (&'a Storage, u64) {
         let shared = &self.lane.block().shared;
@@ -216,8 +217,8 @@ impl<'a> Access<'a> {
         }
     }
 
-    /// Runs `work` while it holds the lock of `granule`. Blocks of 64 granules share a lock; an aligned access lies within
-    /// one block.
+    /// Runs `work` while it holds the lock of `granule`. Blocks of 64 granules share a lock; an aligned access lies
+    /// within one block.
     #[inline]
     pub fn locked<T>(self, granule: usize, work: impl FnOnce() -> T) -> T {
         let key = (granule >> 6) + (self.address >> OFFSET_BITS) as usize * 67;
@@ -316,8 +317,8 @@ impl<'a> Access<'a> {
         result
     }
 
-    /// Checks the destination of an asynchronous copy as if it were written now. Until the copy ends, other accesses to it
-    /// are faults.
+    /// Checks the destination of an asynchronous copy as if it were written now. Until the copy ends, other accesses
+    /// to it are faults.
     pub fn begin_copy(self, storage: &Storage, offset: u64) {
         self.check_shared(storage, offset, Touch::Store, || ((), true));
         for granule in Storage::granules(offset, self.bytes).0 {

@@ -164,7 +164,8 @@ impl Lane {
         BlockClock::new(self.block().barrier_time(), threads)
     }
 
-    /// Whether fences and atomic operations order an earlier access by a thread of `block` before what the lane does now.
+    /// Whether fences and atomic operations order an earlier access by a thread of `block` before what the lane does
+    /// now.
     #[cold]
     pub fn has_acquired(&self, block: u32, record: &Record) -> bool {
         let of_block = &self.block().hand_offs;

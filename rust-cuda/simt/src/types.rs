@@ -29,8 +29,8 @@ pub enum Checks {
     /// copies before anyone uses their destination.
     #[default]
     Full,
-    /// Every access lies in a live allocation or in one array of shared memory, and is aligned. All threads that a barrier or a warp operation names
-    /// reach it. Launches keep to the [`limits`](crate::limits) of the hardware.
+    /// Every access lies in a live allocation or in one array of shared memory, and is aligned. All threads that a
+    /// barrier or a warp operation names reach it. Launches keep to the [`limits`](crate::limits) of the hardware.
     BoundsOnly,
 }
 

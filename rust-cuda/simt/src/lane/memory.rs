@@ -28,8 +28,8 @@ pub(crate) fn load_at<W: Word, const N: usize>(
     let access = access::<W, N>(lane, space, address, location);
     if space == Space::Shared {
         let (storage, place) = access.resolve_shared();
-        // SAFETY: `resolve_shared` has checked that the access lies in valid memory, which only this worker uses, and that
-        // it is aligned. All bytes are valid integers.
+        // SAFETY: `resolve_shared` has checked that the access lies in valid memory, which only this worker uses, and
+        // that it is aligned. All bytes are valid integers.
         let read = || unsafe { storage.data().add(place as usize).cast::<[W; N]>().read() };
         if !access.lane.block().context().full {
             return read();
@@ -37,8 +37,8 @@ pub(crate) fn load_at<W: Word, const N: usize>(
         return access.check_shared(storage, place, Touch::Load, || (read(), false));
     }
     let (allocation, offset) = access.resolve();
-    // SAFETY: `resolve` has checked that the access lies in valid memory and is aligned. All accesses to that memory are
-    // those of `word`.
+    // SAFETY: `resolve` has checked that the access lies in valid memory and is aligned. All accesses to that memory
+    // are those of `word`.
     let perform = || unsafe {
         let data = allocation.data().add(offset as usize);
         std::array::from_fn(|i| word::load(data.add(i * size_of::<W>())))
