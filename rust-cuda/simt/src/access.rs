@@ -5,7 +5,7 @@ use std::panic::Location;
 use crate::block::Lane;
 use crate::fault::{FaultKind, Touch};
 use crate::memory::{Allocation, Entry, OFFSET_BITS, OFFSET_MASK, Shadow};
-use crate::shadow::{Conflict, Record, check_and_record};
+use crate::shadow::{Conflict, Record, check_and_record, last_write};
 use crate::shared::{BASE, Storage};
 use crate::types::Space;
 
@@ -127,6 +127,53 @@ impl<'a> Access<'a> {
         })
     }
 
+    /// Reports a read of shared memory that no thread has written yet. If another thread writes it later without a barrier
+    /// in between, that is a race, and the fault.
+    #[cold]
+    fn uninitialised_shared(self, storage: &Storage, offset: u64, touch: Touch) -> ! {
+        let (granules, bytes) = Storage::granules(offset, self.bytes);
+        let access = Record::new(self.lane, 0, touch, bytes, self.location);
+        for granule in granules {
+            let (write, read) = (storage.writes.at(granule), storage.reads.at(granule));
+            // SAFETY: as in `check_shared`.
+            let recorded =
+                unsafe { check_and_record(write, read, SHARED_TAG, access, false, self.lane) };
+            if let Err(conflict) = recorded {
+                self.race(touch, &conflict, offset, self.lane.block().shared.size());
+            }
+        }
+        let kind = FaultKind::Uninitialised {
+            space: self.space,
+            address: self.address,
+            access: self.bytes,
+            offset,
+            size: self.lane.block().shared.size(),
+        };
+        self.lane.fault_later(kind, self.location)
+    }
+
+    /// Checks that a proxy fence lies between the writes of words in shared memory and now.
+    pub fn check_published(self) {
+        let (storage, offset) = self.resolve_shared();
+        for granule in Storage::granules(offset, self.bytes).0 {
+            // SAFETY: as in `check_shared`.
+            let Some(record) = (unsafe { last_write(storage.writes.at(granule), SHARED_TAG) })
+            else {
+                continue;
+            };
+            let block = self.lane.block();
+            if !block.proxy.published(&record) {
+                self.fault(FaultKind::Unpublished {
+                    address: self.address,
+                    offset,
+                    size: block.shared.size(),
+                    other_thread: block.context().thread_index(record.thread()),
+                    other_location: record.location().map(Into::into),
+                });
+            }
+        }
+    }
+
     #[cold]
     fn race(self, touch: Touch, conflict: &Conflict, offset: u64, size: u64) -> ! {
         let (context, other) = (self.lane.block().context(), &conflict.record);
@@ -242,7 +289,7 @@ impl<'a> Access<'a> {
                 .clone()
                 .all(|granule| storage.is_written(granule, bytes))
         {
-            self.uninitialised(offset, size);
+            self.uninitialised_shared(storage, offset, touch);
         }
         // Records of earlier blocks have earlier times, so all records can have the same block number.
         let access = Record::new(self.lane, 0, touch, bytes, self.location);

@@ -41,6 +41,9 @@ impl Barrier {
 
     /// Notes that the thread has arrived. Returns whether it is the last one, which need not wait.
     fn arrive(&self, lane: &Lane, predicate: bool, location: &'static Location<'static>) -> bool {
+        if !lane.step(location) {
+            return true;
+        }
         let block = lane.block();
         lane.activity.set(Activity::AtBarrier(location));
         let absent = if let Some(returned) = block.returned.get() {

@@ -1,9 +1,12 @@
 //! A running block: its lanes, warps and logical clock.
 
+mod proxy;
 mod report;
+mod steps;
+mod warpgroup;
 
 use std::cell::{Cell, RefCell};
-use std::panic::{Location, resume_unwind};
+use std::panic::Location;
 use std::ptr;
 use std::rc::Rc;
 
@@ -12,13 +15,19 @@ use corosensei::Yielder;
 use crate::async_copies::AsyncCopies;
 use crate::barrier::Barrier;
 use crate::context::Context;
-use crate::fault::{Fault, FaultKind, SourceLocation};
+use crate::fault::{Fault, SourceLocation};
 use crate::fiber::Resume;
 use crate::limits::WARP_SIZE;
 use crate::order::{Random, mix};
 use crate::shadow::Record;
 use crate::shared::Shared;
+use crate::stall::Polls;
+use crate::types::Space;
 use crate::warp::{Operation, Warp, bits};
+
+use proxy::ProxyFences;
+pub(crate) use steps::{LaunchFailed, Steps};
+use warpgroup::Warpgroups;
 
 /// What a lane is doing, as far as it concerns lanes that wait for it.
 #[derive(Clone, Copy)]
@@ -27,6 +36,8 @@ pub(crate) enum Activity {
     Returned,
     AtBarrier(&'static Location<'static>),
     AtOperation(Operation, u32, &'static Location<'static>),
+    /// It repeats an atomic operation that changes nothing, on the word at an address.
+    Polling(Space, u64, &'static Location<'static>),
 }
 
 /// One thread of a block.
@@ -80,22 +91,6 @@ impl Lane {
         self.thread
     }
 
-    /// Runs other lanes until the scheduler resumes this one.
-    #[inline(always)]
-    pub fn suspend(&self) {
-        // SAFETY: the yielder lives on the stack of the lane's fiber, and the caller runs on that fiber.
-        if let Resume::Stop = unsafe { &*self.yielder.get() }.suspend(()) {
-            unwind();
-        }
-    }
-
-    /// Ends the launch with a fault of this lane.
-    #[cold]
-    pub fn fault(&self, kind: FaultKind, location: &'static Location<'static>) -> ! {
-        self.block().report(self, kind, location.into());
-        unwind()
-    }
-
     /// The logical time of the lane's accesses.
     #[inline]
     pub fn time(&self) -> u32 {
@@ -128,14 +123,6 @@ impl Lane {
     }
 }
 
-/// The panic payload that unwinds a thread of a failed launch.
-pub(crate) struct LaunchFailed;
-
-#[cold]
-fn unwind() -> ! {
-    resume_unwind(Box::new(LaunchFailed))
-}
-
 pub(crate) struct Block {
     context: *const Context<'static>,
     number: Cell<u64>,
@@ -152,6 +139,10 @@ pub(crate) struct Block {
     pub atomic_steps: Cell<u32>,
     /// Counts threads that returned, and completed barriers and warp operations.
     pub progress: Cell<u64>,
+    pub polls: Polls,
+    pub steps: Steps,
+    pub warpgroups: Warpgroups,
+    pub proxy: ProxyFences,
     current_warp: Cell<usize>,
     /// Chooses the next lane, if the schedule is random.
     random: Option<Random>,
@@ -163,6 +154,8 @@ pub(crate) struct Block {
     /// Whether a lane that reached a barrier had executed a fence of device scope.
     device_fence: Cell<bool>,
     fault: RefCell<Option<Fault>>,
+    /// A fault that is reported when no other thread can run any more.
+    postponed: RefCell<Option<Fault>>,
     /// Message and line of the last panic in one of the threads.
     pub panic: RefCell<Option<(String, SourceLocation)>>,
 }
@@ -202,12 +195,17 @@ impl Block {
             shared: Shared::new(context.dynamic_shared),
             atomic_steps: Cell::new(0),
             progress: Cell::new(0),
+            polls: Polls::default(),
+            steps: Steps::default(),
+            warpgroups: Warpgroups::new(context.threads),
+            proxy: ProxyFences::new(context.threads),
             current_warp: Cell::new(0),
             random: context.seed.map(Random::new),
             clock: Cell::new(0),
             barrier_time: Cell::new(0),
             device_fence: Cell::new(false),
             fault: RefCell::new(None),
+            postponed: RefCell::new(None),
             panic: RefCell::new(None),
         });
         for lane in &block.lanes {
@@ -228,12 +226,15 @@ impl Block {
         self.live.set(self.context().threads);
         self.returned.set(None);
         self.barrier.restart();
+        self.warpgroups.restart();
+        self.steps.restart(self.context().max_steps);
         self.current_warp.set(0);
         self.device_fence.set(false);
         if self.clock.get() > u32::MAX / 2 {
             self.clock.set(0);
             self.shared.reset_times();
             self.warps.iter().for_each(Warp::reset_times);
+            self.proxy.reset_times();
         }
         self.pass_barrier();
         self.shared.restart();
@@ -273,7 +274,7 @@ impl Block {
     }
 
     /// The lanes of the warp that `lane` is in.
-    fn warp_lanes(&self, lane: &Lane) -> &[Lane] {
+    pub fn warp_lanes(&self, lane: &Lane) -> &[Lane] {
         let start = (lane.index - lane.lane()) as usize;
         &self.lanes[start..self.lanes.len().min(start + WARP_SIZE as usize)]
     }

@@ -11,6 +11,7 @@ use std::thread::yield_now;
 use crate::emulator::Progress;
 use crate::fault::Fault;
 use crate::memory::Table;
+use crate::stall::Stalls;
 
 pub(crate) struct Context<'a> {
     pub kernel: &'a str,
@@ -34,6 +35,13 @@ pub(crate) struct Context<'a> {
     pub table: &'a Table,
     pub stripes: &'a Stripes,
     pub progress: Option<Progress>,
+    /// Maximum number of steps of a block.
+    pub max_steps: u64,
+    /// OS threads that run the blocks.
+    pub workers: usize,
+    /// Maximum number of blocks that a worker has started and not finished.
+    pub resident: usize,
+    pub stalls: Stalls,
     /// Number of blocks that a worker takes at a time.
     pub chunk: u64,
     /// The first block that no worker has taken yet.
@@ -66,6 +74,7 @@ impl Context<'_> {
     /// Counts a finished block.
     pub fn count_done(&self) {
         let done = self.done.fetch_add(1, Relaxed) + 1;
+        self.stalls.note_change();
         if let Some(progress) = &self.progress {
             // At most about a thousand calls for each launch.
             if done.is_multiple_of(self.blocks.div_ceil(1000)) || done == self.blocks {

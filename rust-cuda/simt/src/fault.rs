@@ -1,37 +1,12 @@
 //! Faults: what a kernel did wrong, and where.
 
+mod place;
+
 use std::borrow::Cow;
 use std::fmt;
-use std::panic::Location;
 
 use crate::Space;
-
-/// A line of a kernel's source.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SourceLocation {
-    /// The path of the file, as it was passed to the compiler.
-    pub file: Cow<'static, str>,
-    /// The line, counted from 1.
-    pub line: u32,
-    /// The column, counted from 1.
-    pub column: u32,
-}
-
-impl From<&'static Location<'static>> for SourceLocation {
-    fn from(location: &'static Location<'static>) -> Self {
-        Self {
-            file: Cow::Borrowed(location.file()),
-            line: location.line(),
-            column: location.column(),
-        }
-    }
-}
-
-impl fmt::Display for SourceLocation {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}:{}", self.file, self.line, self.column)
-    }
-}
+pub use place::{Elsewhere, SourceLocation};
 
 /// The first fault of a launch: kernel, block, thread, line, and what happened.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -72,45 +47,6 @@ impl fmt::Display for Index {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let [x, y, z] = self.0;
         write!(f, "({x}, {y}, {z})")
-    }
-}
-
-/// What a thread does instead of arriving where another thread waits for it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Elsewhere {
-    /// It has returned from the kernel.
-    Returned,
-    /// It waits at the block's barrier.
-    AtBarrier(SourceLocation),
-    /// It waits at a warp operation.
-    AtWarpOperation {
-        /// The operation.
-        operation: &'static str,
-        /// The mask that it passed.
-        mask: u32,
-        /// Its line.
-        location: SourceLocation,
-    },
-    /// It is running.
-    Running,
-}
-
-impl fmt::Display for Elsewhere {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Returned => f.write_str("has returned from the kernel"),
-            Self::AtBarrier(location) => write!(f, "waits at the block's barrier at {location}"),
-            Self::AtWarpOperation {
-                operation,
-                mask,
-                location,
-            } => write!(
-                f,
-                "waits at {operation} with mask {mask:#010x} at {location}"
-            ),
-            Self::Running => f.write_str("is running and does not arrive"),
-        }
     }
 }
 
@@ -245,7 +181,7 @@ pub enum FaultKind {
     #[error("{operation} with mask {mask:#010x}, which leaves out the calling lane {lane}")]
     MaskWithoutCaller {
         /// The operation.
-        operation: &'static str,
+        operation: Cow<'static, str>,
         /// The mask.
         mask: u32,
         /// The calling lane.
@@ -258,7 +194,7 @@ pub enum FaultKind {
     )]
     MaskBeyondWarp {
         /// The operation.
-        operation: &'static str,
+        operation: Cow<'static, str>,
         /// The mask.
         mask: u32,
         /// The first lane that does not exist.
@@ -272,7 +208,7 @@ pub enum FaultKind {
     )]
     LaneAbsent {
         /// The operation.
-        operation: &'static str,
+        operation: Cow<'static, str>,
         /// The mask.
         mask: u32,
         /// The lane that does not arrive.
@@ -281,6 +217,89 @@ pub enum FaultKind {
         other: [u32; 3],
         /// What that thread does instead.
         elsewhere: Elsewhere,
+    },
+    /// A shuffle that reads a lane outside its mask.
+    #[error(
+        "{operation} with mask {mask:#010x}, which reads lane {read}: the mask leaves that lane out"
+    )]
+    ShuffleSource {
+        /// The operation.
+        operation: Cow<'static, str>,
+        /// The mask.
+        mask: u32,
+        /// The lane that it reads.
+        read: u32,
+    },
+    /// A multiplication by a warpgroup in a block without the caller's warpgroup: four whole warps, of which the number
+    /// of the first is a multiple of four.
+    #[error(
+        "{operation} by warp {warp}, which is in no warpgroup: the block has {threads} threads, and a warpgroup has four \
+         whole warps, from a multiple of four on"
+    )]
+    NoWarpgroup {
+        /// The operation.
+        operation: Cow<'static, str>,
+        /// The number of the calling warp in its block.
+        warp: u32,
+        /// The threads of the block.
+        threads: u32,
+    },
+    /// A multiplication by a warpgroup that one of its threads does not reach.
+    #[error("{operation} by the caller's warpgroup, but thread {} {elsewhere}", Index(*.other))]
+    WarpgroupThreadAbsent {
+        /// The operation.
+        operation: Cow<'static, str>,
+        /// The thread that does not arrive.
+        other: [u32; 3],
+        /// What that thread does instead.
+        elsewhere: Elsewhere,
+    },
+    /// A read through the asynchronous proxy of shared memory that a thread has written, with no proxy fence in between.
+    #[error(
+        "tensor cores read shared memory (address {address:#x}, offset {offset} of {size} bytes) that thread {} has \
+         written at {}, and no proxy fence (`fence.proxy.async`) lies in between",
+        Index(*.other_thread),
+        .other_location.as_ref().map_or_else(|| "an unknown line".to_owned(), ToString::to_string)
+    )]
+    Unpublished {
+        /// The address.
+        address: u64,
+        /// The offset of the word from the start of the shared memory.
+        offset: u64,
+        /// The size of the shared memory in bytes.
+        size: u64,
+        /// The thread that has written it.
+        other_thread: [u32; 3],
+        /// The line of that thread.
+        other_location: Option<SourceLocation>,
+    },
+    /// A block that takes more steps than the options allow.
+    #[error(
+        "the threads of the block have taken {steps} steps, the maximum: the kernel probably never ends (a step is an \
+         access, a barrier or a warp operation; `Options::max_steps` sets the maximum)"
+    )]
+    TooManySteps {
+        /// The maximum.
+        steps: u64,
+    },
+    /// Threads that wait for a change of memory which no thread can make any more.
+    #[error(
+        "waits for a change of the word at address {address:#x} in {space} memory, but no thread changes anything any \
+         more: all {waiting} blocks that run wait, and {}",
+        if *.not_started == 0 { "no other block is left".to_owned() }
+        else { format!("{not_started} blocks have not started, since at most {most} run at the same time") }
+    )]
+    NothingChanges {
+        /// The memory space.
+        space: Space,
+        /// The address.
+        address: u64,
+        /// The number of blocks that run. In each, some threads wait for a change, and all others for these threads.
+        waiting: u64,
+        /// The number of blocks that have not started.
+        not_started: u64,
+        /// The number of blocks that can run at the same time.
+        most: u64,
     },
     /// A data race: two threads accessed the same word, at least one of them wrote, and nothing orders the accesses.
     #[error(

@@ -12,7 +12,13 @@ use crate::fiber::{MAX_STACKS, Stacks};
 use crate::limits;
 use crate::memory::Table;
 use crate::scheduler::Worker;
+use crate::stall::Stalls;
 use crate::types::{Checks, Options, Schedule};
+
+/// The maximum number of steps of a block, unless the options have another.
+const DEFAULT_MAX_STEPS: u64 = 1 << 32;
+/// Maximum number of started and unfinished blocks of a worker. There are several only if blocks wait for each other.
+const MAX_RESIDENT_BLOCKS: usize = 16;
 
 /// The shape of a launch.
 #[derive(Clone, Copy, Debug)]
@@ -90,6 +96,12 @@ impl Machine<'_> {
             table: self.table,
             stripes: self.stripes,
             progress: self.progress,
+            max_steps: self.options.max_steps.map_or(DEFAULT_MAX_STEPS, u64::from),
+            workers,
+            resident: MAX_RESIDENT_BLOCKS
+                .min(MAX_STACKS / (threads as usize * workers))
+                .max(1),
+            stalls: Stalls::default(),
             chunk: (blocks / (64 * workers as u64)).clamp(1, 16),
             next: AtomicU64::new(0),
             done: AtomicU64::new(0),

@@ -1,12 +1,14 @@
 //! A warp: which of its lanes are ready, and which wait at a warp operation.
 
+use std::borrow::Cow;
 use std::cell::{Cell, OnceCell};
 
 use crate::limits::WARP_SIZE;
+use crate::types::Product;
 
 const LANES: usize = WARP_SIZE as usize;
 
-/// A warp operation. Lanes complete it together only if all of them execute the same one.
+/// An operation of a warp or a warpgroup. Lanes complete it together only if all of them execute the same one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Operation {
     SyncWarp,
@@ -15,26 +17,34 @@ pub(crate) enum Operation {
     ShuffleDown,
     ShuffleXor,
     Ballot,
+    VoteAll,
+    VoteAny,
     MatchAny,
     MatchAll,
     Reduce(crate::Reduce),
-    Gather,
+    Gather(Product),
+    Warpgroup(Product),
 }
 
 impl Operation {
-    pub fn name(self) -> &'static str {
-        match self {
+    pub fn name(self) -> Cow<'static, str> {
+        Cow::Borrowed(match self {
             Self::SyncWarp => "a warp barrier",
             Self::ShuffleIdx => "a shuffle (idx)",
             Self::ShuffleUp => "a shuffle (up)",
             Self::ShuffleDown => "a shuffle (down)",
             Self::ShuffleXor => "a shuffle (xor)",
-            Self::Ballot => "a vote",
+            Self::Ballot => "a vote (ballot)",
+            Self::VoteAll => "a vote (all)",
+            Self::VoteAny => "a vote (any)",
             Self::MatchAny => "a match (any)",
             Self::MatchAll => "a match (all)",
             Self::Reduce(_) => "a reduction",
-            Self::Gather => "a matrix multiplication (mma)",
-        }
+            Self::Gather(product) => return format!("a matrix multiplication ({product})").into(),
+            Self::Warpgroup(product) => {
+                return format!("a matrix multiplication by four warps ({product})").into();
+            }
+        })
     }
 }
 

@@ -9,6 +9,9 @@ mod sealed {
 
 /// An unsigned integer of 1, 2, 4 or 8 bytes: the unit of memory accesses of a kernel. Floats are passed as their bits.
 pub trait Word: Copy + PartialEq + sealed::Sealed + 'static {
+    #[doc(hidden)]
+    const ZERO: Self;
+
     /// # Safety
     ///
     /// `pointer` must be valid for reads and aligned for `Self`. All accesses to this memory must be those of [`Word`].
@@ -34,6 +37,8 @@ macro_rules! words {
     ($($word:ty: $atomic:ty),*) => {$(
         impl sealed::Sealed for $word {}
         impl Word for $word {
+            const ZERO: Self = 0;
+
             #[inline(always)]
             unsafe fn load(pointer: *mut u8) -> Self {
                 // SAFETY: the pointer is valid, aligned, and only accessed as an atomic, by the contract of `load`.

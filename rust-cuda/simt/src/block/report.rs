@@ -7,14 +7,65 @@ use crate::warp::{Operation, bits};
 impl Block {
     /// Notes a fault of `lane`, unless the block has one already.
     pub fn report(&self, lane: &Lane, kind: FaultKind, location: SourceLocation) {
-        let fault = Fault {
+        let races = matches!(kind, FaultKind::Race { .. });
+        let mut fault = self.fault_by(lane, kind, location);
+        // A later race is probably with the postponed read. Any other fault follows from it.
+        if let Some(earlier) = self.postponed.take()
+            && !races
+        {
+            fault = earlier;
+        }
+        self.fault.borrow_mut().get_or_insert(fault);
+    }
+
+    fn fault_by(&self, lane: &Lane, kind: FaultKind, location: SourceLocation) -> Fault {
+        Fault {
             kernel: self.context().kernel.to_owned(),
             block: self.index(),
             thread: lane.thread,
             location,
             kind: Box::new(kind),
-        };
-        self.fault.borrow_mut().get_or_insert(fault);
+        }
+    }
+
+    /// Notes a fault of `lane` that is reported when no other thread can run any more, if there is none before.
+    pub fn postpone(&self, lane: &Lane, kind: FaultKind, location: SourceLocation) {
+        let fault = self.fault_by(lane, kind, location);
+        self.postponed.borrow_mut().get_or_insert(fault);
+    }
+
+    /// Reports the fault that was postponed, if any. Returns whether there was one.
+    pub fn report_postponed(&self) -> bool {
+        let postponed = self.postponed.take();
+        let found = postponed.is_some();
+        if let Some(fault) = postponed {
+            self.fault.borrow_mut().get_or_insert(fault);
+        }
+        found
+    }
+
+    /// Reports that a thread of the block polls for ever, as do all of the `waiting` blocks. `most` blocks can run at the
+    /// same time, and `not_started` have not started.
+    pub fn report_polling(&self, waiting: u64, not_started: u64, most: u64) {
+        let polling = self
+            .lanes
+            .iter()
+            .find_map(|lane| match lane.activity.get() {
+                Activity::Polling(space, address, location) => {
+                    Some((lane, space, address, location))
+                }
+                _ => None,
+            });
+        if let Some((lane, space, address, location)) = polling {
+            let kind = FaultKind::NothingChanges {
+                space,
+                address,
+                waiting,
+                not_started,
+                most,
+            };
+            self.report(lane, kind, location.into());
+        }
     }
 
     #[inline]
@@ -51,7 +102,7 @@ impl Block {
                     .iter()
                     .find(|other| !matches!(other.activity.get(), Activity::AtBarrier(_))),
                 Activity::AtOperation(operation, mask, _) => self.absent(lane, operation, mask),
-                Activity::Running | Activity::Returned => None,
+                Activity::Running | Activity::Returned | Activity::Polling(..) => None,
             };
             if let Some(absent) = absent {
                 return self.report_wait(lane, absent);
@@ -60,8 +111,13 @@ impl Block {
         unreachable!("in a deadlock, some thread waits for one that is not there");
     }
 
-    /// A lane of `mask` that has not reached the operation.
+    /// A lane of `mask`, or of the warpgroup, that has not reached the operation.
     fn absent(&self, lane: &Lane, operation: Operation, mask: u32) -> Option<&Lane> {
+        if matches!(operation, Operation::Warpgroup(_)) {
+            return self.warpgroup(lane)?.iter().find(|other| {
+                !matches!(other.activity.get(), Activity::AtOperation(other, ..) if other == operation)
+            });
+        }
         let lanes = self.warp_lanes(lane);
         bits(mask).map(|other| &lanes[other as usize]).find(|other| {
             !matches!(other.activity.get(), Activity::AtOperation(other, its, _) if other == operation && its == mask)
@@ -79,6 +135,14 @@ impl Block {
                     location.into(),
                 );
             }
+            Activity::AtOperation(operation @ Operation::Warpgroup(_), _, location) => {
+                let kind = FaultKind::WarpgroupThreadAbsent {
+                    operation: operation.name(),
+                    other,
+                    elsewhere,
+                };
+                self.report(waiting, kind, location.into());
+            }
             Activity::AtOperation(operation, mask, location) => {
                 let kind = FaultKind::LaneAbsent {
                     operation: operation.name(),
@@ -89,14 +153,14 @@ impl Block {
                 };
                 self.report(waiting, kind, location.into());
             }
-            Activity::Running | Activity::Returned => {}
+            Activity::Running | Activity::Returned | Activity::Polling(..) => {}
         }
     }
 
     /// What a lane that does not arrive is doing, for a report.
     pub fn elsewhere(&self, lane: &Lane) -> Elsewhere {
         match lane.activity.get() {
-            Activity::Running => Elsewhere::Running,
+            Activity::Running | Activity::Polling(..) => Elsewhere::Running,
             Activity::Returned => Elsewhere::Returned,
             Activity::AtBarrier(location) => Elsewhere::AtBarrier(location.into()),
             Activity::AtOperation(operation, mask, location) => Elsewhere::AtWarpOperation {

@@ -1,4 +1,4 @@
-//! Barriers, shuffles, votes, matches and reductions.
+//! Barriers, votes, matches and reductions; what all warp operations have in common.
 
 use std::panic::Location;
 
@@ -6,12 +6,8 @@ use crate::block::{Activity, Lane};
 use crate::current::current;
 use crate::fault::FaultKind;
 use crate::limits::WARP_SIZE;
-use crate::types::Reduce;
+use crate::types::{Product, Reduce};
 use crate::warp::{Operation, Warp, bits};
-
-/// The result of a shuffle whose source lane is not in the mask. It is undefined on hardware; here it is a NaN, both as
-/// `f32` and as `f64`.
-pub const UNDEFINED: u64 = 0xfffc_dead_ffc0_dead;
 
 /// Waits for all threads of the block. Accesses before the barrier happen before those after it.
 #[inline(always)]
@@ -63,124 +59,6 @@ pub fn sync_warp(mask: u32) {
     );
 }
 
-/// Returns the `value` of lane `operand` of the caller's segment (`shfl.sync.idx`). A segment of the warp has `width`
-/// lanes.
-///
-/// For all shuffles: if the source lane is outside the caller's segment, the result is the caller's own value and
-/// `false`. If it is in the segment but not in the mask, the value is [`UNDEFINED`]. Only the lower five bits of
-/// `operand` count.
-///
-/// # Panics
-///
-/// If `width` is no power of two up to 32.
-#[inline(always)]
-#[track_caller]
-pub fn shuffle_idx(mask: u32, value: u64, operand: u32, width: u32) -> (u64, bool) {
-    let (lane, segment) = (current(), segment_bits(width));
-    let source = lane.lane() & segment | operand & !segment & 31;
-    shuffle(
-        lane,
-        Operation::ShuffleIdx,
-        mask,
-        value,
-        source,
-        true,
-        Location::caller(),
-    )
-}
-
-/// Returns the `value` of the lane whose number is lower by `operand` (`shfl.sync.up`). See [`shuffle_idx`].
-#[inline(always)]
-#[track_caller]
-pub fn shuffle_up(mask: u32, value: u64, operand: u32, width: u32) -> (u64, bool) {
-    let (lane, segment, operand) = (current(), segment_bits(width), operand & 31);
-    let inside = lane.lane() & !segment >= operand;
-    let source = lane.lane().wrapping_sub(operand);
-    shuffle(
-        lane,
-        Operation::ShuffleUp,
-        mask,
-        value,
-        source,
-        inside,
-        Location::caller(),
-    )
-}
-
-/// Returns the `value` of the lane whose number is higher by `operand` (`shfl.sync.down`). See [`shuffle_idx`].
-#[inline(always)]
-#[track_caller]
-pub fn shuffle_down(mask: u32, value: u64, operand: u32, width: u32) -> (u64, bool) {
-    let (lane, segment) = (current(), segment_bits(width));
-    let source = lane.lane() + (operand & 31);
-    let inside = source <= lane.lane() | !segment & 31;
-    shuffle(
-        lane,
-        Operation::ShuffleDown,
-        mask,
-        value,
-        source,
-        inside,
-        Location::caller(),
-    )
-}
-
-/// Returns the `value` of the lane whose number is the caller's xor `operand` (`shfl.sync.bfly`). As on hardware, the
-/// source may be in an earlier segment, but not in a later one. See [`shuffle_idx`].
-#[inline(always)]
-#[track_caller]
-pub fn shuffle_xor(mask: u32, value: u64, operand: u32, width: u32) -> (u64, bool) {
-    let (lane, segment) = (current(), segment_bits(width));
-    let source = lane.lane() ^ operand & 31;
-    let inside = source <= lane.lane() | !segment & 31;
-    shuffle(
-        lane,
-        Operation::ShuffleXor,
-        mask,
-        value,
-        source,
-        inside,
-        Location::caller(),
-    )
-}
-
-/// The bits of a lane's number that are the same for all lanes of its segment.
-#[inline(always)]
-#[track_caller]
-fn segment_bits(width: u32) -> u32 {
-    assert!(
-        width.is_power_of_two() && width <= WARP_SIZE,
-        "a shuffle of width {width}: it must be a power of two up to 32"
-    );
-    !(width - 1) & 31
-}
-
-#[inline(always)]
-fn shuffle(
-    lane: &Lane,
-    operation: Operation,
-    mask: u32,
-    value: u64,
-    source: u32,
-    inside: bool,
-    location: &'static Location<'static>,
-) -> (u64, bool) {
-    let source = if inside { source } else { lane.lane() };
-    lane.warp().operands[lane.lane() as usize].set(source as u8);
-    let result = collective(lane, operation, mask, value, location, |warp| {
-        for member in bits(mask) {
-            let source = warp.operands[member as usize].get() & 31;
-            let value = if mask >> source & 1 != 0 {
-                warp.values[usize::from(source)].get()
-            } else {
-                UNDEFINED
-            };
-            warp.results[member as usize].set(value);
-        }
-    });
-    (result, inside)
-}
-
 /// Returns a bit for each lane of `mask` that passed `true` (`vote.sync.ballot`).
 #[inline(always)]
 #[track_caller]
@@ -197,6 +75,42 @@ pub fn ballot(mask: u32, predicate: bool) -> u32 {
             broadcast(warp, mask, votes.sum());
         },
     ) as u32
+}
+
+/// Whether all lanes of `mask` passed `true` (`vote.sync.all`).
+#[inline(always)]
+#[track_caller]
+pub fn all(mask: u32, predicate: bool) -> bool {
+    let value = u64::from(predicate);
+    collective(
+        current(),
+        Operation::VoteAll,
+        mask,
+        value,
+        Location::caller(),
+        |warp| {
+            let all = bits(mask).all(|lane| warp.values[lane as usize].get() != 0);
+            broadcast(warp, mask, u64::from(all));
+        },
+    ) != 0
+}
+
+/// Whether any lane of `mask` passed `true` (`vote.sync.any`).
+#[inline(always)]
+#[track_caller]
+pub fn any(mask: u32, predicate: bool) -> bool {
+    let value = u64::from(predicate);
+    collective(
+        current(),
+        Operation::VoteAny,
+        mask,
+        value,
+        Location::caller(),
+        |warp| {
+            let any = bits(mask).any(|lane| warp.values[lane as usize].get() != 0);
+            broadcast(warp, mask, u64::from(any));
+        },
+    ) != 0
 }
 
 /// Returns a bit for each lane of `mask` that passed the same value as the caller (`match.any.sync`).
@@ -256,21 +170,22 @@ pub fn reduce(mask: u32, value: u32, operation: Reduce) -> u32 {
     ) as u32
 }
 
-/// Returns the three words of each of the 32 lanes. A matrix multiplication (`mma.sync`) reads its operands by it. All
-/// lanes of the warp take part.
+/// Returns the three words of each of the 32 lanes. A matrix multiplication (`mma.sync.aligned`) reads its operands by
+/// it. All lanes of the warp take part, with the same product at the same line.
 #[inline(always)]
 #[track_caller]
-pub fn gather(words: [u64; 3]) -> [[u64; 3]; WARP_SIZE as usize] {
-    let lane = current();
+pub fn gather(product: Product, words: [u64; 3]) -> [[u64; 3]; WARP_SIZE as usize] {
+    let (lane, location) = (current(), Location::caller());
     let gathered = lane.warp().gathered();
     gathered.values[lane.lane() as usize].set(words);
     collective(
         lane,
-        Operation::Gather,
+        Operation::Gather(product),
         u32::MAX,
         0,
-        Location::caller(),
+        location,
         |warp| {
+            fault_other_line(lane, Operation::Gather(product), location);
             let gathered = warp.gathered();
             for (value, result) in gathered.values.iter().zip(&gathered.results) {
                 result.set(value.get());
@@ -278,6 +193,26 @@ pub fn gather(words: [u64; 3]) -> [[u64; 3]; WARP_SIZE as usize] {
         },
     );
     std::array::from_fn(|other| gathered.results[other].get())
+}
+
+/// Reports that a lane of the warp waits at another line than `location`, where `lane` has arrived last: the operation
+/// must be one instruction for all of them.
+fn fault_other_line(lane: &Lane, operation: Operation, location: &'static Location<'static>) {
+    let block = lane.block();
+    let other = block.warp_lanes(lane).iter().find(|other| {
+        // A line may have several `Location`s; this compares their values, not their addresses.
+        matches!(other.activity.get(), Activity::AtOperation(_, _, its) if its != location)
+    });
+    if let Some(other) = other {
+        let kind = FaultKind::LaneAbsent {
+            operation: operation.name(),
+            mask: u32::MAX,
+            lane: other.lane(),
+            other: other.thread(),
+            elsewhere: block.elsewhere(other),
+        };
+        lane.fault(kind, location);
+    }
 }
 
 /// Gives all lanes of a mask the same result.
@@ -293,7 +228,7 @@ fn broadcast(warp: &Warp, mask: u32, result: u64) {
 /// Only the wait is inlined into the kernel. The less code that is, the more functions and closures that wait does the
 /// compiler inline into the kernel.
 #[inline(always)]
-fn collective(
+pub(super) fn collective(
     lane: &Lane,
     operation: Operation,
     mask: u32,
@@ -317,6 +252,9 @@ fn arrive(
     location: &'static Location<'static>,
     complete: impl FnOnce(&Warp),
 ) -> bool {
+    if !lane.step(location) {
+        return true;
+    }
     let (warp, number) = (lane.warp(), lane.lane());
     if mask >> number & 1 == 0 || mask & (warp.returned.get() | !warp.lanes) != 0 {
         fault_mask(lane, operation, mask, location);

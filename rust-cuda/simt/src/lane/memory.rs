@@ -4,9 +4,10 @@ use std::panic::Location;
 use std::sync::atomic::{Ordering, fence as host_fence};
 
 use crate::access::Access;
-use crate::block::Lane;
+use crate::block::{Activity, Lane};
 use crate::current::current;
 use crate::fault::{FaultKind, Touch};
+use crate::shared::BASE;
 use crate::types::{Scope, Space};
 use crate::word::Word;
 
@@ -25,6 +26,9 @@ pub(crate) fn load_at<W: Word, const N: usize>(
     address: u64,
     location: &'static Location<'static>,
 ) -> [W; N] {
+    if !lane.step(location) {
+        return [W::ZERO; N];
+    }
     let access = access::<W, N>(lane, space, address, location);
     // SAFETY: `resolve` and `resolve_shared` have checked that the access lies in valid memory and is aligned. All
     // accesses to that memory are atomic accesses of `Word`s.
@@ -75,6 +79,9 @@ pub(crate) fn store_at<W: Word, const N: usize>(
     values: [W; N],
     location: &'static Location<'static>,
 ) {
+    if !lane.step(location) {
+        return;
+    }
     let access = access::<W, N>(lane, space, address, location);
     // SAFETY: as in `load_at`.
     let write = |data: *mut u8, offset: u64| unsafe {
@@ -117,18 +124,26 @@ pub fn atomic<W: Word>(
     space: Space,
     scope: Scope,
     address: u64,
-    update: impl FnMut(W) -> Option<W>,
+    mut update: impl FnMut(W) -> Option<W>,
 ) -> W {
-    let access = access::<W, 1>(current(), space, address, Location::caller());
+    let (lane, location) = (current(), Location::caller());
+    if !lane.step(location) {
+        return W::ZERO;
+    }
+    let access = access::<W, 1>(lane, space, address, location);
     let touch = if scope == Scope::Block {
         Touch::BlockAtomic
     } else {
         Touch::Atomic
     };
-    let mut wrote = false;
+    let (mut wrote, mut changed) = (false, false);
     // SAFETY: as in `load_at`.
-    let perform = |data: *mut u8, offset: u64| unsafe {
-        let (old, new) = W::update(data.add(offset as usize), update);
+    let mut perform = |data: *mut u8, offset: u64| unsafe {
+        let (old, new) = W::update(data.add(offset as usize), |old| {
+            let new = update(old);
+            changed = new.is_some_and(|new| new != old);
+            new
+        });
         wrote = new;
         (old, new)
     };
@@ -148,12 +163,12 @@ pub fn atomic<W: Word>(
             }),
         }
     };
-    yield_if_spinning(access.lane, wrote);
+    yield_if_spinning(access, wrote, changed);
     old
 }
 
 #[inline(always)]
-fn access<'a, W, const N: usize>(
+pub(super) fn access<'a, W, const N: usize>(
     lane: &'a Lane,
     space: Space,
     address: u64,
@@ -181,12 +196,23 @@ fn writable(space: Space) -> Space {
 
 /// Runs other lanes after many atomic operations: a lane that spins waits for one of them.
 #[inline(always)]
-fn yield_if_spinning(lane: &Lane, wrote: bool) {
+fn yield_if_spinning(access: Access<'_>, wrote: bool, changed: bool) {
     /// Number of operations since the last switch after which a lane yields; one that writes nothing counts 16 times.
     const LIMIT: u32 = 256;
-    let steps = &lane.block().atomic_steps;
+    let (lane, steps) = (access.lane, &access.lane.block().atomic_steps);
     steps.set(steps.get() + if wrote { 1 } else { 16 });
+    let polls = &lane.block().polls;
+    polls.count(access.address, lane.block().steps.left(), changed);
     if steps.get() >= LIMIT {
+        polls.end_turn();
+        let Access {
+            space,
+            address,
+            location,
+            ..
+        } = access;
+        lane.activity
+            .set(Activity::Polling(space, address, location));
         let spinning = &lane.warp().spinning;
         spinning.set(spinning.get() | 1 << lane.lane());
         lane.suspend();
@@ -208,15 +234,15 @@ pub fn fence(scope: Scope) {
 /// If a site is used with two sizes or alignments, or the alignment is no power of two up to 1024.
 #[track_caller]
 pub fn shared_static(site: usize, bytes: u32, align: u32) -> u64 {
-    let lane = current();
+    let (lane, location) = (current(), Location::caller());
+    if !lane.step(location) {
+        return BASE;
+    }
     match lane.block().shared.variable(site, bytes, align) {
         Ok(address) => address,
         Err((what, found, most)) => {
             let most = u64::from(most);
-            lane.fault(
-                FaultKind::SharedLimit { what, found, most },
-                Location::caller(),
-            )
+            lane.fault(FaultKind::SharedLimit { what, found, most }, location)
         }
     }
 }

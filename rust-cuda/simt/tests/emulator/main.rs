@@ -3,10 +3,12 @@
 mod access;
 mod blocks;
 mod device_memory;
+mod endless;
 mod grids;
 mod launches;
 mod machine;
 mod memory;
 mod races;
+mod tensor_cores;
 mod waiting;
 mod warp_operations;

@@ -1,0 +1,109 @@
+//! The steps that the threads of a block may take, and how a thread ends when its launch has failed.
+
+use std::cell::Cell;
+use std::panic::{Location, resume_unwind};
+
+use super::Lane;
+use crate::fault::FaultKind;
+use crate::fiber::Resume;
+
+/// The panic payload that unwinds a thread of a failed launch.
+pub(crate) struct LaunchFailed;
+
+#[cold]
+fn unwind() -> ! {
+    resume_unwind(Box::new(LaunchFailed))
+}
+
+/// The steps that the threads of a block may still take.
+#[derive(Default)]
+pub(crate) struct Steps {
+    left: Cell<u64>,
+    /// Whether the threads unwind, because the launch has failed. No step is left then.
+    unwinding: Cell<bool>,
+}
+
+impl Steps {
+    pub fn restart(&self, max: u64) {
+        self.left.set(max);
+        self.unwinding.set(false);
+    }
+
+    pub fn left(&self) -> u64 {
+        self.left.get()
+    }
+
+    /// Notes that threads of the block unwind from now on.
+    pub fn end(&self) {
+        self.left.set(0);
+        self.unwinding.set(true);
+    }
+
+    pub fn ended(&self) -> bool {
+        self.unwinding.get()
+    }
+}
+
+impl Lane {
+    /// Counts a step: an access to memory, a barrier or a warp operation. Returns false if the thread unwinds. Then a
+    /// destructor has called the operation, which must do nothing: a thread that unwinds cannot wait for others, and a
+    /// fault would be a second panic, which aborts the process.
+    #[inline(always)]
+    pub fn step(&self, location: &'static Location<'static>) -> bool {
+        let left = &self.block().steps.left;
+        match left.get() {
+            0 => self.no_step_left(location),
+            steps => {
+                left.set(steps - 1);
+                true
+            }
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn no_step_left(&self, location: &'static Location<'static>) -> bool {
+        if self.block().steps.ended() {
+            return false;
+        }
+        let steps = self.block().context().max_steps;
+        self.fault(FaultKind::TooManySteps { steps }, location)
+    }
+
+    /// Runs other lanes until the scheduler resumes this one.
+    #[inline(always)]
+    pub fn suspend(&self) {
+        // SAFETY: the yielder lives on the stack of the lane's fiber, and the caller runs on that fiber.
+        if let Resume::Stop = unsafe { &*self.yielder.get() }.suspend(()) {
+            unwind();
+        }
+    }
+
+    /// Ends the launch with a fault of this lane.
+    #[cold]
+    pub fn fault(&self, kind: FaultKind, location: &'static Location<'static>) -> ! {
+        self.fault_of(self, kind, location)
+    }
+
+    /// Ends the launch with a fault of another lane of the block.
+    #[cold]
+    pub fn fault_of(
+        &self,
+        other: &Lane,
+        kind: FaultKind,
+        location: &'static Location<'static>,
+    ) -> ! {
+        self.block().report(other, kind, location.into());
+        self.block().steps.end();
+        unwind()
+    }
+
+    /// Ends the launch with a fault of this lane when no other thread of the block can run any more. If another thread
+    /// races with the lane before that, the race is the fault.
+    #[cold]
+    pub fn fault_later(&self, kind: FaultKind, location: &'static Location<'static>) -> ! {
+        self.block().postpone(self, kind, location.into());
+        self.suspend();
+        unreachable!("no thread waits for what would resume the lane")
+    }
+}
