@@ -3,7 +3,7 @@
 use std::panic::Location;
 
 use crate::block::Lane;
-use crate::fault::{FaultKind, Touch};
+use crate::fault::{Buffer, FaultKind, Touch};
 use crate::memory::{Allocation, Entry, OFFSET_BITS, OFFSET_MASK, Shadow};
 use crate::shadow::{Conflict, Record, check_and_record, last_write};
 use crate::shared::{BASE, Storage};
@@ -55,6 +55,7 @@ impl<'a> Access<'a> {
             && let Some(Entry::Live(allocation)) = next.and_then(|next| table.entry(next))
         {
             self.fault(FaultKind::OutOfBounds {
+                buffer: Buffer::default(),
                 space,
                 address,
                 access,
@@ -65,6 +66,7 @@ impl<'a> Access<'a> {
         self.fault(match table.entry(address) {
             Some(Entry::Live(allocation)) if offset + access > allocation.size() => {
                 FaultKind::OutOfBounds {
+                    buffer: Buffer::default(),
                     space,
                     address,
                     access,
@@ -73,17 +75,20 @@ impl<'a> Access<'a> {
                 }
             }
             Some(Entry::Live(_)) => FaultKind::Misaligned {
+                buffer: Buffer::default(),
                 space,
                 address,
                 access,
             },
             Some(Entry::Freed) => FaultKind::Freed {
+                buffer: Buffer::default(),
                 space,
                 address,
                 access,
                 offset,
             },
             Some(Entry::Vacant) | None => FaultKind::UnknownAddress {
+                buffer: Buffer::default(),
                 space,
                 address,
                 access,
@@ -99,6 +104,7 @@ impl<'a> Access<'a> {
         let (space, address, access, size) = (self.space, self.address, self.bytes, shared.size());
         if access > size || offset > size - access {
             self.fault(FaultKind::OutOfBounds {
+                buffer: Buffer::default(),
                 space,
                 address,
                 access,
@@ -108,6 +114,7 @@ impl<'a> Access<'a> {
         }
         if address & (access - 1) != 0 {
             self.fault(FaultKind::Misaligned {
+                buffer: Buffer::default(),
                 space,
                 address,
                 access,
@@ -119,6 +126,7 @@ impl<'a> Access<'a> {
     #[cold]
     fn uninitialised(self, offset: u64, size: u64) -> ! {
         self.fault(FaultKind::Uninitialised {
+            buffer: Buffer::default(),
             space: self.space,
             address: self.address,
             access: self.bytes,
@@ -143,6 +151,7 @@ impl<'a> Access<'a> {
             }
         }
         let kind = FaultKind::Uninitialised {
+            buffer: Buffer::default(),
             space: self.space,
             address: self.address,
             access: self.bytes,
@@ -178,6 +187,7 @@ impl<'a> Access<'a> {
     fn race(self, touch: Touch, conflict: &Conflict, offset: u64, size: u64) -> ! {
         let (context, other) = (self.lane.block().context(), &conflict.record);
         self.fault(FaultKind::Race {
+            buffer: Buffer::default(),
             space: self.space,
             touch,
             address: self.address,
@@ -197,6 +207,7 @@ impl<'a> Access<'a> {
     #[cold]
     fn read_only_written(self, touch: Touch, offset: u64, size: u64) -> ! {
         self.fault(FaultKind::ReadOnlyWritten {
+            buffer: Buffer::default(),
             touch,
             address: self.address,
             offset,

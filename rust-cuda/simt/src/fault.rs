@@ -1,11 +1,14 @@
 //! Faults: what a kernel did wrong, and where.
 
+mod buffer;
 mod place;
 
 use std::borrow::Cow;
 use std::fmt;
 
 use crate::Space;
+use buffer::Position;
+pub use buffer::{Buffer, Parameter};
 pub use place::{Elsewhere, SourceLocation};
 
 /// The first fault of a launch: kernel, block, thread, line, and what happened.
@@ -80,8 +83,8 @@ impl fmt::Display for Touch {
 pub enum FaultKind {
     /// An access that lies partly or wholly outside the allocation of its address.
     #[error(
-        "{space} access out of bounds: {access} bytes at offset {offset} of an allocation of {size} bytes \
-         (address {address:#x})"
+        "{space} access out of bounds: {access} bytes at {}",
+        Position::within(*.address, *.offset, *.size, .buffer)
     )]
     OutOfBounds {
         /// The memory space.
@@ -94,10 +97,13 @@ pub enum FaultKind {
         offset: i64,
         /// The size of the allocation in bytes.
         size: u64,
+        /// The buffer.
+        buffer: Buffer,
     },
     /// An address that belongs to no allocation.
     #[error(
-        "{space} access of {access} bytes at address {address:#x}, which belongs to no allocation"
+        "{space} access of {access} bytes at {}, which belongs to no allocation",
+        Position::alone(*.address, .buffer)
     )]
     UnknownAddress {
         /// The memory space.
@@ -106,10 +112,13 @@ pub enum FaultKind {
         address: u64,
         /// The size of the access in bytes.
         access: u64,
+        /// The buffer.
+        buffer: Buffer,
     },
     /// An address in an allocation that was freed.
     #[error(
-        "{space} access of {access} bytes at address {address:#x}, offset {offset} of an allocation that was freed"
+        "{space} access of {access} bytes at {}, offset {offset} of an allocation that was freed",
+        Position::alone(*.address, .buffer)
     )]
     Freed {
         /// The memory space.
@@ -120,10 +129,13 @@ pub enum FaultKind {
         access: u64,
         /// The offset of the access from the start of the freed allocation.
         offset: u64,
+        /// The buffer.
+        buffer: Buffer,
     },
     /// An address that is not a multiple of the access's size.
     #[error(
-        "misaligned {space} access: {access} bytes at address {address:#x}, which is not a multiple of {access}"
+        "misaligned {space} access: {access} bytes at {}, whose address is not a multiple of {access}",
+        Position::alone(*.address, .buffer)
     )]
     Misaligned {
         /// The memory space.
@@ -132,11 +144,13 @@ pub enum FaultKind {
         address: u64,
         /// The size of the access in bytes, which is also the required alignment.
         access: u64,
+        /// The buffer.
+        buffer: Buffer,
     },
     /// A launch both reads a word through a read-only pointer and writes it.
     #[error(
-        "{touch} of the word at offset {offset} of an allocation of {size} bytes (address {address:#x}), \
-         which the same launch {}",
+        "{touch} of {}, which the same launch {}",
+        Position::within(*.address, offset.cast_signed(), *.size, .buffer),
         if *.touch == Touch::Load {
             "writes: a read-only load needs memory that no thread writes while the kernel runs"
         }
@@ -151,11 +165,13 @@ pub enum FaultKind {
         offset: u64,
         /// The size of the allocation in bytes.
         size: u64,
+        /// The buffer.
+        buffer: Buffer,
     },
     /// A read of memory that was never written.
     #[error(
-        "read of {space} memory that was never written: {access} bytes at offset {offset} of an allocation of {size} \
-         bytes (address {address:#x})"
+        "read of {space} memory that was never written: {access} bytes at {}",
+        Position::within(*.address, offset.cast_signed(), *.size, .buffer)
     )]
     Uninitialised {
         /// The memory space.
@@ -168,6 +184,8 @@ pub enum FaultKind {
         offset: u64,
         /// The size of the allocation in bytes.
         size: u64,
+        /// The buffer.
+        buffer: Buffer,
     },
     /// A barrier of the block that some threads do not reach, or that they reach at different lines.
     #[error("waits at the block's barrier, but thread {} {elsewhere}", Index(*.other))]
@@ -284,8 +302,9 @@ pub enum FaultKind {
     },
     /// Threads that wait for a change of memory which no thread can make any more.
     #[error(
-        "waits for a change of the word at address {address:#x} in {space} memory, but no thread changes anything any \
-         more: all {waiting} blocks that run wait, and {}",
+        "waits for a change of {} in {space} memory, but no thread changes anything any more: all {waiting} blocks that \
+         run wait, and {}",
+        Position::alone(*.address, .buffer),
         if *.not_started == 0 { "no other block is left".to_owned() }
         else { format!("{not_started} blocks have not started, since at most {most} run at the same time") }
     )]
@@ -300,11 +319,13 @@ pub enum FaultKind {
         not_started: u64,
         /// The number of blocks that can run at the same time.
         most: u64,
+        /// The buffer.
+        buffer: Buffer,
     },
     /// A data race: two threads accessed the same word, at least one of them wrote, and nothing orders the accesses.
     #[error(
-        "race on {space} memory: {touch} of the word at address {address:#x} (offset {offset} of an allocation of \
-         {size} bytes) is not ordered after {other_touch} of it by block {}, thread {}, at {}",
+        "race on {space} memory: {touch} of {} is not ordered after {other_touch} of it by block {}, thread {}, at {}",
+        Position::within(*.address, offset.cast_signed(), *.size, .buffer),
         Index(*.other_block), Index(*.other_thread),
         .other_location.as_ref().map_or_else(|| "an unknown line".to_owned(), ToString::to_string)
     )]
@@ -327,6 +348,8 @@ pub enum FaultKind {
         other_thread: [u32; 3],
         /// The other thread's line.
         other_location: Option<SourceLocation>,
+        /// The buffer.
+        buffer: Buffer,
     },
     /// A launch that hardware refuses.
     #[error("{what} is {found}, allowed are {least} to {most}")]

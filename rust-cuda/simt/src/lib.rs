@@ -46,7 +46,7 @@ mod warp;
 mod word;
 
 pub use emulator::{Emulator, Progress};
-pub use fault::{Elsewhere, Fault, FaultKind, SourceLocation, Touch};
+pub use fault::{Buffer, Elsewhere, Fault, FaultKind, Parameter, SourceLocation, Touch};
 pub use launch::{Launch, Statistics};
 pub use memory::MemoryError;
 pub use types::{Checks, Options, Product, ProductElements, Reduce, Schedule, Scope, Space};

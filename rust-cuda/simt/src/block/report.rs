@@ -1,7 +1,8 @@
 //! Reports of a block: its first fault, and threads that wait for a thread which never arrives.
 
 use super::{Activity, Block, Lane};
-use crate::fault::{Elsewhere, Fault, FaultKind, SourceLocation};
+use crate::fault::{Buffer, Elsewhere, Fault, FaultKind, SourceLocation};
+use crate::memory::Entry;
 use crate::warp::{Operation, bits};
 
 impl Block {
@@ -18,7 +19,16 @@ impl Block {
         self.fault.borrow_mut().get_or_insert(fault);
     }
 
-    fn fault_by(&self, lane: &Lane, kind: FaultKind, location: SourceLocation) -> Fault {
+    fn fault_by(&self, lane: &Lane, mut kind: FaultKind, location: SourceLocation) -> Fault {
+        if let Some((address, extent, buffer)) = kind.buffer() {
+            let start =
+                address.wrapping_sub(extent.map_or(0, |(offset, _)| offset.cast_unsigned()));
+            if let Some(Entry::Live(allocation)) = self.context().table.entry(start)
+                && let Some(shadow) = &allocation.shadow
+            {
+                buffer.element_bytes = shadow.granule_bytes();
+            }
+        }
         Fault {
             kernel: self.context().kernel.to_owned(),
             block: self.index(),
@@ -58,6 +68,7 @@ impl Block {
             });
         if let Some((lane, space, address, location)) = polling {
             let kind = FaultKind::NothingChanges {
+                buffer: Buffer::default(),
                 space,
                 address,
                 waiting,

@@ -26,6 +26,10 @@ fn an_access_past_the_end_names_allocation_offset_and_size() {
                 access: 4,
                 offset: 4 * i64::from(index),
                 size: 400,
+                buffer: Buffer {
+                    element_bytes: if checks == Checks::Full { 4 } else { 0 },
+                    parameters: Vec::new(),
+                },
             };
             assert_eq!(kind, expected);
         }

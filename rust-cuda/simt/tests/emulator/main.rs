@@ -8,6 +8,7 @@ mod grids;
 mod launches;
 mod machine;
 mod memory;
+mod positions;
 mod races;
 mod tensor_cores;
 mod waiting;

@@ -1,0 +1,196 @@
+//! Positions in memory: the elements of a buffer, and the kernel's parameter that points to them.
+
+use std::fmt;
+
+use super::{Fault, FaultKind};
+use crate::memory::OFFSET_BITS;
+
+/// A pointer among the arguments of a kernel.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Parameter {
+    /// The name of the parameter. For a field of a struct, those of the fields follow: `a.values`.
+    pub name: String,
+    /// The address that it points to.
+    pub address: u64,
+    /// The name of the elements' type: `f32`.
+    pub element: &'static str,
+    /// The size of an element in bytes, not zero.
+    pub bytes: u32,
+}
+
+/// What is known of the buffer that a fault is about.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Buffer {
+    /// The size of an element in bytes, as it was allocated; zero if it is not known.
+    pub element_bytes: u64,
+    /// The parameters that point to it, all to the same address; empty if they are not known.
+    pub parameters: Vec<Parameter>,
+}
+
+/// Prints a position: `x[100] of 100 f32 (parameter x)`.
+pub(super) struct Position<'a> {
+    address: u64,
+    /// The offset of the address in its allocation, and the size of the allocation in bytes.
+    extent: Option<(i64, u64)>,
+    buffer: &'a Buffer,
+}
+
+impl<'a> Position<'a> {
+    /// The position at an offset in an allocation of `size` bytes.
+    pub fn within(address: u64, offset: i64, size: u64, buffer: &'a Buffer) -> Self {
+        let extent = Some((offset, size));
+        Self {
+            address,
+            extent,
+            buffer,
+        }
+    }
+
+    /// A position of which no allocation is known.
+    pub fn alone(address: u64, buffer: &'a Buffer) -> Self {
+        Self {
+            address,
+            extent: None,
+            buffer,
+        }
+    }
+}
+
+impl fmt::Display for Position<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            address,
+            extent,
+            buffer,
+        } = *self;
+        if let [first, ..] = &*buffer.parameters {
+            let bytes = i64::from(first.bytes.max(1));
+            let distance = address.wrapping_sub(first.address).cast_signed();
+            match distance.rem_euclid(bytes) {
+                0 => {}
+                byte => write!(f, "byte {byte} of ")?,
+            }
+            write!(f, "{}[{}]", first.name, distance.div_euclid(bytes))?;
+            if let Some((offset, size)) = extent {
+                let length = size.cast_signed() - (offset - distance);
+                write!(f, " of {} {}", length.div_euclid(bytes), first.element)?;
+            }
+            let names: Vec<&str> = buffer.parameters.iter().map(Parameter::root).collect();
+            let plural = if names.len() > 1 { "s" } else { "" };
+            return write!(f, " (parameter{plural} {})", names.join(", "));
+        }
+        match (extent, buffer.element_bytes) {
+            (Some((offset, size)), bytes) if bytes > 1 && offset.rem_euclid(bytes as i64) == 0 => {
+                write!(
+                    f,
+                    "element {} of {}, of {bytes} bytes each (address {address:#x})",
+                    offset.div_euclid(bytes as i64),
+                    size / bytes
+                )
+            }
+            (Some((offset, size)), _) => {
+                write!(f, "byte {offset} of {size} (address {address:#x})")
+            }
+            (None, _) => write!(f, "address {address:#x}"),
+        }
+    }
+}
+
+impl Parameter {
+    /// The name of the parameter without fields.
+    fn root(&self) -> &str {
+        self.name.split('.').next().unwrap_or_default()
+    }
+}
+
+impl Fault {
+    /// Names the buffer that the fault is about after the kernel's parameter that points to it, if it is one of
+    /// `parameters`.
+    pub fn name_parameters(&mut self, parameters: &[Parameter]) {
+        let Some((address, extent, buffer)) = self.kind.buffer() else {
+            return;
+        };
+        // Within the allocation, if it is known; else at most as far from an allocation's start as its size may be.
+        let start = address.wrapping_sub(extent.map_or(0, |(offset, _)| offset.cast_unsigned()));
+        let inside: Vec<&Parameter> = parameters
+            .iter()
+            .filter(|parameter| parameter.address >> OFFSET_BITS == start >> OFFSET_BITS)
+            .collect();
+        let before = inside.iter().map(|parameter| parameter.address);
+        let nearest = before.clone().filter(|&at| at <= address).max();
+        let Some(nearest) = nearest.or_else(|| before.min()) else {
+            return;
+        };
+        buffer.parameters = inside
+            .into_iter()
+            .filter(|parameter| parameter.address == nearest)
+            .cloned()
+            .collect();
+    }
+}
+
+impl FaultKind {
+    /// The address that the fault is about in global memory, its offset in an allocation and the allocation's size, and
+    /// the buffer.
+    pub(crate) fn buffer(&mut self) -> Option<(u64, Option<(i64, u64)>, &mut Buffer)> {
+        use crate::Space::Shared;
+        match self {
+            Self::OutOfBounds {
+                space,
+                address,
+                offset,
+                size,
+                buffer,
+                ..
+            } if *space != Shared => Some((*address, Some((*offset, *size)), buffer)),
+            Self::Uninitialised {
+                space,
+                address,
+                offset,
+                size,
+                buffer,
+                ..
+            }
+            | Self::Race {
+                space,
+                address,
+                offset,
+                size,
+                buffer,
+                ..
+            } if *space != Shared => Some((*address, Some((offset.cast_signed(), *size)), buffer)),
+            Self::ReadOnlyWritten {
+                address,
+                offset,
+                size,
+                buffer,
+                ..
+            } => Some((*address, Some((offset.cast_signed(), *size)), buffer)),
+            Self::UnknownAddress {
+                space,
+                address,
+                buffer,
+                ..
+            }
+            | Self::Freed {
+                space,
+                address,
+                buffer,
+                ..
+            }
+            | Self::Misaligned {
+                space,
+                address,
+                buffer,
+                ..
+            }
+            | Self::NothingChanges {
+                space,
+                address,
+                buffer,
+                ..
+            } if *space != Shared => Some((*address, None, buffer)),
+            _ => None,
+        }
+    }
+}
