@@ -113,7 +113,7 @@ fn without_a_parameter_a_position_is_an_element_of_its_allocation() {
     let emulator = strict();
     let x = zeros(&emulator, 100);
     let text = message(&emulator, &[parameter("y", x + (1 << 50))], || {
-        put(x, 0, 1);
+        get(x, 100);
     });
     check(
         text,
