@@ -1,11 +1,11 @@
 //! The state that all workers of a launch share.
 
 use std::hint::spin_loop;
-use std::sync::Mutex;
 use std::sync::atomic::{
     AtomicBool, AtomicU64,
     Ordering::{Acquire, Relaxed, Release},
 };
+use std::sync::{Arc, Mutex};
 use std::thread::yield_now;
 
 use crate::emulator::Progress;
@@ -47,7 +47,7 @@ pub(crate) struct Context<'a> {
     /// The first block that no worker has taken yet.
     pub next: AtomicU64,
     /// Number of finished blocks.
-    pub done: AtomicU64,
+    pub done: Arc<AtomicU64>,
     /// Whether a fault has stopped the launch.
     pub stop: AtomicBool,
     /// The fault of the lowest block number so far, with that number.

@@ -1,8 +1,8 @@
 //! A launch: its shape, and the workers that run its blocks.
 
 use std::panic::Location;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::{Arc, Mutex};
 use std::thread;
 
 use crate::context::{Context, Stripes};
@@ -14,6 +14,7 @@ use crate::memory::Table;
 use crate::scheduler::Worker;
 use crate::stall::Stalls;
 use crate::types::{Checks, Options, Schedule};
+use crate::watchdog::WATCHDOG;
 
 /// The maximum number of steps of a block, unless the options have another.
 const DEFAULT_MAX_STEPS: u64 = 1 << 32;
@@ -104,10 +105,11 @@ impl Machine<'_> {
             stalls: Stalls::default(),
             chunk: (blocks / (64 * workers as u64)).clamp(1, 16),
             next: AtomicU64::new(0),
-            done: AtomicU64::new(0),
+            done: Arc::default(),
             stop: AtomicBool::new(false),
             fault: Mutex::new(None),
         };
+        let _watched = WATCHDOG.watch(launch.kernel, blocks, &context.done);
         let worker = || Worker::new(&context, self.stacks, location).run();
         let switches = thread::scope(|scope| {
             let others: Vec<_> = (1..workers).map(|_| scope.spawn(worker)).collect();

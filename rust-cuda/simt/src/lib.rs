@@ -40,9 +40,12 @@ mod panic;
 mod scheduler;
 mod shadow;
 mod shared;
+#[cfg(unix)]
+mod stack_overflow;
 mod stall;
 mod types;
 mod warp;
+mod watchdog;
 mod word;
 
 pub use emulator::{Emulator, Progress};

@@ -82,6 +82,8 @@ impl<'a> Worker<'a> {
 
     /// Runs blocks until none is left or the launch has failed. Returns the number of switches to a fiber.
     pub fn run(mut self) -> u64 {
+        #[cfg(unix)]
+        let _signal_stack = crate::stack_overflow::SignalStack::lend();
         let mut resident: VecDeque<(Rc<Block>, Turns)> = VecDeque::new();
         let mut spare: Vec<Rc<Block>> = Vec::new();
         let mut quiet = Quiet::default();

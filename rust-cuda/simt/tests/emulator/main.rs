@@ -10,6 +10,8 @@ mod machine;
 mod memory;
 mod positions;
 mod races;
+#[cfg(unix)]
+mod stack;
 mod tensor_cores;
 mod waiting;
 mod warp_operations;
