@@ -64,7 +64,7 @@ impl Barrier {
         }
         self.arrived.set(self.arrived.get() + 1);
         self.count.set(self.count.get() + u32::from(predicate));
-        block.share_device_fence(lane);
+        block.gather_known(lane);
         if self.arrived.get() != block.context().threads {
             return false;
         }

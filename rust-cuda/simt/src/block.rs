@@ -1,5 +1,6 @@
 //! A running block: its lanes, warps and logical clock.
 
+mod hand_offs;
 mod proxy;
 mod report;
 mod steps;
@@ -25,6 +26,8 @@ use crate::stall::Polls;
 use crate::types::Space;
 use crate::warp::{Operation, Warp, bits};
 
+pub(crate) use hand_offs::DeviceHandOffs;
+use hand_offs::{BlockHandOffs, LaneHandOffs};
 use proxy::ProxyFences;
 pub(crate) use steps::{LaunchFailed, Steps};
 use warpgroup::Warpgroups;
@@ -52,12 +55,9 @@ pub(crate) struct Lane {
     /// The fiber of the thread, while the thread runs or waits.
     pub fiber: Cell<Option<usize>>,
     pub yielder: Cell<*const Yielder<Resume, ()>>,
-    /// The time of the lane's last `sync_warp` with a part of the warp.
+    /// The time of the lane's last fence, or of its last `sync_warp` with a part of the warp.
     time: Cell<u32>,
-    /// The time of the lane's last fence, zero before the first.
-    fence_time: Cell<u32>,
-    /// Whether the lane has executed a fence of device scope.
-    device_fence: Cell<bool>,
+    hand_offs: RefCell<LaneHandOffs>,
     /// Asynchronous copies that the thread has not waited for.
     pub copies: RefCell<AsyncCopies>,
 }
@@ -105,21 +105,7 @@ impl Lane {
             || self.block().orders_all_before(time)
             || (thread / WARP_SIZE == self.index / WARP_SIZE
                 && self.warp().orders(thread % WARP_SIZE, time, self.lane()))
-    }
-
-    /// Whether a fence orders the lane's accesses after those of other blocks.
-    pub fn fenced_for_device(&self) -> bool {
-        self.device_fence.get() || self.block().device_fence.get()
-    }
-
-    /// Whether a fence since the last barrier orders the lane's accesses after those of its block.
-    pub fn fenced_in_block(&self) -> bool {
-        self.fence_time.get() >= self.block().barrier_time.get()
-    }
-
-    pub fn note_fence(&self, device: bool) {
-        self.fence_time.set(self.block().clock.get());
-        self.device_fence.set(self.device_fence.get() || device);
+            || self.has_acquired(self.block().number(), record)
     }
 }
 
@@ -151,8 +137,7 @@ pub(crate) struct Block {
     clock: Cell<u32>,
     /// The time of the last barrier.
     barrier_time: Cell<u32>,
-    /// Whether a lane that reached a barrier had executed a fence of device scope.
-    device_fence: Cell<bool>,
+    hand_offs: BlockHandOffs,
     fault: RefCell<Option<Fault>>,
     /// A fault that is reported when no other thread can run any more.
     postponed: RefCell<Option<Fault>>,
@@ -175,8 +160,7 @@ impl Block {
                 fiber: Cell::new(None),
                 yielder: Cell::new(ptr::null()),
                 time: Cell::new(0),
-                fence_time: Cell::new(0),
-                device_fence: Cell::new(false),
+                hand_offs: RefCell::default(),
                 copies: RefCell::default(),
             })
             .collect();
@@ -203,7 +187,7 @@ impl Block {
             random: context.seed.map(Random::new),
             clock: Cell::new(0),
             barrier_time: Cell::new(0),
-            device_fence: Cell::new(false),
+            hand_offs: BlockHandOffs::default(),
             fault: RefCell::new(None),
             postponed: RefCell::new(None),
             panic: RefCell::new(None),
@@ -229,7 +213,7 @@ impl Block {
         self.warpgroups.restart();
         self.steps.restart(self.context().max_steps);
         self.current_warp.set(0);
-        self.device_fence.set(false);
+        self.restart_hand_offs();
         if self.clock.get() > u32::MAX / 2 {
             self.clock.set(0);
             self.shared.reset_times();
@@ -242,8 +226,6 @@ impl Block {
         for lane in &self.lanes {
             lane.activity.set(Activity::Running);
             lane.time.set(0);
-            lane.fence_time.set(0);
-            lane.device_fence.set(false);
             lane.copies.borrow_mut().clear();
         }
     }
@@ -353,30 +335,14 @@ impl Block {
     /// Notes that all threads have reached a barrier.
     pub fn pass_barrier(&self) {
         self.barrier_time.set(self.tick());
-    }
-
-    /// Notes, for all threads of the block, a fence of device scope that `lane` has executed.
-    pub fn share_device_fence(&self, lane: &Lane) {
-        if lane.device_fence.get() {
-            self.device_fence.set(true);
-        }
+        self.share_gathered();
     }
 
     /// Notes that all lanes of `mask` in the warp of `lane` have reached a warp barrier.
     pub fn pass_warp_barrier(&self, lane: &Lane, mask: u32) {
         let (warp, lanes) = (lane.warp(), self.warp_lanes(lane));
         let members = || bits(mask).map(|member| &lanes[member as usize]);
-        let fence_time = members()
-            .map(|member| member.fence_time.get())
-            .max()
-            .unwrap_or(0);
-        let device_fence = members().any(|member| member.device_fence.get());
-        if fence_time > 0 {
-            for member in members() {
-                member.fence_time.set(fence_time);
-                member.device_fence.set(device_fence);
-            }
-        }
+        self.share_among(members());
         let time = self.tick();
         if mask == warp.lanes {
             warp.sync_all(time);

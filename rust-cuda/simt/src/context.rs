@@ -8,6 +8,7 @@ use std::sync::atomic::{
 use std::sync::{Arc, Mutex};
 use std::thread::yield_now;
 
+use crate::block::DeviceHandOffs;
 use crate::emulator::Progress;
 use crate::fault::Fault;
 use crate::memory::Table;
@@ -34,6 +35,7 @@ pub(crate) struct Context<'a> {
     pub seed: Option<u64>,
     pub table: &'a Table,
     pub stripes: &'a Stripes,
+    pub hand_offs: DeviceHandOffs,
     pub progress: Option<Progress>,
     /// Maximum number of steps of a block.
     pub max_steps: u64,

@@ -4,12 +4,12 @@ mod buffer;
 mod place;
 
 use std::borrow::Cow;
-use std::fmt;
 
 use crate::Space;
 use buffer::Position;
 pub use buffer::{Buffer, Parameter};
-pub use place::{Elsewhere, SourceLocation};
+use place::Index;
+pub use place::{Elsewhere, SourceLocation, Touch};
 
 /// The first fault of a launch: kernel, block, thread, line, and what happened.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -40,40 +40,6 @@ impl Fault {
         }
         let (block, thread) = (Index(self.block), Index(self.thread));
         format!("kernel `{kernel}`, block {block}, thread {thread}, at {location}: {kind}")
-    }
-}
-
-/// Prints an index of a block or a thread.
-struct Index([u32; 3]);
-
-impl fmt::Display for Index {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let [x, y, z] = self.0;
-        write!(f, "({x}, {y}, {z})")
-    }
-}
-
-/// How a thread accessed a word.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Touch {
-    /// A plain load.
-    Load,
-    /// A plain store.
-    Store,
-    /// An atomic operation of device or system scope.
-    Atomic,
-    /// An atomic operation of block scope: atomic for the threads of one block only.
-    BlockAtomic,
-}
-
-impl fmt::Display for Touch {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Load => "a load",
-            Self::Store => "a store",
-            Self::Atomic => "an atomic operation",
-            Self::BlockAtomic => "an atomic operation of block scope",
-        })
     }
 }
 
@@ -386,5 +352,49 @@ pub enum FaultKind {
         bytes: u64,
         /// What needs them.
         purpose: &'static str,
+    },
+    /// An address in the memory of another emulator.
+    #[error(
+        "{space} access of {access} bytes at {}, which belongs to another emulator: a device has no access to the memory \
+         of another one",
+        Position::alone(*.address, .buffer)
+    )]
+    OtherEmulator {
+        /// The memory space.
+        space: Space,
+        /// The address.
+        address: u64,
+        /// The size of the access in bytes.
+        access: u64,
+        /// The buffer.
+        buffer: Buffer,
+    },
+    /// An access to the destination of an asynchronous copy that is in flight.
+    #[error(
+        "{touch} of {access} bytes of shared memory (address {address:#x}) to which an asynchronous copy is in flight: \
+         thread {} started it at {other_location} and has not waited for it", Index(*.other_thread)
+    )]
+    CopyInFlight {
+        /// The access of the faulting thread.
+        touch: Touch,
+        /// The address.
+        address: u64,
+        /// The size of the access in bytes.
+        access: u64,
+        /// The thread that started the copy.
+        other_thread: [u32; 3],
+        /// The line that started the copy.
+        other_location: SourceLocation,
+    },
+    /// An asynchronous copy for which its thread never waits.
+    #[error(
+        "the thread returns without waiting for this asynchronous copy of {bytes} bytes to shared memory (address \
+         {address:#x})"
+    )]
+    CopyNeverAwaited {
+        /// The address of the destination.
+        address: u64,
+        /// The size of the copy in bytes.
+        bytes: u64,
     },
 }

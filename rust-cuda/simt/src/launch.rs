@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
+use crate::block::DeviceHandOffs;
 use crate::context::{Context, Stripes};
 use crate::emulator::Progress;
 use crate::fault::Fault;
@@ -96,6 +97,7 @@ impl Machine<'_> {
             },
             table: self.table,
             stripes: self.stripes,
+            hand_offs: DeviceHandOffs::default(),
             progress: self.progress,
             max_steps: self.options.max_steps.map_or(DEFAULT_MAX_STEPS, u64::from),
             workers,

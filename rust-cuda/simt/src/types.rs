@@ -20,18 +20,17 @@ pub struct Options {
 
 /// What an emulator checks.
 ///
-/// The race detector has no false positives. It misses some races:
+/// Accesses are ordered by barriers, and by [fences](crate::lane::fence) together with atomic operations, as in the
+/// memory model of PTX. The race detector has no false positives. It misses some races:
 ///
-/// - After a memory fence, a thread counts as ordered after the other threads of its block until the next barrier.
-///   After a fence of device scope it counts as ordered after all other blocks, too. Threads that it meets at a barrier
-///   later inherit this.
 /// - Of the atomic operations on a word, and of its readers in several blocks, it keeps only some.
 /// - For each granule (see [`Emulator::allocate`](crate::Emulator::allocate)) it keeps one write, so accesses to
 ///   different bytes of a granule replace each other.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Checks {
     /// All of [`Checks::BoundsOnly`], and: no thread reads memory that was never written, no thread writes a word that
-    /// the launch reads through a read-only pointer, and no two threads race.
+    /// the launch reads through a read-only pointer, no two threads race, and each thread waits for its asynchronous
+    /// copies before anyone uses their destination.
     #[default]
     Full,
     /// Every access lies in a live allocation and is aligned. All threads that a barrier or a warp operation names

@@ -206,6 +206,15 @@ impl Warp {
                 .is_some_and(|clocks| time <= clocks[lane as usize][earlier as usize].get())
     }
 
+    /// The last time of lane `earlier` whose accesses happened before what `lane` does now, as far as warp barriers order
+    /// them; `None` if they order none.
+    pub fn ordered_until(&self, earlier: u32, lane: u32) -> Option<u32> {
+        let by_parts = self.clocks.get();
+        let by_parts = by_parts.map_or(0, |clocks| clocks[lane as usize][earlier as usize].get());
+        let until = by_parts.max(self.synced.get().saturating_sub(1));
+        (until > 0 && self.lanes >> earlier & 1 != 0).then_some(until)
+    }
+
     /// Notes a `sync_warp` of all lanes at `time`.
     pub fn sync_all(&self, time: u32) {
         self.synced.set(time);
@@ -230,7 +239,7 @@ impl Warp {
 }
 
 /// The positions of the bits that are set, lowest first.
-pub(crate) fn bits(mut mask: u32) -> impl Iterator<Item = u32> {
+pub(crate) fn bits(mut mask: u32) -> impl Iterator<Item = u32> + Clone {
     std::iter::from_fn(move || {
         let bit = mask.trailing_zeros();
         mask &= mask.wrapping_sub(1);

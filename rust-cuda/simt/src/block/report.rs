@@ -90,6 +90,15 @@ impl Block {
 
     /// Notes that a thread has returned, and reports a thread that still waits for it.
     pub fn thread_returned(&self, lane: &Lane) {
+        if self.context().full
+            && let Some(copy) = lane.copies.borrow().first()
+        {
+            let kind = FaultKind::CopyNeverAwaited {
+                address: copy.to,
+                bytes: copy.bytes.into(),
+            };
+            self.report(lane, kind, copy.location.into());
+        }
         lane.activity.set(Activity::Returned);
         self.live.set(self.live.get() - 1);
         self.returned.set(Some(lane.index));

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::{Fault, FaultKind};
-use crate::memory::OFFSET_BITS;
+use crate::regions::OFFSET_BITS;
 
 /// A pointer among the arguments of a kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -166,7 +166,13 @@ impl FaultKind {
                 buffer,
                 ..
             } => Some((*address, Some((offset.cast_signed(), *size)), buffer)),
-            Self::UnknownAddress {
+            Self::OtherEmulator {
+                space,
+                address,
+                buffer,
+                ..
+            }
+            | Self::UnknownAddress {
                 space,
                 address,
                 buffer,

@@ -69,3 +69,37 @@ impl fmt::Display for Elsewhere {
         }
     }
 }
+
+/// How a thread accessed a word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Touch {
+    /// A plain load.
+    Load,
+    /// A plain store.
+    Store,
+    /// An atomic operation of device or system scope.
+    Atomic,
+    /// An atomic operation of block scope: atomic for the threads of one block only.
+    BlockAtomic,
+}
+
+impl fmt::Display for Touch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Load => "a load",
+            Self::Store => "a store",
+            Self::Atomic => "an atomic operation",
+            Self::BlockAtomic => "an atomic operation of block scope",
+        })
+    }
+}
+
+/// Prints an index of a block or a thread.
+pub(super) struct Index(pub [u32; 3]);
+
+impl fmt::Display for Index {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [x, y, z] = self.0;
+        write!(f, "({x}, {y}, {z})")
+    }
+}

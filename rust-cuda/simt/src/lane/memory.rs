@@ -9,7 +9,7 @@ use crate::current::current;
 use crate::fault::{FaultKind, Touch};
 use crate::shared::BASE;
 use crate::types::{Scope, Space};
-use crate::word::Word;
+use crate::word::{self, Word};
 
 /// Loads `N` consecutive words. The address must be a multiple of their total size.
 #[inline(always)]
@@ -27,26 +27,26 @@ pub(crate) fn load_at<W: Word, const N: usize>(
     location: &'static Location<'static>,
 ) -> [W; N] {
     if !lane.step(location) {
-        return [W::ZERO; N];
+        return [W::narrow(0); N];
     }
     let access = access::<W, N>(lane, space, address, location);
-    // SAFETY: `resolve` and `resolve_shared` have checked that the access lies in valid memory and is aligned. All
-    // accesses to that memory are atomic accesses of `Word`s.
-    let read = |data: *mut u8, offset: u64| unsafe {
-        let data = data.add(offset as usize);
-        std::array::from_fn(|word| W::load(data.add(word * size_of::<W>())))
-    };
     if space == Space::Shared {
-        let (storage, offset) = access.resolve_shared();
+        let (storage, place) = access.resolve_shared();
+        // SAFETY: `resolve_shared` has checked that the access lies in valid memory, which only this worker uses, and that
+        // it is aligned. All bytes are valid integers.
+        let read = || unsafe { storage.data().add(place as usize).cast::<[W; N]>().read() };
         if !access.lane.block().context().full {
-            return read(storage.data(), offset);
+            return read();
         }
-        return access.check_shared(storage, offset, Touch::Load, || {
-            (read(storage.data(), offset), false)
-        });
+        return access.check_shared(storage, place, Touch::Load, || (read(), false));
     }
     let (allocation, offset) = access.resolve();
-    let perform = || read(allocation.data(), offset);
+    // SAFETY: `resolve` has checked that the access lies in valid memory and is aligned. All accesses to that memory are
+    // those of `word`.
+    let perform = || unsafe {
+        let data = allocation.data().add(offset as usize);
+        std::array::from_fn(|i| word::load(data.add(i * size_of::<W>())))
+    };
     match &allocation.shadow {
         None => perform(),
         Some(shadow) if space == Space::GlobalReadOnly => {
@@ -82,25 +82,28 @@ pub(crate) fn store_at<W: Word, const N: usize>(
     if !lane.step(location) {
         return;
     }
-    let access = access::<W, N>(lane, space, address, location);
-    // SAFETY: as in `load_at`.
-    let write = |data: *mut u8, offset: u64| unsafe {
-        let data = data.add(offset as usize);
-        for (word, value) in values.into_iter().enumerate() {
-            W::store(data.add(word * size_of::<W>()), value);
-        }
+    let access = Access {
+        reads: false,
+        ..access::<W, N>(lane, space, address, location)
     };
     if writable(space) == Space::Shared {
-        let (storage, offset) = access.resolve_shared();
+        let (storage, place) = access.resolve_shared();
+        // SAFETY: as in `load_at`.
+        let write = || unsafe {
+            storage
+                .data()
+                .add(place as usize)
+                .cast::<[W; N]>()
+                .write(values)
+        };
         if !access.lane.block().context().full {
-            return write(storage.data(), offset);
+            return write();
         }
-        return access.check_shared(storage, offset, Touch::Store, || {
-            (write(storage.data(), offset), true)
-        });
+        return access.check_shared(storage, place, Touch::Store, || (write(), true));
     }
     let (allocation, offset) = access.resolve();
-    let perform = || write(allocation.data(), offset);
+    // SAFETY: as in `load_at`.
+    let perform = || unsafe { word::store(allocation.data().add(offset as usize), values) };
     match &allocation.shadow {
         None => perform(),
         Some(shadow) => {
@@ -112,8 +115,8 @@ pub(crate) fn store_at<W: Word, const N: usize>(
 }
 
 /// Replaces a word by the result of `update`, atomically for the threads of `scope`, and returns the old value. If
-/// `update` returns `None`, the word stays as it is and the operation is an atomic load. `update` may be called several
-/// times. It must not call functions of this module, since the word is locked meanwhile.
+/// `update` returns `None`, the word stays as it is and the operation is an atomic load. `update` must not call functions
+/// of this module, since the word is locked meanwhile.
 ///
 /// # Panics
 ///
@@ -124,43 +127,78 @@ pub fn atomic<W: Word>(
     space: Space,
     scope: Scope,
     address: u64,
-    mut update: impl FnMut(W) -> Option<W>,
+    update: impl FnOnce(W) -> Option<W>,
 ) -> W {
-    let (lane, location) = (current(), Location::caller());
-    if !lane.step(location) {
-        return W::ZERO;
+    let access = access::<W, 1>(current(), space, address, Location::caller());
+    perform_atomic(access, scope, update)
+}
+
+/// Stores a word, atomically for the threads of `scope`. Other than an exchange by [`atomic`], it does not pass on what
+/// earlier writes of the word have released, and the word may be uninitialised.
+///
+/// # Panics
+///
+/// If `space` is [`Space::GlobalReadOnly`].
+#[inline]
+#[track_caller]
+pub fn atomic_store<W: Word>(space: Space, scope: Scope, address: u64, value: W) {
+    let access = access::<W, 1>(current(), space, address, Location::caller());
+    let access = Access {
+        reads: false,
+        ..access
+    };
+    perform_atomic(access, scope, |_| Some(value));
+}
+
+#[inline(always)]
+#[track_caller]
+fn perform_atomic<W: Word>(
+    access: Access<'_>,
+    scope: Scope,
+    update: impl FnOnce(W) -> Option<W>,
+) -> W {
+    if !access.lane.step(access.location) {
+        return W::narrow(0);
     }
-    let access = access::<W, 1>(lane, space, address, location);
     let touch = if scope == Scope::Block {
         Touch::BlockAtomic
     } else {
         Touch::Atomic
     };
     let (mut wrote, mut changed) = (false, false);
-    // SAFETY: as in `load_at`.
-    let mut perform = |data: *mut u8, offset: u64| unsafe {
-        let (old, new) = W::update(data.add(offset as usize), |old| {
-            let new = update(old);
-            changed = new.is_some_and(|new| new != old);
-            new
-        });
-        wrote = new;
-        (old, new)
+    let update = |old| {
+        let new = update(old);
+        changed = new.is_some_and(|new| new != old);
+        new
     };
-    let old = if writable(space) == Space::Shared {
-        let (storage, offset) = access.resolve_shared();
+    let old = if writable(access.space) == Space::Shared {
+        let (storage, place) = access.resolve_shared();
+        // SAFETY: as in `load_at`.
+        let perform = || unsafe {
+            let word = storage.data().add(place as usize).cast::<W>();
+            let old = word.read();
+            if let Some(new) = update(old) {
+                word.write(new);
+                wrote = true;
+            }
+            (old, wrote)
+        };
         if access.lane.block().context().full {
-            access.check_shared(storage, offset, touch, || perform(storage.data(), offset))
+            access.check_shared(storage, place, touch, perform)
         } else {
-            perform(storage.data(), offset).0
+            perform().0
         }
     } else {
         let (allocation, offset) = access.resolve();
+        // SAFETY: as in `load_at`; all calls for a word hold the same lock.
+        let perform = || unsafe {
+            let (old, new) = word::update(allocation.data().add(offset as usize), update);
+            wrote = new;
+            (old, new)
+        };
         match &allocation.shadow {
-            None => perform(allocation.data(), offset).0,
-            Some(shadow) => access.check_global(allocation, shadow, offset, touch, || {
-                perform(allocation.data(), offset)
-            }),
+            None => access.locked(offset as usize, perform).0,
+            Some(shadow) => access.check_global(allocation, shadow, offset, touch, perform),
         }
     };
     yield_if_spinning(access, wrote, changed);
@@ -180,6 +218,7 @@ pub(super) fn access<'a, W, const N: usize>(
         space,
         address,
         bytes: (N * size_of::<W>()) as u64,
+        reads: true,
         location,
     }
 }
@@ -219,10 +258,16 @@ fn yield_if_spinning(access: Access<'_>, wrote: bool, changed: bool) {
     }
 }
 
-/// A memory fence (`__threadfence`): the threads of `scope` see the thread's accesses before it before those after it.
+/// A memory fence (`__threadfence`). It orders accesses together with atomic operations: if the thread writes a word
+/// atomically after the fence, and another thread reads it so and then executes a fence, then what happened before the
+/// first fence happened before what the other thread does after its fence. The scopes of both fences must contain both
+/// threads.
 #[track_caller]
 pub fn fence(scope: Scope) {
-    current().note_fence(scope != Scope::Block);
+    let lane = current();
+    if lane.block().context().full {
+        lane.note_fence(scope != Scope::Block);
+    }
     host_fence(Ordering::SeqCst);
 }
 

@@ -2,9 +2,11 @@
 
 mod access;
 mod blocks;
+mod copies;
 mod device_memory;
 mod endless;
 mod grids;
+mod hand_offs;
 mod launches;
 mod machine;
 mod memory;

@@ -32,6 +32,17 @@ pub fn variety() -> Vec<Emulator> {
     all
 }
 
+/// An emulator with all checks for each of 100 random schedules. Each second one has two workers.
+pub fn schedules() -> impl Iterator<Item = Emulator> {
+    (0..100).map(|seed| {
+        emulator(
+            1 + seed as usize % 2,
+            Checks::Full,
+            Schedule::Random { seed },
+        )
+    })
+}
+
 pub fn shape(grid: u32, block: u32) -> Launch<'static> {
     Launch {
         kernel: "tested",
