@@ -20,17 +20,17 @@ use crate::fault::{Fault, SourceLocation};
 use crate::fiber::Resume;
 use crate::limits::WARP_SIZE;
 use crate::order::{Random, mix};
+use crate::proxy::ProxyFences;
 use crate::shadow::Record;
 use crate::shared::Shared;
 use crate::stall::Polls;
+use crate::steps::Steps;
 use crate::types::Space;
 use crate::warp::{Operation, Warp, bits};
+use crate::warpgroup::Warpgroups;
 
 pub(crate) use hand_offs::DeviceHandOffs;
 use hand_offs::{BlockHandOffs, LaneHandOffs};
-use proxy::ProxyFences;
-pub(crate) use steps::{LaunchFailed, Steps};
-use warpgroup::Warpgroups;
 
 /// What a lane is doing, as far as it concerns lanes that wait for it.
 #[derive(Clone, Copy)]

@@ -1,6 +1,7 @@
 //! Faults: what a kernel did wrong, and where.
 
 mod buffer;
+mod parameters;
 mod place;
 
 use std::borrow::Cow;
@@ -214,8 +215,7 @@ pub enum FaultKind {
         /// The lane that it reads.
         read: u32,
     },
-    /// A multiplication by a warpgroup in a block without the caller's warpgroup: four whole warps, of which the number
-    /// of the first is a multiple of four.
+    /// A multiplication by a warpgroup, in a warp that is in none: four whole warps, of which the first is a multiple of 4.
     #[error(
         "{operation} by warp {warp}, which is in no warpgroup: the block has {threads} threads, and a warpgroup has four \
          whole warps, from a multiple of four on"

@@ -38,6 +38,7 @@ pub mod limits;
 mod memory;
 mod order;
 mod panic;
+mod proxy;
 mod regions;
 mod scheduler;
 mod shadow;
@@ -45,8 +46,10 @@ mod shared;
 #[cfg(unix)]
 mod stack_overflow;
 mod stall;
+mod steps;
 mod types;
 mod warp;
+mod warpgroup;
 mod watchdog;
 mod word;
 

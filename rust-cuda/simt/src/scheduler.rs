@@ -13,13 +13,14 @@ use std::thread::yield_now;
 
 use corosensei::Yielder;
 
-use crate::block::{Block, Lane, LaunchFailed};
+use crate::block::{Block, Lane};
 use crate::context::Context;
 use crate::current::set_current;
 use crate::fault::FaultKind;
 use crate::fiber::{Fiber, Resume, Stacks, coloured};
 use crate::panic;
 use crate::stall::{Quiet, Turns};
+use crate::steps::LaunchFailed;
 
 pub(crate) struct Worker<'a> {
     context: &'a Context<'a>,

@@ -1,48 +1,11 @@
-//! The steps that the threads of a block may take, and how a thread ends when its launch has failed.
+//! How a thread takes steps, and how it ends when its launch has failed.
 
-use std::cell::Cell;
-use std::panic::{Location, resume_unwind};
+use std::panic::Location;
 
 use super::Lane;
 use crate::fault::FaultKind;
 use crate::fiber::Resume;
-
-/// The panic payload that unwinds a thread of a failed launch.
-pub(crate) struct LaunchFailed;
-
-#[cold]
-fn unwind() -> ! {
-    resume_unwind(Box::new(LaunchFailed))
-}
-
-/// The steps that the threads of a block may still take.
-#[derive(Default)]
-pub(crate) struct Steps {
-    left: Cell<u64>,
-    /// Whether the threads unwind, because the launch has failed. No step is left then.
-    unwinding: Cell<bool>,
-}
-
-impl Steps {
-    pub fn restart(&self, max: u64) {
-        self.left.set(max);
-        self.unwinding.set(false);
-    }
-
-    pub fn left(&self) -> u64 {
-        self.left.get()
-    }
-
-    /// Notes that threads of the block unwind from now on.
-    pub fn end(&self) {
-        self.left.set(0);
-        self.unwinding.set(true);
-    }
-
-    pub fn ended(&self) -> bool {
-        self.unwinding.get()
-    }
-}
+use crate::steps::unwind;
 
 impl Lane {
     /// Counts a step: an access to memory, a barrier or a warp operation. Returns false if the thread unwinds. Then a

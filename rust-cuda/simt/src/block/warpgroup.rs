@@ -1,6 +1,5 @@
-//! Warpgroups: four warps of a block that multiply matrices together.
+//! The warpgroups of a block, and multiplications by them.
 
-use std::cell::Cell;
 use std::panic::Location;
 
 use super::{Activity, Block, Lane};
@@ -8,22 +7,7 @@ use crate::fault::FaultKind;
 use crate::limits::WARP_SIZE;
 use crate::types::Product;
 use crate::warp::Operation;
-
-/// Number of threads of a warpgroup.
-const THREADS: u32 = 4 * WARP_SIZE;
-
-/// For each warpgroup, the number of its threads that wait at an operation.
-pub(crate) struct Warpgroups(Box<[Cell<u32>]>);
-
-impl Warpgroups {
-    pub fn new(threads: u32) -> Self {
-        Self((0..threads / THREADS).map(|_| Cell::new(0)).collect())
-    }
-
-    pub fn restart(&self) {
-        self.0.iter().for_each(|arrived| arrived.set(0));
-    }
-}
+use crate::warpgroup::THREADS;
 
 impl Block {
     /// The threads of the warpgroup that `lane` is in, unless the block ends before its last one.
