@@ -41,9 +41,6 @@ impl Barrier {
 
     /// Notes that the thread has arrived. Returns whether it is the last one, which need not wait.
     fn arrive(&self, lane: &Lane, predicate: bool, location: &'static Location<'static>) -> bool {
-        if !lane.step(location) {
-            return true;
-        }
         let block = lane.block();
         lane.activity.set(Activity::AtBarrier(location));
         let absent = if let Some(returned) = block.returned.get() {
@@ -57,6 +54,9 @@ impl Barrier {
             (self.location.get() != Some(location)).then(|| self.first.get())
         };
         if let Some(absent) = absent {
+            if block.steps.ended() {
+                return true;
+            }
             let other = &block.lanes()[absent as usize];
             let elsewhere = block.elsewhere(other);
             let other = other.thread();
@@ -68,6 +68,8 @@ impl Barrier {
         if self.arrived.get() != block.context().threads {
             return false;
         }
+        // The barrier is one step.
+        lane.step(location);
         self.arrived.set(0);
         self.result.set(self.count.take());
         block.pass_barrier();

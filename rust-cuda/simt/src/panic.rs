@@ -33,7 +33,7 @@ pub(crate) fn install_hook() {
                     *lane.block().panic.borrow_mut() = Some((message, location));
                 }
                 // The destructors that run now must not wait for other threads.
-                lane.block().steps.end();
+                lane.block().end_steps();
             }
             None => previous(info),
         }));

@@ -263,7 +263,7 @@ impl<'a> Worker<'a> {
     /// Unwinds the threads that still wait, and returns the stacks to the pool.
     fn stop<'b>(&mut self, blocks: impl Iterator<Item = &'b Block>) {
         self.handoff.stopping.set(true);
-        let end_steps = |block: &&Block| block.steps.end();
+        let end_steps = |block: &&Block| block.end_steps();
         for lane in blocks.inspect(end_steps).flat_map(Block::lanes) {
             if let Some(fiber) = lane.fiber.get() {
                 set_current(lane);

@@ -9,8 +9,8 @@ pub struct Options {
     /// Maximum number of OS threads of a launch; `None`: the number of cores. Each runs a block at a time. It starts
     /// others, up to 16, only if the threads of its blocks all wait for a change of memory.
     pub workers: Option<NonZeroUsize>,
-    /// Maximum number of steps of a block; `None`: 2^32, which take minutes. A step is an access to memory, a barrier or
-    /// a warp operation of a thread. More steps are a fault, so that a kernel which never ends does not hang.
+    /// Maximum number of steps of a block; `None`: 2^32, which take minutes. A step is an access to memory of a
+    /// thread, a barrier of the block, or a warp operation. More steps are a fault, so that a kernel which never ends does not hang.
     pub max_steps: Option<NonZeroU64>,
     /// The checks.
     pub checks: Checks,

@@ -1,6 +1,5 @@
 //! A warp: which of its lanes are ready, and which wait at a warp operation.
 
-use std::borrow::Cow;
 use std::cell::{Cell, OnceCell};
 
 use crate::limits::WARP_SIZE;
@@ -22,13 +21,13 @@ pub(crate) enum Operation {
     MatchAny,
     MatchAll,
     Reduce(crate::Reduce),
-    Gather(Product),
-    Warpgroup(Product),
+    Gather,
+    Warpgroup,
 }
 
 impl Operation {
-    pub fn name(self) -> Cow<'static, str> {
-        Cow::Borrowed(match self {
+    pub fn name(self) -> &'static str {
+        match self {
             Self::SyncWarp => "a warp barrier",
             Self::ShuffleIdx => "a shuffle (idx)",
             Self::ShuffleUp => "a shuffle (up)",
@@ -40,11 +39,14 @@ impl Operation {
             Self::MatchAny => "a match (any)",
             Self::MatchAll => "a match (all)",
             Self::Reduce(_) => "a reduction",
-            Self::Gather(product) => return format!("a matrix multiplication ({product})").into(),
-            Self::Warpgroup(product) => {
-                return format!("a matrix multiplication by four warps ({product})").into();
-            }
-        })
+            Self::Gather => "a matrix multiplication by a warp",
+            Self::Warpgroup => "a matrix multiplication by a warpgroup",
+        }
+    }
+
+    /// The name of a multiplication of certain matrices.
+    pub fn with(self, product: Product) -> String {
+        format!("{} ({product})", self.name())
     }
 }
 
@@ -60,6 +62,7 @@ struct PendingOperation {
 pub(crate) struct Gathered {
     pub values: [Cell<[u64; 3]>; LANES],
     pub results: [Cell<[u64; 3]>; LANES],
+    pub products: [Cell<Option<Product>>; LANES],
 }
 
 pub(crate) struct Warp {

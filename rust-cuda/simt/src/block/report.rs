@@ -133,7 +133,7 @@ impl Block {
 
     /// A lane of `mask`, or of the warpgroup, that has not reached the operation.
     fn absent(&self, lane: &Lane, operation: Operation, mask: u32) -> Option<&Lane> {
-        if matches!(operation, Operation::Warpgroup(_)) {
+        if operation == Operation::Warpgroup {
             return self.warpgroup(lane)?.iter().find(|other| {
                 !matches!(other.activity.get(), Activity::AtOperation(other, ..) if other == operation)
             });
@@ -155,9 +155,9 @@ impl Block {
                     location.into(),
                 );
             }
-            Activity::AtOperation(operation @ Operation::Warpgroup(_), _, location) => {
+            Activity::AtOperation(operation @ Operation::Warpgroup, _, location) => {
                 let kind = FaultKind::WarpgroupThreadAbsent {
-                    operation: operation.name(),
+                    operation: operation.name().into(),
                     other,
                     elsewhere,
                 };
@@ -165,7 +165,7 @@ impl Block {
             }
             Activity::AtOperation(operation, mask, location) => {
                 let kind = FaultKind::LaneAbsent {
-                    operation: operation.name(),
+                    operation: operation.name().into(),
                     mask,
                     lane: absent.lane(),
                     other,
@@ -184,7 +184,7 @@ impl Block {
             Activity::Returned => Elsewhere::Returned,
             Activity::AtBarrier(location) => Elsewhere::AtBarrier(location.into()),
             Activity::AtOperation(operation, mask, location) => Elsewhere::AtWarpOperation {
-                operation: operation.name(),
+                operation: operation.name().into(),
                 mask,
                 location: location.into(),
             },

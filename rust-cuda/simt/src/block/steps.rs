@@ -2,7 +2,7 @@
 
 use std::panic::Location;
 
-use super::Lane;
+use super::{Block, Lane};
 use crate::fault::FaultKind;
 use crate::fiber::Resume;
 use crate::steps::unwind;
@@ -57,7 +57,7 @@ impl Lane {
         location: &'static Location<'static>,
     ) -> ! {
         self.block().report(other, kind, location.into());
-        self.block().steps.end();
+        self.block().end_steps();
         unwind()
     }
 
@@ -68,5 +68,17 @@ impl Lane {
         self.block().postpone(self, kind, location.into());
         self.suspend();
         unreachable!("no thread waits for what would resume the lane")
+    }
+}
+
+impl Block {
+    /// Notes that threads of the block unwind from now on. What they call finds no step left, or a thread that does not
+    /// arrive.
+    pub fn end_steps(&self) {
+        self.steps.end();
+        self.returned.set(Some(0));
+        self.warps
+            .iter()
+            .for_each(|warp| warp.returned.set(u32::MAX));
     }
 }

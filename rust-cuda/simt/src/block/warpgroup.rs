@@ -3,7 +3,7 @@
 use std::panic::Location;
 
 use super::{Activity, Block, Lane};
-use crate::fault::FaultKind;
+use crate::fault::{Elsewhere, FaultKind};
 use crate::limits::WARP_SIZE;
 use crate::types::Product;
 use crate::warp::Operation;
@@ -27,31 +27,22 @@ impl Block {
         if !lane.step(location) {
             return true;
         }
-        let operation = Operation::Warpgroup(product);
+        let operation = Operation::Warpgroup;
         let Some(threads) = self.warpgroup(lane) else {
             let kind = FaultKind::NoWarpgroup {
-                operation: operation.name(),
+                operation: operation.with(product).into(),
                 warp: lane.index / WARP_SIZE,
                 threads: self.context().threads,
             };
             lane.fault(kind, location);
         };
-        // It must be one instruction for all of them. Locations are compared by value: a line may have several.
-        let other = threads.iter().find(|other| match other.activity.get() {
-            Activity::AtOperation(Operation::Warpgroup(its), _, at) => {
-                its != product || at != location
-            }
-            _ => false,
-        });
-        if let Some(other) = other {
-            let kind = FaultKind::WarpgroupThreadAbsent {
-                operation: operation.name(),
-                other: other.thread,
-                elsewhere: self.elsewhere(other),
-            };
-            lane.fault(kind, location);
+        let group = &self.warpgroups.0[(lane.index / THREADS) as usize];
+        let arrived = &group.arrived;
+        if arrived.get() == 0 {
+            group.product.set(Some(product));
+        } else {
+            self.fault_other_product(lane, threads, |_| group.product.get(), product, location);
         }
-        let arrived = &self.warpgroups.0[(lane.index / THREADS) as usize];
         arrived.set(arrived.get() + 1);
         if arrived.get() < THREADS {
             lane.activity
@@ -66,5 +57,54 @@ impl Block {
             ready.set(ready.get() | 1 << other.lane());
         }
         true
+    }
+
+    /// Reports that one of `threads` waits at a multiplication at another line or of other matrices than `lane`, which has
+    /// arrived: it must be one instruction for all of them. `product_of` returns what a waiting thread multiplies.
+    pub fn fault_other_product(
+        &self,
+        lane: &Lane,
+        threads: &[Lane],
+        product_of: impl Fn(&Lane) -> Option<Product>,
+        product: Product,
+        location: &'static Location<'static>,
+    ) {
+        let waiting = threads.iter().find_map(|other| match other.activity.get() {
+            // A line may have several `Location`s; this compares their values, not their addresses.
+            Activity::AtOperation(
+                operation @ (Operation::Gather | Operation::Warpgroup),
+                _,
+                at,
+            ) if at != location || product_of(other) != Some(product) => {
+                Some((other, operation, at, product_of(other)?))
+            }
+            _ => None,
+        });
+        let Some((other, operation, at, its)) = waiting else {
+            return;
+        };
+        let elsewhere = Elsewhere::AtWarpOperation {
+            operation: operation.with(its).into(),
+            mask: u32::MAX,
+            location: at.into(),
+        };
+        let (lane_of_other, other) = (other.lane(), other.thread);
+        let operation_of_lane = operation.with(product).into();
+        let kind = if operation == Operation::Warpgroup {
+            FaultKind::WarpgroupThreadAbsent {
+                operation: operation_of_lane,
+                other,
+                elsewhere,
+            }
+        } else {
+            FaultKind::LaneAbsent {
+                operation: operation_of_lane,
+                mask: u32::MAX,
+                lane: lane_of_other,
+                other,
+                elsewhere,
+            }
+        };
+        lane.fault(kind, location)
     }
 }

@@ -51,9 +51,9 @@ pub fn sync_warp(mask: u32) {
         mask,
         0,
         Location::caller(),
-        |_| {
-            if lane.block().context().full {
-                lane.block().pass_warp_barrier(lane, mask);
+        |last| {
+            if last.lane.block().context().full {
+                last.lane.block().pass_warp_barrier(last.lane, last.mask);
             }
         },
     );
@@ -70,9 +70,9 @@ pub fn ballot(mask: u32, predicate: bool) -> u32 {
         mask,
         value,
         Location::caller(),
-        |warp| {
-            let votes = bits(mask).map(|lane| warp.values[lane as usize].get() << lane);
-            broadcast(warp, mask, votes.sum());
+        |last| {
+            let votes = bits(last.mask).map(|lane| last.warp.values[lane as usize].get() << lane);
+            last.broadcast(votes.sum());
         },
     ) as u32
 }
@@ -88,9 +88,9 @@ pub fn all(mask: u32, predicate: bool) -> bool {
         mask,
         value,
         Location::caller(),
-        |warp| {
-            let all = bits(mask).all(|lane| warp.values[lane as usize].get() != 0);
-            broadcast(warp, mask, u64::from(all));
+        |last| {
+            let all = bits(last.mask).all(|lane| last.warp.values[lane as usize].get() != 0);
+            last.broadcast(all.into());
         },
     ) != 0
 }
@@ -106,9 +106,9 @@ pub fn any(mask: u32, predicate: bool) -> bool {
         mask,
         value,
         Location::caller(),
-        |warp| {
-            let any = bits(mask).any(|lane| warp.values[lane as usize].get() != 0);
-            broadcast(warp, mask, u64::from(any));
+        |last| {
+            let any = bits(last.mask).any(|lane| last.warp.values[lane as usize].get() != 0);
+            last.broadcast(any.into());
         },
     ) != 0
 }
@@ -123,7 +123,7 @@ pub fn match_any(mask: u32, value: u64) -> u32 {
         mask,
         value,
         Location::caller(),
-        |warp| {
+        |Arrival { warp, mask, .. }| {
             for member in bits(mask) {
                 let value = warp.values[member as usize].get();
                 let same = bits(mask).filter(|&other| warp.values[other as usize].get() == value);
@@ -143,9 +143,10 @@ pub fn match_all(mask: u32, value: u64) -> (u32, bool) {
         mask,
         value,
         Location::caller(),
-        |warp| {
-            let same = bits(mask).all(|other| warp.values[other as usize].get() == value);
-            broadcast(warp, mask, u64::from(same));
+        |last| {
+            let value = last.warp.values[last.lane.lane() as usize].get();
+            let same = |other| last.warp.values[other as usize].get() == value;
+            last.broadcast(bits(last.mask).all(same).into());
         },
     ) != 0;
     (if same { mask } else { 0 }, same)
@@ -162,10 +163,10 @@ pub fn reduce(mask: u32, value: u32, operation: Reduce) -> u32 {
         mask,
         value,
         Location::caller(),
-        |warp| {
-            let values = bits(mask).map(|lane| warp.values[lane as usize].get() as u32);
+        |last| {
+            let values = bits(last.mask).map(|lane| last.warp.values[lane as usize].get() as u32);
             let result = values.reduce(|a, b| operation.apply(a, b)).unwrap_or(0);
-            broadcast(warp, mask, u64::from(result));
+            last.broadcast(result.into());
         },
     ) as u32
 }
@@ -178,47 +179,35 @@ pub fn gather(product: Product, words: [u64; 3]) -> [[u64; 3]; WARP_SIZE as usiz
     let (lane, location) = (current(), Location::caller());
     let gathered = lane.warp().gathered();
     gathered.values[lane.lane() as usize].set(words);
-    collective(
-        lane,
-        Operation::Gather(product),
-        u32::MAX,
-        0,
-        location,
-        |warp| {
-            fault_other_line(lane, Operation::Gather(product), location);
-            let gathered = warp.gathered();
-            for (value, result) in gathered.values.iter().zip(&gathered.results) {
-                result.set(value.get());
-            }
-        },
-    );
+    gathered.products[lane.lane() as usize].set(Some(product));
+    collective(lane, Operation::Gather, u32::MAX, 0, location, |last| {
+        let (lane, gathered, block) = (last.lane, last.warp.gathered(), last.lane.block());
+        let product_of = |other: &Lane| gathered.products[other.lane() as usize].get();
+        let lanes = block.warp_lanes(lane);
+        block.fault_other_product(lane, lanes, product_of, product, last.location);
+        for (value, result) in gathered.values.iter().zip(&gathered.results) {
+            result.set(value.get());
+        }
+    });
     std::array::from_fn(|other| gathered.results[other].get())
 }
 
-/// Reports that a lane of the warp waits at another line than `location`, where `lane` has arrived last: the operation
-/// must be one instruction for all of them.
-fn fault_other_line(lane: &Lane, operation: Operation, location: &'static Location<'static>) {
-    let block = lane.block();
-    let other = block.warp_lanes(lane).iter().find(|other| {
-        // A line may have several `Location`s; this compares their values, not their addresses.
-        matches!(other.activity.get(), Activity::AtOperation(_, _, its) if its != location)
-    });
-    if let Some(other) = other {
-        let kind = FaultKind::LaneAbsent {
-            operation: operation.name(),
-            mask: u32::MAX,
-            lane: other.lane(),
-            other: other.thread(),
-            elsewhere: block.elsewhere(other),
-        };
-        lane.fault(kind, location);
-    }
+/// The arrival of the last lane at a warp operation.
+#[derive(Clone, Copy)]
+pub(super) struct Arrival<'a> {
+    pub lane: &'a Lane,
+    pub warp: &'a Warp,
+    pub operation: Operation,
+    pub mask: u32,
+    pub location: &'static Location<'static>,
 }
 
-/// Gives all lanes of a mask the same result.
-fn broadcast(warp: &Warp, mask: u32, result: u64) {
-    for member in bits(mask) {
-        warp.results[member as usize].set(result);
+impl Arrival<'_> {
+    /// Gives all lanes of the mask the same result.
+    fn broadcast(self, result: u64) {
+        for member in bits(self.mask) {
+            self.warp.results[member as usize].set(result);
+        }
     }
 }
 
@@ -234,7 +223,7 @@ pub(super) fn collective(
     mask: u32,
     value: u64,
     location: &'static Location<'static>,
-    complete: impl FnOnce(&Warp),
+    complete: impl FnOnce(Arrival<'_>),
 ) -> u64 {
     if !arrive(lane, operation, mask, value, location, complete) {
         lane.suspend();
@@ -250,18 +239,24 @@ fn arrive(
     mask: u32,
     value: u64,
     location: &'static Location<'static>,
-    complete: impl FnOnce(&Warp),
+    complete: impl FnOnce(Arrival<'_>),
 ) -> bool {
-    if !lane.step(location) {
-        return true;
-    }
     let (warp, number) = (lane.warp(), lane.lane());
     if mask >> number & 1 == 0 || mask & (warp.returned.get() | !warp.lanes) != 0 {
         fault_mask(lane, operation, mask, location);
+        return true;
     }
     warp.values[number as usize].set(value);
     if warp.arrive(number, operation, mask) {
-        complete(warp);
+        // The operation is one step.
+        lane.step(location);
+        complete(Arrival {
+            lane,
+            warp,
+            operation,
+            mask,
+            location,
+        });
         warp.ready.set(warp.ready.get() | mask & !(1 << number));
         lane.block().note_progress();
         return true;
@@ -271,16 +266,14 @@ fn arrive(
     false
 }
 
-/// Reports what is wrong with the mask of a warp operation.
+/// Reports what is wrong with the mask of a warp operation. It returns if nothing is wrong, but the thread unwinds.
 #[cold]
-fn fault_mask(
-    lane: &Lane,
-    operation: Operation,
-    mask: u32,
-    location: &'static Location<'static>,
-) -> ! {
+fn fault_mask(lane: &Lane, operation: Operation, mask: u32, location: &'static Location<'static>) {
+    if lane.block().steps.ended() {
+        return;
+    }
     let (warp, block) = (lane.warp(), lane.block());
-    let (beyond, operation) = (mask & !warp.lanes, operation.name());
+    let (beyond, operation) = (mask & !warp.lanes, operation.name().into());
     let kind = if mask >> lane.lane() & 1 == 0 {
         FaultKind::MaskWithoutCaller {
             operation,

@@ -2,7 +2,7 @@
 
 use std::panic::Location;
 
-use super::collective::collective;
+use super::collective::{Arrival, collective};
 use crate::block::{Activity, Lane};
 use crate::current::current;
 use crate::fault::FaultKind;
@@ -113,36 +113,32 @@ fn shuffle(
 ) -> (u64, bool) {
     let source = if inside { source } else { lane.lane() };
     lane.warp().operands[lane.lane() as usize].set(source as u8);
-    let result = collective(lane, operation, mask, value, location, |warp| {
-        for member in bits(mask) {
-            let source = warp.operands[member as usize].get() & 31;
-            if mask >> source & 1 == 0 {
-                fault_source(lane, operation, mask, member, location);
+    let result = collective(lane, operation, mask, value, location, |last| {
+        for member in bits(last.mask) {
+            let source = last.warp.operands[member as usize].get() & 31;
+            if last.mask >> source & 1 == 0 {
+                fault_source(last, member);
             }
-            warp.results[member as usize].set(warp.values[usize::from(source)].get());
+            let value = last.warp.values[usize::from(source)].get();
+            last.warp.results[member as usize].set(value);
         }
     });
     (result, inside)
 }
 
-/// Reports that lane `member` reads a lane outside the mask. `lane` arrived last, at `location`.
+/// Reports that lane `member` reads a lane outside the mask.
 #[cold]
-fn fault_source(
-    lane: &Lane,
-    operation: Operation,
-    mask: u32,
-    member: u32,
-    location: &'static Location<'static>,
-) -> ! {
+fn fault_source(last: Arrival<'_>, member: u32) -> ! {
+    let lane = last.lane;
     let reader = &lane.block().lanes()[(lane.index() - lane.lane() + member) as usize];
     let location = match reader.activity.get() {
         Activity::AtOperation(_, _, location) => location,
-        _ => location,
+        _ => last.location,
     };
     let kind = FaultKind::ShuffleSource {
-        operation: operation.name(),
-        mask,
-        read: u32::from(lane.warp().operands[member as usize].get()) & 31,
+        operation: last.operation.name().into(),
+        mask: last.mask,
+        read: u32::from(last.warp.operands[member as usize].get()) & 31,
     };
     lane.fault_of(reader, kind, location)
 }

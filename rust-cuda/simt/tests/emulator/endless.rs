@@ -41,7 +41,7 @@ fn a_loop_of_loads_that_never_ends_exceeds_the_steps_of_its_block() {
 
 #[test]
 fn a_loop_of_warp_operations_that_never_ends_exceeds_the_steps_of_its_block() {
-    let kind = HERE.planted(&budget(10_000), 32, 15, "votes for ever", || {
+    let kind = HERE.planted(&budget(10_000), 32, 31, "votes for ever", || {
         while lane::any(FULL, buggy(3)) {} // votes for ever
     });
     assert_eq!(kind, FaultKind::TooManySteps { steps: 10_000 });

@@ -20,7 +20,7 @@ const BRAINS: Product = Product {
 
 #[test]
 fn lanes_that_multiply_other_elements_do_not_meet() {
-    let kind = HERE.planted(&strict(), 32, 0, "multiplies", || {
+    let kind = HERE.planted(&strict(), 32, 31, "multiplies", || {
         let product = if buggy(9) { BRAINS } else { HALVES };
         lane::gather(product, [0; 3]); // multiplies
     });
@@ -85,7 +85,7 @@ fn a_warpgroup_needs_all_its_warps() {
         }
     });
     let expected = FaultKind::WarpgroupThreadAbsent {
-        operation: "a matrix multiplication by four warps (m16n8k16 of f16)".into(),
+        operation: "a matrix multiplication by a warpgroup".into(),
         other: [64, 0, 0],
         elsewhere: Elsewhere::Returned,
     };
