@@ -36,7 +36,7 @@ impl<'a> Access<'a> {
     #[inline]
     pub fn resolve(self) -> (&'a Allocation, u64) {
         let offset = self.address & OFFSET_MASK;
-        if let Some(Entry::Live(allocation)) = self.lane.block().context().table.entry(self.address)
+        if let Some(Entry::Live(allocation)) = self.lane.block().context().entries.entry(self.address)
             && offset + self.bytes <= allocation.size()
             // The compiler does not know that `bytes` is a power of two; for `%` it would emit a division.
             && offset & (self.bytes - 1) == 0
@@ -50,12 +50,12 @@ impl<'a> Access<'a> {
     #[cold]
     fn fault_unresolved(self) -> ! {
         let (space, address, access) = (self.space, self.address, self.bytes);
-        let table = self.lane.block().context().table;
+        let entries = self.lane.block().context().entries;
         let offset = address & OFFSET_MASK;
         // An offset in the upper half of the range is probably a negative offset from the next allocation.
         let next = address.checked_add(1 << OFFSET_BITS);
         if offset > OFFSET_MASK / 2
-            && let Some(Entry::Live(allocation)) = next.and_then(|next| table.entry(next))
+            && let Some(Entry::Live(allocation)) = next.and_then(|next| entries.entry(next))
         {
             self.fault(FaultKind::OutOfBounds {
                 buffer: Buffer::default(),
@@ -66,7 +66,7 @@ impl<'a> Access<'a> {
                 size: allocation.size(),
             });
         }
-        self.fault(match table.entry(address) {
+        self.fault(match entries.entry(address) {
             Some(Entry::Live(allocation)) if offset + access > allocation.size() => {
                 FaultKind::OutOfBounds {
                     buffer: Buffer::default(),
@@ -90,7 +90,7 @@ impl<'a> Access<'a> {
                 access,
                 offset,
             },
-            None if table.is_foreign(address) => FaultKind::OtherEmulator {
+            None if entries.is_foreign(address) => FaultKind::OtherEmulator {
                 buffer: Buffer::default(),
                 space,
                 address,

@@ -29,8 +29,8 @@ use crate::types::Space;
 use crate::warp::{Operation, Warp, bits};
 use crate::warpgroup::Warpgroups;
 
+use hand_offs::BlockHandOffs;
 pub(crate) use hand_offs::DeviceHandOffs;
-use hand_offs::{BlockHandOffs, LaneHandOffs};
 
 /// What a lane is doing, as far as it concerns lanes that wait for it.
 #[derive(Clone, Copy)]
@@ -57,7 +57,6 @@ pub(crate) struct Lane {
     pub yielder: Cell<*const Yielder<Resume, ()>>,
     /// The time of the lane's last fence, or of its last `sync_warp` with a part of the warp.
     time: Cell<u32>,
-    hand_offs: RefCell<LaneHandOffs>,
     /// Asynchronous copies that the thread has not waited for.
     pub copies: RefCell<AsyncCopies>,
 }
@@ -160,7 +159,6 @@ impl Block {
                 fiber: Cell::new(None),
                 yielder: Cell::new(ptr::null()),
                 time: Cell::new(0),
-                hand_offs: RefCell::default(),
                 copies: RefCell::default(),
             })
             .collect();

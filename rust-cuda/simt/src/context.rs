@@ -11,7 +11,7 @@ use std::thread::yield_now;
 use crate::block::DeviceHandOffs;
 use crate::emulator::Progress;
 use crate::fault::Fault;
-use crate::memory::Table;
+use crate::memory::Entries;
 use crate::stall::Stalls;
 
 pub(crate) struct Context<'a> {
@@ -33,7 +33,7 @@ pub(crate) struct Context<'a> {
     /// The number of the launch, not zero. Records of accesses with another tag are ignored.
     pub tag: u32,
     pub seed: Option<u64>,
-    pub table: &'a Table,
+    pub entries: Entries<'a>,
     pub stripes: &'a Stripes,
     pub hand_offs: DeviceHandOffs,
     pub progress: Option<Progress>,

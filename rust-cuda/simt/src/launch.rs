@@ -95,7 +95,7 @@ impl Machine<'_> {
                 Schedule::InOrder => None,
                 Schedule::Random { seed } => Some(seed),
             },
-            table: self.table,
+            entries: self.table.entries(),
             stripes: self.stripes,
             hand_offs: DeviceHandOffs::default(),
             progress: self.progress,

@@ -61,12 +61,37 @@ pub(crate) enum Entry {
 /// The table of all allocations, indexed by the slot of an address.
 pub(crate) struct Table {
     entries: Vec<Entry>,
-    /// The upper bits of the address of the first entry.
+    /// The upper bits of the address of the first entry; 0 if there is none.
     first_slot: u64,
     /// The region of all addresses, reserved for the first allocation.
     region: Option<Region>,
     /// Freed slots, the oldest first.
     freed: VecDeque<usize>,
+}
+
+/// The entries of a [`Table`].
+#[derive(Clone, Copy)]
+pub(crate) struct Entries<'a> {
+    entries: &'a [Entry],
+    /// The upper bits of the address of the first entry; 0 if there is none.
+    first_slot: u64,
+}
+
+impl<'a> Entries<'a> {
+    #[inline]
+    fn slot(self, address: u64) -> usize {
+        (address >> OFFSET_BITS).wrapping_sub(self.first_slot) as usize
+    }
+
+    #[inline]
+    pub fn entry(self, address: u64) -> Option<&'a Entry> {
+        self.entries.get(self.slot(address))
+    }
+
+    /// Whether an address belongs to another emulator.
+    pub fn is_foreign(self, address: u64) -> bool {
+        (self.first_slot == 0 || self.slot(address) >= SLOTS) && Region::is_used(address)
+    }
 }
 
 impl Table {
@@ -79,19 +104,12 @@ impl Table {
         }
     }
 
-    #[inline]
-    fn slot(&self, address: u64) -> usize {
-        (address >> OFFSET_BITS).wrapping_sub(self.first_slot) as usize
-    }
-
-    #[inline]
-    pub fn entry(&self, address: u64) -> Option<&Entry> {
-        self.entries.get(self.slot(address))
-    }
-
-    /// Whether an address belongs to another emulator.
-    pub fn is_foreign(&self, address: u64) -> bool {
-        (self.region.is_none() || self.slot(address) >= SLOTS) && Region::is_used(address)
+    /// The entries, for as long as none is added or removed.
+    pub fn entries(&self) -> Entries<'_> {
+        Entries {
+            entries: &self.entries,
+            first_slot: self.first_slot,
+        }
     }
 
     pub fn allocate(&mut self, bytes: u64, granule: u32, full: bool) -> Result<u64, MemoryError> {
@@ -129,7 +147,7 @@ impl Table {
         if offset != 0 {
             return Err(MemoryError::NotTheStart { address, offset });
         }
-        let slot = self.slot(address);
+        let slot = self.entries().slot(address);
         self.entries[slot] = Entry::Freed;
         self.freed.push_back(slot);
         Ok(())
@@ -137,10 +155,12 @@ impl Table {
 
     /// The allocation that contains `bytes` bytes at `address`, and their offset in it.
     pub fn find(&self, address: u64, bytes: u64) -> Result<(&Allocation, u64), MemoryError> {
-        let allocation = match self.entry(address) {
+        let allocation = match self.entries().entry(address) {
             Some(Entry::Live(allocation)) => allocation,
             Some(Entry::Freed) => return Err(MemoryError::Freed { address }),
-            None if self.is_foreign(address) => return Err(MemoryError::OtherEmulator { address }),
+            None if self.entries().is_foreign(address) => {
+                return Err(MemoryError::OtherEmulator { address });
+            }
             None => return Err(MemoryError::UnknownAddress { address }),
         };
         let (offset, size) = (address & OFFSET_MASK, allocation.size);

@@ -29,7 +29,7 @@ pub(crate) struct Shared {
     /// Bytes in use.
     size: Cell<u32>,
     /// Where each array starts and ends. All arrays that do not exist are empty.
-    arrays: Box<[Cell<(u32, u32)>; MAX_ARRAYS + 2]>,
+    arrays: [Cell<(u32, u32)>; MAX_ARRAYS + 2],
     /// Bytes of static variables, without padding.
     static_bytes: Cell<u32>,
     variables: RefCell<Vec<Variable>>,
@@ -60,7 +60,7 @@ pub(crate) struct Storage {
 
 impl Shared {
     pub fn new(dynamic: u32) -> Self {
-        let arrays = Box::new([const { Cell::new((0, 0)) }; MAX_ARRAYS + 2]);
+        let arrays = [const { Cell::new((0, 0)) }; MAX_ARRAYS + 2];
         arrays[1].set((0, dynamic));
         Self {
             dynamic,

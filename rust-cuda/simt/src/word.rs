@@ -44,17 +44,27 @@ macro_rules! words {
 
 words!(u8 u16 u32 u64);
 
+/// An aligned unit.
+///
+/// # Safety
+///
+/// The unit must be aligned, and valid for `'a`. All accesses to it must be those of this module.
+#[inline(always)]
+unsafe fn unit<'a>(pointer: *mut u8) -> &'a AtomicU32 {
+    // SAFETY: the unit is valid, aligned and only accessed as an atomic, by the contract.
+    unsafe { AtomicU32::from_ptr(pointer.cast()) }
+}
+
 /// The unit that contains a byte, and the position of the byte in it, in bits.
 ///
 /// # Safety
 ///
-/// The unit must be valid for `'a`, and all accesses to it must be those of this module.
+/// As for [`unit`], except that the pointer need not be aligned.
 #[inline(always)]
-unsafe fn unit<'a>(pointer: *mut u8) -> (&'a AtomicU32, usize) {
+unsafe fn unit_around<'a>(pointer: *mut u8) -> (&'a AtomicU32, usize) {
     let within = pointer.addr() % UNIT;
-    // SAFETY: the pointer is that of an aligned unit, which is valid and only accessed as an atomic, by the contract.
-    let unit = unsafe { AtomicU32::from_ptr(pointer.wrapping_sub(within).cast()) };
-    (unit, 8 * within)
+    // SAFETY: by the contract of this function.
+    (unsafe { unit(pointer.wrapping_sub(within)) }, 8 * within)
 }
 
 /// Loads a word.
@@ -66,12 +76,15 @@ unsafe fn unit<'a>(pointer: *mut u8) -> (&'a AtomicU32, usize) {
 #[inline(always)]
 pub(crate) unsafe fn load<W: Word>(pointer: *mut u8) -> W {
     // SAFETY: by the contract of this function; a word of 8 bytes consists of two units.
-    let unit = |offset| unsafe { unit(pointer.wrapping_add(offset)) };
-    let half = |offset| u64::from(unit(offset).0.load(Relaxed));
+    let half = |offset| unsafe { unit(pointer.wrapping_add(offset)) }.load(Relaxed);
     W::narrow(match size_of::<W>() {
-        8 => half(0) | half(UNIT) << 32,
-        4 => half(0),
-        _ => half(0) >> unit(0).1,
+        8 => u64::from(half(0)) | u64::from(half(UNIT)) << 32,
+        4 => half(0).into(),
+        _ => {
+            // SAFETY: by the contract of this function.
+            let (unit, shift) = unsafe { unit_around(pointer) };
+            (unit.load(Relaxed) >> shift).into()
+        }
     })
 }
 
@@ -83,26 +96,26 @@ pub(crate) unsafe fn load<W: Word>(pointer: *mut u8) -> W {
 #[inline(always)]
 pub(crate) unsafe fn store<W: Word, const N: usize>(pointer: *mut u8, values: [W; N]) {
     let size = size_of::<W>();
-    // SAFETY: by the contract of this function.
+    // SAFETY: by the contract of this function; words that fill units start at one.
     let unit = |offset| unsafe { unit(pointer.wrapping_add(offset)) };
     match size {
         8 => {
             for (i, value) in values.into_iter().enumerate() {
                 let bits = value.widen();
-                unit(size * i).0.store(bits as u32, Relaxed);
-                unit(size * i + UNIT).0.store((bits >> 32) as u32, Relaxed);
+                unit(size * i).store(bits as u32, Relaxed);
+                unit(size * i + UNIT).store((bits >> 32) as u32, Relaxed);
             }
         }
         _ if size * N >= UNIT => {
             for (i, words) in values.chunks(UNIT / size).enumerate() {
                 let joined = |bits, word: &W| bits << (8 * size % 32) | word.widen() as u32;
-                let bits = words.iter().rev().fold(0, joined);
-                unit(UNIT * i).0.store(bits, Relaxed);
+                unit(UNIT * i).store(words.iter().rev().fold(0, joined), Relaxed);
             }
         }
         _ => {
             for (i, value) in values.into_iter().enumerate() {
-                let (unit, shift) = unit(size * i);
+                // SAFETY: by the contract of this function.
+                let (unit, shift) = unsafe { unit_around(pointer.wrapping_add(size * i)) };
                 replace(unit, shift, value);
             }
         }
@@ -191,5 +204,115 @@ pub(crate) unsafe fn copy_in(into: *mut u8, from: &[u8]) {
         // SAFETY: as for the head.
         unsafe { store(at, [byte]) };
         at = at.wrapping_add(1);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Word, copy_in, copy_out, load, store, update};
+    use crate::buffer::Zeroed;
+    use crate::memory::AlignedBytes;
+
+    /// The memory that the threads of a test access at the same time.
+    fn shared_bytes(threads: &[&(dyn Fn(*mut u8) + Sync)]) {
+        let memory = Zeroed::<AlignedBytes>::new(2);
+        std::thread::scope(|scope| {
+            for thread in threads {
+                let memory = &memory;
+                scope.spawn(move || (0..20).for_each(|_| thread(memory.pointer().cast())));
+            }
+        });
+    }
+
+    fn copies<W: Word, const N: usize>(at: usize, value: W) -> impl Fn(*mut u8) + Sync
+    where
+        W: Sync,
+    {
+        move |memory| {
+            // SAFETY: all accesses lie in the 32 bytes, are aligned, and are those of this module.
+            unsafe {
+                store(memory.add(at), [value; N]);
+                load::<W>(memory.add(at));
+            }
+        }
+    }
+
+    /// With mixed sizes that overlap, Miri would report undefined behaviour.
+    #[test]
+    fn threads_access_overlapping_words_of_all_sizes_at_the_same_time() {
+        shared_bytes(&[
+            &copies::<u8, 1>(9, 1),
+            &copies::<u8, 4>(8, 2),
+            &copies::<u16, 1>(10, 3),
+            &copies::<u16, 4>(8, 4),
+            &copies::<u32, 2>(8, 5),
+            &copies::<u64, 2>(0, 6),
+            &|memory| {
+                let mut bytes = [0; 17];
+                // SAFETY: as in `copies`.
+                unsafe {
+                    copy_out(memory.add(3), &mut bytes);
+                    copy_in(memory.add(6), &bytes);
+                }
+            },
+        ]);
+    }
+
+    #[test]
+    fn words_that_share_a_unit_lose_no_write() {
+        let memory = Zeroed::<AlignedBytes>::new(1);
+        std::thread::scope(|scope| {
+            for byte in 0..4_usize {
+                let memory = &memory;
+                scope.spawn(move || {
+                    for _ in 0..100 {
+                        // SAFETY: as in `copies`; each thread updates a byte of its own.
+                        unsafe {
+                            let byte = memory.pointer().cast::<u8>().add(byte);
+                            update(byte, |old: u8| Some(old.wrapping_add(1)));
+                        }
+                    }
+                });
+            }
+        });
+        // SAFETY: as in `copies`.
+        assert_eq!(unsafe { load::<u32>(memory.pointer().cast()) }, 0x6464_6464);
+    }
+
+    #[test]
+    fn words_of_all_sizes_lie_in_memory_as_the_machine_stores_them() {
+        let memory = Zeroed::<AlignedBytes>::new(2);
+        let at = |offset| memory.pointer().cast::<u8>().wrapping_add(offset);
+        let mut bytes = [0; 32];
+        // SAFETY: as in `copies`.
+        unsafe {
+            store(at(0), [0x0123_4567_89ab_cdef_u64]);
+            store(at(8), [0x0102_u16, 0x0304, 0x0506, 0x0708]);
+            store(at(17), [0x11_u8]);
+            store(at(18), [0x2233_u16]);
+            store(at(20), [1_u8, 2, 3, 4]);
+            store(at(24), [0xa0b0_c0d0_u32, 5]);
+            assert_eq!(
+                update(at(24), |old: u64| Some(old + (1 << 32))),
+                (0x5_a0b0_c0d0, true)
+            );
+            assert_eq!(load::<u16>(at(10)), 0x0304);
+            assert_eq!(load::<u8>(at(22)), 3);
+            copy_out(at(0), &mut bytes);
+        }
+        let mut expected = Vec::new();
+        expected.extend(0x0123_4567_89ab_cdef_u64.to_ne_bytes());
+        expected.extend(
+            [0x0102_u16, 0x0304, 0x0506, 0x0708]
+                .iter()
+                .flat_map(|word| word.to_ne_bytes()),
+        );
+        expected.extend([0, 0x11, 0x33, 0x22, 1, 2, 3, 4]);
+        expected.extend(
+            [0xa0b0_c0d0_u32, 6]
+                .iter()
+                .flat_map(|word| word.to_ne_bytes()),
+        );
+        assert_eq!(bytes.to_vec(), expected);
     }
 }

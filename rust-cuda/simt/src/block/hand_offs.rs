@@ -5,7 +5,7 @@
 //! scope does both for the threads of its block only. Atomic operations that read and write pass on what earlier writes
 //! of the word have passed on; atomic stores do not.
 
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
@@ -25,7 +25,7 @@ struct ScopeClocks {
 
 /// What fences and atomic operations have ordered before later accesses of a lane.
 #[derive(Default)]
-pub(crate) struct LaneHandOffs {
+struct LaneHandOffs {
     /// What happened before what the lane does now, apart from what barriers order.
     known: Clock,
     /// What the lane's fences have released.
@@ -51,6 +51,8 @@ struct Words(HashMap<u64, Word>);
 pub(crate) struct BlockHandOffs {
     /// Whether a thread of the block has executed a fence.
     in_use: Cell<bool>,
+    /// What each lane knows, for launches with fences.
+    lanes: OnceCell<Box<[RefCell<LaneHandOffs>]>>,
     /// What all threads of the block know since its last barrier.
     known: RefCell<Clock>,
     /// What the threads know that wait at the barrier.
@@ -98,6 +100,12 @@ impl Words {
 }
 
 impl Lane {
+    fn hand_offs(&self) -> &RefCell<LaneHandOffs> {
+        let block = self.block();
+        let new = || block.lanes.iter().map(|_| RefCell::default()).collect();
+        &block.hand_offs.lanes.get_or_init(new)[self.index as usize]
+    }
+
     /// Notes an atomic operation of the lane. On global memory, the caller holds the lock of the word.
     #[inline]
     pub fn note_atomic(&self, space: Space, address: u64, reads: bool, writes: bool) {
@@ -109,7 +117,7 @@ impl Lane {
 
     #[cold]
     fn pass_word(&self, space: Space, address: u64, reads: bool, writes: bool) {
-        let (block, lane) = (self.block(), &mut self.hand_offs.borrow_mut());
+        let (block, lane) = (self.block(), &mut self.hand_offs().borrow_mut());
         if space == Space::Shared {
             let mut words = block.hand_offs.words.borrow_mut();
             words.note(address, block.number(), lane, reads, writes);
@@ -125,7 +133,7 @@ impl Lane {
         let block = self.block();
         block.context().hand_offs.in_use.store(true, Relaxed);
         block.hand_offs.in_use.set(true);
-        let hand_offs = &mut *self.hand_offs.borrow_mut();
+        let hand_offs = &mut *self.hand_offs().borrow_mut();
         let seen = &mut hand_offs.seen;
         hand_offs.known.join(&std::mem::take(&mut seen.block));
         if device {
@@ -162,7 +170,7 @@ impl Lane {
         let of_block = &self.block().hand_offs;
         let contains = |clock: &Clock| clock.contains(block, record.thread(), record.time());
         of_block.in_use.get()
-            && (contains(&self.hand_offs.borrow().known) || contains(&of_block.known.borrow()))
+            && (contains(&self.hand_offs().borrow().known) || contains(&of_block.known.borrow()))
     }
 }
 
@@ -172,8 +180,8 @@ impl Block {
         if !self.context().hand_offs.in_use.load(Relaxed) {
             return;
         }
-        for lane in &self.lanes {
-            lane.hand_offs.take();
+        for lane in self.hand_offs.lanes.get().into_iter().flatten() {
+            lane.take();
         }
         self.hand_offs.in_use.set(false);
         self.hand_offs.known.take();
@@ -184,7 +192,7 @@ impl Block {
     /// Notes that `lane` has arrived at a barrier: the others will know what it knows.
     pub fn gather_known(&self, lane: &Lane) {
         if self.hand_offs.in_use.get() {
-            let known = std::mem::take(&mut lane.hand_offs.borrow_mut().known);
+            let known = std::mem::take(&mut lane.hand_offs().borrow_mut().known);
             self.hand_offs.arriving.borrow_mut().join(&known);
         }
     }
@@ -204,10 +212,10 @@ impl Block {
         }
         let mut known = Clock::default();
         for lane in lanes.clone() {
-            known.join(&lane.hand_offs.borrow().known);
+            known.join(&lane.hand_offs().borrow().known);
         }
         for lane in lanes {
-            lane.hand_offs.borrow_mut().known = known.clone();
+            lane.hand_offs().borrow_mut().known = known.clone();
         }
     }
 }

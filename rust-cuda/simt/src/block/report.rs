@@ -23,7 +23,7 @@ impl Block {
         if let Some((address, extent, buffer)) = kind.buffer() {
             let start =
                 address.wrapping_sub(extent.map_or(0, |(offset, _)| offset.cast_unsigned()));
-            if let Some(Entry::Live(allocation)) = self.context().table.entry(start)
+            if let Some(Entry::Live(allocation)) = self.context().entries.entry(start)
                 && let Some(shadow) = &allocation.shadow
             {
                 buffer.element_bytes = shadow.granule_bytes();

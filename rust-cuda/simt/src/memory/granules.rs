@@ -176,7 +176,7 @@ impl Shadow {
         for granule in granules {
             let flag = self.flag(granule).load(Relaxed);
             if flag != INITIALISED | READ_ONLY {
-                if !self.is_initialised(granule, bytes) {
+                if flag & INITIALISED == 0 && !self.is_part_initialised(granule, bytes) {
                     return Some(Unreadable::Uninitialised);
                 }
                 self.mark_page(granule);
@@ -193,11 +193,14 @@ impl Shadow {
     #[inline]
     pub fn note_write(&self, granule: usize, bytes: u16) -> bool {
         let flag = self.flag(granule);
-        if flag.load(Relaxed) == INITIALISED | WRITTEN {
+        let state = flag.load(Relaxed);
+        if state == INITIALISED | WRITTEN {
             return true;
         }
         self.mark_page(granule);
-        self.initialise(granule, bytes);
+        if state & INITIALISED == 0 {
+            self.initialise(granule, bytes);
+        }
         flag.fetch_or(WRITTEN, Relaxed) & READ_ONLY == 0
     }
 
