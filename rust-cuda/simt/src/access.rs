@@ -202,6 +202,7 @@ impl<'a> Access<'a> {
             {
                 let (offset, size) = block.shared.within_array(self.address);
                 self.fault(FaultKind::Unpublished {
+                    buffer: Buffer::default(),
                     address: self.address,
                     offset: offset.cast_unsigned(),
                     size,

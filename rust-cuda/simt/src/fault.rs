@@ -9,6 +9,7 @@ use std::borrow::Cow;
 use crate::Space;
 use buffer::Position;
 pub use buffer::{Buffer, Parameter};
+pub(crate) use parameters::InBuffer;
 use place::Index;
 pub use place::{Elsewhere, SourceLocation, Touch};
 
@@ -217,8 +218,7 @@ pub enum FaultKind {
     },
     /// A multiplication by a warpgroup, in a warp that is in none: four whole warps, of which the first is a multiple of 4.
     #[error(
-        "{operation} by warp {warp}, which is in no warpgroup: the block has {threads} threads, and a warpgroup has four \
-         whole warps, from a multiple of four on"
+        "{operation} by warp {warp}, which is in no whole warpgroup: the block has {threads} threads"
     )]
     NoWarpgroup {
         /// The operation.
@@ -240,9 +240,9 @@ pub enum FaultKind {
     },
     /// A read through the asynchronous proxy of shared memory that a thread has written, with no proxy fence in between.
     #[error(
-        "tensor cores read shared memory (address {address:#x}, offset {offset} of {size} bytes) that thread {} has \
-         written at {}, and no proxy fence (`fence.proxy.async`) lies in between",
-        Index(*.other_thread),
+        "tensor cores read {} in shared memory that thread {} has written at {}, and no proxy fence \
+         (`fence.proxy.async`) lies in between",
+        Position::within(*.address, offset.cast_signed(), *.size, .buffer), Index(*.other_thread),
         .other_location.as_ref().map_or_else(|| "an unknown line".to_owned(), ToString::to_string)
     )]
     Unpublished {
@@ -256,6 +256,8 @@ pub enum FaultKind {
         other_thread: [u32; 3],
         /// The line of that thread.
         other_location: Option<SourceLocation>,
+        /// The buffer.
+        buffer: Buffer,
     },
     /// A block that takes more steps than the options allow.
     #[error(

@@ -1,8 +1,9 @@
 //! Reports of a block: its first fault, and threads that wait for a thread which never arrives.
 
 use super::{Activity, Block, Lane};
-use crate::fault::{Buffer, Elsewhere, Fault, FaultKind, SourceLocation};
+use crate::fault::{Buffer, Elsewhere, Fault, FaultKind, InBuffer, SourceLocation};
 use crate::memory::Entry;
+use crate::types::Space;
 use crate::warp::{Operation, bits};
 
 impl Block {
@@ -20,10 +21,19 @@ impl Block {
     }
 
     fn fault_by(&self, lane: &Lane, mut kind: FaultKind, location: SourceLocation) -> Fault {
-        if let Some((address, extent, buffer)) = kind.buffer() {
+        if let Some(InBuffer {
+            space,
+            address,
+            extent,
+            buffer,
+        }) = kind.buffer()
+        {
             let start =
                 address.wrapping_sub(extent.map_or(0, |(offset, _)| offset.cast_unsigned()));
-            if let Some(Entry::Live(allocation)) = self.context().entries.entry(start)
+            if space == Space::Shared {
+                let (element, bytes) = self.shared.element(address);
+                (buffer.element, buffer.element_bytes) = (element, bytes.into());
+            } else if let Some(Entry::Live(allocation)) = self.context().entries.entry(start)
                 && let Some(shadow) = &allocation.shadow
             {
                 buffer.element_bytes = shadow.granule_bytes();

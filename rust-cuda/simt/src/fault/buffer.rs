@@ -20,6 +20,8 @@ pub struct Parameter {
 pub struct Buffer {
     /// The size of an element in bytes, as it was allocated; zero if it is not known.
     pub element_bytes: u64,
+    /// The name of the elements' type; empty if it is not known.
+    pub element: &'static str,
     /// The parameters that point to it, all to the same address; empty if they are not known.
     pub parameters: Vec<Parameter>,
 }
@@ -76,19 +78,21 @@ impl fmt::Display for Position<'_> {
             let plural = if names.len() > 1 { "s" } else { "" };
             return write!(f, " (parameter{plural} {})", names.join(", "));
         }
-        match (extent, buffer.element_bytes) {
-            (Some((offset, size)), bytes) if bytes > 1 && offset.rem_euclid(bytes as i64) == 0 => {
-                write!(
-                    f,
-                    "element {} of {}, of {bytes} bytes each (address {address:#x})",
-                    offset.div_euclid(bytes as i64),
-                    size / bytes
-                )
+        let bytes = buffer.element_bytes.cast_signed();
+        match extent {
+            Some((offset, size)) if bytes > 0 && offset.rem_euclid(bytes) == 0 => {
+                let (index, count) = (offset.div_euclid(bytes), size.cast_signed() / bytes);
+                write!(f, "element {index} of {count}")?;
+                match buffer.element {
+                    "" => write!(f, ", of {bytes} bytes each")?,
+                    element => write!(f, " {element}")?,
+                }
+                write!(f, " (address {address:#x})")
             }
-            (Some((offset, size)), _) => {
+            Some((offset, size)) => {
                 write!(f, "byte {offset} of {size} (address {address:#x})")
             }
-            (None, _) => write!(f, "address {address:#x}"),
+            None => write!(f, "address {address:#x}"),
         }
     }
 }

@@ -2,15 +2,24 @@
 
 use super::{Buffer, Fault, FaultKind, Parameter};
 use crate::regions::OFFSET_BITS;
-use crate::types::Space::Shared;
+use crate::types::Space;
 
 impl Fault {
     /// Names the buffer that the fault is about after the kernel's parameter that points to it, if it is one of
     /// `parameters`.
     pub fn name_parameters(&mut self, parameters: &[Parameter]) {
-        let Some((address, extent, buffer)) = self.kind.buffer() else {
+        let Some(InBuffer {
+            space,
+            address,
+            extent,
+            buffer,
+        }) = self.kind.buffer()
+        else {
             return;
         };
+        if space == Space::Shared {
+            return;
+        }
         // Within the allocation, if it is known; else at most as far from an allocation's start as its size may be.
         let start = address.wrapping_sub(extent.map_or(0, |(offset, _)| offset.cast_unsigned()));
         let inside: Vec<&Parameter> = parameters
@@ -30,11 +39,19 @@ impl Fault {
     }
 }
 
+/// What a fault knows of the buffer that it is about.
+pub(crate) struct InBuffer<'a> {
+    pub space: Space,
+    pub address: u64,
+    /// The offset of the address in the allocation, and the allocation's size in bytes, if they are known.
+    pub extent: Option<(i64, u64)>,
+    pub buffer: &'a mut Buffer,
+}
+
 impl FaultKind {
-    /// The address that the fault is about in global memory, its offset in an allocation and the allocation's size, and
-    /// the buffer.
-    pub(crate) fn buffer(&mut self) -> Option<(u64, Option<(i64, u64)>, &mut Buffer)> {
-        match self {
+    /// The buffer that the fault is about, if it is about one.
+    pub(crate) fn buffer(&mut self) -> Option<InBuffer<'_>> {
+        let (space, address, extent, buffer) = match self {
             Self::OutOfBounds {
                 space,
                 address,
@@ -42,7 +59,7 @@ impl FaultKind {
                 size,
                 buffer,
                 ..
-            } if *space != Shared => Some((*address, Some((*offset, *size)), buffer)),
+            } => (*space, address, Some((*offset, *size)), buffer),
             Self::Uninitialised {
                 space,
                 address,
@@ -58,14 +75,31 @@ impl FaultKind {
                 size,
                 buffer,
                 ..
-            } if *space != Shared => Some((*address, Some((offset.cast_signed(), *size)), buffer)),
+            } => (*space, address, Some((offset.cast_signed(), *size)), buffer),
             Self::ReadOnlyWritten {
                 address,
                 offset,
                 size,
                 buffer,
                 ..
-            } => Some((*address, Some((offset.cast_signed(), *size)), buffer)),
+            } => (
+                Space::Global,
+                address,
+                Some((offset.cast_signed(), *size)),
+                buffer,
+            ),
+            Self::Unpublished {
+                address,
+                offset,
+                size,
+                buffer,
+                ..
+            } => (
+                Space::Shared,
+                address,
+                Some((offset.cast_signed(), *size)),
+                buffer,
+            ),
             Self::OtherEmulator {
                 space,
                 address,
@@ -95,8 +129,14 @@ impl FaultKind {
                 address,
                 buffer,
                 ..
-            } if *space != Shared => Some((*address, None, buffer)),
-            _ => None,
-        }
+            } => (*space, address, None, buffer),
+            _ => return None,
+        };
+        Some(InBuffer {
+            space,
+            address: *address,
+            extent,
+            buffer,
+        })
     }
 }

@@ -7,7 +7,7 @@ use crate::access::Access;
 use crate::block::{Activity, Lane};
 use crate::current::current;
 use crate::fault::{FaultKind, Touch};
-use crate::shared::BASE;
+use crate::shared::{BASE, Element};
 use crate::types::{Scope, Space};
 use crate::word::{self, Word};
 
@@ -279,11 +279,24 @@ pub fn fence(scope: Scope) {
 /// If a site is used with two sizes or alignments, or the alignment is no power of two up to 1024.
 #[track_caller]
 pub fn shared_static(site: usize, bytes: u32, align: u32) -> u64 {
+    static_array(site, bytes, align, ("", 0))
+}
+
+/// Does [`shared_static`] for an array of `bytes` bytes of elements. Reports count in elements; `element` is the name of
+/// their type, and their size in bytes.
+#[track_caller]
+pub fn shared_array(site: usize, bytes: u32, align: u32, element: (&'static str, u32)) -> u64 {
+    static_array(site, bytes, align, element)
+}
+
+#[track_caller]
+fn static_array(site: usize, bytes: u32, align: u32, element: Element) -> u64 {
     let (lane, location) = (current(), Location::caller());
     if !lane.step(location) {
         return BASE;
     }
-    match lane.block().shared.variable(site, bytes, align) {
+    let shared = &lane.block().shared;
+    match shared.variable(site, bytes, align, element) {
         Ok(address) => address,
         Err((what, found, most)) => {
             let most = u64::from(most);

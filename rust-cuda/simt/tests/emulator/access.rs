@@ -28,7 +28,7 @@ fn an_access_past_the_end_names_allocation_offset_and_size() {
                 size: 400,
                 buffer: Buffer {
                     element_bytes: if checks == Checks::Full { 4 } else { 0 },
-                    parameters: Vec::new(),
+                    ..Buffer::default()
                 },
             };
             assert_eq!(kind, expected);

@@ -130,3 +130,30 @@ fn without_a_parameter_a_position_is_an_element_of_its_allocation() {
         "waits for a change of flag[2] (parameter flag) in global memory",
     );
 }
+
+#[test]
+fn positions_in_shared_memory_count_the_elements_of_an_array() {
+    let emulator = strict();
+    let text = message(&emulator, &[parameter("x", 0)], || {
+        lane::shared_static(1, 64, 8);
+        let doubles = lane::shared_array(2, 80, 16, ("f64", 8));
+        lane::store::<u64, 1>(Space::Shared, doubles, [1]);
+        lane::load::<u64, 1>(Space::Shared, doubles + 24);
+    });
+    check(
+        text,
+        "never written: 8 bytes at element 3 of 10 f64 (address",
+    );
+    let text = message(&emulator, &[], || {
+        let doubles = lane::shared_array(2, 80, 16, ("f64", 8));
+        lane::load::<u64, 1>(Space::Shared, doubles - 8);
+    });
+    check(
+        text,
+        "out of bounds: 8 bytes at element -1 of 10 f64 (address",
+    );
+    let text = message(&emulator, &[], || {
+        put_shared(lane::shared_static(1, 64, 8), 16, 1);
+    });
+    check(text, "out of bounds: 4 bytes at byte 64 of 64 (address");
+}
