@@ -103,7 +103,7 @@ impl Machine<'_> {
             workers,
             resident: MAX_RESIDENT_BLOCKS
                 .min(MAX_STACKS / (threads as usize * workers))
-                .max(1),
+                .max(2),
             stalls: Stalls::default(),
             chunk: (blocks / (64 * workers as u64)).clamp(1, 16),
             next: AtomicU64::new(0),
