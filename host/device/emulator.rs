@@ -115,7 +115,10 @@ impl EmulatorBackend {
         let thread = kernel.thread();
         self.emulator
             .launch(launch, &|| thread(args))
-            .map_err(|fault| DeviceError::Fault(fault.into()))?;
+            .map_err(|mut fault| {
+                fault.name_parameters(&args.named_buffers(kernel.parameters()));
+                DeviceError::Fault(fault.into())
+            })?;
         Ok(())
     }
 

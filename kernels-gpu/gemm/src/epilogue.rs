@@ -5,6 +5,7 @@ use warprow_kernels_matrix::Operand;
 
 /// Bias and ReLU, as a kernel gets them.
 #[repr(C)]
+#[derive(KernelParam)]
 pub struct Epilogue<T> {
     /// A number for each column of Y.
     pub bias: Global<T>,
@@ -21,10 +22,6 @@ impl<T> Clone for Epilogue<T> {
 }
 
 impl<T> Copy for Epilogue<T> {}
-
-// SAFETY: `repr(C)`, of scalars and device pointers, without padding: two u32 after an 8-byte pointer.
-#[cfg(not(target_arch = "nvptx64"))]
-unsafe impl<T: Element> KernelParam for Epilogue<T> {}
 
 impl<T: Operand> Epilogue<T> {
     /// The bias of two neighbouring columns; past the `cols` columns of Y that of the last one.

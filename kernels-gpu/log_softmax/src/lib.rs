@@ -28,6 +28,7 @@ pub type Arguments<T> = (u32, u32, Global<T>, GlobalMut<T>, Bias<T>);
 
 /// A number for each class that is added to the elements of X, in the type of sums.
 #[repr(C)]
+#[derive(KernelParam)]
 pub struct Bias<T> {
     /// The numbers; address 0 for none.
     pub values: Global<T>,
@@ -40,10 +41,6 @@ impl<T> Clone for Bias<T> {
 }
 
 impl<T> Copy for Bias<T> {}
-
-// SAFETY: `repr(C)`, of a device pointer.
-#[cfg(not(target_arch = "nvptx64"))]
-unsafe impl<T: Element> KernelParam for Bias<T> {}
 
 impl<T: SoftmaxElement> Bias<T> {
     /// Neighbouring elements of X from class `first` on, the bias added.

@@ -3,11 +3,11 @@
 use std::panic::Location;
 
 use crate::block::Lane;
-use crate::fault::{FaultKind, Touch};
+use crate::fault::{Buffer, FaultKind, Touch};
 use crate::granules::{Shadow, Unreadable};
 use crate::memory::{Allocation, Entry};
 use crate::regions::{OFFSET_BITS, OFFSET_MASK};
-use crate::shadow::{Conflict, Record, check_and_record};
+use crate::shadow::{Conflict, Record, check_and_record, last_write};
 use crate::shared::Storage;
 use crate::types::Space;
 
@@ -59,6 +59,7 @@ impl<'a> Access<'a> {
             && let Some(Entry::Live(allocation)) = next.and_then(|next| entries.entry(next))
         {
             self.fault(FaultKind::OutOfBounds {
+                buffer: Buffer::default(),
                 space,
                 address,
                 access,
@@ -69,6 +70,7 @@ impl<'a> Access<'a> {
         self.fault(match entries.entry(address) {
             Some(Entry::Live(allocation)) if offset + access > allocation.size() => {
                 FaultKind::OutOfBounds {
+                    buffer: Buffer::default(),
                     space,
                     address,
                     access,
@@ -77,22 +79,26 @@ impl<'a> Access<'a> {
                 }
             }
             Some(Entry::Live(_)) => FaultKind::Misaligned {
+                buffer: Buffer::default(),
                 space,
                 address,
                 access,
             },
             Some(Entry::Freed) => FaultKind::Freed {
+                buffer: Buffer::default(),
                 space,
                 address,
                 access,
                 offset,
             },
             None if entries.is_foreign(address) => FaultKind::OtherEmulator {
+                buffer: Buffer::default(),
                 space,
                 address,
                 access,
             },
             None => FaultKind::UnknownAddress {
+                buffer: Buffer::default(),
                 space,
                 address,
                 access,
@@ -120,6 +126,7 @@ impl<'a> Access<'a> {
         let (space, address, access) = (self.space, self.address, self.bytes);
         if shared.place(address, access).is_some() {
             self.fault(FaultKind::Misaligned {
+                buffer: Buffer::default(),
                 space,
                 address,
                 access,
@@ -127,6 +134,7 @@ impl<'a> Access<'a> {
         }
         let (offset, size) = shared.within_array(address);
         self.fault(FaultKind::OutOfBounds {
+            buffer: Buffer::default(),
             space,
             address,
             access,
@@ -155,13 +163,68 @@ impl<'a> Access<'a> {
                 }
             }
         }
+        self.record_early_read(storage, place, touch);
         let (offset, size) = self.lane.block().shared.within_array(self.address);
-        self.uninitialised(offset.cast_unsigned(), size)
+        let kind = FaultKind::Uninitialised {
+            buffer: Buffer::default(),
+            space: self.space,
+            address: self.address,
+            access: self.bytes,
+            offset: offset.cast_unsigned(),
+            size,
+        };
+        self.lane.fault_later(kind, self.location)
+    }
+
+    /// Records a read of shared memory that no thread has written yet. If another thread writes it later with no barrier in
+    /// between, that is a race, and the fault.
+    fn record_early_read(self, storage: &Storage, place: u64, touch: Touch) {
+        let (granules, bytes) = Storage::granules(place, self.bytes);
+        let access = Record::new(self.lane, 0, touch, bytes, self.location);
+        for granule in granules {
+            let (write, read) = (storage.writes.at(granule), storage.reads.at(granule));
+            // SAFETY: as in `check_shared`.
+            let recorded =
+                unsafe { check_and_record(write, read, SHARED_TAG, access, false, self.lane) };
+            if let Err(conflict) = recorded {
+                self.race_in_array(touch, &conflict);
+            }
+        }
+    }
+
+    /// Checks that a proxy fence lies between the writes of words in shared memory and now.
+    pub fn check_published(self) {
+        let (storage, place) = self.resolve_shared();
+        let block = self.lane.block();
+        for granule in Storage::granules(place, self.bytes).0 {
+            // SAFETY: as in `check_shared`.
+            let write = unsafe { last_write(storage.writes.at(granule), SHARED_TAG) };
+            if let Some(record) = write
+                && !block.proxy.published(&record)
+            {
+                let (offset, size) = block.shared.within_array(self.address);
+                self.fault(FaultKind::Unpublished {
+                    buffer: Buffer::default(),
+                    address: self.address,
+                    offset: offset.cast_unsigned(),
+                    size,
+                    other_thread: block.context().thread_index(record.thread()),
+                    other_location: record.location().map(Into::into),
+                });
+            }
+        }
+    }
+
+    #[cold]
+    fn race_in_array(self, touch: Touch, conflict: &Conflict) -> ! {
+        let (offset, size) = self.lane.block().shared.within_array(self.address);
+        self.race(touch, conflict, offset.cast_unsigned(), size)
     }
 
     #[cold]
     fn uninitialised(self, offset: u64, size: u64) -> ! {
         self.fault(FaultKind::Uninitialised {
+            buffer: Buffer::default(),
             space: self.space,
             address: self.address,
             access: self.bytes,
@@ -174,6 +237,7 @@ impl<'a> Access<'a> {
     fn race(self, touch: Touch, conflict: &Conflict, offset: u64, size: u64) -> ! {
         let (context, other) = (self.lane.block().context(), &conflict.record);
         self.fault(FaultKind::Race {
+            buffer: Buffer::default(),
             space: self.space,
             touch,
             address: self.address,
@@ -193,6 +257,7 @@ impl<'a> Access<'a> {
     #[cold]
     fn read_only_written(self, touch: Touch, offset: u64, size: u64) -> ! {
         self.fault(FaultKind::ReadOnlyWritten {
+            buffer: Buffer::default(),
             touch,
             address: self.address,
             offset,
@@ -307,8 +372,7 @@ impl<'a> Access<'a> {
             let recorded =
                 unsafe { check_and_record(write, read, SHARED_TAG, access, wrote, self.lane) };
             if let Err(conflict) = recorded {
-                let (offset, size) = self.lane.block().shared.within_array(self.address);
-                self.race(touch, &conflict, offset.cast_unsigned(), size);
+                self.race_in_array(touch, &conflict);
             }
             if wrote {
                 storage.note_write(granule, bytes);

@@ -1,9 +1,12 @@
 //! A running block: its lanes, warps and logical clock.
 
+mod proxy;
 mod report;
+mod steps;
+mod warpgroup;
 
 use std::cell::{Cell, RefCell};
-use std::panic::{Location, resume_unwind};
+use std::panic::Location;
 use std::ptr;
 use std::rc::Rc;
 
@@ -12,14 +15,19 @@ use corosensei::Yielder;
 use crate::async_copies::AsyncCopies;
 use crate::barrier::Barrier;
 use crate::context::Context;
-use crate::fault::{Fault, FaultKind, SourceLocation};
+use crate::fault::{Fault, SourceLocation};
 use crate::fiber::Resume;
 use crate::hand_offs::BlockHandOffs;
 use crate::limits::WARP_SIZE;
 use crate::order::{Random, mix};
+use crate::proxy::ProxyFences;
 use crate::shadow::Record;
 use crate::shared::Shared;
+use crate::stall::Polls;
+use crate::steps::Steps;
+use crate::types::Space;
 use crate::warp::{Operation, Warp, bits};
+use crate::warpgroup::Warpgroups;
 
 /// What a lane is doing, as far as it concerns lanes that wait for it.
 #[derive(Clone, Copy)]
@@ -28,6 +36,8 @@ pub(crate) enum Activity {
     Returned,
     AtBarrier(&'static Location<'static>),
     AtOperation(Operation, u32, &'static Location<'static>),
+    /// It repeats an atomic operation that changes nothing, on the word at an address.
+    Polling(Space, u64, &'static Location<'static>),
 }
 
 /// One thread of a block.
@@ -77,22 +87,6 @@ impl Lane {
         self.thread
     }
 
-    /// Runs other lanes until the scheduler resumes this one.
-    #[inline(always)]
-    pub fn suspend(&self) {
-        // SAFETY: the yielder lives on the stack of the lane's fiber, and the caller runs on that fiber.
-        if let Resume::Stop = unsafe { &*self.yielder.get() }.suspend(()) {
-            unwind();
-        }
-    }
-
-    /// Ends the launch with a fault of this lane.
-    #[cold]
-    pub fn fault(&self, kind: FaultKind, location: &'static Location<'static>) -> ! {
-        self.block().report(self, kind, location.into());
-        unwind()
-    }
-
     /// The logical time of the lane's accesses.
     #[inline]
     pub fn time(&self) -> u32 {
@@ -116,14 +110,6 @@ impl Lane {
     }
 }
 
-/// The panic payload that unwinds a thread of a failed launch.
-pub(crate) struct LaunchFailed;
-
-#[cold]
-fn unwind() -> ! {
-    resume_unwind(Box::new(LaunchFailed))
-}
-
 pub(crate) struct Block {
     context: *const Context<'static>,
     number: Cell<u64>,
@@ -140,6 +126,10 @@ pub(crate) struct Block {
     pub atomic_steps: Cell<u32>,
     /// Counts threads that returned, and completed barriers and warp operations.
     pub progress: Cell<u64>,
+    pub polls: Polls,
+    pub steps: Steps,
+    pub warpgroups: Warpgroups,
+    pub proxy: ProxyFences,
     current_warp: Cell<usize>,
     /// Chooses the next lane, if the schedule is random.
     random: Option<Random>,
@@ -150,6 +140,8 @@ pub(crate) struct Block {
     barrier_time: Cell<u32>,
     pub hand_offs: BlockHandOffs,
     fault: RefCell<Option<Fault>>,
+    /// A fault that is reported when no other thread can run any more.
+    postponed: RefCell<Option<Fault>>,
     /// Message and line of the last panic in one of the threads.
     pub panic: RefCell<Option<(String, SourceLocation)>>,
 }
@@ -187,12 +179,17 @@ impl Block {
             shared: Shared::new(context.dynamic_shared),
             atomic_steps: Cell::new(0),
             progress: Cell::new(0),
+            polls: Polls::default(),
+            steps: Steps::default(),
+            warpgroups: Warpgroups::new(context.threads),
+            proxy: ProxyFences::new(context.threads),
             current_warp: Cell::new(0),
             random: context.seed.map(Random::new),
             clock: Cell::new(0),
             barrier_time: Cell::new(0),
             hand_offs: BlockHandOffs::default(),
             fault: RefCell::new(None),
+            postponed: RefCell::new(None),
             panic: RefCell::new(None),
         });
         for lane in &block.lanes {
@@ -213,12 +210,15 @@ impl Block {
         self.live.set(self.context().threads);
         self.returned.set(None);
         self.barrier.restart();
+        self.warpgroups.restart();
+        self.steps.restart(self.context().max_steps);
         self.current_warp.set(0);
         self.restart_hand_offs();
         if self.clock.get() > u32::MAX / 2 {
             self.clock.set(0);
             self.shared.reset_times();
             self.warps.iter().for_each(Warp::reset_times);
+            self.proxy.reset_times();
         }
         self.pass_barrier();
         self.shared.restart();
@@ -256,7 +256,7 @@ impl Block {
     }
 
     /// The lanes of the warp that `lane` is in.
-    fn warp_lanes(&self, lane: &Lane) -> &[Lane] {
+    pub fn warp_lanes(&self, lane: &Lane) -> &[Lane] {
         let start = (lane.index - lane.lane()) as usize;
         &self.lanes[start..self.lanes.len().min(start + WARP_SIZE as usize)]
     }

@@ -224,6 +224,8 @@ impl Emulator {
         let location = Location::caller();
         assert_on_host();
         install_hook();
+        #[cfg(unix)]
+        crate::stack_overflow::install_handler();
         let mut launches = self
             .launches
             .lock()

@@ -56,6 +56,11 @@ impl Shadow {
         })
     }
 
+    /// The size of a granule in bytes.
+    pub fn granule_bytes(&self) -> u64 {
+        1 << self.granule_bits
+    }
+
     /// The granule that contains `offset`.
     #[inline]
     pub fn granule(&self, offset: u64) -> usize {

@@ -40,17 +40,24 @@ pub mod limits;
 mod memory;
 mod order;
 mod panic;
+mod proxy;
 mod regions;
 mod scheduler;
 mod shadow;
 mod shared;
+#[cfg(unix)]
+mod stack_overflow;
+mod stall;
+mod steps;
 mod types;
 mod warp;
+mod warpgroup;
+mod watchdog;
 mod word;
 
 pub use emulator::{Emulator, Progress};
-pub use fault::{Elsewhere, Fault, FaultKind, SourceLocation, Touch};
+pub use fault::{Buffer, Elsewhere, Fault, FaultKind, Parameter, SourceLocation, Touch};
 pub use launch::{Launch, Statistics};
 pub use memory::MemoryError;
-pub use types::{Checks, Options, Reduce, Schedule, Scope, Space};
+pub use types::{Checks, Options, Product, ProductElements, Reduce, Schedule, Scope, Space};
 pub use word::Word;

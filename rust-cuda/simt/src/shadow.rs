@@ -180,6 +180,17 @@ pub(crate) unsafe fn check_and_record(
     Ok(())
 }
 
+/// The last write of a granule, if there is one.
+///
+/// # Safety
+///
+/// As for [`check_and_record`].
+pub(crate) unsafe fn last_write(write: *const WriteCell, tag: u32) -> Option<Record> {
+    // SAFETY: the cell is valid and not aliased, by the contract of this function.
+    let write = unsafe { &*write };
+    (write.tag == tag && write.record.is_valid()).then_some(write.record)
+}
+
 impl ReadCell {
     /// The record of a read that races with `write`, if any.
     fn race(&self, write: &Record, lane: &Lane) -> Option<Record> {

@@ -44,7 +44,11 @@ struct Variable {
     bytes: u32,
     align: u32,
     address: u64,
+    element: Element,
 }
+
+/// The elements of an array, for reports: the name of their type, and their size in bytes; zero if it is not known.
+pub(crate) type Element = (&'static str, u32);
 
 /// Flag: an asynchronous copy to the granule is in flight. Its bytes count as never written.
 const IN_FLIGHT: u8 = 1 << 4;
@@ -118,6 +122,15 @@ impl Shared {
         (place - i64::from(start), u64::from(end - start))
     }
 
+    /// The elements of the array that [`within_array`](Self::within_array) finds for an address.
+    pub fn element(&self, address: u64) -> Element {
+        let (offset, _) = self.within_array(address);
+        let start = address.wrapping_sub(offset.cast_unsigned());
+        let variables = self.variables.borrow();
+        let found = variables.iter().find(|variable| variable.address == start);
+        found.map_or(("", 0), |variable| variable.element)
+    }
+
     #[inline]
     pub fn storage(&self) -> &Storage {
         self.storage.get_or_init(Storage::new)
@@ -138,6 +151,7 @@ impl Shared {
         site: usize,
         bytes: u32,
         align: u32,
+        element: Element,
     ) -> Result<u64, (&'static str, u64, u32)> {
         let mut variables = self.variables.borrow_mut();
         if let Some(variable) = variables.iter().find(|variable| variable.site == site) {
@@ -180,6 +194,7 @@ impl Shared {
             bytes,
             align,
             address,
+            element,
         });
         Ok(address)
     }

@@ -3,10 +3,11 @@
 use std::cell::{Cell, OnceCell};
 
 use crate::limits::WARP_SIZE;
+use crate::types::Product;
 
 const LANES: usize = WARP_SIZE as usize;
 
-/// A warp operation. Lanes complete it together only if all of them execute the same one.
+/// An operation of a warp or a warpgroup. Lanes complete it together only if all of them execute the same one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Operation {
     SyncWarp,
@@ -15,10 +16,13 @@ pub(crate) enum Operation {
     ShuffleDown,
     ShuffleXor,
     Ballot,
+    VoteAll,
+    VoteAny,
     MatchAny,
     MatchAll,
     Reduce(crate::Reduce),
     Gather,
+    Warpgroup,
 }
 
 impl Operation {
@@ -29,12 +33,20 @@ impl Operation {
             Self::ShuffleUp => "a shuffle (up)",
             Self::ShuffleDown => "a shuffle (down)",
             Self::ShuffleXor => "a shuffle (xor)",
-            Self::Ballot => "a vote",
+            Self::Ballot => "a vote (ballot)",
+            Self::VoteAll => "a vote (all)",
+            Self::VoteAny => "a vote (any)",
             Self::MatchAny => "a match (any)",
             Self::MatchAll => "a match (all)",
             Self::Reduce(_) => "a reduction",
-            Self::Gather => "a matrix multiplication (mma)",
+            Self::Gather => "a matrix multiplication by a warp",
+            Self::Warpgroup => "a matrix multiplication by a warpgroup",
         }
+    }
+
+    /// The name of a multiplication of certain matrices.
+    pub fn with(self, product: Product) -> String {
+        format!("{} ({product})", self.name())
     }
 }
 
@@ -50,6 +62,7 @@ struct PendingOperation {
 pub(crate) struct Gathered {
     pub values: [Cell<[u64; 3]>; LANES],
     pub results: [Cell<[u64; 3]>; LANES],
+    pub products: [Cell<Option<Product>>; LANES],
 }
 
 pub(crate) struct Warp {

@@ -175,17 +175,13 @@ pub(crate) unsafe fn multiply<T: Real>(
 
 /// The rows that have several slices.
 #[repr(C)]
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, KernelParam)]
 pub struct CutRows {
     /// The number of each cut row.
     pub rows: Global<u32>,
     /// The first slice of each row of the matrix; after the last row, the number of slices.
     pub first_slice: Global<u32>,
 }
-
-// SAFETY: `repr(C)` with two 8-byte device pointers has no padding, and the device reads the same bytes.
-#[cfg(not(target_arch = "nvptx64"))]
-unsafe impl KernelParam for CutRows {}
 
 /// The launch of [`clear`] and [`combine`]: a block for each cut row and tile of 32 features.
 pub fn launch_cut_rows(cut_rows: u32, features: u32) -> LaunchConfig {

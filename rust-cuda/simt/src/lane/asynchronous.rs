@@ -38,6 +38,9 @@ pub fn copy_async(to: u64, from: u64, bytes: u32, read: u32) {
         reads: space != Space::Shared,
         location,
     };
+    if !lane.step(location) {
+        return;
+    }
     if read == bytes || read > 0 && !from.is_multiple_of(bytes.into()) {
         access(Space::GlobalReadOnly, from, bytes).resolve();
     } else {

@@ -4,9 +4,10 @@ use std::panic::Location;
 use std::sync::atomic::{Ordering, fence as host_fence};
 
 use crate::access::Access;
-use crate::block::Lane;
+use crate::block::{Activity, Lane};
 use crate::current::current;
 use crate::fault::{FaultKind, Touch};
+use crate::shared::{BASE, Element};
 use crate::types::{Scope, Space};
 use crate::word::{self, Word};
 
@@ -25,6 +26,9 @@ pub(crate) fn load_at<W: Word, const N: usize>(
     address: u64,
     location: &'static Location<'static>,
 ) -> [W; N] {
+    if !lane.step(location) {
+        return [W::narrow(0); N];
+    }
     let access = access::<W, N>(lane, space, address, location);
     if space == Space::Shared {
         let (storage, place) = access.resolve_shared();
@@ -75,6 +79,9 @@ pub(crate) fn store_at<W: Word, const N: usize>(
     values: [W; N],
     location: &'static Location<'static>,
 ) {
+    if !lane.step(location) {
+        return;
+    }
     let access = Access {
         reads: false,
         ..access::<W, N>(lane, space, address, location)
@@ -150,12 +157,20 @@ fn perform_atomic<W: Word>(
     scope: Scope,
     update: impl FnOnce(W) -> Option<W>,
 ) -> W {
+    if !access.lane.step(access.location) {
+        return W::narrow(0);
+    }
     let touch = if scope == Scope::Block {
         Touch::BlockAtomic
     } else {
         Touch::Atomic
     };
-    let mut wrote = false;
+    let (mut wrote, mut changed) = (false, false);
+    let update = |old| {
+        let new = update(old);
+        changed = new.is_some_and(|new| new != old);
+        new
+    };
     let old = if writable(access.space) == Space::Shared {
         let (storage, place) = access.resolve_shared();
         // SAFETY: as in `load_at`.
@@ -186,12 +201,12 @@ fn perform_atomic<W: Word>(
             Some(shadow) => access.check_global(allocation, shadow, offset, touch, perform),
         }
     };
-    yield_if_spinning(access.lane, wrote);
+    yield_if_spinning(access, wrote, changed);
     old
 }
 
 #[inline(always)]
-fn access<'a, W, const N: usize>(
+pub(super) fn access<'a, W, const N: usize>(
     lane: &'a Lane,
     space: Space,
     address: u64,
@@ -220,12 +235,23 @@ fn writable(space: Space) -> Space {
 
 /// Runs other lanes after many atomic operations: a lane that spins waits for one of them.
 #[inline(always)]
-fn yield_if_spinning(lane: &Lane, wrote: bool) {
+fn yield_if_spinning(access: Access<'_>, wrote: bool, changed: bool) {
     /// Number of operations since the last switch after which a lane yields; one that writes nothing counts 16 times.
     const LIMIT: u32 = 256;
-    let steps = &lane.block().atomic_steps;
+    let (lane, steps) = (access.lane, &access.lane.block().atomic_steps);
     steps.set(steps.get() + if wrote { 1 } else { 16 });
+    let polls = &lane.block().polls;
+    polls.count(access.address, lane.block().steps.left(), changed);
     if steps.get() >= LIMIT {
+        polls.end_turn();
+        let Access {
+            space,
+            address,
+            location,
+            ..
+        } = access;
+        lane.activity
+            .set(Activity::Polling(space, address, location));
         let spinning = &lane.warp().spinning;
         spinning.set(spinning.get() | 1 << lane.lane());
         lane.suspend();
@@ -253,15 +279,28 @@ pub fn fence(scope: Scope) {
 /// If a site is used with two sizes or alignments, or the alignment is no power of two up to 1024.
 #[track_caller]
 pub fn shared_static(site: usize, bytes: u32, align: u32) -> u64 {
-    let lane = current();
-    match lane.block().shared.variable(site, bytes, align) {
+    static_array(site, bytes, align, ("", 0))
+}
+
+/// Does [`shared_static`] for an array of `bytes` bytes of elements. Reports count in elements; `element` is the name of
+/// their type, and their size in bytes.
+#[track_caller]
+pub fn shared_array(site: usize, bytes: u32, align: u32, element: (&'static str, u32)) -> u64 {
+    static_array(site, bytes, align, element)
+}
+
+#[track_caller]
+fn static_array(site: usize, bytes: u32, align: u32, element: Element) -> u64 {
+    let (lane, location) = (current(), Location::caller());
+    if !lane.step(location) {
+        return BASE;
+    }
+    let shared = &lane.block().shared;
+    match shared.variable(site, bytes, align, element) {
         Ok(address) => address,
         Err((what, found, most)) => {
             let most = u64::from(most);
-            lane.fault(
-                FaultKind::SharedLimit { what, found, most },
-                Location::caller(),
-            )
+            lane.fault(FaultKind::SharedLimit { what, found, most }, location)
         }
     }
 }

@@ -26,6 +26,10 @@ fn an_access_past_the_end_names_allocation_offset_and_size() {
                 access: 4,
                 offset: 4 * i64::from(index),
                 size: 400,
+                buffer: Buffer {
+                    element_bytes: if checks == Checks::Full { 4 } else { 0 },
+                    ..Buffer::default()
+                },
             };
             assert_eq!(kind, expected);
         }
@@ -376,6 +380,7 @@ fn a_pointer_of_another_emulator_is_told_from_an_unknown_one() {
             }
         });
         let expected = FaultKind::OtherEmulator {
+            buffer: Buffer::default(),
             space: Space::Global,
             address: address + 12,
             access: 4,

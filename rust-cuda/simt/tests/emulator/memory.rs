@@ -188,7 +188,7 @@ fn allocations_of_zero_bytes_have_addresses_of_their_own() {
         fault
             .unwrap_err()
             .to_string()
-            .contains("1 bytes at offset 0 of an allocation of 0 bytes")
+            .contains("1 bytes at element 0 of 0, of 4 bytes each")
     );
     emulator.free(a).unwrap();
 }

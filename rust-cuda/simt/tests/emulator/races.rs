@@ -25,6 +25,22 @@ fn a_forgotten_barrier_is_a_race_in_shared_memory() {
 }
 
 #[test]
+fn a_read_before_another_thread_writes_is_a_race_and_names_both_lines() {
+    // No thread has written the word when it is read, since threads run in order.
+    let kind = HERE.planted(&strict(), 64, 40, "writes just after", || {
+        let shared = lane::shared_static(1, 256, 4);
+        if buggy(3) {
+            get_shared(shared, 40); // reads before the write
+        }
+        put_shared(shared, thread_number(), 1); // writes just after
+        lane::sync_threads();
+        get_shared(shared, 40);
+    });
+    let expected = (Touch::Store, Touch::Load, [BUGGY, 0, 0], [3, 0, 0]);
+    assert_eq!(race(&kind), (expected, HERE.line("reads before the write")));
+}
+
+#[test]
 fn a_write_after_reads_of_several_warps_is_a_race() {
     let kind = HERE.planted(&strict(), 96, 37, "writes what was read", || {
         let shared = lane::shared_static(1, 4, 4);
