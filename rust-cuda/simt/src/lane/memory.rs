@@ -115,8 +115,8 @@ pub(crate) fn store_at<W: Word, const N: usize>(
 }
 
 /// Replaces a word by the result of `update`, atomically for the threads of `scope`, and returns the old value. If
-/// `update` returns `None`, the word stays as it is and the operation is an atomic load. `update` must not call functions
-/// of this module, since the word is locked meanwhile.
+/// `update` returns `None`, the word stays as it is and the operation is an atomic load. `update` must not call
+/// functions of this module, since the word is locked meanwhile.
 ///
 /// # Panics
 ///
