@@ -175,7 +175,10 @@ impl EmulatorBackend {
         // What a function that reports progress has dropped.
         let mut dropped = mem::take(&mut *self.free_later()).into_iter();
         let freed = dropped.try_for_each(|address| self.emulator.free(address));
-        launched.map_err(|fault| DeviceError::Fault(fault.into()))?;
+        launched.map_err(|mut fault| {
+            fault.name_parameters(&args.named_buffers(kernel.parameters()));
+            DeviceError::Fault(fault.into())
+        })?;
         Ok(freed?)
     }
 

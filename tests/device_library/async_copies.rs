@@ -109,7 +109,7 @@ fn fault(kernel: Kernel<(warprow::Global<u32>, warprow::GlobalMut<u32>)>, thread
 fn a_read_of_what_is_on_its_way_is_reported() {
     let text = fault(read_too_early(), 32);
     assert!(
-        text.contains("never written") && text.contains("async_copies.rs"),
+        text.contains("copy is in flight") && text.contains("async_copies.rs"),
         "{text}"
     );
 }

@@ -84,6 +84,7 @@ pub unsafe fn degrees<T: Real>(
 
 /// The adjacency matrix of a graph, as [`fill`] gets it.
 #[repr(C)]
+#[derive(KernelParam)]
 pub struct AdjacencyMatrix<T> {
     /// Row r has the nonzeros `row_ptr[r]..row_ptr[r + 1]`.
     pub row_ptr: Global<u32>,
@@ -100,10 +101,6 @@ impl<T> Clone for AdjacencyMatrix<T> {
 }
 
 impl<T> Copy for AdjacencyMatrix<T> {}
-
-// SAFETY: `repr(C)` with device pointers only, so it has no padding.
-#[cfg(not(target_arch = "nvptx64"))]
-unsafe impl<T: Element> KernelParam for AdjacencyMatrix<T> {}
 
 /// The rows of `D^-1/2 (A + I) D^-1/2`: those of A, scaled, with the self-loop inserted where there
 /// was none. A warp takes a row. A nonzero costs its column and value, read and written, and the

@@ -5,6 +5,7 @@ use warprow_kernels_matrix::Operand;
 
 /// Bias and ReLU, as a kernel argument.
 #[repr(C)]
+#[derive(KernelParam)]
 pub struct BiasRelu<T> {
     /// One element for each column of Y, if there is a bias.
     pub bias: Global<T>,
@@ -21,11 +22,6 @@ impl<T> Clone for BiasRelu<T> {
 }
 
 impl<T> Copy for BiasRelu<T> {}
-
-// SAFETY: the struct is `repr(C)` and has no padding: two u32 follow an 8-byte pointer. All fields are valid as kernel
-// arguments.
-#[cfg(not(target_arch = "nvptx64"))]
-unsafe impl<T: Element> KernelParam for BiasRelu<T> {}
 
 impl<T: Operand> BiasRelu<T> {
     /// The bias of columns `column` and `column + 1`. A column past the `cols` columns of Y gets the bias of the last.

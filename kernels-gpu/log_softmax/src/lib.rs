@@ -35,6 +35,7 @@ pub type LogSoftmaxArguments<T> = (u32, u32, Global<T>, GlobalMut<T>, Bias<T>);
 
 /// A bias that is added to each row of X first, in the type of sums.
 #[repr(C)]
+#[derive(KernelParam)]
 pub struct Bias<T> {
     /// One element for each class; address 0 if there is no bias.
     pub values: Global<T>,
@@ -47,10 +48,6 @@ impl<T> Clone for Bias<T> {
 }
 
 impl<T> Copy for Bias<T> {}
-
-// SAFETY: the struct is `repr(C)` with a device pointer as its only field, so it has no padding.
-#[cfg(not(target_arch = "nvptx64"))]
-unsafe impl<T: Element> KernelParam for Bias<T> {}
 
 impl<T: SoftmaxElement> Bias<T> {
     /// Adds the bias of classes `first` to `first + WIDTH - 1` to elements of X.

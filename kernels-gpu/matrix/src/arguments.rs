@@ -13,6 +13,7 @@ use cuda_std::prelude::*;
 /// 2 [ c . . . ]      values  = [a, b, c]
 /// ```
 #[repr(C)]
+#[derive(KernelParam)]
 pub struct Csr<T> {
     /// The number of rows.
     pub rows: u32,
@@ -28,6 +29,7 @@ pub struct Csr<T> {
 
 /// A row-major dense matrix that a kernel reads.
 #[repr(C)]
+#[derive(KernelParam)]
 pub struct Dense<T> {
     /// The number of rows.
     pub rows: u32,
@@ -39,6 +41,7 @@ pub struct Dense<T> {
 
 /// A row-major dense matrix that a kernel writes.
 #[repr(C)]
+#[derive(KernelParam)]
 pub struct DenseMut<T> {
     /// The number of rows.
     pub rows: u32,
@@ -57,11 +60,6 @@ macro_rules! argument {
         }
 
         impl<T> Copy for $matrix<T> {}
-
-        // SAFETY: `repr(C)`, scalars and device pointers without padding: two u32 stand before
-        // 8-byte pointers.
-        #[cfg(not(target_arch = "nvptx64"))]
-        unsafe impl<T: Element> KernelParam for $matrix<T> {}
     )*};
 }
 argument!(Csr, Dense, DenseMut);

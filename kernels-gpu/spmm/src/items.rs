@@ -37,6 +37,7 @@ impl ItemKind {
 
 /// The items of a product, as a kernel gets them.
 #[repr(C)]
+#[derive(KernelParam)]
 pub struct Items<T> {
     /// The number of items.
     pub count: u32,
@@ -61,7 +62,7 @@ pub struct Items<T> {
 /// others one. LargeItems items cost less for each nonzero; the small ones fill the time until the
 /// last large one ends.
 #[repr(C)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, KernelParam)]
 pub struct LargeItems {
     /// The number of large items.
     pub count: u32,
@@ -133,10 +134,6 @@ impl<T> Clone for Items<T> {
 }
 
 impl<T> Copy for Items<T> {}
-
-// SAFETY: `repr(C)`, of scalars and device pointers, without padding: four u32 before 8-byte pointers.
-#[cfg(not(target_arch = "nvptx64"))]
-unsafe impl<T: Element> KernelParam for Items<T> {}
 
 /// The sizes that a launch depends on; all are at least 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

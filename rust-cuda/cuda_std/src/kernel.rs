@@ -7,13 +7,18 @@ use std::ffi::c_void;
 use std::marker::PhantomData;
 use std::mem;
 
+pub use cuda_std_macros::KernelParam;
 #[doc(hidden)]
 pub use inventory;
+#[doc(hidden)]
+pub use simt::Parameter;
 
 /// An instance of a kernel. The crate that defines the kernel compiles it for the emulator.
 #[derive(Debug)]
 pub struct Instance {
     name: &'static str,
+    /// The names of the parameters.
+    parameters: &'static [&'static str],
     arguments: TypeId,
     /// An `unsafe fn(Args)` with its type erased; `arguments` is the id of `Args`.
     thread: unsafe fn(),
@@ -21,9 +26,14 @@ pub struct Instance {
 
 impl Instance {
     /// An instance; `#[kernel]` calls it. `name` is the PTX entry point, `thread` the body of an emulated thread.
-    pub const fn new<Args: 'static>(name: &'static str, thread: unsafe fn(Args)) -> Self {
+    pub const fn new<Args: 'static>(
+        name: &'static str,
+        parameters: &'static [&'static str],
+        thread: unsafe fn(Args),
+    ) -> Self {
         Self {
             name,
+            parameters,
             arguments: TypeId::of::<Args>(),
             // SAFETY: all function pointers have the same layout. `Kernel::thread` restores the type before any call.
             thread: unsafe { mem::transmute::<unsafe fn(Args), unsafe fn()>(thread) },
@@ -99,6 +109,11 @@ impl<Args: KernelArgs> Kernel<Args> {
         self.instance.name
     }
 
+    /// The names of the parameters.
+    pub fn parameters(&self) -> &'static [&'static str] {
+        self.instance.parameters
+    }
+
     /// The body of an emulated thread. Its contract is that of the kernel, so safe code cannot call it:
     ///
     /// ```compile_fail,E0133
@@ -126,21 +141,42 @@ impl<Args: KernelArgs> Kernel<Args> {
 /// # Safety
 ///
 /// The type must have the same layout on host and device: a scalar, a device pointer, or a `repr(C)` struct of these. A
-/// kernel must not read its padding.
-pub unsafe trait KernelParam: Copy + Send + Sync + 'static {}
+/// kernel must not read its padding. For a struct, `#[derive(KernelParam)]` checks that.
+pub unsafe trait KernelParam: Copy + Send + Sync + 'static {
+    /// Adds the device pointers of the argument to `buffers`, for reports of the emulator. `name` is the parameter's
+    /// name; fields of a struct have their names after it: `a.values`.
+    fn name_buffers(&self, name: &str, buffers: &mut Vec<Parameter>) {
+        let _ = (name, buffers);
+    }
+}
 
 // SAFETY: a scalar has the same size and layout on host and device.
 unsafe impl<T: Element> KernelParam for T {}
 
-// SAFETY: the type is `repr(transparent)` over a `u64`, which has the same layout on host and device.
-unsafe impl<T: Element> KernelParam for Global<T> {}
-// SAFETY: the type is `repr(transparent)` over a `u64`, which has the same layout on host and device.
-unsafe impl<T: Element> KernelParam for GlobalMut<T> {}
+macro_rules! pointer {
+    ($($pointer:ident)*) => {$(
+        // SAFETY: the type is `repr(transparent)` over a `u64`, which has the same layout on host and device.
+        unsafe impl<T: Element> KernelParam for $pointer<T> {
+            fn name_buffers(&self, name: &str, buffers: &mut Vec<Parameter>) {
+                buffers.push(Parameter {
+                    name: name.to_owned(),
+                    address: self.address(),
+                    element: T::NAME,
+                    bytes: size_of::<T>() as u32,
+                });
+            }
+        }
+    )*};
+}
+pointer!(Global GlobalMut);
 
 /// The arguments of a kernel: a tuple of up to twelve [`KernelParam`]s.
 pub trait KernelArgs: Copy + Send + Sync + 'static {
     /// Calls `with` with a pointer to each argument, in order: the form that the driver's launch function takes.
     fn with_pointers<R>(&self, with: impl FnOnce(&[*mut c_void]) -> R) -> R;
+
+    /// The device pointers of the arguments, under the names of the parameters, for reports of the emulator.
+    fn named_buffers(&self, names: &[&str]) -> Vec<Parameter>;
 }
 
 macro_rules! kernel_args {
@@ -150,6 +186,18 @@ macro_rules! kernel_args {
                 #[allow(non_snake_case, reason = "the type parameters name the fields too")]
                 let ($($name,)*) = self;
                 with(&[$(std::ptr::from_ref($name).cast_mut().cast()),*])
+            }
+
+            fn named_buffers(&self, names: &[&str]) -> Vec<Parameter> {
+                #[allow(non_snake_case, reason = "the type parameters name the fields too")]
+                let ($($name,)*) = self;
+                let arguments: &[&dyn Fn(&str, &mut Vec<Parameter>)] =
+                    &[$(&|name, buffers| $name.name_buffers(name, buffers)),*];
+                let mut buffers = Vec::new();
+                for (name, argument) in names.iter().zip(arguments) {
+                    argument(name, &mut buffers);
+                }
+                buffers
             }
         }
     };

@@ -83,5 +83,7 @@ pub mod prelude {
     pub use crate::launch::{Dim3, LaunchConfig};
     pub use crate::memory::{Global, GlobalMut, Shared};
     pub use crate::{atomic, kernel, shared, shared_array, thread, warp};
+    #[cfg(target_arch = "nvptx64")]
+    pub use cuda_std_macros::KernelParam;
     pub use half::{bf16, f16};
 }

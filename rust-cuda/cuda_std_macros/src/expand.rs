@@ -53,6 +53,19 @@ fn check(function: &ItemFn) -> Result<Vec<Type>> {
         .collect()
 }
 
+/// The names of the parameters, of a function that [`check`] accepts.
+fn parameter_names(function: &ItemFn) -> Vec<String> {
+    let inputs = function.sig.inputs.iter();
+    let names = inputs.filter_map(|input| match input {
+        FnArg::Typed(PatType { pat, .. }) => match &**pat {
+            Pat::Ident(name) => Some(name.ident.to_string()),
+            _ => None,
+        },
+        FnArg::Receiver(_) => None,
+    });
+    names.collect()
+}
+
 /// The device code: the function itself, and an entry point for each instance if `cuda_builder` builds this crate. A
 /// static next to an entry point has the marks for `cuda_builder`: what the compiler has no attribute for. No module
 /// contains it.
@@ -144,6 +157,7 @@ fn host(
     let names: Vec<Ident> = (0..arguments.len())
         .map(|i| format_ident!("argument_{i}"))
         .collect();
+    let parameters = parameter_names(function);
     let instances = combinations.iter().map(|(instance, _)| {
         let entry = format!("{name}{}", suffix(instance));
         let bindings = bindings(function, instance);
@@ -152,6 +166,7 @@ fn host(
             #bindings
             ::cuda_std::kernel::Instance::new::<(#(#arguments,)*)>(
                 #entry,
+                &[#(#parameters),*],
                 // SAFETY: the contract of the instance's thread is that of the kernel.
                 |(#(#names,)*)| unsafe { thread #turbofish(#(#names),*) },
             )

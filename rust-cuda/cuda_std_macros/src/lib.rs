@@ -2,6 +2,7 @@
 
 mod expand;
 mod instances;
+mod parameter;
 #[cfg(test)]
 mod tests;
 
@@ -47,6 +48,28 @@ pub fn kernel(attribute: TokenStream, item: TokenStream) -> TokenStream {
     let function = syn::parse_macro_input!(item as syn::ItemFn);
     let instances = syn::parse_macro_input!(attribute as instances::Instances);
     expand::kernel(instances, function)
+        .unwrap_or_else(syn::Error::into_compile_error)
+        .into()
+}
+
+/// Implements `cuda_std::kernel::KernelParam` for a struct, so that it can be an argument of a kernel.
+///
+/// The struct must be `repr(C)` and `Copy`, and its fields must be arguments themselves. Type parameters are element
+/// types. The emulator then names buffers after the fields that point to them: `a.values[3] of 10 f32 (parameter a)`.
+///
+/// ```ignore
+/// #[repr(C)]
+/// #[derive(Clone, Copy, KernelParam)]
+/// pub struct Rows<T> {
+///     pub count: u32,
+///     pub stride: u32,
+///     pub values: Global<T>,
+/// }
+/// ```
+#[proc_macro_derive(KernelParam)]
+pub fn kernel_param(item: TokenStream) -> TokenStream {
+    let item = syn::parse_macro_input!(item as syn::DeriveInput);
+    parameter::kernel_param(&item)
         .unwrap_or_else(syn::Error::into_compile_error)
         .into()
 }

@@ -2,6 +2,7 @@
 
 use crate::expand;
 use crate::instances::Instances;
+use crate::parameter;
 use proc_macro2::TokenStream;
 use syn::parse::Parser;
 use syn::{ItemFn, Result, parse_str};
@@ -233,5 +234,41 @@ fn an_attribute_of_another_form_is_refused_with_what_was_expected() {
         let error = Parser::parse_str(<Instances as syn::parse::Parse>::parse, attribute);
         let message = error.err().expect(attribute).to_string();
         assert!(message.starts_with(wanted), "{attribute}: {message}");
+    }
+}
+
+#[test]
+fn an_instance_has_the_names_of_the_parameters() {
+    let tokens = expanded("", "unsafe fn fill(n: u32, mut y: GlobalMut<f32>) {}").unwrap();
+    let text = tokens.to_string();
+    assert!(text.contains("& [\"n\" , \"y\"]"), "{text}");
+}
+
+/// The error of `#[derive(KernelParam)]` for `item`; `None` if it accepts it.
+fn derive_refusal(item: &str) -> Option<String> {
+    let refused = parameter::kernel_param(&parse_str(item).unwrap());
+    refused.err().map(|error| error.to_string())
+}
+
+#[test]
+fn an_argument_is_derived_for_structs_in_c_layout_only() {
+    assert_eq!(
+        derive_refusal("#[repr(C)] struct A<T> { n: u32, x: Global<T> }"),
+        None
+    );
+    assert_eq!(
+        derive_refusal("#[repr(C, align(8))] struct A { n: u32 }"),
+        None
+    );
+    for item in [
+        "struct A { n: u32 }",
+        "#[repr(u8)] enum A { B }",
+        "#[repr(C)] struct A(u32);",
+    ] {
+        assert!(
+            derive_refusal(item)
+                .unwrap()
+                .starts_with("an argument of a kernel is")
+        );
     }
 }

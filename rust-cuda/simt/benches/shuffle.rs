@@ -4,7 +4,7 @@
 use std::num::NonZeroUsize;
 
 use divan::{Bencher, counter::ItemsCount};
-use simt::{Checks, Emulator, Launch, Options, Space, lane};
+use simt::{Checks, Emulator, Launch, Options, Scope, Space, lane};
 
 const ROWS: u32 = 64;
 const NONZEROS: u32 = 64;
@@ -78,5 +78,34 @@ fn independent_threads(bencher: Bencher<'_, '_>, checks: Checks) {
     };
     bencher
         .counter(ItemsCount::new(threads))
+        .bench(|| emulator.launch(launch, &kernel).unwrap());
+}
+
+/// An item is a thread that stores and loads a word of shared memory between warp barriers, and adds to a counter.
+#[divan::bench(args = [Checks::BoundsOnly, Checks::Full])]
+fn shared_words(bencher: Bencher<'_, '_>, checks: Checks) {
+    let emulator = emulator(checks);
+    let counters = emulator.allocate(4 * 32, 4).unwrap();
+    emulator.zero(counters, 4 * 32).unwrap();
+    let launch = Launch {
+        kernel: "reverse",
+        grid: [64, 1, 1],
+        block: [256, 1, 1],
+        shared_bytes: 4 * 256,
+    };
+    let kernel = || {
+        let (thread, lane) = (u64::from(lane::thread_idx()[0]), lane::lane_id());
+        let (shared, _) = lane::shared_dynamic();
+        lane::store(Space::Shared, shared + 4 * thread, [lane]);
+        lane::sync_warp(u32::MAX);
+        let [word] = lane::load::<u32, 1>(Space::Shared, shared + 4 * (thread ^ 31));
+        lane::sync_warp(u32::MAX);
+        let counter = counters + 4 * u64::from(lane);
+        lane::atomic::<u32>(Space::Global, Scope::Device, counter, |sum| {
+            Some(sum.wrapping_add(word))
+        });
+    };
+    bencher
+        .counter(ItemsCount::new(64_u32 * 256))
         .bench(|| emulator.launch(launch, &kernel).unwrap());
 }

@@ -3,10 +3,12 @@
 use std::panic::Location;
 
 use crate::block::Lane;
-use crate::fault::{FaultKind, Touch};
-use crate::memory::{Allocation, Entry, OFFSET_BITS, OFFSET_MASK, Shadow};
-use crate::shadow::{Conflict, Record, check_and_record};
-use crate::shared::{BASE, Storage};
+use crate::fault::{Buffer, FaultKind, Touch};
+use crate::granules::{Shadow, Unreadable};
+use crate::memory::{Allocation, Entry};
+use crate::regions::{OFFSET_BITS, OFFSET_MASK};
+use crate::shadow::{Conflict, Record, check_and_record, last_write};
+use crate::shared::Storage;
 use crate::types::Space;
 
 /// The launch tag of all records of shared memory. Records of earlier blocks are told apart by their time instead.
@@ -20,6 +22,8 @@ pub(crate) struct Access<'a> {
     pub address: u64,
     /// Size in bytes, a power of two; also the required alignment.
     pub bytes: u64,
+    /// Whether it reads. Atomic operations may read, write, or do both.
+    pub reads: bool,
     pub location: &'static Location<'static>,
 }
 
@@ -33,7 +37,7 @@ impl<'a> Access<'a> {
     #[inline]
     pub fn resolve(self) -> (&'a Allocation, u64) {
         let offset = self.address & OFFSET_MASK;
-        if let Some(Entry::Live(allocation)) = self.lane.block().context().table.entry(self.address)
+        if let Some(Entry::Live(allocation)) = self.lane.block().context().entries.entry(self.address)
             && offset + self.bytes <= allocation.size()
             // The compiler does not know that `bytes` is a power of two; for `%` it would emit a division.
             && offset & (self.bytes - 1) == 0
@@ -47,14 +51,15 @@ impl<'a> Access<'a> {
     #[cold]
     fn fault_unresolved(self) -> ! {
         let (space, address, access) = (self.space, self.address, self.bytes);
-        let table = self.lane.block().context().table;
+        let entries = self.lane.block().context().entries;
         let offset = address & OFFSET_MASK;
         // An offset in the upper half of the range is probably a negative offset from the next allocation.
         let next = address.checked_add(1 << OFFSET_BITS);
         if offset > OFFSET_MASK / 2
-            && let Some(Entry::Live(allocation)) = next.and_then(|next| table.entry(next))
+            && let Some(Entry::Live(allocation)) = next.and_then(|next| entries.entry(next))
         {
             self.fault(FaultKind::OutOfBounds {
+                buffer: Buffer::default(),
                 space,
                 address,
                 access,
@@ -62,9 +67,10 @@ impl<'a> Access<'a> {
                 size: allocation.size(),
             });
         }
-        self.fault(match table.entry(address) {
+        self.fault(match entries.entry(address) {
             Some(Entry::Live(allocation)) if offset + access > allocation.size() => {
                 FaultKind::OutOfBounds {
+                    buffer: Buffer::default(),
                     space,
                     address,
                     access,
@@ -73,17 +79,26 @@ impl<'a> Access<'a> {
                 }
             }
             Some(Entry::Live(_)) => FaultKind::Misaligned {
+                buffer: Buffer::default(),
                 space,
                 address,
                 access,
             },
             Some(Entry::Freed) => FaultKind::Freed {
+                buffer: Buffer::default(),
                 space,
                 address,
                 access,
                 offset,
             },
-            Some(Entry::Vacant) | None => FaultKind::UnknownAddress {
+            None if entries.is_foreign(address) => FaultKind::OtherEmulator {
+                buffer: Buffer::default(),
+                space,
+                address,
+                access,
+            },
+            None => FaultKind::UnknownAddress {
+                buffer: Buffer::default(),
                 space,
                 address,
                 access,
@@ -91,34 +106,125 @@ impl<'a> Access<'a> {
         })
     }
 
-    /// The block's shared memory and the offset in it. The access lies within it and is aligned, or it is a fault.
+    /// The block's shared memory and the place in it. The access lies within one array and is aligned, or it is a
+    /// fault.
     #[inline]
     pub fn resolve_shared(self) -> (&'a Storage, u64) {
         let shared = &self.lane.block().shared;
-        let offset = self.address.wrapping_sub(BASE);
-        let (space, address, access, size) = (self.space, self.address, self.bytes, shared.size());
-        if access > size || offset > size - access {
-            self.fault(FaultKind::OutOfBounds {
-                space,
-                address,
-                access,
-                offset: offset.cast_signed(),
-                size,
-            });
+        if self.address & (self.bytes - 1) == 0
+            && let Some(place) = shared.place(self.address, self.bytes)
+        {
+            return (shared.storage(), place);
         }
-        if address & (access - 1) != 0 {
+        self.fault_unresolved_shared()
+    }
+
+    /// Reports why [`resolve_shared`](Self::resolve_shared) failed.
+    #[cold]
+    fn fault_unresolved_shared(self) -> ! {
+        let shared = &self.lane.block().shared;
+        let (space, address, access) = (self.space, self.address, self.bytes);
+        if shared.place(address, access).is_some() {
             self.fault(FaultKind::Misaligned {
+                buffer: Buffer::default(),
                 space,
                 address,
                 access,
             });
         }
-        (shared.storage(), offset)
+        let (offset, size) = shared.within_array(address);
+        self.fault(FaultKind::OutOfBounds {
+            buffer: Buffer::default(),
+            space,
+            address,
+            access,
+            offset,
+            size,
+        })
+    }
+
+    /// Reports an access to shared memory that was never written, or to which an asynchronous copy is in flight.
+    #[cold]
+    fn fault_unwritten(self, storage: &Storage, place: u64, touch: Touch) -> ! {
+        let (granules, _) = Storage::granules(place, self.bytes);
+        if granules
+            .clone()
+            .any(|granule| storage.is_in_flight(granule))
+        {
+            for lane in self.lane.block().lanes() {
+                if let Some(copy) = lane.copies.borrow().writing(self.address, self.bytes) {
+                    self.fault(FaultKind::CopyInFlight {
+                        touch,
+                        address: self.address,
+                        access: self.bytes,
+                        other_thread: lane.thread(),
+                        other_location: copy.location.into(),
+                    });
+                }
+            }
+        }
+        self.record_early_read(storage, place, touch);
+        let (offset, size) = self.lane.block().shared.within_array(self.address);
+        let kind = FaultKind::Uninitialised {
+            buffer: Buffer::default(),
+            space: self.space,
+            address: self.address,
+            access: self.bytes,
+            offset: offset.cast_unsigned(),
+            size,
+        };
+        self.lane.fault_later(kind, self.location)
+    }
+
+    /// Records a read of shared memory that no thread has written yet. If another thread writes it later with no barrier in
+    /// between, that is a race, and the fault.
+    fn record_early_read(self, storage: &Storage, place: u64, touch: Touch) {
+        let (granules, bytes) = Storage::granules(place, self.bytes);
+        let access = Record::new(self.lane, 0, touch, bytes, self.location);
+        for granule in granules {
+            let (write, read) = (storage.writes.at(granule), storage.reads.at(granule));
+            // SAFETY: as in `check_shared`.
+            let recorded =
+                unsafe { check_and_record(write, read, SHARED_TAG, access, false, self.lane) };
+            if let Err(conflict) = recorded {
+                self.race_in_array(touch, &conflict);
+            }
+        }
+    }
+
+    /// Checks that a proxy fence lies between the writes of words in shared memory and now.
+    pub fn check_published(self) {
+        let (storage, place) = self.resolve_shared();
+        let block = self.lane.block();
+        for granule in Storage::granules(place, self.bytes).0 {
+            // SAFETY: as in `check_shared`.
+            let write = unsafe { last_write(storage.writes.at(granule), SHARED_TAG) };
+            if let Some(record) = write
+                && !block.proxy.published(&record)
+            {
+                let (offset, size) = block.shared.within_array(self.address);
+                self.fault(FaultKind::Unpublished {
+                    buffer: Buffer::default(),
+                    address: self.address,
+                    offset: offset.cast_unsigned(),
+                    size,
+                    other_thread: block.context().thread_index(record.thread()),
+                    other_location: record.location().map(Into::into),
+                });
+            }
+        }
+    }
+
+    #[cold]
+    fn race_in_array(self, touch: Touch, conflict: &Conflict) -> ! {
+        let (offset, size) = self.lane.block().shared.within_array(self.address);
+        self.race(touch, conflict, offset.cast_unsigned(), size)
     }
 
     #[cold]
     fn uninitialised(self, offset: u64, size: u64) -> ! {
         self.fault(FaultKind::Uninitialised {
+            buffer: Buffer::default(),
             space: self.space,
             address: self.address,
             access: self.bytes,
@@ -131,6 +237,7 @@ impl<'a> Access<'a> {
     fn race(self, touch: Touch, conflict: &Conflict, offset: u64, size: u64) -> ! {
         let (context, other) = (self.lane.block().context(), &conflict.record);
         self.fault(FaultKind::Race {
+            buffer: Buffer::default(),
             space: self.space,
             touch,
             address: self.address,
@@ -150,6 +257,7 @@ impl<'a> Access<'a> {
     #[cold]
     fn read_only_written(self, touch: Touch, offset: u64, size: u64) -> ! {
         self.fault(FaultKind::ReadOnlyWritten {
+            buffer: Buffer::default(),
             touch,
             address: self.address,
             offset,
@@ -164,14 +272,22 @@ impl<'a> Access<'a> {
             shadow.granule(offset),
             shadow.granule(offset + self.bytes - 1),
         );
-        for granule in first..=last {
-            if !shadow.is_initialised(granule) {
-                self.uninitialised(offset, allocation.size());
-            }
-            if !shadow.note_read_only(granule) {
+        let bytes = shadow.bytes_in_granule(offset, self.bytes);
+        match shadow.note_read_only(first..=last, bytes) {
+            None => {}
+            Some(Unreadable::Uninitialised) => self.uninitialised(offset, allocation.size()),
+            Some(Unreadable::Written) => {
                 self.read_only_written(Touch::Load, offset, allocation.size());
             }
         }
+    }
+
+    /// Runs `work` while it holds the lock of `granule`. Blocks of 64 granules share a lock; an aligned access lies
+    /// within one block.
+    #[inline]
+    pub fn locked<T>(self, granule: usize, work: impl FnOnce() -> T) -> T {
+        let key = (granule >> 6) + (self.address >> OFFSET_BITS) as usize * 67;
+        self.lane.block().context().stripes.locked(key, work)
     }
 
     /// Performs and checks an access to global memory. `perform` returns its result and whether it has written.
@@ -187,7 +303,8 @@ impl<'a> Access<'a> {
             shadow.granule(offset),
             shadow.granule(offset + self.bytes - 1),
         );
-        if touch != Touch::Store && !(first..=last).all(|granule| shadow.is_initialised(granule)) {
+        let bytes = shadow.bytes_in_granule(offset, self.bytes);
+        if self.reads && !(first..=last).all(|granule| shadow.is_initialised(granule, bytes)) {
             self.uninitialised(offset, allocation.size());
         }
         let context = self.lane.block().context();
@@ -198,13 +315,14 @@ impl<'a> Access<'a> {
                     purpose: "the race detector's records of an allocation",
                 });
             };
-            let bytes = shadow.bytes_in_granule(offset, self.bytes);
             let block = self.lane.block().number();
             let access = Record::new(self.lane, block, touch, bytes, self.location);
-            // Blocks of 64 granules share a lock; an aligned access lies within one block.
-            let key = (first >> 6) + (self.address >> OFFSET_BITS) as usize * 67;
-            let (result, wrote, recorded) = context.stripes.locked(key, || {
+            let (result, wrote, recorded) = self.locked(first, || {
                 let (result, wrote) = perform();
+                if matches!(touch, Touch::Atomic | Touch::BlockAtomic) {
+                    self.lane
+                        .note_atomic(self.space, self.address, self.reads, wrote);
+                }
                 let recorded = (first..=last).try_for_each(|granule| {
                     let (write, read) = (writes.at(granule), reads.at(granule));
                     // SAFETY: `at` returns valid cells, and every access to them holds this lock.
@@ -217,10 +335,10 @@ impl<'a> Access<'a> {
             }
             (result, wrote)
         } else {
-            perform()
+            self.locked(first, perform)
         };
         // `count` notes all granules, even after one that is a fault.
-        let refused = |granule: &usize| !shadow.note_write(*granule);
+        let refused = |granule: &usize| !shadow.note_write(*granule, bytes);
         if wrote && (first..=last).filter(refused).count() > 0 {
             self.read_only_written(touch, offset, allocation.size());
         }
@@ -235,18 +353,18 @@ impl<'a> Access<'a> {
         touch: Touch,
         perform: impl FnOnce() -> (T, bool),
     ) -> T {
-        let size = self.lane.block().shared.size();
         let (granules, bytes) = Storage::granules(offset, self.bytes);
-        if touch != Touch::Store
-            && !granules
-                .clone()
-                .all(|granule| storage.is_written(granule, bytes))
-        {
-            self.uninitialised(offset, size);
+        let allowed = |granule| storage.allows(granule, bytes, self.reads);
+        if !granules.clone().all(allowed) {
+            self.fault_unwritten(storage, offset, touch);
         }
         // Records of earlier blocks have earlier times, so all records can have the same block number.
         let access = Record::new(self.lane, 0, touch, bytes, self.location);
         let (result, wrote) = perform();
+        if matches!(touch, Touch::Atomic | Touch::BlockAtomic) {
+            self.lane
+                .note_atomic(self.space, self.address, self.reads, wrote);
+        }
         for granule in granules {
             let (write, read) = (storage.writes.at(granule), storage.reads.at(granule));
             // SAFETY: `at` returns valid cells. Only the worker of this block uses them, and it runs no other fiber
@@ -254,7 +372,7 @@ impl<'a> Access<'a> {
             let recorded =
                 unsafe { check_and_record(write, read, SHARED_TAG, access, wrote, self.lane) };
             if let Err(conflict) = recorded {
-                self.race(touch, &conflict, offset, size);
+                self.race_in_array(touch, &conflict);
             }
             if wrote {
                 storage.note_write(granule, bytes);
@@ -263,13 +381,19 @@ impl<'a> Access<'a> {
         result
     }
 
-    /// Checks the destination of an asynchronous copy as if it were written now, and marks it as never written until
-    /// the copy has completed.
-    pub fn reserve_shared(self, storage: &Storage, offset: u64) {
+    /// Checks the destination of an asynchronous copy as if it were written now. Until the copy ends, other accesses
+    /// to it are faults.
+    pub fn begin_copy(self, storage: &Storage, offset: u64) {
         self.check_shared(storage, offset, Touch::Store, || ((), true));
-        let (granules, bytes) = Storage::granules(offset, self.bytes);
-        for granule in granules {
-            storage.mark_unwritten(granule, bytes);
+        for granule in Storage::granules(offset, self.bytes).0 {
+            storage.note_copy(granule, true);
+        }
+    }
+
+    /// Notes that an asynchronous copy ends, and can be performed.
+    pub fn end_copy(self, storage: &Storage, offset: u64) {
+        for granule in Storage::granules(offset, self.bytes).0 {
+            storage.note_copy(granule, false);
         }
     }
 }

@@ -47,6 +47,19 @@ impl AsyncCopies {
         self.pending.drain(..copies).collect()
     }
 
+    /// The first copy in flight, if any.
+    pub fn first(&self) -> Option<&AsyncCopy> {
+        self.pending.front()
+    }
+
+    /// A copy in flight that writes one of `bytes` bytes from `address`, if any.
+    pub fn writing(&self, address: u64, bytes: u64) -> Option<&AsyncCopy> {
+        let overlaps = |copy: &&AsyncCopy| {
+            copy.to < address + bytes && address < copy.to + u64::from(copy.bytes)
+        };
+        self.pending.iter().find(overlaps)
+    }
+
     pub fn clear(&mut self) {
         *self = Self::default();
     }

@@ -54,6 +54,9 @@ impl Barrier {
             (self.location.get() != Some(location)).then(|| self.first.get())
         };
         if let Some(absent) = absent {
+            if block.steps.ended() {
+                return true;
+            }
             let other = &block.lanes()[absent as usize];
             let elsewhere = block.elsewhere(other);
             let other = other.thread();
@@ -61,10 +64,12 @@ impl Barrier {
         }
         self.arrived.set(self.arrived.get() + 1);
         self.count.set(self.count.get() + u32::from(predicate));
-        block.share_device_fence(lane);
+        block.gather_known(lane);
         if self.arrived.get() != block.context().threads {
             return false;
         }
+        // The barrier is one step.
+        lane.step(location);
         self.arrived.set(0);
         self.result.set(self.count.take());
         block.pass_barrier();

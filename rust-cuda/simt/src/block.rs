@@ -1,9 +1,12 @@
 //! A running block: its lanes, warps and logical clock.
 
+mod proxy;
 mod report;
+mod steps;
+mod warpgroup;
 
 use std::cell::{Cell, RefCell};
-use std::panic::{Location, resume_unwind};
+use std::panic::Location;
 use std::ptr;
 use std::rc::Rc;
 
@@ -12,13 +15,19 @@ use corosensei::Yielder;
 use crate::async_copies::AsyncCopies;
 use crate::barrier::Barrier;
 use crate::context::Context;
-use crate::fault::{Fault, FaultKind, SourceLocation};
+use crate::fault::{Fault, SourceLocation};
 use crate::fiber::Resume;
+use crate::hand_offs::BlockHandOffs;
 use crate::limits::WARP_SIZE;
 use crate::order::{Random, mix};
+use crate::proxy::ProxyFences;
 use crate::shadow::Record;
 use crate::shared::Shared;
+use crate::stall::Polls;
+use crate::steps::Steps;
+use crate::types::Space;
 use crate::warp::{Operation, Warp, bits};
+use crate::warpgroup::Warpgroups;
 
 /// What a lane is doing, as far as it concerns lanes that wait for it.
 #[derive(Clone, Copy)]
@@ -27,6 +36,8 @@ pub(crate) enum Activity {
     Returned,
     AtBarrier(&'static Location<'static>),
     AtOperation(Operation, u32, &'static Location<'static>),
+    /// It repeats an atomic operation that changes nothing, on the word at an address.
+    Polling(Space, u64, &'static Location<'static>),
 }
 
 /// One thread of a block.
@@ -41,12 +52,8 @@ pub(crate) struct Lane {
     /// The fiber of the thread, while the thread runs or waits.
     pub fiber: Cell<Option<usize>>,
     pub yielder: Cell<*const Yielder<Resume, ()>>,
-    /// The time of the lane's last `sync_warp` with a part of the warp.
+    /// The time of the lane's last fence, or of its last `sync_warp` with a part of the warp.
     time: Cell<u32>,
-    /// The time of the lane's last fence, zero before the first.
-    fence_time: Cell<u32>,
-    /// Whether the lane has executed a fence of device scope.
-    device_fence: Cell<bool>,
     /// Asynchronous copies that the thread has not waited for.
     pub copies: RefCell<AsyncCopies>,
 }
@@ -80,27 +87,16 @@ impl Lane {
         self.thread
     }
 
-    /// Runs other lanes until the scheduler resumes this one.
-    #[inline(always)]
-    pub fn suspend(&self) {
-        // SAFETY: the yielder lives on the stack of the lane's fiber, and the caller runs on that fiber.
-        if let Resume::Stop = unsafe { &*self.yielder.get() }.suspend(()) {
-            unwind();
-        }
-    }
-
-    /// Ends the launch with a fault of this lane.
-    #[cold]
-    pub fn fault(&self, kind: FaultKind, location: &'static Location<'static>) -> ! {
-        self.block().report(self, kind, location.into());
-        unwind()
-    }
-
     /// The logical time of the lane's accesses.
     #[inline]
     pub fn time(&self) -> u32 {
         let time = self.time.get().max(self.warp().synced());
         time.max(self.block().barrier_time.get())
+    }
+
+    /// Sets the time of the lane's later accesses.
+    pub fn set_time(&self, time: u32) {
+        self.time.set(time);
     }
 
     /// Whether an earlier access of this block happened before what the lane does now.
@@ -110,30 +106,8 @@ impl Lane {
             || self.block().orders_all_before(time)
             || (thread / WARP_SIZE == self.index / WARP_SIZE
                 && self.warp().orders(thread % WARP_SIZE, time, self.lane()))
+            || self.has_acquired(self.block().number(), record)
     }
-
-    /// Whether a fence orders the lane's accesses after those of other blocks.
-    pub fn fenced_for_device(&self) -> bool {
-        self.device_fence.get() || self.block().device_fence.get()
-    }
-
-    /// Whether a fence since the last barrier orders the lane's accesses after those of its block.
-    pub fn fenced_in_block(&self) -> bool {
-        self.fence_time.get() >= self.block().barrier_time.get()
-    }
-
-    pub fn note_fence(&self, device: bool) {
-        self.fence_time.set(self.block().clock.get());
-        self.device_fence.set(self.device_fence.get() || device);
-    }
-}
-
-/// The panic payload that unwinds a thread of a failed launch.
-pub(crate) struct LaunchFailed;
-
-#[cold]
-fn unwind() -> ! {
-    resume_unwind(Box::new(LaunchFailed))
 }
 
 pub(crate) struct Block {
@@ -152,6 +126,10 @@ pub(crate) struct Block {
     pub atomic_steps: Cell<u32>,
     /// Counts threads that returned, and completed barriers and warp operations.
     pub progress: Cell<u64>,
+    pub polls: Polls,
+    pub steps: Steps,
+    pub warpgroups: Warpgroups,
+    pub proxy: ProxyFences,
     current_warp: Cell<usize>,
     /// Chooses the next lane, if the schedule is random.
     random: Option<Random>,
@@ -160,9 +138,10 @@ pub(crate) struct Block {
     clock: Cell<u32>,
     /// The time of the last barrier.
     barrier_time: Cell<u32>,
-    /// Whether a lane that reached a barrier had executed a fence of device scope.
-    device_fence: Cell<bool>,
+    pub hand_offs: BlockHandOffs,
     fault: RefCell<Option<Fault>>,
+    /// A fault that is reported when no other thread can run any more.
+    postponed: RefCell<Option<Fault>>,
     /// Message and line of the last panic in one of the threads.
     pub panic: RefCell<Option<(String, SourceLocation)>>,
 }
@@ -182,8 +161,6 @@ impl Block {
                 fiber: Cell::new(None),
                 yielder: Cell::new(ptr::null()),
                 time: Cell::new(0),
-                fence_time: Cell::new(0),
-                device_fence: Cell::new(false),
                 copies: RefCell::default(),
             })
             .collect();
@@ -202,12 +179,17 @@ impl Block {
             shared: Shared::new(context.dynamic_shared),
             atomic_steps: Cell::new(0),
             progress: Cell::new(0),
+            polls: Polls::default(),
+            steps: Steps::default(),
+            warpgroups: Warpgroups::new(context.threads),
+            proxy: ProxyFences::new(context.threads),
             current_warp: Cell::new(0),
             random: context.seed.map(Random::new),
             clock: Cell::new(0),
             barrier_time: Cell::new(0),
-            device_fence: Cell::new(false),
+            hand_offs: BlockHandOffs::default(),
             fault: RefCell::new(None),
+            postponed: RefCell::new(None),
             panic: RefCell::new(None),
         });
         for lane in &block.lanes {
@@ -228,12 +210,15 @@ impl Block {
         self.live.set(self.context().threads);
         self.returned.set(None);
         self.barrier.restart();
+        self.warpgroups.restart();
+        self.steps.restart(self.context().max_steps);
         self.current_warp.set(0);
-        self.device_fence.set(false);
+        self.restart_hand_offs();
         if self.clock.get() > u32::MAX / 2 {
             self.clock.set(0);
             self.shared.reset_times();
             self.warps.iter().for_each(Warp::reset_times);
+            self.proxy.reset_times();
         }
         self.pass_barrier();
         self.shared.restart();
@@ -241,8 +226,6 @@ impl Block {
         for lane in &self.lanes {
             lane.activity.set(Activity::Running);
             lane.time.set(0);
-            lane.fence_time.set(0);
-            lane.device_fence.set(false);
             lane.copies.borrow_mut().clear();
         }
     }
@@ -273,7 +256,7 @@ impl Block {
     }
 
     /// The lanes of the warp that `lane` is in.
-    fn warp_lanes(&self, lane: &Lane) -> &[Lane] {
+    pub fn warp_lanes(&self, lane: &Lane) -> &[Lane] {
         let start = (lane.index - lane.lane()) as usize;
         &self.lanes[start..self.lanes.len().min(start + WARP_SIZE as usize)]
     }
@@ -342,8 +325,13 @@ impl Block {
         time < self.barrier_time.get()
     }
 
+    /// The time of the last barrier.
+    pub fn barrier_time(&self) -> u32 {
+        self.barrier_time.get()
+    }
+
     /// Advances the clock and returns the new time.
-    fn tick(&self) -> u32 {
+    pub fn tick(&self) -> u32 {
         let time = self.clock.get() + 1;
         self.clock.set(time);
         time
@@ -352,30 +340,14 @@ impl Block {
     /// Notes that all threads have reached a barrier.
     pub fn pass_barrier(&self) {
         self.barrier_time.set(self.tick());
-    }
-
-    /// Notes, for all threads of the block, a fence of device scope that `lane` has executed.
-    pub fn share_device_fence(&self, lane: &Lane) {
-        if lane.device_fence.get() {
-            self.device_fence.set(true);
-        }
+        self.share_gathered();
     }
 
     /// Notes that all lanes of `mask` in the warp of `lane` have reached a warp barrier.
     pub fn pass_warp_barrier(&self, lane: &Lane, mask: u32) {
         let (warp, lanes) = (lane.warp(), self.warp_lanes(lane));
         let members = || bits(mask).map(|member| &lanes[member as usize]);
-        let fence_time = members()
-            .map(|member| member.fence_time.get())
-            .max()
-            .unwrap_or(0);
-        let device_fence = members().any(|member| member.device_fence.get());
-        if fence_time > 0 {
-            for member in members() {
-                member.fence_time.set(fence_time);
-                member.device_fence.set(device_fence);
-            }
-        }
+        self.share_among(members());
         let time = self.tick();
         if mask == warp.lanes {
             warp.sync_all(time);

@@ -1,16 +1,18 @@
 //! The state that all workers of a launch share.
 
 use std::hint::spin_loop;
-use std::sync::Mutex;
 use std::sync::atomic::{
     AtomicBool, AtomicU64,
     Ordering::{Acquire, Relaxed, Release},
 };
+use std::sync::{Arc, Mutex};
 use std::thread::yield_now;
 
 use crate::emulator::Progress;
 use crate::fault::Fault;
-use crate::memory::Table;
+use crate::hand_offs::DeviceHandOffs;
+use crate::memory::Entries;
+use crate::stall::Stalls;
 
 pub(crate) struct Context<'a> {
     pub kernel: &'a str,
@@ -31,15 +33,23 @@ pub(crate) struct Context<'a> {
     /// The number of the launch, not zero. Records of accesses with another tag are ignored.
     pub tag: u32,
     pub seed: Option<u64>,
-    pub table: &'a Table,
+    pub entries: Entries<'a>,
     pub stripes: &'a Stripes,
+    pub hand_offs: DeviceHandOffs,
     pub progress: Option<Progress>,
+    /// Maximum number of steps of a block.
+    pub max_steps: u64,
+    /// OS threads that run the blocks.
+    pub workers: usize,
+    /// Maximum number of blocks that a worker has started and not finished.
+    pub resident: usize,
+    pub stalls: Stalls,
     /// Number of blocks that a worker takes at a time.
     pub chunk: u64,
     /// The first block that no worker has taken yet.
     pub next: AtomicU64,
     /// Number of finished blocks.
-    pub done: AtomicU64,
+    pub done: Arc<AtomicU64>,
     /// Whether a fault has stopped the launch.
     pub stop: AtomicBool,
     /// The fault of the lowest block number so far, with that number.
@@ -66,6 +76,7 @@ impl Context<'_> {
     /// Counts a finished block.
     pub fn count_done(&self) {
         let done = self.done.fetch_add(1, Relaxed) + 1;
+        self.stalls.note_change();
         if let Some(progress) = &self.progress {
             // At most about a thousand calls for each launch.
             if done.is_multiple_of(self.blocks.div_ceil(1000)) || done == self.blocks {

@@ -73,12 +73,14 @@ impl Emulator {
             .unwrap_or_else(|poison| poison.into_inner())
     }
 
-    /// Allocates uninitialised device memory and returns its address, a multiple of 2^40. An allocation may have zero
-    /// bytes. `granule` is the size of an element in bytes; races are detected for each granule.
+    /// Allocates uninitialised device memory and returns its address, a multiple of 2^37, which no other emulator has.
+    /// An allocation may have zero bytes, and up to 2^36. `granule` is the size of an element in bytes; races are
+    /// detected for each granule.
     ///
     /// # Errors
     ///
-    /// If the emulator or the host has not enough memory, or the granule is not 1, 2, 4, 8 or 16.
+    /// If the emulator or the host has not enough memory, the granule is not 1, 2, 4, 8 or 16, or 1023 other emulators
+    /// have memory.
     pub fn allocate(&self, bytes: u64, granule: u32) -> Result<u64, MemoryError> {
         let full = self.options.checks == Checks::Full;
         self.write_table().allocate(bytes, granule, full)
@@ -107,8 +109,8 @@ impl Emulator {
     pub fn write(&self, address: u64, bytes: &[u8]) -> Result<(), MemoryError> {
         let table = self.read_table();
         let (allocation, offset) = table.find(address, bytes.len() as u64)?;
-        // SAFETY: `find` has checked that the range lies in the allocation. All accesses to device memory are atomic
-        // accesses of `Word`s.
+        // SAFETY: `find` has checked that the range lies in the allocation. All accesses to device memory are those
+        // of `word`.
         unsafe { copy_in(allocation.data().add(offset as usize), bytes) };
         if let Some(shadow) = &allocation.shadow {
             shadow.note_host_write(offset, bytes.len() as u64);
@@ -233,6 +235,8 @@ impl Emulator {
         install_hook();
         // Dropped after the locks: what the function owns may use the emulator then.
         let progress = self.progress().clone();
+        #[cfg(unix)]
+        crate::stack_overflow::install_handler();
         let mut launches = self
             .launches
             .lock()

@@ -1,37 +1,17 @@
 //! Faults: what a kernel did wrong, and where.
 
+mod buffer;
+mod parameters;
+mod place;
+
 use std::borrow::Cow;
-use std::fmt;
-use std::panic::Location;
 
 use crate::Space;
-
-/// A line of a kernel's source.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SourceLocation {
-    /// The path of the file, as it was passed to the compiler.
-    pub file: Cow<'static, str>,
-    /// The line, counted from 1.
-    pub line: u32,
-    /// The column, counted from 1.
-    pub column: u32,
-}
-
-impl From<&'static Location<'static>> for SourceLocation {
-    fn from(location: &'static Location<'static>) -> Self {
-        Self {
-            file: Cow::Borrowed(location.file()),
-            line: location.line(),
-            column: location.column(),
-        }
-    }
-}
-
-impl fmt::Display for SourceLocation {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}:{}", self.file, self.line, self.column)
-    }
-}
+use buffer::Position;
+pub use buffer::{Buffer, Parameter};
+pub(crate) use parameters::InBuffer;
+use place::Index;
+pub use place::{Elsewhere, SourceLocation, Touch};
 
 /// The first fault of a launch: kernel, block, thread, line, and what happened.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -65,87 +45,14 @@ impl Fault {
     }
 }
 
-/// Prints an index of a block or a thread.
-struct Index([u32; 3]);
-
-impl fmt::Display for Index {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let [x, y, z] = self.0;
-        write!(f, "({x}, {y}, {z})")
-    }
-}
-
-/// What a thread does instead of arriving where another thread waits for it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Elsewhere {
-    /// It has returned from the kernel.
-    Returned,
-    /// It waits at the block's barrier.
-    AtBarrier(SourceLocation),
-    /// It waits at a warp operation.
-    AtWarpOperation {
-        /// The operation.
-        operation: &'static str,
-        /// The mask that it passed.
-        mask: u32,
-        /// Its line.
-        location: SourceLocation,
-    },
-    /// It is running.
-    Running,
-}
-
-impl fmt::Display for Elsewhere {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Returned => f.write_str("has returned from the kernel"),
-            Self::AtBarrier(location) => write!(f, "waits at the block's barrier at {location}"),
-            Self::AtWarpOperation {
-                operation,
-                mask,
-                location,
-            } => write!(
-                f,
-                "waits at {operation} with mask {mask:#010x} at {location}"
-            ),
-            Self::Running => f.write_str("is running and does not arrive"),
-        }
-    }
-}
-
-/// How a thread accessed a word.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Touch {
-    /// A plain load.
-    Load,
-    /// A plain store.
-    Store,
-    /// An atomic operation of device or system scope.
-    Atomic,
-    /// An atomic operation of block scope: atomic for the threads of one block only.
-    BlockAtomic,
-}
-
-impl fmt::Display for Touch {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Load => "a load",
-            Self::Store => "a store",
-            Self::Atomic => "an atomic operation",
-            Self::BlockAtomic => "an atomic operation of block scope",
-        })
-    }
-}
-
 /// The kinds of faults.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum FaultKind {
     /// An access that lies partly or wholly outside the allocation of its address.
     #[error(
-        "{space} access out of bounds: {access} bytes at offset {offset} of an allocation of {size} bytes \
-         (address {address:#x})"
+        "{space} access out of bounds: {access} bytes at {}",
+        Position::within(*.address, *.offset, *.size, .buffer)
     )]
     OutOfBounds {
         /// The memory space.
@@ -158,10 +65,13 @@ pub enum FaultKind {
         offset: i64,
         /// The size of the allocation in bytes.
         size: u64,
+        /// The buffer.
+        buffer: Buffer,
     },
     /// An address that belongs to no allocation.
     #[error(
-        "{space} access of {access} bytes at address {address:#x}, which belongs to no allocation"
+        "{space} access of {access} bytes at {}, which belongs to no allocation",
+        Position::alone(*.address, .buffer)
     )]
     UnknownAddress {
         /// The memory space.
@@ -170,10 +80,13 @@ pub enum FaultKind {
         address: u64,
         /// The size of the access in bytes.
         access: u64,
+        /// The buffer.
+        buffer: Buffer,
     },
     /// An address in an allocation that was freed.
     #[error(
-        "{space} access of {access} bytes at address {address:#x}, offset {offset} of an allocation that was freed"
+        "{space} access of {access} bytes at {}, offset {offset} of an allocation that was freed",
+        Position::alone(*.address, .buffer)
     )]
     Freed {
         /// The memory space.
@@ -184,10 +97,13 @@ pub enum FaultKind {
         access: u64,
         /// The offset of the access from the start of the freed allocation.
         offset: u64,
+        /// The buffer.
+        buffer: Buffer,
     },
     /// An address that is not a multiple of the access's size.
     #[error(
-        "misaligned {space} access: {access} bytes at address {address:#x}, which is not a multiple of {access}"
+        "misaligned {space} access: {access} bytes at {}, whose address is not a multiple of {access}",
+        Position::alone(*.address, .buffer)
     )]
     Misaligned {
         /// The memory space.
@@ -196,11 +112,13 @@ pub enum FaultKind {
         address: u64,
         /// The size of the access in bytes, which is also the required alignment.
         access: u64,
+        /// The buffer.
+        buffer: Buffer,
     },
     /// A launch both reads a word through a read-only pointer and writes it.
     #[error(
-        "{touch} of the word at offset {offset} of an allocation of {size} bytes (address {address:#x}), \
-         which the same launch {}",
+        "{touch} of {}, which the same launch {}",
+        Position::within(*.address, offset.cast_signed(), *.size, .buffer),
         if *.touch == Touch::Load {
             "writes: a read-only load needs memory that no thread writes while the kernel runs"
         }
@@ -215,11 +133,13 @@ pub enum FaultKind {
         offset: u64,
         /// The size of the allocation in bytes.
         size: u64,
+        /// The buffer.
+        buffer: Buffer,
     },
     /// A read of memory that was never written.
     #[error(
-        "read of {space} memory that was never written: {access} bytes at offset {offset} of an allocation of {size} \
-         bytes (address {address:#x})"
+        "read of {space} memory that was never written: {access} bytes at {}",
+        Position::within(*.address, offset.cast_signed(), *.size, .buffer)
     )]
     Uninitialised {
         /// The memory space.
@@ -232,6 +152,8 @@ pub enum FaultKind {
         offset: u64,
         /// The size of the allocation in bytes.
         size: u64,
+        /// The buffer.
+        buffer: Buffer,
     },
     /// A barrier of the block that some threads do not reach, or that they reach at different lines.
     #[error("waits at the block's barrier, but thread {} {elsewhere}", Index(*.other))]
@@ -245,7 +167,7 @@ pub enum FaultKind {
     #[error("{operation} with mask {mask:#010x}, which leaves out the calling lane {lane}")]
     MaskWithoutCaller {
         /// The operation.
-        operation: &'static str,
+        operation: Cow<'static, str>,
         /// The mask.
         mask: u32,
         /// The calling lane.
@@ -258,7 +180,7 @@ pub enum FaultKind {
     )]
     MaskBeyondWarp {
         /// The operation.
-        operation: &'static str,
+        operation: Cow<'static, str>,
         /// The mask.
         mask: u32,
         /// The first lane that does not exist.
@@ -272,7 +194,7 @@ pub enum FaultKind {
     )]
     LaneAbsent {
         /// The operation.
-        operation: &'static str,
+        operation: Cow<'static, str>,
         /// The mask.
         mask: u32,
         /// The lane that does not arrive.
@@ -282,10 +204,96 @@ pub enum FaultKind {
         /// What that thread does instead.
         elsewhere: Elsewhere,
     },
+    /// A shuffle that reads a lane outside its mask.
+    #[error(
+        "{operation} with mask {mask:#010x}, which reads lane {read}: the mask leaves that lane out"
+    )]
+    ShuffleSource {
+        /// The operation.
+        operation: Cow<'static, str>,
+        /// The mask.
+        mask: u32,
+        /// The lane that it reads.
+        read: u32,
+    },
+    /// A multiplication by a warpgroup, in a warp that is in none: four whole warps, of which the first is a multiple of 4.
+    #[error(
+        "{operation} by warp {warp}, which is in no whole warpgroup: the block has {threads} threads"
+    )]
+    NoWarpgroup {
+        /// The operation.
+        operation: Cow<'static, str>,
+        /// The number of the calling warp in its block.
+        warp: u32,
+        /// The threads of the block.
+        threads: u32,
+    },
+    /// A multiplication by a warpgroup that one of its threads does not reach.
+    #[error("{operation} by the caller's warpgroup, but thread {} {elsewhere}", Index(*.other))]
+    WarpgroupThreadAbsent {
+        /// The operation.
+        operation: Cow<'static, str>,
+        /// The thread that does not arrive.
+        other: [u32; 3],
+        /// What that thread does instead.
+        elsewhere: Elsewhere,
+    },
+    /// A read through the asynchronous proxy of shared memory that a thread has written, with no proxy fence in between.
+    #[error(
+        "tensor cores read {} in shared memory that thread {} has written at {}, and no proxy fence \
+         (`fence.proxy.async`) lies in between",
+        Position::within(*.address, offset.cast_signed(), *.size, .buffer), Index(*.other_thread),
+        .other_location.as_ref().map_or_else(|| "an unknown line".to_owned(), ToString::to_string)
+    )]
+    Unpublished {
+        /// The address.
+        address: u64,
+        /// The offset of the word from the start of the shared memory.
+        offset: u64,
+        /// The size of the shared memory in bytes.
+        size: u64,
+        /// The thread that has written it.
+        other_thread: [u32; 3],
+        /// The line of that thread.
+        other_location: Option<SourceLocation>,
+        /// The buffer.
+        buffer: Buffer,
+    },
+    /// A block that takes more steps than the options allow.
+    #[error(
+        "the threads of the block have taken {steps} steps, the maximum: the kernel probably never ends (a step is an \
+         access, a barrier or a warp operation; `Options::max_steps` sets the maximum)"
+    )]
+    TooManySteps {
+        /// The maximum.
+        steps: u64,
+    },
+    /// Threads that wait for a change of memory which no thread can make any more.
+    #[error(
+        "waits for a change of {} in {space} memory, but no thread changes anything any more: all {waiting} blocks that \
+         run wait, and {}",
+        Position::alone(*.address, .buffer),
+        if *.not_started == 0 { "no other block is left".to_owned() }
+        else { format!("{not_started} blocks have not started, since at most {most} run at the same time") }
+    )]
+    NothingChanges {
+        /// The memory space.
+        space: Space,
+        /// The address.
+        address: u64,
+        /// The number of blocks that run. In each, some threads wait for a change, and all others for these threads.
+        waiting: u64,
+        /// The number of blocks that have not started.
+        not_started: u64,
+        /// The number of blocks that can run at the same time.
+        most: u64,
+        /// The buffer.
+        buffer: Buffer,
+    },
     /// A data race: two threads accessed the same word, at least one of them wrote, and nothing orders the accesses.
     #[error(
-        "race on {space} memory: {touch} of the word at address {address:#x} (offset {offset} of an allocation of \
-         {size} bytes) is not ordered after {other_touch} of it by block {}, thread {}, at {}",
+        "race on {space} memory: {touch} of {} is not ordered after {other_touch} of it by block {}, thread {}, at {}",
+        Position::within(*.address, offset.cast_signed(), *.size, .buffer),
         Index(*.other_block), Index(*.other_thread),
         .other_location.as_ref().map_or_else(|| "an unknown line".to_owned(), ToString::to_string)
     )]
@@ -308,6 +316,8 @@ pub enum FaultKind {
         other_thread: [u32; 3],
         /// The other thread's line.
         other_location: Option<SourceLocation>,
+        /// The buffer.
+        buffer: Buffer,
     },
     /// A launch that hardware refuses.
     #[error("{what} is {found}, allowed are {least} to {most}")]
@@ -344,5 +354,49 @@ pub enum FaultKind {
         bytes: u64,
         /// What needs them.
         purpose: &'static str,
+    },
+    /// An address in the memory of another emulator.
+    #[error(
+        "{space} access of {access} bytes at {}, which belongs to another emulator: a device has no access to the memory \
+         of another one",
+        Position::alone(*.address, .buffer)
+    )]
+    OtherEmulator {
+        /// The memory space.
+        space: Space,
+        /// The address.
+        address: u64,
+        /// The size of the access in bytes.
+        access: u64,
+        /// The buffer.
+        buffer: Buffer,
+    },
+    /// An access to the destination of an asynchronous copy that is in flight.
+    #[error(
+        "{touch} of {access} bytes of shared memory (address {address:#x}) to which an asynchronous copy is in flight: \
+         thread {} started it at {other_location} and has not waited for it", Index(*.other_thread)
+    )]
+    CopyInFlight {
+        /// The access of the faulting thread.
+        touch: Touch,
+        /// The address.
+        address: u64,
+        /// The size of the access in bytes.
+        access: u64,
+        /// The thread that started the copy.
+        other_thread: [u32; 3],
+        /// The line that started the copy.
+        other_location: SourceLocation,
+    },
+    /// An asynchronous copy for which its thread never waits.
+    #[error(
+        "the thread returns without waiting for this asynchronous copy of {bytes} bytes to shared memory (address \
+         {address:#x})"
+    )]
+    CopyNeverAwaited {
+        /// The address of the destination.
+        address: u64,
+        /// The size of the copy in bytes.
+        bytes: u64,
     },
 }

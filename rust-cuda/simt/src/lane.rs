@@ -15,6 +15,8 @@
 mod asynchronous;
 mod collective;
 mod memory;
+mod shuffle;
+mod warpgroup;
 
 use crate::current::current;
 use crate::limits::WARP_SIZE;
@@ -22,6 +24,8 @@ use crate::limits::WARP_SIZE;
 pub use asynchronous::*;
 pub use collective::*;
 pub use memory::*;
+pub use shuffle::*;
+pub use warpgroup::*;
 
 /// The thread's index in its block.
 #[inline(always)]

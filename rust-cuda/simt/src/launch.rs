@@ -1,18 +1,26 @@
 //! A launch: its shape, and the workers that run its blocks.
 
 use std::panic::Location;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::{Arc, Mutex};
 use std::thread;
 
 use crate::context::{Context, Stripes};
 use crate::emulator::Progress;
 use crate::fault::Fault;
 use crate::fiber::{MAX_STACKS, Stacks};
+use crate::hand_offs::DeviceHandOffs;
 use crate::limits;
 use crate::memory::Table;
 use crate::scheduler::Worker;
+use crate::stall::Stalls;
 use crate::types::{Checks, Options, Schedule};
+use crate::watchdog::WATCHDOG;
+
+/// The maximum number of steps of a block, unless the options have another.
+const DEFAULT_MAX_STEPS: u64 = 1 << 32;
+/// Maximum number of started and unfinished blocks of a worker. There are several only if blocks wait for each other.
+const MAX_RESIDENT_BLOCKS: usize = 16;
 
 /// The shape of a launch.
 #[derive(Clone, Copy, Debug)]
@@ -87,15 +95,23 @@ impl Machine<'_> {
                 Schedule::InOrder => None,
                 Schedule::Random { seed } => Some(seed),
             },
-            table: self.table,
+            entries: self.table.entries(),
             stripes: self.stripes,
+            hand_offs: DeviceHandOffs::default(),
             progress: self.progress,
+            max_steps: self.options.max_steps.map_or(DEFAULT_MAX_STEPS, u64::from),
+            workers,
+            resident: MAX_RESIDENT_BLOCKS
+                .min(MAX_STACKS / (threads as usize * workers))
+                .max(2),
+            stalls: Stalls::default(),
             chunk: (blocks / (64 * workers as u64)).clamp(1, 16),
             next: AtomicU64::new(0),
-            done: AtomicU64::new(0),
+            done: Arc::default(),
             stop: AtomicBool::new(false),
             fault: Mutex::new(None),
         };
+        let _watched = WATCHDOG.watch(launch.kernel, blocks, &context.done);
         let worker = || Worker::new(&context, self.stacks, location).run();
         let switches = thread::scope(|scope| {
             let others: Vec<_> = (1..workers).map(|_| scope.spawn(worker)).collect();

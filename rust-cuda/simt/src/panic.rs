@@ -32,6 +32,8 @@ pub(crate) fn install_hook() {
                     };
                     *lane.block().panic.borrow_mut() = Some((message, location));
                 }
+                // The destructors that run now must not wait for other threads.
+                lane.block().end_steps();
             }
             None => previous(info),
         }));

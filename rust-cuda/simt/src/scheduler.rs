@@ -13,17 +13,14 @@ use std::thread::yield_now;
 
 use corosensei::Yielder;
 
-use crate::block::{Block, Lane, LaunchFailed};
+use crate::block::{Block, Lane};
 use crate::context::Context;
 use crate::current::set_current;
 use crate::fault::FaultKind;
 use crate::fiber::{Fiber, Resume, Stacks, coloured};
 use crate::panic;
-
-/// Maximum number of started and unfinished blocks of a worker. There are several only if blocks wait for each other.
-const MAX_RESIDENT_BLOCKS: usize = 16;
-/// Number of consecutive rounds without progress after which the worker starts another block.
-const MAX_STALLED_ROUNDS: u32 = 4;
+use crate::stall::{Quiet, Turns};
+use crate::steps::LaunchFailed;
 
 pub(crate) struct Worker<'a> {
     context: &'a Context<'a>,
@@ -86,8 +83,11 @@ impl<'a> Worker<'a> {
 
     /// Runs blocks until none is left or the launch has failed. Returns the number of switches to a fiber.
     pub fn run(mut self) -> u64 {
-        let mut resident: VecDeque<(Rc<Block>, StallDetector)> = VecDeque::new();
+        #[cfg(unix)]
+        let _signal_stack = crate::stack_overflow::SignalStack::lend();
+        let mut resident: VecDeque<(Rc<Block>, Turns)> = VecDeque::new();
         let mut spare: Vec<Rc<Block>> = Vec::new();
+        let mut quiet = Quiet::default();
         let mut start_block = true;
         loop {
             if start_block && let Some(number) = self.take_block() {
@@ -96,11 +96,14 @@ impl<'a> Worker<'a> {
                     .pop()
                     .unwrap_or_else(|| unsafe { Block::new(self.context) });
                 block.restart(number);
-                resident.push_front((block, StallDetector::default()));
+                resident.push_front((block, Turns::default()));
+                quiet.note_start();
             }
-            let Some((block, mut stall)) = resident.pop_front() else {
+            let Some((block, mut turns)) = resident.pop_front() else {
+                self.context.stalls.note_finished_worker();
                 break;
             };
+            quiet.begin_turn(&self.context.stalls);
             match self.run_block(&block) {
                 Progress::Done => {
                     self.context.count_done();
@@ -108,14 +111,20 @@ impl<'a> Worker<'a> {
                     start_block = resident.is_empty();
                 }
                 Progress::Spins => {
-                    start_block =
-                        stall.is_stalled(&block) && resident.len() + 1 < MAX_RESIDENT_BLOCKS;
-                    resident.push_back((block, stall));
+                    let only_polled = turns.end(&block);
+                    start_block = turns.stalled() && resident.len() + 1 < self.context.resident;
+                    resident.push_back((block, turns));
+                    if !only_polled {
+                        self.context.stalls.note_change();
+                    } else if let Some(waiting) = self.hopeless(&mut quiet, resident.len()) {
+                        self.report_hopeless(resident.iter().map(|(block, _)| &**block), waiting);
+                        break;
+                    }
                     // It may wait for a block of another worker, and the OS may have preempted that worker.
                     yield_now();
                 }
                 Progress::Stopped => {
-                    resident.push_back((block, stall));
+                    resident.push_back((block, turns));
                     break;
                 }
             }
@@ -154,6 +163,9 @@ impl<'a> Worker<'a> {
                 if block.live.get() == 0 {
                     return Progress::Done;
                 }
+                if block.report_postponed() {
+                    return self.report(block);
+                }
                 if block.wake_spinning() {
                     return Progress::Spins;
                 }
@@ -187,6 +199,34 @@ impl<'a> Worker<'a> {
             self.context.report(block.full_number(), fault);
         }
         Progress::Stopped
+    }
+
+    /// Notes that a block, one of `resident`, has only polled in its turn. If no thread of the launch can change
+    /// anything any more, it returns the number of blocks that wait.
+    fn hopeless(&self, quiet: &mut Quiet, resident: usize) -> Option<u64> {
+        let Context {
+            workers, stalls, ..
+        } = self.context;
+        quiet.end_turn(resident as u64, *workers, stalls)
+    }
+
+    /// Reports that the `waiting` blocks of the launch, of which this worker has `resident`, wait for ever.
+    fn report_hopeless<'b>(&self, resident: impl Iterator<Item = &'b Block>, waiting: u64) {
+        let first = resident.min_by_key(|block| block.full_number());
+        let Some(block) = first else { return };
+        let Context {
+            blocks,
+            workers,
+            resident,
+            ..
+        } = *self.context;
+        let ended = self.context.done.load(Relaxed);
+        block.report_polling(
+            waiting,
+            blocks - ended - waiting,
+            (resident * workers) as u64,
+        );
+        self.report(block);
     }
 
     #[inline]
@@ -223,7 +263,8 @@ impl<'a> Worker<'a> {
     /// Unwinds the threads that still wait, and returns the stacks to the pool.
     fn stop<'b>(&mut self, blocks: impl Iterator<Item = &'b Block>) {
         self.handoff.stopping.set(true);
-        for lane in blocks.flat_map(Block::lanes) {
+        let end_steps = |block: &&Block| block.end_steps();
+        for lane in blocks.inspect(end_steps).flat_map(Block::lanes) {
             if let Some(fiber) = lane.fiber.get() {
                 set_current(lane);
                 self.fibers[fiber].resume(Resume::Stop);
@@ -261,9 +302,10 @@ impl Handoff<'_> {
         let outcome = catch_unwind(AssertUnwindSafe(self.context.thread));
         lane.fiber.set(None);
         match outcome {
-            Ok(()) => block.thread_returned(lane),
+            Ok(()) if !block.steps.ended() => block.thread_returned(lane),
             Err(payload) if payload.is::<LaunchFailed>() => {}
-            Err(payload) => panic::report(block, lane, &*payload),
+            // A kernel that has caught its own panic has the same fault.
+            outcome => panic::report(block, lane, &outcome.err().unwrap_or_else(|| Box::new(()))),
         }
         if self.stopping.get() || block.faulted() || self.context.stopped() {
             return None;
@@ -274,27 +316,5 @@ impl Handoff<'_> {
         }
         self.to_resume.set(picked);
         None
-    }
-}
-
-/// Tells a block that spins without progress from one that executes many atomic operations.
-#[derive(Default)]
-struct StallDetector {
-    /// The progress counter of the block in the last round.
-    progress: u64,
-    /// Consecutive rounds without progress.
-    rounds: u32,
-}
-
-impl StallDetector {
-    fn is_stalled(&mut self, block: &Block) -> bool {
-        let progress = block.progress.get();
-        self.rounds = if progress == self.progress {
-            self.rounds + 1
-        } else {
-            0
-        };
-        self.progress = progress;
-        self.rounds >= MAX_STALLED_ROUNDS
     }
 }

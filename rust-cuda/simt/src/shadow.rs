@@ -1,9 +1,9 @@
 //! The race detector: the last accesses to each granule, and whether they happened before a new access.
 //!
 //! A granule has a record of its last write and records of up to 33 reads since then. A record has the logical time of
-//! the access; the clock of a block advances at every barrier and every `sync_warp`. [`Lane::happens_after`] compares a
-//! record with a lane's current time. Reads that do not fit are dropped, which can miss races but reports none that is
-//! not there.
+//! the access; the clock of a block advances at every barrier, `sync_warp` and fence. [`Lane::happens_after`] compares
+//! a record with a lane's current time, and [`Lane::has_acquired`] with what other blocks have released to it. Reads
+//! that do not fit are dropped, which can miss races but reports none that is not there.
 
 use std::panic::Location;
 use std::ptr;
@@ -103,10 +103,10 @@ impl Record {
             return if both_atomic {
                 (self.thread | later.thread) & BLOCK_SCOPE != 0
             } else {
-                !lane.fenced_for_device()
+                !lane.has_acquired(self.block, self)
             };
         }
-        !both_atomic && !lane.happens_after(self) && !lane.fenced_in_block()
+        !both_atomic && !lane.happens_after(self)
     }
 }
 
@@ -178,6 +178,17 @@ pub(crate) unsafe fn check_and_record(
         record: access,
     };
     Ok(())
+}
+
+/// The last write of a granule, if there is one.
+///
+/// # Safety
+///
+/// As for [`check_and_record`].
+pub(crate) unsafe fn last_write(write: *const WriteCell, tag: u32) -> Option<Record> {
+    // SAFETY: the cell is valid and not aliased, by the contract of this function.
+    let write = unsafe { &*write };
+    (write.tag == tag && write.record.is_valid()).then_some(write.record)
 }
 
 impl ReadCell {

@@ -1,4 +1,7 @@
-//! Shared memory of a block: a window of addresses, first dynamic shared memory, then static variables.
+//! Shared memory of a block: first dynamic shared memory, then static arrays.
+//!
+//! An address consists of the number of an array and the place in shared memory, which is that of the hardware. So an
+//! access is known to leave its array even if it lands in another one.
 
 use std::cell::{Cell, OnceCell, RefCell};
 use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
@@ -8,16 +11,25 @@ use crate::limits::{MAX_SHARED, MAX_STATIC_SHARED};
 use crate::memory::AlignedBytes;
 use crate::shadow::{ReadCell, WriteCell};
 
-/// The first address of the window. It is not 0, so 0 is never valid, and it is a multiple of every allowed alignment.
-pub(crate) const BASE: u64 = 1024;
+/// Number of bits of the place in an address, more than it needs: far out of bounds is not yet the next array.
+const PLACE_BITS: u32 = 20;
+const PLACE_MASK: u64 = (1 << PLACE_BITS) - 1;
+/// The address of dynamic shared memory, array 1. There is no array 0, so 0 is never valid.
+pub(crate) const BASE: u64 = 1 << PLACE_BITS;
+/// Maximum number of static arrays.
+const MAX_ARRAYS: usize = 254;
+/// Maximum alignment of a static array.
+const MAX_ALIGN: u32 = 1024;
 /// The logarithm of the size of a granule of the race detector.
 const GRANULE_BITS: u32 = 2;
 
 pub(crate) struct Shared {
     /// Bytes of dynamic shared memory.
     dynamic: u32,
-    /// Bytes of the window in use.
+    /// Bytes in use.
     size: Cell<u32>,
+    /// Where each array starts and ends. All arrays that do not exist are empty.
+    arrays: [Cell<(u32, u32)>; MAX_ARRAYS + 2],
     /// Bytes of static variables, without padding.
     static_bytes: Cell<u32>,
     variables: RefCell<Vec<Variable>>,
@@ -32,12 +44,19 @@ struct Variable {
     bytes: u32,
     align: u32,
     address: u64,
+    element: Element,
 }
+
+/// The elements of an array, for reports: the name of their type, and their size in bytes; zero if it is not known.
+pub(crate) type Element = (&'static str, u32);
+
+/// Flag: an asynchronous copy to the granule is in flight. Its bytes count as never written.
+const IN_FLIGHT: u8 = 1 << 4;
 
 /// The contents of shared memory, and what the checks know about it.
 pub(crate) struct Storage {
     data: Zeroed<AlignedBytes>,
-    /// For each granule, a bit for each byte that the block has written.
+    /// For each granule, a bit for each byte that the block has written, and [`IN_FLIGHT`].
     written: Zeroed<AtomicU8>,
     pub writes: Zeroed<WriteCell>,
     pub reads: Zeroed<ReadCell>,
@@ -45,9 +64,12 @@ pub(crate) struct Storage {
 
 impl Shared {
     pub fn new(dynamic: u32) -> Self {
+        let arrays = [const { Cell::new((0, 0)) }; MAX_ARRAYS + 2];
+        arrays[1].set((0, dynamic));
         Self {
             dynamic,
             size: Cell::new(dynamic),
+            arrays,
             static_bytes: Cell::new(0),
             variables: RefCell::new(Vec::new()),
             storage: OnceCell::new(),
@@ -75,9 +97,38 @@ impl Shared {
         (BASE, self.dynamic)
     }
 
+    /// The place of `bytes` bytes at `address`, if they lie in one array.
     #[inline]
-    pub fn size(&self) -> u64 {
-        u64::from(self.size.get())
+    pub fn place(&self, address: u64, bytes: u64) -> Option<u64> {
+        let (place, (start, end)) = (address & PLACE_MASK, self.array(address));
+        (place >= u64::from(start) && place + bytes <= u64::from(end)).then_some(place)
+    }
+
+    #[inline]
+    fn array(&self, address: u64) -> (u32, u32) {
+        let array = self.arrays.get((address >> PLACE_BITS) as usize);
+        array.map_or((0, 0), Cell::get)
+    }
+
+    /// The offset of an address from the start of its array, and the size of the array.
+    #[cold]
+    pub fn within_array(&self, address: u64) -> (i64, u64) {
+        let place = (address & PLACE_MASK).cast_signed();
+        // A place in the upper half is in front of the next array.
+        let in_front = place > PLACE_MASK.cast_signed() / 2;
+        let next = address.wrapping_add(u64::from(in_front) << PLACE_BITS);
+        let (start, end) = self.array(next);
+        let place = place - (i64::from(in_front) << PLACE_BITS);
+        (place - i64::from(start), u64::from(end - start))
+    }
+
+    /// The elements of the array that [`within_array`](Self::within_array) finds for an address.
+    pub fn element(&self, address: u64) -> Element {
+        let (offset, _) = self.within_array(address);
+        let start = address.wrapping_sub(offset.cast_unsigned());
+        let variables = self.variables.borrow();
+        let found = variables.iter().find(|variable| variable.address == start);
+        found.map_or(("", 0), |variable| variable.element)
     }
 
     #[inline]
@@ -100,6 +151,7 @@ impl Shared {
         site: usize,
         bytes: u32,
         align: u32,
+        element: Element,
     ) -> Result<u64, (&'static str, u64, u32)> {
         let mut variables = self.variables.borrow_mut();
         if let Some(variable) = variables.iter().find(|variable| variable.site == site) {
@@ -113,8 +165,8 @@ impl Shared {
             return Ok(variable.address);
         }
         assert!(
-            align.is_power_of_two() && u64::from(align) <= BASE,
-            "an alignment of {align} bytes: it must be a power of two, {BASE} at most"
+            align.is_power_of_two() && align <= MAX_ALIGN,
+            "an alignment of {align} bytes: it must be a power of two, {MAX_ALIGN} at most"
         );
         let offset = u64::from(self.size.get()).next_multiple_of(u64::from(align));
         let end = offset + u64::from(bytes);
@@ -125,14 +177,24 @@ impl Shared {
         if end > u64::from(MAX_SHARED) {
             return Err(("the static and dynamic shared memory", end, MAX_SHARED));
         }
+        if variables.len() == MAX_ARRAYS {
+            return Err((
+                "the number of static arrays",
+                1 + MAX_ARRAYS as u64,
+                MAX_ARRAYS as u32,
+            ));
+        }
         self.static_bytes.set(statics as u32);
         self.size.set(end as u32);
-        let address = BASE + offset;
+        let array = variables.len() + 2;
+        self.arrays[array].set((offset as u32, end as u32));
+        let address = (array as u64) << PLACE_BITS | offset;
         variables.push(Variable {
             site,
             bytes,
             align,
             address,
+            element,
         });
         Ok(address)
     }
@@ -149,7 +211,7 @@ impl Storage {
         }
     }
 
-    /// A pointer to the first of `MAX_SHARED` valid bytes. All accesses to them are atomic accesses of `Word`s.
+    /// A pointer to the first of `MAX_SHARED` valid bytes, aligned to 16. Only the worker of the block uses them.
     #[inline]
     pub fn data(&self) -> *mut u8 {
         self.data.pointer().cast()
@@ -169,9 +231,15 @@ impl Storage {
         (first as usize..=last as usize, mask)
     }
 
+    /// Whether bytes of a granule can be read, or written if `reads` is false.
     #[inline]
-    pub fn is_written(&self, granule: usize, bytes: u16) -> bool {
-        u16::from(self.written(granule).load(Relaxed)) & bytes == bytes
+    pub fn allows(&self, granule: usize, bytes: u16, reads: bool) -> bool {
+        let written = if reads { bytes as u8 } else { 0 };
+        self.written(granule).load(Relaxed) & (written | IN_FLIGHT) == written
+    }
+
+    pub fn is_in_flight(&self, granule: usize) -> bool {
+        self.written(granule).load(Relaxed) & IN_FLIGHT != 0
     }
 
     #[inline]
@@ -180,10 +248,10 @@ impl Storage {
         written.store(written.load(Relaxed) | bytes as u8, Relaxed);
     }
 
-    /// Marks bytes of a granule as never written.
-    pub fn mark_unwritten(&self, granule: usize, bytes: u16) {
-        let written = self.written(granule);
-        written.store(written.load(Relaxed) & !(bytes as u8), Relaxed);
+    /// Notes whether an asynchronous copy to the granule is in flight. In either case nothing counts as written.
+    pub fn note_copy(&self, granule: usize, in_flight: bool) {
+        let state = if in_flight { IN_FLIGHT } else { 0 };
+        self.written(granule).store(state, Relaxed);
     }
 
     fn clear_records(&self) {

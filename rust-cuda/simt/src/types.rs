@@ -1,13 +1,21 @@
 //! The small types of the interface: options, memory spaces, scopes.
 
 use std::fmt;
-use std::num::NonZeroUsize;
+use std::num::{NonZeroU64, NonZeroUsize};
 
 /// How an emulator runs kernels.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Options {
-    /// Maximum number of OS threads of a launch; `None`: the number of cores.
+    /// Maximum number of OS threads of a launch; `None`: the number of cores. Each runs a block at a time. It starts
+    /// others, up to 16, only if the threads of its blocks all wait for a change of memory.
     pub workers: Option<NonZeroUsize>,
+    /// Maximum number of steps of a block; `None`: 2^32, which take minutes. A step is an access of a thread to
+    /// memory, a barrier of the block, or a warp operation. More steps are a fault, since the kernel probably never
+    /// ends.
+    ///
+    /// A loop that takes no steps cannot be stopped. If no block ends for a minute, the name of the kernel is printed
+    /// to standard error.
+    pub max_steps: Option<NonZeroU64>,
     /// The checks.
     pub checks: Checks,
     /// The order of execution.
@@ -18,22 +26,26 @@ pub struct Options {
 
 /// What an emulator checks.
 ///
-/// The race detector has no false positives. It misses some races:
+/// Accesses are ordered by barriers, and by [fences](crate::lane::fence) together with atomic operations, as in the
+/// memory model of PTX. The race detector has no false positives. It misses some races:
 ///
-/// - After a memory fence, a thread counts as ordered after the other threads of its block until the next barrier.
-///   After a fence of device scope it counts as ordered after all other blocks, too. Threads that it meets at a barrier
-///   later inherit this.
 /// - Of the atomic operations on a word, and of its readers in several blocks, it keeps only some.
 /// - For each granule (see [`Emulator::allocate`](crate::Emulator::allocate)) it keeps one write, so accesses to
 ///   different bytes of a granule replace each other.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Checks {
     /// All of [`Checks::BoundsOnly`], and: no thread reads memory that was never written, no thread writes a word that
-    /// the launch reads through a read-only pointer, and no two threads race.
+    /// the launch reads through a read-only pointer, no two threads race, and each thread waits for its asynchronous
+    /// copies before anyone uses their destination. What tensor cores read from shared memory themselves, a proxy fence
+    /// has published: one of the thread that wrote it, or one after a barrier of the block or the whole warp.
     #[default]
     Full,
-    /// Every access lies in a live allocation and is aligned. All threads that a barrier or a warp operation names
-    /// reach it. Launches keep to the [`limits`](crate::limits) of the hardware.
+    /// Every access lies in a live allocation or in one array of shared memory, and is aligned. All threads that a
+    /// barrier or a warp operation names reach it, a shuffle reads a lane of its mask, and lanes that multiply
+    /// matrices together multiply the same ones. Launches keep to the [`limits`](crate::limits) of the hardware, and
+    /// end: no block takes too many steps, and not all blocks wait for a change of memory. They do if more blocks wait
+    /// for each other than run at the same time. A thread that overflows its stack, of 64 KiB, ends the process with a
+    /// message.
     BoundsOnly,
 }
 
@@ -81,6 +93,44 @@ pub enum Scope {
     Device,
     /// The threads of all devices and of the host (`.sys`).
     System,
+}
+
+/// The shape and the elements of a matrix multiplication that many lanes execute together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Product {
+    /// The numbers of rows and columns of the result, and of columns of the first factor.
+    pub shape: [u8; 3],
+    /// The type of the factors' elements.
+    pub elements: ProductElements,
+}
+
+impl fmt::Display for Product {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [m, n, k] = self.shape;
+        let elements = match self.elements {
+            ProductElements::F16 => "f16",
+            ProductElements::Bf16 => "bf16",
+            ProductElements::Bf16Parts => "sums of bf16",
+            ProductElements::Tf32 => "tf32",
+            ProductElements::F64 => "f64",
+        };
+        write!(f, "m{m}n{n}k{k} of {elements}")
+    }
+}
+
+/// The type of the elements that a [`Product`] multiplies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ProductElements {
+    /// 16-bit floats with 10 bits of mantissa.
+    F16,
+    /// 16-bit floats with 7 bits of mantissa.
+    Bf16,
+    /// Sums of several [`Bf16`](Self::Bf16).
+    Bf16Parts,
+    /// 32-bit floats of which 10 bits of mantissa count.
+    Tf32,
+    /// 64-bit floats.
+    F64,
 }
 
 /// The operations of [`lane::reduce`](crate::lane::reduce) (`redux.sync`).

@@ -3,10 +3,11 @@
 use std::cell::{Cell, OnceCell};
 
 use crate::limits::WARP_SIZE;
+use crate::types::Product;
 
 const LANES: usize = WARP_SIZE as usize;
 
-/// A warp operation. Lanes complete it together only if all of them execute the same one.
+/// An operation of a warp or a warpgroup. Lanes complete it together only if all of them execute the same one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Operation {
     SyncWarp,
@@ -15,10 +16,13 @@ pub(crate) enum Operation {
     ShuffleDown,
     ShuffleXor,
     Ballot,
+    VoteAll,
+    VoteAny,
     MatchAny,
     MatchAll,
     Reduce(crate::Reduce),
     Gather,
+    Warpgroup,
 }
 
 impl Operation {
@@ -29,12 +33,20 @@ impl Operation {
             Self::ShuffleUp => "a shuffle (up)",
             Self::ShuffleDown => "a shuffle (down)",
             Self::ShuffleXor => "a shuffle (xor)",
-            Self::Ballot => "a vote",
+            Self::Ballot => "a vote (ballot)",
+            Self::VoteAll => "a vote (all)",
+            Self::VoteAny => "a vote (any)",
             Self::MatchAny => "a match (any)",
             Self::MatchAll => "a match (all)",
             Self::Reduce(_) => "a reduction",
-            Self::Gather => "a matrix multiplication (mma)",
+            Self::Gather => "a matrix multiplication by a warp",
+            Self::Warpgroup => "a matrix multiplication by a warpgroup",
         }
+    }
+
+    /// The name of a multiplication of certain matrices.
+    pub fn with(self, product: Product) -> String {
+        format!("{} ({product})", self.name())
     }
 }
 
@@ -50,6 +62,7 @@ struct PendingOperation {
 pub(crate) struct Gathered {
     pub values: [Cell<[u64; 3]>; LANES],
     pub results: [Cell<[u64; 3]>; LANES],
+    pub products: [Cell<Option<Product>>; LANES],
 }
 
 pub(crate) struct Warp {
@@ -196,6 +209,15 @@ impl Warp {
                 .is_some_and(|clocks| time <= clocks[lane as usize][earlier as usize].get())
     }
 
+    /// The last time of lane `earlier` whose accesses happened before what `lane` does now, as far as warp barriers
+    /// order them; `None` if they order none.
+    pub fn ordered_until(&self, earlier: u32, lane: u32) -> Option<u32> {
+        let by_parts = self.clocks.get();
+        let by_parts = by_parts.map_or(0, |clocks| clocks[lane as usize][earlier as usize].get());
+        let until = by_parts.max(self.synced.get().saturating_sub(1));
+        (until > 0 && self.lanes >> earlier & 1 != 0).then_some(until)
+    }
+
     /// Notes a `sync_warp` of all lanes at `time`.
     pub fn sync_all(&self, time: u32) {
         self.synced.set(time);
@@ -220,7 +242,7 @@ impl Warp {
 }
 
 /// The positions of the bits that are set, lowest first.
-pub(crate) fn bits(mut mask: u32) -> impl Iterator<Item = u32> {
+pub(crate) fn bits(mut mask: u32) -> impl Iterator<Item = u32> + Clone {
     std::iter::from_fn(move || {
         let bit = mask.trailing_zeros();
         mask &= mask.wrapping_sub(1);

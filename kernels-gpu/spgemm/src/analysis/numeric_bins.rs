@@ -46,7 +46,7 @@ pub fn launch(rows: u32) -> LaunchConfig {
 
 /// Where [`numeric_bins`] writes.
 #[repr(C)]
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, KernelParam)]
 pub struct NumericBinsOutput {
     /// For each row its numeric bin and the number of its chunks.
     pub words: GlobalMut<u32>,
@@ -59,10 +59,6 @@ pub struct NumericBinsOutput {
     /// For each tile, the state and the sum or prefix that it has published.
     pub sums: GlobalMut<u64>,
 }
-
-// SAFETY: `repr(C)` with device pointers only, so it has no padding.
-#[cfg(not(target_arch = "nvptx64"))]
-unsafe impl KernelParam for NumericBinsOutput {}
 
 /// Replaces the number of entries of each row by the row's row pointer, modulo 2^32, and writes the
 /// numeric bin of each row. A row whose values are known already is in the empty bin.

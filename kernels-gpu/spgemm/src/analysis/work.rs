@@ -82,7 +82,7 @@ pub unsafe fn row_extents(b: CsrPattern, extents: GlobalMut<u32>) {
 
 /// Where [`row_work`] and [`long_row_work`] write.
 #[repr(C)]
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, KernelParam)]
 pub struct RowWorkOutput {
     /// [`WORK_WORDS`] numbers per row.
     pub work: GlobalMut<u32>,
@@ -100,10 +100,6 @@ pub struct RowWorkOutput {
     /// The products of all rows, and the room of all rows.
     pub totals: GlobalMut<u64>,
 }
-
-// SAFETY: `repr(C)` with device pointers only, so it has no padding.
-#[cfg(not(target_arch = "nvptx64"))]
-unsafe impl KernelParam for RowWorkOutput {}
 
 /// Work and symbolic bin of each row of C whose row of A is not long, and the list of the long
 /// ones.

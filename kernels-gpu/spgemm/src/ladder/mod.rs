@@ -72,6 +72,7 @@ rungs! {
 
 /// The arrays of C that the kernels of the second launch fill.
 #[repr(C)]
+#[derive(KernelParam)]
 pub struct Output<T> {
     /// The first entry of each row.
     pub row_ptr: Global<u32>,
@@ -88,10 +89,6 @@ impl<T> Clone for Output<T> {
 }
 
 impl<T> Copy for Output<T> {}
-
-// SAFETY: `repr(C)` with three 8-byte device pointers has no padding, and the device reads the same bytes.
-#[cfg(not(target_arch = "nvptx64"))]
-unsafe impl<T: Element> KernelParam for Output<T> {}
 
 /// A table of values, in shared or in device memory.
 ///

@@ -85,6 +85,7 @@ pub unsafe fn copy_products<T: Real>(
 
 /// The columns and values that the symbolic phase has staged.
 #[repr(C)]
+#[derive(KernelParam)]
 pub struct StagedRows<T> {
     /// Where each row starts in both arrays.
     pub starts: Global<u32>,
@@ -101,10 +102,6 @@ impl<T> Clone for StagedRows<T> {
 }
 
 impl<T> Copy for StagedRows<T> {}
-
-// SAFETY: `repr(C)` with device pointers only, so it has no padding.
-#[cfg(not(target_arch = "nvptx64"))]
-unsafe impl<T: Element> KernelParam for StagedRows<T> {}
 
 /// Copies columns and values of each row that has [`SymbolicValues`] to their place in C. A warp
 /// takes 16 rows, a lane every 32nd of their entries.

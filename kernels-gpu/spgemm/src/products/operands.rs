@@ -5,7 +5,7 @@ use cuda_std::prelude::*;
 
 /// The positions of a CSR matrix's nonzeros, without their values.
 #[repr(C)]
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, KernelParam)]
 pub struct CsrPattern {
     /// Rows.
     pub rows: u32,
@@ -28,7 +28,7 @@ pub struct CsrPattern {
 /// - each matrix has fewer than 2^32 - 2^16 nonzeros, so a position plus a block's stride fits a
 ///   u32.
 #[repr(C)]
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, KernelParam)]
 pub struct OperandPatterns {
     /// A, m x k.
     pub a: CsrPattern,
@@ -41,6 +41,7 @@ pub struct OperandPatterns {
 
 /// The values of A and B.
 #[repr(C)]
+#[derive(KernelParam)]
 pub struct Factors<T> {
     /// The value of each nonzero of A.
     pub a: Global<T>,
@@ -66,7 +67,7 @@ impl<T> Factors<T> {
 /// The rows that a launch works on. An item is a pair: a row of C and, where long rows are divided into
 /// chunks, the number of the chunk (else 0). A block, a warp or a group of lanes takes one item.
 #[repr(C)]
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, KernelParam)]
 pub struct RowList {
     /// The position in `list` of the first item of this launch.
     pub first: u32,
@@ -85,7 +86,7 @@ pub struct RowList {
 /// - The symbolic phase has only *staged* the columns, in memory that is laid out by `starts`. The
 ///   numeric kernel that computes a row's values also writes its columns to `col_idx`.
 #[repr(C)]
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, KernelParam)]
 pub struct OutputPattern {
     /// Row r of C has the entries `row_ptr[r]..row_ptr[r + 1]`; `rows + 1` numbers.
     pub row_ptr: Global<u32>,
@@ -178,17 +179,3 @@ impl<T> Clone for Factors<T> {
 }
 
 impl<T> Copy for Factors<T> {}
-
-macro_rules! arguments {
-    ($($argument:ty),*) => {$(
-        // SAFETY: `repr(C)`, scalars and device pointers without padding: two u32 stand before
-        // 8-byte pointers.
-        #[cfg(not(target_arch = "nvptx64"))]
-        unsafe impl KernelParam for $argument {}
-    )*};
-}
-arguments!(CsrPattern, OperandPatterns, RowList, OutputPattern);
-
-// SAFETY: `repr(C)`, of device pointers.
-#[cfg(not(target_arch = "nvptx64"))]
-unsafe impl<T: Element> KernelParam for Factors<T> {}

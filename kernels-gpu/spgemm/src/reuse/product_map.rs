@@ -28,7 +28,7 @@ pub const TILE: u32 = WARP_SIZE * LANE_PRODUCTS as u32;
 
 /// The products of the chunks of a product of matrices, one chunk after the other.
 #[repr(C)]
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, KernelParam)]
 pub struct ProductMap {
     /// The first tile of each chunk, and behind them the number of tiles.
     pub tile_starts: Global<u32>,
@@ -46,10 +46,6 @@ pub struct ProductMap {
     /// by side.
     pub ranks: Global<u16>,
 }
-
-// SAFETY: `repr(C)` with device pointers only, so it has no padding.
-#[cfg(not(target_arch = "nvptx64"))]
-unsafe impl KernelParam for ProductMap {}
 
 /// The products of a chunk.
 #[derive(Clone, Copy)]

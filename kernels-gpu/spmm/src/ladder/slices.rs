@@ -175,17 +175,13 @@ pub(crate) unsafe fn multiply<T: Real>(
 
 /// The rows that have several slices.
 #[repr(C)]
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, KernelParam)]
 pub struct SplitRowSlices {
     /// The number of each split row.
     pub rows: Global<u32>,
     /// The first slice of each row of the matrix; after the last row, the number of slices.
     pub first_slice: Global<u32>,
 }
-
-// SAFETY: `repr(C)` with two 8-byte device pointers has no padding, and the device reads the same bytes.
-#[cfg(not(target_arch = "nvptx64"))]
-unsafe impl KernelParam for SplitRowSlices {}
 
 /// The launch of [`clear`] and [`combine`]: a block for each split row and tile of 32 features.
 pub fn launch_split_rows(split_rows: u32, features: u32) -> LaunchConfig {

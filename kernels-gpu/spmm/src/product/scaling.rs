@@ -10,7 +10,7 @@ use warprow_kernels_matrix::Operand;
 /// As in BLAS, a zero factor hides its operand: Y is not read if beta is 0, and may hold anything; NaNs and infinities
 /// in R do not count if alpha is 0.
 #[repr(C)]
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, KernelParam)]
 pub struct Scaling<S> {
     /// The factor of R.
     pub alpha: S,
@@ -19,10 +19,6 @@ pub struct Scaling<S> {
     /// The diagonal of D; null for the identity. It holds reciprocals, because a division costs a kernel 10 registers.
     pub diagonal: Global<S>,
 }
-
-// SAFETY: `repr(C)`, of two scalars of 4 or 8 bytes and a device pointer, without padding.
-#[cfg(not(target_arch = "nvptx64"))]
-unsafe impl<S: Element> KernelParam for Scaling<S> {}
 
 impl<S: Real> Scaling<S> {
     /// The factor of a row's result.

@@ -208,7 +208,7 @@ pub(crate) unsafe fn last_item<T: Element>(end: u32, r: u32, items: &Items<T>) -
 /// it ends, and
 /// 0. So [`combine`] reads all that it wants with one load; its time is that of a chain of loads.
 #[repr(C)]
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, KernelParam)]
 pub struct SplitRowLists {
     /// The number of rows of few parts.
     pub few_count: u32,
@@ -219,10 +219,6 @@ pub struct SplitRowLists {
     /// The rows of many parts.
     pub many: Global<u32>,
 }
-
-// SAFETY: `repr(C)`, of scalars and device pointers, without padding: two u32 before 8-byte pointers.
-#[cfg(not(target_arch = "nvptx64"))]
-unsafe impl KernelParam for SplitRowLists {}
 
 /// `Y[row, j] = alpha * sum of the row's parts + beta * Y[row, j]` for each split row, a warp or a block for a row and
 /// 32 features. A part costs 4 or 8 bytes a feature.

@@ -1,20 +1,92 @@
 //! Reports of a block: its first fault, and threads that wait for a thread which never arrives.
 
 use super::{Activity, Block, Lane};
-use crate::fault::{Elsewhere, Fault, FaultKind, SourceLocation};
+use crate::fault::{Buffer, Elsewhere, Fault, FaultKind, InBuffer, SourceLocation};
+use crate::memory::Entry;
+use crate::types::Space;
 use crate::warp::{Operation, bits};
 
 impl Block {
     /// Notes a fault of `lane`, unless the block has one already.
     pub fn report(&self, lane: &Lane, kind: FaultKind, location: SourceLocation) {
-        let fault = Fault {
+        let races = matches!(kind, FaultKind::Race { .. });
+        let mut fault = self.fault_by(lane, kind, location);
+        // A later race is probably with the postponed read. Any other fault follows from it.
+        if let Some(earlier) = self.postponed.take()
+            && !races
+        {
+            fault = earlier;
+        }
+        self.fault.borrow_mut().get_or_insert(fault);
+    }
+
+    fn fault_by(&self, lane: &Lane, mut kind: FaultKind, location: SourceLocation) -> Fault {
+        if let Some(InBuffer {
+            space,
+            address,
+            extent,
+            buffer,
+        }) = kind.buffer()
+        {
+            let start =
+                address.wrapping_sub(extent.map_or(0, |(offset, _)| offset.cast_unsigned()));
+            if space == Space::Shared {
+                let (element, bytes) = self.shared.element(address);
+                (buffer.element, buffer.element_bytes) = (element, bytes.into());
+            } else if let Some(Entry::Live(allocation)) = self.context().entries.entry(start)
+                && let Some(shadow) = &allocation.shadow
+            {
+                buffer.element_bytes = shadow.granule_bytes();
+            }
+        }
+        Fault {
             kernel: self.context().kernel.to_owned(),
             block: self.index(),
             thread: lane.thread,
             location,
             kind: Box::new(kind),
-        };
-        self.fault.borrow_mut().get_or_insert(fault);
+        }
+    }
+
+    /// Notes a fault of `lane` that is reported when no other thread can run any more, if there is none before.
+    pub fn postpone(&self, lane: &Lane, kind: FaultKind, location: SourceLocation) {
+        let fault = self.fault_by(lane, kind, location);
+        self.postponed.borrow_mut().get_or_insert(fault);
+    }
+
+    /// Reports the fault that was postponed, if any. Returns whether there was one.
+    pub fn report_postponed(&self) -> bool {
+        let postponed = self.postponed.take();
+        let found = postponed.is_some();
+        if let Some(fault) = postponed {
+            self.fault.borrow_mut().get_or_insert(fault);
+        }
+        found
+    }
+
+    /// Reports that a thread of the block polls for ever, as do all of the `waiting` blocks. `most` blocks can run at the
+    /// same time, and `not_started` have not started.
+    pub fn report_polling(&self, waiting: u64, not_started: u64, most: u64) {
+        let polling = self
+            .lanes
+            .iter()
+            .find_map(|lane| match lane.activity.get() {
+                Activity::Polling(space, address, location) => {
+                    Some((lane, space, address, location))
+                }
+                _ => None,
+            });
+        if let Some((lane, space, address, location)) = polling {
+            let kind = FaultKind::NothingChanges {
+                buffer: Buffer::default(),
+                space,
+                address,
+                waiting,
+                not_started,
+                most,
+            };
+            self.report(lane, kind, location.into());
+        }
     }
 
     #[inline]
@@ -28,6 +100,15 @@ impl Block {
 
     /// Notes that a thread has returned, and reports a thread that still waits for it.
     pub fn thread_returned(&self, lane: &Lane) {
+        if self.context().full
+            && let Some(copy) = lane.copies.borrow().first()
+        {
+            let kind = FaultKind::CopyNeverAwaited {
+                address: copy.to,
+                bytes: copy.bytes.into(),
+            };
+            self.report(lane, kind, copy.location.into());
+        }
         lane.activity.set(Activity::Returned);
         self.live.set(self.live.get() - 1);
         self.returned.set(Some(lane.index));
@@ -51,7 +132,7 @@ impl Block {
                     .iter()
                     .find(|other| !matches!(other.activity.get(), Activity::AtBarrier(_))),
                 Activity::AtOperation(operation, mask, _) => self.absent(lane, operation, mask),
-                Activity::Running | Activity::Returned => None,
+                Activity::Running | Activity::Returned | Activity::Polling(..) => None,
             };
             if let Some(absent) = absent {
                 return self.report_wait(lane, absent);
@@ -60,8 +141,13 @@ impl Block {
         unreachable!("in a deadlock, some thread waits for one that is not there");
     }
 
-    /// A lane of `mask` that has not reached the operation.
+    /// A lane of `mask`, or of the warpgroup, that has not reached the operation.
     fn absent(&self, lane: &Lane, operation: Operation, mask: u32) -> Option<&Lane> {
+        if operation == Operation::Warpgroup {
+            return self.warpgroup(lane)?.iter().find(|other| {
+                !matches!(other.activity.get(), Activity::AtOperation(other, ..) if other == operation)
+            });
+        }
         let lanes = self.warp_lanes(lane);
         bits(mask).map(|other| &lanes[other as usize]).find(|other| {
             !matches!(other.activity.get(), Activity::AtOperation(other, its, _) if other == operation && its == mask)
@@ -79,9 +165,17 @@ impl Block {
                     location.into(),
                 );
             }
+            Activity::AtOperation(operation @ Operation::Warpgroup, _, location) => {
+                let kind = FaultKind::WarpgroupThreadAbsent {
+                    operation: operation.name().into(),
+                    other,
+                    elsewhere,
+                };
+                self.report(waiting, kind, location.into());
+            }
             Activity::AtOperation(operation, mask, location) => {
                 let kind = FaultKind::LaneAbsent {
-                    operation: operation.name(),
+                    operation: operation.name().into(),
                     mask,
                     lane: absent.lane(),
                     other,
@@ -89,18 +183,18 @@ impl Block {
                 };
                 self.report(waiting, kind, location.into());
             }
-            Activity::Running | Activity::Returned => {}
+            Activity::Running | Activity::Returned | Activity::Polling(..) => {}
         }
     }
 
     /// What a lane that does not arrive is doing, for a report.
     pub fn elsewhere(&self, lane: &Lane) -> Elsewhere {
         match lane.activity.get() {
-            Activity::Running => Elsewhere::Running,
+            Activity::Running | Activity::Polling(..) => Elsewhere::Running,
             Activity::Returned => Elsewhere::Returned,
             Activity::AtBarrier(location) => Elsewhere::AtBarrier(location.into()),
             Activity::AtOperation(operation, mask, location) => Elsewhere::AtWarpOperation {
-                operation: operation.name(),
+                operation: operation.name().into(),
                 mask,
                 location: location.into(),
             },

@@ -1,7 +1,7 @@
 //! Asynchronous copies from global to shared memory (`cp.async`).
 //!
 //! The emulator performs a copy when its thread waits for it, the latest time that hardware allows. Until then the
-//! destination counts as never written, so a read without the wait is a fault.
+//! every other access to the destination is a fault, and so is a thread that returns without the wait.
 
 use std::panic::Location;
 
@@ -35,8 +35,12 @@ pub fn copy_async(to: u64, from: u64, bytes: u32, read: u32) {
         space,
         address,
         bytes: bytes.into(),
+        reads: space != Space::Shared,
         location,
     };
+    if !lane.step(location) {
+        return;
+    }
     if read == bytes || read > 0 && !from.is_multiple_of(bytes.into()) {
         access(Space::GlobalReadOnly, from, bytes).resolve();
     } else {
@@ -47,7 +51,7 @@ pub fn copy_async(to: u64, from: u64, bytes: u32, read: u32) {
     let destination = access(Space::Shared, to, bytes);
     let (storage, offset) = destination.resolve_shared();
     if lane.block().context().full {
-        destination.reserve_shared(storage, offset);
+        destination.begin_copy(storage, offset);
     }
     lane.copies.borrow_mut().start(AsyncCopy {
         from,
@@ -102,5 +106,17 @@ fn copy<const N: usize>(
             0
         }
     });
+    let destination = Access {
+        lane,
+        space: Space::Shared,
+        address: to,
+        bytes: 4 * N as u64,
+        reads: false,
+        location,
+    };
+    let (storage, offset) = destination.resolve_shared();
+    if lane.block().context().full {
+        destination.end_copy(storage, offset);
+    }
     store_at(lane, Space::Shared, to, words, location);
 }

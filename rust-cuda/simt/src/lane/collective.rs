@@ -1,4 +1,4 @@
-//! Barriers, shuffles, votes, matches and reductions.
+//! Barriers, votes, matches and reductions; what all warp operations have in common.
 
 use std::panic::Location;
 
@@ -6,12 +6,8 @@ use crate::block::{Activity, Lane};
 use crate::current::current;
 use crate::fault::FaultKind;
 use crate::limits::WARP_SIZE;
-use crate::types::Reduce;
+use crate::types::{Product, Reduce};
 use crate::warp::{Operation, Warp, bits};
-
-/// The result of a shuffle whose source lane is not in the mask. It is undefined on hardware; here it is a NaN, both as
-/// `f32` and as `f64`.
-pub const UNDEFINED: u64 = 0xfffc_dead_ffc0_dead;
 
 /// Waits for all threads of the block. Accesses before the barrier happen before those after it.
 #[inline(always)]
@@ -55,130 +51,12 @@ pub fn sync_warp(mask: u32) {
         mask,
         0,
         Location::caller(),
-        |_| {
-            if lane.block().context().full {
-                lane.block().pass_warp_barrier(lane, mask);
+        |last| {
+            if last.lane.block().context().full {
+                last.lane.block().pass_warp_barrier(last.lane, last.mask);
             }
         },
     );
-}
-
-/// Returns the `value` of lane `operand` of the caller's segment (`shfl.sync.idx`). A segment of the warp has `width`
-/// lanes.
-///
-/// For all shuffles: if the source lane is outside the caller's segment, the result is the caller's own value and
-/// `false`. If it is in the segment but not in the mask, the value is [`UNDEFINED`]. Only the lower five bits of
-/// `operand` count.
-///
-/// # Panics
-///
-/// If `width` is no power of two up to 32.
-#[inline(always)]
-#[track_caller]
-pub fn shuffle_idx(mask: u32, value: u64, operand: u32, width: u32) -> (u64, bool) {
-    let (lane, segment) = (current(), segment_bits(width));
-    let source = lane.lane() & segment | operand & !segment & 31;
-    shuffle(
-        lane,
-        Operation::ShuffleIdx,
-        mask,
-        value,
-        source,
-        true,
-        Location::caller(),
-    )
-}
-
-/// Returns the `value` of the lane whose number is lower by `operand` (`shfl.sync.up`). See [`shuffle_idx`].
-#[inline(always)]
-#[track_caller]
-pub fn shuffle_up(mask: u32, value: u64, operand: u32, width: u32) -> (u64, bool) {
-    let (lane, segment, operand) = (current(), segment_bits(width), operand & 31);
-    let inside = lane.lane() & !segment >= operand;
-    let source = lane.lane().wrapping_sub(operand);
-    shuffle(
-        lane,
-        Operation::ShuffleUp,
-        mask,
-        value,
-        source,
-        inside,
-        Location::caller(),
-    )
-}
-
-/// Returns the `value` of the lane whose number is higher by `operand` (`shfl.sync.down`). See [`shuffle_idx`].
-#[inline(always)]
-#[track_caller]
-pub fn shuffle_down(mask: u32, value: u64, operand: u32, width: u32) -> (u64, bool) {
-    let (lane, segment) = (current(), segment_bits(width));
-    let source = lane.lane() + (operand & 31);
-    let inside = source <= lane.lane() | !segment & 31;
-    shuffle(
-        lane,
-        Operation::ShuffleDown,
-        mask,
-        value,
-        source,
-        inside,
-        Location::caller(),
-    )
-}
-
-/// Returns the `value` of the lane whose number is the caller's xor `operand` (`shfl.sync.bfly`). As on hardware, the
-/// source may be in an earlier segment, but not in a later one. See [`shuffle_idx`].
-#[inline(always)]
-#[track_caller]
-pub fn shuffle_xor(mask: u32, value: u64, operand: u32, width: u32) -> (u64, bool) {
-    let (lane, segment) = (current(), segment_bits(width));
-    let source = lane.lane() ^ operand & 31;
-    let inside = source <= lane.lane() | !segment & 31;
-    shuffle(
-        lane,
-        Operation::ShuffleXor,
-        mask,
-        value,
-        source,
-        inside,
-        Location::caller(),
-    )
-}
-
-/// The bits of a lane's number that are the same for all lanes of its segment.
-#[inline(always)]
-#[track_caller]
-fn segment_bits(width: u32) -> u32 {
-    assert!(
-        width.is_power_of_two() && width <= WARP_SIZE,
-        "a shuffle of width {width}: it must be a power of two up to 32"
-    );
-    !(width - 1) & 31
-}
-
-#[inline(always)]
-fn shuffle(
-    lane: &Lane,
-    operation: Operation,
-    mask: u32,
-    value: u64,
-    source: u32,
-    inside: bool,
-    location: &'static Location<'static>,
-) -> (u64, bool) {
-    let source = if inside { source } else { lane.lane() };
-    lane.warp().operands[lane.lane() as usize].set(source as u8);
-    let result = collective(lane, operation, mask, value, location, |warp| {
-        for member in bits(mask) {
-            let source = warp.operands[member as usize].get() & 31;
-            let value = if mask >> source & 1 != 0 {
-                warp.values[usize::from(source)].get()
-            } else {
-                UNDEFINED
-            };
-            warp.results[member as usize].set(value);
-        }
-    });
-    (result, inside)
 }
 
 /// Returns a bit for each lane of `mask` that passed `true` (`vote.sync.ballot`).
@@ -192,11 +70,47 @@ pub fn ballot(mask: u32, predicate: bool) -> u32 {
         mask,
         value,
         Location::caller(),
-        |warp| {
-            let votes = bits(mask).map(|lane| warp.values[lane as usize].get() << lane);
-            broadcast(warp, mask, votes.sum());
+        |last| {
+            let votes = bits(last.mask).map(|lane| last.warp.values[lane as usize].get() << lane);
+            last.broadcast(votes.sum());
         },
     ) as u32
+}
+
+/// Whether all lanes of `mask` passed `true` (`vote.sync.all`).
+#[inline(always)]
+#[track_caller]
+pub fn all(mask: u32, predicate: bool) -> bool {
+    let value = u64::from(predicate);
+    collective(
+        current(),
+        Operation::VoteAll,
+        mask,
+        value,
+        Location::caller(),
+        |last| {
+            let all = bits(last.mask).all(|lane| last.warp.values[lane as usize].get() != 0);
+            last.broadcast(all.into());
+        },
+    ) != 0
+}
+
+/// Whether any lane of `mask` passed `true` (`vote.sync.any`).
+#[inline(always)]
+#[track_caller]
+pub fn any(mask: u32, predicate: bool) -> bool {
+    let value = u64::from(predicate);
+    collective(
+        current(),
+        Operation::VoteAny,
+        mask,
+        value,
+        Location::caller(),
+        |last| {
+            let any = bits(last.mask).any(|lane| last.warp.values[lane as usize].get() != 0);
+            last.broadcast(any.into());
+        },
+    ) != 0
 }
 
 /// Returns a bit for each lane of `mask` that passed the same value as the caller (`match.any.sync`).
@@ -209,7 +123,7 @@ pub fn match_any(mask: u32, value: u64) -> u32 {
         mask,
         value,
         Location::caller(),
-        |warp| {
+        |Arrival { warp, mask, .. }| {
             for member in bits(mask) {
                 let value = warp.values[member as usize].get();
                 let same = bits(mask).filter(|&other| warp.values[other as usize].get() == value);
@@ -229,9 +143,10 @@ pub fn match_all(mask: u32, value: u64) -> (u32, bool) {
         mask,
         value,
         Location::caller(),
-        |warp| {
-            let same = bits(mask).all(|other| warp.values[other as usize].get() == value);
-            broadcast(warp, mask, u64::from(same));
+        |last| {
+            let value = last.warp.values[last.lane.lane() as usize].get();
+            let same = |other| last.warp.values[other as usize].get() == value;
+            last.broadcast(bits(last.mask).all(same).into());
         },
     ) != 0;
     (if same { mask } else { 0 }, same)
@@ -248,42 +163,51 @@ pub fn reduce(mask: u32, value: u32, operation: Reduce) -> u32 {
         mask,
         value,
         Location::caller(),
-        |warp| {
-            let values = bits(mask).map(|lane| warp.values[lane as usize].get() as u32);
+        |last| {
+            let values = bits(last.mask).map(|lane| last.warp.values[lane as usize].get() as u32);
             let result = values.reduce(|a, b| operation.apply(a, b)).unwrap_or(0);
-            broadcast(warp, mask, u64::from(result));
+            last.broadcast(result.into());
         },
     ) as u32
 }
 
-/// Returns the three words of each of the 32 lanes. A matrix multiplication (`mma.sync`) reads its operands by it. All
-/// lanes of the warp take part.
+/// Returns the three words of each of the 32 lanes. A matrix multiplication (`mma.sync.aligned`) reads its operands by
+/// it. All lanes of the warp take part, with the same product at the same line.
 #[inline(always)]
 #[track_caller]
-pub fn gather(words: [u64; 3]) -> [[u64; 3]; WARP_SIZE as usize] {
-    let lane = current();
+pub fn gather(product: Product, words: [u64; 3]) -> [[u64; 3]; WARP_SIZE as usize] {
+    let (lane, location) = (current(), Location::caller());
     let gathered = lane.warp().gathered();
     gathered.values[lane.lane() as usize].set(words);
-    collective(
-        lane,
-        Operation::Gather,
-        u32::MAX,
-        0,
-        Location::caller(),
-        |warp| {
-            let gathered = warp.gathered();
-            for (value, result) in gathered.values.iter().zip(&gathered.results) {
-                result.set(value.get());
-            }
-        },
-    );
+    gathered.products[lane.lane() as usize].set(Some(product));
+    collective(lane, Operation::Gather, u32::MAX, 0, location, |last| {
+        let (lane, gathered, block) = (last.lane, last.warp.gathered(), last.lane.block());
+        let product_of = |other: &Lane| gathered.products[other.lane() as usize].get();
+        let lanes = block.warp_lanes(lane);
+        block.fault_other_product(lane, lanes, product_of, product, last.location);
+        for (value, result) in gathered.values.iter().zip(&gathered.results) {
+            result.set(value.get());
+        }
+    });
     std::array::from_fn(|other| gathered.results[other].get())
 }
 
-/// Gives all lanes of a mask the same result.
-fn broadcast(warp: &Warp, mask: u32, result: u64) {
-    for member in bits(mask) {
-        warp.results[member as usize].set(result);
+/// The arrival of the last lane at a warp operation.
+#[derive(Clone, Copy)]
+pub(super) struct Arrival<'a> {
+    pub lane: &'a Lane,
+    pub warp: &'a Warp,
+    pub operation: Operation,
+    pub mask: u32,
+    pub location: &'static Location<'static>,
+}
+
+impl Arrival<'_> {
+    /// Gives all lanes of the mask the same result.
+    fn broadcast(self, result: u64) {
+        for member in bits(self.mask) {
+            self.warp.results[member as usize].set(result);
+        }
     }
 }
 
@@ -293,13 +217,13 @@ fn broadcast(warp: &Warp, mask: u32, result: u64) {
 /// Only the wait is inlined into the kernel. The less code that is, the more functions and closures that wait does the
 /// compiler inline into the kernel.
 #[inline(always)]
-fn collective(
+pub(super) fn collective(
     lane: &Lane,
     operation: Operation,
     mask: u32,
     value: u64,
     location: &'static Location<'static>,
-    complete: impl FnOnce(&Warp),
+    complete: impl FnOnce(Arrival<'_>),
 ) -> u64 {
     if !arrive(lane, operation, mask, value, location, complete) {
         lane.suspend();
@@ -315,15 +239,24 @@ fn arrive(
     mask: u32,
     value: u64,
     location: &'static Location<'static>,
-    complete: impl FnOnce(&Warp),
+    complete: impl FnOnce(Arrival<'_>),
 ) -> bool {
     let (warp, number) = (lane.warp(), lane.lane());
     if mask >> number & 1 == 0 || mask & (warp.returned.get() | !warp.lanes) != 0 {
         fault_mask(lane, operation, mask, location);
+        return true;
     }
     warp.values[number as usize].set(value);
     if warp.arrive(number, operation, mask) {
-        complete(warp);
+        // The operation is one step.
+        lane.step(location);
+        complete(Arrival {
+            lane,
+            warp,
+            operation,
+            mask,
+            location,
+        });
         warp.ready.set(warp.ready.get() | mask & !(1 << number));
         lane.block().note_progress();
         return true;
@@ -333,16 +266,14 @@ fn arrive(
     false
 }
 
-/// Reports what is wrong with the mask of a warp operation.
+/// Reports what is wrong with the mask of a warp operation. It returns if nothing is wrong, but the thread unwinds.
 #[cold]
-fn fault_mask(
-    lane: &Lane,
-    operation: Operation,
-    mask: u32,
-    location: &'static Location<'static>,
-) -> ! {
+fn fault_mask(lane: &Lane, operation: Operation, mask: u32, location: &'static Location<'static>) {
+    if lane.block().steps.ended() {
+        return;
+    }
     let (warp, block) = (lane.warp(), lane.block());
-    let (beyond, operation) = (mask & !warp.lanes, operation.name());
+    let (beyond, operation) = (mask & !warp.lanes, operation.name().into());
     let kind = if mask >> lane.lane() & 1 == 0 {
         FaultKind::MaskWithoutCaller {
             operation,

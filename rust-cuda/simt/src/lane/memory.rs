@@ -4,11 +4,12 @@ use std::panic::Location;
 use std::sync::atomic::{Ordering, fence as host_fence};
 
 use crate::access::Access;
-use crate::block::Lane;
+use crate::block::{Activity, Lane};
 use crate::current::current;
 use crate::fault::{FaultKind, Touch};
+use crate::shared::{BASE, Element};
 use crate::types::{Scope, Space};
-use crate::word::Word;
+use crate::word::{self, Word};
 
 /// Loads `N` consecutive words. The address must be a multiple of their total size.
 #[inline(always)]
@@ -25,24 +26,27 @@ pub(crate) fn load_at<W: Word, const N: usize>(
     address: u64,
     location: &'static Location<'static>,
 ) -> [W; N] {
+    if !lane.step(location) {
+        return [W::narrow(0); N];
+    }
     let access = access::<W, N>(lane, space, address, location);
-    // SAFETY: `resolve` and `resolve_shared` have checked that the access lies in valid memory and is aligned. All
-    // accesses to that memory are atomic accesses of `Word`s.
-    let read = |data: *mut u8, offset: u64| unsafe {
-        let data = data.add(offset as usize);
-        std::array::from_fn(|word| W::load(data.add(word * size_of::<W>())))
-    };
     if space == Space::Shared {
-        let (storage, offset) = access.resolve_shared();
+        let (storage, place) = access.resolve_shared();
+        // SAFETY: `resolve_shared` has checked that the access lies in valid memory, which only this worker uses, and
+        // that it is aligned. All bytes are valid integers.
+        let read = || unsafe { storage.data().add(place as usize).cast::<[W; N]>().read() };
         if !access.lane.block().context().full {
-            return read(storage.data(), offset);
+            return read();
         }
-        return access.check_shared(storage, offset, Touch::Load, || {
-            (read(storage.data(), offset), false)
-        });
+        return access.check_shared(storage, place, Touch::Load, || (read(), false));
     }
     let (allocation, offset) = access.resolve();
-    let perform = || read(allocation.data(), offset);
+    // SAFETY: `resolve` has checked that the access lies in valid memory and is aligned. All accesses to that memory
+    // are those of `word`.
+    let perform = || unsafe {
+        let data = allocation.data().add(offset as usize);
+        std::array::from_fn(|i| word::load(data.add(i * size_of::<W>())))
+    };
     match &allocation.shadow {
         None => perform(),
         Some(shadow) if space == Space::GlobalReadOnly => {
@@ -75,25 +79,31 @@ pub(crate) fn store_at<W: Word, const N: usize>(
     values: [W; N],
     location: &'static Location<'static>,
 ) {
-    let access = access::<W, N>(lane, space, address, location);
-    // SAFETY: as in `load_at`.
-    let write = |data: *mut u8, offset: u64| unsafe {
-        let data = data.add(offset as usize);
-        for (word, value) in values.into_iter().enumerate() {
-            W::store(data.add(word * size_of::<W>()), value);
-        }
+    if !lane.step(location) {
+        return;
+    }
+    let access = Access {
+        reads: false,
+        ..access::<W, N>(lane, space, address, location)
     };
     if writable(space) == Space::Shared {
-        let (storage, offset) = access.resolve_shared();
+        let (storage, place) = access.resolve_shared();
+        // SAFETY: as in `load_at`.
+        let write = || unsafe {
+            storage
+                .data()
+                .add(place as usize)
+                .cast::<[W; N]>()
+                .write(values)
+        };
         if !access.lane.block().context().full {
-            return write(storage.data(), offset);
+            return write();
         }
-        return access.check_shared(storage, offset, Touch::Store, || {
-            (write(storage.data(), offset), true)
-        });
+        return access.check_shared(storage, place, Touch::Store, || (write(), true));
     }
     let (allocation, offset) = access.resolve();
-    let perform = || write(allocation.data(), offset);
+    // SAFETY: as in `load_at`.
+    let perform = || unsafe { word::store(allocation.data().add(offset as usize), values) };
     match &allocation.shadow {
         None => perform(),
         Some(shadow) => {
@@ -105,8 +115,8 @@ pub(crate) fn store_at<W: Word, const N: usize>(
 }
 
 /// Replaces a word by the result of `update`, atomically for the threads of `scope`, and returns the old value. If
-/// `update` returns `None`, the word stays as it is and the operation is an atomic load. `update` may be called several
-/// times. It must not call functions of this module, since the word is locked meanwhile.
+/// `update` returns `None`, the word stays as it is and the operation is an atomic load. `update` must not call
+/// functions of this module, since the word is locked meanwhile.
 ///
 /// # Panics
 ///
@@ -117,43 +127,86 @@ pub fn atomic<W: Word>(
     space: Space,
     scope: Scope,
     address: u64,
-    update: impl FnMut(W) -> Option<W>,
+    update: impl FnOnce(W) -> Option<W>,
 ) -> W {
     let access = access::<W, 1>(current(), space, address, Location::caller());
+    perform_atomic(access, scope, update)
+}
+
+/// Stores a word, atomically for the threads of `scope`. Other than an exchange by [`atomic`], it does not pass on what
+/// earlier writes of the word have released, and the word may be uninitialised.
+///
+/// # Panics
+///
+/// If `space` is [`Space::GlobalReadOnly`].
+#[inline]
+#[track_caller]
+pub fn atomic_store<W: Word>(space: Space, scope: Scope, address: u64, value: W) {
+    let access = access::<W, 1>(current(), space, address, Location::caller());
+    let access = Access {
+        reads: false,
+        ..access
+    };
+    perform_atomic(access, scope, |_| Some(value));
+}
+
+#[inline(always)]
+#[track_caller]
+fn perform_atomic<W: Word>(
+    access: Access<'_>,
+    scope: Scope,
+    update: impl FnOnce(W) -> Option<W>,
+) -> W {
+    if !access.lane.step(access.location) {
+        return W::narrow(0);
+    }
     let touch = if scope == Scope::Block {
         Touch::BlockAtomic
     } else {
         Touch::Atomic
     };
-    let mut wrote = false;
-    // SAFETY: as in `load_at`.
-    let perform = |data: *mut u8, offset: u64| unsafe {
-        let (old, new) = W::update(data.add(offset as usize), update);
-        wrote = new;
-        (old, new)
+    let (mut wrote, mut changed) = (false, false);
+    let update = |old| {
+        let new = update(old);
+        changed = new.is_some_and(|new| new != old);
+        new
     };
-    let old = if writable(space) == Space::Shared {
-        let (storage, offset) = access.resolve_shared();
+    let old = if writable(access.space) == Space::Shared {
+        let (storage, place) = access.resolve_shared();
+        // SAFETY: as in `load_at`.
+        let perform = || unsafe {
+            let word = storage.data().add(place as usize).cast::<W>();
+            let old = word.read();
+            if let Some(new) = update(old) {
+                word.write(new);
+                wrote = true;
+            }
+            (old, wrote)
+        };
         if access.lane.block().context().full {
-            access.check_shared(storage, offset, touch, || perform(storage.data(), offset))
+            access.check_shared(storage, place, touch, perform)
         } else {
-            perform(storage.data(), offset).0
+            perform().0
         }
     } else {
         let (allocation, offset) = access.resolve();
+        // SAFETY: as in `load_at`; all calls for a word hold the same lock.
+        let perform = || unsafe {
+            let (old, new) = word::update(allocation.data().add(offset as usize), update);
+            wrote = new;
+            (old, new)
+        };
         match &allocation.shadow {
-            None => perform(allocation.data(), offset).0,
-            Some(shadow) => access.check_global(allocation, shadow, offset, touch, || {
-                perform(allocation.data(), offset)
-            }),
+            None => access.locked(offset as usize, perform).0,
+            Some(shadow) => access.check_global(allocation, shadow, offset, touch, perform),
         }
     };
-    yield_if_spinning(access.lane, wrote);
+    yield_if_spinning(access, wrote, changed);
     old
 }
 
 #[inline(always)]
-fn access<'a, W, const N: usize>(
+pub(super) fn access<'a, W, const N: usize>(
     lane: &'a Lane,
     space: Space,
     address: u64,
@@ -165,6 +218,7 @@ fn access<'a, W, const N: usize>(
         space,
         address,
         bytes: (N * size_of::<W>()) as u64,
+        reads: true,
         location,
     }
 }
@@ -181,22 +235,39 @@ fn writable(space: Space) -> Space {
 
 /// Runs other lanes after many atomic operations: a lane that spins waits for one of them.
 #[inline(always)]
-fn yield_if_spinning(lane: &Lane, wrote: bool) {
+fn yield_if_spinning(access: Access<'_>, wrote: bool, changed: bool) {
     /// Number of operations since the last switch after which a lane yields; one that writes nothing counts 16 times.
     const LIMIT: u32 = 256;
-    let steps = &lane.block().atomic_steps;
+    let (lane, steps) = (access.lane, &access.lane.block().atomic_steps);
     steps.set(steps.get() + if wrote { 1 } else { 16 });
+    let polls = &lane.block().polls;
+    polls.count(access.address, lane.block().steps.left(), changed);
     if steps.get() >= LIMIT {
+        polls.end_turn();
+        let Access {
+            space,
+            address,
+            location,
+            ..
+        } = access;
+        lane.activity
+            .set(Activity::Polling(space, address, location));
         let spinning = &lane.warp().spinning;
         spinning.set(spinning.get() | 1 << lane.lane());
         lane.suspend();
     }
 }
 
-/// A memory fence (`__threadfence`): the threads of `scope` see the thread's accesses before it before those after it.
+/// A memory fence (`__threadfence`). It orders accesses together with atomic operations: if the thread writes a word
+/// atomically after the fence, and another thread reads it so and then executes a fence, then what happened before the
+/// first fence happened before what the other thread does after its fence. The scopes of both fences must contain both
+/// threads.
 #[track_caller]
 pub fn fence(scope: Scope) {
-    current().note_fence(scope != Scope::Block);
+    let lane = current();
+    if lane.block().context().full {
+        lane.note_fence(scope != Scope::Block);
+    }
     host_fence(Ordering::SeqCst);
 }
 
@@ -208,15 +279,28 @@ pub fn fence(scope: Scope) {
 /// If a site is used with two sizes or alignments, or the alignment is no power of two up to 1024.
 #[track_caller]
 pub fn shared_static(site: usize, bytes: u32, align: u32) -> u64 {
-    let lane = current();
-    match lane.block().shared.variable(site, bytes, align) {
+    static_array(site, bytes, align, ("", 0))
+}
+
+/// Does [`shared_static`] for an array of `bytes` bytes of elements. Reports count in elements; `element` is the name of
+/// their type, and their size in bytes.
+#[track_caller]
+pub fn shared_array(site: usize, bytes: u32, align: u32, element: (&'static str, u32)) -> u64 {
+    static_array(site, bytes, align, element)
+}
+
+#[track_caller]
+fn static_array(site: usize, bytes: u32, align: u32, element: Element) -> u64 {
+    let (lane, location) = (current(), Location::caller());
+    if !lane.step(location) {
+        return BASE;
+    }
+    let shared = &lane.block().shared;
+    match shared.variable(site, bytes, align, element) {
         Ok(address) => address,
         Err((what, found, most)) => {
             let most = u64::from(most);
-            lane.fault(
-                FaultKind::SharedLimit { what, found, most },
-                Location::caller(),
-            )
+            lane.fault(FaultKind::SharedLimit { what, found, most }, location)
         }
     }
 }

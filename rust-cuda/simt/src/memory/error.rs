@@ -1,4 +1,4 @@
-//! What the host can do wrong with device memory.
+//! Errors of the host's functions on device memory.
 
 /// An error of a host function on device memory.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -33,6 +33,18 @@ pub enum MemoryError {
     UnknownAddress {
         /// The address.
         address: u64,
+    },
+    /// An address in the memory of another emulator.
+    #[error("address {address:#x} belongs to another emulator")]
+    OtherEmulator {
+        /// The address.
+        address: u64,
+    },
+    /// More emulators with memory than there are address ranges for.
+    #[error("{most} emulators have memory, and there are no addresses for another one")]
+    TooManyEmulators {
+        /// The maximum.
+        most: u64,
     },
     /// An address in an allocation that was freed.
     #[error("address {address:#x} belongs to an allocation that was freed")]

@@ -26,6 +26,10 @@ fn an_access_past_the_end_names_allocation_offset_and_size() {
                 access: 4,
                 offset: 4 * i64::from(index),
                 size: 400,
+                buffer: Buffer {
+                    element_bytes: if checks == Checks::Full { 4 } else { 0 },
+                    ..Buffer::default()
+                },
             };
             assert_eq!(kind, expected);
         }
@@ -261,4 +265,126 @@ fn reads_of_memory_never_written_are_found() {
         ),
         "{kind}"
     );
+}
+
+#[test]
+fn a_word_of_which_a_thread_wrote_one_byte_is_not_written() {
+    for space in [Space::Global, Space::GlobalReadOnly, Space::Shared] {
+        let emulator = strict();
+        let data = emulator.allocate(4, 4).unwrap();
+        // The launch before writes the bytes that the read-only load needs.
+        for bytes in [3, 4] {
+            let write = |address, space| {
+                for byte in 0..bytes {
+                    lane::store(space, address + byte, [1_u8]);
+                }
+            };
+            let whole = |address, space| {
+                lane::load::<u32, 1>(space, address); // reads the whole word
+            };
+            if space == Space::GlobalReadOnly {
+                run(&emulator, shape(1, 1), || write(data, Space::Global)).unwrap();
+            }
+            let kernel = || match space {
+                Space::Global => {
+                    write(data, space);
+                    whole(data, space);
+                }
+                Space::GlobalReadOnly => whole(data, space),
+                Space::Shared => {
+                    let shared = lane::shared_static(1, 4, 4);
+                    write(shared, space);
+                    whole(shared, space);
+                }
+            };
+            let found = run(&emulator, shape(1, 1), kernel);
+            if bytes == 4 {
+                found.unwrap();
+                continue;
+            }
+            let fault = found.unwrap_err();
+            assert_eq!(fault.location.line, HERE.line("reads the whole word"));
+            assert!(
+                matches!(
+                    *fault.kind,
+                    FaultKind::Uninitialised {
+                        access: 4,
+                        size: 4,
+                        offset: 0,
+                        ..
+                    }
+                ),
+                "{fault}"
+            );
+        }
+    }
+}
+
+#[test]
+fn an_array_in_shared_memory_that_runs_into_another_is_out_of_bounds() {
+    for checks in [Checks::Full, Checks::BoundsOnly] {
+        let emulator = emulator(1, checks, Schedule::InOrder);
+        let launch = Launch {
+            shared_bytes: 160,
+            ..shape(1, 40)
+        };
+        // The arrays lie next to each other: dynamic memory, then the static arrays of 160 and 64 bytes.
+        for (array, offset) in [
+            (0, 160),
+            (0, 320),
+            (0, -4),
+            (1, -4),
+            (1, -160),
+            (1, 160),
+            (2, -4),
+            (2, 1 << 18),
+        ] {
+            let fault = run(&emulator, launch, || {
+                let arrays = [
+                    lane::shared_dynamic().0,
+                    lane::shared_static(1, 160, 16),
+                    lane::shared_static(2, 64, 16),
+                ];
+                for array in &arrays[..2] {
+                    put_shared(*array, thread_number(), 1);
+                }
+                lane::sync_threads();
+                if thread_number() == 17 {
+                    let address = arrays[array].wrapping_add_signed(offset);
+                    lane::store::<u32, 1>(Space::Shared, address, [1]); // leaves its array
+                }
+            });
+            let (fault, of_array) = (fault.unwrap_err(), [160, 160, 64][array]);
+            assert_eq!(fault.location.line, HERE.line("leaves its array"));
+            assert!(
+                matches!(
+                    *fault.kind,
+                    FaultKind::OutOfBounds { space: Space::Shared, size, offset: found, .. }
+                        if found == offset && size == of_array
+                ),
+                "{fault}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_pointer_of_another_emulator_is_told_from_an_unknown_one() {
+    for checks in [Checks::Full, Checks::BoundsOnly] {
+        let (emulator, other) = (emulator(1, checks, Schedule::InOrder), strict());
+        let (own, address) = (zeros(&emulator, 10), zeros(&other, 10));
+        let kind = HERE.planted(&emulator, 40, 5, "uses another emulator's memory", || {
+            get(own, 3);
+            if buggy(5) {
+                get(address, 3); // uses another emulator's memory
+            }
+        });
+        let expected = FaultKind::OtherEmulator {
+            buffer: Buffer::default(),
+            space: Space::Global,
+            address: address + 12,
+            access: 4,
+        };
+        assert_eq!(kind, expected);
+    }
 }

@@ -115,6 +115,7 @@ fn the_last_block_sees_what_all_have_written() {
                 let count = lane::atomic::<u32>(Space::Global, Scope::Device, ticket, |count| {
                     Some(count + 1)
                 });
+                lane::fence(Scope::Device);
                 put_shared(last, 0, u32::from(count == 49));
             }
             lane::sync_threads();
@@ -132,5 +133,73 @@ fn the_last_block_sees_what_all_have_written() {
         })
         .unwrap();
         assert_eq!(download(&emulator, total, 1), [49 * 50 / 2]);
+    }
+}
+
+#[test]
+fn atomics_on_8_bytes_carry_from_the_lower_half_to_the_upper_one() {
+    for emulator in variety() {
+        let counter = zeros(&emulator, 2);
+        let many = 0xffff_ffff_u64;
+        run(&emulator, shape(100, 33), || {
+            lane::atomic::<u64>(Space::Global, Scope::Device, counter, |sum| {
+                Some(sum + many)
+            });
+        })
+        .unwrap();
+        let mut bytes = [0; 8];
+        emulator.read(counter, &mut bytes).unwrap();
+        assert_eq!(u64::from_ne_bytes(bytes), 3300 * many);
+    }
+}
+
+#[test]
+fn blocks_that_write_neighbouring_bytes_lose_none() {
+    for emulator in variety() {
+        let bytes = emulator.allocate(16 * 500, 1).unwrap();
+        run(&emulator, shape(500, 2), || {
+            // A block writes 3 bytes and 5 halves of words; its neighbours write the bytes around them.
+            let (block, first) = (u64::from(block_number()), thread_number() == 0);
+            let at = bytes + 16 * block + 13;
+            if first {
+                lane::store(Space::Global, bytes + 16 * block, [block as u8; 2]);
+                lane::store(Space::Global, bytes + 16 * block + 2, [block as u8]);
+            } else if block < 499 {
+                lane::store(Space::Global, at, [block as u8]);
+                lane::store(Space::Global, at + 1, [block as u16]);
+            }
+            let middle = bytes + 16 * block + 4;
+            if first {
+                lane::store(Space::Global, middle, [block as u16, 2]);
+                lane::store(Space::Global, middle + 4, [block as u32]);
+            }
+        })
+        .unwrap();
+        let mut read = vec![0; 4];
+        for block in 0..499_u64 {
+            let [low, high] = (block as u16).to_ne_bytes();
+            emulator.read(bytes + 16 * block, &mut read[..3]).unwrap();
+            assert_eq!(read[..3], [low; 3]);
+            emulator.read(bytes + 16 * block + 4, &mut read).unwrap();
+            assert_eq!(read, [low, high, 2, 0]);
+            emulator.read(bytes + 16 * block + 8, &mut read).unwrap();
+            assert_eq!(read, (block as u32).to_ne_bytes());
+            emulator
+                .read(bytes + 16 * block + 13, &mut read[..3])
+                .unwrap();
+            assert_eq!(read[..3], [low, low, high]);
+        }
+    }
+}
+
+#[test]
+fn an_atomic_store_needs_no_earlier_value() {
+    for emulator in variety() {
+        let data = emulator.allocate(8, 8).unwrap();
+        run(&emulator, shape(3, 5), || {
+            lane::atomic_store::<u64>(Space::Global, Scope::Device, data, 5 << 40);
+        })
+        .unwrap();
+        assert_eq!(download(&emulator, data, 2), [0, 5 << 8]);
     }
 }

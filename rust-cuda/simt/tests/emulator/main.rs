@@ -2,11 +2,18 @@
 
 mod access;
 mod blocks;
+mod copies;
 mod device_memory;
+mod endless;
 mod grids;
+mod hand_offs;
 mod launches;
 mod machine;
 mod memory;
+mod positions;
 mod races;
+#[cfg(unix)]
+mod stack;
+mod tensor_cores;
 mod waiting;
 mod warp_operations;

@@ -88,10 +88,11 @@ fn a_copy_of_what_nobody_has_written_is_not_written() {
         emulator.zero(to, 40).unwrap();
         emulator.copy(to + 5, from, 35).unwrap();
         // Bytes 9 to 11 of the source were copied to 14 to 16.
-        let first = 14 / u64::from(granule) * u64::from(granule);
-        assert_eq!(emulator.read(to, &mut [0; 40]), unwritten(to, first));
+        assert_eq!(emulator.read(to, &mut [0; 40]), unwritten(to, 14));
+        assert_eq!(emulator.read(to + 17, &mut [0; 23]), Ok(()));
         assert_eq!(emulator.read(to + 16, &mut [0; 1]), unwritten(to, 16));
         emulator.copy(to + 8, from + 16, 24).unwrap();
+        assert_eq!(emulator.read(to + 8, &mut [0; 24]), Ok(()));
         let mut bytes = [9; 40];
         emulator.read(to, &mut bytes).unwrap();
         assert_eq!((&bytes[..5], &bytes[8..32]), (&[0; 5][..], &[2; 24][..]));
@@ -227,7 +228,7 @@ fn allocations_of_zero_bytes_have_addresses_of_their_own() {
         fault
             .unwrap_err()
             .to_string()
-            .contains("1 bytes at offset 0 of an allocation of 0 bytes")
+            .contains("1 bytes at element 0 of 0, of 4 bytes each")
     );
     emulator.free(a).unwrap();
 }
@@ -246,5 +247,50 @@ fn addresses_of_freed_allocations_come_back_late_and_never_while_live() {
             break;
         }
         emulator.free(address).unwrap();
+    }
+}
+
+#[test]
+fn a_part_of_a_word_that_the_host_writes_leaves_the_others_unwritten() {
+    let emulator = strict();
+    for granule in [1, 2, 4, 8, 16] {
+        let data = emulator.allocate(32, granule).unwrap();
+        emulator.write(data + 5, &[1; 14]).unwrap();
+        emulator.write(data + 3, &[2]).unwrap();
+        for byte in 0..32 {
+            let is_written = byte == 3 || (5..19).contains(&byte);
+            let read = emulator.read(data + byte, &mut [0]);
+            assert_eq!(read.is_ok(), is_written, "byte {byte}, granule {granule}");
+        }
+        emulator.zero(data + 4, 1).unwrap();
+        assert_eq!(emulator.read(data + 3, &mut [0; 16]), Ok(()));
+    }
+}
+
+#[test]
+fn emulators_have_addresses_of_their_own() {
+    let emulators = [(); 20].map(|()| strict());
+    let data = emulators.each_ref().map(|emulator| zeros(emulator, 10));
+    for (i, emulator) in emulators.iter().enumerate() {
+        for (j, &address) in data.iter().enumerate() {
+            let other = (i != j).then_some(MemoryError::OtherEmulator { address });
+            assert_eq!(emulator.read(address, &mut [0; 40]).err(), other);
+            assert_eq!(emulator.copy(address, data[i], 0).err(), other);
+        }
+    }
+    let fresh = strict();
+    assert_eq!(
+        fresh.free(data[3]),
+        Err(MemoryError::OtherEmulator { address: data[3] })
+    );
+}
+
+#[test]
+fn any_number_of_emulators_can_come_and_go() {
+    let kept = strict();
+    let address = zeros(&kept, 1);
+    for _ in 0..3000 {
+        let emulator = emulator(1, Checks::BoundsOnly, Schedule::InOrder);
+        assert_ne!(emulator.allocate(4, 4).unwrap() >> 54, address >> 54);
     }
 }

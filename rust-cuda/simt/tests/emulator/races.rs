@@ -25,6 +25,22 @@ fn a_forgotten_barrier_is_a_race_in_shared_memory() {
 }
 
 #[test]
+fn a_read_before_another_thread_writes_is_a_race_and_names_both_lines() {
+    // No thread has written the word when it is read, since threads run in order.
+    let kind = HERE.planted(&strict(), 64, 40, "writes just after", || {
+        let shared = lane::shared_static(1, 256, 4);
+        if buggy(3) {
+            get_shared(shared, 40); // reads before the write
+        }
+        put_shared(shared, thread_number(), 1); // writes just after
+        lane::sync_threads();
+        get_shared(shared, 40);
+    });
+    let expected = (Touch::Store, Touch::Load, [BUGGY, 0, 0], [3, 0, 0]);
+    assert_eq!(race(&kind), (expected, HERE.line("reads before the write")));
+}
+
+#[test]
 fn a_write_after_reads_of_several_warps_is_a_race() {
     let kind = HERE.planted(&strict(), 96, 37, "writes what was read", || {
         let shared = lane::shared_static(1, 4, 4);
@@ -150,4 +166,35 @@ fn bounds_only_reports_no_race_and_no_uninitialised_read() {
         get_shared(lane::shared_static(1, 4, 4), 0);
     })
     .unwrap();
+}
+
+#[test]
+fn a_fence_at_the_start_of_each_thread_hides_no_race() {
+    for emulator in schedules() {
+        let data = zeros(&emulator, GRID);
+        for (touches, expected) in [(0, [Touch::Store; 2]), (1, [Touch::Store, Touch::Load])] {
+            let fault = run(&emulator, shape(GRID, 33), || {
+                lane::fence(Scope::Device);
+                let block = block_number();
+                if thread_number() == 32 {
+                    put(data, block, 1);
+                }
+                lane::sync_threads();
+                if buggy(2) && touches == 0 {
+                    put(data, 7, 1);
+                } else if buggy(2) {
+                    get(data, 7);
+                }
+            });
+            let fault = fault.unwrap_err();
+            let ((touch, other_touch, block, _), _) = race(&fault.kind);
+            let mut blocks = [fault.block[0], block[0]];
+            blocks.sort_unstable();
+            assert_eq!(blocks, [7, BUGGY], "{fault}");
+            assert!(
+                expected.contains(&touch) && expected.contains(&other_touch),
+                "{fault}"
+            );
+        }
+    }
 }

@@ -142,6 +142,45 @@ fn lanes_that_wait_at_different_operations_are_found() {
 }
 
 #[test]
+fn a_shuffle_that_reads_a_lane_outside_its_mask_is_found() {
+    // The lane that arrives last, and one that waits.
+    for reader in [6, 7] {
+        let kind = HERE.planted(&strict(), 40, reader, "reads a lane outside", || {
+            if thread_number() < 8 {
+                let lane = if buggy(reader) { 9 } else { 0 };
+                lane::shuffle_idx(0xff, 1, lane, 32); // reads a lane outside
+            }
+        });
+        let FaultKind::ShuffleSource {
+            mask: 0xff,
+            read: 9,
+            ..
+        } = kind
+        else {
+            panic!("{kind}")
+        };
+    }
+}
+
+#[test]
+fn votes_of_different_kinds_do_not_meet() {
+    let kind = HERE.planted(&strict(), 32, 0, "asks for all", || {
+        if buggy(4) {
+            lane::any(FULL, true); // asks for any
+        } else {
+            lane::all(FULL, true); // asks for all
+        }
+    });
+    let FaultKind::LaneAbsent {
+        lane: 4, elsewhere, ..
+    } = kind
+    else {
+        panic!("{kind}")
+    };
+    assert_eq!(line_of(&elsewhere), HERE.line("asks for any"));
+}
+
+#[test]
 fn the_same_operation_with_different_masks_does_not_meet() {
     let kind = HERE.planted(&strict(), 3, 0, "votes with two masks", || {
         let mask = if buggy(1) { 0b011 } else { 0b111 };

@@ -42,7 +42,7 @@ macro_rules! atomic_word {
             #[inline(never)]
             #[track_caller]
             unsafe fn store_atomic(scope: Scope, address: u64, value: $word) {
-                global(scope, address, |_: $word| Some(value));
+                lane::atomic_store(Space::Global, self::scope(scope), address, value);
             }
 
             #[inline(never)]

@@ -99,7 +99,8 @@ fn window(address: u64) -> u32 {
 pub(crate) fn shared_static<T: Element, const LENGTH: usize, const SITE: u64>() -> u32 {
     let bytes =
         u32::try_from(size_of::<T>() * LENGTH).expect("a shared array is smaller than 4 GiB");
-    window(lane::shared_static(SITE as usize, bytes, 16))
+    let element = (T::NAME, size_of::<T>() as u32);
+    window(lane::shared_array(SITE as usize, bytes, 16, element))
 }
 
 #[inline(never)]

@@ -2,7 +2,7 @@
 //! result.
 
 use half::{bf16, f16};
-use simt::lane;
+use simt::{Product, ProductElements, lane};
 
 /// The rows and columns of the four elements of C that the lane holds.
 pub(super) fn places() -> [(usize, usize); 4] {
@@ -26,14 +26,14 @@ fn words(a: [u32; 4], b: [u32; 2]) -> [u64; 3] {
 #[inline(never)]
 #[track_caller]
 fn multiply(
+    product: Product,
     operands: ([u32; 4], [u32; 2]),
     c: [f32; 4],
-    depth: usize,
     a: impl Fn(&[[u64; 3]; 32], usize, usize) -> f64,
     b: impl Fn(&[[u64; 3]; 32], usize, usize) -> f64,
 ) -> [f32; 4] {
-    let lanes = lane::gather(words(operands.0, operands.1));
-    let places = places();
+    let lanes = lane::gather(product, words(operands.0, operands.1));
+    let (places, depth) = (places(), usize::from(product.shape[2]));
     core::array::from_fn(|i| {
         let (row, col) = places[i];
         let products = (0..depth).map(|k| a(&lanes, row, k) * b(&lanes, k, col));
@@ -42,7 +42,7 @@ fn multiply(
 }
 
 macro_rules! mma_16 {
-    ($($name:ident = $half:ident;)*) => {$(
+    ($($name:ident = $half:ident, $elements:ident;)*) => {$(
         #[inline(never)]
         #[track_caller]
         pub(crate) fn $name(a: [u32; 4], b: [u32; 2], c: [f32; 4]) -> [f32; 4] {
@@ -50,10 +50,14 @@ macro_rules! mma_16 {
                 let bits = register(&lanes[lane], index) >> (16 * (k % 2));
                 f64::from($half::from_bits(bits as u16))
             };
+            let product = Product {
+                shape: [16, 8, 16],
+                elements: ProductElements::$elements,
+            };
             multiply(
+                product,
                 (a, b),
                 c,
-                16,
                 |lanes, row, k| element(lanes, row % 8 * 4 + k % 8 / 2, row / 8 + 2 * (k / 8), k),
                 |lanes, k, col| element(lanes, col * 4 + k % 8 / 2, 4 + k / 8, k),
             )
@@ -62,8 +66,8 @@ macro_rules! mma_16 {
 }
 
 mma_16! {
-    mma_f16 = f16;
-    mma_bf16 = bf16;
+    mma_f16 = f16, F16;
+    mma_bf16 = bf16, Bf16;
 }
 
 #[inline(never)]
@@ -73,10 +77,14 @@ pub(crate) fn mma_tf32(a: [u32; 4], b: [u32; 2], c: [f32; 4]) -> [f32; 4] {
     let element = |lanes: &[[u64; 3]; 32], lane: usize, index: usize| {
         f64::from(f32::from_bits(register(&lanes[lane], index) & !0x1fff))
     };
+    let product = Product {
+        shape: [16, 8, 8],
+        elements: ProductElements::Tf32,
+    };
     multiply(
+        product,
         (a, b),
         c,
-        8,
         |lanes, row, k| element(lanes, row % 8 * 4 + k % 4, row / 8 + 2 * (k / 4)),
         |lanes, k, col| element(lanes, col * 4 + k % 4, 4 + k / 4),
     )
@@ -85,7 +93,11 @@ pub(crate) fn mma_tf32(a: [u32; 4], b: [u32; 2], c: [f32; 4]) -> [f32; 4] {
 #[inline(never)]
 #[track_caller]
 pub(crate) fn mma_f64(a: f64, b: f64, c: [f64; 2]) -> [f64; 2] {
-    let lanes = lane::gather([a.to_bits(), b.to_bits(), 0]);
+    let product = Product {
+        shape: [8, 8, 4],
+        elements: ProductElements::F64,
+    };
+    let lanes = lane::gather(product, [a.to_bits(), b.to_bits(), 0]);
     let (group, member) = (lane::lane_id() as usize / 4, lane::lane_id() as usize % 4);
     core::array::from_fn(|i| {
         (0..4).fold(c[i], |sum, k| {
@@ -99,8 +111,12 @@ pub(crate) fn mma_f64(a: f64, b: f64, c: [f64; 2]) -> [f64; 2] {
 #[inline(never)]
 #[track_caller]
 pub(crate) fn mma_f64_16(a: [f64; 4], b: [f64; 2], c: [f64; 4]) -> [f64; 4] {
-    let first = lane::gather([a[0], a[1], a[2]].map(f64::to_bits));
-    let last = lane::gather([a[3], b[0], b[1]].map(f64::to_bits));
+    let product = Product {
+        shape: [16, 8, 8],
+        elements: ProductElements::F64,
+    };
+    let first = lane::gather(product, [a[0], a[1], a[2]].map(f64::to_bits));
+    let last = lane::gather(product, [a[3], b[0], b[1]].map(f64::to_bits));
     let element = |lane: usize, index: usize| {
         f64::from_bits(if index < 3 {
             first[lane][index]

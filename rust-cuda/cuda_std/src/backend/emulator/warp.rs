@@ -2,19 +2,7 @@
 
 use simt::{Reduce, lane};
 
-pub(crate) use lane::{ballot, lane_id, sync_warp};
-
-#[inline(always)]
-#[track_caller]
-pub(crate) fn all(mask: u32, predicate: bool) -> bool {
-    ballot(mask, predicate) == mask
-}
-
-#[inline(always)]
-#[track_caller]
-pub(crate) fn any(mask: u32, predicate: bool) -> bool {
-    ballot(mask, predicate) != 0
-}
+pub(crate) use lane::{all, any, ballot, lane_id, sync_warp};
 
 macro_rules! reduce {
     ($($name:ident($word:ty) = $operation:ident;)*) => {$(

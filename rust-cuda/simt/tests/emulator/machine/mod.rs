@@ -11,7 +11,7 @@ pub fn emulator(workers: usize, checks: Checks, schedule: Schedule) -> Emulator 
         workers: NonZeroUsize::new(workers),
         checks,
         schedule,
-        memory: None,
+        ..Options::default()
     })
 }
 
@@ -30,6 +30,17 @@ pub fn variety() -> Vec<Emulator> {
     ];
     all.extend((0..4).map(|seed| emulator(1, Checks::Full, Schedule::Random { seed })));
     all
+}
+
+/// An emulator with all checks for each of 100 random schedules. Each second one has two workers.
+pub fn schedules() -> impl Iterator<Item = Emulator> {
+    (0..100).map(|seed| {
+        emulator(
+            1 + seed as usize % 2,
+            Checks::Full,
+            Schedule::Random { seed },
+        )
+    })
 }
 
 pub fn shape(grid: u32, block: u32) -> Launch<'static> {
