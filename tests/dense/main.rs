@@ -2,3 +2,4 @@
 
 mod gemm;
 mod log_softmax;
+mod schedules;

@@ -213,3 +213,23 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn scans_and_sorts_have_no_fault_under_100_random_schedules() {
+    let numbers = scattered(9000);
+    let mut sorted: Vec<u32> = numbers[..3000].to_vec();
+    sorted.sort_unstable();
+    for device in support::schedules() {
+        assert_scans(
+            &device,
+            &numbers.iter().map(|n| n % 1000).collect::<Vec<_>>(),
+        );
+        let mut keys = device.upload(&numbers[..3000]).unwrap();
+        let mut values = device.upload(&numbers[..3000]).unwrap();
+        sort_pairs(&device, &mut keys, &mut values, 32).unwrap();
+        assert!(
+            keys.download().unwrap() == sorted && values.download().unwrap() == sorted,
+            "{device}"
+        );
+    }
+}

@@ -6,6 +6,7 @@ mod ladder;
 mod phases;
 mod products;
 mod runs;
+mod schedules;
 
 use sprs::CsMatI;
 use support::devices;

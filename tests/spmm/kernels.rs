@@ -316,3 +316,19 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn no_kernel_has_a_fault_under_100_random_schedules() {
+    let mut rows: Vec<Vec<u32>> = (0..40)
+        .map(|i| (0..i % 4).map(|k| 9 * i + k).collect())
+        .collect();
+    rows[17] = (0..300).collect();
+    let (a, x) = (whole(&rows, 400), whole_dense(400, 9));
+    let wanted = reference::spmm(a.view(), x.view());
+    for device in support::schedules() {
+        for &kernel in SpmmKernel::ALL {
+            let y = product(&device, kernel, &a, x.view());
+            assert_eq!(y.mapv(f64::from), wanted, "{} on {device}", kernel.name());
+        }
+    }
+}

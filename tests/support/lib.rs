@@ -1,5 +1,6 @@
 //! The devices that each test of a kernel runs on.
 
+use std::num::NonZeroUsize;
 use std::sync::OnceLock;
 use warprow::device::{Device, EmulatorOptions, Schedule, Selector};
 
@@ -22,6 +23,18 @@ pub fn devices() -> Vec<Device> {
     ];
     devices.extend(cuda());
     devices
+}
+
+/// The emulator with all its checks under each of 100 random schedules, on one and on two threads of the host in turn.
+/// A right kernel has no fault on any of them.
+pub fn schedules() -> impl Iterator<Item = Device> {
+    (0..100).map(|seed| {
+        Device::emulator(EmulatorOptions {
+            workers: NonZeroUsize::new(1 + seed as usize % 2),
+            schedule: Schedule::Random { seed },
+            ..EmulatorOptions::default()
+        })
+    })
 }
 
 /// The GPU that `WARPROW_DEVICE` names, the first one if it names none.

@@ -2,7 +2,7 @@
 //!
 //! A thread starts copies, closes a group of them with [`commit`], and waits for all groups except the last few with
 //! [`wait`]. The data need no registers, so many copies can be in flight while the thread computes. A thread waits only
-//! for its own copies; a barrier after the wait makes them visible to other threads.
+//! for its own copies; a barrier after the wait makes them visible to other threads. Every copy must be waited for.
 //!
 //! ```
 //! use cuda_std::prelude::*;

@@ -75,14 +75,19 @@ pub fn sync_threads_or(predicate: bool) -> bool {
     backend::sync_threads_or(predicate)
 }
 
-/// A memory fence: the threads of the block see this thread's accesses before it before those after it
-/// (`fence.acq_rel.cta`).
+/// A memory fence for the threads of the block (`fence.acq_rel.cta`).
+///
+/// It passes data from thread to thread, together with an atomic word, and each side needs a fence: one thread writes
+/// the data, executes a fence, and writes the word atomically. The other thread reads the word atomically until it has
+/// changed, executes a fence, and reads the data. A fence covers only what the thread did before it, and what barriers
+/// and fences had ordered before that. So for the data of a whole block, one thread executes the fence after a barrier,
+/// and writes the word itself.
 #[inline(always)]
 pub fn block_fence() {
     backend::block_fence();
 }
 
-/// [`block_fence`] for all threads of the device (`fence.acq_rel.gpu`).
+/// [`block_fence`] for all threads of the device, for data that pass from block to block (`fence.acq_rel.gpu`).
 #[inline(always)]
 pub fn device_fence() {
     backend::device_fence();

@@ -4,7 +4,8 @@ use std::panic::Location;
 
 use crate::block::Lane;
 use crate::fault::{Buffer, FaultKind, Touch};
-use crate::memory::{Allocation, Entry, Shadow, Unreadable};
+use crate::granules::{Shadow, Unreadable};
+use crate::memory::{Allocation, Entry};
 use crate::regions::{OFFSET_BITS, OFFSET_MASK};
 use crate::shadow::{Conflict, Record, check_and_record, last_write};
 use crate::shared::Storage;
@@ -105,7 +106,8 @@ impl<'a> Access<'a> {
         })
     }
 
-    /// The block's shared memory and the place in it. The access lies within one array and is aligned, or it is a fault.
+    /// The block's shared memory and the place in it. The access lies within one array and is aligned, or it is a
+    /// fault.
     #[inline]
     pub fn resolve_shared(self) -> (&'a Storage, u64) {
         let shared = &self.lane.block().shared;
@@ -174,8 +176,8 @@ impl<'a> Access<'a> {
         self.lane.fault_later(kind, self.location)
     }
 
-    /// Records a read of shared memory that no thread has written yet. If another thread writes it later with no barrier in
-    /// between, that is a race, and the fault.
+    /// Records a read of shared memory that no thread has written yet. If another thread writes it later with no
+    /// barrier in between, that is a race, and the fault.
     fn record_early_read(self, storage: &Storage, place: u64, touch: Touch) {
         let (granules, bytes) = Storage::granules(place, self.bytes);
         let access = Record::new(self.lane, 0, touch, bytes, self.location);
@@ -280,8 +282,8 @@ impl<'a> Access<'a> {
         }
     }
 
-    /// Runs `work` while it holds the lock of `granule`. Blocks of 64 granules share a lock; an aligned access lies within
-    /// one block.
+    /// Runs `work` while it holds the lock of `granule`. Blocks of 64 granules share a lock; an aligned access lies
+    /// within one block.
     #[inline]
     pub fn locked<T>(self, granule: usize, work: impl FnOnce() -> T) -> T {
         let key = (granule >> 6) + (self.address >> OFFSET_BITS) as usize * 67;
@@ -379,8 +381,8 @@ impl<'a> Access<'a> {
         result
     }
 
-    /// Checks the destination of an asynchronous copy as if it were written now. Until the copy ends, other accesses to it
-    /// are faults.
+    /// Checks the destination of an asynchronous copy as if it were written now. Until the copy ends, other accesses
+    /// to it are faults.
     pub fn begin_copy(self, storage: &Storage, offset: u64) {
         self.check_shared(storage, offset, Touch::Store, || ((), true));
         for granule in Storage::granules(offset, self.bytes).0 {

@@ -1,6 +1,5 @@
 //! A running block: its lanes, warps and logical clock.
 
-mod hand_offs;
 mod proxy;
 mod report;
 mod steps;
@@ -18,6 +17,7 @@ use crate::barrier::Barrier;
 use crate::context::Context;
 use crate::fault::{Fault, SourceLocation};
 use crate::fiber::Resume;
+use crate::hand_offs::BlockHandOffs;
 use crate::limits::WARP_SIZE;
 use crate::order::{Random, mix};
 use crate::proxy::ProxyFences;
@@ -28,9 +28,6 @@ use crate::steps::Steps;
 use crate::types::Space;
 use crate::warp::{Operation, Warp, bits};
 use crate::warpgroup::Warpgroups;
-
-use hand_offs::BlockHandOffs;
-pub(crate) use hand_offs::DeviceHandOffs;
 
 /// What a lane is doing, as far as it concerns lanes that wait for it.
 #[derive(Clone, Copy)]
@@ -97,6 +94,11 @@ impl Lane {
         time.max(self.block().barrier_time.get())
     }
 
+    /// Sets the time of the lane's later accesses.
+    pub fn set_time(&self, time: u32) {
+        self.time.set(time);
+    }
+
     /// Whether an earlier access of this block happened before what the lane does now.
     pub fn happens_after(&self, record: &Record) -> bool {
         let (thread, time) = (record.thread(), record.time());
@@ -136,7 +138,7 @@ pub(crate) struct Block {
     clock: Cell<u32>,
     /// The time of the last barrier.
     barrier_time: Cell<u32>,
-    hand_offs: BlockHandOffs,
+    pub hand_offs: BlockHandOffs,
     fault: RefCell<Option<Fault>>,
     /// A fault that is reported when no other thread can run any more.
     postponed: RefCell<Option<Fault>>,
@@ -323,8 +325,13 @@ impl Block {
         time < self.barrier_time.get()
     }
 
+    /// The time of the last barrier.
+    pub fn barrier_time(&self) -> u32 {
+        self.barrier_time.get()
+    }
+
     /// Advances the clock and returns the new time.
-    fn tick(&self) -> u32 {
+    pub fn tick(&self) -> u32 {
         let time = self.clock.get() + 1;
         self.clock.set(time);
         time

@@ -8,9 +8,9 @@ use std::sync::atomic::{
 use std::sync::{Arc, Mutex};
 use std::thread::yield_now;
 
-use crate::block::DeviceHandOffs;
 use crate::emulator::Progress;
 use crate::fault::Fault;
+use crate::hand_offs::DeviceHandOffs;
 use crate::memory::Entries;
 use crate::stall::Stalls;
 

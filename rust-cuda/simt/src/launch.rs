@@ -5,11 +5,11 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-use crate::block::DeviceHandOffs;
 use crate::context::{Context, Stripes};
 use crate::emulator::Progress;
 use crate::fault::Fault;
 use crate::fiber::{MAX_STACKS, Stacks};
+use crate::hand_offs::DeviceHandOffs;
 use crate::limits;
 use crate::memory::Table;
 use crate::scheduler::Worker;

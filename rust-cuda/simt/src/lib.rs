@@ -32,6 +32,8 @@ mod current;
 mod emulator;
 mod fault;
 mod fiber;
+mod granules;
+mod hand_offs;
 pub mod lane;
 mod launch;
 pub mod limits;

@@ -1,15 +1,14 @@
 //! Device memory: the allocations of an emulator.
 
 mod error;
-mod granules;
 
 use std::collections::VecDeque;
 
 use crate::buffer::{Zeroable, Zeroed};
+use crate::granules::Shadow;
 use crate::regions::{MAX_REGIONS, OFFSET_BITS, OFFSET_MASK, Region, SLOTS};
 
 pub use error::MemoryError;
-pub(crate) use granules::{Shadow, Unreadable};
 
 /// Maximum number of freed slots that are not used again, so that accesses to them are reported.
 const MAX_FREED_SLOTS: usize = 1 << 16;

@@ -209,8 +209,8 @@ impl Warp {
                 .is_some_and(|clocks| time <= clocks[lane as usize][earlier as usize].get())
     }
 
-    /// The last time of lane `earlier` whose accesses happened before what `lane` does now, as far as warp barriers order
-    /// them; `None` if they order none.
+    /// The last time of lane `earlier` whose accesses happened before what `lane` does now, as far as warp barriers
+    /// order them; `None` if they order none.
     pub fn ordered_until(&self, earlier: u32, lane: u32) -> Option<u32> {
         let by_parts = self.clocks.get();
         let by_parts = by_parts.map_or(0, |clocks| clocks[lane as usize][earlier as usize].get());

@@ -1,8 +1,8 @@
 //! The machine words that kernels load and store, and how they are accessed in global memory.
 //!
-//! All accesses to global memory are relaxed atomic accesses of aligned units of 4 bytes, whatever the size of the word.
-//! So a race in a kernel is no data race in the emulator itself, and atomics of different sizes never overlap. An
-//! 8-byte word consists of two units; atomic operations on it need a lock, which [`update`] asks for.
+//! All accesses to global memory are relaxed atomic accesses of aligned units of 4 bytes, whatever the size of the
+//! word. So a race in a kernel is no data race in the emulator itself, and atomics of different sizes never overlap.
+//! An 8-byte word consists of two units; atomic operations on it need a lock, which [`update`] asks for.
 
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
@@ -224,10 +224,7 @@ mod tests {
         });
     }
 
-    fn copies<W: Word, const N: usize>(at: usize, value: W) -> impl Fn(*mut u8) + Sync
-    where
-        W: Sync,
-    {
+    fn copies<W: Word + Sync, const N: usize>(at: usize, value: W) -> impl Fn(*mut u8) + Sync {
         move |memory| {
             // SAFETY: all accesses lie in the 32 bytes, are aligned, and are those of this module.
             unsafe {

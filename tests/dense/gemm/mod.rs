@@ -12,7 +12,7 @@ use warprow::reference::{Arithmetic, DenseEpilogue, gemm, verify_gemm};
 use warprow::{Gemm, GemmElement, GemmKernel, GemmOptions, bf16, f16, generate};
 
 /// The kernels that a type, a number of columns of X, and a device have; f32 as tf32 too.
-fn choices<T: GemmElement>(device: &Device, depth: usize) -> Vec<GemmOptions> {
+pub fn choices<T: GemmElement>(device: &Device, depth: usize) -> Vec<GemmOptions> {
     let capability = device.properties().compute_capability;
     let runs = |kernel: GemmKernel| {
         kernel
@@ -39,7 +39,7 @@ fn arithmetic<T: GemmElement>(kernel: GemmKernel) -> Arithmetic {
     }
 }
 
-fn multiply<T: GemmElement>(
+pub fn multiply<T: GemmElement>(
     device: &Device,
     x: ArrayView2<'_, T>,
     w: ArrayView2<'_, T>,

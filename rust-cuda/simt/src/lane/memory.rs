@@ -32,8 +32,8 @@ pub(crate) fn load_at<W: Word, const N: usize>(
     let access = access::<W, N>(lane, space, address, location);
     if space == Space::Shared {
         let (storage, place) = access.resolve_shared();
-        // SAFETY: `resolve_shared` has checked that the access lies in valid memory, which only this worker uses, and that
-        // it is aligned. All bytes are valid integers.
+        // SAFETY: `resolve_shared` has checked that the access lies in valid memory, which only this worker uses, and
+        // that it is aligned. All bytes are valid integers.
         let read = || unsafe { storage.data().add(place as usize).cast::<[W; N]>().read() };
         if !access.lane.block().context().full {
             return read();
@@ -41,8 +41,8 @@ pub(crate) fn load_at<W: Word, const N: usize>(
         return access.check_shared(storage, place, Touch::Load, || (read(), false));
     }
     let (allocation, offset) = access.resolve();
-    // SAFETY: `resolve` has checked that the access lies in valid memory and is aligned. All accesses to that memory are
-    // those of `word`.
+    // SAFETY: `resolve` has checked that the access lies in valid memory and is aligned. All accesses to that memory
+    // are those of `word`.
     let perform = || unsafe {
         let data = allocation.data().add(offset as usize);
         std::array::from_fn(|i| word::load(data.add(i * size_of::<W>())))
@@ -115,8 +115,8 @@ pub(crate) fn store_at<W: Word, const N: usize>(
 }
 
 /// Replaces a word by the result of `update`, atomically for the threads of `scope`, and returns the old value. If
-/// `update` returns `None`, the word stays as it is and the operation is an atomic load. `update` must not call functions
-/// of this module, since the word is locked meanwhile.
+/// `update` returns `None`, the word stays as it is and the operation is an atomic load. `update` must not call
+/// functions of this module, since the word is locked meanwhile.
 ///
 /// # Panics
 ///
@@ -282,8 +282,8 @@ pub fn shared_static(site: usize, bytes: u32, align: u32) -> u64 {
     static_array(site, bytes, align, ("", 0))
 }
 
-/// Does [`shared_static`] for an array of `bytes` bytes of elements. Reports count in elements; `element` is the name of
-/// their type, and their size in bytes.
+/// Does [`shared_static`] for an array of `bytes` bytes of elements. Reports count in elements; `element` is the name
+/// of their type, and their size in bytes.
 #[track_caller]
 pub fn shared_array(site: usize, bytes: u32, align: u32, element: (&'static str, u32)) -> u64 {
     static_array(site, bytes, align, element)

@@ -167,3 +167,34 @@ fn bounds_only_reports_no_race_and_no_uninitialised_read() {
     })
     .unwrap();
 }
+
+#[test]
+fn a_fence_at_the_start_of_each_thread_hides_no_race() {
+    for emulator in schedules() {
+        let data = zeros(&emulator, GRID);
+        for (touches, expected) in [(0, [Touch::Store; 2]), (1, [Touch::Store, Touch::Load])] {
+            let fault = run(&emulator, shape(GRID, 33), || {
+                lane::fence(Scope::Device);
+                let block = block_number();
+                if thread_number() == 32 {
+                    put(data, block, 1);
+                }
+                lane::sync_threads();
+                if buggy(2) && touches == 0 {
+                    put(data, 7, 1);
+                } else if buggy(2) {
+                    get(data, 7);
+                }
+            });
+            let fault = fault.unwrap_err();
+            let ((touch, other_touch, block, _), _) = race(&fault.kind);
+            let mut blocks = [fault.block[0], block[0]];
+            blocks.sort_unstable();
+            assert_eq!(blocks, [7, BUGGY], "{fault}");
+            assert!(
+                expected.contains(&touch) && expected.contains(&other_touch),
+                "{fault}"
+            );
+        }
+    }
+}

@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 
-use super::{Block, Lane};
+use crate::block::{Block, Lane};
 use crate::clock::{BlockClock, Clock};
 use crate::limits::WARP_SIZE;
 use crate::shadow::Record;
@@ -102,8 +102,8 @@ impl Words {
 impl Lane {
     fn hand_offs(&self) -> &RefCell<LaneHandOffs> {
         let block = self.block();
-        let new = || block.lanes.iter().map(|_| RefCell::default()).collect();
-        &block.hand_offs.lanes.get_or_init(new)[self.index as usize]
+        let new = || block.lanes().iter().map(|_| RefCell::default()).collect();
+        &block.hand_offs.lanes.get_or_init(new)[self.index() as usize]
     }
 
     /// Notes an atomic operation of the lane. On global memory, the caller holds the lock of the word.
@@ -147,12 +147,12 @@ impl Lane {
         }
         hand_offs.released.block = released;
         // The lane's later accesses are not released.
-        self.time.set(block.tick());
+        self.set_time(block.tick());
     }
 
     /// The accesses of the lane's block that happened before now: those of the lane, and those that barriers order.
     fn own_accesses(&self) -> BlockClock {
-        let (warp, first) = (self.warp(), self.index - self.lane());
+        let (warp, first) = (self.warp(), self.index() - self.lane());
         let of_warp = |other| {
             Some((
                 (first + other) as u16,
@@ -160,11 +160,12 @@ impl Lane {
             ))
         };
         let mut threads: Vec<_> = (0..WARP_SIZE).filter_map(of_warp).collect();
-        threads.push((self.index as u16, self.time()));
-        BlockClock::new(self.block().barrier_time.get(), threads)
+        threads.push((self.index() as u16, self.time()));
+        BlockClock::new(self.block().barrier_time(), threads)
     }
 
-    /// Whether fences and atomic operations order an earlier access by a thread of `block` before what the lane does now.
+    /// Whether fences and atomic operations order an earlier access by a thread of `block` before what the lane does
+    /// now.
     #[cold]
     pub fn has_acquired(&self, block: u32, record: &Record) -> bool {
         let of_block = &self.block().hand_offs;

@@ -13,8 +13,8 @@ pub(crate) struct Shadow {
     granule_bits: u32,
     /// The flags below for each granule.
     flags: Zeroed<AtomicU8>,
-    /// For each granule without [`INITIALISED`], a bit for each byte that was written. It is allocated at the first write
-    /// of a part of a granule.
+    /// For each granule without [`INITIALISED`], a bit for each byte that was written. It is allocated at the first
+    /// write of a part of a granule.
     parts: OnceLock<Option<Zeroed<AtomicU16>>>,
     /// For each page of granules, whether a flag of the current launch is set.
     dirty_pages: Zeroed<AtomicU8>,
