@@ -34,7 +34,7 @@ pub enum Checks {
     /// All of [`Checks::BoundsOnly`], and: no thread reads memory that was never written, no thread writes a word that
     /// the launch reads through a read-only pointer, no two threads race, and each thread waits for its asynchronous
     /// copies before anyone uses their destination. What tensor cores read from shared memory themselves, a proxy fence
-    /// has published: one of the thread that wrote it, or one after a barrier of the block or the whole warp.
+    /// has published: one of the thread that wrote it, or one after a barrier of the block or the warp.
     #[default]
     Full,
     /// Every access lies in a live allocation or in one array of shared memory, and is aligned. All threads that a
