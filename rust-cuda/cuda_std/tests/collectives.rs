@@ -186,8 +186,8 @@ fn a_product_of_a_warp_wants_all_lanes_with_one_shape_and_type() {
     }
 }
 
-/// Multiplies by the warpgroups of a block. A thread of warp `apart` takes bf16 in place of f16, or returns if `leaves`.
-/// If `publishes`, threads publish B.
+/// Multiplies by the warpgroups of a block. A thread of warp `apart` takes bf16 in place of f16, or returns if `leaves`
+/// is 1. If `publishes` is 1, threads publish B.
 ///
 /// # Safety
 ///

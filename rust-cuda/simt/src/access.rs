@@ -176,8 +176,8 @@ impl<'a> Access<'a> {
         self.lane.fault_later(kind, self.location)
     }
 
-    /// Records a read of shared memory that no thread has written yet. If another thread writes it later with no barrier in
-    /// between, that is a race, and the fault.
+    /// Records a read of shared memory that no thread has written yet. If another thread writes it later with no
+    /// barrier in between, that is a race, and the fault.
     fn record_early_read(self, storage: &Storage, place: u64, touch: Touch) {
         let (granules, bytes) = Storage::granules(place, self.bytes);
         let access = Record::new(self.lane, 0, touch, bytes, self.location);

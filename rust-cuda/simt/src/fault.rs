@@ -205,9 +205,7 @@ pub enum FaultKind {
         elsewhere: Elsewhere,
     },
     /// A shuffle that reads a lane outside its mask.
-    #[error(
-        "{operation} with mask {mask:#010x}, which reads lane {read}: the mask leaves that lane out"
-    )]
+    #[error("{operation} with mask {mask:#010x}, which leaves out lane {read}, which it reads")]
     ShuffleSource {
         /// The operation.
         operation: Cow<'static, str>,
@@ -216,9 +214,9 @@ pub enum FaultKind {
         /// The lane that it reads.
         read: u32,
     },
-    /// A multiplication by a warpgroup, in a warp that is in none: four whole warps, of which the first is a multiple of 4.
+    /// A multiplication by a warpgroup, in a warp that is in none: four whole warps, the first a multiple of four.
     #[error(
-        "{operation} by warp {warp}, which is in no whole warpgroup: the block has {threads} threads"
+        "{operation} by warp {warp}, which is in no warpgroup: the block has {threads} threads"
     )]
     NoWarpgroup {
         /// The operation.
@@ -238,7 +236,7 @@ pub enum FaultKind {
         /// What that thread does instead.
         elsewhere: Elsewhere,
     },
-    /// A read through the asynchronous proxy of shared memory that a thread has written, with no proxy fence in between.
+    /// A read of shared memory through the asynchronous proxy, with no proxy fence since a thread has written it.
     #[error(
         "tensor cores read {} in shared memory that thread {} has written at {}, and no proxy fence \
          (`fence.proxy.async`) lies in between",
@@ -248,9 +246,9 @@ pub enum FaultKind {
     Unpublished {
         /// The address.
         address: u64,
-        /// The offset of the word from the start of the shared memory.
+        /// The offset of the word from the start of its array.
         offset: u64,
-        /// The size of the shared memory in bytes.
+        /// The size of the array in bytes.
         size: u64,
         /// The thread that has written it.
         other_thread: [u32; 3],
@@ -270,8 +268,8 @@ pub enum FaultKind {
     },
     /// Threads that wait for a change of memory which no thread can make any more.
     #[error(
-        "waits for a change of {} in {space} memory, but no thread changes anything any more: all {waiting} blocks that \
-         run wait, and {}",
+        "waits for a change of {} in {space} memory, but no thread changes anything any more: all {waiting} blocks \
+         that run wait, and {}",
         Position::alone(*.address, .buffer),
         if *.not_started == 0 { "no other block is left".to_owned() }
         else { format!("{not_started} blocks have not started, since at most {most} run at the same time") }
@@ -357,8 +355,8 @@ pub enum FaultKind {
     },
     /// An address in the memory of another emulator.
     #[error(
-        "{space} access of {access} bytes at {}, which belongs to another emulator: a device has no access to the memory \
-         of another one",
+        "{space} access of {access} bytes at {}, which belongs to another emulator: a device has no access to the \
+         memory of another one",
         Position::alone(*.address, .buffer)
     )]
     OtherEmulator {

@@ -5,41 +5,33 @@
 
 use std::cell::Cell;
 
-use crate::limits::WARP_SIZE;
 use crate::shadow::Record;
 
 /// Accesses before these times are published.
 pub(crate) struct ProxyFences {
     /// Those of all threads.
     pub block: Cell<u32>,
-    /// Those of the threads of each warp.
-    pub warps: Box<[Cell<u32>]>,
-    /// Those of each thread.
+    /// Those of each thread, which may be earlier.
     pub threads: Box<[Cell<u32>]>,
 }
 
 impl ProxyFences {
     pub fn new(threads: u32) -> Self {
-        let zeros = |count| (0..count).map(|_| Cell::new(0)).collect();
         Self {
             block: Cell::new(0),
-            warps: zeros(threads.div_ceil(WARP_SIZE)),
-            threads: zeros(threads),
+            threads: (0..threads).map(|_| Cell::new(0)).collect(),
         }
     }
 
     /// Forgets all times, because the clock of the block starts again.
     pub fn reset_times(&self) {
         self.block.set(0);
-        let times = self.warps.iter().chain(&self.threads);
-        times.for_each(|time| time.set(0));
+        self.threads.iter().for_each(|time| time.set(0));
     }
 
     /// Whether a fence has published the write of `record`.
     pub fn published(&self, record: &Record) -> bool {
-        let thread = record.thread() as usize;
-        let warp = thread / WARP_SIZE as usize;
-        let times = [&self.block, &self.warps[warp], &self.threads[thread]];
-        times.into_iter().any(|time| record.time() < time.get())
+        let of_thread = self.threads[record.thread() as usize].get();
+        record.time() < self.block.get().max(of_thread)
     }
 }

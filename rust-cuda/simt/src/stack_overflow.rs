@@ -121,7 +121,7 @@ pub(crate) struct SignalStack(Option<Box<[u8]>>);
 
 impl SignalStack {
     pub fn lend() -> Self {
-        // SAFETY: a `stack_t` may be zeroed, and the pointers are valid. The memory outlives its use: `drop` withdraws it.
+        // SAFETY: a `stack_t` may be zeroed, and the pointers are valid. The memory outlives its use: `drop` ends it.
         unsafe {
             let mut current: libc::stack_t = mem::zeroed();
             libc::sigaltstack(ptr::null(), &mut current);

@@ -9,9 +9,8 @@ pub struct Options {
     /// Maximum number of OS threads of a launch; `None`: the number of cores. Each runs a block at a time. It starts
     /// others, up to 16, only if the threads of its blocks all wait for a change of memory.
     pub workers: Option<NonZeroUsize>,
-    /// Maximum number of steps of a block; `None`: 2^32, which take minutes. A step is an access of a thread to
-    /// memory, a barrier of the block, or a warp operation. More steps are a fault, since the kernel probably never
-    /// ends.
+    /// Maximum number of steps of a block; `None`: 2^32, which take minutes. A step is an access of a thread to memory,
+    /// a barrier of the block, or a warp operation. More steps are a fault, since the kernel probably never ends.
     ///
     /// A loop that takes no steps cannot be stopped. If no block ends for a minute, the name of the kernel is printed
     /// to standard error.
@@ -37,15 +36,14 @@ pub enum Checks {
     /// All of [`Checks::BoundsOnly`], and: no thread reads memory that was never written, no thread writes a word that
     /// the launch reads through a read-only pointer, no two threads race, and each thread waits for its asynchronous
     /// copies before anyone uses their destination. What tensor cores read from shared memory themselves, a proxy fence
-    /// has published: one of the thread that wrote it, or one after a barrier of the block or the whole warp.
+    /// has published: one of the thread that wrote it, or one after a barrier of the block or the warp.
     #[default]
     Full,
     /// Every access lies in a live allocation or in one array of shared memory, and is aligned. All threads that a
-    /// barrier or a warp operation names reach it, a shuffle reads a lane of its mask, and lanes that multiply
-    /// matrices together multiply the same ones. Launches keep to the [`limits`](crate::limits) of the hardware, and
-    /// end: no block takes too many steps, and not all blocks wait for a change of memory. They do if more blocks wait
-    /// for each other than run at the same time. A thread that overflows its stack, of 64 KiB, ends the process with a
-    /// message.
+    /// barrier or a warp operation names reach it, a shuffle reads a lane of its mask, and lanes that multiply matrices
+    /// together multiply the same ones. Launches keep to the [`limits`](crate::limits) of the hardware, and end: no
+    /// block takes too many steps, and not all blocks wait for a change of memory. They do if more blocks wait for each
+    /// other than run at the same time. A thread that overflows its stack, of 64 KiB, ends the process with a message.
     BoundsOnly,
 }
 

@@ -95,8 +95,8 @@ impl Running {
         } else if idle >= self.patience {
             self.patience *= 2;
             tell(format!(
-                "kernel `{}` on the emulator: no block has ended for {} s, {ended} of {} blocks have. A loop that neither \
-                 accesses memory nor waits is not stopped.",
+                "kernel `{}` on the emulator: no block has ended for {} s, {ended} of {} blocks have. A loop that \
+                 neither accesses memory nor waits is not stopped.",
                 self.kernel,
                 idle.as_secs(),
                 self.blocks

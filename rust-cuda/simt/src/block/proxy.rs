@@ -10,7 +10,12 @@ impl Block {
         let time = self.tick();
         lane.time.set(time);
         self.proxy.threads[lane.index as usize].set(time);
-        self.proxy.warps[(lane.index / WARP_SIZE) as usize].set(lane.warp().synced());
+        for other in 0..WARP_SIZE {
+            if let Some(until) = lane.warp().ordered_until(other, lane.lane()) {
+                let of_other = &self.proxy.threads[(lane.index - lane.lane() + other) as usize];
+                of_other.set(of_other.get().max(until + 1));
+            }
+        }
         self.proxy.block.set(self.barrier_time.get());
     }
 }

@@ -64,8 +64,8 @@ impl Block {
         found
     }
 
-    /// Reports that a thread of the block polls for ever, as do all of the `waiting` blocks. `most` blocks can run at the
-    /// same time, and `not_started` have not started.
+    /// Reports that a thread of the block polls for ever, as in each of the `waiting` blocks. `most` blocks can run at
+    /// the same time, and `not_started` have not started.
     pub fn report_polling(&self, waiting: u64, not_started: u64, most: u64) {
         let polling = self
             .lanes

@@ -59,8 +59,8 @@ impl Block {
         true
     }
 
-    /// Reports that one of `threads` waits at a multiplication at another line or of other matrices than `lane`, which has
-    /// arrived: it must be one instruction for all of them. `product_of` returns what a waiting thread multiplies.
+    /// Reports that one of `threads` waits at a multiplication at another line or of other matrices than `lane`, which
+    /// has arrived: it must be one instruction for all of them. `product_of` returns what a waiting thread multiplies.
     pub fn fault_other_product(
         &self,
         lane: &Lane,

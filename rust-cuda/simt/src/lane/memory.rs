@@ -282,8 +282,8 @@ pub fn shared_static(site: usize, bytes: u32, align: u32) -> u64 {
     static_array(site, bytes, align, ("", 0))
 }
 
-/// Does [`shared_static`] for an array of `bytes` bytes of elements. Reports count in elements; `element` is the name of
-/// their type, and their size in bytes.
+/// Does [`shared_static`] for an array of `bytes` bytes of elements. Reports count in elements; `element` is the name
+/// of their type, and their size in bytes.
 #[track_caller]
 pub fn shared_array(site: usize, bytes: u32, align: u32, element: (&'static str, u32)) -> u64 {
     static_array(site, bytes, align, element)

@@ -29,8 +29,8 @@ pub fn fence_proxy_async() {
     }
 }
 
-/// Loads `N` consecutive words of shared memory through the asynchronous proxy. A word that a thread has written without
-/// a [`fence_proxy_async`] after that is a fault.
+/// Loads `N` consecutive words of shared memory through the asynchronous proxy. A word that a thread has written
+/// without a [`fence_proxy_async`] after that is a fault.
 #[inline(never)]
 #[track_caller]
 pub fn load_async_proxy<W: Word, const N: usize>(address: u64) -> [W; N] {

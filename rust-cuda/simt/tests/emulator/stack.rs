@@ -40,8 +40,8 @@ fn a_stack_overflow_names_kernel_thread_and_limit() {
     let output = crash("stack::a_stack_overflow_names_kernel_thread_and_limit");
     let text = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.signal(), Some(6), "{text}");
-    let message = "kernel `tested`, block (43, 0, 0), thread (5, 0, 0): the thread has overflowed its stack, which has 64 \
-                   KiB on the emulator";
+    let message = "kernel `tested`, block (43, 0, 0), thread (5, 0, 0): the thread has overflowed its stack, which has \
+                   64 KiB on the emulator";
     assert!(text.contains(message), "{text}");
 }
 

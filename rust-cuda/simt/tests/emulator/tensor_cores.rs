@@ -176,6 +176,22 @@ fn a_proxy_fence_of_a_thread_does_not_publish_what_another_wrote() {
             lane::load_async_proxy::<u32, 1>(shared + 4 * 33); // reads a neighbour's word
         }
     });
+    // A warp barrier with the thread that fences comes first.
+    run(&strict(), shape(GRID, 64), || {
+        let shared = lane::shared_static(1, 4 * 64, 4);
+        if thread_number() == 33 {
+            put_shared(shared, 33, 1);
+        }
+        if matches!(thread_number(), 33 | 34) {
+            lane::sync_warp(0b110);
+        }
+        if thread_number() == 34 {
+            lane::fence_proxy_async();
+        }
+        lane::sync_threads();
+        lane::load_async_proxy::<u32, 1>(shared + 4 * 33);
+    })
+    .unwrap();
     assert!(
         matches!(
             kind,
