@@ -8,9 +8,8 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 use warprow::device::Selector;
 use warprow::matrix_market::{parse_matrix_market, read_matrix_market};
-use warprow::{
-    CsrMatrix, Device, Spmm, SpmmElement, SpmmKernel, SpmmOptions, bf16, f16, generate, reference,
-};
+use warprow::reference::{Operation, WholeProduct};
+use warprow::{CsrMatrix, Device, Spmm, SpmmElement, SpmmKernel, SpmmOptions, bf16, f16, generate};
 
 /// The dependency graph of the packages of a Debian release (see data/README.md).
 const DEFAULT_MATRIX: (&str, &[u8]) = (
@@ -113,15 +112,12 @@ fn run<T: SpmmElement>(options: &Options) -> Result<bool> {
     println!("matrix   {name}: {rows} x {cols}, {nnz} nonzeros, the longest row has {longest}");
 
     let kernel = options.kernel.map(|argument| argument.0);
-    let spmm = Spmm::plan(
-        &device,
-        a.view(),
-        SpmmOptions {
-            kernel,
-            features: Some(options.features),
-            ..SpmmOptions::default()
-        },
-    )?;
+    let spmm_options = SpmmOptions {
+        kernel,
+        features: Some(options.features),
+        ..SpmmOptions::default()
+    };
+    let spmm = Spmm::plan(&device, a.view(), spmm_options)?;
     let features = options.features as usize;
     println!(
         "kernel   {}: {}",
@@ -151,8 +147,35 @@ fn run<T: SpmmElement>(options: &Options) -> Result<bool> {
     );
 
     let y = ndarray::Array2::from_shape_vec((rows, features), y_device.download()?)?;
-    let verification = reference::verify_spmm(a.view(), x.view(), y.view());
+    let operation = Operation {
+        depth: Some(spmm.summation_depth(longest, features)),
+        ..Operation::default()
+    };
+    let verification = operation.verify(a.view(), x.view(), y.view());
     println!("check    {verification}");
+    drop(spmm);
+    let exact = check_exactly(&device, &a, spmm_options, options)?;
+    Ok(verification.ok() && exact)
+}
+
+/// Whether a product of small whole numbers is exact: by a plan for the same nonzeros and with the same options.
+fn check_exactly<T: SpmmElement>(
+    device: &Device,
+    structure: &CsrMatrix<T>,
+    spmm_options: SpmmOptions,
+    options: &Options,
+) -> Result<bool> {
+    let (features, seed) = (options.features as usize, options.seed);
+    let whole = WholeProduct::<T>::new(structure.view(), features, seed);
+    let spmm = Spmm::plan(device, whole.a(), spmm_options)?;
+    let verification = whole.verify(spmm.multiply(whole.x().view())?.view());
+    if verification.ok() {
+        println!(
+            "exact    all entries of a product of small whole numbers, with the same nonzeros"
+        );
+    } else {
+        println!("exact    no, with small whole numbers and the same nonzeros: {verification}");
+    }
     Ok(verification.ok())
 }
 

@@ -55,9 +55,10 @@ impl<E: Scalar> Operation<'_, E> {
     /// fails, but for an infinity of a number that `E` rounds to it; where the reference is NaN or an infinity the
     /// same is demanded.
     ///
-    /// The bound of sums is that of the worst case and grows with n: in f32, past about 4000 nonzeros of like size in
-    /// a row, a single missing term may hide in it, and past 2^24 it is infinite. To test long rows, choose values
-    /// whose sums are exact, small integers for instance, and demand equality.
+    /// The first gamma is that of the worst case, for all orders of summation. Where [`depth`](Self::depth) is known, it
+    /// is in the place of the row's nonzeros: a row that many lanes sum in short parts has a bound that is shorter by
+    /// as much. In long rows a single missing term may still hide in the bound. To test them, use operands whose sums
+    /// are exact, and demand equality: [`WholeProduct`](super::WholeProduct).
     ///
     /// # Panics
     ///
