@@ -1,24 +1,21 @@
-//! Classifies the nodes of a graph by a graph convolutional network, on the GPU if there is one and on the emulator otherwise, and
-//! checks the result.
+//! Classifies the nodes of a graph by a graph convolutional network, on the GPU if there is one and on the emulator
+//! otherwise, and checks the result.
+
+mod command;
+mod memory;
 
 use anyhow::{Context, Result, ensure};
 use clap::Parser;
 use ndarray::Array2;
 use sprs::TriMatI;
-use std::path::{Path, PathBuf};
+use std::io::{self, Write};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 use warprow::device::Selector;
 use warprow::gcn::{GcnLayer, GcnOptions, read_layers, read_matrix};
-use warprow::matrix_market::{parse_matrix_market, read_matrix_market};
 use warprow::reference::{self, DenseEpilogue};
 use warprow::{CsrMatrix, Device, Gcn, generate};
-
-/// The dependency graph of the packages of a Debian release (see data/README.md).
-const DEFAULT_GRAPH: (&str, &[u8]) = (
-    "data/debian-bookworm-depends.mtx.gz",
-    include_bytes!("../data/debian-bookworm-depends.mtx.gz"),
-);
 
 /// Classifies the nodes of a graph by a graph convolutional network, and checks the result against a reference in f64.
 #[derive(Parser)]
@@ -51,43 +48,27 @@ struct Options {
 }
 
 fn main() -> ExitCode {
-    match run(&Options::parse()) {
-        Ok(true) => ExitCode::SUCCESS,
-        Ok(false) => ExitCode::FAILURE,
-        Err(error) => {
-            eprintln!("error: {error:#}");
-            ExitCode::FAILURE
-        }
-    }
+    command::exit_code(run(&Options::parse()))
 }
 
 /// Everything from the files to the verdict; whether the result verified.
 fn run(options: &Options) -> Result<bool> {
-    let (name, graph) = graph(options.graph.as_deref())?;
+    let out = &mut io::stdout();
+    let (name, graph) = command::matrix::<f32>(options.graph.as_deref())?;
     let layers = layers(options)?;
-    let width = layers
-        .first()
-        .context("a network has a layer")?
-        .weights
-        .nrows();
+    let widths = widths(&layers);
+    check_memory(graph.rows(), &widths)?;
     let x = match &options.features {
         Some(path) => read_matrix(path)?,
-        None => generate::dense(graph.rows(), width, options.seed),
+        None => generate::dense(graph.rows(), widths[0], options.seed),
     };
-    let selector = match options.device {
-        Some(selector) => selector,
-        None => Selector::from_environment()?,
-    };
-    let (device, no_gpu) = Device::select_with_reason(selector)?;
-    println!("device   {device}");
-    if let Some(reason) = no_gpu {
-        println!("         no GPU: {reason}");
-    }
-    println!(
+    let device = command::open_device(options.device, out)?;
+    writeln!(
+        out,
         "graph    {name}: {} nodes, {} edges",
         graph.rows(),
         graph.nnz()
-    );
+    )?;
     let mut gcn = Gcn::plan(&device, graph.view(), &layers, GcnOptions::default())?;
     ensure!(
         x.dim() == (gcn.nodes(), gcn.features()),
@@ -96,11 +77,16 @@ fn run(options: &Options) -> Result<bool> {
         gcn.features(),
         x.dim()
     );
-    println!(
+    writeln!(
+        out,
         "network  {}, {} nonzeros in A_hat",
-        widths(&layers),
+        widths
+            .iter()
+            .map(usize::to_string)
+            .collect::<Vec<_>>()
+            .join(" to "),
         gcn.nonzeros()
-    );
+    )?;
 
     let x_device = device.upload(
         x.as_standard_layout()
@@ -115,20 +101,27 @@ fn run(options: &Options) -> Result<bool> {
         let time = time(&device, || {
             Ok(gcn.run_operator(index, &x_device, &mut y_device)?)
         })?;
-        println!(
+        writeln!(
+            out,
             "         {:<30} {}",
             operator.to_string(),
             describe(time, operator.bytes)
-        );
+        )?;
     }
     let whole = time(&device, || Ok(gcn.run(&x_device, &mut y_device)?))?;
     let bytes = operators.iter().map(|operator| operator.bytes).sum();
-    println!("         {:<30} {}", "the network", describe(whole, bytes));
+    writeln!(
+        out,
+        "         {:<30} {}",
+        "the network",
+        describe(whole, bytes)
+    )?;
     let y = Array2::from_shape_vec((gcn.nodes(), gcn.classes()), y_device.download()?)?;
-    println!("classes  {}", predicted(&y));
+    writeln!(out, "classes  {}", predicted(&y))?;
     let wanted = reference::log_softmax(logits(&graph, &x, &layers).view());
     let verification = reference::verify_close(wanted.view(), y.view(), TOLERANCE);
-    println!(
+    writeln!(
+        out,
         "check    {}: {} entries, greatest error relative to the reference in f64 {:.2e}",
         if verification.ok() {
             "verified"
@@ -137,8 +130,9 @@ fn run(options: &Options) -> Result<bool> {
         },
         verification.entries,
         verification.max_relative_error,
-    );
-    let exact = check_exactly(&device, &graph, &layers, options.seed)?;
+    )?;
+    let (exact, words) = check_exactly(&device, &graph, &layers, options.seed)?;
+    writeln!(out, "exact    {words}")?;
     Ok(verification.ok() && exact)
 }
 
@@ -152,7 +146,7 @@ fn check_exactly(
     graph: &CsrMatrix<f32>,
     layers: &[GcnLayer<f32>],
     seed: u64,
-) -> Result<bool> {
+) -> Result<(bool, String)> {
     let graph = reference::whole_graph::<_, f32>(graph.view(), seed);
     let whole_layer = |(layer, seed): (&GcnLayer<f32>, u64)| {
         let (inputs, outputs) = layer.weights.dim();
@@ -169,54 +163,51 @@ fn check_exactly(
     let y = gcn.classify(x.view())?;
     let logits = logits(&graph, &x, &layers).mapv(|logit| logit as f32);
     let verification = reference::verify_log_softmax(logits.view(), y.view());
-    if verification.ok() {
-        println!("exact    the sums of a network of small whole numbers, with the same edges");
+    let words = if verification.ok() {
+        "the sums of a network of small whole numbers, with the same edges".to_owned()
     } else {
-        println!("exact    no, with small whole numbers and the same edges: {verification}");
-    }
-    Ok(verification.ok())
+        format!("no, with small whole numbers and the same edges: {verification}")
+    };
+    Ok((verification.ok(), words))
 }
 
-/// The graph, and what to call it.
-fn graph(path: Option<&Path>) -> Result<(String, CsrMatrix<f32>)> {
-    Ok(match path {
-        Some(path) => (path.display().to_string(), read_matrix_market(path)?),
-        None => {
-            let (name, bytes) = DEFAULT_GRAPH;
-            (name.to_owned(), parse_matrix_market(bytes, name)?)
-        }
-    })
-}
-
+/// The network of a file, or else one of random weights.
 fn layers(options: &Options) -> Result<Vec<GcnLayer<f32>>> {
     if let Some(path) = &options.weights {
         return Ok(read_layers(path)?);
     }
-    ensure!(
-        options.widths.len() >= 2,
-        "--widths wants two numbers at least"
-    );
+    let widths = &options.widths;
+    ensure!(widths.len() >= 2, "--widths: wanted two numbers or more");
+    check_memory(1, widths)?;
     let layer = |(pair, seed): (&[usize], u64)| GcnLayer {
         weights: generate::dense(pair[0], pair[1], seed),
-        bias: Some(generate::dense(1, pair[1], seed + 1).row(0).to_owned()),
+        bias: Some(
+            generate::dense(1, pair[1], seed.wrapping_add(1))
+                .row(0)
+                .to_owned(),
+        ),
     };
-    let pairs = options.widths.windows(2);
-    Ok(pairs
-        .zip((options.seed + 1..).step_by(2))
-        .map(layer)
-        .collect())
+    let seeds = (0..).map(|index: u64| options.seed.wrapping_add(2 * index + 1));
+    Ok(widths.windows(2).zip(seeds).map(layer).collect())
 }
 
-fn widths(layers: &[GcnLayer<f32>]) -> String {
-    let outputs = layers.iter().map(|layer| layer.weights.ncols().to_string());
-    let inputs = layers
-        .first()
-        .map(|layer| layer.weights.nrows().to_string());
-    inputs
-        .into_iter()
-        .chain(outputs)
-        .collect::<Vec<_>>()
-        .join(" to ")
+/// The features of a node before the first layer and after each one. There is at least one layer.
+fn widths(layers: &[GcnLayer<f32>]) -> Vec<usize> {
+    let inputs = layers.iter().take(1).map(|layer| layer.weights.nrows());
+    let outputs = layers.iter().map(|layer| layer.weights.ncols());
+    inputs.chain(outputs).collect()
+}
+
+/// Refuses a network that does not fit into memory. Of the features of all nodes before and after a layer there are
+/// copies on the emulator, in f32, and in the reference, in f64; likewise of the weights.
+fn check_memory(nodes: usize, widths: &[usize]) -> Result<()> {
+    let elements = widths.windows(2).map(|pair| {
+        let [before, after] = [pair[0] as u128, pair[1] as u128];
+        let features = (nodes as u128).saturating_mul(before + after);
+        features.saturating_add(before.saturating_mul(after))
+    });
+    let bytes = elements.max().unwrap_or(0).saturating_mul(4 + 4 + 8);
+    memory::check(&format!("{nodes} nodes with {widths:?} features"), bytes)
 }
 
 /// How many nodes are in each class.

@@ -1,22 +1,22 @@
 //! Multiplies two sparse matrices, on the GPU if there is one and on the emulator otherwise, and checks the result.
 
-use anyhow::{Result, bail};
+mod command;
+
+use anyhow::{Context, Result, bail};
 use clap::{Parser, ValueEnum};
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+use signal_hook::low_level::emulate_default_handler;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 use warprow::device::Selector;
-use warprow::matrix_market::{parse_matrix_market, read_matrix_market, write_matrix_market};
+use warprow::matrix_market::Output;
 use warprow::spgemm::spgemm;
 use warprow::{
     CsrMatrix, Device, DeviceCsr, Error, Spgemm, SpgemmElement, SpgemmOptions, reference,
 };
-
-/// The dependency graph of the packages of a Debian release (see data/README.md).
-const DEFAULT_MATRIX: (&str, &[u8]) = (
-    "data/debian-bookworm-depends.mtx.gz",
-    include_bytes!("../data/debian-bookworm-depends.mtx.gz"),
-);
 
 /// Multiplies a sparse matrix by another one, or by itself, and checks the result against a reference in f64.
 #[derive(Parser)]
@@ -66,21 +66,15 @@ fn main() -> ExitCode {
         ElementType::F32 => run::<f32>(&options),
         ElementType::F64 => run::<f64>(&options),
     };
-    match outcome {
-        Ok(true) => ExitCode::SUCCESS,
-        Ok(false) => ExitCode::FAILURE,
-        Err(error) => {
-            eprintln!("error: {error:#}");
-            ExitCode::FAILURE
-        }
-    }
+    command::exit_code(outcome)
 }
 
 /// Everything from the files to the verdict; whether the result verified.
 fn run<T: SpgemmElement>(options: &Options) -> Result<bool> {
-    let a = matrix::<T>(options.a.as_deref())?;
+    let out = &mut io::stdout();
+    let (_, a) = command::matrix::<T>(options.a.as_deref())?;
     let b = match &options.b {
-        Some(path) => Some(matrix::<T>(Some(path))?),
+        Some(path) => Some(command::matrix::<T>(Some(path))?.1),
         None => None,
     };
     let b = b.as_ref().unwrap_or(&a);
@@ -98,18 +92,15 @@ fn run<T: SpgemmElement>(options: &Options) -> Result<bool> {
             }
         );
     }
-    let selector = match options.device {
-        Some(selector) => selector,
-        None => Selector::from_environment()?,
+    // Before the computation, which may take long: is there a place for its result?
+    let output = match &options.output {
+        Some(path) => Some((path, create_output(path)?)),
+        None => None,
     };
-    let (device, no_gpu) = Device::select_with_reason(selector)?;
-    println!("device   {device}");
-    if let Some(reason) = no_gpu {
-        println!("         no GPU: {reason}");
-    }
+    let device = command::open_device(options.device, out)?;
     for (name, matrix) in [("A", &a), ("B", b)] {
         let (rows, cols, nnz) = (matrix.rows(), matrix.cols(), matrix.nnz());
-        println!("{name}        {rows} x {cols}, {nnz} nonzeros");
+        writeln!(out, "{name}        {rows} x {cols}, {nnz} nonzeros")?;
     }
     let spgemm_options = SpgemmOptions {
         deterministic: options.deterministic,
@@ -121,7 +112,8 @@ fn run<T: SpgemmElement>(options: &Options) -> Result<bool> {
     let product = spgemm(&device, a.view(), b.view(), spgemm_options)?;
     let wall = start.elapsed();
     let c = &product.c;
-    println!(
+    writeln!(
+        out,
         "C        {} x {}, {} entries of {} products, {:.2} products an entry, in {} block{} of rows",
         c.rows(),
         c.cols(),
@@ -130,30 +122,42 @@ fn run<T: SpgemmElement>(options: &Options) -> Result<bool> {
         product.products as f64 / c.nnz().max(1) as f64,
         product.blocks,
         if product.blocks == 1 { "" } else { "s" },
-    );
+    )?;
     if device.is_emulator() {
         let seconds = wall.as_secs_f64();
-        println!("time     {seconds:.2} s, emulated, no GPU timing");
+        writeln!(out, "time     {seconds:.2} s, emulated, no GPU timing")?;
     } else if product.blocks == 1 {
-        time(&device, &a, b, spgemm_options)?;
+        time(&device, &a, b, spgemm_options, out)?;
     } else {
         let seconds = wall.as_secs_f64();
-        println!("time     {seconds:.3} s, with the copies of all blocks to and from the device");
+        writeln!(
+            out,
+            "time     {seconds:.3} s, with the copies of all blocks to and from the device"
+        )?;
     }
     let right = if options.drop_zeros {
-        println!("check    none: zeros were dropped, and the reference keeps them");
+        writeln!(
+            out,
+            "check    none: zeros were dropped, and the reference keeps them"
+        )?;
         true
     } else {
         let verification = reference::verify_spgemm(a.view(), b.view(), c.view());
-        println!("check    {verification}");
+        writeln!(out, "check    {verification}")?;
         verification.ok()
     };
-    if let Some(path) = &options.output {
-        write_matrix_market(path, c.view())?;
-        println!("written  {}", path.display());
+    if let Some((path, output)) = output {
+        output.write(c.view())?;
+        writeln!(out, "written  {}", path.display())?;
     }
     drop(product);
-    Ok(right & check_exactly(&device, &a, b, spgemm_options)?)
+    let exact = check_exactly(&device, &a, b, spgemm_options)?;
+    let verdict = if exact { "all" } else { "WRONG: not all" };
+    writeln!(
+        out,
+        "exact    {verdict} entries of a product of small whole numbers, with the same nonzeros"
+    )?;
+    Ok(right && exact)
 }
 
 /// Whether the product of small whole numbers with the same nonzeros and options is exact, and has zeros only where
@@ -167,7 +171,7 @@ fn check_exactly<T: SpgemmElement>(
     let a = reference::whole_matrix::<_, T>(a.view(), 1);
     let b = reference::whole_matrix::<_, T>(b.view(), 2);
     let c = spgemm(device, a.view(), b.view(), options)?.c;
-    let exact = if options.drop_zeros {
+    Ok(if options.drop_zeros {
         let all = reference::spgemm(a.view(), b.view());
         let nonzeros = all.iter().filter(|(value, _)| **value != 0.0);
         let found = c.iter().map(|(value, place)| (value.to_f64(), place));
@@ -175,20 +179,24 @@ fn check_exactly<T: SpgemmElement>(
     } else {
         let found = reference::verify_spgemm(a.view(), b.view(), c.view());
         found.ok() && found.values.is_exact()
-    };
-    let verdict = if exact { "all" } else { "WRONG: not all" };
-    println!(
-        "exact    {verdict} entries of a product of small whole numbers, with the same nonzeros"
-    );
-    Ok(exact)
+    })
 }
 
-/// The matrix of a file, or the default one.
-fn matrix<T: SpgemmElement>(path: Option<&Path>) -> Result<CsrMatrix<T>> {
-    Ok(match path {
-        Some(path) => read_matrix_market(path)?,
-        None => parse_matrix_market(DEFAULT_MATRIX.1, DEFAULT_MATRIX.0)?,
-    })
+/// Opens the file for the product. If Ctrl-C or SIGTERM ends the program, what is there of the file is removed.
+fn create_output(path: &Path) -> Result<Output> {
+    let output = Output::create(path)?;
+    if let Some(partial) = output.partial_path() {
+        let partial = partial.to_owned();
+        let mut signals = Signals::new([SIGINT, SIGTERM]).context("cannot handle signals")?;
+        std::thread::spawn(move || {
+            for signal in signals.forever() {
+                // It is gone if the product has been written.
+                let _ = std::fs::remove_file(&partial);
+                let _ = emulate_default_handler(signal);
+            }
+        });
+    }
+    Ok(output)
 }
 
 /// Multiplications on a GPU, after as many to warm up.
@@ -200,6 +208,7 @@ fn time<T: SpgemmElement>(
     a: &CsrMatrix<T>,
     b: &CsrMatrix<T>,
     options: SpgemmOptions,
+    out: &mut impl Write,
 ) -> Result<()> {
     let a = DeviceCsr::upload(device, a.view())?;
     let b = DeviceCsr::upload(device, b.view())?;
@@ -225,13 +234,15 @@ fn time<T: SpgemmElement>(
     let (symbolic, numeric, flops) = samples[SAMPLES / 2];
     let whole = symbolic + numeric;
     let milliseconds = |time: Duration| time.as_secs_f64() * 1e3;
-    println!(
-        "time     {:.3} ms with the allocation of C, the median of {SAMPLES}: symbolic {:.3} ms, numeric {:.3} ms; {:.1} GFLOP/s",
+    writeln!(
+        out,
+        "time     {:.3} ms with the allocation of C, the median of {SAMPLES}: \
+         symbolic {:.3} ms, numeric {:.3} ms; {:.1} GFLOP/s",
         milliseconds(whole),
         milliseconds(symbolic),
         milliseconds(numeric),
         flops as f64 / whole.as_secs_f64() / 1e9
-    );
+    )?;
     Ok(())
 }
 

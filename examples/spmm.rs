@@ -1,21 +1,19 @@
-//! Multiplies a sparse matrix by a dense one, on the GPU if there is one and on the emulator otherwise, and checks the result.
+//! Multiplies a sparse matrix by a dense one, on the GPU if there is one and on the emulator otherwise, and checks the
+//! result.
+
+mod command;
+mod memory;
 
 use anyhow::{Context, Result};
 use clap::{Parser, ValueEnum, builder::PossibleValue};
 use indicatif::{ProgressBar, ProgressStyle};
-use std::path::{Path, PathBuf};
+use std::io::{self, Write};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 use warprow::device::Selector;
-use warprow::matrix_market::{parse_matrix_market, read_matrix_market};
-use warprow::reference::{Operation, WholeProduct};
+use warprow::reference::{Operation, Verification, WholeProduct};
 use warprow::{CsrMatrix, Device, Spmm, SpmmElement, SpmmKernel, SpmmOptions, bf16, f16, generate};
-
-/// The dependency graph of the packages of a Debian release (see data/README.md).
-const DEFAULT_MATRIX: (&str, &[u8]) = (
-    "data/debian-bookworm-depends.mtx.gz",
-    include_bytes!("../data/debian-bookworm-depends.mtx.gz"),
-);
 
 /// Multiplies a sparse matrix by a dense one of random numbers, and checks the result against a reference in f64.
 #[derive(Parser)]
@@ -85,32 +83,29 @@ fn main() -> ExitCode {
         ElementType::F16 => run::<f16>(&options),
         ElementType::Bf16 => run::<bf16>(&options),
     };
-    match outcome {
-        Ok(true) => ExitCode::SUCCESS,
-        Ok(false) => ExitCode::FAILURE,
-        Err(error) => {
-            eprintln!("error: {error:#}");
-            ExitCode::FAILURE
-        }
-    }
+    command::exit_code(outcome)
 }
 
 /// Everything from the file to the verdict; whether the result verified.
 fn run<T: SpmmElement>(options: &Options) -> Result<bool> {
-    let (name, a) = matrix::<T>(options.matrix.as_deref())?;
+    let out = &mut io::stdout();
+    let (name, a) = command::matrix::<T>(options.matrix.as_deref())?;
     let longest = a.outer_iterator().map(|row| row.nnz()).max().unwrap_or(0);
-    let selector = match options.device {
-        Some(selector) => selector,
-        None => Selector::from_environment()?,
-    };
-    let (device, no_gpu) = Device::select_with_reason(selector)?;
-    println!("device   {device}");
-    if let Some(reason) = no_gpu {
-        println!("         no GPU: {reason}");
-    }
+    let device = command::open_device(options.device, out)?;
     let (rows, cols, nnz) = (a.rows(), a.cols(), a.nnz());
-    println!("matrix   {name}: {rows} x {cols}, {nnz} nonzeros, the longest row has {longest}");
+    writeln!(
+        out,
+        "matrix   {name}: {rows} x {cols}, {nnz} nonzeros, the longest row has {longest}"
+    )?;
 
+    let features = options.features as usize;
+    // The emulator keeps copies of X and Y in the same memory.
+    let copies = if device.is_emulator() { 2 } else { 1 };
+    let elements = (rows as u128 + cols as u128) * features as u128;
+    memory::check(
+        &format!("dense matrices of {cols} x {features} and {rows} x {features} elements"),
+        elements * size_of::<T>() as u128 * copies,
+    )?;
     let kernel = options.kernel.map(|argument| argument.0);
     let spmm_options = SpmmOptions {
         kernel,
@@ -118,15 +113,15 @@ fn run<T: SpmmElement>(options: &Options) -> Result<bool> {
         ..SpmmOptions::default()
     };
     let spmm = Spmm::plan(&device, a.view(), spmm_options)?;
-    let features = options.features as usize;
-    println!(
+    writeln!(
+        out,
         "kernel   {}: {}",
         spmm.kernel().name(),
         spmm.kernel().summary()
-    );
+    )?;
     match spmm.launch(features)? {
-        Some(launch) => println!("launch   {launch}"),
-        None => println!("launch   none: the product is empty"),
+        Some(launch) => writeln!(out, "launch   {launch}")?,
+        None => writeln!(out, "launch   none: the product is empty")?,
     }
 
     let x = generate::dense::<T>(cols, features, options.seed);
@@ -141,10 +136,11 @@ fn run<T: SpmmElement>(options: &Options) -> Result<bool> {
             Ok(spmm.run(&x_device, features, &mut y_device)?)
         })?
     };
-    println!(
+    writeln!(
+        out,
         "time     {}",
         time.describe(spmm.flops(features), spmm.bytes(features))
-    );
+    )?;
 
     let y = ndarray::Array2::from_shape_vec((rows, features), y_device.download()?)?;
     let operation = Operation {
@@ -152,42 +148,34 @@ fn run<T: SpmmElement>(options: &Options) -> Result<bool> {
         ..Operation::default()
     };
     let verification = operation.verify(a.view(), x.view(), y.view());
-    println!("check    {verification}");
+    writeln!(out, "check    {verification}")?;
     drop(spmm);
     let exact = check_exactly(&device, &a, spmm_options, options)?;
-    Ok(verification.ok() && exact)
+    if exact.ok() {
+        writeln!(
+            out,
+            "exact    all entries of a product of small whole numbers, with the same nonzeros"
+        )?;
+    } else {
+        writeln!(
+            out,
+            "exact    no, with small whole numbers and the same nonzeros: {exact}"
+        )?;
+    }
+    Ok(verification.ok() && exact.ok())
 }
 
-/// Whether a product of small whole numbers is exact: by a plan for the same nonzeros and with the same options.
+/// Compares a product of small whole numbers, which is exact: by a plan for the same nonzeros and with the same options.
 fn check_exactly<T: SpmmElement>(
     device: &Device,
     structure: &CsrMatrix<T>,
     spmm_options: SpmmOptions,
     options: &Options,
-) -> Result<bool> {
+) -> Result<Verification> {
     let (features, seed) = (options.features as usize, options.seed);
     let whole = WholeProduct::<T>::new(structure.view(), features, seed);
     let spmm = Spmm::plan(device, whole.a(), spmm_options)?;
-    let verification = whole.verify(spmm.multiply(whole.x().view())?.view());
-    if verification.ok() {
-        println!(
-            "exact    all entries of a product of small whole numbers, with the same nonzeros"
-        );
-    } else {
-        println!("exact    no, with small whole numbers and the same nonzeros: {verification}");
-    }
-    Ok(verification.ok())
-}
-
-/// The matrix to multiply, and what to call it.
-fn matrix<T: SpmmElement>(path: Option<&Path>) -> Result<(String, CsrMatrix<T>)> {
-    Ok(match path {
-        Some(path) => (path.display().to_string(), read_matrix_market(path)?),
-        None => {
-            let (name, bytes) = DEFAULT_MATRIX;
-            (name.to_owned(), parse_matrix_market(bytes, name)?)
-        }
-    })
+    Ok(whole.verify(spmm.multiply(whole.x().view())?.view()))
 }
 
 /// How long a run takes.
@@ -213,7 +201,8 @@ impl Time {
             } => {
                 let seconds = median.as_secs_f64();
                 format!(
-                    "{:.1} us on the device, the median of {SAMPLES} samples of {RUNS} runs ({:.1} to {:.1}): {:.0} GFLOP/s, {:.0} MB moved, {:.0} GB/s",
+                    "{:.1} us on the device, the median of {SAMPLES} samples of {RUNS} runs ({:.1} to {:.1}): \
+                     {:.0} GFLOP/s, {:.0} MB moved, {:.0} GB/s",
                     seconds * 1e6,
                     least.as_secs_f64() * 1e6,
                     most.as_secs_f64() * 1e6,

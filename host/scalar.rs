@@ -1,6 +1,7 @@
 //! The element types of matrices, as the host's arithmetic sees them.
 
 use half::{bf16, f16};
+use std::collections::TryReserveError;
 use std::fmt::Debug;
 use std::ops::{Add, Neg};
 use std::str::FromStr;
@@ -108,6 +109,22 @@ fn rounded_to_odd(number: f64) -> f32 {
     let beyond = f64::from(nearest).abs() > number.abs();
     // The neighbour nearer to zero is one less in its bits, whatever the sign.
     f32::from_bits((nearest.to_bits() - u32::from(beyond)) | 1)
+}
+
+/// The numbers that a file stores in `N` bytes each, rounded to the nearest of `T`.
+///
+/// # Errors
+///
+/// The system has no memory for them.
+pub(crate) fn decode<T: Scalar, const N: usize>(
+    bytes: &[u8],
+    number: impl Fn([u8; N]) -> f64,
+) -> Result<Vec<T>, TryReserveError> {
+    let (encoded, _) = bytes.as_chunks::<N>();
+    let mut numbers = Vec::new();
+    numbers.try_reserve_exact(encoded.len())?;
+    numbers.extend(encoded.iter().map(|&bytes| T::from_f64(number(bytes))));
+    Ok(numbers)
 }
 
 mod sealed {

@@ -1,5 +1,6 @@
 //! Which device a user asks for: `auto`, `cuda`, `cuda:1`, `emulator`.
 
+use crate::quote::quote;
 use std::ffi::OsStr;
 use std::fmt;
 use std::str::FromStr;
@@ -31,7 +32,8 @@ pub enum Selector {
 /// A text that names no device.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "unknown device `{found}`: wanted `auto`, `cuda`, `cuda:N` with N the ordinal of a device (`cuda:1`), or `emulator`"
+    "unknown device {}: wanted `auto`, `cuda`, `cuda:N` with N the ordinal of a device (`cuda:1`), or `emulator`",
+    quote(.found.as_bytes())
 )]
 pub struct ParseSelectorError {
     /// The text.

@@ -2,12 +2,11 @@
 //! Geometric gives them: `conv1.lin.weight`, `conv1.bias`, `conv2.lin.weight` and so on.
 
 use super::GcnLayer;
+use super::tensors::{Tensors, TensorsError, ValuesError};
+use crate::npy::{self, NpyError};
+use crate::quote::{excerpt, quote};
 use crate::scalar::Scalar;
-use half::{bf16, f16};
 use ndarray::{Array1, Array2, ArrayD};
-use ndarray_npy::ReadNpyExt;
-use safetensors::SafeTensors;
-use safetensors::tensor::{Dtype, TensorView};
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
@@ -23,7 +22,7 @@ pub enum LayersError {
         /// The operating system's answer.
         error: std::io::Error,
     },
-    /// A file that is no safetensors file.
+    /// A file that is no safetensors file, or only a part of one.
     #[error("{}: no safetensors file: {reason}", .path.display())]
     Safetensors {
         /// The file.
@@ -31,8 +30,8 @@ pub enum LayersError {
         /// What is wrong with it.
         reason: String,
     },
-    /// A file that is no array of floats in npy format.
-    #[error("{}: no npy file of f32 or f64: {reason}", .path.display())]
+    /// A file that is no array of floats in npy format, or only a part of one.
+    #[error("{}: no npy file: {reason}", .path.display())]
     Npy {
         /// The file.
         path: PathBuf,
@@ -40,7 +39,7 @@ pub enum LayersError {
         reason: String,
     },
     /// A tensor that is not there.
-    #[error("{}: wanted is a tensor `{name}`{}", .path.display(), names_found(.found))]
+    #[error("{}: wanted is a tensor `{name}`, {}", .path.display(), names_found(.found))]
     Missing {
         /// The file or folder.
         path: PathBuf,
@@ -66,7 +65,8 @@ pub enum LayersError {
 /// The layers of a network: from a `.safetensors` file, or from a folder with a file `NAME.npy` for each tensor.
 ///
 /// Layer i is `conv<i>.lin.weight`, a row for each output feature, and `conv<i>.bias`, which may be missing. Layers
-/// are read from `conv1` until a weight is missing. Numbers are converted to `T`, from f16, bf16, f32 or f64.
+/// are read from `conv1` until a weight is missing. Numbers are converted to `T`: from f16, bf16, f32 or f64 in a
+/// safetensors file, from f32 or f64 in an npy file.
 ///
 /// # Errors
 ///
@@ -78,27 +78,27 @@ pub fn read_layers<T: Scalar>(path: impl AsRef<Path>) -> Result<Vec<GcnLayer<T>>
         let read = |name: &str| read_array(&path.join(format!("{name}.npy")));
         let names = || {
             let entries = std::fs::read_dir(path).into_iter().flatten().flatten();
-            entries
-                .map(|entry| entry.file_name().to_string_lossy().into_owned())
-                .collect()
+            let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
+            let mut names: Vec<String> = names.collect();
+            names.sort_unstable();
+            names
         };
         layers(path, read, names)
     } else {
-        let bytes = std::fs::read(path).map_err(|error| LayersError::Io {
-            path: path.to_owned(),
-            error,
+        let file = File::open(path).map_err(|error| failed(path, error))?;
+        let tensors = Tensors::read(file).map_err(|error| match error {
+            TensorsError::Io(error) => failed(path, error),
+            error => LayersError::Safetensors {
+                path: path.to_owned(),
+                reason: error.to_string(),
+            },
         })?;
-        let wrong = |error: safetensors::SafeTensorError| LayersError::Safetensors {
-            path: path.to_owned(),
-            reason: error.to_string(),
+        let read = |name: &str| match tensors.values(name) {
+            Some(Ok(array)) => Ok(Some(array)),
+            Some(Err(error)) => Err(no_values(path, name, error)),
+            None => Ok(None),
         };
-        let tensors = SafeTensors::deserialize(&bytes).map_err(wrong)?;
-        let read = |name: &str| match tensors.tensor(name) {
-            Ok(tensor) => tensor_values(path, name, &tensor).map(Some),
-            Err(_) => Ok(None),
-        };
-        let names = || tensors.names().into_iter().map(str::to_owned).collect();
-        layers(path, read, names)
+        layers(path, read, || tensors.names())
     }
 }
 
@@ -112,16 +112,13 @@ pub fn read_matrix<T: Scalar>(path: impl AsRef<Path>) -> Result<Array2<T>, Layer
     let name = path.file_stem().unwrap_or_default().to_string_lossy();
     match read_array(path)? {
         Some(array) => matrix(path, &name, array),
-        None => Err(LayersError::Io {
-            path: path.to_owned(),
-            error: std::io::ErrorKind::NotFound.into(),
-        }),
+        None => Err(failed(path, std::io::ErrorKind::NotFound.into())),
     }
 }
 
 fn layers<T: Scalar>(
     path: &Path,
-    read: impl Fn(&str) -> Result<Option<ArrayD<f64>>, LayersError>,
+    read: impl Fn(&str) -> Result<Option<ArrayD<T>>, LayersError>,
     names: impl Fn() -> Vec<String>,
 ) -> Result<Vec<GcnLayer<T>>, LayersError> {
     let mut layers = Vec::new();
@@ -144,32 +141,22 @@ fn layers<T: Scalar>(
             None => None,
         };
         layers.push(GcnLayer {
-            weights: matrix::<T>(path, &name, weights)?.reversed_axes(),
+            weights: matrix(path, &name, weights)?.reversed_axes(),
             bias,
         });
     }
 }
 
-fn matrix<T: Scalar>(
-    path: &Path,
-    name: &str,
-    array: ArrayD<f64>,
-) -> Result<Array2<T>, LayersError> {
+fn matrix<T>(path: &Path, name: &str, array: ArrayD<T>) -> Result<Array2<T>, LayersError> {
     let shape = array.shape().to_vec();
-    let matrix = array.into_dimensionality::<ndarray::Ix2>();
-    let matrix = matrix.map_err(|_| of_shape(path, name, "two dimensions", &shape))?;
-    Ok(matrix.mapv(T::from_f64))
+    let matrix = array.into_dimensionality();
+    matrix.map_err(|_| of_shape(path, name, "two dimensions", &shape))
 }
 
-fn vector<T: Scalar>(
-    path: &Path,
-    name: &str,
-    array: ArrayD<f64>,
-) -> Result<Array1<T>, LayersError> {
+fn vector<T>(path: &Path, name: &str, array: ArrayD<T>) -> Result<Array1<T>, LayersError> {
     let shape = array.shape().to_vec();
-    let vector = array.into_dimensionality::<ndarray::Ix1>();
-    let vector = vector.map_err(|_| of_shape(path, name, "one dimension", &shape))?;
-    Ok(vector.mapv(T::from_f64))
+    let vector = array.into_dimensionality();
+    vector.map_err(|_| of_shape(path, name, "one dimension", &shape))
 }
 
 fn of_shape(path: &Path, name: &str, wanted: &'static str, shape: &[usize]) -> LayersError {
@@ -177,84 +164,55 @@ fn of_shape(path: &Path, name: &str, wanted: &'static str, shape: &[usize]) -> L
         path: path.to_owned(),
         name: name.to_owned(),
         wanted,
-        found: format!("of shape {shape:?}"),
+        found: format!("of shape {}", excerpt(format!("{shape:?}").as_bytes())),
     }
 }
 
-/// The numbers of a tensor, in f64, in which all are exact.
-fn tensor_values(
-    path: &Path,
-    name: &str,
-    tensor: &TensorView<'_>,
-) -> Result<ArrayD<f64>, LayersError> {
-    let data = tensor.data();
-    let values: Vec<f64> = match tensor.dtype() {
-        Dtype::F64 => data
-            .as_chunks()
-            .0
-            .iter()
-            .map(|b| f64::from_le_bytes(*b))
-            .collect(),
-        Dtype::F32 => data
-            .as_chunks()
-            .0
-            .iter()
-            .map(|b| f32::from_le_bytes(*b).into())
-            .collect(),
-        Dtype::F16 => data
-            .as_chunks()
-            .0
-            .iter()
-            .map(|b| f16::from_le_bytes(*b).into())
-            .collect(),
-        Dtype::BF16 => data
-            .as_chunks()
-            .0
-            .iter()
-            .map(|b| bf16::from_le_bytes(*b).into())
-            .collect(),
-        other => {
-            return Err(LayersError::Tensor {
-                path: path.to_owned(),
-                name: name.to_owned(),
-                wanted: "f16, bf16, f32 or f64",
-                found: format!("{other:?}"),
-            });
-        }
-    };
-    let array = ArrayD::from_shape_vec(tensor.shape(), values);
-    Ok(array.expect("the format checks shapes against lengths"))
+/// A tensor of a safetensors file that is no array of floats.
+fn no_values(path: &Path, name: &str, error: ValuesError) -> LayersError {
+    match error {
+        ValuesError::Type(found) => LayersError::Tensor {
+            path: path.to_owned(),
+            name: name.to_owned(),
+            wanted: "f16, bf16, f32 or f64",
+            found: format!("{found:?}"),
+        },
+        ValuesError::Shape(shape) => of_shape(path, name, "a shape that fits into memory", &shape),
+        ValuesError::OutOfMemory(error) => LayersError::Safetensors {
+            path: path.to_owned(),
+            reason: format!("not enough memory for the tensor `{name}`: {error}"),
+        },
+    }
 }
 
 /// An npy file's array of f32 or f64; `None` if there is no such file.
-fn read_array(path: &Path) -> Result<Option<ArrayD<f64>>, LayersError> {
-    let open = || match File::open(path) {
-        Ok(file) => Ok(Some(file)),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(LayersError::Io {
+fn read_array<T: Scalar>(path: &Path) -> Result<Option<ArrayD<T>>, LayersError> {
+    let file = match File::open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(failed(path, error)),
+    };
+    let array = npy::read(file).map_err(|error| match error {
+        NpyError::Io(error) => failed(path, error),
+        error => LayersError::Npy {
             path: path.to_owned(),
-            error,
-        }),
-    };
-    let Some(file) = open()? else {
-        return Ok(None);
-    };
-    if let Ok(array) = ArrayD::<f32>::read_npy(file) {
-        return Ok(Some(array.mapv(f64::from)));
-    }
-    let Some(file) = open()? else {
-        return Ok(None);
-    };
-    let array = ArrayD::<f64>::read_npy(file).map_err(|error| LayersError::Npy {
-        path: path.to_owned(),
-        reason: error.to_string(),
+            reason: error.to_string(),
+        },
     })?;
     Ok(Some(array))
 }
 
-fn names_found(names: &[String]) -> String {
-    if names.is_empty() {
-        return ", found are none".to_owned();
+fn failed(path: &Path, error: std::io::Error) -> LayersError {
+    LayersError::Io {
+        path: path.to_owned(),
+        error,
     }
-    format!(", found are {}", names.join(", "))
+}
+
+/// The names in a file or folder, as far as a quotation goes.
+fn names_found(names: &[String]) -> String {
+    match names {
+        [] => "found are none".to_owned(),
+        names => format!("found are {}", quote(names.join(", ").as_bytes())),
+    }
 }

@@ -28,6 +28,7 @@ mod layers;
 mod normalized;
 mod operator;
 mod steps;
+mod tensors;
 
 pub use error::GcnError;
 pub use layers::{LayersError, read_layers, read_matrix};

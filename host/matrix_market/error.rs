@@ -27,7 +27,7 @@ pub enum ReadError {
     },
 }
 
-/// What is wrong in a Matrix Market file. What was found is quoted in part if it is long.
+/// What is wrong in a Matrix Market file. Text of the file is quoted: at most 80 characters, control characters escaped.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Problem {
@@ -53,7 +53,7 @@ pub enum Problem {
         most: usize,
     },
     /// Something other than a comment is not UTF-8.
-    #[error("wanted text in UTF-8, found `{found}`")]
+    #[error("wanted text in UTF-8, found {found}")]
     NotUtf8 {
         /// The bytes, escaped.
         found: String,
@@ -67,7 +67,7 @@ pub enum Problem {
         found: String,
     },
     /// The banner names something that is not read.
-    #[error("wanted {wanted} as the {what}, found `{found}`")]
+    #[error("wanted {wanted} as the {what}, found {found}")]
     Unsupported {
         /// What the banner's word stands for: object, format, field or symmetry.
         what: &'static str,
@@ -197,38 +197,19 @@ pub struct WriteError {
     pub error: io::Error,
 }
 
-/// Found text as errors quote it: escaped, and cut off after 40 characters.
+/// Found text as [`crate::quote`] shows it. Text that is not UTF-8 is an error of its own.
 #[cold]
 pub(super) fn quote(found: &[u8]) -> Result<String, Problem> {
-    const MOST: usize = 40;
-    let Ok(text) = std::str::from_utf8(found) else {
-        let start = &found[..found.len().min(MOST)];
-        return Err(Problem::NotUtf8 {
-            found: start.escape_ascii().to_string(),
-        });
-    };
-    let mut quoted: String = text
-        .chars()
-        .take(MOST)
-        .flat_map(char::escape_debug)
-        .collect();
-    if text.chars().nth(MOST).is_some() {
-        quoted.push('…');
+    let quoted = crate::quote::quote(found);
+    match std::str::from_utf8(found) {
+        Ok(_) => Ok(quoted),
+        Err(_) => Err(Problem::NotUtf8 { found: quoted }),
     }
-    Ok(format!("`{quoted}`"))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn quotes_are_escaped_and_cut_off_between_characters() {
-        let quoted = |text: &str| quote(text.as_bytes()).unwrap();
-        assert_eq!(quoted("1 2\t3"), "`1 2\\t3`");
-        assert_eq!(quoted(&"ä".repeat(40)), format!("`{}`", "ä".repeat(40)));
-        assert_eq!(quoted(&"ä".repeat(1000)), format!("`{}…`", "ä".repeat(40)));
-    }
 
     #[test]
     fn bytes_that_are_no_text_are_an_error_of_their_own() {

@@ -103,27 +103,26 @@ fn banner(line: Fields<'_>) -> Result<(Field, Symmetry), Problem> {
     if mark != "%%matrixmarket" && mark != "%matrixmarket" {
         return Err(Problem::Banner { found });
     }
-    let unsupported = |what, wanted, found: &String| Problem::Unsupported {
-        what,
-        wanted,
-        found: found.clone(),
+    let unsupported = |what, wanted, found: &String| {
+        let found = quote(found.as_bytes())?;
+        Err(Problem::Unsupported {
+            what,
+            wanted,
+            found,
+        })
     };
     if object != "matrix" {
-        return Err(unsupported("object", "`matrix`", object));
+        return unsupported("object", "`matrix`", object);
     }
     if format != "coordinate" {
-        return Err(unsupported("format", "`coordinate`", format));
+        return unsupported("format", "`coordinate`", format);
     }
     let field = match field.as_str() {
         "real" | "double" => Field::Scalar,
         "integer" | "unsigned-integer" => Field::Integer,
         "pattern" => Field::Pattern,
         _ => {
-            return Err(unsupported(
-                "field",
-                "`real`, `integer` or `pattern`",
-                field,
-            ));
+            return unsupported("field", "`real`, `integer` or `pattern`", field);
         }
     };
     let symmetry = match symmetry.as_str() {
@@ -132,7 +131,7 @@ fn banner(line: Fields<'_>) -> Result<(Field, Symmetry), Problem> {
         "skew-symmetric" => Symmetry::SkewSymmetric,
         _ => {
             let wanted = "`general`, `symmetric` or `skew-symmetric`";
-            return Err(unsupported("symmetry", wanted, symmetry));
+            return unsupported("symmetry", wanted, symmetry);
         }
     };
     if field == Field::Pattern && symmetry == Symmetry::SkewSymmetric {

@@ -18,10 +18,11 @@ mod error;
 mod gzip;
 mod header;
 mod lines;
+mod output;
 mod write;
 
 pub use error::{Problem, ReadError, WriteError};
-pub use write::write_matrix_market;
+pub use write::{Output, write_matrix_market};
 
 use std::fs::File;
 use std::io::{BufRead, BufReader};

@@ -1,47 +1,96 @@
 //! Writing Matrix Market files.
 
-use std::ffi::OsString;
-use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
-use std::process;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use sprs::CsMatViewI;
 
 use super::WriteError;
+use super::output::OutputFile;
 use crate::scalar::Scalar;
 
-/// Writes a matrix as `coordinate real general`, compressed by gzip if the path ends in `.gz`, whatever its case.
+/// Writes a matrix as `coordinate real general`, compressed by gzip if the path ends in `.gz`, in upper or lower case.
 ///
-/// Reading the file gives the same matrix: numbers are written with the digits that tell them apart, and stored zeros
-/// are kept. (Of a NaN its sign and payload may be lost.) The file is written under another name in the same
-/// directory and renamed when it is complete, so that `path` never holds half a matrix; a file or a link that was
-/// there is replaced.
+/// Reading the file gives the same matrix: each number is written with as many digits as identify it, and stored zeros
+/// are kept. (A NaN may lose its sign and payload.)
+///
+/// The file is written under another name in the same directory and renamed when it is complete. Thus `path` never
+/// holds half a matrix. A file that was there is replaced and passes on its mode; symbolic links are followed. A device
+/// or named pipe is not replaced: the matrix is written into it.
+///
+/// To see before a long computation whether the place can be written, use [`Output`].
 ///
 /// # Errors
 ///
-/// If the file cannot be created, written or renamed. What was written so far is removed.
+/// If the file cannot be created, written or renamed. The incomplete file is removed.
 pub fn write_matrix_market<T: Scalar>(
     path: impl AsRef<Path>,
     matrix: CsMatViewI<'_, T, u32, u32>,
 ) -> Result<(), WriteError> {
-    let path = path.as_ref();
-    write_whole(path, &matrix).map_err(|error| WriteError {
-        file: path.display().to_string(),
-        error,
-    })
+    Output::create(path)?.write(matrix)
 }
 
-fn write_whole<T: Scalar>(path: &Path, matrix: &CsMatViewI<'_, T, u32, u32>) -> io::Result<()> {
-    let (partial, file) = PartialFile::create(path)?;
-    let mut writer = BufWriter::with_capacity(1 << 16, file);
-    let compressed =
-        (path.extension()).is_some_and(|extension| extension.eq_ignore_ascii_case("gz"));
+/// A place that a matrix will be written to, opened before the matrix is there.
+///
+/// Dropped without [`write`](Self::write), it changes nothing.
+pub struct Output {
+    path: PathBuf,
+    file: OutputFile,
+}
+
+impl Output {
+    /// Opens the place: creates an empty file with another name in the same directory, or opens a device or named pipe.
+    /// Opening a named pipe waits for its reader.
+    ///
+    /// # Errors
+    ///
+    /// If `path` is a directory or socket, or the user may not write it or its directory.
+    pub fn create(path: impl AsRef<Path>) -> Result<Self, WriteError> {
+        let path = path.as_ref().to_owned();
+        match OutputFile::create(&path) {
+            Ok(file) => Ok(Self { path, file }),
+            Err(error) => Err(failed(&path, error)),
+        }
+    }
+
+    /// The incomplete file in the same directory; `None` for a device or named pipe. A program that handles signals
+    /// removes it before it exits.
+    pub fn partial_path(&self) -> Option<&Path> {
+        self.file.partial_path()
+    }
+
+    /// Writes the matrix, as [`write_matrix_market`] does.
+    ///
+    /// # Errors
+    ///
+    /// If the file cannot be written or renamed. The incomplete file is removed.
+    pub fn write<T: Scalar>(self, matrix: CsMatViewI<'_, T, u32, u32>) -> Result<(), WriteError> {
+        let extension = self.path.extension();
+        let compressed = extension.is_some_and(|extension| extension.eq_ignore_ascii_case("gz"));
+        let written = write_file(&self.file, compressed, &matrix);
+        written
+            .and_then(|()| self.file.complete())
+            .map_err(|error| failed(&self.path, error))
+    }
+}
+
+fn failed(path: &Path, error: io::Error) -> WriteError {
+    WriteError {
+        file: path.display().to_string(),
+        error,
+    }
+}
+
+fn write_file<T: Scalar>(
+    output: &OutputFile,
+    compressed: bool,
+    matrix: &CsMatViewI<'_, T, u32, u32>,
+) -> io::Result<()> {
+    let mut writer = BufWriter::with_capacity(1 << 16, &output.file);
     if compressed {
-        // The encoder takes few bytes at a time slowly.
+        // The encoder is slow if it takes few bytes at a time.
         let encoder = GzEncoder::new(writer, Compression::default());
         let mut text = BufWriter::with_capacity(1 << 16, encoder);
         write_text(&mut text, matrix)?;
@@ -49,8 +98,7 @@ fn write_whole<T: Scalar>(path: &Path, matrix: &CsMatViewI<'_, T, u32, u32>) -> 
     } else {
         write_text(&mut writer, matrix)?;
     }
-    writer.into_inner()?.sync_all()?;
-    partial.complete(path)
+    writer.flush()
 }
 
 fn write_text<T: Scalar>(
@@ -60,63 +108,9 @@ fn write_text<T: Scalar>(
     writeln!(text, "%%MatrixMarket matrix coordinate real general")?;
     writeln!(text, "{} {} {}", matrix.rows(), matrix.cols(), matrix.nnz())?;
     for (value, (row, column)) in matrix.iter() {
-        // Indices are less than u32::MAX, the most rows or columns.
-        writeln!(text, "{} {} {value:?}", row + 1, column + 1)?;
+        // In u64: the last of 2^32 - 1 columns is u32::MAX, and a view may have one more.
+        let (row, column) = (u64::from(row) + 1, u64::from(column) + 1);
+        writeln!(text, "{row} {column} {value:?}")?;
     }
     Ok(())
-}
-
-/// A file that is not complete; dropped, it is removed.
-struct PartialFile {
-    path: PathBuf,
-    completed: bool,
-}
-
-impl PartialFile {
-    /// Creates a file beside `target`, with a name that no other process or thread has.
-    fn create(target: &Path) -> io::Result<(Self, File)> {
-        static COUNT: AtomicU64 = AtomicU64::new(0);
-        let Some(name) = target.file_name() else {
-            return Err(io::Error::new(
-                io::ErrorKind::InvalidInput,
-                "wanted the path of a file",
-            ));
-        };
-        loop {
-            let count = COUNT.fetch_add(1, Ordering::Relaxed);
-            let mut partial = OsString::from(".");
-            partial.push(name);
-            partial.push(format!(".{}-{count}.partial", process::id()));
-            let path = target.with_file_name(partial);
-            match OpenOptions::new().write(true).create_new(true).open(&path) {
-                Ok(file) => {
-                    return Ok((
-                        Self {
-                            path,
-                            completed: false,
-                        },
-                        file,
-                    ));
-                }
-                // Left by a process that had the same number.
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-                Err(error) => return Err(error),
-            }
-        }
-    }
-
-    fn complete(mut self, target: &Path) -> io::Result<()> {
-        fs::rename(&self.path, target)?;
-        self.completed = true;
-        Ok(())
-    }
-}
-
-impl Drop for PartialFile {
-    fn drop(&mut self) {
-        if !self.completed {
-            // The error that led here is the one to report.
-            let _ = fs::remove_file(&self.path);
-        }
-    }
 }

@@ -6,6 +6,7 @@ use warprow::matrix_market::{
     Problem, ReadError, ReadOptions, parse_matrix_market, read_matrix_market,
 };
 
+use super::properties::assert_safe;
 use super::{GENERAL, INTEGER, PATTERN, SKEW, SYMMETRIC, parse};
 
 #[test]
@@ -233,6 +234,31 @@ fn every_error_says_where_what_was_wanted_and_what_was_found() {
             format!("test.mtx:{line}: {message}"),
             "{header}{rest}"
         );
+    }
+}
+
+#[test]
+fn no_message_quotes_much_of_a_file_or_a_control_character() {
+    let long = "\u{1b}[31mx".repeat(10_000);
+    let banner = |word: usize| {
+        let mut words = ["%%MatrixMarket", "matrix", "coordinate", "real", "general"];
+        words[word] = &long;
+        words.join(" ")
+    };
+    let texts = (0..5).map(banner).chain([
+        format!("{GENERAL}{long}"),
+        format!("{GENERAL}1 1 1\n{long} 1 1"),
+        format!("{GENERAL}1 1 1\n1 {long} 1"),
+        format!("{GENERAL}1 1 1\n1 1 {long}"),
+        format!("{GENERAL}1 1 1\n1 1 1 {long}"),
+        format!("{GENERAL}1 1 0\n{long}"),
+        format!("{GENERAL}1 1 1\n1 1 1{}", "0".repeat(10_000)),
+        format!("{GENERAL}1 1 1\n1{} 1 1", "0".repeat(10_000)),
+    ]);
+    for text in texts {
+        assert_safe(&parse(&text).unwrap_err());
+        // Bytes that are not UTF-8 are quoted by another way.
+        assert_safe(&parse([text.as_bytes(), b"\xff"].concat()).unwrap_err());
     }
 }
 
