@@ -24,6 +24,9 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 /// A case that takes longer than this does not end.
 const DEADLINE: Duration = Duration::from_secs(30);
 
+/// Cases with the same schedule, which share a device: a new one has to map its stacks.
+const CASES_OF_A_DEVICE: u64 = 64;
+
 /// A case that fails: what was tried, and what is wrong.
 type Failure = String;
 
@@ -42,12 +45,15 @@ impl Target {
         }
     }
 
-    /// Runs case `number`; `describe` takes what it tries before it does.
-    fn run(self, seed: u64, number: u64, describe: &dyn Fn(String)) -> Result<(), Failure> {
+    /// Runs case `number`; `describe` takes what it tries before it does. How many inputs or products it tried.
+    fn run(self, seed: u64, number: u64, describe: &dyn Fn(String)) -> Result<u64, Failure> {
         let random = &mut Random::of(seed, self as u64, number);
         match self {
-            Self::Reader => readers::run(random, describe),
-            Self::Product => products::run(random, describe),
+            Self::Reader => readers::run(random, describe).map(|()| 1),
+            Self::Product => {
+                let schedule = Random::of(seed, 2, number / CASES_OF_A_DEVICE).bits();
+                products::run(random, schedule, describe)
+            }
         }
     }
 }
@@ -123,6 +129,7 @@ fn main() -> ExitCode {
         seed: options.seed,
         ends: Instant::now() + options.time,
         started: Instant::now(),
+        cases: [const { AtomicU64::new(0) }; 2],
         counts: [const { AtomicU64::new(0) }; 2],
         failed: AtomicBool::new(false),
     };
@@ -161,6 +168,8 @@ struct Fuzz {
     started: Instant,
     ends: Instant,
     /// The cases of each target so far.
+    cases: [AtomicU64; 2],
+    /// The inputs of readers and the products in them.
     counts: [AtomicU64; 2],
     failed: AtomicBool,
 }
@@ -202,7 +211,7 @@ impl Fuzz {
                 target = [Target::Product, Target::Reader][target as usize];
                 turn_ends = Instant::now() + Duration::from_secs(1);
             }
-            let number = self.counts[target as usize].fetch_add(1, Ordering::Relaxed);
+            let number = self.cases[target as usize].fetch_add(1, Ordering::Relaxed);
             self.case(target, number, worker);
         }
         *worker.now.lock().expect("no case panics with the lock") = None;
@@ -222,10 +231,13 @@ impl Fuzz {
         describe(String::new());
         let run = AssertUnwindSafe(|| target.run(self.seed, number, &describe));
         let outcome = catch_unwind(run).unwrap_or_else(|panic| Err(panic_text(&*panic)));
-        if let Err(failure) = outcome {
-            let now = worker.now.lock().expect("no case panics with the lock");
-            let tried = now.as_ref().map_or("", |case| &case.tried);
-            self.report(target, number, tried, &failure);
+        match outcome {
+            Ok(count) => drop(self.counts[target as usize].fetch_add(count, Ordering::Relaxed)),
+            Err(failure) => {
+                let now = worker.now.lock().expect("no case panics with the lock");
+                let tried = now.as_ref().map_or("", |case| &case.tried);
+                self.report(target, number, tried, &failure);
+            }
         }
     }
 

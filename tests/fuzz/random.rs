@@ -10,7 +10,7 @@ pub struct Random(ChaCha8Rng);
 impl Random {
     /// Those of case `number` of a target.
     pub fn of(seed: u64, target: u64, number: u64) -> Self {
-        let mut random = ChaCha8Rng::seed_from_u64(seed ^ target << 63);
+        let mut random = ChaCha8Rng::seed_from_u64(seed ^ target << 62);
         random.set_stream(number);
         Self(random)
     }

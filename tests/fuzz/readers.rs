@@ -121,6 +121,8 @@ fn matrix_market_of<T: Scalar>(random: &mut Random, bytes: &[u8]) -> Result<(), 
         let again = limits.parse::<T>(pieces, "input");
         let same = match (&found, &again) {
             (Ok(found), Ok(again)) => same_bits(found, again),
+            // How much of a broken stream is decompressed depends on the pieces.
+            (Err(_), Err(_)) if bytes.first() == Some(&0x1f) => true,
             (Err(found), Err(again)) => found.to_string() == again.to_string(),
             _ => false,
         };

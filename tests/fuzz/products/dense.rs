@@ -13,7 +13,7 @@ pub fn gemm(
     random: &mut Random,
     device: &Device,
     describe: &dyn Fn(String),
-) -> Result<(), Failure> {
+) -> Result<u64, Failure> {
     match random.below(4) {
         0 => gemm_typed::<f32>(random, device, describe),
         1 => gemm_typed::<f64>(random, device, describe),
@@ -26,35 +26,37 @@ fn gemm_typed<T: GemmElement>(
     random: &mut Random,
     device: &Device,
     describe: &dyn Fn(String),
-) -> Result<(), Failure> {
-    let [m, k, n] = [70, 50, 40].map(|most| size(random, most));
-    let (x, w) = (
-        whole_dense::<T>(random, m, k),
-        whole_dense::<T>(random, k, n),
-    );
+) -> Result<u64, Failure> {
+    let [k, n] = [50, 40].map(|most| size(random, most));
+    let w: Array2<T> = whole_dense(random, k, n);
     let bias = random.maybe(|random| -> Array1<T> { whole_dense(random, 1, n).row(0).to_owned() });
     let options = GemmOptions {
         kernel: random.maybe(|random| *random.choose(GemmKernel::ALL)),
         relu: random.once_in(2),
         tf32: random.once_in(2),
     };
-    describe(words(
-        &format!("XW in {}", T::NAME),
-        &[device, &options, &x, &w, &bias],
-    ));
+    let what = format!("XW in {}", T::NAME);
+    describe(words(&what, &[device, &options, &w, &bias]));
     let bias_view = bias.as_ref().map(|bias| bias.view());
     let plan = match Gemm::plan(device, w.view(), bias_view, options) {
-        Err(GemmError::Kernel { .. }) if options.kernel.is_some() => return Ok(()),
+        Err(GemmError::Kernel { .. }) if options.kernel.is_some() => return Ok(0),
         plan => plan.map_err(unexpected)?,
     };
-    let found = plan.multiply(x.view()).map_err(unexpected)?;
-    let wanted = Array2::from_shape_fn((m, n), |(i, j)| {
-        let terms = x.row(i).into_iter().zip(w.column(j));
-        let sum: f64 = terms.map(|(x, w)| x.to_f64() * w.to_f64()).sum();
-        let sum = sum + bias.as_ref().map_or(0.0, |bias| bias[j].to_f64());
-        if options.relu { sum.max(0.0) } else { sum }
-    });
-    compare(&found, &wanted, 0.0)
+    let runs = random.within(1..=3) as u64;
+    for _ in 0..runs {
+        let m = size(random, 70);
+        let x: Array2<T> = whole_dense(random, m, k);
+        describe(words(&what, &[device, &options, &w, &bias, &x]));
+        let found = plan.multiply(x.view()).map_err(unexpected)?;
+        let wanted = Array2::from_shape_fn((m, n), |(i, j)| {
+            let terms = x.row(i).into_iter().zip(w.column(j));
+            let sum: f64 = terms.map(|(x, w)| x.to_f64() * w.to_f64()).sum();
+            let sum = sum + bias.as_ref().map_or(0.0, |bias| bias[j].to_f64());
+            if options.relu { sum.max(0.0) } else { sum }
+        });
+        compare(&found, &wanted, 0.0)?;
+    }
+    Ok(runs)
 }
 
 /// LogSoftmax of random rows.
@@ -62,7 +64,7 @@ pub fn log_softmax(
     random: &mut Random,
     device: &Device,
     describe: &dyn Fn(String),
-) -> Result<(), Failure> {
+) -> Result<u64, Failure> {
     match random.below(4) {
         0 => log_softmax_typed::<f32>(random, device, describe),
         1 => log_softmax_typed::<f64>(random, device, describe),
@@ -75,7 +77,7 @@ fn log_softmax_typed<T: SoftmaxElement + Scalar>(
     random: &mut Random,
     device: &Device,
     describe: &dyn Fn(String),
-) -> Result<(), Failure> {
+) -> Result<u64, Failure> {
     let (rows, classes) = (size(random, 40), size(random, 140));
     let x: Array2<T> = whole_dense(random, rows, classes);
     let bias =
@@ -93,7 +95,7 @@ fn log_softmax_typed<T: SoftmaxElement + Scalar>(
     });
     let found = verify_log_softmax(sums.view(), y.view());
     if found.ok() {
-        Ok(())
+        Ok(1)
     } else {
         Err(found.to_string())
     }

@@ -11,32 +11,44 @@ use super::Failure;
 use super::random::Random;
 use ndarray::Array2;
 use sprs::CsMatI;
+use std::cell::RefCell;
 use std::fmt::{Debug, Display};
 use std::num::NonZeroUsize;
 use warprow::device::{Device, EmulatorOptions, Schedule};
 use warprow::{CsrMatrix, Scalar};
 
-/// Makes a case of any operation and runs it.
-pub fn run(random: &mut Random, describe: &dyn Fn(String)) -> Result<(), Failure> {
-    let device = device(random);
+thread_local! {
+    /// The last device of the thread, and the seed of its schedule.
+    static DEVICE: RefCell<Option<(u64, Device)>> = const { RefCell::new(None) };
+}
+
+/// Makes a case of any operation and runs it; how many products it computed.
+pub fn run(random: &mut Random, schedule: u64, describe: &dyn Fn(String)) -> Result<u64, Failure> {
+    let device = &device(schedule);
     match random.below(16) {
-        0..7 => spmm::run(random, &device, describe),
-        7..11 => spgemm::run(random, &device, describe),
-        11..13 => dense::gemm(random, &device, describe),
-        13 => dense::log_softmax(random, &device, describe),
-        14 => gcn::run(random, &device, describe),
-        _ => primitives::run(random, &device, describe),
+        0..7 => spmm::run(random, device, describe),
+        7..11 => spgemm::run(random, device, describe),
+        11..13 => dense::gemm(random, device, describe),
+        13 => dense::log_softmax(random, device, describe),
+        14 => gcn::run(random, device, describe),
+        _ => primitives::run(random, device, describe).map(|()| 1),
     }
 }
 
 /// An emulator with all checks and a random schedule. It has one thread, so that a case can be repeated.
-fn device(random: &mut Random) -> Device {
-    Device::emulator(EmulatorOptions {
-        workers: NonZeroUsize::new(1),
-        schedule: Schedule::Random {
-            seed: random.bits(),
-        },
-        ..EmulatorOptions::default()
+fn device(schedule: u64) -> Device {
+    DEVICE.with_borrow_mut(|last| {
+        if let Some((seed, device)) = last
+            && *seed == schedule
+        {
+            return device.clone();
+        }
+        let device = Device::emulator(EmulatorOptions {
+            workers: NonZeroUsize::new(1),
+            schedule: Schedule::Random { seed: schedule },
+            ..EmulatorOptions::default()
+        });
+        last.insert((schedule, device)).1.clone()
     })
 }
 

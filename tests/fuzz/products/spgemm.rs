@@ -10,7 +10,11 @@ use warprow::{
 };
 
 /// A random product.
-pub fn run(random: &mut Random, device: &Device, describe: &dyn Fn(String)) -> Result<(), Failure> {
+pub fn run(
+    random: &mut Random,
+    device: &Device,
+    describe: &dyn Fn(String),
+) -> Result<u64, Failure> {
     if random.once_in(3) {
         run_typed::<f64>(random, device, describe)
     } else {
@@ -45,7 +49,7 @@ fn run_typed<T: SpgemmElement>(
     random: &mut Random,
     device: &Device,
     describe: &dyn Fn(String),
-) -> Result<(), Failure> {
+) -> Result<u64, Failure> {
     let [m, k, n] = [40, 40, 70].map(|most| size(random, most));
     let a: CsrMatrix<T> = sparse(random, m, k);
     let b: CsrMatrix<T> = sparse(random, k, n);
@@ -78,22 +82,27 @@ fn run_typed<T: SpgemmElement>(
             });
             match multiply_on_host(device, left.view(), right.view(), options) {
                 // The memory does not hold the operands.
-                Err(OperandError::Device(_)) if options.memory.is_some() => Ok(()),
-                product => compare(&product.map_err(unexpected)?.c, &wanted, options.drop_zeros),
+                Err(OperandError::Device(_)) if options.memory.is_some() => Ok(0),
+                product => {
+                    let c = product.map_err(unexpected)?.c;
+                    compare(&c, &wanted, options.drop_zeros).map(|()| 1)
+                }
             }
         }
-        2 => in_phases(random, device, &a, &b, options),
+        2 => in_phases(random, device, &a, &b, options).map(|()| 3),
         _ => {
             let a = DeviceCsr::upload(device, a.view()).map_err(unexpected)?;
             let b = DeviceCsr::upload(device, b.view()).map_err(unexpected)?;
             let kernel = *random.choose(SpgemmKernel::ALL);
             let c = match multiply_unsorted(kernel, &a, &b) {
-                Err(OperandError::TooLarge { .. }) => return Ok(()),
+                Err(OperandError::TooLarge { .. }) => return Ok(0),
                 product => product
                     .and_then(|c| c.download_sorted())
                     .map_err(unexpected)?,
             };
-            compare(&c, &wanted, false).map_err(|failure| format!("{}: {failure}", kernel.name()))
+            compare(&c, &wanted, false)
+                .map(|()| 1)
+                .map_err(|failure| format!("{}: {failure}", kernel.name()))
         }
     }
 }

@@ -9,7 +9,11 @@ use warprow::{
 };
 
 /// A random product.
-pub fn run(random: &mut Random, device: &Device, describe: &dyn Fn(String)) -> Result<(), Failure> {
+pub fn run(
+    random: &mut Random,
+    device: &Device,
+    describe: &dyn Fn(String),
+) -> Result<u64, Failure> {
     match random.below(5) {
         0 => run_typed::<f64>(random, device, describe),
         1 => run_typed::<f16>(random, device, describe),
@@ -18,7 +22,7 @@ pub fn run(random: &mut Random, device: &Device, describe: &dyn Fn(String)) -> R
     }
 }
 
-fn options(random: &mut Random, features: usize) -> SpmmOptions {
+fn options(random: &mut Random) -> SpmmOptions {
     let reductions = [
         Reduction::Sum,
         Reduction::Sum,
@@ -28,7 +32,7 @@ fn options(random: &mut Random, features: usize) -> SpmmOptions {
     ];
     SpmmOptions {
         kernel: random.maybe(|random| *random.choose(SpmmKernel::ALL)),
-        features: random.maybe(|_| features as u32),
+        features: random.maybe(|random| size(random, 140) as u32),
         task_size: random.maybe(|random| *random.choose(&[1, 2, 5, 16, 33, 64, 1 << 20, u32::MAX])),
         join_tasks: random.maybe(|random| random.once_in(2)),
         lanes: random.maybe(|random| *random.choose(&[0, 1, 8, 16, 32, u32::MAX])),
@@ -44,34 +48,15 @@ fn run_typed<E: SpmmElement>(
     random: &mut Random,
     device: &Device,
     describe: &dyn Fn(String),
-) -> Result<(), Failure> {
+) -> Result<u64, Failure> {
     let (rows, cols) = (size(random, 40), size(random, 40));
-    let features = if random.once_in(8) {
-        size(random, 140)
-    } else {
-        size(random, 40)
-    };
     let a: CsrMatrix<E> = sparse(random, rows, cols);
-    let options = options(random, features);
+    let options = options(random);
     let is_csc = random.once_in(4);
     let stored = if is_csc { a.to_csc() } else { a.clone() };
     let is_wide = random.once_in(4);
-    // Of A, or of its transpose, by rows.
-    let dense = to_dense(&a);
-    let dense = if options.transpose {
-        dense.reversed_axes()
-    } else {
-        dense
-    };
-    let (rows, cols) = dense.dim();
-    let x: Array2<E> = whole_dense(random, cols, features);
-    let y: Array2<E> = whole_dense(random, rows, features);
-    let factors = random.maybe(|random| [random.whole(3), random.whole(3)]);
-    describe(words(
-        &format!("SpMM in {}, wide values: {is_wide}", E::NAME),
-        &[device, &options, &stored, &x, &factors, &y],
-    ));
-
+    let what = format!("SpMM in {}, wide values: {is_wide}", E::NAME);
+    describe(words(&what, &[device, &options, &stored]));
     let plan = if is_wide {
         let wide = stored.map(|value| <E::Sum as Scalar>::from_f64(value.to_f64()));
         Spmm::<E>::plan_wide(device, wide.view(), options)
@@ -84,13 +69,41 @@ fn run_typed<E: SpmmElement>(
             || (options.deterministic && !capabilities.deterministic)
     });
     let plan = match plan {
-        Err(SpmmError::Kernel { .. }) if cannot => return Ok(()),
+        Err(SpmmError::Kernel { .. }) if cannot => return Ok(0),
         Ok(_) if cannot => return Err("a plan that its kernel cannot run".to_owned()),
         plan => plan.map_err(unexpected)?,
     };
+    // Of A, or of its transpose, by rows.
+    let dense = to_dense(&a);
+    let dense = if options.transpose {
+        dense.reversed_axes()
+    } else {
+        dense
+    };
+    let runs = random.within(1..=5) as u64;
+    for _ in 0..runs {
+        let most = if random.once_in(8) { 140 } else { 40 };
+        let features = size(random, most);
+        let x: Array2<E> = whole_dense(random, dense.ncols(), features);
+        let y: Array2<E> = whole_dense(random, dense.nrows(), features);
+        let factors = random.maybe(|random| [random.whole(3), random.whole(3)]);
+        describe(words(&what, &[device, &options, &stored, &x, &factors, &y]));
+        run_plan(&plan, &dense, &x, factors, y)?;
+    }
+    Ok(runs)
+}
+
+/// One run of a plan for `a`.
+fn run_plan<E: SpmmElement>(
+    plan: &Spmm<E>,
+    a: &Array2<Option<f64>>,
+    x: &Array2<E>,
+    factors: Option<[f64; 2]>,
+    y: Array2<E>,
+) -> Result<(), Failure> {
     let [alpha, beta] = factors.unwrap_or([1.0, 0.0]);
-    let wanted = naive(&dense, &x, options.reduction, [alpha, beta], &y);
-    let tolerance = match options.reduction {
+    let wanted = naive(a, x, plan.reduction(), [alpha, beta], &y);
+    let tolerance = match plan.reduction() {
         // The reciprocal of a length is rounded, and a 16-bit result may be the neighbour.
         Reduction::Mean if E::UNIT_ROUNDOFF > E::SUM_UNIT_ROUNDOFF => 2.5 * E::UNIT_ROUNDOFF,
         // Of terms of up to 48, rounded four times.
@@ -100,19 +113,18 @@ fn run_typed<E: SpmmElement>(
     let found = if factors.is_none() {
         plan.multiply(x.view()).map_err(unexpected)?
     } else {
-        let uploaded =
-            |matrix: &Array2<E>| device.upload(matrix.as_slice().expect("it is by rows"));
-        let (on_device, mut result) = (
-            uploaded(&x).map_err(unexpected)?,
-            uploaded(&y).map_err(unexpected)?,
-        );
-        let [alpha_sum, beta_sum] = [alpha, beta].map(<E::Sum as Scalar>::from_f64);
-        match plan.run_scaled(alpha_sum, &on_device, features, beta_sum, &mut result) {
+        let upload = |matrix: &Array2<E>| {
+            let numbers = matrix.as_slice().expect("it is by rows");
+            plan.device().upload(numbers).map_err(unexpected)
+        };
+        let (x_device, mut result) = (upload(x)?, upload(&y)?);
+        let [alpha, beta] = [alpha, beta].map(<E::Sum as Scalar>::from_f64);
+        match plan.run_scaled(alpha, &x_device, x.ncols(), beta, &mut result) {
             Err(SpmmError::Kernel { .. }) if !plan.kernel().capabilities().general => return Ok(()),
             outcome => outcome.map_err(unexpected)?,
         }
         let numbers = result.download().map_err(unexpected)?;
-        Array2::from_shape_vec((rows, features), numbers).expect("Y has its shape")
+        Array2::from_shape_vec(y.dim(), numbers).expect("Y has its shape")
     };
     compare(&found, &wanted, tolerance)
 }
