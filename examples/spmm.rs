@@ -165,7 +165,8 @@ fn run<T: SpmmElement>(options: &Options) -> Result<bool> {
     Ok(verification.ok() && exact.ok())
 }
 
-/// Compares a product of small whole numbers, which is exact: by a plan for the same nonzeros and with the same options.
+/// Compares a product of small whole numbers, which is exact: by a plan for the same nonzeros and with the same
+/// options.
 fn check_exactly<T: SpmmElement>(
     device: &Device,
     structure: &CsrMatrix<T>,

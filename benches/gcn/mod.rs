@@ -5,8 +5,8 @@
 //! cargo bench -p warprow-benches --bench gcn -- --network stanford --output gcn.jsonl
 //! ```
 //!
-//! With `--save FOLDER` it writes operands and results, on which `benches/peers/gcn_torch.py` runs PyTorch. That compares
-//! its results with these, and prints the same lines.
+//! With `--save FOLDER` it writes operands and results, on which `benches/peers/gcn_torch.py` runs PyTorch. That
+//! compares its results with these, and prints the same lines.
 //!
 //! The device measures times, by events around many launches without synchronisation in between. `floor_ms` is the time
 //! of a copy of as many bytes as the operator has to move, each operand once. The bench verifies all nodes against f64,

@@ -8,8 +8,8 @@ use std::io::{BufWriter, Write};
 use std::path::Path;
 use warprow::{CsrMatrix, GcnLayer};
 
-/// Writes `NETWORK-row_ptr.npy`, `-col_idx`, `-x`, `-w1`, `-b1`, `-w2`, `-b2` and `-y`; indices as i32, all else as f32.
-/// The edges have weight 1.
+/// Writes `NETWORK-row_ptr.npy`, `-col_idx`, `-x`, `-w1`, `-b1`, `-w2`, `-b2` and `-y`; indices as i32, all else as
+/// f32. The edges have weight 1.
 ///
 /// # Errors
 ///

@@ -32,8 +32,8 @@ impl Sum {
 pub struct RowSums {
     weights: Vec<f64>,
     wanted: Vec<Sum>,
-    /// For each row, the greatest error relative to the magnitude of its terms.
-    errors: Vec<f64>,
+    /// The nonzeros of each row of A.
+    nonzeros: Vec<usize>,
 }
 
 /// Random weights for so many columns.
@@ -55,34 +55,29 @@ impl RowSums {
         weights: Vec<f64>,
     ) -> Self {
         let row = |row| a.outer_view(row).expect("the row is one of the matrix");
-        let rows = (0..a.rows()).into_par_iter();
-        let wanted = rows.clone().map(|i| {
-            let (row, mut sum) = (row(i), Sum::default());
-            for (k, &value) in row.iter() {
+        let wanted = (0..a.rows()).into_par_iter().map(|i| {
+            let mut sum = Sum::default();
+            for (k, &value) in row(i).iter() {
                 let value = value.to_f64();
                 sum.value += value * of_right[k].value;
                 sum.magnitude += value.abs() * of_right[k].magnitude;
             }
             sum
         });
-        let errors = rows.map(|i| {
-            let terms = row(i).nnz() as f64;
-            // Each entry in any order, and the sums of this comparison.
-            1.01 * (terms * T::SUM_UNIT_ROUNDOFF
-                + (2.0 * terms + 2.0 * weights.len() as f64) * f64::UNIT_ROUNDOFF)
-        });
         Self {
             wanted: wanted.collect(),
-            errors: errors.collect(),
+            nonzeros: (0..a.rows()).map(|i| row(i).nnz()).collect(),
             weights,
         }
     }
 
-    /// Whether row `row` is right: its entries by their columns.
+    /// Whether row `row` is right: its entries by their columns, each summed with at most `depth` roundings of a term,
+    /// or without that number in any order.
     pub fn is_right<T: Scalar>(
         &self,
         row: usize,
         entries: impl Iterator<Item = (usize, T)>,
+        depth: Option<usize>,
     ) -> bool {
         let terms = entries.map(|(column, value)| self.weights[column] * value.to_f64());
         let (found, wanted) = (Sum::of(terms), self.wanted[row]);
@@ -93,8 +88,12 @@ impl RowSums {
             0.0
         };
         let underflows = self.weights.len() as f64 * 2.0 * T::MIN_NORMAL;
-        let bound =
-            self.errors[row] * wanted.magnitude + of_rounding * found.magnitude + underflows;
+        let (terms, columns) = (self.nonzeros[row], self.weights.len());
+        let depth = depth.map_or(terms, |depth| depth.min(terms)) as f64;
+        // Of this comparison itself.
+        let own = (2 * terms + 2 * columns) as f64 * f64::UNIT_ROUNDOFF;
+        let of_sums = 1.01 * (depth * T::SUM_UNIT_ROUNDOFF + own) * wanted.magnitude;
+        let bound = of_sums + of_rounding * found.magnitude + underflows;
         // A NaN is within no bound.
         (found.value - wanted.value).abs() <= bound
     }

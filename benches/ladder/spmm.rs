@@ -56,7 +56,7 @@ fn computed(
         spmm.run(&operands.x, FEATURES as usize, &mut operands.y)?;
         Ok::<_, Error>(())
     })?;
-    let verification = operands.verify()?;
+    let verification = operands.verify(Some(&spmm))?;
     if !verification.ok() {
         eprintln!("{verification}");
     }

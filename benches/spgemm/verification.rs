@@ -1,5 +1,5 @@
-//! The comparison of a product with that in f64: entry by entry, or of large products a sample of rows entry by entry and
-//! all rows by their sums. And the exact comparison of a product of small whole numbers.
+//! The comparison of a product with that in f64: entry by entry, or of large products a sample of rows entry by entry
+//! and all rows by their sums. And the exact comparison of a product of small whole numbers.
 
 use crate::harness::row_sums::{RowSums, Sum, weights};
 use rand::{RngExt, SeedableRng};
@@ -139,7 +139,7 @@ impl<'a, T: Scalar> Verifier<'a, T> {
         let is_wrong = |&row: &usize| {
             let row_of_c = c.outer_view(row).expect("the row is one of the matrix");
             let entries = row_of_c.iter().map(|(column, &value)| (column, value));
-            !sums.is_right(row, entries)
+            !sums.is_right(row, entries, None)
         };
         (0..c.rows()).into_par_iter().find_first(is_wrong)
     }

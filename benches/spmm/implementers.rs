@@ -186,7 +186,7 @@ impl Implementers {
         };
         Ok(Ok(Line {
             implementation,
-            outcome: product(timing, preparation, operands)?,
+            outcome: product(timing, preparation, operands, Some(spmm))?,
         }))
     }
 
@@ -249,7 +249,7 @@ impl Implementers {
         };
         Ok(Ok(Line {
             implementation: self.implementation(Implementer::Cusparse(algorithm)),
-            outcome: product(timing, preparation, operands)?,
+            outcome: product(timing, preparation, operands, None)?,
         }))
     }
 }
@@ -259,8 +259,9 @@ fn product<T: BenchElement>(
     timing: Option<Timing>,
     preparation: Preparation,
     operands: &Operands<'_, T>,
+    plan: Option<&Spmm<T>>,
 ) -> anyhow::Result<Outcome> {
-    let verification = operands.verify()?;
+    let verification = operands.verify(plan)?;
     if !verification.ok() {
         eprintln!("{verification}");
     }

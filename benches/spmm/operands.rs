@@ -127,13 +127,16 @@ impl<'a, T: SpmmElement> Operands<'a, T> {
         Ok(self.y.fill_bytes(0xff)?)
     }
 
-    /// Fetches Y and compares it with the product in f64.
+    /// Fetches Y and compares it with the product in f64: within the error of the plan that computed it, or else of any
+    /// order of summation.
     ///
     /// # Errors
     ///
     /// The device's: that of a launch before, above all.
-    pub fn verify(&self) -> Result<Found, Error> {
-        self.verified.verify(self.host_x, &self.y)
+    pub fn verify(&self, plan: Option<&Spmm<T>>) -> Result<Found, Error> {
+        let longest = self.verified.longest_row();
+        let depth = plan.map(|plan| plan.summation_depth(longest, self.features as usize));
+        self.verified.verify(self.host_x, &self.y, depth)
     }
 
     /// Rows of Y, all of which [`verify`](Self::verify) compares.
@@ -183,12 +186,12 @@ mod tests {
         let mut dense = DenseOperands::new(50, 1);
         let mut operands = Operands::new(&device, &a, &mut dense, 3, 1).unwrap();
         operands.poison().unwrap();
-        assert!(!operands.verify().unwrap().ok());
+        assert!(!operands.verify(None).unwrap().ok());
         let spmm = Spmm::plan(&device, a.view(), SpmmOptions::default()).unwrap();
         spmm.run(&operands.x, 3, &mut operands.y).unwrap();
-        assert!(operands.verify().unwrap().ok());
+        assert!(operands.verify(Some(&spmm)).unwrap().ok());
         operands.poison().unwrap();
-        assert!(!operands.verify().unwrap().ok());
+        assert!(!operands.verify(None).unwrap().ok());
     }
 
     #[test]

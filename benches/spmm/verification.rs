@@ -1,5 +1,5 @@
-//! Comparison of a product with the one in f64: entry by entry, or of large products a sample of rows entry by entry and
-//! all rows by their sums.
+//! Comparison of a product with the one in f64: entry by entry, or of large products a sample of rows entry by entry
+//! and all rows by their sums.
 
 use crate::harness::row_sums::{RowSums, Sum, weights};
 use ndarray::{Array2, ArrayView2};
@@ -12,7 +12,7 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::OnceLock;
 use warprow::device::DeviceBuffer;
-use warprow::reference::{Verification, verify_spmm};
+use warprow::reference::{Operation, Verification};
 use warprow::{Element, Error, Scalar};
 
 /// Products of a nonzero and an element of X that one comparison computes at most, some rows more or less: a fifth of a
@@ -98,6 +98,13 @@ impl<'a, T: Scalar + Element> VerifiedRows<'a, T> {
         self.a.rows()
     }
 
+    /// Nonzeros of the longest row of A.
+    pub fn longest_row(&self) -> usize {
+        let indptr = self.a.indptr();
+        let lengths = (0..self.a.rows()).map(|row| indptr.nnz_in_outer_sz(row));
+        lengths.max().unwrap_or(0)
+    }
+
     /// How many rows are compared entry by entry.
     fn count(&self) -> usize {
         self.sample
@@ -105,7 +112,8 @@ impl<'a, T: Scalar + Element> VerifiedRows<'a, T> {
             .map_or(self.a.rows(), |sample| sample.a.rows())
     }
 
-    /// Fetches `y` and compares it with `A x`, where x is the same in all calls. The row of the worst entry is one of A.
+    /// Fetches `y` and compares it with `A x`, where x is the same in all calls. The row of the worst entry is one of
+    /// A.
     ///
     /// # Errors
     ///
@@ -114,7 +122,16 @@ impl<'a, T: Scalar + Element> VerifiedRows<'a, T> {
     /// # Panics
     ///
     /// If the shapes do not fit.
-    pub fn verify(&self, x: ArrayView2<'_, T>, y: &DeviceBuffer<T>) -> Result<Found, Error> {
+    pub fn verify(
+        &self,
+        x: ArrayView2<'_, T>,
+        y: &DeviceBuffer<T>,
+        depth: Option<usize>,
+    ) -> Result<Found, Error> {
+        let operation = Operation {
+            depth,
+            ..Operation::default()
+        };
         let features = x.ncols();
         assert_eq!(y.len(), self.a.rows() * features);
         let mut rows = Array2::from_elem((self.count(), features), T::ONE);
@@ -122,7 +139,7 @@ impl<'a, T: Scalar + Element> VerifiedRows<'a, T> {
         let Some(sample) = &self.sample else {
             y.copy_to_slice(to)?;
             return Ok(Found {
-                entries: verify_spmm(self.a.view(), x, rows.view()),
+                entries: operation.verify(self.a.view(), x, rows.view()),
                 wrong_row: None,
             });
         };
@@ -131,19 +148,24 @@ impl<'a, T: Scalar + Element> VerifiedRows<'a, T> {
             y.copy_part_to_slice(run.start * features, part)?;
             to = rest;
         }
-        let mut found = verify_spmm(sample.a.view(), x, rows.view());
+        let mut found = operation.verify(sample.a.view(), x, rows.view());
         if let Some(worst) = &mut found.worst {
             let mut all_rows = sample.runs.iter().cloned().flatten();
             worst.row = all_rows.nth(worst.row).expect("it is a row of the sample");
         }
         Ok(Found {
             entries: found,
-            wrong_row: self.wrong_row(x, y)?,
+            wrong_row: self.wrong_row(x, y, depth)?,
         })
     }
 
     /// The first row of `y` whose sum is not that of `A x`.
-    fn wrong_row(&self, x: ArrayView2<'_, T>, y: &DeviceBuffer<T>) -> Result<Option<usize>, Error> {
+    fn wrong_row(
+        &self,
+        x: ArrayView2<'_, T>,
+        y: &DeviceBuffer<T>,
+        depth: Option<usize>,
+    ) -> Result<Option<usize>, Error> {
         let features = x.ncols();
         let sums = self.sums.get_or_init(|| {
             let weights = weights(features, self.seed);
@@ -162,7 +184,7 @@ impl<'a, T: Scalar + Element> VerifiedRows<'a, T> {
             y.copy_part_to_slice(first * features, &mut fetched)?;
             let is_wrong = |&row: &usize| {
                 let entries = fetched[row * features..][..features].iter().copied();
-                !sums.is_right(first + row, entries.enumerate())
+                !sums.is_right(first + row, entries.enumerate(), depth)
             };
             if let Some(row) = (0..count).into_par_iter().find_first(is_wrong) {
                 return Ok(Some(first + row));
@@ -238,7 +260,7 @@ mod tests {
     fn verify(rows: &VerifiedRows<'_, f64>, x: &Array2<f64>, y: &Array2<f64>) -> Found {
         let device = Device::emulator(Default::default());
         let y = device.upload(y.as_slice().unwrap()).unwrap();
-        rows.verify(x.view(), &y).unwrap()
+        rows.verify(x.view(), &y, None).unwrap()
     }
 
     fn longest(a: &CsMatI<f64, u32, u32>) -> usize {
@@ -328,9 +350,9 @@ mod tests {
         let device = Device::emulator(Default::default());
         let rows = VerifiedRows::choose_within(a.view(), 100, 1);
         let upload = |y: &Array2<f16>| device.upload(y.as_slice().unwrap()).unwrap();
-        assert!(rows.verify(x.view(), &upload(&y)).unwrap().ok());
+        assert!(rows.verify(x.view(), &upload(&y), None).unwrap().ok());
         y[(40, 2)] += f16::from_f32(0.25);
-        assert!(!rows.verify(x.view(), &upload(&y)).unwrap().ok());
+        assert!(!rows.verify(x.view(), &upload(&y), None).unwrap().ok());
     }
 
     #[test]

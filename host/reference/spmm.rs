@@ -55,10 +55,10 @@ impl<E: Scalar> Operation<'_, E> {
     /// fails, but for an infinity of a number that `E` rounds to it; where the reference is NaN or an infinity the
     /// same is demanded.
     ///
-    /// The first gamma is that of the worst case, for all orders of summation. Where [`depth`](Self::depth) is known, it
-    /// is in the place of the row's nonzeros: a row that many lanes sum in short parts has a bound that is shorter by
-    /// as much. In long rows a single missing term may still hide in the bound. To test them, use operands whose sums
-    /// are exact, and demand equality: [`WholeProduct`](super::WholeProduct).
+    /// The first gamma is that of the worst case, for all orders of summation. Where [`depth`](Self::depth) is known,
+    /// it is in the place of the row's nonzeros: a row that many lanes sum in short parts has a bound that is shorter
+    /// by as much. In long rows a single missing term may still hide in the bound. To test them, use operands whose
+    /// sums are exact, and demand equality: [`WholeProduct`](super::WholeProduct).
     ///
     /// # Panics
     ///

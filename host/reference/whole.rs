@@ -17,10 +17,10 @@ const MAGNITUDES: [[i32; 3]; 3] = [[2, 4, 3], [1, 4, 3], [1, 1, 1]];
 
 /// The product `A X` of small whole numbers, where A has the nonzeros of a given matrix.
 ///
-/// `X[k, j]` is a factor of row k times a factor of column j. Each term `A[i, k] X[k, j]` has a magnitude from 1 to 24,
-/// and the signs in A balance, so that a row's sum is not 0 and its magnitude at most 72, however many terms it has:
-/// f16 and bf16 hold it exactly. In f32 all partial sums are exact in rows of up to 699 050 nonzeros. In longer rows the
-/// magnitudes are smaller, and sums are exact in any order up to 2^24 nonzeros.
+/// `X[k, j]` is a factor of row k times a factor of column j. Each term `A[i, k] X[k, j]` has a magnitude from 1 to
+/// 24, and the signs in A balance, so that a row's sum is not 0 and its magnitude at most 72, however many terms it
+/// has: f16 and bf16 hold it exactly. In f32 all partial sums are exact in rows of up to 699 050 nonzeros. In longer
+/// rows the magnitudes are smaller, and sums are exact in any order up to 2^24 nonzeros.
 ///
 /// A result must equal this product entry by entry. A missing or doubled term is an error of at least 1.
 #[derive(Clone, Debug)]
@@ -155,9 +155,9 @@ impl<T: Scalar> WholeProduct<T> {
     }
 }
 
-/// A matrix with the nonzeros of `structure`, each of a value from -3 to 3 other than 0. Sums of products of two of them
-/// are exact in f32 up to 1.8 million terms; so [`verify_spgemm`](super::verify_spgemm) of their product has to be
-/// [exact](Verification::is_exact).
+/// A matrix with the nonzeros of `structure`, each of a value from -3 to 3 other than 0. Sums of products of two of
+/// them are exact in f32 up to 1.8 million terms; so [`verify_spgemm`](super::verify_spgemm) of their product has to
+/// be [exact](Verification::is_exact).
 ///
 /// # Panics
 ///
@@ -179,8 +179,8 @@ pub fn whole_matrix<V, T: Scalar>(
     CsMatI::new(structure.shape(), row_ptr, indices, values)
 }
 
-/// A graph with the edges of `structure` and weights for which [`Gcn`](crate::gcn::Gcn)'s arithmetic is exact: each node
-/// has a degree of 1 or 4, its self-loop included, so the normalised matrix has multiples of 1/4. The weights are
+/// A graph with the edges of `structure` and weights for which [`Gcn`](crate::gcn::Gcn)'s arithmetic is exact: each
+/// node has a degree of 1 or 4, its self-loop included, so the normalised matrix has multiples of 1/4. The weights are
 /// whole numbers other than 0, and balance, as in [`WholeProduct`].
 ///
 /// # Panics

@@ -209,9 +209,9 @@ impl<E: SpmmElement> Tasks<E> {
         self.large(joining).item_of(self.starts.count)
     }
 
-    /// The maximum number of roundings between a product and the sum of its row of `terms` nonzeros. An item's terms are
-    /// added one after the other, then the items of a block of threads, then the blocks of threads: by one warp four
-    /// at a time, or if they are many by eight.
+    /// The maximum number of roundings between a product and the sum of its row of `terms` nonzeros. An item's terms
+    /// are added one after the other, then the items of a block of threads, then the blocks of threads: by one warp
+    /// four at a time, or if they are many by eight.
     pub fn summation_depth(&self, terms: usize, joining: Joining, items_of_block: u32) -> usize {
         let (size, items_of_block) = (self.starts.size as usize, items_of_block as usize);
         let large_item = size << self.large(joining).shift;
