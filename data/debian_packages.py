@@ -5,10 +5,10 @@ Rows and columns are the binary packages of Debian 12 (bookworm) itself, compone
 order of their names' bytes; updates and security archives are left out. The index that apt holds is read; nothing is
 fetched (run `apt-get update` if apt holds none).
 
-Entry (i, j) counts how often `Depends` and `Pre-Depends` of package i name package j: every alternative counts, versions and
-architecture qualifiers are ignored. A name that packages provide also counts for each of its providers, once, besides
-the package of that name if there is one. Names that no package of the index has or provides are left out. Where the
-index has several versions of a package, the newest counts.
+Entry (i, j) counts how often `Depends` and `Pre-Depends` of package i name package j: every alternative counts,
+versions and architecture qualifiers are ignored. A name that packages provide also counts for each of its providers,
+once, besides the package of that name if there is one. Names that no package of the index has or provides are left
+out. Where the index has several versions of a package, the newest counts.
 
 The same index always makes the same bytes (with the same zlib).
 """

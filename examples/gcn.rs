@@ -21,8 +21,8 @@ use warprow::{CsrMatrix, Device, Gcn, generate};
 #[derive(Parser)]
 #[command(name = "gcn")]
 struct Options {
-    /// A Matrix Market file, .mtx or .mtx.gz; row i holds the nodes that node i hears [default: the dependencies of Debian's
-    /// packages]
+    /// A Matrix Market file, .mtx or .mtx.gz; row i holds the nodes that node i hears [default: the dependencies of
+    /// Debian's packages]
     graph: Option<PathBuf>,
 
     /// An npy file of f32 or f64, a row for each node [default: random numbers]

@@ -216,8 +216,8 @@ impl Time {
     }
 }
 
-/// Samples on a GPU, after as many runs to warm up, and the runs of a sample: between two events there is the time of the
-/// host's launches too, which a queue of runs hides.
+/// Samples on a GPU, after as many runs to warm up, and the runs of a sample: between two events there is the time of
+/// the host's launches too, which a queue of runs hides.
 const SAMPLES: usize = 25;
 const RUNS: u32 = 20;
 

@@ -1,6 +1,4 @@
-//! Sparse kernels for NVIDIA GPUs, written in Rust from the first line to the last.
-//!
-//! From a file to a result, on the GPU if there is one and on the emulator otherwise:
+//! Sparse kernels for NVIDIA GPUs, written in Rust from the first line to the last, and an emulator that runs them.
 //!
 //! ```
 //! use warprow::{Device, Spmm, SpmmOptions, matrix_market::read_matrix_market};
@@ -20,21 +18,6 @@
 //!
 //! Sparse matrices are `sprs` matrices with u32 indices, dense ones `ndarray` arrays, row-major. An operation has a
 //! *plan*, made once for a matrix on a device, and *runs*, many of them, which allocate nothing.
-//!
-//! | module | what is in it |
-//! |---|---|
-//! | [`device`] | devices, buffers, launches; CUDA and the emulator behind one API |
-//! | [`spmm`] | sparse times dense |
-//! | [`gemm`] | a tall dense matrix times a small one |
-//! | [`log_softmax`] | LogSoftmax of rows |
-//! | [`gcn`] | inference with graph convolutional networks |
-//! | [`spgemm`](mod@spgemm) | sparse times sparse |
-//! | [`csr`](mod@csr) | sparse matrices on a device |
-//! | [`scan`], [`sort`] | prefix sums and sorting on a device |
-//! | [`operand`] | what every operation asks of its operands |
-//! | [`matrix_market`] | Matrix Market files |
-//! | [`reference`](mod@reference) | the products in f64, and the verification of a result |
-//! | [`generate`] | random graphs and matrices |
 
 pub mod csr;
 pub mod device;
@@ -54,7 +37,7 @@ pub mod scalar;
 pub mod spgemm;
 pub mod spmm;
 
-pub use csr::{CsrMatrix, DeviceCsr, DevicePattern};
+pub use csr::{CsrMatrix, DeviceCsr, DevicePattern, ValuesMut};
 pub use cuda_std::element::Element;
 pub use cuda_std::kernel::Kernel;
 pub use cuda_std::launch::{Dim3, LaunchConfig};

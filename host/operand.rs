@@ -59,9 +59,9 @@ pub enum OperandError {
     OtherDevice {
         /// The buffer.
         what: &'static str,
-        /// The operation's device.
+        /// The [identity](Device::identity) of the operation's device.
         wanted: String,
-        /// The buffer's device.
+        /// The [identity](Device::identity) of the buffer's device.
         found: String,
     },
 
@@ -114,8 +114,8 @@ pub(crate) fn check_device<T: Element>(
     }
     Err(OperandError::OtherDevice {
         what,
-        wanted: device.to_string(),
-        found: buffer.device().to_string(),
+        wanted: device.identity().to_owned(),
+        found: buffer.device().identity().to_owned(),
     })
 }
 

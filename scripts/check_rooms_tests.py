@@ -33,17 +33,36 @@ SELF_TESTS = [
     ),
     (
         "in a tree of uses",
-        example({"host/lib.rs": "", "host/csr.rs": "struct A;", "host/gemm/tile.rs": "", "host/spmm.rs": "use crate::{csr::A, gemm::{tile::{B as C}}};"}),
+        example(
+            {
+                "host/lib.rs": "",
+                "host/csr.rs": "struct A;",
+                "host/gemm/tile.rs": "",
+                "host/spmm.rs": "use crate::{csr::A, gemm::{tile::{B as C}}};",
+            }
+        ),
         "spmm imports from gemm",
     ),
     (
         "by super, through a re-export of the facade",
-        example({"host/lib.rs": "pub use gemm::A;", "host/gemm.rs": "pub struct A;", "host/csr/mod.rs": "use super::A;"}),
+        example(
+            {
+                "host/lib.rs": "pub use gemm::A;",
+                "host/gemm.rs": "pub struct A;",
+                "host/csr/mod.rs": "use super::A;",
+            }
+        ),
         "csr imports from gemm, a family above it",
     ),
     (
         "through a glob",
-        example({"host/lib.rs": "pub use gemm::*;", "host/gemm.rs": "pub struct A;", "host/csr.rs": "fn f(a: crate::A) {}"}),
+        example(
+            {
+                "host/lib.rs": "pub use gemm::*;",
+                "host/gemm.rs": "pub struct A;",
+                "host/csr.rs": "fn f(a: crate::A) {}",
+            }
+        ),
         "csr imports from gemm, a family above it",
     ),
     (
@@ -64,15 +83,31 @@ SELF_TESTS = [
         ),
         None,
     ),
-    ("a room without a layer", example({"host/lib.rs": "", "host/new.rs": "use crate::csr::A;", "host/csr.rs": ""}), "new"),
+    (
+        "a room without a layer",
+        example({"host/lib.rs": "", "host/new.rs": "use crate::csr::A;", "host/csr.rs": ""}),
+        "new",
+    ),
     (
         "kernels of the same family",
-        example({"host/lib.rs": "", "host/spmm.rs": "use kernels_gpu_spmm::A;", "kernels-gpu/spmm/src/lib.rs": ""}, [SPMM]),
+        example(
+            {
+                "host/lib.rs": "",
+                "host/spmm.rs": "use kernels_gpu_spmm::A;",
+                "kernels-gpu/spmm/src/lib.rs": "",
+            }, [SPMM]
+        ),
         None,
     ),
     (
         "kernels of another family",
-        example({"host/lib.rs": "", "host/spmm.rs": "use kernels_gpu_gemm::A;", "kernels-gpu/gemm/src/lib.rs": ""}, [GEMM]),
+        example(
+            {
+                "host/lib.rs": "",
+                "host/spmm.rs": "use kernels_gpu_gemm::A;",
+                "kernels-gpu/gemm/src/lib.rs": "",
+            }, [GEMM]
+        ),
         "spmm imports from gemm, a family beside it",
     ),
     (
@@ -87,7 +122,13 @@ SELF_TESTS = [
     ),
     (
         "a circle across folders",
-        example({"host/lib.rs": "", "host/spmm/mod.rs": "use plan::a::A;\nstruct B;", "host/spmm/plan/a.rs": "use crate::spmm::B;"}),
+        example(
+            {
+                "host/lib.rs": "",
+                "host/spmm/mod.rs": "use plan::a::A;\nstruct B;",
+                "host/spmm/plan/a.rs": "use crate::spmm::B;",
+            }
+        ),
         "an import circle of 2 files crosses folders",
     ),
     (
@@ -104,7 +145,13 @@ SELF_TESTS = [
     ),
     (
         "an inline module",
-        example({"host/lib.rs": "", "host/csr.rs": "mod inner {\n    use super::super::gemm::A;\n}", "host/gemm.rs": "struct A;"}),
+        example(
+            {
+                "host/lib.rs": "",
+                "host/csr.rs": "mod inner {\n    use super::super::gemm::A;\n}",
+                "host/gemm.rs": "struct A;",
+            }
+        ),
         "csr imports from gemm",
     ),
     (
@@ -117,5 +164,9 @@ SELF_TESTS = [
         example({"host/lib.rs": ""}, [("kernels-gpu/spmm", ["kernels-gpu-gcn"]), ("kernels-gpu/gcn", ())]),
         "kernels-gpu-spmm depends on kernels-gpu-gcn, a crate above it",
     ),
-    ("a crate without a layer", example({"host/lib.rs": ""}, [("elsewhere", ())]), "elsewhere: the crate elsewhere has no layer"),
+    (
+        "a crate without a layer",
+        example({"host/lib.rs": ""}, [("elsewhere", ())]),
+        "elsewhere: the crate elsewhere has no layer",
+    ),
 ]

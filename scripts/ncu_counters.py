@@ -23,7 +23,7 @@ SCALES = {"ns": 1e-3, "us": 1, "ms": 1e3, "byte": 1e-9, "Kbyte": 1e-6, "Mbyte": 
 
 
 def launches(kernels, count, command):
-    """The first `count` launches of kernels of that pattern in the command's run, in their order, each with the kernel's name and its counters."""
+    """The first `count` launches of kernels whose name matches `kernels`, in order: names and counters."""
     return profiled(["-k", f"regex:{kernels}", "-c", str(count)], command)
 
 
@@ -34,7 +34,7 @@ def launches_of_each(kernels, count, command):
 
 
 def profiled(filters, command):
-    """The launches of the command's run that ncu's filters let pass, in their order, each with the kernel's name and its counters."""
+    """The launches of the command that ncu's filters select, in order: kernel names and counters."""
     ncu = ["ncu", "--csv", "--metrics", ",".join(COUNTERS.values()), *filters, *command]
     run = subprocess.run(ncu, capture_output=True, text=True)
     lines = [line for line in run.stdout.splitlines() if line.startswith('"')]

@@ -1,8 +1,8 @@
 """The imports between the files of a Cargo workspace, read from the text of its manifests and sources.
 
-An import is a `use` declaration or a path in the code. It is followed through `pub use` to the file that defines the name.
-Comments, strings and the code of tests (`#[cfg(test)]`) do not count. Modules follow from the folders: what a macro declares
-counts too, and `#[path]` does not.
+An import is a `use` declaration or a path in the code. It is followed through `pub use` to the file that defines the
+name. Comments, strings and the code of tests (`#[cfg(test)]`) do not count. Modules follow from the folders: what a
+macro declares counts too, and `#[path]` does not.
 """
 
 import re
@@ -19,7 +19,8 @@ Module = namedtuple("Module", "crate path file")
 def blanked(text):
     """The text with comments, strings and character literals blanked out, all lines in their places."""
     pattern = re.compile(
-        r"""//[^\n]*|/\*.*?\*/|\bb?r(\#*)".*?"\1|\bb?"(?:\\.|[^"\\])*"|"(?:\\.|[^"\\])*"|'(?:\\[^\n]+?|[^'\\\n])'""", re.S
+        r"""//[^\n]*|/\*.*?\*/|\bb?r(\#*)".*?"\1|\bb?"(?:\\.|[^"\\])*"|"(?:\\.|[^"\\])*"|'(?:\\[^\n]+?|[^'\\\n])'""",
+        re.S,
     )
     return pattern.sub(lambda found: re.sub(r"[^\n]", " ", found.group()), text)
 

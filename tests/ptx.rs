@@ -12,10 +12,9 @@ use cuda_builder::{
 use cuda_std::kernel::Instance;
 use half::{bf16, f16};
 use rayon::prelude::*;
-use warprow_kernels::gemm::{GemmKernel, Shape};
+use warprow_kernels::gemm::{GemmKernel, GemmProblem};
 use warprow_kernels::matrix::Operand;
-// For its kernels, which register themselves.
-use warprow_test_kernels as _;
+use warprow_test_kernels::collectives::{CALLS, NEWER_OPERATIONS, OPERATIONS};
 
 /// The architectures from the least that the kernels support to the newest.
 const ARCHITECTURES: [Arch; 4] = [Arch::SM80, Arch::SM90, Arch::SM100, Arch::SM120];
@@ -24,11 +23,12 @@ const ARCHITECTURES: [Arch; 4] = [Arch::SM80, Arch::SM90, Arch::SM100, Arch::SM1
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
 
 /// What the names of the kernels begin with that need newer architectures, and which.
-const NEWER: [(&str, Arch); 4] = [
+const NEWER: [(&str, Arch); 5] = [
     ("gemm_double_fragments_", Arch::SM90),
     ("gemm_warpgroup_fragments_", Arch::SM90A),
     ("gemm_warpgroup_halves_", Arch::SM90A),
     ("gemm_warpgroup_split_", Arch::SM90A),
+    ("newer_collective_", Arch::SM90A),
 ];
 
 /// Entry points of the library, at most: each costs time to build, and space in every program.
@@ -195,6 +195,31 @@ fn no_kernel_contains_a_panic() {
 }
 
 #[test]
+fn no_collective_operation_is_copied_merged_or_left_out() {
+    let texts: HashMap<String, String> = all()
+        .iter()
+        .flat_map(|checked_in| modules(&checked_in.open()))
+        .map(|(module, text)| (module.kernels[0].clone(), text))
+        .collect();
+    let mut wrong = Vec::new();
+    for (prefix, operations) in [("", &OPERATIONS[..]), ("newer_", &NEWER_OPERATIONS)] {
+        for kernel in ["collective_apart", "collective_in_branches"] {
+            for (number, operation) in operations.iter().enumerate() {
+                let kernel = format!("{prefix}{kernel}_{number}");
+                let instructions = texts[&kernel].split_whitespace();
+                let count = instructions
+                    .filter(|word| word.starts_with(operation))
+                    .count();
+                if count != CALLS {
+                    wrong.push(format!("{kernel}: {count} times {operation}, not {CALLS}"));
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+#[test]
 fn the_library_has_no_more_kernels_lines_and_bytes_than_it_may() {
     let (mut entry_points, mut lines, mut bytes) = (BTreeSet::new(), 0, 0);
     for checked_in in families() {
@@ -214,13 +239,13 @@ fn the_library_has_no_more_kernels_lines_and_bytes_than_it_may() {
 /// Registers of a multiprocessor, which a block shares out.
 const REGISTERS: u32 = 1 << 16;
 
-/// Into blocks of how many threads XW's kernels are launched at most, by their names, over shapes that choose every
+/// Into blocks of how many threads XW's kernels are launched at most, by their names, over problems that choose every
 /// tile.
 fn threads_of_xw() -> HashMap<String, u32> {
-    fn add<T: Operand>(most: &mut HashMap<String, u32>, shape: Shape) {
+    fn add<T: Operand>(most: &mut HashMap<String, u32>, problem: GemmProblem) {
         let kernels = GemmKernel::ALL.iter();
-        for &kernel in kernels.filter(|kernel| kernel.refusal::<T>(shape.depth).is_none()) {
-            if let Some(plan) = kernel.plan::<T>(shape) {
+        for &kernel in kernels.filter(|kernel| kernel.refusal::<T>(problem.depth).is_none()) {
+            if let Some(plan) = kernel.plan::<T>(problem) {
                 let block = plan.config.block;
                 let most = most.entry(plan.kernel.name().to_owned()).or_default();
                 *most = (*most).max(block.x * block.y * block.z);
@@ -231,17 +256,17 @@ fn threads_of_xw() -> HashMap<String, u32> {
     for shared_bytes in [99 << 10, 163 << 10, 227 << 10] {
         for depth in [4, 16, 40, 100, 128, 256, 300, 400, 512, 602, 800, 1024] {
             for cols in [1, 16, 17, 41, 48, 49, 64, 65, 100, 128, 129, 1024] {
-                let shape = Shape {
+                let problem = GemmProblem {
                     rows: 1 << 20,
                     depth,
                     cols,
                     multiprocessors: 132,
                     shared_bytes,
                 };
-                add::<f32>(&mut most, shape);
-                add::<f64>(&mut most, shape);
-                add::<f16>(&mut most, shape);
-                add::<bf16>(&mut most, shape);
+                add::<f32>(&mut most, problem);
+                add::<f64>(&mut most, problem);
+                add::<f16>(&mut most, problem);
+                add::<bf16>(&mut most, problem);
             }
         }
     }

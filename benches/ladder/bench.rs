@@ -1,7 +1,7 @@
 //! The run: every family, every case, every rung.
 
 use crate::harness::json_lines::{Environment, JsonLines};
-use crate::ladder::cases::{DenseShape, NamedGraph, graphs};
+use crate::ladder::cases::{DenseShape, graphs};
 use crate::ladder::options::Options;
 use crate::ladder::report::Report;
 use crate::ladder::rungs::Family;
@@ -29,29 +29,19 @@ pub fn run(options: &Options) -> anyhow::Result<bool> {
     let environment = Environment::of(&device);
     let results = JsonLines::create(options.run.output.as_deref(), environment)?;
     let on_emulator = device.is_emulator();
-    let graphs: Vec<NamedGraph> = graphs(on_emulator, options.run.seed)?;
     let mut bench = Bench {
         options,
         device,
         report: Report::to(results),
     };
-    for family in &options.families {
+    for &family in &options.families {
+        let graphs = graphs(family, on_emulator, options.run.seed)?;
         match family {
-            Family::Spmm => {
-                for graph in &graphs {
-                    spmm::case(&mut bench, graph)?;
-                }
-            }
+            Family::Spmm => (graphs.iter()).try_for_each(|graph| spmm::case(&mut bench, graph))?,
             Family::Spgemm => {
-                for graph in &graphs {
-                    spgemm::case(&mut bench, graph)?;
-                }
+                (graphs.iter()).try_for_each(|graph| spgemm::case(&mut bench, graph))?;
             }
-            Family::Gemm => {
-                let shape = DenseShape::on(on_emulator);
-                gemm::case::<f32>(&mut bench, shape)?;
-                gemm::case::<f64>(&mut bench, shape)?;
-            }
+            Family::Gemm => gemm::case(&mut bench, DenseShape::on(on_emulator))?,
         }
     }
     Ok(bench.report.all_right())

@@ -8,17 +8,16 @@ use crate::ladder::report::{Case, Outcome, Verified};
 use crate::ladder::rungs::Rung;
 use ndarray::Array2;
 use warprow::device::{Device, DeviceBuffer};
-use warprow::gemm::GemmElement;
 use warprow::reference::{DenseEpilogue, verify_gemm};
 use warprow::{Gemm, GemmKernel, GemmOptions, generate};
 
 /// X, W and Y.
-struct Operands<T: GemmElement> {
-    x: Array2<T>,
-    w: Array2<T>,
-    x_device: DeviceBuffer<T>,
-    y_device: DeviceBuffer<T>,
-    whole: WholeOperands<T>,
+struct Operands {
+    x: Array2<f32>,
+    w: Array2<f32>,
+    x_device: DeviceBuffer<f32>,
+    y_device: DeviceBuffer<f32>,
+    whole: WholeOperands<f32>,
 }
 
 /// All kernels of XW on a shape.
@@ -26,7 +25,7 @@ struct Operands<T: GemmElement> {
 /// # Errors
 ///
 /// The device's, unless it is a limit of a kernel.
-pub fn case<T: GemmElement>(bench: &mut Bench<'_>, shape: DenseShape) -> anyhow::Result<()> {
+pub fn case(bench: &mut Bench<'_>, shape: DenseShape) -> anyhow::Result<()> {
     let DenseShape { rows, depth, cols } = shape;
     let case = Case {
         case: format!("{rows} x {depth} by {depth} x {cols}"),
@@ -34,11 +33,11 @@ pub fn case<T: GemmElement>(bench: &mut Bench<'_>, shape: DenseShape) -> anyhow:
         cols: depth,
         nnz: None,
         features: Some(cols),
-        element: T::NAME,
+        element: "f32",
     };
     let seed = bench.options.run.seed;
-    let x = repeated::<T>(rows as usize, depth, seed);
-    let w = generate::dense::<T>(depth, cols, seed + 1);
+    let x = repeated::<f32>(rows as usize, depth, seed);
+    let w = generate::dense::<f32>(depth, cols, seed + 1);
     let mut operands = Operands {
         whole: WholeOperands::new(&bench.device, &x, &w)?,
         w,
@@ -48,7 +47,7 @@ pub fn case<T: GemmElement>(bench: &mut Bench<'_>, shape: DenseShape) -> anyhow:
     };
     bench.report.begin_case();
     for &kernel in GemmKernel::ALL {
-        let outcome = match why_not::<T>(kernel, depth as u32, &bench.device) {
+        let outcome = match why_not(kernel, depth as u32, &bench.device) {
             Some(skipped) => Outcome::Skipped { skipped },
             None => Outcome::of(computed(bench, kernel, &mut operands))?,
         };
@@ -58,8 +57,8 @@ pub fn case<T: GemmElement>(bench: &mut Bench<'_>, shape: DenseShape) -> anyhow:
 }
 
 /// Why a kernel cannot compute the product; none if it can.
-fn why_not<T: GemmElement>(kernel: GemmKernel, depth: u32, device: &Device) -> Option<String> {
-    if let Some(refusal) = kernel.refusal::<T>(depth) {
+fn why_not(kernel: GemmKernel, depth: u32, device: &Device) -> Option<String> {
+    if let Some(refusal) = kernel.refusal::<f32>(depth) {
         return Some(refusal);
     }
     let found = device.properties().compute_capability;
@@ -75,10 +74,10 @@ fn why_not<T: GemmElement>(kernel: GemmKernel, depth: u32, device: &Device) -> O
 }
 
 /// The product by one kernel.
-fn computed<T: GemmElement>(
+fn computed(
     bench: &Bench<'_>,
     kernel: GemmKernel,
-    operands: &mut Operands<T>,
+    operands: &mut Operands,
 ) -> anyhow::Result<Outcome> {
     let Operands { x, w, .. } = operands;
     let options = GemmOptions {
@@ -94,7 +93,7 @@ fn computed<T: GemmElement>(
     })?;
     let y = Array2::from_shape_vec((rows, w.ncols()), operands.y_device.download()?)?;
     let epilogue = DenseEpilogue::default();
-    let arithmetic = arithmetic::<T>(Some(kernel));
+    let arithmetic = arithmetic::<f32>(Some(kernel));
     let verification = verify_gemm(x.view(), w.view(), epilogue, arithmetic, y.view());
     if !verification.ok() {
         eprintln!("{verification}");
@@ -105,6 +104,6 @@ fn computed<T: GemmElement>(
         max_relative_error: verification.max_relative_error,
         ok: verification.ok() && exact,
     };
-    let rounds = kernel.rounds_f32() && T::NAME == "f32";
-    Ok(Outcome::computed(timing, verified).with_precision(rounds.then_some("tf32")))
+    let precision = kernel.rounds_f32().then_some("tf32");
+    Ok(Outcome::computed(timing, verified).with_precision(precision))
 }

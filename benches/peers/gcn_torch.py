@@ -1,13 +1,16 @@
 #!/usr/bin/env python3
-"""The networks of `cargo bench -p warprow-benches --bench gcn` in PyTorch, with torch.sparse and CUDA graphs; prints the same JSON lines.
+"""Runs the networks of `cargo bench -p warprow-benches --bench gcn` in PyTorch and prints the same JSON lines.
+
+It uses torch.sparse and CUDA graphs.
 
     cargo bench -p warprow-benches --bench gcn -- --save FOLDER --output gcn.jsonl
     python3 benches/peers/gcn_torch.py FOLDER [--network stanford,arxiv,products] [--no-graph] >> gcn.jsonl
 
-Two layers `A_hat (X W) + b`, ReLU between, LogSoftmax last, f32 without tf32. Graph, features and weights are those that the bench has
-saved. The result is compared with the bench's, entry by entry: "ok" says whether all are within 1e-4 of it, relative to the greater of 1
-and its magnitude, and "max_rel_err" is the greatest such error. The exit status is 1 if a result is wrong. The whole network is captured
-in a CUDA graph and replayed, unless --no-graph is given; the operators are timed one by one without.
+Two layers `A_hat (X W) + b`, ReLU between, LogSoftmax last, f32 without tf32. Graph, features and weights are those
+that the bench has saved. The result is compared with the bench's, entry by entry: "ok" says whether all are within
+1e-4 of it, relative to the greater of 1 and its magnitude, and "max_rel_err" is the greatest such error. The exit
+status is 1 if a result is wrong. The whole network is captured in a CUDA graph and replayed, unless --no-graph is
+given; the operators are timed one by one without.
 """
 
 import argparse
@@ -120,8 +123,10 @@ def run(folder, name, with_graph):
         median, least, most, launches = milliseconds(launch)
         print(json.dumps({
             "bench": "gcn", "graph": name, "rows": nodes, "nnz": edges, "widths": widths, "type": "f32",
-            "impl": "torch_graph" if with_graph and operator == "network" else "torch", "operator": operator, "layer": layer,
-            "ms": median, "ms_min": least, "ms_max": most, "launches": launches, "ok": ok, "max_rel_err": error, "torch": torch.__version__,
+            "impl": "torch_graph" if with_graph and operator == "network" else "torch",
+            "operator": operator, "layer": layer,
+            "ms": median, "ms_min": least, "ms_max": most, "launches": launches, "ok": ok, "max_rel_err": error,
+            "torch": torch.__version__,
             "device": torch.cuda.get_device_name(), "driver": f"CUDA {torch.version.cuda}",
             "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d"),
         }), flush=True)

@@ -14,9 +14,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use warprow::device::{Device, DeviceError};
 use warprow::operand::OperandError;
-use warprow::spgemm::{
-    BinLimits, Spgemm, SpgemmElement, SpgemmKernel, SpgemmOptions, multiply, multiply_unsorted,
-};
+use warprow::spgemm::{BinLimits, Spgemm, SpgemmElement, SpgemmOptions, multiply};
 use warprow::{CsrMatrix, DeviceCsr, Error};
 
 /// Multiplications before the first that is timed.
@@ -49,7 +47,6 @@ fn run_typed<T: BenchElement>(options: &Options) -> anyhow::Result<bool> {
     let default = BinLimits::new(shared_bytes, size_of::<T>() as u32);
     let bench = Bench {
         samples: options.samples,
-        kernels: options.kernels(),
         spgemm: SpgemmOptions {
             deterministic: options.deterministic,
             low_memory: options.low_memory,
@@ -81,7 +78,6 @@ fn run_typed<T: BenchElement>(options: &Options) -> anyhow::Result<bool> {
 struct Bench {
     device: Device,
     cusparse: Option<Cusparse>,
-    kernels: Vec<SpgemmKernel>,
     spgemm: SpgemmOptions,
     samples: u32,
 }
@@ -173,10 +169,6 @@ impl Bench {
         };
         let (a, b) = operands?;
         add("warprow", None, self.by_warprow(&a, &b, &verifier))?;
-        for &kernel in &self.kernels {
-            let outcome = self.by_rung(kernel, &a, &b, &verifier);
-            add(kernel.name(), None, outcome)?;
-        }
         if let Some(cusparse) = &self.cusparse {
             for algorithm in Algorithm::ALL {
                 let version = Some(cusparse.version().to_owned());
@@ -268,25 +260,6 @@ impl Bench {
         let run = || spgemm.numeric_into(a.values(), b.values(), &mut values);
         times.numeric_ms = Some(self.samples_of(run)?);
         DeviceCsr::new(Arc::clone(spgemm.pattern()), values)
-    }
-
-    fn by_rung<T: BenchElement>(
-        &self,
-        kernel: SpgemmKernel,
-        a: &DeviceCsr<T>,
-        b: &DeviceCsr<T>,
-        verifier: &Verifier<'_, T>,
-    ) -> Result<Outcome, Failure> {
-        let (times, c) = self.times(verifier, || multiply_unsorted(kernel, a, b))?;
-        let mut found = verifier.verify(&c.download_sorted()?);
-        found.ok &= self.is_exact(verifier, |a, b| {
-            multiply_unsorted(kernel, a, b)?.download_sorted()
-        })?;
-        Ok(Outcome::Computed {
-            entries: c.nnz() as u64,
-            times,
-            found,
-        })
     }
 
     fn by_cusparse<T: BenchElement>(

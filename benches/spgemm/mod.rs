@@ -2,8 +2,9 @@
 //!
 //! ```text
 //! cargo bench -p warprow-benches --bench spgemm                  # all matrices; on the emulator a small one
-//! cargo bench -p warprow-benches --bench spgemm -- --matrix rmat57_100k,banded --kernel all --output spgemm.jsonl
-//! cargo bench -p warprow-benches --bench spgemm -- --matrix rmat57_100k --bin-limits bitmap_words=8 --bin-limits chunk_entries=8192
+//! cargo bench -p warprow-benches --bench spgemm -- --matrix rmat57_100k,banded --output spgemm.jsonl
+//! cargo bench -p warprow-benches --bench spgemm -- --matrix rmat57_100k --bin-limits bitmap_words=8 \
+//!     --bin-limits chunk_entries=8192
 //! ```
 //!
 //! The host's clock measures two things. One is the whole multiplication, which allocates C and all scratch memory,

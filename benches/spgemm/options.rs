@@ -1,12 +1,11 @@
 //! The command line.
 
 use crate::harness::cusparse::CusparseOptions;
-use crate::harness::named;
 use crate::harness::run_options::RunOptions;
 use crate::spgemm::cases::{CASES, Case};
 use anyhow::{Context, bail};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use warprow::spgemm::{BinLimits, SpgemmKernel};
+use warprow::spgemm::BinLimits;
 
 /// SpGEMM against cuSPARSE, on generated matrices.
 #[derive(Clone, Debug, clap::Parser)]
@@ -25,10 +24,6 @@ pub struct Options {
         default_value = "square,transposed"
     )]
     pub products: Vec<Factor>,
-
-    /// Rungs of the ladder to run beside the last one
-    #[arg(long = "kernel", value_name = "NAME", value_delimiter = ',', value_parser = kernel_names())]
-    kernels: Vec<String>,
 
     /// The element type
     #[arg(long = "type", value_name = "TYPE", value_enum, default_value = "f32")]
@@ -98,11 +93,6 @@ impl Options {
         CASES.iter().filter(wanted).copied().collect()
     }
 
-    /// The rungs asked for, in the order of the ladder.
-    pub fn kernels(&self) -> Vec<SpgemmKernel> {
-        named::chosen(SpgemmKernel::ALL, SpgemmKernel::name, &self.kernels)
-    }
-
     /// The default limits of the bins, with those that the options change; `None` if they change none.
     ///
     /// # Errors
@@ -142,10 +132,6 @@ impl Options {
 
 fn matrix_names() -> impl TypedValueParser<Value = String> {
     PossibleValuesParser::new(CASES.iter().map(|case| case.name))
-}
-
-fn kernel_names() -> impl TypedValueParser<Value = String> {
-    named::or_all(SpgemmKernel::ALL.iter().map(|kernel| kernel.name()))
 }
 
 #[cfg(test)]
@@ -190,11 +176,6 @@ mod tests {
             parse(&["--matrix", "none"])
                 .unwrap_err()
                 .contains("rmat57_100k")
-        );
-        assert!(
-            parse(&["--kernel", "none"])
-                .unwrap_err()
-                .contains("fixed_table")
         );
         assert!(parse(&["--samples", "0"]).is_err());
     }

@@ -28,7 +28,7 @@ pub struct Product {
 /// Who computes, and what came of it.
 #[derive(Clone, Debug, Serialize)]
 pub struct Line {
-    /// `warprow`, a rung of the ladder, or an algorithm of cuSPARSE.
+    /// `warprow`, or an algorithm of cuSPARSE.
     #[serde(rename = "impl")]
     pub implementation: &'static str,
     /// The version of cuSPARSE, if that it is.

@@ -207,8 +207,17 @@ mod tests {
             _ => r#""cusparse":"12.6.3","#,
         };
         format!(
-            r#"{{"graph":"{graph}","kind":"{kind}","features":{features},"type":"f32","impl":"{implementation}",{version}"ms":{ms},"ok":true,"device":"some GPU"}}
-"#
+            concat!(
+                r#"{{"graph":"{graph}","kind":"{kind}","features":{features},"type":"f32","#,
+                r#""impl":"{implementation}",{version}"ms":{ms},"ok":true,"device":"some GPU"}}"#,
+                "\n",
+            ),
+            graph = graph,
+            kind = kind,
+            features = features,
+            implementation = implementation,
+            version = version,
+            ms = ms,
         )
     }
 

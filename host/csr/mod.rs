@@ -4,9 +4,11 @@
 //! pattern, for example the products of one structure.
 
 mod reordered;
+mod values;
 
 pub use reordered::NonzerosByColumn;
 pub(crate) use reordered::{expand, gather, number};
+pub use values::ValuesMut;
 
 use crate::device::{Device, DeviceBuffer};
 use crate::operand::{OperandError, check_buffer, extent};
@@ -163,9 +165,14 @@ impl<T: Element> DeviceCsr<T> {
         &self.values
     }
 
-    /// The values of the nonzeros, mutable.
-    pub fn values_mut(&mut self) -> &mut DeviceBuffer<T> {
-        &mut self.values
+    /// The values of the nonzeros, to be overwritten.
+    pub fn values_mut(&mut self) -> ValuesMut<'_, T> {
+        ValuesMut::new(&mut self.values)
+    }
+
+    /// The pattern, and the buffer of the values: what [`new`](Self::new) takes.
+    pub fn into_parts(self) -> (Arc<DevicePattern>, DeviceBuffer<T>) {
+        (self.pattern, self.values)
     }
 
     /// The device that holds it.

@@ -152,9 +152,18 @@ pub(crate) fn gather<T: Element>(
     let mut to = device.uninitialized::<T>(indices.len())?;
     if len > 0 {
         let config = by_column::launch(len.into());
-        let arguments = (len, indices.read_only(), from.read_only(), to.mutable());
-        // SAFETY: the indices are those of elements of `from`, and there is room for as many elements.
-        unsafe { device.launch(&by_column::gather::<T>(), config, arguments)? };
+        let (indices, from, to) = (indices.read_only(), from.read_only(), to.mutable());
+        // SAFETY: the indices are those of elements of `from`, and there is room for as many elements. An element of
+        // any type is copied as the word of its size.
+        unsafe {
+            if size_of::<T>() == 4 {
+                let arguments = (len, indices, from.cast(), to.cast());
+                device.launch(&by_column::gather::<u32>(), config, arguments)?;
+            } else {
+                let arguments = (len, indices, from, to);
+                device.launch(&by_column::gather::<T>(), config, arguments)?;
+            }
+        }
     }
     Ok(to)
 }

@@ -7,17 +7,24 @@ use cuda_std::memory::{Global, GlobalMut};
 use std::fmt;
 use std::marker::PhantomData;
 use std::slice;
+use std::sync::Arc;
 
-/// Memory of a device for `len` elements, freed when it is dropped. It keeps its device open.
+/// Memory of a device for `len` elements, freed when it is dropped, or when the last recording that uses it is. It
+/// keeps its device open.
 ///
 /// [`read_only`](Self::read_only) and [`mutable`](Self::mutable) are the pointers for kernels. A buffer of no
 /// elements takes no memory and works everywhere.
 pub struct DeviceBuffer<T: Element> {
-    device: Device,
-    /// 0 if there are no elements.
-    address: u64,
+    memory: Arc<Memory>,
     len: usize,
     element: PhantomData<T>,
+}
+
+/// An allocation, freed when neither a buffer nor a recording has it.
+pub(super) struct Memory {
+    device: Device,
+    /// 0 if it has no bytes.
+    pub address: u64,
 }
 
 impl<T: Element> DeviceBuffer<T> {
@@ -34,12 +41,11 @@ impl<T: Element> DeviceBuffer<T> {
         let address = if bytes == 0 {
             0
         } else {
-            device.recordings.refuse("an allocation")?;
             on_backend!(&*device.backend, device => device.allocate(bytes as u64, size as u32))?
         };
+        let device = device.clone();
         Ok(Self {
-            device: device.clone(),
-            address,
+            memory: Arc::new(Memory { device, address }),
             len,
             element: PhantomData,
         })
@@ -57,17 +63,23 @@ impl<T: Element> DeviceBuffer<T> {
 
     /// The device that has the memory.
     pub fn device(&self) -> &Device {
-        &self.device
+        &self.memory.device
     }
 
     /// The pointer to the first element, for kernels that read.
     pub fn read_only(&self) -> Global<T> {
-        Global::from_address(self.address)
+        Global::from_address(self.address_for_kernels())
     }
 
     /// The pointer to the first element, for kernels that write.
     pub fn mutable(&mut self) -> GlobalMut<T> {
-        GlobalMut::from_address(self.address)
+        GlobalMut::from_address(self.address_for_kernels())
+    }
+
+    /// The address; a recording of this thread keeps the memory from now on.
+    fn address_for_kernels(&self) -> u64 {
+        self.device().recordings.keep(&self.memory);
+        self.memory.address
     }
 
     /// A copy of the elements, after all earlier work of the device. Elements that no one has written are arbitrary
@@ -122,13 +134,13 @@ impl<T: Element> DeviceBuffer<T> {
         if to.is_empty() {
             return Ok(());
         }
-        self.device.recordings.refuse("a copy from the device")?;
+        self.device().recordings.refuse("a copy from the device")?;
         // Inside the allocation, whose size in bytes fits.
-        let address = self.address + (start * size_of::<T>()) as u64;
+        let address = self.memory.address + (start * size_of::<T>()) as u64;
         // SAFETY: the slice's own bytes; every pattern of bits is a value of an element type.
         let bytes =
             unsafe { slice::from_raw_parts_mut(to.as_mut_ptr().cast::<u8>(), size_of_val(to)) };
-        match &*self.device.backend {
+        match &*self.device().backend {
             Backend::Emulator(emulator) => emulator.read(address, bytes),
             #[cfg(feature = "cuda")]
             // SAFETY: the buffer's own memory, in which the slice's length was checked to lie.
@@ -146,14 +158,14 @@ impl<T: Element> DeviceBuffer<T> {
         if self.is_empty() {
             return Ok(());
         }
-        self.device.recordings.refuse("a copy to the device")?;
+        self.device().recordings.refuse("a copy to the device")?;
         // SAFETY: the slice's own bytes: elements are integers and floats, without padding.
         let bytes = unsafe { slice::from_raw_parts(from.as_ptr().cast::<u8>(), size_of_val(from)) };
-        match &*self.device.backend {
-            Backend::Emulator(emulator) => emulator.write(self.address, bytes),
+        match &*self.device().backend {
+            Backend::Emulator(emulator) => emulator.write(self.memory.address, bytes),
             #[cfg(feature = "cuda")]
             // SAFETY: the buffer's own memory, which has the slice's length.
-            Backend::Cuda(cuda) => unsafe { cuda.write(self.address, bytes) },
+            Backend::Cuda(cuda) => unsafe { cuda.write(self.memory.address, bytes) },
         }
     }
 
@@ -166,13 +178,13 @@ impl<T: Element> DeviceBuffer<T> {
         if self.is_empty() {
             return Ok(());
         }
-        self.device.recordings.refuse("to set a buffer's bytes")?;
+        self.device().recordings.refuse("to set a buffer's bytes")?;
         let bytes = self.bytes();
-        match &*self.device.backend {
-            Backend::Emulator(emulator) => emulator.zero(self.address, bytes),
+        match &*self.device().backend {
+            Backend::Emulator(emulator) => emulator.zero(self.memory.address, bytes),
             #[cfg(feature = "cuda")]
             // SAFETY: the buffer's own memory.
-            Backend::Cuda(cuda) => unsafe { cuda.fill(self.address, bytes, 0) },
+            Backend::Cuda(cuda) => unsafe { cuda.fill(self.memory.address, bytes, 0) },
         }
     }
 
@@ -185,38 +197,26 @@ impl<T: Element> DeviceBuffer<T> {
         if self.is_empty() {
             return Ok(());
         }
-        self.device.recordings.refuse("to set a buffer's bytes")?;
+        self.device().recordings.refuse("to set a buffer's bytes")?;
         let bytes = self.bytes();
-        match &*self.device.backend {
-            Backend::Emulator(emulator) => emulator.fill(self.address, bytes, value),
+        match &*self.device().backend {
+            Backend::Emulator(emulator) => emulator.fill(self.memory.address, bytes, value),
             #[cfg(feature = "cuda")]
             // SAFETY: the buffer's own memory.
-            Backend::Cuda(cuda) => unsafe { cuda.fill(self.address, bytes, value) },
+            Backend::Cuda(cuda) => unsafe { cuda.fill(self.memory.address, bytes, value) },
         }
     }
 
     /// Makes elements that no one has written visible on a GPU.
     #[cfg(feature = "cuda")]
     pub(super) fn fill_with_ones_on_cuda(&self) -> Result<(), DeviceError> {
-        match &*self.device.backend {
+        match &*self.device().backend {
             // SAFETY: the buffer's own memory.
             Backend::Cuda(cuda) if !self.is_empty() => unsafe {
-                cuda.fill(self.address, self.bytes(), 0xff)
+                cuda.fill(self.memory.address, self.bytes(), 0xff)
             },
             _ => Ok(()),
         }
-    }
-
-    /// Makes room for `rows * cols` elements where there is less; what the buffer held is lost then.
-    pub(crate) fn grow(&mut self, rows: u64, cols: u64) -> Result<(), DeviceError> {
-        let wanted = u128::from(rows) * u128::from(cols);
-        let len = usize::try_from(wanted).unwrap_or(usize::MAX);
-        if self.len < len {
-            // The old elements are freed first.
-            *self = self.device.uninitialized(0)?;
-            *self = self.device.uninitialized(len)?;
-        }
-        Ok(())
     }
 
     fn bytes(&self) -> usize {
@@ -236,9 +236,9 @@ impl<T: Element> DeviceBuffer<T> {
     }
 }
 
-impl<T: Element> Drop for DeviceBuffer<T> {
+impl Drop for Memory {
     fn drop(&mut self) {
-        if !self.is_empty() {
+        if self.address != 0 {
             // A failure here is that of an earlier launch, which another call reports.
             let _ = on_backend!(&*self.device.backend, device => device.free(self.address));
         }
@@ -252,7 +252,7 @@ impl<T: Element> fmt::Debug for DeviceBuffer<T> {
             "DeviceBuffer({} x {} on {})",
             self.len,
             T::NAME,
-            self.device
+            self.device().identity()
         )
     }
 }

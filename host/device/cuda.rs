@@ -16,6 +16,7 @@ mod recording;
 mod side_streams;
 
 use super::error::{CudaUnavailable, DeviceError, DriverError};
+use super::identity;
 use super::limits::{self, KernelLimits};
 use super::properties::{MemoryInfo, Properties, Version};
 use super::reports::ModuleLoad;
@@ -42,6 +43,7 @@ const OLDEST: Version = Version::new(8, 0);
 /// A GPU. The order of the fields is that in which they are dropped.
 #[derive(Debug)]
 pub(super) struct Cuda {
+    identity: String,
     properties: Properties,
     modules: Modules,
     /// The kernel launched last, for the message when a later call reports its failure.
@@ -87,6 +89,7 @@ impl Cuda {
         CurrentContext::set_current(&context).map_err(failed("make a context current"))?;
         let stream = Stream::new(StreamFlags::DEFAULT, None).map_err(failed("create a stream"))?;
         Ok(Self {
+            identity: identity::of_cuda(ordinal, &properties.name),
             modules: Modules::new(
                 properties.name.clone(),
                 properties.compute_capability,
@@ -99,6 +102,10 @@ impl Cuda {
             stream,
             context,
         })
+    }
+
+    pub fn identity(&self) -> &str {
+        &self.identity
     }
 
     pub fn properties(&self) -> &Properties {

@@ -1,6 +1,7 @@
 //! The emulator back end: the same kernels, run by [`simt`] on the host's cores.
 
 use super::error::DeviceError;
+use super::identity;
 use super::limits::{self, KernelLimits};
 use super::properties::{Properties, Version};
 use super::reports::Progress;
@@ -8,13 +9,32 @@ use cuda_std::kernel::{Kernel, KernelArgs};
 use cuda_std::launch::{Dim3, LaunchConfig};
 use simt::Launch;
 use simt::Options as EmulatorOptions;
+use std::cell::Cell;
+use std::mem;
 use std::num::NonZero;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
 /// An emulated GPU with its own memory.
 pub(super) struct EmulatorBackend {
     emulator: simt::Emulator,
+    identity: String,
     properties: Properties,
+    /// Allocations to free after the running launch.
+    free_later: Mutex<Vec<u64>>,
+}
+
+thread_local! {
+    /// Whether this thread is in a function that reports progress.
+    static REPORTS_PROGRESS: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Checks that this thread is not in a function that reports progress: the launch that calls it holds the emulator.
+pub(super) fn refuse_during_progress(what: &'static str) -> Result<(), DeviceError> {
+    if REPORTS_PROGRESS.get() {
+        return Err(DeviceError::DuringProgress { what });
+    }
+    Ok(())
 }
 
 impl EmulatorBackend {
@@ -37,8 +57,14 @@ impl EmulatorBackend {
                 shared_bytes_per_block: simt::limits::MAX_STATIC_SHARED,
                 max_shared_bytes_per_block: simt::limits::MAX_SHARED,
             },
+            identity: identity::of_emulator(),
+            free_later: Mutex::default(),
             emulator: simt::Emulator::new(options),
         }
+    }
+
+    pub fn identity(&self) -> &str {
+        &self.identity
     }
 
     pub fn properties(&self) -> &Properties {
@@ -47,6 +73,7 @@ impl EmulatorBackend {
 
     /// `bytes` bytes of elements of `element_size` bytes, not initialised.
     pub fn allocate(&self, bytes: u64, element_size: u32) -> Result<u64, DeviceError> {
+        refuse_during_progress("an allocation")?;
         self.emulator
             .allocate(bytes, element_size)
             .map_err(|_| DeviceError::OutOfMemory {
@@ -57,18 +84,30 @@ impl EmulatorBackend {
     }
 
     pub fn free(&self, address: u64) -> Result<(), DeviceError> {
+        if REPORTS_PROGRESS.get() {
+            self.free_later().push(address);
+            return Ok(());
+        }
         Ok(self.emulator.free(address)?)
     }
 
+    fn free_later(&self) -> MutexGuard<'_, Vec<u64>> {
+        // A panic cannot leave it half changed.
+        (self.free_later.lock()).unwrap_or_else(PoisonError::into_inner)
+    }
+
     pub fn write(&self, address: u64, bytes: &[u8]) -> Result<(), DeviceError> {
+        refuse_during_progress("a copy to the device")?;
         Ok(self.emulator.write(address, bytes)?)
     }
 
     pub fn read(&self, address: u64, bytes: &mut [u8]) -> Result<(), DeviceError> {
+        refuse_during_progress("a copy from the device")?;
         Ok(self.emulator.read(address, bytes)?)
     }
 
     pub fn zero(&self, address: u64, bytes: usize) -> Result<(), DeviceError> {
+        refuse_during_progress("to set a buffer's bytes")?;
         Ok(self.emulator.zero(address, bytes as u64)?)
     }
 
@@ -87,12 +126,16 @@ impl EmulatorBackend {
         Ok(())
     }
 
-    pub fn launch<A: KernelArgs>(
+    /// # Safety
+    ///
+    /// The kernel's own contract holds, with these arguments and this shape.
+    pub unsafe fn launch<A: KernelArgs>(
         &self,
         kernel: &Kernel<A>,
         config: &LaunchConfig,
         args: A,
     ) -> Result<(), DeviceError> {
+        refuse_during_progress("a launch")?;
         // Registers do not count here, and static shared memory the emulator itself counts.
         let resources = KernelLimits {
             max_threads_per_block: u32::MAX,
@@ -113,13 +156,34 @@ impl EmulatorBackend {
             shared_bytes: config.shared_bytes,
         };
         let thread = kernel.thread();
-        self.emulator
-            .launch(launch, &|| thread(args))
-            .map_err(|fault| DeviceError::Fault(fault.into()))?;
-        Ok(())
+        let launched = self
+            .emulator
+            // SAFETY: the emulator calls it for the threads of the launch; the rest is the caller's contract.
+            .launch(launch, &|| unsafe { thread(args) });
+        // What a function that reports progress has dropped.
+        let mut dropped = mem::take(&mut *self.free_later()).into_iter();
+        let freed = dropped.try_for_each(|address| self.emulator.free(address));
+        launched.map_err(|fault| DeviceError::Fault(fault.into()))?;
+        Ok(freed?)
     }
 
     pub fn set_progress(&self, progress: Option<Progress>) {
-        self.emulator.set_progress(progress);
+        /// Notes the end of a report, also if it panics.
+        struct Ended;
+
+        impl Drop for Ended {
+            fn drop(&mut self) {
+                REPORTS_PROGRESS.set(false);
+            }
+        }
+
+        let reporting = |progress: Progress| -> Progress {
+            Arc::new(move |done, total| {
+                REPORTS_PROGRESS.set(true);
+                let _ended = Ended;
+                progress(done, total);
+            })
+        };
+        self.emulator.set_progress(progress.map(reporting));
     }
 }

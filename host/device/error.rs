@@ -67,6 +67,15 @@ pub enum DeviceError {
         what: &'static str,
     },
 
+    /// A function that reports progress ([`Device::set_progress`](super::Device::set_progress)) used an emulator.
+    #[error(
+        "a function that reports progress cannot use an emulator, which runs a launch meanwhile: {what}"
+    )]
+    DuringProgress {
+        /// What was asked.
+        what: &'static str,
+    },
+
     /// A launch that the device does not allow; nothing was launched.
     #[error("kernel `{kernel}` cannot be launched on {device}: {exceeded}")]
     LaunchLimit {

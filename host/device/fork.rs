@@ -33,7 +33,7 @@ impl Device {
             #[cfg(feature = "cuda")]
             launches: Cell::new(0),
             #[cfg(feature = "cuda")]
-            in_order: self.is_emulator() || self.recordings.refuse("a fork").is_err(),
+            in_order: self.is_emulator() || self.is_recording(),
             joined: false,
         }
     }

@@ -22,11 +22,13 @@ mod cuda;
 mod emulator;
 mod error;
 mod fork;
+mod identity;
 mod limits;
 mod occupancy;
 mod properties;
 mod recording;
 mod reports;
+mod scratch;
 mod selector;
 mod timer;
 
@@ -38,6 +40,7 @@ pub use limits::LimitExceeded;
 pub use properties::{MemoryInfo, Properties, Version};
 pub use recording::LaunchGraph;
 pub use reports::{ModuleLoad, Progress};
+pub(crate) use scratch::Scratch;
 pub use selector::{DEVICE_VARIABLE, ParseSelectorError, Selector};
 pub use simt::{Checks, Options as EmulatorOptions, Schedule};
 pub use timer::Timer;
@@ -162,6 +165,14 @@ impl Device {
         &self.properties().name
     }
 
+    /// What tells the device from all others of the process: `CUDA device 0 (NVIDIA H200)`, `emulator 3`.
+    ///
+    /// Handles that are opened one by one are different devices, also those of one GPU, which differ by the number of
+    /// the handle.
+    pub fn identity(&self) -> &str {
+        on_backend!(&*self.backend, device => device.identity())
+    }
+
     /// Whether it is the emulator.
     pub fn is_emulator(&self) -> bool {
         matches!(*self.backend, Backend::Emulator(_))
@@ -233,19 +244,17 @@ impl Device {
     ///
     /// Out of memory, more than 2^64 bytes, or the driver's.
     pub fn uninitialized<T: Element>(&self, len: usize) -> Result<DeviceBuffer<T>, DeviceError> {
-        let buffer = DeviceBuffer::allocate(self, len)?;
-        #[cfg(feature = "cuda")]
-        if cfg!(debug_assertions) {
-            buffer.fill_with_ones_on_cuda()?;
+        if len > 0 {
+            self.recordings.refuse("an allocation")?;
         }
-        Ok(buffer)
+        self.scratch(len)
     }
 
     /// Compiles a module and adds it to the kernels of this crate: its entry points can be launched from now on. On
     /// the emulator, which runs the kernels' handles, there is nothing to do. For an archive of modules see
     /// [`load_kernels`](Self::load_kernels).
     ///
-    /// If several modules have an entry point, the one that was loaded first counts. This crate's own come last.
+    /// If several modules have an entry point, the one that was loaded first counts. None replaces this crate's own.
     ///
     /// # Errors
     ///
@@ -257,8 +266,8 @@ impl Device {
     /// Adds the kernels of an archive that `cuda_builder` has made of a kernel crate: each can be launched from now
     /// on, and its module is compiled when it is first launched. `include_bytes!` of the archive will do.
     ///
-    /// If several archives or modules have an entry point, the one that was loaded first counts. This crate's own
-    /// come last. On the emulator, which runs the kernels' handles, the archive is only checked.
+    /// If several archives or modules have an entry point, the one that was loaded first counts. None replaces this
+    /// crate's own. On the emulator, which runs the kernels' handles, the archive is only checked.
     ///
     /// # Errors
     ///
@@ -281,11 +290,6 @@ impl Device {
             #[cfg(feature = "cuda")]
             Backend::Cuda(cuda) => cuda.module_loads(),
         }
-    }
-
-    /// Whether this thread records launches of the device. If so, it can neither allocate nor wait.
-    pub(crate) fn is_recording(&self) -> bool {
-        self.recordings.refuse("").is_err()
     }
 
     /// Launches a kernel. [`launch!`](crate::launch!) is shorter to write.
@@ -314,7 +318,8 @@ impl Device {
             return Ok(());
         }
         match &*self.backend {
-            Backend::Emulator(emulator) => emulator.launch(kernel, &config, args),
+            // SAFETY: the caller's contract.
+            Backend::Emulator(emulator) => unsafe { emulator.launch(kernel, &config, args) },
             #[cfg(feature = "cuda")]
             // SAFETY: the handle has the types of the entry point's arguments; the rest is the caller's contract.
             Backend::Cuda(cuda) => args
@@ -346,7 +351,20 @@ impl Device {
         Timer::start(self)
     }
 
+    /// Checks that this thread may use the device: it may not in a function that reports progress of an emulator. What
+    /// holds a lock while it launches asks first.
+    pub(crate) fn refuse_during_progress(&self, what: &'static str) -> Result<(), DeviceError> {
+        match &*self.backend {
+            Backend::Emulator(_) => emulator::refuse_during_progress(what),
+            #[cfg(feature = "cuda")]
+            Backend::Cuda(_) => Ok(()),
+        }
+    }
+
     /// Calls `progress` while launches run on an emulator; `None` ends that. A GPU does not report progress.
+    ///
+    /// The function cannot use an emulator, which runs a launch meanwhile: what it asks of one is
+    /// [`DeviceError::DuringProgress`]. It must not wait for a thread that uses this device.
     pub fn set_progress(&self, progress: Option<Progress>) {
         match &*self.backend {
             Backend::Emulator(emulator) => emulator.set_progress(progress),
@@ -372,6 +390,6 @@ impl fmt::Display for Device {
 
 impl fmt::Debug for Device {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Device({self})")
+        write!(f, "Device({})", self.identity())
     }
 }

@@ -1,21 +1,28 @@
 //! Launches that are recorded once and launched together many times: a CUDA graph on a GPU.
 
+use super::buffer::Memory;
 use super::emulator::EmulatorBackend;
 use super::error::DeviceError;
-use super::{Backend, Device};
+use super::{Backend, Device, DeviceBuffer};
+use cuda_std::element::Element;
 use cuda_std::kernel::{Kernel, KernelArgs};
 use cuda_std::launch::LaunchConfig;
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, ThreadId};
 
 /// Launches of a device, recorded by [`Device::record`]. On a GPU they are one CUDA graph: one call of the driver for
 /// all of them, and less time between one and the next.
+///
+/// It keeps the memory of every buffer that its launches use, also if the buffer or its plan is dropped.
 pub struct LaunchGraph {
-    // Dropped before the device, whose context it needs.
-    recorded: Recorded,
+    // Dropped before the device, whose context it needs. Locked by a launch: a thread waits until another one has
+    // launched all of it.
+    recorded: Mutex<Recorded>,
     launches: usize,
+    memory: UsedMemory,
     device: Device,
 }
 
@@ -28,9 +35,13 @@ enum Recorded {
 /// A launch with its arguments, on the emulator.
 type RecordedLaunch = Box<dyn Fn(&EmulatorBackend) -> Result<(), DeviceError> + Send + Sync>;
 
+/// The memory whose addresses launches have, by that address.
+type UsedMemory = HashMap<u64, Arc<Memory>>;
+
 /// A recording that has not ended.
 struct Recording {
     launches: usize,
+    memory: UsedMemory,
     so_far: SoFar,
 }
 
@@ -42,39 +53,81 @@ enum SoFar {
 
 /// The recordings of a device that have not ended, one for each thread. Launches of other threads are not recorded.
 #[derive(Default)]
-pub(super) struct Recordings(Mutex<HashMap<ThreadId, Recording>>);
+pub(super) struct Recordings {
+    of_threads: Mutex<HashMap<ThreadId, Recording>>,
+    /// How many there are: most calls need no lock to learn that there are none.
+    count: AtomicUsize,
+}
 
 impl Recordings {
     fn lock(&self) -> MutexGuard<'_, HashMap<ThreadId, Recording>> {
         // A panic cannot leave it half changed.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        (self.of_threads.lock()).unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Begins a recording of this thread, until what it returns is dropped.
+    fn begin(&self, recording: Recording) -> Open<'_> {
+        self.count.fetch_add(1, Ordering::Relaxed);
+        self.put(recording);
+        Open(self)
+    }
+
+    fn any(&self) -> bool {
+        // A thread sees its own count.
+        self.count.load(Ordering::Relaxed) > 0
     }
 
     fn take(&self) -> Option<Recording> {
-        let mut recordings = self.lock();
-        if recordings.is_empty() {
+        if !self.any() {
             return None;
         }
-        recordings.remove(&thread::current().id())
+        self.lock().remove(&thread::current().id())
     }
 
     fn put(&self, recording: Recording) {
         self.lock().insert(thread::current().id(), recording);
     }
 
+    /// Whether this thread records.
+    pub fn is_open(&self) -> bool {
+        self.any() && self.lock().contains_key(&thread::current().id())
+    }
+
     /// Checks that this thread does not record; `what` cannot be recorded.
     pub fn refuse(&self, what: &'static str) -> Result<(), DeviceError> {
-        let recordings = self.lock();
-        if recordings.is_empty() || !recordings.contains_key(&thread::current().id()) {
-            return Ok(());
+        if self.is_open() {
+            return Err(DeviceError::NotRecordable { what });
         }
-        Err(DeviceError::NotRecordable { what })
+        Ok(())
+    }
+
+    /// Keeps memory for the recording of this thread, if there is one: a launch is about to have its address.
+    pub fn keep(&self, memory: &Arc<Memory>) {
+        if self.any()
+            && let Some(recording) = self.lock().get_mut(&thread::current().id())
+        {
+            recording.memory.insert(memory.address, Arc::clone(memory));
+        }
+    }
+}
+
+/// A recording of this thread, which ends when it is dropped.
+struct Open<'a>(&'a Recordings);
+
+impl Drop for Open<'_> {
+    fn drop(&mut self) {
+        self.0.take();
+        self.0.count.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
 impl Device {
     /// Records the launches that `launch` makes on this device and this thread, for [`LaunchGraph::launch`]. They do
     /// not run, and anything other than a launch fails: allocations, copies, waiting. Other threads are not affected.
+    ///
+    /// The recording keeps the memory of each buffer whose pointer `launch` takes, with
+    /// [`read_only`](super::DeviceBuffer::read_only) or [`mutable`](super::DeviceBuffer::mutable), as the runs of plans
+    /// do: it is freed after the recording.
     ///
     /// ```
     /// # use cuda_std::prelude::*;
@@ -117,29 +170,19 @@ impl Device {
         &self,
         launch: impl FnOnce() -> Result<(), E>,
     ) -> Result<LaunchGraph, E> {
-        /// Ends the recording if `launch` panics.
-        struct Ended<'a>(&'a Recordings);
-
-        impl Drop for Ended<'_> {
-            fn drop(&mut self) {
-                self.0.take();
-            }
-        }
-
-        let nested = self.recordings.refuse("another recording").is_err();
-        assert!(!nested, "a recording inside another one");
+        assert!(!self.is_recording(), "a recording inside another one");
         let so_far = match &*self.backend {
             Backend::Emulator(_) => SoFar::Emulator(Vec::new()),
             #[cfg(feature = "cuda")]
             Backend::Cuda(cuda) => SoFar::Cuda(cuda.start_recording()?),
         };
-        self.recordings.put(Recording {
+        let open = self.recordings.begin(Recording {
             launches: 0,
+            memory: UsedMemory::new(),
             so_far,
         });
-        let ended = Ended(&self.recordings);
         launch()?;
-        let recording = ended.0.take().expect("nobody else ends it");
+        let recording = open.0.take().expect("nobody else ends it");
         let recorded = match (recording.so_far, &*self.backend) {
             (SoFar::Emulator(replays), _) => Recorded::Emulator(replays),
             #[cfg(feature = "cuda")]
@@ -150,10 +193,16 @@ impl Device {
             (SoFar::Cuda(_), Backend::Emulator(_)) => unreachable!("the device has one back end"),
         };
         Ok(LaunchGraph {
-            recorded,
+            recorded: Mutex::new(recorded),
             launches: recording.launches,
+            memory: recording.memory,
             device: self.clone(),
         })
+    }
+
+    /// Whether this thread records launches of the device. If so, it can neither copy nor wait.
+    pub(crate) fn is_recording(&self) -> bool {
+        self.recordings.is_open()
     }
 
     /// Records a launch if this thread records; returns whether it does.
@@ -174,7 +223,8 @@ impl Device {
         let added = match (&mut recording.so_far, &*self.backend) {
             (SoFar::Emulator(replays), _) => {
                 let kernel = *kernel;
-                replays.push(Box::new(move |emulator| {
+                // SAFETY: only `LaunchGraph::launch` calls it, and the contract is that of its caller.
+                replays.push(Box::new(move |emulator| unsafe {
                     emulator.launch(&kernel, &config, args)
                 }));
                 Ok(())
@@ -199,7 +249,13 @@ impl LaunchGraph {
         self.launches
     }
 
-    /// Launches what was recorded, with the arguments that it was recorded with. On a GPU it returns at once.
+    /// Gives up the memory of a buffer, whose owner makes sure that it is alive in a launch.
+    pub(crate) fn release<T: Element>(&mut self, buffer: &DeviceBuffer<T>) {
+        self.memory.remove(&buffer.read_only().address());
+    }
+
+    /// Launches what was recorded, with the arguments that it was recorded with. On a GPU it returns at once. Launches
+    /// of one recording come one after the other, from whatever threads.
     ///
     /// # Errors
     ///
@@ -207,10 +263,18 @@ impl LaunchGraph {
     ///
     /// # Safety
     ///
-    /// What [`Device::launch`] asks for holds for each of the launches: above all, the buffers that they use are alive.
+    /// What [`Device::launch`] asks for holds for each of the launches. The recording keeps the memory of buffers alive
+    /// whose pointers were taken inside [`Device::record`] and on its thread. Buffers whose pointers were taken before,
+    /// or on another thread, must still be alive.
     pub unsafe fn launch(&self) -> Result<(), DeviceError> {
-        self.device.recordings.refuse("the launch of a recording")?;
-        match (&self.recorded, &*self.device.backend) {
+        let what = "the launch of a recording";
+        self.device.recordings.refuse(what)?;
+        self.device.refuse_during_progress(what)?;
+        let recorded = self.recorded.lock();
+        match (
+            &*recorded.unwrap_or_else(PoisonError::into_inner),
+            &*self.device.backend,
+        ) {
             (Recorded::Emulator(replays), Backend::Emulator(emulator)) => {
                 replays.iter().try_for_each(|replay| replay(emulator))
             }
@@ -237,6 +301,7 @@ impl Drop for LaunchGraph {
 
 impl fmt::Debug for LaunchGraph {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "LaunchGraph({} on {})", self.launches, self.device)
+        let device = self.device.identity();
+        write!(f, "LaunchGraph({} on {device})", self.launches)
     }
 }

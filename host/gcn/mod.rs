@@ -2,26 +2,6 @@
 //!
 //! After Kipf and Welling, "Semi-Supervised Classification with Graph Convolutional Networks" (ICLR 2017), computed
 //! as by PyTorch Geometric's `GCNConv`; [`read_layers`] reads its weights.
-//!
-//! ```
-//! use ndarray::array;
-//! use sprs::CsMatI;
-//! use warprow::device::Device;
-//! use warprow::gcn::{Gcn, GcnLayer, GcnOptions};
-//!
-//! # fn main() -> Result<(), warprow::Error> {
-//! // Nodes 0 and 1 are neighbours of each other; node 2 has no neighbours.
-//! let graph = CsMatI::new((3, 3), vec![0_u32, 1, 2, 2], vec![1_u32, 0], vec![1.0_f32, 1.0]);
-//! let layer = GcnLayer { weights: array![[1.0, -1.0]], bias: None };
-//! let device = Device::open()?;
-//! let mut gcn = Gcn::plan(&device, graph.view(), &[layer], GcnOptions::default())?;
-//! println!("{gcn}");
-//! let y = gcn.classify(array![[2.0], [4.0], [0.0]].view())?;
-//! assert!((y[[0, 0]] + (1.0_f32 + (-6.0_f32).exp()).ln()).abs() < 1e-5);
-//! assert!((y[[2, 0]] + 2.0_f32.ln()).abs() < 1e-6);
-//! # Ok(())
-//! # }
-//! ```
 
 mod error;
 mod layers;
@@ -39,19 +19,18 @@ use crate::csr::DeviceCsr;
 use crate::device::{Device, DeviceBuffer, DeviceError, LaunchGraph};
 use crate::gemm::GemmElement;
 use crate::log_softmax::SoftmaxElement;
-use crate::operand::{OperandError, buffer_len, check_buffer, elements, extent, upload_dense};
+use crate::operand::{OperandError, check_buffer, elements, extent, upload_dense};
 use crate::spmm::{Spmm, SpmmElement, SpmmOptions};
 use cuda_std::float::Real;
 use ndarray::{Array1, Array2, ArrayView2};
-use operator::Step;
 use sprs::CsMatViewI;
 use std::fmt;
-use steps::{steps, widths};
-use warprow_kernels::log_softmax::Logarithm;
+use steps::{Operators, steps, widths};
+use warprow_kernels::log_softmax::ExpLn;
 
 /// An element type of a network: f32 or f64.
 pub trait GcnElement:
-    Real + SpmmElement<Sum = Self> + GemmElement + SoftmaxElement + Logarithm
+    Real + SpmmElement<Sum = Self> + GemmElement + SoftmaxElement + ExpLn
 {
 }
 
@@ -80,18 +59,34 @@ pub struct GcnOptions {
 /// A network and its graph on a device, with all buffers that inference needs.
 ///
 /// `Display` lists its operators in order.
+///
+/// ```
+/// use ndarray::array;
+/// use sprs::CsMatI;
+/// use warprow::device::Device;
+/// use warprow::gcn::{Gcn, GcnLayer, GcnOptions};
+///
+/// # fn main() -> Result<(), warprow::Error> {
+/// // Nodes 0 and 1 are neighbours of each other; node 2 has no neighbours.
+/// let graph = CsMatI::new((3, 3), vec![0_u32, 1, 2, 2], vec![1_u32, 0], vec![1.0_f32, 1.0]);
+/// let layer = GcnLayer { weights: array![[1.0, -1.0]], bias: None };
+/// let device = Device::open()?;
+/// let mut gcn = Gcn::plan(&device, graph.view(), &[layer], GcnOptions::default())?;
+/// println!("{gcn}");
+/// let y = gcn.classify(array![[2.0], [4.0], [0.0]].view())?;
+/// assert!((y[[0, 0]] + (1.0_f32 + (-6.0_f32).exp()).ln()).abs() < 1e-5);
+/// assert!((y[[2, 0]] + 2.0_f32.ln()).abs() < 1e-6);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug)]
 pub struct Gcn<T: GcnElement> {
-    // Dropped before the buffers that its launches use.
     replay: Replay,
     device: Device,
-    nodes: u32,
     features: u32,
     classes: u32,
-    spmm: Spmm<T>,
-    /// The operators in order; each reads what the previous one has written.
-    steps: Vec<Step<T>>,
-    /// The results of all steps except the last.
+    operators: Operators<T>,
+    /// The results of all operators except the last.
     buffers: Vec<DeviceBuffer<T>>,
 }
 
@@ -133,29 +128,20 @@ impl<T: GcnElement> Gcn<T> {
         let spmm = Spmm::plan_on_device(adjacency, options.spmm)?;
         let nodes = extent("the number of nodes", spmm.rows())?;
         let steps = steps(&spmm, layers, options)?;
-        let mut buffers = Vec::new();
-        for step in &steps[..steps.len() - 1] {
-            // In place, it has none of its own.
-            let cols = if step.in_place() { 0 } else { step.cols };
-            let len = elements(nodes, extent("the width of a layer", cols)?);
-            let len = buffer_len("the number of elements between two layers", len)?;
-            buffers.push(device.uninitialized(len)?);
-        }
+        let operators = Operators { spmm, nodes, steps };
         Ok(Self {
             replay: Replay::Unknown,
             device: device.clone(),
-            nodes,
             features: extent("the number of features", features)?,
             classes: extent("the number of classes", classes)?,
-            spmm,
-            steps,
-            buffers,
+            buffers: operators.buffers(device)?,
+            operators,
         })
     }
 
     /// Nodes of the graph: rows of the features and of the result.
     pub fn nodes(&self) -> usize {
-        self.nodes as usize
+        self.operators.nodes as usize
     }
 
     /// Features of a node.
@@ -170,39 +156,51 @@ impl<T: GcnElement> Gcn<T> {
 
     /// Nonzeros of A_hat.
     pub fn nonzeros(&self) -> usize {
-        self.spmm.nnz()
+        self.operators.spmm.nnz()
     }
 
     /// The plan of the product with A_hat, in words.
     pub fn spmm_plan(&self) -> impl fmt::Display {
-        // Not the plan itself: running it with a wider X would free memory that recorded launches use.
-        self.spmm.to_string()
+        &self.operators.spmm
     }
 
     /// The operators in the order in which they run.
     pub fn operators(&self) -> impl ExactSizeIterator<Item = Operator> + '_ {
-        self.steps.iter().map(|step| step.operator)
+        self.operators.steps.iter().map(|step| step.operator)
     }
 
     /// The logarithms of the classes' probabilities, a row for each node: `x` of `nodes * features` elements, `y` of
-    /// `nodes * classes`. It does not wait for the device, and allocates nothing but in the first run.
+    /// `nodes * classes`. It does not wait for the device.
     ///
     /// The second of two runs with the same buffers records its launches ([`Device::record`]). Further runs with
-    /// these buffers are one launch.
+    /// these buffers are one launch, and allocate nothing.
+    ///
+    /// Inside a recording of the caller's, each run launches one operator after the other, and has buffers of its own,
+    /// which that recording keeps.
     ///
     /// # Errors
     ///
     /// A length that does not fit; a buffer of another device; a launch that fails.
     pub fn run(&mut self, x: &DeviceBuffer<T>, y: &mut DeviceBuffer<T>) -> Result<(), GcnError> {
         self.check_operands(x, y)?;
+        if self.device.is_recording() {
+            // This network's buffers are for its own runs, of which one may come between two of the recorded launches.
+            let mut buffers = self.operators.buffers(&self.device)?;
+            return self.operators.run(&mut buffers, x, y);
+        }
+        let (operators, buffers) = (&self.operators, &mut self.buffers);
         let operands = [x.read_only().address(), y.mutable().address()];
         self.replay = match std::mem::replace(&mut self.replay, Replay::Unknown) {
             Replay::Impossible => Replay::Impossible,
             Replay::Recorded(of, graph) if of == operands => Replay::Recorded(of, graph),
             Replay::Launched(of) if of == operands => {
-                let device = self.device.clone();
-                match device.record(|| self.run_operators(x, y)) {
-                    Ok(graph) => Replay::Recorded(operands, graph),
+                match self.device.record(|| operators.run(buffers, x, y)) {
+                    Ok(mut graph) => {
+                        // They are the caller's, and alive when they are operands again.
+                        graph.release(x);
+                        graph.release(y);
+                        Replay::Recorded(operands, graph)
+                    }
                     Err(error) if is_not_recordable(&error) => Replay::Impossible,
                     Err(error) => return Err(error),
                 }
@@ -210,23 +208,25 @@ impl<T: GcnElement> Gcn<T> {
             _ => Replay::Launched(operands),
         };
         match &self.replay {
-            // SAFETY: x and y have the recorded addresses and lengths; this network keeps all other buffers alive.
+            // SAFETY: x and y have the recorded addresses and lengths; the recording keeps all other buffers alive.
             Replay::Recorded(_, graph) => unsafe { Ok(graph.launch()?) },
-            _ => self.run_operators(x, y),
+            _ => operators.run(buffers, x, y),
         }
     }
 
-    fn run_operators(
-        &mut self,
-        x: &DeviceBuffer<T>,
-        y: &mut DeviceBuffer<T>,
-    ) -> Result<(), GcnError> {
-        (0..self.steps.len()).try_for_each(|index| self.run_operator(index, x, y))
-    }
-
     fn check_operands(&self, x: &DeviceBuffer<T>, y: &DeviceBuffer<T>) -> Result<(), GcnError> {
-        check_buffer(&self.device, "x", x, elements(self.nodes, self.features))?;
-        check_buffer(&self.device, "y", y, elements(self.nodes, self.classes))?;
+        check_buffer(
+            &self.device,
+            "x",
+            x,
+            elements(self.operators.nodes, self.features),
+        )?;
+        check_buffer(
+            &self.device,
+            "y",
+            y,
+            elements(self.operators.nodes, self.classes),
+        )?;
         Ok(())
     }
 
@@ -246,25 +246,7 @@ impl<T: GcnElement> Gcn<T> {
         y: &mut DeviceBuffer<T>,
     ) -> Result<(), GcnError> {
         self.check_operands(x, y)?;
-        let step = &self.steps[index];
-        let middle = index.min(self.buffers.len());
-        let (before, from_here) = self.buffers.split_at_mut(middle);
-        if step.in_place() {
-            let target = before.last_mut().expect("a layer has a product before");
-            return step.activate_in_place(self.nodes, target);
-        }
-        // An operator in place writes to the buffer of the previous operator.
-        let behind = if index > 0 && self.steps[index - 1].in_place() {
-            2
-        } else {
-            1
-        };
-        let input = match index.checked_sub(behind) {
-            Some(source) => &before[source],
-            None => x,
-        };
-        let output = from_here.first_mut().unwrap_or(y);
-        step.run(&self.spmm, self.nodes as usize, input, output)
+        (self.operators).run_one(index, &mut self.buffers, x, y)
     }
 
     /// The logarithms of the classes' probabilities of the features of the host: uploads, runs, and downloads.
@@ -289,7 +271,7 @@ impl<T: GcnElement> Gcn<T> {
         }
         let x = upload_dense(&self.device, x)?;
         // The steps' buffers, which are as large, have been made.
-        let len = elements(self.nodes, self.classes) as usize;
+        let len = elements(self.operators.nodes, self.classes) as usize;
         let mut y = self.device.uninitialized(len)?;
         self.run(&x, &mut y)?;
         let y = Array2::from_shape_vec((self.nodes(), self.classes()), y.download()?);
@@ -311,7 +293,7 @@ impl<T: GcnElement> fmt::Display for Gcn<T> {
             f,
             "GCN in {} of {} nodes, {} features and {} classes on {}:",
             T::NAME,
-            self.nodes,
+            self.operators.nodes,
             self.features,
             self.classes,
             self.device

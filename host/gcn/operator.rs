@@ -9,7 +9,7 @@ use crate::operand::{OperandError, elements, extent};
 use crate::spmm::Spmm;
 use std::fmt;
 use warprow_kernels::gcn::activate;
-use warprow_kernels::gemm::Epilogue;
+use warprow_kernels::gemm::BiasRelu;
 
 /// What an operator does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -160,7 +160,7 @@ impl<T: GcnElement> Step<T> {
             found: count.into(),
             most: 1 << 41,
         })?;
-        let epilogue = Epilogue {
+        let epilogue = BiasRelu {
             bias: optional_pointer(bias.as_ref()),
             has_bias: bias.is_some().into(),
             relu: 1,

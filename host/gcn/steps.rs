@@ -1,12 +1,76 @@
-//! The operators of a network's layers: the order of each layer's products, and how it ends.
+//! The operators of a network's layers: the order of each layer's products, how it ends, and what each reads and
+//! writes.
 
 use super::GcnError;
 use super::operator::Step;
 use super::{GcnElement, GcnLayer, GcnOptions};
+use crate::device::{Device, DeviceBuffer};
 use crate::gemm::{Gemm, GemmOptions};
 use crate::log_softmax::LogSoftmax;
-use crate::operand::extent;
+use crate::operand::{buffer_len, elements, extent};
 use crate::spmm::Spmm;
+
+/// The operators of a network in order; each reads what the previous one has written.
+#[derive(Debug)]
+pub(super) struct Operators<T: GcnElement> {
+    pub spmm: Spmm<T>,
+    pub nodes: u32,
+    pub steps: Vec<Step<T>>,
+}
+
+impl<T: GcnElement> Operators<T> {
+    /// Buffers for the results of all operators except the last.
+    pub fn buffers(&self, device: &Device) -> Result<Vec<DeviceBuffer<T>>, GcnError> {
+        let mut buffers = Vec::new();
+        for step in &self.steps[..self.steps.len() - 1] {
+            // In place, it has none of its own.
+            let cols = if step.in_place() { 0 } else { step.cols };
+            let len = elements(self.nodes, extent("the width of a layer", cols)?);
+            let len = buffer_len("the number of elements between two layers", len)?;
+            buffers.push(device.scratch(len)?);
+        }
+        Ok(buffers)
+    }
+
+    /// Runs all operators, with these buffers for the results between them.
+    pub fn run(
+        &self,
+        buffers: &mut [DeviceBuffer<T>],
+        x: &DeviceBuffer<T>,
+        y: &mut DeviceBuffer<T>,
+    ) -> Result<(), GcnError> {
+        (0..self.steps.len()).try_for_each(|index| self.run_one(index, buffers, x, y))
+    }
+
+    /// Runs one operator.
+    pub fn run_one(
+        &self,
+        index: usize,
+        buffers: &mut [DeviceBuffer<T>],
+        x: &DeviceBuffer<T>,
+        y: &mut DeviceBuffer<T>,
+    ) -> Result<(), GcnError> {
+        let step = &self.steps[index];
+        let middle = index.min(buffers.len());
+        let (before, from_here) = buffers.split_at_mut(middle);
+        if step.in_place() {
+            let target = before.last_mut().expect("a layer has a product before");
+            return step.activate_in_place(self.nodes, target);
+        }
+        // An operator in place writes to the buffer of the previous operator.
+        let behind = if index > 0 && self.steps[index - 1].in_place() {
+            2
+        } else {
+            1
+        };
+        let input = match index.checked_sub(behind) {
+            Some(source) => &before[source],
+            None => x,
+        };
+        let output = from_here.first_mut().unwrap_or(y);
+        step.run(&self.spmm, self.nodes as usize, input, output)
+    }
+}
 
 /// The network's number of features and of classes.
 ///

@@ -1,9 +1,9 @@
-//! How a product of dense matrices fails.
+//! The errors of XW.
 
 use crate::device::DeviceError;
 use crate::operand::OperandError;
 
-/// A product of dense matrices that cannot be planned or run.
+/// Why an XW cannot be planned or run.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum GemmError {
@@ -11,12 +11,12 @@ pub enum GemmError {
     #[error(transparent)]
     Operand(#[from] OperandError),
 
-    /// A kernel that was asked for by name cannot do what was asked of it.
+    /// The kernel of the options cannot compute this product.
     #[error("kernel `{kernel}` cannot be taken: {reason}")]
     Kernel {
-        /// The kernel.
+        /// The kernel's name.
         kernel: &'static str,
-        /// What was wanted of it, and what it can do.
+        /// What the kernel requires, and what was found.
         reason: String,
     },
 }

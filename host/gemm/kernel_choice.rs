@@ -1,17 +1,18 @@
-//! Which kernel a plan takes, and which ones it refuses.
+//! Chooses the kernel of a plan, and checks one that the caller has chosen.
 
 use super::{GemmElement, GemmError, GemmKernel, GemmOptions};
 use crate::device::{Device, Version};
 use ndarray::ArrayView2;
 use warprow_kernels::gemm::product::{split_fragments, warpgroup_halves, warpgroup_split};
 
-/// Columns of W up to which one tile of the narrowest kind computes all.
+/// Maximum number of columns of W that fit the narrowest tile.
 const NARROW: usize = 16;
 
-/// Columns of W from which on tiles of 128 columns are at least half full.
+/// Minimum number of columns of W for which a tile of 128 columns is at least half full.
 const WIDE: usize = 65;
 
-/// Tensor cores for what they multiply without loss; `staged` for an f32 that cannot be split.
+/// The kernel that a plan runs by default: on tensor cores if they compute the type exactly enough, else `staged`, for
+/// a W in f32 that cannot be split.
 pub(super) fn default_kernel<T: GemmElement>(
     device: &Device,
     w: ArrayView2<'_, T>,
@@ -22,7 +23,7 @@ pub(super) fn default_kernel<T: GemmElement>(
         "f64" => GemmKernel::WarpFragments,
         "f32" => match f32_kernel(device, w) {
             GemmKernel::Staged if tf32 => GemmKernel::WarpFragments,
-            // With few columns the memory takes the time, and two parts of tf32 are as fast as one.
+            // With few columns the product is memory bound, and two parts of tf32 are as fast as one.
             GemmKernel::SplitFragments if tf32 && w.ncols() > NARROW => GemmKernel::WarpFragments,
             exact => exact,
         },
@@ -32,11 +33,11 @@ pub(super) fn default_kernel<T: GemmElement>(
 
 /// The fastest kernel for elements of 16 bits.
 fn half_kernel<T: GemmElement>(device: &Device, w: ArrayView2<'_, T>) -> GemmKernel {
-    // Rows that are no multiple of 8 bytes are copied in small pieces: with few columns `fragments` is faster.
+    // Rows whose length is no multiple of 8 bytes are copied in small pieces. With few columns, `fragments` is faster.
     let (depth, cols) = w.dim();
     let copies_well = depth.is_multiple_of(4) || depth.is_multiple_of(2) && cols > NARROW;
-    // With few columns the warps' own loads of W are not what takes the time, and a tile of 128 columns would be half
-    // empty.
+    // With up to 16 columns, the warps' loads of W are not the limit. With 49 to 64, a tile of 128 columns would be
+    // more than half empty.
     let suits_warpgroups = matches!(cols, 17..=48 | WIDE..);
     if !copies_well {
         GemmKernel::Fragments
@@ -47,31 +48,31 @@ fn half_kernel<T: GemmElement>(device: &Device, w: ArrayView2<'_, T>) -> GemmKer
     }
 }
 
-/// The fastest kernel of parts that suffice for W.
+/// The fastest kernel that is exact enough for a W in f32.
 fn f32_kernel<T: GemmElement>(device: &Device, w: ArrayView2<'_, T>) -> GemmKernel {
-    // An f32 is the same in f64 and back.
+    // The casts are exact: an f32 becomes an f64 and an f32 again.
     let weights = || w.iter().map(|weight| weight.to_f64() as f32);
     let depth = w.nrows().try_into().unwrap_or(u32::MAX);
     let has_warpgroups = w.ncols() > NARROW && runs_on(GemmKernel::WarpgroupSplit, device);
     let is_wide = w.ncols() >= WIDE;
-    if has_warpgroups && is_wide && warpgroup_halves::suffices(weights(), depth) {
+    if has_warpgroups && is_wide && warpgroup_halves::split_is_exact(weights(), depth) {
         GemmKernel::WarpgroupHalves
-    } else if has_warpgroups && warpgroup_split::suffices(weights(), depth) {
+    } else if has_warpgroups && warpgroup_split::split_is_exact(weights(), depth) {
         GemmKernel::WarpgroupSplit
-    } else if split_fragments::suffices(weights(), depth, split_fragments::GREATEST) {
+    } else if split_fragments::split_is_exact(weights(), depth, split_fragments::MAX_WEIGHT) {
         GemmKernel::SplitFragments
     } else {
         GemmKernel::Staged
     }
 }
 
-/// Whether the device has the instructions of the kernel.
+/// Whether the device has the instructions that the kernel needs.
 fn runs_on(kernel: GemmKernel, device: &Device) -> bool {
     let Version { major, minor } = device.properties().compute_capability;
     kernel.target().includes((major, minor))
 }
 
-/// That a kernel which the caller has chosen multiplies such matrices on the device.
+/// Checks that a kernel which the caller has chosen can multiply an X of `depth` columns on the device.
 pub(super) fn check_kernel<T: GemmElement>(
     kernel: GemmKernel,
     depth: u32,

@@ -1,5 +1,5 @@
-//! XW, a tall dense matrix times a small one: `Y = X W`, planned once for W and run many times; bias and ReLU on
-//! request.
+//! XW: `Y = X W`, a tall dense matrix times a small one, then bias and ReLU if asked for. It is planned once for W, and
+//! run as often as needed.
 //!
 //! ```
 //! use ndarray::array;
@@ -34,30 +34,31 @@ use cuda_std::launch::LaunchConfig;
 use cuda_std::memory::Global;
 use ndarray::{Array2, ArrayView1, ArrayView2};
 use std::fmt;
-use warprow_kernels::gemm::{Epilogue, Plan};
-pub use warprow_kernels::gemm::{GemmKernel, Shape};
+use warprow_kernels::gemm::{BiasRelu, PlannedLaunch};
+pub use warprow_kernels::gemm::{GemmKernel, GemmProblem};
 use warprow_kernels::matrix::{Dense, DenseMut, Operand};
 
-/// An element type that the product has kernels for: f32, f64, f16, bf16. The 16-bit ones are added up in f32.
+/// An element type of XW: f32, f64, f16 or bf16. 16-bit elements are summed in f32.
 pub trait GemmElement: Scalar + Operand {}
 
 impl<T: Scalar + Operand> GemmElement for T {}
 
-/// How a product is to be planned.
+/// Options of a plan.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct GemmOptions {
     /// The kernel; default: the plan chooses.
     pub kernel: Option<GemmKernel>,
-    /// Whether negative results become 0, after the bias is added. A NaN stays.
+    /// Whether negative results become 0, after the bias is added; default: no. A NaN stays.
     pub relu: bool,
-    /// Whether f32 may be rounded to tf32 (11 bits of the significand) for tensor cores. It changes nothing for other
-    /// types, and nothing where an exact kernel is as fast.
+    /// Whether f32 may be rounded to tf32 (11 bits of the significand) for tensor cores; default: no. The plan ignores
+    /// it for other types, and where an exact kernel is as fast.
     pub tf32: bool,
 }
 
-/// A matrix W on a device, and the kernel to multiply with it: `Y = X W`, with a bias and ReLU if asked for.
+/// A plan of `Y = X W`, then bias and ReLU if asked for. It owns W and the bias on a device, and the choice of a
+/// kernel.
 ///
-/// `Display` says what the plan is and why.
+/// `Display` tells the matrix, the kernel, and whether the plan chose it.
 #[derive(Debug)]
 pub struct Gemm<T: GemmElement> {
     device: Device,
@@ -74,9 +75,10 @@ impl<T: GemmElement> Gemm<T> {
     ///
     /// # Errors
     ///
-    /// 2^32 rows or columns or more; a bias of another length; a kernel that does not have the type or does not take
-    /// such rows, one that the device is too old for, and one that computes f32 in tf32 where that is not allowed;
-    /// too little device memory; the driver's.
+    /// - W has 2^32 rows or columns or more, or the bias has not one element for each column.
+    /// - The kernel of the options has no instance for `T` or for the number of rows of W, needs another device, or
+    ///   rounds f32 to tf32 although the options do not allow it.
+    /// - The device has too little memory, or the driver fails.
     pub fn plan(
         device: &Device,
         w: ArrayView2<'_, T>,
@@ -92,7 +94,7 @@ impl<T: GemmElement> Gemm<T> {
             .kernel
             .unwrap_or_else(|| default_kernel(device, w, options.tf32));
         check_kernel::<T>(kernel, depth, device, options)?;
-        let shape = Shape {
+        let problem = GemmProblem {
             rows: 1,
             depth,
             cols,
@@ -101,7 +103,7 @@ impl<T: GemmElement> Gemm<T> {
         };
         let bias = bias.map(|bias| device.upload(&bias.to_vec()));
         Ok(Self {
-            weights: device.upload(&kernel.pack(w.iter().copied().collect(), shape))?,
+            weights: device.upload(&kernel.pack(w.iter().copied().collect(), problem))?,
             bias: bias.transpose()?,
             device: device.clone(),
             depth,
@@ -126,71 +128,73 @@ impl<T: GemmElement> Gemm<T> {
         self.kernel
     }
 
-    /// The device that it runs on.
+    /// The device on which the plan runs.
     pub fn device(&self) -> &Device {
         &self.device
     }
 
-    /// Grid and block of a run with that many rows of X; `None` if the product is empty and nothing is launched.
+    /// The launch of a run with `rows` rows of X; `None` if the product is empty and nothing is launched.
     ///
     /// # Errors
     ///
-    /// 2^32 rows or more.
+    /// `rows` is 2^32 or more.
     pub fn launch(&self, rows: usize) -> Result<Option<LaunchConfig>, GemmError> {
         Ok(self.run_plan(rows)?.map(|plan| plan.config))
     }
 
-    /// The instance of the kernel that a run with that many rows of X launches, by the name of its PTX entry point;
-    /// `None` if the product is empty.
+    /// The name of the PTX entry point that a run with `rows` rows of X launches; `None` if the product is empty.
     ///
     /// # Errors
     ///
-    /// 2^32 rows or more.
+    /// `rows` is 2^32 or more.
     pub fn variant(&self, rows: usize) -> Result<Option<&'static str>, GemmError> {
         Ok(self.run_plan(rows)?.map(|plan| plan.kernel.name()))
     }
 
-    /// The instance and the launch for that many rows of X; `None` if Y has no elements.
-    fn run_plan(&self, rows: usize) -> Result<Option<Plan<T>>, GemmError> {
+    /// The instance and the launch for `rows` rows of X; `None` if Y has no elements.
+    fn run_plan(&self, rows: usize) -> Result<Option<PlannedLaunch<T>>, GemmError> {
         let rows = extent("the number of rows of X", rows)?;
-        let plan = |shape| {
+        let plan = |problem| {
             self.kernel
-                .plan(shape)
+                .plan(problem)
                 .expect("the plan has checked the kernel")
         };
-        Ok(self.shape(rows).map(plan))
+        Ok(self.problem(rows).map(plan))
     }
 
-    /// What the kernel's launch depends on; `None` if Y has no elements.
-    fn shape(&self, rows: u32) -> Option<Shape> {
-        let shape = Shape {
+    /// The sizes and limits that the launch depends on; `None` if Y has no elements.
+    fn problem(&self, rows: u32) -> Option<GemmProblem> {
+        let problem = GemmProblem {
             rows,
             depth: self.depth,
             cols: self.cols,
             multiprocessors: self.device.properties().multiprocessors,
             shared_bytes: self.device.properties().max_shared_bytes_per_block,
         };
-        (elements(rows, self.cols) > 0).then_some(shape)
+        (elements(rows, self.cols) > 0).then_some(problem)
     }
 
-    /// Floating-point operations of a run: a multiplication and an addition for each element of X and column of W.
+    /// The number of floating-point operations of a run: a multiplication and an addition for each element of X and
+    /// column of W.
     pub fn flops(&self, rows: usize) -> u128 {
         2 * rows as u128 * self.depth as u128 * self.cols as u128
     }
 
-    /// Bytes of X, W and Y, each moved once.
+    /// The number of bytes of X, W and Y: what a run moves if it moves each byte once.
     pub fn bytes(&self, rows: usize) -> u128 {
         let (rows, depth, cols) = (rows as u128, self.depth as u128, self.cols as u128);
         (rows * depth + depth * cols + rows * cols) * size_of::<T>() as u128
     }
 
-    /// `y = x w`, with the bias and ReLU if the plan has them, all row-major: `x` of `rows * depth` elements, `y` of
-    /// `rows * cols`. It allocates nothing, and on a GPU it returns before the product is there; `y.download()` waits
-    /// for it.
+    /// Computes `y = x w`, then the plan's bias and ReLU. `x` has `rows * depth` elements, `y` has `rows * cols`; both
+    /// are row-major.
+    ///
+    /// A run allocates nothing. On a GPU it returns before the product is computed; `y.download()` waits for it.
     ///
     /// # Errors
     ///
-    /// A length that does not fit; a buffer of another device; a launch that fails.
+    /// - `rows` is 2^32 or more, or a buffer has another length or belongs to another device.
+    /// - The launch fails.
     pub fn run(
         &self,
         x: &DeviceBuffer<T>,
@@ -200,7 +204,7 @@ impl<T: GemmElement> Gemm<T> {
         let rows = extent("the number of rows of X", rows)?;
         check_buffer(&self.device, "x", x, elements(rows, self.depth))?;
         check_buffer(&self.device, "y", y, elements(rows, self.cols))?;
-        let Some(Plan { config, kernel }) = self.run_plan(rows as usize)? else {
+        let Some(PlannedLaunch { config, kernel }) = self.run_plan(rows as usize)? else {
             return Ok(());
         };
         let x = Dense {
@@ -218,22 +222,23 @@ impl<T: GemmElement> Gemm<T> {
             cols: self.cols,
             data: y.mutable(),
         };
-        let epilogue = Epilogue {
+        let epilogue = BiasRelu {
             bias: (self.bias.as_ref()).map_or(Global::from_address(0), DeviceBuffer::read_only),
             has_bias: self.bias.is_some().into(),
             relu: self.options.relu.into(),
         };
-        // SAFETY: the buffers are this device's and have the matrices' sizes; y is borrowed mutably, so it is apart
-        // from the others; the bias has an element for each column; the launch is the kernel's own.
+        // SAFETY: the buffers belong to this device and have the sizes of the matrices, checked above. `y` is borrowed
+        // mutably, so it does not overlap the others. `plan` checked the bias. The kernel has planned the launch and
+        // packed W.
         unsafe { self.device.launch(&kernel, config, (x, w, y, epilogue))? };
         Ok(())
     }
 
-    /// The product with a dense matrix of the host: uploads X, runs, and downloads Y. X may have any memory layout.
+    /// Uploads X, runs, and downloads Y. X may have any memory layout.
     ///
     /// # Errors
     ///
-    /// Those of [`run`](Self::run), an X that has not as many columns as W has rows, and too little memory.
+    /// As for [`run`](Self::run); also if X has not as many columns as W has rows, or if memory does not suffice.
     pub fn multiply(&self, x: ArrayView2<'_, T>) -> Result<Array2<T>, GemmError> {
         let (rows, depth) = x.dim();
         if depth != self.depth() {

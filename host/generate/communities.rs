@@ -1,4 +1,4 @@
-//! Graphs with planted communities: most nonzeros lie between vertices of the same community.
+//! Generates graphs with planted communities: most nonzeros connect vertices of the same community.
 
 use std::ops::{Range, RangeInclusive};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -14,47 +14,49 @@ use super::values::sparse_values;
 use super::{GenerateError, check_size};
 use crate::scalar::Scalar;
 
-/// Where the random streams of this module begin: apart from those of nonzeros and of values.
+/// The first random streams of this module; nonzeros and values of other modules use lower ones.
 const SIZE_STREAM: u64 = 3 << 62;
 const LABEL_STREAM: u64 = SIZE_STREAM + 1;
 const INSIDE_STREAMS: u64 = SIZE_STREAM + (1 << 40);
 const OUTSIDE_STREAMS: u64 = SIZE_STREAM + (2 << 40);
 const ROW_STREAMS: u64 = SIZE_STREAM + (3 << 40);
 
-/// Nonzeros whose rows are drawn from one random stream.
+/// The number of nonzeros whose rows are drawn from one random stream.
 const DRAWS: usize = 1 << 16;
 
-/// Rows whose columns are drawn by one task.
+/// The number of rows whose columns one parallel task draws.
 const ROWS: usize = 1 << 10;
 
-/// Draws for each nonzero wanted before it is given up.
-const PATIENCE: u64 = 256;
+/// Maximum number of draws for each wanted nonzero.
+const DRAWS_PER_NONZERO: u64 = 256;
 
 /// The communities of a graph; see [`communities`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct Communities {
-    /// The least and the most vertices of a community. Sizes s are distributed as s^-2 between them, as in many
-    /// networks: few large communities, and as many vertices in those of sizes from s to 2 s for every s.
+    /// Minimum and maximum number of vertices in a community. The sizes s between them have the density s^-2, as in
+    /// many networks: there are few large communities, and those of sizes s to 2 s have equally many vertices for all
+    /// s.
     pub sizes: RangeInclusive<u32>,
-    /// The fraction of the nonzeros that lie inside a community, from 0 to 1; rounded to whole nonzeros.
+    /// The fraction of the nonzeros inside communities, from 0 to 1. It is rounded to whole nonzeros.
     pub inside: f64,
-    /// Whether vertices are numbered at random; if not, those of a community follow each other.
+    /// Whether vertices are numbered at random. If not, the vertices of a community have consecutive numbers.
     pub shuffled: bool,
 }
 
 /// A graph with planted communities: a `rows` x `rows` matrix with exactly `nonzeros` distinct nonzeros, values
 /// uniform in [-1, 1).
 ///
-/// Vertices are cut into communities of random sizes; the last may be smaller. Of the nonzeros, the fraction `inside`
-/// has both vertices in one community, the others have not. Rows get theirs at random, each row as many as any other
-/// on average, and a row's columns are a random set inside or outside of its community. With the same seed the
-/// shuffled graph is the one in community order with its vertices renumbered, but for the values.
+/// The vertices are divided into communities of random sizes; the last may be smaller. A nonzero is inside a community
+/// if row and column belong to it. All rows have the same expected length, and a row's columns are a random set inside
+/// and a random set outside of its community. With the same seed, a shuffled graph is the unshuffled one with other
+/// vertex numbers and other values.
 ///
 /// # Errors
 ///
-/// If there are more than `u32::MAX` - 1 rows or more nonzeros than entries, `sizes` are not such or `inside` is no
-/// fraction, there is no room for so many inside or outside of the communities, or so many are not found there within
-/// 256 draws for each.
+/// - There are `u32::MAX` rows, or more nonzeros than entries.
+/// - `sizes` is empty or starts at 0, or `inside` is not from 0 to 1.
+/// - There are more nonzeros inside or outside of communities than entries.
+/// - 256 draws for each nonzero do not suffice.
 pub fn communities<T: Scalar>(
     rows: u32,
     nonzeros: u32,
@@ -79,7 +81,7 @@ pub fn communities<T: Scalar>(
     let inside = counts(rows, inside, INSIDE_STREAMS, seed, size)?;
     let outside = counts(rows, outside, OUTSIDE_STREAMS, seed, |row| rows - size(row))?;
 
-    // The vertex in community order that each row is, and the number of each vertex.
+    // `vertices[row]` is the row's vertex in the order of communities, and `numbers` is the inverse.
     let mut vertices: Vec<u32> = (0..rows).collect();
     if communities.shuffled {
         vertices.shuffle(&mut stream(seed, LABEL_STREAM));
@@ -127,13 +129,13 @@ pub fn communities<T: Scalar>(
     Ok(CsMatI::new(shape, row_pointer, indices, data))
 }
 
-/// The community of each vertex, in community order, as the range of its vertices.
+/// For each vertex, in the order of communities, the range of vertices of its community.
 fn community_of_each(rows: u32, sizes: &RangeInclusive<u32>, seed: u64) -> Vec<Range<u32>> {
     let mut random = stream(seed, SIZE_STREAM);
     let (least, most) = (f64::from(*sizes.start()), f64::from(*sizes.end()));
     let mut of_each = Vec::with_capacity(rows as usize);
     while of_each.len() < rows as usize {
-        // The density s^-2 has the integral 1 / least - 1 / s.
+        // The integral of the density s^-2 is 1 / least - 1 / s; `drawn` is its value at `size`.
         let drawn: f64 = random.random();
         let size = 1.0 / (1.0 / least - drawn * (1.0 / least - 1.0 / most));
         let size = (size.round() as u32).clamp(*sizes.start(), *sizes.end());
@@ -144,7 +146,7 @@ fn community_of_each(rows: u32, sizes: &RangeInclusive<u32>, seed: u64) -> Vec<R
     of_each
 }
 
-/// Refuses more nonzeros than there are entries for them.
+/// Fails if `wanted` nonzeros do not fit in `room` entries.
 fn check_room(place: &'static str, wanted: u32, room: u64) -> Result<(), GenerateError> {
     if u64::from(wanted) > room {
         return Err(GenerateError::Room {
@@ -156,7 +158,7 @@ fn check_room(place: &'static str, wanted: u32, room: u64) -> Result<(), Generat
     Ok(())
 }
 
-/// How many of `wanted` nonzeros each row gets, drawn at random, none more than its capacity.
+/// Distributes `wanted` nonzeros to rows at random, and returns the number of each row, at most its capacity.
 fn counts(
     rows: u32,
     wanted: u32,
@@ -167,7 +169,7 @@ fn counts(
     let mut counts: Vec<AtomicU32> = (0..rows).map(|_| AtomicU32::new(0)).collect();
     let (mut missing, mut draws, mut streams) = (wanted, 0u64, first_stream);
     while missing > 0 {
-        if draws > u64::from(wanted) * PATIENCE {
+        if draws > u64::from(wanted) * DRAWS_PER_NONZERO {
             return Err(GenerateError::TooSkewed {
                 wanted,
                 found: wanted - missing,
@@ -180,13 +182,13 @@ fn counts(
             let mut random = stream(seed, streams + chunk as u64);
             for _ in chunk * DRAWS..attempts.min((chunk + 1) * DRAWS) {
                 let row = random.random_range(0..rows) as usize;
-                // Cannot overflow: all counts and what is missing are `wanted` together.
+                // No overflow: the sum of all counts is at most `wanted`, a u32.
                 counts[row].fetch_add(1, Ordering::Relaxed);
             }
         });
         streams += chunks as u64;
         draws += attempts as u64;
-        // A row gives back what it has too much; how much that is does not depend on the order of the draws.
+        // A row returns its excess, which does not depend on the order of the draws.
         missing = counts
             .par_iter_mut()
             .enumerate()
@@ -201,7 +203,7 @@ fn counts(
     Ok(counts.into_iter().map(AtomicU32::into_inner).collect())
 }
 
-/// The rows of each task, and their part of `indices`.
+/// The rows of each parallel task, and their part of `indices`.
 fn tasks<'a>(
     row_pointer: &[u32],
     mut indices: &'a mut [u32],
@@ -219,10 +221,10 @@ fn tasks<'a>(
         .collect()
 }
 
-/// Draws a set of `count` numbers below `below`, every one equally likely, into `drawn`.
+/// Draws a set of `count` numbers below `below` into `drawn`; every set is equally likely.
 fn draw_set(count: usize, below: u32, random: &mut ChaCha8Rng, drawn: &mut Vec<u32>) {
     drawn.clear();
-    // Where more than half are wanted, the others are drawn: the last ones would be drawn late.
+    // If more than half are wanted, the others are drawn: the last free numbers would take too many draws.
     let others = below as usize - count;
     let fewer = count.min(others);
     while drawn.len() < fewer {

@@ -1,4 +1,4 @@
-//! Random nonzeros, no two the same.
+//! Draws distinct random nonzeros.
 
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
@@ -6,17 +6,17 @@ use rayon::prelude::*;
 
 use super::GenerateError;
 
-/// Draws from one random stream: enough for a task, few enough for many tasks.
+/// Draws from one random stream, the size of a parallel task.
 const DRAWS: usize = 1 << 16;
 
-/// Draws for each nonzero wanted before it is given up, and draws that are always tried.
-const PATIENCE: u64 = 256;
-const LEAST_DRAWS: u64 = 1 << 22;
+/// Maximum number of draws for each wanted nonzero, and draws that are allowed on top.
+const DRAWS_PER_NONZERO: u64 = 256;
+const EXTRA_DRAWS: u64 = 1 << 22;
 
-/// A round makes no more attempts than keys are wanted, or than this many.
-const LEAST_ROUND: usize = 1 << 20;
+/// A round makes at most as many draws as keys are wanted, or this many if that is more.
+const ROUND_DRAWS: usize = 1 << 20;
 
-/// An entry's row and column in one number that sorts by row, then by column.
+/// The row and column of an entry in one number. Keys sort by row, then by column.
 pub(super) fn key(row: u32, column: u32) -> u64 {
     u64::from(row) << 32 | u64::from(column)
 }
@@ -26,17 +26,16 @@ pub(super) fn split(key: u64) -> (u32, u32) {
     ((key >> 32) as u32, key as u32)
 }
 
-/// Draws until `wanted` different keys are found, and returns them sorted; a draw may miss and give `None`.
+/// Draws `wanted` distinct keys and returns them sorted. `draw` returns `None` for an entry outside of the matrix.
 pub(super) fn draw_distinct(
     wanted: u32,
     seed: u64,
     draw: impl Fn(&mut ChaCha8Rng) -> Option<u64> + Sync,
 ) -> Result<Vec<u64>, GenerateError> {
     let wanted_keys = wanted as usize;
-    let most_draws = u64::from(wanted) * PATIENCE + LEAST_DRAWS;
+    let most_draws = u64::from(wanted) * DRAWS_PER_NONZERO + EXTRA_DRAWS;
     let (mut draws, mut streams) = (0u64, 0u64);
-    // The first round finds most keys; the few of the later ones are kept apart, so that a round sorts no more than
-    // those.
+    // The first round finds most keys. Those of later rounds have a vector of their own, so that a round sorts few.
     let mut first: Vec<u64> = Vec::new();
     let mut later: Vec<u64> = Vec::new();
     let mut attempts = wanted_keys;
@@ -68,7 +67,7 @@ pub(super) fn draw_distinct(
         streams += chunks as u64;
         drawn.par_sort_unstable();
         drawn.dedup_by_key(|&mut (key, _)| key);
-        // Sorted keys are looked up several times as fast as keys in the order drawn.
+        // Looking up sorted keys is several times as fast as looking up keys in the order of the draws.
         let is_new =
             |key: &u64| first.binary_search(key).is_err() && later.binary_search(key).is_err();
         drawn = drawn
@@ -76,8 +75,8 @@ pub(super) fn draw_distinct(
             .filter(|(key, _)| is_new(key))
             .collect();
         if drawn.len() > missing {
-            // The keys that were drawn first stay, as if drawing had stopped with the last one that was missing:
-            // dropping the greatest would make the last rows empty.
+            // The keys that were drawn first stay, as if drawing had stopped at the last missing key. To drop the
+            // greatest keys instead would leave the last rows empty.
             drawn.select_nth_unstable_by_key(missing, |&(_, attempt)| attempt);
             drawn.truncate(missing);
         }
@@ -88,14 +87,14 @@ pub(super) fn draw_distinct(
         };
         round.extend(drawn.iter().map(|&(key, _)| key));
         round.par_sort_unstable();
-        // The next round finds fewer than this one in so many attempts: an eighth more are made.
+        // Later rounds find fewer keys for each draw, so the next one makes an eighth more draws.
         let missing = missing - drawn.len();
         let enough = missing.saturating_mul(attempts) / drawn.len().max(1);
-        attempts = (enough + enough / 8 + 1).min(wanted_keys.max(LEAST_ROUND));
+        attempts = (enough + enough / 8 + 1).min(wanted_keys.max(ROUND_DRAWS));
     }
 }
 
-/// One of the independent random streams of a seed.
+/// The independent random stream `number` of a seed.
 pub(super) fn stream(seed: u64, number: u64) -> ChaCha8Rng {
     let mut random = ChaCha8Rng::seed_from_u64(seed);
     random.set_stream(number);

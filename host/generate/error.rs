@@ -6,20 +6,20 @@ use super::Communities;
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum GenerateError {
-    /// The row pointer's length would not fit u32.
+    /// The length of the row pointer does not fit u32.
     #[error("wanted at most {most} rows, found {found}", most = u32::MAX - 1)]
     TooManyRows {
         /// The rows asked for.
         found: u32,
     },
-    /// More nonzeros than the matrix has entries, or than u32 counts.
+    /// More nonzeros than the matrix has entries, or than u32 can count.
     #[error("wanted at most {most} nonzeros in a {rows} x {columns} matrix, found {found}")]
     TooManyNonzeros {
         /// The rows.
         rows: u32,
         /// The columns.
         columns: u32,
-        /// The most nonzeros.
+        /// The maximum number of nonzeros.
         most: u64,
         /// The nonzeros asked for.
         found: u64,
@@ -30,7 +30,7 @@ pub enum GenerateError {
         /// The numbers.
         found: [f64; 4],
     },
-    /// The communities of a graph are none.
+    /// The sizes or the fraction of [`Communities`] are invalid.
     #[error(
         "wanted communities of sizes from at least 1 up and a fraction inside from 0 to 1, \
          found sizes from {} to {} and the fraction {}",
@@ -40,17 +40,17 @@ pub enum GenerateError {
         /// What was asked for.
         found: Communities,
     },
-    /// The communities of a graph are too small for the nonzeros inside, or leave too little outside.
+    /// The communities have too few entries for the nonzeros inside, or leave too few for those outside.
     #[error("wanted {wanted} nonzeros {place} communities, found room for {room}")]
     Room {
         /// The nonzeros asked for.
         wanted: u32,
         /// `inside` or `between`.
         place: &'static str,
-        /// The entries that there are.
+        /// The number of entries there.
         room: u64,
     },
-    /// The distribution hardly reaches the entries still free.
+    /// The distribution is so skewed that too many draws were duplicates.
     #[error(
         "wanted {wanted} distinct nonzeros, found {found} after {draws} draws: \
          the distribution is too skewed for so many"
@@ -58,9 +58,9 @@ pub enum GenerateError {
     TooSkewed {
         /// The nonzeros asked for.
         wanted: u32,
-        /// The distinct ones among those drawn.
+        /// The distinct nonzeros that were drawn.
         found: u32,
-        /// The nonzeros drawn, and some more that lay outside.
+        /// The number of draws.
         draws: u64,
     },
 }

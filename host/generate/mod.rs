@@ -1,7 +1,7 @@
-//! Generated matrices for benches and tests: graphs and bands of nonzeros with random values, and dense matrices.
+//! Generates matrices for benches and tests: graphs and banded matrices with random values, and dense matrices.
 //!
-//! What is generated depends on the arguments alone, the seed among them, and not on the number of threads: random
-//! numbers come from ChaCha8 streams, one for each chunk of work.
+//! A matrix depends only on the arguments, which include the seed, and not on the number of threads: each chunk of work
+//! has its own ChaCha8 stream of random numbers.
 
 mod communities;
 mod distinct;
@@ -20,18 +20,20 @@ use crate::scalar::Scalar;
 use distinct::{draw_distinct, key, split};
 use values::sparse_values;
 
-/// An R-MAT graph (Chakrabarti, Zhan and Faloutsos, R-MAT: a recursive model for graph mining, 2004): a `rows` x `rows`
-/// matrix with exactly `nonzeros` distinct nonzeros, values uniform in [-1, 1).
+/// An R-MAT graph: a `rows` x `rows` matrix with exactly `nonzeros` distinct nonzeros, values uniform in [-1, 1).
 ///
-/// Each nonzero descends through the quadrants of the adjacency matrix, upper left, upper right, lower left and lower
-/// right with the probabilities `[a, b, c, d]`, until one entry is left. The matrix that is divided has the next
-/// power of two as its side; nonzeros outside of `rows` and those that are there already are drawn again. Vertices
-/// keep the numbers drawn, so that with a large `a` the first rows are the longest.
+/// To draw a nonzero, the matrix is divided into quadrants again and again until one entry is left. Each time, the
+/// upper left, upper right, lower left or lower right quadrant is chosen with the probabilities `[a, b, c, d]`. The
+/// side of the divided matrix is the next power of two. Nonzeros outside of `rows` and duplicates are drawn again.
+/// Vertices are not renumbered, so with a large `a` the first rows are the longest.
+///
+/// Source: Chakrabarti, Zhan and Faloutsos, "R-MAT: a recursive model for graph mining", 2004.
 ///
 /// # Errors
 ///
-/// If there are more than `u32::MAX` - 1 rows or more nonzeros than entries, the probabilities are not such, or
-/// so many distinct nonzeros are not found within 256 draws for each wanted (and 2^22 more).
+/// - There are `u32::MAX` rows, or more nonzeros than entries.
+/// - The probabilities are not four numbers from 0 to 1 with the sum 1.
+/// - `256 * nonzeros + 2^22` draws do not give enough distinct nonzeros.
 pub fn rmat<T: Scalar>(
     rows: u32,
     nonzeros: u32,
@@ -63,11 +65,12 @@ pub fn rmat<T: Scalar>(
     Ok(matrix(rows, rows, &keys, seed))
 }
 
-/// A matrix with exactly `nonzeros` distinct nonzeros, every set of so many equally likely, values uniform in [-1, 1).
+/// A `rows` x `columns` matrix with exactly `nonzeros` distinct nonzeros, values uniform in [-1, 1). Every set of that
+/// many entries is equally likely.
 ///
 /// # Errors
 ///
-/// If there are more than `u32::MAX` - 1 rows or more nonzeros than entries.
+/// There are `u32::MAX` rows, or more nonzeros than entries.
 pub fn uniform<T: Scalar>(
     rows: u32,
     columns: u32,
@@ -83,7 +86,7 @@ pub fn uniform<T: Scalar>(
     };
     let entries = u64::from(rows) * u64::from(columns);
     let zeros = entries - u64::from(nonzeros);
-    // Where most entries are nonzeros, it is the zeros that are drawn: the last of all entries would be drawn late.
+    // If most entries are nonzeros, the zeros are drawn: the last free entries would take too many draws.
     let keys = match u32::try_from(zeros) {
         Ok(zeros) if zeros < nonzeros => all_but(rows, columns, &draw(zeros)?),
         _ => draw(nonzeros)?,
@@ -91,11 +94,12 @@ pub fn uniform<T: Scalar>(
     Ok(matrix(rows, columns, &keys, seed))
 }
 
-/// A banded matrix: nonzeros wherever `i - below <= j <= i + above`, values uniform in [-1, 1).
+/// A `rows` x `columns` banded matrix, values uniform in [-1, 1). Entry (i, j) is a nonzero if
+/// `i - below <= j <= i + above`.
 ///
 /// # Errors
 ///
-/// If there are more than `u32::MAX` - 1 rows, or the band has more nonzeros than u32 counts.
+/// There are `u32::MAX` rows, or 2^32 nonzeros or more.
 pub fn banded<T: Scalar>(
     rows: u32,
     columns: u32,
@@ -135,7 +139,7 @@ fn check_size(rows: u32, columns: u32, nonzeros: u64) -> Result<(), GenerateErro
     Ok(())
 }
 
-/// Every key of the matrix that is not among `absent`, which is sorted.
+/// Every key of the matrix that is not in `absent`, which is sorted.
 fn all_but(rows: u32, columns: u32, absent: &[u64]) -> Vec<u64> {
     let mut absent = absent.iter().copied().peekable();
     let all = (0..rows).flat_map(|row| (0..columns).map(move |column| key(row, column)));
@@ -148,7 +152,7 @@ fn matrix<T: Scalar>(rows: u32, columns: u32, keys: &[u64], seed: u64) -> CsMatI
     let indices: Vec<u32> = keys.par_iter().map(|&key| split(key).1).collect();
     let row_pointer: Vec<u32> = (0..=rows)
         .into_par_iter()
-        // No more than u32::MAX keys were asked for.
+        // The cast is exact: there are at most u32::MAX keys.
         .map(|row| keys.partition_point(|&key| split(key).0 < row) as u32)
         .collect();
     let data = sparse_values(keys.len(), seed);

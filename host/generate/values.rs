@@ -10,7 +10,7 @@ use crate::scalar::Scalar;
 /// Values from one random stream.
 const CHUNK: usize = 1 << 16;
 
-/// Where the streams of values begin; those of nonzeros begin at 0, and so never give the numbers that values do.
+/// The first stream of sparse values and of dense ones. Streams of nonzeros start at 0, so no numbers are used twice.
 const SPARSE_STREAMS: u64 = 1 << 62;
 const DENSE_STREAMS: u64 = 2 << 62;
 
@@ -41,7 +41,7 @@ fn values<T: Scalar>(length: usize, seed: u64, first_stream: u64) -> Vec<T> {
         .for_each(|(chunk, values)| {
             let mut random = stream(seed, first_stream + chunk as u64);
             for value in values {
-                // As many bits as the significand holds: the difference is exact and never rounds up to 1.
+                // With as many bits as the significand has, the difference is exact and never rounds up to 1.
                 let bits = random.random::<u64>() >> (64 - T::SIGNIFICAND_BITS);
                 *value = T::from_f64(bits as f64 * 2.0 * T::UNIT_ROUNDOFF - 1.0);
             }

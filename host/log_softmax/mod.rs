@@ -1,4 +1,4 @@
-//! LogSoftmax of the rows of a matrix.
+//! LogSoftmax of the rows of a dense matrix, planned once for a number of classes.
 //!
 //! ```
 //! use ndarray::array;
@@ -21,7 +21,7 @@ use ndarray::{Array2, ArrayView1, ArrayView2};
 pub use warprow_kernels::log_softmax::SoftmaxElement;
 use warprow_kernels::log_softmax::{self, Bias};
 
-/// LogSoftmax of rows of a number of classes on a device, `y_j = z_j - ln(sum over k of exp(z_k))` with `z = x + bias`.
+/// A plan of LogSoftmax on a device: `y_j = z_j - ln(sum over k of exp(z_k))` for each row, with `z = x + bias`.
 #[derive(Debug)]
 pub struct LogSoftmax<T: SoftmaxElement> {
     device: Device,
@@ -30,17 +30,18 @@ pub struct LogSoftmax<T: SoftmaxElement> {
 }
 
 impl<T: SoftmaxElement> LogSoftmax<T> {
-    /// For rows of that many classes, and with a bias if there is one.
+    /// Plans for rows of `classes` classes, and uploads the bias if there is one.
     ///
     /// # Errors
     ///
-    /// 2^31 classes or more; a bias of another length; too little device memory; the driver's.
+    /// - `classes` is 2^31 or more, or the bias has another length.
+    /// - The device has too little memory, or the driver fails.
     pub fn plan(
         device: &Device,
         classes: usize,
         bias: Option<ArrayView1<'_, T>>,
     ) -> Result<Self, OperandError> {
-        // A lane's columns are counted in strides past the last class.
+        // A lane counts its columns in a u32 and passes the last class by a stride, so 2^32 is too near.
         let count = i32::try_from(classes).map_err(|_| OperandError::TooLarge {
             what: "the number of classes",
             found: classes as u128,
@@ -57,22 +58,24 @@ impl<T: SoftmaxElement> LogSoftmax<T> {
         })
     }
 
-    /// Classes: elements of a row.
+    /// The number of classes, which is the length of a row.
     pub fn classes(&self) -> usize {
         self.classes as usize
     }
 
-    /// Bytes of X and Y, each moved once.
+    /// The number of bytes of X and Y: what a run moves if it moves each byte once.
     pub fn bytes(&self, rows: usize) -> u128 {
         2 * rows as u128 * u128::from(self.classes) * size_of::<T>() as u128
     }
 
-    /// `y = LogSoftmax(x + bias)` of each of the rows, row-major, `rows * classes` elements each. It allocates
-    /// nothing, and on a GPU it returns before the result is there.
+    /// Computes `y = LogSoftmax(x + bias)` for each row. `x` and `y` have `rows * classes` elements and are row-major.
+    ///
+    /// A run allocates nothing. On a GPU it returns before the result is computed; `y.download()` waits for it.
     ///
     /// # Errors
     ///
-    /// 2^32 rows or more; a length that does not fit; a buffer of another device; a launch that fails.
+    /// - `rows` is 2^32 or more, or a buffer has another length or belongs to another device.
+    /// - The launch fails.
     pub fn run(
         &self,
         x: &DeviceBuffer<T>,
@@ -93,17 +96,17 @@ impl<T: SoftmaxElement> LogSoftmax<T> {
         let handle = log_softmax::handle::<T>(self.classes);
         let config = log_softmax::launch::<T>(rows, self.classes);
         let arguments = (rows, self.classes, x.read_only(), y.mutable(), bias);
-        // SAFETY: the buffers are this device's and have that many elements, the bias one for each class; y is borrowed
-        // mutably, so it is apart from x; the launch is the kernel's own.
+        // SAFETY: the buffers belong to this device and have `rows * classes` elements, checked above. `y` is borrowed
+        // mutably, so it does not overlap `x`. `plan` checked the bias. The launch is the kernel's own.
         unsafe { self.device.launch(&handle, config, arguments)? };
         Ok(())
     }
 
-    /// LogSoftmax of the rows of a matrix of the host: uploads X, runs, and downloads Y. X may have any memory layout.
+    /// Uploads X, runs, and downloads Y. X may have any memory layout.
     ///
     /// # Errors
     ///
-    /// Those of [`run`](Self::run), another number of columns than classes, and too little memory.
+    /// As for [`run`](Self::run); also if X has not `classes` columns, or if memory does not suffice.
     pub fn apply(&self, x: ArrayView2<'_, T>) -> Result<Array2<T>, OperandError> {
         if x.ncols() != self.classes() {
             return Err(OperandError::Columns {

@@ -1,4 +1,4 @@
-//! The dense product in f64, and the verification of one.
+//! The product of two dense matrices in f64, and the verification of one.
 
 use super::Verification;
 use super::verification::{Terms, judge_entries};
@@ -6,12 +6,12 @@ use crate::scalar::Scalar;
 use ndarray::{Array2, ArrayView1, ArrayView2};
 use rayon::prelude::*;
 
-/// What a product of dense matrices adds to and does to its sums.
+/// The epilogue of a product of dense matrices: bias, then ReLU.
 #[derive(Clone, Copy, Debug)]
 pub struct DenseEpilogue<'a, T> {
-    /// A number for each column, added to the sum.
+    /// One number for each column, which is added to the sums; default: none.
     pub bias: Option<ArrayView1<'a, T>>,
-    /// Whether negative results become 0; a NaN stays.
+    /// Whether negative results become 0; default: no. A NaN stays.
     pub relu: bool,
 }
 
@@ -24,17 +24,17 @@ impl<T> Default for DenseEpilogue<'_, T> {
     }
 }
 
-/// How precisely a product was computed, for the bound on its error.
+/// The rounding errors of the arithmetic in which a product was computed; its error bound depends on them.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Arithmetic {
-    /// The greatest relative error of one step of a sum.
+    /// Maximum relative error of one addition.
     pub sum_roundoff: f64,
-    /// The greatest relative error of an operand's rounding before it is multiplied.
+    /// Maximum relative error of the rounding of an operand before the multiplication.
     pub operand_roundoff: f64,
 }
 
 impl Arithmetic {
-    /// Rounded to nearest in every step, in f64 for f64 and in f32 for all other types.
+    /// Rounds every step to nearest: in f64 for f64, in f32 for all other types.
     #[must_use]
     pub fn of<T: Scalar>() -> Self {
         Self {
@@ -43,9 +43,11 @@ impl Arithmetic {
         }
     }
 
-    /// Sums of tensor cores in f32. They cut terms off where nearest rounding would round, up to nine times for eight
-    /// terms and relative to the greatest of them (Fasi, Higham, Mikaitis and Pranesh, Numerical behavior of NVIDIA
-    /// tensor cores, 2021): four times the unit roundoff a term is more than that.
+    /// Sums in f32 on tensor cores.
+    ///
+    /// They truncate where f32 rounds to nearest: up to nine times for eight terms, relative to the greatest term
+    /// (Fasi, Higham, Mikaitis and Pranesh, "Numerical behavior of NVIDIA tensor cores", 2021). Four times the unit
+    /// roundoff for each term is more than that.
     #[must_use]
     pub fn tensor_cores() -> Self {
         Self {
@@ -54,7 +56,7 @@ impl Arithmetic {
         }
     }
 
-    /// As [`tensor_cores`](Self::tensor_cores), f32 rounded to tf32 before.
+    /// As [`tensor_cores`](Self::tensor_cores), with operands rounded to tf32.
     #[must_use]
     pub fn tf32() -> Self {
         Self {
@@ -64,7 +66,7 @@ impl Arithmetic {
     }
 }
 
-/// The product `X W` (m x k by k x n), accumulated in f64 in the order of k, with bias and ReLU.
+/// The product `X W` (m x k by k x n), then the epilogue. Sums are f64, in the order of k.
 ///
 /// # Panics
 ///
@@ -92,15 +94,19 @@ pub fn gemm<T: Scalar>(
 
 /// Compares `y`, computed in any order of summation, with the reference product.
 ///
-/// With n = k + 1 terms, `s` the sum of their magnitudes, bias included, u the arithmetic's roundoff of sums, v that of
-/// operands, and w the unit roundoff of `T`, an entry passes if
+/// An entry passes if
 ///
-/// `|y - y_ref| <= (gamma_n(u) + gamma_n(u_64) + (2 v + v^2)) (1 + w) s + w |y_ref| + n lambda`.
+/// `|y - y_ref| <= (gamma_n(u) + gamma_n(u_64) + (2 v + v^2)) (1 + w) s + w |y_ref| + n lambda`,
 ///
-/// The last but one is the rounding of the result to `T`, none if its sums are of type `T`; lambda and gamma are
-/// those of [`verify_spmm`](super::verify_spmm). ReLU makes no error greater. Where the result exceeds the range of
-/// `T`, infinity passes if the reference rounds to it. A NaN or an infinity passes only where the reference has the
-/// same.
+/// where
+///
+/// - n = k + 1 is the number of terms, and s the sum of their magnitudes, bias included;
+/// - u is `arithmetic.sum_roundoff`, v is `arithmetic.operand_roundoff`, and u_64 is the unit roundoff of f64;
+/// - w is the unit roundoff of `T` if results are rounded to `T` from a longer type, else 0;
+/// - gamma and lambda are those of [`verify_spmm`](super::verify_spmm).
+///
+/// ReLU increases no error. If the result exceeds the range of `T`, infinity passes if the reference rounds to it. A
+/// NaN or an infinity passes only where the reference has the same.
 ///
 /// # Panics
 ///
@@ -189,7 +195,7 @@ fn check_operands<T>(
     }
 }
 
-/// Adds `weigh(x_ik w_kj)` to `sums[j]` for every k.
+/// Adds `weigh(x_ik w_kj)` to `sums[j]` for every k, where i is `row`.
 fn accumulate<T: Scalar>(
     x: &ArrayView2<'_, T>,
     w: &ArrayView2<'_, T>,

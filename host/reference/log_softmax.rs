@@ -25,14 +25,17 @@ fn normalizer(row: ArrayView1<'_, f64>) -> (f64, f64) {
 
 /// Compares `y` with the reference LogSoftmax of the rows of `x`.
 ///
-/// With `d = x - max`, `L` the logarithm of the sum of all `exp(d)`, n classes, and u the unit roundoff of the sum
-/// (of f32, or f64 for f64), an entry passes if `|y - y_ref|` is at most
+/// An entry passes if
 ///
-/// `u (|d| + |d - L|) + W + gamma_n(u) + u (2 L + 4)`, with `W` the mean of `(3 |d| + 6) u`, weighted by `exp(d)`,
+/// `|y - y_ref| <= u (|d| + |d - L|) + W + gamma_n(u) + u (2 L + 4)`, where
 ///
-/// twice that for f64, in which the reference errs as much, and the rounding of the result to `T`. The terms are the
-/// roundings of d and of the result, the relative errors of exponentials, those of their addition, and the error of
-/// the logarithm. A NaN or an infinity passes only where the reference rounds to the same.
+/// - `d = x - max`, L is the logarithm of the sum of all `exp(d)`, and n is the number of classes;
+/// - u is the unit roundoff of the sums: f64 for f64, else f32;
+/// - W is the mean of `(3 |d| + 6) u`, weighted by `exp(d)`; gamma is that of [`verify_spmm`](super::verify_spmm).
+///
+/// The four terms bound the roundings of d and of the result, the relative errors of exponentials, those of their sum,
+/// and the error of the logarithm. For f64 the bound is doubled, since the reference has the same errors. The rounding
+/// of the result to `T` is added. A NaN or an infinity passes only if the reference rounds to the same.
 ///
 /// # Panics
 ///

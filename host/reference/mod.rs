@@ -1,4 +1,4 @@
-//! Reference implementations in f64, the oracle of every test, and the verification of a result against them.
+//! Reference implementations in f64, and the verification of results against them. All tests compare with these.
 
 mod gemm;
 mod log_softmax;
@@ -19,6 +19,11 @@ pub use whole::{WholeProduct, whole_graph, whole_matrix, whole_selection};
 use ndarray::ArrayView2;
 use sprs::CsMatViewI;
 
+/// Checks that `a x` exists.
+///
+/// # Panics
+///
+/// If `a` is not stored by rows, or has not as many columns as `x` has rows.
 fn check_operands<V, E>(a: &CsMatViewI<'_, V, u32, u32>, x: &ArrayView2<'_, E>) {
     check_stored_by_rows(a);
     assert_eq!(
@@ -32,6 +37,11 @@ fn check_operands<V, E>(a: &CsMatViewI<'_, V, u32, u32>, x: &ArrayView2<'_, E>) 
     );
 }
 
+/// Checks that a matrix is stored by rows.
+///
+/// # Panics
+///
+/// If it is not.
 fn check_stored_by_rows<T>(matrix: &CsMatViewI<'_, T, u32, u32>) {
     assert!(
         matrix.is_csr(),

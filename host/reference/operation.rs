@@ -1,4 +1,4 @@
-//! What a product computes beside the sum `A X`: the other reductions, alpha and beta.
+//! SpMM in general, in f64: `Y = alpha R + beta Y`, where R is a sum, mean, maximum or minimum of products.
 
 use super::check_operands;
 use crate::scalar::Scalar;
@@ -11,7 +11,7 @@ use warprow_kernels::spmm::Reduction;
 /// `Y = alpha R + beta Y`, where `R[i, j]` is the reduction of `A[i, k] * X[k, j]` over the nonzeros of row i: by
 /// default their sum, with alpha 1 and beta 0.
 ///
-/// What is multiplied by a zero is not looked at, NaN or not: R if alpha is 0, Y if beta is 0.
+/// If alpha is 0, R is ignored, even if it is NaN; if beta is 0, Y is.
 #[derive(Clone, Copy, Debug)]
 pub struct Operation<'a, E> {
     /// How the products of a row are reduced.
@@ -20,7 +20,7 @@ pub struct Operation<'a, E> {
     pub alpha: f64,
     /// The factor of what Y held before.
     pub beta: f64,
-    /// What Y held before; wanted if beta is not 0.
+    /// What Y held before; required if beta is not 0.
     pub y: Option<ArrayView2<'a, E>>,
     /// The maximum number of roundings between a product and the sum of its row, the product's own among them, if it
     /// is known: [`Spmm::summation_depth`](crate::spmm::Spmm::summation_depth). Default: as many as the row has
@@ -45,8 +45,9 @@ impl<E: Scalar> Operation<'_, E> {
     ///
     /// # Panics
     ///
-    /// If `a` is not stored by rows, if its columns are not as many as the rows of `x`, if beta is not 0 and there is
-    /// no Y of the product's shape, or if the product has more than `isize::MAX` bytes.
+    /// - `a` is not stored by rows, or has not as many columns as `x` has rows.
+    /// - beta is not 0, and `y` is missing or has another shape than the product.
+    /// - The product has more than `isize::MAX` bytes.
     #[must_use]
     pub fn compute<V: Scalar>(
         &self,
@@ -84,7 +85,7 @@ impl<E: Scalar> Operation<'_, E> {
         }
     }
 
-    /// These columns of a row of the result, and the magnitudes that their errors are relative to.
+    /// Computes some columns of a row of the result, and the magnitudes to which their errors are relative.
     pub(super) fn compute_row<V: Scalar>(
         &self,
         a: &CsMatViewI<'_, V, u32, u32>,
@@ -124,7 +125,7 @@ impl<E: Scalar> Operation<'_, E> {
         }
     }
 
-    /// What R is multiplied by in a row of so many nonzeros.
+    /// The factor of the reduced products in a row of `terms` nonzeros: alpha, for a mean divided by `terms`.
     fn factor(&self, terms: usize) -> f64 {
         match self.reduction {
             Reduction::Mean => self.alpha / terms.max(1) as f64,
@@ -132,7 +133,7 @@ impl<E: Scalar> Operation<'_, E> {
         }
     }
 
-    /// Reduces the row's products to `numbers`, and adds their magnitudes up.
+    /// Reduces the products of a row, and sums their magnitudes.
     fn reduce<V: Scalar>(
         &self,
         terms: &CsVecViewI<'_, V, u32>,
@@ -154,21 +155,21 @@ impl<E: Scalar> Operation<'_, E> {
         }
     }
 
-    /// The greatest number of roundings between a product and the result, beside those of a sum: the factor's, the
-    /// multiplication by it, the addition of beta Y.
+    /// Maximum number of roundings after the reduction: of the factor, of the multiplication by it, and of the addition
+    /// of beta Y.
     fn roundings_after_reduction(&self) -> usize {
         let of_factor = match self.reduction {
-            // Of the length, its reciprocal, alpha times that, and the multiplication.
+            // Rounded are the length, its reciprocal, alpha times that, and the product with it.
             Reduction::Mean => 4,
             _ => usize::from(self.alpha != 1.0),
         };
         of_factor + usize::from(self.beta != 0.0)
     }
 
-    /// The greatest error that rounding explains of an entry of a row of so many nonzeros, before it is rounded to `E`.
+    /// Maximum error that rounding can cause in an entry of a row of `terms` nonzeros, before it is rounded to `E`.
     pub(super) fn bound(&self, terms: usize, magnitude: f64) -> f64 {
         let terms_of_sum = if self.reduction.is_extremum() {
-            // Rounding keeps the order, so that the greatest of rounded products is the greatest, rounded once.
+            // Rounding keeps the order, so the greatest rounded product is the greatest product, rounded once.
             terms.min(1)
         } else {
             terms
@@ -186,7 +187,7 @@ impl<E: Scalar> Operation<'_, E> {
     }
 }
 
-/// `one` or, if that is to be chosen or not a number, `other`; a NaN stays.
+/// `other` if it is to be chosen or is NaN, else `one`; `one` if that is NaN.
 fn extremum(one: f64, other: f64, choose_other: bool) -> f64 {
     if !one.is_nan() && (choose_other || other.is_nan()) {
         other
@@ -195,14 +196,14 @@ fn extremum(one: f64, other: f64, choose_other: bool) -> f64 {
     }
 }
 
-/// A row of a result.
+/// Some columns of a row of a result.
 pub(super) struct RowResult {
     /// The entries.
     pub(super) numbers: Vec<f64>,
-    /// What each entry's error is relative to: the sum of the magnitudes of all that was added up, or the magnitude
-    /// of an extremum.
+    /// For each entry, the magnitude to which its error is relative: the sum of the magnitudes of all terms, or the
+    /// magnitude of an extremum.
     pub(super) magnitudes: Vec<f64>,
-    /// The row's nonzeros.
+    /// The number of nonzeros in the row.
     pub(super) terms: usize,
 }
 
@@ -216,7 +217,7 @@ impl RowResult {
     }
 }
 
-/// `n u / (1 - n u)`: the relative error of n roundings.
+/// `n u / (1 - n u)`: the maximum relative error of n roundings; infinite if `n u` is 1 or more.
 pub(super) fn gamma(roundings: usize, unit_roundoff: f64) -> f64 {
     let product = roundings as f64 * unit_roundoff;
     if product < 1.0 {

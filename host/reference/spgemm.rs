@@ -1,5 +1,5 @@
-//! The product of two sparse matrices in f64, and the verification of a result against it: structure exactly, values
-//! by bound.
+//! The product of two sparse matrices in f64, and the verification of one: the structure must be equal, and the values
+//! within an error bound.
 
 use super::check_stored_by_rows;
 use super::operation::Operation;
@@ -9,13 +9,13 @@ use rayon::prelude::*;
 use sprs::{CsMatI, CsMatViewI, CsVecViewI};
 use std::fmt;
 
-/// The product `A B` of two sparse matrices in CSR (m x k, k x n), accumulated in f64, with an entry wherever a
-/// nonzero of A meets one of B, also where the sum is zero.
+/// The product `A B` (m x n) of two sparse matrices in CSR (m x k, k x n). Sums are f64. An entry is stored wherever
+/// there is a product `A[i, k] * B[k, j]` of two nonzeros, even if the sum is zero.
 ///
 /// # Panics
 ///
-/// If a matrix is not stored by rows, if the columns of `a` are not as many as the rows of `b`, or if the product has
-/// 2^32 entries or more.
+/// If a matrix is not stored by rows, if `a` has not as many columns as `b` has rows, or if the product has 2^32
+/// entries or more.
 #[must_use]
 pub fn spgemm<T: Scalar>(
     a: CsMatViewI<'_, T, u32, u32>,
@@ -56,9 +56,9 @@ pub fn spgemm<T: Scalar>(
 #[must_use]
 #[non_exhaustive]
 pub struct SpgemmVerification {
-    /// The first row whose columns are not those of the product, if there is one.
+    /// The first row whose columns are not those of the product; `None` if all are right.
     pub wrong_row: Option<WrongRow>,
-    /// The values of the rows whose columns are right.
+    /// The verification of the values, in rows whose columns are right.
     pub values: Verification,
 }
 
@@ -68,16 +68,16 @@ pub struct SpgemmVerification {
 pub struct WrongRow {
     /// The row, counted from 0.
     pub row: usize,
-    /// Entries that it has.
+    /// The number of entries of the row.
     pub got: usize,
-    /// Entries that the product has.
+    /// The number of entries that the product has there.
     pub wanted: usize,
-    /// The first place in the row at which the columns differ.
+    /// The index of the first entry whose column differs.
     pub place: usize,
 }
 
 impl SpgemmVerification {
-    /// Whether the structure is that of the product and every value within its bound.
+    /// Whether the structure is that of the product and every value is within its bound.
     #[must_use]
     pub fn ok(&self) -> bool {
         self.wrong_row.is_none() && self.values.ok()
@@ -115,9 +115,10 @@ impl fmt::Display for SpgemmVerification {
     }
 }
 
-/// Compares `c`, computed in any order of summation, with the product `A B`: the columns must be those of [`spgemm`],
-/// entries of value zero among them, and every value within the bound of [`verify_spmm`](super::verify_spmm), where n
-/// is the number of the entry's products.
+/// Compares `c`, computed in any order of summation, with the product `A B`.
+///
+/// The columns must be those of [`spgemm`], including entries of value zero. Every value must be within the bound of
+/// [`verify_spmm`](super::verify_spmm), where n is the number of products in the entry.
 ///
 /// # Panics
 ///
@@ -176,7 +177,7 @@ fn row_of<'a, T>(a: &'a CsMatViewI<'_, T, u32, u32>, row: usize) -> CsVecViewI<'
     a.outer_view(row).expect("the row is one of the matrix")
 }
 
-/// The sums of one row, dense.
+/// The sums of one row, with room for every column, and the columns that have entries.
 struct Accumulator {
     sums: Vec<Sum>,
     columns: Vec<u32>,
@@ -248,7 +249,7 @@ impl Accumulator {
             .map(|(column, value)| {
                 let sum = self.sums[column];
                 let terms = sum.terms as usize;
-                // The magnitudes' sum may overflow where the sum does not.
+                // The sum of magnitudes may overflow even if the sum does not.
                 let magnitude = sum.magnitude.min(f64::MAX);
                 let bound = Operation::<T>::default().bound(terms, magnitude);
                 judge::<T>(row, column, value.to_f64(), sum.sum, magnitude, bound)

@@ -1,4 +1,4 @@
-//! SpMM in f64, and the verification of a product by the componentwise error bound of a dot product.
+//! The product `A X` in f64, and the verification of one by the error bound of each entry's dot product.
 
 use super::operation::{Operation, RowResult};
 use super::verification::{Verification, judge};
@@ -7,16 +7,15 @@ use ndarray::{Array2, ArrayView2};
 use rayon::prelude::*;
 use sprs::CsMatViewI;
 
-/// Columns of X that one thread takes at a time.
+/// Columns of X that one parallel task computes.
 const COLUMNS: usize = 64;
 
-/// The product `A X` of a sparse matrix (m x k, CSR) and a dense one (k x n), m x n, accumulated in f64.
-///
-/// The terms of a dot product are added in the order in which the row of `A` stores them.
+/// The product `A X` (m x n) of a sparse matrix (m x k, CSR) and a dense one (k x n). Sums are f64, in the order in
+/// which the rows of A store the nonzeros.
 ///
 /// # Panics
 ///
-/// If `a` is not stored by rows, if its columns are not as many as the rows of `x`, or if the product has more than
+/// If `a` is not stored by rows or has not as many columns as `x` has rows, or if the product has more than
 /// `isize::MAX` bytes.
 #[must_use]
 pub fn spmm<T: Scalar>(a: CsMatViewI<'_, T, u32, u32>, x: ArrayView2<'_, T>) -> Array2<f64> {
@@ -39,31 +38,33 @@ pub fn verify_spmm<T: Scalar>(
 impl<E: Scalar> Operation<'_, E> {
     /// Compares `found`, computed in any order of summation, with the operation's result in f64.
     ///
-    /// A number passes if it is `E` nearest to a number within the bound
+    /// An entry passes if its error is at most
     ///
     /// `(gamma_n(u) + gamma_n(u_64)) M + m lambda`, with `gamma_n(u) = n u / (1 - n u)`,
     ///
-    /// of the reference. Here u is the unit roundoff of the type in which sums are computed (f32 for 16-bit
-    /// elements), u_64 that of f64, in which the reference itself is rounded, and lambda the smallest normal number
-    /// of the former, which covers the m operations' underflow, gradual or to zero. For sums M is `|alpha| |A||X| +
-    /// |beta Y|` and n the number of nonzeros in the row and of the operations that follow: the first gamma bounds
-    /// any order of summation, with fused operations or without (Higham, Accuracy and Stability of Numerical
-    /// Algorithms, 2nd edition, section 3.1). A maximum's products are rounded once, which keeps their order: n is 1
-    /// and what follows, and M the result's own magnitude. A 16-bit result's own rounding is allowed on top.
+    /// plus the rounding of a 16-bit result to `E`. Here
     ///
-    /// A row with no nonzeros must give exactly 0 if beta is 0. A NaN or an infinity where the reference is finite
-    /// fails, but for an infinity of a number that `E` rounds to it; where the reference is NaN or an infinity the
-    /// same is demanded.
+    /// - u is the unit roundoff of the type of sums (f32 for 16-bit elements), and u_64 that of f64, the reference's;
+    /// - lambda is the least normal number of the type of sums, which bounds the underflow of each of m operations;
+    /// - for sums, M is `|alpha| |A||X| + |beta Y|` (for a mean, alpha is divided by the length), and n is the number
+    ///   of nonzeros in the row plus the number of operations that follow;
+    /// - for a maximum or minimum, M is the magnitude of the result, and n is 1 plus the number of operations that
+    ///   follow, since rounding keeps the order of products.
     ///
-    /// The first gamma is that of the worst case, for all orders of summation. Where [`depth`](Self::depth) is known,
-    /// it is in the place of the row's nonzeros: a row that many lanes sum in short parts has a bound that is shorter
-    /// by as much. In long rows a single missing term may still hide in the bound. To test them, use operands whose
-    /// sums are exact, and demand equality: [`WholeProduct`](super::WholeProduct).
+    /// The bound holds for any order of summation, with fused operations or without (Higham, "Accuracy and Stability of
+    /// Numerical Algorithms", 2nd edition, section 3.1). Where [`depth`](Self::depth) is known, it replaces the number
+    /// of nonzeros in the first gamma: where many lanes sum a long row in short parts, the bound is much smaller.
+    ///
+    /// A row without nonzeros must give exactly 0 if beta is 0. Where the reference is finite, NaN fails, and infinity
+    /// fails unless `E` rounds the result to it. Where the reference is NaN or infinite, the result must be the same.
+    ///
+    /// The bound is that of the worst case, and in a long row it can hide a missing term. To test long rows, use
+    /// operands whose sums are exact, and require equality: [`WholeProduct`](super::WholeProduct).
     ///
     /// # Panics
     ///
-    /// If `a` is not stored by rows or the shapes do not fit: `a` m x k, `x` k x n, `found` m x n; if beta is not 0
-    /// and there is no Y of that shape.
+    /// - `a` is not stored by rows, or the shapes are not `a` m x k, `x` k x n and `found` m x n.
+    /// - beta is not 0, and `y` is missing or has another shape than the product.
     pub fn verify<V: Scalar>(
         &self,
         a: CsMatViewI<'_, V, u32, u32>,
@@ -82,7 +83,7 @@ impl<E: Scalar> Operation<'_, E> {
             found.nrows(),
             found.ncols()
         );
-        // A row of a million nonzeros is work for several threads.
+        // Rows are divided too, so that several threads share a row of a million nonzeros.
         let parts = x.ncols().div_ceil(COLUMNS);
         (0..a.rows() * parts)
             .into_par_iter()
@@ -95,7 +96,7 @@ impl<E: Scalar> Operation<'_, E> {
                     columns
                         .map(|col| {
                             let got = found[(row, col)].to_f64();
-                            // The magnitudes' sum may overflow where the sum does not.
+                            // The sum of magnitudes may overflow even if the sum does not.
                             let magnitude = computed.magnitudes[col - first].min(f64::MAX);
                             let bound = self.bound(computed.terms, magnitude);
                             let wanted = computed.numbers[col - first];

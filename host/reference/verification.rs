@@ -1,4 +1,4 @@
-//! What the comparison of a result with the reference finds, entry by entry.
+//! The result of comparing a product with the reference, and the comparison of single entries.
 
 use std::fmt;
 
@@ -7,21 +7,22 @@ use ndarray::ArrayView2;
 
 use super::operation::gamma;
 
-/// What [`verify_spmm`](super::verify_spmm) or another comparison with the reference found.
+/// The result of [`verify_spmm`](super::verify_spmm) or of another comparison with the reference.
 #[derive(Debug, Clone, PartialEq)]
 #[must_use]
 #[non_exhaustive]
 pub struct Verification {
-    /// The entries compared.
+    /// The number of entries that were compared.
     pub entries: usize,
-    /// The entries beyond their bound.
+    /// The number of entries whose error exceeds their bound.
     pub failures: usize,
-    /// The greatest `|y - y_ref| / (|A||X|)` of all entries: an error relative to the sum of the terms' magnitudes,
-    /// which, unlike one relative to the result, means something where the terms cancel. Infinite where a NaN or an
-    /// infinity is not the one wanted. `|alpha| |A||X| + |beta Y|` is in the place of `|A||X|` for other operations
-    /// than `A X`.
+    /// The maximum of `|y - y_ref| / (|A||X|)` over all entries.
+    ///
+    /// The error is relative to the sum of the terms' magnitudes and not to the result, which may be near 0 because
+    /// terms cancel. For other operations than `A X`, the divisor is `|alpha| |A||X| + |beta Y|`. The maximum is
+    /// infinite if a NaN or an infinity is not the one of the reference.
     pub max_relative_error: f64,
-    /// The entry whose error is the greatest part of its bound; `None` if there are no entries.
+    /// The entry with the greatest quotient of error and bound; `None` if there are no entries.
     pub worst: Option<Entry>,
 }
 
@@ -33,13 +34,13 @@ pub struct Entry {
     pub row: usize,
     /// Its column, counted from 0.
     pub col: usize,
-    /// What the product holds.
+    /// The value in the product.
     pub got: f64,
-    /// What the reference holds.
+    /// The value in the reference.
     pub wanted: f64,
-    /// `|got - wanted|`; infinite where one of them is NaN or infinite and the other is not the same.
+    /// `|got - wanted|`; infinite if one of them is NaN or infinite and the other is not the same.
     pub error: f64,
-    /// The greatest error that rounding explains.
+    /// Maximum error that rounding can cause.
     pub bound: f64,
 }
 
@@ -63,7 +64,7 @@ impl Verification {
         worst: None,
     };
 
-    /// Adds what was found in other entries; of two equally bad ones the first by row and column is the worst.
+    /// Unites the results of two sets of entries. Of two equally bad entries, the first by row and column is the worst.
     pub(super) fn merge(self, other: Self) -> Self {
         let worst = match (self.worst, other.worst) {
             (Some(a), Some(b)) => {
@@ -138,8 +139,8 @@ pub fn verify_close<T: Scalar>(
     entries.fold(Verification::EMPTY, Verification::merge)
 }
 
-/// One entry's verification: `magnitude` is what the error is relative to, `bound` that of a number before it is
-/// rounded to `E`.
+/// Verifies one entry. The error is relative to `magnitude`, and `bound` is the bound before the result is rounded to
+/// `E`.
 pub(super) fn judge<E: Scalar>(
     row: usize,
     col: usize,
@@ -148,7 +149,7 @@ pub(super) fn judge<E: Scalar>(
     magnitude: f64,
     bound: f64,
 ) -> Verification {
-    // Away from zero by the bound: beyond E's range such a number may be rounded to an infinity.
+    // The number farthest from zero within the bound. If it is beyond the range of E, infinity is right.
     let farthest = E::from_f64(wanted + bound.copysign(wanted)).to_f64();
     let rounded_to_infinity = got.is_infinite() && wanted.is_finite() && got == farthest;
     let error = if rounded_to_infinity {
@@ -157,7 +158,7 @@ pub(super) fn judge<E: Scalar>(
         distance(got, wanted)
     };
     let bound = if E::UNIT_ROUNDOFF > E::SUM_UNIT_ROUNDOFF && bound + wanted.abs() > 0.0 {
-        // Of a subnormal result the last bit is that of the smallest normal number.
+        // The last bit of a subnormal result is that of the least normal number.
         bound + E::UNIT_ROUNDOFF * (wanted.abs() + bound).max(E::MIN_NORMAL)
     } else {
         bound
@@ -165,25 +166,25 @@ pub(super) fn judge<E: Scalar>(
     entry((row, col), [got, wanted], error, magnitude, bound)
 }
 
-/// The terms of a sum: how many there are, and what is done to them before they are added up.
+/// The number of terms in a sum, and their rounding errors.
 #[derive(Clone, Copy)]
 pub(super) struct Terms {
+    /// The number of terms.
     pub count: usize,
-    /// The greatest relative error of one step.
+    /// Maximum relative error of one addition.
     pub sum_roundoff: f64,
-    /// The greatest relative error of a term before it is added.
+    /// Maximum relative error of a term before it is added.
     pub operand_error: f64,
 }
 
-/// The verification of entries, each its row, column, what was got and what is wanted, and the sum of its terms'
-/// magnitudes.
+/// Verifies entries. Each is given by row, column, value, reference, and the sum of the magnitudes of its terms.
 pub(super) fn judge_entries<T: Scalar>(
     entries: impl Iterator<Item = (usize, usize, f64, f64, f64)>,
     terms: Terms,
 ) -> Verification {
     let n = terms.count;
     let gammas = gamma(n, terms.sum_roundoff) + gamma(n, f64::UNIT_ROUNDOFF) + terms.operand_error;
-    // The result is rounded once more where its type is shorter than the sum's.
+    // The result is rounded once more if its type is shorter than that of the sum.
     let rounding = if T::UNIT_ROUNDOFF > f32::UNIT_ROUNDOFF {
         T::UNIT_ROUNDOFF
     } else {
@@ -194,7 +195,7 @@ pub(super) fn judge_entries<T: Scalar>(
         let bound = gammas * (1.0 + rounding) * magnitude
             + rounding * wanted.abs()
             + n as f64 * T::MIN_NORMAL;
-        // What rounds to infinity is wanted as that.
+        // If the reference rounds to infinity, infinity is right.
         let overflows = wanted.is_finite() && got.is_infinite();
         let wanted = if overflows {
             T::from_f64(wanted).to_f64()
@@ -206,7 +207,7 @@ pub(super) fn judge_entries<T: Scalar>(
     judged.fold(Verification::EMPTY, Verification::merge)
 }
 
-/// One entry, with the greatest error that is allowed.
+/// Compares one entry with the reference. Its error may be at most `bound`, and is reported relative to `magnitude`.
 pub(super) fn compare(
     (row, col): (usize, usize),
     got: f64,
@@ -218,7 +219,7 @@ pub(super) fn compare(
     entry((row, col), [got, wanted], error, magnitude, bound)
 }
 
-/// `|got - wanted|`; infinite where one of them is NaN or infinite and the other is not the same.
+/// `|got - wanted|`; infinite if one of them is NaN or infinite and the other is not the same.
 fn distance(got: f64, wanted: f64) -> f64 {
     if wanted.is_finite() && got.is_finite() {
         (got - wanted).abs()

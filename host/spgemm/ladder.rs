@@ -2,7 +2,7 @@
 
 use super::analysis::row_costs::{RowCosts, row_costs};
 use super::analysis::row_lists::RowLists;
-use super::options::{SpgemmElement, SpgemmOptions};
+use super::options::SpgemmOptions;
 use super::products::operands::check_operands;
 use crate::csr::{CsrMatrix, DeviceCsr, DevicePattern};
 use crate::device::{Device, DeviceBuffer};
@@ -17,23 +17,26 @@ use warprow_kernels::spgemm::ladder::{Output, dynamic_table, fixed_table, split_
 use warprow_kernels::spgemm::products::bins::BINS;
 use warprow_kernels::spgemm::{Factors, OperandPatterns};
 
+/// Bytes of a value: the rungs compute in f32.
+const VALUE_BYTES: u32 = size_of::<f32>() as u32;
+
 /// A product on a device whose rows are not sorted by column.
 #[derive(Debug)]
-pub struct UnsortedCsr<T: SpgemmElement> {
+pub struct UnsortedCsr {
     shape: (usize, usize),
     row_ptr: DeviceBuffer<u32>,
     col_idx: DeviceBuffer<u32>,
-    values: DeviceBuffer<T>,
+    values: DeviceBuffer<f32>,
 }
 
-impl<T: SpgemmElement> UnsortedCsr<T> {
+impl UnsortedCsr {
     /// Entries.
     pub fn nnz(&self) -> usize {
         self.values.len()
     }
 
     /// Row pointers, columns and values as they are on the device.
-    pub fn parts(&self) -> (&DeviceBuffer<u32>, &DeviceBuffer<u32>, &DeviceBuffer<T>) {
+    pub fn parts(&self) -> (&DeviceBuffer<u32>, &DeviceBuffer<u32>, &DeviceBuffer<f32>) {
         (&self.row_ptr, &self.col_idx, &self.values)
     }
 
@@ -42,10 +45,10 @@ impl<T: SpgemmElement> UnsortedCsr<T> {
     /// # Errors
     ///
     /// A launch that failed before; a host without memory for it.
-    pub fn download_sorted(&self) -> Result<CsrMatrix<T>, OperandError> {
+    pub fn download_sorted(&self) -> Result<CsrMatrix<f32>, OperandError> {
         let row_ptr = self.row_ptr.download()?;
         let (columns, values) = (self.col_idx.download()?, self.values.download()?);
-        let sorted: Vec<(u32, T)> = (row_ptr.par_windows(2))
+        let sorted: Vec<(u32, f32)> = (row_ptr.par_windows(2))
             .flat_map_iter(|ends| {
                 let row = ends[0] as usize..ends[1] as usize;
                 let (columns, values) = (&columns[row.clone()], &values[row]);
@@ -68,23 +71,22 @@ impl<T: SpgemmElement> UnsortedCsr<T> {
 /// # Errors
 ///
 /// Those of [`Spgemm::symbolic`](super::Spgemm::symbolic); a row that has more entries than the rung's table slots.
-pub fn multiply_unsorted<T: SpgemmElement>(
+pub fn multiply_unsorted(
     kernel: SpgemmKernel,
-    a: &DeviceCsr<T>,
-    b: &DeviceCsr<T>,
-) -> Result<UnsortedCsr<T>, OperandError> {
+    a: &DeviceCsr<f32>,
+    b: &DeviceCsr<f32>,
+) -> Result<UnsortedCsr, OperandError> {
     let factors = Factors::new(a.values().read_only(), b.values().read_only());
     let (a, b) = (a.pattern(), b.pattern());
     check_operands(a, b)?;
-    let rung = Rung {
+    let run = LadderRun {
         kernel,
         device: &a.device,
         a,
         b,
         shared_bytes: a.device.properties().max_shared_bytes_per_block,
-        element_bytes: size_of::<T>() as u32,
     };
-    let mut row_ptr = rung.count::<T>()?;
+    let mut row_ptr = run.count()?;
     let entries = scan::exclusive_scan(&a.device, &mut row_ptr)? as usize;
     let mut c = UnsortedCsr {
         shape: (a.rows(), b.cols()),
@@ -93,22 +95,21 @@ pub fn multiply_unsorted<T: SpgemmElement>(
         row_ptr,
     };
     if a.rows > 0 {
-        rung.fill(factors, &mut c)?;
+        run.fill(factors, &mut c)?;
     }
     Ok(c)
 }
 
-/// A rung, its operands and the device's limits.
-struct Rung<'a> {
+/// A run of a rung: its operands and the limits of the device.
+struct LadderRun<'a> {
     kernel: SpgemmKernel,
     device: &'a Device,
     a: &'a DevicePattern,
     b: &'a DevicePattern,
     shared_bytes: u32,
-    element_bytes: u32,
 }
 
-impl Rung<'_> {
+impl LadderRun<'_> {
     /// A and B; without extents, which these kernels do not read.
     fn operands(&self) -> OperandPatterns {
         OperandPatterns {
@@ -119,7 +120,7 @@ impl Rung<'_> {
     }
 
     /// The entries of each row, and a zero.
-    fn count<T: SpgemmElement>(&self) -> Result<DeviceBuffer<u32>, OperandError> {
+    fn count(&self) -> Result<DeviceBuffer<u32>, OperandError> {
         let rows = self.a.rows;
         let mut entries = self.device.zeros::<u32>(rows as usize + 1)?;
         let mut longest = self.device.zeros::<u32>(1)?;
@@ -137,7 +138,7 @@ impl Rung<'_> {
                 fixed_table::SLOTS
             }
             SpgemmKernel::DynamicTable => {
-                let slots = dynamic_table::slots(self.shared_bytes, self.element_bytes);
+                let slots = dynamic_table::slots(self.shared_bytes, VALUE_BYTES);
                 let config = dynamic_table::launch(rows, slots, 0);
                 let arguments = (operands, slots, outputs.0, outputs.1);
                 // SAFETY: a number for each row.
@@ -146,7 +147,7 @@ impl Rung<'_> {
             }
             SpgemmKernel::FittedTable | SpgemmKernel::SplitTable => {
                 let options = SpgemmOptions::default();
-                let costs = row_costs(self.a, self.b, options.bin_limits::<T>(device))?;
+                let costs = row_costs(self.a, self.b, options.bin_limits::<f32>(device))?;
                 let lists = self.by_size(&costs)?;
                 let most = dynamic_table::slots(self.shared_bytes, 0);
                 for (items, slots) in by_slots(&lists) {
@@ -171,7 +172,7 @@ impl Rung<'_> {
                 }
                 match self.kernel {
                     SpgemmKernel::SplitTable => u32::MAX,
-                    _ => dynamic_table::slots(self.shared_bytes, self.element_bytes),
+                    _ => dynamic_table::slots(self.shared_bytes, VALUE_BYTES),
                 }
             }
         };
@@ -188,11 +189,7 @@ impl Rung<'_> {
     }
 
     /// Columns and values of all rows.
-    fn fill<T: SpgemmElement>(
-        &self,
-        factors: Factors<T>,
-        c: &mut UnsortedCsr<T>,
-    ) -> Result<(), OperandError> {
+    fn fill(&self, factors: Factors<f32>, c: &mut UnsortedCsr) -> Result<(), OperandError> {
         let (device, operands, rows) = (self.device, self.operands(), self.a.rows);
         let row_ptr = c.row_ptr.read_only();
         let output = Output {
@@ -200,17 +197,17 @@ impl Rung<'_> {
             col_idx: c.col_idx.mutable(),
             values: c.values.mutable(),
         };
-        let most = dynamic_table::slots(self.shared_bytes, self.element_bytes);
+        let most = dynamic_table::slots(self.shared_bytes, VALUE_BYTES);
         match self.kernel {
             SpgemmKernel::FixedTable => {
                 let config = fixed_table::launch(rows);
-                let handle = fixed_table::fixed_fill::<T>();
+                let handle = fixed_table::fixed_fill::<f32>();
                 // SAFETY: rows of up to as many entries as the table has slots, counted before.
                 unsafe { device.launch(&handle, config, (operands, factors, output))? };
             }
             SpgemmKernel::DynamicTable => {
-                let config = dynamic_table::launch(rows, most, self.element_bytes);
-                let handle = dynamic_table::dynamic_fill::<T>();
+                let config = dynamic_table::launch(rows, most, VALUE_BYTES);
+                let handle = dynamic_table::dynamic_fill::<f32>();
                 // SAFETY: rows of up to as many entries as the table has slots, counted before.
                 unsafe { device.launch(&handle, config, (operands, factors, most, output))? };
             }
@@ -224,9 +221,9 @@ impl Rung<'_> {
                 let lists = RowLists::make(device, rows, &words, &counts)?;
                 for (items, slots) in by_slots(&lists) {
                     if slots <= most {
-                        let config = dynamic_table::launch(items.count, slots, self.element_bytes);
+                        let config = dynamic_table::launch(items.count, slots, VALUE_BYTES);
                         let arguments = (operands, factors, items, slots, output);
-                        let handle = fitted_table::fitted_fill::<T>();
+                        let handle = fitted_table::fitted_fill::<f32>();
                         // SAFETY: rows of up to `slots` entries.
                         unsafe { device.launch(&handle, config, arguments)? };
                         continue;
@@ -235,13 +232,13 @@ impl Rung<'_> {
                     let config = split_table::launch(items.count, if shared { slots } else { 0 });
                     let len = config.grid.x as usize * slots as usize;
                     let mut tables = device.uninitialized::<u32>(if shared { 0 } else { len })?;
-                    let mut sums = device.uninitialized::<T>(len)?;
+                    let mut sums = device.uninitialized::<f32>(len)?;
                     let (tables, sums) = (tables.mutable(), sums.mutable());
                     let arguments = (operands, factors, items, slots, tables, sums, output);
                     let handle = if shared {
-                        split_table::split_fill::<T, 0>()
+                        split_table::split_fill::<f32, 0>()
                     } else {
-                        split_table::split_fill::<T, 1>()
+                        split_table::split_fill::<f32, 1>()
                     };
                     // SAFETY: rows of up to `slots` entries, tables for each block.
                     unsafe { device.launch(&handle, config, arguments)? };

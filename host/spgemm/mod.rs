@@ -3,31 +3,6 @@
 //! The *symbolic* phase computes the structure of C, the *numeric* phase its values. One structure serves all values
 //! of A and B in the same places.
 //!
-//! ```
-//! use sprs::CsMatI;
-//! use warprow::{Device, DeviceCsr, Spgemm, SpgemmOptions};
-//!
-//! # fn main() -> Result<(), warprow::Error> {
-//! // [ 1 . ]         [ 1 2 ]     [ 1  2 ]
-//! // [ 3 1 ]    x    [ . 1 ]  =  [ 3  7 ]
-//! let a = CsMatI::<f32, u32, u32>::new((2, 2), vec![0, 1, 3], vec![0, 0, 1], vec![1.0, 3.0, 1.0]);
-//! let b = CsMatI::<f32, u32, u32>::new((2, 2), vec![0, 2, 3], vec![0, 1, 1], vec![1.0, 2.0, 1.0]);
-//!
-//! let device = Device::open()?;
-//! let (a, mut b) = (DeviceCsr::upload(&device, a.view())?, DeviceCsr::upload(&device, b.view())?);
-//! let spgemm = Spgemm::symbolic(a.pattern(), b.pattern(), SpgemmOptions::default())?;
-//! assert_eq!((spgemm.products(), spgemm.entries()), (5, 4));
-//! let c = spgemm.numeric(a.values(), b.values())?;
-//! assert_eq!(c.download()?.data(), [1.0, 2.0, 3.0, 7.0]);
-//!
-//! // Other values, the same structure.
-//! b.values_mut().copy_from_slice(&[0.0, 1.0, 10.0])?;
-//! let c = spgemm.numeric(a.values(), b.values())?;
-//! assert_eq!(c.download()?.data(), [0.0, 1.0, 0.0, 13.0]);
-//! # Ok(())
-//! # }
-//! ```
-//!
 //! If the structure is used only once, [`multiply`] is faster than the phases: it computes columns and values of
 //! short rows together. [`spgemm`](spgemm()) multiplies matrices of the host, in blocks of rows if the product does
 //! not fit the device.
@@ -63,6 +38,31 @@ use symbolic::SymbolicProduct;
 /// A product whose structure is known: the symbolic phase makes it, and the numeric phase runs on it.
 ///
 /// `Display` says how many rows each kernel takes, and after the first run how much memory that has cached.
+///
+/// ```
+/// use sprs::CsMatI;
+/// use warprow::{Device, DeviceCsr, Spgemm, SpgemmOptions};
+///
+/// # fn main() -> Result<(), warprow::Error> {
+/// // [ 1 . ]         [ 1 2 ]     [ 1  2 ]
+/// // [ 3 1 ]    x    [ . 1 ]  =  [ 3  7 ]
+/// let a = CsMatI::<f32, u32, u32>::new((2, 2), vec![0, 1, 3], vec![0, 0, 1], vec![1.0, 3.0, 1.0]);
+/// let b = CsMatI::<f32, u32, u32>::new((2, 2), vec![0, 2, 3], vec![0, 1, 1], vec![1.0, 2.0, 1.0]);
+///
+/// let device = Device::open()?;
+/// let (a, mut b) = (DeviceCsr::upload(&device, a.view())?, DeviceCsr::upload(&device, b.view())?);
+/// let spgemm = Spgemm::symbolic(a.pattern(), b.pattern(), SpgemmOptions::default())?;
+/// assert_eq!((spgemm.products(), spgemm.entries()), (5, 4));
+/// let c = spgemm.numeric(a.values(), b.values())?;
+/// assert_eq!(c.download()?.data(), [1.0, 2.0, 3.0, 7.0]);
+///
+/// // Other values, the same structure.
+/// b.values_mut().copy_from_slice(&[0.0, 1.0, 10.0])?;
+/// let c = spgemm.numeric(a.values(), b.values())?;
+/// assert_eq!(c.download()?.data(), [0.0, 1.0, 0.0, 13.0]);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug)]
 pub struct Spgemm<T: SpgemmElement> {
     a: Arc<DevicePattern>,
@@ -148,7 +148,7 @@ impl<T: SpgemmElement> Spgemm<T> {
     }
 
     /// Computes the values of all entries of [`pattern`](Self::pattern), zeros among them, whatever the options say;
-    /// after the first run it allocates nothing.
+    /// after the first run it allocates nothing, except where it is recorded.
     ///
     /// # Errors
     ///

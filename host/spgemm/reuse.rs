@@ -7,7 +7,7 @@ use super::analysis::row_lists::RowLists;
 use crate::device::{Device, DeviceBuffer, DeviceError};
 use crate::operand::OperandError;
 use crate::primitives::scan::exclusive_scan;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use warprow_kernels::spgemm::products::bins::numeric as bin;
 use warprow_kernels::spgemm::reuse::product_map::TILE;
 use warprow_kernels::spgemm::reuse::{map_ranks, map_segments};
@@ -44,7 +44,12 @@ impl ProductMapCache {
 
     /// The map, if it has been made.
     pub fn known(&self) -> Option<Arc<DeviceProductMap>> {
-        self.lock().map()
+        // A run that makes it holds the lock until the device is done.
+        match self.0.try_lock() {
+            Ok(state) => state.map(),
+            Err(TryLockError::Poisoned(state)) => state.into_inner().map(),
+            Err(TryLockError::WouldBlock) => None,
+        }
     }
 
     /// The map, if there is room for it. The first run makes it, unless its launches are recorded.

@@ -118,7 +118,7 @@ impl<'a> Phase<'a> {
         // A row is at most one item, so the list can be made before the host knows the counts.
         let counts = Global::from_address(counters.bins(PhaseName::Symbolic).address());
         let cursors = counters.cursors(PhaseName::Symbolic);
-        let list = RowLists::place(device, a.rows, &words, counts, cursors, a.rows)?;
+        let list = RowLists::fill(device, a.rows, &words, counts, cursors, a.rows)?;
         let PhaseCounts {
             bins,
             totals: [products, bound],

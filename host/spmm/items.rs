@@ -137,7 +137,7 @@ impl<E: SpmmElement> PlannedItems<E> {
             launch(LaunchArguments {
                 row_ptr: run.row_ptr,
                 items,
-                epilogue: run.epilogue,
+                scaling: run.scaling,
             })
         };
         match self {

@@ -2,26 +2,6 @@
 //!
 //! X and Y are of f32, f64, f16 or bf16; 16-bit elements are multiplied and summed in f32. A plan may be for `A^T X`,
 //! and for another [`Reduction`] than the sum; a run may be `Y = alpha A X + beta Y`.
-//!
-//! ```
-//! use ndarray::array;
-//! use sprs::CsMatI;
-//! use warprow::device::Device;
-//! use warprow::spmm::{Spmm, SpmmOptions};
-//!
-//! # fn main() -> Result<(), warprow::Error> {
-//! // [ . 2 ]         [ 1 2 3 ]
-//! // [ 1 . ]    x    [ 4 5 6 ]
-//! // [ . . ]
-//! let a = CsMatI::<f32, u32, u32>::new((3, 2), vec![0, 1, 2, 2], vec![1, 0], vec![2.0, 1.0]);
-//! let x = array![[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]];
-//!
-//! let device = Device::open()?;
-//! let spmm = Spmm::plan(&device, a.view(), SpmmOptions::default())?;
-//! assert_eq!(spmm.multiply(x.view())?, array![[8.0, 10.0, 12.0], [1.0, 2.0, 3.0], [0.0, 0.0, 0.0]]);
-//! # Ok(())
-//! # }
-//! ```
 
 mod error;
 mod items;
@@ -41,15 +21,15 @@ use plan::cost_model::{CostModel, FeatureRow};
 use plan::order::{self, OrderedRows};
 use plan::{Choices, default_kernel, requested_kernel};
 use product::task_sizes::ItemSizes;
-use product::tasks::cut_into_column_blocks;
+use product::tasks::divide_into_column_blocks;
 use sprs::CsMatViewI;
 use std::borrow::Cow;
 use std::fmt;
 use std::time::{Duration, Instant};
 pub use warprow_kernels::matrix::Operand;
-use warprow_kernels::spmm::product::epilogue;
+use warprow_kernels::spmm::product::scaling;
 pub use warprow_kernels::spmm::{
-    Capabilities, Ending, ItemKind, LaunchShape, Reduction, SpmmKernel,
+    Capabilities, EpilogueKind, ItemKind, LaunchShape, Reduction, SpmmKernel,
 };
 
 /// Time spent on planning, by the host's clock. The first plan on a device includes the driver's compilation of
@@ -68,6 +48,26 @@ pub struct PlanTimes {
 /// A matrix A on a device, and the kernel to multiply it with: `Y = A X` for any dense X of elements of type `E`.
 ///
 /// `Display` says what the plan is and why.
+///
+/// ```
+/// use ndarray::array;
+/// use sprs::CsMatI;
+/// use warprow::device::Device;
+/// use warprow::spmm::{Spmm, SpmmOptions};
+///
+/// # fn main() -> Result<(), warprow::Error> {
+/// // [ . 2 ]         [ 1 2 3 ]
+/// // [ 1 . ]    x    [ 4 5 6 ]
+/// // [ . . ]
+/// let a = CsMatI::<f32, u32, u32>::new((3, 2), vec![0, 1, 2, 2], vec![1, 0], vec![2.0, 1.0]);
+/// let x = array![[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]];
+///
+/// let device = Device::open()?;
+/// let spmm = Spmm::plan(&device, a.view(), SpmmOptions::default())?;
+/// assert_eq!(spmm.multiply(x.view())?, array![[8.0, 10.0, 12.0], [1.0, 2.0, 3.0], [0.0, 0.0, 0.0]]);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug)]
 pub struct Spmm<E: SpmmElement> {
     device: Device,
@@ -166,8 +166,8 @@ impl<E: SpmmElement> Spmm<E> {
         let device = a.device().clone();
         let kernel = kernel.unwrap_or_else(|| default_kernel(a.pattern(), options.reduction));
         let row = options.features.map(|features| {
-            // The ending changes which lanes there are, and these do not count here.
-            FeatureRow::new::<E>(features, options.reduction, Ending::Plain)
+            // The epilogue changes which lanes there are, and these do not count here.
+            FeatureRow::new::<E>(features, options.reduction, EpilogueKind::Plain)
         });
         let mut model = CostModel::for_kernel(a.pattern(), kernel, row)?;
         let order = options.order.or_else(|| order::default(kernel));
@@ -181,13 +181,13 @@ impl<E: SpmmElement> Spmm<E> {
         let keep_order = kernel.items() == ItemKind::Teams
             && rows_in_order.keeps_for_teams(&model, a.pattern())?;
         let choices = Choices::new::<E>(a.pattern(), model, kernel, options);
-        let mut a = cut_into_column_blocks(a, choices.column_blocks)?;
+        let mut a = divide_into_column_blocks(a, choices.column_blocks)?;
         let original_row = rows_in_order.original();
-        let ending = rows_in_order.ending(diagonal.is_some());
+        let epilogue = rows_in_order.epilogue_kind(diagonal.is_some());
         let sizes = ItemSizes {
             requested: options.task_size,
             max_task_size: choices.max_task_size(),
-            resident: choices.resident_tasks::<E>(a.pattern(), options, ending)?,
+            resident: choices.resident_tasks::<E>(a.pattern(), options, epilogue)?,
         };
         let items = PlannedItems::new(kernel.items(), &mut a, original_row, sizes, keep_order)?;
         device.synchronize()?;
@@ -246,29 +246,29 @@ impl<E: SpmmElement> Spmm<E> {
         Ok(original.map(DeviceBuffer::download).transpose()?)
     }
 
-    /// The number of blocks of columns that A is cut into.
+    /// The number of blocks of columns that A is divided into.
     pub fn column_blocks(&self) -> u32 {
         self.choices.column_blocks
     }
 
     /// The lanes of a sub-warp in a [`run`](Self::run) with so many features; `None` for a kernel without that choice.
     pub fn lanes(&self, features: u32) -> Option<u32> {
-        self.lanes_for(features, self.ending_of_run())
+        self.lanes_for(features, self.epilogue_of_run())
     }
 
     /// The PTX entry points that multiply in a [`run`](Self::run) with so many features: for A or its first block of
     /// columns, and for further blocks if there are any. Empty if the product is.
     pub fn entry_points(&self, features: u32) -> Vec<&'static str> {
-        let ending = self.ending_of_run();
-        let Some(shape) = self.shape(features, ending) else {
+        let epilogue = self.epilogue_of_run();
+        let Some(shape) = self.shape(features, epilogue) else {
             return Vec::new();
         };
-        let further = (self.choices.column_blocks > 1).then(|| self.ending_of_further_block());
-        let name = |ending| {
-            let handle = (self.kernel).handle::<E>(shape, self.options.reduction, ending);
+        let further = (self.choices.column_blocks > 1).then(|| self.epilogue_of_further_block());
+        let name = |epilogue| {
+            let handle = (self.kernel).handle::<E>(shape, self.options.reduction, epilogue);
             handle.name()
         };
-        [Some(ending), further]
+        [Some(epilogue), further]
             .into_iter()
             .flatten()
             .map(name)
@@ -346,11 +346,11 @@ fn reciprocal_lengths<S: Real>(a: &DevicePattern) -> Result<DeviceBuffer<S>, Spm
     let mut diagonal = a.device().uninitialized(a.rows as usize)?;
     if a.rows > 0 {
         let arguments = (a.rows, a.row_ptr.read_only(), diagonal.mutable());
-        let config = epilogue::launch(a.rows);
+        let config = scaling::launch(a.rows);
         // SAFETY: the matrix has `rows + 1` row pointers, `diagonal` an element for each row.
         unsafe {
             a.device()
-                .launch(&epilogue::reciprocal_lengths::<S>(), config, arguments)?
+                .launch(&scaling::reciprocal_lengths::<S>(), config, arguments)?
         };
     }
     Ok(diagonal)

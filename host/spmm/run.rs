@@ -13,7 +13,7 @@ use cuda_std::launch::LaunchConfig;
 use ndarray::{Array2, ArrayView2};
 use warprow_kernels::matrix::{Csr, Dense, DenseMut};
 use warprow_kernels::spmm::product::vector;
-use warprow_kernels::spmm::{Ending, Epilogue, Handle, ItemKind, LaunchShape, Reduction};
+use warprow_kernels::spmm::{EpilogueKind, Handle, ItemKind, LaunchShape, Reduction, Scaling};
 
 impl<E: SpmmElement> Spmm<E> {
     /// Grid and block of a run with `features` columns of X; `None` if the product is empty.
@@ -23,21 +23,21 @@ impl<E: SpmmElement> Spmm<E> {
     /// 2^32 features or more.
     pub fn launch(&self, features: usize) -> Result<Option<LaunchConfig>, SpmmError> {
         let features = extent("the number of features", features)?;
-        let ending = self.ending_of_run();
-        Ok(self.shape(features, ending).map(|shape| {
+        let epilogue = self.epilogue_of_run();
+        Ok(self.shape(features, epilogue).map(|shape| {
             self.kernel
-                .launch::<E>(shape, self.options.reduction, ending)
+                .launch::<E>(shape, self.options.reduction, epilogue)
         }))
     }
 
     /// What the kernel's launch depends on; `None` if Y has no element or the plan no item.
-    pub(super) fn shape(&self, features: u32, ending: Ending) -> Option<LaunchShape> {
+    pub(super) fn shape(&self, features: u32, epilogue: EpilogueKind) -> Option<LaunchShape> {
         let shape = LaunchShape {
             rows: self.a.pattern().rows,
             items: self.items.count(Joining::NONE),
             cols: self.a.pattern().cols,
             features,
-            lanes: self.lanes_for(features, ending).unwrap_or(1),
+            lanes: self.lanes_for(features, epilogue).unwrap_or(1),
         };
         let shape = LaunchShape {
             items: self.items.count(self.joining(shape)),
@@ -47,8 +47,8 @@ impl<E: SpmmElement> Spmm<E> {
     }
 
     /// The lanes of a sub-warp; `None` for a kernel without that choice.
-    pub(super) fn lanes_for(&self, features: u32, ending: Ending) -> Option<u32> {
-        (self.choices).lanes::<E>(features, self.options.reduction, ending)
+    pub(super) fn lanes_for(&self, features: u32, epilogue: EpilogueKind) -> Option<u32> {
+        (self.choices).lanes::<E>(features, self.options.reduction, epilogue)
     }
 
     /// An upper bound of the number of roundings between a product `A[i, k] X[k, j]` and the sum of its row, its own
@@ -58,7 +58,7 @@ impl<E: SpmmElement> Spmm<E> {
     /// It makes the error bound of [`Operation::verify`](crate::reference::Operation::verify) smaller.
     pub fn summation_depth(&self, terms: usize, features: usize) -> usize {
         let features = u32::try_from(features).unwrap_or(u32::MAX);
-        let Some(shape) = self.shape(features, self.ending_of_run()) else {
+        let Some(shape) = self.shape(features, self.epilogue_of_run()) else {
             return terms;
         };
         let items_of_block = vector::items_of_block(shape.lanes);
@@ -83,7 +83,8 @@ impl<E: SpmmElement> Spmm<E> {
 
     /// `y = A x`, both row-major with `features` columns: `x` of `cols * features` elements, `y` of `rows *
     /// features`. On a GPU it returns before the product is there; `y.download()` waits for it. It allocates only if
-    /// rows are split: room for partial sums, in the first run and in the first with so many features.
+    /// rows are split: room for partial sums, in the first run, in the first with so many features, and in each that is
+    /// recorded.
     ///
     /// # Errors
     ///
@@ -112,6 +113,7 @@ impl<E: SpmmElement> Spmm<E> {
         beta: E::Sum,
         y: &mut DeviceBuffer<E>,
     ) -> Result<(), SpmmError> {
+        self.device.refuse_during_progress("a run")?;
         let columns = extent("the number of features", features)?;
         let row_bytes = row_bytes::<E>(columns);
         if row_bytes > u32::MAX.into() {
@@ -137,7 +139,7 @@ impl<E: SpmmElement> Spmm<E> {
         if self.kernel.items().adds_to_y() {
             y.fill_zero()?;
         }
-        let Some(shape) = self.shape(columns, self.ending(alpha, beta)) else {
+        let Some(shape) = self.shape(columns, self.epilogue_kind(alpha, beta)) else {
             return Ok(());
         };
         let reduction = self.options.reduction;
@@ -152,7 +154,7 @@ impl<E: SpmmElement> Spmm<E> {
                 data: y.mutable(),
             },
             reduction,
-            epilogue: Epilogue {
+            scaling: Scaling {
                 alpha: if reduction == Reduction::Min {
                     -alpha
                 } else {
@@ -174,7 +176,7 @@ impl<E: SpmmElement> Spmm<E> {
             let LaunchArguments {
                 row_ptr,
                 items,
-                epilogue,
+                scaling,
             } = launch;
             let a = Csr {
                 rows: self.a.pattern().rows,
@@ -188,16 +190,16 @@ impl<E: SpmmElement> Spmm<E> {
                 ..shape
             };
             // Blocks of columns after the first are added to Y.
-            let ending = self.ending(epilogue.alpha, epilogue.beta);
-            let config = self.kernel.launch::<E>(shape, reduction, ending);
-            let handle = self.kernel.handle::<E>(shape, reduction, ending);
+            let epilogue = self.epilogue_kind(scaling.alpha, scaling.beta);
+            let config = self.kernel.launch::<E>(shape, reduction, epilogue);
+            let handle = self.kernel.handle::<E>(shape, reduction, epilogue);
             // SAFETY: the buffers are on this device and have the matrices' sizes; the columns of A are below `cols`,
             // as sprs guarantees; y is borrowed mutably, so it does not overlap the others; the items were made for
             // this kernel.
             unsafe {
                 match &handle {
                     Handle::General(kernel) => {
-                        device.launch(kernel, config, (a, x, run.y, items, epilogue))?
+                        device.launch(kernel, config, (a, x, run.y, items, scaling))?
                     }
                     Handle::Plain(kernel) => {
                         let (x, y) = (x.cast_to_sum(), run.y.cast_to_sum());
@@ -209,26 +211,26 @@ impl<E: SpmmElement> Spmm<E> {
         })
     }
 
-    /// How the kernel ends its rows where alpha is 1 and beta 0.
-    pub(super) fn ending_of_run(&self) -> Ending {
-        self.ending(<E::Sum as Real>::ONE, E::Sum::ZERO)
+    /// The epilogue of a run with alpha 1 and beta 0.
+    pub(super) fn epilogue_of_run(&self) -> EpilogueKind {
+        self.epilogue_kind(<E::Sum as Real>::ONE, E::Sum::ZERO)
     }
 
-    /// As [`ending_of_run`](Self::ending_of_run), for the blocks of columns after the first.
-    pub(super) fn ending_of_further_block(&self) -> Ending {
+    /// The epilogue of such a run for the blocks of columns after the first.
+    pub(super) fn epilogue_of_further_block(&self) -> EpilogueKind {
         let one = <E::Sum as Real>::ONE;
-        self.ending(one, one)
+        self.epilogue_kind(one, one)
     }
 
-    /// How the kernel ends its rows.
-    fn ending(&self, alpha: E::Sum, beta: E::Sum) -> Ending {
+    /// The epilogue of a run with these factors.
+    fn epilogue_kind(&self, alpha: E::Sum, beta: E::Sum) -> EpilogueKind {
         let one = <E::Sum as Real>::ONE;
         if alpha != one || self.diagonal.is_some() {
-            Ending::Scaled
+            EpilogueKind::Scaled
         } else if beta == one {
-            Ending::Added
+            EpilogueKind::Added
         } else {
-            self.rows_in_order.ending(beta != E::Sum::ZERO)
+            self.rows_in_order.epilogue_kind(beta != E::Sum::ZERO)
         }
     }
 

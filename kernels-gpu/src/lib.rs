@@ -9,9 +9,9 @@
 //! | [`log_softmax`] | the LogSoftmax of each row |
 //! | [`gcn`] | what a graph convolutional network needs beside these |
 //!
-//! Within a family, `ladder` is what one reads to learn, `product` is what runs by default, and `plan` looks at the matrix.
-//! Each crate is `no_std`. Compiled for `nvptx64-nvidia-cuda` it becomes PTX; compiled for the host, the same source runs
-//! on the emulator, and each kernel's name is a typed handle for its launch.
+//! Within a family, `ladder` is what one reads to learn, `product` is what runs by default, and `plan` looks at the
+//! matrix. Each crate is `no_std`. Compiled for `nvptx64-nvidia-cuda` it becomes PTX; compiled for the host, the same
+//! source runs on the emulator, and each kernel's name is a typed handle for its launch.
 
 #![no_std]
 

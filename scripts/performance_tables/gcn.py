@@ -1,6 +1,6 @@
 """The tables of inference with graph convolutional networks: gcn.jsonl."""
 
-from performance_tables.results import OURS, grouped, least, measured, prose, read, table, time
+from performance_tables.results import OURS, grouped, item, least, measured, prose, read, table, time
 
 
 def networks(folder):
@@ -23,7 +23,7 @@ def networks(folder):
     text += prose("Each operator, in microseconds and, in brackets, its speed relative to the floor:") + "\n"
     for nodes, operators in of_each(results).items():
         cells = [f"{r['operator']} {r['layer']} {1e3 * r['ms']:.1f} ({r['floor_ms'] / r['ms']:.2f})" for r in operators]
-        text += f"- {nodes} nodes: " + ", ".join(cells) + "\n"
+        text += item(f"{nodes} nodes: " + ", ".join(cells))
     return text + "\n" + prose(
         "Medians of the device's time, verified against f64.",
         measured(results, ("torch", "PyTorch")),

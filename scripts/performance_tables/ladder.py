@@ -1,6 +1,6 @@
 """The tables of the ladders: ladder.jsonl."""
 
-from performance_tables.results import distinct, measured, prose, read, table, time
+from performance_tables.results import distinct, item, measured, prose, read, table, time
 
 
 class Ladder:
@@ -43,7 +43,7 @@ class Ladder:
             if "skipped" in result:
                 cases = reasons.setdefault((result["rung"], result["skipped"]), [])
                 cases.append(f"{result['case']}, {result['type']}")
-        return [f"- `{rung}` ({'; '.join(cases)}): {reason}\n" for (rung, reason), cases in reasons.items()]
+        return [item(f"`{rung}` ({'; '.join(cases)}): {reason}") for (rung, reason), cases in reasons.items()]
 
     def text(self):
         slower = ", ".join(f"`{rung}`" for rung in self.slower())

@@ -76,6 +76,12 @@ def prose(*sentences):
     return textwrap.fill(" ".join(sentences), 120, break_long_words=False, break_on_hyphens=False) + "\n"
 
 
+def item(text):
+    """An item of a list, and its line's end."""
+    lines = textwrap.wrap(text, 118, break_long_words=False, break_on_hyphens=False)
+    return "- " + "\n  ".join(lines) + "\n"
+
+
 def measured(results, *versions):
     """When, on what, and against which versions."""
 

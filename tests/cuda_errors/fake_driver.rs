@@ -15,6 +15,7 @@ const INVALID_VALUE: u32 = 1;
 const NO_DEVICE: u32 = 100;
 const INVALID_PTX: u32 = 218;
 const ILLEGAL_ADDRESS: u32 = 700;
+const MPS_CLIENT_TERMINATED: u32 = 810;
 
 /// What stands for every handle.
 const HANDLE: *mut c_void = ptr::without_provenance_mut(0x1000);
@@ -89,7 +90,15 @@ macro_rules! nothing {
 
 nothing! {
     cuCtxSetCurrent cuDevicePrimaryCtxRelease_v2 cuMemcpyDtoHAsync_v2 cuMemcpyHtoDAsync_v2 cuMemFree_v2 cuMemsetD8Async
-    cuGraphDestroy cuGraphExecDestroy cuModuleUnload cuStreamDestroy_v2 cuStreamSynchronize
+    cuGraphDestroy cuGraphExecDestroy cuModuleUnload cuStreamDestroy_v2
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn cuStreamSynchronize() -> u32 {
+    match in_context() {
+        SUCCESS => setting("FAKE_SYNCHRONIZE_ANSWER", 0) as u32,
+        error => error,
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -232,7 +241,10 @@ unsafe extern "C" fn cuGraphAddKernelNode(
 extern "C" fn cuGraphLaunch() -> u32 {
     let answer = in_context();
     LAUNCHES.fetch_add(NODES.load(SeqCst), SeqCst);
-    answer
+    match answer {
+        SUCCESS => setting("FAKE_GRAPH_LAUNCH_ANSWER", 0) as u32,
+        error => error,
+    }
 }
 
 fn name(code: u32) -> &'static CStr {
@@ -240,6 +252,9 @@ fn name(code: u32) -> &'static CStr {
         NO_DEVICE => c"CUDA_ERROR_NO_DEVICE",
         INVALID_PTX => c"CUDA_ERROR_INVALID_PTX",
         ILLEGAL_ADDRESS => c"CUDA_ERROR_ILLEGAL_ADDRESS",
+        MPS_CLIENT_TERMINATED => c"CUDA_ERROR_MPS_CLIENT_TERMINATED",
+        // Of a driver that is newer than `cust`.
+        912.. => c"CUDA_ERROR_OF_THE_FUTURE",
         _ => c"CUDA_ERROR_OF_THE_FAKE_DRIVER",
     }
 }

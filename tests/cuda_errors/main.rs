@@ -325,3 +325,49 @@ fn a_context_lost_in_a_recording_is_told_with_its_last_kernel() {
         },
     );
 }
+
+#[test]
+fn a_code_that_cust_does_not_know_is_told_with_its_number_and_the_drivers_text() {
+    with_driver(
+        "a_code_that_cust_does_not_know_is_told_with_its_number_and_the_drivers_text",
+        &[
+            // The first is received by a function of cust, the second by one of warprow.
+            ("FAKE_SYNCHRONIZE_ANSWER", "123456"),
+            ("FAKE_GRAPH_LAUNCH_ANSWER", "810"),
+        ],
+        || {
+            let device = Device::cuda(0).unwrap();
+            let graph = device.record(|| Ok::<_, DeviceError>(())).unwrap();
+            // SAFETY: it has no launches.
+            let launched = unsafe { graph.launch() };
+            for (error, code, name) in [
+                (device.synchronize(), 123_456, "CUDA_ERROR_OF_THE_FUTURE"),
+                (launched, 810, "CUDA_ERROR_MPS_CLIENT_TERMINATED"),
+            ] {
+                let error = error.unwrap_err();
+                let DeviceError::Driver { error: answer, .. } = &error else {
+                    panic!("{error}");
+                };
+                assert_eq!((answer.code, answer.name.as_str()), (code, name));
+                let text = format!("{name} ({code}), described by the fake driver");
+                assert!(error.to_string().ends_with(&text), "{error}");
+            }
+        },
+    );
+}
+
+#[test]
+fn handles_of_one_gpu_are_told_apart_in_errors() {
+    with_driver("handles_of_one_gpu_are_told_apart_in_errors", &[], || {
+        let [one, other] = [(); 2].map(|()| Device::cuda(0).unwrap());
+        assert_eq!(one.identity(), "CUDA device 0 (Fake GPU)");
+        assert_eq!(other.identity(), "CUDA device 0 (Fake GPU), handle 2");
+        let mut counts = other.zeros::<u32>(1).unwrap();
+        let error = warprow::scan::exclusive_scan(&one, &mut counts).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "the counts is on another device: it is on CUDA device 0 (Fake GPU), handle 2, the operation on CUDA \
+             device 0 (Fake GPU)"
+        );
+    });
+}

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use warprow::device::Device;
 use warprow::device::DeviceError;
 use warprow::launch;
+use warprow::scan::exclusive_scan;
 
 /// A text that the fake driver takes long to compile.
 const SLOW: &str = ".version 7.0\n.target sm_80\n.address_size 64\n// slow.to.compile\n";
@@ -145,6 +146,28 @@ fn what_was_loaded_first_has_the_kernel() {
         launch_innocent(&device).unwrap();
         assert_eq!(compiled(&device), ["loaded PTX"]);
     });
+}
+
+#[test]
+fn what_is_loaded_replaces_no_kernel_of_the_library() {
+    with_driver(
+        "modules::what_is_loaded_replaces_no_kernel_of_the_library",
+        &[],
+        || {
+            let device = Device::cuda(0).unwrap();
+            // The fake driver has every kernel in every module.
+            device.load_ptx(PTX).unwrap();
+            let archive = archive("scan_sums", &["sm_90"], PtxVersion::new(7, 0), PTX);
+            device.load_kernels(archive).unwrap();
+            let mut counts = device.zeros::<u32>(5).unwrap();
+            exclusive_scan(&device, &mut counts).unwrap();
+            let compiled = compiled(&device);
+            assert!(
+                compiled.contains(&"scan_sums.sm_80.ptx".to_owned()),
+                "{compiled:?}"
+            );
+        },
+    );
 }
 
 #[test]

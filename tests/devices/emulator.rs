@@ -1,8 +1,10 @@
 //! What the emulator alone has: faults with their place, memory never written, progress.
 
 use crate::kernels::{BLOCK, affine, affine_wanted, run_affine};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, mpsc};
+use std::thread;
+use std::time::Duration;
 use support::devices;
 use warprow::device::{Device, DeviceError, EmulatorOptions};
 use warprow::launch;
@@ -64,4 +66,55 @@ fn progress_of_a_launch_on_the_emulator_ends_with_all_its_blocks() {
     run_affine(&device, 100 * BLOCK).unwrap();
     assert_eq!(done.load(Ordering::Relaxed), 100);
     assert_eq!(total.load(Ordering::Relaxed), 100);
+}
+
+#[test]
+fn what_a_progress_function_asks_of_its_device_is_an_error_and_no_deadlock() {
+    let device = Device::emulator(EmulatorOptions::default());
+    let mut y = device.zeros::<u32>(3).unwrap();
+    let affine = affine();
+    let graph = device.record(|| {
+        // SAFETY: `y` holds three elements.
+        unsafe { launch!(device, affine<<<1, BLOCK, 0>>>(3, y.mutable())) }
+    });
+    let graph = Arc::new(graph.unwrap());
+    let kept = device.zeros::<u32>(5).unwrap();
+    let mut written = device.zeros::<u32>(5).unwrap();
+    let dropped = Mutex::new(Some(device.zeros::<u32>(5).unwrap()));
+    let (tell, told) = mpsc::channel();
+    let (of_function, graph_of_function) = (device.clone(), Arc::clone(&graph));
+    let asks = Mutex::new(move || {
+        drop(dropped.lock().unwrap().take());
+        for answer in [
+            of_function.zeros::<u32>(1).map(drop),
+            run_affine(&of_function, 3).map(drop),
+            // SAFETY: `y` is alive.
+            unsafe { graph_of_function.launch() },
+            kept.download().map(drop),
+            written.copy_from_slice(&[1; 5]),
+            written.fill_zero(),
+        ] {
+            tell.send(answer.unwrap_err()).unwrap();
+        }
+        // The launch is the last to have this function, and the buffers that it owns.
+        of_function.set_progress(None);
+    });
+    device.set_progress(Some(Arc::new(move |_, _| asks.lock().unwrap()())));
+    // On another thread, so that a deadlock fails the test and does not stop it.
+    let launch = thread::spawn(move || {
+        // SAFETY: `y` is alive.
+        unsafe { graph.launch().unwrap() };
+        device.zeros::<u32>(1).unwrap();
+        y.download().unwrap()
+    });
+    let mut answers = 0;
+    while let Ok(error) = told.recv_timeout(Duration::from_secs(60)) {
+        assert!(
+            matches!(error, DeviceError::DuringProgress { .. }),
+            "{error}"
+        );
+        answers += 1;
+    }
+    assert_eq!(answers, 6);
+    assert_eq!(launch.join().unwrap(), affine_wanted(3));
 }

@@ -53,6 +53,24 @@ fn a_handle_equals_its_clones_alone() {
 }
 
 #[test]
+fn devices_are_told_apart_by_their_identities() {
+    let devices = devices();
+    let mut identities: Vec<&str> = devices.iter().map(Device::identity).collect();
+    for (device, identity) in devices.iter().zip(&identities) {
+        assert_eq!(device.clone().identity(), *identity);
+        let kind = if device.is_emulator() {
+            "emulator "
+        } else {
+            "CUDA device "
+        };
+        assert!(identity.starts_with(kind), "{identity}");
+    }
+    identities.sort_unstable();
+    identities.dedup();
+    assert_eq!(identities.len(), devices.len(), "{identities:?}");
+}
+
+#[test]
 fn many_threads_use_one_device_at_once() {
     const THREADS: u32 = 8;
     for device in devices_with_kernels() {

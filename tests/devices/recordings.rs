@@ -80,6 +80,7 @@ fn what_is_no_launch_cannot_be_recorded_and_ends_the_recording() {
         refused("zeros", &mut |y| y.fill_zero());
         refused("bytes", &mut |y| y.fill_bytes(1));
         refused("an allocation", &mut |_| device.zeros::<u32>(1).map(drop));
+        refused("memory", &mut |_| device.uninitialized::<u32>(1).map(drop));
         refused("waiting", &mut |_| device.synchronize());
         refused("a timer", &mut |_| device.start_timer().map(drop));
         refused("another library", &mut |_| device.cuda_stream().map(drop));
@@ -131,4 +132,27 @@ fn a_panic_ends_the_recording() {
         std::panic::AssertUnwindSafe(|| device.record::<DeviceError>(|| panic!("in a recording")));
     assert!(std::panic::catch_unwind(recording).is_err());
     device.zeros::<u32>(1).unwrap();
+}
+
+#[test]
+fn a_recording_keeps_the_memory_of_buffers_that_are_dropped() {
+    for device in devices_with_kernels() {
+        let mut y = device.zeros::<u32>(70).unwrap();
+        let mut dropped = device.zeros::<u32>(1000).unwrap();
+        let graph = device.record(|| {
+            fill(&device, &mut dropped, 1000)?;
+            fill(&device, &mut y, 70)
+        });
+        let graph = graph.unwrap();
+        drop(dropped);
+        // It would get the memory if that were free.
+        let other = device.zeros::<u32>(1000).unwrap();
+        for _ in 0..2 {
+            y.fill_zero().unwrap();
+            // SAFETY: the pointers were taken in the recording.
+            unsafe { graph.launch().unwrap() };
+            assert_eq!(y.download().unwrap(), affine_wanted(70), "{device}");
+        }
+        assert_eq!(other.download().unwrap(), vec![0; 1000], "{device}");
+    }
 }

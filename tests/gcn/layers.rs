@@ -44,8 +44,8 @@ fn layers_run_in_the_cheaper_order_and_give_the_same_either_way() {
     }
 }
 
-/// Two layers whose products with A_hat have every number of lanes, rows cut among tasks and blocks, and rows in another
-/// order.
+/// Two layers whose products with A_hat have every number of lanes, rows split among tasks and blocks, and rows in
+/// another order.
 fn layers_agree<T: GcnElement>(tolerance: f64) {
     // Node 5 hears everybody, so that its row is cut among blocks, and some nodes have no edges.
     let skewed = weighted::<T>(150, 600);

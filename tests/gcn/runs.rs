@@ -4,6 +4,9 @@ use crate::{assert_close, every_device_agrees, layer, logits, network, weighted}
 use ndarray::Array2;
 use sprs::CsMatI;
 use support::devices;
+use warprow::device::DeviceError;
+use warprow::gcn::GcnError;
+use warprow::operand::OperandError;
 use warprow::reference::{verify_log_softmax, whole_graph, whole_selection};
 use warprow::{CsrMatrix, Gcn, GcnLayer, GcnOptions, SpmmKernel, generate};
 
@@ -97,5 +100,62 @@ fn a_network_of_whole_numbers_is_exact_and_one_other_edge_shows() {
         };
         assert!(verify(&graph).ok(), "{}", verify(&graph));
         assert!(!verify(&wrong).ok());
+    }
+}
+
+#[test]
+fn a_run_inside_a_recording_is_recorded_each_time() {
+    let graph = weighted::<f32>(90, 500);
+    let layers = [layer(12, 16, true, 1), layer(16, 5, true, 3)];
+    let x = generate::dense::<f32>(90, 12, 9);
+    let wanted = network(&graph, x.view(), &layers);
+    let mut options = GcnOptions::default();
+    options.spmm.task_size = Some(16);
+    for device in devices() {
+        let mut gcn = Gcn::plan(&device, graph.view(), &layers, options).unwrap();
+        let what = gcn.to_string();
+        let x = device.upload(x.as_slice().unwrap()).unwrap();
+        let [mut y, mut z] = [(); 2].map(|()| device.uninitialized::<f32>(90 * 5).unwrap());
+        let mut recordings = Vec::new();
+        for _ in 0..3 {
+            recordings.push(device.record(|| gcn.run(&x, &mut y)).unwrap());
+            // One of the network's own runs, of which the second is recorded too.
+            z.fill_bytes(0xff).unwrap();
+            gcn.run(&x, &mut z).unwrap();
+            let found = Array2::from_shape_vec((90, 5), z.download().unwrap()).unwrap();
+            assert_close(&found, &wanted, 1e-5, &what);
+        }
+        drop(gcn);
+        for recording in recordings {
+            y.fill_bytes(0xff).unwrap();
+            // SAFETY: the pointers were taken in the recording.
+            unsafe { recording.launch().unwrap() };
+            let found = Array2::from_shape_vec((90, 5), y.download().unwrap()).unwrap();
+            assert_close(&found, &wanted, 1e-5, &what);
+        }
+    }
+}
+
+#[test]
+fn a_network_that_needs_more_than_launches_cannot_be_recorded_each_time() {
+    let graph = weighted::<f32>(60, 300);
+    let layers = [layer(9, 4, true, 1)];
+    let mut options = GcnOptions::default();
+    options.spmm.kernel = Some(SpmmKernel::ThreadPerNonzero);
+    for device in devices() {
+        let mut gcn = Gcn::plan(&device, graph.view(), &layers, options).unwrap();
+        let x = device.zeros::<f32>(60 * 9).unwrap();
+        let mut y = device.uninitialized::<f32>(60 * 4).unwrap();
+        for _ in 0..3 {
+            let error = device.record(|| gcn.run(&x, &mut y)).unwrap_err();
+            assert!(
+                matches!(
+                    error,
+                    GcnError::Operand(OperandError::Device(DeviceError::NotRecordable { .. }))
+                ),
+                "{error}"
+            );
+            gcn.run(&x, &mut y).unwrap();
+        }
     }
 }

@@ -86,7 +86,8 @@ fn every_error_says_where_what_was_wanted_and_what_was_found() {
             GENERAL,
             "4000000000 1 1\n1 1 1\n",
             2,
-            "wanted at most 67108864 rows with 1 entries, found 4000000000; ReadOptions::max_sparse_rows raises the limit",
+            "wanted at most 67108864 rows with 1 entries, found 4000000000; \
+             ReadOptions::max_sparse_rows raises the limit",
         ),
         (
             SYMMETRIC,

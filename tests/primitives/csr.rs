@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use sprs::CsMatI;
 use std::sync::Arc;
 use support::devices;
-use warprow::device::EmulatorOptions;
+use warprow::device::{DeviceError, EmulatorOptions};
 use warprow::operand::OperandError;
 use warprow::{CsrMatrix, Device, DeviceCsr, generate};
 
@@ -116,6 +116,46 @@ fn matrices_of_other_values_share_a_pattern() {
         assert_is(&other, &negated);
         assert_is(&on_device, &a);
         assert!(Arc::ptr_eq(on_device.pattern(), other.pattern()));
+    }
+}
+
+#[test]
+fn no_matrix_is_made_of_a_structure_that_launches_have_yet_to_write() {
+    let a = generate::uniform::<f32>(33, 7, 61, 1).unwrap();
+    for device in devices() {
+        let a = DeviceCsr::upload(&device, a.view()).unwrap();
+        let error = device.record(|| a.transpose().map(drop)).unwrap_err();
+        assert!(
+            matches!(
+                error,
+                OperandError::Device(DeviceError::NotRecordable { .. })
+            ),
+            "{error}"
+        );
+    }
+}
+
+#[test]
+fn values_are_overwritten_in_place_and_taken_apart_from_their_pattern() {
+    let a = generate::uniform::<f32>(33, 7, 61, 1).unwrap();
+    let negated = a.map(|value| -value);
+    for device in devices() {
+        let mut matrix = DeviceCsr::upload(&device, a.view()).unwrap();
+        matrix.values_mut().copy_from_slice(negated.data()).unwrap();
+        assert_is(&matrix, &negated);
+        let error = matrix.values_mut().copy_from_slice(&[1.0; 60]).unwrap_err();
+        assert!(
+            error
+                .to_string()
+                .ends_with("has 60 elements, wanted are 61"),
+            "{error}"
+        );
+        matrix.values_mut().fill_zero().unwrap();
+        assert_eq!(matrix.values_mut().len(), 61);
+        let (pattern, mut values) = matrix.into_parts();
+        assert_eq!(values.download().unwrap(), [0.0; 61]);
+        values.copy_from_slice(a.data()).unwrap();
+        assert_is(&DeviceCsr::new(pattern, values).unwrap(), &a);
     }
 }
 

@@ -5,18 +5,18 @@ use support::devices;
 use warprow::device::{Checks, Device, EmulatorOptions};
 use warprow::operand::OperandError;
 use warprow::reference::{self, verify_spgemm};
-use warprow::spgemm::{SpgemmElement, SpgemmKernel, multiply_unsorted};
+use warprow::spgemm::{SpgemmKernel, multiply_unsorted};
 use warprow::{CsrMatrix, DeviceCsr, generate};
 
 /// The product by each rung of the ladder on some devices; `None` where a row is too long for the rung.
-fn by_rungs<T: SpgemmElement>(
+fn by_rungs(
     devices: &[Device],
-    a: &CsrMatrix<T>,
-    b: &CsrMatrix<T>,
-) -> Vec<(SpgemmKernel, Option<CsrMatrix<T>>)> {
+    a: &CsrMatrix<f32>,
+    b: &CsrMatrix<f32>,
+) -> Vec<(SpgemmKernel, Option<CsrMatrix<f32>>)> {
     let mut products = Vec::new();
     for device in devices {
-        let on_device = |matrix: &CsrMatrix<T>| DeviceCsr::upload(device, matrix.view()).unwrap();
+        let on_device = |matrix: &CsrMatrix<f32>| DeviceCsr::upload(device, matrix.view()).unwrap();
         let (a, b) = (on_device(a), on_device(b));
         for &kernel in SpgemmKernel::ALL {
             let product = match multiply_unsorted(kernel, &a, &b) {
@@ -37,8 +37,8 @@ fn every_rung_multiplies_skewed_and_rectangular_matrices() {
         let verification = verify_spgemm(a.view(), a.view(), product.unwrap().view());
         assert!(verification.ok(), "{}: {verification}", kernel.name());
     }
-    let a = generate::uniform::<f64>(37, 41, 60, 1).unwrap();
-    let b = generate::uniform::<f64>(41, 1003, 300, 2).unwrap();
+    let a = generate::uniform::<f32>(37, 41, 60, 1).unwrap();
+    let b = generate::uniform::<f32>(41, 1003, 300, 2).unwrap();
     for (kernel, product) in by_rungs(&devices(), &a, &b) {
         let verification = verify_spgemm(a.view(), b.view(), product.unwrap().view());
         assert!(verification.ok(), "{}: {verification}", kernel.name());

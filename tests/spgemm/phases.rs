@@ -165,25 +165,44 @@ fn zeros_are_dropped_from_every_run() {
 }
 
 #[test]
-fn a_structure_is_used_by_several_threads() {
-    let (a, b) = of_several_chunks::<f32>();
-    for device in devices() {
-        let (a_there, b_there) = upload(&device, &a, &b);
-        let [options, _] = chunks_alone();
-        let spgemm = Spgemm::symbolic(a_there.pattern(), b_there.pattern(), options).unwrap();
-        let products: Vec<CsrMatrix<f32>> = std::thread::scope(|scope| {
-            let numeric = || {
-                let c = spgemm.numeric(a_there.values(), b_there.values());
-                c.unwrap().download().unwrap()
+fn many_threads_run_one_structure_and_launch_their_recordings_at_once() {
+    let short_rows = || {
+        let matrix = |seed| generate::uniform::<f32>(300, 300, 2000, seed).unwrap();
+        (matrix(1), matrix(2))
+    };
+    let [chunks, _] = chunks_alone();
+    for ((a, b), options, kernel, phases) in [
+        (of_several_chunks::<f32>(), chunks, " chunks,", 1),
+        (short_rows(), bin_limits(|_| ()), " sorted ", 2),
+    ] {
+        for device in devices() {
+            let (a_there, b_there) = upload(&device, &a, &b);
+            let spgemm = Spgemm::symbolic(a_there.pattern(), b_there.pattern(), options).unwrap();
+            let text = spgemm.to_string();
+            assert!(text.matches(kernel).count() >= phases, "{text}");
+            let run = |thread: u32| {
+                // Each thread has other values, so that none may take those of another.
+                let b = b.map(|&value| value * (1 + thread) as f32);
+                let b_values = device.upload(b.data()).unwrap();
+                let mut c = device.zeros::<f32>(spgemm.entries()).unwrap();
+                let mut run = || spgemm.numeric_into(a_there.values(), &b_values, &mut c);
+                if thread.is_multiple_of(2) {
+                    let graph = device.record(run).unwrap();
+                    // SAFETY: the pointers were taken in the recording; c is this thread's.
+                    (0..4).for_each(|_| unsafe { graph.launch().unwrap() });
+                } else {
+                    (0..4).for_each(|_| run().unwrap());
+                }
+                let c = DeviceCsr::new(Arc::clone(spgemm.pattern()), c).unwrap();
+                let verification = verify_spgemm(a.view(), b.view(), c.download().unwrap().view());
+                assert!(verification.ok(), "{spgemm}: {verification}");
             };
-            let threads: Vec<_> = (0..3).map(|_| scope.spawn(numeric)).collect();
-            (threads.into_iter())
-                .map(|thread| thread.join().unwrap())
-                .collect()
-        });
-        for c in products {
-            let verification = verify_spgemm(a.view(), b.view(), c.view());
-            assert!(verification.ok(), "{verification}");
+            std::thread::scope(|scope| {
+                for thread in 0..6 {
+                    let run = &run;
+                    scope.spawn(move || run(thread));
+                }
+            });
         }
     }
 }

@@ -4,4 +4,5 @@ mod depth;
 mod kernels;
 mod order;
 mod plan;
+mod recordings;
 mod types;

@@ -97,7 +97,7 @@ fn every_reduction_alpha_beta_and_transpose_is_right_on_every_order() {
                     let options = SpmmOptions {
                         reduction,
                         transpose,
-                        // Rows of more are cut.
+                        // Rows of more are split.
                         task_size: Some(40),
                         ..ordered(order, None)
                     };

@@ -11,7 +11,7 @@ use cust::sys::{
     CUfunction_attribute, CUgraph, CUgraphExec, CUgraphNode, CUjit_option, CUresult,
 };
 use std::ffi::{CStr, c_char, c_uint, c_void};
-use std::{mem, ptr};
+use std::ptr;
 
 /// Starts the driver. `cust::init` does the same, and gives every error that it does not know as 999.
 pub(super) fn initialise() -> Result<(), DriverError> {
@@ -213,10 +213,8 @@ impl Drop for KernelChain {
 #[derive(Debug)]
 pub(super) struct ExecutableChain(CUgraphExec);
 
-// SAFETY: the driver orders launches of one graph, from whatever threads they come.
+// SAFETY: a graph may be launched from any thread, from one at a time.
 unsafe impl Send for ExecutableChain {}
-// SAFETY: as above.
-unsafe impl Sync for ExecutableChain {}
 
 impl ExecutableChain {
     /// Launches its kernels.
@@ -238,46 +236,56 @@ impl Drop for ExecutableChain {
     }
 }
 
-/// An error of `cust` with the driver's name and description of it.
+/// The error that a function of `cust` has just returned, with the driver's name and description of it.
 pub(super) fn describe(action: &'static str, error: CudaError) -> DriverError {
-    let code = error as u32;
-    if code > CudaError::UnknownError as u32 {
-        return DriverError {
+    match error as u32 {
+        // An error of `cust` itself.
+        code if code > UNKNOWN => DriverError {
             action,
             code,
             name: format!("{error:?}"),
             description: error.to_string(),
-        };
+        },
+        code => explain(action, code),
     }
-    // SAFETY: up to `UnknownError` the errors of `cust` are those of the driver, with the same numbers.
-    explain(action, unsafe { mem::transmute::<u32, CUresult>(code) })
 }
 
+/// Checks what a function of the driver has just returned.
 fn check(action: &'static str, result: CUresult) -> Result<(), DriverError> {
     match result {
         CUresult::CUDA_SUCCESS => Ok(()),
-        error => Err(explain(action, error)),
+        error => Err(explain(action, error as u32)),
     }
 }
 
-fn explain(action: &'static str, error: CUresult) -> DriverError {
+/// What stands for the codes that `cust` does not know; `libcuda` keeps the driver's.
+const UNKNOWN: u32 = CudaError::UnknownError as u32;
+
+fn explain(action: &'static str, code: u32) -> DriverError {
+    let code = match code {
+        UNKNOWN => libcuda::last_error(),
+        code => code,
+    };
     DriverError {
         action,
-        code: error as u32,
-        name: text(error, sys::cuGetErrorName),
-        description: text(error, sys::cuGetErrorString),
+        code,
+        name: text(code, cuGetErrorName),
+        description: text(code, cuGetErrorString),
     }
+}
+
+// With numbers: the declarations of `cust` take an enum, which lacks codes of newer drivers.
+unsafe extern "C" {
+    fn cuGetErrorName(code: u32, text: *mut *const c_char) -> u32;
+    fn cuGetErrorString(code: u32, text: *mut *const c_char) -> u32;
 }
 
 /// One of the driver's two texts for an error.
-fn text(
-    error: CUresult,
-    get: unsafe extern "C" fn(CUresult, *mut *const c_char) -> CUresult,
-) -> String {
+fn text(code: u32, get: unsafe extern "C" fn(u32, *mut *const c_char) -> u32) -> String {
     let mut text = ptr::null();
     // SAFETY: the driver writes one pointer.
-    let result = unsafe { get(error, &raw mut text) };
-    if result != CUresult::CUDA_SUCCESS || text.is_null() {
+    let result = unsafe { get(code, &raw mut text) };
+    if result != 0 || text.is_null() {
         return "an error that the driver does not describe".to_owned();
     }
     // SAFETY: the driver gives a string that lives as long as the process.

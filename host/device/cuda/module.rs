@@ -135,7 +135,8 @@ impl Modules {
         lock(&self.loads).clone()
     }
 
-    /// The entry point of that name: of what was loaded first that has it, else among this crate's own kernels.
+    /// The entry point of that name: among this crate's own kernels, else of what was loaded first that has it. So
+    /// what is loaded cannot take the place of a kernel that this crate launches.
     pub fn entry_point(&self, name: &str) -> Result<Arc<EntryPoint>, DeviceError> {
         if let Some(entry_point) = self.ready().get(name) {
             return Ok(Arc::clone(entry_point));
@@ -164,17 +165,17 @@ impl Modules {
     }
 
     fn find(&self, loaded: &[Source], name: &str) -> Result<Option<EntryPoint>, DeviceError> {
+        for modules in &self.own {
+            let found = self.find_in_archive(modules, name)?;
+            if found.is_some() {
+                return Ok(found);
+            }
+        }
         for source in loaded {
             let found = match source {
                 Source::Module(module) => self.find_in(module, name)?,
                 Source::Archive(modules) => self.find_in_archive(modules, name)?,
             };
-            if found.is_some() {
-                return Ok(found);
-            }
-        }
-        for modules in &self.own {
-            let found = self.find_in_archive(modules, name)?;
             if found.is_some() {
                 return Ok(found);
             }

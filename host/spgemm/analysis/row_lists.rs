@@ -43,12 +43,12 @@ impl RowLists {
             .map(|&count| u64::from(count))
             .sum();
         let items = extent("the number of chunks of rows", items as usize)?;
-        let list = Self::place(device, rows, words, counts, cursors, items)?;
+        let list = Self::fill(device, rows, words, counts, cursors, items)?;
         Ok(Self::new(host_counts, list))
     }
 
     /// Launches the kernel that lists the rows, at most `items` items; the cursors are zeros.
-    pub fn place(
+    pub fn fill(
         device: &Device,
         rows: u32,
         words: &DeviceBuffer<u32>,

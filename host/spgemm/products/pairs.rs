@@ -14,7 +14,7 @@ pub struct Pairs(DeviceBuffer<u32>);
 impl Pairs {
     /// Room for the nonzeros of `b`.
     pub fn new(b: &DevicePattern) -> Result<Self, OperandError> {
-        Ok(Self(b.device.uninitialized(2 * b.nnz())?))
+        Ok(Self(b.device.scratch(2 * b.nnz())?))
     }
 
     /// Room for the nonzeros of `b`, if values of this type are paired, and `products` of sorted rows are so many

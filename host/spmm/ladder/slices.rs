@@ -1,17 +1,16 @@
 //! Slices of rows with at most 32 nonzeros each, made on the device: see [`slices`].
 
 use crate::csr::{DevicePattern, expand};
-use crate::device::{Device, DeviceBuffer};
+use crate::device::{Device, DeviceBuffer, Scratch};
 use crate::primitives::scan::exclusive_scan;
 use crate::spmm::error::SpmmError;
 use cuda_std::float::Real;
 use std::fmt;
-use std::sync::Mutex;
 use warprow_kernels::matrix::DenseMut;
 use warprow_kernels::matrix::csr::rows;
 use warprow_kernels::spmm::Items;
 use warprow_kernels::spmm::ladder::slices;
-use warprow_kernels::spmm::ladder::slices::CutRows;
+use warprow_kernels::spmm::ladder::slices::SplitRowSlices;
 
 /// Nonzeros of a slice: as many as a warp has lanes.
 const SLICE_SIZE: u32 = 32;
@@ -25,14 +24,14 @@ pub struct Slices<T: Real> {
     start: DeviceBuffer<u32>,
     /// The first slice of each row.
     first: DeviceBuffer<u32>,
-    cut_count: u32,
-    cut_rows: DeviceBuffer<u32>,
+    split_count: u32,
+    split_rows: DeviceBuffer<u32>,
     /// A row of partial sums for each slice, if a second pass adds them up; for the widest X so far.
-    partial: Option<Mutex<DeviceBuffer<T>>>,
+    partial: Option<Scratch<T>>,
 }
 
 impl<T: Real> Slices<T> {
-    /// Cuts the rows of `a`. `with_sums`: a second pass adds up the slices of a row.
+    /// Splits the rows of `a`. `with_sums`: a second pass adds up the slices of a row.
     pub fn new(
         a: &DevicePattern,
         requested_size: Option<u32>,
@@ -52,15 +51,19 @@ impl<T: Real> Slices<T> {
         let row = expand(a.rows, count, &first)?;
         let mut start = device.uninitialized::<u32>(count as usize)?;
         let mut counts = device.zeros::<u32>(1)?;
-        let mut cut_rows = device.uninitialized::<u32>(a.rows as usize)?;
+        let mut split_rows = device.uninitialized::<u32>(a.rows as usize)?;
         // SAFETY: the buffers have the lengths that the kernels' contracts ask for.
         unsafe {
             let of_rows = (first.read_only(), row.read_only(), start.mutable());
             let arguments = (count, size, row_ptr, of_rows.0, of_rows.1, of_rows.2);
             device.launch(&slices::starts(), rows::launch(count.max(1)), arguments)?;
-            let lists = (counts.mutable(), cut_rows.mutable());
+            let lists = (counts.mutable(), split_rows.mutable());
             let arguments = (a.rows, first.read_only(), lists.0, lists.1);
-            device.launch(&slices::find_cut_rows(), slices::launch(a.rows), arguments)?;
+            device.launch(
+                &slices::find_split_rows(),
+                slices::launch(a.rows),
+                arguments,
+            )?;
         }
         Ok(Self {
             count,
@@ -68,12 +71,9 @@ impl<T: Real> Slices<T> {
             row,
             start,
             first,
-            cut_count: counts.download()?[0],
-            cut_rows,
-            partial: with_sums
-                .then(|| device.uninitialized(0))
-                .transpose()?
-                .map(Mutex::new),
+            split_count: counts.download()?[0],
+            split_rows,
+            partial: with_sums.then(|| Scratch::new(device)).transpose()?,
         })
     }
 
@@ -101,8 +101,8 @@ impl<T: Real> Slices<T> {
         y: DenseMut<T>,
         launch: impl FnOnce(Items<T>) -> Result<(), SpmmError>,
     ) -> Result<(), SpmmError> {
-        let cuts = CutRows {
-            rows: self.cut_rows.read_only(),
+        let split_rows = SplitRowSlices {
+            rows: self.split_rows.read_only(),
             first_slice: self.first.read_only(),
         };
         let items = Items {
@@ -111,33 +111,26 @@ impl<T: Real> Slices<T> {
             start: self.start.read_only(),
             ..items
         };
-        let cut = self.cut_count > 0;
-        let config = slices::launch_cut_rows(self.cut_count, y.cols);
+        let has_split_rows = self.split_count > 0;
+        let config = slices::launch_split_rows(self.split_count, y.cols);
         let Some(partial) = &self.partial else {
-            if cut {
-                // SAFETY: a block for each cut row; y is this run's.
-                unsafe { device.launch(&slices::clear::<T>(), config, (items, cuts, y))? };
+            if has_split_rows {
+                // SAFETY: a block for each split row; y is this run's.
+                unsafe { device.launch(&slices::clear::<T>(), config, (items, split_rows, y))? };
             }
             return launch(items);
         };
-        // Locked until all is launched: the next run's kernels come after this one's on the device.
-        let mut partial = partial
-            .lock()
-            .unwrap_or_else(|poisoned| poisoned.into_inner());
-        if cut {
-            partial.grow(self.count.into(), y.cols.into())?;
-        }
-        let items = Items {
-            partial: partial.mutable(),
-            ..items
-        };
-        launch(items)?;
-        if cut {
-            // SAFETY: the kernel before has written the sums of the cut rows; a block for each of them; y is this
-            // run's.
-            unsafe { device.launch(&slices::combine::<T>(), config, (items, cuts, y))? };
-        }
-        Ok(())
+        let rows = if has_split_rows { self.count } else { 0 };
+        partial.with(rows.into(), y.cols.into(), |partial| {
+            let items = Items { partial, ..items };
+            launch(items)?;
+            if has_split_rows {
+                // SAFETY: the kernel before has written the sums of the split rows; a block for each of them; y is this
+                // run's.
+                unsafe { device.launch(&slices::combine::<T>(), config, (items, split_rows, y))? };
+            }
+            Ok(())
+        })
     }
 }
 
@@ -145,8 +138,8 @@ impl<T: Real> fmt::Display for Slices<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "{} slices of at most {} nonzeros, {} rows cut",
-            self.count, self.size, self.cut_count
+            "{} slices of at most {} nonzeros, {} split rows",
+            self.count, self.size, self.split_count
         )
     }
 }

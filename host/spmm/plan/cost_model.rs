@@ -10,9 +10,9 @@
 //! - for each tile of features the end of the row ([`ROW_END_COST`]);
 //! - for each block of columns after the first, reading and writing a line of Y again ([`EXTRA_BLOCK_COST`]).
 //!
-//! Narrow tiles and many blocks raise the hit rates; wide tiles and few blocks have fewer row ends. If consecutive
-//! rows share columns ([`locality`]), fewer bytes come from memory, tiles are wide and tasks small. The constants
-//! were fitted on an NVIDIA H200 to 26 R-MAT graphs with 64 to 512 features; docs/notes/spmm_plan.md has the
+//! Narrow tiles and many blocks raise the hit rates; wide tiles and few blocks write fewer results of rows. If
+//! consecutive rows share columns ([`locality`]), fewer bytes come from memory, tiles are wide and tasks small. The
+//! constants were fitted on an NVIDIA H200 to 26 R-MAT graphs with 64 to 512 features; docs/notes/spmm_plan.md has the
 //! measurements.
 
 use super::locality::{ColumnProfile, DistinctShares, NEIGHBOURS, locality};
@@ -22,7 +22,7 @@ use crate::operand::{OperandError, row_bytes};
 use crate::spmm::options::SpmmElement;
 use warprow_kernels::spmm::product::tasks::ROW_STEPS;
 use warprow_kernels::spmm::product::vector::{self, LaneCounts, passes};
-use warprow_kernels::spmm::{Ending, ItemKind, Reduction, SpmmKernel};
+use warprow_kernels::spmm::{EpilogueKind, ItemKind, Reduction, SpmmKernel};
 
 /// The unit's bytes: a cache line.
 pub const CACHE_LINE: f64 = 128.0;
@@ -72,7 +72,8 @@ const SHARING_BELOW: f64 = 0.6;
 /// Rows of a task of a matrix whose consecutive rows share their columns.
 const ROWS_OF_SHARING_TASK: f64 = 8.0;
 
-/// Minimum mean number of nonzeros that a row has in a block of columns; with fewer, row ends take most of the time.
+/// Minimum mean number of nonzeros that a row has in a block of columns; with fewer, their results take most of the
+/// time.
 const MIN_NONZEROS_IN_BLOCK: f64 = 12.0;
 
 /// Minimum gain in the L2 hit rate by further blocks. The estimate of smaller gains is too coarse.
@@ -120,15 +121,19 @@ impl FeatureRow {
         lanes_of_blocks: LaneCounts::of(&[LANES_OF_LINE]),
     };
 
-    /// A row of `features` elements, for a reduction and an ending of A's rows.
-    pub fn new<E: SpmmElement>(features: u32, reduction: Reduction, ending: Ending) -> Self {
-        let lanes = |ending| vector::lanes::<E>(features, reduction, ending);
+    /// A row of `features` elements, for a reduction and an epilogue of A's rows.
+    pub fn new<E: SpmmElement>(
+        features: u32,
+        reduction: Reduction,
+        epilogue: EpilogueKind,
+    ) -> Self {
+        let lanes = |epilogue| vector::lanes::<E>(features, reduction, epilogue);
         Self {
             bytes: row_bytes::<E>(features),
             element_bytes: size_of::<E>() as u64,
             load_width: vector::width::<E>(features, reduction),
-            lanes_of_one_block: lanes(ending),
-            lanes_of_blocks: lanes(Ending::Added),
+            lanes_of_one_block: lanes(epilogue),
+            lanes_of_blocks: lanes(EpilogueKind::Added),
         }
     }
 

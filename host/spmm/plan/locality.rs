@@ -153,7 +153,7 @@ pub fn locality(
 }
 
 /// Consecutive rows, and what was counted of them.
-struct Window {
+struct RowWindow {
     nonzeros: u32,
     /// The nonzeros in the sample of the columns.
     counted: u32,
@@ -169,7 +169,7 @@ fn windows(
     longest: u32,
     most: u32,
     order: Option<&DeviceBuffer<u32>>,
-) -> Result<Vec<Window>, OperandError> {
+) -> Result<Vec<RowWindow>, OperandError> {
     if a.nonzeros() == 0 {
         return Ok(vec![]);
     }
@@ -196,7 +196,7 @@ fn windows(
     let windows = counts.download()?;
     Ok(windows
         .chunks_exact(3)
-        .map(|window| Window {
+        .map(|window| RowWindow {
             nonzeros: window[0],
             counted: window[1],
             distinct: window[2],

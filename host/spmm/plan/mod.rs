@@ -15,7 +15,7 @@ use crate::spmm::product::task_sizes::{self, ResidentTasks};
 use cost_model::{CACHE_LINE, CostModel, FeatureRow};
 use std::fmt;
 use warprow_kernels::spmm::product::vector;
-use warprow_kernels::spmm::{Ending, ItemKind, LaunchShape, Reduction, SpmmKernel};
+use warprow_kernels::spmm::{EpilogueKind, ItemKind, LaunchShape, Reduction, SpmmKernel};
 
 /// Mean number of nonzeros of a row from which on the default kernel is
 /// [`in_step`](warprow_kernels::spmm::product::in_step).
@@ -118,13 +118,13 @@ impl Choices {
         &self,
         a: &DevicePattern,
         options: SpmmOptions,
-        ending: Ending,
+        epilogue: EpilogueKind,
     ) -> Result<Option<ResidentTasks>, SpmmError> {
         let (Some(features @ 1..), 1) = (options.features, self.column_blocks) else {
             return Ok(None);
         };
         let reduction = options.reduction;
-        let Some(lanes) = self.lanes::<E>(features, reduction, ending) else {
+        let Some(lanes) = self.lanes::<E>(features, reduction, epilogue) else {
             return Ok(None);
         };
         if !task_sizes::may_all_be_resident(a) {
@@ -137,8 +137,8 @@ impl Choices {
             features,
             lanes,
         };
-        let handle = vector::handle::<E>(shape, reduction, ending);
-        let config = vector::launch::<E>(shape, reduction, ending);
+        let handle = vector::handle::<E>(shape, reduction, epilogue);
+        let config = vector::launch::<E>(shape, reduction, epilogue);
         let blocks = a.device().resident_blocks(&handle, &config)?;
         let tasks_of_block = u64::from(vector::items_of_block(lanes));
         // Single-element loads and conversions to f32 make the kernel issue-bound; a task's own instructions count
@@ -156,12 +156,12 @@ impl Choices {
         &self,
         features: u32,
         reduction: Reduction,
-        ending: Ending,
+        epilogue: EpilogueKind,
     ) -> Option<u32> {
         if !self.has_tasks {
             return None;
         }
-        let row = FeatureRow::new::<E>(features, reduction, ending);
+        let row = FeatureRow::new::<E>(features, reduction, epilogue);
         let counts = row.lane_counts(self.column_blocks);
         let wanted = self.requested_lanes.unwrap_or_else(|| match &self.model {
             Some(model) => model.best_lanes(row, self.column_blocks),

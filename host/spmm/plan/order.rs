@@ -10,7 +10,7 @@ use crate::spmm::options::RowOrder;
 use cuda_std::element::Element;
 use std::fmt;
 use std::time::Duration;
-use warprow_kernels::spmm::{Ending, SpmmKernel};
+use warprow_kernels::spmm::{EpilogueKind, SpmmKernel};
 
 /// Teams keep the order of the rows if its [`distinct_share`] is below this multiple of that of the rows sorted by
 /// length.
@@ -146,11 +146,11 @@ impl OrderedRows {
     }
 
     /// How a kernel ends rows that it scales, or stores as they are.
-    pub fn ending(&self, scales: bool) -> Ending {
+    pub fn epilogue_kind(&self, scales: bool) -> EpilogueKind {
         match self.original {
-            _ if scales => Ending::Scaled,
-            Some(_) => Ending::AnyOrder,
-            None => Ending::Plain,
+            _ if scales => EpilogueKind::Scaled,
+            Some(_) => EpilogueKind::AnyOrder,
+            None => EpilogueKind::Plain,
         }
     }
 

@@ -70,14 +70,11 @@ pub fn frequent_columns(a: &DevicePattern) -> Result<DeviceBuffer<u32>, SpmmErro
     let (row_ptr, col_idx) = pointers(a);
     if a.cols > 0 {
         let config = order::launch_threads(a.cols);
-        // The key is the number of rows minus the column's nonzeros, of which it has at most one for each row.
+        // The key is -1 minus the column's nonzeros. Its lowest bits sort as it does: as many as the number of rows has,
+        // since a column has at most one nonzero for each row.
+        column_key.fill_bytes(0xff)?;
         // SAFETY: `column_key` and `rank` have an element for each column; columns are below `cols`.
         unsafe {
-            device.launch(
-                &order::fill(),
-                config,
-                (a.cols, a.rows, column_key.mutable()),
-            )?;
             if a.nonzeros() > 0 {
                 device.launch(
                     &order::count_columns(),

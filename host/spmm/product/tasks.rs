@@ -2,7 +2,7 @@
 
 use super::task_sizes::{Groupings, ItemSizes, Joining, TaskSizes, slots};
 use crate::csr::{DeviceCsr, DevicePattern};
-use crate::device::{Device, DeviceBuffer};
+use crate::device::{Device, DeviceBuffer, Scratch};
 use crate::operand::{OperandError, count};
 use crate::primitives::scan::exclusive_scan;
 use crate::spmm::error::SpmmError;
@@ -11,12 +11,11 @@ use cuda_std::element::Element;
 use cuda_std::float::Real;
 use cuda_std::memory::{Global, GlobalMut};
 use std::fmt;
-use std::sync::Mutex;
 use warprow_kernels::matrix::DenseMut;
 use warprow_kernels::spmm::product::column_blocks;
-use warprow_kernels::spmm::product::tasks::{self, Cuts};
+use warprow_kernels::spmm::product::tasks::{self, SplitRowLists};
 use warprow_kernels::spmm::product::vector;
-use warprow_kernels::spmm::{Epilogue, Items, LargeItems, Reduction};
+use warprow_kernels::spmm::{Items, LargeItems, Reduction, Scaling};
 
 /// Maximum number of groups of tasks for each split row in a matrix of many split rows.
 const GROUPS_PER_SPLIT_ROW: u64 = 16;
@@ -33,7 +32,7 @@ pub struct RunArguments<E: SpmmElement> {
     pub original_row: Global<u32>,
     pub y: DenseMut<E>,
     pub reduction: Reduction,
-    pub epilogue: Epilogue<E::Sum>,
+    pub scaling: Scaling<E::Sum>,
     /// Items of a block of threads.
     pub items_of_block: u32,
     pub joining: Joining,
@@ -43,7 +42,7 @@ pub struct RunArguments<E: SpmmElement> {
 pub struct LaunchArguments<E: SpmmElement> {
     pub row_ptr: Global<u32>,
     pub items: Items<E::Sum>,
-    pub epilogue: Epilogue<E::Sum>,
+    pub scaling: Scaling<E::Sum>,
 }
 
 /// The matrix with its nonzeros in the order of `blocks` blocks of columns. Its row pointers are those of one block
@@ -52,7 +51,7 @@ pub struct LaunchArguments<E: SpmmElement> {
 /// # Errors
 ///
 /// 2^32 rows of blocks or more; too little device memory; the driver's.
-pub fn cut_into_column_blocks<T: Element>(
+pub fn divide_into_column_blocks<T: Element>(
     a: DeviceCsr<T>,
     blocks: u32,
 ) -> Result<DeviceCsr<T>, OperandError> {
@@ -87,7 +86,7 @@ pub fn cut_into_column_blocks<T: Element>(
         let config = column_blocks::launch_copy(rows);
         device.launch(&column_blocks::copy::<T>(), config, arguments)?;
     }
-    let cut = DevicePattern {
+    let divided = DevicePattern {
         device: device.clone(),
         rows,
         cols,
@@ -95,7 +94,7 @@ pub fn cut_into_column_blocks<T: Element>(
         col_idx,
         longest_row: None,
     };
-    Ok(DeviceCsr::from_parts(cut, values))
+    Ok(DeviceCsr::from_parts(divided, values))
 }
 
 /// The tasks of a matrix or of a block of its columns.
@@ -107,7 +106,7 @@ pub struct Tasks<E: SpmmElement> {
     /// for each way to join tasks.
     split_rows: Vec<SplitRows>,
     /// Two rows of partial sums for each block of threads, if a row is split; for the widest X so far.
-    partial_sums: Mutex<DeviceBuffer<E::Sum>>,
+    partial_sums: Scratch<E::Sum>,
 }
 
 /// Where tasks start: the row and the nonzero of each, and the end of the matrix.
@@ -194,7 +193,7 @@ impl<E: SpmmElement> Tasks<E> {
             starts,
             groupings,
             split_rows,
-            partial_sums: Mutex::new(a.device.uninitialized(0)?),
+            partial_sums: Scratch::new(a.device)?,
         })
     }
 
@@ -227,11 +226,6 @@ impl<E: SpmmElement> Tasks<E> {
         block: usize,
         launch: &impl Fn(LaunchArguments<E>) -> Result<(), SpmmError>,
     ) -> Result<(), SpmmError> {
-        // Locked until all is launched: the next run's kernels come after this one's on the device.
-        let mut partial_sums = self
-            .partial_sums
-            .lock()
-            .unwrap_or_else(|poisoned| poisoned.into_inner());
         let RunArguments {
             items_of_block,
             joining,
@@ -244,36 +238,40 @@ impl<E: SpmmElement> Tasks<E> {
         let split_rows = self.split_rows.iter().find(is_of_run);
         let split_rows =
             split_rows.expect("split rows are listed for all blocks that kernels have");
-        if split_rows.any() {
+        let parts = if split_rows.any() {
             let items = large.item_of(self.starts.count);
-            let parts = 2 * u64::from(items.div_ceil(items_of_block));
-            partial_sums.grow(parts, y.cols.into())?;
-        }
+            2 * u64::from(items.div_ceil(items_of_block))
+        } else {
+            0
+        };
         let row_ptr = run.row_ptr.offset(block * run.rows as usize);
-        let mut epilogue: Epilogue<E::Sum> = run.epilogue;
+        let mut scaling: Scaling<E::Sum> = run.scaling;
         if block > 0 {
-            epilogue.beta = <E::Sum as Real>::ONE;
+            scaling.beta = <E::Sum as Real>::ONE;
         }
-        let items = (self.starts).items(large, partial_sums.mutable(), run.original_row);
-        launch(LaunchArguments {
-            row_ptr,
-            items,
-            epilogue,
-        })?;
-        if !split_rows.any() {
-            return Ok(());
-        }
-        let SplitRows {
-            few_parts_count,
-            many_parts_count,
-            ..
-        } = *split_rows;
-        let config = tasks::launch_combine(few_parts_count, many_parts_count, y.cols);
-        let handle = tasks::combine_handle::<E>(run.reduction);
-        let arguments = (items, split_rows.pointers(), y, epilogue);
-        // SAFETY: the kernel before has written the parts of the split rows; y is this run's.
-        unsafe { device.launch(&handle, config, arguments)? };
-        Ok(())
+        self.partial_sums
+            .with(parts, y.cols.into(), |partial_sums| {
+                let items = (self.starts).items(large, partial_sums, run.original_row);
+                launch(LaunchArguments {
+                    row_ptr,
+                    items,
+                    scaling,
+                })?;
+                if !split_rows.any() {
+                    return Ok(());
+                }
+                let SplitRows {
+                    few_parts_count,
+                    many_parts_count,
+                    ..
+                } = *split_rows;
+                let config = tasks::launch_combine(few_parts_count, many_parts_count, y.cols);
+                let handle = tasks::combine_handle::<E>(run.reduction);
+                let arguments = (items, split_rows.pointers(), y, scaling);
+                // SAFETY: the kernel before has written the parts of the split rows; y is this run's.
+                unsafe { device.launch(&handle, config, arguments)? };
+                Ok(())
+            })
     }
 }
 
@@ -343,7 +341,9 @@ impl SplitRows {
                 many.mutable(),
             );
             // SAFETY: the lists have room for four numbers for each block, and each kind has two counts.
-            unsafe { (a.device).launch(&tasks::find_cuts(), tasks::launch(blocks), arguments)? };
+            unsafe {
+                (a.device).launch(&tasks::find_split_rows(), tasks::launch(blocks), arguments)?
+            };
             lists.push((items_of_block, large, few, many));
         }
         let counts = counts.download()?;
@@ -369,8 +369,8 @@ impl SplitRows {
         self.count() > 0
     }
 
-    fn pointers(&self) -> Cuts {
-        Cuts {
+    fn pointers(&self) -> SplitRowLists {
+        SplitRowLists {
             few_count: self.few_parts_count,
             many_count: self.many_parts_count,
             few: self.few_parts.read_only(),
@@ -383,7 +383,7 @@ impl<E: SpmmElement> fmt::Display for Tasks<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "{} tasks of {} steps, {} rows cut between blocks",
+            "{} tasks of {} steps, {} rows split between blocks",
             self.starts.count,
             self.starts.size,
             self.split_rows[0].count()

@@ -1,7 +1,7 @@
 //! Bias and ReLU in place, between the layers of a network.
 
 use cuda_std::prelude::*;
-use warprow_kernels_gemm::Epilogue;
+use warprow_kernels_gemm::BiasRelu;
 use warprow_kernels_matrix::Operand;
 use warprow_kernels_matrix::unroll;
 
@@ -30,7 +30,7 @@ pub unsafe fn activate<T: Operand>(
     elements: u64,
     cols: u32,
     y: GlobalMut<T>,
-    epilogue: Epilogue<T>,
+    epilogue: BiasRelu<T>,
 ) {
     let first = thread::index_1d() * ELEMENTS_PER_THREAD as u64;
     if first >= elements {

@@ -12,12 +12,15 @@ impl RealElement for f64 {}
 
 /// A type that tensor cores multiply.
 ///
-/// A *strip* is 16 bytes, as four registers, of consecutive elements: 8 of 16 bits, 4 of f32, 2 of f64. The lane with
-/// `g = lane / 4` and `t = lane % 4` holds strip t of four of a row of X, or of a column of W. Which of the elements of
-/// a strip meet in which step is the hardware's; but as long as X and W are cut up alike, a sum has all its terms.
-pub trait Fragment: Operand {
-    /// Adds the product of a 16-row and an 8-column matrix to `sums`, of one half of each strip: `low` is of row g, `high` of row
-    /// g + 8, `weights` of column g; the sums are of rows g and g + 8, in each of columns 2t and 2t + 1.
+/// A *strip* is 16 bytes of consecutive elements in four registers: 8 elements of 16 bits, 4 of f32, or 2 of f64. The
+/// lane with `g = lane / 4` and `t = lane % 4` holds strip t of the four strips in 64 bytes of a row of X, or of a
+/// column of W. The hardware decides which elements of a strip are multiplied in which instruction. A sum has all its
+/// terms as long as X and W are divided alike.
+pub trait TensorCoreElement: Operand {
+    /// Multiplies one half of the strips of 16 rows with one half of the strips of 8 columns, and adds to `sums`.
+    ///
+    /// `low` is half a strip of row g, `high` of row g + 8, `weights` of column g. The sums are those of row g in
+    /// columns 2t and 2t + 1, then those of row g + 8.
     fn multiply(
         low: [u32; 2],
         high: [u32; 2],
@@ -25,12 +28,12 @@ pub trait Fragment: Operand {
         sums: [Self::Sum; 4],
     ) -> [Self::Sum; 4];
 
-    /// A strip as the multiplier wants it.
+    /// Converts a strip to what tensor cores multiply.
     fn prepare(strip: [u32; 4]) -> [u32; 4] {
         strip
     }
 
-    /// An element of W as the multiplier wants it.
+    /// Converts an element of W to what tensor cores multiply.
     fn prepare_weight(self) -> Self {
         self
     }
@@ -38,7 +41,7 @@ pub trait Fragment: Operand {
 
 macro_rules! half {
     ($($half:ident)*) => {$(
-        impl Fragment for $half {
+        impl TensorCoreElement for $half {
             #[inline(always)]
             #[track_caller]
             fn multiply(
@@ -54,8 +57,8 @@ macro_rules! half {
 }
 half!(f16 bf16);
 
-impl Fragment for f32 {
-    /// As tf32.
+impl TensorCoreElement for f32 {
+    /// Multiplies in tf32.
     #[inline(always)]
     #[track_caller]
     fn multiply(low: [u32; 2], high: [u32; 2], weights: [u32; 2], sums: [f32; 4]) -> [f32; 4] {
@@ -73,7 +76,7 @@ impl Fragment for f32 {
     }
 }
 
-impl Fragment for f64 {
+impl TensorCoreElement for f64 {
     #[inline(always)]
     #[track_caller]
     fn multiply(low: [u32; 2], high: [u32; 2], weights: [u32; 2], sums: [f64; 4]) -> [f64; 4] {
@@ -90,7 +93,7 @@ pub(crate) fn halves(strip: [u32; 4]) -> [[u32; 2]; 2] {
     [[strip[0], strip[1]], [strip[2], strip[3]]]
 }
 
-/// The number in two registers.
+/// The f64 in two registers.
 #[inline(always)]
 fn double(words: [u32; 2]) -> f64 {
     f64::from_bits(u64::from(words[1]) << 32 | u64::from(words[0]))

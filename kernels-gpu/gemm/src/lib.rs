@@ -1,33 +1,36 @@
-//! XW, tall and skinny: `Y = X W`, dense and row-major, X with hundreds of thousands of rows (m x k), W small (k x n), k and n
-//! up to about a thousand; bias and ReLU on request.
+//! XW: `Y = X W`, a tall dense matrix times a small one, then bias and ReLU if asked for.
 //!
-//! With k = 128 and n = 16 an element of X is read once and takes part in 16 multiplications. An H200 moves 4.3 TB/s and
-//! computes 67 TFLOP/s, so it could do 125 multiplications in the time of that read. The ladder is therefore about reading X
-//! once and at full speed, and then about keeping shared memory and instructions from becoming the limit.
+//! All matrices are row-major. X is m x k with hundreds of thousands of rows; W is k x n, with k and n up to about a
+//! thousand.
 //!
-//! The first seven rungs are those of a report on inference with graph networks (281,903 nodes, f64, 128 to 16 features), which
-//! went from 177 ms to 1.14 ms.
+//! With k = 128 and n = 16, an element of X is read once and used in 16 multiplications. An H200 moves 4.3 TB/s and
+//! computes 67 TFLOP/s, so it could do 125 multiplications in the time of that read. The kernels must therefore read X
+//! once and at full bandwidth. Then shared memory and the instruction rate must not become the limit.
+//!
+//! The first seven rungs are those of a report on inference with graph networks (281,903 nodes, f64, 128 to 16
+//! features), whose time fell from 177 ms to 1.14 ms.
 
 #![cfg_attr(target_arch = "nvptx64", no_std)]
 #![cfg_attr(target_arch = "nvptx64", feature(abi_ptx))]
 
+mod bias_relu;
 mod element;
-mod epilogue;
 mod rung;
 
-pub use element::{Fragment, RealElement};
-pub use epilogue::Epilogue;
+pub use bias_relu::BiasRelu;
+pub use element::{RealElement, TensorCoreElement};
 #[cfg(not(target_arch = "nvptx64"))]
-pub use rung::{Arguments, Multiplies, Plan};
+pub use rung::{GemmArguments, Multiplies, PlannedLaunch};
 pub use rung::{Rung, Target};
 
 use cuda_std::prelude::*;
 #[cfg(not(target_arch = "nvptx64"))]
 use warprow_kernels_matrix::Operand;
 
-/// The numbers that a launch depends on; `rows` and `cols` are at least 1.
+/// The sizes of a product and the limits of its device: all that the launch depends on. `rows` and `cols` are at least
+/// 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Shape {
+pub struct GemmProblem {
     /// Rows of X and Y.
     pub rows: u32,
     /// Columns of X, rows of W.
@@ -36,11 +39,12 @@ pub struct Shape {
     pub cols: u32,
     /// Multiprocessors of the device.
     pub multiprocessors: u32,
-    /// Bytes of shared memory that a block may have.
+    /// Maximum number of bytes of shared memory in a block.
     pub shared_bytes: u32,
 }
 
-/// The table of the kernels: for each a variant of [`GemmKernel`], the file with a type of the same name, and the element types.
+/// The table of the kernels. Each line has a variant of [`GemmKernel`], the file that has a type of the same name, and
+/// the element types.
 macro_rules! kernels {
     ($(
         $(#[$doc:meta])*
@@ -76,14 +80,14 @@ macro_rules! kernels {
                 }
             }
 
-            /// What it does, in one line.
+            /// What the kernel does, in one line.
             pub const fn summary(self) -> &'static str {
                 match self {
                     $($(Self::$variant => <$room::$module::$variant as Rung>::SUMMARY,)*)*
                 }
             }
 
-            /// The rung that it continues; none for the root. The ladder is a tree.
+            /// The rung that it improves; none for the root. The ladder is a tree.
             pub const fn parent(self) -> Option<Self> {
                 match self {
                     $($(Self::$variant => <$room::$module::$variant as Rung>::PARENT,)*)*
@@ -97,7 +101,7 @@ macro_rules! kernels {
                 }
             }
 
-            /// Whether it multiplies f32 as tf32, of which 11 bits are left.
+            /// Whether it rounds f32 to tf32, whose significand has 11 bits.
             pub const fn rounds_f32(self) -> bool {
                 match self {
                     $($(Self::$variant => <$room::$module::$variant as Rung>::ROUNDS_F32,)*)*
@@ -107,7 +111,7 @@ macro_rules! kernels {
 
         #[cfg(not(target_arch = "nvptx64"))]
         impl GemmKernel {
-            /// Why it does not multiply matrices of type `T` with so many columns of X, if it does not.
+            /// Why the kernel does not multiply an X of type `T` with `depth` columns; `None` if it does.
             pub fn refusal<T: Operand>(self, depth: u32) -> Option<String> {
                 match self {
                     $($(Self::$variant => {
@@ -121,20 +125,20 @@ macro_rules! kernels {
                 }
             }
 
-            /// The instance and the launch for a product of that shape; `None` if it has no instance for type `T`.
-            pub fn plan<T: Operand>(self, shape: Shape) -> Option<Plan<T>> {
+            /// The instance and the launch for a product; `None` if the kernel has no instance for type `T`.
+            pub fn plan<T: Operand>(self, problem: GemmProblem) -> Option<PlannedLaunch<T>> {
                 match self {
                     $($(Self::$variant => None$(
-                        .or_else(|| rung::plan::<T, $element, $room::$module::$variant>(shape))
+                        .or_else(|| rung::plan::<T, $element, $room::$module::$variant>(problem))
                     )*,)*)*
                 }
             }
 
-            /// W in the order in which the kernel reads it; the number of rows of X and Y makes no difference.
-            pub fn pack<T: Operand>(self, w: Vec<T>, shape: Shape) -> Vec<T> {
+            /// W in the order in which the kernel reads it. It does not depend on the number of rows of X.
+            pub fn pack<T: Operand>(self, w: Vec<T>, problem: GemmProblem) -> Vec<T> {
                 let packed = match self {
                     $($(Self::$variant => Err(w)$(
-                        .or_else(|w| rung::pack::<T, $element, $room::$module::$variant>(w, shape))
+                        .or_else(|w| rung::pack::<T, $element, $room::$module::$variant>(w, problem))
                     )*,)*)*
                 };
                 packed.unwrap_or_else(|w| w)
@@ -144,19 +148,19 @@ macro_rules! kernels {
 }
 
 kernels! {
-    /// The ladder: what one reads to learn, naive first, one new idea a file.
+    /// The ladder: kernels to read in order, from naive to fast, one new idea in each file.
     mod ladder with slice {
-        GlobalSum = global_sum: f32 f64;
-        RegisterSum = register_sum: f32 f64;
-        SharedWeights = shared_weights: f32 f64;
-        RowInRegisters = row_in_registers: f32 f64;
-        OuterProduct = outer_product: f32 f64;
-        TiledDepth = tiled_depth: f32 f64;
-        WideLoads = wide_loads: f32 f64;
+        GlobalSum = global_sum: f32;
+        RegisterSum = register_sum: f32;
+        SharedWeights = shared_weights: f32;
+        RowInRegisters = row_in_registers: f32;
+        OuterProduct = outer_product: f32;
+        TiledDepth = tiled_depth: f32;
+        WideLoads = wide_loads: f32;
     }
-    /// What runs by default, most of it on tensor cores.
+    /// The kernels that run by default, most of them on tensor cores.
     mod product with tile warp_product {
-        Staged = staged: f32 f64;
+        Staged = staged: f32;
         Fragments = fragments: f16 bf16;
         WarpFragments = warp_fragments: f32 f64 f16 bf16;
         SplitFragments = split_fragments: f32;
@@ -167,16 +171,16 @@ kernels! {
     }
 }
 
-/// The largest extent of a grid along y.
+/// Maximum extent of a grid along y.
 #[cfg(not(target_arch = "nvptx64"))]
 const MAX_GRID_Y: u32 = 65_535;
 
-/// Threads in a block of the ladder, a row each.
+/// Threads in a block of the ladder; each computes one row.
 const BLOCK: u32 = 128;
 
-/// The launch of the ladder: rows along x, tiles of columns along y.
+/// The launch of a ladder kernel: rows along x, tiles of `tile` columns along y.
 #[cfg(not(target_arch = "nvptx64"))]
-fn thread_per_row(shape: Shape, tile: u32) -> LaunchConfig {
-    let tiles = shape.cols.div_ceil(tile).min(MAX_GRID_Y);
-    LaunchConfig::new((shape.rows.div_ceil(BLOCK), tiles), BLOCK)
+fn thread_per_row(problem: GemmProblem, tile: u32) -> LaunchConfig {
+    let tiles = problem.cols.div_ceil(tile).min(MAX_GRID_Y);
+    LaunchConfig::new((problem.rows.div_ceil(BLOCK), tiles), BLOCK)
 }

@@ -1,26 +1,26 @@
-//! What each kernel says of itself for the table: in words, for which GPUs, and for each element type its plan.
+//! The traits by which a kernel describes itself to the table: summary, parent, GPUs, and plans by element type.
 
 use crate::GemmKernel;
 #[cfg(not(target_arch = "nvptx64"))]
-pub use of_types::{Arguments, Multiplies, Plan};
+pub use of_types::{GemmArguments, Multiplies, PlannedLaunch};
 #[cfg(not(target_arch = "nvptx64"))]
 pub(crate) use of_types::{pack, plan};
 
-/// What is the same for all element types.
+/// The properties of a kernel that are the same for all element types.
 pub trait Rung {
-    /// What it does, in one line.
+    /// What the kernel does, in one line.
     const SUMMARY: &'static str;
 
-    /// The rung that it continues; none for the root. The ladder is a tree.
+    /// The rung that it improves; none for the root. The ladder is a tree.
     const PARENT: Option<GemmKernel>;
 
     /// The GPUs that have its instructions.
     const TARGET: Target = Target::Sm80;
 
-    /// Whether it multiplies f32 as tf32, of which 11 bits are left.
+    /// Whether it rounds f32 to tf32, whose significand has 11 bits.
     const ROUNDS_F32: bool = false;
 
-    /// Why it does not take rows of X of `depth` elements of `size` bytes, if it does not.
+    /// Why the kernel refuses rows of X with `depth` elements of `size` bytes; `None` if it takes them.
     fn refusal(_depth: u32, _size: usize) -> Option<&'static str> {
         None
     }
@@ -38,7 +38,7 @@ pub enum Target {
 }
 
 impl Target {
-    /// The compute capability, major and minor, that it wants at least.
+    /// The lowest compute capability, major and minor.
     pub const fn least_compute_capability(self) -> (u32, u32) {
         match self {
             Self::Sm80 => (8, 0),
@@ -56,55 +56,57 @@ impl Target {
     }
 }
 
-/// What the host asks of a kernel for an element type.
+/// The properties of a kernel that depend on the element type; the host uses them.
 #[cfg(not(target_arch = "nvptx64"))]
 mod of_types {
     use super::Rung;
-    use crate::{Epilogue, Shape};
+    use crate::{BiasRelu, GemmProblem};
     use cuda_std::prelude::*;
     use std::any::Any;
     use warprow_kernels_matrix::{Dense, DenseMut, Operand};
 
-    /// The arguments of every kernel of this family: X, W, Y, and what is done to a sum.
-    pub type Arguments<T> = (Dense<T>, Dense<T>, DenseMut<T>, Epilogue<T>);
+    /// The arguments of every kernel of this family: X, W, Y, and the epilogue.
+    pub type GemmArguments<T> = (Dense<T>, Dense<T>, DenseMut<T>, BiasRelu<T>);
 
-    /// The instance that a product takes, and its launch.
+    /// The instance that a product runs, and its launch.
     #[derive(Clone, Copy)]
-    pub struct Plan<T: Operand> {
+    pub struct PlannedLaunch<T: Operand> {
         /// Grid, block and shared memory.
         pub config: LaunchConfig,
         /// The instance.
-        pub kernel: Kernel<Arguments<T>>,
+        pub kernel: Kernel<GemmArguments<T>>,
     }
 
     /// A kernel that has instances for elements of type `T`.
     pub trait Multiplies<T: Operand>: Rung {
-        /// The instance and the launch for a product of that shape.
-        fn plan(shape: Shape) -> Plan<T>;
+        /// The instance and the launch for a product.
+        fn plan(problem: GemmProblem) -> PlannedLaunch<T>;
 
-        /// W in the order in which the kernel reads it; the number of rows of X and Y makes no difference.
-        fn pack(w: Vec<T>, _shape: Shape) -> Vec<T> {
+        /// W in the order in which the kernel reads it. It does not depend on the number of rows of X.
+        fn pack(w: Vec<T>, _problem: GemmProblem) -> Vec<T> {
             w
         }
     }
 
     /// The plan of kernel `K` for elements of type `E`, if `T` is that type.
-    pub(crate) fn plan<T: Operand, E: Operand, K: Multiplies<E>>(shape: Shape) -> Option<Plan<T>> {
-        (T::NAME == E::NAME).then(|| as_same(K::plan(shape)))
+    pub(crate) fn plan<T: Operand, E: Operand, K: Multiplies<E>>(
+        problem: GemmProblem,
+    ) -> Option<PlannedLaunch<T>> {
+        (T::NAME == E::NAME).then(|| as_same(K::plan(problem)))
     }
 
-    /// W as kernel `K` packs elements of type `E`, if `T` is that type; else W.
+    /// W as kernel `K` packs it for elements of type `E`. If `T` is another type, W is returned as the error.
     pub(crate) fn pack<T: Operand, E: Operand, K: Multiplies<E>>(
         w: Vec<T>,
-        shape: Shape,
+        problem: GemmProblem,
     ) -> Result<Vec<T>, Vec<T>> {
         if T::NAME != E::NAME {
             return Err(w);
         }
-        Ok(as_same(K::pack(as_same(w), shape)))
+        Ok(as_same(K::pack(as_same(w), problem)))
     }
 
-    /// A value whose type the compiler does not know to be the other one.
+    /// Converts a value to its own type, for generic code in which the compiler cannot see that `A` is `B`.
     fn as_same<A: 'static, B: 'static>(value: A) -> B {
         let mut value = Some(value);
         let value: &mut dyn Any = &mut value;

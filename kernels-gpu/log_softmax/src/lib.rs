@@ -1,35 +1,42 @@
-//! LogSoftmax of each row: `y_j = x_j - max - ln(sum over k of exp(x_k - max))`, max the row's greatest element.
+//! LogSoftmax of each row of a matrix: `y_j = x_j - max - ln(sum over k of exp(x_k - max))`.
 //!
-//! With the maximum taken off no exponential is above 1, and one of them is 1: nothing overflows, and the logarithm is that of a
-//! number from 1 to the number of classes. An element costs its load, an exponential, and its store: the memory
-//! decides.
+//! `max` is the greatest element of the row. After its subtraction, no exponential is above 1 and one of them is 1. So
+//! nothing overflows, and the argument of the logarithm is between 1 and the number of classes.
+//!
+//! An element costs one load, one exponential and one store, so the kernels are memory bound. There are three:
+//!
+//! | kernel | rows that it takes | who computes a row |
+//! |---|---|---|
+//! | [`sub_warp`](mod@sub_warp) | up to 64 classes, a multiple of 4 | 4 lanes, in registers |
+//! | [`staged`](mod@staged) | those that fit shared memory | 1 lane, or 8 for f64 |
+//! | [`streamed`](mod@streamed) | any | a warp, which reads the row twice |
 
 #![cfg_attr(target_arch = "nvptx64", no_std)]
 #![cfg_attr(target_arch = "nvptx64", feature(abi_ptx))]
 
-mod logarithm;
+mod exp_ln;
 pub mod staged;
 pub mod streamed;
 pub mod sub_warp;
 
-pub use logarithm::Logarithm;
+pub use exp_ln::ExpLn;
 
 use cuda_std::prelude::*;
 use warprow_kernels_matrix::Operand;
 
-/// An element type of the rows: f32, f64, f16 or bf16. Exponentials are added up in f32, of f64 in f64.
-pub trait SoftmaxElement: Operand<Sum: Logarithm> {}
+/// An element type of the rows: f32, f64, f16 or bf16. Exponentials are summed in f32, those of f64 in f64.
+pub trait SoftmaxElement: Operand<Sum: ExpLn> {}
 
-impl<T: Operand<Sum: Logarithm>> SoftmaxElement for T {}
+impl<T: Operand<Sum: ExpLn>> SoftmaxElement for T {}
 
-/// The arguments of the kernels: rows, classes, X, Y, and what is done to an element of X first.
+/// The arguments of the kernels: rows, classes, X, Y, and the bias.
 #[cfg(not(target_arch = "nvptx64"))]
-pub type Arguments<T> = (u32, u32, Global<T>, GlobalMut<T>, Bias<T>);
+pub type LogSoftmaxArguments<T> = (u32, u32, Global<T>, GlobalMut<T>, Bias<T>);
 
-/// A number for each class that is added to the elements of X, in the type of sums.
+/// A bias that is added to each row of X first, in the type of sums.
 #[repr(C)]
 pub struct Bias<T> {
-    /// The numbers; address 0 for none.
+    /// One element for each class; address 0 if there is no bias.
     pub values: Global<T>,
 }
 
@@ -41,21 +48,22 @@ impl<T> Clone for Bias<T> {
 
 impl<T> Copy for Bias<T> {}
 
-// SAFETY: `repr(C)`, of a device pointer.
+// SAFETY: the struct is `repr(C)` with a device pointer as its only field, so it has no padding.
 #[cfg(not(target_arch = "nvptx64"))]
 unsafe impl<T: Element> KernelParam for Bias<T> {}
 
 impl<T: SoftmaxElement> Bias<T> {
-    /// Neighbouring elements of X from class `first` on, the bias added.
+    /// Adds the bias of classes `first` to `first + WIDTH - 1` to elements of X.
     ///
     /// # Safety
     ///
-    /// Classes of the bias, if there is one, which is aligned to `WIDTH` elements; `first` is a multiple of `WIDTH`.
+    /// The bias, if there is one, has these classes and is aligned to `WIDTH` elements. `first` is a multiple of
+    /// `WIDTH`.
     #[inline(always)]
     unsafe fn added<const WIDTH: usize>(self, elements: [T; WIDTH], first: u32) -> [T::Sum; WIDTH] {
         let mut sums = elements.map(T::widen);
         if self.values.address() != 0 {
-            // SAFETY: classes of the bias.
+            // SAFETY: the bias has the classes and the alignment, by the contract.
             let bias = unsafe { self.values.load_array::<WIDTH>(first as usize) };
             let mut k = 0;
             while k < WIDTH {
@@ -67,62 +75,62 @@ impl<T: SoftmaxElement> Bias<T> {
     }
 }
 
-/// The kernels.
-enum Choice {
+/// The kernels of this family.
+enum SoftmaxKernel {
     SubWarp,
     Staged,
     Streamed,
 }
 
-/// The kernel for so many classes.
-fn choose<T>(classes: u32) -> Choice {
+/// Chooses the kernel for rows of `classes` classes.
+fn choose<T>(classes: u32) -> SoftmaxKernel {
     if sub_warp::fits(classes) {
-        Choice::SubWarp
+        SoftmaxKernel::SubWarp
     } else if staged::fits::<T>(classes) {
-        Choice::Staged
+        SoftmaxKernel::Staged
     } else {
-        Choice::Streamed
+        SoftmaxKernel::Streamed
     }
 }
 
-/// The launch for so many rows and classes.
+/// The launch for `rows` rows of `classes` classes.
 pub fn launch<T>(rows: u32, classes: u32) -> LaunchConfig {
     let grid = |block, lanes| LaunchConfig::new(rows.div_ceil(block / lanes), block);
     match choose::<T>(classes) {
-        Choice::SubWarp => grid(BLOCK, sub_warp::LANES),
-        Choice::Staged => {
+        SoftmaxKernel::SubWarp => grid(BLOCK, sub_warp::LANES),
+        SoftmaxKernel::Staged => {
             let lanes = staged::lanes::<T>();
-            // As many as a block may have without asking.
+            // The cast is exact: at most `staged::SHARED_BYTES`, or `choose` had not chosen it.
             let bytes = staged::shared_bytes::<T>(classes, lanes) as u32;
             grid(staged::BLOCK, lanes).shared_bytes(bytes)
         }
-        Choice::Streamed => grid(BLOCK, cuda_std::warp::WARP_SIZE),
+        SoftmaxKernel::Streamed => grid(BLOCK, cuda_std::warp::WARP_SIZE),
     }
 }
 
-/// The handle of the kernel for so many classes.
+/// The handle of the kernel for rows of `classes` classes.
 #[cfg(not(target_arch = "nvptx64"))]
-pub fn handle<T: SoftmaxElement>(classes: u32) -> Kernel<Arguments<T>> {
+pub fn handle<T: SoftmaxElement>(classes: u32) -> Kernel<LogSoftmaxArguments<T>> {
     match choose::<T>(classes) {
-        Choice::SubWarp => sub_warp::sub_warp::<T>(),
-        Choice::Staged if staged::lanes::<T>() == 1 => staged::staged::<T, 1>(),
-        Choice::Staged => staged::staged::<T, 8>(),
-        Choice::Streamed => streamed::streamed::<T>(),
+        SoftmaxKernel::SubWarp => sub_warp::sub_warp::<T>(),
+        SoftmaxKernel::Staged if staged::lanes::<T>() == 1 => staged::staged::<T, 1>(),
+        SoftmaxKernel::Staged => staged::staged::<T, 8>(),
+        SoftmaxKernel::Streamed => streamed::streamed::<T>(),
     }
 }
 
-/// Threads in a block.
+/// Threads in a block of `sub_warp` and `streamed`.
 const BLOCK: u32 = 256;
 
-/// The maximum and the sum of exponentials of some elements of a row.
+/// The maximum of some elements of a row, and the sum of their exponentials relative to it.
 #[derive(Clone, Copy)]
-struct Partial<S> {
+struct PartialSoftmax<S> {
     max: S,
     sum: S,
 }
 
-impl<S: Logarithm> Partial<S> {
-    /// Those of both.
+impl<S: ExpLn> PartialSoftmax<S> {
+    /// Maximum and sum of the elements of both.
     #[inline(always)]
     fn join(self, other: Self) -> Self {
         let max = if other.max > self.max {
@@ -136,7 +144,7 @@ impl<S: Logarithm> Partial<S> {
         }
     }
 
-    /// The sum with another maximum taken off. Where nothing but negative infinity has been seen there is no sum.
+    /// The sum relative to another maximum; 0 if all elements so far are negative infinity.
     #[inline(always)]
     fn scaled(self, max: S) -> S {
         if self.max == S::NEG_INFINITY && self.sum == S::ZERO {

@@ -1,11 +1,18 @@
-//! Rows of up to some hundred classes, of any number: those of a block through shared memory.
+//! LogSoftmax of rows with any number of classes, up to some hundreds: a block copies its rows to shared memory.
 //!
-//! Where the number of classes is no multiple of four, rows start where vectors do not, and a lane that loads single elements moves a
-//! fourth of what it could. But the rows of a block are one range of memory that starts at a multiple of 16 bytes: the block copies
-//! it as it lies, 16 bytes a thread, without registers between. Then a lane takes a row, if a row is short; rows of an odd number of
-//! words lie in different banks. The result takes X's place, and is written as it was read.
+//! If the number of classes is no multiple of four, rows are not aligned to vectors, and a load instruction of single
+//! elements moves a fourth of the bytes. But the rows of a block are one range of memory, aligned to 16 bytes. So the
+//! block copies the whole range, 16 bytes a thread, by asynchronous copies that need no registers.
+//!
+//! Then one lane computes one row of f32, f16 or bf16; 8 lanes compute a row of f64. Rows of an odd number of words
+//! have no bank conflicts. The results overwrite X in shared memory, and the block writes the range to Y in the same
+//! way.
+//!
+//! An element is read and written once in global memory, and read three times in shared memory.
+//!
+//! When to use it: for all rows that `sub_warp` does not take and that fit in shared memory.
 
-use crate::{Bias, Logarithm, SoftmaxElement};
+use crate::{Bias, ExpLn, SoftmaxElement};
 use cuda_std::async_copy;
 use cuda_std::prelude::*;
 use cuda_std::warp::FULL_MASK;
@@ -13,33 +20,34 @@ use cuda_std::warp::FULL_MASK;
 /// Threads in a block.
 pub(crate) const BLOCK: u32 = 128;
 
-/// Bytes of shared memory, at most, so that a multiprocessor holds seven blocks, some of which wait for memory while others compute.
+/// Maximum number of bytes of shared memory in a block. A multiprocessor then holds seven blocks, and some of them
+/// compute while others wait for memory.
 const SHARED_BYTES: u32 = 32 << 10;
 
 /// Bytes of a vector.
 const VECTOR_BYTES: usize = 16;
 
-/// Lanes for a row: one, or eight of f64, so that rows of up to 256 classes fit.
+/// Lanes that compute a row: one, or eight for f64, so that rows of up to 256 classes fit.
 pub(crate) const fn lanes<T>() -> u32 {
     if size_of::<T>() == 8 { 8 } else { 1 }
 }
 
-/// Whether a block's rows of so many classes fit its shared memory.
+/// Whether a block's rows of `classes` classes fit in its shared memory.
 pub(crate) fn fits<T>(classes: u32) -> bool {
     shared_bytes::<T>(classes, lanes::<T>()) <= u64::from(SHARED_BYTES)
 }
 
-/// Bytes of a block's rows: a multiple of 16.
+/// Bytes of the rows of a block, a multiple of 16.
 pub(crate) fn shared_bytes<T>(classes: u32, lanes: u32) -> u64 {
     u64::from(BLOCK / lanes) * u64::from(classes) * size_of::<T>() as u64
 }
 
-/// `Y[row, :] = LogSoftmax(X[row, :] + bias)`, `LANES` lanes for a row.
+/// `Y[row, :] = LogSoftmax(X[row, :] + bias)`; `LANES` lanes compute a row.
 ///
 /// # Safety
 ///
-/// `x` and `y` have `rows` times `classes` elements, apart from each other, and are aligned to 16 bytes; there is at least one class;
-/// the bias has one for each if there is one; the launch is that of [`launch`](crate::launch).
+/// `x` and `y` have `rows * classes` elements, do not overlap, and are aligned to 16 bytes. `classes` is at least 1.
+/// The bias, if there is one, has `classes` elements. The launch is that of [`launch`](crate::launch).
 #[kernel(name = "log_softmax_staged", T = [f32, f16, bf16], LANES = [1]; T = [f64], LANES = [8])]
 pub unsafe fn staged<T: SoftmaxElement, const LANES: u32>(
     rows: u32,
@@ -59,8 +67,8 @@ pub unsafe fn staged<T: SoftmaxElement, const LANES: u32>(
     );
     let (x, y) = (x.offset(start), y.offset(start));
     let whole = count - count % each;
-    // SAFETY: elements of the block's rows, in shared memory at the same distance from its start; barriers lie between what
-    // different threads write and read.
+    // SAFETY: the block's rows are `count` elements from `start` on. Vectors end at `whole`, single elements at
+    // `count`, and shared memory has the same range. Barriers separate the copy, the rows, and the stores.
     unsafe {
         let mut i = thread * each;
         while i < whole {
@@ -74,9 +82,9 @@ pub unsafe fn staged<T: SoftmaxElement, const LANES: u32>(
         async_copy::wait::<0>();
         thread::sync_threads();
         let row = thread / LANES as usize;
-        let row = Row::<T, LANES> {
+        let row = SharedRow::<T, LANES> {
             elements: tile.offset(row * classes as usize),
-            // Sub-warps past the last row work along on nothing, as the shuffles want all lanes.
+            // Lanes past the last row compute a row without classes, because the shuffles need all lanes.
             classes: if row < rows_here { classes } else { 0 },
             bias,
         };
@@ -94,23 +102,24 @@ pub unsafe fn staged<T: SoftmaxElement, const LANES: u32>(
     }
 }
 
-/// A row in shared memory, of which a lane has every `LANES`th element.
-struct Row<T, const LANES: u32> {
+/// A row in shared memory. Each of its lanes computes every `LANES`th element.
+struct SharedRow<T, const LANES: u32> {
     elements: Shared<T>,
     classes: u32,
     bias: Bias<T>,
 }
 
-impl<T: SoftmaxElement, const LANES: u32> Row<T, LANES> {
-    /// Puts the result in the row's place.
+impl<T: SoftmaxElement, const LANES: u32> SharedRow<T, LANES> {
+    /// Overwrites the row with its LogSoftmax.
     ///
     /// # Safety
     ///
-    /// The row lies in shared memory and was written; the bias has an element for each class if there is one.
+    /// The row is written, and no lane of another row uses it. The bias, if there is one, has an element for each
+    /// class. All lanes of the warp call it.
     #[inline(always)]
     unsafe fn log_softmax(&self) {
         let mut max = T::Sum::NEG_INFINITY;
-        // SAFETY: the lane's elements of the row.
+        // SAFETY: `each` passes classes of the row, and no other lane has the same ones. All lanes reach the shuffles.
         unsafe {
             self.each(|element, _| {
                 if element > max {
@@ -140,12 +149,16 @@ impl<T: SoftmaxElement, const LANES: u32> Row<T, LANES> {
         }
     }
 
-    /// Calls `take` with each of the lane's elements, the bias added, and its class.
+    /// Calls `take` with each of the lane's elements after the bias is added, and with its class.
+    ///
+    /// # Safety
+    ///
+    /// As for [`log_softmax`](Self::log_softmax).
     #[inline(always)]
     unsafe fn each(&self, mut take: impl FnMut(T::Sum, u32)) {
         let mut class = thread::thread_idx_x() % LANES;
         while class < self.classes {
-            // SAFETY: a class.
+            // SAFETY: `class < self.classes`, so the row and the bias have it.
             let [element] = unsafe {
                 let element = self.elements.load(class as usize);
                 self.bias.added::<1>([element], class)

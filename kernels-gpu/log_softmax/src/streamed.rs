@@ -1,19 +1,25 @@
-//! Rows of any number of classes: a warp a row, which it reads twice.
+//! LogSoftmax of rows with any number of classes: a warp computes a row and reads it twice.
 //!
-//! The first time each lane keeps the maximum of what it has seen and the sum of exponentials relative to that; a new maximum
-//! scales the sum. (Milakov and Gimelshein, "Online normalizer calculation for softmax", 2018.) The second time, from the
-//! cache, it writes.
+//! In the first pass, each lane reads every 32nd element. It keeps the maximum so far and the sum of exponentials
+//! relative to it; a new maximum scales the sum. Shuffles combine the lanes. In the second pass the warp reads the row
+//! again, from the cache, and writes the results.
+//!
+//! An element costs two loads, two exponentials and one store.
+//!
+//! When to use it: for rows too long for [`staged`](mod@crate::staged).
+//!
+//! Source: Milakov and Gimelshein, "Online normalizer calculation for softmax", 2018.
 
-use crate::{BLOCK, Bias, Logarithm, Partial, SoftmaxElement};
+use crate::{BLOCK, Bias, ExpLn, PartialSoftmax, SoftmaxElement};
 use cuda_std::prelude::*;
 use cuda_std::warp::{FULL_MASK, WARP_SIZE};
 
-/// `Y[row, :] = LogSoftmax(X[row, :] + bias)`, a warp for a row.
+/// `Y[row, :] = LogSoftmax(X[row, :] + bias)`; a warp computes a row.
 ///
 /// # Safety
 ///
-/// `x` and `y` have `rows` times `classes` elements, apart from each other; there is at least one class;
-/// the bias has one for each if there is one; the launch is that of [`launch`](crate::launch).
+/// `x` and `y` have `rows * classes` elements and do not overlap. `classes` is at least 1. The bias, if there is one,
+/// has `classes` elements. The launch is that of [`launch`](crate::launch).
 #[kernel(name = "log_softmax_streamed", T = [f32, f64, f16, bf16])]
 pub unsafe fn streamed<T: SoftmaxElement>(
     rows: u32,
@@ -27,23 +33,23 @@ pub unsafe fn streamed<T: SoftmaxElement>(
     if row >= u64::from(rows) {
         return;
     }
-    let place = row as usize * classes as usize;
-    let mut partial = Partial {
+    let row_start = row as usize * classes as usize;
+    let mut partial = PartialSoftmax {
         max: T::Sum::NEG_INFINITY,
         sum: T::Sum::ZERO,
     };
-    // SAFETY: elements of the row.
+    // SAFETY: `row < rows` and `column < classes`, checked above, so X has the element and the bias the class.
     unsafe {
         let mut column = lane;
         while column < classes {
-            let [element] = bias.added([x.load(place + column as usize)], column);
+            let [element] = bias.added([x.load(row_start + column as usize)], column);
             let max = if element > partial.max {
                 element
             } else {
                 partial.max
             };
             let sum = partial.scaled(max) + exponential(element, max);
-            partial = Partial { max, sum };
+            partial = PartialSoftmax { max, sum };
             column += WARP_SIZE;
         }
     }
@@ -51,25 +57,26 @@ pub unsafe fn streamed<T: SoftmaxElement>(
     while distance > 0 {
         let max = warp::shfl_xor(FULL_MASK, partial.max, distance, WARP_SIZE);
         let sum = warp::shfl_xor(FULL_MASK, partial.sum, distance, WARP_SIZE);
-        partial = partial.join(Partial { max, sum });
+        partial = partial.join(PartialSoftmax { max, sum });
         distance /= 2;
     }
     let (max, logarithm) = (partial.max, partial.sum.ln());
-    // SAFETY: elements of the row, which are this lane's.
+    // SAFETY: as above; no other lane writes these elements.
     unsafe {
         let mut column = lane;
         while column < classes {
-            let place = place + column as usize;
-            let [element] = bias.added([x.load(place)], column);
-            y.store(place, T::narrow(element - max - logarithm));
+            let index = row_start + column as usize;
+            let [element] = bias.added([x.load(index)], column);
+            y.store(index, T::narrow(element - max - logarithm));
             column += WARP_SIZE;
         }
     }
 }
 
-/// The exponential of an element with the maximum so far taken off; 0 for negative infinity, also where there is nothing greater yet.
+/// The exponential of an element minus the maximum so far. It is 0 for negative infinity, even if the maximum is
+/// negative infinity too.
 #[inline(always)]
-fn exponential<S: Logarithm>(element: S, max: S) -> S {
+fn exponential<S: ExpLn>(element: S, max: S) -> S {
     if element == S::NEG_INFINITY {
         S::ZERO
     } else {

@@ -1,35 +1,66 @@
-//! Rows of up to 64 classes, a multiple of four: four lanes a row, the row in registers.
+//! LogSoftmax of rows with up to 64 classes, a multiple of four: four lanes compute a row in registers.
 //!
-//! A lane loads up to four vectors of four neighbouring elements; maximum and sum are combined by shuffles. X is read once. Of a
-//! row of 16 classes each lane loads one vector.
+//! A lane loads up to four vectors of four neighbouring elements. Shuffles combine maximum and sum of the four lanes. For
+//! up to 16 classes, a lane has one vector, and the kernel has code of its own without branches for the others.
+//!
+//! ```text
+//! a row of 32 classes     vector 0  vector 1  vector 2  vector 3  vector 4  vector 5  vector 6  vector 7
+//! lane                    0         1         2         3         0         1         2         3
+//! ```
+//!
+//! An element is read once and written once.
 
-use crate::{BLOCK, Bias, Logarithm, SoftmaxElement};
+use crate::{BLOCK, Bias, ExpLn, SoftmaxElement};
 use cuda_std::prelude::*;
 use cuda_std::warp::FULL_MASK;
 use warprow_kernels_matrix::unroll;
 
-/// Vectors of a lane, at most.
+/// Maximum number of vectors for each lane.
 const VECTORS: u32 = 4;
 
 /// Elements of a vector.
 const WIDTH: usize = 4;
 
-/// Lanes for a row.
+/// Lanes that compute a row.
 pub(crate) const LANES: u32 = 4;
 
-/// Whether a row of so many classes consists of vectors and fits the registers of its lanes.
+/// Whether a row of `classes` classes consists of whole vectors and fits in the registers of its lanes.
 pub(crate) fn fits(classes: u32) -> bool {
     classes <= LANES * WIDTH as u32 * VECTORS && classes.is_multiple_of(WIDTH as u32)
 }
 
-/// `Y[row, :] = LogSoftmax(X[row, :] + bias)`, `LANES` lanes for a row.
+/// `Y[row, :] = LogSoftmax(X[row, :] + bias)`; four lanes compute a row.
 ///
 /// # Safety
 ///
-/// `x` and `y` have `rows` times `classes` elements, apart from each other; there are at least one class and at most
-/// 64, a multiple of four; the bias has one for each if there is one; the launch is that of [`launch`](crate::launch).
+/// `x` and `y` have `rows * classes` elements, do not overlap, and are aligned to 16 bytes. `classes` is a multiple of
+/// four from 4 to 64. The bias, if there is one, has `classes` elements and is aligned to 16 bytes. The launch is that
+/// of [`launch`](crate::launch).
 #[kernel(name = "log_softmax_sub_warp", T = [f32, f64, f16, bf16])]
 pub unsafe fn sub_warp<T: SoftmaxElement>(
+    rows: u32,
+    classes: u32,
+    x: Global<T>,
+    y: GlobalMut<T>,
+    bias: Bias<T>,
+) {
+    // SAFETY: the kernel's contract.
+    unsafe {
+        if classes <= LANES * WIDTH as u32 {
+            log_softmax::<T, 1>(rows, classes, x, y, bias);
+        } else {
+            log_softmax::<T, { VECTORS as usize }>(rows, classes, x, y, bias);
+        }
+    }
+}
+
+/// The kernel's body for rows of up to `N` vectors of each lane.
+///
+/// # Safety
+///
+/// The kernel's contract, and there are at most `LANES * WIDTH * N` classes.
+#[inline(always)]
+unsafe fn log_softmax<T: SoftmaxElement, const N: usize>(
     rows: u32,
     classes: u32,
     x: Global<T>,
@@ -39,17 +70,27 @@ pub unsafe fn sub_warp<T: SoftmaxElement>(
     let thread = thread::thread_idx_x();
     let row =
         u64::from(thread::block_idx_x()) * u64::from(BLOCK / LANES) + u64::from(thread / LANES);
-    // Sub-warps past the last row work along on it, as the shuffles want all lanes, and write nothing.
-    let place = row.min(u64::from(rows) - 1) as usize * classes as usize;
+    // Lanes past the last row compute the last row, because the shuffles need all lanes, and write nothing.
+    let row_start = row.min(u64::from(rows) - 1) as usize * classes as usize;
     let column = |vector: usize| (vector as u32 * LANES + thread % LANES) * WIDTH as u32;
-    let mut elements = [[T::Sum::NEG_INFINITY; WIDTH]; VECTORS as usize];
-    let mut max = T::Sum::NEG_INFINITY;
-    // SAFETY: vectors of the row.
+    // All loads are issued before the first element is used.
+    let mut loaded = [[T::narrow(T::Sum::NEG_INFINITY); WIDTH]; N];
+    // SAFETY: the row exists, and a vector is loaded only if its first column is below `classes`, a multiple of the
+    // vector's width. Rows are whole vectors, so vectors are aligned.
     unsafe {
         unroll!(vector in 0..4 {
-            if column(vector) < classes {
-                let vector_of_x = x.load_array::<WIDTH>(place + column(vector) as usize);
-                elements[vector] = bias.added(vector_of_x, column(vector));
+            if const { vector < N } && column(vector) < classes {
+                loaded[vector] = x.load_array::<WIDTH>(row_start + column(vector) as usize);
+            }
+        });
+    }
+    let mut elements = [[T::Sum::NEG_INFINITY; WIDTH]; N];
+    let mut max = T::Sum::NEG_INFINITY;
+    // SAFETY: the bias has an element for each class, and these are below `classes`.
+    unsafe {
+        unroll!(vector in 0..4 {
+            if const { vector < N } && column(vector) < classes {
+                elements[vector] = bias.added(loaded[vector], column(vector));
                 unroll!(k in 0..4 {
                     if elements[vector][k] > max {
                         max = elements[vector][k];
@@ -68,7 +109,7 @@ pub unsafe fn sub_warp<T: SoftmaxElement>(
     }
     let mut sum = T::Sum::ZERO;
     unroll!(vector in 0..4 {
-        if column(vector) < classes {
+        if const { vector < N } && column(vector) < classes {
             unroll!(k in 0..4 {
                 elements[vector][k] = elements[vector][k] - max;
                 sum += elements[vector][k].exp();
@@ -82,12 +123,12 @@ pub unsafe fn sub_warp<T: SoftmaxElement>(
     }
     let logarithm = sum.ln();
     if row < u64::from(rows) {
-        // SAFETY: vectors of the row, which are this lane's.
+        // SAFETY: `row < rows`; vectors are as above, and no other lane has the same ones.
         unsafe {
             unroll!(vector in 0..4 {
-                if column(vector) < classes {
+                if const { vector < N } && column(vector) < classes {
                     let result = elements[vector].map(|element| T::narrow(element - logarithm));
-                    y.store_array(place + column(vector) as usize, result);
+                    y.store_array(row_start + column(vector) as usize, result);
                 }
             });
         }

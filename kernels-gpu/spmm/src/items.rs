@@ -11,12 +11,12 @@ pub enum ItemKind {
     Nonzeros,
     /// As `Nonzeros`, with the nonzeros sorted by column.
     NonzerosByColumn,
-    /// One or several [tasks](crate::product::tasks) each. A second kernel sums the rows that are cut.
+    /// One or several [tasks](crate::product::tasks) each. A second kernel sums the rows that are split.
     Tasks,
-    /// A [slice](crate::ladder::slices) of a row each. The kernel adds to the rows of Y that are cut, which the run
+    /// A [slice](crate::ladder::slices) of a row each. The kernel adds to the rows of Y that are split, which the run
     /// fills with zeros first.
     Slices,
-    /// As `Slices`; a second kernel sums the rows that are cut.
+    /// As `Slices`; a second kernel sums the rows that are split.
     SlicesWithSums,
     /// A warp each, for one row; a row of more than [`Items::task_size`] nonzeros has all warps of a block (see
     /// [`teams`](crate::product::teams)).
@@ -29,7 +29,7 @@ impl ItemKind {
         matches!(self, Self::Nonzeros | Self::NonzerosByColumn)
     }
 
-    /// Whether a kernel on such items adds to Y by atomics: to all of Y, or to the rows that are cut.
+    /// Whether a kernel on such items adds to Y by atomics: to all of Y, or to the rows that are split.
     pub const fn wants_atomics(self) -> bool {
         self.adds_to_y() || matches!(self, Self::Slices)
     }

@@ -11,22 +11,22 @@ mod items;
 pub mod plan;
 
 pub use items::{ItemKind, Items, LargeItems, LaunchShape};
-pub use product::epilogue::Epilogue;
-pub use product::reduction::{Reduce, Reduction};
+pub use product::reduction::{Reducer, Reduction};
+pub use product::scaling::Scaling;
 
 use cuda_std::prelude::*;
 use warprow_kernels_matrix::{Operand, SumOf};
 
 /// The table of the kernels: one line each, and the file of the same name. Each file has its `SUMMARY`, its `PARENT`,
 /// the `ITEMS` that it wants, its `launch`, and the `handle` of its kernel for an element type. A kernel of the product
-/// is general (see [`Capabilities`]): its `launch` and `handle` take the reduction and the row end too, and it says
+/// is general (see [`Capabilities`]): its `launch` and `handle` take the reduction and the epilogue too, and it says
 /// whether it `HAS_EXTREMA`.
 macro_rules! kernels {
     (
         ladder { $($rung:ident = $rung_file:ident,)* }
         product { $($product:ident = $product_file:ident,)* }
     ) => {
-        /// The ladder: what one reads to learn, naive first, one new idea a file. Sums in f32 and f64.
+        /// The ladder: what one reads to learn, naive first, one new idea a file. Sums in f32.
         pub mod ladder {
             $(pub mod $rung_file;)*
             pub mod slices;
@@ -36,10 +36,10 @@ macro_rules! kernels {
         pub mod product {
             $(pub mod $product_file;)*
             pub mod column_blocks;
-            pub mod epilogue;
+            pub mod scaling;
             mod lane_columns;
             pub mod reduction;
-            mod row_end;
+            mod row_epilogue;
             pub mod tasks;
             pub mod teams;
         }
@@ -93,7 +93,7 @@ macro_rules! kernels {
                 }
             }
 
-            /// What it can do beside sums in f32 and f64.
+            /// What it can do beside sums in f32.
             pub const fn capabilities(self) -> Capabilities {
                 let (general, extrema) = match self {
                     $(Self::$rung => (false, false),)*
@@ -111,12 +111,12 @@ macro_rules! kernels {
                 self,
                 shape: LaunchShape,
                 reduction: Reduction,
-                ending: Ending,
+                epilogue: EpilogueKind,
             ) -> LaunchConfig {
                 match self {
                     $(Self::$rung => ladder::$rung_file::launch::<T::Sum>(shape),)*
                     $(Self::$product => {
-                        product::$product_file::launch::<T>(shape, reduction, ending)
+                        product::$product_file::launch::<T>(shape, reduction, epilogue)
                     })*
                 }
             }
@@ -131,7 +131,7 @@ macro_rules! kernels {
                 self,
                 shape: LaunchShape,
                 reduction: Reduction,
-                ending: Ending,
+                epilogue: EpilogueKind,
             ) -> Handle<T> {
                 assert!(
                     self.capabilities().has::<T>(reduction),
@@ -143,7 +143,7 @@ macro_rules! kernels {
                 match self {
                     $(Self::$rung => Handle::Plain(ladder::$rung_file::handle::<T::Sum>(shape)),)*
                     $(Self::$product => {
-                        Handle::General(product::$product_file::handle::<T>(shape, reduction, ending))
+                        Handle::General(product::$product_file::handle::<T>(shape, reduction, epilogue))
                     })*
                 }
             }
@@ -175,7 +175,7 @@ kernels! {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Capabilities {
     /// Whether it computes sums and means for all types of [`Operand`], with any alpha and beta. A plain kernel
-    /// computes `Y = A X` in f32 and f64.
+    /// computes `Y = A X` in f32.
     pub general: bool,
     /// Whether it takes maxima and minima, too.
     pub extrema: bool,
@@ -186,11 +186,10 @@ pub struct Capabilities {
 impl Capabilities {
     /// Whether it reduces in that way elements of that type.
     pub fn has<T: Operand>(self, reduction: Reduction) -> bool {
-        let is_own_sum = size_of::<T>() == size_of::<T::Sum>();
         match reduction {
             Reduction::Max | Reduction::Min => self.extrema,
             Reduction::Mean => self.general,
-            Reduction::Sum => self.general || is_own_sum,
+            Reduction::Sum => self.general || T::NAME == "f32",
         }
     }
 }
@@ -202,7 +201,7 @@ impl core::fmt::Display for Capabilities {
                 "sum, mean, max and min in f32, f64, f16 and bf16, with any alpha and beta"
             }
             (true, false) => "sum and mean in f32, f64, f16 and bf16, with any alpha and beta",
-            (false, _) => "sums in f32 and f64, with alpha 1 and beta 0",
+            (false, _) => "sums in f32, with alpha 1 and beta 0",
         })?;
         f.write_str(if self.deterministic {
             ", the same bits in every run"
@@ -212,23 +211,23 @@ impl core::fmt::Display for Capabilities {
     }
 }
 
-/// What is done to a row's result. Where a kernel has no instance for one of these, its instance for
-/// [`Scaled`](Self::Scaled) does it.
+/// How a kernel writes the result of a row to Y. If a kernel has no instance for one of these, its instance for
+/// [`Scaled`](Self::Scaled) does the work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ending {
-    /// Nothing, and A's rows are in the order of Y's.
+pub enum EpilogueKind {
+    /// Stores it; the rows of A are in the order of Y's.
     Plain,
-    /// Nothing, with A's rows in any order.
+    /// Stores it; the rows of A are in any order.
     AnyOrder,
-    /// Added to what Y holds, with A's rows in any order.
+    /// Adds it to what Y holds; the rows of A are in any order.
     Added,
-    /// All that an [`Epilogue`] says, with A's rows in any order.
+    /// Does all that a [`Scaling`] says; the rows of A are in any order.
     Scaled,
 }
 
 /// The arguments of a plain kernel: A, X, Y, and the items.
 #[cfg(not(target_arch = "nvptx64"))]
-pub type Arguments<T> = (
+pub type PlainArguments<T> = (
     warprow_kernels_matrix::Csr<T>,
     warprow_kernels_matrix::Dense<T>,
     warprow_kernels_matrix::DenseMut<T>,
@@ -242,14 +241,14 @@ pub type GeneralArguments<T> = (
     warprow_kernels_matrix::Dense<T>,
     warprow_kernels_matrix::DenseMut<T>,
     Items<SumOf<T>>,
-    Epilogue<SumOf<T>>,
+    Scaling<SumOf<T>>,
 );
 
 /// A kernel of this family, by its arguments.
 #[cfg(not(target_arch = "nvptx64"))]
 pub enum Handle<T: Operand> {
     /// A plain kernel: `T` is `T::Sum`.
-    Plain(Kernel<Arguments<T::Sum>>),
+    Plain(Kernel<PlainArguments<T::Sum>>),
     /// A general one.
     General(Kernel<GeneralArguments<T>>),
 }

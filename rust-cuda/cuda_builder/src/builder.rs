@@ -16,6 +16,20 @@ use crate::{
 const UPDATE: &str = "WARPROW_UPDATE_PTX";
 
 /// Builds a kernel crate to an archive of PTX modules.
+///
+/// ```no_run
+/// // build.rs
+/// use cuda_builder::CudaBuilder;
+///
+/// fn main() -> Result<(), cuda_builder::BuildError> {
+///     let out = std::env::var_os("OUT_DIR").expect("cargo sets OUT_DIR");
+///     CudaBuilder::new("my-kernels")
+///         .checked_in("my-kernels.zip")
+///         .copy_to(std::path::Path::new(&out).join("my-kernels.zip"))
+///         .build()?;
+///     Ok(())
+/// }
+/// ```
 #[derive(Clone, Debug)]
 pub struct CudaBuilder {
     crate_dir: PathBuf,

@@ -1,24 +1,10 @@
-//! Builds a kernel crate to PTX with a stock `rustc`, from a build script.
-//!
-//! ```no_run
-//! // build.rs
-//! use cuda_builder::CudaBuilder;
-//!
-//! fn main() -> Result<(), cuda_builder::BuildError> {
-//!     let out = std::env::var_os("OUT_DIR").expect("cargo sets OUT_DIR");
-//!     CudaBuilder::new("my-kernels")
-//!         .checked_in("my-kernels.zip")
-//!         .copy_to(std::path::Path::new(&out).join("my-kernels.zip"))
-//!         .build()?;
-//!     Ok(())
-//! }
-//! ```
+//! Builds a kernel crate to PTX with a stock `rustc`, from a build script. [`CudaBuilder`] has an example.
 //!
 //! The NVPTX back end of `rustc` makes the PTX; no CUDA toolkit, LLVM or plug-in is needed. The compiler is a stable
 //! one with the sources of `core` ([`Toolchain::find`]): the builder sets `RUSTC_BOOTSTRAP=1` for the unstable features
 //! that kernels need, and compiles `core` with `-Zbuild-std`. Link-time optimisation makes one text of the crate and
-//! its dependencies. The builder cuts it into *modules*: one kernel each, with exactly the functions and variables that
-//! it uses, for the target that its attribute names.
+//! its dependencies. The builder divides it into *modules*: one kernel each, with exactly the functions and variables
+//! that it uses, for the target that its attribute names.
 //!
 //! The modules become an [`Archive`], a zip file. Its [`Stamp`] says what it was made from. An archive that is checked
 //! in ([`CudaBuilder::checked_in`]) is used as long as its [`Inputs`] are those of the sources, whatever compiler made
@@ -26,9 +12,9 @@
 //!
 //! | variable | meaning |
 //! |---|---|
-//! | `WARPROW_DEVICE_RUSTC` | the `rustc` that compiles kernels, a path; it is an error if it does not serve |
-//! | `WARPROW_UPDATE_PTX` | `1`: make the checked-in archives anew, where sources or compiler differ |
-//! | `PTXAS` | the `ptxas` to use ([`Ptxas::find`]), a path |
+//! | `WARPROW_DEVICE_RUSTC` | path of the `rustc` that compiles kernels; it is an error if it cannot |
+//! | `WARPROW_UPDATE_PTX` | `1`: make the checked-in archives anew if sources or compiler differ |
+//! | `PTXAS` | path of the `ptxas` to use ([`Ptxas::find`]) |
 
 mod builder;
 mod checked_in;

@@ -7,7 +7,7 @@ use crate::{Arch, ArchiveError, Sources, SourcesError};
 use ptx_archive::Archive;
 
 /// How the compiler's text is cut into modules. A change of that changes the number, so that archives are made again.
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
 
 /// All that decides the code of an archive's modules, but the compiler. Two archives with equal inputs and compilers
 /// are equal.

@@ -3,36 +3,36 @@
 //! A thread starts copies, closes a group of them with [`commit`], and waits for all groups except the last few with
 //! [`wait`]. The data need no registers, so many copies can be in flight while the thread computes. A thread waits only
 //! for its own copies; a barrier after the wait makes them visible to other threads.
-//!
-//! ```
-//! use cuda_std::prelude::*;
-//! use cuda_std::async_copy;
-//!
-//! /// Reverses the 64 elements of each block.
-//! ///
-//! /// # Safety
-//! ///
-//! /// `input` and `output` hold 64 elements for each block; blocks have 64 threads.
-//! #[kernel(T = [f32])]
-//! pub unsafe fn reverse<T: Element>(input: Global<T>, output: GlobalMut<T>) {
-//!     let tile = shared_array!(T; 64);
-//!     let (lane, base) = (thread::thread_idx_x() as usize, thread::block_idx_x() as usize * 64);
-//!     // SAFETY: a thread copies and writes its own element, and reads another thread's only after the barrier.
-//!     unsafe {
-//!         async_copy::copy::<T, 1>(tile.offset(lane), input.offset(base + lane));
-//!         async_copy::commit();
-//!         async_copy::wait::<0>();
-//!         thread::sync_threads();
-//!         output.store(base + lane, tile.load(63 - lane));
-//!     }
-//! }
-//! ```
 
 use crate::backend;
 use crate::element::Element;
 use crate::memory::{Global, Shared};
 
 /// Starts a copy of `N` elements, 4, 8 or 16 bytes in total. A copy of 16 bytes bypasses the L1 cache.
+///
+/// ```
+/// use cuda_std::prelude::*;
+/// use cuda_std::async_copy;
+///
+/// /// Reverses the 64 elements of each block.
+/// ///
+/// /// # Safety
+/// ///
+/// /// `input` and `output` hold 64 elements for each block; blocks have 64 threads.
+/// #[kernel(T = [f32])]
+/// pub unsafe fn reverse<T: Element>(input: Global<T>, output: GlobalMut<T>) {
+///     let tile = shared_array!(T; 64);
+///     let (lane, base) = (thread::thread_idx_x() as usize, thread::block_idx_x() as usize * 64);
+///     // SAFETY: a thread copies and writes its own element, and reads another thread's only after the barrier.
+///     unsafe {
+///         async_copy::copy::<T, 1>(tile.offset(lane), input.offset(base + lane));
+///         async_copy::commit();
+///         async_copy::wait::<0>();
+///         thread::sync_threads();
+///         output.store(base + lane, tile.load(63 - lane));
+///     }
+/// }
+/// ```
 ///
 /// # Safety
 ///

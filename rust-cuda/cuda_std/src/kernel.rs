@@ -15,18 +15,18 @@ pub use inventory;
 pub struct Instance {
     name: &'static str,
     arguments: TypeId,
-    /// A `fn(Args)` with its type erased; `arguments` is the id of `Args`.
-    thread: fn(),
+    /// An `unsafe fn(Args)` with its type erased; `arguments` is the id of `Args`.
+    thread: unsafe fn(),
 }
 
 impl Instance {
     /// An instance; `#[kernel]` calls it. `name` is the PTX entry point, `thread` the body of an emulated thread.
-    pub const fn new<Args: 'static>(name: &'static str, thread: fn(Args)) -> Self {
+    pub const fn new<Args: 'static>(name: &'static str, thread: unsafe fn(Args)) -> Self {
         Self {
             name,
             arguments: TypeId::of::<Args>(),
             // SAFETY: all function pointers have the same layout. `Kernel::thread` restores the type before any call.
-            thread: unsafe { mem::transmute::<fn(Args), fn()>(thread) },
+            thread: unsafe { mem::transmute::<unsafe fn(Args), unsafe fn()>(thread) },
         }
     }
 
@@ -99,10 +99,25 @@ impl<Args: KernelArgs> Kernel<Args> {
         self.instance.name
     }
 
-    /// The body of an emulated thread.
-    pub fn thread(&self) -> fn(Args) {
-        // SAFETY: the instance was made from a `fn(Args)`: `of` has compared the ids of the argument types.
-        unsafe { mem::transmute::<fn(), fn(Args)>(self.instance.thread) }
+    /// The body of an emulated thread. Its contract is that of the kernel, so safe code cannot call it:
+    ///
+    /// ```compile_fail,E0133
+    /// use cuda_std::prelude::*;
+    ///
+    /// /// # Safety
+    /// ///
+    /// /// `y` holds an element.
+    /// #[kernel]
+    /// pub unsafe fn clear(y: GlobalMut<u32>) {
+    ///     // SAFETY: the contract of the kernel.
+    ///     unsafe { y.store(0, 0) };
+    /// }
+    ///
+    /// let run = |y: GlobalMut<u32>| clear().thread()((y,));
+    /// ```
+    pub fn thread(&self) -> unsafe fn(Args) {
+        // SAFETY: the instance was made from an `unsafe fn(Args)`: `of` has compared the ids of the argument types.
+        unsafe { mem::transmute::<unsafe fn(), unsafe fn(Args)>(self.instance.thread) }
     }
 }
 

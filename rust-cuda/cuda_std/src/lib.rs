@@ -3,36 +3,7 @@
 //! A kernel crate is compiled twice, from the same source. For `nvptx64-nvidia-cuda`, a function of this crate is one
 //! PTX instruction or a few. For the host, it is a checked call into [`simt`], the emulator.
 //!
-//! ```
-//! use cuda_std::prelude::*;
-//!
-//! /// `y[i] += a * x[i]`, one thread per element.
-//! ///
-//! /// # Safety
-//! ///
-//! /// `x` and `y` hold `n` elements each.
-//! #[kernel(T = [f32, f64])]
-//! pub unsafe fn axpy<T: Real>(n: u32, a: T, x: Global<T>, y: GlobalMut<T>) {
-//!     let i = thread::index_1d() as usize;
-//!     if i < n as usize {
-//!         // SAFETY: `i` is less than `n`, the length of both.
-//!         unsafe { y.store(i, a.mul_add(x.load(i), y.load(i))) };
-//!     }
-//! }
-//!
-//! // On the host, the name of the kernel is a typed handle: it has the entry point and the types of the arguments.
-//! let handle: Kernel<(u32, f32, Global<f32>, GlobalMut<f32>)> = axpy::<f32>();
-//! assert_eq!(handle.name(), "axpy_f32");
-//! ```
-//!
-//! The attribute must list the instances of each generic parameter. This does not compile:
-//!
-//! ```compile_fail
-//! use cuda_std::prelude::*;
-//!
-//! #[kernel] // `T = [..]` is missing
-//! pub unsafe fn scale<T: Real>(a: T, x: GlobalMut<T>) {}
-//! ```
+//! The attribute [`kernel`](macro@kernel) declares a kernel; its page has an example.
 //!
 //! | module | content |
 //! |---|---|
@@ -49,6 +20,7 @@
 
 #![cfg_attr(target_arch = "nvptx64", no_std)]
 #![cfg_attr(target_arch = "nvptx64", feature(asm_experimental_arch, stdarch_nvptx))]
+#![cfg_attr(target_arch = "nvptx64", feature(abi_unadjusted, link_llvm_intrinsics))]
 
 pub mod async_copy;
 pub mod atomic;
@@ -67,6 +39,38 @@ pub mod warp;
 pub mod warpgroup;
 mod word;
 
+/// Declares a kernel and, on the host, its typed handle.
+///
+/// ```
+/// use cuda_std::prelude::*;
+///
+/// /// `y[i] += a * x[i]`, one thread per element.
+/// ///
+/// /// # Safety
+/// ///
+/// /// `x` and `y` hold `n` elements each.
+/// #[kernel(T = [f32, f64])]
+/// pub unsafe fn axpy<T: Real>(n: u32, a: T, x: Global<T>, y: GlobalMut<T>) {
+///     let i = thread::index_1d() as usize;
+///     if i < n as usize {
+///         // SAFETY: `i` is less than `n`, the length of both.
+///         unsafe { y.store(i, a.mul_add(x.load(i), y.load(i))) };
+///     }
+/// }
+///
+/// // On the host, the name of the kernel is a typed handle: it has the entry point and the types of the arguments.
+/// let handle: Kernel<(u32, f32, Global<f32>, GlobalMut<f32>)> = axpy::<f32>();
+/// assert_eq!(handle.name(), "axpy_f32");
+/// ```
+///
+/// The attribute must list the instances of each generic parameter. This does not compile:
+///
+/// ```compile_fail
+/// use cuda_std::prelude::*;
+///
+/// #[kernel] // `T = [..]` is missing
+/// pub unsafe fn scale<T: Real>(a: T, x: GlobalMut<T>) {}
+/// ```
 pub use cuda_std_macros::kernel;
 pub use half::{bf16, f16};
 

@@ -1,7 +1,11 @@
 //! Multiplication of small matrices by the 32 lanes of a warp, on tensor cores (`mma.sync`): `D = A B + C`.
 //!
-//! All lanes of the warp must take part. Each lane passes its fragments of A, B and C, and gets its fragment of D. With
-//! `g = lane / 4` and `t = lane % 4`, it holds these elements, each a pair of row and column:
+//! All 32 lanes of the warp must call the same function together. The emulator reports a lane that does not. On a GPU
+//! the results are then undefined, or the lanes wait for ever; nothing checks it. No memory is accessed, so the
+//! functions are not `unsafe`.
+//!
+//! Each lane passes its fragments of A, B and C, and gets its fragment of D. With `g = lane / 4` and `t = lane % 4`, it
+//! holds these elements, each a pair of row and column:
 //!
 //! | function | elements of A and B | A | B |
 //! |---|---|---|---|
@@ -44,6 +48,8 @@ impl Half for bf16 {
 ///
 /// Products are exact. NVIDIA does not document the sums; the hardware truncates terms some bits below the last bit of
 /// the largest one, and does not round.
+///
+/// All lanes of the warp must call it; see the [module](self).
 #[inline(always)]
 #[track_caller]
 pub fn m16n8k16<T: Half>(a: [u32; 4], b: [u32; 2], c: [f32; 4]) -> [f32; 4] {
@@ -51,6 +57,8 @@ pub fn m16n8k16<T: Half>(a: [u32; 4], b: [u32; 2], c: [f32; 4]) -> [f32; 4] {
 }
 
 /// Multiplies a 16 x 8 by an 8 x 8 matrix of numbers from [`to_tf32`] and adds a matrix of f32.
+///
+/// All lanes of the warp must call it; see the [module](self).
 #[inline(always)]
 #[track_caller]
 pub fn m16n8k8_tf32(a: [u32; 4], b: [u32; 2], c: [f32; 4]) -> [f32; 4] {
@@ -59,6 +67,8 @@ pub fn m16n8k8_tf32(a: [u32; 4], b: [u32; 2], c: [f32; 4]) -> [f32; 4] {
 
 /// Multiplies an 8 x 4 by a 4 x 8 matrix of f64 and adds a third one. Each step is a fused multiply-add, rounded to
 /// nearest.
+///
+/// All lanes of the warp must call it; see the [module](self).
 #[inline(always)]
 #[track_caller]
 pub fn m8n8k4(a: f64, b: f64, c: [f64; 2]) -> [f64; 2] {
@@ -69,6 +79,8 @@ pub fn m8n8k4(a: f64, b: f64, c: [f64; 2]) -> [f64; 2] {
 /// nearest.
 ///
 /// It needs sm_90 and PTX 7.8. On an H200 it has twice the throughput of [`m8n8k4`].
+///
+/// All lanes of the warp must call it; see the [module](self).
 #[inline(always)]
 #[track_caller]
 pub fn m16n8k8(a: [f64; 4], b: [f64; 2], c: [f64; 4]) -> [f64; 4] {

@@ -1,25 +1,4 @@
 //! Shared memory: fast memory of a block, which all its threads access. Its content ends with the block.
-//!
-//! ```
-//! use cuda_std::prelude::*;
-//!
-//! /// Reverses the 64 elements of each block.
-//! ///
-//! /// # Safety
-//! ///
-//! /// `data` holds 64 elements for each block; blocks have 64 threads.
-//! #[kernel(T = [u32, f64])]
-//! pub unsafe fn reverse<T: Element>(data: GlobalMut<T>) {
-//!     let tile = shared_array!(T; 64);
-//!     let (lane, base) = (thread::thread_idx_x() as usize, thread::block_idx_x() as usize * 64);
-//!     // SAFETY: a thread writes its own elements only, and the barrier separates the write of `tile` from the read.
-//!     unsafe {
-//!         tile.store(lane, data.load(base + lane));
-//!         thread::sync_threads();
-//!         data.store(base + lane, tile.load(63 - lane));
-//!     }
-//! }
-//! ```
 
 use crate::backend;
 use crate::element::Element;
@@ -30,6 +9,27 @@ use crate::memory::Shared;
 /// Each use in the source is one array, however often a thread executes it. A function that uses it must be inlined at
 /// most once into each kernel; otherwise `ptxas` reports a duplicate definition. The static arrays of a kernel may have
 /// 48 KiB in total; for more, use dynamic shared memory.
+///
+/// ```
+/// use cuda_std::prelude::*;
+///
+/// /// Reverses the 64 elements of each block.
+/// ///
+/// /// # Safety
+/// ///
+/// /// `data` holds 64 elements for each block; blocks have 64 threads.
+/// #[kernel(T = [u32, f64])]
+/// pub unsafe fn reverse<T: Element>(data: GlobalMut<T>) {
+///     let tile = shared_array!(T; 64);
+///     let (lane, base) = (thread::thread_idx_x() as usize, thread::block_idx_x() as usize * 64);
+///     // SAFETY: a thread writes its own elements only, and the barrier separates the write of `tile` from the read.
+///     unsafe {
+///         tile.store(lane, data.load(base + lane));
+///         thread::sync_threads();
+///         data.store(base + lane, tile.load(63 - lane));
+///     }
+/// }
+/// ```
 #[macro_export]
 macro_rules! shared_array {
     ($element:ty; $length:expr) => {

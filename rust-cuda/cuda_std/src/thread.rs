@@ -1,4 +1,9 @@
 //! Threads and blocks: indices, dimensions, barriers and memory fences.
+//!
+//! All threads of a block must reach the same call of a barrier. The emulator reports a barrier that a thread does not
+//! reach, or that threads reach at different lines. A GPU does not check it: threads wait for ever, go on too early, or
+//! get wrong counts. No barrier accesses wrong memory, so the functions are not `unsafe`. But a thread that goes on too
+//! early reads what others have not written yet.
 
 use crate::backend;
 
@@ -47,28 +52,28 @@ pub fn index_1d() -> u64 {
 
 /// Waits until all threads of the block have called it, and makes their writes visible to each other (`bar.sync`).
 ///
-/// All threads of the block must reach the same call.
+/// All threads of the block must reach the same call; see the [module](self).
 #[inline(always)]
 #[track_caller]
 pub fn sync_threads() {
     backend::sync_threads();
 }
 
-/// Does [`sync_threads`] and returns the number of threads whose `predicate` is true.
+/// Does [`sync_threads`], with the same rule, and returns the number of threads whose `predicate` is true.
 #[inline(always)]
 #[track_caller]
 pub fn sync_threads_count(predicate: bool) -> u32 {
     backend::sync_threads_count(predicate)
 }
 
-/// Does [`sync_threads`] and returns whether `predicate` is true in all threads.
+/// Does [`sync_threads`], with the same rule, and returns whether `predicate` is true in all threads.
 #[inline(always)]
 #[track_caller]
 pub fn sync_threads_and(predicate: bool) -> bool {
     backend::sync_threads_and(predicate)
 }
 
-/// Does [`sync_threads`] and returns whether `predicate` is true in any thread.
+/// Does [`sync_threads`], with the same rule, and returns whether `predicate` is true in any thread.
 #[inline(always)]
 #[track_caller]
 pub fn sync_threads_or(predicate: bool) -> bool {

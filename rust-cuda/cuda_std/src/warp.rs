@@ -2,6 +2,15 @@
 //!
 //! `mask` has a bit for each lane that takes part; lane 0 is the lowest bit. Each of these lanes must call the same
 //! operation with the same mask, and the caller must be one of them. [`FULL_MASK`] means the whole warp.
+//!
+//! A kernel that breaks this rule accesses no wrong memory by it, so the functions are not `unsafe`. But it goes wrong:
+//!
+//! | the mask | emulator | GPU, where nothing checks it |
+//! |---|---|---|
+//! | leaves out the caller | fault | undefined: wrong results, or the launch fails |
+//! | names a lane that calls something else, or with another mask | fault | lanes wait for ever, or wrong results |
+//! | names a lane that has returned, or that the warp lacks | fault | nobody waits for it, results are wrong |
+//! | leaves out the lane that a shuffle reads | fault | the value is undefined |
 
 use crate::backend;
 use crate::element::Element;
@@ -20,6 +29,8 @@ pub fn lane_id() -> u32 {
 }
 
 /// Waits until all lanes of `mask` have called it, and makes their writes visible to each other (`bar.warp.sync`).
+///
+/// All lanes of `mask` must call it; see the [module](self).
 #[inline(always)]
 #[track_caller]
 pub fn sync_warp(mask: u32) {
@@ -31,7 +42,9 @@ macro_rules! shuffle {
         $(#[$doc])*
         ///
         /// The warp is divided into segments of `width` lanes, which do not exchange values. `width` is a power of two
-        /// up to 32.
+        /// up to 32. Any other is a fault on the emulator, and gives wrong values on a GPU.
+        ///
+        /// All lanes of `mask` must call it; see the [module](self).
         #[inline(always)]
         #[track_caller]
         pub fn $name<T: Element>(mask: u32, value: T, $operand: u32, width: u32) -> T {
@@ -56,6 +69,8 @@ shuffle! {
 }
 
 /// Returns a bit for each lane of `mask` whose `predicate` is true (`vote.sync.ballot`).
+///
+/// All lanes of `mask` must call it; see the [module](self).
 #[inline(always)]
 #[track_caller]
 pub fn ballot(mask: u32, predicate: bool) -> u32 {
@@ -63,6 +78,8 @@ pub fn ballot(mask: u32, predicate: bool) -> u32 {
 }
 
 /// Whether `predicate` is true in all lanes of `mask` (`vote.sync.all`).
+///
+/// All lanes of `mask` must call it; see the [module](self).
 #[inline(always)]
 #[track_caller]
 pub fn all(mask: u32, predicate: bool) -> bool {
@@ -70,6 +87,8 @@ pub fn all(mask: u32, predicate: bool) -> bool {
 }
 
 /// Whether `predicate` is true in any lane of `mask` (`vote.sync.any`).
+///
+/// All lanes of `mask` must call it; see the [module](self).
 #[inline(always)]
 #[track_caller]
 pub fn any(mask: u32, predicate: bool) -> bool {
@@ -77,6 +96,8 @@ pub fn any(mask: u32, predicate: bool) -> bool {
 }
 
 /// Returns a bit for each lane of `mask` whose `value` has the same bits as the caller's (`match.any.sync`).
+///
+/// All lanes of `mask` must call it; see the [module](self).
 #[inline(always)]
 #[track_caller]
 pub fn match_any<T: Element>(mask: u32, value: T) -> u32 {
@@ -84,6 +105,8 @@ pub fn match_any<T: Element>(mask: u32, value: T) -> u32 {
 }
 
 /// Whether `value` has the same bits in all lanes of `mask` (`match.all.sync`).
+///
+/// All lanes of `mask` must call it; see the [module](self).
 #[inline(always)]
 #[track_caller]
 pub fn match_all<T: Element>(mask: u32, value: T) -> bool {
@@ -144,6 +167,8 @@ impl Reduce for i32 {
 }
 
 /// The sum modulo 2^32 of `value` over the lanes of `mask`.
+///
+/// All lanes of `mask` must call it; see the [module](self).
 #[inline(always)]
 #[track_caller]
 pub fn reduce_add<T: Reduce>(mask: u32, value: T) -> T {
@@ -151,6 +176,8 @@ pub fn reduce_add<T: Reduce>(mask: u32, value: T) -> T {
 }
 
 /// The minimum of `value` over the lanes of `mask`.
+///
+/// All lanes of `mask` must call it; see the [module](self).
 #[inline(always)]
 #[track_caller]
 pub fn reduce_min<T: Reduce>(mask: u32, value: T) -> T {
@@ -158,6 +185,8 @@ pub fn reduce_min<T: Reduce>(mask: u32, value: T) -> T {
 }
 
 /// The maximum of `value` over the lanes of `mask`.
+///
+/// All lanes of `mask` must call it; see the [module](self).
 #[inline(always)]
 #[track_caller]
 pub fn reduce_max<T: Reduce>(mask: u32, value: T) -> T {
@@ -165,6 +194,8 @@ pub fn reduce_max<T: Reduce>(mask: u32, value: T) -> T {
 }
 
 /// The bitwise exclusive or of `value` over the lanes of `mask` (`redux.sync.xor`).
+///
+/// All lanes of `mask` must call it; see the [module](self).
 #[inline(always)]
 #[track_caller]
 pub fn reduce_xor(mask: u32, value: u32) -> u32 {
@@ -172,6 +203,8 @@ pub fn reduce_xor(mask: u32, value: u32) -> u32 {
 }
 
 /// The bitwise or of `value` over the lanes of `mask` (`redux.sync.or`).
+///
+/// All lanes of `mask` must call it; see the [module](self).
 #[inline(always)]
 #[track_caller]
 pub fn reduce_or(mask: u32, value: u32) -> u32 {
@@ -179,6 +212,8 @@ pub fn reduce_or(mask: u32, value: u32) -> u32 {
 }
 
 /// The bitwise and of `value` over the lanes of `mask` (`redux.sync.and`).
+///
+/// All lanes of `mask` must call it; see the [module](self).
 #[inline(always)]
 #[track_caller]
 pub fn reduce_and(mask: u32, value: u32) -> u32 {

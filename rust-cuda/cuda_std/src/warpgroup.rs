@@ -61,7 +61,8 @@ half! {
 ///
 /// # Safety
 ///
-/// - All warps of a warpgroup call it together.
+/// - All lanes of the four warps of a warpgroup call it together. The emulator reports one that does not; on a GPU the
+///   others then wait for ever, or get undefined results.
 /// - `b` points to `TILES` KiB of shared memory, aligned to 16 bytes. No thread writes it meanwhile.
 /// - All threads that wrote it have called [`publish`], and a barrier came after that.
 #[inline(always)]

@@ -152,7 +152,7 @@ fn host(
             #bindings
             ::cuda_std::kernel::Instance::new::<(#(#arguments,)*)>(
                 #entry,
-                // SAFETY: the contract of a launch is that of the kernel.
+                // SAFETY: the contract of the instance's thread is that of the kernel.
                 |(#(#names,)*)| unsafe { thread #turbofish(#(#names),*) },
             )
         })

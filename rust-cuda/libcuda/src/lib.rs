@@ -3,14 +3,13 @@
 //! `cust` declares the functions of `libcuda.so.1` and links with `-lcuda`, so its programs do not start without the
 //! driver. This crate defines all those functions as stubs; `-lcuda` finds the empty archive `link/lib64/libcuda.a`.
 //!
-//! 1. A stub is two instructions, which jump to the address in the function's slot. They leave arguments and stack as
-//!    they are, so a stub fits every signature.
+//! 1. A stub calls the address in the function's slot with the arguments that it got, whatever the signature is.
 //! 2. At first, each slot has the address of `first_call`. It saves the arguments, calls [`load`], and jumps again.
-//! 3. [`load`] opens the driver and writes the addresses of its functions into the slots. A call then costs one more
-//!    jump.
+//! 3. [`load`] opens the driver and writes the addresses of its functions into the slots.
 //! 4. A function that the driver lacks returns `CUDA_ERROR_NOT_FOUND` (500). Without a driver, all functions return
 //!    `CUDA_ERROR_STUB_LIBRARY` (34), and [`load`] tells why. Only `cuGetErrorName` and `cuGetErrorString` succeed,
 //!    with a fixed text, because `cust` panics if they fail when it displays an error.
+//! 5. A code that `cust` does not know becomes `CUDA_ERROR_UNKNOWN` (999), and [`last_error`] has the driver's.
 //!
 //! A program must use this crate for the linker to include the stubs; a call of [`load`] suffices. Its workspace must
 //! set `CUDA_LIBRARY_PATH` to the directory `link` of this crate, as `.cargo/config.toml` does here. Otherwise the
@@ -23,9 +22,13 @@ compile_error!(
 );
 
 #[cfg(all(unix, any(target_arch = "x86_64", target_arch = "aarch64")))]
+mod codes;
+#[cfg(all(unix, any(target_arch = "x86_64", target_arch = "aarch64")))]
 mod driver;
 #[cfg(all(unix, any(target_arch = "x86_64", target_arch = "aarch64")))]
 mod stubs;
 
+#[cfg(all(unix, any(target_arch = "x86_64", target_arch = "aarch64")))]
+pub use codes::last_error;
 #[cfg(all(unix, any(target_arch = "x86_64", target_arch = "aarch64")))]
 pub use driver::{Attempt, Driver, LIBRARY_VARIABLE, LoadError, load};

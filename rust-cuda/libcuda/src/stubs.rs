@@ -1,4 +1,4 @@
-//! The driver functions that `cust` links to: stubs that jump to the address in a slot.
+//! The driver functions that `cust` links to: stubs that call the address in a slot.
 //!
 //! They are assembly, because a stub passes on arguments of unknown number and type, some of them on the stack.
 
@@ -7,44 +7,48 @@ use std::ffi::{CStr, c_char, c_void};
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
+use crate::codes::known_code;
+
 const CUDA_ERROR_INVALID_VALUE: u32 = 1;
 const CUDA_ERROR_STUB_LIBRARY: u32 = 34;
 const CUDA_ERROR_NOT_FOUND: u32 = 500;
 
-/// The body of a stub. It jumps with the address of its slot in `r11` or `x17`, registers that a callee may change;
-/// `first_call` reads it there.
+/// The body of a stub. It goes on to `forward` with the address of its slot in `r11` or `x9`, registers that hold no
+/// argument.
 ///
 /// The stubs and the slots are hidden symbols. So in a shared library with this crate they do not shadow driver
 /// functions of the program that loads it, nor the other way round.
 #[cfg(target_arch = "x86_64")]
-macro_rules! jump_through_slot {
+macro_rules! call_through_slot {
     ($name:ident) => {
         naked_asm!(
             hide!(stringify!($name)),
             hide!("{slots}"),
+            hide!("{forward}"),
             "lea r11, [rip + {slots} + {offset}]",
-            "jmp [r11]",
+            "jmp {forward}",
             slots = sym SLOTS,
             offset = const Index::$name as usize * size_of::<AtomicPtr<c_void>>(),
+            forward = sym forward,
         )
     };
 }
 
-/// As for `x86_64`. It loads the slot with acquire order, so the thread sees all writes of the thread that opened the
-/// driver.
+/// As for `x86_64`.
 #[cfg(target_arch = "aarch64")]
-macro_rules! jump_through_slot {
+macro_rules! call_through_slot {
     ($name:ident) => {
         naked_asm!(
             hide!(stringify!($name)),
             hide!("{slots}"),
-            page_of!("x17", "{slots}"),
-            add_offset_in_page!("x17", "{slots}"),
-            "add x17, x17, {offset}",
-            "ldar x16, [x17]",
-            "br x16",
+            hide!("{forward}"),
+            page_of!("x9", "{slots}"),
+            add_offset_in_page!("x9", "{slots}"),
+            "add x9, x9, {offset}",
+            "b {forward}",
             slots = sym SLOTS,
             offset = const Index::$name as usize * size_of::<AtomicPtr<c_void>>(),
+            forward = sym forward,
         )
     };
 }
@@ -59,6 +63,9 @@ macro_rules! hide {
 macro_rules! hide {
     ("{slots}") => {
         ".private_extern {slots}"
+    };
+    ("{forward}") => {
+        ".private_extern {forward}"
     };
     ($symbol:expr) => {
         concat!(".private_extern _", $symbol)
@@ -113,7 +120,7 @@ macro_rules! functions {
             #[unsafe(naked)]
             #[allow(non_snake_case, reason = "the name is the driver's")]
             unsafe extern "C" fn $name() {
-                jump_through_slot!($name)
+                call_through_slot!($name)
             }
         )*
     };
@@ -121,7 +128,7 @@ macro_rules! functions {
 
 include!("functions.rs");
 
-/// The address that each stub jumps to.
+/// The address that each stub calls.
 static SLOTS: [AtomicPtr<c_void>; NAMES.len()] =
     [const { AtomicPtr::new(first_call as *mut c_void) }; NAMES.len()];
 
@@ -173,12 +180,64 @@ unsafe extern "C" fn describe(_error: i32, text: *mut *const c_char) -> u32 {
     0
 }
 
+/// Calls the function in a stub's slot with the arguments of the stub's caller, and returns a code that `cust` knows.
+///
+/// The registers still hold the arguments. It copies those on the stack, at most six words: `cuLaunchKernel` has eleven
+/// arguments, five of them on the stack. If a function has fewer, the words are of the caller's frame, and nobody reads
+/// the copies.
+#[cfg(target_arch = "x86_64")]
+#[unsafe(naked)]
+unsafe extern "C" fn forward() {
+    naked_asm!(
+        "push rbp",
+        "mov rbp, rsp",
+        "push [rbp + 56]",
+        "push [rbp + 48]",
+        "push [rbp + 40]",
+        "push [rbp + 32]",
+        "push [rbp + 24]",
+        "push [rbp + 16]",
+        "call [r11]",
+        "leave",
+        "test eax, eax",
+        "jz 2f",
+        "mov edi, eax",
+        "jmp {known_code}",
+        "2: ret",
+        known_code = sym known_code,
+    )
+}
+
+/// As for `x86_64`, with at most four words: three arguments of `cuLaunchKernel` are on the stack. It loads the slot
+/// with acquire order, so the thread sees all writes of the thread that opened the driver.
+#[cfg(target_arch = "aarch64")]
+#[unsafe(naked)]
+unsafe extern "C" fn forward() {
+    naked_asm!(
+        "stp x29, x30, [sp, #-16]!",
+        "mov x29, sp",
+        "ldp x10, x11, [sp, #16]",
+        "ldp x12, x13, [sp, #32]",
+        "stp x12, x13, [sp, #-16]!",
+        "stp x10, x11, [sp, #-16]!",
+        "ldar x16, [x9]",
+        "blr x16",
+        "mov sp, x29",
+        "ldp x29, x30, [sp], #16",
+        "cbz w0, 2f",
+        "b {known_code}",
+        "2: ret",
+        known_code = sym known_code,
+    )
+}
+
 extern "C" fn load() {
     // An error is no loss: the slots are set in any case, and the driver function returns an error code.
     let _ = crate::load();
 }
 
-/// The first content of every slot: it sets all slots and jumps through its slot again, with all arguments unchanged.
+/// The first content of every slot: it sets all slots and jumps to what its slot then holds, with all arguments
+/// unchanged.
 ///
 /// No function of the table has a floating-point argument, so it saves only integer registers. Seven registers of eight
 /// bytes and the return address keep the stack aligned to 16 bytes.
@@ -217,15 +276,15 @@ unsafe extern "C" fn first_call() {
         "stp x2, x3, [sp, #32]",
         "stp x4, x5, [sp, #48]",
         "stp x6, x7, [sp, #64]",
-        "str x17, [sp, #80]",
+        "str x9, [sp, #80]",
         "bl {load}",
-        "ldr x17, [sp, #80]",
+        "ldr x9, [sp, #80]",
         "ldp x6, x7, [sp, #64]",
         "ldp x4, x5, [sp, #48]",
         "ldp x2, x3, [sp, #32]",
         "ldp x0, x1, [sp, #16]",
         "ldp x29, x30, [sp], #96",
-        "ldar x16, [x17]",
+        "ldar x16, [x9]",
         "br x16",
         load = sym load,
     )

@@ -1,6 +1,7 @@
-//! The table has every driver function that the sources of `cust` use.
+//! What this crate knows of `cust` is what its sources say: functions, their arguments, codes.
 //!
-//! The linker does not prove it: it misses functions of `cust` that no program here calls or instantiates.
+//! The linker does not prove that the table has all functions: it misses functions of `cust` that no program here
+//! calls or instantiates.
 
 use std::collections::BTreeSet;
 use std::env;
@@ -86,6 +87,52 @@ fn the_table_holds_every_driver_function_that_cust_names() {
     let table: BTreeSet<&str> = TABLE.iter().copied().collect();
     let missing: Vec<&&str> = named.difference(&table).collect();
     assert!(missing.is_empty(), "not in src/functions.rs: {missing:?}");
+}
+
+#[test]
+fn a_stub_passes_on_all_arguments_of_each_function() {
+    if let Err(error) = Command::new(env!("CARGO")).arg("--version").output() {
+        println!("skipped: no cargo that knows where the sources of cust are: {error}");
+        return;
+    }
+    let bindings = code_in(&sources_of("cust_raw"));
+    for name in TABLE {
+        let (_, declared) = bindings.split_once(&format!("pub fn {name}(")).unwrap();
+        let (arguments, _) = declared.split_once(") -> CUresult;").unwrap();
+        let types: Vec<&str> = (arguments.split(','))
+            .filter_map(|argument| argument.split_once(": "))
+            .map(|(_, of_type)| of_type.trim())
+            .collect();
+        // Six registers and six words of the stack on x86_64, eight and four on aarch64.
+        assert!(types.len() <= 12, "{name}: {types:?}");
+        assert!(*name != "cuLaunchKernel" || types.len() == 11, "{types:?}");
+        assert!(
+            !types.contains(&"f32") && !types.contains(&"f64"),
+            "{name}: {types:?}"
+        );
+    }
+}
+
+#[test]
+fn the_known_codes_are_those_of_the_enum_of_cust() {
+    if let Err(error) = Command::new(env!("CARGO")).arg("--version").output() {
+        println!("skipped: no cargo that knows where the sources of cust are: {error}");
+        return;
+    }
+    let bindings = code_in(&sources_of("cust_raw"));
+    let (_, codes) = bindings.split_once("pub enum cudaError_enum {").unwrap();
+    let (codes, _) = codes.split_once('}').unwrap();
+    let codes: BTreeSet<u32> = codes
+        .lines()
+        .filter_map(|line| line.split_once(" = "))
+        .map(|(_, code)| code.trim_end_matches(',').parse().unwrap())
+        .collect();
+    assert!(codes.contains(&0) && codes.contains(&999), "{codes:?}");
+    let known: BTreeSet<u32> = include!("../src/known_codes.rs")
+        .into_iter()
+        .flatten()
+        .collect();
+    assert_eq!(known, codes);
 }
 
 #[test]

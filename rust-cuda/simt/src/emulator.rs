@@ -186,7 +186,9 @@ impl Emulator {
     /// Sets the function to which later launches report progress. A launch calls it at most about a thousand times,
     /// from the threads that run the launch.
     pub fn set_progress(&self, progress: Option<Progress>) {
-        *self.progress() = progress;
+        let replaced = std::mem::replace(&mut *self.progress(), progress);
+        // Not while it is locked: what the function owns may use the emulator when it is dropped.
+        drop(replaced);
     }
 
     fn progress(&self) -> MutexGuard<'_, Option<Progress>> {
@@ -223,6 +225,8 @@ impl Emulator {
         let location = Location::caller();
         assert_on_host();
         install_hook();
+        // Dropped after the locks: what the function owns may use the emulator then.
+        let progress = self.progress().clone();
         let mut launches = self
             .launches
             .lock()
@@ -234,7 +238,7 @@ impl Emulator {
             table: &self.read_table(),
             stripes: &self.stripes,
             stacks: &self.stacks,
-            progress: self.progress().clone(),
+            progress: progress.clone(),
             tag: *launches,
         };
         machine.launch(launch, thread, location)

@@ -6,6 +6,7 @@
 
 pub mod async_copies;
 pub mod atomics;
+pub mod collectives;
 pub mod floats;
 pub mod memories;
 pub mod mma;

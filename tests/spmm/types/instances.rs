@@ -1,19 +1,19 @@
-//! Instances of the kernels: every product finds one, every one is found by a product, and all of them run.
+//! VectorInstances of the kernels: every product finds one, every one is found by a product, and all of them run.
 
 use super::{cut, exact, kernels, run, whole, whole_dense};
 use std::collections::BTreeSet;
 use warprow::reference::Operation;
-use warprow::spmm::{Ending, LaunchShape, RowOrder};
+use warprow::spmm::{EpilogueKind, LaunchShape, RowOrder};
 use warprow::{
     CsrMatrix, Device, Reduction, Spmm, SpmmElement, SpmmKernel, SpmmOptions, bf16, f16,
 };
 use warprow_kernels::spmm::product::{tasks, vector};
 
-const ENDINGS: [Ending; 4] = [
-    Ending::Plain,
-    Ending::AnyOrder,
-    Ending::Added,
-    Ending::Scaled,
+const EPILOGUES: [EpilogueKind; 4] = [
+    EpilogueKind::Plain,
+    EpilogueKind::AnyOrder,
+    EpilogueKind::Added,
+    EpilogueKind::Scaled,
 ];
 
 const LANES: [u32; 3] = [8, 16, 32];
@@ -46,13 +46,13 @@ fn add_every_choice<E: SpmmElement>(chosen: &mut BTreeSet<&'static str>) {
                 continue;
             }
             for features in (1..300).chain([602, 1024, 4099]) {
-                for (lanes, ending) in LANES
+                for (lanes, epilogue) in LANES
                     .into_iter()
-                    .flat_map(|lanes| ENDINGS.map(|ending| (lanes, ending)))
+                    .flat_map(|lanes| EPILOGUES.map(|epilogue| (lanes, epilogue)))
                 {
                     // It panics where the kernel is not instantiated.
                     let shape = shape(features, lanes);
-                    let handle = kernel.handle::<E>(shape, reduction, ending);
+                    let handle = kernel.handle::<E>(shape, reduction, epilogue);
                     chosen.insert(handle.name());
                 }
             }
@@ -74,13 +74,13 @@ fn every_product_finds_an_instance_and_every_instance_is_for_some_product() {
 fn blocks_have_lanes_of_every_ending<E: SpmmElement>() {
     for reduction in [Reduction::Sum, Reduction::Mean] {
         for features in 1..300 {
-            let lanes = |ending| vector::lanes::<E>(features, reduction, ending);
-            for ending in ENDINGS {
-                let all: Vec<u32> = lanes(ending).iter().collect();
-                let of_blocks: Vec<u32> = lanes(Ending::Added).iter().collect();
+            let lanes = |epilogue| vector::lanes::<E>(features, reduction, epilogue);
+            for epilogue in EPILOGUES {
+                let all: Vec<u32> = lanes(epilogue).iter().collect();
+                let of_blocks: Vec<u32> = lanes(EpilogueKind::Added).iter().collect();
                 assert!(
                     !of_blocks.is_empty() && of_blocks.iter().all(|lanes| all.contains(lanes)),
-                    "{} with {features} features: {of_blocks:?}, {ending:?} has {all:?}",
+                    "{} with {features} features: {of_blocks:?}, {epilogue:?} has {all:?}",
                     E::NAME
                 );
             }
@@ -93,14 +93,14 @@ fn the_first_block_of_columns_can_have_the_lanes_of_the_further_ones() {
     in_every_type!(blocks_have_lanes_of_every_ending());
 }
 
-/// A row that 16-step tasks cut into many parts, short rows and empty ones.
+/// A row that 16-step tasks split into many parts, short rows and empty ones.
 fn matrix<E: SpmmElement>() -> CsrMatrix<E> {
     let mut rows: Vec<Vec<u32>> = (0..40).map(|row| (0..(row * 7) % 13).collect()).collect();
     rows[11] = (0..300).collect();
     whole(&rows, 300)
 }
 
-/// A plan's product with each row end that it can have is exact; the entry points that ran are added to `ran`.
+/// A plan's product with each epilogue that it can have is exact; the entry points that ran are added to `ran`.
 fn run_each_ending<E: SpmmElement>(
     device: &Device,
     features: usize,
@@ -116,14 +116,14 @@ fn run_each_ending<E: SpmmElement>(
     let width = features as u32;
     ran.extend(plan.entry_points(width));
     ran.insert(tasks::combine_handle::<E>(options.reduction).name());
-    for (factors, ending) in [
+    for (factors, epilogue) in [
         ([1.0, 0.0], None),
-        ([1.0, 1.0], Some(Ending::Added)),
-        ([2.0, -3.0], Some(Ending::Scaled)),
+        ([1.0, 1.0], Some(EpilogueKind::Added)),
+        ([2.0, -3.0], Some(EpilogueKind::Scaled)),
     ] {
-        if let Some(ending) = ending {
+        if let Some(epilogue) = epilogue {
             let shape = shape(width, options.lanes.unwrap_or(1));
-            let handle = (plan.kernel()).handle::<E>(shape, options.reduction, ending);
+            let handle = (plan.kernel()).handle::<E>(shape, options.reduction, epilogue);
             ran.insert(handle.name());
         }
         let operation = Operation {

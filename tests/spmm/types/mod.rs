@@ -27,7 +27,7 @@ use warprow::{
     CsrMatrix, Device, Reduction, Scalar, Spmm, SpmmElement, SpmmKernel, SpmmOptions, f16,
 };
 
-/// Tasks small enough to cut most rows.
+/// Tasks small enough to split most rows.
 fn cut(reduction: Reduction) -> SpmmOptions {
     SpmmOptions {
         reduction,

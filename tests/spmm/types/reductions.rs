@@ -1,4 +1,4 @@
-//! Every reduction with alpha and beta: at odd widths, in rows that are cut, and in rows without nonzeros.
+//! Every reduction with alpha and beta: at odd widths, in rows that are split, and in rows without nonzeros.
 
 use super::{
     assert_verified, cut, cut_by_each, exact, kernels, on_devices, run, whole, whole_dense,

@@ -7,7 +7,7 @@ use support::devices;
 use warprow::{Reduction, Spmm, SpmmElement, bf16, f16, generate};
 
 fn nans_and_infinities_go_where_they_are_read<E: SpmmElement>() {
-    // Rows of 40 nonzeros are cut into three or four parts.
+    // Rows of 40 nonzeros are split into three or four parts.
     let rows: Vec<Vec<u32>> = (0..6).map(|i| (i..i + 40).collect()).collect();
     let ones = whole::<E>(&rows, 50).map(|_| E::ONE);
     for special in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {

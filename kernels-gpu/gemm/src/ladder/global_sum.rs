@@ -13,9 +13,9 @@
 //!
 //! Source: the first step of a contest report on GCN inference, which computes X W in f64.
 
-use crate::{BLOCK, Epilogue, GemmKernel, RealElement, Rung};
+use crate::{BLOCK, BiasRelu, GemmKernel, RealElement, Rung};
 #[cfg(not(target_arch = "nvptx64"))]
-use crate::{Multiplies, Plan, Shape, thread_per_row};
+use crate::{GemmProblem, Multiplies, PlannedLaunch, thread_per_row};
 use cuda_std::prelude::*;
 use warprow_kernels_matrix::{Dense, DenseMut};
 
@@ -29,9 +29,9 @@ impl Rung for GlobalSum {
 
 #[cfg(not(target_arch = "nvptx64"))]
 impl<T: RealElement> Multiplies<T> for GlobalSum {
-    fn plan(shape: Shape) -> Plan<T> {
-        Plan {
-            config: thread_per_row(shape, shape.cols),
+    fn plan(problem: GemmProblem) -> PlannedLaunch<T> {
+        PlannedLaunch {
+            config: thread_per_row(problem, problem.cols),
             kernel: global_sum::<T>(),
         }
     }
@@ -42,12 +42,12 @@ impl<T: RealElement> Multiplies<T> for GlobalSum {
 /// # Safety
 ///
 /// `x` is m x k, `w` k x n, `y` m x n, apart from each other. Blocks have 128 threads.
-#[kernel(name = "gemm_global_sum", T = [f32, f64])]
+#[kernel(name = "gemm_global_sum", T = [f32])]
 pub unsafe fn global_sum<T: RealElement>(
     x: Dense<T>,
     w: Dense<T>,
     y: DenseMut<T>,
-    epilogue: Epilogue<T>,
+    epilogue: BiasRelu<T>,
 ) {
     let row = thread::block_idx_x() as usize * BLOCK as usize + thread::thread_idx_x() as usize;
     if row >= x.rows as usize {

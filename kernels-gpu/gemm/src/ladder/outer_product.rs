@@ -16,9 +16,9 @@
 //! Source: the fifth step of a contest report on GCN inference, where the gain was small, too.
 
 use crate::ladder::slice::{self, TILE};
-use crate::{BLOCK, Epilogue, GemmKernel, RealElement, Rung};
+use crate::{BLOCK, BiasRelu, GemmKernel, RealElement, Rung};
 #[cfg(not(target_arch = "nvptx64"))]
-use crate::{Multiplies, Plan, Shape, thread_per_row};
+use crate::{GemmProblem, Multiplies, PlannedLaunch, thread_per_row};
 use cuda_std::prelude::*;
 use warprow_kernels_matrix::unroll;
 use warprow_kernels_matrix::{Dense, DenseMut};
@@ -37,9 +37,9 @@ impl Rung for OuterProduct {
 
 #[cfg(not(target_arch = "nvptx64"))]
 impl<T: RealElement> Multiplies<T> for OuterProduct {
-    fn plan(shape: Shape) -> Plan<T> {
-        Plan {
-            config: thread_per_row(shape, TILE),
+    fn plan(problem: GemmProblem) -> PlannedLaunch<T> {
+        PlannedLaunch {
+            config: thread_per_row(problem, TILE),
             kernel: outer_product::<T>(),
         }
     }
@@ -53,12 +53,12 @@ impl<T: RealElement> Multiplies<T> for OuterProduct {
 /// # Safety
 ///
 /// `x` is m x k, `w` k x n, `y` m x n, apart from each other. Blocks have 128 threads.
-#[kernel(name = "gemm_outer_product", T = [f32, f64])]
+#[kernel(name = "gemm_outer_product", T = [f32])]
 pub unsafe fn outer_product<T: RealElement>(
     x: Dense<T>,
     w: Dense<T>,
     y: DenseMut<T>,
-    epilogue: Epilogue<T>,
+    epilogue: BiasRelu<T>,
 ) {
     let weights = shared_array!(T; (HEIGHT * TILE) as usize);
     let row = thread::block_idx_x() as usize * BLOCK as usize + thread::thread_idx_x() as usize;
@@ -122,7 +122,7 @@ pub(crate) unsafe fn store<T: RealElement>(
     row: usize,
     column: u32,
     sums: [[T; 4]; 4],
-    epilogue: &Epilogue<T>,
+    epilogue: &BiasRelu<T>,
 ) {
     let cols = y.cols as usize;
     unroll!(part in 0..4 {

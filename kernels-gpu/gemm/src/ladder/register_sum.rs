@@ -12,9 +12,9 @@
 //!
 //! Source: the second step of a contest report on GCN inference.
 
-use crate::{BLOCK, Epilogue, GemmKernel, RealElement, Rung};
+use crate::{BLOCK, BiasRelu, GemmKernel, RealElement, Rung};
 #[cfg(not(target_arch = "nvptx64"))]
-use crate::{Multiplies, Plan, Shape, thread_per_row};
+use crate::{GemmProblem, Multiplies, PlannedLaunch, thread_per_row};
 use cuda_std::prelude::*;
 use warprow_kernels_matrix::{Dense, DenseMut};
 
@@ -28,9 +28,9 @@ impl Rung for RegisterSum {
 
 #[cfg(not(target_arch = "nvptx64"))]
 impl<T: RealElement> Multiplies<T> for RegisterSum {
-    fn plan(shape: Shape) -> Plan<T> {
-        Plan {
-            config: thread_per_row(shape, shape.cols),
+    fn plan(problem: GemmProblem) -> PlannedLaunch<T> {
+        PlannedLaunch {
+            config: thread_per_row(problem, problem.cols),
             kernel: register_sum::<T>(),
         }
     }
@@ -44,12 +44,12 @@ impl<T: RealElement> Multiplies<T> for RegisterSum {
 /// # Safety
 ///
 /// `x` is m x k, `w` k x n, `y` m x n, apart from each other. Blocks have 128 threads.
-#[kernel(name = "gemm_register_sum", T = [f32, f64])]
+#[kernel(name = "gemm_register_sum", T = [f32])]
 pub unsafe fn register_sum<T: RealElement>(
     x: Dense<T>,
     w: Dense<T>,
     y: DenseMut<T>,
-    epilogue: Epilogue<T>,
+    epilogue: BiasRelu<T>,
 ) {
     let row = thread::block_idx_x() as usize * BLOCK as usize + thread::thread_idx_x() as usize;
     if row >= x.rows as usize {

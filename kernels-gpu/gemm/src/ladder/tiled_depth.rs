@@ -16,9 +16,9 @@
 
 use crate::ladder::outer_product::{add_product, store};
 use crate::ladder::slice::{self, TILE};
-use crate::{BLOCK, Epilogue, GemmKernel, RealElement, Rung};
+use crate::{BLOCK, BiasRelu, GemmKernel, RealElement, Rung};
 #[cfg(not(target_arch = "nvptx64"))]
-use crate::{Multiplies, Plan, Shape, thread_per_row};
+use crate::{GemmProblem, Multiplies, PlannedLaunch, thread_per_row};
 use cuda_std::prelude::*;
 use warprow_kernels_matrix::unroll;
 use warprow_kernels_matrix::{Dense, DenseMut};
@@ -39,9 +39,9 @@ impl Rung for TiledDepth {
 
 #[cfg(not(target_arch = "nvptx64"))]
 impl<T: RealElement> Multiplies<T> for TiledDepth {
-    fn plan(shape: Shape) -> Plan<T> {
-        Plan {
-            config: thread_per_row(shape, TILE),
+    fn plan(problem: GemmProblem) -> PlannedLaunch<T> {
+        PlannedLaunch {
+            config: thread_per_row(problem, TILE),
             kernel: tiled_depth::<T>(),
         }
     }
@@ -55,12 +55,12 @@ impl<T: RealElement> Multiplies<T> for TiledDepth {
 /// # Safety
 ///
 /// `x` is m x k, `w` k x n, `y` m x n, apart from each other. Blocks have 128 threads.
-#[kernel(name = "gemm_tiled_depth", T = [f32, f64])]
+#[kernel(name = "gemm_tiled_depth", T = [f32])]
 pub unsafe fn tiled_depth<T: RealElement>(
     x: Dense<T>,
     w: Dense<T>,
     y: DenseMut<T>,
-    epilogue: Epilogue<T>,
+    epilogue: BiasRelu<T>,
 ) {
     let weights = shared_array!(T; (HEIGHT * TILE) as usize);
     let row = thread::block_idx_x() as usize * BLOCK as usize + thread::thread_idx_x() as usize;

@@ -1,25 +1,32 @@
-//! Tensor cores: fragments of X straight from global memory to registers.
+//! XW on tensor cores: each lane loads its fragments of X from global memory directly into registers.
 //!
-//! `mma.sync` multiplies a 16-row fragment of X with an 8-column one of W, and wants of each lane a few elements of two
-//! rows. Which elements is a matter of names: a sum over k does not change if X and W number their k in another order, the same
-//! for both. So each lane takes 16 neighbouring bytes of its rows, the four lanes of a row 64 bytes, and they are used as
-//! if they were the elements that the instruction asks for. X goes through no shared memory and no shuffles, and
-//! each sector is read by one instruction. W lies in shared memory by columns, where a lane reads its 16 bytes as well.
+//! A block copies W to shared memory, column by column, and then computes tiles of 128 rows in turn; a warp computes 16
+//! rows and 16 or 64 columns at once. f16 and bf16 are summed in f32.
 //!
-//! f16 and bf16 are added up in f32. A block takes many tiles of 128 rows, one after the other, as it has to copy W first.
+//! `mma.sync` expects single, scattered elements of a row in each lane. But a sum over k stays the same if X and W
+//! number k in another order, the same for both. So a lane loads 16 neighbouring bytes (a *strip*) of its rows, and
+//! passes them on as if they were the elements that the instruction expects:
 //!
-//! With many columns it is far from the memory's bandwidth. But it is the fastest kernel for rows of an odd number of elements,
-//! which are aligned to no word.
+//! ```text
+//! 64 bytes of row g of X   | lane 4g | lane 4g+1 | lane 4g+2 | lane 4g+3 |      g = lane / 4
+//!                            strip 0     strip 1     strip 2     strip 3
+//! ```
+//!
+//! X needs neither shared memory nor shuffles, and one instruction reads each sector. An element of X is read once for
+//! each tile of columns.
+//!
+//! When to use it: rows of an odd number of 16-bit elements, which no other kernel on tensor cores takes. With many
+//! columns it uses little of the bandwidth.
 
 mod strips;
 mod weights;
 
 use self::strips::{alignment, strip};
-use self::weights::Weights;
+use self::weights::WeightSlice;
 use crate::element::halves;
-use crate::{Epilogue, Fragment, GemmKernel, Rung};
+use crate::{BiasRelu, GemmKernel, Rung, TensorCoreElement};
 #[cfg(not(target_arch = "nvptx64"))]
-use crate::{MAX_GRID_Y, Multiplies, Plan, Shape};
+use crate::{GemmProblem, MAX_GRID_Y, Multiplies, PlannedLaunch};
 use cuda_std::prelude::*;
 use cuda_std::warp::WARP_SIZE;
 use warprow_kernels_matrix::unroll;
@@ -34,24 +41,26 @@ const ROWS: u32 = 16;
 /// Rows of a block's tile.
 const BLOCK_ROWS: u32 = BLOCK / WARP_SIZE * ROWS;
 
-/// Bytes of a row of X that a warp takes in one step, 16 a lane.
+/// Bytes of a row of X that a warp multiplies in one step, 16 for each lane.
 const STEP_BYTES: u32 = 64;
 
-/// Steps whose loads of X are in flight together.
+/// Steps whose loads of X are in flight at the same time.
 const AHEAD: u32 = 4;
 
-/// Bytes of shared memory for W, at most; what is larger is taken in slices.
+/// Maximum number of bytes of shared memory for W. A larger W is multiplied slice by slice.
 const SLICE_BYTES: u32 = 64 << 10;
 
-/// Blocks for each multiprocessor, at most.
+/// Maximum number of blocks for each multiprocessor.
 #[cfg(not(target_arch = "nvptx64"))]
 const BLOCKS_PER_MULTIPROCESSOR: u32 = 2;
 
-/// Steps of a slice of W, and bytes from a column to the next in shared memory, for that many bytes of a row of X.
+/// The number of steps in a slice of W, and the bytes from one column to the next in shared memory.
+///
+/// `row_bytes` is the length of a row of X, `tiles` the number of 8-column tiles of a warp.
 #[inline(always)]
 fn slice(row_bytes: u64, tiles: u32) -> (u32, u32) {
     let most = SLICE_BYTES / (8 * tiles * STEP_BYTES) - 1;
-    // Below `most`, or it is.
+    // The cast is exact: the number is at most `most`.
     let steps = row_bytes.div_ceil(STEP_BYTES.into()).clamp(1, most.into()) as u32;
     // An odd number of steps: two columns then lie in different halves of the banks.
     (steps, (steps | 1) * STEP_BYTES)
@@ -66,59 +75,62 @@ impl Rung for Fragments {
 }
 
 #[cfg(not(target_arch = "nvptx64"))]
-impl<T: Fragment> Multiplies<T> for Fragments {
-    /// Tiles of columns along x, so that those that read the same rows of X do so at about the same time; blocks for tiles of
-    /// 128 rows, in turn, along y.
-    fn plan(shape: Shape) -> Plan<T> {
-        let (tiles, kernel) = match shape.cols {
+impl<T: TensorCoreElement> Multiplies<T> for Fragments {
+    /// The grid has tiles of columns along x and tiles of 128 rows along y. Blocks that are neighbours along x run at
+    /// about the same time and read the same rows of X. A block computes several tiles of rows in turn.
+    fn plan(problem: GemmProblem) -> PlannedLaunch<T> {
+        let (tiles, kernel) = match problem.cols {
             ..=16 => (2, fragments::<T, 2>()),
             _ => (8, fragments::<T, 8>()),
         };
-        let (_, stride) = slice(u64::from(shape.depth) * size_of::<T>() as u64, tiles);
-        let across = shape.cols.div_ceil(8 * tiles);
-        let most = (shape.multiprocessors.max(1)).saturating_mul(BLOCKS_PER_MULTIPROCESSOR);
-        let blocks = shape.rows.div_ceil(BLOCK_ROWS);
-        // As many tiles for each block, or one less.
+        let (_, stride) = slice(u64::from(problem.depth) * size_of::<T>() as u64, tiles);
+        let across = problem.cols.div_ceil(8 * tiles);
+        let most = (problem.multiprocessors.max(1)).saturating_mul(BLOCKS_PER_MULTIPROCESSOR);
+        let blocks = problem.rows.div_ceil(BLOCK_ROWS);
+        // All blocks have equally many tiles, or one less.
         let each = blocks.div_ceil(most.min(blocks).min(MAX_GRID_Y));
         let config = LaunchConfig::new((across, blocks.div_ceil(each)), BLOCK);
-        Plan {
+        PlannedLaunch {
             config: config.shared_bytes(8 * tiles * stride),
             kernel,
         }
     }
 }
 
-/// `Y[row, j] = sum of X[row, k] * W[k, j]`, a warp for 16 rows and `TILES` times 8 columns.
+/// `Y[row, j] = sum over k of X[row, k] * W[k, j]`; a warp computes 16 rows and `8 * TILES` columns.
 ///
-/// A warp's step costs two loads of 16 bytes a lane from X and one from shared memory for each tile of columns.
+/// In a step, a lane loads 16 bytes of each of two rows of X, and 16 bytes of W from shared memory for each tile of 8
+/// columns.
 ///
 /// # Safety
 ///
-/// `x` is m x k, `w` k x n, `y` m x n, apart from each other and aligned to 16 bytes; the launch is the plan's of
+/// `x` is m x k, `w` k x n, `y` m x n; they do not overlap and are aligned to 16 bytes. The launch is the plan of
 /// [`Fragments`].
 #[kernel(name = "gemm_fragments", T = [f16, bf16], TILES = [2, 8])]
-pub unsafe fn fragments<T: Fragment, const TILES: usize>(
+pub unsafe fn fragments<T: TensorCoreElement, const TILES: usize>(
     x: Dense<T>,
     w: Dense<T>,
     y: DenseMut<T>,
-    epilogue: Epilogue<T>,
+    epilogue: BiasRelu<T>,
 ) {
     let width = 8 * TILES as u32;
     let row_bytes = u64::from(x.cols) * size_of::<T>() as u64;
     let (steps, stride) = slice(row_bytes, TILES as u32);
-    // At most as many as a row of X has.
+    // The cast is exact: there are no more steps than elements in a row, and those are a u32.
     let all_steps = row_bytes.div_ceil(STEP_BYTES.into()) as u32;
     let block_tiles = x.rows.div_ceil(BLOCK_ROWS);
     let mut column = thread::block_idx_x() * width;
     while column < w.cols {
-        let weights = Weights {
+        let weights = WeightSlice {
             w: &w,
             memory: shared::dynamic_shared_mem::<u32>(),
             stride,
             steps,
             column,
         };
-        // SAFETY: loops depend on the block alone, so that all threads reach the barriers. W is written between two.
+        // SAFETY: all threads of a block reach the barriers, because the loops depend on the block alone. Barriers
+        // separate each load of a slice from earlier and later uses of the slice. `column < w.cols`, and `tile` is
+        // below `block_tiles`, so the tile has a row of X.
         unsafe {
             let one_slice = all_steps <= steps;
             if one_slice {
@@ -128,7 +140,7 @@ pub unsafe fn fragments<T: Fragment, const TILES: usize>(
             let mut tile = thread::block_idx_y();
             while tile < block_tiles {
                 let warp = thread::thread_idx_x() / WARP_SIZE;
-                let rows = Rows::new(&x, tile * (BLOCK / WARP_SIZE) + warp);
+                let rows = WarpRows::new(&x, tile * (BLOCK / WARP_SIZE) + warp);
                 let mut sums = [[T::Sum::ZERO; 4]; TILES];
                 let mut first = 0;
                 while first < all_steps {
@@ -146,16 +158,16 @@ pub unsafe fn fragments<T: Fragment, const TILES: usize>(
                 rows.store::<TILES>(&y, &epilogue, column, sums);
                 tile += thread::grid_dim_y();
             }
-            // W is free for the next columns.
+            // The next load overwrites the slice.
             thread::sync_threads();
         }
         column += thread::grid_dim_x() * width;
     }
 }
 
-/// A warp's 16 rows.
-struct Rows<T> {
-    /// The lane's rows of X, g and g + 8; the last row in the place of those past it.
+/// The 16 rows of X that a warp multiplies.
+struct WarpRows<T> {
+    /// The lane's rows of X, g and g + 8. A row past the last one is replaced by the last one.
     low: Global<u32>,
     high: Global<u32>,
     /// Bytes of a row.
@@ -165,7 +177,7 @@ struct Rows<T> {
     element: core::marker::PhantomData<T>,
 }
 
-impl<T: Fragment> Rows<T> {
+impl<T: TensorCoreElement> WarpRows<T> {
     #[inline(always)]
     fn new(x: &Dense<T>, tile: u32) -> Self {
         let first = u64::from(tile) * u64::from(ROWS);
@@ -184,22 +196,23 @@ impl<T: Fragment> Rows<T> {
         }
     }
 
-    /// Adds the products of `count` steps from step `first` on with the slice of W that starts there.
+    /// Adds to `sums` the products of `count` steps, from step `first` on, with the slice of W that starts there.
     ///
     /// # Safety
     ///
-    /// Rows of X; the slice is written; all lanes of the warp call it.
+    /// The slice is written, and has `count` steps. All lanes of the warp call it.
     #[inline(always)]
     unsafe fn add_slice<const TILES: usize>(
         &self,
         first: u32,
         count: u32,
-        weights: &Weights<'_, T>,
+        weights: &WeightSlice<'_, T>,
         sums: &mut [[T::Sum; 4]; TILES],
     ) {
         let mut step = 0;
         while step < count {
-            // SAFETY: strips past the row's end are zeros, and so are those of W past its last row.
+            // SAFETY: `load_steps` takes any step, because strips past the row's end are zeros. `step < count` is
+            // checked before W is read, and the slice has `count` steps by the contract.
             unsafe {
                 let strips = self.load_steps(first + step);
                 unroll!(i in 0..4 {
@@ -210,8 +223,9 @@ impl<T: Fragment> Rows<T> {
                             if const { tile < TILES } {
                                 let weights = weights.strip(tile as u32, step);
                                 unroll!(half in 0..2 {
-                                    let part = |strip| halves(strip)[half];
-                                    sums[tile] = T::multiply(part(low), part(high), part(weights), sums[tile]);
+                                    let (low, high) = (halves(low)[half], halves(high)[half]);
+                                    let weights = halves(weights)[half];
+                                    sums[tile] = T::multiply(low, high, weights, sums[tile]);
                                 });
                             }
                         });
@@ -222,15 +236,18 @@ impl<T: Fragment> Rows<T> {
         }
     }
 
-    /// The lane's strips of as many steps as are in flight together. Only the loads are written out for each alignment, and
-    /// not what is done with them: the kernels are half as long.
+    /// The lane's strips of [`AHEAD`] steps, from step `step` on; zeros past the rows' end.
+    ///
+    /// Only the loads are compiled once for each alignment. That makes the kernels half as long as with the
+    /// multiplications compiled for each alignment too.
     ///
     /// # Safety
     ///
-    /// Rows of X.
+    /// `low` and `high` are rows of X, of `row_bytes` bytes.
     #[inline(always)]
     unsafe fn load_steps(&self, step: u32) -> [[[u32; 4]; 2]; 4] {
-        // SAFETY: rows start at a multiple of as many bytes as divide their length, up to 16, and of an element's.
+        // SAFETY: X is aligned to 16 bytes, so every row is aligned to the power of two that divides its length, up to
+        // 16; an element has 2 bytes at least.
         unsafe {
             match alignment(self.row_bytes) {
                 16 => self.load_steps_by::<16>(step),
@@ -241,44 +258,49 @@ impl<T: Fragment> Rows<T> {
         }
     }
 
-    /// As `load_steps`, by loads of `BYTES`.
+    /// Does the work of [`load_steps`](Self::load_steps) with loads of `BYTES` bytes.
+    ///
+    /// # Safety
+    ///
+    /// As for `load_steps`, and the rows are aligned to `BYTES`.
     #[inline(always)]
     unsafe fn load_steps_by<const BYTES: usize>(&self, step: u32) -> [[[u32; 4]; 2]; 4] {
         let mut strips = [[[0; 4]; 2]; 4];
         unroll!(i in 0..4 {
-            // SAFETY: the caller's contract.
+            // SAFETY: by the contract, the rows are rows of X and aligned to `BYTES`.
             strips[i] = unsafe { self.strips::<BYTES>(step + i as u32) };
         });
         strips
     }
 
-    /// The lane's strips of both rows; zeros past their end.
+    /// The lane's strips of both rows in that step; zeros past the rows' end.
     ///
     /// # Safety
     ///
-    /// Rows of X that start at a multiple of `BYTES`.
+    /// `low` and `high` are rows of X, of `row_bytes` bytes and aligned to `BYTES`.
     #[inline(always)]
     unsafe fn strips<const BYTES: usize>(&self, step: u32) -> [[u32; 4]; 2] {
-        let place = u64::from(step) * u64::from(STEP_BYTES) + u64::from(warp::lane_id() % 4) * 16;
-        // SAFETY: parts of a row of X.
+        let offset = u64::from(step) * u64::from(STEP_BYTES) + u64::from(warp::lane_id() % 4) * 16;
+        // SAFETY: `strip` reads nothing from byte `row_bytes` of the row on, and the rows are aligned by the contract.
         unsafe {
             [
-                strip::<BYTES>(self.low.offset_bytes(place), place, self.row_bytes),
-                strip::<BYTES>(self.high.offset_bytes(place), place, self.row_bytes),
+                strip::<BYTES>(self.low.offset_bytes(offset), offset, self.row_bytes),
+                strip::<BYTES>(self.high.offset_bytes(offset), offset, self.row_bytes),
             ]
         }
     }
 
-    /// Writes the sums, in Y as far as it has rows and columns.
+    /// Applies the epilogue to the sums and writes them to Y; surplus rows and columns are skipped.
     ///
     /// # Safety
     ///
-    /// The kernel's contract.
+    /// Y has as many rows as X, the bias has one element for each column of Y, and no other warp writes these rows and
+    /// columns.
     #[inline(always)]
     unsafe fn store<const TILES: usize>(
         &self,
         y: &DenseMut<T>,
-        epilogue: &Epilogue<T>,
+        epilogue: &BiasRelu<T>,
         column: u32,
         sums: [[T::Sum; 4]; TILES],
     ) {
@@ -287,13 +309,14 @@ impl<T: Fragment> Rows<T> {
         unroll!(half in 0..2 {
             let row = self.first + u64::from(lane / 4) + 8 * half as u64;
             if row < u64::from(y.rows) {
-                let place = row as usize * cols;
+                let row_start = row as usize * cols;
                 unroll!(tile in 0..8 {
                     let column = column as usize + 8 * tile + 2 * (lane % 4) as usize;
                     if const { tile < TILES } && column < cols {
                         let pair = [sums[tile][2 * half], sums[tile][2 * half + 1]];
-                        // SAFETY: a row of Y and a column, which are this lane's.
-                        unsafe { store_pair(y, epilogue, place, column, pair) };
+                        // SAFETY: `row < y.rows` and `column < cols`, checked above; no other lane has this row and
+                        // these two columns.
+                        unsafe { store_pair(y, epilogue, row_start, column, pair) };
                     }
                 });
             }
@@ -301,33 +324,34 @@ impl<T: Fragment> Rows<T> {
     }
 }
 
-/// Writes two neighbouring sums of the row of Y that starts at `place`, as far as there are columns, in one access where the row's
-/// alignment allows it.
+/// Applies the epilogue to the sums of `column` and `column + 1`, and writes them to the row of Y that starts at
+/// element `row_start`. It uses one access if rows have an even number of elements, and skips a column past the last.
 ///
 /// # Safety
 ///
-/// Columns below Y's are the caller's, and the first is one.
+/// `row_start` is the start of a row of Y, `column` is a column of Y, and no other lane writes these two columns.
 #[inline(always)]
-unsafe fn store_pair<T: Fragment>(
+unsafe fn store_pair<T: TensorCoreElement>(
     y: &DenseMut<T>,
-    epilogue: &Epilogue<T>,
-    place: usize,
+    epilogue: &BiasRelu<T>,
+    row_start: usize,
     column: usize,
     sums: [T::Sum; 2],
 ) {
     let cols = y.cols as usize;
-    // SAFETY: columns below `cols`.
+    // SAFETY: `column < cols` by the contract. `column` is even, so `column + 1 < cols` if `cols` is even, and then the
+    // pair is aligned; else `column + 1 < cols` is checked.
     unsafe {
         let first = epilogue.apply(sums[0], column);
         if cols.is_multiple_of(2) {
             let second = epilogue.apply(sums[1], column + 1);
-            y.data.store2(place + column, [first, second]);
+            y.data.store2(row_start + column, [first, second]);
             return;
         }
-        y.data.store(place + column, first);
+        y.data.store(row_start + column, first);
         if column + 1 < cols {
             y.data
-                .store(place + column + 1, epilogue.apply(sums[1], column + 1));
+                .store(row_start + column + 1, epilogue.apply(sums[1], column + 1));
         }
     }
 }

@@ -1,18 +1,25 @@
-//! Tensor cores, f64: the multiplication that sm_90 brought.
+//! XW on tensor cores in f64, with the larger multiplication of sm_90.
 //!
-//! Changes from `warp_fragments`: one instruction multiplies 16 x 8 by 8 x 8 ([`m16n8k8`](cuda_std::mma::m16n8k8)) where four
-//! multiplied 8 x 4 by 4 x 8. An H200 does 65.6 TFLOP/s with it and 33.1 with those. The L2 cache fetches 256 neighbouring bytes
-//! of X at once (`Tile::prefetch`).
+//! Blocks, warps and the ring are those of `warp_fragments`. The sums are f64, as exact as on CUDA cores. An element of
+//! X is read once for each tile of columns.
+//!
+//! Changes from `warp_fragments`:
+//!
+//! - One instruction multiplies 16 x 8 by 8 x 8 ([`m16n8k8`](cuda_std::mma::m16n8k8)) instead of four that multiply
+//!   8 x 4 by 4 x 8. An H200 computes 65.6 TFLOP/s with it, and 33.1 with the four.
+//! - The L2 cache fetches 256 neighbouring bytes of X at once (`TileLayout::prefetch`), or 128 for a compact tile.
+//!
+//! When to use it: for f64 on every GPU of compute capability 9.0 or newer.
 
-use crate::product::tile::Tile;
+use crate::product::tile::TileLayout;
 #[cfg(not(target_arch = "nvptx64"))]
 use crate::product::tile::plan::{Candidate, Chosen, choose};
 use crate::product::tile::ring::Stage;
 use crate::product::tile::warp_tiles::*;
-use crate::product::warp_product::{self, Products, Refill, Strips, Sums};
-use crate::{Epilogue, GemmKernel, Rung, Target};
+use crate::product::warp_product::{self, Refill, StripProducts, Sums, TileProducts};
+use crate::{BiasRelu, GemmKernel, Rung, Target};
 #[cfg(not(target_arch = "nvptx64"))]
-use crate::{Multiplies, Plan, Shape};
+use crate::{GemmProblem, Multiplies, PlannedLaunch};
 use core::array;
 use cuda_std::mma;
 use cuda_std::prelude::*;
@@ -21,7 +28,7 @@ use warprow_kernels_matrix::{Dense, DenseMut};
 /// The kernel in the table.
 pub struct Sm90Fragments;
 
-/// From so many bytes of a row on, blocks for up to 16 columns have four warps and not eight.
+/// Minimum number of bytes in a row of X for which blocks for up to 16 columns have four warps instead of eight.
 #[cfg(not(target_arch = "nvptx64"))]
 const LONG_ROW_BYTES: u64 = 1024;
 
@@ -33,40 +40,40 @@ impl Rung for Sm90Fragments {
 
 #[cfg(not(target_arch = "nvptx64"))]
 impl Multiplies<f64> for Sm90Fragments {
-    fn plan(shape: Shape) -> Plan<f64> {
-        chosen(shape).plan
+    fn plan(problem: GemmProblem) -> PlannedLaunch<f64> {
+        chosen(problem).plan
     }
 
-    fn pack(w: Vec<f64>, shape: Shape) -> Vec<f64> {
-        let chosen = chosen(shape);
-        pack_strips(&w, shape.cols, chosen.shape, chosen.tile)
+    fn pack(w: Vec<f64>, problem: GemmProblem) -> Vec<f64> {
+        let chosen = chosen(problem);
+        pack_strips(&w, problem.cols, chosen.shape, chosen.tile)
     }
 }
 
-/// The instance for a product. Two tiles of 48 columns compute less beyond 49 to 96 columns than one of 128.
+/// The instance for a product. For 49 to 96 columns, two tiles of 48 have fewer surplus columns than one of 128.
 #[cfg(not(target_arch = "nvptx64"))]
-fn chosen(shape: Shape) -> Chosen<f64> {
+fn chosen(problem: GemmProblem) -> Chosen<f64> {
     fn of<S: WarpTile>() -> Candidate<f64> {
-        Candidate::new::<Products90, S>(sm90_fragments::<S>)
+        Candidate::new::<Sm90Products, S>(sm90_fragments::<S>)
     }
-    // With fewer long rows in flight memory is faster.
-    let has_long_rows = u64::from(shape.depth) * size_of::<f64>() as u64 >= LONG_ROW_BYTES;
-    let resident = match shape.cols {
+    // Long rows are read faster if fewer of them are in flight.
+    let has_long_rows = u64::from(problem.depth) * size_of::<f64>() as u64 >= LONG_ROW_BYTES;
+    let resident = match problem.cols {
         ..=16 if has_long_rows => vec![of::<Columns16>().with_warps(4)],
         ..=16 => vec![of::<Columns16>()],
         41..=48 => vec![of::<Columns48>(), of::<Columns48Compact>()],
         17..=40 | 49..=96 => vec![of::<Columns48>()],
         _ => vec![of::<Columns128>()],
     };
-    choose(shape, resident, of::<Columns48Streamed>())
+    choose(problem, resident, of::<Columns48Streamed>())
 }
 
-/// `Y[row, j] = sum of X[row, k] * W[k, j]`, a warp for tiles of rows in turn.
+/// `Y[row, j] = sum over k of X[row, k] * W[k, j]`; a warp computes tiles of rows in turn.
 ///
 /// # Safety
 ///
-/// `x` is m x k, `w` k x n as [`Sm90Fragments`] packs it, `y` m x n, apart from each other and aligned to 16 bytes; the launch is
-/// its plan's; the device has compute capability 9.0 or newer.
+/// `x` is m x k, `w` is k x n, packed by [`Sm90Fragments`], and `y` is m x n. They do not overlap and are aligned to 16
+/// bytes. The launch is the plan of [`Sm90Fragments`]. The device has compute capability 9.0 or newer.
 #[kernel(
     name = "gemm_double_fragments",
     target = sm_90,
@@ -76,17 +83,17 @@ pub unsafe fn sm90_fragments<S: WarpTile>(
     x: Dense<f64>,
     w: Dense<f64>,
     y: DenseMut<f64>,
-    epilogue: Epilogue<f64>,
+    epilogue: BiasRelu<f64>,
 ) {
-    // SAFETY: the kernel's contract.
-    unsafe { warp_product::multiply::<f64, Products90, S>(&x, &w, &y, &epilogue) };
+    // SAFETY: operands, packing and launch are as the contract says, and all threads call it.
+    unsafe { warp_product::multiply::<f64, Sm90Products, S>(&x, &w, &y, &epilogue) };
 }
 
-/// By the instruction of sm_90.
-struct Products90;
+/// Products of f64 by the instruction of sm_90.
+struct Sm90Products;
 
-impl<S: WarpTile> Products<f64, S> for Products90 {
-    const TILE: Tile = Tile {
+impl<S: WarpTile> TileProducts<f64, S> for Sm90Products {
+    const TILE: TileLayout = TileLayout {
         prefetch: if S::SHAPE.compact { 128 } else { 256 },
         ..S::SHAPE.tile(size_of::<f64>())
     };
@@ -99,29 +106,29 @@ impl<S: WarpTile> Products<f64, S> for Products90 {
     #[inline(always)]
     #[track_caller]
     unsafe fn add_chunk(stage: Stage, sums: &mut Sums<f64>, refill: Refill<'_>) {
-        // SAFETY: the caller's contract.
+        // SAFETY: the stage is written and all lanes call it, by the contract.
         unsafe { warp_product::add_strips::<f64, Self, S>(stage, sums, refill) };
     }
 }
 
-impl Strips<f64> for Products90 {
-    type Rows = [f64; 4];
-    type Weights = [f64; 2];
+impl StripProducts<f64> for Sm90Products {
+    type XStrips = [f64; 4];
+    type WStrip = [f64; 2];
 
-    // Loads of f64, not of words: from words the compiler copies each strip of W to other registers before it is multiplied, and the
-    // next copy waits for the multiplication.
+    // Loads of f64, not of words: from words, the compiler copies each strip of W to other registers before it is
+    // multiplied, and the next copy waits for the multiplication.
     #[inline(always)]
     #[track_caller]
-    unsafe fn rows(low: Shared<u32>, high: Shared<u32>, _: bool) -> [f64; 4] {
-        // SAFETY: the caller's contract.
+    unsafe fn load_x(low: Shared<u32>, high: Shared<u32>, _: bool) -> [f64; 4] {
+        // SAFETY: both strips are written, by the contract, and aligned to 16 bytes: f64 has no unaligned tiles.
         let (low, high) = unsafe { (low.cast::<f64>().load2(0), high.cast::<f64>().load2(0)) };
         [low[0], high[0], low[1], high[1]]
     }
 
     #[inline(always)]
     #[track_caller]
-    unsafe fn weights(strip: Shared<u32>) -> [f64; 2] {
-        // SAFETY: the caller's contract.
+    unsafe fn load_w(strip: Shared<u32>) -> [f64; 2] {
+        // SAFETY: the strip is written, by the contract; packed strips are aligned to 16 bytes.
         unsafe { strip.cast::<f64>().load2(0) }
     }
 

@@ -1,28 +1,32 @@
-//! Tensor cores, f32 as exact as on CUDA cores: each element as the sum of two in tf32.
+//! XW on tensor cores, f32 as exact as on CUDA cores: each element is split into the sum of two tf32 numbers.
 //!
-//! Changes from `warp_fragments`: an element is split in `high`, rounded to the 11 bits of tf32, and `low`, the rest. A product is
-//! `low high + high low + high high`: three multiplications of tensor cores, from the least to the greatest. What is lost is
-//! `low low`, 2^-22 of the product at most, and the last of 24 bits of some elements, 2^-23 of each. The products of a step of 16
-//! elements begin at zero and are added to the sum on CUDA cores, since tensor cores cut sums off where f32 rounds. The idea, and
-//! the measured errors, which are no greater than those of f32: Ootomo and Yokota, Recovering single precision accuracy from
-//! Tensor Cores while surpassing the FP32 theoretical peak performance, 2022; CUTLASS has it as 3xTF32.
+//! Changes from `warp_fragments`: an element is `high`, rounded to the 11 bits of tf32, plus `low`, the rest. A product
+//! takes three multiplications, `low * high + high * low + high * high`, so an element of X costs three times as many
+//! tensor core instructions. Lost are `low * low`, at most 2^-22 of the product, and the last bit of some elements,
+//! 2^-23. Tensor cores truncate sums where f32 rounds. So the products of 16 elements are summed there from zero, and
+//! that sum is added on CUDA cores.
 //!
-//! Where parts do not suffice, a warp computes its tile of Y again, by plain f32 from global memory:
+//! A warp computes its tile again in f32, from global memory, if the parts are not exact enough:
 //!
-//! - a sum is infinite or not a number: an infinity has no rest, and an element near the greatest rounds up to one;
-//! - there are fewer than 16 terms, whose bound leaves no room for the lost bits;
-//! - W has elements so small that `low` has no place, or so great that what the small elements of X lose would show.
+//! - A sum is infinite or NaN. An infinite element has no rest, and an element near the maximum rounds to infinity.
+//! - There are fewer than 16 terms. Their error bound leaves no room for the lost bits.
+//! - W has elements too small for `low`, or so great that the bits which small elements of X lose would matter.
+//!
+//! Source: Ootomo and Yokota, "Recovering single precision accuracy from Tensor Cores while surpassing the FP32
+//! theoretical peak performance", 2022, who measured errors no greater than those of f32; 3xTF32 in CUTLASS.
 
 use crate::element::halves;
-use crate::product::tile::Tile;
+use crate::product::tile::TileLayout;
 #[cfg(not(target_arch = "nvptx64"))]
 use crate::product::tile::plan::{Candidate, Chosen, choose};
 use crate::product::tile::ring::Stage;
 use crate::product::tile::warp_tiles::*;
-use crate::product::warp_product::{self, Operands, Products, Refill, Strips, Sums, load_strip};
-use crate::{Epilogue, Fragment, GemmKernel, Rung};
+use crate::product::warp_product::{
+    self, Operands, Refill, StripProducts, Sums, TileProducts, load_strip,
+};
+use crate::{BiasRelu, GemmKernel, Rung, TensorCoreElement};
 #[cfg(not(target_arch = "nvptx64"))]
-use crate::{Multiplies, Plan, Shape};
+use crate::{GemmProblem, Multiplies, PlannedLaunch};
 use core::array;
 use cuda_std::prelude::*;
 use cuda_std::warp::{FULL_MASK, WARP_SIZE};
@@ -32,13 +36,14 @@ use warprow_kernels_matrix::{Dense, DenseMut};
 /// The kernel in the table.
 pub struct SplitFragments;
 
-/// Terms of a sum, at least, that the multiplication of parts is exact enough for.
-pub const LEAST_DEPTH: u32 = 16;
+/// Minimum number of terms of a sum for which the split product is as exact as f32.
+pub const MIN_DEPTH: u32 = 16;
 
-/// The greatest element of W that it is exact enough for.
+/// Maximum absolute element of W for which the split product is as exact as f32.
 ///
-/// The rest of a number below 2^-113 is cut off at 2^-136, the last place of tf32; the bound of a sum of f32 allows for 2^-126 a term.
-pub const GREATEST: f32 = 1024.0;
+/// The rest of a number below 2^-113 is truncated at 2^-136, the last place of tf32. The error bound of an f32 sum
+/// allows 2^-126 for each term.
+pub const MAX_WEIGHT: f32 = 1024.0;
 
 impl Rung for SplitFragments {
     const SUMMARY: &'static str =
@@ -48,58 +53,60 @@ impl Rung for SplitFragments {
 
 #[cfg(not(target_arch = "nvptx64"))]
 impl Multiplies<f32> for SplitFragments {
-    fn plan(shape: Shape) -> Plan<f32> {
-        chosen(shape).plan
+    fn plan(problem: GemmProblem) -> PlannedLaunch<f32> {
+        chosen(problem).plan
     }
 
-    /// Packed, once more by rows, and a number that is not one if parts do not suffice.
-    fn pack(w: Vec<f32>, shape: Shape) -> Vec<f32> {
-        let chosen = chosen(shape);
-        let packed = pack_strips(&w, shape.cols, chosen.shape, chosen.tile);
-        let suffice = suffices(w.iter().copied(), shape.depth, GREATEST);
-        with_plain(packed, &w, suffice)
+    /// W packed, then W row-major, then 0, or NaN if the split product is not exact enough for W.
+    fn pack(w: Vec<f32>, problem: GemmProblem) -> Vec<f32> {
+        let chosen = chosen(problem);
+        let packed = pack_strips(&w, problem.cols, chosen.shape, chosen.tile);
+        let suffice = split_is_exact(w.iter().copied(), problem.depth, MAX_WEIGHT);
+        with_unsplit(packed, &w, suffice)
     }
 }
 
 /// The instance for a product.
 #[cfg(not(target_arch = "nvptx64"))]
-fn chosen(shape: Shape) -> Chosen<f32> {
+fn chosen(problem: GemmProblem) -> Chosen<f32> {
     fn of<S: WarpTile>() -> Candidate<f32> {
-        Candidate::new::<Split, S>(split_fragments::<S>)
+        Candidate::new::<SplitProducts, S>(split_fragments::<S>)
     }
-    let is_short = u64::from(shape.depth) * size_of::<f32>() as u64 <= SHORT_ROW_BYTES;
-    let resident = match shape.cols {
+    let is_short = u64::from(problem.depth) * size_of::<f32>() as u64 <= SHORT_ROW_BYTES;
+    let resident = match problem.cols {
         ..=16 if is_short => of::<Columns16ShortRows>(),
         ..=16 => of::<Columns16>(),
         17..=48 => of::<Columns48>(),
         _ => of::<Columns64>(),
     };
-    choose(shape, [resident], of::<Rows32Columns48Streamed>())
+    choose(problem, [resident], of::<Rows32Columns48Streamed>())
 }
 
-/// W as the kernel reads it by parts, and what it wants for the tiles for which they do not suffice.
+/// Appends to packed W what the kernel needs to compute tiles again in f32: W row-major, then 0, or NaN if all tiles
+/// have to be computed again.
 #[cfg(not(target_arch = "nvptx64"))]
-pub(crate) fn with_plain(mut packed: Vec<f32>, w: &[f32], suffice: bool) -> Vec<f32> {
+pub(crate) fn with_unsplit(mut packed: Vec<f32>, w: &[f32], suffice: bool) -> Vec<f32> {
     packed.extend_from_slice(w);
     packed.push(if suffice { 0.0 } else { f32::NAN });
     packed
 }
 
-/// Whether parts suffice for the products with W, of so many rows, by a kernel for elements up to `greatest`, so that no tile is
-/// computed twice.
+/// Whether the split product is as exact as f32 for this W of `depth` rows. If it is not, all tiles are computed again.
+///
+/// `greatest` is the maximum absolute element of W that the kernel takes.
 #[cfg(not(target_arch = "nvptx64"))]
-pub fn suffices(mut w: impl Iterator<Item = f32>, depth: u32, greatest: f32) -> bool {
-    const LEAST: f32 = f32::from_bits((127 - 100) << 23);
-    depth >= LEAST_DEPTH
-        && w.all(|weight| weight == 0.0 || (LEAST..=greatest).contains(&weight.abs()))
+pub fn split_is_exact(mut w: impl Iterator<Item = f32>, depth: u32, greatest: f32) -> bool {
+    const MIN_WEIGHT: f32 = f32::from_bits((127 - 100) << 23);
+    depth >= MIN_DEPTH
+        && w.all(|weight| weight == 0.0 || (MIN_WEIGHT..=greatest).contains(&weight.abs()))
 }
 
-/// `Y[row, j] = sum of X[row, k] * W[k, j]`, a warp for tiles of rows in turn.
+/// `Y[row, j] = sum over k of X[row, k] * W[k, j]`; a warp computes tiles of rows in turn.
 ///
 /// # Safety
 ///
-/// `x` is m x k, `w` k x n as [`SplitFragments`] packs it, `y` m x n, apart from each other and aligned to 16 bytes; the launch is
-/// its plan's.
+/// `x` is m x k, `w` is k x n, packed by [`SplitFragments`], and `y` is m x n. They do not overlap and are aligned to
+/// 16 bytes. The launch is the plan of [`SplitFragments`].
 #[kernel(
     name = "gemm_split_fragments",
     S = [Columns16, Columns16ShortRows, Columns48, Columns64, Rows32Columns48Streamed]
@@ -108,93 +115,93 @@ pub unsafe fn split_fragments<S: WarpTile>(
     x: Dense<f32>,
     w: Dense<f32>,
     y: DenseMut<f32>,
-    epilogue: Epilogue<f32>,
+    epilogue: BiasRelu<f32>,
 ) {
-    // SAFETY: the kernel's contract.
-    unsafe { warp_product::multiply::<f32, Split, S>(&x, &w, &y, &epilogue) };
+    // SAFETY: operands, packing and launch are as the contract says, and all threads call it.
+    unsafe { warp_product::multiply::<f32, SplitProducts, S>(&x, &w, &y, &epilogue) };
 }
 
-/// By parts.
-pub(crate) struct Split {
-    /// W by rows.
-    plain: Global<f32>,
-    /// 0, or NaN if parts do not suffice for W.
-    suffice: f32,
+/// Products of f32 in two parts of tf32; what a warp needs to compute a tile again in f32.
+pub(crate) struct SplitProducts {
+    /// W in f32, row-major.
+    unsplit: Global<f32>,
+    /// 0, or NaN if the split product is not exact enough for W.
+    poison: f32,
 }
 
-/// The high and the low parts of a strip.
+/// A strip of f32, each element split into two tf32 numbers.
 #[derive(Clone, Copy)]
-pub(crate) struct Parts {
+pub(crate) struct Tf32Parts {
     pub high: [u32; 4],
     pub low: [u32; 4],
 }
 
-impl Parts {
+impl Tf32Parts {
     #[inline(always)]
     pub fn of(strip: [u32; 4]) -> Self {
-        // Rounded to nearest; a NaN that becomes a number leaves a NaN as the rest.
+        // Rounded to nearest. If a NaN becomes a number, the rest is NaN.
         let high = strip.map(|bits| bits.wrapping_add(0x1000) & !0x1fff);
         let rest = |i: usize| (f32::from_bits(strip[i]) - f32::from_bits(high[i])).to_bits();
         Self {
             high,
-            // The multiplier sees the upper 19 bits.
+            // Tensor cores read the upper 19 bits alone.
             low: [rest(0), rest(1), rest(2), rest(3)],
         }
     }
 }
 
-impl<S: WarpTile> Products<f32, S> for Split {
-    const TILE: Tile = S::SHAPE.tile(size_of::<f32>());
+impl<S: WarpTile> TileProducts<f32, S> for SplitProducts {
+    const TILE: TileLayout = S::SHAPE.tile(size_of::<f32>());
 
     #[inline(always)]
     unsafe fn start(w: &Dense<f32>, packed_bytes: u64) -> Self {
-        // SAFETY: the caller's contract.
+        // SAFETY: `w` is the kernel's argument, which `with_unsplit` has packed.
         unsafe { Self::new(w, packed_bytes) }
     }
 
     #[inline(always)]
     #[track_caller]
     unsafe fn add_chunk(stage: Stage, sums: &mut Sums<f32>, refill: Refill<'_>) {
-        // SAFETY: the caller's contract.
+        // SAFETY: the stage is written and all lanes call it, by the contract.
         unsafe { warp_product::add_strips::<f32, Self, S>(stage, sums, refill) };
     }
 
     #[inline(always)]
-    unsafe fn replace(
+    unsafe fn recompute(
         &self,
         operands: &Operands<'_, f32>,
         rows: (u32, u32),
         columns: (u32, u32),
         sums: &Sums<f32>,
     ) -> bool {
-        // SAFETY: the caller's contract.
-        unsafe { self.replace_sums::<S>(operands, rows, columns, sums) }
+        // SAFETY: both functions have the same contract.
+        unsafe { self.recompute_if_inexact::<S>(operands, rows, columns, sums) }
     }
 }
 
-impl Strips<f32> for Split {
-    type Rows = [Parts; 2];
-    type Weights = Parts;
+impl StripProducts<f32> for SplitProducts {
+    type XStrips = [Tf32Parts; 2];
+    type WStrip = Tf32Parts;
 
     #[inline(always)]
     #[track_caller]
-    unsafe fn rows(low: Shared<u32>, high: Shared<u32>, unaligned: bool) -> [Parts; 2] {
-        // SAFETY: the caller's contract.
-        unsafe { [low, high].map(|strip| Parts::of(load_strip(strip, unaligned))) }
+    unsafe fn load_x(low: Shared<u32>, high: Shared<u32>, unaligned: bool) -> [Tf32Parts; 2] {
+        // SAFETY: both strips are written, by the contract.
+        unsafe { [low, high].map(|strip| Tf32Parts::of(load_strip(strip, unaligned))) }
     }
 
     #[inline(always)]
     #[track_caller]
-    unsafe fn weights(strip: Shared<u32>) -> Parts {
-        // SAFETY: the caller's contract.
-        Parts::of(unsafe { strip.load4(0) })
+    unsafe fn load_w(strip: Shared<u32>) -> Tf32Parts {
+        // SAFETY: the strip is written, by the contract; packed strips are aligned to 16 bytes.
+        Tf32Parts::of(unsafe { strip.load4(0) })
     }
 
     #[inline(always)]
     #[track_caller]
     fn add<const COUNT: usize>(
-        x: [Parts; 2],
-        w: [Parts; COUNT],
+        x: [Tf32Parts; 2],
+        w: [Tf32Parts; COUNT],
         sums: [[f32; 4]; COUNT],
     ) -> [[f32; 4]; COUNT] {
         let (low, high) = (x.map(|x| x.low), x.map(|x| x.high));
@@ -217,35 +224,36 @@ impl Strips<f32> for Split {
     }
 }
 
-impl Split {
-    /// W as [`with_plain`] has it.
+impl SplitProducts {
+    /// Reads what `with_unsplit` has appended to packed W.
     ///
     /// # Safety
     ///
-    /// As [`Products::start`].
+    /// As for [`TileProducts::start`]; `with_unsplit` has packed W.
     #[inline(always)]
     pub unsafe fn new(w: &Dense<f32>, packed_bytes: u64) -> Self {
-        let plain = w.data.offset_bytes(packed_bytes);
-        // SAFETY: what `with_plain` puts last.
-        let suffice = unsafe { plain.load(w.rows as usize * w.cols as usize) };
-        Self { plain, suffice }
+        let unsplit = w.data.offset_bytes(packed_bytes);
+        // SAFETY: after the elements of W, `with_unsplit` appends one number.
+        let poison = unsafe { unsplit.load(w.rows as usize * w.cols as usize) };
+        Self { unsplit, poison }
     }
 
-    /// Computes the tile anew if one of its sums is not finite, or if parts do not suffice, and says whether it has.
+    /// Computes and writes the tile in f32 if one of its sums is not finite, or if the split product is not exact
+    /// enough for W. Returns whether it has.
     ///
     /// # Safety
     ///
-    /// As [`Products::replace`].
+    /// As for [`TileProducts::recompute`].
     #[inline(always)]
-    pub unsafe fn replace_sums<S: WarpTile>(
+    pub unsafe fn recompute_if_inexact<S: WarpTile>(
         &self,
         operands: &Operands<'_, f32>,
         rows: (u32, u32),
         columns: (u32, u32),
         sums: &Sums<f32>,
     ) -> bool {
-        // Not a number if one of the sums is not finite.
-        let mut probe = self.suffice;
+        // NaN if one of the sums is not finite: infinity times 0 is NaN.
+        let mut probe = self.poison;
         unroll!(m in 0..2 {
             unroll!(n in 0..16 {
                 unroll!(i in 0..4 {
@@ -257,26 +265,26 @@ impl Split {
         });
         let replaces = warp::any(FULL_MASK, probe.is_nan());
         if replaces {
-            // SAFETY: the caller's contract.
-            unsafe { self.multiply_plainly(operands, rows, columns) };
+            // SAFETY: both functions have the same contract.
+            unsafe { self.recompute_in_f32(operands, rows, columns) };
         }
         replaces
     }
 
-    /// Computes and writes elements of Y by plain f32, a lane one at a time.
+    /// Computes and writes a tile of Y in f32 on CUDA cores, each lane one element at a time.
     ///
     /// # Safety
     ///
-    /// As [`Products::replace`].
+    /// As for [`TileProducts::recompute`].
     #[inline(always)]
-    unsafe fn multiply_plainly(
+    unsafe fn recompute_in_f32(
         &self,
         operands: &Operands<'_, f32>,
         (first_row, end_row): (u32, u32),
         (first_column, end_column): (u32, u32),
     ) {
         let Operands { x, y, epilogue } = operands;
-        // The compiler would write the loop over k out if it knew its step.
+        // With a constant step, the compiler would unroll the loop over k.
         let one = thread::opaque(1) as usize;
         for row in first_row as usize..end_row as usize {
             thread::keep_rolled();
@@ -285,12 +293,13 @@ impl Split {
                 thread::keep_rolled();
                 let mut sum = 0.0;
                 let mut k = 0;
-                // SAFETY: elements of X, W and Y.
+                // SAFETY: `row` and `column` are a row and a column of Y by the contract, and so of X and W;
+                // `k < x.cols`, which is the number of rows of W.
                 unsafe {
                     while k < x.cols as usize {
                         thread::keep_rolled();
                         let element = x.data.load(row * x.cols as usize + k);
-                        let weight = self.plain.load(k * y.cols as usize + column as usize);
+                        let weight = self.unsplit.load(k * y.cols as usize + column as usize);
                         sum = element.mul_add(weight, sum);
                         k += one;
                     }

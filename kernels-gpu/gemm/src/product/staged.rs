@@ -1,23 +1,25 @@
-//! Tiles of X through shared memory by asynchronous copies, several rows and columns a thread.
+//! XW on CUDA cores, with X and W in shared memory: a thread computes several rows and columns.
 //!
-//! Changes from `tiled_depth`:
+//! A block computes a tile of Y of 128 or 256 rows and 16 to 64 columns. It goes through the *chunks* of X: 64 or 128
+//! bytes of each row, and the rows of W that they are multiplied with. Asynchronous copies (`cp.async`) bring chunks to
+//! 2 to 4 *stages* of shared memory ahead of use. They are coalesced and need no registers, so registers do not limit
+//! the bytes in flight.
 //!
-//! - A block copies a tile of some hundred rows and 64 or 128 bytes of each to shared memory by `cp.async`, coalesced, without
-//!   a register on the way, and several tiles ahead: what is in flight no longer depends on how many registers threads have.
-//! - A thread computes a tile of Y, 8 rows by 4 columns for instance, so that an element from shared memory goes into
-//!   several multiplications: for the product of 8 x 4 by 4 x 4 it loads 8 times 16 bytes of X and 4 times 16 of W for 128
-//!   multiplications. A row a thread with 16 columns wants 16 loads of W for 64.
-//! - W comes by the same way, the rows that belong to the tile of X; from the second block on it is in the L2 cache.
+//! A thread computes for example 8 rows and 4 columns, so that an element from shared memory is used several times.
+//! With f32, that takes 8 loads of 16 bytes of X and 4 of W for 128 multiplications. A thread that computes one row and
+//! 16 columns needs 16 loads of W for 64.
 //!
-//! Rows in shared memory are 16 bytes apart from being neighbours, so that the 16-byte loads of eight rows touch all banks
-//! once.
+//! Rows in shared memory are padded by 16 bytes, so that 16-byte loads of eight rows have no bank conflicts. An element
+//! of X is read from global memory once for each tile of columns. W is in the L2 cache from the second block on.
+//!
+//! When to use it: for f32 that cannot be split into parts for tensor cores.
 
 mod copies;
 mod output;
 
-use crate::{Epilogue, GemmKernel, RealElement, Rung};
+use crate::{BiasRelu, GemmKernel, RealElement, Rung};
 #[cfg(not(target_arch = "nvptx64"))]
-use crate::{MAX_GRID_Y, Multiplies, Plan, Shape};
+use crate::{GemmProblem, MAX_GRID_Y, Multiplies, PlannedLaunch};
 use core::marker::PhantomData;
 use cuda_std::async_copy;
 use cuda_std::element::InstanceType;
@@ -25,27 +27,27 @@ use cuda_std::prelude::*;
 use warprow_kernels_matrix::unroll;
 use warprow_kernels_matrix::{Dense, DenseMut};
 
-/// How a block and a thread tile Y.
+/// The sizes of the tiles of Y that a block and a thread compute.
 #[derive(Clone, Copy, Debug)]
-pub struct Tile {
+pub struct BlockTileShape {
     /// Threads in a block.
     threads: u32,
-    /// Threads side by side, each with its columns; the others are one below the other.
+    /// Threads that share a row; `threads / groups` threads share a column.
     groups: u32,
-    /// Rows that a thread computes, at most 8, one for each time that all rows of threads fit below each other.
+    /// Rows that a thread computes, at most 8. They are `threads / groups` rows apart.
     rows: usize,
     /// Columns that a thread computes, a multiple of 4, at most 16.
     cols: usize,
-    /// Bytes of each row of X that are copied at once.
+    /// Bytes of each row of X in a stage.
     chunk_bytes: u32,
-    /// Copies on their way, the one that is computed on among them: 2, 3 or 4.
+    /// Stages, including the one that is multiplied: 2, 3 or 4.
     stages: u32,
 }
 
-/// A tile by name. The kernel is generic over it, so that its sizes are constants.
+/// A block's tile, as a type. The kernel is generic over it, so that its sizes are constants.
 pub trait BlockTile: InstanceType {
     #[doc(hidden)]
-    const TILE: Tile;
+    const SHAPE: BlockTileShape;
 }
 
 macro_rules! block_tiles {
@@ -58,21 +60,21 @@ macro_rules! block_tiles {
         }
 
         impl BlockTile for $name {
-            const TILE: Tile = $tile;
+            const SHAPE: BlockTileShape = $tile;
         }
     )*};
 }
 
 block_tiles! {
     /// Up to 16 columns.
-    Narrow = Tile::new(128, 4, 8, 4, 64, 3);
+    Narrow = BlockTileShape::new(128, 4, 8, 4, 64, 3);
     /// Up to 48 columns.
-    Medium = Tile::new(128, 4, 4, 12, 128, 2);
+    Medium = BlockTileShape::new(128, 4, 4, 12, 128, 2);
     /// 64 columns.
-    Wide = Tile::new(128, 8, 8, 8, 128, 2);
+    Wide = BlockTileShape::new(128, 8, 8, 8, 128, 2);
 }
 
-impl Tile {
+impl BlockTileShape {
     const fn new(
         threads: u32,
         groups: u32,
@@ -95,27 +97,27 @@ impl Tile {
         }
     }
 
-    /// Threads below each other.
+    /// Threads that share a column.
     const fn row_groups(self) -> u32 {
         self.threads / self.groups
     }
 
-    /// Rows of X that a block takes.
+    /// Rows of a block's tile.
     const fn block_rows(self) -> u32 {
         self.rows as u32 * self.row_groups()
     }
 
-    /// Columns of W that a block takes.
+    /// Columns of a block's tile.
     const fn block_cols(self) -> u32 {
         self.cols as u32 * self.groups
     }
 
-    /// Columns of X that are copied at once.
+    /// Columns of X in a chunk.
     const fn depth<T>(self) -> u32 {
         self.chunk_bytes / size_of::<T>() as u32
     }
 
-    /// Bytes from a row of X to the next in shared memory.
+    /// Bytes from one row of X to the next in shared memory.
     const fn stride(self) -> u32 {
         self.chunk_bytes + 16
     }
@@ -127,7 +129,7 @@ impl Tile {
 
     /// Bytes of a stage.
     const fn stage_bytes(self) -> u32 {
-        // As many rows of W as a chunk has elements.
+        // The chunk has `chunk_bytes / size` rows of W, of `block_cols * size` bytes.
         self.x_bytes() + self.chunk_bytes * self.block_cols()
     }
 }
@@ -136,55 +138,56 @@ impl Tile {
 pub struct Staged;
 
 impl Rung for Staged {
-    const SUMMARY: &'static str = "tiles of X and W through shared memory by asynchronous copies, several rows and columns a thread";
+    const SUMMARY: &'static str = "tiles of X and W through shared memory by asynchronous copies, \
+        several rows and columns a thread";
     const PARENT: Option<GemmKernel> = Some(GemmKernel::WideLoads);
 }
 
 #[cfg(not(target_arch = "nvptx64"))]
 impl<T: RealElement> Multiplies<T> for Staged {
-    fn plan(shape: Shape) -> Plan<T> {
-        match shape.cols {
-            // f64 has this instance alone, since products of f64 run on tensor cores by default.
-            _ if size_of::<T>() == 8 => plan_of::<T, Narrow>(shape),
-            ..=16 => plan_of::<T, Narrow>(shape),
-            17..=48 => plan_of::<T, Medium>(shape),
-            _ => plan_of::<T, Wide>(shape),
+    fn plan(problem: GemmProblem) -> PlannedLaunch<T> {
+        match problem.cols {
+            ..=16 => plan_of::<T, Narrow>(problem),
+            17..=48 => plan_of::<T, Medium>(problem),
+            _ => plan_of::<T, Wide>(problem),
         }
     }
 }
 
-/// A block for each tile of Y; rows along x, columns along y.
+/// The launch: tiles of rows along x, tiles of columns along y. A block loops if there are more tiles than the grid has
+/// along y.
 #[cfg(not(target_arch = "nvptx64"))]
-fn plan_of<T: RealElement, S: BlockTile>(shape: Shape) -> Plan<T> {
-    let tile = S::TILE;
-    let across = shape.cols.div_ceil(tile.block_cols()).min(MAX_GRID_Y);
-    let grid = (shape.rows.div_ceil(tile.block_rows()), across);
+fn plan_of<T: RealElement, S: BlockTile>(problem: GemmProblem) -> PlannedLaunch<T> {
+    let tile = S::SHAPE;
+    let across = problem.cols.div_ceil(tile.block_cols()).min(MAX_GRID_Y);
+    let grid = (problem.rows.div_ceil(tile.block_rows()), across);
     let config = LaunchConfig::new(grid, tile.threads);
-    Plan {
+    PlannedLaunch {
         config: config.shared_bytes(tile.stages * tile.stage_bytes()),
         kernel: staged::<T, S>(),
     }
 }
 
-/// `Y[row, j] = sum of X[row, k] * W[k, j]`, a thread for some rows and columns of its block's tile.
+/// `Y[row, j] = sum over k of X[row, k] * W[k, j]`; a block computes a tile of Y, a thread some rows and columns of it.
 ///
-/// An element of X costs a block one asynchronous copy's part and each of its rows of threads a load from shared memory.
+/// An element of X costs its share of a 16-byte copy, and its share of a 16-byte load from shared memory in each of
+/// `groups` threads.
 ///
 /// # Safety
 ///
-/// `x` is m x k, `w` k x n, `y` m x n, apart from each other and aligned to 16 bytes; the launch is the plan's of
+/// `x` is m x k, `w` k x n, `y` m x n; they do not overlap and are aligned to 16 bytes. The launch is the plan of
 /// [`Staged`].
-#[kernel(name = "gemm_staged", T = [f32], S = [Narrow, Medium, Wide]; T = [f64], S = [Narrow])]
+#[kernel(name = "gemm_staged", T = [f32], S = [Narrow, Medium, Wide])]
 pub unsafe fn staged<T: RealElement, S: BlockTile>(
     x: Dense<T>,
     w: Dense<T>,
     y: DenseMut<T>,
-    epilogue: Epilogue<T>,
+    epilogue: BiasRelu<T>,
 ) {
-    let tile = S::TILE;
+    let tile = S::SHAPE;
     let mut tile_column = thread::block_idx_y();
     while tile_column < w.cols.div_ceil(tile.block_cols()) {
-        let block = Block::<T, S> {
+        let block = BlockProduct::<T, S> {
             x: &x,
             w: &w,
             first_row: u64::from(thread::block_idx_x()) * u64::from(tile.block_rows()),
@@ -192,11 +195,12 @@ pub unsafe fn staged<T: RealElement, S: BlockTile>(
             memory: shared::dynamic_shared_mem::<u32>(),
             tile: PhantomData,
         };
-        // SAFETY: the kernel's contract; all threads of the block come here alike.
+        // SAFETY: the loop depends on the block alone, so all threads of the block reach the barriers. The grid has a
+        // block for each tile of rows, and `tile_column` is that of a column of W.
         unsafe {
             let sums = block.multiply();
             block.store(&y, &epilogue, sums);
-            // The last stages are free for the next tile.
+            // The next tile overwrites the stages.
             thread::sync_threads();
         }
         tile_column += thread::grid_dim_y();
@@ -204,7 +208,7 @@ pub unsafe fn staged<T: RealElement, S: BlockTile>(
 }
 
 /// A block's tile of Y.
-struct Block<'a, T, S> {
+struct BlockProduct<'a, T, S> {
     x: &'a Dense<T>,
     w: &'a Dense<T>,
     first_row: u64,
@@ -213,22 +217,23 @@ struct Block<'a, T, S> {
     tile: PhantomData<S>,
 }
 
-impl<T: RealElement, S: BlockTile> Block<'_, T, S> {
-    const TILE: Tile = S::TILE;
+impl<T: RealElement, S: BlockTile> BlockProduct<'_, T, S> {
+    const SHAPE: BlockTileShape = S::SHAPE;
 
     /// The sums of the thread's rows and columns.
     ///
     /// # Safety
     ///
-    /// The kernel's contract; all threads of the block call it.
+    /// `x`, `w` and the launch are those of the kernel. All threads of the block call it, and nothing else uses the
+    /// shared memory.
     #[inline(always)]
     unsafe fn multiply(&self) -> [[T; 16]; 8] {
-        let tile = Self::TILE;
+        let tile = Self::SHAPE;
         let mut sums = [[T::ZERO; 16]; 8];
         let chunks = self.x.cols.div_ceil(tile.depth::<T>());
         let (mut copied, mut into) = (0, 0);
-        // SAFETY: a stage is copied to after the barrier that follows its last use, and used after the barrier that follows
-        // each thread's wait for its copies.
+        // SAFETY: all threads run the loops equally often and reach the barriers. A stage is filled after the barrier
+        // that follows its last use, and used after the barrier that follows each thread's wait for its copies.
         unsafe {
             while copied < tile.stages - 1 {
                 if copied < chunks {
@@ -265,14 +270,15 @@ impl<T: RealElement, S: BlockTile> Block<'_, T, S> {
         sums
     }
 
-    /// Adds the products of a chunk's first `depth` columns of X, or a few more that are zero.
+    /// Adds to `sums` the products of the first `depth` columns of a chunk. `depth` is rounded up to 16 bytes; surplus
+    /// columns are zeros.
     ///
     /// # Safety
     ///
-    /// The stage is written, and nobody writes it meanwhile.
+    /// The stage is written, `depth` is at most that of a chunk, and no thread writes the stage during the call.
     #[inline(always)]
     unsafe fn add_chunk(&self, stage: u32, depth: u32, sums: &mut [[T; 16]; 8]) {
-        let tile = Self::TILE;
+        let tile = Self::SHAPE;
         let (group, row) = (
             thread::thread_idx_x() % tile.groups,
             thread::thread_idx_x() / tile.groups,
@@ -285,7 +291,7 @@ impl<T: RealElement, S: BlockTile> Block<'_, T, S> {
         while k < depth {
             let x = x.offset_bytes(k * size).cast();
             let w = w.offset_bytes(k * tile.block_cols() * size).cast();
-            // SAFETY: the thread's rows and columns of the stage.
+            // SAFETY: `k < depth`, and a chunk is a multiple of 16 bytes, so the step is inside the chunk.
             unsafe {
                 if const { size_of::<T>() == 8 } {
                     Self::add_step::<2>(x, w, sums);
@@ -298,19 +304,20 @@ impl<T: RealElement, S: BlockTile> Block<'_, T, S> {
         }
     }
 
-    /// Adds the products of `N` columns of X, 16 bytes of a row.
+    /// Adds to `sums` the products of `N` columns of X, 16 bytes of a row.
     ///
     /// # Safety
     ///
-    /// As for `add_chunk`.
+    /// `x` and `w` are the thread's first row and first columns of a written stage, at a step inside the chunk.
     #[inline(always)]
     unsafe fn add_step<const N: usize>(x: Shared<T>, w: Shared<T>, sums: &mut [[T; 16]; 8]) {
-        let tile = Self::TILE;
-        // SAFETY: the thread's rows and columns of the stage.
+        let tile = Self::SHAPE;
+        // SAFETY: the stage has `rows` rows at a distance of `row_groups`, and `cols` columns at a distance of
+        // `groups` vectors, for each thread; rows and vectors are multiples of 16 bytes.
         unsafe {
             let mut elements = [[T::ZERO; N]; 8];
             unroll!(i in 0..8 {
-                if const { i < Self::TILE.rows } {
+                if const { i < Self::SHAPE.rows } {
                     let row = i as u32 * tile.row_groups();
                     elements[i] = x.offset_bytes(row * tile.stride()).load_array(0);
                 }
@@ -319,15 +326,15 @@ impl<T: RealElement, S: BlockTile> Block<'_, T, S> {
                 if const { k < N } {
                     let mut weights = [[T::ZERO; N]; 8];
                     unroll!(vector in 0..8 {
-                        if const { vector * N < Self::TILE.cols } {
+                        if const { vector * N < Self::SHAPE.cols } {
                             let column = vector * N * tile.groups as usize;
-                            let place = k * tile.block_cols() as usize + column;
-                            weights[vector] = w.load_array(place);
+                            let offset = k * tile.block_cols() as usize + column;
+                            weights[vector] = w.load_array(offset);
                         }
                     });
                     unroll!(i in 0..8 {
                         unroll!(j in 0..16 {
-                            if const { i < Self::TILE.rows && j < Self::TILE.cols } {
+                            if const { i < Self::SHAPE.rows && j < Self::SHAPE.cols } {
                                 let weight = weights[j / N][j % N];
                                 sums[i][j] = elements[i][k].mul_add(weight, sums[i][j]);
                             }

@@ -1,7 +1,18 @@
-//! What a warp takes at once of X, W and Y: sizes, the order in memory, and the launch that they lead to.
+//! The tile of X, W and Y that a warp computes at once: its sizes, its layout in shared memory, and the launch.
 //!
-//! In a stage, the 16-byte units of a row are permuted by the row's number, so that the same unit of eight neighbouring rows,
-//! and the same half of a row's 128 bytes in two, lie in different banks.
+//! A warp multiplies `rows` rows of X with `cols` columns of W. It reads X in *chunks* of 64 or 128 bytes of each row;
+//! a *stage* is the shared memory for one chunk of all rows of the tile.
+//!
+//! In a stage the 16-byte units of a row are swizzled: unit u of row r lies at position `u ^ swizzle(r)`. Without that,
+//! the same unit of eight neighbouring rows would lie in the same banks, since rows are 64 or 128 bytes apart.
+//!
+//! ```text
+//! position   0  1  2  3  4  5  6  7        chunks of 128 bytes
+//! row 0      0  1  2  3  4  5  6  7
+//! row 1      4  5  6  7  0  1  2  3        units of the row
+//! row 2      1  0  3  2  5  4  7  6
+//! row 3      5  4  7  6  1  0  3  2
+//! ```
 
 pub(crate) mod gather;
 #[cfg(not(target_arch = "nvptx64"))]
@@ -10,7 +21,7 @@ pub(crate) mod ring;
 pub(crate) mod warp_tiles;
 
 #[cfg(not(target_arch = "nvptx64"))]
-use crate::{MAX_GRID_Y, Shape};
+use crate::{GemmProblem, MAX_GRID_Y};
 #[cfg(not(target_arch = "nvptx64"))]
 use cuda_std::prelude::*;
 #[cfg(not(target_arch = "nvptx64"))]
@@ -18,60 +29,62 @@ use cuda_std::warp::WARP_SIZE;
 #[cfg(not(target_arch = "nvptx64"))]
 use std::iter;
 
-/// Bytes of shared memory that the system takes from a multiprocessor for each block.
+/// Bytes of shared memory that the CUDA system reserves for each block.
 #[cfg(not(target_arch = "nvptx64"))]
 const SHARED_BYTES_OF_SYSTEM: u32 = 1 << 10;
 
-/// What a warp takes at once.
+/// The sizes and the memory layout of a warp's tile, for one kernel and element type.
 #[derive(Clone, Copy, Debug)]
 #[cfg_attr(
     target_arch = "nvptx64",
-    allow(dead_code, reason = "the host reads what a launch depends on")
+    allow(dead_code, reason = "the host alone reads the limits of a launch")
 )]
-pub(crate) struct Tile {
+pub(crate) struct TileLayout {
     /// Rows of X, a multiple of 8.
     pub rows: u32,
-    /// Warps that take neighbouring tiles at the same time, and compute together: 1 or 4.
-    pub team: u32,
+    /// Warps that multiply together, each its own rows: 1, or the 4 of a warpgroup. Their tiles are neighbours.
+    pub warps_together: u32,
     /// Columns of W.
     pub cols: u32,
-    /// Parts of each element of W that are packed: 1, or 2 or 3 of half its size.
+    /// Numbers that are packed for each element of W: 1 of its size, or 2 or 3 of half its size if elements are split.
     pub parts: u32,
-    /// Whether W, all of whose columns are in one tile, is packed without the columns that the tile has beyond W's. The kernel
-    /// multiplies with whatever follows W in their place, and drops those sums.
+    /// Whether W is packed without padding; all its columns must fit one tile. Surplus columns of the tile compute
+    /// values that nobody reads.
     pub compact: bool,
-    /// Bytes of each row in a stage, 64 or 128.
+    /// Bytes of each row of X in a stage, 64 or 128.
     pub chunk: u32,
-    /// Whether rows of X may begin at any multiple of 4 bytes. A stage then holds the aligned pieces of 16 bytes in which a
-    /// row's chunk lies, one more than without, and lanes load single words.
+    /// Whether rows of X may start at any multiple of 4 bytes. A stage then holds the aligned 16-byte pieces that
+    /// cover a row's chunk, one more than for aligned rows, and lanes load single words.
     pub unaligned: bool,
-    /// Whether W comes chunk by chunk beside X. Else all of W, as far as the tile needs it, stays in shared memory.
+    /// Whether W is copied to shared memory chunk by chunk, together with X. Else the tile's columns of W stay in
+    /// shared memory as a whole (they are *resident*).
     pub streamed: bool,
-    /// Bytes around a piece of X that the L2 cache fetches with it: 128 or 256, or 0 for its default. Other values than 0
-    /// need the PTX version of sm_90.
+    /// Bytes that the L2 cache fetches when it misses a piece of X: 128 or 256, or 0 for its default. Values other
+    /// than 0 need the PTX version of sm_90.
     pub prefetch: u32,
     /// Stages of the ring, 2 to 4.
     pub stages: u32,
-    /// Whether the next copy to a stage begins as soon as its strips are in registers, and not only after the multiplication;
-    /// for tiles that are not streamed.
+    /// Whether a stage is refilled as soon as its strips are in registers, and not after the multiplication. Not for
+    /// streamed tiles.
     pub refills_early: bool,
-    /// Blocks for each multiprocessor, at most.
+    /// Maximum number of blocks for each multiprocessor.
     pub blocks: u32,
-    /// Warps of a block with W in shared memory, at least; with less room the tile does not fit.
+    /// Minimum number of warps in a block with resident W. If shared memory has no room for them, the tile does not
+    /// fit.
     pub least_warps: u32,
-    /// As many, at most.
+    /// Maximum number of warps in a block.
     pub warps: u32,
-    /// As many of a block that is alone on its multiprocessor, as W leaves no room for another.
+    /// Maximum number of warps in a block that is alone on its multiprocessor because of its shared memory.
     pub warps_alone: u32,
     /// Neighbouring columns of Y that a lane writes in one access.
     pub vector: u32,
 }
 
-impl Tile {
-    /// Rows that a team takes at once.
+impl TileLayout {
+    /// Rows of the tiles of all warps that multiply together.
     #[inline(always)]
-    pub const fn team_rows(self) -> u32 {
-        self.rows * self.team
+    pub const fn rows_together(self) -> u32 {
+        self.rows * self.warps_together
     }
 
     /// Columns of W that are packed for a tile.
@@ -80,65 +93,65 @@ impl Tile {
         if self.compact { cols } else { self.cols }
     }
 
-    /// Bytes of W, packed, that belong to a chunk.
+    /// Bytes of packed W that are multiplied with one chunk of X.
     #[inline(always)]
     pub const fn weight_bytes(self, cols: u32) -> u32 {
-        // A row for each of `chunk / size` elements, of `packed_cols * size` bytes, or of as many for each two parts.
+        // `chunk / size` rows of W of `packed_cols * size` bytes; a split element takes half of `size` for each part.
         let halves = if self.parts == 1 { 2 } else { self.parts };
         self.chunk * self.packed_cols(cols) * halves / 2
     }
 
-    /// Bytes of W, packed, for a tile of columns; with what lies in the place of columns that the last rows do not have.
+    /// Bytes of packed W for one tile of columns, with the padding at its end.
     #[inline(always)]
     pub fn tile_bytes(self, row_bytes: u64, cols: u32) -> u64 {
         u64::from(self.chunks(row_bytes)) * u64::from(self.weight_bytes(cols))
             + u64::from(self.rest_bytes(cols))
     }
 
-    /// Bytes of W that are read past the last row: 16 for each column that it does not have.
+    /// Bytes that a warpgroup reads past the last row of a compact W: 16 for each surplus column of the tile.
     #[inline(always)]
     const fn rest_bytes(self, cols: u32) -> u32 {
-        if self.team == 1 {
+        if self.warps_together == 1 {
             0
         } else {
             16 * (self.cols - self.packed_cols(cols))
         }
     }
 
-    /// Chunks of a row.
+    /// The number of chunks in a row of X.
     #[inline(always)]
     pub fn chunks(self, row_bytes: u64) -> u32 {
-        // Fewer than 2^32 elements, a chunk has some.
+        // The cast is exact: a row has fewer than 2^32 elements, and a chunk has several.
         row_bytes.div_ceil(self.chunk.into()) as u32
     }
 
-    /// Bytes of W, packed, for all columns.
+    /// Bytes of packed W for all columns.
     #[inline(always)]
     pub fn packed_bytes(self, row_bytes: u64, cols: u32) -> u64 {
         u64::from(cols.div_ceil(self.cols)) * self.tile_bytes(row_bytes, cols)
     }
 
-    /// Columns of Y that the tile's first column of tiles has, of `cols` in all.
+    /// Columns of Y in a tile, if `cols` are left from the tile's first column on.
     #[inline(always)]
     pub fn output_cols(self, cols: u32) -> u32 {
         cols.min(self.cols)
     }
 
-    /// Whether Y's elements, of `size` bytes, are written one by one where its rows are not aligned to vectors: a compact tile
-    /// has no shared memory left to gather them.
+    /// Whether elements of Y, of `size` bytes, are written one by one if rows of Y are not aligned to vectors. A
+    /// compact tile has no shared memory left to gather them.
     #[inline(always)]
     pub const fn writes_elements(self, size: u32) -> bool {
         self.compact && 8 * self.cols * size > self.stage_bytes()
     }
 
-    /// Whether 8 rows of the tile of Y fit into a stage. The last one is free until the next chunk is begun.
+    /// Whether 8 rows of the tile of Y fit in a stage. One stage is free between two chunks.
     #[inline(always)]
     pub fn gathers_in_stage(self, cols: u32, size: u32) -> bool {
         8 * self.output_cols(cols) * size <= self.stage_bytes()
     }
 
-    /// Bytes of a warp's shared memory: the ring, and 8 rows of the tile of Y, elements of `size` bytes, if they are gathered
-    /// and no stage has room for them.
+    /// Bytes of a warp's shared memory: its ring of stages, and room for 8 rows of the tile of Y if those are gathered
+    /// and do not fit in a stage. `size` is the bytes of an element.
     #[inline(always)]
     pub fn warp_bytes(self, cols: u32, size: u32) -> u32 {
         let gathers = !cols.is_multiple_of(self.vector) && !self.writes_elements(size);
@@ -150,7 +163,7 @@ impl Tile {
         self.stages * self.stage_bytes() + rows
     }
 
-    /// Bytes from a row to the next in a stage.
+    /// Bytes from one row to the next in a stage.
     #[inline(always)]
     pub const fn pitch(self) -> u32 {
         self.chunk + if self.unaligned { 16 } else { 0 }
@@ -162,33 +175,35 @@ impl Tile {
         self.rows * self.pitch()
     }
 
-    /// Where a byte of a row's chunk lies in a stage.
+    /// The offset in a stage of a byte of a row's chunk.
     #[inline(always)]
-    pub fn place(self, row: u32, byte: u32) -> u32 {
-        row * self.pitch() + (byte ^ self.twist(row))
+    pub fn offset(self, row: u32, byte: u32) -> u32 {
+        row * self.pitch() + (byte ^ self.swizzle(row))
     }
 
-    /// Where the byte lies that is `rows` rows below the one at `place`, whose row has none of the bits of `rows`.
+    /// The offset of the byte that is `rows` rows below the byte at `offset`. The row number of that byte and `rows`
+    /// have no set bit in common, so that their swizzles can be combined by `^`.
     #[inline(always)]
-    pub fn below(self, place: u32, rows: u32) -> u32 {
-        (place ^ self.twist(rows)) + rows * self.pitch()
+    pub fn offset_below(self, offset: u32, rows: u32) -> u32 {
+        (offset ^ self.swizzle(rows)) + rows * self.pitch()
     }
 
-    /// Where a lane's strip of the first row in a stage lies, or the first of its words, each 16 bytes after another.
+    /// The offset in a stage of a lane's strip of row `lane / 4`. In an unaligned tile it is the offset of the strip's
+    /// first word; the next words follow at distances of 16 bytes.
     #[inline(always)]
-    pub fn strip(self, row_bytes: u64, lane: u32) -> u32 {
+    pub fn strip_offset(self, row_bytes: u64, lane: u32) -> u32 {
         if self.unaligned {
-            // Tiles begin at a multiple of eight rows, and so at one of 16 bytes.
+            // A tile starts at a multiple of eight rows, so its first byte is aligned to 16 bytes.
             let before = lane / 4 * row_bytes as u32 % 16;
-            self.place(lane / 4, before + lane % 4 * 4)
+            self.offset(lane / 4, before + lane % 4 * 4)
         } else {
-            self.place(lane / 4, lane % 4 * 16)
+            self.offset(lane / 4, lane % 4 * 16)
         }
     }
 
-    /// Where that of a row's `step`th 64 bytes lies.
+    /// The offset of the same lane's strip in the `step`th 64 bytes of the chunk.
     #[inline(always)]
-    pub fn step(self, strip: u32, step: u32) -> u32 {
+    pub fn step_offset(self, strip: u32, step: u32) -> u32 {
         if self.unaligned {
             strip + 64 * step
         } else {
@@ -196,9 +211,9 @@ impl Tile {
         }
     }
 
-    /// By what a row's units of 16 bytes are permuted.
+    /// What the offsets in a row are combined with by `^`: a multiple of 16 bytes that depends on the row.
     #[inline(always)]
-    const fn twist(self, row: u32) -> u32 {
+    const fn swizzle(self, row: u32) -> u32 {
         let unit = if self.unaligned {
             0
         } else if self.chunk == 128 {
@@ -209,16 +224,19 @@ impl Tile {
         unit << 4
     }
 
-    /// The launch, if W fits: column tiles along x, so that those that read the same rows of X do so at about the same time,
-    /// blocks along y. A tile that is streamed always fits. `size` is that of an element.
+    /// The launch for a product of elements of `size` bytes; `None` if W does not fit in shared memory. A streamed tile
+    /// always fits.
+    ///
+    /// The grid has tiles of columns along x, and along y blocks that share the rows. Blocks that are neighbours along
+    /// x run at about the same time and read the same rows of X.
     #[cfg(not(target_arch = "nvptx64"))]
-    pub fn launch(self, shape: Shape, size: u32) -> Option<LaunchConfig> {
-        let all = u64::from(shape.shared_bytes);
-        let per_warp = u64::from(self.warp_bytes(shape.cols, size));
-        let row_bytes = u64::from(shape.depth) * u64::from(size);
-        let resident = self.tile_bytes(row_bytes, shape.cols);
+    pub fn launch(self, problem: GemmProblem, size: u32) -> Option<LaunchConfig> {
+        let all = u64::from(problem.shared_bytes);
+        let per_warp = u64::from(self.warp_bytes(problem.cols, size));
+        let row_bytes = u64::from(problem.depth) * u64::from(size);
+        let resident = self.tile_bytes(row_bytes, problem.cols);
         let (weights, most) = if self.streamed {
-            let weights = u64::from(self.stages * self.weight_bytes(shape.cols));
+            let weights = u64::from(self.stages * self.weight_bytes(problem.cols));
             (weights, self.warps)
         } else if resident + u64::from(self.least_warps) * per_warp > all {
             return None;
@@ -233,27 +251,30 @@ impl Tile {
             (resident, most)
         };
         let room = all.saturating_sub(weights) / per_warp;
-        // At most `most`, and shared memory of a block.
-        let warps = room.min(most.into()) as u32 / self.team * self.team;
-        let warps = warps.max(self.team);
+        // The casts are exact: `room.min(most)` is at most `most`, and `bytes` at most the shared memory of a block.
+        let warps = room.min(most.into()) as u32 / self.warps_together * self.warps_together;
+        let warps = warps.max(self.warps_together);
         let bytes = (weights + u64::from(warps) * per_warp) as u32;
         let system = SHARED_BYTES_OF_SYSTEM;
-        let fitting = (shape.shared_bytes + system) / (bytes + system);
-        let blocks = (shape.multiprocessors.max(1))
+        let fitting = (problem.shared_bytes + system) / (bytes + system);
+        let blocks = (problem.multiprocessors.max(1))
             .saturating_mul(fitting.clamp(1, self.blocks))
             .min(
-                (shape.rows)
-                    .div_ceil(self.team_rows())
-                    .div_ceil(warps / self.team),
+                (problem.rows)
+                    .div_ceil(self.rows_together())
+                    .div_ceil(warps / self.warps_together),
             )
             .min(MAX_GRID_Y);
-        let across = shape.cols.div_ceil(self.cols);
+        let across = problem.cols.div_ceil(self.cols);
         let config = LaunchConfig::new((across, blocks), warps * WARP_SIZE);
         Some(config.shared_bytes(bytes))
     }
 
-    /// W as the kernels want it: for each tile of columns, rows filled up to whole chunks of X, `order` telling which element
-    /// (row and column of the tile) is the `i`th of a chunk's, and `part` what is packed of an element for each part.
+    /// W in the order in which the kernels read it: tile of columns by tile of columns, chunk by chunk, padded with
+    /// `zero` to whole chunks.
+    ///
+    /// `order(i)` is the row and column, within chunk and tile, of the `i`th element. `part(p, element)` is what is
+    /// packed for part `p` of an element.
     #[cfg(not(target_arch = "nvptx64"))]
     pub fn pack<T: Element, P: Element>(
         self,

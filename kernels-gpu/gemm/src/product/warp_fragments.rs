@@ -1,19 +1,25 @@
-//! Tensor cores: each warp streams its own rows of X through shared memory and takes fragments from there.
+//! XW on tensor cores: each warp streams its rows of X through a ring of stages in shared memory.
 //!
-//! Changes from `fragments`: what is in flight from global memory takes no registers and does not end with a tile
-//! (`tile::ring`). So a warp computes up to 128 columns at once, and X is read once. W comes packed, in
-//! the order in which lanes read it. Its columns are ordered so that a lane has 16 neighbouring bytes of a row of Y to write.
+//! A warp computes tiles of 16 or 32 rows and up to 128 columns, in turn. A block's warps share W in shared memory.
+//! The file `tile/ring.rs` draws the ring. An element of X is read once for each tile of columns:
+//! by one asynchronous copy to shared memory, and one 16-byte load of a strip from there.
 //!
-//! f32 is rounded to tf32. A row with an odd number of 16-bit elements is not aligned to the words that are copied: such rows are
-//! for `fragments`.
+//! Changes from `fragments`:
+//!
+//! - Loads of X in flight occupy no registers, and go on from tile to tile. So a warp has registers for 128 columns.
+//! - The host packs W in the order in which lanes read it. Columns are ordered so that a lane writes 16 neighbouring
+//!   bytes of a row of Y.
+//!
+//! f32 is rounded to tf32, so plans choose this kernel for f32 only if the options allow tf32. It refuses rows of an
+//! odd number of 16-bit elements, which are not aligned to the words that `cp.async` copies; `fragments` takes those.
 
 #[cfg(not(target_arch = "nvptx64"))]
 use crate::product::tile::plan::{Candidate, Chosen, choose};
 use crate::product::tile::warp_tiles::*;
-use crate::product::warp_product::{self, Direct};
-use crate::{Epilogue, Fragment, GemmKernel, Rung};
+use crate::product::warp_product::{self, PlainProducts};
+use crate::{BiasRelu, GemmKernel, Rung, TensorCoreElement};
 #[cfg(not(target_arch = "nvptx64"))]
-use crate::{Multiplies, Plan, Shape};
+use crate::{GemmProblem, Multiplies, PlannedLaunch};
 use cuda_std::prelude::*;
 use warprow_kernels_matrix::{Dense, DenseMut};
 
@@ -32,31 +38,31 @@ impl Rung for WarpFragments {
 }
 
 #[cfg(not(target_arch = "nvptx64"))]
-impl<T: Fragment> Multiplies<T> for WarpFragments {
-    fn plan(shape: Shape) -> Plan<T> {
-        chosen(shape).plan
+impl<T: TensorCoreElement> Multiplies<T> for WarpFragments {
+    fn plan(problem: GemmProblem) -> PlannedLaunch<T> {
+        chosen(problem).plan
     }
 
-    fn pack(w: Vec<T>, shape: Shape) -> Vec<T> {
+    fn pack(w: Vec<T>, problem: GemmProblem) -> Vec<T> {
         let Chosen {
             shape: tile_shape,
             tile,
             ..
-        } = chosen::<T>(shape);
-        let packed = pack_strips(&w, shape.cols, tile_shape, tile);
+        } = chosen::<T>(problem);
+        let packed = pack_strips(&w, problem.cols, tile_shape, tile);
         packed.into_iter().map(T::prepare_weight).collect()
     }
 }
 
-/// The instance for a product. Few are of f64, which newer GPUs multiply by `sm90_fragments`, and of tf32.
+/// The instance for a product. There are few for f64, which newer GPUs multiply by `sm90_fragments`, and for tf32.
 #[cfg(not(target_arch = "nvptx64"))]
-fn chosen<T: Fragment>(shape: Shape) -> Chosen<T> {
-    fn of<T: Fragment, S: WarpTile>() -> Candidate<T> {
-        Candidate::new::<Direct, S>(warp_fragments::<T, S>)
+fn chosen<T: TensorCoreElement>(problem: GemmProblem) -> Chosen<T> {
+    fn of<T: TensorCoreElement, S: WarpTile>() -> Candidate<T> {
+        Candidate::new::<PlainProducts, S>(warp_fragments::<T, S>)
     }
     let size = size_of::<T>();
-    let is_short = u64::from(shape.depth) * size as u64 <= SHORT_ROW_BYTES;
-    let resident = match (size, shape.cols) {
+    let is_short = u64::from(problem.depth) * size as u64 <= SHORT_ROW_BYTES;
+    let resident = match (size, problem.cols) {
         (8, ..=16) => Some(of::<T, Columns16>()),
         (8, _) => None,
         (4, ..=48) => Some(of::<T, Columns48>()),
@@ -70,15 +76,15 @@ fn chosen<T: Fragment>(shape: Shape) -> Chosen<T> {
         2 => of::<T, Columns128Streamed>(),
         _ => of::<T, Columns48Streamed>(),
     };
-    choose(shape, resident, streamed)
+    choose(problem, resident, streamed)
 }
 
-/// `Y[row, j] = sum of X[row, k] * W[k, j]`, a warp for tiles of rows in turn.
+/// `Y[row, j] = sum over k of X[row, k] * W[k, j]`; a warp computes tiles of rows in turn.
 ///
 /// # Safety
 ///
-/// `x` is m x k, `w` k x n as [`WarpFragments`] packs it, `y` m x n, apart from each other and aligned to 16 bytes; the launch
-/// is its plan's.
+/// `x` is m x k, `w` is k x n, packed by [`WarpFragments`], and `y` is m x n. They do not overlap and are aligned to 16
+/// bytes. The launch is the plan of [`WarpFragments`].
 #[kernel(
     name = "gemm_warp_fragments",
     T = [f16, bf16],
@@ -86,12 +92,12 @@ fn chosen<T: Fragment>(shape: Shape) -> Chosen<T> {
     T = [f32], S = [Columns48, Columns48Streamed, Columns128];
     T = [f64], S = [Columns16, Columns48Streamed]
 )]
-pub unsafe fn warp_fragments<T: Fragment, S: WarpTile>(
+pub unsafe fn warp_fragments<T: TensorCoreElement, S: WarpTile>(
     x: Dense<T>,
     w: Dense<T>,
     y: DenseMut<T>,
-    epilogue: Epilogue<T>,
+    epilogue: BiasRelu<T>,
 ) {
-    // SAFETY: the kernel's contract.
-    unsafe { warp_product::multiply::<T, Direct, S>(&x, &w, &y, &epilogue) };
+    // SAFETY: operands, packing and launch are as the contract says, and all threads call it.
+    unsafe { warp_product::multiply::<T, PlainProducts, S>(&x, &w, &y, &epilogue) };
 }

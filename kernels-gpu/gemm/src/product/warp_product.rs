@@ -1,71 +1,76 @@
-//! A warp's product on tensor cores: it streams its own rows of X through shared memory ([`ring`](crate::product::tile::ring))
-//! and takes fragments from there; how these are multiplied is a parameter.
+//! The body of all kernels in which a warp streams its rows of X through shared memory and multiplies on tensor cores.
+//!
+//! A warp computes tiles of rows in turn. Its [ring](crate::product::tile::ring) copies X ahead of use; the warp loads
+//! strips from a stage, multiplies them with W, and applies the epilogue to the sums. A type parameter
+//! ([`TileProducts`]) says how a chunk is multiplied: in the element's own type, split into parts, or by a warpgroup.
 
 mod output;
 
 use crate::element::halves;
-use crate::product::tile::Tile;
+use crate::product::tile::TileLayout;
 use crate::product::tile::ring::{Ring, Stage};
 use crate::product::tile::warp_tiles::{STEP_BYTES, WarpTile};
-use crate::{Epilogue, Fragment};
+use crate::{BiasRelu, TensorCoreElement};
 use core::array;
 use cuda_std::prelude::*;
 use warprow_kernels_matrix::unroll;
 use warprow_kernels_matrix::{Dense, DenseMut, Operand};
 
-/// A lane's sums of a tile: for each 16 rows and each 8 columns, those of rows g and g + 8 in columns 2t and 2t + 1.
+/// A lane's sums of a tile, with `g = lane / 4` and `t = lane % 4`. For each fragment of 16 rows and 8 columns they are
+/// those of row g in columns 2t and 2t + 1, then those of row g + 8.
 pub(crate) type Sums<T> = [[[<T as Operand>::Sum; 4]; 16]; 2];
 
-/// A stage that may be filled again while its chunk is multiplied. It is no closure: the compiler may leave a closure a
-/// function, with the sums in memory.
+/// The permission to refill a stage while its chunk is multiplied. It is no closure: the compiler may compile a closure
+/// as a function, and keep the sums in memory.
 pub(crate) struct Refill<'a> {
     ring: &'a mut Ring,
     refills: bool,
 }
 
 impl Refill<'_> {
-    /// Begins the copies to the stage.
+    /// Begins the copies to the stage, if the tile refills early and another chunk of the row follows.
     ///
     /// # Safety
     ///
-    /// As [`Ring::refill`].
+    /// As for [`Ring::refill`].
     #[inline(always)]
     #[track_caller]
     pub unsafe fn refill(&mut self) {
         if self.refills {
-            // SAFETY: the caller's contract; W is resident.
+            // SAFETY: by the contract, all lanes of the warp call it and are done with the stage.
             unsafe { self.ring.refill() };
         }
     }
 }
 
-/// How the products of a warp's tile are computed.
-pub(crate) trait Products<T: Operand, S: WarpTile> {
-    /// What a warp takes at once.
-    const TILE: Tile;
+/// How a warp multiplies the chunks of a tile.
+pub(crate) trait TileProducts<T: Operand, S: WarpTile> {
+    /// The layout of the tile.
+    const TILE: TileLayout;
 
-    /// The products of a warp. `packed_bytes` are the bytes of W as the kernel reads it.
+    /// The state that a warp keeps for all tiles. `packed_bytes` is the number of bytes of packed W.
     ///
     /// # Safety
     ///
-    /// W as the kernel gets it.
+    /// `w` is the kernel's argument.
     unsafe fn start(w: &Dense<T>, packed_bytes: u64) -> Self;
 
-    /// Adds the products of a chunk. If the tile refills early it calls [`Refill::refill`] when what it needs of X is in
-    /// registers; it need not for the last chunk of a row.
+    /// Adds the products of a chunk to the sums. If the tile refills early, it calls [`Refill::refill`] as soon as the
+    /// chunk of X is in registers; for the last chunk of a row it need not.
     ///
     /// # Safety
     ///
-    /// The stage is written; all lanes of the warp, and all warps of a team, call it.
+    /// The stage is written. All lanes of the warp call it, and so do all warps that multiply together.
     unsafe fn add_chunk(stage: Stage, sums: &mut Sums<T>, refill: Refill<'_>);
 
-    /// Writes a tile of Y in another way if its sums are not what they should be, and says whether it has.
+    /// Checks the sums of a tile. If they may be inexact, it computes the tile of Y anew, writes it, and returns true.
     ///
     /// # Safety
     ///
-    /// Operands as the kernel gets them, rows and columns of Y that are the warp's; all lanes call it.
+    /// The operands are the kernel's arguments, and Y has the rows and columns, which no other warp writes. All lanes
+    /// of the warp call it.
     #[inline(always)]
-    unsafe fn replace(
+    unsafe fn recompute(
         &self,
         _operands: &Operands<'_, T>,
         _rows: (u32, u32),
@@ -76,60 +81,63 @@ pub(crate) trait Products<T: Operand, S: WarpTile> {
     }
 }
 
-/// How strips of X and W, as [`Fragment`] has them, are multiplied by a warp alone.
-pub(crate) trait Strips<T: Operand> {
-    /// Strips of rows g and g + 8 of X, ready to be multiplied.
-    type Rows: Copy;
+/// How a warp that multiplies alone multiplies strips of X with strips of W; see [`TensorCoreElement`] for strips.
+pub(crate) trait StripProducts<T: Operand> {
+    /// The strips of rows g and g + 8 of X, converted for the multiplication.
+    type XStrips: Copy;
 
-    /// A strip of a column of W, ready to be multiplied.
-    type Weights: Copy;
+    /// A strip of a column of W, converted for the multiplication.
+    type WStrip: Copy;
 
-    /// Loads two rows' strips, whose words lie as [`load_strip`] says, and makes them ready.
+    /// Loads the strips of two rows of X, as [`load_strip`] does, and converts them.
     ///
     /// # Safety
     ///
-    /// Strips that are written.
-    unsafe fn rows(low: Shared<u32>, high: Shared<u32>, unaligned: bool) -> Self::Rows;
+    /// Both strips are written.
+    unsafe fn load_x(low: Shared<u32>, high: Shared<u32>, unaligned: bool) -> Self::XStrips;
 
-    /// Loads a strip of W and makes it ready.
+    /// Loads a strip of W and converts it.
     ///
     /// # Safety
     ///
-    /// A strip that is written.
-    unsafe fn weights(strip: Shared<u32>) -> Self::Weights;
+    /// The strip is written.
+    unsafe fn load_w(strip: Shared<u32>) -> Self::WStrip;
 
-    /// Adds the products with `COUNT` strips of W, each as [`Fragment::multiply`] does. It has the parts of a product, each of which
-    /// waits for the one before, beside those of the others: the compiler keeps tensor cores' instructions in the order in which they are
-    /// written.
+    /// Adds the products with `COUNT` strips of W to their sums, as [`TensorCoreElement::multiply`] does.
+    ///
+    /// The multiplications for one sum depend on each other, so those for different sums should alternate: the compiler
+    /// keeps the order in which they are written.
     fn add<const COUNT: usize>(
-        x: Self::Rows,
-        w: [Self::Weights; COUNT],
+        x: Self::XStrips,
+        w: [Self::WStrip; COUNT],
         sums: [[T::Sum; 4]; COUNT],
     ) -> [[T::Sum; 4]; COUNT];
 }
 
-/// Why the kernels here refuse rows of an odd number of 16-bit elements, which are aligned to no word.
+/// Why kernels that copy X by `cp.async` refuse rows of an odd number of 16-bit elements, which are not aligned to
+/// words; `None` for other rows.
 pub(crate) fn refuses_odd_rows(depth: u32, size: usize) -> Option<&'static str> {
     let is_odd = size == 2 && !depth.is_multiple_of(2);
     is_odd.then_some("it copies whole words, and these rows have an odd number of 16-bit elements")
 }
 
-/// X, Y and what is done to a sum.
+/// The kernel's arguments apart from W.
 pub(crate) struct Operands<'a, T> {
     pub x: &'a Dense<T>,
     pub y: &'a DenseMut<T>,
-    pub epilogue: &'a Epilogue<T>,
+    pub epilogue: &'a BiasRelu<T>,
 }
 
-/// Loads the four words of a strip: neighbours, or in an [unaligned](Tile::unaligned) tile 16 bytes apart.
+/// Loads the four words of a strip. They are neighbours; in an [unaligned](TileLayout::unaligned) tile they are 16
+/// bytes apart.
 ///
 /// # Safety
 ///
-/// They are written.
+/// The four words are written; if they are neighbours, they are aligned to 16 bytes.
 #[inline(always)]
 #[track_caller]
 pub(crate) unsafe fn load_strip(strip: Shared<u32>, unaligned: bool) -> [u32; 4] {
-    // SAFETY: the caller's contract.
+    // SAFETY: the words are written, and aligned for `load4` if it is used, by the contract.
     unsafe {
         if unaligned {
             array::from_fn(|word| strip.load(4 * word))
@@ -139,11 +147,11 @@ pub(crate) unsafe fn load_strip(strip: Shared<u32>, unaligned: bool) -> [u32; 4]
     }
 }
 
-/// As the element type has it.
-pub(crate) struct Direct;
+/// Products in the element's own type, as [`TensorCoreElement`] multiplies it.
+pub(crate) struct PlainProducts;
 
-impl<T: Fragment, S: WarpTile> Products<T, S> for Direct {
-    const TILE: Tile = S::SHAPE.tile(size_of::<T>());
+impl<T: TensorCoreElement, S: WarpTile> TileProducts<T, S> for PlainProducts {
+    const TILE: TileLayout = S::SHAPE.tile(size_of::<T>());
 
     #[inline(always)]
     unsafe fn start(_: &Dense<T>, _: u64) -> Self {
@@ -153,26 +161,26 @@ impl<T: Fragment, S: WarpTile> Products<T, S> for Direct {
     #[inline(always)]
     #[track_caller]
     unsafe fn add_chunk(stage: Stage, sums: &mut Sums<T>, refill: Refill<'_>) {
-        // SAFETY: the caller's contract.
+        // SAFETY: the stage is written and all lanes call it, by the contract.
         unsafe { add_strips::<T, Self, S>(stage, sums, refill) };
     }
 }
 
-impl<T: Fragment> Strips<T> for Direct {
-    type Rows = [[u32; 4]; 2];
-    type Weights = [u32; 4];
+impl<T: TensorCoreElement> StripProducts<T> for PlainProducts {
+    type XStrips = [[u32; 4]; 2];
+    type WStrip = [u32; 4];
 
     #[inline(always)]
     #[track_caller]
-    unsafe fn rows(low: Shared<u32>, high: Shared<u32>, unaligned: bool) -> [[u32; 4]; 2] {
-        // SAFETY: the caller's contract.
+    unsafe fn load_x(low: Shared<u32>, high: Shared<u32>, unaligned: bool) -> [[u32; 4]; 2] {
+        // SAFETY: both strips are written, by the contract.
         unsafe { [low, high].map(|strip| T::prepare(load_strip(strip, unaligned))) }
     }
 
     #[inline(always)]
     #[track_caller]
-    unsafe fn weights(strip: Shared<u32>) -> [u32; 4] {
-        // SAFETY: the caller's contract.
+    unsafe fn load_w(strip: Shared<u32>) -> [u32; 4] {
+        // SAFETY: the strip is written, by the contract; packed strips are aligned to 16 bytes.
         unsafe { strip.load4(0) }
     }
 
@@ -197,23 +205,25 @@ impl<T: Fragment> Strips<T> for Direct {
     }
 }
 
-/// `Y[row, j] = sum of X[row, k] * W[k, j]`, a warp for tiles of rows in turn.
+/// `Y[row, j] = sum over k of X[row, k] * W[k, j]`, then the epilogue. A warp computes tiles of rows in turn.
 ///
 /// # Safety
 ///
-/// `x` is m x k, `w` k x n, packed for the tile, `y` m x n, apart from each other and aligned to 16 bytes; the launch is that of
-/// [`Tile::launch`]; all threads call it.
+/// `x` is m x k, `w` k x n and packed for the tile, `y` m x n; they do not overlap and are aligned to 16 bytes. The
+/// launch is that of [`TileLayout::launch`], and all threads call it.
 #[inline(always)]
-pub(crate) unsafe fn multiply<T: Operand, P: Products<T, S>, S: WarpTile>(
+pub(crate) unsafe fn multiply<T: Operand, P: TileProducts<T, S>, S: WarpTile>(
     x: &Dense<T>,
     w: &Dense<T>,
     y: &DenseMut<T>,
-    epilogue: &Epilogue<T>,
+    epilogue: &BiasRelu<T>,
 ) {
     let tile = P::TILE;
     let column_tile = thread::block_idx_x();
     let operands = Operands { x, y, epilogue };
-    // SAFETY: the caller's contract; if W is streamed, all warps of a block have as many tiles.
+    // SAFETY: the operands and the launch are as the contract says. The loops run equally often in all lanes of a warp,
+    // and in all warps of a block if W is streamed, so all reach the barriers in `advance`. `rows` and `columns` end
+    // where Y ends, and no other warp has them.
     unsafe {
         let mut ring = Ring::start::<T>(x, w, tile, column_tile);
         let products = P::start(w, tile.packed_bytes(ring.row_bytes(), w.cols));
@@ -224,7 +234,7 @@ pub(crate) unsafe fn multiply<T: Operand, P: Products<T, S>, S: WarpTile>(
             while chunk < ring.chunks() {
                 let stage = ring.advance();
                 chunk += 1;
-                // The last stage may be the memory for elements of Y first.
+                // After a row's last chunk, a stage may hold elements of Y first.
                 let refills = chunk < ring.chunks();
                 let refill = Refill {
                     ring: &mut ring,
@@ -236,7 +246,7 @@ pub(crate) unsafe fn multiply<T: Operand, P: Products<T, S>, S: WarpTile>(
             let (first, end) = ring.rows();
             let rows = (first, end.min(first.saturating_add(tile.rows)));
             let columns = (column, y.cols.min(column.saturating_add(tile.cols)));
-            if !products.replace(&operands, rows, columns, &sums) {
+            if !products.recompute(&operands, rows, columns, &sums) {
                 let output = ring.output(y.cols, size_of::<T>() as u32).cast();
                 output::store::<T, S>(&operands, tile, column, ring.rows(), sums, output);
             }
@@ -247,21 +257,22 @@ pub(crate) unsafe fn multiply<T: Operand, P: Products<T, S>, S: WarpTile>(
     }
 }
 
-/// Where a lane's strips of W lie for a step: that of the first tile of columns, 512 bytes before the next one's, and that of the last if W is
-/// compact. Lanes whose column the last tile lacks take another's.
+/// The addresses of a lane's strips of W in a step.
 #[derive(Clone, Copy)]
 struct WeightStrips {
-    of_tiles: Shared<u32>,
-    of_last: Shared<u32>,
+    /// The strip for the first fragment of columns; that for the next fragment is 512 bytes further on.
+    first: Shared<u32>,
+    /// The strip for the last fragment of a compact W. A lane whose column does not exist reads another column's.
+    last: Shared<u32>,
 }
 
-/// Adds the products of a chunk, by strips.
+/// Adds the products of a chunk to the sums, strip by strip.
 ///
 /// # Safety
 ///
-/// The stage is written; all lanes of the warp call it.
+/// The stage is written. All lanes of the warp call it.
 #[inline(always)]
-pub(crate) unsafe fn add_strips<T: Operand, P: Strips<T>, S: WarpTile>(
+pub(crate) unsafe fn add_strips<T: Operand, P: StripProducts<T>, S: WarpTile>(
     stage: Stage,
     sums: &mut Sums<T>,
     mut refill: Refill<'_>,
@@ -274,16 +285,17 @@ pub(crate) unsafe fn add_strips<T: Operand, P: Strips<T>, S: WarpTile>(
             let weights = stage.weights.offset_bytes(byte * stage.columns);
             let last_column = (tile.cols - 8 + lane / 4).min(stage.columns - 1);
             let weights = WeightStrips {
-                of_tiles: weights.offset_bytes(16 * lane),
-                of_last: weights.offset_bytes(64 * last_column + lane % 4 * 16),
+                first: weights.offset_bytes(16 * lane),
+                last: weights.offset_bytes(64 * last_column + lane % 4 * 16),
             };
-            // SAFETY: strips of the stage, and of W.
+            // SAFETY: the stage has a strip for each lane, row and step (`byte < tile.chunk`), and W one for each
+            // column of the tile. After the last step's strips are in registers, no lane uses the stage.
             unsafe {
                 let strip = |rows: u32| stage.strip(rows, step as u32);
-                let first = P::rows(strip(0), strip(8), tile.unaligned);
+                let first = P::load_x(strip(0), strip(8), tile.unaligned);
                 let mut x = [first; 2];
                 if const { S::SHAPE.row_fragments == 2 } {
-                    x[1] = P::rows(strip(16), strip(24), tile.unaligned);
+                    x[1] = P::load_x(strip(16), strip(24), tile.unaligned);
                 }
                 if byte + STEP_BYTES == tile.chunk {
                     refill.refill();
@@ -298,26 +310,26 @@ pub(crate) unsafe fn add_strips<T: Operand, P: Strips<T>, S: WarpTile>(
     });
 }
 
-/// Adds the products of a step, `COUNT` tiles of columns at once.
+/// Adds the products of a step to the sums, `COUNT` fragments of columns at once.
 ///
 /// # Safety
 ///
-/// W of the step is written; all lanes of the warp call it.
+/// The strips of W are written. All lanes of the warp call it.
 #[inline(always)]
-unsafe fn add_step<T: Operand, P: Strips<T>, S: WarpTile, const COUNT: usize>(
-    x: [P::Rows; 2],
+unsafe fn add_step<T: Operand, P: StripProducts<T>, S: WarpTile, const COUNT: usize>(
+    x: [P::XStrips; 2],
     weights: WeightStrips,
     sums: &mut Sums<T>,
 ) {
     unroll!(group in 0..8 {
         if const { group * COUNT < S::SHAPE.column_fragments } {
             let first = const { group * COUNT % 16 };
-            // SAFETY: strips of W.
+            // SAFETY: W has a strip for each of the tile's `column_fragments` fragments, and `first + n` is below that.
             let w = array::from_fn(|n| unsafe {
                 if S::SHAPE.compact && first + n + 1 == S::SHAPE.column_fragments {
-                    P::weights(weights.of_last)
+                    P::load_w(weights.last)
                 } else {
-                    P::weights(weights.of_tiles.offset(128 * (first + n)))
+                    P::load_w(weights.first.offset(128 * (first + n)))
                 }
             });
             unroll!(m in 0..2 {

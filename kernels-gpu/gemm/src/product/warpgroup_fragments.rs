@@ -1,21 +1,24 @@
-//! Tensor cores of sm_90a, 16-bit elements: four warps together, W from shared memory without registers.
+//! XW on tensor cores in f16 and bf16, with the warpgroup instructions of sm_90a.
 //!
-//! Change from `warp_fragments`: there each warp reads all of W from shared memory for its 16 rows, 1 KiB of W for every 128 bytes
-//! of a row at 128 columns. That takes 256 of a multiprocessor's cycles for 4 KiB of X, which memory delivers in 220. Here four
-//! warps of 16 rows multiply together (`wgmma`): the tensor cores read W once for all of them. X comes by the same way as there,
-//! through each warp's own ring, and its strips go into registers as they are.
+//! A warpgroup (four warps) computes 64 rows and 48 or 128 columns at once, 16 rows each warp. Sums are f32. Each warp
+//! streams its own rows of X through its ring, as in `warp_fragments`, and loads strips into registers. An element of X
+//! is read once for each tile of columns.
 //!
-//! The instructions are of sm_90a, which is compute capability 9.0 and no other.
+//! Change from `warp_fragments`: four warps multiply together (`wgmma`), and the tensor cores read W from shared
+//! memory, once for all four. In `warp_fragments` each warp loads all of W into registers for its 16 rows. At 128
+//! columns that takes a multiprocessor 256 cycles for 4 KiB of X, which memory delivers in 220.
+//!
+//! When to use it: for 17 to 48 columns, and from 65 on. sm_90a is compute capability 9.0 and no other.
 
-use crate::product::tile::Tile;
+use crate::product::tile::TileLayout;
 #[cfg(not(target_arch = "nvptx64"))]
 use crate::product::tile::plan::{Candidate, Chosen, choose};
 use crate::product::tile::ring::Stage;
 use crate::product::tile::warp_tiles::*;
-use crate::product::warp_product::{self, Products, Refill, Sums, load_strip};
-use crate::{Epilogue, GemmKernel, Rung, Target};
+use crate::product::warp_product::{self, Refill, Sums, TileProducts, load_strip};
+use crate::{BiasRelu, GemmKernel, Rung, Target};
 #[cfg(not(target_arch = "nvptx64"))]
-use crate::{Multiplies, Plan, Shape};
+use crate::{GemmProblem, Multiplies, PlannedLaunch};
 use core::array;
 use cuda_std::prelude::*;
 use cuda_std::warpgroup::{self, WarpgroupHalf};
@@ -41,24 +44,24 @@ impl Rung for WarpgroupFragments {
 
 #[cfg(not(target_arch = "nvptx64"))]
 impl<T: Operand<Sum = f32> + WarpgroupHalf> Multiplies<T> for WarpgroupFragments {
-    fn plan(shape: Shape) -> Plan<T> {
-        chosen(shape).plan
+    fn plan(problem: GemmProblem) -> PlannedLaunch<T> {
+        chosen(problem).plan
     }
 
-    /// For each chunk of X what [`warpgroup::m64k64`] wants, numbered along k as X's strips are.
-    fn pack(w: Vec<T>, shape: Shape) -> Vec<T> {
+    /// W as [`warpgroup::m64k64`] reads it, chunk by chunk, with k in the order of X's strips.
+    fn pack(w: Vec<T>, problem: GemmProblem) -> Vec<T> {
         let Chosen {
             shape: shares,
             tile,
             ..
-        } = chosen::<T>(shape);
+        } = chosen::<T>(problem);
         let order = |i| {
             let (in_column, i) = (i % 8, i / 8);
             let (column, i) = (i % 8, i / 8);
             let (half, i) = (i % 2, i / 2);
             let (fragment, part) = (i % shares.column_fragments, i / shares.column_fragments);
-            // Two parts of 16 for each 32 elements, of which strip t of four has 8: lane t multiplies half of them in each part, two
-            // and two.
+            // 32 elements of k are two parts of 16. Strip t of the four has 8 of the 32 elements; in each part, lane t
+            // multiplies 4 of them, as two pairs.
             let (strip, element) = (in_column / 2, in_column % 2);
             let word = part % 2 * 2 + half;
             let word = if shares.unaligned {
@@ -71,29 +74,29 @@ impl<T: Operand<Sum = f32> + WarpgroupHalf> Multiplies<T> for WarpgroupFragments
                 shares.column(fragment, column, SIZE),
             )
         };
-        tile.pack(&w, shape.cols, T::narrow(0.0), order, |_, weight| weight)
+        tile.pack(&w, problem.cols, T::narrow(0.0), order, |_, weight| weight)
     }
 }
 
 /// The instance for a product.
 #[cfg(not(target_arch = "nvptx64"))]
-fn chosen<T: Operand<Sum = f32> + WarpgroupHalf>(shape: Shape) -> Chosen<T> {
+fn chosen<T: Operand<Sum = f32> + WarpgroupHalf>(problem: GemmProblem) -> Chosen<T> {
     fn of<T: Operand<Sum = f32> + WarpgroupHalf, S: WarpTile>() -> Candidate<T> {
-        Candidate::new::<Warpgroup, S>(warpgroup_fragments::<T, S>)
+        Candidate::new::<WarpgroupProducts, S>(warpgroup_fragments::<T, S>)
     }
-    let resident = match shape.cols {
+    let resident = match problem.cols {
         ..=48 => of::<T, Columns48Unaligned>(),
         _ => of::<T, Columns128>(),
     };
-    choose(shape, [resident], of::<T, Columns128Streamed>())
+    choose(problem, [resident], of::<T, Columns128Streamed>())
 }
 
-/// `Y[row, j] = sum of X[row, k] * W[k, j]`, four warps for tiles of rows in turn.
+/// `Y[row, j] = sum over k of X[row, k] * W[k, j]`; a warpgroup computes tiles of rows in turn.
 ///
 /// # Safety
 ///
-/// `x` is m x k, `w` k x n as [`WarpgroupFragments`] packs it, `y` m x n, apart from each other and aligned to 16 bytes; the launch
-/// is its plan's; the device has compute capability 9.0.
+/// `x` is m x k, `w` is k x n, packed by [`WarpgroupFragments`], and `y` is m x n. They do not overlap and are aligned
+/// to 16 bytes. The launch is the plan of [`WarpgroupFragments`]. The device has compute capability 9.0.
 #[kernel(
     name = "gemm_warpgroup_fragments",
     target = sm_90a,
@@ -103,23 +106,23 @@ pub unsafe fn warpgroup_fragments<T: Operand<Sum = f32> + WarpgroupHalf, S: Warp
     x: Dense<T>,
     w: Dense<T>,
     y: DenseMut<T>,
-    epilogue: Epilogue<T>,
+    epilogue: BiasRelu<T>,
 ) {
-    // SAFETY: the kernel's contract.
-    unsafe { warp_product::multiply::<T, Warpgroup, S>(&x, &w, &y, &epilogue) };
+    // SAFETY: operands, packing and launch are as the contract says, and all threads call it.
+    unsafe { warp_product::multiply::<T, WarpgroupProducts, S>(&x, &w, &y, &epilogue) };
 }
 
-/// By four warps together.
-struct Warpgroup;
+/// Products of 16-bit elements by a warpgroup.
+struct WarpgroupProducts;
 
-impl<T: Operand<Sum = f32> + WarpgroupHalf, S: WarpTile> Products<T, S> for Warpgroup {
-    const TILE: Tile = {
+impl<T: Operand<Sum = f32> + WarpgroupHalf, S: WarpTile> TileProducts<T, S> for WarpgroupProducts {
+    const TILE: TileLayout = {
         let is_wide = S::SHAPE.column_fragments == 16;
         let warps = if is_wide && !S::SHAPE.streamed { 12 } else { 8 };
-        Tile {
-            team: 4,
+        TileLayout {
+            warps_together: 4,
             prefetch: if S::SHAPE.unaligned { 128 } else { 256 },
-            // With up to 128 registers a lane, two blocks of 8 warps fit on a multiprocessor.
+            // With at most 128 registers a lane, two blocks of 8 warps fit on a multiprocessor.
             blocks: 2,
             warps,
             warps_alone: warps,
@@ -135,7 +138,8 @@ impl<T: Operand<Sum = f32> + WarpgroupHalf, S: WarpTile> Products<T, S> for Warp
     #[inline(always)]
     #[track_caller]
     unsafe fn add_chunk(stage: Stage, sums: &mut Sums<T>, _: Refill<'_>) {
-        // SAFETY: strips of the stage, all of whose 128 bytes of a row are written, and W; the warps of a team have as many chunks.
+        // SAFETY: the stage is written by the contract, with zeros past a row's end, so all strips of its 128 bytes
+        // are. W is packed for the tile. The four warps have equally many chunks, so all of them call it together.
         unsafe {
             let unaligned = const { S::SHAPE.unaligned };
             let strip = |rows, step| load_strip(stage.strip(rows, step), unaligned);

@@ -1,30 +1,33 @@
-//! Tensor cores of sm_90a, f32 in two parts of f16: for more than 64 columns.
+//! XW on tensor cores, f32 as exact as on CUDA cores: each element is split into two f16 numbers; for sm_90a.
 //!
-//! Changes from `warpgroup_split`: an element is the sum of two numbers of 11 bits and not of three of 8. So three products of parts
-//! are enough where there are six, and W takes 4 bytes an element and not 6. With fewer fragments of X in registers three teams
-//! of four warps have room, and not two.
+//! A warpgroup (four warps) computes 64 rows and 128 columns at once. Changes from `warpgroup_split`:
 //!
-//! But f16 has few exponents. W, which is planned for, is multiplied by 2^10, and wants elements of 2^-24 to 2^5. Each row of X is
-//! scaled chunk by chunk, by the power of two that brings its greatest element near the end of f16. The products are scaled back
-//! where they are added to the sum. The second part is kept 2^12 times as great. So an element of X has all its bits down to 2^-27
-//! of the row's greatest, and those below lose what is 2^-51 of the greatest. That does not show in a sum to which the greatest adds
-//! more: W must have no zero, and no element below 2^-22 of its greatest ([`suffices`]).
+//! - An element is the sum of two numbers of 11 bits, not of three of 8. It needs three products instead of six, and an
+//!   element of W takes 4 bytes instead of 6. X takes fewer registers, so a block has three warpgroups instead of two.
+//! - f16 has few exponents, so elements are scaled by powers of two. The host multiplies W by 2^10. The kernel scales
+//!   each row of X in each chunk, so that its greatest element is near the maximum of f16. The products are scaled back
+//!   when they are added to the sum. The second part of an element is stored multiplied by 2^12.
 //!
-//! The instructions are of sm_90a, which is compute capability 9.0 and no other.
+//! An element of X keeps all its bits if it is at least 2^-27 of its row's greatest in the chunk. A smaller one loses
+//! at most 2^-51 of the greatest. That is below the error bound of the sum if the greatest element itself adds more to
+//! it. So W may have no zero, no element below 2^-22 of its greatest, and only elements from 2^-24 to 2^5
+//! ([`split_is_exact`]).
+//!
+//! When to use it: for f32 and more than 64 columns. sm_90a is compute capability 9.0 and no other.
 
 #[cfg(not(target_arch = "nvptx64"))]
 use crate::product::split_fragments;
-use crate::product::split_fragments::Split;
-use crate::product::tile::Tile;
+use crate::product::split_fragments::SplitProducts;
+use crate::product::tile::TileLayout;
 #[cfg(not(target_arch = "nvptx64"))]
 use crate::product::tile::plan::{Candidate, Chosen, choose};
 use crate::product::tile::ring::Stage;
 use crate::product::tile::warp_tiles::*;
-use crate::product::warp_product::{self, Operands, Products, Refill, Sums, load_strip};
+use crate::product::warp_product::{self, Operands, Refill, Sums, TileProducts, load_strip};
 use crate::product::warpgroup_split;
-use crate::{Epilogue, GemmKernel, Rung, Target};
+use crate::{BiasRelu, GemmKernel, Rung, Target};
 #[cfg(not(target_arch = "nvptx64"))]
-use crate::{Multiplies, Plan, Shape};
+use crate::{GemmProblem, Multiplies, PlannedLaunch};
 use core::array;
 use cuda_std::float::{Half, Narrow};
 use cuda_std::prelude::*;
@@ -36,32 +39,35 @@ use warprow_kernels_matrix::{Dense, DenseMut};
 /// The kernel in the table.
 pub struct WarpgroupHalves;
 
-/// By what the second part of an element is greater than it was, so that f16 has its bits: it is what 11 bits leave.
+/// The factor by which the second part of an element is scaled, so that f16 keeps its bits: it is the rest after 11
+/// bits.
 const LOW_SCALE: f32 = 4096.0;
 
-/// The exponent that the greatest element of a row of X in a chunk has when it is split: one less than the greatest of f16.
+/// The exponent to which the greatest element of a row of X in a chunk is scaled: one below the maximum of f16.
 const EXPONENT: u32 = 14;
 
-/// The exponent of 1 as f32 has it.
+/// The exponent bits of 1 in f32.
 const BIAS: u32 = 127;
 
-/// Rows whose greatest element is below 2^-99 are scaled as if it had that exponent: all numbers of f32 then have their bits.
+/// Minimum exponent bits for the scale. Rows whose greatest element is below 2^-99 are scaled as if it were 2^-99,
+/// which keeps all bits of every f32.
 const LEAST_EXPONENT: u32 = BIAS - 99;
 
-/// W is multiplied by two to the power of this.
+/// W is scaled by two to this power.
 const WEIGHT_EXPONENT: u32 = 10;
 
-/// The elements of W that it is exact enough for; the least is at least [`LEAST_SHARE`] of the greatest.
+/// The absolute elements of W for which the split product is as exact as f32. The least must also be at least
+/// [`MIN_SHARE`] of the greatest.
 #[cfg(not(target_arch = "nvptx64"))]
 const WEIGHTS: core::ops::RangeInclusive<f32> = f32::from_bits((BIAS - 24) << 23)..=32.0;
 
 /// See [`WEIGHTS`].
 #[cfg(not(target_arch = "nvptx64"))]
-const LEAST_SHARE: f32 = f32::from_bits((BIAS - 22) << 23);
+const MIN_SHARE: f32 = f32::from_bits((BIAS - 22) << 23);
 
-/// Whether parts suffice for the products with W, of so many rows, so that no tile is computed twice.
+/// Whether the split product is as exact as f32 for this W of `depth` rows. If it is not, all tiles are computed again.
 #[cfg(not(target_arch = "nvptx64"))]
-pub fn suffices(w: impl Iterator<Item = f32>, depth: u32) -> bool {
+pub fn split_is_exact(w: impl Iterator<Item = f32>, depth: u32) -> bool {
     let (mut least, mut greatest) = (f32::INFINITY, 0.0_f32);
     for weight in w {
         if !WEIGHTS.contains(&weight.abs()) {
@@ -70,7 +76,7 @@ pub fn suffices(w: impl Iterator<Item = f32>, depth: u32) -> bool {
         least = least.min(weight.abs());
         greatest = greatest.max(weight.abs());
     }
-    depth >= split_fragments::LEAST_DEPTH && least >= greatest * LEAST_SHARE
+    depth >= split_fragments::MIN_DEPTH && least >= greatest * MIN_SHARE
 }
 
 impl Rung for WarpgroupHalves {
@@ -81,41 +87,41 @@ impl Rung for WarpgroupHalves {
 
 #[cfg(not(target_arch = "nvptx64"))]
 impl Multiplies<f32> for WarpgroupHalves {
-    fn plan(shape: Shape) -> Plan<f32> {
-        chosen(shape).plan
+    fn plan(problem: GemmProblem) -> PlannedLaunch<f32> {
+        chosen(problem).plan
     }
 
-    /// For each chunk of X its greater parts and then the lesser ones, as [`warpgroup::m64k32`] wants them; and what
-    /// [`split_fragments`] has after it.
-    fn pack(w: Vec<f32>, shape: Shape) -> Vec<f32> {
+    /// W as [`warpgroup::m64k32`] reads it, chunk by chunk, the greater parts of a chunk before the lesser ones; then
+    /// what [`split_fragments`] appends.
+    fn pack(w: Vec<f32>, problem: GemmProblem) -> Vec<f32> {
         let part = |number: u32, weight: f32| {
             let scaled = weight * (1 << WEIGHT_EXPONENT) as f32;
             let high = f16::from_f32(scaled);
             let low = f16::from_f32((scaled - high.to_f32()) * LOW_SCALE);
             [high, low][number as usize].to_bits()
         };
-        let chosen = chosen(shape);
-        let packed = warpgroup_split::pack_parts(&w, shape.cols, chosen.shape, chosen.tile, part);
-        let suffice = suffices(w.iter().copied(), shape.depth);
-        split_fragments::with_plain(packed, &w, suffice)
+        let chosen = chosen(problem);
+        let packed = warpgroup_split::pack_parts(&w, problem.cols, chosen.shape, chosen.tile, part);
+        let suffice = split_is_exact(w.iter().copied(), problem.depth);
+        split_fragments::with_unsplit(packed, &w, suffice)
     }
 }
 
 /// The instance for a product.
 #[cfg(not(target_arch = "nvptx64"))]
-fn chosen(shape: Shape) -> Chosen<f32> {
+fn chosen(problem: GemmProblem) -> Chosen<f32> {
     fn of<S: WarpTile>() -> Candidate<f32> {
-        Candidate::new::<Warpgroup, S>(warpgroup_halves::<S>)
+        Candidate::new::<WarpgroupHalvesProducts, S>(warpgroup_halves::<S>)
     }
-    choose(shape, [of::<Columns128>()], of::<Columns128Streamed>())
+    choose(problem, [of::<Columns128>()], of::<Columns128Streamed>())
 }
 
-/// `Y[row, j] = sum of X[row, k] * W[k, j]`, four warps for tiles of rows in turn.
+/// `Y[row, j] = sum over k of X[row, k] * W[k, j]`; a warpgroup computes tiles of rows in turn.
 ///
 /// # Safety
 ///
-/// `x` is m x k, `w` k x n as [`WarpgroupHalves`] packs it, `y` m x n, apart from each other and aligned to 16 bytes; the launch is
-/// its plan's; the device has compute capability 9.0.
+/// `x` is m x k, `w` is k x n, packed by [`WarpgroupHalves`], and `y` is m x n. They do not overlap and are aligned to
+/// 16 bytes. The launch is the plan of [`WarpgroupHalves`]. The device has compute capability 9.0.
 #[kernel(
     name = "gemm_warpgroup_halves",
     target = sm_90a,
@@ -126,26 +132,27 @@ pub unsafe fn warpgroup_halves<S: WarpTile>(
     x: Dense<f32>,
     w: Dense<f32>,
     y: DenseMut<f32>,
-    epilogue: Epilogue<f32>,
+    epilogue: BiasRelu<f32>,
 ) {
-    // SAFETY: the kernel's contract.
-    unsafe { warp_product::multiply::<f32, Warpgroup, S>(&x, &w, &y, &epilogue) };
+    // SAFETY: operands, packing and launch are as the contract says, and all threads call it.
+    unsafe { warp_product::multiply::<f32, WarpgroupHalvesProducts, S>(&x, &w, &y, &epilogue) };
 }
 
-/// The rows g and g + 8 of a chunk of X, split.
-struct Rows {
-    /// The fragments of two steps, of the greater parts and of the lesser ones.
+/// Rows g and g + 8 of a chunk of X, scaled and split.
+struct ScaledRows {
+    /// The fragments of the greater parts and of the lesser parts, for two steps each.
     high: [[u32; 4]; 2],
     low: [[u32; 4]; 2],
-    /// What the products of each row are to be multiplied by.
+    /// The factors by which the products of the two rows are scaled back.
     factors: [f32; 2],
 }
 
-impl Rows {
-    /// Of the strips of a lane; all lanes of the warp call it.
+impl ScaledRows {
+    /// Scales and splits a lane's strips, given by step and row. All lanes of the warp call it.
     #[inline(always)]
     fn of(strips: [[[u32; 4]; 2]; 2]) -> Self {
-        let [upper, lower] = [0, 1].map(|row| Row::of(array::from_fn(|step| strips[step][row])));
+        let [upper, lower] =
+            [0, 1].map(|row| ScaledRow::of(array::from_fn(|step| strips[step][row])));
         let fragments = |upper: [[u32; 2]; 2], lower: [[u32; 2]; 2]| {
             array::from_fn(|step| {
                 let ([a, b], [c, d]) = (upper[step], lower[step]);
@@ -160,15 +167,17 @@ impl Rows {
     }
 }
 
-/// A lane's elements of a row, split.
-struct Row {
+/// A lane's elements of a row, scaled and split.
+struct ScaledRow {
     high: [[u32; 2]; 2],
     low: [[u32; 2]; 2],
     factor: f32,
 }
 
-impl Row {
-    /// Scaled by the row's greatest, which four lanes have together; by a power of two, and so exactly. What is not finite leaves a NaN.
+impl ScaledRow {
+    /// Scales the elements by a power of two, which is exact, and splits them. The scale follows from the greatest
+    /// element of the row in this chunk, which its four lanes find by shuffles. An element that is not finite has a
+    /// part that is NaN.
     #[inline(always)]
     fn of(strips: [[u32; 4]; 2]) -> Self {
         let mut greatest = 0.0_f32;
@@ -198,13 +207,13 @@ impl Row {
     }
 }
 
-/// By four warps together.
-struct Warpgroup(Split);
+/// Products of f32 in two parts of f16 by a warpgroup; what it needs to compute a tile again in f32.
+struct WarpgroupHalvesProducts(SplitProducts);
 
-impl<S: WarpTile> Products<f32, S> for Warpgroup {
-    const TILE: Tile = {
+impl<S: WarpTile> TileProducts<f32, S> for WarpgroupHalvesProducts {
+    const TILE: TileLayout = {
         let warps = if S::SHAPE.streamed { 8 } else { 12 };
-        Tile {
+        TileLayout {
             blocks: 1,
             warps,
             warps_alone: warps,
@@ -214,20 +223,22 @@ impl<S: WarpTile> Products<f32, S> for Warpgroup {
 
     #[inline(always)]
     unsafe fn start(w: &Dense<f32>, packed_bytes: u64) -> Self {
-        // SAFETY: the caller's contract.
-        Self(unsafe { Split::new(w, packed_bytes) })
+        // SAFETY: `w` is the kernel's argument, which `with_unsplit` has packed.
+        Self(unsafe { SplitProducts::new(w, packed_bytes) })
     }
 
     #[inline(always)]
     #[track_caller]
     unsafe fn add_chunk(stage: Stage, sums: &mut Sums<f32>, mut refill: Refill<'_>) {
-        // SAFETY: strips of the stage, all of whose 128 bytes of a row are written, and W; the warps of a team have as many chunks.
+        // SAFETY: the stage is written by the contract, with zeros past a row's end, so all strips of its 128 bytes
+        // are. W is packed for the tile. The four warps have equally many chunks, so all of them call it together.
+        // `refill` comes after all strips are in registers.
         unsafe {
             let strip = |rows, step| load_strip(stage.strip(rows, step), false);
             let rows = [[strip(0, 0), strip(8, 0)], [strip(0, 1), strip(8, 1)]];
             refill.refill();
-            let x = Rows::of(rows);
-            let low_bytes = 64 * <Self as Products<f32, S>>::TILE.cols;
+            let x = ScaledRows::of(rows);
+            let low_bytes = 64 * <Self as TileProducts<f32, S>>::TILE.cols;
             let products = products(&x, &stage, low_bytes);
             unroll!(n in 0..16 {
                 unroll!(i in 0..4 {
@@ -238,29 +249,33 @@ impl<S: WarpTile> Products<f32, S> for Warpgroup {
     }
 
     #[inline(always)]
-    unsafe fn replace(
+    unsafe fn recompute(
         &self,
         operands: &Operands<'_, f32>,
         rows: (u32, u32),
         columns: (u32, u32),
         sums: &Sums<f32>,
     ) -> bool {
-        // SAFETY: the caller's contract.
-        unsafe { self.0.replace_sums::<S>(operands, rows, columns, sums) }
+        // SAFETY: both functions have the same contract.
+        unsafe {
+            self.0
+                .recompute_if_inexact::<S>(operands, rows, columns, sums)
+        }
     }
 }
 
-/// The products of a chunk, from the lesser to the greater; the lesser parts of W begin `low_bytes` after the greater ones.
+/// The products of a chunk, added from the lesser to the greater. The lesser parts of W start `low_bytes` after the
+/// greater ones.
 ///
 /// # Safety
 ///
 /// As for [`warpgroup::m64k32`].
 #[inline(always)]
 #[track_caller]
-unsafe fn products(x: &Rows, stage: &Stage, low_bytes: u32) -> [[f32; 4]; 16] {
+unsafe fn products(x: &ScaledRows, stage: &Stage, low_bytes: u32) -> [[f32; 4]; 16] {
     let high = stage.weights;
     let low = high.offset_bytes(low_bytes);
-    // SAFETY: the caller's contract.
+    // SAFETY: `m64k32` has the same contract, and W has greater and lesser parts of `low_bytes` bytes each.
     unsafe {
         let products = warpgroup::m64k32::<false>(x.high, low, [[0.0; 4]; 16]);
         let mut products = warpgroup::m64k32::<true>(x.low, high, products);

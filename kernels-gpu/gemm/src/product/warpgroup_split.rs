@@ -1,26 +1,32 @@
-//! Tensor cores of sm_90a, f32 in three parts of bf16: four warps together, W from shared memory without registers.
+//! XW on tensor cores, f32 as exact as on CUDA cores: each element is split into three bf16 numbers; for sm_90a.
 //!
-//! Changes from `split_fragments`: there each warp reads all of W for its 16 rows and splits it, which takes twelve instructions
-//! beside six multiplications. Here W comes split by the host, and four warps multiply together (`wgmma`). The tensor cores read W
-//! once for them, and twice as fast. The products of a chunk of 32 elements begin at zero and are added to the sum on CUDA cores.
+//! A warpgroup (four warps) computes 64 rows and 48 or 64 columns at once, 16 rows each warp. Each warp streams its own
+//! rows of X through its ring, and splits them in registers. An element of X is read once for each tile of columns.
 //!
-//! An element is the sum of three numbers of 8 bits each, X's cut off, W's rounded. Of their nine products the six greatest are
-//! added, from the least on; the three others are 2^-23 and 2^-24 of a term at most and less.
+//! Changes from `split_fragments`:
 //!
-//! The instructions are of sm_90a, which is compute capability 9.0 and no other.
+//! - Four warps multiply together (`wgmma`), and the tensor cores read W from shared memory, once for all four. In
+//!   `split_fragments` each warp reads all of W for its 16 rows.
+//! - The host splits W. Splitting it in the kernel takes twelve instructions for six multiplications.
+//! - An element is the sum of three numbers of 8 bits; those of X are truncated, those of W rounded. The six greatest
+//!   of the nine products are added, from the least on. The other three are at most 2^-23 of a term.
+//! - The products of 32 elements, not 16, are summed from zero and then added to the sum on CUDA cores.
+//!
+//! When to use it: for f32 and more than 16 columns, unless `warpgroup_halves` is exact enough. sm_90a is compute
+//! capability 9.0 and no other.
 
 #[cfg(not(target_arch = "nvptx64"))]
 use crate::product::split_fragments;
-use crate::product::split_fragments::Split;
-use crate::product::tile::Tile;
+use crate::product::split_fragments::SplitProducts;
+use crate::product::tile::TileLayout;
 #[cfg(not(target_arch = "nvptx64"))]
 use crate::product::tile::plan::{Candidate, Chosen, choose};
 use crate::product::tile::ring::Stage;
 use crate::product::tile::warp_tiles::*;
-use crate::product::warp_product::{self, Operands, Products, Refill, Sums, load_strip};
-use crate::{Epilogue, GemmKernel, Rung, Target};
+use crate::product::warp_product::{self, Operands, Refill, Sums, TileProducts, load_strip};
+use crate::{BiasRelu, GemmKernel, Rung, Target};
 #[cfg(not(target_arch = "nvptx64"))]
-use crate::{Multiplies, Plan, Shape};
+use crate::{GemmProblem, Multiplies, PlannedLaunch};
 use core::array;
 use cuda_std::prelude::*;
 use cuda_std::warpgroup;
@@ -33,74 +39,77 @@ pub struct WarpgroupSplit;
 /// Bytes of an element.
 const SIZE: usize = 4;
 
-/// The greatest element of W that it is exact enough for.
+/// Maximum absolute element of W for which the split product is as exact as f32.
 ///
-/// An element of X below 2^-110 is cut off at 2^-133, the last place of bf16; the bound of a sum of f32 allows for 2^-126 a term.
+/// An element of X below 2^-110 is truncated at 2^-133, the last place of bf16. The error bound of an f32 sum allows
+/// 2^-126 for each term.
 #[cfg(not(target_arch = "nvptx64"))]
-const GREATEST: f32 = 128.0;
+const MAX_WEIGHT: f32 = 128.0;
 
-/// Whether parts suffice for the products with W, of so many rows, so that no tile is computed twice.
+/// Whether the split product is as exact as f32 for this W of `depth` rows. If it is not, all tiles are computed again.
 #[cfg(not(target_arch = "nvptx64"))]
-pub fn suffices(w: impl Iterator<Item = f32>, depth: u32) -> bool {
-    split_fragments::suffices(w, depth, GREATEST)
+pub fn split_is_exact(w: impl Iterator<Item = f32>, depth: u32) -> bool {
+    split_fragments::split_is_exact(w, depth, MAX_WEIGHT)
 }
 
 impl Rung for WarpgroupSplit {
-    const SUMMARY: &'static str = "as split_fragments, in three parts of bf16, four warps together by the instructions of sm_90a";
+    const SUMMARY: &'static str = "as split_fragments, in three parts of bf16, \
+        four warps together by the instructions of sm_90a";
     const PARENT: Option<GemmKernel> = Some(GemmKernel::SplitFragments);
     const TARGET: Target = Target::Sm90a;
 }
 
 #[cfg(not(target_arch = "nvptx64"))]
 impl Multiplies<f32> for WarpgroupSplit {
-    fn plan(shape: Shape) -> Plan<f32> {
-        chosen(shape).plan
+    fn plan(problem: GemmProblem) -> PlannedLaunch<f32> {
+        chosen(problem).plan
     }
 
-    /// For each chunk of X what [`warpgroup::m64k32_in_parts`] wants, numbered along k as X's strips are; and what
-    /// [`split_fragments`] has after it.
-    fn pack(w: Vec<f32>, shape: Shape) -> Vec<f32> {
+    /// W as [`warpgroup::m64k32_in_parts`] reads it, chunk by chunk, with k in the order of X's strips; then what
+    /// [`split_fragments`] appends.
+    fn pack(w: Vec<f32>, problem: GemmProblem) -> Vec<f32> {
         let part = |number: u32, weight: f32| {
             let rest = (0..number).fold(weight, |rest, _| rest - bf16::from_f32(rest).to_f32());
             bf16::from_f32(rest).to_bits()
         };
-        let chosen = chosen(shape);
-        let packed = pack_parts(&w, shape.cols, chosen.shape, chosen.tile, part);
-        let suffice = suffices(w.iter().copied(), shape.depth);
-        split_fragments::with_plain(packed, &w, suffice)
+        let chosen = chosen(problem);
+        let packed = pack_parts(&w, problem.cols, chosen.shape, chosen.tile, part);
+        let suffice = split_is_exact(w.iter().copied(), problem.depth);
+        split_fragments::with_unsplit(packed, &w, suffice)
     }
 }
 
 /// The instance for a product.
 #[cfg(not(target_arch = "nvptx64"))]
-fn chosen(shape: Shape) -> Chosen<f32> {
+fn chosen(problem: GemmProblem) -> Chosen<f32> {
     fn of<S: WarpTile>() -> Candidate<f32> {
-        Candidate::new::<Warpgroup, S>(warpgroup_split::<S>)
+        Candidate::new::<WarpgroupSplitProducts, S>(warpgroup_split::<S>)
     }
-    let resident = match shape.cols {
-        ..=48 if shape.depth.is_multiple_of(4) => {
+    let resident = match problem.cols {
+        ..=48 if problem.depth.is_multiple_of(4) => {
             vec![of::<Columns48>(), of::<Columns48CompactUnaligned>()]
         }
         ..=48 => vec![of::<Columns48CompactUnaligned>()],
         _ => vec![of::<Columns64>()],
     };
-    choose(shape, resident, of::<Columns48StreamedUnaligned>())
+    choose(problem, resident, of::<Columns48StreamedUnaligned>())
 }
 
-/// W in parts, of each of which `part` says the 16 bits: as the instructions want them for the tile.
+/// W split into parts, packed as the warpgroup instructions read it for the tile. `part(p, element)` is the 16 bits of
+/// part `p` of an element.
 #[cfg(not(target_arch = "nvptx64"))]
 pub(crate) fn pack_parts(
     w: &[f32],
     cols: u32,
     shape: TileShape,
-    tile: Tile,
+    tile: TileLayout,
     part: impl Fn(u32, f32) -> u16,
 ) -> Vec<f32> {
     let width = tile.packed_cols(cols) as usize;
     let order = |i: usize| {
         let (k, i) = (i % 8, i / 8);
         let (column, block) = (i % width, i / width);
-        // A strip of 16 elements for two blocks, of which lane t of four has t and t + 4 of each pair.
+        // 16 elements of k are two blocks of 8. In a block, lane t of the four has elements 2t and 2t + 1.
         let (step, member) = (block / 2, k / 2);
         let word = block % 2 * 2 + k % 2;
         let row = step * 16
@@ -116,12 +125,12 @@ pub(crate) fn pack_parts(
     parts.chunks_exact(2).map(word).collect()
 }
 
-/// `Y[row, j] = sum of X[row, k] * W[k, j]`, four warps for tiles of rows in turn.
+/// `Y[row, j] = sum over k of X[row, k] * W[k, j]`; a warpgroup computes tiles of rows in turn.
 ///
 /// # Safety
 ///
-/// `x` is m x k, `w` k x n as [`WarpgroupSplit`] packs it, `y` m x n, apart from each other and aligned to 16 bytes; the launch is
-/// its plan's; the device has compute capability 9.0.
+/// `x` is m x k, `w` is k x n, packed by [`WarpgroupSplit`], and `y` is m x n. They do not overlap and are aligned to
+/// 16 bytes. The launch is the plan of [`WarpgroupSplit`]. The device has compute capability 9.0.
 #[kernel(
     name = "gemm_warpgroup_split",
     target = sm_90a,
@@ -131,19 +140,19 @@ pub unsafe fn warpgroup_split<S: WarpTile>(
     x: Dense<f32>,
     w: Dense<f32>,
     y: DenseMut<f32>,
-    epilogue: Epilogue<f32>,
+    epilogue: BiasRelu<f32>,
 ) {
-    // SAFETY: the kernel's contract.
-    unsafe { warp_product::multiply::<f32, Warpgroup, S>(&x, &w, &y, &epilogue) };
+    // SAFETY: operands, packing and launch are as the contract says, and all threads call it.
+    unsafe { warp_product::multiply::<f32, WarpgroupSplitProducts, S>(&x, &w, &y, &epilogue) };
 }
 
-/// The parts of a strip, the greatest first, two neighbours of bf16 in a word.
+/// A strip of f32, each element split into three bf16 numbers; the greatest parts first, two neighbours in a word.
 #[derive(Clone, Copy)]
-struct Parts([[u32; 2]; 3]);
+struct Bf16Parts([[u32; 2]; 3]);
 
-impl Parts {
-    /// Each part is cut off and not rounded: the greatest does not become infinite, and the third has all that the others leave. What is not
-    /// finite leaves a NaN.
+impl Bf16Parts {
+    /// Splits a strip. Each part is truncated, not rounded: so the first does not become infinite, and the third has
+    /// all bits that the others leave. An element that is not finite has a part that is NaN.
     #[inline(always)]
     fn of(strip: [u32; 4]) -> Self {
         let first = pairs(strip);
@@ -153,16 +162,16 @@ impl Parts {
     }
 }
 
-/// The words as bf16, cut off, two neighbours in one.
+/// Four f32 truncated to bf16, two neighbours in a word.
 #[inline(always)]
 fn pairs([a, b, c, d]: [u32; 4]) -> [u32; 2] {
     [warpgroup::upper_halves(a, b), warpgroup::upper_halves(c, d)]
 }
 
-/// What such pairs leave of the words.
+/// Four f32 minus the bf16 numbers in `pairs`.
 #[inline(always)]
 fn rests(words: [u32; 4], pairs: [u32; 2]) -> [u32; 4] {
-    // A shift and a mask of the pair, which different units of a multiprocessor do.
+    // A shift and a mask: different units of a multiprocessor execute them.
     let parts = [
         pairs[0] << 16,
         pairs[0] & 0xffff_0000,
@@ -173,11 +182,15 @@ fn rests(words: [u32; 4], pairs: [u32; 2]) -> [u32; 4] {
     [rest(0), rest(1), rest(2), rest(3)]
 }
 
-/// Of each part the fragments of as many steps, of each of which there are the strips of rows g and g + 8.
+/// Splits the strips of rows g and g + 8 for each step. The result has, for each part, a fragment for each step.
 #[inline(always)]
 fn fragments<const STEPS: usize>(strips: [[[u32; 4]; 2]; STEPS]) -> [[[u32; 4]; STEPS]; 3] {
-    let parts: [[Parts; 2]; STEPS] =
-        array::from_fn(|step| [Parts::of(strips[step][0]), Parts::of(strips[step][1])]);
+    let parts: [[Bf16Parts; 2]; STEPS] = array::from_fn(|step| {
+        [
+            Bf16Parts::of(strips[step][0]),
+            Bf16Parts::of(strips[step][1]),
+        ]
+    });
     array::from_fn(|part| {
         array::from_fn(|step| {
             let [low, high] = [parts[step][0].0[part], parts[step][1].0[part]];
@@ -186,11 +199,11 @@ fn fragments<const STEPS: usize>(strips: [[[u32; 4]; 2]; STEPS]) -> [[[u32; 4]; 
     })
 }
 
-/// The tile that four warps compute together, for W in so many parts.
-pub(crate) const fn warpgroup_tile(shape: TileShape, parts: u32) -> Tile {
+/// The layout of a tile whose W is split into `parts` numbers, for kernels in which a warpgroup multiplies together.
+pub(crate) const fn warpgroup_tile(shape: TileShape, parts: u32) -> TileLayout {
     let warps = if shape.streamed { 8 } else { 16 };
-    Tile {
-        team: 4,
+    TileLayout {
+        warps_together: 4,
         parts,
         refills_early: !shape.streamed,
         blocks: 2,
@@ -202,22 +215,24 @@ pub(crate) const fn warpgroup_tile(shape: TileShape, parts: u32) -> Tile {
     }
 }
 
-/// By four warps together.
-struct Warpgroup(Split);
+/// Products of f32 in three parts of bf16 by a warpgroup; what it needs to compute a tile again in f32.
+struct WarpgroupSplitProducts(SplitProducts);
 
-impl<S: WarpTile> Products<f32, S> for Warpgroup {
-    const TILE: Tile = warpgroup_tile(S::SHAPE, 3);
+impl<S: WarpTile> TileProducts<f32, S> for WarpgroupSplitProducts {
+    const TILE: TileLayout = warpgroup_tile(S::SHAPE, 3);
 
     #[inline(always)]
     unsafe fn start(w: &Dense<f32>, packed_bytes: u64) -> Self {
-        // SAFETY: the caller's contract.
-        Self(unsafe { Split::new(w, packed_bytes) })
+        // SAFETY: `w` is the kernel's argument, which `with_unsplit` has packed.
+        Self(unsafe { SplitProducts::new(w, packed_bytes) })
     }
 
     #[inline(always)]
     #[track_caller]
     unsafe fn add_chunk(stage: Stage, sums: &mut Sums<f32>, mut refill: Refill<'_>) {
-        // SAFETY: strips of the stage, all of whose 128 bytes of a row are written, and W; the warps of a team have as many chunks.
+        // SAFETY: the stage is written by the contract, with zeros past a row's end, so all strips of its 128 bytes
+        // are. W is packed for the tile. The four warps have equally many chunks, so all of them call it together.
+        // `refill` comes after all strips are in registers.
         unsafe {
             let unaligned = const { S::SHAPE.unaligned };
             let strip = |rows, step| load_strip(stage.strip(rows, step), unaligned);
@@ -242,15 +257,18 @@ impl<S: WarpTile> Products<f32, S> for Warpgroup {
     }
 
     #[inline(always)]
-    unsafe fn replace(
+    unsafe fn recompute(
         &self,
         operands: &Operands<'_, f32>,
         rows: (u32, u32),
         columns: (u32, u32),
         sums: &Sums<f32>,
     ) -> bool {
-        // SAFETY: the caller's contract.
-        unsafe { self.0.replace_sums::<S>(operands, rows, columns, sums) }
+        // SAFETY: both functions have the same contract.
+        unsafe {
+            self.0
+                .recompute_if_inexact::<S>(operands, rows, columns, sums)
+        }
     }
 }
 

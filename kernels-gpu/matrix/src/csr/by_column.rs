@@ -37,7 +37,7 @@ pub unsafe fn number(len: u32, numbers: GlobalMut<u32>) {
 /// # Safety
 ///
 /// There are `len` indices, each below the length of `from`, and `to` has room for `len` elements.
-#[kernel(name = "csr_gather", T = [u32, f32, f64])]
+#[kernel(name = "csr_gather", T = [u32, f64])]
 pub unsafe fn gather<T: Element>(
     len: u32,
     indices: Global<u32>,

@@ -176,8 +176,8 @@ pub unsafe fn row_work(
         }
         let (mut bin, mut bound) = (BINS, 0);
         if nonzeros > GROUP_ROW {
-            let place = long_count.atomic_add(Scope::Device, 0, 1);
-            long_rows.store(place as usize, row);
+            let position = long_count.atomic_add(Scope::Device, 0, 1);
+            long_rows.store(position as usize, row);
         } else if is_row {
             (bin, bound) = record_row(&operands, &bin_limits, &output, row, found);
         }

@@ -60,7 +60,7 @@ pub unsafe fn dynamic_count(
 /// # Safety
 ///
 /// That of [`dynamic_count`]. No row has more than `slots` entries, and `output` has room for all entries.
-#[kernel(name = "spgemm_dynamic_fill", T = [f32, f64])]
+#[kernel(name = "spgemm_dynamic_fill", T = [f32])]
 pub unsafe fn dynamic_fill<T: Real>(
     operands: OperandPatterns,
     factors: Factors<T>,

@@ -113,7 +113,7 @@ pub unsafe fn fitted_count(
 ///
 /// That of [`dynamic_fill`](crate::ladder::dynamic_table::dynamic_fill). The items are rows of up to `slots` entries,
 /// and the launch has a block for each.
-#[kernel(name = "spgemm_fitted_fill", T = [f32, f64])]
+#[kernel(name = "spgemm_fitted_fill", T = [f32])]
 pub unsafe fn fitted_fill<T: Real>(
     operands: OperandPatterns,
     factors: Factors<T>,

@@ -58,7 +58,7 @@ pub unsafe fn fixed_count(
 /// # Safety
 ///
 /// That of [`fixed_count`]. No row has more than [`SLOTS`] entries, and `output` has room for all entries.
-#[kernel(name = "spgemm_fixed_fill", T = [f32, f64])]
+#[kernel(name = "spgemm_fixed_fill", T = [f32])]
 pub unsafe fn fixed_fill<T: Real>(
     operands: OperandPatterns,
     factors: Factors<T>,

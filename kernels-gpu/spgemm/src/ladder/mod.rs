@@ -96,7 +96,7 @@ unsafe impl<T: Element> KernelParam for Output<T> {}
 /// A table of values, in shared or in device memory.
 ///
 /// Every function wants `slot` to be a slot of the table.
-trait Sums<T: Real>: Copy {
+trait ValueTable<T: Real>: Copy {
     unsafe fn get(self, slot: u32) -> T;
     unsafe fn set(self, slot: u32, value: T);
     unsafe fn add(self, slot: u32, value: T);
@@ -105,13 +105,13 @@ trait Sums<T: Real>: Copy {
 /// A table of columns, in shared or in device memory.
 ///
 /// Every function wants `slot` to be a slot of the table.
-trait Columns: Copy {
+trait ColumnTable: Copy {
     unsafe fn get(self, slot: u32) -> u32;
     unsafe fn set(self, slot: u32, column: u32);
     unsafe fn exchange(self, slot: u32, column: u32) -> u32;
 }
 
-impl<T: Real> Sums<T> for Shared<T> {
+impl<T: Real> ValueTable<T> for Shared<T> {
     #[inline(always)]
     unsafe fn get(self, slot: u32) -> T {
         // SAFETY: the caller passes a slot of the table.
@@ -131,7 +131,7 @@ impl<T: Real> Sums<T> for Shared<T> {
     }
 }
 
-impl<T: Real> Sums<T> for GlobalMut<T> {
+impl<T: Real> ValueTable<T> for GlobalMut<T> {
     #[inline(always)]
     unsafe fn get(self, slot: u32) -> T {
         // SAFETY: the caller passes a slot of the table. The load is atomic because atomic additions bypass the L1
@@ -152,7 +152,7 @@ impl<T: Real> Sums<T> for GlobalMut<T> {
     }
 }
 
-impl Columns for Shared<u32> {
+impl ColumnTable for Shared<u32> {
     #[inline(always)]
     unsafe fn get(self, slot: u32) -> u32 {
         // SAFETY: the caller passes a slot of the table.
@@ -172,7 +172,7 @@ impl Columns for Shared<u32> {
     }
 }
 
-impl Columns for GlobalMut<u32> {
+impl ColumnTable for GlobalMut<u32> {
     #[inline(always)]
     unsafe fn get(self, slot: u32) -> u32 {
         // SAFETY: the caller passes a slot of the table. The load is atomic because atomic insertions bypass the L1
@@ -200,7 +200,7 @@ impl Columns for GlobalMut<u32> {
 ///
 /// `table` has `slots` slots, a power of two, each [`EMPTY`] or a column.
 #[inline(always)]
-unsafe fn insert<C: Columns>(table: C, slots: u32, column: u32) -> Option<(u32, bool)> {
+unsafe fn insert<C: ColumnTable>(table: C, slots: u32, column: u32) -> Option<(u32, bool)> {
     let mut slot = column & (slots - 1);
     for _ in 0..slots {
         // SAFETY: the mask keeps `slot` below `slots`.
@@ -220,7 +220,7 @@ unsafe fn insert<C: Columns>(table: C, slots: u32, column: u32) -> Option<(u32, 
 /// The operands are valid CSR matrices, the columns of A are rows of B, and `row` is a row of A. All lanes of a warp
 /// call it. The table has `slots` slots, and only this warp uses it.
 #[inline(always)]
-unsafe fn count<C: Columns>(operands: &OperandPatterns, row: u32, table: C, slots: u32) -> u32 {
+unsafe fn count<C: ColumnTable>(operands: &OperandPatterns, row: u32, table: C, slots: u32) -> u32 {
     let lane = warp::lane_id();
     // SAFETY: `k` and `position` lie between two row pointers of A and B, and a column of A is a row of B. `sync_warp`
     // separates clearing the table from insertions.
@@ -261,7 +261,7 @@ unsafe fn count<C: Columns>(operands: &OperandPatterns, row: u32, table: C, slot
 ///
 /// That of [`count`]. The tables have room for all entries of the row, and `output` has, too.
 #[inline(always)]
-unsafe fn fill<T: Real, C: Columns, V: Sums<T>>(
+unsafe fn fill<T: Real, C: ColumnTable, V: ValueTable<T>>(
     operands: &OperandPatterns,
     factors: &Factors<T>,
     row: u32,
@@ -272,7 +272,7 @@ unsafe fn fill<T: Real, C: Columns, V: Sums<T>>(
     let lane = warp::lane_id();
     // SAFETY: `k` and `position` lie between two row pointers of A and B, and a column of A is a row of B. `slot <
     // slots` wherever a slot is used. `sync_warp` separates clearing, adding and reading the tables. The occupied slots
-    // are as many as the row has entries, so each `place` lies in the row.
+    // are as many as the row has entries, so each `index` lies in the row.
     unsafe {
         clear(table, slots);
         let mut slot = lane;
@@ -303,9 +303,9 @@ unsafe fn fill<T: Real, C: Columns, V: Sums<T>>(
             let column = if slot < slots { table.get(slot) } else { EMPTY };
             let taken = warp::ballot(FULL_MASK, column != EMPTY);
             if column != EMPTY {
-                let place = (to + (taken & ((1 << lane) - 1)).count_ones()) as usize;
-                output.col_idx.store(place, column);
-                output.values.store(place, sums.get(slot));
+                let index = (to + (taken & ((1 << lane) - 1)).count_ones()) as usize;
+                output.col_idx.store(index, column);
+                output.values.store(index, sums.get(slot));
             }
             to += taken.count_ones();
             first += WARP_SIZE;
@@ -320,7 +320,7 @@ unsafe fn fill<T: Real, C: Columns, V: Sums<T>>(
 ///
 /// The table has `slots` slots. All lanes of a warp call it.
 #[inline(always)]
-unsafe fn clear<C: Columns>(table: C, slots: u32) {
+unsafe fn clear<C: ColumnTable>(table: C, slots: u32) {
     let mut slot = warp::lane_id();
     while slot < slots {
         // SAFETY: `slot < slots` holds in the loop.

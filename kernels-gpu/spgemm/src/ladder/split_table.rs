@@ -72,7 +72,7 @@ pub unsafe fn device_count(
 ///
 /// The operands and outputs are those of [`fitted_fill`](crate::ladder::fitted_table::fitted_fill). The launch may have
 /// fewer blocks than items; `sums` has `slots` elements for each block, and with `DEVICE` 1 `tables` has as many.
-#[kernel(name = "spgemm_split_fill", T = [f32, f64], DEVICE = [0, 1])]
+#[kernel(name = "spgemm_split_fill", T = [f32], DEVICE = [0, 1])]
 pub unsafe fn split_fill<T: Real, const DEVICE: u32>(
     operands: OperandPatterns,
     factors: Factors<T>,

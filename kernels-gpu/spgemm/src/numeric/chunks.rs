@@ -1,6 +1,6 @@
 //! Numeric, for long rows: chunks of some thousand entries, a block each.
 //!
-//! The columns of the row are known, so it can be cut into chunks of equal numbers of entries with
+//! The columns of the row are known, so it can be divided into chunks of equal numbers of entries with
 //! ascending columns. A block cuts each row of B to its chunk's columns by binary search, and adds
 //! up the products in shared memory ([`balanced_products`]). However long a row is, many blocks
 //! share it.

@@ -163,10 +163,10 @@ impl ColumnCopy {
             array::from_fn(|u| first.saturating_add(u as u32 * BLOCK).min(end - 1));
         // SAFETY: each entry is at most `end - 1`, so it is one of these rows, by the contract.
         unsafe {
-            let places = rows_of(rows_here.firsts, rows, entries);
+            let positions = rows_of(rows_here.firsts, rows, entries);
             let columns: [u32; UNROLL] = array::from_fn(|u| {
-                let offset = rows_here.offsets.load(places[u]);
-                let columns = if rows_here.from_b.load(places[u]) == 1 {
+                let offset = rows_here.offsets.load(positions[u]);
+                let columns = if rows_here.from_b.load(positions[u]) == 1 {
                     self.operands.b.col_idx
                 } else {
                     self.staged
@@ -234,22 +234,22 @@ impl ColumnCopy {
 /// `firsts` has `rows` numbers, ascending, and the block has synchronised.
 #[inline(always)]
 unsafe fn rows_of(firsts: Shared<u32>, rows: u32, entries: [u32; UNROLL]) -> [usize; UNROLL] {
-    let mut places = [0; UNROLL];
+    let mut positions = [0; UNROLL];
     let mut left = rows;
     while left > 1 {
         let half = left / 2;
-        places = array::from_fn(|u| {
-            let place = places[u] + half as usize;
-            // SAFETY: `place` stays below `rows`.
-            if unsafe { firsts.load(place) } <= entries[u] {
-                place
+        positions = array::from_fn(|u| {
+            let position = positions[u] + half as usize;
+            // SAFETY: `position` stays below `rows`.
+            if unsafe { firsts.load(position) } <= entries[u] {
+                position
             } else {
-                places[u]
+                positions[u]
             }
         });
         left -= half;
     }
-    places
+    positions
 }
 
 const _: () = assert!(ROWS == 512 && BLOCK >= 2 * WARP_SIZE && UNROLL == 4);

@@ -83,9 +83,9 @@ pub unsafe fn keep_nonzeros<T: Real>(
             };
             let keeps = warp::ballot(FULL_MASK, value != T::ZERO);
             if value != T::ZERO {
-                let place = (to + (keeps & ((1 << lane) - 1)).count_ones()) as usize;
-                col_idx.store(place, c.columns.load(k as usize));
-                kept_values.store(place, value);
+                let position = (to + (keeps & ((1 << lane) - 1)).count_ones()) as usize;
+                col_idx.store(position, c.columns.load(k as usize));
+                kept_values.store(position, value);
             }
             to += keeps.count_ones();
             first += WARP_SIZE;

@@ -79,11 +79,11 @@ pub(crate) unsafe fn interval_sums<T: Real, const SUMS: usize, const ROWS: usize
             let added_to_all = stage::<T, SUMS, ROWS>(operands, first, room, row_of_b);
             warp::sync_warp(FULL_MASK);
             let count = (end - k).min(WARP_SIZE);
-            let mut place = 0;
-            while place < count {
-                let adds_to_all = added_to_all >> place & 15 == 15;
-                sums = add::<T, SUMS, ROWS>(sums, b, room, place as usize, adds_to_all);
-                place += UNROLL as u32;
+            let mut position = 0;
+            while position < count {
+                let adds_to_all = added_to_all >> position & 15 == 15;
+                sums = add::<T, SUMS, ROWS>(sums, b, room, position as usize, adds_to_all);
+                position += UNROLL as u32;
             }
             warp::sync_warp(FULL_MASK);
             if end - k <= WARP_SIZE {
@@ -144,7 +144,7 @@ unsafe fn stage<T: Real, const SUMS: usize, const ROWS: usize>(
     warp::ballot(FULL_MASK, adds_to_all)
 }
 
-/// The sums after the addition of the four staged rows of B from `place` on.
+/// The sums after the addition of the four staged rows of B from `position` on.
 ///
 /// # Safety
 ///
@@ -154,16 +154,16 @@ unsafe fn add<T: Real, const SUMS: usize, const ROWS: usize>(
     mut sums: [[T; SUMS]; ROWS],
     b: Global<T>,
     room: Shared<u32>,
-    place: usize,
+    position: usize,
     adds_to_all: bool,
 ) -> [[T; SUMS]; ROWS] {
     let lane = warp::lane_id();
     let factors = factors::<T, SUMS>(room);
-    // SAFETY: `place` is a multiple of four below 32. A value of B is loaded only if its bit is
+    // SAFETY: `position` is a multiple of four below 32. A value of B is loaded only if its bit is
     // set, so the row of B has it.
     unsafe {
-        let columns: [[u32; UNROLL]; SUMS] = array::from_fn(|s| room.load4(s * LANES + place));
-        let starts = room.load4(SUMS * LANES + place);
+        let columns: [[u32; UNROLL]; SUMS] = array::from_fn(|s| room.load4(s * LANES + position));
+        let starts = room.load4(SUMS * LANES + position);
         // Skipped, not multiplied by 0: the factor may be infinite.
         let has = |s: usize, u: usize| columns[s][u] & 1 << lane != 0;
         let loaded: [[T; SUMS]; UNROLL] = array::from_fn(|u| {
@@ -179,7 +179,7 @@ unsafe fn add<T: Real, const SUMS: usize, const ROWS: usize>(
         if adds_to_all {
             unroll!(r in 0..4 {
                 if r < ROWS {
-                    let values = factors.load4(r * LANES + place);
+                    let values = factors.load4(r * LANES + position);
                     unroll!(u in 0..4 {
                         sums[r] = array::from_fn(|s| {
                             if has(s, u) {
@@ -196,11 +196,11 @@ unsafe fn add<T: Real, const SUMS: usize, const ROWS: usize>(
         // Two at a time: four rows of factors and of bits would take more registers, and fewer
         // warps would fit.
         unroll!(half in 0..2 {
-            let place = place + 2 * half;
-            let rows = room.load2((SUMS + 1) * LANES + place);
+            let position = position + 2 * half;
+            let rows = room.load2((SUMS + 1) * LANES + position);
             unroll!(r in 0..4 {
                 if r < ROWS {
-                    let values = factors.load2(r * LANES + place);
+                    let values = factors.load2(r * LANES + position);
                     unroll!(u in 0..2 {
                         sums[r] = array::from_fn(|s| {
                             if has(s, 2 * half + u) && rows[u] & 1 << r != 0 {

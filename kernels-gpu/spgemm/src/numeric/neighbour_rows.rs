@@ -179,7 +179,7 @@ impl<T: Real> NeighbourRows<'_, T> {
     #[inline(always)]
     unsafe fn accumulate_together<const SUMS: usize>(&self, items: &RowList, first: u32) -> bool {
         let lane = warp::lane_id();
-        // SAFETY: the items are those of the contract; each row has nonzeros of A, and `place` is
+        // SAFETY: the items are those of the contract; each row has nonzeros of A, and `position` is
         // below their number where one is loaded. The rows agree on the decision, as it comes from
         // reductions over the warp.
         unsafe {
@@ -209,10 +209,10 @@ impl<T: Real> NeighbourRows<'_, T> {
                 };
                 unroll!(r in 0..4 {
                     let row = RowOfC::load(self.rows, r as u32);
-                    let place = k.wrapping_sub(row.first_a_column);
-                    if place < row.nonzeros {
+                    let position = k.wrapping_sub(row.first_a_column);
+                    if position < row.nonzeros {
                         row_of_b.rows |= 1 << r;
-                        row_of_b.values[r] = self.factors.a.load((row.first_nonzero + place) as usize);
+                        row_of_b.values[r] = self.factors.a.load((row.first_nonzero + position) as usize);
                     }
                 });
                 row_of_b

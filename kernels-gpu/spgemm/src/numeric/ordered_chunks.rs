@@ -4,7 +4,7 @@
 //! The warp takes the products of one nonzero of A after those of the one before. Their columns
 //! differ, so no two lanes meet in an accumulator, and no atomics are needed. Binary search finds
 //! the accumulator. A product costs its column and value of B and the search. Each nonzero of A
-//! costs each chunk two more searches, which cut the row of B to the chunk's columns.
+//! costs each chunk two more searches, which limit the row of B to the chunk's columns.
 
 use crate::products::operands::{Factors, OperandPatterns, OutputPattern, RowList};
 use crate::products::row_products::RowProducts;
@@ -72,10 +72,10 @@ pub unsafe fn ordered_chunks<T: Real>(
             long_rows: None,
         };
         row_products.for_each_in_order(|column, a, b| {
-            let place = accumulators.position(column);
+            let position = accumulators.position(column);
             accumulators
                 .sums
-                .store(place, a.mul_add(b, accumulators.sums.load(place)));
+                .store(position, a.mul_add(b, accumulators.sums.load(position)));
         });
         accumulators.write(values.offset(start as usize), count, lane, WARP_SIZE);
     }

@@ -56,8 +56,8 @@ pub unsafe fn search_rows<T: Real>(
     unsafe {
         let [row, _] = items.load(item);
         let (start, end) = c.row(row);
-        let place = [start, end - start];
-        accumulators.load(&c, c.columns(row), place, [lane, WARP_SIZE]);
+        let range = [start, end - start];
+        accumulators.load(&c, c.columns(row), range, [lane, WARP_SIZE]);
         warp::sync_warp(FULL_MASK);
         let row_products = RowProducts {
             operands: &operands,

@@ -124,8 +124,8 @@ pub unsafe fn spread_rows<T: Real>(
         row_products.for_each_together::<32, true>(|column, product| {
             let (is_first, sum) = sum_peers(column, product);
             if is_first && column != u32::MAX {
-                let place = start + sampled.place(column);
-                values.reduce_add(Scope::Device, place as usize, sum);
+                let position = start + sampled.position(column);
+                values.reduce_add(Scope::Device, position as usize, sum);
             }
         });
     }
@@ -171,7 +171,7 @@ impl SampledColumns {
     ///
     /// `column` is one of the row's; the samples are loaded, and the block has synchronised.
     #[inline(always)]
-    unsafe fn place(&self, column: u32) -> u32 {
+    unsafe fn position(&self, column: u32) -> u32 {
         // The last sample that is not greater: the first one is the row's least column.
         let (mut sample, mut left) = (0, self.samples());
         while left > 1 {
@@ -182,17 +182,17 @@ impl SampledColumns {
             }
             left -= half;
         }
-        let mut place = sample * self.stride;
-        let mut left = self.stride.min(self.count - place);
+        let mut position = sample * self.stride;
+        let mut left = self.stride.min(self.count - position);
         while left > 1 {
             let half = left / 2;
-            // SAFETY: `place + half` is below `count`.
-            if unsafe { self.columns.load((place + half) as usize) } <= column {
-                place += half;
+            // SAFETY: `position + half` is below `count`.
+            if unsafe { self.columns.load((position + half) as usize) } <= column {
+                position += half;
             }
             left -= half;
         }
-        place
+        position
     }
 }
 

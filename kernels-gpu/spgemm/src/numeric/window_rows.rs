@@ -72,8 +72,8 @@ pub unsafe fn window_rows<T: Real>(
             long_rows: None,
         };
         row_products.for_each_in_order(|column, a, b| {
-            let place = (column - first) as usize;
-            sums.store(place, a.mul_add(b, sums.load(place)));
+            let position = (column - first) as usize;
+            sums.store(position, a.mul_add(b, sums.load(position)));
         });
         let mut i = lane;
         while i < end - start {

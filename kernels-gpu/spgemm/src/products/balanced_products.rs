@@ -73,7 +73,7 @@ struct BlockNonzeros<T> {
 ///
 /// `operands` is valid (see [`OperandPatterns`]), and `k` is a nonzero of A.
 #[inline(always)]
-pub(crate) unsafe fn cut(
+pub(crate) unsafe fn segment_of(
     operands: &OperandPatterns,
     window: Option<(u32, u32)>,
     k: u32,
@@ -92,7 +92,7 @@ pub(crate) unsafe fn cut(
 }
 
 impl<T: Real> BalancedProducts<'_, T> {
-    /// Adds each product to `sums[place(column)]`.
+    /// Adds each product to `sums[accumulator(column)]`.
     ///
     /// # Safety
     ///
@@ -104,7 +104,7 @@ impl<T: Real> BalancedProducts<'_, T> {
         &self,
         room: Shared<T>,
         sums: Shared<T>,
-        place: impl Fn(u32) -> usize,
+        accumulator: impl Fn(u32) -> usize,
     ) {
         let warp_totals = shared_array!(u64; 32);
         let threads = thread::block_dim_x();
@@ -123,10 +123,10 @@ impl<T: Real> BalancedProducts<'_, T> {
                 let (mut start, mut len, mut value) = (0, 0, T::ZERO);
                 if mine < end {
                     value = self.factors.a.load(mine as usize);
-                    (start, len) = cut(self.operands, self.window, mine);
+                    (start, len) = segment_of(self.operands, self.window, mine);
                 }
                 staged.stage(warp_totals, start, len, value);
-                self.accumulate_share(&staged, sums, &place);
+                self.accumulate_share(&staged, sums, &accumulator);
                 thread::sync_threads();
                 k += threads;
             }
@@ -139,7 +139,7 @@ impl<T: Real> BalancedProducts<'_, T> {
         &self,
         staged: &BlockNonzeros<T>,
         sums: Shared<T>,
-        place: &impl Fn(u32) -> usize,
+        accumulator: &impl Fn(u32) -> usize,
     ) {
         let lane = warp::lane_id();
         let warp = thread::thread_idx_x() / WARP_SIZE;
@@ -172,9 +172,9 @@ impl<T: Real> BalancedProducts<'_, T> {
                 });
                 // All places come before the first addition, which would wait for the loads that
                 // follow it.
-                let places: [usize; UNROLL] = array::from_fn(|u| match products[u].0 {
+                let accumulators: [usize; UNROLL] = array::from_fn(|u| match products[u].0 {
                     u32::MAX => 0,
-                    column => place(column),
+                    column => accumulator(column),
                 });
                 #[allow(
                     clippy::needless_range_loop,
@@ -182,7 +182,7 @@ impl<T: Real> BalancedProducts<'_, T> {
                 )]
                 for u in 0..UNROLL {
                     if products[u].0 != u32::MAX {
-                        sums.atomic_add(places[u], products[u].1);
+                        sums.atomic_add(accumulators[u], products[u].1);
                     }
                 }
             }

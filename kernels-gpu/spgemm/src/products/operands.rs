@@ -63,7 +63,7 @@ impl<T> Factors<T> {
     }
 }
 
-/// The rows that a launch works on. An item is a pair: a row of C and, where long rows are cut into
+/// The rows that a launch works on. An item is a pair: a row of C and, where long rows are divided into
 /// chunks, the number of the chunk (else 0). A block, a warp or a group of lanes takes one item.
 #[repr(C)]
 #[derive(Clone, Copy)]

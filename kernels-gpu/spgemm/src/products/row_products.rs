@@ -229,12 +229,12 @@ impl<T: Real> RowProducts<'_, T> {
         if let Some(list) = self.long_rows
             && nonzero.len > LONG_ROW
         {
-            // SAFETY: `place` is below `MAX_LONG_ROWS`, and the atomic addition gives each lane its
+            // SAFETY: `entry` is below `MAX_LONG_ROWS`, and the atomic addition gives each lane its
             // own.
             unsafe {
-                let place = list.atomic_add(0, 1);
-                if place < MAX_LONG_ROWS {
-                    list.store(1 + place as usize, k);
+                let entry = list.atomic_add(0, 1);
+                if entry < MAX_LONG_ROWS {
+                    list.store(1 + entry as usize, k);
                     nonzero.len = 0;
                 }
             }

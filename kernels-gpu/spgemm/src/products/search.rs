@@ -28,16 +28,16 @@ pub struct SortedAccumulators<T> {
 /// is one of them.
 #[inline(always)]
 pub(crate) unsafe fn position(columns: Shared<u32>, capacity: u32, column: u32) -> usize {
-    let mut place = 0;
+    let mut position = 0;
     let mut step = capacity / 2;
     while step > 0 {
-        // SAFETY: `place + step` never exceeds `capacity`: the steps halve, from `capacity / 2` on.
-        if unsafe { columns.load((place + step - 1) as usize) } < column {
-            place += step;
+        // SAFETY: `position + step` never exceeds `capacity`: the steps halve, from `capacity / 2` on.
+        if unsafe { columns.load((position + step - 1) as usize) } < column {
+            position += step;
         }
         step /= 2;
     }
-    place as usize
+    position as usize
 }
 
 impl<T: Real> SortedAccumulators<T> {

@@ -3,7 +3,7 @@
 use core::array;
 use cuda_std::prelude::*;
 
-/// Probes of a search step: they cut the remaining interval into four parts.
+/// Probes of a search step: they divide the remaining interval into four parts.
 const PROBES: usize = 3;
 
 /// Two lower bounds at once: for each of `columns`, the first position from `start` to before `end`

@@ -91,17 +91,17 @@ pub unsafe fn rank_by_search(
     }
 }
 
-/// Writes `place(column)` for each product of the block's chunk. A warp takes a tile, then another.
+/// Writes `rank_of(column)` for each product of the block's chunk. A warp takes a tile, then another.
 ///
 /// # Safety
 ///
-/// As for [`rank_by_bitmap`]; `place` gives ranks within the chunk.
+/// As for [`rank_by_bitmap`]; `rank_of` gives ranks within the chunk.
 #[inline(always)]
 unsafe fn write_ranks(
     operands: &OperandPatterns,
     map: &ProductMap,
     to: GlobalMut<u16>,
-    place: impl Fn(u32) -> usize,
+    rank_of: impl Fn(u32) -> usize,
 ) {
     let (t, lane) = (thread::thread_idx_x(), warp::lane_id());
     // SAFETY: `tile` is below the end of the chunk's tiles, and `p` below its products where a
@@ -122,7 +122,7 @@ unsafe fn write_ranks(
             });
             let found: [u16; LANE_PRODUCTS] = array::from_fn(|u| match columns[u] {
                 u32::MAX => 0,
-                column => place(column) as u16,
+                column => rank_of(column) as u16,
             });
             to.store4((tile as usize) * TILE as usize + 4 * lane as usize, found);
             tile += BLOCK / WARP_SIZE;

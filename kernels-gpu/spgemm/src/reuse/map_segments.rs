@@ -3,7 +3,7 @@
 //! them.
 
 use crate::numeric::chunks::Chunk;
-use crate::products::balanced_products::cut;
+use crate::products::balanced_products::segment_of;
 use crate::products::operands::{OperandPatterns, OutputPattern, RowList};
 use crate::reuse::product_map::{ProductMap, TILE};
 use cuda_std::atomic::Scope;
@@ -52,7 +52,7 @@ pub unsafe fn count_segments(
         k += t;
         let (mut count, mut all) = (0, 0);
         while k < end {
-            let (_, len) = cut(&operands, chunk.window, k);
+            let (_, len) = segment_of(&operands, chunk.window, k);
             count += u32::from(len > 0);
             all += len;
             k += BLOCK;
@@ -116,7 +116,7 @@ pub unsafe fn write_segments(
             let k = first + t;
             let (mut start, mut len) = (0, 0);
             if k < end {
-                (start, len) = cut(&operands, chunk.window, k);
+                (start, len) = segment_of(&operands, chunk.window, k);
             }
             let mine = u64::from(len > 0) << 32 | u64::from(len);
             let (up_to, all) = scan_in_block(mine, warp_sums, |a, b| a + b, 0);

@@ -97,7 +97,7 @@ pub unsafe fn bitmap_rows<const SPARSE: u32>(
     let bitmap = shared::dynamic_shared_mem::<u32>();
     let counts = bitmap.offset(words as usize);
     let all_places = counts.offset(warps as usize).cast::<u16>();
-    let places = all_places.offset((warp * GROUP) as usize);
+    let positions = all_places.offset((warp * GROUP) as usize);
     let pending = all_places
         .offset((warps * GROUP) as usize)
         .cast::<u32>()
@@ -143,7 +143,7 @@ pub unsafe fn bitmap_rows<const SPARSE: u32>(
                 used,
                 counts,
                 pending,
-                places,
+                positions,
             };
             let (below, all) = bitmap_window.count(warp, warps);
             let to = staged.offset(to + (found + below) as usize);
@@ -174,7 +174,7 @@ struct BitmapWindow {
     /// The words with bits that the warp has collected; of sparse bitmaps only.
     pending: Shared<u32>,
     /// The positions of the bits that the warp writes out.
-    places: Shared<u16>,
+    positions: Shared<u16>,
 }
 
 impl BitmapWindow {
@@ -257,7 +257,8 @@ impl BitmapWindow {
                 let all = self.compact_bits(transposed(word));
                 let mut i = lane;
                 while i < all {
-                    let column = origin + group * GROUP + u32::from(self.places.load(i as usize));
+                    let column =
+                        origin + group * GROUP + u32::from(self.positions.load(i as usize));
                     to.store((written + i) as usize, column);
                     i += WARP_SIZE;
                 }
@@ -288,8 +289,9 @@ impl BitmapWindow {
                     let has_bits = self.word(group) != 0;
                     let have_bits = warp::ballot(FULL_MASK, has_bits);
                     if has_bits {
-                        let place = pending + (have_bits & ((1 << lane) - 1)).count_ones();
-                        self.pending.store(place as usize, group * WARP_SIZE + lane);
+                        let position = pending + (have_bits & ((1 << lane) - 1)).count_ones();
+                        self.pending
+                            .store(position as usize, group * WARP_SIZE + lane);
                     }
                     pending += have_bits.count_ones();
                     group += 1;
@@ -317,7 +319,7 @@ impl BitmapWindow {
                 while first < all {
                     let i = first + lane;
                     let bit = if i < all {
-                        u32::from(self.places.load(i as usize))
+                        u32::from(self.positions.load(i as usize))
                     } else {
                         0
                     };
@@ -334,23 +336,23 @@ impl BitmapWindow {
         }
     }
 
-    /// Writes the positions of the bits in the warp's words, `32 * lane + bit`, to `places` without
+    /// Writes the positions of the bits in the warp's words, `32 * lane + bit`, to `positions` without
     /// gaps. Gives their number.
     ///
     /// # Safety
     ///
-    /// `places` has room for 1024 positions, and no lane of the warp still reads it.
+    /// `positions` has room for 1024 positions, and no lane of the warp still reads it.
     #[inline(always)]
     unsafe fn compact_bits(&self, word: u32) -> u32 {
         let sum = inclusive_sum::<32>(FULL_MASK, word.count_ones());
-        let mut place = sum - word.count_ones();
+        let mut position = sum - word.count_ones();
         let mut word = word;
         while word != 0 {
             let bit = warp::lane_id() * 32 + word.trailing_zeros();
-            // SAFETY: `place` is below the number of bits in 32 words.
-            unsafe { self.places.store(place as usize, bit as u16) };
+            // SAFETY: `position` is below the number of bits in 32 words.
+            unsafe { self.positions.store(position as usize, bit as u16) };
             word &= word - 1;
-            place += 1;
+            position += 1;
         }
         warp::sync_warp(FULL_MASK);
         warp::shfl_idx(FULL_MASK, sum, WARP_SIZE - 1, WARP_SIZE)

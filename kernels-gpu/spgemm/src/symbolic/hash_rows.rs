@@ -131,14 +131,14 @@ impl BlockThread {
             unsafe {
                 let column = table.load((first + lane) as usize);
                 let taken = warp::ballot(FULL_MASK, column != EMPTY);
-                let mut place = 0;
+                let mut position = 0;
                 if lane == 0 {
-                    place = count.atomic_add(0, taken.count_ones());
+                    position = count.atomic_add(0, taken.count_ones());
                 }
-                place = warp::shfl_idx(FULL_MASK, place, 0, WARP_SIZE);
+                position = warp::shfl_idx(FULL_MASK, position, 0, WARP_SIZE);
                 if column != EMPTY {
                     let rank = (taken & ((1 << lane) - 1)).count_ones();
-                    list.store((place + rank) as usize, column);
+                    list.store((position + rank) as usize, column);
                 }
             }
             first += self.threads;

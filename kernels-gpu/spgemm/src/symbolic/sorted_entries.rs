@@ -62,9 +62,9 @@ impl<T: Real, const VALUES: bool> RowSorter<T, VALUES> {
                         & (u32::MAX >> (WARP_SIZE - LANES));
                     if is_new {
                         let below = new & ((1 << lane_of_group) - 1);
-                        let place = (to + count + below.count_ones()) as usize;
+                        let position = (to + count + below.count_ones()) as usize;
                         if self.writes_columns() {
-                            self.columns.store(place, first + column(key));
+                            self.columns.store(position, first + column(key));
                         }
                         if VALUES {
                             let [a, b]: [T; 2] = factors_of(keys_shared, products, key);
@@ -78,7 +78,7 @@ impl<T: Real, const VALUES: bool> RowSorter<T, VALUES> {
                                     other = keys_shared.load(next as usize);
                                 }
                             }
-                            self.values.store(place, sum);
+                            self.values.store(position, sum);
                         }
                     }
                     count += new.count_ones();

@@ -48,7 +48,7 @@ pub fn launch<T: Real>(shape: LaunchShape) -> LaunchConfig {
 
 /// The handle of the kernel.
 #[cfg(not(target_arch = "nvptx64"))]
-pub fn handle<T: Real>(_: LaunchShape) -> Kernel<crate::Arguments<T>> {
+pub fn handle<T: Real>(_: LaunchShape) -> Kernel<crate::PlainArguments<T>> {
     block_per_row::<T>()
 }
 
@@ -61,7 +61,7 @@ pub fn handle<T: Real>(_: LaunchShape) -> Kernel<crate::Arguments<T>> {
 ///
 /// The pointers of A, X and Y hold as many elements as their shapes say; no column of A is `a.cols` or more. X is
 /// `a.cols` x n, Y is `a.rows` x n, n is at least 1, and Y overlaps no input. Blocks have 64 threads.
-#[kernel(name = "spmm_block_per_row", T = [f32, f64])]
+#[kernel(name = "spmm_block_per_row", T = [f32])]
 pub unsafe fn block_per_row<T: Real>(a: Csr<T>, x: Dense<T>, y: DenseMut<T>, items: Items<T>) {
     let cols = shared_array!(u32; BLOCK as usize);
     let values = shared_array!(T; BLOCK as usize);

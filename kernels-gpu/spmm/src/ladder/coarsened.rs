@@ -39,25 +39,20 @@ const ROWS: u32 = 4;
 /// Nonzeros that a warp caches at a time, one for each lane.
 const CACHED: u32 = WARP_SIZE;
 
-/// The number of features of a lane.
-fn features_per_lane(shape: LaunchShape) -> u32 {
-    if shape.features < 128 { 2 } else { 4 }
-}
+/// Features of a lane.
+const FEATURES: usize = 2;
 
 /// A warp for each row and tile of features; rows along x, tiles along y.
 pub fn launch<T: Real>(shape: LaunchShape) -> LaunchConfig {
-    let tile = features_per_lane(shape) * WARP_SIZE;
+    let tile = FEATURES as u32 * WARP_SIZE;
     let tiles = shape.features.div_ceil(tile).min(MAX_GRID_Y);
     LaunchConfig::new((shape.rows.div_ceil(ROWS), tiles), ROWS * WARP_SIZE)
 }
 
 /// The handle of the kernel.
 #[cfg(not(target_arch = "nvptx64"))]
-pub fn handle<T: Real>(shape: LaunchShape) -> Kernel<crate::Arguments<T>> {
-    match features_per_lane(shape) {
-        2 => coarsened::<T, 2>(),
-        _ => coarsened::<T, 4>(),
-    }
+pub fn handle<T: Real>(_: LaunchShape) -> Kernel<crate::PlainArguments<T>> {
+    coarsened::<T>()
 }
 
 /// `Y[row, j] = sum of A[row, col] * X[col, j]`, a warp for a row and 32 times `FEATURES` features: lane l has features
@@ -70,13 +65,8 @@ pub fn handle<T: Real>(shape: LaunchShape) -> Kernel<crate::Arguments<T>> {
 ///
 /// The pointers of A, X and Y hold as many elements as their shapes say; no column of A is `a.cols` or more. X is
 /// `a.cols` x n, Y is `a.rows` x n, n is at least 1, and Y overlaps no input. Blocks have 128 threads.
-#[kernel(name = "spmm_coarsened", T = [f32, f64], FEATURES = [2, 4])]
-pub unsafe fn coarsened<T: Real, const FEATURES: usize>(
-    a: Csr<T>,
-    x: Dense<T>,
-    y: DenseMut<T>,
-    items: Items<T>,
-) {
+#[kernel(name = "spmm_coarsened", T = [f32])]
+pub unsafe fn coarsened<T: Real>(a: Csr<T>, x: Dense<T>, y: DenseMut<T>, items: Items<T>) {
     let warp_in_block = thread::thread_idx_x() / WARP_SIZE;
     // Each warp has its own part, so that warps never wait for each other.
     let part = (warp_in_block * CACHED) as usize;

@@ -37,7 +37,7 @@ pub fn launch<T: Real>(shape: LaunchShape) -> LaunchConfig {
 
 /// The handle of the kernel.
 #[cfg(not(target_arch = "nvptx64"))]
-pub fn handle<T: Real>(_: LaunchShape) -> Kernel<crate::Arguments<T>> {
+pub fn handle<T: Real>(_: LaunchShape) -> Kernel<crate::PlainArguments<T>> {
     column_major::<T>()
 }
 
@@ -51,7 +51,7 @@ pub fn handle<T: Real>(_: LaunchShape) -> Kernel<crate::Arguments<T>> {
 /// The pointers of A, X and Y hold as many elements as their shapes say; no column of A is `a.cols` or more. X is
 /// `a.cols` x n, Y is `a.rows` x n, and Y overlaps no input. The columns and values of A and the rows in `items` are in
 /// the same order; `a.row_ptr` is not read.
-#[kernel(name = "spmm_column_major", T = [f32, f64])]
+#[kernel(name = "spmm_column_major", T = [f32])]
 pub unsafe fn column_major<T: Real>(a: Csr<T>, x: Dense<T>, y: DenseMut<T>, items: Items<T>) {
     // SAFETY: the caller keeps the kernel's contract, and `items` is in the order of A's columns and values.
     unsafe { thread_per_nonzero::add_nonzero(&a, &x, &y, &items) }

@@ -38,6 +38,6 @@ pub fn launch<T: Real>(shape: LaunchShape) -> LaunchConfig {
 
 /// The handle of the kernel.
 #[cfg(not(target_arch = "nvptx64"))]
-pub fn handle<T: Real>(_: LaunchShape) -> Kernel<crate::Arguments<T>> {
+pub fn handle<T: Real>(_: LaunchShape) -> Kernel<crate::PlainArguments<T>> {
     warp_per_row::warp_per_row::<T>()
 }

@@ -1,6 +1,6 @@
 //! One warp computes a slice of a row, at most 32 nonzeros; atomic additions combine the slices of a row.
 //!
-//! The plan cuts each row into [slices] of at most 32 nonzeros (the option `task_size`). A block has four warps and
+//! The plan splits each row into [slices] of at most 32 nonzeros (the option `task_size`). A block has four warps and
 //! four slices. A warp computes a tile of 32 features, one in each lane, as in `warp_per_row`. A row of one slice is
 //! stored. The slices of a longer row are added to Y by `red.global.add`; a small kernel sets these rows to zero first.
 //!
@@ -23,7 +23,7 @@ use cuda_std::prelude::*;
 use warprow_kernels_matrix::{Csr, Dense, DenseMut};
 
 /// What it does, in one line.
-pub const SUMMARY: &str = "one warp for each 32 nonzeros of a row, cut rows added up by atomics";
+pub const SUMMARY: &str = "one warp for each 32 nonzeros of a row, split rows added up by atomics";
 
 /// The rung that it continues.
 pub const PARENT: Option<crate::SpmmKernel> = Some(crate::SpmmKernel::WarpPerRow);
@@ -38,7 +38,7 @@ pub fn launch<T: Real>(shape: LaunchShape) -> LaunchConfig {
 
 /// The handle of the kernel.
 #[cfg(not(target_arch = "nvptx64"))]
-pub fn handle<T: Real>(_: LaunchShape) -> Kernel<crate::Arguments<T>> {
+pub fn handle<T: Real>(_: LaunchShape) -> Kernel<crate::PlainArguments<T>> {
     sliced::<T>()
 }
 
@@ -49,9 +49,9 @@ pub fn handle<T: Real>(_: LaunchShape) -> Kernel<crate::Arguments<T>> {
 /// # Safety
 ///
 /// The pointers of A, X and Y hold as many elements as their shapes say; no column of A is `a.cols` or more. X is
-/// `a.cols` x n, Y is `a.rows` x n, n is at least 1, and Y overlaps no input, and its cut rows are zero; `items`
+/// `a.cols` x n, Y is `a.rows` x n, n is at least 1, and Y overlaps no input, and its split rows are zero; `items`
 /// are slices. Blocks have 128 threads.
-#[kernel(name = "spmm_sliced", T = [f32, f64])]
+#[kernel(name = "spmm_sliced", T = [f32])]
 pub unsafe fn sliced<T: Real>(a: Csr<T>, x: Dense<T>, y: DenseMut<T>, items: Items<T>) {
     // SAFETY: the caller keeps the kernel's contract. Only this warp writes a row that is one slice; warps that share a
     // row add to it atomically.

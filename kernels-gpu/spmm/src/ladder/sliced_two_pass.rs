@@ -2,7 +2,7 @@
 //!
 //! Slices, blocks and lanes are those of `sliced`. A row of one slice is stored in Y. The partial sums of a longer row
 //! go to a buffer, one row of sums for each slice. The second kernel ([`combine`](crate::ladder::slices::combine)) has
-//! a block for each cut row and 32 features. Its eight warps add every eighth slice each, and then add up their sums.
+//! a block for each split row and 32 features. Its eight warps add every eighth slice each, and then add up their sums.
 //!
 //! A nonzero costs a warp its column (4 bytes), its value, and 32 neighbouring elements of X.
 //!
@@ -22,7 +22,7 @@ use warprow_kernels_matrix::{Csr, Dense, DenseMut};
 
 /// What it does, in one line.
 pub const SUMMARY: &str =
-    "one warp for each 32 nonzeros of a row, cut rows added up in a second pass";
+    "one warp for each 32 nonzeros of a row, split rows added up in a second pass";
 
 /// The rung that it continues.
 pub const PARENT: Option<crate::SpmmKernel> = Some(crate::SpmmKernel::Sliced);
@@ -37,7 +37,7 @@ pub fn launch<T: Real>(shape: LaunchShape) -> LaunchConfig {
 
 /// The handle of the kernel.
 #[cfg(not(target_arch = "nvptx64"))]
-pub fn handle<T: Real>(_: LaunchShape) -> Kernel<crate::Arguments<T>> {
+pub fn handle<T: Real>(_: LaunchShape) -> Kernel<crate::PlainArguments<T>> {
     sliced_two_pass::<T>()
 }
 
@@ -50,8 +50,8 @@ pub fn handle<T: Real>(_: LaunchShape) -> Kernel<crate::Arguments<T>> {
 ///
 /// The pointers of A, X and Y hold as many elements as their shapes say; no column of A is `a.cols` or more. X is
 /// `a.cols` x n, Y is `a.rows` x n, n is at least 1, and Y overlaps no input; `items` are slices, with room for their
-/// partial sums if a row is cut. Blocks have 128 threads.
-#[kernel(name = "spmm_sliced_two_pass", T = [f32, f64])]
+/// partial sums if a row is split. Blocks have 128 threads.
+#[kernel(name = "spmm_sliced_two_pass", T = [f32])]
 pub unsafe fn sliced_two_pass<T: Real>(a: Csr<T>, x: Dense<T>, y: DenseMut<T>, items: Items<T>) {
     let features = x.cols as usize;
     // SAFETY: the caller keeps the kernel's contract. Only this warp writes a row that is one slice, and only this warp

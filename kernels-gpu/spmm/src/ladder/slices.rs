@@ -1,4 +1,4 @@
-//! Slices: each row is cut into runs of at most `task_size` nonzeros, so that no warp has more work than that.
+//! Slices: each row is split into runs of at most `task_size` nonzeros, so that no warp has more work than that.
 //!
 //! ```text
 //! task_size 4:    row_ptr = [0, 3, 3, 13]
@@ -9,7 +9,7 @@
 //! ```
 //!
 //! An empty row has one slice, which writes its zeros. A row of one slice is written by its warp. A row of several
-//! slices is a *cut row*: [`sliced`](crate::ladder::sliced) adds its slices by atomic additions, and
+//! slices is a *split row*: [`sliced`](crate::ladder::sliced) adds its slices by atomic additions, and
 //! [`sliced_two_pass`](crate::ladder::sliced_two_pass) adds their partial sums in a second kernel.
 
 use crate::{Items, MAX_GRID_Y};
@@ -27,8 +27,8 @@ const SLICES: u32 = 4;
 /// Features that a warp computes, one for each lane.
 const TILE: u32 = WARP_SIZE;
 
-/// The launch of [`counts`] and [`find_cut_rows`] for `count` rows, and of [`starts`] for `count` slices: a thread for
-/// each, and one more for the end of the array.
+/// The launch of [`counts`] and [`find_split_rows`] for `count` rows, and of [`starts`] for `count` slices: a thread
+/// for each, and one more for the end of the array.
 pub fn launch(count: u32) -> LaunchConfig {
     LaunchConfig::new(count / BLOCK + 1, BLOCK)
 }
@@ -88,26 +88,26 @@ pub unsafe fn starts(
     }
 }
 
-/// Lists the cut rows in `cut_rows` and counts them in `counts[0]`; a thread checks one row. Their order changes from
-/// run to run, and nothing depends on it.
+/// Lists the split rows in `split_rows` and counts them in `counts[0]`; a thread checks one row. Their order changes
+/// from run to run, and nothing depends on it.
 ///
 /// # Safety
 ///
-/// `first_slice` has `rows + 1` numbers, `cut_rows` room for all rows, `counts` holds a zero.
+/// `first_slice` has `rows + 1` numbers, `split_rows` room for all rows, `counts` holds a zero.
 #[kernel(name = "spmm_find_cut_rows")]
-pub unsafe fn find_cut_rows(
+pub unsafe fn find_split_rows(
     rows: u32,
     first_slice: Global<u32>,
     counts: GlobalMut<u32>,
-    cut_rows: GlobalMut<u32>,
+    split_rows: GlobalMut<u32>,
 ) {
     let r = thread::index_1d();
     if r < u64::from(rows) {
-        // SAFETY: `r < rows`, checked above. The atomic addition gives each place in `cut_rows` to one thread only.
+        // SAFETY: `r < rows`, checked above. The atomic addition gives each place in `split_rows` to one thread only.
         unsafe {
             if first_slice.load(r as usize + 1) - first_slice.load(r as usize) > 1 {
                 let place = counts.atomic_add(Scope::Device, 0, 1);
-                cut_rows.store(place as usize, r as u32);
+                split_rows.store(place as usize, r as u32);
             }
         }
     }
@@ -176,8 +176,8 @@ pub(crate) unsafe fn multiply<T: Real>(
 /// The rows that have several slices.
 #[repr(C)]
 #[derive(Clone, Copy)]
-pub struct CutRows {
-    /// The number of each cut row.
+pub struct SplitRowSlices {
+    /// The number of each split row.
     pub rows: Global<u32>,
     /// The first slice of each row of the matrix; after the last row, the number of slices.
     pub first_slice: Global<u32>,
@@ -185,25 +185,25 @@ pub struct CutRows {
 
 // SAFETY: `repr(C)` with two 8-byte device pointers has no padding, and the device reads the same bytes.
 #[cfg(not(target_arch = "nvptx64"))]
-unsafe impl KernelParam for CutRows {}
+unsafe impl KernelParam for SplitRowSlices {}
 
-/// The launch of [`clear`] and [`combine`]: a block for each cut row and tile of 32 features.
-pub fn launch_cut_rows(cut_rows: u32, features: u32) -> LaunchConfig {
+/// The launch of [`clear`] and [`combine`]: a block for each split row and tile of 32 features.
+pub fn launch_split_rows(split_rows: u32, features: u32) -> LaunchConfig {
     let tiles = features.div_ceil(TILE).min(MAX_GRID_Y);
-    LaunchConfig::new((cut_rows, tiles), BLOCK)
+    LaunchConfig::new((split_rows, tiles), BLOCK)
 }
 
-/// `Y[row, j] = 0` for each cut row; a block for each row and 256 features.
+/// `Y[row, j] = 0` for each split row; a block for each row and 256 features.
 ///
 /// # Safety
 ///
-/// `cuts` has a row of `y` for each block of the grid along x.
-#[kernel(name = "spmm_clear_cut_rows", T = [f32, f64])]
-pub unsafe fn clear<T: Real>(items: Items<T>, cuts: CutRows, y: DenseMut<T>) {
+/// `split_rows` has a row of `y` for each block of the grid along x.
+#[kernel(name = "spmm_clear_cut_rows", T = [f32])]
+pub unsafe fn clear<T: Real>(items: Items<T>, split_rows: SplitRowSlices, y: DenseMut<T>) {
     let features = y.cols as usize;
-    // SAFETY: there is a cut row for each block along x, and `row_of_y` maps it to a row of Y; `feature < features`.
+    // SAFETY: there is a split row for each block along x, and `row_of_y` maps it to a row of Y; `feature < features`.
     unsafe {
-        let row = items.row_of_y(cuts.rows.load(thread::block_idx_x() as usize) as usize);
+        let row = items.row_of_y(split_rows.rows.load(thread::block_idx_x() as usize) as usize);
         let mut feature = (thread::block_idx_y() * BLOCK + thread::thread_idx_x()) as usize;
         while feature < features {
             y.data.store(row * features + feature, T::ZERO);
@@ -212,26 +212,26 @@ pub unsafe fn clear<T: Real>(items: Items<T>, cuts: CutRows, y: DenseMut<T>) {
     }
 }
 
-/// `Y[row, j]` is the sum of the partial sums of a cut row, added in a fixed order. A block has a row and 32 features;
-/// each of its eight warps adds every eighth slice.
+/// `Y[row, j]` is the sum of the partial sums of a split row, added in a fixed order. A block has a row and 32
+/// features; each of its eight warps adds every eighth slice.
 ///
 /// # Safety
 ///
-/// `cuts` has a row of `y` for each block of the grid along x; `items` are slices with the partial sums of this
+/// `split_rows` has a row of `y` for each block of the grid along x; `items` are slices with the partial sums of this
 /// product.
-#[kernel(name = "spmm_combine_slices", T = [f32, f64])]
-pub unsafe fn combine<T: Real>(items: Items<T>, cuts: CutRows, y: DenseMut<T>) {
+#[kernel(name = "spmm_combine_slices", T = [f32])]
+pub unsafe fn combine<T: Real>(items: Items<T>, split_rows: SplitRowSlices, y: DenseMut<T>) {
     const WARPS: u32 = BLOCK / WARP_SIZE;
     let sums = shared_array!(T; 256);
     let (lane, warp) = (warp::lane_id(), thread::thread_idx_x() / WARP_SIZE);
     let features = y.cols as usize;
-    // SAFETY: there is a cut row for each block along x, its slices lie between two entries of `first_slice`, and each
-    // has a row of partial sums. A feature past the last is replaced by the last. All threads of the block reach the
-    // barriers, because the loop around them depends on the block alone.
+    // SAFETY: there is a split row for each block along x, its slices lie between two entries of `first_slice`, and
+    // each has a row of partial sums. A feature past the last is replaced by the last. All threads of the block reach
+    // the barriers, because the loop around them depends on the block alone.
     unsafe {
-        let row = cuts.rows.load(thread::block_idx_x() as usize) as usize;
-        let first = cuts.first_slice.load(row);
-        let slices = cuts.first_slice.load(row + 1) - first;
+        let row = split_rows.rows.load(thread::block_idx_x() as usize) as usize;
+        let first = split_rows.first_slice.load(row);
+        let slices = split_rows.first_slice.load(row + 1) - first;
         let mut tile = thread::block_idx_y();
         while tile < y.cols.div_ceil(TILE) {
             let feature = (tile * TILE + lane) as usize;

@@ -42,7 +42,7 @@ pub fn launch<T: Real>(shape: LaunchShape) -> LaunchConfig {
 
 /// The handle of the kernel.
 #[cfg(not(target_arch = "nvptx64"))]
-pub fn handle<T: Real>(_: LaunchShape) -> Kernel<crate::Arguments<T>> {
+pub fn handle<T: Real>(_: LaunchShape) -> Kernel<crate::PlainArguments<T>> {
     thread_per_nonzero::<T>()
 }
 
@@ -55,7 +55,7 @@ pub fn handle<T: Real>(_: LaunchShape) -> Kernel<crate::Arguments<T>> {
 ///
 /// The pointers of A, X and Y hold as many elements as their shapes say; no column of A is `a.cols` or more. X is
 /// `a.cols` x n, Y is `a.rows` x n, and Y overlaps no input. `items` holds the row of each nonzero of A.
-#[kernel(name = "spmm_thread_per_nonzero", T = [f32, f64])]
+#[kernel(name = "spmm_thread_per_nonzero", T = [f32])]
 pub unsafe fn thread_per_nonzero<T: Real>(a: Csr<T>, x: Dense<T>, y: DenseMut<T>, items: Items<T>) {
     // SAFETY: the caller keeps the kernel's contract, and `items` is in the order of A.
     unsafe { add_nonzero(&a, &x, &y, &items) }

@@ -37,7 +37,7 @@ pub fn launch<T: Real>(shape: LaunchShape) -> LaunchConfig {
 
 /// The handle of the kernel.
 #[cfg(not(target_arch = "nvptx64"))]
-pub fn handle<T: Real>(_: LaunchShape) -> Kernel<crate::Arguments<T>> {
+pub fn handle<T: Real>(_: LaunchShape) -> Kernel<crate::PlainArguments<T>> {
     thread_per_row::<T>()
 }
 
@@ -50,7 +50,7 @@ pub fn handle<T: Real>(_: LaunchShape) -> Kernel<crate::Arguments<T>> {
 ///
 /// The pointers of A, X and Y hold as many elements as their shapes say; no column of A is `a.cols` or more. X is
 /// `a.cols` x n, Y is `a.rows` x n, and Y overlaps no input.
-#[kernel(name = "spmm_thread_per_row", T = [f32, f64])]
+#[kernel(name = "spmm_thread_per_row", T = [f32])]
 pub unsafe fn thread_per_row<T: Real>(a: Csr<T>, x: Dense<T>, y: DenseMut<T>, items: Items<T>) {
     let row = thread::index_1d() as usize;
     if row >= a.rows as usize {

@@ -50,7 +50,7 @@ pub fn launch<T: Real>(shape: LaunchShape) -> LaunchConfig {
 
 /// The handle of the kernel.
 #[cfg(not(target_arch = "nvptx64"))]
-pub fn handle<T: Real>(_: LaunchShape) -> Kernel<crate::Arguments<T>> {
+pub fn handle<T: Real>(_: LaunchShape) -> Kernel<crate::PlainArguments<T>> {
     warp_per_row_cached::<T>()
 }
 
@@ -63,7 +63,7 @@ pub fn handle<T: Real>(_: LaunchShape) -> Kernel<crate::Arguments<T>> {
 ///
 /// The pointers of A, X and Y hold as many elements as their shapes say; no column of A is `a.cols` or more. X is
 /// `a.cols` x n, Y is `a.rows` x n, n is at least 1, and Y overlaps no input. Blocks have 128 threads.
-#[kernel(name = "spmm_warp_per_row_cached", T = [f32, f64])]
+#[kernel(name = "spmm_warp_per_row_cached", T = [f32])]
 pub unsafe fn warp_per_row_cached<T: Real>(
     a: Csr<T>,
     x: Dense<T>,

@@ -87,20 +87,6 @@ pub unsafe fn count_columns(nonzeros: u32, col_idx: Global<u32>, key: GlobalMut<
     }
 }
 
-/// `key[i] = value` for each i: a thread each.
-///
-/// # Safety
-///
-/// There is room for `len`.
-#[kernel(name = "order_fill")]
-pub unsafe fn fill(len: u32, value: u32, key: GlobalMut<u32>) {
-    let i = thread::index_1d();
-    if i < u64::from(len) {
-        // SAFETY: `i` is below `len`.
-        unsafe { key.store(i as usize, value) };
-    }
-}
-
 /// `rank[order[i]] = i`: a thread each.
 ///
 /// # Safety

@@ -1,4 +1,4 @@
-//! Column blocks: A cut into blocks of columns, `Y = A_1 X_1 + A_2 X_2 + ...`, each product by itself.
+//! Column blocks: A is divided into blocks of columns, `Y = A_1 X_1 + A_2 X_2 + ...`, each product by itself.
 //!
 //! A product reads rows of X wherever the columns point. If X is several times larger than the L2 cache, most of them
 //! come from memory. If a block's rows of X fit the cache, most come from there, at more than twice the rate. The price

@@ -1,25 +1,26 @@
-//! A warp for each row, the rows of a block in step through the columns, so that what they share comes from the
-//! multiprocessor's own cache.
+//! One warp computes a row, and the rows of a block advance through the columns together (*in step*), so that they
+//! share rows of X in the L1 cache.
 //!
-//! Changes from `vector`: its tasks cut a row of 500 nonzeros into eight parts, which run at the same time on eight
-//! distant ranges of columns. Here a row is whole, and the four rows of a block start at their first columns together,
-//! as do those of the multiprocessor's other blocks. If the columns are sorted and a row has a tenth of them, all warps
-//! are in the same few hundred columns all the way: a row of X that one warp has loaded the others find in the L1
-//! cache. There is nothing to add up afterwards, except for rows much longer than the others, which have all warps of a
-//! block (see [`teams`](crate::product::teams)).
+//! Changes from `vector`: there, tasks split a row of 500 nonzeros into eight parts, which run at the same time on
+//! distant ranges of columns. Here one warp computes a whole row, and the four rows of a block start at their first
+//! columns together. If columns are sorted and a row has a tenth of them, all warps of a multiprocessor are in the same
+//! few hundred columns at any time. A row of X that one warp has loaded is then in the L1 cache for the others.
 //!
-//! A nonzero costs a warp its column (4 B), its value, and a tile's elements of X, of which most come from the L1
-//! cache. On an H200 the product takes 0.75 to 0.98 times as long as by `vector` on rows of 490 to 600 nonzeros, and
-//! longer on rows of 170 and fewer: a warp for a row of three nonzeros is a waste, and a row of a million keeps four
-//! warps busy when all others are done. Rows are sorted by length if nothing else is known, so that the four of a block
-//! end together. What was tried stands in `docs/notes/spmm.md`.
+//! No partial sums are left to add, except for rows that are much longer than the others. All warps of a block compute
+//! such a row (see [`teams`](crate::product::teams)).
+//!
+//! A nonzero costs a warp its column (4 B), its value, and a tile's elements of X, most of them from the L1 cache.
+//!
+//! When to use it: for rows of about 500 nonzeros. On an H200 it is 1.02 to 1.33 times as fast as `vector` on rows of
+//! 490 to 600 nonzeros, and slower on rows of 170 and fewer. A row of three nonzeros leaves most of a warp idle, and a
+//! row of a million keeps four warps busy after all others have ended. `docs/notes/spmm.md` tells what was tried.
 
-use crate::product::epilogue::Epilogue;
 use crate::product::lane_columns::LaneColumns;
-use crate::product::reduction::{Reduce, Reduction, Total};
-use crate::product::row_end::{Place, Results, RowEnd, passes};
+use crate::product::reduction::{Reducer, Reduction, Total};
+use crate::product::row_epilogue::{LaneOutput, Results, RowEpilogue, passes};
+use crate::product::scaling::Scaling;
 use crate::product::teams::WARPS;
-use crate::{Ending, ItemKind, Items, LaunchShape, MAX_GRID_Y};
+use crate::{EpilogueKind, ItemKind, Items, LaunchShape, MAX_GRID_Y};
 use core::array;
 use cuda_std::prelude::*;
 use cuda_std::warp::{FULL_MASK, WARP_SIZE};
@@ -49,7 +50,9 @@ const UNROLL: usize = 8;
 /// Lanes that take a row of X together, neighbouring features that a lane loads at once, and loads of a lane.
 fn variant<T: Operand>(features: u32) -> (u32, u32, u32) {
     let (bytes, has_whole_lines) = (size_of::<T>(), features.is_multiple_of(32));
-    let (lanes, width) = if !features.is_multiple_of(4) {
+    let (lanes, width) = if bytes == 4 && features > 48 && features % 4 == 2 {
+        (32, 2)
+    } else if !features.is_multiple_of(4) {
         (16, 1)
     } else if bytes == 2 && features.is_multiple_of(8) && features > 32 {
         (8, 8)
@@ -65,7 +68,7 @@ fn variant<T: Operand>(features: u32) -> (u32, u32, u32) {
 }
 
 /// A warp for each row or for a quarter of it, and each tile of features; warps along x, tiles along y.
-pub fn launch<T: Operand>(shape: LaunchShape, _: Reduction, _: Ending) -> LaunchConfig {
+pub fn launch<T: Operand>(shape: LaunchShape, _: Reduction, _: EpilogueKind) -> LaunchConfig {
     let (lanes, width, passes) = variant::<T>(shape.features);
     let tile_width = lanes * width * passes;
     let tiles = shape.features.div_ceil(tile_width).min(MAX_GRID_Y);
@@ -78,10 +81,11 @@ pub fn launch<T: Operand>(shape: LaunchShape, _: Reduction, _: Ending) -> Launch
 pub fn handle<T: Operand>(
     shape: LaunchShape,
     _: Reduction,
-    _: Ending,
+    _: EpilogueKind,
 ) -> Kernel<crate::GeneralArguments<T>> {
     match variant::<T>(shape.features) {
         (_, 1, _) => in_step::<T, 16, 1, 3>(),
+        (_, 2, _) => in_step::<T, 32, 2, 1>(),
         (_, 8, _) => in_step::<T, 8, 8, 1>(),
         (8, ..) => in_step::<T, 8, 4, 1>(),
         (16, ..) => in_step::<T, 16, 4, 1>(),
@@ -102,6 +106,7 @@ pub fn handle<T: Operand>(
 #[kernel(
     name = "spmm_in_step",
     T = [f32, f64, f16, bf16], LANES = [16], WIDTH = [1], PASSES = [3];
+    T = [f32], LANES = [32], WIDTH = [2], PASSES = [1];
     T = [f32], LANES = [8, 16, 32], WIDTH = [4], PASSES = [1];
     T = [f64, f16, bf16], LANES = [8], WIDTH = [4], PASSES = [1];
     T = [f16, bf16], LANES = [8], WIDTH = [8], PASSES = [1]
@@ -111,7 +116,7 @@ pub unsafe fn in_step<T: Operand, const LANES: u32, const WIDTH: usize, const PA
     x: Dense<T>,
     y: DenseMut<T>,
     items: Items<SumOf<T>>,
-    epilogue: Epilogue<SumOf<T>>,
+    scaling: Scaling<SumOf<T>>,
 ) {
     let warp_in_block = thread::thread_idx_x() / WARP_SIZE;
     let warp = thread::block_idx_x() * WARPS + warp_in_block;
@@ -144,7 +149,7 @@ pub unsafe fn in_step<T: Operand, const LANES: u32, const WIDTH: usize, const PA
                 join_warps::<T, LANES, WIDTH, PASSES>(&mut results, warp_in_block);
             }
             if warp::lane_id() < LANES && (!is_long || warp_in_block == 0) {
-                let place = Place {
+                let output = LaneOutput {
                     row,
                     y: &y,
                     items: &items,
@@ -152,7 +157,7 @@ pub unsafe fn in_step<T: Operand, const LANES: u32, const WIDTH: usize, const PA
                     feature,
                     features,
                 };
-                RowEnd::<T>::write::<LANES, WIDTH, PASSES>(&epilogue, place, results);
+                RowEpilogue::<T>::write::<LANES, WIDTH, PASSES>(&scaling, output, results);
             }
             tile += thread::grid_dim_y() as usize;
             if is_long {
@@ -185,7 +190,7 @@ impl<T: Operand, const LANES: u32, const WIDTH: usize, const PASSES: usize>
         }
     }
 
-    /// Adds the nonzeros from `start` to `end` that are the warp's: from chunk `first` on, 32 of every `32 * stride`.
+    /// Adds the warp's nonzeros between `start` and `end`: 32 of every `32 * stride`, from `start + 32 * first` on.
     ///
     /// # Safety
     ///

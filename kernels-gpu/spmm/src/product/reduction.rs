@@ -38,7 +38,7 @@ impl Reduction {
 }
 
 /// A reduction as a kernel is compiled for it.
-pub trait Reduce {
+pub trait Reducer {
     /// Whether empty rows are a case of their own, because their result is not the start of the reduction.
     const MINDS_EMPTY_ROWS: bool;
 
@@ -55,7 +55,7 @@ pub trait Reduce {
 /// [`Reduction::Sum`], and `Mean` before the division.
 pub struct Total;
 
-impl Reduce for Total {
+impl Reducer for Total {
     const MINDS_EMPTY_ROWS: bool = false;
 
     #[inline(always)]
@@ -79,7 +79,7 @@ impl Reduce for Total {
 /// [`Reduction::Max`], and `Min` of negated products.
 pub struct Greatest;
 
-impl Reduce for Greatest {
+impl Reducer for Greatest {
     const MINDS_EMPTY_ROWS: bool = true;
 
     #[inline(always)]

@@ -1,28 +1,27 @@
-//! Tasks: the matrix cut into runs of rows and nonzeros of nearly the same size, and the sums of the rows that are cut.
+//! Tasks: runs of rows and nonzeros with nearly the same work; and the sums of rows that are split between tasks.
 //!
-//! The idea is merge path (Merrill and Garland, "Merge-Based Parallel Sparse Matrix-Vector Multiplication", SC 2016,
-//! section 3): a row costs one step for each nonzero and [`ROW_STEPS`] for its end. Row r covers the steps from
-//! `row_ptr[r] + ROW_STEPS * r` on, task t those from `t * task_size` on, and a binary search finds a task's first row.
+//! A task is found as in merge path (Merrill and Garland, "Merge-Based Parallel Sparse Matrix-Vector Multiplication",
+//! SC 2016, section 3). A row costs one step for each nonzero and [`ROW_STEPS`] for its end. Row r starts at step
+//! `row_ptr[r] + ROW_STEPS * r`, task t at step `t * task_size`, and a binary search finds a task's first row.
 //!
-//! Unlike there, a row with no more nonzeros than a limit is not cut: one task takes all of it, and most matrices have
-//! few cut rows. The parts of a cut row are added up in their order, first in a block's shared memory, then by a second
-//! kernel: no atomics, and the same bits in every run.
+//! In contrast to merge path, a row is split only if it has more nonzeros than a limit. The parts of a split row are
+//! added in order, first in a block's shared memory, then by a second kernel: no atomics, the same bits in every run.
 //!
-//! A sub-warp's item is one task or, where many rows are cut, several. A large item costs less for each nonzero, but
-//! keeps the GPU waiting if it starts last. So a matrix's first items are [large](crate::items::LargeItems) and its last
-//! ones small (as in "factoring", Hummel, Schonberg and Flynn, Communications of the ACM 35, 1992).
+//! A sub-warp's item is one task or, if many rows are split, several. Large items cost less for each nonzero, but all
+//! others wait for one that starts last. So the first items are [large](crate::items::LargeItems) and the last ones
+//! small, as in "factoring" (Hummel, Schonberg and Flynn, Communications of the ACM 35, 1992).
 //!
 //! ```text
-//! task_size 8, rows of more than 8 nonzeros are cut:    row_ptr = [0, 3, 4, 14, 17], 25 steps, 4 tasks
+//! task_size 8, rows of more than 8 nonzeros are split:    row_ptr = [0, 3, 4, 14, 17], 25 steps, 4 tasks
 //!
 //! row of each nonzero     0 0 0 1 2 2 2 2 2 2 2 2 2 2 3 3 3
-//! start: row, nonzero     0, 0    2, 4            2, 12 3, 14         row 2, of 10 nonzeros, is cut after eight
+//! start: row, nonzero     0, 0    2, 4            2, 12 3, 14         row 2, of 10 nonzeros, is split after eight
 //! ```
 
 use crate::Items;
-use crate::product::epilogue::Epilogue;
-use crate::product::reduction::{Greatest, Reduce, Reduction, Total};
-use crate::product::row_end::{Place, RowEnd};
+use crate::product::reduction::{Greatest, Reducer, Reduction, Total};
+use crate::product::row_epilogue::{LaneOutput, RowEpilogue};
+use crate::product::scaling::Scaling;
 use core::array;
 use cuda_std::atomic::Scope;
 use cuda_std::prelude::*;
@@ -54,7 +53,7 @@ pub fn count(rows: u32, nonzeros: u32, task_size: u32) -> u64 {
     step_of(rows, nonzeros).div_ceil(u64::from(task_size))
 }
 
-/// The launch of [`starts`] and [`find_cuts`] for so many tasks: a thread each, and one for the end.
+/// The launch of [`starts`] and [`find_split_rows`] for so many tasks: a thread each, and one for the end.
 pub fn launch(tasks: u32) -> LaunchConfig {
     LaunchConfig::new(tasks / BLOCK + 1, BLOCK)
 }
@@ -66,7 +65,7 @@ pub fn launch_combine(few: u32, many: u32, features: u32) -> LaunchConfig {
     LaunchConfig::new((many + few.div_ceil(WARPS), tiles), BLOCK)
 }
 
-/// The handle of the kernel that adds up the parts of cut rows, or takes the greatest of them.
+/// The handle of the kernel that adds up the parts of split rows, or takes the greatest of them.
 #[cfg(not(target_arch = "nvptx64"))]
 pub fn combine_handle<T: Operand>(reduction: Reduction) -> Kernel<CombineArguments<T>> {
     if reduction.is_extremum() {
@@ -76,15 +75,20 @@ pub fn combine_handle<T: Operand>(reduction: Reduction) -> Kernel<CombineArgumen
     }
 }
 
-/// The arguments: the items with their parts, the cut rows, Y, and the epilogue.
+/// The arguments: the items with their parts, the split rows, Y, and the scaling.
 #[cfg(not(target_arch = "nvptx64"))]
-pub type CombineArguments<T> = (Items<SumOf<T>>, Cuts, DenseMut<T>, Epilogue<SumOf<T>>);
+pub type CombineArguments<T> = (
+    Items<SumOf<T>>,
+    SplitRowLists,
+    DenseMut<T>,
+    Scaling<SumOf<T>>,
+);
 
 /// Where each task starts, `row[t]` and its nonzero `start[t]`, with the end of the matrix at `t = tasks`. A thread
 /// each.
 ///
-/// Rows of more than `longest` nonzeros are cut. A task that would start inside another row starts at that row's start;
-/// so a task is empty if the one after it starts there too.
+/// Rows of more than `longest` nonzeros are split. A task that would start inside another row starts at that row's
+/// start; so a task is empty if the one after it starts there too.
 ///
 /// # Safety
 ///
@@ -134,7 +138,7 @@ pub unsafe fn starts(
     }
 }
 
-/// The rows that are cut between groups of `group` items: `few[..counts[0]]` are those of few parts,
+/// The rows that are split between groups of `group` items: `few[..counts[0]]` are those of few parts,
 /// `many[..counts[1]]` those of many. A thread a group. The order of the lists varies from run to run, and no result
 /// depends on it.
 ///
@@ -143,7 +147,7 @@ pub unsafe fn starts(
 /// `row_ptr` has `rows + 1` numbers, `row` and `start` are [`starts`]'s, `few` and `many` have room for four numbers
 /// for each group, `counts` holds two zeros.
 #[kernel(name = "spmm_find_cuts")]
-pub unsafe fn find_cuts(
+pub unsafe fn find_split_rows(
     rows: u32,
     row_ptr: Global<u32>,
     items: Items<u32>,
@@ -168,9 +172,9 @@ pub unsafe fn find_cuts(
             return;
         }
         let row_start = row_ptr.load(r as usize);
-        let cut_here = items.start.load(first) > row_start;
-        let cut_before = items.row.load(before) == r && items.start.load(before) > row_start;
-        if !cut_here || cut_before {
+        let splits_here = items.start.load(first) > row_start;
+        let splits_before = items.row.load(before) == r && items.start.load(before) > row_start;
+        if !splits_here || splits_before {
             return;
         }
         let row_end = row_ptr.load(r as usize + 1) - row_ptr.load(0);
@@ -185,7 +189,7 @@ pub unsafe fn find_cuts(
     }
 }
 
-/// The item in which a cut row `r` ends, whose last nonzero is the one before `end`.
+/// The item in which a split row `r` ends, whose last nonzero is the one before `end`.
 ///
 /// # Safety
 ///
@@ -200,12 +204,12 @@ pub(crate) unsafe fn last_item<T: Element>(end: u32, r: u32, items: &Items<T>) -
     items.large.item_of(if is_of_row { task } else { task - 1 })
 }
 
-/// The cut rows. A row is four numbers: the row, the first group of items that starts inside it, the group in which it
-/// ends, and
+/// The split rows. A row is four numbers: the row, the first group of items that starts inside it, the group in which
+/// it ends, and
 /// 0. So [`combine`] reads all that it wants with one load; its time is that of a chain of loads.
 #[repr(C)]
 #[derive(Clone, Copy)]
-pub struct Cuts {
+pub struct SplitRowLists {
     /// The number of rows of few parts.
     pub few_count: u32,
     /// The number of rows of many parts.
@@ -218,27 +222,27 @@ pub struct Cuts {
 
 // SAFETY: `repr(C)`, of scalars and device pointers, without padding: two u32 before 8-byte pointers.
 #[cfg(not(target_arch = "nvptx64"))]
-unsafe impl KernelParam for Cuts {}
+unsafe impl KernelParam for SplitRowLists {}
 
-/// `Y[row, j] = alpha * sum of the row's parts + beta * Y[row, j]` for each cut row, a warp or a block for a row and 32
-/// features. A part costs 4 or 8 bytes a feature.
+/// `Y[row, j] = alpha * sum of the row's parts + beta * Y[row, j]` for each split row, a warp or a block for a row and
+/// 32 features. A part costs 4 or 8 bytes a feature.
 ///
-/// The first part is the tail of the group before the row's first group in `cuts`. The others are the heads of that
-/// group and of the groups after it, up to the one in which the row ends.
+/// The first part is the tail of the group before the row's first group in `split_rows`. The others are the heads of
+/// that group and of the groups after it, up to the one in which the row ends.
 ///
 /// # Safety
 ///
-/// `cuts` are [`find_cuts`]'s lists, `items` are tasks with the sums of this product, `y` its result, with numbers in
-/// the cut rows if beta is not 0.
+/// `split_rows` are [`find_split_rows`]'s lists, `items` are tasks with the sums of this product, `y` its result, with
+/// numbers in the split rows if beta is not 0.
 #[kernel(name = "spmm_combine", T = [f32, f64, f16, bf16])]
 pub unsafe fn combine<T: Operand>(
     items: Items<SumOf<T>>,
-    cuts: Cuts,
+    split_rows: SplitRowLists,
     y: DenseMut<T>,
-    epilogue: Epilogue<SumOf<T>>,
+    scaling: Scaling<SumOf<T>>,
 ) {
     // SAFETY: the kernel's contract.
-    unsafe { join_parts::<T, Total>(items, cuts, y, epilogue) };
+    unsafe { join_parts::<T, Total>(items, split_rows, y, scaling) };
 }
 
 /// As [`combine`], with the greatest of the parts instead of their sum.
@@ -249,32 +253,32 @@ pub unsafe fn combine<T: Operand>(
 #[kernel(name = "spmm_combine_max", T = [f32, f64, f16, bf16])]
 pub unsafe fn combine_max<T: Operand>(
     items: Items<SumOf<T>>,
-    cuts: Cuts,
+    split_rows: SplitRowLists,
     y: DenseMut<T>,
-    epilogue: Epilogue<SumOf<T>>,
+    scaling: Scaling<SumOf<T>>,
 ) {
     // SAFETY: the kernel's contract.
-    unsafe { join_parts::<T, Greatest>(items, cuts, y, epilogue) };
+    unsafe { join_parts::<T, Greatest>(items, split_rows, y, scaling) };
 }
 
-/// Joins the parts of each cut row and writes the row; a lane has a feature of a tile of 32.
+/// Joins the parts of each split row and writes the row; a lane has a feature of a tile of 32.
 ///
 /// # Safety
 ///
 /// That of [`combine`].
 #[inline(always)]
-unsafe fn join_parts<T: Operand, R: Reduce>(
+unsafe fn join_parts<T: Operand, R: Reducer>(
     items: Items<SumOf<T>>,
-    cuts: Cuts,
+    split_rows: SplitRowLists,
     y: DenseMut<T>,
-    epilogue: Epilogue<SumOf<T>>,
+    scaling: Scaling<SumOf<T>>,
 ) {
     let joints = shared_array!(T::Sum; 256);
     let (lane, warp) = (warp::lane_id(), thread::thread_idx_x() / WARP_SIZE);
     let block = thread::block_idx_x();
-    let by_block = block < cuts.many_count;
-    let few = (block - cuts.many_count.min(block)) * WARPS + warp;
-    if !by_block && few >= cuts.few_count {
+    let by_block = block < split_rows.many_count;
+    let few = (block - split_rows.many_count.min(block)) * WARPS + warp;
+    if !by_block && few >= split_rows.few_count {
         return;
     }
     let (part, stride) = if by_block { (warp, WARPS) } else { (0, 1) };
@@ -283,9 +287,9 @@ unsafe fn join_parts<T: Operand, R: Reduce>(
     // a block take the same branch at the barriers.
     unsafe {
         let [r, first, last, _] = if by_block {
-            cuts.many.load4(4 * block as usize)
+            split_rows.many.load4(4 * block as usize)
         } else {
-            cuts.few.load4(4 * few as usize)
+            split_rows.few.load4(4 * few as usize)
         };
         let mut tile = thread::block_idx_y() as usize;
         while tile < features.div_ceil(WARP_SIZE as usize) {
@@ -319,7 +323,7 @@ unsafe fn join_parts<T: Operand, R: Reduce>(
                 thread::sync_threads();
             }
             if part == 0 {
-                let place = Place {
+                let output = LaneOutput {
                     row: r as usize,
                     y: &y,
                     items: &items,
@@ -327,7 +331,7 @@ unsafe fn join_parts<T: Operand, R: Reduce>(
                     feature,
                     features,
                 };
-                RowEnd::<T>::write::<WARP_SIZE, 1, 1>(&epilogue, place, [[sum]]);
+                RowEpilogue::<T>::write::<WARP_SIZE, 1, 1>(&scaling, output, [[sum]]);
             }
             tile += thread::grid_dim_y() as usize;
         }

@@ -5,9 +5,9 @@
 //! - A lane loads neighbouring features with one load of 16 bytes, four of f32 or eight of f16. So 8 lanes read 32
 //!   features (64 of 16 bits) and a warp four nonzeros with each instruction: a fourth of the loads, shuffles and
 //!   address computations.
-//! - The work is not cut by rows but into [tasks](crate::product::tasks): a row of a million nonzeros is spread over
-//!   the GPU, and ten rows of three nonzeros are one stream in which eight loads of X are in flight, wherever the rows
-//!   end.
+//! - The work is divided not into rows but into [tasks](crate::product::tasks): a row of a million nonzeros is spread
+//!   over the GPU, and ten rows of three nonzeros are one stream in which eight loads of X are in flight, wherever the
+//!   rows end.
 //! - The next columns and values are loaded before the present ones are used.
 //!
 //! ```text
@@ -22,22 +22,22 @@
 mod run;
 mod variant;
 
-pub use crate::product::row_end::passes;
+pub use crate::product::row_epilogue::passes;
 pub use variant::{GROUPS, LaneCounts, eights_of_task, items_of_block, lanes, width};
 
-use crate::product::epilogue::Epilogue;
-use crate::product::reduction::{Greatest, Reduce, Reduction, Total};
-use crate::product::row_end::{AddSums, RowEnd, StoreSums, StoreSumsInAnyOrder};
-use crate::{Ending, ItemKind, Items, LaunchShape, MAX_GRID_Y};
+use crate::product::reduction::{Greatest, Reducer, Reduction, Total};
+use crate::product::row_epilogue::{AddSums, RowEpilogue, StoreSums, StoreSumsInAnyOrder};
+use crate::product::scaling::Scaling;
+use crate::{EpilogueKind, ItemKind, Items, LaunchShape, MAX_GRID_Y};
 use cuda_std::prelude::*;
 use run::Run;
-use variant::{Instances, block, listed, tiles, variant};
+use variant::{VectorInstances, block, listed, tiles, variant};
 use warprow_kernels_matrix::{Csr, Dense, DenseMut};
 use warprow_kernels_matrix::{Operand, SumOf};
 
 /// What it does, in one line.
 pub const SUMMARY: &str =
-    "sub-warps with 16-byte loads over tasks of equal size; cut rows added up in a second pass";
+    "sub-warps with 16-byte loads over tasks of equal size; split rows added up in a second pass";
 
 /// The rung that it continues.
 pub const PARENT: Option<crate::SpmmKernel> = Some(crate::SpmmKernel::SlicedTwoPass);
@@ -52,9 +52,9 @@ pub const HAS_EXTREMA: bool = true;
 pub fn launch<T: Operand>(
     shape: LaunchShape,
     reduction: Reduction,
-    ending: Ending,
+    epilogue: EpilogueKind,
 ) -> LaunchConfig {
-    let (lanes, width, passes) = variant::<T>(shape, reduction, ending);
+    let (lanes, width, passes) = variant::<T>(shape, reduction, epilogue);
     let tiles = tiles(shape, (lanes, width, passes));
     let block = block(lanes);
     let blocks = shape.items.div_ceil(block / lanes);
@@ -67,15 +67,16 @@ pub fn launch<T: Operand>(
 pub fn handle<T: Operand>(
     shape: LaunchShape,
     reduction: Reduction,
-    ending: Ending,
+    epilogue: EpilogueKind,
 ) -> Kernel<crate::GeneralArguments<T>> {
-    let variant = variant::<T>(shape, reduction, ending);
+    let variant = variant::<T>(shape, reduction, epilogue);
     macro_rules! of_variant {
         ($kernel:ident) => {
             match variant {
                 (8, 1, _) => $kernel::<T, 8, 1, 2>(),
                 (16, 1, _) => $kernel::<T, 16, 1, 3>(),
                 (_, 1, _) => $kernel::<T, 32, 1, 2>(),
+                (_, 2, _) => $kernel::<T, 32, 2, 1>(),
                 (8, 4, _) => $kernel::<T, 8, 4, 1>(),
                 (16, 4, _) => $kernel::<T, 16, 4, 1>(),
                 (_, 4, _) => $kernel::<T, 32, 4, 1>(),
@@ -88,11 +89,11 @@ pub fn handle<T: Operand>(
     if reduction.is_extremum() {
         return of_variant!(vector_max);
     }
-    match variant::ending_of::<T>(shape.features, reduction, ending) {
-        Ending::Plain => of_variant!(vector),
-        Ending::AnyOrder => of_variant!(vector_any_order),
-        Ending::Added => of_variant!(vector_added),
-        Ending::Scaled => of_variant!(vector_scaled),
+    match variant::epilogue_kind_of::<T>(shape.features, reduction, epilogue) {
+        EpilogueKind::Plain => of_variant!(vector),
+        EpilogueKind::AnyOrder => of_variant!(vector_any_order),
+        EpilogueKind::Added => of_variant!(vector_added),
+        EpilogueKind::Scaled => of_variant!(vector_scaled),
     }
 }
 
@@ -107,11 +108,13 @@ listed! {
     ///
     /// The matrices are what their fields say, columns below `a.cols`; `x` is `a.cols` x n, `y` `a.rows` x n, n at
     /// least 1 and a multiple of `WIDTH`, a row of X smaller than 4 GiB, apart from each other; `items` are tasks in
-    /// the caller's order of rows, with room for their sums if a row is cut.
+    /// the caller's order of rows, with room for their sums if a row is split.
     #[kernel(
         name = "spmm_vector",
         T = [f32], LANES = [8, 32], WIDTH = [1], PASSES = [2];
         T = [f32], LANES = [16], WIDTH = [1], PASSES = [3], registers_sm90 = 72;
+        T = [f64, f16, bf16], LANES = [16], WIDTH = [1], PASSES = [3];
+        T = [f32], LANES = [32], WIDTH = [2], PASSES = [1];
         T = [f32], LANES = [8, 16], WIDTH = [4], PASSES = [1];
         T = [f32], LANES = [32], WIDTH = [4], PASSES = [1], registers_sm90 = 64;
         T = [f64, f16, bf16], LANES = [8, 32], WIDTH = [4], PASSES = [1];
@@ -122,7 +125,7 @@ listed! {
         x: Dense<T>,
         y: DenseMut<T>,
         items: Items<SumOf<T>>,
-        _epilogue: Epilogue<SumOf<T>>,
+        _scaling: Scaling<SumOf<T>>,
     ) {
         // SAFETY: `reduce_rows` wants what this kernel wants.
         unsafe { reduce_rows::<T, Total, _, LANES, WIDTH, PASSES>(a, x, y, items, StoreSums) };
@@ -139,10 +142,10 @@ listed! {
     /// That of [`vector`], but for the order of the rows.
     #[kernel(
         name = "spmm_vector_any_order",
+        T = [f32], LANES = [8], WIDTH = [1], PASSES = [2];
         T = [f32], LANES = [16], WIDTH = [1], PASSES = [3];
-        T = [f32], LANES = [8, 16, 32], WIDTH = [4], PASSES = [1], registers_sm90 = 72;
-        T = [f16], LANES = [8, 16, 32], WIDTH = [8], PASSES = [1];
-        T = [bf16], LANES = [8, 32], WIDTH = [8], PASSES = [1]
+        T = [f32], LANES = [32], WIDTH = [2], PASSES = [1];
+        T = [f32], LANES = [8, 16, 32], WIDTH = [4], PASSES = [1], registers_sm90 = 72
     )]
     pub unsafe fn vector_any_order<
         T: Operand,
@@ -154,7 +157,7 @@ listed! {
         x: Dense<T>,
         y: DenseMut<T>,
         items: Items<SumOf<T>>,
-        _epilogue: Epilogue<SumOf<T>>,
+        _scaling: Scaling<SumOf<T>>,
     ) {
         // SAFETY: `reduce_rows` wants what this kernel wants.
         unsafe { reduce_rows::<T, Total, _, LANES, WIDTH, PASSES>(a, x, y, items, StoreSumsInAnyOrder) };
@@ -183,7 +186,7 @@ listed! {
         x: Dense<T>,
         y: DenseMut<T>,
         items: Items<SumOf<T>>,
-        _epilogue: Epilogue<SumOf<T>>,
+        _scaling: Scaling<SumOf<T>>,
     ) {
         // SAFETY: `reduce_rows` wants what this kernel wants.
         unsafe { reduce_rows::<T, Total, _, LANES, WIDTH, PASSES>(a, x, y, items, AddSums) };
@@ -201,9 +204,10 @@ listed! {
     #[kernel(
         name = "spmm_vector_scaled",
         T = [f32, f64, f16, bf16], LANES = [16], WIDTH = [1], PASSES = [3];
+        T = [f32], LANES = [32], WIDTH = [2], PASSES = [1];
         T = [f32], LANES = [8, 32], WIDTH = [4], PASSES = [1];
         T = [f64, f16, bf16], LANES = [8], WIDTH = [4], PASSES = [1];
-        T = [f16, bf16], LANES = [8], WIDTH = [8], PASSES = [1]
+        T = [f16, bf16], LANES = [8, 16], WIDTH = [8], PASSES = [1]
     )]
     pub unsafe fn vector_scaled<
         T: Operand,
@@ -215,10 +219,10 @@ listed! {
         x: Dense<T>,
         y: DenseMut<T>,
         items: Items<SumOf<T>>,
-        epilogue: Epilogue<SumOf<T>>,
+        scaling: Scaling<SumOf<T>>,
     ) {
         // SAFETY: `reduce_rows` wants what this kernel wants.
-        unsafe { reduce_rows::<T, Total, _, LANES, WIDTH, PASSES>(a, x, y, items, epilogue) };
+        unsafe { reduce_rows::<T, Total, _, LANES, WIDTH, PASSES>(a, x, y, items, scaling) };
     }
 }
 
@@ -232,7 +236,7 @@ listed! {
     #[kernel(
         name = "spmm_vector_max",
         T = [f32, f64, f16, bf16], LANES = [8], WIDTH = [1], PASSES = [2];
-        T = [f32, f64, f16, bf16], LANES = [8], WIDTH = [4], PASSES = [1]
+        T = [f32], LANES = [8], WIDTH = [4], PASSES = [1]
     )]
     pub unsafe fn vector_max<
         T: Operand,
@@ -244,10 +248,10 @@ listed! {
         x: Dense<T>,
         y: DenseMut<T>,
         items: Items<SumOf<T>>,
-        epilogue: Epilogue<SumOf<T>>,
+        scaling: Scaling<SumOf<T>>,
     ) {
         // SAFETY: `reduce_rows` wants what this kernel wants.
-        unsafe { reduce_rows::<T, Greatest, _, LANES, WIDTH, PASSES>(a, x, y, items, epilogue) };
+        unsafe { reduce_rows::<T, Greatest, _, LANES, WIDTH, PASSES>(a, x, y, items, scaling) };
     }
 }
 
@@ -259,8 +263,8 @@ listed! {
 #[inline(always)]
 unsafe fn reduce_rows<
     T: Operand,
-    R: Reduce,
-    E: RowEnd<T>,
+    R: Reducer,
+    E: RowEpilogue<T>,
     const LANES: u32,
     const WIDTH: usize,
     const PASSES: usize,

@@ -1,5 +1,6 @@
 //! From the compiler's PTX, one text with all kernels, to modules that are valid by themselves.
 
+mod collectives;
 mod marks;
 mod modules;
 mod statements;
@@ -21,6 +22,12 @@ pub enum PtxError {
     /// A statement that declares nothing.
     #[error("this is not PTX: the statement that begins with `{0}` has no name")]
     NoName(String),
+    /// The compiler has copied a part of a collective operation, or moved it to another branch. Lanes of a warp would
+    /// wait for each other at different places.
+    #[error(
+        "the compiler has torn apart the collective operation of this assembly, or copied it: `{0}`"
+    )]
+    Collective(String),
     /// A mark of `#[kernel]` that is not known: `cuda_std` and `cuda_builder` are of different versions.
     #[error("kernel `{kernel}` has the mark `{mark}`, which is not known: wanted is {wanted}")]
     Mark {

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use ptx_archive::{Module, PtxVersion};
 
 use super::PtxError;
+use super::collectives;
 use super::marks::{self, Marks};
 use super::statements::{Kind, Statement, identifiers, statements, without_comments};
 use crate::Arch;
@@ -38,7 +39,7 @@ type Entries = BTreeMap<usize, Option<u32>>;
 
 /// The modules of the compiler's text, which is for `arch`, by name.
 pub(crate) fn modules(compiled: &str, arch: Arch) -> Result<Vec<(Module, String)>, PtxError> {
-    let clean = without_comments(compiled);
+    let clean = collectives::checked(&without_comments(compiled))?;
     let whole = Whole::new(statements(&clean)?)?;
     let mut entries: BTreeMap<(String, Arch), Entries> = BTreeMap::new();
     for (place, statement) in whole.statements.iter().enumerate() {

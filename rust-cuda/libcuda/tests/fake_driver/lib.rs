@@ -4,7 +4,8 @@
 
 #![allow(non_snake_case, reason = "the names are the driver's")]
 
-/// The value that each function returns; it depends on its name only. `tests/driver.rs` has the same function.
+/// The value that each function returns; it depends on its name only. `tests/driver/own_process.rs` has the same
+/// function.
 const fn code_of(name: &str) -> u32 {
     let name = name.as_bytes();
     let mut code = 7;

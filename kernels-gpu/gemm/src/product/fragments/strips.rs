@@ -1,21 +1,23 @@
-//! 16 bytes of a row of X, by loads as wide as its alignment allows.
+//! Loads of 16 bytes of a row of X, with instructions as wide as the row's alignment allows.
 
 use core::array;
 use cuda_std::prelude::*;
 
-/// 16 bytes of a row, by loads of `BYTES`; zeros from byte `end` of the row on. `from` is byte `place` of it.
+/// 16 bytes of a row from byte `offset` on, loaded `BYTES` bytes at a time; zeros from byte `end` of the row on.
 ///
 /// # Safety
 ///
-/// A row that starts at a multiple of `BYTES`.
+/// `from` is the address of byte `offset` of a row of `end` bytes. The row is aligned to `BYTES`, `offset` is a
+/// multiple of 16, and `end` one of `BYTES`.
 #[inline(always)]
 pub(crate) unsafe fn strip<const BYTES: usize>(
     from: Global<u32>,
-    place: u64,
+    offset: u64,
     end: u64,
 ) -> [u32; 4] {
-    let inside = |byte: u64| place + byte < end;
-    // SAFETY: parts of the row, each as long as the row is aligned and so inside of it or outside.
+    let inside = |byte: u64| offset + byte < end;
+    // SAFETY: a load is made only if its first byte is inside the row. Loads are aligned to `BYTES`, and `end` is a
+    // multiple of `BYTES`, so their last byte is inside too.
     unsafe {
         match BYTES {
             16 => {
@@ -57,7 +59,7 @@ pub(crate) unsafe fn strip<const BYTES: usize>(
     }
 }
 
-/// Bytes, up to 16, to which every row of that many bytes is aligned.
+/// The alignment, up to 16 bytes, of every row of a matrix whose rows have `row_bytes` bytes.
 #[inline(always)]
 pub(crate) fn alignment(row_bytes: u64) -> u32 {
     1 << row_bytes.trailing_zeros().min(4)

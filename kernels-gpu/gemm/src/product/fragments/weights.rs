@@ -1,28 +1,31 @@
-//! W in shared memory, by columns.
+//! A slice of W in shared memory, column by column.
 
-use crate::Fragment;
+use crate::TensorCoreElement;
 use crate::product::fragments::{BLOCK, STEP_BYTES};
 use cuda_std::prelude::*;
 use warprow_kernels_matrix::Dense;
 
-/// A slice of W in shared memory, by columns.
-pub(crate) struct Weights<'a, T> {
+/// Some rows and columns of W in shared memory, column by column, from which lanes load strips.
+pub(crate) struct WeightSlice<'a, T> {
+    /// W in global memory, row-major.
     pub w: &'a Dense<T>,
+    /// Room for the slice.
     pub memory: Shared<u32>,
-    /// Bytes from a column to the next.
+    /// Bytes from one column to the next in shared memory.
     pub stride: u32,
-    /// Steps of the slice.
+    /// Steps of the slice; a step is [`STEP_BYTES`] of a column.
     pub steps: u32,
-    /// The first column.
+    /// The slice's first column of W.
     pub column: u32,
 }
 
-impl<E: Fragment> Weights<'_, E> {
-    /// Copies the slice that starts at step `first`, `width` columns; what lies outside of W is zero.
+impl<E: TensorCoreElement> WeightSlice<'_, E> {
+    /// Copies `width` columns of the slice that starts at step `first`. Elements outside of W are zero.
     ///
     /// # Safety
     ///
-    /// Nobody uses what was there; a barrier comes before anyone uses what will be.
+    /// All threads of the block call it, and `memory` has room for `width * stride` bytes. Barriers separate the call
+    /// from earlier and later uses of the slice.
     #[inline(always)]
     pub unsafe fn load(&self, first: u32, width: u32) {
         let per_step = STEP_BYTES / size_of::<E>() as u32;
@@ -31,12 +34,13 @@ impl<E: Fragment> Weights<'_, E> {
         while i < self.steps * per_step * width {
             let (k, j) = (i / width, i % width);
             let (row, column) = (first * per_step + k, self.column + j);
-            // SAFETY: an element of W, and its place.
+            // SAFETY: `row < w.rows` and `column < w.cols`, checked here; `k` is in the column and `j < width`, so the
+            // element is in the slice, and no other thread has this `i`.
             unsafe {
                 let mut weight = zero;
                 if row < self.w.rows && column < self.w.cols {
-                    let place = row as usize * self.w.cols as usize + column as usize;
-                    weight = self.w.data.load(place);
+                    let index = row as usize * self.w.cols as usize + column as usize;
+                    weight = self.w.data.load(index);
                 }
                 let memory = self.memory.offset_bytes(j * self.stride).cast::<E>();
                 memory.store(k as usize, weight);
@@ -45,16 +49,16 @@ impl<E: Fragment> Weights<'_, E> {
         }
     }
 
-    /// The lane's strip of a column of the tile, in that step of the slice.
+    /// The lane's strip of its column of an 8-column tile, in that step of the slice.
     ///
     /// # Safety
     ///
-    /// The slice is written.
+    /// The slice is written; it has the tile and the step.
     #[inline(always)]
     pub unsafe fn strip(&self, tile: u32, step: u32) -> [u32; 4] {
         let lane = warp::lane_id();
-        let place = (8 * tile + lane / 4) * self.stride + step * STEP_BYTES + lane % 4 * 16;
-        // SAFETY: a strip of the slice.
-        E::prepare(unsafe { self.memory.offset_bytes(place).load4(0) })
+        let offset = (8 * tile + lane / 4) * self.stride + step * STEP_BYTES + lane % 4 * 16;
+        // SAFETY: the slice has column `8 * tile + lane / 4` and 64 bytes of this step in it, by the contract.
+        E::prepare(unsafe { self.memory.offset_bytes(offset).load4(0) })
     }
 }

@@ -1,22 +1,23 @@
-//! The copies of a stage: a chunk of X and the rows of W that belong to it.
+//! Fills a stage: the copies of a chunk of X and of the rows of W that it is multiplied with.
 
-use crate::product::staged::{Block, BlockTile, RealElement};
+use crate::product::staged::{BlockProduct, BlockTile, RealElement};
 use cuda_std::async_copy;
 use cuda_std::prelude::*;
 
-impl<T: RealElement, S: BlockTile> Block<'_, T, S> {
-    /// Begins the copies of a chunk of X and of the rows of W that belong to it; what lies outside of the matrices is zero, or in
-    /// rows past the last a copy of that.
+impl<T: RealElement, S: BlockTile> BlockProduct<'_, T, S> {
+    /// Begins the copies of a chunk of X and of its rows of W to a stage. Elements outside of the matrices are zeros,
+    /// but a row of X past the last one is a copy of the last one.
     ///
     /// # Safety
     ///
-    /// Nobody uses the stage.
+    /// `x` and `w` are the kernel's arguments. All threads of the block call it, and none uses the stage.
     #[inline(always)]
     pub(crate) unsafe fn copy(&self, chunk: u32, stage: u32) {
-        let tile = Self::TILE;
+        let tile = Self::SHAPE;
         let x = self.memory.offset_bytes(stage * tile.stage_bytes());
         let w = x.offset_bytes(tile.x_bytes());
-        // SAFETY: a row starts at a multiple of as many bytes as divide its length, up to 16.
+        // SAFETY: X and W are aligned to 16 bytes, so every row is aligned to the power of two that divides its length,
+        // up to 16. The parts of the stage for X and W do not overlap.
         unsafe {
             match alignment::<T>(self.x.cols) {
                 16 => self.copy_x::<4>(chunk, x),
@@ -31,26 +32,27 @@ impl<T: RealElement, S: BlockTile> Block<'_, T, S> {
         }
     }
 
-    /// X by copies of `WORDS` times 4 bytes.
+    /// Begins the copies of a chunk of X, `4 * WORDS` bytes each.
     ///
     /// # Safety
     ///
-    /// As for `copy`; rows start at a multiple of that.
+    /// As for [`copy`](Self::copy); the rows of X are aligned to `4 * WORDS` bytes, and so is their length.
     #[inline(always)]
     unsafe fn copy_x<const WORDS: usize>(&self, chunk: u32, to: Shared<u32>) {
-        let tile = Self::TILE;
+        let tile = Self::SHAPE;
         let bytes = 4 * WORDS as u32;
         let copies = tile.chunk_bytes / bytes;
         let row_bytes = u64::from(self.x.cols) * size_of::<T>() as u64;
         let last_row = u64::from(self.x.rows) - 1;
-        // Not the constant that it is: the compiler would unroll the loop and take a register for each address.
+        // With the constant `tile.threads`, the compiler would unroll the loop and keep each address in a register.
         let threads = thread::block_dim_x();
         let mut i = thread::thread_idx_x();
         while i < tile.block_rows() * copies {
             let (row, part) = (i / copies, i % copies * bytes);
             let from = u64::from(chunk * tile.chunk_bytes + part);
             let to = to.offset_bytes(row * tile.stride() + part);
-            // SAFETY: an aligned part of a row of X, and the place for it.
+            // SAFETY: `row` is a row of X and `from < row_bytes`, so the row has the part; the stage has `block_rows`
+            // rows, and no other thread has this `i`.
             unsafe {
                 if from < row_bytes {
                     let row = (self.first_row + u64::from(row)).min(last_row);
@@ -64,14 +66,14 @@ impl<T: RealElement, S: BlockTile> Block<'_, T, S> {
         }
     }
 
-    /// W by copies of `WORDS` times 4 bytes.
+    /// Begins the copies of the rows of W, `4 * WORDS` bytes each.
     ///
     /// # Safety
     ///
-    /// As for `copy`; rows start at a multiple of that.
+    /// As for [`copy`](Self::copy); the rows of W are aligned to `4 * WORDS` bytes, and so is their length.
     #[inline(always)]
     unsafe fn copy_w<const WORDS: usize>(&self, chunk: u32, to: Shared<u32>) {
-        let tile = Self::TILE;
+        let tile = Self::SHAPE;
         let (bytes, size) = (4 * WORDS as u32, size_of::<T>() as u32);
         let copies = tile.block_cols() * size / bytes;
         let row_bytes = u64::from(self.w.cols) * u64::from(size);
@@ -83,7 +85,8 @@ impl<T: RealElement, S: BlockTile> Block<'_, T, S> {
             let from = first + u64::from(part);
             let k = chunk * tile.depth::<T>() + row;
             let to = to.offset_bytes(i * bytes);
-            // SAFETY: an aligned part of a row of W, and the place for it.
+            // SAFETY: `k < w.rows` and `from < row_bytes`, checked here, so W has the part; the stage has room for
+            // `depth` rows of the tile's columns, and no other thread has this `i`.
             unsafe {
                 if from < row_bytes && k < self.w.rows {
                     let w = self.w.data.cast::<u32>();
@@ -98,7 +101,7 @@ impl<T: RealElement, S: BlockTile> Block<'_, T, S> {
     }
 }
 
-/// Bytes, up to 16, to which every row of a matrix with that many columns is aligned: 16, 8 or 4.
+/// The alignment in bytes of every row of a matrix with `cols` columns: 16, 8 or 4.
 #[inline(always)]
 fn alignment<T>(cols: u32) -> u32 {
     let bytes = u64::from(cols) * size_of::<T>() as u64;

@@ -1,19 +1,19 @@
-//! The sums of a thread on their way to Y.
+//! Applies the epilogue to a thread's sums and writes them to Y.
 
-use crate::product::staged::{Block, BlockTile, Epilogue, RealElement};
+use crate::product::staged::{BiasRelu, BlockProduct, BlockTile, RealElement};
 use cuda_std::prelude::*;
 use warprow_kernels_matrix::DenseMut;
 use warprow_kernels_matrix::unroll;
 
-impl<T: RealElement, S: BlockTile> Block<'_, T, S> {
-    /// Writes the sums, in Y as far as it has rows and columns.
+impl<T: RealElement, S: BlockTile> BlockProduct<'_, T, S> {
+    /// Applies the epilogue to the sums and writes them to Y; surplus rows and columns are skipped.
     ///
     /// # Safety
     ///
-    /// The kernel's contract.
+    /// Y is m x n, the bias has n elements, and no other block writes the tile.
     #[inline(always)]
-    pub(crate) unsafe fn store(&self, y: &DenseMut<T>, epilogue: &Epilogue<T>, sums: [[T; 16]; 8]) {
-        // SAFETY: the caller's contract.
+    pub(crate) unsafe fn store(&self, y: &DenseMut<T>, epilogue: &BiasRelu<T>, sums: [[T; 16]; 8]) {
+        // SAFETY: Y, bias and tile are as the contract says.
         unsafe {
             if const { size_of::<T>() == 8 } {
                 self.store_by::<2>(y, epilogue, sums);
@@ -23,33 +23,39 @@ impl<T: RealElement, S: BlockTile> Block<'_, T, S> {
         }
     }
 
+    /// Does the work of [`store`](Self::store) with vectors of `N` elements, 16 bytes.
+    ///
+    /// # Safety
+    ///
+    /// As for `store`.
     #[inline(always)]
     unsafe fn store_by<const N: usize>(
         &self,
         y: &DenseMut<T>,
-        epilogue: &Epilogue<T>,
+        epilogue: &BiasRelu<T>,
         sums: [[T; 16]; 8],
     ) {
-        let tile = Self::TILE;
+        let tile = Self::SHAPE;
         let group = thread::thread_idx_x() % tile.groups;
         let row = self.first_row + u64::from(thread::thread_idx_x() / tile.groups);
         let cols = y.cols as usize;
         unroll!(i in 0..8 {
             let row = row + i as u64 * u64::from(tile.row_groups());
-            if const { i < Self::TILE.rows } && row < u64::from(y.rows) {
-                let place = row as usize * cols;
+            if const { i < Self::SHAPE.rows } && row < u64::from(y.rows) {
+                let row_start = row as usize * cols;
                 unroll!(vector in 0..8 {
                     let first = self.first_column as usize
                         + (vector * tile.groups as usize + group as usize) * N;
-                    if const { vector * N < Self::TILE.cols } && first < cols {
+                    if const { vector * N < Self::SHAPE.cols } && first < cols {
                         let mut vector_sums = [T::ZERO; N];
                         unroll!(k in 0..4 {
                             if const { k < N } {
                                 vector_sums[k] = sums[i][vector * N + k];
                             }
                         });
-                        // SAFETY: a row of Y, and a column, which are this thread's.
-                        unsafe { store_vector(y, epilogue, place, first, vector_sums) };
+                        // SAFETY: `row < y.rows` and `first < cols`, checked above; no other thread has this row and
+                        // these columns.
+                        unsafe { store_vector(y, epilogue, row_start, first, vector_sums) };
                     }
                 });
             }
@@ -57,35 +63,37 @@ impl<T: RealElement, S: BlockTile> Block<'_, T, S> {
     }
 }
 
-/// Writes neighbouring sums of the row of Y that starts at `place`, from column `first` on, in one access where the row's alignment
-/// allows it.
+/// Applies the epilogue to `N` neighbouring sums from column `first` on, and writes them to the row of Y that starts at
+/// element `row_start`. It uses one access if the rows of Y are aligned to it, and skips columns past the last.
 ///
 /// # Safety
 ///
-/// Columns below Y's are the caller's, and the first is one.
+/// `row_start` is the start of a row of Y, `first` is a column of Y and a multiple of `N`, and no other thread writes
+/// these columns.
 #[inline(always)]
 unsafe fn store_vector<T: RealElement, const N: usize>(
     y: &DenseMut<T>,
-    epilogue: &Epilogue<T>,
-    place: usize,
+    epilogue: &BiasRelu<T>,
+    row_start: usize,
     first: usize,
     sums: [T; N],
 ) {
     let cols = y.cols as usize;
     let whole = cols.is_multiple_of(N);
     let mut elements = sums;
-    // SAFETY: columns below `cols`.
+    // SAFETY: single elements are written only if `first + k < cols`. The vector is written only if `cols` is a
+    // multiple of `N`: it then ends inside the row, and is aligned.
     unsafe {
         unroll!(k in 0..4 {
             if const { k < N } && first + k < cols {
                 elements[k] = epilogue.apply(sums[k], first + k);
                 if !whole {
-                    y.data.store(place + first + k, elements[k]);
+                    y.data.store(row_start + first + k, elements[k]);
                 }
             }
         });
         if whole {
-            y.data.store_array(place + first, elements);
+            y.data.store_array(row_start + first, elements);
         }
     }
 }

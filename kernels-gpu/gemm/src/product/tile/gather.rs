@@ -1,19 +1,20 @@
-//! Sums on their way to Y where its rows are not aligned to vectors: through shared memory, in the order of Y.
+//! Writes rows of Y from shared memory, for a Y whose rows are not aligned to vectors.
 //!
-//! With 47 columns of f32 a row of Y begins at any multiple of 4 bytes. But some whole rows are one piece of memory, and eight
-//! rows begin at a multiple of 16 bytes. So a warp puts elements side by side as they lie in Y, and writes the piece by 16
-//! bytes a lane. Where a tile has only some of Y's columns, each row is a piece, and lanes write neighbouring elements.
+//! With 47 columns of f32, a row of Y starts at any multiple of 4 bytes. But eight whole rows are one range of memory,
+//! and the range starts at a multiple of 16 bytes. So a warp first places the elements in shared memory in the order of
+//! Y. Then it copies the range, 16 bytes a lane. If a tile has only some columns of Y, each row is a range of its own,
+//! and lanes write neighbouring elements.
 
 use cuda_std::prelude::*;
 use cuda_std::warp::WARP_SIZE;
 use warprow_kernels_matrix::DenseMut;
 
-/// Writes rows of a tile of Y: `count` from row `first` on, `width` columns from `first_column` on.
+/// Writes `count` rows of Y from row `first` on, and in each `width` columns from `first_column` on.
 ///
 /// # Safety
 ///
-/// `elements` are written, row by row, aligned to 16 bytes, and the warp has synchronised; the tile's rows are the warp's, and the
-/// first one is a multiple of 8.
+/// `elements` holds these rows, row after row, and is aligned to 16 bytes; the warp has synchronised since it was
+/// written. Y has the rows and columns, and no other warp writes them. `first` is a multiple of 8. All lanes call it.
 #[inline(always)]
 pub(crate) unsafe fn write<T: Element>(
     y: &DenseMut<T>,
@@ -22,10 +23,11 @@ pub(crate) unsafe fn write<T: Element>(
     (first_column, width): (u32, u32),
 ) {
     let cols = y.cols as usize;
-    // The compiler would write loops with a step that it knows out four times.
+    // The compiler would unroll a loop with a constant step four times; the kernel need not be that long.
     let lanes = thread::opaque(WARP_SIZE);
     let to = (y.data).offset(first as usize * cols + first_column as usize);
-    // SAFETY: the caller's contract; with all columns the rows are one piece.
+    // SAFETY: Y has the rows and columns, and `elements` has `count * width` elements, by the contract. If `width` is
+    // all columns, the rows are one range, which starts at a multiple of 8 rows and so of 16 bytes.
     unsafe {
         if width == y.cols {
             write_piece(to, elements, count * width, lanes);
@@ -44,11 +46,11 @@ pub(crate) unsafe fn write<T: Element>(
     }
 }
 
-/// Writes `count` elements that are neighbours in memory.
+/// Copies `count` neighbouring elements from shared memory to Y.
 ///
 /// # Safety
 ///
-/// Both begin at a multiple of 16 bytes.
+/// `to` and `elements` have `count` elements and are aligned to 16 bytes; no other warp writes these elements of Y.
 #[inline(always)]
 unsafe fn write_piece<T: Element>(to: GlobalMut<T>, elements: Shared<T>, count: u32, lanes: u32) {
     let per_vector = const { 16 / size_of::<T>() as u32 };
@@ -56,7 +58,8 @@ unsafe fn write_piece<T: Element>(to: GlobalMut<T>, elements: Shared<T>, count: 
     while i < count {
         thread::keep_rolled();
         let (elements, to) = (elements.offset(i as usize), to.offset(i as usize));
-        // SAFETY: elements below `count`, and their places in Y.
+        // SAFETY: a vector is accessed only if `i + per_vector <= count`, a single element only if `i + k < count`.
+        // `i` is a multiple of `per_vector`, so vectors are aligned.
         unsafe {
             if i + per_vector <= count {
                 to.cast::<u32>().store4(0, elements.cast::<u32>().load4(0));

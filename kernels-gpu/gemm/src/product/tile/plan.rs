@@ -1,22 +1,24 @@
-//! Which instance of a kernel a product takes, and its launch.
+//! Chooses the instance of a kernel for a product, and its launch.
 
-use crate::product::tile::Tile;
+use crate::product::tile::TileLayout;
 use crate::product::tile::warp_tiles::{TileShape, WarpTile};
-use crate::product::warp_product::Products;
-use crate::{Arguments, Plan, Shape};
+use crate::product::warp_product::TileProducts;
+use crate::{GemmArguments, GemmProblem, PlannedLaunch};
 use cuda_std::kernel::Kernel;
 use warprow_kernels_matrix::Operand;
 
-/// An instance of a kernel that streams X through shared memory.
+/// An instance of a kernel that a product may run.
 pub(crate) struct Candidate<T: Operand> {
     shape: TileShape,
-    tile: Tile,
-    kernel: fn() -> Kernel<Arguments<T>>,
+    tile: TileLayout,
+    kernel: fn() -> Kernel<GemmArguments<T>>,
 }
 
 impl<T: Operand> Candidate<T> {
-    /// The instance for tiles `S` of a kernel that computes products as `P` does.
-    pub fn new<P: Products<T, S>, S: WarpTile>(kernel: fn() -> Kernel<Arguments<T>>) -> Self {
+    /// The instance `kernel`, which is compiled for the tile `S` and the products `P`.
+    pub fn new<P: TileProducts<T, S>, S: WarpTile>(
+        kernel: fn() -> Kernel<GemmArguments<T>>,
+    ) -> Self {
         Self {
             shape: S::SHAPE,
             tile: P::TILE,
@@ -24,23 +26,23 @@ impl<T: Operand> Candidate<T> {
         }
     }
 
-    /// The same with fewer warps a block, where a block is not alone on its multiprocessor.
+    /// The same instance with at most `warps` warps in a block that shares its multiprocessor with others.
     pub fn with_warps(mut self, warps: u32) -> Self {
         self.tile.warps = warps;
         self
     }
 }
 
-/// The instance that a product takes.
+/// The instance that a product runs.
 pub(crate) struct Chosen<T: Operand> {
     pub shape: TileShape,
-    pub tile: Tile,
-    pub plan: Plan<T>,
+    pub tile: TileLayout,
+    pub plan: PlannedLaunch<T>,
 }
 
-/// The first instance with enough shared memory for W, or the one that streams W.
+/// The first instance of `resident` for whose W shared memory suffices; if there is none, `streamed`.
 pub(crate) fn choose<T: Operand>(
-    shape: Shape,
+    problem: GemmProblem,
     resident: impl IntoIterator<Item = Candidate<T>>,
     streamed: Candidate<T>,
 ) -> Chosen<T> {
@@ -50,11 +52,11 @@ pub(crate) fn choose<T: Operand>(
         streamed.shape
     );
     let launched = |candidate: Candidate<T>| {
-        let config = candidate.tile.launch(shape, size_of::<T>() as u32)?;
+        let config = candidate.tile.launch(problem, size_of::<T>() as u32)?;
         Some(Chosen {
             shape: candidate.shape,
             tile: candidate.tile,
-            plan: Plan {
+            plan: PlannedLaunch {
                 config,
                 kernel: (candidate.kernel)(),
             },

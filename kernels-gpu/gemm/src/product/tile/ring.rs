@@ -1,89 +1,95 @@
-//! A warp's own ring of stages in shared memory, to which it copies pieces of its rows of X some stages ahead of their use.
+//! A warp's ring of stages in shared memory, which asynchronous copies fill ahead of use.
 //!
-//! A block's warps share W and nothing else: each, or each *team* of neighbouring warps that compute together, has tiles of rows of its own,
-//! and a stage holds a *chunk* of one, 64 or 128 bytes of each row. While it computes on a stage, the copies (`cp.async`) to
-//! the others are on their way, those of its next rows too, so that the pipeline runs from the first row to the last, and
-//! no warp waits for another. W, packed by the host in the order of use, lies in shared memory as a whole if there is room
-//! (*resident*), and else comes with the chunks of X (*streamed*), for which the warps of a block have to keep step.
+//! Each warp (or warpgroup, if four warps multiply together) computes tiles of rows of its own. A stage holds one
+//! *chunk* of a tile: 64 or 128 bytes of each row of X. While the warp computes on one stage, copies (`cp.async`) to
+//! the others are in flight, those of its next tile included. So the pipeline never drains between tiles.
+//!
+//! ```text
+//! stage   0 in use   1 arriving   2 arriving   3 arriving   then 0 is refilled
+//! ```
+//!
+//! W is packed by the host in the order of use. It stays in shared memory as a whole if there is room (*resident*), and
+//! then no warp waits for another. Else its chunks are copied together with those of X (*streamed*), and the warps of a
+//! block wait for each other at every chunk.
 
 mod copies;
 
-use self::copies::Copies;
-use crate::product::tile::Tile;
+use self::copies::LaneCopies;
+use crate::product::tile::TileLayout;
 use cuda_std::async_copy;
 use cuda_std::prelude::*;
 use cuda_std::warp::{FULL_MASK, WARP_SIZE};
 use cuda_std::warpgroup;
 use warprow_kernels_matrix::Dense;
 
-/// A warp's way through its rows: the ring, and W.
+/// The state of a warp that streams its rows of X through its ring: the stages, W, and where it is.
 pub(crate) struct Ring {
-    tile: Tile,
-    /// Bytes of a row of X, and of its last chunk.
+    tile: TileLayout,
+    /// Bytes of a row of X, and bytes of a row in its last chunk.
     row_bytes: u64,
     last_bytes: u32,
-    /// Chunks of a row.
+    /// The number of chunks in a row.
     chunks: u32,
-    /// W of the column tile, packed.
+    /// The packed W of the tile of columns, in global memory.
     packed: Global<u32>,
-    /// W in shared memory: all of it, or as many chunks as there are stages.
+    /// W in shared memory: all chunks if it is resident, else one chunk for each stage.
     weights: Shared<u32>,
-    /// Columns of it, and bytes of a chunk's part.
+    /// Packed columns of W, and bytes of W for one chunk.
     columns: u32,
     weight_bytes: u32,
     /// The stages.
     stages: Shared<u32>,
-    /// The first row of the tile that is computed on, where rows end, and from a tile to the next.
+    /// The first row of the current tile, the end of the rows of X, and the distance from a tile to the warp's next.
     row: u32,
     end: u32,
     stride: u32,
-    /// Tiles that it has to compute.
+    /// The number of tiles that the warp computes.
     tiles: u32,
-    copies: Copies,
-    /// The lane's strip of the first row in a stage.
+    copies: LaneCopies,
+    /// The offset of the lane's first strip in a stage.
     strip: u32,
-    /// The stage, the chunk, and the part of W that is computed on next.
+    /// The stage, the chunk, and the part of W that `advance` returns next.
     stage: u32,
     chunk: u32,
     part: Shared<u32>,
 }
 
-/// A stage's chunk of X, and the part of W that belongs to it.
+/// A stage with its chunk of X, and the part of W that is multiplied with it.
 #[derive(Clone, Copy)]
 pub(crate) struct Stage {
-    tile: Tile,
-    /// Rows of X, as [`Tile::place`] says.
+    tile: TileLayout,
+    /// The chunk of X, laid out as [`TileLayout::offset`] says.
     x: Shared<u32>,
-    /// The lane's strip of the first row.
+    /// The offset of the lane's first strip.
     strip: u32,
-    /// W, packed, and how many columns it has.
+    /// The part of packed W, and its number of columns.
     pub weights: Shared<u32>,
     pub columns: u32,
-    /// Bytes of the chunk that the row has.
+    /// Bytes of a row in this chunk; fewer than the tile's in the last chunk of a row.
     pub bytes: u32,
 }
 
 impl Stage {
-    /// The lane's strip of row `lane / 4 + rows` of the tile, the one of lane `lane % 4` of four from 64 times `step` bytes on; `rows` is
-    /// a multiple of 8.
+    /// The lane's strip of row `lane / 4 + rows` of the tile, in the `step`th 64 bytes of the chunk. Of these 64 bytes,
+    /// strip `lane % 4` is the lane's. `rows` is a multiple of 8.
     #[inline(always)]
     pub fn strip(&self, rows: u32, step: u32) -> Shared<u32> {
-        (self.x).offset_bytes(self.tile.step(self.strip, step) + rows * self.tile.pitch())
+        (self.x).offset_bytes(self.tile.step_offset(self.strip, step) + rows * self.tile.pitch())
     }
 }
 
 impl Ring {
-    /// The warp's ring, its first copies on their way; W is there if it is resident.
+    /// Begins the first copies, and returns the warp's ring. A resident W has arrived when it returns.
     ///
     /// # Safety
     ///
-    /// X and W as the kernels get them, the launch that of [`Tile::plan`]; all threads of the block call it, and nobody uses the shared
-    /// memory.
+    /// `x` and `w` are the kernel's arguments, and the launch is that of [`TileLayout::launch`]. All threads of the
+    /// block call it, and nothing else uses the dynamic shared memory.
     #[inline(always)]
     pub unsafe fn start<T: Element>(
         x: &Dense<T>,
         w: &Dense<T>,
-        tile: Tile,
+        tile: TileLayout,
         column_tile: u32,
     ) -> Self {
         let size = size_of::<T>() as u32;
@@ -94,23 +100,23 @@ impl Ring {
         let weight_room = if tile.streamed {
             tile.stages * tile.weight_bytes(w.cols)
         } else {
-            // It is in shared memory.
+            // The cast is exact: all of it fits in shared memory.
             all_weights as u32
         };
         let warp = thread::thread_idx_x() / WARP_SIZE;
         let stages = weights.offset_bytes(weight_room + warp * tile.warp_bytes(w.cols, size));
-        let Rows {
+        let RowTiles {
             row,
             end,
             stride,
             tiles,
-        } = Rows::of_warp(x.rows, tile);
+        } = RowTiles::of_warp(x.rows, tile);
         let lane = warp::lane_id() % WARP_SIZE;
         let before_last = u64::from(chunks.saturating_sub(1)) * u64::from(tile.chunk);
         let mut ring = Self {
             tile,
             row_bytes,
-            // At most a chunk's.
+            // The cast is exact: at most the bytes of a chunk.
             last_bytes: (row_bytes - before_last) as u32,
             chunks,
             packed: (w.data.cast()).offset_bytes(u64::from(column_tile) * all_weights),
@@ -122,13 +128,14 @@ impl Ring {
             end,
             stride,
             tiles,
-            copies: Copies::new(x, tile, (row, end), (tiles, stride), stages),
-            strip: tile.strip(row_bytes, lane),
+            copies: LaneCopies::new(x, tile, (row, end), (tiles, stride), stages),
+            strip: tile.strip_offset(row_bytes, lane),
             stage: 0,
             chunk: 0,
             part: weights,
         };
-        // SAFETY: the places of W and the stages, each copied to once.
+        // SAFETY: the launch has shared memory for W and for each warp's stages. Fewer than `stages` copies are begun
+        // before one is used, or as many, so each stage is filled once; the barrier comes before W is used.
         unsafe {
             if !tile.streamed {
                 ring.copy_weights(0, 0, weight_room);
@@ -149,7 +156,7 @@ impl Ring {
         ring
     }
 
-    /// Tiles that the warp has to compute.
+    /// The number of tiles that the warp computes.
     #[inline(always)]
     pub fn tiles(&self) -> u32 {
         self.tiles
@@ -161,26 +168,28 @@ impl Ring {
         self.row_bytes
     }
 
-    /// Chunks of a row.
+    /// The number of chunks in a row.
     #[inline(always)]
     pub fn chunks(&self) -> u32 {
         self.chunks
     }
 
-    /// The first row of the tile that is computed on, and where rows end.
+    /// The first row of the current tile, and the end of the rows of X.
     #[inline(always)]
     pub fn rows(&self) -> (u32, u32) {
         (self.row, self.end)
     }
 
-    /// Goes on to the next tile's rows.
+    /// Makes the warp's next tile the current one.
     #[inline(always)]
     pub fn next_tile(&mut self) {
         self.row = self.row.saturating_add(self.stride);
     }
 
-    /// The warp's memory for gathered elements, `size` bytes each, of rows of so many columns; until the next call of
-    /// [`advance`](Self::advance), and once all lanes are done with the stage that the last one gave.
+    /// Shared memory in which the warp can gather 8 rows of Y, of `cols` columns and `size` bytes an element.
+    ///
+    /// It may be a stage. So it is usable from when all lanes are done with the stage of the last
+    /// [`advance`](Self::advance) until the next `advance`.
     #[inline(always)]
     pub fn output(&self, cols: u32, size: u32) -> Shared<u32> {
         let tile = self.tile;
@@ -194,7 +203,7 @@ impl Ring {
         self.stages.offset_bytes(stages * tile.stage_bytes())
     }
 
-    /// Chunks whose copies are begun before one is waited for.
+    /// The number of chunks whose copies are begun before the first is waited for.
     #[inline(always)]
     fn ahead(&self) -> u32 {
         if self.tile.refills_early {
@@ -204,16 +213,18 @@ impl Ring {
         }
     }
 
-    /// Waits for the next chunk. The copy that takes the place of the one before begins now, or has begun by [`refill`](Self::refill).
+    /// Waits for the next chunk and returns its stage. Unless [`refill`](Self::refill) does so, it begins the copy that
+    /// refills the stage before.
     ///
     /// # Safety
     ///
-    /// All lanes of the warp, and if W is streamed all threads of the block, call it, as often as there are chunks in their tiles.
+    /// All lanes of the warp call it, as often as their tiles have chunks; if W is streamed, all threads of the block
+    /// do. They are done with the stage before.
     #[inline(always)]
     pub unsafe fn advance(&mut self) -> Stage {
         let tile = self.tile;
         wait_for_all_but(self.ahead() - 1);
-        // What others have copied is there, and they are done with the chunk before.
+        // After the barrier, the copies of the other threads have arrived, and they are done with the chunk before.
         if tile.streamed {
             self.publish_weights();
             thread::sync_threads();
@@ -221,14 +232,15 @@ impl Ring {
             warp::sync_warp(FULL_MASK);
         }
         if !tile.refills_early {
-            // SAFETY: nobody uses the stage of the chunk before.
+            // SAFETY: the next stage to fill is that of the chunk before, with which all threads were done at the
+            // barrier above.
             unsafe { self.begin() };
         }
         let is_last = self.chunk + 1 == self.chunks;
         let stage = Stage {
             tile,
             x: (self.stages).offset_bytes(self.stage * tile.stage_bytes()),
-            // What is added to it must not stay in registers from chunk to chunk.
+            // `opaque`, so that sums with this offset do not stay in registers from chunk to chunk.
             strip: thread::opaque(self.strip),
             weights: self.part,
             columns: self.columns,
@@ -253,28 +265,31 @@ impl Ring {
         stage
     }
 
-    /// Begins the copy that takes the place of the chunk, if that is done [early](Tile::refills_early).
+    /// Begins the copy that refills the stage of the last [`advance`](Self::advance), if the tile
+    /// [refills early](TileLayout::refills_early).
     ///
     /// # Safety
     ///
-    /// All lanes of the warp call it, once after each [`advance`](Self::advance), and are done with the stage.
+    /// All lanes of the warp call it, once after each `advance`, and are done with the stage.
     #[inline(always)]
     pub unsafe fn refill(&mut self) {
         if self.tile.refills_early {
             warp::sync_warp(FULL_MASK);
-            // SAFETY: the caller's contract.
+            // SAFETY: all lanes are done with the stage, by the contract and the barrier above.
             unsafe { self.begin() };
         }
     }
 
-    /// Begins the copies of the next chunk, if one is left; a group of copies in any case.
+    /// Begins the copies of the next chunk if one is left. It commits a group of copies even if none is, so that the
+    /// number of groups in flight stays the same.
     ///
     /// # Safety
     ///
-    /// Nobody uses the stage.
+    /// No thread uses the stage.
     #[inline(always)]
     unsafe fn begin(&mut self) {
-        // SAFETY: the caller's contract; W is of whole chunks.
+        // SAFETY: no thread uses the stage or its part of W, by the contract. W is padded to whole chunks, and has
+        // chunk `chunk`.
         unsafe {
             if let Some((chunk, stage)) = self.copies.begin()
                 && self.tile.streamed
@@ -286,19 +301,21 @@ impl Ring {
         async_copy::commit();
     }
 
-    /// Makes the thread's copies of W visible to tensor cores that read it from shared memory themselves.
+    /// Makes the thread's copies of W visible to `wgmma`, whose tensor cores read W from shared memory.
     #[inline(always)]
     fn publish_weights(&self) {
-        if self.tile.team > 1 {
+        if self.tile.warps_together > 1 {
             warpgroup::publish();
         }
     }
 
-    /// Copies a part of W, by all threads of the block.
+    /// Begins the copy of `bytes` bytes of packed W from byte `from` on to byte `to` of its shared memory; all threads
+    /// of the block share the work.
     ///
     /// # Safety
     ///
-    /// Nobody uses that place.
+    /// Packed W has these bytes, shared memory has room for them, and no thread uses it. The numbers are multiples of
+    /// 16.
     #[inline(always)]
     unsafe fn copy_weights(&self, from: u64, to: u32, bytes: u32) {
         let (from, to) = (
@@ -307,7 +324,7 @@ impl Ring {
         );
         let mut i = 16 * thread::thread_idx_x();
         while i < bytes {
-            // SAFETY: 16 bytes of W and of their place.
+            // SAFETY: `i < bytes`, both are multiples of 16, and `bytes` bytes exist on both sides by the contract.
             unsafe {
                 async_copy::copy::<u32, 4>(to.offset_bytes(i), from.offset_bytes(i.into()));
             }
@@ -316,7 +333,7 @@ impl Ring {
     }
 }
 
-/// Waits for the thread's groups of copies but the last ones, at most 4.
+/// Waits until at most the last `groups` groups of the thread's copies are in flight, 0 to 4.
 #[inline(always)]
 fn wait_for_all_but(groups: u32) {
     match groups {
@@ -328,40 +345,41 @@ fn wait_for_all_but(groups: u32) {
     }
 }
 
-/// The rows of X that a warp computes: tiles in turn, so that all warps of the device are at neighbouring rows at about the same
-/// time.
-struct Rows {
-    /// The first one, and where they end.
+/// The tiles of rows that a warp computes. The warps of the grid take tiles in turn, so that all of them read
+/// neighbouring rows at about the same time.
+struct RowTiles {
+    /// The first row, and the end of the rows of X.
     row: u32,
     end: u32,
-    /// From a tile to the next.
+    /// Rows from one tile to the warp's next.
     stride: u32,
-    /// Tiles, as many as those of the warp with most of them if all keep step.
+    /// The number of tiles. If W is streamed, it is the same for all warps, and some tiles may be past the end.
     tiles: u32,
 }
 
-impl Rows {
+impl RowTiles {
     #[inline(always)]
-    fn of_warp(rows: u32, tile: Tile) -> Self {
+    fn of_warp(rows: u32, tile: TileLayout) -> Self {
         let warp = thread::thread_idx_x() / WARP_SIZE;
-        let teams = thread::block_dim_x() / WARP_SIZE / tile.team;
-        // Of the teams of warps that share a tile: one of each block after another, so that blocks have as many tiles, or differ by one.
-        let index = warp / tile.team * thread::grid_dim_y() + thread::block_idx_y();
-        // At least one, which the compiler does not know.
-        let count = (teams * thread::grid_dim_y()).max(1);
-        let all = rows.div_ceil(tile.team_rows());
+        let groups = thread::block_dim_x() / WARP_SIZE / tile.warps_together;
+        // Groups of warps that multiply together are numbered across blocks first, so that the numbers of tiles of two
+        // blocks differ by one at most.
+        let index = warp / tile.warps_together * thread::grid_dim_y() + thread::block_idx_y();
+        // At least 1 in any case; `max` tells the compiler that it divides by no zero.
+        let count = (groups * thread::grid_dim_y()).max(1);
+        let all = rows.div_ceil(tile.rows_together());
         let left = if tile.streamed {
             all
         } else {
             all.saturating_sub(index)
         };
-        let first = u64::from(index) * u64::from(tile.team_rows())
-            + u64::from(warp % tile.team * tile.rows);
+        let first = u64::from(index) * u64::from(tile.rows_together())
+            + u64::from(warp % tile.warps_together * tile.rows);
         Self {
-            // At most the number of rows.
+            // The cast is exact: at most the number of rows, a u32.
             row: first.min(rows.into()) as u32,
             end: rows,
-            stride: count.saturating_mul(tile.team_rows()),
+            stride: count.saturating_mul(tile.rows_together()),
             tiles: left.div_ceil(count),
         }
     }

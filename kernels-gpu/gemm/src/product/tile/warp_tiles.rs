@@ -1,44 +1,44 @@
-//! The tiles that a warp computes at once on tensor cores, each a type with a name, and W in the order in which lanes read it.
+//! The tiles that a warp computes at once on tensor cores, each a type with a name; and the packing of W for them.
 //!
-//! A kernel is compiled for some of these tiles. A plan takes a tile whose part of W fits into shared memory, and else one
-//! that streams W.
+//! A kernel is compiled for some of these tiles. A plan takes a tile for which W fits in shared memory; if there is
+//! none, it takes a tile that streams W.
 
-use crate::product::tile::Tile;
+use crate::product::tile::TileLayout;
 use cuda_std::element::InstanceType;
 #[cfg(not(target_arch = "nvptx64"))]
 use {cuda_std::float::Real, warprow_kernels_matrix::Operand};
 
-/// Bytes of a row of X that one multiplication takes, a strip of 16 a lane.
+/// Bytes of a row of X that a warp multiplies in one step: four strips of 16 bytes, one for each of four lanes.
 pub(crate) const STEP_BYTES: u32 = 64;
 
-/// Rows of X of up to so many bytes fill half a chunk of 128 bytes.
+/// Maximum number of bytes in a row of X that leaves half of a 128-byte chunk empty.
 #[cfg(not(target_arch = "nvptx64"))]
 pub(crate) const SHORT_ROW_BYTES: u64 = 64;
 
-/// A tile by name. Kernels are generic over it, so that its sizes are constants.
+/// A warp's tile, as a type. Kernels are generic over it, so that its sizes are constants.
 pub trait WarpTile: InstanceType {
-    /// Its sizes.
+    /// The tile's sizes.
     const SHAPE: TileShape;
 }
 
 /// The sizes of a tile that are the same for all kernels and element types.
 #[derive(Clone, Copy, Debug)]
 pub struct TileShape {
-    /// Fragments of 16 rows below each other, 1 or 2.
+    /// The number of fragments of 16 rows, 1 or 2.
     pub row_fragments: usize,
-    /// Fragments of 8 columns side by side, an even number up to 16.
+    /// The number of fragments of 8 columns, an even number up to 16.
     pub column_fragments: usize,
-    /// Bytes of a row that a stage holds, 64 or 128.
+    /// Bytes of each row of X in a stage, 64 or 128.
     chunk: u32,
     /// Stages of the ring, 2 to 4.
     stages: u32,
-    /// Thread blocks for each multiprocessor, at most.
+    /// Maximum number of blocks for each multiprocessor.
     blocks: u32,
-    /// Whether rows of X begin at any multiple of 4 bytes: [`Tile::unaligned`].
+    /// Whether rows of X may start at any multiple of 4 bytes: [`TileLayout::unaligned`].
     pub unaligned: bool,
-    /// Whether W is packed without padding: [`Tile::compact`].
+    /// Whether W is packed without padding: [`TileLayout::compact`].
     pub compact: bool,
-    /// Whether W comes with the chunks of X: [`Tile::streamed`].
+    /// Whether chunks of W are copied together with those of X: [`TileLayout::streamed`].
     pub streamed: bool,
 }
 
@@ -127,8 +127,9 @@ impl TileShape {
         }
     }
 
-    /// Fragments of which a lane has neighbouring columns: as many as give 16 bytes, or two, or one, so that columns are in
-    /// order, if W is compact.
+    /// The number of neighbouring fragments in which a lane has neighbouring columns.
+    ///
+    /// It is as many as give 16 bytes, else two. It is one if W is compact, whose columns stay in order.
     pub(crate) const fn group(self, size: usize) -> usize {
         let most = 8 / size;
         if self.compact {
@@ -140,19 +141,21 @@ impl TileShape {
         }
     }
 
-    /// The column of W that a column of a fragment is: columns 2t and 2t + 1 of a group's fragments, which are lane t's, are
-    /// neighbours.
+    /// The column of W that is multiplied as column `column` of fragment `fragment`.
+    ///
+    /// Columns 2t and 2t + 1 of each fragment belong to lane t. The order of columns is such that those of all
+    /// fragments of a [group](Self::group) are neighbours, and lane t writes them to Y at once.
     #[cfg(not(target_arch = "nvptx64"))]
     pub(crate) const fn column(self, fragment: usize, column: usize, size: usize) -> usize {
         let group = self.group(size);
         fragment / group * group * 8 + column / 2 * group * 2 + fragment % group * 2 + column % 2
     }
 
-    /// The tile for elements of that size, as a warp alone computes it.
-    pub(crate) const fn tile(self, size: usize) -> Tile {
-        Tile {
+    /// The layout for elements of `size` bytes, of a kernel whose warps multiply alone.
+    pub(crate) const fn tile(self, size: usize) -> TileLayout {
+        TileLayout {
             rows: 16 * self.row_fragments as u32,
-            team: 1,
+            warps_together: 1,
             cols: 8 * self.column_fragments as u32,
             parts: 1,
             compact: self.compact,
@@ -164,7 +167,7 @@ impl TileShape {
             refills_early: self.compact,
             least_warps: if self.compact { 8 } else { 4 },
             blocks: self.blocks,
-            // Three for each scheduler, if a block is alone and sums take at most 64 registers.
+            // Three warps for each scheduler, if a block is alone and its sums take at most 64 registers.
             warps: if self.streamed {
                 8
             } else if self.blocks == 1 && size < 8 {
@@ -172,7 +175,7 @@ impl TileShape {
             } else {
                 8
             },
-            // At most 128 registers are left to a lane of 16 warps, 168 of 12.
+            // A lane has at most 128 registers with 16 warps, and 168 with 12.
             warps_alone: match self.column_fragments * self.row_fragments {
                 _ if self.streamed => 8,
                 ..=8 if size == 2 => 8,
@@ -187,9 +190,14 @@ impl TileShape {
     }
 }
 
-/// W in the order in which a lane that multiplies by strips reads it: for each step and column the four strips.
+/// W in the order in which kernels that multiply by strips read it: step by step, column by column, four strips each.
 #[cfg(not(target_arch = "nvptx64"))]
-pub(crate) fn pack_strips<T: Operand>(w: &[T], cols: u32, shape: TileShape, tile: Tile) -> Vec<T> {
+pub(crate) fn pack_strips<T: Operand>(
+    w: &[T],
+    cols: u32,
+    shape: TileShape,
+    tile: TileLayout,
+) -> Vec<T> {
     let size = size_of::<T>();
     let per_strip = 16 / size;
     let width = tile.packed_cols(cols) as usize;
@@ -199,7 +207,7 @@ pub(crate) fn pack_strips<T: Operand>(w: &[T], cols: u32, shape: TileShape, tile
         let (column, step) = (i % width, i / width);
         let per_word = 4 / size.min(4);
         let row = if shape.unaligned {
-            // Every fourth word of 64 bytes.
+            // A strip of X is every fourth word of 64 bytes.
             let (word, half) = (element / per_word, element % per_word);
             (16 * step + 4 * word + strip) * per_word + half
         } else {

@@ -1,72 +1,78 @@
-//! A warp's sums on their way to Y: bias and ReLU, and then by vectors, by way of shared memory, or one by one.
+//! Applies the epilogue to a warp's sums and writes them to Y.
 //!
-//! What is done is decided once for a tile, and not for each vector; 16-bit elements are rounded two at a time.
+//! There are three ways to write a tile: by vectors, if the rows of Y are aligned to them; gathered in shared memory
+//! first, if not; and one by one, if shared memory has no room either. Way and epilogue are chosen once for a tile, and
+//! not for each vector. 16-bit elements are rounded two at a time.
 
 use crate::product::tile::warp_tiles::WarpTile;
-use crate::product::tile::{Tile, gather};
+use crate::product::tile::{TileLayout, gather};
 use crate::product::warp_product::{Operands, Sums};
 use core::array;
 use cuda_std::prelude::*;
 use cuda_std::warp::FULL_MASK;
 use warprow_kernels_matrix::{Operand, unroll};
 
-/// Writes the sums, as far as Y has rows and columns.
+/// Applies the epilogue to the sums and writes them to Y; surplus rows and columns are skipped.
 ///
 /// # Safety
 ///
-/// The tile's rows from the first up to `end` are the warp's; `output` is its memory for elements; all lanes call it.
+/// No other warp writes the tile's rows from `first` on and columns from `first_column` on. Y ends at row `end`, and
+/// the bias has one element for each of its columns. `output` is [`Ring::output`](crate::product::tile::ring::Ring).
+/// All lanes call it.
 #[inline(always)]
 pub(crate) unsafe fn store<T: Operand, S: WarpTile>(
     operands: &Operands<'_, T>,
-    tile: Tile,
+    tile: TileLayout,
     first_column: u32,
     (first, end): (u32, u32),
     sums: Sums<T>,
     output: Shared<T>,
 ) {
     let cols = operands.y.cols;
-    // The lane's columns must not stay in registers while the next tile is computed.
+    // `opaque`, so that the lane's columns do not stay in registers while the next tile is computed.
     let lane = thread::opaque(warp::lane_id());
-    let place = Place {
+    let position = OutputPosition {
         first,
         rows: end.saturating_sub(first),
         row: lane / 4,
         first_column,
         column: first_column + lane % 4 * tile.vector,
     };
-    // SAFETY: the caller's contract.
+    // SAFETY: rows, columns, bias and `output` are as the contract says, and all lanes take the same branch.
     unsafe {
-        let sums = finish::<T, S>(operands, place.column, sums);
+        let sums = finish::<T, S>(operands, position.column, sums);
         if cols.is_multiple_of(tile.vector) {
-            store_vectors::<T, S>(operands, place, &sums);
+            store_vectors::<T, S>(operands, position, &sums);
         } else if tile.writes_elements(size_of::<T>() as u32) {
-            store_elements::<T, S>(operands, place, &sums);
+            store_elements::<T, S>(operands, position, &sums);
         } else {
-            store_gathered::<T, S>(operands, tile, place, &sums, output);
+            store_gathered::<T, S>(operands, tile, position, &sums, output);
         }
     }
 }
 
-/// Where a lane's sums belong.
+/// The position of a lane's sums in Y.
 #[derive(Clone, Copy)]
-struct Place {
-    /// The first row of the tile, and how many there are from there on.
+struct OutputPosition {
+    /// The first row of the tile, and the number of rows of Y from there on.
     first: u32,
     rows: u32,
     /// The lane's first row in the tile.
     row: u32,
-    /// The first column of the tile, and the lane's first.
+    /// The first column of the tile, and the lane's first column.
     first_column: u32,
     column: u32,
 }
 
-/// Columns from a lane's first to its two of a fragment of 8 columns: a group of fragments has neighbouring ones.
+/// The distance from a lane's first column to its two columns of a fragment; see [`TileShape::column`] for the order.
+///
+/// [`TileShape::column`]: crate::product::tile::warp_tiles::TileShape
 const fn columns_to<T, S: WarpTile>(fragment: usize) -> u32 {
     let group = S::SHAPE.group(size_of::<T>());
     (8 * (fragment - fragment % group) + 2 * (fragment % group)) as u32
 }
 
-/// The sums with the bias, and without negative ones, as far as that is asked for.
+/// The sums after bias and ReLU, as far as the epilogue asks for them.
 ///
 /// # Safety
 ///
@@ -83,7 +89,7 @@ unsafe fn finish<T: Operand, S: WarpTile>(
         unroll!(n in 0..16 {
             if const { n < S::SHAPE.column_fragments } {
                 let column = column + const { columns_to::<T, S>(n) };
-                // SAFETY: the caller's contract.
+                // SAFETY: there is a bias, checked above, and its length is `cols` by the contract.
                 let bias = unsafe { epilogue.bias_of(column, cols) };
                 unroll!(i in 0..8 {
                     sums[i / 4][n][i % 4] += bias[i % 2];
@@ -103,34 +109,35 @@ unsafe fn finish<T: Operand, S: WarpTile>(
     sums
 }
 
-/// Writes them by vectors, to which the rows of Y are aligned.
+/// Writes the sums by vectors.
 ///
 /// # Safety
 ///
-/// As [`store`].
+/// As for [`store`]; the number of columns of Y is a multiple of the vector's.
 #[inline(always)]
 unsafe fn store_vectors<T: Operand, S: WarpTile>(
     operands: &Operands<'_, T>,
-    place: Place,
+    position: OutputPosition,
     sums: &Sums<T>,
 ) {
     let (y, cols) = (operands.y, operands.y.cols as usize);
-    let row = place.first as usize + place.row as usize;
-    let mut to = y.data.offset(row * cols + place.column as usize);
+    let row = position.first as usize + position.row as usize;
+    let mut to = y.data.offset(row * cols + position.column as usize);
     unroll!(half in 0..4 {
         if const { half < 2 * S::SHAPE.row_fragments } {
-            if place.row + 8 * (half as u32) < place.rows {
+            if position.row + 8 * (half as u32) < position.rows {
                 unroll!(n in 0..16 {
                     let group = const { S::SHAPE.group(size_of::<T>()) };
                     if const { n < S::SHAPE.column_fragments && n.is_multiple_of(S::SHAPE.group(size_of::<T>())) }
-                        && place.column + 8 * (n as u32) < operands.y.cols
+                        && position.column + 8 * (n as u32) < operands.y.cols
                     {
-                        // Past a smaller group's columns it repeats others.
+                        // A smaller group fills half of the words; the others are not stored.
                         let words = T::words(array::from_fn(|k| {
                             sums[half / 2][(n + k / 2) % 16][half % 2 * 2 + k % 2]
                         }));
                         let to = to.offset(8 * n).cast::<u32>();
-                        // SAFETY: the lane's rows and columns, vectors aligned to their size.
+                        // SAFETY: the row is below `rows` and the first column below `cols`, checked above. `cols` is a
+                        // multiple of the vector, so the vector ends inside the row and is aligned.
                         unsafe {
                             if group * size_of::<T>() == 8 {
                                 to.store4(0, words);
@@ -146,75 +153,78 @@ unsafe fn store_vectors<T: Operand, S: WarpTile>(
     });
 }
 
-/// Writes them in the order of Y, eight rows at a time, by way of shared memory.
+/// Writes the sums eight rows at a time: first to shared memory in the order of Y, from there to Y.
 ///
 /// # Safety
 ///
-/// As [`store`].
+/// As for [`store`].
 #[inline(always)]
 unsafe fn store_gathered<T: Operand, S: WarpTile>(
     operands: &Operands<'_, T>,
-    tile: Tile,
-    place: Place,
+    tile: TileLayout,
+    position: OutputPosition,
     sums: &Sums<T>,
     output: Shared<T>,
 ) {
-    let width = tile.output_cols(operands.y.cols - place.first_column);
-    let column_of_tile = place.column - place.first_column;
-    let to = output.offset((place.row * width + column_of_tile) as usize);
-    // It may be a stage, with which the others are done now.
+    let width = tile.output_cols(operands.y.cols - position.first_column);
+    let column_of_tile = position.column - position.first_column;
+    let to = output.offset((position.row * width + column_of_tile) as usize);
+    // `output` may be a stage. After the barrier, all lanes are done with it.
     warp::sync_warp(FULL_MASK);
     unroll!(half in 0..4 {
         let above = 8 * half as u32;
-        // The same for all lanes.
-        if const { half < 2 * S::SHAPE.row_fragments } && above < place.rows {
+        // All lanes take the same branch.
+        if const { half < 2 * S::SHAPE.row_fragments } && above < position.rows {
             unroll!(n in 0..16 {
                 if const { n < S::SHAPE.column_fragments } {
                     let column = const { columns_to::<T, S>(n) };
                     unroll!(k in 0..2 {
                         if column_of_tile + column + (k as u32) < width {
                             let element = T::narrow(sums[half / 2][n][half % 2 * 2 + k]);
-                            // SAFETY: the lane's element of eight rows.
+                            // SAFETY: `output` has room for 8 rows of `width` elements; the column is below `width`,
+                            // and no other lane has this row and column.
                             unsafe { to.store(column as usize + k, element) };
                         }
                     });
                 }
             });
             warp::sync_warp(FULL_MASK);
-            // SAFETY: rows of the tile, which starts at a multiple of 8 rows, and whose elements are written.
+            // SAFETY: the elements are written, and the barrier above has ended. Y has the rows, at most
+            // `rows - above`, and `width` columns. The tile starts at a multiple of 8 rows.
             unsafe {
-                let rows = (place.first + above, 8.min(place.rows - above));
-                gather::write(operands.y, output, rows, (place.first_column, width));
+                let rows = (position.first + above, 8.min(position.rows - above));
+                gather::write(operands.y, output, rows, (position.first_column, width));
             }
             warp::sync_warp(FULL_MASK);
         }
     });
 }
 
-/// Writes them one by one.
+/// Writes the sums one by one.
 ///
 /// # Safety
 ///
-/// As [`store`].
+/// As for [`store`].
 #[inline(always)]
 unsafe fn store_elements<T: Operand, S: WarpTile>(
     operands: &Operands<'_, T>,
-    place: Place,
+    position: OutputPosition,
     sums: &Sums<T>,
 ) {
     let (y, cols) = (operands.y, operands.y.cols as usize);
-    let row = place.first as usize + place.row as usize;
-    let mut to = y.data.offset(row * cols + place.column as usize);
+    let row = position.first as usize + position.row as usize;
+    let mut to = y.data.offset(row * cols + position.column as usize);
     unroll!(half in 0..4 {
         if const { half < 2 * S::SHAPE.row_fragments } {
-            if place.row + 8 * (half as u32) < place.rows {
+            if position.row + 8 * (half as u32) < position.rows {
                 unroll!(n in 0..16 {
                     if const { n < S::SHAPE.column_fragments } {
                         let column = const { columns_to::<T, S>(n) };
                         unroll!(k in 0..2 {
-                            if place.column + column + (k as u32) < operands.y.cols {
+                            if position.column + column + (k as u32) < operands.y.cols {
                                 let element = T::narrow(sums[half / 2][n][half % 2 * 2 + k]);
-                                // SAFETY: the lane's row and column.
+                                // SAFETY: the row is below `rows` and the column below `cols`, checked above, and no
+                                // other lane has them.
                                 unsafe { to.store(column as usize + k, element) };
                             }
                         });

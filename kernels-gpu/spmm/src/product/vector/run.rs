@@ -2,8 +2,8 @@
 
 use crate::items::Items;
 use crate::product::lane_columns::LaneColumns;
-use crate::product::reduction::Reduce;
-use crate::product::row_end::{Place, Results, RowEnd};
+use crate::product::reduction::Reducer;
+use crate::product::row_epilogue::{LaneOutput, Results, RowEpilogue};
 use core::array;
 use core::marker::PhantomData;
 use cuda_std::prelude::*;
@@ -12,7 +12,7 @@ use warprow_kernels_matrix::unroll;
 use warprow_kernels_matrix::{Csr, Dense, DenseMut};
 use warprow_kernels_matrix::{Operand, SumOf};
 
-mod cut_rows;
+mod split_rows;
 
 /// Nonzeros whose loads of X are in flight together.
 const UNROLL: usize = 8;
@@ -65,8 +65,8 @@ pub(super) struct Run<
 impl<
     'a,
     T: Operand,
-    R: Reduce,
-    E: RowEnd<T>,
+    R: Reducer,
+    E: RowEpilogue<T>,
     const LANES: u32,
     const WIDTH: usize,
     const PASSES: usize,
@@ -258,7 +258,7 @@ impl<
         }
     }
 
-    /// The row of Y for a row of A, if the row end wants it ahead.
+    /// The row of Y for a row of A, if the epilogue needs it ahead.
     #[inline(always)]
     unsafe fn look_up(&self, row: u32) -> u32 {
         if const { E::LOOKS_AHEAD } {
@@ -278,7 +278,7 @@ impl<
             if R::MINDS_EMPTY_ROWS && self.row_end == self.a.row_ptr.load(row) {
                 results = [[T::Sum::ZERO; WIDTH]; PASSES];
             }
-            let place = Place {
+            let output = LaneOutput {
                 row,
                 y: self.y,
                 items: self.items,
@@ -286,7 +286,7 @@ impl<
                 feature: self.feature,
                 features: self.features,
             };
-            self.writer.write::<LANES, WIDTH, PASSES>(place, results);
+            self.writer.write::<LANES, WIDTH, PASSES>(output, results);
         }
     }
 }

@@ -1,15 +1,15 @@
-//! Which instance of `vector` a product takes: its row end, the lanes of a sub-warp, the elements of a load, the loads
+//! Which instance of `vector` a product takes: its epilogue, the lanes of a sub-warp, the elements of a load, the loads
 //! of a lane.
 
 use crate::product::reduction::Reduction;
-use crate::product::row_end::passes;
+use crate::product::row_epilogue::passes;
 use crate::product::vector::{ADDED, ANY_ORDER, MAX, PLAIN, SCALED};
-use crate::{Ending, LaunchShape};
+use crate::{EpilogueKind, LaunchShape};
 use cuda_std::warp::WARP_SIZE;
 use warprow_kernels_matrix::Operand;
 
-/// Instances of a kernel, as a group of its `#[kernel]` attribute lists them: all combinations of these.
-pub(crate) struct Instances {
+/// VectorInstances of a kernel, as a group of its `#[kernel]` attribute lists them: all combinations of these.
+pub(crate) struct VectorInstances {
     pub elements: &'static [&'static str],
     pub lanes: &'static [u32],
     pub widths: &'static [u32],
@@ -33,7 +33,7 @@ macro_rules! listed {
         )]
         $($function:tt)*
     ) => {
-        const $table: &[Instances] = &[$(Instances {
+        const $table: &[VectorInstances] = &[$(VectorInstances {
             elements: &[$(stringify!($element)),+],
             lanes: &[$($lanes),+],
             widths: &[$($width),+],
@@ -95,18 +95,18 @@ impl LaneCounts {
 }
 
 /// The instances for a reduction that end rows so.
-fn instances(reduction: Reduction, ending: Ending) -> &'static [Instances] {
-    match ending {
+fn instances(reduction: Reduction, epilogue: EpilogueKind) -> &'static [VectorInstances] {
+    match epilogue {
         _ if reduction.is_extremum() => MAX,
-        Ending::Plain => PLAIN,
-        Ending::AnyOrder => ANY_ORDER,
-        Ending::Added => ADDED,
-        Ending::Scaled => SCALED,
+        EpilogueKind::Plain => PLAIN,
+        EpilogueKind::AnyOrder => ANY_ORDER,
+        EpilogueKind::Added => ADDED,
+        EpilogueKind::Scaled => SCALED,
     }
 }
 
 /// The numbers of lanes of the instances for an element type and a load of `width` elements.
-fn lanes_of<T: Operand>(instances: &[Instances], width: u32) -> LaneCounts {
+fn lanes_of<T: Operand>(instances: &[VectorInstances], width: u32) -> LaneCounts {
     let mut lanes = LaneCounts::of(&[]);
     for group in instances {
         if group.elements.contains(&T::NAME) && group.widths.contains(&width) {
@@ -116,18 +116,30 @@ fn lanes_of<T: Operand>(instances: &[Instances], width: u32) -> LaneCounts {
     lanes
 }
 
-/// The row end that does what `ending` does: itself, or [`Ending::Scaled`] where it has no instance for the type and
-/// the width of its loads.
-pub(crate) fn ending_of<T: Operand>(features: u32, reduction: Reduction, ending: Ending) -> Ending {
-    let instances = instances(reduction, ending);
+/// The epilogue that does the work of `epilogue`: itself, or [`EpilogueKind::Scaled`] where it has no instance for the
+/// type and the width of its loads.
+pub(crate) fn epilogue_kind_of<T: Operand>(
+    features: u32,
+    reduction: Reduction,
+    epilogue: EpilogueKind,
+) -> EpilogueKind {
+    let instances = instances(reduction, epilogue);
     let has_own = lanes_of::<T>(instances, width::<T>(features, reduction)) != LaneCounts::of(&[]);
-    if has_own { ending } else { Ending::Scaled }
+    if has_own {
+        epilogue
+    } else {
+        EpilogueKind::Scaled
+    }
 }
 
 /// The numbers of lanes that there are instances of.
-pub fn lanes<T: Operand>(features: u32, reduction: Reduction, ending: Ending) -> LaneCounts {
-    let ending = ending_of::<T>(features, reduction, ending);
-    let instances = instances(reduction, ending);
+pub fn lanes<T: Operand>(
+    features: u32,
+    reduction: Reduction,
+    epilogue: EpilogueKind,
+) -> LaneCounts {
+    let epilogue = epilogue_kind_of::<T>(features, reduction, epilogue);
+    let instances = instances(reduction, epilogue);
     lanes_of::<T>(instances, width::<T>(features, reduction))
 }
 
@@ -138,9 +150,9 @@ pub(crate) type Variant = (u32, u32, u32);
 pub(crate) fn variant<T: Operand>(
     shape: LaunchShape,
     reduction: Reduction,
-    ending: Ending,
+    epilogue: EpilogueKind,
 ) -> Variant {
-    let there_are = lanes::<T>(shape.features, reduction, ending);
+    let there_are = lanes::<T>(shape.features, reduction, epilogue);
     // The instances for any factors are for all types and widths.
     let lanes = there_are.at_most(shape.lanes).unwrap_or(WARP_SIZE);
     let width = width::<T>(shape.features, reduction);
@@ -148,12 +160,15 @@ pub(crate) fn variant<T: Operand>(
 }
 
 /// Elements that a lane loads at once: 16 bytes, or the largest part of them of which a row of X is a multiple; but
-/// four where 8 lanes then have the whole row. Loads of two elements have no instances.
+/// four where 8 lanes then have the whole row. Loads of two elements have instances for rows of more than 32 f32, and
+/// maxima of other types than f32 load single elements.
 pub fn width<T: Operand>(features: u32, reduction: Reduction) -> u32 {
     // No features at all are a multiple of everything, and nothing is launched for them.
     let multiple_of = 1 << features.trailing_zeros().min(T::MAX_WIDTH.ilog2());
     match multiple_of {
-        8 if features <= 32 || reduction.is_extremum() => 4,
+        _ if reduction.is_extremum() && T::NAME != "f32" => 1,
+        8 if features <= 32 => 4,
+        2 if features > 32 && T::NAME == "f32" && !reduction.is_extremum() => 2,
         2 => 1,
         width => width,
     }
@@ -176,7 +191,7 @@ pub const GROUPS: [u32; 2] = [items_of_block(8), items_of_block(16)];
 
 const _: () = assert!(items_of_block(16) == items_of_block(32));
 
-/// Items of a block of sub-warps of so many lanes, whose parts of cut rows the block joins.
+/// Items of a block of sub-warps of so many lanes, whose parts of split rows the block joins.
 pub const fn items_of_block(lanes: u32) -> u32 {
     block(lanes) / lanes
 }

@@ -1,5 +1,6 @@
 //! Matrix multiplication by a warp.
 
+use super::collective::collective_asm;
 use core::arch::asm;
 
 macro_rules! mma_f32 {
@@ -9,7 +10,7 @@ macro_rules! mma_f32 {
             let (d0, d1, d2, d3): (f32, f32, f32, f32);
             // SAFETY: the caller guarantees that all lanes of the warp call it together.
             unsafe {
-                asm!(
+                collective_asm!(
                     concat!(
                         $instruction, " {{{d0}, {d1}, {d2}, {d3}}}, {{{a0}, {a1}, {a2}, {a3}}}, {{{b0}, {b1}}}, ",
                         "{{{c0}, {c1}, {c2}, {c3}}};"
@@ -47,7 +48,7 @@ pub(crate) fn mma_f64(a: f64, b: f64, c: [f64; 2]) -> [f64; 2] {
     let (d0, d1): (f64, f64);
     // SAFETY: the caller guarantees that all lanes of the warp call it together.
     unsafe {
-        asm!(
+        collective_asm!(
             "mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {{{d0}, {d1}}}, {{{a}}}, {{{b}}}, {{{c0}, {c1}}};",
             d0 = lateout(reg64) d0,
             d1 = lateout(reg64) d1,
@@ -66,7 +67,7 @@ pub(crate) fn mma_f64_16(a: [f64; 4], b: [f64; 2], c: [f64; 4]) -> [f64; 4] {
     let (d0, d1, d2, d3): (f64, f64, f64, f64);
     // SAFETY: the caller guarantees that all lanes of the warp call it together.
     unsafe {
-        asm!(
+        collective_asm!(
             concat!(
                 "mma.sync.aligned.m16n8k8.row.col.f64.f64.f64.f64 {{{d0}, {d1}, {d2}, {d3}}}, ",
                 "{{{a0}, {a1}, {a2}, {a3}}}, {{{b0}, {b1}}}, {{{c0}, {c1}, {c2}, {c3}}};"

@@ -1,14 +1,15 @@
-//! The PTX back end: an operation is one instruction, written as inline assembly.
+//! The PTX back end: an operation is one instruction, an intrinsic of LLVM or inline assembly.
 //!
 //! Rust's own loads and atomics compile to generic or system-wide instructions (`ld.b32`, `atom.sys`); neither LLVM nor
-//! `ptxas` infers the memory space. Two rules for the options of `asm!`:
+//! `ptxas` infers the memory space. Two rules:
 //!
-//! - An operation of a warp or a block is never `pure`, because LLVM would move it into divergent code. It may be
-//!   `nomem` if it does not order memory.
+//! - An operation of a warp or a block is a convergent intrinsic, or else assembly in [`collective_asm!`]. LLVM would
+//!   copy other assembly into branches, and lanes would wait for each other at two places.
 //! - Read-only loads are `pure, readonly`, so LLVM may merge and move them. All other accesses clobber memory.
 
 mod async_copy;
 mod atomic;
+mod collective;
 mod float;
 mod memory;
 mod mma;

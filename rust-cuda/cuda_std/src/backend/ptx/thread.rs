@@ -3,6 +3,16 @@
 use core::arch::asm;
 use core::arch::nvptx;
 
+// Intrinsics, which LLVM knows to be convergent.
+unsafe extern "unadjusted" {
+    #[link_name = "llvm.nvvm.barrier.cta.red.popc.aligned.all"]
+    fn bar_red_popc(barrier: u32, predicate: bool) -> u32;
+    #[link_name = "llvm.nvvm.barrier.cta.red.and.aligned.all"]
+    fn bar_red_and(barrier: u32, predicate: bool) -> bool;
+    #[link_name = "llvm.nvvm.barrier.cta.red.or.aligned.all"]
+    fn bar_red_or(barrier: u32, predicate: bool) -> bool;
+}
+
 macro_rules! register {
     ($($name:ident = $intrinsic:ident;)*) => {$(
         #[inline(always)]
@@ -30,51 +40,24 @@ register! {
 
 #[inline(always)]
 pub(crate) fn sync_threads() {
-    // An intrinsic is convergent, but inline assembly is not: LLVM duplicated a barrier between two loops with the same
-    // condition, and warps with lanes at both copies waited for ever.
-    //
     // SAFETY: the caller guarantees that all threads of the block call it.
-    unsafe { core::arch::nvptx::_syncthreads() }
-}
-
-#[inline(always)]
-pub(crate) fn sync_threads_count(predicate: bool) -> u32 {
-    let count: u32;
-    // SAFETY: as in `sync_threads`.
-    unsafe {
-        asm!(
-            "{{ .reg .pred p; setp.ne.u32 p, {predicate}, 0; bar.red.popc.u32 {count}, 0, p; }}",
-            predicate = in(reg32) u32::from(predicate),
-            count = lateout(reg32) count,
-            options(nostack),
-        );
-    }
-    count
+    unsafe { nvptx::_syncthreads() }
 }
 
 macro_rules! barrier_vote {
-    ($($name:ident = $operation:literal;)*) => {$(
+    ($($name:ident = $instruction:ident -> $result:ty;)*) => {$(
         #[inline(always)]
-        pub(crate) fn $name(predicate: bool) -> bool {
-            let result: u32;
+        pub(crate) fn $name(predicate: bool) -> $result {
             // SAFETY: as in `sync_threads`.
-            unsafe {
-                asm!(
-                    "{{ .reg .pred p; .reg .pred q; setp.ne.u32 p, {predicate}, 0;",
-                    concat!("bar.red.", $operation, ".pred q, 0, p; selp.u32 {result}, 1, 0, q; }}"),
-                    predicate = in(reg32) u32::from(predicate),
-                    result = lateout(reg32) result,
-                    options(nostack),
-                );
-            }
-            result != 0
+            unsafe { $instruction(0, predicate) }
         }
     )*};
 }
 
 barrier_vote! {
-    sync_threads_and = "and";
-    sync_threads_or = "or";
+    sync_threads_count = bar_red_popc -> u32;
+    sync_threads_and = bar_red_and -> bool;
+    sync_threads_or = bar_red_or -> bool;
 }
 
 macro_rules! fence {

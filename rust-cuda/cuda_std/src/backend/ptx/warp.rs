@@ -1,6 +1,41 @@
-//! Shuffles, votes, match and reduce.
+//! Shuffles, votes, match and reduce, by intrinsics, which LLVM knows to be convergent.
 
 use core::arch::asm;
+
+unsafe extern "unadjusted" {
+    #[link_name = "llvm.nvvm.bar.warp.sync"]
+    fn bar_warp_sync(mask: u32);
+    #[link_name = "llvm.nvvm.shfl.sync.idx.i32"]
+    fn shfl_sync_idx(mask: u32, value: u32, operand: u32, segment: u32) -> u32;
+    #[link_name = "llvm.nvvm.shfl.sync.up.i32"]
+    fn shfl_sync_up(mask: u32, value: u32, operand: u32, segment: u32) -> u32;
+    #[link_name = "llvm.nvvm.shfl.sync.down.i32"]
+    fn shfl_sync_down(mask: u32, value: u32, operand: u32, segment: u32) -> u32;
+    #[link_name = "llvm.nvvm.shfl.sync.bfly.i32"]
+    fn shfl_sync_bfly(mask: u32, value: u32, operand: u32, segment: u32) -> u32;
+    #[link_name = "llvm.nvvm.vote.ballot.sync"]
+    fn vote_ballot_sync(mask: u32, predicate: bool) -> u32;
+    #[link_name = "llvm.nvvm.match.any.sync.i32"]
+    fn match_any_sync_b32(mask: u32, value: u32) -> u32;
+    #[link_name = "llvm.nvvm.match.any.sync.i64"]
+    fn match_any_sync_b64(mask: u32, value: u64) -> u32;
+    #[link_name = "llvm.nvvm.redux.sync.add"]
+    fn redux_sync_add(value: u32, mask: u32) -> u32;
+    #[link_name = "llvm.nvvm.redux.sync.umin"]
+    fn redux_sync_min_u32(value: u32, mask: u32) -> u32;
+    #[link_name = "llvm.nvvm.redux.sync.umax"]
+    fn redux_sync_max_u32(value: u32, mask: u32) -> u32;
+    #[link_name = "llvm.nvvm.redux.sync.min"]
+    fn redux_sync_min_s32(value: i32, mask: u32) -> i32;
+    #[link_name = "llvm.nvvm.redux.sync.max"]
+    fn redux_sync_max_s32(value: i32, mask: u32) -> i32;
+    #[link_name = "llvm.nvvm.redux.sync.xor"]
+    fn redux_sync_xor(value: u32, mask: u32) -> u32;
+    #[link_name = "llvm.nvvm.redux.sync.or"]
+    fn redux_sync_or(value: u32, mask: u32) -> u32;
+    #[link_name = "llvm.nvvm.redux.sync.and"]
+    fn redux_sync_and(value: u32, mask: u32) -> u32;
+}
 
 #[inline(always)]
 pub(crate) fn lane_id() -> u32 {
@@ -14,8 +49,8 @@ pub(crate) fn lane_id() -> u32 {
 
 #[inline(always)]
 pub(crate) fn sync_warp(mask: u32) {
-    // SAFETY: the caller guarantees that all lanes of `mask` call it; the assembly clobbers memory.
-    unsafe { asm!("bar.warp.sync {mask};", mask = in(reg32) mask, options(nostack)) }
+    // SAFETY: the caller guarantees that all lanes of `mask` call it.
+    unsafe { bar_warp_sync(mask) }
 }
 
 /// The third operand of `shfl`: the segment mask in bits 8 to 12, and the clamp value in bits 0 to 4.
@@ -25,64 +60,32 @@ const fn segment(width: u32, clamp: u32) -> u32 {
 }
 
 macro_rules! shuffle {
-    ($($name:ident = $mode:literal, clamp $clamp:literal;)*) => {$(
+    ($($name:ident = $instruction:ident, clamp $clamp:literal;)*) => {$(
         #[inline(always)]
         pub(super) fn $name(mask: u32, value: u32, operand: u32, width: u32) -> u32 {
-            let result: u32;
             // SAFETY: the caller guarantees that all lanes of `mask` call it.
-            unsafe {
-                asm!(
-                    concat!("shfl.sync.", $mode, ".b32 {result}, {value}, {operand}, {segment}, {mask};"),
-                    value = in(reg32) value,
-                    operand = in(reg32) operand,
-                    segment = in(reg32) segment(width, $clamp),
-                    mask = in(reg32) mask,
-                    result = lateout(reg32) result,
-                    options(nomem, nostack, preserves_flags),
-                );
-            }
-            result
+            unsafe { $instruction(mask, value, operand, segment(width, $clamp)) }
         }
     )*};
 }
 
 shuffle! {
-    idx = "idx", clamp 31;
-    up = "up", clamp 0;
-    down = "down", clamp 31;
-    xor = "bfly", clamp 31;
+    idx = shfl_sync_idx, clamp 31;
+    up = shfl_sync_up, clamp 0;
+    down = shfl_sync_down, clamp 31;
+    xor = shfl_sync_bfly, clamp 31;
 }
 
 #[inline(always)]
 pub(super) fn match_any_b32(mask: u32, value: u32) -> u32 {
-    let lanes: u32;
     // SAFETY: the caller guarantees that all lanes of `mask` call it.
-    unsafe {
-        asm!(
-            "match.any.sync.b32 {lanes}, {value}, {mask};",
-            value = in(reg32) value,
-            mask = in(reg32) mask,
-            lanes = lateout(reg32) lanes,
-            options(nomem, nostack, preserves_flags),
-        );
-    }
-    lanes
+    unsafe { match_any_sync_b32(mask, value) }
 }
 
 #[inline(always)]
 pub(super) fn match_any_b64(mask: u32, value: u64) -> u32 {
-    let lanes: u32;
     // SAFETY: the caller guarantees that all lanes of `mask` call it.
-    unsafe {
-        asm!(
-            "match.any.sync.b64 {lanes}, {value}, {mask};",
-            value = in(reg64) value,
-            mask = in(reg32) mask,
-            lanes = lateout(reg32) lanes,
-            options(nomem, nostack, preserves_flags),
-        );
-    }
-    lanes
+    unsafe { match_any_sync_b64(mask, value) }
 }
 
 /// Shuffles and matches of a word, with instructions on 32 or 64 bits.
@@ -138,18 +141,8 @@ pub(super) use word_shuffles;
 
 #[inline(always)]
 pub(crate) fn ballot(mask: u32, predicate: bool) -> u32 {
-    let lanes: u32;
     // SAFETY: the caller guarantees that all lanes of `mask` call it.
-    unsafe {
-        asm!(
-            "{{ .reg .pred p; setp.ne.u32 p, {predicate}, 0; vote.sync.ballot.b32 {lanes}, p, {mask}; }}",
-            predicate = in(reg32) u32::from(predicate),
-            mask = in(reg32) mask,
-            lanes = lateout(reg32) lanes,
-            options(nomem, nostack, preserves_flags),
-        );
-    }
-    lanes
+    unsafe { vote_ballot_sync(mask, predicate) }
 }
 
 #[inline(always)]
@@ -163,32 +156,22 @@ pub(crate) fn any(mask: u32, predicate: bool) -> bool {
 }
 
 macro_rules! reduce {
-    ($($name:ident($word:ty) = $operation:literal;)*) => {$(
+    ($($name:ident($word:ty) = $instruction:ident;)*) => {$(
         #[inline(always)]
         pub(crate) fn $name(mask: u32, value: $word) -> $word {
-            let result: $word;
             // SAFETY: the caller guarantees that all lanes of `mask` call it.
-            unsafe {
-                asm!(
-                    concat!("redux.sync.", $operation, " {result}, {value}, {mask};"),
-                    value = in(reg32) value,
-                    mask = in(reg32) mask,
-                    result = lateout(reg32) result,
-                    options(nomem, nostack, preserves_flags),
-                );
-            }
-            result
+            unsafe { $instruction(value, mask) }
         }
     )*};
 }
 
 reduce! {
-    reduce_add(u32) = "add.u32";
-    reduce_min(u32) = "min.u32";
-    reduce_max(u32) = "max.u32";
-    reduce_min_signed(i32) = "min.s32";
-    reduce_max_signed(i32) = "max.s32";
-    reduce_xor(u32) = "xor.b32";
-    reduce_or(u32) = "or.b32";
-    reduce_and(u32) = "and.b32";
+    reduce_add(u32) = redux_sync_add;
+    reduce_min(u32) = redux_sync_min_u32;
+    reduce_max(u32) = redux_sync_max_u32;
+    reduce_min_signed(i32) = redux_sync_min_s32;
+    reduce_max_signed(i32) = redux_sync_max_s32;
+    reduce_xor(u32) = redux_sync_xor;
+    reduce_or(u32) = redux_sync_or;
+    reduce_and(u32) = redux_sync_and;
 }

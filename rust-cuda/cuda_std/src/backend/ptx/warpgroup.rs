@@ -1,5 +1,6 @@
 //! Matrix multiplication by a warpgroup.
 
+use super::collective::collective_asm;
 use core::arch::asm;
 use core::array;
 
@@ -74,13 +75,13 @@ macro_rules! multiply {
                     )
                 };
             }
-            // The matrix descriptor of the first 16 rows of B, without swizzle: the address, and the distances of blocks
-            // of 8 x 8, 128 bytes along k and 256 along n. All are in units of 16 bytes.
+            // The matrix descriptor of the first 16 rows of B, without swizzle: the address, and the distances of
+            // blocks of 8 x 8, 128 bytes along k and 256 along n. All are in units of 16 bytes.
             let first = (b & 0x3_ffff) >> 4 | 8 << 16;
             // SAFETY: the caller upholds the contract. The instructions use their registers until the wait, so the wait
             // is part of the same assembly.
             unsafe {
-                asm!(
+                collective_asm!(
                     "{{ .reg .pred p;",
                     ".reg .b32 low, high;",
                     ".reg .b64 b<4>;",

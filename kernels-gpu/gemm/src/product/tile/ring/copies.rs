@@ -1,53 +1,62 @@
-//! What a lane copies of X, chunk by chunk, some stages ahead of its use.
+//! The copies of X that a lane makes, chunk by chunk, ahead of use.
 //!
-//! What does not change from chunk to chunk is computed once: a lane's pieces lie below each other, in X as in a stage. Where
-//! rows have all of a chunk nobody asks how many bytes of each piece there are.
+//! The lanes of a warp share the pieces of a chunk: neighbouring lanes copy neighbouring pieces of a row, and a lane's
+//! pieces are below each other, at the same distance in X and in the stage. So their addresses are computed once, and
+//! advanced from chunk to chunk. A chunk that all rows have whole is copied without a check of each piece's length.
+//!
+//! ```text
+//! rows of 64 bytes in pieces of 16     row 0   lane  0   1   2   3
+//!                                      row 1   lane  4   5   6   7
+//!                                      ..
+//!                                      row 8   lane  0   1   2   3     the second piece of lanes 0 to 3
+//! ```
 
-use crate::product::tile::Tile;
+use crate::product::tile::TileLayout;
 use cuda_std::async_copy;
 use cuda_std::prelude::*;
 use cuda_std::warp::WARP_SIZE;
 use warprow_kernels_matrix::Dense;
 use warprow_kernels_matrix::unroll;
 
-/// A lane's way through its pieces of X: which it copies next, and to where.
-pub(crate) struct Copies {
-    tile: Tile,
+/// The state of a lane that copies its pieces of X: which pieces are next, and their stage.
+pub(crate) struct LaneCopies {
+    tile: TileLayout,
     /// Bytes of an element.
     size: u32,
     /// Bytes of a row of X.
     row_bytes: u64,
     /// Bytes of a piece: 16, 8 or 4.
     bytes: u32,
-    /// The first piece of the next chunk, and its place in a stage.
+    /// The lane's first piece of the next chunk in X, and its offset in a stage.
     from: Global<u32>,
-    place: u32,
-    /// Rows of X from the first piece's to the last.
+    offset: u32,
+    /// Rows of X from the row of the first piece to the end.
     rows: u32,
-    /// Rows from a tile of the warp to its next.
+    /// Rows from one tile to the warp's next.
     stride: u32,
-    /// The bytes that a row's last chunk has from the lane's pieces on.
+    /// Bytes from the lane's pieces to the row's end, in the last chunk of a row. Negative past the end.
     last: i64,
-    /// In an unaligned tile: from the lane's pieces to the last piece of row `lane` of the tile, in memory and on the way to the row's end.
+    /// For an unaligned tile: the distance from the lane's first piece to the last piece of row `lane` of the tile. The
+    /// first number is in bytes of memory, the second in bytes along a row.
     last_piece: (u64, i64),
-    /// The next chunk, and how many a row has.
+    /// The next chunk, and the number of chunks in a row.
     chunk: u32,
     chunks: u32,
-    /// Tiles that are left.
+    /// The number of tiles that are left.
     tiles: u32,
-    /// The next stage, the first one, and where the last one ends.
+    /// Addresses: the next stage, the first stage, and the end of the last stage.
     stage: u32,
     first_stage: u32,
     end: u32,
 }
 
-impl Copies {
-    /// The copies of `tiles` tiles, each `stride` rows below the one before, the first from row `row` on, as far as they have rows above
-    /// `end`.
+impl LaneCopies {
+    /// The copies of `tiles` tiles. The first starts at row `row`, and each `stride` rows after the one before. Rows
+    /// from `end` on are zeros.
     #[inline(always)]
     pub fn new<T: Element>(
         x: &Dense<T>,
-        tile: Tile,
+        tile: TileLayout,
         (row, end): (u32, u32),
         (tiles, stride): (u32, u32),
         stages: Shared<u32>,
@@ -65,7 +74,7 @@ impl Copies {
         let (below, part) = (lane / lanes_of_row, lane % lanes_of_row * bytes);
         let row_of_x = u64::from(row) + u64::from(below);
         let before_last = u64::from(chunks.saturating_sub(1)) * u64::from(tile.chunk);
-        // Bytes from the piece that a row begins in to its beginning.
+        // Bytes from the start of an aligned piece to the start of the row in it.
         let before = if tile.unaligned {
             row_of_x * row_bytes % 16
         } else {
@@ -74,7 +83,7 @@ impl Copies {
         let of_lane = (u64::from(row) + u64::from(lane)) * row_bytes;
         let ahead = i64::from(tile.chunk) - i64::from(part) + before as i64 - (of_lane % 16) as i64;
         let down = u64::from(lane - below) * row_bytes;
-        // An aligned row's chunk has no byte in it.
+        // An aligned row has no bytes in the extra piece, so its end is "far away".
         let past = if of_lane.is_multiple_of(16) {
             i64::MAX / 2
         } else {
@@ -87,7 +96,7 @@ impl Copies {
             bytes,
             last_piece: (down.wrapping_add_signed(ahead), past),
             from: (x.data.cast()).offset_bytes(row_of_x * row_bytes - before + u64::from(part)),
-            place: tile.place(below, part),
+            offset: tile.offset(below, part),
             rows: end.saturating_sub(row).saturating_sub(below),
             stride,
             last: (row_bytes - before_last + before) as i64 - i64::from(part),
@@ -100,11 +109,12 @@ impl Copies {
         }
     }
 
-    /// Begins the copies of the next chunk, and says which one it is and the number of the stage; `None` if there is none left.
+    /// Begins the copies of the next chunk. It returns the numbers of the chunk and of its stage, or `None` if no chunk
+    /// is left.
     ///
     /// # Safety
     ///
-    /// Rows of X; nobody uses the stage.
+    /// `new` was given a matrix that is still valid. All lanes of the warp call it, and none uses the stage.
     #[inline(always)]
     pub unsafe fn begin(&mut self) -> Option<(u32, u32)> {
         if self.tiles == 0 {
@@ -119,7 +129,9 @@ impl Copies {
         } else {
             i64::from(tile.pitch())
         };
-        // SAFETY: rows start at a multiple of as many bytes as divide their length, up to 16.
+        // SAFETY: X is aligned to 16 bytes, so every row is aligned to the power of two that divides its length, up to
+        // 16; `self.bytes` is that number, or 16 in an unaligned tile, whose pieces are aligned. `copy_whole` is called
+        // only if all rows and all bytes exist.
         unsafe {
             match self.bytes {
                 _ if tile.unaligned && self.chunk + 2 < self.chunks && self.has_rows() => {
@@ -153,34 +165,34 @@ impl Copies {
         Some(begun)
     }
 
-    /// Where the piece goes that is `rows` rows below the lane's first, whose place is `place`.
+    /// The shared memory of the piece that is `rows` rows below the lane's first, which is at `offset` in the stage.
     #[inline(always)]
-    fn to(&self, place: u32, rows: u32) -> Shared<u32> {
-        Shared::from_address(self.stage + self.tile.below(place, rows))
+    fn to(&self, offset: u32, rows: u32) -> Shared<u32> {
+        Shared::from_address(self.stage + self.tile.offset_below(offset, rows))
     }
 
-    /// Whether X has all rows of the tile, if it is one of 16 rows.
+    /// Whether X has all rows of the tile. Always false for a tile of 32 rows.
     #[inline(always)]
     fn has_rows(&self) -> bool {
         let lanes_of_row = self.tile.chunk / 16;
         let rows = self.rows + warp::lane_id() % WARP_SIZE / lanes_of_row;
-        // Tiles of 32 rows are not for the tensor cores of sm_90a, and were not measured.
+        // Tiles of 32 rows take the checked copies: the unchecked ones were not measured for them.
         self.tile.rows == 16 && rows >= self.tile.rows
     }
 
-    /// Has each of the lane's pieces of so many bytes copied: how many rows it is below the lane's first, where it goes, and
-    /// where it is in X.
+    /// Calls `copy` for each of the lane's pieces of `bytes` bytes, with the number of rows below the lane's first
+    /// piece, the shared memory, and the address in X.
     ///
-    /// Four pieces are written out, which is all that 16 rows have of 16 bytes. Smaller ones are copied in a loop, which keeps
+    /// Four pieces are unrolled: 16 rows have no more of 16 bytes. Smaller pieces are copied in a loop, which keeps
     /// kernels short.
     #[inline(always)]
     fn each_piece(&self, bytes: u32, copy: impl Fn(u32, Shared<u32>, Global<u32>)) {
         let at_once = WARP_SIZE * bytes / self.tile.chunk;
         let step = u64::from(at_once) * self.row_bytes;
-        // The places of a lane's pieces must not stay in registers from chunk to chunk.
-        let place = thread::opaque(self.place);
+        // `opaque`, so that the pieces' addresses do not stay in registers from chunk to chunk.
+        let offset = thread::opaque(self.offset);
         let rows = if bytes < 16 {
-            // The compiler would write the loop out.
+            // `opaque`, so that the compiler does not unroll the loop.
             thread::opaque(self.tile.rows)
         } else {
             self.tile.rows
@@ -192,7 +204,7 @@ impl Copies {
             unroll!(i in 0..4 {
                 let below = first + at_once * i as u32;
                 if at_once * (i as u32) < self.tile.rows {
-                    copy(below, self.to(place, below), from);
+                    copy(below, self.to(offset, below), from);
                     from = from.offset_bytes(step);
                 }
             });
@@ -203,22 +215,23 @@ impl Copies {
         }
     }
 
-    /// Copies the lane's pieces of 16 bytes of the next chunk, if the rows have all of them.
+    /// Copies the lane's pieces of the next chunk, 16 bytes each, without checks.
     ///
     /// # Safety
     ///
-    /// Nobody uses the stage; X has the pieces, aligned to 16 bytes.
+    /// No thread uses the stage. X has all pieces, aligned to 16 bytes.
     #[inline(always)]
     unsafe fn copy_whole(&self) {
-        // SAFETY: the caller's contract, and the place.
+        // SAFETY: X has the piece by the contract, and the stage has room for all pieces of the tile.
         self.each_piece(16, |_, to, from| unsafe { self.copy_piece(to, from, 16) });
     }
 
-    /// Copies the last piece of each row, a row a lane, if rows have all of a chunk; an aligned row has none.
+    /// Copies the last piece of each row of an unaligned tile, one row for each lane, if rows have the whole chunk. An
+    /// aligned row has no such piece.
     ///
     /// # Safety
     ///
-    /// Nobody uses the stage.
+    /// No thread uses the stage. X has all rows of the tile, and the chunk after this one.
     #[inline(always)]
     unsafe fn copy_last_pieces(&self) {
         let tile = self.tile;
@@ -226,22 +239,24 @@ impl Copies {
         let (down, past) = self.last_piece;
         if lane < tile.rows && past < i64::from(tile.pitch()) {
             let to = Shared::from_address(self.stage + lane * tile.pitch() + tile.chunk);
-            // SAFETY: an aligned piece of a row of X, and its place.
+            // SAFETY: the row goes on past this chunk, so X has the aligned piece in which the chunk ends;
+            // `lane < tile.rows`, so the stage has room for it.
             unsafe { self.copy_piece(to, self.from.offset_bytes(down), 16) };
         }
     }
 
-    /// Copies the next chunk by `WORDS` times 4 bytes; what lies past the last row or a row's end, which is `left` bytes away, is zero, and
-    /// not read.
+    /// Copies the next chunk in pieces of `4 * WORDS` bytes. Pieces past the last row, and pieces past the row's end,
+    /// `left` bytes away, are filled with zeros.
     ///
     /// # Safety
     ///
-    /// Nobody uses the stage; rows start at a multiple of that.
+    /// No thread uses the stage. Rows are aligned to `4 * WORDS` bytes, and so is their length.
     #[inline(always)]
     unsafe fn copy_rows<const WORDS: usize>(&self, left: i64) {
         let rows = if left > 0 { self.rows } else { 0 };
         self.each_piece(4 * WORDS as u32, |below, to, from| {
-            // SAFETY: an aligned part of a row of X if it is inside, and its place.
+            // SAFETY: nothing is read unless `below < rows`, and then the row exists and has the piece, since its
+            // length is a multiple of the piece's. The stage has room for all pieces of the tile.
             unsafe {
                 if const { WORDS == 4 } {
                     self.copy_piece(to, from, if below < rows { 16 } else { 0 });
@@ -252,14 +267,15 @@ impl Copies {
         });
     }
 
-    /// Copies the first `bytes` of 16, and fetches as many beside them as [`Tile::line`] says.
+    /// Copies the first `bytes` of 16 bytes and fills the rest with zeros. The L2 cache fetches
+    /// [`TileLayout::prefetch`] bytes.
     ///
     /// # Safety
     ///
-    /// As many bytes of X, and the place for all.
+    /// X has `bytes` bytes at `from`, `to` has room for 16, both are aligned to 16 bytes, and no thread uses `to`.
     #[inline(always)]
     unsafe fn copy_piece(&self, to: Shared<u32>, from: Global<u32>, bytes: u32) {
-        // SAFETY: the caller's contract.
+        // SAFETY: `from` and `to` are what `copy_part` requires, by the contract.
         unsafe {
             match self.tile.prefetch {
                 128 => async_copy::copy_part::<u32, 4, 128>(to, from, bytes),
@@ -269,18 +285,20 @@ impl Copies {
         }
     }
 
-    /// As [`copy_rows`](Self::copy_rows), for rows that begin at any multiple of 4 bytes: the pieces of 16 that a row's chunk lies in, one more
-    /// than in a chunk. From row to row of a lane, the alignment is the same.
+    /// Does the work of [`copy_rows`](Self::copy_rows) for rows that start at any multiple of 4 bytes. It copies the
+    /// aligned 16-byte pieces that cover a row's chunk, one more than in an aligned chunk. All rows of a lane have the
+    /// same alignment.
     ///
     /// # Safety
     ///
-    /// Nobody uses the stage.
+    /// No thread uses the stage.
     #[inline(always)]
     unsafe fn copy_unaligned(&self, left: i64) {
         let tile = self.tile;
         let bytes = left.clamp(0, 16) as u32;
         self.each_piece(16, |below, to, from| {
-            // SAFETY: an aligned piece of X, as far as the row has it, and its place.
+            // SAFETY: `from` is aligned to 16 bytes. At most the bytes up to the row's end are read, and none if the
+            // row does not exist. The stage has room for all pieces of the tile.
             unsafe { self.copy_piece(to, from, if below < self.rows { bytes } else { 0 }) };
         });
         // The last piece of each row, a row a lane.
@@ -291,7 +309,7 @@ impl Copies {
             let bytes = (left - self.last_piece.1).clamp(0, 16) as u32;
             let to = Shared::from_address(self.stage + lane * tile.pitch() + tile.chunk);
             let from = self.from.offset_bytes(self.last_piece.0);
-            // SAFETY: as above.
+            // SAFETY: as above, with the bytes up to the end of row `lane`.
             unsafe { self.copy_piece(to, from, if is_row { bytes } else { 0 }) };
         }
     }

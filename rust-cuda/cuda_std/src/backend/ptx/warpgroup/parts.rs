@@ -1,5 +1,6 @@
 //! Multiplication of numbers that are sums of parts, with B in blocks of 8 rows and all columns.
 
+use crate::backend::ptx::collective::collective_asm;
 use core::arch::asm;
 use core::array;
 
@@ -30,7 +31,7 @@ macro_rules! multiply_parts {
             // SAFETY: the caller upholds the contract of `m64k32_in_parts`. The instructions use their registers until
             // the wait, so the wait is part of the same assembly.
             unsafe {
-                asm!(
+                collective_asm!(
                     "{{ .reg .pred p, q;",
                     ".reg .b32 low, high;",
                     ".reg .b64 b<6>;",
@@ -123,7 +124,7 @@ macro_rules! multiply_half_parts {
             let first = (b & 0x3_ffff) >> 4 | columns << 16;
             // SAFETY: as in `multiply_parts`.
             unsafe {
-                asm!(
+                collective_asm!(
                     "{{ .reg .pred p, q;",
                     ".reg .b32 low, high;",
                     ".reg .b64 b<3>;",
@@ -235,7 +236,7 @@ macro_rules! multiply_blocks {
             let first = (b & 0x3_ffff) >> 4 | 8 * $tiles << 16;
             // SAFETY: as in `multiply_parts`.
             unsafe {
-                asm!(
+                collective_asm!(
                     "{{ .reg .pred p, q;",
                     ".reg .b32 low, high;",
                     ".reg .b64 b<2>;",

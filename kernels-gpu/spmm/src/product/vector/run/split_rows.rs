@@ -1,8 +1,8 @@
-//! Rows that are cut between items: their parts are joined within a block, or left to the second kernel.
+//! Rows that are split between items: their parts are joined within a block, or left to the second kernel.
 
 use super::Run;
-use crate::product::reduction::Reduce;
-use crate::product::row_end::{Results, RowEnd};
+use crate::product::reduction::Reducer;
+use crate::product::row_epilogue::{Results, RowEpilogue};
 use crate::product::tasks::last_item;
 use crate::product::vector::variant::block;
 use core::array;
@@ -13,14 +13,20 @@ use warprow_kernels_matrix::Operand;
     clippy::needless_range_loop,
     reason = "iterators over the arrays are not unrolled, and put them into local memory"
 )]
-impl<T: Operand, R: Reduce, E: RowEnd<T>, const LANES: u32, const WIDTH: usize, const PASSES: usize>
-    Run<'_, T, R, E, LANES, WIDTH, PASSES>
+impl<
+    T: Operand,
+    R: Reducer,
+    E: RowEpilogue<T>,
+    const LANES: u32,
+    const WIDTH: usize,
+    const PASSES: usize,
+> Run<'_, T, R, E, LANES, WIDTH, PASSES>
 {
-    /// Ends the item: the parts of cut rows are joined within the block.
+    /// Ends the item: the parts of split rows are joined within the block.
     ///
     /// A *head* is the part of a row that began in an earlier item. A row that began in this item and goes on is joined
     /// by this sub-warp, with the heads of the items after it. A row that began before the block is joined by its first
-    /// sub-warp. Rows that are cut between blocks are left to the second kernel,
+    /// sub-warp. Rows that are split between blocks are left to the second kernel,
     /// [`combine`](crate::product::tasks::combine).
     ///
     /// # Safety
@@ -106,7 +112,7 @@ impl<T: Operand, R: Reduce, E: RowEnd<T>, const LANES: u32, const WIDTH: usize, 
         }
     }
 
-    /// Writes the lane's part of a row that is cut between blocks.
+    /// Writes the lane's part of a row that is split between blocks.
     #[inline(always)]
     unsafe fn store_part(&self, part: usize, results: Results<T::Sum, WIDTH, PASSES>) {
         for pass in 0..PASSES {

@@ -1,7 +1,7 @@
-//! Row ends: how the result of a row is written to Y. The kernels are compiled for each of them.
+//! Row epilogues: how a kernel writes the result of a row to Y. A kernel is compiled for several of them.
 
 use crate::items::Items;
-use crate::product::epilogue::Epilogue;
+use crate::product::scaling::Scaling;
 use core::array;
 use cuda_std::prelude::*;
 use warprow_kernels_matrix::DenseMut;
@@ -23,14 +23,14 @@ pub const fn passes(lanes: u32, width: u32) -> u32 {
 
 /// The features of a row that a lane writes.
 #[derive(Clone, Copy)]
-pub(crate) struct Place<'a, T: Operand> {
+pub(crate) struct LaneOutput<'a, T: Operand> {
     /// The row of A.
     pub row: usize,
     /// Y.
     pub y: &'a DenseMut<T>,
     /// The items, which know the row of Y for each row of A.
     pub items: &'a Items<T::Sum>,
-    /// The row of Y, if it [has been looked up](RowEnd::LOOKS_AHEAD).
+    /// The row of Y, if it [has been looked up](RowEpilogue::LOOKS_AHEAD).
     pub row_of_y: Option<u32>,
     /// The lane's first feature; each further vector starts `LANES * WIDTH` later.
     pub feature: usize,
@@ -38,7 +38,7 @@ pub(crate) struct Place<'a, T: Operand> {
     pub features: usize,
 }
 
-impl<T: Operand> Place<'_, T> {
+impl<T: Operand> LaneOutput<'_, T> {
     /// The row of Y for this row of A.
     ///
     /// # Safety
@@ -76,7 +76,7 @@ impl<T: Operand> Place<'_, T> {
 }
 
 /// Writes the result of a row.
-pub(crate) trait RowEnd<T: Operand>: Copy {
+pub(crate) trait RowEpilogue<T: Operand>: Copy {
     /// Whether the row of Y is looked up while the kernel still accumulates the row of A before. It costs two
     /// registers.
     const LOOKS_AHEAD: bool = false;
@@ -86,10 +86,10 @@ pub(crate) trait RowEnd<T: Operand>: Copy {
     /// # Safety
     ///
     /// No other sub-warp writes these features of the row; their number is a multiple of `WIDTH`; and the contract of
-    /// the kernel that is compiled for this row end.
+    /// the kernel that is compiled for this epilogue.
     unsafe fn write<const LANES: u32, const WIDTH: usize, const PASSES: usize>(
         &self,
-        place: Place<'_, T>,
+        output: LaneOutput<'_, T>,
         results: Results<T::Sum, WIDTH, PASSES>,
     );
 }
@@ -98,15 +98,15 @@ pub(crate) trait RowEnd<T: Operand>: Copy {
 #[derive(Clone, Copy)]
 pub(crate) struct StoreSums;
 
-impl<T: Operand> RowEnd<T> for StoreSums {
+impl<T: Operand> RowEpilogue<T> for StoreSums {
     #[inline(always)]
     unsafe fn write<const LANES: u32, const WIDTH: usize, const PASSES: usize>(
         &self,
-        place: Place<'_, T>,
+        output: LaneOutput<'_, T>,
         results: Results<T::Sum, WIDTH, PASSES>,
     ) {
         // SAFETY: this function's contract; rows of A and Y have the same numbers.
-        unsafe { store_sums::<T, LANES, WIDTH, PASSES>(place, place.row, results) };
+        unsafe { store_sums::<T, LANES, WIDTH, PASSES>(output, output.row, results) };
     }
 }
 
@@ -114,17 +114,17 @@ impl<T: Operand> RowEnd<T> for StoreSums {
 #[derive(Clone, Copy)]
 pub(crate) struct StoreSumsInAnyOrder;
 
-impl<T: Operand> RowEnd<T> for StoreSumsInAnyOrder {
+impl<T: Operand> RowEpilogue<T> for StoreSumsInAnyOrder {
     const LOOKS_AHEAD: bool = true;
 
     #[inline(always)]
     unsafe fn write<const LANES: u32, const WIDTH: usize, const PASSES: usize>(
         &self,
-        place: Place<'_, T>,
+        output: LaneOutput<'_, T>,
         results: Results<T::Sum, WIDTH, PASSES>,
     ) {
         // SAFETY: this function's contract.
-        unsafe { store_sums::<T, LANES, WIDTH, PASSES>(place, place.row_of_y(), results) };
+        unsafe { store_sums::<T, LANES, WIDTH, PASSES>(output, output.row_of_y(), results) };
     }
 }
 
@@ -132,17 +132,17 @@ impl<T: Operand> RowEnd<T> for StoreSumsInAnyOrder {
 ///
 /// # Safety
 ///
-/// That of [`RowEnd::write`], for this row of Y.
+/// That of [`RowEpilogue::write`], for this row of Y.
 #[inline(always)]
 unsafe fn store_sums<T: Operand, const LANES: u32, const WIDTH: usize, const PASSES: usize>(
-    place: Place<'_, T>,
+    output: LaneOutput<'_, T>,
     row: usize,
     results: Results<T::Sum, WIDTH, PASSES>,
 ) {
     let bytes = size_of::<T>() as u32;
-    let row = place.y.data.offset_rows(row as u32, place.y.cols * bytes);
+    let row = output.y.data.offset_rows(row as u32, output.y.cols * bytes);
     unroll!(pass in 0..3 {
-        if let Some(feature) = place.feature::<LANES, WIDTH, PASSES>(pass) {
+        if let Some(feature) = output.feature::<LANES, WIDTH, PASSES>(pass) {
             let vector = row.offset_rows(feature as u32, bytes);
             // The sum of an empty row is -0; adding 0 makes it 0.
             let results = array::from_fn(|k| results[pass][k] + T::Sum::ZERO);
@@ -156,23 +156,23 @@ unsafe fn store_sums<T: Operand, const LANES: u32, const WIDTH: usize, const PAS
 #[derive(Clone, Copy)]
 pub(crate) struct AddSums;
 
-impl<T: Operand> RowEnd<T> for AddSums {
+impl<T: Operand> RowEpilogue<T> for AddSums {
     #[inline(always)]
     unsafe fn write<const LANES: u32, const WIDTH: usize, const PASSES: usize>(
         &self,
-        place: Place<'_, T>,
+        output: LaneOutput<'_, T>,
         results: Results<T::Sum, WIDTH, PASSES>,
     ) {
         // SAFETY: the row is a row of A, by this function's contract.
-        let row_of_y = unsafe { place.start_in_y() };
+        let row_of_y = unsafe { output.start_in_y() };
         unroll!(pass in 0..3 {
-            if let Some(feature) = place.feature::<LANES, WIDTH, PASSES>(pass) {
+            if let Some(feature) = output.feature::<LANES, WIDTH, PASSES>(pass) {
                 let index = row_of_y + feature;
                 // SAFETY: `WIDTH` features of the row from `feature` on, which only this lane reads and writes.
                 unsafe {
-                    let old = T::load_mut::<WIDTH>(place.y.data, index);
+                    let old = T::load_mut::<WIDTH>(output.y.data, index);
                     let sums = array::from_fn(|k| T::get(&old, k) + results[pass][k]);
-                    T::store::<WIDTH>(place.y.data, index, sums);
+                    T::store::<WIDTH>(output.y.data, index, sums);
                 }
             }
         });
@@ -180,7 +180,7 @@ impl<T: Operand> RowEnd<T> for AddSums {
 }
 
 /// Writes `alpha * factor of the row * result + beta * Y`, with the rows of A in any order.
-impl<T: Operand> RowEnd<T> for Epilogue<T::Sum> {
+impl<T: Operand> RowEpilogue<T> for Scaling<T::Sum> {
     #[allow(
         clippy::needless_range_loop,
         reason = "an iterator over the array is not unrolled, and puts it into local memory"
@@ -188,18 +188,18 @@ impl<T: Operand> RowEnd<T> for Epilogue<T::Sum> {
     #[inline(always)]
     unsafe fn write<const LANES: u32, const WIDTH: usize, const PASSES: usize>(
         &self,
-        place: Place<'_, T>,
+        output: LaneOutput<'_, T>,
         results: Results<T::Sum, WIDTH, PASSES>,
     ) {
         // SAFETY: the row is a row of A, and the diagonal has a number for each, if there is one; only this lane reads
         // and writes the features.
         unsafe {
-            let (factor, row_of_y) = (self.factor(place.row), place.start_in_y());
+            let (factor, row_of_y) = (self.factor(output.row), output.start_in_y());
             for pass in 0..PASSES {
-                let feature = place.feature + pass * (LANES as usize * WIDTH);
-                if feature < place.features {
+                let feature = output.feature + pass * (LANES as usize * WIDTH);
+                if feature < output.features {
                     let index = row_of_y + feature;
-                    Epilogue::write(self, factor, results[pass], place.y.data, index);
+                    Scaling::write(self, factor, results[pass], output.y.data, index);
                 }
             }
         }

@@ -3,105 +3,25 @@
 //! A process opens its driver once. So each test runs itself again in a process of its own, with the environment
 //! variables that it needs.
 
+mod own_process;
+
 use std::collections::BTreeSet;
 use std::env;
 use std::ffi::{OsStr, c_void};
 use std::path::{Path, PathBuf};
-use std::process::{Command, id};
-use std::sync::{Barrier, OnceLock};
+use std::process::id;
+use std::sync::Barrier;
 use std::thread;
 
 use cust::CudaFlags;
 use cust::device::Device;
 use cust::error::CudaError;
-use libcuda::{LIBRARY_VARIABLE, LoadError, load};
+use libcuda::{LIBRARY_VARIABLE, LoadError, last_error, load};
+use own_process::{CHILD, code_of, fake_driver_for_child, in_fake_driver, in_own_process};
 
+const UNKNOWN: u32 = 999;
 const STUB_LIBRARY: u32 = 34;
 const NOT_FOUND: u32 = 500;
-
-/// The environment variable that is set in processes which the tests start.
-const CHILD: &str = "LIBCUDA_TEST_CHILD";
-
-/// Runs `body` in a new process with the given environment variables; that process runs only the test `name`.
-fn in_own_process(name: &str, environment: &[(&str, &OsStr)], body: impl FnOnce()) {
-    const DONE: &str = "the test's body has run to its end";
-    if env::var_os(CHILD).is_some() {
-        body();
-        println!("{DONE}");
-        return;
-    }
-    let output = Command::new(env::current_exe().unwrap())
-        .args(["--exact", name, "--nocapture"])
-        .env_remove(LIBRARY_VARIABLE)
-        .env(CHILD, "1")
-        .envs(environment.iter().copied())
-        .output()
-        .unwrap();
-    let stdout = String::from_utf8_lossy(&output.stdout);
-    let stderr = String::from_utf8_lossy(&output.stderr);
-    assert!(
-        output.status.success() && stdout.contains(DONE),
-        "{name} in its own process: {}\n{stdout}\n{stderr}",
-        output.status
-    );
-}
-
-/// The fake driver, compiled once for the tests of a process. Without rustc, it prints that the test is skipped and
-/// returns `None`.
-fn fake_driver() -> Option<&'static Path> {
-    static FILE: OnceLock<Option<PathBuf>> = OnceLock::new();
-    let file = FILE.get_or_init(|| {
-        let rustc = env::var_os("RUSTC").unwrap_or("rustc".into());
-        if let Err(error) = Command::new(&rustc).arg("--version").output() {
-            println!("skipped: no rustc that compiles a driver to test with: {error}");
-            return None;
-        }
-        let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("fake-{}", id()));
-        std::fs::create_dir_all(&directory).unwrap();
-        let file = directory.join("libcuda.so.1");
-        let status = Command::new(rustc)
-            .args(["--edition=2024", "--crate-type=cdylib", "--crate-name=cuda"])
-            .args(["-Cpanic=abort", "-o"])
-            .arg(&file)
-            .arg(concat!(
-                env!("CARGO_MANIFEST_DIR"),
-                "/tests/fake_driver/lib.rs"
-            ))
-            .status()
-            .unwrap();
-        assert!(status.success(), "the fake driver does not compile");
-        Some(file)
-    });
-    file.as_deref()
-}
-
-/// The fake driver for the process that starts the test in a new process; that one gets an empty path. `None` if the
-/// test is skipped.
-fn fake_driver_for_child() -> Option<&'static Path> {
-    match env::var_os(CHILD) {
-        Some(_) => Some(Path::new("")),
-        None => fake_driver(),
-    }
-}
-
-fn in_fake_driver(name: &str, body: impl FnOnce()) {
-    let Some(file) = fake_driver_for_child() else {
-        return;
-    };
-    in_own_process(name, &[(LIBRARY_VARIABLE, file.as_os_str())], body);
-}
-
-/// The value that each function of the fake driver returns. `tests/fake_driver/lib.rs` has the same function.
-const fn code_of(name: &str) -> u32 {
-    let name = name.as_bytes();
-    let mut code = 7;
-    let mut i = 0;
-    while i < name.len() {
-        code = (code * 31 + name[i] as u32) % 1_000_003;
-        i += 1;
-    }
-    code
-}
 
 macro_rules! functions {
     ($($name:ident)*) => {
@@ -111,15 +31,20 @@ macro_rules! functions {
         }
     };
 }
-include!("../src/functions.rs");
+include!("../../src/functions.rs");
 
-/// Calls a function with two null arguments.
+/// Calls a function with two null arguments, and returns the code of the driver.
 fn call(function: *const c_void) -> u32 {
     // SAFETY: the address is that of a stub, which passes on the arguments of any C function.
     let function: unsafe extern "C" fn(usize, usize) -> u32 =
         unsafe { std::mem::transmute(function) };
     // SAFETY: the functions of the fake driver and the substitutes accept two null arguments.
-    unsafe { function(0, 0) }
+    driver_code(unsafe { function(0, 0) })
+}
+
+/// The driver's code, for which a stub has just returned `code`.
+fn driver_code(code: u32) -> u32 {
+    if code == UNKNOWN { last_error() } else { code }
 }
 
 /// The type of `cuLaunchKernel`. Its pointers are integers, except the one to which the fake driver writes.
@@ -179,7 +104,7 @@ fn every_argument_of_a_launch_arrives_at_the_first_call_and_at_later_ones() {
                         word(10),
                     )
                 };
-                assert_eq!(code, code_of("cuLaunchKernel"));
+                assert_eq!(driver_code(code), code_of("cuLaunchKernel"));
                 let halves = (1..8).map(|i| half(i) as usize);
                 let sent: Vec<usize> = [word(0)]
                     .into_iter()
@@ -200,6 +125,27 @@ fn a_function_that_the_driver_lacks_gives_not_found() {
         assert!(load().is_ok());
         assert_eq!(call(function), NOT_FOUND);
     });
+}
+
+#[test]
+fn a_code_that_cust_does_not_know_is_unknown_to_it_and_kept_for_the_thread() {
+    in_fake_driver(
+        "a_code_that_cust_does_not_know_is_unknown_to_it_and_kept_for_the_thread",
+        || {
+            assert_eq!(last_error(), 0);
+            let error = cust::init(CudaFlags::empty()).unwrap_err();
+            assert_eq!(error, CudaError::UnknownError);
+            assert_eq!(last_error(), code_of("cuInit"));
+            thread::scope(|scope| {
+                scope.spawn(|| assert_eq!(last_error(), 0));
+            });
+            // SAFETY: the stub passes on the arguments of any C function, and the fake driver reads none.
+            let init: unsafe extern "C" fn(u32) -> u32 =
+                unsafe { std::mem::transmute(cust::sys::cuInit as *const c_void) };
+            // SAFETY: as above.
+            assert_eq!(unsafe { init(0) }, UNKNOWN);
+        },
+    );
 }
 
 #[test]

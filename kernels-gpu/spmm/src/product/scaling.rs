@@ -1,4 +1,4 @@
-//! The epilogue of a product: `Y = alpha D R + beta Y`, with a diagonal matrix D and the rows' reductions R.
+//! Scaling, an epilogue of SpMM: `Y = alpha D R + beta Y`, with a diagonal matrix D and the rows' reductions R.
 
 use core::array;
 use cuda_std::prelude::*;
@@ -11,7 +11,7 @@ use warprow_kernels_matrix::Operand;
 /// in R do not count if alpha is 0.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
-pub struct Epilogue<S> {
+pub struct Scaling<S> {
     /// The factor of R.
     pub alpha: S,
     /// The factor of what Y holds.
@@ -22,9 +22,9 @@ pub struct Epilogue<S> {
 
 // SAFETY: `repr(C)`, of two scalars of 4 or 8 bytes and a device pointer, without padding.
 #[cfg(not(target_arch = "nvptx64"))]
-unsafe impl<S: Element> KernelParam for Epilogue<S> {}
+unsafe impl<S: Element> KernelParam for Scaling<S> {}
 
-impl<S: Real> Epilogue<S> {
+impl<S: Real> Scaling<S> {
     /// The factor of a row's result.
     ///
     /// # Safety

@@ -1,10 +1,10 @@
-//! Exponential and logarithm as LogSoftmax needs them: of numbers up to 0, and from 1 on.
+//! The exponential of numbers up to 0 and the logarithm of numbers from 1 on, as LogSoftmax needs them.
 
 use cuda_std::float::{fast_exp2, fast_log2};
 use cuda_std::prelude::*;
 
 /// A type with an exponential and a logarithm.
-pub trait Logarithm: Real {
+pub trait ExpLn: Real {
     /// e to the power of `self`, which is at most 0 or NaN. Results below the normal numbers are 0.
     ///
     /// The relative error is at most (2 |x| + 6) units of rounding.
@@ -16,7 +16,7 @@ pub trait Logarithm: Real {
     fn ln(self) -> Self;
 }
 
-impl Logarithm for f32 {
+impl ExpLn for f32 {
     #[inline(always)]
     fn exp(self) -> f32 {
         fast_exp2(self * core::f32::consts::LOG2_E)
@@ -28,22 +28,23 @@ impl Logarithm for f32 {
     }
 }
 
-/// The upper bits of ln 2, so few that their product with an exponent is exact, and what is missing.
+/// ln 2 as the sum of two numbers. The first has so few bits that its product with an exponent is exact.
 const LN_2: [f64; 2] = [
     f64::from_bits(0x3fe6_2e42_fee0_0000),
     f64::from_bits(0x3dea_39ef_3579_3c76),
 ];
 
-impl Logarithm for f64 {
-    /// `x = k ln 2 + r` with a whole k and |r| at most 0.35, then the exponential series of r, the first term left out
-    /// below 2^-57, times 2^k.
+impl ExpLn for f64 {
+    /// With `x = k ln 2 + r`, k an integer and |r| at most 0.35, the result is 2^k times the exponential series of r.
+    /// The first omitted term is below 2^-57.
     #[inline(always)]
     fn exp(self) -> f64 {
-        // The least normal number's logarithm is -708.4.
+        // The logarithm of the least normal number is -708.4.
         if self < -708.0 {
             return 0.0;
         }
-        // To nearest: the number is not positive, and the conversion cuts off. A NaN becomes 0, and r a NaN.
+        // Rounds to nearest: the number is not positive, and the conversion truncates. If x is NaN, k is 0 and r is
+        // NaN.
         let k = self.mul_add_real(core::f64::consts::LOG2_E, -0.5) as i32;
         let r = (-f64::from(k)).mul_add_real(LN_2[0], self);
         let r = (-f64::from(k)).mul_add_real(LN_2[1], r);
@@ -69,8 +70,8 @@ impl Logarithm for f64 {
         series * f64::from_bits(((k + 1023) as u64) << 52)
     }
 
-    /// `x = 2^e m` with m from 0.71 to 1.42, then `ln m = 2 artanh f` by its series in `f = (m - 1) / (m + 1)`, the first
-    /// term left out below 2^-57.
+    /// With `x = 2^e m` and m from 0.71 to 1.42, the result is `e ln 2 + 2 artanh f`, where `f = (m - 1) / (m + 1)`.
+    /// The first omitted term of the series of artanh is below 2^-57.
     #[inline(always)]
     fn ln(self) -> f64 {
         if self.is_nan() {
@@ -105,7 +106,7 @@ impl Logarithm for f64 {
     }
 }
 
-/// [`Real::mul_add`] by another name: on the host f64 has a method of that one.
+/// [`Real::mul_add`] under another name, since on the host f64 has an inherent method of the same name.
 trait MulAdd {
     fn mul_add_real(self, factor: f64, addend: f64) -> f64;
 }
@@ -117,7 +118,7 @@ impl MulAdd for f64 {
     }
 }
 
-/// The polynomial in x with these coefficients, that of the highest power first.
+/// Evaluates the polynomial in x with these coefficients, the one of the highest power first.
 #[inline(always)]
 fn horner<const N: usize>(x: f64, coefficients: [f64; N]) -> f64 {
     let mut value = 0.0;
@@ -137,39 +138,39 @@ mod tests {
     fn exponentials_are_within_their_bound() {
         for i in 0..200_000 {
             let x = -708.0 * (f64::from(i) / 200_000.0).powi(3);
-            let (found, wanted) = (Logarithm::exp(x), x.exp());
+            let (found, wanted) = (ExpLn::exp(x), x.exp());
             let bound = (2.0 * x.abs() + 6.0) * f64::EPSILON / 2.0;
             assert!(
                 (found / wanted - 1.0).abs() <= bound,
                 "{x}: {found:e} {wanted:e}"
             );
             let x = (x / 9.0) as f32;
-            let (found, wanted) = (Logarithm::exp(x), f64::from(x).exp());
+            let (found, wanted) = (ExpLn::exp(x), f64::from(x).exp());
             let bound = f64::from(2.0 * x.abs() + 6.0) * f64::from(f32::EPSILON) / 2.0;
             assert!(
                 (f64::from(found) / wanted - 1.0).abs() <= bound,
                 "{x}: {found:e} {wanted:e}"
             );
         }
-        assert_eq!(Logarithm::exp(0.0_f64), 1.0);
-        assert_eq!(Logarithm::exp(f64::NEG_INFINITY), 0.0);
-        assert_eq!(Logarithm::exp(f32::NEG_INFINITY), 0.0);
-        assert!(Logarithm::exp(f64::NAN).is_nan() && Logarithm::exp(f32::NAN).is_nan());
+        assert_eq!(ExpLn::exp(0.0_f64), 1.0);
+        assert_eq!(ExpLn::exp(f64::NEG_INFINITY), 0.0);
+        assert_eq!(ExpLn::exp(f32::NEG_INFINITY), 0.0);
+        assert!(ExpLn::exp(f64::NAN).is_nan() && ExpLn::exp(f32::NAN).is_nan());
     }
 
     #[test]
     fn logarithms_are_within_their_bound() {
         for i in 0..200_000 {
             let x = 1.0 + (f64::from(i) / 200_000.0).powi(4) * 4e9;
-            let (found, wanted) = (Logarithm::ln(x), x.ln());
+            let (found, wanted) = (ExpLn::ln(x), x.ln());
             let bound = (2.0 * wanted + 4.0) * f64::EPSILON / 2.0;
             assert!((found - wanted).abs() <= bound, "{x}: {found:e} {wanted:e}");
             let x = x as f32;
-            let (found, wanted) = (f64::from(Logarithm::ln(x)), f64::from(x).ln());
+            let (found, wanted) = (f64::from(ExpLn::ln(x)), f64::from(x).ln());
             let bound = (2.0 * wanted + 4.0) * f64::from(f32::EPSILON) / 2.0;
             assert!((found - wanted).abs() <= bound, "{x}: {found:e} {wanted:e}");
         }
-        assert_eq!(Logarithm::ln(1.0_f64), 0.0);
-        assert!(Logarithm::ln(f64::NAN).is_nan() && Logarithm::ln(f32::NAN).is_nan());
+        assert_eq!(ExpLn::ln(1.0_f64), 0.0);
+        assert!(ExpLn::ln(f64::NAN).is_nan() && ExpLn::ln(f32::NAN).is_nan());
     }
 }

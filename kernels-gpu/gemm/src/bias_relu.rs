@@ -1,0 +1,61 @@
+//! The epilogue of XW: it adds a bias to a sum and sets negative results to zero.
+
+use cuda_std::prelude::*;
+use warprow_kernels_matrix::Operand;
+
+/// Bias and ReLU, as a kernel argument.
+#[repr(C)]
+pub struct BiasRelu<T> {
+    /// One element for each column of Y, if there is a bias.
+    pub bias: Global<T>,
+    /// Whether there is a bias: 0 or 1.
+    pub has_bias: u32,
+    /// Whether negative results become 0: 0 or 1. A NaN stays.
+    pub relu: u32,
+}
+
+impl<T> Clone for BiasRelu<T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for BiasRelu<T> {}
+
+// SAFETY: the struct is `repr(C)` and has no padding: two u32 follow an 8-byte pointer. All fields are valid as kernel
+// arguments.
+#[cfg(not(target_arch = "nvptx64"))]
+unsafe impl<T: Element> KernelParam for BiasRelu<T> {}
+
+impl<T: Operand> BiasRelu<T> {
+    /// The bias of columns `column` and `column + 1`. A column past the `cols` columns of Y gets the bias of the last.
+    ///
+    /// # Safety
+    ///
+    /// There is a bias of `cols` elements, and `cols` is at least 1.
+    #[inline(always)]
+    pub unsafe fn bias_of(&self, column: u32, cols: u32) -> [T::Sum; 2] {
+        [column, column + 1].map(|column| {
+            // SAFETY: the index is at most `cols - 1`.
+            unsafe { self.bias.load(column.min(cols - 1) as usize) }.widen()
+        })
+    }
+
+    /// The element of Y in column `column` whose sum of products is `sum`: bias, then ReLU, then rounding to `T`.
+    ///
+    /// # Safety
+    ///
+    /// `column` is a column of Y, and the bias, if there is one, has an element for each column.
+    #[inline(always)]
+    pub unsafe fn apply(&self, sum: T::Sum, column: usize) -> T {
+        let mut sum = sum;
+        if self.has_bias != 0 {
+            // SAFETY: there is a bias, and it has an element for each column of Y by the contract.
+            sum += unsafe { self.bias.load(column) }.widen();
+        }
+        if self.relu != 0 && sum < T::Sum::ZERO {
+            sum = T::Sum::ZERO;
+        }
+        T::narrow(sum)
+    }
+}
