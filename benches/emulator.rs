@@ -107,7 +107,7 @@ fn fastest(kernel: SpmmKernel, checks: Checks, workers: NonZeroUsize) -> anyhow:
         ..EmulatorOptions::default()
     });
     let a = generate::rmat::<f32>(ROWS, NONZEROS, PROBABILITIES, 1)?;
-    let x_host = generate::dense::<f32>(a.cols(), FEATURES, 1);
+    let x_host = generate::dense::<f32>(a.cols(), FEATURES, 1)?;
     let x = device.upload(x_host.as_slice().expect("the matrix is row-major"))?;
     let mut y = device.uninitialized(a.rows() * FEATURES)?;
     let options = SpmmOptions {

@@ -21,20 +21,20 @@ use warprow::{CsrMatrix, Device, Gcn, generate};
 #[derive(Parser)]
 #[command(name = "gcn")]
 struct Options {
-    /// A Matrix Market file, .mtx or .mtx.gz; row i holds the nodes that node i hears [default: the dependencies of
+    /// A Matrix Market file, .mtx or .mtx.gz; row i holds the in-neighbours of node i [default: the dependencies of
     /// Debian's packages]
     graph: Option<PathBuf>,
 
-    /// An npy file of f32 or f64, a row for each node [default: random numbers]
+    /// An npy file of f32 or f64 with one row per node [default: random numbers]
     #[arg(long, value_name = "X.npy")]
     features: Option<PathBuf>,
 
-    /// A safetensors file, or a folder of npy files, with tensors named as PyTorch Geometric's GCNConv names them:
-    /// conv1.lin.weight, conv1.bias, conv2.lin.weight [default: random numbers]
+    /// A safetensors file, or a folder of npy files, with the names of PyTorch Geometric's GCNConv: conv1.lin.weight,
+    /// conv1.bias, conv2.lin.weight [default: random numbers]
     #[arg(long, value_name = "W.safetensors")]
     weights: Option<PathBuf>,
 
-    /// Features of a node, hidden features and classes of the network of random weights
+    /// The network of random weights: features per node, hidden features, classes
     #[arg(long, value_name = "N,N,..", value_delimiter = ',', default_values_t = [32, 16, 16])]
     widths: Vec<usize>,
 
@@ -42,7 +42,7 @@ struct Options {
     #[arg(long)]
     device: Option<Selector>,
 
-    /// Of the random numbers
+    /// Seed of the random numbers
     #[arg(long, default_value_t = 1)]
     seed: u64,
 }
@@ -57,10 +57,10 @@ fn run(options: &Options) -> Result<bool> {
     let (name, graph) = command::matrix::<f32>(options.graph.as_deref())?;
     let layers = layers(options)?;
     let widths = widths(&layers);
-    check_memory(graph.rows(), &widths)?;
+    check_memory("features", graph.rows(), &widths)?;
     let x = match &options.features {
         Some(path) => read_matrix(path)?,
-        None => generate::dense(graph.rows(), widths[0], options.seed),
+        None => generate::dense(graph.rows(), widths[0], options.seed)?,
     };
     let device = command::open_device(options.device, out)?;
     writeln!(
@@ -97,7 +97,7 @@ fn run(options: &Options) -> Result<bool> {
     // Each operator alone first: together they leave the result.
     let operators: Vec<_> = gcn.operators().collect();
     for (index, operator) in operators.iter().enumerate() {
-        // What is done in place is done once for each run, so that only what comes after a whole run is right.
+        // Some operators work in place. Repeating them changes Y, so only a whole run afterwards makes it right.
         let time = time(&device, || {
             Ok(gcn.run_operator(index, &x_device, &mut y_device)?)
         })?;
@@ -178,17 +178,16 @@ fn layers(options: &Options) -> Result<Vec<GcnLayer<f32>>> {
     }
     let widths = &options.widths;
     ensure!(widths.len() >= 2, "--widths: wanted two numbers or more");
-    check_memory(1, widths)?;
-    let layer = |(pair, seed): (&[usize], u64)| GcnLayer {
-        weights: generate::dense(pair[0], pair[1], seed),
-        bias: Some(
-            generate::dense(1, pair[1], seed.wrapping_add(1))
-                .row(0)
-                .to_owned(),
-        ),
+    check_memory("weights", 0, widths)?;
+    let layer = |(pair, seed): (&[usize], u64)| {
+        let bias = generate::dense(1, pair[1], seed.wrapping_add(1))?;
+        Ok(GcnLayer {
+            weights: generate::dense(pair[0], pair[1], seed)?,
+            bias: Some(bias.row(0).to_owned()),
+        })
     };
     let seeds = (0..).map(|index: u64| options.seed.wrapping_add(2 * index + 1));
-    Ok(widths.windows(2).zip(seeds).map(layer).collect())
+    widths.windows(2).zip(seeds).map(layer).collect()
 }
 
 /// The features of a node before the first layer and after each one. There is at least one layer.
@@ -200,14 +199,14 @@ fn widths(layers: &[GcnLayer<f32>]) -> Vec<usize> {
 
 /// Refuses a network that does not fit into memory. Of the features of all nodes before and after a layer there are
 /// copies on the emulator, in f32, and in the reference, in f64; likewise of the weights.
-fn check_memory(nodes: usize, widths: &[usize]) -> Result<()> {
+fn check_memory(what: &str, nodes: usize, widths: &[usize]) -> Result<()> {
     let elements = widths.windows(2).map(|pair| {
         let [before, after] = [pair[0] as u128, pair[1] as u128];
         let features = (nodes as u128).saturating_mul(before + after);
         features.saturating_add(before.saturating_mul(after))
     });
     let bytes = elements.max().unwrap_or(0).saturating_mul(4 + 4 + 8);
-    memory::check(&format!("{nodes} nodes with {widths:?} features"), bytes)
+    memory::check(&format!("{what} of a network of widths {widths:?}"), bytes)
 }
 
 /// How many nodes are in each class.
@@ -292,7 +291,7 @@ fn normalized(graph: &CsrMatrix<f32>) -> CsrMatrix<f64> {
 const SAMPLES: usize = 25;
 const RUNS: u32 = 20;
 
-/// The device's time of a run, the median of some samples; on the emulator, the clock's, which says nothing of a GPU.
+/// The median time of a run on the device. On the emulator it is the host's time, which tells nothing about a GPU.
 fn time(
     device: &Device,
     mut run: impl FnMut() -> Result<(), warprow::Error>,

@@ -38,7 +38,7 @@ struct Options {
     #[arg(long = "type", value_enum, default_value_t = ElementType::F32)]
     element: ElementType,
 
-    /// Of the dense matrix's random numbers
+    /// Seed of the dense matrix's random numbers
     #[arg(long, default_value_t = 1)]
     seed: u64,
 }
@@ -51,7 +51,7 @@ enum ElementType {
     Bf16,
 }
 
-/// A kernel by its name in the table.
+/// A kernel, given by its name.
 #[derive(Clone, Copy)]
 struct KernelArgument(SpmmKernel);
 
@@ -124,7 +124,7 @@ fn run<T: SpmmElement>(options: &Options) -> Result<bool> {
         None => writeln!(out, "launch   none: the product is empty")?,
     }
 
-    let x = generate::dense::<T>(cols, features, options.seed);
+    let x = generate::dense::<T>(cols, features, options.seed)?;
     let x_device = device.upload(x.as_slice().context("a generated matrix is contiguous")?)?;
     let mut y_device = device.uninitialized::<T>(rows * features)?;
     let time = if device.is_emulator() {
@@ -181,13 +181,13 @@ fn check_exactly<T: SpmmElement>(
 
 /// How long a run takes.
 enum Time {
-    /// On a GPU, measured by events: the median, the least and the most of some samples.
+    /// On a GPU, measured by events: median, minimum and maximum of all samples.
     Measured {
         median: Duration,
         least: Duration,
         most: Duration,
     },
-    /// On the emulator, by the clock on the wall: it says nothing about a GPU.
+    /// On the emulator, the host's time: it tells nothing about a GPU.
     Emulated(Duration),
 }
 
@@ -216,8 +216,8 @@ impl Time {
     }
 }
 
-/// Samples on a GPU, after as many runs to warm up, and the runs of a sample: between two events there is the time of
-/// the host's launches too, which a queue of runs hides.
+/// Samples on a GPU, and the runs of each sample. The host launches the next run while one is in flight, so the time of
+/// launches hardly counts.
 const SAMPLES: usize = 25;
 const RUNS: u32 = 20;
 

@@ -65,6 +65,17 @@ pub enum OperandError {
         found: String,
     },
 
+    /// The lists of a sparse matrix are no matrix: safe code has broken what `sprs` had checked.
+    #[error("no sparse matrix: {line} {number}: {reason}")]
+    Structure {
+        /// How the matrix is stored: `row` by row, or `column` by column.
+        line: &'static str,
+        /// The first faulty row or column, counted from 0.
+        number: usize,
+        /// What is wrong with it.
+        reason: String,
+    },
+
     /// The device failed.
     #[error(transparent)]
     Device(#[from] DeviceError),

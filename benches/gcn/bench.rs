@@ -31,8 +31,9 @@ pub fn run(options: &Options) -> anyhow::Result<bool> {
     let mut all_right = true;
     for network in options.networks(bench.device.is_emulator()) {
         let graph = network.graph(options.run.seed)?;
-        let x: Array2<f32> = generate::dense(graph.rows(), network.widths[0], options.run.seed + 5);
-        let layers = network.layers(options.run.seed);
+        let x: Array2<f32> =
+            generate::dense(graph.rows(), network.widths[0], options.run.seed + 5)?;
+        let layers = network.layers(options.run.seed)?;
         let reference = Reference::of(&graph, &x, &layers);
         let (right, y) = bench.network(network, &graph, &x, &reference, options.run.seed)?;
         all_right &= right;
@@ -63,7 +64,7 @@ impl Bench {
     ) -> anyhow::Result<(bool, Vec<f32>)> {
         let plan = GcnOptions::default();
         let device = &self.device;
-        let mut gcn = Gcn::plan(device, graph.view(), &network.layers(seed), plan)?;
+        let mut gcn = Gcn::plan(device, graph.view(), &network.layers(seed)?, plan)?;
         println!("{}: {gcn}", network.name);
         let x = device.upload(x.as_slice().context("a generated matrix is contiguous")?)?;
         let mut y = device.uninitialized::<f32>(gcn.nodes() * gcn.classes())?;

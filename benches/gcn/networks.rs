@@ -45,15 +45,21 @@ impl Network {
     }
 
     /// Random weights and biases.
-    pub fn layers(&self, seed: u64) -> [GcnLayer<f32>; 2] {
-        let layer = |inputs, outputs, seed| GcnLayer {
-            weights: generate::dense::<f32>(inputs, outputs, seed),
-            bias: Some(generate::dense(1, outputs, seed + 1).row(0).to_owned()),
+    ///
+    /// # Errors
+    ///
+    /// The generator's.
+    pub fn layers(&self, seed: u64) -> Result<[GcnLayer<f32>; 2], Error> {
+        let layer = |inputs, outputs, seed| -> Result<_, Error> {
+            Ok(GcnLayer {
+                weights: generate::dense::<f32>(inputs, outputs, seed)?,
+                bias: Some(generate::dense(1, outputs, seed + 1)?.row(0).to_owned()),
+            })
         };
         let [features, hidden, classes] = self.widths;
-        [
-            layer(features, hidden, seed + 1),
-            layer(hidden, classes, seed + 3),
-        ]
+        Ok([
+            layer(features, hidden, seed + 1)?,
+            layer(hidden, classes, seed + 3)?,
+        ])
     }
 }

@@ -79,6 +79,7 @@ mod tests {
                 .contains("stanford")
         );
         assert!(parse(&["--samples", "0"]).is_err());
+        assert!(parse(&["--seed", "18446744073709551615"]).is_err());
         assert!(
             parse(&["--device", "none"])
                 .unwrap_err()

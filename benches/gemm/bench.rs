@@ -84,8 +84,8 @@ impl Bench<'_> {
     fn gemm<T: GemmElement>(&mut self, rows: u32, shape: WeightShape) -> anyhow::Result<()> {
         let WeightShape { depth, cols } = shape;
         let seed = self.options.run.seed;
-        let x = repeated::<T>(rows as usize, depth, seed);
-        let w = generate::dense::<T>(depth, cols, seed + 1);
+        let x = repeated::<T>(rows as usize, depth, seed)?;
+        let w = generate::dense::<T>(depth, cols, seed + 1)?;
         let plan = Gemm::plan(&self.device, w.view(), None, GemmOptions::default())?;
         let case = Case {
             bench: "gemm",
@@ -191,7 +191,7 @@ impl Bench<'_> {
         rows: u32,
         classes: usize,
     ) -> anyhow::Result<()> {
-        let x = repeated::<T>(rows as usize, classes, self.options.run.seed);
+        let x = repeated::<T>(rows as usize, classes, self.options.run.seed)?;
         let plan = LogSoftmax::plan(&self.device, classes, None)?;
         let case = Case {
             bench: "log_softmax",

@@ -3,8 +3,9 @@
 use ndarray::Array2;
 use warprow::device::{Device, DeviceBuffer, DeviceError};
 use warprow::gemm::GemmElement;
+use warprow::generate::{self, GenerateError};
 use warprow::reference::{Arithmetic, DenseEpilogue, gemm};
-use warprow::{Error, Gemm, GemmKernel, GemmOptions, generate};
+use warprow::{Error, Gemm, GemmKernel, GemmOptions};
 
 /// Random rows of X; the rows after them repeat them.
 const RANDOM_ROWS: usize = 1 << 15;
@@ -20,14 +21,26 @@ pub fn arithmetic<T: GemmElement>(kernel: Option<GemmKernel>) -> Arithmetic {
 }
 
 /// A matrix of random rows, repeated.
-pub fn repeated<T: GemmElement>(rows: usize, cols: usize, seed: u64) -> Array2<T> {
-    let random = generate::dense::<T>(rows.min(RANDOM_ROWS), cols, seed);
-    let mut values = Vec::with_capacity(rows * cols);
-    while values.len() < rows * cols {
-        let missing = (rows * cols - values.len()).min(random.len());
+///
+/// # Errors
+///
+/// Too little memory.
+pub fn repeated<T: GemmElement>(rows: usize, cols: usize, seed: u64) -> Result<Array2<T>, Error> {
+    let out_of_memory = GenerateError::OutOfMemory {
+        rows,
+        columns: cols,
+        wanted: rows as u128 * cols as u128 * size_of::<T>() as u128,
+    };
+    let mut values = Vec::new();
+    let length = rows.checked_mul(cols);
+    let reserved = length.filter(|&length| values.try_reserve_exact(length).is_ok());
+    let length = reserved.ok_or(out_of_memory)?;
+    let random = generate::dense::<T>(rows.min(RANDOM_ROWS), cols, seed)?;
+    while values.len() < length {
+        let missing = (length - values.len()).min(random.len());
         values.extend_from_slice(&elements(&random)[..missing]);
     }
-    Array2::from_shape_vec((rows, cols), values).expect("there are as many values")
+    Ok(Array2::from_shape_vec((rows, cols), values).expect("there are as many values"))
 }
 
 /// Operands of the same shapes with small whole numbers, whose sums are exact in any order and in tf32.
@@ -95,4 +108,23 @@ pub fn elements<T>(matrix: &Array2<T>) -> &[T] {
 pub fn poison<T: GemmElement>(y: &mut DeviceBuffer<T>) -> Result<(), DeviceError> {
     let nan = vec![T::from_f64(f64::NAN); y.len()];
     y.copy_from_slice(&nan)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_are_repeated_and_sizes_beyond_all_memory_are_errors() {
+        let x = repeated::<f32>(RANDOM_ROWS + 3, 2, 1).unwrap();
+        assert_eq!(x.row(RANDOM_ROWS + 2), x.row(2));
+        let most = u32::MAX as usize;
+        for (rows, cols) in [(most, most), (1 << 26, 1 << 22)] {
+            let error = repeated::<f64>(rows, cols, 1).unwrap_err();
+            assert!(matches!(
+                error,
+                Error::Generate(GenerateError::OutOfMemory { .. })
+            ));
+        }
+    }
 }

@@ -81,8 +81,12 @@ impl FromStr for WeightShape {
     fn from_str(text: &str) -> Result<Self, String> {
         let wanted = || format!("wanted is a shape like 128x16, found is `{text}`");
         let (depth, cols) = text.split_once('x').ok_or_else(wanted)?;
-        match (depth.parse(), cols.parse()) {
-            (Ok(depth), Ok(cols)) if depth > 0 && cols > 0 => Ok(Self { depth, cols }),
+        // Sizes are u32 on the device. Thus no number of elements overflows here.
+        match (depth.parse::<u32>(), cols.parse::<u32>()) {
+            (Ok(depth), Ok(cols)) if depth > 0 && cols > 0 => Ok(Self {
+                depth: depth as usize,
+                cols: cols as usize,
+            }),
             _ => Err(wanted()),
         }
     }
@@ -128,7 +132,16 @@ mod tests {
         let shape = |depth, cols| WeightShape { depth, cols };
         let options = parse(&["--shape", "3x40,100x7"]).unwrap();
         assert_eq!(options.shapes, [shape(3, 40), shape(100, 7)]);
-        for wrong in ["3", "x", "3x0", "0x3", "3x4x5", "-3x4", "3*4"] {
+        for wrong in [
+            "3",
+            "x",
+            "3x0",
+            "0x3",
+            "3x4x5",
+            "-3x4",
+            "3*4",
+            "3x4294967296",
+        ] {
             let argument = format!("--shape={wrong}");
             let error = parse(&[&argument]).unwrap_err();
             assert!(error.contains("wanted is a shape like 128x16"), "{error}");

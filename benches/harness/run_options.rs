@@ -15,7 +15,8 @@ pub struct RunOptions {
     pub output: Option<PathBuf>,
 
     /// The seed of all that is random: the operands, and what of the results is verified
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    // Benches derive other seeds by adding small numbers.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(..1 << 63))]
     pub seed: u64,
 
     /// What `cargo bench` passes to every bench

@@ -36,8 +36,8 @@ pub fn case(bench: &mut Bench<'_>, shape: DenseShape) -> anyhow::Result<()> {
         element: "f32",
     };
     let seed = bench.options.run.seed;
-    let x = repeated::<f32>(rows as usize, depth, seed);
-    let w = generate::dense::<f32>(depth, cols, seed + 1);
+    let x = repeated::<f32>(rows as usize, depth, seed)?;
+    let w = generate::dense::<f32>(depth, cols, seed + 1)?;
     let mut operands = Operands {
         whole: WholeOperands::new(&bench.device, &x, &w)?,
         w,

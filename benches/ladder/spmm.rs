@@ -26,7 +26,7 @@ pub fn case(bench: &mut Bench<'_>, graph: &NamedGraph) -> anyhow::Result<()> {
         element: "f32",
     };
     let seed = bench.options.run.seed;
-    let mut dense = DenseOperands::new(a.cols() * FEATURES as usize, seed);
+    let mut dense = DenseOperands::new(a.cols() * FEATURES as usize, seed)?;
     let mut operands = Operands::new(&bench.device, a, &mut dense, FEATURES, seed)?;
     operands.wake(&bench.device)?;
     bench.report.begin_case();

@@ -168,7 +168,7 @@ fn with_values<T: Scalar>(
         row(index, &mut columns);
         row_ptr.push(columns.len() as u32);
     }
-    let values = generate::dense::<T>(columns.len(), 1, seed);
+    let values = generate::dense::<T>(columns.len(), 1, seed)?;
     let (values, _) = values.into_raw_vec_and_offset();
     let shape = (rows as usize, rows as usize);
     Ok(CsMatI::new(shape, row_ptr, columns, values))

@@ -53,7 +53,7 @@ fn run_typed<T: BenchElement>(options: &Options) -> anyhow::Result<bool> {
     let most_elements = most_rows.unwrap_or(0) as usize * *most_features.unwrap_or(&0) as usize;
     // The first graph is generated while X is.
     let generated = GeneratedGraphs::begin(graphs, options.run.seed)?;
-    let mut dense = DenseOperands::<T>::new(most_elements, options.run.seed);
+    let mut dense = DenseOperands::<T>::new(most_elements, options.run.seed)?;
     bench.compile_kernels::<T>()?;
     println!("{}", table::head());
     let mut graph_before = None;
@@ -105,7 +105,7 @@ impl Bench<'_> {
         let a = generate::uniform::<T>(64, 64, 640, 1)?;
         let x = self
             .device
-            .upload(generate::dense::<T>(64, 4, 1).as_slice().unwrap_or(&[]))?;
+            .upload(generate::dense::<T>(64, 4, 1)?.as_slice().unwrap_or(&[]))?;
         let mut y = self.device.uninitialized(64 * 4)?;
         for order in [None, Some(RowOrder::Clustered)] {
             let options = SpmmOptions {

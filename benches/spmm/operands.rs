@@ -28,12 +28,16 @@ pub struct DenseOperands<T: SpmmElement> {
 
 impl<T: SpmmElement> DenseOperands<T> {
     /// For X of that many elements at most.
-    pub fn new(most_elements: usize, seed: u64) -> Self {
-        let (elements, _) = generate::dense(1, most_elements, seed).into_raw_vec_and_offset();
-        Self {
+    ///
+    /// # Errors
+    ///
+    /// The generator's.
+    pub fn new(most_elements: usize, seed: u64) -> Result<Self, Error> {
+        let (elements, _) = generate::dense(1, most_elements, seed)?.into_raw_vec_and_offset();
+        Ok(Self {
             elements,
             on_device: Vec::new(),
-        }
+        })
     }
 
     fn upload(&mut self, device: &Device, length: usize) -> Result<Rc<DeviceBuffer<T>>, Error> {
@@ -183,7 +187,7 @@ mod tests {
     fn a_result_of_an_earlier_product_does_not_pass_for_that_of_a_later_one() {
         let device = Device::emulator(Default::default());
         let a = generate::uniform::<f32>(31, 7, 60, 1).unwrap();
-        let mut dense = DenseOperands::new(50, 1);
+        let mut dense = DenseOperands::new(50, 1).unwrap();
         let mut operands = Operands::new(&device, &a, &mut dense, 3, 1).unwrap();
         operands.poison().unwrap();
         assert!(!operands.verify(None).unwrap().ok());
@@ -198,7 +202,7 @@ mod tests {
     fn a_product_of_whole_numbers_is_exact_and_not_that_of_other_numbers() {
         let device = Device::emulator(Default::default());
         let a = generate::uniform::<f32>(31, 7, 60, 1).unwrap();
-        let mut dense = DenseOperands::new(50, 1);
+        let mut dense = DenseOperands::new(50, 1).unwrap();
         let mut operands = Operands::new(&device, &a, &mut dense, 3, 1).unwrap();
         let whole = WholeProduct::<f32>::new(a.view(), 3, 1);
         let plan = |a| Spmm::plan(&device, a, SpmmOptions::default()).unwrap();
@@ -208,10 +212,10 @@ mod tests {
 
     #[test]
     fn the_elements_of_a_width_are_those_that_it_has_alone() {
-        let mut dense = DenseOperands::<f32>::new(200_000, 5);
+        let mut dense = DenseOperands::<f32>::new(200_000, 5).unwrap();
         let device = Device::emulator(Default::default());
         let x = dense.upload(&device, 70_000).unwrap().download().unwrap();
-        let alone = generate::dense::<f32>(7_000, 10, 5);
+        let alone = generate::dense::<f32>(7_000, 10, 5).unwrap();
         assert_eq!(x, alone.as_slice().unwrap());
     }
 }

@@ -252,7 +252,7 @@ mod tests {
 
     fn product() -> (CsMatI<f64, u32, u32>, Array2<f64>, Array2<f64>) {
         let a = generate::rmat(257, 3_001, [0.57, 0.19, 0.19, 0.05], 3).unwrap();
-        let x = generate::dense(257, 5, 4);
+        let x = generate::dense(257, 5, 4).unwrap();
         let y = reference::spmm(a.view(), x.view());
         (a, x, y)
     }
@@ -345,7 +345,7 @@ mod tests {
     fn the_sums_of_16_bit_results_may_err_by_their_rounding() {
         use warprow::f16;
         let a = generate::rmat::<f16>(257, 3_001, [0.57, 0.19, 0.19, 0.05], 3).unwrap();
-        let x = generate::dense::<f16>(257, 5, 4);
+        let x = generate::dense::<f16>(257, 5, 4).unwrap();
         let mut y = reference::spmm(a.view(), x.view()).mapv(<f16 as Scalar>::from_f64);
         let device = Device::emulator(Default::default());
         let rows = VerifiedRows::choose_within(a.view(), 100, 1);

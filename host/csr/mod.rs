@@ -4,10 +4,12 @@
 //! pattern, for example the products of one structure.
 
 mod reordered;
+mod structure;
 mod values;
 
 pub use reordered::NonzerosByColumn;
 pub(crate) use reordered::{expand, gather, number};
+pub(crate) use structure::check;
 pub use values::ValuesMut;
 
 use crate::device::{Device, DeviceBuffer};
@@ -15,6 +17,7 @@ use crate::operand::{OperandError, check_buffer, extent};
 use cuda_std::element::Element;
 use sprs::{CsMatI, CsMatViewI};
 use std::sync::Arc;
+use structure::Shape;
 
 /// A sparse matrix of the host in CSR, with u32 indices and row pointers.
 pub type CsrMatrix<T> = CsMatI<T, u32, u32>;
@@ -100,7 +103,8 @@ impl<T: Element> DeviceCsr<T> {
     ///
     /// # Errors
     ///
-    /// 2^32 rows, columns or nonzeros or more; too little device memory; the driver's.
+    /// 2^32 rows or columns or more; lists that are no matrix, which the device checks; too little device memory; the
+    /// driver's.
     pub fn upload(device: &Device, a: CsMatViewI<'_, T, u32, u32>) -> Result<Self, OperandError> {
         let stored = Self::upload_outer(device, &a, a.data())?;
         if a.is_csc() {
@@ -121,19 +125,21 @@ impl<T: Element> DeviceCsr<T> {
         if a.is_csc() {
             extents.reverse();
         }
-        extent("the number of nonzeros", a.nnz())?;
+        // Each list is taken once, and what is checked is uploaded.
+        let (indptr, col_idx) = (a.indptr(), a.indices());
+        let shape = Shape::of(a);
+        let longest_row = shape.check_lines(indptr.raw_storage(), col_idx.len(), values.len())?;
+        // Those of a view of some rows do not start at 0.
+        let row_ptr = indptr.to_proper();
         let pattern = DevicePattern {
             device: device.clone(),
             rows: extent(extents[0], a.outer_dims())?,
             cols: extent(extents[1], a.inner_dims())?,
-            // A view of some rows of a matrix has row pointers that do not start at 0.
-            row_ptr: device.upload(&a.indptr().to_proper())?,
-            col_idx: device.upload(a.indices())?,
-            // As many as there are nonzeros, which are few enough.
-            longest_row: (a.indptr().iter_outer_sz())
-                .map(|row| row.len() as u32)
-                .max(),
+            row_ptr: device.upload(&row_ptr)?,
+            col_idx: device.upload(col_idx)?,
+            longest_row,
         };
+        shape.check_indices(&pattern, &row_ptr)?;
         Ok(Self::from_parts(pattern, device.upload(values)?))
     }
 

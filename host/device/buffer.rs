@@ -41,7 +41,7 @@ impl<T: Element> DeviceBuffer<T> {
         let address = if bytes == 0 {
             0
         } else {
-            on_backend!(&*device.backend, device => device.allocate(bytes as u64, size as u32))?
+            device.allocate(bytes as u64, size as u32)?
         };
         let device = device.clone();
         Ok(Self {

@@ -3,7 +3,7 @@
 use super::error::DeviceError;
 use super::identity;
 use super::limits::{self, KernelLimits};
-use super::properties::{Properties, Version};
+use super::properties::{MemoryInfo, Properties, Version};
 use super::reports::Progress;
 use cuda_std::kernel::{Kernel, KernelArgs};
 use cuda_std::launch::{Dim3, LaunchConfig};
@@ -50,7 +50,7 @@ impl EmulatorBackend {
                 driver: None,
                 multiprocessors: u32::try_from(workers).unwrap_or(u32::MAX),
                 l2_bytes: None,
-                memory_bytes: None,
+                memory_bytes: options.memory,
                 max_threads_per_block: simt::limits::MAX_THREADS_PER_BLOCK,
                 max_block: simt::limits::MAX_BLOCK_DIM,
                 max_grid: simt::limits::MAX_GRID_DIM,
@@ -79,8 +79,20 @@ impl EmulatorBackend {
             .map_err(|_| DeviceError::OutOfMemory {
                 device: self.properties.name.clone(),
                 wanted: bytes,
-                free: None,
+                free: self.memory().map(|memory| memory.free),
             })
+    }
+
+    /// The bytes of all live allocations.
+    pub fn allocated_bytes(&self) -> u64 {
+        self.emulator.allocated()
+    }
+
+    /// Free and total memory, if there is a limit.
+    pub fn memory(&self) -> Option<MemoryInfo> {
+        let total = self.properties.memory_bytes?;
+        let free = total - self.emulator.allocated();
+        Some(MemoryInfo { free, total })
     }
 
     pub fn free(&self, address: u64) -> Result<(), DeviceError> {

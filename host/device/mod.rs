@@ -16,6 +16,7 @@
 //! one thing after the other, in the order of the calls. On a GPU a launch returns before the kernel has run, and a
 //! copy to the host when it is done.
 
+mod allocations;
 mod buffer;
 #[cfg(feature = "cuda")]
 mod cuda;
@@ -45,6 +46,7 @@ pub use selector::{DEVICE_VARIABLE, ParseSelectorError, Selector};
 pub use simt::{Checks, Options as EmulatorOptions, Schedule};
 pub use timer::Timer;
 
+use allocations::FailingAllocation;
 use cuda_std::element::Element;
 use cuda_std::kernel::{Kernel, KernelArgs};
 use cuda_std::launch::LaunchConfig;
@@ -59,6 +61,7 @@ use std::sync::Arc;
 pub struct Device {
     // Dropped before the back end, whose graphs they may hold.
     recordings: Arc<Recordings>,
+    failing_allocation: Arc<FailingAllocation>,
     backend: Arc<Backend>,
 }
 
@@ -156,6 +159,7 @@ impl Device {
     fn new(backend: Backend) -> Self {
         Self {
             recordings: Arc::default(),
+            failing_allocation: Arc::default(),
             backend: Arc::new(backend),
         }
     }
@@ -199,14 +203,15 @@ impl Device {
         on_backend!(&*self.backend, device => device.properties())
     }
 
-    /// Free and total device memory; `None` on the emulator, whose memory is the host's.
+    /// Free and total device memory; `None` on an emulator without a limit
+    /// ([`EmulatorOptions::memory`](simt::Options::memory)), whose memory is the host's.
     ///
     /// # Errors
     ///
     /// The driver's.
     pub fn memory(&self) -> Result<Option<MemoryInfo>, DeviceError> {
         match &*self.backend {
-            Backend::Emulator(_) => Ok(None),
+            Backend::Emulator(emulator) => Ok(emulator.memory()),
             #[cfg(feature = "cuda")]
             Backend::Cuda(cuda) => cuda.memory().map(Some),
         }

@@ -38,7 +38,7 @@ pub struct Properties {
     pub multiprocessors: u32,
     /// Bytes of the L2 cache.
     pub l2_bytes: Option<u64>,
-    /// Bytes of device memory.
+    /// Bytes of device memory; of the emulator, the limit of its options.
     pub memory_bytes: Option<u64>,
     /// Threads of a block, at most.
     pub max_threads_per_block: u32,

@@ -115,8 +115,9 @@ impl<T: GcnElement> Gcn<T> {
     ///
     /// # Errors
     ///
-    /// No layers; a graph that is not square; a layer whose input is not as wide as the output of the one before, or
-    /// whose bias has another length; sizes of 2^32 or more; too little device memory; the driver's.
+    /// No layers; a graph that is not square, or whose lists are no matrix; a layer whose input is not as wide as the
+    /// output of the one before, or whose bias has another length; sizes of 2^32 or more; too little device memory;
+    /// the driver's.
     pub fn plan(
         device: &Device,
         graph: CsMatViewI<'_, T, u32, u32>,
@@ -207,11 +208,16 @@ impl<T: GcnElement> Gcn<T> {
             }
             _ => Replay::Launched(operands),
         };
-        match &self.replay {
+        let done = match &self.replay {
             // SAFETY: x and y have the recorded addresses and lengths; the recording keeps all other buffers alive.
-            Replay::Recorded(_, graph) => unsafe { Ok(graph.launch()?) },
+            Replay::Recorded(_, graph) => unsafe { graph.launch().map_err(GcnError::from) },
             _ => operators.run(buffers, x, y),
+        };
+        if done.is_err() {
+            // A run that has failed may have allocated too little for a recording.
+            self.replay = Replay::Unknown;
         }
+        done
     }
 
     fn check_operands(&self, x: &DeviceBuffer<T>, y: &DeviceBuffer<T>) -> Result<(), GcnError> {

@@ -6,6 +6,27 @@ use super::Communities;
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum GenerateError {
+    /// The host has too little memory for the matrix.
+    #[error("out of memory on the host: a {rows} x {columns} matrix wants {wanted} bytes")]
+    OutOfMemory {
+        /// The rows.
+        rows: usize,
+        /// The columns.
+        columns: usize,
+        /// Bytes wanted, with those for the making.
+        wanted: u128,
+    },
+    /// A dense matrix whose rows or columns no array counts, though the matrix has no elements.
+    #[error(
+        "wanted at most {most} rows and columns in a dense matrix, found {rows} x {columns}",
+        most = isize::MAX
+    )]
+    DenseShape {
+        /// The rows.
+        rows: usize,
+        /// The columns.
+        columns: usize,
+    },
     /// The length of the row pointer does not fit u32.
     #[error("wanted at most {most} rows, found {found}", most = u32::MAX - 1)]
     TooManyRows {

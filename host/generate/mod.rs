@@ -20,6 +20,10 @@ use crate::scalar::Scalar;
 use distinct::{draw_distinct, key, split};
 use values::sparse_values;
 
+/// Bytes of memory for each row and each nonzero while a sparse matrix is made, its own included.
+const ROW_BYTES: u64 = 32;
+const NONZERO_BYTES: u64 = 64;
+
 /// An R-MAT graph: a `rows` x `rows` matrix with exactly `nonzeros` distinct nonzeros, values uniform in [-1, 1).
 ///
 /// To draw a nonzero, the matrix is divided into quadrants again and again until one entry is left. Each time, the
@@ -136,7 +140,19 @@ fn check_size(rows: u32, columns: u32, nonzeros: u64) -> Result<(), GenerateErro
             found: nonzeros,
         });
     }
-    Ok(())
+    let bytes = ROW_BYTES * u64::from(rows) + NONZERO_BYTES * nonzeros;
+    check_memory(rows as usize, columns as usize, bytes)
+}
+
+/// Checks that the host would give that much memory: a vector that cannot be allocated later ends the process.
+fn check_memory(rows: usize, columns: usize, bytes: u64) -> Result<(), GenerateError> {
+    let reserve = |bytes| Vec::<u8>::new().try_reserve_exact(bytes).ok();
+    let reserved = usize::try_from(bytes).ok().and_then(reserve);
+    reserved.ok_or(GenerateError::OutOfMemory {
+        rows,
+        columns,
+        wanted: bytes.into(),
+    })
 }
 
 /// Every key of the matrix that is not in `absent`, which is sorted.
@@ -237,7 +253,7 @@ mod tests {
         assert!(on_threads(1, graph) == on_threads(5, graph));
         let matrix = || uniform::<f64>(5000, 70, 200_000, 42).unwrap();
         assert!(on_threads(1, matrix) == on_threads(5, matrix));
-        let dense = || dense::<f32>(1001, 301, 42);
+        let dense = || dense::<f32>(1001, 301, 42).unwrap();
         assert!(on_threads(1, dense) == on_threads(5, dense));
     }
 
@@ -308,7 +324,7 @@ mod tests {
     #[test]
     fn values_are_in_range_and_spread_over_it() {
         let a = uniform::<f64>(300, 300, 40_000, 9).unwrap();
-        let x = dense::<f64>(200, 200, 9);
+        let x = dense::<f64>(200, 200, 9).unwrap();
         for values in [a.data(), x.as_slice().unwrap()] {
             assert!(values.iter().all(|value| (-1.0..1.0).contains(value)));
             let mean = values.iter().sum::<f64>() / values.len() as f64;
@@ -320,6 +336,31 @@ mod tests {
             );
         }
         assert_ne!(a.data()[..100], x.as_slice().unwrap()[..100]);
+    }
+
+    #[test]
+    fn a_dense_matrix_that_no_host_can_hold_is_an_error_with_the_bytes() {
+        for (rows, columns) in [(1 << 40, 1 << 30), (1 << 30, 1 << 29), (3, 1 << 59)] {
+            let error = dense::<f64>(rows, columns, 1).unwrap_err();
+            let wanted = 8 * rows as u128 * columns as u128;
+            assert!(
+                matches!(error, GenerateError::OutOfMemory { wanted: found, .. } if found == wanted),
+                "{error}"
+            );
+            assert!(error.to_string().contains(&wanted.to_string()), "{error}");
+        }
+        assert!(dense::<f64>(usize::MAX, usize::MAX, 1).is_err());
+        for (rows, columns) in [(0, usize::MAX), (usize::MAX, 0)] {
+            assert_eq!(
+                dense::<f32>(rows, columns, 1),
+                Err(GenerateError::DenseShape { rows, columns })
+            );
+        }
+        assert_eq!(dense::<f32>(0, 7, 1).unwrap().dim(), (0, 7));
+        assert!(matches!(
+            check_memory(3, 5, 1 << 62),
+            Err(GenerateError::OutOfMemory { rows: 3, columns: 5, wanted }) if wanted == 1 << 62
+        ));
     }
 
     #[test]

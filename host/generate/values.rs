@@ -4,6 +4,7 @@ use ndarray::Array2;
 use rand::RngExt;
 use rayon::prelude::*;
 
+use super::GenerateError;
 use super::distinct::stream;
 use crate::scalar::Scalar;
 
@@ -16,25 +17,38 @@ const DENSE_STREAMS: u64 = 2 << 62;
 
 /// A dense matrix, row-major, with values uniform in [-1, 1).
 ///
-/// # Panics
+/// # Errors
 ///
-/// If the matrix has more than `isize::MAX` bytes.
-#[must_use]
-pub fn dense<T: Scalar>(rows: usize, columns: usize, seed: u64) -> Array2<T> {
-    let Some(length) = rows.checked_mul(columns) else {
-        panic!("a dense {rows} x {columns} matrix does not fit the address space");
-    };
-    Array2::from_shape_vec((rows, columns), values(length, seed, DENSE_STREAMS))
-        .expect("the length is that of the shape")
+/// If the host has too little memory for it, or a matrix without elements has more than `isize::MAX` rows or columns.
+pub fn dense<T: Scalar>(
+    rows: usize,
+    columns: usize,
+    seed: u64,
+) -> Result<Array2<T>, GenerateError> {
+    let wanted = (rows as u128 * columns as u128).saturating_mul(size_of::<T>() as u128);
+    let mut elements = Vec::new();
+    let length = rows.checked_mul(columns);
+    length
+        .and_then(|length| elements.try_reserve_exact(length).ok())
+        .ok_or(GenerateError::OutOfMemory {
+            rows,
+            columns,
+            wanted,
+        })?;
+    elements.resize(rows * columns, T::ONE);
+    fill(&mut elements, seed, DENSE_STREAMS);
+    Array2::from_shape_vec((rows, columns), elements)
+        .map_err(|_| GenerateError::DenseShape { rows, columns })
 }
 
 /// The values of a sparse matrix.
 pub(super) fn sparse_values<T: Scalar>(length: usize, seed: u64) -> Vec<T> {
-    values(length, seed, SPARSE_STREAMS)
+    let mut values = vec![T::ONE; length];
+    fill(&mut values, seed, SPARSE_STREAMS);
+    values
 }
 
-fn values<T: Scalar>(length: usize, seed: u64, first_stream: u64) -> Vec<T> {
-    let mut values = vec![T::ONE; length];
+fn fill<T: Scalar>(values: &mut [T], seed: u64, first_stream: u64) {
     values
         .par_chunks_mut(CHUNK)
         .enumerate()
@@ -46,5 +60,4 @@ fn values<T: Scalar>(length: usize, seed: u64, first_stream: u64) -> Vec<T> {
                 *value = T::from_f64(bits as f64 * 2.0 * T::UNIT_ROUNDOFF - 1.0);
             }
         });
-    values
 }

@@ -6,11 +6,11 @@ use super::Problem;
 use super::entries::Triplet;
 use crate::scalar::Scalar;
 
-/// The matrix of these entries, those with the same row and column summed in their order.
+/// The matrix of these entries. Entries with the same row and column are summed in the order given.
 ///
 /// # Panics
 ///
-/// If an entry is not of the matrix, or there are more than `u32::MAX`.
+/// If an entry lies outside the matrix, or there are more than `u32::MAX`.
 pub(super) fn by_rows<T: Scalar>(
     rows: u32,
     columns: u32,

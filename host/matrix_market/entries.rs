@@ -16,8 +16,8 @@ pub(super) struct Triplet<T> {
     pub(super) value: T,
 }
 
-/// Reads all entries and fills in the other triangle of a symmetric or skew-symmetric matrix. At most `max_entries`
-/// come back.
+/// Reads all entries, and adds the other triangle of a symmetric or skew-symmetric matrix. More than `max_entries` are
+/// an error.
 pub(super) fn read<T: Scalar>(
     lines: &mut Lines<impl Read>,
     header: &Header,
@@ -131,7 +131,7 @@ fn is_integer(text: &str) -> bool {
     digits.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// What stands in a field's place.
+/// The field, quoted, or that there is none.
 #[cold]
 fn shown(field: Option<&[u8]>) -> Result<String, Problem> {
     field.map_or_else(|| Ok("the end of the line".to_owned()), quote)

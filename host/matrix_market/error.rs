@@ -15,19 +15,20 @@ pub enum ReadError {
         /// The system's error.
         error: io::Error,
     },
-    /// The file could be opened and something is wrong in it.
+    /// The file's content is wrong, or reading failed.
     #[error("{file}:{line}: {problem}")]
     Content {
         /// The file's path, or the name given for the reader.
         file: String,
-        /// The line, counted from 1; the last one if something is missing at the end.
+        /// The line, counted from 1; if something is missing at the end, the last line.
         line: u64,
         /// What is wrong there.
         problem: Problem,
     },
 }
 
-/// What is wrong in a Matrix Market file. Text of the file is quoted: at most 80 characters, control characters escaped.
+/// What is wrong in a Matrix Market file. Messages quote at most 80 characters of the file and escape control
+/// characters.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Problem {
@@ -37,7 +38,7 @@ pub enum Problem {
     /// The compressed data ends early or is corrupt.
     #[error("the gzip data is truncated or corrupt: {0}")]
     Gzip(io::Error),
-    /// The compressed data stands for too much text: see
+    /// The compressed data expands to too much text: see
     /// [`ReadOptions::max_gzip_ratio`](super::ReadOptions::max_gzip_ratio).
     #[error(
         "the gzip data stands for more than {most} times as much text; wanted a ratio of at most {most}"
@@ -46,16 +47,16 @@ pub enum Problem {
         /// The greatest ratio.
         most: u32,
     },
-    /// A line has no end in sight.
+    /// A line is too long.
     #[error("wanted a line of less than {most} bytes, found a longer one")]
     LineTooLong {
-        /// The length that a line must stay below, in bytes.
+        /// The length in bytes that no line may reach.
         most: usize,
     },
     /// Something other than a comment is not UTF-8.
     #[error("wanted text in UTF-8, found {found}")]
     NotUtf8 {
-        /// The bytes, escaped.
+        /// The bytes, quoted.
         found: String,
     },
     /// The first line is no banner.
@@ -66,14 +67,14 @@ pub enum Problem {
         /// The line.
         found: String,
     },
-    /// The banner names something that is not read.
+    /// The banner names an object, format, field or symmetry that the reader does not support.
     #[error("wanted {wanted} as the {what}, found {found}")]
     Unsupported {
-        /// What the banner's word stands for: object, format, field or symmetry.
+        /// `object`, `format`, `field` or `symmetry`.
         what: &'static str,
-        /// What is read.
+        /// What the reader supports.
         wanted: &'static str,
-        /// The word.
+        /// The word, quoted.
         found: String,
     },
     /// A pattern cannot be skew-symmetric: it has no signs.

@@ -1,15 +1,14 @@
-//! Decompression of gzip data with a bound on what it may expand to.
+//! Decompression of gzip data, with a limit on the length of the text.
 
 use std::fmt;
 use std::io::{self, BufRead, Read};
 
 use flate2::bufread::MultiGzDecoder;
 
-/// Text of this many bytes may have any ratio: it cannot take much memory.
+/// Up to this many bytes of text, any ratio is allowed: they take little memory.
 const FREE: u64 = 16 << 20;
 
-/// Reads what gzip data stands for, of one member or several; an error that is or carries a [`GzipFault`] is the data's
-/// fault.
+/// Decompresses gzip data of one or several members. Its errors carry a [`GzipFault`] if the data is wrong.
 pub(super) struct BoundedGzip<R> {
     decoder: MultiGzDecoder<Counted<R>>,
     max_ratio: u32,
@@ -19,9 +18,9 @@ pub(super) struct BoundedGzip<R> {
 /// What is wrong with the data, as the payload of an [`io::Error`].
 #[derive(Debug)]
 pub(super) enum GzipFault {
-    /// It cannot be decoded, for this reason.
+    /// It cannot be decompressed.
     Corrupt(io::Error),
-    /// It stands for more than so many times as much text.
+    /// The text is more than this many times as long as the data.
     Ratio(u32),
 }
 

@@ -43,7 +43,7 @@ impl Field {
 }
 
 impl Header {
-    /// Reads the banner, which is the first line, and the size line, which is the next one that is no comment.
+    /// Reads the banner in the first line, and the sizes in the next line that is neither empty nor a comment.
     pub(super) fn read(lines: &mut Lines<impl Read>) -> Result<Self, Problem> {
         let (field, symmetry) = match lines.next_line()? {
             Some(line) => banner(line)?,
@@ -91,7 +91,7 @@ fn at_most(most: u32, what: &'static str, found: u64) -> Result<u32, Problem> {
     }
 }
 
-/// The field and the symmetry. Words after the symmetry say nothing, as in other readers.
+/// The field and the symmetry. Words after the symmetry are ignored, as by other readers.
 fn banner(line: Fields<'_>) -> Result<(Field, Symmetry), Problem> {
     let found = quote(line.rest())?;
     let words: Vec<String> = (line.take(5))

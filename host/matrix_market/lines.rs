@@ -5,14 +5,14 @@ use std::io::{self, Read};
 use super::Problem;
 use super::gzip::GzipFault;
 
-/// Bytes held at a time; a line must be shorter. The format allows 1024.
+/// Bytes of text in memory at a time. A line must be shorter; the format allows 1024 bytes.
 const CHUNK: usize = 1 << 18;
 
-/// The lines of a text. Nothing but one chunk is held.
+/// The lines of a text, of which one chunk is in memory.
 pub(super) struct Lines<R> {
     reader: R,
     chunk: Box<[u8]>,
-    /// What of the chunk is read and not yet returned.
+    /// The part of the chunk that is not yet returned as lines.
     start: usize,
     end: usize,
     at_end: bool,

@@ -1,16 +1,19 @@
 //! Reading and writing Matrix Market files.
 //!
-//! The coordinate format of <https://math.nist.gov/MatrixMarket/formats.html> is read, as plain text or compressed by
-//! gzip (told apart by their first byte, not by the file's name), with a field of `real`, `integer` or `pattern`
-//! (whose entries are 1) and a symmetry of `general`, `symmetric` or `skew-symmetric`.
+//! The reader takes the coordinate format of <https://math.nist.gov/MatrixMarket/formats.html>, plain or compressed by
+//! gzip; the first byte decides which. The field is `real`, `integer` or `pattern` (all entries are 1), the symmetry
+//! `general`, `symmetric` or `skew-symmetric`.
 //!
-//! Beyond the format's letter, and as other readers do: the banner is read without regard to case, may begin with a
-//! single `%`, and may name the fields `double` and `unsigned-integer`; lines may end in CRLF and begin with blanks;
-//! comments and empty lines may stand anywhere after the banner and comments need not be UTF-8; an entry of a symmetric
-//! matrix may be in either triangle. Entries with the same row and column are summed in the order of the file. A
-//! number is rounded once, to the nearest of the element type; to f16 and bf16 by way of f32, twice.
+//! Like other readers, it accepts more than the format allows:
 //!
-//! The memory taken is in the order of the input's size, whatever a header announces: see [`ReadOptions`].
+//! - The banner may be in any case, begin with a single `%`, and name the fields `double` and `unsigned-integer`.
+//! - Lines may end in CRLF and begin with blanks.
+//! - Comments and empty lines may be anywhere after the banner. Comments need not be UTF-8.
+//! - An entry of a symmetric matrix may be in either triangle.
+//!
+//! Entries with the same row and column are summed in the order of the file. A number is rounded to the nearest of the
+//! element type; for f16 and bf16 it is rounded to f32 first. Memory grows with the size of the file, not with the
+//! numbers in its header: see [`ReadOptions`].
 
 mod compress;
 mod entries;
@@ -42,7 +45,7 @@ const GZIP_MAGIC: u8 = 0x1f;
 ///
 /// # Errors
 ///
-/// If the file cannot be read, is not a matrix of the format described in the [module](self), or goes beyond a limit of
+/// If the file cannot be read, holds no matrix in the format that the [module](self) describes, or exceeds a limit of
 /// the options.
 pub fn read_matrix_market<T: Scalar>(
     path: impl AsRef<Path>,
@@ -65,9 +68,9 @@ pub fn parse_matrix_market<T: Scalar>(
 
 /// Limits on what is read.
 ///
-/// Entries take memory as they are read, about 50 bytes each, and a line of text makes at most two, so that the text's
-/// length bounds what they take. Two things could be large in a small file, and have limits of their own: a row
-/// pointer for rows without entries, and text compressed by gzip.
+/// An entry takes about 50 bytes while the file is read, and a line of text makes at most two entries. Thus the length
+/// of the text bounds their memory. Two things could still be large in a small file, and have limits: the row pointer
+/// of a matrix with many empty rows, and text compressed by gzip.
 #[derive(Debug, Clone)]
 pub struct ReadOptions {
     max_entries: u32,
@@ -75,17 +78,17 @@ pub struct ReadOptions {
     max_gzip_ratio: u32,
 }
 
-/// A matrix of more rows than [`ReadOptions::max_sparse_rows`] needs an entry for each so many rows.
+/// A matrix with more rows than [`ReadOptions::max_sparse_rows`] needs one entry for every 16 rows.
 const ROWS_PER_ENTRY: u64 = 16;
 
-/// The most rows: `sprs` wants the row pointer's length to fit u32.
+/// Maximum number of rows: in `sprs`, the row pointer's length must fit u32.
 const MAX_ROWS: u32 = u32::MAX - 1;
 
-/// The most columns.
+/// Maximum number of columns.
 const MAX_COLUMNS: u32 = u32::MAX;
 
 impl Default for ReadOptions {
-    /// As many entries as u32 counts, 2^26 rows whatever the entries, 100 bytes of text for a byte of gzip.
+    /// 2^32 - 1 entries, 2^26 rows for any number of entries, 100 bytes of text for each byte of gzip.
     fn default() -> Self {
         Self {
             max_entries: u32::MAX,
@@ -96,24 +99,23 @@ impl Default for ReadOptions {
 }
 
 impl ReadOptions {
-    /// The most entries, counted after the other triangle of a symmetric matrix is filled in and before duplicates are
-    /// summed.
+    /// Maximum number of entries, with both triangles of a symmetric matrix and before duplicates are summed.
     #[must_use]
     pub fn max_entries(mut self, entries: u32) -> Self {
         self.max_entries = entries;
         self
     }
 
-    /// The most rows of a matrix that has less than one stored entry for every 16 rows. A row takes 4 bytes of row
-    /// pointer though it has no entry: 256 MiB for the default's 2^26 rows.
+    /// Maximum number of rows of a matrix that has less than one stored entry for every 16 rows. An empty row takes 4
+    /// bytes of row pointer: 256 MiB for the default of 2^26 rows.
     #[must_use]
     pub fn max_sparse_rows(mut self, rows: u32) -> Self {
         self.max_sparse_rows = rows;
         self
     }
 
-    /// The most bytes of text that a byte of gzip may stand for, once the text is beyond 16 MiB. Matrices reach 10;
-    /// the compression itself could reach 1000.
+    /// Maximum number of bytes of text per byte of gzip, if the text is longer than 16 MiB. Matrices reach 10; gzip can
+    /// reach 1000.
     #[must_use]
     pub fn max_gzip_ratio(mut self, ratio: u32) -> Self {
         self.max_gzip_ratio = ratio;
@@ -182,7 +184,7 @@ impl ReadOptions {
         })
     }
 
-    /// Only announced entries are counted here; that they are there is checked before the row pointer is made.
+    /// Counts the entries that the header announces. The row pointer is made after all of them have been read.
     fn check_rows(&self, header: &Header) -> Result<(), Problem> {
         let most = (u64::from(header.entries) * ROWS_PER_ENTRY).max(self.max_sparse_rows.into());
         if u64::from(header.rows) > most {

@@ -2,6 +2,7 @@
 
 mod gemm;
 mod log_softmax;
+mod nonempty_columns;
 mod operation;
 mod spgemm;
 mod spmm;

@@ -2,6 +2,7 @@
 //! within an error bound.
 
 use super::check_stored_by_rows;
+use super::nonempty_columns::without_empty_columns;
 use super::operation::Operation;
 use super::verification::{Verification, judge};
 use crate::scalar::Scalar;
@@ -22,6 +23,11 @@ pub fn spgemm<T: Scalar>(
     b: CsMatViewI<'_, T, u32, u32>,
 ) -> CsMatI<f64, u32, u32> {
     check_operands(&a, &b);
+    if let Some((narrow, columns)) = without_empty_columns(&b) {
+        let (row_ptr, numbers, data) = spgemm(a, narrow.view()).into_raw_storage();
+        let indices = numbers.into_iter().map(|number| columns[number as usize]);
+        return CsMatI::new((a.rows(), b.cols()), row_ptr, indices.collect(), data);
+    }
     let rows: Vec<(Vec<u32>, Vec<f64>)> = (0..a.rows())
         .into_par_iter()
         .map_init(
@@ -145,13 +151,18 @@ pub fn verify_spgemm<T: Scalar>(
         wrong_row: None,
         values: Verification::EMPTY,
     };
+    let narrow = without_empty_columns(&b);
+    let (b, columns) = match &narrow {
+        Some((narrow, columns)) => (narrow.view(), Some(&columns[..])),
+        None => (b, None),
+    };
     (0..a.rows())
         .into_par_iter()
         .map_init(
             || Accumulator::new(b.cols()),
             |accumulator, row| {
                 accumulator.add_row(&a, &b, row);
-                let found = accumulator.verify(row, &c);
+                let found = accumulator.verify(row, columns, &c);
                 accumulator.clear();
                 found
             },
@@ -177,7 +188,7 @@ fn row_of<'a, T>(a: &'a CsMatViewI<'_, T, u32, u32>, row: usize) -> CsVecViewI<'
     a.outer_view(row).expect("the row is one of the matrix")
 }
 
-/// The sums of one row, with room for every column, and the columns that have entries.
+/// The sums of one row, one for each column.
 struct Accumulator {
     sums: Vec<Sum>,
     columns: Vec<u32>,
@@ -224,12 +235,17 @@ impl Accumulator {
         columns
     }
 
+    /// Verifies a row. `columns` has the column of each number that stands for one in the sums, if they are not the
+    /// same.
     fn verify<T: Scalar>(
         &mut self,
         row: usize,
+        columns: Option<&[u32]>,
         c: &CsMatViewI<'_, T, u32, u32>,
     ) -> SpgemmVerification {
-        let wanted = self.sorted_columns();
+        let numbers = self.sorted_columns();
+        let column = |&number: &u32| columns.map_or(number, |columns| columns[number as usize]);
+        let wanted: Vec<u32> = numbers.iter().map(column).collect();
         let got = row_of(c, row);
         if got.indices() != wanted {
             let pairs = got.indices().iter().zip(&wanted);
@@ -244,10 +260,9 @@ impl Accumulator {
                 values: Verification::EMPTY,
             };
         }
-        let values = got
-            .iter()
-            .map(|(column, value)| {
-                let sum = self.sums[column];
+        let values = (got.iter().zip(&numbers))
+            .map(|((column, value), &number)| {
+                let sum = self.sums[number as usize];
                 let terms = sum.terms as usize;
                 // The sum of magnitudes may overflow even if the sum does not.
                 let magnitude = sum.magnitude.min(f64::MAX);
@@ -325,6 +340,39 @@ mod tests {
             found.to_string().starts_with("wrong structure: row 0"),
             "{found}"
         );
+    }
+
+    #[test]
+    fn a_product_of_nearly_2_pow_32_columns_takes_memory_for_its_nonzeros_alone() {
+        let cols = u32::MAX as usize;
+        let one = CsMatI::new((1, 1), vec![0, 1], vec![0], vec![1.0_f32]);
+        let last = CsMatI::new((1, cols), vec![0, 1], vec![u32::MAX - 1], vec![3.0_f32]);
+        let c = spgemm(one.view(), last.view());
+        assert_eq!((c.rows(), c.cols()), (1, cols));
+        assert_eq!((c.indices(), c.data()), (&[u32::MAX - 1][..], &[3.0][..]));
+        assert!(verify_spgemm(one.view(), last.view(), last.view()).ok());
+
+        let (mut wrong_value, mut wrong_column) = (last.clone(), last.clone());
+        wrong_value.data_mut()[0] = 4.0;
+        let found = verify_spgemm(one.view(), last.view(), wrong_value.view());
+        assert_eq!(found.values.worst.unwrap().col, cols - 1);
+        assert_eq!(found.values.failures, 1);
+        wrong_column.modify(|_, columns, _| columns[0] -= 1);
+        let found = verify_spgemm(one.view(), last.view(), wrong_column.view());
+        assert_eq!(found.wrong_row.map(|wrong| wrong.row), Some(0));
+
+        // Columns far apart, in rows that share some of them, of a view of a larger matrix.
+        let columns = [0, 1 << 20, 1 << 31, u32::MAX - 1];
+        let indices = [&columns[1..2], &columns[..3], &columns[1..]].concat();
+        let values = vec![9.0_f32, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0];
+        let b = CsMatI::new((3, cols), vec![0, 1, 4, 7], indices, values);
+        let b = b.slice_outer(1..3);
+        let a = CsMatI::new((1, 2), vec![0, 2], vec![0, 1], vec![1.0_f32, 2.0]);
+        let c = spgemm(a.view(), b.view());
+        assert_eq!(c.indices(), columns);
+        assert_eq!(c.data(), [1.0, 10.0, 13.0, 12.0]);
+        let c = c.map(|&value| value as f32);
+        assert!(verify_spgemm(a.view(), b.view(), c.view()).ok());
     }
 
     #[test]

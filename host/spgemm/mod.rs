@@ -33,7 +33,7 @@ use reuse::ProductMapCache;
 use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
-use symbolic::SymbolicProduct;
+use symbolic::{Phase, SymbolicProduct};
 
 /// A product whose structure is known: the symbolic phase makes it, and the numeric phase runs on it.
 ///
@@ -66,8 +66,12 @@ use symbolic::SymbolicProduct;
 #[derive(Debug)]
 pub struct Spgemm<T: SpgemmElement> {
     a: Arc<DevicePattern>,
+    /// Without its empty columns, if it has too many of them.
     b: Arc<DevicePattern>,
+    /// The columns of its pattern are those of `b`.
     structure: SymbolicProduct,
+    /// The pattern of C.
+    pattern: Arc<DevicePattern>,
     numeric: Numeric,
     drop_zeros: bool,
     element: PhantomData<T>,
@@ -88,7 +92,17 @@ impl<T: SpgemmElement> Spgemm<T> {
     ) -> Result<Self, OperandError> {
         check_operands(a, b)?;
         let bin_limits = options.bin_limits::<T>(&a.device);
-        let (structure, lists) = symbolic::structure(a, b, bin_limits)?;
+        let mut phase = Phase::begin(a, b, bin_limits)?;
+        let narrowed = phase.narrowed_columns()?;
+        let b = narrowed.as_ref().map_or(b, |narrowed| &narrowed.b);
+        if narrowed.is_some() {
+            phase = Phase::begin(a, b, bin_limits)?;
+        }
+        let (structure, lists) = symbolic::structure(phase)?;
+        let pattern = match &narrowed {
+            Some(narrowed) => narrowed.widen(&structure.pattern)?,
+            None => Arc::clone(&structure.pattern),
+        };
         let product_map = match options.low_memory {
             true => ProductMapCache::none(),
             false => ProductMapCache::within(options.memory),
@@ -98,6 +112,7 @@ impl<T: SpgemmElement> Spgemm<T> {
             a: Arc::clone(a),
             b: Arc::clone(b),
             structure,
+            pattern,
             numeric,
             drop_zeros: options.drop_zeros,
             element: PhantomData,
@@ -106,7 +121,7 @@ impl<T: SpgemmElement> Spgemm<T> {
 
     /// The structure of C. It includes entries whose values may turn out to be zero.
     pub fn pattern(&self) -> &Arc<DevicePattern> {
-        &self.structure.pattern
+        &self.pattern
     }
 
     /// Products: multiplications of a nonzero of A with one of B.
@@ -116,7 +131,7 @@ impl<T: SpgemmElement> Spgemm<T> {
 
     /// Entries of C.
     pub fn entries(&self) -> usize {
-        self.structure.pattern.nnz()
+        self.pattern.nnz()
     }
 
     /// Floating-point operations: two for each product.
@@ -163,7 +178,7 @@ impl<T: SpgemmElement> Spgemm<T> {
         self.b.check_values("the values of B", b)?;
         self.pattern().check_values("the values of C", c)?;
         let operands = operands(&self.a, &self.b, &self.structure.extents);
-        let (work, pattern) = (&self.structure.work, self.pattern().structure());
+        let (work, pattern) = (&self.structure.work, self.structure.pattern.structure());
         self.numeric
             .run(operands, work, pattern, a, (&self.b, b), c)
     }
@@ -179,7 +194,7 @@ impl<T: SpgemmElement> fmt::Display for Spgemm<T> {
             self.a.rows,
             self.a.cols,
             self.b.rows,
-            self.b.cols,
+            self.pattern.cols,
             self.a.device,
             self.products(),
             self.entries(),

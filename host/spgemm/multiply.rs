@@ -51,6 +51,11 @@ pub fn multiply<T: SpgemmElement>(
     let bin_limits = options.bin_limits::<T>(device);
     let mut factors = Factors::new(a.values().read_only(), b.values().read_only());
     let mut phase = Phase::begin(a.pattern(), b.pattern(), bin_limits)?;
+    let narrowed = phase.narrowed_columns()?;
+    let b_pattern = (narrowed.as_ref()).map_or(b.pattern(), |narrowed| &narrowed.b);
+    if narrowed.is_some() {
+        phase = Phase::begin(a.pattern(), b_pattern, bin_limits)?;
+    }
     // Staging values too does not pay for a few rows.
     let mut sorted_values = match phase.is_mostly_sorted() {
         true => Some(device.uninitialized::<T>(phase.staged.len())?),
@@ -61,7 +66,7 @@ pub fn multiply<T: SpgemmElement>(
         None => None,
     };
     if let Some(pairs) = &mut pairs {
-        factors.pairs = pairs.fill(b.pattern(), b.values())?;
+        factors.pairs = pairs.fill(b_pattern, b.values())?;
     }
     let fork = device.fork();
     phase.launch_longer_rows(&fork)?;
@@ -111,6 +116,10 @@ pub fn multiply<T: SpgemmElement>(
     let SymbolicProduct {
         pattern, products, ..
     } = phase.end(col_idx);
+    let pattern = match &narrowed {
+        Some(narrowed) => narrowed.widen(&pattern)?,
+        None => pattern,
+    };
     let c = DeviceCsr::new(pattern, values)?;
     let c = if options.drop_zeros {
         drop_zeros::keep(&c)?

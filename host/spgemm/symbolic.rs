@@ -5,6 +5,7 @@ use super::analysis::row_costs::{RowCosts, row_costs};
 use super::analysis::row_lists::RowLists;
 use super::analysis::sorted_rows::SortedRows;
 use super::options::SpgemmElement;
+use super::products::narrowed_columns::NarrowedColumns;
 use super::products::operands::operands;
 use super::products::pairs::Pairs;
 use crate::csr::DevicePattern;
@@ -37,12 +38,8 @@ pub(super) struct SymbolicProduct {
 }
 
 /// The structure of `C = A B`, and the rows by the kernel that computes their values.
-pub(super) fn structure(
-    a: &DevicePattern,
-    b: &DevicePattern,
-    bin_limits: BinLimits,
-) -> Result<(SymbolicProduct, RowLists), OperandError> {
-    let mut phase = Phase::begin(a, b, bin_limits)?;
+pub(super) fn structure(mut phase: Phase<'_>) -> Result<(SymbolicProduct, RowLists), OperandError> {
+    let a = phase.a;
     let fork = a.device.fork();
     phase.launch_longer_rows(&fork)?;
     phase.launch_sorted_rows(&fork)?;
@@ -145,6 +142,15 @@ impl<'a> Phase<'a> {
             staged: device.uninitialized(staged_entries)?,
             products,
         })
+    }
+
+    /// B without its empty columns, if long rows of C would span too many of them. The phase must then begin again.
+    pub fn narrowed_columns(&self) -> Result<Option<NarrowedColumns>, OperandError> {
+        let has_bitmaps = self.lists.count_of(bin::BITMAP..bin::END) > 0;
+        if !has_bitmaps || !NarrowedColumns::are_worth_it(self.b) {
+            return Ok(None);
+        }
+        NarrowedColumns::of(self.b).map(Some)
     }
 
     /// A and B.

@@ -146,10 +146,14 @@ impl<E: SpmmElement> PlannedItems<E> {
                 row: row.read_only(),
                 ..items
             }),
-            Self::Tasks(blocks) => blocks
-                .iter()
-                .enumerate()
-                .try_for_each(|(block, tasks)| tasks.run(device, run, block, &launch)),
+            Self::Tasks(blocks) => {
+                // First all that may fail for want of memory: the launches for a block of columns change Y.
+                blocks.iter().try_for_each(|tasks| tasks.make_room(run))?;
+                blocks
+                    .iter()
+                    .enumerate()
+                    .try_for_each(|(block, tasks)| tasks.run(device, run, block, &launch))
+            }
             Self::Slices(slices) => slices.run(device, items, run.y.cast_to_sum(), with),
             Self::Teams(teams) => with(teams.items(items)),
         }

@@ -91,8 +91,8 @@ impl<E: SpmmElement> Spmm<E> {
     ///
     /// # Errors
     ///
-    /// 2^32 rows or columns or more; a requested kernel that cannot do what the options say with elements of this
-    /// type; too little device memory; the driver's.
+    /// 2^32 rows or columns or more; lists that are no matrix; a requested kernel that cannot do what the options say
+    /// with elements of this type; too little device memory; the driver's.
     pub fn plan(
         device: &Device,
         a: CsMatViewI<'_, E, u32, u32>,

@@ -194,8 +194,8 @@ impl<E: SpmmElement> Spmm<E> {
             let config = self.kernel.launch::<E>(shape, reduction, epilogue);
             let handle = self.kernel.handle::<E>(shape, reduction, epilogue);
             // SAFETY: the buffers are on this device and have the matrices' sizes; the columns of A are below `cols`,
-            // as sprs guarantees; y is borrowed mutably, so it does not overlap the others; the items were made for
-            // this kernel.
+            // as its upload has checked; y is borrowed mutably, so it does not overlap the others; the items were made
+            // for this kernel.
             unsafe {
                 match &handle {
                     Handle::General(kernel) => {

@@ -2,9 +2,11 @@
 
 mod buffers;
 mod emulator;
+mod failing_allocations;
 mod handles;
 mod kernels;
 mod launches;
+mod memory;
 mod ptx;
 mod recordings;
 mod selection;

@@ -38,7 +38,7 @@ fn layers_run_in_the_cheaper_order_and_give_the_same_either_way() {
             let layers: Vec<_> = (widths.windows(2).zip(1..))
                 .map(|(pair, seed)| layer::<f32>(pair[0], pair[1], bias, seed))
                 .collect();
-            let x = generate::dense::<f32>(60, widths[0], 9);
+            let x = generate::dense::<f32>(60, widths[0], 9).unwrap();
             every_device_agrees(&graph, x.view(), &layers, 1e-5);
         }
     }
@@ -81,7 +81,7 @@ fn layers_agree<T: GcnElement>(tolerance: f64) {
             layer::<T>(classes, classes, classes % 2 == 1, 1),
             layer(classes, classes, classes != 16, 3),
         ];
-        let x = generate::dense::<T>(150, classes, 9);
+        let x = generate::dense::<T>(150, classes, 9).unwrap();
         let wanted = network(&graph, x.view(), &layers);
         for device in devices() {
             let mut options = GcnOptions::default();

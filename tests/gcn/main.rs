@@ -67,9 +67,12 @@ fn logits<T: Scalar>(
 }
 
 fn layer<T: Scalar>(inputs: usize, outputs: usize, bias: bool, seed: u64) -> GcnLayer<T> {
-    let row = generate::dense::<T>(1, outputs, seed + 1).row(0).to_owned();
+    let row = generate::dense::<T>(1, outputs, seed + 1)
+        .unwrap()
+        .row(0)
+        .to_owned();
     GcnLayer {
-        weights: generate::dense(inputs, outputs, seed),
+        weights: generate::dense(inputs, outputs, seed).unwrap(),
         bias: bias.then_some(row),
     }
 }

@@ -15,7 +15,7 @@ fn a_nan_stays_in_its_row_and_its_neighbours() {
     // Node 1 hears 0, and nobody else does.
     let graph = CsMatI::new((4, 4), vec![0_u32, 0, 1, 1, 1], vec![0_u32], vec![1.0_f32]);
     let layers = [layer::<f32>(8, 4, true, 1), layer(4, 4, true, 3)];
-    let mut x = generate::dense::<f32>(4, 8, 9);
+    let mut x = generate::dense::<f32>(4, 8, 9).unwrap();
     x[[0, 3]] = f32::NAN;
     for device in devices() {
         let mut gcn = Gcn::plan(&device, graph.view(), &layers, GcnOptions::default()).unwrap();
@@ -31,7 +31,7 @@ fn a_nan_stays_in_its_row_and_its_neighbours() {
 fn a_network_in_f64_is_right_to_thirteen_digits() {
     let graph = weighted::<f64>(150, 900);
     let layers = [layer(21, 16, true, 1), layer(16, 7, true, 3)];
-    let x = generate::dense::<f64>(150, 21, 9);
+    let x = generate::dense::<f64>(150, 21, 9).unwrap();
     every_device_agrees(&graph, x.view(), &layers, 1e-13);
 }
 
@@ -39,7 +39,7 @@ fn a_network_in_f64_is_right_to_thirteen_digits() {
 fn runs_with_the_same_buffers_and_with_others_all_give_the_same() {
     let graph = weighted::<f32>(90, 500);
     let layers = [layer(12, 16, true, 1), layer(16, 5, true, 3)];
-    let x = generate::dense::<f32>(90, 12, 9);
+    let x = generate::dense::<f32>(90, 12, 9).unwrap();
     let wanted = network(&graph, x.view(), &layers);
     for device in devices() {
         let mut gcn = Gcn::plan(&device, graph.view(), &layers, GcnOptions::default()).unwrap();
@@ -62,7 +62,7 @@ fn runs_with_the_same_buffers_and_with_others_all_give_the_same() {
 fn a_network_whose_products_add_to_zeros_runs_again_and_again() {
     let graph = weighted::<f32>(60, 300);
     let layers = [layer(9, 4, true, 1)];
-    let x = generate::dense::<f32>(60, 9, 9);
+    let x = generate::dense::<f32>(60, 9, 9).unwrap();
     let wanted = network(&graph, x.view(), &layers);
     let mut options = GcnOptions::default();
     options.spmm.kernel = Some(SpmmKernel::ThreadPerNonzero);
@@ -107,7 +107,7 @@ fn a_network_of_whole_numbers_is_exact_and_one_other_edge_shows() {
 fn a_run_inside_a_recording_is_recorded_each_time() {
     let graph = weighted::<f32>(90, 500);
     let layers = [layer(12, 16, true, 1), layer(16, 5, true, 3)];
-    let x = generate::dense::<f32>(90, 12, 9);
+    let x = generate::dense::<f32>(90, 12, 9).unwrap();
     let wanted = network(&graph, x.view(), &layers);
     let mut options = GcnOptions::default();
     options.spmm.task_size = Some(16);

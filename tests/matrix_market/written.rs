@@ -37,8 +37,8 @@ fn a_failed_write_leaves_what_was_there() {
 fn a_written_file_is_general_real_and_replaces_the_one_before() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("a.mtx");
-    let old = "something longer than the matrix that takes its place, to see that nothing of it stays there";
-    fs::write(&path, old).unwrap();
+    // Longer than the matrix, to see that nothing of it remains.
+    fs::write(&path, "x".repeat(1000)).unwrap();
     // Stored by columns.
     let matrix = Matrix::new_csc((2, 2), vec![0u32, 1, 2], vec![1u32, 0], vec![1e300, -0.0]);
     write_matrix_market(&path, matrix.view()).unwrap();

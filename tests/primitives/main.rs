@@ -1,4 +1,5 @@
 //! What the operations are made of, on every device: prefix sums, sorting, and conversions of matrices in CSR.
 
+mod broken;
 mod csr;
 mod scan_and_sort;

@@ -1,9 +1,11 @@
 //! Products of all shapes, by every kernel.
 
 use crate::{SKEWED, assert_exact, assert_right, bin_limits, choices, products, whole};
+use std::time::{Duration, Instant};
 use support::devices;
 use warprow::DeviceCsr;
 use warprow::device::{Device, EmulatorOptions};
+use warprow::reference::verify_spgemm;
 use warprow::spgemm::{Spgemm, SpgemmOptions, spgemm};
 use warprow::{generate, reference};
 
@@ -154,6 +156,36 @@ fn spans_wider_than_any_bitmap_are_done_in_windows() {
     let device = Device::emulator(EmulatorOptions::default());
     let product = spgemm(&device, a.view(), b.view(), options).unwrap();
     assert!(product.c.map(|&value| f64::from(value)) == wanted);
+}
+
+#[test]
+fn few_nonzeros_in_nearly_2_pow_32_columns_take_the_time_of_their_number() {
+    // A row of 30,000 products, more than a hash table takes, and a short one. Most columns are in two rows of B.
+    let (rows, cols) = (3000_u32, u32::MAX);
+    let column = |k: u32, j: u32| (k % 1500 * 10 + j) * 286_331 + u32::from(k == 1500 && j > 2) * 5;
+    let mut b: Vec<Vec<u32>> = (0..rows)
+        .map(|k| (0..10).map(|j| column(k, j)).collect())
+        .collect();
+    b[2999][9] = cols - 1;
+    let a = vec![(0..rows).collect::<Vec<u32>>(), vec![], vec![5, 2999]];
+    let (a, b) = (whole(&a, rows), whole(&b, cols));
+    assert_eq!(b.nnz(), 30_000);
+    let wanted = reference::spgemm(a.view(), b.view());
+    assert_eq!(wanted.indices().last(), Some(&(cols - 1)));
+    let start = Instant::now();
+    for device in devices() {
+        for product in products(&device, &a, &b, SpgemmOptions::default()).unwrap() {
+            assert_eq!(product.cols(), cols as usize);
+            assert!(product.map(|&value| f64::from(value)) == wanted);
+            assert!(verify_spgemm(a.view(), b.view(), product.view()).ok());
+        }
+    }
+    // In windows, one product alone takes minutes on the emulator.
+    assert!(
+        start.elapsed() < Duration::from_secs(60),
+        "{:?}",
+        start.elapsed()
+    );
 }
 
 #[test]

@@ -25,8 +25,9 @@ fn by(kernel: SpmmKernel) -> SpmmOptions {
 
 #[test]
 fn a_sum_of_200_000_random_terms_that_is_off_by_less_than_their_sum_is_wrong() {
-    let x = generate::dense::<f32>(LONG as usize, 1, 1);
+    let x = generate::dense::<f32>(LONG as usize, 1, 1).unwrap();
     let values = generate::dense::<f32>(1, LONG as usize, 2)
+        .unwrap()
         .into_raw_vec_and_offset()
         .0;
     let a = CsMatI::new(
@@ -108,7 +109,7 @@ fn every_kernel_is_as_precise_as_its_summation_depth_says() {
     let a = generate::rmat::<f32>(700, 30_000, [0.6, 0.2, 0.15, 0.05], 3).unwrap();
     // Terms of one sign: partial sums and their errors grow all the way.
     let a = a.map(|value| value.abs());
-    let x = generate::dense::<f32>(700, 9, 4).mapv(f32::abs);
+    let x = generate::dense::<f32>(700, 9, 4).unwrap().mapv(f32::abs);
     let longest = a.outer_iterator().map(|row| row.nnz()).max().unwrap();
     for device in devices() {
         for &kernel in SpmmKernel::ALL {

@@ -271,13 +271,13 @@ fn infinities_and_nans_stay_in_the_rows_that_read_them() {
 #[test]
 fn a_skewed_graph_verifies_in_both_types() {
     let a = generate::rmat::<f64>(1000, 9000, [0.57, 0.19, 0.19, 0.05], 3).unwrap();
-    let x = generate::dense::<f64>(1000, 47, 4);
+    let x = generate::dense::<f64>(1000, 47, 4).unwrap();
     for (y, made) in products(&a, x.view()) {
         let checked = verify_spmm(a.view(), x.view(), y.view());
         assert!(checked.ok(), "f64, {made}: {checked}");
     }
     let a = generate::rmat::<f32>(1000, 9000, [0.57, 0.19, 0.19, 0.05], 3).unwrap();
-    let x = generate::dense::<f32>(1000, 47, 4);
+    let x = generate::dense::<f32>(1000, 47, 4).unwrap();
     for (y, made) in products(&a, x.view()) {
         let checked = verify_spmm(a.view(), x.view(), y.view());
         assert!(checked.ok(), "f32, {made}: {checked}");

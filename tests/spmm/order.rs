@@ -46,7 +46,7 @@ fn matrices() -> Vec<CsrMatrix<f32>> {
 fn every_kernel_on_every_order_gives_the_right_product() {
     for device in devices() {
         for a in matrices() {
-            let x = generate::dense::<f32>(a.cols(), 33, 7);
+            let x = generate::dense::<f32>(a.cols(), 33, 7).unwrap();
             for &kernel in SpmmKernel::ALL {
                 for &order in RowOrder::ALL {
                     let options = ordered(order, Some(kernel));
@@ -63,7 +63,7 @@ fn every_kernel_on_every_order_gives_the_right_product() {
 #[test]
 fn tasks_and_slices_that_cut_rows_write_them_where_the_caller_has_them() {
     let a = &matrices()[4];
-    let x = generate::dense::<f32>(a.cols(), 8, 7);
+    let x = generate::dense::<f32>(a.cols(), 8, 7).unwrap();
     for device in devices() {
         for &kernel in SpmmKernel::ALL {
             for task_size in [3, 16, 33] {
@@ -91,8 +91,8 @@ fn every_reduction_alpha_beta_and_transpose_is_right_on_every_order() {
                 } else {
                     a.clone()
                 };
-                let x = generate::dense::<f32>(of.cols(), features, 7);
-                let before = generate::dense::<f32>(of.rows(), features, 8);
+                let x = generate::dense::<f32>(of.cols(), features, 7).unwrap();
+                let before = generate::dense::<f32>(of.rows(), features, 8).unwrap();
                 for reduction in Reduction::ALL {
                     let options = SpmmOptions {
                         reduction,
@@ -279,7 +279,7 @@ fn an_order_is_the_same_every_time_and_on_every_device() {
 #[test]
 fn kernels_without_atomics_give_the_same_bits_every_time() {
     let a = generate::rmat::<f32>(300, 3000, [0.57, 0.19, 0.19, 0.05], 3).unwrap();
-    let x = generate::dense::<f32>(300, 20, 4);
+    let x = generate::dense::<f32>(300, 20, 4).unwrap();
     for device in devices() {
         for &kernel in SpmmKernel::ALL {
             if !kernel.capabilities().deterministic {
@@ -331,7 +331,7 @@ proptest! {
         let nonzeros = (rows * cols).min(1000) * part / 100;
         // Small whole numbers, so that sums are exact in whatever order.
         let a = generate::uniform::<f32>(rows, cols, nonzeros, seed).unwrap().map(|value| (4.0 * value).round());
-        let x = generate::dense::<f32>(cols as usize, features, seed).mapv(|value| (9.0 * value).round());
+        let x = generate::dense::<f32>(cols as usize, features, seed).unwrap().mapv(|value| (9.0 * value).round());
         let expected = reference::spmm(a.view(), x.view());
         for device in devices() {
             for kernel in [SpmmKernel::Vector, SpmmKernel::Sliced, SpmmKernel::SlicedTwoPass, SpmmKernel::ColumnMajor] {

@@ -30,7 +30,7 @@ fn assert_right<T: SpmmElement>(
 
 fn every_kernel_multiplies<T: SpmmElement>(rows: u32, cols: u32, nnz: u32, features: usize) {
     let a = generate::uniform::<T>(rows, cols, nnz, 7).unwrap();
-    let x = generate::dense::<T>(cols as usize, features, 8);
+    let x = generate::dense::<T>(cols as usize, features, 8).unwrap();
     let has_type = |options: &SpmmOptions| {
         (options.kernel).is_none_or(|kernel| kernel.capabilities().has::<T>(Reduction::Sum))
     };
@@ -67,7 +67,7 @@ fn a_plan_for_one_number_of_features_multiplies_with_any_other() {
             };
             let plan = Spmm::plan(&device, a.view(), options).unwrap();
             for features in [1, 5, 33] {
-                let x = generate::dense::<f32>(40, features, 2);
+                let x = generate::dense::<f32>(40, features, 2).unwrap();
                 assert_right(a.view(), x.view(), &plan.multiply(x.view()).unwrap(), &plan);
             }
         }
@@ -87,7 +87,7 @@ fn a_plan_that_knows_the_features_gives_a_gpu_tasks_that_all_run_at_once() {
             let plan = Spmm::plan(&device, a.view(), options).unwrap();
             let least = plan.to_string().contains(" tasks of 64 steps");
             assert_eq!(least, device.is_emulator(), "{plan}");
-            let x = generate::dense::<f32>(900, features as usize, 2);
+            let x = generate::dense::<f32>(900, features as usize, 2).unwrap();
             assert_right(a.view(), x.view(), &plan.multiply(x.view()).unwrap(), &plan);
         }
     }
@@ -117,7 +117,7 @@ fn no_rows_no_columns_and_no_features_give_what_there_is() {
 #[test]
 fn a_matrix_by_columns_is_converted_and_a_view_of_some_rows_is_those() {
     let a = generate::uniform::<f64>(40, 23, 200, 1).unwrap();
-    let x = generate::dense::<f64>(23, 6, 2);
+    let x = generate::dense::<f64>(23, 6, 2).unwrap();
     let by_columns = a.to_csc();
     let rows = 7..31;
     let some_rows = a.slice_outer(rows.clone());
@@ -134,7 +134,7 @@ fn a_matrix_by_columns_is_converted_and_a_view_of_some_rows_is_those() {
 #[test]
 fn x_may_have_any_memory_layout() {
     let a = generate::uniform::<f32>(9, 12, 40, 3).unwrap();
-    let wide = generate::dense::<f32>(24, 14, 4);
+    let wide = generate::dense::<f32>(24, 14, 4).unwrap();
     let view = wide.slice(s![..;2, ..;-2]);
     let columns = view.to_owned().reversed_axes();
     for device in devices() {
@@ -153,7 +153,7 @@ fn a_plan_runs_many_times_with_any_number_of_features() {
     for device in devices() {
         let plan = Spmm::plan(&device, a.view(), SpmmOptions::default()).unwrap();
         for features in [1, 32, 7] {
-            let host = generate::dense::<f32>(30, features, 6);
+            let host = generate::dense::<f32>(30, features, 6).unwrap();
             let x = device.upload(host.as_slice().unwrap()).unwrap();
             let mut y = device.uninitialized(50 * features).unwrap();
             for _ in 0..3 {

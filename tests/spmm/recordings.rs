@@ -44,7 +44,7 @@ struct Operands {
 
 impl Operands {
     fn new(plan: &Spmm<f32>, features: usize, seed: u64) -> Self {
-        let x = generate::dense::<f32>(plan.cols(), features, seed);
+        let x = generate::dense::<f32>(plan.cols(), features, seed).unwrap();
         Self {
             x_device: plan.device().upload(x.as_slice().unwrap()).unwrap(),
             y: plan.device().zeros(plan.rows() * features).unwrap(),

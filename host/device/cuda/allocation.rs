@@ -55,6 +55,11 @@ impl Cuda {
         (too_many.into_iter()).try_for_each(|address| self.free_now(address))
     }
 
+    /// The bytes of all live allocations.
+    pub fn allocated_bytes(&self) -> u64 {
+        self.pool().live_bytes()
+    }
+
     /// Frees the pool; returns whether there was anything in it.
     pub(super) fn free_pool(&self) -> Result<bool, DeviceError> {
         let addresses = self.pool().clear();

@@ -63,6 +63,11 @@ impl MemoryPool {
         self.bytes
     }
 
+    /// Bytes of the live allocations.
+    pub fn live_bytes(&self) -> u64 {
+        self.live.values().sum()
+    }
+
     /// Empties the pool; the driver must free what it returns.
     pub fn clear(&mut self) -> Vec<u64> {
         self.bytes = 0;

@@ -158,7 +158,7 @@ fn an_extremum_may_err_by_one_rounding_whatever_the_number_of_products() {
 
 #[test]
 fn of_200_000_random_terms_a_sum_of_known_depth_may_err_by_little() {
-    let terms = crate::generate::dense::<f32>(200_000, 1, 1);
+    let terms = crate::generate::dense::<f32>(200_000, 1, 1).unwrap();
     let terms: Vec<f64> = terms.iter().map(|&x| x.into()).collect();
     let sum: f64 = terms.iter().sum();
     let operation = Operation::<f32> {

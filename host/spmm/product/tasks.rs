@@ -218,6 +218,29 @@ impl<E: SpmmElement> Tasks<E> {
         large_item + items_of_block + parts.min(32) / 4 + parts / 32 + 14
     }
 
+    /// The split rows of a run.
+    fn split_rows(&self, run: &RunArguments<E>) -> &SplitRows {
+        let of_run = (run.items_of_block, self.large(run.joining));
+        let is_of_run = |rows: &&SplitRows| (rows.items_of_block, rows.large) == of_run;
+        let split_rows = self.split_rows.iter().find(is_of_run);
+        split_rows.expect("split rows are listed for all blocks that kernels have")
+    }
+
+    /// The rows of partial sums that split rows need.
+    fn partial_sum_rows(&self, split_rows: &SplitRows) -> u64 {
+        if !split_rows.any() {
+            return 0;
+        }
+        let items = split_rows.large.item_of(self.starts.count);
+        2 * u64::from(items.div_ceil(split_rows.items_of_block))
+    }
+
+    /// Makes room for the partial sums of a run.
+    pub fn make_room(&self, run: &RunArguments<E>) -> Result<(), SpmmError> {
+        let rows = self.partial_sum_rows(self.split_rows(run));
+        Ok(self.partial_sums.make_room(rows, run.y.cols.into())?)
+    }
+
     /// Launches the kernel on the tasks of a block of columns, and adds up the parts of the split rows.
     pub fn run(
         &self,
@@ -226,32 +249,16 @@ impl<E: SpmmElement> Tasks<E> {
         block: usize,
         launch: &impl Fn(LaunchArguments<E>) -> Result<(), SpmmError>,
     ) -> Result<(), SpmmError> {
-        let RunArguments {
-            items_of_block,
-            joining,
-            y,
-            ..
-        } = *run;
-        let large = self.large(joining);
-        let is_of_run =
-            |rows: &&SplitRows| (rows.items_of_block, rows.large) == (items_of_block, large);
-        let split_rows = self.split_rows.iter().find(is_of_run);
-        let split_rows =
-            split_rows.expect("split rows are listed for all blocks that kernels have");
-        let parts = if split_rows.any() {
-            let items = large.item_of(self.starts.count);
-            2 * u64::from(items.div_ceil(items_of_block))
-        } else {
-            0
-        };
+        let split_rows = self.split_rows(run);
         let row_ptr = run.row_ptr.offset(block * run.rows as usize);
         let mut scaling: Scaling<E::Sum> = run.scaling;
         if block > 0 {
             scaling.beta = <E::Sum as Real>::ONE;
         }
+        let rows = self.partial_sum_rows(split_rows);
         self.partial_sums
-            .with(parts, y.cols.into(), |partial_sums| {
-                let items = (self.starts).items(large, partial_sums, run.original_row);
+            .with(rows, run.y.cols.into(), |partial_sums| {
+                let items = (self.starts).items(split_rows.large, partial_sums, run.original_row);
                 launch(LaunchArguments {
                     row_ptr,
                     items,
@@ -265,9 +272,9 @@ impl<E: SpmmElement> Tasks<E> {
                     many_parts_count,
                     ..
                 } = *split_rows;
-                let config = tasks::launch_combine(few_parts_count, many_parts_count, y.cols);
+                let config = tasks::launch_combine(few_parts_count, many_parts_count, run.y.cols);
                 let handle = tasks::combine_handle::<E>(run.reduction);
-                let arguments = (items, split_rows.pointers(), y, scaling);
+                let arguments = (items, split_rows.pointers(), run.y, scaling);
                 // SAFETY: the kernel before has written the parts of the split rows; y is this run's.
                 unsafe { device.launch(&handle, config, arguments)? };
                 Ok(())

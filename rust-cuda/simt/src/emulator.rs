@@ -45,7 +45,7 @@ impl Emulator {
     pub fn new(options: Options) -> Self {
         Self {
             options,
-            table: RwLock::new(Table::new()),
+            table: RwLock::new(Table::new(options.memory)),
             stripes: Stripes::new(),
             stacks: Stacks::new(),
             progress: Mutex::new(None),
@@ -78,7 +78,7 @@ impl Emulator {
     ///
     /// # Errors
     ///
-    /// If the host has not enough memory, or the granule is not 1, 2, 4, 8 or 16.
+    /// If the emulator or the host has not enough memory, or the granule is not 1, 2, 4, 8 or 16.
     pub fn allocate(&self, bytes: u64, granule: u32) -> Result<u64, MemoryError> {
         let full = self.options.checks == Checks::Full;
         self.write_table().allocate(bytes, granule, full)
@@ -91,6 +91,12 @@ impl Emulator {
     /// If the address is not the start of a live allocation.
     pub fn free(&self, address: u64) -> Result<(), MemoryError> {
         self.write_table().free(address)
+    }
+
+    /// The bytes of all live allocations, as they were asked for.
+    #[must_use]
+    pub fn allocated(&self) -> u64 {
+        self.read_table().allocated()
     }
 
     /// Copies bytes to the device.

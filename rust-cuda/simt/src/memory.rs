@@ -1,6 +1,10 @@
 //! Device memory. An address consists of a slot, which identifies an allocation, and an offset in that allocation; it
 //! is never a host pointer.
 
+mod error;
+
+pub use error::MemoryError;
+
 use std::collections::VecDeque;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
@@ -14,80 +18,6 @@ pub(crate) const OFFSET_MASK: u64 = (1 << OFFSET_BITS) - 1;
 const SLOTS: usize = 1 << (u64::BITS - OFFSET_BITS);
 /// Maximum number of freed slots that are not used again, so that accesses to them are reported.
 const MAX_FREED_SLOTS: usize = 1 << 16;
-
-/// An error of a host function on device memory.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum MemoryError {
-    /// The host has not enough memory.
-    #[error("no memory on the host for an allocation of {bytes} bytes and its bookkeeping")]
-    OutOfMemory {
-        /// The requested size in bytes.
-        bytes: u64,
-    },
-    /// A granule that is not the size of an element.
-    #[error("a granule of {granule} bytes: it must be 1, 2, 4, 8 or 16")]
-    Granule {
-        /// The granule.
-        granule: u32,
-    },
-    /// An address that belongs to no allocation.
-    #[error("address {address:#x} belongs to no allocation")]
-    UnknownAddress {
-        /// The address.
-        address: u64,
-    },
-    /// An address in an allocation that was freed.
-    #[error("address {address:#x} belongs to an allocation that was freed")]
-    Freed {
-        /// The address.
-        address: u64,
-    },
-    /// A range that is not inside one allocation.
-    #[error("{bytes} bytes at offset {offset} of an allocation of {size} bytes")]
-    OutOfBounds {
-        /// The size of the range in bytes.
-        bytes: u64,
-        /// The offset of the range in the allocation.
-        offset: u64,
-        /// The size of the allocation in bytes.
-        size: u64,
-    },
-    /// A read of memory that was never written.
-    #[error(
-        "nothing was ever written at offset {offset} of an allocation of {size} bytes, address {address:#x}"
-    )]
-    Uninitialised {
-        /// The first address that was never written.
-        address: u64,
-        /// Its offset in the allocation.
-        offset: u64,
-        /// The size of the allocation in bytes.
-        size: u64,
-    },
-    /// An attempt to free an address that is not the start of an allocation.
-    #[error(
-        "address {address:#x} is {offset} bytes into an allocation: only its start can be freed"
-    )]
-    NotTheStart {
-        /// The address.
-        address: u64,
-        /// Its offset in the allocation.
-        offset: u64,
-    },
-    /// A copy between ranges that overlap.
-    #[error(
-        "a copy of {bytes} bytes from {source_address:#x} to {destination:#x}: the ranges overlap"
-    )]
-    Overlap {
-        /// The address of the destination.
-        destination: u64,
-        /// The address of the source.
-        source_address: u64,
-        /// The number of bytes to copy.
-        bytes: u64,
-    },
-}
 
 /// 16 bytes with an alignment of 16: the unit of host memory for allocations.
 #[repr(C, align(16))]
@@ -298,14 +228,26 @@ pub(crate) struct Table {
     entries: Vec<Entry>,
     /// Freed slots, the oldest first.
     freed: VecDeque<usize>,
+    /// The most bytes of all live allocations.
+    memory: u64,
+    /// The bytes of all live allocations.
+    allocated: u64,
 }
 
 impl Table {
-    pub fn new() -> Self {
+    /// A table of no allocations; all together may have `memory` bytes.
+    pub fn new(memory: Option<u64>) -> Self {
         Self {
             entries: vec![Entry::Vacant],
             freed: VecDeque::new(),
+            memory: memory.unwrap_or(u64::MAX),
+            allocated: 0,
         }
+    }
+
+    /// The bytes of all live allocations.
+    pub fn allocated(&self) -> u64 {
+        self.allocated
     }
 
     #[inline]
@@ -316,6 +258,14 @@ impl Table {
     pub fn allocate(&mut self, bytes: u64, granule: u32, full: bool) -> Result<u64, MemoryError> {
         if !matches!(granule, 1 | 2 | 4 | 8 | 16) {
             return Err(MemoryError::Granule { granule });
+        }
+        let (allocated, memory) = (self.allocated, self.memory);
+        if bytes > memory - allocated {
+            return Err(MemoryError::MemoryExceeded {
+                bytes,
+                allocated,
+                memory,
+            });
         }
         let slot = if self.freed.len() >= MAX_FREED_SLOTS {
             self.freed[0]
@@ -333,17 +283,20 @@ impl Table {
             self.freed.pop_front();
             self.entries[slot] = live;
         }
+        self.allocated += bytes;
         Ok((slot as u64) << OFFSET_BITS)
     }
 
     pub fn free(&mut self, address: u64) -> Result<(), MemoryError> {
-        self.find(address, 0)?;
+        let (allocation, _) = self.find(address, 0)?;
+        let bytes = allocation.size();
         let offset = address & OFFSET_MASK;
         if offset != 0 {
             return Err(MemoryError::NotTheStart { address, offset });
         }
         let slot = (address >> OFFSET_BITS) as usize;
         self.entries[slot] = Entry::Freed;
+        self.allocated -= bytes;
         self.freed.push_back(slot);
         Ok(())
     }

@@ -12,6 +12,8 @@ pub struct Options {
     pub checks: Checks,
     /// The order of execution.
     pub schedule: Schedule,
+    /// Bytes of device memory; `None`: as many as the host gives.
+    pub memory: Option<u64>,
 }
 
 /// What an emulator checks.

@@ -24,8 +24,8 @@ fn f32_verifies(x: &Array2<f32>, w: &Array2<f32>) {
 #[test]
 fn the_greatest_numbers_and_infinities_of_f32_come_out_as_on_cuda_cores() {
     for depth in [15, 16, 40] {
-        let mut x = generate::dense::<f32>(70, depth, 1);
-        let w = generate::dense::<f32>(depth, 18, 2);
+        let mut x = generate::dense::<f32>(70, depth, 1).unwrap();
+        let w = generate::dense::<f32>(depth, 18, 2).unwrap();
         // The greatest rounds up to infinity where it is split in two.
         x[[1, 3]] = f32::MAX;
         x[[2, 4]] = -f32::MAX;
@@ -40,8 +40,8 @@ fn the_greatest_numbers_and_infinities_of_f32_come_out_as_on_cuda_cores() {
 
 #[test]
 fn the_smallest_numbers_of_f32_keep_their_bits_beside_great_ones() {
-    let x = generate::dense::<f32>(40, 32, 1);
-    let w = generate::dense::<f32>(32, 10, 2);
+    let x = generate::dense::<f32>(40, 32, 1).unwrap();
+    let w = generate::dense::<f32>(32, 10, 2).unwrap();
     let scaled = |matrix: &Array2<f32>, exponent: i32| {
         matrix.mapv(|x| (f64::from(x) * 2f64.powi(exponent)) as f32)
     };

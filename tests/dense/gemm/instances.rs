@@ -27,8 +27,8 @@ const SHAPES: [(usize, usize); 11] = [
 fn run_new<T: GemmElement>(device: &Device, seen: &mut BTreeSet<&'static str>) {
     for (k, n) in SHAPES {
         let (x, w) = (
-            generate::dense::<T>(21, k, 1),
-            generate::dense::<T>(k, n, 2),
+            generate::dense::<T>(21, k, 1).unwrap(),
+            generate::dense::<T>(k, n, 2).unwrap(),
         );
         for options in choices::<T>(device, k) {
             let gemm = Gemm::plan(device, w.view(), None, options).unwrap();

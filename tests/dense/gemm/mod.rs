@@ -76,8 +76,11 @@ fn every_choice_verifies<T: GemmElement>(
 
 fn in_every_type(m: usize, k: usize, n: usize, with_bias: bool, relu: bool) {
     fn one<T: GemmElement>(m: usize, k: usize, n: usize, with_bias: bool, relu: bool) {
-        let (x, w) = (generate::dense::<T>(m, k, 1), generate::dense::<T>(k, n, 2));
-        let bias = generate::dense::<T>(1, n, 3).row(0).to_owned();
+        let (x, w) = (
+            generate::dense::<T>(m, k, 1).unwrap(),
+            generate::dense::<T>(k, n, 2).unwrap(),
+        );
+        let bias = generate::dense::<T>(1, n, 3).unwrap().row(0).to_owned();
         every_choice_verifies(x.view(), w.view(), with_bias.then(|| bias.view()), relu);
     }
     one::<f32>(m, k, n, with_bias, relu);
@@ -122,7 +125,10 @@ fn wide_and_deep_products_verify() {
 #[test]
 fn warps_that_stream_many_tiles_verify_with_w_in_shared_memory_and_without() {
     fn one<T: GemmElement>(m: usize, k: usize, n: usize) {
-        let (x, w) = (generate::dense::<T>(m, k, 1), generate::dense::<T>(k, n, 2));
+        let (x, w) = (
+            generate::dense::<T>(m, k, 1).unwrap(),
+            generate::dense::<T>(k, n, 2).unwrap(),
+        );
         for device in support::devices() {
             for options in choices::<T>(&device, k) {
                 let kernel = options.kernel.unwrap();
@@ -166,7 +172,10 @@ fn no_rows_no_columns_and_no_depth_give_what_there_is() {
     fn one<T: GemmElement>() {
         for device in support::devices() {
             for (m, k, n) in [(0, 3, 4), (3, 4, 0), (0, 0, 0)] {
-                let (x, w) = (generate::dense::<T>(m, k, 1), generate::dense(k, n, 2));
+                let (x, w) = (
+                    generate::dense::<T>(m, k, 1).unwrap(),
+                    generate::dense(k, n, 2).unwrap(),
+                );
                 for options in choices::<T>(&device, k) {
                     let y = multiply(&device, x.view(), w.view(), None, options);
                     assert_eq!(y.dim(), (m, n), "{options:?}");
@@ -244,8 +253,8 @@ fn terms_that_cancel_keep_their_bound() {
 fn infinities_and_nans_reach_their_row_and_column_and_no_other() {
     fn one<T: GemmElement>() {
         let (inf, nan) = (T::from_f64(f64::INFINITY), T::from_f64(f64::NAN));
-        let mut x = generate::dense::<T>(140, 21, 1);
-        let mut w = generate::dense::<T>(21, 19, 2);
+        let mut x = generate::dense::<T>(140, 21, 1).unwrap();
+        let mut w = generate::dense::<T>(21, 19, 2).unwrap();
         x[[3, 20]] = inf;
         x[[139, 0]] = nan;
         w[[20, 18]] = inf;
@@ -276,7 +285,7 @@ fn a_sixteen_bit_result_beyond_the_range_is_infinite() {
 
 #[test]
 fn x_and_w_may_have_any_memory_layout_and_a_plan_runs_many_times() {
-    let wide = generate::dense::<f32>(60, 44, 4);
+    let wide = generate::dense::<f32>(60, 44, 4).unwrap();
     let (x, w) = (wide.slice(s![..;2, ..;-2]), wide.t());
     let w = w.slice(s![..22, 3..9]);
     for device in support::devices() {

@@ -13,20 +13,26 @@ fn a_plan_takes_parts_for_f32_only_where_they_suffice() {
         let gemm = Gemm::plan(&device, w.view(), None, GemmOptions::default());
         gemm.unwrap().kernel()
     };
-    let w = generate::dense::<f32>(16, 8, 1);
+    let w = generate::dense::<f32>(16, 8, 1).unwrap();
     assert_eq!(chosen(&w), GemmKernel::SplitFragments);
-    assert_eq!(chosen(&generate::dense(15, 8, 1)), GemmKernel::Staged);
     assert_eq!(
-        chosen(&generate::dense(33, 8, 1)),
+        chosen(&generate::dense(15, 8, 1).unwrap()),
+        GemmKernel::Staged
+    );
+    assert_eq!(
+        chosen(&generate::dense(33, 8, 1).unwrap()),
         GemmKernel::SplitFragments
     );
     assert_eq!(
-        chosen(&generate::dense(18, 17, 1)),
+        chosen(&generate::dense(18, 17, 1).unwrap()),
         GemmKernel::WarpgroupSplit
     );
-    assert_eq!(chosen(&generate::dense(15, 17, 1)), GemmKernel::Staged);
+    assert_eq!(
+        chosen(&generate::dense(15, 17, 1).unwrap()),
+        GemmKernel::Staged
+    );
     // Three parts reach less far than two.
-    let mut wide = generate::dense::<f32>(18, 17, 1);
+    let mut wide = generate::dense::<f32>(18, 17, 1).unwrap();
     for (weight, kernel) in [
         (128.0, GemmKernel::WarpgroupSplit),
         (-129.0, GemmKernel::SplitFragments),
@@ -36,7 +42,9 @@ fn a_plan_takes_parts_for_f32_only_where_they_suffice() {
         assert_eq!(chosen(&wide), kernel, "{weight}");
     }
     // Two parts of f16 want that the elements of W are not too different.
-    let wider = generate::dense::<f32>(65, 65, 1).mapv(|weight| weight + weight.signum());
+    let wider = generate::dense::<f32>(65, 65, 1)
+        .unwrap()
+        .mapv(|weight| weight + weight.signum());
     assert_eq!(chosen(&wider), GemmKernel::WarpgroupHalves);
     for (depth, kernel) in [(16, GemmKernel::WarpgroupHalves), (15, GemmKernel::Staged)] {
         let first = wider.slice(s![..depth, ..]).to_owned();
@@ -68,7 +76,7 @@ fn a_plan_takes_parts_for_f32_only_where_they_suffice() {
 #[test]
 fn f32_is_rounded_to_tf32_only_where_that_is_allowed() {
     let device = Device::emulator(Default::default());
-    let w = generate::dense::<f32>(4, 4, 1);
+    let w = generate::dense::<f32>(4, 4, 1).unwrap();
     let plan = |kernel, tf32| {
         let options = GemmOptions {
             kernel,
@@ -89,7 +97,7 @@ fn f32_is_rounded_to_tf32_only_where_that_is_allowed() {
     let refused = plan(Some(GemmKernel::WarpFragments), false).unwrap_err();
     assert!(refused.to_string().contains("tf32"), "{refused}");
     // An exact kernel is as fast.
-    let w = generate::dense::<f32>(16, 17, 1);
+    let w = generate::dense::<f32>(16, 17, 1).unwrap();
     let options = GemmOptions {
         tf32: true,
         ..GemmOptions::default()
@@ -101,7 +109,7 @@ fn f32_is_rounded_to_tf32_only_where_that_is_allowed() {
 #[test]
 fn rows_of_an_odd_number_of_16_bit_elements_are_for_fragments_alone() {
     let device = Device::emulator(Default::default());
-    let w = generate::dense::<f16>(5, 20, 1);
+    let w = generate::dense::<f16>(5, 20, 1).unwrap();
     let plan = |kernel| {
         let options = GemmOptions {
             kernel,
@@ -123,7 +131,7 @@ fn rows_of_an_odd_number_of_16_bit_elements_are_for_fragments_alone() {
 fn what_does_not_fit_is_refused_with_what_was_wanted_and_found() {
     let device = Device::emulator(Default::default());
     let other = Device::emulator(Default::default());
-    let w = generate::dense::<f32>(4, 5, 1);
+    let w = generate::dense::<f32>(4, 5, 1).unwrap();
     let bias = Array1::<f32>::zeros(4);
     let refused = Gemm::plan(&device, w.view(), Some(bias.view()), GemmOptions::default());
     let text = refused.unwrap_err().to_string();

@@ -8,7 +8,7 @@ use warprow::{Reduction, Spmm, SpmmElement, SpmmOptions, bf16, f16, generate};
 fn transposes_are_those_of_the_reference<E: SpmmElement>() {
     let a = generate::uniform::<E>(41, 29, 300, 5).unwrap();
     let features = 48;
-    let x = generate::dense::<E>(41, features, 6);
+    let x = generate::dense::<E>(41, features, 6).unwrap();
     let transpose = a.transpose_view().to_csr();
     let part = a.slice_outer(7..30);
     let part_transpose = part.transpose_view().to_csr();
@@ -44,7 +44,7 @@ fn bits<E: SpmmElement>(y: &Array2<E>) -> Vec<u64> {
 
 fn two_runs_have_the_same_bits<E: SpmmElement>() {
     let a = generate::rmat::<E>(200, 3000, [0.57, 0.19, 0.19, 0.05], 3).unwrap();
-    let x = generate::dense::<E>(200, 40, 4);
+    let x = generate::dense::<E>(200, 40, 4).unwrap();
     for device in devices() {
         for options in Reduction::ALL.into_iter().flat_map(cut_by_each) {
             let options = SpmmOptions {

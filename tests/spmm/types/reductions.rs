@@ -31,8 +31,8 @@ fn reductions_verify_at_odd_widths<E: SpmmElement>() {
                 .into_iter()
                 .enumerate()
             {
-                let x = generate::dense::<E>(53, features, 3);
-                let y = generate::dense::<E>(37, features, 4);
+                let x = generate::dense::<E>(53, features, 3).unwrap();
+                let y = generate::dense::<E>(37, features, 4).unwrap();
                 for factors in [FACTORS[k % 6], FACTORS[(k + 3) % 6]] {
                     for plan in &plans {
                         assert_verified(plan, &a, x.view(), factors, y.view());

@@ -37,7 +37,7 @@ fn nans_and_infinities_propagate_in_every_reduction_and_not_through_zero_factors
 fn y_need_not_be_written_before_if_beta_is_zero() {
     // The emulator reports the read of what nobody has written.
     let a = generate::uniform::<f16>(30, 20, 90, 1).unwrap();
-    let x = generate::dense::<f16>(20, 40, 2);
+    let x = generate::dense::<f16>(20, 40, 2).unwrap();
     for device in devices() {
         for options in Reduction::ALL.into_iter().flat_map(cut_by_each) {
             let plan = Spmm::plan(&device, a.view(), options).unwrap();

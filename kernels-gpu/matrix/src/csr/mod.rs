@@ -1,5 +1,6 @@
-//! Rearranging CSR matrices on the device: the row of each nonzero, the nonzeros by column, the
-//! rows in another order.
+//! CSR matrices on the device: whether one is valid, the row of each nonzero, the nonzeros by
+//! column, the rows in another order.
 
 pub mod by_column;
+pub mod check_columns;
 pub mod rows;

@@ -1,7 +1,7 @@
 //! Device memory as the host sees it.
 
 use crate::machine::{block_number, download, emulator, put, run, shape, strict, upload, zeros};
-use simt::{Checks, MemoryError, Schedule, Space, lane};
+use simt::{Checks, Emulator, MemoryError, Options, Schedule, Space, lane};
 
 #[test]
 fn what_is_written_is_read_at_every_offset_and_length() {
@@ -172,6 +172,46 @@ fn an_allocation_that_the_host_cannot_hold_is_an_error() {
             Err(MemoryError::Granule { granule: 3 })
         );
     }
+}
+
+#[test]
+fn live_allocations_take_no_more_than_the_emulator_has() {
+    let emulator = Emulator::new(Options {
+        memory: Some(100),
+        ..Options::default()
+    });
+    let large = emulator.allocate(90, 1).unwrap();
+    let small = emulator.allocate(10, 2).unwrap();
+    assert_eq!(emulator.allocated(), 100);
+    let exceeded = |bytes, allocated| {
+        Err(MemoryError::MemoryExceeded {
+            bytes,
+            allocated,
+            memory: 100,
+        })
+    };
+    assert_eq!(emulator.allocate(1, 1), exceeded(1, 100));
+    assert!(emulator.allocate(0, 1).is_ok());
+    emulator.free(large).unwrap();
+    assert_eq!(emulator.allocated(), 10);
+    for bytes in [91, u64::MAX] {
+        assert_eq!(emulator.allocate(bytes, 1), exceeded(bytes, 10));
+    }
+    assert!(emulator.free(large).is_err());
+    emulator.allocate(90, 1).unwrap();
+    emulator.free(small).unwrap();
+    assert_eq!(emulator.allocated(), 90);
+}
+
+#[test]
+fn an_emulator_without_a_limit_counts_what_is_allocated() {
+    let emulator = strict();
+    assert_eq!(emulator.allocated(), 0);
+    let words = zeros(&emulator, 10);
+    assert!(emulator.allocate(u64::MAX, 1).is_err());
+    assert_eq!(emulator.allocated(), 40);
+    emulator.free(words).unwrap();
+    assert_eq!(emulator.allocated(), 0);
 }
 
 #[test]

@@ -11,6 +11,7 @@ pub fn emulator(workers: usize, checks: Checks, schedule: Schedule) -> Emulator 
         workers: NonZeroUsize::new(workers),
         checks,
         schedule,
+        memory: None,
     })
 }
 
