@@ -7,6 +7,7 @@
 //!
 //! The emulator has no times; there it only shows that all runs.
 
+use anyhow::ensure;
 use clap::Parser;
 use std::time::Duration;
 use warprow::DeviceCsr;
@@ -52,6 +53,7 @@ fn main() -> anyhow::Result<()> {
         .collect();
     let numbers: Vec<u32> = (0..len).collect();
 
+    check_scan(&device, len)?;
     let mut counts = device.uninitialized::<u32>(len as usize)?;
     let time = median(&device, || {
         counts.fill_zero()?;
@@ -59,6 +61,7 @@ fn main() -> anyhow::Result<()> {
     })?;
     print("exclusive scan", time, 12 * u64::from(len));
 
+    check_sort(&device, &keys, &numbers)?;
     let time = median(&device, || {
         let mut keys = device.upload(&keys)?;
         let mut values: DeviceBuffer<u32> = device.upload(&numbers)?;
@@ -78,6 +81,12 @@ fn main() -> anyhow::Result<()> {
     let a = generate::communities::<f32>(rows, len, &planted, 1)?;
     println!("shuffled communities, {rows} rows, {len} nonzeros");
     let on_device = DeviceCsr::upload(&device, a.view())?;
+    let transposed = on_device.transpose()?.download()?;
+    ensure!(
+        transposed == a.transpose_view().to_csr(),
+        "the transpose is wrong"
+    );
+    drop(transposed);
     let time = median(&device, || timed(&device, || on_device.transpose()))?;
     print("transpose", time, 0);
     drop(on_device);
@@ -90,6 +99,43 @@ fn main() -> anyhow::Result<()> {
         Spmm::plan(&device, a.view(), options)?;
         println!("{}", Spmm::plan(&device, a.view(), options)?);
     }
+    Ok(())
+}
+
+/// Whether a scan of so many counts is right.
+fn check_scan(device: &Device, len: u32) -> anyhow::Result<()> {
+    let counts: Vec<u32> = (0..len).map(|i| i % 3).collect();
+    let mut sums = device.upload(&counts)?;
+    let total = exclusive_scan(device, &mut sums)?;
+    let mut before = 0;
+    for (sum, count) in sums.download()?.into_iter().zip(counts) {
+        ensure!(
+            sum == before,
+            "the scan is wrong: {sum} where {before} is wanted"
+        );
+        before += count;
+    }
+    ensure!(
+        total == u64::from(before),
+        "the scan's sum is wrong: {total}"
+    );
+    Ok(())
+}
+
+/// Whether these pairs are sorted right: by their keys, and those of equal keys by their values, which ascend.
+fn check_sort(device: &Device, keys: &[u32], values: &[u32]) -> anyhow::Result<()> {
+    let (mut sorted, mut moved) = (device.upload(keys)?, device.upload(values)?);
+    sort_pairs(device, &mut sorted, &mut moved, KEY_BITS)?;
+    let (sorted, moved) = (sorted.download()?, moved.download()?);
+    let pairs: Vec<(u32, u32)> = sorted.into_iter().zip(moved).collect();
+    let ascend = pairs.windows(2).all(|pair| pair[0] < pair[1]);
+    let belong = pairs
+        .iter()
+        .all(|&(key, value)| keys[value as usize] == key);
+    ensure!(
+        ascend && belong && pairs.len() == keys.len(),
+        "the sort is wrong"
+    );
     Ok(())
 }
 

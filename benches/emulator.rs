@@ -6,11 +6,13 @@
 //! ```
 
 use clap::Parser;
+use ndarray::Array2;
 use std::num::NonZeroUsize;
 use std::process::ExitCode;
 use std::thread::available_parallelism;
 use std::time::{Duration, Instant};
 use warprow::device::{Checks, EmulatorOptions};
+use warprow::reference::verify_spmm;
 use warprow::{Device, Error, Spmm, SpmmKernel, SpmmOptions, generate};
 
 /// Columns of X: one for each lane of a warp.
@@ -105,8 +107,8 @@ fn fastest(kernel: SpmmKernel, checks: Checks, workers: NonZeroUsize) -> anyhow:
         ..EmulatorOptions::default()
     });
     let a = generate::rmat::<f32>(ROWS, NONZEROS, PROBABILITIES, 1)?;
-    let x = generate::dense::<f32>(a.cols(), FEATURES, 1)?;
-    let x = device.upload(x.as_slice().expect("the matrix is row-major"))?;
+    let x_host = generate::dense::<f32>(a.cols(), FEATURES, 1)?;
+    let x = device.upload(x_host.as_slice().expect("the matrix is row-major"))?;
     let mut y = device.uninitialized(a.rows() * FEATURES)?;
     let options = SpmmOptions {
         kernel: Some(kernel),
@@ -123,5 +125,8 @@ fn fastest(kernel: SpmmKernel, checks: Checks, workers: NonZeroUsize) -> anyhow:
     for _ in 1..RUNS {
         least = least.min(run()?);
     }
+    let y = Array2::from_shape_vec((a.rows(), FEATURES), y.download()?)?;
+    let found = verify_spmm(a.view(), x_host.view(), y.view());
+    anyhow::ensure!(found.ok(), "{found}");
     Ok(least)
 }

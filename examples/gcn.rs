@@ -118,14 +118,57 @@ fn run(options: &Options) -> Result<bool> {
     )?;
     let y = Array2::from_shape_vec((gcn.nodes(), gcn.classes()), y_device.download()?)?;
     writeln!(out, "classes  {}", predicted(&y))?;
-    let (right, greatest) = compare(&y, &reference(&graph, &x, &layers));
+    let wanted = reference::log_softmax(logits(&graph, &x, &layers).view());
+    let verification = reference::verify_close(wanted.view(), y.view(), TOLERANCE);
     writeln!(
         out,
-        "check    {}: {} entries, greatest error relative to the reference in f64 {greatest:.2e}",
-        if right { "verified" } else { "wrong" },
-        y.len()
+        "check    {}: {} entries, greatest error relative to the reference in f64 {:.2e}",
+        if verification.ok() {
+            "verified"
+        } else {
+            "wrong"
+        },
+        verification.entries,
+        verification.max_relative_error,
     )?;
-    Ok(right)
+    let (exact, words) = check_exactly(&device, &graph, &layers, options.seed)?;
+    writeln!(out, "exact    {words}")?;
+    Ok(verification.ok() && exact)
+}
+
+/// The greatest error of an entry, relative to it or to 1.
+const TOLERANCE: f64 = 1e-4;
+
+/// Whether a network of the same edges and widths is right whose sums before LogSoftmax are exact, as its numbers are
+/// small multiples of 1/16.
+fn check_exactly(
+    device: &Device,
+    graph: &CsrMatrix<f32>,
+    layers: &[GcnLayer<f32>],
+    seed: u64,
+) -> Result<(bool, String)> {
+    let graph = reference::whole_graph::<_, f32>(graph.view(), seed);
+    let whole_layer = |(layer, seed): (&GcnLayer<f32>, u64)| {
+        let (inputs, outputs) = layer.weights.dim();
+        let whole = |rows, seed| reference::whole_selection(rows, outputs, seed);
+        GcnLayer {
+            weights: whole(inputs, seed),
+            bias: (layer.bias.as_ref()).map(|_| whole(1, seed + 1).row(0).to_owned()),
+        }
+    };
+    let layers: Vec<_> = layers.iter().zip(seed..).map(whole_layer).collect();
+    let mut gcn = Gcn::plan(device, graph.view(), &layers, GcnOptions::default())?;
+    let x = reference::whole_selection(1, gcn.nodes() * gcn.features(), seed);
+    let x = x.into_shape_with_order((gcn.nodes(), gcn.features()))?;
+    let y = gcn.classify(x.view())?;
+    let logits = logits(&graph, &x, &layers).mapv(|logit| logit as f32);
+    let verification = reference::verify_log_softmax(logits.view(), y.view());
+    let words = if verification.ok() {
+        "the sums of a network of small whole numbers, with the same edges".to_owned()
+    } else {
+        format!("no, with small whole numbers and the same edges: {verification}")
+    };
+    Ok((verification.ok(), words))
 }
 
 /// The network of a file, or else one of random weights.
@@ -182,8 +225,8 @@ fn predicted(y: &Array2<f32>) -> String {
         .join(", ")
 }
 
-/// The network in f64.
-fn reference(graph: &CsrMatrix<f32>, x: &Array2<f32>, layers: &[GcnLayer<f32>]) -> Array2<f64> {
+/// The network in f64, up to LogSoftmax.
+fn logits(graph: &CsrMatrix<f32>, x: &Array2<f32>, layers: &[GcnLayer<f32>]) -> Array2<f64> {
     let a_hat = normalized(graph);
     let mut x = x.mapv(f64::from);
     for (index, layer) in layers.iter().enumerate() {
@@ -197,7 +240,7 @@ fn reference(graph: &CsrMatrix<f32>, x: &Array2<f32>, layers: &[GcnLayer<f32>]) 
             x.mapv_inplace(|x| if x < 0.0 { 0.0 } else { x });
         }
     }
-    reference::log_softmax(x.view())
+    x
 }
 
 /// The normalised adjacency matrix in f64.
@@ -242,21 +285,6 @@ fn normalized(graph: &CsrMatrix<f32>) -> CsrMatrix<f64> {
         csr.indices().to_vec(),
         csr.data().to_vec(),
     )
-}
-
-/// Whether all entries are within 1e-4 of the reference, relative to it or to 1, and the greatest such error.
-fn compare(y: &Array2<f32>, wanted: &Array2<f64>) -> (bool, f64) {
-    let errors = y.iter().zip(wanted).map(|(&y, &wanted)| {
-        let y = f64::from(y);
-        // An infinity or a NaN is right where the reference has the same.
-        if y == wanted || (y.is_nan() && wanted.is_nan()) {
-            return 0.0;
-        }
-        let error = (y - wanted).abs() / wanted.abs().max(1.0);
-        if error.is_nan() { f64::INFINITY } else { error }
-    });
-    let greatest = errors.fold(0.0, f64::max);
-    (greatest <= 1e-4, greatest)
 }
 
 /// Samples on a GPU, and the runs of a sample.

@@ -150,7 +150,36 @@ fn run<T: SpgemmElement>(options: &Options) -> Result<bool> {
         output.write(c.view())?;
         writeln!(out, "written  {}", path.display())?;
     }
-    Ok(right)
+    drop(product);
+    let exact = check_exactly(&device, &a, b, spgemm_options)?;
+    let verdict = if exact { "all" } else { "WRONG: not all" };
+    writeln!(
+        out,
+        "exact    {verdict} entries of a product of small whole numbers, with the same nonzeros"
+    )?;
+    Ok(right && exact)
+}
+
+/// Whether the product of small whole numbers with the same nonzeros and options is exact, and has zeros only where
+/// they are wanted.
+fn check_exactly<T: SpgemmElement>(
+    device: &Device,
+    a: &CsrMatrix<T>,
+    b: &CsrMatrix<T>,
+    options: SpgemmOptions,
+) -> Result<bool> {
+    let a = reference::whole_matrix::<_, T>(a.view(), 1);
+    let b = reference::whole_matrix::<_, T>(b.view(), 2);
+    let c = spgemm(device, a.view(), b.view(), options)?.c;
+    Ok(if options.drop_zeros {
+        let all = reference::spgemm(a.view(), b.view());
+        let nonzeros = all.iter().filter(|(value, _)| **value != 0.0);
+        let found = c.iter().map(|(value, place)| (value.to_f64(), place));
+        found.eq(nonzeros.map(|(&value, place)| (value, place)))
+    } else {
+        let found = reference::verify_spgemm(a.view(), b.view(), c.view());
+        found.ok() && found.values.is_exact()
+    })
 }
 
 /// Opens the file for the product. If Ctrl-C or SIGTERM ends the program, what is there of the file is removed.

@@ -12,7 +12,8 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 use warprow::device::Selector;
-use warprow::{Device, Spmm, SpmmElement, SpmmKernel, SpmmOptions, bf16, f16, generate, reference};
+use warprow::reference::{Operation, Verification, WholeProduct};
+use warprow::{CsrMatrix, Device, Spmm, SpmmElement, SpmmKernel, SpmmOptions, bf16, f16, generate};
 
 /// Multiplies a sparse matrix by a dense one of random numbers, and checks the result against a reference in f64.
 #[derive(Parser)]
@@ -106,15 +107,12 @@ fn run<T: SpmmElement>(options: &Options) -> Result<bool> {
         elements * size_of::<T>() as u128 * copies,
     )?;
     let kernel = options.kernel.map(|argument| argument.0);
-    let spmm = Spmm::plan(
-        &device,
-        a.view(),
-        SpmmOptions {
-            kernel,
-            features: Some(options.features),
-            ..SpmmOptions::default()
-        },
-    )?;
+    let spmm_options = SpmmOptions {
+        kernel,
+        features: Some(options.features),
+        ..SpmmOptions::default()
+    };
+    let spmm = Spmm::plan(&device, a.view(), spmm_options)?;
     writeln!(
         out,
         "kernel   {}: {}",
@@ -145,9 +143,40 @@ fn run<T: SpmmElement>(options: &Options) -> Result<bool> {
     )?;
 
     let y = ndarray::Array2::from_shape_vec((rows, features), y_device.download()?)?;
-    let verification = reference::verify_spmm(a.view(), x.view(), y.view());
+    let operation = Operation {
+        depth: Some(spmm.summation_depth(longest, features)),
+        ..Operation::default()
+    };
+    let verification = operation.verify(a.view(), x.view(), y.view());
     writeln!(out, "check    {verification}")?;
-    Ok(verification.ok())
+    drop(spmm);
+    let exact = check_exactly(&device, &a, spmm_options, options)?;
+    if exact.ok() {
+        writeln!(
+            out,
+            "exact    all entries of a product of small whole numbers, with the same nonzeros"
+        )?;
+    } else {
+        writeln!(
+            out,
+            "exact    no, with small whole numbers and the same nonzeros: {exact}"
+        )?;
+    }
+    Ok(verification.ok() && exact.ok())
+}
+
+/// Compares a product of small whole numbers, which is exact: by a plan for the same nonzeros and with the same
+/// options.
+fn check_exactly<T: SpmmElement>(
+    device: &Device,
+    structure: &CsrMatrix<T>,
+    spmm_options: SpmmOptions,
+    options: &Options,
+) -> Result<Verification> {
+    let (features, seed) = (options.features as usize, options.seed);
+    let whole = WholeProduct::<T>::new(structure.view(), features, seed);
+    let spmm = Spmm::plan(device, whole.a(), spmm_options)?;
+    Ok(whole.verify(spmm.multiply(whole.x().view())?.view()))
 }
 
 /// How long a run takes.

@@ -1,6 +1,7 @@
 //! The operations, each from the open device to a result on the host.
 
 use crate::first_use::sample::{ModuleTime, Sample};
+use ndarray::{Array2, ArrayView1};
 use std::time::Instant;
 use warprow::device::Device;
 use warprow::matrix_market::parse_matrix_market;
@@ -44,19 +45,11 @@ impl Operation {
     pub fn sample(self, device: &Device) -> anyhow::Result<Sample> {
         let (name, bytes) = MATRIX;
         let a = parse_matrix_market::<f32>(bytes, name)?;
-        let ones = vec![1.0; a.cols()];
-        let once = times(&a, &ones);
         let start = Instant::now();
-        let (sums, wanted) = match self {
-            Self::Spmm => (spmm(device, &a)?, once),
-            Self::Spgemm => {
-                let c = square(device, &a)?;
-                (times(&c, &ones), times(&a, &once))
-            }
-            Self::SpgemmPhases => {
-                let c = square_in_phases(device, &a)?;
-                (times(&c, &ones), times(&a, &once))
-            }
+        let product = match self {
+            Self::Spmm => Product::Dense(spmm(device, &a)?),
+            Self::Spgemm => Product::Sparse(square(device, &a)?),
+            Self::SpgemmPhases => Product::Sparse(square_in_phases(device, &a)?),
         };
         let ms = start.elapsed().as_secs_f64() * 1e3;
         let modules = device.module_loads().into_iter().map(|load| ModuleTime {
@@ -66,16 +59,39 @@ impl Operation {
         Ok(Sample {
             ms,
             modules: modules.collect(),
-            ok: are_near(&sums, &wanted),
+            ok: product.is_right(&a),
         })
     }
 }
 
-/// The sums of the rows of A X by one of X's columns, all of which are ones.
-fn spmm(device: &Device, a: &CsrMatrix<f32>) -> Result<Vec<f64>, Error> {
-    let x = ndarray::Array2::<f32>::ones((a.cols(), FEATURES));
-    let y = Spmm::plan(device, a.view(), SpmmOptions::default())?.multiply(x.view())?;
-    Ok(y.column(FEATURES - 1).iter().map(|&y| y.into()).collect())
+/// A result. The matrix has whole numbers, so all sums are exact.
+enum Product {
+    /// A times ones.
+    Dense(Array2<f32>),
+    /// A times A.
+    Sparse(CsrMatrix<f32>),
+}
+
+impl Product {
+    /// Whether it is right: each entry of a dense product, the sum of each row of a sparse one.
+    fn is_right(&self, a: &CsrMatrix<f32>) -> bool {
+        let ones = vec![1.0; a.cols()];
+        let once = times(a, &ones);
+        match self {
+            Self::Dense(y) => {
+                let is_right = |(row, &wanted): (ArrayView1<'_, f32>, &f64)| {
+                    row.iter().all(|&y| f64::from(y) == wanted)
+                };
+                y.dim() == (a.rows(), FEATURES) && y.rows().into_iter().zip(&once).all(is_right)
+            }
+            Self::Sparse(c) => times(c, &ones) == times(a, &once),
+        }
+    }
+}
+
+fn spmm(device: &Device, a: &CsrMatrix<f32>) -> Result<Array2<f32>, Error> {
+    let x = Array2::<f32>::ones((a.cols(), FEATURES));
+    Ok(Spmm::plan(device, a.view(), SpmmOptions::default())?.multiply(x.view())?)
 }
 
 fn square(device: &Device, a: &CsrMatrix<f32>) -> Result<CsrMatrix<f32>, Error> {
@@ -102,9 +118,19 @@ fn times(a: &CsrMatrix<f32>, x: &[f64]) -> Vec<f64> {
     .collect()
 }
 
-/// Whether all numbers are as near as sums of f32 are.
-fn are_near(found: &[f64], wanted: &[f64]) -> bool {
-    let is_near =
-        |(found, wanted): (&f64, &f64)| (found - wanted).abs() <= 1e-4 * wanted.abs().max(1.0);
-    found.len() == wanted.len() && found.iter().zip(wanted).all(is_near)
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_product_with_one_wrong_entry_is_wrong() {
+        let (name, bytes) = MATRIX;
+        let a = parse_matrix_market::<f32>(bytes, name).unwrap();
+        let sums = times(&a, &vec![1.0; a.cols()]);
+        let mut y = Array2::from_shape_fn((a.rows(), FEATURES), |(i, _)| sums[i] as f32);
+        assert!(Product::Dense(y.clone()).is_right(&a));
+        y[(a.rows() - 1, 3)] += 1.0;
+        assert!(!Product::Dense(y).is_right(&a));
+        assert!(!Product::Sparse(a.clone()).is_right(&a));
+    }
 }

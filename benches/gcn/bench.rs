@@ -3,7 +3,8 @@
 use crate::gcn::networks::Network;
 use crate::gcn::options::Options;
 use crate::gcn::report::{Line, Object, text};
-use crate::gcn::verification::Sample;
+use crate::gcn::saved;
+use crate::gcn::verification::{Reference, is_exact};
 use crate::harness::floor::Floor;
 use crate::harness::json_lines::{Environment, JsonLines};
 use crate::harness::measure::{Effort, measure};
@@ -32,13 +33,13 @@ pub fn run(options: &Options) -> anyhow::Result<bool> {
         let graph = network.graph(options.run.seed)?;
         let x: Array2<f32> =
             generate::dense(graph.rows(), network.widths[0], options.run.seed + 5)?;
-        let sample = Sample::draw(
-            &graph,
-            &x,
-            &network.layers(options.run.seed)?,
-            options.run.seed,
-        );
-        all_right &= bench.network(network, &graph, &x, &sample, options.run.seed)?;
+        let layers = network.layers(options.run.seed)?;
+        let reference = Reference::of(&graph, &x, &layers);
+        let (right, y) = bench.network(network, &graph, &x, &reference, options.run.seed)?;
+        all_right &= right;
+        if let Some(folder) = &options.save {
+            saved::save(folder, network, &graph, &x, &layers, &y)?;
+        }
     }
     Ok(all_right)
 }
@@ -52,15 +53,15 @@ struct Bench {
 }
 
 impl Bench {
-    /// One network: its operators, then the whole; whether its result is right.
+    /// One network: its operators, then the whole; whether its result is right, and the result.
     fn network(
         &mut self,
         network: &Network,
         graph: &CsrMatrix<f32>,
         x: &Array2<f32>,
-        sample: &Sample,
+        reference: &Reference,
         seed: u64,
-    ) -> anyhow::Result<bool> {
+    ) -> anyhow::Result<(bool, Vec<f32>)> {
         let plan = GcnOptions::default();
         let device = &self.device;
         let mut gcn = Gcn::plan(device, graph.view(), &network.layers(seed)?, plan)?;
@@ -84,7 +85,10 @@ impl Bench {
         results.push(("launches".to_owned(), 0, bytes, one_by_one));
         let timing = measure(device, self.effort, || gcn.run(&x, &mut y))?;
         results.push(("network".to_owned(), 0, bytes, timing));
-        let found = sample.verify(&y.download()?, gcn.classes());
+        let y = y.download()?;
+        let mut found = reference.verify(&y, gcn.classes());
+        drop(gcn);
+        found.ok &= is_exact(device, graph, network.widths, seed)?;
         for (operator, layer, bytes, timing) in results {
             let line = Line {
                 operator,
@@ -99,6 +103,6 @@ impl Bench {
             println!("{}", text(network, &line, found));
             self.results.write(&Object::new(network, &line, found))?;
         }
-        Ok(found.ok)
+        Ok((found.ok, y))
     }
 }

@@ -5,16 +5,18 @@
 //! cargo bench -p warprow-benches --bench gcn -- --network stanford --output gcn.jsonl
 //! ```
 //!
-//! `benches/peers/gcn_torch.py` runs the same networks in PyTorch and prints the same lines.
+//! With `--save FOLDER` it writes operands and results, on which `benches/peers/gcn_torch.py` runs PyTorch. That
+//! compares its results with these, and prints the same lines.
 //!
 //! The device measures times, by events around many launches without synchronisation in between. `floor_ms` is the time
-//! of a copy of as many bytes as the operator has to move, each operand once. The bench verifies a sample of the nodes
-//! against f64. On the emulator it runs a small graph once and measures no time.
+//! of a copy of as many bytes as the operator has to move, each operand once. The bench verifies all nodes against f64,
+//! and then a network of small whole numbers exactly. On the emulator it runs a small graph once and measures no time.
 
 mod bench;
 mod networks;
 mod options;
 mod report;
+mod saved;
 #[cfg(test)]
 mod tests;
 mod verification;

@@ -3,6 +3,7 @@
 use crate::gcn::networks::{NETWORKS, Network};
 use crate::harness::run_options::RunOptions;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
+use std::path::PathBuf;
 
 /// A graph convolutional network, each operator and the whole.
 #[derive(Clone, Debug, clap::Parser)]
@@ -11,6 +12,10 @@ pub struct Options {
     /// Networks [default: all but `small` on a GPU, `small` on the emulator]
     #[arg(long = "network", value_name = "NAME", value_delimiter = ',', value_parser = network_names())]
     networks: Vec<String>,
+
+    /// Write the operands and results of all networks to npy files in this folder, for `gcn_torch.py`
+    #[arg(long, value_name = "FOLDER")]
+    pub save: Option<PathBuf>,
 
     /// The device, the file of the results, the seed.
     #[command(flatten)]

@@ -1,13 +1,9 @@
-//! The verification of a network's result: a sample of nodes against f64, and of all the sum of their probabilities.
+//! The verification of a network's result, all nodes against f64; and of one of small whole numbers, exactly.
 
 use ndarray::{Array1, Array2, ArrayView1};
-use rand::{RngExt, SeedableRng};
-use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
-use warprow::{CsrMatrix, GcnLayer};
-
-/// Nodes that are drawn.
-const NODES: usize = 1000;
+use warprow::reference::{verify_log_softmax, whole_graph, whole_selection};
+use warprow::{CsrMatrix, Device, Error, Gcn, GcnLayer, GcnOptions};
 
 /// The greatest error that is taken for rounding.
 const TOLERANCE: f64 = 1e-5;
@@ -15,24 +11,23 @@ const TOLERANCE: f64 = 1e-5;
 /// What was found in a result.
 #[derive(Clone, Copy, Debug)]
 pub struct Verification {
-    /// Whether the probabilities of each node sum to one, and those of the sample are right.
+    /// Whether all nodes are right.
     pub ok: bool,
-    /// The greatest error of the sample's nodes, each relative to one and the magnitudes of the terms that its logits
-    /// are the sums of: where these cancel, an error relative to the logits would say nothing.
+    /// The greatest error of the nodes, each relative to one and the magnitudes of the terms that its logits are the
+    /// sums of: where these cancel, an error relative to the logits would say nothing.
     pub max_rel_err: f64,
 }
 
-/// The result of a network with two layers for some nodes, in f64.
+/// The result of a network with two layers, in f64.
 #[derive(Debug)]
-pub struct Sample {
+pub struct Reference {
     nodes: Vec<NodeResult>,
 }
 
 #[derive(Debug)]
 struct NodeResult {
-    node: usize,
-    /// The logarithms of the classes' probabilities.
-    wanted: Array1<f64>,
+    /// What LogSoftmax is applied to.
+    logits: Array1<f64>,
     /// The greatest sum of the magnitudes of a logit's terms.
     magnitude: f64,
 }
@@ -44,71 +39,96 @@ struct Sums {
     magnitudes: Array1<f64>,
 }
 
-impl Sample {
-    /// Some nodes, and that with the longest row; computed from the nodes within two edges of them alone.
-    pub fn draw(
-        graph: &CsrMatrix<f32>,
-        x: &Array2<f32>,
-        layers: &[GcnLayer<f32>; 2],
-        seed: u64,
-    ) -> Self {
-        let mut random = ChaCha8Rng::seed_from_u64(seed);
-        let mut nodes: Vec<usize> = (0..NODES)
-            .map(|_| random.random_range(0..graph.rows()))
-            .collect();
-        let row_ptr = graph.indptr();
-        nodes.extend((0..graph.rows()).max_by_key(|&node| row_ptr.outer_inds_sz(node).len()));
+impl Reference {
+    /// That of a network.
+    pub fn of(graph: &CsrMatrix<f32>, x: &Array2<f32>, layers: &[GcnLayer<f32>; 2]) -> Self {
         let adjacency = Adjacency::of(graph);
-        let near = neighbourhood(&adjacency, &nodes);
-        let far = neighbourhood(&adjacency, &near);
         let of_inputs = Layer::of(&layers[0]);
-        let inputs = table(graph.rows(), &far, |node| {
+        let nodes = (0..graph.rows()).into_par_iter();
+        let inputs = nodes.clone().map(|node| {
             let row = x.row(node).mapv(f64::from);
             of_inputs.multiply(&row, &row.mapv(f64::abs))
         });
+        let inputs: Vec<Sums> = inputs.collect();
         let of_hidden = Layer::of(&layers[1]);
-        let hidden = table(graph.rows(), &near, |node| {
+        let hidden = nodes.clone().map(|node| {
             let sums = of_inputs.aggregate(&adjacency, node, &inputs);
             // A NaN stays.
             let activated = sums.values.mapv(|h| if h < 0.0 { 0.0 } else { h });
             of_hidden.multiply(&activated, &sums.magnitudes)
         });
-        let result = |&node: &usize| {
+        let hidden: Vec<Sums> = hidden.collect();
+        let results = nodes.map(|node| {
             let logits = of_hidden.aggregate(&adjacency, node, &hidden);
             NodeResult {
-                node,
-                wanted: log_softmax(logits.values.view()),
+                logits: logits.values,
                 magnitude: logits.magnitudes.fold(0.0, |most, &other| most.max(other)),
             }
-        };
+        });
         Self {
-            nodes: nodes.par_iter().map(result).collect(),
+            nodes: results.collect(),
         }
     }
 
     /// Compares the result of all nodes, row by row.
     pub fn verify(&self, y: &[f32], classes: usize) -> Verification {
-        let sums_to_one = |row: &[f32]| {
-            let sum: f64 = row.iter().map(|&y| f64::from(y).exp()).sum();
-            (sum - 1.0).abs() < 1e-4
+        let error_of = |(node, found): (&NodeResult, &[f32])| {
+            let wanted = log_softmax(node.logits.view());
+            let errors = found.iter().zip(wanted).map(|(&found, wanted)| {
+                let found = f64::from(found);
+                if found == wanted || (found.is_nan() && wanted.is_nan()) {
+                    return 0.0;
+                }
+                let error = (found - wanted).abs() / (1.0 + node.magnitude);
+                if error.is_nan() { f64::INFINITY } else { error }
+            });
+            errors.fold(0.0, f64::max)
         };
-        let mut max_rel_err = 0.0_f64;
-        for NodeResult {
-            node,
-            wanted,
-            magnitude,
-        } in &self.nodes
-        {
-            for (&found, &wanted) in y[node * classes..][..classes].iter().zip(wanted) {
-                let error = (f64::from(found) - wanted).abs() / (1.0 + magnitude);
-                max_rel_err = max_rel_err.max(if error.is_nan() { f64::INFINITY } else { error });
-            }
-        }
+        let nodes = self.nodes.par_iter().zip(y.par_chunks(classes));
+        let max_rel_err = nodes.map(error_of).reduce(|| 0.0, f64::max);
         Verification {
-            ok: max_rel_err <= TOLERANCE && y.chunks(classes).all(sums_to_one),
+            ok: max_rel_err <= TOLERANCE,
             max_rel_err,
         }
     }
+}
+
+/// Whether a network of the same edges and widths is right, all of whose sums are exact, as its numbers are small
+/// multiples of 1/16: to the error of LogSoftmax alone.
+///
+/// # Errors
+///
+/// The device's.
+pub fn is_exact(
+    device: &Device,
+    graph: &CsrMatrix<f32>,
+    widths: [usize; 3],
+    seed: u64,
+) -> Result<bool, Error> {
+    let graph = whole_graph(graph.view(), seed);
+    let [features, hidden, classes] = widths;
+    let layer = |inputs, outputs, seed| GcnLayer {
+        weights: whole_selection(inputs, outputs, seed),
+        bias: Some(whole_selection(1, outputs, seed + 1).row(0).to_owned()),
+    };
+    let layers = [
+        layer(features, hidden, seed),
+        layer(hidden, classes, seed + 2),
+    ];
+    // One row for each node, so that all elements are 1 or -1.
+    let x: Array2<f32> = whole_selection(1, graph.rows() * features, seed + 4);
+    let x = x.into_shape_with_order((graph.rows(), features));
+    let x = x.expect("there are as many elements");
+    let y = Gcn::plan(device, graph.view(), &layers, GcnOptions::default())?.classify(x.view())?;
+    let reference = Reference::of(&graph, &x, &layers);
+    let logits = Array2::from_shape_fn(y.dim(), |(node, class)| {
+        reference.nodes[node].logits[class] as f32
+    });
+    let found = verify_log_softmax(logits.view(), y.view());
+    if !found.ok() {
+        eprintln!("small whole numbers: {found}");
+    }
+    Ok(found.ok())
 }
 
 /// `D^-1/2 (A + I) D^-1/2`, row by row, in f64. The weights of the graph's edges are positive.
@@ -153,27 +173,6 @@ fn row_with_loop(graph: &CsrMatrix<f32>, node: usize) -> impl Iterator<Item = (u
         .chain((!has_loop).then_some((node, 1.0)))
 }
 
-/// The nodes that some nodes hear, each once, in ascending order.
-fn neighbourhood(adjacency: &Adjacency<'_>, nodes: &[usize]) -> Vec<usize> {
-    let mut heard = vec![false; adjacency.scale.len()];
-    for &node in nodes {
-        for (other, _) in adjacency.row(node) {
-            heard[other] = true;
-        }
-    }
-    (0..heard.len()).filter(|&node| heard[node]).collect()
-}
-
-/// What `of` says of each of the nodes, by their numbers.
-fn table(nodes: usize, wanted: &[usize], of: impl Fn(usize) -> Sums + Sync) -> Vec<Option<Sums>> {
-    let mut table = vec![None; nodes];
-    let sums: Vec<_> = wanted.par_iter().map(|&node| of(node)).collect();
-    for (&node, sums) in wanted.iter().zip(sums) {
-        table[node] = Some(sums);
-    }
-    table
-}
-
 /// A layer's weights and bias in f64, and their magnitudes.
 struct Layer {
     weights: Array2<f64>,
@@ -204,15 +203,13 @@ impl Layer {
     }
 
     /// The sum of what a node hears, and the bias.
-    fn aggregate(&self, adjacency: &Adjacency<'_>, node: usize, products: &[Option<Sums>]) -> Sums {
+    fn aggregate(&self, adjacency: &Adjacency<'_>, node: usize, products: &[Sums]) -> Sums {
         let mut sums = Sums {
             values: self.bias.clone(),
             magnitudes: self.bias.mapv(f64::abs),
         };
         for (other, weight) in adjacency.row(node) {
-            let heard = products[other]
-                .as_ref()
-                .expect("neighbours have been computed");
+            let heard = &products[other];
             sums.values.scaled_add(weight, &heard.values);
             sums.magnitudes.scaled_add(weight, &heard.magnitudes);
         }
@@ -249,39 +246,53 @@ mod tests {
     }
 
     #[test]
-    fn the_sample_is_the_network_computed_by_hand() {
+    fn the_reference_is_the_network_computed_by_hand() {
         let (graph, x, layers) = network();
-        let sample = Sample::draw(&graph, &x, &layers, 1);
+        let reference = Reference::of(&graph, &x, &layers);
         // Degrees 2 and 1. Hidden: 1/2 * 6 + 2 / sqrt(2) - 1 and 2 - 1; logits h and -h.
         let root = 2.0_f64.sqrt();
         let hidden = (2.0 + root) / 2.0 + 1.0 / root;
         for (node, logit) in [(0, hidden), (1, 1.0)] {
-            let of_node = sample
-                .nodes
-                .iter()
-                .find(|result| result.node == node)
-                .unwrap();
-            let wanted = -(1.0 + (-2.0 * logit).exp()).ln();
-            assert!((of_node.wanted[0] - wanted).abs() < 1e-14);
-            assert!((of_node.wanted[1] - (wanted - 2.0 * logit)).abs() < 1e-14);
+            let found = &reference.nodes[node].logits;
+            assert!((found[0] - logit).abs() < 1e-14 && (found[1] + logit).abs() < 1e-14);
         }
+        let y = log_softmax(reference.nodes[1].logits.view());
+        assert!((y[0] + (1.0 + (-2.0_f64).exp()).ln()).abs() < 1e-14);
     }
 
     #[test]
     fn a_result_passes_as_it_is_and_not_with_one_wrong_or_missing_number() {
         let (graph, x, layers) = network();
-        let sample = Sample::draw(&graph, &x, &layers, 1);
-        let mut y = vec![0.0; 4];
-        for result in &sample.nodes {
-            let row = result.wanted.mapv(|y| y as f32);
-            y[2 * result.node..][..2].copy_from_slice(row.as_slice().unwrap());
-        }
-        let found = sample.verify(&y, 2);
+        let reference = Reference::of(&graph, &x, &layers);
+        let rows = reference.nodes.iter();
+        let mut y: Vec<f32> = rows
+            .flat_map(|node| log_softmax(node.logits.view()))
+            .map(|y| y as f32)
+            .collect();
+        let found = reference.verify(&y, 2);
         assert!(found.ok && found.max_rel_err < 1e-7, "{found:?}");
         for wrong in [y[3] - 0.01, f32::NAN] {
             y[3] = wrong;
-            let found = sample.verify(&y, 2);
+            let found = reference.verify(&y, 2);
             assert!(!found.ok && found.max_rel_err > 1e-4, "{found:?}");
         }
+    }
+
+    #[test]
+    fn a_nan_passes_where_it_belongs() {
+        let (graph, mut x, layers) = network();
+        x[(0, 0)] = f32::NAN;
+        let reference = Reference::of(&graph, &x, &layers);
+        let right = log_softmax(reference.nodes[1].logits.view()).mapv(|y| y as f32);
+        let y = [f32::NAN, f32::NAN, right[0], right[1]];
+        assert!(reference.verify(&y, 2).ok);
+        assert!(!reference.verify(&[0.0, f32::NAN, right[0], right[1]], 2).ok);
+    }
+
+    #[test]
+    fn a_network_of_whole_numbers_is_exact() {
+        let device = Device::emulator(Default::default());
+        let (graph, ..) = network();
+        assert!(is_exact(&device, &graph, [3, 4, 2], 1).unwrap());
     }
 }

@@ -1,14 +1,14 @@
 //! The run: every case, by every implementation, measured and verified.
 
 use crate::gemm::cublas::{Cublas, Mode};
-use crate::gemm::operands::{arithmetic, elements, poison, repeated, sample};
+use crate::gemm::operands::{WholeOperands, arithmetic, elements, poison, repeated};
 use crate::gemm::options::{Options, WeightShape};
 use crate::gemm::report::{Case, Line, Object, text};
 use crate::harness::element_type::ElementType;
 use crate::harness::floor::Floor;
 use crate::harness::json_lines::{Environment, JsonLines};
 use crate::harness::measure::{Effort, measure};
-use ndarray::{Array2, ArrayView2, Axis};
+use ndarray::{Array2, ArrayView2};
 use warprow::device::{Device, DeviceError};
 use warprow::gemm::GemmElement;
 use warprow::log_softmax::{LogSoftmax, SoftmaxElement};
@@ -105,12 +105,11 @@ impl Bench<'_> {
         };
         let floor = self.floor(&case)?;
         let check = |y: ArrayView2<'_, T>, kernel: Option<GemmKernel>| {
-            let sample = sample(rows as usize);
-            let (x, y) = (x.select(Axis(0), &sample), y.select(Axis(0), &sample));
             let arithmetic = arithmetic::<T>(kernel);
             let epilogue = DenseEpilogue::default();
-            verify_gemm(x.view(), w.view(), epilogue, arithmetic, y.view())
+            verify_gemm(x.view(), w.view(), epilogue, arithmetic, y)
         };
+        let whole = WholeOperands::new(&self.device, &x, &w)?;
         for (name, options) in self.choices::<T>(depth) {
             poison(&mut y_device)?;
             let gemm = Gemm::plan(&self.device, w.view(), None, options)?;
@@ -125,7 +124,8 @@ impl Bench<'_> {
                 ..Line::default()
             };
             let found = check(y.view(), Some(gemm.kernel()));
-            self.write(&case, line.timed(timing, floor), &found, rows)?;
+            let exact = whole.is_exact(&self.device, options, &mut y_device)?;
+            self.write(&case, line.timed(timing, floor), &found, exact)?;
         }
         let Some(cublas) = &self.cublas else {
             return Ok(());
@@ -157,7 +157,7 @@ impl Bench<'_> {
         }
         for (line, found) in lines {
             match found {
-                Some(found) => self.write(&case, line, &found, rows)?,
+                Some(found) => self.write(&case, line, &found, true)?,
                 None => self.report(&case, &line)?,
             }
         }
@@ -209,14 +209,12 @@ impl Bench<'_> {
             plan.run(&x_device, rows as usize, &mut y_device)
         })?;
         let y = Array2::from_shape_vec(x.dim(), y_device.download()?)?;
-        let sample = sample(rows as usize);
-        let (x, y) = (x.select(Axis(0), &sample), y.select(Axis(0), &sample));
         let line = Line {
             implementation: "warprow".to_owned(),
             ..Line::default()
         };
         let found = verify_log_softmax(x.view(), y.view());
-        self.write(&case, line.timed(timing, floor), &found, rows)
+        self.write(&case, line.timed(timing, floor), &found, true)
     }
 
     /// Milliseconds in which the device copies half of the case's bytes, which moves all of them; `None` if there is
@@ -234,18 +232,20 @@ impl Bench<'_> {
         Ok(Some(timing.median))
     }
 
+    /// Reports a result that was compared in all rows; `exact` is false if one of small whole numbers was wrong.
     fn write(
         &mut self,
         case: &Case,
         line: Line,
         found: &Verification,
-        rows: u32,
+        exact: bool,
     ) -> anyhow::Result<()> {
         if !found.ok() {
             eprintln!("{found}");
         }
-        let verified = sample(rows as usize).len();
-        self.report(case, &line.verified(verified, found))
+        let mut line = line.verified(case.rows as usize, found);
+        line.ok = Some(found.ok() && exact);
+        self.report(case, &line)
     }
 
     /// Prints the line and adds it to the file.

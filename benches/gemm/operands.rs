@@ -1,17 +1,14 @@
-//! X, W and Y of a product, and the rows of Y that are verified.
+//! X, W and Y of a product, random or of small whole numbers.
 
 use ndarray::Array2;
-use warprow::device::{DeviceBuffer, DeviceError};
+use warprow::device::{Device, DeviceBuffer, DeviceError};
 use warprow::gemm::GemmElement;
 use warprow::generate::{self, GenerateError};
-use warprow::reference::Arithmetic;
-use warprow::{Error, GemmKernel};
+use warprow::reference::{Arithmetic, DenseEpilogue, gemm};
+use warprow::{Error, Gemm, GemmKernel, GemmOptions};
 
 /// Random rows of X; the rows after them repeat them.
 const RANDOM_ROWS: usize = 1 << 15;
-
-/// The greatest number of rows that are verified, spread over Y; the last one is among them.
-const VERIFIED_ROWS: usize = 4096;
 
 /// How a kernel of this crate computes, or cuBLAS, which may use tensor cores wherever they lose nothing.
 pub fn arithmetic<T: GemmElement>(kernel: Option<GemmKernel>) -> Arithmetic {
@@ -46,10 +43,52 @@ pub fn repeated<T: GemmElement>(rows: usize, cols: usize, seed: u64) -> Result<A
     Ok(Array2::from_shape_vec((rows, cols), values).expect("there are as many values"))
 }
 
-/// The rows that are verified.
-pub fn sample(rows: usize) -> Vec<usize> {
-    let step = rows.div_ceil(VERIFIED_ROWS).max(1);
-    (0..rows).rev().step_by(step).collect()
+/// Operands of the same shapes with small whole numbers, whose sums are exact in any order and in tf32.
+#[derive(Debug)]
+pub struct WholeOperands<T: GemmElement> {
+    x: DeviceBuffer<T>,
+    w: Array2<T>,
+    /// Their product, rounded once to the type.
+    wanted: Array2<T>,
+}
+
+impl<T: GemmElement> WholeOperands<T> {
+    /// For X and W of elements from -1 to 1.
+    ///
+    /// # Errors
+    ///
+    /// The device's.
+    pub fn new(device: &Device, x: &Array2<T>, w: &Array2<T>) -> Result<Self, DeviceError> {
+        let whole = |matrix: &Array2<T>| matrix.mapv(|a| T::from_f64((3.0 * a.to_f64()).round()));
+        let (x, w) = (whole(x), whole(w));
+        let product = gemm(x.view(), w.view(), DenseEpilogue::default());
+        Ok(Self {
+            x: device.upload(elements(&x))?,
+            wanted: product.mapv(T::from_f64),
+            w,
+        })
+    }
+
+    /// Whether the product by a plan with these options is exact, in all rows. It leaves it in `y`.
+    ///
+    /// # Errors
+    ///
+    /// The device's.
+    pub fn is_exact(
+        &self,
+        device: &Device,
+        options: GemmOptions,
+        y: &mut DeviceBuffer<T>,
+    ) -> Result<bool, Error> {
+        let gemm = Gemm::plan(device, self.w.view(), None, options)?;
+        poison(y)?;
+        gemm.run(&self.x, self.wanted.nrows(), y)?;
+        let is_exact = y.download()? == elements(&self.wanted);
+        if !is_exact {
+            eprintln!("wrong with small whole numbers: {gemm}");
+        }
+        Ok(is_exact)
+    }
 }
 
 /// The elements of a generated matrix, row by row.

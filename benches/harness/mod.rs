@@ -9,4 +9,5 @@ pub mod host_clock;
 pub mod json_lines;
 pub mod measure;
 pub mod named;
+pub mod row_sums;
 pub mod run_options;

@@ -1,12 +1,12 @@
 //! A case of XW: a tall and narrow matrix times a small one, by every kernel.
 
-use crate::gemm::operands::{arithmetic, elements, poison, repeated, sample};
+use crate::gemm::operands::{WholeOperands, arithmetic, elements, poison, repeated};
 use crate::harness::measure::{Effort, measure};
 use crate::ladder::bench::Bench;
 use crate::ladder::cases::DenseShape;
 use crate::ladder::report::{Case, Outcome, Verified};
 use crate::ladder::rungs::Rung;
-use ndarray::{Array2, Axis};
+use ndarray::Array2;
 use warprow::device::{Device, DeviceBuffer};
 use warprow::reference::{DenseEpilogue, verify_gemm};
 use warprow::{Gemm, GemmKernel, GemmOptions, generate};
@@ -17,6 +17,7 @@ struct Operands {
     w: Array2<f32>,
     x_device: DeviceBuffer<f32>,
     y_device: DeviceBuffer<f32>,
+    whole: WholeOperands<f32>,
 }
 
 /// All kernels of XW on a shape.
@@ -36,8 +37,10 @@ pub fn case(bench: &mut Bench<'_>, shape: DenseShape) -> anyhow::Result<()> {
     };
     let seed = bench.options.run.seed;
     let x = repeated::<f32>(rows as usize, depth, seed)?;
+    let w = generate::dense::<f32>(depth, cols, seed + 1)?;
     let mut operands = Operands {
-        w: generate::dense::<f32>(depth, cols, seed + 1)?,
+        whole: WholeOperands::new(&bench.device, &x, &w)?,
+        w,
         x_device: bench.device.upload(elements(&x))?,
         y_device: bench.device.uninitialized(rows as usize * cols)?,
         x,
@@ -89,18 +92,17 @@ fn computed(
         gemm.run(&operands.x_device, rows, &mut operands.y_device)
     })?;
     let y = Array2::from_shape_vec((rows, w.ncols()), operands.y_device.download()?)?;
-    let sample = sample(rows);
-    let (x, y) = (x.select(Axis(0), &sample), y.select(Axis(0), &sample));
     let epilogue = DenseEpilogue::default();
     let arithmetic = arithmetic::<f32>(Some(kernel));
     let verification = verify_gemm(x.view(), w.view(), epilogue, arithmetic, y.view());
     if !verification.ok() {
         eprintln!("{verification}");
     }
+    let exact = (operands.whole).is_exact(&bench.device, options, &mut operands.y_device)?;
     let verified = Verified {
-        rows: sample.len(),
+        rows,
         max_relative_error: verification.max_relative_error,
-        ok: verification.ok(),
+        ok: verification.ok() && exact,
     };
     let precision = kernel.rounds_f32().then_some("tf32");
     Ok(Outcome::computed(timing, verified).with_precision(precision))

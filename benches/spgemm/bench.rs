@@ -195,11 +195,41 @@ impl Bench {
             let c = self.time_phases(a, b, &mut times)?;
             found = found.and(verifier.verify(&c.download()?));
         }
+        found.ok &= self.is_exact(verifier, |a, b| multiply(a, b, self.spgemm)?.c.download())?;
         Ok(Outcome::Computed {
             entries,
             times,
             found,
         })
+    }
+
+    /// Whether the product of small whole numbers with the same nonzeros is exact. If the device has no memory for it,
+    /// the terminal says so.
+    fn is_exact<T: BenchElement>(
+        &self,
+        verifier: &Verifier<'_, T>,
+        multiply: impl Fn(&DeviceCsr<T>, &DeviceCsr<T>) -> Result<CsrMatrix<T>, OperandError>,
+    ) -> Result<bool, Failure> {
+        let whole = verifier.whole_operands();
+        let product = || {
+            let a = DeviceCsr::upload(&self.device, whole[0].view())?;
+            let b = DeviceCsr::upload(&self.device, whole[1].view())?;
+            multiply(&a, &b)
+        };
+        match product().map_err(Failure::from) {
+            Ok(c) => {
+                let is_exact = verifier.is_exact(&whole, &c);
+                if !is_exact {
+                    eprintln!("wrong with small whole numbers");
+                }
+                Ok(is_exact)
+            }
+            Err(Failure::Skipped(reason)) => {
+                eprintln!("no product of small whole numbers: {reason}");
+                Ok(true)
+            }
+            Err(failure) => Err(failure),
+        }
     }
 
     /// Times the phases, and gives the product of the last run.

@@ -1,11 +1,15 @@
-//! The comparison of a product with that in f64: of all rows, or of so many as a minute of the host allows.
+//! The comparison of a product with that in f64: entry by entry, or of large products a sample of rows entry by entry
+//! and all rows by their sums. And the exact comparison of a product of small whole numbers.
 
+use crate::harness::row_sums::{RowSums, Sum, weights};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
+use rayon::prelude::*;
 use serde::Serialize;
 use sprs::CsMatI;
 use std::collections::BTreeSet;
-use warprow::reference::verify_spgemm;
+use std::sync::OnceLock;
+use warprow::reference::{verify_spgemm, whole_matrix};
 use warprow::{CsrMatrix, Scalar};
 
 /// Products that the host computes for a comparison, about.
@@ -14,7 +18,7 @@ const MOST_PRODUCTS: u64 = 100_000_000;
 /// What a comparison found.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Found {
-    /// Rows compared.
+    /// Rows compared, entry by entry or by their sums.
     pub rows_verified: usize,
     /// The greatest error relative to `|A||B|`; null if it is not finite.
     pub max_rel_err: f64,
@@ -33,22 +37,31 @@ impl Found {
     }
 }
 
-/// A, B, and the rows of their product that are compared.
+/// A, B, and the rows of their product that are compared entry by entry.
 pub struct Verifier<'a, T> {
+    a: &'a CsrMatrix<T>,
     b: &'a CsrMatrix<T>,
-    rows: Option<Vec<usize>>,
-    a: CsrMatrix<T>,
+    sample: Option<Sample<T>>,
+    seed: u64,
     /// Products of each row of C.
     pub products: Vec<u64>,
 }
 
+/// Some rows of A.
+struct Sample<T> {
+    rows: Vec<usize>,
+    a: CsrMatrix<T>,
+    /// The sums of all rows of the product.
+    sums: OnceLock<RowSums>,
+}
+
 impl<'a, T: Scalar> Verifier<'a, T> {
     /// Chooses the row of most products and random ones.
-    pub fn choose(a: &CsrMatrix<T>, b: &'a CsrMatrix<T>, seed: u64) -> Self {
+    pub fn choose(a: &'a CsrMatrix<T>, b: &'a CsrMatrix<T>, seed: u64) -> Self {
         Self::choose_within(a, b, MOST_PRODUCTS, seed)
     }
 
-    fn choose_within(a: &CsrMatrix<T>, b: &'a CsrMatrix<T>, most: u64, seed: u64) -> Self {
+    fn choose_within(a: &'a CsrMatrix<T>, b: &'a CsrMatrix<T>, most: u64, seed: u64) -> Self {
         let lengths = b.indptr();
         let length = |&k: &u32| lengths.nnz_in_outer_sz(k as usize) as u64;
         let products: Vec<u64> = a
@@ -57,9 +70,10 @@ impl<'a, T: Scalar> Verifier<'a, T> {
             .collect();
         if products.iter().sum::<u64>() <= most {
             return Self {
+                a,
                 b,
-                rows: None,
-                a: a.clone(),
+                sample: None,
+                seed,
                 products,
             };
         }
@@ -74,33 +88,98 @@ impl<'a, T: Scalar> Verifier<'a, T> {
             }
         }
         let rows: Vec<usize> = rows.into_iter().collect();
-        Self {
-            b,
+        let sample = Sample {
             a: some_rows(a, &rows),
-            rows: Some(rows),
+            rows,
+            sums: OnceLock::new(),
+        };
+        Self {
+            a,
+            b,
+            sample: Some(sample),
+            seed,
             products,
         }
     }
 
     /// Compares a product.
     pub fn verify(&self, c: &CsrMatrix<T>) -> Found {
-        let sample;
-        let c = match &self.rows {
-            None => c,
-            Some(rows) => {
-                sample = some_rows(c, rows);
-                &sample
+        let (verification, wrong_row) = match &self.sample {
+            None => (verify_spgemm(self.a.view(), self.b.view(), c.view()), None),
+            Some(sample) => {
+                let rows = some_rows(c, &sample.rows);
+                let verification = verify_spgemm(sample.a.view(), self.b.view(), rows.view());
+                (verification, self.wrong_row(sample, c))
             }
         };
-        let verification = verify_spgemm(self.a.view(), self.b.view(), c.view());
         if !verification.ok() {
             eprintln!("{verification}");
+        }
+        if let Some(row) = wrong_row {
+            eprintln!("wrong: the sum of row {row}");
         }
         Found {
             rows_verified: self.a.rows(),
             max_rel_err: verification.values.max_relative_error,
-            ok: verification.ok(),
+            ok: verification.ok() && wrong_row.is_none(),
         }
+    }
+
+    /// The first row whose sum is wrong.
+    fn wrong_row(&self, sample: &Sample<T>, c: &CsrMatrix<T>) -> Option<usize> {
+        let sums = sample.sums.get_or_init(|| {
+            let weights = weights(self.b.cols(), self.seed);
+            let weighted = |k| {
+                let row = self.b.outer_view(k).expect("the row is one of the matrix");
+                Sum::of(row.iter().map(|(column, b)| b.to_f64() * weights[column]))
+            };
+            let of_right: Vec<Sum> = (0..self.b.rows()).into_par_iter().map(weighted).collect();
+            RowSums::new(self.a.view(), &of_right, weights)
+        });
+        let is_wrong = |&row: &usize| {
+            let row_of_c = c.outer_view(row).expect("the row is one of the matrix");
+            let entries = row_of_c.iter().map(|(column, &value)| (column, value));
+            !sums.is_right(row, entries, None)
+        };
+        (0..c.rows()).into_par_iter().find_first(is_wrong)
+    }
+
+    /// A and B with small whole numbers in the place of their values.
+    pub fn whole_operands(&self) -> [CsrMatrix<T>; 2] {
+        let (a, b) = (self.a.view(), self.b.view());
+        [whole_matrix(a, self.seed), whole_matrix(b, self.seed + 1)]
+    }
+
+    /// Whether `c` is the product of these [whole operands](Self::whole_operands), exactly: entry by entry, or if it is
+    /// large by sums of its rows modulo 2^64.
+    pub fn is_exact(&self, [a, b]: &[CsrMatrix<T>; 2], c: &CsrMatrix<T>) -> bool {
+        if self.sample.is_none() {
+            let found = verify_spgemm(a.view(), b.view(), c.view());
+            return found.ok() && found.values.is_exact();
+        }
+        let mut random = ChaCha8Rng::seed_from_u64(self.seed);
+        // An odd weight keeps any error.
+        let weights: Vec<u64> = (0..b.cols()).map(|_| random.random::<u64>() | 1).collect();
+        let sums = |matrix: &CsrMatrix<T>, weights: &[u64]| -> Vec<u64> {
+            let sum = |row| {
+                let row = matrix
+                    .outer_view(row)
+                    .expect("the row is one of the matrix");
+                let terms = row.iter().map(|(column, value)| {
+                    let value = value.to_f64();
+                    // A number that is not whole is wrong in any case.
+                    let whole = if value.fract() == 0.0 {
+                        value as i64
+                    } else {
+                        i64::MAX
+                    };
+                    (whole as u64).wrapping_mul(weights[column])
+                });
+                terms.fold(0, u64::wrapping_add)
+            };
+            (0..matrix.rows()).into_par_iter().map(sum).collect()
+        };
+        sums(c, &weights) == sums(a, &sums(b, &weights))
     }
 }
 
@@ -131,12 +210,45 @@ mod tests {
             let verifier = Verifier::choose_within(&a, &a, most, 1);
             let found = verifier.verify(&c);
             assert!(found.ok);
-            assert_eq!(found.rows_verified == 300, most == u64::MAX);
+            assert_eq!(
+                (found.rows_verified, verifier.sample.is_none()),
+                (300, most == u64::MAX)
+            );
             let longest = (0..300).max_by_key(|&row| verifier.products[row]).unwrap();
             let entry = c.indptr().outer_inds_sz(longest).start;
             let mut wrong = c.clone();
             wrong.data_mut()[entry] += 1e-3;
             assert!(!verifier.verify(&wrong).ok);
+        }
+    }
+
+    #[test]
+    fn a_wrong_entry_of_any_row_is_found() {
+        let a = generate::rmat::<f64>(300, 2000, [0.57, 0.19, 0.19, 0.05], 1).unwrap();
+        let c = reference::spgemm(a.view(), a.view());
+        let verifier = Verifier::choose_within(&a, &a, 10, 1);
+        for row in 0..300 {
+            for entry in c.indptr().outer_inds_sz(row).take(1) {
+                let mut wrong = c.clone();
+                wrong.data_mut()[entry] += 1e-9;
+                assert!(!verifier.verify(&wrong).ok, "row {row}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_product_of_whole_numbers_is_exact_or_wrong() {
+        let a = generate::rmat::<f32>(300, 2000, [0.57, 0.19, 0.19, 0.05], 1).unwrap();
+        for most in [1000, u64::MAX] {
+            let verifier = Verifier::choose_within(&a, &a, most, 1);
+            let whole = verifier.whole_operands();
+            let c = reference::spgemm(whole[0].view(), whole[1].view()).map(|&c| c as f32);
+            assert!(verifier.is_exact(&whole, &c));
+            for error in [1.0, 0.5, f32::NAN] {
+                let mut wrong = c.clone();
+                wrong.data_mut()[1234] += error;
+                assert!(!verifier.is_exact(&whole, &wrong), "{error}");
+            }
         }
     }
 }

@@ -2,12 +2,14 @@
 //! without plans.
 
 use crate::spmm::choices::{Choice, OURS};
+use crate::spmm::operands::Operands;
 use sprs::CsMatI;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use warprow::device::{Device, DeviceError};
+use warprow::reference::WholeProduct;
 use warprow::spmm::SpmmError;
-use warprow::{DeviceCsr, Error, Spmm, SpmmElement};
+use warprow::{DeviceCsr, Error, Spmm, SpmmElement, SpmmOptions};
 
 /// What was put there, or the words for why it does not fit.
 pub type Fitting<V> = Result<V, String>;
@@ -34,6 +36,35 @@ impl<'a, T: SpmmElement> OnDevice<'a, T> {
         }
     }
 
+    /// The options of that choice's plan.
+    fn options(choice: Choice, features: u32) -> SpmmOptions {
+        let mut options = choice.options;
+        if choice.name == OURS {
+            options.features = Some(features);
+        }
+        options
+    }
+
+    /// Whether the product of small whole numbers is exact by that choice; or why it does not fit.
+    ///
+    /// # Errors
+    ///
+    /// The device's, unless it is one of memory.
+    pub fn is_exact(
+        &mut self,
+        choice: Choice,
+        operands: &mut Operands<'_, T>,
+        seed: u64,
+    ) -> anyhow::Result<Fitting<bool>> {
+        let whole = WholeProduct::<T>::new(self.a.view(), operands.features as usize, seed);
+        let options = Self::options(choice, operands.features);
+        let plan = match fitting(Spmm::plan(self.device, whole.a(), options))? {
+            Ok(plan) => plan,
+            Err(reason) => return Ok(Err(reason)),
+        };
+        fitting(operands.is_exact(&plan, &whole))
+    }
+
     /// The plan of that choice, once for all widths, but the plan's own for each width anew, which it knows. On a GPU
     /// it is the second of two, as the first takes the driver's time for kernels and memory.
     ///
@@ -41,10 +72,9 @@ impl<'a, T: SpmmElement> OnDevice<'a, T> {
     ///
     /// The device's, unless it is one of memory.
     pub fn plan(&mut self, choice: Choice, features: u32) -> anyhow::Result<&Fitting<Spmm<T>>> {
-        let mut options = choice.options;
+        let options = Self::options(choice, features);
         let mut again = false;
         if choice.name == OURS && self.own_features != Some(features) {
-            options.features = Some(features);
             again = !self.device.is_emulator();
             self.own_features = Some(features);
             self.plans.remove(OURS);

@@ -1,17 +1,20 @@
 //! The operands of a case, on the host and on the device, and the comparison of the result.
 
-use crate::spmm::verification::VerifiedRows;
-use ndarray::ArrayView2;
+use crate::spmm::verification::{Found, VerifiedRows};
+use ndarray::{Array2, ArrayView2};
 use sprs::CsMatI;
 use std::rc::Rc;
 use std::time::Duration;
 use warprow::device::{Device, DeviceBuffer};
-use warprow::reference::Verification;
-use warprow::{Error, SpmmElement, generate};
+use warprow::reference::WholeProduct;
+use warprow::{Error, Spmm, SpmmElement, generate};
 
 /// Work after which a GPU that has idled is as fast as ever. The same product, of 2 ms, took 1.09, 1.04 and 1 times
 /// as long in the first three measurements after the host had made its X.
 const WAKING: Duration = Duration::from_millis(200);
+
+/// Elements of Y that are fetched at a time.
+const FETCHED: usize = 1 << 24;
 
 /// The part of a GPU's memory that X may take in all its widths.
 const SHARE_OF_MEMORY: u64 = 4;
@@ -128,18 +131,50 @@ impl<'a, T: SpmmElement> Operands<'a, T> {
         Ok(self.y.fill_bytes(0xff)?)
     }
 
-    /// Fetches rows of Y and compares them with the product in f64.
+    /// Fetches Y and compares it with the product in f64: within the error of the plan that computed it, or else of any
+    /// order of summation.
     ///
     /// # Errors
     ///
     /// The device's: that of a launch before, above all.
-    pub fn verify(&self) -> Result<Verification, Error> {
-        self.verified.verify(self.host_x, &self.y)
+    pub fn verify(&self, plan: Option<&Spmm<T>>) -> Result<Found, Error> {
+        let longest = self.verified.longest_row();
+        let depth = plan.map(|plan| plan.summation_depth(longest, self.features as usize));
+        self.verified.verify(self.host_x, &self.y, depth)
     }
 
-    /// Rows of Y that [`verify`](Self::verify) compares.
-    pub fn rows_verified(&self) -> usize {
-        self.verified.count()
+    /// Rows of Y, all of which [`verify`](Self::verify) compares.
+    pub fn rows(&self) -> usize {
+        self.verified.rows()
+    }
+
+    /// Whether every entry of the product of small whole numbers is exact, by a plan for them: that of the same
+    /// nonzeros and options as the plan that was measured, as a plan keeps its values.
+    ///
+    /// # Errors
+    ///
+    /// The device's.
+    pub fn is_exact(&mut self, plan: &Spmm<T>, whole: &WholeProduct<T>) -> Result<bool, Error> {
+        let features = self.features as usize;
+        let x = whole.x();
+        let x = plan
+            .device()
+            .upload(x.as_slice().expect("a new array is contiguous"))?;
+        self.poison()?;
+        plan.run(&x, features, &mut self.y)?;
+        let rows_at_once = (FETCHED / features.max(1)).max(1);
+        for first in (0..plan.rows()).step_by(rows_at_once) {
+            let count = rows_at_once.min(plan.rows() - first);
+            let mut rows = Array2::from_elem((count, features), T::ONE);
+            let elements = rows.as_slice_mut().expect("a new array is contiguous");
+            self.y.copy_part_to_slice(first * features, elements)?;
+            let found = whole.verify_rows(first, rows.view());
+            if !found.ok() {
+                eprintln!("small whole numbers by {plan}: {found}");
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 }
 
@@ -155,13 +190,24 @@ mod tests {
         let mut dense = DenseOperands::new(50, 1).unwrap();
         let mut operands = Operands::new(&device, &a, &mut dense, 3, 1).unwrap();
         operands.poison().unwrap();
-        assert!(!operands.verify().unwrap().ok());
+        assert!(!operands.verify(None).unwrap().ok());
         let spmm = Spmm::plan(&device, a.view(), SpmmOptions::default()).unwrap();
         spmm.run(&operands.x, 3, &mut operands.y).unwrap();
-        assert!(operands.verify().unwrap().ok());
-        assert_eq!(operands.rows_verified(), 31);
+        assert!(operands.verify(Some(&spmm)).unwrap().ok());
         operands.poison().unwrap();
-        assert!(!operands.verify().unwrap().ok());
+        assert!(!operands.verify(None).unwrap().ok());
+    }
+
+    #[test]
+    fn a_product_of_whole_numbers_is_exact_and_not_that_of_other_numbers() {
+        let device = Device::emulator(Default::default());
+        let a = generate::uniform::<f32>(31, 7, 60, 1).unwrap();
+        let mut dense = DenseOperands::new(50, 1).unwrap();
+        let mut operands = Operands::new(&device, &a, &mut dense, 3, 1).unwrap();
+        let whole = WholeProduct::<f32>::new(a.view(), 3, 1);
+        let plan = |a| Spmm::plan(&device, a, SpmmOptions::default()).unwrap();
+        assert!(operands.is_exact(&plan(whole.a()), &whole).unwrap());
+        assert!(!operands.is_exact(&plan(a.view()), &whole).unwrap());
     }
 
     #[test]

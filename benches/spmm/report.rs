@@ -171,6 +171,22 @@ pub struct Line {
 }
 
 impl Line {
+    /// This line, wrong if a product of small whole numbers was not exact. If that did not fit the device, it says so
+    /// on the terminal.
+    pub fn that_is_exact(mut self, exact: Result<bool, String>) -> Self {
+        if let Outcome::Computed(Computed {
+            verified: Some(verified),
+            ..
+        }) = &mut self.outcome
+        {
+            match exact {
+                Ok(exact) => verified.ok &= exact,
+                Err(reason) => eprintln!("no product of small whole numbers: {reason}"),
+            }
+        }
+        self
+    }
+
     /// Whether there is no wrong result in it.
     pub fn is_right(&self) -> bool {
         match &self.outcome {

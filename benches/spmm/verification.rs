@@ -1,13 +1,18 @@
-//! Comparison of a product with the one in f64: of all rows, or of a sample where all would take too long.
+//! Comparison of a product with the one in f64: entry by entry, or of large products a sample of rows entry by entry
+//! and all rows by their sums.
 
+use crate::harness::row_sums::{RowSums, Sum, weights};
 use ndarray::{Array2, ArrayView2};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
+use rayon::prelude::*;
 use sprs::{CsMatI, CsMatViewI};
 use std::collections::BTreeSet;
+use std::fmt;
 use std::ops::Range;
+use std::sync::OnceLock;
 use warprow::device::DeviceBuffer;
-use warprow::reference::{Verification, verify_spmm};
+use warprow::reference::{Operation, Verification};
 use warprow::{Element, Error, Scalar};
 
 /// Products of a nonzero and an element of X that one comparison computes at most, some rows more or less: a fifth of a
@@ -20,11 +25,42 @@ const RUN: usize = 16;
 /// Runs of a sample, at most.
 const MOST_RUNS: usize = 512;
 
+/// Elements of Y that are fetched at a time.
+const FETCHED: usize = 1 << 24;
+
 /// The rows of a matrix that are compared.
 #[derive(Debug)]
 pub struct VerifiedRows<'a, T: Scalar + Element> {
     a: CsMatViewI<'a, T, u32, u32>,
     sample: Option<Sample<T>>,
+    /// The sums of all rows of the product with the first X, if there is a sample.
+    sums: OnceLock<RowSums>,
+    seed: u64,
+}
+
+/// What a comparison found.
+#[derive(Debug)]
+pub struct Found {
+    /// In the rows that were compared entry by entry.
+    pub entries: Verification,
+    /// The first row whose sum is wrong, if there is one.
+    pub wrong_row: Option<usize>,
+}
+
+impl Found {
+    /// Whether all entries and all sums are right.
+    pub fn ok(&self) -> bool {
+        self.entries.ok() && self.wrong_row.is_none()
+    }
+}
+
+impl fmt::Display for Found {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(row) = self.wrong_row {
+            write!(f, "wrong: the sum of row {row}; ")?;
+        }
+        self.entries.fmt(f)
+    }
 }
 
 #[derive(Debug)]
@@ -49,17 +85,35 @@ impl<'a, T: Scalar + Element> VerifiedRows<'a, T> {
             let a = submatrix(&a, &runs);
             Sample { runs, a }
         });
-        Self { a, sample }
+        Self {
+            a,
+            sample,
+            sums: OnceLock::new(),
+            seed,
+        }
     }
 
-    /// How many they are.
-    pub fn count(&self) -> usize {
+    /// Rows of A.
+    pub fn rows(&self) -> usize {
+        self.a.rows()
+    }
+
+    /// Nonzeros of the longest row of A.
+    pub fn longest_row(&self) -> usize {
+        let indptr = self.a.indptr();
+        let lengths = (0..self.a.rows()).map(|row| indptr.nnz_in_outer_sz(row));
+        lengths.max().unwrap_or(0)
+    }
+
+    /// How many rows are compared entry by entry.
+    fn count(&self) -> usize {
         self.sample
             .as_ref()
             .map_or(self.a.rows(), |sample| sample.a.rows())
     }
 
-    /// Fetches these rows of `y` and compares them with those of `A x`. The row of the worst entry is one of A.
+    /// Fetches `y` and compares it with `A x`, where x is the same in all calls. The row of the worst entry is one of
+    /// A.
     ///
     /// # Errors
     ///
@@ -68,26 +122,75 @@ impl<'a, T: Scalar + Element> VerifiedRows<'a, T> {
     /// # Panics
     ///
     /// If the shapes do not fit.
-    pub fn verify(&self, x: ArrayView2<'_, T>, y: &DeviceBuffer<T>) -> Result<Verification, Error> {
+    pub fn verify(
+        &self,
+        x: ArrayView2<'_, T>,
+        y: &DeviceBuffer<T>,
+        depth: Option<usize>,
+    ) -> Result<Found, Error> {
+        let operation = Operation {
+            depth,
+            ..Operation::default()
+        };
         let features = x.ncols();
         assert_eq!(y.len(), self.a.rows() * features);
         let mut rows = Array2::from_elem((self.count(), features), T::ONE);
         let mut to = rows.as_slice_mut().expect("a new array is contiguous");
         let Some(sample) = &self.sample else {
             y.copy_to_slice(to)?;
-            return Ok(verify_spmm(self.a.view(), x, rows.view()));
+            return Ok(Found {
+                entries: operation.verify(self.a.view(), x, rows.view()),
+                wrong_row: None,
+            });
         };
         for run in &sample.runs {
             let (part, rest) = std::mem::take(&mut to).split_at_mut(run.len() * features);
             y.copy_part_to_slice(run.start * features, part)?;
             to = rest;
         }
-        let mut found = verify_spmm(sample.a.view(), x, rows.view());
+        let mut found = operation.verify(sample.a.view(), x, rows.view());
         if let Some(worst) = &mut found.worst {
             let mut all_rows = sample.runs.iter().cloned().flatten();
             worst.row = all_rows.nth(worst.row).expect("it is a row of the sample");
         }
-        Ok(found)
+        Ok(Found {
+            entries: found,
+            wrong_row: self.wrong_row(x, y, depth)?,
+        })
+    }
+
+    /// The first row of `y` whose sum is not that of `A x`.
+    fn wrong_row(
+        &self,
+        x: ArrayView2<'_, T>,
+        y: &DeviceBuffer<T>,
+        depth: Option<usize>,
+    ) -> Result<Option<usize>, Error> {
+        let features = x.ncols();
+        let sums = self.sums.get_or_init(|| {
+            let weights = weights(features, self.seed);
+            let weighted = |k| {
+                let elements = x.row(k).into_iter().zip(&weights);
+                Sum::of(elements.map(|(x, weight)| x.to_f64() * weight))
+            };
+            let of_right: Vec<Sum> = (0..x.nrows()).into_par_iter().map(weighted).collect();
+            RowSums::new(self.a.view(), &of_right, weights)
+        });
+        let rows_at_once = (FETCHED / features.max(1)).max(1);
+        let mut fetched = Vec::new();
+        for first in (0..self.a.rows()).step_by(rows_at_once) {
+            let count = rows_at_once.min(self.a.rows() - first);
+            fetched.resize(count * features, T::ONE);
+            y.copy_part_to_slice(first * features, &mut fetched)?;
+            let is_wrong = |&row: &usize| {
+                let entries = fetched[row * features..][..features].iter().copied();
+                !sums.is_right(first + row, entries.enumerate(), depth)
+            };
+            if let Some(row) = (0..count).into_par_iter().find_first(is_wrong) {
+                return Ok(Some(first + row));
+            }
+        }
+        Ok(None)
     }
 }
 
@@ -154,10 +257,10 @@ mod tests {
         (a, x, y)
     }
 
-    fn verify(rows: &VerifiedRows<'_, f64>, x: &Array2<f64>, y: &Array2<f64>) -> Verification {
+    fn verify(rows: &VerifiedRows<'_, f64>, x: &Array2<f64>, y: &Array2<f64>) -> Found {
         let device = Device::emulator(Default::default());
         let y = device.upload(y.as_slice().unwrap()).unwrap();
-        rows.verify(x.view(), &y).unwrap()
+        rows.verify(x.view(), &y, None).unwrap()
     }
 
     fn longest(a: &CsMatI<f64, u32, u32>) -> usize {
@@ -215,10 +318,41 @@ mod tests {
             y[(row, 3)] = f64::NAN;
             let found = verify(&rows, &x, &y);
             assert!(!found.ok());
-            let worst = found.worst.unwrap();
+            let worst = found.entries.worst.unwrap();
             assert_eq!((worst.row, worst.col), (row, 3));
             y[(row, 3)] = right;
         }
+    }
+
+    #[test]
+    fn an_error_in_any_row_beside_the_sample_is_found_by_its_sum() {
+        let (a, x, mut y) = product();
+        let rows = VerifiedRows::choose_within(a.view(), 100, 1);
+        assert!(verify(&rows, &x, &y).ok());
+        for row in 0..257 {
+            let right = y[(row, 3)];
+            for wrong in [right + 1e-9, f64::NAN, f64::INFINITY] {
+                y[(row, 3)] = wrong;
+                let found = verify(&rows, &x, &y);
+                assert!(!found.ok());
+                assert_eq!(found.wrong_row, Some(row));
+            }
+            y[(row, 3)] = right;
+        }
+    }
+
+    #[test]
+    fn the_sums_of_16_bit_results_may_err_by_their_rounding() {
+        use warprow::f16;
+        let a = generate::rmat::<f16>(257, 3_001, [0.57, 0.19, 0.19, 0.05], 3).unwrap();
+        let x = generate::dense::<f16>(257, 5, 4).unwrap();
+        let mut y = reference::spmm(a.view(), x.view()).mapv(<f16 as Scalar>::from_f64);
+        let device = Device::emulator(Default::default());
+        let rows = VerifiedRows::choose_within(a.view(), 100, 1);
+        let upload = |y: &Array2<f16>| device.upload(y.as_slice().unwrap()).unwrap();
+        assert!(rows.verify(x.view(), &upload(&y), None).unwrap().ok());
+        y[(40, 2)] += f16::from_f32(0.25);
+        assert!(!rows.verify(x.view(), &upload(&y), None).unwrap().ok());
     }
 
     #[test]

@@ -7,13 +7,15 @@ mod operation;
 mod spgemm;
 mod spmm;
 mod verification;
+mod whole;
 
 pub use gemm::{Arithmetic, DenseEpilogue, gemm, verify_gemm};
 pub use log_softmax::{log_softmax, verify_log_softmax};
 pub use operation::Operation;
 pub use spgemm::{SpgemmVerification, WrongRow, spgemm, verify_spgemm};
 pub use spmm::{spmm, verify_spmm};
-pub use verification::{Entry, Verification};
+pub use verification::{Entry, Verification, verify_close};
+pub use whole::{WholeProduct, whole_graph, whole_matrix, whole_selection};
 
 use ndarray::ArrayView2;
 use sprs::CsMatViewI;

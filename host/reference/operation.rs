@@ -22,6 +22,10 @@ pub struct Operation<'a, E> {
     pub beta: f64,
     /// What Y held before; required if beta is not 0.
     pub y: Option<ArrayView2<'a, E>>,
+    /// The maximum number of roundings between a product and the sum of its row, the product's own among them, if it
+    /// is known: [`Spmm::summation_depth`](crate::spmm::Spmm::summation_depth). Default: as many as the row has
+    /// nonzeros, which holds for any order of summation.
+    pub depth: Option<usize>,
 }
 
 impl<E> Default for Operation<'_, E> {
@@ -31,6 +35,7 @@ impl<E> Default for Operation<'_, E> {
             alpha: 1.0,
             beta: 0.0,
             y: None,
+            depth: None,
         }
     }
 }
@@ -163,20 +168,22 @@ impl<E: Scalar> Operation<'_, E> {
 
     /// Maximum error that rounding can cause in an entry of a row of `terms` nonzeros, before it is rounded to `E`.
     pub(super) fn bound(&self, terms: usize, magnitude: f64) -> f64 {
-        let of_reduction = if self.reduction.is_extremum() {
+        let terms_of_sum = if self.reduction.is_extremum() {
             // Rounding keeps the order, so the greatest rounded product is the greatest product, rounded once.
             terms.min(1)
         } else {
             terms
         };
-        let roundings = of_reduction + self.roundings_after_reduction();
         if terms == 0 && self.beta == 0.0 {
             return 0.0;
         }
-        let gammas = gamma(roundings, E::SUM_UNIT_ROUNDOFF) + gamma(roundings, f64::UNIT_ROUNDOFF);
-        let underflows = of_reduction as f64 * self.factor(terms).abs()
-            + self.roundings_after_reduction() as f64;
-        gammas * magnitude + underflows * E::SUM_MIN_NORMAL
+        let after = self.roundings_after_reduction();
+        let depth = self.depth.unwrap_or(usize::MAX).min(terms_of_sum);
+        let of_result = gamma(depth + after, E::SUM_UNIT_ROUNDOFF);
+        // The reference adds one term after the other.
+        let of_reference = gamma(terms_of_sum + after, f64::UNIT_ROUNDOFF);
+        let underflows = terms_of_sum as f64 * self.factor(terms).abs() + after as f64;
+        (of_result + of_reference) * magnitude + underflows * E::SUM_MIN_NORMAL
     }
 }
 
@@ -221,175 +228,4 @@ pub(super) fn gamma(roundings: usize, unit_roundoff: f64) -> f64 {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use ndarray::{arr2, array};
-    use sprs::CsMatI;
-
-    /// Rows of 2 x0 - x1, nothing, and 4 x1.
-    fn operand() -> CsMatI<f32, u32, u32> {
-        CsMatI::new(
-            (3, 2),
-            vec![0, 2, 2, 3],
-            vec![0, 1, 1],
-            vec![2.0, -1.0, 4.0],
-        )
-    }
-
-    fn of(reduction: Reduction) -> Operation<'static, f32> {
-        Operation {
-            reduction,
-            ..Operation::default()
-        }
-    }
-
-    #[test]
-    fn each_reduction_of_a_small_matrix_is_the_hand_computed_one() {
-        let (a, x) = (operand(), array![[1.0_f32, -3.0], [5.0, 7.0]]);
-        for (reduction, expected) in [
-            (
-                Reduction::Sum,
-                arr2(&[[-3.0, -13.0], [0.0, 0.0], [20.0, 28.0]]),
-            ),
-            (
-                Reduction::Mean,
-                arr2(&[[-1.5, -6.5], [0.0, 0.0], [20.0, 28.0]]),
-            ),
-            (
-                Reduction::Max,
-                arr2(&[[2.0, -6.0], [0.0, 0.0], [20.0, 28.0]]),
-            ),
-            (
-                Reduction::Min,
-                arr2(&[[-5.0, -7.0], [0.0, 0.0], [20.0, 28.0]]),
-            ),
-        ] {
-            assert_eq!(
-                of(reduction).compute(a.view(), x.view()),
-                expected,
-                "{reduction:?}"
-            );
-        }
-    }
-
-    #[test]
-    fn a_nan_among_the_products_is_the_greatest_and_the_least() {
-        for x in [array![[f32::NAN], [1.0]], array![[1.0], [f32::NAN]]] {
-            for reduction in [Reduction::Max, Reduction::Min] {
-                let result = of(reduction).compute(operand().view(), x.view());
-                assert!(result[(0, 0)].is_nan());
-                assert_eq!(result[(1, 0)], 0.0);
-            }
-        }
-    }
-
-    #[test]
-    fn what_is_multiplied_by_zero_is_not_looked_at() {
-        let nan = Array2::from_elem((3, 1), f32::NAN);
-        let x = array![[1.0_f32], [1.0]];
-        let ignores_y = Operation {
-            y: Some(nan.view()),
-            alpha: 2.0,
-            ..of(Reduction::Sum)
-        };
-        let result = ignores_y.compute(operand().view(), x.view());
-        assert_eq!(result, arr2(&[[2.0], [0.0], [8.0]]));
-        let y = array![[1.0_f32], [2.0], [3.0]];
-        let ignores_x = Operation {
-            alpha: 0.0,
-            beta: -2.0,
-            y: Some(y.view()),
-            ..of(Reduction::Max)
-        };
-        let result = ignores_x.compute(operand().view(), nan.slice(ndarray::s![..2, ..]));
-        assert_eq!(result, arr2(&[[-2.0], [-4.0], [-6.0]]));
-    }
-
-    #[test]
-    #[should_panic(expected = "with beta 1 the Y from before is wanted")]
-    fn beta_without_y_panics() {
-        let operation = Operation {
-            beta: 1.0,
-            ..of(Reduction::Sum)
-        };
-        let _ = operation.compute(operand().view(), array![[1.0_f32], [1.0]].view());
-    }
-
-    /// The verification of `got` as the product of rows of ones and the columns of `x`.
-    fn verify<E: Scalar>(operation: Operation<'_, E>, x: &[f64], got: f64) -> bool {
-        let n = x.len() as u32;
-        let a = CsMatI::new(
-            (1, x.len()),
-            vec![0, n],
-            (0..n).collect(),
-            vec![E::ONE; x.len()],
-        );
-        let x = Array2::from_shape_fn((x.len(), 1), |(i, _)| E::from_f64(x[i]));
-        let got = Array2::from_elem((1, 1), E::from_f64(got));
-        operation.verify(a.view(), x.view(), got.view()).ok()
-    }
-
-    #[test]
-    fn a_16_bit_result_may_err_by_its_own_rounding_and_no_more() {
-        fn check<E: Scalar>() {
-            let ulp = 4.0 * E::UNIT_ROUNDOFF;
-            assert!(verify::<E>(Operation::default(), &[1.0, 1.0, 1.0], 3.0));
-            // Neither number next to 3 is 3 rounded.
-            assert!(!verify::<E>(
-                Operation::default(),
-                &[1.0, 1.0, 1.0],
-                3.0 + ulp
-            ));
-            assert!(!verify::<E>(
-                Operation::default(),
-                &[1.0, 1.0, 1.0],
-                3.0 - ulp
-            ));
-            // The sum is half way between two numbers, and f32 may have had it on either side.
-            let half_way = [3.0, ulp / 2.0];
-            assert!(verify::<E>(Operation::default(), &half_way, 3.0));
-            assert!(verify::<E>(Operation::default(), &half_way, 3.0 + ulp));
-            assert!(!verify::<E>(
-                Operation::default(),
-                &half_way,
-                3.0 + 2.0 * ulp
-            ));
-        }
-        check::<half::f16>();
-        check::<half::bf16>();
-    }
-
-    #[test]
-    fn an_infinity_passes_for_a_number_beyond_the_range_and_for_no_other() {
-        let sum = |x: &[f64], got| verify::<half::f16>(Operation::default(), x, got);
-        assert!(sum(&[60000.0, 60000.0], f64::INFINITY));
-        assert!(!sum(&[60000.0, 60000.0], f64::NEG_INFINITY));
-        assert!(!sum(&[60000.0, 60000.0], 65504.0));
-        assert!(!sum(&[60000.0, 1.0], f64::INFINITY));
-        assert!(sum(&[-60000.0, -60000.0], f64::NEG_INFINITY));
-    }
-
-    #[test]
-    fn an_extremum_may_err_by_one_rounding_whatever_the_number_of_products() {
-        let terms = vec![1.0; 1000];
-        let max = |got| verify::<f32>(of(Reduction::Max), &terms, got);
-        assert!(max(1.0));
-        assert!(!max(1.0 + 2.0 * f64::from(f32::EPSILON)));
-        assert!(!verify::<f32>(of(Reduction::Min), &[-1.0, 1.0], 1.0));
-    }
-
-    #[test]
-    fn wrong_factors_and_lengths_fail() {
-        let y = array![[10.0_f32]];
-        let operation = Operation {
-            reduction: Reduction::Mean,
-            alpha: 2.0,
-            beta: 3.0,
-            y: Some(y.view()),
-        };
-        assert!(verify(operation, &[1.0, 2.0], 33.0));
-        for wrong in [36.0, 31.5, 13.0, 3.0, 30.0] {
-            assert!(!verify(operation, &[1.0, 2.0], wrong), "{wrong}");
-        }
-    }
-}
+mod tests;

@@ -52,14 +52,14 @@ impl<E: Scalar> Operation<'_, E> {
     ///   follow, since rounding keeps the order of products.
     ///
     /// The bound holds for any order of summation, with fused operations or without (Higham, "Accuracy and Stability of
-    /// Numerical Algorithms", 2nd edition, section 3.1).
+    /// Numerical Algorithms", 2nd edition, section 3.1). Where [`depth`](Self::depth) is known, it replaces the number
+    /// of nonzeros in the first gamma: where many lanes sum a long row in short parts, the bound is much smaller.
     ///
     /// A row without nonzeros must give exactly 0 if beta is 0. Where the reference is finite, NaN fails, and infinity
     /// fails unless `E` rounds the result to it. Where the reference is NaN or infinite, the result must be the same.
     ///
-    /// The bound is that of the worst case and grows with n. In f32 it can hide one missing term in a row of more than
-    /// about 4000 nonzeros of similar size, and it is infinite from 2^24 on. To test long rows, choose values whose
-    /// sums are exact, such as small integers, and require equality.
+    /// The bound is that of the worst case, and in a long row it can hide a missing term. To test long rows, use
+    /// operands whose sums are exact, and require equality: [`WholeProduct`](super::WholeProduct).
     ///
     /// # Panics
     ///

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use crate::scalar::Scalar;
+use ndarray::ArrayView2;
 
 use super::operation::gamma;
 
@@ -48,6 +49,12 @@ impl Verification {
     #[must_use]
     pub fn ok(&self) -> bool {
         self.failures == 0
+    }
+
+    /// Whether every entry equals the reference's, as one must where all sums are exact.
+    #[must_use]
+    pub fn is_exact(&self) -> bool {
+        self.ok() && self.max_relative_error == 0.0
     }
 
     pub(super) const EMPTY: Self = Self {
@@ -111,6 +118,25 @@ impl fmt::Display for Verification {
             worst.bound
         )
     }
+}
+
+/// Compares `y` with `wanted` entry by entry: a difference of at most `tolerance`, relative to the greater of 1 and the
+/// magnitude of what is wanted, passes. A NaN or an infinity passes only where the same is wanted.
+///
+/// # Panics
+///
+/// If the shapes differ.
+pub fn verify_close<T: Scalar>(
+    wanted: ArrayView2<'_, f64>,
+    y: ArrayView2<'_, T>,
+    tolerance: f64,
+) -> Verification {
+    assert_eq!(wanted.dim(), y.dim(), "the shapes have to be the same");
+    let entries = wanted.indexed_iter().zip(y).map(|((place, &wanted), y)| {
+        let scale = wanted.abs().max(1.0);
+        compare(place, y.to_f64(), wanted, scale, tolerance * scale)
+    });
+    entries.fold(Verification::EMPTY, Verification::merge)
 }
 
 /// Verifies one entry. The error is relative to `magnitude`, and `bound` is the bound before the result is rounded to
@@ -224,5 +250,27 @@ fn entry(
             error,
             bound,
         }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ndarray::array;
+
+    #[test]
+    fn a_nan_or_an_infinity_passes_where_it_belongs_and_nowhere_else() {
+        let wanted = array![[f64::NAN, f64::INFINITY, 2.0]];
+        let verify = |y: [f32; 3]| verify_close(wanted.view(), array![y].view(), 1e-4);
+        assert!(verify([f32::NAN, f32::INFINITY, 2.0001]).ok());
+        for wrong in [
+            [1.0, f32::INFINITY, 2.0],
+            [f32::NAN, f32::NAN, 2.0],
+            [f32::NAN, f32::NEG_INFINITY, 2.0],
+            [f32::NAN, f32::INFINITY, f32::NAN],
+            [f32::NAN, f32::INFINITY, 2.001],
+        ] {
+            assert_eq!(verify(wrong).failures, 1, "{wrong:?}");
+        }
     }
 }

@@ -93,6 +93,29 @@ impl<E: SpmmElement> PlannedItems<E> {
         }
     }
 
+    /// The maximum number of roundings between a product and the sum of its row of `terms` nonzeros, if such a sum is
+    /// cut into items of so many to a block.
+    pub(super) fn summation_depth(
+        &self,
+        terms: usize,
+        joining: Joining,
+        items_of_block: u32,
+    ) -> usize {
+        let depth = match self {
+            Self::Rows { .. } | Self::Nonzeros { .. } => terms,
+            Self::Slices(slices) => slices.summation_depth(terms),
+            Self::Teams(teams) => teams.summation_depth(terms),
+            Self::Tasks(blocks) => {
+                let depths = blocks
+                    .iter()
+                    .map(|tasks| tasks.summation_depth(terms, joining, items_of_block));
+                // Each further block of columns is added to Y.
+                depths.max().unwrap_or(0) + blocks.len().saturating_sub(1)
+            }
+        };
+        depth.min(terms)
+    }
+
     /// Calls `launch` with the items as the kernel gets them, once or for each block of columns, and adds up the
     /// parts of split rows.
     pub(super) fn run(

@@ -51,6 +51,21 @@ impl<E: SpmmElement> Spmm<E> {
         (self.choices).lanes::<E>(features, self.options.reduction, epilogue)
     }
 
+    /// An upper bound of the number of roundings between a product `A[i, k] X[k, j]` and the sum of its row, its own
+    /// among them, in a run with so many features: for a row of `terms` nonzeros, or any shorter one. A kernel that
+    /// takes a row's nonzeros one after the other rounds `terms` times; one that cuts long rows less often.
+    ///
+    /// It makes the error bound of [`Operation::verify`](crate::reference::Operation::verify) smaller.
+    pub fn summation_depth(&self, terms: usize, features: usize) -> usize {
+        let features = u32::try_from(features).unwrap_or(u32::MAX);
+        let Some(shape) = self.shape(features, self.epilogue_of_run()) else {
+            return terms;
+        };
+        let items_of_block = vector::items_of_block(shape.lanes);
+        self.items
+            .summation_depth(terms, self.joining(shape), items_of_block)
+    }
+
     /// Whether a run of that shape joins tasks.
     fn joining(&self, shape: LaunchShape) -> Joining {
         let (options, reduction) = (&self.options, self.options.reduction);

@@ -147,6 +147,7 @@ fn spmm_survives(device: &Device, a: &CsrMatrix<f32>, options: SpmmOptions) {
             alpha: alpha.into(),
             beta: beta.into(),
             y: Some(y.view()),
+            depth: None,
         };
         let found = Array2::from_shape_vec(y.dim(), y_device.download().unwrap()).unwrap();
         let verification = operation.verify(a.view(), x.view(), found.view());

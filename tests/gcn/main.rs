@@ -43,6 +43,15 @@ fn network<T: Scalar>(
     x: ArrayView2<'_, T>,
     layers: &[GcnLayer<T>],
 ) -> Array2<f64> {
+    reference::log_softmax(logits(a, x, layers).view())
+}
+
+/// The network in f64, up to LogSoftmax.
+fn logits<T: Scalar>(
+    a: &CsrMatrix<T>,
+    x: ArrayView2<'_, T>,
+    layers: &[GcnLayer<T>],
+) -> Array2<f64> {
     let a = normalized(a);
     let mut x = x.mapv(T::to_f64);
     for (index, layer) in layers.iter().enumerate() {
@@ -54,7 +63,7 @@ fn network<T: Scalar>(
             x.mapv_inplace(|x| if x < 0.0 { 0.0 } else { x });
         }
     }
-    reference::log_softmax(x.view())
+    x
 }
 
 fn layer<T: Scalar>(inputs: usize, outputs: usize, bias: bool, seed: u64) -> GcnLayer<T> {

@@ -1,13 +1,14 @@
 //! Runs of a network: one after the other, in f64, with a NaN, and with products that add to zeros.
 
-use crate::{assert_close, every_device_agrees, layer, network, weighted};
+use crate::{assert_close, every_device_agrees, layer, logits, network, weighted};
 use ndarray::Array2;
 use sprs::CsMatI;
 use support::devices;
 use warprow::device::DeviceError;
 use warprow::gcn::GcnError;
 use warprow::operand::OperandError;
-use warprow::{Gcn, GcnOptions, SpmmKernel, generate};
+use warprow::reference::{verify_log_softmax, whole_graph, whole_selection};
+use warprow::{CsrMatrix, Gcn, GcnLayer, GcnOptions, SpmmKernel, generate};
 
 #[test]
 fn a_nan_stays_in_its_row_and_its_neighbours() {
@@ -74,6 +75,31 @@ fn a_network_whose_products_add_to_zeros_runs_again_and_again() {
             let found = Array2::from_shape_vec((60, 4), y.download().unwrap()).unwrap();
             assert_close(&found, &wanted, 1e-5, &gcn.to_string());
         }
+    }
+}
+
+#[test]
+fn a_network_of_whole_numbers_is_exact_and_one_other_edge_shows() {
+    let structure = generate::rmat::<f32>(300, 4000, [0.57, 0.19, 0.19, 0.05], 3).unwrap();
+    let graph = whole_graph::<_, f32>(structure.view(), 1);
+    let layers = [(9, 8, 1), (8, 5, 3)].map(|(inputs, outputs, seed)| GcnLayer {
+        weights: whole_selection(inputs, outputs, seed),
+        bias: Some(whole_selection(1, outputs, seed + 1).row(0).to_owned()),
+    });
+    let x = whole_selection(9, 300, 9).reversed_axes();
+    let logits = logits(&graph, x.view(), &layers);
+    let in_f32 = logits.mapv(|logit| logit as f32);
+    assert_eq!(in_f32.mapv(f64::from), logits, "f32 holds the sums");
+    let mut wrong = graph.clone();
+    wrong.data_mut()[2000] += 1.0;
+    for device in devices() {
+        let verify = |graph: &CsrMatrix<f32>| {
+            let gcn = Gcn::plan(&device, graph.view(), &layers, GcnOptions::default());
+            let y = gcn.unwrap().classify(x.view()).unwrap();
+            verify_log_softmax(in_f32.view(), y.view())
+        };
+        assert!(verify(&graph).ok(), "{}", verify(&graph));
+        assert!(!verify(&wrong).ok());
     }
 }
 

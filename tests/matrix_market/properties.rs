@@ -59,6 +59,13 @@ fn bits_f64(matrix: &Matrix<f64>) -> Vec<u64> {
     matrix.data().iter().map(|value| value.to_bits()).collect()
 }
 
+#[test]
+fn what_proptest_finds_is_kept() {
+    assert!(ProptestConfig::default().failure_persistence.is_some());
+    let ignored = include_str!("../../.gitignore");
+    assert!(!ignored.contains("proptest"), "{ignored}");
+}
+
 proptest! {
     #[test]
     fn written_and_read_again_a_matrix_of_f32_is_the_same(

@@ -313,11 +313,16 @@ proptest! {
     }
 
     #[test]
-    fn a_product_is_linear_in_x(a in any_matrix(), features in 1_usize..40) {
+    fn a_product_is_linear_in_x(
+        a in any_matrix(), features in 1_usize..40, factors in (-3_i8..=3, -3_i8..=3),
+    ) {
+        let [p, q] = [factors.0, factors.1].map(f32::from);
         let x = whole_dense(a.cols(), features);
-        let doubled = x.mapv(|value| 2.0 * value);
-        for ((once, made), (twice, _)) in products(&a, x.view()).into_iter().zip(products(&a, doubled.view())) {
-            prop_assert_eq!(once.mapv(|value| 2.0 * value), twice, "{}", made);
+        let z = Array2::from_shape_fn(x.dim(), |(i, j)| ((i * 13 + j * 7) % 17) as f32 - 8.0);
+        let combined = p * &x + q * &z;
+        let of = |x: &Array2<f32>| products(&a, x.view());
+        for (((of_x, made), (of_z, _)), (of_both, _)) in of(&x).into_iter().zip(of(&z)).zip(of(&combined)) {
+            prop_assert_eq!(p * of_x + q * of_z, of_both, "{}", made);
         }
     }
 }

@@ -112,6 +112,7 @@ fn every_reduction_alpha_beta_and_transpose_is_right_on_every_order() {
                         alpha: 1.5,
                         beta: -0.5,
                         y: Some(before.view()),
+                        depth: None,
                     };
                     let checked = operation.verify(of.view(), x.view(), y.view());
                     assert!(checked.ok(), "{plan}: {checked}");

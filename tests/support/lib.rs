@@ -37,14 +37,38 @@ pub fn schedules() -> impl Iterator<Item = Device> {
     })
 }
 
+/// On which [`devices`] tests run in this environment, in a line.
+///
+/// # Panics
+///
+/// As [`devices`].
+pub fn tested_devices() -> String {
+    let gpu = match gpu() {
+        Ok(device) => device.to_string(),
+        Err(reason) => format!("no GPU: {reason}"),
+    };
+    format!("devices: the emulator, in order and in a random order; {gpu}")
+}
+
 /// The GPU that `WARPROW_DEVICE` names, the first one if it names none.
 ///
 /// # Panics
 ///
 /// As [`devices`].
 pub fn cuda() -> Option<Device> {
-    static CUDA: OnceLock<Result<Device, String>> = OnceLock::new();
-    let cuda = CUDA.get_or_init(|| {
+    match gpu() {
+        Ok(device) => Some(device.clone()),
+        Err(reason) => {
+            println!("skipped on CUDA: {reason}");
+            None
+        }
+    }
+}
+
+/// The GPU, or why there is none.
+fn gpu() -> &'static Result<Device, String> {
+    static GPU: OnceLock<Result<Device, String>> = OnceLock::new();
+    GPU.get_or_init(|| {
         let selector = Selector::from_environment().unwrap_or_else(|error| panic!("{error}"));
         match Device::select_with_reason(selector) {
             Ok((device, None)) if device.is_emulator() => {
@@ -54,12 +78,5 @@ pub fn cuda() -> Option<Device> {
             Ok((_, Some(reason))) => Err(reason.to_string()),
             Err(error) => panic!("{error}"),
         }
-    });
-    match cuda {
-        Ok(device) => Some(device.clone()),
-        Err(reason) => {
-            println!("skipped on CUDA: {reason}");
-            None
-        }
-    }
+    })
 }

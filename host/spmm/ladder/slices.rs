@@ -82,6 +82,17 @@ impl<T: Real> Slices<T> {
         self.count
     }
 
+    /// The maximum number of roundings between a product and the sum of its row of `terms` nonzeros: a slice's terms
+    /// one after the other, then the slices. Eight warps of the second pass add every eighth slice, four at a time.
+    pub fn summation_depth(&self, terms: usize) -> usize {
+        let slices = terms.div_ceil(self.size as usize);
+        let joins = match self.partial {
+            Some(_) => slices / 32 + 14,
+            None => slices,
+        };
+        terms.min(self.size as usize) + joins
+    }
+
     /// Calls `launch` with the slices. Rows of several slices are cleared before it, or added up after it.
     pub fn run(
         &self,

@@ -208,6 +208,16 @@ impl<E: SpmmElement> Tasks<E> {
         self.large(joining).item_of(self.starts.count)
     }
 
+    /// The maximum number of roundings between a product and the sum of its row of `terms` nonzeros. An item's terms
+    /// are added one after the other, then the items of a block of threads, then the blocks of threads: by one warp
+    /// four at a time, or if they are many by eight.
+    pub fn summation_depth(&self, terms: usize, joining: Joining, items_of_block: u32) -> usize {
+        let (size, items_of_block) = (self.starts.size as usize, items_of_block as usize);
+        let large_item = size << self.large(joining).shift;
+        let parts = terms / (size * items_of_block) + 2;
+        large_item + items_of_block + parts.min(32) / 4 + parts / 32 + 14
+    }
+
     /// The split rows of a run.
     fn split_rows(&self, run: &RunArguments<E>) -> &SplitRows {
         let of_run = (run.items_of_block, self.large(run.joining));

@@ -92,6 +92,14 @@ impl Teams {
         self.count
     }
 
+    /// The maximum number of roundings between a product and the sum of its row of `terms` nonzeros: a long row's
+    /// warps take chunks of 32 in turn, at most two additions join the sub-warps of a warp, one each the warps.
+    pub fn summation_depth(&self, terms: usize) -> usize {
+        let chunks_of_a_warp = terms.div_ceil(32).div_ceil(WARPS as usize);
+        let long = 32 * chunks_of_a_warp + 2 + WARPS as usize;
+        terms.min(long.max(self.max_short_row as usize))
+    }
+
     /// The items as a kernel gets them.
     pub fn items<T>(&self, items: Items<T>) -> Items<T> {
         Items {

@@ -31,6 +31,7 @@ fn any_product_is_exact<E: SpmmElement>(
         alpha,
         beta,
         y: Some(y.view()),
+        depth: None,
     };
     for device in devices() {
         for kernel in kernels(options.reduction) {

@@ -32,6 +32,7 @@ fn blocks_are_exact<E: SpmmElement>() {
                 alpha: factors[0],
                 beta: factors[1],
                 y: Some(y.view()),
+                depth: None,
             };
             let expected = exact(operation, &a, &x);
             for (column_blocks, task_size, order) in [

@@ -131,6 +131,7 @@ fn run_each_ending<E: SpmmElement>(
             alpha: factors[0],
             beta: factors[1],
             y: Some(y.view()),
+            depth: None,
         };
         let found = run(&plan, x.view(), factors, y.view());
         assert_eq!(found, exact(operation, &a, &x), "{factors:?}, {plan}");

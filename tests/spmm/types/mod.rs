@@ -89,11 +89,13 @@ fn assert_verified<V: Scalar, E: SpmmElement>(
     y: ArrayView2<'_, E>,
 ) {
     let found = run(plan, x, [alpha, beta], y);
+    let longest = a.outer_iterator().map(|row| row.nnz()).max();
     let operation = Operation {
         reduction: plan.reduction(),
         alpha,
         beta,
         y: Some(y),
+        depth: Some(plan.summation_depth(longest.unwrap_or(0), x.ncols())),
     };
     let verification = operation.verify(a.view(), x, found.view());
     assert!(

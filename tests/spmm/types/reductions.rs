@@ -67,6 +67,7 @@ fn cut_rows_are_exact<E: SpmmElement>() {
                     alpha: 2.0,
                     beta: -3.0,
                     y: Some(y.view()),
+                    depth: None,
                 };
                 let expected = exact(operation, &a, &x);
                 let sized = |size| {
