@@ -34,7 +34,6 @@ impl Device {
 
     /// Memory for `bytes` bytes of elements of `element_size` bytes, not initialised.
     pub(super) fn allocate(&self, bytes: u64, element_size: u32) -> Result<u64, DeviceError> {
-        self.recordings.refuse("an allocation")?;
         if self.failing_allocation.is_this() {
             return Err(DeviceError::OutOfMemory {
                 device: self.name().to_owned(),

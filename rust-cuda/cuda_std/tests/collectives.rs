@@ -17,7 +17,9 @@ fn launch<A: KernelArgs>(kernel: Kernel<A>, threads: u32, arguments: A) -> Resul
     let thread = kernel.thread();
     let emulator = Emulator::new(Options::default());
     // SAFETY: the emulator checks each access of the kernel, also one that its contract forbids.
-    emulator.launch(launch, &|| unsafe { thread(arguments) }).map(|_| ())
+    emulator
+        .launch(launch, &|| unsafe { thread(arguments) })
+        .map(|_| ())
 }
 
 /// The line of this file that ends with the comment `mark`.
