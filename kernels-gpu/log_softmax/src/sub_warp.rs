@@ -1,7 +1,7 @@
 //! LogSoftmax of rows with up to 64 classes, a multiple of four: four lanes compute a row in registers.
 //!
-//! A lane loads up to four vectors of four neighbouring elements. Shuffles combine maximum and sum of the four lanes. For
-//! up to 16 classes, a lane has one vector, and the kernel has code of its own without branches for the others.
+//! A lane loads up to four vectors of four neighbouring elements. Shuffles combine maximum and sum of the four lanes.
+//! For up to 16 classes, a lane has one vector, and the kernel has code of its own without branches for the others.
 //!
 //! ```text
 //! a row of 32 classes     vector 0  vector 1  vector 2  vector 3  vector 4  vector 5  vector 6  vector 7

@@ -10,7 +10,7 @@ use std::ops::RangeInclusive;
 const CUDA_ERROR_UNKNOWN: u32 = 999;
 
 /// The codes that `cust` knows, in ranges.
-const KNOWN: &[RangeInclusive<u32>] = &include!("known_codes.rs");
+const KNOWN: &[RangeInclusive<u32>] = &include!("known_codes.in");
 
 thread_local! {
     static LAST_ERROR: Cell<u32> = const { Cell::new(0) };

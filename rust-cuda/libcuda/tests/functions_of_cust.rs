@@ -128,7 +128,7 @@ fn the_known_codes_are_those_of_the_enum_of_cust() {
         .map(|(_, code)| code.trim_end_matches(',').parse().unwrap())
         .collect();
     assert!(codes.contains(&0) && codes.contains(&999), "{codes:?}");
-    let known: BTreeSet<u32> = include!("../src/known_codes.rs")
+    let known: BTreeSet<u32> = include!("../src/known_codes.in")
         .into_iter()
         .flatten()
         .collect();

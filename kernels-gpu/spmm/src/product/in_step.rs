@@ -245,17 +245,17 @@ impl<T: Operand, const LANES: u32, const WIDTH: usize, const PASSES: usize>
                 self.x
                     .load(warp::shfl_idx(FULL_MASK, held.0, first + i as u32, LANES))
             });
-            let value = |i| warp::shfl_idx(FULL_MASK, held.1, first + i as u32, LANES);
+            let values: [T::Sum; UNROLL] =
+                array::from_fn(|i| warp::shfl_idx(FULL_MASK, held.1, first + i as u32, LANES));
             if count == WARP_SIZE {
                 unroll!(i in 0..8 {
-                    self.add(value(i), elements[i]);
+                    self.add(values[i], elements[i]);
                 });
             } else {
                 let holder = warp::lane_id() / LANES * LANES + first;
                 unroll!(i in 0..8 {
-                    let value = value(i);
                     if holder + (i as u32) < count {
-                        self.add(value, elements[i]);
+                        self.add(values[i], elements[i]);
                     }
                 });
             }

@@ -146,14 +146,18 @@ impl<
         let lane = warp::lane_id() % LANES;
         // SAFETY: `batch` reads rows of X for columns of A, and writes rows of this item.
         unsafe {
-            while warp::any(FULL_MASK, self.position < self.item_end) {
+            // The vote is not the loop's own condition: a collective operation stays where it is, and the loop would
+            // have a branch more.
+            let mut is_busy = warp::any(FULL_MASK, self.position < self.item_end);
+            while is_busy {
                 let next = self.nonzero(self.position.saturating_add(LANES + lane));
                 let mut k = 0;
                 loop {
                     self.batch(k);
                     k += UNROLL as u32;
+                    is_busy = warp::any(FULL_MASK, self.position < self.item_end);
                     // A batch wholly past the item's end would load as much as any other.
-                    if k >= LANES || !warp::any(FULL_MASK, self.position < self.item_end) {
+                    if k >= LANES || !is_busy {
                         break;
                     }
                 }
