@@ -113,7 +113,7 @@ listed! {
         name = "spmm_vector",
         T = [f32], LANES = [8, 32], WIDTH = [1], PASSES = [2];
         T = [f32], LANES = [16], WIDTH = [1], PASSES = [3], registers_sm90 = 72;
-        T = [f64, f16, bf16], LANES = [16], WIDTH = [1], PASSES = [3];
+        T = [f16], LANES = [16], WIDTH = [1], PASSES = [3];
         T = [f32], LANES = [32], WIDTH = [2], PASSES = [1];
         T = [f32], LANES = [8, 16], WIDTH = [4], PASSES = [1];
         T = [f32], LANES = [32], WIDTH = [4], PASSES = [1], registers_sm90 = 64;
@@ -146,7 +146,7 @@ listed! {
         T = [f32], LANES = [16], WIDTH = [1], PASSES = [3];
         T = [f32], LANES = [32], WIDTH = [2], PASSES = [1];
         T = [f32], LANES = [8, 16, 32], WIDTH = [4], PASSES = [1], registers_sm90 = 72;
-        T = [f16, bf16], LANES = [16], WIDTH = [8], PASSES = [1]
+        T = [f16, bf16], LANES = [8, 32], WIDTH = [8], PASSES = [1]
     )]
     pub unsafe fn vector_any_order<
         T: Operand,
