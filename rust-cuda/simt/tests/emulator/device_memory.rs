@@ -191,3 +191,15 @@ fn blocks_that_write_neighbouring_bytes_lose_none() {
         }
     }
 }
+
+#[test]
+fn an_atomic_store_needs_no_earlier_value() {
+    for emulator in variety() {
+        let data = emulator.allocate(8, 8).unwrap();
+        run(&emulator, shape(3, 5), || {
+            lane::atomic_store::<u64>(Space::Global, Scope::Device, data, 5 << 40);
+        })
+        .unwrap();
+        assert_eq!(download(&emulator, data, 2), [0, 5 << 8]);
+    }
+}

@@ -386,15 +386,3 @@ fn what_was_read_may_be_overwritten_after_a_hand_off_only() {
         }
     }
 }
-
-#[test]
-fn an_atomic_store_needs_no_earlier_value() {
-    for emulator in variety() {
-        let data = emulator.allocate(8, 8).unwrap();
-        run(&emulator, shape(3, 5), || {
-            lane::atomic_store::<u64>(Space::Global, Device, data, 5 << 40);
-        })
-        .unwrap();
-        assert_eq!(download(&emulator, data, 2), [0, 5 << 8]);
-    }
-}
