@@ -148,15 +148,16 @@ fn check_exactly(
     seed: u64,
 ) -> Result<(bool, String)> {
     let graph = reference::whole_graph::<_, f32>(graph.view(), seed);
-    let whole_layer = |(layer, seed): (&GcnLayer<f32>, u64)| {
+    let whole_layer = |(layer, number): (&GcnLayer<f32>, u64)| {
+        let seed = seed.wrapping_add(number);
         let (inputs, outputs) = layer.weights.dim();
         let whole = |rows, seed| reference::whole_selection(rows, outputs, seed);
         GcnLayer {
             weights: whole(inputs, seed),
-            bias: (layer.bias.as_ref()).map(|_| whole(1, seed + 1).row(0).to_owned()),
+            bias: (layer.bias.as_ref()).map(|_| whole(1, seed.wrapping_add(1)).row(0).to_owned()),
         }
     };
-    let layers: Vec<_> = layers.iter().zip(seed..).map(whole_layer).collect();
+    let layers: Vec<_> = layers.iter().zip(0..).map(whole_layer).collect();
     let mut gcn = Gcn::plan(device, graph.view(), &layers, GcnOptions::default())?;
     let x = reference::whole_selection(1, gcn.nodes() * gcn.features(), seed);
     let x = x.into_shape_with_order((gcn.nodes(), gcn.features()))?;

@@ -9,8 +9,9 @@ pub struct Options {
     /// Maximum number of OS threads of a launch; `None`: the number of cores. Each runs a block at a time. It starts
     /// others, up to 16, only if the threads of its blocks all wait for a change of memory.
     pub workers: Option<NonZeroUsize>,
-    /// Maximum number of steps of a block; `None`: 2^32, which take minutes. A step is an access of a thread to memory,
-    /// a barrier of the block, or a warp operation. More steps are a fault, since the kernel probably never ends.
+    /// Maximum number of steps of a block; `None`: 2^32, which take minutes. A step is an access of a thread to
+    /// memory, a barrier of the block, or a warp operation. More steps are a fault, since the kernel probably never
+    /// ends.
     ///
     /// A loop that takes no steps cannot be stopped. If no block ends for a minute, the name of the kernel is printed
     /// to standard error.
@@ -40,10 +41,11 @@ pub enum Checks {
     #[default]
     Full,
     /// Every access lies in a live allocation or in one array of shared memory, and is aligned. All threads that a
-    /// barrier or a warp operation names reach it, a shuffle reads a lane of its mask, and lanes that multiply matrices
-    /// together multiply the same ones. Launches keep to the [`limits`](crate::limits) of the hardware, and end: no
-    /// block takes too many steps, and not all blocks wait for a change of memory. They do if more blocks wait for each
-    /// other than run at the same time. A thread that overflows its stack, of 64 KiB, ends the process with a message.
+    /// barrier or a warp operation names reach it, a shuffle reads a lane of its mask, and lanes that multiply
+    /// matrices together multiply the same ones. Launches keep to the [`limits`](crate::limits) of the hardware, and
+    /// end: no block takes too many steps, and not all blocks wait for a change of memory. They do if more blocks wait
+    /// for each other than run at the same time. A thread that overflows its stack, of 64 KiB, ends the process with a
+    /// message.
     BoundsOnly,
 }
 
