@@ -390,7 +390,7 @@ impl<E: SpmmElement> fmt::Display for Tasks<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "{} tasks of {} steps, {} rows split between blocks",
+            "{} tasks of {} steps, {} split rows",
             self.starts.count,
             self.starts.size,
             self.split_rows[0].count()
