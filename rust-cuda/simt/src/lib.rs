@@ -28,6 +28,7 @@ mod block;
 mod buffer;
 mod clock;
 mod context;
+mod counters;
 mod current;
 mod emulator;
 mod fault;
@@ -55,6 +56,10 @@ mod warpgroup;
 mod watchdog;
 mod word;
 
+pub use counters::{
+    BlockWork, CollectiveCounters, ContendedWord, Counters, GlobalCounters, Hardware, LaunchReport,
+    LineCounters, MemoryTraffic, Occupancy, RequestKind, SharedCounters, TracedRequest, WarpTrace,
+};
 pub use emulator::{Emulator, Progress};
 pub use fault::{Buffer, Elsewhere, Fault, FaultKind, Parameter, SourceLocation, Touch};
 pub use launch::{Launch, Statistics};

@@ -1,0 +1,16 @@
+//! What a launch would do on hardware, counted: requests, sectors, bank conflicts, active lanes, load balance.
+
+mod memory_model;
+mod occupancy;
+mod report;
+#[allow(dead_code, reason = "the recorder follows")]
+mod request;
+mod trace;
+
+pub use memory_model::{Hardware, MemoryTraffic};
+pub use occupancy::Occupancy;
+pub use report::{
+    BlockWork, CollectiveCounters, ContendedWord, Counters, GlobalCounters, LaunchReport,
+    LineCounters, SharedCounters,
+};
+pub use trace::{RequestKind, TracedRequest, WarpTrace};

@@ -1,0 +1,53 @@
+//! The requests of one warp, for pictures.
+
+use serde::{Deserialize, Serialize};
+
+/// The requests of one warp in the order in which it executes them.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WarpTrace {
+    /// The number of the warp's block.
+    pub block: u64,
+    /// The number of the warp in its block.
+    pub warp: u32,
+    /// Its first requests, as many as the options ask for.
+    pub requests: Vec<TracedRequest>,
+    /// The number of requests that it made; those after the first are not kept.
+    pub executed: u64,
+}
+
+/// A request of a warp to memory, or a collective operation.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TracedRequest {
+    /// What it does.
+    pub kind: RequestKind,
+    /// The file of its line.
+    pub file: String,
+    /// The line, from 1.
+    pub line: u32,
+    /// A bit for each active lane.
+    pub lanes: u32,
+    /// The bytes that each lane accesses; zero for a collective operation.
+    pub bytes: u32,
+    /// The address of each active lane, in the order of the lanes; empty for a collective operation.
+    pub addresses: Vec<u64>,
+}
+
+/// What a request does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[allow(missing_docs, reason = "the names say it; `Counters` describes each")]
+pub enum RequestKind {
+    GlobalLoad,
+    GlobalStore,
+    GlobalAtomic,
+    GlobalReduction,
+    AsyncCopy,
+    SharedLoad,
+    SharedStore,
+    SharedAtomic,
+    Shuffle,
+    Vote,
+    MatrixProduct,
+    WarpBarrier,
+    BlockBarrier,
+}
