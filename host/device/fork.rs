@@ -55,9 +55,11 @@ impl Fork<'_> {
         if let Some(cuda) = self.at_the_same_time() {
             let number = self.launches.replace(self.launches.get() + 1);
             // SAFETY: the handle has the types of the entry point's arguments; the rest is the caller's contract.
-            return args.with_pointers(|pointers| unsafe {
+            args.with_pointers(|pointers| unsafe {
                 cuda.launch_beside(number, kernel.name(), &config, pointers)
-            });
+            })?;
+            self.device.launch_logs.add(&[kernel.name()]);
+            return Ok(());
         }
         // SAFETY: the caller's contract.
         unsafe { self.device.launch(kernel, config, args) }

@@ -24,6 +24,7 @@ mod emulator;
 mod error;
 mod fork;
 mod identity;
+mod launches;
 mod limits;
 mod occupancy;
 mod properties;
@@ -37,6 +38,7 @@ pub use buffer::DeviceBuffer;
 pub(crate) use buffer::optional_pointer;
 pub use error::{CudaUnavailable, DeviceError, DriverError, DriverTooOld};
 pub(crate) use fork::Fork;
+pub use launches::LaunchLog;
 pub use limits::LimitExceeded;
 pub use properties::{MemoryInfo, Properties, Version};
 pub use recording::LaunchGraph;
@@ -48,8 +50,7 @@ pub use timer::Timer;
 
 use allocations::FailingAllocation;
 use cuda_std::element::Element;
-use cuda_std::kernel::{Kernel, KernelArgs};
-use cuda_std::launch::LaunchConfig;
+use launches::LaunchLogs;
 use ptx_archive::Archive;
 use recording::Recordings;
 use std::borrow::Cow;
@@ -62,6 +63,7 @@ pub struct Device {
     // Dropped before the back end, whose graphs they may hold.
     recordings: Arc<Recordings>,
     failing_allocation: Arc<FailingAllocation>,
+    launch_logs: Arc<LaunchLogs>,
     backend: Arc<Backend>,
 }
 
@@ -160,6 +162,7 @@ impl Device {
         Self {
             recordings: Arc::default(),
             failing_allocation: Arc::default(),
+            launch_logs: Arc::default(),
             backend: Arc::new(backend),
         }
     }
@@ -294,41 +297,6 @@ impl Device {
             Backend::Emulator(_) => Vec::new(),
             #[cfg(feature = "cuda")]
             Backend::Cuda(cuda) => cuda.module_loads(),
-        }
-    }
-
-    /// Launches a kernel. [`launch!`](crate::launch!) is shorter to write.
-    ///
-    /// On a GPU it returns at once, and a later call returns the kernel's error. The emulator runs the kernel to its
-    /// end.
-    ///
-    /// # Errors
-    ///
-    /// The launch is not within the device's limits; the kernel is in no module; the emulator saw a fault; the
-    /// driver's.
-    ///
-    /// # Safety
-    ///
-    /// The kernel's own contract holds, with these arguments and these sizes; every pointer among them is into a live
-    /// buffer of this device; and until the kernel is done (see [`synchronize`](Self::synchronize)) no buffer that it
-    /// uses is dropped while another thread launches on this device.
-    pub unsafe fn launch<A: KernelArgs>(
-        &self,
-        kernel: &Kernel<A>,
-        config: LaunchConfig,
-        args: A,
-    ) -> Result<(), DeviceError> {
-        // SAFETY: the handle has the types of the entry point's arguments.
-        if unsafe { self.recorded(kernel, config, args)? } {
-            return Ok(());
-        }
-        match &*self.backend {
-            // SAFETY: the caller's contract.
-            Backend::Emulator(emulator) => unsafe { emulator.launch(kernel, &config, args) },
-            #[cfg(feature = "cuda")]
-            // SAFETY: the handle has the types of the entry point's arguments; the rest is the caller's contract.
-            Backend::Cuda(cuda) => args
-                .with_pointers(|pointers| unsafe { cuda.launch(kernel.name(), &config, pointers) }),
         }
     }
 

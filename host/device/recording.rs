@@ -21,7 +21,8 @@ pub struct LaunchGraph {
     // Dropped before the device, whose context it needs. Locked by a launch: a thread waits until another one has
     // launched all of it.
     recorded: Mutex<Recorded>,
-    launches: usize,
+    /// The kernel of each launch.
+    kernels: Vec<&'static str>,
     memory: UsedMemory,
     device: Device,
 }
@@ -40,7 +41,8 @@ type UsedMemory = HashMap<u64, Arc<Memory>>;
 
 /// A recording that has not ended.
 struct Recording {
-    launches: usize,
+    /// The kernel of each launch.
+    kernels: Vec<&'static str>,
     memory: UsedMemory,
     so_far: SoFar,
 }
@@ -177,7 +179,7 @@ impl Device {
             Backend::Cuda(cuda) => SoFar::Cuda(cuda.start_recording()?),
         };
         let open = self.recordings.begin(Recording {
-            launches: 0,
+            kernels: Vec::new(),
             memory: UsedMemory::new(),
             so_far,
         });
@@ -194,7 +196,7 @@ impl Device {
         };
         Ok(LaunchGraph {
             recorded: Mutex::new(recorded),
-            launches: recording.launches,
+            kernels: recording.kernels,
             memory: recording.memory,
             device: self.clone(),
         })
@@ -237,7 +239,7 @@ impl Device {
             #[cfg(feature = "cuda")]
             (SoFar::Cuda(_), Backend::Emulator(_)) => unreachable!("the device has one back end"),
         };
-        recording.launches += 1;
+        recording.kernels.push(kernel.name());
         self.recordings.put(recording);
         added.map(|()| true)
     }
@@ -246,7 +248,7 @@ impl Device {
 impl LaunchGraph {
     /// How many launches it has.
     pub fn launches(&self) -> usize {
-        self.launches
+        self.kernels.len()
     }
 
     /// Gives up the memory of a buffer, whose owner makes sure that it is alive in a launch.
@@ -276,16 +278,18 @@ impl LaunchGraph {
             &*self.device.backend,
         ) {
             (Recorded::Emulator(replays), Backend::Emulator(emulator)) => {
-                replays.iter().try_for_each(|replay| replay(emulator))
+                replays.iter().try_for_each(|replay| replay(emulator))?;
             }
             #[cfg(feature = "cuda")]
             // SAFETY: the caller's contract.
             (Recorded::Cuda(recorded), Backend::Cuda(cuda)) => unsafe {
-                cuda.launch_recorded(recorded)
+                cuda.launch_recorded(recorded)?;
             },
             #[cfg(feature = "cuda")]
             _ => unreachable!("the device has one back end"),
         }
+        self.device.launch_logs.add(&self.kernels);
+        Ok(())
     }
 }
 
@@ -302,6 +306,6 @@ impl Drop for LaunchGraph {
 impl fmt::Debug for LaunchGraph {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let device = self.device.identity();
-        write!(f, "LaunchGraph({} on {device})", self.launches)
+        write!(f, "LaunchGraph({} on {device})", self.launches())
     }
 }

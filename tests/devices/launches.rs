@@ -4,7 +4,7 @@ use crate::kernels::{
     BLOCK, affine, affine_wanted, devices_with_kernels, run_affine, through_shared,
 };
 use cuda_std::prelude::*;
-use warprow::device::DeviceError;
+use warprow::device::{Device, DeviceError};
 use warprow::launch;
 
 #[test]
@@ -152,5 +152,39 @@ fn a_timer_gives_a_gpu_s_time_and_none_of_the_emulator() {
         assert_eq!(elapsed.is_none(), device.is_emulator());
         assert!(elapsed.is_none_or(|elapsed| !elapsed.is_zero() && elapsed.as_secs() < 60));
         assert_eq!(y.download().unwrap(), affine_wanted(1000));
+    }
+}
+
+#[test]
+fn a_log_counts_the_launches_of_each_kernel_while_it_is_alive() {
+    for device in devices_with_kernels() {
+        run_affine(&device, 10).unwrap();
+        let log = device.log_launches();
+        assert!(log.launches().is_empty(), "{device}");
+        let mut y = device.zeros::<u32>(64).unwrap();
+        let affine = affine();
+        // SAFETY: `y` holds 64 elements.
+        let mut launch = || unsafe { launch!(device, affine<<<1, BLOCK, 0>>>(64, y.mutable())) };
+        launch().unwrap();
+        let inner = device.log_launches();
+        // Not launched when it is recorded, but each time that the recording is launched.
+        let graph = device
+            .record(|| {
+                launch()?;
+                launch()
+            })
+            .unwrap();
+        for _ in 0..3 {
+            // SAFETY: the buffer is alive.
+            unsafe { graph.launch().unwrap() };
+        }
+        let name = affine.name();
+        assert_eq!(inner.launches(), [(name, 6)].into(), "{device}");
+        drop(inner);
+        let other = Device::emulator(Default::default());
+        run_affine(&other, 10).unwrap();
+        assert_eq!(log.launches(), [(name, 7)].into(), "{device}");
+        drop(log);
+        assert!(device.log_launches().launches().is_empty(), "{device}");
     }
 }
