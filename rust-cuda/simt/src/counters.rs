@@ -2,6 +2,7 @@
 
 mod memory_model;
 mod occupancy;
+mod options;
 mod report;
 #[allow(dead_code, reason = "the recorder follows")]
 mod request;
@@ -9,6 +10,7 @@ mod trace;
 
 pub use memory_model::{Hardware, MemoryTraffic};
 pub use occupancy::Occupancy;
+pub use options::{CounterOptions, MAX_TRACES, TracedWarp};
 pub use report::{
     BlockWork, CollectiveCounters, ContendedWord, Counters, GlobalCounters, LaunchReport,
     LineCounters, SharedCounters,

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 
 use crate::context::{Context, Stripes};
+use crate::counters::{CounterOptions, LaunchReport};
 use crate::emulator::Progress;
 use crate::fault::Fault;
 use crate::fiber::{MAX_STACKS, Stacks};
@@ -57,6 +58,8 @@ pub(crate) struct Machine<'a> {
     pub progress: Option<Progress>,
     /// The number of the launch, not zero.
     pub tag: u32,
+    /// What the launch counts.
+    pub counters: Option<CounterOptions>,
 }
 
 impl Machine<'_> {
@@ -65,7 +68,7 @@ impl Machine<'_> {
         launch: Launch<'_>,
         thread: &(dyn Fn() + Sync),
         location: &'static Location<'static>,
-    ) -> Result<Statistics, Fault> {
+    ) -> Result<(Statistics, Option<LaunchReport>), Fault> {
         limits::check(&launch, location)?;
         // The limits keep both products in range: the number of blocks is below 2^63.
         let blocks = launch
@@ -130,14 +133,22 @@ impl Machine<'_> {
             .fault
             .into_inner()
             .unwrap_or_else(|poison| poison.into_inner());
+        let statistics = Statistics {
+            blocks,
+            threads: blocks.saturating_mul(u64::from(threads)),
+            switches,
+            workers,
+        };
+        let report = self.counters.map(|_| LaunchReport {
+            kernel: launch.kernel.to_owned(),
+            grid: launch.grid,
+            block: launch.block,
+            dynamic_shared_bytes: launch.shared_bytes,
+            ..LaunchReport::default()
+        });
         match fault {
             Some((_, fault)) => Err(fault),
-            None => Ok(Statistics {
-                blocks,
-                threads: blocks.saturating_mul(u64::from(threads)),
-                switches,
-                workers,
-            }),
+            None => Ok((statistics, report)),
         }
     }
 }
