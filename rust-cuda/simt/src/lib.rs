@@ -61,7 +61,7 @@ pub use counters::{
     LineCounters, MemoryTraffic, Occupancy, RequestKind, SharedCounters, TracedRequest, WarpTrace,
 };
 pub use emulator::{Emulator, Progress};
-pub use fault::{Buffer, Elsewhere, Fault, FaultKind, Parameter, SourceLocation, Touch};
+pub use fault::{AccessKind, Buffer, Fault, FaultKind, Parameter, SourceLocation, ThreadState};
 pub use launch::{Launch, Statistics};
 pub use memory::MemoryError;
 pub use types::{Checks, Options, Product, ProductElements, Reduce, Schedule, Scope, Space};
