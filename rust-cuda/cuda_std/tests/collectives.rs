@@ -4,7 +4,7 @@ use cuda_std::kernel::KernelArgs;
 use cuda_std::mma;
 use cuda_std::prelude::*;
 use cuda_std::warpgroup;
-use simt::{Elsewhere, Emulator, Fault, FaultKind, Launch, Options};
+use simt::{Emulator, Fault, FaultKind, Launch, Options, ThreadState};
 
 /// Launches one block of a kernel.
 fn launch<A: KernelArgs>(kernel: Kernel<A>, threads: u32, arguments: A) -> Result<(), Fault> {
@@ -85,7 +85,7 @@ fn every_warp_operation_wants_the_lanes_of_its_mask_and_no_others() {
             let fault = run(32, u32::MAX, !(1 << absent)).unwrap_err();
             let returned = matches!(
                 *fault.kind,
-                FaultKind::LaneAbsent { lane, elsewhere: Elsewhere::Returned, .. } if lane == absent
+                FaultKind::LaneAbsent { lane, other_state: ThreadState::Returned, .. } if lane == absent
             );
             assert!(returned, "operation {which}: {fault}");
         }

@@ -3,7 +3,7 @@
 use std::panic::Location;
 
 use crate::block::Lane;
-use crate::fault::{Buffer, FaultKind, Touch};
+use crate::fault::{AccessKind, Buffer, FaultKind};
 use crate::granules::{Shadow, Unreadable};
 use crate::memory::{Allocation, Entry};
 use crate::regions::{OFFSET_BITS, OFFSET_MASK};
@@ -145,7 +145,7 @@ impl<'a> Access<'a> {
 
     /// Reports an access to shared memory that was never written, or to which an asynchronous copy is in flight.
     #[cold]
-    fn fault_unwritten(self, storage: &Storage, place: u64, touch: Touch) -> ! {
+    fn fault_unwritten(self, storage: &Storage, place: u64, access_kind: AccessKind) -> ! {
         let (granules, _) = Storage::granules(place, self.bytes);
         if granules
             .clone()
@@ -154,7 +154,7 @@ impl<'a> Access<'a> {
             for lane in self.lane.block().lanes() {
                 if let Some(copy) = lane.copies.borrow().writing(self.address, self.bytes) {
                     self.fault(FaultKind::CopyInFlight {
-                        touch,
+                        access_kind,
                         address: self.address,
                         access: self.bytes,
                         other_thread: lane.thread(),
@@ -163,7 +163,7 @@ impl<'a> Access<'a> {
                 }
             }
         }
-        self.record_early_read(storage, place, touch);
+        self.record_early_read(storage, place, access_kind);
         let (offset, size) = self.lane.block().shared.within_array(self.address);
         let kind = FaultKind::Uninitialised {
             buffer: Buffer::default(),
@@ -178,16 +178,16 @@ impl<'a> Access<'a> {
 
     /// Records a read of shared memory that no thread has written yet. If another thread writes it later with no
     /// barrier in between, that is a race, and the fault.
-    fn record_early_read(self, storage: &Storage, place: u64, touch: Touch) {
+    fn record_early_read(self, storage: &Storage, place: u64, access_kind: AccessKind) {
         let (granules, bytes) = Storage::granules(place, self.bytes);
-        let access = Record::new(self.lane, 0, touch, bytes, self.location);
+        let access = Record::new(self.lane, 0, access_kind, bytes, self.location);
         for granule in granules {
             let (write, read) = (storage.writes.at(granule), storage.reads.at(granule));
             // SAFETY: as in `check_shared`.
             let recorded =
                 unsafe { check_and_record(write, read, SHARED_TAG, access, false, self.lane) };
             if let Err(conflict) = recorded {
-                self.race_in_array(touch, &conflict);
+                self.race_in_array(access_kind, &conflict);
             }
         }
     }
@@ -216,9 +216,9 @@ impl<'a> Access<'a> {
     }
 
     #[cold]
-    fn race_in_array(self, touch: Touch, conflict: &Conflict) -> ! {
+    fn race_in_array(self, access_kind: AccessKind, conflict: &Conflict) -> ! {
         let (offset, size) = self.lane.block().shared.within_array(self.address);
-        self.race(touch, conflict, offset.cast_unsigned(), size)
+        self.race(access_kind, conflict, offset.cast_unsigned(), size)
     }
 
     #[cold]
@@ -234,16 +234,16 @@ impl<'a> Access<'a> {
     }
 
     #[cold]
-    fn race(self, touch: Touch, conflict: &Conflict, offset: u64, size: u64) -> ! {
+    fn race(self, access_kind: AccessKind, conflict: &Conflict, offset: u64, size: u64) -> ! {
         let (context, other) = (self.lane.block().context(), &conflict.record);
         self.fault(FaultKind::Race {
             buffer: Buffer::default(),
             space: self.space,
-            touch,
+            access_kind,
             address: self.address,
             offset,
             size,
-            other_touch: conflict.touch,
+            other_access_kind: conflict.access_kind,
             other_block: if self.space == Space::Shared {
                 self.lane.block().index()
             } else {
@@ -255,10 +255,10 @@ impl<'a> Access<'a> {
     }
 
     #[cold]
-    fn read_only_written(self, touch: Touch, offset: u64, size: u64) -> ! {
+    fn read_only_written(self, access_kind: AccessKind, offset: u64, size: u64) -> ! {
         self.fault(FaultKind::ReadOnlyWritten {
             buffer: Buffer::default(),
-            touch,
+            access_kind,
             address: self.address,
             offset,
             size,
@@ -277,7 +277,7 @@ impl<'a> Access<'a> {
             None => {}
             Some(Unreadable::Uninitialised) => self.uninitialised(offset, allocation.size()),
             Some(Unreadable::Written) => {
-                self.read_only_written(Touch::Load, offset, allocation.size());
+                self.read_only_written(AccessKind::Load, offset, allocation.size());
             }
         }
     }
@@ -296,7 +296,7 @@ impl<'a> Access<'a> {
         allocation: &Allocation,
         shadow: &Shadow,
         offset: u64,
-        touch: Touch,
+        access_kind: AccessKind,
         perform: impl FnOnce() -> (T, bool),
     ) -> T {
         let (first, last) = (
@@ -316,10 +316,10 @@ impl<'a> Access<'a> {
                 });
             };
             let block = self.lane.block().number();
-            let access = Record::new(self.lane, block, touch, bytes, self.location);
+            let access = Record::new(self.lane, block, access_kind, bytes, self.location);
             let (result, wrote, recorded) = self.locked(first, || {
                 let (result, wrote) = perform();
-                if matches!(touch, Touch::Atomic | Touch::BlockAtomic) {
+                if matches!(access_kind, AccessKind::Atomic | AccessKind::BlockAtomic) {
                     self.lane
                         .note_atomic(self.space, self.address, self.reads, wrote);
                 }
@@ -331,7 +331,7 @@ impl<'a> Access<'a> {
                 (result, wrote, recorded)
             });
             if let Err(conflict) = recorded {
-                self.race(touch, &conflict, offset, allocation.size());
+                self.race(access_kind, &conflict, offset, allocation.size());
             }
             (result, wrote)
         } else {
@@ -340,7 +340,7 @@ impl<'a> Access<'a> {
         // `count` notes all granules, even after one that is a fault.
         let refused = |granule: &usize| !shadow.note_write(*granule, bytes);
         if wrote && (first..=last).filter(refused).count() > 0 {
-            self.read_only_written(touch, offset, allocation.size());
+            self.read_only_written(access_kind, offset, allocation.size());
         }
         result
     }
@@ -350,18 +350,18 @@ impl<'a> Access<'a> {
         self,
         storage: &Storage,
         offset: u64,
-        touch: Touch,
+        access_kind: AccessKind,
         perform: impl FnOnce() -> (T, bool),
     ) -> T {
         let (granules, bytes) = Storage::granules(offset, self.bytes);
         let allowed = |granule| storage.allows(granule, bytes, self.reads);
         if !granules.clone().all(allowed) {
-            self.fault_unwritten(storage, offset, touch);
+            self.fault_unwritten(storage, offset, access_kind);
         }
         // Records of earlier blocks have earlier times, so all records can have the same block number.
-        let access = Record::new(self.lane, 0, touch, bytes, self.location);
+        let access = Record::new(self.lane, 0, access_kind, bytes, self.location);
         let (result, wrote) = perform();
-        if matches!(touch, Touch::Atomic | Touch::BlockAtomic) {
+        if matches!(access_kind, AccessKind::Atomic | AccessKind::BlockAtomic) {
             self.lane
                 .note_atomic(self.space, self.address, self.reads, wrote);
         }
@@ -372,7 +372,7 @@ impl<'a> Access<'a> {
             let recorded =
                 unsafe { check_and_record(write, read, SHARED_TAG, access, wrote, self.lane) };
             if let Err(conflict) = recorded {
-                self.race_in_array(touch, &conflict);
+                self.race_in_array(access_kind, &conflict);
             }
             if wrote {
                 storage.note_write(granule, bytes);
@@ -384,7 +384,7 @@ impl<'a> Access<'a> {
     /// Checks the destination of an asynchronous copy as if it were written now. Until the copy ends, other accesses
     /// to it are faults.
     pub fn begin_copy(self, storage: &Storage, offset: u64) {
-        self.check_shared(storage, offset, Touch::Store, || ((), true));
+        self.check_shared(storage, offset, AccessKind::Store, || ((), true));
         for granule in Storage::granules(offset, self.bytes).0 {
             storage.note_copy(granule, true);
         }

@@ -58,9 +58,9 @@ impl Barrier {
                 return true;
             }
             let other = &block.lanes()[absent as usize];
-            let elsewhere = block.elsewhere(other);
+            let other_state = block.state_of(other);
             let other = other.thread();
-            lane.fault(FaultKind::Barrier { other, elsewhere }, location);
+            lane.fault(FaultKind::Barrier { other, other_state }, location);
         }
         self.arrived.set(self.arrived.get() + 1);
         self.count.set(self.count.get() + u32::from(predicate));

@@ -11,7 +11,7 @@ use buffer::Position;
 pub use buffer::{Buffer, Parameter};
 pub(crate) use parameters::InBuffer;
 use place::Index;
-pub use place::{Elsewhere, SourceLocation, Touch};
+pub use place::{AccessKind, SourceLocation, ThreadState};
 
 /// The first fault of a launch: kernel, block, thread, line, and what happened.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -117,16 +117,16 @@ pub enum FaultKind {
     },
     /// A launch both reads a word through a read-only pointer and writes it.
     #[error(
-        "{touch} of {}, which the same launch {}",
+        "{access_kind} of {}, which the same launch {}",
         Position::within(*.address, offset.cast_signed(), *.size, .buffer),
-        if *.touch == Touch::Load {
+        if *.access_kind == AccessKind::Load {
             "writes: a read-only load needs memory that no thread writes while the kernel runs"
         }
         else { "reads through a read-only pointer" }
     )]
     ReadOnlyWritten {
         /// The second access: a load through the read-only pointer, or a write.
-        touch: Touch,
+        access_kind: AccessKind,
         /// The address.
         address: u64,
         /// The offset of the word from the start of the allocation.
@@ -156,12 +156,12 @@ pub enum FaultKind {
         buffer: Buffer,
     },
     /// A barrier of the block that some threads do not reach, or that they reach at different lines.
-    #[error("waits at the block's barrier, but thread {} {elsewhere}", Index(*.other))]
+    #[error("waits at the block's barrier, but thread {} {other_state}", Index(*.other))]
     Barrier {
         /// A thread that does not arrive.
         other: [u32; 3],
         /// What that thread does instead.
-        elsewhere: Elsewhere,
+        other_state: ThreadState,
     },
     /// A warp operation whose mask does not contain the calling lane.
     #[error("{operation} with mask {mask:#010x}, which leaves out the calling lane {lane}")]
@@ -190,7 +190,7 @@ pub enum FaultKind {
     },
     /// A warp operation whose mask contains a lane that does not reach it.
     #[error(
-        "{operation} with mask {mask:#010x}, which names lane {lane}, but that thread {} {elsewhere}", Index(*.other)
+        "{operation} with mask {mask:#010x}, which names lane {lane}, but that thread {} {other_state}", Index(*.other)
     )]
     LaneAbsent {
         /// The operation.
@@ -202,7 +202,7 @@ pub enum FaultKind {
         /// The thread of that lane.
         other: [u32; 3],
         /// What that thread does instead.
-        elsewhere: Elsewhere,
+        other_state: ThreadState,
     },
     /// A shuffle that reads a lane outside its mask.
     #[error("{operation} with mask {mask:#010x}, which leaves out lane {read}, which it reads")]
@@ -227,14 +227,14 @@ pub enum FaultKind {
         threads: u32,
     },
     /// A multiplication by a warpgroup that one of its threads does not reach.
-    #[error("{operation} by the caller's warpgroup, but thread {} {elsewhere}", Index(*.other))]
+    #[error("{operation} by the caller's warpgroup, but thread {} {other_state}", Index(*.other))]
     WarpgroupThreadAbsent {
         /// The operation.
         operation: Cow<'static, str>,
         /// The thread that does not arrive.
         other: [u32; 3],
         /// What that thread does instead.
-        elsewhere: Elsewhere,
+        other_state: ThreadState,
     },
     /// A read of shared memory through the asynchronous proxy, with no proxy fence since a thread has written it.
     #[error(
@@ -290,7 +290,8 @@ pub enum FaultKind {
     },
     /// A data race: two threads accessed the same word, at least one of them wrote, and nothing orders the accesses.
     #[error(
-        "race on {space} memory: {touch} of {} is not ordered after {other_touch} of it by block {}, thread {}, at {}",
+        "race on {space} memory: {access_kind} of {} is not ordered after {other_access_kind} of it \
+         by block {}, thread {}, at {}",
         Position::within(*.address, offset.cast_signed(), *.size, .buffer),
         Index(*.other_block), Index(*.other_thread),
         .other_location.as_ref().map_or_else(|| "an unknown line".to_owned(), ToString::to_string)
@@ -299,7 +300,7 @@ pub enum FaultKind {
         /// The memory space.
         space: Space,
         /// The access of the faulting thread.
-        touch: Touch,
+        access_kind: AccessKind,
         /// The address.
         address: u64,
         /// The offset of the word from the start of the allocation.
@@ -307,7 +308,7 @@ pub enum FaultKind {
         /// The size of the allocation in bytes.
         size: u64,
         /// The earlier access of the other thread.
-        other_touch: Touch,
+        other_access_kind: AccessKind,
         /// The other thread's block.
         other_block: [u32; 3],
         /// The other thread.
@@ -371,12 +372,12 @@ pub enum FaultKind {
     },
     /// An access to the destination of an asynchronous copy that is in flight.
     #[error(
-        "{touch} of {access} bytes of shared memory (address {address:#x}) to which an asynchronous copy is in flight: \
-         thread {} started it at {other_location} and has not waited for it", Index(*.other_thread)
+        "{access_kind} of {access} bytes of shared memory (address {address:#x}) to which an asynchronous copy \
+         is in flight: thread {} started it at {other_location} and has not waited for it", Index(*.other_thread)
     )]
     CopyInFlight {
         /// The access of the faulting thread.
-        touch: Touch,
+        access_kind: AccessKind,
         /// The address.
         address: u64,
         /// The size of the access in bytes.

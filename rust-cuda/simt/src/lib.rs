@@ -62,7 +62,7 @@ pub use counters::{
     SharedCounters, TracedRequest, TracedWarp, WarpTrace,
 };
 pub use emulator::{Emulator, Progress};
-pub use fault::{Buffer, Elsewhere, Fault, FaultKind, Parameter, SourceLocation, Touch};
+pub use fault::{AccessKind, Buffer, Fault, FaultKind, Parameter, SourceLocation, ThreadState};
 pub use launch::{Launch, Statistics};
 pub use memory::MemoryError;
 pub use types::{Checks, Options, Product, ProductElements, Reduce, Schedule, Scope, Space};

@@ -10,7 +10,7 @@ use std::ptr;
 
 use crate::block::Lane;
 use crate::buffer::Zeroable;
-use crate::fault::Touch;
+use crate::fault::AccessKind;
 
 // The parts of `Record::thread`: the thread's index, and flags.
 const THREAD: u16 = 0x3ff;
@@ -38,14 +38,14 @@ impl Record {
     pub fn new(
         lane: &Lane,
         block: u32,
-        touch: Touch,
+        access_kind: AccessKind,
         bytes: u16,
         location: &'static Location<'static>,
     ) -> Self {
-        let flags = match touch {
-            Touch::Load | Touch::Store => 0,
-            Touch::Atomic => ATOMIC,
-            Touch::BlockAtomic => ATOMIC | BLOCK_SCOPE,
+        let flags = match access_kind {
+            AccessKind::Load | AccessKind::Store => 0,
+            AccessKind::Atomic => ATOMIC,
+            AccessKind::BlockAtomic => ATOMIC | BLOCK_SCOPE,
         };
         Self {
             block,
@@ -85,11 +85,11 @@ impl Record {
     }
 
     /// The kind of access; `plain` if it was not atomic.
-    fn touch(&self, plain: Touch) -> Touch {
+    fn access_kind(&self, plain: AccessKind) -> AccessKind {
         match (self.thread & ATOMIC != 0, self.thread & BLOCK_SCOPE != 0) {
             (false, _) => plain,
-            (true, false) => Touch::Atomic,
-            (true, true) => Touch::BlockAtomic,
+            (true, false) => AccessKind::Atomic,
+            (true, true) => AccessKind::BlockAtomic,
         }
     }
 
@@ -138,7 +138,7 @@ unsafe impl Zeroable for ReadCell {}
 /// An earlier access that races with a new one.
 pub(crate) struct Conflict {
     pub record: Record,
-    pub touch: Touch,
+    pub access_kind: AccessKind,
 }
 
 /// Checks an access by `lane` against the records of a granule, and records it.
@@ -159,7 +159,7 @@ pub(crate) unsafe fn check_and_record(
     if write.tag == tag && write.record.races_with(&access, lane) {
         return Err(Conflict {
             record: write.record,
-            touch: write.record.touch(Touch::Store),
+            access_kind: write.record.access_kind(AccessKind::Store),
         });
     }
     if !writes {
@@ -168,8 +168,11 @@ pub(crate) unsafe fn check_and_record(
     }
     if read.tag == tag {
         if let Some(record) = read.race(&access, lane) {
-            let touch = record.touch(Touch::Load);
-            return Err(Conflict { record, touch });
+            let access_kind = record.access_kind(AccessKind::Load);
+            return Err(Conflict {
+                record,
+                access_kind,
+            });
         }
         read.tag = 0;
     }

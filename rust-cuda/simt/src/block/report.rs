@@ -1,7 +1,7 @@
 //! Reports of a block: its first fault, and threads that wait for a thread which never arrives.
 
 use super::{Activity, Block, Lane};
-use crate::fault::{Buffer, Elsewhere, Fault, FaultKind, InBuffer, SourceLocation};
+use crate::fault::{Buffer, Fault, FaultKind, InBuffer, SourceLocation, ThreadState};
 use crate::memory::Entry;
 use crate::types::Space;
 use crate::warp::{Operation, bits};
@@ -156,12 +156,12 @@ impl Block {
 
     /// Reports that `waiting` waits for `absent`, which does not arrive.
     fn report_wait(&self, waiting: &Lane, absent: &Lane) {
-        let (other, elsewhere) = (absent.thread, self.elsewhere(absent));
+        let (other, other_state) = (absent.thread, self.state_of(absent));
         match waiting.activity.get() {
             Activity::AtBarrier(location) => {
                 self.report(
                     waiting,
-                    FaultKind::Barrier { other, elsewhere },
+                    FaultKind::Barrier { other, other_state },
                     location.into(),
                 );
             }
@@ -169,7 +169,7 @@ impl Block {
                 let kind = FaultKind::WarpgroupThreadAbsent {
                     operation: operation.name().into(),
                     other,
-                    elsewhere,
+                    other_state,
                 };
                 self.report(waiting, kind, location.into());
             }
@@ -179,7 +179,7 @@ impl Block {
                     mask,
                     lane: absent.lane(),
                     other,
-                    elsewhere,
+                    other_state,
                 };
                 self.report(waiting, kind, location.into());
             }
@@ -188,12 +188,12 @@ impl Block {
     }
 
     /// What a lane that does not arrive is doing, for a report.
-    pub fn elsewhere(&self, lane: &Lane) -> Elsewhere {
+    pub fn state_of(&self, lane: &Lane) -> ThreadState {
         match lane.activity.get() {
-            Activity::Running | Activity::Polling(..) => Elsewhere::Running,
-            Activity::Returned => Elsewhere::Returned,
-            Activity::AtBarrier(location) => Elsewhere::AtBarrier(location.into()),
-            Activity::AtOperation(operation, mask, location) => Elsewhere::AtWarpOperation {
+            Activity::Running | Activity::Polling(..) => ThreadState::Running,
+            Activity::Returned => ThreadState::Returned,
+            Activity::AtBarrier(location) => ThreadState::AtBarrier(location.into()),
+            Activity::AtOperation(operation, mask, location) => ThreadState::AtWarpOperation {
                 operation: operation.name().into(),
                 mask,
                 location: location.into(),

@@ -3,7 +3,7 @@
 use std::panic::Location;
 
 use super::{Activity, Block, Lane};
-use crate::fault::{Elsewhere, FaultKind};
+use crate::fault::{FaultKind, ThreadState};
 use crate::limits::WARP_SIZE;
 use crate::types::Product;
 use crate::warp::Operation;
@@ -83,7 +83,7 @@ impl Block {
         let Some((other, operation, at, its)) = waiting else {
             return;
         };
-        let elsewhere = Elsewhere::AtWarpOperation {
+        let other_state = ThreadState::AtWarpOperation {
             operation: operation.with(its).into(),
             mask: u32::MAX,
             location: at.into(),
@@ -94,7 +94,7 @@ impl Block {
             FaultKind::WarpgroupThreadAbsent {
                 operation: operation_of_lane,
                 other,
-                elsewhere,
+                other_state,
             }
         } else {
             FaultKind::LaneAbsent {
@@ -102,7 +102,7 @@ impl Block {
                 mask: u32::MAX,
                 lane: lane_of_other,
                 other,
-                elsewhere,
+                other_state,
             }
         };
         lane.fault(kind, location)

@@ -31,10 +31,10 @@ impl fmt::Display for SourceLocation {
     }
 }
 
-/// What a thread does instead of arriving where another thread waits for it.
+/// The state of a thread that another thread waits for in vain.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Elsewhere {
+pub enum ThreadState {
     /// It has returned from the kernel.
     Returned,
     /// It waits at the block's barrier.
@@ -52,7 +52,7 @@ pub enum Elsewhere {
     Running,
 }
 
-impl fmt::Display for Elsewhere {
+impl fmt::Display for ThreadState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Returned => f.write_str("has returned from the kernel"),
@@ -70,9 +70,9 @@ impl fmt::Display for Elsewhere {
     }
 }
 
-/// How a thread accessed a word.
+/// The kind of an access to memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Touch {
+pub enum AccessKind {
     /// A plain load.
     Load,
     /// A plain store.
@@ -83,7 +83,7 @@ pub enum Touch {
     BlockAtomic,
 }
 
-impl fmt::Display for Touch {
+impl fmt::Display for AccessKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Load => "a load",

@@ -295,7 +295,7 @@ fn fault_mask(lane: &Lane, operation: Operation, mask: u32, location: &'static L
             mask,
             lane: absent,
             other: other.thread(),
-            elsewhere: block.elsewhere(other),
+            other_state: block.state_of(other),
         }
     };
     lane.fault(kind, location)

@@ -6,7 +6,7 @@ use std::sync::atomic::{Ordering, fence as host_fence};
 use crate::access::Access;
 use crate::block::{Activity, Lane};
 use crate::current::current;
-use crate::fault::{FaultKind, Touch};
+use crate::fault::{AccessKind, FaultKind};
 use crate::shared::{BASE, Element};
 use crate::types::{Scope, Space};
 use crate::word::{self, Word};
@@ -38,7 +38,7 @@ pub(crate) fn load_at<W: Word, const N: usize>(
         if !access.lane.block().context().full {
             return read();
         }
-        return access.check_shared(storage, place, Touch::Load, || (read(), false));
+        return access.check_shared(storage, place, AccessKind::Load, || (read(), false));
     }
     let (allocation, offset) = access.resolve();
     // SAFETY: `resolve` has checked that the access lies in valid memory and is aligned. All accesses to that memory
@@ -53,7 +53,7 @@ pub(crate) fn load_at<W: Word, const N: usize>(
             access.check_read_only(allocation, shadow, offset);
             perform()
         }
-        Some(shadow) => access.check_global(allocation, shadow, offset, Touch::Load, || {
+        Some(shadow) => access.check_global(allocation, shadow, offset, AccessKind::Load, || {
             (perform(), false)
         }),
     }
@@ -99,7 +99,7 @@ pub(crate) fn store_at<W: Word, const N: usize>(
         if !access.lane.block().context().full {
             return write();
         }
-        return access.check_shared(storage, place, Touch::Store, || (write(), true));
+        return access.check_shared(storage, place, AccessKind::Store, || (write(), true));
     }
     let (allocation, offset) = access.resolve();
     // SAFETY: as in `load_at`.
@@ -107,7 +107,7 @@ pub(crate) fn store_at<W: Word, const N: usize>(
     match &allocation.shadow {
         None => perform(),
         Some(shadow) => {
-            access.check_global(allocation, shadow, offset, Touch::Store, || {
+            access.check_global(allocation, shadow, offset, AccessKind::Store, || {
                 (perform(), true)
             });
         }
@@ -160,10 +160,10 @@ fn perform_atomic<W: Word>(
     if !access.lane.step(access.location) {
         return W::narrow(0);
     }
-    let touch = if scope == Scope::Block {
-        Touch::BlockAtomic
+    let access_kind = if scope == Scope::Block {
+        AccessKind::BlockAtomic
     } else {
-        Touch::Atomic
+        AccessKind::Atomic
     };
     let (mut wrote, mut changed) = (false, false);
     let update = |old| {
@@ -184,7 +184,7 @@ fn perform_atomic<W: Word>(
             (old, wrote)
         };
         if access.lane.block().context().full {
-            access.check_shared(storage, place, touch, perform)
+            access.check_shared(storage, place, access_kind, perform)
         } else {
             perform().0
         }
@@ -198,7 +198,7 @@ fn perform_atomic<W: Word>(
         };
         match &allocation.shadow {
             None => access.locked(offset as usize, perform).0,
-            Some(shadow) => access.check_global(allocation, shadow, offset, touch, perform),
+            Some(shadow) => access.check_global(allocation, shadow, offset, access_kind, perform),
         }
     };
     yield_if_spinning(access, wrote, changed);

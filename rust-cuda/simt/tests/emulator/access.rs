@@ -179,7 +179,7 @@ fn a_word_read_as_read_only_and_written_is_reported_in_either_order() {
         matches!(
             kind,
             FaultKind::ReadOnlyWritten {
-                touch: Touch::Store,
+                access_kind: AccessKind::Store,
                 size: 8000,
                 ..
             }
@@ -196,7 +196,7 @@ fn a_word_read_as_read_only_and_written_is_reported_in_either_order() {
         matches!(
             kind,
             FaultKind::ReadOnlyWritten {
-                touch: Touch::Load,
+                access_kind: AccessKind::Load,
                 ..
             }
         ),

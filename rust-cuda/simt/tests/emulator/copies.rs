@@ -63,7 +63,7 @@ fn a_store_to_the_destination_of_a_copy_in_flight_is_reported() {
         });
         for kind in kinds {
             let FaultKind::CopyInFlight {
-                touch,
+                access_kind,
                 other_thread,
                 other_location,
                 ..
@@ -71,7 +71,7 @@ fn a_store_to_the_destination_of_a_copy_in_flight_is_reported() {
             else {
                 panic!("{kind}")
             };
-            assert_eq!((touch, other_thread), (Touch::Store, [7, 0, 0]));
+            assert_eq!((access_kind, other_thread), (AccessKind::Store, [7, 0, 0]));
             assert_eq!(other_location.line, HERE.line("starts the copy"));
         }
     }

@@ -129,8 +129,12 @@ fn a_hand_off_without_the_right_fences_is_a_race() {
             let Err(fault) = hand_off(&emulator, turn, between, producer, consumer) else {
                 panic!("not caught: {between:?} {producer:?} {consumer:?}")
             };
-            let ((touch, other_touch, ..), _) = race(&fault.kind);
-            assert_eq!((touch, other_touch), (Touch::Load, Touch::Store), "{fault}");
+            let ((access_kind, other_access_kind, ..), _) = race(&fault.kind);
+            assert_eq!(
+                (access_kind, other_access_kind),
+                (AccessKind::Load, AccessKind::Store),
+                "{fault}"
+            );
         };
         for (between, scope) in ACROSS
             .map(|across| (across, Device))

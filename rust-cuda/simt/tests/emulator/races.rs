@@ -20,7 +20,7 @@ fn a_forgotten_barrier_is_a_race_in_shared_memory() {
         let other = thread_number() % 32;
         get_shared(shared, other); // reads too early
     });
-    let expected = (Touch::Load, Touch::Store, [BUGGY, 0, 0], [0; 3]);
+    let expected = (AccessKind::Load, AccessKind::Store, [BUGGY, 0, 0], [0; 3]);
     assert_eq!(race(&kind), (expected, HERE.line("writes just before")));
 }
 
@@ -36,7 +36,12 @@ fn a_read_before_another_thread_writes_is_a_race_and_names_both_lines() {
         lane::sync_threads();
         get_shared(shared, 40);
     });
-    let expected = (Touch::Store, Touch::Load, [BUGGY, 0, 0], [3, 0, 0]);
+    let expected = (
+        AccessKind::Store,
+        AccessKind::Load,
+        [BUGGY, 0, 0],
+        [3, 0, 0],
+    );
     assert_eq!(race(&kind), (expected, HERE.line("reads before the write")));
 }
 
@@ -54,7 +59,12 @@ fn a_write_after_reads_of_several_warps_is_a_race() {
         }
     });
     // The last warp reaches the barrier first.
-    let expected = (Touch::Store, Touch::Load, [BUGGY, 0, 0], [64, 0, 0]);
+    let expected = (
+        AccessKind::Store,
+        AccessKind::Load,
+        [BUGGY, 0, 0],
+        [64, 0, 0],
+    );
     assert_eq!(
         race(&kind),
         (expected, HERE.line("reads what will be written"))
@@ -72,7 +82,7 @@ fn lanes_of_a_warp_race_without_a_warp_barrier() {
             get_shared(shared, 0); // reads across lanes
         }
     });
-    let expected = (Touch::Load, Touch::Store, [BUGGY, 0, 0], [0; 3]);
+    let expected = (AccessKind::Load, AccessKind::Store, [BUGGY, 0, 0], [0; 3]);
     assert_eq!(race(&kind), (expected, HERE.line("writes its word")));
 }
 
@@ -90,7 +100,12 @@ fn a_warp_barrier_orders_only_the_lanes_it_names() {
             get_shared(shared, 16); // reads across halves
         }
     });
-    let expected = (Touch::Load, Touch::Store, [BUGGY, 0, 0], [16, 0, 0]);
+    let expected = (
+        AccessKind::Load,
+        AccessKind::Store,
+        [BUGGY, 0, 0],
+        [16, 0, 0],
+    );
     assert_eq!(
         race(&kind),
         (expected, HERE.line("writes its word of a half"))
@@ -107,12 +122,12 @@ fn blocks_that_write_the_same_word_race() {
             put(data, if block == BUGGY { 7 } else { block }, 1); // writes its block's word
         });
         let fault = fault.unwrap_err();
-        let ((touch, other_touch, block, thread), line_of_other) = race(&fault.kind);
+        let ((access_kind, other_access_kind, block, thread), line_of_other) = race(&fault.kind);
         let mut blocks = [fault.block[0], block[0]];
         blocks.sort_unstable();
         assert_eq!(
-            (touch, other_touch, thread),
-            (Touch::Store, Touch::Store, [0; 3])
+            (access_kind, other_access_kind, thread),
+            (AccessKind::Store, AccessKind::Store, [0; 3])
         );
         assert_eq!(blocks, [7, BUGGY], "{fault}");
         assert_eq!(
@@ -133,7 +148,12 @@ fn a_plain_read_of_what_other_blocks_add_to_is_a_race() {
         let add = |count| Some(count + 1);
         lane::atomic::<u32>(Space::Global, Scope::Device, counter, add); // adds
     });
-    let expected = (Touch::Load, Touch::Atomic, [BUGGY - 1, 0, 0], [31, 0, 0]);
+    let expected = (
+        AccessKind::Load,
+        AccessKind::Atomic,
+        [BUGGY - 1, 0, 0],
+        [31, 0, 0],
+    );
     assert_eq!(race(&kind), (expected, HERE.line("adds")));
 }
 
@@ -148,8 +168,8 @@ fn an_atomic_of_block_scope_does_not_reach_other_blocks() {
         lane::atomic::<u32>(Space::Global, Scope::Block, counter, add); // adds for its block
     });
     let expected = (
-        Touch::BlockAtomic,
-        Touch::BlockAtomic,
+        AccessKind::BlockAtomic,
+        AccessKind::BlockAtomic,
         [5, 0, 0],
         [31, 0, 0],
     );
@@ -172,7 +192,10 @@ fn bounds_only_reports_no_race_and_no_uninitialised_read() {
 fn a_fence_at_the_start_of_each_thread_hides_no_race() {
     for emulator in schedules() {
         let data = zeros(&emulator, GRID);
-        for (touches, expected) in [(0, [Touch::Store; 2]), (1, [Touch::Store, Touch::Load])] {
+        for (second, expected) in [
+            (AccessKind::Store, [AccessKind::Store; 2]),
+            (AccessKind::Load, [AccessKind::Store, AccessKind::Load]),
+        ] {
             let fault = run(&emulator, shape(GRID, 33), || {
                 lane::fence(Scope::Device);
                 let block = block_number();
@@ -180,19 +203,19 @@ fn a_fence_at_the_start_of_each_thread_hides_no_race() {
                     put(data, block, 1);
                 }
                 lane::sync_threads();
-                if buggy(2) && touches == 0 {
+                if buggy(2) && second == AccessKind::Store {
                     put(data, 7, 1);
                 } else if buggy(2) {
                     get(data, 7);
                 }
             });
             let fault = fault.unwrap_err();
-            let ((touch, other_touch, block, _), _) = race(&fault.kind);
+            let ((access_kind, other_access_kind, block, _), _) = race(&fault.kind);
             let mut blocks = [fault.block[0], block[0]];
             blocks.sort_unstable();
             assert_eq!(blocks, [7, BUGGY], "{fault}");
             assert!(
-                expected.contains(&touch) && expected.contains(&other_touch),
+                expected.contains(&access_kind) && expected.contains(&other_access_kind),
                 "{fault}"
             );
         }

@@ -44,12 +44,14 @@ fn lanes_that_multiply_at_two_lines_do_not_meet() {
         }
     });
     let FaultKind::LaneAbsent {
-        lane: 9, elsewhere, ..
+        lane: 9,
+        other_state,
+        ..
     } = kind
     else {
         panic!("{kind}")
     };
-    assert_eq!(line_of(&elsewhere), HERE.line("multiplies apart"));
+    assert_eq!(line_of(&other_state), HERE.line("multiplies apart"));
 }
 
 #[test]
@@ -87,7 +89,7 @@ fn a_warpgroup_needs_all_its_warps() {
     let expected = FaultKind::WarpgroupThreadAbsent {
         operation: "a matrix multiplication by a warpgroup".into(),
         other: [64, 0, 0],
-        elsewhere: Elsewhere::Returned,
+        other_state: ThreadState::Returned,
     };
     assert_eq!(kind, expected);
 

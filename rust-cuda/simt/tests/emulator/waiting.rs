@@ -26,7 +26,7 @@ fn a_barrier_that_a_thread_has_returned_from_names_both() {
         );
         let expected = FaultKind::Barrier {
             other: [late, 0, 0],
-            elsewhere: Elsewhere::Returned,
+            other_state: ThreadState::Returned,
         };
         assert_eq!(kind, expected);
     }
@@ -41,11 +41,11 @@ fn barriers_of_different_lines_do_not_meet() {
             lane::sync_threads(); // the usual barrier
         }
     });
-    let FaultKind::Barrier { other, elsewhere } = kind else {
+    let FaultKind::Barrier { other, other_state } = kind else {
         panic!("{kind}")
     };
     assert_eq!(
-        (other, line_of(&elsewhere)),
+        (other, line_of(&other_state)),
         ([0, 0, 0], HERE.line("the usual barrier"))
     );
 }
@@ -58,11 +58,11 @@ fn a_barrier_and_a_warp_operation_that_wait_for_each_other_are_found() {
         }
         lane::sync_threads(); // waits for a voter
     });
-    let FaultKind::Barrier { other, elsewhere } = kind else {
+    let FaultKind::Barrier { other, other_state } = kind else {
         panic!("{kind}")
     };
     assert_eq!(
-        (other, line_of(&elsewhere)),
+        (other, line_of(&other_state)),
         ([7, 0, 0], HERE.line("votes alone"))
     );
 }
@@ -114,7 +114,7 @@ fn masks_that_do_not_fit_are_found() {
             }
         });
         assert!(
-            matches!(kind, FaultKind::LaneAbsent { lane, elsewhere: Elsewhere::Returned, .. } if lane == absent),
+            matches!(kind, FaultKind::LaneAbsent { lane, other_state: ThreadState::Returned, .. } if lane == absent),
             "{kind}"
         );
     }
@@ -130,13 +130,13 @@ fn lanes_that_wait_at_different_operations_are_found() {
         }
     });
     let FaultKind::LaneAbsent {
-        lane, elsewhere, ..
+        lane, other_state, ..
     } = kind
     else {
         panic!("{kind}")
     };
     assert_eq!(
-        (lane, line_of(&elsewhere)),
+        (lane, line_of(&other_state)),
         (30, HERE.line("matches alone"))
     );
 }
@@ -172,12 +172,14 @@ fn votes_of_different_kinds_do_not_meet() {
         }
     });
     let FaultKind::LaneAbsent {
-        lane: 4, elsewhere, ..
+        lane: 4,
+        other_state,
+        ..
     } = kind
     else {
         panic!("{kind}")
     };
-    assert_eq!(line_of(&elsewhere), HERE.line("asks for any"));
+    assert_eq!(line_of(&other_state), HERE.line("asks for any"));
 }
 
 #[test]

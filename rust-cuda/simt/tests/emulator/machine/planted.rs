@@ -1,6 +1,6 @@
 //! Planted bugs: the block that has one, and what its fault must report.
 
-use simt::{Elsewhere, Emulator, FaultKind, Touch};
+use simt::{AccessKind, Emulator, FaultKind, ThreadState};
 
 use super::{block_number, run, shape, thread_number};
 
@@ -64,9 +64,9 @@ pub fn buggy(thread: u32) -> bool {
 
 /// The line where a thread waits.
 #[track_caller]
-pub fn line_of(elsewhere: &Elsewhere) -> u32 {
-    match elsewhere {
-        Elsewhere::AtBarrier(location) | Elsewhere::AtWarpOperation { location, .. } => {
+pub fn line_of(state: &ThreadState) -> u32 {
+    match state {
+        ThreadState::AtBarrier(location) | ThreadState::AtWarpOperation { location, .. } => {
             location.line
         }
         other => panic!("no line in {other:?}"),
@@ -75,17 +75,22 @@ pub fn line_of(elsewhere: &Elsewhere) -> u32 {
 
 /// The two accesses of a race, and block, thread and line of the earlier one.
 #[track_caller]
-pub fn race(kind: &FaultKind) -> ((Touch, Touch, [u32; 3], [u32; 3]), u32) {
+pub fn race(kind: &FaultKind) -> ((AccessKind, AccessKind, [u32; 3], [u32; 3]), u32) {
     match kind {
         FaultKind::Race {
-            touch,
-            other_touch,
+            access_kind,
+            other_access_kind,
             other_block,
             other_thread,
             other_location: Some(location),
             ..
         } => (
-            (*touch, *other_touch, *other_block, *other_thread),
+            (
+                *access_kind,
+                *other_access_kind,
+                *other_block,
+                *other_thread,
+            ),
             location.line,
         ),
         other => panic!("no race: {other}"),
