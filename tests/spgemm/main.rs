@@ -10,9 +10,10 @@ mod schedules;
 
 use sprs::CsMatI;
 use support::devices;
+use support::spgemm_choices::{bin_limits, choices};
 use warprow::device::Device;
 use warprow::reference::{self, verify_spgemm};
-use warprow::spgemm::{BinLimits, Spgemm, SpgemmElement, SpgemmOptions, spgemm};
+use warprow::spgemm::{Spgemm, SpgemmElement, SpgemmOptions, spgemm};
 use warprow::{CsrMatrix, DeviceCsr, Error};
 
 const SKEWED: [f64; 4] = [0.57, 0.19, 0.19, 0.05];
@@ -27,93 +28,6 @@ fn whole(rows: &[Vec<u32>], cols: u32) -> CsrMatrix<f32> {
     }
     let values = (0..indices.len()).map(|k| (k % 7) as f32 - 3.0).collect();
     CsMatI::new((rows.len(), cols as usize), indptr, indices, values)
-}
-
-/// The default limits of a device for f32, changed. Every kernel takes its rows, however few or short they are.
-fn bin_limits(change: impl Fn(&mut BinLimits)) -> SpgemmOptions {
-    let mut bin_limits = BinLimits {
-        few_rows: 0,
-        joined_products: 0,
-        run_products: 0,
-        ..BinLimits::new(227 << 10, 4)
-    };
-    change(&mut bin_limits);
-    SpgemmOptions {
-        bin_limits: Some(bin_limits),
-        ..SpgemmOptions::default()
-    }
-}
-
-/// Options that send rows to every kernel, whatever their length.
-fn choices() -> Vec<SpgemmOptions> {
-    vec![
-        SpgemmOptions::default(),
-        // Rows of runs together, however few there are.
-        SpgemmOptions {
-            deterministic: true,
-            ..bin_limits(|b| b.min_neighbour_warps = 0)
-        },
-        // Chunks in order alone.
-        SpgemmOptions {
-            deterministic: true,
-            ..bin_limits(|b| {
-                b.window_span = 0;
-                b.sort_products = 0;
-                b.numeric_sort_products = 0;
-            })
-        },
-        // No runs, no windows: hash tables and searches.
-        bin_limits(|b| {
-            b.run_span = 0;
-            b.window_span = 0;
-            b.bitmap_words = 0;
-            b.sort_products = 64;
-            b.numeric_sort_products = 64;
-        }),
-        // Blocks' hash tables and bitmaps' ranks alone.
-        bin_limits(|b| {
-            b.run_span = 0;
-            b.window_span = 0;
-            b.sort_products = 0;
-            b.numeric_sort_products = 0;
-            b.bitmap_words = 0;
-            b.search_row_entries = 0;
-            b.chunk_entries = 1024;
-        }),
-        // Rows of more than a chunk spread over blocks.
-        bin_limits(|b| {
-            b.spread_products = 1000;
-            b.window_span = 0;
-            b.search_row_products = 0;
-            b.chunk_entries = 1024;
-        }),
-        // Bitmaps, and searches in chunks.
-        bin_limits(|b| {
-            b.spread_products = 0;
-            b.run_span = 0;
-            b.window_span = 0;
-            b.sort_products = 0;
-            b.numeric_sort_products = 0;
-            b.hash_products = 0;
-            b.search_row_entries = 0;
-            b.rank_words = 0;
-            b.chunk_entries = 1024;
-        }),
-        // Rows sorted one after the other, in both phases, and the others' bitmaps.
-        bin_limits(|b| {
-            b.run_span = 0;
-            b.window_span = 0;
-            b.numeric_sort_products = 512;
-            b.min_sort_warps = 1;
-            b.hash_products = 0;
-        }),
-        // Windows for all rows that fit one, however short the rows of B.
-        bin_limits(|b| {
-            b.run_span = u32::MAX;
-            b.window_row_length = 0;
-            b.min_neighbour_warps = 0;
-        }),
-    ]
 }
 
 /// The ways in which [`products`] computes a product.

@@ -1,4 +1,6 @@
-//! The devices that each test of a kernel runs on.
+//! The devices that each test of a kernel runs on, and options that several test programs share.
+
+pub mod spgemm_choices;
 
 use std::num::NonZeroUsize;
 use std::sync::OnceLock;

@@ -1,0 +1,81 @@
+//! GCN: the normalised adjacency matrix, and bias with ReLU.
+
+use crate::assert_all_run;
+use warprow::reference::{verify_close, verify_log_softmax};
+use warprow::reference::{whole_graph, whole_selection};
+use warprow::{Device, Gcn, GcnElement, GcnLayer, GcnOptions, Scalar, bf16, f16, generate};
+use warprow_kernels::gcn::activate;
+use warprow_kernels::gemm::BiasRelu;
+use warprow_kernels::matrix::Operand;
+
+#[test]
+fn every_entry_point_runs() {
+    assert_all_run("gcn", |device| {
+        one_layer::<f32>(device);
+        one_layer::<f64>(device);
+        bias_and_relu::<f32>(device);
+        bias_and_relu::<f64>(device);
+        bias_and_relu::<f16>(device);
+        bias_and_relu::<bf16>(device);
+    });
+}
+
+/// A network of one layer without bias, in numbers that every order of summation adds up exactly.
+fn one_layer<T: GcnElement>(device: &Device) {
+    const NODES: usize = 300;
+    let structure = generate::rmat::<f32>(NODES as u32, 2500, [0.57, 0.19, 0.19, 0.05], 3).unwrap();
+    let graph = whole_graph::<_, T>(structure.view(), 1);
+    let layer = GcnLayer {
+        weights: whole_selection(9, 5, 1),
+        bias: None,
+    };
+    let x = whole_selection::<T>(9, NODES, 2).reversed_axes();
+    // Each node has a degree of 1 or 4, its loop included, so that the reciprocal of its root is 1 or 1/2.
+    let mut dense = ndarray::Array2::<f64>::zeros((NODES, NODES));
+    for (value, (row, column)) in graph.iter() {
+        dense[[row as usize, column as usize]] = value.to_f64();
+    }
+    for i in (0..NODES).filter(|&i| graph.get(i, i).is_none()) {
+        dense[[i, i]] = 1.0;
+    }
+    let scale = dense
+        .sum_axis(ndarray::Axis(1))
+        .mapv(|degree| 1.0 / degree.sqrt());
+    let normalized =
+        ndarray::Array2::from_shape_fn(dense.dim(), |(i, j)| scale[i] * dense[[i, j]] * scale[j]);
+    let logits = normalized.dot(&x.mapv(T::to_f64).dot(&layer.weights.mapv(T::to_f64)));
+    let mut gcn = Gcn::plan(device, graph.view(), &[layer], GcnOptions::default()).unwrap();
+    let y = gcn.classify(x.view()).unwrap();
+    let checked = verify_log_softmax(logits.mapv(T::from_f64).view(), y.view());
+    assert!(checked.ok(), "{gcn}: {checked}");
+}
+
+/// The kernel between two layers, with elements at the end that are no whole vector.
+fn bias_and_relu<T: Scalar + Operand>(device: &Device) {
+    let (rows, cols) = (333, 47);
+    let before = generate::dense::<T>(rows, cols, 1).unwrap();
+    let bias = generate::dense::<T>(1, cols, 2).unwrap();
+    let mut y = device.upload(before.as_slice().unwrap()).unwrap();
+    let bias_there = device.upload(bias.as_slice().unwrap()).unwrap();
+    let epilogue = BiasRelu {
+        bias: bias_there.read_only(),
+        has_bias: 1,
+        relu: 1,
+    };
+    let elements = (rows * cols) as u64;
+    let arguments = (elements, cols as u32, y.mutable(), epilogue);
+    let config = activate::launch(elements).unwrap();
+    // SAFETY: `y` has `elements` elements, and the bias one for each column.
+    unsafe {
+        device
+            .launch(&activate::activate::<T>(), config, arguments)
+            .unwrap();
+    }
+    let wanted = ndarray::Zip::from(&before)
+        .and_broadcast(&bias)
+        .map_collect(|y, bias| (y.to_f64() + bias.to_f64()).max(0.0));
+    let found = ndarray::Array2::from_shape_vec((rows, cols), y.download().unwrap()).unwrap();
+    // One addition, of which the result is rounded to the type.
+    let checked = verify_close(wanted.view(), found.view(), T::UNIT_ROUNDOFF);
+    assert!(checked.ok(), "{}: {checked}", T::NAME);
+}

@@ -1,0 +1,58 @@
+//! Matrices in CSR, prefix sums and sorting.
+
+use crate::assert_all_run;
+use crate::operands::skewed;
+use warprow::reference::WholeProduct;
+use warprow::scan::exclusive_scan;
+use warprow::sort::sort_pairs;
+use warprow::{CsrMatrix, Device, DeviceCsr, RowOrder, Spmm, SpmmElement, SpmmKernel, SpmmOptions};
+
+#[test]
+fn every_entry_point_runs() {
+    assert_all_run("matrix", |device| {
+        matrices_by_rows_and_columns::<f32>(device);
+        matrices_by_rows_and_columns::<f64>(device);
+        numbers_are_summed_and_sorted(device);
+    });
+}
+
+fn matrices_by_rows_and_columns<T: SpmmElement<Sum = T> + PartialEq>(device: &Device) {
+    let a: CsrMatrix<T> = skewed().map(|&value| T::from_f64(value.into()));
+    let by_columns = DeviceCsr::upload(device, a.to_csc().view()).unwrap();
+    assert!(by_columns.download().unwrap() == a);
+    let rows: Vec<u32> = a.iter().map(|(_, (row, _))| row).collect();
+    let row_of_each = by_columns.pattern().row_of_each().unwrap();
+    assert_eq!(row_of_each.download().unwrap(), rows);
+    // The plan's matrix has its rows in another order.
+    let product = WholeProduct::<T>::new(a.view(), 5, 1);
+    let options = SpmmOptions {
+        kernel: Some(SpmmKernel::Vector),
+        order: Some(RowOrder::FirstColumn),
+        ..SpmmOptions::default()
+    };
+    let plan = Spmm::plan(device, product.a(), options).unwrap();
+    let checked = product.verify(plan.multiply(product.x().view()).unwrap().view());
+    assert!(checked.ok(), "{plan}: {checked}");
+}
+
+fn numbers_are_summed_and_sorted(device: &Device) {
+    let numbers: Vec<u32> = (0..10_007_u32).map(|i| i * 7919 % 10_007).collect();
+    let mut sums = device.upload(&numbers).unwrap();
+    let total = exclusive_scan(device, &mut sums).unwrap();
+    let mut sum = 0;
+    let before = numbers.iter().map(|number| {
+        sum += number;
+        sum - number
+    });
+    assert!(before.eq(sums.download().unwrap()));
+    let wanted: u64 = numbers.iter().map(|&number| u64::from(number)).sum();
+    assert_eq!(total, wanted);
+    // Each number is there once: sorted, it stands at its own place.
+    let (mut keys, mut places) = (
+        device.upload(&numbers).unwrap(),
+        device.upload(&Vec::from_iter(0..10_007_u32)).unwrap(),
+    );
+    sort_pairs(device, &mut keys, &mut places, 14).unwrap();
+    let places = places.download().unwrap();
+    assert!((0..10_007).all(|number| numbers[places[number] as usize] as usize == number));
+}
