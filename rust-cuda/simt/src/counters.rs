@@ -1,18 +1,27 @@
 //! What a launch would do on hardware, counted: requests, sectors, bank conflicts, active lanes, load balance.
 
-#[allow(dead_code, reason = "the recorder follows")]
+mod accumulate;
 mod banks;
+mod components;
 #[allow(dead_code, reason = "the recorder follows")]
 mod contention;
+mod count;
+mod links;
 mod memory_model;
+mod merge;
 mod occupancy;
 mod options;
+mod order;
+mod record;
 mod report;
-#[allow(dead_code, reason = "the recorder follows")]
 mod request;
-#[allow(dead_code, reason = "the recorder follows")]
 mod sectors;
+mod site;
+mod stack;
 mod trace;
+
+pub(crate) use accumulate::Totals;
+pub(crate) use record::{Counting, Recorder};
 
 pub use memory_model::{Hardware, MemoryTraffic};
 pub use occupancy::Occupancy;
