@@ -6,7 +6,9 @@ mod components;
 #[allow(dead_code, reason = "the recorder follows")]
 mod contention;
 mod count;
+mod hardware;
 mod links;
+#[allow(dead_code, reason = "the recorder follows")]
 mod memory_model;
 mod merge;
 mod occupancy;
@@ -23,8 +25,9 @@ mod trace;
 pub(crate) use accumulate::Totals;
 pub(crate) use record::{Counting, Recorder};
 
-pub use memory_model::{Hardware, MemoryTraffic};
-pub use occupancy::Occupancy;
+pub use hardware::Hardware;
+pub use memory_model::MemoryTraffic;
+pub use occupancy::{Occupancy, OccupancyLimit};
 pub use options::{CounterOptions, MAX_TRACES, TracedWarp};
 pub use report::{
     BlockWork, CollectiveCounters, ContendedWord, Counters, GlobalCounters, LaunchReport,
