@@ -3,12 +3,10 @@
 mod accumulate;
 mod banks;
 mod components;
-#[allow(dead_code, reason = "the recorder follows")]
 mod contention;
 mod count;
 mod hardware;
 mod links;
-#[allow(dead_code, reason = "the recorder follows")]
 mod memory_model;
 mod merge;
 mod occupancy;
@@ -23,6 +21,7 @@ mod stack;
 mod trace;
 
 pub(crate) use accumulate::Totals;
+pub(crate) use memory_model::MemoryModel;
 pub(crate) use record::{Counting, Recorder};
 
 pub use hardware::Hardware;

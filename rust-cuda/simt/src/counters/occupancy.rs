@@ -101,8 +101,8 @@ impl Occupancy {
     #[must_use]
     pub fn limit(&self) -> OccupancyLimit {
         let least = self.blocks();
-        let limits = self.limits().into_iter();
-        let limit = limits.filter(|&(blocks, _)| blocks == least).next();
+        let mut limits = self.limits().into_iter();
+        let limit = limits.find(|&(blocks, _)| blocks == least);
         limit.map_or(OccupancyLimit::Warps, |(_, limit)| limit)
     }
 

@@ -73,7 +73,7 @@ impl Cache {
         let sets = (self.lines.len() / WAYS) as u128;
         // Multiplied by 2^64 divided by the golden ratio, neighbouring numbers lie far apart.
         let hash = line.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        (u128::from(hash) * sets >> 64) as usize * WAYS
+        ((u128::from(hash) * sets) >> 64) as usize * WAYS
     }
 
     fn find(&self, line: u64) -> Option<usize> {
