@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 
 use crate::context::{Context, Stripes};
-use crate::counters::{CounterOptions, LaunchReport};
+use crate::counters::{CounterOptions, LaunchReport, MemoryModel};
 use crate::emulator::Progress;
 use crate::fault::Fault;
 use crate::fiber::{MAX_STACKS, Stacks};
@@ -108,6 +108,9 @@ impl Machine<'_> {
                 .min(MAX_STACKS / (threads as usize * workers))
                 .max(2),
             stalls: Stalls::default(),
+            counters: self.counters,
+            memory_model: (self.counters.and_then(|counters| counters.hardware))
+                .map(|hardware| Mutex::new(MemoryModel::new(hardware, threads))),
             chunk: (blocks / (64 * workers as u64)).clamp(1, 16),
             next: AtomicU64::new(0),
             done: Arc::default(),
@@ -116,15 +119,19 @@ impl Machine<'_> {
         };
         let _watched = WATCHDOG.watch(launch.kernel, blocks, &context.done);
         let worker = || Worker::new(&context, self.stacks, location).run();
-        let switches = thread::scope(|scope| {
+        let (switches, totals) = thread::scope(|scope| {
             let others: Vec<_> = (1..workers).map(|_| scope.spawn(worker)).collect();
-            let own = worker();
-            let others = others.into_iter().map(|other| {
-                other
-                    .join()
-                    .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-            });
-            own + others.sum::<u64>()
+            let (mut switches, mut totals) = worker();
+            for other in others {
+                let other = other.join();
+                let (its_switches, its_totals) =
+                    other.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+                switches += its_switches;
+                if let (Some(totals), Some(its_totals)) = (&mut totals, its_totals) {
+                    totals.add(its_totals);
+                }
+            }
+            (switches, totals)
         });
         if full {
             self.table.end_launch();
@@ -139,12 +146,20 @@ impl Machine<'_> {
             switches,
             workers,
         };
-        let report = self.counters.map(|_| LaunchReport {
-            kernel: launch.kernel.to_owned(),
-            grid: launch.grid,
-            block: launch.block,
-            dynamic_shared_bytes: launch.shared_bytes,
-            ..LaunchReport::default()
+        let model = context.memory_model.map(|model| {
+            model
+                .into_inner()
+                .unwrap_or_else(|poison| poison.into_inner())
+        });
+        let report = totals.map(|totals| {
+            totals.into_report(LaunchReport {
+                kernel: launch.kernel.to_owned(),
+                grid: launch.grid,
+                block: launch.block,
+                dynamic_shared_bytes: launch.shared_bytes,
+                memory: model.map(MemoryModel::finish),
+                ..LaunchReport::default()
+            })
         });
         match fault {
             Some((_, fault)) => Err(fault),
