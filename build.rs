@@ -1,5 +1,5 @@
-//! Puts the kernels where the CUDA back end embeds them: an archive of PTX modules for each family. Those that are
-//! checked in are taken as long as they are those of the sources.
+//! Sets `cfg(cuda)` if the library has its CUDA back end, and puts the kernels where that embeds them: an archive of
+//! PTX modules for each family. Those that are checked in are taken as long as they are those of the sources.
 
 use cuda_builder::{BuildError, CudaBuilder};
 use std::env;
@@ -11,11 +11,13 @@ use std::process::ExitCode;
 const FAMILIES: [&str; 6] = ["matrix", "spmm", "spgemm", "gemm", "log_softmax", "gcn"];
 
 fn main() -> ExitCode {
+    println!("cargo::rustc-check-cfg=cfg(cuda)");
     // Without CUDA nothing reads the PTX, and nothing is needed that makes it.
-    if env::var_os("CARGO_FEATURE_CUDA").is_none() {
+    if !has_cuda() {
         println!("cargo::rerun-if-changed=build.rs");
         return ExitCode::SUCCESS;
     }
+    println!("cargo::rustc-cfg=cuda");
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR for a build script"));
     if let Err(error) = FAMILIES.iter().try_for_each(|family| build(family, &out)) {
         eprintln!("{error}");
@@ -28,6 +30,13 @@ fn main() -> ExitCode {
         return ExitCode::FAILURE;
     }
     ExitCode::SUCCESS
+}
+
+/// Whether the feature is on, and the system is one on which `cust` and the driver's stubs build.
+fn has_cuda() -> bool {
+    let target = env::var_os("CARGO_CFG_TARGET_OS")
+        .expect("cargo sets CARGO_CFG_TARGET_OS for a build script");
+    env::var_os("CARGO_FEATURE_CUDA").is_some() && target == "linux"
 }
 
 fn build(family: &str, out: &Path) -> Result<(), BuildError> {

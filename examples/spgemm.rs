@@ -2,11 +2,8 @@
 
 mod command;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use clap::{Parser, ValueEnum};
-use signal_hook::consts::{SIGINT, SIGTERM};
-use signal_hook::iterator::Signals;
-use signal_hook::low_level::emulate_default_handler;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -182,21 +179,39 @@ fn check_exactly<T: SpgemmElement>(
     })
 }
 
-/// Opens the file for the product. If Ctrl-C or SIGTERM ends the program, what is there of the file is removed.
+/// Opens the file for the product. On Unix, if Ctrl-C or SIGTERM ends the program, what is there of it is removed.
 fn create_output(path: &Path) -> Result<Output> {
     let output = Output::create(path)?;
+    #[cfg(unix)]
     if let Some(partial) = output.partial_path() {
-        let partial = partial.to_owned();
+        signals::remove_when_ended(partial)?;
+    }
+    Ok(output)
+}
+
+/// Signals that end the program.
+#[cfg(unix)]
+mod signals {
+    use anyhow::{Context, Result};
+    use signal_hook::consts::{SIGINT, SIGTERM};
+    use signal_hook::iterator::Signals;
+    use signal_hook::low_level::emulate_default_handler;
+    use std::fs;
+    use std::path::Path;
+
+    /// Removes the file when Ctrl-C or SIGTERM ends the program.
+    pub fn remove_when_ended(path: &Path) -> Result<()> {
+        let path = path.to_owned();
         let mut signals = Signals::new([SIGINT, SIGTERM]).context("cannot handle signals")?;
         std::thread::spawn(move || {
             for signal in signals.forever() {
-                // It is gone if the product has been written.
-                let _ = std::fs::remove_file(&partial);
+                // It is gone if it is complete and has its final name.
+                let _ = fs::remove_file(&path);
                 let _ = emulate_default_handler(signal);
             }
         });
+        Ok(())
     }
-    Ok(output)
 }
 
 /// Multiplications on a GPU, after as many to warm up.

@@ -2,6 +2,8 @@
 //!
 //! `cargo test` builds the examples before it runs this; `cargo test --test examples` alone does not.
 
+#![cfg(target_os = "linux")]
+
 use std::fs::{self, File};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};

@@ -142,7 +142,7 @@ impl<T: Element> DeviceBuffer<T> {
             unsafe { slice::from_raw_parts_mut(to.as_mut_ptr().cast::<u8>(), size_of_val(to)) };
         match &*self.device().backend {
             Backend::Emulator(emulator) => emulator.read(address, bytes),
-            #[cfg(feature = "cuda")]
+            #[cfg(cuda)]
             // SAFETY: the buffer's own memory, in which the slice's length was checked to lie.
             Backend::Cuda(cuda) => unsafe { cuda.read(address, bytes) },
         }
@@ -163,7 +163,7 @@ impl<T: Element> DeviceBuffer<T> {
         let bytes = unsafe { slice::from_raw_parts(from.as_ptr().cast::<u8>(), size_of_val(from)) };
         match &*self.device().backend {
             Backend::Emulator(emulator) => emulator.write(self.memory.address, bytes),
-            #[cfg(feature = "cuda")]
+            #[cfg(cuda)]
             // SAFETY: the buffer's own memory, which has the slice's length.
             Backend::Cuda(cuda) => unsafe { cuda.write(self.memory.address, bytes) },
         }
@@ -182,7 +182,7 @@ impl<T: Element> DeviceBuffer<T> {
         let bytes = self.bytes();
         match &*self.device().backend {
             Backend::Emulator(emulator) => emulator.zero(self.memory.address, bytes),
-            #[cfg(feature = "cuda")]
+            #[cfg(cuda)]
             // SAFETY: the buffer's own memory.
             Backend::Cuda(cuda) => unsafe { cuda.fill(self.memory.address, bytes, 0) },
         }
@@ -201,14 +201,14 @@ impl<T: Element> DeviceBuffer<T> {
         let bytes = self.bytes();
         match &*self.device().backend {
             Backend::Emulator(emulator) => emulator.fill(self.memory.address, bytes, value),
-            #[cfg(feature = "cuda")]
+            #[cfg(cuda)]
             // SAFETY: the buffer's own memory.
             Backend::Cuda(cuda) => unsafe { cuda.fill(self.memory.address, bytes, value) },
         }
     }
 
     /// Makes elements that no one has written visible on a GPU.
-    #[cfg(feature = "cuda")]
+    #[cfg(cuda)]
     pub(super) fn fill_with_ones_on_cuda(&self) -> Result<(), DeviceError> {
         match &*self.device().backend {
             // SAFETY: the buffer's own memory.

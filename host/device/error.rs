@@ -177,12 +177,18 @@ pub enum DeviceError {
     EmulatorMemory(#[from] simt::MemoryError),
 }
 
+const NOT_BUILT: &str = if cfg!(target_os = "linux") {
+    "this program was built without the feature `cuda`"
+} else {
+    "warprow uses GPUs on Linux only"
+};
+
 /// Why no CUDA device serves.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CudaUnavailable {
-    /// The crate was built without its feature `cuda`.
-    #[error("this program was built without the feature `cuda`")]
+    /// The crate was built without its feature `cuda`, or for a system other than Linux.
+    #[error("{NOT_BUILT}")]
     NotBuilt,
 
     /// There is no driver library.

@@ -2,11 +2,11 @@
 
 use super::Device;
 use super::error::DeviceError;
-#[cfg(feature = "cuda")]
+#[cfg(cuda)]
 use super::{Backend, cuda::Cuda};
 use cuda_std::kernel::{Kernel, KernelArgs};
 use cuda_std::launch::LaunchConfig;
-#[cfg(feature = "cuda")]
+#[cfg(cuda)]
 use std::cell::Cell;
 
 /// Independent launches. All of them come after what the device was asked to do before, and before what it is asked
@@ -17,10 +17,10 @@ use std::cell::Cell;
 /// freed inside it.
 pub(crate) struct Fork<'a> {
     device: &'a Device,
-    #[cfg(feature = "cuda")]
+    #[cfg(cuda)]
     launches: Cell<usize>,
     /// One launch runs after the other: while they are recorded, and on the emulator.
-    #[cfg(feature = "cuda")]
+    #[cfg(cuda)]
     in_order: bool,
     joined: bool,
 }
@@ -30,9 +30,9 @@ impl Device {
     pub(crate) fn fork(&self) -> Fork<'_> {
         Fork {
             device: self,
-            #[cfg(feature = "cuda")]
+            #[cfg(cuda)]
             launches: Cell::new(0),
-            #[cfg(feature = "cuda")]
+            #[cfg(cuda)]
             in_order: self.is_emulator() || self.is_recording(),
             joined: false,
         }
@@ -51,7 +51,7 @@ impl Fork<'_> {
         config: LaunchConfig,
         args: A,
     ) -> Result<(), DeviceError> {
-        #[cfg(feature = "cuda")]
+        #[cfg(cuda)]
         if let Some(cuda) = self.at_the_same_time() {
             let number = self.launches.replace(self.launches.get() + 1);
             // SAFETY: the handle has the types of the entry point's arguments; the rest is the caller's contract.
@@ -66,7 +66,7 @@ impl Fork<'_> {
     }
 
     /// The GPU, if launches may run at the same time.
-    #[cfg(feature = "cuda")]
+    #[cfg(cuda)]
     fn at_the_same_time(&self) -> Option<&Cuda> {
         match &*self.device.backend {
             Backend::Cuda(cuda) if !self.in_order => Some(cuda),
@@ -81,7 +81,7 @@ impl Fork<'_> {
     }
 
     fn wait(&self) -> Result<(), DeviceError> {
-        #[cfg(feature = "cuda")]
+        #[cfg(cuda)]
         if let Some(cuda) = self.at_the_same_time() {
             return cuda.join(self.launches.get());
         }

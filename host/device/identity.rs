@@ -12,7 +12,7 @@ pub(super) fn of_emulator() -> String {
 }
 
 /// `CUDA device 0 (NVIDIA H200)`, and for its second handle `CUDA device 0 (NVIDIA H200), handle 2`.
-#[cfg(feature = "cuda")]
+#[cfg(cuda)]
 pub(super) fn of_cuda(ordinal: u32, name: &str) -> String {
     let device = format!("CUDA device {ordinal} ({name})");
     match count(Some(ordinal)) {

@@ -84,7 +84,7 @@ impl Device {
         match &*self.backend {
             // SAFETY: the caller's contract.
             Backend::Emulator(emulator) => unsafe { emulator.launch(kernel, &config, args)? },
-            #[cfg(feature = "cuda")]
+            #[cfg(cuda)]
             // SAFETY: the handle has the types of the entry point's arguments; the rest is the caller's contract.
             Backend::Cuda(cuda) => args.with_pointers(|pointers| unsafe {
                 cuda.launch(kernel.name(), &config, pointers)

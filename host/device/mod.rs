@@ -18,7 +18,7 @@
 
 mod allocations;
 mod buffer;
-#[cfg(feature = "cuda")]
+#[cfg(cuda)]
 mod cuda;
 mod emulator;
 mod error;
@@ -73,7 +73,7 @@ pub struct Device {
 )]
 enum Backend {
     Emulator(Box<emulator::EmulatorBackend>),
-    #[cfg(feature = "cuda")]
+    #[cfg(cuda)]
     Cuda(Box<cuda::Cuda>),
 }
 
@@ -82,7 +82,7 @@ macro_rules! on_backend {
     ($backend:expr, $device:ident => $call:expr) => {
         match $backend {
             Backend::Emulator($device) => $call,
-            #[cfg(feature = "cuda")]
+            #[cfg(cuda)]
             Backend::Cuda($device) => $call,
         }
     };
@@ -135,7 +135,7 @@ impl Device {
     /// # Errors
     ///
     /// Why it is not there or does not serve.
-    #[cfg(feature = "cuda")]
+    #[cfg(cuda)]
     pub fn cuda(ordinal: u32) -> Result<Self, CudaUnavailable> {
         Ok(Self::new(Backend::Cuda(Box::new(cuda::Cuda::open(
             ordinal,
@@ -147,7 +147,7 @@ impl Device {
     /// # Errors
     ///
     /// [`CudaUnavailable::NotBuilt`].
-    #[cfg(not(feature = "cuda"))]
+    #[cfg(not(cuda))]
     pub fn cuda(_ordinal: u32) -> Result<Self, CudaUnavailable> {
         Err(CudaUnavailable::NotBuilt)
     }
@@ -196,7 +196,7 @@ impl Device {
         self.recordings.refuse("what other libraries launch")?;
         match &*self.backend {
             Backend::Emulator(_) => Ok(None),
-            #[cfg(feature = "cuda")]
+            #[cfg(cuda)]
             Backend::Cuda(cuda) => cuda.stream().map(Some),
         }
     }
@@ -215,7 +215,7 @@ impl Device {
     pub fn memory(&self) -> Result<Option<MemoryInfo>, DeviceError> {
         match &*self.backend {
             Backend::Emulator(emulator) => Ok(emulator.memory()),
-            #[cfg(feature = "cuda")]
+            #[cfg(cuda)]
             Backend::Cuda(cuda) => cuda.memory().map(Some),
         }
     }
@@ -284,7 +284,7 @@ impl Device {
         let archive = Archive::open(archive)?;
         match &*self.backend {
             Backend::Emulator(_) => drop(archive),
-            #[cfg(feature = "cuda")]
+            #[cfg(cuda)]
             Backend::Cuda(cuda) => cuda.load_kernels(archive),
         }
         Ok(())
@@ -295,7 +295,7 @@ impl Device {
     pub fn module_loads(&self) -> Vec<ModuleLoad> {
         match &*self.backend {
             Backend::Emulator(_) => Vec::new(),
-            #[cfg(feature = "cuda")]
+            #[cfg(cuda)]
             Backend::Cuda(cuda) => cuda.module_loads(),
         }
     }
@@ -309,7 +309,7 @@ impl Device {
         self.recordings.refuse("to wait for the device")?;
         match &*self.backend {
             Backend::Emulator(_) => Ok(()),
-            #[cfg(feature = "cuda")]
+            #[cfg(cuda)]
             Backend::Cuda(cuda) => cuda.synchronize(),
         }
     }
@@ -329,7 +329,7 @@ impl Device {
     pub(crate) fn refuse_during_progress(&self, what: &'static str) -> Result<(), DeviceError> {
         match &*self.backend {
             Backend::Emulator(_) => emulator::refuse_during_progress(what),
-            #[cfg(feature = "cuda")]
+            #[cfg(cuda)]
             Backend::Cuda(_) => Ok(()),
         }
     }
@@ -341,7 +341,7 @@ impl Device {
     pub fn set_progress(&self, progress: Option<Progress>) {
         match &*self.backend {
             Backend::Emulator(emulator) => emulator.set_progress(progress),
-            #[cfg(feature = "cuda")]
+            #[cfg(cuda)]
             Backend::Cuda(_) => {}
         }
     }

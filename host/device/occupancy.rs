@@ -9,7 +9,7 @@ impl Device {
     /// The number of blocks of such a launch that the device runs at the same time; `None` on the emulator. It
     /// compiles the kernel if that is necessary.
     #[cfg_attr(
-        not(feature = "cuda"),
+        not(cuda),
         expect(unused_variables, reason = "the emulator does not know")
     )]
     pub(crate) fn resident_blocks<A: KernelArgs>(
@@ -19,7 +19,7 @@ impl Device {
     ) -> Result<Option<u64>, DeviceError> {
         match &*self.backend {
             Backend::Emulator(_) => Ok(None),
-            #[cfg(feature = "cuda")]
+            #[cfg(cuda)]
             Backend::Cuda(cuda) => cuda.resident_blocks(kernel.name(), config).map(Some),
         }
     }

@@ -29,7 +29,7 @@ pub struct LaunchGraph {
 
 enum Recorded {
     Emulator(Vec<RecordedLaunch>),
-    #[cfg(feature = "cuda")]
+    #[cfg(cuda)]
     Cuda(super::cuda::CudaGraph),
 }
 
@@ -49,7 +49,7 @@ struct Recording {
 
 enum SoFar {
     Emulator(Vec<RecordedLaunch>),
-    #[cfg(feature = "cuda")]
+    #[cfg(cuda)]
     Cuda(super::cuda::CudaRecording),
 }
 
@@ -175,7 +175,7 @@ impl Device {
         assert!(!self.is_recording(), "a recording inside another one");
         let so_far = match &*self.backend {
             Backend::Emulator(_) => SoFar::Emulator(Vec::new()),
-            #[cfg(feature = "cuda")]
+            #[cfg(cuda)]
             Backend::Cuda(cuda) => SoFar::Cuda(cuda.start_recording()?),
         };
         let open = self.recordings.begin(Recording {
@@ -187,11 +187,11 @@ impl Device {
         let recording = open.0.take().expect("nobody else ends it");
         let recorded = match (recording.so_far, &*self.backend) {
             (SoFar::Emulator(replays), _) => Recorded::Emulator(replays),
-            #[cfg(feature = "cuda")]
+            #[cfg(cuda)]
             (SoFar::Cuda(recording), Backend::Cuda(cuda)) => {
                 Recorded::Cuda(cuda.end_recording(recording)?)
             }
-            #[cfg(feature = "cuda")]
+            #[cfg(cuda)]
             (SoFar::Cuda(_), Backend::Emulator(_)) => unreachable!("the device has one back end"),
         };
         Ok(LaunchGraph {
@@ -231,12 +231,12 @@ impl Device {
                 }));
                 Ok(())
             }
-            #[cfg(feature = "cuda")]
+            #[cfg(cuda)]
             // SAFETY: the caller's contract.
             (SoFar::Cuda(chain), Backend::Cuda(cuda)) => args.with_pointers(|pointers| unsafe {
                 cuda.record(chain, kernel.name(), &config, pointers)
             }),
-            #[cfg(feature = "cuda")]
+            #[cfg(cuda)]
             (SoFar::Cuda(_), Backend::Emulator(_)) => unreachable!("the device has one back end"),
         };
         recording.kernels.push(kernel.name());
@@ -280,12 +280,12 @@ impl LaunchGraph {
             (Recorded::Emulator(replays), Backend::Emulator(emulator)) => {
                 replays.iter().try_for_each(|replay| replay(emulator))?;
             }
-            #[cfg(feature = "cuda")]
+            #[cfg(cuda)]
             // SAFETY: the caller's contract.
             (Recorded::Cuda(recorded), Backend::Cuda(cuda)) => unsafe {
                 cuda.launch_recorded(recorded)?;
             },
-            #[cfg(feature = "cuda")]
+            #[cfg(cuda)]
             _ => unreachable!("the device has one back end"),
         }
         self.device.launch_logs.add(&self.kernels);
@@ -293,7 +293,7 @@ impl LaunchGraph {
     }
 }
 
-#[cfg(feature = "cuda")]
+#[cfg(cuda)]
 impl Drop for LaunchGraph {
     fn drop(&mut self) {
         if let Backend::Cuda(cuda) = &*self.device.backend {

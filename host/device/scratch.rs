@@ -12,7 +12,7 @@ impl Device {
     /// recorded launches have yet to write: the structure of a matrix, say.
     pub(crate) fn scratch<T: Element>(&self, len: usize) -> Result<DeviceBuffer<T>, DeviceError> {
         let buffer = DeviceBuffer::allocate(self, len)?;
-        #[cfg(feature = "cuda")]
+        #[cfg(cuda)]
         if cfg!(debug_assertions) {
             buffer.fill_with_ones_on_cuda()?;
         }

@@ -21,14 +21,14 @@ use std::time::Duration;
 #[derive(Debug)]
 pub struct Timer {
     device: Device,
-    #[cfg(feature = "cuda")]
+    #[cfg(cuda)]
     events: Option<super::cuda::Events>,
 }
 
 impl Timer {
     pub(super) fn start(device: &Device) -> Result<Self, DeviceError> {
         Ok(Self {
-            #[cfg(feature = "cuda")]
+            #[cfg(cuda)]
             events: match &*device.backend {
                 Backend::Emulator(_) => None,
                 Backend::Cuda(cuda) => Some(cuda.start_timer()?),
@@ -46,7 +46,7 @@ impl Timer {
     pub fn stop(self) -> Result<Option<Duration>, DeviceError> {
         match &*self.device.backend {
             Backend::Emulator(_) => Ok(None),
-            #[cfg(feature = "cuda")]
+            #[cfg(cuda)]
             Backend::Cuda(cuda) => match &self.events {
                 Some(events) => cuda.stop_timer(events).map(Some),
                 None => Ok(None),
@@ -55,7 +55,7 @@ impl Timer {
     }
 }
 
-#[cfg(feature = "cuda")]
+#[cfg(cuda)]
 impl Drop for Timer {
     fn drop(&mut self) {
         if let Backend::Cuda(cuda) = &*self.device.backend {

@@ -2,7 +2,6 @@
 
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io;
-use std::os::unix::fs::{MetadataExt, fchown};
 use std::path::{Path, PathBuf};
 use std::process;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -41,8 +40,7 @@ impl OutputFile {
         };
         let (replacement, file) = Replacement::create(target)?;
         if let Some(metadata) = &present {
-            // Only root can give a file away. Another user owns what it writes, as after any copy.
-            let _ = fchown(&file, Some(metadata.uid()), Some(metadata.gid()));
+            keep_owner(&file, metadata);
             file.set_permissions(metadata.permissions())?;
         }
         Ok(Self {
@@ -64,6 +62,18 @@ impl OutputFile {
         self.file.sync_all()?;
         replacement.complete()
     }
+}
+
+/// Gives the file to the owner of the one that it replaces, where the system lets it: only root can give a file away.
+/// Another user owns what it writes, as after any copy.
+fn keep_owner(file: &File, replaced: &Metadata) {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::{MetadataExt, fchown};
+        let _ = fchown(file, Some(replaced.uid()), Some(replaced.gid()));
+    }
+    #[cfg(not(unix))]
+    let _ = (file, replaced);
 }
 
 /// The path at which a file will be created: symbolic links are followed, the last one to a place where nothing is.

@@ -3,7 +3,7 @@
 //! A process opens its driver once, so each test runs itself again in a process of its own, with the environment that
 //! tells the fake driver how to fail.
 
-#![cfg(feature = "cuda")]
+#![cfg(all(feature = "cuda", target_os = "linux"))]
 
 mod modules;
 

@@ -6,6 +6,8 @@ mod data_files;
 mod memory;
 mod properties;
 mod refused;
+#[cfg(unix)]
+mod special_files;
 mod written;
 
 use std::io::Write;

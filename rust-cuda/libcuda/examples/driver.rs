@@ -2,10 +2,16 @@
 //!
 //! It builds and starts on every machine, with or without CUDA.
 
-use cust::CudaFlags;
-use cust::device::Device;
-
+#[cfg(not(target_os = "linux"))]
 fn main() {
+    println!("driver: warprow uses CUDA on Linux only");
+}
+
+#[cfg(target_os = "linux")]
+fn main() {
+    use cust::CudaFlags;
+    use cust::device::Device;
+
     match libcuda::load() {
         Ok(driver) => match driver.path() {
             Some(path) => println!("driver: {}", path.display()),

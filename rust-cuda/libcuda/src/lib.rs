@@ -13,22 +13,19 @@
 //!
 //! A program must use this crate for the linker to include the stubs; a call of [`load`] suffices. Its workspace must
 //! set `CUDA_LIBRARY_PATH` to the directory `link` of this crate, as `.cargo/config.toml` does here. Otherwise the
-//! build script of `cust` fails without a CUDA installation.
+//! build script of `cust` fails without a CUDA installation. The crate is empty on systems other than Linux.
 
-#[cfg(not(all(unix, any(target_arch = "x86_64", target_arch = "aarch64"))))]
+#![cfg(target_os = "linux")]
+
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 compile_error!(
-    "CUDA is supported on x86_64 and aarch64 with a Unix system; on others build warprow without its feature `cuda` \
+    "CUDA is supported on x86_64 and aarch64; on others build warprow without its feature `cuda` \
      (`--no-default-features`): kernels then run on the emulator"
 );
 
-#[cfg(all(unix, any(target_arch = "x86_64", target_arch = "aarch64")))]
 mod codes;
-#[cfg(all(unix, any(target_arch = "x86_64", target_arch = "aarch64")))]
 mod driver;
-#[cfg(all(unix, any(target_arch = "x86_64", target_arch = "aarch64")))]
 mod stubs;
 
-#[cfg(all(unix, any(target_arch = "x86_64", target_arch = "aarch64")))]
 pub use codes::last_error;
-#[cfg(all(unix, any(target_arch = "x86_64", target_arch = "aarch64")))]
 pub use driver::{Attempt, Driver, LIBRARY_VARIABLE, LoadError, load};

@@ -3,6 +3,8 @@
 //! The linker does not prove that the table has all functions: it misses functions of `cust` that no program here
 //! calls or instantiates.
 
+#![cfg(target_os = "linux")]
+
 use std::collections::BTreeSet;
 use std::env;
 use std::fs;

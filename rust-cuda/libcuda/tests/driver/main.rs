@@ -3,6 +3,8 @@
 //! A process opens its driver once. So each test runs itself again in a process of its own, with the environment
 //! variables that it needs.
 
+#![cfg(target_os = "linux")]
+
 mod own_process;
 
 use std::collections::BTreeSet;
