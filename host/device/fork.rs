@@ -53,6 +53,7 @@ impl Fork<'_> {
     ) -> Result<(), DeviceError> {
         #[cfg(feature = "cuda")]
         if let Some(cuda) = self.at_the_same_time() {
+            self.device.launch_log.note(kernel.name());
             let number = self.launches.replace(self.launches.get() + 1);
             // SAFETY: the handle has the types of the entry point's arguments; the rest is the caller's contract.
             return args.with_pointers(|pointers| unsafe {

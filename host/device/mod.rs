@@ -24,6 +24,7 @@ mod emulator;
 mod error;
 mod fork;
 mod identity;
+mod launch_log;
 mod limits;
 mod occupancy;
 mod properties;
@@ -50,6 +51,7 @@ use allocations::FailingAllocation;
 use cuda_std::element::Element;
 use cuda_std::kernel::{Kernel, KernelArgs};
 use cuda_std::launch::LaunchConfig;
+use launch_log::LaunchLog;
 use ptx_archive::Archive;
 use recording::Recordings;
 use std::borrow::Cow;
@@ -61,6 +63,7 @@ use std::sync::Arc;
 pub struct Device {
     // Dropped before the back end, whose graphs they may hold.
     recordings: Arc<Recordings>,
+    launch_log: Arc<LaunchLog>,
     failing_allocation: Arc<FailingAllocation>,
     backend: Arc<Backend>,
 }
@@ -159,6 +162,7 @@ impl Device {
     fn new(backend: Backend) -> Self {
         Self {
             recordings: Arc::default(),
+            launch_log: Arc::default(),
             failing_allocation: Arc::default(),
             backend: Arc::new(backend),
         }
@@ -287,16 +291,6 @@ impl Device {
         Ok(())
     }
 
-    /// The modules that the driver has compiled for this device so far, in that order: their part of a first use.
-    /// None on the emulator.
-    pub fn module_loads(&self) -> Vec<ModuleLoad> {
-        match &*self.backend {
-            Backend::Emulator(_) => Vec::new(),
-            #[cfg(feature = "cuda")]
-            Backend::Cuda(cuda) => cuda.module_loads(),
-        }
-    }
-
     /// Launches a kernel. [`launch!`](crate::launch!) is shorter to write.
     ///
     /// On a GPU it returns at once, and a later call returns the kernel's error. The emulator runs the kernel to its
@@ -318,6 +312,7 @@ impl Device {
         config: LaunchConfig,
         args: A,
     ) -> Result<(), DeviceError> {
+        self.launch_log.note(kernel.name());
         // SAFETY: the handle has the types of the entry point's arguments.
         if unsafe { self.recorded(kernel, config, args)? } {
             return Ok(());
@@ -363,18 +358,6 @@ impl Device {
             Backend::Emulator(_) => emulator::refuse_during_progress(what),
             #[cfg(feature = "cuda")]
             Backend::Cuda(_) => Ok(()),
-        }
-    }
-
-    /// Calls `progress` while launches run on an emulator; `None` ends that. A GPU does not report progress.
-    ///
-    /// The function cannot use an emulator, which runs a launch meanwhile: what it asks of one is
-    /// [`DeviceError::DuringProgress`]. It must not wait for a thread that uses this device.
-    pub fn set_progress(&self, progress: Option<Progress>) {
-        match &*self.backend {
-            Backend::Emulator(emulator) => emulator.set_progress(progress),
-            #[cfg(feature = "cuda")]
-            Backend::Cuda(_) => {}
         }
     }
 }
