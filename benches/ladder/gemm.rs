@@ -98,7 +98,7 @@ fn computed(
     if !verification.ok() {
         eprintln!("{verification}");
     }
-    let exact = (operands.whole).is_exact(&bench.device, options, &mut operands.y_device)?;
+    let exact = (operands.whole).is_exact(&bench.device, options)?;
     let verified = Verified {
         rows,
         max_relative_error: verification.max_relative_error,

@@ -1,6 +1,6 @@
 //! Chooses the kernel of a plan, and checks one that the caller has chosen.
 
-use super::{GemmElement, GemmError, GemmKernel, GemmOptions};
+use super::{GemmElement, GemmError, GemmKernel, GemmOptions, GemmProblem};
 use crate::device::{Device, Version};
 use ndarray::ArrayView2;
 use warprow_kernels::gemm::product::{split_fragments, warpgroup_halves, warpgroup_split};
@@ -104,4 +104,31 @@ pub(super) fn check_kernel<T: GemmElement>(
         return refused("on f32 it computes in tf32, which the options do not allow".to_owned());
     }
     Ok(())
+}
+
+/// Checks that the kernel has the instance that the problem asks for, and that this one can compute the product.
+pub(super) fn check_instance<T: GemmElement>(
+    kernel: GemmKernel,
+    problem: GemmProblem,
+) -> Result<(), GemmError> {
+    let Some(wanted) = problem.instance else {
+        return Ok(());
+    };
+    // W may have no columns, but a problem has at least one.
+    let problem = GemmProblem {
+        cols: problem.cols.max(1),
+        ..problem
+    };
+    match kernel.plan::<T>(problem) {
+        Some(plan) if plan.kernel.name() == wanted => Ok(()),
+        _ => Err(GemmError::Kernel {
+            kernel: kernel.name(),
+            reason: format!(
+                "instance `{wanted}` is not one of its own, or cannot multiply by a {} x {} matrix in {}",
+                problem.depth,
+                problem.cols,
+                T::NAME
+            ),
+        }),
+    }
 }

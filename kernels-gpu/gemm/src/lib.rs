@@ -27,8 +27,8 @@ use cuda_std::prelude::*;
 #[cfg(not(target_arch = "nvptx64"))]
 use warprow_kernels_matrix::Operand;
 
-/// The sizes of a product and the limits of its device: all that the launch depends on. `rows` and `cols` are at least
-/// 1.
+/// The sizes of a product, the limits of its device, and an instance that is asked for: all that the launch depends
+/// on. `rows` and `cols` are at least 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct GemmProblem {
     /// Rows of X and Y.
@@ -41,6 +41,8 @@ pub struct GemmProblem {
     pub multiprocessors: u32,
     /// Maximum number of bytes of shared memory in a block.
     pub shared_bytes: u32,
+    /// The instance to run if it can compute the product, by its PTX entry point; default: the kernel chooses.
+    pub instance: Option<&'static str>,
 }
 
 /// The table of the kernels. Each line has a variant of [`GemmKernel`], the file that has a type of the same name, and
@@ -77,6 +79,13 @@ macro_rules! kernels {
             pub const fn name(self) -> &'static str {
                 match self {
                     $($(Self::$variant => stringify!($module),)*)*
+                }
+            }
+
+            /// The folder of its file: `ladder`, or `product` if plans choose it.
+            pub const fn folder(self) -> &'static str {
+                match self {
+                    $($(Self::$variant => stringify!($room),)*)*
                 }
             }
 

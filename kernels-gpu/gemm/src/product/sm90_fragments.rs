@@ -65,7 +65,14 @@ fn chosen(problem: GemmProblem) -> Chosen<f64> {
         17..=40 | 49..=96 => vec![of::<Columns48>()],
         _ => vec![of::<Columns128>()],
     };
-    choose(problem, resident, of::<Columns48Streamed>())
+    let all = [
+        of::<Columns16>(),
+        of::<Columns48>(),
+        of::<Columns48Compact>(),
+        of::<Columns48Streamed>(),
+        of::<Columns128>(),
+    ];
+    choose(problem, resident, of::<Columns48Streamed>(), all)
 }
 
 /// `Y[row, j] = sum over k of X[row, k] * W[k, j]`; a warp computes tiles of rows in turn.
@@ -75,7 +82,7 @@ fn chosen(problem: GemmProblem) -> Chosen<f64> {
 /// `x` is m x k, `w` is k x n, packed by [`Sm90Fragments`], and `y` is m x n. They do not overlap and are aligned to 16
 /// bytes. The launch is the plan of [`Sm90Fragments`]. The device has compute capability 9.0 or newer.
 #[kernel(
-    name = "gemm_double_fragments",
+    name = "gemm_sm90_fragments",
     target = sm_90,
     S = [Columns16, Columns48, Columns48Compact, Columns48Streamed, Columns128]
 )]

@@ -88,7 +88,12 @@ fn chosen<T: Operand<Sum = f32> + WarpgroupHalf>(problem: GemmProblem) -> Chosen
         ..=48 => of::<T, Columns48Unaligned>(),
         _ => of::<T, Columns128>(),
     };
-    choose(problem, [resident], of::<T, Columns128Streamed>())
+    let all = [
+        of::<T, Columns48Unaligned>(),
+        of::<T, Columns128>(),
+        of::<T, Columns128Streamed>(),
+    ];
+    choose(problem, [resident], of::<T, Columns128Streamed>(), all)
 }
 
 /// `Y[row, j] = sum over k of X[row, k] * W[k, j]`; a warpgroup computes tiles of rows in turn.

@@ -113,7 +113,8 @@ fn chosen(problem: GemmProblem) -> Chosen<f32> {
     fn of<S: WarpTile>() -> Candidate<f32> {
         Candidate::new::<WarpgroupHalvesProducts, S>(warpgroup_halves::<S>)
     }
-    choose(problem, [of::<Columns128>()], of::<Columns128Streamed>())
+    let all = [of::<Columns128>(), of::<Columns128Streamed>()];
+    choose(problem, [of::<Columns128>()], of::<Columns128Streamed>(), all)
 }
 
 /// `Y[row, j] = sum over k of X[row, k] * W[k, j]`; a warpgroup computes tiles of rows in turn.

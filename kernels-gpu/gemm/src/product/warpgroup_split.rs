@@ -92,7 +92,13 @@ fn chosen(problem: GemmProblem) -> Chosen<f32> {
         ..=48 => vec![of::<Columns48CompactUnaligned>()],
         _ => vec![of::<Columns64>()],
     };
-    choose(problem, resident, of::<Columns48StreamedUnaligned>())
+    let all = [
+        of::<Columns48>(),
+        of::<Columns48CompactUnaligned>(),
+        of::<Columns48StreamedUnaligned>(),
+        of::<Columns64>(),
+    ];
+    choose(problem, resident, of::<Columns48StreamedUnaligned>(), all)
 }
 
 /// W split into parts, packed as the warpgroup instructions read it for the tile. `part(p, element)` is the 16 bits of
