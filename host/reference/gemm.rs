@@ -88,6 +88,7 @@ pub fn gemm<T: Scalar>(
     epilogue: DenseEpilogue<'_, T>,
 ) -> Array2<f64> {
     check_operands(&x, &w, &epilogue);
+    let w = w.mapv(T::to_f64);
     let mut product = Array2::zeros((x.nrows(), w.ncols()));
     let rows = product
         .as_slice_mut()
@@ -141,6 +142,7 @@ pub fn verify_gemm<T: Scalar>(
         y.ncols()
     );
     let terms = arithmetic.terms(x.ncols());
+    let w = w.mapv(T::to_f64);
     (0..x.nrows())
         .into_par_iter()
         .map(|row| {
@@ -171,6 +173,7 @@ impl GemmReference {
         epilogue: DenseEpilogue<'_, T>,
     ) -> Self {
         check_operands(&x, &w, &epilogue);
+        let w = w.mapv(T::to_f64);
         let rows = (0..x.nrows()).into_par_iter();
         Self {
             rows: rows.map(|row| wanted_row(&x, &w, &epilogue, row)).collect(),
@@ -200,7 +203,7 @@ impl GemmReference {
 /// A row of the reference product, and the sums of its terms' magnitudes.
 fn wanted_row<T: Scalar>(
     x: &ArrayView2<'_, T>,
-    w: &ArrayView2<'_, T>,
+    w: &Array2<f64>,
     epilogue: &DenseEpilogue<'_, T>,
     row: usize,
 ) -> (Vec<f64>, Vec<f64>) {
@@ -269,7 +272,7 @@ fn check_operands<T>(
 /// Adds `weigh(x_ik w_kj)` to `sums[j]` for every k, where i is `row`.
 fn accumulate<T: Scalar>(
     x: &ArrayView2<'_, T>,
-    w: &ArrayView2<'_, T>,
+    w: &Array2<f64>,
     row: usize,
     sums: &mut [f64],
     weigh: impl Fn(f64) -> f64,
@@ -277,7 +280,7 @@ fn accumulate<T: Scalar>(
     for (&x, weights) in x.row(row).iter().zip(w.rows()) {
         let x = x.to_f64();
         for (sum, &weight) in sums.iter_mut().zip(weights) {
-            *sum += weigh(x * weight.to_f64());
+            *sum += weigh(x * weight);
         }
     }
 }
