@@ -45,7 +45,7 @@ pub fn choices<T: GemmElement>(options: &Options, device: &Device, depth: usize)
     let capability = device.properties().compute_capability;
     let runs = |kernel: &GemmKernel| {
         kernel.refusal::<T>(depth as u32).is_none()
-            && (kernel.target()).includes((capability.major, capability.minor))
+            && (kernel.required_arch()).includes((capability.major, capability.minor))
     };
     let kernels = options.kernels().into_iter().filter(runs).map(of_kernel);
     let mut choices: Vec<_> = [own].into_iter().chain(kernels).collect();

@@ -69,7 +69,7 @@ fn f32_kernel<T: GemmElement>(device: &Device, w: ArrayView2<'_, T>) -> GemmKern
 /// Whether the device has the instructions that the kernel needs.
 fn runs_on(kernel: GemmKernel, device: &Device) -> bool {
     let Version { major, minor } = device.properties().compute_capability;
-    kernel.target().includes((major, minor))
+    kernel.required_arch().includes((major, minor))
 }
 
 /// Checks that a kernel which the caller has chosen can multiply an X of `depth` columns on the device.
@@ -89,11 +89,11 @@ pub(super) fn check_kernel<T: GemmElement>(
         return refused(reason);
     }
     if !runs_on(kernel, device) {
-        let (major, minor) = kernel.target().least_compute_capability();
+        let (major, minor) = kernel.required_arch().min_compute_capability();
         let found = device.properties().compute_capability;
         return refused(format!(
             "it is for compute capability {major}.{minor}{}, {device} has {found}",
-            if kernel.target().includes((u32::MAX, 0)) {
+            if kernel.required_arch().includes((u32::MAX, 0)) {
                 " and newer"
             } else {
                 " alone"

@@ -21,7 +21,7 @@ pub use bias_relu::BiasRelu;
 pub use element::{RealElement, TensorCoreElement};
 #[cfg(not(target_arch = "nvptx64"))]
 pub use rung::{GemmArguments, Multiplies, PlannedLaunch};
-pub use rung::{Rung, Target};
+pub use rung::{RequiredArch, Rung};
 
 use cuda_std::prelude::*;
 #[cfg(not(target_arch = "nvptx64"))]
@@ -104,9 +104,9 @@ macro_rules! kernels {
             }
 
             /// The GPUs that have its instructions.
-            pub const fn target(self) -> Target {
+            pub const fn required_arch(self) -> RequiredArch {
                 match self {
-                    $($(Self::$variant => <$room::$module::$variant as Rung>::TARGET,)*)*
+                    $($(Self::$variant => <$room::$module::$variant as Rung>::REQUIRED_ARCH,)*)*
                 }
             }
 

@@ -80,8 +80,7 @@ impl<T: TensorCoreElement> Multiplies<T> for Fragments {
     /// about the same time and read the same rows of X. A block computes several tiles of rows in turn.
     fn plan(problem: GemmProblem) -> PlannedLaunch<T> {
         let instances = [(2, fragments::<T, 2>()), (8, fragments::<T, 8>())];
-        let named =
-            (instances.iter()).find(|(_, kernel)| problem.instance == Some(kernel.name()));
+        let named = (instances.iter()).find(|(_, kernel)| problem.instance == Some(kernel.name()));
         let by_columns = &instances[usize::from(problem.cols > 16)];
         let &(tiles, kernel) = named.unwrap_or(by_columns);
         let (_, stride) = slice(u64::from(problem.depth) * size_of::<T>() as u64, tiles);
