@@ -60,7 +60,7 @@ impl Fork<'_> {
                 cuda.launch_beside(number, kernel.name(), &config, pointers)
             });
         }
-        // SAFETY: the caller's contract.
+        // SAFETY: `Device::launch` requires of its caller what this function requires.
         unsafe { self.device.launch(kernel, config, args) }
     }
 

@@ -318,7 +318,7 @@ impl Device {
             return Ok(());
         }
         match &*self.backend {
-            // SAFETY: the caller's contract.
+            // SAFETY: `launch` of the back end requires of its caller what this function requires.
             Backend::Emulator(emulator) => unsafe { emulator.launch(kernel, &config, args) },
             #[cfg(feature = "cuda")]
             // SAFETY: the handle has the types of the entry point's arguments; the rest is the caller's contract.

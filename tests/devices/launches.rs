@@ -19,6 +19,37 @@ fn a_launch_writes_what_the_kernel_says() {
 }
 
 #[test]
+fn the_log_has_the_entry_points_of_launches_and_of_recordings_in_order_and_ends() {
+    for device in devices_with_kernels() {
+        run_affine(&device, 5).unwrap();
+        let affine = affine();
+        let mut y = device.zeros::<u32>(64).unwrap();
+        let (recording, names) = device.log_launches(|| {
+            run_affine(&device, 5).unwrap();
+            device.record(|| {
+                // SAFETY: `y` has an element for each thread that writes.
+                unsafe { launch!(device, affine<<<1, BLOCK, 0>>>(5, y.mutable())) }
+            })
+        });
+        assert_eq!(names, [affine.name(); 2], "{device}");
+        // SAFETY: `y` is alive.
+        let ((), names) = device.log_launches(|| unsafe { recording.unwrap().launch().unwrap() });
+        assert!(names.is_empty(), "{device}: {names:?}");
+        run_affine(&device, 5).unwrap();
+        let ((), names) = device.log_launches(|| ());
+        assert!(names.is_empty(), "{device}: {names:?}");
+    }
+}
+
+#[test]
+fn a_panic_ends_the_log() {
+    let device = warprow::Device::emulator(Default::default());
+    let logged = || device.log_launches(|| panic!("as planned"));
+    std::panic::catch_unwind(std::panic::AssertUnwindSafe(logged)).unwrap_err();
+    assert!(device.log_launches(|| ()).1.is_empty());
+}
+
+#[test]
 fn launches_and_copies_happen_in_the_order_in_which_they_were_asked_for() {
     for device in devices_with_kernels() {
         let len = 4096;

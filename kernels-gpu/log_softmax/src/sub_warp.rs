@@ -44,7 +44,8 @@ pub unsafe fn sub_warp<T: SoftmaxElement>(
     y: GlobalMut<T>,
     bias: Bias<T>,
 ) {
-    // SAFETY: the kernel's contract.
+    // SAFETY: `log_softmax` requires what this kernel requires, and `classes` is at most `LANES * WIDTH * N`: checked
+    // for N = 1, and by the contract for N = `VECTORS`.
     unsafe {
         if classes <= LANES * WIDTH as u32 {
             log_softmax::<T, 1>(rows, classes, x, y, bias);
