@@ -216,7 +216,7 @@ impl Bench {
         Ok(Outcome::Computed {
             entries,
             times,
-            launched: Some(launched),
+            launched: Some(Box::new(launched)),
             found,
         })
     }

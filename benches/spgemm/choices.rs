@@ -15,8 +15,11 @@ pub struct Choice {
     pub options: SpgemmOptions,
 }
 
+/// A name, and a change of the limits.
+type LimitChange = (&'static str, fn(&mut BinLimits));
+
 /// Limits under which other kernels take the rows of some kernel. The name says what is not launched, or less often.
-const SWEEP: [(&str, fn(&mut BinLimits)); 11] = [
+const SWEEP: [LimitChange; 11] = [
     ("sizes_joined", |limits| limits.joined_products = u32::MAX),
     ("no_sort_of_512", |limits| limits.sort_products = 256),
     ("no_numeric_sort", |limits| limits.numeric_sort_products = 0),

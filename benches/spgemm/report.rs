@@ -66,7 +66,7 @@ pub enum Outcome {
         times: Times,
         /// The entry points, of this crate's products.
         #[serde(flatten)]
-        launched: Option<Launched>,
+        launched: Option<Box<Launched>>,
         /// The comparison.
         #[serde(flatten)]
         found: Found,

@@ -26,6 +26,7 @@ mod fork;
 mod identity;
 mod launch_log;
 mod limits;
+mod observation;
 mod occupancy;
 mod properties;
 mod recording;
