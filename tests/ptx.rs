@@ -24,7 +24,7 @@ const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
 
 /// What the names of the kernels begin with that need newer architectures, and which.
 const NEWER: [(&str, Arch); 5] = [
-    ("gemm_double_fragments_", Arch::SM90),
+    ("gemm_sm90_fragments_", Arch::SM90),
     ("gemm_warpgroup_fragments_", Arch::SM90A),
     ("gemm_warpgroup_halves_", Arch::SM90A),
     ("gemm_warpgroup_split_", Arch::SM90A),
@@ -262,6 +262,7 @@ fn threads_of_xw() -> HashMap<String, u32> {
                     cols,
                     multiprocessors: 132,
                     shared_bytes,
+                    instance: None,
                 };
                 add::<f32>(&mut most, problem);
                 add::<f64>(&mut most, problem);

@@ -1,7 +1,8 @@
 //! The run: every case, by every implementation, measured and verified.
 
+use crate::gemm::choices::{Choice, OURS, choices, softmax_kernels};
 use crate::gemm::cublas::{Cublas, Mode};
-use crate::gemm::operands::{WholeOperands, arithmetic, elements, poison, repeated};
+use crate::gemm::operands::{WholeOperands, arithmetic, distinct_rows, elements, poison, repeated};
 use crate::gemm::options::{Options, WeightShape};
 use crate::gemm::report::{Case, Line, Object, text};
 use crate::harness::element_type::ElementType;
@@ -10,10 +11,10 @@ use crate::harness::json_lines::{Environment, JsonLines};
 use crate::harness::measure::{Effort, measure};
 use ndarray::{Array2, ArrayView2};
 use warprow::device::{Device, DeviceError};
-use warprow::gemm::GemmElement;
+use warprow::gemm::{GemmElement, GemmError};
 use warprow::log_softmax::{LogSoftmax, SoftmaxElement};
-use warprow::reference::{DenseEpilogue, Verification, verify_gemm, verify_log_softmax};
-use warprow::{Gemm, GemmKernel, GemmOptions, bf16, f16, generate};
+use warprow::reference::{DenseEpilogue, GemmReference, Verification, verify_log_softmax};
+use warprow::{Error, Gemm, GemmOptions, bf16, f16, generate};
 
 /// Runs what the options say; whether all results were right.
 ///
@@ -104,27 +105,25 @@ impl Bench<'_> {
             Err(error) => return self.skip(&case, "warprow", error),
         };
         let floor = self.floor(&case)?;
-        let check = |y: ArrayView2<'_, T>, kernel: Option<GemmKernel>| {
-            let arithmetic = arithmetic::<T>(kernel);
-            let epilogue = DenseEpilogue::default();
-            verify_gemm(x.view(), w.view(), epilogue, arithmetic, y)
-        };
+        let reference = GemmReference::new(distinct_rows(&x), w.view(), DenseEpilogue::default());
         let whole = WholeOperands::new(&self.device, &x, &w)?;
-        for (name, options) in self.choices::<T>(depth) {
+        for choice in choices::<T>(self.options, &self.device, depth) {
+            let Some(gemm) = self.plan(&choice, w.view())? else {
+                continue;
+            };
             poison(&mut y_device)?;
-            let gemm = Gemm::plan(&self.device, w.view(), None, options)?;
             let timing = measure(&self.device, Effort::of(self.options.samples), || {
                 gemm.run(&x_device, rows as usize, &mut y_device)
             })?;
             let y = Array2::from_shape_vec((rows as usize, cols), y_device.download()?)?;
             let line = Line {
-                implementation: name,
+                implementation: choice.name,
                 kernel: Some(gemm.kernel().name()),
                 variant: gemm.variant(rows as usize)?,
                 ..Line::default()
             };
-            let found = check(y.view(), Some(gemm.kernel()));
-            let exact = whole.is_exact(&self.device, options, &mut y_device)?;
+            let found = reference.verify(arithmetic::<T>(Some(gemm.kernel())), y.view());
+            let exact = whole.is_exact(&self.device, choice.options)?;
             self.write(&case, line.timed(timing, floor), &found, exact)?;
         }
         let Some(cublas) = &self.cublas else {
@@ -146,7 +145,7 @@ impl Bench<'_> {
             match measure(&self.device, Effort::of(self.options.samples), &mut launch) {
                 Ok(timing) => {
                     let y = Array2::from_shape_vec((rows as usize, cols), y_device.download()?)?;
-                    let found = check(y.view(), None);
+                    let found = reference.verify(arithmetic::<T>(None), y.view());
                     lines.push((line.timed(timing, floor), Some(found)));
                 }
                 Err(error) => {
@@ -164,25 +163,16 @@ impl Bench<'_> {
         Ok(())
     }
 
-    /// The plan's kernel, and those asked for that take so many columns of X.
-    fn choices<T: GemmElement>(&self, depth: usize) -> Vec<(String, GemmOptions)> {
-        let options = |kernel: Option<GemmKernel>| GemmOptions {
-            kernel,
-            tf32: kernel.is_some(),
-            ..GemmOptions::default()
-        };
-        let mut choices = vec![("warprow".to_owned(), options(None))];
-        let capability = self.device.properties().compute_capability;
-        let runs = |kernel: &GemmKernel| {
-            kernel.refusal::<T>(depth as u32).is_none()
-                && kernel
-                    .target()
-                    .includes((capability.major, capability.minor))
-        };
-        for kernel in self.options.kernels().into_iter().filter(runs) {
-            choices.push((kernel.name().to_owned(), options(Some(kernel))));
+    /// The plan of a choice; `None` for a swept instance that cannot compute the product.
+    fn plan<T: GemmElement>(
+        &self,
+        choice: &Choice,
+        w: ArrayView2<'_, T>,
+    ) -> anyhow::Result<Option<Gemm<T>>> {
+        match Gemm::plan(&self.device, w, None, choice.options) {
+            Err(GemmError::Kernel { .. }) if choice.is_swept() => Ok(None),
+            plan => Ok(Some(plan.map_err(Error::from)?)),
         }
-        choices
     }
 
     /// LogSoftmax of the rows of a matrix.
@@ -204,17 +194,28 @@ impl Bench<'_> {
         let x_device = self.device.upload(elements(&x))?;
         let mut y_device = self.device.uninitialized::<T>(x.len())?;
         let floor = self.floor(&case)?;
-        poison(&mut y_device)?;
-        let timing = measure(&self.device, Effort::of(self.options.samples), || {
-            plan.run(&x_device, rows as usize, &mut y_device)
-        })?;
-        let y = Array2::from_shape_vec(x.dim(), y_device.download()?)?;
-        let line = Line {
-            implementation: "warprow".to_owned(),
-            ..Line::default()
-        };
-        let found = verify_log_softmax(x.view(), y.view());
-        self.write(&case, line.timed(timing, floor), &found, true)
+        let asked_for = softmax_kernels(self.options).iter().filter_map(|&kernel| {
+            let plan = LogSoftmax::plan(&self.device, classes, None);
+            let plan = plan.map(|plan| plan.with_kernel(kernel)).transpose()?;
+            Some(plan.map(|plan| (plan.variant(), plan)))
+        });
+        let plans: Vec<_> = [Ok((OURS, plan))].into_iter().chain(asked_for).collect();
+        for plan in plans {
+            let (name, plan) = plan?;
+            poison(&mut y_device)?;
+            let timing = measure(&self.device, Effort::of(self.options.samples), || {
+                plan.run(&x_device, rows as usize, &mut y_device)
+            })?;
+            let y = Array2::from_shape_vec(x.dim(), y_device.download()?)?;
+            let line = Line {
+                implementation: name.to_owned(),
+                variant: Some(plan.variant()),
+                ..Line::default()
+            };
+            let found = verify_log_softmax(x.view(), y.view());
+            self.write(&case, line.timed(timing, floor), &found, true)?;
+        }
+        Ok(())
     }
 
     /// Milliseconds in which the device copies half of the case's bytes, which moves all of them; `None` if there is

@@ -1,6 +1,6 @@
 //! X, W and Y of a product, random or of small whole numbers.
 
-use ndarray::Array2;
+use ndarray::{Array2, ArrayView2, s};
 use warprow::device::{Device, DeviceBuffer, DeviceError};
 use warprow::gemm::GemmElement;
 use warprow::generate::{self, GenerateError};
@@ -9,6 +9,9 @@ use warprow::{Error, Gemm, GemmKernel, GemmOptions};
 
 /// Random rows of X; the rows after them repeat them.
 const RANDOM_ROWS: usize = 1 << 15;
+
+/// Rows of a product of whole numbers, at most: an odd number, so that the last tile is not full.
+const WHOLE_ROWS: usize = 40_007;
 
 /// How a kernel of this crate computes, or cuBLAS, which may use tensor cores wherever they lose nothing.
 pub fn arithmetic<T: GemmElement>(kernel: Option<GemmKernel>) -> Arithmetic {
@@ -43,7 +46,12 @@ pub fn repeated<T: GemmElement>(rows: usize, cols: usize, seed: u64) -> Result<A
     Ok(Array2::from_shape_vec((rows, cols), values).expect("there are as many values"))
 }
 
-/// Operands of the same shapes with small whole numbers, whose sums are exact in any order and in tf32.
+/// The rows of X that differ. The rows after them repeat them.
+pub fn distinct_rows<T>(x: &Array2<T>) -> ArrayView2<'_, T> {
+    x.slice(s![..x.nrows().min(RANDOM_ROWS), ..])
+}
+
+/// Operands with as many columns and small whole numbers, whose sums are exact in any order and in tf32.
 #[derive(Debug)]
 pub struct WholeOperands<T: GemmElement> {
     x: DeviceBuffer<T>,
@@ -53,14 +61,16 @@ pub struct WholeOperands<T: GemmElement> {
 }
 
 impl<T: GemmElement> WholeOperands<T> {
-    /// For X and W of elements from -1 to 1.
+    /// For X and W of elements from -1 to 1. It has the first [`WHOLE_ROWS`] rows of X.
     ///
     /// # Errors
     ///
     /// The device's.
     pub fn new(device: &Device, x: &Array2<T>, w: &Array2<T>) -> Result<Self, DeviceError> {
-        let whole = |matrix: &Array2<T>| matrix.mapv(|a| T::from_f64((3.0 * a.to_f64()).round()));
-        let (x, w) = (whole(x), whole(w));
+        let whole =
+            |matrix: ArrayView2<'_, T>| matrix.mapv(|a| T::from_f64((3.0 * a.to_f64()).round()));
+        let rows = x.nrows().min(WHOLE_ROWS);
+        let (x, w) = (whole(x.slice(s![..rows, ..])), whole(w.view()));
         let product = gemm(x.view(), w.view(), DenseEpilogue::default());
         Ok(Self {
             x: device.upload(elements(&x))?,
@@ -69,20 +79,16 @@ impl<T: GemmElement> WholeOperands<T> {
         })
     }
 
-    /// Whether the product by a plan with these options is exact, in all rows. It leaves it in `y`.
+    /// Whether the product by a plan with these options is exact.
     ///
     /// # Errors
     ///
     /// The device's.
-    pub fn is_exact(
-        &self,
-        device: &Device,
-        options: GemmOptions,
-        y: &mut DeviceBuffer<T>,
-    ) -> Result<bool, Error> {
+    pub fn is_exact(&self, device: &Device, options: GemmOptions) -> Result<bool, Error> {
         let gemm = Gemm::plan(device, self.w.view(), None, options)?;
-        poison(y)?;
-        gemm.run(&self.x, self.wanted.nrows(), y)?;
+        let mut y = device.uninitialized(self.wanted.len())?;
+        poison(&mut y)?;
+        gemm.run(&self.x, self.wanted.nrows(), &mut y)?;
         let is_exact = y.download()? == elements(&self.wanted);
         if !is_exact {
             eprintln!("wrong with small whole numbers: {gemm}");
@@ -118,6 +124,7 @@ mod tests {
     fn rows_are_repeated_and_sizes_beyond_all_memory_are_errors() {
         let x = repeated::<f32>(RANDOM_ROWS + 3, 2, 1).unwrap();
         assert_eq!(x.row(RANDOM_ROWS + 2), x.row(2));
+        assert_eq!(distinct_rows(&x).nrows(), RANDOM_ROWS);
         let most = u32::MAX as usize;
         for (rows, cols) in [(most, most), (1 << 26, 1 << 22)] {
             let error = repeated::<f64>(rows, cols, 1).unwrap_err();

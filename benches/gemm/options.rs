@@ -49,6 +49,11 @@ pub struct Options {
     #[arg(long = "kernel", value_name = "NAME", value_delimiter = ',', value_parser = kernel_names())]
     kernels: Vec<String>,
 
+    /// Runs beside the plan's choice every instance of the kernels that plans choose from: results under the names of
+    /// the entry points
+    #[arg(long)]
+    pub sweep: bool,
+
     /// The device, the file of the results, the seed.
     #[command(flatten)]
     pub run: RunOptions,

@@ -25,13 +25,13 @@ pub struct Case {
 /// What came of it.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Line {
-    /// `warprow`, `cublas_default`, `cublas_pedantic`, `floor`, or a kernel's name.
+    /// `warprow`, `cublas_default`, `cublas_pedantic`, `floor`, a kernel's name, or that of one of its entry points.
     #[serde(rename = "impl")]
     pub implementation: String,
     /// The kernel that ran, if it is one of this crate.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kernel: Option<&'static str>,
-    /// The instance of the kernel that ran, by the name of its entry point.
+    /// The instance that ran, by the name of its entry point: `scripts/instances-by-evidence` reads it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub variant: Option<&'static str>,
     /// The version of cuBLAS, if that it is.

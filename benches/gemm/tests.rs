@@ -69,9 +69,53 @@ fn each_case_and_kernel_has_a_line_that_is_right_and_not_timed() {
         let found = of("log_softmax", 6, 6, element);
         assert_eq!(found.len(), 1);
         assert_eq!(found[0]["impl"], "warprow");
+        let variant = format!("log_softmax_staged_{element}_1");
+        assert_eq!(found[0]["variant"], variant);
         lines += 1;
     }
     assert_eq!(lines, objects.len());
+}
+
+#[test]
+fn a_sweep_runs_each_instance_that_can_compute_the_product() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("gemm.jsonl");
+    let shape = ["--rows", "67", "--shape", "24x17", "--classes", "8"];
+    let others = ["--type", "f64,bf16", "--sweep", "--no-cublas"];
+    assert!(run(&[&shape[..], &others].concat(), &path).unwrap());
+    let mut swept: Vec<(String, String)> = Vec::new();
+    for object in objects(&path) {
+        assert_eq!(object["ok"], true, "{object}");
+        let text = |key: &str| object[key].as_str().unwrap().to_owned();
+        if text("impl") != "warprow" {
+            assert_eq!(text("impl"), text("variant"));
+            swept.push((text("bench"), text("impl")));
+        }
+    }
+    let names = |bench: &str, prefix: &str| -> Vec<&str> {
+        let of_bench = swept.iter().filter(|(of, _)| of == bench);
+        let names = of_bench.filter_map(|(_, name)| name.strip_prefix(prefix));
+        names.collect()
+    };
+    assert_eq!(
+        names("gemm", "gemm_warp_fragments_f64_"),
+        ["Columns16", "Columns48Streamed"]
+    );
+    // `Columns48Compact` takes no W of 17 columns.
+    assert_eq!(names("gemm", "gemm_sm90_fragments_").len(), 4);
+    assert_eq!(names("gemm", "gemm_fragments_bf16_"), ["2", "8"]);
+    assert_eq!(names("gemm", "").len(), 2 + 4 + 2 + 6 + 3);
+    assert_eq!(
+        names("log_softmax", "log_softmax_"),
+        [
+            "sub_warp_f64",
+            "staged_f64_8",
+            "streamed_f64",
+            "sub_warp_bf16",
+            "staged_bf16_1",
+            "streamed_bf16"
+        ]
+    );
 }
 
 #[test]

@@ -12,12 +12,12 @@ use warprow::Scalar;
 
 /// A number, and the sum of the magnitudes of its terms.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Sum {
+pub struct SumWithMagnitude {
     value: f64,
     magnitude: f64,
 }
 
-impl Sum {
+impl SumWithMagnitude {
     /// That of some terms.
     pub fn of(terms: impl Iterator<Item = f64>) -> Self {
         terms.fold(Self::default(), |sum, term| Self {
@@ -31,7 +31,7 @@ impl Sum {
 #[derive(Debug)]
 pub struct RowSums {
     weights: Vec<f64>,
-    wanted: Vec<Sum>,
+    wanted: Vec<SumWithMagnitude>,
     /// The nonzeros of each row of A.
     nonzeros: Vec<usize>,
 }
@@ -51,12 +51,12 @@ impl RowSums {
     /// Those of the product of `a` and a matrix whose rows have the weighted sums `of_right`.
     pub fn new<T: Scalar>(
         a: CsMatViewI<'_, T, u32, u32>,
-        of_right: &[Sum],
+        of_right: &[SumWithMagnitude],
         weights: Vec<f64>,
     ) -> Self {
         let row = |row| a.outer_view(row).expect("the row is one of the matrix");
         let wanted = (0..a.rows()).into_par_iter().map(|i| {
-            let mut sum = Sum::default();
+            let mut sum = SumWithMagnitude::default();
             for (k, &value) in row(i).iter() {
                 let value = value.to_f64();
                 sum.value += value * of_right[k].value;
@@ -80,7 +80,7 @@ impl RowSums {
         depth: Option<usize>,
     ) -> bool {
         let terms = entries.map(|(column, value)| self.weights[column] * value.to_f64());
-        let (found, wanted) = (Sum::of(terms), self.wanted[row]);
+        let (found, wanted) = (SumWithMagnitude::of(terms), self.wanted[row]);
         let is_narrow = T::UNIT_ROUNDOFF > T::SUM_UNIT_ROUNDOFF;
         let of_rounding = if is_narrow {
             1.01 * T::UNIT_ROUNDOFF

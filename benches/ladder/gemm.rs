@@ -62,9 +62,9 @@ fn why_not(kernel: GemmKernel, depth: u32, device: &Device) -> Option<String> {
         return Some(refusal);
     }
     let found = device.properties().compute_capability;
-    let target = kernel.target();
-    if !target.includes((found.major, found.minor)) {
-        let (major, minor) = target.least_compute_capability();
+    let required = kernel.required_arch();
+    if !required.includes((found.major, found.minor)) {
+        let (major, minor) = required.min_compute_capability();
         return Some(format!(
             "wants compute capability {major}.{minor}, found {}.{}",
             found.major, found.minor
@@ -98,7 +98,7 @@ fn computed(
     if !verification.ok() {
         eprintln!("{verification}");
     }
-    let exact = (operands.whole).is_exact(&bench.device, options, &mut operands.y_device)?;
+    let exact = (operands.whole).is_exact(&bench.device, options)?;
     let verified = Verified {
         rows,
         max_relative_error: verification.max_relative_error,

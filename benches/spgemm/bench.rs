@@ -4,7 +4,9 @@ use crate::harness::cusparse::{self, CusparseElement};
 use crate::harness::host_clock::{Runs, measure_whole};
 use crate::harness::json_lines::{Environment, JsonLines};
 use crate::spgemm::cases::Case;
+use crate::spgemm::choices::{Choice, OURS, choices};
 use crate::spgemm::cusparse_spgemm::{Algorithm, Cusparse};
+use crate::spgemm::launched::Launched;
 use crate::spgemm::options::{ElementType, Factor, Options};
 use crate::spgemm::report::{Line, Object, Outcome, Product, Times, median, table};
 use crate::spgemm::verification::Verifier;
@@ -47,12 +49,7 @@ fn run_typed<T: BenchElement>(options: &Options) -> anyhow::Result<bool> {
     let default = BinLimits::new(shared_bytes, size_of::<T>() as u32);
     let bench = Bench {
         samples: options.samples,
-        spgemm: SpgemmOptions {
-            deterministic: options.deterministic,
-            low_memory: options.low_memory,
-            bin_limits: options.bin_limits(default)?,
-            ..SpgemmOptions::default()
-        },
+        choices: choices(options, default)?,
         cusparse,
         device,
     };
@@ -78,7 +75,7 @@ fn run_typed<T: BenchElement>(options: &Options) -> anyhow::Result<bool> {
 struct Bench {
     device: Device,
     cusparse: Option<Cusparse>,
-    spgemm: SpgemmOptions,
+    choices: Vec<Choice>,
     samples: u32,
 }
 
@@ -168,7 +165,22 @@ impl Bench {
             Ok(())
         };
         let (a, b) = operands?;
-        add("warprow", None, self.by_warprow(&a, &b, &verifier))?;
+        let mut launched_by_default = None;
+        for &choice in &self.choices {
+            let launched = match Launched::of(&self.device, &a, &b, choice.options) {
+                Ok(launched) => launched,
+                Err(error) => {
+                    add(choice.name, None, Err(error.into()))?;
+                    continue;
+                }
+            };
+            if launched_by_default.as_ref() == Some(&launched) {
+                continue;
+            }
+            launched_by_default.get_or_insert_with(|| launched.clone());
+            let outcome = self.by_warprow(choice, &a, &b, &verifier, launched);
+            add(choice.name, None, outcome)?;
+        }
         if let Some(cusparse) = &self.cusparse {
             for algorithm in Algorithm::ALL {
                 let version = Some(cusparse.version().to_owned());
@@ -181,24 +193,30 @@ impl Bench {
 
     fn by_warprow<T: BenchElement>(
         &self,
+        Choice { name, options }: Choice,
         a: &DeviceCsr<T>,
         b: &DeviceCsr<T>,
         verifier: &Verifier<'_, T>,
+        launched: Launched,
     ) -> Result<Outcome, Failure> {
         let (mut times, c) = self.times(verifier, || {
-            Ok::<_, OperandError>(multiply(a, b, self.spgemm)?.c)
+            Ok::<_, OperandError>(multiply(a, b, options)?.c)
         })?;
         let entries = c.pattern().nnz() as u64;
         let mut found = verifier.verify(&c.download()?);
         drop(c);
         if times.ms.is_some() {
-            let c = self.time_phases(a, b, &mut times)?;
+            let c = self.time_phases(options, a, b, &mut times)?;
             found = found.and(verifier.verify(&c.download()?));
         }
-        found.ok &= self.is_exact(verifier, |a, b| multiply(a, b, self.spgemm)?.c.download())?;
+        // The choices of a sweep are compared with the product in f64 alone.
+        if name == OURS {
+            found.ok &= self.is_exact(verifier, |a, b| multiply(a, b, options)?.c.download())?;
+        }
         Ok(Outcome::Computed {
             entries,
             times,
+            launched: Some(Box::new(launched)),
             found,
         })
     }
@@ -235,11 +253,12 @@ impl Bench {
     /// Times the phases, and gives the product of the last run.
     fn time_phases<T: BenchElement>(
         &self,
+        options: SpgemmOptions,
         a: &DeviceCsr<T>,
         b: &DeviceCsr<T>,
         times: &mut Times,
     ) -> Result<DeviceCsr<T>, OperandError> {
-        let symbolic = || Spgemm::<T>::symbolic(a.pattern(), b.pattern(), self.spgemm);
+        let symbolic = || Spgemm::<T>::symbolic(a.pattern(), b.pattern(), options);
         times.symbolic_ms = Some(self.samples_of(|| symbolic().map(drop))?);
         let mut spgemm = symbolic()?;
         let mut values = self.device.uninitialized(spgemm.entries())?;
@@ -281,6 +300,7 @@ impl Bench {
         Ok(Outcome::Computed {
             entries: c.values.len() as u64,
             times,
+            launched: None,
             found,
         })
     }

@@ -11,10 +11,15 @@
 //! until the device is done. The other is the numeric phase alone, into an allocated C of known structure: its first
 //! run, and the runs after it. The bench compares the results of the whole and of the last run with the product in
 //! f64, in all rows or a sample. The emulator has no times: there, products are only verified.
+//!
+//! Results name the entry points of each phase. `--sweep` also multiplies under other limits between the kernels.
+//! `scripts/instances-by-evidence` compares the times.
 
 mod bench;
 pub(crate) mod cases;
+mod choices;
 mod cusparse_spgemm;
+mod launched;
 mod options;
 mod report;
 #[cfg(test)]

@@ -37,6 +37,11 @@ pub struct Options {
     #[arg(long)]
     pub low_memory: bool,
 
+    /// Multiplies also under limits that replace a kernel by others; a product that launches what the default does is
+    /// not timed again
+    #[arg(long)]
+    pub sweep: bool,
+
     /// The device, the file of the results, the seed.
     #[command(flatten)]
     pub run: RunOptions,

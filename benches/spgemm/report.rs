@@ -1,5 +1,6 @@
 //! Results: what one is, the table's line and the file's object.
 
+use crate::spgemm::launched::Launched;
 use crate::spgemm::verification::Found;
 use serde::Serialize;
 
@@ -28,7 +29,7 @@ pub struct Product {
 /// Who computes, and what came of it.
 #[derive(Clone, Debug, Serialize)]
 pub struct Line {
-    /// `warprow`, or an algorithm of cuSPARSE.
+    /// `warprow`, a choice of the sweep, or an algorithm of cuSPARSE.
     #[serde(rename = "impl")]
     pub implementation: &'static str,
     /// The version of cuSPARSE, if that it is.
@@ -63,6 +64,9 @@ pub enum Outcome {
         /// Times; null on the emulator.
         #[serde(flatten)]
         times: Times,
+        /// The entry points, of this crate's products.
+        #[serde(flatten)]
+        launched: Option<Box<Launched>>,
         /// The comparison.
         #[serde(flatten)]
         found: Found,
@@ -146,6 +150,7 @@ pub fn table(product: &Product, lines: &[Line]) -> String {
                 entries,
                 times,
                 found,
+                ..
             } => format!(
                 "  {:<16} {:>10} ms ({} .. {}), symbolic {}, numeric {} then {}, {} GFLOP/s, \
                  {} x cuSPARSE, {entries} entries, {} {} rows, error {:.1e}\n",

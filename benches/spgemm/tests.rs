@@ -39,6 +39,45 @@ fn each_product_and_implementation_has_a_line_that_is_right_and_not_timed() {
 }
 
 #[test]
+fn a_line_names_the_entry_points_and_a_sweep_adds_what_launches_others() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("spgemm.jsonl");
+    assert!(run(&["--sweep", "--product", "square"], &path).unwrap());
+    let text = std::fs::read_to_string(&path).unwrap();
+    let objects: Vec<Value> = text
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let launches = |object: &Value, phase: &str, kernel: &str| {
+        let mut names = object[phase].as_array().unwrap().iter();
+        names.any(|name| name.as_str().unwrap().starts_with(kernel))
+    };
+    let of = |name: &str| objects.iter().find(|object| object["impl"] == name);
+    let ours = of("warprow").unwrap();
+    assert_eq!(ours["ok"], true);
+    assert!(launches(ours, "entry_points", "spgemm_row_work"));
+    assert!(launches(
+        ours,
+        "symbolic_entry_points",
+        "spgemm_copy_columns"
+    ));
+    assert!(launches(
+        ours,
+        "numeric_entry_points",
+        "spgemm_sort_products_f32_"
+    ));
+    let unsorted = of("no_numeric_sort").unwrap();
+    assert_eq!(unsorted["ok"], true);
+    assert!(!launches(
+        unsorted,
+        "numeric_entry_points",
+        "spgemm_sort_products_f32_"
+    ));
+    // The matrix has no rows of runs, so the limit changes nothing.
+    assert!(of("no_runs").is_none());
+}
+
+#[test]
 fn a_cusparse_that_is_insisted_on_and_is_not_there_is_an_error() {
     let folder = tempfile::tempdir().unwrap();
     let library = folder.path().to_str().unwrap().to_owned();

@@ -1,7 +1,7 @@
 //! The comparison of a product with that in f64: entry by entry, or of large products a sample of rows entry by entry
 //! and all rows by their sums. And the exact comparison of a product of small whole numbers.
 
-use crate::harness::row_sums::{RowSums, Sum, weights};
+use crate::harness::row_sums::{RowSums, SumWithMagnitude, weights};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
@@ -131,9 +131,10 @@ impl<'a, T: Scalar> Verifier<'a, T> {
             let weights = weights(self.b.cols(), self.seed);
             let weighted = |k| {
                 let row = self.b.outer_view(k).expect("the row is one of the matrix");
-                Sum::of(row.iter().map(|(column, b)| b.to_f64() * weights[column]))
+                SumWithMagnitude::of(row.iter().map(|(column, b)| b.to_f64() * weights[column]))
             };
-            let of_right: Vec<Sum> = (0..self.b.rows()).into_par_iter().map(weighted).collect();
+            let of_right: Vec<SumWithMagnitude> =
+                (0..self.b.rows()).into_par_iter().map(weighted).collect();
             RowSums::new(self.a.view(), &of_right, weights)
         });
         let is_wrong = |&row: &usize| {

@@ -1,7 +1,7 @@
 //! Comparison of a product with the one in f64: entry by entry, or of large products a sample of rows entry by entry
 //! and all rows by their sums.
 
-use crate::harness::row_sums::{RowSums, Sum, weights};
+use crate::harness::row_sums::{RowSums, SumWithMagnitude, weights};
 use ndarray::{Array2, ArrayView2};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -171,9 +171,10 @@ impl<'a, T: Scalar + Element> VerifiedRows<'a, T> {
             let weights = weights(features, self.seed);
             let weighted = |k| {
                 let elements = x.row(k).into_iter().zip(&weights);
-                Sum::of(elements.map(|(x, weight)| x.to_f64() * weight))
+                SumWithMagnitude::of(elements.map(|(x, weight)| x.to_f64() * weight))
             };
-            let of_right: Vec<Sum> = (0..x.nrows()).into_par_iter().map(weighted).collect();
+            let of_right: Vec<SumWithMagnitude> =
+                (0..x.nrows()).into_par_iter().map(weighted).collect();
             RowSums::new(self.a.view(), &of_right, weights)
         });
         let rows_at_once = (FETCHED / features.max(1)).max(1);

@@ -119,7 +119,8 @@ impl Cuda {
     /// The destination lies inside one allocation of this device.
     pub unsafe fn write(&self, address: u64, bytes: &[u8]) -> Result<(), DeviceError> {
         self.enter()?;
-        // SAFETY: the caller's contract; `bytes` outlives the copy, as the stream is waited for.
+        // SAFETY: the caller guarantees that the device's bytes lie inside one allocation. `bytes` outlives the copy,
+        // because `synchronize` waits for the stream.
         let result = unsafe { slice(address, bytes.len()).async_copy_from(bytes, &self.stream) };
         self.check("copy to the device", result)?;
         self.synchronize()
@@ -132,7 +133,8 @@ impl Cuda {
     /// The source lies inside one allocation of this device.
     pub unsafe fn read(&self, address: u64, bytes: &mut [u8]) -> Result<(), DeviceError> {
         self.enter()?;
-        // SAFETY: the caller's contract; `bytes` outlives the copy, as the stream is waited for.
+        // SAFETY: the caller guarantees that the device's bytes lie inside one allocation. `bytes` outlives the copy,
+        // because `synchronize` waits for the stream.
         let result = unsafe { slice(address, bytes.len()).async_copy_to(bytes, &self.stream) };
         // Waited for in any case: the copy may have begun.
         let done = self.synchronize();
@@ -147,7 +149,7 @@ impl Cuda {
     /// The bytes lie inside one allocation of this device.
     pub unsafe fn fill(&self, address: u64, bytes: usize, value: u8) -> Result<(), DeviceError> {
         self.enter()?;
-        // SAFETY: the caller's contract.
+        // SAFETY: the caller guarantees that the bytes lie inside one allocation.
         let result = unsafe { slice(address, bytes).set_8_async(value, &self.stream) };
         self.check("set device memory", result)
     }
@@ -175,7 +177,7 @@ impl Cuda {
         config: &LaunchConfig,
         arguments: &[*mut c_void],
     ) -> Result<(), DeviceError> {
-        // SAFETY: the caller's contract.
+        // SAFETY: `launch_on` requires of its caller what this function requires.
         unsafe { self.launch_on(&self.stream, kernel, config, arguments) }
     }
 
@@ -194,7 +196,8 @@ impl Cuda {
         let entry_point = self.prepare(kernel, config)?;
         *self.last_kernel() = Some(Arc::clone(&entry_point.name));
         let extents = |Dim3 { x, y, z }| (x, y, z);
-        // SAFETY: the caller's contract; the driver copies the arguments before it returns.
+        // SAFETY: the caller guarantees that the pointers are to arguments of the entry point's types; the driver
+        // copies the arguments before it returns.
         let result = unsafe {
             stream.launch(
                 &entry_point.function,
@@ -392,6 +395,6 @@ fn count(value: i32) -> u32 {
 ///
 /// The bytes lie inside one allocation.
 unsafe fn slice(address: u64, bytes: usize) -> DeviceSlice<u8> {
-    // SAFETY: the caller's contract.
+    // SAFETY: the caller guarantees that the bytes lie inside one allocation.
     unsafe { DeviceSlice::from_raw_parts_mut(DevicePointer::from_raw(address), bytes) }
 }

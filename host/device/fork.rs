@@ -61,7 +61,7 @@ impl Fork<'_> {
             self.device.launch_logs.add(&[kernel.name()]);
             return Ok(());
         }
-        // SAFETY: the caller's contract.
+        // SAFETY: `Device::launch` requires of its caller what this function requires.
         unsafe { self.device.launch(kernel, config, args) }
     }
 

@@ -26,6 +26,7 @@ mod fork;
 mod identity;
 mod launches;
 mod limits;
+mod observation;
 mod occupancy;
 mod properties;
 mod recording;
@@ -290,16 +291,6 @@ impl Device {
         Ok(())
     }
 
-    /// The modules that the driver has compiled for this device so far, in that order: their part of a first use.
-    /// None on the emulator.
-    pub fn module_loads(&self) -> Vec<ModuleLoad> {
-        match &*self.backend {
-            Backend::Emulator(_) => Vec::new(),
-            #[cfg(cuda)]
-            Backend::Cuda(cuda) => cuda.module_loads(),
-        }
-    }
-
     /// Waits until the device has done all its work.
     ///
     /// # Errors
@@ -331,18 +322,6 @@ impl Device {
             Backend::Emulator(_) => emulator::refuse_during_progress(what),
             #[cfg(cuda)]
             Backend::Cuda(_) => Ok(()),
-        }
-    }
-
-    /// Calls `progress` while launches run on an emulator; `None` ends that. A GPU does not report progress.
-    ///
-    /// The function cannot use an emulator, which runs a launch meanwhile: what it asks of one is
-    /// [`DeviceError::DuringProgress`]. It must not wait for a thread that uses this device.
-    pub fn set_progress(&self, progress: Option<Progress>) {
-        match &*self.backend {
-            Backend::Emulator(emulator) => emulator.set_progress(progress),
-            #[cfg(cuda)]
-            Backend::Cuda(_) => {}
         }
     }
 }

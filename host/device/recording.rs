@@ -232,7 +232,7 @@ impl Device {
                 Ok(())
             }
             #[cfg(cuda)]
-            // SAFETY: the caller's contract.
+            // SAFETY: the caller guarantees that the arguments have the types of the entry point's.
             (SoFar::Cuda(chain), Backend::Cuda(cuda)) => args.with_pointers(|pointers| unsafe {
                 cuda.record(chain, kernel.name(), &config, pointers)
             }),
@@ -281,7 +281,7 @@ impl LaunchGraph {
                 replays.iter().try_for_each(|replay| replay(emulator))?;
             }
             #[cfg(cuda)]
-            // SAFETY: the caller's contract.
+            // SAFETY: the caller guarantees the contracts of all recorded launches.
             (Recorded::Cuda(recorded), Backend::Cuda(cuda)) => unsafe {
                 cuda.launch_recorded(recorded)?;
             },

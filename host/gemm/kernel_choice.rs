@@ -1,6 +1,6 @@
 //! Chooses the kernel of a plan, and checks one that the caller has chosen.
 
-use super::{GemmElement, GemmError, GemmKernel, GemmOptions};
+use super::{GemmElement, GemmError, GemmKernel, GemmOptions, GemmProblem};
 use crate::device::{Device, Version};
 use ndarray::ArrayView2;
 use warprow_kernels::gemm::product::{split_fragments, warpgroup_halves, warpgroup_split};
@@ -69,7 +69,7 @@ fn f32_kernel<T: GemmElement>(device: &Device, w: ArrayView2<'_, T>) -> GemmKern
 /// Whether the device has the instructions that the kernel needs.
 fn runs_on(kernel: GemmKernel, device: &Device) -> bool {
     let Version { major, minor } = device.properties().compute_capability;
-    kernel.target().includes((major, minor))
+    kernel.required_arch().includes((major, minor))
 }
 
 /// Checks that a kernel which the caller has chosen can multiply an X of `depth` columns on the device.
@@ -89,11 +89,11 @@ pub(super) fn check_kernel<T: GemmElement>(
         return refused(reason);
     }
     if !runs_on(kernel, device) {
-        let (major, minor) = kernel.target().least_compute_capability();
+        let (major, minor) = kernel.required_arch().min_compute_capability();
         let found = device.properties().compute_capability;
         return refused(format!(
             "it is for compute capability {major}.{minor}{}, {device} has {found}",
-            if kernel.target().includes((u32::MAX, 0)) {
+            if kernel.required_arch().includes((u32::MAX, 0)) {
                 " and newer"
             } else {
                 " alone"
@@ -104,4 +104,31 @@ pub(super) fn check_kernel<T: GemmElement>(
         return refused("on f32 it computes in tf32, which the options do not allow".to_owned());
     }
     Ok(())
+}
+
+/// Checks that the kernel has the instance that the problem asks for, and that this one can compute the product.
+pub(super) fn check_instance<T: GemmElement>(
+    kernel: GemmKernel,
+    problem: GemmProblem,
+) -> Result<(), GemmError> {
+    let Some(wanted) = problem.instance else {
+        return Ok(());
+    };
+    // W may have no columns, but a problem has at least one.
+    let problem = GemmProblem {
+        cols: problem.cols.max(1),
+        ..problem
+    };
+    match kernel.plan::<T>(problem) {
+        Some(plan) if plan.kernel.name() == wanted => Ok(()),
+        _ => Err(GemmError::Kernel {
+            kernel: kernel.name(),
+            reason: format!(
+                "instance `{wanted}` is not one of its own, or cannot multiply by a {} x {} matrix in {}",
+                problem.depth,
+                problem.cols,
+                T::NAME
+            ),
+        }),
+    }
 }

@@ -24,7 +24,7 @@ mod kernel_choice;
 
 pub use error::GemmError;
 
-use self::kernel_choice::{check_kernel, default_kernel};
+use self::kernel_choice::{check_instance, check_kernel, default_kernel};
 use crate::device::{Device, DeviceBuffer};
 use crate::operand::{
     OperandError, buffer_len, check_buffer, check_len, elements, extent, upload_dense,
@@ -53,6 +53,9 @@ pub struct GemmOptions {
     /// Whether f32 may be rounded to tf32 (11 bits of the significand) for tensor cores; default: no. The plan ignores
     /// it for other types, and where an exact kernel is as fast.
     pub tf32: bool,
+    /// The instance of `kernel`, by its PTX entry point: for benches and tests. Default: the kernel chooses.
+    #[doc(hidden)]
+    pub instance: Option<&'static str>,
 }
 
 /// A plan of `Y = X W`, then bias and ReLU if asked for. It owns W and the bias on a device, and the choice of a
@@ -100,7 +103,9 @@ impl<T: GemmElement> Gemm<T> {
             cols,
             multiprocessors: device.properties().multiprocessors,
             shared_bytes: device.properties().max_shared_bytes_per_block,
+            instance: options.instance,
         };
+        check_instance::<T>(kernel, problem)?;
         let bias = bias.map(|bias| device.upload(&bias.to_vec()));
         Ok(Self {
             weights: device.upload(&kernel.pack(w.iter().copied().collect(), problem))?,
@@ -170,6 +175,7 @@ impl<T: GemmElement> Gemm<T> {
             cols: self.cols,
             multiprocessors: self.device.properties().multiprocessors,
             shared_bytes: self.device.properties().max_shared_bytes_per_block,
+            instance: self.options.instance,
         };
         (elements(rows, self.cols) > 0).then_some(problem)
     }

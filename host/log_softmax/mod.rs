@@ -18,8 +18,10 @@ use crate::device::{Device, DeviceBuffer};
 use crate::operand::{OperandError, check_buffer, check_len, elements, extent, upload_dense};
 use cuda_std::memory::Global;
 use ndarray::{Array2, ArrayView1, ArrayView2};
+use warprow_kernels::log_softmax::Bias;
 pub use warprow_kernels::log_softmax::SoftmaxElement;
-use warprow_kernels::log_softmax::{self, Bias};
+#[doc(hidden)]
+pub use warprow_kernels::log_softmax::SoftmaxKernel;
 
 /// A plan of LogSoftmax on a device: `y_j = z_j - ln(sum over k of exp(z_k))` for each row, with `z = x + bias`.
 #[derive(Debug)]
@@ -27,6 +29,7 @@ pub struct LogSoftmax<T: SoftmaxElement> {
     device: Device,
     classes: u32,
     bias: Option<DeviceBuffer<T>>,
+    kernel: SoftmaxKernel,
 }
 
 impl<T: SoftmaxElement> LogSoftmax<T> {
@@ -55,7 +58,20 @@ impl<T: SoftmaxElement> LogSoftmax<T> {
             device: device.clone(),
             classes: count as u32,
             bias: bias.transpose()?,
+            kernel: SoftmaxKernel::for_rows::<T>(count as u32),
         })
+    }
+
+    /// The same plan by that kernel; `None` if it does not take rows of so many classes. For benches and tests.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn with_kernel(self, kernel: SoftmaxKernel) -> Option<Self> {
+        (kernel.takes::<T>(self.classes)).then_some(Self { kernel, ..self })
+    }
+
+    /// The name of the PTX entry point that a run launches.
+    pub fn variant(&self) -> &'static str {
+        self.kernel.handle::<T>().name()
     }
 
     /// The number of classes, which is the length of a row.
@@ -93,8 +109,8 @@ impl<T: SoftmaxElement> LogSoftmax<T> {
         let bias = Bias {
             values: self.bias.as_ref().map_or(no_bias, DeviceBuffer::read_only),
         };
-        let handle = log_softmax::handle::<T>(self.classes);
-        let config = log_softmax::launch::<T>(rows, self.classes);
+        let handle = self.kernel.handle::<T>();
+        let config = self.kernel.launch::<T>(rows, self.classes);
         let arguments = (rows, self.classes, x.read_only(), y.mutable(), bias);
         // SAFETY: the buffers belong to this device and have `rows * classes` elements, checked above. `y` is borrowed
         // mutably, so it does not overlap `x`. `plan` checked the bias. The launch is the kernel's own.

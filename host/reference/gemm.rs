@@ -64,6 +64,16 @@ impl Arithmetic {
             ..Self::tensor_cores()
         }
     }
+
+    /// The terms of a sum over `depth` products and the bias.
+    fn terms(self, depth: usize) -> Terms {
+        let v = self.operand_roundoff;
+        Terms {
+            count: depth + 1,
+            sum_roundoff: self.sum_roundoff,
+            operand_error: 2.0 * v + v * v,
+        }
+    }
 }
 
 /// The product `X W` (m x k by k x n), then the epilogue. Sums are f64, in the order of k.
@@ -78,6 +88,7 @@ pub fn gemm<T: Scalar>(
     epilogue: DenseEpilogue<'_, T>,
 ) -> Array2<f64> {
     check_operands(&x, &w, &epilogue);
+    let w = w.mapv(T::to_f64);
     let mut product = Array2::zeros((x.nrows(), w.ncols()));
     let rows = product
         .as_slice_mut()
@@ -130,39 +141,102 @@ pub fn verify_gemm<T: Scalar>(
         y.nrows(),
         y.ncols()
     );
-    let v = arithmetic.operand_roundoff;
-    let terms = Terms {
-        count: x.ncols() + 1,
-        sum_roundoff: arithmetic.sum_roundoff,
-        operand_error: 2.0 * v + v * v,
-    };
+    let terms = arithmetic.terms(x.ncols());
+    let w = w.mapv(T::to_f64);
     (0..x.nrows())
         .into_par_iter()
         .map(|row| {
-            let mut sums = vec![0.0; w.ncols()];
-            let mut magnitudes = vec![0.0; w.ncols()];
-            accumulate(&x, &w, row, &mut sums, |term| term);
-            accumulate(&x, &w, row, &mut magnitudes, f64::abs);
-            if let Some(bias) = epilogue.bias {
-                for (magnitude, bias) in magnitudes.iter_mut().zip(bias) {
-                    *magnitude += bias.to_f64().abs();
-                }
-            }
-            judge_entries::<T>(
-                (0..w.ncols()).map(|column| {
-                    let wanted = epilogue.apply(sums[column], column);
-                    (
-                        row,
-                        column,
-                        y[(row, column)].to_f64(),
-                        wanted,
-                        magnitudes[column],
-                    )
-                }),
-                terms,
-            )
+            let (wanted, magnitudes) = wanted_row(&x, &w, &epilogue, row);
+            judge_row(row, y.row(row), &wanted, &magnitudes, terms)
         })
         .reduce(|| Verification::EMPTY, Verification::merge)
+}
+
+/// A reference product that is computed once, for the verification of several.
+#[derive(Clone, Debug)]
+pub struct GemmReference {
+    /// Of each row, what is wanted and the sums of the terms' magnitudes.
+    rows: Vec<(Vec<f64>, Vec<f64>)>,
+    depth: usize,
+}
+
+impl GemmReference {
+    /// The product `X W`, then the epilogue.
+    ///
+    /// # Panics
+    ///
+    /// If the shapes do not fit.
+    #[must_use]
+    pub fn new<T: Scalar>(
+        x: ArrayView2<'_, T>,
+        w: ArrayView2<'_, T>,
+        epilogue: DenseEpilogue<'_, T>,
+    ) -> Self {
+        check_operands(&x, &w, &epilogue);
+        let w = w.mapv(T::to_f64);
+        let rows = (0..x.nrows()).into_par_iter();
+        Self {
+            rows: rows.map(|row| wanted_row(&x, &w, &epilogue, row)).collect(),
+            depth: x.ncols(),
+        }
+    }
+
+    /// Compares `y` as [`verify_gemm`] does. If Y has more rows than the reference, those of X repeat: row i is
+    /// compared with row i modulo the number of rows of the reference.
+    ///
+    /// # Panics
+    ///
+    /// If Y has not as many columns as the reference, or has rows and the reference has none.
+    pub fn verify<T: Scalar>(&self, arithmetic: Arithmetic, y: ArrayView2<'_, T>) -> Verification {
+        let terms = arithmetic.terms(self.depth);
+        (0..y.nrows())
+            .into_par_iter()
+            .map(|row| {
+                let (wanted, magnitudes) = &self.rows[row % self.rows.len()];
+                assert_eq!(y.ncols(), wanted.len(), "the columns of Y");
+                judge_row(row, y.row(row), wanted, magnitudes, terms)
+            })
+            .reduce(|| Verification::EMPTY, Verification::merge)
+    }
+}
+
+/// A row of the reference product, and the sums of its terms' magnitudes.
+fn wanted_row<T: Scalar>(
+    x: &ArrayView2<'_, T>,
+    w: &Array2<f64>,
+    epilogue: &DenseEpilogue<'_, T>,
+    row: usize,
+) -> (Vec<f64>, Vec<f64>) {
+    let mut sums = vec![0.0; w.ncols()];
+    let mut magnitudes = vec![0.0; w.ncols()];
+    accumulate(x, w, row, &mut sums, |term| term);
+    accumulate(x, w, row, &mut magnitudes, f64::abs);
+    for (column, sum) in sums.iter_mut().enumerate() {
+        *sum = epilogue.apply(*sum, column);
+    }
+    if let Some(bias) = epilogue.bias {
+        for (magnitude, bias) in magnitudes.iter_mut().zip(bias) {
+            *magnitude += bias.to_f64().abs();
+        }
+    }
+    (sums, magnitudes)
+}
+
+/// Compares a row of a product with the reference.
+fn judge_row<T: Scalar>(
+    row: usize,
+    found: ArrayView1<'_, T>,
+    wanted: &[f64],
+    magnitudes: &[f64],
+    terms: Terms,
+) -> Verification {
+    let columns = wanted.iter().zip(magnitudes).zip(found).enumerate();
+    judge_entries::<T>(
+        columns.map(|(column, ((&wanted, &magnitude), found))| {
+            (row, column, found.to_f64(), wanted, magnitude)
+        }),
+        terms,
+    )
 }
 
 impl<T: Scalar> DenseEpilogue<'_, T> {
@@ -198,7 +272,7 @@ fn check_operands<T>(
 /// Adds `weigh(x_ik w_kj)` to `sums[j]` for every k, where i is `row`.
 fn accumulate<T: Scalar>(
     x: &ArrayView2<'_, T>,
-    w: &ArrayView2<'_, T>,
+    w: &Array2<f64>,
     row: usize,
     sums: &mut [f64],
     weigh: impl Fn(f64) -> f64,
@@ -206,7 +280,7 @@ fn accumulate<T: Scalar>(
     for (&x, weights) in x.row(row).iter().zip(w.rows()) {
         let x = x.to_f64();
         for (sum, &weight) in sums.iter_mut().zip(weights) {
-            *sum += weigh(x * weight.to_f64());
+            *sum += weigh(x * weight);
         }
     }
 }
@@ -245,6 +319,25 @@ mod tests {
         assert_eq!(empty(0, 2, 3).dim(), (0, 3));
         assert_eq!(empty(2, 0, 3), Array2::<f64>::zeros((2, 3)));
         assert_eq!(empty(2, 3, 0).dim(), (2, 0));
+    }
+
+    #[test]
+    fn a_reference_is_that_of_the_product_and_its_rows_repeat() {
+        let x = array![[1.0f32, 2.0], [3.0, -4.0]];
+        let w = array![[1.0f32, 0.5], [2.0, 1.0]];
+        let bias = array![1.0f32, -9.0];
+        let epilogue = DenseEpilogue {
+            bias: Some(bias.view()),
+            relu: true,
+        };
+        let reference = GemmReference::new(x.view(), w.view(), epilogue);
+        let mut y = array![[6.0f32, 0.0], [0.0, 0.0], [6.0, 0.0]];
+        assert!(reference.verify(Arithmetic::of::<f32>(), y.view()).ok());
+        y[(2, 1)] = 0.1;
+        let found = reference.verify(Arithmetic::of::<f32>(), y.view());
+        assert_eq!((found.entries, found.failures), (6, 1));
+        let worst = found.worst.unwrap();
+        assert_eq!((worst.row, worst.col), (2, 1));
     }
 
     #[test]

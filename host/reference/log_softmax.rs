@@ -4,6 +4,7 @@ use super::Verification;
 use super::verification::compare;
 use crate::scalar::Scalar;
 use ndarray::{Array2, ArrayView1, ArrayView2, Axis};
+use rayon::prelude::*;
 
 /// LogSoftmax of each row of `x`, in f64.
 #[must_use]
@@ -54,16 +55,15 @@ pub fn verify_log_softmax<T: Scalar>(x: ArrayView2<'_, T>, y: ArrayView2<'_, T>)
         0.0
     };
     let terms = x.ncols() as f64;
-    let mut found = Verification::EMPTY;
-    for (row, (x, y)) in x.rows().into_iter().zip(y.rows()).enumerate() {
-        let x = x.mapv(T::to_f64);
+    let of_row = |row: usize| {
+        let (x, y) = (x.row(row).mapv(T::to_f64), y.row(row));
         let (max, logarithm) = normalizer(x.view());
         let weighted = |f: &dyn Fn(f64) -> f64| -> f64 {
             let weigh = |d: f64| if d.exp() == 0.0 { 0.0 } else { d.exp() * f(d) };
             x.iter().map(|x| weigh(x - max)).sum()
         };
         let mean = weighted(&|d| 3.0 * d.abs() + 6.0) / weighted(&|_| 1.0);
-        for (column, (&x, &y)) in x.iter().zip(y).enumerate() {
+        let judged = x.iter().zip(y).enumerate().map(|(column, (&x, &y))| {
             let (d, got) = (x - max, y.to_f64());
             let wanted = d - logarithm;
             let sum_error = terms * u / (1.0 - terms * u);
@@ -77,10 +77,14 @@ pub fn verify_log_softmax<T: Scalar>(x: ArrayView2<'_, T>, y: ArrayView2<'_, T>)
                 wanted
             };
             let scale = wanted.abs().max(1.0);
-            found = found.merge(compare((row, column), got, wanted, scale, bound));
-        }
-    }
-    found
+            compare((row, column), got, wanted, scale, bound)
+        });
+        judged.fold(Verification::EMPTY, Verification::merge)
+    };
+    (0..x.nrows())
+        .into_par_iter()
+        .map(of_row)
+        .reduce(|| Verification::EMPTY, Verification::merge)
 }
 
 #[cfg(test)]

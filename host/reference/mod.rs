@@ -9,7 +9,7 @@ mod spmm;
 mod verification;
 mod whole;
 
-pub use gemm::{Arithmetic, DenseEpilogue, gemm, verify_gemm};
+pub use gemm::{Arithmetic, DenseEpilogue, GemmReference, gemm, verify_gemm};
 pub use log_softmax::{log_softmax, verify_log_softmax};
 pub use operation::Operation;
 pub use spgemm::{SpgemmVerification, WrongRow, spgemm, verify_spgemm};

@@ -190,12 +190,12 @@ fn row_of<'a, T>(a: &'a CsMatViewI<'_, T, u32, u32>, row: usize) -> CsVecViewI<'
 
 /// The sums of one row, one for each column.
 struct Accumulator {
-    sums: Vec<Sum>,
+    sums: Vec<EntrySum>,
     columns: Vec<u32>,
 }
 
 #[derive(Clone, Copy, Default)]
-struct Sum {
+struct EntrySum {
     sum: f64,
     magnitude: f64,
     terms: u32,
@@ -204,7 +204,7 @@ struct Sum {
 impl Accumulator {
     fn new(cols: usize) -> Self {
         Self {
-            sums: vec![Sum::default(); cols],
+            sums: vec![EntrySum::default(); cols],
             columns: Vec::new(),
         }
     }
@@ -278,7 +278,7 @@ impl Accumulator {
 
     fn clear(&mut self) {
         for column in self.columns.drain(..) {
-            self.sums[column as usize] = Sum::default();
+            self.sums[column as usize] = EntrySum::default();
         }
     }
 }

@@ -133,7 +133,8 @@ impl LadderRun<'_> {
             SpgemmKernel::FixedTable => {
                 let config = fixed_table::launch(rows);
                 let arguments = (operands, outputs.0, outputs.1);
-                // SAFETY: a number for each row.
+                // SAFETY: `multiply_unsorted` has checked the operands; `entries` has a number for each row, and
+                // `longest` is one.
                 unsafe { device.launch(&fixed_table::fixed_count(), config, arguments)? };
                 fixed_table::SLOTS
             }
@@ -141,7 +142,7 @@ impl LadderRun<'_> {
                 let slots = dynamic_table::slots(self.shared_bytes, VALUE_BYTES);
                 let config = dynamic_table::launch(rows, slots, 0);
                 let arguments = (operands, slots, outputs.0, outputs.1);
-                // SAFETY: a number for each row.
+                // SAFETY: as for `fixed_count`; the launch has shared memory for tables of `slots` slots.
                 unsafe { device.launch(&dynamic_table::dynamic_count(), config, arguments)? };
                 slots
             }
@@ -158,7 +159,8 @@ impl LadderRun<'_> {
                         let tables = tables.mutable();
                         let arguments = (operands, items, slots, tables, outputs.0, outputs.1);
                         let handle = split_table::device_count();
-                        // SAFETY: rows of so many entries at most, a table for each block.
+                        // SAFETY: as for `fixed_count`; the items are rows of at most `slots` products, and `tables`
+                        // has `slots` slots for each block.
                         unsafe { device.launch(&handle, config, arguments)? };
                         continue;
                     }
@@ -167,7 +169,8 @@ impl LadderRun<'_> {
                     let config = dynamic_table::launch(items.count, slots, 0);
                     let arguments = (operands, items, slots, outputs.0, outputs.1);
                     let handle = fitted_table::fitted_count();
-                    // SAFETY: a number for each row.
+                    // SAFETY: as for `fixed_count`; the items are rows of A, and the launch has shared memory for
+                    // tables of `slots` slots.
                     unsafe { device.launch(&handle, config, arguments)? };
                 }
                 match self.kernel {
@@ -202,13 +205,13 @@ impl LadderRun<'_> {
             SpgemmKernel::FixedTable => {
                 let config = fixed_table::launch(rows);
                 let handle = fixed_table::fixed_fill::<f32>();
-                // SAFETY: rows of up to as many entries as the table has slots, counted before.
+                // SAFETY: the count before failed if a row had more entries than the table has slots; C has room for all entries.
                 unsafe { device.launch(&handle, config, (operands, factors, output))? };
             }
             SpgemmKernel::DynamicTable => {
                 let config = dynamic_table::launch(rows, most, VALUE_BYTES);
                 let handle = dynamic_table::dynamic_fill::<f32>();
-                // SAFETY: rows of up to as many entries as the table has slots, counted before.
+                // SAFETY: the count before failed if a row had more entries than the table has slots; C has room for all entries.
                 unsafe { device.launch(&handle, config, (operands, factors, most, output))? };
             }
             SpgemmKernel::FittedTable | SpgemmKernel::SplitTable => {
@@ -216,7 +219,8 @@ impl LadderRun<'_> {
                 let mut counts = device.zeros::<u32>(BINS as usize)?;
                 let arguments = (rows, 0, row_ptr, words.mutable(), counts.mutable());
                 let config = fitted_table::launch_sizes(rows);
-                // SAFETY: row pointers, and a word for each row.
+                // SAFETY: `row_ptr` has a number for each row and one more, `words` a number for each row, and `counts`
+                // has `BINS` zeros.
                 unsafe { device.launch(&fitted_table::sizes(), config, arguments)? };
                 let lists = RowLists::make(device, rows, &words, &counts)?;
                 for (items, slots) in by_slots(&lists) {
@@ -224,7 +228,8 @@ impl LadderRun<'_> {
                         let config = dynamic_table::launch(items.count, slots, VALUE_BYTES);
                         let arguments = (operands, factors, items, slots, output);
                         let handle = fitted_table::fitted_fill::<f32>();
-                        // SAFETY: rows of up to `slots` entries.
+                        // SAFETY: `sizes` put only rows of at most `slots` entries into this list, and the launch has
+                        // shared memory for so many.
                         unsafe { device.launch(&handle, config, arguments)? };
                         continue;
                     }
@@ -240,7 +245,8 @@ impl LadderRun<'_> {
                     } else {
                         split_table::split_fill::<f32, 1>()
                     };
-                    // SAFETY: rows of up to `slots` entries, tables for each block.
+                    // SAFETY: `sizes` put only rows of at most `slots` entries into this list; `sums`, and `tables` if
+                    // it is used, have `slots` slots for each block.
                     unsafe { device.launch(&handle, config, arguments)? };
                 }
             }
@@ -261,7 +267,8 @@ impl LadderRun<'_> {
             counts.mutable(),
         );
         let config = fitted_table::launch_sizes(rows);
-        // SAFETY: the work of each row, and a word for it.
+        // SAFETY: `costs.work` has four numbers for each row, `words` a number for each row, and `counts` has `BINS`
+        // zeros.
         unsafe {
             self.device
                 .launch(&fitted_table::sizes(), config, arguments)?;

@@ -145,7 +145,8 @@ impl DeviceProductMap {
             first_segments.mutable(),
         );
         let config = map_segments::launch(items.count);
-        // SAFETY: chunks of a product, and a number for each.
+        // SAFETY: the lists have chunks of the rows of this product, and the three buffers have a number for each
+        // chunk.
         unsafe { device.launch(&map_segments::count_segments(), config, arguments)? };
         let totals = (|| {
             let tiles = exclusive_scan(device, &mut tile_starts)?;
@@ -185,7 +186,7 @@ impl DeviceProductMap {
             found.segments_before.mutable(),
             found.segments.mutable(),
         );
-        // SAFETY: chunks of a product, with room for the segments and tiles that were counted.
+        // SAFETY: as for `count_segments`, which has counted the segments and tiles; the buffers have room for so many.
         unsafe { device.launch(&map_segments::write_segments(), config, arguments)? };
         found.rank(device, long_rows)?;
         Ok(Some(found))
@@ -204,7 +205,8 @@ impl DeviceProductMap {
             let config = map_ranks::launch_by_bitmap(items.count, words);
             let (map, to) = (self.argument(items.first), self.ranks.mutable());
             let arguments = (operands, items, bin_limits.chunk_entries, c, map, to);
-            // SAFETY: chunks that span no more than `words` words, and their segments.
+            // SAFETY: `BinLimits::numeric_bin` puts only chunks into these bins that span at most `words` words of
+            // columns. `write_segments` has written their segments.
             unsafe { device.launch(&map_ranks::rank_by_bitmap(), config, arguments)? };
         }
         if let Some(items) = lists.items(bin::SEARCH_CHUNKS..bin::SPREAD) {
@@ -219,7 +221,7 @@ impl DeviceProductMap {
                 map,
                 to,
             );
-            // SAFETY: chunks and their segments.
+            // SAFETY: a chunk has at most `chunk_entries` entries, and `write_segments` has written its segments.
             unsafe { device.launch(&map_ranks::rank_by_search(), config, arguments)? };
         }
         Ok(())

@@ -191,7 +191,8 @@ impl<'a> Phase<'a> {
                 output,
             );
             let config = numeric_bins::launch(self.a.rows);
-            // SAFETY: the work of each row and its entries; a word for each row, and the counters.
+            // SAFETY: the kernels before have written the work and the entries of each row. `words` has a number for
+            // each row, and the counters are those of this phase.
             unsafe { device.launch(&numeric_bins::numeric_bins(), config, arguments)? };
         }
         let PhaseCounts {
@@ -290,7 +291,8 @@ impl<'a> Phase<'a> {
     ) -> Result<(), OperandError> {
         let (sorted, limits) = (self.sorted_rows(), &self.bin_limits);
         let values = values.mutable();
-        // SAFETY: as above, and as much room for values.
+        // SAFETY: as for `launch_sorted_rows`; `values` has an element for each staged column, by the contract of this
+        // function.
         unsafe { sorted.launch_products(fork, &self.lists, bin::SORT, limits, factors, values) }
     }
 
@@ -311,7 +313,8 @@ impl<'a> Phase<'a> {
             let words = all_words;
             let config = bitmap_rows::launch(items.count, words);
             let arguments = (operands, items, words, work, starts, staged, entries);
-            // SAFETY: any row may have a bitmap.
+            // SAFETY: a bitmap can hold the columns of any row: if a row spans more than `words` words, the kernel
+            // takes several passes. Each row has room where it starts.
             unsafe { fork.launch(&bitmap_rows::bitmap_rows::<0>(), config, arguments)? };
         }
         if sparse == SparseBitmapRows::Own {
@@ -320,7 +323,7 @@ impl<'a> Phase<'a> {
                     let words = all_words.min(sparse_bitmap_words(size));
                     let config = bitmap_rows::launch_sparse(items.count, words);
                     let arguments = (operands, items, words, work, starts, staged, entries);
-                    // SAFETY: any row may have a bitmap.
+                    // SAFETY: as for `bitmap_rows::<0>`, with blocks of fewer warps.
                     unsafe { fork.launch(&bitmap_rows::bitmap_rows::<1>(), config, arguments)? };
                 }
             }
@@ -339,14 +342,16 @@ impl<'a> Phase<'a> {
             if let Some(items) = items {
                 let config = hash_rows::launch(items.count, capacity);
                 let arguments = (operands, items, capacity, work, starts, staged, entries);
-                // SAFETY: rows of up to `capacity` products.
+                // SAFETY: `BinLimits::symbolic_bin` puts only rows of at most `capacity` products into these bins. Each
+                // row has room where it starts.
                 unsafe { fork.launch(&hash_rows::hash_rows(), config, arguments)? };
             }
         }
         if let Some(items) = self.items(bin::RUNS) {
             let config = run_rows::launch(items.count);
             let arguments = (operands, items, work, starts, staged, entries);
-            // SAFETY: rows whose rows of B are runs.
+            // SAFETY: `BinLimits::symbolic_bin` puts only rows into this bin whose rows of B are runs. Each row has
+            // room where it starts.
             unsafe { fork.launch(&run_rows::run_rows(), config, arguments)? };
         }
         Ok(())

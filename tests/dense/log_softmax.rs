@@ -1,7 +1,7 @@
 //! LogSoftmax in every type and on every device: from 1 to 4096 classes, large and infinite elements, NaN, a bias.
 
 use ndarray::{Array2, ArrayView2, Axis};
-use warprow::log_softmax::{LogSoftmax, SoftmaxElement};
+use warprow::log_softmax::{LogSoftmax, SoftmaxElement, SoftmaxKernel};
 use warprow::operand::OperandError;
 use warprow::reference::verify_log_softmax;
 use warprow::{Scalar, bf16, f16, generate};
@@ -41,6 +41,37 @@ fn scaled<T: SoftmaxElement + Scalar>(rows: usize, classes: usize) -> Array2<T> 
         });
     }
     x
+}
+
+/// Applies every kernel that takes rows of so many classes; how many those are.
+fn every_kernel_verifies<T: SoftmaxElement + Scalar>(rows: usize, classes: usize) -> usize {
+    let x = scaled::<T>(rows, classes);
+    let mut verified = 0;
+    for device in support::devices() {
+        for kernel in SoftmaxKernel::ALL {
+            let plan = LogSoftmax::plan(&device, classes, None).unwrap();
+            let Some(plan) = plan.with_kernel(kernel) else {
+                continue;
+            };
+            let log = device.log_launches();
+            let y = plan.apply(x.view());
+            assert_eq!(log.launches(), [(plan.variant(), 1)].into());
+            let checked = verify_log_softmax(x.view(), y.unwrap().view());
+            assert!(checked.ok(), "{} on {device}: {checked}", plan.variant());
+            verified += 1;
+        }
+    }
+    verified / support::devices().len()
+}
+
+#[test]
+fn every_kernel_that_takes_a_row_computes_it() {
+    for (classes, kernels) in [(16, 3), (40, 3), (47, 2), (600, 1)] {
+        assert_eq!(every_kernel_verifies::<f32>(35, classes), kernels);
+        assert_eq!(every_kernel_verifies::<f64>(35, classes), kernels);
+        assert_eq!(every_kernel_verifies::<f16>(35, classes), kernels);
+        assert_eq!(every_kernel_verifies::<bf16>(35, classes), kernels);
+    }
 }
 
 #[test]

@@ -27,7 +27,7 @@ fn products<T: Scalar, S: Scalar>(m: usize, k: usize, a: &[T], b: &[T], c: &[S])
     c.iter().enumerate().map(entry).collect()
 }
 
-fn halves<T: Scalar + Element + cuda_std::mma::Half>() {
+fn halves<T: Scalar + Element + cuda_std::mma::MmaElement>() {
     let (a, b) = (whole::<T>(WARPS * 256, 1), whole::<T>(WARPS * 128, 2));
     let c = whole::<f32>(WARPS * 128, 3);
     for device in devices() {

@@ -47,7 +47,7 @@ pub(super) struct StreamEvent(CUevent);
 
 // SAFETY: the driver orders what is done with an event, from whatever threads it comes.
 unsafe impl Send for StreamEvent {}
-// SAFETY: as above.
+// SAFETY: the driver orders what is done with an event, from whatever threads it comes.
 unsafe impl Sync for StreamEvent {}
 
 impl StreamEvent {
@@ -64,7 +64,7 @@ impl StreamEvent {
 
     /// Records the event after all work in `stream`. The stream's context must be current.
     pub fn record(&self, stream: &Stream) -> Result<(), DriverError> {
-        // SAFETY: both are alive.
+        // SAFETY: `self` keeps the event alive until it is dropped, and `stream` is borrowed, so both exist.
         let result = unsafe { sys::cuEventRecord(self.0, stream.as_inner()) };
         check("record an event", result)
     }

@@ -46,7 +46,7 @@ impl Cuda {
         arguments: &[*mut c_void],
     ) -> Result<(), DeviceError> {
         let entry_point = self.prepare(kernel, config)?;
-        // SAFETY: the caller's contract.
+        // SAFETY: the caller guarantees that the pointers are to arguments of the entry point's types.
         let added = unsafe {
             let function = &entry_point.function;
             recording.chain.add(function, config, arguments)
@@ -74,7 +74,7 @@ impl Cuda {
     pub unsafe fn launch_recorded(&self, recorded: &CudaGraph) -> Result<(), DeviceError> {
         self.enter()?;
         self.last_kernel().clone_from(&recorded.last_kernel);
-        // SAFETY: the caller's contract.
+        // SAFETY: the caller guarantees the contracts of all launches in the chain.
         let launched = unsafe { recorded.chain.launch(&self.stream) };
         launched.map_err(|error| self.driver_error(error))
     }

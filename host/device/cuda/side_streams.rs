@@ -61,7 +61,7 @@ impl Cuda {
         if (1..=STREAMS).contains(&number) {
             side.fork.wait(stream).map_err(failed)?;
         }
-        // SAFETY: the caller's contract.
+        // SAFETY: `launch_on` requires of its caller what this function requires.
         unsafe { self.launch_on(stream, kernel, config, arguments) }
     }
 

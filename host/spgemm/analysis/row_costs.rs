@@ -76,7 +76,7 @@ pub fn row_costs(
                 long_count,
                 long_rows.read_only(),
             );
-            // SAFETY: as above; the kernel before has written the list of long rows.
+            // SAFETY: as for `row_work`, which has written the list of long rows.
             unsafe { device.launch(&work::long_row_work(), config, arguments)? };
         }
     }

@@ -59,7 +59,8 @@ impl RowLists {
         let mut list = device.uninitialized::<u32>(2 * items as usize)?;
         if items > 0 {
             let arguments = (rows, words.read_only(), counts, cursors, list.mutable());
-            // SAFETY: a word for each row; the list has a pair for each item that is not in the first bin.
+            // SAFETY: `words` has a number for each row, and `list` has two for each item that is not in the first bin,
+            // by the contract of this function.
             unsafe {
                 device.launch(
                     &row_lists::fill_row_lists(),

@@ -115,7 +115,7 @@ impl SortedRows {
                 entries,
             } = self;
             let arguments = (operands, items, rounds, work, starts, columns, entries);
-            // SAFETY: rows of up to `products` products; the rest is the caller's contract.
+            // SAFETY: `sorted` launches a row for at least as many products as its bin has; the caller guarantees the rest.
             unsafe { fork.launch(&handles[rows.size], config, arguments)? };
         }
         Ok(())
@@ -157,7 +157,7 @@ impl SortedRows {
             let arguments = (
                 operands, factors, items, rounds, work, starts, columns, values, entries,
             );
-            // SAFETY: rows of up to `products` products; the rest is the caller's contract.
+            // SAFETY: `sorted` launches a row for at least as many products as its bin has; the caller guarantees the rest.
             unsafe { fork.launch(&handles[rows.size], config, arguments)? };
         }
         Ok(())

@@ -16,7 +16,7 @@ pub fn keep<T: SpgemmElement>(c: &DeviceCsr<T>) -> Result<DeviceCsr<T>, OperandE
     let mut row_ptr = device.zeros::<u32>(*rows as usize + 1)?;
     if *rows > 0 {
         let arguments = (*rows, structure, c.values().read_only(), row_ptr.mutable());
-        // SAFETY: the matrix and a count for each row.
+        // SAFETY: `structure` and the values are those of a matrix of `rows` rows, and `row_ptr` has a number for each.
         unsafe { device.launch(&count_nonzeros::<T>(), launch(*rows), arguments)? };
     }
     let entries = scan::exclusive_scan(device, &mut row_ptr)? as usize;
@@ -31,7 +31,7 @@ pub fn keep<T: SpgemmElement>(c: &DeviceCsr<T>) -> Result<DeviceCsr<T>, OperandE
             col_idx.mutable(),
             values.mutable(),
         );
-        // SAFETY: the matrix, and room for as many entries as were counted.
+        // SAFETY: as for `count_nonzeros`; the scan of its counts gives each row its room in `col_idx` and `values`.
         unsafe { device.launch(&keep_nonzeros::<T>(), launch(*rows), arguments)? };
     }
     let kept = DevicePattern {

@@ -45,7 +45,8 @@ impl<T: SpgemmElement> Launches<'_, T> {
         arguments: impl FnOnce(RowList) -> A,
     ) -> Result<(), OperandError> {
         if let Some(items) = self.lists.items(bins) {
-            // SAFETY: the launch is what the contract requires for these items.
+            // SAFETY: the caller guarantees that `config` and `arguments` are those that the kernel requires for these
+            // items.
             unsafe {
                 (self.fork).launch(&kernel(), config(items.count), arguments(items))?;
             }

@@ -115,7 +115,8 @@ impl Numeric {
         let words = (size_of::<T>() / size_of::<u32>()) as u32;
         let arguments = (operands, items, c, words, values.mutable().cast());
         let config = spread_rows::launch(items.count);
-        // SAFETY: the bin has parts of rows of the size that the kernel takes, and `values` an element for each entry.
+        // SAFETY: the bin has parts of rows of the size that the kernel takes, and `values` has an element for each
+        // entry of C.
         unsafe { device.launch(&spread_rows::clear_rows(), config, arguments)? };
         Ok(())
     }

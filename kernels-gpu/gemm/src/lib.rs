@@ -21,14 +21,14 @@ pub use bias_relu::BiasRelu;
 pub use element::{RealElement, TensorCoreElement};
 #[cfg(not(target_arch = "nvptx64"))]
 pub use rung::{GemmArguments, Multiplies, PlannedLaunch};
-pub use rung::{Rung, Target};
+pub use rung::{RequiredArch, Rung};
 
 use cuda_std::prelude::*;
 #[cfg(not(target_arch = "nvptx64"))]
 use warprow_kernels_matrix::Operand;
 
-/// The sizes of a product and the limits of its device: all that the launch depends on. `rows` and `cols` are at least
-/// 1.
+/// The sizes of a product, the limits of its device, and an instance that is asked for: all that the launch depends
+/// on. `rows` and `cols` are at least 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct GemmProblem {
     /// Rows of X and Y.
@@ -41,6 +41,8 @@ pub struct GemmProblem {
     pub multiprocessors: u32,
     /// Maximum number of bytes of shared memory in a block.
     pub shared_bytes: u32,
+    /// The instance to run if it can compute the product, by its PTX entry point; default: the kernel chooses.
+    pub instance: Option<&'static str>,
 }
 
 /// The table of the kernels. Each line has a variant of [`GemmKernel`], the file that has a type of the same name, and
@@ -80,6 +82,13 @@ macro_rules! kernels {
                 }
             }
 
+            /// The folder of its file: `ladder`, or `product` if plans choose it.
+            pub const fn folder(self) -> &'static str {
+                match self {
+                    $($(Self::$variant => stringify!($room),)*)*
+                }
+            }
+
             /// What the kernel does, in one line.
             pub const fn summary(self) -> &'static str {
                 match self {
@@ -95,9 +104,9 @@ macro_rules! kernels {
             }
 
             /// The GPUs that have its instructions.
-            pub const fn target(self) -> Target {
+            pub const fn required_arch(self) -> RequiredArch {
                 match self {
-                    $($(Self::$variant => <$room::$module::$variant as Rung>::TARGET,)*)*
+                    $($(Self::$variant => <$room::$module::$variant as Rung>::REQUIRED_ARCH,)*)*
                 }
             }
 

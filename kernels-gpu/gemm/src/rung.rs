@@ -15,7 +15,7 @@ pub trait Rung {
     const PARENT: Option<GemmKernel>;
 
     /// The GPUs that have its instructions.
-    const TARGET: Target = Target::Sm80;
+    const REQUIRED_ARCH: RequiredArch = RequiredArch::Sm80;
 
     /// Whether it rounds f32 to tf32, whose significand has 11 bits.
     const ROUNDS_F32: bool = false;
@@ -28,7 +28,7 @@ pub trait Rung {
 
 /// The GPUs that have the instructions of a kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Target {
+pub enum RequiredArch {
     /// Compute capability 8.0 and newer.
     Sm80,
     /// Compute capability 9.0 and newer.
@@ -37,9 +37,9 @@ pub enum Target {
     Sm90a,
 }
 
-impl Target {
+impl RequiredArch {
     /// The lowest compute capability, major and minor.
-    pub const fn least_compute_capability(self) -> (u32, u32) {
+    pub const fn min_compute_capability(self) -> (u32, u32) {
         match self {
             Self::Sm80 => (8, 0),
             Self::Sm90 | Self::Sm90a => (9, 0),
@@ -48,7 +48,7 @@ impl Target {
 
     /// Whether a device of that compute capability, major and minor, is one of these GPUs.
     pub fn includes(self, capability: (u32, u32)) -> bool {
-        let least = self.least_compute_capability();
+        let least = self.min_compute_capability();
         match self {
             Self::Sm80 | Self::Sm90 => capability >= least,
             Self::Sm90a => capability == least,

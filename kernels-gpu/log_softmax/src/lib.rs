@@ -73,46 +73,61 @@ impl<T: SoftmaxElement> Bias<T> {
 }
 
 /// The kernels of this family.
-enum SoftmaxKernel {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SoftmaxKernel {
+    /// See [`sub_warp`](mod@sub_warp).
     SubWarp,
+    /// See [`staged`](mod@staged).
     Staged,
+    /// See [`streamed`](mod@streamed).
     Streamed,
 }
 
-/// Chooses the kernel for rows of `classes` classes.
-fn choose<T>(classes: u32) -> SoftmaxKernel {
-    if sub_warp::fits(classes) {
-        SoftmaxKernel::SubWarp
-    } else if staged::fits::<T>(classes) {
-        SoftmaxKernel::Staged
-    } else {
-        SoftmaxKernel::Streamed
-    }
-}
+impl SoftmaxKernel {
+    /// All kernels, the fastest first.
+    pub const ALL: [Self; 3] = [Self::SubWarp, Self::Staged, Self::Streamed];
 
-/// The launch for `rows` rows of `classes` classes.
-pub fn launch<T>(rows: u32, classes: u32) -> LaunchConfig {
-    let grid = |block, lanes| LaunchConfig::new(rows.div_ceil(block / lanes), block);
-    match choose::<T>(classes) {
-        SoftmaxKernel::SubWarp => grid(BLOCK, sub_warp::LANES),
-        SoftmaxKernel::Staged => {
-            let lanes = staged::lanes::<T>();
-            // The cast is exact: at most `staged::SHARED_BYTES`, or `choose` had not chosen it.
-            let bytes = staged::shared_bytes::<T>(classes, lanes) as u32;
-            grid(staged::BLOCK, lanes).shared_bytes(bytes)
+    /// The fastest kernel that takes rows of `classes` classes.
+    pub fn for_rows<T>(classes: u32) -> Self {
+        let fastest = Self::ALL
+            .into_iter()
+            .find(|kernel| kernel.takes::<T>(classes));
+        fastest.unwrap_or(Self::Streamed)
+    }
+
+    /// Whether the kernel takes rows of `classes` classes.
+    pub fn takes<T>(self, classes: u32) -> bool {
+        match self {
+            Self::SubWarp => sub_warp::fits(classes),
+            Self::Staged => staged::fits::<T>(classes),
+            Self::Streamed => true,
         }
-        SoftmaxKernel::Streamed => grid(BLOCK, cuda_std::warp::WARP_SIZE),
     }
-}
 
-/// The handle of the kernel for rows of `classes` classes.
-#[cfg(not(target_arch = "nvptx64"))]
-pub fn handle<T: SoftmaxElement>(classes: u32) -> Kernel<LogSoftmaxArguments<T>> {
-    match choose::<T>(classes) {
-        SoftmaxKernel::SubWarp => sub_warp::sub_warp::<T>(),
-        SoftmaxKernel::Staged if staged::lanes::<T>() == 1 => staged::staged::<T, 1>(),
-        SoftmaxKernel::Staged => staged::staged::<T, 8>(),
-        SoftmaxKernel::Streamed => streamed::streamed::<T>(),
+    /// The launch for `rows` rows of `classes` classes, which the kernel [takes](Self::takes).
+    pub fn launch<T>(self, rows: u32, classes: u32) -> LaunchConfig {
+        let grid = |block, lanes| LaunchConfig::new(rows.div_ceil(block / lanes), block);
+        match self {
+            Self::SubWarp => grid(BLOCK, sub_warp::LANES),
+            Self::Staged => {
+                let lanes = staged::lanes::<T>();
+                // The cast is exact: at most `staged::SHARED_BYTES`, or the kernel would not take the rows.
+                let bytes = staged::shared_bytes::<T>(classes, lanes) as u32;
+                grid(staged::BLOCK, lanes).shared_bytes(bytes)
+            }
+            Self::Streamed => grid(BLOCK, cuda_std::warp::WARP_SIZE),
+        }
+    }
+
+    /// The kernel's instance for elements of type `T`.
+    #[cfg(not(target_arch = "nvptx64"))]
+    pub fn handle<T: SoftmaxElement>(self) -> Kernel<LogSoftmaxArguments<T>> {
+        match self {
+            Self::SubWarp => sub_warp::sub_warp::<T>(),
+            Self::Staged if staged::lanes::<T>() == 1 => staged::staged::<T, 1>(),
+            Self::Staged => staged::staged::<T, 8>(),
+            Self::Streamed => streamed::streamed::<T>(),
+        }
     }
 }
 

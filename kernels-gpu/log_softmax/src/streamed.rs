@@ -19,7 +19,7 @@ use cuda_std::warp::{FULL_MASK, WARP_SIZE};
 /// # Safety
 ///
 /// `x` and `y` have `rows * classes` elements and do not overlap. `classes` is at least 1. The bias, if there is one,
-/// has `classes` elements. The launch is that of [`launch`](crate::launch).
+/// has `classes` elements. The launch is that of [`SoftmaxKernel::launch`](crate::SoftmaxKernel::launch).
 #[kernel(name = "log_softmax_streamed", T = [f32, f64, f16, bf16])]
 pub unsafe fn streamed<T: SoftmaxElement>(
     rows: u32,

@@ -35,7 +35,7 @@ pub(crate) fn fits(classes: u32) -> bool {
 ///
 /// `x` and `y` have `rows * classes` elements, do not overlap, and are aligned to 16 bytes. `classes` is a multiple of
 /// four from 4 to 64. The bias, if there is one, has `classes` elements and is aligned to 16 bytes. The launch is that
-/// of [`launch`](crate::launch).
+/// of [`SoftmaxKernel::launch`](crate::SoftmaxKernel::launch).
 #[kernel(name = "log_softmax_sub_warp", T = [f32, f64, f16, bf16])]
 pub unsafe fn sub_warp<T: SoftmaxElement>(
     rows: u32,
@@ -44,7 +44,8 @@ pub unsafe fn sub_warp<T: SoftmaxElement>(
     y: GlobalMut<T>,
     bias: Bias<T>,
 ) {
-    // SAFETY: the kernel's contract.
+    // SAFETY: `log_softmax` requires what this kernel requires, and `classes` is at most `LANES * WIDTH * N`: checked
+    // for N = 1, and by the contract for N = `VECTORS`.
     unsafe {
         if classes <= LANES * WIDTH as u32 {
             log_softmax::<T, 1>(rows, classes, x, y, bias);

@@ -1,6 +1,6 @@
 //! The element types of dense matrices, and the types in which their products are summed.
 
-use cuda_std::float::{Half, Narrow};
+use cuda_std::float::{Float16, Narrow};
 use cuda_std::prelude::*;
 
 /// An element type of a dense matrix: f32, f64, f16 or bf16. Products and sums have the type
@@ -236,7 +236,7 @@ macro_rules! narrow {
             #[inline(always)]
             fn words(sums: [f32; 8]) -> [u32; 4] {
                 // Two per instruction: converting a single element runs at a quarter of the rate.
-                [0, 1, 2, 3].map(|i| <Self as Half>::pack(sums[2 * i], sums[2 * i + 1]))
+                [0, 1, 2, 3].map(|i| <Self as Float16>::pack(sums[2 * i], sums[2 * i + 1]))
             }
 
             const MAX_WIDTH: usize = 8;

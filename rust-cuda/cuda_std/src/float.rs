@@ -153,20 +153,20 @@ impl Narrow for bf16 {
 }
 
 /// A 16-bit float, f16 or bf16. A register holds two.
-pub trait Half: Narrow {
+pub trait Float16: Narrow {
     /// `low` and `high`, rounded to nearest with ties to even, in the lower and the upper half of a register
     /// (`cvt.rn.f16x2.f32`).
     fn pack(low: f32, high: f32) -> u32;
 }
 
-impl Half for f16 {
+impl Float16 for f16 {
     #[inline(always)]
     fn pack(low: f32, high: f32) -> u32 {
         backend::f32_to_f16x2(high, low)
     }
 }
 
-impl Half for bf16 {
+impl Float16 for bf16 {
     #[inline(always)]
     fn pack(low: f32, high: f32) -> u32 {
         backend::f32_to_bf16x2(high, low)

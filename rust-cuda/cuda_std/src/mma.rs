@@ -22,13 +22,13 @@ use crate::element::Element;
 use half::{bf16, f16};
 
 /// A 16-bit float that tensor cores multiply: f16 or bf16.
-pub trait Half: Element {
+pub trait MmaElement: Element {
     #[doc(hidden)]
     #[track_caller]
     fn m16n8k16(a: [u32; 4], b: [u32; 2], c: [f32; 4]) -> [f32; 4];
 }
 
-impl Half for f16 {
+impl MmaElement for f16 {
     #[inline(always)]
     #[track_caller]
     fn m16n8k16(a: [u32; 4], b: [u32; 2], c: [f32; 4]) -> [f32; 4] {
@@ -36,7 +36,7 @@ impl Half for f16 {
     }
 }
 
-impl Half for bf16 {
+impl MmaElement for bf16 {
     #[inline(always)]
     #[track_caller]
     fn m16n8k16(a: [u32; 4], b: [u32; 2], c: [f32; 4]) -> [f32; 4] {
@@ -52,7 +52,7 @@ impl Half for bf16 {
 /// All lanes of the warp must call it; see the [module](self).
 #[inline(always)]
 #[track_caller]
-pub fn m16n8k16<T: Half>(a: [u32; 4], b: [u32; 2], c: [f32; 4]) -> [f32; 4] {
+pub fn m16n8k16<T: MmaElement>(a: [u32; 4], b: [u32; 2], c: [f32; 4]) -> [f32; 4] {
     T::m16n8k16(a, b, c)
 }
 

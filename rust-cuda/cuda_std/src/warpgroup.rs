@@ -23,7 +23,7 @@ use crate::memory::Shared;
 use half::{bf16, f16};
 
 /// A 16-bit float that a warpgroup multiplies: f16 or bf16.
-pub trait WarpgroupHalf: Element {
+pub trait WgmmaElement: Element {
     #[doc(hidden)]
     #[track_caller]
     unsafe fn multiply<const TILES: usize>(
@@ -35,7 +35,7 @@ pub trait WarpgroupHalf: Element {
 
 macro_rules! half {
     ($($half:ident = $multiply:ident;)*) => {$(
-        impl WarpgroupHalf for $half {
+        impl WgmmaElement for $half {
             #[inline(always)]
             #[track_caller]
             unsafe fn multiply<const TILES: usize>(
@@ -67,7 +67,7 @@ half! {
 /// - All threads that wrote it have called [`publish`], and a barrier came after that.
 #[inline(always)]
 #[track_caller]
-pub unsafe fn m64k64<T: WarpgroupHalf, const TILES: usize>(
+pub unsafe fn m64k64<T: WgmmaElement, const TILES: usize>(
     a: [[u32; 4]; 4],
     b: Shared<u32>,
     sums: [[f32; 4]; TILES],

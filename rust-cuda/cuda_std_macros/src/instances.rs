@@ -9,7 +9,7 @@ use syn::{Error, Expr, ExprArray, GenericParam, Generics, Ident, LitInt, LitStr,
 /// The arguments of `#[kernel(..)]`.
 pub struct Instances {
     pub name: Option<LitStr>,
-    pub target: Option<Target>,
+    pub target: Option<TargetArch>,
     /// The name of the module; the driver compiles all kernels of a module together.
     pub module: Option<LitStr>,
     /// The groups, separated by semicolons.
@@ -26,7 +26,7 @@ pub struct Group {
 
 /// The oldest architecture that runs the kernel, if it is newer than that of the crate.
 #[derive(Clone, Copy)]
-pub struct Target {
+pub struct TargetArch {
     /// 90 for `sm_90`.
     pub number: u32,
     /// Whether the kernel runs on that architecture only, as with `sm_90a`.
@@ -85,14 +85,14 @@ impl Parse for Instances {
 }
 
 /// Parses an architecture, `sm_90` or `sm_90a`.
-fn parse_target(input: ParseStream<'_>) -> Result<Target> {
+fn parse_target(input: ParseStream<'_>) -> Result<TargetArch> {
     let architecture: Ident = input.parse()?;
     let text = architecture.to_string();
     let number = text.strip_prefix("sm_").unwrap_or_default();
     let plain = number.strip_suffix('a');
     let specific = plain.is_some();
     match plain.unwrap_or(number).parse() {
-        Ok(number) => Ok(Target { number, specific }),
+        Ok(number) => Ok(TargetArch { number, specific }),
         Err(_) => Err(Error::new_spanned(
             architecture,
             "a target is an architecture: `target = sm_90`, or `sm_90a` for that one alone",
@@ -135,7 +135,7 @@ pub type Bounded = (Instance, Option<Limit>);
 impl Instances {
     /// The marks of an entry point with this limit: requirements that `cuda_builder` reads, as text.
     pub fn marks(&self, limit: Option<Limit>) -> String {
-        let target = self.target.map(|Target { number, specific }| {
+        let target = self.target.map(|TargetArch { number, specific }| {
             let specific = if specific { "a" } else { "" };
             format!("target sm_{number}{specific}")
         });
@@ -159,7 +159,7 @@ impl Instances {
 
     /// Refuses a limit for architectures on which the kernel does not run.
     fn check_limits(&self) -> Result<()> {
-        let Some(Target {
+        let Some(TargetArch {
             number,
             specific: true,
         }) = self.target

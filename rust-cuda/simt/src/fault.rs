@@ -31,12 +31,7 @@ pub struct Fault {
 
 impl Fault {
     fn paragraph(&self) -> String {
-        let Self {
-            kernel,
-            location,
-            kind,
-            ..
-        } = self;
+        let (kernel, location, kind) = (&self.kernel, &self.location, &self.kind);
         if matches!(**kind, FaultKind::LaunchLimit { .. }) {
             return format!("kernel `{kernel}` launched at {location}: {kind}");
         }

@@ -3,7 +3,6 @@
 //! A kernel is a closure, called once for each thread of a grid. An [`Emulator`] owns device memory and runs launches.
 //! A kernel uses the functions of [`lane`] for everything that hardware provides: thread indices, loads and stores,
 //! atomics, shuffles, votes and barriers. [`Checks`] lists what is checked.
-//!
 //! ```
 //! use simt::{Emulator, Launch, Options, Space, lane};
 //!
@@ -19,7 +18,6 @@
 //! assert_eq!(bytes[4 * 63], 63);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
-//!
 
 mod access;
 mod async_copies;

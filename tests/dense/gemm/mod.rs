@@ -16,7 +16,7 @@ pub fn choices<T: GemmElement>(device: &Device, depth: usize) -> Vec<GemmOptions
     let capability = device.properties().compute_capability;
     let runs = |kernel: GemmKernel| {
         kernel
-            .target()
+            .required_arch()
             .includes((capability.major, capability.minor))
     };
     let kernels = GemmKernel::ALL
@@ -25,7 +25,7 @@ pub fn choices<T: GemmElement>(device: &Device, depth: usize) -> Vec<GemmOptions
     let options = |&kernel| GemmOptions {
         kernel: Some(kernel),
         tf32: true,
-        relu: false,
+        ..GemmOptions::default()
     };
     kernels.map(options).collect()
 }

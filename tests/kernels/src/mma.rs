@@ -9,7 +9,7 @@ use cuda_std::prelude::*;
 ///
 /// The matrices are row-major, one of each per warp; blocks consist of whole warps.
 #[kernel(T = [f16, bf16])]
-pub unsafe fn multiply_halves<T: mma::Half>(a: Global<T>, b: Global<T>, c: GlobalMut<f32>) {
+pub unsafe fn multiply_halves<T: mma::MmaElement>(a: Global<T>, b: Global<T>, c: GlobalMut<f32>) {
     let (warp, g, t) = places();
     let (a, b) = (a.offset(warp * 256), b.offset(warp * 128));
     let c = c.offset(warp * 128 + g * 8 + 2 * t);

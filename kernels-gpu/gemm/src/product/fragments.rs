@@ -79,10 +79,10 @@ impl<T: TensorCoreElement> Multiplies<T> for Fragments {
     /// The grid has tiles of columns along x and tiles of 128 rows along y. Blocks that are neighbours along x run at
     /// about the same time and read the same rows of X. A block computes several tiles of rows in turn.
     fn plan(problem: GemmProblem) -> PlannedLaunch<T> {
-        let (tiles, kernel) = match problem.cols {
-            ..=16 => (2, fragments::<T, 2>()),
-            _ => (8, fragments::<T, 8>()),
-        };
+        let instances = [(2, fragments::<T, 2>()), (8, fragments::<T, 8>())];
+        let named = (instances.iter()).find(|(_, kernel)| problem.instance == Some(kernel.name()));
+        let by_columns = &instances[usize::from(problem.cols > 16)];
+        let &(tiles, kernel) = named.unwrap_or(by_columns);
         let (_, stride) = slice(u64::from(problem.depth) * size_of::<T>() as u64, tiles);
         let across = problem.cols.div_ceil(8 * tiles);
         let most = (problem.multiprocessors.max(1)).saturating_mul(BLOCKS_PER_MULTIPROCESSOR);

@@ -17,7 +17,7 @@ use crate::product::tile::plan::{Candidate, Chosen, choose};
 use crate::product::tile::ring::Stage;
 use crate::product::tile::warp_tiles::*;
 use crate::product::warp_product::{self, Refill, StripProducts, Sums, TileProducts};
-use crate::{BiasRelu, GemmKernel, Rung, Target};
+use crate::{BiasRelu, GemmKernel, RequiredArch, Rung};
 #[cfg(not(target_arch = "nvptx64"))]
 use crate::{GemmProblem, Multiplies, PlannedLaunch};
 use core::array;
@@ -35,7 +35,7 @@ const LONG_ROW_BYTES: u64 = 1024;
 impl Rung for Sm90Fragments {
     const SUMMARY: &'static str = "as warp_fragments, f64, by the wider multiplication of sm_90";
     const PARENT: Option<GemmKernel> = Some(GemmKernel::WarpFragments);
-    const TARGET: Target = Target::Sm90;
+    const REQUIRED_ARCH: RequiredArch = RequiredArch::Sm90;
 }
 
 #[cfg(not(target_arch = "nvptx64"))]
@@ -65,7 +65,14 @@ fn chosen(problem: GemmProblem) -> Chosen<f64> {
         17..=40 | 49..=96 => vec![of::<Columns48>()],
         _ => vec![of::<Columns128>()],
     };
-    choose(problem, resident, of::<Columns48Streamed>())
+    let all = [
+        of::<Columns16>(),
+        of::<Columns48>(),
+        of::<Columns48Compact>(),
+        of::<Columns48Streamed>(),
+        of::<Columns128>(),
+    ];
+    choose(problem, resident, of::<Columns48Streamed>(), all)
 }
 
 /// `Y[row, j] = sum over k of X[row, k] * W[k, j]`; a warp computes tiles of rows in turn.
@@ -75,7 +82,7 @@ fn chosen(problem: GemmProblem) -> Chosen<f64> {
 /// `x` is m x k, `w` is k x n, packed by [`Sm90Fragments`], and `y` is m x n. They do not overlap and are aligned to 16
 /// bytes. The launch is the plan of [`Sm90Fragments`]. The device has compute capability 9.0 or newer.
 #[kernel(
-    name = "gemm_double_fragments",
+    name = "gemm_sm90_fragments",
     target = sm_90,
     S = [Columns16, Columns48, Columns48Compact, Columns48Streamed, Columns128]
 )]

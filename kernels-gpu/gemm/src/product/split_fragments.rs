@@ -79,7 +79,14 @@ fn chosen(problem: GemmProblem) -> Chosen<f32> {
         17..=48 => of::<Columns48>(),
         _ => of::<Columns64>(),
     };
-    choose(problem, [resident], of::<Rows32Columns48Streamed>())
+    let all = [
+        of::<Columns16>(),
+        of::<Columns16ShortRows>(),
+        of::<Columns48>(),
+        of::<Columns64>(),
+        of::<Rows32Columns48Streamed>(),
+    ];
+    choose(problem, [resident], of::<Rows32Columns48Streamed>(), all)
 }
 
 /// Appends to packed W what the kernel needs to compute tiles again in f32: W row-major, then 0, or NaN if all tiles

@@ -146,11 +146,18 @@ impl Rung for Staged {
 #[cfg(not(target_arch = "nvptx64"))]
 impl<T: RealElement> Multiplies<T> for Staged {
     fn plan(problem: GemmProblem) -> PlannedLaunch<T> {
-        match problem.cols {
-            ..=16 => plan_of::<T, Narrow>(problem),
-            17..=48 => plan_of::<T, Medium>(problem),
-            _ => plan_of::<T, Wide>(problem),
-        }
+        let plans = [
+            plan_of::<T, Narrow>(problem),
+            plan_of::<T, Medium>(problem),
+            plan_of::<T, Wide>(problem),
+        ];
+        let named = (plans.iter()).position(|plan| problem.instance == Some(plan.kernel.name()));
+        let by_columns = match problem.cols {
+            ..=16 => 0,
+            17..=48 => 1,
+            _ => 2,
+        };
+        plans[named.unwrap_or(by_columns)]
     }
 }
 

@@ -93,6 +93,14 @@ impl TileLayout {
         if self.compact { cols } else { self.cols }
     }
 
+    /// Whether the tile can multiply with a W of `cols` columns. A compact tile must hold all of them. If its warps
+    /// multiply alone, they read whole fragments of 8 columns, so no fragment may consist of surplus columns.
+    #[cfg(not(target_arch = "nvptx64"))]
+    pub const fn takes_columns(self, cols: u32) -> bool {
+        let is_filled = self.warps_together > 1 || cols + 8 > self.cols;
+        !self.compact || cols <= self.cols && is_filled
+    }
+
     /// Bytes of packed W that are multiplied with one chunk of X.
     #[inline(always)]
     pub const fn weight_bytes(self, cols: u32) -> u32 {

@@ -76,7 +76,23 @@ fn chosen<T: TensorCoreElement>(problem: GemmProblem) -> Chosen<T> {
         2 => of::<T, Columns128Streamed>(),
         _ => of::<T, Columns48Streamed>(),
     };
-    choose(problem, resident, streamed)
+    let all = match size {
+        2 => vec![
+            of::<T, Columns16>(),
+            of::<T, Columns16ShortRows>(),
+            of::<T, Columns48SmallChunks>(),
+            of::<T, Columns64>(),
+            of::<T, Columns128>(),
+            of::<T, Columns128Streamed>(),
+        ],
+        4 => vec![
+            of::<T, Columns48>(),
+            of::<T, Columns48Streamed>(),
+            of::<T, Columns128>(),
+        ],
+        _ => vec![of::<T, Columns16>(), of::<T, Columns48Streamed>()],
+    };
+    choose(problem, resident, streamed, all)
 }
 
 /// `Y[row, j] = sum over k of X[row, k] * W[k, j]`; a warp computes tiles of rows in turn.

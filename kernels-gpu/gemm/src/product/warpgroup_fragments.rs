@@ -16,12 +16,12 @@ use crate::product::tile::plan::{Candidate, Chosen, choose};
 use crate::product::tile::ring::Stage;
 use crate::product::tile::warp_tiles::*;
 use crate::product::warp_product::{self, Refill, Sums, TileProducts, load_strip};
-use crate::{BiasRelu, GemmKernel, Rung, Target};
+use crate::{BiasRelu, GemmKernel, RequiredArch, Rung};
 #[cfg(not(target_arch = "nvptx64"))]
 use crate::{GemmProblem, Multiplies, PlannedLaunch};
 use core::array;
 use cuda_std::prelude::*;
-use cuda_std::warpgroup::{self, WarpgroupHalf};
+use cuda_std::warpgroup::{self, WgmmaElement};
 use warprow_kernels_matrix::unroll;
 use warprow_kernels_matrix::{Dense, DenseMut, Operand};
 
@@ -35,7 +35,7 @@ impl Rung for WarpgroupFragments {
     const SUMMARY: &'static str =
         "as warp_fragments, 16-bit elements, four warps together by the instructions of sm_90a";
     const PARENT: Option<GemmKernel> = Some(GemmKernel::WarpFragments);
-    const TARGET: Target = Target::Sm90a;
+    const REQUIRED_ARCH: RequiredArch = RequiredArch::Sm90a;
 
     fn refusal(depth: u32, size: usize) -> Option<&'static str> {
         warp_product::refuses_odd_rows(depth, size)
@@ -43,7 +43,7 @@ impl Rung for WarpgroupFragments {
 }
 
 #[cfg(not(target_arch = "nvptx64"))]
-impl<T: Operand<Sum = f32> + WarpgroupHalf> Multiplies<T> for WarpgroupFragments {
+impl<T: Operand<Sum = f32> + WgmmaElement> Multiplies<T> for WarpgroupFragments {
     fn plan(problem: GemmProblem) -> PlannedLaunch<T> {
         chosen(problem).plan
     }
@@ -80,15 +80,20 @@ impl<T: Operand<Sum = f32> + WarpgroupHalf> Multiplies<T> for WarpgroupFragments
 
 /// The instance for a product.
 #[cfg(not(target_arch = "nvptx64"))]
-fn chosen<T: Operand<Sum = f32> + WarpgroupHalf>(problem: GemmProblem) -> Chosen<T> {
-    fn of<T: Operand<Sum = f32> + WarpgroupHalf, S: WarpTile>() -> Candidate<T> {
+fn chosen<T: Operand<Sum = f32> + WgmmaElement>(problem: GemmProblem) -> Chosen<T> {
+    fn of<T: Operand<Sum = f32> + WgmmaElement, S: WarpTile>() -> Candidate<T> {
         Candidate::new::<WarpgroupProducts, S>(warpgroup_fragments::<T, S>)
     }
     let resident = match problem.cols {
         ..=48 => of::<T, Columns48Unaligned>(),
         _ => of::<T, Columns128>(),
     };
-    choose(problem, [resident], of::<T, Columns128Streamed>())
+    let all = [
+        of::<T, Columns48Unaligned>(),
+        of::<T, Columns128>(),
+        of::<T, Columns128Streamed>(),
+    ];
+    choose(problem, [resident], of::<T, Columns128Streamed>(), all)
 }
 
 /// `Y[row, j] = sum over k of X[row, k] * W[k, j]`; a warpgroup computes tiles of rows in turn.
@@ -102,7 +107,7 @@ fn chosen<T: Operand<Sum = f32> + WarpgroupHalf>(problem: GemmProblem) -> Chosen
     target = sm_90a,
     T = [f16, bf16], S = [Columns48Unaligned, Columns128, Columns128Streamed]
 )]
-pub unsafe fn warpgroup_fragments<T: Operand<Sum = f32> + WarpgroupHalf, S: WarpTile>(
+pub unsafe fn warpgroup_fragments<T: Operand<Sum = f32> + WgmmaElement, S: WarpTile>(
     x: Dense<T>,
     w: Dense<T>,
     y: DenseMut<T>,
@@ -115,7 +120,7 @@ pub unsafe fn warpgroup_fragments<T: Operand<Sum = f32> + WarpgroupHalf, S: Warp
 /// Products of 16-bit elements by a warpgroup.
 struct WarpgroupProducts;
 
-impl<T: Operand<Sum = f32> + WarpgroupHalf, S: WarpTile> TileProducts<T, S> for WarpgroupProducts {
+impl<T: Operand<Sum = f32> + WgmmaElement, S: WarpTile> TileProducts<T, S> for WarpgroupProducts {
     const TILE: TileLayout = {
         let is_wide = S::SHAPE.column_fragments == 16;
         let warps = if is_wide && !S::SHAPE.streamed { 12 } else { 8 };

@@ -25,11 +25,11 @@ use crate::product::tile::ring::Stage;
 use crate::product::tile::warp_tiles::*;
 use crate::product::warp_product::{self, Operands, Refill, Sums, TileProducts, load_strip};
 use crate::product::warpgroup_split;
-use crate::{BiasRelu, GemmKernel, Rung, Target};
+use crate::{BiasRelu, GemmKernel, RequiredArch, Rung};
 #[cfg(not(target_arch = "nvptx64"))]
 use crate::{GemmProblem, Multiplies, PlannedLaunch};
 use core::array;
-use cuda_std::float::{Half, Narrow};
+use cuda_std::float::{Float16, Narrow};
 use cuda_std::prelude::*;
 use cuda_std::warp::{FULL_MASK, WARP_SIZE};
 use cuda_std::warpgroup;
@@ -82,7 +82,7 @@ pub fn split_is_exact(w: impl Iterator<Item = f32>, depth: u32) -> bool {
 impl Rung for WarpgroupHalves {
     const SUMMARY: &'static str = "as warpgroup_split, in two parts of f16, each row of X scaled";
     const PARENT: Option<GemmKernel> = Some(GemmKernel::WarpgroupSplit);
-    const TARGET: Target = Target::Sm90a;
+    const REQUIRED_ARCH: RequiredArch = RequiredArch::Sm90a;
 }
 
 #[cfg(not(target_arch = "nvptx64"))]
@@ -113,7 +113,13 @@ fn chosen(problem: GemmProblem) -> Chosen<f32> {
     fn of<S: WarpTile>() -> Candidate<f32> {
         Candidate::new::<WarpgroupHalvesProducts, S>(warpgroup_halves::<S>)
     }
-    choose(problem, [of::<Columns128>()], of::<Columns128Streamed>())
+    let all = [of::<Columns128>(), of::<Columns128Streamed>()];
+    choose(
+        problem,
+        [of::<Columns128>()],
+        of::<Columns128Streamed>(),
+        all,
+    )
 }
 
 /// `Y[row, j] = sum over k of X[row, k] * W[k, j]`; a warpgroup computes tiles of rows in turn.

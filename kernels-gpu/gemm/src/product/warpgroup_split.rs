@@ -24,7 +24,7 @@ use crate::product::tile::plan::{Candidate, Chosen, choose};
 use crate::product::tile::ring::Stage;
 use crate::product::tile::warp_tiles::*;
 use crate::product::warp_product::{self, Operands, Refill, Sums, TileProducts, load_strip};
-use crate::{BiasRelu, GemmKernel, Rung, Target};
+use crate::{BiasRelu, GemmKernel, RequiredArch, Rung};
 #[cfg(not(target_arch = "nvptx64"))]
 use crate::{GemmProblem, Multiplies, PlannedLaunch};
 use core::array;
@@ -56,7 +56,7 @@ impl Rung for WarpgroupSplit {
     const SUMMARY: &'static str = "as split_fragments, in three parts of bf16, \
         four warps together by the instructions of sm_90a";
     const PARENT: Option<GemmKernel> = Some(GemmKernel::SplitFragments);
-    const TARGET: Target = Target::Sm90a;
+    const REQUIRED_ARCH: RequiredArch = RequiredArch::Sm90a;
 }
 
 #[cfg(not(target_arch = "nvptx64"))]
@@ -92,7 +92,13 @@ fn chosen(problem: GemmProblem) -> Chosen<f32> {
         ..=48 => vec![of::<Columns48CompactUnaligned>()],
         _ => vec![of::<Columns64>()],
     };
-    choose(problem, resident, of::<Columns48StreamedUnaligned>())
+    let all = [
+        of::<Columns48>(),
+        of::<Columns48CompactUnaligned>(),
+        of::<Columns48StreamedUnaligned>(),
+        of::<Columns64>(),
+    ];
+    choose(problem, resident, of::<Columns48StreamedUnaligned>(), all)
 }
 
 /// W split into parts, packed as the warpgroup instructions read it for the tile. `part(p, element)` is the 16 bits of

@@ -139,7 +139,7 @@ unsafe fn row_of(rows: u32, nonzeros: u32, row_ptr: Global<u32>, bounds: Shared<
 unsafe fn search(row_ptr: Global<u32>, k: u32, mut low: u32, mut high: u32) -> u32 {
     while low < high {
         let middle = low + (high - low).div_ceil(2);
-        // SAFETY: `middle` is at most `high`.
+        // SAFETY: `middle <= high`, and `row_ptr` has more than `high` numbers by the contract.
         if unsafe { row_ptr.load(middle as usize) } <= k {
             low = middle;
         } else {

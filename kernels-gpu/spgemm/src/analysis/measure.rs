@@ -50,7 +50,8 @@ impl RowMeasure {
             let columns: [u32; UNROLL] = array::from_fn(|u| {
                 let k = k + u as u32 * stride;
                 if k < end {
-                    // SAFETY: `k` is below `end`, checked.
+                    // SAFETY: `k < end`, checked above, and `end` is at most the number of nonzeros
+                    // of A.
                     unsafe { operands.a.col_idx.load(k as usize) }
                 } else {
                     u32::MAX

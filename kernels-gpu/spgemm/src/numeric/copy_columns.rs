@@ -61,7 +61,8 @@ pub unsafe fn copy_columns(
         staged,
         row_ptr,
     };
-    // SAFETY: the contract is the same.
+    // SAFETY: `copy` requires what this kernel requires: `row_ptr` gives each row its room in
+    // `col_idx`.
     unsafe { copy.copy(col_idx) };
 }
 

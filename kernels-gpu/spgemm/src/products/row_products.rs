@@ -120,7 +120,7 @@ impl<T: Real> RowProducts<'_, T> {
         &self,
         mut each: impl FnMut(u32, T),
     ) {
-        // SAFETY: the contract is the same.
+        // SAFETY: `for_each_with` requires of its caller what this function requires.
         unsafe { self.for_each_with::<LANES, VALUES, false>(&mut each) };
     }
 
@@ -135,7 +135,7 @@ impl<T: Real> RowProducts<'_, T> {
         &self,
         mut each: impl FnMut(u32, T),
     ) {
-        // SAFETY: the contract is the same.
+        // SAFETY: `for_each_with` requires of its caller what this function requires.
         unsafe { self.for_each_with::<LANES, VALUES, true>(&mut each) };
     }
 
@@ -148,7 +148,7 @@ impl<T: Real> RowProducts<'_, T> {
         let nonzeros = self.nonzeros.1 - self.nonzeros.0;
         let long = u64::from(self.products) >= u64::from(ROW_BY_ROW_LENGTH) * u64::from(nonzeros)
             && (self.warps == 1 || nonzeros >= MIN_NONZEROS_PER_WARP * self.warps);
-        // SAFETY: the contract is the same.
+        // SAFETY: the three functions require of their caller what this function requires.
         unsafe {
             let defers = if LANES == WARP_SIZE && long {
                 self.row_by_row::<VALUES, TOGETHER>(each);

@@ -31,7 +31,7 @@ pub(crate) unsafe fn position(columns: Shared<u32>, capacity: u32, column: u32) 
     let mut position = 0;
     let mut step = capacity / 2;
     while step > 0 {
-        // SAFETY: `position + step` never exceeds `capacity`: the steps halve, from `capacity / 2` on.
+        // SAFETY: `position + step <= capacity`, because the steps halve from `capacity / 2` on.
         if unsafe { columns.load((position + step - 1) as usize) } < column {
             position += step;
         }
@@ -99,7 +99,8 @@ impl<T: Real> SortedAccumulators<T> {
     /// The columns have been loaded, and `column` is one of them.
     #[inline(always)]
     pub unsafe fn position(&self, column: u32) -> usize {
-        // SAFETY: the contract is the same.
+        // SAFETY: the columns have been loaded and `column` is one of them, by the contract of this
+        // function.
         unsafe { position(self.columns, self.capacity, column) }
     }
 

@@ -95,7 +95,8 @@ pub unsafe fn sort_rows<const PRODUCTS: u32>(
         values: GlobalMut::from_address(0),
         entries,
     };
-    // SAFETY: the contract is the same.
+    // SAFETY: `sort` requires what this kernel requires, and the launch has all lanes of each
+    // group.
     unsafe { sorter.sort::<PRODUCTS>() };
 }
 
@@ -129,7 +130,8 @@ pub unsafe fn sort_products<T: Real, const PRODUCTS: u32>(
         values,
         entries,
     };
-    // SAFETY: the contract is the same.
+    // SAFETY: `sort` requires what this kernel requires, and the launch has all lanes of each
+    // group.
     unsafe { sorter.sort::<PRODUCTS>() };
 }
 
@@ -150,7 +152,7 @@ impl<T: Real, const VALUES: bool> RowSorter<T, VALUES> {
     /// Sorts the rows of the calling lane's group: as many products per lane as `PRODUCTS` asks.
     #[inline(always)]
     unsafe fn sort<const PRODUCTS: u32>(&self) {
-        // SAFETY: the contract is the same.
+        // SAFETY: `sort_row` requires of its caller what this function requires.
         unsafe {
             match PRODUCTS {
                 16 => self.sort_row::<8, 2, 2>(),

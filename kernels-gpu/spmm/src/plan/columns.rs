@@ -57,7 +57,7 @@ pub unsafe fn count(nonzeros: u32, col_idx: Global<u32>, counts: GlobalMut<u32>)
 pub unsafe fn bin(cols: u32, counts: Global<u32>, bins: GlobalMut<u64>) {
     let col = thread::index_1d();
     let count = if col < u64::from(cols) {
-        // SAFETY: `col` is below `cols`.
+        // SAFETY: `col < cols`, checked above, and `counts` has a number for each column.
         unsafe { counts.load(col as usize) }
     } else {
         0

@@ -67,7 +67,7 @@ pub unsafe fn missing_columns(rows: u32, cols: u32, row_ptr: Global<u32>, key: G
     let r = thread::index_1d();
     if r < u64::from(rows) {
         let r = r as usize;
-        // SAFETY: `r` is below `rows`.
+        // SAFETY: `r < rows`, checked above; `row_ptr` has `rows + 1` numbers and `key` has `rows`.
         unsafe { key.store(r, cols - (row_ptr.load(r + 1) - row_ptr.load(r))) };
     }
 }

@@ -150,7 +150,7 @@ pub unsafe fn count_distinct(
 unsafe fn insert(slots: Shared<u32>, col: u32, hash: u32) -> bool {
     for probe in 0..SLOTS {
         let slot = (hash.wrapping_add(probe) % SLOTS) as usize;
-        // SAFETY: `slot` is below `SLOTS`.
+        // SAFETY: `slot < SLOTS` by the remainder, and the table has `SLOTS` slots.
         let there = unsafe { slots.atomic_compare_exchange(slot, EMPTY, col) };
         if there == EMPTY || there == col {
             return there == EMPTY;

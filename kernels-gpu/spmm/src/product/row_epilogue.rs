@@ -123,7 +123,7 @@ impl<T: Operand> RowEpilogue<T> for StoreSumsInAnyOrder {
         output: LaneOutput<'_, T>,
         results: Results<T::Sum, WIDTH, PASSES>,
     ) {
-        // SAFETY: this function's contract.
+        // SAFETY: `store_sums` requires of its caller what this function requires.
         unsafe { store_sums::<T, LANES, WIDTH, PASSES>(output, output.row_of_y(), results) };
     }
 }

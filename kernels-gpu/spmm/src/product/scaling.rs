@@ -57,7 +57,7 @@ impl<S: Real> Scaling<S> {
                 factor.mul_add(results[k], S::ZERO)
             }
         };
-        // SAFETY: the caller's contract.
+        // SAFETY: the caller guarantees that Y has the elements, and that no other lane writes them.
         unsafe {
             if WIDTH < 8 {
                 let old = if self.beta == S::ZERO {
@@ -105,7 +105,7 @@ pub fn launch(rows: u32) -> LaunchConfig {
 pub unsafe fn reciprocal_lengths<T: Real>(rows: u32, row_ptr: Global<u32>, diagonal: GlobalMut<T>) {
     let row = thread::index_1d() as usize;
     if row < rows as usize {
-        // SAFETY: a row of A.
+        // SAFETY: `row < rows`, checked above; `row_ptr` has `rows + 1` numbers and `diagonal` has `rows`.
         unsafe {
             let length = row_ptr.load(row + 1) - row_ptr.load(row);
             diagonal.store(row, T::ONE / T::from_u32(length.max(1)));

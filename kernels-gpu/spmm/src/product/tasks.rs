@@ -237,7 +237,7 @@ pub unsafe fn combine<T: Operand>(
     y: DenseMut<T>,
     scaling: Scaling<SumOf<T>>,
 ) {
-    // SAFETY: the kernel's contract.
+    // SAFETY: `join_parts` requires of its caller what this kernel requires.
     unsafe { join_parts::<T, Total>(items, split_rows, y, scaling) };
 }
 
@@ -253,7 +253,7 @@ pub unsafe fn combine_max<T: Operand>(
     y: DenseMut<T>,
     scaling: Scaling<SumOf<T>>,
 ) {
-    // SAFETY: the kernel's contract.
+    // SAFETY: `join_parts` requires of its caller what this kernel requires.
     unsafe { join_parts::<T, Greatest>(items, split_rows, y, scaling) };
 }
 

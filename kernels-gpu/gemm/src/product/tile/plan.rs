@@ -41,10 +41,13 @@ pub(crate) struct Chosen<T: Operand> {
 }
 
 /// The first instance of `resident` for whose W shared memory suffices; if there is none, `streamed`.
+///
+/// If the problem names an instance, and it is one of `all` and can compute the product, it is that one.
 pub(crate) fn choose<T: Operand>(
     problem: GemmProblem,
     resident: impl IntoIterator<Item = Candidate<T>>,
     streamed: Candidate<T>,
+    all: impl IntoIterator<Item = Candidate<T>>,
 ) -> Chosen<T> {
     debug_assert!(
         streamed.shape.streamed,
@@ -62,8 +65,13 @@ pub(crate) fn choose<T: Operand>(
             },
         })
     };
+    let is_named = |candidate: &Candidate<T>| {
+        problem.instance == Some((candidate.kernel)().name())
+            && candidate.tile.takes_columns(problem.cols)
+    };
+    let named = all.into_iter().find(is_named).and_then(launched);
     let mut candidates = resident.into_iter().chain([streamed]);
-    candidates
-        .find_map(launched)
+    named
+        .or_else(|| candidates.find_map(launched))
         .expect("a tile that streams W always fits")
 }

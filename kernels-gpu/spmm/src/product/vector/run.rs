@@ -185,7 +185,7 @@ impl<
     /// Accumulates up to `UNROLL` nonzeros, which the lanes from `first` on hold.
     #[inline(always)]
     unsafe fn batch(&mut self, first: u32) {
-        // SAFETY: columns of A are rows of X.
+        // SAFETY: each column of A is below the number of rows of X, by the kernel's contract.
         unsafe {
             let cols: [u32; UNROLL] =
                 array::from_fn(|i| warp::shfl_idx(FULL_MASK, self.held.0, first + i as u32, LANES));
@@ -254,7 +254,7 @@ impl<
     #[inline(always)]
     unsafe fn load_next(&mut self) {
         if self.row + 1 < self.a.rows {
-            // SAFETY: `row + 1` is below `a.rows`.
+            // SAFETY: `row + 1 < a.rows`, checked above, so `row_ptr` has the number at `row + 2`.
             unsafe {
                 self.following_row_end = self.a.row_ptr.load(self.row as usize + 2);
                 self.following_row_of_y = self.look_up(self.row + 1);

@@ -78,7 +78,7 @@ fence! {
 
 #[inline(always)]
 pub(crate) fn keep_rolled() {
-    // SAFETY: a directive for the assembler about the loop around it.
+    // SAFETY: the text is a directive for the assembler; it is no instruction, and touches no register or memory.
     unsafe {
         asm!(
             ".pragma \"nounroll\";",

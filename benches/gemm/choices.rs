@@ -1,0 +1,84 @@
+//! The products of this crate that a run times: the plan's own, those of kernels that are asked for, and a sweep over
+//! all instances.
+
+use crate::gemm::options::Options;
+use cuda_std::kernel::instances;
+use warprow::device::Device;
+use warprow::gemm::GemmElement;
+use warprow::log_softmax::SoftmaxKernel;
+use warprow::{GemmKernel, GemmOptions};
+
+/// The name of the product whose instance the plan chooses.
+pub const OURS: &str = "warprow";
+
+/// A product: its name in the results, and the options of its plan.
+#[derive(Clone, Debug)]
+pub struct Choice {
+    /// The name.
+    pub name: String,
+    /// What is not left to the plan.
+    pub options: GemmOptions,
+}
+
+impl Choice {
+    /// Whether it is one of a sweep, which asks for an instance.
+    pub fn is_swept(&self) -> bool {
+        self.options.instance.is_some()
+    }
+}
+
+/// The plan's own product and those that the options ask for, for an X with `depth` columns. Those of a sweep may not
+/// suit the number of columns of W: their plans are refused.
+pub fn choices<T: GemmElement>(options: &Options, device: &Device, depth: usize) -> Vec<Choice> {
+    let own = Choice {
+        name: OURS.to_owned(),
+        options: GemmOptions::default(),
+    };
+    let of_kernel = |kernel: GemmKernel| Choice {
+        name: kernel.name().to_owned(),
+        options: GemmOptions {
+            kernel: Some(kernel),
+            tf32: true,
+            ..GemmOptions::default()
+        },
+    };
+    let capability = device.properties().compute_capability;
+    let runs = |kernel: &GemmKernel| {
+        kernel.refusal::<T>(depth as u32).is_none()
+            && (kernel.required_arch()).includes((capability.major, capability.minor))
+    };
+    let kernels = options.kernels().into_iter().filter(runs).map(of_kernel);
+    let mut choices: Vec<_> = [own].into_iter().chain(kernels).collect();
+    let is_swept = |kernel: &GemmKernel| options.sweep && kernel.folder() == "product";
+    for kernel in GemmKernel::ALL
+        .iter()
+        .copied()
+        .filter(runs)
+        .filter(is_swept)
+    {
+        let prefix = format!("gemm_{}_", kernel.name());
+        let of_instance = |name: &'static str| Choice {
+            name: name.to_owned(),
+            options: GemmOptions {
+                instance: Some(name),
+                ..of_kernel(kernel).options
+            },
+        };
+        let mut names: Vec<_> = instances()
+            .map(|instance| instance.name())
+            .filter(|name| name.starts_with(&prefix))
+            .collect();
+        names.sort_unstable();
+        choices.extend(names.into_iter().map(of_instance));
+    }
+    choices
+}
+
+/// The kernels of LogSoftmax to run beside the plan's own: all of them in a sweep.
+pub fn softmax_kernels(options: &Options) -> &'static [SoftmaxKernel] {
+    if options.sweep {
+        &SoftmaxKernel::ALL
+    } else {
+        &[]
+    }
+}

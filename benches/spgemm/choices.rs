@@ -1,0 +1,76 @@
+//! The products of this crate that a run times: the default, and a sweep over limits that replace a kernel by others.
+
+use crate::spgemm::options::Options;
+use warprow::spgemm::{BinLimits, SpgemmOptions};
+
+/// The name of the product with the default limits, or those that the command line changes.
+pub const OURS: &str = "warprow";
+
+/// A product: its name in the results, and its options.
+#[derive(Clone, Copy, Debug)]
+pub struct Choice {
+    /// The name.
+    pub name: &'static str,
+    /// The options.
+    pub options: SpgemmOptions,
+}
+
+/// A name, and a change of the limits.
+type LimitChange = (&'static str, fn(&mut BinLimits));
+
+/// Limits under which other kernels take the rows of some kernel. The name says what is not launched, or less often.
+const SWEEP: [LimitChange; 11] = [
+    ("sizes_joined", |limits| limits.joined_products = u32::MAX),
+    ("no_sort_of_512", |limits| limits.sort_products = 256),
+    ("no_numeric_sort", |limits| limits.numeric_sort_products = 0),
+    ("no_runs", |limits| limits.run_span = 0),
+    ("no_hash", |limits| limits.hash_products = 0),
+    ("few_rows_joined", |limits| limits.few_rows = u32::MAX),
+    ("no_neighbours", |limits| {
+        limits.min_neighbour_warps = u32::MAX;
+    }),
+    ("no_windows", |limits| limits.window_span = 0),
+    ("no_search_rows", |limits| limits.search_row_entries = 0),
+    ("no_spread", |limits| limits.spread_products = 0),
+    ("no_rank", |limits| limits.rank_words = 0),
+];
+
+/// The default first, then those of a sweep if the options ask for one. `default` is the limits of the device.
+///
+/// # Errors
+///
+/// Limits on the command line that are none.
+pub fn choices(options: &Options, default: BinLimits) -> anyhow::Result<Vec<Choice>> {
+    let asked_for = options.bin_limits(default)?;
+    let own = SpgemmOptions {
+        deterministic: options.deterministic,
+        low_memory: options.low_memory,
+        bin_limits: asked_for,
+        ..SpgemmOptions::default()
+    };
+    let mut choices = vec![Choice {
+        name: OURS,
+        options: own,
+    }];
+    if options.sweep {
+        choices.extend(SWEEP.map(|(name, change)| {
+            let mut limits = asked_for.unwrap_or(default);
+            change(&mut limits);
+            Choice {
+                name,
+                options: SpgemmOptions {
+                    bin_limits: Some(limits),
+                    ..own
+                },
+            }
+        }));
+        choices.push(Choice {
+            name: "no_product_map",
+            options: SpgemmOptions {
+                low_memory: true,
+                ..own
+            },
+        });
+    }
+    Ok(choices)
+}

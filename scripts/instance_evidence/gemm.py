@@ -1,0 +1,71 @@
+"""The instances of XW that plans choose from, and those of LogSoftmax.
+
+A plan chooses among the kernels that the GPU has, that are exact enough for W, and that the options allow. So the runs
+of a case are compared once for each of these settings (SETTINGS): a kernel for older GPUs has its evidence among the
+kernels for such GPUs, though all were timed on one GPU."""
+
+from instance_evidence.attributes import entry_points
+from instance_evidence.evidence import Run, read
+
+SOURCES = ["kernels-gpu/gemm/src/product", "kernels-gpu/log_softmax/src"]
+RESULTS = "gemm_choices.jsonl"
+BENCH = (
+    "gemm -- --rows 281903 --shape 128x16,16x16,100x47,602x41,128x64,128x128,101x16,101x47,1024x128,1024x40 --sweep "
+    "--no-cublas --type f32,f64,f16"
+)
+
+# The kernels of XW by what a plan needs to choose them, and the kernels of LogSoftmax.
+ANY_GPU = {"gemm_staged", "gemm_fragments", "gemm_warp_fragments"}
+SPLIT = ANY_GPU | {"gemm_split_fragments"}
+SM_90 = SPLIT | {"gemm_sm90_fragments"}
+SM_90A = SM_90 | {"gemm_warpgroup_fragments", "gemm_warpgroup_split"}
+HALVES = SM_90A | {"gemm_warpgroup_halves"}
+SETTINGS = {
+    "any GPU, f32 with any W": ANY_GPU,
+    "any GPU": SPLIT,
+    "sm_90": SM_90,
+    "sm_90a, f32 in three parts": SM_90A,
+    "sm_90a": HALVES,
+}
+SOFTMAX = {"log_softmax_sub_warp", "log_softmax_staged", "log_softmax_streamed"}
+
+# Instances that round f32 to tf32, which plans choose only if the options allow it.
+ROUNDS = "gemm_warp_fragments_f32_"
+
+# Why instances exist that no measured case is faster with.
+REASONS = {
+    "gemm_*_bf16_*": "bf16: as f16 with the same tile, which is measured",
+    "log_softmax_*_bf16*": "bf16: as f16, which is measured",
+    "log_softmax_streamed_*": "rows of any number of classes",
+}
+
+
+def instances(root):
+    return set().union(*(entry_points(root / folder) for folder in SOURCES))
+
+
+def cases(path, names):
+    """Each case in each setting."""
+    results = read(path, "bench", "rows", "k", "features", "type")
+    for (bench, rows, k, features, element), case in results.items():
+        shape = f"{rows} x {k} to {features}, {element}" if bench == "gemm" else f"{rows} rows, {k} classes, {element}"
+        runs = [Run(result["ms"], {result["variant"]}) for result in case.values() if result.get("variant") in names]
+        if bench != "gemm":
+            yield (shape,), runs
+            continue
+        for setting, kernels in SETTINGS.items():
+            allowed = [run for run in runs if kernel_of(run) in kernels]
+            yield (shape, setting, "tf32"), allowed
+            yield (shape, setting), [run for run in allowed if not rounds(run)]
+
+
+def kernel_of(run):
+    """The kernel of a run's only instance: the longest of the known names that its name begins with."""
+    (name,) = run.certain
+    kernels = [kernel for kernel in HALVES | SOFTMAX if name.startswith(kernel + "_")]
+    return max(kernels, key=len, default=None)
+
+
+def rounds(run):
+    (name,) = run.certain
+    return name.startswith(ROUNDS)
