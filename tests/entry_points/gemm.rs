@@ -57,6 +57,7 @@ fn every_instance<T: GemmElement>(device: &Device, log: &LaunchLog) {
                 kernel: Some(kernel),
                 relu: true,
                 tf32: true,
+                instance: None,
             };
             // Not every kernel has this type and depth, or serves this device.
             let Ok(gemm) = Gemm::plan(device, w.view(), Some(bias.row(0)), options) else {
@@ -90,6 +91,7 @@ fn add_planned<T: GemmElement>(multiprocessors: u32, planned: &mut BTreeSet<&'st
             cols: cols as u32,
             multiprocessors,
             shared_bytes: 227 << 10,
+            instance: None,
         };
         let kernels = GemmKernel::ALL.iter();
         for kernel in kernels.filter(|kernel| kernel.refusal::<T>(problem.depth).is_none()) {
