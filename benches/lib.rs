@@ -1,4 +1,4 @@
-//! The benches of SpMM, SpGEMM, XW, GCN, of the ladders and of first uses, a module each.
+//! The benches of SpMM, SpGEMM, XW, GCN, of the ladders, of first uses and of uploads, a module each.
 //!
 //! Each has a program `benches/FAMILY/main.rs`, which `cargo bench -p warprow-benches --bench FAMILY` builds and runs.
 
@@ -11,3 +11,4 @@ pub mod ladder;
 mod performance_tables;
 pub mod spgemm;
 pub mod spmm;
+pub mod upload;

@@ -51,6 +51,8 @@ def a_hat(row_ptr, columns):
 
 def greatest_error(found, wanted):
     """Relative to the greater of 1 and what is wanted; infinite where a NaN or an infinity is not the one wanted."""
+    if found.shape != wanted.shape:
+        sys.exit(f"wanted is a result of shape {tuple(wanted.shape)}, found one of {tuple(found.shape)}")
     found, wanted = found.double(), wanted.double()
     errors = (found - wanted).abs() / wanted.abs().clamp(min=1)
     same = (found == wanted) | (found.isnan() & wanted.isnan())

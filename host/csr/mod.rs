@@ -139,8 +139,10 @@ impl<T: Element> DeviceCsr<T> {
             col_idx: device.upload(col_idx)?,
             longest_row,
         };
-        shape.check_indices(&pattern, &row_ptr)?;
-        Ok(Self::from_parts(pattern, device.upload(values)?))
+        let check = shape.start_check(&pattern)?;
+        let values = device.upload(values)?;
+        check.finish(&row_ptr)?;
+        Ok(Self::from_parts(pattern, values))
     }
 
     /// A matrix of a pattern and values.

@@ -4,6 +4,7 @@
 //! that gives another slice each time. Kernels rely on the structure, so an upload checks what it uploads.
 
 use super::DevicePattern;
+use crate::device::DeviceBuffer;
 use crate::operand::{OperandError, check_len};
 use rayon::prelude::*;
 use sprs::CsMatViewI;
@@ -52,8 +53,11 @@ impl Shape {
     ) -> Result<Option<u32>, OperandError> {
         let wanted = self.lines as u64 + 1;
         check_len("the list of row pointers", indptr.len() as u64, wanted)?;
-        let lines = || indptr.windows(2);
-        if let Some(number) = lines().position(|ends| ends[0] > ends[1]) {
+        let lengths = LineLengths::of(indptr);
+        if !lengths.all_ascend {
+            let mut lines = indptr.windows(2);
+            let number = lines.position(|ends| ends[0] > ends[1]);
+            let number = number.expect("one of the lines ends before it starts");
             let (start, end) = (indptr[number], indptr[number + 1]);
             let reason = format!("it starts at nonzero {start} and ends before nonzero {end}");
             return Err(self.broken(number, reason));
@@ -62,15 +66,18 @@ impl Shape {
         let wanted = u64::from(indptr[self.lines] - indptr[0]);
         check_len("the list of indices", nonzeros as u64, wanted)?;
         check_len("the list of values", values as u64, wanted)?;
-        Ok(lines().map(|ends| ends[1] - ends[0]).max())
+        Ok((self.lines > 0).then_some(lengths.longest))
     }
 
-    /// Checks on the device that the indices of each line ascend and are below the extent; `lines` are the row pointers
-    /// that were uploaded, which [`check_lines`](Self::check_lines) has checked.
-    pub fn check_indices(self, pattern: &DevicePattern, lines: &[u32]) -> Result<(), OperandError> {
+    /// Starts to check on the device that the indices of each line ascend and are below the extent. The row pointers of
+    /// the pattern are those that [`check_lines`](Self::check_lines) has checked.
+    pub fn start_check(self, pattern: &DevicePattern) -> Result<IndexCheck, OperandError> {
         let nonzeros = pattern.nonzeros();
         if nonzeros == 0 {
-            return Ok(());
+            return Ok(IndexCheck {
+                shape: self,
+                fault: None,
+            });
         }
         let mut fault = pattern.device.uninitialized::<u32>(1)?;
         fault.fill_bytes(0xff)?;
@@ -85,12 +92,84 @@ impl Shape {
         let config = rows::launch(nonzeros);
         // SAFETY: the row pointers ascend from 0 to the number of nonzeros, checked before.
         unsafe { (pattern.device).launch(&check_columns::check_columns(), config, arguments)? };
+        Ok(IndexCheck {
+            shape: self,
+            fault: Some(fault),
+        })
+    }
+}
+
+/// A check of indices that the device may still be doing.
+#[must_use]
+pub(super) struct IndexCheck {
+    shape: Shape,
+    /// The number of the first nonzero whose index is wrong; without nonzeros there is none.
+    fault: Option<DeviceBuffer<u32>>,
+}
+
+impl IndexCheck {
+    /// Waits for the result; `lines` are the row pointers that were uploaded.
+    pub fn finish(self, lines: &[u32]) -> Result<(), OperandError> {
+        let Some(fault) = self.fault else {
+            return Ok(());
+        };
         match fault.download()?[0] {
             u32::MAX => Ok(()),
             nonzero => {
                 let lines_before = lines.partition_point(|&start| start <= nonzero);
-                Err(self.broken_indices(lines_before - 1))
+                Err(self.shape.broken_indices(lines_before - 1))
             }
+        }
+    }
+}
+
+/// Row pointers that a thread of the host looks at together. Fewer are not worth a second thread.
+const POINTERS_PER_THREAD: usize = 1 << 16;
+
+/// The lengths of lines by their row pointers.
+#[derive(Clone, Copy)]
+struct LineLengths {
+    all_ascend: bool,
+    /// The greatest length, if all lines end where they start or after.
+    longest: u32,
+}
+
+impl LineLengths {
+    fn of(indptr: &[u32]) -> Self {
+        let lines = indptr.len().saturating_sub(1);
+        let of_part = |part: usize| {
+            let first = part * POINTERS_PER_THREAD;
+            let end = lines.min(first + POINTERS_PER_THREAD);
+            Self::in_order(&indptr[first..=end])
+        };
+        match lines.div_ceil(POINTERS_PER_THREAD) {
+            0 => Self::NO_LINES,
+            1 => Self::in_order(indptr),
+            parts => (0..parts)
+                .into_par_iter()
+                .map(of_part)
+                .reduce(|| Self::NO_LINES, Self::join),
+        }
+    }
+
+    const NO_LINES: Self = Self {
+        all_ascend: true,
+        longest: 0,
+    };
+
+    /// Those of a thread. It looks at all of them: without an early exit, the compiler vectorises the loop.
+    fn in_order(indptr: &[u32]) -> Self {
+        let ends = indptr.iter().zip(&indptr[1..]);
+        ends.fold(Self::NO_LINES, |lengths, (&start, &end)| Self {
+            all_ascend: lengths.all_ascend & (start <= end),
+            longest: lengths.longest.max(end.wrapping_sub(start)),
+        })
+    }
+
+    fn join(self, other: Self) -> Self {
+        Self {
+            all_ascend: self.all_ascend & other.all_ascend,
+            longest: self.longest.max(other.longest),
         }
     }
 }
@@ -110,5 +189,49 @@ pub(crate) fn check<V>(a: &CsMatViewI<'_, V, u32, u32>) -> Result<(), OperandErr
     match indptr.par_windows(2).position_first(is_broken) {
         None => Ok(()),
         Some(number) => Err(shape.broken_indices(number)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lengths_and_lines_that_descend_are_found_in_every_part() {
+        assert_eq!(LineLengths::of(&[0]).longest, 0);
+        for lines in [
+            1,
+            2,
+            POINTERS_PER_THREAD - 1,
+            POINTERS_PER_THREAD,
+            POINTERS_PER_THREAD + 1,
+            3 * POINTERS_PER_THREAD + 5,
+        ] {
+            for line in [0, lines / 2, lines.min(POINTERS_PER_THREAD) - 1, lines - 1] {
+                // All lines but one have two nonzeros.
+                let with = |length: u32| -> Vec<u32> {
+                    let pointer = |k: usize| {
+                        let before = 2 * k as u32 + 10;
+                        if k > line {
+                            before + length - 2
+                        } else {
+                            before
+                        }
+                    };
+                    (0..=lines).map(pointer).collect()
+                };
+                let lengths = LineLengths::of(&with(7));
+                assert!(
+                    lengths.all_ascend && lengths.longest == 7,
+                    "{line} of {lines}"
+                );
+                let mut descending = with(2);
+                descending[line] = descending[line + 1] + 1;
+                assert!(
+                    !LineLengths::of(&descending).all_ascend,
+                    "{line} of {lines}"
+                );
+            }
+        }
     }
 }

@@ -107,17 +107,18 @@ pub fn gemm<T: Scalar>(
 ///
 /// An entry passes if
 ///
-/// `|y - y_ref| <= (gamma_n(u) + gamma_n(u_64) + (2 v + v^2)) (1 + w) s + w |y_ref| + n lambda`,
+/// `|y - y_ref| <= B + w max(|y_ref| + B, lambda_T)`, with `B = (gamma_n(u) + gamma_n(u_64) + 2 v + v^2) s + n lambda`,
 ///
 /// where
 ///
 /// - n = k + 1 is the number of terms, and s the sum of their magnitudes, bias included;
 /// - u is `arithmetic.sum_roundoff`, v is `arithmetic.operand_roundoff`, and u_64 is the unit roundoff of f64;
-/// - w is the unit roundoff of `T` if results are rounded to `T` from a longer type, else 0;
+/// - w is the unit roundoff of `T` if results are rounded to `T` from a longer type, else 0, and lambda_T is the least
+///   normal number of `T`;
 /// - gamma and lambda are those of [`verify_spmm`](super::verify_spmm).
 ///
-/// ReLU increases no error. If the result exceeds the range of `T`, infinity passes if the reference rounds to it. A
-/// NaN or an infinity passes only where the reference has the same.
+/// ReLU increases no error. Where the reference is finite, NaN fails, and infinity fails unless a number within B rounds
+/// to it. Where the reference is NaN or infinite, the result must be the same.
 ///
 /// # Panics
 ///

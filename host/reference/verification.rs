@@ -184,25 +184,11 @@ pub(super) fn judge_entries<T: Scalar>(
 ) -> Verification {
     let n = terms.count;
     let gammas = gamma(n, terms.sum_roundoff) + gamma(n, f64::UNIT_ROUNDOFF) + terms.operand_error;
-    // The result is rounded once more if its type is shorter than that of the sum.
-    let rounding = if T::UNIT_ROUNDOFF > f32::UNIT_ROUNDOFF {
-        T::UNIT_ROUNDOFF
-    } else {
-        0.0
-    };
     let judged = entries.map(|(row, col, got, wanted, magnitude)| {
+        // The sum of magnitudes may overflow even if the sum does not.
         let magnitude = magnitude.min(f64::MAX);
-        let bound = gammas * (1.0 + rounding) * magnitude
-            + rounding * wanted.abs()
-            + n as f64 * T::MIN_NORMAL;
-        // If the reference rounds to infinity, infinity is right.
-        let overflows = wanted.is_finite() && got.is_infinite();
-        let wanted = if overflows {
-            T::from_f64(wanted).to_f64()
-        } else {
-            wanted
-        };
-        compare((row, col), got, wanted, magnitude, bound)
+        let bound = gammas * magnitude + n as f64 * T::SUM_MIN_NORMAL;
+        judge::<T>(row, col, got, wanted, magnitude, bound)
     });
     judged.fold(Verification::EMPTY, Verification::merge)
 }

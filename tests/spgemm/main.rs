@@ -2,6 +2,7 @@
 //! what is refused.
 
 mod any;
+mod bounds;
 mod ladder;
 mod phases;
 mod products;

@@ -25,7 +25,7 @@ pub fn launch(elements: u64) -> Option<LaunchConfig> {
 ///
 /// `y` has `elements` elements and is aligned to four of them. `cols` is at least 1, and the
 /// epilogue's bias has a number for each column.
-#[kernel(name = "gcn_activate", T = [f32, f64, f16, bf16])]
+#[kernel(name = "gcn_activate", T = [f32, f64])]
 pub unsafe fn activate<T: Operand>(
     elements: u64,
     cols: u32,

@@ -1,6 +1,7 @@
 //! XW by every kernel of the table, on every device, in every type: odd and rectangular shapes, empty
 //! ones, columns from 1 to 1024, bias and ReLU, sums that cancel, infinities and NaN; and what a plan refuses.
 
+mod bounds;
 mod f32;
 mod instances;
 mod plan;
