@@ -16,8 +16,9 @@ impl Device {
 
     /// Calls `progress` while launches run on an emulator; `None` ends that. A GPU does not report progress.
     ///
-    /// The function cannot use an emulator, which runs a launch meanwhile: what it asks of one is
-    /// [`DeviceError::DuringProgress`](super::DeviceError::DuringProgress). It must not wait for a thread that uses this device.
+    /// The function cannot use the emulator, which is running a launch. A call to it returns
+    /// [`DeviceError::DuringProgress`](super::DeviceError::DuringProgress). The function must not wait for a thread that
+    /// uses this device.
     pub fn set_progress(&self, progress: Option<Progress>) {
         match &*self.backend {
             Backend::Emulator(emulator) => emulator.set_progress(progress),
