@@ -16,12 +16,12 @@ use warprow::log_softmax::{LogSoftmax, SoftmaxElement};
 use warprow::reference::{DenseEpilogue, GemmReference, Verification, verify_log_softmax};
 use warprow::{Error, Gemm, GemmOptions, bf16, f16, generate};
 
-/// Runs what the options say; whether all results were right.
+/// Runs the cases that the options name; returns whether all results were right.
 ///
 /// # Errors
 ///
-/// A device that is not there, a library that is insisted on and is not there, a file that cannot be written, a launch
-/// that fails. What does not fit the memory and what cuBLAS refuses is reported as skipped.
+/// The device or the library that the options name is not there; the file cannot be written; a launch fails. A case
+/// that does not fit the memory, or that cuBLAS refuses, is reported as skipped.
 pub fn run(options: &Options) -> anyhow::Result<bool> {
     let device = options.run.open_device()?;
     let cublas = match &options.cublas {

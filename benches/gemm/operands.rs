@@ -61,7 +61,7 @@ pub struct WholeOperands<T: GemmElement> {
 }
 
 impl<T: GemmElement> WholeOperands<T> {
-    /// For X and W of elements from -1 to 1. It has the first [`WHOLE_ROWS`] rows of X.
+    /// For X and W of elements from -1 to 1. It has the first 40,007 rows of X.
     ///
     /// # Errors
     ///

@@ -4,7 +4,7 @@ use crate::harness::measure::Timing;
 use serde::Serialize;
 use warprow::reference::Verification;
 
-/// What is computed.
+/// A product, or a LogSoftmax.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Case {
     /// `gemm` or `log_softmax`.
@@ -22,33 +22,33 @@ pub struct Case {
     pub bytes: u128,
 }
 
-/// What came of it.
+/// The result of one implementation.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Line {
     /// `warprow`, `cublas_default`, `cublas_pedantic`, `floor`, a kernel's name, or that of one of its entry points.
     #[serde(rename = "impl")]
     pub implementation: String,
-    /// The kernel that ran, if it is one of this crate.
+    /// The kernel that ran, if it is a kernel of this crate.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kernel: Option<&'static str>,
     /// The instance that ran, by the name of its entry point: `scripts/instances-by-evidence` reads it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub variant: Option<&'static str>,
-    /// The version of cuBLAS, if that it is.
+    /// The version of cuBLAS, if cuBLAS ran.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cublas: Option<String>,
     /// Why there is no result.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub skipped: Option<String>,
-    /// Milliseconds of one launch, the median; null on the emulator, like the following.
+    /// The median time of one launch in milliseconds; null on the emulator, as are the next four fields.
     pub ms: Option<f64>,
-    /// The least of the samples.
+    /// The least time of the samples.
     pub ms_min: Option<f64>,
-    /// The most of the samples.
+    /// The greatest time of the samples.
     pub ms_max: Option<f64>,
     /// Launches in a sample.
     pub launches: Option<u32>,
-    /// The floor's time over this one.
+    /// The time of the floor divided by this time.
     pub of_floor: Option<f64>,
     /// Rows of Y that were compared with the reference.
     pub rows_verified: Option<usize>,
@@ -59,7 +59,7 @@ pub struct Line {
 }
 
 impl Line {
-    /// With the time.
+    /// The line with these times.
     #[must_use]
     pub fn timed(mut self, timing: Option<Timing>, floor: Option<f64>) -> Self {
         if let Some(timing) = timing {
@@ -72,7 +72,7 @@ impl Line {
         self
     }
 
-    /// With the verdict.
+    /// The line with the result of the comparison.
     #[must_use]
     pub fn verified(mut self, rows: usize, verification: &Verification) -> Self {
         self.rows_verified = Some(rows);
@@ -85,10 +85,10 @@ impl Line {
 /// A line of the file.
 #[derive(Debug, Serialize)]
 pub struct Object<'a> {
-    /// What was computed.
+    /// The product.
     #[serde(flatten)]
     pub case: &'a Case,
-    /// What came of it.
+    /// Its result.
     #[serde(flatten)]
     pub line: &'a Line,
 }

@@ -22,12 +22,12 @@ use warprow::{CsrMatrix, DeviceCsr, Error};
 /// Multiplications before the first that is timed.
 const WARM_UPS: u32 = 3;
 
-/// Runs what the options say; whether all products were right.
+/// Multiplies the matrices that the options name; returns whether all products were right.
 ///
 /// # Errors
 ///
-/// A device that is not there, a library that is insisted on and is not there, a file that cannot be written, a launch
-/// that fails. What does not fit the memory and what an implementation refuses is reported as skipped.
+/// The device or the library that the options name is not there; the file cannot be written; a launch fails. A product
+/// that does not fit the memory, or that an implementation refuses, is reported as skipped.
 pub fn run(options: &Options) -> anyhow::Result<bool> {
     match options.element {
         ElementType::F32 => run_typed::<f32>(options),
@@ -264,7 +264,7 @@ impl Bench {
         let mut values = self.device.uninitialized(spgemm.entries())?;
         let mut first = Vec::new();
         for sample in 0..WARM_UPS + self.samples {
-            // What it has kept is freed first.
+            // The product map of the run before is freed first.
             drop(spgemm);
             spgemm = symbolic()?;
             self.device.synchronize()?;

@@ -6,7 +6,8 @@ use warprow::device::Device;
 use warprow::operand::OperandError;
 use warprow::spgemm::{Spgemm, SpgemmElement, SpgemmOptions, multiply};
 
-/// The entry points, each once: `scripts/instances-by-evidence` reads them. The names are those of the times.
+/// The entry points of each phase, each once. `scripts/instances-by-evidence` reads them; a field belongs to the time
+/// of the same name in a result.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Launched {
     /// Of a whole multiplication.

@@ -26,16 +26,16 @@ pub struct Product {
     pub products: u64,
 }
 
-/// Who computes, and what came of it.
+/// The result of one implementation.
 #[derive(Clone, Debug, Serialize)]
 pub struct Line {
     /// `warprow`, a choice of the sweep, or an algorithm of cuSPARSE.
     #[serde(rename = "impl")]
     pub implementation: &'static str,
-    /// The version of cuSPARSE, if that it is.
+    /// The version of cuSPARSE, if cuSPARSE ran.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cusparse: Option<String>,
-    /// What came of it.
+    /// Its outcome.
     #[serde(flatten)]
     pub outcome: Outcome,
 }
@@ -48,16 +48,16 @@ pub struct Object<'a> {
     /// The product.
     #[serde(flatten)]
     pub product: &'a Product,
-    /// Who computed it, and what came of it.
+    /// The result.
     #[serde(flatten)]
     pub line: &'a Line,
 }
 
-/// What came of a product.
+/// The outcome of a product.
 #[derive(Clone, Debug, Serialize)]
 #[serde(untagged)]
 pub enum Outcome {
-    /// It was computed.
+    /// The product was computed.
     Computed {
         /// Entries of C.
         entries: u64,
@@ -71,9 +71,9 @@ pub enum Outcome {
         #[serde(flatten)]
         found: Found,
     },
-    /// It was not.
+    /// The product was not computed.
     Skipped {
-        /// Why.
+        /// The reason.
         skipped: String,
     },
 }
@@ -81,30 +81,30 @@ pub enum Outcome {
 /// Times in milliseconds.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub struct Times {
-    /// Of a whole multiplication, the median.
+    /// The median time of a whole multiplication.
     pub ms: Option<f64>,
-    /// The least of the samples.
+    /// The least time of a whole multiplication.
     pub ms_min: Option<f64>,
-    /// The most of the samples.
+    /// The greatest time of a whole multiplication.
     pub ms_max: Option<f64>,
-    /// Of the symbolic phase, the median.
+    /// The median time of the symbolic phase.
     pub symbolic_ms: Option<f64>,
-    /// Of the first run of the numeric phase of a structure, with the room for C there, the median.
+    /// The median time of the first numeric run of a structure, into an allocated C.
     pub numeric_first_ms: Option<f64>,
-    /// Of the runs after it, the median.
+    /// The median time of later numeric runs.
     pub numeric_ms: Option<f64>,
-    /// Two operations a product, by the whole multiplication's time.
+    /// Two operations for each product, divided by the time of a whole multiplication.
     pub gflops: Option<f64>,
 }
 
-/// Median of times in milliseconds, which must not be empty.
+/// The median of times in milliseconds. There must be at least one.
 pub fn median(times: &mut [f64]) -> f64 {
     times.sort_unstable_by(f64::total_cmp);
     times[times.len() / 2]
 }
 
 impl Line {
-    /// Whether there is no wrong result in it.
+    /// Whether the result is right, or there is none.
     pub fn is_right(&self) -> bool {
         match &self.outcome {
             Outcome::Computed { found, .. } => found.ok,

@@ -43,8 +43,9 @@ const USED_PERCENT: u64 = 90;
 ///
 /// # Errors
 ///
-/// As many rows of B as columns of A are wanted; lists that are no matrix; memory for the operands and the largest
-/// row; 2^32 entries or more ([`spgemm_in_blocks`] has no such limit); the driver's.
+/// - B has not as many rows as A has columns, or the lists of A or B are no valid matrix.
+/// - C has 2^32 entries or more. [`spgemm_in_blocks`] has no such limit.
+/// - The device has no memory for B and the largest row of C, or the driver fails.
 pub fn spgemm<T: SpgemmElement>(
     device: &Device,
     a: CsMatViewI<'_, T, u32, u32>,

@@ -205,13 +205,15 @@ impl LadderRun<'_> {
             SpgemmKernel::FixedTable => {
                 let config = fixed_table::launch(rows);
                 let handle = fixed_table::fixed_fill::<f32>();
-                // SAFETY: the count before failed if a row had more entries than the table has slots; C has room for all entries.
+                // SAFETY: the count before failed if a row had more entries than the table has slots; C has room for
+                // all entries.
                 unsafe { device.launch(&handle, config, (operands, factors, output))? };
             }
             SpgemmKernel::DynamicTable => {
                 let config = dynamic_table::launch(rows, most, VALUE_BYTES);
                 let handle = dynamic_table::dynamic_fill::<f32>();
-                // SAFETY: the count before failed if a row had more entries than the table has slots; C has room for all entries.
+                // SAFETY: the count before failed if a row had more entries than the table has slots; C has room for
+                // all entries.
                 unsafe { device.launch(&handle, config, (operands, factors, most, output))? };
             }
             SpgemmKernel::FittedTable | SpgemmKernel::SplitTable => {

@@ -82,9 +82,10 @@ impl<T: SpgemmElement> Spgemm<T> {
     ///
     /// # Errors
     ///
-    /// As many rows of B as columns of A are wanted, on the same device, and at most 2^32 - 2^16 - 1 nonzeros of
-    /// each; fewer than 2^32 entries, counted at most one for a product ([`spgemm_in_blocks`] computes larger
-    /// products); too little device memory; the driver's.
+    /// - B has not as many rows as A has columns, is on another device, or A or B has more than 2^32 - 2^16 - 1
+    ///   nonzeros.
+    /// - C may have 2^32 entries or more, at one for each product. [`spgemm_in_blocks`] computes such products.
+    /// - The device has too little memory, or the driver fails.
     pub fn symbolic(
         a: &Arc<DevicePattern>,
         b: &Arc<DevicePattern>,
@@ -141,12 +142,13 @@ impl<T: SpgemmElement> Spgemm<T> {
 
     /// Computes `C = A B` for these values of the nonzeros of A and B.
     ///
-    /// On a GPU it returns before the product is there, unless zeros are dropped or it is the first run, which may
-    /// keep what serves the next ones (see [`SpgemmOptions::low_memory`]).
+    /// On a GPU it returns before the product is computed. There are two exceptions: if zeros are dropped, and in the
+    /// first run, which may cache the product map for later runs (see [`SpgemmOptions::low_memory`]).
     ///
     /// # Errors
     ///
-    /// Not as many values as nonzeros; values on another device; too little device memory; a launch that fails.
+    /// - A or B has more or fewer values than nonzeros, or the values are on another device.
+    /// - The device has too little memory, or a launch fails.
     pub fn numeric(
         &self,
         a: &DeviceBuffer<T>,
@@ -167,7 +169,7 @@ impl<T: SpgemmElement> Spgemm<T> {
     ///
     /// # Errors
     ///
-    /// As for [`numeric`](Self::numeric), and not as many values of C as it has entries.
+    /// As for [`numeric`](Self::numeric); also if `c` has more or fewer values than C has entries.
     pub fn numeric_into(
         &self,
         a: &DeviceBuffer<T>,

@@ -1,4 +1,4 @@
-//! What a product is computed for: the type of the elements, and the options.
+//! The element types and the options of a product.
 
 use crate::device::Device;
 use crate::scalar::Scalar;

@@ -20,10 +20,10 @@ const FREE_PARTS: u64 = 4;
 #[derive(Debug)]
 pub struct ProductMapCache(Mutex<State>);
 
-/// What the cache knows.
+/// The state of the cache.
 #[derive(Debug)]
 enum State {
-    /// The next run makes the map, which may take so many bytes.
+    /// The next run makes the map, of at most so many bytes.
     Wanted(Option<u64>),
     /// There is no map, and no run makes one.
     Declined,

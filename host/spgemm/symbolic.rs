@@ -76,7 +76,7 @@ pub(super) struct EntryCounts {
     bins: Vec<u32>,
 }
 
-/// The phase between its beginning, when the work of each row is known, and its end.
+/// A symbolic phase that has begun: the work of each row is known.
 pub(super) struct Phase<'a> {
     a: &'a DevicePattern,
     b: &'a DevicePattern,
@@ -91,7 +91,7 @@ pub(super) struct Phase<'a> {
     pub row_ptr: DeviceBuffer<u32>,
     counters: Counters,
     lists: RowLists,
-    /// The columns of C, with gaps: each row has room for as many as it may have.
+    /// The columns of C, with gaps: each row has room for its maximum number of columns.
     pub staged: DeviceBuffer<u32>,
     products: u64,
 }
@@ -237,7 +237,7 @@ impl<'a> Phase<'a> {
         }
     }
 
-    /// What each row costs.
+    /// The work of each row: four numbers.
     pub fn work(&self) -> &DeviceBuffer<u32> {
         &self.work
     }
@@ -264,7 +264,7 @@ impl<'a> Phase<'a> {
         self.lists.items(bin..bin + 1)
     }
 
-    /// What the kernels of sorted rows get.
+    /// The arguments of the kernels that sort.
     fn sorted_rows(&mut self) -> SortedRows {
         SortedRows {
             operands: self.operands(),
@@ -282,7 +282,7 @@ impl<'a> Phase<'a> {
         unsafe { sorted.launch_columns(fork, &self.lists, bin::SORT, &self.bin_limits) }
     }
 
-    /// The same with values; `values` has an element for each staged column.
+    /// As [`launch_sorted_rows`](Self::launch_sorted_rows), with values; `values` has an element for each staged column.
     pub fn launch_sorted_products<T: SpgemmElement>(
         &mut self,
         fork: &Fork<'_>,
@@ -375,10 +375,10 @@ impl<'a> Phase<'a> {
 /// Which kernel takes the rows in the bins of sparse bitmaps.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum SparseBitmapRows {
-    /// Their own one.
+    /// Their own kernel.
     Own,
-    /// That of larger bitmaps: the rows are few, and it is launched anyway.
+    /// The kernel of larger bitmaps: the rows are few, and it is launched anyway.
     WithLonger,
-    /// That of hash tables: the rows are few, and it is compiled in half the time.
+    /// The kernel of hash tables: the rows are few, and the driver compiles it in half the time.
     Hashed,
 }

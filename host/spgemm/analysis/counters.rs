@@ -30,7 +30,7 @@ impl PhaseName {
     }
 }
 
-/// What the host reads of a phase: the items of each bin, and two totals.
+/// The counts of a phase that the host reads: the items of each bin, and two totals.
 pub struct PhaseCounts {
     /// The items of each bin.
     pub bins: Vec<u32>,

@@ -1,4 +1,4 @@
-//! What a product costs: the work of each row, and lists of the rows by the kernel that takes them.
+//! The work of each row of a product, and the lists of rows by the kernel that takes them.
 
 pub mod counters;
 pub mod row_costs;

@@ -10,7 +10,7 @@ use warprow_kernels::spgemm::BinLimits;
 use warprow_kernels::spgemm::analysis::work;
 use warprow_kernels::spgemm::products::bins::WORK_WORDS;
 
-/// The work of each row, and what follows from it.
+/// The work of each row, and the bins and starts that follow from it.
 pub struct RowCosts {
     /// The work of each row.
     pub work: DeviceBuffer<u32>,
@@ -90,7 +90,7 @@ pub fn row_costs(
     })
 }
 
-/// Of each row of B its start and end, and its first and last column.
+/// Start, end, first column and last column of each row of B.
 fn extents(b: &DevicePattern) -> Result<DeviceBuffer<u32>, OperandError> {
     let mut extents = b.device.uninitialized::<u32>(4 * b.rows as usize)?;
     if b.rows > 0 {

@@ -29,8 +29,8 @@ impl RowLists {
         Self::of_counted(device, rows, words, host_counts, counts, cursors)
     }
 
-    /// Lists the rows by their words, of which so many are in each bin, as the host knows and the device; each bin
-    /// has a cursor, zero.
+    /// Lists the rows by their words. `host_counts` and `counts` have the number of items of each bin, on the host and
+    /// on the device; `cursors` has a zero for each bin.
     pub fn of_counted(
         device: &Device,
         rows: u32,

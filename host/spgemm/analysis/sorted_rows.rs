@@ -68,7 +68,7 @@ impl RowLists {
     }
 }
 
-/// What the kernels get beside the rows.
+/// The arguments of the kernels, without the rows.
 #[derive(Clone, Copy)]
 pub struct SortedRows {
     pub operands: OperandPatterns,
@@ -115,7 +115,8 @@ impl SortedRows {
                 entries,
             } = self;
             let arguments = (operands, items, rounds, work, starts, columns, entries);
-            // SAFETY: `sorted` launches a row for at least as many products as its bin has; the caller guarantees the rest.
+            // SAFETY: `sorted` launches a row for at least as many products as its bin has; the caller guarantees the
+            // rest.
             unsafe { fork.launch(&handles[rows.size], config, arguments)? };
         }
         Ok(())
@@ -157,7 +158,8 @@ impl SortedRows {
             let arguments = (
                 operands, factors, items, rounds, work, starts, columns, values, entries,
             );
-            // SAFETY: `sorted` launches a row for at least as many products as its bin has; the caller guarantees the rest.
+            // SAFETY: `sorted` launches a row for at least as many products as its bin has; the caller guarantees the
+            // rest.
             unsafe { fork.launch(&handles[rows.size], config, arguments)? };
         }
         Ok(())

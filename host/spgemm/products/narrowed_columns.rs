@@ -26,7 +26,7 @@ pub struct NarrowedColumns {
 }
 
 impl NarrowedColumns {
-    /// Whether nearly all columns of B are empty, and so many that it matters.
+    /// Whether nearly all columns of B are empty, and B has enough columns for that to matter.
     pub fn are_worth_it(b: &DevicePattern) -> bool {
         b.cols > FEW_COLUMNS && u64::from(b.cols) > COLUMNS_PER_NONZERO * u64::from(b.nonzeros())
     }

@@ -17,8 +17,8 @@ impl Pairs {
         Ok(Self(b.device.scratch(2 * b.nnz())?))
     }
 
-    /// Room for the nonzeros of `b`, if values of this type are paired, and `products` of sorted rows are so many
-    /// that it pays.
+    /// Room for the nonzeros of `b`, if values of this type are paired, and sorted rows have enough `products` to save
+    /// more time than the pass over B takes.
     pub fn worth_it<T: SpgemmElement>(
         b: &DevicePattern,
         products: u64,
