@@ -34,7 +34,7 @@ pub struct LaunchReport {
     pub contended: Vec<ContendedWord>,
     /// What a model of the caches says about traffic from memory.
     pub memory: Option<MemoryTraffic>,
-    /// How many warps a multiprocessor can hold, if the kernel's registers are known.
+    /// How many warps a multiprocessor can hold, if [`set_registers`](Self::set_registers) was called.
     pub occupancy: Option<Occupancy>,
     /// The requests of the warps that were traced.
     pub traces: Vec<WarpTrace>,
