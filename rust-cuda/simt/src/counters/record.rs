@@ -85,8 +85,8 @@ impl Recorder {
         *self.block.borrow_mut() = totals.start_block(number, self.running.len());
     }
 
-    /// Records what the thread with a number, whose stack begins at `base`, does at the caller's place in the kernel: an access of `bytes` bytes at `address`, or a
-    /// collective operation of the lanes of the mask `address`.
+    /// Records what the thread with a number, whose stack begins at `base`, does at the caller's place in the kernel: an
+    /// access of `bytes` bytes at `address`, or a collective operation of the lanes of the mask `address`.
     #[inline(never)]
     pub fn record(
         &self,
