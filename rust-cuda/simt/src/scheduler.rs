@@ -80,7 +80,7 @@ impl<'a> Worker<'a> {
                 stopping: Cell::new(false),
             }),
             switches: 0,
-            counting: Counting::new(context),
+            counting: context.counted.as_ref().map(Counting::new),
             taken: 0..0,
         }
     }

@@ -19,7 +19,13 @@ impl Lane {
         location: &'static Location<'static>,
     ) {
         if let Some(recorder) = &self.block().recorder {
-            recorder.record(self, kind, bytes as u32, address, location);
+            recorder.record(
+                (self.index(), self.stack_base.get()),
+                kind,
+                bytes as u32,
+                address,
+                location,
+            );
         }
     }
 
@@ -34,7 +40,13 @@ impl Lane {
         if let Some(recorder) = &self.block().recorder
             && let Some(kind) = kind_of(operation)
         {
-            recorder.record(self, kind, 0, mask.into(), location);
+            recorder.record(
+                (self.index(), self.stack_base.get()),
+                kind,
+                0,
+                mask.into(),
+                location,
+            );
         }
     }
 
@@ -53,7 +65,7 @@ impl Block {
     /// Notes that all threads have returned.
     pub fn end_recording(&self) {
         if let Some(recorder) = &self.recorder {
-            recorder.end_block(self.shared.static_bytes(), self.context());
+            recorder.end_block(self.shared.static_bytes());
         }
     }
 }

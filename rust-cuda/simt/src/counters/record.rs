@@ -4,13 +4,12 @@ use std::cell::{Cell, RefCell};
 use std::hint::black_box;
 use std::panic::Location;
 use std::rc::Rc;
+use std::sync::Arc;
 
-use super::accumulate::{BlockTotals, Totals};
+use super::accumulate::{BlockTotals, CountedLaunch, Totals};
 use super::merge::Merger;
 use super::site::Sites;
 use super::trace::RequestKind;
-use crate::block::Lane;
-use crate::context::Context;
 use crate::limits::WARP_SIZE;
 
 const LANES: usize = WARP_SIZE as usize;
@@ -36,13 +35,12 @@ pub(crate) struct Counting {
 }
 
 impl Counting {
-    pub fn new(context: &Context<'_>) -> Option<Rc<Self>> {
-        let options = context.counters?;
-        Some(Rc::new(Self {
+    pub fn new(launch: &Arc<CountedLaunch>) -> Rc<Self> {
+        Rc::new(Self {
             sites: RefCell::new(Sites::new()),
             merger: RefCell::new(Merger::new()),
-            totals: RefCell::new(Totals::new(options)),
-        }))
+            totals: RefCell::new(Totals::new(Arc::clone(launch))),
+        })
     }
 
     /// The totals of all blocks that have ended.
@@ -75,7 +73,7 @@ impl Recorder {
     }
 
     /// Starts to record block `number`.
-    pub fn restart(&self, number: u64, context: &Context<'_>) {
+    pub fn restart(&self, number: u64) {
         let threads = self.events.len() as u32;
         for (warp, running) in self.running.iter().enumerate() {
             running.set((threads - warp as u32 * WARP_SIZE).min(WARP_SIZE));
@@ -84,15 +82,15 @@ impl Recorder {
             events.borrow_mut().clear();
         }
         let totals = self.counting.totals.borrow();
-        *self.block.borrow_mut() = totals.start_block(number, self.running.len(), context);
+        *self.block.borrow_mut() = totals.start_block(number, self.running.len());
     }
 
-    /// Records what `lane` does at the caller's place in the kernel: an access of `bytes` bytes at `address`, or a
-    /// collective operation of the lanes of the mask `address`.
+    /// Records what the thread with a number, whose stack begins at `base`, does at the caller's place in the kernel: an
+    /// access of `bytes` bytes at `address`, or a collective operation of the lanes of the mask `address`.
     #[inline(never)]
     pub fn record(
         &self,
-        lane: &Lane,
+        (thread, base): (u32, usize),
         kind: RequestKind,
         bytes: u32,
         address: u64,
@@ -102,10 +100,9 @@ impl Recorder {
         let top_address = std::ptr::from_ref(black_box(&top)).addr();
         let mut sites = self.counting.sites.borrow_mut();
         // SAFETY: `run_thread` has set the base to a variable of its own, and it has called the kernel.
-        let site =
-            unsafe { sites.find(top_address, lane.stack_base.get(), (kind, bytes), location) };
+        let site = unsafe { sites.find(top_address, base, (kind, bytes), location) };
         let event = Event { site, address };
-        self.events[lane.index() as usize].borrow_mut().push(event);
+        self.events[thread as usize].borrow_mut().push(event);
     }
 
     /// Notes that all lanes of a warp have reached one operation.
@@ -122,9 +119,9 @@ impl Recorder {
         (0..self.running.len()).for_each(|warp| self.warp_converged(warp));
     }
 
-    /// Notes that a thread has returned.
-    pub fn thread_returned(&self, lane: &Lane) {
-        let warp = (lane.index() / WARP_SIZE) as usize;
+    /// Notes that the thread with a number has returned.
+    pub fn thread_returned(&self, thread: u32) {
+        let warp = (thread / WARP_SIZE) as usize;
         let running = self.running[warp].get() - 1;
         self.running[warp].set(running);
         if running == 0 {
@@ -133,9 +130,9 @@ impl Recorder {
     }
 
     /// Notes that all threads of the block have returned.
-    pub fn end_block(&self, static_shared_bytes: u32, context: &Context<'_>) {
+    pub fn end_block(&self, static_shared_bytes: u32) {
         let block = self.block.take();
-        (self.counting.totals.borrow_mut()).end_block(block, static_shared_bytes, context);
+        (self.counting.totals.borrow_mut()).end_block(block, static_shared_bytes);
     }
 
     fn lanes(&self, warp: usize) -> &[RefCell<Vec<Event>>] {
