@@ -68,6 +68,8 @@ pub(crate) struct Gathered {
 pub(crate) struct Warp {
     /// A bit for each lane that exists. The last warp of a block may have fewer than 32.
     pub lanes: u32,
+    /// Whether its operations are recorded.
+    pub recorded: bool,
     /// Lanes that can run: they have not started, or wait for nothing.
     pub ready: Cell<u32>,
     /// Lanes that yielded because they may be spinning.
@@ -94,8 +96,9 @@ pub(crate) struct Warp {
 }
 
 impl Warp {
-    pub fn new(lanes: u32) -> Self {
+    pub fn new(lanes: u32, recorded: bool) -> Self {
         Self {
+            recorded,
             lanes: u32::MAX >> (WARP_SIZE - lanes),
             ready: Cell::new(0),
             spinning: Cell::new(0),

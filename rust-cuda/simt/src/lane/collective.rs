@@ -178,12 +178,10 @@ pub fn reduce(mask: u32, value: u32, operation: Reduce) -> u32 {
 #[track_caller]
 pub fn gather(product: Product, words: [u64; 3]) -> [[u64; 3]; WARP_SIZE as usize] {
     let lane = current();
-    lane.record(
-        RequestKind::MatrixProduct,
-        u32::MAX.into(),
-        0,
-        Location::caller(),
-    );
+    if lane.warp().recorded {
+        let kind = RequestKind::MatrixProduct;
+        lane.record(kind, u32::MAX.into(), 0, Location::caller());
+    }
     gather_more(product, words)
 }
 
@@ -262,9 +260,13 @@ fn arrive(
         return true;
     }
     warp.values[number as usize].set(value);
-    lane.record_collective(operation, mask, location);
+    if warp.recorded {
+        lane.record_operation(operation, mask, location);
+    }
     if warp.arrive(number, operation, mask) {
-        lane.note_converged(mask);
+        if warp.recorded {
+            lane.note_converged(mask);
+        }
         // The operation is one step.
         lane.step(location);
         complete(Arrival {
