@@ -3,12 +3,14 @@
 use super::error::DeviceError;
 use super::identity;
 use super::limits::{self, KernelLimits};
+use super::profile::DeviceProfile;
 use super::properties::{MemoryInfo, Properties, Version};
+use super::registers::registers_of;
 use super::reports::Progress;
 use cuda_std::kernel::{Kernel, KernelArgs};
 use cuda_std::launch::{Dim3, LaunchConfig};
-use simt::Launch;
 use simt::Options as EmulatorOptions;
+use simt::{CounterOptions, Hardware, Launch, Occupancy};
 use std::cell::Cell;
 use std::mem;
 use std::num::NonZero;
@@ -20,6 +22,8 @@ pub(super) struct EmulatorBackend {
     emulator: simt::Emulator,
     identity: String,
     properties: Properties,
+    /// The GPU that it emulates, if it is a certain one.
+    hardware: Option<Hardware>,
     /// Allocations to free after the running launch.
     free_later: Mutex<Vec<u64>>,
 }
@@ -43,24 +47,73 @@ impl EmulatorBackend {
             .workers
             .or_else(|| thread::available_parallelism().ok())
             .map_or(1, NonZero::get);
+        let properties = Properties {
+            name: "emulator".to_owned(),
+            compute_capability: Version::new(9, 0),
+            driver: None,
+            multiprocessors: u32::try_from(workers).unwrap_or(u32::MAX),
+            l2_bytes: None,
+            memory_bytes: options.memory,
+            max_threads_per_block: simt::limits::MAX_THREADS_PER_BLOCK,
+            max_block: simt::limits::MAX_BLOCK_DIM,
+            max_grid: simt::limits::MAX_GRID_DIM,
+            shared_bytes_per_block: simt::limits::MAX_STATIC_SHARED,
+            max_shared_bytes_per_block: simt::limits::MAX_SHARED,
+        };
         Self {
-            properties: Properties {
-                name: "emulator".to_owned(),
-                compute_capability: Version::new(9, 0),
-                driver: None,
-                multiprocessors: u32::try_from(workers).unwrap_or(u32::MAX),
-                l2_bytes: None,
-                memory_bytes: options.memory,
-                max_threads_per_block: simt::limits::MAX_THREADS_PER_BLOCK,
-                max_block: simt::limits::MAX_BLOCK_DIM,
-                max_grid: simt::limits::MAX_GRID_DIM,
-                shared_bytes_per_block: simt::limits::MAX_STATIC_SHARED,
-                max_shared_bytes_per_block: simt::limits::MAX_SHARED,
-            },
+            properties,
+            hardware: None,
             identity: identity::of_emulator(),
             free_later: Mutex::default(),
             emulator: simt::Emulator::new(options),
         }
+    }
+
+    /// An emulator of a certain GPU.
+    pub fn of(profile: &DeviceProfile, options: EmulatorOptions) -> Self {
+        let hardware = profile.hardware;
+        let counters = options.counters.map(|counters| CounterOptions {
+            hardware: counters.hardware.or(Some(hardware)),
+            ..counters
+        });
+        let emulator = Self::new(EmulatorOptions {
+            counters,
+            ..options
+        });
+        Self {
+            properties: Properties {
+                name: format!("emulator of {}", profile.name),
+                compute_capability: profile.compute_capability,
+                multiprocessors: hardware.multiprocessors,
+                l2_bytes: Some(hardware.l2_bytes),
+                max_shared_bytes_per_block: (profile.max_shared_bytes_per_block())
+                    .min(simt::limits::MAX_SHARED),
+                ..emulator.properties
+            },
+            hardware: Some(hardware),
+            ..emulator
+        }
+    }
+
+    /// The number of blocks of such a launch that the emulated GPU would run at the same time: its theoretical
+    /// occupancy. `None` without a profile, or for a kernel of another crate.
+    pub fn resident_blocks(&self, kernel: &str, config: &LaunchConfig) -> Option<u64> {
+        let blocks = self.occupancy(kernel, config)?.blocks();
+        Some(u64::from(blocks) * u64::from(self.properties.multiprocessors))
+    }
+
+    fn occupancy(&self, kernel: &str, config: &LaunchConfig) -> Option<Occupancy> {
+        let hardware = self.hardware?;
+        let kernel = registers_of(kernel, self.properties.compute_capability)?;
+        let Dim3 { x, y, z } = config.block;
+        let threads = x.saturating_mul(y).saturating_mul(z);
+        let shared_bytes = (kernel.static_shared_bytes).saturating_add(config.shared_bytes);
+        Some(Occupancy::new(
+            &hardware,
+            threads,
+            shared_bytes,
+            kernel.registers,
+        ))
     }
 
     pub fn identity(&self) -> &str {

@@ -26,8 +26,10 @@ mod fork;
 mod identity;
 mod limits;
 mod occupancy;
+mod profile;
 mod properties;
 mod recording;
+mod registers;
 mod reports;
 mod scratch;
 mod selector;
@@ -38,12 +40,13 @@ pub(crate) use buffer::optional_pointer;
 pub use error::{CudaUnavailable, DeviceError, DriverError, DriverTooOld};
 pub(crate) use fork::Fork;
 pub use limits::LimitExceeded;
+pub use profile::DeviceProfile;
 pub use properties::{MemoryInfo, Properties, Version};
 pub use recording::LaunchGraph;
 pub use reports::{ModuleLoad, Progress};
 pub(crate) use scratch::Scratch;
 pub use selector::{DEVICE_VARIABLE, ParseSelectorError, Selector};
-pub use simt::{Checks, Options as EmulatorOptions, Schedule};
+pub use simt::{Checks, Hardware, Options as EmulatorOptions, Schedule};
 pub use timer::Timer;
 
 use allocations::FailingAllocation;
@@ -156,6 +159,12 @@ impl Device {
         Self::new(Backend::Emulator(Box::new(emulator)))
     }
 
+    /// An emulator that makes the plans of a certain GPU, with its own memory.
+    pub fn emulator_of(profile: &DeviceProfile, options: EmulatorOptions) -> Self {
+        let emulator = emulator::EmulatorBackend::of(profile, options);
+        Self::new(Backend::Emulator(Box::new(emulator)))
+    }
+
     fn new(backend: Backend) -> Self {
         Self {
             recordings: Arc::default(),
@@ -164,7 +173,7 @@ impl Device {
         }
     }
 
-    /// The device's name: `NVIDIA H200`, or `emulator`.
+    /// The device's name: `NVIDIA H200`, `emulator`, or `emulator of NVIDIA H200`.
     pub fn name(&self) -> &str {
         &self.properties().name
     }

@@ -4,5 +4,6 @@ mod depth;
 mod kernels;
 mod order;
 mod plan;
+mod profiles;
 mod recordings;
 mod types;
