@@ -5,6 +5,7 @@ mod banks;
 mod components;
 mod contention;
 mod count;
+mod display;
 mod hardware;
 mod links;
 mod memory_model;
@@ -24,6 +25,7 @@ pub(crate) use accumulate::Totals;
 pub(crate) use memory_model::MemoryModel;
 pub(crate) use record::{Counting, Recorder};
 
+pub use display::{ByLine, Comparison};
 pub use hardware::Hardware;
 pub use memory_model::MemoryTraffic;
 pub use occupancy::{Occupancy, OccupancyLimit};

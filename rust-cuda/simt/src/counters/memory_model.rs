@@ -8,8 +8,8 @@
 //! - L1 keeps what was loaded. Stores and atomic operations go to L2, and asynchronous copies of 16 bytes come from it.
 //! - An atomic operation reads its sector. A store does not, also if it writes a part of it only.
 //!
-//! On an H200, six kernels of the SpMM ladder read what this says from memory, to 2 %. `thread_per_row` reads 20 %
-//! more: its stores fill a sector slowly, and the GPU seems to read some of the sectors that are written in part.
+//! On an H200, all kernels of the SpMM ladder but one read from memory what this says, to 2 %. `thread_per_row` reads
+//! 20 % more: its stores fill a sector slowly, and the GPU seems to read some sectors that are written in part.
 
 mod cache;
 mod stream;
