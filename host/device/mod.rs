@@ -24,6 +24,7 @@ mod emulator;
 mod error;
 mod fork;
 mod identity;
+mod launch_reports;
 mod limits;
 mod occupancy;
 mod profile;
@@ -46,7 +47,10 @@ pub use recording::LaunchGraph;
 pub use reports::{ModuleLoad, Progress};
 pub(crate) use scratch::Scratch;
 pub use selector::{DEVICE_VARIABLE, ParseSelectorError, Selector};
-pub use simt::{Checks, Hardware, Options as EmulatorOptions, Schedule};
+pub use simt::{
+    Checks, CounterOptions, Counters, Hardware, LaunchReport, Options as EmulatorOptions, Schedule,
+    TracedWarp,
+};
 pub use timer::Timer;
 
 use allocations::FailingAllocation;
@@ -156,12 +160,6 @@ impl Device {
     /// An emulator of its own, with its own memory.
     pub fn emulator(options: EmulatorOptions) -> Self {
         let emulator = emulator::EmulatorBackend::new(options);
-        Self::new(Backend::Emulator(Box::new(emulator)))
-    }
-
-    /// An emulator that makes the plans of a certain GPU, with its own memory.
-    pub fn emulator_of(profile: &DeviceProfile, options: EmulatorOptions) -> Self {
-        let emulator = emulator::EmulatorBackend::of(profile, options);
         Self::new(Backend::Emulator(Box::new(emulator)))
     }
 
@@ -296,16 +294,6 @@ impl Device {
         Ok(())
     }
 
-    /// The modules that the driver has compiled for this device so far, in that order: their part of a first use.
-    /// None on the emulator.
-    pub fn module_loads(&self) -> Vec<ModuleLoad> {
-        match &*self.backend {
-            Backend::Emulator(_) => Vec::new(),
-            #[cfg(feature = "cuda")]
-            Backend::Cuda(cuda) => cuda.module_loads(),
-        }
-    }
-
     /// Launches a kernel. [`launch!`](crate::launch!) is shorter to write.
     ///
     /// On a GPU it returns at once, and a later call returns the kernel's error. The emulator runs the kernel to its
@@ -363,28 +351,6 @@ impl Device {
     pub fn start_timer(&self) -> Result<Timer, DeviceError> {
         self.recordings.refuse("to measure time")?;
         Timer::start(self)
-    }
-
-    /// Checks that this thread may use the device: it may not in a function that reports progress of an emulator. What
-    /// holds a lock while it launches asks first.
-    pub(crate) fn refuse_during_progress(&self, what: &'static str) -> Result<(), DeviceError> {
-        match &*self.backend {
-            Backend::Emulator(_) => emulator::refuse_during_progress(what),
-            #[cfg(feature = "cuda")]
-            Backend::Cuda(_) => Ok(()),
-        }
-    }
-
-    /// Calls `progress` while launches run on an emulator; `None` ends that. A GPU does not report progress.
-    ///
-    /// The function cannot use an emulator, which runs a launch meanwhile: what it asks of one is
-    /// [`DeviceError::DuringProgress`]. It must not wait for a thread that uses this device.
-    pub fn set_progress(&self, progress: Option<Progress>) {
-        match &*self.backend {
-            Backend::Emulator(emulator) => emulator.set_progress(progress),
-            #[cfg(feature = "cuda")]
-            Backend::Cuda(_) => {}
-        }
     }
 }
 

@@ -1,11 +1,13 @@
 //! The figures of a GPU, with which an emulator makes the plans that this GPU would get.
 
+use super::emulator::EmulatorBackend;
 use super::properties::Version;
-use simt::Hardware;
+use super::{Backend, Device};
+use simt::{Hardware, Options as EmulatorOptions};
 
 /// A GPU's figures that plans and models depend on.
 ///
-/// An [emulator of it](super::Device::emulator_of) makes the GPU's plans: the same kernels, grids and tasks. An emulator
+/// An [emulator of it](Device::emulator_of) makes the GPU's plans: the same kernels, grids and tasks. An emulator
 /// without a profile knows no caches and takes the host's cores for multiprocessors.
 ///
 /// ```
@@ -61,5 +63,13 @@ impl DeviceProfile {
             ..
         } = self.hardware;
         shared_bytes.saturating_sub(reserved_shared_bytes)
+    }
+}
+
+impl Device {
+    /// An emulator that makes the plans of a certain GPU, with its own memory.
+    pub fn emulator_of(profile: &DeviceProfile, options: EmulatorOptions) -> Self {
+        let emulator = EmulatorBackend::of(profile, options);
+        Self::new(Backend::Emulator(Box::new(emulator)))
     }
 }

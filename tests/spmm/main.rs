@@ -2,6 +2,7 @@
 
 mod depth;
 mod kernels;
+mod launch_reports;
 mod order;
 mod plan;
 mod profiles;
