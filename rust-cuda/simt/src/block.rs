@@ -1,7 +1,7 @@
 //! A running block: its lanes, warps and logical clock.
 
 mod proxy;
-mod recording;
+pub(crate) mod recording;
 mod report;
 mod steps;
 mod warpgroup;
@@ -30,8 +30,6 @@ use crate::steps::Steps;
 use crate::types::Space;
 use crate::warp::{Operation, Warp, bits};
 use crate::warpgroup::Warpgroups;
-
-pub(crate) use recording::{load_kind, store_kind};
 
 /// What a lane is doing, as far as it concerns lanes that wait for it.
 #[derive(Clone, Copy)]
@@ -239,7 +237,7 @@ impl Block {
             lane.copies.borrow_mut().clear();
         }
         if let Some(recorder) = &self.recorder {
-            recorder.restart(number, self.context());
+            recorder.restart(number);
         }
     }
 

@@ -22,17 +22,16 @@ mod source;
 mod stack;
 mod trace;
 
-pub(crate) use accumulate::Totals;
+pub(crate) use accumulate::{CountedLaunch, Totals, WorkBuffer};
 pub(crate) use memory_model::MemoryModel;
 pub(crate) use record::{Counting, Recorder};
 
 pub use display::{ByLine, Comparison};
 pub use hardware::Hardware;
-pub use memory_model::MemoryTraffic;
 pub use occupancy::{Occupancy, OccupancyLimit};
 pub use options::{CounterOptions, MAX_TRACES, TracedWarp};
 pub use report::{
     BlockWork, CollectiveCounters, ContendedWord, Counters, GlobalCounters, LaunchReport,
-    LineCounters, SharedCounters,
+    LineCounters, MemoryTraffic, SharedCounters,
 };
 pub use trace::{RequestKind, TracedRequest, WarpTrace};

@@ -114,7 +114,7 @@ impl Block {
         self.returned.set(Some(lane.index));
         self.note_progress();
         if let Some(recorder) = &self.recorder {
-            recorder.thread_returned(lane);
+            recorder.thread_returned(lane.index());
         }
         let warp = lane.warp();
         warp.returned.set(warp.returned.get() | 1 << lane.lane());

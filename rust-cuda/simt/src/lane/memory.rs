@@ -4,7 +4,8 @@ use std::panic::Location;
 use std::sync::atomic::{Ordering, fence as host_fence};
 
 use crate::access::Access;
-use crate::block::{Activity, Lane, load_kind, store_kind};
+use crate::block::recording::{load_kind, store_kind};
+use crate::block::{Activity, Lane};
 use crate::counters::RequestKind;
 use crate::current::current;
 use crate::fault::{FaultKind, Touch};
