@@ -24,12 +24,14 @@ mod emulator;
 mod error;
 mod fork;
 mod identity;
+mod launch_reports;
 mod launches;
 mod limits;
-mod observation;
 mod occupancy;
+mod profile;
 mod properties;
 mod recording;
+mod registers;
 mod reports;
 mod scratch;
 mod selector;
@@ -41,12 +43,16 @@ pub use error::{CudaUnavailable, DeviceError, DriverError, DriverTooOld};
 pub(crate) use fork::Fork;
 pub use launches::LaunchLog;
 pub use limits::LimitExceeded;
+pub use profile::DeviceProfile;
 pub use properties::{MemoryInfo, Properties, Version};
 pub use recording::LaunchGraph;
 pub use reports::{ModuleLoad, Progress};
 pub(crate) use scratch::Scratch;
 pub use selector::{DEVICE_VARIABLE, ParseSelectorError, Selector};
-pub use simt::{Checks, Options as EmulatorOptions, Schedule};
+pub use simt::{
+    Checks, CounterOptions, Counters, Hardware, LaunchReport, Options as EmulatorOptions, Schedule,
+    TracedWarp,
+};
 pub use timer::Timer;
 
 use allocations::FailingAllocation;
@@ -168,7 +174,7 @@ impl Device {
         }
     }
 
-    /// The device's name: `NVIDIA H200`, or `emulator`.
+    /// The device's name: `NVIDIA H200`, `emulator`, or `emulator of NVIDIA H200`.
     pub fn name(&self) -> &str {
         &self.properties().name
     }
@@ -313,16 +319,6 @@ impl Device {
     pub fn start_timer(&self) -> Result<Timer, DeviceError> {
         self.recordings.refuse("to measure time")?;
         Timer::start(self)
-    }
-
-    /// Checks that this thread may use the device: it may not in a function that reports progress of an emulator. What
-    /// holds a lock while it launches asks first.
-    pub(crate) fn refuse_during_progress(&self, what: &'static str) -> Result<(), DeviceError> {
-        match &*self.backend {
-            Backend::Emulator(_) => emulator::refuse_during_progress(what),
-            #[cfg(cuda)]
-            Backend::Cuda(_) => Ok(()),
-        }
     }
 }
 
