@@ -70,7 +70,7 @@ pub struct Measured {
 }
 
 impl Bounds {
-    /// The counters that have a bound, for the launches of a case.
+    /// The counters that have a bound, for the launches of a case; minima first.
     #[must_use]
     pub fn measure(&self, reports: &[LaunchReport]) -> Vec<Measured> {
         let with = |is_minimum, bounds: &BTreeMap<Counter, f64>| {
@@ -79,8 +79,8 @@ impl Bounds {
                 .map(|(&counter, &bound)| counter.measure(reports, bound, is_minimum));
             measured.collect::<Vec<_>>()
         };
-        let mut all = with(false, &self.at_most);
-        all.extend(with(true, &self.at_least));
+        let mut all = with(true, &self.at_least);
+        all.extend(with(false, &self.at_most));
         all
     }
 }

@@ -1,4 +1,15 @@
 //! The exercises, in the order of the course. Each is a folder of this package.
 
 /// The names of the exercises' folders.
-pub const EXERCISES: &[&str] = &["01_hello", "02_grid_stride", "03_coalescing"];
+pub const EXERCISES: &[&str] = &[
+    "01_hello",
+    "02_grid_stride",
+    "03_coalescing",
+    "04_transpose",
+    "05_block_sum",
+    "06_warp_sum",
+    "07_histogram",
+    "08_total",
+    "09_divergence",
+    "10_spmv",
+];
