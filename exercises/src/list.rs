@@ -12,4 +12,9 @@ pub const EXERCISES: &[&str] = &[
     "08_total",
     "09_divergence",
     "10_spmv",
+    "11_warp_per_row",
+    "12_early_exit",
+    "13_matmul_tiles",
+    "14_last_block",
+    "15_cancellation",
 ];
