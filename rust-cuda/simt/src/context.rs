@@ -8,7 +8,7 @@ use std::sync::atomic::{
 use std::sync::{Arc, Mutex};
 use std::thread::yield_now;
 
-use crate::counters::CounterOptions;
+use crate::counters::{CounterOptions, MemoryModel};
 use crate::emulator::Progress;
 use crate::fault::Fault;
 use crate::hand_offs::DeviceHandOffs;
@@ -46,6 +46,7 @@ pub(crate) struct Context<'a> {
     pub resident: usize,
     pub stalls: Stalls,
     pub counters: Option<CounterOptions>,
+    pub memory_model: Option<Mutex<MemoryModel>>,
     /// Number of blocks that a worker takes at a time.
     pub chunk: u64,
     /// The first block that no worker has taken yet.

@@ -3,9 +3,10 @@
 mod accumulate;
 mod banks;
 mod components;
-#[allow(dead_code, reason = "the recorder follows")]
 mod contention;
 mod count;
+mod display;
+mod hardware;
 mod links;
 mod memory_model;
 mod merge;
@@ -17,14 +18,18 @@ mod report;
 mod request;
 mod sectors;
 mod site;
+mod source;
 mod stack;
 mod trace;
 
 pub(crate) use accumulate::Totals;
+pub(crate) use memory_model::MemoryModel;
 pub(crate) use record::{Counting, Recorder};
 
-pub use memory_model::{Hardware, MemoryTraffic};
-pub use occupancy::Occupancy;
+pub use display::{ByLine, Comparison};
+pub use hardware::Hardware;
+pub use memory_model::MemoryTraffic;
+pub use occupancy::{Occupancy, OccupancyLimit};
 pub use options::{CounterOptions, MAX_TRACES, TracedWarp};
 pub use report::{
     BlockWork, CollectiveCounters, ContendedWord, Counters, GlobalCounters, LaunchReport,

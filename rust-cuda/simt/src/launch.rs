@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 
 use crate::context::{Context, Stripes};
-use crate::counters::{CounterOptions, LaunchReport};
+use crate::counters::{CounterOptions, LaunchReport, MemoryModel};
 use crate::emulator::Progress;
 use crate::fault::Fault;
 use crate::fiber::{MAX_STACKS, Stacks};
@@ -109,6 +109,8 @@ impl Machine<'_> {
                 .max(2),
             stalls: Stalls::default(),
             counters: self.counters,
+            memory_model: (self.counters.and_then(|counters| counters.hardware))
+                .map(|hardware| Mutex::new(MemoryModel::new(hardware, threads))),
             chunk: (blocks / (64 * workers as u64)).clamp(1, 16),
             next: AtomicU64::new(0),
             done: Arc::default(),
@@ -144,12 +146,18 @@ impl Machine<'_> {
             switches,
             workers,
         };
+        let model = context.memory_model.map(|model| {
+            model
+                .into_inner()
+                .unwrap_or_else(|poison| poison.into_inner())
+        });
         let report = totals.map(|totals| {
             totals.into_report(LaunchReport {
                 kernel: launch.kernel.to_owned(),
                 grid: launch.grid,
                 block: launch.block,
                 dynamic_shared_bytes: launch.shared_bytes,
+                memory: model.map(MemoryModel::finish),
                 ..LaunchReport::default()
             })
         });

@@ -53,7 +53,7 @@ impl Block {
     /// Notes that all threads have returned.
     pub fn end_recording(&self) {
         if let Some(recorder) = &self.recorder {
-            recorder.end_block(self.shared.static_bytes());
+            recorder.end_block(self.shared.static_bytes(), self.context());
         }
     }
 }

@@ -2,15 +2,21 @@
 
 use std::collections::BTreeMap;
 
+use super::contention::Contention;
 use super::count::count;
+use super::memory_model::Stream;
 use super::options::{CounterOptions, TracedWarp};
 use super::report::{BlockWork, Counters, LaunchReport, LineCounters};
 use super::request::Request;
+use super::sectors::Sectors;
 use super::site::Sites;
 use super::trace::{RequestKind, TracedRequest, WarpTrace};
 use crate::context::Context;
 use crate::memory::Entry;
 use crate::regions::OFFSET_MASK;
+
+/// Maximum number of contended words in a report.
+const CONTENDED_WORDS: usize = 16;
 
 /// What a worker, or all of them, have counted.
 pub(crate) struct Totals {
@@ -19,6 +25,7 @@ pub(crate) struct Totals {
     sites: Vec<Counters>,
     lines: BTreeMap<(&'static str, u32), Counters>,
     blocks: Vec<BlockWork>,
+    contention: Contention,
     traces: Vec<WarpTrace>,
     static_shared_bytes: u32,
 }
@@ -31,6 +38,8 @@ pub(crate) struct BlockTotals {
     /// The loads from the work buffer: the first element, and how many of them.
     elements: Vec<(u64, u32)>,
     traces: Vec<(TracedWarp, WarpTrace)>,
+    /// The accesses to global memory, for the model of the caches.
+    stream: Option<Stream>,
 }
 
 /// The buffer whose elements are the work of a launch.
@@ -48,6 +57,7 @@ impl Totals {
             sites: Vec::new(),
             lines: BTreeMap::new(),
             blocks: Vec::new(),
+            contention: Contention::default(),
             traces: Vec::new(),
             static_shared_bytes: 0,
         }
@@ -60,6 +70,12 @@ impl Totals {
             self.sites.resize(site + 1, Counters::default());
         }
         count(&mut self.sites[site], request);
+        if matches!(
+            request.kind,
+            RequestKind::GlobalAtomic | RequestKind::GlobalReduction
+        ) {
+            self.contention.add(request);
+        }
     }
 
     /// The empty totals of block `number`, which has `warps` warps.
@@ -82,12 +98,23 @@ impl Totals {
                 .and_then(|address| WorkBuffer::of_address(address, context)),
             elements: Vec::new(),
             traces: traced.map(|traced| (traced, trace(traced))).collect(),
+            stream: self.options.hardware.map(|_| Stream::default()),
         }
     }
 
     /// Adds the totals of a block that has ended.
-    pub fn end_block(&mut self, mut block: BlockTotals, static_shared_bytes: u32) {
+    pub fn end_block(
+        &mut self,
+        mut block: BlockTotals,
+        static_shared_bytes: u32,
+        context: &Context<'_>,
+    ) {
         self.static_shared_bytes = self.static_shared_bytes.max(static_shared_bytes);
+        if let (Some(stream), Some(model)) = (block.stream.take(), &context.memory_model) {
+            let shared_bytes = context.dynamic_shared + static_shared_bytes;
+            let mut model = model.lock().unwrap_or_else(|poison| poison.into_inner());
+            model.add(block.work.block, shared_bytes, stream);
+        }
         block.sort_elements();
         block.work.elements = block
             .elements
@@ -119,6 +146,7 @@ impl Totals {
             *self.lines.entry(line).or_default() += counters;
         }
         self.blocks.extend(other.blocks);
+        self.contention.merge(other.contention);
         self.traces.extend(other.traces);
         self.static_shared_bytes = self.static_shared_bytes.max(other.static_shared_bytes);
     }
@@ -142,6 +170,7 @@ impl Totals {
             total,
             lines: lines.collect(),
             blocks: self.blocks,
+            contended: self.contention.most(CONTENDED_WORDS),
             traces: self.traces,
             ..shape
         }
@@ -152,6 +181,11 @@ impl BlockTotals {
     /// Counts a request of a warp.
     pub fn count(&mut self, warp: usize, request: &Request) {
         self.work.warps[warp] += 1;
+        if let Some(stream) = &mut self.stream
+            && request.kind.is_global()
+        {
+            stream.push(request, &Sectors::of(request));
+        }
         for (traced, trace) in &mut self.traces {
             if traced.warp as usize == warp {
                 trace.executed += 1;

@@ -1,6 +1,6 @@
 //! What an emulator counts.
 
-use super::memory_model::Hardware;
+use super::hardware::Hardware;
 
 /// Maximum number of warps that a launch traces.
 pub const MAX_TRACES: usize = 8;

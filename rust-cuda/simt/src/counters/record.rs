@@ -133,9 +133,9 @@ impl Recorder {
     }
 
     /// Notes that all threads of the block have returned.
-    pub fn end_block(&self, static_shared_bytes: u32) {
+    pub fn end_block(&self, static_shared_bytes: u32, context: &Context<'_>) {
         let block = self.block.take();
-        (self.counting.totals.borrow_mut()).end_block(block, static_shared_bytes);
+        (self.counting.totals.borrow_mut()).end_block(block, static_shared_bytes, context);
     }
 
     fn lanes(&self, warp: usize) -> &[RefCell<Vec<Event>>] {

@@ -4,6 +4,7 @@ use std::panic::Location;
 
 use super::trace::RequestKind;
 use crate::limits::WARP_SIZE;
+use crate::warp::bits;
 
 /// A request of a warp to memory, or a collective operation that it executes.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -22,13 +23,7 @@ pub(crate) struct Request {
 impl Request {
     /// The number and the address of each active lane, in the order of the lanes.
     pub fn accesses(&self) -> impl Iterator<Item = (u32, u64)> + '_ {
-        let mut rest = self.lanes;
-        std::iter::from_fn(move || {
-            let lane = rest.trailing_zeros();
-            let address = *self.addresses.get(lane as usize)?;
-            rest &= rest - 1;
-            Some((lane, address))
-        })
+        bits(self.lanes).map(|lane| (lane, self.addresses[lane as usize]))
     }
 
     /// The number of active lanes.

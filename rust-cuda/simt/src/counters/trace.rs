@@ -69,6 +69,19 @@ impl RequestKind {
         )
     }
 
+    /// Whether it accesses global memory.
+    #[must_use]
+    pub fn is_global(self) -> bool {
+        matches!(
+            self,
+            Self::GlobalLoad
+                | Self::GlobalStore
+                | Self::GlobalAtomic
+                | Self::GlobalReduction
+                | Self::AsyncCopy
+        )
+    }
+
     /// Whether each lane reads and changes a word as one operation.
     #[must_use]
     pub fn is_atomic(self) -> bool {
