@@ -17,4 +17,9 @@ pub const EXERCISES: &[&str] = &[
     "13_matmul_tiles",
     "14_last_block",
     "15_cancellation",
+    "16_long_rows",
+    "17_segmented_sum",
+    "18_vector_loads",
+    "19_scan",
+    "20_compaction",
 ];
