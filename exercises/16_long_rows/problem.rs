@@ -15,8 +15,7 @@
 //! Your task: no warp makes more than twice as many requests as the mean. You also choose the launch: change `blocks` if
 //! you need another grid.
 //!
-//! The file as delivered fails with many "times the mean of all warps as requests of the busiest warp; the maximum
-//! is 2".
+//! The file as delivered fails: its busiest warp makes 9 "times as many requests as the mean; the maximum is 2".
 
 use cuda_std::prelude::*;
 

@@ -59,7 +59,7 @@ pub struct Measured {
     pub counter: Counter,
     /// Its value.
     pub value: f64,
-    /// Its bound, and whether that is a minimum.
+    /// Its bound.
     pub bound: f64,
     /// Whether the bound is a minimum.
     pub is_minimum: bool,
@@ -99,25 +99,23 @@ impl Measured {
 
 impl fmt::Display for Measured {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let bound = if self.is_minimum {
+        let (value, name) = (round(self.value), self.counter.name());
+        match self.busiest {
+            Some((block, warp)) if self.counter == Counter::BusiestWarp => write!(
+                f,
+                "warp {warp} of block {block}, the busiest one, makes {value} {name}"
+            )?,
+            Some((block, _)) => write!(f, "block {block}, the busiest one, makes {value} {name}")?,
+            None => write!(f, "the kernel has {value} {name}")?,
+        }
+        let limit = if self.is_minimum {
             "minimum"
         } else {
             "maximum"
         };
-        let (value, name) = (round(self.value), self.counter.name());
-        write!(
-            f,
-            "the kernel has {value} {name}; the {bound} is {}",
-            round(self.bound)
-        )?;
-        if let Some((file, line)) = &self.line {
-            write!(f, " (most at {file}:{line})")?;
-        }
-        match self.busiest {
-            Some((block, warp)) if self.counter == Counter::BusiestWarp => {
-                write!(f, " (warp {warp} of block {block} is the busiest)")
-            }
-            Some((block, _)) => write!(f, " (block {block} is the busiest)"),
+        write!(f, "; the {limit} is {}", round(self.bound))?;
+        match &self.line {
+            Some((file, line)) => write!(f, " (most at {file}:{line})"),
             None => Ok(()),
         }
     }
@@ -144,8 +142,7 @@ impl Counter {
             Self::LanesPerLoad => "active lanes per load request",
             Self::BlockBarriers => "barriers (one for each warp that waits)",
             Self::Shuffles => "shuffles (one for each warp)",
-            Self::BusiestBlock => "times the mean of all blocks as requests of the busiest block",
-            Self::BusiestWarp => "times the mean of all warps as requests of the busiest warp",
+            Self::BusiestBlock | Self::BusiestWarp => "times as many requests as the mean",
         }
     }
 
