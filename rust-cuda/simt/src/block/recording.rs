@@ -29,8 +29,6 @@ impl Lane {
     }
 
     /// Records an operation of the lanes of `mask` in a launch that is counted.
-    #[cold]
-    #[inline(never)]
     pub fn record_operation(
         &self,
         operation: Operation,
