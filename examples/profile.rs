@@ -4,7 +4,7 @@ mod command;
 mod memory;
 mod profiling;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, bail, ensure};
 use clap::{Parser, ValueEnum};
 use profiling::ncu;
 use profiling::operations::{Choice, Operation};
@@ -81,16 +81,20 @@ fn run(options: &Options) -> Result<()> {
         return run_for_ncu(&options.operation, &device, options.all_launches);
     }
     let on_gpu = match options.device {
-        Selector::Emulator | Selector::Auto => None,
+        Selector::Emulator => None,
         Selector::Cuda(_) => Some(ncu::find()?),
+        Selector::Auto => bail!("--device is auto, wanted is emulator, cuda or cuda:N"),
     };
+    ensure!(
+        on_gpu.is_none() || !options.operation.compares(),
+        "--compare is for --device emulator alone"
+    );
     let emulated = emulate(options, Choice::Kernel)?;
     let compared = match options.operation.compares() {
         true => Some(emulate(options, Choice::Compared)?),
         false => None,
     };
     if let Some(ncu) = on_gpu {
-        ensure!(compared.is_none(), "--compare is for the emulator alone");
         let measured = ncu::measure(&ncu)?;
         return ncu::write(&measured, &emulated.shown(options), options.json, out);
     }
@@ -206,8 +210,13 @@ fn write_comparison(
     options: &Options,
     out: &mut impl Write,
 ) -> Result<()> {
+    let launches = [one, other].map(|launches| launches.of_product.len());
     let (one, other) = (one.main(), other.main());
     writeln!(out, "\n{}", one.compare(other))?;
+    if launches != [1, 1] {
+        let [of_one, of_other] = launches;
+        writeln!(out, "the largest of {of_one} and of {of_other} launches")?;
+    }
     if options.by_line {
         write_lines(one, out)?;
         write_lines(other, out)?;
@@ -218,11 +227,12 @@ fn write_comparison(
 /// The counters of each line, and the lines themselves where their files are found.
 fn write_lines(report: &LaunchReport, out: &mut impl Write) -> Result<()> {
     writeln!(out, "{}", report.by_line())?;
-    // The compiler knows files by their paths from the workspace's root.
+    // The compiler knows files by their paths from the workspace's root; without that folder, the present one may be it.
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let files: BTreeSet<&str> = report.lines.iter().map(|line| line.file.as_str()).collect();
     for file in files {
-        let Ok(text) = fs::read_to_string(root.join(file)) else {
+        let text = fs::read_to_string(root.join(file)).or_else(|_| fs::read_to_string(file));
+        let Ok(text) = text else {
             continue;
         };
         writeln!(out, "{file}")?;

@@ -182,11 +182,11 @@ fn parse(text: &str) -> Result<Vec<Measured>> {
             launches.push((id.to_owned(), launch));
         }
         let (name, value) = (field("Metric Name")?, field("Metric Value")?);
-        let number = value.replace(',', "").parse();
-        let number =
-            number.with_context(|| format!("ncu: {name} is `{value}`, wanted is a number"))?;
-        let (_, launch) = launches.last_mut().expect("it was added above");
-        launch.values.insert(name.to_owned(), number);
+        // A metric that the GPU does not have is `n/a`.
+        if let Ok(number) = value.replace(',', "").parse() {
+            let (_, launch) = launches.last_mut().expect("it was added above");
+            launch.values.insert(name.to_owned(), number);
+        }
     }
     ensure!(!launches.is_empty(), "ncu has counted no launch");
     Ok(launches.into_iter().map(|(_, launch)| launch).collect())

@@ -112,6 +112,6 @@ impl Block {
         self.returned.set(Some(0));
         self.warps
             .iter()
-            .for_each(|warp| warp.returned.set(u32::MAX));
+            .for_each(|warp| warp.set_returned(u32::MAX));
     }
 }

@@ -93,9 +93,9 @@ impl Recorder {
         *self.block.borrow_mut() = totals.start_block(number, self.running.len());
     }
 
-    /// Records what the thread with a number, whose stack begins at `base`, does at the caller's place in the kernel: an
-    /// access of `bytes` bytes at `address`, or a collective operation of the lanes of the mask `address`. Returns
-    /// whether the thread must wait until events have been merged.
+    /// Records what a thread does at the caller's place in the kernel: an access of `bytes` bytes at `address`, or a
+    /// collective operation of the lanes of the mask `address`. The thread has a number, and a stack that begins at
+    /// `base`. Returns whether it must wait until events have been merged.
     #[inline(never)]
     pub fn record(
         &self,
