@@ -28,6 +28,7 @@ mod launch_reports;
 mod limits;
 mod occupancy;
 mod profile;
+mod progress;
 mod properties;
 mod recording;
 mod registers;
@@ -293,6 +294,16 @@ impl Device {
             Backend::Cuda(cuda) => cuda.load_kernels(archive),
         }
         Ok(())
+    }
+
+    /// The modules that the driver has compiled for this device so far, in that order: their part of a first use.
+    /// None on the emulator.
+    pub fn module_loads(&self) -> Vec<ModuleLoad> {
+        match &*self.backend {
+            Backend::Emulator(_) => Vec::new(),
+            #[cfg(feature = "cuda")]
+            Backend::Cuda(cuda) => cuda.module_loads(),
+        }
     }
 
     /// Launches a kernel. [`launch!`](crate::launch!) is shorter to write.
