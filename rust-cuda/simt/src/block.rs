@@ -172,7 +172,10 @@ impl Block {
             })
             .collect();
         let warps = (0..context.threads.div_ceil(WARP_SIZE))
-            .map(|warp| Warp::new((context.threads - warp * WARP_SIZE).min(WARP_SIZE)))
+            .map(|warp| {
+                let lanes = (context.threads - warp * WARP_SIZE).min(WARP_SIZE);
+                Warp::new(lanes, counting.is_some())
+            })
             .collect();
         let block = Rc::new(Self {
             context: ptr::from_ref(context).cast(),
@@ -219,7 +222,8 @@ impl Block {
         self.returned.set(None);
         self.barrier.restart();
         self.warpgroups.restart();
-        self.steps.restart(self.context().max_steps);
+        self.steps
+            .restart(self.context().max_steps, self.recorder.is_some());
         self.current_warp.set(0);
         self.restart_hand_offs();
         if self.clock.get() > u32::MAX / 2 {

@@ -9,38 +9,45 @@ use crate::types::Space;
 use crate::warp::Operation;
 
 impl Lane {
-    /// Records an access of `bytes` bytes at `address`, if the launch is counted.
-    #[inline(always)]
+    /// Records an access of `bytes` bytes at `address`, or a collective operation of the lanes of the mask `address`, if
+    /// the launch is counted.
     pub fn record(
         &self,
         kind: RequestKind,
         address: u64,
-        bytes: usize,
+        bytes: u32,
         location: &'static Location<'static>,
     ) {
-        if let Some(recorder) = &self.block().recorder {
+        if let Some(recorder) = &self.block().recorder
+            && !self.block().steps.ended()
+        {
             let thread = (self.index(), self.stack_base.get());
-            if recorder.record(thread, kind, bytes as u32, address, location) {
+            if recorder.record(thread, kind, bytes, address, location) {
                 self.pause(recorder);
             }
         }
     }
 
-    /// Records a collective operation of the lanes of `mask`, if the launch is counted.
-    #[inline(always)]
-    pub fn record_collective(
+    /// Records an operation of the lanes of `mask` in a launch that is counted.
+    pub fn record_operation(
         &self,
         operation: Operation,
         mask: u32,
         location: &'static Location<'static>,
     ) {
+        if let Some(kind) = kind_of(operation) {
+            self.record(kind, mask.into(), 0, location);
+        }
+    }
+
+    /// Notes in a launch that is counted that all lanes of `mask`, of which this is the last, have reached an operation.
+    #[cold]
+    #[inline(never)]
+    pub fn note_converged(&self, mask: u32) {
         if let Some(recorder) = &self.block().recorder
-            && let Some(kind) = kind_of(operation)
+            && mask == self.warp().lanes
         {
-            let thread = (self.index(), self.stack_base.get());
-            if recorder.record(thread, kind, 0, mask.into(), location) {
-                self.pause(recorder);
-            }
+            recorder.warp_converged((self.index() / WARP_SIZE) as usize);
         }
     }
 
@@ -50,16 +57,6 @@ impl Lane {
     fn pause(&self, recorder: &Recorder) {
         recorder.pause(self.index());
         self.suspend();
-    }
-
-    /// Notes that all lanes of `mask`, of which this is the last, have reached an operation.
-    #[inline(always)]
-    pub fn note_converged(&self, mask: u32) {
-        if let Some(recorder) = &self.block().recorder
-            && mask == self.warp().lanes
-        {
-            recorder.warp_converged((self.index() / WARP_SIZE) as usize);
-        }
     }
 }
 
