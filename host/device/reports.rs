@@ -1,7 +1,5 @@
 //! What a device reports: the progress of a launch, and the modules that the driver has compiled.
 
-use super::error::DeviceError;
-use super::{Backend, Device, emulator};
 use std::time::Duration;
 
 /// Called while a launch runs on the emulator: with the number of blocks that are done, and of all blocks.
