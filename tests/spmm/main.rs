@@ -1,8 +1,11 @@
 //! SpMM on every device, against the reference: plans, kernels, row orders, and every element type.
 
 mod depth;
+mod h200_counters;
 mod kernels;
+mod launch_reports;
 mod order;
 mod plan;
+mod profiles;
 mod recordings;
 mod types;

@@ -80,7 +80,7 @@ impl<'a> Worker<'a> {
                 stopping: Cell::new(false),
             }),
             switches: 0,
-            counting: Counting::new(context),
+            counting: context.counted.as_ref().map(Counting::new),
             taken: 0..0,
         }
     }
@@ -169,6 +169,9 @@ impl<'a> Worker<'a> {
             let Some(lane) = to_resume.or_else(|| block.pick()) else {
                 if block.live.get() == 0 {
                     return Progress::Done;
+                }
+                if block.resume_paused() {
+                    continue;
                 }
                 if block.report_postponed() {
                     return self.report(block);
@@ -305,10 +308,14 @@ impl Handoff<'_> {
         let block = lane.block();
         lane.fiber.set(Some(fiber));
         lane.yielder.set(yielder);
-        let base = 0_u8;
-        lane.stack_base.set(ptr::from_ref(black_box(&base)).addr());
         set_current(lane);
-        let outcome = catch_unwind(AssertUnwindSafe(self.context.thread));
+        let outcome = catch_unwind(AssertUnwindSafe(|| {
+            let base = 0_u8;
+            lane.stack_base.set(ptr::from_ref(black_box(&base)).addr());
+            (self.context.thread)();
+            // The variable is on the stack until the kernel has returned.
+            black_box(&base);
+        }));
         lane.fiber.set(None);
         match outcome {
             Ok(()) if !block.steps.ended() => block.thread_returned(lane),

@@ -3,8 +3,8 @@
 //! Shared memory has 32 banks. Word `w` of 4 bytes lies in bank `w % 32`. A wavefront reads or writes one word of each
 //! bank. Any number of lanes share a word, and the bytes of a word.
 //!
-//! - Accesses of 8 bytes go in two parts, one for each half of the warp; those of 16 bytes in four, one for each quarter.
-//!   A part without active lanes takes none.
+//! - Accesses of 8 bytes go in two parts, one for each half of the warp; those of 16 bytes go in four, one for each
+//!   quarter. A part without active lanes takes no wavefront.
 //! - Two parts of a load are one if each active lane has the address of the lane whose number differs in bit 0, or if
 //!   each has that of the lane whose number differs in bit 1; lanes that are not active agree with any. The quarters of
 //!   a warp then become halves, and never a whole.
