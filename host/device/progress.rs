@@ -10,7 +10,7 @@ impl Device {
     pub(crate) fn refuse_during_progress(&self, what: &'static str) -> Result<(), DeviceError> {
         match &*self.backend {
             Backend::Emulator(_) => emulator::refuse_during_progress(what),
-            #[cfg(feature = "cuda")]
+            #[cfg(cuda)]
             Backend::Cuda(_) => Ok(()),
         }
     }
@@ -22,7 +22,7 @@ impl Device {
     pub fn set_progress(&self, progress: Option<Progress>) {
         match &*self.backend {
             Backend::Emulator(emulator) => emulator.set_progress(progress),
-            #[cfg(feature = "cuda")]
+            #[cfg(cuda)]
             Backend::Cuda(_) => {}
         }
     }

@@ -1,7 +1,7 @@
 //! What a fault between two threads is about: what each thread does, and what would have helped.
 
 use crate::Space;
-use crate::fault::{Elsewhere, Fault, FaultKind, Index, Position, SourceLocation, Touch};
+use crate::fault::{AccessKind, Fault, FaultKind, Index, Position, SourceLocation, ThreadState};
 use crate::limits::WARP_SIZE;
 
 /// A fault between two threads.
@@ -66,11 +66,11 @@ impl TwoThreads {
         match &*fault.kind {
             FaultKind::Race {
                 space,
-                touch,
+                access_kind,
                 address,
                 offset,
                 size,
-                other_touch,
+                other_access_kind,
                 other_block,
                 other_thread,
                 other_location,
@@ -83,16 +83,16 @@ impl TwoThreads {
                 let (order, cure) = order(
                     apart,
                     same_warp && *space == Space::Shared,
-                    [*other_touch, *touch],
+                    [*other_access_kind, *access_kind],
                 );
                 Some(Self {
                     title: format!("Race on {space} memory"),
                     other: Side {
                         thread: thread(*other_block, *other_thread),
-                        does: other_touch.to_string(),
+                        does: other_access_kind.to_string(),
                         location: other_location.clone(),
                     },
-                    own: own(touch.to_string()),
+                    own: own(access_kind.to_string()),
                     conflict: Conflict::Word {
                         word: Position::within(*address, offset.cast_signed(), *size, buffer)
                             .to_string(),
@@ -101,11 +101,11 @@ impl TwoThreads {
                     cure,
                 })
             }
-            FaultKind::Barrier { other, elsewhere } => {
+            FaultKind::Barrier { other, other_state } => {
                 let operation = "the barrier of the block".to_owned();
                 Some(Self {
                     title: "A barrier that a thread does not reach".to_owned(),
-                    ..Self::absence(fault, own, *other, elsewhere, operation, None, BARRIER)
+                    ..Self::absence(fault, own, *other, other_state, operation, None, BARRIER)
                 })
             }
             FaultKind::LaneAbsent {
@@ -113,7 +113,7 @@ impl TwoThreads {
                 mask,
                 lane,
                 other,
-                elsewhere,
+                other_state,
             } => {
                 let masked = Some((*mask, *lane));
                 Some(Self {
@@ -122,7 +122,7 @@ impl TwoThreads {
                         fault,
                         own,
                         *other,
-                        elsewhere,
+                        other_state,
                         operation.to_string(),
                         masked,
                         MASKED,
@@ -137,16 +137,16 @@ impl TwoThreads {
         fault: &Fault,
         own: impl Fn(String) -> Side,
         other: [u32; 3],
-        elsewhere: &Elsewhere,
+        other_state: &ThreadState,
         operation: String,
         mask: Option<(u32, u32)>,
         cure: &'static str,
     ) -> Self {
-        let (does, location) = match elsewhere {
-            Elsewhere::AtBarrier(location) => {
+        let (does, location) = match other_state {
+            ThreadState::AtBarrier(location) => {
                 ("waits at the block's barrier".to_owned(), Some(location))
             }
-            Elsewhere::AtWarpOperation {
+            ThreadState::AtWarpOperation {
                 operation,
                 mask,
                 location,
@@ -154,7 +154,7 @@ impl TwoThreads {
                 format!("waits at {operation} with mask {mask:#010x}"),
                 Some(location),
             ),
-            Elsewhere::Returned | Elsewhere::Running => (elsewhere.to_string(), None),
+            ThreadState::Returned | ThreadState::Running => (other_state.to_string(), None),
         };
         Self {
             title: String::new(),
@@ -171,10 +171,14 @@ impl TwoThreads {
 }
 
 /// What would order two accesses, and how to write it.
-fn order(blocks_differ: bool, same_warp: bool, touches: [Touch; 2]) -> (Order, &'static str) {
-    let atomic = touches
+fn order(
+    blocks_differ: bool,
+    same_warp: bool,
+    access_kinds: [AccessKind; 2],
+) -> (Order, &'static str) {
+    let atomic = access_kinds
         .iter()
-        .all(|touch| matches!(touch, Touch::Atomic | Touch::BlockAtomic));
+        .all(|access_kind| matches!(access_kind, AccessKind::Atomic | AccessKind::BlockAtomic));
     match (blocks_differ, same_warp) {
         (true, _) if atomic => (
             Order::HandOff(
