@@ -12,6 +12,8 @@ use cuda_builder::{
 use cuda_std::kernel::Instance;
 use half::{bf16, f16};
 use rayon::prelude::*;
+// Linked for its kernels, which register themselves.
+use warprow_book_kernels as _;
 use warprow_kernels::gemm::{GemmKernel, GemmProblem};
 use warprow_kernels::matrix::Operand;
 use warprow_test_kernels::collectives::{CALLS, NEWER_OPERATIONS, OPERATIONS};
@@ -54,13 +56,13 @@ fn families() -> Vec<CheckedIn> {
     families.map(of).into()
 }
 
-/// The families, and the kernels that test the device library.
+/// The families, the kernels that test the device library, and those of the book.
 fn all() -> Vec<CheckedIn> {
     let mut all = families();
-    all.push(CheckedIn {
-        crate_dir: "tests/kernels".to_owned(),
-        path: "tests/kernels/kernels.zip".to_owned(),
-    });
+    all.extend(["tests", "book"].map(|folder| CheckedIn {
+        crate_dir: format!("{folder}/kernels"),
+        path: format!("{folder}/kernels/kernels.zip"),
+    }));
     all
 }
 
