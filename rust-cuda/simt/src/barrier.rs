@@ -4,6 +4,7 @@ use std::cell::Cell;
 use std::panic::Location;
 
 use crate::block::{Activity, Lane};
+use crate::counters::RequestKind;
 use crate::fault::FaultKind;
 
 #[derive(Default)]
@@ -62,11 +63,16 @@ impl Barrier {
             let other = other.thread();
             lane.fault(FaultKind::Barrier { other, elsewhere }, location);
         }
+        let mask = lane.warp().lanes;
+        lane.record(RequestKind::BlockBarrier, mask.into(), 0, location);
         self.arrived.set(self.arrived.get() + 1);
         self.count.set(self.count.get() + u32::from(predicate));
         block.gather_known(lane);
         if self.arrived.get() != block.context().threads {
             return false;
+        }
+        if let Some(recorder) = &block.recorder {
+            recorder.block_converged();
         }
         // The barrier is one step.
         lane.step(location);

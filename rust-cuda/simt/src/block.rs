@@ -1,6 +1,7 @@
 //! A running block: its lanes, warps and logical clock.
 
 mod proxy;
+mod recording;
 mod report;
 mod steps;
 mod warpgroup;
@@ -15,6 +16,7 @@ use corosensei::Yielder;
 use crate::async_copies::AsyncCopies;
 use crate::barrier::Barrier;
 use crate::context::Context;
+use crate::counters::{Counting, Recorder};
 use crate::fault::{Fault, SourceLocation};
 use crate::fiber::Resume;
 use crate::hand_offs::BlockHandOffs;
@@ -28,6 +30,8 @@ use crate::steps::Steps;
 use crate::types::Space;
 use crate::warp::{Operation, Warp, bits};
 use crate::warpgroup::Warpgroups;
+
+pub(crate) use recording::{load_kind, store_kind};
 
 /// What a lane is doing, as far as it concerns lanes that wait for it.
 #[derive(Clone, Copy)]
@@ -52,6 +56,8 @@ pub(crate) struct Lane {
     /// The fiber of the thread, while the thread runs or waits.
     pub fiber: Cell<Option<usize>>,
     pub yielder: Cell<*const Yielder<Resume, ()>>,
+    /// The address of a variable of the function that has called the kernel.
+    pub stack_base: Cell<usize>,
     /// The time of the lane's last fence, or of its last `sync_warp` with a part of the warp.
     time: Cell<u32>,
     /// Asynchronous copies that the thread has not waited for.
@@ -144,13 +150,15 @@ pub(crate) struct Block {
     postponed: RefCell<Option<Fault>>,
     /// Message and line of the last panic in one of the threads.
     pub panic: RefCell<Option<(String, SourceLocation)>>,
+    /// Records what the lanes do, if the launch is counted.
+    pub recorder: Option<Recorder>,
 }
 
 impl Block {
     /// # Safety
     ///
     /// The context must outlive the block.
-    pub unsafe fn new(context: &Context<'_>) -> Rc<Self> {
+    pub unsafe fn new(context: &Context<'_>, counting: Option<&Rc<Counting>>) -> Rc<Self> {
         let lanes = (0..context.threads)
             .map(|index| Lane {
                 block: Cell::new(ptr::null()),
@@ -160,6 +168,7 @@ impl Block {
                 activity: Cell::new(Activity::Running),
                 fiber: Cell::new(None),
                 yielder: Cell::new(ptr::null()),
+                stack_base: Cell::new(0),
                 time: Cell::new(0),
                 copies: RefCell::default(),
             })
@@ -191,6 +200,7 @@ impl Block {
             fault: RefCell::new(None),
             postponed: RefCell::new(None),
             panic: RefCell::new(None),
+            recorder: counting.map(|counting| Recorder::new(counting, context.threads)),
         });
         for lane in &block.lanes {
             lane.block.set(Rc::as_ptr(&block));
@@ -227,6 +237,9 @@ impl Block {
             lane.activity.set(Activity::Running);
             lane.time.set(0);
             lane.copies.borrow_mut().clear();
+        }
+        if let Some(recorder) = &self.recorder {
+            recorder.restart(number, self.context());
         }
     }
 

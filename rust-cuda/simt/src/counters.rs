@@ -1,14 +1,35 @@
 //! What a launch would do on hardware, counted: requests, sectors, bank conflicts, active lanes, load balance.
 
+mod accumulate;
+mod banks;
+mod components;
+mod contention;
+mod count;
+mod display;
+mod hardware;
+mod links;
 mod memory_model;
+mod merge;
 mod occupancy;
+mod options;
+mod order;
+mod record;
 mod report;
-#[allow(dead_code, reason = "the recorder follows")]
 mod request;
+mod sectors;
+mod site;
+mod stack;
 mod trace;
 
-pub use memory_model::{Hardware, MemoryTraffic};
-pub use occupancy::Occupancy;
+pub(crate) use accumulate::Totals;
+pub(crate) use memory_model::MemoryModel;
+pub(crate) use record::{Counting, Recorder};
+
+pub use display::{ByLine, Comparison};
+pub use hardware::Hardware;
+pub use memory_model::MemoryTraffic;
+pub use occupancy::{Occupancy, OccupancyLimit};
+pub use options::{CounterOptions, MAX_TRACES, TracedWarp};
 pub use report::{
     BlockWork, CollectiveCounters, ContendedWord, Counters, GlobalCounters, LaunchReport,
     LineCounters, SharedCounters,

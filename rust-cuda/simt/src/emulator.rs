@@ -5,6 +5,7 @@ use std::panic::Location;
 use std::sync::{Arc, Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use crate::context::Stripes;
+use crate::counters::{CounterOptions, LaunchReport};
 use crate::current::try_current;
 use crate::fault::Fault;
 use crate::fiber::Stacks;
@@ -29,6 +30,9 @@ pub struct Emulator {
     progress: Mutex<Option<Progress>>,
     /// The number of the last launch; locked while a launch runs.
     launches: Mutex<u32>,
+    counters: Mutex<Option<CounterOptions>>,
+    /// The reports that nobody has taken, the oldest first.
+    reports: Mutex<Vec<LaunchReport>>,
 }
 
 impl fmt::Debug for Emulator {
@@ -50,6 +54,8 @@ impl Emulator {
             stacks: Stacks::new(),
             progress: Mutex::new(None),
             launches: Mutex::new(0),
+            counters: Mutex::new(options.counters),
+            reports: Mutex::default(),
         }
     }
 
@@ -200,9 +206,24 @@ impl Emulator {
     }
 
     fn progress(&self) -> MutexGuard<'_, Option<Progress>> {
-        self.progress
-            .lock()
-            .unwrap_or_else(|poison| poison.into_inner())
+        lock(&self.progress)
+    }
+
+    /// Sets what later launches count; `None`: nothing.
+    pub fn set_counters(&self, counters: Option<CounterOptions>) {
+        *lock(&self.counters) = counters;
+    }
+
+    /// Removes and returns the reports of all counted launches since the last call, the oldest first. A launch that
+    /// ends with a fault has none.
+    pub fn take_reports(&self) -> Vec<LaunchReport> {
+        std::mem::take(&mut *lock(&self.reports))
+    }
+
+    /// The report of the last counted launch, unless it was taken.
+    #[must_use]
+    pub fn last_report(&self) -> Option<LaunchReport> {
+        lock(&self.reports).last().cloned()
     }
 
     /// Calls `thread` once for each thread of the grid, and returns when all calls have returned.
@@ -237,10 +258,7 @@ impl Emulator {
         let progress = self.progress().clone();
         #[cfg(unix)]
         crate::stack_overflow::install_handler();
-        let mut launches = self
-            .launches
-            .lock()
-            .unwrap_or_else(|poison| poison.into_inner());
+        let mut launches = lock(&self.launches);
         // Zero is the tag of records that hold no access.
         *launches = launches.wrapping_add(1).max(1);
         let machine = Machine {
@@ -250,9 +268,17 @@ impl Emulator {
             stacks: &self.stacks,
             progress: progress.clone(),
             tag: *launches,
+            counters: *lock(&self.counters),
         };
-        machine.launch(launch, thread, location)
+        let (statistics, report) = machine.launch(launch, thread, location)?;
+        lock(&self.reports).extend(report);
+        Ok(statistics)
     }
+}
+
+/// Locks a value that a panic cannot leave half changed.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(|poison| poison.into_inner())
 }
 
 /// Bytes that a copy moves at a time.

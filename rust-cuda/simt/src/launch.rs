@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 
 use crate::context::{Context, Stripes};
+use crate::counters::{CounterOptions, LaunchReport, MemoryModel};
 use crate::emulator::Progress;
 use crate::fault::Fault;
 use crate::fiber::{MAX_STACKS, Stacks};
@@ -57,6 +58,8 @@ pub(crate) struct Machine<'a> {
     pub progress: Option<Progress>,
     /// The number of the launch, not zero.
     pub tag: u32,
+    /// What the launch counts.
+    pub counters: Option<CounterOptions>,
 }
 
 impl Machine<'_> {
@@ -65,7 +68,7 @@ impl Machine<'_> {
         launch: Launch<'_>,
         thread: &(dyn Fn() + Sync),
         location: &'static Location<'static>,
-    ) -> Result<Statistics, Fault> {
+    ) -> Result<(Statistics, Option<LaunchReport>), Fault> {
         limits::check(&launch, location)?;
         // The limits keep both products in range: the number of blocks is below 2^63.
         let blocks = launch
@@ -105,6 +108,9 @@ impl Machine<'_> {
                 .min(MAX_STACKS / (threads as usize * workers))
                 .max(2),
             stalls: Stalls::default(),
+            counters: self.counters,
+            memory_model: (self.counters.and_then(|counters| counters.hardware))
+                .map(|hardware| Mutex::new(MemoryModel::new(hardware, threads))),
             chunk: (blocks / (64 * workers as u64)).clamp(1, 16),
             next: AtomicU64::new(0),
             done: Arc::default(),
@@ -113,15 +119,19 @@ impl Machine<'_> {
         };
         let _watched = WATCHDOG.watch(launch.kernel, blocks, &context.done);
         let worker = || Worker::new(&context, self.stacks, location).run();
-        let switches = thread::scope(|scope| {
+        let (switches, totals) = thread::scope(|scope| {
             let others: Vec<_> = (1..workers).map(|_| scope.spawn(worker)).collect();
-            let own = worker();
-            let others = others.into_iter().map(|other| {
-                other
-                    .join()
-                    .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-            });
-            own + others.sum::<u64>()
+            let (mut switches, mut totals) = worker();
+            for other in others {
+                let other = other.join();
+                let (its_switches, its_totals) =
+                    other.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+                switches += its_switches;
+                if let (Some(totals), Some(its_totals)) = (&mut totals, its_totals) {
+                    totals.add(its_totals);
+                }
+            }
+            (switches, totals)
         });
         if full {
             self.table.end_launch();
@@ -130,14 +140,30 @@ impl Machine<'_> {
             .fault
             .into_inner()
             .unwrap_or_else(|poison| poison.into_inner());
+        let statistics = Statistics {
+            blocks,
+            threads: blocks.saturating_mul(u64::from(threads)),
+            switches,
+            workers,
+        };
+        let model = context.memory_model.map(|model| {
+            model
+                .into_inner()
+                .unwrap_or_else(|poison| poison.into_inner())
+        });
+        let report = totals.map(|totals| {
+            totals.into_report(LaunchReport {
+                kernel: launch.kernel.to_owned(),
+                grid: launch.grid,
+                block: launch.block,
+                dynamic_shared_bytes: launch.shared_bytes,
+                memory: model.map(MemoryModel::finish),
+                ..LaunchReport::default()
+            })
+        });
         match fault {
             Some((_, fault)) => Err(fault),
-            None => Ok(Statistics {
-                blocks,
-                threads: blocks.saturating_mul(u64::from(threads)),
-                switches,
-                workers,
-            }),
+            None => Ok((statistics, report)),
         }
     }
 }

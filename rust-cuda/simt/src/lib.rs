@@ -57,8 +57,9 @@ mod watchdog;
 mod word;
 
 pub use counters::{
-    BlockWork, CollectiveCounters, ContendedWord, Counters, GlobalCounters, Hardware, LaunchReport,
-    LineCounters, MemoryTraffic, Occupancy, RequestKind, SharedCounters, TracedRequest, WarpTrace,
+    BlockWork, ByLine, CollectiveCounters, Comparison, ContendedWord, CounterOptions, Counters,
+    GlobalCounters, Hardware, LaunchReport, LineCounters, MAX_TRACES, MemoryTraffic, Occupancy,
+    OccupancyLimit, RequestKind, SharedCounters, TracedRequest, TracedWarp, WarpTrace,
 };
 pub use emulator::{Emulator, Progress};
 pub use fault::{Buffer, Elsewhere, Fault, FaultKind, Parameter, SourceLocation, Touch};

@@ -24,6 +24,7 @@ unsafe impl Zeroable for AlignedBytes {}
 pub(crate) struct Allocation {
     data: Zeroed<AlignedBytes>,
     size: u64,
+    granule: u32,
     /// `None` with [`Checks::BoundsOnly`](crate::Checks::BoundsOnly).
     pub shadow: Option<Shadow>,
 }
@@ -36,12 +37,22 @@ impl Allocation {
         } else {
             None
         };
-        Some(Self { data, size, shadow })
+        Some(Self {
+            data,
+            size,
+            granule,
+            shadow,
+        })
     }
 
     #[inline]
     pub fn size(&self) -> u64 {
         self.size
+    }
+
+    /// The size of an element in bytes.
+    pub fn granule(&self) -> u32 {
+        self.granule
     }
 
     /// A pointer to the first of `size` valid bytes. All accesses to them are those of `word`.

@@ -5,6 +5,7 @@
 
 use std::cell::Cell;
 use std::collections::VecDeque;
+use std::hint::black_box;
 use std::panic::{AssertUnwindSafe, Location, catch_unwind};
 use std::ptr;
 use std::rc::Rc;
@@ -15,6 +16,7 @@ use corosensei::Yielder;
 
 use crate::block::{Block, Lane};
 use crate::context::Context;
+use crate::counters::{Counting, Totals};
 use crate::current::set_current;
 use crate::fault::FaultKind;
 use crate::fiber::{Fiber, Resume, Stacks, coloured};
@@ -31,6 +33,7 @@ pub(crate) struct Worker<'a> {
     idle_fibers: Vec<usize>,
     handoff: Box<Handoff<'a>>,
     switches: u64,
+    counting: Option<Rc<Counting>>,
     /// Blocks that the worker has taken and not started.
     taken: std::ops::Range<u64>,
 }
@@ -77,12 +80,14 @@ impl<'a> Worker<'a> {
                 stopping: Cell::new(false),
             }),
             switches: 0,
+            counting: Counting::new(context),
             taken: 0..0,
         }
     }
 
-    /// Runs blocks until none is left or the launch has failed. Returns the number of switches to a fiber.
-    pub fn run(mut self) -> u64 {
+    /// Runs blocks until none is left or the launch has failed. Returns the number of switches to a fiber, and what it
+    /// has counted.
+    pub fn run(mut self) -> (u64, Option<Totals>) {
         #[cfg(unix)]
         let _signal_stack = crate::stack_overflow::SignalStack::lend();
         let mut resident: VecDeque<(Rc<Block>, Turns)> = VecDeque::new();
@@ -94,7 +99,7 @@ impl<'a> Worker<'a> {
                 // SAFETY: the context outlives the worker, which owns the block.
                 let block = spare
                     .pop()
-                    .unwrap_or_else(|| unsafe { Block::new(self.context) });
+                    .unwrap_or_else(|| unsafe { Block::new(self.context, self.counting.as_ref()) });
                 block.restart(number);
                 resident.push_front((block, Turns::default()));
                 quiet.note_start();
@@ -107,6 +112,7 @@ impl<'a> Worker<'a> {
             match self.run_block(&block) {
                 Progress::Done => {
                     self.context.count_done();
+                    block.end_recording();
                     spare.push(block);
                     start_block = resident.is_empty();
                 }
@@ -130,7 +136,8 @@ impl<'a> Worker<'a> {
             }
         }
         self.stop(resident.iter().map(|(block, _)| &**block));
-        self.switches
+        drop((resident, spare));
+        (self.switches, self.counting.and_then(Counting::into_totals))
     }
 
     /// The number of the next block to start, if any is left.
@@ -298,6 +305,8 @@ impl Handoff<'_> {
         let block = lane.block();
         lane.fiber.set(Some(fiber));
         lane.yielder.set(yielder);
+        let base = 0_u8;
+        lane.stack_base.set(ptr::from_ref(black_box(&base)).addr());
         set_current(lane);
         let outcome = catch_unwind(AssertUnwindSafe(self.context.thread));
         lane.fiber.set(None);

@@ -92,6 +92,11 @@ impl Shared {
         }
     }
 
+    /// Bytes of static variables, without padding.
+    pub fn static_bytes(&self) -> u32 {
+        self.static_bytes.get()
+    }
+
     /// Address and size in bytes of dynamic shared memory.
     pub fn dynamic(&self) -> (u64, u32) {
         (BASE, self.dynamic)

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::num::{NonZeroU64, NonZeroUsize};
 
+use crate::counters::CounterOptions;
+
 /// How an emulator runs kernels.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Options {
@@ -22,6 +24,8 @@ pub struct Options {
     pub schedule: Schedule,
     /// Bytes of device memory; `None`: as many as the host gives.
     pub memory: Option<u64>,
+    /// What launches count; `None`: nothing. See [`Emulator::set_counters`](crate::Emulator::set_counters).
+    pub counters: Option<CounterOptions>,
 }
 
 /// What an emulator checks.

@@ -113,6 +113,9 @@ impl Block {
         self.live.set(self.live.get() - 1);
         self.returned.set(Some(lane.index));
         self.note_progress();
+        if let Some(recorder) = &self.recorder {
+            recorder.thread_returned(lane);
+        }
         let warp = lane.warp();
         warp.returned.set(warp.returned.get() | 1 << lane.lane());
         if let Some(waiting) = self.barrier.waiting() {

@@ -4,9 +4,12 @@ use std::ops::AddAssign;
 
 use serde::{Deserialize, Serialize};
 
+use super::hardware::Hardware;
 use super::memory_model::MemoryTraffic;
 use super::occupancy::Occupancy;
 use super::trace::WarpTrace;
+use crate::fault::Parameter;
+use crate::regions::OFFSET_BITS;
 
 /// The counters of one launch.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -68,8 +71,8 @@ pub struct Counters {
     pub warp_barriers: CollectiveCounters,
     /// Barriers of a block, one for each warp that waits (`bar.sync`).
     pub block_barriers: CollectiveCounters,
-    /// Atomic operations of a lane on a word on which an earlier lane of the same request operates too. Hardware
-    /// performs them one after the other.
+    /// Atomic operations of a lane on a word on which an earlier lane of the same request operates too, in global or in
+    /// shared memory. Hardware performs them one after the other.
     pub atomic_repeats: u64,
 }
 
@@ -82,7 +85,7 @@ pub struct GlobalCounters {
     pub sectors: u64,
     /// Active lanes, added up over the requests.
     pub lanes: u64,
-    /// Different bytes that the lanes of a request ask for, added up over the requests.
+    /// Different bytes that the lanes of a request access, added up over the requests.
     pub bytes: u64,
 }
 
@@ -150,6 +153,104 @@ pub struct ContendedWord {
     pub operations: u64,
 }
 
+impl LaunchReport {
+    /// Adds the occupancy of the launch on a GPU on which a thread of the kernel has `registers`.
+    pub fn set_registers(&mut self, hardware: &Hardware, registers: u32) {
+        let threads = self.block.iter().product();
+        let shared = self.static_shared_bytes + self.dynamic_shared_bytes;
+        self.occupancy = Some(Occupancy::new(hardware, threads, shared, registers));
+    }
+
+    /// Names the contended words after the kernel's parameters that point to their buffers. An address belongs to the
+    /// parameter that starts last before it, in the same buffer.
+    pub fn name_parameters(&mut self, parameters: &[Parameter]) {
+        for word in &mut self.contended {
+            let of_buffer = parameters.iter().filter(|parameter| {
+                parameter.address >> OFFSET_BITS == word.address >> OFFSET_BITS
+                    && parameter.address <= word.address
+            });
+            word.element = of_buffer
+                .max_by_key(|parameter| parameter.address)
+                .map(|of| {
+                    let element = (word.address - of.address) / u64::from(of.bytes.max(1));
+                    format!("{}[{element}]", of.name)
+                });
+        }
+    }
+}
+
+impl Counters {
+    /// The kinds of requests to global memory, with their names.
+    #[must_use]
+    pub fn global(&self) -> [(&'static str, GlobalCounters); 5] {
+        [
+            ("loads", self.global_loads),
+            ("stores", self.global_stores),
+            ("atomics", self.global_atomics),
+            ("reductions", self.global_reductions),
+            ("asynchronous copies", self.async_copies),
+        ]
+    }
+
+    /// The kinds of requests to shared memory, with their names.
+    #[must_use]
+    pub fn shared(&self) -> [(&'static str, SharedCounters); 3] {
+        [
+            ("loads", self.shared_loads),
+            ("stores", self.shared_stores),
+            ("atomics", self.shared_atomics),
+        ]
+    }
+
+    /// The kinds of collective operations, with their names.
+    #[must_use]
+    pub fn collectives(&self) -> [(&'static str, CollectiveCounters); 5] {
+        [
+            ("shuffles", self.shuffles),
+            ("votes", self.votes),
+            ("matrix products", self.matrix_products),
+            ("warp barriers", self.warp_barriers),
+            ("block barriers", self.block_barriers),
+        ]
+    }
+
+    /// Atomic operations of single lanes, in global and in shared memory.
+    #[must_use]
+    pub fn atomic_operations(&self) -> u64 {
+        self.global_atomics.lanes + self.global_reductions.lanes + self.shared_atomics.lanes
+    }
+
+    /// The active lanes of a request or a collective operation, in the mean; 0 without any.
+    #[must_use]
+    pub fn lanes_per_instruction(&self) -> f64 {
+        let global = self.global().map(|(_, of)| (of.requests, of.lanes));
+        let shared = self.shared().map(|(_, of)| (of.requests, of.lanes));
+        let collectives = self.collectives().map(|(_, of)| (of.executed, of.lanes));
+        let (mut executed, mut lanes) = (0, 0);
+        for (its_executed, its_lanes) in global.into_iter().chain(shared).chain(collectives) {
+            executed += its_executed;
+            lanes += its_lanes;
+        }
+        ratio(lanes, executed)
+    }
+}
+
+impl SharedCounters {
+    /// The active lanes of a request, in the mean.
+    #[must_use]
+    pub fn lanes_per_request(&self) -> f64 {
+        ratio(self.lanes, self.requests)
+    }
+}
+
+impl CollectiveCounters {
+    /// The active lanes of an instruction, in the mean.
+    #[must_use]
+    pub fn lanes_per_instruction(&self) -> f64 {
+        ratio(self.lanes, self.executed)
+    }
+}
+
 impl GlobalCounters {
     /// The sectors that a request touches, in the mean; 0 without requests.
     #[must_use]
@@ -190,3 +291,74 @@ add_fields!(SharedCounters: requests, wavefronts, bank_conflicts, lanes);
 add_fields!(CollectiveCounters: executed, lanes);
 add_fields!(Counters: global_loads, global_stores, global_atomics, global_reductions, async_copies, shared_loads,
     shared_stores, shared_atomics, shuffles, votes, matrix_products, warp_barriers, block_barriers, atomic_repeats);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parameter(name: &str, address: u64, bytes: u32) -> Parameter {
+        Parameter {
+            name: name.to_owned(),
+            address,
+            element: "f32",
+            bytes,
+        }
+    }
+
+    #[test]
+    fn contended_words_have_the_names_of_their_elements() {
+        let word = |address| ContendedWord {
+            address,
+            element: None,
+            operations: 2,
+        };
+        let buffer = 5 << OFFSET_BITS;
+        let mut report = LaunchReport {
+            contended: vec![word(buffer + 68), word(buffer + 4), word(9 << OFFSET_BITS)],
+            ..LaunchReport::default()
+        };
+        // The parameter `part` points into the buffer that `y` points to.
+        report.name_parameters(&[
+            parameter("y", buffer, 4),
+            parameter("part", buffer + 64, 4),
+            parameter("x", 4 << OFFSET_BITS, 4),
+        ]);
+        let names = report.contended.iter().map(|word| word.element.as_deref());
+        assert!(names.eq([Some("part[1]"), Some("y[1]"), None]));
+    }
+
+    #[test]
+    fn lanes_per_instruction_are_those_of_all_kinds() {
+        let counters = Counters {
+            global_loads: GlobalCounters {
+                requests: 3,
+                lanes: 96,
+                ..GlobalCounters::default()
+            },
+            shared_stores: SharedCounters {
+                requests: 2,
+                lanes: 2,
+                ..SharedCounters::default()
+            },
+            votes: CollectiveCounters {
+                executed: 1,
+                lanes: 28,
+            },
+            ..Counters::default()
+        };
+        assert!((counters.lanes_per_instruction() - 21.0).abs() < 1e-12);
+        assert!(Counters::default().lanes_per_instruction().abs() < 1e-12);
+    }
+
+    #[test]
+    fn bytes_used_are_those_of_the_sectors() {
+        let counters = GlobalCounters {
+            requests: 1,
+            sectors: 32,
+            lanes: 32,
+            bytes: 128,
+        };
+        assert!((counters.bytes_used() - 0.125).abs() < 1e-12);
+        assert!((counters.sectors_per_request() - 32.0).abs() < 1e-12);
+    }
+}

@@ -51,3 +51,43 @@ pub enum RequestKind {
     WarpBarrier,
     BlockBarrier,
 }
+
+impl RequestKind {
+    /// The number of kinds.
+    pub(crate) const COUNT: u32 = Self::BlockBarrier as u32 + 1;
+
+    /// Whether lanes execute it together, so that it has no addresses.
+    #[must_use]
+    pub fn is_collective(self) -> bool {
+        matches!(
+            self,
+            Self::Shuffle
+                | Self::Vote
+                | Self::MatrixProduct
+                | Self::WarpBarrier
+                | Self::BlockBarrier
+        )
+    }
+
+    /// Whether it accesses global memory.
+    #[must_use]
+    pub fn is_global(self) -> bool {
+        matches!(
+            self,
+            Self::GlobalLoad
+                | Self::GlobalStore
+                | Self::GlobalAtomic
+                | Self::GlobalReduction
+                | Self::AsyncCopy
+        )
+    }
+
+    /// Whether each lane reads and changes a word as one operation.
+    #[must_use]
+    pub fn is_atomic(self) -> bool {
+        matches!(
+            self,
+            Self::GlobalAtomic | Self::GlobalReduction | Self::SharedAtomic
+        )
+    }
+}

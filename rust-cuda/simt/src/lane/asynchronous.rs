@@ -5,10 +5,11 @@
 
 use std::panic::Location;
 
-use super::memory::{load_at, store_at};
+use super::memory::{load_unrecorded, store_unrecorded};
 use crate::access::Access;
 use crate::async_copies::AsyncCopy;
 use crate::block::Lane;
+use crate::counters::RequestKind;
 use crate::current::current;
 use crate::types::Space;
 
@@ -40,6 +41,9 @@ pub fn copy_async(to: u64, from: u64, bytes: u32, read: u32) {
     };
     if !lane.step(location) {
         return;
+    }
+    if read > 0 {
+        lane.record(RequestKind::AsyncCopy, from, bytes as usize, location);
     }
     if read == bytes || read > 0 && !from.is_multiple_of(bytes.into()) {
         access(Space::GlobalReadOnly, from, bytes).resolve();
@@ -101,7 +105,7 @@ fn copy<const N: usize>(
         let byte = 4 * word as u32;
         if byte < read {
             let from = from + u64::from(byte);
-            load_at::<u32, 1>(lane, Space::GlobalReadOnly, from, location)[0]
+            load_unrecorded::<u32, 1>(lane, Space::GlobalReadOnly, from, location)[0]
         } else {
             0
         }
@@ -118,5 +122,5 @@ fn copy<const N: usize>(
     if lane.block().context().full {
         destination.end_copy(storage, offset);
     }
-    store_at(lane, Space::Shared, to, words, location);
+    store_unrecorded(lane, Space::Shared, to, words, location);
 }

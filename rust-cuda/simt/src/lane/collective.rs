@@ -3,6 +3,7 @@
 use std::panic::Location;
 
 use crate::block::{Activity, Lane};
+use crate::counters::RequestKind;
 use crate::current::current;
 use crate::fault::FaultKind;
 use crate::limits::WARP_SIZE;
@@ -176,6 +177,20 @@ pub fn reduce(mask: u32, value: u32, operation: Reduce) -> u32 {
 #[inline(always)]
 #[track_caller]
 pub fn gather(product: Product, words: [u64; 3]) -> [[u64; 3]; WARP_SIZE as usize] {
+    let lane = current();
+    lane.record(
+        RequestKind::MatrixProduct,
+        u32::MAX.into(),
+        0,
+        Location::caller(),
+    );
+    gather_more(product, words)
+}
+
+/// Does [`gather`] for further operands of a multiplication, which counts as one instruction.
+#[inline(always)]
+#[track_caller]
+pub fn gather_more(product: Product, words: [u64; 3]) -> [[u64; 3]; WARP_SIZE as usize] {
     let (lane, location) = (current(), Location::caller());
     let gathered = lane.warp().gathered();
     gathered.values[lane.lane() as usize].set(words);
@@ -247,7 +262,9 @@ fn arrive(
         return true;
     }
     warp.values[number as usize].set(value);
+    lane.record_collective(operation, mask, location);
     if warp.arrive(number, operation, mask) {
+        lane.note_converged(mask);
         // The operation is one step.
         lane.step(location);
         complete(Arrival {

@@ -4,7 +4,8 @@ use std::panic::Location;
 use std::sync::atomic::{Ordering, fence as host_fence};
 
 use crate::access::Access;
-use crate::block::{Activity, Lane};
+use crate::block::{Activity, Lane, load_kind, store_kind};
+use crate::counters::RequestKind;
 use crate::current::current;
 use crate::fault::{FaultKind, Touch};
 use crate::shared::{BASE, Element};
@@ -20,7 +21,19 @@ pub fn load<W: Word, const N: usize>(space: Space, address: u64) -> [W; N] {
 
 /// [`load`] by `lane`; a fault is reported at `location`.
 #[inline(never)]
-pub(crate) fn load_at<W: Word, const N: usize>(
+fn load_at<W: Word, const N: usize>(
+    lane: &Lane,
+    space: Space,
+    address: u64,
+    location: &'static Location<'static>,
+) -> [W; N] {
+    lane.record(load_kind(space), address, size_of::<[W; N]>(), location);
+    load_unrecorded(lane, space, address, location)
+}
+
+/// Does [`load_at`] for what is no load instruction of the kernel.
+#[inline(always)]
+pub(crate) fn load_unrecorded<W: Word, const N: usize>(
     lane: &Lane,
     space: Space,
     address: u64,
@@ -72,7 +85,20 @@ pub fn store<W: Word, const N: usize>(space: Space, address: u64, values: [W; N]
 
 /// [`store`] by `lane`; a fault is reported at `location`.
 #[inline(never)]
-pub(crate) fn store_at<W: Word, const N: usize>(
+fn store_at<W: Word, const N: usize>(
+    lane: &Lane,
+    space: Space,
+    address: u64,
+    values: [W; N],
+    location: &'static Location<'static>,
+) {
+    lane.record(store_kind(space), address, size_of::<[W; N]>(), location);
+    store_unrecorded(lane, space, address, values, location);
+}
+
+/// Does [`store_at`] for what is no store instruction of the kernel.
+#[inline(always)]
+pub(crate) fn store_unrecorded<W: Word, const N: usize>(
     lane: &Lane,
     space: Space,
     address: u64,
@@ -130,7 +156,44 @@ pub fn atomic<W: Word>(
     update: impl FnOnce(W) -> Option<W>,
 ) -> W {
     let access = access::<W, 1>(current(), space, address, Location::caller());
-    perform_atomic(access, scope, update)
+    let kind = match space {
+        Space::Shared => RequestKind::SharedAtomic,
+        Space::Global | Space::GlobalReadOnly => RequestKind::GlobalAtomic,
+    };
+    perform_atomic(access, kind, scope, update)
+}
+
+/// Does [`atomic`] without a result (`red`). Counters of requests tell the two apart.
+///
+/// # Panics
+///
+/// If `space` is [`Space::GlobalReadOnly`].
+#[inline]
+#[track_caller]
+pub fn atomic_reduction<W: Word>(
+    space: Space,
+    scope: Scope,
+    address: u64,
+    update: impl FnOnce(W) -> W,
+) {
+    let access = access::<W, 1>(current(), space, address, Location::caller());
+    let kind = match space {
+        Space::Shared => RequestKind::SharedAtomic,
+        Space::Global | Space::GlobalReadOnly => RequestKind::GlobalReduction,
+    };
+    perform_atomic(access, kind, scope, |old| Some(update(old)));
+}
+
+/// Loads a word, atomically for the threads of `scope`.
+///
+/// # Panics
+///
+/// If `space` is [`Space::GlobalReadOnly`].
+#[inline]
+#[track_caller]
+pub fn atomic_load<W: Word>(space: Space, scope: Scope, address: u64) -> W {
+    let access = access::<W, 1>(current(), space, address, Location::caller());
+    perform_atomic(access, load_kind(space), scope, |_| None)
 }
 
 /// Stores a word, atomically for the threads of `scope`. Other than an exchange by [`atomic`], it does not pass on what
@@ -147,16 +210,24 @@ pub fn atomic_store<W: Word>(space: Space, scope: Scope, address: u64, value: W)
         reads: false,
         ..access
     };
-    perform_atomic(access, scope, |_| Some(value));
+    perform_atomic(access, store_kind(space), scope, |_| Some(value));
 }
 
 #[inline(always)]
 #[track_caller]
 fn perform_atomic<W: Word>(
     access: Access<'_>,
+    kind: RequestKind,
     scope: Scope,
     update: impl FnOnce(W) -> Option<W>,
 ) -> W {
+    let Access {
+        lane,
+        address,
+        location,
+        ..
+    } = access;
+    lane.record(kind, address, size_of::<W>(), location);
     if !access.lane.step(access.location) {
         return W::narrow(0);
     }

@@ -2,7 +2,7 @@
 
 use std::panic::Location;
 
-use super::memory::{access, load_at};
+use super::memory::{access, load_unrecorded};
 use crate::current::current;
 use crate::types::{Product, Space};
 use crate::word::Word;
@@ -35,7 +35,7 @@ pub fn fence_proxy_async() {
 #[track_caller]
 pub fn load_async_proxy<W: Word, const N: usize>(address: u64) -> [W; N] {
     let (lane, location) = (current(), Location::caller());
-    let words = load_at(lane, Space::Shared, address, location);
+    let words = load_unrecorded(lane, Space::Shared, address, location);
     if lane.block().context().full && !lane.block().steps.ended() {
         access::<W, N>(lane, Space::Shared, address, location).check_published();
     }

@@ -3,6 +3,7 @@
 mod access;
 mod blocks;
 mod copies;
+mod counters;
 mod device_memory;
 mod endless;
 mod grids;

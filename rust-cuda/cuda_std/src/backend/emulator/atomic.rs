@@ -36,7 +36,7 @@ macro_rules! atomic_word {
             #[inline(never)]
             #[track_caller]
             unsafe fn load_atomic(scope: Scope, address: u64) -> $word {
-                global(scope, address, |_| None)
+                lane::atomic_load(Space::Global, self::scope(scope), address)
             }
 
             #[inline(never)]
@@ -104,8 +104,11 @@ macro_rules! arithmetic {
             #[inline(never)]
             #[track_caller]
             unsafe fn reduce_add_global(scope: Scope, address: u64, value: $element) {
-                // SAFETY: the contract is that of `reduce_add_global`; the emulator checks the access.
-                unsafe { Self::add_global(scope, address, value) };
+                lane::atomic_reduction(Space::Global, self::scope(scope), address, |bits| {
+                    let $old = <$element as Element>::from_bits(bits);
+                    let $value = value;
+                    <$element as Element>::to_bits($sum)
+                });
             }
         }
     )*};

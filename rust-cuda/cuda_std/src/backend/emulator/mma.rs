@@ -116,7 +116,7 @@ pub(crate) fn mma_f64_16(a: [f64; 4], b: [f64; 2], c: [f64; 4]) -> [f64; 4] {
         elements: ProductElements::F64,
     };
     let first = lane::gather(product, [a[0], a[1], a[2]].map(f64::to_bits));
-    let last = lane::gather(product, [a[3], b[0], b[1]].map(f64::to_bits));
+    let last = lane::gather_more(product, [a[3], b[0], b[1]].map(f64::to_bits));
     let element = |lane: usize, index: usize| {
         f64::from_bits(if index < 3 {
             first[lane][index]

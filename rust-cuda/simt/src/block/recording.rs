@@ -1,0 +1,96 @@
+//! What the lanes of a block record for the counters.
+
+use std::panic::Location;
+
+use super::{Block, Lane};
+use crate::counters::RequestKind;
+use crate::limits::WARP_SIZE;
+use crate::types::Space;
+use crate::warp::Operation;
+
+impl Lane {
+    /// Records an access of `bytes` bytes at `address`, if the launch is counted.
+    #[inline(always)]
+    pub fn record(
+        &self,
+        kind: RequestKind,
+        address: u64,
+        bytes: usize,
+        location: &'static Location<'static>,
+    ) {
+        if let Some(recorder) = &self.block().recorder {
+            recorder.record(self, kind, bytes as u32, address, location);
+        }
+    }
+
+    /// Records a collective operation of the lanes of `mask`, if the launch is counted.
+    #[inline(always)]
+    pub fn record_collective(
+        &self,
+        operation: Operation,
+        mask: u32,
+        location: &'static Location<'static>,
+    ) {
+        if let Some(recorder) = &self.block().recorder
+            && let Some(kind) = kind_of(operation)
+        {
+            recorder.record(self, kind, 0, mask.into(), location);
+        }
+    }
+
+    /// Notes that all lanes of `mask`, of which this is the last, have reached an operation.
+    #[inline(always)]
+    pub fn note_converged(&self, mask: u32) {
+        if let Some(recorder) = &self.block().recorder
+            && mask == self.warp().lanes
+        {
+            recorder.warp_converged((self.index() / WARP_SIZE) as usize);
+        }
+    }
+}
+
+impl Block {
+    /// Notes that all threads have returned.
+    pub fn end_recording(&self) {
+        if let Some(recorder) = &self.recorder {
+            recorder.end_block(self.shared.static_bytes(), self.context());
+        }
+    }
+}
+
+/// The kind of load from a space.
+#[inline(always)]
+pub(crate) fn load_kind(space: Space) -> RequestKind {
+    match space {
+        Space::Global | Space::GlobalReadOnly => RequestKind::GlobalLoad,
+        Space::Shared => RequestKind::SharedLoad,
+    }
+}
+
+/// The kind of store to a space.
+#[inline(always)]
+pub(crate) fn store_kind(space: Space) -> RequestKind {
+    match space {
+        Space::Global | Space::GlobalReadOnly => RequestKind::GlobalStore,
+        Space::Shared => RequestKind::SharedStore,
+    }
+}
+
+/// The kind of a warp's operation. What counts of matrix products is an instruction, which may take several operations.
+#[inline(always)]
+fn kind_of(operation: Operation) -> Option<RequestKind> {
+    match operation {
+        Operation::SyncWarp => Some(RequestKind::WarpBarrier),
+        Operation::ShuffleIdx
+        | Operation::ShuffleUp
+        | Operation::ShuffleDown
+        | Operation::ShuffleXor => Some(RequestKind::Shuffle),
+        Operation::Ballot
+        | Operation::VoteAll
+        | Operation::VoteAny
+        | Operation::MatchAny
+        | Operation::MatchAll
+        | Operation::Reduce(_) => Some(RequestKind::Vote),
+        Operation::Gather | Operation::Warpgroup => None,
+    }
+}

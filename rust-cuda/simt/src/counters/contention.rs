@@ -1,0 +1,133 @@
+//! Atomic operations that compete for a word: within a request, and in the whole launch.
+
+use std::cmp::Reverse;
+use std::collections::HashMap;
+
+use super::report::ContendedWord;
+use super::request::Request;
+
+/// For each active lane its address, and the number of earlier lanes with the same address.
+pub(crate) fn ranks(request: &Request) -> impl Iterator<Item = (u64, u32)> + '_ {
+    request.accesses().map(|(lane, address)| {
+        let before = &request.addresses[..lane as usize];
+        let same = before
+            .iter()
+            .enumerate()
+            .filter(|&(earlier, &other)| other == address && request.lanes >> earlier & 1 != 0);
+        (address, same.count() as u32)
+    })
+}
+
+/// The lanes of a request that operate on the word of an earlier lane.
+pub(crate) fn repeats(request: &Request) -> u64 {
+    ranks(request).filter(|&(_, earlier)| earlier > 0).count() as u64
+}
+
+/// The atomic operations on each word of global memory.
+///
+/// The counts are exact. There is an entry of 16 bytes, and some room that the table leaves free, for each word that
+/// atomic operations touch. So the table takes at most about ten times the bytes of these words.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Contention {
+    operations: HashMap<u64, u64>,
+}
+
+impl Contention {
+    /// Adds the operations of a request.
+    pub fn add(&mut self, request: &Request) {
+        for (_, address) in request.accesses() {
+            *self.operations.entry(address).or_default() += 1;
+        }
+    }
+
+    /// Adds the operations that another worker has counted.
+    pub fn merge(&mut self, other: Self) {
+        if self.operations.is_empty() {
+            *self = other;
+            return;
+        }
+        for (address, operations) in other.operations {
+            *self.operations.entry(address).or_default() += operations;
+        }
+    }
+
+    /// The `count` words with the most operations, the most contended one first, the lower address first of two with
+    /// as many. A word with a single operation is not contended.
+    pub fn most(&self, count: usize) -> Vec<ContendedWord> {
+        let contended = self
+            .operations
+            .iter()
+            .filter(|&(_, &operations)| operations > 1);
+        let order = |&(&address, &operations): &(&u64, &u64)| (Reverse(operations), address);
+        let mut words: Vec<_> = contended.collect();
+        if words.len() > count {
+            words.select_nth_unstable_by_key(count, order);
+            words.truncate(count);
+        }
+        words.sort_unstable_by_key(order);
+        words
+            .into_iter()
+            .map(|(&address, &operations)| ContendedWord {
+                address,
+                element: None,
+                operations,
+            })
+            .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::request::tests::request;
+    use super::super::trace::RequestKind;
+    use super::*;
+
+    fn atomic(address: impl Fn(u64) -> Option<u64>) -> Request {
+        request(RequestKind::GlobalReduction, 4, address)
+    }
+
+    fn found(words: &[ContendedWord]) -> Vec<(u64, u64)> {
+        words
+            .iter()
+            .map(|word| (word.address, word.operations))
+            .collect()
+    }
+
+    #[test]
+    fn repeats_are_the_lanes_after_the_first_of_each_word() {
+        assert_eq!(repeats(&atomic(|lane| Some(4 * lane))), 0);
+        assert_eq!(repeats(&atomic(|_| Some(8))), 31);
+        assert_eq!(repeats(&atomic(|lane| Some(4 * (lane / 8)))), 28);
+        assert_eq!(repeats(&atomic(|lane| (lane % 2 == 1).then_some(8))), 15);
+        assert_eq!(repeats(&atomic(|_| None)), 0);
+    }
+
+    #[test]
+    fn a_lane_that_is_not_active_is_no_earlier_lane() {
+        // Inactive lanes have the address zero in the request.
+        assert_eq!(repeats(&atomic(|lane| (lane == 31).then_some(0))), 0);
+    }
+
+    #[test]
+    fn workers_add_up_to_the_most_contended_words() {
+        let mut first = Contention::default();
+        first.add(&atomic(|_| Some(8)));
+        first.add(&atomic(|lane| Some(4 * lane)));
+        let mut second = Contention::default();
+        second.add(&atomic(|lane| (lane < 3).then_some(1024)));
+        second.add(&atomic(|lane| (lane < 2).then_some(8)));
+        let mut total = Contention::default();
+        total.merge(first);
+        total.merge(second);
+        assert_eq!(found(&total.most(10)), [(8, 35), (1024, 3)]);
+        assert_eq!(found(&total.most(1)), [(8, 35)]);
+        assert_eq!(found(&total.most(0)), []);
+    }
+
+    #[test]
+    fn equally_contended_words_are_in_the_order_of_their_addresses() {
+        let mut contention = Contention::default();
+        contention.add(&atomic(|lane| Some(100 - 4 * (lane / 4))));
+        assert_eq!(found(&contention.most(2)), [(72, 4), (76, 4)]);
+    }
+}

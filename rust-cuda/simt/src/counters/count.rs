@@ -1,0 +1,34 @@
+//! What one request adds to the counters.
+
+use super::report::{CollectiveCounters, Counters};
+use super::request::Request;
+use super::sectors::Sectors;
+use super::trace::RequestKind;
+use super::{banks, contention};
+
+/// Adds a request to the counters of its kind.
+pub(crate) fn count(counters: &mut Counters, request: &Request) {
+    let collective = CollectiveCounters {
+        executed: 1,
+        lanes: request.active(),
+    };
+    let global = || Sectors::of(request).counters(request);
+    match request.kind {
+        RequestKind::GlobalLoad => counters.global_loads += global(),
+        RequestKind::GlobalStore => counters.global_stores += global(),
+        RequestKind::GlobalAtomic => counters.global_atomics += global(),
+        RequestKind::GlobalReduction => counters.global_reductions += global(),
+        RequestKind::AsyncCopy => counters.async_copies += global(),
+        RequestKind::SharedLoad => counters.shared_loads += banks::count(request),
+        RequestKind::SharedStore => counters.shared_stores += banks::count(request),
+        RequestKind::SharedAtomic => counters.shared_atomics += banks::count(request),
+        RequestKind::Shuffle => counters.shuffles += collective,
+        RequestKind::Vote => counters.votes += collective,
+        RequestKind::MatrixProduct => counters.matrix_products += collective,
+        RequestKind::WarpBarrier => counters.warp_barriers += collective,
+        RequestKind::BlockBarrier => counters.block_barriers += collective,
+    }
+    if request.kind.is_atomic() {
+        counters.atomic_repeats += contention::repeats(request);
+    }
+}

@@ -1,0 +1,29 @@
+//! What an emulator counts.
+
+use super::hardware::Hardware;
+
+/// Maximum number of warps that a launch traces.
+pub const MAX_TRACES: usize = 8;
+
+/// What an emulator counts besides the totals, the lines and the blocks of a launch.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CounterOptions {
+    /// The warps whose requests are kept. A warp that the launch does not have is left out.
+    pub traces: [Option<TracedWarp>; MAX_TRACES],
+    /// The GPU whose caches and occupancy are modelled; `None`: no models.
+    pub hardware: Option<Hardware>,
+    /// An address in the buffer whose elements are the work of a launch, such as the column indices of a sparse
+    /// matrix. [`BlockWork::elements`](super::BlockWork::elements) counts those that a block loads.
+    pub work_buffer: Option<u64>,
+}
+
+/// A warp whose requests are kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TracedWarp {
+    /// The number of its block; x is the fastest dimension of the grid.
+    pub block: u64,
+    /// The number of the warp in its block.
+    pub warp: u32,
+    /// Maximum number of requests that are kept.
+    pub requests: usize,
+}
