@@ -1,0 +1,18 @@
+//! One thread for each element: `y[i] = 2 * x[i]`.
+
+use super::attempt::double;
+use exercises::prelude::*;
+
+/// Threads of a block.
+const BLOCK: u32 = 128;
+
+/// One run with `n` elements.
+pub fn run(gpu: &Gpu, n: u32) -> Result<(), Failure> {
+    let numbers = inputs::floats(n as usize);
+    let x = gpu.upload(&numbers);
+    let y = gpu.output::<f32>(n as usize);
+    let config = LaunchConfig::new(n.div_ceil(BLOCK), BLOCK);
+    gpu.launch(double(), config, (n, x.read_only(), y.mutable()))?;
+    let wanted: Vec<f32> = numbers.iter().map(|number| 2.0 * number).collect();
+    gpu.expect("y", y, &wanted)
+}

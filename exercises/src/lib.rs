@@ -1,0 +1,36 @@
+//! Exercises in writing GPU kernels: what runs an attempt on the emulator and judges it.
+//!
+//! `README.md` of this package says how to solve an exercise, and how to write one. The program `exercises` compiles
+//! an attempt together with the exercise's `case.rs` and this library, and runs it: [`attempt_main`].
+//!
+//! | module | content |
+//! |---|---|
+//! | [`description`] | `exercise.toml`: sizes, bounds, hints, what the delivered file shows |
+//! | [`gpu`] | the device of a case: buffers, launches, and comparison with the reference |
+//! | [`inputs`] | numbers and sparse matrices for cases |
+//! | [`check`](mod@check) | runs a case with all sizes, schedules and bounds |
+//! | [`verdict`] | what went wrong, as text |
+
+pub mod bounds;
+pub mod check;
+pub mod description;
+pub mod gpu;
+pub mod inputs;
+pub mod list;
+pub mod verdict;
+
+pub use check::{Case, attempt_main};
+
+/// What a `case.rs` imports.
+pub mod prelude {
+    pub use crate::gpu::{Buffer, Gpu};
+    pub use crate::inputs;
+    pub use crate::verdict::Failure;
+    pub use cuda_std::prelude::*;
+}
+
+/// The attempts, for rust-analyzer alone: it helps only with files that belong to a crate.
+#[cfg(rust_analyzer)]
+mod attempts {
+    include!(concat!(env!("OUT_DIR"), "/attempts.rs"));
+}

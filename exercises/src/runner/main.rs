@@ -1,0 +1,70 @@
+//! The runner of the exercises: it shows progress, checks attempts, and gives hints.
+
+mod commands;
+mod compile;
+mod files;
+mod progress;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// Exercises in writing GPU kernels. They need no GPU: an emulator runs the kernels and checks them.
+#[derive(Parser)]
+#[command(name = "exercises")]
+struct Arguments {
+    /// What to do; by default, it shows your progress and the next exercise.
+    #[command(subcommand)]
+    command: Option<Command>,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Lists all exercises.
+    List,
+    /// Checks your file of an exercise; by default, of the next one.
+    Check {
+        /// The exercise: its name, its number, or a part of its name.
+        name: Option<String>,
+    },
+    /// Gives a hint; each time one more.
+    Hint {
+        /// The exercise: its name, its number, or a part of its name.
+        name: String,
+    },
+    /// Checks the next exercise whenever you save its file.
+    Watch,
+    /// Replaces your file by the file as it was delivered.
+    Reset {
+        /// The exercise: its name, its number, or a part of its name.
+        name: String,
+    },
+    /// Shows our solution, once your file passes.
+    Solution {
+        /// The exercise: its name, its number, or a part of its name.
+        name: String,
+        /// Shows it, though your file does not pass.
+        #[arg(long)]
+        give_up: bool,
+    },
+}
+
+fn main() -> ExitCode {
+    let done = match Arguments::parse().command {
+        None => commands::show(),
+        Some(Command::List) => commands::list(),
+        Some(Command::Check { name }) => commands::check(name.as_deref()),
+        Some(Command::Hint { name }) => commands::hint(&name),
+        Some(Command::Watch) => commands::watch(),
+        Some(Command::Reset { name }) => commands::reset(&name),
+        Some(Command::Solution { name, give_up }) => commands::solution(&name, give_up),
+    };
+    match done {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
