@@ -63,6 +63,10 @@ impl EmulatorBackend {
         }
     }
 
+    pub fn take_reports(&self) -> Vec<simt::LaunchReport> {
+        self.emulator.take_reports()
+    }
+
     pub fn identity(&self) -> &str {
         &self.identity
     }

@@ -43,7 +43,7 @@ pub use recording::LaunchGraph;
 pub use reports::{ModuleLoad, Progress};
 pub(crate) use scratch::Scratch;
 pub use selector::{DEVICE_VARIABLE, ParseSelectorError, Selector};
-pub use simt::{Checks, Options as EmulatorOptions, Schedule};
+pub use simt::{Checks, CounterOptions, LaunchReport, Options as EmulatorOptions, Schedule};
 pub use timer::Timer;
 
 use allocations::FailingAllocation;
@@ -161,6 +161,16 @@ impl Device {
             recordings: Arc::default(),
             failing_allocation: Arc::default(),
             backend: Arc::new(backend),
+        }
+    }
+
+    /// Removes and returns the reports of all launches that an emulator has counted since the last call, the oldest
+    /// first: those since [`EmulatorOptions::counters`](simt::Options::counters) asked for them. None on a GPU.
+    pub fn take_reports(&self) -> Vec<LaunchReport> {
+        match &*self.backend {
+            Backend::Emulator(emulator) => emulator.take_reports(),
+            #[cfg(cuda)]
+            Backend::Cuda(_) => Vec::new(),
         }
     }
 

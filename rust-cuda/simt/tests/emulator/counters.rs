@@ -162,7 +162,11 @@ fn loops_with_different_trip_counts_at_both_depths_take_the_longest_of_each() {
     // Without a site in the outer loop, nothing shows where an iteration of it begins: lanes of different iterations
     // go on together, as long as each has a load left.
     let at_most = u64::from((0..5).map(inner).sum::<u32>()) + 1;
-    let total = |lane: u32| (0..1 + lane % 5).map(|outer| (lane + outer) % 4).sum::<u32>();
+    let total = |lane: u32| {
+        (0..1 + lane % 5)
+            .map(|outer| (lane + outer) % 4)
+            .sum::<u32>()
+    };
     let at_least = u64::from((0..32).map(total).max().unwrap()) + 1;
     assert!((at_least..=at_most).contains(&counters.global_loads.requests));
 }
@@ -246,9 +250,18 @@ fn shuffles_of_a_part_of_the_warp_count_its_lanes() {
         lane::sync_warp(u32::MAX);
     })
     .total;
-    assert_eq!([counters.shuffles.executed, counters.shuffles.lanes], [3, 8 + 24 + 32]);
+    assert_eq!(
+        [counters.shuffles.executed, counters.shuffles.lanes],
+        [3, 8 + 24 + 32]
+    );
     assert_eq!([counters.votes.executed, counters.votes.lanes], [1, 24]);
-    assert_eq!([counters.warp_barriers.executed, counters.warp_barriers.lanes], [1, 32]);
+    assert_eq!(
+        [
+            counters.warp_barriers.executed,
+            counters.warp_barriers.lanes
+        ],
+        [1, 32]
+    );
 }
 
 #[test]
@@ -262,7 +275,10 @@ fn a_lane_at_a_shuffle_waits_for_the_lanes_of_its_mask() {
             lane::shuffle_xor(u32::MAX, 0, 1, 32);
         }
     });
-    assert_eq!([counters.shuffles.executed, counters.shuffles.lanes], [3, 96]);
+    assert_eq!(
+        [counters.shuffles.executed, counters.shuffles.lanes],
+        [3, 96]
+    );
     assert_eq!(counters.global_loads.requests, 3 * 4);
 }
 
@@ -283,13 +299,29 @@ fn barriers_count_the_warps_that_wait() {
         lane::load::<u32, 1>(Space::Shared, shared + 4 * u64::from(69 - thread));
     });
     let total = report.total;
-    assert_eq!([total.block_barriers.executed, total.block_barriers.lanes], [9, 210]);
-    assert_eq!([total.shared_stores.requests, total.shared_stores.lanes], [9, 210]);
-    assert_eq!([total.shared_loads.requests, total.shared_loads.lanes], [9, 210]);
+    assert_eq!(
+        [total.block_barriers.executed, total.block_barriers.lanes],
+        [9, 210]
+    );
+    assert_eq!(
+        [total.shared_stores.requests, total.shared_stores.lanes],
+        [9, 210]
+    );
+    assert_eq!(
+        [total.shared_loads.requests, total.shared_loads.lanes],
+        [9, 210]
+    );
     assert_eq!(report.dynamic_shared_bytes, 280);
     assert_eq!((report.grid, report.block), ([3, 1, 1], [70, 1, 1]));
-    let warps: Vec<_> = report.blocks.iter().map(|work| (work.block, &*work.warps)).collect();
-    assert_eq!(warps, [(0, &[3, 3, 3][..]), (1, &[3, 3, 3]), (2, &[3, 3, 3])]);
+    let warps: Vec<_> = report
+        .blocks
+        .iter()
+        .map(|work| (work.block, &*work.warps))
+        .collect();
+    assert_eq!(
+        warps,
+        [(0, &[3, 3, 3][..]), (1, &[3, 3, 3]), (2, &[3, 3, 3])]
+    );
 }
 
 /// A kernel with all that depends on an order: divergence, collective operations and barriers.
@@ -337,7 +369,11 @@ fn workers_and_schedules_do_not_change_the_report() {
         };
         let mut report = report(&emulator, launch, &|| mixed(buffer));
         for trace in &mut report.traces {
-            for address in trace.requests.iter_mut().flat_map(|request| &mut request.addresses) {
+            for address in trace
+                .requests
+                .iter_mut()
+                .flat_map(|request| &mut request.addresses)
+            {
                 *address -= buffer;
             }
         }
@@ -348,7 +384,10 @@ fn workers_and_schedules_do_not_change_the_report() {
     assert_eq!(expected.total.global_reductions.lanes, 37 * 96);
     for seed in 0..5 {
         assert_eq!(run(3, Schedule::InOrder), expected);
-        assert_eq!(run(1 + seed as usize % 3, Schedule::Random { seed }), expected);
+        assert_eq!(
+            run(1 + seed as usize % 3, Schedule::Random { seed }),
+            expected
+        );
     }
 }
 
@@ -364,7 +403,11 @@ fn lines_add_up_to_the_total_and_name_the_kernel() {
     let mut sum = Counters::default();
     report.lines.iter().for_each(|line| sum += line.counters);
     assert_eq!(sum, report.total);
-    let first = report.lines.iter().find(|counted| counted.line == line).unwrap();
+    let first = report
+        .lines
+        .iter()
+        .find(|counted| counted.line == line)
+        .unwrap();
     assert!(first.file.ends_with("counters.rs"), "{}", first.file);
     assert_eq!(first.counters.global_loads.requests, 1);
 }
@@ -416,8 +459,14 @@ fn a_traced_warp_shows_its_first_requests() {
     let [first, second] = &*trace.requests else {
         panic!("two requests are kept")
     };
-    assert_eq!((first.lanes, first.bytes, &*first.addresses), (3, 4, &[buffer, buffer + 4][..]));
-    assert_eq!((second.lanes, second.bytes, &*second.addresses), (u32::MAX, 0, &[][..]));
+    assert_eq!(
+        (first.lanes, first.bytes, &*first.addresses),
+        (3, 4, &[buffer, buffer + 4][..])
+    );
+    assert_eq!(
+        (second.lanes, second.bytes, &*second.addresses),
+        (u32::MAX, 0, &[][..])
+    );
 }
 
 #[test]
@@ -470,7 +519,11 @@ fn reports_come_in_the_order_of_the_launches() {
             .unwrap();
     }
     assert_eq!(emulator.last_report().unwrap().kernel, "second");
-    let names: Vec<_> = emulator.take_reports().into_iter().map(|report| report.kernel).collect();
+    let names: Vec<_> = emulator
+        .take_reports()
+        .into_iter()
+        .map(|report| report.kernel)
+        .collect();
     assert_eq!(names, ["first", "second"]);
     assert!(emulator.last_report().is_none());
     emulator.set_counters(None);
