@@ -6,13 +6,17 @@ use std::io;
 use std::num::NonZeroUsize;
 use std::process::ExitCode;
 use warprow::Device;
-use warprow::device::EmulatorOptions;
+use warprow::device::{CounterOptions, EmulatorOptions, Schedule};
 use warprow_book::Experiment;
 
 /// Runs an experiment of the book.
 #[derive(Parser)]
 #[command(name = "book")]
 struct Options {
+    /// Run blocks and threads in a random order, which this number decides (emulator)
+    #[arg(long, global = true, value_name = "SEED")]
+    random_order: Option<u64>,
+
     #[command(subcommand)]
     experiment: Experiment,
 }
@@ -33,10 +37,15 @@ fn run(options: &Options) -> Result<()> {
         // Blocks run one after the other, so that a fault is the same in each run.
         _ => Device::emulator(EmulatorOptions {
             workers: NonZeroUsize::new(1),
+            schedule: options
+                .random_order
+                .map_or(Schedule::InOrder, |seed| Schedule::Random { seed }),
+            counters: Some(CounterOptions::default()),
             ..EmulatorOptions::default()
         }),
     };
     println!("device   {device}");
     warprow_book::load_kernels(&device)?;
-    options.experiment.run(&device, &mut io::stdout())
+    options.experiment.run(&device, &mut io::stdout())?;
+    Ok(())
 }
