@@ -24,10 +24,13 @@ mod emulator;
 mod error;
 mod fork;
 mod identity;
+mod launch_reports;
 mod limits;
 mod occupancy;
+mod profile;
 mod properties;
 mod recording;
+mod registers;
 mod reports;
 mod scratch;
 mod selector;
@@ -38,12 +41,16 @@ pub(crate) use buffer::optional_pointer;
 pub use error::{CudaUnavailable, DeviceError, DriverError, DriverTooOld};
 pub(crate) use fork::Fork;
 pub use limits::LimitExceeded;
+pub use profile::DeviceProfile;
 pub use properties::{MemoryInfo, Properties, Version};
 pub use recording::LaunchGraph;
 pub use reports::{ModuleLoad, Progress};
 pub(crate) use scratch::Scratch;
 pub use selector::{DEVICE_VARIABLE, ParseSelectorError, Selector};
-pub use simt::{Checks, CounterOptions, LaunchReport, Options as EmulatorOptions, Schedule};
+pub use simt::{
+    Checks, CounterOptions, Counters, Hardware, LaunchReport, Options as EmulatorOptions, Schedule,
+    TracedWarp,
+};
 pub use timer::Timer;
 
 use allocations::FailingAllocation;
@@ -164,17 +171,7 @@ impl Device {
         }
     }
 
-    /// Removes and returns the reports of all launches that an emulator has counted since the last call, the oldest
-    /// first: those since [`EmulatorOptions::counters`](simt::Options::counters) asked for them. None on a GPU.
-    pub fn take_reports(&self) -> Vec<LaunchReport> {
-        match &*self.backend {
-            Backend::Emulator(emulator) => emulator.take_reports(),
-            #[cfg(cuda)]
-            Backend::Cuda(_) => Vec::new(),
-        }
-    }
-
-    /// The device's name: `NVIDIA H200`, or `emulator`.
+    /// The device's name: `NVIDIA H200`, `emulator`, or `emulator of NVIDIA H200`.
     pub fn name(&self) -> &str {
         &self.properties().name
     }
@@ -297,16 +294,6 @@ impl Device {
         Ok(())
     }
 
-    /// The modules that the driver has compiled for this device so far, in that order: their part of a first use.
-    /// None on the emulator.
-    pub fn module_loads(&self) -> Vec<ModuleLoad> {
-        match &*self.backend {
-            Backend::Emulator(_) => Vec::new(),
-            #[cfg(cuda)]
-            Backend::Cuda(cuda) => cuda.module_loads(),
-        }
-    }
-
     /// Launches a kernel. [`launch!`](crate::launch!) is shorter to write.
     ///
     /// On a GPU it returns at once, and a later call returns the kernel's error. The emulator runs the kernel to its
@@ -364,28 +351,6 @@ impl Device {
     pub fn start_timer(&self) -> Result<Timer, DeviceError> {
         self.recordings.refuse("to measure time")?;
         Timer::start(self)
-    }
-
-    /// Checks that this thread may use the device: it may not in a function that reports progress of an emulator. What
-    /// holds a lock while it launches asks first.
-    pub(crate) fn refuse_during_progress(&self, what: &'static str) -> Result<(), DeviceError> {
-        match &*self.backend {
-            Backend::Emulator(_) => emulator::refuse_during_progress(what),
-            #[cfg(cuda)]
-            Backend::Cuda(_) => Ok(()),
-        }
-    }
-
-    /// Calls `progress` while launches run on an emulator; `None` ends that. A GPU does not report progress.
-    ///
-    /// The function cannot use an emulator, which runs a launch meanwhile: what it asks of one is
-    /// [`DeviceError::DuringProgress`]. It must not wait for a thread that uses this device.
-    pub fn set_progress(&self, progress: Option<Progress>) {
-        match &*self.backend {
-            Backend::Emulator(emulator) => emulator.set_progress(progress),
-            #[cfg(cuda)]
-            Backend::Cuda(_) => {}
-        }
     }
 }
 

@@ -6,7 +6,7 @@ use std::io;
 use std::num::NonZeroUsize;
 use std::process::ExitCode;
 use warprow::Device;
-use warprow::device::{CounterOptions, EmulatorOptions, Schedule};
+use warprow::device::{CounterOptions, DeviceProfile, EmulatorOptions, Schedule};
 use warprow_book::Experiment;
 
 /// Runs an experiment of the book.
@@ -35,14 +35,17 @@ fn run(options: &Options) -> Result<()> {
     let device = match Device::open()? {
         gpu if !gpu.is_emulator() => gpu,
         // Blocks run one after the other, so that a fault is the same in each run.
-        _ => Device::emulator(EmulatorOptions {
-            workers: NonZeroUsize::new(1),
-            schedule: options
-                .random_order
-                .map_or(Schedule::InOrder, |seed| Schedule::Random { seed }),
-            counters: Some(CounterOptions::default()),
-            ..EmulatorOptions::default()
-        }),
+        _ => Device::emulator_of(
+            &DeviceProfile::h200(),
+            EmulatorOptions {
+                workers: NonZeroUsize::new(1),
+                schedule: options
+                    .random_order
+                    .map_or(Schedule::InOrder, |seed| Schedule::Random { seed }),
+                counters: Some(CounterOptions::default()),
+                ..EmulatorOptions::default()
+            },
+        ),
     };
     println!("device   {device}");
     warprow_book::load_kernels(&device)?;

@@ -18,6 +18,7 @@ mod report;
 mod request;
 mod sectors;
 mod site;
+mod source;
 mod stack;
 mod trace;
 

@@ -305,10 +305,14 @@ impl Handoff<'_> {
         let block = lane.block();
         lane.fiber.set(Some(fiber));
         lane.yielder.set(yielder);
-        let base = 0_u8;
-        lane.stack_base.set(ptr::from_ref(black_box(&base)).addr());
         set_current(lane);
-        let outcome = catch_unwind(AssertUnwindSafe(self.context.thread));
+        let outcome = catch_unwind(AssertUnwindSafe(|| {
+            let base = 0_u8;
+            lane.stack_base.set(ptr::from_ref(black_box(&base)).addr());
+            (self.context.thread)();
+            // The variable is on the stack until the kernel has returned.
+            black_box(&base);
+        }));
         lane.fiber.set(None);
         match outcome {
             Ok(()) if !block.steps.ended() => block.thread_returned(lane),

@@ -7,8 +7,9 @@
 use super::order::Order;
 use super::record::Event;
 use super::request::Request;
-use super::site::Sites;
+use super::site::{COLLECTIVE, Sites};
 use crate::limits::WARP_SIZE;
+use crate::warp::bits;
 
 const LANES: usize = WARP_SIZE as usize;
 /// The rank of a lane without further events.
@@ -21,13 +22,17 @@ pub(crate) struct Merger {
     order: Order,
 }
 
-/// The state of a merge.
+/// The events of each lane of a warp that have not been merged.
 struct Cursors<'a> {
+    events: [&'a [Event]; LANES],
+}
+
+/// The state of lanes that have diverged.
+struct Diverged<'a> {
+    cursors: Cursors<'a>,
+    order: &'a Order,
     sites: &'a Sites,
-    events: &'a [Vec<Event>],
-    /// The number of the next event of each lane.
-    next: [usize; LANES],
-    /// The rank of the next event's site. Before an order is needed, it is the site's number.
+    /// The rank of the next event's site.
     ranks: [u32; LANES],
     /// Lanes whose next event is a collective operation.
     at_collective: u32,
@@ -48,46 +53,55 @@ impl Merger {
         mut emit: impl FnMut(u32, &Request),
     ) {
         let mut cursors = Cursors {
+            events: std::array::from_fn(|lane| events.get(lane).map_or(&[][..], Vec::as_slice)),
+        };
+        while let Some((site, group)) = cursors.common_site() {
+            cursors.emit(sites, site, group, &mut emit);
+        }
+        if cursors.events.iter().all(|events| events.is_empty()) {
+            return;
+        }
+        self.order.set(sites, &cursors.events);
+        let mut diverged = Diverged {
+            cursors,
+            order: &self.order,
             sites,
-            events,
-            next: [0; LANES],
             ranks: [ENDED; LANES],
             at_collective: 0,
         };
-        let mut ordered = false;
-        cursors.arrive(u32::MAX, None);
-        loop {
-            let first = cursors.ranks.into_iter().min().unwrap_or(ENDED);
-            if first == ENDED {
-                return;
-            }
-            let mut group = 0;
-            let mut ended = 0;
-            for (lane, &rank) in cursors.ranks.iter().enumerate() {
-                group |= u32::from(rank == first) << lane;
-                ended |= u32::from(rank == ENDED) << lane;
-            }
-            if group | ended != u32::MAX && !ordered {
-                self.order.set(sites, events);
-                ordered = true;
-                cursors.arrive(u32::MAX, Some(&self.order));
-                continue;
-            }
-            let (site, request) = cursors.request(group);
-            emit(site, &request);
-            for lane in lanes_of(group) {
-                cursors.next[lane] += 1;
-            }
-            cursors.arrive(group, ordered.then_some(&self.order));
+        diverged.arrive(u32::MAX);
+        while let Some((site, group)) = diverged.first() {
+            diverged.cursors.emit(sites, site, group, &mut emit);
+            diverged.arrive(group);
         }
     }
 }
 
 impl Cursors<'_> {
-    /// The request of the lanes of `group`, whose next events are at one site.
-    fn request(&self, group: u32) -> (u32, Request) {
-        let number = self.event(group.trailing_zeros() as usize).site;
-        let site = self.sites.get(number);
+    /// The site that is next for all lanes which have further events, and these lanes.
+    fn common_site(&self) -> Option<(u32, u32)> {
+        let mut common = None;
+        for (lane, events) in self.events.iter().enumerate() {
+            if let Some(event) = events.first() {
+                let (site, group) = common.get_or_insert((event.site, 0));
+                if event.site != *site {
+                    return None;
+                }
+                *group |= 1 << lane;
+            }
+        }
+        common
+    }
+
+    /// Passes the request of the lanes of `group` at a site on, and advances them.
+    fn emit(
+        &mut self,
+        sites: &Sites,
+        number: u32,
+        group: u32,
+        emit: &mut impl FnMut(u32, &Request),
+    ) {
+        let site = sites.get(number);
         let mut request = Request {
             location: site.location,
             kind: site.kind,
@@ -95,58 +109,64 @@ impl Cursors<'_> {
             bytes: site.bytes,
             addresses: [0; LANES],
         };
-        if !site.kind.is_collective() {
-            for lane in lanes_of(group) {
-                request.addresses[lane] = self.event(lane).address;
+        for (lane, events) in self.events.iter_mut().enumerate() {
+            if group >> lane & 1 != 0 {
+                // The address of a collective operation is a mask.
+                if number & COLLECTIVE == 0 {
+                    request.addresses[lane] = events[0].address;
+                }
+                *events = &events[1..];
             }
         }
-        (number, request)
-    }
-
-    fn event(&self, lane: usize) -> Event {
-        self.events[lane][self.next[lane]]
-    }
-
-    /// Sets the ranks of lanes that have reached their next events.
-    fn arrive(&mut self, lanes: u32, order: Option<&Order>) {
-        let mut arrived = 0;
-        for lane in lanes_of(lanes) {
-            let event = self
-                .events
-                .get(lane)
-                .and_then(|events| events.get(self.next[lane]));
-            self.ranks[lane] = event.map_or(ENDED, |event| {
-                order.map_or(event.site, |order| order.rank(event.site))
-            });
-            self.at_collective &= !(1 << lane);
-            if let Some(event) = event
-                && self.sites.get(event.site).kind.is_collective()
-            {
-                arrived |= 1 << lane;
-                self.ranks[lane] |= WAITS;
-            }
-        }
-        self.at_collective |= arrived;
-        for lane in lanes_of(arrived) {
-            let mask = self.event(lane).address as u32;
-            if self.ranks[lane] & WAITS != 0 && self.complete(lane, mask) {
-                lanes_of(mask).for_each(|member| self.ranks[member] &= !WAITS);
-            }
-        }
-    }
-
-    /// Whether all lanes of `mask`, that of `lane`, are at the same collective operation.
-    fn complete(&self, lane: usize, mask: u32) -> bool {
-        let kind = self.sites.get(self.event(lane).site).kind;
-        mask & !self.at_collective == 0
-            && lanes_of(mask).all(|member| {
-                let event = self.event(member);
-                event.address as u32 == mask && self.sites.get(event.site).kind == kind
-            })
+        emit(number & !COLLECTIVE, &request);
     }
 }
 
-/// The numbers of the lanes in a mask.
-fn lanes_of(mask: u32) -> impl Iterator<Item = usize> {
-    crate::warp::bits(mask).map(|lane| lane as usize)
+impl Diverged<'_> {
+    /// The first site at which lanes are that do not wait, and these lanes.
+    fn first(&self) -> Option<(u32, u32)> {
+        let first = self.ranks.into_iter().min().unwrap_or(ENDED);
+        let mut group = 0;
+        for (lane, &rank) in self.ranks.iter().enumerate() {
+            group |= u32::from(rank == first) << lane;
+        }
+        let event = self.cursors.events[group.trailing_zeros() as usize].first()?;
+        Some((event.site, group))
+    }
+
+    /// Sets the ranks of lanes that have reached their next events.
+    fn arrive(&mut self, lanes: u32) {
+        let mut arrived = 0;
+        for lane in bits(lanes) {
+            self.ranks[lane as usize] = match self.cursors.events[lane as usize].first() {
+                None => ENDED,
+                Some(event) if event.site & COLLECTIVE == 0 => self.order.rank(event.site),
+                Some(event) => {
+                    arrived |= 1 << lane;
+                    self.order.rank(event.site) | WAITS
+                }
+            };
+        }
+        self.at_collective = self.at_collective & !lanes | arrived;
+        for lane in bits(arrived) {
+            let mask = self.event(lane).address as u32;
+            if self.ranks[lane as usize] & WAITS != 0 && self.is_complete(lane, mask) {
+                bits(mask).for_each(|member| self.ranks[member as usize] &= !WAITS);
+            }
+        }
+    }
+
+    /// The next event of a lane that has one.
+    fn event(&self, lane: u32) -> Event {
+        self.cursors.events[lane as usize][0]
+    }
+
+    /// Whether all lanes of `mask`, that of `lane`, are at the same collective operation.
+    fn is_complete(&self, lane: u32, mask: u32) -> bool {
+        let kind = |lane| self.sites.get(self.event(lane).site).kind;
+        mask & !self.at_collective == 0
+            && bits(mask).all(|member| {
+                self.event(member).address as u32 == mask && kind(member) == kind(lane)
+            })
+    }
 }

@@ -9,7 +9,7 @@ use std::collections::BinaryHeap;
 
 use super::components::Components;
 use super::record::Event;
-use super::site::Sites;
+use super::site::{COLLECTIVE, Sites};
 
 /// A site without a rank.
 const NONE: u32 = u32::MAX;
@@ -30,7 +30,7 @@ pub(crate) struct Graph {
     pub successors: Vec<Vec<u32>>,
     /// Whether a lane begins with a site.
     entries: Vec<bool>,
-    /// The position of each site in the order of the code.
+    /// The position of each site in the order of the lines.
     positions: Vec<u32>,
 }
 
@@ -49,11 +49,11 @@ impl Order {
 
     /// The rank of a site, by its number. It must occur in the events of `set`.
     pub fn rank(&self, site: u32) -> u32 {
-        self.ranks[site as usize]
+        self.ranks[(site & !COLLECTIVE) as usize]
     }
 
     /// Ranks the sites of the events.
-    pub fn set(&mut self, sites: &Sites, events: &[Vec<Event>]) {
+    pub fn set(&mut self, sites: &Sites, events: &[&[Event]]) {
         self.collect(sites, events);
         let count = self.sites.len() as u32;
         let mut components = Components::new(count as usize);
@@ -62,13 +62,13 @@ impl Order {
         while let Some(task) = tasks.pop() {
             match task {
                 Task::Rank(site) => {
-                    self.ranks[self.sites[site as usize] as usize] = next;
+                    self.ranks[(self.sites[site as usize] & !COLLECTIVE) as usize] = next;
                     next += 1;
                 }
                 Task::Sort(part) => {
                     let found = components.of(&self.graph, &part);
                     for component in self.graph.sort(&found).into_iter().rev() {
-                        self.graph.push_tasks(component, &mut tasks);
+                        self.push_tasks(sites, component, &mut tasks);
                     }
                 }
             }
@@ -76,18 +76,18 @@ impl Order {
     }
 
     /// Finds the sites of the events and their successions.
-    fn collect(&mut self, sites: &Sites, events: &[Vec<Event>]) {
+    fn collect(&mut self, sites: &Sites, events: &[&[Event]]) {
         for &site in &self.sites {
-            self.ranks[site as usize] = NONE;
+            self.ranks[(site & !COLLECTIVE) as usize] = NONE;
         }
         self.ranks.resize(sites.len(), NONE);
         self.sites.clear();
         self.graph = Graph::default();
         for events in events {
             let mut before = None;
-            for event in events {
+            for event in *events {
                 // Until all are known, the index is the rank.
-                let index = &mut self.ranks[event.site as usize];
+                let index = &mut self.ranks[(event.site & !COLLECTIVE) as usize];
                 if *index == NONE {
                     *index = self.sites.len() as u32;
                     self.sites.push(event.site);
@@ -106,17 +106,33 @@ impl Order {
                 before = Some(*index);
             }
         }
-        let mut by_code: Vec<_> = (0..self.sites.len() as u32).collect();
-        by_code.sort_by_key(|&index| &sites.get(self.sites[index as usize]).chain);
-        self.graph.positions = vec![0; by_code.len()];
-        for (position, &index) in by_code.iter().enumerate() {
+        let mut by_line: Vec<_> = (0..self.sites.len() as u32).collect();
+        by_line.sort_by_key(|&index| (sites.get(self.sites[index as usize]).position(), index));
+        self.graph.positions = vec![0; by_line.len()];
+        for (position, &index) in by_line.iter().enumerate() {
             self.graph.positions[index as usize] = position as u32;
         }
+    }
+
+    /// Adds what is to be done for a component: if it is a loop, its head comes first.
+    fn push_tasks(&self, sites: &Sites, mut component: Vec<u32>, tasks: &mut Vec<Task>) {
+        if let [site] = *component {
+            tasks.push(Task::Rank(site));
+            return;
+        }
+        // Where lanes enter the loop. If some enter it behind the head, the head is the first site in the source.
+        let entered = self.graph.entered(&component).into_iter();
+        let number = |index: u32| self.sites[index as usize];
+        let head = entered.min_by(|&a, &b| sites.compare(number(a), number(b)));
+        let head = head.unwrap_or(component[0]);
+        component.retain(|&site| site != head);
+        tasks.push(Task::Sort(component));
+        tasks.push(Task::Rank(head));
     }
 }
 
 impl Graph {
-    /// Sorts components topologically; of those that no succession orders, the first one in the code comes first.
+    /// Sorts components topologically; of those that no succession orders, the first line comes first.
     fn sort(&self, components: &[Vec<u32>]) -> Vec<Vec<u32>> {
         let mut of_site = vec![NONE; self.successors.len()];
         for (number, component) in components.iter().enumerate() {
@@ -158,37 +174,21 @@ impl Graph {
         sorted
     }
 
-    /// Adds what is to be done for a component: if it is a loop, its head comes first.
-    fn push_tasks(&self, mut component: Vec<u32>, tasks: &mut Vec<Task>) {
-        if let [site] = *component {
-            tasks.push(Task::Rank(site));
-            return;
-        }
-        let head = self.head(&component);
-        component.retain(|&site| site != head);
-        tasks.push(Task::Sort(component));
-        tasks.push(Task::Rank(head));
-    }
-
-    /// Where lanes enter a loop. If they enter it at several sites, it is the first of them in the code.
-    fn head(&self, component: &[u32]) -> u32 {
+    /// The sites of a component at which lanes enter it.
+    fn entered(&self, component: &[u32]) -> Vec<u32> {
         let mut inside = vec![false; self.successors.len()];
         for &site in component {
             inside[site as usize] = true;
         }
         let mut entered = self.entries.clone();
-        for (_, successors) in
-            (self.successors.iter().enumerate()).filter(|(site, _)| !inside[*site])
-        {
-            for &successor in successors {
-                entered[successor as usize] = true;
+        for (site, successors) in self.successors.iter().enumerate() {
+            if !inside[site] {
+                for &successor in successors {
+                    entered[successor as usize] = true;
+                }
             }
         }
-        let position = |site: &u32| (!entered[*site as usize], self.positions[*site as usize]);
-        component
-            .iter()
-            .copied()
-            .min_by_key(position)
-            .unwrap_or(NONE)
+        let sites = component.iter().copied();
+        sites.filter(|&site| entered[site as usize]).collect()
     }
 }

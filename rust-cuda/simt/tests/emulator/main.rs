@@ -3,6 +3,7 @@
 mod access;
 mod blocks;
 mod copies;
+mod counter_models;
 mod counters;
 mod device_memory;
 mod endless;

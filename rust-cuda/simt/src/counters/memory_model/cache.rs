@@ -1,15 +1,22 @@
 //! A cache with lines of four sectors.
 
+use crate::regions::{OFFSET_BITS, SLOTS};
+
 /// Sectors of a line.
 pub(super) const SECTORS: u64 = 4;
 /// Lines of a set.
 const WAYS: usize = 16;
 /// Bytes of a line.
 const LINE: u64 = 128;
+/// Lines of a region of addresses, which all buffers of an emulator share.
+const REGION_LINES: u64 = ((SLOTS as u64) << OFFSET_BITS) / LINE;
+/// The number of a line that is empty.
+const EMPTY: u64 = u64::MAX;
 
 /// One cache. A sector of it is valid, or it has some bytes that were written, or it has nothing.
 pub(super) struct Cache {
-    /// `WAYS` lines for each set.
+    /// The numbers of the lines, `WAYS` for each set; apart from the rest, since each access looks at those of a set.
+    numbers: Vec<u64>,
     lines: Vec<Line>,
     /// The number of accesses so far.
     time: u64,
@@ -17,7 +24,6 @@ pub(super) struct Cache {
 
 #[derive(Clone, Copy, Default)]
 struct Line {
-    number: u64,
     /// The time of the last access; zero if the line is empty.
     used: u64,
     /// A bit for each sector that is valid.
@@ -31,6 +37,7 @@ impl Cache {
     pub fn new(bytes: u64) -> Self {
         let sets = (bytes / LINE / WAYS as u64).max(1) as usize;
         Self {
+            numbers: vec![EMPTY; sets * WAYS],
             lines: vec![Line::default(); sets * WAYS],
             time: 0,
         }
@@ -71,17 +78,16 @@ impl Cache {
     /// The place of the first line of a line's set.
     fn set(&self, line: u64) -> usize {
         let sets = (self.lines.len() / WAYS) as u128;
-        // Multiplied by 2^64 divided by the golden ratio, neighbouring numbers lie far apart.
-        let hash = line.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        // Multiplied by 2^64 divided by the golden ratio, neighbouring numbers lie far apart. Without the number of the
+        // region, each emulator of a process gets the same result.
+        let hash = (line % REGION_LINES).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         ((u128::from(hash) * sets) >> 64) as usize * WAYS
     }
 
     fn find(&self, line: u64) -> Option<usize> {
         let first = self.set(line);
-        let set = &self.lines[first..first + WAYS];
-        let place = set
-            .iter()
-            .position(|found| found.number == line && found.used != 0);
+        let set = &self.numbers[first..first + WAYS];
+        let place = set.iter().position(|&number| number == line);
         place.map(|place| first + place)
     }
 
@@ -92,13 +98,10 @@ impl Cache {
         let place = self.find(number).unwrap_or_else(|| {
             let first = self.set(number);
             let set = first..first + WAYS;
-            let oldest = set
-                .min_by_key(|&place| self.lines[place].used)
-                .unwrap_or(first);
-            self.lines[oldest] = Line {
-                number,
-                ..Line::default()
-            };
+            let oldest = set.min_by_key(|&place| self.lines[place].used);
+            let oldest = oldest.unwrap_or(first);
+            self.numbers[oldest] = number;
+            self.lines[oldest] = Line::default();
             oldest
         });
         let line = &mut self.lines[place];
