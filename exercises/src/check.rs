@@ -1,5 +1,6 @@
 //! Checks an attempt: all sizes in order, then in random schedules, then the bounds on counters.
 
+use std::iter;
 use std::num::{NonZeroU64, NonZeroUsize};
 use std::process::ExitCode;
 
@@ -20,54 +21,49 @@ pub type Case = fn(&Gpu, u32) -> Result<(), Failure>;
 /// The first thing that is wrong: a fault, a wrong result, or a counter beyond its bound.
 pub fn check(exercise: &Exercise, case: Case) -> Result<Vec<Measured>, Box<Rejection>> {
     let description = &exercise.description;
-    let run = |size, schedule, counters| -> Result<_, Box<Rejection>> {
-        let gpu = Gpu::new(Options {
+    let gpu = |schedule, counters| {
+        Gpu::new(Options {
             // One worker, so that a schedule depends on its seed alone.
             workers: NonZeroUsize::new(1),
             max_steps: NonZeroU64::new(description.max_steps),
             schedule,
             counters,
             ..Options::default()
-        });
-        let rejected = |failure| {
-            Box::new(Rejection {
-                size,
-                schedule,
-                failure,
-                formula: description.formula.clone(),
-            })
-        };
-        match case(&gpu, size) {
-            Ok(()) => Ok(gpu.reports()),
-            Err(failure) => Err(rejected(failure)),
-        }
+        })
     };
-    for &size in &description.sizes {
-        run(size, Schedule::InOrder, None)?;
-    }
-    for seed in 0..description.schedules {
+    let run = |gpu: &Gpu, size, schedule| {
+        case(gpu, size).map_err(|failure| reject(exercise, size, schedule, failure))
+    };
+    let seeds = (0..description.schedules).map(|seed| Schedule::Random { seed });
+    for schedule in iter::once(Schedule::InOrder).chain(seeds) {
+        let gpu = gpu(schedule, None);
         for &size in &description.sizes {
-            run(size, Schedule::Random { seed }, None)?;
+            run(&gpu, size, schedule)?;
         }
     }
     let Some(bounds) = &description.bounds else {
         return Ok(Vec::new());
     };
-    let reports = run(
-        bounds.size,
-        Schedule::InOrder,
-        Some(CounterOptions::default()),
-    )?;
-    let measured = bounds.measure(&reports);
+    let (size, schedule) = (bounds.size, Schedule::InOrder);
+    let gpu = gpu(schedule, Some(CounterOptions::default()));
+    run(&gpu, size, schedule)?;
+    let measured = bounds.measure(&gpu.reports());
     match measured.iter().find(|measured| !measured.is_kept()) {
         None => Ok(measured),
-        Some(beyond) => Err(Box::new(Rejection {
-            size: bounds.size,
-            schedule: Schedule::InOrder,
-            failure: Failure::Bound(beyond.clone()),
-            formula: description.formula.clone(),
-        })),
+        Some(beyond) => {
+            let failure = Failure::Bound(beyond.clone());
+            Err(reject(exercise, size, schedule, failure))
+        }
     }
+}
+
+fn reject(exercise: &Exercise, size: u32, schedule: Schedule, failure: Failure) -> Box<Rejection> {
+    Box::new(Rejection {
+        size,
+        schedule,
+        failure,
+        formula: exercise.description.formula.clone(),
+    })
 }
 
 /// The main function of a compiled attempt: checks it, prints the verdict, and succeeds if the attempt passes.
@@ -82,16 +78,8 @@ pub fn attempt_main(name: &str, case: Case) -> ExitCode {
     };
     match check(&exercise, case) {
         Ok(measured) => {
-            for Measured {
-                counter,
-                value,
-                bound,
-                is_minimum,
-                ..
-            } in measured
-            {
-                let limit = if is_minimum { "minimum" } else { "maximum" };
-                println!("  {value:.2} {} ({limit} {bound})", counter.name());
+            for counter in measured {
+                println!("  {counter}");
             }
             ExitCode::SUCCESS
         }

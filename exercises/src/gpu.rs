@@ -169,8 +169,7 @@ impl Gpu {
         buffer: Buffer<T>,
         wanted: &[T],
     ) -> Result<(), Failure> {
-        let found = self.download(name, buffer)?;
-        compare(name, &found, wanted, |found, wanted| found == wanted)
+        expect_equal(name, &self.download(name, buffer)?, wanted)
     }
 
     /// Compares the elements of a buffer with wanted ones that are exact. The error may be `tolerance` times the
@@ -205,6 +204,23 @@ impl Gpu {
     pub fn reports(&self) -> Vec<LaunchReport> {
         self.emulator.take_reports()
     }
+}
+
+/// Compares elements, which have `name` in messages, with the wanted ones.
+///
+/// # Errors
+///
+/// If one of them is another.
+///
+/// # Panics
+///
+/// If their numbers differ.
+pub fn expect_equal<T: PartialEq + Display>(
+    name: &'static str,
+    found: &[T],
+    wanted: &[T],
+) -> Result<(), Failure> {
+    compare(name, found, wanted, |found, wanted| found == wanted)
 }
 
 fn compare<T: Display>(

@@ -23,7 +23,7 @@ pub use check::{Case, attempt_main};
 
 /// What a `case.rs` imports.
 pub mod prelude {
-    pub use crate::gpu::{Buffer, Gpu};
+    pub use crate::gpu::{Buffer, Gpu, expect_equal};
     pub use crate::inputs;
     pub use crate::verdict::Failure;
     pub use cuda_std::prelude::*;

@@ -95,6 +95,9 @@ fn rustc(libraries: &Libraries, main: &Path, program: &Path) -> Result<Output, E
             "overflow-checks=on",
             "-C",
             "debug-assertions=on",
+            // The counters tell two calls on one line apart by it.
+            "-C",
+            "debuginfo=line-tables-only",
         ])
         .args(["--extern", &external("exercises", &libraries.exercises)])
         .args(["--extern", &external("cuda_std", &libraries.cuda_std)])
