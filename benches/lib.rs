@@ -1,7 +1,8 @@
-//! The benches of SpMM, SpGEMM, XW, GCN, of the ladders and of first uses, a module each.
+//! The benches of SpMM, SpGEMM, XW, GCN, of the ladders, of first uses and of the book, a module each.
 //!
 //! Each has a program `benches/FAMILY/main.rs`, which `cargo bench -p warprow-benches --bench FAMILY` builds and runs.
 
+pub mod book;
 pub mod first_use;
 pub mod gcn;
 pub mod gemm;

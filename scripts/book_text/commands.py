@@ -21,6 +21,7 @@ BLOCK = re.compile(
 )
 CARGO = re.compile(
     r"^ *(Blocking|Building|Compiling|Downloaded|Downloading|Finished|Fresh|Locking|Running|Updating) "
+    r"|^warning: \S+@\d"
     r"|^error: process didn't exit successfully|^ +no GPU: "
 )
 MASKS = [

@@ -93,4 +93,22 @@ def ladder_cases(folder, family, *cases):
     return "\n".join(lines) + f"\n\nMedians, {device['device']}, {device['date']}.\n"
 
 
-FIGURES = {"ladder": ladder, "ladder_cases": ladder_cases, "speedup": speedup, "time": time}
+def book(folder, *cases):
+    """A table of the times of the book's experiments; a `_` in a case stands for a space."""
+    cases = [case.replace("_", " ") for case in cases]
+    try:
+        found = {record["case"].replace("_", " "): record for record in records(folder, "book.jsonl", bench="book")}
+    except FileNotFoundError:
+        return "\nNot measured yet.\n"
+    missing = [case for case in cases if case not in found]
+    if missing:
+        raise Fault(f"wanted the cases {', '.join(missing)} in book.jsonl, found {', '.join(found)}")
+    lines = ["\n| kernel | us | GB/s |", "|---|---|---|"]
+    for case in cases:
+        record = found[case]
+        lines.append(f"| {case} | {record['ms'] * 1e3:.1f} | {record['bytes'] / record['ms'] / 1e6:.0f} |")
+    record = found[cases[0]]
+    return "\n".join(lines) + f"\n\nMedians, {record['device']}, {record['date']}.\n"
+
+
+FIGURES = {"book": book, "ladder": ladder, "ladder_cases": ladder_cases, "speedup": speedup, "time": time}
