@@ -15,7 +15,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use warprow::Device;
 use warprow_book::measure::Measurement;
-use warprow_book::{Experiment, copies, scans, spmv, sums, together, transpose};
+use warprow_book::{Experiment, copies, scans, spmm, spmv, sums, together, transpose};
 
 /// The time of the book's experiments.
 #[derive(Parser)]
@@ -120,6 +120,13 @@ fn experiments(elements: u32, side: u32) -> Vec<Experiment> {
         Experiment::Spmv(spmv::Options {
             matrix: spmv::Matrix::default(),
             row_by,
+        })
+    }));
+    use spmm::Step::{EqualTasks, OrderedTasks, SubWarpPerRow};
+    all.extend([SubWarpPerRow, EqualTasks, OrderedTasks].map(|step| {
+        Experiment::Spmm(spmm::Options {
+            kernels: vec![spmm::Kernel::Step(step)],
+            matrix: None,
         })
     }));
     all

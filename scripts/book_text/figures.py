@@ -7,6 +7,7 @@ The text between the marks is what the function NAME of this module makes of the
 
 import json
 import re
+import shlex
 
 from .fault import Fault
 
@@ -18,7 +19,7 @@ def renewed(root, chapter, text):
     """The text with the figures of its marks."""
 
     def figure(match):
-        name, *arguments = match["call"].split()
+        name, *arguments = shlex.split(match["call"])
         if name not in FIGURES:
             raise Fault(f"wanted a figure of {', '.join(sorted(FIGURES))}, found {name}")
         return f"<!-- figure: {match['call']} -->{FIGURES[name](root / RESULTS, *arguments)}<!-- end figure -->"
@@ -48,6 +49,50 @@ def ladder(folder, family, case, *rungs):
     return "\n".join(lines) + f"\n\nMedians, {device['device']}, {device['date']}.\n"
 
 
+def computed(folder, family, case):
+    """The records of the rungs of a case, by the name of the rung; without those that the kernel cannot compute."""
+    found = records(folder, "ladder.jsonl", family=family, case=case)
+    return {record["rung"]: record for record in found if "ms" in record}
+
+
+def milliseconds(folder, family, case, rung):
+    """The time of a rung in milliseconds."""
+    found = computed(folder, family, case)
+    if rung not in found:
+        raise Fault(f"wanted the time of {rung} in ladder.jsonl for {case}, found {', '.join(found)}")
+    return found[rung]["ms"]
+
+
+def time(folder, family, case, rung):
+    """The time of a rung: `26.1 us`, `1.01 ms`."""
+    return in_words(milliseconds(folder, family, case, rung))
+
+
+def in_words(ms):
+    if ms < 1:
+        return f"{ms * 1000:.1f} us"
+    return f"{ms:.2f} ms" if ms < 100 else f"{ms:.0f} ms"
+
+
+def speedup(folder, family, case, rung, other):
+    """How many times as fast a rung is as another one: `1.6`."""
+    ratio = milliseconds(folder, family, case, other) / milliseconds(folder, family, case, rung)
+    return f"{ratio:.1f}" if ratio >= 1.05 else f"{ratio:.2f}"
+
+
+def ladder_cases(folder, family, *cases):
+    """A table of the times of all rungs of a family, a column for each case."""
+    columns = [computed(folder, family, case) for case in cases]
+    device = next(iter(columns[0].values()))
+    lines = ["\n| rung | continues | " + " | ".join(f"`{case}`" for case in cases) + " |"]
+    lines.append("|---|---|" + "---|" * len(cases))
+    rungs = {rung: record["parent"] for column in columns for rung, record in column.items()}
+    for rung, parent in rungs.items():
+        times = [in_words(column[rung]["ms"]) if rung in column else "-" for column in columns]
+        lines.append(f"| `{rung}` | {f'`{parent}`' if parent else '-'} | " + " | ".join(times) + " |")
+    return "\n".join(lines) + f"\n\nMedians, {device['device']}, {device['date']}.\n"
+
+
 def book(folder, *cases):
     """A table of the times of the book's experiments; a `_` in a case stands for a space."""
     cases = [case.replace("_", " ") for case in cases]
@@ -66,4 +111,4 @@ def book(folder, *cases):
     return "\n".join(lines) + f"\n\nMedians, {record['device']}, {record['date']}.\n"
 
 
-FIGURES = {"book": book, "ladder": ladder}
+FIGURES = {"book": book, "ladder": ladder, "ladder_cases": ladder_cases, "speedup": speedup, "time": time}

@@ -4,9 +4,11 @@
 
 pub mod axpy;
 pub mod copies;
+pub mod counters;
 pub mod hello;
 pub mod measure;
 pub mod scans;
+pub mod spmm;
 pub mod spmv;
 pub mod sums;
 pub mod together;
@@ -45,6 +47,8 @@ pub enum Experiment {
     Rows(spmv::Matrix),
     /// Chapter 5: a sparse matrix times a vector
     Spmv(spmv::Options),
+    /// Chapter 6: a sparse matrix times a dense one, by kernels of the ladder
+    Spmm(spmm::Options),
 }
 
 /// Refuses a kernel that breaks its contract on a GPU, where it could destroy what other buffers hold.
@@ -93,6 +97,7 @@ impl Experiment {
             Self::Scan(options) => scans::run(options, device, out),
             Self::Rows(matrix) => matrix.rows(out).map(no_measurement),
             Self::Spmv(options) => spmv::run(options, device, out),
+            Self::Spmm(options) => spmm::run(options, device, out),
         }
     }
 }

@@ -17,7 +17,12 @@ pub struct Matrix {
 }
 
 impl Matrix {
-    fn read(&self) -> Result<CsrMatrix<f32>> {
+    /// Reads it.
+    ///
+    /// # Errors
+    ///
+    /// A file that is no matrix.
+    pub fn read(&self) -> Result<CsrMatrix<f32>> {
         Ok(match &self.matrix {
             Some(path) => read_matrix_market(path)?,
             None => parse_matrix_market(

@@ -8,6 +8,7 @@ pub mod hello;
 pub mod scan;
 pub mod spmv;
 pub mod sums;
+pub mod tasks;
 pub mod together;
 pub mod transpose;
 
