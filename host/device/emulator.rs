@@ -3,12 +3,14 @@
 use super::error::DeviceError;
 use super::identity;
 use super::limits::{self, KernelLimits};
+use super::profile::DeviceProfile;
 use super::properties::{MemoryInfo, Properties, Version};
+use super::registers::registers_of;
 use super::reports::Progress;
 use cuda_std::kernel::{Kernel, KernelArgs};
 use cuda_std::launch::{Dim3, LaunchConfig};
-use simt::Launch;
 use simt::Options as EmulatorOptions;
+use simt::{CounterOptions, Hardware, Launch, LaunchReport, Occupancy, Parameter};
 use std::cell::Cell;
 use std::mem;
 use std::num::NonZero;
@@ -20,9 +22,24 @@ pub(super) struct EmulatorBackend {
     emulator: simt::Emulator,
     identity: String,
     properties: Properties,
+    /// The GPU that it emulates, if it is a certain one.
+    hardware: Option<Hardware>,
+    /// Locked while a launch runs.
+    counting: Mutex<Counting>,
     /// Allocations to free after the running launch.
     free_later: Mutex<Vec<u64>>,
 }
+
+/// What launches count, and what they have counted.
+#[derive(Default)]
+struct Counting {
+    options: Option<CounterOptions>,
+    /// The reports that nobody has taken, the oldest first.
+    reports: Vec<LaunchReport>,
+}
+
+/// The name of a matrix's column indices, as a kernel's parameter or the field of one.
+const WORK: &str = "col_idx";
 
 thread_local! {
     /// Whether this thread is in a function that reports progress.
@@ -43,24 +60,75 @@ impl EmulatorBackend {
             .workers
             .or_else(|| thread::available_parallelism().ok())
             .map_or(1, NonZero::get);
+        let properties = Properties {
+            name: "emulator".to_owned(),
+            compute_capability: Version::new(9, 0),
+            driver: None,
+            multiprocessors: u32::try_from(workers).unwrap_or(u32::MAX),
+            l2_bytes: None,
+            memory_bytes: options.memory,
+            max_threads_per_block: simt::limits::MAX_THREADS_PER_BLOCK,
+            max_block: simt::limits::MAX_BLOCK_DIM,
+            max_grid: simt::limits::MAX_GRID_DIM,
+            shared_bytes_per_block: simt::limits::MAX_STATIC_SHARED,
+            max_shared_bytes_per_block: simt::limits::MAX_SHARED,
+        };
         Self {
-            properties: Properties {
-                name: "emulator".to_owned(),
-                compute_capability: Version::new(9, 0),
-                driver: None,
-                multiprocessors: u32::try_from(workers).unwrap_or(u32::MAX),
-                l2_bytes: None,
-                memory_bytes: options.memory,
-                max_threads_per_block: simt::limits::MAX_THREADS_PER_BLOCK,
-                max_block: simt::limits::MAX_BLOCK_DIM,
-                max_grid: simt::limits::MAX_GRID_DIM,
-                shared_bytes_per_block: simt::limits::MAX_STATIC_SHARED,
-                max_shared_bytes_per_block: simt::limits::MAX_SHARED,
-            },
+            properties,
+            hardware: None,
             identity: identity::of_emulator(),
+            counting: Mutex::new(Counting {
+                options: options.counters,
+                reports: Vec::new(),
+            }),
             free_later: Mutex::default(),
             emulator: simt::Emulator::new(options),
         }
+    }
+
+    /// An emulator of a certain GPU.
+    pub fn of(profile: &DeviceProfile, options: EmulatorOptions) -> Self {
+        let hardware = profile.hardware;
+        let emulator = Self::new(options);
+        Self {
+            properties: Properties {
+                name: format!("emulator of {}", profile.name),
+                compute_capability: profile.compute_capability,
+                multiprocessors: hardware.multiprocessors,
+                l2_bytes: Some(hardware.l2_bytes),
+                max_shared_bytes_per_block: (profile.max_shared_bytes_per_block())
+                    .min(simt::limits::MAX_SHARED),
+                ..emulator.properties
+            },
+            hardware: Some(hardware),
+            ..emulator
+        }
+    }
+
+    /// The number of blocks of such a launch that the emulated GPU would run at the same time: its theoretical
+    /// occupancy. `None` without a profile, or for a kernel of another crate.
+    pub fn resident_blocks(&self, kernel: &str, config: &LaunchConfig) -> Option<u64> {
+        let blocks = self.occupancy(&self.hardware?, kernel, config)?.blocks();
+        Some(u64::from(blocks) * u64::from(self.properties.multiprocessors))
+    }
+
+    /// The theoretical occupancy of a launch; `None` for a kernel of another crate, whose registers are unknown.
+    fn occupancy(
+        &self,
+        hardware: &Hardware,
+        kernel: &str,
+        config: &LaunchConfig,
+    ) -> Option<Occupancy> {
+        let kernel = registers_of(kernel, self.properties.compute_capability)?;
+        let Dim3 { x, y, z } = config.block;
+        let threads = x.saturating_mul(y).saturating_mul(z);
+        let shared_bytes = (kernel.static_shared_bytes).saturating_add(config.shared_bytes);
+        Some(Occupancy::new(
+            hardware,
+            threads,
+            shared_bytes,
+            kernel.registers,
+        ))
     }
 
     pub fn identity(&self) -> &str {
@@ -167,6 +235,11 @@ impl EmulatorBackend {
             block: extents(config.block),
             shared_bytes: config.shared_bytes,
         };
+        let parameters = || args.named_buffers(kernel.parameters());
+        let mut counting = self.counting();
+        let counters =
+            (counting.options).map(|counters| self.counters_of_launch(counters, &parameters()));
+        self.emulator.set_counters(counters);
         let thread = kernel.thread();
         let launched = self
             .emulator
@@ -176,10 +249,57 @@ impl EmulatorBackend {
         let mut dropped = mem::take(&mut *self.free_later()).into_iter();
         let freed = dropped.try_for_each(|address| self.emulator.free(address));
         launched.map_err(|mut fault| {
-            fault.name_parameters(&args.named_buffers(kernel.parameters()));
+            fault.name_parameters(&parameters());
             DeviceError::Fault(fault.into())
         })?;
+        for mut report in self.emulator.take_reports() {
+            let hardware = counters.and_then(|counters| counters.hardware);
+            report.occupancy =
+                hardware.and_then(|hardware| self.occupancy(&hardware, kernel.name(), config));
+            report.name_parameters(&parameters());
+            counting.reports.push(report);
+        }
         Ok(freed?)
+    }
+
+    /// What a launch counts, on the emulated GPU unless the options say another, and with the column indices of its
+    /// matrix as its work unless they name another buffer.
+    fn counters_of_launch(
+        &self,
+        counters: CounterOptions,
+        parameters: &[Parameter],
+    ) -> CounterOptions {
+        let is_work = |parameter: &&Parameter| parameter.name.rsplit('.').next() == Some(WORK);
+        let work = parameters.iter().find(is_work);
+        CounterOptions {
+            hardware: counters.hardware.or(self.hardware),
+            work_buffer: counters.work_buffer.or(work.map(|work| work.address)),
+            ..counters
+        }
+    }
+
+    fn counting(&self) -> MutexGuard<'_, Counting> {
+        // A panic cannot leave it half changed.
+        (self.counting.lock()).unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Sets what later launches count.
+    pub fn set_counters(&self, counters: Option<CounterOptions>) -> Result<(), DeviceError> {
+        refuse_during_progress("other counters")?;
+        self.counting().options = counters;
+        Ok(())
+    }
+
+    /// Calls `take` with the reports that nobody has taken, the oldest first; `None` if there are none and launches count
+    /// nothing.
+    pub fn with_reports<R>(
+        &self,
+        take: impl FnOnce(&mut Vec<LaunchReport>) -> R,
+    ) -> Result<Option<R>, DeviceError> {
+        refuse_during_progress("the reports of launches")?;
+        let mut counting = self.counting();
+        let counts = counting.options.is_some() || !counting.reports.is_empty();
+        Ok(counts.then(|| take(&mut counting.reports)))
     }
 
     pub fn set_progress(&self, progress: Option<Progress>) {

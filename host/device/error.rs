@@ -76,6 +76,16 @@ pub enum DeviceError {
         what: &'static str,
     },
 
+    /// What launches do was asked of a device that does not count it.
+    #[error(
+        "{device} does not count what launches do: an emulator whose options have `counters` does, and for a GPU \
+         Nsight Compute (`ncu`)"
+    )]
+    NoCounters {
+        /// The device's name.
+        device: String,
+    },
+
     /// A launch that the device does not allow; nothing was launched.
     #[error("kernel `{kernel}` cannot be launched on {device}: {exceeded}")]
     LaunchLimit {

@@ -24,12 +24,15 @@ mod emulator;
 mod error;
 mod fork;
 mod identity;
+mod launch_reports;
 mod launches;
 mod limits;
 mod observation;
 mod occupancy;
+mod profile;
 mod properties;
 mod recording;
+mod registers;
 mod reports;
 mod scratch;
 mod selector;
@@ -41,12 +44,16 @@ pub use error::{CudaUnavailable, DeviceError, DriverError, DriverTooOld};
 pub(crate) use fork::Fork;
 pub use launches::LaunchLog;
 pub use limits::LimitExceeded;
+pub use profile::DeviceProfile;
 pub use properties::{MemoryInfo, Properties, Version};
 pub use recording::LaunchGraph;
 pub use reports::{ModuleLoad, Progress};
 pub(crate) use scratch::Scratch;
 pub use selector::{DEVICE_VARIABLE, ParseSelectorError, Selector};
-pub use simt::{Checks, Options as EmulatorOptions, Schedule};
+pub use simt::{
+    Checks, CounterOptions, Counters, Hardware, LaunchReport, Options as EmulatorOptions, Schedule,
+    TracedWarp,
+};
 pub use timer::Timer;
 
 use allocations::FailingAllocation;
@@ -168,7 +175,7 @@ impl Device {
         }
     }
 
-    /// The device's name: `NVIDIA H200`, or `emulator`.
+    /// The device's name: `NVIDIA H200`, `emulator`, or `emulator of NVIDIA H200`.
     pub fn name(&self) -> &str {
         &self.properties().name
     }

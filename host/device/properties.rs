@@ -24,11 +24,12 @@ impl fmt::Display for Version {
     }
 }
 
-/// A device's description and limits. What only a GPU has is `None` on the emulator.
+/// A device's description and limits. What only a GPU has is `None` on the emulator. An
+/// [emulator of a GPU](super::Device::emulator_of) has those of its profile.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Properties {
-    /// The device's name: `NVIDIA H200`, or `emulator`.
+    /// The device's name: `NVIDIA H200`, `emulator`, or `emulator of NVIDIA H200`.
     pub name: String,
     /// The compute capability; of the emulator, that whose instructions it has.
     pub compute_capability: Version,
@@ -70,6 +71,7 @@ impl fmt::Display for Properties {
                     "{name} (sm_{major}{minor}, driver CUDA {driver}, {gib} GiB)"
                 )
             }
+            _ if self.l2_bytes.is_some() => write!(f, "{name} ({multiprocessors} multiprocessors)"),
             _ if *multiprocessors == 1 => write!(f, "{name} (1 core)"),
             _ => write!(f, "{name} ({multiprocessors} cores)"),
         }

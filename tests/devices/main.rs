@@ -7,6 +7,7 @@ mod handles;
 mod kernels;
 mod launches;
 mod memory;
+mod profiles;
 mod ptx;
 mod recordings;
 mod selection;

@@ -2,7 +2,9 @@
 
 mod depth;
 mod kernels;
+mod launch_reports;
 mod order;
 mod plan;
+mod profiles;
 mod recordings;
 mod types;

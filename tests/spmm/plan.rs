@@ -17,7 +17,7 @@ fn choices() -> impl Iterator<Item = SpmmOptions> {
     })
 }
 
-fn assert_right<T: SpmmElement>(
+pub fn assert_right<T: SpmmElement>(
     a: CsMatViewI<'_, T, u32, u32>,
     x: ArrayView2<'_, T>,
     y: &Array2<T>,

@@ -1,23 +1,17 @@
 //! The archives of PTX that are checked in: they are those of the present sources, hold every kernel and no panic, and
 //! the assembler takes each module as it is, for its target and for every newer GPU.
 
+mod assembled;
+mod registers;
+
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use cuda_builder::{
-    Arch, Archive, CudaBuilder, Inputs, KernelResources, Module, Ptxas, Sources, Stamp, Toolchain,
-};
+use cuda_builder::{Arch, Archive, CudaBuilder, Inputs, Module, Sources, Stamp, Toolchain};
 use cuda_std::kernel::Instance;
-use half::{bf16, f16};
-use rayon::prelude::*;
-use warprow_kernels::gemm::{GemmKernel, GemmProblem};
-use warprow_kernels::matrix::Operand;
 use warprow_test_kernels::collectives::{CALLS, NEWER_OPERATIONS, OPERATIONS};
-
-/// The architectures from the least that the kernels support to the newest.
-const ARCHITECTURES: [Arch; 4] = [Arch::SM80, Arch::SM90, Arch::SM100, Arch::SM120];
 
 /// The root of the repository.
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
@@ -234,146 +228,4 @@ fn the_library_has_no_more_kernels_lines_and_bytes_than_it_may() {
     assert!(entry_points <= ENTRY_POINTS, "{entry_points} entry points");
     assert!(lines <= LINES, "{lines} lines");
     assert!(bytes <= BYTES, "{bytes} bytes");
-}
-
-/// Registers of a multiprocessor, which a block shares out.
-const REGISTERS: u32 = 1 << 16;
-
-/// Into blocks of how many threads XW's kernels are launched at most, by their names, over problems that choose every
-/// tile.
-fn threads_of_xw() -> HashMap<String, u32> {
-    fn add<T: Operand>(most: &mut HashMap<String, u32>, problem: GemmProblem) {
-        let kernels = GemmKernel::ALL.iter();
-        for &kernel in kernels.filter(|kernel| kernel.refusal::<T>(problem.depth).is_none()) {
-            if let Some(plan) = kernel.plan::<T>(problem) {
-                let block = plan.config.block;
-                let most = most.entry(plan.kernel.name().to_owned()).or_default();
-                *most = (*most).max(block.x * block.y * block.z);
-            }
-        }
-    }
-    let mut most = HashMap::new();
-    for shared_bytes in [99 << 10, 163 << 10, 227 << 10] {
-        for depth in [4, 16, 40, 100, 128, 256, 300, 400, 512, 602, 800, 1024] {
-            for cols in [1, 16, 17, 41, 48, 49, 64, 65, 100, 128, 129, 1024] {
-                let problem = GemmProblem {
-                    rows: 1 << 20,
-                    depth,
-                    cols,
-                    multiprocessors: 132,
-                    shared_bytes,
-                    instance: None,
-                };
-                add::<f32>(&mut most, problem);
-                add::<f64>(&mut most, problem);
-                add::<f16>(&mut most, problem);
-                add::<bf16>(&mut most, problem);
-            }
-        }
-    }
-    most
-}
-
-/// Bytes that a thread has in local memory, or writes there, at most for the limit of registers of its kernel, on the
-/// architecture where they are most. With the limit these kernels were measured to be no slower on sm_90, where they
-/// have up to 20, those of `vector_added` while their additions were atomic; newer ones were not measured.
-const SPILLED: [(&str, u32); 10] = [
-    ("spmm_vector_f32_32_4_1", 8),
-    ("spmm_vector_any_order_f32_32_4_1", 8),
-    ("spmm_vector_any_order_f32_16_4_1", 8),
-    ("spmm_vector_f32_16_1_3", 20),
-    ("spmm_vector_added_f32_32_4_1", 8),
-    ("spmm_vector_added_f32_16_1_3", 28),
-    ("spmm_vector_f16_8_8_1", 16),
-    ("spmm_vector_f16_16_8_1", 24),
-    ("spmm_vector_bf16_8_8_1", 16),
-    ("spmm_vector_bf16_16_8_1", 24),
-];
-
-/// How many modules one run of the assembler takes: its start costs as much as a small kernel.
-const MODULES_A_RUN: usize = 16;
-
-/// The architectures that a module is assembled for: its target, and those of [`ARCHITECTURES`] that run it.
-fn architectures_of(module: &Module) -> BTreeSet<Arch> {
-    let newer = ARCHITECTURES
-        .into_iter()
-        .filter(|&arch| !module.target.is_specific() && arch > module.target);
-    newer.chain([module.target]).collect()
-}
-
-/// Whether a thread may write so many bytes to local memory.
-fn may_spill(module: &Module, kernel: &KernelResources) -> bool {
-    let known = SPILLED.iter().find(|(limited, _)| *limited == kernel.name);
-    // Only the modules for sm_90 have the limit.
-    let allowed = known.filter(|_| module.target > Arch::SM80);
-    // A stack frame is an array that is not in registers, which costs as much.
-    kernel.spill_store_bytes.max(kernel.stack_bytes) <= allowed.map_or(0, |&(_, bytes)| bytes)
-}
-
-#[test]
-fn every_module_assembles_as_it_is_for_its_target_and_newer_ones_and_none_spills() {
-    let ptxas = match Ptxas::find() {
-        Ok(ptxas) => ptxas,
-        Err(error) => return skip(&error.to_string()),
-    };
-    let threads = threads_of_xw();
-    assert!(threads.len() > 50, "{threads:?}");
-    let modules: Vec<(Module, String)> = all()
-        .iter()
-        .flat_map(|checked_in| modules(&checked_in.open()))
-        .collect();
-    // By target too, as modules for two targets have kernels of the same names.
-    let mut runs: BTreeMap<(Arch, Arch), Vec<&(Module, String)>> = BTreeMap::new();
-    for module in &modules {
-        for arch in architectures_of(&module.0) {
-            runs.entry((arch, module.0.target))
-                .or_default()
-                .push(module);
-        }
-    }
-    let runs: Vec<(Arch, &[&(Module, String)])> = runs
-        .iter()
-        .flat_map(|(&(arch, _), modules)| modules.chunks(MODULES_A_RUN).map(move |run| (arch, run)))
-        .collect();
-    let scratch = tempfile::tempdir().unwrap();
-    let refused: Vec<String> = runs
-        .par_iter()
-        .flat_map_iter(|&(arch, run)| {
-            let texts = run.iter().map(|(_, text)| text.as_str());
-            let kernels = ptxas.assemble(texts, arch, scratch.path()).unwrap();
-            let kernels: HashMap<&str, &KernelResources> = kernels
-                .iter()
-                .map(|kernel| (kernel.name.as_str(), kernel))
-                .collect();
-            let mut refused = Vec::new();
-            for (module, name) in run
-                .iter()
-                .flat_map(|(module, _)| module.kernels.iter().map(move |kernel| (module, kernel)))
-            {
-                let kernel = kernels[name.as_str()];
-                let KernelResources {
-                    registers,
-                    stack_bytes,
-                    ..
-                } = *kernel;
-                println!("{arch} {name}: {registers} registers, {stack_bytes} bytes of stack");
-                let threads = threads.get(name).copied().unwrap_or(1);
-                // A warp's registers are given out in units of 256.
-                if registers.next_multiple_of(8) * threads > REGISTERS {
-                    refused.push(format!(
-                        "{} for {arch}: {registers} registers are too many for blocks of {threads} threads",
-                        module.name
-                    ));
-                }
-                if !may_spill(module, kernel) {
-                    refused.push(format!(
-                        "{} for {arch}: not all is in registers: {kernel:?}",
-                        module.name
-                    ));
-                }
-            }
-            refused
-        })
-        .collect();
-    assert!(refused.is_empty(), "{refused:#?}");
 }
