@@ -170,6 +170,9 @@ impl<'a> Worker<'a> {
                 if block.live.get() == 0 {
                     return Progress::Done;
                 }
+                if block.resume_paused() {
+                    continue;
+                }
                 if block.report_postponed() {
                     return self.report(block);
                 }

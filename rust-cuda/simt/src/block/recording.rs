@@ -3,7 +3,7 @@
 use std::panic::Location;
 
 use super::{Block, Lane};
-use crate::counters::RequestKind;
+use crate::counters::{Recorder, RequestKind};
 use crate::limits::WARP_SIZE;
 use crate::types::Space;
 use crate::warp::Operation;
@@ -19,13 +19,10 @@ impl Lane {
         location: &'static Location<'static>,
     ) {
         if let Some(recorder) = &self.block().recorder {
-            recorder.record(
-                (self.index(), self.stack_base.get()),
-                kind,
-                bytes as u32,
-                address,
-                location,
-            );
+            let thread = (self.index(), self.stack_base.get());
+            if recorder.record(thread, kind, bytes as u32, address, location) {
+                self.pause(recorder);
+            }
         }
     }
 
@@ -40,14 +37,19 @@ impl Lane {
         if let Some(recorder) = &self.block().recorder
             && let Some(kind) = kind_of(operation)
         {
-            recorder.record(
-                (self.index(), self.stack_base.get()),
-                kind,
-                0,
-                mask.into(),
-                location,
-            );
+            let thread = (self.index(), self.stack_base.get());
+            if recorder.record(thread, kind, 0, mask.into(), location) {
+                self.pause(recorder);
+            }
         }
+    }
+
+    /// Waits until no other lane can run and events have been merged.
+    #[cold]
+    #[inline(never)]
+    fn pause(&self, recorder: &Recorder) {
+        recorder.pause(self.index());
+        self.suspend();
     }
 
     /// Notes that all lanes of `mask`, of which this is the last, have reached an operation.
@@ -62,6 +64,20 @@ impl Lane {
 }
 
 impl Block {
+    /// Merges events if lanes wait for that. Returns whether some of them can go on. No other lane is ready.
+    pub fn resume_paused(&self) -> bool {
+        let Some(recorder) = &self.recorder else {
+            return false;
+        };
+        let mut any = false;
+        for (number, warp) in self.warps.iter().enumerate() {
+            let resumed = recorder.merge_paused(number);
+            warp.ready.set(warp.ready.get() | resumed);
+            any |= resumed != 0;
+        }
+        any
+    }
+
     /// Notes that all threads have returned.
     pub fn end_recording(&self) {
         if let Some(recorder) = &self.recorder {
