@@ -21,8 +21,7 @@ impl Lane {
         if let Some(recorder) = &self.block().recorder
             && !self.block().steps.ended()
         {
-            let thread = (self.index(), self.stack_base.get());
-            if recorder.record(thread, kind, bytes, address, location) {
+            if recorder.record(self.index(), kind, bytes, address, location) {
                 self.pause(recorder);
             }
         }
