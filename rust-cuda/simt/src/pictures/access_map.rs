@@ -1,38 +1,38 @@
-//! The access map of a warp: which sectors of global memory its lanes touch, request by request.
+//! The access map of a warp: which sectors of global memory its lanes access_kind, request by request.
 
 use super::sources::{Sources, place};
-use super::svg::{Align, COLORS, MARGIN, Svg, WIDTH, number};
+use super::svg::{Align, CODE_CHARACTER, COLORS, MARGIN, Svg, WIDTH, cut, number};
 use crate::counters::display::table::{bytes, grouped};
 use crate::counters::{GlobalCounters, TracedRequest, WarpTrace};
 use crate::limits::WARP_SIZE;
 
 /// The width of a lane.
-const LANE: f64 = 13.0;
+const LANE: f64 = 12.0;
 /// The right end of the sectors' column, and the left end of the lines' text.
-const SECTORS: f64 = 500.0;
-const TEXT: f64 = 514.0;
+const SECTORS: f64 = 456.0;
+const TEXT: f64 = 470.0;
 /// The height of a request to memory, and of a collective operation; the gap below each.
 const HEIGHT: f64 = 26.0;
 const COLLECTIVE_HEIGHT: f64 = 10.0;
 const GAP: f64 = 8.0;
 /// The thickness of the mark at a lane's address.
 const MARK: f64 = 3.0;
-/// Maximum number of requests in a picture.
-const MAX_REQUESTS: usize = 48;
+/// Maximum number of rows in a picture.
+const MAX_ROWS: usize = 32;
 /// Bytes of a sector.
 const SECTOR: u64 = 32;
 
 /// Draws the requests of a traced warp of a kernel, in the order in which the warp executes them.
 ///
-/// A row is a request, a column a lane. Lanes that touch the same sector of 32 bytes have the same colour, and one box
+/// A row is a request, a column a lane. Lanes that access_kind the same sector of 32 bytes have the same colour, and one box
 /// if they are neighbours. The mark in a lane's box shows how high its address is among those of the request.
 #[must_use]
 pub fn access_map(kernel: &str, trace: &WarpTrace, sources: &Sources) -> String {
     let mut svg = Svg::new(
         &format!("Access map of block {}, warp {}", trace.block, trace.warp),
         kernel,
-        "Time runs down: each row is a request, each column a lane, a box is one sector (32 bytes of global memory), and the \
-         mark in it is the lane's address, low or high. Few wide boxes are good.",
+        "Time runs down: each row is a request, each column a lane, a box is one sector (32 bytes of global \
+         memory), and the mark in it is the lane's address, low or high. Few wide boxes are good.",
     );
     svg.legend(&[
         ("c0", "a sector"),
@@ -41,10 +41,18 @@ pub fn access_map(kernel: &str, trace: &WarpTrace, sources: &Sources) -> String 
         ("slot", "idle lane"),
     ]);
     head(&mut svg);
-    for request in trace.requests.iter().take(MAX_REQUESTS) {
-        row(&mut svg, request, sources);
+    let mut left = &trace.requests[..];
+    for _ in 0..MAX_ROWS {
+        let Some((request, rest)) = left.split_first() else {
+            break;
+        };
+        // A collective operation that is repeated has one row.
+        let same = |other: &&TracedRequest| request.kind.is_collective() && *other == request;
+        let repeats = rest.iter().take_while(same).count();
+        row(&mut svg, request, repeats + 1, sources);
+        left = &rest[repeats..];
     }
-    let drawn = trace.requests.len().min(MAX_REQUESTS) as u64;
+    let drawn = (trace.requests.len() - left.len()) as u64;
     let left_out = trace.executed.saturating_sub(drawn);
     if left_out > 0 {
         svg.note(&format!(
@@ -74,51 +82,40 @@ fn left_of(lane: u32) -> f64 {
     MARGIN + LANE * f64::from(lane)
 }
 
-/// A row of the picture.
-fn row(svg: &mut Svg, request: &TracedRequest, sources: &Sources) {
-    let is_collective = request.kind.is_collective();
-    let height = if is_collective {
-        COLLECTIVE_HEIGHT
-    } else {
-        HEIGHT
+/// A row of the picture: a request that the warp executes `times` times.
+fn row(svg: &mut Svg, request: &TracedRequest, times: usize, sources: &Sources) {
+    let kind = request.kind;
+    let height = match kind.is_collective() {
+        true => COLLECTIVE_HEIGHT,
+        false => HEIGHT,
     };
     svg.rect([MARGIN, svg.y, LANE * f64::from(WARP_SIZE), height], "slot");
-    if request.kind.is_global() {
+    if kind.is_global() {
         global(svg, request);
     } else {
         for lane in (0..WARP_SIZE).filter(|lane| request.lanes >> lane & 1 != 0) {
             svg.rect([left_of(lane) + 0.5, svg.y, LANE - 1.0, height], "plain");
         }
     }
-    if is_collective {
-        let text = format!(
-            "{} {}",
-            place(&request.file, request.line),
-            request.kind.name()
-        );
-        svg.text(TEXT, svg.y + 9.0, "small", &text);
-    } else {
-        let what = format!(
-            "{} {} of {}{}",
-            place(&request.file, request.line),
-            request.kind.name(),
-            bytes(request.bytes.into()),
-            span(request)
-        );
-        svg.text(TEXT, svg.y + 10.0, "small", &what);
-        let code = sources
-            .line(&request.file, request.line)
-            .unwrap_or("")
-            .trim_start();
-        svg.code(TEXT, svg.y + 23.0, "code", code, WIDTH - TEXT - 4.0);
+    if kind.is_shared() {
+        let wavefronts = request.shared_counters().wavefronts.to_string();
+        svg.aligned(SECTORS, svg.y + 11.0, "lit", &wavefronts, Align::End);
+        svg.aligned(SECTORS, svg.y + 23.0, "small", "wavefr.", Align::End);
     }
-    if request.kind.is_shared() {
-        let wavefronts = request.shared_counters().wavefronts;
-        let text = format!(
-            "{wavefronts} {}",
-            if wavefronts == 1 { "pass" } else { "passes" }
-        );
-        svg.aligned(SECTORS, svg.y + 17.0, "small", &text, Align::End);
+    let mut what =
+        place(&request.file, request.line) + " " + kind.name().trim_start_matches("global ");
+    if kind.is_collective() {
+        if times > 1 {
+            what += &format!(", {times} times");
+        }
+        svg.text(TEXT, svg.y + 9.0, "small", &what);
+    } else {
+        what += &format!(", {}{}", bytes(request.bytes.into()), span(request));
+        svg.text(TEXT, svg.y + 10.0, "small", &cut(&what, 50));
+        let width = WIDTH - MARGIN - TEXT;
+        let fits = (width / CODE_CHARACTER) as usize;
+        let code = sources.statement(&request.file, request.line, fits);
+        svg.code(TEXT, svg.y + 23.0, "code", &code, width);
     }
     svg.y += height + GAP;
 }
@@ -169,7 +166,7 @@ fn global(svg: &mut Svg, request: &TracedRequest) {
     svg.aligned(SECTORS, svg.y + 23.0, "small", &least, Align::End);
 }
 
-/// Whether a request touches at least twice the sectors that its bytes need.
+/// Whether a request access_kinds at least twice the sectors that its bytes need.
 fn is_wasteful(counters: &GlobalCounters) -> bool {
     counters.sectors >= 2 * counters.bytes.div_ceil(SECTOR)
 }
@@ -194,13 +191,13 @@ fn marks(svg: &mut Svg, request: &TracedRequest) {
                 0 => 0.5,
                 span => (address - least) as f64 / span as f64,
             };
-            let (x, y) = (left_of(lane) + 3.5, svg.y + 2.0 + room * (1.0 - height));
+            let (x, y) = (left_of(lane) + 3.0, svg.y + 2.0 + room * (1.0 - height));
             format!(
                 "M{} {}h{}v{MARK}h-{}z",
                 number(x),
                 number(y),
-                LANE - 7.0,
-                LANE - 7.0
+                LANE - 6.0,
+                LANE - 6.0
             )
         })
         .collect();
@@ -291,10 +288,32 @@ mod tests {
         let mut trace = WarpTrace::default();
         let draw = |trace: &WarpTrace| access_map("k", trace, &Sources::default());
         assert!(draw(&trace).contains("executes no request"));
-        trace.requests = vec![load(&[0]); MAX_REQUESTS + 1];
+        trace.requests = vec![load(&[0]); MAX_ROWS + 1];
         trace.executed = 2000;
         let svg = draw(&trace);
-        assert!(svg.contains("executes 1,952 more requests"), "{svg}");
-        assert_eq!(svg.matches(">least 1<").count(), MAX_REQUESTS);
+        assert!(svg.contains("executes 1,968 more requests"), "{svg}");
+        assert_eq!(svg.matches(">least 1<").count(), MAX_ROWS);
+    }
+
+    #[test]
+    fn repeated_collective_operations_have_one_row() {
+        let shuffle = TracedRequest {
+            kind: RequestKind::Shuffle,
+            bytes: 0,
+            addresses: Vec::new(),
+            ..load(&[0])
+        };
+        let mut trace = WarpTrace {
+            requests: vec![shuffle; 40],
+            executed: 41,
+            ..WarpTrace::default()
+        };
+        trace.requests.push(load(&[0]));
+        let svg = access_map("k", &trace, &Sources::default());
+        assert!(
+            svg.contains("a.rs:1 shuffle, 40 times") && svg.contains(">least 1<"),
+            "{svg}"
+        );
+        assert!(!svg.contains("not drawn"), "{svg}");
     }
 }

@@ -1,9 +1,9 @@
 //! The bank map of a request to shared memory: which lanes meet at which bank, wavefront by wavefront.
 
-use super::sources::{Sources, place};
+use super::sources::{Sources, counted, place};
 use super::svg::{Align, MARGIN, Svg};
-use crate::counters::TracedRequest;
 use crate::counters::wavefronts::{Wavefront, wavefronts};
+use crate::counters::{RequestKind, TracedRequest};
 use crate::warp::bits;
 
 /// The left end of the first bank, and the width of a bank.
@@ -25,22 +25,19 @@ pub fn bank_map(kernel: &str, request: &TracedRequest, sources: &Sources) -> Opt
     let wavefronts = wavefronts(&request.request());
     let mut svg = Svg::new(
         &format!(
-            "Bank map of a {} of {} bytes: {} wavefronts, {} bank conflicts",
+            "Bank map: {} of {}, {}, {}",
             request.kind.name(),
-            request.bytes,
-            counters.wavefronts,
-            counters.bank_conflicts
+            counted(request.bytes.into(), "byte"),
+            counted(counters.wavefronts, "wavefront"),
+            counted(counters.bank_conflicts, "bank conflict")
         ),
         &format!(
             "{kernel}, {}  {}",
             place(&request.file, request.line),
-            sources
-                .line(&request.file, request.line)
-                .unwrap_or("")
-                .trim_start()
+            sources.statement(&request.file, request.line, 60)
         ),
-        "Each column is a bank of shared memory, and each row a wavefront, in which a bank serves one word of 4 bytes to the \
-         lane in the box, or to several (×4) that share the word. Few rows are good.",
+        "Each column is a bank of shared memory, and each row a wavefront, in which a bank serves one word of 4 \
+         bytes to the lane in the box, or to several (×4) that share the word. Few rows are good.",
     );
     svg.legend(&[
         ("good", "first wavefront"),
@@ -80,13 +77,16 @@ fn verdict(request: &TracedRequest, conflicts: u64) -> String {
     let parts = match (parts, request.bytes) {
         (0 | 1, _) => "All lanes go together.".to_owned(),
         (parts, bytes) => format!(
-            "Accesses of {bytes} bytes go in parts of the warp, here {parts}: all banks together serve 128 bytes in a \
-             wavefront."
+            "Accesses of {bytes} bytes go in parts of the warp, here {parts}: all banks together serve 128 bytes \
+             in a wavefront."
         ),
     };
-    let conflicts = match conflicts {
-        0 => "There is no bank conflict.".to_owned(),
-        _ => "Lanes that want different words of one bank wait for each other.".to_owned(),
+    let conflicts = match (conflicts, request.kind) {
+        (0, _) => "There is no bank conflict.",
+        (_, RequestKind::SharedAtomic) => {
+            "Lanes that operate on one word, or on different words of one bank, wait for each other."
+        }
+        _ => "Lanes that want different words of one bank wait for each other.",
     };
     format!("{parts} {conflicts}")
 }
@@ -143,7 +143,6 @@ fn label(lanes: u32) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::counters::RequestKind;
 
     fn drawn(kind: RequestKind, bytes: u32, address: impl Fn(u64) -> u64) -> Option<String> {
         let request = TracedRequest {

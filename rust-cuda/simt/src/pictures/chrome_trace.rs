@@ -65,9 +65,8 @@ fn event(request: &TracedRequest, time: usize, process: u64, thread: u64) -> Str
         );
     }
     let name = quoted(&format!("{kind} {place}"));
-    format!(
-        r#"{{"name":{name},"cat":"{kind}","ph":"X","ts":{time},"dur":1,"pid":{process},"tid":{thread},"args":{{{arguments}}}}}"#
-    )
+    let position = format!(r#""ts":{time},"dur":1,"pid":{process},"tid":{thread}"#);
+    format!(r#"{{"name":{name},"cat":"{kind}","ph":"X",{position},"args":{{{arguments}}}}}"#)
 }
 
 /// A string of JSON.

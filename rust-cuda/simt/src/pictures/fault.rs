@@ -24,8 +24,9 @@ pub fn fault(fault: &Fault, sources: &Sources) -> Option<String> {
     let scene = TwoThreads::of(fault)?;
     let reading = match scene.conflict {
         Conflict::Word { .. } => {
-            "Time runs down: the thread on the left came first this time. Nothing orders its access before that of the \
-             thread on the right, so a GPU may run them in either order or at once. Green is what would order them."
+            "Time runs down: the thread on the left came first this time. Nothing orders its access before that of \
+             the thread on the right, so a GPU may run them in either order or at once. Green is what would order \
+             them."
         }
         Conflict::Absence { .. } => {
             "The thread on the left waits for the thread on the right, which never arrives. On a GPU the result is \

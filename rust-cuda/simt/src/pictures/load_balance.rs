@@ -3,6 +3,7 @@
 use std::cmp::Reverse;
 
 use super::schedule::Schedule;
+use super::sources::counted;
 use super::svg::{Align, MARGIN, Svg, WIDTH, number};
 use crate::counters::display::table::grouped;
 use crate::counters::{Hardware, LaunchReport};
@@ -25,8 +26,8 @@ pub fn load_balance(report: &LaunchReport, hardware: &Hardware) -> String {
     let mut svg = Svg::new(
         "Load balance: the work of each block",
         &report.kernel,
-        "Each column is a block, and its height is the block's work: the requests to memory and collective operations of \
-         all its warps. Equal columns are good; the GPU waits at the end for a high one.",
+        "Each column is a block, and its height is the block's work: the requests to memory and collective \
+         operations of all its warps. Equal columns are good; the GPU waits at the end for a high one.",
     );
     let work: Vec<u64> = report.blocks.iter().map(|block| block.requests()).collect();
     let most = work.iter().copied().max().unwrap_or(0);
@@ -59,9 +60,9 @@ pub fn load_balance(report: &LaunchReport, hardware: &Hardware) -> String {
     );
     svg.y += HEIGHT + 26.0;
     svg.note(&format!(
-        "{} blocks; the largest one has {} requests, {:.1} times the mean of {:.1}.",
-        grouped(work.len() as u64),
-        grouped(most),
+        "{}; the largest one has {}, {:.1} times the mean of {:.1}.",
+        counted(work.len() as u64, "block"),
+        counted(most, "request"),
         most as f64 / mean,
         mean
     ));
@@ -111,7 +112,8 @@ fn panel(svg: &mut Svg, left: f64, title: &str, work: &[u64], mean: f64) {
         svg.line([left, height, left + PANEL, height], class);
     }
     svg.line([left, base, left + PANEL, base], "axis");
-    svg.aligned(left + PANEL, svg.y, "small", &grouped(most), Align::End);
+    let scale = format!("0 to {}", counted(most, "request"));
+    svg.aligned(left + PANEL, svg.y, "small", &scale, Align::End);
     let blocks = match work.len() - columns {
         0 => "a column is a block".to_owned(),
         _ => format!(
@@ -158,10 +160,20 @@ fn draw_schedule(svg: &mut Svg, schedule: &Schedule, hardware: &Hardware) {
     svg.aligned(MARGIN + width, base + 14.0, "small", &end, Align::End);
     svg.y = base + 18.0;
     let part = |time: f64| percent(time / schedule.end.max(1) as f64);
+    let alone = match schedule.alone {
+        0 => "No block runs alone at the end.".to_owned(),
+        alone => format!(
+            "The last block runs alone for {} of the time (the shaded part).",
+            part(alone as f64)
+        ),
+    };
+    let equal = if schedule.all_at_once() {
+        "All blocks start at once, so the launch takes as long as its longest block; the mean block takes"
+    } else {
+        "With the same steps spread evenly over all slots, the launch would take"
+    };
     svg.note(&format!(
-        "The last block runs alone for {} of the time (the shaded part). With the same steps spread evenly over all \
-         slots, the launch would take {} of it.",
-        part(schedule.alone as f64),
+        "{alone} {equal} {} of that time.",
         part(schedule.equal)
     ));
     let registers = if schedule.registers_known {
@@ -170,8 +182,9 @@ fn draw_schedule(svg: &mut Svg, schedule: &Schedule, hardware: &Hardware) {
         " The kernel's registers are not known, so the model lets them limit nothing."
     };
     svg.note(&format!(
-        "The model: each of {} multiprocessors has slots for {} blocks. A free slot takes the next block in launch order. \
-         A block takes one step for each request of its longest warp. Real requests take different times.{registers}",
+        "The model: each of {} multiprocessors has slots for {} blocks. A free slot takes the next block in launch \
+         order. A block takes one step for each request of its longest warp. Real requests take different \
+         times.{registers}",
         hardware.multiprocessors, schedule.blocks_per_multiprocessor
     ));
 }

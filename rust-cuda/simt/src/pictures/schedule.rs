@@ -16,7 +16,8 @@ pub(super) struct Schedule {
     pub end: u64,
     /// How long the last block runs alone.
     pub alone: u64,
-    /// The time that the steps of all blocks would take if they were spread evenly over the slots.
+    /// The time that the steps of all blocks would take if they were spread evenly over the slots, or over the blocks
+    /// if there are fewer of them.
     pub equal: f64,
     /// The starts and the ends of the blocks, each in ascending order.
     starts: Vec<u64>,
@@ -68,10 +69,15 @@ impl Schedule {
             registers_known: false,
             end,
             alone: end - before,
-            equal: sum as f64 / slots as f64,
+            equal: sum as f64 / slots.clamp(1, starts.len().max(1) as u64) as f64,
             starts,
             ends,
         }
+    }
+
+    /// Whether no block waits for a slot.
+    pub fn all_at_once(&self) -> bool {
+        self.starts.len() as u64 <= self.slots
     }
 
     /// Maximum number of blocks that run at the same time: the first ones, as long as there are enough.
@@ -109,6 +115,7 @@ mod tests {
     fn a_single_block_is_alone_all_the_time() {
         let schedule = Schedule::on_slots(4, [5].into_iter());
         assert_eq!((schedule.end, schedule.alone), (5, 5));
+        assert!(schedule.all_at_once() && (schedule.equal - 5.0).abs() < 1e-12);
     }
 
     #[test]

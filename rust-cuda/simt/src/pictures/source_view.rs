@@ -33,8 +33,9 @@ pub fn source_view(report: &LaunchReport, sources: &Sources) -> String {
     let mut svg = Svg::new(
         "Source view: where the kernel accesses memory",
         &report.kernel,
-        "A long bar marks a line with much traffic: its part of all sectors (upper bar) or of all wavefronts (lower bar). For \
-         32 lanes with neighbouring 4-byte words, 4 sectors or 1 wavefront a request is the least.",
+        "A long bar marks a line with much traffic: its part of all sectors (upper bar) or of all wavefronts \
+         (lower bar). For 32 lanes with neighbouring 4-byte words, 4 sectors or 1 wavefront a request is the \
+         least.",
     );
     svg.legend(&[
         ("c1", "part of the sectors (global memory)"),

@@ -131,8 +131,9 @@ impl Svg {
     pub fn finish(self) -> String {
         let (width, height) = (number(WIDTH), number(self.y + MARGIN));
         let (title, body) = (escape(&self.title), self.body);
+        let size = format!(r#"width="{width}" height="{height}" viewBox="0 0 {width} {height}""#);
         format!(
-            r#"<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}" role="img">
+            r#"<svg xmlns="http://www.w3.org/2000/svg" {size} role="img">
 <title>{title}</title>
 <style>
 {STYLE}</style>

@@ -1,7 +1,7 @@
 //! Pictures of small kernels are those that were looked at: the files beside this one.
 //!
-//! `SIMT_UPDATE_PICTURES=1 cargo test -p simt --test pictures` replaces the files. Look at each that changes, in a light
-//! and in a dark theme.
+//! `SIMT_UPDATE_PICTURES=1 cargo test -p simt --test pictures` replaces the files. Look at each that changes, in a
+//! light and in a dark theme.
 
 mod kernels;
 
@@ -11,7 +11,9 @@ use std::num::NonZeroUsize;
 use std::path::Path;
 
 use simt::pictures::{self, Picture, Sources};
-use simt::{CounterOptions, Emulator, Fault, Hardware, Launch, LaunchReport, Options, TracedWarp};
+use simt::{
+    CounterOptions, Emulator, Fault, Hardware, Launch, LaunchReport, Options, Parameter, TracedWarp,
+};
 
 /// The report of a launch that succeeds.
 fn report(name: &str, grid: u32, kernel: impl Fn(u64, u64) + Sync) -> LaunchReport {
@@ -23,12 +25,20 @@ fn report(name: &str, grid: u32, kernel: impl Fn(u64, u64) + Sync) -> LaunchRepo
     emulator.last_report().unwrap()
 }
 
-/// The fault of a launch.
+/// The fault of a launch, whose buffer is the kernel's parameter `y`.
 fn fault(name: &str, grid: u32, block: u32, kernel: impl Fn(u64) + Sync) -> Fault {
     let emulator = emulator();
     let y = buffer(&emulator);
     let shape = shape(name, grid, block);
-    emulator.launch(shape, &|| kernel(y)).unwrap_err()
+    let mut fault = emulator.launch(shape, &|| kernel(y)).unwrap_err();
+    // Addresses differ from run to run.
+    fault.name_parameters(&[Parameter {
+        name: "y".to_owned(),
+        address: y,
+        element: "u32",
+        bytes: 4,
+    }]);
+    fault
 }
 
 /// One worker and blocks in order: each run is the same.
