@@ -1,6 +1,6 @@
 //! The same counters on a GPU, by Nsight Compute: the program runs itself under `ncu`.
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, anyhow, bail, ensure};
 use std::collections::{BTreeMap, HashMap};
 use std::env;
 use std::io::Write;
@@ -132,12 +132,11 @@ pub fn measure(ncu: &PathBuf) -> Result<Vec<Measured>> {
     command
         .args(["--csv", "--print-units", "base", "--clock-control", "none"])
         .args(["--profile-from-start", "off", "--metrics", &names])
-        .arg(env::current_exe().context("cannot find this program")?)
+        .arg(env::current_exe().map_err(|error| anyhow!("cannot find this program: {error}"))?)
         .args(env::args_os().skip(1))
         .arg("--under-ncu");
-    let output = command
-        .output()
-        .with_context(|| format!("cannot run {}", ncu.display()))?;
+    let output = command.output();
+    let output = output.map_err(|error| anyhow!("cannot run {}: {error}", ncu.display()))?;
     let text = String::from_utf8_lossy(&output.stdout);
     if !output.status.success() {
         // `ncu` writes its own errors among what the program prints.

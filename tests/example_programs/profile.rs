@@ -109,6 +109,45 @@ fn a_profile_in_json_is_a_line_for_each_launch_and_the_plan_has_more() {
 }
 
 #[test]
+fn a_profile_draws_pictures_and_writes_traces() {
+    let folder = Folder::new("pictures");
+    let small = folder.file("small.mtx", SMALL);
+    let (picture, trace) = (folder.0.join("a.svg"), folder.0.join("a.json"));
+    for view in ["access", "source", "balance"] {
+        let Some(mut command) = example("profile") else {
+            return;
+        };
+        command.arg("spmm").arg(&small).args(["--view", view]);
+        command
+            .arg("--picture")
+            .arg(&picture)
+            .arg("--trace")
+            .arg(&trace);
+        assert!(printed(&mut command).contains("spmm_vector_f32"));
+        let drawn = fs::read_to_string(&picture).unwrap();
+        assert!(drawn.starts_with("<svg"), "{view}");
+        let written = fs::read_to_string(&trace).unwrap();
+        assert!(written.contains("spmm_vector_f32"), "{written}");
+        fs::remove_file(&picture).unwrap();
+    }
+    let Some(mut command) = example("profile") else {
+        return;
+    };
+    command
+        .arg("spmm")
+        .arg(&small)
+        .args(["--warp", "99:0", "--trace"]);
+    let text = refused(command.arg(&trace));
+    assert!(text.contains("a traced warp, found none"), "{text}");
+    let Some(mut command) = example("profile") else {
+        return;
+    };
+    command.arg("spmm").arg(&small).arg("--picture");
+    let text = refused(command.arg(folder.0.join("no/such.svg")));
+    assert!(text.contains("cannot write "), "{text}");
+}
+
+#[test]
 fn what_cannot_be_profiled_is_an_error() {
     let folder = Folder::new("refused");
     let small = folder.file("small.mtx", SMALL);
