@@ -11,6 +11,20 @@ use crate::bounds::Bounds;
 /// The folder of this package, which holds a folder for each exercise.
 pub const ROOT: &str = env!("CARGO_MANIFEST_DIR");
 
+/// The root of the workspace. Messages name files relative to it.
+#[must_use]
+pub fn workspace() -> &'static Path {
+    let root = Path::new(ROOT);
+    root.parent().unwrap_or(root)
+}
+
+/// A path for messages: relative to the root of the workspace.
+#[must_use]
+pub fn shown(path: &Path) -> String {
+    let relative = path.strip_prefix(workspace()).unwrap_or(path);
+    relative.display().to_string()
+}
+
 /// An exercise.
 #[derive(Clone, Debug)]
 pub struct Exercise {
@@ -105,5 +119,11 @@ impl Exercise {
     pub fn attempt(&self) -> PathBuf {
         let file = format!("{}.rs", self.name);
         Path::new(ROOT).join("attempts").join(file)
+    }
+
+    /// The path of the picture that a check draws.
+    #[must_use]
+    pub fn picture(&self) -> PathBuf {
+        self.attempt().with_extension("svg")
     }
 }

@@ -9,8 +9,9 @@ use std::process::{Command, Output};
 
 use exercises::description::Exercise;
 
-use crate::files::{self, Error, workspace};
+use crate::files::{self, Error};
 use crate::libraries::{Libraries, libraries};
+use exercises::description::workspace;
 
 /// Compiles a file of an exercise into a program that checks it. If it does not compile, it prints why and returns
 /// `None`.

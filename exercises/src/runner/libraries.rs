@@ -6,7 +6,8 @@ use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
-use crate::files::{Error, workspace};
+use crate::files::Error;
+use exercises::description::workspace;
 
 /// The profile of the libraries: that of the runner, so that they are compiled already.
 const PROFILE: &str = if cfg!(debug_assertions) {
