@@ -1,8 +1,8 @@
 //! The description of an exercise: its `exercise.toml`.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::{Path, PathBuf};
+use std::{env, fs};
 
 use serde::Deserialize;
 
@@ -10,6 +10,15 @@ use crate::bounds::Bounds;
 
 /// The folder of this package, which holds a folder for each exercise.
 pub const ROOT: &str = env!("CARGO_MANIFEST_DIR");
+
+/// The environment variable that names another folder for the learner's files.
+pub const ATTEMPTS: &str = "WARPROW_ATTEMPTS";
+
+/// The folder of the learner's files.
+#[must_use]
+pub fn attempts() -> PathBuf {
+    env::var_os(ATTEMPTS).map_or_else(|| Path::new(ROOT).join("attempts"), PathBuf::from)
+}
 
 /// The root of the workspace. Messages name files relative to it.
 #[must_use]
@@ -117,8 +126,7 @@ impl Exercise {
     /// The path of the file that the learner edits.
     #[must_use]
     pub fn attempt(&self) -> PathBuf {
-        let file = format!("{}.rs", self.name);
-        Path::new(ROOT).join("attempts").join(file)
+        attempts().join(format!("{}.rs", self.name))
     }
 
     /// The path of the picture that a check draws.

@@ -22,8 +22,8 @@ pub enum Error {
     },
     #[error("{0}")]
     Compiler(String),
-    #[error("{}: {reason}; delete it to start anew", path.display())]
-    Progress { path: PathBuf, reason: String },
+    #[error("{}: {reason}", path.display())]
+    Toml { path: PathBuf, reason: String },
     #[cfg(not(feature = "cuda"))]
     #[error(
         "this runner knows no GPU: build it with `cargo run -p exercises --features cuda -- ..`"

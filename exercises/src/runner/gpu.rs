@@ -10,13 +10,12 @@ use std::process::Command;
 
 use cuda_builder::CudaBuilder;
 use exercises::cuda::TIME;
-use exercises::description::{Exercise, ROOT};
+use exercises::description::{Exercise, ROOT, workspace};
 use exercises::list::EXERCISES;
 use serde::{Deserialize, Serialize};
 
 use crate::compile;
 use crate::files::{self, Error};
-use exercises::description::workspace;
 
 /// The recorded times of our solutions.
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -46,7 +45,7 @@ pub fn check(exercise: &Exercise) -> Result<bool, Error> {
     let path = recorded_path();
     if path.exists() {
         let recorded: Recorded =
-            toml::from_str(&files::read(&path)?).map_err(|error| Error::Progress {
+            toml::from_str(&files::read(&path)?).map_err(|error| Error::Toml {
                 path: path.clone(),
                 reason: error.to_string(),
             })?;
@@ -80,7 +79,7 @@ pub fn record() -> Result<bool, Error> {
             }
         }
     }
-    let text = toml::to_string(&recorded).map_err(|error| Error::Progress {
+    let text = toml::to_string(&recorded).map_err(|error| Error::Toml {
         path: recorded_path(),
         reason: error.to_string(),
     })?;

@@ -6,11 +6,10 @@ use std::process::{Child, Command, ExitStatus};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use exercises::description::Exercise;
+use exercises::description::{Exercise, workspace};
 
 use crate::compile;
 use crate::files::Error;
-use exercises::description::workspace;
 
 /// How long an attempt may run. The emulator stops most endless kernels long before.
 const TIME_LIMIT: Duration = Duration::from_secs(60);
