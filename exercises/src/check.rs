@@ -8,6 +8,7 @@ use simt::{CounterOptions, Options, Schedule};
 
 use crate::bounds::Measured;
 use crate::description::Exercise;
+use crate::emulated::EmulatedMemory;
 use crate::gpu::Gpu;
 use crate::verdict::{Failure, Rejection};
 
@@ -21,8 +22,8 @@ pub type Case = fn(&Gpu, u32) -> Result<(), Failure>;
 /// The first thing that is wrong: a fault, a wrong result, or a counter beyond its bound.
 pub fn check(exercise: &Exercise, case: Case) -> Result<Vec<Measured>, Box<Rejection>> {
     let description = &exercise.description;
-    let gpu = |schedule, counters| {
-        Gpu::new(Options {
+    let memory = |schedule, counters| {
+        EmulatedMemory::new(Options {
             // One worker, so that a schedule depends on its seed alone.
             workers: NonZeroUsize::new(1),
             max_steps: NonZeroU64::new(description.max_steps),
@@ -31,23 +32,24 @@ pub fn check(exercise: &Exercise, case: Case) -> Result<Vec<Measured>, Box<Rejec
             ..Options::default()
         })
     };
-    let run = |gpu: &Gpu, size, schedule| {
-        case(gpu, size).map_err(|failure| reject(exercise, size, schedule, failure))
+    let run = |memory: &EmulatedMemory, size, schedule| {
+        let ran = case(&Gpu::emulated(memory), size);
+        ran.map_err(|failure| reject(exercise, size, schedule, failure))
     };
     let seeds = (0..description.schedules).map(|seed| Schedule::Random { seed });
     for schedule in iter::once(Schedule::InOrder).chain(seeds) {
-        let gpu = gpu(schedule, None);
+        let memory = memory(schedule, None);
         for &size in &description.sizes {
-            run(&gpu, size, schedule)?;
+            run(&memory, size, schedule)?;
         }
     }
     let Some(bounds) = &description.bounds else {
         return Ok(Vec::new());
     };
     let (size, schedule) = (bounds.size, Schedule::InOrder);
-    let gpu = gpu(schedule, Some(CounterOptions::default()));
-    run(&gpu, size, schedule)?;
-    let measured = bounds.measure(&gpu.reports());
+    let memory = memory(schedule, Some(CounterOptions::default()));
+    run(&memory, size, schedule)?;
+    let measured = bounds.measure(&memory.reports());
     match measured.iter().find(|measured| !measured.is_kept()) {
         None => Ok(measured),
         Some(beyond) => {
@@ -66,7 +68,8 @@ fn reject(exercise: &Exercise, size: u32, schedule: Schedule, failure: Failure) 
     })
 }
 
-/// The main function of a compiled attempt: checks it, prints the verdict, and succeeds if the attempt passes.
+/// The main function of a compiled attempt: checks it, prints the verdict, and succeeds if the attempt passes. With an
+/// argument, the path of an archive of PTX, it runs on a GPU.
 #[must_use]
 pub fn attempt_main(name: &str, case: Case) -> ExitCode {
     let exercise = match Exercise::open(name) {
@@ -76,6 +79,10 @@ pub fn attempt_main(name: &str, case: Case) -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
+    #[cfg(feature = "cuda")]
+    if let Some(archive) = std::env::args_os().nth(1) {
+        return crate::cuda::attempt_main(&exercise, case, archive.as_ref());
+    }
     match check(&exercise, case) {
         Ok(measured) => {
             for counter in measured {
