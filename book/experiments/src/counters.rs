@@ -41,6 +41,50 @@ pub const SHARED_WAVEFRONTS: Column = ("shared wavefronts", |report| {
     grouped(report.total.shared_loads.wavefronts)
 });
 
+/// Sectors of a load request, in the mean.
+pub const SECTORS_PER_LOAD: Column = ("sectors a load", |report| {
+    format!("{:.1}", report.total.global_loads.sectors_per_request())
+});
+
+/// Sectors that asynchronous copies to shared memory read.
+pub const COPY_SECTORS: Column = ("copied sectors", |report| {
+    grouped(report.total.async_copies.sectors)
+});
+
+/// Bank conflicts of loads from shared memory.
+pub const SHARED_CONFLICTS: Column = ("conflicts", |report| {
+    grouped(report.total.shared_loads.bank_conflicts)
+});
+
+/// Instructions of tensor cores.
+pub const MATRIX_PRODUCTS: Column = ("mma", |report| {
+    grouped(report.total.matrix_products.executed)
+});
+
+/// Blocks of the grid.
+pub const BLOCKS: Column = ("blocks", |report| {
+    grouped(
+        report
+            .grid
+            .iter()
+            .map(|&extent| u64::from(extent))
+            .product(),
+    )
+});
+
+/// Shared memory of a block in bytes.
+pub const SHARED_BYTES: Column = ("shared bytes", |report| {
+    grouped(u64::from(
+        report.static_shared_bytes + report.dynamic_shared_bytes,
+    ))
+});
+
+/// Warps of the launch that a multiprocessor can hold at the same time.
+pub const RESIDENT_WARPS: Column = ("resident warps", |report| match &report.occupancy {
+    Some(occupancy) => occupancy.warps.to_string(),
+    None => "-".to_owned(),
+});
+
 /// Requests and collective operations of the warp that has most of them, and of a warp in the mean.
 pub const LONGEST_WARP: Column = ("longest warp / mean", |report| {
     let warps = || report.blocks.iter().flat_map(|block| &block.warps);
@@ -63,7 +107,13 @@ pub fn print(out: &mut dyn Write, columns: &[Column], launches: &[LaunchReport])
         table.push(line);
     }
     let widths: Vec<usize> = (0..=columns.len())
-        .map(|column| table.iter().map(|line| line[column].len()).max().unwrap_or(0))
+        .map(|column| {
+            table
+                .iter()
+                .map(|line| line[column].len())
+                .max()
+                .unwrap_or(0)
+        })
         .collect();
     for line in table {
         write!(out, "{:<1$}", line[0], widths[0])?;

@@ -14,7 +14,9 @@ use warprow::reference::WholeProduct;
 use warprow::{Device, Spmm, SpmmKernel, SpmmOptions, launch};
 use warprow_book_kernels::spmv::Csr;
 use warprow_book_kernels::tasks::{FEATURES, LANES, TASK};
-use warprow_book_kernels::tasks::{equal_tasks, join_parts, ordered_tasks, sub_warp_per_row, task_rows};
+use warprow_book_kernels::tasks::{
+    equal_tasks, join_parts, ordered_tasks, sub_warp_per_row, task_rows,
+};
 
 /// A product by one or several kernels.
 #[derive(Args, Clone, Debug)]
@@ -209,7 +211,8 @@ fn costs(
     }
     let a = product.a();
     let elements = a.rows() + a.cols();
-    let bytes = 8 * a.nnz() as u64 + 4 * (a.rows() as u64 + 1 + elements as u64 * u64::from(FEATURES));
+    let bytes =
+        8 * a.nnz() as u64 + 4 * (a.rows() as u64 + 1 + elements as u64 * u64::from(FEATURES));
     writeln!(out, "kernel   {name}")?;
     let measurement = cost(device, format!("spmm, {name}"), bytes, out, multiply)?;
     Ok((Vec::new(), measurement))
