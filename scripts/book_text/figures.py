@@ -111,4 +111,10 @@ def book(folder, *cases):
     return "\n".join(lines) + f"\n\nMedians, {record['device']}, {record['date']}.\n"
 
 
-FIGURES = {"book": book, "ladder": ladder, "ladder_cases": ladder_cases, "speedup": speedup, "time": time}
+def gemm(folder, rows, depth, cols, element, implementation):
+    """The time of XW by an implementation: warprow's plan, a copy of the operands (`floor`) or cuBLAS."""
+    wanted = {"rows": int(rows), "k": int(depth), "features": int(cols), "type": element, "impl": implementation}
+    return in_words(records(folder, "gemm.jsonl", **wanted)[-1]["ms"])
+
+
+FIGURES = {"book": book, "gemm": gemm, "ladder": ladder, "ladder_cases": ladder_cases, "speedup": speedup, "time": time}

@@ -37,23 +37,18 @@ pub const ADDED_SECTORS: Column = ("atomic sectors", |report| {
 pub const SHUFFLES: Column = ("shuffles", |report| grouped(report.total.shuffles.executed));
 
 /// Wavefronts of loads from shared memory.
-pub const SHARED_WAVEFRONTS: Column = ("shared wavefronts", |report| {
+pub const SHARED_WAVEFRONTS: Column = ("wavefronts", |report| {
     grouped(report.total.shared_loads.wavefronts)
 });
 
 /// Sectors of a load request, in the mean.
-pub const SECTORS_PER_LOAD: Column = ("sectors a load", |report| {
+pub const SECTORS_PER_LOAD: Column = ("per load", |report| {
     format!("{:.1}", report.total.global_loads.sectors_per_request())
 });
 
 /// Sectors that asynchronous copies to shared memory read.
-pub const COPY_SECTORS: Column = ("copied sectors", |report| {
+pub const COPY_SECTORS: Column = ("copied", |report| {
     grouped(report.total.async_copies.sectors)
-});
-
-/// Bank conflicts of loads from shared memory.
-pub const SHARED_CONFLICTS: Column = ("conflicts", |report| {
-    grouped(report.total.shared_loads.bank_conflicts)
 });
 
 /// Instructions of tensor cores.
@@ -73,14 +68,14 @@ pub const BLOCKS: Column = ("blocks", |report| {
 });
 
 /// Shared memory of a block in bytes.
-pub const SHARED_BYTES: Column = ("shared bytes", |report| {
+pub const SHARED_BYTES: Column = ("shared B", |report| {
     grouped(u64::from(
         report.static_shared_bytes + report.dynamic_shared_bytes,
     ))
 });
 
 /// Warps of the launch that a multiprocessor can hold at the same time.
-pub const RESIDENT_WARPS: Column = ("resident warps", |report| match &report.occupancy {
+pub const RESIDENT_WARPS: Column = ("warps", |report| match &report.occupancy {
     Some(occupancy) => occupancy.warps.to_string(),
     None => "-".to_owned(),
 });

@@ -1,9 +1,7 @@
 //! A tall dense matrix times a small one, by the kernels of the XW ladder.
 
 use crate::counters::{self, LOAD_SECTORS, LOADS, SECTORS_PER_LOAD};
-use crate::counters::{
-    COPY_SECTORS, MATRIX_PRODUCTS, RESIDENT_WARPS, SHARED_CONFLICTS, SHARED_WAVEFRONTS,
-};
+use crate::counters::{COPY_SECTORS, MATRIX_PRODUCTS, RESIDENT_WARPS, SHARED_WAVEFRONTS};
 use crate::measure::{Measurement, cost};
 use anyhow::{Context, Result, ensure};
 use clap::Args;
@@ -93,7 +91,6 @@ pub fn run(options: &Options, device: &Device, out: &mut dyn Write) -> Result<Op
             LOAD_SECTORS,
             COPY_SECTORS,
             SHARED_WAVEFRONTS,
-            SHARED_CONFLICTS,
             MATRIX_PRODUCTS,
             RESIDENT_WARPS,
         ];
