@@ -117,4 +117,20 @@ def gemm(folder, rows, depth, cols, element, implementation):
     return in_words(records(folder, "gemm.jsonl", **wanted)[-1]["ms"])
 
 
-FIGURES = {"book": book, "gemm": gemm, "ladder": ladder, "ladder_cases": ladder_cases, "speedup": speedup, "time": time}
+def gcn(folder, graph):
+    """A table of the times of a network's operators: warprow, PyTorch, and a copy of the bytes."""
+    found = records(folder, "gcn.jsonl", graph=graph)
+    ours = [record for record in found if record["impl"] == "warprow"]
+    theirs = {(r["operator"], r["layer"]): r["ms"] for r in found if r["impl"].startswith("torch")}
+    lines = ["\n| operator | layer | warprow | PyTorch | a copy of the bytes |", "|---|---|---|---|---|"]
+    for record in ours:
+        key = (record["operator"], record["layer"])
+        torch = in_words(theirs[key]) if key in theirs else "-"
+        cells = [f"`{record['operator']}`", str(record["layer"] or "all"), in_words(record["ms"]), torch]
+        lines.append("| " + " | ".join([*cells, in_words(record["floor_ms"])]) + " |")
+    widths = " to ".join(str(width) for width in ours[0]["widths"])
+    size = f"{ours[0]['rows']} nodes, {ours[0]['nnz']} edges, widths {widths}"
+    return "\n".join(lines) + f"\n\n{size}. Medians, {ours[0]['device']}, {ours[0]['date']}.\n"
+
+
+FIGURES = {"book": book, "gcn": gcn, "gemm": gemm, "ladder": ladder, "ladder_cases": ladder_cases, "speedup": speedup, "time": time}

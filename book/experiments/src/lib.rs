@@ -5,6 +5,7 @@
 pub mod axpy;
 pub mod copies;
 pub mod counters;
+pub mod faults;
 pub mod hello;
 pub mod measure;
 pub mod plans;
@@ -58,6 +59,8 @@ pub enum Experiment {
     Xw(xw::Options),
     /// Chapter 9: a sparse matrix times itself, by rungs of the ladder
     Spgemm(spgemm::Options),
+    /// Chapter 11: kernels that are wrong on purpose
+    Fault(faults::Options),
 }
 
 /// Refuses a kernel that breaks its contract on a GPU, where it could destroy what other buffers hold.
@@ -107,6 +110,7 @@ impl Experiment {
             Self::Rows(matrix) => matrix.rows(out).map(no_measurement),
             Self::Spmv(options) => spmv::run(options, device, out),
             Self::Spmm(options) => spmm::run(options, device, out),
+            Self::Fault(options) => faults::run(options, device, out).map(no_measurement),
             Self::Xw(options) => xw::run(options, device, out),
             Self::Spgemm(options) => spgemm::run(options, device, out).map(no_measurement),
             Self::Plan(options) => plans::run(options, device, out).map(no_measurement),

@@ -3,8 +3,8 @@
 use support::devices;
 use warprow::Device;
 use warprow_book::{
-    Experiment, axpy, copies, hello, plans, scans, spgemm, spmm, spmv, sums, together, transpose,
-    xw,
+    Experiment, axpy, copies, faults, hello, plans, scans, spgemm, spmm, spmv, sums, together,
+    transpose, xw,
 };
 
 /// Runs the experiment; what it prints, or its error.
@@ -223,5 +223,23 @@ fn plans_are_made_for_each_kind_of_matrix() {
     use plans::Kind::{Communities, LongRows, Packages};
     for kind in [Packages, LongRows, Communities] {
         succeeds(&Experiment::Plan(plans::Options { kind, features: 32 }));
+    }
+}
+
+#[test]
+fn each_wrong_kernel_gets_its_fault() {
+    use faults::Fault;
+    let expected = [
+        (Fault::AddToNothing, "never written"),
+        (Fault::AddWithoutAtomics, "race"),
+        (Fault::BarrierForSome, "barrier"),
+        (Fault::ShuffleForSome, "lane"),
+        (Fault::UnalignedLoad, "multiple of 16"),
+        (Fault::CopyWithoutWait, "asynchronous copy"),
+        (Fault::WaitForNobody, "waits for a change"),
+    ];
+    for (fault, part) in expected {
+        let experiment = Experiment::Fault(faults::Options { fault });
+        fails(&experiment, &[part, "faults.rs"]);
     }
 }
