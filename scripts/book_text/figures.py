@@ -133,4 +133,17 @@ def gcn(folder, graph):
     return "\n".join(lines) + f"\n\n{size}. Medians, {ours[0]['device']}, {ours[0]['date']}.\n"
 
 
-FIGURES = {"book": book, "gcn": gcn, "gemm": gemm, "ladder": ladder, "ladder_cases": ladder_cases, "speedup": speedup, "time": time}
+def bounds(folder, *cases):
+    """A table of what limits SpMM, from hardware counters: a case is `graph,kind,features,type`."""
+    lines = ["\n| case | memory | L2 to multiprocessors | instructions issued | resident warps |", "|---|---|---|---|---|"]
+    for case in cases:
+        graph, kind, features, element = case.split(",")
+        wanted = {"graph": graph, "kind": kind, "features": int(features), "type": element, "impl": "warprow"}
+        found = records(folder, "spmm_counters.jsonl", **wanted)[-1]
+        names = ["dram_percent", "l2_to_sm_percent", "issue_percent", "warps_percent"]
+        cells = " | ".join(f"{found[name]:.0f} %" for name in names)
+        lines.append(f"| {graph}, {kind}, {features} features, {element} | {cells} |")
+    return "\n".join(lines) + "\n\nPercent of what an NVIDIA H200 can sustain, by Nsight Compute.\n"
+
+
+FIGURES = {"book": book, "bounds": bounds, "gcn": gcn, "gemm": gemm, "ladder": ladder, "ladder_cases": ladder_cases, "speedup": speedup, "time": time}
