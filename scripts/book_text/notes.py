@@ -8,10 +8,14 @@ link to its file.
 
 import os
 import re
+import textwrap
 
 from .fault import Fault
 
 MARK = re.compile(r"^<!-- note: (?P<path>[^#\s]+)#(?P<title>[^\n]*?) -->\n(?:> [^\n]*\n)*", re.MULTILINE)
+
+# Columns of a quoted line.
+WIDTH = 118
 
 
 def renewed(root, chapter, text):
@@ -25,7 +29,7 @@ def renewed(root, chapter, text):
         paragraphs = [part for part in path.read_text().split("\n\n") if part.startswith(start)]
         if len(paragraphs) != 1:
             raise Fault(f"wanted one paragraph {start} in {match['path']}, found {len(paragraphs)}")
-        lines = paragraphs[0].strip().splitlines()
+        lines = textwrap.wrap(paragraphs[0], WIDTH, break_on_hyphens=False, break_long_words=False)
         lines.append(f"([{match['path']}]({os.path.relpath(path, chapter.parent)}))")
         mark = match[0].split("\n", 1)[0]
         return mark + "\n" + "".join(f"> {line}\n" for line in lines)

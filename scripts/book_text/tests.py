@@ -144,7 +144,7 @@ class Notes(unittest.TestCase):
             (root / "notes.md").write_text("# Notes\n\n**First.** Found\none thing.\n\n**Second.** Another.\n")
             text = "Before\n\n<!-- note: notes.md#First -->\n> old\n\nAfter\n"
             once = notes.renewed(root, root / "chapter.md", text)
-            self.assertIn("-->\n> **First.** Found\n> one thing.\n> ([notes.md](notes.md))\n\nAfter", once)
+            self.assertIn("-->\n> **First.** Found one thing.\n> ([notes.md](notes.md))\n\nAfter", once)
             self.assertEqual(notes.renewed(root, root / "chapter.md", once), once)
             with self.assertRaises(Fault):
                 notes.renewed(root, root / "chapter.md", "<!-- note: notes.md#Third -->\n")
