@@ -1,4 +1,4 @@
-//! The access map of a warp: which sectors of global memory its lanes access_kind, request by request.
+//! The access map of a warp: which sectors of global memory its lanes touch, request by request.
 
 use super::sources::{Sources, place};
 use super::svg::{Align, CODE_CHARACTER, COLORS, MARGIN, Svg, WIDTH, cut, number};
@@ -24,7 +24,7 @@ const SECTOR: u64 = 32;
 
 /// Draws the requests of a traced warp of a kernel, in the order in which the warp executes them.
 ///
-/// A row is a request, a column a lane. Lanes that access_kind the same sector of 32 bytes have the same colour, and one box
+/// A row is a request, a column a lane. Lanes that touch the same sector of 32 bytes have the same colour, and one box
 /// if they are neighbours. The mark in a lane's box shows how high its address is among those of the request.
 #[must_use]
 pub fn access_map(kernel: &str, trace: &WarpTrace, sources: &Sources) -> String {
@@ -166,7 +166,7 @@ fn global(svg: &mut Svg, request: &TracedRequest) {
     svg.aligned(SECTORS, svg.y + 23.0, "small", &least, Align::End);
 }
 
-/// Whether a request access_kinds at least twice the sectors that its bytes need.
+/// Whether a request touches at least twice the sectors that its bytes need.
 fn is_wasteful(counters: &GlobalCounters) -> bool {
     counters.sectors >= 2 * counters.bytes.div_ceil(SECTOR)
 }
