@@ -7,8 +7,9 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use super::accumulate::{BlockTotals, CountedLaunch, Totals};
-use super::merge::Merger;
+use super::merge::{Following, Merger};
 use super::site::Sites;
+use super::successions::Successions;
 use super::trace::RequestKind;
 use crate::limits::WARP_SIZE;
 use crate::warp::bits;
@@ -42,7 +43,7 @@ impl Counting {
     pub fn new(launch: &Arc<CountedLaunch>) -> Rc<Self> {
         Rc::new(Self {
             sites: RefCell::new(Sites::new()),
-            merger: RefCell::new(Merger::new()),
+            merger: RefCell::new(Merger::default()),
             totals: RefCell::new(Totals::new(Arc::clone(launch))),
         })
     }
@@ -60,10 +61,14 @@ pub(crate) struct Recorder {
     counting: Rc<Counting>,
     /// The events of each thread of the block.
     events: Box<[RefCell<Vec<Event>>]>,
+    /// The address of a variable of the function that has called the kernel, for each thread that has started.
+    bases: Box<[Cell<usize>]>,
     /// The number of threads in each warp that have not returned.
     running: Box<[Cell<u32>]>,
     /// The lanes of each warp that wait until events have been merged.
     paused: Box<[Cell<u32>]>,
+    /// What the events of each warp have shown that were merged.
+    earlier: Box<[RefCell<Successions>]>,
     block: RefCell<BlockTotals>,
 }
 
@@ -73,8 +78,10 @@ impl Recorder {
         Self {
             counting: Rc::clone(counting),
             events: (0..threads).map(|_| RefCell::default()).collect(),
+            bases: (0..threads).map(|_| Cell::new(0)).collect(),
             running: (0..warps).map(|_| Cell::new(0)).collect(),
             paused: (0..warps).map(|_| Cell::new(0)).collect(),
+            earlier: (0..warps).map(|_| RefCell::default()).collect(),
             block: RefCell::default(),
         }
     }
@@ -93,13 +100,23 @@ impl Recorder {
         *self.block.borrow_mut() = totals.start_block(number, self.running.len());
     }
 
-    /// Records what the thread with a number, whose stack begins at `base`, does at the caller's place in the kernel: an
-    /// access of `bytes` bytes at `address`, or a collective operation of the lanes of the mask `address`. Returns
-    /// whether the thread must wait until events have been merged.
+    /// Runs the thread with a number.
+    #[inline(never)]
+    pub fn run(&self, thread: u32, kernel: &dyn Fn()) {
+        let base = 0_usize;
+        self.bases[thread as usize].set(std::ptr::from_ref(black_box(&base)).addr());
+        kernel();
+        // The variable is on the stack until the kernel has returned.
+        black_box(&base);
+    }
+
+    /// Records what a thread does at the caller's place in the kernel: an access of `bytes` bytes at `address`, or a
+    /// collective operation of the lanes of the mask `address`. [`run`](Self::run) runs the thread. Returns whether it
+    /// must wait until events have been merged.
     #[inline(never)]
     pub fn record(
         &self,
-        (thread, base): (u32, usize),
+        thread: u32,
         kind: RequestKind,
         bytes: u32,
         address: u64,
@@ -108,7 +125,8 @@ impl Recorder {
         let top = 0_usize;
         let top_address = std::ptr::from_ref(black_box(&top)).addr();
         let mut sites = self.counting.sites.borrow_mut();
-        // SAFETY: `run_thread` has set the base to a variable of its own, and it has called the kernel.
+        let base = self.bases[thread as usize].get();
+        // SAFETY: `run` has set the base to a variable of its own, and it has called the kernel.
         let site = unsafe { sites.find(top_address, base, (kind, bytes), location) };
         let event = Event { site, address };
         let mut events = self.events[thread as usize].borrow_mut();
@@ -129,7 +147,7 @@ impl Recorder {
         if paused == 0 {
             return 0;
         }
-        self.merge(warp, paused);
+        self.merge(warp, Following { paused, any: true });
         let has_room = |lane: &u32| self.lanes(warp)[*lane as usize].borrow().len() < MAX_EVENTS;
         let resumed: u32 = bits(paused).filter(has_room).map(|lane| 1 << lane).sum();
         self.paused[warp].set(paused & !resumed);
@@ -141,7 +159,11 @@ impl Recorder {
         let lanes = self.lanes(warp);
         let events = lanes.iter().map(|lane| lane.borrow().len()).sum::<usize>();
         if events >= ENOUGH_EVENTS {
-            self.merge(warp, 0);
+            let following = Following {
+                paused: 0,
+                any: true,
+            };
+            self.merge(warp, following);
         }
     }
 
@@ -156,7 +178,11 @@ impl Recorder {
         let running = self.running[warp].get() - 1;
         self.running[warp].set(running);
         if running == 0 {
-            self.merge(warp, 0);
+            let following = Following {
+                paused: 0,
+                any: false,
+            };
+            self.merge(warp, following);
         }
     }
 
@@ -171,15 +197,15 @@ impl Recorder {
         &self.events[start..self.events.len().min(start + LANES)]
     }
 
-    /// Puts the events of a warp's lanes together into requests, and counts these, as far as it is known what the lanes
-    /// of `paused` do.
-    fn merge(&self, warp: usize, paused: u32) {
+    /// Puts the events of a warp's lanes together into requests, and counts these.
+    fn merge(&self, warp: usize, following: Following) {
         let lanes = self.lanes(warp);
         let events: Vec<_> = lanes.iter().map(RefCell::take).collect();
         let sites = self.counting.sites.borrow();
         let (mut totals, mut block) = (self.counting.totals.borrow_mut(), self.block.borrow_mut());
         let mut merger = self.counting.merger.borrow_mut();
-        let left = merger.merge(&sites, &events, paused, |site, request| {
+        let mut earlier = self.earlier[warp].borrow_mut();
+        let left = merger.merge(&sites, &events, &mut earlier, following, |site, request| {
             totals.count(site, request);
             block.count(warp, request);
         });
