@@ -5,6 +5,7 @@ use super::svg::{Align, CODE_CHARACTER, COLORS, MARGIN, Svg, WIDTH, cut, number}
 use crate::counters::display::table::{bytes, grouped};
 use crate::counters::{GlobalCounters, TracedRequest, WarpTrace};
 use crate::limits::WARP_SIZE;
+use crate::warp::bits;
 
 /// The width of a lane.
 const LANE: f64 = 12.0;
@@ -93,9 +94,13 @@ fn row(svg: &mut Svg, request: &TracedRequest, times: usize, sources: &Sources) 
     if kind.is_global() {
         global(svg, request);
     } else {
-        for lane in (0..WARP_SIZE).filter(|lane| request.lanes >> lane & 1 != 0) {
-            svg.rect([left_of(lane) + 0.5, svg.y, LANE - 1.0, height], "plain");
-        }
+        let path: String = bits(request.lanes)
+            .map(|lane| {
+                let (x, y, width) = (number(left_of(lane) + 0.5), number(svg.y), LANE - 1.0);
+                format!("M{x} {y}h{width}v{height}h-{width}z")
+            })
+            .collect();
+        svg.path(&path, "plain");
     }
     if kind.is_shared() {
         let wavefronts = request.shared_counters().wavefronts.to_string();
