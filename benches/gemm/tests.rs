@@ -103,8 +103,8 @@ fn a_sweep_runs_each_instance_that_can_compute_the_product() {
     );
     // `Columns48Compact` takes no W of 17 columns.
     assert_eq!(names("gemm", "gemm_sm90_fragments_").len(), 4);
-    assert_eq!(names("gemm", "gemm_fragments_bf16_"), ["2", "8"]);
-    assert_eq!(names("gemm", "").len(), 2 + 4 + 2 + 6 + 3);
+    assert_eq!(names("gemm", "gemm_fragments_"), ["bf16"]);
+    assert_eq!(names("gemm", "").len(), 2 + 4 + 1 + 6 + 3);
     assert_eq!(
         names("log_softmax", "log_softmax_"),
         [

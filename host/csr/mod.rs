@@ -16,6 +16,7 @@ use crate::device::{Device, DeviceBuffer};
 use crate::operand::{OperandError, check_buffer, extent};
 use cuda_std::element::Element;
 use sprs::{CsMatI, CsMatViewI};
+use std::borrow::Cow;
 use std::sync::Arc;
 use structure::Shape;
 
@@ -127,19 +128,25 @@ impl<T: Element> DeviceCsr<T> {
         }
         // Each list is taken once, and what is checked is uploaded.
         let (indptr, col_idx) = (a.indptr(), a.indices());
+        let indptr = indptr.raw_storage();
         let shape = Shape::of(a);
-        let longest_row = shape.check_lines(indptr.raw_storage(), col_idx.len(), values.len())?;
-        // Those of a view of some rows do not start at 0.
-        let row_ptr = indptr.to_proper();
-        let pattern = DevicePattern {
+        shape.check_lists(indptr, col_idx.len(), values.len())?;
+        // Those of a view of some rows do not start at 0. They may descend: that is checked later.
+        let row_ptr = match indptr[0] {
+            0 => Cow::Borrowed(indptr),
+            first => Cow::Owned(indptr.iter().map(|end| end.wrapping_sub(first)).collect()),
+        };
+        let mut pattern = DevicePattern {
             device: device.clone(),
             rows: extent(extents[0], a.outer_dims())?,
             cols: extent(extents[1], a.inner_dims())?,
             row_ptr: device.upload(&row_ptr)?,
             col_idx: device.upload(col_idx)?,
-            longest_row,
+            longest_row: None,
         };
         let check = shape.start_check(&pattern)?;
+        // The host looks at the row pointers while the device looks at the columns.
+        pattern.longest_row = shape.check_lines(indptr)?;
         let values = device.upload(values)?;
         check.finish(&row_ptr)?;
         Ok(Self::from_parts(pattern, values))

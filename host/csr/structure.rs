@@ -8,7 +8,7 @@ use crate::device::DeviceBuffer;
 use crate::operand::{OperandError, check_len};
 use rayon::prelude::*;
 use sprs::CsMatViewI;
-use warprow_kernels::matrix::csr::{check_columns, rows};
+use warprow_kernels::matrix::csr::check_columns;
 
 /// What the structure of a matrix is checked against.
 #[derive(Clone, Copy)]
@@ -43,34 +43,48 @@ impl Shape {
         self.broken(number, reason)
     }
 
-    /// Checks that each line ends where the next one starts, that the last one ends with the last of `nonzeros`
-    /// indices, and that there are as many values. Returns the nonzeros of the longest line, if there are lines.
-    pub fn check_lines(
+    /// Checks the lengths of the lists: a row pointer for each line and one for the last line's end, and an index and a
+    /// value for each nonzero.
+    pub fn check_lists(
         self,
         indptr: &[u32],
-        nonzeros: usize,
+        indices: usize,
         values: usize,
-    ) -> Result<Option<u32>, OperandError> {
+    ) -> Result<(), OperandError> {
         let wanted = self.lines as u64 + 1;
         check_len("the list of row pointers", indptr.len() as u64, wanted)?;
-        let lengths = LineLengths::of(indptr);
-        if !lengths.all_ascend {
-            let mut lines = indptr.windows(2);
-            let number = lines.position(|ends| ends[0] > ends[1]);
-            let number = number.expect("one of the lines ends before it starts");
-            let (start, end) = (indptr[number], indptr[number + 1]);
-            let reason = format!("it starts at nonzero {start} and ends before nonzero {end}");
-            return Err(self.broken(number, reason));
-        }
         // Those of a view of some lines start where the lines before end.
-        let wanted = u64::from(indptr[self.lines] - indptr[0]);
-        check_len("the list of indices", nonzeros as u64, wanted)?;
-        check_len("the list of values", values as u64, wanted)?;
-        Ok((self.lines > 0).then_some(lengths.longest))
+        let Some(nonzeros) = indptr[self.lines].checked_sub(indptr[0]) else {
+            return Err(self.descending(indptr));
+        };
+        check_len("the list of indices", indices as u64, nonzeros.into())?;
+        check_len("the list of values", values as u64, nonzeros.into())
     }
 
-    /// Starts to check on the device that the indices of each line ascend and are below the extent. The row pointers of
-    /// the pattern are those that [`check_lines`](Self::check_lines) has checked.
+    /// Checks that no line ends before it starts. Returns the nonzeros of the longest line, if there are lines. The
+    /// lengths of the lists are right.
+    pub fn check_lines(self, indptr: &[u32]) -> Result<Option<u32>, OperandError> {
+        let lengths = LineLengths::of(indptr);
+        if lengths.all_ascend {
+            Ok((self.lines > 0).then_some(lengths.longest))
+        } else {
+            Err(self.descending(indptr))
+        }
+    }
+
+    /// The error for row pointers that descend somewhere.
+    fn descending(self, indptr: &[u32]) -> OperandError {
+        let mut lines = indptr.windows(2);
+        let number = lines.position(|ends| ends[0] > ends[1]);
+        let number = number.expect("one of the lines ends before it starts");
+        let (start, end) = (indptr[number], indptr[number + 1]);
+        let reason = format!("it starts at nonzero {start} and ends before nonzero {end}");
+        self.broken(number, reason)
+    }
+
+    /// Starts to check on the device that the indices of each line ascend and are below the extent. The lengths of the
+    /// lists are right. The result counts only if [`check_lines`](Self::check_lines) accepts the row pointers, which
+    /// the host can do meanwhile.
     pub fn start_check(self, pattern: &DevicePattern) -> Result<IndexCheck, OperandError> {
         let nonzeros = pattern.nonzeros();
         if nonzeros == 0 {
@@ -89,8 +103,8 @@ impl Shape {
             pattern.col_idx.read_only(),
             fault.mutable(),
         );
-        let config = rows::launch(nonzeros);
-        // SAFETY: the row pointers ascend from 0 to the number of nonzeros, checked before.
+        let config = check_columns::launch(nonzeros);
+        // SAFETY: there are `rows + 1` row pointers, checked by `check_lists`; buffers are aligned to 16 bytes.
         unsafe { (pattern.device).launch(&check_columns::check_columns(), config, arguments)? };
         Ok(IndexCheck {
             shape: self,
@@ -108,7 +122,7 @@ pub(super) struct IndexCheck {
 }
 
 impl IndexCheck {
-    /// Waits for the result; `lines` are the row pointers that were uploaded.
+    /// Waits for the result; `lines` are the row pointers that were uploaded, which ascend.
     pub fn finish(self, lines: &[u32]) -> Result<(), OperandError> {
         let Some(fault) = self.fault else {
             return Ok(());
@@ -159,6 +173,19 @@ impl LineLengths {
 
     /// Those of a thread. It looks at all of them: without an early exit, the compiler vectorises the loop.
     fn in_order(indptr: &[u32]) -> Self {
+        // The lengths as signed numbers: SSE2, which all x86-64 have, has no unsigned comparison.
+        let ends = indptr.iter().zip(&indptr[1..]);
+        let (bits, longest) = ends.fold((indptr[0], 0), |(bits, longest): (u32, i32), ends| {
+            let length = ends.1.wrapping_sub(*ends.0);
+            (bits | ends.1 | length, longest.max(length as i32))
+        });
+        if bits >> 31 == 0 {
+            // All pointers are below 2^31, so a length below 2^31 is not that of a line which ends before it starts.
+            return Self {
+                all_ascend: true,
+                longest: longest as u32,
+            };
+        }
         let ends = indptr.iter().zip(&indptr[1..]);
         ends.fold(Self::NO_LINES, |lengths, (&start, &end)| Self {
             all_ascend: lengths.all_ascend & (start <= end),
@@ -178,7 +205,8 @@ impl LineLengths {
 pub(crate) fn check<V>(a: &CsMatViewI<'_, V, u32, u32>) -> Result<(), OperandError> {
     let (shape, indptr, indices) = (Shape::of(a), a.indptr(), a.indices());
     let indptr = indptr.raw_storage();
-    shape.check_lines(indptr, indices.len(), a.data().len())?;
+    shape.check_lists(indptr, indices.len(), a.data().len())?;
+    shape.check_lines(indptr)?;
     let is_broken = |ends: &[u32]| {
         let line = &indices[(ends[0] - indptr[0]) as usize..(ends[1] - indptr[0]) as usize];
         let is_inside = line

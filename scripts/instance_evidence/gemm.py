@@ -34,6 +34,11 @@ ROUNDS = "gemm_warp_fragments_f32_"
 
 # Why instances exist that no measured case is faster with.
 REASONS = {
+    "gemm_fragments_*": "rows of an odd number of 16-bit elements, which no other kernel takes",
+    "gemm_warp_fragments_f16_Columns128Streamed": "a W of any depth on GPUs without warpgroups: at 1024 to 128, "
+    "the only other kernel for it, fragments, takes 1.9 times as long",
+    "gemm_warpgroup_fragments_f16_Columns128": "65 to 127 columns, which are not measured: the streamed tile takes "
+    "1.12 times as long at 64 columns, and as long at 128",
     "gemm_*_bf16_*": "bf16: as f16 with the same tile, which is measured",
     "log_softmax_*_bf16*": "bf16: as f16, which is measured",
     "log_softmax_streamed_*": "rows of any number of classes",

@@ -1,7 +1,7 @@
 //! The kernels that the tests launch, and how they launch them.
 
 use cuda_std::prelude::*;
-use support::devices;
+use support::{devices, unshared_devices};
 use warprow::device::{Device, DeviceBuffer, DeviceError};
 use warprow::launch;
 
@@ -62,7 +62,15 @@ pub fn affine_wanted(len: u32) -> Vec<u32> {
 
 /// All devices, with the kernels above.
 pub fn devices_with_kernels() -> Vec<Device> {
-    let devices = devices();
+    with_kernels(devices())
+}
+
+/// As [`devices_with_kernels`], with handles that no other test has.
+pub fn unshared_devices_with_kernels() -> Vec<Device> {
+    with_kernels(unshared_devices())
+}
+
+fn with_kernels(devices: Vec<Device>) -> Vec<Device> {
     for device in &devices {
         device.load_ptx(PTX).unwrap();
     }

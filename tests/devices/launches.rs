@@ -2,6 +2,7 @@
 
 use crate::kernels::{
     BLOCK, affine, affine_wanted, devices_with_kernels, run_affine, through_shared,
+    unshared_devices_with_kernels,
 };
 use cuda_std::prelude::*;
 use warprow::device::{Device, DeviceError};
@@ -157,7 +158,7 @@ fn a_timer_gives_a_gpu_s_time_and_none_of_the_emulator() {
 
 #[test]
 fn a_log_counts_the_launches_of_each_kernel_while_it_is_alive() {
-    for device in devices_with_kernels() {
+    for device in unshared_devices_with_kernels() {
         run_affine(&device, 10).unwrap();
         let log = device.log_launches();
         assert!(log.launches().is_empty(), "{device}");

@@ -27,6 +27,19 @@ pub fn devices() -> Vec<Device> {
     devices
 }
 
+/// As [`devices`], with a handle of the GPU that no other test has: a log of its launches has those of one test alone.
+///
+/// # Panics
+///
+/// As [`devices`]; and if the GPU cannot be opened once more.
+pub fn unshared_devices() -> Vec<Device> {
+    let mut devices = devices();
+    for gpu in devices.iter_mut().filter(|device| !device.is_emulator()) {
+        *gpu = Device::open().unwrap_or_else(|error| panic!("{error}"));
+    }
+    devices
+}
+
 /// The emulator with all its checks under each of 100 random schedules, on one and on two threads of the host in turn.
 /// A right kernel has no fault on any of them.
 pub fn schedules() -> impl Iterator<Item = Device> {

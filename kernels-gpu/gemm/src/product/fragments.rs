@@ -1,7 +1,7 @@
 //! XW on tensor cores: each lane loads its fragments of X from global memory directly into registers.
 //!
 //! A block copies W to shared memory, column by column, and then computes tiles of 128 rows in turn; a warp computes 16
-//! rows and 16 or 64 columns at once. f16 and bf16 are summed in f32.
+//! rows and 16 columns at once. f16 and bf16 are summed in f32.
 //!
 //! `mma.sync` expects single, scattered elements of a row in each lane. But a sum over k stays the same if X and W
 //! number k in another order, the same for both. So a lane loads 16 neighbouring bytes (a *strip*) of its rows, and
@@ -41,6 +41,12 @@ const ROWS: u32 = 16;
 /// Rows of a block's tile.
 const BLOCK_ROWS: u32 = BLOCK / WARP_SIZE * ROWS;
 
+/// Fragments of 8 columns in a tile.
+const COLUMN_FRAGMENTS: usize = 2;
+
+/// Columns of a tile.
+const COLS: u32 = 8 * COLUMN_FRAGMENTS as u32;
+
 /// Bytes of a row of X that a warp multiplies in one step, 16 for each lane.
 const STEP_BYTES: u32 = 64;
 
@@ -56,10 +62,10 @@ const BLOCKS_PER_MULTIPROCESSOR: u32 = 2;
 
 /// The number of steps in a slice of W, and the bytes from one column to the next in shared memory.
 ///
-/// `row_bytes` is the length of a row of X, `tiles` the number of 8-column tiles of a warp.
+/// `row_bytes` is the length of a row of X.
 #[inline(always)]
-fn slice(row_bytes: u64, tiles: u32) -> (u32, u32) {
-    let most = SLICE_BYTES / (8 * tiles * STEP_BYTES) - 1;
+fn slice(row_bytes: u64) -> (u32, u32) {
+    let most = SLICE_BYTES / (COLS * STEP_BYTES) - 1;
     // The cast is exact: the number is at most `most`.
     let steps = row_bytes.div_ceil(STEP_BYTES.into()).clamp(1, most.into()) as u32;
     // An odd number of steps: two columns then lie in different halves of the banks.
@@ -79,47 +85,42 @@ impl<T: TensorCoreElement> Multiplies<T> for Fragments {
     /// The grid has tiles of columns along x and tiles of 128 rows along y. Blocks that are neighbours along x run at
     /// about the same time and read the same rows of X. A block computes several tiles of rows in turn.
     fn plan(problem: GemmProblem) -> PlannedLaunch<T> {
-        let instances = [(2, fragments::<T, 2>()), (8, fragments::<T, 8>())];
-        let named = (instances.iter()).find(|(_, kernel)| problem.instance == Some(kernel.name()));
-        let by_columns = &instances[usize::from(problem.cols > 16)];
-        let &(tiles, kernel) = named.unwrap_or(by_columns);
-        let (_, stride) = slice(u64::from(problem.depth) * size_of::<T>() as u64, tiles);
-        let across = problem.cols.div_ceil(8 * tiles);
+        let (_, stride) = slice(u64::from(problem.depth) * size_of::<T>() as u64);
+        let across = problem.cols.div_ceil(COLS);
         let most = (problem.multiprocessors.max(1)).saturating_mul(BLOCKS_PER_MULTIPROCESSOR);
         let blocks = problem.rows.div_ceil(BLOCK_ROWS);
         // All blocks have equally many tiles, or one less.
         let each = blocks.div_ceil(most.min(blocks).min(MAX_GRID_Y));
         let config = LaunchConfig::new((across, blocks.div_ceil(each)), BLOCK);
         PlannedLaunch {
-            config: config.shared_bytes(8 * tiles * stride),
-            kernel,
+            config: config.shared_bytes(COLS * stride),
+            kernel: fragments::<T>(),
         }
     }
 }
 
-/// `Y[row, j] = sum over k of X[row, k] * W[k, j]`; a warp computes 16 rows and `8 * TILES` columns.
+/// `Y[row, j] = sum over k of X[row, k] * W[k, j]`; a warp computes 16 rows and 16 columns.
 ///
-/// In a step, a lane loads 16 bytes of each of two rows of X, and 16 bytes of W from shared memory for each tile of 8
-/// columns.
+/// In a step, a lane loads 16 bytes of each of two rows of X, and 16 bytes of W from shared memory for each fragment of
+/// 8 columns.
 ///
 /// # Safety
 ///
 /// `x` is m x k, `w` k x n, `y` m x n; they do not overlap and are aligned to 16 bytes. The launch is the plan of
 /// [`Fragments`].
-#[kernel(name = "gemm_fragments", T = [f16, bf16], TILES = [2, 8])]
-pub unsafe fn fragments<T: TensorCoreElement, const TILES: usize>(
+#[kernel(name = "gemm_fragments", T = [f16, bf16])]
+pub unsafe fn fragments<T: TensorCoreElement>(
     x: Dense<T>,
     w: Dense<T>,
     y: DenseMut<T>,
     epilogue: BiasRelu<T>,
 ) {
-    let width = 8 * TILES as u32;
     let row_bytes = u64::from(x.cols) * size_of::<T>() as u64;
-    let (steps, stride) = slice(row_bytes, TILES as u32);
+    let (steps, stride) = slice(row_bytes);
     // The cast is exact: there are no more steps than elements in a row, and those are a u32.
     let all_steps = row_bytes.div_ceil(STEP_BYTES.into()) as u32;
     let block_tiles = x.rows.div_ceil(BLOCK_ROWS);
-    let mut column = thread::block_idx_x() * width;
+    let mut column = thread::block_idx_x() * COLS;
     while column < w.cols {
         let weights = WeightSlice {
             w: &w,
@@ -134,34 +135,34 @@ pub unsafe fn fragments<T: TensorCoreElement, const TILES: usize>(
         unsafe {
             let one_slice = all_steps <= steps;
             if one_slice {
-                weights.load(0, width);
+                weights.load(0);
                 thread::sync_threads();
             }
             let mut tile = thread::block_idx_y();
             while tile < block_tiles {
                 let warp = thread::thread_idx_x() / WARP_SIZE;
                 let rows = WarpRows::new(&x, tile * (BLOCK / WARP_SIZE) + warp);
-                let mut sums = [[T::Sum::ZERO; 4]; TILES];
+                let mut sums = [[T::Sum::ZERO; 4]; COLUMN_FRAGMENTS];
                 let mut first = 0;
                 while first < all_steps {
                     if !one_slice {
-                        weights.load(first, width);
+                        weights.load(first);
                         thread::sync_threads();
                     }
                     let count = (all_steps - first).min(steps);
-                    rows.add_slice::<TILES>(first, count, &weights, &mut sums);
+                    rows.add_slice(first, count, &weights, &mut sums);
                     if !one_slice {
                         thread::sync_threads();
                     }
                     first += steps;
                 }
-                rows.store::<TILES>(&y, &epilogue, column, sums);
+                rows.store(&y, &epilogue, column, sums);
                 tile += thread::grid_dim_y();
             }
             // The next load overwrites the slice.
             thread::sync_threads();
         }
-        column += thread::grid_dim_x() * width;
+        column += thread::grid_dim_x() * COLS;
     }
 }
 
@@ -202,12 +203,12 @@ impl<T: TensorCoreElement> WarpRows<T> {
     ///
     /// The slice is written, and has `count` steps. All lanes of the warp call it.
     #[inline(always)]
-    unsafe fn add_slice<const TILES: usize>(
+    unsafe fn add_slice(
         &self,
         first: u32,
         count: u32,
         weights: &WeightSlice<'_, T>,
-        sums: &mut [[T::Sum; 4]; TILES],
+        sums: &mut [[T::Sum; 4]; COLUMN_FRAGMENTS],
     ) {
         let mut step = 0;
         while step < count {
@@ -219,15 +220,13 @@ impl<T: TensorCoreElement> WarpRows<T> {
                     let step = step + i as u32;
                     if step < count {
                         let (low, high) = (T::prepare(strips[i][0]), T::prepare(strips[i][1]));
-                        unroll!(tile in 0..8 {
-                            if const { tile < TILES } {
-                                let weights = weights.strip(tile as u32, step);
-                                unroll!(half in 0..2 {
-                                    let (low, high) = (halves(low)[half], halves(high)[half]);
-                                    let weights = halves(weights)[half];
-                                    sums[tile] = T::multiply(low, high, weights, sums[tile]);
-                                });
-                            }
+                        unroll!(n in 0..2 {
+                            let weights = weights.strip(n as u32, step);
+                            unroll!(half in 0..2 {
+                                let (low, high) = (halves(low)[half], halves(high)[half]);
+                                let weights = halves(weights)[half];
+                                sums[n] = T::multiply(low, high, weights, sums[n]);
+                            });
                         });
                     }
                 });
@@ -297,12 +296,12 @@ impl<T: TensorCoreElement> WarpRows<T> {
     /// Y has as many rows as X, the bias has one element for each column of Y, and no other warp writes these rows and
     /// columns.
     #[inline(always)]
-    unsafe fn store<const TILES: usize>(
+    unsafe fn store(
         &self,
         y: &DenseMut<T>,
         epilogue: &BiasRelu<T>,
         column: u32,
-        sums: [[T::Sum; 4]; TILES],
+        sums: [[T::Sum; 4]; COLUMN_FRAGMENTS],
     ) {
         let lane = warp::lane_id();
         let cols = y.cols as usize;
@@ -310,10 +309,10 @@ impl<T: TensorCoreElement> WarpRows<T> {
             let row = self.first + u64::from(lane / 4) + 8 * half as u64;
             if row < u64::from(y.rows) {
                 let row_start = row as usize * cols;
-                unroll!(tile in 0..8 {
-                    let column = column as usize + 8 * tile + 2 * (lane % 4) as usize;
-                    if const { tile < TILES } && column < cols {
-                        let pair = [sums[tile][2 * half], sums[tile][2 * half + 1]];
+                unroll!(n in 0..2 {
+                    let column = column as usize + 8 * n + 2 * (lane % 4) as usize;
+                    if column < cols {
+                        let pair = [sums[n][2 * half], sums[n][2 * half + 1]];
                         // SAFETY: `row < y.rows` and `column < cols`, checked above; no other lane has this row and
                         // these two columns.
                         unsafe { store_pair(y, epilogue, row_start, column, pair) };

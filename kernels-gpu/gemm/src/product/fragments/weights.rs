@@ -1,7 +1,7 @@
 //! A slice of W in shared memory, column by column.
 
 use crate::TensorCoreElement;
-use crate::product::fragments::{BLOCK, STEP_BYTES};
+use crate::product::fragments::{BLOCK, COLS, STEP_BYTES};
 use cuda_std::prelude::*;
 use warprow_kernels_matrix::Dense;
 
@@ -20,21 +20,21 @@ pub(crate) struct WeightSlice<'a, T> {
 }
 
 impl<E: TensorCoreElement> WeightSlice<'_, E> {
-    /// Copies `width` columns of the slice that starts at step `first`. Elements outside of W are zero.
+    /// Copies the [`COLS`] columns of the slice that starts at step `first`. Elements outside of W are zero.
     ///
     /// # Safety
     ///
-    /// All threads of the block call it, and `memory` has room for `width * stride` bytes. Barriers separate the call
+    /// All threads of the block call it, and `memory` has room for `COLS * stride` bytes. Barriers separate the call
     /// from earlier and later uses of the slice.
     #[inline(always)]
-    pub unsafe fn load(&self, first: u32, width: u32) {
+    pub unsafe fn load(&self, first: u32) {
         let per_step = STEP_BYTES / size_of::<E>() as u32;
         let zero = E::narrow(E::Sum::ZERO);
         let mut i = thread::thread_idx_x();
-        while i < self.steps * per_step * width {
-            let (k, j) = (i / width, i % width);
+        while i < self.steps * per_step * COLS {
+            let (k, j) = (i / COLS, i % COLS);
             let (row, column) = (first * per_step + k, self.column + j);
-            // SAFETY: `row < w.rows` and `column < w.cols`, checked here; `k` is in the column and `j < width`, so the
+            // SAFETY: `row < w.rows` and `column < w.cols`, checked here; `k` is in the column and `j < COLS`, so the
             // element is in the slice, and no other thread has this `i`.
             unsafe {
                 let mut weight = zero;
@@ -49,16 +49,16 @@ impl<E: TensorCoreElement> WeightSlice<'_, E> {
         }
     }
 
-    /// The lane's strip of its column of an 8-column tile, in that step of the slice.
+    /// The lane's strip of its column of a fragment of 8 columns, in that step of the slice.
     ///
     /// # Safety
     ///
-    /// The slice is written; it has the tile and the step.
+    /// The slice is written; it has the fragment and the step.
     #[inline(always)]
-    pub unsafe fn strip(&self, tile: u32, step: u32) -> [u32; 4] {
+    pub unsafe fn strip(&self, fragment: u32, step: u32) -> [u32; 4] {
         let lane = warp::lane_id();
-        let offset = (8 * tile + lane / 4) * self.stride + step * STEP_BYTES + lane % 4 * 16;
-        // SAFETY: the slice has column `8 * tile + lane / 4` and 64 bytes of this step in it, by the contract.
+        let offset = (8 * fragment + lane / 4) * self.stride + step * STEP_BYTES + lane % 4 * 16;
+        // SAFETY: the slice has column `8 * fragment + lane / 4` and 64 bytes of this step in it, by the contract.
         E::prepare(unsafe { self.memory.offset_bytes(offset).load4(0) })
     }
 }
