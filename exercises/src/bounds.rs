@@ -59,7 +59,7 @@ pub struct Measured {
     pub counter: Counter,
     /// Its value.
     pub value: f64,
-    /// Its bound, and whether that is a minimum.
+    /// Its bound.
     pub bound: f64,
     /// Whether the bound is a minimum.
     pub is_minimum: bool,
@@ -70,7 +70,7 @@ pub struct Measured {
 }
 
 impl Bounds {
-    /// The counters that have a bound, for the launches of a case.
+    /// The counters that have a bound, for the launches of a case; minima first.
     #[must_use]
     pub fn measure(&self, reports: &[LaunchReport]) -> Vec<Measured> {
         let with = |is_minimum, bounds: &BTreeMap<Counter, f64>| {
@@ -79,8 +79,8 @@ impl Bounds {
                 .map(|(&counter, &bound)| counter.measure(reports, bound, is_minimum));
             measured.collect::<Vec<_>>()
         };
-        let mut all = with(false, &self.at_most);
-        all.extend(with(true, &self.at_least));
+        let mut all = with(true, &self.at_least);
+        all.extend(with(false, &self.at_most));
         all
     }
 }
@@ -99,25 +99,23 @@ impl Measured {
 
 impl fmt::Display for Measured {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let bound = if self.is_minimum {
+        let (value, name) = (round(self.value), self.counter.name());
+        match self.busiest {
+            Some((block, warp)) if self.counter == Counter::BusiestWarp => write!(
+                f,
+                "warp {warp} of block {block}, the busiest one, makes {value} {name}"
+            )?,
+            Some((block, _)) => write!(f, "block {block}, the busiest one, makes {value} {name}")?,
+            None => write!(f, "the kernel has {value} {name}")?,
+        }
+        let limit = if self.is_minimum {
             "minimum"
         } else {
             "maximum"
         };
-        let (value, name) = (round(self.value), self.counter.name());
-        write!(
-            f,
-            "the kernel has {value} {name}; the {bound} is {}",
-            round(self.bound)
-        )?;
-        if let Some((file, line)) = &self.line {
-            write!(f, " (most at {file}:{line})")?;
-        }
-        match self.busiest {
-            Some((block, warp)) if self.counter == Counter::BusiestWarp => {
-                write!(f, " (warp {warp} of block {block} is the busiest)")
-            }
-            Some((block, _)) => write!(f, " (block {block} is the busiest)"),
+        write!(f, "; the {limit} is {}", round(self.bound))?;
+        match &self.line {
+            Some((file, line)) => write!(f, " (most at {file}:{line})"),
             None => Ok(()),
         }
     }
@@ -144,8 +142,7 @@ impl Counter {
             Self::LanesPerLoad => "active lanes per load request",
             Self::BlockBarriers => "barriers (one for each warp that waits)",
             Self::Shuffles => "shuffles (one for each warp)",
-            Self::BusiestBlock => "times the mean of all blocks as requests of the busiest block",
-            Self::BusiestWarp => "times the mean of all warps as requests of the busiest warp",
+            Self::BusiestBlock | Self::BusiestWarp => "times as many requests as the mean",
         }
     }
 

@@ -1,5 +1,6 @@
 //! Checks an attempt: all sizes in order, then in random schedules, then the bounds on counters.
 
+use std::iter;
 use std::num::{NonZeroU64, NonZeroUsize};
 use std::process::ExitCode;
 
@@ -7,6 +8,7 @@ use simt::{CounterOptions, Options, Schedule};
 
 use crate::bounds::Measured;
 use crate::description::Exercise;
+use crate::emulated::EmulatedMemory;
 use crate::gpu::Gpu;
 use crate::verdict::{Failure, Rejection};
 
@@ -20,57 +22,54 @@ pub type Case = fn(&Gpu, u32) -> Result<(), Failure>;
 /// The first thing that is wrong: a fault, a wrong result, or a counter beyond its bound.
 pub fn check(exercise: &Exercise, case: Case) -> Result<Vec<Measured>, Box<Rejection>> {
     let description = &exercise.description;
-    let run = |size, schedule, counters| -> Result<_, Box<Rejection>> {
-        let gpu = Gpu::new(Options {
+    let memory = |schedule, counters| {
+        EmulatedMemory::new(Options {
             // One worker, so that a schedule depends on its seed alone.
             workers: NonZeroUsize::new(1),
             max_steps: NonZeroU64::new(description.max_steps),
             schedule,
             counters,
             ..Options::default()
-        });
-        let rejected = |failure| {
-            Box::new(Rejection {
-                size,
-                schedule,
-                failure,
-                formula: description.formula.clone(),
-            })
-        };
-        match case(&gpu, size) {
-            Ok(()) => Ok(gpu.reports()),
-            Err(failure) => Err(rejected(failure)),
-        }
+        })
     };
-    for &size in &description.sizes {
-        run(size, Schedule::InOrder, None)?;
-    }
-    for seed in 0..description.schedules {
+    let run = |memory: &EmulatedMemory, size, schedule| {
+        let ran = case(&Gpu::emulated(memory), size);
+        ran.map_err(|failure| reject(exercise, size, schedule, failure))
+    };
+    let seeds = (0..description.schedules).map(|seed| Schedule::Random { seed });
+    for schedule in iter::once(Schedule::InOrder).chain(seeds) {
+        let memory = memory(schedule, None);
         for &size in &description.sizes {
-            run(size, Schedule::Random { seed }, None)?;
+            run(&memory, size, schedule)?;
         }
     }
     let Some(bounds) = &description.bounds else {
         return Ok(Vec::new());
     };
-    let reports = run(
-        bounds.size,
-        Schedule::InOrder,
-        Some(CounterOptions::default()),
-    )?;
-    let measured = bounds.measure(&reports);
+    let (size, schedule) = (bounds.size, Schedule::InOrder);
+    let memory = memory(schedule, Some(CounterOptions::default()));
+    run(&memory, size, schedule)?;
+    let measured = bounds.measure(&memory.reports());
     match measured.iter().find(|measured| !measured.is_kept()) {
         None => Ok(measured),
-        Some(beyond) => Err(Box::new(Rejection {
-            size: bounds.size,
-            schedule: Schedule::InOrder,
-            failure: Failure::Bound(beyond.clone()),
-            formula: description.formula.clone(),
-        })),
+        Some(beyond) => {
+            let failure = Failure::Bound(beyond.clone());
+            Err(reject(exercise, size, schedule, failure))
+        }
     }
 }
 
-/// The main function of a compiled attempt: checks it, prints the verdict, and succeeds if the attempt passes.
+fn reject(exercise: &Exercise, size: u32, schedule: Schedule, failure: Failure) -> Box<Rejection> {
+    Box::new(Rejection {
+        size,
+        schedule,
+        failure,
+        formula: exercise.description.formula.clone(),
+    })
+}
+
+/// The main function of a compiled attempt: checks it, prints the verdict, and succeeds if the attempt passes. With an
+/// argument, the path of an archive of PTX, it runs on a GPU.
 #[must_use]
 pub fn attempt_main(name: &str, case: Case) -> ExitCode {
     let exercise = match Exercise::open(name) {
@@ -80,18 +79,14 @@ pub fn attempt_main(name: &str, case: Case) -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
+    #[cfg(feature = "cuda")]
+    if let Some(archive) = std::env::args_os().nth(1) {
+        return crate::cuda::attempt_main(&exercise, case, archive.as_ref());
+    }
     match check(&exercise, case) {
         Ok(measured) => {
-            for Measured {
-                counter,
-                value,
-                bound,
-                is_minimum,
-                ..
-            } in measured
-            {
-                let limit = if is_minimum { "minimum" } else { "maximum" };
-                println!("  {value:.2} {} ({limit} {bound})", counter.name());
+            for counter in measured {
+                println!("  {counter}");
             }
             ExitCode::SUCCESS
         }

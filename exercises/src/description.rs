@@ -33,6 +33,8 @@ pub struct Description {
     /// Number of random schedules for each size.
     #[serde(default = "default_schedules")]
     pub schedules: u64,
+    /// The size with which a GPU is timed.
+    pub timed_size: Option<u32>,
     /// Maximum number of steps of a block. More are a fault, because the kernel probably never ends.
     #[serde(default = "default_max_steps")]
     pub max_steps: u64,

@@ -24,3 +24,77 @@ pub fn numbers(count: usize, bound: u32) -> Vec<u32> {
         .map(|index| (hash(index) % u64::from(bound)) as u32)
         .collect()
 }
+
+/// A sparse matrix in CSR: the nonzeros of row r are those from `row_ptr[r]` to before `row_ptr[r + 1]`.
+#[derive(Clone, Debug)]
+pub struct Csr {
+    /// Number of columns.
+    pub cols: u32,
+    /// For each row its first nonzero, and at last the number of all nonzeros.
+    pub row_ptr: Vec<u32>,
+    /// The column of each nonzero; they rise within a row.
+    pub col_idx: Vec<u32>,
+    /// The value of each nonzero.
+    pub values: Vec<f32>,
+}
+
+impl Csr {
+    /// A matrix of `rows` rows and `cols` columns; `length` tells the number of nonzeros of a row. Rows longer than
+    /// `cols` are cut.
+    #[must_use]
+    pub fn new(rows: u32, cols: u32, length: impl Fn(u32) -> u32) -> Self {
+        let (mut row_ptr, mut col_idx) = (vec![0], Vec::new());
+        for row in 0..rows {
+            let length = length(row).min(cols);
+            // Every third column, from a random one on: distinct if 3 does not divide `cols`.
+            let step = if cols.is_multiple_of(3) { 1 } else { 3 };
+            let first = hash(u64::from(row)) % u64::from(cols.max(1));
+            let column = |k| ((first + step * u64::from(k)) % u64::from(cols)) as u32;
+            let mut columns: Vec<u32> = (0..length).map(column).collect();
+            columns.sort_unstable();
+            col_idx.extend(columns);
+            row_ptr.push(col_idx.len() as u32);
+        }
+        let values = floats(col_idx.len());
+        Self {
+            cols,
+            row_ptr,
+            col_idx,
+            values,
+        }
+    }
+
+    /// A matrix with rows of 0 to 7 nonzeros, and every 50th row with 100.
+    #[must_use]
+    pub fn typical(rows: u32, cols: u32) -> Self {
+        Self::new(rows, cols, |row| match row % 50 {
+            20 => 100,
+            _ => (hash(u64::from(row) + 1) % 8) as u32,
+        })
+    }
+
+    /// The number of rows.
+    #[must_use]
+    pub fn rows(&self) -> usize {
+        self.row_ptr.len() - 1
+    }
+
+    /// The row of each nonzero.
+    #[must_use]
+    pub fn row_idx(&self) -> Vec<u32> {
+        let lengths = self.row_ptr.windows(2).map(|pair| pair[1] - pair[0]);
+        let rows = (0..).zip(lengths);
+        rows.flat_map(|(row, length)| (0..length).map(move |_| row))
+            .collect()
+    }
+
+    /// The matrix times a vector. It is exact for whole numbers.
+    #[must_use]
+    pub fn times(&self, x: &[f32]) -> Vec<f32> {
+        let mut y = vec![0.0; self.rows()];
+        for (nonzero, row) in self.row_idx().into_iter().enumerate() {
+            y[row as usize] += self.values[nonzero] * x[self.col_idx[nonzero] as usize];
+        }
+        y
+    }
+}

@@ -9,11 +9,15 @@
 //! | [`gpu`] | the device of a case: buffers, launches, and comparison with the reference |
 //! | [`inputs`] | numbers and sparse matrices for cases |
 //! | [`check`](mod@check) | runs a case with all sizes, schedules and bounds |
+//! | `cuda` | the same on a GPU, with the feature `cuda` |
 //! | [`verdict`] | what went wrong, as text |
 
 pub mod bounds;
 pub mod check;
+#[cfg(feature = "cuda")]
+pub mod cuda;
 pub mod description;
+mod emulated;
 pub mod gpu;
 pub mod inputs;
 pub mod list;
@@ -23,7 +27,7 @@ pub use check::{Case, attempt_main};
 
 /// What a `case.rs` imports.
 pub mod prelude {
-    pub use crate::gpu::{Buffer, Gpu};
+    pub use crate::gpu::{Buffer, Gpu, expect_equal};
     pub use crate::inputs;
     pub use crate::verdict::Failure;
     pub use cuda_std::prelude::*;

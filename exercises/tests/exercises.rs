@@ -26,8 +26,11 @@ fn open(name: &str) -> Exercise {
 #[track_caller]
 fn rejection(exercise: &Exercise, case: Case, message: &str) -> Box<Rejection> {
     let rejection = check(exercise, case).expect_err("the attempt passes");
-    let text = rejection.to_string();
-    assert!(text.contains(message), "{message:?} is not in:\n{text}");
+    let text = rejection.failure.to_string();
+    assert!(
+        text.contains(message),
+        "{message:?} is not in:\n{rejection}"
+    );
     rejection
 }
 

@@ -11,6 +11,7 @@ mod events;
 mod memory_pool;
 mod module;
 mod occupancy;
+mod profiler;
 mod ptx;
 mod recording;
 mod side_streams;

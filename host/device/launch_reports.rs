@@ -1,4 +1,4 @@
-//! What launches on an emulator have counted.
+//! What launches have counted: on an emulator, and by a GPU's profiler.
 
 use super::error::DeviceError;
 use super::{Backend, Device};
@@ -36,8 +36,8 @@ impl Device {
     ///
     /// # Errors
     ///
-    /// [`DeviceError::NoCounters`]: the device is an emulator that counts nothing, or a GPU, whose launches Nsight Compute
-    /// (`ncu`) counts.
+    /// [`DeviceError::NoCounters`]: the device is an emulator that counts nothing, or a GPU, whose launches Nsight
+    /// Compute (`ncu`) counts.
     pub fn launch_reports(&self) -> Result<Vec<LaunchReport>, DeviceError> {
         self.with_reports(std::mem::take)
     }
@@ -61,6 +61,20 @@ impl Device {
             Backend::Emulator(emulator) => emulator.set_counters(counters),
             #[cfg(cuda)]
             Backend::Cuda(_) => Err(self.no_counters()),
+        }
+    }
+
+    /// Runs `work`, and lets a profiler of NVIDIA that was told to wait record what it launches: `ncu
+    /// --profile-from-start off`, or `nsys profile --capture-range cudaProfilerApi`. On an emulator it only runs `work`.
+    ///
+    /// # Errors
+    ///
+    /// The driver's.
+    pub fn profiled<R>(&self, work: impl FnOnce() -> R) -> Result<R, DeviceError> {
+        match &*self.backend {
+            Backend::Emulator(_) => Ok(work()),
+            #[cfg(cuda)]
+            Backend::Cuda(cuda) => cuda.profiled(work),
         }
     }
 

@@ -28,6 +28,7 @@ mod launch_reports;
 mod limits;
 mod occupancy;
 mod profile;
+mod progress;
 mod properties;
 mod recording;
 mod registers;
@@ -47,6 +48,7 @@ pub use recording::LaunchGraph;
 pub use reports::{ModuleLoad, Progress};
 pub(crate) use scratch::Scratch;
 pub use selector::{DEVICE_VARIABLE, ParseSelectorError, Selector};
+pub use simt::pictures;
 pub use simt::{
     Checks, CounterOptions, Counters, Hardware, LaunchReport, Options as EmulatorOptions, Schedule,
     TracedWarp,
@@ -292,6 +294,16 @@ impl Device {
             Backend::Cuda(cuda) => cuda.load_kernels(archive),
         }
         Ok(())
+    }
+
+    /// The modules that the driver has compiled for this device so far, in that order: their part of a first use.
+    /// None on the emulator.
+    pub fn module_loads(&self) -> Vec<ModuleLoad> {
+        match &*self.backend {
+            Backend::Emulator(_) => Vec::new(),
+            #[cfg(cuda)]
+            Backend::Cuda(cuda) => cuda.module_loads(),
+        }
     }
 
     /// Launches a kernel. [`launch!`](crate::launch!) is shorter to write.

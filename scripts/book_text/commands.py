@@ -7,7 +7,8 @@ compared. Two marks may stand before a block, each on a line:
     <!-- fails -->          the commands must exit with a code other than 0; else they must exit with 0
     <!-- keep: REGEX -->    only lines that match are shown; the others become one line `..`
 
-Commands run on the emulator. What only a GPU prints is a `text` block, which is not run.
+Commands run on the emulator. What only a GPU prints is a `text` block, which is not run. A picture in
+book/chapters/pictures that a command writes must be as it was before; `--update` keeps the new one.
 """
 
 import os
@@ -29,23 +30,24 @@ MASKS = [
     (re.compile(r"\(\d+ cores?\)"), "CORES"),
     (re.compile(r"\bin \d+(\.\d+)?s\b"), "TIME"),
 ]
+PICTURE = re.compile(r"\bbook/chapters/pictures/[\w-]+\.svg\b")
 SECONDS = 600
 
 
-def renewed(root, chapter, text):
+def renewed(root, chapter, text, update):
     """The text with the output of its commands, where that differs in more than times."""
-    return BLOCK.sub(lambda match: block(root, match["marks"], match["body"]), text)
+    return BLOCK.sub(lambda match: block(root, match["marks"], match["body"], update), text)
 
 
-def block(root, marks, body):
+def block(root, marks, body, update):
     fails = "<!-- fails -->" in marks
     keep = re.search(r"<!-- keep: (.*) -->", marks)
     found = []
     for command in commands(body):
-        output = run(root, command, fails)
+        output = run_and_compare_pictures(root, command, fails, update)
         if keep:
             output = only(output, re.compile(keep[1]))
-        found += ["$ " + command, *output]
+        found += [*("$ " + command).split("\n"), *output]
     before = body.splitlines()
     same = [masked(line) for line in before] == [masked(line) for line in found]
     return f"{marks}```console\n" + "".join(line + "\n" for line in (before if same else found)) + "```\n"
@@ -64,6 +66,23 @@ def commands(body):
     if not found:
         raise Fault("wanted a command, a line that begins with `$ `, in each console block")
     return found
+
+
+def run_and_compare_pictures(root, command, fails, update):
+    """The lines that a command prints. If it changes a picture, that is a fault, unless it may update pictures."""
+    pictures = [root / path for path in PICTURE.findall(command)]
+    before = [path.read_bytes() if path.exists() else None for path in pictures]
+    output = run(root, command, fails)
+    for path, content in zip(pictures, before):
+        if not path.exists():
+            raise Fault(f"`{command}` writes no {path.relative_to(root)}")
+        if path.read_bytes() != content and not update:
+            if content is None:
+                path.unlink()
+            else:
+                path.write_bytes(content)
+            raise Fault(f"`{command}`: {path.relative_to(root)} is out of date; run scripts/book --update")
+    return output
 
 
 def run(root, command, fails):

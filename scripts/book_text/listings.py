@@ -41,9 +41,9 @@ def renewed(root, chapter, text):
 
 def item(source, name, path, nodoc):
     """The lines of an item: documentation, attributes, and all until its closing brace or semicolon."""
-    kind = re.escape(name) if name.startswith("impl") else (
-        r"(?:(?:const |unsafe |extern \"C\" )*fn|struct|enum|trait|const|static|type|macro_rules!) " + re.escape(name) + r"\b"
-    )
+    kind = re.escape(name)
+    if not name.startswith("impl"):
+        kind = rf"(?:(?:const |unsafe )*fn|struct|enum|trait|const|static|type|macro_rules!) {kind}\b"
     head = re.compile(r"^(\s*)(?:pub(?:\([a-z]+\))? )?" + kind)
     lines = source.splitlines()
     starts = [number for number, line in enumerate(lines) if head.match(line)]

@@ -57,7 +57,7 @@ class Listings(unittest.TestCase):
 
 class Commands(unittest.TestCase):
     def renewed(self, text):
-        return commands.renewed(Path("."), Path("chapter.md"), text)
+        return commands.renewed(Path("."), Path("chapter.md"), text, update=False)
 
     def test_output_that_differs_is_replaced(self):
         text = "```console\n$ echo one; echo two\none\n```\n"
@@ -82,6 +82,23 @@ class Commands(unittest.TestCase):
     def test_what_cargo_says_is_left_out(self):
         text = "```console\n$ echo '    Finished x'; echo; echo y\ny\n```\n"
         self.assertEqual(self.renewed(text), text)
+
+    def test_a_picture_that_changes_is_a_fault_and_stays_until_it_is_updated(self):
+        with tempfile.TemporaryDirectory() as folder:
+            root = Path(folder)
+            picture = root / "book/chapters/pictures/a.svg"
+            picture.parent.mkdir(parents=True)
+            text = "```console\n$ echo new > book/chapters/pictures/a.svg\n```\n"
+            with self.assertRaises(Fault):
+                commands.renewed(root, root / "c.md", text, update=False)
+            self.assertFalse(picture.exists())
+            picture.write_text("old\n")
+            with self.assertRaises(Fault):
+                commands.renewed(root, root / "c.md", text, update=False)
+            self.assertEqual(picture.read_text(), "old\n")
+            self.assertEqual(commands.renewed(root, root / "c.md", text, update=True), text)
+            self.assertEqual(picture.read_text(), "new\n")
+            self.assertEqual(commands.renewed(root, root / "c.md", text, update=False), text)
 
     def test_a_block_without_a_command_is_a_fault(self):
         with self.assertRaises(Fault):

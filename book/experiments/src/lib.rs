@@ -88,8 +88,8 @@ pub fn load_kernels(device: &Device) -> Result<()> {
 }
 
 impl Experiment {
-    /// Runs the experiment on a device, and prints its results to `out`. On a GPU, returns how long its kernel takes, if
-    /// that says something.
+    /// Runs the experiment on a device, and prints its results to `out`. On a GPU, returns how long its kernel takes,
+    /// if that says something.
     ///
     /// # Errors
     ///

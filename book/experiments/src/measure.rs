@@ -24,7 +24,7 @@ pub struct Measurement {
 const SAMPLES: usize = 20;
 const LAUNCHES: u32 = 10;
 
-/// Prints the counters of the launches since the last call on the emulator. On a GPU, calls `launch` often, and prints
+/// Prints the counters of the last launch on the emulator. On a GPU, calls `launch` often, and prints
 /// and returns its time.
 ///
 /// # Errors
@@ -39,7 +39,7 @@ pub fn cost(
 ) -> Result<Option<Measurement>> {
     if device.is_emulator() {
         // Without counters there is nothing to print.
-        for report in device.launch_reports().unwrap_or_default() {
+        if let Ok(Some(report)) = device.last_launch_report() {
             write!(out, "\n{report}")?;
         }
         return Ok(None);

@@ -33,8 +33,8 @@ impl Reverse {
         let mut data = device.upload(&host)?;
         let (right, wrong) = (reverse::<1>(), reverse::<0>());
         let groups = self.groups;
-        // SAFETY: there are 128 elements for each block. The wrong kernel runs on the emulator alone, which answers with
-        // a fault.
+        // SAFETY: there are 128 elements for each block. The wrong kernel runs on the emulator alone, which answers
+        // with a fault.
         unsafe {
             if self.without_barrier {
                 emulator_only(device)?;

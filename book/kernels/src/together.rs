@@ -17,8 +17,8 @@ pub unsafe fn reverse<const BARRIER: u32>(data: GlobalMut<f32>) {
     let tile = shared_array!(f32; BLOCK as usize);
     let t = thread::thread_idx_x() as usize;
     let i = thread::index_1d() as usize;
-    // SAFETY: each thread writes its own element of the tile and of `data`. The barrier separates the writes of the tile
-    // from the reads.
+    // SAFETY: each thread writes its own element of the tile and of `data`. The barrier separates the writes of the
+    // tile from the reads.
     unsafe {
         tile.store(t, data.load(i));
         if BARRIER == 1 {
@@ -28,8 +28,8 @@ pub unsafe fn reverse<const BARRIER: u32>(data: GlobalMut<f32>) {
     }
 }
 
-/// `y[i] = x[i] - x[i - 1]`, and `y[0] = x[0]`. A lane gets its neighbour's element by a shuffle; only the first lane of
-/// a warp loads two elements.
+/// `y[i] = x[i] - x[i - 1]`, and `y[0] = x[0]`. A lane gets its neighbour's element by a shuffle; only the first lane
+/// of a warp loads two elements.
 ///
 /// # Safety
 ///
@@ -50,8 +50,8 @@ pub unsafe fn differences(n: u32, x: Global<f32>, y: GlobalMut<f32>) {
     }
 }
 
-/// Copies the elements of `x` that are not negative to `kept`, in any order, and counts them in `count[0]`. Each of them
-/// takes a number from the counter.
+/// Copies the elements of `x` that are not negative to `kept`, in any order, and counts them in `count[0]`. Each of
+/// them takes a number from the counter.
 ///
 /// # Safety
 ///

@@ -7,9 +7,10 @@ use std::{fs, thread};
 use exercises::description::Exercise;
 use exercises::list::EXERCISES;
 
-use crate::compile::{self, Outcome};
+use crate::Device;
 use crate::files::{self, Error};
 use crate::progress::Progress;
+use crate::run::{self, Outcome};
 
 /// How often `watch` looks at the file.
 const WATCH_INTERVAL: Duration = Duration::from_millis(200);
@@ -59,7 +60,7 @@ pub fn list() -> Result<bool, Error> {
 }
 
 /// Checks an exercise, by default the next one.
-pub fn check(typed: Option<&str>) -> Result<bool, Error> {
+pub fn check(typed: Option<&str>, device: Device) -> Result<bool, Error> {
     let exercise = match (typed, Progress::load()?.next()) {
         (Some(typed), _) => files::find(typed)?,
         (None, Some(next)) => Exercise::open(next)?,
@@ -68,7 +69,10 @@ pub fn check(typed: Option<&str>) -> Result<bool, Error> {
             return Ok(true);
         }
     };
-    let passes = check_exercise(&exercise)?;
+    let mut passes = check_exercise(&exercise)?;
+    if passes && device == Device::Cuda {
+        passes = check_on_gpu(&exercise)?;
+    }
     if passes && let Some(next) = Progress::load()?.next() {
         announce(&Exercise::open(next)?)?;
     }
@@ -80,7 +84,7 @@ fn check_exercise(exercise: &Exercise) -> Result<bool, Error> {
     let name = &exercise.name;
     let path = files::attempt(exercise)?;
     println!("Checking {}", files::shown(&path));
-    match compile::check(exercise)? {
+    match run::check(exercise, &path)? {
         Outcome::Passed => {
             println!("{name} passes. Compare with ours: cargo run -p exercises -- solution {name}");
             let mut progress = Progress::load()?;
@@ -94,6 +98,16 @@ fn check_exercise(exercise: &Exercise) -> Result<bool, Error> {
             Ok(false)
         }
     }
+}
+
+#[cfg(feature = "cuda")]
+fn check_on_gpu(exercise: &Exercise) -> Result<bool, Error> {
+    crate::gpu::check(exercise)
+}
+
+#[cfg(not(feature = "cuda"))]
+fn check_on_gpu(_: &Exercise) -> Result<bool, Error> {
+    Err(Error::NoCuda)
 }
 
 /// Gives the hints seen so far and one more.

@@ -24,8 +24,23 @@ pub enum Error {
     Compiler(String),
     #[error("{}: {reason}; delete it to start anew", path.display())]
     Progress { path: PathBuf, reason: String },
+    #[cfg(not(feature = "cuda"))]
+    #[error(
+        "this runner knows no GPU: build it with `cargo run -p exercises --features cuda -- ..`"
+    )]
+    NoCuda,
+    #[cfg(feature = "cuda")]
+    #[error("{0}")]
+    Kernels(#[from] cuda_builder::BuildError),
     #[error("your file of {0} does not pass yet; `solution {0} --give-up` shows ours")]
     NotPassed(String),
+}
+
+impl Error {
+    /// The error of a program that does not start.
+    pub fn program(program: &Path, error: &std::io::Error) -> Self {
+        Self::Compiler(format!("{} does not run: {error}", program.display()))
+    }
 }
 
 /// The root of the workspace. Messages name files relative to it.

@@ -19,6 +19,18 @@ pub(super) fn initialise() -> Result<(), DriverError> {
     check("start", unsafe { sys::cuInit(0) })
 }
 
+/// Begins a range for a profiler that waits for it. A context must be current.
+pub(super) fn start_profiler() -> Result<(), DriverError> {
+    // SAFETY: no arguments.
+    check("start a profiler", unsafe { sys::cuProfilerStart() })
+}
+
+/// Ends the range of a profiler. A context must be current.
+pub(super) fn stop_profiler() -> Result<(), DriverError> {
+    // SAFETY: no arguments.
+    check("stop a profiler", unsafe { sys::cuProfilerStop() })
+}
+
 /// An attribute of a device; `cust` knows the first 91.
 pub(super) fn device_attribute(
     device: Device,

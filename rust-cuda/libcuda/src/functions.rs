@@ -102,6 +102,8 @@ functions! {
     cuOccupancyAvailableDynamicSMemPerBlock
     cuOccupancyMaxActiveBlocksPerMultiprocessor
     cuOccupancyMaxPotentialBlockSize
+    cuProfilerStart
+    cuProfilerStop
     cuStreamCreateWithPriority
     cuStreamDestroy_v2
     cuStreamGetFlags

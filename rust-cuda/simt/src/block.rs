@@ -1,7 +1,7 @@
 //! A running block: its lanes, warps and logical clock.
 
 mod proxy;
-mod recording;
+pub(crate) mod recording;
 mod report;
 mod steps;
 mod warpgroup;
@@ -30,8 +30,6 @@ use crate::steps::Steps;
 use crate::types::Space;
 use crate::warp::{Operation, Warp, bits};
 use crate::warpgroup::Warpgroups;
-
-pub(crate) use recording::{load_kind, store_kind};
 
 /// What a lane is doing, as far as it concerns lanes that wait for it.
 #[derive(Clone, Copy)]
@@ -174,7 +172,10 @@ impl Block {
             })
             .collect();
         let warps = (0..context.threads.div_ceil(WARP_SIZE))
-            .map(|warp| Warp::new((context.threads - warp * WARP_SIZE).min(WARP_SIZE)))
+            .map(|warp| {
+                let lanes = (context.threads - warp * WARP_SIZE).min(WARP_SIZE);
+                Warp::new(lanes, counting.is_some())
+            })
             .collect();
         let block = Rc::new(Self {
             context: ptr::from_ref(context).cast(),
@@ -221,7 +222,8 @@ impl Block {
         self.returned.set(None);
         self.barrier.restart();
         self.warpgroups.restart();
-        self.steps.restart(self.context().max_steps);
+        self.steps
+            .restart(self.context().max_steps, self.recorder.is_some());
         self.current_warp.set(0);
         self.restart_hand_offs();
         if self.clock.get() > u32::MAX / 2 {
@@ -239,7 +241,7 @@ impl Block {
             lane.copies.borrow_mut().clear();
         }
         if let Some(recorder) = &self.recorder {
-            recorder.restart(number, self.context());
+            recorder.restart(number);
         }
     }
 

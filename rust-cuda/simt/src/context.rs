@@ -8,7 +8,7 @@ use std::sync::atomic::{
 use std::sync::{Arc, Mutex};
 use std::thread::yield_now;
 
-use crate::counters::{CounterOptions, MemoryModel};
+use crate::counters::CountedLaunch;
 use crate::emulator::Progress;
 use crate::fault::Fault;
 use crate::hand_offs::DeviceHandOffs;
@@ -45,8 +45,8 @@ pub(crate) struct Context<'a> {
     /// Maximum number of blocks that a worker has started and not finished.
     pub resident: usize,
     pub stalls: Stalls,
-    pub counters: Option<CounterOptions>,
-    pub memory_model: Option<Mutex<MemoryModel>>,
+    /// What a launch needs that is counted.
+    pub counted: Option<Arc<CountedLaunch>>,
     /// Number of blocks that a worker takes at a time.
     pub chunk: u64,
     /// The first block that no worker has taken yet.

@@ -5,7 +5,7 @@ mod banks;
 mod components;
 mod contention;
 mod count;
-mod display;
+pub(crate) mod display;
 mod hardware;
 mod links;
 mod memory_model;
@@ -21,18 +21,20 @@ mod site;
 mod source;
 mod stack;
 mod trace;
+mod traced;
+pub(crate) mod wavefronts;
 
-pub(crate) use accumulate::Totals;
+pub(crate) use accumulate::{CountedLaunch, Totals, WorkBuffer};
 pub(crate) use memory_model::MemoryModel;
 pub(crate) use record::{Counting, Recorder};
+pub(crate) use report::ratio;
 
 pub use display::{ByLine, Comparison};
 pub use hardware::Hardware;
-pub use memory_model::MemoryTraffic;
 pub use occupancy::{Occupancy, OccupancyLimit};
 pub use options::{CounterOptions, MAX_TRACES, TracedWarp};
 pub use report::{
     BlockWork, CollectiveCounters, ContendedWord, Counters, GlobalCounters, LaunchReport,
-    LineCounters, SharedCounters,
+    LineCounters, MemoryTraffic, SharedCounters,
 };
 pub use trace::{RequestKind, TracedRequest, WarpTrace};

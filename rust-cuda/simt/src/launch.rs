@@ -6,13 +6,14 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 
 use crate::context::{Context, Stripes};
-use crate::counters::{CounterOptions, LaunchReport, MemoryModel};
+use crate::counters::{CountedLaunch, CounterOptions, LaunchReport, MemoryModel, WorkBuffer};
 use crate::emulator::Progress;
-use crate::fault::Fault;
+use crate::fault::{Fault, FaultKind};
 use crate::fiber::{MAX_STACKS, Stacks};
 use crate::hand_offs::DeviceHandOffs;
-use crate::limits;
-use crate::memory::Table;
+use crate::limits::{MAX_BLOCK_DIM, MAX_GRID_DIM, MAX_SHARED, MAX_THREADS_PER_BLOCK};
+use crate::memory::{Entry, Table};
+use crate::regions::OFFSET_MASK;
 use crate::scheduler::Worker;
 use crate::stall::Stalls;
 use crate::types::{Checks, Options, Schedule};
@@ -69,7 +70,7 @@ impl Machine<'_> {
         thread: &(dyn Fn() + Sync),
         location: &'static Location<'static>,
     ) -> Result<(Statistics, Option<LaunchReport>), Fault> {
-        limits::check(&launch, location)?;
+        check_limits(&launch, location)?;
         // The limits keep both products in range: the number of blocks is below 2^63.
         let blocks = launch
             .grid
@@ -83,6 +84,7 @@ impl Machine<'_> {
             .min(MAX_STACKS / threads as usize)
             .min(usize::try_from(blocks).unwrap_or(usize::MAX));
         let full = self.options.checks == Checks::Full;
+        let counted = (self.counters).map(|options| Arc::new(self.count(options, &launch)));
         let context = Context {
             kernel: launch.kernel,
             thread,
@@ -108,9 +110,7 @@ impl Machine<'_> {
                 .min(MAX_STACKS / (threads as usize * workers))
                 .max(2),
             stalls: Stalls::default(),
-            counters: self.counters,
-            memory_model: (self.counters.and_then(|counters| counters.hardware))
-                .map(|hardware| Mutex::new(MemoryModel::new(hardware, threads))),
+            counted,
             chunk: (blocks / (64 * workers as u64)).clamp(1, 16),
             next: AtomicU64::new(0),
             done: Arc::default(),
@@ -146,18 +146,12 @@ impl Machine<'_> {
             switches,
             workers,
         };
-        let model = context.memory_model.map(|model| {
-            model
-                .into_inner()
-                .unwrap_or_else(|poison| poison.into_inner())
-        });
         let report = totals.map(|totals| {
             totals.into_report(LaunchReport {
                 kernel: launch.kernel.to_owned(),
                 grid: launch.grid,
                 block: launch.block,
                 dynamic_shared_bytes: launch.shared_bytes,
-                memory: model.map(MemoryModel::finish),
                 ..LaunchReport::default()
             })
         });
@@ -166,4 +160,82 @@ impl Machine<'_> {
             None => Ok((statistics, report)),
         }
     }
+    /// What the workers need to count a launch, whose limits have been checked.
+    fn count(&self, options: CounterOptions, launch: &Launch<'_>) -> CountedLaunch {
+        let threads = launch.block.iter().product();
+        let model = |hardware| Mutex::new(MemoryModel::new(hardware, threads));
+        let buffer = |address| match self.table.entries().entry(address) {
+            Some(Entry::Live(allocation)) => Some(WorkBuffer {
+                start: address & !OFFSET_MASK,
+                size: allocation.size(),
+                element_bytes: allocation.granule(),
+            }),
+            _ => None,
+        };
+        CountedLaunch {
+            options,
+            work_buffer: options.work_buffer.and_then(buffer),
+            dynamic_shared_bytes: launch.shared_bytes,
+            memory_model: options.hardware.map(model),
+        }
+    }
+}
+
+/// Checks a launch against the limits of the hardware; a violation is a fault at `location`.
+fn check_limits(launch: &Launch<'_>, location: &'static Location<'static>) -> Result<(), Fault> {
+    let refuse = |what, found: u64, least, most: u32| {
+        let (kernel, location) = (launch.kernel.to_owned(), location.into());
+        let kind = FaultKind::LaunchLimit {
+            what,
+            found,
+            least,
+            most: u64::from(most),
+        };
+        Err(Fault {
+            kernel,
+            block: [0; 3],
+            thread: [0; 3],
+            location,
+            kind: Box::new(kind),
+        })
+    };
+    let dimensions = [
+        (
+            "the block's size along x",
+            launch.block[0],
+            MAX_BLOCK_DIM[0],
+        ),
+        (
+            "the block's size along y",
+            launch.block[1],
+            MAX_BLOCK_DIM[1],
+        ),
+        (
+            "the block's size along z",
+            launch.block[2],
+            MAX_BLOCK_DIM[2],
+        ),
+        ("the grid's size along x", launch.grid[0], MAX_GRID_DIM[0]),
+        ("the grid's size along y", launch.grid[1], MAX_GRID_DIM[1]),
+        ("the grid's size along z", launch.grid[2], MAX_GRID_DIM[2]),
+    ];
+    for (what, found, most) in dimensions {
+        if found == 0 || found > most {
+            return refuse(what, u64::from(found), 1, most);
+        }
+    }
+    let threads = launch.block.iter().map(|&dim| u64::from(dim)).product();
+    if threads > u64::from(MAX_THREADS_PER_BLOCK) {
+        return refuse(
+            "the number of threads of a block",
+            threads,
+            1,
+            MAX_THREADS_PER_BLOCK,
+        );
+    }
+    if launch.shared_bytes > MAX_SHARED {
+        let found = u64::from(launch.shared_bytes);
+        return refuse("dynamic shared memory in bytes", found, 0, MAX_SHARED);
+    }
+    Ok(())
 }

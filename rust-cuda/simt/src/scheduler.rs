@@ -80,7 +80,7 @@ impl<'a> Worker<'a> {
                 stopping: Cell::new(false),
             }),
             switches: 0,
-            counting: Counting::new(context),
+            counting: context.counted.as_ref().map(Counting::new),
             taken: 0..0,
         }
     }
@@ -169,6 +169,9 @@ impl<'a> Worker<'a> {
             let Some(lane) = to_resume.or_else(|| block.pick()) else {
                 if block.live.get() == 0 {
                     return Progress::Done;
+                }
+                if block.resume_paused() {
+                    continue;
                 }
                 if block.report_postponed() {
                     return self.report(block);

@@ -15,24 +15,38 @@ pub(crate) fn unwind() -> ! {
 /// The steps that the threads of a block may still take.
 #[derive(Default)]
 pub(crate) struct Steps {
-    pub left: Cell<u64>,
+    /// The steps until the next one that needs more than to be counted.
+    pub free: Cell<u64>,
+    /// Further steps, each of which is recorded.
+    recorded: Cell<u64>,
     /// Whether the threads unwind, because the launch has failed. No step is left then.
     unwinding: Cell<bool>,
 }
 
 impl Steps {
-    pub fn restart(&self, max: u64) {
-        self.left.set(max);
+    /// Allows `max` steps, which are recorded or not.
+    pub fn restart(&self, max: u64, recorded: bool) {
+        let (free, recorded) = if recorded { (0, max) } else { (max, 0) };
+        self.free.set(free);
+        self.recorded.set(recorded);
         self.unwinding.set(false);
     }
 
     pub fn left(&self) -> u64 {
-        self.left.get()
+        self.free.get() + self.recorded.get()
+    }
+
+    /// Takes a step that is recorded. Returns whether there was one.
+    pub fn take_recorded(&self) -> bool {
+        let left = self.recorded.get();
+        self.recorded.set(left.saturating_sub(1));
+        left > 0
     }
 
     /// Notes that threads of the block unwind from now on.
     pub fn end(&self) {
-        self.left.set(0);
+        self.free.set(0);
+        self.recorded.set(0);
         self.unwinding.set(true);
     }
 

@@ -3,43 +3,46 @@
 use std::panic::Location;
 
 use super::{Block, Lane};
-use crate::counters::RequestKind;
+use crate::counters::{Recorder, RequestKind};
 use crate::limits::WARP_SIZE;
 use crate::types::Space;
 use crate::warp::Operation;
 
 impl Lane {
-    /// Records an access of `bytes` bytes at `address`, if the launch is counted.
-    #[inline(always)]
+    /// Records an access of `bytes` bytes at `address`, or a collective operation of the lanes of the mask `address`, if
+    /// the launch is counted.
     pub fn record(
         &self,
         kind: RequestKind,
         address: u64,
-        bytes: usize,
+        bytes: u32,
         location: &'static Location<'static>,
     ) {
-        if let Some(recorder) = &self.block().recorder {
-            recorder.record(self, kind, bytes as u32, address, location);
+        if let Some(recorder) = &self.block().recorder
+            && !self.block().steps.ended()
+        {
+            let thread = (self.index(), self.stack_base.get());
+            if recorder.record(thread, kind, bytes, address, location) {
+                self.pause(recorder);
+            }
         }
     }
 
-    /// Records a collective operation of the lanes of `mask`, if the launch is counted.
-    #[inline(always)]
-    pub fn record_collective(
+    /// Records an operation of the lanes of `mask` in a launch that is counted.
+    pub fn record_operation(
         &self,
         operation: Operation,
         mask: u32,
         location: &'static Location<'static>,
     ) {
-        if let Some(recorder) = &self.block().recorder
-            && let Some(kind) = kind_of(operation)
-        {
-            recorder.record(self, kind, 0, mask.into(), location);
+        if let Some(kind) = kind_of(operation) {
+            self.record(kind, mask.into(), 0, location);
         }
     }
 
-    /// Notes that all lanes of `mask`, of which this is the last, have reached an operation.
-    #[inline(always)]
+    /// Notes in a launch that is counted that all lanes of `mask`, of which this is the last, have reached an operation.
+    #[cold]
+    #[inline(never)]
     pub fn note_converged(&self, mask: u32) {
         if let Some(recorder) = &self.block().recorder
             && mask == self.warp().lanes
@@ -47,13 +50,35 @@ impl Lane {
             recorder.warp_converged((self.index() / WARP_SIZE) as usize);
         }
     }
+
+    /// Waits until no other lane can run and events have been merged.
+    #[cold]
+    #[inline(never)]
+    fn pause(&self, recorder: &Recorder) {
+        recorder.pause(self.index());
+        self.suspend();
+    }
 }
 
 impl Block {
+    /// Merges events if lanes wait for that. Returns whether some of them can go on. No other lane is ready.
+    pub fn resume_paused(&self) -> bool {
+        let Some(recorder) = &self.recorder else {
+            return false;
+        };
+        let mut any = false;
+        for (number, warp) in self.warps.iter().enumerate() {
+            let resumed = recorder.merge_paused(number);
+            warp.ready.set(warp.ready.get() | resumed);
+            any |= resumed != 0;
+        }
+        any
+    }
+
     /// Notes that all threads have returned.
     pub fn end_recording(&self) {
         if let Some(recorder) = &self.recorder {
-            recorder.end_block(self.shared.static_bytes(), self.context());
+            recorder.end_block(self.shared.static_bytes());
         }
     }
 }

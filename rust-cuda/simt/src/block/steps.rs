@@ -3,6 +3,7 @@
 use std::panic::Location;
 
 use super::{Block, Lane};
+use crate::counters::RequestKind;
 use crate::fault::FaultKind;
 use crate::fiber::Resume;
 use crate::steps::unwind;
@@ -13,11 +14,31 @@ impl Lane {
     /// fault would be a second panic, which aborts the process.
     #[inline(always)]
     pub fn step(&self, location: &'static Location<'static>) -> bool {
-        let left = &self.block().steps.left;
-        match left.get() {
-            0 => self.no_step_left(location),
+        let free = &self.block().steps.free;
+        match free.get() {
+            0 => self.no_free_step(location),
             steps => {
-                left.set(steps - 1);
+                free.set(steps - 1);
+                true
+            }
+        }
+    }
+
+    /// Does [`step`](Self::step) for an access, which is recorded if the launch is counted. Launches that are not
+    /// counted take no time for that.
+    #[inline(always)]
+    pub fn access_step(
+        &self,
+        kind: RequestKind,
+        address: u64,
+        bytes: usize,
+        location: &'static Location<'static>,
+    ) -> bool {
+        let free = &self.block().steps.free;
+        match free.get() {
+            0 => self.recorded_step((kind, address, bytes), location),
+            steps => {
+                free.set(steps - 1);
                 true
             }
         }
@@ -25,9 +46,21 @@ impl Lane {
 
     #[cold]
     #[inline(never)]
-    fn no_step_left(&self, location: &'static Location<'static>) -> bool {
-        if self.block().steps.ended() {
-            return false;
+    fn recorded_step(
+        &self,
+        (kind, address, bytes): (RequestKind, u64, usize),
+        location: &'static Location<'static>,
+    ) -> bool {
+        self.record(kind, address, bytes as u32, location);
+        self.no_free_step(location)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn no_free_step(&self, location: &'static Location<'static>) -> bool {
+        let steps = &self.block().steps;
+        if steps.take_recorded() || steps.ended() {
+            return !steps.ended();
         }
         let steps = self.block().context().max_steps;
         self.fault(FaultKind::TooManySteps { steps }, location)
@@ -79,6 +112,6 @@ impl Block {
         self.returned.set(Some(0));
         self.warps
             .iter()
-            .for_each(|warp| warp.returned.set(u32::MAX));
+            .for_each(|warp| warp.set_returned(u32::MAX));
     }
 }

@@ -1,26 +1,33 @@
 //! Adds requests up: for the launch, for lines of source, for blocks.
 
 use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
 
 use super::contention::Contention;
 use super::count::count;
-use super::memory_model::Stream;
+use super::memory_model::{MemoryModel, Stream};
 use super::options::{CounterOptions, TracedWarp};
 use super::report::{BlockWork, Counters, LaunchReport, LineCounters};
 use super::request::Request;
 use super::sectors::Sectors;
 use super::site::Sites;
 use super::trace::{RequestKind, TracedRequest, WarpTrace};
-use crate::context::Context;
-use crate::memory::Entry;
-use crate::regions::OFFSET_MASK;
 
 /// Maximum number of contended words in a report.
 const CONTENDED_WORDS: usize = 16;
 
+/// What the workers of a counted launch share.
+pub(crate) struct CountedLaunch {
+    pub options: CounterOptions,
+    pub work_buffer: Option<WorkBuffer>,
+    /// Dynamic shared memory of a block in bytes.
+    pub dynamic_shared_bytes: u32,
+    pub memory_model: Option<Mutex<MemoryModel>>,
+}
+
 /// What a worker, or all of them, have counted.
 pub(crate) struct Totals {
-    options: CounterOptions,
+    launch: Arc<CountedLaunch>,
     /// The counters of each site, by its number.
     sites: Vec<Counters>,
     lines: BTreeMap<(&'static str, u32), Counters>,
@@ -44,16 +51,16 @@ pub(crate) struct BlockTotals {
 
 /// The buffer whose elements are the work of a launch.
 #[derive(Clone, Copy)]
-struct WorkBuffer {
-    start: u64,
-    size: u64,
-    element_bytes: u32,
+pub(crate) struct WorkBuffer {
+    pub start: u64,
+    pub size: u64,
+    pub element_bytes: u32,
 }
 
 impl Totals {
-    pub fn new(options: CounterOptions) -> Self {
+    pub fn new(launch: Arc<CountedLaunch>) -> Self {
         Self {
-            options,
+            launch,
             sites: Vec::new(),
             lines: BTreeMap::new(),
             blocks: Vec::new(),
@@ -79,8 +86,8 @@ impl Totals {
     }
 
     /// The empty totals of block `number`, which has `warps` warps.
-    pub fn start_block(&self, number: u64, warps: usize, context: &Context<'_>) -> BlockTotals {
-        let traced = self.options.traces.into_iter().flatten();
+    pub fn start_block(&self, number: u64, warps: usize) -> BlockTotals {
+        let traced = self.launch.options.traces.into_iter().flatten();
         let traced =
             traced.filter(|traced| traced.block == number && (traced.warp as usize) < warps);
         let trace = |TracedWarp { block, warp, .. }| WarpTrace {
@@ -94,24 +101,18 @@ impl Totals {
                 warps: vec![0; warps],
                 elements: 0,
             },
-            buffer: (self.options.work_buffer)
-                .and_then(|address| WorkBuffer::of_address(address, context)),
+            buffer: self.launch.work_buffer,
             elements: Vec::new(),
             traces: traced.map(|traced| (traced, trace(traced))).collect(),
-            stream: self.options.hardware.map(|_| Stream::default()),
+            stream: self.launch.memory_model.as_ref().map(|_| Stream::default()),
         }
     }
 
     /// Adds the totals of a block that has ended.
-    pub fn end_block(
-        &mut self,
-        mut block: BlockTotals,
-        static_shared_bytes: u32,
-        context: &Context<'_>,
-    ) {
+    pub fn end_block(&mut self, mut block: BlockTotals, static_shared_bytes: u32) {
         self.static_shared_bytes = self.static_shared_bytes.max(static_shared_bytes);
-        if let (Some(stream), Some(model)) = (block.stream.take(), &context.memory_model) {
-            let shared_bytes = context.dynamic_shared + static_shared_bytes;
+        if let (Some(stream), Some(model)) = (block.stream.take(), &self.launch.memory_model) {
+            let shared_bytes = self.launch.dynamic_shared_bytes + static_shared_bytes;
             let mut model = model.lock().unwrap_or_else(|poison| poison.into_inner());
             model.add(block.work.block, shared_bytes, stream);
         }
@@ -155,6 +156,10 @@ impl Totals {
     pub fn into_report(mut self, shape: LaunchReport) -> LaunchReport {
         self.blocks.sort_by_key(|work| work.block);
         self.traces.sort_by_key(|trace| (trace.block, trace.warp));
+        let memory = self.launch.memory_model.as_ref().map(|model| {
+            let mut model = model.lock().unwrap_or_else(|poison| poison.into_inner());
+            model.finish()
+        });
         let mut total = Counters::default();
         self.lines.values().for_each(|&counters| total += counters);
         let lines = self
@@ -171,6 +176,7 @@ impl Totals {
             lines: lines.collect(),
             blocks: self.blocks,
             contended: self.contention.most(CONTENDED_WORDS),
+            memory,
             traces: self.traces,
             ..shape
         }
@@ -230,17 +236,6 @@ impl BlockTotals {
 }
 
 impl WorkBuffer {
-    fn of_address(address: u64, context: &Context<'_>) -> Option<Self> {
-        match context.entries.entry(address) {
-            Some(Entry::Live(allocation)) => Some(Self {
-                start: address & !OFFSET_MASK,
-                size: allocation.size(),
-                element_bytes: allocation.granule(),
-            }),
-            _ => None,
-        }
-    }
-
     /// The number of the element at an address, if it is in the buffer.
     fn first_element(self, address: u64) -> Option<u64> {
         let offset = address.checked_sub(self.start)?;

@@ -3,8 +3,8 @@
 //! Shared memory has 32 banks. Word `w` of 4 bytes lies in bank `w % 32`. A wavefront reads or writes one word of each
 //! bank. Any number of lanes share a word, and the bytes of a word.
 //!
-//! - Accesses of 8 bytes go in two parts, one for each half of the warp; those of 16 bytes in four, one for each quarter.
-//!   A part without active lanes takes none.
+//! - Accesses of 8 bytes go in two parts, one for each half of the warp; those of 16 bytes go in four, one for each
+//!   quarter. A part without active lanes takes no wavefront.
 //! - Two parts of a load are one if each active lane has the address of the lane whose number differs in bit 0, or if
 //!   each has that of the lane whose number differs in bit 1; lanes that are not active agree with any. The quarters of
 //!   a warp then become halves, and never a whole.
@@ -22,9 +22,9 @@ use super::trace::RequestKind;
 use crate::limits::WARP_SIZE;
 
 /// Banks of shared memory.
-const BANKS: usize = 32;
+pub(crate) const BANKS: usize = 32;
 /// Bytes of a word, the unit of a bank.
-const WORD: u64 = 4;
+pub(crate) const WORD: u64 = 4;
 /// Bytes that all banks together deliver in a wavefront.
 const WAVEFRONT: u32 = BANKS as u32 * WORD as u32;
 
@@ -47,7 +47,7 @@ pub(crate) fn count(request: &Request) -> SharedCounters {
 }
 
 /// The number of neighbouring lanes whose accesses go together.
-fn lanes_of_a_part(request: &Request) -> u32 {
+pub(crate) fn lanes_of_a_part(request: &Request) -> u32 {
     let bytes = request.bytes.next_power_of_two();
     let lanes = (WAVEFRONT / bytes.max(1)).clamp(1, WARP_SIZE);
     let merges = request.kind == RequestKind::SharedLoad && lanes < WARP_SIZE;

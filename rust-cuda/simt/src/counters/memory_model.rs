@@ -16,10 +16,9 @@ mod stream;
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
-
 use super::hardware::Hardware;
 use super::occupancy::Occupancy;
+use super::report::MemoryTraffic;
 use super::sectors::SECTOR;
 use cache::Cache;
 use stream::Operation;
@@ -29,15 +28,6 @@ pub(crate) use stream::Stream;
 const REGISTERS: u32 = 32;
 /// Maximum number of words of the streams of blocks that run together. With more, fewer blocks run together.
 const MAX_WORDS: usize = 1 << 25;
-
-/// Traffic of a launch, as a model of the caches says. It is no measurement.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct MemoryTraffic {
-    /// Bytes that the L1 caches read from L2.
-    pub l2_read_bytes: u64,
-    /// Bytes that L2 reads from memory.
-    pub memory_read_bytes: u64,
-}
 
 /// The caches of a GPU while a launch runs.
 ///
@@ -98,8 +88,8 @@ impl MemoryModel {
         }
     }
 
-    /// The traffic of all blocks.
-    pub fn finish(mut self) -> MemoryTraffic {
+    /// Runs the blocks that are left. Returns the traffic of all blocks.
+    pub fn finish(&mut self) -> MemoryTraffic {
         self.run();
         self.traffic
     }

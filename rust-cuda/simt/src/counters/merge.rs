@@ -45,21 +45,27 @@ impl Merger {
         }
     }
 
-    /// Calls `emit` for each request, with the number of its site. `events` has those of each lane of the warp.
+    /// Calls `emit` for each request, with the number of its site. `events` has those of each lane of the warp. More
+    /// events of the lanes of `paused` follow, so the merge ends when one of them has no event left. Returns how many
+    /// are left of each lane.
     pub fn merge(
         &mut self,
         sites: &Sites,
         events: &[Vec<Event>],
+        paused: u32,
         mut emit: impl FnMut(u32, &Request),
-    ) {
+    ) -> [usize; LANES] {
         let mut cursors = Cursors {
             events: std::array::from_fn(|lane| events.get(lane).map_or(&[][..], Vec::as_slice)),
         };
-        while let Some((site, group)) = cursors.common_site() {
+        while !cursors.lack_events(paused)
+            && let Some((site, group)) = cursors.common_site()
+        {
             cursors.emit(sites, site, group, &mut emit);
         }
-        if cursors.events.iter().all(|events| events.is_empty()) {
-            return;
+        let left = cursors.left();
+        if cursors.lack_events(paused) || left == [0; LANES] {
+            return left;
         }
         self.order.set(sites, &cursors.events);
         let mut diverged = Diverged {
@@ -70,14 +76,27 @@ impl Merger {
             at_collective: 0,
         };
         diverged.arrive(u32::MAX);
-        while let Some((site, group)) = diverged.first() {
+        while !diverged.cursors.lack_events(paused)
+            && let Some((site, group)) = diverged.first()
+        {
             diverged.cursors.emit(sites, site, group, &mut emit);
             diverged.arrive(group);
         }
+        diverged.cursors.left()
     }
 }
 
 impl Cursors<'_> {
+    /// Whether one of some lanes has no event left.
+    fn lack_events(&self, lanes: u32) -> bool {
+        bits(lanes).any(|lane| self.events[lane as usize].is_empty())
+    }
+
+    /// The number of events that are left of each lane.
+    fn left(&self) -> [usize; LANES] {
+        self.events.map(<[_]>::len)
+    }
+
     /// The site that is next for all lanes which have further events, and these lanes.
     fn common_site(&self) -> Option<(u32, u32)> {
         let mut common = None;

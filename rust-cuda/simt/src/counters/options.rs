@@ -10,7 +10,7 @@ pub const MAX_TRACES: usize = 8;
 pub struct CounterOptions {
     /// The warps whose requests are kept. A warp that the launch does not have is left out.
     pub traces: [Option<TracedWarp>; MAX_TRACES],
-    /// The GPU whose caches and occupancy are modelled; `None`: no models.
+    /// The GPU whose caches are modelled; `None`: no model. It takes about as long as counting.
     pub hardware: Option<Hardware>,
     /// An address in the buffer whose elements are the work of a launch, such as the column indices of a sparse
     /// matrix. [`BlockWork::elements`](super::BlockWork::elements) counts those that a block loads.

@@ -4,20 +4,23 @@ use std::cell::{Cell, RefCell};
 use std::hint::black_box;
 use std::panic::Location;
 use std::rc::Rc;
+use std::sync::Arc;
 
-use super::accumulate::{BlockTotals, Totals};
+use super::accumulate::{BlockTotals, CountedLaunch, Totals};
 use super::merge::Merger;
 use super::site::Sites;
 use super::trace::RequestKind;
-use crate::block::Lane;
-use crate::context::Context;
 use crate::limits::WARP_SIZE;
+use crate::warp::bits;
 
 const LANES: usize = WARP_SIZE as usize;
 
 /// Events of a warp that are kept past a point that all its lanes reach together. The longer the history, the more is
 /// known about the order of the sites.
 const ENOUGH_EVENTS: usize = 1 << 16;
+
+/// Events of a lane that are kept before the lane waits until they have been merged.
+const MAX_EVENTS: usize = 1 << 14;
 
 /// What a lane does at a site.
 #[derive(Clone, Copy, Debug)]
@@ -36,13 +39,12 @@ pub(crate) struct Counting {
 }
 
 impl Counting {
-    pub fn new(context: &Context<'_>) -> Option<Rc<Self>> {
-        let options = context.counters?;
-        Some(Rc::new(Self {
+    pub fn new(launch: &Arc<CountedLaunch>) -> Rc<Self> {
+        Rc::new(Self {
             sites: RefCell::new(Sites::new()),
             merger: RefCell::new(Merger::new()),
-            totals: RefCell::new(Totals::new(options)),
-        }))
+            totals: RefCell::new(Totals::new(Arc::clone(launch))),
+        })
     }
 
     /// The totals of all blocks that have ended.
@@ -60,6 +62,8 @@ pub(crate) struct Recorder {
     events: Box<[RefCell<Vec<Event>>]>,
     /// The number of threads in each warp that have not returned.
     running: Box<[Cell<u32>]>,
+    /// The lanes of each warp that wait until events have been merged.
+    paused: Box<[Cell<u32>]>,
     block: RefCell<BlockTotals>,
 }
 
@@ -70,42 +74,66 @@ impl Recorder {
             counting: Rc::clone(counting),
             events: (0..threads).map(|_| RefCell::default()).collect(),
             running: (0..warps).map(|_| Cell::new(0)).collect(),
+            paused: (0..warps).map(|_| Cell::new(0)).collect(),
             block: RefCell::default(),
         }
     }
 
     /// Starts to record block `number`.
-    pub fn restart(&self, number: u64, context: &Context<'_>) {
+    pub fn restart(&self, number: u64) {
         let threads = self.events.len() as u32;
         for (warp, running) in self.running.iter().enumerate() {
             running.set((threads - warp as u32 * WARP_SIZE).min(WARP_SIZE));
         }
+        self.paused.iter().for_each(|paused| paused.set(0));
         for events in &self.events {
             events.borrow_mut().clear();
         }
         let totals = self.counting.totals.borrow();
-        *self.block.borrow_mut() = totals.start_block(number, self.running.len(), context);
+        *self.block.borrow_mut() = totals.start_block(number, self.running.len());
     }
 
-    /// Records what `lane` does at the caller's place in the kernel: an access of `bytes` bytes at `address`, or a
-    /// collective operation of the lanes of the mask `address`.
+    /// Records what the thread with a number, whose stack begins at `base`, does at the caller's place in the kernel: an
+    /// access of `bytes` bytes at `address`, or a collective operation of the lanes of the mask `address`. Returns
+    /// whether the thread must wait until events have been merged.
     #[inline(never)]
     pub fn record(
         &self,
-        lane: &Lane,
+        (thread, base): (u32, usize),
         kind: RequestKind,
         bytes: u32,
         address: u64,
         location: &'static Location<'static>,
-    ) {
+    ) -> bool {
         let top = 0_usize;
         let top_address = std::ptr::from_ref(black_box(&top)).addr();
         let mut sites = self.counting.sites.borrow_mut();
         // SAFETY: `run_thread` has set the base to a variable of its own, and it has called the kernel.
-        let site =
-            unsafe { sites.find(top_address, lane.stack_base.get(), (kind, bytes), location) };
+        let site = unsafe { sites.find(top_address, base, (kind, bytes), location) };
         let event = Event { site, address };
-        self.events[lane.index() as usize].borrow_mut().push(event);
+        let mut events = self.events[thread as usize].borrow_mut();
+        events.push(event);
+        events.len() >= MAX_EVENTS
+    }
+
+    /// Notes that the thread with a number waits until events have been merged.
+    pub fn pause(&self, thread: u32) {
+        let paused = &self.paused[(thread / WARP_SIZE) as usize];
+        paused.set(paused.get() | 1 << (thread % WARP_SIZE));
+    }
+
+    /// Merges events of a warp if lanes wait for that. Returns those that can go on. No lane of the block can run
+    /// without it.
+    pub fn merge_paused(&self, warp: usize) -> u32 {
+        let paused = self.paused[warp].get();
+        if paused == 0 {
+            return 0;
+        }
+        self.merge(warp, paused);
+        let has_room = |lane: &u32| self.lanes(warp)[*lane as usize].borrow().len() < MAX_EVENTS;
+        let resumed: u32 = bits(paused).filter(has_room).map(|lane| 1 << lane).sum();
+        self.paused[warp].set(paused & !resumed);
+        resumed
     }
 
     /// Notes that all lanes of a warp have reached one operation.
@@ -113,7 +141,7 @@ impl Recorder {
         let lanes = self.lanes(warp);
         let events = lanes.iter().map(|lane| lane.borrow().len()).sum::<usize>();
         if events >= ENOUGH_EVENTS {
-            self.merge(warp);
+            self.merge(warp, 0);
         }
     }
 
@@ -122,20 +150,20 @@ impl Recorder {
         (0..self.running.len()).for_each(|warp| self.warp_converged(warp));
     }
 
-    /// Notes that a thread has returned.
-    pub fn thread_returned(&self, lane: &Lane) {
-        let warp = (lane.index() / WARP_SIZE) as usize;
+    /// Notes that the thread with a number has returned.
+    pub fn thread_returned(&self, thread: u32) {
+        let warp = (thread / WARP_SIZE) as usize;
         let running = self.running[warp].get() - 1;
         self.running[warp].set(running);
         if running == 0 {
-            self.merge(warp);
+            self.merge(warp, 0);
         }
     }
 
     /// Notes that all threads of the block have returned.
-    pub fn end_block(&self, static_shared_bytes: u32, context: &Context<'_>) {
+    pub fn end_block(&self, static_shared_bytes: u32) {
         let block = self.block.take();
-        (self.counting.totals.borrow_mut()).end_block(block, static_shared_bytes, context);
+        (self.counting.totals.borrow_mut()).end_block(block, static_shared_bytes);
     }
 
     fn lanes(&self, warp: usize) -> &[RefCell<Vec<Event>>] {
@@ -143,20 +171,20 @@ impl Recorder {
         &self.events[start..self.events.len().min(start + LANES)]
     }
 
-    /// Puts the events of a warp's lanes together into requests, and counts these.
-    fn merge(&self, warp: usize) {
+    /// Puts the events of a warp's lanes together into requests, and counts these, as far as it is known what the lanes
+    /// of `paused` do.
+    fn merge(&self, warp: usize, paused: u32) {
         let lanes = self.lanes(warp);
         let events: Vec<_> = lanes.iter().map(RefCell::take).collect();
         let sites = self.counting.sites.borrow();
         let (mut totals, mut block) = (self.counting.totals.borrow_mut(), self.block.borrow_mut());
         let mut merger = self.counting.merger.borrow_mut();
-        merger.merge(&sites, &events, |site, request| {
+        let left = merger.merge(&sites, &events, paused, |site, request| {
             totals.count(site, request);
             block.count(warp, request);
         });
-        // The lanes keep their memory for what follows.
-        for (lane, mut events) in lanes.iter().zip(events) {
-            events.clear();
+        for ((lane, mut events), left) in lanes.iter().zip(events).zip(left) {
+            events.drain(..events.len() - left);
             lane.replace(events);
         }
     }

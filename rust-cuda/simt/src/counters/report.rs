@@ -5,7 +5,6 @@ use std::ops::AddAssign;
 use serde::{Deserialize, Serialize};
 
 use super::hardware::Hardware;
-use super::memory_model::MemoryTraffic;
 use super::occupancy::Occupancy;
 use super::trace::WarpTrace;
 use crate::fault::Parameter;
@@ -35,7 +34,7 @@ pub struct LaunchReport {
     pub contended: Vec<ContendedWord>,
     /// What a model of the caches says about traffic from memory.
     pub memory: Option<MemoryTraffic>,
-    /// How many warps a multiprocessor can hold, if the kernel's registers are known.
+    /// How many warps a multiprocessor can hold, if [`set_registers`](Self::set_registers) was called.
     pub occupancy: Option<Occupancy>,
     /// The requests of the warps that were traced.
     pub traces: Vec<WarpTrace>,
@@ -140,6 +139,15 @@ impl BlockWork {
     pub fn requests(&self) -> u64 {
         self.warps.iter().sum()
     }
+}
+
+/// Traffic of a launch, as a model of the caches says. It is no measurement.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MemoryTraffic {
+    /// Bytes that the L1 caches read from L2.
+    pub l2_read_bytes: u64,
+    /// Bytes that L2 reads from memory.
+    pub memory_read_bytes: u64,
 }
 
 /// A word that many atomic operations change.

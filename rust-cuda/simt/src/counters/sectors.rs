@@ -92,7 +92,7 @@ impl Sectors {
     }
 }
 
-/// The sectors of an atomic operation: those of the first lanes of each word, then those of the second lanes, and so on.
+/// The sectors of an atomic operation: those of the first lane of each word, those of the second lane, and so on.
 fn atomic_sectors(request: &Request) -> u64 {
     let mut found = [(0, 0); WARP_SIZE as usize];
     let mut len = 0;

@@ -43,7 +43,7 @@ pub fn copy_async(to: u64, from: u64, bytes: u32, read: u32) {
         return;
     }
     if read > 0 {
-        lane.record(RequestKind::AsyncCopy, from, bytes as usize, location);
+        lane.record(RequestKind::AsyncCopy, from, bytes, location);
     }
     if read == bytes || read > 0 && !from.is_multiple_of(bytes.into()) {
         access(Space::GlobalReadOnly, from, bytes).resolve();

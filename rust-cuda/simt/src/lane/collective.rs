@@ -178,12 +178,10 @@ pub fn reduce(mask: u32, value: u32, operation: Reduce) -> u32 {
 #[track_caller]
 pub fn gather(product: Product, words: [u64; 3]) -> [[u64; 3]; WARP_SIZE as usize] {
     let lane = current();
-    lane.record(
-        RequestKind::MatrixProduct,
-        u32::MAX.into(),
-        0,
-        Location::caller(),
-    );
+    if lane.warp().recorded {
+        let kind = RequestKind::MatrixProduct;
+        lane.record(kind, u32::MAX.into(), 0, Location::caller());
+    }
     gather_more(product, words)
 }
 
@@ -257,14 +255,16 @@ fn arrive(
     complete: impl FnOnce(Arrival<'_>),
 ) -> bool {
     let (warp, number) = (lane.warp(), lane.lane());
-    if mask >> number & 1 == 0 || mask & (warp.returned.get() | !warp.lanes) != 0 {
-        fault_mask(lane, operation, mask, location);
+    if (mask >> number & 1 == 0 || mask & warp.special.get() != 0)
+        && !check_arrival(lane, operation, mask, location)
+    {
         return true;
     }
     warp.values[number as usize].set(value);
-    lane.record_collective(operation, mask, location);
     if warp.arrive(number, operation, mask) {
-        lane.note_converged(mask);
+        if warp.recorded {
+            lane.note_converged(mask);
+        }
         // The operation is one step.
         lane.step(location);
         complete(Arrival {
@@ -281,6 +281,24 @@ fn arrive(
     lane.activity
         .set(Activity::AtOperation(operation, mask, location));
     false
+}
+
+/// Records an arrival if the launch is counted. Returns false if the mask is wrong, which it reports.
+#[cold]
+#[inline(never)]
+fn check_arrival(
+    lane: &Lane,
+    operation: Operation,
+    mask: u32,
+    location: &'static Location<'static>,
+) -> bool {
+    let warp = lane.warp();
+    if mask >> lane.lane() & 1 == 0 || mask & (warp.returned() | !warp.lanes) != 0 {
+        fault_mask(lane, operation, mask, location);
+        return false;
+    }
+    lane.record_operation(operation, mask, location);
+    true
 }
 
 /// Reports what is wrong with the mask of a warp operation. It returns if nothing is wrong, but the thread unwinds.
@@ -305,7 +323,7 @@ fn fault_mask(lane: &Lane, operation: Operation, mask: u32, location: &'static L
             lanes: warp.lanes.count_ones(),
         }
     } else {
-        let absent = (mask & warp.returned.get()).trailing_zeros();
+        let absent = (mask & warp.returned()).trailing_zeros();
         let other = &block.lanes()[(lane.index() - lane.lane() + absent) as usize];
         FaultKind::LaneAbsent {
             operation,

@@ -4,7 +4,8 @@ use std::panic::Location;
 use std::sync::atomic::{Ordering, fence as host_fence};
 
 use crate::access::Access;
-use crate::block::{Activity, Lane, load_kind, store_kind};
+use crate::block::recording::{load_kind, store_kind};
+use crate::block::{Activity, Lane};
 use crate::counters::RequestKind;
 use crate::current::current;
 use crate::fault::{FaultKind, Touch};
@@ -27,8 +28,10 @@ fn load_at<W: Word, const N: usize>(
     address: u64,
     location: &'static Location<'static>,
 ) -> [W; N] {
-    lane.record(load_kind(space), address, size_of::<[W; N]>(), location);
-    load_unrecorded(lane, space, address, location)
+    if !lane.access_step(load_kind(space), address, size_of::<[W; N]>(), location) {
+        return [W::narrow(0); N];
+    }
+    load_now(lane, space, address, location)
 }
 
 /// Does [`load_at`] for what is no load instruction of the kernel.
@@ -42,6 +45,16 @@ pub(crate) fn load_unrecorded<W: Word, const N: usize>(
     if !lane.step(location) {
         return [W::narrow(0); N];
     }
+    load_now(lane, space, address, location)
+}
+
+#[inline(always)]
+fn load_now<W: Word, const N: usize>(
+    lane: &Lane,
+    space: Space,
+    address: u64,
+    location: &'static Location<'static>,
+) -> [W; N] {
     let access = access::<W, N>(lane, space, address, location);
     if space == Space::Shared {
         let (storage, place) = access.resolve_shared();
@@ -92,8 +105,9 @@ fn store_at<W: Word, const N: usize>(
     values: [W; N],
     location: &'static Location<'static>,
 ) {
-    lane.record(store_kind(space), address, size_of::<[W; N]>(), location);
-    store_unrecorded(lane, space, address, values, location);
+    if lane.access_step(store_kind(space), address, size_of::<[W; N]>(), location) {
+        store_now(lane, space, address, values, location);
+    }
 }
 
 /// Does [`store_at`] for what is no store instruction of the kernel.
@@ -105,9 +119,19 @@ pub(crate) fn store_unrecorded<W: Word, const N: usize>(
     values: [W; N],
     location: &'static Location<'static>,
 ) {
-    if !lane.step(location) {
-        return;
+    if lane.step(location) {
+        store_now(lane, space, address, values, location);
     }
+}
+
+#[inline(always)]
+fn store_now<W: Word, const N: usize>(
+    lane: &Lane,
+    space: Space,
+    address: u64,
+    values: [W; N],
+    location: &'static Location<'static>,
+) {
     let access = Access {
         reads: false,
         ..access::<W, N>(lane, space, address, location)
@@ -227,8 +251,7 @@ fn perform_atomic<W: Word>(
         location,
         ..
     } = access;
-    lane.record(kind, address, size_of::<W>(), location);
-    if !access.lane.step(access.location) {
+    if !lane.access_step(kind, address, size_of::<W>(), location) {
         return W::narrow(0);
     }
     let touch = if scope == Scope::Block {

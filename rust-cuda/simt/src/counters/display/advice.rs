@@ -1,9 +1,9 @@
-//! What would help a launch: a sentence for each counter that stands out.
+//! What would help a launch, for each counter that stands out.
 
 use super::super::occupancy::OccupancyLimit;
 use super::super::report::{BlockWork, Counters, LaunchReport, LineCounters, ratio};
 use super::table::{grouped, percent};
-use super::{LANES, limit_name, mean_and_most};
+use super::{LANES, mean_and_most};
 
 /// Sectors of a request whose 32 lanes have consecutive words of 4 bytes.
 const COALESCED_SECTORS: f64 = 4.0;
@@ -23,8 +23,8 @@ const MANY_REPEATS: f64 = 0.25;
 const LOW_OCCUPANCY: f64 = 0.5;
 
 impl LaunchReport {
-    /// A sentence for each thing that stands out, with what would help; empty if nothing does. What helps also depends
-    /// on what the launch waits for, which counters do not say.
+    /// For each thing that stands out, what it is and what would help; empty if nothing stands out. What helps also
+    /// depends on what the launch waits for, which counters do not say.
     #[must_use]
     pub fn advice(&self) -> Vec<String> {
         let found = [
@@ -54,8 +54,8 @@ fn unused_bytes(report: &LaunchReport) -> Option<String> {
             .sum()
     };
     Some(format!(
-        "The {kind} global memory touch {:.1} sectors a request and use {} of their bytes, most of them wasted at {}: \
-         let neighbouring lanes access neighbouring elements.",
+        "The {kind} global memory touch {:.1} sectors a request and use {} of their bytes. \
+         Let neighbouring lanes access neighbouring elements, above all at {}.",
         of.sectors_per_request(),
         percent(of.bytes_used()),
         worst_line(report, unused)?
@@ -75,8 +75,8 @@ fn bank_conflicts(report: &LaunchReport) -> Option<String> {
     let part = ratio(conflicts(&report.total), wavefronts);
     (part > MANY_CONFLICTS).then_some(())?;
     Some(format!(
-        "Bank conflicts cause {} of the {} wavefronts of shared memory, most of them at {}: let the lanes of a request \
-         access different banks, for example with one more element in each row.",
+        "Bank conflicts cause {} of the {} wavefronts of shared memory. \
+         Let the lanes of a request access different banks, above all at {}.",
         percent(part),
         grouped(wavefronts),
         worst_line(report, conflicts)?
@@ -87,8 +87,7 @@ fn idle_lanes(report: &LaunchReport) -> Option<String> {
     let active = report.total.lanes_per_instruction();
     (active > 0.0 && active < FEW_LANES * LANES).then_some(())?;
     Some(format!(
-        "Only {active:.1} of 32 lanes are active in the mean: give all lanes of a warp as much work as each other, or \
-         give what one lane does to several."
+        "Only {active:.1} of 32 lanes are active in the mean. Give all lanes of a warp equal work."
     ))
 }
 
@@ -98,7 +97,7 @@ fn long_block(report: &LaunchReport) -> Option<String> {
     let (mean, most) = mean_and_most(&requests);
     (requests.len() > 1 && most as f64 > LONG_BLOCK * mean).then_some(())?;
     Some(format!(
-        "Block {} executes {} requests, {:.1} times the mean of {} blocks: split its work between several blocks.",
+        "Block {} executes {} requests, {:.1} times the mean of {} blocks. Split its work.",
         longest.block,
         grouped(most),
         most as f64 / mean,
@@ -113,7 +112,7 @@ fn contended_word(report: &LaunchReport) -> Option<String> {
     (part > MANY_ON_ONE_WORD).then_some(())?;
     let address = || format!("the word at {:#x}", word.address);
     Some(format!(
-        "{} of the {} atomic operations on global memory change {}: add up in registers or in shared memory first.",
+        "{} of the {} atomic operations on global memory change {}. Add up in registers or in shared memory first.",
         percent(part),
         grouped(global),
         word.element.clone().unwrap_or_else(address)
@@ -128,8 +127,8 @@ fn repeated_words(report: &LaunchReport) -> Option<String> {
     );
     (part > MANY_REPEATS).then_some(())?;
     Some(format!(
-        "{} of the atomic operations wait for another lane that changes the same word, most of them at {}: let the \
-         lanes of a warp add up by shuffles first, or give them different words.",
+        "{} of the atomic operations wait for another lane that changes the same word. \
+         Add up by shuffles first, above all at {}.",
         percent(part),
         worst_line(report, repeats)?
     ))
@@ -138,18 +137,17 @@ fn repeated_words(report: &LaunchReport) -> Option<String> {
 fn low_occupancy(report: &LaunchReport) -> Option<String> {
     let occupancy = report.occupancy?;
     (occupancy.fraction() < LOW_OCCUPANCY).then_some(())?;
-    let help = match occupancy.limit() {
-        OccupancyLimit::Registers => "let a thread keep fewer values",
-        OccupancyLimit::SharedMemory => "let a block use less shared memory",
-        OccupancyLimit::Warps | OccupancyLimit::Blocks => {
-            "choose another number of threads for a block"
-        }
+    let (limit, help) = match occupancy.limit() {
+        OccupancyLimit::Registers => ("Registers limit", "let a thread keep fewer values"),
+        OccupancyLimit::SharedMemory => ("Shared memory limits", "let a block use less of it"),
+        OccupancyLimit::Warps | OccupancyLimit::Blocks => (
+            "The size of the blocks limits",
+            "choose another number of threads for a block",
+        ),
     };
     Some(format!(
-        "A multiprocessor holds {} of {} warps at most, limited by {}: if the launch waits for memory, {help}.",
-        occupancy.warps,
-        occupancy.max_warps,
-        limit_name(occupancy.limit())
+        "{limit} a multiprocessor to {} of {} warps. If the launch waits for memory, {help}.",
+        occupancy.warps, occupancy.max_warps
     ))
 }
 
@@ -182,19 +180,18 @@ mod tests {
             lanes: 3000,
         };
         let expected = [
-            "The loads from global memory touch 32.0 sectors a request and use 12 % of their bytes, most of them wasted \
-             at add.rs:3: let neighbouring lanes access neighbouring elements.",
-            "Bank conflicts cause 75 % of the 800 wavefronts of shared memory, most of them at add.rs:3: let the lanes \
-             of a request access different banks, for example with one more element in each row.",
-            "Only 10.2 of 32 lanes are active in the mean: give all lanes of a warp as much work as each other, or give \
-             what one lane does to several.",
-            "Block 7 executes 910 requests, 9.1 times the mean of 10 blocks: split its work between several blocks.",
-            "56 % of the 1,600 atomic operations on global memory change y[17]: add up in registers or in shared \
-             memory first.",
-            "25 % of the atomic operations wait for another lane that changes the same word, most of them at add.rs:11: \
-             let the lanes of a warp add up by shuffles first, or give them different words.",
-            "A multiprocessor holds 16 of 64 warps at most, limited by registers: if the launch waits for memory, let a \
-             thread keep fewer values.",
+            "The loads from global memory touch 32.0 sectors a request and use 12 % of their bytes. \
+             Let neighbouring lanes access neighbouring elements, above all at add.rs:3.",
+            "Bank conflicts cause 75 % of the 800 wavefronts of shared memory. \
+             Let the lanes of a request access different banks, above all at add.rs:3.",
+            "Only 10.2 of 32 lanes are active in the mean. Give all lanes of a warp equal work.",
+            "Block 7 executes 910 requests, 9.1 times the mean of 10 blocks. Split its work.",
+            "56 % of the 1,600 atomic operations on global memory change y[17]. \
+             Add up in registers or in shared memory first.",
+            "25 % of the atomic operations wait for another lane that changes the same word. \
+             Add up by shuffles first, above all at add.rs:11.",
+            "Registers limit a multiprocessor to 16 of 64 warps. \
+             If the launch waits for memory, let a thread keep fewer values.",
         ];
         report.total.atomic_repeats = 401;
         assert_eq!(report.advice(), expected);

@@ -1,10 +1,9 @@
 //! A report for the tests of its text.
 
 use super::super::hardware::Hardware;
-use super::super::memory_model::MemoryTraffic;
 use super::super::report::{
     BlockWork, CollectiveCounters, ContendedWord, Counters, GlobalCounters, LaunchReport,
-    LineCounters, SharedCounters,
+    LineCounters, MemoryTraffic, SharedCounters,
 };
 
 /// A launch of two blocks, in which something of each kind stands out.

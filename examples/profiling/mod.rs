@@ -1,0 +1,4 @@
+//! The parts of the example `profile`.
+
+pub mod ncu;
+pub mod operations;

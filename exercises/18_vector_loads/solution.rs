@@ -1,0 +1,24 @@
+//! Whole groups of four elements by vector accesses, the rest one by one.
+
+use cuda_std::prelude::*;
+
+/// `y[i] = 2 * x[i]`, four elements for each thread.
+///
+/// # Safety
+///
+/// `x` and `y` hold `n` elements each, and start at multiples of 16 bytes.
+#[kernel]
+pub unsafe fn double(n: u32, x: Global<f32>, y: GlobalMut<f32>) {
+    let n = n as usize;
+    let i = 4 * thread::index_1d() as usize;
+    // SAFETY: elements below `n` exist in both, and `i` is a multiple of 4.
+    unsafe {
+        if i + 4 <= n {
+            y.store4(i, x.load4(i).map(|element| 2.0 * element));
+        } else {
+            for k in i..n {
+                y.store(k, 2.0 * x.load(k));
+            }
+        }
+    }
+}

@@ -1,0 +1,32 @@
+//! In the next round a thread reads what another one has not stored yet.
+
+use cuda_std::prelude::*;
+
+/// Threads of a block.
+const BLOCK: usize = 256;
+
+/// The partial sums of each block's 256 elements; elements from `n` on count as zero.
+///
+/// # Safety
+///
+/// `x` and `y` hold `n` elements each. Blocks have 256 threads.
+#[kernel]
+pub unsafe fn scan(n: u32, x: Global<f32>, y: GlobalMut<f32>) {
+    let sums = shared_array!(f32; BLOCK);
+    let t = thread::thread_idx_x() as usize;
+    let i = thread::index_1d() as usize;
+    unsafe {
+        sums.store(t, if i < n as usize { x.load(i) } else { 0.0 });
+        thread::sync_threads();
+        let mut step = 1;
+        while step < BLOCK {
+            let below = if t >= step { sums.load(t - step) } else { 0.0 };
+            thread::sync_threads();
+            sums.store(t, sums.load(t) + below);
+            step *= 2;
+        }
+        if i < n as usize {
+            y.store(i, sums.load(t));
+        }
+    }
+}

@@ -1,0 +1,28 @@
+//! Only lane 0 knows the old value of the counter; the other lanes start at 0.
+
+use cuda_std::atomic::Scope;
+use cuda_std::prelude::*;
+use cuda_std::warp::{FULL_MASK, WARP_SIZE};
+
+/// Writes the positive elements of `x` to `out`, and adds their number to `count[0]`.
+///
+/// # Safety
+///
+/// `x` holds `n` elements, `out` has room for those that are positive, and `count[0]` is 0. Blocks have whole warps.
+#[kernel]
+pub unsafe fn keep_positive(n: u32, x: Global<i32>, out: GlobalMut<i32>, count: GlobalMut<u32>) {
+    let i = thread::index_1d() as usize;
+    let lane = warp::lane_id();
+    unsafe {
+        let element = if i < n as usize { x.load(i) } else { 0 };
+        let kept = warp::ballot(FULL_MASK, element > 0);
+        let mut first = 0;
+        if lane == 0 {
+            first = count.atomic_add(Scope::Device, 0, kept.count_ones());
+        }
+        if element > 0 {
+            let below = (kept & ((1 << lane) - 1)).count_ones();
+            out.store((first + below) as usize, element);
+        }
+    }
+}
