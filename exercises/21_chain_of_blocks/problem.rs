@@ -39,8 +39,8 @@ pub unsafe fn chain(
     let sums = shared_array!(f32; 4);
     let t = thread::thread_idx_x() as usize;
     let block = thread::block_idx_x() as usize;
-    // SAFETY: `i` is less than `n` where `x` is read, and each block has a number of its own. Barriers order the accesses
-    // to shared memory, and the fences around the flags order those to `totals`.
+    // SAFETY: `i` is less than `n` where `x` is read, and each block has a number of its own. Barriers order the
+    // accesses to shared memory, and the fences around the flags order those to `totals`.
     unsafe {
         let i = block * 128 + t;
         let mut sum = if i < n as usize { x.load(i) } else { 0.0 };

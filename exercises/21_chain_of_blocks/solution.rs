@@ -21,8 +21,8 @@ pub unsafe fn chain(
     let sums = shared_array!(f32; 4);
     let t = thread::thread_idx_x() as usize;
     let place = shared_array!(u32; 1);
-    // SAFETY: `i` is less than `n` where `x` is read, and each block has a number of its own. Barriers order the accesses
-    // to shared memory, and the fences around the flags order those to `totals`.
+    // SAFETY: `i` is less than `n` where `x` is read, and each block has a number of its own. Barriers order the
+    // accesses to shared memory, and the fences around the flags order those to `totals`.
     unsafe {
         if t == 0 {
             place.store(0, ticket.atomic_add(Scope::Device, 0, 1));

@@ -21,6 +21,7 @@ mod emulated;
 pub mod gpu;
 pub mod inputs;
 pub mod list;
+mod picture;
 pub mod verdict;
 
 pub use check::{Case, attempt_main};

@@ -65,7 +65,7 @@ impl Device {
     }
 
     /// Runs `work`, and lets a profiler of NVIDIA that was told to wait record what it launches: `ncu
-    /// --profile-from-start off`, or `nsys profile --capture-range cudaProfilerApi`. On an emulator it only runs `work`.
+    /// --profile-from-start off`, or `nsys profile --capture-range cudaProfilerApi`. An emulator only runs `work`.
     ///
     /// # Errors
     ///

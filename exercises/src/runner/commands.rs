@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::{Duration, SystemTime};
 use std::{fs, thread};
 
-use exercises::description::Exercise;
+use exercises::description::{Exercise, shown};
 use exercises::list::EXERCISES;
 
 use crate::Device;
@@ -35,7 +35,7 @@ fn announce(exercise: &Exercise) -> Result<(), Error> {
     let (name, title) = (&exercise.name, &exercise.description.title);
     let path = files::attempt(exercise)?;
     println!("\nThe next exercise is {name}: {title}");
-    println!("  read and edit   {}", files::shown(&path));
+    println!("  read and edit   {}", shown(&path));
     println!("  check it        cargo run -p exercises -- check");
     println!("  get a hint      cargo run -p exercises -- hint {name}");
     println!("  see all         cargo run -p exercises -- list");
@@ -83,7 +83,7 @@ pub fn check(typed: Option<&str>, device: Device) -> Result<bool, Error> {
 fn check_exercise(exercise: &Exercise) -> Result<bool, Error> {
     let name = &exercise.name;
     let path = files::attempt(exercise)?;
-    println!("Checking {}", files::shown(&path));
+    println!("Checking {}", shown(&path));
     match run::check(exercise, &path)? {
         Outcome::Passed => {
             println!("{name} passes. Compare with ours: cargo run -p exercises -- solution {name}");
@@ -159,10 +159,7 @@ pub fn reset(typed: &str) -> Result<bool, Error> {
     progress.passed.remove(&exercise.name);
     progress.hints.remove(&exercise.name);
     progress.save()?;
-    println!(
-        "{} is as it was delivered.",
-        files::shown(&exercise.attempt())
-    );
+    println!("{} is as it was delivered.", shown(&exercise.attempt()));
     Ok(true)
 }
 
@@ -173,6 +170,6 @@ pub fn solution(typed: &str, give_up: bool) -> Result<bool, Error> {
         return Err(Error::NotPassed(exercise.name));
     }
     let path = exercise.path("solution.rs");
-    println!("// {}\n{}", files::shown(&path), files::read(&path)?);
+    println!("// {}\n{}", shown(&path), files::read(&path)?);
     Ok(true)
 }

@@ -7,9 +7,9 @@ use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use exercises::description::Exercise;
+use exercises::description::{Exercise, workspace};
 
-use crate::files::{self, Error, workspace};
+use crate::files::{self, Error};
 use crate::libraries::{Libraries, libraries};
 
 /// Compiles a file of an exercise into a program that checks it. If it does not compile, it prints why and returns

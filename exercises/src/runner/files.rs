@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use exercises::description::{DescriptionError, Exercise, ROOT};
+use exercises::description::{DescriptionError, Exercise};
 use exercises::list::EXERCISES;
 
 /// Why a command did not succeed.
@@ -22,8 +22,8 @@ pub enum Error {
     },
     #[error("{0}")]
     Compiler(String),
-    #[error("{}: {reason}; delete it to start anew", path.display())]
-    Progress { path: PathBuf, reason: String },
+    #[error("{}: {reason}", path.display())]
+    Toml { path: PathBuf, reason: String },
     #[cfg(not(feature = "cuda"))]
     #[error(
         "this runner knows no GPU: build it with `cargo run -p exercises --features cuda -- ..`"
@@ -41,18 +41,6 @@ impl Error {
     pub fn program(program: &Path, error: &std::io::Error) -> Self {
         Self::Compiler(format!("{} does not run: {error}", program.display()))
     }
-}
-
-/// The root of the workspace. Messages name files relative to it.
-pub fn workspace() -> &'static Path {
-    let root = Path::new(ROOT);
-    root.parent().unwrap_or(root)
-}
-
-/// A path for messages: relative to the root of the workspace.
-pub fn shown(path: &Path) -> String {
-    let relative = path.strip_prefix(workspace()).unwrap_or(path);
-    relative.display().to_string()
 }
 
 /// The exercise that a learner means by its name, its number, or a part of its name.

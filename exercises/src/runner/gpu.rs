@@ -1,7 +1,7 @@
 //! Checks attempts on a GPU, beside the recorded times of our solutions.
 //!
-//! An attempt becomes a kernel crate of its own, which `cuda_builder` compiles to PTX. The compiled attempt gets the
-//! path of that PTX as its argument.
+//! An attempt becomes a kernel crate, which `cuda_builder` compiles to PTX: in a process of its own, whose messages are
+//! shown only if it fails. The compiled attempt gets the path of the PTX as its argument.
 
 use std::collections::BTreeMap;
 use std::env;
@@ -10,12 +10,12 @@ use std::process::Command;
 
 use cuda_builder::CudaBuilder;
 use exercises::cuda::TIME;
-use exercises::description::{Exercise, ROOT};
+use exercises::description::{Exercise, ROOT, workspace};
 use exercises::list::EXERCISES;
 use serde::{Deserialize, Serialize};
 
 use crate::compile;
-use crate::files::{self, Error, workspace};
+use crate::files::{self, Error};
 
 /// The recorded times of our solutions.
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -45,7 +45,7 @@ pub fn check(exercise: &Exercise) -> Result<bool, Error> {
     let path = recorded_path();
     if path.exists() {
         let recorded: Recorded =
-            toml::from_str(&files::read(&path)?).map_err(|error| Error::Progress {
+            toml::from_str(&files::read(&path)?).map_err(|error| Error::Toml {
                 path: path.clone(),
                 reason: error.to_string(),
             })?;
@@ -79,7 +79,7 @@ pub fn record() -> Result<bool, Error> {
             }
         }
     }
-    let text = toml::to_string(&recorded).map_err(|error| Error::Progress {
+    let text = toml::to_string(&recorded).map_err(|error| Error::Toml {
         path: recorded_path(),
         reason: error.to_string(),
     })?;
@@ -96,7 +96,7 @@ fn recorded_path() -> PathBuf {
 /// Runs a file of an exercise on the GPU. `None` if it fails; then its message is printed. The inner `None` if the
 /// exercise has no timed size.
 fn run(exercise: &Exercise, file: &Path) -> Result<Option<Option<Time>>, Error> {
-    let archive = kernels(exercise, file)?;
+    let archive = kernels(file)?;
     let Some(program) = compile::program(exercise, file)? else {
         return Ok(None);
     };
@@ -122,26 +122,49 @@ fn run(exercise: &Exercise, file: &Path) -> Result<Option<Option<Time>>, Error> 
     Ok(Some(time))
 }
 
-/// Compiles a file of an exercise to PTX. Returns the path of the archive.
-fn kernels(exercise: &Exercise, file: &Path) -> Result<PathBuf, Error> {
-    let folder = compile::folder()?;
-    let package = folder.join(format!("{}-kernels", exercise.name));
+/// Compiles a file to PTX. Returns the path of the archive.
+fn kernels(file: &Path) -> Result<PathBuf, Error> {
+    // One package for all attempts, so that `core` is compiled once.
+    let package = compile::folder()?.join("kernels");
     let manifest = format!(
-        "[package]\nname = \"attempt\"\nedition = \"2024\"\n\n[dependencies]\ncuda_std = {{ path = {:?} }}\n\n[workspace]\n",
+        "[package]\nname = \"attempt\"\nedition = \"2024\"\n\n[dependencies]\ncuda_std = {{ path = {:?} }}\n\n\
+         [workspace]\n",
         workspace().join("rust-cuda/cuda_std")
     );
-    let library = "#![cfg_attr(target_arch = \"nvptx64\", no_std)]\n#![cfg_attr(target_arch = \"nvptx64\", \
-                   feature(abi_ptx))]\npub mod attempt;\n";
+    let library = "#![cfg_attr(target_arch = \"nvptx64\", no_std)]\n\
+                   #![cfg_attr(target_arch = \"nvptx64\", feature(abi_ptx))]\n\
+                   pub mod attempt;\n";
     files::write(&package.join("Cargo.toml"), &manifest)?;
     files::write(&package.join("src/lib.rs"), library)?;
     files::write(&package.join("src/attempt.rs"), &files::read(file)?)?;
     lock(&package)?;
-    let archive = package.join("kernels.zip");
-    CudaBuilder::new(&package)
-        .target_dir(folder.join("device"))
-        .copy_to(&archive)
+    let failed = |error: std::io::Error| Error::Compiler(error.to_string());
+    let built = Command::new(env::current_exe().map_err(failed)?)
+        .arg("build-kernels")
+        .arg(&package)
+        // `cuda_builder` would take this program for a build script.
+        .env_remove("OUT_DIR")
+        .output()
+        .map_err(failed)?;
+    if built.status.success() {
+        return Ok(archive(&package));
+    }
+    Err(Error::Compiler(
+        String::from_utf8_lossy(&built.stderr).into_owned(),
+    ))
+}
+
+fn archive(package: &Path) -> PathBuf {
+    package.join("kernels.zip")
+}
+
+/// Compiles a kernel crate to PTX.
+pub fn build_kernels(package: &Path) -> Result<bool, Error> {
+    CudaBuilder::new(package)
+        .target_dir(package.join("target"))
+        .copy_to(archive(package))
         .build()?;
-    Ok(archive)
+    Ok(true)
 }
 
 /// Gives a package the versions that the workspace has locked, as far as it uses them.

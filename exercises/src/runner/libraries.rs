@@ -4,9 +4,10 @@ use std::env;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use exercises::description::workspace;
 use serde_json::Value;
 
-use crate::files::{Error, workspace};
+use crate::files::Error;
 
 /// The profile of the libraries: that of the runner, so that they are compiled already.
 const PROFILE: &str = if cfg!(debug_assertions) {

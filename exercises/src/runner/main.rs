@@ -57,6 +57,13 @@ enum Command {
     /// Runs our solutions on a GPU, and records their times.
     #[cfg(feature = "cuda")]
     Record,
+    /// Compiles a kernel crate to PTX.
+    #[cfg(feature = "cuda")]
+    #[command(hide = true)]
+    BuildKernels {
+        /// The folder of the crate.
+        package: std::path::PathBuf,
+    },
 }
 
 /// Where kernels run.
@@ -78,6 +85,8 @@ fn main() -> ExitCode {
         Some(Command::Reset { name }) => commands::reset(&name),
         #[cfg(feature = "cuda")]
         Some(Command::Record) => gpu::record(),
+        #[cfg(feature = "cuda")]
+        Some(Command::BuildKernels { package }) => gpu::build_kernels(&package),
         Some(Command::Solution { name, give_up }) => commands::solution(&name, give_up),
     };
     match done {

@@ -1,14 +1,15 @@
 //! Runs compiled attempts, for a limited time.
 
+use std::fs;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use exercises::description::Exercise;
+use exercises::description::{Exercise, workspace};
 
 use crate::compile;
-use crate::files::{Error, workspace};
+use crate::files::Error;
 
 /// How long an attempt may run. The emulator stops most endless kernels long before.
 const TIME_LIMIT: Duration = Duration::from_secs(60);
@@ -29,6 +30,8 @@ pub fn check(exercise: &Exercise, file: &Path) -> Result<Outcome, Error> {
     let Some(program) = compile::program(exercise, file)? else {
         return Ok(Outcome::NotCompiled);
     };
+    // An old picture would be taken for that of this check.
+    let _ = fs::remove_file(exercise.picture());
     let mut run = Command::new(&program);
     let child = run.current_dir(workspace()).spawn();
     match wait(child.map_err(|error| Error::program(&program, &error))?)? {

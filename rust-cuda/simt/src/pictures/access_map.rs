@@ -31,14 +31,13 @@ pub fn access_map(kernel: &str, trace: &WarpTrace, sources: &Sources) -> String 
     let mut svg = Svg::new(
         &format!("Access map of block {}, warp {}", trace.block, trace.warp),
         kernel,
-        "Time runs down, one row for each request of the warp; the columns are its 32 lanes. Lanes that touch the same \
-         sector (32 bytes of global memory) share a box; another sector has another colour. The white mark in a box is \
-         the lane's address: the higher the mark, the higher the address. Few wide boxes are good.",
+        "Time runs down: each row is a request, each column a lane, a box is one sector (32 bytes of global memory), and the \
+         mark in it is the lane's address, low or high. Few wide boxes are good.",
     );
     svg.legend(&[
-        ("c0", "sectors: one box each"),
-        ("c1", "next sector"),
-        ("plain", "shared memory, collective operation"),
+        ("c0", "a sector"),
+        ("c1", "another sector"),
+        ("plain", "shared memory, or a collective operation"),
         ("slot", "idle lane"),
     ]);
     head(&mut svg);

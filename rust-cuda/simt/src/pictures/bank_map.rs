@@ -39,9 +39,8 @@ pub fn bank_map(kernel: &str, request: &TracedRequest, sources: &Sources) -> Opt
                 .unwrap_or("")
                 .trim_start()
         ),
-        "The columns are the 32 banks of shared memory, each row is a wavefront: one pass, in which each bank serves one \
-         word of 4 bytes. A box has the number of the lane that it serves; ×4 stands for four lanes that share the word. \
-         The fewer rows, the better.",
+        "Each column is a bank of shared memory, and each row a wavefront, in which a bank serves one word of 4 bytes to the \
+         lane in the box, or to several (×4) that share the word. Few rows are good.",
     );
     svg.legend(&[
         ("good", "first wavefront"),
@@ -69,6 +68,7 @@ pub fn bank_map(kernel: &str, request: &TracedRequest, sources: &Sources) -> Opt
     if wavefronts.is_empty() {
         svg.note("No lane is active.");
     }
+    svg.y += 4.0;
     svg.note(&verdict(request, counters.bank_conflicts));
     Some(svg.finish())
 }

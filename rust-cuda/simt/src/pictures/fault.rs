@@ -3,12 +3,14 @@
 use super::sources::{Sources, place};
 use super::svg::{Align, MARGIN, Svg, WIDTH, number};
 use super::two_threads::{Conflict, Order, Side, TwoThreads};
-use crate::fault::Fault;
+use crate::fault::{Fault, SourceLocation};
 use crate::limits::WARP_SIZE;
 
-/// The width of a thread's panel, and the left end of the right one.
-const PANEL: f64 = 366.0;
-const RIGHT: f64 = WIDTH - MARGIN - PANEL;
+/// The width of a thread's panel, if both stand side by side, and in a race.
+const BESIDE: f64 = 366.0;
+const ABOVE: f64 = 480.0;
+/// The width of the box of a word.
+const WORD: f64 = 244.0;
 /// Lines of source before and after the line of a thread.
 const CONTEXT: u32 = 2;
 /// The height of a line of source, and of what stands above the source.
@@ -43,19 +45,20 @@ pub fn fault(fault: &Fault, sources: &Sources) -> Option<String> {
     Some(svg.finish())
 }
 
-/// The panel of a thread. Returns the height of its line's middle, and of the panel's end.
-fn panel(svg: &mut Svg, left: f64, top: f64, side: &Side, sources: &Sources) -> (f64, f64) {
-    let lines: Vec<(u32, &str)> = match &side.location {
-        Some(location) => {
-            let around = location.line.saturating_sub(CONTEXT).max(1)
-                ..=location.line.saturating_add(CONTEXT);
-            let text = |line| sources.line(&location.file, line).map(|text| (line, text));
-            around.filter_map(text).collect()
-        }
-        None => Vec::new(),
-    };
+/// The panel of a thread.
+struct Panel {
+    /// The middle of the thread's line.
+    line: f64,
+    /// The end of the panel.
+    end: f64,
+}
+
+/// Draws the panel of a thread at a left end, with a top and a width.
+fn panel(svg: &mut Svg, [left, top, width]: [f64; 3], side: &Side, sources: &Sources) -> Panel {
+    let lines = side.location.as_ref();
+    let lines = lines.map_or_else(Vec::new, |location| window(location, sources));
     let height = HEAD + ROW * lines.len() as f64 + 8.0;
-    svg.rect([left, top, PANEL, height], "slot");
+    svg.rect([left, top, width, height], "slot");
     svg.text(left + 12.0, top + 20.0, "head", &side.thread);
     let does = match &side.location {
         Some(location) => format!("{} at {}", side.does, place(&location.file, location.line)),
@@ -71,7 +74,7 @@ fn panel(svg: &mut Svg, left: f64, top: f64, side: &Side, sources: &Sources) -> 
     let indent = texts()
         .map(|text| text.len() - text.trim_start().len())
         .min();
-    let mut middle = top + 33.0;
+    let mut line = top + 33.0;
     for (place, (number, text)) in lines.iter().enumerate() {
         let y = top + HEAD + ROW * place as f64;
         let own = side
@@ -79,8 +82,8 @@ fn panel(svg: &mut Svg, left: f64, top: f64, side: &Side, sources: &Sources) -> 
             .as_ref()
             .is_some_and(|location| location.line == *number);
         if own {
-            svg.rect([left + 1.0, y, PANEL - 2.0, ROW], "band");
-            middle = y + ROW / 2.0;
+            svg.rect([left + 1.0, y, width - 2.0, ROW], "band");
+            line = y + ROW / 2.0;
         }
         let class = if own { "lit" } else { "line" };
         svg.aligned(
@@ -92,36 +95,49 @@ fn panel(svg: &mut Svg, left: f64, top: f64, side: &Side, sources: &Sources) -> 
         );
         let text = text.get(indent.unwrap_or(0)..).unwrap_or("");
         let class = if own { "code" } else { "line" };
-        svg.code(left + 50.0, y + 12.0, class, text, PANEL - 58.0);
+        svg.code(left + 50.0, y + 12.0, class, text, width - 58.0);
     }
-    (middle, top + height)
+    Panel {
+        line,
+        end: top + height,
+    }
+}
+
+/// The lines around a location that are not blank at either end.
+fn window<'a>(location: &SourceLocation, sources: &'a Sources) -> Vec<(u32, &'a str)> {
+    let first = location.line.saturating_sub(CONTEXT).max(1);
+    let around = first..=location.line.saturating_add(CONTEXT);
+    let text = |line| sources.line(&location.file, line).map(|text| (line, text));
+    let lines: Vec<_> = around.filter_map(text).collect();
+    let is_blank = |(_, text): &&(u32, &str)| text.trim().is_empty();
+    let end = lines.len() - lines.iter().rev().take_while(is_blank).count();
+    let start = lines.iter().take_while(is_blank).count().min(end);
+    lines[start..end].to_vec()
 }
 
 /// Two accesses to a word, the first one above the second one, and what would order them in between.
 fn race(svg: &mut Svg, scene: &TwoThreads, word: &str, order: &Order, sources: &Sources) {
-    let top = svg.y;
-    let (line, end) = panel(svg, MARGIN, top, &scene.other, sources);
+    let first = panel(svg, [MARGIN, svg.y, ABOVE], &scene.other, sources);
     let (name, rest) = word.split_once(" (").unwrap_or((word, ""));
-    let (center, box_top) = (RIGHT + PANEL / 2.0, line - 22.0);
-    svg.rect([RIGHT + 40.0, box_top, PANEL - 80.0, 44.0], "c0");
-    svg.aligned(center, box_top + 19.0, "in", name, Align::Middle);
-    svg.aligned(
-        center,
-        box_top + 35.0,
-        "in",
-        rest.trim_end_matches(')'),
-        Align::Middle,
-    );
-    arrow(svg, [MARGIN + PANEL, line], [RIGHT + 38.0, line]);
-    let end = end.max(box_top + 44.0);
-    let middle = end + 30.0;
-    let second = end + 58.0;
-    svg.y = middle;
-    let (line, second_end) = panel(svg, RIGHT, second, &scene.own, sources);
-    let _ = line;
-    arrow(svg, [center, second], [center, box_top + 46.0]);
+    let (left, top) = (WIDTH - MARGIN - WORD, first.line - 22.0);
+    let center = left + WORD / 2.0;
+    svg.rect([left, top, WORD, 44.0], "c0");
+    svg.aligned(center, top + 19.0, "in", name, Align::Middle);
+    let rest = rest.trim_end_matches(')');
+    svg.aligned(center, top + 35.0, "in", rest, Align::Middle);
+    arrow(svg, [MARGIN + ABOVE, first.line], [left - 2.0, first.line]);
+    let gap = match order {
+        Order::Barrier(_) => 58.0,
+        Order::HandOff(..) => 76.0,
+    };
+    let from = first.end.max(top + 44.0);
+    let until = from + gap;
+    let right = WIDTH - MARGIN - ABOVE;
+    let second = panel(svg, [right, until, ABOVE], &scene.own, sources);
+    arrow(svg, [center, until], [center, top + 46.0]);
     match order {
         Order::Barrier(name) => {
+            let middle = from + 34.0;
             svg.line([MARGIN, middle, WIDTH - MARGIN, middle], "cure");
             svg.text(
                 MARGIN,
@@ -130,22 +146,22 @@ fn race(svg: &mut Svg, scene: &TwoThreads, word: &str, order: &Order, sources: &
                 &format!("missing: {name}"),
             );
         }
-        Order::HandOff(first, then) => {
-            svg.text(MARGIN, middle + 4.0, "note curetext", first);
-            svg.path(
-                &format!(
-                    "M{} {}V{}H{}",
-                    number(MARGIN + 60.0),
-                    number(middle + 12.0),
-                    number(second + 40.0),
-                    number(RIGHT - 8.0)
-                ),
-                "cure",
+        Order::HandOff(does, then) => {
+            let (down, across) = (MARGIN + 20.0, right + 20.0);
+            let path = format!(
+                "M{} {}V{}H{}V{}",
+                number(down),
+                number(first.end),
+                number(from + 36.0),
+                number(across),
+                number(until)
             );
-            svg.text(MARGIN + 72.0, second + 32.0, "note curetext", then);
+            svg.path(&path, "cure");
+            svg.text(down + 12.0, from + 24.0, "note curetext", does);
+            svg.text(across + 12.0, from + 60.0, "note curetext", then);
         }
     }
-    svg.y = second_end;
+    svg.y = second.end;
 }
 
 /// A thread that waits and one that does not arrive, side by side, and the operation below them.
@@ -156,26 +172,18 @@ fn absence(
     mask: Option<(u32, u32)>,
     sources: &Sources,
 ) {
-    let top = svg.y;
-    let (_, left_end) = panel(svg, MARGIN, top, &scene.own, sources);
-    let (_, right_end) = panel(svg, RIGHT, top, &scene.other, sources);
-    let bar = left_end.max(right_end) + 46.0;
+    let (top, right) = (svg.y, WIDTH - MARGIN - BESIDE);
+    let waits = panel(svg, [MARGIN, top, BESIDE], &scene.own, sources).end;
+    let absent = panel(svg, [right, top, BESIDE], &scene.other, sources).end;
+    let bar = waits.max(absent) + 46.0;
     svg.rect([MARGIN, bar, WIDTH - 2.0 * MARGIN, 5.0], "plain");
-    svg.aligned(WIDTH / 2.0, bar + 20.0, "note", operation, Align::Middle);
-    let (left, right) = (MARGIN + PANEL / 2.0, RIGHT + PANEL / 2.0);
-    svg.path(
-        &format!(
-            "M{} {}V{}",
-            number(left),
-            number(left_end),
-            number(bar - 1.0)
-        ),
-        "axis",
-    );
+    svg.aligned(WIDTH / 2.0, bar + 21.0, "head", operation, Align::Middle);
+    let (left, right) = (MARGIN + BESIDE / 2.0, right + BESIDE / 2.0);
+    svg.line([left, waits, left, bar], "axis");
     svg.text(left + 8.0, bar - 10.0, "note", "waits here");
     // The other thread's way stops half-way.
-    let stop = right_end + (bar - right_end) / 2.0;
-    svg.line([right, right_end, right, stop], "arrow");
+    let stop = absent + (bar - absent) / 2.0;
+    svg.line([right, absent, right, stop], "arrow");
     let cross = format!(
         "M{} {}l12 12m0-12l-12 12",
         number(right - 6.0),
@@ -183,8 +191,9 @@ fn absence(
     );
     svg.path(&cross, "arrow");
     svg.text(right + 14.0, stop + 10.0, "note warn", "does not arrive");
-    svg.y = bar + 24.0;
+    svg.y = bar + 28.0;
     if let Some((mask, absent)) = mask {
+        svg.y += 8.0;
         lanes(svg, mask, absent);
     }
 }

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 
 use super::schedule::Schedule;
 use super::svg::{Align, MARGIN, Svg, WIDTH, number};
-use crate::counters::display::table::{grouped, percent};
+use crate::counters::display::table::grouped;
 use crate::counters::{Hardware, LaunchReport};
 
 /// The width and the height of the two upper panels, and the gap between them.
@@ -26,7 +26,7 @@ pub fn load_balance(report: &LaunchReport, hardware: &Hardware) -> String {
         "Load balance: the work of each block",
         &report.kernel,
         "Each column is a block, and its height is the block's work: the requests to memory and collective operations of \
-         all its warps. Equal columns are good. A few high columns mean that the GPU waits for these blocks at the end.",
+         all its warps. Equal columns are good; the GPU waits at the end for a high one.",
     );
     let work: Vec<u64> = report.blocks.iter().map(|block| block.requests()).collect();
     let most = work.iter().copied().max().unwrap_or(0);
@@ -57,7 +57,7 @@ pub fn load_balance(report: &LaunchReport, hardware: &Hardware) -> String {
         &work,
         mean,
     );
-    svg.y += HEIGHT + 18.0;
+    svg.y += HEIGHT + 26.0;
     svg.note(&format!(
         "{} blocks; the largest one has {} requests, {:.1} times the mean of {:.1}.",
         grouped(work.len() as u64),
@@ -107,7 +107,9 @@ fn panel(svg: &mut Svg, left: f64, title: &str, work: &[u64], mean: f64) {
     }
     svg.path(&solid, "good");
     let height = base - HEIGHT * mean / most as f64;
-    svg.line([left, height, left + PANEL, height], "mean");
+    for class in ["halo", "mean"] {
+        svg.line([left, height, left + PANEL, height], class);
+    }
     svg.line([left, base, left + PANEL, base], "axis");
     svg.aligned(left + PANEL, svg.y, "small", &grouped(most), Align::End);
     let blocks = match work.len() - columns {
@@ -128,7 +130,11 @@ fn draw_schedule(svg: &mut Svg, schedule: &Schedule, hardware: &Hardware) {
         WIDTH - MARGIN,
         svg.y,
         "small",
-        &format!("{} slots", grouped(schedule.slots)),
+        &format!(
+            "at most {} of {} slots",
+            grouped(schedule.most_busy()),
+            grouped(schedule.slots)
+        ),
         Align::End,
     );
     let (top, width) = (svg.y + 8.0, WIDTH - 2.0 * MARGIN);
@@ -141,7 +147,7 @@ fn draw_schedule(svg: &mut Svg, schedule: &Schedule, hardware: &Hardware) {
     }
     let mut path = format!("M{} {}", number(MARGIN), number(base));
     for (time, busy) in schedule.busy((width / COLUMN) as u64) {
-        let height = LOWER * busy as f64 / schedule.slots.max(1) as f64;
+        let height = LOWER * busy as f64 / schedule.most_busy().max(1) as f64;
         path += &format!("L{} {}", number(of_time(time)), number(base - height));
     }
     path += &format!("L{} {}z", number(MARGIN + width), number(base));
@@ -151,12 +157,12 @@ fn draw_schedule(svg: &mut Svg, schedule: &Schedule, hardware: &Hardware) {
     let end = format!("end after {} steps", grouped(schedule.end));
     svg.aligned(MARGIN + width, base + 14.0, "small", &end, Align::End);
     svg.y = base + 18.0;
-    let part = |time: u64| percent(time as f64 / schedule.end.max(1) as f64);
+    let part = |time: f64| percent(time / schedule.end.max(1) as f64);
     svg.note(&format!(
-        "The last block runs alone for {} of the time (the shaded part). With the same work in equal parts on all slots, \
-         the launch would take {} of the time.",
-        part(schedule.alone),
-        percent(schedule.equal / schedule.end.max(1) as f64)
+        "The last block runs alone for {} of the time (the shaded part). With the same steps spread evenly over all \
+         slots, the launch would take {} of it.",
+        part(schedule.alone as f64),
+        part(schedule.equal)
     ));
     let registers = if schedule.registers_known {
         ""
@@ -168,4 +174,11 @@ fn draw_schedule(svg: &mut Svg, schedule: &Schedule, hardware: &Hardware) {
          A block takes one step for each request of its longest warp. Real requests take different times.{registers}",
         hardware.multiprocessors, schedule.blocks_per_multiprocessor
     ));
+}
+
+/// A part of a whole in percent, with a digit after the point if it is small.
+fn percent(part: f64) -> String {
+    let percent = 100.0 * part;
+    let digits = usize::from(percent < 9.95);
+    format!("{percent:.digits$} %")
 }

@@ -74,6 +74,11 @@ impl Schedule {
         }
     }
 
+    /// Maximum number of blocks that run at the same time: the first ones, as long as there are enough.
+    pub fn most_busy(&self) -> u64 {
+        self.slots.min(self.starts.len() as u64)
+    }
+
     /// The number of blocks that run at `count` times and at the end, from the start on.
     pub fn busy(&self, count: u64) -> impl Iterator<Item = (u64, u64)> + '_ {
         let count = count.clamp(1, self.end.max(1));

@@ -19,9 +19,9 @@ const BAR: f64 = 60.0;
 const SHARE: f64 = 118.0;
 const NUMBER: f64 = 150.0;
 const CODE: f64 = 158.0;
-const EXECUTED: f64 = 600.0;
-const SECTORS: f64 = 662.0;
-const WAVEFRONTS: f64 = 724.0;
+const EXECUTED: f64 = 586.0;
+const SECTORS: f64 = 658.0;
+const WAVEFRONTS: f64 = 732.0;
 const LANES: f64 = WIDTH - MARGIN;
 /// The part of the launch's sectors or wavefronts from which a line is marked.
 const HOT: f64 = 0.1;
@@ -33,9 +33,8 @@ pub fn source_view(report: &LaunchReport, sources: &Sources) -> String {
     let mut svg = Svg::new(
         "Source view: where the kernel accesses memory",
         &report.kernel,
-        "A bar is the line's part of all sectors (upper bar) or wavefronts (lower bar) of the launch, so long bars cost the \
-         most. A load or store of 32 neighbouring 4-byte words takes 4 sectors or 1 wavefront; few active lanes are wasted \
-         instructions.",
+        "A long bar marks a line with much traffic: its part of all sectors (upper bar) or of all wavefronts (lower bar). For \
+         32 lanes with neighbouring 4-byte words, 4 sectors or 1 wavefront a request is the least.",
     );
     svg.legend(&[
         ("c1", "part of the sectors (global memory)"),
@@ -133,16 +132,20 @@ fn counted_rows<'a>(
     }
     let row = |line: u32| Row {
         line,
-        text: lines
-            .get(line as usize - 1)
+        text: (line as usize)
+            .checked_sub(1)
+            .and_then(|place| lines.get(place))
             .map_or("", |text| text.trim_end()),
         counters: counted.get(&line).copied(),
     };
-    wanted
-        .into_iter()
-        .filter(|&line| line > 0)
-        .map(row)
-        .collect()
+    // A blank line is drawn between two other lines alone.
+    let is_text = |line: u32| wanted.contains(&line) && !row(line).text.is_empty();
+    let is_drawn = |line: u32| {
+        let between = is_text(line.saturating_sub(1)) && is_text(line.saturating_add(1));
+        is_text(line) || between || counted.contains_key(&line)
+    };
+    let lines = wanted.iter().copied();
+    lines.filter(|&line| is_drawn(line)).map(row).collect()
 }
 
 /// The line on which the function around a line starts.
@@ -161,19 +164,21 @@ fn function_head(lines: &[&str], line: u32) -> Option<u32> {
 
 /// The name of a file, and the heads of the columns.
 fn head(svg: &mut Svg, file: &str) {
-    svg.y += 22.0;
-    let fits = ((EXECUTED - 60.0 - MARGIN) / 7.5) as usize;
+    svg.y += 14.0;
+    for (right, first, second) in [
+        (EXECUTED, "", "executed"),
+        (SECTORS, "sectors", "per request"),
+        (WAVEFRONTS, "wavefronts", "per request"),
+        (LANES, "active", "lanes"),
+    ] {
+        svg.aligned(right, svg.y, "small", first, Align::End);
+        svg.aligned(right, svg.y + 13.0, "small", second, Align::End);
+    }
+    svg.y += 13.0;
+    let fits = ((EXECUTED - 60.0 - MARGIN) / 8.4) as usize;
     let characters = file.chars().count();
     let name: String = file.chars().skip(characters.saturating_sub(fits)).collect();
     svg.text(MARGIN, svg.y, "head", &name);
-    for (right, text) in [
-        (EXECUTED, "executed"),
-        (SECTORS, "sectors/r."),
-        (WAVEFRONTS, "wavefr./r."),
-        (LANES, "lanes"),
-    ] {
-        svg.aligned(right, svg.y, "small", text, Align::End);
-    }
     svg.y += 7.0;
     svg.line([MARGIN, svg.y, WIDTH - MARGIN, svg.y], "grid");
     svg.y += 2.0;
@@ -233,7 +238,7 @@ fn draw_row(svg: &mut Svg, row: &Row<'_>, indent: usize, total: Traffic) {
     let class = if traffic.is_some() { "lit" } else { "line" };
     svg.aligned(NUMBER, base, class, &row.line.to_string(), Align::End);
     let class = if traffic.is_some() { "code" } else { "line" };
-    svg.code(CODE, base, class, text, EXECUTED - 56.0 - CODE);
+    svg.code(CODE, base, class, text, EXECUTED - 60.0 - CODE);
     if let (Some(traffic), Some(counters)) = (traffic, row.counters) {
         let executed = grouped(traffic.executed);
         svg.aligned(EXECUTED, base, "code", &executed, Align::End);

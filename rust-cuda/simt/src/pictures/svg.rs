@@ -9,7 +9,7 @@ pub(super) const MARGIN: f64 = 24.0;
 /// The width of a character of the class `code`.
 pub(super) const CODE_CHARACTER: f64 = 6.65;
 /// The characters of the class `note` that fit between the margins.
-const NOTE_CHARACTERS: usize = 118;
+const NOTE_CHARACTERS: usize = 110;
 /// The colours for parts that must differ: the classes `c0`, `c1` and so on.
 pub(super) const COLORS: usize = 8;
 
@@ -117,7 +117,8 @@ impl Svg {
     pub fn code(&mut self, x: f64, y: f64, class: &str, text: &str, width: f64) {
         let code = text.trim_start();
         let indent = CODE_CHARACTER * (text.len() - code.len()) as f64;
-        let fits = ((width - indent) / CODE_CHARACTER).max(1.0) as usize;
+        // Not one character less for an error of rounding.
+        let fits = ((width - indent) / CODE_CHARACTER + 0.01).max(1.0) as usize;
         self.text(x + indent, y, class, &cut(code, fits));
     }
 

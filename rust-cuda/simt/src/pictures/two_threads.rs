@@ -53,7 +53,7 @@ pub(super) enum Order {
 const BARRIER: &str = "All threads of the block must reach the same barrier. Move it out of the branch, or let threads \
     without work skip the work and not the barrier.";
 const MASKED: &str = "All lanes of the mask must reach the operation. Move it out of the branch, or pass the mask of the \
-    lanes that are in the branch (`ballot` before the branch).";
+    lanes that are in the branch: take it with ballot before the branch.";
 
 impl TwoThreads {
     /// What a fault is about; `None` if it is about one thread alone.
@@ -117,7 +117,7 @@ impl TwoThreads {
             } => {
                 let masked = Some((*mask, *lane));
                 Some(Self {
-                    title: format!("{operation}: a lane of the mask is absent"),
+                    title: format!("A lane of the mask does not reach {operation}"),
                     ..Self::absence(
                         fault,
                         own,
@@ -178,24 +178,24 @@ fn order(blocks_differ: bool, same_warp: bool, touches: [Touch; 2]) -> (Order, &
     match (blocks_differ, same_warp) {
         (true, _) if atomic => (
             Order::HandOff(
-                "atomic operation of device scope",
-                "atomic operation of device scope",
+                "wanted: an atomic operation of device scope",
+                "wanted: an atomic operation of device scope",
             ),
             "An operation of block scope is atomic for the threads of one block alone. Threads of two blocks need device \
              scope.",
         ),
         (true, _) => (
             Order::HandOff(
-                "device_fence, then set an atomic word",
-                "see the atomic word set, then device_fence",
+                "missing: device_fence(), then set an atomic word",
+                "see that word set, then device_fence()",
             ),
             "No barrier orders threads of two blocks. Pass the word on by an atomic word with a fence on each side, make \
              both accesses atomic, or divide the kernel into two launches.",
         ),
         (false, true) => (
             Order::Barrier("sync_warp() or sync_threads()"),
-            "Both threads must pass a barrier between these two lines: `sync_warp` is enough for lanes of one warp, \
-             `sync_threads` orders the whole block.",
+            "Both threads must pass a barrier between these two lines: sync_warp is enough for lanes of one warp, \
+             sync_threads orders the whole block.",
         ),
         (false, false) => (
             Order::Barrier("sync_threads()"),
