@@ -1,7 +1,10 @@
-//! The benches of SpMM, SpGEMM, XW, GCN, of the ladders, of first uses and of uploads, a module each.
+//! The benches of SpMM, SpGEMM, XW, GCN, of the ladders, of the book, of counters, of first uses and of uploads, a module
+//! each.
 //!
 //! Each has a program `benches/FAMILY/main.rs`, which `cargo bench -p warprow-benches --bench FAMILY` builds and runs.
 
+pub mod book;
+pub mod counters;
 pub mod first_use;
 pub mod gcn;
 pub mod gemm;

@@ -4,18 +4,20 @@ mod command;
 mod memory;
 mod profiling;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, anyhow, bail, ensure};
 use clap::{Parser, ValueEnum};
 use profiling::ncu;
 use profiling::operations::{Choice, Operation};
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::str::FromStr;
 use warprow::Device;
+use warprow::device::pictures::{Picture, Sources};
 use warprow::device::{
-    Checks, CounterOptions, DeviceProfile, EmulatorOptions, LaunchReport, Selector,
+    Checks, CounterOptions, DeviceProfile, EmulatorOptions, LaunchReport, Selector, TracedWarp,
 };
 
 /// Counts what the kernels of an operation do: requests, sectors, bank conflicts, active lanes, load balance.
@@ -38,6 +40,23 @@ struct Options {
     /// A line of JSON for each launch
     #[arg(long, global = true)]
     json: bool,
+
+    /// A file for a picture of the largest launch
+    #[arg(long, global = true, value_name = "FILE.svg")]
+    picture: Option<PathBuf>,
+
+    /// What the picture shows: the sectors of a warp's requests, the banks of one request, the source with its
+    /// counters, or the work of the blocks
+    #[arg(long, global = true, value_enum, default_value_t = View::Balance)]
+    view: View,
+
+    /// A file for the requests of a few warps of the largest launch, for Perfetto or chrome://tracing
+    #[arg(long, global = true, value_name = "FILE.json")]
+    trace: Option<PathBuf>,
+
+    /// The first warp whose requests are drawn or written: its block, and its number in the block
+    #[arg(long, global = true, value_name = "BLOCK:WARP", default_value = "0:0")]
+    warp: FirstWarp,
 
     /// The GPU that the emulator plans for, and whose caches it models
     #[arg(long, global = true, value_enum, default_value_t = Gpu::H200)]
@@ -69,6 +88,67 @@ impl Gpu {
     }
 }
 
+#[derive(Clone, Copy, ValueEnum)]
+enum View {
+    Access,
+    Banks,
+    Source,
+    Balance,
+}
+
+impl View {
+    fn picture(self) -> Picture {
+        match self {
+            Self::Access => Picture::Access,
+            Self::Banks => Picture::Banks,
+            Self::Source => Picture::Source,
+            Self::Balance => Picture::Balance,
+        }
+    }
+}
+
+/// The first of the warps that are traced.
+#[derive(Clone, Copy)]
+struct FirstWarp {
+    block: u64,
+    warp: u32,
+}
+
+impl FromStr for FirstWarp {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let parse = || {
+            let (block, warp) = text.split_once(':')?;
+            Some(Self {
+                block: block.parse().ok()?,
+                warp: warp.parse().ok()?,
+            })
+        };
+        parse().ok_or_else(|| format!("wanted two numbers, as 12:0; found `{text}`"))
+    }
+}
+
+/// Maximum number of requests of a warp that are kept.
+const TRACED_REQUESTS: usize = 4096;
+
+impl Options {
+    /// What the emulator counts. A launch is traced only if someone reads it.
+    fn counters(&self) -> CounterOptions {
+        let mut counters = CounterOptions::default();
+        if self.picture.is_some() || self.trace.is_some() {
+            for (trace, warp) in counters.traces.iter_mut().zip(self.warp.warp..) {
+                *trace = Some(TracedWarp {
+                    block: self.warp.block,
+                    warp,
+                    requests: TRACED_REQUESTS,
+                });
+            }
+        }
+        counters
+    }
+}
+
 fn main() -> ExitCode {
     let options = Options::parse();
     command::exit_code(run(&options).map(|()| true))
@@ -81,16 +161,21 @@ fn run(options: &Options) -> Result<()> {
         return run_for_ncu(&options.operation, &device, options.all_launches);
     }
     let on_gpu = match options.device {
-        Selector::Emulator | Selector::Auto => None,
+        Selector::Emulator => None,
         Selector::Cuda(_) => Some(ncu::find()?),
+        Selector::Auto => bail!("--device is auto, wanted is emulator, cuda or cuda:N"),
     };
+    ensure!(
+        on_gpu.is_none() || !options.operation.compares(),
+        "--compare is for --device emulator alone"
+    );
     let emulated = emulate(options, Choice::Kernel)?;
     let compared = match options.operation.compares() {
         true => Some(emulate(options, Choice::Compared)?),
         false => None,
     };
+    emulated.draw(options)?;
     if let Some(ncu) = on_gpu {
-        ensure!(compared.is_none(), "--compare is for the emulator alone");
         let measured = ncu::measure(&ncu)?;
         return ncu::write(&measured, &emulated.shown(options), options.json, out);
     }
@@ -133,7 +218,7 @@ fn emulate(options: &Options, choice: Choice) -> Result<Launches> {
         ..EmulatorOptions::default()
     };
     let device = Device::emulator_of(&options.gpu.profile(), emulator);
-    let counters = Some(CounterOptions::default());
+    let counters = Some(options.counters());
     if options.all_launches {
         device.set_counters(counters)?;
     }
@@ -179,6 +264,25 @@ impl Launches {
         main.expect("`emulate` has found launches")
     }
 
+    /// Writes the files of pictures and traces.
+    fn draw(&self, options: &Options) -> Result<()> {
+        let (root, hardware) = (Path::new(ROOT), options.gpu.profile().hardware);
+        let report = self.main();
+        let files = [
+            (&options.picture, options.view.picture()),
+            (&options.trace, Picture::Trace),
+        ];
+        for (path, picture) in files {
+            let Some(path) = path else {
+                continue;
+            };
+            let text = picture.draw(report, &Sources::of_report(report, root), &hardware)?;
+            fs::write(path, text)
+                .map_err(|error| anyhow!("cannot write {}: {error}", path.display()))?;
+        }
+        Ok(())
+    }
+
     fn write(&self, options: &Options, out: &mut impl Write) -> Result<()> {
         let shown = self.shown(options);
         for report in &shown {
@@ -206,8 +310,13 @@ fn write_comparison(
     options: &Options,
     out: &mut impl Write,
 ) -> Result<()> {
+    let launches = [one, other].map(|launches| launches.of_product.len());
     let (one, other) = (one.main(), other.main());
     writeln!(out, "\n{}", one.compare(other))?;
+    if launches != [1, 1] {
+        let [of_one, of_other] = launches;
+        writeln!(out, "the largest of {of_one} and of {of_other} launches")?;
+    }
     if options.by_line {
         write_lines(one, out)?;
         write_lines(other, out)?;
@@ -215,11 +324,13 @@ fn write_comparison(
     Ok(())
 }
 
+/// The root of the workspace; the compiler knows files by their paths from there.
+const ROOT: &str = env!("CARGO_MANIFEST_DIR");
+
 /// The counters of each line, and the lines themselves where their files are found.
 fn write_lines(report: &LaunchReport, out: &mut impl Write) -> Result<()> {
     writeln!(out, "{}", report.by_line())?;
-    // The compiler knows files by their paths from the workspace's root.
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let root = Path::new(ROOT);
     let files: BTreeSet<&str> = report.lines.iter().map(|line| line.file.as_str()).collect();
     for file in files {
         let Ok(text) = fs::read_to_string(root.join(file)) else {

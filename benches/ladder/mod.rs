@@ -16,7 +16,7 @@ mod cases;
 mod gemm;
 mod options;
 mod report;
-mod rungs;
+pub(crate) mod rungs;
 mod spgemm;
 mod spmm;
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! The same counters on a GPU, by Nsight Compute: the program runs itself under `ncu`.
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, anyhow, bail, ensure};
 use std::collections::{BTreeMap, HashMap};
 use std::env;
 use std::io::Write;
@@ -132,12 +132,11 @@ pub fn measure(ncu: &PathBuf) -> Result<Vec<Measured>> {
     command
         .args(["--csv", "--print-units", "base", "--clock-control", "none"])
         .args(["--profile-from-start", "off", "--metrics", &names])
-        .arg(env::current_exe().context("cannot find this program")?)
+        .arg(env::current_exe().map_err(|error| anyhow!("cannot find this program: {error}"))?)
         .args(env::args_os().skip(1))
         .arg("--under-ncu");
-    let output = command
-        .output()
-        .with_context(|| format!("cannot run {}", ncu.display()))?;
+    let output = command.output();
+    let output = output.map_err(|error| anyhow!("cannot run {}: {error}", ncu.display()))?;
     let text = String::from_utf8_lossy(&output.stdout);
     if !output.status.success() {
         // `ncu` writes its own errors among what the program prints.
@@ -182,11 +181,11 @@ fn parse(text: &str) -> Result<Vec<Measured>> {
             launches.push((id.to_owned(), launch));
         }
         let (name, value) = (field("Metric Name")?, field("Metric Value")?);
-        let number = value.replace(',', "").parse();
-        let number =
-            number.with_context(|| format!("ncu: {name} is `{value}`, wanted is a number"))?;
-        let (_, launch) = launches.last_mut().expect("it was added above");
-        launch.values.insert(name.to_owned(), number);
+        // A metric that the GPU does not have is `n/a`.
+        if let Ok(number) = value.replace(',', "").parse() {
+            let (_, launch) = launches.last_mut().expect("it was added above");
+            launch.values.insert(name.to_owned(), number);
+        }
     }
     ensure!(!launches.is_empty(), "ncu has counted no launch");
     Ok(launches.into_iter().map(|(_, launch)| launch).collect())

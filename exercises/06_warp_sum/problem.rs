@@ -1,7 +1,7 @@
 //! # 06: A warp adds up its elements
 //!
-//! The 32 lanes of a warp can exchange values without shared memory: `warp::shfl_xor(mask, value, step, 32)` returns the
-//! `value` of the lane whose number differs in the bit `step`. After five shuffles all lanes have the sum:
+//! The 32 lanes of a warp can exchange values without shared memory: `warp::shfl_xor(mask, value, step, 32)` returns
+//! the `value` of the lane whose number differs in the bit `step`. After five shuffles all lanes have the sum:
 //!
 //! ```text
 //! lane       0        1        2        3        4    ...

@@ -4,8 +4,8 @@
 //! atomic operation reads, adds and writes as one step. But atomic operations on the same word wait for each other, and
 //! those on global memory have a long way to the L2 cache.
 //!
-//! This kernel has one atomic operation on global memory for each element. A block can count in shared memory first, and
-//! then add its 16 bins to the global ones:
+//! This kernel has one atomic operation on global memory for each element. A block can count in shared memory first,
+//! and then add its 16 bins to the global ones:
 //!
 //! ```text
 //! x          | elements of block 0 | elements of block 1 | ...

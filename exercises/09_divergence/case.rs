@@ -16,6 +16,8 @@ pub fn run(gpu: &Gpu, n: u32) -> Result<(), Failure> {
     gpu.launch(weigh(), config, arguments)?;
     let sums: [f32; 2] = [weights[..2].iter().sum(), weights.iter().sum()];
     let pairs = (0..).zip(&numbers);
-    let wanted: Vec<f32> = pairs.map(|(i, number): (usize, _)| number * sums[i % 2]).collect();
+    let wanted: Vec<f32> = pairs
+        .map(|(i, number): (usize, _)| number * sums[i % 2])
+        .collect();
     gpu.expect("y", y, &wanted)
 }

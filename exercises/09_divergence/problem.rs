@@ -15,8 +15,8 @@
 //! Here elements at even places take 2 iterations, and elements at odd places take 16. Neighbouring threads compute
 //! neighbouring elements, so each warp takes 16 iterations, and half of its lanes wait in 14 of them.
 //!
-//! Your task: give the threads of a block other elements of the block, so that no lane waits for another one. Loads of x
-//! and stores of y then touch twice as many sectors. Here that costs less than the divergence.
+//! Your task: give the threads of a block other elements of the block, so that no lane waits for another one. Loads of
+//! x and stores of y then touch twice as many sectors. Here that costs less than the divergence.
 //!
 //! The file as delivered fails with "18.82 active lanes per load request; the minimum is 31".
 

@@ -9,8 +9,8 @@
 //! ```
 //!
 //! "If I have no element, I return" is a good first line of a kernel, until the kernel gets a barrier. At
-//! `thread::sync_threads()` all threads of the block wait for all others. A GPU may then wait for ever for a thread that
-//! has returned, or continue too early.
+//! `thread::sync_threads()` all threads of the block wait for all others. A GPU may then wait for ever for a thread
+//! that has returned, or continue too early.
 //!
 //! Your task: make the kernel right for every n.
 //!
@@ -34,8 +34,8 @@ pub unsafe fn add_neighbours(n: u32, x: Global<f32>, y: GlobalMut<f32>) {
     if i >= n {
         return;
     }
-    // SAFETY: `i` is less than `n` where `x[i]` and `y[i]` are accessed. Each thread writes its own elements of the tile,
-    // and the barrier separates these writes from the reads.
+    // SAFETY: `i` is less than `n` where `x[i]` and `y[i]` are accessed. Each thread writes its own elements of the
+    // tile, and the barrier separates these writes from the reads.
     unsafe {
         tile.store(t + 1, x.load(i));
         if t == 0 {

@@ -21,8 +21,8 @@ pub unsafe fn multiply(n: u32, a: Global<f32>, b: Global<f32>, c: GlobalMut<f32>
     );
     let row = thread::block_idx_y() as usize * TILE + y;
     let col = thread::block_idx_x() as usize * TILE + x;
-    // SAFETY: elements are loaded and stored only if they exist. The first barrier of a round separates the writes of the
-    // tiles from the reads, and the second one separates these reads from the writes of the next round.
+    // SAFETY: elements are loaded and stored only if they exist. The first barrier of a round separates the writes of
+    // the tiles from the reads, and the second one separates these reads from the writes of the next round.
     unsafe {
         let mut sum = 0.0;
         for first in (0..n).step_by(TILE) {

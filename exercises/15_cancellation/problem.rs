@@ -1,7 +1,7 @@
 //! # 15: Cancellation in f32
 //!
-//! The variance of numbers is the mean of their squares minus the square of their mean. This formula needs one pass over
-//! the numbers. It is right in exact arithmetic, but not in f32:
+//! The variance of numbers is the mean of their squares minus the square of their mean. This formula needs one pass
+//! over the numbers. It is right in exact arithmetic, but not in f32:
 //!
 //! ```text
 //! mean of the squares    100000024        an f32 near 10^8 is a multiple of 8

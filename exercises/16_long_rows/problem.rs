@@ -12,8 +12,8 @@
 //! The unit of work can be the nonzero instead. The matrix here also has `row_idx`, the row of each nonzero. `y` holds
 //! zeros before the launch.
 //!
-//! Your task: no warp makes more than twice as many requests as the mean. You also choose the launch: change `blocks` if
-//! you need another grid.
+//! Your task: no warp makes more than twice as many requests as the mean. You also choose the launch: change `blocks`
+//! if you need another grid.
 //!
 //! The file as delivered fails: its busiest warp makes 9 "times as many requests as the mean; the maximum is 2".
 
@@ -49,7 +49,8 @@ pub struct Matrix {
 ///
 /// # Safety
 ///
-/// The pointers of `a` hold as many elements as its fields say; each column is one of `x`. `y` holds a zero for each row.
+/// The pointers of `a` hold as many elements as its fields say; each column is one of `x`. `y` holds a zero for each
+/// row.
 #[kernel]
 pub unsafe fn spmv(a: Matrix, x: Global<f32>, y: GlobalMut<f32>) {
     let row = thread::index_1d() as usize;

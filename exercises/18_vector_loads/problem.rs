@@ -1,7 +1,7 @@
 //! # 18: Vector loads
 //!
-//! A lane can load 16 bytes by one instruction. A warp then loads 512 bytes in one request. The number of sectors is the
-//! same, but there are four times fewer instructions, and more bytes in flight:
+//! A lane can load 16 bytes by one instruction. A warp then loads 512 bytes in one request. The number of sectors is
+//! the same, but there are four times fewer instructions, and more bytes in flight:
 //!
 //! ```text
 //! load      lane 0: x[0]             lane 1: x[1]             4 sectors for each request

@@ -15,8 +15,8 @@ pub unsafe fn scan(n: u32, x: Global<f32>, y: GlobalMut<f32>) {
     let sums = shared_array!(f32; BLOCK);
     let t = thread::thread_idx_x() as usize;
     let i = thread::index_1d() as usize;
-    // SAFETY: `i` is less than `n` where `x` and `y` are accessed. In each round, one barrier separates the reads from the
-    // writes, and one separates these writes from the reads of the next round.
+    // SAFETY: `i` is less than `n` where `x` and `y` are accessed. In each round, one barrier separates the reads from
+    // the writes, and one separates these writes from the reads of the next round.
     unsafe {
         sums.store(t, if i < n as usize { x.load(i) } else { 0.0 });
         thread::sync_threads();

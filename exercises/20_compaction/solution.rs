@@ -13,8 +13,8 @@ use cuda_std::warp::{FULL_MASK, WARP_SIZE};
 pub unsafe fn keep_positive(n: u32, x: Global<i32>, out: GlobalMut<i32>, count: GlobalMut<u32>) {
     let i = thread::index_1d() as usize;
     let lane = warp::lane_id();
-    // SAFETY: `i` is less than `n` where `x` is read. All lanes reach the ballot and the shuffle. The counter gives each
-    // warp places of its own, and the bits below a lane give each of its elements one of them.
+    // SAFETY: `i` is less than `n` where `x` is read. All lanes reach the ballot and the shuffle. The counter gives
+    // each warp places of its own, and the bits below a lane give each of its elements one of them.
     unsafe {
         let element = if i < n as usize { x.load(i) } else { 0 };
         let kept = warp::ballot(FULL_MASK, element > 0);

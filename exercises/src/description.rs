@@ -1,8 +1,8 @@
 //! The description of an exercise: its `exercise.toml`.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::{Path, PathBuf};
+use std::{env, fs};
 
 use serde::Deserialize;
 
@@ -10,6 +10,29 @@ use crate::bounds::Bounds;
 
 /// The folder of this package, which holds a folder for each exercise.
 pub const ROOT: &str = env!("CARGO_MANIFEST_DIR");
+
+/// The environment variable that names another folder for the learner's files.
+pub const ATTEMPTS: &str = "WARPROW_ATTEMPTS";
+
+/// The folder of the learner's files.
+#[must_use]
+pub fn attempts() -> PathBuf {
+    env::var_os(ATTEMPTS).map_or_else(|| Path::new(ROOT).join("attempts"), PathBuf::from)
+}
+
+/// The root of the workspace. Messages name files relative to it.
+#[must_use]
+pub fn workspace() -> &'static Path {
+    let root = Path::new(ROOT);
+    root.parent().unwrap_or(root)
+}
+
+/// A path for messages: relative to the root of the workspace.
+#[must_use]
+pub fn shown(path: &Path) -> String {
+    let relative = path.strip_prefix(workspace()).unwrap_or(path);
+    relative.display().to_string()
+}
 
 /// An exercise.
 #[derive(Clone, Debug)]
@@ -33,6 +56,8 @@ pub struct Description {
     /// Number of random schedules for each size.
     #[serde(default = "default_schedules")]
     pub schedules: u64,
+    /// The size with which a GPU is timed.
+    pub timed_size: Option<u32>,
     /// Maximum number of steps of a block. More are a fault, because the kernel probably never ends.
     #[serde(default = "default_max_steps")]
     pub max_steps: u64,
@@ -101,7 +126,12 @@ impl Exercise {
     /// The path of the file that the learner edits.
     #[must_use]
     pub fn attempt(&self) -> PathBuf {
-        let file = format!("{}.rs", self.name);
-        Path::new(ROOT).join("attempts").join(file)
+        attempts().join(format!("{}.rs", self.name))
+    }
+
+    /// The path of the picture that a check draws.
+    #[must_use]
+    pub fn picture(&self) -> PathBuf {
+        self.attempt().with_extension("svg")
     }
 }

@@ -5,15 +5,32 @@ use std::slice;
 
 use cuda_std::element::Element;
 use cuda_std::kernel::{Kernel, KernelArgs};
-use cuda_std::launch::{Dim3, LaunchConfig};
+use cuda_std::launch::LaunchConfig;
 use cuda_std::memory::{Global, GlobalMut};
-use simt::{Emulator, Launch, LaunchReport, MemoryError, Options};
 
+#[cfg(feature = "cuda")]
+use crate::cuda::CudaMemory;
+use crate::emulated::EmulatedMemory;
 use crate::verdict::Failure;
 
-/// A device for one run of a case: an emulator.
-pub struct Gpu {
-    emulator: Emulator,
+/// A device for runs of cases. It keeps their buffers.
+pub struct Gpu<'a>(Backend<'a>);
+
+enum Backend<'a> {
+    Emulator(&'a EmulatedMemory),
+    #[cfg(feature = "cuda")]
+    Cuda(&'a CudaMemory),
+}
+
+/// Calls the same method of either memory.
+macro_rules! on_backend {
+    ($gpu:expr, $memory:ident => $call:expr) => {
+        match $gpu.0 {
+            Backend::Emulator($memory) => $call,
+            #[cfg(feature = "cuda")]
+            Backend::Cuda($memory) => $call,
+        }
+    };
 }
 
 /// A buffer on the device. It lives as long as its [`Gpu`].
@@ -45,28 +62,28 @@ impl<T: Element> Buffer<T> {
     }
 }
 
-impl Gpu {
-    /// An emulator with these options.
-    #[must_use]
-    pub fn new(options: Options) -> Self {
-        Self {
-            emulator: Emulator::new(options),
-        }
+impl<'a> Gpu<'a> {
+    pub(crate) fn emulated(memory: &'a EmulatedMemory) -> Self {
+        Self(Backend::Emulator(memory))
+    }
+
+    #[cfg(feature = "cuda")]
+    pub(crate) fn cuda(memory: &'a CudaMemory) -> Self {
+        Self(Backend::Cuda(memory))
     }
 
     /// A buffer with these elements.
     ///
     /// # Panics
     ///
-    /// If the host has not enough memory.
+    /// If there is not enough memory.
     #[must_use]
     pub fn upload<T: Element>(&self, elements: &[T]) -> Buffer<T> {
         let buffer = self.output(elements.len());
         let (pointer, bytes) = (elements.as_ptr().cast::<u8>(), size_of_val(elements));
         // SAFETY: an element is an integer or a float, whose bytes are all initialised.
         let bytes = unsafe { slice::from_raw_parts(pointer, bytes) };
-        let written = self.emulator.write(buffer.memory.address(), bytes);
-        written.expect("the buffer has the size of the elements");
+        on_backend!(self, memory => memory.write(buffer.memory.address(), bytes));
         buffer
     }
 
@@ -74,27 +91,27 @@ impl Gpu {
     ///
     /// # Panics
     ///
-    /// If the host has not enough memory.
+    /// If there is not enough memory.
     #[must_use]
     pub fn zeros<T: Element>(&self, length: usize) -> Buffer<T> {
         let buffer = self.output(length);
         let bytes = (length * size_of::<T>()) as u64;
-        let written = self.emulator.zero(buffer.memory.address(), bytes);
-        written.expect("the buffer has as many bytes");
+        on_backend!(self, memory => memory.zero(buffer.memory.address(), bytes));
         buffer
     }
 
-    /// A buffer that nobody has written yet.
+    /// A buffer that nobody has written yet. On a GPU all its bits are ones.
     ///
     /// # Panics
     ///
-    /// If the host has not enough memory.
+    /// If there is not enough memory.
     #[must_use]
     pub fn output<T: Element>(&self, length: usize) -> Buffer<T> {
-        let bytes = (length * size_of::<T>()) as u64;
-        let address = self.emulator.allocate(bytes, size_of::<T>() as u32);
+        let element = size_of::<T>();
+        let bytes = (length * element) as u64;
+        let address = on_backend!(self, memory => memory.allocate(bytes, element as u32));
         Buffer {
-            memory: GlobalMut::from_address(address.expect("cases are small")),
+            memory: GlobalMut::from_address(address),
             length,
         }
     }
@@ -110,23 +127,7 @@ impl Gpu {
         config: LaunchConfig,
         arguments: A,
     ) -> Result<(), Failure> {
-        let extents = |dim: Dim3| [dim.x, dim.y, dim.z];
-        let launch = Launch {
-            kernel: kernel.name(),
-            grid: extents(config.grid),
-            block: extents(config.block),
-            shared_bytes: config.shared_bytes,
-        };
-        let thread = kernel.thread();
-        // SAFETY: the emulator checks each access of the kernel, also one that its contract forbids.
-        let run = || unsafe { thread(arguments) };
-        match self.emulator.launch(launch, &run) {
-            Ok(_) => Ok(()),
-            Err(mut fault) => {
-                fault.name_parameters(&arguments.named_buffers(kernel.parameters()));
-                Err(Failure::Fault(fault))
-            }
-        }
+        on_backend!(self, memory => memory.launch(&kernel, config, arguments))
     }
 
     /// The elements of a buffer, which has `name` in messages.
@@ -143,14 +144,14 @@ impl Gpu {
         let bytes = size_of_val(&*elements);
         // SAFETY: an element is an integer or a float, for which all bytes are valid, and which has no padding.
         let bytes = unsafe { slice::from_raw_parts_mut(elements.as_mut_ptr().cast(), bytes) };
-        match self.emulator.read(buffer.memory.address(), bytes) {
+        let read = on_backend!(self, memory => memory.read(buffer.memory.address(), bytes));
+        match read {
             Ok(()) => Ok(elements),
-            Err(MemoryError::Uninitialised { offset, .. }) => Err(Failure::Unwritten {
+            Err(offset) => Err(Failure::Unwritten {
                 buffer: name,
-                index: offset as usize / size_of::<T>(),
+                index: offset / size_of::<T>(),
                 length: buffer.length,
             }),
-            Err(error) => panic!("the buffer is alive: {error}"),
         }
     }
 
@@ -197,12 +198,6 @@ impl Gpu {
         compare(name, &found, wanted, |found, wanted| {
             (found - wanted).abs() <= tolerance * wanted.abs()
         })
-    }
-
-    /// The counters of the launches, if the options ask for them.
-    #[must_use]
-    pub fn reports(&self) -> Vec<LaunchReport> {
-        self.emulator.take_reports()
     }
 }
 

@@ -9,14 +9,19 @@
 //! | [`gpu`] | the device of a case: buffers, launches, and comparison with the reference |
 //! | [`inputs`] | numbers and sparse matrices for cases |
 //! | [`check`](mod@check) | runs a case with all sizes, schedules and bounds |
+//! | `cuda` | the same on a GPU, with the feature `cuda` |
 //! | [`verdict`] | what went wrong, as text |
 
 pub mod bounds;
 pub mod check;
+#[cfg(feature = "cuda")]
+pub mod cuda;
 pub mod description;
+mod emulated;
 pub mod gpu;
 pub mod inputs;
 pub mod list;
+mod picture;
 pub mod verdict;
 
 pub use check::{Case, attempt_main};

@@ -22,4 +22,5 @@ pub const EXERCISES: &[&str] = &[
     "18_vector_loads",
     "19_scan",
     "20_compaction",
+    "21_chain_of_blocks",
 ];

@@ -41,6 +41,9 @@ pub enum Failure {
         /// The number of elements.
         length: usize,
     },
+    /// A GPU does not run the kernel.
+    #[error("{0}")]
+    Device(String),
     /// The result is right, but a counter is beyond its bound.
     #[error("the result is right, but {0}")]
     Bound(Measured),
@@ -53,7 +56,7 @@ impl Failure {
         match self {
             Self::Fault(fault) => Some((&fault.location.file, fault.location.line)),
             Self::Bound(measured) => measured.line.as_ref().map(|(file, line)| (&**file, *line)),
-            Self::Unwritten { .. } | Self::Wrong { .. } => None,
+            Self::Unwritten { .. } | Self::Wrong { .. } | Self::Device(_) => None,
         }
     }
 }

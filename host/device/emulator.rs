@@ -290,8 +290,8 @@ impl EmulatorBackend {
         Ok(())
     }
 
-    /// Calls `take` with the reports that nobody has taken, the oldest first; `None` if there are none and launches count
-    /// nothing.
+    /// Calls `take` with the reports that nobody has taken, the oldest first; `None` if there are none and launches
+    /// count nothing.
     pub fn with_reports<R>(
         &self,
         take: impl FnOnce(&mut Vec<LaunchReport>) -> R,

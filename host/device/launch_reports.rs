@@ -36,8 +36,8 @@ impl Device {
     ///
     /// # Errors
     ///
-    /// [`DeviceError::NoCounters`]: the device is an emulator that counts nothing, or a GPU, whose launches Nsight Compute
-    /// (`ncu`) counts.
+    /// [`DeviceError::NoCounters`]: the device is an emulator that counts nothing, or a GPU, whose launches Nsight
+    /// Compute (`ncu`) counts.
     pub fn launch_reports(&self) -> Result<Vec<LaunchReport>, DeviceError> {
         self.with_reports(std::mem::take)
     }
@@ -64,8 +64,8 @@ impl Device {
         }
     }
 
-    /// Runs `work`, and lets a profiler of NVIDIA that was told to wait record what it launches: `ncu --profile-from-start
-    /// off`, or `nsys profile --capture-range cudaProfilerApi`. On an emulator it only runs `work`.
+    /// Runs `work`, and lets a profiler of NVIDIA that was told to wait record what it launches: `ncu
+    /// --profile-from-start off`, or `nsys profile --capture-range cudaProfilerApi`. An emulator only runs `work`.
     ///
     /// # Errors
     ///

@@ -29,6 +29,7 @@ mod launches;
 mod limits;
 mod occupancy;
 mod profile;
+mod progress;
 mod properties;
 mod recording;
 mod registers;
@@ -49,6 +50,7 @@ pub use recording::LaunchGraph;
 pub use reports::{ModuleLoad, Progress};
 pub(crate) use scratch::Scratch;
 pub use selector::{DEVICE_VARIABLE, ParseSelectorError, Selector};
+pub use simt::pictures;
 pub use simt::{
     Checks, CounterOptions, Counters, Hardware, LaunchReport, Options as EmulatorOptions, Schedule,
     TracedWarp,

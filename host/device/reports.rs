@@ -1,7 +1,6 @@
 //! What a device reports: the progress of a launch, and the modules that the driver has compiled.
 
-use super::error::DeviceError;
-use super::{Backend, Device, emulator};
+use super::{Backend, Device};
 use std::time::Duration;
 
 /// Called while a launch runs on the emulator: with the number of blocks that are done, and of all blocks.
@@ -24,28 +23,6 @@ impl Device {
             Backend::Emulator(_) => Vec::new(),
             #[cfg(cuda)]
             Backend::Cuda(cuda) => cuda.module_loads(),
-        }
-    }
-
-    /// Checks that this thread may use the device: it may not in a function that reports progress of an emulator. What
-    /// holds a lock while it launches asks first.
-    pub(crate) fn refuse_during_progress(&self, what: &'static str) -> Result<(), DeviceError> {
-        match &*self.backend {
-            Backend::Emulator(_) => emulator::refuse_during_progress(what),
-            #[cfg(cuda)]
-            Backend::Cuda(_) => Ok(()),
-        }
-    }
-
-    /// Calls `progress` while launches run on an emulator; `None` ends that. A GPU does not report progress.
-    ///
-    /// The function cannot use an emulator, which runs a launch meanwhile: what it asks of one is
-    /// [`DeviceError::DuringProgress`]. It must not wait for a thread that uses this device.
-    pub fn set_progress(&self, progress: Option<Progress>) {
-        match &*self.backend {
-            Backend::Emulator(emulator) => emulator.set_progress(progress),
-            #[cfg(cuda)]
-            Backend::Cuda(_) => {}
         }
     }
 }

@@ -3,7 +3,7 @@
 use crate::assert_all_run;
 use warprow::reference::{verify_close, verify_log_softmax};
 use warprow::reference::{whole_graph, whole_selection};
-use warprow::{Device, Gcn, GcnElement, GcnLayer, GcnOptions, Scalar, bf16, f16, generate};
+use warprow::{Device, Gcn, GcnElement, GcnLayer, GcnOptions, Scalar, generate};
 use warprow_kernels::gcn::activate;
 use warprow_kernels::gemm::BiasRelu;
 use warprow_kernels::matrix::Operand;

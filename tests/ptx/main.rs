@@ -11,6 +11,8 @@ use std::path::{Path, PathBuf};
 
 use cuda_builder::{Arch, Archive, CudaBuilder, Inputs, Module, Sources, Stamp, Toolchain};
 use cuda_std::kernel::Instance;
+// Linked for its kernels, which register themselves.
+use warprow_book_kernels as _;
 use warprow_test_kernels::collectives::{CALLS, NEWER_OPERATIONS, OPERATIONS};
 
 /// The root of the repository.
@@ -48,13 +50,13 @@ fn families() -> Vec<CheckedIn> {
     families.map(of).into()
 }
 
-/// The families, and the kernels that test the device library.
+/// The families, the kernels that test the device library, and those of the book.
 fn all() -> Vec<CheckedIn> {
     let mut all = families();
-    all.push(CheckedIn {
-        crate_dir: "tests/kernels".to_owned(),
-        path: "tests/kernels/kernels.zip".to_owned(),
-    });
+    all.extend(["tests", "book"].map(|folder| CheckedIn {
+        crate_dir: format!("{folder}/kernels"),
+        path: format!("{folder}/kernels/kernels.zip"),
+    }));
     all
 }
 

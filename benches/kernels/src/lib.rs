@@ -1,8 +1,9 @@
-//! Kernels that compute no result: baselines that the benches measure the library's kernels against.
+//! Kernels of the benches: baselines for the library's kernels, and kernels whose counters are known.
 
 #![cfg_attr(target_arch = "nvptx64", no_std)]
 #![cfg_attr(target_arch = "nvptx64", feature(abi_ptx))]
 
+pub mod counters;
 pub mod gather_limit;
 
 /// These kernels as PTX: an archive of modules.

@@ -17,7 +17,10 @@ const STRIDE: usize = TILE + 1;
 pub unsafe fn transpose(rows: u32, cols: u32, matrix: Global<f32>, out: GlobalMut<f32>) {
     let tile = shared_array!(f32; TILE * STRIDE);
     let (rows, cols) = (rows as usize, cols as usize);
-    let (x, y) = (thread::thread_idx_x() as usize, thread::thread_idx_y() as usize);
+    let (x, y) = (
+        thread::thread_idx_x() as usize,
+        thread::thread_idx_y() as usize,
+    );
     let first_row = thread::block_idx_y() as usize * TILE;
     let first_col = thread::block_idx_x() as usize * TILE;
     // SAFETY: elements of both matrices are accessed only if they exist. Each thread writes its own elements of the

@@ -12,7 +12,11 @@ use cuda_std::warp::{FULL_MASK, WARP_SIZE};
 pub unsafe fn warp_sum(n: u32, x: Global<f32>, sums: GlobalMut<f32>) {
     let i = thread::index_1d() as usize;
     // SAFETY: `i` is less than `n`, the length of `x`.
-    let mut sum = if i < n as usize { unsafe { x.load(i) } } else { 0.0 };
+    let mut sum = if i < n as usize {
+        unsafe { x.load(i) }
+    } else {
+        0.0
+    };
     let mut step = 1;
     while step < WARP_SIZE {
         sum += warp::shfl_xor(FULL_MASK, sum, step, WARP_SIZE);

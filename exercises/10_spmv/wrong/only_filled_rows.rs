@@ -29,7 +29,10 @@ pub unsafe fn spmv(a: Csr, x: Global<f32>, y: GlobalMut<f32>) {
     }
     // SAFETY: `row` is less than `a.rows`, so `row_ptr` has the elements `row` and `row + 1`, and `y` has `row`.
     unsafe {
-        let (start, end) = (a.row_ptr.load(row) as usize, a.row_ptr.load(row + 1) as usize);
+        let (start, end) = (
+            a.row_ptr.load(row) as usize,
+            a.row_ptr.load(row + 1) as usize,
+        );
         let mut sum = 0.0;
         for k in start..end {
             sum += a.values.load(k) * x.load(a.col_idx.load(k) as usize);

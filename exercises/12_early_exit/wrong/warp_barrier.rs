@@ -15,8 +15,8 @@ pub unsafe fn add_neighbours(n: u32, x: Global<f32>, y: GlobalMut<f32>) {
     let tile = shared_array!(f32; BLOCK + 2);
     let n = n as usize;
     let (t, i) = (thread::thread_idx_x() as usize, thread::index_1d() as usize);
-    // SAFETY: `i` is less than `n` where `x[i]` and `y[i]` are accessed. Each thread writes its own elements of the tile,
-    // and the barrier separates these writes from the reads.
+    // SAFETY: `i` is less than `n` where `x[i]` and `y[i]` are accessed. Each thread writes its own elements of the
+    // tile, and the barrier separates these writes from the reads.
     unsafe {
         tile.store(t + 1, if i < n { x.load(i) } else { 0.0 });
         if t == 0 {

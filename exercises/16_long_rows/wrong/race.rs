@@ -32,7 +32,8 @@ pub struct Matrix {
 ///
 /// # Safety
 ///
-/// The pointers of `a` hold as many elements as its fields say; each column is one of `x`. `y` holds a zero for each row.
+/// The pointers of `a` hold as many elements as its fields say; each column is one of `x`. `y` holds a zero for each
+/// row.
 #[kernel]
 pub unsafe fn spmv(a: Matrix, x: Global<f32>, y: GlobalMut<f32>) {
     let k = thread::index_1d() as usize;

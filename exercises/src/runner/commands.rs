@@ -4,12 +4,13 @@ use std::path::Path;
 use std::time::{Duration, SystemTime};
 use std::{fs, thread};
 
-use exercises::description::Exercise;
+use exercises::description::{Exercise, shown};
 use exercises::list::EXERCISES;
 
-use crate::compile::{self, Outcome};
+use crate::Device;
 use crate::files::{self, Error};
 use crate::progress::Progress;
+use crate::run::{self, Outcome};
 
 /// How often `watch` looks at the file.
 const WATCH_INTERVAL: Duration = Duration::from_millis(200);
@@ -34,7 +35,7 @@ fn announce(exercise: &Exercise) -> Result<(), Error> {
     let (name, title) = (&exercise.name, &exercise.description.title);
     let path = files::attempt(exercise)?;
     println!("\nThe next exercise is {name}: {title}");
-    println!("  read and edit   {}", files::shown(&path));
+    println!("  read and edit   {}", shown(&path));
     println!("  check it        cargo run -p exercises -- check");
     println!("  get a hint      cargo run -p exercises -- hint {name}");
     println!("  see all         cargo run -p exercises -- list");
@@ -59,7 +60,7 @@ pub fn list() -> Result<bool, Error> {
 }
 
 /// Checks an exercise, by default the next one.
-pub fn check(typed: Option<&str>) -> Result<bool, Error> {
+pub fn check(typed: Option<&str>, device: Device) -> Result<bool, Error> {
     let exercise = match (typed, Progress::load()?.next()) {
         (Some(typed), _) => files::find(typed)?,
         (None, Some(next)) => Exercise::open(next)?,
@@ -68,7 +69,10 @@ pub fn check(typed: Option<&str>) -> Result<bool, Error> {
             return Ok(true);
         }
     };
-    let passes = check_exercise(&exercise)?;
+    let mut passes = check_exercise(&exercise)?;
+    if passes && device == Device::Cuda {
+        passes = check_on_gpu(&exercise)?;
+    }
     if passes && let Some(next) = Progress::load()?.next() {
         announce(&Exercise::open(next)?)?;
     }
@@ -79,8 +83,8 @@ pub fn check(typed: Option<&str>) -> Result<bool, Error> {
 fn check_exercise(exercise: &Exercise) -> Result<bool, Error> {
     let name = &exercise.name;
     let path = files::attempt(exercise)?;
-    println!("Checking {}", files::shown(&path));
-    match compile::check(exercise)? {
+    println!("Checking {}", shown(&path));
+    match run::check(exercise, &path)? {
         Outcome::Passed => {
             println!("{name} passes. Compare with ours: cargo run -p exercises -- solution {name}");
             let mut progress = Progress::load()?;
@@ -94,6 +98,16 @@ fn check_exercise(exercise: &Exercise) -> Result<bool, Error> {
             Ok(false)
         }
     }
+}
+
+#[cfg(feature = "cuda")]
+fn check_on_gpu(exercise: &Exercise) -> Result<bool, Error> {
+    crate::gpu::check(exercise)
+}
+
+#[cfg(not(feature = "cuda"))]
+fn check_on_gpu(_: &Exercise) -> Result<bool, Error> {
+    Err(Error::NoCuda)
 }
 
 /// Gives the hints seen so far and one more.
@@ -145,10 +159,7 @@ pub fn reset(typed: &str) -> Result<bool, Error> {
     progress.passed.remove(&exercise.name);
     progress.hints.remove(&exercise.name);
     progress.save()?;
-    println!(
-        "{} is as it was delivered.",
-        files::shown(&exercise.attempt())
-    );
+    println!("{} is as it was delivered.", shown(&exercise.attempt()));
     Ok(true)
 }
 
@@ -159,6 +170,6 @@ pub fn solution(typed: &str, give_up: bool) -> Result<bool, Error> {
         return Err(Error::NotPassed(exercise.name));
     }
     let path = exercise.path("solution.rs");
-    println!("// {}\n{}", files::shown(&path), files::read(&path)?);
+    println!("// {}\n{}", shown(&path), files::read(&path)?);
     Ok(true)
 }

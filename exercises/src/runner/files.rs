@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use exercises::description::{DescriptionError, Exercise, ROOT};
+use exercises::description::{DescriptionError, Exercise};
 use exercises::list::EXERCISES;
 
 /// Why a command did not succeed.
@@ -22,22 +22,25 @@ pub enum Error {
     },
     #[error("{0}")]
     Compiler(String),
-    #[error("{}: {reason}; delete it to start anew", path.display())]
-    Progress { path: PathBuf, reason: String },
+    #[error("{}: {reason}", path.display())]
+    Toml { path: PathBuf, reason: String },
+    #[cfg(not(feature = "cuda"))]
+    #[error(
+        "this runner knows no GPU: build it with `cargo run -p exercises --features cuda -- ..`"
+    )]
+    NoCuda,
+    #[cfg(feature = "cuda")]
+    #[error("{0}")]
+    Kernels(#[from] cuda_builder::BuildError),
     #[error("your file of {0} does not pass yet; `solution {0} --give-up` shows ours")]
     NotPassed(String),
 }
 
-/// The root of the workspace. Messages name files relative to it.
-pub fn workspace() -> &'static Path {
-    let root = Path::new(ROOT);
-    root.parent().unwrap_or(root)
-}
-
-/// A path for messages: relative to the root of the workspace.
-pub fn shown(path: &Path) -> String {
-    let relative = path.strip_prefix(workspace()).unwrap_or(path);
-    relative.display().to_string()
+impl Error {
+    /// The error of a program that does not start.
+    pub fn program(program: &Path, error: &std::io::Error) -> Self {
+        Self::Compiler(format!("{} does not run: {error}", program.display()))
+    }
 }
 
 /// The exercise that a learner means by its name, its number, or a part of its name.

@@ -3,11 +3,15 @@
 mod commands;
 mod compile;
 mod files;
+#[cfg(feature = "cuda")]
+mod gpu;
+mod libraries;
 mod progress;
+mod run;
 
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{Parser, Subcommand, ValueEnum};
 
 /// Exercises in writing GPU kernels. They need no GPU: an emulator runs the kernels and checks them.
 #[derive(Parser)]
@@ -26,6 +30,9 @@ enum Command {
     Check {
         /// The exercise: its name, its number, or a part of its name.
         name: Option<String>,
+        /// Where the kernels run. A file must pass on the emulator before it runs on a GPU.
+        #[arg(long, value_enum, default_value = "emulator")]
+        device: Device,
     },
     /// Gives a hint; each time one more.
     Hint {
@@ -47,16 +54,39 @@ enum Command {
         #[arg(long)]
         give_up: bool,
     },
+    /// Runs our solutions on a GPU, and records their times.
+    #[cfg(feature = "cuda")]
+    Record,
+    /// Compiles a kernel crate to PTX.
+    #[cfg(feature = "cuda")]
+    #[command(hide = true)]
+    BuildKernels {
+        /// The folder of the crate.
+        package: std::path::PathBuf,
+    },
+}
+
+/// Where kernels run.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Device {
+    /// The emulator.
+    Emulator,
+    /// The first GPU.
+    Cuda,
 }
 
 fn main() -> ExitCode {
     let done = match Arguments::parse().command {
         None => commands::show(),
         Some(Command::List) => commands::list(),
-        Some(Command::Check { name }) => commands::check(name.as_deref()),
+        Some(Command::Check { name, device }) => commands::check(name.as_deref(), device),
         Some(Command::Hint { name }) => commands::hint(&name),
         Some(Command::Watch) => commands::watch(),
         Some(Command::Reset { name }) => commands::reset(&name),
+        #[cfg(feature = "cuda")]
+        Some(Command::Record) => gpu::record(),
+        #[cfg(feature = "cuda")]
+        Some(Command::BuildKernels { package }) => gpu::build_kernels(&package),
         Some(Command::Solution { name, give_up }) => commands::solution(&name, give_up),
     };
     match done {

@@ -1,9 +1,9 @@
 //! Which exercises the learner has solved, in a file beside the attempts.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use exercises::description::ROOT;
+use exercises::description::attempts;
 use exercises::list::EXERCISES;
 use serde::{Deserialize, Serialize};
 
@@ -21,7 +21,7 @@ pub struct Progress {
 }
 
 fn path() -> PathBuf {
-    Path::new(ROOT).join("attempts/progress.toml")
+    attempts().join("progress.toml")
 }
 
 impl Progress {
@@ -30,7 +30,7 @@ impl Progress {
         if !path().exists() {
             return Ok(Self::default());
         }
-        toml::from_str(&files::read(&path())?).map_err(|error| Error::Progress {
+        toml::from_str(&files::read(&path())?).map_err(|error| Error::Toml {
             path: path(),
             reason: error.to_string(),
         })
@@ -38,7 +38,7 @@ impl Progress {
 
     /// Writes the file.
     pub fn save(&self) -> Result<(), Error> {
-        let text = toml::to_string(self).map_err(|error| Error::Progress {
+        let text = toml::to_string(self).map_err(|error| Error::Toml {
             path: path(),
             reason: error.to_string(),
         })?;

@@ -42,8 +42,8 @@ macro_rules! call_through_slot {
             hide!(stringify!($name)),
             hide!("{slots}"),
             hide!("{forward}"),
-            page_of!("x9", "{slots}"),
-            add_offset_in_page!("x9", "{slots}"),
+            "adrp x9, {slots}",
+            "add x9, x9, :lo12:{slots}",
             "add x9, x9, {offset}",
             "b {forward}",
             slots = sym SLOTS,
@@ -53,49 +53,9 @@ macro_rules! call_through_slot {
     };
 }
 
-#[cfg(not(target_vendor = "apple"))]
 macro_rules! hide {
     ($symbol:expr) => {
         concat!(".hidden ", $symbol)
-    };
-}
-#[cfg(target_vendor = "apple")]
-macro_rules! hide {
-    ("{slots}") => {
-        ".private_extern {slots}"
-    };
-    ("{forward}") => {
-        ".private_extern {forward}"
-    };
-    ($symbol:expr) => {
-        concat!(".private_extern _", $symbol)
-    };
-}
-
-#[cfg(all(target_arch = "aarch64", not(target_vendor = "apple")))]
-macro_rules! page_of {
-    ($register:literal, $symbol:literal) => {
-        concat!("adrp ", $register, ", ", $symbol)
-    };
-}
-#[cfg(all(target_arch = "aarch64", not(target_vendor = "apple")))]
-macro_rules! add_offset_in_page {
-    ($register:literal, $symbol:literal) => {
-        concat!("add ", $register, ", ", $register, ", :lo12:", $symbol)
-    };
-}
-#[cfg(all(target_arch = "aarch64", target_vendor = "apple"))]
-macro_rules! page_of {
-    ($register:literal, $symbol:literal) => {
-        concat!("adrp ", $register, ", ", $symbol, "@PAGE")
-    };
-}
-#[cfg(all(target_arch = "aarch64", target_vendor = "apple"))]
-macro_rules! add_offset_in_page {
-    ($register:literal, $symbol:literal) => {
-        concat!(
-            "add ", $register, ", ", $register, ", ", $symbol, "@PAGEOFF"
-        )
     };
 }
 

@@ -54,8 +54,6 @@ pub(crate) struct Lane {
     /// The fiber of the thread, while the thread runs or waits.
     pub fiber: Cell<Option<usize>>,
     pub yielder: Cell<*const Yielder<Resume, ()>>,
-    /// The address of a variable of the function that has called the kernel.
-    pub stack_base: Cell<usize>,
     /// The time of the lane's last fence, or of its last `sync_warp` with a part of the warp.
     time: Cell<u32>,
     /// Asynchronous copies that the thread has not waited for.
@@ -166,7 +164,6 @@ impl Block {
                 activity: Cell::new(Activity::Running),
                 fiber: Cell::new(None),
                 yielder: Cell::new(ptr::null()),
-                stack_base: Cell::new(0),
                 time: Cell::new(0),
                 copies: RefCell::default(),
             })

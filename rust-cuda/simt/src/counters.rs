@@ -5,7 +5,7 @@ mod banks;
 mod components;
 mod contention;
 mod count;
-mod display;
+pub(crate) mod display;
 mod hardware;
 mod links;
 mod memory_model;
@@ -21,10 +21,13 @@ mod site;
 mod source;
 mod stack;
 mod trace;
+mod traced;
+pub(crate) mod wavefronts;
 
 pub(crate) use accumulate::{CountedLaunch, Totals, WorkBuffer};
 pub(crate) use memory_model::MemoryModel;
 pub(crate) use record::{Counting, Recorder};
+pub(crate) use report::ratio;
 
 pub use display::{ByLine, Comparison};
 pub use hardware::Hardware;

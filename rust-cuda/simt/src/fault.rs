@@ -7,10 +7,10 @@ mod place;
 use std::borrow::Cow;
 
 use crate::Space;
-use buffer::Position;
+pub(crate) use buffer::Position;
 pub use buffer::{Buffer, Parameter};
 pub(crate) use parameters::InBuffer;
-use place::Index;
+pub(crate) use place::Index;
 pub use place::{AccessKind, SourceLocation, ThreadState};
 
 /// The first fault of a launch: kernel, block, thread, line, and what happened.

@@ -13,6 +13,7 @@
 //! inlines more of the kernel's own functions.
 
 mod asynchronous;
+mod atomic;
 mod collective;
 mod memory;
 mod shuffle;
@@ -22,6 +23,7 @@ use crate::current::current;
 use crate::limits::WARP_SIZE;
 
 pub use asynchronous::*;
+pub use atomic::*;
 pub use collective::*;
 pub use memory::*;
 pub use shuffle::*;

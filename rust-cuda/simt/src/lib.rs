@@ -39,6 +39,7 @@ pub mod limits;
 mod memory;
 mod order;
 mod panic;
+pub mod pictures;
 mod proxy;
 mod regions;
 mod scheduler;

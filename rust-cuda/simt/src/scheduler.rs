@@ -5,7 +5,6 @@
 
 use std::cell::Cell;
 use std::collections::VecDeque;
-use std::hint::black_box;
 use std::panic::{AssertUnwindSafe, Location, catch_unwind};
 use std::ptr;
 use std::rc::Rc;
@@ -309,13 +308,12 @@ impl Handoff<'_> {
         lane.fiber.set(Some(fiber));
         lane.yielder.set(yielder);
         set_current(lane);
-        let outcome = catch_unwind(AssertUnwindSafe(|| {
-            let base = 0_u8;
-            lane.stack_base.set(ptr::from_ref(black_box(&base)).addr());
-            (self.context.thread)();
-            // The variable is on the stack until the kernel has returned.
-            black_box(&base);
-        }));
+        let outcome = match &block.recorder {
+            None => catch_unwind(AssertUnwindSafe(self.context.thread)),
+            Some(recorder) => catch_unwind(AssertUnwindSafe(|| {
+                recorder.run(lane.index(), self.context.thread);
+            })),
+        };
         lane.fiber.set(None);
         match outcome {
             Ok(()) if !block.steps.ended() => block.thread_returned(lane),

@@ -70,12 +70,14 @@ pub(crate) struct Warp {
     pub lanes: u32,
     /// Whether its operations are recorded.
     pub recorded: bool,
+    /// Lanes at whose operations more happens than that they arrive: they do not exist, have returned, or are recorded.
+    pub special: Cell<u32>,
     /// Lanes that can run: they have not started, or wait for nothing.
     pub ready: Cell<u32>,
     /// Lanes that yielded because they may be spinning.
     pub spinning: Cell<u32>,
     /// Lanes that have returned from the kernel.
-    pub returned: Cell<u32>,
+    returned: Cell<u32>,
     /// Slots for pending operations. Each one in use has at least one waiting lane, so 32 are enough.
     pending: [PendingOperation; LANES],
     /// A bit for each slot in use.
@@ -99,6 +101,7 @@ impl Warp {
     pub fn new(lanes: u32, recorded: bool) -> Self {
         Self {
             recorded,
+            special: Cell::new(0),
             lanes: u32::MAX >> (WARP_SIZE - lanes),
             ready: Cell::new(0),
             spinning: Cell::new(0),
@@ -122,8 +125,20 @@ impl Warp {
     pub fn restart(&self) {
         self.ready.set(self.lanes);
         self.spinning.set(0);
-        self.returned.set(0);
+        self.set_returned(0);
         self.used_slots.set(0);
+    }
+
+    /// Lanes that have returned from the kernel.
+    pub fn returned(&self) -> u32 {
+        self.returned.get()
+    }
+
+    /// Sets the lanes that have returned from the kernel.
+    pub fn set_returned(&self, returned: u32) {
+        self.returned.set(returned);
+        let recorded = if self.recorded { u32::MAX } else { 0 };
+        self.special.set(returned | !self.lanes | recorded);
     }
 
     /// Clears all times, because the clock of the block starts again.

@@ -9,8 +9,8 @@ use crate::types::Space;
 use crate::warp::Operation;
 
 impl Lane {
-    /// Records an access of `bytes` bytes at `address`, or a collective operation of the lanes of the mask `address`, if
-    /// the launch is counted.
+    /// Records an access of `bytes` bytes at `address` if the launch is counted. A collective operation accesses no
+    /// bytes, and `address` is the mask of its lanes.
     pub fn record(
         &self,
         kind: RequestKind,
@@ -21,16 +21,13 @@ impl Lane {
         if let Some(recorder) = &self.block().recorder
             && !self.block().steps.ended()
         {
-            let thread = (self.index(), self.stack_base.get());
-            if recorder.record(thread, kind, bytes, address, location) {
+            if recorder.record(self.index(), kind, bytes, address, location) {
                 self.pause(recorder);
             }
         }
     }
 
     /// Records an operation of the lanes of `mask` in a launch that is counted.
-    #[cold]
-    #[inline(never)]
     pub fn record_operation(
         &self,
         operation: Operation,
@@ -42,7 +39,7 @@ impl Lane {
         }
     }
 
-    /// Notes in a launch that is counted that all lanes of `mask`, of which this is the last, have reached an operation.
+    /// Notes in a launch that is counted that all lanes of `mask` have reached an operation, this one as the last.
     #[cold]
     #[inline(never)]
     pub fn note_converged(&self, mask: u32) {

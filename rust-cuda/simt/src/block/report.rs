@@ -117,7 +117,7 @@ impl Block {
             recorder.thread_returned(lane.index());
         }
         let warp = lane.warp();
-        warp.returned.set(warp.returned.get() | 1 << lane.lane());
+        warp.set_returned(warp.returned() | 1 << lane.lane());
         if let Some(waiting) = self.barrier.waiting() {
             self.report_wait(&self.lanes[waiting as usize], lane);
         } else if let Some(waiting) = warp.waiting_for(lane.lane()) {

@@ -36,7 +36,7 @@ impl Lane {
     ) -> bool {
         let free = &self.block().steps.free;
         match free.get() {
-            0 => self.recorded_step((kind, address, bytes), location),
+            0 => self.recorded_step(kind, address, bytes as u32, location),
             steps => {
                 free.set(steps - 1);
                 true
@@ -48,10 +48,12 @@ impl Lane {
     #[inline(never)]
     fn recorded_step(
         &self,
-        (kind, address, bytes): (RequestKind, u64, usize),
+        kind: RequestKind,
+        address: u64,
+        bytes: u32,
         location: &'static Location<'static>,
     ) -> bool {
-        self.record(kind, address, bytes as u32, location);
+        self.record(kind, address, bytes, location);
         self.no_free_step(location)
     }
 
@@ -112,6 +114,6 @@ impl Block {
         self.returned.set(Some(0));
         self.warps
             .iter()
-            .for_each(|warp| warp.returned.set(u32::MAX));
+            .for_each(|warp| warp.set_returned(u32::MAX));
     }
 }

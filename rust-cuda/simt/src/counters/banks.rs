@@ -22,9 +22,9 @@ use super::trace::RequestKind;
 use crate::limits::WARP_SIZE;
 
 /// Banks of shared memory.
-const BANKS: usize = 32;
+pub(crate) const BANKS: usize = 32;
 /// Bytes of a word, the unit of a bank.
-const WORD: u64 = 4;
+pub(crate) const WORD: u64 = 4;
 /// Bytes that all banks together deliver in a wavefront.
 const WAVEFRONT: u32 = BANKS as u32 * WORD as u32;
 
@@ -47,7 +47,7 @@ pub(crate) fn count(request: &Request) -> SharedCounters {
 }
 
 /// The number of neighbouring lanes whose accesses go together.
-fn lanes_of_a_part(request: &Request) -> u32 {
+pub(crate) fn lanes_of_a_part(request: &Request) -> u32 {
     let bytes = request.bytes.next_power_of_two();
     let lanes = (WAVEFRONT / bytes.max(1)).clamp(1, WARP_SIZE);
     let merges = request.kind == RequestKind::SharedLoad && lanes < WARP_SIZE;

@@ -5,7 +5,7 @@ mod comparison;
 mod lines;
 #[cfg(test)]
 mod sample;
-mod table;
+pub(crate) mod table;
 
 use std::fmt;
 

@@ -1,8 +1,8 @@
 //! The order in which a warp executes the sites of diverged lanes.
 //!
-//! It is a weak topological order of the successions that were seen: Bourdoncle, "Efficient chaotic iteration strategies
-//! with widenings" (1993). A site comes before those that follow it, and all sites of a loop come before those behind
-//! the loop. So the first lanes in this order are those that the others wait for at the end of a branch or a loop.
+//! It is a weak topological order of the successions that were seen (Bourdoncle, "Efficient chaotic iteration
+//! strategies with widenings", 1993): a site comes before those that follow it, and all sites of a loop come before
+//! those behind the loop. Lanes that are further wait for the others at the end of a branch or a loop.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

@@ -60,6 +60,8 @@ pub(crate) struct Recorder {
     counting: Rc<Counting>,
     /// The events of each thread of the block.
     events: Box<[RefCell<Vec<Event>>]>,
+    /// The address of a variable of the function that has called the kernel, for each thread that has started.
+    bases: Box<[Cell<usize>]>,
     /// The number of threads in each warp that have not returned.
     running: Box<[Cell<u32>]>,
     /// The lanes of each warp that wait until events have been merged.
@@ -73,6 +75,7 @@ impl Recorder {
         Self {
             counting: Rc::clone(counting),
             events: (0..threads).map(|_| RefCell::default()).collect(),
+            bases: (0..threads).map(|_| Cell::new(0)).collect(),
             running: (0..warps).map(|_| Cell::new(0)).collect(),
             paused: (0..warps).map(|_| Cell::new(0)).collect(),
             block: RefCell::default(),
@@ -93,13 +96,23 @@ impl Recorder {
         *self.block.borrow_mut() = totals.start_block(number, self.running.len());
     }
 
-    /// Records what the thread with a number, whose stack begins at `base`, does at the caller's place in the kernel: an
-    /// access of `bytes` bytes at `address`, or a collective operation of the lanes of the mask `address`. Returns
-    /// whether the thread must wait until events have been merged.
+    /// Runs the thread with a number.
+    #[inline(never)]
+    pub fn run(&self, thread: u32, kernel: &dyn Fn()) {
+        let base = 0_usize;
+        self.bases[thread as usize].set(std::ptr::from_ref(black_box(&base)).addr());
+        kernel();
+        // The variable is on the stack until the kernel has returned.
+        black_box(&base);
+    }
+
+    /// Records what a thread does at the caller's place in the kernel: an access of `bytes` bytes at `address`, or a
+    /// collective operation of the lanes of the mask `address`. [`run`](Self::run) runs the thread. Returns whether it
+    /// must wait until events have been merged.
     #[inline(never)]
     pub fn record(
         &self,
-        (thread, base): (u32, usize),
+        thread: u32,
         kind: RequestKind,
         bytes: u32,
         address: u64,
@@ -108,7 +121,8 @@ impl Recorder {
         let top = 0_usize;
         let top_address = std::ptr::from_ref(black_box(&top)).addr();
         let mut sites = self.counting.sites.borrow_mut();
-        // SAFETY: `run_thread` has set the base to a variable of its own, and it has called the kernel.
+        let base = self.bases[thread as usize].get();
+        // SAFETY: `run` has set the base to a variable of its own, and it has called the kernel.
         let site = unsafe { sites.find(top_address, base, (kind, bytes), location) };
         let event = Event { site, address };
         let mut events = self.events[thread as usize].borrow_mut();

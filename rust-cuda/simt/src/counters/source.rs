@@ -22,11 +22,14 @@ pub(crate) struct Source {
 /// A file, a line and a column.
 type Place = (String, u32, u32);
 
-/// The sources of chains of return addresses.
-static KNOWN: Mutex<Option<HashMap<Box<[usize]>, Option<Arc<Source>>>>> = Mutex::new(None);
+/// Chains of return addresses and their sources; `None`: there is no debug information.
+type Sources = HashMap<Box<[usize]>, Option<Arc<Source>>>;
 
-/// The source of a chain, if the program has the debug information. `backtrace` was captured in a function that the last
-/// function of the chain had called, for an operation at `location`.
+/// The sources of all chains of the process for which one was asked.
+static KNOWN: Mutex<Option<Sources>> = Mutex::new(None);
+
+/// The source of a chain, if the program has the debug information. `backtrace` was captured in a function that the
+/// last function of the chain had called, for an operation at `location`.
 pub(crate) fn of(
     chain: &[usize],
     backtrace: &Backtrace,

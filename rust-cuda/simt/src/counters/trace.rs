@@ -82,6 +82,15 @@ impl RequestKind {
         )
     }
 
+    /// Whether it accesses shared memory. An asynchronous copy counts as an access to global memory.
+    #[must_use]
+    pub fn is_shared(self) -> bool {
+        matches!(
+            self,
+            Self::SharedLoad | Self::SharedStore | Self::SharedAtomic
+        )
+    }
+
     /// Whether each lane reads and changes a word as one operation.
     #[must_use]
     pub fn is_atomic(self) -> bool {

@@ -27,7 +27,7 @@ pub struct Buffer {
 }
 
 /// Prints a position: `x[100] of 100 f32 (parameter x)`.
-pub(super) struct Position<'a> {
+pub(crate) struct Position<'a> {
     address: u64,
     /// The offset of the address in its allocation, and the size of the allocation in bytes.
     extent: Option<(i64, u64)>,

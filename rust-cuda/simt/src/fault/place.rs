@@ -95,7 +95,7 @@ impl fmt::Display for AccessKind {
 }
 
 /// Prints an index of a block or a thread.
-pub(super) struct Index(pub [u32; 3]);
+pub(crate) struct Index(pub [u32; 3]);
 
 impl fmt::Display for Index {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -255,14 +255,12 @@ fn arrive(
     complete: impl FnOnce(Arrival<'_>),
 ) -> bool {
     let (warp, number) = (lane.warp(), lane.lane());
-    if mask >> number & 1 == 0 || mask & (warp.returned.get() | !warp.lanes) != 0 {
-        fault_mask(lane, operation, mask, location);
+    if (mask >> number & 1 == 0 || mask & warp.special.get() != 0)
+        && !check_arrival(lane, operation, mask, location)
+    {
         return true;
     }
     warp.values[number as usize].set(value);
-    if warp.recorded {
-        lane.record_operation(operation, mask, location);
-    }
     if warp.arrive(number, operation, mask) {
         if warp.recorded {
             lane.note_converged(mask);
@@ -283,6 +281,24 @@ fn arrive(
     lane.activity
         .set(Activity::AtOperation(operation, mask, location));
     false
+}
+
+/// Records an arrival if the launch is counted. Returns false if the mask is wrong, which it reports.
+#[cold]
+#[inline(never)]
+fn check_arrival(
+    lane: &Lane,
+    operation: Operation,
+    mask: u32,
+    location: &'static Location<'static>,
+) -> bool {
+    let warp = lane.warp();
+    if mask >> lane.lane() & 1 == 0 || mask & (warp.returned() | !warp.lanes) != 0 {
+        fault_mask(lane, operation, mask, location);
+        return false;
+    }
+    lane.record_operation(operation, mask, location);
+    true
 }
 
 /// Reports what is wrong with the mask of a warp operation. It returns if nothing is wrong, but the thread unwinds.
@@ -307,7 +323,7 @@ fn fault_mask(lane: &Lane, operation: Operation, mask: u32, location: &'static L
             lanes: warp.lanes.count_ones(),
         }
     } else {
-        let absent = (mask & warp.returned.get()).trailing_zeros();
+        let absent = (mask & warp.returned()).trailing_zeros();
         let other = &block.lanes()[(lane.index() - lane.lane() + absent) as usize];
         FaultKind::LaneAbsent {
             operation,

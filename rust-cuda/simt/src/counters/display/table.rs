@@ -55,7 +55,7 @@ impl fmt::Display for Table {
 }
 
 /// A number with a comma after each three digits.
-pub(super) fn grouped(number: u64) -> String {
+pub(crate) fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();
     for (place, digit) in digits.chars().enumerate() {
@@ -68,12 +68,12 @@ pub(super) fn grouped(number: u64) -> String {
 }
 
 /// A part of a whole, 0 to 1, in percent.
-pub(super) fn percent(part: f64) -> String {
+pub(crate) fn percent(part: f64) -> String {
     format!("{:.0} %", 100.0 * part)
 }
 
 /// A number of bytes in the largest unit of which there is at least one; units differ by factors of 1000.
-pub(super) fn bytes(bytes: u64) -> String {
+pub(crate) fn bytes(bytes: u64) -> String {
     let units = [(1e9, "GB"), (1e6, "MB"), (1e3, "kB")];
     let bytes = bytes as f64;
     let unit = units.into_iter().find(|&(size, _)| bytes >= size);

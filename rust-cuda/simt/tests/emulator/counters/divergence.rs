@@ -63,7 +63,7 @@ fn loops_with_different_trip_counts_at_both_depths_take_the_longest_of_each() {
 fn lanes_that_return_early_leave_the_others() {
     let counters = one_warp(64, |buffer| {
         load(buffer, 0);
-        if lane::lane_id() % 2 == 0 {
+        if lane::lane_id().is_multiple_of(2) {
             return;
         }
         load(buffer, 1);
@@ -177,7 +177,7 @@ fn loops_without_a_collective_operation_are_merged_in_parts_and_stay_exact() {
             let lane = lane::lane_id();
             for k in 0..trips(lane) {
                 load(buffer, lane);
-                if k % 3 == 0 {
+                if k.is_multiple_of(3) {
                     load(buffer, 32);
                 }
             }

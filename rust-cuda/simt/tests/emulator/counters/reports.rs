@@ -53,7 +53,7 @@ fn mixed(buffer: u64) {
     let lane = lane::lane_id();
     for k in 0..thread % 7 {
         load(buffer, (thread + k) % 64);
-        if (thread + k) % 3 == 0 {
+        if (thread + k).is_multiple_of(3) {
             load_twice(buffer, k);
         }
     }

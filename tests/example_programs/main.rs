@@ -3,6 +3,7 @@
 //! `cargo test` builds the examples before it runs this; `cargo test --test examples` alone does not.
 
 #![cfg(target_os = "linux")]
+mod profile;
 
 use std::fs::{self, File};
 use std::os::unix::process::ExitStatusExt;
@@ -11,7 +12,13 @@ use std::process::{Child, Command, Output, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-const EXAMPLES: [&str; 3] = ["spmm", "spgemm", "gcn"];
+/// The examples, and what they want before a matrix.
+const EXAMPLES: [(&str, &[&str]); 4] = [
+    ("spmm", &[]),
+    ("spgemm", &[]),
+    ("gcn", &[]),
+    ("profile", &["spmm"]),
+];
 
 /// A matrix of 3 x 3.
 const SMALL: &str = "%%MatrixMarket matrix coordinate real general\n3 3 3\n1 1 1\n2 3 2\n3 1 3\n";
@@ -91,13 +98,14 @@ fn sizes_beyond_all_memory_are_errors_that_tell_the_memory() {
     let one_entry = "%%MatrixMarket matrix coordinate real general\n1 4294967295 1\n1 1 1\n";
     let wide = folder.file("wide.mtx", one_entry);
     let small = folder.file("small.mtx", SMALL);
-    let cases: [(&str, &Path, &[&str]); 4] = [
+    let cases: [(&str, &Path, &[&str]); 5] = [
         (
             "spmm",
             &small,
             &["--features", "4294967295", "--type", "f64"],
         ),
         ("spmm", &wide, &["--features", "1073741824"]),
+        ("profile", &wide, &["--features", "1073741824"]),
         ("gcn", &small, &["--widths", "4294967296,1,4294967296000"]),
         (
             "gcn",
@@ -109,7 +117,8 @@ fn sizes_beyond_all_memory_are_errors_that_tell_the_memory() {
         let Some(mut command) = example(name) else {
             return;
         };
-        let text = refused(command.arg(matrix).args(arguments));
+        let (_, first) = EXAMPLES.iter().find(|(known, _)| *known == name).unwrap();
+        let text = refused(command.args(*first).arg(matrix).args(arguments));
         assert!(text.contains(" GB of memory, found "), "{text}");
     }
     // No square matrix.
@@ -142,11 +151,12 @@ fn the_greatest_seed_is_no_error() {
 fn output_that_nobody_reads_ends_an_example_quietly() {
     let folder = Folder::new("pipe");
     let small = folder.file("small.mtx", SMALL);
-    for name in EXAMPLES {
+    for (name, arguments) in EXAMPLES {
         let Some(mut command) = example(name) else {
             return;
         };
         command
+            .args(arguments)
             .arg(&small)
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
@@ -165,11 +175,12 @@ fn output_that_nobody_reads_ends_an_example_quietly() {
 fn a_full_disk_is_an_error() {
     let folder = Folder::new("full");
     let small = folder.file("small.mtx", SMALL);
-    for name in EXAMPLES {
+    for (name, arguments) in EXAMPLES {
         let Some(mut command) = example(name) else {
             return;
         };
         command
+            .args(arguments)
             .arg(&small)
             .stdout(File::create("/dev/full").unwrap());
         let child = command.stderr(Stdio::piped()).spawn().unwrap();

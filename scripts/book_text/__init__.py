@@ -1,0 +1,1 @@
+"""What scripts/book does with the chapters' text."""
