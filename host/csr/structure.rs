@@ -225,6 +225,26 @@ mod tests {
     use super::*;
 
     #[test]
+    fn lengths_and_descents_of_any_size_are_found() {
+        for (indptr, longest) in [
+            (&[0, 3, 3, u32::MAX][..], Some(u32::MAX - 3)),
+            (&[0, 1 << 31, u32::MAX], Some(1 << 31)),
+            (&[(1 << 31) - 1, 1 << 31, (1 << 31) + 7], Some(7)),
+            (&[u32::MAX, u32::MAX], Some(0)),
+            (&[0, u32::MAX, 0], None),
+            (&[0, u32::MAX, 1 << 30], None),
+            (&[1 << 31, 0], None),
+            (&[(1 << 31) - 1, 0], None),
+        ] {
+            let lengths = LineLengths::of(indptr);
+            assert_eq!(lengths.all_ascend, longest.is_some(), "{indptr:?}");
+            if let Some(longest) = longest {
+                assert_eq!(lengths.longest, longest, "{indptr:?}");
+            }
+        }
+    }
+
+    #[test]
     fn lengths_and_lines_that_descend_are_found_in_every_part() {
         assert_eq!(LineLengths::of(&[0]).longest, 0);
         for lines in [

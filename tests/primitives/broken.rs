@@ -85,9 +85,39 @@ fn columns_out_of_order_or_out_of_the_matrix_are_refused_with_their_row() {
 }
 
 #[test]
+fn a_fault_at_any_nonzero_is_found_whatever_their_number() {
+    for device in devices() {
+        for nonzeros in 1..=9 {
+            // Row 0 is empty, the others have three nonzeros, or fewer in the last row.
+            let pointers = [0]
+                .into_iter()
+                .chain((0..=nonzeros).step_by(3))
+                .chain([nonzeros]);
+            let indptr: Vec<u32> = pointers.collect();
+            let columns: Vec<u32> = (0..nonzeros).map(|k| 2 * (k % 3)).collect();
+            let rows = indptr.len() - 1;
+            let values = vec![1.0; nonzeros as usize];
+            let a: CsrMatrix<f32> = CsMatI::new((rows, 5), indptr, columns, values);
+            assert!(DeviceCsr::upload(&device, a.view()).is_ok());
+            for k in 0..nonzeros as usize {
+                let row = 1 + k / 3;
+                let outside = broken(&a, |_, columns| columns[k] = 5);
+                assert_eq!(refused(&device, outside.view()).1, row);
+                if k % 3 > 0 {
+                    let equal = broken(&a, |_, columns| columns[k] = columns[k - 1]);
+                    assert_eq!(refused(&device, equal.view()).1, row);
+                }
+            }
+        }
+    }
+}
+
+#[test]
 fn rows_that_end_before_they_start_are_refused_with_their_row() {
     let a = matrix();
     for device in devices() {
+        let a_late_start = broken(&a, |indptr, _| indptr[0] = u32::MAX);
+        assert_eq!(refused(&device, a_late_start.view()).1, 0);
         for row in [1, 40, 698] {
             let a = broken(&a, |indptr, _| indptr[row] = indptr[row + 1] + 1);
             let (line, found, message) = refused(&device, a.view());
