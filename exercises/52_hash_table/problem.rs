@@ -8,7 +8,7 @@
 //! columns   256  .    2    258 ..  255        258 wanted slot 2, which 2 has taken
 //! ```
 //!
-//! The threads of a block insert at the same time. In the kernel as delivered, two of them may find the same slot empty,
+//! The threads of a block insert at the same time. In the kernel as delivered, two of them may find one slot empty,
 //! and both write to it.
 //!
 //! Your task: take a slot with one atomic operation.
@@ -34,7 +34,7 @@ pub unsafe fn count_distinct(n: u32, columns: Global<u32>, distinct: GlobalMut<u
     let table = shared_array!(u32; SLOTS);
     let t = thread::thread_idx_x() as usize;
     let i = thread::index_1d() as usize;
-    // SAFETY: `i` is less than `n` where a column is loaded, slots are less than `SLOTS`, and each block has its element
+    // SAFETY: `i` is less than `n` where a column is loaded, slots are below `SLOTS`, and each block has its element
     // of `distinct`. The barrier separates the empty table from insertions.
     unsafe {
         table.store(t, EMPTY);

@@ -19,7 +19,7 @@ pub unsafe fn count_distinct(n: u32, columns: Global<u32>, distinct: GlobalMut<u
     let table = shared_array!(u32; SLOTS);
     let t = thread::thread_idx_x() as usize;
     let i = thread::index_1d() as usize;
-    // SAFETY: `i` is less than `n` where a column is loaded, slots are less than `SLOTS`, and each block has its element
+    // SAFETY: `i` is less than `n` where a column is loaded, slots are below `SLOTS`, and each block has its element
     // of `distinct`. The barrier separates the empty table from insertions.
     unsafe {
         table.store(t, EMPTY);

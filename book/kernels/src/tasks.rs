@@ -37,9 +37,9 @@ pub unsafe fn sub_warp_per_row(a: Csr, x: Global<f32>, y: GlobalMut<f32>) {
         }
         let mut sums = [0.0; 4];
         while warp::any(FULL_MASK, first < end) {
-            let nonzeros = load_nonzeros(&a, &x, first + lane, end);
-            for (value, element) in nonzeros {
-                add_product(&mut sums, value, element);
+            let (values, elements) = load_nonzeros(&a, &x, first + lane, end);
+            for i in 0..LANES as usize {
+                add_product(&mut sums, values[i], elements[i]);
             }
             first = (first + LANES).min(end);
         }
@@ -49,14 +49,14 @@ pub unsafe fn sub_warp_per_row(a: Csr, x: Global<f32>, y: GlobalMut<f32>) {
     }
 }
 
-/// Values of the sub-warp's next eight nonzeros, each with the lane's four elements of its row of X. A lane loads
-/// column and value of nonzero `k`; past `end`, value and elements are 0.
+/// The sub-warp's next eight nonzeros: their values, and the lane's four elements of each one's row of X. The lane
+/// itself loads column and value of nonzero `k`; past `end`, value and elements are 0.
 ///
 /// # Safety
 ///
 /// Nonzeros of `a` before `end` exist, and their columns are rows of X. All lanes of the warp call it.
 #[inline(always)]
-unsafe fn load_nonzeros(a: &Csr, x: &Global<f32>, k: u32, end: u32) -> [(f32, [f32; 4]); 8] {
+unsafe fn load_nonzeros(a: &Csr, x: &Global<f32>, k: u32, end: u32) -> ([f32; 8], [[f32; 4]; 8]) {
     let lane = warp::lane_id() % LANES;
     // SAFETY: only nonzeros before `end` are loaded, and only rows of X that they name.
     unsafe {
@@ -65,15 +65,15 @@ unsafe fn load_nonzeros(a: &Csr, x: &Global<f32>, k: u32, end: u32) -> [(f32, [f
             my_col = a.col_idx.load(k as usize);
             my_value = a.values.load(k as usize);
         }
-        array::from_fn(|i| {
+        let elements = array::from_fn(|i| {
             let col = warp::shfl_idx(FULL_MASK, my_col, i as u32, LANES);
-            let value = warp::shfl_idx(FULL_MASK, my_value, i as u32, LANES);
-            let mut element = [0.0; 4];
-            if col != u32::MAX {
-                element = x.load4(col as usize * FEATURES as usize + 4 * lane as usize);
+            if col == u32::MAX {
+                return [0.0; 4];
             }
-            (value, element)
-        })
+            x.load4(col as usize * FEATURES as usize + 4 * lane as usize)
+        });
+        let values = array::from_fn(|i| warp::shfl_idx(FULL_MASK, my_value, i as u32, LANES));
+        (values, elements)
     }
 }
 
@@ -136,22 +136,26 @@ unsafe fn for_each_part(
         let mut sums = [0.0; 4];
         let mut k = start;
         for batch in 0..TASK / LANES {
-            let nonzeros = load_nonzeros(a, x, start + batch * LANES + lane, end);
-            for (value, element) in nonzeros {
-                if k < end {
-                    add_product(&mut sums, value, element);
-                    k += 1;
-                }
-                // Rows that end here: the present one, and empty ones after it.
-                while k == row_end && k < end {
-                    if row_start < row_end {
-                        write(task, row, sums, row_start >= start);
+            let (values, elements) = load_nonzeros(a, x, start + batch * LANES + lane, end);
+            // Written out for each of the eight, since an array is in registers only if all its indices are constants.
+            macro_rules! take {
+                ($($i:literal)*) => {$(
+                    if k < end {
+                        add_product(&mut sums, values[$i], elements[$i]);
+                        k += 1;
                     }
-                    sums = [0.0; 4];
-                    row += 1;
-                    (row_start, row_end) = (row_end, a.row_ptr.load(row + 1));
-                }
+                    // Rows that end here: the present one, and empty ones after it.
+                    while k == row_end && k < end {
+                        if row_start < row_end {
+                            write(task, row, sums, row_start >= start);
+                        }
+                        sums = [0.0; 4];
+                        row += 1;
+                        (row_start, row_end) = (row_end, a.row_ptr.load(row + 1));
+                    }
+                )*};
             }
+            take!(0 1 2 3 4 5 6 7);
         }
         if start < end {
             write(task, row, sums, row_start >= start && row_end <= end);
