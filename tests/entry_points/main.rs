@@ -103,6 +103,8 @@ fn assert_all_run(family: &str, run: impl FnOnce(&Device)) {
 #[test]
 fn every_entry_point_is_of_a_family_that_has_a_test() {
     let names = cuda_std::kernel::instances().map(|instance| instance.name());
-    let of_none: Vec<&str> = names.filter(|name| family_of(name).is_none()).collect();
+    // The kernels of the bench `counters` have tests of their own, beside the bench.
+    let others = names.filter(|name| !name.starts_with("counters_"));
+    let of_none: Vec<&str> = others.filter(|name| family_of(name).is_none()).collect();
     assert!(of_none.is_empty(), "no test runs {of_none:#?}");
 }
