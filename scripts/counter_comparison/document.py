@@ -1,9 +1,9 @@
 """Writes the results into docs/counters.md, between <!-- begin: NAME --> and <!-- end: NAME -->."""
 
 import sys
+import textwrap
 
 from counter_comparison.compare import compare, difference
-from counter_comparison.explanations import EXPLANATIONS
 from counter_comparison.metrics import FIVE_PERCENT, METRICS
 from performance_tables.results import item, prose, table
 
@@ -16,10 +16,10 @@ SUBJECTS = {
     "shared_load": "shared_loads_wavefronts",
     "shared_store": "shared_stores_wavefronts",
     "shared_atom": "shared_atomics_wavefronts",
-    "cp_async": "async_copies_sectors",
+    "cp_async": "loads_sectors",
     "collectives": "shuffles",
-    "occupancy": "blocks_by_shared_memory",
-    "partial_stores": "memory_read_bytes",
+    "occupancy": "warps_percent",
+    "partial_stores": "stores_sectors",
 }
 
 # Columns of the table of kernels.
@@ -27,8 +27,7 @@ COLUMNS = {
     "loads_requests": "load requests",
     "loads_sectors": "load sectors",
     "stores_sectors": "store sectors",
-    "reductions_sectors": "red sectors",
-    "atomics_sectors": "atom sectors",
+    "atomics_and_reductions_sectors": "atomic and red sectors",
     "shared_loads_without_conflicts": "shared load wavefronts",
     "shared_stores_without_conflicts": "shared store wavefronts",
     "memory_read_bytes": "bytes from memory",
@@ -39,7 +38,7 @@ SMALL = 0.05
 
 
 def whole(value):
-    return "" if value is None else f"{value:,.0f}"
+    return "" if value is None else f"{value:,.10g}"
 
 
 def cell(emulator, gpu):
@@ -55,6 +54,8 @@ def metrics(_):
     def rule(metric):
         if metric.checked is None:
             return "shown only"
+        if metric.key == "blocks_by_shared_memory":
+            return "exactly, where it is the least limit"
         where = {"": "", r"^micro/": " (micro-kernels)", r"^(spmm|xw)/": " (SpMM, XW)"}[metric.checked]
         return ("exactly" if metric.tolerance < 0.01 else f"to {100 * metric.tolerance:.0f} %") + where
 
@@ -74,7 +75,7 @@ def micro(results):
         meaning = next(metric.meaning for metric in METRICS if metric.key == key)
         emulator, gpu = result["emulator"].get(key), result["gpu"].get(key)
         rows.append((f"`{name}`", meaning, whole(emulator), whole(gpu), "" if emulator == gpu else "differs"))
-    return table(("micro-kernel", "counter", "emulator", "GPU", ""), rows)
+    return table(("micro-kernel", "counter", "emulator", "H200", ""), rows)
 
 
 def kernels(results):
@@ -91,28 +92,50 @@ def kernels(results):
     return table(("case", "kernel", *COLUMNS.values()), rows)
 
 
-def differences(results):
+def agreement(results):
+    """How many values agree, for the introduction."""
     comparison = compare(results)
     dates = ", ".join(sorted({result["date"] for result in results}))
     devices = ", ".join(sorted({result["device"] for result in results}))
+    rows = [
+        ("agree exactly", comparison.exact),
+        ("agree to the percentage that is allowed", comparison.near),
+        ("differ for a known reason", len(comparison.explained())),
+        ("differ, not explained", len(comparison.unexplained()) + len(comparison.wrong)),
+    ]
     text = prose(
         f"Measured on {dates}: {devices}.",
-        f"Of the values that must agree, {comparison.agree:,} do. {len(comparison.explained):,} differ for a reason",
-        f"that is known, and {len(comparison.wrong):,} for none.",
-        f"Where lanes diverge as the data decide, {100 * FIVE_PERCENT:.0f} % are allowed.",
+        f"Of {comparison.values():,} compared values in {len(results)} launches, {comparison.exact:,} agree exactly.",
     )
-    reasons = [
-        item(f"`{of.metrics}` of `{of.cases or 'all cases'}`: {of.reason}")
-        for of in EXPLANATIONS
-        if of in comparison.used
-    ]
-    wrong = [item(line) for line in comparison.wrong]
-    if wrong:
-        wrong.insert(0, prose("Not explained:") + "\n")
-    return text + "\n" + "".join(reasons) + ("\n" if reasons else "") + "".join(wrong)
+    return text + "\n" + table(("values", "number"), [(what, f"{number:,}") for what, number in rows])
 
 
-SECTIONS = {"metrics": metrics, "differences": differences, "micro": micro, "kernels": kernels}
+def numbered(number, text):
+    """A line of a numbered list, wrapped."""
+    start = f"{number}. "
+    return textwrap.fill(start + text, 120, subsequent_indent=" " * len(start), break_on_hyphens=False) + "\n"
+
+
+def differences(results):
+    """A line for each counter of a case and kernel that differs, over these launches; then the reasons."""
+    comparison = compare(results)
+    groups = {}
+    for found in comparison.differences:
+        groups.setdefault((found.case, found.kernel, found.metric.key), []).append(found)
+    reasons, rows = {}, []
+    for (case, kernel, key), group in groups.items():
+        emulator, gpu = (sum(getattr(found, side) for found in group) for side in ("emulator", "gpu"))
+        explanation = group[0].explanation
+        number = reasons.setdefault(explanation.text(), len(reasons) + 1)
+        reason = f"{number}" if explanation.reason else f"not explained ({number})"
+        sides = (whole(emulator), whole(gpu), difference(emulator, gpu))
+        rows.append((f"`{case}`", f"`{kernel}`", f"`{key}`", len(group), *sides, reason))
+    text = table(("case", "kernel", "counter", "launches", "emulator", "H200", "difference", "reason"), rows)
+    text += "".join(numbered(number, reason) for reason, number in reasons.items())
+    return text + "".join(["\n", *(item(line) for line in comparison.wrong)] if comparison.wrong else [])
+
+
+SECTIONS = {"agreement": agreement, "metrics": metrics, "differences": differences, "micro": micro, "kernels": kernels}
 
 
 def written(document, path, results):

@@ -5,7 +5,10 @@ from typing import Callable
 
 EXACT, FIVE_PERCENT, TWENTY_PERCENT = 0.0, 0.05, 0.2
 
-MICRO, OPERATIONS, ALL, NONE = r"^micro/", r"^(spmm|xw|spgemm)/", "", None
+MICRO, ALL, NONE = r"^micro/", "", None
+
+# The key of what Nsight Compute counts as atomics or as reductions.
+UPDATES = "atomics_and_reductions"
 
 
 @dataclass(frozen=True)
@@ -25,9 +28,14 @@ class Metric:
     # What Nsight Compute may be without: metrics whose names depend on its version.
     optional: bool = False
 
+    def is_calculated(self):
+        """Whether it is the sum or the difference of other metrics."""
+        return " " in self.ncu[0]
 
-def counter(kind, field):
-    return lambda line: line["counters"][kind][field]
+
+def counter(kinds, field):
+    """A field of one kind of access, or of several together."""
+    return lambda line: sum(line["counters"][kind][field] for kind in kinds.split("+"))
 
 
 def without_conflicts(kind):
@@ -53,16 +61,19 @@ def lanes_of_collectives(line):
 
 def global_metrics():
     """Requests and sectors of each kind of access to global memory."""
+    # Nsight Compute counts asynchronous copies among the loads.
     kinds = {
-        "loads": ("global_loads", "ld"),
-        "stores": ("global_stores", "st"),
-        "atomics": ("global_atomics", "atom"),
-        "reductions": ("global_reductions", "red"),
+        "loads": ("global loads and asynchronous copies", "global_loads+async_copies", "ld", ALL),
+        "stores": ("global stores", "global_stores", "st", ALL),
+        "atomics": ("global atomics", "global_atomics", "atom", MICRO),
+        "reductions": ("global reductions", "global_reductions", "red", MICRO),
+        # The compiler makes a reduction of an atomic whose result nobody uses.
+        UPDATES: ("global atomics and reductions", "global_atomics+global_reductions", "atom+red", ALL),
     }
-    for name, (field, op) in kinds.items():
+    for name, (meaning, fields, ops, checked) in kinds.items():
         for unit, what in (("requests", "instructions of a warp"), ("sectors", "sectors of 32 bytes that these touch")):
-            ncu = (f"l1tex__t_{unit}_pipe_lsu_mem_global_op_{op}.sum",)
-            yield Metric(f"{name}_{unit}", f"global {name}: {what}", ncu, counter(field, unit))
+            ncu = " + ".join(f"l1tex__t_{unit}_pipe_lsu_mem_global_op_{op}.sum" for op in ops.split("+"))
+            yield Metric(f"{name}_{unit}", f"{meaning}: {what}", (ncu,), counter(fields, unit), checked=checked)
 
 
 def shared_metrics():
@@ -71,13 +82,6 @@ def shared_metrics():
         field = f"shared_{name}"
         wavefronts = f"l1tex__data_pipe_lsu_wavefronts_mem_shared_op_{op}.sum"
         conflicts = f"l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_{op}.sum"
-        yield Metric(
-            f"{field}_requests",
-            f"shared {name}: instructions of a warp",
-            (f"smsp__inst_executed_op_shared_{op}.sum",),
-            counter(field, "requests"),
-            optional=True,
-        )
         yield Metric(
             f"{field}_wavefronts",
             f"shared {name}: passes over the banks",
@@ -237,7 +241,7 @@ def names(metrics, known):
 
     found = {}
     for metric in metrics:
-        if metric.key.endswith("_without_conflicts"):
+        if metric.is_calculated():
             continue
         name = next((name for name in metric.ncu if is_known(metric, name)), None)
         if name is not None:

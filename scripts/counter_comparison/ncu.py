@@ -4,6 +4,8 @@ import csv
 import re
 import subprocess
 
+from counter_comparison.metrics import METRICS, UPDATES, names
+
 # Launches that are counted, with the state of a launch after others: no caches, the GPU's own clocks.
 FLAGS = ["--csv", "--print-units", "base", "--clock-control", "none", "--cache-control", "all"]
 FLAGS += ["--profile-from-start", "off", "--target-processes", "all"]
@@ -81,12 +83,22 @@ def launches(text, metrics):
             if name == row["Metric Name"] and value is not None:
                 launch["values"][key] = value
     for launch in found.values():
-        add_differences(launch["values"])
+        add_calculated(launch["values"])
     return list(found.values())
 
 
-def add_differences(values):
-    """Adds what is the difference of two metrics."""
+def recorded(folder):
+    """The launches that `count` has left in a folder."""
+    command = (folder / "ncu_command.txt").read_text().split()
+    asked = command[command.index("--metrics") + 1].split(",")
+    return launches((folder / "ncu.csv").read_text(), names(METRICS, {name.split(".")[0] for name in asked}))
+
+
+def add_calculated(values):
+    """Adds what is the sum or the difference of two metrics."""
+    for unit in ("requests", "sectors"):
+        if f"atomics_{unit}" in values and f"reductions_{unit}" in values:
+            values[f"{UPDATES}_{unit}"] = values[f"atomics_{unit}"] + values[f"reductions_{unit}"]
     for kind in ("shared_loads", "shared_stores"):
         if f"{kind}_wavefronts" in values and f"{kind}_conflicts" in values:
             values[f"{kind}_without_conflicts"] = values[f"{kind}_wavefronts"] - values[f"{kind}_conflicts"]

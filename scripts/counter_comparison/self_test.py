@@ -1,9 +1,12 @@
 """Tests of the script on small examples: which launches are pairs, and what must agree."""
 
+import tempfile
+from pathlib import Path
+
 from counter_comparison import document
-from counter_comparison.compare import compare
+from counter_comparison.compare import LIMITS, compare
 from counter_comparison.metrics import METRICS, names
-from counter_comparison.ncu import launches
+from counter_comparison.ncu import launches, recorded
 from counter_comparison.pairs import Unpaired, pair
 
 COLUMNS = ("ID", "Kernel Name", "Block Size", "Grid Size", "Metric Name", "Metric Unit", "Metric Value")
@@ -68,8 +71,19 @@ def compared(case, emulator, gpu):
     """How many values agree, are explained and are wrong, with these requests on both sides."""
     counted = launches(csv_of([("k", {"requests.sum": gpu})]), LOADS)
     results, _ = pair([line(case, "k", requests=emulator)], [{"case": case, "launches": 1}], counted)
-    found = compare(results)
-    return found.agree, len(found.explained), len(found.wrong)
+    return numbers(compare(results))
+
+
+def numbers(found):
+    """How many values agree, are explained and are wrong."""
+    return found.exact + found.near, len(found.explained()), len(found.wrong)
+
+
+def sides(case, emulator, gpu, kernel="k"):
+    """The result of a launch that has counted these."""
+    extents = {"grid": [], "block": []}
+    both = {"emulator": {**extents, **emulator}, "gpu": {**extents, **gpu}}
+    return {"case": case, "launch": 0, "kernel": kernel, **both}
 
 
 def requests_agree_exactly_but_where_lanes_diverge():
@@ -82,23 +96,53 @@ def requests_agree_exactly_but_where_lanes_diverge():
 
 
 def what_differs_for_a_known_reason_is_explained():
-    result = {"case": "spmm/packages/f32/32/warp_per_row_cached", "launch": 0, "kernel": "k"}
-    sides = {"emulator": {"grid": [], "block": []}, "gpu": {"grid": [], "block": []}}
-    sides["emulator"]["shared_loads_without_conflicts"] = 20
-    sides["gpu"]["shared_loads_without_conflicts"] = 10
-    found = compare([{**result, **sides}])
-    assert (found.agree, len(found.explained), found.wrong) == (0, 1, []), found
-    found = compare([{**result, **sides, "case": "spmm/packages/f32/32/vector"}])
-    assert (found.agree, len(found.explained), len(found.wrong)) == (0, 0, 1), found
+    values = [{"shared_loads_without_conflicts": number} for number in (20, 10)]
+    assert numbers(compare([sides("spmm/packages/f32/32/warp_per_row_cached", *values)])) == (0, 1, 0)
+    assert numbers(compare([sides("spmm/packages/f32/32/vector", *values)])) == (0, 0, 1)
+
+
+def an_entry_without_a_reason_explains_nothing():
+    values = [{"shared_loads_without_conflicts": number} for number in (20, 10)]
+    found = compare([sides("spgemm/rmat_3001/f32/default", *values, kernel="spgemm_sort_rows_512")])
+    assert (found.values(), len(found.explained()), len(found.unexplained()), found.wrong) == (1, 0, 1, []), found
+    assert "Not explained" in str(found.unexplained()[0])
+
+
+def copies_are_loads_and_reductions_are_atomics():
+    emulated = line("xw/1", "k", requests=1)
+    emulated["counters"]["async_copies"]["requests"] = 2
+    emulated["counters"]["global_atomics"]["requests"] = 5
+    metrics = LOADS | {"atomics_requests": "atom.sum", "reductions_requests": "red.sum"}
+    counted = launches(csv_of([("k", {"requests.sum": 3, "atom.sum": 1, "red.sum": 4})]), metrics)
+    results, _ = pair([emulated], [{"case": "xw/1", "launches": 1}], counted)
+    found = compare(results)
+    assert (found.exact, found.values()) == (2, 2), found
+    assert len(compare([{**results[0], "case": "micro/red"}]).wrong) == 2
+
+
+def shared_memory_limits_are_compared_where_they_decide():
+    limits = dict.fromkeys(LIMITS, 32)
+    of_shared = [{**limits, "blocks_by_shared_memory": number} for number in (228, 32, 9, 8)]
+    assert numbers(compare([sides("xw/1", of_shared[0], of_shared[1])])) == (3, 0, 0)
+    assert numbers(compare([sides("xw/1", of_shared[2], of_shared[2])])) == (4, 0, 0)
+    assert numbers(compare([sides("xw/1", of_shared[2], of_shared[3])])) == (3, 0, 1)
+    assert numbers(compare([sides("xw/1", of_shared[0], of_shared[3])])) == (3, 0, 1)
+
+
+def a_folder_of_an_earlier_run_has_its_launches():
+    name = "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum"
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / "ncu_command.txt").write_text(f"ncu --csv --metrics {name} bench\n")
+        (Path(folder) / "ncu.csv").write_text(csv_of([("k", {name: 7})]))
+        assert [launch["values"] for launch in recorded(Path(folder))] == [{"loads_requests": 7}]
 
 
 def another_grid_is_wrong():
-    result = {"case": "xw/1", "launch": 0, "kernel": "k"}
-    sides = {"emulator": {"grid": [2, 1, 1], "block": []}, "gpu": {"grid": [3, 1, 1], "block": []}}
-    assert len(compare([{**result, **sides}]).wrong) == 1
+    assert len(compare([sides("xw/1", {"grid": [2, 1, 1]}, {"grid": [3, 1, 1]})]).wrong) == 1
 
 
 def optional_metrics_are_asked_for_if_they_are_known():
+    assert "atomics_and_reductions_requests" not in names(METRICS, None), "sums are not asked for"
     always = names(METRICS, None)
     assert "loads_requests" in always and "async_copies_requests" not in always, always
     known = names(METRICS, {"smsp__inst_executed_op_ldgsts"})
@@ -129,6 +173,10 @@ def run():
         a_launch_that_ncu_has_not_counted_is_an_error,
         requests_agree_exactly_but_where_lanes_diverge,
         what_differs_for_a_known_reason_is_explained,
+        an_entry_without_a_reason_explains_nothing,
+        copies_are_loads_and_reductions_are_atomics,
+        shared_memory_limits_are_compared_where_they_decide,
+        a_folder_of_an_earlier_run_has_its_launches,
         another_grid_is_wrong,
         optional_metrics_are_asked_for_if_they_are_known,
         the_document_has_both_sides_where_they_differ,
