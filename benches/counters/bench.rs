@@ -9,12 +9,15 @@ use warprow::Device;
 use warprow::device::{Checks, CounterOptions, DeviceProfile, EmulatorOptions, Hardware};
 use warprow_bench_kernels::PTX;
 
+/// Uploads and plans on a device; all that is random has the seed.
+type Prepare = Box<dyn Fn(&Device, u64) -> anyhow::Result<Prepared>>;
+
 /// A case: it plans, and hands out what launches its product.
 pub struct Case {
     /// Its name: the operation, the input, the kernel.
     pub name: String,
-    /// Uploads and plans; all that is random has that seed.
-    pub prepare: Box<dyn Fn(&Device, u64) -> anyhow::Result<Prepared>>,
+    /// Makes it ready to launch.
+    pub prepare: Prepare,
 }
 
 /// A case that is ready to launch.

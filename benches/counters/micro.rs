@@ -106,11 +106,14 @@ fn two<T: Element, U: Element>(
     })))
 }
 
+/// Indices, data, sums and their values before.
+type AtomicArguments<T> = (Global<u32>, Global<T>, GlobalMut<T>, GlobalMut<T>);
+
 /// Additions in global memory with their results.
 fn atomic<T: Element>(
     device: &Device,
     pattern: Pattern,
-    kernel: Handle<(Global<u32>, Global<T>, GlobalMut<T>, GlobalMut<T>)>,
+    kernel: Handle<AtomicArguments<T>>,
 ) -> anyhow::Result<Prepared> {
     let indices = indices(device, pattern)?;
     let data = device.zeros::<T>(ELEMENTS)?;

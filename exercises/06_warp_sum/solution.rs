@@ -11,8 +11,8 @@ use cuda_std::warp::{FULL_MASK, WARP_SIZE};
 #[kernel]
 pub unsafe fn warp_sum(n: u32, x: Global<f32>, sums: GlobalMut<f32>) {
     let i = thread::index_1d() as usize;
-    // SAFETY: `i` is less than `n`, the length of `x`.
     let mut sum = if i < n as usize {
+        // SAFETY: `i` is less than `n`, the length of `x`.
         unsafe { x.load(i) }
     } else {
         0.0

@@ -23,4 +23,7 @@ pub const EXERCISES: &[&str] = &[
     "19_scan",
     "20_compaction",
     "21_chain_of_blocks",
+    "50_sub_warps",
+    "51_balanced_tasks",
+    "52_hash_table",
 ];

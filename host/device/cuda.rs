@@ -32,7 +32,6 @@ use cust::sys::CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLO
 pub(super) use events::Events;
 use memory_pool::MemoryPool;
 use module::{EntryPoint, Modules};
-use ptx_archive::Archive;
 pub(super) use recording::{CudaGraph, CudaRecording};
 use side_streams::SideStreams;
 use std::ffi::c_void;
@@ -160,7 +159,7 @@ impl Cuda {
         self.modules.load(ptx)
     }
 
-    pub fn load_kernels(&self, archive: Archive) {
+    pub fn load_kernels(&self, archive: ptx_archive::Archive) {
         self.modules.load_archive(archive);
     }
 

@@ -1,6 +1,5 @@
 //! What a device reports: the progress of a launch, and the modules that the driver has compiled.
 
-use super::{Backend, Device};
 use std::time::Duration;
 
 /// Called while a launch runs on the emulator: with the number of blocks that are done, and of all blocks.
@@ -13,16 +12,4 @@ pub struct ModuleLoad {
     pub module: String,
     /// The time that the driver took.
     pub time: Duration,
-}
-
-impl Device {
-    /// The modules that the driver has compiled for this device so far, in that order: their part of a first use.
-    /// None on the emulator.
-    pub fn module_loads(&self) -> Vec<ModuleLoad> {
-        match &*self.backend {
-            Backend::Emulator(_) => Vec::new(),
-            #[cfg(cuda)]
-            Backend::Cuda(cuda) => cuda.module_loads(),
-        }
-    }
 }

@@ -111,4 +111,39 @@ def book(folder, *cases):
     return "\n".join(lines) + f"\n\nMedians, {record['device']}, {record['date']}.\n"
 
 
-FIGURES = {"book": book, "ladder": ladder, "ladder_cases": ladder_cases, "speedup": speedup, "time": time}
+def gemm(folder, rows, depth, cols, element, implementation):
+    """The time of XW by an implementation: warprow's plan, a copy of the operands (`floor`) or cuBLAS."""
+    wanted = {"rows": int(rows), "k": int(depth), "features": int(cols), "type": element, "impl": implementation}
+    return in_words(records(folder, "gemm.jsonl", **wanted)[-1]["ms"])
+
+
+def gcn(folder, graph):
+    """A table of the times of a network's operators: warprow, PyTorch, and a copy of the bytes."""
+    found = records(folder, "gcn.jsonl", graph=graph)
+    ours = [record for record in found if record["impl"] == "warprow"]
+    theirs = {(r["operator"], r["layer"]): r["ms"] for r in found if r["impl"].startswith("torch")}
+    lines = ["\n| operator | layer | warprow | PyTorch | a copy of the bytes |", "|---|---|---|---|---|"]
+    for record in ours:
+        key = (record["operator"], record["layer"])
+        torch = in_words(theirs[key]) if key in theirs else "-"
+        cells = [f"`{record['operator']}`", str(record["layer"] or "all"), in_words(record["ms"]), torch]
+        lines.append("| " + " | ".join([*cells, in_words(record["floor_ms"])]) + " |")
+    widths = " to ".join(str(width) for width in ours[0]["widths"])
+    size = f"{ours[0]['rows']} nodes, {ours[0]['nnz']} edges, widths {widths}"
+    return "\n".join(lines) + f"\n\n{size}. Medians, {ours[0]['device']}, {ours[0]['date']}.\n"
+
+
+def bounds(folder, *cases):
+    """A table of what limits SpMM, from hardware counters: a case is `graph,kind,features,type`."""
+    lines = ["\n| case | memory | L2 to multiprocessors | instructions issued | resident warps |", "|---|---|---|---|---|"]
+    for case in cases:
+        graph, kind, features, element = case.split(",")
+        wanted = {"graph": graph, "kind": kind, "features": int(features), "type": element, "impl": "warprow"}
+        found = records(folder, "spmm_counters.jsonl", **wanted)[-1]
+        names = ["dram_percent", "l2_to_sm_percent", "issue_percent", "warps_percent"]
+        cells = " | ".join(f"{found[name]:.0f} %" for name in names)
+        lines.append(f"| {graph}, {kind}, {features} features, {element} | {cells} |")
+    return "\n".join(lines) + "\n\nPercent of what an NVIDIA H200 can sustain, by Nsight Compute.\n"
+
+
+FIGURES = {"book": book, "bounds": bounds, "gcn": gcn, "gemm": gemm, "ladder": ladder, "ladder_cases": ladder_cases, "speedup": speedup, "time": time}

@@ -1,11 +1,12 @@
 """What scripts/book must find and make, in small examples."""
 
+import json
 import re
 import tempfile
 import unittest
 from pathlib import Path
 
-from . import commands, figures, links, listings
+from . import commands, figures, links, listings, notes
 from .fault import Fault
 
 SOURCE = """//! A file.
@@ -136,3 +137,31 @@ class Figures(unittest.TestCase):
     def test_an_unknown_figure_is_a_fault(self):
         with self.assertRaises(Fault):
             figures.renewed(Path("."), Path("c.md"), "<!-- figure: unknown -->1<!-- end figure -->")
+
+    def test_times_and_ratios_come_from_the_results(self):
+        with tempfile.TemporaryDirectory() as folder:
+            results = Path(folder)
+            both = {"family": "spmm", "case": "a b", "device": "GPU", "date": "today"}
+            lines = [
+                json.dumps({**both, "rung": rung, "parent": parent, "ms": ms}) + "\n"
+                for rung, parent, ms in [("slow", None, 0.5), ("fast", "slow", 0.2)]
+            ]
+            (results / "ladder.jsonl").write_text("".join(lines))
+            self.assertEqual(figures.time(results, "spmm", "a b", "slow"), "500.0 us")
+            self.assertEqual(figures.speedup(results, "spmm", "a b", "fast", "slow"), "2.5")
+            self.assertIn("| `fast` | `slow` | 200.0 us |", figures.ladder_cases(results, "spmm", "a b"))
+            with self.assertRaises(Fault):
+                figures.time(results, "spmm", "a b", "missing")
+
+
+class Notes(unittest.TestCase):
+    def test_a_stale_paragraph_is_replaced_and_a_missing_one_is_a_fault(self):
+        with tempfile.TemporaryDirectory() as folder:
+            root = Path(folder)
+            (root / "notes.md").write_text("# Notes\n\n**First.** Found\none thing.\n\n**Second.** Another.\n")
+            text = "Before\n\n<!-- note: notes.md#First -->\n> old\n\nAfter\n"
+            once = notes.renewed(root, root / "chapter.md", text)
+            self.assertIn("-->\n> **First.** Found one thing.\n> ([notes.md](notes.md))\n\nAfter", once)
+            self.assertEqual(notes.renewed(root, root / "chapter.md", once), once)
+            with self.assertRaises(Fault):
+                notes.renewed(root, root / "chapter.md", "<!-- note: notes.md#Third -->\n")

@@ -22,7 +22,7 @@ DIVERGING = r"^spmm/.*/(thread_per_row|in_step)$|^spgemm/"
 
 EXPLANATIONS = [
     Explanation(
-        r"^spmm/.*/warp_per_row_cached$",
+        r"^spmm/.*/(warp_per_row_cached|coarsened)$",
         r"shared_loads_(requests|wavefronts|without_conflicts)",
         "The assembler joins two loads of 4 bytes, the column and the value of a nonzero, into one of 8 bytes. The "
         "emulator counts the loads of the source.",

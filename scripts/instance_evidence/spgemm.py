@@ -32,8 +32,6 @@ REASONS = {
     "spgemm_copy_rows_f32": "a step of a multiplication that stages values: columns and values become those of C",
     "spgemm_copy_products_f32": "rows of one nonzero of A: no other kernel takes them",
     "spgemm_bitmap_rows_0": "symbolic: no other kernel takes rows of any number of products",
-    "spgemm_search_chunks_f32": "numeric: no other kernel takes chunks of any span",
-    "spgemm_clear_rows": "a step of `spread_rows`: its sums begin at zero",
     "spgemm_ordered_chunks_f32": "deterministic products: no other kernel adds long rows in a fixed order",
     "spgemm_count_nonzeros_*": "products without zeros",
     "spgemm_keep_nonzeros_*": "products without zeros",
@@ -42,7 +40,6 @@ REASONS = {
     "spgemm_write_segments": "a step of the product map, which `mapped_chunks` reads",
     "spgemm_rank_by_bitmap": "a step of the product map, which `mapped_chunks` reads",
     "spgemm_rank_by_search": "a step of the product map: chunks of any span",
-    "spgemm_pair_nonzeros": "rows of 17 to 32 products were 1.08 times as fast with pairs (docs/notes/spgemm.md)",
 }
 
 

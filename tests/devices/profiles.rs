@@ -1,5 +1,6 @@
-//! Profiles of GPUs: an emulator has the figures of its profile, and a profile those of its GPU.
+//! Profiles of GPUs: an emulator has the figures of its profile, and a profile those of its GPU. Ranges for profilers.
 
+use crate::kernels::{affine_wanted, devices_with_kernels, run_affine};
 use support::cuda;
 use warprow::device::{Device, DeviceProfile, EmulatorOptions, Hardware};
 
@@ -65,4 +66,15 @@ fn a_profile_has_the_figures_that_its_gpu_reports() {
         found.max_shared_bytes_per_block,
         profile.max_shared_bytes_per_block()
     );
+}
+
+#[test]
+fn a_range_for_a_profiler_gives_what_its_work_gives() {
+    for device in devices_with_kernels() {
+        let y = device
+            .profiled(|| run_affine(&device, 70))
+            .unwrap()
+            .unwrap();
+        assert_eq!(y.download().unwrap(), affine_wanted(70));
+    }
 }

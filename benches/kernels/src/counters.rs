@@ -47,8 +47,8 @@ pub unsafe fn load<T: Element, const N: usize>(
 ///
 /// # Safety
 ///
-/// There are 32 `indices` and `32 N` elements in `data`. `output` has `N` elements from each index on, and an index is a
-/// multiple of `N`. Lanes with the same index race; one of them wins.
+/// There are 32 `indices` and `32 N` elements in `data`. `output` has `N` elements from each index on, and an index is
+/// a multiple of `N`. Lanes with the same index race; one of them wins.
 #[kernel(name = "counters_store", module = "counters", T = [u8], N = [1]; T = [f32], N = [1, 2, 4])]
 pub unsafe fn store<T: Element, const N: usize>(
     indices: Global<u32>,

@@ -37,8 +37,47 @@ pub const ADDED_SECTORS: Column = ("atomic sectors", |report| {
 pub const SHUFFLES: Column = ("shuffles", |report| grouped(report.total.shuffles.executed));
 
 /// Wavefronts of loads from shared memory.
-pub const SHARED_WAVEFRONTS: Column = ("shared wavefronts", |report| {
+pub const SHARED_WAVEFRONTS: Column = ("wavefronts", |report| {
     grouped(report.total.shared_loads.wavefronts)
+});
+
+/// Sectors of a load request, in the mean.
+pub const SECTORS_PER_LOAD: Column = ("per load", |report| {
+    format!("{:.1}", report.total.global_loads.sectors_per_request())
+});
+
+/// Sectors that asynchronous copies to shared memory read.
+pub const COPY_SECTORS: Column = ("copied", |report| {
+    grouped(report.total.async_copies.sectors)
+});
+
+/// Instructions of tensor cores.
+pub const MATRIX_PRODUCTS: Column = ("mma", |report| {
+    grouped(report.total.matrix_products.executed)
+});
+
+/// Blocks of the grid.
+pub const BLOCKS: Column = ("blocks", |report| {
+    grouped(
+        report
+            .grid
+            .iter()
+            .map(|&extent| u64::from(extent))
+            .product(),
+    )
+});
+
+/// Shared memory of a block in bytes.
+pub const SHARED_BYTES: Column = ("shared B", |report| {
+    grouped(u64::from(
+        report.static_shared_bytes + report.dynamic_shared_bytes,
+    ))
+});
+
+/// Warps of the launch that a multiprocessor can hold at the same time.
+pub const RESIDENT_WARPS: Column = ("warps", |report| match &report.occupancy {
+    Some(occupancy) => occupancy.warps.to_string(),
+    None => "-".to_owned(),
 });
 
 /// Requests and collective operations of the warp that has most of them, and of a warp in the mean.

@@ -5,14 +5,18 @@
 pub mod axpy;
 pub mod copies;
 pub mod counters;
+pub mod faults;
 pub mod hello;
 pub mod measure;
+pub mod plans;
 pub mod scans;
+pub mod spgemm;
 pub mod spmm;
 pub mod spmv;
 pub mod sums;
 pub mod together;
 pub mod transpose;
+pub mod xw;
 
 use anyhow::{Result, ensure};
 use clap::Subcommand;
@@ -49,6 +53,14 @@ pub enum Experiment {
     Spmv(spmv::Options),
     /// Chapter 6: a sparse matrix times a dense one, by kernels of the ladder
     Spmm(spmm::Options),
+    /// Chapter 7: what the plan of a product decides
+    Plan(plans::Options),
+    /// Chapter 8: a tall dense matrix times a small one, by kernels of the ladder
+    Xw(xw::Options),
+    /// Chapter 9: a sparse matrix times itself, by rungs of the ladder
+    Spgemm(spgemm::Options),
+    /// Chapter 11: kernels that are wrong on purpose
+    Fault(faults::Options),
 }
 
 /// Refuses a kernel that breaks its contract on a GPU, where it could destroy what other buffers hold.
@@ -98,6 +110,10 @@ impl Experiment {
             Self::Rows(matrix) => matrix.rows(out).map(no_measurement),
             Self::Spmv(options) => spmv::run(options, device, out),
             Self::Spmm(options) => spmm::run(options, device, out),
+            Self::Fault(options) => faults::run(options, device, out).map(no_measurement),
+            Self::Xw(options) => xw::run(options, device, out),
+            Self::Spgemm(options) => spgemm::run(options, device, out).map(no_measurement),
+            Self::Plan(options) => plans::run(options, device, out).map(no_measurement),
         }
     }
 }

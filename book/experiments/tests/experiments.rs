@@ -2,7 +2,10 @@
 
 use support::devices;
 use warprow::Device;
-use warprow_book::{Experiment, axpy, copies, hello, scans, spmv, sums, together, transpose};
+use warprow_book::{
+    Experiment, axpy, copies, faults, hello, plans, scans, spgemm, spmm, spmv, sums, together,
+    transpose, xw,
+};
 
 /// Runs the experiment; what it prints, or its error.
 fn run(device: &Device, experiment: Experiment) -> Result<String, String> {
@@ -157,4 +160,86 @@ fn a_product_with_a_vector_takes_rows_of_all_lengths() {
         }
     }
     succeeds(&Experiment::Rows(matrix("skew.mtx")));
+}
+
+#[test]
+fn products_with_a_dense_matrix_are_right_by_each_step_and_by_rungs() {
+    use spmm::{Kernel, Step};
+    let data = concat!(env!("CARGO_MANIFEST_DIR"), "/../../data/");
+    let rungs = ["warp_per_row", "sliced", "vector"].map(|name| name.parse().unwrap());
+    let steps = [Step::SubWarpPerRow, Step::EqualTasks, Step::OrderedTasks].map(Kernel::Step);
+    for name in ["small.mtx", "symmetric.mtx", "pattern.mtx", "skew.mtx"] {
+        succeeds(&Experiment::Spmm(spmm::Options {
+            kernels: rungs.into_iter().chain(steps).collect(),
+            matrix: Some(format!("{data}{name}").into()),
+        }));
+    }
+    assert!("no_such_kernel".parse::<Kernel>().is_err());
+}
+
+#[test]
+fn rows_of_many_tasks_are_joined() {
+    use spmm::{Kernel, Step};
+    // The longest row has 333 nonzeros, which are more than ten tasks.
+    succeeds(&Experiment::Spmm(spmm::Options {
+        kernels: vec![
+            Kernel::Step(Step::EqualTasks),
+            Kernel::Step(Step::OrderedTasks),
+        ],
+        matrix: None,
+    }));
+}
+
+#[test]
+fn products_of_dense_matrices_are_right_by_rungs() {
+    let names = ["global_sum", "row_in_registers", "wide_loads", "staged"];
+    for (rows, depth, cols) in [(1, 1, 1), (33, 20, 17), (200, 128, 16)] {
+        succeeds(&Experiment::Xw(xw::Options {
+            kernels: names.iter().map(|name| name.parse().unwrap()).collect(),
+            rows,
+            depth,
+            cols,
+        }));
+    }
+    assert!("no_such_kernel".parse::<xw::Rung>().is_err());
+}
+
+#[test]
+fn a_graph_times_itself_is_right_by_each_rung_until_rows_are_too_long() {
+    use spgemm::Rung::{Default, DynamicTable, FittedTable, FixedTable, SplitTable};
+    succeeds(&Experiment::Spgemm(spgemm::Options {
+        rungs: vec![FixedTable, DynamicTable, FittedTable, SplitTable, Default],
+        rows: 300,
+    }));
+    let too_long = Experiment::Spgemm(spgemm::Options {
+        rungs: vec![FixedTable],
+        rows: 4000,
+    });
+    fails(&too_long, &["2049", "at most 2048"]);
+}
+
+#[test]
+fn plans_are_made_for_each_kind_of_matrix() {
+    use plans::Kind::{Communities, LongRows, Packages};
+    for kind in [Packages, LongRows, Communities] {
+        succeeds(&Experiment::Plan(plans::Options { kind, features: 32 }));
+    }
+}
+
+#[test]
+fn each_wrong_kernel_gets_its_fault() {
+    use faults::Fault;
+    let expected = [
+        (Fault::AddToNothing, "never written"),
+        (Fault::AddWithoutAtomics, "race"),
+        (Fault::BarrierForSome, "barrier"),
+        (Fault::ShuffleForSome, "lane"),
+        (Fault::UnalignedLoad, "multiple of 16"),
+        (Fault::CopyWithoutWait, "asynchronous copy"),
+        (Fault::WaitForNobody, "waits for a change"),
+    ];
+    for (fault, part) in expected {
+        let experiment = Experiment::Fault(faults::Options { fault });
+        fails(&experiment, &[part, "faults.rs"]);
+    }
 }

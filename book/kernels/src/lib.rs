@@ -4,6 +4,7 @@
 #![cfg_attr(target_arch = "nvptx64", feature(abi_ptx))]
 
 pub mod copies;
+pub mod faults;
 pub mod hello;
 pub mod scan;
 pub mod spmv;

@@ -21,8 +21,8 @@ pub struct Csr {
 ///
 /// # Safety
 ///
-/// The arrays of `a` are those of a matrix with `a.rows` rows. `x` holds an element for each of its columns, and `y` one
-/// for each row.
+/// The arrays of `a` are those of a matrix with `a.rows` rows. `x` holds an element for each of its columns, and `y`
+/// one for each row.
 #[kernel]
 pub unsafe fn spmv_thread_per_row(a: Csr, x: Global<f32>, y: GlobalMut<f32>) {
     let row = thread::index_1d() as usize;

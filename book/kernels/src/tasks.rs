@@ -1,7 +1,7 @@
-//! SpMM in three steps, from a warp for each row to tasks of equal size: the ideas of the kernel `vector`, one at a time.
+//! SpMM in three steps, from a sub-warp for each row to tasks of equal size: the ideas of the kernel `vector`.
 //!
-//! `Y = A X` for matrices X and Y with [`FEATURES`] columns. A sub-warp of eight lanes has a row of X, four neighbouring
-//! elements in each lane.
+//! `Y = A X` for matrices X and Y with [`FEATURES`] columns. A sub-warp of eight lanes has a row of X, four
+//! neighbouring elements in each lane.
 
 use crate::spmv::Csr;
 use core::array;
@@ -49,8 +49,8 @@ pub unsafe fn sub_warp_per_row(a: Csr, x: Global<f32>, y: GlobalMut<f32>) {
     }
 }
 
-/// Values of the sub-warp's next eight nonzeros, each with the lane's four elements of its row of X. Lane l loads column
-/// and value of nonzero `k`; past `end`, value and elements are 0.
+/// Values of the sub-warp's next eight nonzeros, each with the lane's four elements of its row of X. A lane loads
+/// column and value of nonzero `k`; past `end`, value and elements are 0.
 ///
 /// # Safety
 ///
@@ -183,8 +183,8 @@ pub unsafe fn equal_tasks(a: Csr, x: Global<f32>, first_row: Global<u32>, y: Glo
     }
 }
 
-/// As [`equal_tasks`], but a part of a row that lies in several tasks goes to `parts`: row `2 * task` if the row began in
-/// an earlier task, and row `2 * task + 1` if it begins in this one.
+/// As [`equal_tasks`], but a part of a row that lies in several tasks goes to `parts`: row `2 * task` if the row began
+/// in an earlier task, and row `2 * task + 1` if it begins in this one.
 ///
 /// # Safety
 ///
@@ -212,8 +212,8 @@ pub unsafe fn ordered_tasks(
     }
 }
 
-/// Adds up the parts that [`ordered_tasks`] leaves, in the order of the tasks. A sub-warp for each task; it has work if a
-/// row begins in its task and goes on in the next one.
+/// Adds up the parts that [`ordered_tasks`] leaves, in the order of the tasks. A sub-warp for each task; it has work if
+/// a row begins in its task and goes on in the next one.
 ///
 /// # Safety
 ///

@@ -20,6 +20,7 @@ mod sectors;
 mod site;
 mod source;
 mod stack;
+mod successions;
 mod trace;
 mod traced;
 pub(crate) mod wavefronts;

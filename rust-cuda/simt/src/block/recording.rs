@@ -20,10 +20,9 @@ impl Lane {
     ) {
         if let Some(recorder) = &self.block().recorder
             && !self.block().steps.ended()
+            && recorder.record(self.index(), kind, bytes, address, location)
         {
-            if recorder.record(self.index(), kind, bytes, address, location) {
-                self.pause(recorder);
-            }
+            self.pause(recorder);
         }
     }
 

@@ -1,6 +1,6 @@
 //! The strongly connected components of a graph: Tarjan, "Depth-first search and linear graph algorithms" (1972).
 
-use super::order::Graph;
+use super::successions::Successions;
 
 /// A site that was not visited.
 const NONE: u32 = u32::MAX;
@@ -30,7 +30,7 @@ impl Components {
     }
 
     /// The strongly connected components of some sites and the successions among them.
-    pub fn of(&mut self, graph: &Graph, sites: &[u32]) -> Vec<Vec<u32>> {
+    pub fn of(&mut self, graph: &Successions, sites: &[u32]) -> Vec<Vec<u32>> {
         self.part += 1;
         for &site in sites {
             self.part_of[site as usize] = self.part;

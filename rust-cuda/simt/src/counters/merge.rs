@@ -8,6 +8,7 @@ use super::order::Order;
 use super::record::Event;
 use super::request::Request;
 use super::site::{COLLECTIVE, Sites};
+use super::successions::Successions;
 use crate::limits::WARP_SIZE;
 use crate::warp::bits;
 
@@ -17,7 +18,17 @@ const ENDED: u32 = u32::MAX;
 /// Flag in the rank of a lane that waits for other lanes of a mask.
 const WAITS: u32 = 1 << 31;
 
+/// What follows the events of a merge.
+#[derive(Clone, Copy)]
+pub(crate) struct Following {
+    /// Lanes of which more events follow, nobody knows which. The merge ends when one of them has no event left.
+    pub paused: u32,
+    /// Whether more events of any lane follow.
+    pub any: bool,
+}
+
 /// Merges the events of one warp after the other.
+#[derive(Default)]
 pub(crate) struct Merger {
     order: Order,
 }
@@ -39,22 +50,17 @@ struct Diverged<'a> {
 }
 
 impl Merger {
-    pub fn new() -> Self {
-        Self {
-            order: Order::new(),
-        }
-    }
-
-    /// Calls `emit` for each request, with the number of its site. `events` has those of each lane of the warp. More
-    /// events of the lanes of `paused` follow, so the merge ends when one of them has no event left. Returns how many
-    /// are left of each lane.
+    /// Calls `emit` for each request, with the number of its site. `events` has those of each lane of the warp, and
+    /// `earlier` the successions before them. Returns how many are left of each lane.
     pub fn merge(
         &mut self,
         sites: &Sites,
         events: &[Vec<Event>],
-        paused: u32,
+        earlier: &mut Successions,
+        following: Following,
         mut emit: impl FnMut(u32, &Request),
     ) -> [usize; LANES] {
+        let Following { paused, any } = following;
         let mut cursors = Cursors {
             events: std::array::from_fn(|lane| events.get(lane).map_or(&[][..], Vec::as_slice)),
         };
@@ -63,26 +69,35 @@ impl Merger {
         {
             cursors.emit(sites, site, group, &mut emit);
         }
-        let left = cursors.left();
-        if cursors.lack_events(paused) || left == [0; LANES] {
-            return left;
+        let mut left = cursors.left();
+        let diverged = !cursors.lack_events(paused) && left != [0; LANES];
+        if diverged || any {
+            earlier.add(sites, events);
         }
-        self.order.set(sites, &cursors.events);
-        let mut diverged = Diverged {
-            cursors,
-            order: &self.order,
-            sites,
-            ranks: [ENDED; LANES],
-            at_collective: 0,
-        };
-        diverged.arrive(u32::MAX);
-        while !diverged.cursors.lack_events(paused)
-            && let Some((site, group)) = diverged.first()
-        {
-            diverged.cursors.emit(sites, site, group, &mut emit);
-            diverged.arrive(group);
+        if diverged {
+            self.order.set(sites, earlier);
+            let mut diverged = Diverged {
+                cursors,
+                order: &self.order,
+                sites,
+                ranks: [ENDED; LANES],
+                at_collective: 0,
+            };
+            diverged.arrive(u32::MAX);
+            while !diverged.cursors.lack_events(paused)
+                && let Some((site, group)) = diverged.first()
+            {
+                diverged.cursors.emit(sites, site, group, &mut emit);
+                diverged.arrive(group);
+            }
+            left = diverged.cursors.left();
         }
-        diverged.cursors.left()
+        if any {
+            earlier.note_merged(events, &left);
+        } else {
+            earlier.clear();
+        }
+        left
     }
 }
 

@@ -8,10 +8,10 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use super::components::Components;
-use super::record::Event;
 use super::site::{COLLECTIVE, Sites};
+use super::successions::Successions;
 
-/// A site without a rank.
+/// A site that is not in a part of the graph.
 const NONE: u32 = u32::MAX;
 
 /// The ranks of sites.
@@ -19,18 +19,7 @@ const NONE: u32 = u32::MAX;
 pub(crate) struct Order {
     /// The rank of each site, by its number.
     ranks: Vec<u32>,
-    /// The sites, by their index in this order.
-    sites: Vec<u32>,
-    graph: Graph,
-}
-
-/// The successions of the sites, which are counted from 0.
-#[derive(Default)]
-pub(crate) struct Graph {
-    pub successors: Vec<Vec<u32>>,
-    /// Whether a lane begins with a site.
-    entries: Vec<bool>,
-    /// The position of each site in the order of the lines.
+    /// The position of each site of the graph in the order of the lines.
     positions: Vec<u32>,
 }
 
@@ -43,152 +32,98 @@ enum Task {
 }
 
 impl Order {
-    pub fn new() -> Self {
-        Self::default()
-    }
-
-    /// The rank of a site, by its number. It must occur in the events of `set`.
+    /// The rank of a site, by its number. It must occur in the graph of `set`.
     pub fn rank(&self, site: u32) -> u32 {
         self.ranks[(site & !COLLECTIVE) as usize]
     }
 
-    /// Ranks the sites of the events.
-    pub fn set(&mut self, sites: &Sites, events: &[&[Event]]) {
-        self.collect(sites, events);
-        let count = self.sites.len() as u32;
-        let mut components = Components::new(count as usize);
+    /// Ranks the sites of a graph.
+    pub fn set(&mut self, sites: &Sites, graph: &Successions) {
+        let count = graph.len() as u32;
+        self.ranks.resize(sites.len(), 0);
+        let mut by_line: Vec<_> = (0..count).collect();
+        by_line.sort_by_key(|&site| (sites.get(graph.number(site)).position(), site));
+        self.positions.resize(graph.len(), 0);
+        for (position, &site) in by_line.iter().enumerate() {
+            self.positions[site as usize] = position as u32;
+        }
+        let mut components = Components::new(graph.len());
         let mut next = 0;
         let mut tasks = vec![Task::Sort((0..count).collect())];
         while let Some(task) = tasks.pop() {
             match task {
                 Task::Rank(site) => {
-                    self.ranks[(self.sites[site as usize] & !COLLECTIVE) as usize] = next;
+                    self.ranks[graph.number(site) as usize] = next;
                     next += 1;
                 }
                 Task::Sort(part) => {
-                    let found = components.of(&self.graph, &part);
-                    for component in self.graph.sort(&found).into_iter().rev() {
-                        self.push_tasks(sites, component, &mut tasks);
+                    let found = components.of(graph, &part);
+                    for component in self.sort(graph, found).into_iter().rev() {
+                        push_tasks(sites, graph, component, &mut tasks);
                     }
                 }
             }
         }
     }
 
-    /// Finds the sites of the events and their successions.
-    fn collect(&mut self, sites: &Sites, events: &[&[Event]]) {
-        for &site in &self.sites {
-            self.ranks[(site & !COLLECTIVE) as usize] = NONE;
-        }
-        self.ranks.resize(sites.len(), NONE);
-        self.sites.clear();
-        self.graph = Graph::default();
-        for events in events {
-            let mut before = None;
-            for event in *events {
-                // Until all are known, the index is the rank.
-                let index = &mut self.ranks[(event.site & !COLLECTIVE) as usize];
-                if *index == NONE {
-                    *index = self.sites.len() as u32;
-                    self.sites.push(event.site);
-                    self.graph.successors.push(Vec::new());
-                    self.graph.entries.push(false);
-                }
-                match before {
-                    None => self.graph.entries[*index as usize] = true,
-                    Some(before) => {
-                        let successors: &mut Vec<u32> = &mut self.graph.successors[before as usize];
-                        if !successors.contains(index) {
-                            successors.push(*index);
-                        }
-                    }
-                }
-                before = Some(*index);
-            }
-        }
-        let mut by_line: Vec<_> = (0..self.sites.len() as u32).collect();
-        by_line.sort_by_key(|&index| (sites.get(self.sites[index as usize]).position(), index));
-        self.graph.positions = vec![0; by_line.len()];
-        for (position, &index) in by_line.iter().enumerate() {
-            self.graph.positions[index as usize] = position as u32;
-        }
-    }
-
-    /// Adds what is to be done for a component: if it is a loop, its head comes first.
-    fn push_tasks(&self, sites: &Sites, mut component: Vec<u32>, tasks: &mut Vec<Task>) {
-        if let [site] = *component {
-            tasks.push(Task::Rank(site));
-            return;
-        }
-        // Where lanes enter the loop. If some enter it behind the head, the head is the first site in the source.
-        let entered = self.graph.entered(&component).into_iter();
-        let number = |index: u32| self.sites[index as usize];
-        let head = entered.min_by(|&a, &b| sites.compare(number(a), number(b)));
-        let head = head.unwrap_or(component[0]);
-        component.retain(|&site| site != head);
-        tasks.push(Task::Sort(component));
-        tasks.push(Task::Rank(head));
-    }
-}
-
-impl Graph {
     /// Sorts components topologically; of those that no succession orders, the first line comes first.
-    fn sort(&self, components: &[Vec<u32>]) -> Vec<Vec<u32>> {
-        let mut of_site = vec![NONE; self.successors.len()];
+    fn sort(&self, graph: &Successions, mut components: Vec<Vec<u32>>) -> Vec<Vec<u32>> {
+        let mut of_site = vec![NONE; graph.len()];
         for (number, component) in components.iter().enumerate() {
             for &site in component {
                 of_site[site as usize] = number as u32;
             }
         }
-        let followers = |number: usize| {
-            let successors = components[number]
+        let followers = |number: usize, component: &[u32]| {
+            let successors = component
                 .iter()
-                .flat_map(|&site| &self.successors[site as usize]);
-            successors
-                .map(|&site| of_site[site as usize])
-                .filter(move |&follower| follower != NONE && follower != number as u32)
+                .flat_map(|&site| &graph.successors[site as usize]);
+            let followers = successors.map(|&site| of_site[site as usize]);
+            let is_other = |&follower: &u32| follower != NONE && follower != number as u32;
+            followers.filter(is_other).collect::<Vec<_>>()
         };
         let mut before = vec![0_u32; components.len()];
-        for number in 0..components.len() {
-            followers(number).for_each(|follower| before[follower as usize] += 1);
+        for (number, component) in components.iter().enumerate() {
+            for follower in followers(number, component) {
+                before[follower as usize] += 1;
+            }
         }
-        let position = |number: u32| {
-            let sites = components[number as usize].iter();
-            let positions = sites.map(|&site| self.positions[site as usize]);
-            (Reverse(positions.min()), number)
+        let position = |component: &[u32]| {
+            let positions = component.iter().map(|&site| self.positions[site as usize]);
+            Reverse(positions.min())
         };
-        let mut ready: BinaryHeap<_> = (0..components.len() as u32)
-            .filter(|&number| before[number as usize] == 0)
-            .map(position)
+        let positions: Vec<_> = components.iter().map(|sites| position(sites)).collect();
+        let mut ready: BinaryHeap<_> = (0..components.len())
+            .filter(|&number| before[number] == 0)
+            .map(|number| (positions[number], number))
             .collect();
         let mut sorted = Vec::with_capacity(components.len());
         while let Some((_, number)) = ready.pop() {
-            sorted.push(components[number as usize].clone());
-            for follower in followers(number as usize) {
-                before[follower as usize] -= 1;
-                if before[follower as usize] == 0 {
-                    ready.push(position(follower));
+            let component = std::mem::take(&mut components[number]);
+            for follower in followers(number, &component) {
+                let follower = follower as usize;
+                before[follower] -= 1;
+                if before[follower] == 0 {
+                    ready.push((positions[follower], follower));
                 }
             }
+            sorted.push(component);
         }
         sorted
     }
+}
 
-    /// The sites of a component at which lanes enter it.
-    fn entered(&self, component: &[u32]) -> Vec<u32> {
-        let mut inside = vec![false; self.successors.len()];
-        for &site in component {
-            inside[site as usize] = true;
-        }
-        let mut entered = self.entries.clone();
-        for (site, successors) in self.successors.iter().enumerate() {
-            if !inside[site] {
-                for &successor in successors {
-                    entered[successor as usize] = true;
-                }
-            }
-        }
-        let sites = component.iter().copied();
-        sites.filter(|&site| entered[site as usize]).collect()
+/// Adds what is to be done for a component: if it is a loop, its head comes first.
+fn push_tasks(sites: &Sites, graph: &Successions, mut component: Vec<u32>, tasks: &mut Vec<Task>) {
+    if let [site] = *component {
+        tasks.push(Task::Rank(site));
+        return;
     }
+    // Where lanes enter the loop. If some enter it behind the head, the head is the first site in the source.
+    let entered = graph.entered(&component).into_iter();
+    let head = entered.min_by(|&a, &b| sites.compare(graph.number(a), graph.number(b)));
+    let head = head.unwrap_or(component[0]);
+    component.retain(|&site| site != head);
+    tasks.push(Task::Sort(component));
+    tasks.push(Task::Rank(head));
 }

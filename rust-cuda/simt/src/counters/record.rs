@@ -7,8 +7,9 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use super::accumulate::{BlockTotals, CountedLaunch, Totals};
-use super::merge::Merger;
+use super::merge::{Following, Merger};
 use super::site::Sites;
+use super::successions::Successions;
 use super::trace::RequestKind;
 use crate::limits::WARP_SIZE;
 use crate::warp::bits;
@@ -42,7 +43,7 @@ impl Counting {
     pub fn new(launch: &Arc<CountedLaunch>) -> Rc<Self> {
         Rc::new(Self {
             sites: RefCell::new(Sites::new()),
-            merger: RefCell::new(Merger::new()),
+            merger: RefCell::new(Merger::default()),
             totals: RefCell::new(Totals::new(Arc::clone(launch))),
         })
     }
@@ -66,6 +67,8 @@ pub(crate) struct Recorder {
     running: Box<[Cell<u32>]>,
     /// The lanes of each warp that wait until events have been merged.
     paused: Box<[Cell<u32>]>,
+    /// What the events of each warp have shown that were merged.
+    earlier: Box<[RefCell<Successions>]>,
     block: RefCell<BlockTotals>,
 }
 
@@ -78,6 +81,7 @@ impl Recorder {
             bases: (0..threads).map(|_| Cell::new(0)).collect(),
             running: (0..warps).map(|_| Cell::new(0)).collect(),
             paused: (0..warps).map(|_| Cell::new(0)).collect(),
+            earlier: (0..warps).map(|_| RefCell::default()).collect(),
             block: RefCell::default(),
         }
     }
@@ -143,7 +147,7 @@ impl Recorder {
         if paused == 0 {
             return 0;
         }
-        self.merge(warp, paused);
+        self.merge(warp, Following { paused, any: true });
         let has_room = |lane: &u32| self.lanes(warp)[*lane as usize].borrow().len() < MAX_EVENTS;
         let resumed: u32 = bits(paused).filter(has_room).map(|lane| 1 << lane).sum();
         self.paused[warp].set(paused & !resumed);
@@ -155,7 +159,11 @@ impl Recorder {
         let lanes = self.lanes(warp);
         let events = lanes.iter().map(|lane| lane.borrow().len()).sum::<usize>();
         if events >= ENOUGH_EVENTS {
-            self.merge(warp, 0);
+            let following = Following {
+                paused: 0,
+                any: true,
+            };
+            self.merge(warp, following);
         }
     }
 
@@ -170,7 +178,11 @@ impl Recorder {
         let running = self.running[warp].get() - 1;
         self.running[warp].set(running);
         if running == 0 {
-            self.merge(warp, 0);
+            let following = Following {
+                paused: 0,
+                any: false,
+            };
+            self.merge(warp, following);
         }
     }
 
@@ -185,15 +197,15 @@ impl Recorder {
         &self.events[start..self.events.len().min(start + LANES)]
     }
 
-    /// Puts the events of a warp's lanes together into requests, and counts these, as far as it is known what the lanes
-    /// of `paused` do.
-    fn merge(&self, warp: usize, paused: u32) {
+    /// Puts the events of a warp's lanes together into requests, and counts these.
+    fn merge(&self, warp: usize, following: Following) {
         let lanes = self.lanes(warp);
         let events: Vec<_> = lanes.iter().map(RefCell::take).collect();
         let sites = self.counting.sites.borrow();
         let (mut totals, mut block) = (self.counting.totals.borrow_mut(), self.block.borrow_mut());
         let mut merger = self.counting.merger.borrow_mut();
-        let left = merger.merge(&sites, &events, paused, |site, request| {
+        let mut earlier = self.earlier[warp].borrow_mut();
+        let left = merger.merge(&sites, &events, &mut earlier, following, |site, request| {
             totals.count(site, request);
             block.count(warp, request);
         });

@@ -1,10 +1,11 @@
-//! The access map of a warp: which sectors of global memory its lanes access_kind, request by request.
+//! The access map of a warp: which sectors of global memory its lanes touch, request by request.
 
 use super::sources::{Sources, place};
 use super::svg::{Align, CODE_CHARACTER, COLORS, MARGIN, Svg, WIDTH, cut, number};
 use crate::counters::display::table::{bytes, grouped};
 use crate::counters::{GlobalCounters, TracedRequest, WarpTrace};
 use crate::limits::WARP_SIZE;
+use crate::warp::bits;
 
 /// The width of a lane.
 const LANE: f64 = 12.0;
@@ -24,7 +25,7 @@ const SECTOR: u64 = 32;
 
 /// Draws the requests of a traced warp of a kernel, in the order in which the warp executes them.
 ///
-/// A row is a request, a column a lane. Lanes that access_kind the same sector of 32 bytes have the same colour, and one box
+/// A row is a request, a column a lane. Lanes that touch the same sector of 32 bytes have the same colour, and one box
 /// if they are neighbours. The mark in a lane's box shows how high its address is among those of the request.
 #[must_use]
 pub fn access_map(kernel: &str, trace: &WarpTrace, sources: &Sources) -> String {
@@ -93,9 +94,13 @@ fn row(svg: &mut Svg, request: &TracedRequest, times: usize, sources: &Sources) 
     if kind.is_global() {
         global(svg, request);
     } else {
-        for lane in (0..WARP_SIZE).filter(|lane| request.lanes >> lane & 1 != 0) {
-            svg.rect([left_of(lane) + 0.5, svg.y, LANE - 1.0, height], "plain");
-        }
+        let path: String = bits(request.lanes)
+            .map(|lane| {
+                let (x, y, width) = (number(left_of(lane) + 0.5), number(svg.y), LANE - 1.0);
+                format!("M{x} {y}h{width}v{height}h-{width}z")
+            })
+            .collect();
+        svg.path(&path, "plain");
     }
     if kind.is_shared() {
         let wavefronts = request.shared_counters().wavefronts.to_string();
@@ -166,7 +171,7 @@ fn global(svg: &mut Svg, request: &TracedRequest) {
     svg.aligned(SECTORS, svg.y + 23.0, "small", &least, Align::End);
 }
 
-/// Whether a request access_kinds at least twice the sectors that its bytes need.
+/// Whether a request touches at least twice the sectors that its bytes need.
 fn is_wasteful(counters: &GlobalCounters) -> bool {
     counters.sectors >= 2 * counters.bytes.div_ceil(SECTOR)
 }

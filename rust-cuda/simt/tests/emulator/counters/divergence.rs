@@ -198,3 +198,23 @@ fn loops_without_a_collective_operation_are_merged_in_parts_and_stay_exact() {
         assert_eq!(run(Schedule::Random { seed }), expected);
     }
 }
+
+#[test]
+fn parts_of_a_merge_know_the_loops_of_the_parts_before() {
+    // Parts begin in the middle of the inner loop, while other lanes wait behind it.
+    let trips = |lane: u32| if lane == 7 { 3001 } else { lane % 3 };
+    let counters = one_warp(128, |buffer| {
+        let lane = lane::lane_id();
+        for _ in 0..8 {
+            for _ in 0..trips(lane) {
+                load(buffer, lane);
+                load(buffer, 40);
+            }
+            let own = buffer + 4 * u64::from(64 + lane);
+            lane::store(Space::Global, own, [lane]);
+        }
+    });
+    let stores = counters.global_stores;
+    assert_eq!([stores.requests, stores.lanes], [8, 8 * 32]);
+    assert_eq!(counters.global_loads.requests, 8 * 2 * 3001);
+}

@@ -1,10 +1,20 @@
-//! The progress of launches on the emulator.
+//! How a program observes a device: the progress of its launches, and the modules that the driver has compiled.
 
 use super::error::DeviceError;
-use super::reports::Progress;
+use super::reports::{ModuleLoad, Progress};
 use super::{Backend, Device, emulator};
 
 impl Device {
+    /// The modules that the driver has compiled for this device so far, in that order: their part of a first use.
+    /// None on the emulator.
+    pub fn module_loads(&self) -> Vec<ModuleLoad> {
+        match &*self.backend {
+            Backend::Emulator(_) => Vec::new(),
+            #[cfg(cuda)]
+            Backend::Cuda(cuda) => cuda.module_loads(),
+        }
+    }
+
     /// Checks that this thread may use the device: it may not in a function that reports progress of an emulator. What
     /// holds a lock while it launches asks first.
     pub(crate) fn refuse_during_progress(&self, what: &'static str) -> Result<(), DeviceError> {

@@ -1,0 +1,100 @@
+//! The successions of sites that a warp's lanes have shown since their start, which tell the order of the sites.
+
+use super::record::Event;
+use super::site::{COLLECTIVE, Sites};
+use crate::limits::WARP_SIZE;
+
+/// A site, or a lane's last site, that is not there.
+const NONE: u32 = u32::MAX;
+
+/// A graph of sites, which are counted from 0 in the order in which they were seen.
+#[derive(Default)]
+pub(crate) struct Successions {
+    /// The number of each site.
+    numbers: Vec<u32>,
+    /// The site with each number.
+    sites: Vec<u32>,
+    /// The sites that follow each site.
+    pub successors: Vec<Vec<u32>>,
+    /// Whether a lane begins with a site.
+    entries: Vec<bool>,
+    /// The site of the last event of each lane that was merged.
+    last: [Option<u32>; WARP_SIZE as usize],
+}
+
+impl Successions {
+    /// Forgets everything, at the end of the warp.
+    pub fn clear(&mut self) {
+        for number in self.numbers.drain(..) {
+            self.sites[number as usize] = NONE;
+        }
+        self.successors.clear();
+        self.entries.clear();
+        self.last = Default::default();
+    }
+
+    /// The number of sites.
+    pub fn len(&self) -> usize {
+        self.numbers.len()
+    }
+
+    /// The number of a site.
+    pub fn number(&self, site: u32) -> u32 {
+        self.numbers[site as usize]
+    }
+
+    /// Adds the successions of each lane's events that have not been merged.
+    pub fn add(&mut self, sites: &Sites, events: &[Vec<Event>]) {
+        self.sites.resize(sites.len(), NONE);
+        for (events, &last) in events.iter().zip(&self.last) {
+            let mut before = last;
+            for event in events {
+                let number = event.site & !COLLECTIVE;
+                let site = &mut self.sites[number as usize];
+                if *site == NONE {
+                    *site = self.numbers.len() as u32;
+                    self.numbers.push(number);
+                    self.successors.push(Vec::new());
+                    self.entries.push(false);
+                }
+                match before {
+                    None => self.entries[*site as usize] = true,
+                    Some(before) => {
+                        let successors: &mut Vec<u32> = &mut self.successors[before as usize];
+                        if !successors.contains(site) {
+                            successors.push(*site);
+                        }
+                    }
+                }
+                before = Some(*site);
+            }
+        }
+    }
+
+    /// Notes that all events but the last ones of each lane, as many as `left` says, were merged.
+    pub fn note_merged(&mut self, events: &[Vec<Event>], left: &[usize]) {
+        for ((last, events), left) in self.last.iter_mut().zip(events).zip(left) {
+            if let Some(event) = events[..events.len() - left].last() {
+                *last = Some(self.sites[(event.site & !COLLECTIVE) as usize]);
+            }
+        }
+    }
+
+    /// The sites of a component at which lanes enter it.
+    pub fn entered(&self, component: &[u32]) -> Vec<u32> {
+        let mut inside = vec![false; self.successors.len()];
+        for &site in component {
+            inside[site as usize] = true;
+        }
+        let mut entered = self.entries.clone();
+        for (site, successors) in self.successors.iter().enumerate() {
+            if !inside[site] {
+                for &successor in successors {
+                    entered[successor as usize] = true;
+                }
+            }
+        }
+        let sites = component.iter().copied();
+        sites.filter(|&site| entered[site as usize]).collect()
+    }
+}
