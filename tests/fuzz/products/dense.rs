@@ -34,6 +34,7 @@ fn gemm_typed<T: GemmElement>(
         kernel: random.maybe(|random| *random.choose(GemmKernel::ALL)),
         relu: random.once_in(2),
         tf32: random.once_in(2),
+        instance: None,
     };
     let what = format!("XW in {}", T::NAME);
     describe(words(&what, &[device, &options, &w, &bias]));
