@@ -146,4 +146,13 @@ def bounds(folder, *cases):
     return "\n".join(lines) + "\n\nPercent of what an NVIDIA H200 can sustain, by Nsight Compute.\n"
 
 
-FIGURES = {"book": book, "bounds": bounds, "gcn": gcn, "gemm": gemm, "ladder": ladder, "ladder_cases": ladder_cases, "speedup": speedup, "time": time}
+FIGURES = {
+    "book": book,
+    "bounds": bounds,
+    "gcn": gcn,
+    "gemm": gemm,
+    "ladder": ladder,
+    "ladder_cases": ladder_cases,
+    "speedup": speedup,
+    "time": time,
+}

@@ -1,4 +1,4 @@
-//! The wavefronts of a request to shared memory.
+//! How many wavefronts a request to shared memory takes, and how many of them are bank conflicts.
 //!
 //! Shared memory has 32 banks. Word `w` of 4 bytes lies in bank `w % 32`. A wavefront reads or writes one word of each
 //! bank. Any number of lanes share a word, and the bytes of a word.

@@ -1,7 +1,8 @@
 //! The wavefronts of a request to shared memory: which lanes reach which bank in which pass.
 //!
-//! The number of wavefronts is that of [`banks`](super::banks). Hardware does not say which word of a bank comes first;
-//! here it is the word of the least lane.
+//! Pictures need the lanes. [`banks`](super::banks) only counts, without an allocation, as every request of a launch is
+//! counted; a test compares the two. Hardware does not say which word of a bank comes first; here it is the word of the
+//! least lane.
 
 use super::banks::{BANKS, WORD, lanes_of_a_part};
 use super::request::Request;
