@@ -28,6 +28,7 @@ pub mod generate;
 pub mod launch;
 pub mod log_softmax;
 pub mod matrix_market;
+pub mod multi;
 mod npy;
 pub mod operand;
 pub mod primitives;

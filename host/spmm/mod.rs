@@ -17,6 +17,7 @@ use cuda_std::float::Real;
 pub use error::SpmmError;
 use items::PlannedItems;
 pub use options::{RowOrder, SpmmElement, SpmmOptions};
+pub(crate) use plan::order::rows_in as rows_in_order;
 use plan::cost_model::{CostModel, FeatureRow};
 use plan::order::{self, OrderedRows};
 use plan::{Choices, default_kernel, requested_kernel};
