@@ -65,6 +65,13 @@ pub enum OperandError {
         found: String,
     },
 
+    /// A matrix on several devices has other rows on them than an operation wants.
+    #[error("other parts: {what} was made by a plan that divides its rows in another way")]
+    OtherParts {
+        /// The matrix.
+        what: &'static str,
+    },
+
     /// The lists of a sparse matrix are no matrix: safe code has broken what `sprs` had checked.
     #[error("no sparse matrix: {line} {number}: {reason}")]
     Structure {

@@ -219,6 +219,11 @@ impl<T: Element> DeviceBuffer<T> {
         }
     }
 
+    /// The address of the first element; 0 without elements.
+    pub(super) fn address(&self) -> u64 {
+        self.memory.address
+    }
+
     fn bytes(&self) -> usize {
         // `allocate` has checked that it fits.
         self.len * size_of::<T>()

@@ -11,6 +11,7 @@ mod events;
 mod memory_pool;
 mod module;
 mod occupancy;
+mod peer;
 mod profiler;
 mod ptx;
 mod recording;

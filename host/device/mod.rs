@@ -37,6 +37,7 @@ mod reports;
 mod scratch;
 mod selector;
 mod timer;
+mod transfer;
 
 pub use buffer::DeviceBuffer;
 pub(crate) use buffer::optional_pointer;

@@ -13,7 +13,9 @@ mod tensors;
 pub use error::GcnError;
 pub use layers::{LayersError, read_layers, read_matrix};
 pub use normalized::normalized_adjacency;
+pub(crate) use operator::Step;
 pub use operator::{Operator, OperatorKind};
+pub(crate) use steps::{steps, widths};
 
 use crate::csr::DeviceCsr;
 use crate::device::{Device, DeviceBuffer, DeviceError, LaunchGraph};
@@ -25,7 +27,7 @@ use cuda_std::float::Real;
 use ndarray::{Array1, Array2, ArrayView2};
 use sprs::CsMatViewI;
 use std::fmt;
-use steps::{Operators, steps, widths};
+use steps::Operators;
 use warprow_kernels::log_softmax::ExpLn;
 
 /// An element type of a network: f32 or f64.

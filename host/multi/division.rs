@@ -52,14 +52,22 @@ pub struct DivisionOptions {
 pub struct Division<T> {
     /// The matrix in its order.
     a: CsrMatrix<T>,
+    layout: Layout,
+}
+
+/// Which part has what of a matrix, and what it is given of X: all of a [`Division`] but the matrix.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Layout {
     order: Order,
+    is_square: bool,
     partition: Partition,
     owners: Owners,
     halos: Vec<Halo>,
 }
 
 impl<T: Scalar + Default> Division<T> {
-    /// Divides a matrix for products with a dense X. `device` looks for an order of the rows.
+    /// Divides a matrix, stored by rows or columns. `device` looks for an order of the rows. The work is that of a
+    /// product with a dense X; with `b_lengths`, the lengths of the rows of B, that of `A B`.
     ///
     /// # Errors
     ///
@@ -69,6 +77,7 @@ impl<T: Scalar + Default> Division<T> {
         a: CsMatViewI<'_, T, u32, u32>,
         parts: NonZeroUsize,
         options: DivisionOptions,
+        b_lengths: Option<&[u32]>,
     ) -> Result<Self, SpmmError> {
         crate::csr::check(&a)?;
         let by_rows;
@@ -83,20 +92,17 @@ impl<T: Scalar + Default> Division<T> {
             return Ok(Self::cyclic(a, parts, options));
         }
         if let Some(order) = options.order {
-            return Ok(Self::in_order(
-                Order::find(device, a, order)?,
-                a,
-                parts,
-                options,
-            ));
+            let order = Order::find(device, a, order)?;
+            return Ok(Self::in_order(order, a, parts, options, b_lengths));
         }
-        let given = Self::in_order(Order::given(), a, parts, options);
-        if given.volume().received == 0 || options.operand == OperandRows::Replicated {
+        let given = Self::in_order(Order::given(), a, parts, options, b_lengths);
+        if given.layout.volume().received == 0 || options.operand == OperandRows::Replicated {
             return Ok(given);
         }
         let clustered = Order::find(device, a, RowOrder::Clustered)?;
-        let clustered = Self::in_order(clustered, a, parts, options);
-        let pays = clustered.volume().fraction() < MIN_GAIN * given.volume().fraction();
+        let clustered = Self::in_order(clustered, a, parts, options, b_lengths);
+        let pays =
+            clustered.layout.volume().fraction() < MIN_GAIN * given.layout.volume().fraction();
         Ok(if pays { clustered } else { given })
     }
 
@@ -105,17 +111,38 @@ impl<T: Scalar + Default> Division<T> {
     ///
     /// # Panics
     ///
-    /// If the order is not one of so many rows.
+    /// If the order is not one of so many rows, the lists are no matrix, or B has not as many rows as A has columns.
     pub fn in_order(
         order: Order,
         a: CsMatViewI<'_, T, u32, u32>,
         parts: NonZeroUsize,
         options: DivisionOptions,
+        b_lengths: Option<&[u32]>,
     ) -> Self {
+        let is_square = a.rows() == a.cols();
         let a = order.apply(a);
         let row_ptr = a.indptr();
         let row_ptr = row_ptr.to_proper();
-        let partition = Partition::by_work(&row_ptr, Work::Nonzeros, parts, options.cuts);
+        let lengths: Vec<u32>;
+        let work = match b_lengths {
+            None => Work::Nonzeros,
+            Some(of_rows) => {
+                assert_eq!(of_rows.len(), a.cols());
+                let original = |row| {
+                    if is_square {
+                        order.original_row(row)
+                    } else {
+                        row
+                    }
+                };
+                lengths = (0..a.cols()).map(|row| of_rows[original(row)]).collect();
+                Work::Products {
+                    col_idx: a.indices(),
+                    b_lengths: &lengths,
+                }
+            }
+        };
+        let partition = Partition::by_work(&row_ptr, work, parts, options.cuts);
         Self::of_partition(a, order, partition, parts, options.operand)
     }
 
@@ -147,15 +174,52 @@ impl<T: Scalar + Default> Division<T> {
             OperandRows::Replicated => Halo::replicated(number, &owners),
         };
         let halos = partition.parts().par_iter().enumerate().map(halo).collect();
-        Self {
+        let layout = Layout {
+            is_square: a.rows() == a.cols(),
             halos,
-            a,
             order,
             partition,
             owners,
-        }
+        };
+        Self { a, layout }
     }
 
+    /// Which part has what.
+    pub fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
+    /// Which part has what, without the matrix.
+    pub fn into_layout(self) -> Layout {
+        self.layout
+    }
+
+    /// Where each row starts in the matrix in its order, and where the last one ends.
+    pub fn row_ptr(&self) -> Vec<u32> {
+        self.a.indptr().to_proper().into_owned()
+    }
+
+    /// A part's matrix: its rows, or pieces of rows, and a column for each row of X that it uses.
+    pub fn matrix_of(&self, part: usize) -> CsrMatrix<T> {
+        let halo = &self.layout.halos[part];
+        let Part { rows, nonzeros, .. } = &self.layout.partition.parts()[part];
+        let start = nonzeros.start as u32;
+        let row_ptr = self.a.indptr();
+        let row_ptr = row_ptr.to_proper();
+        // The first and the last row may be cut.
+        let within = |end: &u32| (*end).clamp(start, nonzeros.end as u32) - start;
+        let row_ptr = row_ptr[rows.start..=rows.end].iter().map(within).collect();
+        let local = |&column: &u32| halo.local(column).expect("the halo has all columns") as u32;
+        let columns = self.a.indices()[nonzeros.clone()]
+            .par_iter()
+            .map(local)
+            .collect();
+        let values = self.a.data()[nonzeros.clone()].to_vec();
+        CsMatI::new((rows.len(), halo.local_len()), row_ptr, columns, values)
+    }
+}
+
+impl Layout {
     /// The order of the rows.
     pub fn order(&self) -> &Order {
         &self.order
@@ -178,7 +242,7 @@ impl<T: Scalar + Default> Division<T> {
 
     /// The caller's number of a row of X.
     pub fn original_x_row(&self, row: usize) -> usize {
-        match self.a.rows() == self.a.cols() {
+        match self.is_square {
             true => self.order.original_row(row),
             false => row,
         }
@@ -187,24 +251,5 @@ impl<T: Scalar + Default> Division<T> {
     /// The rows of X that travel.
     pub fn volume(&self) -> Volume {
         Volume::of(&self.halos, &self.owners)
-    }
-
-    /// A part's matrix: its rows, or pieces of rows, and a column for each row of X that it uses.
-    pub fn matrix_of(&self, part: usize) -> CsrMatrix<T> {
-        let (Part { rows, nonzeros, .. }, halo) =
-            (&self.partition.parts()[part], &self.halos[part]);
-        let start = nonzeros.start as u32;
-        let row_ptr = self.a.indptr();
-        let row_ptr = row_ptr.to_proper();
-        // The first and the last row may be cut.
-        let within = |end: &u32| (*end).clamp(start, nonzeros.end as u32) - start;
-        let row_ptr = row_ptr[rows.start..=rows.end].iter().map(within).collect();
-        let local = |&column: &u32| halo.local(column).expect("the halo has all columns") as u32;
-        let columns = self.a.indices()[nonzeros.clone()]
-            .par_iter()
-            .map(local)
-            .collect();
-        let values = self.a.data()[nonzeros.clone()].to_vec();
-        CsMatI::new((rows.len(), halo.local_len()), row_ptr, columns, values)
     }
 }

@@ -3,12 +3,23 @@
 //! A [`Division`] divides a matrix's rows among parts by work, and computes which rows of X each part needs of which
 //! other part: its [`Halo`].
 
+mod devices;
 mod division;
+mod gcn;
 mod halo;
+mod merged_rows;
 mod order;
+mod parted;
 mod partition;
+mod spgemm;
+mod spmm;
 
-pub use division::{Distribution, Division, DivisionOptions, OperandRows};
+pub use devices::Devices;
+pub use division::{Distribution, Division, DivisionOptions, Layout, OperandRows};
+pub use gcn::Gcn;
 pub use halo::{Halo, Volume};
 pub use order::Order;
+pub use parted::PartedDense;
 pub use partition::{MAX_IMBALANCE_PERCENT, Owners, Part, Partition, RowCuts, Work};
+pub use spgemm::{MultiSpgemmOptions, PartedCsr, Spgemm};
+pub use spmm::{MultiSpmmOptions, Spmm};

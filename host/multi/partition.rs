@@ -36,8 +36,8 @@ pub enum Work<'a> {
     Products {
         /// The column of each nonzero.
         col_idx: &'a [u32],
-        /// The row pointers of B, from 0 on.
-        b_row_ptr: &'a [u32],
+        /// The lengths of the rows of B.
+        b_lengths: &'a [u32],
     },
 }
 
@@ -45,9 +45,8 @@ impl Work<'_> {
     fn of_nonzero(self, nonzero: usize) -> u64 {
         match self {
             Self::Nonzeros => 1,
-            Self::Products { col_idx, b_row_ptr } => {
-                let row = col_idx[nonzero] as usize;
-                1 + u64::from(b_row_ptr[row + 1] - b_row_ptr[row])
+            Self::Products { col_idx, b_lengths } => {
+                1 + u64::from(b_lengths[col_idx[nonzero] as usize])
             }
         }
     }

@@ -32,14 +32,15 @@ fn divide(
     parts: usize,
     options: DivisionOptions,
 ) -> Division<f32> {
-    Division::in_order(order, a.view(), NonZeroUsize::new(parts).unwrap(), options)
+    Division::in_order(order, a.view(), NonZeroUsize::new(parts).unwrap(), options, None)
 }
 
 /// Checks that the parts together are the matrix, and that each halo has exactly the rows that are used.
 fn assert_is_divided(a: &CsrMatrix<f32>, division: &Division<f32>, operand: OperandRows) {
     let mut found = Vec::new();
+    let layout = division.layout();
     for (number, (part, halo)) in
-        (division.partition().parts().iter().zip(division.halos())).enumerate()
+        (layout.partition().parts().iter().zip(layout.halos())).enumerate()
     {
         let local = division.matrix_of(number);
         assert_eq!(
@@ -54,7 +55,7 @@ fn assert_is_divided(a: &CsrMatrix<f32>, division: &Division<f32>, operand: Oper
         for (place, &row) in global.iter().enumerate() {
             assert_eq!(halo.local(row), Some(place));
         }
-        let own = division.owners().rows_of(number);
+        let own = layout.owners().rows_of(number);
         assert!(
             global[halo.local_own()]
                 .iter()
@@ -65,19 +66,19 @@ fn assert_is_divided(a: &CsrMatrix<f32>, division: &Division<f32>, operand: Oper
         for (&value, (row, column)) in local.iter() {
             let (row, column) = (part.rows.start + row as usize, global[column as usize]);
             used.insert(column);
-            let row = division.order().original_row(row);
-            found.push((row, division.original_x_row(column as usize), value));
+            let row = layout.order().original_row(row);
+            found.push((row, layout.original_x_row(column as usize), value));
         }
         used.retain(|&row| !own.contains(&(row as usize)));
         if operand == OperandRows::Needed {
             assert!(halo.rows().iter().eq(&used), "not one row more or less");
         }
         let mut received = Vec::new();
-        for sender in 0..division.owners().parts() {
+        for sender in 0..layout.owners().parts() {
             let rows = halo.rows_from(sender);
             assert!(
                 rows.iter()
-                    .all(|&row| division.owners().owner(row as usize) == sender)
+                    .all(|&row| layout.owners().owner(row as usize) == sender)
             );
             assert_eq!(&global[halo.local_rows_from(sender)], rows);
             received.extend_from_slice(rows);
@@ -124,7 +125,7 @@ fn a_block_diagonal_matrix_has_no_halo_and_its_shift_has_nothing_else() {
             4,
             DivisionOptions::default(),
         );
-        (division.volume(), division.halos().to_vec())
+        (division.layout().volume(), division.layout().halos().to_vec())
     };
     let (volume, halos) = at(|row| row);
     assert_eq!((volume.received, volume.replicated), (0, 3 * 64));
@@ -147,7 +148,7 @@ fn matrices_without_rows_columns_or_nonzeros_are_divided() {
         for parts in [1, 2, 5, 11] {
             let division = divide(&a, Order::given(), parts, DivisionOptions::default());
             assert_is_divided(&a, &division, OperandRows::Needed);
-            assert_eq!(division.volume().received, 0);
+            assert_eq!(division.layout().volume().received, 0);
         }
     }
 }

@@ -87,11 +87,11 @@ proptest! {
         b_lengths in proptest::collection::vec(0_u32..50, 1..40),
         count in 1_usize..9,
     ) {
-        let (row_ptr, b_row_ptr) = (row_ptr(&lengths), row_ptr(&b_lengths));
+        let row_ptr = row_ptr(&lengths);
         let col_idx: Vec<u32> = (0..row_ptr[lengths.len()])
             .map(|nonzero| nonzero * 7919 % b_lengths.len() as u32)
             .collect();
-        let work = Work::Products { col_idx: &col_idx, b_row_ptr: &b_row_ptr };
+        let work = Work::Products { col_idx: &col_idx, b_lengths: &b_lengths };
         let partition = Partition::by_work(&row_ptr, work, parts(count), RowCuts::Allowed);
         assert_divides(&partition, &row_ptr);
         let total: u64 = partition.parts().iter().map(|part| part.work).sum();

@@ -3,7 +3,7 @@
 use std::num::NonZeroUsize;
 use warprow::device::EmulatorOptions;
 use warprow::generate::{self, Communities};
-use warprow::multi::{Distribution, Division, DivisionOptions, OperandRows};
+use warprow::multi::{Distribution, Division, DivisionOptions, Layout, OperandRows};
 use warprow::{CsrMatrix, Device};
 
 const PARTS: NonZeroUsize = NonZeroUsize::new(8).unwrap();
@@ -17,9 +17,10 @@ fn shuffled_communities() -> CsrMatrix<f32> {
     generate::communities(6000, 60_000, &communities, 1).unwrap()
 }
 
-fn plan(a: &CsrMatrix<f32>, options: DivisionOptions) -> Division<f32> {
+fn plan(a: &CsrMatrix<f32>, options: DivisionOptions) -> Layout {
     let device = Device::emulator(EmulatorOptions::default());
-    Division::plan(&device, a.view(), PARTS, options).unwrap()
+    let division = Division::plan(&device, a.view(), PARTS, options, None);
+    division.unwrap().into_layout()
 }
 
 #[test]

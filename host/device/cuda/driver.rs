@@ -7,7 +7,7 @@ use cust::error::CudaError;
 use cust::function::Function;
 use cust::stream::Stream;
 use cust::sys::{
-    self, CUDA_KERNEL_NODE_PARAMS, CUdevice_attribute, CUevent, CUevent_flags,
+    self, CUDA_KERNEL_NODE_PARAMS, CUcontext, CUdevice_attribute, CUevent, CUevent_flags,
     CUfunction_attribute, CUgraph, CUgraphExec, CUgraphNode, CUjit_option, CUresult,
 };
 use std::ffi::{CStr, c_char, c_uint, c_void};
@@ -94,6 +94,50 @@ impl Drop for StreamEvent {
         // SAFETY: the event is alive; streams that wait for it go on waiting.
         unsafe { sys::cuEventDestroy_v2(self.0) };
     }
+}
+
+/// Lets the current context read the memory of `peer`, a context of another device; returns whether the devices can.
+/// Once enabled it stays so.
+pub(super) fn enable_peer_access(
+    device: Device,
+    peer_device: Device,
+    peer: CUcontext,
+) -> Result<bool, DriverError> {
+    let mut can = 0;
+    // SAFETY: the driver writes one integer.
+    let result = unsafe {
+        sys::cuDeviceCanAccessPeer(&raw mut can, device.as_raw(), peer_device.as_raw())
+    };
+    check("tell whether a device can read another one's memory", result)?;
+    if can == 0 {
+        return Ok(false);
+    }
+    // SAFETY: a context that its owner keeps alive; the flags must be 0.
+    let result = unsafe { sys::cuCtxEnablePeerAccess(peer, 0) };
+    if result == CUresult::CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED {
+        return Ok(true);
+    }
+    check("let a device read another one's memory", result)?;
+    Ok(true)
+}
+
+/// Copies between the memories of two contexts, in the order of `stream`, which is one of the first context. That one
+/// must be current.
+///
+/// # Safety
+///
+/// The bytes at `[to, from]` lie inside allocations of `contexts`, and stay there until the copy is done.
+pub(super) unsafe fn copy_from_peer(
+    [to, from]: [u64; 2],
+    [to_context, from_context]: [CUcontext; 2],
+    bytes: usize,
+    stream: &Stream,
+) -> Result<(), DriverError> {
+    // SAFETY: the caller guarantees that the memory is there; the stream is borrowed.
+    let result = unsafe {
+        sys::cuMemcpyPeerAsync(to, to_context, from, from_context, bytes, stream.as_inner())
+    };
+    check("copy from another device", result)
 }
 
 /// Loads PTX that has failed to load once more, to learn the exact error and the messages of the driver's compiler:

@@ -1,0 +1,210 @@
+//! GCN inference over several devices: each has some nodes, and the halo of their features before each product.
+
+use super::devices::Devices;
+use super::division::{Division, DivisionOptions, Layout};
+use super::parted::{Exchange, PartShapes, PartedDense};
+use super::partition::RowCuts;
+use super::spmm::operand_shapes;
+use crate::csr::DeviceCsr;
+use crate::gcn::{
+    GcnElement, GcnError, GcnLayer, GcnOptions, OperatorKind, Step, normalized_adjacency, steps,
+    widths,
+};
+use crate::operand::OperandError;
+use crate::spmm::Spmm;
+use ndarray::{Array2, ArrayView2};
+use sprs::CsMatViewI;
+use std::fmt;
+use std::sync::Arc;
+
+/// A network whose nodes are on several devices. No node's row of the graph is cut.
+///
+/// Each layer has one exchange, before its product with the graph. The result differs from one device's by rounding,
+/// because tasks of the kernels begin at other rows.
+#[derive(Debug)]
+pub struct Gcn<T: GcnElement> {
+    devices: Devices,
+    layout: Layout,
+    parts: Vec<Part<T>>,
+    exchange: Exchange,
+    /// Of a device's nodes alone, and with their halo.
+    own_shapes: Arc<PartShapes>,
+    local_shapes: Arc<PartShapes>,
+    features: usize,
+    classes: usize,
+}
+
+/// What one device has.
+#[derive(Debug)]
+struct Part<T: GcnElement> {
+    spmm: Spmm<T>,
+    steps: Vec<Step<T>>,
+}
+
+impl<T: GcnElement> Gcn<T> {
+    /// Normalises the graph on the first device, divides its nodes, and plans the network on each device.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Gcn::plan`](crate::gcn::Gcn::plan), on any of the devices.
+    pub fn plan(
+        devices: &Devices,
+        graph: CsMatViewI<'_, T, u32, u32>,
+        layers: &[GcnLayer<T>],
+        options: GcnOptions,
+        division: DivisionOptions,
+    ) -> Result<Self, GcnError> {
+        let (features, classes) = widths(layers)?;
+        let adjacency = normalized_adjacency(&DeviceCsr::upload(devices.first(), graph)?)?;
+        let adjacency = adjacency.download()?;
+        let division = DivisionOptions {
+            cuts: RowCuts::Never,
+            ..division
+        };
+        let view = adjacency.view();
+        let division = Division::plan(devices.first(), view, devices.count(), division, None)?;
+        drop(adjacency);
+        let parts = devices.each(|number| {
+            let local = division.matrix_of(number);
+            let a = DeviceCsr::upload(devices.get(number), local.view())?;
+            let spmm = Spmm::plan_on_device(a, options.spmm)?;
+            let steps = steps(&spmm, layers, options)?;
+            Ok::<_, GcnError>(Part { spmm, steps })
+        })?;
+        let layout = division.into_layout();
+        let own = layout.halos().iter().map(|halo| halo.own().len());
+        Ok(Self {
+            exchange: Exchange::plan(devices, layout.halos())?,
+            own_shapes: Arc::new(PartShapes {
+                rows: own.clone().collect(),
+                own: own.map(|rows| 0..rows).collect(),
+            }),
+            local_shapes: Arc::new(operand_shapes(&layout)),
+            devices: devices.clone(),
+            layout,
+            parts,
+            features,
+            classes,
+        })
+    }
+
+    /// Nodes of the graph.
+    pub fn nodes(&self) -> usize {
+        self.layout.owners().rows()
+    }
+
+    /// Which device has what.
+    pub fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
+    /// The logarithms of the classes' probabilities, a row for each node.
+    ///
+    /// # Errors
+    ///
+    /// Features of another shape; too little memory; a device that fails.
+    pub fn classify(&self, x: ArrayView2<'_, T>) -> Result<Array2<T>, GcnError> {
+        if x.nrows() != self.nodes() {
+            return Err(GcnError::Operand(OperandError::Rows {
+                what: "x",
+                rows: self.nodes(),
+                found: x.dim(),
+            }));
+        }
+        if x.ncols() != self.features {
+            return Err(GcnError::Operand(OperandError::Columns {
+                what: "x",
+                columns: self.features,
+                found: x.dim(),
+            }));
+        }
+        let mut input = PartedDense::new(&self.devices, self.features, &self.own_shapes)?;
+        let own_input = &input;
+        self.devices.each(|number| {
+            let own = self.layout.halos()[number].own();
+            let rows: Vec<T> = own
+                .flat_map(|row| x.row(self.layout.original_x_row(row)).to_vec())
+                .collect();
+            own_input.part(number).copy_from_slice(&rows)
+        })?;
+        for index in 0..self.parts[0].steps.len() {
+            input = self.run_one(index, input)?;
+        }
+        self.download(&input)
+    }
+
+    /// Runs an operator on all devices.
+    fn run_one(&self, index: usize, input: PartedDense<T>) -> Result<PartedDense<T>, GcnError> {
+        let step = &self.parts[0].steps[index];
+        if step.in_place() {
+            self.devices.each(|number| {
+                let part = &self.parts[number];
+                let nodes = part.spmm.rows() as u32;
+                part.steps[index].activate_in_place(nodes, &mut input.part(number))
+            })?;
+            return Ok(input);
+        }
+        let input = match step.operator.kind {
+            OperatorKind::Spmm => self.with_halo(input)?,
+            _ => input,
+        };
+        let output = PartedDense::new(&self.devices, step.cols, &self.own_shapes)?;
+        self.devices.each(|number| {
+            let Part { spmm, steps } = &self.parts[number];
+            let (input, mut output) = (input.part(number), output.part(number));
+            steps[index].run(spmm, spmm.rows(), &input, &mut output)
+        })?;
+        Ok(output)
+    }
+
+    /// The features of the devices' nodes, with those of their halos.
+    fn with_halo(&self, own: PartedDense<T>) -> Result<PartedDense<T>, GcnError> {
+        // Without a halo it has the same rows.
+        if self
+            .layout
+            .halos()
+            .iter()
+            .all(|halo| halo.rows().is_empty())
+        {
+            return Ok(own);
+        }
+        let mut local = PartedDense::new(&self.devices, own.features(), &self.local_shapes)?;
+        local.copy_own_rows(&own)?;
+        self.exchange.run(&self.devices, &local)?;
+        Ok(local)
+    }
+
+    fn download(&self, y: &PartedDense<T>) -> Result<Array2<T>, GcnError> {
+        let mut whole = Array2::from_elem((self.nodes(), self.classes), T::default());
+        for (number, halo) in self.layout.halos().iter().enumerate() {
+            let rows = y.part(number).download()?;
+            let rows = ArrayView2::from_shape((halo.own().len(), self.classes), &rows)
+                .expect("a part has the device's own nodes");
+            for (row, values) in halo.own().zip(rows.rows()) {
+                whole
+                    .row_mut(self.layout.order().original_row(row))
+                    .assign(&values);
+            }
+        }
+        Ok(whole)
+    }
+}
+
+impl<T: GcnElement> fmt::Display for Gcn<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let volume = self.layout.volume();
+        write!(
+            f,
+            "GCN in {} of {} nodes, {} features and {} classes on {} devices ({}): the largest part has {:.2} times the \
+             mean work; {:.0} % of a broadcast's rows travel for each layer",
+            T::NAME,
+            self.nodes(),
+            self.features,
+            self.classes,
+            self.parts.len(),
+            self.devices,
+            self.layout.partition().imbalance(),
+            100.0 * volume.fraction(),
+        )
+    }
+}
