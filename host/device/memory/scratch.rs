@@ -1,7 +1,8 @@
 //! Scratch memory of a plan, which its runs share.
 
-use super::error::DeviceError;
-use super::{Device, DeviceBuffer};
+use super::DeviceBuffer;
+use crate::device::Device;
+use crate::device::error::DeviceError;
 use cuda_std::element::Element;
 use cuda_std::memory::GlobalMut;
 use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -1,0 +1,230 @@
+//! Buffers of device memory.
+
+use super::slice::DeviceSlice;
+use super::slice_mut::DeviceSliceMut;
+use crate::device::error::DeviceError;
+use crate::device::{Backend, Device, on_backend};
+use cuda_std::element::Element;
+use cuda_std::memory::{Global, GlobalMut};
+use std::fmt;
+use std::marker::PhantomData;
+use std::ops::RangeBounds;
+use std::sync::Arc;
+
+/// Memory of a device for `len` elements, freed when it is dropped, or when the last recording that uses it is. It
+/// keeps its device open.
+///
+/// [`read_only`](Self::read_only) and [`mutable`](Self::mutable) are the pointers for kernels. A buffer of no
+/// elements takes no memory and works everywhere.
+pub struct DeviceBuffer<T: Element> {
+    memory: Arc<Memory>,
+    len: usize,
+    element: PhantomData<T>,
+}
+
+/// An allocation, freed when neither a buffer nor a recording has it.
+pub(in crate::device) struct Memory {
+    device: Device,
+    /// 0 if it has no bytes.
+    pub address: u64,
+}
+
+impl<T: Element> DeviceBuffer<T> {
+    pub(in crate::device) fn allocate(device: &Device, len: usize) -> Result<Self, DeviceError> {
+        let size = size_of::<T>();
+        // Every buffer can be downloaded, and no slice of the host is longer.
+        let bytes = len
+            .checked_mul(size)
+            .filter(|&bytes| isize::try_from(bytes).is_ok())
+            .ok_or(DeviceError::BufferTooLarge {
+                wanted: len as u128 * size as u128,
+                most: isize::MAX as u64,
+            })?;
+        let address = if bytes == 0 {
+            0
+        } else {
+            device.allocate(bytes as u64, size as u32)?
+        };
+        let device = device.clone();
+        Ok(Self {
+            memory: Arc::new(Memory { device, address }),
+            len,
+            element: PhantomData,
+        })
+    }
+
+    /// The number of elements.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there are no elements.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// The device that has the memory.
+    pub fn device(&self) -> &Device {
+        &self.memory.device
+    }
+
+    /// All elements, to be read.
+    pub fn as_slice(&self) -> DeviceSlice<'_, T> {
+        DeviceSlice {
+            device: &self.memory.device,
+            memory: Some(&self.memory),
+            address: self.memory.address,
+            len: self.len,
+            element: PhantomData,
+        }
+    }
+
+    /// All elements, to be read and written.
+    pub fn as_mut_slice(&mut self) -> DeviceSliceMut<'_, T> {
+        // SAFETY: the buffer is borrowed mutably, and its memory is its own.
+        unsafe { DeviceSliceMut::new(self.as_slice()) }
+    }
+
+    /// A part of the elements, to be read.
+    ///
+    /// # Errors
+    ///
+    /// [`DeviceError::SliceRange`] if not all of `range` is in the buffer.
+    pub fn slice(&self, range: impl RangeBounds<usize>) -> Result<DeviceSlice<'_, T>, DeviceError> {
+        self.as_slice().slice(range)
+    }
+
+    /// A part of the elements, to be read and written.
+    ///
+    /// # Errors
+    ///
+    /// [`DeviceError::SliceRange`] if not all of `range` is in the buffer.
+    pub fn slice_mut(
+        &mut self,
+        range: impl RangeBounds<usize>,
+    ) -> Result<DeviceSliceMut<'_, T>, DeviceError> {
+        self.as_mut_slice().slice(range)
+    }
+
+    /// The pointer to the first element, for kernels that read.
+    pub fn read_only(&self) -> Global<T> {
+        self.as_slice().read_only()
+    }
+
+    /// The pointer to the first element, for kernels that write.
+    pub fn mutable(&mut self) -> GlobalMut<T> {
+        self.as_mut_slice().mutable()
+    }
+
+    /// A copy of the elements, as [`DeviceSlice::download`].
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    pub fn download(&self) -> Result<Vec<T>, DeviceError> {
+        self.as_slice().download()
+    }
+
+    /// Copies the elements to `to`, as [`download`](Self::download) does.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`download`](Self::download), and another length than the buffer's.
+    pub fn copy_to_slice(&self, to: &mut [T]) -> Result<(), DeviceError> {
+        self.as_slice().copy_to_slice(to)
+    }
+
+    /// Copies as many elements as `to` has, from number `start` on, as [`download`](Self::download) does.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`download`](Self::download).
+    ///
+    /// # Panics
+    ///
+    /// If they are not all elements of the buffer.
+    pub fn copy_part_to_slice(&self, start: usize, to: &mut [T]) -> Result<(), DeviceError> {
+        let end = start.checked_add(to.len());
+        let part = end.and_then(|end| self.slice(start..end).ok());
+        let Some(part) = part else {
+            panic!(
+                "{} elements from number {start} on are not all in a buffer of {}",
+                to.len(),
+                self.len
+            );
+        };
+        part.copy_to_slice(to)
+    }
+
+    /// Overwrites the elements, after all earlier work of the device. `from` may be changed afterwards.
+    ///
+    /// # Errors
+    ///
+    /// Another length than the buffer's; a launch that failed before.
+    pub fn copy_from_slice(&mut self, from: &[T]) -> Result<(), DeviceError> {
+        self.as_mut_slice().copy_from_slice(from)
+    }
+
+    /// Sets all elements to zero, after all earlier work of the device.
+    ///
+    /// # Errors
+    ///
+    /// A launch that failed before.
+    pub fn fill_zero(&mut self) -> Result<(), DeviceError> {
+        self.as_mut_slice().fill_zero()
+    }
+
+    /// Sets all bytes to `value`, after all earlier work of the device. With 0xff floating-point elements become NaN.
+    ///
+    /// # Errors
+    ///
+    /// A launch that failed before.
+    pub fn fill_bytes(&mut self, value: u8) -> Result<(), DeviceError> {
+        self.as_mut_slice().fill_bytes(value)
+    }
+
+    /// Makes elements that no one has written visible on a GPU.
+    #[cfg(cuda)]
+    pub(super) fn fill_with_ones_on_cuda(&self) -> Result<(), DeviceError> {
+        match &*self.device().backend {
+            // SAFETY: the buffer's own memory.
+            Backend::Cuda(cuda) if !self.is_empty() => unsafe {
+                cuda.fill(self.memory.address, self.as_slice().bytes(), 0xff)
+            },
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Memory {
+    /// Keeps the memory for a recording of this thread, if there is one: a launch is about to have its address.
+    pub(super) fn keep_for_recording(self: &Arc<Self>) {
+        self.device.recordings.keep(self);
+    }
+}
+
+impl Drop for Memory {
+    fn drop(&mut self) {
+        if self.address != 0 {
+            // A failure here is that of an earlier launch, which another call reports.
+            let _ = on_backend!(&*self.device.backend, device => device.free(self.address));
+        }
+    }
+}
+
+impl<T: Element> fmt::Debug for DeviceBuffer<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "DeviceBuffer({} x {} on {})",
+            self.len,
+            T::NAME,
+            self.device().identity()
+        )
+    }
+}
+
+/// A buffer's address, null for none.
+pub(crate) fn optional_pointer<T: Element>(buffer: Option<&DeviceBuffer<T>>) -> Global<T> {
+    buffer.map_or(Global::from_address(0), DeviceBuffer::read_only)
+}
