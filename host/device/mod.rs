@@ -16,6 +16,8 @@
 //! one thing after the other, in the order of the calls. On a GPU a launch returns before the kernel has run, and a
 //! copy to the host when it is done.
 
+mod allocations;
+mod buffer;
 #[cfg(cuda)]
 mod cuda;
 mod emulator;
@@ -25,38 +27,44 @@ mod identity;
 mod launch_reports;
 mod launches;
 mod limits;
-mod memory;
 mod observation;
 mod occupancy;
 mod profile;
 mod properties;
+mod raw_slices;
 mod recording;
 mod registers;
 mod reports;
+mod scratch;
 mod selector;
+mod slice;
+mod slice_mut;
 mod timer;
 
+pub use buffer::DeviceBuffer;
+pub(crate) use buffer::optional_pointer;
 pub use error::{CudaUnavailable, DeviceError, DriverError, DriverTooOld};
 pub(crate) use fork::Fork;
 pub use launches::LaunchLog;
 pub use limits::LimitExceeded;
-pub use memory::{DeviceBuffer, DeviceSlice, DeviceSliceMut};
-pub(crate) use memory::{Scratch, optional_pointer};
 pub use profile::DeviceProfile;
 pub use properties::{MemoryInfo, Properties, Version};
 pub use recording::LaunchGraph;
 pub use reports::{ModuleLoad, Progress};
+pub(crate) use scratch::Scratch;
 pub use selector::{DEVICE_VARIABLE, ParseSelectorError, Selector};
 pub use simt::pictures;
 pub use simt::{
     Checks, CounterOptions, Counters, Hardware, LaunchReport, Options as EmulatorOptions, Schedule,
     TracedWarp,
 };
+pub use slice::DeviceSlice;
+pub use slice_mut::DeviceSliceMut;
 pub use timer::Timer;
 
+use allocations::FailingAllocation;
 use cuda_std::element::Element;
 use launches::LaunchLogs;
-use memory::FailingAllocation;
 use ptx_archive::Archive;
 use recording::Recordings;
 use std::borrow::Cow;

@@ -1,8 +1,8 @@
 //! Launches that are recorded once and launched together many times: a CUDA graph on a GPU.
 
+use super::buffer::Memory;
 use super::emulator::EmulatorBackend;
 use super::error::DeviceError;
-use super::memory::Memory;
 use super::{Backend, Device, DeviceSlice};
 use cuda_std::element::Element;
 use cuda_std::kernel::{Kernel, KernelArgs};

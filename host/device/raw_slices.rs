@@ -1,9 +1,9 @@
 //! Slices of memory that belongs to someone else.
 
+use super::Device;
+use super::error::DeviceError;
 use super::slice::DeviceSlice;
 use super::slice_mut::DeviceSliceMut;
-use crate::device::Device;
-use crate::device::error::DeviceError;
 use cuda_std::element::Element;
 use std::marker::PhantomData;
 

@@ -1,8 +1,7 @@
 //! Scratch memory of a plan, which its runs share.
 
-use super::DeviceBuffer;
-use crate::device::Device;
-use crate::device::error::DeviceError;
+use super::error::DeviceError;
+use super::{Device, DeviceBuffer};
 use cuda_std::element::Element;
 use cuda_std::memory::GlobalMut;
 use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -1,9 +1,9 @@
 //! Slices of device memory to read and write.
 
-use super::DeviceBuffer;
+use super::buffer::DeviceBuffer;
+use super::error::DeviceError;
 use super::slice::{DeviceSlice, checked_range};
-use crate::device::error::DeviceError;
-use crate::device::{Backend, Device};
+use super::{Backend, Device};
 use cuda_std::element::Element;
 use cuda_std::memory::GlobalMut;
 use std::fmt;

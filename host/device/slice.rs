@@ -1,10 +1,9 @@
 //! Slices of device memory to read.
 
-use super::DeviceBuffer;
-use super::buffer::Memory;
+use super::buffer::{DeviceBuffer, Memory};
+use super::error::DeviceError;
 use super::slice_mut::DeviceSliceMut;
-use crate::device::error::DeviceError;
-use crate::device::{Backend, Device};
+use super::{Backend, Device};
 use cuda_std::element::Element;
 use cuda_std::memory::Global;
 use std::fmt;
@@ -134,7 +133,7 @@ impl<'a, T: Element> DeviceSlice<'a, T> {
     }
 
     /// The allocation that the elements are in; `None` if it belongs to someone else.
-    pub(in crate::device) fn memory(&self) -> Option<&'a Arc<Memory>> {
+    pub(super) fn memory(&self) -> Option<&'a Arc<Memory>> {
         self.memory
     }
 

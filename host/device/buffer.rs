@@ -1,9 +1,9 @@
 //! Buffers of device memory.
 
+use super::error::DeviceError;
 use super::slice::DeviceSlice;
 use super::slice_mut::DeviceSliceMut;
-use crate::device::error::DeviceError;
-use crate::device::{Backend, Device, on_backend};
+use super::{Backend, Device, on_backend};
 use cuda_std::element::Element;
 use cuda_std::memory::{Global, GlobalMut};
 use std::fmt;
@@ -23,14 +23,14 @@ pub struct DeviceBuffer<T: Element> {
 }
 
 /// An allocation, freed when neither a buffer nor a recording has it.
-pub(in crate::device) struct Memory {
+pub(super) struct Memory {
     device: Device,
     /// 0 if it has no bytes.
     pub address: u64,
 }
 
 impl<T: Element> DeviceBuffer<T> {
-    pub(in crate::device) fn allocate(device: &Device, len: usize) -> Result<Self, DeviceError> {
+    pub(super) fn allocate(device: &Device, len: usize) -> Result<Self, DeviceError> {
         let size = size_of::<T>();
         // Every buffer can be downloaded, and no slice of the host is longer.
         let bytes = len

@@ -1,12 +1,12 @@
 //! What tests want of a device's memory: how much is allocated, and an allocation that fails.
 
-use crate::device::error::DeviceError;
-use crate::device::{Backend, Device, on_backend};
+use super::error::DeviceError;
+use super::{Backend, Device, on_backend};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The number of the allocation that fails, counted from the next one on, which is 1; 0 if none does.
 #[derive(Debug, Default)]
-pub(in crate::device) struct FailingAllocation(AtomicU64);
+pub(super) struct FailingAllocation(AtomicU64);
 
 impl FailingAllocation {
     /// Counts an allocation; whether it is the one that fails.
