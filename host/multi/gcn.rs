@@ -152,7 +152,7 @@ impl<T: GcnElement> Gcn<T> {
         self.devices.each(|number| {
             let Part { spmm, steps } = &self.parts[number];
             let (input, mut output) = (input.part(number), output.part(number));
-            steps[index].run(spmm, spmm.rows(), &input, &mut output)
+            steps[index].run(spmm, spmm.rows(), input.as_slice(), output.as_mut_slice())
         })?;
         Ok(output)
     }

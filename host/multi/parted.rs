@@ -77,7 +77,7 @@ impl<E: Element> PartedDense<E> {
             return Err(OperandError::OtherParts { what });
         }
         (devices.iter().enumerate())
-            .try_for_each(|(number, device)| check_device(device, what, &self.part(number)))
+            .try_for_each(|(number, device)| check_device(device, what, &*self.part(number)))
     }
 
     pub(super) fn part(&self, number: usize) -> MutexGuard<'_, DeviceBuffer<E>> {
@@ -115,7 +115,10 @@ impl<E: Element> PartedDense<E> {
             let features = from.features();
             let elements = own.start * features..own.end * features;
             let from = from.part(number);
-            (self.part(number)).copy_part_from(self.own_start(number), &from, elements)?;
+            let start = self.own_start(number);
+            let mut part = self.part(number);
+            let mut target = part.slice_mut(start..start + elements.len())?;
+            target.copy_from(from.slice(elements)?)?;
         }
         Ok(())
     }
@@ -206,12 +209,11 @@ impl Exchange {
             let mut part = x.part(receiver);
             for message in &self.messages[receiver] {
                 let Range { start, end } = message.collected;
-                let elements = start * features..end * features;
-                part.copy_part_from(
-                    message.target * features,
-                    &collected[message.sender],
-                    elements,
-                )?;
+                let collected = &collected[message.sender];
+                let collected = collected.slice(start * features..end * features)?;
+                let start = message.target * features;
+                let mut target = part.slice_mut(start..start + collected.len())?;
+                target.copy_from(collected)?;
             }
             Ok::<_, OperandError>(())
         })?;

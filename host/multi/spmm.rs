@@ -144,7 +144,7 @@ impl<E: SpmmElement> Spmm<E> {
             let own = self.layout.halos()[number].own();
             let rows: Vec<E> = own.flat_map(|row| self.row_of_x(&x, row)).collect();
             let start = parted.own_start(number);
-            parted.part(number).copy_part_from_slice(start, &rows)
+            (parted.part(number).slice_mut(start..start + rows.len())?).copy_from_slice(&rows)
         })?;
         Ok(parted)
     }
@@ -198,7 +198,7 @@ impl<E: SpmmElement> Spmm<E> {
         y.check("y", &self.devices, &self.y_shapes, x.features())?;
         let y = &*y;
         self.devices.each(|number| {
-            self.plans[number].run(&x.part(number), x.features(), &mut y.part(number))
+            self.plans[number].run(&*x.part(number), x.features(), &mut *y.part(number))
         })?;
         self.add_pieces(y)
     }
@@ -309,8 +309,10 @@ impl<E: SpmmElement> Spmm<E> {
                 }
             }
             let owner = pieces[0];
-            y.part(owner.part)
-                .copy_part_from_slice(owner.local_row * features, &sums)?;
+            let start = owner.local_row * features;
+            let mut part = y.part(owner.part);
+            part.slice_mut(start..start + features)?
+                .copy_from_slice(&sums)?;
         }
         Ok(())
     }

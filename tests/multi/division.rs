@@ -32,7 +32,13 @@ fn divide(
     parts: usize,
     options: DivisionOptions,
 ) -> Division<f32> {
-    Division::in_order(order, a.view(), NonZeroUsize::new(parts).unwrap(), options, None)
+    Division::in_order(
+        order,
+        a.view(),
+        NonZeroUsize::new(parts).unwrap(),
+        options,
+        None,
+    )
 }
 
 /// Checks that the parts together are the matrix, and that each halo has exactly the rows that are used.
@@ -125,7 +131,10 @@ fn a_block_diagonal_matrix_has_no_halo_and_its_shift_has_nothing_else() {
             4,
             DivisionOptions::default(),
         );
-        (division.layout().volume(), division.layout().halos().to_vec())
+        (
+            division.layout().volume(),
+            division.layout().halos().to_vec(),
+        )
     };
     let (volume, halos) = at(|row| row);
     assert_eq!((volume.received, volume.replicated), (0, 3 * 64));

@@ -105,10 +105,12 @@ pub(super) fn enable_peer_access(
 ) -> Result<bool, DriverError> {
     let mut can = 0;
     // SAFETY: the driver writes one integer.
-    let result = unsafe {
-        sys::cuDeviceCanAccessPeer(&raw mut can, device.as_raw(), peer_device.as_raw())
-    };
-    check("tell whether a device can read another one's memory", result)?;
+    let result =
+        unsafe { sys::cuDeviceCanAccessPeer(&raw mut can, device.as_raw(), peer_device.as_raw()) };
+    check(
+        "tell whether a device can read another one's memory",
+        result,
+    )?;
     if can == 0 {
         return Ok(false);
     }
