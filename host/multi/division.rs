@@ -194,28 +194,39 @@ impl<T: Scalar + Default> Division<T> {
         self.layout
     }
 
+    /// Rows and columns of the matrix.
+    pub fn shape(&self) -> (usize, usize) {
+        self.a.shape()
+    }
+
     /// Where each row starts in the matrix in its order, and where the last one ends.
     pub fn row_ptr(&self) -> Vec<u32> {
         self.a.indptr().to_proper().into_owned()
     }
 
+    /// A part's nonzeros: where each of its rows starts among them, and where the last one ends; the column of each in
+    /// the matrix's order; and the values. Its first and last row may be cut.
+    pub fn nonzeros_of(&self, part: usize) -> (Vec<u32>, &[u32], &[T]) {
+        let Part { rows, nonzeros, .. } = &self.layout.partition.parts()[part];
+        let (start, end) = (nonzeros.start as u32, nonzeros.end as u32);
+        let row_ptr = self.row_ptr();
+        let within = |&pointer: &u32| pointer.clamp(start, end) - start;
+        let row_ptr = row_ptr[rows.start..=rows.end].iter().map(within);
+        (
+            row_ptr.collect(),
+            &self.a.indices()[nonzeros.clone()],
+            &self.a.data()[nonzeros.clone()],
+        )
+    }
+
     /// A part's matrix: its rows, or pieces of rows, and a column for each row of X that it uses.
     pub fn matrix_of(&self, part: usize) -> CsrMatrix<T> {
         let halo = &self.layout.halos[part];
-        let Part { rows, nonzeros, .. } = &self.layout.partition.parts()[part];
-        let start = nonzeros.start as u32;
-        let row_ptr = self.a.indptr();
-        let row_ptr = row_ptr.to_proper();
-        // The first and the last row may be cut.
-        let within = |end: &u32| (*end).clamp(start, nonzeros.end as u32) - start;
-        let row_ptr = row_ptr[rows.start..=rows.end].iter().map(within).collect();
+        let (row_ptr, columns, values) = self.nonzeros_of(part);
         let local = |&column: &u32| halo.local(column).expect("the halo has all columns") as u32;
-        let columns = self.a.indices()[nonzeros.clone()]
-            .par_iter()
-            .map(local)
-            .collect();
-        let values = self.a.data()[nonzeros.clone()].to_vec();
-        CsMatI::new((rows.len(), halo.local_len()), row_ptr, columns, values)
+        let columns = columns.par_iter().map(local).collect();
+        let shape = (row_ptr.len() - 1, halo.local_len());
+        CsMatI::new(shape, row_ptr, columns, values.to_vec())
     }
 }
 

@@ -2,15 +2,17 @@
 
 use super::devices::Devices;
 use super::division::{Division, DivisionOptions, Layout};
-use super::parted::{Exchange, PartShapes, PartedDense};
+use super::exchange::Exchange;
+use super::parted::{PartShapes, PartedDense, allocate_rows};
 use super::partition::RowCuts;
 use super::spmm::operand_shapes;
 use crate::csr::DeviceCsr;
+use crate::device::{Device, DeviceBuffer};
 use crate::gcn::{
     GcnElement, GcnError, GcnLayer, GcnOptions, OperatorKind, Step, normalized_adjacency, steps,
     widths,
 };
-use crate::operand::OperandError;
+use crate::operand::{OperandError, check_len, elements, extent};
 use crate::spmm::Spmm;
 use ndarray::{Array2, ArrayView2};
 use sprs::CsMatViewI;
@@ -25,7 +27,7 @@ use std::sync::Arc;
 pub struct Gcn<T: GcnElement> {
     devices: Devices,
     layout: Layout,
-    parts: Vec<Part<T>>,
+    parts: Vec<GcnPart<T>>,
     exchange: Exchange,
     /// Of a device's nodes alone, and with their halo.
     own_shapes: Arc<PartShapes>,
@@ -34,11 +36,86 @@ pub struct Gcn<T: GcnElement> {
     classes: usize,
 }
 
-/// What one device has.
+/// The network on one device, for the nodes that it has: the rows of the normalised graph, with a column for each node
+/// that these rows select.
 #[derive(Debug)]
-struct Part<T: GcnElement> {
+pub struct GcnPart<T: GcnElement> {
     spmm: Spmm<T>,
     steps: Vec<Step<T>>,
+}
+
+impl<T: GcnElement> GcnPart<T> {
+    /// Plans the network for these rows of the normalised graph.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Gcn::plan`](crate::gcn::Gcn::plan), except that the rows need not be a square matrix.
+    pub fn plan(
+        device: &Device,
+        rows: CsMatViewI<'_, T, u32, u32>,
+        layers: &[GcnLayer<T>],
+        options: GcnOptions,
+    ) -> Result<Self, GcnError> {
+        widths(layers)?;
+        let spmm = Spmm::plan_on_device(DeviceCsr::upload(device, rows)?, options.spmm)?;
+        let steps = steps(&spmm, layers, options)?;
+        Ok(Self { spmm, steps })
+    }
+
+    /// The number of operators, which run one after the other.
+    pub fn operators(&self) -> usize {
+        self.steps.len()
+    }
+
+    /// Whether an operator reads the features of all nodes that the rows select, and not only of the device's own.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such operator.
+    pub fn reads_halo(&self, operator: usize) -> bool {
+        self.steps[operator].operator.kind == OperatorKind::Spmm
+    }
+
+    /// The columns of an operator's result; its rows are the device's own nodes.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such operator.
+    pub fn columns(&self, operator: usize) -> usize {
+        self.steps[operator].cols
+    }
+
+    /// Runs an operator. If it works in place, `input` becomes its result; else it makes one.
+    ///
+    /// # Errors
+    ///
+    /// An input of another length or device; too little device memory; a launch that fails.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such operator.
+    pub fn run(
+        &self,
+        operator: usize,
+        mut input: DeviceBuffer<T>,
+    ) -> Result<DeviceBuffer<T>, GcnError> {
+        let step = &self.steps[operator];
+        let nodes = extent("the number of nodes", self.spmm.rows())?;
+        let columns = extent("the width of a layer", step.cols)?;
+        if step.in_place() {
+            check_len("the features", input.len() as u64, elements(nodes, columns))?;
+            step.activate_in_place(nodes, &mut input)?;
+            return Ok(input);
+        }
+        let mut output = allocate_rows(self.spmm.device(), self.spmm.rows(), columns)?;
+        step.run(
+            &self.spmm,
+            self.spmm.rows(),
+            input.as_slice(),
+            output.as_mut_slice(),
+        )?;
+        Ok(output)
+    }
 }
 
 impl<T: GcnElement> Gcn<T> {
@@ -66,10 +143,7 @@ impl<T: GcnElement> Gcn<T> {
         drop(adjacency);
         let parts = devices.each(|number| {
             let local = division.matrix_of(number);
-            let a = DeviceCsr::upload(devices.get(number), local.view())?;
-            let spmm = Spmm::plan_on_device(a, options.spmm)?;
-            let steps = steps(&spmm, layers, options)?;
-            Ok::<_, GcnError>(Part { spmm, steps })
+            GcnPart::plan(devices.get(number), local.view(), layers, options)
         })?;
         let layout = division.into_layout();
         let own = layout.halos().iter().map(|halo| halo.own().len());
@@ -127,7 +201,7 @@ impl<T: GcnElement> Gcn<T> {
                 .collect();
             own_input.part(number).copy_from_slice(&rows)
         })?;
-        for index in 0..self.parts[0].steps.len() {
+        for index in 0..self.parts[0].operators() {
             input = self.run_one(index, input)?;
         }
         self.download(&input)
@@ -135,26 +209,21 @@ impl<T: GcnElement> Gcn<T> {
 
     /// Runs an operator on all devices.
     fn run_one(&self, index: usize, input: PartedDense<T>) -> Result<PartedDense<T>, GcnError> {
-        let step = &self.parts[0].steps[index];
-        if step.in_place() {
-            self.devices.each(|number| {
-                let part = &self.parts[number];
-                let nodes = part.spmm.rows() as u32;
-                part.steps[index].activate_in_place(nodes, &mut input.part(number))
-            })?;
-            return Ok(input);
-        }
-        let input = match step.operator.kind {
-            OperatorKind::Spmm => self.with_halo(input)?,
-            _ => input,
+        let part = &self.parts[0];
+        let input = match part.reads_halo(index) {
+            true => self.with_halo(input)?,
+            false => input,
         };
-        let output = PartedDense::new(&self.devices, step.cols, &self.own_shapes)?;
-        self.devices.each(|number| {
-            let Part { spmm, steps } = &self.parts[number];
-            let (input, mut output) = (input.part(number), output.part(number));
-            steps[index].run(spmm, spmm.rows(), input.as_slice(), output.as_mut_slice())
-        })?;
-        Ok(output)
+        let columns = part.columns(index);
+        let inputs = input.into_parts();
+        let outputs = self
+            .devices
+            .each_with(inputs, |number, input| self.parts[number].run(index, input))?;
+        Ok(PartedDense::of_parts(
+            columns as u32,
+            &self.own_shapes,
+            outputs,
+        ))
     }
 
     /// The features of the devices' nodes, with those of their halos.

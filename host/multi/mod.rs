@@ -5,6 +5,7 @@
 
 mod devices;
 mod division;
+mod exchange;
 mod gcn;
 mod halo;
 mod merged_rows;
@@ -16,7 +17,8 @@ mod spmm;
 
 pub use devices::Devices;
 pub use division::{Distribution, Division, DivisionOptions, Layout, OperandRows};
-pub use gcn::Gcn;
+pub use exchange::SendRows;
+pub use gcn::{Gcn, GcnPart};
 pub use halo::{Halo, Volume};
 pub use order::Order;
 pub use parted::PartedDense;

@@ -1,11 +1,8 @@
-//! Dense matrices whose rows are on several devices, and the exchange of rows between them.
+//! Dense matrices whose rows are on several devices.
 
 use super::devices::Devices;
-use super::halo::Halo;
 use crate::device::{Device, DeviceBuffer};
 use crate::operand::{OperandError, buffer_len, check_device, elements, extent};
-use crate::primitives::dense_rows::gather_rows;
-use crate::scalar::Scalar;
 use cuda_std::element::Element;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -56,6 +53,25 @@ impl<E: Element> PartedDense<E> {
             shapes: Arc::clone(shapes),
             parts: devices.each(part)?,
         })
+    }
+
+    /// The matrix with these parts, which have the shapes' rows.
+    pub(super) fn of_parts(
+        features: u32,
+        shapes: &Arc<PartShapes>,
+        parts: Vec<DeviceBuffer<E>>,
+    ) -> Self {
+        Self {
+            features,
+            shapes: Arc::clone(shapes),
+            parts: parts.into_iter().map(Mutex::new).collect(),
+        }
+    }
+
+    /// The parts.
+    pub(super) fn into_parts(self) -> Vec<DeviceBuffer<E>> {
+        let part = |part: Mutex<_>| part.into_inner().unwrap_or_else(PoisonError::into_inner);
+        self.parts.into_iter().map(part).collect()
     }
 
     /// Checks that it has these parts on these devices, and so many features.
@@ -132,91 +148,4 @@ pub(super) fn allocate_rows<E: Element>(
 ) -> Result<DeviceBuffer<E>, OperandError> {
     let len = elements(extent("the number of rows", rows)?, features);
     Ok(device.uninitialized(buffer_len("the number of elements of a part", len)?)?)
-}
-
-/// What each device sends to which other one, for products with the same halos.
-#[derive(Debug)]
-pub(super) struct Exchange {
-    /// For each sender: the local numbers of its rows that others need, receiver by receiver.
-    rows: Vec<DeviceBuffer<u32>>,
-    /// For each receiver: what it is sent.
-    messages: Vec<Vec<Message>>,
-}
-
-/// Rows that one device sends to another.
-#[derive(Clone, Debug)]
-struct Message {
-    sender: usize,
-    /// Where they are among the rows that the sender collects.
-    collected: Range<usize>,
-    /// Where the first one goes among the receiver's local rows.
-    target: usize,
-}
-
-impl Exchange {
-    pub fn plan(devices: &Devices, halos: &[Halo]) -> Result<Self, OperandError> {
-        let mut messages = vec![Vec::new(); halos.len()];
-        let mut rows = Vec::new();
-        for (sender, sends) in halos.iter().enumerate() {
-            let (own, local) = (sends.own().start, sends.local_own().start);
-            let mut collected = Vec::new();
-            for (receiver, halo) in halos.iter().enumerate() {
-                let wanted = halo.rows_from(sender);
-                if receiver == sender || wanted.is_empty() {
-                    continue;
-                }
-                let start = collected.len();
-                collected.extend(
-                    wanted
-                        .iter()
-                        .map(|&row| (row as usize - own + local) as u32),
-                );
-                messages[receiver].push(Message {
-                    sender,
-                    collected: start..collected.len(),
-                    target: halo.local_rows_from(sender).start,
-                });
-            }
-            rows.push(collected);
-        }
-        let upload = |number: usize| devices.get(number).upload(&rows[number]);
-        Ok(Self {
-            rows: devices.each(upload)?,
-            messages,
-        })
-    }
-
-    /// Fills the halos of X from the rows' owners. Each sender collects the rows that others need, and each receiver
-    /// copies from the senders. On GPUs it does not wait for them.
-    pub fn run<E: Element + Scalar>(
-        &self,
-        devices: &Devices,
-        x: &PartedDense<E>,
-    ) -> Result<(), OperandError> {
-        if self.messages.iter().all(Vec::is_empty) {
-            return Ok(());
-        }
-        let features = x.features;
-        let collected = devices.each(|number| {
-            let rows = &self.rows[number];
-            let mut collected = allocate_rows(devices.get(number), rows.len(), features)?;
-            // SAFETY: the rows are the device's own among its local rows.
-            unsafe { gather_rows(rows, &x.part(number), features, &mut collected)? };
-            Ok::<_, OperandError>(collected)
-        })?;
-        let features = features as usize;
-        devices.each(|receiver| {
-            let mut part = x.part(receiver);
-            for message in &self.messages[receiver] {
-                let Range { start, end } = message.collected;
-                let collected = &collected[message.sender];
-                let collected = collected.slice(start * features..end * features)?;
-                let start = message.target * features;
-                let mut target = part.slice_mut(start..start + collected.len())?;
-                target.copy_from(collected)?;
-            }
-            Ok::<_, OperandError>(())
-        })?;
-        Ok(())
-    }
 }

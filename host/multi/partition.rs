@@ -10,6 +10,7 @@
 //!
 //! A row that is cut between parts is owned by the part that has its first nonzero. That part adds the others' sums.
 
+use crate::operand::OperandError;
 use rayon::prelude::*;
 use std::num::NonZeroUsize;
 use std::ops::Range;
@@ -148,6 +149,30 @@ impl Partition {
             cuts.push(Cut { row, nonzero, work });
         }
         Self::between(&cuts, row_ptr)
+    }
+
+    /// The division with these parts, which another process has computed.
+    ///
+    /// # Errors
+    ///
+    /// The rows or nonzeros of a part do not follow those of the part before.
+    pub fn of_parts(parts: Vec<Part>) -> Result<Self, OperandError> {
+        let (mut nonzero, mut owned) = (0, 0);
+        for (number, part) in parts.iter().enumerate() {
+            let starts = (part.nonzeros.start, part.owned.start) == (nonzero, owned);
+            let rows = &part.rows;
+            let has_owned = rows.end == part.owned.end
+                && (part.owned.start == rows.start || part.owned.start == rows.start + 1);
+            if !starts || !has_owned || rows.is_empty() && !part.nonzeros.is_empty() {
+                return Err(OperandError::Structure {
+                    line: "part",
+                    number,
+                    reason: "its rows or nonzeros do not follow those of the part before".into(),
+                });
+            }
+            (nonzero, owned) = (part.nonzeros.end, part.owned.end);
+        }
+        Ok(Self { parts })
     }
 
     fn between(cuts: &[Cut], row_ptr: &[u32]) -> Self {

@@ -2,8 +2,9 @@
 
 use super::devices::Devices;
 use super::division::{Division, DivisionOptions, Layout};
+use super::exchange::Exchange;
 use super::merged_rows::CutRows;
-use super::parted::{Exchange, PartShapes, PartedDense};
+use super::parted::{PartShapes, PartedDense};
 use super::partition::{Part, RowCuts};
 use crate::operand::OperandError;
 use crate::spmm::{Reduction, Spmm as DeviceSpmm, SpmmElement, SpmmError, SpmmOptions};

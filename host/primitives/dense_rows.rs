@@ -1,6 +1,6 @@
 //! Rows of a dense matrix on a device, copied together.
 
-use crate::device::{DeviceBuffer, DeviceError};
+use crate::device::{DeviceBuffer, DeviceError, DeviceSlice, DeviceSliceMut};
 use crate::scalar::Scalar;
 use cuda_std::element::Element;
 use half::f16;
@@ -22,9 +22,9 @@ use warprow_kernels::matrix::dense_rows;
 /// Each number is that of a row of `from`.
 pub(crate) unsafe fn gather_rows<T: Element + Scalar>(
     rows: &DeviceBuffer<u32>,
-    from: &DeviceBuffer<T>,
+    from: DeviceSlice<'_, T>,
     cols: u32,
-    to: &mut DeviceBuffer<T>,
+    to: &mut DeviceSliceMut<'_, T>,
 ) -> Result<(), DeviceError> {
     let device = rows.device();
     assert!(from.device() == device && to.device() == device);

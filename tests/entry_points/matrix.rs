@@ -2,7 +2,7 @@
 
 use crate::assert_all_run;
 use crate::operands::skewed;
-use warprow::multi::{self, Devices, MultiSpmmOptions, f16};
+use warprow::multi::{self, Devices, MultiSpmmOptions};
 use warprow::reference::WholeProduct;
 use warprow::scan::exclusive_scan;
 use warprow::sort::sort_pairs;
