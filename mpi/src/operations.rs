@@ -322,6 +322,7 @@ fn gcn<T: GcnElement + SpgemmElement + Word>(
 
 /// A network with random weights.
 fn random_layers<T: GcnElement>(widths: &[usize]) -> Result<Vec<GcnLayer<T>>> {
+    ensure!(widths.len() >= 2, "--widths wants at least features and classes: 64,7");
     let layer = |(index, widths): (usize, &[usize])| {
         Ok(GcnLayer {
             weights: generate::dense(widths[0], widths[1], index as u64 + 2)?,

@@ -57,7 +57,7 @@ pub enum Operation {
         #[arg(long, required_unless_present = "widths")]
         weights: Option<PathBuf>,
         /// Features, hidden layers and classes of a network with random weights.
-        #[arg(long, value_delimiter = ',', num_args = 2.., conflicts_with = "weights")]
+        #[arg(long, value_delimiter = ',', conflicts_with = "weights")]
         widths: Vec<usize>,
         /// The features of the nodes, an npy file; default: random.
         #[arg(long)]
