@@ -13,8 +13,8 @@
 //! ```
 //!
 //! A [`Device`] is a handle: clones share it, all threads may use it, and several may be open at once. A device does
-//! one thing after the other, in the order of the calls. On a GPU a launch returns before the kernel has run, and a
-//! copy to the host when it is done.
+//! one thing after the other, in the order of the calls, unless it has [several streams](Device::new_stream). On a GPU
+//! a launch returns before the kernel has run, and a copy to the host when it is done.
 
 mod allocations;
 mod buffer;
@@ -29,8 +29,10 @@ mod launches;
 mod limits;
 mod observation;
 mod occupancy;
+mod pool;
 mod profile;
 mod properties;
+mod queue;
 mod raw_slices;
 mod recording;
 mod registers;
@@ -39,7 +41,9 @@ mod scratch;
 mod selector;
 mod slice;
 mod slice_mut;
+mod stream;
 mod timer;
+mod uses;
 
 pub use buffer::DeviceBuffer;
 pub(crate) use buffer::optional_pointer;
@@ -60,16 +64,21 @@ pub use simt::{
 };
 pub use slice::DeviceSlice;
 pub use slice_mut::DeviceSliceMut;
+pub use stream::Stream;
 pub use timer::Timer;
 
 use allocations::FailingAllocation;
 use cuda_std::element::Element;
 use launches::LaunchLogs;
 use ptx_archive::Archive;
+use queue::Queue;
 use recording::Recordings;
+use std::any::Any;
 use std::borrow::Cow;
+use std::ffi::c_void;
 use std::fmt;
 use std::sync::Arc;
+use stream::Streams;
 
 /// A device that kernels run on. Two are equal if they are clones of one handle.
 #[derive(Clone)]
@@ -78,6 +87,7 @@ pub struct Device {
     recordings: Arc<Recordings>,
     failing_allocation: Arc<FailingAllocation>,
     launch_logs: Arc<LaunchLogs>,
+    streams: Arc<Streams>,
     backend: Arc<Backend>,
 }
 
@@ -172,11 +182,63 @@ impl Device {
         Self::new(Backend::Emulator(Box::new(emulator)))
     }
 
+    /// A GPU in a context that exists already, with a stream of it as the device's own: a `CUcontext` and a `CUstream`,
+    /// as raw pointers. A null stream is the legacy default stream. Kernels are compiled into that context. Neither
+    /// context nor stream is destroyed with the device.
+    ///
+    /// Most libraries, PyTorch, cudarc and `cust` among them, use the device's primary context. Such a context is
+    /// current on a thread that has used the library, and `cuCtxGetCurrent` gives it.
+    ///
+    /// `owner` is dropped when nothing uses the context any more: pass what keeps context and stream alive, or `()`.
+    ///
+    /// # Errors
+    ///
+    /// Why the device does not serve.
+    ///
+    /// # Safety
+    ///
+    /// Context and stream live as long as `owner`, and at least as long as the device's clones, buffers, plans and
+    /// streams. The stream is of that context, and is not being captured.
+    #[cfg(cuda)]
+    pub unsafe fn from_cuda_context(
+        context: *mut c_void,
+        stream: *mut c_void,
+        owner: impl Any + Send + Sync,
+    ) -> Result<Self, CudaUnavailable> {
+        // SAFETY: the caller's contract.
+        let cuda = unsafe { cuda::Cuda::of_context(context, stream, Box::new(owner))? };
+        Ok(Self::new(Backend::Cuda(Box::new(cuda))))
+    }
+
+    /// The answer of a program without CUDA.
+    ///
+    /// # Errors
+    ///
+    /// [`CudaUnavailable::NotBuilt`].
+    ///
+    /// # Safety
+    ///
+    /// It does nothing.
+    #[cfg(not(cuda))]
+    pub unsafe fn from_cuda_context(
+        _context: *mut c_void,
+        _stream: *mut c_void,
+        _owner: impl Any + Send + Sync,
+    ) -> Result<Self, CudaUnavailable> {
+        Err(CudaUnavailable::NotBuilt)
+    }
+
     fn new(backend: Backend) -> Self {
+        let own = match &backend {
+            Backend::Emulator(_) => Queue::of_emulator(),
+            #[cfg(cuda)]
+            Backend::Cuda(cuda) => cuda.own_queue(),
+        };
         Self {
             recordings: Arc::default(),
             failing_allocation: Arc::default(),
             launch_logs: Arc::default(),
+            streams: Arc::new(Streams::new(own)),
             backend: Arc::new(backend),
         }
     }
@@ -199,19 +261,22 @@ impl Device {
         matches!(*self.backend, Backend::Emulator(_))
     }
 
-    /// The CUDA stream (a `CUstream`, which is also a `cudaStream_t`) of this device, for a library that launches its
-    /// own kernels; `None` on the emulator. The device's context, the primary one, is current on the calling thread
-    /// afterwards. The stream lives as long as the device's last clone or buffer.
+    /// The CUDA stream (a `CUstream`, which is also a `cudaStream_t`) of this thread's work on the device, for a library
+    /// that launches its own kernels; `None` on the emulator. It is the device's own stream, or inside a
+    /// [`Stream::scope`] that stream. The device's context is current on the calling thread afterwards.
+    ///
+    /// The device's own stream lives as long as the device's last clone or buffer. The library uses buffers whose
+    /// pointers were taken on the same thread and stream; then the stream has waited for all other streams that use them.
     ///
     /// # Errors
     ///
     /// The driver's.
-    pub fn cuda_stream(&self) -> Result<Option<*mut std::ffi::c_void>, DeviceError> {
+    pub fn cuda_stream(&self) -> Result<Option<*mut c_void>, DeviceError> {
         self.recordings.refuse("what other libraries launch")?;
         match &*self.backend {
             Backend::Emulator(_) => Ok(None),
             #[cfg(cuda)]
-            Backend::Cuda(cuda) => cuda.stream().map(Some),
+            Backend::Cuda(cuda) => cuda.raw_stream(self.streams.current().cuda()).map(Some),
         }
     }
 
@@ -304,7 +369,7 @@ impl Device {
         Ok(())
     }
 
-    /// Waits until the device has done all its work.
+    /// Waits until the device has done all its work, on all its streams.
     ///
     /// # Errors
     ///
@@ -314,7 +379,20 @@ impl Device {
         match &*self.backend {
             Backend::Emulator(_) => Ok(()),
             #[cfg(cuda)]
-            Backend::Cuda(cuda) => cuda.synchronize(),
+            Backend::Cuda(cuda) => {
+                let streams = self.streams.all();
+                (streams.iter()).try_for_each(|queue| cuda.synchronize(queue.cuda()))
+            }
+        }
+    }
+
+    /// Waits until this thread's stream has done all its work.
+    pub(crate) fn synchronize_stream(&self) -> Result<(), DeviceError> {
+        self.recordings.refuse("to wait for a stream")?;
+        match &*self.backend {
+            Backend::Emulator(_) => Ok(()),
+            #[cfg(cuda)]
+            Backend::Cuda(cuda) => cuda.synchronize(self.streams.current().cuda()),
         }
     }
 
