@@ -22,6 +22,7 @@ mod buffer;
 mod cuda;
 mod emulator;
 mod error;
+mod existing_context;
 mod fork;
 mod identity;
 mod launch_reports;
@@ -29,6 +30,7 @@ mod launches;
 mod limits;
 mod observation;
 mod occupancy;
+mod pinned;
 mod pool;
 mod profile;
 mod properties;
@@ -51,6 +53,7 @@ pub use error::{CudaUnavailable, DeviceError, DriverError, DriverTooOld};
 pub(crate) use fork::Fork;
 pub use launches::LaunchLog;
 pub use limits::LimitExceeded;
+pub use pinned::{PinnedBuffer, Transfer};
 pub use profile::DeviceProfile;
 pub use properties::{MemoryInfo, Properties, Version};
 pub use recording::LaunchGraph;
@@ -73,7 +76,6 @@ use launches::LaunchLogs;
 use ptx_archive::Archive;
 use queue::Queue;
 use recording::Recordings;
-use std::any::Any;
 use std::borrow::Cow;
 use std::ffi::c_void;
 use std::fmt;
@@ -180,52 +182,6 @@ impl Device {
     pub fn emulator(options: EmulatorOptions) -> Self {
         let emulator = emulator::EmulatorBackend::new(options);
         Self::new(Backend::Emulator(Box::new(emulator)))
-    }
-
-    /// A GPU in a context that exists already, with a stream of it as the device's own: a `CUcontext` and a `CUstream`,
-    /// as raw pointers. A null stream is the legacy default stream. Kernels are compiled into that context. Neither
-    /// context nor stream is destroyed with the device.
-    ///
-    /// Most libraries, PyTorch, cudarc and `cust` among them, use the device's primary context. Such a context is
-    /// current on a thread that has used the library, and `cuCtxGetCurrent` gives it.
-    ///
-    /// `owner` is dropped when nothing uses the context any more: pass what keeps context and stream alive, or `()`.
-    ///
-    /// # Errors
-    ///
-    /// Why the device does not serve.
-    ///
-    /// # Safety
-    ///
-    /// Context and stream live as long as `owner`, and at least as long as the device's clones, buffers, plans and
-    /// streams. The stream is of that context, and is not being captured.
-    #[cfg(cuda)]
-    pub unsafe fn from_cuda_context(
-        context: *mut c_void,
-        stream: *mut c_void,
-        owner: impl Any + Send + Sync,
-    ) -> Result<Self, CudaUnavailable> {
-        // SAFETY: the caller's contract.
-        let cuda = unsafe { cuda::Cuda::of_context(context, stream, Box::new(owner))? };
-        Ok(Self::new(Backend::Cuda(Box::new(cuda))))
-    }
-
-    /// The answer of a program without CUDA.
-    ///
-    /// # Errors
-    ///
-    /// [`CudaUnavailable::NotBuilt`].
-    ///
-    /// # Safety
-    ///
-    /// It does nothing.
-    #[cfg(not(cuda))]
-    pub unsafe fn from_cuda_context(
-        _context: *mut c_void,
-        _stream: *mut c_void,
-        _owner: impl Any + Send + Sync,
-    ) -> Result<Self, CudaUnavailable> {
-        Err(CudaUnavailable::NotBuilt)
     }
 
     fn new(backend: Backend) -> Self {

@@ -62,6 +62,7 @@ impl Streams {
     }
 
     /// All streams.
+    #[cfg(cuda)]
     pub fn all(&self) -> Vec<Arc<Queue>> {
         let beside = self.beside();
         let beside = beside.iter().filter_map(Weak::upgrade);
@@ -135,19 +136,18 @@ impl Device {
     /// The stream is of this device's context, and it lives until the handle, its clones, and timers and transfers that
     /// were started on it are dropped. It is not being captured.
     pub unsafe fn stream_from_raw(&self, stream: *mut c_void) -> Result<Stream, DeviceError> {
-        let queue = match &*self.backend {
+        match &*self.backend {
             Backend::Emulator(_) => {
                 let (_, device) = (stream, self.identity().to_owned());
-                return Err(DeviceError::NoCudaStream { device });
+                Err(DeviceError::NoCudaStream { device })
             }
             #[cfg(cuda)]
-            // SAFETY: the caller's contract.
-            Backend::Cuda(cuda) => self
-                .streams
-                .own
-                .beside_of_cuda(unsafe { cuda.queue_of(stream) }),
-        };
-        Ok(self.open_stream(queue, true))
+            Backend::Cuda(cuda) => {
+                // SAFETY: the caller's contract.
+                let queue = unsafe { cuda.queue_of(stream) };
+                Ok(self.open_stream(self.streams.own.beside_of_cuda(queue), true))
+            }
+        }
     }
 
     fn open_stream(&self, queue: Arc<Queue>, borrowed: bool) -> Stream {

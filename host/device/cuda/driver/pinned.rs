@@ -21,8 +21,8 @@ unsafe impl Send for PinnedBytes {}
 unsafe impl Sync for PinnedBytes {}
 
 impl PinnedBytes {
-    /// `bytes` bytes, at least one, aligned to a page.
-    pub fn allocate(context: &Arc<Context>, bytes: usize) -> Result<Self, DriverError> {
+    /// `bytes` bytes, at least one, which are zero, aligned to a page.
+    pub fn zeros(context: &Arc<Context>, bytes: usize) -> Result<Self, DriverError> {
         context.make_current()?;
         let mut start = ptr::null_mut();
         // SAFETY: the driver writes one pointer.
@@ -30,6 +30,8 @@ impl PinnedBytes {
             sys::cuMemAllocHost_v2(&raw mut start, bytes)
         })?;
         let start = NonNull::new(start).expect("a driver that succeeds gives memory");
+        // SAFETY: the driver has given so many bytes.
+        unsafe { start.cast::<u8>().write_bytes(0, bytes) };
         Ok(Self {
             start,
             context: Arc::clone(context),
