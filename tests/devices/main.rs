@@ -2,6 +2,8 @@
 
 mod buffers;
 mod emulator;
+#[cfg(all(feature = "cuda", target_os = "linux"))]
+mod existing_context;
 mod failing_allocations;
 mod handles;
 mod kernels;
