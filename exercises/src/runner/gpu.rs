@@ -127,7 +127,7 @@ fn kernels(file: &Path) -> Result<PathBuf, Error> {
     // One package for all attempts, so that `core` is compiled once.
     let package = compile::folder()?.join("kernels");
     let manifest = format!(
-        "[package]\nname = \"attempt\"\nedition = \"2024\"\n\n[dependencies]\ncuda_std = {{ path = {:?} }}\n\n\
+        "[package]\nname = \"attempt\"\nedition = \"2024\"\n\n[dependencies]\nwarprow-cuda-std = {{ path = {:?} }}\n\n\
          [workspace]\n",
         workspace().join("rust-cuda/cuda_std")
     );
