@@ -12,8 +12,8 @@ pub(crate) use reordered::{expand, gather, number};
 pub(crate) use structure::check;
 pub use values::ValuesMut;
 
-use crate::device::{Device, DeviceBuffer};
-use crate::operand::{OperandError, check_buffer, extent};
+use crate::device::{Device, DeviceBuffer, DeviceSlice};
+use crate::operand::{OperandError, check_operand, extent};
 use cuda_std::element::Element;
 use sprs::{CsMatI, CsMatViewI};
 use std::borrow::Cow;
@@ -83,12 +83,12 @@ impl DevicePattern {
     }
 
     /// Checks that there is a value for each nonzero, on the same device.
-    pub(crate) fn check_values<T: Element>(
+    pub(crate) fn check_values<'a, T: Element>(
         &self,
         what: &'static str,
-        values: &DeviceBuffer<T>,
+        values: impl Into<DeviceSlice<'a, T>>,
     ) -> Result<(), OperandError> {
-        check_buffer(&self.device, what, values, self.nnz() as u64)
+        check_operand(&self.device, what, values, self.nnz() as u64)
     }
 }
 
