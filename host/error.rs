@@ -1,6 +1,7 @@
 //! The error that unites those of all modules.
 
 use crate::device::{CudaUnavailable, DeviceError, ParseSelectorError};
+use crate::files::FileError;
 use crate::gcn::{GcnError, LayersError};
 use crate::gemm::GemmError;
 use crate::generate::GenerateError;
@@ -47,6 +48,10 @@ pub enum Error {
     #[error(transparent)]
     Write(#[from] WriteError),
 
+    /// A file of another format cannot be read, or its name is that of no format.
+    #[error(transparent)]
+    File(FileError),
+
     /// A matrix cannot be generated.
     #[error(transparent)]
     Generate(#[from] GenerateError),
@@ -86,6 +91,16 @@ impl From<GcnError> for Error {
             GcnError::Spmm(error) => error.into(),
             GcnError::Gemm(error) => error.into(),
             error => Self::Gcn(error),
+        }
+    }
+}
+
+impl From<FileError> for Error {
+    fn from(error: FileError) -> Self {
+        match error {
+            FileError::MatrixMarket(error) => error.into(),
+            FileError::Write(error) => error.into(),
+            error => Self::File(error),
         }
     }
 }

@@ -21,21 +21,28 @@
 
 pub mod csr;
 pub mod device;
+pub mod edge_list;
 mod error;
+pub mod files;
 pub mod gcn;
 pub mod gemm;
 pub mod generate;
 pub mod launch;
 pub mod log_softmax;
 pub mod matrix_market;
-mod npy;
+pub mod npy;
+pub mod npz;
 pub mod operand;
+mod output;
 pub mod primitives;
 mod quote;
 pub mod reference;
+pub mod safetensors;
 pub mod scalar;
 pub mod spgemm;
 pub mod spmm;
+mod text;
+mod triplets;
 
 pub use csr::{CsrMatrix, DeviceCsr, DevicePattern, ValuesMut};
 pub use cuda_std::element::Element;

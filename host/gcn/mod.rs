@@ -8,7 +8,6 @@ mod layers;
 mod normalized;
 mod operator;
 mod steps;
-mod tensors;
 
 pub use error::GcnError;
 pub use layers::{LayersError, read_layers, read_matrix};
@@ -22,7 +21,7 @@ use crate::log_softmax::SoftmaxElement;
 use crate::operand::{OperandError, check_operand, elements, extent, upload_dense};
 use crate::spmm::{Spmm, SpmmElement, SpmmOptions};
 use cuda_std::float::Real;
-use ndarray::{Array1, Array2, ArrayView2};
+use ndarray::{Array1, Array2, ArrayView1, ArrayView2};
 use sprs::CsMatViewI;
 use std::fmt;
 use steps::{Operators, steps, widths};
@@ -45,6 +44,13 @@ pub struct GcnLayer<T> {
     pub weights: Array2<T>,
     /// b: an element for each output feature.
     pub bias: Option<Array1<T>>,
+}
+
+impl<T> GcnLayer<T> {
+    /// Views of the weights and the bias, as [`reference::gcn_logits`](crate::reference::gcn_logits) takes them.
+    pub fn view(&self) -> (ArrayView2<'_, T>, Option<ArrayView1<'_, T>>) {
+        (self.weights.view(), self.bias.as_ref().map(Array1::view))
+    }
 }
 
 /// How a network is planned.
