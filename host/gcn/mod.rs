@@ -4,12 +4,14 @@
 //! as by PyTorch Geometric's `GCNConv`; [`read_layers`] reads its weights.
 
 mod error;
+#[cfg(all(feature = "npy", feature = "safetensors"))]
 mod layers;
 mod normalized;
 mod operator;
 mod steps;
 
 pub use error::GcnError;
+#[cfg(all(feature = "npy", feature = "safetensors"))]
 pub use layers::{LayersError, read_layers, read_matrix};
 pub use normalized::normalized_adjacency;
 pub use operator::{Operator, OperatorKind};
@@ -49,7 +51,10 @@ pub struct GcnLayer<T> {
 impl<T> GcnLayer<T> {
     /// Views of the weights and the bias, as [`reference::gcn_logits`](crate::reference::gcn_logits) takes them.
     pub fn view(&self) -> (ArrayView2<'_, T>, Option<ArrayView1<'_, T>>) {
-        (self.weights.view(), self.bias.as_ref().map(Array1::view))
+        (
+            self.weights.view(),
+            self.bias.as_ref().map(|bias| bias.view()),
+        )
     }
 }
 
