@@ -3,7 +3,7 @@
 use std::panic::Location;
 
 use super::{Block, Lane};
-use crate::counters::RequestKind;
+use crate::counters::Instruction;
 use crate::fault::FaultKind;
 use crate::fiber::Resume;
 use crate::steps::unwind;
@@ -29,14 +29,13 @@ impl Lane {
     #[inline(always)]
     pub fn access_step(
         &self,
-        kind: RequestKind,
+        instruction: Instruction,
         address: u64,
-        bytes: usize,
         location: &'static Location<'static>,
     ) -> bool {
         let free = &self.block().steps.free;
         match free.get() {
-            0 => self.recorded_step(kind, address, bytes as u32, location),
+            0 => self.record(instruction, address, location),
             steps => {
                 free.set(steps - 1);
                 true
@@ -46,20 +45,7 @@ impl Lane {
 
     #[cold]
     #[inline(never)]
-    fn recorded_step(
-        &self,
-        kind: RequestKind,
-        address: u64,
-        bytes: u32,
-        location: &'static Location<'static>,
-    ) -> bool {
-        self.record(kind, address, bytes, location);
-        self.no_free_step(location)
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn no_free_step(&self, location: &'static Location<'static>) -> bool {
+    pub(super) fn no_free_step(&self, location: &'static Location<'static>) -> bool {
         let steps = &self.block().steps;
         if steps.take_recorded() || steps.ended() {
             return !steps.ended();

@@ -70,13 +70,19 @@ impl Totals {
         }
     }
 
-    /// Counts a request at the site with a number.
-    pub fn count(&mut self, site: u32, request: &Request) {
+    /// Whether the order of the requests of a block's warps matters.
+    pub fn keeps_order(&self) -> bool {
+        self.launch.memory_model.is_some()
+    }
+
+    /// Counts a request at the site with a number, by a warp of a block.
+    pub fn count(&mut self, site: u32, request: &Request, block: &mut BlockTotals, warp: usize) {
         let site = site as usize;
         if site >= self.sites.len() {
             self.sites.resize(site + 1, Counters::default());
         }
-        count(&mut self.sites[site], request);
+        let sectors = count(&mut self.sites[site], request);
+        block.count(warp, request, sectors.as_ref());
         if matches!(
             request.kind,
             RequestKind::GlobalAtomic | RequestKind::GlobalReduction
@@ -184,13 +190,11 @@ impl Totals {
 }
 
 impl BlockTotals {
-    /// Counts a request of a warp.
-    pub fn count(&mut self, warp: usize, request: &Request) {
+    /// Counts a request of a warp. One to global memory has sectors.
+    fn count(&mut self, warp: usize, request: &Request, sectors: Option<&Sectors>) {
         self.work.warps[warp] += 1;
-        if let Some(stream) = &mut self.stream
-            && request.kind.is_global()
-        {
-            stream.push(request, &Sectors::of(request));
+        if let (Some(stream), Some(sectors)) = (&mut self.stream, sectors) {
+            stream.push(request, sectors);
         }
         for (traced, trace) in &mut self.traces {
             if traced.warp as usize == warp {

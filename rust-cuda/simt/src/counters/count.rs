@@ -6,13 +6,17 @@ use super::sectors::Sectors;
 use super::trace::RequestKind;
 use super::{banks, contention};
 
-/// Adds a request to the counters of its kind.
-pub(crate) fn count(counters: &mut Counters, request: &Request) {
+/// Adds a request to the counters of its kind. Returns the sectors of a request to global memory.
+pub(crate) fn count(counters: &mut Counters, request: &Request) -> Option<Sectors> {
+    let mut sectors = None;
+    let mut global = || {
+        let sectors = sectors.insert(Sectors::of(request));
+        sectors.counters(request)
+    };
     let collective = CollectiveCounters {
         executed: 1,
         lanes: request.active(),
     };
-    let global = || Sectors::of(request).counters(request);
     match request.kind {
         RequestKind::GlobalLoad => counters.global_loads += global(),
         RequestKind::GlobalStore => counters.global_stores += global(),
@@ -31,4 +35,5 @@ pub(crate) fn count(counters: &mut Counters, request: &Request) {
     if request.kind.is_atomic() {
         counters.atomic_repeats += contention::repeats(request);
     }
+    sectors
 }
