@@ -161,12 +161,12 @@ fn diverged_rows(bencher: Bencher<'_, '_>, work: Work) {
     const COLUMNS: u32 = 1 << 14;
     let emulator = emulator(work);
     let dense = emulator.allocate(4 * u64::from(COLUMNS), 4).unwrap();
-    let threads = 32 * 64;
+    let threads = 128 * 64;
     let out = emulator.allocate(4 * threads, 4).unwrap();
     emulator.zero(dense, 4 * u64::from(COLUMNS)).unwrap();
     let launch = Launch {
         kernel: "gather",
-        grid: [32, 1, 1],
+        grid: [128, 1, 1],
         block: [64, 1, 1],
         shared_bytes: 0,
     };

@@ -19,10 +19,9 @@ impl Lane {
         location: &'static Location<'static>,
     ) -> bool {
         let block = self.block();
-        if let Some(recorder) = &block.recorder {
-            if block.steps.ended() {
-                return false;
-            }
+        if block.steps.has_recorded()
+            && let Some(recorder) = &block.recorder
+        {
             if recorder.record(self.index(), instruction, address, location) {
                 self.pause(recorder);
             }
@@ -30,7 +29,7 @@ impl Lane {
                 return true;
             }
         }
-        self.no_free_step(location)
+        self.no_step(location)
     }
 
     /// Records an operation of the lanes of `mask` in a launch that is counted.

@@ -16,7 +16,7 @@ impl Lane {
     pub fn step(&self, location: &'static Location<'static>) -> bool {
         let free = &self.block().steps.free;
         match free.get() {
-            0 => self.no_free_step(location),
+            0 => self.recorded_step(location),
             steps => {
                 free.set(steps - 1);
                 true
@@ -43,12 +43,19 @@ impl Lane {
         }
     }
 
+    /// Does [`step`](Self::step) if the launch is counted or no step is left.
     #[cold]
     #[inline(never)]
-    pub(super) fn no_free_step(&self, location: &'static Location<'static>) -> bool {
-        let steps = &self.block().steps;
-        if steps.take_recorded() || steps.ended() {
-            return !steps.ended();
+    fn recorded_step(&self, location: &'static Location<'static>) -> bool {
+        self.block().steps.take_recorded() || self.no_step(location)
+    }
+
+    /// Reports that no step is left. Returns false if the thread unwinds.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn no_step(&self, location: &'static Location<'static>) -> bool {
+        if self.block().steps.ended() {
+            return false;
         }
         let steps = self.block().context().max_steps;
         self.fault(FaultKind::TooManySteps { steps }, location)

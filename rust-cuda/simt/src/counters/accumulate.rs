@@ -30,6 +30,8 @@ pub(crate) struct Totals {
     launch: Arc<CountedLaunch>,
     /// The counters of each site, by its number.
     sites: Vec<Counters>,
+    /// The sectors of the last request to global memory.
+    sectors: Sectors,
     lines: BTreeMap<(&'static str, u32), Counters>,
     blocks: Vec<BlockWork>,
     contention: Contention,
@@ -62,6 +64,7 @@ impl Totals {
         Self {
             launch,
             sites: Vec::new(),
+            sectors: Sectors::new(),
             lines: BTreeMap::new(),
             blocks: Vec::new(),
             contention: Contention::default(),
@@ -81,8 +84,8 @@ impl Totals {
         if site >= self.sites.len() {
             self.sites.resize(site + 1, Counters::default());
         }
-        let sectors = count(&mut self.sites[site], request);
-        block.count(warp, request, sectors.as_ref());
+        count(&mut self.sites[site], request, &mut self.sectors);
+        block.count(warp, request, &self.sectors);
         if matches!(
             request.kind,
             RequestKind::GlobalAtomic | RequestKind::GlobalReduction
@@ -191,9 +194,11 @@ impl Totals {
 
 impl BlockTotals {
     /// Counts a request of a warp. One to global memory has sectors.
-    fn count(&mut self, warp: usize, request: &Request, sectors: Option<&Sectors>) {
+    fn count(&mut self, warp: usize, request: &Request, sectors: &Sectors) {
         self.work.warps[warp] += 1;
-        if let (Some(stream), Some(sectors)) = (&mut self.stream, sectors) {
+        if let Some(stream) = &mut self.stream
+            && request.kind.is_global()
+        {
             stream.push(request, sectors);
         }
         for (traced, trace) in &mut self.traces {

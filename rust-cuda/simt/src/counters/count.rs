@@ -6,11 +6,10 @@ use super::sectors::Sectors;
 use super::trace::RequestKind;
 use super::{banks, contention};
 
-/// Adds a request to the counters of its kind. Returns the sectors of a request to global memory.
-pub(crate) fn count(counters: &mut Counters, request: &Request) -> Option<Sectors> {
-    let mut sectors = None;
+/// Adds a request to the counters of its kind. Sets the sectors of a request to global memory.
+pub(crate) fn count(counters: &mut Counters, request: &Request, sectors: &mut Sectors) {
     let mut global = || {
-        let sectors = sectors.insert(Sectors::of(request));
+        sectors.set(request);
         sectors.counters(request)
     };
     let collective = CollectiveCounters {
@@ -35,5 +34,4 @@ pub(crate) fn count(counters: &mut Counters, request: &Request) -> Option<Sector
     if request.kind.is_atomic() {
         counters.atomic_repeats += contention::repeats(request);
     }
-    sectors
 }

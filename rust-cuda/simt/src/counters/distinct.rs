@@ -24,6 +24,12 @@ impl Distinct {
         }
     }
 
+    /// Forgets all numbers.
+    pub fn clear(&mut self) {
+        self.len = 0;
+        self.slots = [FREE; SLOTS];
+    }
+
     /// The numbers in their order.
     pub fn numbers(&self) -> &[u64] {
         &self.numbers[..self.len]

@@ -1,6 +1,6 @@
 //! What the lanes of a warp have done, until it is put together into requests.
 
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, RefCell, UnsafeCell};
 
 use super::site::START;
 use super::successions::Successions;
@@ -38,7 +38,8 @@ pub(crate) struct LaneEvents {
     pub chain: Cell<u32>,
     /// The number of events with which [`WarpEvents::is_full`] must be asked.
     limit: Cell<usize>,
-    pub events: RefCell<Vec<Event>>,
+    /// Only functions of this file use a reference to it, and none of them calls another one meanwhile.
+    events: UnsafeCell<Vec<Event>>,
 }
 
 impl LaneEvents {
@@ -52,13 +53,32 @@ impl LaneEvents {
     #[inline(always)]
     pub fn push(&self, chain: u32, event: Event) -> bool {
         self.chain.set(chain);
-        let mut events = self.events.borrow_mut();
+        // SAFETY: `events` is not shared with other threads, and no other reference to it is in use: see the field.
+        let events = unsafe { &mut *self.events.get() };
         events.push(event);
         events.len() >= self.limit.get()
     }
 
+    /// Forgets the first events, and keeps `left`.
+    pub fn keep(&self, left: usize) {
+        // SAFETY: as in `push`.
+        let events = unsafe { &mut *self.events.get() };
+        events.drain(..events.len() - left);
+    }
+
     fn len(&self) -> usize {
-        self.events.borrow().len()
+        // SAFETY: as in `push`.
+        unsafe { (*self.events.get()).len() }
+    }
+
+    /// The events.
+    ///
+    /// # Safety
+    ///
+    /// No event is added or forgotten while the slice is in use.
+    pub unsafe fn as_slice(&self) -> &[Event] {
+        // SAFETY: by the contract of this function, nobody changes the events meanwhile.
+        unsafe { &*self.events.get() }
     }
 }
 
@@ -95,7 +115,7 @@ impl WarpEvents {
     pub fn restart(&self, lanes: &[LaneEvents]) {
         lanes
             .iter()
-            .for_each(|lane| lane.events.borrow_mut().clear());
+            .for_each(|lane| lane.keep(0));
         self.running.set(lanes.len() as u32);
         self.paused.set(0);
         self.note_merge(lanes);
@@ -133,7 +153,7 @@ impl WarpEvents {
             let counted = self.counted.get() + lanes[0].len();
             self.counted.set(counted);
             for lane in lanes {
-                lane.events.borrow_mut().clear();
+                lane.keep(0);
                 lane.limit
                     .set(MANY_EVENTS.min(MAX_EVENTS.saturating_sub(counted)));
             }

@@ -175,13 +175,14 @@ impl Cursors<'_> {
         emit: &mut impl FnMut(u32, &Request),
     ) {
         let mut request = request_at(sites.get(number), group);
+        let collective = number & COLLECTIVE != 0;
         for lane in bits(group) {
-            let events = &mut self.events[lane as usize];
-            // The address of a collective operation is a mask.
-            if number & COLLECTIVE == 0 {
-                request.addresses[lane as usize] = events[0].address;
+            let (lane, events) = (lane as usize, &mut self.events[lane as usize]);
+            if let Some((event, rest)) = events.split_first() {
+                // The address of a collective operation is a mask.
+                request.addresses[lane] = if collective { 0 } else { event.address };
+                *events = rest;
             }
-            *events = &events[1..];
         }
         emit(number & !COLLECTIVE, &request);
     }
@@ -190,9 +191,11 @@ impl Cursors<'_> {
 impl Diverged<'_> {
     /// The first site at which lanes are that do not wait, and these lanes.
     fn first(&self) -> Option<(u32, u32)> {
-        let first = self.ranks.into_iter().min().unwrap_or(ENDED);
+        // Loops without branches, which compilers make vector instructions of. Ranks are below 2^31, but for the flag.
+        let signed = self.ranks.map(|rank| (rank ^ WAITS).cast_signed());
+        let first = signed.into_iter().fold(i32::MAX, i32::min);
         let mut group = 0;
-        for (lane, &rank) in self.ranks.iter().enumerate() {
+        for (lane, &rank) in signed.iter().enumerate() {
             group |= u32::from(rank == first) << lane;
         }
         let event = self.cursors.events[group.trailing_zeros() as usize].first()?;

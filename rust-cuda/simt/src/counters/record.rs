@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::hint::black_box;
+use std::mem::MaybeUninit;
 use std::panic::Location;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -92,7 +93,7 @@ impl Recorder {
         address: u64,
         location: &'static Location<'static>,
     ) -> bool {
-        let top = 0_usize;
+        let top = MaybeUninit::<usize>::uninit();
         let lane = &self.lanes[thread as usize];
         let stack = Stack {
             top: (&raw const top).addr(),
@@ -191,8 +192,10 @@ impl Recorder {
         let (mut totals, mut block) = (self.counting.totals.borrow_mut(), self.block.borrow_mut());
         let mut merger = self.counting.merger.borrow_mut();
         let mut earlier = events.successions.borrow_mut();
-        let borrowed: Vec<_> = lanes.iter().map(|lane| lane.events.borrow()).collect();
-        let of_lanes = std::array::from_fn(|lane| borrowed.get(lane).map_or(&[][..], |of| of));
+        let of_lanes = std::array::from_fn(|lane| {
+            // SAFETY: only a running lane adds events, and `keep` is called after the merge.
+            lanes.get(lane).map_or(&[][..], |lane| unsafe { lane.as_slice() })
+        });
         let left = merger.merge(
             &sites,
             of_lanes,
@@ -202,11 +205,8 @@ impl Recorder {
                 totals.count(site, request, &mut block, warp);
             },
         );
-        drop(borrowed);
         for (lane, left) in lanes.iter().zip(left) {
-            let mut events = lane.events.borrow_mut();
-            let merged = events.len() - left;
-            events.drain(..merged);
+            lane.keep(left);
         }
         events.note_merge(lanes);
     }
@@ -221,12 +221,12 @@ impl Recorder {
         let (events, lanes) = (&self.warps[warp], self.lanes_of(warp));
         let (sites, mut block) = (self.counting.sites.borrow(), self.block.borrow_mut());
         let mut earlier = events.successions.borrow_mut();
-        let borrowed: Vec<_> = lanes.iter().map(|lane| lane.events.borrow()).collect();
-        let of_lanes: Vec<_> = borrowed.iter().map(|of| &of[..]).collect();
+        // SAFETY: only a running lane adds events, and `note_compared` is called after the merge.
+        let slices = lanes.iter().map(|lane| unsafe { lane.as_slice() });
+        let of_lanes: Vec<_> = slices.collect();
         let equal = merge_equal(&sites, &of_lanes, &mut earlier, |site, request| {
             totals.count(site, request, &mut block, warp);
         });
-        drop(borrowed);
         events.note_compared(lanes, equal);
     }
 }

@@ -27,38 +27,80 @@ const MAX_BYTES: u32 = 32;
 pub(crate) struct Sectors {
     /// The address of each sector divided by 32, in the order of the first lanes that touch it.
     numbers: Distinct,
-    /// A bit for each byte of the sector that lanes ask for.
+    /// For each of these, a bit for each byte of the sector that lanes ask for.
     bytes: [u32; MAX_DISTINCT],
+    /// The number of these bits.
+    count: u64,
 }
 
 impl Sectors {
+    /// No sectors.
+    pub const fn new() -> Self {
+        Self {
+            numbers: Distinct::new(),
+            bytes: [0; MAX_DISTINCT],
+            count: 0,
+        }
+    }
+
     /// The sectors of a request to global memory.
     pub fn of(request: &Request) -> Self {
+        let mut sectors = Self::new();
+        sectors.set(request);
+        sectors
+    }
+
+    /// Replaces the sectors by those of a request to global memory.
+    pub fn set(&mut self, request: &Request) {
         debug_assert!(
             (1..=MAX_BYTES).contains(&request.bytes),
             "an access of {} bytes",
             request.bytes
         );
-        let mut sectors = Self {
-            numbers: Distinct::new(),
-            bytes: [0; MAX_DISTINCT],
-        };
+        self.numbers.clear();
+        self.count = 0;
         let ones = u64::MAX >> (64 - u64::from(request.bytes));
-        // Nearly always neighbouring lanes share a sector, or the next lane has another one.
+        // Nearly always a lane has the sector of its neighbour, or one that no other lane has.
         let mut last = (u64::MAX, 0);
         for (_, address) in request.accesses() {
             let (number, offset) = (address / SECTOR, address % SECTOR);
             let bytes = ones << offset;
             if number != last.0 {
-                last = (number, sectors.numbers.add(number));
+                last = (number, self.add(number));
             }
-            sectors.bytes[last.1] |= bytes as u32;
-            if bytes >> SECTOR != 0 {
-                let next = sectors.numbers.add(number + 1);
-                sectors.bytes[next] |= (bytes >> SECTOR) as u32;
+            if bytes >> SECTOR == 0 {
+                self.ask(last.1, bytes as u32, request.bytes);
+            } else {
+                let (next, rest) = (self.add(number + 1), (bytes >> SECTOR) as u32);
+                self.ask(last.1, bytes as u32, (bytes as u32).count_ones());
+                self.ask(next, rest, rest.count_ones());
             }
         }
-        sectors
+    }
+
+    /// Adds a sector, if it is not there. Returns its place.
+    #[inline(always)]
+    fn add(&mut self, number: u64) -> usize {
+        let len = self.numbers.len();
+        let place = self.numbers.add(number);
+        if place == len {
+            self.bytes[place] = 0;
+        }
+        place
+    }
+
+    /// Notes that a lane asks for `count` bytes of a sector.
+    #[inline(always)]
+    fn ask(&mut self, place: usize, bytes: u32, count: u32) {
+        let asked = &mut self.bytes[place];
+        // Counting bits takes longer, and most lanes ask for bytes of which nobody or somebody has asked for all.
+        let new = bytes & !*asked;
+        if new == bytes {
+            self.count += u64::from(count);
+        } else if new != 0 {
+            self.count += u64::from(new.count_ones());
+        }
+        *asked |= bytes;
     }
 
     /// The number of each sector, and a bit for each byte of it that lanes ask for.
@@ -77,10 +119,7 @@ impl Sectors {
             requests: 1,
             sectors,
             lanes: request.active(),
-            bytes: self
-                .iter()
-                .map(|(_, bytes)| u64::from(bytes.count_ones()))
-                .sum(),
+            bytes: self.count,
         }
     }
 }

@@ -49,10 +49,21 @@ impl Successions {
     }
 
     /// Adds the successions of each lane's events that have not been merged.
-    pub fn add(&mut self, sites: &Sites, events: &[&[Event]; LANES]) {
+    pub fn add(&mut self, sites: &Sites, all: &[&[Event]; LANES]) {
         self.sites.resize(sites.len(), NONE);
-        for (events, last) in events.iter().zip(self.last) {
-            self.add_lane(events, last);
+        for (lane, (events, last)) in all.iter().zip(self.last).enumerate() {
+            // Lanes nearly always begin as the one before them.
+            let known = match lane.checked_sub(1) {
+                Some(before) if self.last[before] == last => common(all[before], events),
+                _ => 0,
+            };
+            match known.checked_sub(1) {
+                None => self.add_lane(events, last),
+                Some(known) => {
+                    let site = self.sites[(events[known].site & !COLLECTIVE) as usize];
+                    self.add_lane(&events[known + 1..], Some(site))
+                }
+            };
         }
     }
 
@@ -125,4 +136,10 @@ impl Successions {
         let sites = component.iter().copied();
         sites.filter(|&site| entered[site as usize]).collect()
     }
+}
+
+/// The number of events at the same sites with which both begin.
+fn common(a: &[Event], b: &[Event]) -> usize {
+    let differs = a.iter().zip(b).position(|(a, b)| a.site != b.site);
+    differs.unwrap_or(a.len().min(b.len()))
 }
