@@ -113,9 +113,7 @@ pub(crate) enum Convergence {
 impl WarpEvents {
     /// Forgets everything, for a warp with some lanes.
     pub fn restart(&self, lanes: &[LaneEvents]) {
-        lanes
-            .iter()
-            .for_each(|lane| lane.keep(0));
+        lanes.iter().for_each(|lane| lane.keep(0));
         self.running.set(lanes.len() as u32);
         self.paused.set(0);
         self.note_merge(lanes);

@@ -194,7 +194,9 @@ impl Recorder {
         let mut earlier = events.successions.borrow_mut();
         let of_lanes = std::array::from_fn(|lane| {
             // SAFETY: only a running lane adds events, and `keep` is called after the merge.
-            lanes.get(lane).map_or(&[][..], |lane| unsafe { lane.as_slice() })
+            lanes
+                .get(lane)
+                .map_or(&[][..], |lane| unsafe { lane.as_slice() })
         });
         let left = merger.merge(
             &sites,
