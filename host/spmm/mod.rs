@@ -130,7 +130,7 @@ impl<E: SpmmElement> Spmm<E> {
             }
         }
         let stored = DeviceCsr::upload_outer(device, &a, &values)?;
-        device.synchronize()?;
+        device.synchronize_stream()?;
         times.upload = started.elapsed();
         // A matrix that is stored by columns is its transpose by rows.
         let a = if a.is_csc() == options.transpose {
@@ -190,7 +190,7 @@ impl<E: SpmmElement> Spmm<E> {
             resident: choices.resident_tasks::<E>(a.pattern(), options, epilogue)?,
         };
         let items = PlannedItems::new(kernel.items(), &mut a, original_row, sizes, keep_order)?;
-        device.synchronize()?;
+        device.synchronize_stream()?;
         times.ordering = rows_in_order.time();
         times.preprocessing = started.elapsed().saturating_sub(times.upload);
         Ok(Self {
