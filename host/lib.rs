@@ -87,7 +87,7 @@ pub use cuda_std::element::Element;
 pub use cuda_std::kernel::Kernel;
 pub use cuda_std::launch::{Dim3, LaunchConfig};
 pub use cuda_std::memory::{Global, GlobalMut};
-pub use device::{Device, DeviceBuffer, DeviceSlice, DeviceSliceMut};
+pub use device::{Device, DeviceBuffer, DeviceSlice, DeviceSliceMut, Stream};
 pub use error::Error;
 #[cfg(feature = "gcn")]
 pub use gcn::{Gcn, GcnElement, GcnLayer, GcnOptions};

@@ -100,6 +100,13 @@ pub enum DeviceError {
         what: &'static str,
     },
 
+    /// A CUDA stream was given to a device that is no GPU.
+    #[error("{device} has no CUDA streams")]
+    NoCudaStream {
+        /// The device's [identity](super::Device::identity).
+        device: String,
+    },
+
     /// What launches do was asked of a device that does not count it.
     #[error(
         "{device} does not count what launches do: an emulator whose options have `counters` does, and for a GPU \
