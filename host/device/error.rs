@@ -213,6 +213,10 @@ pub enum DeviceError {
     #[error(transparent)]
     Fault(#[from] Box<simt::Fault>),
 
+    /// The program has no emulator.
+    #[error("no emulator: warprow was built without its feature `emulator`")]
+    NoEmulator,
+
     /// The emulator refuses what the host does to its memory.
     #[error("emulator: {0}")]
     EmulatorMemory(#[from] simt::MemoryError),

@@ -20,10 +20,15 @@ mod allocations;
 mod buffer;
 #[cfg(cuda)]
 mod cuda;
+#[cfg_attr(
+    not(feature = "emulator"),
+    allow(dead_code, reason = "nothing opens an emulator")
+)]
 mod emulator;
 mod error;
 mod existing_context;
 mod fork;
+mod host_memory;
 mod identity;
 mod launch_reports;
 mod launches;
@@ -51,6 +56,7 @@ pub use buffer::DeviceBuffer;
 pub(crate) use buffer::optional_pointer;
 pub use error::{CudaUnavailable, DeviceError, DriverError, DriverTooOld};
 pub(crate) use fork::Fork;
+pub use host_memory::available_host_memory;
 pub use launches::LaunchLog;
 pub use limits::LimitExceeded;
 pub use pinned::{PinnedBuffer, Transfer};
@@ -98,6 +104,10 @@ pub struct Device {
     reason = "a device has one, behind an `Arc`"
 )]
 enum Backend {
+    #[cfg_attr(
+        not(feature = "emulator"),
+        allow(dead_code, reason = "nothing opens an emulator")
+    )]
     Emulator(Box<emulator::EmulatorBackend>),
     #[cfg(cuda)]
     Cuda(Box<cuda::Cuda>),
@@ -143,16 +153,17 @@ impl Device {
     pub fn select_with_reason(
         selector: Selector,
     ) -> Result<(Self, Option<CudaUnavailable>), DeviceError> {
-        let emulator = || Self::emulator(EmulatorOptions::default());
         let ordinal = match selector {
             Selector::Auto => 0,
             Selector::Cuda(ordinal) => ordinal.unwrap_or(0),
-            Selector::Emulator => return Ok((emulator(), None)),
+            Selector::Emulator => return Ok((Self::default_emulator()?, None)),
         };
         match Self::cuda(ordinal) {
             Ok(device) => Ok((device, None)),
-            Err(reason) if selector.insists() => Err(DeviceError::NoCuda { selector, reason }),
-            Err(reason) => Ok((emulator(), Some(reason))),
+            Err(reason) if selector.insists() || cfg!(not(feature = "emulator")) => {
+                Err(DeviceError::NoCuda { selector, reason })
+            }
+            Err(reason) => Ok((Self::default_emulator()?, Some(reason))),
         }
     }
 
@@ -178,7 +189,18 @@ impl Device {
         Err(CudaUnavailable::NotBuilt)
     }
 
+    #[cfg(feature = "emulator")]
+    fn default_emulator() -> Result<Self, DeviceError> {
+        Ok(Self::emulator(EmulatorOptions::default()))
+    }
+
+    #[cfg(not(feature = "emulator"))]
+    fn default_emulator() -> Result<Self, DeviceError> {
+        Err(DeviceError::NoEmulator)
+    }
+
     /// An emulator of its own, with its own memory.
+    #[cfg(feature = "emulator")]
     pub fn emulator(options: EmulatorOptions) -> Self {
         let emulator = emulator::EmulatorBackend::new(options);
         Self::new(Backend::Emulator(Box::new(emulator)))
