@@ -1,6 +1,8 @@
 //! Copies from one slice to another: on one device, from GPU to GPU, or through the host.
 
 use super::error::DeviceError;
+#[cfg(cuda)]
+use super::uses::Access;
 use super::{Backend, Device, DeviceSlice, DeviceSliceMut};
 use cuda_std::element::Element;
 
@@ -48,9 +50,16 @@ impl<T: Element> DeviceSliceMut<'_, T> {
         if let (Backend::Cuda(target), Backend::Cuda(source)) =
             (&*self.device().backend, &*from.device().backend)
         {
-            // SAFETY: the slices have the same length, checked above.
+            self.as_slice().use_now(Access::Write);
+            from.use_now(Access::Read);
+            let queue = self.device().streams.current();
+            let source_queue = from.device().streams.current();
+            let (to, bytes) = (self.address(), from.bytes());
+            // SAFETY: the slices have the same length, checked above; who uses them later does so in the order of the
+            // queues.
             return unsafe {
-                target.copy_from(self.address(), source, from.address(), from.bytes())
+                let source = (&**source, source_queue.cuda());
+                target.copy_from(queue.cuda(), to, source, from.address(), bytes)
             };
         }
         self.copy_from_slice(&from.download()?)

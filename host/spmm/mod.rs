@@ -17,8 +17,8 @@ use cuda_std::float::Real;
 pub use error::SpmmError;
 use items::PlannedItems;
 pub use options::{RowOrder, SpmmElement, SpmmOptions};
-pub(crate) use plan::order::rows_in as rows_in_order;
 use plan::cost_model::{CostModel, FeatureRow};
+pub(crate) use plan::order::rows_in as rows_in_order;
 use plan::order::{self, OrderedRows};
 use plan::{Choices, default_kernel, requested_kernel};
 use product::task_sizes::ItemSizes;
@@ -28,10 +28,13 @@ use std::borrow::Cow;
 use std::fmt;
 use std::time::{Duration, Instant};
 pub use warprow_kernels::matrix::Operand;
-use warprow_kernels::spmm::product::scaling;
+use warprow_kernels::spmm::product::{narrow, scaling};
 pub use warprow_kernels::spmm::{
     Capabilities, EpilogueKind, ItemKind, LaunchShape, Reduction, SpmmKernel,
 };
+
+/// The number of features that tasks for few features are made for, if it is unknown.
+const TYPICAL_FEW_FEATURES: u32 = 4;
 
 /// Time spent on planning, by the host's clock. The first plan on a device includes the driver's compilation of
 /// kernels.
@@ -79,6 +82,8 @@ pub struct Spmm<E: SpmmElement> {
     diagonal: Option<DeviceBuffer<E::Sum>>,
     items: PlannedItems<E>,
     kernel: SpmmKernel,
+    /// The items of [`SpmmKernel::Narrow`], for runs with few features if their number was not planned for.
+    narrow: Option<PlannedItems<E>>,
     options: SpmmOptions,
     choices: Choices,
     rows_in_order: OrderedRows,
@@ -131,7 +136,7 @@ impl<E: SpmmElement> Spmm<E> {
             }
         }
         let stored = DeviceCsr::upload_outer(device, &a, &values)?;
-        device.synchronize()?;
+        device.synchronize_stream()?;
         times.upload = started.elapsed();
         // A matrix that is stored by columns is its transpose by rows.
         let a = if a.is_csc() == options.transpose {
@@ -165,7 +170,7 @@ impl<E: SpmmElement> Spmm<E> {
         started: Instant,
     ) -> Result<Self, SpmmError> {
         let device = a.device().clone();
-        let kernel = kernel.unwrap_or_else(|| default_kernel(a.pattern(), options.reduction));
+        let kernel = kernel.unwrap_or_else(|| default_kernel(a.pattern(), options));
         let row = options.features.map(|features| {
             // The epilogue changes which lanes there are, and these do not count here.
             FeatureRow::new::<E>(features, options.reduction, EpilogueKind::Plain)
@@ -189,9 +194,17 @@ impl<E: SpmmElement> Spmm<E> {
             requested: options.task_size,
             max_task_size: choices.max_task_size(),
             resident: choices.resident_tasks::<E>(a.pattern(), options, epilogue)?,
+            chunk: narrow::nonzeros_of_chunk::<E>(
+                options.features.unwrap_or(TYPICAL_FEW_FEATURES),
+                options.reduction,
+            ),
         };
+        let narrow = choices
+            .has_narrow_runs(options)
+            .then(|| PlannedItems::new(ItemKind::WarpTasks, &mut a, original_row, sizes, false))
+            .transpose()?;
         let items = PlannedItems::new(kernel.items(), &mut a, original_row, sizes, keep_order)?;
-        device.synchronize()?;
+        device.synchronize_stream()?;
         times.ordering = rows_in_order.time();
         times.preprocessing = started.elapsed().saturating_sub(times.upload);
         Ok(Self {
@@ -199,6 +212,7 @@ impl<E: SpmmElement> Spmm<E> {
             diagonal,
             items,
             kernel,
+            narrow,
             options,
             choices,
             rows_in_order,
@@ -222,9 +236,14 @@ impl<E: SpmmElement> Spmm<E> {
         self.a.pattern().nnz()
     }
 
-    /// The kernel that the plan runs.
+    /// The kernel that the plan runs: with the number of features that it was planned for, or with many.
     pub fn kernel(&self) -> SpmmKernel {
         self.kernel
+    }
+
+    /// The kernel of a [`run`](Self::run) with so many features.
+    pub fn kernel_for(&self, features: u32) -> SpmmKernel {
+        self.multiplier(features).0
     }
 
     /// How the products of a row's nonzeros are combined.
@@ -266,7 +285,8 @@ impl<E: SpmmElement> Spmm<E> {
         };
         let further = (self.choices.column_blocks > 1).then(|| self.epilogue_of_further_block());
         let name = |epilogue| {
-            let handle = (self.kernel).handle::<E>(shape, self.options.reduction, epilogue);
+            let kernel = self.kernel_for(features);
+            let handle = kernel.handle::<E>(shape, self.options.reduction, epilogue);
             handle.name()
         };
         [Some(epilogue), further]
@@ -324,6 +344,7 @@ impl<E: SpmmElement> fmt::Display for Spmm<E> {
             match (self.options.kernel, self.kernel) {
                 (Some(_), _) => "as asked for",
                 (None, SpmmKernel::InStep) => "as rows and columns have hundreds of nonzeros",
+                (None, SpmmKernel::Narrow) => "as features are few",
                 (None, _) => "the default",
             },
         )?;

@@ -6,7 +6,7 @@ use ndarray::Array2;
 use serde_json::json;
 use std::path::Path;
 use warprow::gcn::{GcnElement, read_layers, read_matrix};
-use warprow::matrix_market::read_matrix_market;
+use warprow::files::read_sparse;
 use warprow::reference::{verify_spgemm, verify_spmm};
 use warprow::{
     CsrMatrix, Device, GcnLayer, GcnOptions, SpgemmElement, SpgemmOptions, SpmmKernel, SpmmOptions,
@@ -126,7 +126,7 @@ impl<'a> Report<'a> {
 /// A file's matrix at rank 0.
 fn read<T: SpgemmElement>(world: &World, path: &Path) -> Result<Option<CsrMatrix<T>>> {
     Ok(match world.is_root() {
-        true => Some(read_matrix_market(path)?),
+        true => Some(read_sparse(path)?),
         false => None,
     })
 }

@@ -30,7 +30,7 @@ pub struct Options {
 pub enum Operation {
     /// Y = A X, sparse times dense.
     Spmm {
-        /// A, a Matrix Market file.
+        /// A: a Matrix Market, npz or edge list file.
         a: PathBuf,
         /// Columns of a random X.
         #[arg(long, default_value_t = 32, conflicts_with = "x")]
@@ -41,9 +41,9 @@ pub enum Operation {
     },
     /// C = A B, sparse times sparse.
     Spgemm {
-        /// A, a Matrix Market file.
+        /// A: a Matrix Market, npz or edge list file.
         a: PathBuf,
-        /// B, a Matrix Market file; default: A.
+        /// B; default: A.
         b: Option<PathBuf>,
         /// Bytes of rows of B that a rank receives in a round.
         #[arg(long, default_value_t = 1 << 30)]
@@ -51,7 +51,7 @@ pub enum Operation {
     },
     /// Inference with a graph convolutional network.
     Gcn {
-        /// The graph, a Matrix Market file.
+        /// The graph, a file as for the other operations.
         a: PathBuf,
         /// The weights: a safetensors file, or a folder of npy files.
         #[arg(long, required_unless_present = "widths")]

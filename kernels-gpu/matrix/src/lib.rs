@@ -9,6 +9,8 @@ pub mod csr;
 pub mod dense_rows;
 mod element;
 pub mod primitives;
+mod reduction;
 
 pub use arguments::{Csr, Dense, DenseMut};
 pub use element::{Operand, SumOf};
+pub use reduction::Reduction;
