@@ -60,7 +60,7 @@ pub fn build(package: &Path, archive: &Path) -> Result<bool, Error> {
 /// Writes a kernel crate with these modules, each a copy of a file.
 fn write_crate(package: &Path, modules: &[(String, PathBuf)]) -> Result<(), Error> {
     let manifest = format!(
-        "[package]\nname = \"attempt\"\nedition = \"2024\"\n\n[dependencies]\ncuda_std = {{ path = {:?} }}\n\n\
+        "[package]\nname = \"attempt\"\nedition = \"2024\"\n\n[dependencies]\nwarprow-cuda-std = {{ path = {:?} }}\n\n\
          [workspace]\n",
         workspace().join("rust-cuda/cuda_std")
     );
