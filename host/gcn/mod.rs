@@ -4,25 +4,26 @@
 //! as by PyTorch Geometric's `GCNConv`; [`read_layers`] reads its weights.
 
 mod error;
+#[cfg(all(feature = "npy", feature = "safetensors"))]
 mod layers;
 mod normalized;
 mod operator;
 mod steps;
-mod tensors;
 
 pub use error::GcnError;
+#[cfg(all(feature = "npy", feature = "safetensors"))]
 pub use layers::{LayersError, read_layers, read_matrix};
 pub use normalized::normalized_adjacency;
 pub use operator::{Operator, OperatorKind};
 
 use crate::csr::DeviceCsr;
-use crate::device::{Device, DeviceBuffer, DeviceError, LaunchGraph};
+use crate::device::{Device, DeviceBuffer, DeviceError, DeviceSlice, DeviceSliceMut, LaunchGraph};
 use crate::gemm::GemmElement;
 use crate::log_softmax::SoftmaxElement;
-use crate::operand::{OperandError, check_buffer, elements, extent, upload_dense};
+use crate::operand::{OperandError, check_operand, elements, extent, upload_dense};
 use crate::spmm::{Spmm, SpmmElement, SpmmOptions};
 use cuda_std::float::Real;
-use ndarray::{Array1, Array2, ArrayView2};
+use ndarray::{Array1, Array2, ArrayView1, ArrayView2};
 use sprs::CsMatViewI;
 use std::fmt;
 use steps::{Operators, steps, widths};
@@ -45,6 +46,16 @@ pub struct GcnLayer<T> {
     pub weights: Array2<T>,
     /// b: an element for each output feature.
     pub bias: Option<Array1<T>>,
+}
+
+impl<T> GcnLayer<T> {
+    /// Views of the weights and the bias, as [`reference::gcn_logits`](crate::reference::gcn_logits) takes them.
+    pub fn view(&self) -> (ArrayView2<'_, T>, Option<ArrayView1<'_, T>>) {
+        (
+            self.weights.view(),
+            self.bias.as_ref().map(|bias| bias.view()),
+        )
+    }
 }
 
 /// How a network is planned.
@@ -181,9 +192,22 @@ impl<T: GcnElement> Gcn<T> {
     ///
     /// # Errors
     ///
-    /// A length that does not fit; a buffer of another device; a launch that fails.
-    pub fn run(&mut self, x: &DeviceBuffer<T>, y: &mut DeviceBuffer<T>) -> Result<(), GcnError> {
-        self.check_operands(x, y)?;
+    /// A length that does not fit; a slice that is not aligned to 16 bytes; a buffer of another device; a launch that
+    /// fails.
+    pub fn run<'x, 'y>(
+        &mut self,
+        x: impl Into<DeviceSlice<'x, T>>,
+        y: impl Into<DeviceSliceMut<'y, T>>,
+    ) -> Result<(), GcnError> {
+        self.run_slices(x.into(), y.into())
+    }
+
+    fn run_slices(
+        &mut self,
+        x: DeviceSlice<'_, T>,
+        mut y: DeviceSliceMut<'_, T>,
+    ) -> Result<(), GcnError> {
+        self.check_operands(x, y.as_slice())?;
         if self.device.is_recording() {
             // This network's buffers are for its own runs, of which one may come between two of the recorded launches.
             let mut buffers = self.operators.buffers(&self.device)?;
@@ -195,11 +219,14 @@ impl<T: GcnElement> Gcn<T> {
             Replay::Impossible => Replay::Impossible,
             Replay::Recorded(of, graph) if of == operands => Replay::Recorded(of, graph),
             Replay::Launched(of) if of == operands => {
-                match self.device.record(|| operators.run(buffers, x, y)) {
+                match self
+                    .device
+                    .record(|| operators.run(buffers, x, y.reborrow()))
+                {
                     Ok(mut graph) => {
                         // They are the caller's, and alive when they are operands again.
                         graph.release(x);
-                        graph.release(y);
+                        graph.release(y.as_slice());
                         Replay::Recorded(operands, graph)
                     }
                     Err(error) if is_not_recordable(&error) => Replay::Impossible,
@@ -220,14 +247,14 @@ impl<T: GcnElement> Gcn<T> {
         done
     }
 
-    fn check_operands(&self, x: &DeviceBuffer<T>, y: &DeviceBuffer<T>) -> Result<(), GcnError> {
-        check_buffer(
+    fn check_operands(&self, x: DeviceSlice<'_, T>, y: DeviceSlice<'_, T>) -> Result<(), GcnError> {
+        check_operand(
             &self.device,
             "x",
             x,
             elements(self.operators.nodes, self.features),
         )?;
-        check_buffer(
+        check_operand(
             &self.device,
             "y",
             y,
@@ -245,13 +272,14 @@ impl<T: GcnElement> Gcn<T> {
     /// # Panics
     ///
     /// If there is no such operator.
-    pub fn run_operator(
+    pub fn run_operator<'x, 'y>(
         &mut self,
         index: usize,
-        x: &DeviceBuffer<T>,
-        y: &mut DeviceBuffer<T>,
+        x: impl Into<DeviceSlice<'x, T>>,
+        y: impl Into<DeviceSliceMut<'y, T>>,
     ) -> Result<(), GcnError> {
-        self.check_operands(x, y)?;
+        let (x, y) = (x.into(), y.into());
+        self.check_operands(x, y.as_slice())?;
         (self.operators).run_one(index, &mut self.buffers, x, y)
     }
 
