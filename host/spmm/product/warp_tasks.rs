@@ -42,11 +42,7 @@ pub struct WarpTasks<E: SpmmElement> {
 
 impl<E: SpmmElement> WarpTasks<E> {
     /// The tasks of a matrix: of `requested` steps, or of a size for warps that take `chunk` nonzeros at a time.
-    pub fn new(
-        a: &DevicePattern,
-        requested: Option<u32>,
-        chunk: u32,
-    ) -> Result<Self, SpmmError> {
+    pub fn new(a: &DevicePattern, requested: Option<u32>, chunk: u32) -> Result<Self, SpmmError> {
         let rows = BlockRows {
             device: a.device(),
             rows: a.rows,
@@ -92,8 +88,7 @@ impl<E: SpmmElement> WarpTasks<E> {
         let rows = 2 * u64::from(self.starts.count);
         self.partial_sums
             .with(rows, run.y.cols.into(), |partial_sums| {
-                let items =
-                    (self.starts).items(LargeItems::NONE, partial_sums, run.original_row);
+                let items = (self.starts).items(LargeItems::NONE, partial_sums, run.original_row);
                 launch(LaunchArguments {
                     row_ptr: run.row_ptr,
                     items: Items {
@@ -108,7 +103,11 @@ impl<E: SpmmElement> WarpTasks<E> {
 
 impl<E: SpmmElement> fmt::Display for WarpTasks<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} tasks of {} steps", self.starts.count, self.starts.size)
+        write!(
+            f,
+            "{} tasks of {} steps",
+            self.starts.count, self.starts.size
+        )
     }
 }
 
