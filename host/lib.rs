@@ -50,7 +50,7 @@ pub use half::{bf16, f16};
 pub use primitives::{scan, sort};
 pub use scalar::Scalar;
 pub use spgemm::{Spgemm, SpgemmElement, SpgemmKernel, SpgemmOptions, SpgemmProduct, spgemm};
-pub use spmm::{Reduction, RowOrder, Spmm, SpmmElement, SpmmKernel, SpmmOptions};
+pub use spmm::{Reduction, RowOrder, Spmm, SpmmElement, SpmmKernel, SpmmOptions, Spmv};
 
 /// Tests the code of the README.
 #[cfg(doctest)]
