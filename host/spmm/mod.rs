@@ -137,7 +137,7 @@ impl<E: SpmmElement> Spmm<E> {
             }
         }
         let stored = DeviceCsr::upload_outer(device, &a, &values)?;
-        device.synchronize()?;
+        device.synchronize_stream()?;
         times.upload = started.elapsed();
         // A matrix that is stored by columns is its transpose by rows.
         let a = if a.is_csc() == options.transpose {
@@ -205,7 +205,7 @@ impl<E: SpmmElement> Spmm<E> {
             .then(|| PlannedItems::new(ItemKind::WarpTasks, &mut a, original_row, sizes, false))
             .transpose()?;
         let items = PlannedItems::new(kernel.items(), &mut a, original_row, sizes, keep_order)?;
-        device.synchronize()?;
+        device.synchronize_stream()?;
         times.ordering = rows_in_order.time();
         times.preprocessing = started.elapsed().saturating_sub(times.upload);
         Ok(Self {

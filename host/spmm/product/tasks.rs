@@ -175,7 +175,7 @@ impl<E: SpmmElement> Tasks<E> {
             starts,
             groupings,
             split_rows,
-            partial_sums: Scratch::new(a.device)?,
+            partial_sums: Scratch::new(a.device),
         })
     }
 
