@@ -264,8 +264,8 @@ impl<T: GcnElement> fmt::Display for Gcn<T> {
         let volume = self.layout.volume();
         write!(
             f,
-            "GCN in {} of {} nodes, {} features and {} classes on {} devices ({}): the largest part has {:.2} times the \
-             mean work; {:.0} % of a broadcast's rows travel for each layer",
+            "GCN in {} of {} nodes, {} features and {} classes on {} devices ({}): the largest part has {:.2} times \
+             the mean work; {:.0} % of a broadcast's rows travel for each layer",
             T::NAME,
             self.nodes(),
             self.features,

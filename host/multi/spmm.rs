@@ -366,8 +366,8 @@ impl<E: SpmmElement> fmt::Display for Spmm<E> {
         let volume = self.layout.volume();
         write!(
             f,
-            "SpMM in {} of a {} x {} matrix on {} devices ({}): the largest part has {:.2} times the mean work, {} rows \
-             are cut; {} rows of X travel, {:.0} % of a broadcast's",
+            "SpMM in {} of a {} x {} matrix on {} devices ({}): the largest part has {:.2} times the mean work, {} \
+             rows are cut; {} rows of X travel, {:.0} % of a broadcast's",
             E::NAME,
             self.rows(),
             self.cols(),

@@ -36,8 +36,8 @@ impl HaloExchange {
         })
     }
 
-    /// The rows of X that this rank uses: `own`, its own rows, and those of its halo from other ranks. Calls `meanwhile`
-    /// while the messages travel.
+    /// The rows of X that this rank uses: `own`, its own rows, and those of its halo from other ranks. Calls
+    /// `meanwhile` while the messages travel.
     ///
     /// # Errors
     ///
