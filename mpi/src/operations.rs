@@ -5,8 +5,8 @@ use anyhow::{Context, Result, ensure};
 use ndarray::Array2;
 use serde_json::json;
 use std::path::Path;
-use warprow::gcn::{GcnElement, read_layers, read_matrix};
 use warprow::files::read_sparse;
+use warprow::gcn::{GcnElement, read_layers, read_matrix};
 use warprow::reference::{verify_spgemm, verify_spmm};
 use warprow::{
     CsrMatrix, Device, GcnLayer, GcnOptions, SpgemmElement, SpgemmOptions, SpmmKernel, SpmmOptions,
@@ -322,7 +322,10 @@ fn gcn<T: GcnElement + SpgemmElement + Word>(
 
 /// A network with random weights.
 fn random_layers<T: GcnElement>(widths: &[usize]) -> Result<Vec<GcnLayer<T>>> {
-    ensure!(widths.len() >= 2, "--widths wants at least features and classes: 64,7");
+    ensure!(
+        widths.len() >= 2,
+        "--widths wants at least features and classes: 64,7"
+    );
     let layer = |(index, widths): (usize, &[usize])| {
         Ok(GcnLayer {
             weights: generate::dense(widths[0], widths[1], index as u64 + 2)?,
