@@ -1,9 +1,10 @@
 //! Devices of a context that exists already.
 
+use super::Backend;
 use super::Device;
-use super::error::CudaUnavailable;
 #[cfg(cuda)]
-use super::{Backend, cuda};
+use super::cuda;
+use super::error::CudaUnavailable;
 use std::any::Any;
 use std::ffi::c_void;
 
@@ -34,6 +35,15 @@ impl Device {
         // SAFETY: the caller's contract.
         let cuda = unsafe { cuda::Cuda::of_context(context, stream, Box::new(owner))? };
         Ok(Self::new(Backend::Cuda(Box::new(cuda))))
+    }
+
+    /// The CUDA context of this device (a `CUcontext`); `None` on the emulator.
+    pub fn cuda_context(&self) -> Option<*mut c_void> {
+        match &*self.backend {
+            Backend::Emulator(_) => None,
+            #[cfg(cuda)]
+            Backend::Cuda(cuda) => Some(cuda.raw_context()),
+        }
     }
 
     /// The answer of a program without CUDA.
