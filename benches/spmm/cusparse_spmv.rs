@@ -96,10 +96,7 @@ impl<'a, T: CusparseElement> Product<'a, T> {
         y: &'a mut DeviceBuffer<T>,
         algorithm: Algorithm,
     ) -> Result<Self, Error> {
-        assert_eq!(
-            [x.len(), y.len()],
-            [a.pattern().cols(), a.pattern().rows()]
-        );
+        assert_eq!([x.len(), y.len()], [a.pattern().cols(), a.pattern().rows()]);
         for device in [a.pattern().device(), x.device(), y.device()] {
             assert_eq!(device, cusparse.device());
         }

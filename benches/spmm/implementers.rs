@@ -4,7 +4,6 @@ use crate::harness::cusparse::{self, CusparseElement};
 use crate::harness::floor::Floor;
 use crate::harness::measure::{Effort, Timing, measure};
 use crate::spmm::choices::{Choice, OURS, choices};
-use crate::spmm::{cusparse_spmm, cusparse_spmv};
 use crate::spmm::gather_limit;
 use crate::spmm::on_device::{Fitting, OnDevice, fitting};
 use crate::spmm::operands::Operands;
@@ -12,6 +11,7 @@ use crate::spmm::options::Options;
 use crate::spmm::report::{
     Computed, Implementation, Instance, Line, Outcome, Preparation, Verified,
 };
+use crate::spmm::{cusparse_spmm, cusparse_spmv};
 use std::time::Instant;
 use warprow::device::Device;
 use warprow::spmm::Operand;
@@ -248,7 +248,8 @@ impl Implementers {
         };
         let (nnz, rows) = (a.nnz() as u128, a.rows() as u128);
         let dense = (operands.x.len() + operands.y.len()) * size_of::<T>();
-        let bytes = nnz * (4 + size_of::<<T as Operand>::Sum>() as u128) + 4 * (rows + 1) + dense as u128;
+        let bytes =
+            nnz * (4 + size_of::<<T as Operand>::Sum>() as u128) + 4 * (rows + 1) + dense as u128;
         let Some(timing) = self.floor.time(bytes, Effort::of(self.samples))? else {
             return Ok(Err("the copy does not fit the memory".into()));
         };

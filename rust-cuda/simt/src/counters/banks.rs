@@ -85,7 +85,7 @@ fn passes(request: &Request, part: u32) -> u64 {
                 first[bank] = word;
             } else if shares {
                 let is_new =
-                    |words: &mut Option<_>| words.get_or_insert_with(Distinct::new).is_new(word);
+                    |words: &mut Option<_>| words.get_or_insert_with(Distinct::new).add(word).1;
                 if first[bank] == word || !is_new(&mut others) {
                     continue;
                 }

@@ -4,16 +4,15 @@ use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
-use super::distinct::Distinct;
+use super::distinct::{Distinct, SLOTS};
 use super::report::ContendedWord;
 use super::request::Request;
-use crate::limits::WARP_SIZE;
 
 /// Calls `each` for each active lane with its address, and with the number of earlier lanes with the same address.
 pub(crate) fn ranks(request: &Request, mut each: impl FnMut(u64, u32)) {
-    let (mut words, mut lanes) = (Distinct::new(), [0; WARP_SIZE as usize]);
+    let (mut words, mut lanes) = (Distinct::new(), [0; SLOTS]);
     for (_, address) in request.accesses() {
-        let lanes = &mut lanes[words.add(address)];
+        let lanes = &mut lanes[words.add(address).0];
         each(address, *lanes);
         *lanes += 1;
     }

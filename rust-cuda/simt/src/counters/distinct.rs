@@ -1,38 +1,41 @@
 //! The different numbers among a few, such as the sectors of a request.
 
 /// Maximum number of different numbers.
-pub(crate) const MAX_DISTINCT: usize = 64;
+const MAX_DISTINCT: usize = 64;
 /// Slots of the hash table, twice as many.
-const SLOTS: usize = 2 * MAX_DISTINCT;
-/// A slot without a number.
-const FREE: u8 = u8::MAX;
+pub(crate) const SLOTS: usize = 2 * MAX_DISTINCT;
 
-/// Up to [`MAX_DISTINCT`] different numbers, in the order in which they were added.
+/// Up to 64 different numbers, in the order in which they were added: a hash table.
 pub(crate) struct Distinct {
-    numbers: [u64; MAX_DISTINCT],
+    numbers: [u64; SLOTS],
+    /// Whether a slot has a number.
+    used: [bool; SLOTS],
+    /// The slots of the numbers, in the order in which they were added.
+    order: [u8; MAX_DISTINCT],
     len: usize,
-    /// The place of a number in `numbers`, at the first free slot from its hash on.
-    slots: [u8; SLOTS],
 }
 
 impl Distinct {
     pub const fn new() -> Self {
         Self {
-            numbers: [0; MAX_DISTINCT],
+            numbers: [0; SLOTS],
+            used: [false; SLOTS],
+            order: [0; MAX_DISTINCT],
             len: 0,
-            slots: [FREE; SLOTS],
         }
     }
 
     /// Forgets all numbers.
+    #[inline(always)]
     pub fn clear(&mut self) {
         self.len = 0;
-        self.slots = [FREE; SLOTS];
+        self.used = [false; SLOTS];
     }
 
-    /// The numbers in their order.
-    pub fn numbers(&self) -> &[u64] {
-        &self.numbers[..self.len]
+    /// The slots of the numbers, and the numbers, in their order.
+    pub fn iter(&self) -> impl Iterator<Item = (usize, u64)> + '_ {
+        let slots = self.order[..self.len].iter().map(|&slot| usize::from(slot));
+        slots.map(|slot| (slot, self.numbers[slot]))
     }
 
     /// How many there are.
@@ -40,30 +43,22 @@ impl Distinct {
         self.len
     }
 
-    /// Adds a number, if it is not there. Returns whether it was not.
-    pub fn is_new(&mut self, number: u64) -> bool {
-        let len = self.len;
-        self.add(number) == len
-    }
-
-    /// Adds a number, if it is not there. Returns its place.
+    /// Adds a number, if it is not there. Returns its slot, which is less than [`SLOTS`], and whether it is new.
     #[inline(always)]
-    pub fn add(&mut self, number: u64) -> usize {
+    pub fn add(&mut self, number: u64) -> (usize, bool) {
         // Multiplied by 2^64 divided by the golden ratio, neighbouring numbers lie far apart.
         let mut slot = (number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 57) as usize;
-        loop {
-            let place = usize::from(self.slots[slot]);
-            if place == usize::from(FREE) {
-                self.slots[slot] = self.len as u8;
-                self.numbers[self.len] = number;
-                self.len += 1;
-                return self.len - 1;
-            }
-            if self.numbers[place] == number {
-                return place;
+        while self.used[slot] {
+            if self.numbers[slot] == number {
+                return (slot, false);
             }
             slot = (slot + 1) % SLOTS;
         }
+        self.used[slot] = true;
+        self.numbers[slot] = number;
+        self.order[self.len] = slot as u8;
+        self.len += 1;
+        (slot, true)
     }
 }
 
@@ -72,22 +67,25 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_number_has_one_place_in_the_order_of_the_first() {
+    fn numbers_keep_the_order_in_which_they_came_first() {
         let mut distinct = Distinct::new();
-        let added = [7, 0, 7, u64::MAX, 0, 9].map(|number| distinct.add(number));
-        assert_eq!(added, [0, 1, 0, 2, 1, 3]);
-        assert_eq!(distinct.numbers(), [7, 0, u64::MAX, 9]);
+        let new = [7, 0, 7, u64::MAX, 0, 9].map(|number| distinct.add(number).1);
+        assert_eq!(new, [true, true, false, true, false, true]);
+        let numbers: Vec<_> = distinct.iter().map(|(_, number)| number).collect();
+        assert_eq!(numbers, [7, 0, u64::MAX, 9]);
+        distinct.clear();
+        assert_eq!((distinct.len(), distinct.add(9).1), (0, true));
     }
 
     #[test]
     fn as_many_as_fit_are_told_apart() {
         for stride in [1, 128, 1 << 32, 0x9e37_79b9] {
             let mut distinct = Distinct::new();
-            for round in 0..2 {
-                for number in 0..MAX_DISTINCT as u64 {
-                    let place = distinct.add(number.wrapping_mul(stride));
-                    assert_eq!(place as u64, number, "round {round}, stride {stride}");
-                }
+            let numbers = (0..MAX_DISTINCT as u64).map(|number| number.wrapping_mul(stride));
+            let slots: Vec<_> = numbers.clone().map(|number| distinct.add(number)).collect();
+            for (number, (slot, is_new)) in numbers.zip(slots) {
+                assert!(is_new, "{number}, stride {stride}");
+                assert_eq!(distinct.add(number), (slot, false), "stride {stride}");
             }
             assert_eq!(distinct.len(), MAX_DISTINCT);
         }

@@ -49,8 +49,20 @@ impl LaneEvents {
         self.chain.set(START);
     }
 
-    /// Adds an event. Returns whether [`WarpEvents::is_full`] must be asked.
+    /// Adds an event, if there is room and [`WarpEvents::is_full`] need not be asked. Returns whether it has.
     #[inline(always)]
+    pub fn push_likely(&self, chain: u32, event: Event) -> bool {
+        // SAFETY: as in `push`.
+        let events = unsafe { &mut *self.events.get() };
+        let has_room = events.len() + 1 < self.limit.get() && events.len() < events.capacity();
+        if has_room {
+            self.chain.set(chain);
+            events.push(event);
+        }
+        has_room
+    }
+
+    /// Adds an event. Returns whether [`WarpEvents::is_full`] must be asked.
     pub fn push(&self, chain: u32, event: Event) -> bool {
         self.chain.set(chain);
         // SAFETY: `events` is not shared with other threads, and no other reference to it is in use: see the field.

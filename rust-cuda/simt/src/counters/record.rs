@@ -2,7 +2,6 @@
 
 use std::cell::RefCell;
 use std::hint::black_box;
-use std::mem::MaybeUninit;
 use std::panic::Location;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -80,38 +79,53 @@ impl Recorder {
         black_box(&base);
     }
 
-    /// Records what a thread does at the caller's place in the kernel: an access at `address`, or a collective
-    /// operation of the lanes of the mask `address`. [`run`](Self::run) runs the thread. Returns whether it must wait
-    /// until events have been merged.
-    ///
-    /// It is inlined into one function only: where that has its variables on the stack must always be the same.
+    /// Records what a thread does at a place in the kernel: an access at `address`, or a collective operation of the
+    /// lanes of the mask `address`. [`run`](Self::run) runs the thread, and `top` is the address of a variable of the
+    /// caller, always the same variable. Returns false, and does nothing, if it is not what was done there before, or if
+    /// there is more to do.
     #[inline(always)]
-    pub fn record(
+    pub fn record_likely(
         &self,
         thread: u32,
+        top: usize,
         instruction: Instruction,
         address: u64,
         location: &'static Location<'static>,
     ) -> bool {
-        let top = MaybeUninit::<usize>::uninit();
         let lane = &self.lanes[thread as usize];
-        let stack = Stack {
-            top: (&raw const top).addr(),
-            base: lane.base.get(),
+        let base = lane.base.get();
+        // SAFETY: the reference is not used any more when this function returns, and nothing else runs meanwhile.
+        let Ok(sites) = (unsafe { self.counting.sites.try_borrow_unguarded() }) else {
+            return false;
         };
-        let sites = self.counting.sites.borrow();
         // SAFETY: `run` has set the base to a variable of its own, and it has called the kernel.
-        let found = unsafe { sites.find(stack, lane.chain.get(), instruction, location) };
-        drop(sites);
-        let (chain, site) = found.unwrap_or_else(|| {
-            let mut sites = self.counting.sites.borrow_mut();
-            // SAFETY: as above.
-            unsafe { sites.find_unlikely(stack, lane.chain.get(), instruction, location) }
-        });
+        let found =
+            unsafe { sites.find(Stack { top, base }, lane.chain.get(), instruction, location) };
+        match found {
+            None => false,
+            Some((chain, site)) => lane.push_likely(chain, Event { site, address }),
+        }
+    }
+
+    /// Does [`record_likely`](Self::record_likely) in any case. Returns whether the thread must wait until events have
+    /// been merged.
+    pub fn record(
+        &self,
+        thread: u32,
+        top: usize,
+        instruction: Instruction,
+        address: u64,
+        location: &'static Location<'static>,
+    ) -> bool {
+        let lane = &self.lanes[thread as usize];
+        let base = lane.base.get();
+        let mut sites = self.counting.sites.borrow_mut();
+        // SAFETY: as in `record_likely`.
+        let (chain, site) =
+            unsafe { sites.find_any(Stack { top, base }, lane.chain.get(), instruction, location) };
         lane.push(chain, Event { site, address }) && self.is_full(thread)
     }
 
-    #[cold]
     fn is_full(&self, thread: u32) -> bool {
         self.warps[(thread / WARP_SIZE) as usize].is_full(&self.lanes[thread as usize])
     }

@@ -13,7 +13,7 @@
 //! operation have consecutive words, or words of different lines, or the same word.
 
 use super::contention;
-use super::distinct::{Distinct, MAX_DISTINCT};
+use super::distinct::{Distinct, SLOTS};
 use super::report::GlobalCounters;
 use super::request::Request;
 use super::trace::RequestKind;
@@ -27,8 +27,8 @@ const MAX_BYTES: u32 = 32;
 pub(crate) struct Sectors {
     /// The address of each sector divided by 32, in the order of the first lanes that touch it.
     numbers: Distinct,
-    /// For each of these, a bit for each byte of the sector that lanes ask for.
-    bytes: [u32; MAX_DISTINCT],
+    /// By the slots of these, a bit for each byte of the sector that lanes ask for.
+    bytes: [u32; SLOTS],
     /// The number of these bits.
     count: u64,
 }
@@ -38,7 +38,7 @@ impl Sectors {
     pub const fn new() -> Self {
         Self {
             numbers: Distinct::new(),
-            bytes: [0; MAX_DISTINCT],
+            bytes: [0; SLOTS],
             count: 0,
         }
     }
@@ -78,21 +78,20 @@ impl Sectors {
         }
     }
 
-    /// Adds a sector, if it is not there. Returns its place.
+    /// Adds a sector, if it is not there. Returns its slot.
     #[inline(always)]
     fn add(&mut self, number: u64) -> usize {
-        let len = self.numbers.len();
-        let place = self.numbers.add(number);
-        if place == len {
-            self.bytes[place] = 0;
+        let (slot, is_new) = self.numbers.add(number);
+        if is_new {
+            self.bytes[slot] = 0;
         }
-        place
+        slot
     }
 
-    /// Notes that a lane asks for `count` bytes of a sector.
+    /// Notes that a lane asks for `count` bytes of the sector in a slot.
     #[inline(always)]
-    fn ask(&mut self, place: usize, bytes: u32, count: u32) {
-        let asked = &mut self.bytes[place];
+    fn ask(&mut self, slot: usize, bytes: u32, count: u32) {
+        let asked = &mut self.bytes[slot % SLOTS];
         // Counting bits takes longer, and most lanes ask for bytes of which nobody or somebody has asked for all.
         let new = bytes & !*asked;
         if new == bytes {
@@ -105,8 +104,8 @@ impl Sectors {
 
     /// The number of each sector, and a bit for each byte of it that lanes ask for.
     pub fn iter(&self) -> impl Iterator<Item = (u64, u32)> + '_ {
-        let numbers = self.numbers.numbers().iter().copied();
-        numbers.zip(self.bytes.iter().copied())
+        let numbers = self.numbers.iter();
+        numbers.map(|(slot, number)| (number, self.bytes[slot]))
     }
 
     /// What the request adds to the counters of its kind.

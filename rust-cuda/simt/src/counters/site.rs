@@ -120,14 +120,14 @@ impl Sites {
         is_same.then_some((likely, chain.site))
     }
 
-    /// Does [`find`](Self::find) for any chain.
+    /// Does [`find`](Self::find) for any chain, which is the one to follow from now on.
     ///
     /// # Safety
     ///
     /// As for `find`.
     #[cold]
     #[inline(never)]
-    pub unsafe fn find_unlikely(
+    pub unsafe fn find_any(
         &mut self,
         stack: Stack,
         last: u32,
