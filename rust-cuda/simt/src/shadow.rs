@@ -35,6 +35,7 @@ pub(crate) struct Record {
 
 impl Record {
     /// A record of an access by `lane` now. `block` is the number of its block, or 0 in shared memory.
+    #[inline(always)]
     pub fn new(
         lane: &Lane,
         block: u32,
@@ -245,6 +246,7 @@ impl ReadCell {
 static ANCHOR: u8 = 0;
 
 /// A location in 32 bits; zero if it does not fit.
+#[inline(always)]
 fn encode(location: &'static Location<'static>) -> u32 {
     let distance =
         ptr::from_ref(location).expose_provenance() as i64 - ptr::from_ref(&ANCHOR).addr() as i64;
