@@ -99,7 +99,7 @@ pub use scalar::Scalar;
 #[cfg(feature = "spgemm")]
 pub use spgemm::{Spgemm, SpgemmElement, SpgemmKernel, SpgemmOptions, SpgemmProduct, spgemm};
 #[cfg(feature = "spmm")]
-pub use spmm::{Reduction, RowOrder, Spmm, SpmmElement, SpmmKernel, SpmmOptions};
+pub use spmm::{Reduction, RowOrder, Spmm, SpmmElement, SpmmKernel, SpmmOptions, Spmv};
 
 /// Tests the code of the README.
 #[cfg(doctest)]

@@ -1,12 +1,14 @@
 //! Buffers of device memory.
 
 use super::error::DeviceError;
+use super::queue::Queue;
 use super::slice::DeviceSlice;
 use super::slice_mut::DeviceSliceMut;
 use super::uses::{Access, Uses};
 use super::{Backend, Device, on_backend};
 use cuda_std::element::Element;
 use cuda_std::memory::{Global, GlobalMut};
+use std::any::Any;
 use std::fmt;
 use std::marker::PhantomData;
 use std::mem::ManuallyDrop;
@@ -29,7 +31,17 @@ pub(super) struct Memory {
     /// 0 if it has no bytes.
     pub address: u64,
     uses: ManuallyDrop<Uses>,
+    /// Memory that belongs to someone else, and is not freed here.
+    lent: Option<Lent>,
     device: Device,
+}
+
+/// What happens to memory of someone else in the end.
+struct Lent {
+    /// The stream on which it was lent: it waits for all others that have used the memory.
+    queue: Arc<Queue>,
+    /// Dropped then.
+    _owner: Box<dyn Any + Send + Sync>,
 }
 
 impl<T: Element> DeviceBuffer<T> {
@@ -52,6 +64,7 @@ impl<T: Element> DeviceBuffer<T> {
         let memory = Memory {
             address,
             uses: ManuallyDrop::new(Uses::new(queue)),
+            lent: None,
             device: device.clone(),
         };
         Ok(Self {
@@ -59,6 +72,34 @@ impl<T: Element> DeviceBuffer<T> {
             len,
             element: PhantomData,
         })
+    }
+
+    /// A buffer of memory that belongs to someone else.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Device::buffer_from_raw`], whose checks have passed.
+    pub(super) unsafe fn lent(
+        device: &Device,
+        address: u64,
+        len: usize,
+        owner: Box<dyn Any + Send + Sync>,
+    ) -> Self {
+        let queue = device.streams.current();
+        let memory = Memory {
+            address,
+            uses: ManuallyDrop::new(Uses::new(Arc::clone(&queue))),
+            lent: Some(Lent {
+                queue,
+                _owner: owner,
+            }),
+            device: device.clone(),
+        };
+        Self {
+            memory: Arc::new(memory),
+            len,
+            element: PhantomData,
+        }
     }
 
     /// The number of elements.
@@ -231,7 +272,9 @@ impl Drop for Memory {
     fn drop(&mut self) {
         // SAFETY: nobody uses it afterwards.
         let uses = unsafe { ManuallyDrop::take(&mut self.uses) };
-        if self.address != 0 {
+        if let Some(lent) = &self.lent {
+            uses.into_users().make_wait(&lent.queue);
+        } else if self.address != 0 {
             let users = uses.into_users();
             // A failure here is that of an earlier launch, which another call reports.
             let _ = on_backend!(&*self.device.backend, device => device.free(self.address, users));

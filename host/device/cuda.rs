@@ -34,6 +34,7 @@ use memory_pool::MemoryPool;
 use module::{EntryPoint, Modules};
 pub(super) use queue::CudaQueue;
 pub(super) use recording::{CudaGraph, CudaRecording};
+use std::any::Any;
 use std::ffi::c_void;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -78,10 +79,14 @@ impl Cuda {
     ///
     /// # Safety
     ///
-    /// The stream is of this context, and lives as long as it is used here.
-    pub unsafe fn queue_of(&self, stream: *mut c_void) -> CudaQueue {
+    /// The stream is of this context, and lives as long as `owner` or as it is used here.
+    pub unsafe fn queue_of(
+        &self,
+        stream: *mut c_void,
+        owner: Box<dyn Any + Send + Sync>,
+    ) -> CudaQueue {
         // SAFETY: the caller's contract.
-        CudaQueue::new(unsafe { Stream::borrowed(stream, &self.context) })
+        CudaQueue::new(unsafe { Stream::borrowed(stream, &self.context, owner) })
     }
 
     /// Copies to the device; `bytes` may be changed afterwards.
@@ -223,6 +228,11 @@ impl Cuda {
     pub fn raw_stream(&self, queue: &CudaQueue) -> Result<*mut c_void, DeviceError> {
         self.enter()?;
         Ok(queue.stream().as_raw().cast())
+    }
+
+    /// The driver's handle of the context.
+    pub fn raw_context(&self) -> *mut c_void {
+        self.context.as_raw()
     }
 
     /// Makes the device's context current on this thread.

@@ -3,6 +3,7 @@
 use super::error::DeviceError;
 use super::queue::Queue;
 use super::{Backend, Device};
+use std::any::Any;
 use std::ffi::c_void;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -120,9 +121,18 @@ impl Device {
         Ok(self.open_stream(queue, false))
     }
 
+    /// The device's own stream: where work goes outside any scope.
+    pub fn own_stream(&self) -> Stream {
+        Stream(Arc::new(OpenStream {
+            queue: Arc::clone(&self.streams.own),
+            borrowed: false,
+            device: self.clone(),
+        }))
+    }
+
     /// A stream of this device that belongs to someone else: a `CUstream`, which is also a `cudaStream_t`, such as
     /// PyTorch's `torch.cuda.current_stream().cuda_stream`. Null is the legacy default stream. It is not destroyed
-    /// here.
+    /// here; `owner` is dropped when nothing uses it any more. Pass what keeps the stream alive, or `()`.
     ///
     /// Work that others put into the stream keeps its order with the work that goes there from here. Buffers of this
     /// device are ordered among all its streams, as with [`new_stream`](Self::new_stream).
@@ -133,18 +143,22 @@ impl Device {
     ///
     /// # Safety
     ///
-    /// The stream is of this device's context, and it lives until the handle, its clones, and timers and transfers that
-    /// were started on it are dropped. It is not being captured.
-    pub unsafe fn stream_from_raw(&self, stream: *mut c_void) -> Result<Stream, DeviceError> {
+    /// The stream is of this device's context, and is not being captured. It lives until `owner` is dropped, or else
+    /// until the handle, its clones, and timers that were started on it are dropped.
+    pub unsafe fn stream_from_raw(
+        &self,
+        stream: *mut c_void,
+        owner: impl Any + Send + Sync,
+    ) -> Result<Stream, DeviceError> {
         match &*self.backend {
             Backend::Emulator(_) => {
-                let (_, device) = (stream, self.identity().to_owned());
+                let (_, _, device) = (stream, owner, self.identity().to_owned());
                 Err(DeviceError::NoCudaStream { device })
             }
             #[cfg(cuda)]
             Backend::Cuda(cuda) => {
                 // SAFETY: the caller's contract.
-                let queue = unsafe { cuda.queue_of(stream) };
+                let queue = unsafe { cuda.queue_of(stream, Box::new(owner)) };
                 Ok(self.open_stream(self.streams.own.beside_of_cuda(queue), true))
             }
         }

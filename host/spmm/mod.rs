@@ -10,6 +10,7 @@ mod options;
 mod plan;
 mod product;
 mod run;
+mod spmv;
 
 use crate::csr::{DeviceCsr, DevicePattern};
 use crate::device::{Device, DeviceBuffer};
@@ -22,6 +23,7 @@ use plan::order::{self, OrderedRows};
 use plan::{Choices, default_kernel, requested_kernel};
 use product::task_sizes::ItemSizes;
 use product::tasks::divide_into_column_blocks;
+pub use spmv::Spmv;
 use sprs::CsMatViewI;
 use std::borrow::Cow;
 use std::fmt;

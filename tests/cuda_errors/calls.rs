@@ -146,7 +146,7 @@ fn a_context_and_a_stream_of_someone_else_are_not_destroyed() {
             let mut y = device.zeros::<u32>(5).unwrap();
             launch(&device, &mut y);
             // SAFETY: as above.
-            let theirs: Stream = unsafe { device.stream_from_raw(second).unwrap() };
+            let theirs: Stream = unsafe { device.stream_from_raw(second, ()).unwrap() };
             theirs.scope(|| launch(&device, &mut y));
             let found = calls();
             assert!(found.contains(&"launch in 0x7100".to_owned()), "{found:?}");

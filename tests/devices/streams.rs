@@ -225,13 +225,17 @@ fn someone_elses_stream_is_used_and_is_given_back() {
         let raw = theirs.scope(|| device.cuda_stream().unwrap());
         let Some(raw) = raw else {
             // SAFETY: it is refused.
-            let error = unsafe { device.stream_from_raw(std::ptr::null_mut()).unwrap_err() };
+            let error = unsafe {
+                device
+                    .stream_from_raw(std::ptr::null_mut(), ())
+                    .unwrap_err()
+            };
             assert!(matches!(error, DeviceError::NoCudaStream { .. }), "{error}");
             continue;
         };
         let (x, mut y) = (number(&device, 10), number(&device, 0));
         // SAFETY: `theirs` outlives it.
-        let stream = unsafe { device.stream_from_raw(raw).unwrap() };
+        let stream = unsafe { device.stream_from_raw(raw, ()).unwrap() };
         stream.scope(|| {
             assert_eq!(device.cuda_stream().unwrap(), Some(raw));
             increment(&device, LONG, &x, &mut y);
@@ -242,7 +246,7 @@ fn someone_elses_stream_is_used_and_is_given_back() {
         assert_eq!(again.unwrap(), [11], "{device}");
         let mut z = number(&device, 0);
         // SAFETY: as above. Null is the legacy default stream, which lives for ever.
-        let null = unsafe { device.stream_from_raw(std::ptr::null_mut()).unwrap() };
+        let null = unsafe { device.stream_from_raw(std::ptr::null_mut(), ()).unwrap() };
         null.scope(|| increment(&device, LONG, &y, &mut z));
         drop(null);
         drop(theirs);

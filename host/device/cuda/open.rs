@@ -49,7 +49,7 @@ impl Cuda {
         let ordinal = context.ordinal()?;
         let wanted = Wanted::new(device(ordinal)?)?;
         // SAFETY: the caller's contract; the stream keeps the context, and that its owner.
-        let stream = unsafe { Stream::borrowed(stream, &context) };
+        let stream = unsafe { Stream::borrowed(stream, &context, Box::new(())) };
         Ok(wanted.in_context(ordinal, context, stream))
     }
 }

@@ -48,6 +48,10 @@ impl Context {
         }
     }
 
+    pub fn as_raw(&self) -> *mut c_void {
+        self.raw.cast()
+    }
+
     /// Makes it current on this thread: a few nanoseconds if it is already.
     pub fn make_current(&self) -> Result<(), DriverError> {
         // SAFETY: the context is alive.

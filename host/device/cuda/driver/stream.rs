@@ -6,16 +6,17 @@ use crate::device::error::DriverError;
 use cuda_std::launch::LaunchConfig;
 use cust::function::Function;
 use cust::sys::{self, CUstream, CUstream_flags};
+use std::any::Any;
 use std::ffi::{c_uint, c_void};
+use std::fmt;
 use std::ptr;
 use std::sync::Arc;
 
 /// A stream in a context. Every function makes the context current.
-#[derive(Debug)]
 pub(in crate::device) struct Stream {
     raw: CUstream,
-    /// Whether it was made here.
-    owned: bool,
+    /// What keeps a stream of someone else alive; `None` for one that was made here.
+    owner: Option<Box<dyn Any + Send + Sync>>,
     context: Arc<Context>,
 }
 
@@ -44,7 +45,7 @@ impl Stream {
         })?;
         Ok(Self {
             raw,
-            owned: true,
+            owner: None,
             context: Arc::clone(context),
         })
     }
@@ -53,11 +54,15 @@ impl Stream {
     ///
     /// # Safety
     ///
-    /// The stream is of this context, and lives as long as it is used here.
-    pub unsafe fn borrowed(raw: *mut c_void, context: &Arc<Context>) -> Self {
+    /// The stream is of this context, and lives as long as `owner` or as it is used here.
+    pub unsafe fn borrowed(
+        raw: *mut c_void,
+        context: &Arc<Context>,
+        owner: Box<dyn Any + Send + Sync>,
+    ) -> Self {
         Self {
             raw: raw.cast(),
-            owned: false,
+            owner: Some(owner),
             context: Arc::clone(context),
         }
     }
@@ -157,9 +162,15 @@ impl Stream {
     }
 }
 
+impl fmt::Debug for Stream {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Stream({:?} in {:?})", self.raw, self.context)
+    }
+}
+
 impl Drop for Stream {
     fn drop(&mut self) {
-        if self.owned {
+        if self.owner.is_none() {
             // If that fails, the context is lost, and the stream with it.
             let _ = self.context.make_current();
             // SAFETY: the stream was made here; the driver finishes its work first.
