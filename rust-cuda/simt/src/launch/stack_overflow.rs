@@ -10,8 +10,8 @@ use std::ptr;
 use std::sync::{Once, OnceLock};
 
 use crate::block::Lane;
-use crate::current::try_current;
-use crate::fiber::Stacks;
+use crate::block::current::try_current;
+use crate::threads::fiber::Stacks;
 
 /// What the process did on a segmentation fault before, and the size of a page.
 static PREVIOUS: OnceLock<(libc::sigaction, usize)> = OnceLock::new();

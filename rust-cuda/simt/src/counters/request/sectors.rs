@@ -12,11 +12,11 @@
 //! On an H200 both rules give exactly the sectors of the kernels of the SpMM ladder. In these, lanes of an atomic
 //! operation have consecutive words, or words of different lines, or the same word.
 
-use super::contention;
-use super::distinct::{Distinct, SLOTS};
-use super::report::GlobalCounters;
-use super::request::Request;
-use super::trace::RequestKind;
+use crate::counters::report::GlobalCounters;
+use crate::counters::request::Request;
+use crate::counters::request::contention;
+use crate::counters::request::distinct::{Distinct, SLOTS};
+use crate::counters::trace::RequestKind;
 
 /// Bytes of a sector, the unit of transfers between L1, L2 and memory.
 pub(crate) const SECTOR: u64 = 32;
@@ -135,8 +135,8 @@ fn atomic_sectors(request: &Request) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::request::tests::request;
     use super::*;
+    use crate::counters::request::tests::request;
 
     /// Sectors and bytes of a request in which all lanes access `bytes`.
     fn count(kind: RequestKind, bytes: u32, address: impl Fn(u64) -> Option<u64>) -> (u64, u64) {

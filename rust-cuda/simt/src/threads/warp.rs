@@ -3,6 +3,7 @@
 use std::cell::{Cell, OnceCell};
 
 use crate::limits::WARP_SIZE;
+use crate::masks::bits;
 use crate::types::Product;
 
 const LANES: usize = WARP_SIZE as usize;
@@ -257,13 +258,4 @@ impl Warp {
             }
         }
     }
-}
-
-/// The positions of the bits that are set, lowest first.
-pub(crate) fn bits(mut mask: u32) -> impl Iterator<Item = u32> + Clone {
-    std::iter::from_fn(move || {
-        let bit = mask.trailing_zeros();
-        mask &= mask.wrapping_sub(1);
-        (bit < WARP_SIZE).then_some(bit)
-    })
 }

@@ -1,6 +1,6 @@
 //! The strongly connected components of a graph: Tarjan, "Depth-first search and linear graph algorithms" (1972).
 
-use super::successions::Successions;
+use crate::counters::record::successions::Successions;
 
 /// A site that was not visited.
 const NONE: u32 = u32::MAX;

@@ -2,8 +2,8 @@
 
 use std::cell::{Cell, RefCell, UnsafeCell};
 
-use super::site::START;
-use super::successions::Successions;
+use crate::counters::record::site::START;
+use crate::counters::record::successions::Successions;
 use crate::limits::WARP_SIZE;
 
 /// Events of a lane after which it is worth to look whether all lanes of its warp did the same. Those of a warp fit

@@ -7,9 +7,9 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use super::components::Components;
-use super::site::{COLLECTIVE, Sites};
-use super::successions::Successions;
+use crate::counters::merge::components::Components;
+use crate::counters::record::site::{COLLECTIVE, Sites};
+use crate::counters::record::successions::Successions;
 
 /// A site that is not in a part of the graph.
 const NONE: u32 = u32::MAX;

@@ -210,8 +210,8 @@ pub(crate) unsafe fn copy_in(into: *mut u8, from: &[u8]) {
 #[cfg(test)]
 mod tests {
     use super::{Word, copy_in, copy_out, load, store, update};
-    use crate::buffer::Zeroed;
-    use crate::memory::AlignedBytes;
+    use crate::memory::allocations::AlignedBytes;
+    use crate::memory::buffer::Zeroed;
 
     /// The memory that the threads of a test access at the same time.
     fn shared_bytes(threads: &[&(dyn Fn(*mut u8) + Sync)]) {

@@ -4,9 +4,9 @@ use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
-use super::distinct::{Distinct, SLOTS};
-use super::report::ContendedWord;
-use super::request::Request;
+use crate::counters::report::ContendedWord;
+use crate::counters::request::Request;
+use crate::counters::request::distinct::{Distinct, SLOTS};
 
 /// Calls `each` for each active lane with its address, and with the number of earlier lanes with the same address.
 pub(crate) fn ranks(request: &Request, mut each: impl FnMut(u64, u32)) {
@@ -99,9 +99,9 @@ impl Contention {
 
 #[cfg(test)]
 mod tests {
-    use super::super::request::tests::request;
-    use super::super::trace::RequestKind;
     use super::*;
+    use crate::counters::request::tests::request;
+    use crate::counters::trace::RequestKind;
 
     fn atomic(address: impl Fn(u64) -> Option<u64>) -> Request {
         request(RequestKind::GlobalReduction, 4, address)

@@ -6,10 +6,10 @@
 use std::cell::{Cell, OnceCell, RefCell};
 use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 
-use crate::buffer::Zeroed;
 use crate::limits::{MAX_SHARED, MAX_STATIC_SHARED};
-use crate::memory::AlignedBytes;
-use crate::shadow::{ReadCell, WriteCell};
+use crate::memory::allocations::AlignedBytes;
+use crate::memory::buffer::Zeroed;
+use crate::memory::shadow::{ReadCell, WriteCell};
 
 /// Number of bits of the place in an address, more than it needs: far out of bounds is not yet the next array.
 const PLACE_BITS: u32 = 20;

@@ -5,7 +5,7 @@
 
 use std::cell::Cell;
 
-use crate::shadow::Record;
+use crate::memory::shadow::Record;
 
 /// Accesses before these times are published.
 pub(crate) struct ProxyFences {

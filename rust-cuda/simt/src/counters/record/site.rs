@@ -14,11 +14,11 @@ use std::cmp::Ordering;
 use std::panic::Location;
 use std::sync::Arc;
 
-use super::instruction::Instruction;
-use super::links::Links;
-use super::source::{self, Source};
-use super::stack::{Frame, Stack};
-use super::trace::RequestKind;
+use crate::counters::record::instruction::Instruction;
+use crate::counters::record::links::Links;
+use crate::counters::record::source::{self, Source};
+use crate::counters::record::stack::{Frame, Stack};
+use crate::counters::trace::RequestKind;
 
 /// One place in a kernel's code.
 pub(crate) struct Site {

@@ -1,7 +1,7 @@
 //! The successions of sites that a warp's lanes have shown since their start, which tell the order of the sites.
 
-use super::events::Event;
-use super::site::{COLLECTIVE, Sites};
+use crate::counters::record::events::Event;
+use crate::counters::record::site::{COLLECTIVE, Sites};
 use crate::limits::WARP_SIZE;
 
 const LANES: usize = WARP_SIZE as usize;

@@ -2,21 +2,20 @@
 
 use std::fmt;
 use std::panic::Location;
-use std::sync::{Arc, Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-use crate::context::Stripes;
+use crate::block::context::Stripes;
+use crate::block::current::try_current;
 use crate::counters::{CounterOptions, LaunchReport};
-use crate::current::try_current;
 use crate::fault::Fault;
-use crate::fiber::Stacks;
-use crate::launch::{Launch, Machine, Statistics};
-use crate::memory::{MemoryError, Table};
-use crate::panic::install_hook;
-use crate::types::{Checks, Options};
-use crate::word::{copy_in, copy_out};
-
-/// A function that is called with the number of finished blocks and of all blocks of a launch.
-pub type Progress = Arc<dyn Fn(u64, u64) + Send + Sync>;
+use crate::launch::machine::{Launch, Machine, Statistics};
+use crate::launch::options::Options;
+use crate::launch::panic::install_hook;
+use crate::memory::MemoryError;
+use crate::memory::allocations::Table;
+use crate::memory::word::{copy_in, copy_out};
+use crate::threads::fiber::Stacks;
+use crate::types::{Checks, Progress};
 
 /// An emulated GPU: device memory and launches.
 ///
@@ -257,7 +256,7 @@ impl Emulator {
         // Dropped after the locks: what the function owns may use the emulator then.
         let progress = self.progress().clone();
         #[cfg(unix)]
-        crate::stack_overflow::install_handler();
+        crate::launch::stack_overflow::install_handler();
         let mut launches = lock(&self.launches);
         // Zero is the tag of records that hold no access.
         *launches = launches.wrapping_add(1).max(1);

@@ -62,7 +62,7 @@ pub(crate) fn of(
 /// The places in the text of a backtrace, up to the function of the emulator that has called the kernel.
 fn parse(text: &str) -> Vec<Place> {
     let inner = text
-        .find("simt::scheduler::")
+        .find("simt::launch::scheduler::")
         .map_or(text, |end| &text[..end]);
     let places = inner.lines().filter_map(|line| {
         let mut parts = line.trim_start().strip_prefix("at ")?.rsplitn(3, ':');
@@ -128,7 +128,7 @@ mod tests {
         let text = "   0: simt::lane::memory::load_at\n             at /simt/src/lane/memory.rs:40:10\n   \
                     1: kernel::row\n             at C:/kernel.rs:7:21\n   2: no::debug::information\n   \
                     3: kernel::matrix\n             at C:/kernel.rs:9:5\n   \
-                    4: simt::scheduler::Handoff::run_thread\n             at /simt/src/scheduler.rs:3:1\n";
+                    4: simt::launch::scheduler::Handoff::run_thread\n             at /simt/src/launch/scheduler.rs:3:1\n";
         let expected = [
             ("C:/kernel.rs", 9, 5),
             ("C:/kernel.rs", 7, 21),

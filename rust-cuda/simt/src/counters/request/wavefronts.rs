@@ -1,12 +1,12 @@
 //! The wavefronts of a request to shared memory: which lanes reach which bank in which pass.
 //!
-//! Pictures need the lanes. [`banks`](super::banks) only counts, without an allocation, as every request of a launch is
+//! Pictures need the lanes. [`banks`](crate::counters::request::banks) only counts, without an allocation, as every request of a launch is
 //! counted; a test compares the two. Hardware does not say which word of a bank comes first; here it is the word of the
 //! least lane.
 
-use super::banks::{BANKS, WORD, lanes_of_a_part};
-use super::request::Request;
-use super::trace::RequestKind;
+use crate::counters::request::Request;
+use crate::counters::request::banks::{BANKS, WORD, lanes_of_a_part};
+use crate::counters::trace::RequestKind;
 use crate::limits::WARP_SIZE;
 
 /// One pass over the banks.
@@ -53,9 +53,9 @@ pub(crate) fn wavefronts(request: &Request) -> Vec<Wavefront> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::banks::count;
-    use super::super::request::tests::request;
     use super::*;
+    use crate::counters::request::banks::count;
+    use crate::counters::request::tests::request;
 
     #[test]
     fn there_are_as_many_wavefronts_as_the_counters_say() {

@@ -11,9 +11,9 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 
 use crate::block::{Block, Lane};
-use crate::clock::{BlockClock, Clock};
 use crate::limits::WARP_SIZE;
-use crate::shadow::Record;
+use crate::memory::clock::{BlockClock, Clock};
+use crate::memory::shadow::Record;
 use crate::types::Space;
 
 /// A clock for the threads of one block, and one for all threads of the device.

@@ -13,15 +13,15 @@ use std::thread::yield_now;
 
 use corosensei::Yielder;
 
+use crate::block::context::Context;
+use crate::block::current::set_current;
+use crate::block::stall::{Quiet, Turns};
 use crate::block::{Block, Lane};
-use crate::context::Context;
 use crate::counters::{Counting, Totals};
-use crate::current::set_current;
 use crate::fault::FaultKind;
-use crate::fiber::{Fiber, Resume, Stacks, coloured};
-use crate::panic;
-use crate::stall::{Quiet, Turns};
-use crate::steps::LaunchFailed;
+use crate::launch::panic;
+use crate::threads::fiber::{Fiber, Resume, Stacks, coloured};
+use crate::threads::steps::LaunchFailed;
 
 pub(crate) struct Worker<'a> {
     context: &'a Context<'a>,
@@ -88,7 +88,7 @@ impl<'a> Worker<'a> {
     /// has counted.
     pub fn run(mut self) -> (u64, Option<Totals>) {
         #[cfg(unix)]
-        let _signal_stack = crate::stack_overflow::SignalStack::lend();
+        let _signal_stack = crate::launch::stack_overflow::SignalStack::lend();
         let mut resident: VecDeque<(Rc<Block>, Turns)> = VecDeque::new();
         let mut spare: Vec<Rc<Block>> = Vec::new();
         let mut quiet = Quiet::default();
@@ -153,7 +153,7 @@ impl<'a> Worker<'a> {
         }
         let position = self.taken.next()?;
         Some(seed.map_or(position, |seed| {
-            crate::order::permute(position, blocks, seed)
+            crate::threads::order::permute(position, blocks, seed)
         }))
     }
 

@@ -8,12 +8,12 @@ use std::sync::atomic::{
 use std::sync::{Arc, Mutex};
 use std::thread::yield_now;
 
+use crate::block::hand_offs::DeviceHandOffs;
+use crate::block::stall::Stalls;
 use crate::counters::CountedLaunch;
-use crate::emulator::Progress;
 use crate::fault::Fault;
-use crate::hand_offs::DeviceHandOffs;
-use crate::memory::Entries;
-use crate::stall::Stalls;
+use crate::memory::allocations::Entries;
+use crate::types::Progress;
 
 pub(crate) struct Context<'a> {
     pub kernel: &'a str,

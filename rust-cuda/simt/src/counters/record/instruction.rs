@@ -1,6 +1,6 @@
 //! What a lane executes at a site: a kind of request, and the size of an access.
 
-use super::trace::RequestKind;
+use crate::counters::trace::RequestKind;
 
 /// Sizes of an access: none, and the powers of two up to 32 bytes.
 const SIZES: u32 = 7;

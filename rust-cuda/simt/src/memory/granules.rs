@@ -4,8 +4,8 @@ use std::ops::RangeInclusive;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU8, AtomicU16, Ordering::Relaxed};
 
-use crate::buffer::{Zeroable, Zeroed};
-use crate::shadow::{ReadCell, WriteCell};
+use crate::memory::buffer::{Zeroable, Zeroed};
+use crate::memory::shadow::{ReadCell, WriteCell};
 
 /// Shadow memory: what the checks know about each granule of an allocation.
 pub(crate) struct Shadow {

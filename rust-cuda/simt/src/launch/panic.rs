@@ -4,8 +4,8 @@ use std::any::Any;
 use std::panic::{set_hook, take_hook};
 use std::sync::Once;
 
+use crate::block::current::try_current;
 use crate::block::{Block, Lane};
-use crate::current::try_current;
 use crate::fault::{FaultKind, SourceLocation};
 
 /// Wraps the panic hook of the process, once. The default hook may print a backtrace, which could overflow the stack of

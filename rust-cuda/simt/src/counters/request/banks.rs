@@ -16,12 +16,12 @@
 //! `l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_{ld,st}.sum`. Both also count cycles in which other traffic held
 //! the data banks; their difference does not. It is exact where a kernel has no bank conflicts.
 
-use super::distinct::Distinct;
-use super::report::SharedCounters;
-use super::request::Request;
-use super::trace::RequestKind;
+use crate::counters::report::SharedCounters;
+use crate::counters::request::Request;
+use crate::counters::request::distinct::Distinct;
+use crate::counters::trace::RequestKind;
 use crate::limits::WARP_SIZE;
-use crate::warp::bits;
+use crate::masks::bits;
 
 /// Banks of shared memory.
 pub(crate) const BANKS: usize = 32;
@@ -99,8 +99,8 @@ fn passes(request: &Request, part: u32) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::request::tests::request;
     use super::*;
+    use crate::counters::request::tests::request;
 
     /// Wavefronts and bank conflicts.
     fn counts(kind: RequestKind, bytes: u32, address: impl Fn(u64) -> Option<u64>) -> (u64, u64) {

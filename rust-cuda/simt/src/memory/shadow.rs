@@ -1,16 +1,37 @@
 //! The race detector: the last accesses to each granule, and whether they happened before a new access.
 //!
 //! A granule has a record of its last write and records of up to 33 reads since then. A record has the logical time of
-//! the access; the clock of a block advances at every barrier, `sync_warp` and fence. [`Lane::happens_after`] compares
-//! a record with a lane's current time, and [`Lane::has_acquired`] with what other blocks have released to it. Reads
-//! that do not fit are dropped, which can miss races but reports none that is not there.
+//! the access; the clock of a block advances at every barrier, `sync_warp` and fence. [`Accessor::happens_after`] compares
+//! a record with a lane's current time, and [`Accessor::has_acquired`] with what other blocks have released to it.
+//! Reads that do not fit are dropped, which can miss races but reports none that is not there.
 
 use std::panic::Location;
 use std::ptr;
 
-use crate::block::Lane;
-use crate::buffer::Zeroable;
-use crate::fault::AccessKind;
+use crate::memory::buffer::Zeroable;
+use crate::types::AccessKind;
+
+/// The lane that accesses memory, with what the memory model asks about it.
+pub(crate) trait Accessor {
+    /// The number of the thread in its block.
+    fn index(&self) -> u32;
+
+    /// The logical time of the lane's accesses.
+    fn time(&self) -> u32;
+
+    /// Whether an earlier access of its block happened before what the lane does now.
+    fn happens_after(&self, record: &Record) -> bool;
+
+    /// Whether fences and atomic operations order an earlier access by a thread of `block` before what the lane does
+    /// now.
+    fn has_acquired(&self, block: u32, record: &Record) -> bool;
+
+    /// Whether a barrier has ordered all accesses of the block at `time` before those from now on.
+    fn orders_block_before(&self, time: u32) -> bool;
+
+    /// Whether warp barriers have ordered all accesses of the warp at `time` before those from now on.
+    fn orders_warp_before(&self, time: u32) -> bool;
+}
 
 // The parts of `Record::thread`: the thread's index, and flags.
 const THREAD: u16 = 0x3ff;
@@ -35,8 +56,9 @@ pub(crate) struct Record {
 
 impl Record {
     /// A record of an access by `lane` now. `block` is the number of its block, or 0 in shared memory.
+    #[inline(always)]
     pub fn new(
-        lane: &Lane,
+        lane: &impl Accessor,
         block: u32,
         access_kind: AccessKind,
         bytes: u16,
@@ -94,7 +116,7 @@ impl Record {
     }
 
     /// Whether this access and `later`, which `lane` does now, race. The caller knows that one of them is a write.
-    fn races_with(&self, later: &Self, lane: &Lane) -> bool {
+    fn races_with(&self, later: &Self, lane: &impl Accessor) -> bool {
         if self.bytes & later.bytes == 0 {
             return false;
         }
@@ -152,7 +174,7 @@ pub(crate) unsafe fn check_and_record(
     tag: u32,
     access: Record,
     writes: bool,
-    lane: &Lane,
+    lane: &impl Accessor,
 ) -> Result<(), Conflict> {
     // SAFETY: the cells are valid and not aliased, by the contract of this function.
     let (write, read) = unsafe { (&mut *write, &mut *read) };
@@ -196,7 +218,7 @@ pub(crate) unsafe fn last_write(write: *const WriteCell, tag: u32) -> Option<Rec
 
 impl ReadCell {
     /// The record of a read that races with `write`, if any.
-    fn race(&self, write: &Record, lane: &Lane) -> Option<Record> {
+    fn race(&self, write: &Record, lane: &impl Accessor) -> Option<Record> {
         let warp = self.first.thread() & !31;
         let mut lanes = self.lanes;
         while lanes != 0 {
@@ -210,7 +232,7 @@ impl ReadCell {
     }
 
     /// Records a read.
-    fn record(&mut self, tag: u32, access: Record, lane: &Lane) {
+    fn record(&mut self, tag: u32, access: Record, lane: &impl Accessor) {
         let bit = 1 << (access.thread() & 31);
         let first = self.first;
         let same_kind = first.bytes == access.bytes
@@ -222,7 +244,7 @@ impl ReadCell {
             self.second.thread = 0;
         } else if first.block != access.block {
             self.second = access;
-        } else if lane.block().orders_all_before(first.time) {
+        } else if lane.orders_block_before(first.time) {
             // A barrier lies between the reads: an access that happens after this read also happens after the first.
             self.lanes = bit;
             self.first = access;
@@ -231,7 +253,7 @@ impl ReadCell {
             }
         } else if (first.thread() ^ access.thread()) & !31 != 0 {
             self.second = access;
-        } else if lane.warp().orders_all_before(first.time) {
+        } else if lane.orders_warp_before(first.time) {
             self.lanes = bit;
             self.first = access;
         } else if first.time <= access.time {
@@ -245,6 +267,7 @@ impl ReadCell {
 static ANCHOR: u8 = 0;
 
 /// A location in 32 bits; zero if it does not fit.
+#[inline(always)]
 fn encode(location: &'static Location<'static>) -> u32 {
     let distance =
         ptr::from_ref(location).expose_provenance() as i64 - ptr::from_ref(&ANCHOR).addr() as i64;

@@ -1,10 +1,11 @@
 //! What one request adds to the counters.
 
-use super::report::{CollectiveCounters, Counters};
-use super::request::Request;
-use super::sectors::Sectors;
-use super::trace::RequestKind;
-use super::{banks, contention};
+use crate::counters::report::{CollectiveCounters, Counters};
+use crate::counters::request::Request;
+use crate::counters::request::banks;
+use crate::counters::request::contention;
+use crate::counters::request::sectors::Sectors;
+use crate::counters::trace::RequestKind;
 
 /// Adds a request to the counters of its kind. Sets the sectors of a request to global memory.
 pub(crate) fn count(counters: &mut Counters, request: &Request, sectors: &mut Sectors) {

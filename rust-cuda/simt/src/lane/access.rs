@@ -4,11 +4,11 @@ use std::panic::Location;
 
 use crate::block::Lane;
 use crate::fault::{AccessKind, Buffer, FaultKind};
-use crate::granules::{Shadow, Unreadable};
-use crate::memory::{Allocation, Entry};
-use crate::regions::{OFFSET_BITS, OFFSET_MASK};
-use crate::shadow::{Conflict, Record, check_and_record, last_write};
-use crate::shared::Storage;
+use crate::memory::allocations::{Allocation, Entry};
+use crate::memory::granules::{Shadow, Unreadable};
+use crate::memory::regions::{OFFSET_BITS, OFFSET_MASK};
+use crate::memory::shadow::{Conflict, Record, check_and_record, last_write};
+use crate::memory::shared::Storage;
 use crate::types::Space;
 
 /// The launch tag of all records of shared memory. Records of earlier blocks are told apart by their time instead.
