@@ -12,8 +12,8 @@ pub(crate) use reordered::{expand, gather, number};
 pub(crate) use structure::check;
 pub use values::ValuesMut;
 
-use crate::device::{Device, DeviceBuffer};
-use crate::operand::{OperandError, check_buffer, extent};
+use crate::device::{Device, DeviceBuffer, DeviceSlice};
+use crate::operand::{OperandError, check_operand, extent};
 use cuda_std::element::Element;
 use sprs::{CsMatI, CsMatViewI};
 use std::borrow::Cow;
@@ -83,12 +83,12 @@ impl DevicePattern {
     }
 
     /// Checks that there is a value for each nonzero, on the same device.
-    pub(crate) fn check_values<T: Element>(
+    pub(crate) fn check_values<'a, T: Element>(
         &self,
         what: &'static str,
-        values: &DeviceBuffer<T>,
+        values: impl Into<DeviceSlice<'a, T>>,
     ) -> Result<(), OperandError> {
-        check_buffer(&self.device, what, values, self.nnz() as u64)
+        check_operand(&self.device, what, values, self.nnz() as u64)
     }
 }
 
@@ -131,7 +131,7 @@ impl<T: Element> DeviceCsr<T> {
         let indptr = indptr.raw_storage();
         let shape = Shape::of(a);
         shape.check_lists(indptr, col_idx.len(), values.len())?;
-        // Those of a view of some rows do not start at 0. They may descend: that is checked later.
+        // Those of a view of some rows do not start at 0. They may descend, which the device finds.
         let row_ptr = match indptr[0] {
             0 => Cow::Borrowed(indptr),
             first => Cow::Owned(indptr.iter().map(|end| end.wrapping_sub(first)).collect()),
@@ -144,11 +144,10 @@ impl<T: Element> DeviceCsr<T> {
             col_idx: device.upload(col_idx)?,
             longest_row: None,
         };
+        // The device checks the structure while the host prepares the copy of the values.
         let check = shape.start_check(&pattern)?;
-        // The host looks at the row pointers while the device looks at the columns.
-        pattern.longest_row = shape.check_lines(indptr)?;
         let values = device.upload(values)?;
-        check.finish(&row_ptr)?;
+        pattern.longest_row = Some(check.finish(shape, indptr, col_idx)?);
         Ok(Self::from_parts(pattern, values))
     }
 

@@ -1,6 +1,6 @@
 //! The values of a matrix on a device, to be overwritten.
 
-use crate::device::{DeviceBuffer, DeviceError};
+use crate::device::{DeviceBuffer, DeviceError, DeviceSliceMut};
 use cuda_std::element::Element;
 use cuda_std::memory::GlobalMut;
 use std::ops::Deref;
@@ -59,6 +59,12 @@ impl<'a, T: Element> ValuesMut<'a, T> {
     /// The pointer to the first value, for kernels that write.
     pub fn mutable(&mut self) -> GlobalMut<T> {
         self.0.mutable()
+    }
+}
+
+impl<'a, T: Element> From<&'a mut ValuesMut<'_, T>> for DeviceSliceMut<'a, T> {
+    fn from(values: &'a mut ValuesMut<'_, T>) -> Self {
+        values.0.as_mut_slice()
     }
 }
 
