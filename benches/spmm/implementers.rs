@@ -58,13 +58,35 @@ impl Implementers {
     ///
     /// A library that is insisted on and is not there; a device that does not take the gather limit's kernel.
     pub fn of(device: &Device, options: &Options) -> anyhow::Result<Self> {
+        let cusparse = options.cusparse.open(device)?;
+        Self::new(
+            device,
+            cusparse,
+            choices(options),
+            options.samples,
+            options.run.seed,
+        )
+    }
+
+    /// Those of these choices, and cuSPARSE if it is there.
+    ///
+    /// # Errors
+    ///
+    /// A device that does not take the gather limit's kernel.
+    pub fn new(
+        device: &Device,
+        cusparse: Option<Cusparse>,
+        choices: Vec<Choice>,
+        samples: u32,
+        seed: u64,
+    ) -> anyhow::Result<Self> {
         gather_limit::load(device)?;
         Ok(Self {
             device: device.clone(),
-            cusparse: options.cusparse.open(device)?,
-            choices: choices(options),
-            samples: options.samples,
-            seed: options.run.seed,
+            cusparse,
+            choices,
+            samples,
+            seed,
         })
     }
 

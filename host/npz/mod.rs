@@ -142,20 +142,15 @@ fn pointers(members: &Members<'_>, rows: u32) -> Result<Vec<u32>, NpzProblem> {
         });
     }
     let mut pointers = filled(wanted, 0u32)?;
-    let mut before = 0;
+    let mut before = 0_u32;
     for (at, (pointer, found)) in pointers.iter_mut().zip(found.iter()).enumerate() {
-        let most = if at == 0 { 0 } else { i128::from(u32::MAX) };
-        if found < before || found > most {
-            return Err(NpzProblem::Number {
-                member: "indptr",
-                at,
-                least: before,
-                most,
-                found,
-            });
-        }
-        before = found;
-        *pointer = found as u32;
+        let most = if at == 0 { 0 } else { u32::MAX };
+        let next = u32::try_from(found).ok();
+        let Some(next) = next.filter(|next| (before..=most).contains(next)) else {
+            return Err(number("indptr", at, [before, most], found));
+        };
+        before = next;
+        *pointer = next;
     }
     Ok(pointers)
 }
@@ -170,18 +165,25 @@ fn checked_indices(
     let mut indices = Vec::new();
     indices.try_reserve_exact(count)?;
     for (at, found) in found.iter().take(count).enumerate() {
-        if !(0..limit.into()).contains(&found) {
-            return Err(NpzProblem::Number {
-                member,
-                at,
-                least: 0,
-                most: i128::from(limit) - 1,
-                found,
-            });
-        }
-        indices.push(found as u32);
+        let index = u32::try_from(found).ok();
+        let Some(index) = index.filter(|&index| index < limit) else {
+            return Err(number(member, at, [0, limit.saturating_sub(1)], found));
+        };
+        indices.push(index);
     }
     Ok(indices)
+}
+
+/// The error of an element that is not in its range.
+#[cold]
+fn number(member: &'static str, at: usize, [least, most]: [u32; 2], found: i128) -> NpzProblem {
+    NpzProblem::Number {
+        member,
+        at,
+        least,
+        most,
+        found: found.to_string(),
+    }
 }
 
 /// A matrix of the format coo.

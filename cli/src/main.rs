@@ -1,0 +1,32 @@
+//! The command `warprow`: looks at sparse matrices, multiplies them, and measures how fast.
+
+#[cfg(feature = "bench")]
+mod bench;
+mod commands;
+mod completions;
+mod doctor;
+#[cfg(test)]
+mod documentation;
+mod failure;
+mod gcn;
+mod info;
+mod new;
+mod operands;
+mod output;
+mod plot;
+mod progress;
+mod results;
+mod spgemm;
+mod spmm;
+mod terminal;
+mod timing;
+
+use clap::Parser;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    match commands::Arguments::try_parse() {
+        Ok(arguments) => failure::exit_code(commands::run(&arguments)),
+        Err(usage) => failure::usage(&usage),
+    }
+}
