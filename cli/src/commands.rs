@@ -21,7 +21,7 @@ pub struct Arguments {
 const EXIT_CODES: &str = "\
 Exit codes:
   0  the result is right, or there was none to check
-  1  the result is wrong
+  1  the result is wrong, or the doctor has found a fault
   2  bad input, or a file that cannot be read or written
   3  no such device, or it has failed
 
@@ -47,7 +47,7 @@ impl Global {
         out.line("device", &device)?;
         out.value("device", device.name());
         if let Some(reason) = no_gpu {
-            out.line("", format!("no GPU: {reason}; `warprow doctor` tells more"))?;
+            out.paragraph("", format!("no GPU: {reason}; `warprow doctor` tells more"))?;
         }
         Ok(device)
     }

@@ -18,6 +18,7 @@ pub enum Failure {
     /// The user wants what cannot be.
     Input(String),
     /// The device that is wanted is not there.
+    #[cfg(feature = "bench")]
     NoDevice(String),
     /// The standard output does not take what is written.
     Stdout(io::Error),
@@ -49,7 +50,9 @@ impl Failure {
         match self {
             // The name of a device is input, and its absence is not.
             Self::Library(Error::Device(DeviceError::Selector(_))) => 2,
-            Self::Library(Error::Device(_)) | Self::NoDevice(_) => 3,
+            Self::Library(Error::Device(_)) => 3,
+            #[cfg(feature = "bench")]
+            Self::NoDevice(_) => 3,
             _ => 2,
         }
     }
@@ -59,7 +62,9 @@ impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Library(error) => error.fmt(f),
-            Self::Input(words) | Self::NoDevice(words) => f.write_str(words),
+            Self::Input(words) => f.write_str(words),
+            #[cfg(feature = "bench")]
+            Self::NoDevice(words) => f.write_str(words),
             Self::Stdout(error) => write!(f, "cannot write to the standard output: {error}"),
         }
     }

@@ -5,7 +5,8 @@ mod bench;
 mod commands;
 mod completions;
 mod doctor;
-#[cfg(test)]
+// The page has the subcommand `bench`, too.
+#[cfg(all(test, feature = "bench"))]
 mod documentation;
 mod failure;
 mod gcn;

@@ -7,13 +7,17 @@ use clap::{Args, ValueEnum};
 use ndarray::Array2;
 use std::path::Path;
 use warprow::device::available_host_memory;
-use warprow::edge_list::EdgeListOptions;
-use warprow::files::FileOptions;
+use warprow::edge_list::{EdgeListOptions, Separator};
+use warprow::files::{FileOptions, Format};
 use warprow::{CsrMatrix, Scalar, generate};
 
 /// What a file's name does not say.
 #[derive(Args)]
 pub struct InputOptions {
+    /// The format of sparse matrices [default: what the end of the name says]
+    #[arg(long, value_enum)]
+    format: Option<SparseFormat>,
+
     /// In edge lists, each edge stands for the one in the other direction too
     #[arg(long)]
     symmetric: bool,
@@ -30,13 +34,32 @@ impl InputOptions {
         if let Some((rows, columns)) = self.shape {
             edge_list = edge_list.shape(rows, columns);
         }
+        let mut options = FileOptions::default();
+        if let Some(format) = self.format {
+            options = options.format(match format {
+                SparseFormat::Mtx => Format::MatrixMarket,
+                SparseFormat::Npz => Format::Npz,
+                SparseFormat::Tsv | SparseFormat::Csv => Format::EdgeList,
+            });
+            edge_list = edge_list.separator(match format {
+                SparseFormat::Csv => Separator::Comma,
+                _ => Separator::Blanks,
+            });
+        }
         let bar = progress::waiting(format!("reading {}", path.display()));
-        let matrix = FileOptions::default()
-            .edge_list(edge_list)
-            .read_sparse(path);
+        let matrix = options.edge_list(edge_list).read_sparse(path);
         bar.finish_and_clear();
         Ok(matrix?)
     }
+}
+
+/// A format of sparse matrices.
+#[derive(Clone, Copy, ValueEnum)]
+enum SparseFormat {
+    Mtx,
+    Npz,
+    Tsv,
+    Csv,
 }
 
 /// The dense matrix of a file, the tensor of that name in a safetensors file; or random numbers of that shape.

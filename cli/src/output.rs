@@ -52,7 +52,7 @@ impl Out {
         self.line(label, terminal::wrapped(&text.to_string(), width))
     }
 
-    /// A line for people that says whether a result is right, by the word before its first colon.
+    /// A line for people that says whether a result is right, by its first word.
     pub fn verdict(&mut self, label: &str, right: bool, text: impl Display) -> Result<()> {
         let style = Style::new().fg_color(Some(if right {
             AnsiColor::Green.into()
@@ -60,7 +60,11 @@ impl Out {
             AnsiColor::Red.into()
         }));
         let text = text.to_string();
-        let (word, rest) = text.split_at(text.find(':').unwrap_or(text.len()));
+        let word = &text[..text.find([':', ' ']).unwrap_or(text.len())];
+        // Escapes have no width: the word is coloured when the lines are broken.
+        let width = terminal::width().saturating_sub(LABEL + 1);
+        let lines = terminal::wrapped(&text, width);
+        let rest = &lines[word.len()..];
         self.line(label, format!("{style}{word}{style:#}{rest}"))
     }
 

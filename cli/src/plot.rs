@@ -37,6 +37,7 @@ pub fn svg(
 
 /// Bars from left to right, each with its name on the left and its length at its end; that of the name `first` is
 /// darker.
+#[cfg(feature = "bench")]
 pub fn rows(area: &Area<'_>, title: &str, bars: &[(String, f64)], first: &str) -> Drawing {
     /// Pixels for the names, and for the lengths.
     const NAMES: i32 = 180;
@@ -91,6 +92,8 @@ pub fn bars(area: &Area<'_>, x: &str, y: &str, bars: &[(String, f64)]) -> Drawin
         .disable_x_mesh()
         .x_labels(0)
         .y_labels(6)
+        .y_label_formatter(&|height| format!("{height:.0}"))
+        .light_line_style(TRANSPARENT)
         .x_desc(x)
         .y_desc(y)
         .draw()?;
@@ -103,7 +106,9 @@ pub fn bars(area: &Area<'_>, x: &str, y: &str, bars: &[(String, f64)]) -> Drawin
     };
     chart.draw_series(bars.iter().enumerate().map(whole))?;
     let style = TextStyle::from(("sans-serif", 11)).pos(text_anchor());
-    for (at, (name, _)) in bars.iter().enumerate() {
+    // Names that have no room are left out.
+    let step = bars.len().div_ceil(10).max(1);
+    for (at, (name, _)) in bars.iter().enumerate().step_by(step) {
         let below = EmptyElement::at((at as f64 + 0.5, 0.0))
             + Text::new(name.clone(), (0, 5), style.clone());
         chart.plotting_area().draw(&below)?;

@@ -6,6 +6,7 @@ use std::time::Duration;
 use warprow::Device;
 
 /// A bar for so many steps, which appears if the work takes longer than a moment.
+#[cfg(feature = "bench")]
 pub fn steps(what: &str, count: u64) -> ProgressBar {
     let bar = ProgressBar::new(count)
         .with_style(style())

@@ -39,7 +39,7 @@ pub fn wrapped_help(help: &str, width: usize) -> String {
         let mut pending = String::new();
         for piece in line.split_inclusive(' ') {
             let length = visible_length(piece);
-            if column + length > width + 1 && column > indent {
+            if column + visible_length(piece.trim_end()) > width && column > indent {
                 text.push_str(pending.trim_end());
                 text.push('\n');
                 text.push_str(&" ".repeat(indent));

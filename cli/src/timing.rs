@@ -43,7 +43,7 @@ impl Time {
     /// The time, and how much was done in it.
     pub fn describe(&self, flops: Option<u128>, bytes: u128) -> String {
         match self {
-            Self::Emulated(time) => format!("{:.2} s, emulated, no GPU timing", time.as_secs_f64()),
+            Self::Emulated(time) => format!("{:.3} s, emulated, no GPU timing", time.as_secs_f64()),
             Self::Measured(time) => {
                 let seconds = time.as_secs_f64();
                 let per_second = |work: u128| work as f64 / seconds / 1e9;

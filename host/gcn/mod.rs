@@ -49,7 +49,10 @@ pub struct GcnLayer<T> {
 impl<T> GcnLayer<T> {
     /// Views of the weights and the bias, as [`reference::gcn_logits`](crate::reference::gcn_logits) takes them.
     pub fn view(&self) -> (ArrayView2<'_, T>, Option<ArrayView1<'_, T>>) {
-        (self.weights.view(), self.bias.as_ref().map(|bias| bias.view()))
+        (
+            self.weights.view(),
+            self.bias.as_ref().map(|bias| bias.view()),
+        )
     }
 }
 

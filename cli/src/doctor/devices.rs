@@ -20,7 +20,15 @@ pub fn all(global: &Global, checks: &mut Vec<Check>) {
                 checks.push(with_product(&name, &device));
             }
             // One after the last.
-            Err(CudaUnavailable::NoSuchOrdinal { .. }) if ordinal > 0 => break,
+            Err(CudaUnavailable::NoSuchOrdinal { .. }) if ordinal > 0 => {
+                if let Ok(Selector::Cuda(Some(wanted))) = global.selector()
+                    && wanted > ordinal
+                    && let Err(reason) = Device::cuda(wanted)
+                {
+                    checks.push(no_cuda(global, wanted, &reason));
+                }
+                break;
+            }
             Err(reason) => {
                 let goes_on = matches!(reason, CudaUnavailable::TooOld { .. });
                 checks.push(no_cuda(global, ordinal, &reason));

@@ -62,6 +62,8 @@ fn spy(area: &plot::Area<'_>, a: &CsrMatrix<f32>) -> Drawing {
         .disable_mesh()
         .x_labels(4)
         .y_labels(4)
+        .x_label_formatter(&|column| format!("{column:.0}"))
+        .y_label_formatter(&|row| format!("{row:.0}"))
         .x_desc("column")
         .y_desc("row")
         .draw()?;
