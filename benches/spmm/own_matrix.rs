@@ -2,9 +2,10 @@
 
 use crate::harness::json_lines::{Environment, JsonLines};
 use crate::spmm::choices::{OURS, all_choices};
-use crate::spmm::cusparse_spmm::{Algorithm, Cusparse};
+use crate::spmm::cusparse_spmm::Cusparse;
+use crate::spmm::cusparse_spmv;
 pub use crate::spmm::implementers::BenchElement;
-use crate::spmm::implementers::Implementers;
+use crate::spmm::implementers::{Implementers, Peers};
 use crate::spmm::on_device::{OnDevice, fitting};
 use crate::spmm::operands::{DenseOperands, Operands};
 use crate::spmm::report::{Case, Line};
@@ -28,7 +29,7 @@ pub struct OwnMatrix {
 }
 
 /// The peer.
-pub struct Peer(Cusparse);
+pub struct Peer(Peers);
 
 impl Peer {
     /// cuSPARSE from `path`, the library or its folder, or from where it is found.
@@ -37,16 +38,30 @@ impl Peer {
     ///
     /// In words, why it is not there.
     pub fn cusparse(device: &Device, path: Option<&Path>) -> Result<Self, String> {
-        match Cusparse::open(device, path) {
-            Ok(cusparse) => Ok(Self(cusparse)),
-            Err(error) => Err(error.to_string()),
-        }
+        let words = |error: crate::harness::cusparse::Error| error.to_string();
+        Ok(Self(Peers {
+            spmm: Some(Cusparse::open(device, path).map_err(words)?),
+            spmv: Some(cusparse_spmv::Cusparse::open(device, path).map_err(words)?),
+        }))
     }
 
     /// Its version.
     pub fn version(&self) -> &str {
-        self.0.version()
+        self.0.spmm.as_ref().map_or("", Cusparse::version)
     }
+}
+
+/// What comes next in a run.
+#[derive(Clone, Copy, Debug)]
+pub struct Step {
+    /// How many were before.
+    pub before: usize,
+    /// How many there are.
+    pub count: usize,
+    /// Columns of X.
+    pub features: u32,
+    /// The implementation.
+    pub name: &'static str,
 }
 
 /// The results for one number of features.
@@ -68,15 +83,19 @@ impl OwnMatrix {
         device: &Device,
         a: &CsMatI<T, u32, u32>,
         peer: Option<Peer>,
-        mut begun: impl FnMut(u32, &'static str),
+        mut begun: impl FnMut(Step),
         mut done: impl FnMut(Measurement) -> anyhow::Result<()>,
     ) -> anyhow::Result<()> {
-        let cusparse = peer.map(|peer| peer.0);
+        let peers = peer.map_or_else(Peers::default, |peer| peer.0);
         let implementers =
-            Implementers::new(device, cusparse, all_choices(), self.samples, self.seed)?;
+            Implementers::new(device, peers, all_choices(), self.samples, self.seed)?;
         let most = self.features.iter().copied().max().unwrap_or(0);
         let mut dense = DenseOperands::<T>::new(a.cols() * most as usize, self.seed)?;
         let mut on_device = OnDevice::new(device, a);
+        let count = (self.features.iter())
+            .map(|&features| implementers.all(features).len())
+            .sum();
+        let mut before = 0;
         for &features in &self.features {
             let case = Case {
                 graph: self.name.clone().into(),
@@ -90,8 +109,15 @@ impl OwnMatrix {
             let mut lines: Vec<Line> = Vec::new();
             match fitting(Operands::new(device, a, &mut dense, features, self.seed))? {
                 Ok(mut operands) => {
-                    for implementer in implementers.all() {
-                        begun(features, implementer.name());
+                    for implementer in implementers.all(features) {
+                        let name = implementer.name();
+                        begun(Step {
+                            before,
+                            count,
+                            features,
+                            name,
+                        });
+                        before += 1;
                         let line = implementers.line(
                             implementer,
                             &mut on_device,
@@ -103,19 +129,12 @@ impl OwnMatrix {
                 }
                 Err(reason) => {
                     let skipped = |implementer| implementers.skipped(implementer, reason.clone());
-                    lines.extend(implementers.all().into_iter().map(skipped));
+                    lines.extend(implementers.all(features).into_iter().map(skipped));
                 }
             }
             done(Measurement { case, lines })?;
         }
         Ok(())
-    }
-
-    /// How many implementations [`run`](Self::run) runs.
-    pub fn count(&self, with_peer: bool) -> usize {
-        let implementers =
-            1 + all_choices().len() + if with_peer { Algorithm::ALL.len() } else { 0 };
-        implementers * self.features.len()
     }
 }
 
@@ -187,23 +206,23 @@ mod tests {
             samples: 1,
             seed: 1,
         };
-        let (mut begun, mut measured) = (0, Vec::new());
+        let (mut begun, mut measured) = (Vec::new(), Vec::new());
         own.run(
             &device,
             &a,
             None,
-            |_, _| begun += 1,
+            |step| begun.push(step),
             |measurement| {
                 measured.push(measurement);
                 Ok(())
             },
         )
         .unwrap();
-        assert_eq!((begun, measured.len()), (own.count(false), 2));
+        assert_eq!((begun.len(), measured.len()), (begun[0].count, 2));
         assert!(measured.iter().all(Measurement::is_right));
         assert!(measured[1].table().contains("mine.mtx file, 70 x 50"));
         let lines = measured[0].json(&device).unwrap();
-        assert_eq!(lines.len(), own.count(false) / 2);
+        assert_eq!(lines.len(), begun.len() / 2);
         assert_eq!(lines[1]["impl"], Measurement::OURS);
         assert_eq!(lines[1]["ok"], true);
         assert!(Peer::cusparse(&device, None).is_err());

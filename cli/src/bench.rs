@@ -11,7 +11,7 @@ use serde_json::Value;
 use std::path::PathBuf;
 use warprow::files::write_bytes;
 use warprow::{CsrMatrix, Device, bf16, f16};
-use warprow_benches::spmm::own_matrix::{BenchElement, Measurement, OwnMatrix, Peer};
+use warprow_benches::spmm::own_matrix::{BenchElement, Measurement, OwnMatrix, Peer, Step};
 
 pub const EXAMPLES: &str = "\
 Examples:
@@ -135,12 +135,13 @@ fn measurements<T: BenchElement>(
     peer: Option<Peer>,
     out: &mut Out,
 ) -> Result<Vec<Measurement>> {
-    let bar = progress::steps("", bench.count(peer.is_some()) as u64);
+    let bar = progress::steps();
     let mut measured = Vec::new();
     let mut failed = None;
-    let begun = |features, name: &'static str| {
-        bar.set_message(format!("{features} features, {name}"));
-        bar.inc(1);
+    let begun = |step: Step| {
+        bar.set_length(step.count as u64);
+        bar.set_position(step.before as u64);
+        bar.set_message(format!("{} features, {}", step.features, step.name));
     };
     let done = |measurement: Measurement| {
         let table = measurement.table();

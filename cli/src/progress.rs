@@ -5,12 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 use warprow::Device;
 
-/// A bar for so many steps, which appears if the work takes longer than a moment.
+/// A bar for steps, whose number is set later.
 #[cfg(feature = "bench")]
-pub fn steps(what: &str, count: u64) -> ProgressBar {
-    let bar = ProgressBar::new(count)
-        .with_style(style())
-        .with_message(what.to_owned());
+pub fn steps() -> ProgressBar {
+    let bar = ProgressBar::new(0).with_style(style());
     bar.enable_steady_tick(Duration::from_millis(200));
     bar
 }

@@ -4,12 +4,14 @@
 //! as by PyTorch Geometric's `GCNConv`; [`read_layers`] reads its weights.
 
 mod error;
+#[cfg(all(feature = "npy", feature = "safetensors"))]
 mod layers;
 mod normalized;
 mod operator;
 mod steps;
 
 pub use error::GcnError;
+#[cfg(all(feature = "npy", feature = "safetensors"))]
 pub use layers::{LayersError, read_layers, read_matrix};
 pub use normalized::normalized_adjacency;
 pub use operator::{Operator, OperatorKind};

@@ -27,10 +27,13 @@ use std::borrow::Cow;
 use std::fmt;
 use std::time::{Duration, Instant};
 pub use warprow_kernels::matrix::Operand;
-use warprow_kernels::spmm::product::scaling;
+use warprow_kernels::spmm::product::{narrow, scaling};
 pub use warprow_kernels::spmm::{
     Capabilities, EpilogueKind, ItemKind, LaunchShape, Reduction, SpmmKernel,
 };
+
+/// The number of features that tasks for few features are made for, if it is unknown.
+const TYPICAL_FEW_FEATURES: u32 = 4;
 
 /// Time spent on planning, by the host's clock. The first plan on a device includes the driver's compilation of
 /// kernels.
@@ -78,6 +81,8 @@ pub struct Spmm<E: SpmmElement> {
     diagonal: Option<DeviceBuffer<E::Sum>>,
     items: PlannedItems<E>,
     kernel: SpmmKernel,
+    /// The items of [`SpmmKernel::Narrow`], for runs with few features if their number was not planned for.
+    narrow: Option<PlannedItems<E>>,
     options: SpmmOptions,
     choices: Choices,
     rows_in_order: OrderedRows,
@@ -130,7 +135,7 @@ impl<E: SpmmElement> Spmm<E> {
             }
         }
         let stored = DeviceCsr::upload_outer(device, &a, &values)?;
-        device.synchronize()?;
+        device.synchronize_stream()?;
         times.upload = started.elapsed();
         // A matrix that is stored by columns is its transpose by rows.
         let a = if a.is_csc() == options.transpose {
@@ -164,7 +169,7 @@ impl<E: SpmmElement> Spmm<E> {
         started: Instant,
     ) -> Result<Self, SpmmError> {
         let device = a.device().clone();
-        let kernel = kernel.unwrap_or_else(|| default_kernel(a.pattern(), options.reduction));
+        let kernel = kernel.unwrap_or_else(|| default_kernel(a.pattern(), options));
         let row = options.features.map(|features| {
             // The epilogue changes which lanes there are, and these do not count here.
             FeatureRow::new::<E>(features, options.reduction, EpilogueKind::Plain)
@@ -188,9 +193,17 @@ impl<E: SpmmElement> Spmm<E> {
             requested: options.task_size,
             max_task_size: choices.max_task_size(),
             resident: choices.resident_tasks::<E>(a.pattern(), options, epilogue)?,
+            chunk: narrow::nonzeros_of_chunk::<E>(
+                options.features.unwrap_or(TYPICAL_FEW_FEATURES),
+                options.reduction,
+            ),
         };
+        let narrow = choices
+            .has_narrow_runs(options)
+            .then(|| PlannedItems::new(ItemKind::WarpTasks, &mut a, original_row, sizes, false))
+            .transpose()?;
         let items = PlannedItems::new(kernel.items(), &mut a, original_row, sizes, keep_order)?;
-        device.synchronize()?;
+        device.synchronize_stream()?;
         times.ordering = rows_in_order.time();
         times.preprocessing = started.elapsed().saturating_sub(times.upload);
         Ok(Self {
@@ -198,6 +211,7 @@ impl<E: SpmmElement> Spmm<E> {
             diagonal,
             items,
             kernel,
+            narrow,
             options,
             choices,
             rows_in_order,
@@ -221,9 +235,14 @@ impl<E: SpmmElement> Spmm<E> {
         self.a.pattern().nnz()
     }
 
-    /// The kernel that the plan runs.
+    /// The kernel that the plan runs: with the number of features that it was planned for, or with many.
     pub fn kernel(&self) -> SpmmKernel {
         self.kernel
+    }
+
+    /// The kernel of a [`run`](Self::run) with so many features.
+    pub fn kernel_for(&self, features: u32) -> SpmmKernel {
+        self.multiplier(features).0
     }
 
     /// How the products of a row's nonzeros are combined.
@@ -265,7 +284,8 @@ impl<E: SpmmElement> Spmm<E> {
         };
         let further = (self.choices.column_blocks > 1).then(|| self.epilogue_of_further_block());
         let name = |epilogue| {
-            let handle = (self.kernel).handle::<E>(shape, self.options.reduction, epilogue);
+            let kernel = self.kernel_for(features);
+            let handle = kernel.handle::<E>(shape, self.options.reduction, epilogue);
             handle.name()
         };
         [Some(epilogue), further]
@@ -323,6 +343,7 @@ impl<E: SpmmElement> fmt::Display for Spmm<E> {
             match (self.options.kernel, self.kernel) {
                 (Some(_), _) => "as asked for",
                 (None, SpmmKernel::InStep) => "as rows and columns have hundreds of nonzeros",
+                (None, SpmmKernel::Narrow) => "as features are few",
                 (None, _) => "the default",
             },
         )?;
