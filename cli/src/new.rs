@@ -14,7 +14,7 @@ Examples:
   cd my-kernels && cargo test";
 
 /// The files of a project, by their paths in it.
-const FILES: [(&str, &str); 9] = [
+const FILES: [(&str, &str); 10] = [
     ("Cargo.toml", include_str!("../template/Cargo.toml.in")),
     ("build.rs", include_str!("../template/build.rs.in")),
     ("src/lib.rs", include_str!("../template/src/lib.rs.in")),
@@ -33,6 +33,10 @@ const FILES: [(&str, &str); 9] = [
     ),
     ("README.md", include_str!("../template/README.md.in")),
     (".gitignore", include_str!("../template/gitignore.in")),
+    (
+        ".cargo/config.toml",
+        include_str!("../template/config.toml.in"),
+    ),
 ];
 
 #[derive(Args)]
@@ -168,7 +172,7 @@ mod tests {
             );
         }
         let manifest = filled(FILES[0].1, "my-kernels", &source);
-        assert!(manifest.contains("warprow = { git = \"https://example.org/w.git\" }"));
+        assert!(manifest.contains("warprow = { git = \"https://example.org/w.git\", "));
     }
 
     #[test]

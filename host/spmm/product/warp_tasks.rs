@@ -60,7 +60,7 @@ impl<E: SpmmElement> WarpTasks<E> {
         let starts = TaskStarts::new(rows, size, size)?;
         Ok(Self {
             arrivals: Mutex::new(a.device().zeros(starts.count as usize)?),
-            partial_sums: Scratch::new(a.device())?,
+            partial_sums: Scratch::new(a.device()),
             starts,
         })
     }
