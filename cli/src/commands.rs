@@ -2,6 +2,7 @@
 
 use crate::failure::Result;
 use crate::output::Out;
+use crate::subcommands;
 use clap::{Args, Parser, Subcommand};
 use warprow::Device;
 use warprow::device::Selector;
@@ -72,7 +73,7 @@ macro_rules! commands {
                 #[doc = $about]
                 $(#[$attribute])*
                 #[command(after_help = $examples)]
-                $variant(crate::$module::Options),
+                $variant(crate::subcommands::$module::Options),
             )*
         }
 
@@ -80,28 +81,28 @@ macro_rules! commands {
         pub fn run(arguments: &Arguments) -> Result<bool> {
             let global = &arguments.global;
             match &arguments.command {
-                $($(#[$attribute])* Command::$variant(options) => crate::$module::run(options, global),)*
+                $($(#[$attribute])* Command::$variant(options) => crate::subcommands::$module::run(options, global),)*
             }
         }
     };
 }
 
 commands! {
-    Info = info, crate::info::EXAMPLES,
+    Info = info, subcommands::info::EXAMPLES,
         "Shows what a sparse matrix is like, and which kernels the plans choose for it";
-    Spmm = spmm, crate::spmm::EXAMPLES,
+    Spmm = spmm, subcommands::spmm::EXAMPLES,
         "Multiplies a sparse matrix by a dense one: Y = A X";
-    Spgemm = spgemm, crate::spgemm::EXAMPLES,
+    Spgemm = spgemm, subcommands::spgemm::EXAMPLES,
         "Multiplies two sparse matrices: C = A B";
-    Gcn = gcn, crate::gcn::EXAMPLES,
+    Gcn = gcn, subcommands::gcn::EXAMPLES,
         "Classifies the nodes of a graph by a graph convolutional network";
     #[cfg(feature = "bench")]
-    Bench = bench, crate::bench::EXAMPLES,
+    Bench = bench, subcommands::bench::EXAMPLES,
         "Measures each choice that a plan of SpMM has for a matrix, and cuSPARSE";
-    Doctor = doctor, crate::doctor::EXAMPLES,
+    Doctor = doctor, subcommands::doctor::EXAMPLES,
         "Checks drivers, devices and compilers, and says what to do about what fails";
-    New = new, crate::new::EXAMPLES,
+    New = new, subcommands::new::EXAMPLES,
         "Creates a project with a kernel, a program that launches it, and tests";
-    Completions = completions, crate::completions::EXAMPLES,
+    Completions = completions, subcommands::completions::EXAMPLES,
         "Prints a script that completes commands in a shell";
 }

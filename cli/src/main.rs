@@ -1,24 +1,16 @@
 //! The command `warprow`: looks at sparse matrices, multiplies them, and measures how fast.
 
-#[cfg(feature = "bench")]
-mod bench;
 mod commands;
-mod completions;
-mod doctor;
 // The page has the subcommand `bench`, too.
 #[cfg(all(test, feature = "bench"))]
 mod documentation;
 mod failure;
-mod gcn;
-mod info;
-mod new;
 mod operands;
 mod output;
 mod plot;
 mod progress;
 mod results;
-mod spgemm;
-mod spmm;
+mod subcommands;
 mod terminal;
 mod timing;
 

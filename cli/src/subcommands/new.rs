@@ -15,27 +15,27 @@ Examples:
 
 /// The files of a project, by their paths in it.
 const FILES: [(&str, &str); 10] = [
-    ("Cargo.toml", include_str!("../template/Cargo.toml.in")),
-    ("build.rs", include_str!("../template/build.rs.in")),
-    ("src/lib.rs", include_str!("../template/src/lib.rs.in")),
-    ("src/main.rs", include_str!("../template/src/main.rs.in")),
+    ("Cargo.toml", include_str!("../../template/Cargo.toml.in")),
+    ("build.rs", include_str!("../../template/build.rs.in")),
+    ("src/lib.rs", include_str!("../../template/src/lib.rs.in")),
+    ("src/main.rs", include_str!("../../template/src/main.rs.in")),
     (
         "tests/kernels.rs",
-        include_str!("../template/tests/kernels.rs.in"),
+        include_str!("../../template/tests/kernels.rs.in"),
     ),
     (
         "kernels/Cargo.toml",
-        include_str!("../template/kernels/Cargo.toml.in"),
+        include_str!("../../template/kernels/Cargo.toml.in"),
     ),
     (
         "kernels/src/lib.rs",
-        include_str!("../template/kernels/src/lib.rs.in"),
+        include_str!("../../template/kernels/src/lib.rs.in"),
     ),
-    ("README.md", include_str!("../template/README.md.in")),
-    (".gitignore", include_str!("../template/gitignore.in")),
+    ("README.md", include_str!("../../template/README.md.in")),
+    (".gitignore", include_str!("../../template/gitignore.in")),
     (
         ".cargo/config.toml",
-        include_str!("../template/config.toml.in"),
+        include_str!("../../template/config.toml.in"),
     ),
 ];
 
