@@ -88,7 +88,10 @@ pub fn dense<T: Scalar>(
         )));
     }
     // Kernels take rows one after the other; a file may have columns.
-    Ok(x.as_standard_layout().into_owned())
+    Ok(match x.is_standard_layout() {
+        true => x,
+        false => x.as_standard_layout().into_owned(),
+    })
 }
 
 /// `63 436 x 63 436, 279 192 nonzeros, the longest row has 333`.
