@@ -8,7 +8,8 @@ use crate::device::DeviceBuffer;
 use crate::operand::{OperandError, check_len};
 use rayon::prelude::*;
 use sprs::CsMatViewI;
-use warprow_kernels::matrix::csr::check_columns;
+use std::borrow::Cow;
+use warprow_kernels::matrix::csr::{check_columns, check_rows};
 
 /// What the structure of a matrix is checked against.
 #[derive(Clone, Copy)]
@@ -26,6 +27,15 @@ impl Shape {
             line: if a.is_csc() { "column" } else { "row" },
             lines: a.outer_dims(),
             extent: a.inner_dims(),
+        }
+    }
+
+    /// That of a matrix which is stored by rows.
+    pub fn by_rows(rows: usize, cols: usize) -> Self {
+        Self {
+            line: "row",
+            lines: rows,
+            extent: cols,
         }
     }
 
@@ -82,6 +92,34 @@ impl Shape {
         self.broken(number, reason)
     }
 
+    /// Checks a pattern whose row pointers the host does not have, and waits for the device. The lengths of the lists
+    /// are right.
+    pub fn check(self, pattern: &DevicePattern) -> Result<(), OperandError> {
+        let (rows, nonzeros) = (pattern.rows, pattern.nonzeros());
+        let mut fault = pattern.device.uninitialized::<u32>(1)?;
+        fault.fill_bytes(0xff)?;
+        let arguments = (rows, nonzeros, pattern.row_ptr.read_only(), fault.mutable());
+        let config = check_rows::launch(rows);
+        // SAFETY: there are `rows + 1` row pointers.
+        unsafe { (pattern.device).launch(&check_rows::check_rows(), config, arguments)? };
+        let check = self.start_check(pattern)?;
+        let row = fault.download()?[0];
+        if row != u32::MAX {
+            let mut ends = [0; 2];
+            let len = ends.len().min(pattern.row_ptr.len());
+            pattern
+                .row_ptr
+                .copy_part_to_slice(row as usize, &mut ends[..len])?;
+            let reason = format!(
+                "it is from nonzero {} to nonzero {}; wanted are rows one after the other, from nonzero 0 to {nonzeros}",
+                ends[0],
+                ends[len - 1],
+            );
+            return Err(self.broken(row as usize, reason));
+        }
+        check.finish(|| Ok(pattern.row_ptr.download()?.into()))
+    }
+
     /// Starts to check on the device that the indices of each line ascend and are below the extent. The lengths of the
     /// lists are right. The result counts only if [`check_lines`](Self::check_lines) accepts the row pointers, which
     /// the host can do meanwhile.
@@ -122,15 +160,18 @@ pub(super) struct IndexCheck {
 }
 
 impl IndexCheck {
-    /// Waits for the result; `lines` are the row pointers that were uploaded, which ascend.
-    pub fn finish(self, lines: &[u32]) -> Result<(), OperandError> {
+    /// Waits for the result; `lines` gives the row pointers, which ascend.
+    pub fn finish<'a>(
+        self,
+        lines: impl FnOnce() -> Result<Cow<'a, [u32]>, OperandError>,
+    ) -> Result<(), OperandError> {
         let Some(fault) = self.fault else {
             return Ok(());
         };
         match fault.download()?[0] {
             u32::MAX => Ok(()),
             nonzero => {
-                let lines_before = lines.partition_point(|&start| start <= nonzero);
+                let lines_before = lines()?.partition_point(|&start| start <= nonzero);
                 Err(self.shape.broken_indices(lines_before - 1))
             }
         }

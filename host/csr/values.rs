@@ -1,9 +1,11 @@
 //! The values of a matrix on a device, to be overwritten.
 
+use super::{Sign, copy_values};
 use crate::device::{DeviceBuffer, DeviceError};
 use cuda_std::element::Element;
 use cuda_std::memory::GlobalMut;
 use std::ops::Deref;
+use std::sync::Arc;
 
 /// The values of a matrix's nonzeros, to be overwritten. The buffer itself cannot be replaced: kernels rely on its
 /// length and its device.
@@ -22,44 +24,67 @@ use std::ops::Deref;
 /// # }
 /// ```
 #[derive(Debug)]
-pub struct ValuesMut<'a, T: Element>(&'a mut DeviceBuffer<T>);
+pub struct ValuesMut<'a, T: Element>(&'a mut Arc<DeviceBuffer<T>>);
 
 impl<'a, T: Element> ValuesMut<'a, T> {
-    pub(super) fn new(values: &'a mut DeviceBuffer<T>) -> Self {
+    pub(super) fn new(values: &'a mut Arc<DeviceBuffer<T>>) -> Self {
         Self(values)
+    }
+
+    /// The buffer, for who overwrites all of it: another one if this one is shared.
+    fn overwritten(&mut self) -> Result<&mut DeviceBuffer<T>, DeviceError> {
+        if Arc::get_mut(self.0).is_none() {
+            *self.0 = Arc::new(self.device().uninitialized(self.len())?);
+        }
+        Ok(Arc::get_mut(self.0).expect("the buffer is this matrix's alone"))
     }
 
     /// As [`DeviceBuffer::copy_from_slice`].
     ///
     /// # Errors
     ///
-    /// Another length than the number of nonzeros; a launch that failed before.
+    /// Another length than the number of nonzeros; too little device memory, if the values are shared; a launch that
+    /// failed before.
     pub fn copy_from_slice(&mut self, from: &[T]) -> Result<(), DeviceError> {
-        self.0.copy_from_slice(from)
+        self.overwritten()?.copy_from_slice(from)
     }
 
     /// As [`DeviceBuffer::fill_zero`].
     ///
     /// # Errors
     ///
-    /// A launch that failed before.
+    /// Too little device memory, if the values are shared; a launch that failed before.
     pub fn fill_zero(&mut self) -> Result<(), DeviceError> {
-        self.0.fill_zero()
+        self.overwritten()?.fill_zero()
     }
 
     /// As [`DeviceBuffer::fill_bytes`].
     ///
     /// # Errors
     ///
-    /// A launch that failed before.
+    /// Too little device memory, if the values are shared; a launch that failed before.
     pub fn fill_bytes(&mut self, value: u8) -> Result<(), DeviceError> {
-        self.0.fill_bytes(value)
+        self.overwritten()?.fill_bytes(value)
     }
 
-    /// The pointer to the first value, for kernels that write.
-    pub fn mutable(&mut self) -> GlobalMut<T> {
-        self.0.mutable()
+    /// The pointer to the first value, for kernels that write. Values that are shared are copied first.
+    ///
+    /// # Errors
+    ///
+    /// Too little device memory, if the values are shared; a launch that failed before.
+    pub fn mutable(&mut self) -> Result<GlobalMut<T>, DeviceError> {
+        if Arc::get_mut(self.0).is_none() {
+            *self.0 = Arc::new(copy(self.0)?);
+        }
+        Ok(self.overwritten()?.mutable())
     }
+}
+
+/// A copy of a matrix's values.
+pub(super) fn copy<T: Element>(values: &DeviceBuffer<T>) -> Result<DeviceBuffer<T>, DeviceError> {
+    let mut copied = values.device().uninitialized(values.len())?;
+    copy_values(None, values, Sign::Kept, &mut copied)?;
+    Ok(copied)
 }
 
 impl<T: Element> Deref for ValuesMut<'_, T> {

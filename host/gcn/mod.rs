@@ -20,7 +20,7 @@ use crate::device::{Device, DeviceBuffer, DeviceError, LaunchGraph};
 use crate::gemm::GemmElement;
 use crate::log_softmax::SoftmaxElement;
 use crate::operand::{OperandError, check_buffer, elements, extent, upload_dense};
-use crate::spmm::{Spmm, SpmmElement, SpmmOptions};
+use crate::spmm::{Reduction, Spmm, SpmmElement, SpmmOptions};
 use cuda_std::float::Real;
 use ndarray::{Array1, Array2, ArrayView2};
 use sprs::CsMatViewI;
@@ -50,7 +50,7 @@ pub struct GcnLayer<T> {
 /// How a network is planned.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct GcnOptions {
-    /// How each product with A_hat is planned.
+    /// How each product with A_hat is planned. Its reduction and transpose are ignored.
     pub spmm: SpmmOptions,
     /// Whether products with weights may round f32 to tf32.
     pub tf32: bool,
@@ -126,7 +126,12 @@ impl<T: GcnElement> Gcn<T> {
     ) -> Result<Self, GcnError> {
         let (features, classes) = widths(layers)?;
         let adjacency = normalized_adjacency(&DeviceCsr::upload(device, graph)?)?;
-        let spmm = Spmm::plan_on_device(adjacency, options.spmm)?;
+        let spmm_options = SpmmOptions {
+            reduction: Reduction::Sum,
+            transpose: false,
+            ..options.spmm
+        };
+        let spmm = Spmm::plan_device(&adjacency, spmm_options)?;
         let nodes = extent("the number of nodes", spmm.rows())?;
         let steps = steps(&spmm, layers, options)?;
         let operators = Operators { spmm, nodes, steps };

@@ -68,6 +68,10 @@ pub struct SpmmOptions {
     /// Whether every run must give the same bits. The default kernels always do; a requested kernel that adds by
     /// atomics is an error then.
     pub deterministic: bool,
+    /// Whether the plan takes new values ([`Spmm::set_values`](super::Spmm::set_values)). It has values of its own
+    /// then, and, if its order of the nonzeros is not the caller's, keeps the caller's: 4 bytes of device memory for
+    /// each nonzero.
+    pub updatable: bool,
 }
 
 /// The order in which a plan keeps the rows of A. X and Y stay in the caller's order.

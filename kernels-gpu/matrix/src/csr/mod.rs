@@ -3,4 +3,5 @@
 
 pub mod by_column;
 pub mod check_columns;
+pub mod check_rows;
 pub mod rows;
