@@ -38,8 +38,9 @@ impl DevicePattern {
         row_ptr: DeviceBuffer<u32>,
         col_idx: DeviceBuffer<u32>,
     ) -> Result<Arc<Self>, OperandError> {
-        let pattern = Self::assembled(rows, cols, row_ptr, col_idx)?;
-        Shape::by_rows(rows, cols).check(&pattern)?;
+        let mut pattern = Self::assembled(rows, cols, row_ptr, col_idx)?;
+        let longest = Shape::by_rows(rows, cols).check_on_device(&pattern)?;
+        pattern.longest_row = Some(longest);
         Ok(Arc::new(pattern))
     }
 

@@ -135,7 +135,7 @@ impl<T: Element> DeviceCsr<T> {
         let indptr = indptr.raw_storage();
         let shape = Shape::of(a);
         shape.check_lists(indptr, col_idx.len(), values.len())?;
-        // Those of a view of some rows do not start at 0. They may descend: that is checked later.
+        // Those of a view of some rows do not start at 0. They may descend, which the device finds.
         let row_ptr = match indptr[0] {
             0 => Cow::Borrowed(indptr),
             first => Cow::Owned(indptr.iter().map(|end| end.wrapping_sub(first)).collect()),
@@ -148,11 +148,10 @@ impl<T: Element> DeviceCsr<T> {
             col_idx: device.upload(col_idx)?,
             longest_row: None,
         };
+        // The device checks the structure while the host prepares the copy of the values.
         let check = shape.start_check(&pattern)?;
-        // The host looks at the row pointers while the device looks at the columns.
-        pattern.longest_row = shape.check_lines(indptr)?;
         let values = device.upload(values)?;
-        check.finish(|| Ok(row_ptr))?;
+        pattern.longest_row = Some(check.finish(shape, indptr, col_idx)?);
         Ok(Self::from_parts(Arc::new(pattern), values))
     }
 

@@ -2,6 +2,5 @@
 //! column, the rows in another order.
 
 pub mod by_column;
-pub mod check_columns;
-pub mod check_rows;
+pub mod check_structure;
 pub mod rows;
