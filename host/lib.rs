@@ -42,7 +42,7 @@ pub use cuda_std::element::Element;
 pub use cuda_std::kernel::Kernel;
 pub use cuda_std::launch::{Dim3, LaunchConfig};
 pub use cuda_std::memory::{Global, GlobalMut};
-pub use device::{Device, DeviceBuffer};
+pub use device::{Device, DeviceBuffer, DeviceSlice, DeviceSliceMut};
 pub use error::Error;
 pub use gcn::{Gcn, GcnElement, GcnLayer, GcnOptions};
 pub use gemm::{Gemm, GemmElement, GemmKernel, GemmOptions};

@@ -1,6 +1,6 @@
 //! Operands: the checks that every operation makes before it launches a kernel, and the upload of dense matrices.
 
-use crate::device::{Device, DeviceBuffer, DeviceError};
+use crate::device::{Device, DeviceBuffer, DeviceError, DeviceSlice};
 use cuda_std::element::Element;
 use ndarray::ArrayView2;
 
@@ -65,6 +65,19 @@ pub enum OperandError {
         found: String,
     },
 
+    /// A slice does not start where kernels can load 16 bytes at once.
+    #[error(
+        "wrong alignment: {what} is at address {address:#x}, wanted is a multiple of {wanted} bytes"
+    )]
+    Alignment {
+        /// The slice.
+        what: &'static str,
+        /// The alignment wanted, in bytes.
+        wanted: u64,
+        /// The address of its first element.
+        address: u64,
+    },
+
     /// The lists of a sparse matrix are no matrix: safe code has broken what `sprs` had checked.
     #[error("no sparse matrix: {line} {number}: {reason}")]
     Structure {
@@ -114,31 +127,45 @@ pub(crate) fn buffer_len(what: &'static str, elements: u64) -> Result<usize, Ope
     })
 }
 
-/// Checks that a buffer is on `device`.
-pub(crate) fn check_device<T: Element>(
+/// Kernels load and copy up to so many bytes at once, from the first element on.
+const ALIGNMENT: u64 = 16;
+
+/// Checks that a buffer or slice is on `device`.
+pub(crate) fn check_device<'a, T: Element>(
     device: &Device,
     what: &'static str,
-    buffer: &DeviceBuffer<T>,
+    operand: impl Into<DeviceSlice<'a, T>>,
 ) -> Result<(), OperandError> {
-    if buffer.device() == device {
+    let found = operand.into().device();
+    if found == device {
         return Ok(());
     }
     Err(OperandError::OtherDevice {
         what,
         wanted: device.identity().to_owned(),
-        found: buffer.device().identity().to_owned(),
+        found: found.identity().to_owned(),
     })
 }
 
-/// Checks that a buffer is on `device` and has `wanted` elements.
-pub(crate) fn check_buffer<T: Element>(
+/// Checks that a buffer or slice is on `device`, has `wanted` elements, and is aligned as kernels want it.
+pub(crate) fn check_operand<'a, T: Element>(
     device: &Device,
     what: &'static str,
-    buffer: &DeviceBuffer<T>,
+    operand: impl Into<DeviceSlice<'a, T>>,
     wanted: u64,
 ) -> Result<(), OperandError> {
-    check_device(device, what, buffer)?;
-    check_len(what, buffer.len() as u64, wanted)
+    let operand = operand.into();
+    check_device(device, what, operand)?;
+    check_len(what, operand.len() as u64, wanted)?;
+    let address = operand.address();
+    if wanted == 0 || address.is_multiple_of(ALIGNMENT) {
+        return Ok(());
+    }
+    Err(OperandError::Alignment {
+        what,
+        wanted: ALIGNMENT,
+        address,
+    })
 }
 
 /// Checks that something has `wanted` elements.

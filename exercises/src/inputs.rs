@@ -1,5 +1,7 @@
 //! Inputs of cases: numbers that depend on their index alone, and sparse matrices.
 
+use std::collections::BTreeMap;
+
 /// A hash of `index`: the output function of SplitMix64 (Steele, Lea and Flood, 2014).
 #[must_use]
 pub fn hash(index: u64) -> u64 {
@@ -97,4 +99,58 @@ impl Csr {
         }
         y
     }
+
+    /// The matrix times a dense one, whose rows have `features` elements each.
+    #[must_use]
+    pub fn times_rows(&self, x: &[f32], features: usize) -> Vec<f32> {
+        let mut y = vec![0.0; self.rows() * features];
+        for (nonzero, row) in self.row_idx().into_iter().enumerate() {
+            let (row, col) = (row as usize, self.col_idx[nonzero] as usize);
+            for feature in 0..features {
+                y[row * features + feature] += self.values[nonzero] * x[col * features + feature];
+            }
+        }
+        y
+    }
+
+    /// The matrix times a sparse one. A sum that is zero stays in the result.
+    #[must_use]
+    pub fn product(&self, other: &Self) -> Self {
+        let mut rows = vec![BTreeMap::new(); self.rows()];
+        for (nonzero, row) in self.row_idx().into_iter().enumerate() {
+            let of_other = self.col_idx[nonzero] as usize;
+            let (start, end) = (other.row_ptr[of_other], other.row_ptr[of_other + 1]);
+            for k in start as usize..end as usize {
+                let sum: &mut f32 = rows[row as usize].entry(other.col_idx[k]).or_default();
+                *sum += self.values[nonzero] * other.values[k];
+            }
+        }
+        let mut row_ptr = vec![0];
+        row_ptr.extend(rows.iter().scan(0, |end, row| {
+            *end += row.len() as u32;
+            Some(*end)
+        }));
+        Self {
+            cols: other.cols,
+            row_ptr,
+            col_idx: rows.iter().flat_map(BTreeMap::keys).copied().collect(),
+            values: rows.iter().flat_map(BTreeMap::values).copied().collect(),
+        }
+    }
+}
+
+/// Two sparse matrices whose product has `rows` rows of at most 200 nonzeros. Four columns of it are equal modulo 256.
+#[must_use]
+pub fn factors(rows: u32) -> (Csr, Csr) {
+    let a = Csr::typical(rows, rows + 130);
+    let mut b = Csr::new(a.cols, 200, |row| (hash(u64::from(row) + 7) % 12) as u32);
+    b.cols *= 4;
+    for row in b.row_ptr.windows(2) {
+        let columns = &mut b.col_idx[row[0] as usize..row[1] as usize];
+        for column in &mut *columns {
+            *column = 256 * (*column % 4) + *column / 4;
+        }
+        columns.sort_unstable();
+    }
+    (a, b)
 }

@@ -3,7 +3,7 @@
 use super::structure::Shape;
 use super::{DeviceCsr, DevicePattern};
 use crate::device::DeviceBuffer;
-use crate::operand::{OperandError, check_buffer, check_device, extent};
+use crate::operand::{OperandError, check_device, check_operand, extent};
 use cuda_std::element::Element;
 use std::sync::Arc;
 
@@ -76,7 +76,7 @@ impl DevicePattern {
         let cols = extent("the number of columns", cols)?;
         extent("the number of nonzeros", col_idx.len())?;
         let pointers = u64::from(rows) + 1;
-        check_buffer(&device, "the list of row pointers", &row_ptr, pointers)?;
+        check_operand(&device, "the list of row pointers", &row_ptr, pointers)?;
         check_device(&device, "the list of columns", &col_idx)?;
         Ok(Self {
             rows,

@@ -9,12 +9,12 @@ mod structure;
 mod values;
 
 pub use reordered::NonzerosByColumn;
-pub(crate) use reordered::{ReorderedPattern, Sign, copy_values, expand, gather, number};
+pub(crate) use reordered::{ReorderedPattern, Sign, copy, copy_values, expand, gather, number};
 pub(crate) use structure::check;
 pub use values::ValuesMut;
 
-use crate::device::{Device, DeviceBuffer, DeviceError};
-use crate::operand::{OperandError, check_buffer, extent};
+use crate::device::{Device, DeviceBuffer, DeviceError, DeviceSlice};
+use crate::operand::{OperandError, check_operand, extent};
 use cuda_std::element::Element;
 use sprs::{CsMatI, CsMatViewI};
 use std::borrow::Cow;
@@ -84,12 +84,12 @@ impl DevicePattern {
     }
 
     /// Checks that there is a value for each nonzero, on the same device.
-    pub(crate) fn check_values<T: Element>(
+    pub(crate) fn check_values<'a, T: Element>(
         &self,
         what: &'static str,
-        values: &DeviceBuffer<T>,
+        values: impl Into<DeviceSlice<'a, T>>,
     ) -> Result<(), OperandError> {
-        check_buffer(&self.device, what, values, self.nnz() as u64)
+        check_operand(&self.device, what, values, self.nnz() as u64)
     }
 }
 
@@ -194,9 +194,16 @@ impl<T: Element> DeviceCsr<T> {
         Arc::get_mut(&mut self.values).expect("the values are not shared")
     }
 
-    /// The values of the nonzeros, to be overwritten.
-    pub fn values_mut(&mut self) -> ValuesMut<'_, T> {
-        ValuesMut::new(&mut self.values)
+    /// The values of the nonzeros, to be overwritten. If a clone or a plan shares them, this matrix gets a copy first.
+    ///
+    /// # Errors
+    ///
+    /// Too little device memory for a copy; the driver's.
+    pub fn values_mut(&mut self) -> Result<ValuesMut<'_, T>, DeviceError> {
+        if Arc::get_mut(&mut self.values).is_none() {
+            self.values = Arc::new(copy(self.values.as_slice())?);
+        }
+        Ok(ValuesMut::new(self.own_values()))
     }
 
     /// The pattern, and the buffer of the values: what [`new`](Self::new) takes. If a clone or a plan shares the
@@ -208,7 +215,7 @@ impl<T: Element> DeviceCsr<T> {
     pub fn into_parts(self) -> Result<(Arc<DevicePattern>, DeviceBuffer<T>), DeviceError> {
         let values = match Arc::try_unwrap(self.values) {
             Ok(values) => values,
-            Err(shared) => values::copy(&shared)?,
+            Err(shared) => copy(shared.as_slice())?,
         };
         Ok((self.pattern, values))
     }

@@ -1,7 +1,7 @@
 //! Converting CSR matrices on the device: transposed, by column, with permuted rows.
 
 use super::{DeviceCsr, DevicePattern};
-use crate::device::{Device, DeviceBuffer, DeviceError, optional_pointer};
+use crate::device::{Device, DeviceBuffer, DeviceError, DeviceSlice, optional_pointer};
 use crate::operand::OperandError;
 use crate::primitives::scan::Scan;
 use crate::primitives::sort::sort_pairs;
@@ -84,7 +84,7 @@ impl ReorderedPattern {
         values: &DeviceBuffer<T>,
     ) -> Result<DeviceBuffer<T>, DeviceError> {
         let mut ordered = self.pattern.device().uninitialized(values.len())?;
-        copy_values(self.source.as_ref(), values, Sign::Kept, &mut ordered)?;
+        copy_values(self.source.as_ref(), values.as_slice(), Sign::Kept, &mut ordered)?;
         Ok(ordered)
     }
 
@@ -224,8 +224,15 @@ pub(crate) fn gather<T: Element>(
     from: &DeviceBuffer<T>,
 ) -> Result<DeviceBuffer<T>, OperandError> {
     let mut to = indices.device().uninitialized::<T>(indices.len())?;
-    copy_values(Some(indices), from, Sign::Kept, &mut to)?;
+    copy_values(Some(indices), from.as_slice(), Sign::Kept, &mut to)?;
     Ok(to)
+}
+
+/// A copy of fewer than 2^32 elements.
+pub(crate) fn copy<T: Element>(from: DeviceSlice<'_, T>) -> Result<DeviceBuffer<T>, DeviceError> {
+    let mut copied = from.device().uninitialized(from.len())?;
+    copy_values(None, from, Sign::Kept, &mut copied)?;
+    Ok(copied)
 }
 
 /// The sign of copied numbers.
@@ -240,10 +247,10 @@ pub(crate) enum Sign {
 /// `to[i] = from[indices[i]]`, or `from[i]` without indices, with that sign. It launches a kernel and allocates nothing.
 ///
 /// There are as many indices as elements of `to`, fewer than 2^32, all below the length of `from`; without indices
-/// `from` is as long as `to`. The elements have 4 or 8 bytes.
+/// `from` is as long as `to`.
 pub(crate) fn copy_values<T: Element>(
     indices: Option<&DeviceBuffer<u32>>,
-    from: &DeviceBuffer<T>,
+    from: DeviceSlice<'_, T>,
     sign: Sign,
     to: &mut DeviceBuffer<T>,
 ) -> Result<(), DeviceError> {
@@ -258,13 +265,25 @@ pub(crate) fn copy_values<T: Element>(
     // SAFETY: the indices are those of elements of `from`, and there is room for as many elements. An element of
     // any type is copied as the word of its size.
     unsafe {
-        if size_of::<T>() == 4 {
-            let flip = (sign_bit << 31) as u32;
-            let arguments = (len, indices, from.cast(), flip, to.cast());
-            device.launch(&by_column::gather::<u32>(), config, arguments)
-        } else {
-            let arguments = (len, indices, from.cast(), sign_bit << 63, to.cast());
-            device.launch(&by_column::gather::<u64>(), config, arguments)
+        match size_of::<T>() {
+            1 => {
+                let arguments = (len, indices, from.cast(), (sign_bit << 7) as u8, to.cast());
+                device.launch(&by_column::gather::<u8>(), config, arguments)
+            }
+            2 => {
+                let flip = (sign_bit << 15) as u16;
+                let arguments = (len, indices, from.cast(), flip, to.cast());
+                device.launch(&by_column::gather::<u16>(), config, arguments)
+            }
+            4 => {
+                let flip = (sign_bit << 31) as u32;
+                let arguments = (len, indices, from.cast(), flip, to.cast());
+                device.launch(&by_column::gather::<u32>(), config, arguments)
+            }
+            _ => {
+                let arguments = (len, indices, from.cast(), sign_bit << 63, to.cast());
+                device.launch(&by_column::gather::<u64>(), config, arguments)
+            }
         }
     }
 }

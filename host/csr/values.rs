@@ -1,11 +1,9 @@
 //! The values of a matrix on a device, to be overwritten.
 
-use super::{Sign, copy_values};
-use crate::device::{DeviceBuffer, DeviceError};
+use crate::device::{DeviceBuffer, DeviceError, DeviceSliceMut};
 use cuda_std::element::Element;
 use cuda_std::memory::GlobalMut;
 use std::ops::Deref;
-use std::sync::Arc;
 
 /// The values of a matrix's nonzeros, to be overwritten. The buffer itself cannot be replaced: kernels rely on its
 /// length and its device.
@@ -19,72 +17,55 @@ use std::sync::Arc;
 /// # let a = generate::uniform::<f32>(10, 10, 50, 1)?;
 /// let mut a = DeviceCsr::upload(&device, a.view())?;
 /// let mut shorter = device.zeros::<f32>(1)?;
-/// std::mem::swap(&mut *a.values_mut(), &mut shorter); // the values of `a` stay in their buffer
+/// std::mem::swap(&mut *a.values_mut()?, &mut shorter); // the values of `a` stay in their buffer
 /// # Ok(())
 /// # }
 /// ```
 #[derive(Debug)]
-pub struct ValuesMut<'a, T: Element>(&'a mut Arc<DeviceBuffer<T>>);
+pub struct ValuesMut<'a, T: Element>(&'a mut DeviceBuffer<T>);
 
 impl<'a, T: Element> ValuesMut<'a, T> {
-    pub(super) fn new(values: &'a mut Arc<DeviceBuffer<T>>) -> Self {
+    pub(super) fn new(values: &'a mut DeviceBuffer<T>) -> Self {
         Self(values)
-    }
-
-    /// The buffer, for who overwrites all of it: another one if this one is shared.
-    fn overwritten(&mut self) -> Result<&mut DeviceBuffer<T>, DeviceError> {
-        if Arc::get_mut(self.0).is_none() {
-            *self.0 = Arc::new(self.device().uninitialized(self.len())?);
-        }
-        Ok(Arc::get_mut(self.0).expect("the buffer is this matrix's alone"))
     }
 
     /// As [`DeviceBuffer::copy_from_slice`].
     ///
     /// # Errors
     ///
-    /// Another length than the number of nonzeros; too little device memory, if the values are shared; a launch that
-    /// failed before.
+    /// Another length than the number of nonzeros; a launch that failed before.
     pub fn copy_from_slice(&mut self, from: &[T]) -> Result<(), DeviceError> {
-        self.overwritten()?.copy_from_slice(from)
+        self.0.copy_from_slice(from)
     }
 
     /// As [`DeviceBuffer::fill_zero`].
     ///
     /// # Errors
     ///
-    /// Too little device memory, if the values are shared; a launch that failed before.
+    /// A launch that failed before.
     pub fn fill_zero(&mut self) -> Result<(), DeviceError> {
-        self.overwritten()?.fill_zero()
+        self.0.fill_zero()
     }
 
     /// As [`DeviceBuffer::fill_bytes`].
     ///
     /// # Errors
     ///
-    /// Too little device memory, if the values are shared; a launch that failed before.
+    /// A launch that failed before.
     pub fn fill_bytes(&mut self, value: u8) -> Result<(), DeviceError> {
-        self.overwritten()?.fill_bytes(value)
+        self.0.fill_bytes(value)
     }
 
-    /// The pointer to the first value, for kernels that write. Values that are shared are copied first.
-    ///
-    /// # Errors
-    ///
-    /// Too little device memory, if the values are shared; a launch that failed before.
-    pub fn mutable(&mut self) -> Result<GlobalMut<T>, DeviceError> {
-        if Arc::get_mut(self.0).is_none() {
-            *self.0 = Arc::new(copy(self.0)?);
-        }
-        Ok(self.overwritten()?.mutable())
+    /// The pointer to the first value, for kernels that write.
+    pub fn mutable(&mut self) -> GlobalMut<T> {
+        self.0.mutable()
     }
 }
 
-/// A copy of a matrix's values.
-pub(super) fn copy<T: Element>(values: &DeviceBuffer<T>) -> Result<DeviceBuffer<T>, DeviceError> {
-    let mut copied = values.device().uninitialized(values.len())?;
-    copy_values(None, values, Sign::Kept, &mut copied)?;
-    Ok(copied)
+impl<'a, T: Element> From<&'a mut ValuesMut<'_, T>> for DeviceSliceMut<'a, T> {
+    fn from(values: &'a mut ValuesMut<'_, T>) -> Self {
+        values.0.as_mut_slice()
+    }
 }
 
 impl<T: Element> Deref for ValuesMut<'_, T> {

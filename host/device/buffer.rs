@@ -1,12 +1,14 @@
 //! Buffers of device memory.
 
 use super::error::DeviceError;
+use super::slice::DeviceSlice;
+use super::slice_mut::DeviceSliceMut;
 use super::{Backend, Device, on_backend};
 use cuda_std::element::Element;
 use cuda_std::memory::{Global, GlobalMut};
 use std::fmt;
 use std::marker::PhantomData;
-use std::slice;
+use std::ops::RangeBounds;
 use std::sync::Arc;
 
 /// Memory of a device for `len` elements, freed when it is dropped, or when the last recording that uses it is. It
@@ -66,43 +68,61 @@ impl<T: Element> DeviceBuffer<T> {
         &self.memory.device
     }
 
+    /// All elements, to be read.
+    pub fn as_slice(&self) -> DeviceSlice<'_, T> {
+        DeviceSlice {
+            device: &self.memory.device,
+            memory: Some(&self.memory),
+            address: self.memory.address,
+            len: self.len,
+            element: PhantomData,
+        }
+    }
+
+    /// All elements, to be read and written.
+    pub fn as_mut_slice(&mut self) -> DeviceSliceMut<'_, T> {
+        // SAFETY: the buffer is borrowed mutably, and its memory is its own.
+        unsafe { DeviceSliceMut::new(self.as_slice()) }
+    }
+
+    /// A part of the elements, to be read.
+    ///
+    /// # Errors
+    ///
+    /// [`DeviceError::SliceRange`] if not all of `range` is in the buffer.
+    pub fn slice(&self, range: impl RangeBounds<usize>) -> Result<DeviceSlice<'_, T>, DeviceError> {
+        self.as_slice().slice(range)
+    }
+
+    /// A part of the elements, to be read and written.
+    ///
+    /// # Errors
+    ///
+    /// [`DeviceError::SliceRange`] if not all of `range` is in the buffer.
+    pub fn slice_mut(
+        &mut self,
+        range: impl RangeBounds<usize>,
+    ) -> Result<DeviceSliceMut<'_, T>, DeviceError> {
+        self.as_mut_slice().slice(range)
+    }
+
     /// The pointer to the first element, for kernels that read.
     pub fn read_only(&self) -> Global<T> {
-        Global::from_address(self.address_for_kernels())
+        self.as_slice().read_only()
     }
 
     /// The pointer to the first element, for kernels that write.
     pub fn mutable(&mut self) -> GlobalMut<T> {
-        GlobalMut::from_address(self.address_for_kernels())
+        self.as_mut_slice().mutable()
     }
 
-    /// The address; a recording of this thread keeps the memory from now on.
-    fn address_for_kernels(&self) -> u64 {
-        self.device().recordings.keep(&self.memory);
-        self.memory.address
-    }
-
-    /// A copy of the elements, after all earlier work of the device. Elements that no one has written are arbitrary
-    /// on a GPU and on an emulator that checks only bounds; on an emulator with full checks they are an error.
+    /// A copy of the elements, as [`DeviceSlice::download`].
     ///
     /// # Errors
     ///
-    /// A launch that failed before; a host without memory for the copy; [`DeviceError::EmulatorMemory`] with the
-    /// position of the first element that no one has written.
+    /// As there.
     pub fn download(&self) -> Result<Vec<T>, DeviceError> {
-        let mut elements: Vec<T> = Vec::new();
-        elements
-            .try_reserve_exact(self.len)
-            .map_err(|_| DeviceError::HostOutOfMemory {
-                wanted: self.bytes() as u64,
-            })?;
-        // SAFETY: the capacity is there, and zero bits are a value of every element type.
-        unsafe {
-            elements.as_mut_ptr().write_bytes(0, self.len);
-            elements.set_len(self.len);
-        }
-        self.copy_to_slice(&mut elements)?;
-        Ok(elements)
+        self.as_slice().download()
     }
 
     /// Copies the elements to `to`, as [`download`](Self::download) does.
@@ -111,8 +131,7 @@ impl<T: Element> DeviceBuffer<T> {
     ///
     /// Those of [`download`](Self::download), and another length than the buffer's.
     pub fn copy_to_slice(&self, to: &mut [T]) -> Result<(), DeviceError> {
-        self.check_len("the slice to copy to", to.len())?;
-        self.copy_part_to_slice(0, to)
+        self.as_slice().copy_to_slice(to)
     }
 
     /// Copies as many elements as `to` has, from number `start` on, as [`download`](Self::download) does.
@@ -125,27 +144,16 @@ impl<T: Element> DeviceBuffer<T> {
     ///
     /// If they are not all elements of the buffer.
     pub fn copy_part_to_slice(&self, start: usize, to: &mut [T]) -> Result<(), DeviceError> {
-        assert!(
-            start <= self.len && to.len() <= self.len - start,
-            "{} elements from number {start} on are not all in a buffer of {}",
-            to.len(),
-            self.len
-        );
-        if to.is_empty() {
-            return Ok(());
-        }
-        self.device().recordings.refuse("a copy from the device")?;
-        // Inside the allocation, whose size in bytes fits.
-        let address = self.memory.address + (start * size_of::<T>()) as u64;
-        // SAFETY: the slice's own bytes; every pattern of bits is a value of an element type.
-        let bytes =
-            unsafe { slice::from_raw_parts_mut(to.as_mut_ptr().cast::<u8>(), size_of_val(to)) };
-        match &*self.device().backend {
-            Backend::Emulator(emulator) => emulator.read(address, bytes),
-            #[cfg(cuda)]
-            // SAFETY: the buffer's own memory, in which the slice's length was checked to lie.
-            Backend::Cuda(cuda) => unsafe { cuda.read(address, bytes) },
-        }
+        let end = start.checked_add(to.len());
+        let part = end.and_then(|end| self.slice(start..end).ok());
+        let Some(part) = part else {
+            panic!(
+                "{} elements from number {start} on are not all in a buffer of {}",
+                to.len(),
+                self.len
+            );
+        };
+        part.copy_to_slice(to)
     }
 
     /// Overwrites the elements, after all earlier work of the device. `from` may be changed afterwards.
@@ -154,19 +162,7 @@ impl<T: Element> DeviceBuffer<T> {
     ///
     /// Another length than the buffer's; a launch that failed before.
     pub fn copy_from_slice(&mut self, from: &[T]) -> Result<(), DeviceError> {
-        self.check_len("the slice to copy from", from.len())?;
-        if self.is_empty() {
-            return Ok(());
-        }
-        self.device().recordings.refuse("a copy to the device")?;
-        // SAFETY: the slice's own bytes: elements are integers and floats, without padding.
-        let bytes = unsafe { slice::from_raw_parts(from.as_ptr().cast::<u8>(), size_of_val(from)) };
-        match &*self.device().backend {
-            Backend::Emulator(emulator) => emulator.write(self.memory.address, bytes),
-            #[cfg(cuda)]
-            // SAFETY: the buffer's own memory, which has the slice's length.
-            Backend::Cuda(cuda) => unsafe { cuda.write(self.memory.address, bytes) },
-        }
+        self.as_mut_slice().copy_from_slice(from)
     }
 
     /// Sets all elements to zero, after all earlier work of the device.
@@ -175,17 +171,7 @@ impl<T: Element> DeviceBuffer<T> {
     ///
     /// A launch that failed before.
     pub fn fill_zero(&mut self) -> Result<(), DeviceError> {
-        if self.is_empty() {
-            return Ok(());
-        }
-        self.device().recordings.refuse("to set a buffer's bytes")?;
-        let bytes = self.bytes();
-        match &*self.device().backend {
-            Backend::Emulator(emulator) => emulator.zero(self.memory.address, bytes),
-            #[cfg(cuda)]
-            // SAFETY: the buffer's own memory.
-            Backend::Cuda(cuda) => unsafe { cuda.fill(self.memory.address, bytes, 0) },
-        }
+        self.as_mut_slice().fill_zero()
     }
 
     /// Sets all bytes to `value`, after all earlier work of the device. With 0xff floating-point elements become NaN.
@@ -194,17 +180,7 @@ impl<T: Element> DeviceBuffer<T> {
     ///
     /// A launch that failed before.
     pub fn fill_bytes(&mut self, value: u8) -> Result<(), DeviceError> {
-        if self.is_empty() {
-            return Ok(());
-        }
-        self.device().recordings.refuse("to set a buffer's bytes")?;
-        let bytes = self.bytes();
-        match &*self.device().backend {
-            Backend::Emulator(emulator) => emulator.fill(self.memory.address, bytes, value),
-            #[cfg(cuda)]
-            // SAFETY: the buffer's own memory.
-            Backend::Cuda(cuda) => unsafe { cuda.fill(self.memory.address, bytes, value) },
-        }
+        self.as_mut_slice().fill_bytes(value)
     }
 
     /// Makes elements that no one has written visible on a GPU.
@@ -213,26 +189,17 @@ impl<T: Element> DeviceBuffer<T> {
         match &*self.device().backend {
             // SAFETY: the buffer's own memory.
             Backend::Cuda(cuda) if !self.is_empty() => unsafe {
-                cuda.fill(self.memory.address, self.bytes(), 0xff)
+                cuda.fill(self.memory.address, self.as_slice().bytes(), 0xff)
             },
             _ => Ok(()),
         }
     }
+}
 
-    fn bytes(&self) -> usize {
-        // `allocate` has checked that it fits.
-        self.len * size_of::<T>()
-    }
-
-    fn check_len(&self, what: &'static str, found: usize) -> Result<(), DeviceError> {
-        if found == self.len {
-            return Ok(());
-        }
-        Err(DeviceError::SliceLength {
-            what,
-            wanted: self.len as u64,
-            found: found as u64,
-        })
+impl Memory {
+    /// Keeps the memory for a recording of this thread, if there is one: a launch is about to have its address.
+    pub(super) fn keep_for_recording(self: &Arc<Self>) {
+        self.device.recordings.keep(self);
     }
 }
 

@@ -60,6 +60,30 @@ pub enum DeviceError {
         found: u64,
     },
 
+    /// A range that is not in the slice or buffer of which it is to be a part.
+    #[error("wrong range: {start}..{end} is not in a slice of {len} elements")]
+    SliceRange {
+        /// The first element wanted.
+        start: u64,
+        /// The end of the elements wanted.
+        end: u64,
+        /// The slice's length.
+        len: u64,
+    },
+
+    /// An address and a length that are no memory of a device.
+    #[error("no device memory: {len} x {element} at address {address:#x}: {reason}")]
+    RawMemory {
+        /// The address.
+        address: u64,
+        /// The number of elements.
+        len: u64,
+        /// The elements' type.
+        element: &'static str,
+        /// What is wrong.
+        reason: &'static str,
+    },
+
     /// Something else than a launch was asked of a device that records ([`Device::record`](super::Device::record)).
     #[error("it cannot be recorded: {what}; launches alone can be")]
     NotRecordable {

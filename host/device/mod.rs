@@ -31,11 +31,14 @@ mod observation;
 mod occupancy;
 mod profile;
 mod properties;
+mod raw_slices;
 mod recording;
 mod registers;
 mod reports;
 mod scratch;
 mod selector;
+mod slice;
+mod slice_mut;
 mod timer;
 
 pub use buffer::DeviceBuffer;
@@ -55,6 +58,8 @@ pub use simt::{
     Checks, CounterOptions, Counters, Hardware, LaunchReport, Options as EmulatorOptions, Schedule,
     TracedWarp,
 };
+pub use slice::DeviceSlice;
+pub use slice_mut::DeviceSliceMut;
 pub use timer::Timer;
 
 use allocations::FailingAllocation;

@@ -3,7 +3,7 @@
 use super::buffer::Memory;
 use super::emulator::EmulatorBackend;
 use super::error::DeviceError;
-use super::{Backend, Device, DeviceBuffer};
+use super::{Backend, Device, DeviceSlice};
 use cuda_std::element::Element;
 use cuda_std::kernel::{Kernel, KernelArgs};
 use cuda_std::launch::LaunchConfig;
@@ -251,9 +251,11 @@ impl LaunchGraph {
         self.kernels.len()
     }
 
-    /// Gives up the memory of a buffer, whose owner makes sure that it is alive in a launch.
-    pub(crate) fn release<T: Element>(&mut self, buffer: &DeviceBuffer<T>) {
-        self.memory.remove(&buffer.read_only().address());
+    /// Gives up the memory of a slice, whose owner makes sure that it is alive in a launch.
+    pub(crate) fn release<T: Element>(&mut self, slice: DeviceSlice<'_, T>) {
+        if let Some(memory) = slice.memory() {
+            self.memory.remove(&memory.address);
+        }
     }
 
     /// Launches what was recorded, with the arguments that it was recorded with. On a GPU it returns at once. Launches

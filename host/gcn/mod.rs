@@ -16,10 +16,10 @@ pub use normalized::normalized_adjacency;
 pub use operator::{Operator, OperatorKind};
 
 use crate::csr::DeviceCsr;
-use crate::device::{Device, DeviceBuffer, DeviceError, LaunchGraph};
+use crate::device::{Device, DeviceBuffer, DeviceError, DeviceSlice, DeviceSliceMut, LaunchGraph};
 use crate::gemm::GemmElement;
 use crate::log_softmax::SoftmaxElement;
-use crate::operand::{OperandError, check_buffer, elements, extent, upload_dense};
+use crate::operand::{OperandError, check_operand, elements, extent, upload_dense};
 use crate::spmm::{Reduction, Spmm, SpmmElement, SpmmOptions};
 use cuda_std::float::Real;
 use ndarray::{Array1, Array2, ArrayView2};
@@ -186,9 +186,22 @@ impl<T: GcnElement> Gcn<T> {
     ///
     /// # Errors
     ///
-    /// A length that does not fit; a buffer of another device; a launch that fails.
-    pub fn run(&mut self, x: &DeviceBuffer<T>, y: &mut DeviceBuffer<T>) -> Result<(), GcnError> {
-        self.check_operands(x, y)?;
+    /// A length that does not fit; a slice that is not aligned to 16 bytes; a buffer of another device; a launch that
+    /// fails.
+    pub fn run<'x, 'y>(
+        &mut self,
+        x: impl Into<DeviceSlice<'x, T>>,
+        y: impl Into<DeviceSliceMut<'y, T>>,
+    ) -> Result<(), GcnError> {
+        self.run_slices(x.into(), y.into())
+    }
+
+    fn run_slices(
+        &mut self,
+        x: DeviceSlice<'_, T>,
+        mut y: DeviceSliceMut<'_, T>,
+    ) -> Result<(), GcnError> {
+        self.check_operands(x, y.as_slice())?;
         if self.device.is_recording() {
             // This network's buffers are for its own runs, of which one may come between two of the recorded launches.
             let mut buffers = self.operators.buffers(&self.device)?;
@@ -200,11 +213,14 @@ impl<T: GcnElement> Gcn<T> {
             Replay::Impossible => Replay::Impossible,
             Replay::Recorded(of, graph) if of == operands => Replay::Recorded(of, graph),
             Replay::Launched(of) if of == operands => {
-                match self.device.record(|| operators.run(buffers, x, y)) {
+                match self
+                    .device
+                    .record(|| operators.run(buffers, x, y.reborrow()))
+                {
                     Ok(mut graph) => {
                         // They are the caller's, and alive when they are operands again.
                         graph.release(x);
-                        graph.release(y);
+                        graph.release(y.as_slice());
                         Replay::Recorded(operands, graph)
                     }
                     Err(error) if is_not_recordable(&error) => Replay::Impossible,
@@ -225,14 +241,14 @@ impl<T: GcnElement> Gcn<T> {
         done
     }
 
-    fn check_operands(&self, x: &DeviceBuffer<T>, y: &DeviceBuffer<T>) -> Result<(), GcnError> {
-        check_buffer(
+    fn check_operands(&self, x: DeviceSlice<'_, T>, y: DeviceSlice<'_, T>) -> Result<(), GcnError> {
+        check_operand(
             &self.device,
             "x",
             x,
             elements(self.operators.nodes, self.features),
         )?;
-        check_buffer(
+        check_operand(
             &self.device,
             "y",
             y,
@@ -250,13 +266,14 @@ impl<T: GcnElement> Gcn<T> {
     /// # Panics
     ///
     /// If there is no such operator.
-    pub fn run_operator(
+    pub fn run_operator<'x, 'y>(
         &mut self,
         index: usize,
-        x: &DeviceBuffer<T>,
-        y: &mut DeviceBuffer<T>,
+        x: impl Into<DeviceSlice<'x, T>>,
+        y: impl Into<DeviceSliceMut<'y, T>>,
     ) -> Result<(), GcnError> {
-        self.check_operands(x, y)?;
+        let (x, y) = (x.into(), y.into());
+        self.check_operands(x, y.as_slice())?;
         (self.operators).run_one(index, &mut self.buffers, x, y)
     }
 

@@ -2,7 +2,7 @@
 
 use super::GcnElement;
 use super::GcnError;
-use crate::device::{DeviceBuffer, optional_pointer};
+use crate::device::{DeviceBuffer, DeviceSlice, DeviceSliceMut, optional_pointer};
 use crate::gemm::Gemm;
 use crate::log_softmax::LogSoftmax;
 use crate::operand::{OperandError, elements, extent};
@@ -129,8 +129,8 @@ impl<T: GcnElement> Step<T> {
         &self,
         spmm: &Spmm<T>,
         nodes: usize,
-        input: &DeviceBuffer<T>,
-        output: &mut DeviceBuffer<T>,
+        input: DeviceSlice<'_, T>,
+        output: DeviceSliceMut<'_, T>,
     ) -> Result<(), GcnError> {
         match &self.work {
             Work::Gemm(gemm) => gemm.run(input, nodes, output)?,

@@ -4,7 +4,7 @@
 use super::GcnError;
 use super::operator::Step;
 use super::{GcnElement, GcnLayer, GcnOptions};
-use crate::device::{Device, DeviceBuffer};
+use crate::device::{Device, DeviceBuffer, DeviceSlice, DeviceSliceMut};
 use crate::gemm::{Gemm, GemmOptions};
 use crate::log_softmax::LogSoftmax;
 use crate::operand::{buffer_len, elements, extent};
@@ -36,10 +36,10 @@ impl<T: GcnElement> Operators<T> {
     pub fn run(
         &self,
         buffers: &mut [DeviceBuffer<T>],
-        x: &DeviceBuffer<T>,
-        y: &mut DeviceBuffer<T>,
+        x: DeviceSlice<'_, T>,
+        mut y: DeviceSliceMut<'_, T>,
     ) -> Result<(), GcnError> {
-        (0..self.steps.len()).try_for_each(|index| self.run_one(index, buffers, x, y))
+        (0..self.steps.len()).try_for_each(|index| self.run_one(index, buffers, x, y.reborrow()))
     }
 
     /// Runs one operator.
@@ -47,8 +47,8 @@ impl<T: GcnElement> Operators<T> {
         &self,
         index: usize,
         buffers: &mut [DeviceBuffer<T>],
-        x: &DeviceBuffer<T>,
-        y: &mut DeviceBuffer<T>,
+        x: DeviceSlice<'_, T>,
+        y: DeviceSliceMut<'_, T>,
     ) -> Result<(), GcnError> {
         let step = &self.steps[index];
         let middle = index.min(buffers.len());
@@ -64,10 +64,13 @@ impl<T: GcnElement> Operators<T> {
             1
         };
         let input = match index.checked_sub(behind) {
-            Some(source) => &before[source],
+            Some(source) => before[source].as_slice(),
             None => x,
         };
-        let output = from_here.first_mut().unwrap_or(y);
+        let output = match from_here.first_mut() {
+            Some(buffer) => buffer.as_mut_slice(),
+            None => y,
+        };
         step.run(&self.spmm, self.nodes as usize, input, output)
     }
 }

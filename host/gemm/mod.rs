@@ -25,9 +25,9 @@ mod kernel_choice;
 pub use error::GemmError;
 
 use self::kernel_choice::{check_instance, check_kernel, default_kernel};
-use crate::device::{Device, DeviceBuffer};
+use crate::device::{Device, DeviceBuffer, DeviceSlice, DeviceSliceMut};
 use crate::operand::{
-    OperandError, buffer_len, check_buffer, check_len, elements, extent, upload_dense,
+    OperandError, buffer_len, check_len, check_operand, elements, extent, upload_dense,
 };
 use crate::scalar::Scalar;
 use cuda_std::launch::LaunchConfig;
@@ -199,17 +199,27 @@ impl<T: GemmElement> Gemm<T> {
     ///
     /// # Errors
     ///
-    /// - `rows` is 2^32 or more, or a buffer has another length or belongs to another device.
+    /// - `rows` is 2^32 or more.
+    /// - A buffer has another length or belongs to another device, or a slice is not aligned to 16 bytes.
     /// - The launch fails.
-    pub fn run(
+    pub fn run<'x, 'y>(
         &self,
-        x: &DeviceBuffer<T>,
+        x: impl Into<DeviceSlice<'x, T>>,
         rows: usize,
-        y: &mut DeviceBuffer<T>,
+        y: impl Into<DeviceSliceMut<'y, T>>,
+    ) -> Result<(), GemmError> {
+        self.run_slices(x.into(), rows, y.into())
+    }
+
+    fn run_slices(
+        &self,
+        x: DeviceSlice<'_, T>,
+        rows: usize,
+        mut y: DeviceSliceMut<'_, T>,
     ) -> Result<(), GemmError> {
         let rows = extent("the number of rows of X", rows)?;
-        check_buffer(&self.device, "x", x, elements(rows, self.depth))?;
-        check_buffer(&self.device, "y", y, elements(rows, self.cols))?;
+        check_operand(&self.device, "x", x, elements(rows, self.depth))?;
+        check_operand(&self.device, "y", &y, elements(rows, self.cols))?;
         let Some(PlannedLaunch { config, kernel }) = self.run_plan(rows as usize)? else {
             return Ok(());
         };

@@ -14,8 +14,8 @@
 //! # }
 //! ```
 
-use crate::device::{Device, DeviceBuffer};
-use crate::operand::{OperandError, check_buffer, check_len, elements, extent, upload_dense};
+use crate::device::{Device, DeviceBuffer, DeviceSlice, DeviceSliceMut};
+use crate::operand::{OperandError, check_len, check_operand, elements, extent, upload_dense};
 use cuda_std::memory::Global;
 use ndarray::{Array2, ArrayView1, ArrayView2};
 use warprow_kernels::log_softmax::Bias;
@@ -90,18 +90,28 @@ impl<T: SoftmaxElement> LogSoftmax<T> {
     ///
     /// # Errors
     ///
-    /// - `rows` is 2^32 or more, or a buffer has another length or belongs to another device.
+    /// - `rows` is 2^32 or more.
+    /// - A buffer has another length or belongs to another device, or a slice is not aligned to 16 bytes.
     /// - The launch fails.
-    pub fn run(
+    pub fn run<'x, 'y>(
         &self,
-        x: &DeviceBuffer<T>,
+        x: impl Into<DeviceSlice<'x, T>>,
         rows: usize,
-        y: &mut DeviceBuffer<T>,
+        y: impl Into<DeviceSliceMut<'y, T>>,
+    ) -> Result<(), OperandError> {
+        self.run_slices(x.into(), rows, y.into())
+    }
+
+    fn run_slices(
+        &self,
+        x: DeviceSlice<'_, T>,
+        rows: usize,
+        mut y: DeviceSliceMut<'_, T>,
     ) -> Result<(), OperandError> {
         let rows = extent("the number of rows of X", rows)?;
         let count = elements(rows, self.classes);
-        check_buffer(&self.device, "x", x, count)?;
-        check_buffer(&self.device, "y", y, count)?;
+        check_operand(&self.device, "x", x, count)?;
+        check_operand(&self.device, "y", &y, count)?;
         if count == 0 {
             return Ok(());
         }

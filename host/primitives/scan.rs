@@ -30,7 +30,7 @@ pub fn exclusive_scan(
     device: &Device,
     counts: &mut DeviceBuffer<u32>,
 ) -> Result<u64, OperandError> {
-    check_device(device, "the counts", counts)?;
+    check_device(device, "the counts", &*counts)?;
     if counts.is_empty() {
         return Ok(0);
     }

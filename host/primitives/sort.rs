@@ -39,8 +39,8 @@ pub fn sort_pairs(
     bits: u32,
 ) -> Result<(), OperandError> {
     assert!(bits <= u32::BITS, "a key has 32 bits, not {bits}");
-    check_device(device, "the keys", keys)?;
-    check_device(device, "the values", values)?;
+    check_device(device, "the keys", &*keys)?;
+    check_device(device, "the values", &*values)?;
     check_len("the values", values.len() as u64, keys.len() as u64)?;
     let len = u32::try_from(keys.len()).map_err(|_| OperandError::TooLarge {
         what: "the number of pairs to sort",

@@ -23,7 +23,7 @@ pub use multiply::{DeviceProduct, multiply};
 pub use warprow_kernels::spgemm::BinLimits;
 
 use crate::csr::{DeviceCsr, DevicePattern};
-use crate::device::DeviceBuffer;
+use crate::device::{DeviceSlice, DeviceSliceMut};
 use crate::operand::OperandError;
 use analysis::row_lists::RowLists;
 use numeric::{Numeric, drop_zeros};
@@ -57,7 +57,7 @@ use symbolic::{Phase, SymbolicProduct};
 /// assert_eq!(c.download()?.data(), [1.0, 2.0, 3.0, 7.0]);
 ///
 /// // Other values, the same structure.
-/// b.values_mut().copy_from_slice(&[0.0, 1.0, 10.0])?;
+/// b.values_mut()?.copy_from_slice(&[0.0, 1.0, 10.0])?;
 /// let c = spgemm.numeric(a.values(), b.values())?;
 /// assert_eq!(c.download()?.data(), [0.0, 1.0, 0.0, 13.0]);
 /// # Ok(())
@@ -147,12 +147,13 @@ impl<T: SpgemmElement> Spgemm<T> {
     ///
     /// # Errors
     ///
-    /// - A or B has more or fewer values than nonzeros, or the values are on another device.
+    /// - A or B has more or fewer values than nonzeros, or the values are on another device, or a slice is not aligned
+    ///   to 16 bytes.
     /// - The device has too little memory, or a launch fails.
-    pub fn numeric(
+    pub fn numeric<'a, 'b>(
         &self,
-        a: &DeviceBuffer<T>,
-        b: &DeviceBuffer<T>,
+        a: impl Into<DeviceSlice<'a, T>>,
+        b: impl Into<DeviceSlice<'b, T>>,
     ) -> Result<DeviceCsr<T>, OperandError> {
         let mut values = self.pattern().device.uninitialized(self.entries())?;
         self.numeric_into(a, b, &mut values)?;
@@ -170,15 +171,24 @@ impl<T: SpgemmElement> Spgemm<T> {
     /// # Errors
     ///
     /// As for [`numeric`](Self::numeric); also if `c` has more or fewer values than C has entries.
-    pub fn numeric_into(
+    pub fn numeric_into<'a, 'b, 'c>(
         &self,
-        a: &DeviceBuffer<T>,
-        b: &DeviceBuffer<T>,
-        c: &mut DeviceBuffer<T>,
+        a: impl Into<DeviceSlice<'a, T>>,
+        b: impl Into<DeviceSlice<'b, T>>,
+        c: impl Into<DeviceSliceMut<'c, T>>,
+    ) -> Result<(), OperandError> {
+        self.run_slices(a.into(), b.into(), c.into())
+    }
+
+    fn run_slices(
+        &self,
+        a: DeviceSlice<'_, T>,
+        b: DeviceSlice<'_, T>,
+        c: DeviceSliceMut<'_, T>,
     ) -> Result<(), OperandError> {
         self.a.check_values("the values of A", a)?;
         self.b.check_values("the values of B", b)?;
-        self.pattern().check_values("the values of C", c)?;
+        self.pattern().check_values("the values of C", &c)?;
         let operands = operands(&self.a, &self.b, &self.structure.extents);
         let (work, pattern) = (&self.structure.work, self.structure.pattern.structure());
         self.numeric

@@ -66,7 +66,7 @@ pub fn multiply<T: SpgemmElement>(
         None => None,
     };
     if let Some(pairs) = &mut pairs {
-        factors.pairs = pairs.fill(b_pattern, b.values())?;
+        factors.pairs = pairs.fill(b_pattern, b.values().as_slice())?;
     }
     let fork = device.fork();
     phase.launch_longer_rows(&fork)?;
@@ -86,7 +86,7 @@ pub fn multiply<T: SpgemmElement>(
     let pattern = phase.staged_pattern(&mut col_idx);
     let operands = phase.operands();
     let numeric = Numeric::new(lists, bin_limits);
-    numeric.clear(operands, pattern, &mut values)?;
+    numeric.clear(operands, pattern, values.as_mut_slice())?;
     let fork = device.fork();
     if let Some(sorted_values) = &sorted_values
         && sizes.entries > 0
@@ -111,7 +111,8 @@ pub fn multiply<T: SpgemmElement>(
         // there is room for all entries.
         unsafe { fork.launch(&copy::copy_rows::<T>(), config, arguments)? };
     }
-    numeric.launch(&fork, operands, phase.work(), pattern, factors, &mut values)?;
+    let (work, values_there) = (phase.work(), values.as_mut_slice());
+    numeric.launch(&fork, operands, work, pattern, factors, values_there)?;
     fork.join()?;
     let SymbolicProduct {
         pattern, products, ..

@@ -4,9 +4,9 @@ use super::error::SpmmError;
 use super::product::task_sizes::Joining;
 use super::product::tasks::{LaunchArguments, RunArguments};
 use super::{Spmm, SpmmElement};
-use crate::device::{DeviceBuffer, optional_pointer};
+use crate::device::{DeviceSlice, DeviceSliceMut, optional_pointer};
 use crate::operand::{
-    OperandError, buffer_len, check_buffer, elements, extent, row_bytes, upload_dense,
+    OperandError, buffer_len, check_operand, elements, extent, row_bytes, upload_dense,
 };
 use cuda_std::float::Real;
 use cuda_std::launch::LaunchConfig;
@@ -88,12 +88,13 @@ impl<E: SpmmElement> Spmm<E> {
     ///
     /// # Errors
     ///
-    /// A length that does not fit; a buffer of another device; a row of X of 4 GiB or more; a launch that fails.
-    pub fn run(
+    /// A length that does not fit; a slice that is not aligned to 16 bytes; a buffer of another device; a row of X of
+    /// 4 GiB or more; a launch that fails.
+    pub fn run<'x, 'y>(
         &self,
-        x: &DeviceBuffer<E>,
+        x: impl Into<DeviceSlice<'x, E>>,
         features: usize,
-        y: &mut DeviceBuffer<E>,
+        y: impl Into<DeviceSliceMut<'y, E>>,
     ) -> Result<(), SpmmError> {
         self.run_scaled(<E::Sum as Real>::ONE, x, features, E::Sum::ZERO, y)
     }
@@ -105,13 +106,24 @@ impl<E: SpmmElement> Spmm<E> {
     /// # Errors
     ///
     /// Those of [`run`](Self::run); a kernel asked for by its name that has no alpha and beta.
-    pub fn run_scaled(
+    pub fn run_scaled<'x, 'y>(
         &self,
         alpha: E::Sum,
-        x: &DeviceBuffer<E>,
+        x: impl Into<DeviceSlice<'x, E>>,
         features: usize,
         beta: E::Sum,
-        y: &mut DeviceBuffer<E>,
+        y: impl Into<DeviceSliceMut<'y, E>>,
+    ) -> Result<(), SpmmError> {
+        self.run_slices(alpha, x.into(), features, beta, y.into())
+    }
+
+    fn run_slices(
+        &self,
+        alpha: E::Sum,
+        x: DeviceSlice<'_, E>,
+        features: usize,
+        beta: E::Sum,
+        mut y: DeviceSliceMut<'_, E>,
     ) -> Result<(), SpmmError> {
         self.device.refuse_during_progress("a run")?;
         let columns = extent("the number of features", features)?;
@@ -124,8 +136,8 @@ impl<E: SpmmElement> Spmm<E> {
             }));
         }
         let (rows, cols) = (self.a.pattern().rows, self.a.pattern().cols);
-        check_buffer(&self.device, "x", x, elements(cols, columns))?;
-        check_buffer(&self.device, "y", y, elements(rows, columns))?;
+        check_operand(&self.device, "x", x, elements(cols, columns))?;
+        check_operand(&self.device, "y", &y, elements(rows, columns))?;
         let capabilities = self.kernel.capabilities();
         let scaled = alpha != <E::Sum as Real>::ONE || beta != E::Sum::ZERO;
         if scaled && !capabilities.general {

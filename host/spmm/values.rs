@@ -4,8 +4,8 @@ use super::Spmm;
 use super::error::SpmmError;
 use super::options::{SpmmElement, SpmmOptions};
 use crate::csr::{DeviceCsr, ReorderedPattern, Sign, copy_values};
-use crate::device::DeviceBuffer;
-use crate::operand::{check_buffer, check_len};
+use crate::device::{DeviceBuffer, DeviceSlice};
+use crate::operand::{check_device, check_len};
 use std::sync::Arc;
 use warprow_kernels::matrix::Operand;
 use warprow_kernels::spmm::Reduction;
@@ -40,7 +40,7 @@ impl<E: SpmmElement> ValueOrder<E> {
             Arc::clone(stored.shared_values())
         } else {
             let mut values = stored.device().uninitialized(a.pattern.nnz())?;
-            copy_values(a.source.as_ref(), stored.values(), sign, &mut values)?;
+            copy_values(a.source.as_ref(), stored.values().as_slice(), sign, &mut values)?;
             Arc::new(values)
         };
         let order = options.updatable.then_some(Self {
@@ -55,7 +55,7 @@ impl<E: SpmmElement> ValueOrder<E> {
     /// Puts the caller's values into the plan's order.
     fn arrange(
         &self,
-        from: &DeviceBuffer<E::Sum>,
+        from: DeviceSlice<'_, E::Sum>,
         to: &mut DeviceBuffer<E::Sum>,
     ) -> Result<(), SpmmError> {
         Ok(copy_values(self.source.as_ref(), from, self.sign, to)?)
@@ -75,7 +75,7 @@ impl<E: SpmmElement> ValueOrder<E> {
             None => to.device().uninitialized(values.len())?,
         };
         let arranged = match staged.copy_from_slice(values) {
-            Ok(()) => self.arrange(&staged, to),
+            Ok(()) => self.arrange(staged.as_slice(), to),
             Err(error) => Err(error.into()),
         };
         self.staged = Some(staged);
@@ -145,9 +145,12 @@ impl<E: SpmmElement> Spmm<E> {
     /// # Errors
     ///
     /// [`SpmmError::NotUpdatable`]; another number of values than nonzeros; values on another device; the driver's.
-    pub fn set_values_device(&mut self, values: &DeviceBuffer<E::Sum>) -> Result<(), SpmmError> {
-        let nonzeros = self.nnz() as u64;
-        check_buffer(&self.device, "the list of values", values, nonzeros)?;
+    pub fn set_values_device<'v>(
+        &mut self,
+        values: impl Into<DeviceSlice<'v, E::Sum>>,
+    ) -> Result<(), SpmmError> {
+        let values = values.into();
+        check_device(&self.device, "the list of values", values)?;
         let (order, to) = self.order_for(values.len())?;
         order.arrange(values, to)
     }

@@ -11,3 +11,4 @@ mod profiles;
 mod ptx;
 mod recordings;
 mod selection;
+mod slices;

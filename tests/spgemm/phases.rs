@@ -94,8 +94,8 @@ fn assert_serves_for_other_values<T: SpgemmElement>() {
             for factor in [1.0, -3.0, 0.5] {
                 let a = a.map(|&value| value * T::from_f64(factor));
                 let b = b.map(|&value| value * value);
-                a_there.values_mut().copy_from_slice(a.data()).unwrap();
-                b_there.values_mut().copy_from_slice(b.data()).unwrap();
+                a_there.values_mut().unwrap().copy_from_slice(a.data()).unwrap();
+                b_there.values_mut().unwrap().copy_from_slice(b.data()).unwrap();
                 let c = spgemm.numeric(a_there.values(), b_there.values()).unwrap();
                 let c = c.download().unwrap();
                 let verification = verify_spgemm(a.view(), b.view(), c.view());

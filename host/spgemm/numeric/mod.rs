@@ -4,7 +4,7 @@ pub mod drop_zeros;
 mod launches;
 
 use crate::csr::DevicePattern;
-use crate::device::{DeviceBuffer, Fork};
+use crate::device::{DeviceBuffer, DeviceSlice, DeviceSliceMut, Fork};
 use crate::operand::OperandError;
 use crate::spgemm::analysis::row_lists::RowLists;
 use crate::spgemm::options::SpgemmElement;
@@ -60,13 +60,13 @@ impl Numeric {
         operands: OperandPatterns,
         work: &DeviceBuffer<u32>,
         c: OutputPattern,
-        a_values: &DeviceBuffer<T>,
-        (b, b_values): (&DevicePattern, &DeviceBuffer<T>),
-        values: &mut DeviceBuffer<T>,
+        a_values: DeviceSlice<'_, T>,
+        (b, b_values): (&DevicePattern, DeviceSlice<'_, T>),
+        mut values: DeviceSliceMut<'_, T>,
     ) -> Result<(), OperandError> {
         let device = values.device().clone();
         device.refuse_during_progress("a run")?;
-        self.clear(operands, c, values)?;
+        self.clear(operands, c, values.reborrow())?;
         let mut factors = Factors::new(a_values.read_only(), b_values.read_only());
         // The lock is held until all kernels are launched: those of the next run come after them on the device.
         let mut pairs =
@@ -106,7 +106,7 @@ impl Numeric {
         &self,
         operands: OperandPatterns,
         c: OutputPattern,
-        values: &mut DeviceBuffer<T>,
+        mut values: DeviceSliceMut<'_, T>,
     ) -> Result<(), OperandError> {
         let Some(items) = self.lists.items(bin::SPREAD..bin::SPREAD + 1) else {
             return Ok(());
@@ -129,7 +129,7 @@ impl Numeric {
         work: &DeviceBuffer<u32>,
         c: OutputPattern,
         factors: Factors<T>,
-        values: &mut DeviceBuffer<T>,
+        values: DeviceSliceMut<'_, T>,
     ) -> Result<(), OperandError> {
         let launches = self.launches(fork, operands, work, c, factors, values);
         launches.spread_rows()?;
@@ -147,7 +147,7 @@ impl Numeric {
         work: &DeviceBuffer<u32>,
         c: OutputPattern,
         factors: Factors<T>,
-        values: &mut DeviceBuffer<T>,
+        mut values: DeviceSliceMut<'_, T>,
     ) -> Launches<'a, T> {
         Launches {
             fork,

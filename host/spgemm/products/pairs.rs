@@ -1,7 +1,7 @@
 //! Pairs of a column and a value of B, so that one load fetches both, for rows whose products are sorted.
 
 use crate::csr::DevicePattern;
-use crate::device::DeviceBuffer;
+use crate::device::{DeviceBuffer, DeviceSlice};
 use crate::operand::OperandError;
 use crate::spgemm::options::SpgemmElement;
 use cuda_std::memory::Global;
@@ -33,7 +33,7 @@ impl Pairs {
     pub fn fill<T: SpgemmElement>(
         &mut self,
         b: &DevicePattern,
-        values: &DeviceBuffer<T>,
+        values: DeviceSlice<'_, T>,
     ) -> Result<Global<u32>, OperandError> {
         let nonzeros = b.nonzeros();
         let values = values.read_only().cast::<f32>();

@@ -126,7 +126,7 @@ fn in_phases<T: SpgemmElement>(
     let other = a.map(|_| T::from_f64(random.whole(3)));
     for a in [a, &other, a] {
         on_device
-            .values_mut()
+            .values_mut().unwrap()
             .copy_from_slice(a.data())
             .map_err(unexpected)?;
         let c = spgemm

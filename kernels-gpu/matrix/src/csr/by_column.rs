@@ -41,7 +41,7 @@ pub unsafe fn number(len: u32, numbers: GlobalMut<u32>) {
 ///
 /// There are `len` indices, each below the length of `from`; or `indices` is null, and `from` has
 /// `len` elements. `to` has room for `len` elements.
-#[kernel(name = "csr_gather", T = [u32, u64])]
+#[kernel(name = "csr_gather", T = [u8, u16, u32, u64])]
 pub unsafe fn gather<T: Element + BitXor<Output = T>>(
     len: u32,
     indices: Global<u32>,

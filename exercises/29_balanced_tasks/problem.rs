@@ -1,4 +1,4 @@
-//! # 51: Tasks of equal size
+//! # 29: Tasks of equal size
 //!
 //! If each thread takes a row, long rows hold up the others. If each takes 32 consecutive nonzeros, a **task**, all
 //! have the same work. But then a thread must find out in which row its task begins. Only `row_ptr` tells:

@@ -1,4 +1,4 @@
-//! # 52: A hash table in shared memory
+//! # 32: A hash table in shared memory
 //!
 //! A sparse product must find out which columns a row of the result has. A hash table in shared memory does that: a
 //! column goes to slot `column % SLOTS`. If another column is there, it goes to the next slot that is free:

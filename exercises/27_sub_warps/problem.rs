@@ -1,4 +1,4 @@
-//! # 50: Sub-warps
+//! # 27: Sub-warps
 //!
 //! A row of X with 32 features has 128 bytes. A lane can load 16 bytes with one instruction, so eight lanes suffice for
 //! the row. A warp then has four **sub-warps** of eight lanes, and works on four rows of A at a time:

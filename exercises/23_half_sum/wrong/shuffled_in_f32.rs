@@ -1,0 +1,38 @@
+//! The 64 additions of a lane are still in f16, and each rounds.
+
+use cuda_std::float::Narrow;
+use cuda_std::prelude::*;
+use cuda_std::warp::{FULL_MASK, WARP_SIZE};
+
+/// Elements of a row.
+const COLS: usize = 2048;
+
+/// `sums[row]` = the sum of the 2048 elements of the row, one warp for each row.
+///
+/// # Safety
+///
+/// `x` holds `rows` x 2048 elements and starts at a multiple of 4 bytes; `sums` holds `rows`. Blocks have whole warps.
+#[kernel]
+pub unsafe fn sum_rows(rows: u32, x: Global<f16>, sums: GlobalMut<f32>) {
+    let row = (thread::index_1d() / 32) as usize;
+    if row >= rows as usize {
+        return;
+    }
+    let lane = warp::lane_id() as usize;
+    unsafe {
+        let mut half = f16::ZERO;
+        for k in (2 * lane..COLS).step_by(64) {
+            let [first, second] = x.load2(row * COLS + k);
+            for element in [first, second] {
+                half = Narrow::from_f32(Narrow::to_f32(half) + Narrow::to_f32(element));
+            }
+        }
+        let mut sum = Narrow::to_f32(half);
+        for step in [16, 8, 4, 2, 1] {
+            sum += warp::shfl_xor(FULL_MASK, sum, step, WARP_SIZE);
+        }
+        if lane == 0 {
+            sums.store(row, sum);
+        }
+    }
+}

@@ -1,0 +1,47 @@
+//! The kernel has a warp for each nonzero, but the launch has a thread for each.
+
+use cuda_std::prelude::*;
+use cuda_std::warp::{FULL_MASK, WARP_SIZE};
+
+/// Threads of a block.
+pub const BLOCK: u32 = 128;
+
+/// Elements of a row of `u` and `v`.
+const FEATURES: usize = 32;
+
+/// Blocks of the launch.
+pub fn blocks(nonzeros: u32) -> u32 {
+    nonzeros.div_ceil(BLOCK).max(1)
+}
+
+/// `scores[k]` = the product of row `row_idx[k]` of `u` and row `col_idx[k]` of `v`.
+///
+/// # Safety
+///
+/// `row_idx`, `col_idx` and `scores` hold `nonzeros` elements each. `u` and `v` have rows of 32 elements, and all rows
+/// that are named.
+#[kernel]
+pub unsafe fn scores(
+    nonzeros: u32,
+    row_idx: Global<u32>,
+    col_idx: Global<u32>,
+    u: Global<f32>,
+    v: Global<f32>,
+    scores: GlobalMut<f32>,
+) {
+    let k = (thread::index_1d() / 32) as usize;
+    if k >= nonzeros as usize {
+        return;
+    }
+    let lane = warp::lane_id() as usize;
+    unsafe {
+        let (row, col) = (row_idx.load(k) as usize, col_idx.load(k) as usize);
+        let mut score = u.load(FEATURES * row + lane) * v.load(FEATURES * col + lane);
+        for step in [16, 8, 4, 2, 1] {
+            score += warp::shfl_xor(FULL_MASK, score, step, WARP_SIZE);
+        }
+        if lane == 0 {
+            scores.store(k, score);
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! Several lanes may add to the sum of one column.
+
+use cuda_std::prelude::*;
+use cuda_std::warp::FULL_MASK;
+
+/// Slots of the table of a warp.
+const SLOTS: usize = 256;
+
+/// Marks an empty slot: there is no such column.
+const EMPTY: u32 = u32::MAX;
+
+/// A sparse matrix in CSR.
+#[repr(C)]
+#[derive(Clone, Copy, KernelParam)]
+pub struct Csr {
+    /// Number of rows.
+    pub rows: u32,
+    /// For each row its first nonzero, and at last the number of all nonzeros.
+    pub row_ptr: Global<u32>,
+    /// The column of each nonzero.
+    pub col_idx: Global<u32>,
+    /// The value of each nonzero.
+    pub values: Global<f32>,
+}
+
+/// A sparse product in CSR. The lengths of its rows are known, its columns and values are not.
+#[repr(C)]
+#[derive(Clone, Copy, KernelParam)]
+pub struct Product {
+    /// For each row its first nonzero.
+    pub row_ptr: Global<u32>,
+    /// The column of each nonzero; they rise within a row.
+    pub col_idx: GlobalMut<u32>,
+    /// The value of each nonzero.
+    pub values: GlobalMut<f32>,
+}
+
+/// Inserts a column into a table, if it is not there. Returns its slot.
+///
+/// # Safety
+///
+/// `table` has 256 slots, one of which is empty or has the column.
+unsafe fn insert(table: Shared<u32>, column: u32) -> usize {
+    let mut slot = column as usize % SLOTS;
+    loop {
+        let old = unsafe { table.atomic_compare_exchange(slot, EMPTY, column) };
+        if old == EMPTY || old == column {
+            return slot;
+        }
+        slot = (slot + 1) % SLOTS;
+    }
+}
+
+/// `C = A B`, one warp for each row.
+///
+/// # Safety
+///
+/// The pointers of `a` and `b` hold as many elements as their fields say; each column of `a` is a row of `b`. A row of
+/// the product has at most 256 nonzeros, and `c` has room for them. Blocks have 64 threads.
+#[kernel]
+pub unsafe fn multiply(a: Csr, b: Csr, c: Product) {
+    let (tables, all_sums) = (shared_array!(u32; 2 * SLOTS), shared_array!(f32; 2 * SLOTS));
+    let row = (thread::index_1d() / 32) as usize;
+    if row >= a.rows as usize {
+        return;
+    }
+    let lane = warp::lane_id() as usize;
+    let (table, sums) = (
+        tables.offset(row % 2 * SLOTS),
+        all_sums.offset(row % 2 * SLOTS),
+    );
+    unsafe {
+        for slot in (lane..SLOTS).step_by(32) {
+            table.store(slot, EMPTY);
+            sums.store(slot, 0.0);
+        }
+        warp::sync_warp(FULL_MASK);
+        for k in a.row_ptr.load(row)..a.row_ptr.load(row + 1) {
+            let (of_b, value) = (
+                a.col_idx.load(k as usize) as usize,
+                a.values.load(k as usize),
+            );
+            let (start, end) = (
+                b.row_ptr.load(of_b) as usize,
+                b.row_ptr.load(of_b + 1) as usize,
+            );
+            for j in (start + lane..end).step_by(32) {
+                let slot = insert(table, b.col_idx.load(j));
+                sums.store(slot, sums.load(slot) + value * b.values.load(j));
+            }
+        }
+        warp::sync_warp(FULL_MASK);
+        let first = c.row_ptr.load(row) as usize;
+        for slot in (lane..SLOTS).step_by(32) {
+            let column = table.load(slot);
+            if column != EMPTY {
+                let place = first
+                    + (0..SLOTS)
+                        .filter(|&other| table.load(other) < column)
+                        .count();
+                c.col_idx.store(place, column);
+                c.values.store(place, sums.load(slot));
+            }
+        }
+    }
+}
