@@ -1,5 +1,6 @@
 //! The error that unites those of all modules.
 
+use crate::convert::ConvertError;
 use crate::device::{CudaUnavailable, DeviceError, ParseSelectorError};
 use crate::gcn::{GcnError, LayersError};
 use crate::gemm::GemmError;
@@ -46,6 +47,10 @@ pub enum Error {
     /// A Matrix Market file cannot be written.
     #[error(transparent)]
     Write(#[from] WriteError),
+
+    /// A matrix cannot be converted.
+    #[error(transparent)]
+    Convert(#[from] ConvertError),
 
     /// A matrix cannot be generated.
     #[error(transparent)]

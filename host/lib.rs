@@ -19,6 +19,7 @@
 //! Sparse matrices are `sprs` matrices with u32 indices, dense ones `ndarray` arrays, row-major. An operation has a
 //! *plan*, made once for a matrix on a device, and *runs*, many of them, which allocate nothing.
 
+pub mod convert;
 pub mod csr;
 pub mod device;
 mod error;
@@ -34,6 +35,7 @@ pub mod primitives;
 mod quote;
 pub mod reference;
 pub mod scalar;
+mod setters;
 pub mod spgemm;
 pub mod spmm;
 
@@ -45,12 +47,14 @@ pub use cuda_std::memory::{Global, GlobalMut};
 pub use device::{Device, DeviceBuffer, DeviceSlice, DeviceSliceMut};
 pub use error::Error;
 pub use gcn::{Gcn, GcnElement, GcnLayer, GcnOptions};
-pub use gemm::{Gemm, GemmElement, GemmKernel, GemmOptions};
+pub use gemm::{Gemm, GemmElement, GemmKernel, GemmOptions, GemmTuning};
 pub use half::{bf16, f16};
 pub use primitives::{scan, sort};
 pub use scalar::Scalar;
-pub use spgemm::{Spgemm, SpgemmElement, SpgemmKernel, SpgemmOptions, SpgemmProduct, spgemm};
-pub use spmm::{Reduction, RowOrder, Spmm, SpmmElement, SpmmKernel, SpmmOptions};
+pub use spgemm::{
+    Spgemm, SpgemmElement, SpgemmKernel, SpgemmOptions, SpgemmProduct, SpgemmTuning, spgemm,
+};
+pub use spmm::{Reduction, RowOrder, Spmm, SpmmElement, SpmmKernel, SpmmOptions, SpmmTuning};
 
 /// Tests the code of the README.
 #[cfg(doctest)]

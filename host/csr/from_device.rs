@@ -1,8 +1,8 @@
 //! Matrices of arrays that are already on a device.
 
 use super::structure::Shape;
-use super::{DeviceCsr, DevicePattern};
-use crate::device::DeviceBuffer;
+use super::{DeviceCsr, DevicePattern, copy};
+use crate::device::{DeviceBuffer, DeviceSlice};
 use crate::operand::{OperandError, check_device, check_operand, extent};
 use cuda_std::element::Element;
 use std::sync::Arc;
@@ -107,5 +107,23 @@ impl<T: Element> DeviceCsr<T> {
             DevicePattern::from_device(rows, cols, row_ptr, col_idx)?,
             values,
         )
+    }
+    /// As [`from_device`](Self::from_device), for arrays that the caller keeps: it copies them, on the device.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`from_device`](Self::from_device).
+    pub fn copy_from_device<'a>(
+        rows: usize,
+        cols: usize,
+        row_ptr: impl Into<DeviceSlice<'a, u32>>,
+        col_idx: impl Into<DeviceSlice<'a, u32>>,
+        values: impl Into<DeviceSlice<'a, T>>,
+    ) -> Result<Self, OperandError> {
+        let (row_ptr, col_idx, values) = (row_ptr.into(), col_idx.into(), values.into());
+        // What the kernels that copy can count.
+        extent("the number of row pointers", row_ptr.len())?;
+        extent("the number of nonzeros", col_idx.len().max(values.len()))?;
+        Self::from_device(rows, cols, copy(row_ptr)?, copy(col_idx)?, copy(values)?)
     }
 }

@@ -84,7 +84,12 @@ impl ReorderedPattern {
         values: &DeviceBuffer<T>,
     ) -> Result<DeviceBuffer<T>, DeviceError> {
         let mut ordered = self.pattern.device().uninitialized(values.len())?;
-        copy_values(self.source.as_ref(), values.as_slice(), Sign::Kept, &mut ordered)?;
+        copy_values(
+            self.source.as_ref(),
+            values.as_slice(),
+            Sign::Kept,
+            &mut ordered,
+        )?;
         Ok(ordered)
     }
 

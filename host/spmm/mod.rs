@@ -17,7 +17,7 @@ use crate::csr::DeviceCsr;
 use crate::device::{Device, DeviceBuffer};
 pub use error::SpmmError;
 use items::PlannedItems;
-pub use options::{RowOrder, SpmmElement, SpmmOptions};
+pub use options::{RowOrder, SpmmElement, SpmmOptions, SpmmTuning};
 use plan::Choices;
 use plan::order::OrderedRows;
 use std::fmt;
@@ -197,7 +197,7 @@ impl<E: SpmmElement> fmt::Display for Spmm<E> {
             self.device,
             self.kernel.name(),
             self.kernel.summary(),
-            match (self.options.kernel, self.kernel) {
+            match (self.options.tuning.kernel, self.kernel) {
                 (Some(_), _) => "as asked for",
                 (None, SpmmKernel::InStep) => "as rows and columns have hundreds of nonzeros",
                 (None, _) => "the default",

@@ -123,7 +123,7 @@ impl<E: SpmmElement> Spmm<E> {
             FeatureRow::new::<E>(features, options.reduction, EpilogueKind::Plain)
         });
         let mut model = CostModel::for_kernel(&a.pattern, kernel, row)?;
-        let order = options.order.or_else(|| order::default(kernel));
+        let order = options.tuning.order.or_else(|| order::default(kernel));
         let (a, rows_in_order) = match (order, &mut model) {
             (None, Some(model)) => OrderedRows::choose(model, a)?,
             (order, model) => OrderedRows::reorder(order.unwrap_or_default(), model.as_mut(), a)?,
@@ -137,7 +137,7 @@ impl<E: SpmmElement> Spmm<E> {
         let a = divide_into_column_blocks(a, choices.column_blocks)?;
         let epilogue = rows_in_order.epilogue_kind(diagonal.is_some());
         let sizes = ItemSizes {
-            requested: options.task_size,
+            requested: options.tuning.task_size,
             max_task_size: choices.max_task_size(),
             resident: choices.resident_tasks::<E>(&a.pattern, options, epilogue)?,
         };

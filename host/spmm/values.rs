@@ -40,7 +40,12 @@ impl<E: SpmmElement> ValueOrder<E> {
             Arc::clone(stored.shared_values())
         } else {
             let mut values = stored.device().uninitialized(a.pattern.nnz())?;
-            copy_values(a.source.as_ref(), stored.values().as_slice(), sign, &mut values)?;
+            copy_values(
+                a.source.as_ref(),
+                stored.values().as_slice(),
+                sign,
+                &mut values,
+            )?;
             Arc::new(values)
         };
         let order = options.updatable.then_some(Self {
@@ -103,9 +108,7 @@ impl<E: SpmmElement> Spmm<E> {
     /// let a = CsMatI::<f32, u32, u32>::new((2, 2), vec![0, 1, 2], vec![1, 0], vec![2.0, 1.0]);
     /// let x = ndarray::array![[1.0], [10.0]];
     /// let device = Device::open()?;
-    /// let mut options = SpmmOptions::default();
-    /// options.updatable = true;
-    /// let mut plan = Spmm::plan(&device, a.view(), options)?;
+    /// let mut plan = Spmm::plan(&device, a.view(), SpmmOptions::new().updatable(true))?;
     /// assert_eq!(plan.multiply(x.view())?, ndarray::array![[20.0], [1.0]]);
     /// plan.set_values(&[3.0, 4.0])?;
     /// assert_eq!(plan.multiply(x.view())?, ndarray::array![[30.0], [4.0]]);

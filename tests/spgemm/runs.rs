@@ -125,10 +125,8 @@ fn assert_in_order<T: SpgemmElement + Debug>(
     let wanted = bits(&in_order(&a, &b));
     for device in devices() {
         for min_neighbour_warps in [0, u32::MAX] {
-            let options = SpgemmOptions {
-                deterministic: true,
-                ..bin_limits(|b| b.min_neighbour_warps = min_neighbour_warps)
-            };
+            let options =
+                bin_limits(|b| b.min_neighbour_warps = min_neighbour_warps).deterministic(true);
             for product in products(&device, &a, &b, options).unwrap() {
                 assert_eq!(
                     bits(product.data()),

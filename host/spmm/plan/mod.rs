@@ -29,7 +29,7 @@ const MIN_LONG_COLUMN: u64 = 128;
 pub fn requested_kernel<E: SpmmElement>(
     options: SpmmOptions,
 ) -> Result<Option<SpmmKernel>, SpmmError> {
-    let Some(kernel) = options.kernel else {
+    let Some(kernel) = options.tuning.kernel else {
         return Ok(None);
     };
     let capabilities = kernel.capabilities();
@@ -93,7 +93,7 @@ impl Choices {
         let has_tasks = kernel.items() == ItemKind::Tasks;
         let is_own_sum = size_of::<E>() == size_of::<E::Sum>();
         let may_have_blocks = has_tasks && is_own_sum && !options.reduction.is_extremum();
-        let column_blocks = match options.column_blocks {
+        let column_blocks = match options.tuning.column_blocks {
             _ if !may_have_blocks => 1,
             // A block has at least one column.
             Some(blocks) => blocks.clamp(1, a.cols.max(1)),
@@ -101,7 +101,7 @@ impl Choices {
         };
         Self {
             column_blocks,
-            requested_lanes: options.lanes,
+            requested_lanes: options.tuning.lanes,
             model,
             has_tasks,
         }

@@ -14,11 +14,7 @@ fn main() {
 }
 
 fn emulator(checks: Checks) -> Emulator {
-    Emulator::new(Options {
-        workers: NonZeroUsize::new(1),
-        checks,
-        ..Options::default()
-    })
+    Emulator::new(Options::new().workers(NonZeroUsize::new(1)).checks(checks))
 }
 
 #[divan::bench(args = [Checks::BoundsOnly, Checks::Full])]
