@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// The families: folders in `kernels-gpu/`, and archives in `host/ptx/`.
+/// The families: folders in `kernels-gpu/`, and archives in `host/ptx/`. Each but `matrix` has a feature.
 const FAMILIES: [&str; 6] = ["matrix", "spmm", "spgemm", "gemm", "log_softmax", "gcn"];
 
 fn main() -> ExitCode {
@@ -19,11 +19,16 @@ fn main() -> ExitCode {
     }
     println!("cargo::rustc-cfg=cuda");
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR for a build script"));
-    if let Err(error) = FAMILIES.iter().try_for_each(|family| build(family, &out)) {
+    let mut families = FAMILIES.to_vec();
+    families.retain(|family| *family == "matrix" || has_feature(family));
+    if let Err(error) = families.iter().try_for_each(|family| build(family, &out)) {
         eprintln!("{error}");
         return ExitCode::FAILURE;
     }
-    let archives = FAMILIES.map(|family| format!("include_bytes!(\"{family}.zip\")"));
+    let archives: Vec<String> = families
+        .iter()
+        .map(|family| format!("include_bytes!(\"{family}.zip\")"))
+        .collect();
     let table = format!("[{}]", archives.join(", "));
     if let Err(error) = fs::write(out.join("archives.rs"), table) {
         eprintln!("cannot write the table of archives: {error}");
@@ -36,7 +41,11 @@ fn main() -> ExitCode {
 fn has_cuda() -> bool {
     let target = env::var_os("CARGO_CFG_TARGET_OS")
         .expect("cargo sets CARGO_CFG_TARGET_OS for a build script");
-    env::var_os("CARGO_FEATURE_CUDA").is_some() && target == "linux"
+    has_feature("cuda") && target == "linux"
+}
+
+fn has_feature(name: &str) -> bool {
+    env::var_os(format!("CARGO_FEATURE_{}", name.to_uppercase())).is_some()
 }
 
 fn build(family: &str, out: &Path) -> Result<(), BuildError> {

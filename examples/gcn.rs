@@ -7,14 +7,13 @@ mod memory;
 use anyhow::{Context, Result, ensure};
 use clap::Parser;
 use ndarray::Array2;
-use sprs::TriMatI;
 use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 use warprow::device::Selector;
 use warprow::gcn::{GcnLayer, GcnOptions, read_layers, read_matrix};
-use warprow::reference::{self, DenseEpilogue};
+use warprow::reference;
 use warprow::{CsrMatrix, Device, Gcn, generate};
 
 /// Classifies the nodes of a graph by a graph convolutional network, and checks the result against a reference in f64.
@@ -228,64 +227,8 @@ fn predicted(y: &Array2<f32>) -> String {
 
 /// The network in f64, up to LogSoftmax.
 fn logits(graph: &CsrMatrix<f32>, x: &Array2<f32>, layers: &[GcnLayer<f32>]) -> Array2<f64> {
-    let a_hat = normalized(graph);
-    let mut x = x.mapv(f64::from);
-    for (index, layer) in layers.iter().enumerate() {
-        let weights = layer.weights.mapv(f64::from);
-        x = reference::gemm(x.view(), weights.view(), DenseEpilogue::default());
-        x = reference::spmm(a_hat.view(), x.view());
-        if let Some(bias) = &layer.bias {
-            x += &bias.mapv(f64::from);
-        }
-        if index + 1 < layers.len() {
-            x.mapv_inplace(|x| if x < 0.0 { 0.0 } else { x });
-        }
-    }
-    x
-}
-
-/// The normalised adjacency matrix in f64.
-fn normalized(graph: &CsrMatrix<f32>) -> CsrMatrix<f64> {
-    let nodes = graph.rows();
-    let mut looped = TriMatI::<f64, u32>::new((nodes, nodes));
-    let mut degrees = vec![0.0; nodes];
-    let mut add = |row: usize, column: usize, weight: f64| {
-        looped.add_triplet(row, column, weight);
-        degrees[row] += weight;
-    };
-    for (row, nonzeros) in graph.outer_iterator().enumerate() {
-        for (column, &weight) in nonzeros.iter() {
-            add(row, column, weight.into());
-        }
-        if nonzeros.get(row).is_none() {
-            add(row, row, 1.0);
-        }
-    }
-    let scale = |node: u32| match degrees[node as usize] {
-        degree if degree > 0.0 => 1.0 / degree.sqrt(),
-        _ => 0.0,
-    };
-    let mut scaled = TriMatI::<f64, u32>::new((nodes, nodes));
-    for (&weight, (row, column)) in looped.triplet_iter() {
-        scaled.add_triplet(
-            row as usize,
-            column as usize,
-            scale(row) * weight * scale(column),
-        );
-    }
-    let csr: sprs::CsMatI<f64, u32, usize> = scaled.to_csr();
-    let indptr = csr
-        .indptr()
-        .raw_storage()
-        .iter()
-        .map(|&start| start as u32)
-        .collect();
-    CsrMatrix::new(
-        (nodes, nodes),
-        indptr,
-        csr.indices().to_vec(),
-        csr.data().to_vec(),
-    )
+    let layers: Vec<_> = layers.iter().map(GcnLayer::view).collect();
+    reference::gcn_logits(graph.view(), x.view(), &layers)
 }
 
 /// Samples on a GPU, and the runs of a sample.

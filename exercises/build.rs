@@ -1,4 +1,5 @@
-//! Writes the modules of the test program: for each exercise its delivered file, its solution and wrong solutions.
+//! Writes the modules of the test program: for each exercise its delivered file, its solution and wrong solutions. Those
+//! of the program that records times have the solutions alone.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -13,13 +14,24 @@ fn main() -> io::Result<()> {
     println!("cargo::rerun-if-changed=src/list.rs");
     println!("cargo::rustc-check-cfg=cfg(rust_analyzer)");
     let (mut tests, mut attempts) = (String::new(), String::new());
+    let (mut solutions, mut table) = (String::new(), String::new());
     for name in list::EXERCISES {
         // Cargo watches the whole folder, so it is not the folder of files that a learner edits.
         println!("cargo::rerun-if-changed={name}/wrong");
         tests += &module_of_tests(&root.join(name), name)?;
         let attempt = root.join("attempts").join(format!("{name}.rs"));
+        let [solution, case, description] =
+            ["solution.rs", "case.rs", "exercise.toml"].map(|file| root.join(name).join(file));
+        solutions += &format!(
+            "mod exercise_{name} {{\n    #[path = {solution:?}] mod attempt;\n    #[path = {case:?}] pub mod case;\n}}\n"
+        );
+        table +=
+            &format!("({name:?}, include_str!({description:?}), exercise_{name}::case::run),\n");
         attempts += &format!("#[path = {attempt:?}] mod exercise_{name};\n");
     }
+    solutions +=
+        &format!("pub const SOLUTIONS: &[(&str, &str, exercises::Case)] = &[\n{table}];\n");
+    fs::write(out.join("solutions.rs"), solutions)?;
     fs::write(out.join("tests.rs"), tests)?;
     fs::write(out.join("attempts.rs"), attempts)
 }

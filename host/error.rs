@@ -2,11 +2,27 @@
 
 use crate::convert::ConvertError;
 use crate::device::{CudaUnavailable, DeviceError, ParseSelectorError};
-use crate::gcn::{GcnError, LayersError};
+#[cfg(feature = "files")]
+use crate::files::FileError;
+#[cfg(feature = "gcn")]
+use crate::gcn::GcnError;
+#[cfg(all(feature = "gcn", feature = "npy", feature = "safetensors"))]
+use crate::gcn::LayersError;
+#[cfg(feature = "gemm")]
 use crate::gemm::GemmError;
+#[cfg(feature = "generate")]
 use crate::generate::GenerateError;
-use crate::matrix_market::{ReadError, WriteError};
+#[cfg(feature = "matrix-market")]
+use crate::matrix_market::ReadError;
 use crate::operand::OperandError;
+#[cfg(any(
+    feature = "edge-list",
+    feature = "matrix-market",
+    feature = "npy",
+    feature = "safetensors"
+))]
+use crate::output::WriteError;
+#[cfg(feature = "spmm")]
 use crate::spmm::SpmmError;
 
 /// Any error of this crate, for programs that use several of its modules.
@@ -25,26 +41,37 @@ pub enum Error {
     Operand(OperandError),
 
     /// A product of a sparse and a dense matrix cannot be computed as asked.
+    #[cfg(feature = "spmm")]
     #[error(transparent)]
     Spmm(SpmmError),
 
     /// A product of dense matrices cannot be computed as asked.
+    #[cfg(feature = "gemm")]
     #[error(transparent)]
     Gemm(GemmError),
 
     /// The parts of a network do not fit each other.
+    #[cfg(feature = "gcn")]
     #[error(transparent)]
     Gcn(GcnError),
 
     /// The weights of a network cannot be read.
+    #[cfg(all(feature = "gcn", feature = "npy", feature = "safetensors"))]
     #[error(transparent)]
     Layers(#[from] LayersError),
 
     /// A Matrix Market file cannot be read.
+    #[cfg(feature = "matrix-market")]
     #[error(transparent)]
     Read(#[from] ReadError),
 
     /// A Matrix Market file cannot be written.
+    #[cfg(any(
+        feature = "edge-list",
+        feature = "matrix-market",
+        feature = "npy",
+        feature = "safetensors"
+    ))]
     #[error(transparent)]
     Write(#[from] WriteError),
 
@@ -52,7 +79,13 @@ pub enum Error {
     #[error(transparent)]
     Convert(#[from] ConvertError),
 
+    /// A file of another format cannot be read, or its name is that of no format.
+    #[cfg(feature = "files")]
+    #[error(transparent)]
+    File(FileError),
+
     /// A matrix cannot be generated.
+    #[cfg(feature = "generate")]
     #[error(transparent)]
     Generate(#[from] GenerateError),
 }
@@ -66,6 +99,7 @@ impl From<OperandError> for Error {
     }
 }
 
+#[cfg(feature = "spmm")]
 impl From<SpmmError> for Error {
     fn from(error: SpmmError) -> Self {
         match error {
@@ -75,6 +109,7 @@ impl From<SpmmError> for Error {
     }
 }
 
+#[cfg(feature = "gemm")]
 impl From<GemmError> for Error {
     fn from(error: GemmError) -> Self {
         match error {
@@ -84,6 +119,7 @@ impl From<GemmError> for Error {
     }
 }
 
+#[cfg(feature = "gcn")]
 impl From<GcnError> for Error {
     fn from(error: GcnError) -> Self {
         match error {
@@ -91,6 +127,17 @@ impl From<GcnError> for Error {
             GcnError::Spmm(error) => error.into(),
             GcnError::Gemm(error) => error.into(),
             error => Self::Gcn(error),
+        }
+    }
+}
+
+#[cfg(feature = "files")]
+impl From<FileError> for Error {
+    fn from(error: FileError) -> Self {
+        match error {
+            FileError::MatrixMarket(error) => error.into(),
+            FileError::Write(error) => error.into(),
+            error => Self::File(error),
         }
     }
 }
@@ -107,7 +154,7 @@ impl From<CudaUnavailable> for Error {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "gcn"))]
 mod tests {
     use super::*;
 

@@ -18,42 +18,91 @@
 //!
 //! Sparse matrices are `sprs` matrices with u32 indices, dense ones `ndarray` arrays, row-major. An operation has a
 //! *plan*, made once for a matrix on a device, and *runs*, many of them, which allocate nothing.
+//!
+//! All features are on by default. They decide what is compiled: devices (`cuda`, `emulator`), operations (`spmm`,
+//! `spgemm`, `gemm`, `log-softmax`, `gcn`), formats of files (`matrix-market`, `edge-list`, `npy`, `safetensors`, and
+//! `files` for all), and random matrices (`generate`).
+
+#![cfg_attr(docsrs, feature(doc_cfg))]
+#![cfg_attr(
+    not(all(
+        feature = "files",
+        feature = "gcn",
+        feature = "generate",
+        feature = "spgemm"
+    )),
+    allow(
+        dead_code,
+        unused_imports,
+        reason = "no operation uses all that they share"
+    )
+)]
 
 pub mod convert;
 pub mod csr;
 pub mod device;
+#[cfg(feature = "edge-list")]
+pub mod edge_list;
 mod error;
+#[cfg(feature = "files")]
+pub mod files;
+#[cfg(feature = "gcn")]
 pub mod gcn;
+#[cfg(feature = "gemm")]
 pub mod gemm;
+#[cfg(feature = "generate")]
 pub mod generate;
 pub mod launch;
+#[cfg(feature = "log-softmax")]
 pub mod log_softmax;
+#[cfg(feature = "matrix-market")]
 pub mod matrix_market;
-mod npy;
+#[cfg(feature = "npy")]
+pub mod npy;
+#[cfg(feature = "npy")]
+pub mod npz;
 pub mod operand;
+#[cfg(any(
+    feature = "edge-list",
+    feature = "matrix-market",
+    feature = "npy",
+    feature = "safetensors"
+))]
+mod output;
 pub mod primitives;
 mod quote;
 pub mod reference;
+#[cfg(feature = "safetensors")]
+pub mod safetensors;
 pub mod scalar;
 mod setters;
+#[cfg(feature = "spgemm")]
 pub mod spgemm;
+#[cfg(feature = "spmm")]
 pub mod spmm;
+#[cfg(any(feature = "edge-list", feature = "matrix-market"))]
+mod text;
+mod triplets;
 
 pub use csr::{CsrMatrix, DeviceCsr, DevicePattern, ValuesMut};
 pub use cuda_std::element::Element;
 pub use cuda_std::kernel::Kernel;
 pub use cuda_std::launch::{Dim3, LaunchConfig};
 pub use cuda_std::memory::{Global, GlobalMut};
-pub use device::{Device, DeviceBuffer, DeviceSlice, DeviceSliceMut};
+pub use device::{Device, DeviceBuffer, DeviceSlice, DeviceSliceMut, Stream};
 pub use error::Error;
+#[cfg(feature = "gcn")]
 pub use gcn::{Gcn, GcnElement, GcnLayer, GcnOptions};
+#[cfg(feature = "gemm")]
 pub use gemm::{Gemm, GemmElement, GemmKernel, GemmOptions, GemmTuning};
 pub use half::{bf16, f16};
 pub use primitives::{scan, sort};
 pub use scalar::Scalar;
+#[cfg(feature = "spgemm")]
 pub use spgemm::{
     Spgemm, SpgemmElement, SpgemmKernel, SpgemmOptions, SpgemmProduct, SpgemmTuning, spgemm,
 };
+#[cfg(feature = "spmm")]
 pub use spmm::{Reduction, RowOrder, Spmm, SpmmElement, SpmmKernel, SpmmOptions, SpmmTuning};
 
 /// Tests the code of the README.

@@ -9,7 +9,9 @@ import re
 import tomllib
 from collections import namedtuple
 
-Crate = namedtuple("Crate", "folder name dependencies root")  # `root` is the path of lib.rs or main.rs
+# `name` and `dependencies` are names of libraries, which may differ from those of their packages; `root` is the path of
+# lib.rs or main.rs.
+Crate = namedtuple("Crate", "folder name dependencies root")
 Import = namedtuple("Import", "source target line text")
 Module = namedtuple("Module", "crate path file")
 
@@ -225,7 +227,8 @@ def read_crates(texts):
         manifest = tomllib.loads(texts["Cargo.toml" if folder == "." else f"{folder}/Cargo.toml"])
         if "package" in manifest:
             manifests[folder] = manifest
-    names = {manifest["package"]["name"] for manifest in manifests.values()}
+    inherited = workspace["workspace"].get("dependencies", {})
+    libraries = {manifest["package"]["name"]: library_name(manifest) for manifest in manifests.values()}
     crates = []
     for folder, manifest in manifests.items():
         tables = [manifest, *manifest.get("target", {}).values()]
@@ -233,12 +236,20 @@ def read_crates(texts):
         for table in tables:
             for kind in ("dependencies", "build-dependencies"):
                 for name, value in table.get(kind, {}).items():
+                    value = value if isinstance(value, dict) else {}
+                    value = inherited.get(name, {}) if value.get("workspace") else value
                     wanted.add(value.get("package", name) if isinstance(value, dict) else name)
         prefix = "" if folder == "." else folder + "/"
         root = manifest.get("lib", {}).get("path")
         root = root or next((at for at in ("src/lib.rs", "src/main.rs") if prefix + at in texts), "src/lib.rs")
-        crates.append(Crate(folder, manifest["package"]["name"], sorted(wanted & names), prefix + root))
+        dependencies = sorted(libraries[package] for package in wanted & libraries.keys())
+        crates.append(Crate(folder, library_name(manifest), dependencies, prefix + root))
     return crates
+
+
+def library_name(manifest):
+    """The name by which code names a crate; a package's own, if it names no library."""
+    return manifest.get("lib", {}).get("name", manifest["package"]["name"])
 
 
 def read_texts(root):

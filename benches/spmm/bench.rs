@@ -94,7 +94,7 @@ impl Bench<'_> {
 
     /// Who has no result of that case.
     fn missing(&self, case: &Case) -> Vec<Implementer> {
-        let mut missing = self.implementers.all();
+        let mut missing = self.implementers.all(case.features);
         missing.retain(|implementer| !self.results.has(case, implementer.name()));
         missing
     }
@@ -171,7 +171,7 @@ fn case<T: BenchElement>(graph: Graph, kind: Kind, features: u32) -> Case {
         kind: kind.name(),
         rows: graph.rows as usize,
         cols: graph.rows as usize,
-        nnz: graph.nonzeros as usize,
+        nnz: kind.nonzeros(graph) as usize,
         features,
         element: T::NAME,
     }

@@ -67,6 +67,8 @@ pub enum Kind {
     Communities,
     /// The same, with nodes numbered at random.
     CommunitiesShuffled,
+    /// Full rows around the diagonal, of the graph's mean length.
+    Banded,
 }
 
 /// The fraction of the nonzeros inside a community.
@@ -98,14 +100,21 @@ fn communities(graph: Graph, shuffled: bool) -> Communities {
     }
 }
 
+/// The nonzeros of a row of a band below and above the diagonal.
+fn band(graph: Graph) -> (u32, u32) {
+    let beside = (graph.nonzeros / graph.rows.max(1)).saturating_sub(1);
+    (beside / 2, beside - beside / 2)
+}
+
 impl Kind {
     /// All kinds.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 6] = [
         Self::Rmat57,
         Self::Rmat35,
         Self::Uniform,
         Self::Communities,
         Self::CommunitiesShuffled,
+        Self::Banded,
     ];
 
     /// The kind of that name.
@@ -121,6 +130,20 @@ impl Kind {
             Self::Uniform => "uniform",
             Self::Communities => "communities",
             Self::CommunitiesShuffled => "communities_shuffled",
+            Self::Banded => "banded",
+        }
+    }
+
+    /// The nonzeros of the graph of that size.
+    pub fn nonzeros(self, graph: Graph) -> u32 {
+        match self {
+            Self::Banded => {
+                let (below, above) = band(graph);
+                // The first rows lack columns below the band's middle, the last ones above it.
+                let missing = |width: u32| width * (width + 1) / 2;
+                graph.rows * (below + 1 + above) - missing(below) - missing(above)
+            }
+            _ => graph.nonzeros,
         }
     }
 
@@ -144,6 +167,10 @@ impl Kind {
             }
             Self::CommunitiesShuffled => {
                 generate::communities(rows, nonzeros, &communities(graph, true), seed)
+            }
+            Self::Banded => {
+                let (below, above) = band(graph);
+                generate::banded(rows, rows, below, above, seed)
             }
         }
     }
@@ -206,7 +233,7 @@ mod tests {
         for kind in Kind::ALL {
             let a = kind.generate::<f32>(graph, 1).unwrap();
             assert_eq!((a.rows(), a.cols()), (2_003, 2_003));
-            assert_eq!(a.nnz(), 20_011);
+            assert_eq!(a.nnz(), kind.nonzeros(graph) as usize);
         }
     }
 }

@@ -1,9 +1,9 @@
-//! Those who compute a case: the kernels of this crate, the gather limit, the algorithms of cuSPARSE.
+//! Those who compute a case: the kernels of this crate, the limits, the algorithms of cuSPARSE.
 
 use crate::harness::cusparse::{self, CusparseElement};
+use crate::harness::floor::Floor;
 use crate::harness::measure::{Effort, Timing, measure};
 use crate::spmm::choices::{Choice, OURS, choices};
-use crate::spmm::cusparse_spmm::{Algorithm, Cusparse, Product};
 use crate::spmm::gather_limit;
 use crate::spmm::on_device::{Fitting, OnDevice, fitting};
 use crate::spmm::operands::Operands;
@@ -11,9 +11,17 @@ use crate::spmm::options::Options;
 use crate::spmm::report::{
     Computed, Implementation, Instance, Line, Outcome, Preparation, Verified,
 };
+use crate::spmm::{cusparse_spmm, cusparse_spmv};
 use std::time::Instant;
 use warprow::device::Device;
+use warprow::spmm::Operand;
 use warprow::{RowOrder, Spmm, SpmmElement};
+
+/// The name of the copy.
+pub const COPY_LIMIT: &str = "copy_limit";
+
+/// The most features of a case with a copy beside it: with more, rows of X that are read again are most of the bytes.
+const MAX_COPIED_FEATURES: u32 = 16;
 
 /// An element type of both sides.
 pub trait BenchElement: SpmmElement + CusparseElement {}
@@ -27,8 +35,12 @@ pub enum Implementer {
     Warprow(Choice),
     /// The gather limit.
     GatherLimit,
-    /// cuSPARSE.
-    Cusparse(Algorithm),
+    /// A copy of as many bytes as a product moves at least.
+    CopyLimit,
+    /// SpMM of cuSPARSE.
+    CusparseSpmm(cusparse_spmm::Algorithm),
+    /// SpMV of cuSPARSE.
+    CusparseSpmv(cusparse_spmv::Algorithm),
 }
 
 impl Implementer {
@@ -37,7 +49,9 @@ impl Implementer {
         match self {
             Self::Warprow(choice) => choice.name,
             Self::GatherLimit => gather_limit::NAME,
-            Self::Cusparse(algorithm) => algorithm.name(),
+            Self::CopyLimit => COPY_LIMIT,
+            Self::CusparseSpmm(algorithm) => algorithm.name(),
+            Self::CusparseSpmv(algorithm) => algorithm.name(),
         }
     }
 }
@@ -45,7 +59,9 @@ impl Implementer {
 /// What they need: the device, the library if there is one, and how often to measure.
 pub struct Implementers {
     device: Device,
-    cusparse: Option<Cusparse>,
+    spmm: Option<cusparse_spmm::Cusparse>,
+    spmv: Option<cusparse_spmv::Cusparse>,
+    floor: Floor,
     choices: Vec<Choice>,
     samples: u32,
     seed: u64,
@@ -61,24 +77,28 @@ impl Implementers {
         gather_limit::load(device)?;
         Ok(Self {
             device: device.clone(),
-            cusparse: options.cusparse.open(device)?,
+            spmm: options.cusparse.open(device)?,
+            spmv: options.cusparse.open(device)?,
+            floor: Floor::of(device)?,
             choices: choices(options),
             samples: options.samples,
             seed: options.run.seed,
         })
     }
 
-    /// All of them, in the order of the table.
-    pub fn all(&self) -> Vec<Implementer> {
+    /// All that compute a case with so many features, in the order of the table.
+    pub fn all(&self, features: u32) -> Vec<Implementer> {
         let ours = self.choices.iter().copied();
-        let theirs = Algorithm::ALL
-            .into_iter()
-            .filter(|_| self.cusparse.is_some());
-        [Implementer::GatherLimit]
-            .into_iter()
-            .chain(ours.map(Implementer::Warprow))
-            .chain(theirs.map(Implementer::Cusparse))
-            .collect()
+        let copies = !self.device.is_emulator() && features <= MAX_COPIED_FEATURES;
+        let mut all = vec![Implementer::GatherLimit];
+        all.extend(copies.then_some(Implementer::CopyLimit));
+        all.extend(ours.map(Implementer::Warprow));
+        if features == 1 && self.spmv.is_some() {
+            all.extend(cusparse_spmv::Algorithm::ALL.map(Implementer::CusparseSpmv));
+        } else if self.spmm.is_some() {
+            all.extend(cusparse_spmm::Algorithm::ALL.map(Implementer::CusparseSpmm));
+        }
+        all
     }
 
     /// One case by one implementation, after those `before`.
@@ -113,12 +133,13 @@ impl Implementers {
                 operands.wake(&self.device)?;
                 self.gather_limit(on_device, operands)?
             }
-            Implementer::Cusparse(algorithm) => {
+            Implementer::CopyLimit => self.copy_limit(on_device, operands)?,
+            Implementer::CusparseSpmm(_) | Implementer::CusparseSpmv(_) => {
                 let peers = before
                     .iter()
                     .filter(|line| line.implementation.cusparse.is_some());
                 let fastest = peers.filter_map(Line::right_time).min_by(f64::total_cmp);
-                self.by_cusparse(algorithm, on_device, operands, fastest)?
+                self.by_cusparse(implementer, on_device, operands, fastest)?
             }
         };
         Ok(line.unwrap_or_else(|reason| self.skipped(implementer, reason)))
@@ -126,7 +147,7 @@ impl Implementers {
 
     fn implementation(&self, implementer: Implementer) -> Implementation {
         let version = || {
-            self.cusparse
+            self.spmm
                 .as_ref()
                 .map(|library| library.version().to_owned())
         };
@@ -142,7 +163,7 @@ impl Implementers {
             },
             instance: None,
             cusparse: match implementer {
-                Implementer::Cusparse(_) => version(),
+                Implementer::CusparseSpmm(_) | Implementer::CusparseSpmv(_) => version(),
                 _ => None,
             },
         }
@@ -217,40 +238,69 @@ impl Implementers {
         }))
     }
 
+    /// The copy of A, X and Y, each once.
+    fn copy_limit<T: BenchElement>(
+        &self,
+        on_device: &mut OnDevice<'_, T>,
+        operands: &Operands<'_, T>,
+    ) -> anyhow::Result<Fitting<Line>> {
+        let a = match on_device.arrays()? {
+            Ok(a) => a.pattern(),
+            Err(reason) => return Ok(Err(reason.clone())),
+        };
+        let (nnz, rows) = (a.nnz() as u128, a.rows() as u128);
+        let dense = (operands.x.len() + operands.y.len()) * size_of::<T>();
+        let bytes =
+            nnz * (4 + size_of::<<T as Operand>::Sum>() as u128) + 4 * (rows + 1) + dense as u128;
+        let Some(timing) = self.floor.time(bytes, Effort::of(self.samples))? else {
+            return Ok(Err("the copy does not fit the memory".into()));
+        };
+        Ok(Ok(Line {
+            implementation: self.implementation(Implementer::CopyLimit),
+            outcome: Outcome::Computed(Computed::limit(Some(timing))),
+        }))
+    }
+
     fn by_cusparse<T: BenchElement>(
         &self,
-        algorithm: Algorithm,
+        implementer: Implementer,
         on_device: &mut OnDevice<'_, T>,
         operands: &mut Operands<'_, T>,
         fastest_peer: Option<f64>,
     ) -> anyhow::Result<Fitting<Line>> {
-        let cusparse = self
-            .cusparse
-            .as_ref()
-            .expect("its algorithms are run if it is there");
         let a = match on_device.arrays()? {
             Ok(a) => a,
             Err(reason) => return Ok(Err(reason.clone())),
         };
         let started = Instant::now();
         let Operands { x, y, features, .. } = operands;
-        let run =
-            Product::prepare(cusparse, a, x, y, *features, algorithm).and_then(|mut product| {
-                let preparation = Preparation {
-                    plan_ms: started.elapsed().as_secs_f64() * 1e3,
-                    ..Preparation::default()
-                };
-                let effort = Effort::of(self.samples).against(fastest_peer);
-                let timing = measure(&self.device, effort, || product.run())?;
-                Ok((timing, preparation))
-            });
+        let timed = |launch: &mut dyn FnMut() -> Result<(), cusparse::Error>| {
+            let preparation = Preparation {
+                plan_ms: started.elapsed().as_secs_f64() * 1e3,
+                ..Preparation::default()
+            };
+            let effort = Effort::of(self.samples).against(fastest_peer);
+            let timing = measure(&self.device, effort, launch)?;
+            Ok((timing, preparation))
+        };
+        let run = match (implementer, &self.spmm, &self.spmv) {
+            (Implementer::CusparseSpmm(algorithm), Some(library), _) => {
+                cusparse_spmm::Product::prepare(library, a, x, y, *features, algorithm)
+                    .and_then(|mut product| timed(&mut || product.run()))
+            }
+            (Implementer::CusparseSpmv(algorithm), _, Some(library)) => {
+                cusparse_spmv::Product::prepare(library, a, x, y, algorithm)
+                    .and_then(|mut product| timed(&mut || product.run()))
+            }
+            _ => unreachable!("its algorithms are run if it is there"),
+        };
         let (timing, preparation) = match run {
             Ok(run) => run,
             Err(cusparse::Error::Device(error)) => return fitting(Err(error)),
             Err(error) => return Ok(Err(error.to_string())),
         };
         Ok(Ok(Line {
-            implementation: self.implementation(Implementer::Cusparse(algorithm)),
+            implementation: self.implementation(implementer),
             outcome: product(timing, preparation, operands, None)?,
         }))
     }

@@ -10,8 +10,8 @@
 //! ```
 //!
 //! A case multiplies a graph by a dense matrix: with the kernel that the plan picks, with the kernels asked for, and
-//! with each algorithm of cuSPARSE if the library is found. Beside them stands the gather limit, which only reads
-//! rows of X.
+//! with each algorithm of cuSPARSE if the library is found: of its SpMV where X has one column. Beside them stand the
+//! gather limit, which only reads rows of X, and for few features a copy of the product's least bytes.
 //!
 //! The device measures times, by events around many launches without synchronisation in between. Afterwards the bench
 //! compares Y with the product in f64. All launches have the same operands, so what fits the L2 cache stays there, for
@@ -22,6 +22,7 @@ pub(crate) mod cases;
 mod chart;
 mod choices;
 mod cusparse_spmm;
+mod cusparse_spmv;
 mod gather_limit;
 mod generated;
 mod implementers;

@@ -2,6 +2,7 @@
 
 use crate::spmm::choices::OURS;
 use crate::spmm::gather_limit;
+use crate::spmm::implementers::COPY_LIMIT;
 use crate::spmm::results::Record;
 
 /// A case, and how our time compares.
@@ -28,6 +29,9 @@ impl Ratios {
     pub fn of(records: &[Record]) -> Vec<Self> {
         let mut cases: Vec<(Ratios, [Option<f64>; 4])> = Vec::new();
         for record in records {
+            if record.implementation == COPY_LIMIT {
+                continue;
+            }
             let place = cases.iter().position(|(case, _)| case.has(record));
             let place = place.unwrap_or_else(|| {
                 cases.push((Self::without_times(record), [None; 4]));

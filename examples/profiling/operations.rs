@@ -174,6 +174,7 @@ impl GemmArguments {
         check_memory(&[(rows, depth), (depth, cols), (rows, cols)])?;
         let w = generate::dense::<f32>(depth, cols, 1)?;
         let kernel = choice.of(self.kernel, self.compare);
+        // Who names a kernel may name one that rounds to tf32.
         let options = GemmOptions::new()
             .tf32(kernel.is_some())
             .tuning(GemmTuning::new().kernel(kernel));

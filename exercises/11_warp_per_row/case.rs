@@ -1,6 +1,6 @@
 //! A sparse matrix in CSR times a vector, with a warp for each row.
 
-use super::attempt::{Csr, spmv};
+use super::attempt::{Csr, spmv_by_warps};
 use exercises::prelude::*;
 
 /// Warps of a block, and rows that it computes.
@@ -20,6 +20,6 @@ pub fn run(gpu: &Gpu, rows: u32) -> Result<(), Failure> {
     let x = gpu.upload(&numbers);
     let y = gpu.output::<f32>(rows as usize);
     let config = LaunchConfig::new(rows.div_ceil(ROWS), 32 * ROWS);
-    gpu.launch(spmv(), config, (a, x.read_only(), y.mutable()))?;
+    gpu.launch(spmv_by_warps(), config, (a, x.read_only(), y.mutable()))?;
     gpu.expect("y", y, &matrix.times(&numbers))
 }

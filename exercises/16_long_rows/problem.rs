@@ -52,7 +52,7 @@ pub struct Matrix {
 /// The pointers of `a` hold as many elements as its fields say; each column is one of `x`. `y` holds a zero for each
 /// row.
 #[kernel]
-pub unsafe fn spmv(a: Matrix, x: Global<f32>, y: GlobalMut<f32>) {
+pub unsafe fn spmv_long_rows(a: Matrix, x: Global<f32>, y: GlobalMut<f32>) {
     let row = thread::index_1d() as usize;
     if row >= a.rows as usize {
         return;

@@ -1,6 +1,6 @@
 //! A sparse matrix times a vector, with one thread for each nonzero.
 
-use super::attempt::{Matrix, spmv};
+use super::attempt::{Matrix, spmv_segmented};
 use exercises::prelude::*;
 
 /// Threads of a block.
@@ -20,6 +20,6 @@ pub fn run(gpu: &Gpu, rows: u32) -> Result<(), Failure> {
     let x = gpu.upload(&numbers);
     let y = gpu.zeros::<f32>(rows as usize);
     let config = LaunchConfig::new(nonzeros.div_ceil(BLOCK).max(1), BLOCK);
-    gpu.launch(spmv(), config, (a, x.read_only(), y.mutable()))?;
+    gpu.launch(spmv_segmented(), config, (a, x.read_only(), y.mutable()))?;
     gpu.expect("y", y, &matrix.times(&numbers))
 }

@@ -42,7 +42,7 @@ pub struct Matrix {
 /// The pointers of `a` hold as many elements as its fields say; each column is one of `x`. `y` holds a zero for each
 /// row. Blocks have whole warps.
 #[kernel]
-pub unsafe fn spmv(a: Matrix, x: Global<f32>, y: GlobalMut<f32>) {
+pub unsafe fn spmv_segmented(a: Matrix, x: Global<f32>, y: GlobalMut<f32>) {
     let k = thread::index_1d() as usize;
     if k >= a.nonzeros as usize {
         return;

@@ -1,6 +1,6 @@
 //! A sparse matrix times a dense one with 8 columns, eight lanes for each row.
 
-use super::attempt::{Csr, spmm};
+use super::attempt::{Csr, spmm_by_groups};
 use exercises::prelude::*;
 
 /// Columns of X and Y.
@@ -24,6 +24,6 @@ pub fn run(gpu: &Gpu, rows: u32) -> Result<(), Failure> {
     let x = gpu.upload(&numbers);
     let y = gpu.output::<f32>(rows as usize * FEATURES);
     let config = LaunchConfig::new((8 * rows).div_ceil(BLOCK), BLOCK);
-    gpu.launch(spmm(), config, (a, x.read_only(), y.mutable()))?;
+    gpu.launch(spmm_by_groups(), config, (a, x.read_only(), y.mutable()))?;
     gpu.expect("y", y, &matrix.times_rows(&numbers, FEATURES))
 }

@@ -23,7 +23,7 @@ pub struct Csr {
 /// The pointers of `a` hold as many elements as its fields say; each column is a row of `x`. `x` and `y` have rows of
 /// 8 elements; `y` has `a.rows` rows. Blocks have whole warps.
 #[kernel]
-pub unsafe fn spmm(a: Csr, x: Global<f32>, y: GlobalMut<f32>) {
+pub unsafe fn spmm_by_groups(a: Csr, x: Global<f32>, y: GlobalMut<f32>) {
     let row = (thread::index_1d() / 8) as usize;
     if row >= a.rows as usize {
         return;

@@ -1,6 +1,6 @@
 //! A sparse matrix times a sparse matrix.
 
-use super::attempt::{Csr, Product, multiply};
+use super::attempt::{Csr, Product, spgemm};
 use exercises::prelude::*;
 
 /// Threads of a block, and rows that it computes: one warp for each.
@@ -24,7 +24,7 @@ pub fn run(gpu: &Gpu, rows: u32) -> Result<(), Failure> {
         values: values.mutable(),
     };
     let config = LaunchConfig::new(rows.div_ceil(BLOCK.1), BLOCK.0);
-    gpu.launch(multiply(), config, (upload(&a), upload(&b), c))?;
+    gpu.launch(spgemm(), config, (upload(&a), upload(&b), c))?;
     gpu.expect("c.col_idx", col_idx, &wanted.col_idx)?;
     gpu.expect("c.values", values, &wanted.values)
 }

@@ -141,7 +141,12 @@ pub(crate) fn attempt_main(exercise: &Exercise, case: Case, archive: &Path) -> E
     }
 }
 
-fn open(archive: &Path) -> Result<Device, String> {
+/// The first GPU, with the kernels of an archive.
+///
+/// # Errors
+///
+/// The archive cannot be read, or there is no GPU.
+pub fn open(archive: &Path) -> Result<Device, String> {
     let bytes = fs::read(archive).map_err(|error| format!("{}: {error}", archive.display()))?;
     let device = Device::select(Selector::Cuda(None)).map_err(|error| error.to_string())?;
     let loaded = device.load_kernels(bytes);
@@ -149,8 +154,12 @@ fn open(archive: &Path) -> Result<Device, String> {
     Ok(device)
 }
 
-/// Runs all sizes, and returns the median time of the launches of the timed size.
-fn check(
+/// Runs all sizes, and returns the median time of the launches of the timed size, if the exercise has one.
+///
+/// # Errors
+///
+/// A wrong result, or an error of the GPU.
+pub fn check(
     exercise: &Exercise,
     case: Case,
     device: &Device,

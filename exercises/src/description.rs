@@ -110,7 +110,19 @@ impl Exercise {
             reason,
         };
         let text = fs::read_to_string(&path).map_err(|error| failed(error.to_string()))?;
-        let description = toml::from_str(&text).map_err(|error| failed(error.to_string()))?;
+        Self::parse(name, &text)
+    }
+
+    /// The exercise `name`, whose `exercise.toml` has this text.
+    ///
+    /// # Errors
+    ///
+    /// If the text is wrong.
+    pub fn parse(name: &str, text: &str) -> Result<Self, DescriptionError> {
+        let description = toml::from_str(text).map_err(|error| DescriptionError {
+            path: Path::new(ROOT).join(name).join("exercise.toml"),
+            reason: error.to_string(),
+        })?;
         Ok(Self {
             name: name.to_owned(),
             description,

@@ -10,6 +10,7 @@
 //! | [`inputs`] | numbers and sparse matrices for cases |
 //! | [`check`](mod@check) | runs a case with all sizes, schedules and bounds |
 //! | `cuda` | the same on a GPU, with the feature `cuda` |
+//! | `recorded` | the recorded times of our solutions, with the feature `cuda` |
 //! | [`verdict`] | what went wrong, as text |
 
 pub mod bounds;
@@ -22,6 +23,8 @@ pub mod gpu;
 pub mod inputs;
 pub mod list;
 mod picture;
+#[cfg(feature = "cuda")]
+pub mod recorded;
 pub mod verdict;
 
 pub use check::{Case, attempt_main};

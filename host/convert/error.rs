@@ -39,6 +39,10 @@ pub enum ConvertError {
         col: usize,
     },
 
+    /// The system has no memory for the matrix.
+    #[error("no memory for the matrix")]
+    OutOfMemory(#[from] std::collections::TryReserveError),
+
     /// Lists that are no matrix.
     #[error("no sparse matrix: {reason}")]
     Structure {

@@ -3,8 +3,8 @@
 use super::{ConvertError, check_extents, check_size};
 use crate::csr::CsrMatrix;
 use crate::scalar::Scalar;
+use crate::triplets::{Triplet, by_rows};
 use rayon::slice::ParallelSliceMut;
-use sprs::CsMatI;
 
 /// What becomes of several entries at one place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,6 +40,8 @@ pub fn from_triplets<T: Scalar>(
     duplicates: Duplicates,
 ) -> Result<CsrMatrix<T>, ConvertError> {
     check_extents(shape, true)?;
+    // They fit, and entries are below them.
+    let (rows, columns) = (shape.0 as u32, shape.1 as u32);
     let mut entries = Vec::new();
     for (number, (row, col, value)) in triplets.into_iter().enumerate() {
         if row >= shape.0 || col >= shape.1 {
@@ -50,32 +52,24 @@ pub fn from_triplets<T: Scalar>(
                 shape,
             });
         }
-        // They are below the shape, which fits.
-        entries.push((row as u32, col as u32, value));
+        let (row, column) = (row as u32, col as u32);
+        entries.push(Triplet { row, column, value });
     }
-    // It is stable: entries at one place stay in their order.
-    entries.par_sort_by_key(|&(row, col, _)| (row, col));
-    let mut row_ptr = vec![0];
-    let (mut col_idx, mut values) = (Vec::new(), Vec::<T>::new());
-    let mut place = None;
-    for (row, col, value) in entries {
-        if place == Some((row, col)) {
-            if duplicates == Duplicates::Refuse {
-                let (row, col) = (row as usize, col as usize);
-                return Err(ConvertError::Duplicate { row, col });
-            }
-            if let Some(sum) = values.last_mut() {
-                *sum = *sum + value;
-            }
-            continue;
-        }
-        place = Some((row, col));
-        // Rows before this one end here. Their number is checked below.
-        row_ptr.resize(row as usize + 1, col_idx.len() as u32);
-        col_idx.push(col);
-        values.push(value);
+    check_size("the number of entries", entries.len(), u32::MAX.into())?;
+    let matrix = by_rows(rows, columns, &entries)?;
+    if duplicates == Duplicates::Refuse && matrix.nnz() < entries.len() {
+        return Err(first_duplicate(entries));
     }
-    check_size("the number of nonzeros", col_idx.len(), u32::MAX.into())?;
-    row_ptr.resize(shape.0 + 1, col_idx.len() as u32);
-    Ok(CsMatI::new(shape, row_ptr, col_idx, values))
+    Ok(matrix)
+}
+
+/// The error for the first place of several entries, by rows.
+fn first_duplicate<T: Scalar>(mut entries: Vec<Triplet<T>>) -> ConvertError {
+    let place = |entry: &Triplet<T>| (entry.row, entry.column);
+    entries.par_sort_unstable_by_key(place);
+    let mut pairs = entries.windows(2);
+    let pair = pairs.find(|pair| place(&pair[0]) == place(&pair[1]));
+    let pair = pair.expect("the matrix has fewer nonzeros than there are entries");
+    let (row, col) = (pair[0].row as usize, pair[0].column as usize);
+    ConvertError::Duplicate { row, col }
 }

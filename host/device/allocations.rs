@@ -1,6 +1,7 @@
 //! What tests want of a device's memory: how much is allocated, and an allocation that fails.
 
 use super::error::DeviceError;
+use super::queue::Queue;
 use super::{Backend, Device, on_backend};
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -33,7 +34,13 @@ impl Device {
     }
 
     /// Memory for `bytes` bytes of elements of `element_size` bytes, not initialised.
-    pub(super) fn allocate(&self, bytes: u64, element_size: u32) -> Result<u64, DeviceError> {
+    /// `queue` waits until the former owner's work is done.
+    pub(super) fn allocate(
+        &self,
+        queue: &Queue,
+        bytes: u64,
+        element_size: u32,
+    ) -> Result<u64, DeviceError> {
         if self.failing_allocation.is_this() {
             return Err(DeviceError::OutOfMemory {
                 device: self.name().to_owned(),
@@ -41,6 +48,6 @@ impl Device {
                 free: None,
             });
         }
-        on_backend!(&*self.backend, device => device.allocate(bytes, element_size))
+        on_backend!(&*self.backend, device => device.allocate(queue, bytes, element_size))
     }
 }

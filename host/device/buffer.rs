@@ -1,13 +1,17 @@
 //! Buffers of device memory.
 
 use super::error::DeviceError;
+use super::queue::Queue;
 use super::slice::DeviceSlice;
 use super::slice_mut::DeviceSliceMut;
+use super::uses::{Access, Uses};
 use super::{Backend, Device, on_backend};
 use cuda_std::element::Element;
 use cuda_std::memory::{Global, GlobalMut};
+use std::any::Any;
 use std::fmt;
 use std::marker::PhantomData;
+use std::mem::ManuallyDrop;
 use std::ops::RangeBounds;
 use std::sync::Arc;
 
@@ -24,9 +28,20 @@ pub struct DeviceBuffer<T: Element> {
 
 /// An allocation, freed when neither a buffer nor a recording has it.
 pub(super) struct Memory {
-    device: Device,
     /// 0 if it has no bytes.
     pub address: u64,
+    uses: ManuallyDrop<Uses>,
+    /// Memory that belongs to someone else, and is not freed here.
+    lent: Option<Lent>,
+    device: Device,
+}
+
+/// What happens to memory of someone else in the end.
+struct Lent {
+    /// The stream on which it was lent: it waits for all others that have used the memory.
+    queue: Arc<Queue>,
+    /// Dropped then.
+    _owner: Box<dyn Any + Send + Sync>,
 }
 
 impl<T: Element> DeviceBuffer<T> {
@@ -40,17 +55,51 @@ impl<T: Element> DeviceBuffer<T> {
                 wanted: len as u128 * size as u128,
                 most: isize::MAX as u64,
             })?;
+        let queue = device.streams.current();
         let address = if bytes == 0 {
             0
         } else {
-            device.allocate(bytes as u64, size as u32)?
+            device.allocate(&queue, bytes as u64, size as u32)?
         };
-        let device = device.clone();
+        let memory = Memory {
+            address,
+            uses: ManuallyDrop::new(Uses::new(queue)),
+            lent: None,
+            device: device.clone(),
+        };
         Ok(Self {
-            memory: Arc::new(Memory { device, address }),
+            memory: Arc::new(memory),
             len,
             element: PhantomData,
         })
+    }
+
+    /// A buffer of memory that belongs to someone else.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Device::buffer_from_raw`], whose checks have passed.
+    pub(super) unsafe fn lent(
+        device: &Device,
+        address: u64,
+        len: usize,
+        owner: Box<dyn Any + Send + Sync>,
+    ) -> Self {
+        let queue = device.streams.current();
+        let memory = Memory {
+            address,
+            uses: ManuallyDrop::new(Uses::new(Arc::clone(&queue))),
+            lent: Some(Lent {
+                queue,
+                _owner: owner,
+            }),
+            device: device.clone(),
+        };
+        Self {
+            memory: Arc::new(memory),
+            len,
+            element: PhantomData,
+        }
     }
 
     /// The number of elements.
@@ -177,7 +226,13 @@ impl<T: Element> DeviceBuffer<T> {
         match &*self.device().backend {
             // SAFETY: the buffer's own memory.
             Backend::Cuda(cuda) if !self.is_empty() => unsafe {
-                cuda.fill(self.memory.address, self.as_slice().bytes(), 0xff)
+                let queue = self.device().streams.current();
+                cuda.fill(
+                    queue.cuda(),
+                    self.memory.address,
+                    self.as_slice().bytes(),
+                    0xff,
+                )
             },
             _ => Ok(()),
         }
@@ -185,17 +240,32 @@ impl<T: Element> DeviceBuffer<T> {
 }
 
 impl Memory {
-    /// Keeps the memory for a recording of this thread, if there is one: a launch is about to have its address.
-    pub(super) fn keep_for_recording(self: &Arc<Self>) {
-        self.device.recordings.keep(self);
+    /// Notes that a launch of this thread is about to use the memory: a recording keeps it, or the launch waits for
+    /// the work of other streams.
+    pub fn use_in_launch(self: &Arc<Self>, access: Access) {
+        if !self.device.recordings.keep(self, access) {
+            self.use_now(access);
+        }
+    }
+
+    /// Makes this thread's stream wait for the work of other streams that use the memory.
+    pub fn use_now(&self, access: Access) {
+        if self.device.streams.are_many() {
+            self.uses.order(&self.device.streams.current(), access);
+        }
     }
 }
 
 impl Drop for Memory {
     fn drop(&mut self) {
-        if self.address != 0 {
+        // SAFETY: nobody uses it afterwards.
+        let uses = unsafe { ManuallyDrop::take(&mut self.uses) };
+        if let Some(lent) = &self.lent {
+            uses.into_users().make_wait(&lent.queue);
+        } else if self.address != 0 {
+            let users = uses.into_users();
             // A failure here is that of an earlier launch, which another call reports.
-            let _ = on_backend!(&*self.device.backend, device => device.free(self.address));
+            let _ = on_backend!(&*self.device.backend, device => device.free(self.address, users));
         }
     }
 }

@@ -1,44 +1,43 @@
 //! The CUDA back end: a GPU through `cust`.
 //!
-//! Each device has a stream of its own, and everything that touches its memory is ordered by that stream. `cust` makes
-//! streams that also wait for the legacy default stream; nothing here uses that one. Contexts are current for a thread,
-//! so each function makes the device's context current first: a few nanoseconds if it is already.
+//! Each device has a stream of its own, and others beside it if they are wanted; what touches memory names its stream.
+//! Contexts are current for a thread, so each function makes the device's context current first: a few nanoseconds if
+//! it is already.
 
 mod allocation;
 mod archives;
-mod driver;
+pub(super) mod driver;
 mod events;
+mod forks;
 mod memory_pool;
 mod module;
 mod occupancy;
+mod open;
 mod profiler;
 mod ptx;
+mod queue;
 mod recording;
 mod side_streams;
+mod transfers;
 
-use super::error::{CudaUnavailable, DeviceError, DriverError};
-use super::identity;
+use super::error::{DeviceError, DriverError};
 use super::limits::{self, KernelLimits};
-use super::properties::{MemoryInfo, Properties, Version};
+use super::properties::{MemoryInfo, Properties};
+use super::queue::Queue;
 use super::reports::ModuleLoad;
-use cuda_std::launch::{Dim3, LaunchConfig};
-use cust::CudaApiVersion;
-use cust::context::{Context, CurrentContext};
-use cust::device::{Device, DeviceAttribute};
+use super::uses::Users;
+use cuda_std::launch::LaunchConfig;
 use cust::error::{CudaError, CudaResult};
-use cust::memory::{AsyncCopyDestination, DevicePointer, DeviceSlice};
-use cust::stream::{Stream, StreamFlags};
-use cust::sys::CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN;
+use driver::{Context, Stream};
 pub(super) use events::Events;
 use memory_pool::MemoryPool;
 use module::{EntryPoint, Modules};
+pub(super) use queue::CudaQueue;
 pub(super) use recording::{CudaGraph, CudaRecording};
-use side_streams::SideStreams;
+use std::any::Any;
 use std::ffi::c_void;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-
-/// The least compute capability: the kernels' PTX is for `sm_80`.
-const OLDEST: Version = Version::new(8, 0);
+use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// A GPU. The order of the fields is that in which they are dropped.
 #[derive(Debug)]
@@ -49,61 +48,14 @@ pub(super) struct Cuda {
     /// The kernel launched last, for the message when a later call reports its failure.
     last_kernel: Mutex<Option<Arc<str>>>,
     /// Freed memory for later allocations.
-    pool: Mutex<MemoryPool>,
-    /// Made when they are first wanted.
-    side_streams: OnceLock<SideStreams>,
-    stream: Stream,
-    context: Context,
+    pool: Mutex<MemoryPool<Users>>,
+    /// The greatest size of the pool, in bytes.
+    pool_limit: AtomicU64,
+    own: Arc<Queue>,
+    context: Arc<Context>,
 }
 
 impl Cuda {
-    /// The device with that ordinal, of those that `CUDA_VISIBLE_DEVICES` leaves.
-    pub fn open(ordinal: u32) -> Result<Self, CudaUnavailable> {
-        // Without the library no function of `cust` may be called.
-        libcuda::load().map_err(|error| CudaUnavailable::NoDriver {
-            reason: error.to_string(),
-        })?;
-        let device = device(ordinal)?;
-        let properties = properties(device)
-            .map_err(|error| driver::describe("tell a device's properties", error))?;
-        let opt_in = driver::device_attribute(
-            device,
-            CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN,
-        )?;
-        let driver_version = driver_version()?;
-        let properties = Properties {
-            max_shared_bytes_per_block: count(opt_in),
-            driver: Some(driver_version),
-            ..properties
-        };
-        if properties.compute_capability < OLDEST {
-            return Err(CudaUnavailable::TooOld {
-                device: properties.name,
-                found: properties.compute_capability,
-                wanted: OLDEST,
-            });
-        }
-        ptx::check_driver(archives::least_version(), driver_version)?;
-        let failed = |action| move |error| driver::describe(action, error);
-        let context = Context::new(device).map_err(failed("retain a device's primary context"))?;
-        CurrentContext::set_current(&context).map_err(failed("make a context current"))?;
-        let stream = Stream::new(StreamFlags::DEFAULT, None).map_err(failed("create a stream"))?;
-        Ok(Self {
-            identity: identity::of_cuda(ordinal, &properties.name),
-            modules: Modules::new(
-                properties.name.clone(),
-                properties.compute_capability,
-                driver_version,
-            ),
-            properties,
-            last_kernel: Mutex::new(None),
-            pool: Mutex::default(),
-            side_streams: OnceLock::new(),
-            stream,
-            context,
-        })
-    }
-
     pub fn identity(&self) -> &str {
         &self.identity
     }
@@ -112,46 +64,87 @@ impl Cuda {
         &self.properties
     }
 
+    /// The device's own stream.
+    pub fn own_queue(&self) -> Arc<Queue> {
+        Arc::clone(&self.own)
+    }
+
+    /// Another stream.
+    pub fn new_queue(&self) -> Result<CudaQueue, DeviceError> {
+        let stream = self.checked(Stream::new(&self.context))?;
+        Ok(CudaQueue::new(stream))
+    }
+
+    /// A stream of someone else.
+    ///
+    /// # Safety
+    ///
+    /// The stream is of this context, and lives as long as `owner` or as it is used here.
+    pub unsafe fn queue_of(
+        &self,
+        stream: *mut c_void,
+        owner: Box<dyn Any + Send + Sync>,
+    ) -> CudaQueue {
+        // SAFETY: the caller's contract.
+        CudaQueue::new(unsafe { Stream::borrowed(stream, &self.context, owner) })
+    }
+
     /// Copies to the device; `bytes` may be changed afterwards.
     ///
     /// # Safety
     ///
     /// The destination lies inside one allocation of this device.
-    pub unsafe fn write(&self, address: u64, bytes: &[u8]) -> Result<(), DeviceError> {
-        self.enter()?;
+    pub unsafe fn write(
+        &self,
+        queue: &CudaQueue,
+        address: u64,
+        bytes: &[u8],
+    ) -> Result<(), DeviceError> {
+        let from = bytes.as_ptr().cast();
         // SAFETY: the caller guarantees that the device's bytes lie inside one allocation. `bytes` outlives the copy,
         // because `synchronize` waits for the stream.
-        let result = unsafe { slice(address, bytes.len()).async_copy_from(bytes, &self.stream) };
-        self.check("copy to the device", result)?;
-        self.synchronize()
+        let copied = unsafe { queue.stream().copy_to_device(address, from, bytes.len()) };
+        // Waited for in any case: the copy may have begun.
+        let done = self.synchronize(queue);
+        self.checked(copied)?;
+        done
     }
 
-    /// Copies from the device, after all that was launched before.
+    /// Copies from the device, after all that was launched before on the stream.
     ///
     /// # Safety
     ///
     /// The source lies inside one allocation of this device.
-    pub unsafe fn read(&self, address: u64, bytes: &mut [u8]) -> Result<(), DeviceError> {
-        self.enter()?;
+    pub unsafe fn read(
+        &self,
+        queue: &CudaQueue,
+        address: u64,
+        bytes: &mut [u8],
+    ) -> Result<(), DeviceError> {
+        let to = bytes.as_mut_ptr().cast();
         // SAFETY: the caller guarantees that the device's bytes lie inside one allocation. `bytes` outlives the copy,
         // because `synchronize` waits for the stream.
-        let result = unsafe { slice(address, bytes.len()).async_copy_to(bytes, &self.stream) };
+        let copied = unsafe { queue.stream().copy_from_device(to, address, bytes.len()) };
         // Waited for in any case: the copy may have begun.
-        let done = self.synchronize();
-        self.check("copy from the device", result)?;
+        let done = self.synchronize(queue);
+        self.checked(copied)?;
         done
     }
 
-    /// Sets bytes to `value`, after all that was launched before.
+    /// Sets bytes to `value`, after all that was launched before on the stream.
     ///
     /// # Safety
     ///
     /// The bytes lie inside one allocation of this device.
-    pub unsafe fn fill(&self, address: u64, bytes: usize, value: u8) -> Result<(), DeviceError> {
-        self.enter()?;
+    pub unsafe fn fill(
+        &self,
+        queue: &CudaQueue,
+        address: u64,
+        bytes: usize,
+        value: u8,
+    ) -> Result<(), DeviceError> {
         // SAFETY: the caller guarantees that the bytes lie inside one allocation.
-        let result = unsafe { slice(address, bytes).set_8_async(value, &self.stream) };
-        self.check("set device memory", result)
+        self.checked(unsafe { queue.stream().fill(address, bytes, value) })
     }
 
     pub fn load_ptx(&self, ptx: &str) -> Result<(), DeviceError> {
@@ -173,12 +166,13 @@ impl Cuda {
     /// holds.
     pub unsafe fn launch(
         &self,
+        queue: &CudaQueue,
         kernel: &str,
         config: &LaunchConfig,
         arguments: &[*mut c_void],
     ) -> Result<(), DeviceError> {
         // SAFETY: `launch_on` requires of its caller what this function requires.
-        unsafe { self.launch_on(&self.stream, kernel, config, arguments) }
+        unsafe { self.launch_on(queue.stream(), kernel, config, arguments) }
     }
 
     /// Launches on a stream.
@@ -195,19 +189,9 @@ impl Cuda {
     ) -> Result<(), DeviceError> {
         let entry_point = self.prepare(kernel, config)?;
         *self.last_kernel() = Some(Arc::clone(&entry_point.name));
-        let extents = |Dim3 { x, y, z }| (x, y, z);
-        // SAFETY: the caller guarantees that the pointers are to arguments of the entry point's types; the driver
-        // copies the arguments before it returns.
-        let result = unsafe {
-            stream.launch(
-                &entry_point.function,
-                extents(config.grid),
-                extents(config.block),
-                config.shared_bytes,
-                arguments,
-            )
-        };
-        self.check("launch a kernel", result)
+        // SAFETY: the caller guarantees that the pointers are to arguments of the entry point's types, and the kernel's
+        // contract.
+        self.checked(unsafe { stream.launch(&entry_point.function, config, arguments) })
     }
 
     /// The entry point, compiled and allowed its shared memory, for a launch that the device can do.
@@ -224,9 +208,9 @@ impl Cuda {
         Ok(entry_point)
     }
 
-    pub fn synchronize(&self) -> Result<(), DeviceError> {
-        self.enter()?;
-        self.check("finish what was launched", self.stream.synchronize())
+    /// Waits until all work of a stream is done.
+    pub fn synchronize(&self, queue: &CudaQueue) -> Result<(), DeviceError> {
+        self.checked(queue.synchronize())
     }
 
     pub fn memory(&self) -> Result<MemoryInfo, DeviceError> {
@@ -240,16 +224,20 @@ impl Cuda {
         })
     }
 
-    /// The stream on which everything of this device runs, for a library that launches kernels of its own.
-    pub fn stream(&self) -> Result<*mut c_void, DeviceError> {
+    /// The driver's handle of a stream, for a library that launches kernels of its own.
+    pub fn raw_stream(&self, queue: &CudaQueue) -> Result<*mut c_void, DeviceError> {
         self.enter()?;
-        Ok(self.stream.as_inner().cast())
+        Ok(queue.stream().as_raw().cast())
+    }
+
+    /// The driver's handle of the context.
+    pub fn raw_context(&self) -> *mut c_void {
+        self.context.as_raw()
     }
 
     /// Makes the device's context current on this thread.
     pub fn enter(&self) -> Result<(), DeviceError> {
-        let result = CurrentContext::set_current(&self.context);
-        self.check("make a context current", result)
+        self.checked(self.context.make_current())
     }
 
     fn check_limits(
@@ -265,6 +253,10 @@ impl Cuda {
                 exceeded,
             }
         })
+    }
+
+    fn checked<T>(&self, result: Result<T, DriverError>) -> Result<T, DeviceError> {
+        result.map_err(|error| self.driver_error(error))
     }
 
     fn check<T>(&self, action: &'static str, result: CudaResult<T>) -> Result<T, DeviceError> {
@@ -298,10 +290,11 @@ impl Cuda {
 
 impl Drop for Cuda {
     fn drop(&mut self) {
-        // Modules and stream are destroyed next and need their context. If that fails, the context is lost, and they
-        // with it.
-        let _ = self.enter();
+        // Modules are destroyed next and need their context; no kernel of theirs runs then. If that fails, the context
+        // is lost, and they with it.
+        let _ = self.own.cuda().synchronize();
         let _ = self.free_pool();
+        let _ = self.enter();
     }
 }
 
@@ -322,79 +315,4 @@ fn is_sticky(code: u32) -> bool {
     ]
     .iter()
     .any(|&sticky| sticky as u32 == code)
-}
-
-fn device(ordinal: u32) -> Result<Device, CudaUnavailable> {
-    let visible =
-        std::env::var_os("CUDA_VISIBLE_DEVICES").map(|value| value.to_string_lossy().into_owned());
-    match driver::initialise() {
-        Ok(()) => {}
-        Err(error) if error.code == CudaError::NoDevice as u32 => {
-            return Err(CudaUnavailable::NoDevice { visible });
-        }
-        Err(error) => return Err(error.into()),
-    }
-    let count = Device::num_devices().map_err(|error| driver::describe("count devices", error))?;
-    if count == 0 {
-        return Err(CudaUnavailable::NoDevice { visible });
-    }
-    if ordinal >= count {
-        return Err(CudaUnavailable::NoSuchOrdinal {
-            ordinal,
-            count,
-            visible,
-        });
-    }
-    let device = Device::get_device(ordinal);
-    Ok(device.map_err(|error| driver::describe("find a device", error))?)
-}
-
-fn driver_version() -> Result<Version, DriverError> {
-    let version = CudaApiVersion::get()
-        .map_err(|error| driver::describe("tell the driver's version", error))?;
-    Ok(Version::new(count(version.major()), count(version.minor())))
-}
-
-/// All properties that `cust` can tell.
-fn properties(device: Device) -> CudaResult<Properties> {
-    use DeviceAttribute as A;
-    let attribute = |attribute| device.get_attribute(attribute).map(count);
-    let shared_bytes_per_block = attribute(A::MaxSharedMemoryPerBlock)?;
-    Ok(Properties {
-        name: device.name()?,
-        compute_capability: Version::new(
-            attribute(A::ComputeCapabilityMajor)?,
-            attribute(A::ComputeCapabilityMinor)?,
-        ),
-        driver: None,
-        multiprocessors: attribute(A::MultiprocessorCount)?,
-        l2_bytes: Some(attribute(A::L2CacheSize)?.into()),
-        memory_bytes: Some(device.total_memory()? as u64),
-        max_threads_per_block: attribute(A::MaxThreadsPerBlock)?,
-        max_block: [
-            attribute(A::MaxBlockDimX)?,
-            attribute(A::MaxBlockDimY)?,
-            attribute(A::MaxBlockDimZ)?,
-        ],
-        max_grid: [
-            attribute(A::MaxGridDimX)?,
-            attribute(A::MaxGridDimY)?,
-            attribute(A::MaxGridDimZ)?,
-        ],
-        shared_bytes_per_block,
-        max_shared_bytes_per_block: shared_bytes_per_block,
-    })
-}
-
-/// The driver counts in signed integers, and nothing that it counts is negative.
-fn count(value: i32) -> u32 {
-    u32::try_from(value).unwrap_or(0)
-}
-
-/// # Safety
-///
-/// The bytes lie inside one allocation.
-unsafe fn slice(address: u64, bytes: usize) -> DeviceSlice<u8> {
-    // SAFETY: the caller guarantees that the bytes lie inside one allocation.
-    unsafe { DeviceSlice::from_raw_parts_mut(DevicePointer::from_raw(address), bytes) }
 }

@@ -5,8 +5,10 @@ use super::identity;
 use super::limits::{self, KernelLimits};
 use super::profile::DeviceProfile;
 use super::properties::{MemoryInfo, Properties, Version};
+use super::queue::Queue;
 use super::registers::registers_of;
 use super::reports::Progress;
+use super::uses::Users;
 use cuda_std::kernel::{Kernel, KernelArgs};
 use cuda_std::launch::{Dim3, LaunchConfig};
 use simt::Options as EmulatorOptions;
@@ -140,7 +142,12 @@ impl EmulatorBackend {
     }
 
     /// `bytes` bytes of elements of `element_size` bytes, not initialised.
-    pub fn allocate(&self, bytes: u64, element_size: u32) -> Result<u64, DeviceError> {
+    pub fn allocate(
+        &self,
+        _queue: &Queue,
+        bytes: u64,
+        element_size: u32,
+    ) -> Result<u64, DeviceError> {
         refuse_during_progress("an allocation")?;
         self.emulator
             .allocate(bytes, element_size)
@@ -163,7 +170,7 @@ impl EmulatorBackend {
         Some(MemoryInfo { free, total })
     }
 
-    pub fn free(&self, address: u64) -> Result<(), DeviceError> {
+    pub fn free(&self, address: u64, _users: Users) -> Result<(), DeviceError> {
         if REPORTS_PROGRESS.get() {
             self.free_later().push(address);
             return Ok(());

@@ -3,11 +3,13 @@
 use super::Device;
 use super::error::DeviceError;
 #[cfg(cuda)]
-use super::{Backend, cuda::Cuda};
+use super::{Backend, cuda::Cuda, queue::Queue};
 use cuda_std::kernel::{Kernel, KernelArgs};
 use cuda_std::launch::LaunchConfig;
 #[cfg(cuda)]
 use std::cell::Cell;
+#[cfg(cuda)]
+use std::sync::Arc;
 
 /// Independent launches. All of them come after what the device was asked to do before, and before what it is asked
 /// to do after [`join`](Self::join).
@@ -17,6 +19,8 @@ use std::cell::Cell;
 /// freed inside it.
 pub(crate) struct Fork<'a> {
     device: &'a Device,
+    #[cfg(cuda)]
+    queue: Arc<Queue>,
     #[cfg(cuda)]
     launches: Cell<usize>,
     /// One launch runs after the other: while they are recorded, and on the emulator.
@@ -30,6 +34,8 @@ impl Device {
     pub(crate) fn fork(&self) -> Fork<'_> {
         Fork {
             device: self,
+            #[cfg(cuda)]
+            queue: self.streams.current(),
             #[cfg(cuda)]
             launches: Cell::new(0),
             #[cfg(cuda)]
@@ -56,7 +62,7 @@ impl Fork<'_> {
             let number = self.launches.replace(self.launches.get() + 1);
             // SAFETY: the handle has the types of the entry point's arguments; the rest is the caller's contract.
             args.with_pointers(|pointers| unsafe {
-                cuda.launch_beside(number, kernel.name(), &config, pointers)
+                cuda.launch_beside(self.queue.cuda(), number, kernel.name(), &config, pointers)
             })?;
             self.device.launch_logs.add(&[kernel.name()]);
             return Ok(());
@@ -83,7 +89,7 @@ impl Fork<'_> {
     fn wait(&self) -> Result<(), DeviceError> {
         #[cfg(cuda)]
         if let Some(cuda) = self.at_the_same_time() {
-            return cuda.join(self.launches.get());
+            return cuda.join(self.queue.cuda(), self.launches.get());
         }
         Ok(())
     }

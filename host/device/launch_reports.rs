@@ -74,7 +74,7 @@ impl Device {
         match &*self.backend {
             Backend::Emulator(_) => Ok(work()),
             #[cfg(cuda)]
-            Backend::Cuda(cuda) => cuda.profiled(work),
+            Backend::Cuda(cuda) => cuda.profiled(self.streams.current().cuda(), work),
         }
     }
 

@@ -13,24 +13,33 @@
 //! ```
 //!
 //! A [`Device`] is a handle: clones share it, all threads may use it, and several may be open at once. A device does
-//! one thing after the other, in the order of the calls. On a GPU a launch returns before the kernel has run, and a
-//! copy to the host when it is done.
+//! one thing after the other, in the order of the calls, unless it has [several streams](Device::new_stream). On a GPU
+//! a launch returns before the kernel has run, and a copy to the host when it is done.
 
 mod allocations;
 mod buffer;
 #[cfg(cuda)]
 mod cuda;
+#[cfg_attr(
+    not(feature = "emulator"),
+    allow(dead_code, reason = "nothing opens an emulator")
+)]
 mod emulator;
 mod error;
+mod existing_context;
 mod fork;
+mod host_memory;
 mod identity;
 mod launch_reports;
 mod launches;
 mod limits;
 mod observation;
 mod occupancy;
+mod pinned;
+mod pool;
 mod profile;
 mod properties;
+mod queue;
 mod raw_slices;
 mod recording;
 mod registers;
@@ -39,14 +48,18 @@ mod scratch;
 mod selector;
 mod slice;
 mod slice_mut;
+mod stream;
 mod timer;
+mod uses;
 
 pub use buffer::DeviceBuffer;
 pub(crate) use buffer::optional_pointer;
 pub use error::{CudaUnavailable, DeviceError, DriverError, DriverTooOld};
 pub(crate) use fork::Fork;
+pub use host_memory::available_host_memory;
 pub use launches::LaunchLog;
 pub use limits::LimitExceeded;
+pub use pinned::{PinnedBuffer, Transfer};
 pub use profile::DeviceProfile;
 pub use properties::{MemoryInfo, Properties, Version};
 pub use recording::LaunchGraph;
@@ -60,16 +73,20 @@ pub use simt::{
 };
 pub use slice::DeviceSlice;
 pub use slice_mut::DeviceSliceMut;
+pub use stream::Stream;
 pub use timer::Timer;
 
 use allocations::FailingAllocation;
 use cuda_std::element::Element;
 use launches::LaunchLogs;
 use ptx_archive::Archive;
+use queue::Queue;
 use recording::Recordings;
 use std::borrow::Cow;
+use std::ffi::c_void;
 use std::fmt;
 use std::sync::Arc;
+use stream::Streams;
 
 /// A device that kernels run on. Two are equal if they are clones of one handle.
 #[derive(Clone)]
@@ -78,6 +95,7 @@ pub struct Device {
     recordings: Arc<Recordings>,
     failing_allocation: Arc<FailingAllocation>,
     launch_logs: Arc<LaunchLogs>,
+    streams: Arc<Streams>,
     backend: Arc<Backend>,
 }
 
@@ -86,6 +104,10 @@ pub struct Device {
     reason = "a device has one, behind an `Arc`"
 )]
 enum Backend {
+    #[cfg_attr(
+        not(feature = "emulator"),
+        allow(dead_code, reason = "nothing opens an emulator")
+    )]
     Emulator(Box<emulator::EmulatorBackend>),
     #[cfg(cuda)]
     Cuda(Box<cuda::Cuda>),
@@ -131,16 +153,17 @@ impl Device {
     pub fn select_with_reason(
         selector: Selector,
     ) -> Result<(Self, Option<CudaUnavailable>), DeviceError> {
-        let emulator = || Self::emulator(EmulatorOptions::default());
         let ordinal = match selector {
             Selector::Auto => 0,
             Selector::Cuda(ordinal) => ordinal.unwrap_or(0),
-            Selector::Emulator => return Ok((emulator(), None)),
+            Selector::Emulator => return Ok((Self::default_emulator()?, None)),
         };
         match Self::cuda(ordinal) {
             Ok(device) => Ok((device, None)),
-            Err(reason) if selector.insists() => Err(DeviceError::NoCuda { selector, reason }),
-            Err(reason) => Ok((emulator(), Some(reason))),
+            Err(reason) if selector.insists() || cfg!(not(feature = "emulator")) => {
+                Err(DeviceError::NoCuda { selector, reason })
+            }
+            Err(reason) => Ok((Self::default_emulator()?, Some(reason))),
         }
     }
 
@@ -166,17 +189,34 @@ impl Device {
         Err(CudaUnavailable::NotBuilt)
     }
 
+    #[cfg(feature = "emulator")]
+    fn default_emulator() -> Result<Self, DeviceError> {
+        Ok(Self::emulator(EmulatorOptions::default()))
+    }
+
+    #[cfg(not(feature = "emulator"))]
+    fn default_emulator() -> Result<Self, DeviceError> {
+        Err(DeviceError::NoEmulator)
+    }
+
     /// An emulator of its own, with its own memory.
+    #[cfg(feature = "emulator")]
     pub fn emulator(options: EmulatorOptions) -> Self {
         let emulator = emulator::EmulatorBackend::new(options);
         Self::new(Backend::Emulator(Box::new(emulator)))
     }
 
     fn new(backend: Backend) -> Self {
+        let own = match &backend {
+            Backend::Emulator(_) => Queue::of_emulator(),
+            #[cfg(cuda)]
+            Backend::Cuda(cuda) => cuda.own_queue(),
+        };
         Self {
             recordings: Arc::default(),
             failing_allocation: Arc::default(),
             launch_logs: Arc::default(),
+            streams: Arc::new(Streams::new(own)),
             backend: Arc::new(backend),
         }
     }
@@ -199,19 +239,22 @@ impl Device {
         matches!(*self.backend, Backend::Emulator(_))
     }
 
-    /// The CUDA stream (a `CUstream`, which is also a `cudaStream_t`) of this device, for a library that launches its
-    /// own kernels; `None` on the emulator. The device's context, the primary one, is current on the calling thread
-    /// afterwards. The stream lives as long as the device's last clone or buffer.
+    /// The CUDA stream (a `CUstream`, which is also a `cudaStream_t`) of this thread's work on the device, for a library
+    /// that launches its own kernels; `None` on the emulator. It is the device's own stream, or inside a
+    /// [`Stream::scope`] that stream. The device's context is current on the calling thread afterwards.
+    ///
+    /// The device's own stream lives as long as the device's last clone or buffer. The library uses buffers whose
+    /// pointers were taken on the same thread and stream; then the stream has waited for all other streams that use them.
     ///
     /// # Errors
     ///
     /// The driver's.
-    pub fn cuda_stream(&self) -> Result<Option<*mut std::ffi::c_void>, DeviceError> {
+    pub fn cuda_stream(&self) -> Result<Option<*mut c_void>, DeviceError> {
         self.recordings.refuse("what other libraries launch")?;
         match &*self.backend {
             Backend::Emulator(_) => Ok(None),
             #[cfg(cuda)]
-            Backend::Cuda(cuda) => cuda.stream().map(Some),
+            Backend::Cuda(cuda) => cuda.raw_stream(self.streams.current().cuda()).map(Some),
         }
     }
 
@@ -304,7 +347,7 @@ impl Device {
         Ok(())
     }
 
-    /// Waits until the device has done all its work.
+    /// Waits until the device has done all its work, on all its streams.
     ///
     /// # Errors
     ///
@@ -314,7 +357,20 @@ impl Device {
         match &*self.backend {
             Backend::Emulator(_) => Ok(()),
             #[cfg(cuda)]
-            Backend::Cuda(cuda) => cuda.synchronize(),
+            Backend::Cuda(cuda) => {
+                let streams = self.streams.all();
+                (streams.iter()).try_for_each(|queue| cuda.synchronize(queue.cuda()))
+            }
+        }
+    }
+
+    /// Waits until this thread's stream has done all its work.
+    pub(crate) fn synchronize_stream(&self) -> Result<(), DeviceError> {
+        self.recordings.refuse("to wait for a stream")?;
+        match &*self.backend {
+            Backend::Emulator(_) => Ok(()),
+            #[cfg(cuda)]
+            Backend::Cuda(cuda) => cuda.synchronize(self.streams.current().cuda()),
         }
     }
 

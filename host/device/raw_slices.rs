@@ -1,10 +1,12 @@
-//! Slices of memory that belongs to someone else.
+//! Slices and buffers of memory that belongs to someone else.
 
 use super::Device;
+use super::buffer::DeviceBuffer;
 use super::error::DeviceError;
 use super::slice::DeviceSlice;
 use super::slice_mut::DeviceSliceMut;
 use cuda_std::element::Element;
+use std::any::Any;
 use std::marker::PhantomData;
 
 impl Device {
@@ -73,6 +75,54 @@ impl Device {
     ) -> Result<DeviceSliceMut<'a, T>, DeviceError> {
         // SAFETY: the caller guarantees that the memory is there, and that nobody else uses it.
         unsafe { Ok(DeviceSliceMut::new(self.slice_from_raw(address, len)?)) }
+    }
+
+    /// A buffer of `len` elements in device memory that belongs to someone else. Unlike a slice it has no lifetime, and
+    /// this device's [streams](Self::new_stream) wait for each other where they use it. It is not freed here: `owner`
+    /// is dropped when neither a buffer nor a [recording](Self::record) has the memory any more. Pass what keeps the
+    /// memory alive, or `()`.
+    ///
+    /// When it is dropped, the stream of the thread that has made the buffer, at that time, waits for all other streams
+    /// that have used it. So whoever frees the memory in the order of that stream needs no other wait.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use warprow::Device;
+    ///
+    /// # fn main() -> Result<(), warprow::Error> {
+    /// let device = Device::open()?;
+    /// let theirs = Arc::new(device.upload(&[1.0_f32, 2.0, 3.0])?);
+    /// let address = theirs.as_slice().address();
+    /// // SAFETY: `theirs` has three elements; the buffer keeps it, and nobody else uses it.
+    /// let buffer = unsafe { device.buffer_from_raw::<f32>(address, 3, theirs)? };
+    /// assert_eq!(buffer.download()?, [1.0, 2.0, 3.0]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As for [`slice_from_raw`](Self::slice_from_raw). `owner` is dropped then.
+    ///
+    /// # Safety
+    ///
+    /// Until `owner` is dropped:
+    ///
+    /// - The memory is allocated, and kernels of this device's context can read and write all of it. On an emulator it
+    ///   is memory of that emulator.
+    /// - Nobody else uses it, except work on the stream of this thread before this call.
+    ///
+    /// The work that uses the memory may still run when `owner` is dropped: whoever frees the memory then frees it in
+    /// the order of that stream, or waits for the stream.
+    pub unsafe fn buffer_from_raw<T: Element>(
+        &self,
+        address: u64,
+        len: usize,
+        owner: impl Any + Send + Sync,
+    ) -> Result<DeviceBuffer<T>, DeviceError> {
+        check_raw::<T>(address, len)?;
+        // SAFETY: the caller's contract; the address has just been checked.
+        Ok(unsafe { DeviceBuffer::lent(self, address, len, Box::new(owner)) })
     }
 }
 

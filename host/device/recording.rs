@@ -3,6 +3,7 @@
 use super::buffer::Memory;
 use super::emulator::EmulatorBackend;
 use super::error::DeviceError;
+use super::uses::Access;
 use super::{Backend, Device, DeviceSlice};
 use cuda_std::element::Element;
 use cuda_std::kernel::{Kernel, KernelArgs};
@@ -36,8 +37,8 @@ enum Recorded {
 /// A launch with its arguments, on the emulator.
 type RecordedLaunch = Box<dyn Fn(&EmulatorBackend) -> Result<(), DeviceError> + Send + Sync>;
 
-/// The memory whose addresses launches have, by that address.
-type UsedMemory = HashMap<u64, Arc<Memory>>;
+/// The memory whose addresses launches have, by that address, and what they do with it.
+type UsedMemory = HashMap<u64, (Arc<Memory>, Access)>;
 
 /// A recording that has not ended.
 struct Recording {
@@ -103,13 +104,22 @@ impl Recordings {
         Ok(())
     }
 
-    /// Keeps memory for the recording of this thread, if there is one: a launch is about to have its address.
-    pub fn keep(&self, memory: &Arc<Memory>) {
-        if self.any()
-            && let Some(recording) = self.lock().get_mut(&thread::current().id())
-        {
-            recording.memory.insert(memory.address, Arc::clone(memory));
+    /// Keeps memory for the recording of this thread, if there is one: a launch is about to have its address. Returns
+    /// whether there is one.
+    pub fn keep(&self, memory: &Arc<Memory>, access: Access) -> bool {
+        if !self.any() {
+            return false;
         }
+        let mut recordings = self.lock();
+        let Some(recording) = recordings.get_mut(&thread::current().id()) else {
+            return false;
+        };
+        let kept = recording.memory.entry(memory.address);
+        let (_, kept_access) = kept.or_insert_with(|| (Arc::clone(memory), access));
+        if access == Access::Write {
+            *kept_access = access;
+        }
+        true
     }
 }
 
@@ -258,8 +268,8 @@ impl LaunchGraph {
         }
     }
 
-    /// Launches what was recorded, with the arguments that it was recorded with. On a GPU it returns at once. Launches
-    /// of one recording come one after the other, from whatever threads.
+    /// Launches what was recorded, with the arguments that it was recorded with, on the stream of this thread. On a GPU
+    /// it returns at once. Launches of one recording come one after the other, from whatever threads and streams.
     ///
     /// # Errors
     ///
@@ -269,12 +279,16 @@ impl LaunchGraph {
     ///
     /// What [`Device::launch`] asks for holds for each of the launches. The recording keeps the memory of buffers alive
     /// whose pointers were taken inside [`Device::record`] and on its thread. Buffers whose pointers were taken before,
-    /// or on another thread, must still be alive.
+    /// or on another thread, must still be alive, and so must memory of others
+    /// ([`Device::slice_from_raw`]).
     pub unsafe fn launch(&self) -> Result<(), DeviceError> {
         let what = "the launch of a recording";
         self.device.recordings.refuse(what)?;
         self.device.refuse_during_progress(what)?;
         let recorded = self.recorded.lock();
+        for (memory, access) in self.memory.values() {
+            memory.use_now(*access);
+        }
         match (
             &*recorded.unwrap_or_else(PoisonError::into_inner),
             &*self.device.backend,
@@ -285,7 +299,7 @@ impl LaunchGraph {
             #[cfg(cuda)]
             // SAFETY: the caller guarantees the contracts of all recorded launches.
             (Recorded::Cuda(recorded), Backend::Cuda(cuda)) => unsafe {
-                cuda.launch_recorded(recorded)?;
+                cuda.launch_recorded(self.device.streams.current().cuda(), recorded)?;
             },
             #[cfg(cuda)]
             _ => unreachable!("the device has one back end"),

@@ -3,6 +3,7 @@
 use super::buffer::{DeviceBuffer, Memory};
 use super::error::DeviceError;
 use super::slice_mut::DeviceSliceMut;
+use super::uses::Access;
 use super::{Backend, Device};
 use cuda_std::element::Element;
 use cuda_std::memory::Global;
@@ -75,7 +76,7 @@ impl<'a, T: Element> DeviceSlice<'a, T> {
     /// The pointer to the first element, for kernels that read.
     pub fn read_only(&self) -> Global<T> {
         if let Some(memory) = self.memory {
-            memory.keep_for_recording();
+            memory.use_in_launch(Access::Read);
         }
         Global::from_address(self.address)
     }
@@ -117,11 +118,15 @@ impl<'a, T: Element> DeviceSlice<'a, T> {
         // SAFETY: the slice's own bytes; every pattern of bits is a value of an element type.
         let bytes =
             unsafe { slice::from_raw_parts_mut(to.as_mut_ptr().cast::<u8>(), size_of_val(to)) };
+        self.use_now(Access::Read);
         match &*self.device.backend {
             Backend::Emulator(emulator) => emulator.read(self.address, bytes),
             #[cfg(cuda)]
             // SAFETY: the slice's own memory, which has the length of `to`.
-            Backend::Cuda(cuda) => unsafe { cuda.read(self.address, bytes) },
+            Backend::Cuda(cuda) => unsafe {
+                let queue = self.device.streams.current();
+                cuda.read(queue.cuda(), self.address, bytes)
+            },
         }
     }
 
@@ -135,6 +140,13 @@ impl<'a, T: Element> DeviceSlice<'a, T> {
     /// The allocation that the elements are in; `None` if it belongs to someone else.
     pub(super) fn memory(&self) -> Option<&'a Arc<Memory>> {
         self.memory
+    }
+
+    /// Makes this thread's stream wait for the work of other streams that use the elements.
+    pub(super) fn use_now(&self, access: Access) {
+        if let Some(memory) = self.memory {
+            memory.use_now(access);
+        }
     }
 
     pub(super) fn bytes(&self) -> usize {

@@ -3,6 +3,7 @@
 use super::buffer::DeviceBuffer;
 use super::error::DeviceError;
 use super::slice::{DeviceSlice, checked_range};
+use super::uses::Access;
 use super::{Backend, Device};
 use cuda_std::element::Element;
 use cuda_std::memory::GlobalMut;
@@ -111,7 +112,7 @@ impl<'a, T: Element> DeviceSliceMut<'a, T> {
     /// The pointer to the first element, for kernels that write.
     pub fn mutable(&mut self) -> GlobalMut<T> {
         if let Some(memory) = self.slice.memory {
-            memory.keep_for_recording();
+            memory.use_in_launch(Access::Write);
         }
         GlobalMut::from_address(self.slice.address)
     }
@@ -143,11 +144,15 @@ impl<'a, T: Element> DeviceSliceMut<'a, T> {
         self.device().recordings.refuse("a copy to the device")?;
         // SAFETY: the slice's own bytes: elements are integers and floats, without padding.
         let bytes = unsafe { slice::from_raw_parts(from.as_ptr().cast::<u8>(), size_of_val(from)) };
+        self.slice.use_now(Access::Write);
         match &*self.device().backend {
             Backend::Emulator(emulator) => emulator.write(self.address(), bytes),
             #[cfg(cuda)]
             // SAFETY: the slice's own memory, which has the length of `from`.
-            Backend::Cuda(cuda) => unsafe { cuda.write(self.address(), bytes) },
+            Backend::Cuda(cuda) => unsafe {
+                let queue = self.device().streams.current();
+                cuda.write(queue.cuda(), self.address(), bytes)
+            },
         }
     }
 
@@ -162,11 +167,15 @@ impl<'a, T: Element> DeviceSliceMut<'a, T> {
         }
         self.device().recordings.refuse("to set a buffer's bytes")?;
         let bytes = self.slice.bytes();
+        self.slice.use_now(Access::Write);
         match &*self.device().backend {
             Backend::Emulator(emulator) => emulator.zero(self.address(), bytes),
             #[cfg(cuda)]
             // SAFETY: the slice's own memory.
-            Backend::Cuda(cuda) => unsafe { cuda.fill(self.address(), bytes, 0) },
+            Backend::Cuda(cuda) => unsafe {
+                let queue = self.device().streams.current();
+                cuda.fill(queue.cuda(), self.address(), bytes, 0)
+            },
         }
     }
 
@@ -181,11 +190,15 @@ impl<'a, T: Element> DeviceSliceMut<'a, T> {
         }
         self.device().recordings.refuse("to set a buffer's bytes")?;
         let bytes = self.slice.bytes();
+        self.slice.use_now(Access::Write);
         match &*self.device().backend {
             Backend::Emulator(emulator) => emulator.fill(self.address(), bytes, value),
             #[cfg(cuda)]
             // SAFETY: the slice's own memory.
-            Backend::Cuda(cuda) => unsafe { cuda.fill(self.address(), bytes, value) },
+            Backend::Cuda(cuda) => unsafe {
+                let queue = self.device().streams.current();
+                cuda.fill(queue.cuda(), self.address(), bytes, value)
+            },
         }
     }
 }

@@ -1,7 +1,11 @@
 //! The time that a device takes, by its own clock.
 
 use super::error::DeviceError;
+#[cfg(cuda)]
+use super::queue::Queue;
 use super::{Backend, Device};
+#[cfg(cuda)]
+use std::sync::Arc;
 use std::time::Duration;
 
 /// A measurement that runs; see [`Device::start_timer`].
@@ -22,7 +26,7 @@ use std::time::Duration;
 pub struct Timer {
     device: Device,
     #[cfg(cuda)]
-    events: Option<super::cuda::Events>,
+    events: Option<(super::cuda::Events, Arc<Queue>)>,
 }
 
 impl Timer {
@@ -31,14 +35,17 @@ impl Timer {
             #[cfg(cuda)]
             events: match &*device.backend {
                 Backend::Emulator(_) => None,
-                Backend::Cuda(cuda) => Some(cuda.start_timer()?),
+                Backend::Cuda(cuda) => {
+                    let queue = device.streams.current();
+                    Some((cuda.start_timer(queue.cuda())?, queue))
+                }
             },
             device: device.clone(),
         })
     }
 
-    /// Waits until the device has done all that it was told, and gives the time since the start; `None` on the
-    /// emulator, whose time says nothing of a GPU's.
+    /// Waits until the stream on which it was started has done all its work, and gives the time since the start; `None`
+    /// on the emulator, whose time says nothing of a GPU's.
     ///
     /// # Errors
     ///
@@ -48,19 +55,9 @@ impl Timer {
             Backend::Emulator(_) => Ok(None),
             #[cfg(cuda)]
             Backend::Cuda(cuda) => match &self.events {
-                Some(events) => cuda.stop_timer(events).map(Some),
+                Some((events, queue)) => cuda.stop_timer(queue.cuda(), events).map(Some),
                 None => Ok(None),
             },
-        }
-    }
-}
-
-#[cfg(cuda)]
-impl Drop for Timer {
-    fn drop(&mut self) {
-        if let Backend::Cuda(cuda) = &*self.device.backend {
-            // The events are destroyed next, perhaps on another thread than that which made them.
-            let _ = cuda.enter();
         }
     }
 }

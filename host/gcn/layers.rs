@@ -2,9 +2,9 @@
 //! Geometric gives them: `conv1.lin.weight`, `conv1.bias`, `conv2.lin.weight` and so on.
 
 use super::GcnLayer;
-use super::tensors::{Tensors, TensorsError, ValuesError};
-use crate::npy::{self, NpyError};
+use crate::npy::{self, NpyProblem};
 use crate::quote::{excerpt, quote};
+use crate::safetensors::{Tensors, TensorsError, ValuesError};
 use crate::scalar::Scalar;
 use ndarray::{Array1, Array2, ArrayD};
 use std::fs::File;
@@ -66,7 +66,7 @@ pub enum LayersError {
 ///
 /// Layer i is `conv<i>.lin.weight`, a row for each output feature, and `conv<i>.bias`, which may be missing. Layers
 /// are read from `conv1` until a weight is missing. Numbers are converted to `T`: from f16, bf16, f32 or f64 in a
-/// safetensors file, from f32 or f64 in an npy file.
+/// safetensors file, from any floats, integers or booleans in an npy file.
 ///
 /// # Errors
 ///
@@ -102,11 +102,11 @@ pub fn read_layers<T: Scalar>(path: impl AsRef<Path>) -> Result<Vec<GcnLayer<T>>
     }
 }
 
-/// A matrix from an npy file of f32 or f64, such as the features of nodes; converted to `T`.
+/// A matrix from an npy file of numbers, such as the features of nodes; converted to `T`.
 ///
 /// # Errors
 ///
-/// A file that cannot be read or is no npy file of f32 or f64; an array without exactly two dimensions.
+/// A file that cannot be read or is no npy file of numbers; an array without exactly two dimensions.
 pub fn read_matrix<T: Scalar>(path: impl AsRef<Path>) -> Result<Array2<T>, LayersError> {
     let path = path.as_ref();
     let name = path.file_stem().unwrap_or_default().to_string_lossy();
@@ -185,7 +185,7 @@ fn no_values(path: &Path, name: &str, error: ValuesError) -> LayersError {
     }
 }
 
-/// An npy file's array of f32 or f64; `None` if there is no such file.
+/// An npy file's array; `None` if there is no such file.
 fn read_array<T: Scalar>(path: &Path) -> Result<Option<ArrayD<T>>, LayersError> {
     let file = match File::open(path) {
         Ok(file) => file,
@@ -193,7 +193,7 @@ fn read_array<T: Scalar>(path: &Path) -> Result<Option<ArrayD<T>>, LayersError> 
         Err(error) => return Err(failed(path, error)),
     };
     let array = npy::read(file).map_err(|error| match error {
-        NpyError::Io(error) => failed(path, error),
+        NpyProblem::Io(error) => failed(path, error),
         error => LayersError::Npy {
             path: path.to_owned(),
             reason: error.to_string(),

@@ -4,13 +4,14 @@
 //! as by PyTorch Geometric's `GCNConv`; [`read_layers`] reads its weights.
 
 mod error;
+#[cfg(all(feature = "npy", feature = "safetensors"))]
 mod layers;
 mod normalized;
 mod operator;
 mod steps;
-mod tensors;
 
 pub use error::GcnError;
+#[cfg(all(feature = "npy", feature = "safetensors"))]
 pub use layers::{LayersError, read_layers, read_matrix};
 pub use normalized::normalized_adjacency;
 pub use operator::{Operator, OperatorKind};
@@ -23,7 +24,7 @@ use crate::operand::{OperandError, check_operand, elements, extent, upload_dense
 use crate::setters::setters;
 use crate::spmm::{Spmm, SpmmElement, SpmmOptions, SpmmTuning};
 use cuda_std::float::Real;
-use ndarray::{Array1, Array2, ArrayView2};
+use ndarray::{Array1, Array2, ArrayView1, ArrayView2};
 use sprs::CsMatViewI;
 use std::fmt;
 use steps::{Operators, steps, widths};
@@ -46,6 +47,16 @@ pub struct GcnLayer<T> {
     pub weights: Array2<T>,
     /// b: an element for each output feature.
     pub bias: Option<Array1<T>>,
+}
+
+impl<T> GcnLayer<T> {
+    /// Views of the weights and the bias, as [`reference::gcn_logits`](crate::reference::gcn_logits) takes them.
+    pub fn view(&self) -> (ArrayView2<'_, T>, Option<ArrayView1<'_, T>>) {
+        (
+            self.weights.view(),
+            self.bias.as_ref().map(|bias| bias.view()),
+        )
+    }
 }
 
 /// How a network is planned.

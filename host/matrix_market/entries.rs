@@ -3,18 +3,10 @@
 use std::io::Read;
 
 use super::Problem;
-use super::error::quote;
-use super::header::{Field, Header, Symmetry, parse_count};
-use super::lines::{Fields, Lines};
+use super::header::{Field, Header, Symmetry};
 use crate::scalar::Scalar;
-
-/// One entry, with row and column counted from 0.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Triplet<T> {
-    pub(super) row: u32,
-    pub(super) column: u32,
-    pub(super) value: T,
-}
+use crate::text::{Fields, Lines, parse_count, quoted};
+use crate::triplets::Triplet;
 
 /// Reads all entries, and adds the other triangle of a symmetric or skew-symmetric matrix. More than `max_entries` are
 /// an error.
@@ -65,7 +57,7 @@ pub(super) fn read<T: Scalar>(
     match lines.next_content()? {
         Some(line) => Err(Problem::TooManyEntries {
             wanted: header.entries,
-            found: quote(line.rest())?,
+            found: quoted(line.rest())?,
         }),
         None => Ok(triplets),
     }
@@ -82,7 +74,7 @@ fn parse_entry<T: Scalar>(line: Fields<'_>, header: &Header) -> Result<Triplet<T
     };
     match fields.next() {
         Some(field) => Err(Problem::TrailingField {
-            found: quote(field)?,
+            found: quoted(field)?,
         }),
         None => Ok(Triplet { row, column, value }),
     }
@@ -134,5 +126,5 @@ fn is_integer(text: &str) -> bool {
 /// The field, quoted, or that there is none.
 #[cold]
 fn shown(field: Option<&[u8]>) -> Result<String, Problem> {
-    field.map_or_else(|| Ok("the end of the line".to_owned()), quote)
+    Ok(field.map_or_else(|| Ok("the end of the line".to_owned()), quoted)?)
 }

@@ -3,6 +3,8 @@
 use std::collections::TryReserveError;
 use std::io;
 
+use crate::text::TextError;
+
 /// Why a matrix could not be read.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -187,24 +189,15 @@ pub enum Problem {
     OutOfMemory(TryReserveError),
 }
 
-/// Why a matrix could not be written.
-#[derive(Debug, thiserror::Error)]
-#[error("cannot write {file}: {error}")]
-#[non_exhaustive]
-pub struct WriteError {
-    /// The file's path.
-    pub file: String,
-    /// The system's error.
-    pub error: io::Error,
-}
-
-/// Found text as [`crate::quote`] shows it. Text that is not UTF-8 is an error of its own.
-#[cold]
-pub(super) fn quote(found: &[u8]) -> Result<String, Problem> {
-    let quoted = crate::quote::quote(found);
-    match std::str::from_utf8(found) {
-        Ok(_) => Ok(quoted),
-        Err(_) => Err(Problem::NotUtf8 { found: quoted }),
+impl From<TextError> for Problem {
+    fn from(error: TextError) -> Self {
+        match error {
+            TextError::Io(error) => Self::Io(error),
+            TextError::Gzip(error) => Self::Gzip(error),
+            TextError::GzipRatio { most } => Self::GzipRatio { most },
+            TextError::LineTooLong { most } => Self::LineTooLong { most },
+            TextError::NotUtf8 { found } => Self::NotUtf8 { found },
+        }
     }
 }
 
@@ -214,7 +207,8 @@ mod tests {
 
     #[test]
     fn bytes_that_are_no_text_are_an_error_of_their_own() {
-        let problem = quote(b"caf\xe9").unwrap_err();
+        let found = "`caf\\xe9`".to_owned();
+        let problem = Problem::from(TextError::NotUtf8 { found });
         assert_eq!(
             problem.to_string(),
             "wanted text in UTF-8, found `caf\\xe9`"

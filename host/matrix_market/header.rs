@@ -2,9 +2,9 @@
 
 use std::io::Read;
 
-use super::error::quote;
-use super::lines::{Fields, Lines};
-use super::{MAX_COLUMNS, MAX_ROWS, Problem};
+use super::Problem;
+use crate::text::{Fields, Lines, parse_count, quoted};
+use crate::triplets::{MAX_COLUMNS, MAX_ROWS};
 
 /// What a file announces.
 #[derive(Debug, PartialEq)]
@@ -93,7 +93,7 @@ fn at_most(most: u32, what: &'static str, found: u64) -> Result<u32, Problem> {
 
 /// The field and the symmetry. Words after the symmetry are ignored, as by other readers.
 fn banner(line: Fields<'_>) -> Result<(Field, Symmetry), Problem> {
-    let found = quote(line.rest())?;
+    let found = quoted(line.rest())?;
     let words: Vec<String> = (line.take(5))
         .map(|word| String::from_utf8_lossy(word).to_ascii_lowercase())
         .collect();
@@ -104,7 +104,7 @@ fn banner(line: Fields<'_>) -> Result<(Field, Symmetry), Problem> {
         return Err(Problem::Banner { found });
     }
     let unsupported = |what, wanted, found: &String| {
-        let found = quote(found.as_bytes())?;
+        let found = quoted(found.as_bytes())?;
         Err(Problem::Unsupported {
             what,
             wanted,
@@ -146,16 +146,7 @@ fn size(line: Fields<'_>) -> Result<[u64; 3], Problem> {
     match (count(), count(), count(), fields.next()) {
         (Some(rows), Some(columns), Some(entries), None) => Ok([rows, columns, entries]),
         _ => Err(Problem::Size {
-            found: quote(line.rest())?,
+            found: quoted(line.rest())?,
         }),
     }
-}
-
-/// A number of decimal digits alone, capped at the greatest u64; `None` for anything else.
-#[inline]
-pub(super) fn parse_count(field: &[u8]) -> Option<u64> {
-    field.iter().try_fold(0u64, |count, byte| {
-        let digit = byte.wrapping_sub(b'0');
-        (digit < 10).then(|| count.saturating_mul(10).saturating_add(digit.into()))
-    })
 }

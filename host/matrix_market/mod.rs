@@ -15,16 +15,14 @@
 //! element type; for f16 and bf16 it is rounded to f32 first. Memory grows with the size of the file, not with the
 //! numbers in its header: see [`ReadOptions`].
 
-mod compress;
 mod entries;
 mod error;
-mod gzip;
 mod header;
-mod lines;
-mod output;
 mod write;
 
-pub use error::{Problem, ReadError, WriteError};
+pub use crate::output::WriteError;
+pub use error::{Problem, ReadError};
+pub(crate) use write::write;
 pub use write::{Output, write_matrix_market};
 
 use std::fs::File;
@@ -34,12 +32,9 @@ use std::path::Path;
 use sprs::CsMatI;
 
 use crate::scalar::Scalar;
-use gzip::BoundedGzip;
+use crate::text::{Lines, decompressed};
+use crate::triplets;
 use header::Header;
-use lines::Lines;
-
-/// The first byte of a gzip file; no Matrix Market file begins with it.
-const GZIP_MAGIC: u8 = 0x1f;
 
 /// Reads a Matrix Market file, plain or compressed by gzip, with the default [`ReadOptions`].
 ///
@@ -77,15 +72,6 @@ pub struct ReadOptions {
     max_sparse_rows: u32,
     max_gzip_ratio: u32,
 }
-
-/// A matrix with more rows than [`ReadOptions::max_sparse_rows`] needs one entry for every 16 rows.
-const ROWS_PER_ENTRY: u64 = 16;
-
-/// Maximum number of rows: in `sprs`, the row pointer's length must fit u32.
-const MAX_ROWS: u32 = u32::MAX - 1;
-
-/// Maximum number of columns.
-const MAX_COLUMNS: u32 = u32::MAX;
 
 impl Default for ReadOptions {
     /// 2^32 - 1 entries, 2^26 rows for any number of entries, 100 bytes of text for each byte of gzip.
@@ -146,24 +132,16 @@ impl ReadOptions {
     /// As for [`read_matrix_market`].
     pub fn parse<T: Scalar>(
         &self,
-        mut reader: impl BufRead,
+        reader: impl BufRead,
         name: &str,
     ) -> Result<CsMatI<T, u32, u32>, ReadError> {
-        let compressed = match reader.fill_buf() {
-            Ok(start) => start.first() == Some(&GZIP_MAGIC),
-            Err(error) => {
-                return Err(ReadError::Content {
-                    file: name.to_owned(),
-                    line: 1,
-                    problem: Problem::Io(error),
-                });
-            }
-        };
-        if compressed {
-            let text = BoundedGzip::new(reader, self.max_gzip_ratio);
-            self.parse_lines(Lines::new(text), name)
-        } else {
-            self.parse_lines(Lines::new(reader), name)
+        match decompressed(reader, self.max_gzip_ratio) {
+            Ok(text) => self.parse_lines(Lines::new(text, b"%"), name),
+            Err(error) => Err(ReadError::Content {
+                file: name.to_owned(),
+                line: 1,
+                problem: error.into(),
+            }),
         }
     }
 
@@ -175,7 +153,7 @@ impl ReadOptions {
         let matrix = Header::read(&mut lines).and_then(|header| {
             self.check_rows(&header)?;
             let entries = entries::read(&mut lines, &header, self.max_entries)?;
-            compress::by_rows(header.rows, header.columns, &entries)
+            triplets::by_rows(header.rows, header.columns, &entries).map_err(Problem::OutOfMemory)
         });
         matrix.map_err(|problem| ReadError::Content {
             file: name.to_owned(),
@@ -186,7 +164,7 @@ impl ReadOptions {
 
     /// Counts the entries that the header announces. The row pointer is made after all of them have been read.
     fn check_rows(&self, header: &Header) -> Result<(), Problem> {
-        let most = (u64::from(header.entries) * ROWS_PER_ENTRY).max(self.max_sparse_rows.into());
+        let most = triplets::max_rows(header.entries.into(), self.max_sparse_rows);
         if u64::from(header.rows) > most {
             return Err(Problem::SparseRows {
                 rows: header.rows,

@@ -1,14 +1,13 @@
 //! Writing Matrix Market files.
 
 use std::io::{self, BufWriter, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use sprs::CsMatViewI;
 
-use super::WriteError;
-use super::output::OutputFile;
+use crate::output::{self, WriteError};
 use crate::scalar::Scalar;
 
 /// Writes a matrix as `coordinate real general`, compressed by gzip if the path ends in `.gz`, in upper or lower case.
@@ -35,10 +34,7 @@ pub fn write_matrix_market<T: Scalar>(
 /// A place that a matrix will be written to, opened before the matrix is there.
 ///
 /// Dropped without [`write`](Self::write), it changes nothing.
-pub struct Output {
-    path: PathBuf,
-    file: OutputFile,
-}
+pub struct Output(output::Output);
 
 impl Output {
     /// Opens the place: creates an empty file with another name in the same directory, or opens a device or named pipe.
@@ -48,17 +44,13 @@ impl Output {
     ///
     /// If `path` is a directory or socket, or the user may not write it or its directory.
     pub fn create(path: impl AsRef<Path>) -> Result<Self, WriteError> {
-        let path = path.as_ref().to_owned();
-        match OutputFile::create(&path) {
-            Ok(file) => Ok(Self { path, file }),
-            Err(error) => Err(failed(&path, error)),
-        }
+        output::Output::create(path.as_ref()).map(Self)
     }
 
     /// The incomplete file in the same directory; `None` for a device or named pipe. A program that handles signals
     /// removes it before it exits.
     pub fn partial_path(&self) -> Option<&Path> {
-        self.file.partial_path()
+        self.0.partial_path()
     }
 
     /// Writes the matrix, as [`write_matrix_market`] does.
@@ -67,42 +59,31 @@ impl Output {
     ///
     /// If the file cannot be written or renamed. The incomplete file is removed.
     pub fn write<T: Scalar>(self, matrix: CsMatViewI<'_, T, u32, u32>) -> Result<(), WriteError> {
-        let extension = self.path.extension();
+        let extension = self.0.path().extension();
         let compressed = extension.is_some_and(|extension| extension.eq_ignore_ascii_case("gz"));
-        let written = write_file(&self.file, compressed, &matrix);
-        written
-            .and_then(|()| self.file.complete())
-            .map_err(|error| failed(&self.path, error))
+        self.0.write(|file| write(file, compressed, matrix))
     }
 }
 
-fn failed(path: &Path, error: io::Error) -> WriteError {
-    WriteError {
-        file: path.display().to_string(),
-        error,
-    }
-}
-
-fn write_file<T: Scalar>(
-    output: &OutputFile,
+/// Writes the matrix into an open file, compressed by gzip or not.
+pub(crate) fn write<T: Scalar>(
+    file: &mut dyn Write,
     compressed: bool,
-    matrix: &CsMatViewI<'_, T, u32, u32>,
+    matrix: CsMatViewI<'_, T, u32, u32>,
 ) -> io::Result<()> {
-    let mut writer = BufWriter::with_capacity(1 << 16, &output.file);
-    if compressed {
-        // The encoder is slow if it takes few bytes at a time.
-        let encoder = GzEncoder::new(writer, Compression::default());
-        let mut text = BufWriter::with_capacity(1 << 16, encoder);
-        write_text(&mut text, matrix)?;
-        writer = text.into_inner()?.finish()?;
-    } else {
-        write_text(&mut writer, matrix)?;
+    if !compressed {
+        return write_text(file, &matrix);
     }
-    writer.flush()
+    // The encoder is slow if it takes few bytes at a time.
+    let encoder = GzEncoder::new(file, Compression::default());
+    let mut text = BufWriter::with_capacity(1 << 16, encoder);
+    write_text(&mut text, &matrix)?;
+    text.into_inner()?.finish()?;
+    Ok(())
 }
 
 fn write_text<T: Scalar>(
-    text: &mut impl Write,
+    text: &mut dyn Write,
     matrix: &CsMatViewI<'_, T, u32, u32>,
 ) -> io::Result<()> {
     writeln!(text, "%%MatrixMarket matrix coordinate real general")?;

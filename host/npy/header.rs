@@ -2,7 +2,8 @@
 
 use std::io::Read;
 
-use super::NpyError;
+use super::elements::Element;
+use super::{NUMBERS, NpyProblem};
 use crate::quote::quote;
 
 /// The most bytes of a header: what version 1 of the format can have.
@@ -14,6 +15,8 @@ const START: u64 = 8;
 /// What a file declares.
 pub(super) struct Header {
     pub(super) element: Element,
+    /// The description of the element type, quoted.
+    descr: String,
     pub(super) big_endian: bool,
     /// Whether the first axis changes fastest.
     pub(super) fortran_order: bool,
@@ -22,48 +25,38 @@ pub(super) struct Header {
     pub(super) length: u64,
 }
 
-/// An element type.
-#[derive(Clone, Copy)]
-pub(super) enum Element {
-    F32,
-    F64,
-}
-
 impl Header {
     /// Reads up to the first element.
-    pub(super) fn read(reader: &mut impl Read) -> Result<Self, NpyError> {
+    pub(super) fn read(reader: &mut impl Read) -> Result<Self, NpyProblem> {
         let start = take(reader, START)?;
         let Some([major, _minor]) = start.strip_prefix(b"\x93NUMPY") else {
-            return Err(NpyError::Magic {
+            return Err(NpyProblem::Magic {
                 found: quote(&start),
             });
         };
         let length_bytes = match major {
             1 => 2,
             2 | 3 => 4,
-            &found => return Err(NpyError::Version { found }),
+            &found => return Err(NpyProblem::Version { found }),
         };
         let mut length = [0; 4];
         reader.read_exact(&mut length[..length_bytes])?;
         let wanted = u32::from_le_bytes(length);
         if wanted > MAX_HEADER {
-            return Err(NpyError::LongHeader { found: wanted });
+            return Err(NpyProblem::LongHeader { found: wanted });
         }
         let text = take(reader, wanted.into())?;
         if text.len() < wanted as usize {
             let found = text.len();
-            return Err(NpyError::ShortHeader { wanted, found });
+            return Err(NpyProblem::ShortHeader { wanted, found });
         }
         let length = START + length_bytes as u64 + u64::from(wanted);
         Scanner(&text).dictionary(length)
     }
 
     /// The bytes that all elements take.
-    pub(super) fn data_bytes(&self) -> Result<u64, NpyError> {
-        let element = match self.element {
-            Element::F32 => 4,
-            Element::F64 => 8,
-        };
+    pub(super) fn data_bytes(&self) -> Result<u64, NpyProblem> {
+        let element = self.element.bytes() as u64;
         // `ndarray` limits the product of the axes that are not empty, even if another one is.
         let axes = self.shape.iter().filter(|&&axis| axis > 0);
         let bytes = axes.into_iter().try_fold(element, |bytes: u64, &axis| {
@@ -74,15 +67,22 @@ impl Header {
         Ok(if self.shape.contains(&0) { 0 } else { bytes })
     }
 
-    pub(super) fn too_large(&self) -> NpyError {
-        NpyError::TooLarge {
+    pub(super) fn wrong_type(&self, wanted: &'static str) -> NpyProblem {
+        NpyProblem::Type {
+            wanted,
+            found: self.descr.clone(),
+        }
+    }
+
+    pub(super) fn too_large(&self) -> NpyProblem {
+        NpyProblem::TooLarge {
             found: quote(format!("{:?}", self.shape).as_bytes()),
         }
     }
 }
 
 /// At most that many bytes; less only at the end of the file.
-fn take(reader: &mut impl Read, count: u64) -> Result<Vec<u8>, NpyError> {
+fn take(reader: &mut impl Read, count: u64) -> Result<Vec<u8>, NpyProblem> {
     let mut bytes = Vec::new();
     reader.take(count).read_to_end(&mut bytes)?;
     Ok(bytes)
@@ -93,7 +93,7 @@ struct Scanner<'a>(&'a [u8]);
 
 impl<'a> Scanner<'a> {
     /// The whole text: `{'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }`, keys in any order.
-    fn dictionary(mut self, length: u64) -> Result<Header, NpyError> {
+    fn dictionary(mut self, length: u64) -> Result<Header, NpyProblem> {
         let (mut descr, mut fortran_order, mut shape) = (None, None, None);
         self.expect(b'{', "`{`")?;
         while !self.skip(b'}') {
@@ -119,8 +119,9 @@ impl<'a> Scanner<'a> {
             return Err(self.error("nothing after the dictionary"));
         }
         match (descr, fortran_order, shape) {
-            (Some((element, big_endian)), Some(fortran_order), Some(shape)) => Ok(Header {
+            (Some((element, big_endian, descr)), Some(fortran_order), Some(shape)) => Ok(Header {
                 element,
+                descr,
                 big_endian,
                 fortran_order,
                 shape,
@@ -130,23 +131,21 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// The element type, and whether its bytes are in big-endian order.
-    fn element(&mut self) -> Result<(Element, bool), NpyError> {
+    /// The element type, whether its bytes are in big-endian order, and its description, quoted.
+    fn element(&mut self) -> Result<(Element, bool, String), NpyProblem> {
         let text = self.rest();
-        match self.string("a type") {
-            Ok(b"<f4") => Ok((Element::F32, false)),
-            Ok(b">f4") => Ok((Element::F32, true)),
-            Ok(b"<f8") => Ok((Element::F64, false)),
-            Ok(b">f8") => Ok((Element::F64, true)),
-            Ok(other) => Err(NpyError::Type {
-                found: quote(other),
+        // A list of fields, for example, is no string.
+        let descr = self.string("a type").unwrap_or(text);
+        match Element::parse(descr) {
+            Some((element, big_endian)) => Ok((element, big_endian, quote(descr))),
+            None => Err(NpyProblem::Type {
+                wanted: NUMBERS,
+                found: quote(descr),
             }),
-            // A list of fields, for example.
-            Err(_) => Err(NpyError::Type { found: quote(text) }),
         }
     }
 
-    fn boolean(&mut self) -> Result<bool, NpyError> {
+    fn boolean(&mut self) -> Result<bool, NpyProblem> {
         for (word, value) in [(&b"False"[..], false), (b"True", true)] {
             if let Some(rest) = self.rest().strip_prefix(word) {
                 self.0 = rest;
@@ -157,7 +156,7 @@ impl<'a> Scanner<'a> {
     }
 
     /// `()`, `(3,)`, `(3, 4)`.
-    fn tuple(&mut self) -> Result<Vec<usize>, NpyError> {
+    fn tuple(&mut self) -> Result<Vec<usize>, NpyProblem> {
         let mut axes = Vec::new();
         self.expect(b'(', "`(`")?;
         while !self.skip(b')') {
@@ -171,7 +170,7 @@ impl<'a> Scanner<'a> {
     }
 
     /// A number of decimal digits, after which Python 2 wrote an `L`.
-    fn axis(&mut self) -> Result<usize, NpyError> {
+    fn axis(&mut self) -> Result<usize, NpyProblem> {
         let text = self.rest();
         let digits = text.iter().take_while(|byte| byte.is_ascii_digit()).count();
         if digits == 0 {
@@ -189,7 +188,7 @@ impl<'a> Scanner<'a> {
     }
 
     /// What is between quotation marks. No string of a header has an escape.
-    fn string(&mut self, wanted: &'static str) -> Result<&'a [u8], NpyError> {
+    fn string(&mut self, wanted: &'static str) -> Result<&'a [u8], NpyProblem> {
         let text = self.rest();
         if let Some((mark @ (b'\'' | b'"'), rest)) = text.split_first()
             && let Some(length) = rest.iter().position(|byte| byte == mark)
@@ -207,7 +206,7 @@ impl<'a> Scanner<'a> {
         rest.is_some()
     }
 
-    fn expect(&mut self, byte: u8, wanted: &'static str) -> Result<(), NpyError> {
+    fn expect(&mut self, byte: u8, wanted: &'static str) -> Result<(), NpyProblem> {
         if self.skip(byte) {
             Ok(())
         } else {
@@ -221,12 +220,12 @@ impl<'a> Scanner<'a> {
         self.0
     }
 
-    fn error(&self, wanted: &'static str) -> NpyError {
+    fn error(&self, wanted: &'static str) -> NpyProblem {
         let found = match self.0 {
             [] => "its end".to_owned(),
             text => quote(text),
         };
-        NpyError::Header { wanted, found }
+        NpyProblem::Header { wanted, found }
     }
 }
 
@@ -284,14 +283,13 @@ mod tests {
     #[test]
     fn a_type_that_is_not_read_is_quoted() {
         for (descr, found) in [
-            ("'<i8'", "`<i8`"),
+            ("'<c8'", "`<c8`"),
+            ("'|f4'", "`|f4`"),
+            ("'|S18446744073709551616'", "`|S18446744073709551616`"),
             ("[('a\x1b', 'f4')]", "`[('a\\u{1b}', 'f4')]}`"),
         ] {
             let text = refused(&format!("{{'descr': {descr}}}"));
-            assert!(
-                text.ends_with(&format!("or `>f8`, found {found}")),
-                "{text}"
-            );
+            assert!(text.ends_with(&format!("`|b1`), found {found}")), "{text}");
         }
     }
 

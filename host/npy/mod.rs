@@ -1,93 +1,57 @@
-//! Reading arrays of f32 and f64 from npy files, the format of NumPy
+//! Reading and writing arrays in npy files, the format of NumPy
 //! (<https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html>).
 //!
-//! Versions 1 to 3, either byte order, and either order of the axes are read. What a header declares is compared with
-//! the file's length before memory is allocated for it.
+//! The reader takes versions 1 to 3, either byte order, and either order of the axes. Elements are floats of 2, 4 or 8
+//! bytes, integers or booleans, and are rounded to the nearest of the element type. What a header declares is compared
+//! with the file's length before memory is allocated for it.
 
+mod elements;
+mod error;
 mod header;
+mod write;
 
-use std::collections::TryReserveError;
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::Read;
+use std::path::Path;
 
-use ndarray::{ArrayD, IxDyn, ShapeBuilder};
+use ndarray::{Array2, ArrayD, IxDyn, ShapeBuilder};
 
-use crate::scalar::{Scalar, decode};
-use header::{Element, Header, MAX_HEADER};
+use crate::quote::quote;
+use crate::scalar::Scalar;
+use elements::{Element, swap_bytes};
+pub use error::{NpyError, NpyProblem};
+use header::Header;
+pub use write::write_npy;
+pub(crate) use write::{Kind, write_array, write_header, write_numbers};
 
-/// Why a file could not be read as an array of floats.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum NpyError {
-    /// The system failed to read the file.
-    #[error("cannot read: {0}")]
-    Io(#[from] io::Error),
-    /// The file does not begin as an npy file does.
-    #[error("wanted `\\x93NUMPY` and a version at the start, found {found}")]
-    Magic {
-        /// The first bytes, quoted.
-        found: String,
-    },
-    /// A version of the format that is not known.
-    #[error("wanted version 1, 2 or 3 of the format, found {found}")]
-    Version {
-        /// The major version.
-        found: u8,
-    },
-    /// The header is longer than any array needs.
-    #[error("wanted a header of at most {MAX_HEADER} bytes, found one of {found}")]
-    LongHeader {
-        /// Its length in bytes.
-        found: u32,
-    },
-    /// The file ends within its header.
-    #[error("wanted a header of {wanted} bytes, found the end of the file after {found}")]
-    ShortHeader {
-        /// The header's length in bytes, as the file declares it.
-        wanted: u32,
-        /// The bytes there.
-        found: usize,
-    },
-    /// The header is not the dictionary that the format prescribes.
-    #[error("wanted {wanted} in the header, found {found}")]
-    Header {
-        /// What the format prescribes.
-        wanted: &'static str,
-        /// What is there, quoted.
-        found: String,
-    },
-    /// The elements are no floats of 4 or 8 bytes.
-    #[error("wanted elements of type `<f4`, `<f8`, `>f4` or `>f8`, found {found}")]
-    Type {
-        /// The type, quoted.
-        found: String,
-    },
-    /// The shape has more elements than the address space has room for.
-    #[error("wanted a shape that fits into memory, found {found}")]
-    TooLarge {
-        /// The shape, quoted.
-        found: String,
-    },
-    /// The file ends before the last element.
-    #[error("wanted {wanted} bytes of numbers after the header, found {found}")]
-    Truncated {
-        /// The bytes that the shape needs.
-        wanted: u64,
-        /// The bytes there.
-        found: u64,
-    },
-    /// The file goes on after the last element.
-    #[error("wanted the end of the file after {wanted} bytes of numbers, found more")]
-    TooLong {
-        /// The bytes that the shape needs.
-        wanted: u64,
-    },
-    /// The system has not enough memory for the array.
-    #[error("not enough memory for the array: {0}")]
-    OutOfMemory(#[from] TryReserveError),
+/// The types that are read as numbers.
+const NUMBERS: &str = "floats, integers or booleans (`<f4`, `<i8`, `|b1`)";
+
+/// Reads a matrix from an npy file.
+///
+/// # Errors
+///
+/// A file that cannot be read, is no npy file, or does not hold numbers; an array without exactly two axes.
+pub fn read_npy<T: Scalar>(path: impl AsRef<Path>) -> Result<Array2<T>, NpyError> {
+    let path = path.as_ref();
+    let array = File::open(path).map_err(NpyProblem::from).and_then(read);
+    array.and_then(two_axes).map_err(|problem| NpyError {
+        file: path.display().to_string(),
+        problem,
+    })
+}
+
+fn two_axes<T>(array: ArrayD<T>) -> Result<Array2<T>, NpyProblem> {
+    let found = format!("{:?}", array.shape());
+    let matrix = array.into_dimensionality();
+    matrix.map_err(|_| NpyProblem::Axes {
+        wanted: 2,
+        found: quote(found.as_bytes()),
+    })
 }
 
 /// The array in a file, its elements converted to `T`.
-pub(crate) fn read<T: Scalar>(file: File) -> Result<ArrayD<T>, NpyError> {
+pub(crate) fn read<T: Scalar>(file: File) -> Result<ArrayD<T>, NpyProblem> {
     let metadata = file.metadata()?;
     // A pipe has no length.
     let length = metadata.is_file().then_some(metadata.len());
@@ -95,33 +59,88 @@ pub(crate) fn read<T: Scalar>(file: File) -> Result<ArrayD<T>, NpyError> {
 }
 
 /// The array in a reader that gives `length` bytes, if that is known.
-fn parse<T: Scalar>(mut reader: impl Read, length: Option<u64>) -> Result<ArrayD<T>, NpyError> {
+pub(crate) fn parse<T: Scalar>(
+    reader: impl Read,
+    length: Option<u64>,
+) -> Result<ArrayD<T>, NpyProblem> {
+    let (header, bytes) = read_bytes(reader, length)?;
+    if matches!(header.element, Element::Text(_)) {
+        return Err(header.wrong_type(NUMBERS));
+    }
+    let values = header.element.decode(&bytes)?;
+    let shape = IxDyn(&header.shape).set_f(header.fortran_order);
+    ArrayD::from_shape_vec(shape, values).map_err(|_| header.too_large())
+}
+
+/// The whole numbers in a reader, in the order of the file.
+pub(crate) fn parse_integers(
+    reader: impl Read,
+    length: Option<u64>,
+) -> Result<Integers, NpyProblem> {
+    let (header, bytes) = read_bytes(reader, length)?;
+    if !header.element.is_integer() {
+        return Err(header.wrong_type("integers (`<i4`, `<i8`)"));
+    }
+    let element = header.element;
+    Ok(Integers { element, bytes })
+}
+
+/// Whole numbers of any size.
+#[derive(Debug)]
+pub(crate) struct Integers {
+    element: Element,
+    bytes: Vec<u8>,
+}
+
+impl Integers {
+    /// How many there are.
+    pub(crate) fn len(&self) -> usize {
+        self.bytes.len() / self.element.bytes()
+    }
+
+    /// The numbers, in their order.
+    pub(crate) fn iter(&self) -> impl ExactSizeIterator<Item = i128> {
+        let elements = self.bytes.chunks_exact(self.element.bytes());
+        elements.map(|bytes| self.element.integer(bytes).unwrap_or(0))
+    }
+}
+
+/// The only string in a reader.
+pub(crate) fn parse_text(reader: impl Read, length: Option<u64>) -> Result<String, NpyProblem> {
+    let (header, bytes) = read_bytes(reader, length)?;
+    if !matches!(header.element, Element::Text(_)) {
+        return Err(header.wrong_type("text (`|S3`)"));
+    }
+    // Shorter text is padded with zeros.
+    Ok(String::from_utf8_lossy(&bytes)
+        .trim_end_matches('\0')
+        .to_owned())
+}
+
+/// The header, and the bytes of all elements in little-endian order.
+fn read_bytes(mut reader: impl Read, length: Option<u64>) -> Result<(Header, Vec<u8>), NpyProblem> {
     let header = Header::read(&mut reader)?;
     let wanted = header.data_bytes()?;
     let mut bytes = Vec::new();
     if let Some(length) = length {
         let found = length.saturating_sub(header.length);
         if found < wanted {
-            return Err(NpyError::Truncated { wanted, found });
+            return Err(NpyProblem::Truncated { wanted, found });
         }
         bytes.try_reserve_exact(wanted as usize + 1)?;
     }
     reader.take(wanted + 1).read_to_end(&mut bytes)?;
     let found = bytes.len() as u64;
     if found < wanted {
-        return Err(NpyError::Truncated { wanted, found });
+        return Err(NpyProblem::Truncated { wanted, found });
     }
     if found > wanted {
-        return Err(NpyError::TooLong { wanted });
+        return Err(NpyProblem::TooLong { wanted });
     }
-    let values = match (header.element, header.big_endian) {
-        (Element::F32, false) => decode(&bytes, |bytes| f32::from_le_bytes(bytes).into()),
-        (Element::F32, true) => decode(&bytes, |bytes| f32::from_be_bytes(bytes).into()),
-        (Element::F64, false) => decode(&bytes, f64::from_le_bytes),
-        (Element::F64, true) => decode(&bytes, f64::from_be_bytes),
-    }?;
-    let shape = IxDyn(&header.shape).set_f(header.fortran_order);
-    ArrayD::from_shape_vec(shape, values).map_err(|_| header.too_large())
+    if header.big_endian {
+        swap_bytes(header.element, &mut bytes);
+    }
+    Ok((header, bytes))
 }
 
 #[cfg(test)]
@@ -166,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn both_types_byte_orders_and_orders_of_axes_are_read() {
+    fn types_byte_orders_and_orders_of_axes_are_read() {
         let rows = array![[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]].into_dyn();
         let numbers = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0f64];
         let by_column = [1.0, 4.0, 2.0, 5.0, 3.0, 6.0f64];
@@ -175,7 +194,16 @@ mod tests {
         let le64 = numbers.map(f64::to_le_bytes).concat();
         let be64 = numbers.map(f64::to_be_bytes).concat();
         let le64_by_column = by_column.map(f64::to_le_bytes).concat();
+        let le16 = numbers
+            .map(|x| half::f16::from_f64(x).to_le_bytes())
+            .concat();
+        let be32i = numbers.map(|x| (x as i32).to_be_bytes()).concat();
+        let le64i = numbers.map(|x| (x as i64).to_le_bytes()).concat();
         for (element, fortran_order, data) in [
+            ("<f2", "False", le16),
+            (">i4", "False", be32i),
+            ("<i8", "False", le64i),
+            ("|u1", "False", vec![1, 2, 3, 4, 5, 6]),
             ("<f4", "False", le32),
             (">f4", "False", be32),
             ("<f8", "False", le64),
@@ -238,7 +266,7 @@ mod tests {
         let shape = "(1125899906842624,)";
         let bytes = of_shape("<f4", "False", shape, &[]);
         let error = parse::<f32>(&bytes[..], Some(1 << 60)).unwrap_err();
-        assert!(matches!(error, NpyError::OutOfMemory(_)), "{error}");
+        assert!(matches!(error, NpyProblem::OutOfMemory(_)), "{error}");
     }
 
     #[test]
@@ -272,5 +300,33 @@ mod tests {
                 let _ = read(&changed);
             }
         }
+    }
+
+    #[test]
+    fn integers_keep_their_sign_and_all_their_digits() {
+        let numbers = [i64::MIN, -1, 0, i64::MAX];
+        let data = numbers.map(i64::to_be_bytes).concat();
+        let bytes = of_shape(">i8", "False", "(4,)", &data);
+        let found = parse_integers(&bytes[..], None).unwrap();
+        assert!(found.iter().eq(numbers.map(i128::from)));
+        let bytes = of_shape("<u8", "False", "(1,)", &u64::MAX.to_le_bytes());
+        let found = parse_integers(&bytes[..], None).unwrap();
+        assert!(found.len() == 1 && found.iter().eq([i128::from(u64::MAX)]));
+        let bytes = of_shape("<f4", "False", "(1,)", &[0; 4]);
+        let error = parse_integers(&bytes[..], None).unwrap_err();
+        assert!(error.to_string().starts_with("wanted elements of integers"));
+    }
+
+    #[test]
+    fn text_is_read_as_text_alone() {
+        let bytes = of_shape("|S5", "False", "()", b"csr\0\0");
+        assert_eq!(parse_text(&bytes[..], None).unwrap(), "csr");
+        assert!(
+            refused(&bytes).ends_with("found `|S5`"),
+            "{}",
+            refused(&bytes)
+        );
+        let number = of_shape("|u1", "False", "()", b"c");
+        assert!(parse_text(&number[..], None).is_err());
     }
 }

@@ -1,5 +1,6 @@
 //! Reference implementations in f64, and the verification of results against them. All tests compare with these.
 
+mod gcn;
 mod gemm;
 mod log_softmax;
 mod nonempty_columns;
@@ -9,6 +10,7 @@ mod spmm;
 mod verification;
 mod whole;
 
+pub use gcn::{LayerView, gcn_logits};
 pub use gemm::{Arithmetic, DenseEpilogue, GemmReference, gemm, verify_gemm};
 pub use log_softmax::{log_softmax, verify_log_softmax};
 pub use operation::Operation;

@@ -6,7 +6,7 @@ use ndarray::{Array2, ArrayView2, s};
 use rayon::prelude::*;
 use sprs::{CsMatViewI, CsVecViewI};
 use std::ops::Range;
-use warprow_kernels::spmm::Reduction;
+use warprow_kernels::matrix::Reduction;
 
 /// `Y = alpha R + beta Y`, where `R[i, j]` is the reduction of `A[i, k] * X[k, j]` over the nonzeros of row i: by
 /// default their sum, with alpha 1 and beta 0.

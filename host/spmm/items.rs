@@ -7,6 +7,7 @@ use super::plan::row_keys::longest_first;
 use super::product::task_sizes::{ItemSizes, Joining};
 use super::product::tasks::{LaunchArguments, RunArguments, Tasks};
 use super::product::teams::Teams;
+use super::product::warp_tasks::WarpTasks;
 use crate::csr::{ReorderedPattern, gather};
 use crate::device::{Device, DeviceBuffer};
 use cuda_std::memory::{Global, GlobalMut};
@@ -21,6 +22,8 @@ pub(super) enum PlannedItems<E: SpmmElement> {
     Nonzeros { row: DeviceBuffer<u32> },
     /// The tasks of each block of columns; one block if the matrix is whole.
     Tasks(Vec<Tasks<E>>),
+    /// A task for each warp.
+    WarpTasks(WarpTasks<E>),
     /// Slices.
     Slices(Slices<E::Sum>),
     /// The warps of the rows.
@@ -57,6 +60,9 @@ impl<E: SpmmElement> PlannedItems<E> {
                 return Ok((sorted, nonzeros(row)?));
             }
             ItemKind::Tasks => Self::Tasks(Tasks::of_blocks(pattern, sizes)?),
+            ItemKind::WarpTasks => {
+                Self::WarpTasks(WarpTasks::new(pattern, sizes.requested, sizes.chunk)?)
+            }
             ItemKind::Slices => Self::Slices(Slices::new(pattern, sizes.requested, false)?),
             ItemKind::SlicesWithSums => Self::Slices(Slices::new(pattern, sizes.requested, true)?),
             ItemKind::Teams => {
@@ -78,21 +84,24 @@ impl<E: SpmmElement> PlannedItems<E> {
                 let counts = blocks.iter().map(|tasks| tasks.count(joining));
                 counts.max().unwrap_or(0)
             }
+            Self::WarpTasks(tasks) => tasks.count(),
             Self::Slices(slices) => slices.count(),
             Self::Teams(teams) => teams.count(),
         }
     }
 
     /// The maximum number of roundings between a product and the sum of its row of `terms` nonzeros, if such a sum is
-    /// cut into items of so many to a block.
+    /// cut into items of so many to a block, and a warp of warp tasks takes `chunk` nonzeros at a time.
     pub(super) fn summation_depth(
         &self,
         terms: usize,
         joining: Joining,
         items_of_block: u32,
+        chunk: u32,
     ) -> usize {
         let depth = match self {
             Self::Rows { .. } | Self::Nonzeros { .. } => terms,
+            Self::WarpTasks(tasks) => tasks.summation_depth(terms, chunk),
             Self::Slices(slices) => slices.summation_depth(terms),
             Self::Teams(teams) => teams.summation_depth(terms),
             Self::Tasks(blocks) => {
@@ -121,6 +130,7 @@ impl<E: SpmmElement> PlannedItems<E> {
             row: Global::from_address(0),
             start: Global::from_address(0),
             partial: GlobalMut::from_address(0),
+            arrivals: GlobalMut::from_address(0),
             original_row: run.original_row,
         };
         let with = |items| {
@@ -144,6 +154,7 @@ impl<E: SpmmElement> PlannedItems<E> {
                     .enumerate()
                     .try_for_each(|(block, tasks)| tasks.run(device, run, block, &launch))
             }
+            Self::WarpTasks(tasks) => tasks.run(run, launch),
             Self::Slices(slices) => slices.run(device, items, run.y.cast_to_sum(), with),
             Self::Teams(teams) => with(teams.items(items)),
         }
@@ -155,6 +166,7 @@ impl<E: SpmmElement> std::fmt::Display for PlannedItems<E> {
         match self {
             Self::Rows { count } => write!(f, "{count} rows"),
             Self::Nonzeros { row } => write!(f, "{} nonzeros", row.len()),
+            Self::WarpTasks(tasks) => tasks.fmt(f),
             Self::Slices(slices) => slices.fmt(f),
             Self::Teams(teams) => teams.fmt(f),
             Self::Tasks(blocks) => match &blocks[..] {

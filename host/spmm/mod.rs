@@ -31,6 +31,7 @@ pub use warprow_kernels::spmm::{
 /// Time spent on planning, by the host's clock. The first plan on a device includes the driver's compilation of
 /// kernels.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct PlanTimes {
     /// Copying row pointers, columns and values to the device.
     pub upload: Duration,
@@ -74,6 +75,8 @@ pub struct Spmm<E: SpmmElement> {
     diagonal: Option<DeviceBuffer<E::Sum>>,
     items: PlannedItems<E>,
     kernel: SpmmKernel,
+    /// The items of [`SpmmKernel::Narrow`], for runs with few features if their number was not planned for.
+    narrow: Option<PlannedItems<E>>,
     options: SpmmOptions,
     choices: Choices,
     /// Which of the caller's nonzeros each one is, if the plan takes new values.
@@ -98,9 +101,14 @@ impl<E: SpmmElement> Spmm<E> {
         self.a.pattern().nnz()
     }
 
-    /// The kernel that the plan runs.
+    /// The kernel that the plan runs: with the number of features that it was planned for, or with many.
     pub fn kernel(&self) -> SpmmKernel {
         self.kernel
+    }
+
+    /// The kernel of a [`run`](Self::run) with so many features.
+    pub fn kernel_for(&self, features: u32) -> SpmmKernel {
+        self.multiplier(features).0
     }
 
     /// How the products of a row's nonzeros are combined.
@@ -142,7 +150,8 @@ impl<E: SpmmElement> Spmm<E> {
         };
         let further = (self.choices.column_blocks > 1).then(|| self.epilogue_of_further_block());
         let name = |epilogue| {
-            let handle = (self.kernel).handle::<E>(shape, self.options.reduction, epilogue);
+            let kernel = self.kernel_for(features);
+            let handle = kernel.handle::<E>(shape, self.options.reduction, epilogue);
             handle.name()
         };
         [Some(epilogue), further]
@@ -200,6 +209,7 @@ impl<E: SpmmElement> fmt::Display for Spmm<E> {
             match (self.options.tuning.kernel, self.kernel) {
                 (Some(_), _) => "as asked for",
                 (None, SpmmKernel::InStep) => "as rows and columns have hundreds of nonzeros",
+                (None, SpmmKernel::Narrow) => "as features are few",
                 (None, _) => "the default",
             },
         )?;

@@ -134,6 +134,7 @@ impl SpmmTuning {
 /// nonzeros a row in communities, 64 consecutive rows have 0.99 distinct columns for each nonzero in a random order,
 /// 0.89 by the first column, and 0.60 in clusters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum RowOrder {
     /// The caller's.
     #[default]

@@ -17,8 +17,11 @@ use cuda_std::float::Real;
 use sprs::CsMatViewI;
 use std::borrow::Cow;
 use std::time::Instant;
-use warprow_kernels::spmm::product::scaling;
+use warprow_kernels::spmm::product::{narrow, scaling};
 use warprow_kernels::spmm::{EpilogueKind, ItemKind, Reduction};
+
+/// The number of features that tasks for few features are made for, if it is unknown.
+const TYPICAL_FEW_FEATURES: u32 = 4;
 
 impl<E: SpmmElement> Spmm<E> {
     /// Uploads A and chooses how to multiply it. The device does the rest: it transposes A if it is stored by columns
@@ -96,7 +99,7 @@ impl<E: SpmmElement> Spmm<E> {
         let mut times = PlanTimes::default();
         let started = Instant::now();
         let stored = DeviceCsr::upload_outer(device, &a, &to_sums(a.data()))?;
-        device.synchronize()?;
+        device.synchronize_stream()?;
         times.upload = started.elapsed();
         // A matrix that is stored by columns is its transpose by rows.
         let transposes = a.is_csc() != options.transpose;
@@ -117,7 +120,7 @@ impl<E: SpmmElement> Spmm<E> {
         if transposes {
             a = a.transpose()?;
         }
-        let kernel = kernel.unwrap_or_else(|| default_kernel(&a.pattern, options.reduction));
+        let kernel = kernel.unwrap_or_else(|| default_kernel(&a.pattern, options));
         let row = options.features.map(|features| {
             // The epilogue changes which lanes there are, and these do not count here.
             FeatureRow::new::<E>(features, options.reduction, EpilogueKind::Plain)
@@ -140,11 +143,22 @@ impl<E: SpmmElement> Spmm<E> {
             requested: options.tuning.task_size,
             max_task_size: choices.max_task_size(),
             resident: choices.resident_tasks::<E>(&a.pattern, options, epilogue)?,
+            chunk: narrow::nonzeros_of_chunk::<E>(
+                options.features.unwrap_or(TYPICAL_FEW_FEATURES),
+                options.reduction,
+            ),
         };
         let original_row = rows_in_order.original();
+        let (a, narrow) = if choices.has_narrow_runs(options) {
+            let kind = ItemKind::WarpTasks;
+            let (a, items) = PlannedItems::new(kind, a, original_row, sizes, false)?;
+            (a, Some(items))
+        } else {
+            (a, None)
+        };
         let (a, items) = PlannedItems::new(kernel.items(), a, original_row, sizes, keep_order)?;
         let (a, value_order) = ValueOrder::of_plan(a, stored, options)?;
-        device.synchronize()?;
+        device.synchronize_stream()?;
         times.ordering = rows_in_order.time();
         times.preprocessing = started.elapsed().saturating_sub(times.upload);
         Ok(Self {
@@ -152,6 +166,7 @@ impl<E: SpmmElement> Spmm<E> {
             diagonal,
             items,
             kernel,
+            narrow,
             options,
             choices,
             value_order,

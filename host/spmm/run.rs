@@ -1,6 +1,7 @@
 //! Runs of a plan: the launches of a product.
 
 use super::error::SpmmError;
+use super::items::PlannedItems;
 use super::product::task_sizes::Joining;
 use super::product::tasks::{LaunchArguments, RunArguments};
 use super::{Spmm, SpmmElement};
@@ -12,8 +13,10 @@ use cuda_std::float::Real;
 use cuda_std::launch::LaunchConfig;
 use ndarray::{Array2, ArrayView2};
 use warprow_kernels::matrix::{Csr, Dense, DenseMut};
-use warprow_kernels::spmm::product::vector;
-use warprow_kernels::spmm::{EpilogueKind, Handle, ItemKind, LaunchShape, Reduction, Scaling};
+use warprow_kernels::spmm::product::{narrow, vector};
+use warprow_kernels::spmm::{
+    EpilogueKind, Handle, ItemKind, LaunchShape, Reduction, Scaling, SpmmKernel,
+};
 
 impl<E: SpmmElement> Spmm<E> {
     /// Grid and block of a run with `features` columns of X; `None` if the product is empty.
@@ -25,29 +28,41 @@ impl<E: SpmmElement> Spmm<E> {
         let features = extent("the number of features", features)?;
         let epilogue = self.epilogue_of_run();
         Ok(self.shape(features, epilogue).map(|shape| {
-            self.kernel
+            self.kernel_for(features)
                 .launch::<E>(shape, self.options.reduction, epilogue)
         }))
     }
 
     /// What the kernel's launch depends on; `None` if Y has no element or the plan no item.
     pub(super) fn shape(&self, features: u32, epilogue: EpilogueKind) -> Option<LaunchShape> {
+        let (_, planned) = self.multiplier(features);
         let shape = LaunchShape {
             rows: self.a.pattern().rows,
-            items: self.items.count(Joining::NONE),
+            items: planned.count(Joining::NONE),
             cols: self.a.pattern().cols,
             features,
             lanes: self.lanes_for(features, epilogue).unwrap_or(1),
         };
         let shape = LaunchShape {
-            items: self.items.count(self.joining(shape)),
+            items: planned.count(self.joining(shape)),
             ..shape
         };
         (elements(self.a.pattern().rows, features) > 0 && shape.items > 0).then_some(shape)
     }
 
+    /// The kernel of a run with so many features, and what it works on.
+    pub(super) fn multiplier(&self, features: u32) -> (SpmmKernel, &PlannedItems<E>) {
+        match &self.narrow {
+            Some(items) if features <= narrow::MAX_FEATURES => (SpmmKernel::Narrow, items),
+            _ => (self.kernel, &self.items),
+        }
+    }
+
     /// The lanes of a sub-warp; `None` for a kernel without that choice.
     pub(super) fn lanes_for(&self, features: u32, epilogue: EpilogueKind) -> Option<u32> {
+        if self.kernel_for(features) != self.kernel {
+            return None;
+        }
         (self.choices).lanes::<E>(features, self.options.reduction, epilogue)
     }
 
@@ -62,8 +77,9 @@ impl<E: SpmmElement> Spmm<E> {
             return terms;
         };
         let items_of_block = vector::items_of_block(shape.lanes);
-        self.items
-            .summation_depth(terms, self.joining(shape), items_of_block)
+        let chunk = narrow::nonzeros_of_chunk::<E>(features, self.options.reduction);
+        let (_, items) = self.multiplier(features);
+        items.summation_depth(terms, self.joining(shape), items_of_block, chunk)
     }
 
     /// Whether a run of that shape joins tasks.
@@ -71,7 +87,8 @@ impl<E: SpmmElement> Spmm<E> {
         let (options, reduction) = (&self.options, self.options.reduction);
         let of_block = vector::items_of_block(shape.lanes);
         // Split rows are listed for blocks of so many items.
-        if self.kernel.items() != ItemKind::Tasks || of_block != vector::GROUPS[1] {
+        let kernel = self.kernel_for(shape.features);
+        if kernel.items() != ItemKind::Tasks || of_block != vector::GROUPS[1] {
             return Joining::NONE;
         }
         Joining {
@@ -138,17 +155,18 @@ impl<E: SpmmElement> Spmm<E> {
         let (rows, cols) = (self.a.pattern().rows, self.a.pattern().cols);
         check_operand(&self.device, "x", x, elements(cols, columns))?;
         check_operand(&self.device, "y", &y, elements(rows, columns))?;
-        let capabilities = self.kernel.capabilities();
+        let (kernel, items) = self.multiplier(columns);
+        let capabilities = kernel.capabilities();
         let scaled = alpha != <E::Sum as Real>::ONE || beta != E::Sum::ZERO;
         if scaled && !capabilities.general {
             return Err(SpmmError::Kernel {
-                kernel: self.kernel.name(),
+                kernel: kernel.name(),
                 reason: format!(
                     "wanted are alpha {alpha:?} and beta {beta:?}, it can do {capabilities}"
                 ),
             });
         }
-        if self.kernel.items().adds_to_y() {
+        if kernel.items().adds_to_y() {
             y.fill_zero()?;
         }
         let Some(shape) = self.shape(columns, self.epilogue_kind(alpha, beta)) else {
@@ -184,7 +202,7 @@ impl<E: SpmmElement> Spmm<E> {
             data: x.read_only(),
         };
         let device = &self.device;
-        self.items.run(device, &run, |launch| {
+        items.run(device, &run, |launch| {
             let LaunchArguments {
                 row_ptr,
                 items,
@@ -203,8 +221,8 @@ impl<E: SpmmElement> Spmm<E> {
             };
             // Blocks of columns after the first are added to Y.
             let epilogue = self.epilogue_kind(scaling.alpha, scaling.beta);
-            let config = self.kernel.launch::<E>(shape, reduction, epilogue);
-            let handle = self.kernel.handle::<E>(shape, reduction, epilogue);
+            let config = kernel.launch::<E>(shape, reduction, epilogue);
+            let handle = kernel.handle::<E>(shape, reduction, epilogue);
             // SAFETY: the buffers are on this device and have the matrices' sizes; the columns of A are below `cols`,
             // as its upload has checked; y is borrowed mutably, so it does not overlap the others; the items were made
             // for this kernel.

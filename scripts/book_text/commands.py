@@ -2,10 +2,14 @@
 
 A line that begins with `$ ` is a command; the lines after it are its output, standard error included. Neither what
 cargo says while it builds nor the reason why there is no GPU is a part of it. Times and numbers of cores are not
-compared. Two marks may stand before a block, each on a line:
+compared. Marks may stand before a block, each on a line:
 
     <!-- fails -->          the commands must exit with a code other than 0; else they must exit with 0
     <!-- keep: REGEX -->    only lines that match are shown; the others become one line `..`
+    <!-- within: 10 % -->   numbers may differ by as much
+
+The last one is for kernels whose lanes diverge: in which order a warp runs their branches, and so some of its counters,
+depends on how the host's compiler has laid out the kernel. `--update` leaves numbers that agree so well as they are.
 
 Commands run on the emulator. What only a GPU prints is a `text` block, which is not run. A picture in
 book/chapters/pictures that a command writes must be as it was before; `--update` keeps the new one.
@@ -18,7 +22,7 @@ import subprocess
 from .fault import Fault
 
 BLOCK = re.compile(
-    r"^(?P<marks>(?:<!-- (?:fails|keep: [^\n]*) -->\n)*)```console\n(?P<body>.*?)^```\n", re.MULTILINE | re.DOTALL
+    r"^(?P<marks>(?:<!-- (?:fails|keep: [^\n]*|within: \d+ %) -->\n)*)```console\n(?P<body>.*?)^```\n", re.MULTILINE | re.DOTALL
 )
 CARGO = re.compile(
     r"^ *(Blocking|Building|Compiling|Downloaded|Downloading|Finished|Fresh|Locking|Running|Updating) "
@@ -31,6 +35,7 @@ MASKS = [
     (re.compile(r"\bin \d+(\.\d+)?s\b"), "TIME"),
 ]
 PICTURE = re.compile(r"\bbook/chapters/pictures/[\w-]+\.svg\b")
+NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?")
 SECONDS = 600
 
 
@@ -42,6 +47,8 @@ def renewed(root, chapter, text, update):
 def block(root, marks, body, update):
     fails = "<!-- fails -->" in marks
     keep = re.search(r"<!-- keep: (.*) -->", marks)
+    within = re.search(r"<!-- within: (\d+) % -->", marks)
+    percent = int(within[1]) if within else 0
     found = []
     for command in commands(body):
         output = run_and_compare_pictures(root, command, fails, update)
@@ -49,7 +56,7 @@ def block(root, marks, body, update):
             output = only(output, re.compile(keep[1]))
         found += [*("$ " + command).split("\n"), *output]
     before = body.splitlines()
-    same = [masked(line) for line in before] == [masked(line) for line in found]
+    same = len(before) == len(found) and all(agree(*lines, percent) for lines in zip(before, found))
     return f"{marks}```console\n" + "".join(line + "\n" for line in (before if same else found)) + "```\n"
 
 
@@ -121,3 +128,21 @@ def masked(line):
     for pattern, name in MASKS:
         line = pattern.sub(name, line)
     return line
+
+
+def agree(before, found, percent):
+    """Whether two lines are the same, but for what is masked, and for numbers that differ by at most `percent`."""
+    before, found = masked(before), masked(found)
+    if before == found or percent == 0:
+        return before == found
+    words = [NUMBER.sub("#", line).split() for line in (before, found)]
+    numbers = zip(NUMBER.findall(before), NUMBER.findall(found))
+    return words[0] == words[1] and all(close(*pair, percent) for pair in numbers)
+
+
+def close(before, found, percent):
+    """Whether two numbers differ by at most `percent` of the greater one, or by one unit of the last digit."""
+    decimals = max(len(number.partition(".")[2]) for number in (before, found))
+    before, found = (float(number.replace(",", "")) for number in (before, found))
+    allowed = max(percent / 100 * max(before, found), 1.001 * 10**-decimals)
+    return abs(before - found) <= allowed

@@ -100,6 +100,17 @@ class Commands(unittest.TestCase):
             self.assertEqual(picture.read_text(), "new\n")
             self.assertEqual(commands.renewed(root, root / "c.md", text, update=False), text)
 
+    def test_numbers_may_differ_within_a_limit_and_nothing_else_may(self):
+        def text(line):
+            return f"<!-- within: 10 % -->\n```console\n$ echo 'rows_2   1,000  0.05'\n{line}\n```\n"
+
+        same = text("rows_2     950  0.06")
+        self.assertEqual(self.renewed(same), same)
+        for other in ("rows_2  1,200  0.05", "rows_2  1,000  0.07", "lines_2  1,000  0.05", "rows_2  1,000  0.05 5"):
+            self.assertEqual(self.renewed(text(other)), text("rows_2   1,000  0.05"))
+        exact = same.partition("\n")[2]
+        self.assertNotEqual(self.renewed(exact), exact)
+
     def test_a_block_without_a_command_is_a_fault(self):
         with self.assertRaises(Fault):
             self.renewed("```console\nhello\n```\n")

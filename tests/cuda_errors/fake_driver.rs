@@ -6,7 +6,9 @@
 #![allow(non_snake_case, reason = "the names are the driver's")]
 
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
-use std::sync::atomic::{AtomicI32, Ordering::SeqCst};
+use std::fs::OpenOptions;
+use std::io::Write;
+use std::sync::atomic::{AtomicI32, AtomicUsize, Ordering::SeqCst};
 use std::time::Duration;
 use std::{env, ptr, thread};
 
@@ -50,6 +52,21 @@ fn in_context() -> u32 {
     }
 }
 
+/// A handle that no other object has.
+fn new_handle() -> *mut c_void {
+    static COUNT: AtomicUsize = AtomicUsize::new(0);
+    ptr::without_provenance_mut(0x2000 + COUNT.fetch_add(1, SeqCst))
+}
+
+/// Adds a line to the file that `FAKE_LOG` names.
+fn log(line: &str) {
+    let Some(path) = env::var_os("FAKE_LOG") else {
+        return;
+    };
+    let file = OpenOptions::new().append(true).create(true).open(path);
+    writeln!(file.expect("the log"), "{line}").expect("the log");
+}
+
 /// Functions that give one value through their first argument.
 macro_rules! give {
     ($($name:ident($($argument:ty),*) -> $value:ty: $expression:expr;)*) => {$(
@@ -71,8 +88,9 @@ give! {
     cuDeviceTotalMem_v2(c_int) -> usize: 80 << 30;
     cuDriverGetVersion() -> c_int: setting("FAKE_CUDA_VERSION", 13000);
     cuDevicePrimaryCtxRetain(c_int) -> *mut c_void: HANDLE;
-    cuStreamCreateWithPriority(c_uint, c_int) -> *mut c_void: HANDLE;
-    cuMemAlloc_v2(usize) -> u64: 0x10000;
+    cuStreamCreateWithPriority(c_uint, c_int) -> *mut c_void: new_handle();
+    cuEventCreate(c_uint) -> *mut c_void: new_handle();
+    cuCtxGetDevice() -> c_int: 0;
     cuModuleGetFunction(*mut c_void, *const c_char) -> *mut c_void: HANDLE;
     cuGraphCreate(c_uint) -> *mut c_void: HANDLE;
     cuGraphInstantiateWithFlags(*mut c_void, u64) -> *mut c_void: HANDLE;
@@ -89,12 +107,85 @@ macro_rules! nothing {
 }
 
 nothing! {
-    cuCtxSetCurrent cuDevicePrimaryCtxRelease_v2 cuMemcpyDtoHAsync_v2 cuMemcpyHtoDAsync_v2 cuMemFree_v2 cuMemsetD8Async
-    cuGraphDestroy cuGraphExecDestroy cuModuleUnload cuStreamDestroy_v2
+    cuMemcpyDtoHAsync_v2 cuMemcpyHtoDAsync_v2 cuMemsetD8Async cuGraphDestroy cuGraphExecDestroy cuModuleUnload
+    cuMemFreeHost cuEventDestroy_v2
+}
+
+/// Functions of one object that note their call.
+macro_rules! noted {
+    ($($name:ident: $what:literal)*) => {$(
+        #[unsafe(no_mangle)]
+        extern "C" fn $name(object: *mut c_void) -> u32 {
+            log(&format!(concat!($what, " {:p}"), object));
+            in_context()
+        }
+    )*};
+}
+
+noted! {
+    cuCtxDestroy_v2: "destroy context"
+    cuStreamDestroy_v2: "destroy stream"
+    cuEventSynchronize: "wait for event"
+    cuMemFree_v2: "free"
 }
 
 #[unsafe(no_mangle)]
-extern "C" fn cuStreamSynchronize() -> u32 {
+extern "C" fn cuCtxSetCurrent(_context: *mut c_void) -> u32 {
+    in_context()
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn cuDevicePrimaryCtxRelease_v2(_device: c_int) -> u32 {
+    log("release the primary context");
+    in_context()
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn cuEventRecord(event: *mut c_void, stream: *mut c_void) -> u32 {
+    log(&format!("record {event:p} in {stream:p}"));
+    in_context()
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn cuStreamWaitEvent(stream: *mut c_void, event: *mut c_void, _flags: c_uint) -> u32 {
+    log(&format!("{stream:p} waits for {event:p}"));
+    in_context()
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn cuEventQuery(_event: *mut c_void) -> u32 {
+    match in_context() {
+        SUCCESS => setting("FAKE_EVENT_QUERY_ANSWER", 0) as u32,
+        error => error,
+    }
+}
+
+/// # Safety
+///
+/// `address` is valid for a write.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn cuMemAlloc_v2(address: *mut u64, bytes: usize) -> u32 {
+    static NEXT: AtomicUsize = AtomicUsize::new(0x10000);
+    let allocated = NEXT.fetch_add(bytes.next_multiple_of(256), SeqCst);
+    // SAFETY: the caller's contract.
+    unsafe { address.write(allocated as u64) };
+    SUCCESS
+}
+
+/// # Safety
+///
+/// `start` is valid for a write.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn cuMemAllocHost_v2(start: *mut *mut c_void, bytes: usize) -> u32 {
+    let memory: Box<[u64]> = vec![0; bytes.div_ceil(8)].into();
+    // SAFETY: the caller's contract.
+    unsafe { start.write(Box::into_raw(memory).cast()) };
+    SUCCESS
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn cuStreamSynchronize(stream: *mut c_void) -> u32 {
+    log(&format!("wait for stream {stream:p}"));
     match in_context() {
         SUCCESS => setting("FAKE_SYNCHRONIZE_ANSWER", 0) as u32,
         error => error,
@@ -204,7 +295,18 @@ unsafe extern "C" fn cuFuncGetAttribute(
 }
 
 #[unsafe(no_mangle)]
-extern "C" fn cuLaunchKernel() -> u32 {
+extern "C" fn cuLaunchKernel(
+    _function: *mut c_void,
+    _grid_x: c_uint,
+    _grid_y: c_uint,
+    _grid_z: c_uint,
+    _block_x: c_uint,
+    _block_y: c_uint,
+    _block_z: c_uint,
+    _shared_bytes: c_uint,
+    stream: *mut c_void,
+) -> u32 {
+    log(&format!("launch in {stream:p}"));
     let answer = in_context();
     LAUNCHES.fetch_add(1, SeqCst);
     answer
@@ -238,7 +340,8 @@ unsafe extern "C" fn cuGraphAddKernelNode(
 }
 
 #[unsafe(no_mangle)]
-extern "C" fn cuGraphLaunch() -> u32 {
+extern "C" fn cuGraphLaunch(_graph: *mut c_void, stream: *mut c_void) -> u32 {
+    log(&format!("launch in {stream:p}"));
     let answer = in_context();
     LAUNCHES.fetch_add(NODES.load(SeqCst), SeqCst);
     match answer {

@@ -5,6 +5,7 @@
 
 #![cfg(all(feature = "cuda", target_os = "linux"))]
 
+mod calls;
 mod modules;
 
 use cuda_std::prelude::*;

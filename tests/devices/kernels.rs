@@ -35,6 +35,17 @@ pub unsafe fn through_shared(words: u32, y: GlobalMut<u32>) {
     }
 }
 
+/// `y[0] = x[0] + 1`; on a GPU so many nanoseconds after it was started.
+///
+/// # Safety
+///
+/// `x` and `y` hold an element each, the grid has one thread.
+#[kernel]
+pub unsafe fn increment_late(_ns: u32, x: Global<u32>, y: GlobalMut<u32>) {
+    // SAFETY: there is an element.
+    unsafe { y.store(0, x.load(0) + 1) };
+}
+
 /// A kernel that no PTX has.
 ///
 /// # Safety

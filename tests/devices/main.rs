@@ -2,13 +2,17 @@
 
 mod buffers;
 mod emulator;
+#[cfg(all(feature = "cuda", target_os = "linux"))]
+mod existing_context;
 mod failing_allocations;
 mod handles;
 mod kernels;
 mod launches;
 mod memory;
+mod pinned;
 mod profiles;
 mod ptx;
 mod recordings;
 mod selection;
 mod slices;
+mod streams;

@@ -2,6 +2,7 @@
 
 use crate::kernels::{BLOCK, affine, affine_wanted, devices_with_kernels};
 use ndarray::Array2;
+use std::sync::Arc;
 use support::devices;
 use warprow::device::{Device, DeviceError};
 use warprow::gemm::{GemmError, GemmOptions};
@@ -289,5 +290,41 @@ fn an_operand_that_is_not_aligned_to_sixteen_bytes_is_refused() {
         let (x, y) = buffer.as_mut_slice().split_at(1).unwrap();
         gemm.run(x.slice(..0).unwrap(), 0, y.slice(..0).unwrap())
             .unwrap();
+    }
+}
+
+#[test]
+fn a_buffer_of_someone_elses_memory_keeps_its_owner_and_frees_nothing() {
+    for device in devices_with_kernels() {
+        let theirs = Arc::new(device.upload(&[9_u32; 100]).unwrap());
+        let address = theirs.as_slice().address();
+        let streams = [(); 2].map(|()| device.new_stream().unwrap());
+        for round in 0..2 {
+            // SAFETY: the buffer keeps `theirs`, of which nobody uses the elements meanwhile.
+            let buffer = unsafe { device.buffer_from_raw::<u32>(address, 70, Arc::clone(&theirs)) };
+            let mut buffer = buffer.unwrap();
+            let affine = affine();
+            let graph = streams[round].scope(|| {
+                device.record(|| {
+                    // SAFETY: the buffer holds 70 elements.
+                    unsafe { launch!(device, affine<<<2, BLOCK, 0>>>(70, buffer.mutable())) }
+                })
+            });
+            drop(buffer);
+            assert_eq!(Arc::strong_count(&theirs), 2, "the recording has it");
+            let graph = graph.unwrap();
+            // SAFETY: the recording keeps the memory.
+            streams[1 - round].scope(|| unsafe { graph.launch().unwrap() });
+            drop(graph);
+            assert_eq!(Arc::strong_count(&theirs), 1);
+            let all = theirs.download().unwrap();
+            assert_eq!(
+                (&all[..70], &all[70..]),
+                (&affine_wanted(70)[..], &[9; 30][..])
+            );
+        }
+        // SAFETY: it is refused.
+        let error = unsafe { device.buffer_from_raw::<u32>(3, 1, ()).unwrap_err() };
+        assert!(matches!(error, DeviceError::RawMemory { .. }), "{error}");
     }
 }

@@ -31,11 +31,11 @@ fn every_entry_point_runs() {
 
 /// Runs the general kernels with each choice that leads to an instance which has not run.
 fn every_instance<E: SpmmElement>(device: &Device, log: &LaunchLog) {
-    let kernels = [SpmmKernel::Vector, SpmmKernel::InStep];
+    let kernels = [SpmmKernel::Vector, SpmmKernel::InStep, SpmmKernel::Narrow];
     for (kernel, reduction) in kernels
         .map(|kernel| (kernel, Reduction::Sum))
         .into_iter()
-        .chain([(SpmmKernel::Vector, Reduction::Max)])
+        .chain([SpmmKernel::Vector, SpmmKernel::Narrow].map(|kernel| (kernel, Reduction::Max)))
     {
         for features in FEATURES {
             for (lanes, order) in [8, 16, 32].into_iter().flat_map(|lanes| {

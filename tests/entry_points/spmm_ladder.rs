@@ -12,6 +12,7 @@ fn every_entry_point_runs() {
     assert_all_run("spmm_ladder", |device| {
         let rungs = SpmmKernel::ALL.iter();
         for &kernel in rungs.filter(|kernel| !kernel.capabilities().general) {
+            // Slices that split the long row.
             let options = SpmmOptions::new().tuning(SpmmTuning::new().kernel(kernel).task_size(64));
             let plan = Spmm::plan(device, product.a(), options).unwrap();
             let checked = product.verify(plan.multiply(x.view()).unwrap().view());

@@ -12,9 +12,10 @@ use warprow::{
 const LONG: u32 = 200_000;
 
 /// Kernels that cut long rows.
-const CUTTING: [SpmmKernel; 3] = [
+const CUTTING: [SpmmKernel; 4] = [
     SpmmKernel::Vector,
     SpmmKernel::InStep,
+    SpmmKernel::Narrow,
     SpmmKernel::SlicedTwoPass,
 ];
 
@@ -37,7 +38,7 @@ fn a_sum_of_200_000_random_terms_that_is_off_by_less_than_their_sum_is_wrong() {
     );
     let exact = spmm(a.view(), x.view())[(0, 0)];
     for device in devices() {
-        for (kernel, error) in CUTTING.into_iter().zip([4.0, 200.0, 2.0]) {
+        for (kernel, error) in CUTTING.into_iter().zip([4.0, 200.0, 4.0, 2.0]) {
             let plan = Spmm::plan(&device, a.view(), by(kernel)).unwrap();
             let operation = Operation {
                 depth: Some(plan.summation_depth(LONG as usize, 1)),
@@ -78,7 +79,7 @@ fn one_missing_or_doubled_term_is_found<T: SpmmElement>() {
     let value = doubled.data_mut().last_mut().unwrap();
     *value = *value + *value;
     for device in devices() {
-        for kernel in [SpmmKernel::Vector, SpmmKernel::InStep] {
+        for kernel in [SpmmKernel::Vector, SpmmKernel::InStep, SpmmKernel::Narrow] {
             let verify = |a: &CsrMatrix<T>| {
                 let plan = Spmm::plan(&device, a.view(), by(kernel)).unwrap();
                 whole.verify(plan.multiply(x.view()).unwrap().view())

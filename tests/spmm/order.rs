@@ -90,6 +90,7 @@ fn every_reduction_alpha_beta_and_transpose_is_right_on_every_order() {
                 let x = generate::dense::<f32>(of.cols(), features, 7).unwrap();
                 let before = generate::dense::<f32>(of.rows(), features, 8).unwrap();
                 for reduction in Reduction::ALL {
+                    // Rows of more than 40 steps are split.
                     let options = ordered(order, None)
                         .reduction(reduction)
                         .transpose(transpose)

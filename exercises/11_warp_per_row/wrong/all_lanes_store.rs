@@ -24,7 +24,7 @@ pub struct Csr {
 /// The pointers of `a` hold as many elements as its fields say; each column is one of `x`. `y` holds `a.rows` elements.
 /// Blocks have 128 threads.
 #[kernel]
-pub unsafe fn spmv(a: Csr, x: Global<f32>, y: GlobalMut<f32>) {
+pub unsafe fn spmv_by_warps(a: Csr, x: Global<f32>, y: GlobalMut<f32>) {
     let row = (thread::index_1d() / 32) as usize;
     if row >= a.rows as usize {
         return;

@@ -10,7 +10,7 @@ use cuda_std::warp::{FULL_MASK, WARP_SIZE};
 ///
 /// `x` holds `n` elements, `sums` one for each block, `total` one, and `ticket[0]` is 0. Blocks have 128 threads.
 #[kernel]
-pub unsafe fn add_up(
+pub unsafe fn last_block_adds(
     n: u32,
     x: Global<f32>,
     sums: GlobalMut<f32>,

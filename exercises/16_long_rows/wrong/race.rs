@@ -35,7 +35,7 @@ pub struct Matrix {
 /// The pointers of `a` hold as many elements as its fields say; each column is one of `x`. `y` holds a zero for each
 /// row.
 #[kernel]
-pub unsafe fn spmv(a: Matrix, x: Global<f32>, y: GlobalMut<f32>) {
+pub unsafe fn spmv_long_rows(a: Matrix, x: Global<f32>, y: GlobalMut<f32>) {
     let k = thread::index_1d() as usize;
     if k >= a.nonzeros as usize {
         return;

@@ -8,7 +8,7 @@ use cuda_std::prelude::*;
 ///
 /// `x` and `y` hold `n` elements each, and start at multiples of 16 bytes.
 #[kernel]
-pub unsafe fn double(n: u32, x: Global<f32>, y: GlobalMut<f32>) {
+pub unsafe fn double_by_four(n: u32, x: Global<f32>, y: GlobalMut<f32>) {
     let n = n as usize;
     let i = 4 * thread::index_1d() as usize;
     unsafe {

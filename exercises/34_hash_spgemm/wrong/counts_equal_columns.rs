@@ -58,7 +58,7 @@ unsafe fn insert(table: Shared<u32>, column: u32) -> usize {
 /// The pointers of `a` and `b` hold as many elements as their fields say; each column of `a` is a row of `b`. A row of
 /// the product has at most 256 nonzeros, and `c` has room for them. Blocks have 64 threads.
 #[kernel]
-pub unsafe fn multiply(a: Csr, b: Csr, c: Product) {
+pub unsafe fn spgemm(a: Csr, b: Csr, c: Product) {
     let (tables, all_sums) = (shared_array!(u32; 2 * SLOTS), shared_array!(f32; 2 * SLOTS));
     let row = (thread::index_1d() / 32) as usize;
     if row >= a.rows as usize {

@@ -32,6 +32,9 @@ pub enum Error {
     #[cfg(feature = "cuda")]
     #[error("{0}")]
     Kernels(#[from] cuda_builder::BuildError),
+    #[cfg(feature = "cuda")]
+    #[error("{0}")]
+    Recorded(String),
     #[error("your file of {0} does not pass yet; `solution {0} --give-up` shows ours")]
     NotPassed(String),
 }

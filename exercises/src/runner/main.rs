@@ -5,10 +5,14 @@ mod compile;
 mod files;
 #[cfg(feature = "cuda")]
 mod gpu;
+#[cfg(feature = "cuda")]
+mod kernels;
 mod libraries;
 mod progress;
 mod run;
 
+#[cfg(feature = "cuda")]
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand, ValueEnum};
@@ -54,15 +58,20 @@ enum Command {
         #[arg(long)]
         give_up: bool,
     },
-    /// Runs our solutions on a GPU, and records their times.
+    /// Compiles the kernels of our solutions to an archive of PTX, for the example `record`.
     #[cfg(feature = "cuda")]
-    Record,
+    BuildSolutions {
+        /// The archive to write.
+        archive: PathBuf,
+    },
     /// Compiles a kernel crate to PTX.
     #[cfg(feature = "cuda")]
     #[command(hide = true)]
     BuildKernels {
         /// The folder of the crate.
-        package: std::path::PathBuf,
+        package: PathBuf,
+        /// The archive to write.
+        archive: PathBuf,
     },
 }
 
@@ -84,9 +93,9 @@ fn main() -> ExitCode {
         Some(Command::Watch) => commands::watch(),
         Some(Command::Reset { name }) => commands::reset(&name),
         #[cfg(feature = "cuda")]
-        Some(Command::Record) => gpu::record(),
+        Some(Command::BuildSolutions { archive }) => kernels::of_solutions(&archive),
         #[cfg(feature = "cuda")]
-        Some(Command::BuildKernels { package }) => gpu::build_kernels(&package),
+        Some(Command::BuildKernels { package, archive }) => kernels::build(&package, &archive),
         Some(Command::Solution { name, give_up }) => commands::solution(&name, give_up),
     };
     match done {

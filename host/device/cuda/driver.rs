@@ -1,15 +1,22 @@
 //! The calls of the CUDA driver that `cust` 0.3.2 lacks, and the only raw ones.
 
+mod context;
+mod event;
+mod graph;
+mod pinned;
+mod stream;
+
+pub(in crate::device) use context::Context;
+pub(in crate::device) use event::Event;
+pub(super) use graph::{ExecutableChain, KernelChain};
+pub(in crate::device) use pinned::PinnedBytes;
+pub(in crate::device) use stream::Stream;
+
 use crate::device::error::DriverError;
-use cuda_std::launch::LaunchConfig;
 use cust::device::Device;
 use cust::error::CudaError;
 use cust::function::Function;
-use cust::stream::Stream;
-use cust::sys::{
-    self, CUDA_KERNEL_NODE_PARAMS, CUdevice_attribute, CUevent, CUevent_flags,
-    CUfunction_attribute, CUgraph, CUgraphExec, CUgraphNode, CUjit_option, CUresult,
-};
+use cust::sys::{self, CUdevice_attribute, CUfunction_attribute, CUjit_option, CUresult};
 use std::ffi::{CStr, c_char, c_uint, c_void};
 use std::ptr;
 
@@ -53,49 +60,6 @@ pub(super) fn allow_dynamic_shared(function: &Function<'_>, bytes: i32) -> Resul
     check("allow more dynamic shared memory", result)
 }
 
-/// An event in a stream, for which other streams wait. `cust` destroys an event while streams still wait for it.
-#[derive(Debug)]
-pub(super) struct StreamEvent(CUevent);
-
-// SAFETY: the driver orders what is done with an event, from whatever threads it comes.
-unsafe impl Send for StreamEvent {}
-// SAFETY: the driver orders what is done with an event, from whatever threads it comes.
-unsafe impl Sync for StreamEvent {}
-
-impl StreamEvent {
-    /// An event that is not recorded yet. A context must be current.
-    pub fn new() -> Result<Self, DriverError> {
-        let mut event = ptr::null_mut();
-        let flags = CUevent_flags::CU_EVENT_DISABLE_TIMING as c_uint;
-        // SAFETY: the driver writes one pointer.
-        check("create an event", unsafe {
-            sys::cuEventCreate(&raw mut event, flags)
-        })?;
-        Ok(Self(event))
-    }
-
-    /// Records the event after all work in `stream`. The stream's context must be current.
-    pub fn record(&self, stream: &Stream) -> Result<(), DriverError> {
-        // SAFETY: `self` keeps the event alive until it is dropped, and `stream` is borrowed, so both exist.
-        let result = unsafe { sys::cuEventRecord(self.0, stream.as_inner()) };
-        check("record an event", result)
-    }
-
-    /// Makes `stream` wait for the last recording. The stream's context must be current.
-    pub fn wait(&self, stream: &Stream) -> Result<(), DriverError> {
-        // SAFETY: both are alive; the flags must be 0.
-        let result = unsafe { sys::cuStreamWaitEvent(stream.as_inner(), self.0, 0) };
-        check("wait for an event", result)
-    }
-}
-
-impl Drop for StreamEvent {
-    fn drop(&mut self) {
-        // SAFETY: the event is alive; streams that wait for it go on waiting.
-        unsafe { sys::cuEventDestroy_v2(self.0) };
-    }
-}
-
 /// Loads PTX that has failed to load once more, to learn the exact error and the messages of the driver's compiler:
 /// `cust` asks for neither. `None` if it loads this time.
 ///
@@ -134,117 +98,6 @@ pub(super) fn load_failure(ptx: &CStr) -> Option<(DriverError, String)> {
             let log = String::from_utf8_lossy(&log[..end]).trim_end().to_owned();
             Some((error, log))
         }
-    }
-}
-
-/// A graph of kernels of which each waits for the one before, while it is made. `cust` makes graphs and cannot launch
-/// them.
-#[derive(Debug)]
-pub(super) struct KernelChain {
-    graph: CUgraph,
-    /// The kernel added last; null if there is none.
-    last: CUgraphNode,
-}
-
-// SAFETY: a graph may be used from any thread, from one at a time.
-unsafe impl Send for KernelChain {}
-
-impl KernelChain {
-    /// One without kernels.
-    pub fn new() -> Result<Self, DriverError> {
-        let mut graph = ptr::null_mut();
-        // SAFETY: the driver writes one pointer; the flags must be 0.
-        check("create a graph", unsafe {
-            sys::cuGraphCreate(&raw mut graph, 0)
-        })?;
-        Ok(Self {
-            graph,
-            last: ptr::null_mut(),
-        })
-    }
-
-    /// Adds a kernel; the driver copies the arguments. The function's context must be current.
-    ///
-    /// # Safety
-    ///
-    /// The pointers are to the function's arguments, with its types.
-    pub unsafe fn add(
-        &mut self,
-        function: &Function<'_>,
-        config: &LaunchConfig,
-        arguments: &[*mut c_void],
-    ) -> Result<(), DriverError> {
-        let LaunchConfig { grid, block, .. } = config;
-        let parameters = CUDA_KERNEL_NODE_PARAMS {
-            func: function.to_raw(),
-            gridDimX: grid.x,
-            gridDimY: grid.y,
-            gridDimZ: grid.z,
-            blockDimX: block.x,
-            blockDimY: block.y,
-            blockDimZ: block.z,
-            sharedMemBytes: config.shared_bytes,
-            kernelParams: arguments.as_ptr().cast_mut(),
-            extra: ptr::null_mut(),
-        };
-        let mut node = ptr::null_mut();
-        // SAFETY: the graph is alive, `last` one of its nodes if there is one; the rest is the caller's contract.
-        let result = unsafe {
-            sys::cuGraphAddKernelNode(
-                &raw mut node,
-                self.graph,
-                &raw const self.last,
-                usize::from(!self.last.is_null()),
-                &raw const parameters,
-            )
-        };
-        check("add a kernel to a graph", result)?;
-        self.last = node;
-        Ok(())
-    }
-
-    /// Makes it ready for launches.
-    pub fn instantiate(&self) -> Result<ExecutableChain, DriverError> {
-        let mut executable = ptr::null_mut();
-        // SAFETY: the graph is alive; the driver writes one pointer.
-        let result =
-            unsafe { sys::cuGraphInstantiateWithFlags(&raw mut executable, self.graph, 0) };
-        check("instantiate a graph", result)?;
-        Ok(ExecutableChain(executable))
-    }
-}
-
-impl Drop for KernelChain {
-    fn drop(&mut self) {
-        // SAFETY: the graph is alive, and not used any more; what was instantiated of it is a copy.
-        unsafe { sys::cuGraphDestroy(self.graph) };
-    }
-}
-
-/// A graph of kernels that can be launched.
-#[derive(Debug)]
-pub(super) struct ExecutableChain(CUgraphExec);
-
-// SAFETY: a graph may be launched from any thread, from one at a time.
-unsafe impl Send for ExecutableChain {}
-
-impl ExecutableChain {
-    /// Launches its kernels.
-    ///
-    /// # Safety
-    ///
-    /// The contracts of all its kernels hold, with the arguments that they were added with.
-    pub unsafe fn launch(&self, stream: &Stream) -> Result<(), DriverError> {
-        // SAFETY: graph and stream are alive; the rest is the caller's contract.
-        let result = unsafe { sys::cuGraphLaunch(self.0, stream.as_inner()) };
-        check("launch a graph", result)
-    }
-}
-
-impl Drop for ExecutableChain {
-    fn drop(&mut self) {
-        // SAFETY: the graph is alive; the driver frees one that still runs when it is done.
-        unsafe { sys::cuGraphExecDestroy(self.0) };
     }
 }
 

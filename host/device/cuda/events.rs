@@ -1,8 +1,8 @@
-//! The time between two events of the device's stream.
+//! The time between two events of a stream.
 
-use super::Cuda;
+use super::driver::Event;
+use super::{Cuda, CudaQueue};
 use crate::device::error::DeviceError;
-use cust::event::{Event, EventFlags};
 use std::time::Duration;
 
 /// Two events of a stream, for the time between.
@@ -13,24 +13,19 @@ pub struct Events {
 }
 
 impl Cuda {
-    pub fn start_timer(&self) -> Result<Events, DeviceError> {
-        self.enter()?;
-        let event = || self.check("create an event", Event::new(EventFlags::DEFAULT));
+    pub fn start_timer(&self, queue: &CudaQueue) -> Result<Events, DeviceError> {
+        let event = || self.checked(Event::timed(&self.context));
         let events = Events {
             start: event()?,
             end: event()?,
         };
-        self.check("record an event", events.start.record(&self.stream))?;
+        self.checked(events.start.record(queue.stream()))?;
         Ok(events)
     }
 
-    pub fn stop_timer(&self, events: &Events) -> Result<Duration, DeviceError> {
-        self.enter()?;
-        self.check("record an event", events.end.record(&self.stream))?;
-        self.check("finish what was launched", events.end.synchronize())?;
-        self.check(
-            "tell the time between events",
-            events.end.elapsed(&events.start),
-        )
+    pub fn stop_timer(&self, queue: &CudaQueue, events: &Events) -> Result<Duration, DeviceError> {
+        self.checked(events.end.record(queue.stream()))?;
+        self.checked(events.end.synchronize())?;
+        self.checked(events.end.elapsed_since(&events.start))
     }
 }

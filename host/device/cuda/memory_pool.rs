@@ -1,17 +1,17 @@
 //! A pool of freed device memory, for later allocations of about the same size.
 //!
 //! The driver takes microseconds to milliseconds for an allocation, and waits for the device before it frees one. A
-//! device does everything in one order, so memory changes its owner without waiting: the former owner's launches are
-//! done before the new owner's.
+//! stream does everything in one order, so memory changes its owner without waiting: the former owner's launches are
+//! done before the new owner's. If they are on other streams, the new owner's stream waits for them.
 
 use std::collections::{BTreeMap, HashMap};
 
-/// The sizes of live allocations, and the freed allocations.
-#[derive(Debug, Default)]
-pub(super) struct MemoryPool {
+/// The sizes of live allocations, and the freed allocations, with their users `U`: what the next owner waits for.
+#[derive(Debug)]
+pub(super) struct MemoryPool<U> {
     live: HashMap<u64, u64>,
-    /// The time at which each was freed, by its bytes and address.
-    free: BTreeMap<(u64, u64), u64>,
+    /// The time at which each was freed, and its users, by its bytes and address.
+    free: BTreeMap<(u64, u64), (u64, U)>,
     /// Bytes and address of each, by that time.
     by_age: BTreeMap<u64, (u64, u64)>,
     /// The number of allocations freed so far.
@@ -19,17 +19,29 @@ pub(super) struct MemoryPool {
     bytes: u64,
 }
 
-impl MemoryPool {
-    /// A freed allocation of `bytes` bytes or up to a quarter more, or up to a page.
-    pub fn take(&mut self, bytes: u64) -> Option<u64> {
+impl<U> Default for MemoryPool<U> {
+    fn default() -> Self {
+        Self {
+            live: HashMap::new(),
+            free: BTreeMap::new(),
+            by_age: BTreeMap::new(),
+            time: 0,
+            bytes: 0,
+        }
+    }
+}
+
+impl<U> MemoryPool<U> {
+    /// A freed allocation of `bytes` bytes or up to a quarter more, or up to a page, and its users.
+    pub fn take(&mut self, bytes: u64) -> Option<(u64, U)> {
         let most = bytes.saturating_add(bytes / 4).max(4096);
         let mut fitting = self.free.range((bytes, 0)..=(most, u64::MAX));
-        let (&(size, address), &time) = fitting.next()?;
-        self.free.remove(&(size, address));
+        let (&(size, address), _) = fitting.next()?;
+        let (time, users) = self.free.remove(&(size, address))?;
         self.by_age.remove(&time);
         self.bytes -= size;
         self.live.insert(address, size);
-        Some(address)
+        Some((address, users))
     }
 
     /// Notes a new allocation.
@@ -39,21 +51,27 @@ impl MemoryPool {
 
     /// Takes a freed allocation. Returns the allocations that the driver must free so that the pool has at most
     /// `most` bytes: those that nobody has wanted for the longest time, or this one.
-    pub fn give(&mut self, address: u64, most: u64) -> Vec<u64> {
+    pub fn give(&mut self, address: u64, users: U, most: u64) -> Vec<(u64, U)> {
         let Some(bytes) = self.live.remove(&address).filter(|&bytes| bytes <= most) else {
-            return vec![address];
+            return vec![(address, users)];
         };
         self.time += 1;
-        self.free.insert((bytes, address), self.time);
+        self.free.insert((bytes, address), (self.time, users));
         self.by_age.insert(self.time, (bytes, address));
         self.bytes = self.bytes.saturating_add(bytes);
+        self.shrink(most)
+    }
+
+    /// The allocations that the driver must free so that the pool has at most `most` bytes.
+    pub fn shrink(&mut self, most: u64) -> Vec<(u64, U)> {
         let mut too_many = Vec::new();
         while self.bytes > most
             && let Some((_, (bytes, address))) = self.by_age.pop_first()
         {
-            self.free.remove(&(bytes, address));
             self.bytes -= bytes;
-            too_many.push(address);
+            if let Some((_, users)) = self.free.remove(&(bytes, address)) {
+                too_many.push((address, users));
+            }
         }
         too_many
     }
@@ -67,14 +85,6 @@ impl MemoryPool {
     pub fn live_bytes(&self) -> u64 {
         self.live.values().sum()
     }
-
-    /// Empties the pool; the driver must free what it returns.
-    pub fn clear(&mut self) -> Vec<u64> {
-        self.bytes = 0;
-        self.by_age.clear();
-        let free = std::mem::take(&mut self.free);
-        free.into_keys().map(|(_, address)| address).collect()
-    }
 }
 
 #[cfg(test)]
@@ -83,36 +93,36 @@ mod tests {
 
     #[test]
     fn the_smallest_allocation_that_fits_is_taken_and_none_that_is_much_larger() {
-        let mut pool = MemoryPool::default();
+        let mut pool = MemoryPool::<char>::default();
         for (address, bytes) in [(1, 12_000), (2, 10_000), (3, 9_000)] {
             pool.note(address, bytes);
-            assert!(pool.give(address, u64::MAX).is_empty());
+            assert!(pool.give(address, 'u', u64::MAX).is_empty());
         }
         assert_eq!(pool.bytes(), 31_000);
-        assert_eq!(pool.take(9_500), Some(2));
-        assert_eq!(pool.take(9_600), Some(1));
+        assert_eq!(pool.take(9_500), Some((2, 'u')));
+        assert_eq!(pool.take(9_600), Some((1, 'u')));
         assert_eq!(pool.take(7_000), None);
-        assert_eq!(pool.take(7_200), Some(3));
+        assert_eq!(pool.take(7_200), Some((3, 'u')));
         assert_eq!((pool.take(1), pool.bytes()), (None, 0));
         // What was taken can be given again.
-        assert!(pool.give(2, u64::MAX).is_empty());
-        assert_eq!(pool.take(10_000), Some(2));
+        assert!(pool.give(2, 'u', u64::MAX).is_empty());
+        assert_eq!(pool.take(10_000), Some((2, 'u')));
     }
 
     #[test]
     fn what_nobody_has_wanted_for_the_longest_time_makes_room() {
-        let mut pool = MemoryPool::default();
+        let mut pool = MemoryPool::<char>::default();
         for (address, bytes) in [(1, 600), (2, 300), (3, 500), (4, 2000)] {
             pool.note(address, bytes);
         }
-        assert!(pool.give(1, 1000).is_empty());
-        assert!(pool.give(2, 1000).is_empty());
-        assert_eq!(pool.take(600), Some(1));
-        assert!(pool.give(1, 1000).is_empty());
-        assert_eq!(pool.give(3, 1000), [2, 1]);
-        assert_eq!(pool.give(4, 1000), [4], "it alone is too much");
-        assert_eq!(pool.give(7, 1000), [7], "it was never noted");
-        assert_eq!(pool.clear(), [3]);
+        assert!(pool.give(1, 'u', 1000).is_empty());
+        assert!(pool.give(2, 'u', 1000).is_empty());
+        assert_eq!(pool.take(600), Some((1, 'u')));
+        assert!(pool.give(1, 'u', 1000).is_empty());
+        assert_eq!(pool.give(3, 'u', 1000), [(2, 'u'), (1, 'u')]);
+        assert_eq!(pool.give(4, 'u', 1000), [(4, 'u')], "it alone is too much");
+        assert_eq!(pool.give(7, 'u', 1000), [(7, 'u')], "it was never noted");
+        assert_eq!(pool.shrink(0), [(3, 'u')]);
         assert_eq!((pool.bytes(), pool.take(500)), (0, None));
     }
 }

@@ -1,7 +1,7 @@
 //! Launches recorded in a CUDA graph.
 
-use super::Cuda;
 use super::driver::{ExecutableChain, KernelChain};
+use super::{Cuda, CudaQueue};
 use crate::device::error::DeviceError;
 use cuda_std::launch::LaunchConfig;
 use std::ffi::c_void;
@@ -71,11 +71,15 @@ impl Cuda {
     /// # Safety
     ///
     /// The contracts of all recorded launches hold.
-    pub unsafe fn launch_recorded(&self, recorded: &CudaGraph) -> Result<(), DeviceError> {
+    pub unsafe fn launch_recorded(
+        &self,
+        queue: &CudaQueue,
+        recorded: &CudaGraph,
+    ) -> Result<(), DeviceError> {
         self.enter()?;
         self.last_kernel().clone_from(&recorded.last_kernel);
         // SAFETY: the caller guarantees the contracts of all launches in the chain.
-        let launched = unsafe { recorded.chain.launch(&self.stream) };
+        let launched = unsafe { recorded.chain.launch(queue.stream()) };
         launched.map_err(|error| self.driver_error(error))
     }
 }

@@ -1,90 +1,62 @@
-//! Streams beside the device's own, for kernels that may run at the same time.
+//! Streams beside a stream, for kernels that may run at the same time.
 
-use super::Cuda;
-use super::driver::{self, StreamEvent};
-use crate::device::error::{DeviceError, DriverError};
-use cuda_std::launch::LaunchConfig;
-use cust::stream::{Stream, StreamFlags};
-use std::ffi::c_void;
+use super::driver::{Context, Event, Stream};
+use crate::device::error::DriverError;
+use std::sync::Arc;
 
-/// Streams beside the device's own.
+/// How many there are.
 const STREAMS: usize = 7;
 
 /// The streams, and what waits for what.
 #[derive(Debug)]
-pub(super) struct SideStreams {
-    /// Recorded in the device's own stream at a fork.
-    fork: StreamEvent,
+pub(in crate::device) struct SideStreams {
+    /// Recorded in the stream itself at a fork.
+    fork: Event,
     /// Each with an event after its launches.
-    streams: Vec<(Stream, StreamEvent)>,
+    streams: Vec<(Stream, Event)>,
 }
 
 impl SideStreams {
-    fn new() -> Result<Self, DriverError> {
-        let stream = || {
-            Stream::new(StreamFlags::DEFAULT, None)
-                .map_err(|error| driver::describe("create a stream", error))
-        };
+    pub fn new(context: &Arc<Context>) -> Result<Self, DriverError> {
+        let pair = |_| Ok((Stream::new(context)?, Event::new(context)?));
         Ok(Self {
-            fork: StreamEvent::new()?,
-            streams: (0..STREAMS)
-                .map(|_| Ok((stream()?, StreamEvent::new()?)))
-                .collect::<Result<_, DriverError>>()?,
+            fork: Event::new(context)?,
+            streams: (0..STREAMS).map(pair).collect::<Result<_, DriverError>>()?,
         })
     }
-}
 
-impl Cuda {
-    /// Launches the kernel with this number in a fork: the first on the device's own stream, the others on all
-    /// streams in turn.
-    ///
-    /// # Safety
-    ///
-    /// As for [`launch`](Self::launch).
-    pub unsafe fn launch_beside(
-        &self,
+    /// The streams.
+    pub fn streams(&self) -> impl Iterator<Item = &Stream> {
+        self.streams.iter().map(|(stream, _)| stream)
+    }
+
+    /// The stream for the launch with this number in a fork of `stream`: `stream` itself for the first launch, then
+    /// all streams in turn.
+    pub fn stream_of<'a>(
+        &'a self,
+        stream: &'a Stream,
         number: usize,
-        kernel: &str,
-        config: &LaunchConfig,
-        arguments: &[*mut c_void],
-    ) -> Result<(), DeviceError> {
-        self.enter()?;
-        let side = self.side_streams()?;
-        let failed = |error| self.driver_error(error);
+    ) -> Result<&'a Stream, DriverError> {
         if number == 0 {
-            side.fork.record(&self.stream).map_err(failed)?;
+            self.fork.record(stream)?;
         }
-        let stream = match (number % (STREAMS + 1)).checked_sub(1) {
-            None => &self.stream,
-            Some(turn) => &side.streams[turn].0,
+        let of_launch = match (number % (STREAMS + 1)).checked_sub(1) {
+            None => stream,
+            Some(turn) => &self.streams[turn].0,
         };
         if (1..=STREAMS).contains(&number) {
-            side.fork.wait(stream).map_err(failed)?;
+            self.fork.make_wait(of_launch)?;
         }
-        // SAFETY: `launch_on` requires of its caller what this function requires.
-        unsafe { self.launch_on(stream, kernel, config, arguments) }
+        Ok(of_launch)
     }
 
-    /// Makes the device's own stream wait for a fork of so many launches.
-    pub fn join(&self, launches: usize) -> Result<(), DeviceError> {
-        if launches < 2 {
-            return Ok(());
-        }
-        self.enter()?;
-        let side = self.side_streams()?;
-        let failed = |error| self.driver_error(error);
-        for (stream, end) in side.streams.iter().take(launches - 1) {
-            end.record(stream).map_err(failed)?;
-            end.wait(&self.stream).map_err(failed)?;
+    /// Makes `stream` wait for a fork of so many launches.
+    pub fn join(&self, stream: &Stream, launches: usize) -> Result<(), DriverError> {
+        let others = launches.saturating_sub(1);
+        for (side, end) in self.streams.iter().take(others) {
+            end.record(side)?;
+            end.make_wait(stream)?;
         }
         Ok(())
-    }
-
-    fn side_streams(&self) -> Result<&SideStreams, DeviceError> {
-        if let Some(side) = self.side_streams.get() {
-            return Ok(side);
-        }
-        let side = SideStreams::new().map_err(|error| self.driver_error(error))?;
-        Ok(self.side_streams.get_or_init(|| side))
     }
 }

@@ -73,7 +73,7 @@ impl<T: Real> Slices<T> {
             first,
             split_count: counts.download()?[0],
             split_rows,
-            partial: with_sums.then(|| Scratch::new(device)).transpose()?,
+            partial: with_sums.then(|| Scratch::new(device)),
         })
     }
 

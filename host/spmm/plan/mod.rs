@@ -14,7 +14,7 @@ use crate::spmm::options::{SpmmElement, SpmmOptions};
 use crate::spmm::product::task_sizes::{self, ResidentTasks};
 use cost_model::{CACHE_LINE, CostModel, FeatureRow};
 use std::fmt;
-use warprow_kernels::spmm::product::vector;
+use warprow_kernels::spmm::product::{narrow, vector};
 use warprow_kernels::spmm::{EpilogueKind, ItemKind, LaunchShape, Reduction, SpmmKernel};
 
 /// Mean number of nonzeros of a row from which on the default kernel is
@@ -54,14 +54,24 @@ pub fn requested_kernel<E: SpmmElement>(
 }
 
 /// The kernel for a matrix if the caller asks for none.
-pub fn default_kernel(a: &DevicePattern, reduction: Reduction) -> SpmmKernel {
+pub fn default_kernel(a: &DevicePattern, options: SpmmOptions) -> SpmmKernel {
     let knows_caches = a.device().properties().l2_bytes.is_some();
-    let may_run_in_step = knows_caches && !reduction.is_extremum();
-    if may_run_in_step && has_long_rows(a.rows, a.cols, a.nonzeros()) {
+    let may_run_in_step = knows_caches && !options.reduction.is_extremum();
+    let has_few_features = (1..=narrow::MAX_FEATURES).contains(&options.features.unwrap_or(0));
+    if has_few_features && !asks_for_tasks(options) {
+        SpmmKernel::Narrow
+    } else if may_run_in_step && has_long_rows(a.rows, a.cols, a.nonzeros()) {
         SpmmKernel::InStep
     } else {
         SpmmKernel::Vector
     }
+}
+
+/// Whether the caller asks for something that only kernels on tasks have.
+fn asks_for_tasks(options: SpmmOptions) -> bool {
+    options.tuning.lanes.is_some()
+        || options.tuning.join_tasks.is_some()
+        || options.tuning.column_blocks.is_some()
 }
 
 fn has_long_rows(rows: u32, cols: u32, nonzeros: u32) -> bool {
@@ -105,6 +115,16 @@ impl Choices {
             model,
             has_tasks,
         }
+    }
+
+    /// Whether runs with few features have a kernel of their own: the caller has left the kernel and its work to the
+    /// plan, the number of features is unknown, and the nonzeros of a row lie together.
+    pub fn has_narrow_runs(&self, options: SpmmOptions) -> bool {
+        let leaves_all = options.tuning.kernel.is_none()
+            && options.features.is_none()
+            && options.tuning.task_size.is_none()
+            && !asks_for_tasks(options);
+        leaves_all && self.column_blocks == 1
     }
 
     /// Maximum number of steps of a task, if the matrix's locality sets one.

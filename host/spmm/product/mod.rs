@@ -1,5 +1,7 @@
 //! What the kernels of the product work on, made once for a matrix: tasks and teams.
 
 pub mod task_sizes;
+pub mod task_starts;
 pub mod tasks;
 pub mod teams;
+pub mod warp_tasks;

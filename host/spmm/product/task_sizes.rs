@@ -31,6 +31,8 @@ pub struct ItemSizes {
     pub max_task_size: Option<u32>,
     /// The tasks that the device runs at the same time, if they may be all of the matrix's.
     pub resident: Option<ResidentTasks>,
+    /// Nonzeros that the warp of a warp task takes at a time.
+    pub chunk: u32,
 }
 
 /// The tasks that a device runs at the same time.
@@ -229,6 +231,7 @@ mod tests {
                 count,
                 prefer_joined,
             }),
+            chunk: 32,
         }
     }
 

@@ -1,6 +1,7 @@
 //! The tasks of a matrix, or of each block of its columns, made on the device: see [`tasks`].
 
 use super::task_sizes::{Groupings, ItemSizes, Joining, TaskSizes, slots};
+use super::task_starts::{BlockRows, TaskStarts};
 use crate::csr::{DevicePattern, ReorderedPattern};
 use crate::device::{Device, DeviceBuffer, Scratch, optional_pointer};
 use crate::operand::{OperandError, count};
@@ -113,16 +114,6 @@ pub struct Tasks<E: SpmmElement> {
     partial_sums: Scratch<E::Sum>,
 }
 
-/// Where tasks start: the row and the nonzero of each, and the end of the matrix.
-#[derive(Debug)]
-struct TaskStarts {
-    count: u32,
-    /// Steps of a task.
-    size: u32,
-    row: DeviceBuffer<u32>,
-    nonzero: DeviceBuffer<u32>,
-}
-
 /// The rows that are split between blocks of threads, listed by their number of parts.
 #[derive(Debug)]
 struct SplitRows {
@@ -133,15 +124,6 @@ struct SplitRows {
     many_parts_count: u32,
     few_parts: DeviceBuffer<u32>,
     many_parts: DeviceBuffer<u32>,
-}
-
-/// The rows and nonzeros of a matrix or of a block of its columns.
-#[derive(Clone, Copy)]
-struct BlockRows<'a> {
-    device: &'a Device,
-    rows: u32,
-    nonzeros: u32,
-    row_ptr: Global<u32>,
 }
 
 impl<E: SpmmElement> Tasks<E> {
@@ -197,7 +179,7 @@ impl<E: SpmmElement> Tasks<E> {
             starts,
             groupings,
             split_rows,
-            partial_sums: Scratch::new(a.device)?,
+            partial_sums: Scratch::new(a.device),
         })
     }
 
@@ -283,46 +265,6 @@ impl<E: SpmmElement> Tasks<E> {
                 unsafe { device.launch(&handle, config, arguments)? };
                 Ok(())
             })
-    }
-}
-
-impl TaskStarts {
-    /// The starts of tasks of `size` steps, which may split rows of more than `longest` nonzeros.
-    fn new(a: BlockRows<'_>, size: u32, longest: u32) -> Result<Self, SpmmError> {
-        let count = count(
-            "the number of tasks",
-            tasks::count(a.rows, a.nonzeros, size),
-        )?;
-        let mut row = a.device.uninitialized::<u32>(count as usize + 1)?;
-        let mut nonzero = a.device.uninitialized::<u32>(count as usize + 1)?;
-        let starts = (row.mutable(), nonzero.mutable());
-        let arguments = (a.rows, a.row_ptr, size, longest, count, starts.0, starts.1);
-        // SAFETY: the matrix's row pointers; `row` and `nonzero` have a number for each task and one for the end.
-        unsafe { (a.device).launch(&tasks::starts(), tasks::launch(count), arguments)? };
-        Ok(Self {
-            count,
-            size,
-            row,
-            nonzero,
-        })
-    }
-
-    /// The items as a kernel gets them.
-    fn items<T>(
-        &self,
-        large: LargeItems,
-        partial_sums: GlobalMut<T>,
-        original_row: Global<u32>,
-    ) -> Items<T> {
-        Items {
-            count: large.item_of(self.count),
-            task_size: self.size,
-            large,
-            row: self.row.read_only(),
-            start: self.nonzero.read_only(),
-            partial: partial_sums,
-            original_row,
-        }
     }
 }
 

@@ -35,6 +35,7 @@ pub trait Operand: Element {
     ///
     /// The elements exist and nothing writes them, as [`cuda_std::memory`] asks. The address is a
     /// multiple of `WIDTH` elements.
+    #[track_caller]
     unsafe fn load<const WIDTH: usize>(from: Global<Self>, index: usize) -> Self::Vector;
 
     /// As [`load`](Self::load), from memory that the kernel may write.
@@ -43,6 +44,7 @@ pub trait Operand: Element {
     ///
     /// As for [`load`](Self::load), but only that no other thread writes the elements at the same
     /// time.
+    #[track_caller]
     unsafe fn load_mut<const WIDTH: usize>(from: GlobalMut<Self>, index: usize) -> Self::Vector;
 
     /// The element at `index` of a vector, converted to the type of sums; exact.
@@ -55,6 +57,7 @@ pub trait Operand: Element {
     ///
     /// The elements exist, and no other thread accesses them at the same time. The address is a
     /// multiple of `WIDTH` elements.
+    #[track_caller]
     unsafe fn store<const WIDTH: usize>(
         to: GlobalMut<Self>,
         index: usize,
@@ -67,6 +70,7 @@ pub trait Operand: Element {
     /// # Safety
     ///
     /// As for [`store`](Self::store).
+    #[track_caller]
     unsafe fn store_streaming<const WIDTH: usize>(
         to: GlobalMut<Self>,
         index: usize,

@@ -8,6 +8,8 @@ mod arguments;
 pub mod csr;
 mod element;
 pub mod primitives;
+mod reduction;
 
 pub use arguments::{Csr, Dense, DenseMut};
 pub use element::{Operand, SumOf};
+pub use reduction::Reduction;

@@ -13,6 +13,9 @@ pub enum ItemKind {
     NonzerosByColumn,
     /// One or several [tasks](crate::product::tasks) each. A second kernel sums the rows that are split.
     Tasks,
+    /// A [task](crate::product::tasks) each, which a warp takes. The warp that stores the last part of a split row
+    /// joins its parts.
+    WarpTasks,
     /// A [slice](crate::ladder::slices) of a row each. The kernel adds to the rows of Y that are split, which the run
     /// fills with zeros first.
     Slices,
@@ -51,8 +54,10 @@ pub struct Items<T> {
     /// The nonzero at which each task or slice starts, and after the last task the number of nonzeros.
     pub start: Global<u32>,
     /// Partial sums. Tasks have two rows of sums a block: for a row that started in an earlier block, and for a row
-    /// that ends in a later one. Slices with sums have a row each.
+    /// that ends in a later one. Warp tasks have these two rows each, slices with sums one.
     pub partial: GlobalMut<T>,
+    /// For warp tasks, how many parts have been stored of the split row that begins in each task: 0 between runs.
+    pub arrivals: GlobalMut<u32>,
     /// The row of Y for each row of A, where A's rows are in another order than Y's; else null. Items of nonzeros have
     /// the rows of Y themselves.
     pub original_row: Global<u32>,

@@ -168,6 +168,7 @@ kernels! {
     product {
         Vector = vector,
         InStep = in_step,
+        Narrow = narrow,
     }
 }
 

@@ -70,6 +70,9 @@ impl CudaBuilder {
     /// The archive that an earlier build made and that is checked in. It is taken as it is, and nothing is compiled, as
     /// long as nothing has changed that decides the code. Where no toolchain makes PTX it is taken in any case, with a
     /// warning. The environment variable `WARPROW_UPDATE_PTX=1` has it made anew.
+    ///
+    /// It is also taken as it is where the kernel crate's folder is missing from a package that `cargo package` made:
+    /// such a package has no other packages in it.
     pub fn checked_in(mut self, path: impl Into<PathBuf>) -> CudaBuilder {
         self.checked_in = Some(path.into());
         self
@@ -113,6 +116,10 @@ impl CudaBuilder {
         find: impl FnOnce() -> Result<Toolchain, ToolchainError>,
         update: bool,
     ) -> Result<Archive, BuildError> {
+        if let Some(path) = self.checked_in.as_ref().filter(|_| self.is_packed()) {
+            watch([path.clone()]);
+            return self.finish(CheckedIn::read(path).bytes()?);
+        }
         let sources = Sources::discover(&self.crate_dir)?;
         self.tell_cargo(&sources)?;
         let inputs = Inputs::of(&sources, self.arch)?;
@@ -137,7 +144,7 @@ impl CudaBuilder {
         let made = made.into_iter().flatten();
         let bytes = match made.into_iter().find(|made| made.stamp == stamp) {
             Some(made) => made.bytes,
-            None => self.compile(&toolchain, &sources, &stamp)?,
+            None => self.compile(&toolchain, &sources, stamp)?,
         };
         if let (true, Some(path)) = (update, &self.checked_in) {
             files::write_if_other(path, &bytes)?;
@@ -145,11 +152,19 @@ impl CudaBuilder {
         self.finish(bytes)
     }
 
+    /// Whether the kernel crate was left out when `cargo package` made the package that is built. Cargo puts the
+    /// original manifest beside the one that it writes.
+    fn is_packed(&self) -> bool {
+        let package = env::var_os("CARGO_MANIFEST_DIR").map(PathBuf::from);
+        let is_packed = package.is_some_and(|dir| dir.join("Cargo.toml.orig").exists());
+        is_packed && !self.crate_dir.exists()
+    }
+
     fn compile(
         &self,
         toolchain: &Toolchain,
         sources: &Sources,
-        stamp: &Stamp,
+        mut stamp: Stamp,
     ) -> Result<Vec<u8>, BuildError> {
         let target_dir = match &self.target_dir {
             Some(dir) => {
@@ -157,8 +172,13 @@ impl CudaBuilder {
             }
             None => shared_target_dir()?,
         };
+        let is_locked = sources.lock_file().exists();
         let compiled = nested_cargo::compile(toolchain, sources, self.arch, &target_dir)?;
         let package = || sources.package().to_owned();
+        if !is_locked {
+            // The first build of a kernel crate writes its lock file.
+            stamp = Stamp::new(Inputs::of(sources, self.arch)?, toolchain.compiler());
+        }
         let modules = ptx::modules(&compiled, self.arch).map_err(|source| BuildError::Ptx {
             package: package(),
             source,

@@ -45,6 +45,11 @@ impl CheckedIn {
         }
     }
 
+    /// The archive, whatever it was made from.
+    pub fn bytes(self) -> Result<Vec<u8>, BuildError> {
+        Ok(self.archive?.bytes)
+    }
+
     /// The archive, if there is one and it was made from these.
     pub fn of_inputs(&self, inputs: &Inputs) -> Option<&Stamped> {
         let archive = self.archive.as_ref().ok()?;

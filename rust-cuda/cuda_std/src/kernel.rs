@@ -13,6 +13,35 @@ pub use inventory;
 #[doc(hidden)]
 pub use simt::Parameter;
 
+/// The body of an emulated thread, as `#[kernel]` passes it: itself, or without the feature `emulator` a function that
+/// panics, so that no kernel is compiled for the host.
+#[cfg(feature = "emulator")]
+#[doc(hidden)]
+#[macro_export]
+macro_rules! emulated {
+    ($thread:expr) => {
+        $thread
+    };
+}
+
+#[cfg(not(feature = "emulator"))]
+#[doc(hidden)]
+#[macro_export]
+macro_rules! emulated {
+    ($thread:expr) => {
+        |_| $crate::kernel::not_emulated()
+    };
+}
+
+/// What stands for the body of each kernel without the feature `emulator`.
+#[cfg(not(feature = "emulator"))]
+#[doc(hidden)]
+pub fn not_emulated() -> ! {
+    panic!(
+        "kernels are not compiled for the emulator: `warprow-cuda-std` was built without its feature `emulator`"
+    )
+}
+
 /// An instance of a kernel. The crate that defines the kernel compiles it for the emulator.
 #[derive(Debug)]
 pub struct Instance {
@@ -114,7 +143,9 @@ impl<Args: KernelArgs> Kernel<Args> {
         self.instance.parameters
     }
 
-    /// The body of an emulated thread. Its contract is that of the kernel, so safe code cannot call it:
+    /// The body of an emulated thread. Without the feature `emulator` it panics.
+    ///
+    /// Its contract is that of the kernel, so safe code cannot call it:
     ///
     /// ```compile_fail,E0133
     /// use cuda_std::prelude::*;

@@ -168,7 +168,7 @@ fn host(
                 #entry,
                 &[#(#parameters),*],
                 // SAFETY: the contract of the instance's thread is that of the kernel.
-                |(#(#names,)*)| unsafe { thread #turbofish(#(#names),*) },
+                ::cuda_std::emulated!(|(#(#names,)*)| unsafe { thread #turbofish(#(#names),*) }),
             )
         })
     });
@@ -196,6 +196,7 @@ fn host(
         #[allow(clippy::missing_safety_doc, reason = "only a launch is unsafe, and not the handle")]
         #visibility fn #ident #in_generics() -> ::cuda_std::kernel::Kernel<(#(#arguments,)*)> #where_clause {
             #[allow(clippy::too_many_arguments, reason = "a launch passes all arguments of a kernel one by one")]
+            #[allow(dead_code, reason = "used only if `cuda_std` has its feature `emulator`")]
             #body
             static INSTANCES: [::cuda_std::kernel::Instance; #count] = [#(#instances),*];
             ::cuda_std::kernel::inventory::submit! {

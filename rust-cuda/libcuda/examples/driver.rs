@@ -1,4 +1,4 @@
-//! Prints whether this machine has a CUDA driver and devices: `cargo run -p libcuda --example driver`.
+//! Prints whether this machine has a CUDA driver and devices: `cargo run -p warprow-libcuda --example driver`.
 //!
 //! It builds and starts on every machine, with or without CUDA.
 

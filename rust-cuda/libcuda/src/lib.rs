@@ -1,7 +1,7 @@
 //! Finds the CUDA driver at run time, so programs that use `cust` build and start on machines without CUDA.
 //!
 //! `cust` declares the functions of `libcuda.so.1` and links with `-lcuda`, so its programs do not start without the
-//! driver. This crate defines all those functions as stubs; `-lcuda` finds the empty archive `link/lib64/libcuda.a`.
+//! driver. This crate defines all those functions as stubs; `-lcuda` finds an empty archive, which `build.rs` writes.
 //!
 //! 1. A stub calls the address in the function's slot with the arguments that it got, whatever the signature is.
 //! 2. At first, each slot has the address of `first_call`. It saves the arguments, calls [`load`], and jumps again.
@@ -11,9 +11,9 @@
 //!    with a fixed text, because `cust` panics if they fail when it displays an error.
 //! 5. A code that `cust` does not know becomes `CUDA_ERROR_UNKNOWN` (999), and [`last_error`] has the driver's.
 //!
-//! A program must use this crate for the linker to include the stubs; a call of [`load`] suffices. Its workspace must
-//! set `CUDA_LIBRARY_PATH` to the directory `link` of this crate, as `.cargo/config.toml` does here. Otherwise the
-//! build script of `cust` fails without a CUDA installation. The crate is empty on systems other than Linux.
+//! A program must use this crate for the linker to include the stubs; a call of [`load`] suffices. The build script of
+//! `cust` fails without a CUDA toolkit, unless `CUDA_LIBRARY_PATH` names a folder with a folder `lib64`, such as `/usr`.
+//! The crate is empty on systems other than Linux.
 
 #![cfg(target_os = "linux")]
 

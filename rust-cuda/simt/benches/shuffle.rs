@@ -1,10 +1,12 @@
-//! The emulator's time for a nonzero of warp-per-row SpMM with 32 features, on one worker. Each of 32 lanes executes
-//! two shuffles, a read-only load and a multiply-add. An item is a nonzero.
+//! The emulator's time for small kernels on one worker, with each kind of checks, and with counters.
 
+use std::fmt;
 use std::num::NonZeroUsize;
 
 use divan::{Bencher, counter::ItemsCount};
-use simt::{Checks, Emulator, Launch, Options, Scope, Space, lane};
+use simt::{
+    Checks, CounterOptions, Emulator, Hardware, Launch, LaunchReport, Options, Scope, Space, lane,
+};
 
 const ROWS: u32 = 64;
 const NONZEROS: u32 = 64;
@@ -13,13 +15,55 @@ fn main() {
     divan::main();
 }
 
-fn emulator(checks: Checks) -> Emulator {
-    Emulator::new(Options::new().workers(NonZeroUsize::new(1)).checks(checks))
+/// What an emulator checks and counts.
+#[derive(Clone, Copy, Debug)]
+struct Work {
+    checks: Checks,
+    counters: Option<CounterOptions>,
 }
 
-#[divan::bench(args = [Checks::BoundsOnly, Checks::Full])]
-fn shuffled_nonzeros(bencher: Bencher<'_, '_>, checks: Checks) {
-    let emulator = emulator(checks);
+impl fmt::Display for Work {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let counted = match self.counters {
+            None => "",
+            Some(options) if options.hardware.is_none() => ", counted",
+            Some(_) => ", counted with caches",
+        };
+        write!(f, "{:?}{counted}", self.checks)
+    }
+}
+
+/// Both kinds of checks without counters, with counters, and with the model of the caches.
+fn all() -> impl Iterator<Item = Work> {
+    let counted = CounterOptions::default();
+    let with_caches = counted.hardware(Hardware::H200);
+    [Checks::BoundsOnly, Checks::Full]
+        .into_iter()
+        .flat_map(move |checks| {
+            [None, Some(counted), Some(with_caches)].map(|counters| Work { checks, counters })
+        })
+}
+
+fn emulator(Work { checks, counters }: Work) -> Emulator {
+    Emulator::new(
+        Options::new()
+            .workers(NonZeroUsize::new(1))
+            .checks(checks)
+            .counters(counters),
+    )
+}
+
+/// Runs a launch and forgets its report.
+fn run(emulator: &Emulator, launch: Launch<'_>, kernel: &(dyn Fn() + Sync)) -> Vec<LaunchReport> {
+    emulator.launch(launch, kernel).unwrap();
+    emulator.take_reports()
+}
+
+/// An item is a nonzero of warp-per-row SpMM with 32 features: each of 32 lanes executes two shuffles, a read-only load
+/// and a multiply-add.
+#[divan::bench(args = all())]
+fn shuffled_nonzeros(bencher: Bencher<'_, '_>, work: Work) {
+    let emulator = emulator(work);
     let dense = emulator.allocate(4 * 32 * u64::from(NONZEROS), 4).unwrap();
     let out = emulator.allocate(4 * 32 * u64::from(ROWS), 4).unwrap();
     emulator.zero(dense, 4 * 32 * u64::from(NONZEROS)).unwrap();
@@ -50,13 +94,13 @@ fn shuffled_nonzeros(bencher: Bencher<'_, '_>, checks: Checks) {
     };
     bencher
         .counter(ItemsCount::new(ROWS * NONZEROS))
-        .bench(|| emulator.launch(launch, &kernel).unwrap());
+        .bench(|| run(&emulator, launch, &kernel));
 }
 
 /// An item is a thread that loads, increments and stores a word. It never waits.
-#[divan::bench(args = [Checks::BoundsOnly, Checks::Full])]
-fn independent_threads(bencher: Bencher<'_, '_>, checks: Checks) {
-    let emulator = emulator(checks);
+#[divan::bench(args = all())]
+fn independent_threads(bencher: Bencher<'_, '_>, work: Work) {
+    let emulator = emulator(work);
     let threads = 64 * 256;
     let [from, to] = [(); 2].map(|()| emulator.allocate(4 * threads, 4).unwrap());
     emulator.zero(from, 4 * threads).unwrap();
@@ -74,13 +118,13 @@ fn independent_threads(bencher: Bencher<'_, '_>, checks: Checks) {
     };
     bencher
         .counter(ItemsCount::new(threads))
-        .bench(|| emulator.launch(launch, &kernel).unwrap());
+        .bench(|| run(&emulator, launch, &kernel));
 }
 
 /// An item is a thread that stores and loads a word of shared memory between warp barriers, and adds to a counter.
-#[divan::bench(args = [Checks::BoundsOnly, Checks::Full])]
-fn shared_words(bencher: Bencher<'_, '_>, checks: Checks) {
-    let emulator = emulator(checks);
+#[divan::bench(args = all())]
+fn shared_words(bencher: Bencher<'_, '_>, work: Work) {
+    let emulator = emulator(work);
     let counters = emulator.allocate(4 * 32, 4).unwrap();
     emulator.zero(counters, 4 * 32).unwrap();
     let launch = Launch {
@@ -103,5 +147,40 @@ fn shared_words(bencher: Bencher<'_, '_>, checks: Checks) {
     };
     bencher
         .counter(ItemsCount::new(64_u32 * 256))
-        .bench(|| emulator.launch(launch, &kernel).unwrap());
+        .bench(|| run(&emulator, launch, &kernel));
+}
+
+/// An item is an element that a thread gathers in thread-per-row SpMM. The lanes of a warp have rows of 1 to 32
+/// elements, and columns all over the matrix.
+#[divan::bench(args = all())]
+fn diverged_rows(bencher: Bencher<'_, '_>, work: Work) {
+    const COLUMNS: u32 = 1 << 14;
+    let emulator = emulator(work);
+    let dense = emulator.allocate(4 * u64::from(COLUMNS), 4).unwrap();
+    let threads = 128 * 64;
+    let out = emulator.allocate(4 * threads, 4).unwrap();
+    emulator.zero(dense, 4 * u64::from(COLUMNS)).unwrap();
+    let launch = Launch {
+        kernel: "gather",
+        grid: [128, 1, 1],
+        block: [64, 1, 1],
+        shared_bytes: 0,
+    };
+    let length = |thread: u32| 1 + thread * 13 % 32;
+    let kernel = || {
+        let thread = lane::block_idx()[0] * 64 + lane::thread_idx()[0];
+        let mut column = thread;
+        let mut sum = 0;
+        for _ in 0..length(thread) {
+            column = column.wrapping_mul(1_103_515_245).wrapping_add(12_345) % COLUMNS;
+            let [value] =
+                lane::load::<u32, 1>(Space::GlobalReadOnly, dense + 4 * u64::from(column));
+            sum += value;
+        }
+        lane::store(Space::Global, out + 4 * u64::from(thread), [sum]);
+    };
+    let elements: u32 = (0..threads as u32).map(length).sum();
+    bencher
+        .counter(ItemsCount::new(elements))
+        .bench(|| run(&emulator, launch, &kernel));
 }

@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::panic::Location;
 
 use crate::block::{Activity, Lane};
-use crate::counters::RequestKind;
+use crate::counters::{Instruction, RequestKind};
 use crate::fault::FaultKind;
 
 #[derive(Default)]
@@ -63,8 +63,11 @@ impl Barrier {
             let other = other.thread();
             lane.fault(FaultKind::Barrier { other, other_state }, location);
         }
-        let mask = lane.warp().lanes;
-        lane.record(RequestKind::BlockBarrier, mask.into(), 0, location);
+        if lane.warp().recorded {
+            let mask = lane.warp().lanes;
+            let barrier = Instruction::collective(RequestKind::BlockBarrier);
+            lane.record(barrier, mask.into(), location);
+        }
         self.arrived.set(self.arrived.get() + 1);
         self.count.set(self.count.get() + u32::from(predicate));
         block.gather_known(lane);

@@ -6,7 +6,10 @@ mod components;
 mod contention;
 mod count;
 pub(crate) mod display;
+mod distinct;
+mod events;
 mod hardware;
+mod instruction;
 mod links;
 mod memory_model;
 mod merge;
@@ -26,6 +29,7 @@ mod traced;
 pub(crate) mod wavefronts;
 
 pub(crate) use accumulate::{CountedLaunch, Totals, WorkBuffer};
+pub(crate) use instruction::Instruction;
 pub(crate) use memory_model::MemoryModel;
 pub(crate) use record::{Counting, Recorder};
 pub(crate) use report::ratio;

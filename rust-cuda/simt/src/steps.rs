@@ -36,7 +36,14 @@ impl Steps {
         self.free.get() + self.recorded.get()
     }
 
+    /// Whether a step is left that is recorded. None is if the launch is not counted, or threads unwind.
+    #[inline(always)]
+    pub fn has_recorded(&self) -> bool {
+        self.recorded.get() > 0
+    }
+
     /// Takes a step that is recorded. Returns whether there was one.
+    #[inline(always)]
     pub fn take_recorded(&self) -> bool {
         let left = self.recorded.get();
         self.recorded.set(left.saturating_sub(1));

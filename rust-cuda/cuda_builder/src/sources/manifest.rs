@@ -11,6 +11,18 @@ use crate::files::{self, FileError};
 /// What `[package]` says that changes code or its symbols.
 const OF_PACKAGE: [&str; 5] = ["build", "edition", "links", "name", "version"];
 
+/// What a dependency says of where it is from. The sources, or the lock file, say what is there.
+const OF_ORIGIN: [&str; 8] = [
+    "branch",
+    "git",
+    "path",
+    "registry",
+    "registry-index",
+    "rev",
+    "tag",
+    "version",
+];
+
 /// A `Cargo.toml`, and that of the workspace it belongs to.
 pub(super) struct Manifest {
     pub dir: PathBuf,
@@ -25,7 +37,7 @@ pub(super) struct Dependency {
     pub package: String,
     /// Where it lies, if it is of the source tree.
     pub path: Option<PathBuf>,
-    /// All that the manifests say of it.
+    /// What the manifests say of it, but for its origin.
     text: String,
 }
 
@@ -87,9 +99,18 @@ impl Manifest {
                 ))
             };
             let (dir, inherited) = inherited.ok_or_else(missing)?;
-            (dir, inherited, format!("{key}: {inherited} {value}"))
+            let own = without_origin(value);
+            (
+                dir,
+                inherited,
+                format!("{key}: {} {own}", without_origin(inherited)),
+            )
         } else {
-            (&self.dir, value, format!("{key}: {value}"))
+            (
+                &self.dir,
+                value,
+                format!("{key}: {}", without_origin(value)),
+            )
         };
         let entry = |name| full.get(name).and_then(Value::as_str);
         let path = entry("path").map(|path| {
@@ -158,6 +179,13 @@ impl Manifest {
     fn error(&self, message: impl Into<String>) -> SourcesError {
         toml_error(&self.dir, message)
     }
+}
+
+/// A dependency's entry: a version, or a table.
+fn without_origin(entry: &Value) -> Value {
+    let mut table = entry.as_table().cloned().unwrap_or_default();
+    table.retain(|key, _| !OF_ORIGIN.contains(&key.as_str()));
+    Value::Table(table)
 }
 
 fn read_table(dir: &Path) -> Result<Table, SourcesError> {

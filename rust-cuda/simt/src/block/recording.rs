@@ -3,27 +3,33 @@
 use std::panic::Location;
 
 use super::{Block, Lane};
-use crate::counters::{Recorder, RequestKind};
-use crate::limits::WARP_SIZE;
+use crate::counters::{Instruction, Recorder, RequestKind};
 use crate::types::Space;
 use crate::warp::Operation;
 
 impl Lane {
-    /// Records an access of `bytes` bytes at `address` if the launch is counted. A collective operation accesses no
-    /// bytes, and `address` is the mask of its lanes.
+    /// Records an access at `address` if the launch is counted, and takes a step. For a collective operation, `address`
+    /// is the mask of its lanes, and it takes no step. Returns false if the thread unwinds.
+    #[cold]
+    #[inline(never)]
     pub fn record(
         &self,
-        kind: RequestKind,
+        instruction: Instruction,
         address: u64,
-        bytes: u32,
         location: &'static Location<'static>,
-    ) {
-        if let Some(recorder) = &self.block().recorder
-            && !self.block().steps.ended()
-            && recorder.record(self.index(), kind, bytes, address, location)
+    ) -> bool {
+        let block = self.block();
+        if block.steps.has_recorded()
+            && let Some(recorder) = &block.recorder
         {
-            self.pause(recorder);
+            if recorder.record(self.index(), instruction, address, location) {
+                self.pause(recorder);
+            }
+            if instruction.is_collective() || block.steps.take_recorded() {
+                return true;
+            }
         }
+        self.no_step(location)
     }
 
     /// Records an operation of the lanes of `mask` in a launch that is counted.
@@ -34,7 +40,7 @@ impl Lane {
         location: &'static Location<'static>,
     ) {
         if let Some(kind) = kind_of(operation) {
-            self.record(kind, mask.into(), 0, location);
+            self.record(Instruction::collective(kind), mask.into(), location);
         }
     }
 
@@ -45,7 +51,7 @@ impl Lane {
         if let Some(recorder) = &self.block().recorder
             && mask == self.warp().lanes
         {
-            recorder.warp_converged((self.index() / WARP_SIZE) as usize);
+            recorder.warp_converged(self.index());
         }
     }
 

@@ -3,7 +3,7 @@
 use std::panic::Location;
 
 use super::{Block, Lane};
-use crate::counters::RequestKind;
+use crate::counters::Instruction;
 use crate::fault::FaultKind;
 use crate::fiber::Resume;
 use crate::steps::unwind;
@@ -16,7 +16,7 @@ impl Lane {
     pub fn step(&self, location: &'static Location<'static>) -> bool {
         let free = &self.block().steps.free;
         match free.get() {
-            0 => self.no_free_step(location),
+            0 => self.recorded_step(location),
             steps => {
                 free.set(steps - 1);
                 true
@@ -29,14 +29,13 @@ impl Lane {
     #[inline(always)]
     pub fn access_step(
         &self,
-        kind: RequestKind,
+        instruction: Instruction,
         address: u64,
-        bytes: usize,
         location: &'static Location<'static>,
     ) -> bool {
         let free = &self.block().steps.free;
         match free.get() {
-            0 => self.recorded_step(kind, address, bytes as u32, location),
+            0 => self.record(instruction, address, location),
             steps => {
                 free.set(steps - 1);
                 true
@@ -44,25 +43,19 @@ impl Lane {
         }
     }
 
+    /// Does [`step`](Self::step) if the launch is counted or no step is left.
     #[cold]
     #[inline(never)]
-    fn recorded_step(
-        &self,
-        kind: RequestKind,
-        address: u64,
-        bytes: u32,
-        location: &'static Location<'static>,
-    ) -> bool {
-        self.record(kind, address, bytes, location);
-        self.no_free_step(location)
+    fn recorded_step(&self, location: &'static Location<'static>) -> bool {
+        self.block().steps.take_recorded() || self.no_step(location)
     }
 
+    /// Reports that no step is left. Returns false if the thread unwinds.
     #[cold]
     #[inline(never)]
-    fn no_free_step(&self, location: &'static Location<'static>) -> bool {
-        let steps = &self.block().steps;
-        if steps.take_recorded() || steps.ended() {
-            return !steps.ended();
+    pub(super) fn no_step(&self, location: &'static Location<'static>) -> bool {
+        if self.block().steps.ended() {
+            return false;
         }
         let steps = self.block().context().max_steps;
         self.fault(FaultKind::TooManySteps { steps }, location)

@@ -30,6 +30,8 @@ pub(crate) struct Totals {
     launch: Arc<CountedLaunch>,
     /// The counters of each site, by its number.
     sites: Vec<Counters>,
+    /// The sectors of the last request to global memory.
+    sectors: Sectors,
     lines: BTreeMap<(&'static str, u32), Counters>,
     blocks: Vec<BlockWork>,
     contention: Contention,
@@ -62,6 +64,7 @@ impl Totals {
         Self {
             launch,
             sites: Vec::new(),
+            sectors: Sectors::new(),
             lines: BTreeMap::new(),
             blocks: Vec::new(),
             contention: Contention::default(),
@@ -70,13 +73,19 @@ impl Totals {
         }
     }
 
-    /// Counts a request at the site with a number.
-    pub fn count(&mut self, site: u32, request: &Request) {
+    /// Whether the order of the requests of a block's warps matters.
+    pub fn keeps_order(&self) -> bool {
+        self.launch.memory_model.is_some()
+    }
+
+    /// Counts a request at the site with a number, by a warp of a block.
+    pub fn count(&mut self, site: u32, request: &Request, block: &mut BlockTotals, warp: usize) {
         let site = site as usize;
         if site >= self.sites.len() {
             self.sites.resize(site + 1, Counters::default());
         }
-        count(&mut self.sites[site], request);
+        count(&mut self.sites[site], request, &mut self.sectors);
+        block.count(warp, request, &self.sectors);
         if matches!(
             request.kind,
             RequestKind::GlobalAtomic | RequestKind::GlobalReduction
@@ -184,13 +193,13 @@ impl Totals {
 }
 
 impl BlockTotals {
-    /// Counts a request of a warp.
-    pub fn count(&mut self, warp: usize, request: &Request) {
+    /// Counts a request of a warp. One to global memory has sectors.
+    fn count(&mut self, warp: usize, request: &Request, sectors: &Sectors) {
         self.work.warps[warp] += 1;
         if let Some(stream) = &mut self.stream
             && request.kind.is_global()
         {
-            stream.push(request, &Sectors::of(request));
+            stream.push(request, sectors);
         }
         for (traced, trace) in &mut self.traces {
             if traced.warp as usize == warp {

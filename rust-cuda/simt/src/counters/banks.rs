@@ -16,10 +16,12 @@
 //! `l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_{ld,st}.sum`. Both also count cycles in which other traffic held
 //! the data banks; their difference does not. It is exact where a kernel has no bank conflicts.
 
+use super::distinct::Distinct;
 use super::report::SharedCounters;
 use super::request::Request;
 use super::trace::RequestKind;
 use crate::limits::WARP_SIZE;
+use crate::warp::bits;
 
 /// Banks of shared memory.
 pub(crate) const BANKS: usize = 32;
@@ -69,21 +71,30 @@ fn pairs_agree(request: &Request, bit: u32) -> bool {
 /// The wavefronts that the accesses of the lanes in `part` take together.
 fn passes(request: &Request, part: u32) -> u64 {
     let shares = request.kind != RequestKind::SharedAtomic;
-    // No lane of a part of two or more accesses more words than there are banks for.
-    let mut words = [0; 2 * BANKS];
-    let mut len = 0;
-    let mut of_bank = [0_u8; BANKS];
-    for (_, address) in request.accesses().filter(|(lane, _)| part >> lane & 1 != 0) {
+    // The first word of each bank, and how many there are.
+    let (mut first, mut of_bank) = ([0; BANKS], [0_u8; BANKS]);
+    // The others. No lane of a part of two or more accesses more words than there are banks for.
+    let mut others = None;
+    let mut most = 0;
+    for lane in bits(part & request.lanes) {
+        let address = request.addresses[lane as usize];
         let last = (address + u64::from(request.bytes.max(1)) - 1) / WORD;
         for word in address / WORD..=last {
-            if !(shares && words[..len].contains(&word)) {
-                words[len] = word;
-                len += 1;
-                of_bank[word as usize % BANKS] += 1;
+            let bank = word as usize % BANKS;
+            if of_bank[bank] == 0 {
+                first[bank] = word;
+            } else if shares {
+                let is_new =
+                    |words: &mut Option<_>| words.get_or_insert_with(Distinct::new).is_new(word);
+                if first[bank] == word || !is_new(&mut others) {
+                    continue;
+                }
             }
+            of_bank[bank] += 1;
+            most = most.max(of_bank[bank]);
         }
     }
-    of_bank.into_iter().max().unwrap_or(0).into()
+    most.into()
 }
 
 #[cfg(test)]

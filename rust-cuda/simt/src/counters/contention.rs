@@ -2,25 +2,28 @@
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
 
+use super::distinct::Distinct;
 use super::report::ContendedWord;
 use super::request::Request;
+use crate::limits::WARP_SIZE;
 
-/// For each active lane its address, and the number of earlier lanes with the same address.
-pub(crate) fn ranks(request: &Request) -> impl Iterator<Item = (u64, u32)> + '_ {
-    request.accesses().map(|(lane, address)| {
-        let before = &request.addresses[..lane as usize];
-        let same = before
-            .iter()
-            .enumerate()
-            .filter(|&(earlier, &other)| other == address && request.lanes >> earlier & 1 != 0);
-        (address, same.count() as u32)
-    })
+/// Calls `each` for each active lane with its address, and with the number of earlier lanes with the same address.
+pub(crate) fn ranks(request: &Request, mut each: impl FnMut(u64, u32)) {
+    let (mut words, mut lanes) = (Distinct::new(), [0; WARP_SIZE as usize]);
+    for (_, address) in request.accesses() {
+        let lanes = &mut lanes[words.add(address)];
+        each(address, *lanes);
+        *lanes += 1;
+    }
 }
 
 /// The lanes of a request that operate on the word of an earlier lane.
 pub(crate) fn repeats(request: &Request) -> u64 {
-    ranks(request).filter(|&(_, earlier)| earlier > 0).count() as u64
+    let mut repeats = 0;
+    ranks(request, |_, earlier| repeats += u64::from(earlier > 0));
+    repeats
 }
 
 /// The atomic operations on each word of global memory.
@@ -29,7 +32,26 @@ pub(crate) fn repeats(request: &Request) -> u64 {
 /// atomic operations touch. So the table takes at most about ten times the bytes of these words.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Contention {
-    operations: HashMap<u64, u64>,
+    operations: HashMap<u64, u64, BuildHasherDefault<AddressHasher>>,
+}
+
+/// Hashes an address by a multiplication, which is enough for addresses that the kernel's author has not chosen.
+#[derive(Default)]
+struct AddressHasher(u64);
+
+impl Hasher for AddressHasher {
+    fn finish(&self) -> u64 {
+        // The table takes the low bits for the place and the high ones to compare.
+        self.0 ^ self.0 >> 32
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|&byte| self.write_u64(byte.into()));
+    }
+
+    fn write_u64(&mut self, number: u64) {
+        self.0 = (self.0 ^ number).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    }
 }
 
 impl Contention {

@@ -6,13 +6,16 @@ use super::sectors::Sectors;
 use super::trace::RequestKind;
 use super::{banks, contention};
 
-/// Adds a request to the counters of its kind.
-pub(crate) fn count(counters: &mut Counters, request: &Request) {
+/// Adds a request to the counters of its kind. Sets the sectors of a request to global memory.
+pub(crate) fn count(counters: &mut Counters, request: &Request, sectors: &mut Sectors) {
+    let mut global = || {
+        sectors.set(request);
+        sectors.counters(request)
+    };
     let collective = CollectiveCounters {
         executed: 1,
         lanes: request.active(),
     };
-    let global = || Sectors::of(request).counters(request);
     match request.kind {
         RequestKind::GlobalLoad => counters.global_loads += global(),
         RequestKind::GlobalStore => counters.global_stores += global(),

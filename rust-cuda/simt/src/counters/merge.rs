@@ -4,10 +4,10 @@
 //! [`Order`] go next, until they catch up. So lanes wait where branches join and behind a loop until the other lanes
 //! have left it, as hardware lets them. A lane at a collective operation waits for the lanes of its mask.
 
+use super::events::Event;
 use super::order::Order;
-use super::record::Event;
 use super::request::Request;
-use super::site::{COLLECTIVE, Sites};
+use super::site::{COLLECTIVE, Site, Sites};
 use super::successions::Successions;
 use crate::limits::WARP_SIZE;
 use crate::warp::bits;
@@ -55,15 +55,13 @@ impl Merger {
     pub fn merge(
         &mut self,
         sites: &Sites,
-        events: &[Vec<Event>],
+        events: [&[Event]; LANES],
         earlier: &mut Successions,
         following: Following,
         mut emit: impl FnMut(u32, &Request),
     ) -> [usize; LANES] {
         let Following { paused, any } = following;
-        let mut cursors = Cursors {
-            events: std::array::from_fn(|lane| events.get(lane).map_or(&[][..], Vec::as_slice)),
-        };
+        let mut cursors = Cursors { events };
         while !cursors.lack_events(paused)
             && let Some((site, group)) = cursors.common_site()
         {
@@ -72,7 +70,7 @@ impl Merger {
         let mut left = cursors.left();
         let diverged = !cursors.lack_events(paused) && left != [0; LANES];
         if diverged || any {
-            earlier.add(sites, events);
+            earlier.add(sites, &events);
         }
         if diverged {
             self.order.set(sites, earlier);
@@ -93,11 +91,52 @@ impl Merger {
             left = diverged.cursors.left();
         }
         if any {
-            earlier.note_merged(events, &left);
+            earlier.note_merged(&events, &left);
         } else {
             earlier.clear();
         }
         left
+    }
+}
+
+/// Merges the events of all lanes of a warp, which have reached one operation, if the lanes have done the same. Then
+/// nothing depends on what follows. Otherwise it returns false, and has done nothing.
+pub(crate) fn merge_equal(
+    sites: &Sites,
+    lanes: &[&[Event]],
+    earlier: &mut Successions,
+    mut emit: impl FnMut(u32, &Request),
+) -> bool {
+    let first = lanes[0];
+    let as_first = |of: &&[Event]| {
+        let mut both = of.iter().zip(first);
+        of.len() == first.len() && both.all(|(a, b)| a.site == b.site)
+    };
+    if !lanes[1..].iter().all(as_first) {
+        return false;
+    }
+    earlier.add_equal(sites, first, lanes.len());
+    let group = u32::MAX >> (LANES - lanes.len());
+    for (number, event) in first.iter().enumerate() {
+        let mut request = request_at(sites.get(event.site), group);
+        if event.site & COLLECTIVE == 0 {
+            for (address, events) in request.addresses.iter_mut().zip(lanes) {
+                *address = events[number].address;
+            }
+        }
+        emit(event.site & !COLLECTIVE, &request);
+    }
+    true
+}
+
+/// A request of some lanes at a site, without the addresses.
+fn request_at(site: &Site, lanes: u32) -> Request {
+    Request {
+        location: site.location,
+        kind: site.kind,
+        lanes,
+        bytes: site.bytes,
+        addresses: [0; LANES],
     }
 }
 
@@ -135,21 +174,14 @@ impl Cursors<'_> {
         group: u32,
         emit: &mut impl FnMut(u32, &Request),
     ) {
-        let site = sites.get(number);
-        let mut request = Request {
-            location: site.location,
-            kind: site.kind,
-            lanes: group,
-            bytes: site.bytes,
-            addresses: [0; LANES],
-        };
-        for (lane, events) in self.events.iter_mut().enumerate() {
-            if group >> lane & 1 != 0 {
+        let mut request = request_at(sites.get(number), group);
+        let collective = number & COLLECTIVE != 0;
+        for lane in bits(group) {
+            let (lane, events) = (lane as usize, &mut self.events[lane as usize]);
+            if let Some((event, rest)) = events.split_first() {
                 // The address of a collective operation is a mask.
-                if number & COLLECTIVE == 0 {
-                    request.addresses[lane] = events[0].address;
-                }
-                *events = &events[1..];
+                request.addresses[lane] = if collective { 0 } else { event.address };
+                *events = rest;
             }
         }
         emit(number & !COLLECTIVE, &request);
@@ -159,9 +191,11 @@ impl Cursors<'_> {
 impl Diverged<'_> {
     /// The first site at which lanes are that do not wait, and these lanes.
     fn first(&self) -> Option<(u32, u32)> {
-        let first = self.ranks.into_iter().min().unwrap_or(ENDED);
+        // Loops without branches, which compilers make vector instructions of. Ranks are below 2^31, but for the flag.
+        let signed = self.ranks.map(|rank| (rank ^ WAITS).cast_signed());
+        let first = signed.into_iter().fold(i32::MAX, i32::min);
         let mut group = 0;
-        for (lane, &rank) in self.ranks.iter().enumerate() {
+        for (lane, &rank) in signed.iter().enumerate() {
             group |= u32::from(rank == first) << lane;
         }
         let event = self.cursors.events[group.trailing_zeros() as usize].first()?;

@@ -1,36 +1,22 @@
 //! Records what the lanes of a block do, until their warps' requests are put together.
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::hint::black_box;
+use std::mem::MaybeUninit;
 use std::panic::Location;
 use std::rc::Rc;
 use std::sync::Arc;
 
 use super::accumulate::{BlockTotals, CountedLaunch, Totals};
-use super::merge::{Following, Merger};
+use super::events::{Convergence, Event, LaneEvents, WarpEvents};
+use super::instruction::Instruction;
+use super::merge::{Following, Merger, merge_equal};
 use super::site::Sites;
-use super::successions::Successions;
-use super::trace::RequestKind;
+use super::stack::Stack;
 use crate::limits::WARP_SIZE;
 use crate::warp::bits;
 
 const LANES: usize = WARP_SIZE as usize;
-
-/// Events of a warp that are kept past a point that all its lanes reach together. The longer the history, the more is
-/// known about the order of the sites.
-const ENOUGH_EVENTS: usize = 1 << 16;
-
-/// Events of a lane that are kept before the lane waits until they have been merged.
-const MAX_EVENTS: usize = 1 << 14;
-
-/// What a lane does at a site.
-#[derive(Clone, Copy, Debug)]
-#[repr(C, packed(4))]
-pub(crate) struct Event {
-    pub site: u32,
-    /// The address that the lane accesses; the mask of a collective operation.
-    pub address: u64,
-}
 
 /// What a worker has counted.
 pub(crate) struct Counting {
@@ -59,16 +45,8 @@ impl Counting {
 /// The recorder of a block.
 pub(crate) struct Recorder {
     counting: Rc<Counting>,
-    /// The events of each thread of the block.
-    events: Box<[RefCell<Vec<Event>>]>,
-    /// The address of a variable of the function that has called the kernel, for each thread that has started.
-    bases: Box<[Cell<usize>]>,
-    /// The number of threads in each warp that have not returned.
-    running: Box<[Cell<u32>]>,
-    /// The lanes of each warp that wait until events have been merged.
-    paused: Box<[Cell<u32>]>,
-    /// What the events of each warp have shown that were merged.
-    earlier: Box<[RefCell<Successions>]>,
+    lanes: Box<[LaneEvents]>,
+    warps: Box<[WarpEvents]>,
     block: RefCell<BlockTotals>,
 }
 
@@ -77,106 +55,116 @@ impl Recorder {
         let warps = threads.div_ceil(WARP_SIZE);
         Self {
             counting: Rc::clone(counting),
-            events: (0..threads).map(|_| RefCell::default()).collect(),
-            bases: (0..threads).map(|_| Cell::new(0)).collect(),
-            running: (0..warps).map(|_| Cell::new(0)).collect(),
-            paused: (0..warps).map(|_| Cell::new(0)).collect(),
-            earlier: (0..warps).map(|_| RefCell::default()).collect(),
+            lanes: (0..threads).map(|_| LaneEvents::default()).collect(),
+            warps: (0..warps).map(|_| WarpEvents::default()).collect(),
             block: RefCell::default(),
         }
     }
 
     /// Starts to record block `number`.
     pub fn restart(&self, number: u64) {
-        let threads = self.events.len() as u32;
-        for (warp, running) in self.running.iter().enumerate() {
-            running.set((threads - warp as u32 * WARP_SIZE).min(WARP_SIZE));
-        }
-        self.paused.iter().for_each(|paused| paused.set(0));
-        for events in &self.events {
-            events.borrow_mut().clear();
+        for (warp, lanes) in self.warps.iter().zip(self.lanes.chunks(LANES)) {
+            warp.restart(lanes);
         }
         let totals = self.counting.totals.borrow();
-        *self.block.borrow_mut() = totals.start_block(number, self.running.len());
+        *self.block.borrow_mut() = totals.start_block(number, self.warps.len());
     }
 
     /// Runs the thread with a number.
     #[inline(never)]
     pub fn run(&self, thread: u32, kernel: &dyn Fn()) {
         let base = 0_usize;
-        self.bases[thread as usize].set(std::ptr::from_ref(black_box(&base)).addr());
+        self.lanes[thread as usize].start(std::ptr::from_ref(black_box(&base)).addr());
         kernel();
         // The variable is on the stack until the kernel has returned.
         black_box(&base);
     }
 
-    /// Records what a thread does at the caller's place in the kernel: an access of `bytes` bytes at `address`, or a
-    /// collective operation of the lanes of the mask `address`. [`run`](Self::run) runs the thread. Returns whether it
-    /// must wait until events have been merged.
-    #[inline(never)]
+    /// Records what a thread does at the caller's place in the kernel: an access at `address`, or a collective
+    /// operation of the lanes of the mask `address`. [`run`](Self::run) runs the thread. Returns whether it must wait
+    /// until events have been merged.
+    ///
+    /// It is inlined into one function only: where that has its variables on the stack must always be the same.
+    #[inline(always)]
     pub fn record(
         &self,
         thread: u32,
-        kind: RequestKind,
-        bytes: u32,
+        instruction: Instruction,
         address: u64,
         location: &'static Location<'static>,
     ) -> bool {
-        let top = 0_usize;
-        let top_address = std::ptr::from_ref(black_box(&top)).addr();
-        let mut sites = self.counting.sites.borrow_mut();
-        let base = self.bases[thread as usize].get();
+        let top = MaybeUninit::<usize>::uninit();
+        let lane = &self.lanes[thread as usize];
+        let stack = Stack {
+            top: (&raw const top).addr(),
+            base: lane.base.get(),
+        };
+        let sites = self.counting.sites.borrow();
         // SAFETY: `run` has set the base to a variable of its own, and it has called the kernel.
-        let site = unsafe { sites.find(top_address, base, (kind, bytes), location) };
-        let event = Event { site, address };
-        let mut events = self.events[thread as usize].borrow_mut();
-        events.push(event);
-        events.len() >= MAX_EVENTS
+        let found = unsafe { sites.find(stack, lane.chain.get(), instruction, location) };
+        drop(sites);
+        let (chain, site) = found.unwrap_or_else(|| {
+            let mut sites = self.counting.sites.borrow_mut();
+            // SAFETY: as above.
+            unsafe { sites.find_unlikely(stack, lane.chain.get(), instruction, location) }
+        });
+        lane.push(chain, Event { site, address }) && self.is_full(thread)
+    }
+
+    #[cold]
+    fn is_full(&self, thread: u32) -> bool {
+        self.warps[(thread / WARP_SIZE) as usize].is_full(&self.lanes[thread as usize])
     }
 
     /// Notes that the thread with a number waits until events have been merged.
     pub fn pause(&self, thread: u32) {
-        let paused = &self.paused[(thread / WARP_SIZE) as usize];
+        let paused = &self.warps[(thread / WARP_SIZE) as usize].paused;
         paused.set(paused.get() | 1 << (thread % WARP_SIZE));
     }
 
     /// Merges events of a warp if lanes wait for that. Returns those that can go on. No lane of the block can run
     /// without it.
     pub fn merge_paused(&self, warp: usize) -> u32 {
-        let paused = self.paused[warp].get();
+        let paused = self.warps[warp].paused.get();
         if paused == 0 {
             return 0;
         }
         self.merge(warp, Following { paused, any: true });
-        let has_room = |lane: &u32| self.lanes(warp)[*lane as usize].borrow().len() < MAX_EVENTS;
+        let has_room = |lane: &u32| WarpEvents::has_room(&self.lanes_of(warp)[*lane as usize]);
         let resumed: u32 = bits(paused).filter(has_room).map(|lane| 1 << lane).sum();
-        self.paused[warp].set(paused & !resumed);
+        self.warps[warp].paused.set(paused & !resumed);
         resumed
     }
 
-    /// Notes that all lanes of a warp have reached one operation.
-    pub fn warp_converged(&self, warp: usize) {
-        let lanes = self.lanes(warp);
-        let events = lanes.iter().map(|lane| lane.borrow().len()).sum::<usize>();
-        if events >= ENOUGH_EVENTS {
-            let following = Following {
-                paused: 0,
-                any: true,
-            };
-            self.merge(warp, following);
+    /// Notes that all lanes of the warp of a thread have reached one operation.
+    pub fn warp_converged(&self, thread: u32) {
+        let warp = (thread / WARP_SIZE) as usize;
+        let (last, lanes) = (&self.lanes[thread as usize], self.lanes_of(warp));
+        match self.warps[warp].converge(last, lanes) {
+            Convergence::Wait => {}
+            Convergence::Compare => self.count_equal(warp),
+            Convergence::Merge => {
+                let following = Following {
+                    paused: 0,
+                    any: true,
+                };
+                self.merge(warp, following);
+            }
         }
     }
 
     /// Notes that all threads of the block have reached a barrier.
     pub fn block_converged(&self) {
-        (0..self.running.len()).for_each(|warp| self.warp_converged(warp));
+        for thread in (0..self.lanes.len() as u32).step_by(LANES) {
+            self.warp_converged(thread);
+        }
     }
 
     /// Notes that the thread with a number has returned.
     pub fn thread_returned(&self, thread: u32) {
         let warp = (thread / WARP_SIZE) as usize;
-        let running = self.running[warp].get() - 1;
-        self.running[warp].set(running);
+        let running = self.warps[warp].running.get() - 1;
+        self.warps[warp].running.set(running);
         if running == 0 {
             let following = Following {
                 paused: 0,
@@ -192,26 +180,55 @@ impl Recorder {
         (self.counting.totals.borrow_mut()).end_block(block, static_shared_bytes);
     }
 
-    fn lanes(&self, warp: usize) -> &[RefCell<Vec<Event>>] {
+    fn lanes_of(&self, warp: usize) -> &[LaneEvents] {
         let start = warp * LANES;
-        &self.events[start..self.events.len().min(start + LANES)]
+        &self.lanes[start..self.lanes.len().min(start + LANES)]
     }
 
     /// Puts the events of a warp's lanes together into requests, and counts these.
     fn merge(&self, warp: usize, following: Following) {
-        let lanes = self.lanes(warp);
-        let events: Vec<_> = lanes.iter().map(RefCell::take).collect();
+        let (events, lanes) = (&self.warps[warp], self.lanes_of(warp));
         let sites = self.counting.sites.borrow();
         let (mut totals, mut block) = (self.counting.totals.borrow_mut(), self.block.borrow_mut());
         let mut merger = self.counting.merger.borrow_mut();
-        let mut earlier = self.earlier[warp].borrow_mut();
-        let left = merger.merge(&sites, &events, &mut earlier, following, |site, request| {
-            totals.count(site, request);
-            block.count(warp, request);
+        let mut earlier = events.successions.borrow_mut();
+        let of_lanes = std::array::from_fn(|lane| {
+            // SAFETY: only a running lane adds events, and `keep` is called after the merge.
+            lanes
+                .get(lane)
+                .map_or(&[][..], |lane| unsafe { lane.as_slice() })
         });
-        for ((lane, mut events), left) in lanes.iter().zip(events).zip(left) {
-            events.drain(..events.len() - left);
-            lane.replace(events);
+        let left = merger.merge(
+            &sites,
+            of_lanes,
+            &mut earlier,
+            following,
+            |site, request| {
+                totals.count(site, request, &mut block, warp);
+            },
+        );
+        for (lane, left) in lanes.iter().zip(left) {
+            lane.keep(left);
         }
+        events.note_merge(lanes);
+    }
+
+    /// Does [`merge`](Self::merge) if all lanes of a warp, which have reached one operation, have done the same.
+    fn count_equal(&self, warp: usize) {
+        let mut totals = self.counting.totals.borrow_mut();
+        // The model of the caches gets the requests of a block in the order in which they are merged.
+        if totals.keeps_order() {
+            return;
+        }
+        let (events, lanes) = (&self.warps[warp], self.lanes_of(warp));
+        let (sites, mut block) = (self.counting.sites.borrow(), self.block.borrow_mut());
+        let mut earlier = events.successions.borrow_mut();
+        // SAFETY: only a running lane adds events, and `note_compared` is called after the merge.
+        let slices = lanes.iter().map(|lane| unsafe { lane.as_slice() });
+        let of_lanes: Vec<_> = slices.collect();
+        let equal = merge_equal(&sites, &of_lanes, &mut earlier, |site, request| {
+            totals.count(site, request, &mut block, warp);
+        });
+        events.note_compared(lanes, equal);
     }
 }

@@ -13,97 +13,125 @@
 //! operation have consecutive words, or words of different lines, or the same word.
 
 use super::contention;
+use super::distinct::{Distinct, MAX_DISTINCT};
 use super::report::GlobalCounters;
 use super::request::Request;
 use super::trace::RequestKind;
-use crate::limits::WARP_SIZE;
 
 /// Bytes of a sector, the unit of transfers between L1, L2 and memory.
 pub(crate) const SECTOR: u64 = 32;
-/// Maximum number of bytes that a lane accesses at once: it then touches at most two sectors.
+/// Maximum number of bytes that a lane accesses at once: it then touches at most two sectors, and a warp 64.
 const MAX_BYTES: u32 = 32;
-/// Maximum number of different sectors of a request.
-const MAX_SECTORS: usize = 2 * WARP_SIZE as usize;
 
 /// The different sectors that a request touches.
 pub(crate) struct Sectors {
     /// The address of each sector divided by 32, in the order of the first lanes that touch it.
-    numbers: [u64; MAX_SECTORS],
-    /// A bit for each byte of the sector that lanes ask for.
-    bytes: [u32; MAX_SECTORS],
-    len: usize,
+    numbers: Distinct,
+    /// For each of these, a bit for each byte of the sector that lanes ask for.
+    bytes: [u32; MAX_DISTINCT],
+    /// The number of these bits.
+    count: u64,
 }
 
 impl Sectors {
+    /// No sectors.
+    pub const fn new() -> Self {
+        Self {
+            numbers: Distinct::new(),
+            bytes: [0; MAX_DISTINCT],
+            count: 0,
+        }
+    }
+
     /// The sectors of a request to global memory.
     pub fn of(request: &Request) -> Self {
+        let mut sectors = Self::new();
+        sectors.set(request);
+        sectors
+    }
+
+    /// Replaces the sectors by those of a request to global memory.
+    pub fn set(&mut self, request: &Request) {
         debug_assert!(
             (1..=MAX_BYTES).contains(&request.bytes),
             "an access of {} bytes",
             request.bytes
         );
-        let mut sectors = Self {
-            numbers: [0; MAX_SECTORS],
-            bytes: [0; MAX_SECTORS],
-            len: 0,
-        };
+        self.numbers.clear();
+        self.count = 0;
         let ones = u64::MAX >> (64 - u64::from(request.bytes));
+        // Nearly always a lane has the sector of its neighbour, or one that no other lane has.
+        let mut last = (u64::MAX, 0);
         for (_, address) in request.accesses() {
             let (number, offset) = (address / SECTOR, address % SECTOR);
             let bytes = ones << offset;
-            sectors.add(number, bytes as u32);
-            if bytes >> SECTOR != 0 {
-                sectors.add(number + 1, (bytes >> SECTOR) as u32);
+            if number != last.0 {
+                last = (number, self.add(number));
+            }
+            if bytes >> SECTOR == 0 {
+                self.ask(last.1, bytes as u32, request.bytes);
+            } else {
+                let (next, rest) = (self.add(number + 1), (bytes >> SECTOR) as u32);
+                self.ask(last.1, bytes as u32, (bytes as u32).count_ones());
+                self.ask(next, rest, rest.count_ones());
             }
         }
-        sectors
     }
 
-    /// Adds bytes of a sector.
-    fn add(&mut self, number: u64, bytes: u32) {
-        let found = self.numbers[..self.len].iter().rposition(|&n| n == number);
-        let place = found.unwrap_or(self.len);
-        self.numbers[place] = number;
-        self.bytes[place] |= bytes;
-        self.len = self.len.max(place + 1);
+    /// Adds a sector, if it is not there. Returns its place.
+    #[inline(always)]
+    fn add(&mut self, number: u64) -> usize {
+        let len = self.numbers.len();
+        let place = self.numbers.add(number);
+        if place == len {
+            self.bytes[place] = 0;
+        }
+        place
+    }
+
+    /// Notes that a lane asks for `count` bytes of a sector.
+    #[inline(always)]
+    fn ask(&mut self, place: usize, bytes: u32, count: u32) {
+        let asked = &mut self.bytes[place];
+        // Counting bits takes longer, and most lanes ask for bytes of which nobody or somebody has asked for all.
+        let new = bytes & !*asked;
+        if new == bytes {
+            self.count += u64::from(count);
+        } else if new != 0 {
+            self.count += u64::from(new.count_ones());
+        }
+        *asked |= bytes;
     }
 
     /// The number of each sector, and a bit for each byte of it that lanes ask for.
     pub fn iter(&self) -> impl Iterator<Item = (u64, u32)> + '_ {
-        let bytes = self.bytes[..self.len].iter().copied();
-        self.numbers[..self.len].iter().copied().zip(bytes)
+        let numbers = self.numbers.numbers().iter().copied();
+        numbers.zip(self.bytes.iter().copied())
     }
 
     /// What the request adds to the counters of its kind.
     pub fn counters(&self, request: &Request) -> GlobalCounters {
         let sectors = match request.kind {
             RequestKind::GlobalAtomic | RequestKind::GlobalReduction => atomic_sectors(request),
-            _ => self.len as u64,
+            _ => self.numbers.len() as u64,
         };
         GlobalCounters {
             requests: 1,
             sectors,
             lanes: request.active(),
-            bytes: self
-                .iter()
-                .map(|(_, bytes)| u64::from(bytes.count_ones()))
-                .sum(),
+            bytes: self.count,
         }
     }
 }
 
 /// The sectors of an atomic operation: those of the first lane of each word, those of the second lane, and so on.
 fn atomic_sectors(request: &Request) -> u64 {
-    let mut found = [(0, 0); WARP_SIZE as usize];
-    let mut len = 0;
-    for (address, earlier) in contention::ranks(request) {
-        let sector = (address / SECTOR, earlier);
-        if !found[..len].contains(&sector) {
-            found[len] = sector;
-            len += 1;
-        }
-    }
-    len as u64
+    let mut sectors = Distinct::new();
+    contention::ranks(request, |address, earlier| {
+        // The number of earlier lanes is less than 32, so it fits below the sector.
+        sectors.add(address / SECTOR * SECTOR | u64::from(earlier));
+    });
+    sectors.len() as u64
 }
 
 #[cfg(test)]

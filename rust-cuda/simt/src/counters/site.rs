@@ -5,7 +5,8 @@
 //! the same [`Source`] are one site.
 //!
 //! Unwinding costs microseconds. The frames of a function have the same size whenever they are left at the same return
-//! address, so the first unwinding of a chain teaches what the next walks along the stack need.
+//! address, so the first unwinding of a chain teaches what the next walks along the stack need. Nearly always the next
+//! chain of a lane is the one that followed the last time; to see that, the stack is only compared with it.
 
 use std::backtrace::Backtrace;
 use std::cell::OnceCell;
@@ -13,9 +14,10 @@ use std::cmp::Ordering;
 use std::panic::Location;
 use std::sync::Arc;
 
-use super::links::{Link, Links};
+use super::instruction::Instruction;
+use super::links::Links;
 use super::source::{self, Source};
-use super::stack;
+use super::stack::{Frame, Stack};
 use super::trace::RequestKind;
 
 /// One place in a kernel's code.
@@ -33,28 +35,51 @@ pub(crate) struct Site {
 
 /// Flag in the number of a site: lanes execute it together.
 pub(crate) const COLLECTIVE: u32 = 1 << 31;
-/// Roots of the chains: a kind of request, and a size of an access.
-const ROOTS: u32 = RequestKind::COUNT * SIZES;
-/// Sizes of an access: none, and the powers of two up to 32 bytes.
-const SIZES: u32 = 7;
-/// The end of a chain that is not complete.
-const NO_SITE: u32 = u32::MAX;
+/// The number of no chain: its end in the tree is not that of a complete one.
+const NO_CHAIN: u32 = u32::MAX;
+/// The number of the empty chain, with which each lane starts.
+pub(crate) const START: u32 = 0;
 
 /// The sites that a worker has seen.
 pub(crate) struct Sites {
     links: Links,
-    /// The number of the site at each end of a chain.
+    /// The number of the complete chain at each end of a chain.
     numbers: Vec<u32>,
+    chains: Vec<Chain>,
     sites: Vec<Site>,
     /// Bytes from the variable whose address `find` gets to the first return address; `None`: not known.
     first: Option<usize>,
 }
 
+/// A complete chain, as it is on the stack.
+struct Chain {
+    /// The address of the `Location` of the operation.
+    location: usize,
+    /// The bytes on the stack.
+    depth: usize,
+    instruction: Instruction,
+    /// The number of its site.
+    site: u32,
+    /// The chain that followed it the last time.
+    next: u32,
+    /// Its return addresses. Their places count from the top of the stack.
+    frames: Box<[Frame]>,
+}
+
 impl Sites {
     pub fn new() -> Self {
+        let start = Chain {
+            location: 0,
+            depth: 0,
+            instruction: Instruction::collective(RequestKind::BlockBarrier),
+            site: 0,
+            next: START,
+            frames: Box::default(),
+        };
         Self {
-            links: Links::new(ROOTS),
+            links: Links::new(Instruction::COUNT),
             numbers: Vec::new(),
+            chains: vec![start],
             sites: Vec::new(),
             first: None,
         }
@@ -71,30 +96,53 @@ impl Sites {
         self.sites.len()
     }
 
-    /// The number of the site of an operation. `top` is the address of a variable of the caller, always the same
-    /// variable; `base` is the address of a variable of the function that called the kernel.
+    /// The numbers of the chain and of the site of an operation, if it is the chain that has followed the chain `last`
+    /// before. The top of the stack is always the same variable of the same function.
     ///
     /// # Safety
     ///
-    /// Both variables are on the running stack.
+    /// It is the running stack.
     #[inline(always)]
     pub unsafe fn find(
-        &mut self,
-        top: usize,
-        base: usize,
-        (kind, bytes): (RequestKind, u32),
+        &self,
+        stack: Stack,
+        last: u32,
+        instruction: Instruction,
         location: &'static Location<'static>,
-    ) -> u32 {
-        let root = kind as u32 * SIZES + (u32::BITS - bytes.leading_zeros());
+    ) -> Option<(u32, u32)> {
+        let likely = self.chains[last as usize].next;
+        let chain = &self.chains[likely as usize];
+        let is_same = chain.location == address_of(location)
+            && chain.instruction == instruction
+            && chain.depth == stack.bytes()
+            // SAFETY: a stack with as many bytes has the places of the chain.
+            && (chain.frames.iter()).all(|frame| unsafe { stack.read(frame.place) } == frame.address);
+        is_same.then_some((likely, chain.site))
+    }
+
+    /// Does [`find`](Self::find) for any chain.
+    ///
+    /// # Safety
+    ///
+    /// As for `find`.
+    #[cold]
+    #[inline(never)]
+    pub unsafe fn find_unlikely(
+        &mut self,
+        stack: Stack,
+        last: u32,
+        instruction: Instruction,
+        location: &'static Location<'static>,
+    ) -> (u32, u32) {
         // SAFETY: by the contract of this function.
-        if let Some(end) = unsafe { self.walk(top, base, root) }
-            && let Some(Link { next: end, .. }) = self.links.get(end, address_of(location))
-            && let Some(&number) = self.numbers.get(end as usize)
-            && number != NO_SITE
-        {
-            return number;
-        }
-        self.learn(top, base, root, (kind, bytes), location)
+        let known = unsafe { self.walk(stack, instruction) };
+        let known = known
+            .and_then(|end| self.links.get(end, address_of(location)))
+            .and_then(|link| self.numbers.get(link.next as usize).copied())
+            .filter(|&number| number != NO_CHAIN);
+        let number = known.unwrap_or_else(|| self.learn(stack, instruction, location));
+        self.chains[last as usize].next = number;
+        (number, self.chains[number as usize].site)
     }
 
     /// Walks along the return addresses on the stack, as far as all of them are known.
@@ -102,60 +150,65 @@ impl Sites {
     /// # Safety
     ///
     /// As for `find`.
-    #[inline(always)]
-    unsafe fn walk(&self, top: usize, base: usize, root: u32) -> Option<u32> {
+    unsafe fn walk(&self, stack: Stack, instruction: Instruction) -> Option<u32> {
+        let root = instruction.number();
         let Some(first) = self.first else {
-            return Some(self.links.get(root, base - top)?.next);
+            return Some(self.links.get(root, stack.bytes())?.next);
         };
-        let (mut place, mut end) = (top + first, root);
-        while place < base {
-            // SAFETY: the place lies between two variables of the running stack, and all places are aligned.
-            let address = unsafe { stack::read(place) };
+        let (mut place, mut end) = (first, root);
+        while place < stack.bytes() {
+            // SAFETY: the place lies on the running stack, and all places are aligned.
+            let address = unsafe { stack.read(place) };
             let link = self.links.get(end, address)?;
             (place, end) = (place + link.frame as usize, link.next);
         }
         Some(end)
     }
 
-    /// Finds the return addresses by unwinding.
+    /// Finds the return addresses by unwinding. Returns the number of the chain.
     #[cold]
     #[inline(never)]
     fn learn(
         &mut self,
-        top: usize,
-        base: usize,
-        root: u32,
-        (kind, bytes): (RequestKind, u32),
+        stack: Stack,
+        instruction: Instruction,
         location: &'static Location<'static>,
     ) -> u32 {
-        let frames = stack::unwind(top, base);
-        let mut chain = Vec::new();
-        let mut end = root;
-        if let [first, ..] = *frames {
-            self.first = Some(first.place - top);
-            for (frame, outer) in frames.iter().zip(&frames[1..]) {
+        let mut frames = stack.unwind();
+        let mut end = instruction.number();
+        if let Some(outermost) = frames.pop() {
+            self.first = frames.first().map(|frame| frame.place);
+            let outer = frames.iter().skip(1).chain([&outermost]);
+            for (frame, outer) in frames.iter().zip(outer) {
                 let size = (outer.place - frame.place) as u32;
                 end = self.links.insert(end, frame.address, size);
-                chain.push(frame.address);
             }
         } else {
             // No unwinder: the line and the depth of the stack tell most sites apart.
             self.first = None;
-            end = self.links.insert(end, base - top, 0);
-            chain.push(base - top);
+            end = self.links.insert(end, stack.bytes(), 0);
         }
-        chain.reverse();
         // Compilers join calls that differ only in their arguments, of which the location is one.
         end = self.links.insert(end, address_of(location), 0);
-        self.numbers.resize(self.links.ends(), NO_SITE);
-        if self.numbers[end as usize] == NO_SITE {
-            self.numbers[end as usize] = self.number_of(Site {
+        self.numbers.resize(self.links.ends(), NO_CHAIN);
+        if self.numbers[end as usize] == NO_CHAIN {
+            self.numbers[end as usize] = self.chains.len() as u32;
+            let addresses = frames.iter().rev().map(|frame| frame.address);
+            let site = self.number_of(Site {
                 location,
-                kind,
-                bytes,
-                chain: chain.into(),
+                kind: instruction.kind(),
+                bytes: instruction.bytes(),
+                chain: addresses.collect(),
                 backtrace: Backtrace::force_capture(),
                 source: OnceCell::new(),
+            });
+            self.chains.push(Chain {
+                location: address_of(location),
+                depth: stack.bytes(),
+                instruction,
+                site,
+                next: START,
+                frames: frames.into(),
             });
         }
         self.numbers[end as usize]

@@ -53,6 +53,23 @@ pub enum RequestKind {
 }
 
 impl RequestKind {
+    /// All kinds, in their order.
+    pub(crate) const ALL: [Self; Self::COUNT as usize] = [
+        Self::GlobalLoad,
+        Self::GlobalStore,
+        Self::GlobalAtomic,
+        Self::GlobalReduction,
+        Self::AsyncCopy,
+        Self::SharedLoad,
+        Self::SharedStore,
+        Self::SharedAtomic,
+        Self::Shuffle,
+        Self::Vote,
+        Self::MatrixProduct,
+        Self::WarpBarrier,
+        Self::BlockBarrier,
+    ];
+
     /// The number of kinds.
     pub(crate) const COUNT: u32 = Self::BlockBarrier as u32 + 1;
 

@@ -9,7 +9,7 @@ use super::memory::{load_unrecorded, store_unrecorded};
 use crate::access::Access;
 use crate::async_copies::AsyncCopy;
 use crate::block::Lane;
-use crate::counters::RequestKind;
+use crate::counters::{Instruction, RequestKind};
 use crate::current::current;
 use crate::types::Space;
 
@@ -39,11 +39,14 @@ pub fn copy_async(to: u64, from: u64, bytes: u32, read: u32) {
         reads: space != Space::Shared,
         location,
     };
-    if !lane.step(location) {
+    let step = if read > 0 {
+        let copy = Instruction::access(RequestKind::AsyncCopy, bytes as usize);
+        lane.access_step(copy, from, location)
+    } else {
+        lane.step(location)
+    };
+    if !step {
         return;
-    }
-    if read > 0 {
-        lane.record(RequestKind::AsyncCopy, from, bytes, location);
     }
     if read == bytes || read > 0 && !from.is_multiple_of(bytes.into()) {
         access(Space::GlobalReadOnly, from, bytes).resolve();

@@ -7,7 +7,7 @@ use super::memory::{access, writable};
 use crate::access::Access;
 use crate::block::Activity;
 use crate::block::recording::{load_kind, store_kind};
-use crate::counters::RequestKind;
+use crate::counters::{Instruction, RequestKind};
 use crate::current::current;
 use crate::fault::AccessKind;
 use crate::types::{Scope, Space};
@@ -100,7 +100,8 @@ fn perform_atomic<W: Word>(
         location,
         ..
     } = access;
-    if !lane.access_step(kind, address, size_of::<W>(), location) {
+    let instruction = Instruction::access(kind, size_of::<W>());
+    if !lane.access_step(instruction, address, location) {
         return W::narrow(0);
     }
     let access_kind = if scope == Scope::Block {

@@ -3,7 +3,7 @@
 use std::panic::Location;
 
 use crate::block::{Activity, Lane};
-use crate::counters::RequestKind;
+use crate::counters::{Instruction, RequestKind};
 use crate::current::current;
 use crate::fault::FaultKind;
 use crate::limits::WARP_SIZE;
@@ -179,8 +179,8 @@ pub fn reduce(mask: u32, value: u32, operation: Reduce) -> u32 {
 pub fn gather(product: Product, words: [u64; 3]) -> [[u64; 3]; WARP_SIZE as usize] {
     let lane = current();
     if lane.warp().recorded {
-        let kind = RequestKind::MatrixProduct;
-        lane.record(kind, u32::MAX.into(), 0, Location::caller());
+        let product = Instruction::collective(RequestKind::MatrixProduct);
+        lane.record(product, u32::MAX.into(), Location::caller());
     }
     gather_more(product, words)
 }

@@ -5,6 +5,7 @@ use std::panic::Location;
 use crate::access::Access;
 use crate::block::Lane;
 use crate::block::recording::{load_kind, store_kind};
+use crate::counters::Instruction;
 use crate::current::current;
 use crate::fault::{AccessKind, FaultKind};
 use crate::shared::{BASE, Element};
@@ -26,7 +27,8 @@ fn load_at<W: Word, const N: usize>(
     address: u64,
     location: &'static Location<'static>,
 ) -> [W; N] {
-    if !lane.access_step(load_kind(space), address, size_of::<[W; N]>(), location) {
+    let instruction = Instruction::access(load_kind(space), size_of::<[W; N]>());
+    if !lane.access_step(instruction, address, location) {
         return [W::narrow(0); N];
     }
     load_now(lane, space, address, location)
@@ -103,7 +105,8 @@ fn store_at<W: Word, const N: usize>(
     values: [W; N],
     location: &'static Location<'static>,
 ) {
-    if lane.access_step(store_kind(space), address, size_of::<[W; N]>(), location) {
+    let instruction = Instruction::access(store_kind(space), size_of::<[W; N]>());
+    if lane.access_step(instruction, address, location) {
         store_now(lane, space, address, values, location);
     }
 }

@@ -10,26 +10,20 @@ const WAYS: usize = 16;
 const LINE: u64 = 128;
 /// Lines of a region of addresses, which all buffers of an emulator share.
 const REGION_LINES: u64 = ((SLOTS as u64) << OFFSET_BITS) / LINE;
-/// The number of a line that is empty.
-const EMPTY: u64 = u64::MAX;
-
 /// One cache. A sector of it is valid, or it has some bytes that were written, or it has nothing.
+///
+/// Most launches use a small part of an L2 cache. What starts as zero takes neither time nor memory until it is used.
 pub(super) struct Cache {
-    /// The numbers of the lines, `WAYS` for each set; apart from the rest, since each access looks at those of a set.
+    /// The number of each line, plus one; zero if it is empty. A set has `WAYS` lines.
     numbers: Vec<u64>,
-    lines: Vec<Line>,
+    /// The time of the last access to each line; zero if it is empty.
+    used: Vec<u64>,
+    /// For each line, a bit for each sector that is valid.
+    valid: Vec<u8>,
+    /// For each sector of a line that is not valid, a bit for each byte that was written.
+    written: Vec<[u32; SECTORS as usize]>,
     /// The number of accesses so far.
     time: u64,
-}
-
-#[derive(Clone, Copy, Default)]
-struct Line {
-    /// The time of the last access; zero if the line is empty.
-    used: u64,
-    /// A bit for each sector that is valid.
-    valid: u8,
-    /// A bit for each byte that was written of a sector that is not valid.
-    written: [u32; SECTORS as usize],
 }
 
 impl Cache {
@@ -37,85 +31,92 @@ impl Cache {
     pub fn new(bytes: u64) -> Self {
         let sets = (bytes / LINE / WAYS as u64).max(1) as usize;
         Self {
-            numbers: vec![EMPTY; sets * WAYS],
-            lines: vec![Line::default(); sets * WAYS],
+            numbers: vec![0; sets * WAYS],
+            used: vec![0; sets * WAYS],
+            valid: vec![0; sets * WAYS],
+            written: vec![[0; SECTORS as usize]; sets * WAYS],
             time: 0,
         }
     }
 
     /// Reads sectors of a line. Returns those that were missing; now they are valid.
     pub fn read(&mut self, line: u64, sectors: u8) -> u8 {
-        let line = self.get(line);
-        let missing = sectors & !line.valid;
-        line.fill(missing);
+        let place = self.get(line);
+        let missing = sectors & !self.valid[place];
+        self.fill(place, missing);
         missing
     }
 
     /// Writes whole sectors of a line.
     pub fn write(&mut self, line: u64, sectors: u8) {
-        self.get(line).fill(sectors);
+        let place = self.get(line);
+        self.fill(place, sectors & !self.valid[place]);
     }
 
     /// Writes bytes of a sector. A sector is valid when all its bytes have been written.
     pub fn write_part(&mut self, sector: u64, bytes: u32) {
-        let line = self.get(sector / SECTORS);
-        let place = (sector % SECTORS) as usize;
-        if line.valid >> place & 1 == 0 {
-            line.written[place] |= bytes;
-            if line.written[place] == u32::MAX {
-                line.fill(1 << place);
+        let place = self.get(sector / SECTORS);
+        let bit = sector % SECTORS;
+        if self.valid[place] >> bit & 1 == 0 {
+            let written = &mut self.written[place][bit as usize];
+            *written |= bytes;
+            if *written == u32::MAX {
+                self.fill(place, 1 << bit);
             }
         }
     }
 
     /// Makes sectors of a line invalid.
     pub fn forget(&mut self, line: u64, sectors: u8) {
-        if let Some(place) = self.find(line) {
-            self.lines[place].valid &= !sectors;
+        if let Some(place) = self.find(self.set(line), line) {
+            self.valid[place] &= !sectors;
         }
     }
 
     /// The place of the first line of a line's set.
     fn set(&self, line: u64) -> usize {
-        let sets = (self.lines.len() / WAYS) as u128;
+        let sets = (self.numbers.len() / WAYS) as u128;
         // Multiplied by 2^64 divided by the golden ratio, neighbouring numbers lie far apart. Without the number of the
         // region, each emulator of a process gets the same result.
         let hash = (line % REGION_LINES).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         ((u128::from(hash) * sets) >> 64) as usize * WAYS
     }
 
-    fn find(&self, line: u64) -> Option<usize> {
-        let first = self.set(line);
-        let set = &self.numbers[first..first + WAYS];
-        let place = set.iter().position(|&number| number == line);
-        place.map(|place| first + place)
+    /// The place of a line in its set, if it is there.
+    fn find(&self, set: usize, line: u64) -> Option<usize> {
+        let numbers = &self.numbers[set..set + WAYS];
+        let place = numbers.iter().position(|&number| number == line + 1);
+        place.map(|place| set + place)
     }
 
-    /// The line with a number. If the cache does not have it, it replaces the one that was not used for the longest
-    /// time, without valid sectors.
-    fn get(&mut self, number: u64) -> &mut Line {
+    /// The place of a line. If the cache does not have it, it replaces the one that was not used for the longest time,
+    /// without valid sectors.
+    fn get(&mut self, line: u64) -> usize {
         self.time += 1;
-        let place = self.find(number).unwrap_or_else(|| {
-            let first = self.set(number);
-            let set = first..first + WAYS;
-            let oldest = set.min_by_key(|&place| self.lines[place].used);
-            let oldest = oldest.unwrap_or(first);
-            self.numbers[oldest] = number;
-            self.lines[oldest] = Line::default();
+        let set = self.set(line);
+        let place = self.find(set, line).unwrap_or_else(|| {
+            let oldest = (set..set + WAYS).min_by_key(|&place| self.used[place]);
+            let oldest = oldest.unwrap_or(set);
+            self.numbers[oldest] = line + 1;
+            if self.used[oldest] != 0 {
+                self.valid[oldest] = 0;
+                self.written[oldest] = [0; SECTORS as usize];
+            }
             oldest
         });
-        let line = &mut self.lines[place];
-        line.used = self.time;
-        line
+        self.used[place] = self.time;
+        place
     }
-}
 
-impl Line {
-    fn fill(&mut self, sectors: u8) {
-        self.valid |= sectors;
-        for (place, written) in self.written.iter_mut().enumerate() {
-            if sectors >> place & 1 != 0 {
-                *written = 0;
+    /// Makes sectors valid that are not.
+    fn fill(&mut self, place: usize, sectors: u8) {
+        // Most sectors have no bytes that were written in part, and then nothing is touched.
+        if sectors & !self.valid[place] != 0 {
+            self.valid[place] |= sectors;
+            for (bit, written) in self.written[place].iter_mut().enumerate() {
+                if sectors >> bit & 1 != 0 && *written != 0 {
+                    *written = 0;
+                }
             }
         }
     }

@@ -9,7 +9,7 @@ use flate2::bufread::MultiGzDecoder;
 const FREE: u64 = 16 << 20;
 
 /// Decompresses gzip data of one or several members. Its errors carry a [`GzipFault`] if the data is wrong.
-pub(super) struct BoundedGzip<R> {
+pub(crate) struct BoundedGzip<R> {
     decoder: MultiGzDecoder<Counted<R>>,
     max_ratio: u32,
     produced: u64,
@@ -17,7 +17,7 @@ pub(super) struct BoundedGzip<R> {
 
 /// What is wrong with the data, as the payload of an [`io::Error`].
 #[derive(Debug)]
-pub(super) enum GzipFault {
+pub(crate) enum GzipFault {
     /// It cannot be decompressed.
     Corrupt(io::Error),
     /// The text is more than this many times as long as the data.
@@ -36,7 +36,7 @@ impl fmt::Display for GzipFault {
 impl std::error::Error for GzipFault {}
 
 impl<R: BufRead> BoundedGzip<R> {
-    pub(super) fn new(reader: R, max_ratio: u32) -> Self {
+    pub(crate) fn new(reader: R, max_ratio: u32) -> Self {
         Self {
             decoder: MultiGzDecoder::new(Counted {
                 reader,

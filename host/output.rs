@@ -1,21 +1,89 @@
-//! The file that a matrix is written to: a new file, one to replace, or a pipe or device.
+//! The file that a result is written to: a new file, one to replace, or a pipe or device.
 
 use std::fs::{self, File, Metadata, OpenOptions};
-use std::io;
+use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::process;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+/// Why a file could not be written.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot write {file}: {error}")]
+#[non_exhaustive]
+pub struct WriteError {
+    /// The file's path.
+    pub file: String,
+    /// The system's error.
+    pub error: io::Error,
+}
+
+impl WriteError {
+    pub(crate) fn new(path: &Path, error: io::Error) -> Self {
+        Self {
+            file: path.display().to_string(),
+            error,
+        }
+    }
+}
+
+/// A place that a file will be written to, opened before its content is there.
+///
+/// Dropped before it is written, it changes nothing.
+pub(crate) struct Output {
+    path: PathBuf,
+    file: OutputFile,
+}
+
+impl Output {
+    /// Opens the place: creates an empty file with another name in the same directory, or opens a device or named pipe.
+    pub(crate) fn create(path: &Path) -> Result<Self, WriteError> {
+        match OutputFile::create(path) {
+            Ok(file) => Ok(Self {
+                path: path.to_owned(),
+                file,
+            }),
+            Err(error) => Err(WriteError::new(path, error)),
+        }
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The incomplete file beside the place; `None` for a device or pipe.
+    pub(crate) fn partial_path(&self) -> Option<&Path> {
+        self.file
+            .replacement
+            .as_ref()
+            .map(|it| it.partial.as_path())
+    }
+
+    /// Writes the content, and puts the file in its place if that succeeds.
+    pub(crate) fn write(
+        self,
+        content: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+    ) -> Result<(), WriteError> {
+        let Self { path, file } = self;
+        let mut writer = BufWriter::with_capacity(1 << 16, &file.file);
+        let written = content(&mut writer).and_then(|()| writer.flush());
+        // What is still in the buffer after an error would be written, in vain, when it is dropped.
+        drop(writer.into_parts());
+        written
+            .and_then(|()| file.complete())
+            .map_err(|error| WriteError::new(&path, error))
+    }
+}
+
 /// An open file, whose content becomes that of the place when it is complete.
-pub(super) struct OutputFile {
-    pub(super) file: File,
+struct OutputFile {
+    file: File,
     /// `None` for a pipe or device, which is written directly.
     replacement: Option<Replacement>,
 }
 
 impl OutputFile {
     /// Opens a pipe or device, or creates a file beside the place.
-    pub(super) fn create(path: &Path) -> io::Result<Self> {
+    fn create(path: &Path) -> io::Result<Self> {
         // Links are followed here, and below.
         let present = match fs::metadata(path) {
             Ok(metadata) => Some(metadata),
@@ -49,13 +117,8 @@ impl OutputFile {
         })
     }
 
-    /// The incomplete file beside the place.
-    pub(super) fn partial_path(&self) -> Option<&Path> {
-        self.replacement.as_ref().map(|it| it.partial.as_path())
-    }
-
     /// Puts the file in its place.
-    pub(super) fn complete(self) -> io::Result<()> {
+    fn complete(self) -> io::Result<()> {
         let Some(replacement) = self.replacement else {
             return Ok(());
         };

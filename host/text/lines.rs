@@ -2,15 +2,17 @@
 
 use std::io::{self, Read};
 
-use super::Problem;
+use super::TextError;
 use super::gzip::GzipFault;
 
 /// Bytes of text in memory at a time. A line must be shorter; the format allows 1024 bytes.
 const CHUNK: usize = 1 << 18;
 
 /// The lines of a text, of which one chunk is in memory.
-pub(super) struct Lines<R> {
+pub(crate) struct Lines<R> {
     reader: R,
+    /// The first bytes of lines that are comments.
+    comments: &'static [u8],
     chunk: Box<[u8]>,
     /// The part of the chunk that is not yet returned as lines.
     start: usize,
@@ -20,9 +22,11 @@ pub(super) struct Lines<R> {
 }
 
 impl<R: Read> Lines<R> {
-    pub(super) fn new(reader: R) -> Self {
+    /// `comments` are the bytes that a comment may begin with.
+    pub(crate) fn new(reader: R, comments: &'static [u8]) -> Self {
         Self {
             reader,
+            comments,
             chunk: vec![0; CHUNK].into_boxed_slice(),
             start: 0,
             end: 0,
@@ -32,15 +36,15 @@ impl<R: Read> Lines<R> {
     }
 
     /// The number of the line last returned or failed at, counted from 1; 1 if there is none.
-    pub(super) fn number(&self) -> u64 {
+    pub(crate) fn number(&self) -> u64 {
         self.number.max(1)
     }
 
     /// The next line that is neither empty nor a comment, without its end.
-    pub(super) fn next_content(&mut self) -> Result<Option<Fields<'_>>, Problem> {
+    pub(crate) fn next_content(&mut self) -> Result<Option<Fields<'_>>, TextError> {
         while let Some((start, end)) = self.next_range()? {
             let first = self.chunk[start..end].trim_ascii_start().first();
-            if first.is_some_and(|&byte| byte != b'%') {
+            if first.is_some_and(|byte| !self.comments.contains(byte)) {
                 return Ok(Some(Fields(&self.chunk[start..end])));
             }
         }
@@ -48,13 +52,13 @@ impl<R: Read> Lines<R> {
     }
 
     /// The next line, whatever it is, without its end.
-    pub(super) fn next_line(&mut self) -> Result<Option<Fields<'_>>, Problem> {
+    pub(crate) fn next_line(&mut self) -> Result<Option<Fields<'_>>, TextError> {
         let range = self.next_range()?;
         Ok(range.map(|(start, end)| Fields(&self.chunk[start..end])))
     }
 
     /// Where the next line lies in the chunk.
-    fn next_range(&mut self) -> Result<Option<(usize, usize)>, Problem> {
+    fn next_range(&mut self) -> Result<Option<(usize, usize)>, TextError> {
         let mut searched = self.start;
         loop {
             let unsearched = &self.chunk[searched..self.end];
@@ -79,12 +83,12 @@ impl<R: Read> Lines<R> {
     }
 
     /// Moves what is left to the chunk's start and reads on behind it.
-    fn refill(&mut self) -> Result<(), Problem> {
+    fn refill(&mut self) -> Result<(), TextError> {
         self.chunk.copy_within(self.start..self.end, 0);
         self.end -= self.start;
         self.start = 0;
         if self.end == CHUNK {
-            return Err(Problem::LineTooLong { most: CHUNK });
+            return Err(TextError::LineTooLong { most: CHUNK });
         }
         let read = loop {
             match self.reader.read(&mut self.chunk[self.end..]) {
@@ -98,21 +102,21 @@ impl<R: Read> Lines<R> {
     }
 }
 
-fn problem(error: io::Error) -> Problem {
+fn problem(error: io::Error) -> TextError {
     match error.downcast::<GzipFault>() {
-        Ok(GzipFault::Corrupt(error)) => Problem::Gzip(error),
-        Ok(GzipFault::Ratio(most)) => Problem::GzipRatio { most },
-        Err(error) => Problem::Io(error),
+        Ok(GzipFault::Corrupt(error)) => TextError::Gzip(error),
+        Ok(GzipFault::Ratio(most)) => TextError::GzipRatio { most },
+        Err(error) => TextError::Io(error),
     }
 }
 
 /// What is left of a line, taken field by field; fields are separated by blanks.
 #[derive(Clone, Copy)]
-pub(super) struct Fields<'a>(&'a [u8]);
+pub(crate) struct Fields<'a>(&'a [u8]);
 
 impl<'a> Fields<'a> {
     /// What is left, without blanks around it.
-    pub(super) fn rest(self) -> &'a [u8] {
+    pub(crate) fn rest(self) -> &'a [u8] {
         self.0.trim_ascii()
     }
 }
@@ -152,7 +156,7 @@ mod tests {
     }
 
     fn numbered(text: &[u8]) -> Vec<(u64, Vec<u8>)> {
-        let mut lines = Lines::new(Slow(text, false));
+        let mut lines = Lines::new(Slow(text, false), b"%");
         let mut found = Vec::new();
         while let Some(fields) = lines.next_content().unwrap() {
             let line = fields.rest().to_vec();
@@ -176,7 +180,7 @@ mod tests {
         let line = |length: usize| [vec![b'x'; length], b"\n".to_vec()].concat();
         let lengths = [CHUNK / 3, CHUNK - 1, 1, CHUNK / 2, CHUNK / 2 + 7];
         let text: Vec<u8> = lengths.iter().flat_map(|&length| line(length)).collect();
-        let mut lines = Lines::new(&text[..]);
+        let mut lines = Lines::new(&text[..], b"%");
         for length in lengths {
             assert_eq!(lines.next_content().unwrap().unwrap().rest().len(), length);
         }
@@ -185,11 +189,11 @@ mod tests {
 
     #[test]
     fn a_line_without_end_is_an_error_at_its_number() {
-        let mut lines = Lines::new(b"a\n".chain(io::repeat(b'%')));
+        let mut lines = Lines::new(b"a\n".chain(io::repeat(b'%')), b"%");
         assert!(lines.next_content().unwrap().is_some());
         assert!(matches!(
             lines.next_content(),
-            Err(Problem::LineTooLong { most: CHUNK })
+            Err(TextError::LineTooLong { most: CHUNK })
         ));
         assert_eq!(lines.number(), 2);
     }

@@ -10,18 +10,20 @@ use safetensors::tensor::{Dtype, Metadata};
 use crate::quote::excerpt;
 use crate::scalar::{Scalar, decode};
 
+use super::SafetensorsProblem;
+
 /// The most bytes of a header, as the crate `safetensors` has it.
 const MAX_HEADER: u64 = 100_000_000;
 
 /// A file that is checked: each tensor's data has the length that its shape and type need.
-pub(super) struct Tensors {
+pub(crate) struct Tensors {
     metadata: Metadata,
     data: Vec<u8>,
 }
 
 /// Why a file could not be read.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum TensorsError {
+pub(crate) enum TensorsError {
     /// The system failed to read the file.
     #[error(transparent)]
     Io(#[from] io::Error),
@@ -65,7 +67,7 @@ pub(super) enum TensorsError {
 }
 
 /// Why a tensor is no array of floats.
-pub(super) enum ValuesError {
+pub(crate) enum ValuesError {
     /// Its elements are no floats.
     Type(Dtype),
     /// Its shape has more elements than an array can have.
@@ -74,9 +76,24 @@ pub(super) enum ValuesError {
     OutOfMemory(TryReserveError),
 }
 
+/// The error of a tensor that is no array of floats; `wrong` makes it of what was wanted and what was found.
+pub(super) fn no_values(
+    error: ValuesError,
+    wrong: impl Fn(&'static str, String) -> SafetensorsProblem,
+) -> SafetensorsProblem {
+    match error {
+        ValuesError::Type(found) => wrong("f16, bf16, f32 or f64", format!("{found:?}")),
+        ValuesError::Shape(shape) => {
+            let found = excerpt(format!("shape {shape:?}").as_bytes());
+            wrong("a shape that fits into memory", found)
+        }
+        ValuesError::OutOfMemory(error) => wrong("memory for it", error.to_string()),
+    }
+}
+
 impl Tensors {
     /// Reads a file. Memory is allocated for bytes that are there, not for those that the header declares.
-    pub(super) fn read(mut file: impl Read) -> Result<Self, TensorsError> {
+    pub(crate) fn read(mut file: impl Read) -> Result<Self, TensorsError> {
         let length = take(&mut file, 8)?;
         let Ok(length) = <[u8; 8]>::try_from(length.as_slice()) else {
             let found = length.len();
@@ -106,14 +123,14 @@ impl Tensors {
     }
 
     /// The names of all tensors, sorted.
-    pub(super) fn names(&self) -> Vec<String> {
+    pub(crate) fn names(&self) -> Vec<String> {
         let mut names = self.metadata.offset_keys();
         names.sort_unstable();
         names
     }
 
     /// The tensor's numbers, converted to `T`; `None` if there is no such tensor.
-    pub(super) fn values<T: Scalar>(&self, name: &str) -> Option<Result<ArrayD<T>, ValuesError>> {
+    pub(crate) fn values<T: Scalar>(&self, name: &str) -> Option<Result<ArrayD<T>, ValuesError>> {
         let info = self.metadata.info(name)?;
         let (start, end) = info.data_offsets;
         let data = &self.data[start..end];

@@ -1,21 +1,45 @@
 //! Triplets in any order to a matrix in CSR.
 
+use std::collections::TryReserveError;
+
 use sprs::CsMatI;
 
-use super::Problem;
-use super::entries::Triplet;
 use crate::scalar::Scalar;
+
+/// One entry, with row and column counted from 0.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Triplet<T> {
+    pub(crate) row: u32,
+    pub(crate) column: u32,
+    pub(crate) value: T,
+}
+
+/// Maximum number of rows: in `sprs`, the row pointer's length must fit u32.
+pub(crate) const MAX_ROWS: u32 = u32::MAX - 1;
+
+/// Maximum number of columns.
+pub(crate) const MAX_COLUMNS: u32 = u32::MAX;
+
+/// A matrix with more rows than a reader's limit needs one entry for every 16 rows.
+const ROWS_PER_ENTRY: u64 = 16;
+
+/// Maximum number of rows of a matrix with so many stored entries, where `max_sparse_rows` are allowed for any number.
+pub(crate) fn max_rows(entries: u64, max_sparse_rows: u32) -> u64 {
+    entries
+        .saturating_mul(ROWS_PER_ENTRY)
+        .max(max_sparse_rows.into())
+}
 
 /// The matrix of these entries. Entries with the same row and column are summed in the order given.
 ///
 /// # Panics
 ///
 /// If an entry lies outside the matrix, or there are more than `u32::MAX`.
-pub(super) fn by_rows<T: Scalar>(
+pub(crate) fn by_rows<T: Scalar>(
     rows: u32,
     columns: u32,
     triplets: &[Triplet<T>],
-) -> Result<CsMatI<T, u32, u32>, Problem> {
+) -> Result<CsMatI<T, u32, u32>, TryReserveError> {
     let rows = rows as usize;
     let mut row_pointer = row_pointer(rows, triplets)?;
     let mut indices = filled(triplets.len(), 0)?;
@@ -41,7 +65,7 @@ pub(super) fn by_rows<T: Scalar>(
 }
 
 /// Where each row starts, and one element more.
-fn row_pointer<T>(rows: usize, triplets: &[Triplet<T>]) -> Result<Vec<u32>, Problem> {
+fn row_pointer<T>(rows: usize, triplets: &[Triplet<T>]) -> Result<Vec<u32>, TryReserveError> {
     let mut pointer = filled(rows + 1, 0u32)?;
     for triplet in triplets {
         pointer[triplet.row as usize] += 1;
@@ -83,11 +107,10 @@ fn sort_and_sum<T: Scalar>(ends: &mut [u32], indices: &mut [u32], data: &mut [T]
     written
 }
 
-fn filled<T: Clone>(length: usize, value: T) -> Result<Vec<T>, Problem> {
+/// A vector of equal elements, or an error if there is no memory for it.
+pub(crate) fn filled<T: Clone>(length: usize, value: T) -> Result<Vec<T>, TryReserveError> {
     let mut vector = Vec::new();
-    vector
-        .try_reserve_exact(length)
-        .map_err(Problem::OutOfMemory)?;
+    vector.try_reserve_exact(length)?;
     vector.resize(length, value);
     Ok(vector)
 }

@@ -1,0 +1,99 @@
+//! A stream with what its waits and forks need.
+
+use super::driver::{Event, Stream};
+use super::side_streams::SideStreams;
+use crate::device::error::DriverError;
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+
+/// A stream that buffers and launches use.
+#[derive(Debug)]
+pub(in crate::device) struct CudaQueue {
+    stream: Stream,
+    /// Made when they are first wanted.
+    side: OnceLock<SideStreams>,
+    mark: Mutex<Mark>,
+}
+
+/// The event by which others wait for a stream.
+#[derive(Debug, Default)]
+struct Mark {
+    /// Recorded at each wait.
+    event: Option<Event>,
+    /// Whether the event was recorded after the stream's last work: the stream is not used any more.
+    ended: bool,
+}
+
+impl CudaQueue {
+    pub fn new(stream: Stream) -> Self {
+        Self {
+            stream,
+            side: OnceLock::new(),
+            mark: Mutex::default(),
+        }
+    }
+
+    pub fn stream(&self) -> &Stream {
+        &self.stream
+    }
+
+    /// Makes all later work of this stream wait for the work that `other` has so far.
+    pub fn wait_for(&self, other: &Self) -> Result<(), DriverError> {
+        let mark = other.marked()?;
+        if let Some(event) = &mark.event {
+            event.make_wait(&self.stream)?;
+            // A fork may be open, whose later launches are on these.
+            for stream in self.side.get().iter().flat_map(|side| side.streams()) {
+                event.make_wait(stream)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits on the host for the work that the stream has so far.
+    pub fn synchronize(&self) -> Result<(), DriverError> {
+        let mark = self.mark();
+        match &mark.event {
+            Some(event) if mark.ended => event.synchronize(),
+            _ => {
+                drop(mark);
+                self.stream.synchronize()
+            }
+        }
+    }
+
+    /// Gives up a stream of someone else: from now on others wait for an event after its last work, and not for the
+    /// stream, which may be destroyed.
+    pub fn end(&self) -> Result<(), DriverError> {
+        self.marked()?.ended = true;
+        Ok(())
+    }
+
+    /// The mark, recorded after all work so far.
+    fn marked(&self) -> Result<MutexGuard<'_, Mark>, DriverError> {
+        let mut mark = self.mark();
+        if !mark.ended {
+            let event = match mark.event.take() {
+                Some(event) => event,
+                None => Event::new(self.stream.context())?,
+            };
+            let recorded = event.record(&self.stream);
+            mark.event = Some(event);
+            recorded?;
+        }
+        Ok(mark)
+    }
+
+    fn mark(&self) -> MutexGuard<'_, Mark> {
+        // A panic cannot leave it half changed.
+        self.mark.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The streams for launches that may run at the same time.
+    pub fn side_streams(&self) -> Result<&SideStreams, DriverError> {
+        if let Some(side) = self.side.get() {
+            return Ok(side);
+        }
+        let side = SideStreams::new(self.stream.context())?;
+        Ok(self.side.get_or_init(|| side))
+    }
+}

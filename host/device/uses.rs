@@ -1,0 +1,97 @@
+//! Which queues use an allocation, so that one waits for the other.
+//!
+//! A queue that reads waits for the queue that has written. A queue that writes waits for all others. Whoever takes a
+//! pointer is about to launch what uses it, so nothing is noted when the launch is done: the borrow of the buffer lasts
+//! until then, and a later wait is for all that the other queue has by that time.
+
+use super::queue::Queue;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// How memory is used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Access {
+    Read,
+    Write,
+}
+
+/// The queues that have used an allocation.
+#[derive(Debug)]
+pub(super) struct Uses {
+    /// The number of the queue that has written last, if no other has read since; else 0.
+    only: AtomicU64,
+    users: Mutex<Users>,
+}
+
+/// The queues whose work must be done before anyone may write.
+#[derive(Clone, Debug)]
+pub(super) struct Users {
+    writer: Arc<Queue>,
+    /// Have read since, and waited for the writer first.
+    readers: Vec<Arc<Queue>>,
+}
+
+impl Uses {
+    /// Of an allocation by that queue.
+    pub fn new(queue: Arc<Queue>) -> Self {
+        Self {
+            only: AtomicU64::new(queue.number()),
+            users: Mutex::new(Users {
+                writer: queue,
+                readers: Vec::new(),
+            }),
+        }
+    }
+
+    /// Notes a use by `queue`, which waits for the others first.
+    pub fn order(&self, queue: &Arc<Queue>, access: Access) {
+        if self.only.load(Ordering::Relaxed) == queue.number() {
+            return;
+        }
+        // A panic cannot leave it half changed.
+        let mut users = self.users.lock().unwrap_or_else(PoisonError::into_inner);
+        match access {
+            Access::Read if users.has(queue) => {}
+            Access::Read => {
+                queue.wait_for(&users.writer);
+                users.readers.push(Arc::clone(queue));
+                self.only.store(0, Ordering::Relaxed);
+            }
+            Access::Write => {
+                users.make_wait(queue);
+                *users = Users {
+                    writer: Arc::clone(queue),
+                    readers: Vec::new(),
+                };
+                self.only.store(queue.number(), Ordering::Relaxed);
+            }
+        }
+    }
+
+    /// The queues that have used it.
+    pub fn into_users(self) -> Users {
+        self.users
+            .into_inner()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Users {
+    fn has(&self, queue: &Queue) -> bool {
+        self.all().any(|user| user.number() == queue.number())
+    }
+
+    /// All of them.
+    pub fn all(&self) -> impl Iterator<Item = &Arc<Queue>> {
+        std::iter::once(&self.writer).chain(&self.readers)
+    }
+
+    /// Makes `queue` wait for the others.
+    pub fn make_wait(&self, queue: &Queue) {
+        for user in self.all() {
+            if user.number() != queue.number() {
+                queue.wait_for(user);
+            }
+        }
+    }
+}

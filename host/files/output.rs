@@ -1,0 +1,120 @@
+//! A place for a matrix, opened before the matrix is there.
+
+use std::path::Path;
+
+use ndarray::ArrayView2;
+use sprs::CsMatViewI;
+
+use super::{FileError, Format};
+use crate::edge_list::{Separator, write_entries};
+use crate::npy::write_array;
+use crate::npz::write_members;
+use crate::output::WriteError;
+use crate::safetensors::write_tensor;
+use crate::scalar::Scalar;
+use crate::{matrix_market, output};
+
+/// The name of the tensor in a safetensors file.
+const TENSOR: &str = "matrix";
+
+/// A place that a matrix will be written to, opened before a long computation.
+///
+/// The file is written under another name in the same directory and renamed when it is complete. Thus the place never
+/// holds half a matrix. A file that was there is replaced and passes on its mode; symbolic links are followed. A device
+/// or named pipe is not replaced: the matrix is written into it. Dropped without a matrix, it changes nothing.
+pub struct Output {
+    place: output::Output,
+    format: Format,
+    compressed: bool,
+}
+
+impl Output {
+    /// Opens a place for a sparse matrix.
+    ///
+    /// # Errors
+    ///
+    /// A name that no format of sparse matrices has; a directory or socket; a place that the user may not write.
+    pub fn sparse(path: impl AsRef<Path>) -> Result<Self, FileError> {
+        Self::create(path.as_ref(), true)
+    }
+
+    /// Opens a place for a dense matrix.
+    ///
+    /// # Errors
+    ///
+    /// As for [`sparse`](Self::sparse).
+    pub fn dense(path: impl AsRef<Path>) -> Result<Self, FileError> {
+        Self::create(path.as_ref(), false)
+    }
+
+    fn create(path: &Path, sparse: bool) -> Result<Self, FileError> {
+        let (format, compressed) = Format::of_kind(path, sparse)?;
+        Ok(Self {
+            place: output::Output::create(path)?,
+            format,
+            compressed,
+        })
+    }
+
+    /// The incomplete file in the same directory; `None` for a device or named pipe. A program that handles signals
+    /// removes it before it exits.
+    pub fn partial_path(&self) -> Option<&Path> {
+        self.place.partial_path()
+    }
+
+    /// Writes a sparse matrix.
+    ///
+    /// # Errors
+    ///
+    /// If the file cannot be written or renamed. The incomplete file is removed.
+    ///
+    /// # Panics
+    ///
+    /// If the place is one for a dense matrix.
+    pub fn write_sparse<T: Scalar>(
+        self,
+        matrix: CsMatViewI<'_, T, u32, u32>,
+    ) -> Result<(), FileError> {
+        assert!(self.format.is_sparse(), "the place is for a dense matrix");
+        let Self {
+            place,
+            format,
+            compressed,
+        } = self;
+        let separator = Separator::of(place.path());
+        place.write(|file| match format {
+            Format::Npz => write_members(file, matrix),
+            Format::EdgeList => write_entries(file, separator, compressed, matrix),
+            _ => matrix_market::write(file, compressed, matrix),
+        })?;
+        Ok(())
+    }
+
+    /// Writes a dense matrix. In a safetensors file its name is `matrix`.
+    ///
+    /// # Errors
+    ///
+    /// If the file cannot be written or renamed. The incomplete file is removed.
+    ///
+    /// # Panics
+    ///
+    /// If the place is one for a sparse matrix.
+    pub fn write_dense<T: Scalar>(self, matrix: ArrayView2<'_, T>) -> Result<(), FileError> {
+        assert!(!self.format.is_sparse(), "the place is for a sparse matrix");
+        let format = self.format;
+        self.place.write(|file| match format {
+            Format::Safetensors => write_tensor(file, TENSOR, matrix),
+            _ => write_array(file, matrix),
+        })?;
+        Ok(())
+    }
+}
+
+/// Writes a file of any format whole, or not at all, as [`Output`] does.
+///
+/// # Errors
+///
+/// If the file cannot be created, written or renamed. The incomplete file is removed.
+pub fn write_bytes(path: impl AsRef<Path>, bytes: &[u8]) -> Result<(), WriteError> {
+    output::Output::create(path.as_ref())?.write(|file| file.write_all(bytes))
+}

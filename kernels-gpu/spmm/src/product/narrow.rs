@@ -1,0 +1,211 @@
+//! A warp multiplies a run of nonzeros into shared memory, then adds up the products of each row: for few features.
+//!
+//! Changes from `vector`: there, a sub-warp of 8 lanes takes one nonzero after the other. With one feature, seven of
+//! its lanes would idle. Here a nonzero has only as many lanes as its row of X has vectors, one for up to four
+//! features. The lanes of a warp take consecutive nonzeros, wherever the rows end:
+//!
+//! ```text
+//! 1 feature, rows of 3, 2 and 5 nonzeros:    lane    0  1  2    3  4    5  6  7  8  9
+//! products, in shared memory                        p0 p1 p2 | p3 p4 | p5 p6 p7 p8 p9
+//! row sums                                   lane    0          1       2
+//! ```
+//!
+//! 1. *Products.* Each lane loads columns and values, coalesced, then gathers its elements of X. Eight gathers of each
+//!    lane are in flight, whatever the lengths of the rows.
+//! 2. *Row sums.* A few lanes add up a short row, the whole warp a long one. Neighbouring lanes write neighbouring
+//!    rows of Y.
+//!
+//! A nonzero costs its column (4 B), its value, and a sector of X (32 B) from the L2 cache if the L1 cache lacks it.
+//! The parts of rows that [tasks](crate::product::tasks) split are joined by the warp that stores the last of them, in
+//! the order of the parts. So a product is one launch, with the same bits in every run.
+//!
+//! Sources: CSR-stream (Greathouse and Daga, "Efficient Sparse Matrix-Vector Multiplication on GPUs Using the CSR
+//! Storage Format", SC 2014, section IV); equal tasks as in merge path (Merrill and Garland, SC 2016).
+
+mod lane_groups;
+mod split_rows;
+mod walk;
+
+use crate::product::reduction::{Greatest, Reducer, Reduction, Total};
+use crate::product::scaling::Scaling;
+use crate::{EpilogueKind, ItemKind, Items, LaunchShape};
+use cuda_std::prelude::*;
+use cuda_std::warp::WARP_SIZE;
+use lane_groups::LaneGroups;
+use split_rows::SplitRow;
+use walk::Walk;
+use warprow_kernels_matrix::{Csr, Dense, DenseMut};
+use warprow_kernels_matrix::{Operand, SumOf};
+
+/// What it does, in one line.
+pub const SUMMARY: &str =
+    "for few features: a warp multiplies a run of nonzeros into shared memory, then adds up its rows";
+
+/// The rung that it continues.
+pub const PARENT: Option<crate::SpmmKernel> = Some(crate::SpmmKernel::Vector);
+
+/// It wants a task for each warp.
+pub const ITEMS: ItemKind = ItemKind::WarpTasks;
+
+/// It takes maxima and minima too.
+pub const HAS_EXTREMA: bool = true;
+
+/// The most features for which it is the default.
+pub const MAX_FEATURES: u32 = 16;
+
+/// Nonzeros of a row in a chunk up to which a few lanes add them up, one after the other.
+pub const LONG_ROW: u32 = 32;
+
+/// The most nonzeros of a lane whose loads are in flight together.
+pub const MAX_LOADS: u32 = 8;
+
+/// Warps in a block. They share nothing.
+const WARPS: u32 = 4;
+
+/// Neighbouring features that a lane has: the most that a row of X is a multiple of.
+fn width<T: Operand>(features: u32, reduction: Reduction) -> u32 {
+    let widths: &[u32] = match (reduction.is_extremum(), size_of::<T>()) {
+        (true, _) => &[1],
+        (false, 4) => &[4, 2, 1],
+        (false, 8) => &[2, 1],
+        (false, _) => &[4, 1],
+    };
+    let fits = |width: &&u32| features.is_multiple_of(**width);
+    *widths.iter().find(fits).unwrap_or(&1)
+}
+
+/// Nonzeros of a lane whose loads are in flight together.
+fn loads<T: Operand>(width: u32) -> u32 {
+    if width as usize * size_of::<T::Sum>() > 8 {
+        4
+    } else {
+        MAX_LOADS
+    }
+}
+
+/// Nonzeros that a warp takes at a time, for so many features.
+pub fn nonzeros_of_chunk<T: Operand>(features: u32, reduction: Reduction) -> u32 {
+    let width = width::<T>(features, reduction);
+    WARP_SIZE / lane_groups::lanes(features, width) * loads::<T>(width)
+}
+
+/// A warp for each task.
+pub fn launch<T: Operand>(
+    shape: LaunchShape,
+    reduction: Reduction,
+    _: EpilogueKind,
+) -> LaunchConfig {
+    let width = width::<T>(shape.features, reduction);
+    let products = lane_groups::padded_products::<T::Sum>(width, loads::<T>(width));
+    let bytes = WARPS * products * size_of::<T::Sum>() as u32;
+    LaunchConfig::new(shape.items.div_ceil(WARPS), WARPS * WARP_SIZE).shared_bytes(bytes)
+}
+
+/// The handle of the kernel for the shape's variant.
+#[cfg(not(target_arch = "nvptx64"))]
+pub fn handle<T: Operand>(
+    shape: LaunchShape,
+    reduction: Reduction,
+    _: EpilogueKind,
+) -> Kernel<crate::GeneralArguments<T>> {
+    let width = width::<T>(shape.features, reduction);
+    match (width, loads::<T>(width)) {
+        _ if reduction.is_extremum() => narrow_max::<T, 1, 8>(),
+        (1, _) => narrow::<T, 1, 8>(),
+        (2, 8) => narrow::<T, 2, 8>(),
+        (2, _) => narrow::<T, 2, 4>(),
+        (_, _) => narrow::<T, 4, 4>(),
+    }
+}
+
+/// `Y[row, j] = alpha * sum of A[row, col] * X[col, j] + beta * Y[row, j]`, a warp for a task.
+///
+/// A nonzero costs a warp its column (4 B), its value and its row of X, and a product that is written to shared memory
+/// and read from there once.
+///
+/// # Safety
+///
+/// The matrices are what their fields say, columns below `a.cols`; `x` is `a.cols` x n, `y` `a.rows` x n, n at least 1
+/// and a multiple of `WIDTH`, a row of X smaller than 4 GiB, apart from each other; y holds numbers if beta is not 0;
+/// `items` are tasks, with two rows of partial sums for each and a number of arrivals, which is 0.
+#[kernel(
+    name = "spmm_narrow",
+    T = [f32], WIDTH = [1, 2], LOADS = [8];
+    T = [f32], WIDTH = [4], LOADS = [4];
+    T = [f64], WIDTH = [1], LOADS = [8];
+    T = [f64], WIDTH = [2], LOADS = [4];
+    T = [f16, bf16], WIDTH = [1], LOADS = [8];
+    T = [f16, bf16], WIDTH = [4], LOADS = [4]
+)]
+pub unsafe fn narrow<T: Operand, const WIDTH: usize, const LOADS: usize>(
+    a: Csr<SumOf<T>>,
+    x: Dense<T>,
+    y: DenseMut<T>,
+    items: Items<SumOf<T>>,
+    scaling: Scaling<SumOf<T>>,
+) {
+    // SAFETY: `reduce_rows` wants what this kernel wants.
+    unsafe { reduce_rows::<T, Total, WIDTH, LOADS>(a, x, y, items, scaling) };
+}
+
+/// As [`narrow`], with the greatest product of a row in the place of the sum.
+///
+/// # Safety
+///
+/// That of [`narrow`].
+#[kernel(name = "spmm_narrow_max", T = [f32, f64, f16, bf16], WIDTH = [1], LOADS = [8])]
+pub unsafe fn narrow_max<T: Operand, const WIDTH: usize, const LOADS: usize>(
+    a: Csr<SumOf<T>>,
+    x: Dense<T>,
+    y: DenseMut<T>,
+    items: Items<SumOf<T>>,
+    scaling: Scaling<SumOf<T>>,
+) {
+    // SAFETY: `reduce_rows` wants what this kernel wants.
+    unsafe { reduce_rows::<T, Greatest, WIDTH, LOADS>(a, x, y, items, scaling) };
+}
+
+/// The task of a warp, one tile of features after the other; then the split rows whose last part it has stored.
+///
+/// # Safety
+///
+/// The contract of the kernel that calls it.
+#[inline(always)]
+unsafe fn reduce_rows<T: Operand, R: Reducer, const WIDTH: usize, const LOADS: usize>(
+    a: Csr<SumOf<T>>,
+    x: Dense<T>,
+    y: DenseMut<T>,
+    items: Items<SumOf<T>>,
+    scaling: Scaling<SumOf<T>>,
+) {
+    let warp_in_block = thread::thread_idx_x() / WARP_SIZE;
+    let task = thread::block_idx_x() * WARPS + warp_in_block;
+    if task >= items.count {
+        return;
+    }
+    let groups = LaneGroups::new(x.cols, WIDTH as u32);
+    let of_warp = lane_groups::padded_products::<T::Sum>(WIDTH as u32, LOADS as u32);
+    let products = shared::dynamic_shared_mem().offset((warp_in_block * of_warp) as usize);
+    // SAFETY: the task is one of the items, all lanes of its warp are here, and the products are this warp's alone.
+    unsafe {
+        let mut split = SplitRow::both_of(&a, &items, task);
+        let mut first_feature = 0;
+        while first_feature < x.cols as usize {
+            let mut walk = Walk::<T, R, WIDTH, LOADS>::start(
+                (&a, &x, &y),
+                (&items, &scaling),
+                (groups, products),
+                (task, first_feature),
+            );
+            walk.stream();
+            walk.store_tail();
+            first_feature += groups.lanes() as usize * WIDTH;
+        }
+        for row in &mut split {
+            row.arrive(&items);
+        }
+        for row in split {
+            row.join::<T, R, WIDTH>(&y, &items, &scaling, groups);
+        }
+    }
+}
