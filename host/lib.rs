@@ -103,7 +103,7 @@ pub use spgemm::{
     Spgemm, SpgemmElement, SpgemmKernel, SpgemmOptions, SpgemmProduct, SpgemmTuning, spgemm,
 };
 #[cfg(feature = "spmm")]
-pub use spmm::{Reduction, RowOrder, Spmm, SpmmElement, SpmmKernel, SpmmOptions, SpmmTuning};
+pub use spmm::{Reduction, RowOrder, Spmm, SpmmElement, SpmmKernel, SpmmOptions, SpmmTuning, Spmv};
 
 /// Tests the code of the README.
 #[cfg(doctest)]

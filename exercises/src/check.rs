@@ -50,7 +50,13 @@ fn memory(
     counters: Option<CounterOptions>,
 ) -> EmulatedMemory {
     // One worker, so that a schedule depends on its seed alone.
-    EmulatedMemory::new(Options::new().workers(NonZeroUsize::new(1)).max_steps(NonZeroU64::new(exercise.description.max_steps)).schedule(schedule).counters(counters))
+    EmulatedMemory::new(
+        Options::new()
+            .workers(NonZeroUsize::new(1))
+            .max_steps(NonZeroU64::new(exercise.description.max_steps))
+            .schedule(schedule)
+            .counters(counters),
+    )
 }
 
 /// Runs a case and counts what its launches do.

@@ -11,6 +11,7 @@ mod plan;
 mod planning;
 mod product;
 mod run;
+mod spmv;
 mod values;
 
 use crate::csr::DeviceCsr;
@@ -20,6 +21,7 @@ use items::PlannedItems;
 pub use options::{RowOrder, SpmmElement, SpmmOptions, SpmmTuning};
 use plan::Choices;
 use plan::order::OrderedRows;
+pub use spmv::Spmv;
 use std::fmt;
 use std::time::Duration;
 use values::ValueOrder;

@@ -8,7 +8,7 @@ use std::fmt::Debug;
 use std::ops::Range;
 use support::devices;
 use warprow::CsrMatrix;
-use warprow::spgemm::{SpgemmElement, SpgemmOptions};
+use warprow::spgemm::SpgemmElement;
 
 /// Rows of runs.
 fn runs(count: u32, run: impl Fn(u32) -> Range<u32>) -> Vec<Vec<u32>> {

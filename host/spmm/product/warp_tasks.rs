@@ -13,21 +13,27 @@ use warprow_kernels::spmm::product::tasks::step_of;
 use warprow_kernels::spmm::{Items, LargeItems};
 
 /// Warps that a multiprocessor runs at the same time, as the kernel's registers allow.
-const RESIDENT_WARPS: u64 = 40;
+const RESIDENT_WARPS: u64 = 32;
 
-/// Minimum number of steps of a task, if the caller does not ask for a size: fewer cost more for the task's start.
-const MIN_TASK_SIZE: u64 = 64;
+/// Tasks for each of these warps: the more, the better the others balance a long one.
+const TASKS_PER_WARP: u64 = 4;
+
+/// Minimum and maximum number of steps of a task, if the caller does not ask for a size. Small tasks cost more for
+/// their start, and split more rows.
+const MIN_TASK_SIZE: u64 = 512;
+const MAX_TASK_SIZE: u64 = 4096;
 
 /// Maximum number of chunks of a task: with more, the device waits for the last ones.
-const MAX_CHUNKS: u64 = 8;
+const MAX_CHUNKS: u64 = 32;
 
-/// Steps of a task, for warps that take `chunk` nonzeros at a time. One chunk each if all tasks can run at the same
-/// time; else as many as leave each warp one task, but not too many.
+/// Rows of more nonzeros than so many tasks have steps are split.
+const TASKS_OF_LONGEST_ROW: u32 = 2;
+
+/// Steps of a task, for warps that take `chunk` nonzeros at a time.
 fn task_size(steps: u64, warps: u64, chunk: u32) -> u32 {
-    let chunk = u64::from(chunk);
-    let most = (MAX_CHUNKS * chunk).max(MIN_TASK_SIZE);
-    let size = steps.div_ceil(warps.max(1));
-    size.clamp(chunk.max(MIN_TASK_SIZE), most) as u32
+    let most = (MAX_CHUNKS * u64::from(chunk)).clamp(MIN_TASK_SIZE, MAX_TASK_SIZE);
+    let size = steps / (warps * TASKS_PER_WARP).max(1);
+    size.clamp(MIN_TASK_SIZE, most) as u32
 }
 
 /// The tasks of a matrix.
@@ -53,7 +59,8 @@ impl<E: SpmmElement> WarpTasks<E> {
         let size = requested
             .unwrap_or_else(|| task_size(step_of(a.rows, a.nonzeros()), warps, chunk))
             .max(1);
-        let starts = TaskStarts::new(rows, size, size)?;
+        let longest = size.saturating_mul(TASKS_OF_LONGEST_ROW);
+        let starts = TaskStarts::new(rows, size, longest)?;
         Ok(Self {
             arrivals: Mutex::new(a.device().zeros(starts.count as usize)?),
             partial_sums: Scratch::new(a.device()),
@@ -67,14 +74,16 @@ impl<E: SpmmElement> WarpTasks<E> {
     }
 
     /// The maximum number of roundings between a product and the sum of its row of `terms` nonzeros, in a run whose
-    /// warps take `chunk` nonzeros at a time: a chunk's by a group of lanes or by all, then the chunks of a task, then
-    /// the tasks.
+    /// warps take `chunk` nonzeros at a time. A lane adds up to [`narrow::LOADS`] products of a chunk one after the
+    /// other, for all chunks of a row or of its part in a task; a tree joins the lanes, another one the parts.
     pub fn summation_depth(&self, terms: usize, chunk: u32) -> usize {
+        const TREE: usize = 5;
         let (size, chunk) = (self.starts.size as usize, chunk as usize);
-        let of_chunk = narrow::LONG_ROW as usize + 1;
+        let longest = size.saturating_mul(TASKS_OF_LONGEST_ROW as usize);
+        let chunks = longest.div_ceil(chunk) + 1;
         let parts = terms / size + 2;
-        let groups = (chunk / narrow::MAX_LOADS as usize).max(1);
-        of_chunk + size / chunk + 2 + parts.div_ceil(groups) + 5
+        let parts_of_lane = parts.div_ceil(chunk / narrow::LOADS);
+        1 + narrow::LOADS * chunks + 2 * TREE + parts_of_lane + TREE
     }
 
     /// Launches the kernel. It joins the parts of split rows itself.
@@ -116,12 +125,12 @@ mod tests {
     use super::task_size;
 
     #[test]
-    fn a_warp_has_one_task_and_a_task_a_few_chunks() {
-        assert_eq!(task_size(1_000_000, 5_000, 256), 256, "the least");
-        assert_eq!(task_size(2_000_000, 5_000, 256), 400);
-        assert_eq!(task_size(1 << 40, 5_000, 256), 2048, "the most");
-        assert_eq!(task_size(0, 5_000, 32), 64);
-        assert_eq!(task_size(0, 0, 4), 64);
-        assert_eq!(task_size(1 << 40, 5_000, 4), 64);
+    fn a_warp_has_a_few_tasks_and_a_task_not_too_many_chunks() {
+        assert_eq!(task_size(1_000_000, 5_000, 256), 512, "the least");
+        assert_eq!(task_size(20_000_000, 5_000, 256), 1000);
+        assert_eq!(task_size(1 << 40, 5_000, 256), 4096, "the most");
+        assert_eq!(task_size(1 << 40, 5_000, 64), 2048);
+        assert_eq!(task_size(1 << 40, 5_000, 8), 512);
+        assert_eq!(task_size(0, 0, 8), 512);
     }
 }

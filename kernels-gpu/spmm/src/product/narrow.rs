@@ -22,6 +22,7 @@
 //! Sources: CSR-stream (Greathouse and Daga, "Efficient Sparse Matrix-Vector Multiplication on GPUs Using the CSR
 //! Storage Format", SC 2014, section IV); equal tasks as in merge path (Merrill and Garland, SC 2016).
 
+mod chunk;
 mod lane_groups;
 mod split_rows;
 mod walk;
@@ -30,9 +31,10 @@ use crate::product::reduction::{Greatest, Reducer, Reduction, Total};
 use crate::product::scaling::Scaling;
 use crate::{EpilogueKind, ItemKind, Items, LaunchShape};
 use cuda_std::prelude::*;
+use chunk::bytes_of_warp;
+pub use chunk::LOADS;
 use cuda_std::warp::WARP_SIZE;
 use lane_groups::LaneGroups;
-use split_rows::SplitRow;
 use walk::Walk;
 use warprow_kernels_matrix::{Csr, Dense, DenseMut};
 use warprow_kernels_matrix::{Operand, SumOf};
@@ -53,12 +55,6 @@ pub const HAS_EXTREMA: bool = true;
 /// The most features for which it is the default.
 pub const MAX_FEATURES: u32 = 16;
 
-/// Nonzeros of a row in a chunk up to which a few lanes add them up, one after the other.
-pub const LONG_ROW: u32 = 32;
-
-/// The most nonzeros of a lane whose loads are in flight together.
-pub const MAX_LOADS: u32 = 8;
-
 /// Warps in a block. They share nothing.
 const WARPS: u32 = 4;
 
@@ -74,19 +70,10 @@ fn width<T: Operand>(features: u32, reduction: Reduction) -> u32 {
     *widths.iter().find(fits).unwrap_or(&1)
 }
 
-/// Nonzeros of a lane whose loads are in flight together.
-fn loads<T: Operand>(width: u32) -> u32 {
-    if width as usize * size_of::<T::Sum>() > 8 {
-        4
-    } else {
-        MAX_LOADS
-    }
-}
-
 /// Nonzeros that a warp takes at a time, for so many features.
 pub fn nonzeros_of_chunk<T: Operand>(features: u32, reduction: Reduction) -> u32 {
     let width = width::<T>(features, reduction);
-    WARP_SIZE / lane_groups::lanes(features, width) * loads::<T>(width)
+    WARP_SIZE / lane_groups::lanes(features, width) * LOADS as u32
 }
 
 /// A warp for each task.
@@ -96,8 +83,7 @@ pub fn launch<T: Operand>(
     _: EpilogueKind,
 ) -> LaunchConfig {
     let width = width::<T>(shape.features, reduction);
-    let products = lane_groups::padded_products::<T::Sum>(width, loads::<T>(width));
-    let bytes = WARPS * products * size_of::<T::Sum>() as u32;
+    let bytes = WARPS * bytes_of_warp::<T::Sum>(width);
     LaunchConfig::new(shape.items.div_ceil(WARPS), WARPS * WARP_SIZE).shared_bytes(bytes)
 }
 
@@ -108,13 +94,11 @@ pub fn handle<T: Operand>(
     reduction: Reduction,
     _: EpilogueKind,
 ) -> Kernel<crate::GeneralArguments<T>> {
-    let width = width::<T>(shape.features, reduction);
-    match (width, loads::<T>(width)) {
-        _ if reduction.is_extremum() => narrow_max::<T, 1, 8>(),
-        (1, _) => narrow::<T, 1, 8>(),
-        (2, 8) => narrow::<T, 2, 8>(),
-        (2, _) => narrow::<T, 2, 4>(),
-        (_, _) => narrow::<T, 4, 4>(),
+    match width::<T>(shape.features, reduction) {
+        _ if reduction.is_extremum() => narrow_max::<T, 1>(),
+        1 => narrow::<T, 1>(),
+        2 => narrow::<T, 2>(),
+        _ => narrow::<T, 4>(),
     }
 }
 
@@ -130,14 +114,11 @@ pub fn handle<T: Operand>(
 /// `items` are tasks, with two rows of partial sums for each and a number of arrivals, which is 0.
 #[kernel(
     name = "spmm_narrow",
-    T = [f32], WIDTH = [1, 2], LOADS = [8];
-    T = [f32], WIDTH = [4], LOADS = [4];
-    T = [f64], WIDTH = [1], LOADS = [8];
-    T = [f64], WIDTH = [2], LOADS = [4];
-    T = [f16, bf16], WIDTH = [1], LOADS = [8];
-    T = [f16, bf16], WIDTH = [4], LOADS = [4]
+    T = [f32, f64, f16, bf16], WIDTH = [1];
+    T = [f32, f64], WIDTH = [2];
+    T = [f32, f16, bf16], WIDTH = [4]
 )]
-pub unsafe fn narrow<T: Operand, const WIDTH: usize, const LOADS: usize>(
+pub unsafe fn narrow<T: Operand, const WIDTH: usize>(
     a: Csr<SumOf<T>>,
     x: Dense<T>,
     y: DenseMut<T>,
@@ -145,7 +126,7 @@ pub unsafe fn narrow<T: Operand, const WIDTH: usize, const LOADS: usize>(
     scaling: Scaling<SumOf<T>>,
 ) {
     // SAFETY: `reduce_rows` wants what this kernel wants.
-    unsafe { reduce_rows::<T, Total, WIDTH, LOADS>(a, x, y, items, scaling) };
+    unsafe { reduce_rows::<T, Total, WIDTH>(a, x, y, items, scaling) };
 }
 
 /// As [`narrow`], with the greatest product of a row in the place of the sum.
@@ -153,8 +134,8 @@ pub unsafe fn narrow<T: Operand, const WIDTH: usize, const LOADS: usize>(
 /// # Safety
 ///
 /// That of [`narrow`].
-#[kernel(name = "spmm_narrow_max", T = [f32, f64, f16, bf16], WIDTH = [1], LOADS = [8])]
-pub unsafe fn narrow_max<T: Operand, const WIDTH: usize, const LOADS: usize>(
+#[kernel(name = "spmm_narrow_max", T = [f32, f64, f16, bf16], WIDTH = [1])]
+pub unsafe fn narrow_max<T: Operand, const WIDTH: usize>(
     a: Csr<SumOf<T>>,
     x: Dense<T>,
     y: DenseMut<T>,
@@ -162,7 +143,7 @@ pub unsafe fn narrow_max<T: Operand, const WIDTH: usize, const LOADS: usize>(
     scaling: Scaling<SumOf<T>>,
 ) {
     // SAFETY: `reduce_rows` wants what this kernel wants.
-    unsafe { reduce_rows::<T, Greatest, WIDTH, LOADS>(a, x, y, items, scaling) };
+    unsafe { reduce_rows::<T, Greatest, WIDTH>(a, x, y, items, scaling) };
 }
 
 /// The task of a warp, one tile of features after the other; then the split rows whose last part it has stored.
@@ -171,7 +152,7 @@ pub unsafe fn narrow_max<T: Operand, const WIDTH: usize, const LOADS: usize>(
 ///
 /// The contract of the kernel that calls it.
 #[inline(always)]
-unsafe fn reduce_rows<T: Operand, R: Reducer, const WIDTH: usize, const LOADS: usize>(
+unsafe fn reduce_rows<T: Operand, R: Reducer, const WIDTH: usize>(
     a: Csr<SumOf<T>>,
     x: Dense<T>,
     y: DenseMut<T>,
@@ -184,28 +165,24 @@ unsafe fn reduce_rows<T: Operand, R: Reducer, const WIDTH: usize, const LOADS: u
         return;
     }
     let groups = LaneGroups::new(x.cols, WIDTH as u32);
-    let of_warp = lane_groups::padded_products::<T::Sum>(WIDTH as u32, LOADS as u32);
-    let products = shared::dynamic_shared_mem().offset((warp_in_block * of_warp) as usize);
+    let bytes = bytes_of_warp::<T::Sum>(WIDTH as u32);
+    let room = shared::dynamic_shared_mem().offset_bytes(warp_in_block * bytes);
     // SAFETY: the task is one of the items, all lanes of its warp are here, and the products are this warp's alone.
     unsafe {
-        let mut split = SplitRow::both_of(&a, &items, task);
-        let mut first_feature = 0;
+        let (mut first_feature, mut has_parts) = (0, false);
         while first_feature < x.cols as usize {
-            let mut walk = Walk::<T, R, WIDTH, LOADS>::start(
+            let mut walk = Walk::<T, R, WIDTH>::start(
                 (&a, &x, &y),
                 (&items, &scaling),
-                (groups, products),
+                (groups, room),
                 (task, first_feature),
             );
             walk.stream();
-            walk.store_tail();
+            has_parts = walk.store_parts();
             first_feature += groups.lanes() as usize * WIDTH;
         }
-        for row in &mut split {
-            row.arrive(&items);
-        }
-        for row in split {
-            row.join::<T, R, WIDTH>(&y, &items, &scaling, groups);
+        if has_parts {
+            split_rows::finish::<T, R, WIDTH>((&a, &y), (&items, &scaling), groups, task);
         }
     }
 }

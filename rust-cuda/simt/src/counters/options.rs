@@ -1,6 +1,6 @@
 //! What an emulator counts.
 
-use super::hardware::Hardware;
+use crate::counters::hardware::Hardware;
 
 /// Maximum number of warps that a launch traces.
 pub const MAX_TRACES: usize = 8;

@@ -1,10 +1,9 @@
-//! How the lanes of a warp share its nonzeros, and where their products lie in shared memory.
+//! How the lanes of a warp share its nonzeros.
 
+use crate::product::reduction::Reducer;
+use core::array;
 use cuda_std::prelude::*;
-use cuda_std::warp::WARP_SIZE;
-
-/// Bytes of all banks of shared memory.
-const ALL_BANKS: u32 = 128;
+use cuda_std::warp::{FULL_MASK, WARP_SIZE};
 
 /// The lanes of a nonzero: a power of two, enough for the vectors of a row of X, or all of a warp.
 pub(super) const fn lanes(features: u32, width: u32) -> u32 {
@@ -56,6 +55,12 @@ impl LaneGroups {
         warp::lane_id() & (self.lanes() - 1)
     }
 
+    /// The group of a lane.
+    #[inline(always)]
+    pub fn of_lane(self, lane: u32) -> u32 {
+        lane >> self.shift
+    }
+
     /// The first lane of a group.
     #[inline(always)]
     pub fn first_lane(self, group: u32) -> u32 {
@@ -67,23 +72,22 @@ impl LaneGroups {
     pub fn count_in(self, ballot: u32) -> u32 {
         ballot.count_ones() >> self.shift
     }
-
-    /// Where the lane's vector of product `k` lies, in elements. After every 128 bytes of products one vector stays
-    /// free. So lanes that read the first products of equally long rows read different banks.
-    #[inline(always)]
-    pub fn place<S: Element, const WIDTH: usize>(self, k: u32) -> usize {
-        let vector = (k << self.shift) | self.vector();
-        padded::<S>(vector, WIDTH as u32) as usize * WIDTH
-    }
 }
 
-/// The place of a vector among vectors with gaps.
+/// The groups' parts joined, in all groups.
 #[inline(always)]
-const fn padded<S: Element>(vector: u32, width: u32) -> u32 {
-    vector + vector / (ALL_BANKS / (width * size_of::<S>() as u32))
-}
-
-/// Elements of shared memory that a warp has for the products of `loads` vectors of each lane.
-pub(super) const fn padded_products<S: Element>(width: u32, loads: u32) -> u32 {
-    padded::<S>(loads * WARP_SIZE, width) * width
+pub(super) fn join_groups<S: Real, R: Reducer, const WIDTH: usize>(
+    groups: LaneGroups,
+    part: [S; WIDTH],
+) -> [S; WIDTH] {
+    let mut joined = part;
+    let mut distance = groups.lanes();
+    while distance < WARP_SIZE {
+        joined = array::from_fn(|k| {
+            let other = warp::shfl_xor(FULL_MASK, joined[k], distance, WARP_SIZE);
+            R::join(joined[k], other)
+        });
+        distance *= 2;
+    }
+    joined
 }
