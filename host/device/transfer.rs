@@ -2,8 +2,8 @@
 
 use super::error::DeviceError;
 #[cfg(cuda)]
-use super::uses::Access;
-use super::{Backend, Device, DeviceSlice, DeviceSliceMut};
+use super::{Backend, uses::Access};
+use super::{Device, DeviceSlice, DeviceSliceMut};
 use cuda_std::element::Element;
 
 impl Device {

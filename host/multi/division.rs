@@ -6,6 +6,7 @@ use super::partition::{Owners, Part, Partition, RowCuts, Work};
 use crate::csr::CsrMatrix;
 use crate::device::Device;
 use crate::scalar::Scalar;
+use crate::setters::setters;
 use crate::spmm::{RowOrder, SpmmError};
 use rayon::prelude::*;
 use sprs::{CsMatI, CsMatViewI};
@@ -36,6 +37,7 @@ pub enum OperandRows {
 
 /// How a matrix is divided.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct DivisionOptions {
     /// How rows are divided.
     pub distribution: Distribution,
@@ -45,6 +47,18 @@ pub struct DivisionOptions {
     pub cuts: RowCuts,
     /// The order of the rows, for blocks. Default: clusters if the parts then receive fewer rows of X.
     pub order: Option<RowOrder>,
+}
+
+impl DivisionOptions {
+    /// The default options.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    setters! {
+        fields { distribution: Distribution, operand: OperandRows, cuts: RowCuts }
+        optional { order: RowOrder }
+    }
 }
 
 /// A matrix divided among parts.

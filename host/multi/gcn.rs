@@ -13,7 +13,7 @@ use crate::gcn::{
     widths,
 };
 use crate::operand::{OperandError, check_len, elements, extent};
-use crate::spmm::Spmm;
+use crate::spmm::{Spmm, SpmmOptions};
 use ndarray::{Array2, ArrayView2};
 use sprs::CsMatViewI;
 use std::fmt;
@@ -57,7 +57,8 @@ impl<T: GcnElement> GcnPart<T> {
         options: GcnOptions,
     ) -> Result<Self, GcnError> {
         widths(layers)?;
-        let spmm = Spmm::plan_on_device(DeviceCsr::upload(device, rows)?, options.spmm)?;
+        let rows = DeviceCsr::upload(device, rows)?;
+        let spmm = Spmm::plan_device(&rows, SpmmOptions::new().tuning(options.tuning))?;
         let steps = steps(&spmm, layers, options)?;
         Ok(Self { spmm, steps })
     }

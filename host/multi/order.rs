@@ -50,7 +50,7 @@ impl Order {
         // The values do not count.
         let values = vec![0.0_f32; a.nnz()];
         let pattern = DeviceCsr::upload_outer(device, &a, &values)?;
-        let original = rows_in_order(order, &pattern)?;
+        let original = rows_in_order(order, pattern.pattern())?;
         let original = original.map(|rows| rows.download()).transpose()?;
         Ok(Self { original })
     }

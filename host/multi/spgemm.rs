@@ -7,6 +7,7 @@ use super::partition::RowCuts;
 use crate::csr::{CsrMatrix, DeviceCsr, check};
 use crate::device::DeviceError;
 use crate::operand::OperandError;
+use crate::setters::setters;
 use crate::spgemm::{DeviceProduct, SpgemmElement, SpgemmOptions, multiply};
 use crate::spmm::{RowOrder, SpmmError};
 use sprs::{CsMatI, CsMatViewI};
@@ -15,12 +16,25 @@ use std::ops::Range;
 
 /// How a product over several devices is computed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct MultiSpgemmOptions {
     /// How each device computes its rows. If it is deterministic, rows stay in the caller's order and are never cut:
     /// C then has the bits of one device's. With zeros dropped, no row is cut either.
     pub spgemm: SpgemmOptions,
     /// How A is divided.
     pub division: DivisionOptions,
+}
+
+impl MultiSpgemmOptions {
+    /// The default options.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    setters! {
+        fields { spgemm: SpgemmOptions, division: DivisionOptions }
+        optional {}
+    }
 }
 
 /// Matrices A and B on several devices: each has rows of A, and of B the rows that these select.

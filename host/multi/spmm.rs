@@ -7,6 +7,7 @@ use super::merged_rows::CutRows;
 use super::parted::{PartShapes, PartedDense};
 use super::partition::{Part, RowCuts};
 use crate::operand::OperandError;
+use crate::setters::setters;
 use crate::spmm::{Reduction, Spmm as DeviceSpmm, SpmmElement, SpmmError, SpmmOptions};
 use ndarray::{Array2, ArrayView2};
 use sprs::CsMatViewI;
@@ -15,11 +16,24 @@ use std::sync::Arc;
 
 /// How a product over several devices is planned.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct MultiSpmmOptions {
     /// How each device plans its part.
     pub spmm: SpmmOptions,
     /// How A is divided.
     pub division: DivisionOptions,
+}
+
+impl MultiSpmmOptions {
+    /// The default options.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    setters! {
+        fields { spmm: SpmmOptions, division: DivisionOptions }
+        optional {}
+    }
 }
 
 /// A matrix A whose rows are on several devices, and the plan of `Y = A X`.

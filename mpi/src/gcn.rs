@@ -39,10 +39,7 @@ pub fn scatter_adjacency<T: GcnElement + Word>(
             Some(normalized_adjacency(&graph)?.download()?)
         }
     };
-    let options = DivisionOptions {
-        cuts: RowCuts::Never,
-        ..options
-    };
+    let options = options.cuts(RowCuts::Never);
     let view = adjacency.as_ref().map(|adjacency| adjacency.view());
     DistributedCsr::scatter(world, device, view, None, options)
 }

@@ -22,7 +22,7 @@ pub use distributed::DistributedCsr;
 pub use gcn::{Gcn, scatter_adjacency};
 pub use output::{write_dense, write_sparse};
 pub use rank_device::rank_device;
-pub use spgemm::{Spgemm, SpgemmResult, gather as gather_sparse};
+pub use spgemm::{Operands, Spgemm, SpgemmResult, gather as gather_sparse};
 pub use spmm::{LocalProduct, Spmm, gather_rows as gather_dense};
 pub use times::PhaseTimes;
 pub use world::{Word, World};

@@ -10,7 +10,7 @@ use warprow::gcn::{GcnElement, read_layers, read_matrix};
 use warprow::reference::{verify_spgemm, verify_spmm};
 use warprow::{
     CsrMatrix, Device, GcnLayer, GcnOptions, SpgemmElement, SpgemmOptions, SpmmKernel, SpmmOptions,
-    generate,
+    SpmmTuning, generate,
 };
 use warprow_mpi::{
     DistributedCsr, Gcn, PhaseTimes, Spgemm, Spmm, Word, World, gather_dense, gather_sparse,
@@ -159,12 +159,11 @@ fn spmm<T: GcnElement + SpgemmElement + Word>(
         DistributedCsr::scatter(world, device, view, None, run.division())
     })?;
     report.matrix(&matrix);
-    let options = SpmmOptions {
-        // It sums each row in one order, wherever the row is.
-        kernel: run.deterministic.then_some(SpmmKernel::WarpPerRow),
-        deterministic: run.deterministic,
-        ..SpmmOptions::default()
-    };
+    // The kernel sums each row in one order, wherever the row is.
+    let kernel = run.deterministic.then_some(SpmmKernel::WarpPerRow);
+    let options = SpmmOptions::new()
+        .deterministic(run.deterministic)
+        .tuning(SpmmTuning::new().kernel(kernel));
     let plan = report.phase("plan", || Spmm::plan(world, device, matrix, options))?;
     let x_view = x.as_ref().map(|x| x.view());
     let (own_x, features) = report.phase("operand", || plan.scatter_x(world, x_view))?;
@@ -213,10 +212,7 @@ fn spgemm<T: SpgemmElement + Word>(
     let operands = a
         .as_ref()
         .map(|a| (a.view(), b.as_ref().unwrap_or(a).view()));
-    let options = SpgemmOptions {
-        deterministic: run.deterministic,
-        ..SpgemmOptions::default()
-    };
+    let options = SpgemmOptions::new().deterministic(run.deterministic);
     let spgemm = report.phase("distribution", || {
         Spgemm::scatter(
             world,

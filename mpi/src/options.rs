@@ -2,6 +2,7 @@
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
+use warprow::RowOrder;
 use warprow::multi::{Distribution, DivisionOptions, OperandRows, RowCuts};
 
 /// Sparse products and GCN inference over several processes.
@@ -127,20 +128,20 @@ pub enum OperandName {
 impl RunOptions {
     /// How A is divided.
     pub fn division(&self) -> DivisionOptions {
-        DivisionOptions {
-            distribution: match self.distribution {
-                DistributionName::Blocks => Distribution::Blocks,
-                DistributionName::Cyclic => Distribution::Cyclic,
-            },
-            operand: match self.operand {
-                OperandName::Needed => OperandRows::Needed,
-                OperandName::Replicated => OperandRows::Replicated,
-            },
-            cuts: match self.deterministic {
-                true => RowCuts::Never,
-                false => RowCuts::Allowed,
-            },
-            order: self.deterministic.then_some(warprow::RowOrder::Given),
+        let distribution = match self.distribution {
+            DistributionName::Blocks => Distribution::Blocks,
+            DistributionName::Cyclic => Distribution::Cyclic,
+        };
+        let operand = match self.operand {
+            OperandName::Needed => OperandRows::Needed,
+            OperandName::Replicated => OperandRows::Replicated,
+        };
+        let division = DivisionOptions::new()
+            .distribution(distribution)
+            .operand(operand);
+        match self.deterministic {
+            true => division.cuts(RowCuts::Never).order(RowOrder::Given),
+            false => division,
         }
     }
 }

@@ -10,6 +10,9 @@ use warprow::multi::{DivisionOptions, RowCuts};
 use warprow::spgemm::multiply;
 use warprow::{CsrMatrix, Device, DeviceCsr, RowOrder, SpgemmElement, SpgemmOptions};
 
+/// A and B on rank 0.
+pub type Operands<'a, T> = (CsMatViewI<'a, T, u32, u32>, CsMatViewI<'a, T, u32, u32>);
+
 /// This rank's rows of A and B.
 #[derive(Debug)]
 pub struct Spgemm<T: SpgemmElement> {
@@ -45,7 +48,7 @@ impl<T: SpgemmElement + Word> Spgemm<T> {
     pub fn scatter(
         world: &World,
         device: &Device,
-        operands: Option<(CsMatViewI<'_, T, u32, u32>, CsMatViewI<'_, T, u32, u32>)>,
+        operands: Option<Operands<'_, T>>,
         options: SpgemmOptions,
         division: DivisionOptions,
         round_bytes: u64,

@@ -110,7 +110,7 @@ proptest! {
     ) {
         let operand = if replicated { OperandRows::Replicated } else { OperandRows::Needed };
         let cuts = if whole { RowCuts::Never } else { RowCuts::Allowed };
-        let options = DivisionOptions { operand, cuts, ..DivisionOptions::default() };
+        let options = DivisionOptions::new().operand(operand).cuts(cuts);
         assert_is_divided(&a, &divide(&a, Order::given(), parts, options), operand);
         let mut rows: Vec<u32> = (0..a.rows() as u32).rev().collect();
         let shift = shift % rows.len().max(1);

@@ -38,14 +38,8 @@ fn a_network_over_several_devices_gives_what_one_gives() {
             );
             let wanted = one.unwrap().classify(x.view()).unwrap();
             let orders = [None, Some(RowOrder::FirstColumn)];
-            let blocks = orders.map(|order| DivisionOptions {
-                order,
-                ..DivisionOptions::default()
-            });
-            let cyclic = DivisionOptions {
-                distribution: Distribution::Cyclic,
-                ..DivisionOptions::default()
-            };
+            let blocks = orders.map(|order| DivisionOptions::new().order(order));
+            let cyclic = DivisionOptions::new().distribution(Distribution::Cyclic);
             for division in [blocks[0], blocks[1], cyclic] {
                 let options = GcnOptions::default();
                 let gcn = Gcn::plan(&devices, graph.view(), &layers, options, division).unwrap();

@@ -47,14 +47,11 @@ fn products_are_within_the_bound_of_the_reference() {
         for devices in device_sets() {
             for distribution in [Distribution::Blocks, Distribution::Cyclic] {
                 for order in [None, Some(RowOrder::FirstColumn)] {
-                    let options = MultiSpgemmOptions {
-                        division: DivisionOptions {
-                            distribution,
-                            order,
-                            ..DivisionOptions::default()
-                        },
-                        ..MultiSpgemmOptions::default()
-                    };
+                    let options = MultiSpgemmOptions::new().division(
+                        DivisionOptions::new()
+                            .distribution(distribution)
+                            .order(order),
+                    );
                     let (c, products, what) = product(&devices, (&a, &b), options);
                     let checked = verify_spgemm(a.view(), b.view(), c.view());
                     assert!(checked.ok(), "{name}: {checked}: {what}");
@@ -67,19 +64,13 @@ fn products_are_within_the_bound_of_the_reference() {
 
 #[test]
 fn deterministic_products_have_the_bits_of_one_device() {
-    let deterministic = SpgemmOptions {
-        deterministic: true,
-        ..SpgemmOptions::default()
-    };
+    let deterministic = SpgemmOptions::new().deterministic(true);
     for (name, a, b) in operands() {
         for devices in device_sets() {
             let wanted = spgemm(devices.first(), a.view(), b.view(), deterministic)
                 .unwrap()
                 .c;
-            let options = MultiSpgemmOptions {
-                spgemm: deterministic,
-                ..MultiSpgemmOptions::default()
-            };
+            let options = MultiSpgemmOptions::new().spgemm(deterministic);
             let (c, _, what) = product(&devices, (&a, &b), options);
             assert_eq!(
                 (c.indptr(), c.indices()),

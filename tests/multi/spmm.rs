@@ -5,7 +5,8 @@ use ndarray::Array2;
 use warprow::multi::{Distribution, DivisionOptions, MultiSpmmOptions, OperandRows, RowCuts, Spmm};
 use warprow::reference::{Operation, WholeProduct, verify_spmm};
 use warprow::{
-    CsrMatrix, Reduction, RowOrder, SpmmElement, SpmmKernel, SpmmOptions, bf16, f16, generate,
+    CsrMatrix, Reduction, RowOrder, SpmmElement, SpmmKernel, SpmmOptions, SpmmTuning, bf16, f16,
+    generate,
 };
 
 /// Matrices of all kinds: with hubs, rectangular, with one enormous row, without a halo, with nothing but halo, and
@@ -38,25 +39,13 @@ fn structures() -> Vec<(&'static str, CsrMatrix<f32>)> {
 }
 
 fn divisions() -> [DivisionOptions; 5] {
-    let default = DivisionOptions::default();
+    let default = DivisionOptions::new();
     [
         default,
-        DivisionOptions {
-            operand: OperandRows::Replicated,
-            ..default
-        },
-        DivisionOptions {
-            cuts: RowCuts::Never,
-            ..default
-        },
-        DivisionOptions {
-            distribution: Distribution::Cyclic,
-            ..default
-        },
-        DivisionOptions {
-            order: Some(RowOrder::Clustered),
-            ..default
-        },
+        default.operand(OperandRows::Replicated),
+        default.cuts(RowCuts::Never),
+        default.distribution(Distribution::Cyclic),
+        default.order(RowOrder::Clustered),
     ]
 }
 
@@ -65,10 +54,7 @@ fn is_exact<E: SpmmElement>(divisions: &[DivisionOptions]) {
         let product = WholeProduct::<E>::new(a.view(), 5, 1);
         for devices in device_sets() {
             for &division in divisions {
-                let options = MultiSpmmOptions {
-                    division,
-                    ..MultiSpmmOptions::default()
-                };
+                let options = MultiSpmmOptions::new().division(division);
                 let spmm = Spmm::plan(&devices, product.a(), options).unwrap();
                 let y = spmm.multiply(product.x().view()).unwrap();
                 let checked = product.verify(y.view());
@@ -111,13 +97,7 @@ fn other_reductions_of_cut_rows_are_those_of_the_whole_row() {
                 Reduction::Max,
                 Reduction::Min,
             ] {
-                let options = MultiSpmmOptions {
-                    spmm: SpmmOptions {
-                        reduction,
-                        ..SpmmOptions::default()
-                    },
-                    ..MultiSpmmOptions::default()
-                };
+                let options = MultiSpmmOptions::new().spmm(SpmmOptions::new().reduction(reduction));
                 let spmm = Spmm::plan(&devices, a.view(), options).unwrap();
                 let y = spmm.multiply(x.view()).unwrap();
                 let operation = Operation {
@@ -133,18 +113,12 @@ fn other_reductions_of_cut_rows_are_those_of_the_whole_row() {
 
 #[test]
 fn with_a_kernel_that_sums_a_row_in_one_order_the_bits_are_those_of_one_device() {
-    let options = MultiSpmmOptions {
-        spmm: SpmmOptions {
-            kernel: Some(SpmmKernel::WarpPerRow),
-            deterministic: true,
-            ..SpmmOptions::default()
-        },
-        division: DivisionOptions {
-            cuts: RowCuts::Never,
-            order: Some(RowOrder::Given),
-            ..DivisionOptions::default()
-        },
-    };
+    let tuning = SpmmTuning::new().kernel(SpmmKernel::WarpPerRow);
+    let spmm = SpmmOptions::new().deterministic(true).tuning(tuning);
+    let division = DivisionOptions::new()
+        .cuts(RowCuts::Never)
+        .order(RowOrder::Given);
+    let options = MultiSpmmOptions::new().spmm(spmm).division(division);
     for (name, a) in structures() {
         let x = generate::dense::<f32>(a.cols(), 9, 7).unwrap();
         for devices in device_sets() {

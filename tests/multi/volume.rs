@@ -38,17 +38,11 @@ fn on_communities_in_the_planned_order_parts_receive_a_fifth_of_what_replication
 
 #[test]
 fn rows_dealt_out_in_turn_receive_far_more() {
-    let options = DivisionOptions {
-        distribution: Distribution::Cyclic,
-        ..DivisionOptions::default()
-    };
+    let options = DivisionOptions::new().distribution(Distribution::Cyclic);
     let a = shuffled_communities();
     let cyclic = plan(&a, options).volume();
     assert!(cyclic.fraction() > 0.5, "{cyclic:?}");
-    let replicated = DivisionOptions {
-        operand: OperandRows::Replicated,
-        ..options
-    };
+    let replicated = options.operand(OperandRows::Replicated);
     assert_eq!(plan(&a, replicated).volume().fraction(), 1.0);
 }
 

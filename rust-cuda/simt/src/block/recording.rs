@@ -5,8 +5,8 @@ use std::panic::Location;
 
 use super::{Block, Lane};
 use crate::counters::{Instruction, Recorder, RequestKind};
+use crate::threads::warp::Operation;
 use crate::types::Space;
-use crate::warp::Operation;
 
 impl Lane {
     /// Records an access at `address` if the launch is counted, and takes a step. For a collective operation, `address`

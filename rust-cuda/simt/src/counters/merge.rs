@@ -4,13 +4,16 @@
 //! [`Order`] go next, until they catch up. So lanes wait where branches join and behind a loop until the other lanes
 //! have left it, as hardware lets them. A lane at a collective operation waits for the lanes of its mask.
 
-use super::events::Event;
-use super::order::Order;
-use super::request::Request;
-use super::site::{COLLECTIVE, Site, Sites};
-use super::successions::Successions;
+mod components;
+mod order;
+
+use crate::counters::merge::order::Order;
+use crate::counters::record::events::Event;
+use crate::counters::record::site::{COLLECTIVE, Site, Sites};
+use crate::counters::record::successions::Successions;
+use crate::counters::request::Request;
 use crate::limits::WARP_SIZE;
-use crate::warp::bits;
+use crate::masks::bits;
 
 const LANES: usize = WARP_SIZE as usize;
 /// The rank of a lane without further events.

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::regions::{OFFSET_BITS, SLOTS};
+use crate::memory::regions::{OFFSET_BITS, SLOTS};
 
 /// Sectors of a line.
 pub(super) const SECTORS: u64 = 4;
