@@ -167,7 +167,7 @@ impl Bench<'_> {
 
 fn case<T: BenchElement>(graph: Graph, kind: Kind, features: u32) -> Case {
     Case {
-        graph: graph.name,
+        graph: graph.name.into(),
         kind: kind.name(),
         rows: graph.rows as usize,
         cols: graph.rows as usize,

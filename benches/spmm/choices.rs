@@ -64,6 +64,16 @@ pub fn choices(options: &Options) -> Vec<Choice> {
     choices
 }
 
+/// The plan's own, and everything that it could have chosen.
+pub fn all_choices() -> Vec<Choice> {
+    let options = SpmmOptions::default();
+    let own = Choice {
+        name: OURS,
+        options,
+    };
+    [own].into_iter().chain(sweep(options)).collect()
+}
+
 fn of_kernel(kernel: SpmmKernel, tuning: SpmmOptions) -> Choice {
     let options = tuning.map_tuning(|tuning| tuning.kernel(kernel));
     Choice {
