@@ -188,9 +188,11 @@ impl Implementers {
         Implementation {
             name: implementer.name(),
             kernel: match implementer {
-                Implementer::Warprow(choice) if choice.name != OURS => {
-                    choice.options.kernel.map(|kernel| kernel.name().into())
-                }
+                Implementer::Warprow(choice) if choice.name != OURS => choice
+                    .options
+                    .tuning
+                    .kernel
+                    .map(|kernel| kernel.name().into()),
                 _ => None,
             },
             instance: None,

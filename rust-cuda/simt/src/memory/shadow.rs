@@ -1,9 +1,9 @@
 //! The race detector: the last accesses to each granule, and whether they happened before a new access.
 //!
 //! A granule has a record of its last write and records of up to 33 reads since then. A record has the logical time of
-//! the access; the clock of a block advances at every barrier, `sync_warp` and fence. [`Accessor::happens_after`] compares
-//! a record with a lane's current time, and [`Accessor::has_acquired`] with what other blocks have released to it.
-//! Reads that do not fit are dropped, which can miss races but reports none that is not there.
+//! the access; the clock of a block advances at every barrier, `sync_warp` and fence. [`Accessor::happens_after`]
+//! compares a record with a lane's current time, and [`Accessor::has_acquired`] with what other blocks have released to
+//! it. Reads that do not fit are dropped, which can miss races but reports none that is not there.
 
 use std::panic::Location;
 use std::ptr;

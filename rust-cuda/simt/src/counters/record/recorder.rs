@@ -81,8 +81,8 @@ impl Recorder {
 
     /// Records what a thread does at a place in the kernel: an access at `address`, or a collective operation of the
     /// lanes of the mask `address`. [`run`](Self::run) runs the thread, and `top` is the address of a variable of the
-    /// caller, always the same variable. Returns false, and does nothing, if it is not what was done there before, or if
-    /// there is more to do.
+    /// caller, always the same variable. Returns false, and does nothing, if another chain of calls followed the last
+    /// time, or if there is more to do.
     #[inline(always)]
     pub fn record_likely(
         &self,

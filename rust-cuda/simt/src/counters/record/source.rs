@@ -128,7 +128,7 @@ mod tests {
         let text = "   0: simt::lane::memory::load_at\n             at /simt/src/lane/memory.rs:40:10\n   \
                     1: kernel::row\n             at C:/kernel.rs:7:21\n   2: no::debug::information\n   \
                     3: kernel::matrix\n             at C:/kernel.rs:9:5\n   \
-                    4: simt::launch::scheduler::Handoff::run_thread\n             at /simt/src/launch/scheduler.rs:3:1\n";
+                    4: simt::launch::scheduler::Handoff::run_thread\n             at /simt/launch/scheduler.rs:3:1\n";
         let expected = [
             ("C:/kernel.rs", 9, 5),
             ("C:/kernel.rs", 7, 21),

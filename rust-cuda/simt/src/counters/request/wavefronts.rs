@@ -1,6 +1,6 @@
 //! The wavefronts of a request to shared memory: which lanes reach which bank in which pass.
 //!
-//! Pictures need the lanes. [`banks`](crate::counters::request::banks) only counts, without an allocation, as every request of a launch is
+//! Pictures need the lanes. [`banks`](super::banks) only counts, without an allocation, as every request of a launch is
 //! counted; a test compares the two. Hardware does not say which word of a bank comes first; here it is the word of the
 //! least lane.
 
