@@ -51,7 +51,9 @@ mod slice_mut;
 mod stream;
 mod timer;
 mod uses;
+mod zero_counters;
 
+pub(crate) use zero_counters::ZeroCounters;
 pub use buffer::DeviceBuffer;
 pub(crate) use buffer::optional_pointer;
 pub use error::{CudaUnavailable, DeviceError, DriverError, DriverTooOld};
