@@ -53,7 +53,6 @@ mod timer;
 mod uses;
 mod zero_counters;
 
-pub(crate) use zero_counters::ZeroCounters;
 pub use buffer::DeviceBuffer;
 pub(crate) use buffer::optional_pointer;
 pub use error::{CudaUnavailable, DeviceError, DriverError, DriverTooOld};
@@ -77,6 +76,7 @@ pub use slice::DeviceSlice;
 pub use slice_mut::DeviceSliceMut;
 pub use stream::Stream;
 pub use timer::Timer;
+pub(crate) use zero_counters::ZeroCounters;
 
 use allocations::FailingAllocation;
 use cuda_std::element::Element;
