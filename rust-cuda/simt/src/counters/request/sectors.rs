@@ -128,7 +128,7 @@ fn atomic_sectors(request: &Request) -> u64 {
     let mut sectors = Distinct::new();
     contention::ranks(request, |address, earlier| {
         // The number of earlier lanes is less than 32, so it fits below the sector.
-        sectors.add(address / SECTOR * SECTOR | u64::from(earlier));
+        sectors.add((address / SECTOR * SECTOR) | u64::from(earlier));
     });
     sectors.len() as u64
 }
