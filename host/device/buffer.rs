@@ -187,22 +187,10 @@ impl<T: Element> DeviceBuffer<T> {
     ///
     /// # Errors
     ///
-    /// Those of [`download`](Self::download).
-    ///
-    /// # Panics
-    ///
-    /// If they are not all elements of the buffer.
+    /// Those of [`download`](Self::download); [`DeviceError::SliceRange`] if they are not all elements of the buffer.
     pub fn copy_part_to_slice(&self, start: usize, to: &mut [T]) -> Result<(), DeviceError> {
-        let end = start.checked_add(to.len());
-        let part = end.and_then(|end| self.slice(start..end).ok());
-        let Some(part) = part else {
-            panic!(
-                "{} elements from number {start} on are not all in a buffer of {}",
-                to.len(),
-                self.len
-            );
-        };
-        part.copy_to_slice(to)
+        let end = start.saturating_add(to.len());
+        self.slice(start..end)?.copy_to_slice(to)
     }
 
     /// Overwrites the elements, after all earlier work of the device. `from` may be changed afterwards.
@@ -230,6 +218,24 @@ impl<T: Element> DeviceBuffer<T> {
     /// A launch that failed before.
     pub fn fill_bytes(&mut self, value: u8) -> Result<(), DeviceError> {
         self.as_mut_slice().fill_bytes(value)
+    }
+
+    /// Sets all elements to zero, also while this thread records, and waits until they are.
+    pub(super) fn zero_now(&mut self) -> Result<(), DeviceError> {
+        let bytes = self.as_slice().bytes();
+        if bytes == 0 {
+            return Ok(());
+        }
+        match &*self.device().backend {
+            Backend::Emulator(emulator) => emulator.zero(self.memory.address, bytes),
+            #[cfg(cuda)]
+            Backend::Cuda(cuda) => {
+                let queue = self.device().streams.current();
+                // SAFETY: the buffer's own memory.
+                unsafe { cuda.fill(queue.cuda(), self.memory.address, bytes, 0)? };
+                cuda.synchronize(queue.cuda())
+            }
+        }
     }
 
     /// Makes elements that no one has written visible on a GPU.

@@ -51,6 +51,7 @@ mod slice_mut;
 mod stream;
 mod timer;
 mod uses;
+mod zero_counters;
 
 pub use buffer::DeviceBuffer;
 pub(crate) use buffer::optional_pointer;
@@ -75,6 +76,7 @@ pub use slice::DeviceSlice;
 pub use slice_mut::DeviceSliceMut;
 pub use stream::Stream;
 pub use timer::Timer;
+pub(crate) use zero_counters::ZeroCounters;
 
 use allocations::FailingAllocation;
 use cuda_std::element::Element;

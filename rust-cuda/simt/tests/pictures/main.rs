@@ -49,11 +49,11 @@ fn emulator() -> Emulator {
         warp: 0,
         requests: 100,
     });
-    Emulator::new(Options {
-        workers: NonZeroUsize::new(1),
-        counters: Some(counters),
-        ..Options::default()
-    })
+    Emulator::new(
+        Options::new()
+            .workers(NonZeroUsize::new(1))
+            .counters(counters),
+    )
 }
 
 /// A buffer of 1024 words, all zero.

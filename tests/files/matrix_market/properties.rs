@@ -62,7 +62,7 @@ fn bits_f64(matrix: &Matrix<f64>) -> Vec<u64> {
 #[test]
 fn what_proptest_finds_is_kept() {
     assert!(ProptestConfig::default().failure_persistence.is_some());
-    let ignored = include_str!("../../.gitignore");
+    let ignored = include_str!("../../../.gitignore");
     assert!(!ignored.contains("proptest"), "{ignored}");
 }
 
