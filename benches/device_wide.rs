@@ -16,7 +16,7 @@ use warprow::generate::{self, Communities};
 use warprow::operand::OperandError;
 use warprow::scan::exclusive_scan;
 use warprow::sort::sort_pairs;
-use warprow::{RowOrder, Spmm, SpmmOptions};
+use warprow::{RowOrder, Spmm, SpmmOptions, SpmmTuning};
 
 /// Runs of which the median counts.
 const RUNS: usize = 5;
@@ -91,10 +91,7 @@ fn main() -> anyhow::Result<()> {
     print("transpose", time, 0);
     drop(on_device);
     for &order in RowOrder::ALL {
-        let options = SpmmOptions {
-            order: Some(order),
-            ..SpmmOptions::default()
-        };
+        let options = SpmmOptions::new().tuning(SpmmTuning::new().order(order));
         // The first one compiles the kernels.
         Spmm::plan(&device, a.view(), options)?;
         println!("{}", Spmm::plan(&device, a.view(), options)?);

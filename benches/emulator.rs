@@ -13,7 +13,7 @@ use std::thread::available_parallelism;
 use std::time::{Duration, Instant};
 use warprow::device::{Checks, EmulatorOptions};
 use warprow::reference::verify_spmm;
-use warprow::{Device, Error, Spmm, SpmmKernel, SpmmOptions, generate};
+use warprow::{Device, Error, Spmm, SpmmKernel, SpmmOptions, SpmmTuning, generate};
 
 /// Columns of X: one for each lane of a warp.
 const FEATURES: usize = 32;
@@ -101,19 +101,12 @@ fn kernel() -> SpmmKernel {
 
 /// The time of the fastest run.
 fn fastest(kernel: SpmmKernel, checks: Checks, workers: NonZeroUsize) -> anyhow::Result<Duration> {
-    let device = Device::emulator(EmulatorOptions {
-        workers: Some(workers),
-        checks,
-        ..EmulatorOptions::default()
-    });
+    let device = Device::emulator(EmulatorOptions::new().workers(workers).checks(checks));
     let a = generate::rmat::<f32>(ROWS, NONZEROS, PROBABILITIES, 1)?;
     let x_host = generate::dense::<f32>(a.cols(), FEATURES, 1)?;
     let x = device.upload(x_host.as_slice().expect("the matrix is row-major"))?;
     let mut y = device.uninitialized(a.rows() * FEATURES)?;
-    let options = SpmmOptions {
-        kernel: Some(kernel),
-        ..SpmmOptions::default()
-    };
+    let options = SpmmOptions::new().tuning(SpmmTuning::new().kernel(kernel));
     let spmm = Spmm::plan(&device, a.view(), options)?;
     let mut run = || -> Result<Duration, Error> {
         let start = Instant::now();

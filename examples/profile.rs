@@ -213,10 +213,7 @@ struct Launches {
 
 /// Plans and multiplies once on the emulator, and counts.
 fn emulate(options: &Options, choice: Choice) -> Result<Launches> {
-    let emulator = EmulatorOptions {
-        checks: Checks::BoundsOnly,
-        ..EmulatorOptions::default()
-    };
+    let emulator = EmulatorOptions::new().checks(Checks::BoundsOnly);
     let device = Device::emulator_of(&options.gpu.profile(), emulator);
     let counters = Some(options.counters());
     if options.all_launches {

@@ -12,7 +12,8 @@ use warprow::device::Selector;
 use warprow::matrix_market::Output;
 use warprow::spgemm::spgemm;
 use warprow::{
-    CsrMatrix, Device, DeviceCsr, Error, Spgemm, SpgemmElement, SpgemmOptions, reference,
+    CsrMatrix, Device, DeviceCsr, Error, Spgemm, SpgemmElement, SpgemmOptions, SpgemmTuning,
+    reference,
 };
 
 /// Multiplies a sparse matrix by another one, or by itself, and checks the result against a reference in f64.
@@ -99,12 +100,10 @@ fn run<T: SpgemmElement>(options: &Options) -> Result<bool> {
         let (rows, cols, nnz) = (matrix.rows(), matrix.cols(), matrix.nnz());
         writeln!(out, "{name}        {rows} x {cols}, {nnz} nonzeros")?;
     }
-    let spgemm_options = SpgemmOptions {
-        deterministic: options.deterministic,
-        drop_zeros: options.drop_zeros,
-        memory: options.memory,
-        ..SpgemmOptions::default()
-    };
+    let spgemm_options = SpgemmOptions::new()
+        .deterministic(options.deterministic)
+        .drop_zeros(options.drop_zeros)
+        .tuning(SpgemmTuning::new().memory(options.memory));
     let start = Instant::now();
     let product = spgemm(&device, a.view(), b.view(), spgemm_options)?;
     let wall = start.elapsed();

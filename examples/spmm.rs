@@ -13,7 +13,9 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 use warprow::device::Selector;
 use warprow::reference::{Operation, Verification, WholeProduct};
-use warprow::{CsrMatrix, Device, Spmm, SpmmElement, SpmmKernel, SpmmOptions, bf16, f16, generate};
+use warprow::{
+    CsrMatrix, Device, Spmm, SpmmElement, SpmmKernel, SpmmOptions, SpmmTuning, bf16, f16, generate,
+};
 
 /// Multiplies a sparse matrix by a dense one of random numbers, and checks the result against a reference in f64.
 #[derive(Parser)]
@@ -107,11 +109,9 @@ fn run<T: SpmmElement>(options: &Options) -> Result<bool> {
         elements * size_of::<T>() as u128 * copies,
     )?;
     let kernel = options.kernel.map(|argument| argument.0);
-    let spmm_options = SpmmOptions {
-        kernel,
-        features: Some(options.features),
-        ..SpmmOptions::default()
-    };
+    let spmm_options = SpmmOptions::new()
+        .features(options.features)
+        .tuning(SpmmTuning::new().kernel(kernel));
     let spmm = Spmm::plan(&device, a.view(), spmm_options)?;
     writeln!(
         out,
@@ -119,7 +119,7 @@ fn run<T: SpmmElement>(options: &Options) -> Result<bool> {
         spmm.kernel().name(),
         spmm.kernel().summary()
     )?;
-    match spmm.launch(features)? {
+    match spmm.launch_config(features)? {
         Some(launch) => writeln!(out, "launch   {launch}")?,
         None => writeln!(out, "launch   none: the product is empty")?,
     }

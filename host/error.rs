@@ -1,5 +1,6 @@
 //! The error that unites those of all modules.
 
+use crate::convert::ConvertError;
 use crate::device::{CudaUnavailable, DeviceError, ParseSelectorError};
 #[cfg(feature = "files")]
 use crate::files::FileError;
@@ -73,6 +74,10 @@ pub enum Error {
     ))]
     #[error(transparent)]
     Write(#[from] WriteError),
+
+    /// A matrix cannot be converted.
+    #[error(transparent)]
+    Convert(#[from] ConvertError),
 
     /// A file of another format cannot be read, or its name is that of no format.
     #[cfg(feature = "files")]

@@ -38,6 +38,7 @@
     )
 )]
 
+pub mod convert;
 pub mod csr;
 pub mod device;
 #[cfg(feature = "edge-list")]
@@ -74,6 +75,7 @@ pub mod reference;
 #[cfg(feature = "safetensors")]
 pub mod safetensors;
 pub mod scalar;
+mod setters;
 #[cfg(feature = "spgemm")]
 pub mod spgemm;
 #[cfg(feature = "spmm")]
@@ -92,14 +94,16 @@ pub use error::Error;
 #[cfg(feature = "gcn")]
 pub use gcn::{Gcn, GcnElement, GcnLayer, GcnOptions};
 #[cfg(feature = "gemm")]
-pub use gemm::{Gemm, GemmElement, GemmKernel, GemmOptions};
+pub use gemm::{Gemm, GemmElement, GemmKernel, GemmOptions, GemmTuning};
 pub use half::{bf16, f16};
 pub use primitives::{scan, sort};
 pub use scalar::Scalar;
 #[cfg(feature = "spgemm")]
-pub use spgemm::{Spgemm, SpgemmElement, SpgemmKernel, SpgemmOptions, SpgemmProduct, spgemm};
+pub use spgemm::{
+    Spgemm, SpgemmElement, SpgemmKernel, SpgemmOptions, SpgemmProduct, SpgemmTuning, spgemm,
+};
 #[cfg(feature = "spmm")]
-pub use spmm::{Reduction, RowOrder, Spmm, SpmmElement, SpmmKernel, SpmmOptions, Spmv};
+pub use spmm::{Reduction, RowOrder, Spmm, SpmmElement, SpmmKernel, SpmmOptions, SpmmTuning, Spmv};
 
 /// Tests the code of the README.
 #[cfg(doctest)]
@@ -110,3 +114,8 @@ struct Readme;
 #[cfg(doctest)]
 #[doc = include_str!("../docs/writing-kernels.md")]
 struct WritingKernels;
+
+/// Tests the code of the page on other libraries.
+#[cfg(all(doctest, cuda, feature = "generate", feature = "spmm"))]
+#[doc = include_str!("../docs/interoperate.md")]
+struct Interoperate;

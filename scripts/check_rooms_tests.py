@@ -155,6 +155,19 @@ SELF_TESTS = [
         "csr imports from gemm",
     ),
     (
+        "a room of the emulator that imports upwards",
+        example(
+            {
+                "host/lib.rs": "",
+                "rust-cuda/simt/src/lib.rs": "mod block;\nmod memory;",
+                "rust-cuda/simt/src/block.rs": "pub(crate) struct Lane;",
+                "rust-cuda/simt/src/memory.rs": "use crate::block::Lane;",
+            },
+            [("rust-cuda/simt", ())],
+        ),
+        "memory imports from block, a room above it",
+    ),
+    (
         "a crate that depends sideways",
         example({"host/lib.rs": ""}, [("kernels-gpu/spmm", ["kernels-gpu-gemm"]), GEMM]),
         "kernels-gpu-spmm depends on kernels-gpu-gemm, a crate beside it",

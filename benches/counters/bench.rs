@@ -37,10 +37,7 @@ pub fn cases() -> Vec<Case> {
 
 /// An emulator that plans as an H200 does, and models its caches.
 pub fn emulator() -> Device {
-    let options = EmulatorOptions {
-        checks: Checks::BoundsOnly,
-        ..EmulatorOptions::default()
-    };
+    let options = EmulatorOptions::new().checks(Checks::BoundsOnly);
     Device::emulator_of(&DeviceProfile::h200(), options)
 }
 

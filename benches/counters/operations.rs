@@ -8,8 +8,8 @@ use warprow::device::Device;
 use warprow::spgemm::{SpgemmKernel, SpgemmOptions, multiply, multiply_unsorted};
 use warprow::spmm::RowOrder;
 use warprow::{
-    CsrMatrix, DeviceCsr, Gemm, GemmKernel, GemmOptions, Spmm, SpmmElement, SpmmKernel,
-    SpmmOptions, generate,
+    CsrMatrix, DeviceCsr, Gemm, GemmKernel, GemmOptions, GemmTuning, Spmm, SpmmElement, SpmmKernel,
+    SpmmOptions, SpmmTuning, generate,
 };
 
 /// The graph of SpMM: the dependencies between Debian's packages, in `data/`.
@@ -58,12 +58,11 @@ fn spmm<T: SpmmElement>(
         let a: CsrMatrix<f32> = packages.generate(seed)?;
         let a = a.map(|&value| convert(value));
         let given = kernel.is_some_and(|kernel| kernel != SpmmKernel::Reordered);
-        let options = SpmmOptions {
-            kernel,
-            features: Some(features),
-            order: given.then_some(RowOrder::Given),
-            ..SpmmOptions::default()
-        };
+        let options = SpmmOptions::new().features(features).tuning(
+            SpmmTuning::new()
+                .kernel(kernel)
+                .order(given.then_some(RowOrder::Given)),
+        );
         let spmm = Spmm::plan(device, a.view(), options)?;
         let features = features as usize;
         let x = generate::dense::<T>(a.cols(), features, seed)?;
@@ -89,11 +88,9 @@ fn xw(kernel: Option<GemmKernel>, rows: u32, depth: usize, cols: usize) -> Case 
         }
         let x = generate::dense::<f32>(rows as usize, depth, seed)?;
         let w = generate::dense::<f32>(depth, cols, seed + 1)?;
-        let options = GemmOptions {
-            kernel,
-            tf32: true,
-            ..GemmOptions::default()
-        };
+        let options = GemmOptions::new()
+            .tf32(true)
+            .tuning(GemmTuning::new().kernel(kernel));
         let gemm = Gemm::plan(device, w.view(), None, options)?;
         let x = device.upload(elements(&x))?;
         let mut y = device.uninitialized(rows as usize * cols)?;

@@ -119,7 +119,7 @@ impl Bench<'_> {
             let line = Line {
                 implementation: choice.name,
                 kernel: Some(gemm.kernel().name()),
-                variant: gemm.variant(rows as usize)?,
+                variant: gemm.entry_point(rows as usize)?,
                 ..Line::default()
             };
             let found = reference.verify(arithmetic::<T>(Some(gemm.kernel())), y.view());
@@ -197,7 +197,7 @@ impl Bench<'_> {
         let asked_for = softmax_kernels(self.options).iter().filter_map(|&kernel| {
             let plan = LogSoftmax::plan(&self.device, classes, None);
             let plan = plan.map(|plan| plan.with_kernel(kernel)).transpose()?;
-            Some(plan.map(|plan| (plan.variant(), plan)))
+            Some(plan.map(|plan| (plan.entry_point(), plan)))
         });
         let plans: Vec<_> = [Ok((OURS, plan))].into_iter().chain(asked_for).collect();
         for plan in plans {
@@ -209,7 +209,7 @@ impl Bench<'_> {
             let y = Array2::from_shape_vec(x.dim(), y_device.download()?)?;
             let line = Line {
                 implementation: name.to_owned(),
-                variant: Some(plan.variant()),
+                variant: Some(plan.entry_point()),
                 ..Line::default()
             };
             let found = verify_log_softmax(x.view(), y.view());

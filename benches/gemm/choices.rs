@@ -6,7 +6,7 @@ use cuda_std::kernel::instances;
 use warprow::device::Device;
 use warprow::gemm::GemmElement;
 use warprow::log_softmax::SoftmaxKernel;
-use warprow::{GemmKernel, GemmOptions};
+use warprow::{GemmKernel, GemmOptions, GemmTuning};
 
 /// The name of the product whose instance the plan chooses.
 pub const OURS: &str = "warprow";
@@ -23,7 +23,7 @@ pub struct Choice {
 impl Choice {
     /// Whether it is one of a sweep, which asks for an instance.
     pub fn is_swept(&self) -> bool {
-        self.options.instance.is_some()
+        self.options.tuning.instance.is_some()
     }
 }
 
@@ -36,11 +36,9 @@ pub fn choices<T: GemmElement>(options: &Options, device: &Device, depth: usize)
     };
     let of_kernel = |kernel: GemmKernel| Choice {
         name: kernel.name().to_owned(),
-        options: GemmOptions {
-            kernel: Some(kernel),
-            tf32: true,
-            ..GemmOptions::default()
-        },
+        options: GemmOptions::new()
+            .tf32(true)
+            .tuning(GemmTuning::new().kernel(kernel)),
     };
     let capability = device.properties().compute_capability;
     let runs = |kernel: &GemmKernel| {
@@ -59,10 +57,9 @@ pub fn choices<T: GemmElement>(options: &Options, device: &Device, depth: usize)
         let prefix = format!("gemm_{}_", kernel.name());
         let of_instance = |name: &'static str| Choice {
             name: name.to_owned(),
-            options: GemmOptions {
-                instance: Some(name),
-                ..of_kernel(kernel).options
-            },
+            options: of_kernel(kernel)
+                .options
+                .map_tuning(|tuning| tuning.instance(name)),
         };
         let mut names: Vec<_> = instances()
             .map(|instance| instance.name())

@@ -9,7 +9,7 @@ use crate::ladder::rungs::Rung;
 use ndarray::Array2;
 use warprow::device::{Device, DeviceBuffer};
 use warprow::reference::{DenseEpilogue, verify_gemm};
-use warprow::{Gemm, GemmKernel, GemmOptions, generate};
+use warprow::{Gemm, GemmKernel, GemmOptions, GemmTuning, generate};
 
 /// X, W and Y.
 struct Operands {
@@ -80,11 +80,9 @@ fn computed(
     operands: &mut Operands,
 ) -> anyhow::Result<Outcome> {
     let Operands { x, w, .. } = operands;
-    let options = GemmOptions {
-        kernel: Some(kernel),
-        tf32: true,
-        ..GemmOptions::default()
-    };
+    let options = GemmOptions::new()
+        .tf32(true)
+        .tuning(GemmTuning::new().kernel(kernel));
     let gemm = Gemm::plan(&bench.device, w.view(), None, options)?;
     poison(&mut operands.y_device)?;
     let rows = x.nrows();

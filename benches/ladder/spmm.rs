@@ -8,7 +8,7 @@ use crate::ladder::rungs::Rung;
 use crate::spmm::operands::{DenseOperands, Operands};
 use warprow::reference::WholeProduct;
 use warprow::spmm::RowOrder;
-use warprow::{Error, Spmm, SpmmKernel, SpmmOptions};
+use warprow::{Error, Spmm, SpmmKernel, SpmmOptions, SpmmTuning};
 
 /// All kernels of SpMM on a graph.
 ///
@@ -44,12 +44,11 @@ fn computed(
     graph: &NamedGraph,
     operands: &mut Operands<'_, f32>,
 ) -> anyhow::Result<Outcome> {
-    let options = SpmmOptions {
-        kernel: Some(kernel),
-        features: Some(FEATURES),
-        order: (kernel != SpmmKernel::Reordered).then_some(RowOrder::Given),
-        ..SpmmOptions::default()
-    };
+    let options = SpmmOptions::new().features(FEATURES).tuning(
+        SpmmTuning::new()
+            .kernel(kernel)
+            .order((kernel != SpmmKernel::Reordered).then_some(RowOrder::Given)),
+    );
     let spmm = Spmm::plan(&bench.device, graph.a.view(), options)?;
     operands.poison()?;
     let timing = measure(&bench.device, Effort::of(bench.options.samples), || {

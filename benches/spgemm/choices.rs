@@ -1,7 +1,7 @@
 //! The products of this crate that a run times: the default, and a sweep over limits that replace a kernel by others.
 
 use crate::spgemm::options::Options;
-use warprow::spgemm::{BinLimits, SpgemmOptions};
+use warprow::spgemm::{BinLimits, SpgemmOptions, SpgemmTuning};
 
 /// The name of the product with the default limits, or those that the command line changes.
 pub const OURS: &str = "warprow";
@@ -42,12 +42,13 @@ const SWEEP: [LimitChange; 11] = [
 /// Limits on the command line that are none.
 pub fn choices(options: &Options, default: BinLimits) -> anyhow::Result<Vec<Choice>> {
     let asked_for = options.bin_limits(default)?;
-    let own = SpgemmOptions {
-        deterministic: options.deterministic,
-        low_memory: options.low_memory,
-        bin_limits: asked_for,
-        ..SpgemmOptions::default()
-    };
+    let own = SpgemmOptions::new()
+        .deterministic(options.deterministic)
+        .tuning(
+            SpgemmTuning::new()
+                .low_memory(options.low_memory)
+                .bin_limits(asked_for),
+        );
     let mut choices = vec![Choice {
         name: OURS,
         options: own,
@@ -58,18 +59,12 @@ pub fn choices(options: &Options, default: BinLimits) -> anyhow::Result<Vec<Choi
             change(&mut limits);
             Choice {
                 name,
-                options: SpgemmOptions {
-                    bin_limits: Some(limits),
-                    ..own
-                },
+                options: own.map_tuning(|tuning| tuning.bin_limits(limits)),
             }
         }));
         choices.push(Choice {
             name: "no_product_map",
-            options: SpgemmOptions {
-                low_memory: true,
-                ..own
-            },
+            options: own.map_tuning(|tuning| tuning.low_memory(true)),
         });
     }
     Ok(choices)

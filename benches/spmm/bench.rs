@@ -16,7 +16,7 @@ use sprs::CsMatI;
 use warprow::device::Device;
 use warprow::generate::{self, GenerateError};
 use warprow::spmm::RowOrder;
-use warprow::{Spmm, SpmmOptions, bf16, f16};
+use warprow::{Spmm, SpmmOptions, SpmmTuning, bf16, f16};
 
 /// Runs what the options say; whether all products were right.
 ///
@@ -108,10 +108,7 @@ impl Bench<'_> {
             .upload(generate::dense::<T>(64, 4, 1)?.as_slice().unwrap_or(&[]))?;
         let mut y = self.device.uninitialized(64 * 4)?;
         for order in [None, Some(RowOrder::Clustered)] {
-            let options = SpmmOptions {
-                order,
-                ..SpmmOptions::default()
-            };
+            let options = SpmmOptions::new().tuning(SpmmTuning::new().order(order));
             Spmm::plan(&self.device, a.view(), options)?.run(&x, 4, &mut y)?;
         }
         Ok(self.device.synchronize()?)
@@ -170,7 +167,7 @@ impl Bench<'_> {
 
 fn case<T: BenchElement>(graph: Graph, kind: Kind, features: u32) -> Case {
     Case {
-        graph: graph.name,
+        graph: graph.name.into(),
         kind: kind.name(),
         rows: graph.rows as usize,
         cols: graph.rows as usize,

@@ -64,11 +64,18 @@ pub fn choices(options: &Options) -> Vec<Choice> {
     choices
 }
 
-fn of_kernel(kernel: SpmmKernel, tuning: SpmmOptions) -> Choice {
-    let options = SpmmOptions {
-        kernel: Some(kernel),
-        ..tuning
+/// The plan's own, and everything that it could have chosen.
+pub fn all_choices() -> Vec<Choice> {
+    let options = SpmmOptions::default();
+    let own = Choice {
+        name: OURS,
+        options,
     };
+    [own].into_iter().chain(sweep(options)).collect()
+}
+
+fn of_kernel(kernel: SpmmKernel, tuning: SpmmOptions) -> Choice {
+    let options = tuning.map_tuning(|tuning| tuning.kernel(kernel));
     Choice {
         name: kernel.name(),
         options,
@@ -76,10 +83,7 @@ fn of_kernel(kernel: SpmmKernel, tuning: SpmmOptions) -> Choice {
 }
 
 fn of_order(order: RowOrder, tuning: SpmmOptions) -> Choice {
-    let options = SpmmOptions {
-        order: Some(order),
-        ..tuning
-    };
+    let options = tuning.map_tuning(|tuning| tuning.order(order));
     Choice {
         name: order.name(),
         options,
@@ -90,37 +94,22 @@ fn of_order(order: RowOrder, tuning: SpmmOptions) -> Choice {
 fn sweep(tuning: SpmmOptions) -> Vec<Choice> {
     let kernels = KERNELS.map(|kernel| of_kernel(kernel, tuning));
     let orders = ORDERS.map(|order| of_order(order, tuning));
-    let on_tasks = SpmmOptions {
-        kernel: Some(SpmmKernel::Vector),
-        ..tuning
-    };
+    let on_tasks = tuning.map_tuning(|tuning| tuning.kernel(SpmmKernel::Vector));
     let lanes = LANES.map(|(name, lanes)| Choice {
         name,
-        options: SpmmOptions {
-            lanes: Some(lanes),
-            ..on_tasks
-        },
+        options: on_tasks.map_tuning(|tuning| tuning.lanes(lanes)),
     });
     let blocks = COLUMN_BLOCKS.map(|(name, blocks)| Choice {
         name,
-        options: SpmmOptions {
-            column_blocks: Some(blocks),
-            ..on_tasks
-        },
+        options: on_tasks.map_tuning(|tuning| tuning.column_blocks(blocks)),
     });
     let sizes = TASK_SIZES.map(|(name, size)| Choice {
         name,
-        options: SpmmOptions {
-            task_size: Some(size),
-            ..on_tasks
-        },
+        options: on_tasks.map_tuning(|tuning| tuning.task_size(size)),
     });
     let joined = JOINED.map(|(name, joined)| Choice {
         name,
-        options: SpmmOptions {
-            join_tasks: Some(joined),
-            ..on_tasks
-        },
+        options: on_tasks.map_tuning(|tuning| tuning.join_tasks(joined)),
     });
     let choices = kernels.into_iter().chain(orders).chain(lanes);
     choices.chain(blocks).chain(sizes).chain(joined).collect()

@@ -56,6 +56,15 @@ impl Implementer {
     }
 }
 
+/// cuSPARSE, if it is there.
+#[derive(Default)]
+pub struct Peers {
+    /// With the functions of SpMM.
+    pub spmm: Option<cusparse_spmm::Cusparse>,
+    /// With those of SpMV.
+    pub spmv: Option<cusparse_spmv::Cusparse>,
+}
+
 /// What they need: the device, the library if there is one, and how often to measure.
 pub struct Implementers {
     device: Device,
@@ -74,15 +83,40 @@ impl Implementers {
     ///
     /// A library that is insisted on and is not there; a device that does not take the gather limit's kernel.
     pub fn of(device: &Device, options: &Options) -> anyhow::Result<Self> {
+        let peers = Peers {
+            spmm: options.cusparse.open(device)?,
+            spmv: options.cusparse.open(device)?,
+        };
+        Self::new(
+            device,
+            peers,
+            choices(options),
+            options.samples,
+            options.run.seed,
+        )
+    }
+
+    /// Those of these choices, and the peers that are there.
+    ///
+    /// # Errors
+    ///
+    /// A device that does not take the gather limit's kernel; a driver without the function that copies.
+    pub fn new(
+        device: &Device,
+        peers: Peers,
+        choices: Vec<Choice>,
+        samples: u32,
+        seed: u64,
+    ) -> anyhow::Result<Self> {
         gather_limit::load(device)?;
         Ok(Self {
             device: device.clone(),
-            spmm: options.cusparse.open(device)?,
-            spmv: options.cusparse.open(device)?,
+            spmm: peers.spmm,
+            spmv: peers.spmv,
             floor: Floor::of(device)?,
-            choices: choices(options),
-            samples: options.samples,
-            seed: options.run.seed,
+            choices,
+            samples,
+            seed,
         })
     }
 
@@ -154,9 +188,11 @@ impl Implementers {
         Implementation {
             name: implementer.name(),
             kernel: match implementer {
-                Implementer::Warprow(choice) if choice.name != OURS => {
-                    choice.options.kernel.map(|kernel| kernel.name().into())
-                }
+                Implementer::Warprow(choice) if choice.name != OURS => choice
+                    .options
+                    .tuning
+                    .kernel
+                    .map(|kernel| kernel.name().into()),
                 _ => None,
             },
             instance: None,

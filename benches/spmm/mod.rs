@@ -29,6 +29,7 @@ mod implementers;
 pub(crate) mod on_device;
 pub(crate) mod operands;
 mod options;
+pub mod own_matrix;
 mod ratios;
 mod report;
 mod results;

@@ -7,7 +7,7 @@ use crate::harness::run_options::RunOptions;
 use crate::spmm::cases::{DEFAULT_GRAPHS, EMULATED_GRAPH, GRAPHS, Graph, Kind};
 use clap::builder::TypedValueParser;
 use std::path::PathBuf;
-use warprow::spmm::{RowOrder, SpmmKernel, SpmmOptions};
+use warprow::spmm::{RowOrder, SpmmKernel, SpmmOptions, SpmmTuning};
 
 /// SpMM against cuSPARSE, on generated graphs.
 #[derive(Clone, Debug, clap::Parser)]
@@ -109,13 +109,13 @@ pub enum Command {
 impl Options {
     /// What the plans are not to choose themselves.
     pub fn tuning(&self) -> SpmmOptions {
-        SpmmOptions {
-            task_size: self.task_size,
-            join_tasks: self.join_tasks,
-            lanes: self.lanes,
-            column_blocks: self.column_blocks,
-            ..SpmmOptions::default()
-        }
+        SpmmOptions::new().tuning(
+            SpmmTuning::new()
+                .task_size(self.task_size)
+                .join_tasks(self.join_tasks)
+                .lanes(self.lanes)
+                .column_blocks(self.column_blocks),
+        )
     }
 
     /// The graphs to run, each once.

@@ -9,7 +9,7 @@ use warprow::{Spmm, SpmmElement};
 #[derive(Clone, Debug, Serialize)]
 pub struct Case {
     /// The graph.
-    pub graph: &'static str,
+    pub graph: Cow<'static, str>,
     /// The distribution of its nonzeros.
     pub kind: &'static str,
     /// Rows of A and Y.
@@ -171,6 +171,26 @@ pub struct Line {
 }
 
 impl Line {
+    /// The object of a file of results.
+    pub fn of_case<'a>(&'a self, case: &'a Case) -> impl Serialize + 'a {
+        #[derive(Serialize)]
+        struct Object<'a> {
+            bench: &'static str,
+            #[serde(flatten)]
+            case: &'a Case,
+            #[serde(flatten)]
+            implementation: &'a Implementation,
+            #[serde(flatten)]
+            outcome: &'a Outcome,
+        }
+        Object {
+            bench: "spmm",
+            case,
+            implementation: &self.implementation,
+            outcome: &self.outcome,
+        }
+    }
+
     /// This line, wrong if a product of small whole numbers was not exact. If that did not fit the device, it says so
     /// on the terminal.
     pub fn that_is_exact(mut self, exact: Result<bool, String>) -> Self {

@@ -1,9 +1,9 @@
 //! The file of the results: a JSON object a line, no two for the same product and implementation.
 
 use crate::harness::json_lines::{Environment, JsonLines};
-use crate::spmm::report::{Case, Implementation, Line, Outcome};
+use crate::spmm::report::{Case, Line};
 use anyhow::{Context, bail, ensure};
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use std::collections::HashSet;
 use std::fs::File;
 use std::path::Path;
@@ -134,7 +134,7 @@ impl Results {
     pub fn has(&self, case: &Case, implementation: &str) -> bool {
         let text = str::to_owned;
         self.keys.contains(&(
-            text(case.graph),
+            case.graph.to_string(),
             text(case.kind),
             case.features,
             text(case.element),
@@ -152,24 +152,9 @@ impl Results {
     ///
     /// If there is a result of that implementation.
     pub fn add(&mut self, case: &Case, line: &Line) -> anyhow::Result<()> {
-        #[derive(Serialize)]
-        struct Object<'a> {
-            bench: &'static str,
-            #[serde(flatten)]
-            case: &'a Case,
-            #[serde(flatten)]
-            implementation: &'a Implementation,
-            #[serde(flatten)]
-            outcome: &'a Outcome,
-        }
         let new = !self.has(case, line.implementation.name);
         assert!(new, "two results: {case:?}, {:?}", line.implementation);
-        let text = self.file.write(&Object {
-            bench: "spmm",
-            case,
-            implementation: &line.implementation,
-            outcome: &line.outcome,
-        })?;
+        let text = self.file.write(&line.of_case(case))?;
         let record: Record = serde_json::from_str(&text)?;
         self.keys.insert(record.key());
         self.records.push(record);

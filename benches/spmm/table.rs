@@ -111,7 +111,7 @@ mod tests {
 
     fn case() -> Case {
         Case {
-            graph: "small",
+            graph: "small".into(),
             kind: "uniform",
             rows: 3,
             cols: 3,

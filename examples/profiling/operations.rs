@@ -7,8 +7,8 @@ use clap::{Args, Subcommand};
 use std::path::PathBuf;
 use warprow::spgemm::{multiply, multiply_unsorted};
 use warprow::{
-    Device, DeviceCsr, Gemm, GemmKernel, GemmOptions, SpgemmKernel, SpgemmOptions, Spmm,
-    SpmmKernel, SpmmOptions, generate,
+    Device, DeviceCsr, Gemm, GemmKernel, GemmOptions, GemmTuning, SpgemmKernel, SpgemmOptions,
+    Spmm, SpmmKernel, SpmmOptions, SpmmTuning, generate,
 };
 
 /// An operation in f32, and what it is computed from.
@@ -131,11 +131,9 @@ impl SpmmArguments {
         let (_, a) = command::matrix::<f32>(self.matrix.as_deref())?;
         let features = self.features as usize;
         check_memory(&[(a.cols(), features), (a.rows(), features)])?;
-        let options = SpmmOptions {
-            kernel: choice.of(self.kernel, self.compare),
-            features: Some(self.features),
-            ..SpmmOptions::default()
-        };
+        let options = SpmmOptions::new()
+            .features(self.features)
+            .tuning(SpmmTuning::new().kernel(choice.of(self.kernel, self.compare)));
         let spmm = Spmm::plan(device, a.view(), options)?;
         let x = generate::dense::<f32>(a.cols(), features, 1)?;
         let x = device.upload(x.as_slice().context("a generated matrix is contiguous")?)?;
@@ -176,12 +174,10 @@ impl GemmArguments {
         check_memory(&[(rows, depth), (depth, cols), (rows, cols)])?;
         let w = generate::dense::<f32>(depth, cols, 1)?;
         let kernel = choice.of(self.kernel, self.compare);
-        let options = GemmOptions {
-            kernel,
-            // Who names a kernel may name one that rounds to tf32.
-            tf32: kernel.is_some(),
-            ..GemmOptions::default()
-        };
+        // Who names a kernel may name one that rounds to tf32.
+        let options = GemmOptions::new()
+            .tf32(kernel.is_some())
+            .tuning(GemmTuning::new().kernel(kernel));
         let gemm = Gemm::plan(device, w.view(), None, options)?;
         let x = generate::dense::<f32>(rows, depth, 2)?;
         let x = device.upload(x.as_slice().context("a generated matrix is contiguous")?)?;

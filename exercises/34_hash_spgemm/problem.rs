@@ -90,8 +90,8 @@ pub unsafe fn spgemm(a: Csr, b: Csr, c: Product) {
     }
     let lane = warp::lane_id() as usize;
     let table = tables.offset(row % 2 * SLOTS);
-    // SAFETY: `row` is less than `a.rows`, and columns of `a` are rows of `b`. The warp has a table of its own. Barriers
-    // separate the empty table, the insertions, and the output. Each column has a place of its own.
+    // SAFETY: `row` is less than `a.rows`, and columns of `a` are rows of `b`. The warp has a table of its own.
+    // Barriers separate the empty table, the insertions, and the output. Each column has a place of its own.
     unsafe {
         for slot in (lane..SLOTS).step_by(32) {
             table.store(slot, EMPTY);

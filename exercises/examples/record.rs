@@ -3,7 +3,7 @@
 //! It has all solutions inside, so the machine with the GPU needs no Rust. Its arguments are the archive of the
 //! solutions' kernels, which the runner's command `build-solutions` makes, and the file to write.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Instant;
 use std::{env, fs};
@@ -33,7 +33,7 @@ fn main() -> ExitCode {
 }
 
 /// Runs all solutions, and writes the file if all pass.
-fn record(archive: &PathBuf, output: &PathBuf) -> Result<bool, String> {
+fn record(archive: &Path, output: &Path) -> Result<bool, String> {
     let device = cuda::open(archive)?;
     let mut recorded = Recorded {
         gpu: device.name().to_owned(),

@@ -49,14 +49,14 @@ fn memory(
     schedule: Schedule,
     counters: Option<CounterOptions>,
 ) -> EmulatedMemory {
-    EmulatedMemory::new(Options {
-        // One worker, so that a schedule depends on its seed alone.
-        workers: NonZeroUsize::new(1),
-        max_steps: NonZeroU64::new(exercise.description.max_steps),
-        schedule,
-        counters,
-        ..Options::default()
-    })
+    // One worker, so that a schedule depends on its seed alone.
+    EmulatedMemory::new(
+        Options::new()
+            .workers(NonZeroUsize::new(1))
+            .max_steps(NonZeroU64::new(exercise.description.max_steps))
+            .schedule(schedule)
+            .counters(counters),
+    )
 }
 
 /// Runs a case and counts what its launches do.

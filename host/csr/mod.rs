@@ -3,16 +3,17 @@
 //! A matrix is a pattern (where its nonzeros are) and the values of the nonzeros. Several matrices can share a
 //! pattern, for example the products of one structure.
 
+mod from_device;
 mod reordered;
 mod structure;
 mod values;
 
 pub use reordered::NonzerosByColumn;
-pub(crate) use reordered::{expand, gather, number};
+pub(crate) use reordered::{ReorderedPattern, Sign, copy, copy_values, expand, gather, number};
 pub(crate) use structure::check;
 pub use values::ValuesMut;
 
-use crate::device::{Device, DeviceBuffer, DeviceSlice};
+use crate::device::{Device, DeviceBuffer, DeviceError, DeviceSlice};
 use crate::operand::{OperandError, check_operand, extent};
 use cuda_std::element::Element;
 use sprs::{CsMatI, CsMatViewI};
@@ -93,10 +94,13 @@ impl DevicePattern {
 }
 
 /// A sparse matrix in CSR on a device, columns ascending within each row.
-#[derive(Debug)]
+///
+/// Clones, and plans made of it, share its memory. Who overwrites [the values](Self::values_mut) of one gets a new
+/// buffer for them if they are shared: the others keep theirs.
+#[derive(Clone, Debug)]
 pub struct DeviceCsr<T: Element> {
     pattern: Arc<DevicePattern>,
-    values: DeviceBuffer<T>,
+    values: Arc<DeviceBuffer<T>>,
 }
 
 impl<T: Element> DeviceCsr<T> {
@@ -148,7 +152,7 @@ impl<T: Element> DeviceCsr<T> {
         let check = shape.start_check(&pattern)?;
         let values = device.upload(values)?;
         pattern.longest_row = Some(check.finish(shape, indptr, col_idx)?);
-        Ok(Self::from_parts(pattern, values))
+        Ok(Self::from_parts(Arc::new(pattern), values))
     }
 
     /// A matrix of a pattern and values.
@@ -158,15 +162,16 @@ impl<T: Element> DeviceCsr<T> {
     /// Not one value for each nonzero; values on another device.
     pub fn new(pattern: Arc<DevicePattern>, values: DeviceBuffer<T>) -> Result<Self, OperandError> {
         pattern.check_values("the list of values", &values)?;
-        Ok(Self { pattern, values })
+        Ok(Self::from_parts(pattern, values))
     }
 
     /// A matrix of parts that were made for each other.
-    pub(crate) fn from_parts(pattern: DevicePattern, values: DeviceBuffer<T>) -> Self {
-        Self {
-            pattern: Arc::new(pattern),
-            values,
-        }
+    pub(crate) fn from_parts(
+        pattern: Arc<DevicePattern>,
+        values: impl Into<Arc<DeviceBuffer<T>>>,
+    ) -> Self {
+        let values = values.into();
+        Self { pattern, values }
     }
 
     /// Where the nonzeros are.
@@ -179,14 +184,40 @@ impl<T: Element> DeviceCsr<T> {
         &self.values
     }
 
-    /// The values of the nonzeros, to be overwritten.
-    pub fn values_mut(&mut self) -> ValuesMut<'_, T> {
-        ValuesMut::new(&mut self.values)
+    /// The values of the nonzeros, and who else has them.
+    pub(crate) fn shared_values(&self) -> &Arc<DeviceBuffer<T>> {
+        &self.values
     }
 
-    /// The pattern, and the buffer of the values: what [`new`](Self::new) takes.
-    pub fn into_parts(self) -> (Arc<DevicePattern>, DeviceBuffer<T>) {
-        (self.pattern, self.values)
+    /// The buffer of the values of a matrix that shares it with nobody.
+    pub(crate) fn own_values(&mut self) -> &mut DeviceBuffer<T> {
+        Arc::get_mut(&mut self.values).expect("the values are not shared")
+    }
+
+    /// The values of the nonzeros, to be overwritten. If a clone or a plan shares them, this matrix gets a copy first.
+    ///
+    /// # Errors
+    ///
+    /// Too little device memory for a copy; the driver's.
+    pub fn values_mut(&mut self) -> Result<ValuesMut<'_, T>, DeviceError> {
+        if Arc::get_mut(&mut self.values).is_none() {
+            self.values = Arc::new(copy(self.values.as_slice())?);
+        }
+        Ok(ValuesMut::new(self.own_values()))
+    }
+
+    /// The pattern, and the buffer of the values: what [`new`](Self::new) takes. If a clone or a plan shares the
+    /// values, the buffer is a copy.
+    ///
+    /// # Errors
+    ///
+    /// Too little device memory for a copy; the driver's.
+    pub fn into_parts(self) -> Result<(Arc<DevicePattern>, DeviceBuffer<T>), DeviceError> {
+        let values = match Arc::try_unwrap(self.values) {
+            Ok(values) => values,
+            Err(shared) => copy(shared.as_slice())?,
+        };
+        Ok((self.pattern, values))
     }
 
     /// The device that holds it.

@@ -29,6 +29,15 @@ impl Shape {
         }
     }
 
+    /// That of a matrix which is stored by rows.
+    pub fn by_rows(rows: usize, cols: usize) -> Self {
+        Self {
+            line: "row",
+            lines: rows,
+            extent: cols,
+        }
+    }
+
     fn broken(self, number: usize, reason: String) -> OperandError {
         OperandError::Structure {
             line: self.line,
@@ -91,6 +100,32 @@ impl Shape {
         Ok(StructureCheck { findings })
     }
 
+    /// Checks a pattern of which the host has seen only how long its lists are, and waits for the device. Returns the
+    /// nonzeros of the longest line.
+    pub fn check_on_device(self, pattern: &DevicePattern) -> Result<u32, OperandError> {
+        let check = self.start_check(pattern)?;
+        let (mut first, mut last) = ([0], [0]);
+        pattern.row_ptr.copy_part_to_slice(0, &mut first)?;
+        pattern.row_ptr.copy_part_to_slice(self.lines, &mut last)?;
+        let (first, last, nonzeros) = (first[0], last[0], pattern.nonzeros());
+        if (first, last) != (0, nonzeros) {
+            let last_line = self.lines.saturating_sub(1);
+            let number = if first == 0 { last_line } else { 0 };
+            let reason = format!(
+                "the row pointers are from {first} to {last}, wanted are those from 0 to {nonzeros}"
+            );
+            return Err(self.broken(number, reason));
+        }
+        if let Some(longest) = check.longest_line()? {
+            return Ok(longest);
+        }
+        let (row_ptr, col_idx) = (pattern.row_ptr.download()?, pattern.col_idx.download()?);
+        let has_changed = || self.broken(0, "the lists change while they are checked".to_owned());
+        Err(self
+            .first_fault(&row_ptr, &col_idx)
+            .unwrap_or_else(has_changed))
+    }
+
     /// The first fault of lists whose lengths are right.
     fn first_fault(self, indptr: &[u32], indices: &[u32]) -> Option<OperandError> {
         if !indptr.is_sorted() {
@@ -123,13 +158,18 @@ impl StructureCheck {
         indptr: &[u32],
         indices: &[u32],
     ) -> Result<u32, OperandError> {
+        self.longest_line()?.ok_or_else(|| {
+            (shape.first_fault(indptr, indices))
+                .expect("the device and the host look for the same faults in the same lists")
+        })
+    }
+
+    /// Waits for the result: the nonzeros of the longest line, or `None` for a fault.
+    fn longest_line(self) -> Result<Option<u32>, OperandError> {
         let findings = self.findings.download()?;
         let finding = |finding: Finding| findings[finding as usize];
-        match (finding(Finding::OutOfOrder), finding(Finding::OutOfRange)) {
-            (0, 0) => Ok(finding(Finding::LongestRow)),
-            _ => Err((shape.first_fault(indptr, indices))
-                .expect("the device and the host look for the same faults in the same lists")),
-        }
+        let is_right = finding(Finding::OutOfOrder) == 0 && finding(Finding::OutOfRange) == 0;
+        Ok(is_right.then(|| finding(Finding::LongestRow)))
     }
 }
 

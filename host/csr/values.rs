@@ -17,7 +17,7 @@ use std::ops::Deref;
 /// # let a = generate::uniform::<f32>(10, 10, 50, 1)?;
 /// let mut a = DeviceCsr::upload(&device, a.view())?;
 /// let mut shorter = device.zeros::<f32>(1)?;
-/// std::mem::swap(&mut *a.values_mut(), &mut shorter); // the values of `a` stay in their buffer
+/// std::mem::swap(&mut *a.values_mut()?, &mut shorter); // the values of `a` stay in their buffer
 /// # Ok(())
 /// # }
 /// ```

@@ -187,22 +187,10 @@ impl<T: Element> DeviceBuffer<T> {
     ///
     /// # Errors
     ///
-    /// Those of [`download`](Self::download).
-    ///
-    /// # Panics
-    ///
-    /// If they are not all elements of the buffer.
+    /// Those of [`download`](Self::download); [`DeviceError::SliceRange`] if they are not all elements of the buffer.
     pub fn copy_part_to_slice(&self, start: usize, to: &mut [T]) -> Result<(), DeviceError> {
-        let end = start.checked_add(to.len());
-        let part = end.and_then(|end| self.slice(start..end).ok());
-        let Some(part) = part else {
-            panic!(
-                "{} elements from number {start} on are not all in a buffer of {}",
-                to.len(),
-                self.len
-            );
-        };
-        part.copy_to_slice(to)
+        let end = start.saturating_add(to.len());
+        self.slice(start..end)?.copy_to_slice(to)
     }
 
     /// Overwrites the elements, after all earlier work of the device. `from` may be changed afterwards.

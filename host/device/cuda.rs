@@ -89,6 +89,16 @@ impl Cuda {
         CudaQueue::new(unsafe { Stream::borrowed(stream, &self.context, owner) })
     }
 
+    /// Lends a stream of someone else once more, whose new owner keeps it alive from now on.
+    pub fn lend_again(
+        &self,
+        queue: &CudaQueue,
+        owner: Box<dyn Any + Send + Sync>,
+    ) -> Result<(), DeviceError> {
+        queue.stream().set_owner(owner);
+        self.checked(queue.lend_again())
+    }
+
     /// Copies to the device; `bytes` may be changed afterwards.
     ///
     /// # Safety

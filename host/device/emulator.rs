@@ -278,11 +278,9 @@ impl EmulatorBackend {
     ) -> CounterOptions {
         let is_work = |parameter: &&Parameter| parameter.name.rsplit('.').next() == Some(WORK);
         let work = parameters.iter().find(is_work);
-        CounterOptions {
-            hardware: counters.hardware.or(self.hardware),
-            work_buffer: counters.work_buffer.or(work.map(|work| work.address)),
-            ..counters
-        }
+        let hardware = counters.hardware.or(self.hardware);
+        let work_buffer = counters.work_buffer.or(work.map(|work| work.address));
+        counters.hardware(hardware).work_buffer(work_buffer)
     }
 
     fn counting(&self) -> MutexGuard<'_, Counting> {

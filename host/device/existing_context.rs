@@ -1,10 +1,10 @@
-//! Devices of a context that exists already.
+//! The CUDA context and stream of a device, and devices of a context that exists already.
 
 use super::Backend;
 use super::Device;
 #[cfg(cuda)]
 use super::cuda;
-use super::error::CudaUnavailable;
+use super::error::{CudaUnavailable, DeviceError};
 use std::any::Any;
 use std::ffi::c_void;
 
@@ -35,6 +35,26 @@ impl Device {
         // SAFETY: the caller's contract.
         let cuda = unsafe { cuda::Cuda::of_context(context, stream, Box::new(owner))? };
         Ok(Self::new(Backend::Cuda(Box::new(cuda))))
+    }
+
+    /// The CUDA stream (a `CUstream`, which is also a `cudaStream_t`) of this thread's work on the device, for a
+    /// library that launches its own kernels; `None` on the emulator. It is the device's own stream, or inside a
+    /// [`Stream::scope`](super::Stream::scope) that stream. The device's context is current on the calling thread afterwards.
+    ///
+    /// The device's own stream lives as long as the device's last clone or buffer. The library uses buffers whose
+    /// pointers were taken on the same thread and stream; then the stream has waited for all other streams that use
+    /// them.
+    ///
+    /// # Errors
+    ///
+    /// The driver's.
+    pub fn cuda_stream(&self) -> Result<Option<*mut c_void>, DeviceError> {
+        self.recordings.refuse("what other libraries launch")?;
+        match &*self.backend {
+            Backend::Emulator(_) => Ok(None),
+            #[cfg(cuda)]
+            Backend::Cuda(cuda) => cuda.raw_stream(self.streams.current().cuda()).map(Some),
+        }
     }
 
     /// The CUDA context of this device (a `CUcontext`); `None` on the emulator.

@@ -15,15 +15,15 @@ impl Device {
     ///
     /// ```
     /// use warprow::device::{CounterOptions, Device, DeviceProfile, EmulatorOptions};
-    /// use warprow::{Spmm, SpmmKernel, SpmmOptions, generate};
+    /// use warprow::{Spmm, SpmmKernel, SpmmOptions, SpmmTuning, generate};
     ///
     /// # fn main() -> Result<(), warprow::Error> {
     /// let counters = Some(CounterOptions::default());
-    /// let options = EmulatorOptions { counters, ..EmulatorOptions::default() };
+    /// let options = EmulatorOptions::new().counters(counters);
     /// let device = Device::emulator_of(&DeviceProfile::h200(), options);
     /// let a = generate::uniform::<f32>(70, 40, 500, 1)?;
     /// let kernel = Some(SpmmKernel::WarpPerRow);
-    /// let spmm = Spmm::plan(&device, a.view(), SpmmOptions { kernel, ..SpmmOptions::default() })?;
+    /// let spmm = Spmm::plan(&device, a.view(), SpmmOptions::new().tuning(SpmmTuning::new().kernel(kernel)))?;
     /// device.launch_reports()?; // the plan's launches
     /// spmm.multiply(generate::dense::<f32>(40, 32, 2)?.view())?;
     /// for report in device.launch_reports()? {

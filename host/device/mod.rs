@@ -53,7 +53,6 @@ mod timer;
 mod uses;
 mod zero_counters;
 
-pub(crate) use zero_counters::ZeroCounters;
 pub use buffer::DeviceBuffer;
 pub(crate) use buffer::optional_pointer;
 pub use error::{CudaUnavailable, DeviceError, DriverError, DriverTooOld};
@@ -77,6 +76,7 @@ pub use slice::DeviceSlice;
 pub use slice_mut::DeviceSliceMut;
 pub use stream::Stream;
 pub use timer::Timer;
+pub(crate) use zero_counters::ZeroCounters;
 
 use allocations::FailingAllocation;
 use cuda_std::element::Element;
@@ -85,7 +85,6 @@ use ptx_archive::Archive;
 use queue::Queue;
 use recording::Recordings;
 use std::borrow::Cow;
-use std::ffi::c_void;
 use std::fmt;
 use std::sync::Arc;
 use stream::Streams;
@@ -239,25 +238,6 @@ impl Device {
     /// Whether it is the emulator.
     pub fn is_emulator(&self) -> bool {
         matches!(*self.backend, Backend::Emulator(_))
-    }
-
-    /// The CUDA stream (a `CUstream`, which is also a `cudaStream_t`) of this thread's work on the device, for a library
-    /// that launches its own kernels; `None` on the emulator. It is the device's own stream, or inside a
-    /// [`Stream::scope`] that stream. The device's context is current on the calling thread afterwards.
-    ///
-    /// The device's own stream lives as long as the device's last clone or buffer. The library uses buffers whose
-    /// pointers were taken on the same thread and stream; then the stream has waited for all other streams that use them.
-    ///
-    /// # Errors
-    ///
-    /// The driver's.
-    pub fn cuda_stream(&self) -> Result<Option<*mut c_void>, DeviceError> {
-        self.recordings.refuse("what other libraries launch")?;
-        match &*self.backend {
-            Backend::Emulator(_) => Ok(None),
-            #[cfg(cuda)]
-            Backend::Cuda(cuda) => cuda.raw_stream(self.streams.current().cuda()).map(Some),
-        }
     }
 
     /// What the device is and what it allows.

@@ -18,9 +18,20 @@ pub struct Stream(Arc<OpenStream>);
 /// A stream until the last handle of it is dropped.
 struct OpenStream {
     queue: Arc<Queue>,
-    /// Whether it belongs to someone else, who may destroy it then.
-    borrowed: bool,
+    kind: Kind,
     device: Device,
+}
+
+/// Whose a stream is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// The device's own.
+    Own,
+    /// One that was made beside it.
+    Made,
+    /// One of someone else, who may destroy it when it is given back.
+    #[cfg_attr(not(cuda), allow(dead_code, reason = "an emulator borrows none"))]
+    Borrowed,
 }
 
 /// The streams of a device.
@@ -29,6 +40,9 @@ pub(super) struct Streams {
     /// Whether there was ever another one: most programs have none, and look no further.
     any_beside: AtomicBool,
     beside: Mutex<Vec<Weak<Queue>>>,
+    /// Made for handles that are dropped; the next handles get them. So there are never more than were wanted at once,
+    /// however long what was used on one notes it.
+    idle: Mutex<Vec<Arc<Queue>>>,
 }
 
 impl Streams {
@@ -37,6 +51,7 @@ impl Streams {
             own,
             any_beside: AtomicBool::new(false),
             beside: Mutex::default(),
+            idle: Mutex::default(),
         }
     }
 
@@ -60,6 +75,25 @@ impl Streams {
         beside.retain(|queue| queue.strong_count() > 0);
         beside.push(Arc::downgrade(queue));
         self.any_beside.store(true, Ordering::Relaxed);
+    }
+
+    fn idle(&self) -> MutexGuard<'_, Vec<Arc<Queue>>> {
+        // A panic cannot leave it half changed.
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The queue of that stream of someone else, if something has used it and notes that.
+    #[cfg(cuda)]
+    fn of_raw(&self, stream: *mut c_void) -> Option<Arc<Queue>> {
+        let all = self
+            .beside()
+            .iter()
+            .filter_map(Weak::upgrade)
+            .collect::<Vec<_>>();
+        all.into_iter().find(|queue| {
+            let of_queue = queue.cuda().stream();
+            of_queue.is_borrowed() && of_queue.as_raw() == stream.cast()
+        })
     }
 
     /// All streams.
@@ -113,19 +147,24 @@ impl Device {
     /// The driver's.
     pub fn new_stream(&self) -> Result<Stream, DeviceError> {
         let own = &self.streams.own;
+        let idle = self.streams.idle().pop();
+        if let Some(queue) = idle {
+            return Ok(self.open_stream(queue, Kind::Made));
+        }
         let queue = match &*self.backend {
             Backend::Emulator(_) => own.beside_of_emulator(),
             #[cfg(cuda)]
             Backend::Cuda(cuda) => own.beside_of_cuda(cuda.new_queue()?),
         };
-        Ok(self.open_stream(queue, false))
+        self.streams.add(&queue);
+        Ok(self.open_stream(queue, Kind::Made))
     }
 
     /// The device's own stream: where work goes outside any scope.
     pub fn own_stream(&self) -> Stream {
         Stream(Arc::new(OpenStream {
             queue: Arc::clone(&self.streams.own),
-            borrowed: false,
+            kind: Kind::Own,
             device: self.clone(),
         }))
     }
@@ -157,18 +196,23 @@ impl Device {
             }
             #[cfg(cuda)]
             Backend::Cuda(cuda) => {
+                if let Some(queue) = self.streams.of_raw(stream) {
+                    cuda.lend_again(queue.cuda(), Box::new(owner))?;
+                    return Ok(self.open_stream(queue, Kind::Borrowed));
+                }
                 // SAFETY: the caller's contract.
                 let queue = unsafe { cuda.queue_of(stream, Box::new(owner)) };
-                Ok(self.open_stream(self.streams.own.beside_of_cuda(queue), true))
+                let queue = self.streams.own.beside_of_cuda(queue);
+                self.streams.add(&queue);
+                Ok(self.open_stream(queue, Kind::Borrowed))
             }
         }
     }
 
-    fn open_stream(&self, queue: Arc<Queue>, borrowed: bool) -> Stream {
-        self.streams.add(&queue);
+    fn open_stream(&self, queue: Arc<Queue>, kind: Kind) -> Stream {
         Stream(Arc::new(OpenStream {
             queue,
-            borrowed,
+            kind,
             device: self.clone(),
         }))
     }
@@ -198,18 +242,17 @@ impl Stream {
 
 impl Drop for OpenStream {
     fn drop(&mut self) {
-        #[cfg(cuda)]
-        if let Backend::Cuda(_) = &*self.device.backend
-            && self.borrowed
-        {
-            let queue = self.queue.cuda();
-            if queue.end().is_err() {
-                // The context is lost, or the driver has no memory for an event. The stream's work ends here.
-                let _ = queue.synchronize();
+        match self.kind {
+            Kind::Own => {}
+            Kind::Made => self.device.streams.idle().push(Arc::clone(&self.queue)),
+            Kind::Borrowed => {
+                #[cfg(cuda)]
+                if self.queue.cuda().give_back().is_err() {
+                    // The context is lost, or the driver has no memory for an event. The stream's work ends here.
+                    let _ = self.queue.cuda().synchronize();
+                }
             }
         }
-        #[cfg(not(cuda))]
-        let _ = self.borrowed;
     }
 }
 

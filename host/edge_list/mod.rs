@@ -5,8 +5,8 @@
 //! gzip.
 //!
 //! Lines that begin with `#` or `%` are comments. A first line whose fields are no numbers is a header. Without another
-//! [shape](EdgeListOptions::shape), the matrix is square, and the greatest index is its last. A comment `# shape 3 4` before the
-//! first entry, which the writer makes, gives rows and columns too.
+//! [shape](EdgeListOptions::shape), the matrix is square, and the greatest index is its last. A comment `# shape 3 4`
+//! before the first entry, which the writer makes, gives rows and columns too.
 
 mod entries;
 mod error;

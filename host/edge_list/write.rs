@@ -11,8 +11,8 @@ use super::Separator;
 use crate::output::{Output, WriteError};
 use crate::scalar::Scalar;
 
-/// Writes a matrix as an edge list with weights: commas in a `.csv` file, else tabs; compressed by gzip if the path ends
-/// in `.gz`. The first line is a comment with the shape.
+/// Writes a matrix as an edge list with weights: commas in a `.csv` file, else tabs; compressed by gzip if the path
+/// ends in `.gz`. The first line is a comment with the shape.
 ///
 /// Reading the file gives the same matrix: each number is written with as many digits as identify it, and stored zeros
 /// are kept. (A NaN may lose its sign and payload.)

@@ -58,19 +58,15 @@ impl Format {
         of_kind.map(|(end, ..)| end).collect()
     }
 
-    /// The format of a sparse matrix's file.
-    pub(super) fn of_sparse(path: &Path) -> Result<Self, FileError> {
-        Ok(Self::of_kind(path, true)?.0)
-    }
-
-    /// The format of a dense matrix's file.
-    pub(super) fn of_dense(path: &Path) -> Result<Self, FileError> {
-        Ok(Self::of_kind(path, false)?.0)
-    }
-
-    /// The format, and whether it is compressed, of a file that must be of that kind.
-    pub(super) fn of_kind(path: &Path, sparse: bool) -> Result<(Self, bool), FileError> {
-        match Self::of(path) {
+    /// The format, and whether it is compressed, of a file that must be of that kind. `insisted` counts more than the
+    /// name.
+    pub(super) fn of_kind(
+        path: &Path,
+        insisted: Option<Self>,
+        sparse: bool,
+    ) -> Result<(Self, bool), FileError> {
+        let insisted = insisted.map(|format| (format, false));
+        match insisted.or_else(|| Self::of(path)) {
             Some((format, compressed)) if format.is_sparse() == sparse => Ok((format, compressed)),
             _ => Err(FileError::Format {
                 file: path.display().to_string(),
@@ -102,9 +98,11 @@ mod tests {
 
     #[test]
     fn a_format_of_the_other_kind_is_refused_with_those_that_serve() {
-        let error = Format::of_dense("a.mtx".as_ref()).unwrap_err().to_string();
+        let error = Format::of_kind("a.mtx".as_ref(), None, false)
+            .unwrap_err()
+            .to_string();
         let wanted = "a.mtx: wanted the name of a dense matrix to end in .npy or .safetensors";
         assert_eq!(error, wanted);
-        assert!(Format::of_sparse("a.npy".as_ref()).is_err());
+        assert!(Format::of_kind("a.npy".as_ref(), None, true).is_err());
     }
 }

@@ -30,11 +30,19 @@ pub use output::{Output, write_bytes};
 /// What a file's name does not say.
 #[derive(Clone, Debug, Default)]
 pub struct FileOptions {
+    format: Option<Format>,
     edge_list: EdgeListOptions,
     tensor: Option<String>,
 }
 
 impl FileOptions {
+    /// The format. Default: what the end of the name says.
+    #[must_use]
+    pub fn format(mut self, format: Format) -> Self {
+        self.format = Some(format);
+        self
+    }
+
     /// How edge lists are read.
     #[must_use]
     pub fn edge_list(mut self, options: EdgeListOptions) -> Self {
@@ -53,13 +61,13 @@ impl FileOptions {
     ///
     /// # Errors
     ///
-    /// A name that no format of sparse matrices has; what the format's own reader refuses.
+    /// A name or format that is none of sparse matrices; what the format's own reader refuses.
     pub fn read_sparse<T: Scalar>(
         &self,
         path: impl AsRef<Path>,
     ) -> Result<CsMatI<T, u32, u32>, FileError> {
         let path = path.as_ref();
-        Ok(match Format::of_sparse(path)? {
+        Ok(match Format::of_kind(path, self.format, true)?.0 {
             Format::Npz => read_npz(path)?,
             Format::EdgeList => self.edge_list.read(path)?,
             _ => read_matrix_market(path)?,
@@ -70,10 +78,10 @@ impl FileOptions {
     ///
     /// # Errors
     ///
-    /// A name that no format of dense matrices has; what the format's own reader refuses.
+    /// A name or format that is none of dense matrices; what the format's own reader refuses.
     pub fn read_dense<T: Scalar>(&self, path: impl AsRef<Path>) -> Result<Array2<T>, FileError> {
         let path = path.as_ref();
-        Ok(match Format::of_dense(path)? {
+        Ok(match Format::of_kind(path, self.format, false)?.0 {
             Format::Safetensors => read_safetensors(path, self.tensor.as_deref())?,
             _ => read_npy(path)?,
         })

@@ -48,7 +48,7 @@ impl Output {
     }
 
     fn create(path: &Path, sparse: bool) -> Result<Self, FileError> {
-        let (format, compressed) = Format::of_kind(path, sparse)?;
+        let (format, compressed) = Format::of_kind(path, None, sparse)?;
         Ok(Self {
             place: output::Output::create(path)?,
             format,

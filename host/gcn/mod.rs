@@ -21,7 +21,8 @@ use crate::device::{Device, DeviceBuffer, DeviceError, DeviceSlice, DeviceSliceM
 use crate::gemm::GemmElement;
 use crate::log_softmax::SoftmaxElement;
 use crate::operand::{OperandError, check_operand, elements, extent, upload_dense};
-use crate::spmm::{Spmm, SpmmElement, SpmmOptions};
+use crate::setters::setters;
+use crate::spmm::{Spmm, SpmmElement, SpmmOptions, SpmmTuning};
 use cuda_std::float::Real;
 use ndarray::{Array1, Array2, ArrayView1, ArrayView2};
 use sprs::CsMatViewI;
@@ -60,11 +61,24 @@ impl<T> GcnLayer<T> {
 
 /// How a network is planned.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct GcnOptions {
-    /// How each product with A_hat is planned.
-    pub spmm: SpmmOptions,
     /// Whether products with weights may round f32 to tf32.
     pub tf32: bool,
+    /// How the products with A_hat are computed. Default: the plan chooses.
+    pub tuning: SpmmTuning,
+}
+
+impl GcnOptions {
+    /// The default options.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    setters! {
+        fields { tf32: bool, tuning: SpmmTuning }
+        optional {}
+    }
 }
 
 /// A network and its graph on a device, with all buffers that inference needs.
@@ -137,7 +151,8 @@ impl<T: GcnElement> Gcn<T> {
     ) -> Result<Self, GcnError> {
         let (features, classes) = widths(layers)?;
         let adjacency = normalized_adjacency(&DeviceCsr::upload(device, graph)?)?;
-        let spmm = Spmm::plan_on_device(adjacency, options.spmm)?;
+        let spmm_options = SpmmOptions::new().tuning(options.tuning);
+        let spmm = Spmm::plan_device(&adjacency, spmm_options)?;
         let nodes = extent("the number of nodes", spmm.rows())?;
         let steps = steps(&spmm, layers, options)?;
         let operators = Operators { spmm, nodes, steps };

@@ -4,6 +4,7 @@ use super::GcnError;
 use crate::csr::{DeviceCsr, DevicePattern};
 use crate::primitives::scan::exclusive_scan;
 use cuda_std::float::Real;
+use std::sync::Arc;
 use warprow_kernels::gcn::normalize;
 use warprow_kernels::gcn::normalize::AdjacencyMatrix;
 
@@ -66,5 +67,5 @@ pub fn normalized_adjacency<T: Real>(graph: &DeviceCsr<T>) -> Result<DeviceCsr<T
         col_idx,
         longest_row: None,
     };
-    Ok(DeviceCsr::from_parts(normalized, values))
+    Ok(DeviceCsr::from_parts(Arc::new(normalized), values))
 }

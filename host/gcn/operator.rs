@@ -13,6 +13,7 @@ use warprow_kernels::gemm::BiasRelu;
 
 /// What an operator does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum OperatorKind {
     /// The product with a layer's weights, with bias and ReLU if it is the last operator of its layer.
     Gemm,

@@ -127,11 +127,7 @@ pub(super) fn steps<T: GcnElement>(
         let is_last = index + 1 == layers.len();
         let bias = layer.bias.as_ref().map(|bias| bias.view());
         let multiply = |bias, relu| {
-            let options = GemmOptions {
-                relu,
-                tf32: options.tf32,
-                ..GemmOptions::default()
-            };
+            let options = GemmOptions::new().relu(relu).tf32(options.tf32);
             let gemm = Gemm::plan(device, layer.weights.view(), bias, options)?;
             Ok::<_, GcnError>(Step::gemm(index, gemm, nodes))
         };

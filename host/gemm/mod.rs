@@ -12,7 +12,7 @@
 //! let x = array![[1.0_f32, 0.0, 0.0], [0.0, 1.0, 1.0]];
 //!
 //! let device = Device::open()?;
-//! let options = GemmOptions { relu: true, ..GemmOptions::default() };
+//! let options = GemmOptions::new().relu(true);
 //! let gemm = Gemm::plan(&device, w.view(), Some(bias.view()), options)?;
 //! assert_eq!(gemm.multiply(x.view())?, array![[1.5, 3.0], [8.5, 0.0]]);
 //! # Ok(())
@@ -21,8 +21,10 @@
 
 mod error;
 mod kernel_choice;
+mod options;
 
 pub use error::GemmError;
+pub use options::{GemmOptions, GemmTuning};
 
 use self::kernel_choice::{check_instance, check_kernel, default_kernel};
 use crate::device::{Device, DeviceBuffer, DeviceSlice, DeviceSliceMut};
@@ -42,21 +44,6 @@ use warprow_kernels::matrix::{Dense, DenseMut, Operand};
 pub trait GemmElement: Scalar + Operand {}
 
 impl<T: Scalar + Operand> GemmElement for T {}
-
-/// Options of a plan.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct GemmOptions {
-    /// The kernel; default: the plan chooses.
-    pub kernel: Option<GemmKernel>,
-    /// Whether negative results become 0, after the bias is added; default: no. A NaN stays.
-    pub relu: bool,
-    /// Whether f32 may be rounded to tf32 (11 bits of the significand) for tensor cores; default: no. The plan ignores
-    /// it for other types, and where an exact kernel is as fast.
-    pub tf32: bool,
-    /// The instance of `kernel`, by its PTX entry point: for benches and tests. Default: the kernel chooses.
-    #[doc(hidden)]
-    pub instance: Option<&'static str>,
-}
 
 /// A plan of `Y = X W`, then bias and ReLU if asked for. It owns W and the bias on a device, and the choice of a
 /// kernel.
@@ -94,6 +81,7 @@ impl<T: GemmElement> Gemm<T> {
             check_len("the bias", bias.len() as u64, cols.into())?;
         }
         let kernel = options
+            .tuning
             .kernel
             .unwrap_or_else(|| default_kernel(device, w, options.tf32));
         check_kernel::<T>(kernel, depth, device, options)?;
@@ -103,7 +91,7 @@ impl<T: GemmElement> Gemm<T> {
             cols,
             multiprocessors: device.properties().multiprocessors,
             shared_bytes: device.properties().max_shared_bytes_per_block,
-            instance: options.instance,
+            instance: options.tuning.instance,
         };
         check_instance::<T>(kernel, problem)?;
         let bias = bias.map(|bias| device.upload(&bias.to_vec()));
@@ -143,7 +131,7 @@ impl<T: GemmElement> Gemm<T> {
     /// # Errors
     ///
     /// `rows` is 2^32 or more.
-    pub fn launch(&self, rows: usize) -> Result<Option<LaunchConfig>, GemmError> {
+    pub fn launch_config(&self, rows: usize) -> Result<Option<LaunchConfig>, GemmError> {
         Ok(self.run_plan(rows)?.map(|plan| plan.config))
     }
 
@@ -152,7 +140,7 @@ impl<T: GemmElement> Gemm<T> {
     /// # Errors
     ///
     /// `rows` is 2^32 or more.
-    pub fn variant(&self, rows: usize) -> Result<Option<&'static str>, GemmError> {
+    pub fn entry_point(&self, rows: usize) -> Result<Option<&'static str>, GemmError> {
         Ok(self.run_plan(rows)?.map(|plan| plan.kernel.name()))
     }
 
@@ -175,7 +163,7 @@ impl<T: GemmElement> Gemm<T> {
             cols: self.cols,
             multiprocessors: self.device.properties().multiprocessors,
             shared_bytes: self.device.properties().max_shared_bytes_per_block,
-            instance: self.options.instance,
+            instance: self.options.tuning.instance,
         };
         (elements(rows, self.cols) > 0).then_some(problem)
     }
@@ -287,7 +275,7 @@ impl<T: GemmElement> fmt::Display for Gemm<T> {
             self.device,
             self.kernel.name(),
             self.kernel.summary(),
-            if self.options.kernel.is_some() {
+            if self.options.tuning.kernel.is_some() {
                 "as asked for"
             } else {
                 "the default"

@@ -70,7 +70,7 @@ impl<T: SoftmaxElement> LogSoftmax<T> {
     }
 
     /// The name of the PTX entry point that a run launches.
-    pub fn variant(&self) -> &'static str {
+    pub fn entry_point(&self) -> &'static str {
         self.kernel.handle::<T>().name()
     }
 

@@ -82,11 +82,11 @@ pub enum NpzProblem {
         /// The element, counted from 0.
         at: usize,
         /// The least number that is right.
-        least: i128,
+        least: u32,
         /// The greatest number that is right.
-        most: i128,
+        most: u32,
         /// The number.
-        found: i128,
+        found: String,
     },
     /// Many more rows than entries.
     #[error("wanted at most {most} rows with {entries} entries, found {rows}")]

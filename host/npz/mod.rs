@@ -24,25 +24,122 @@ use members::Members;
 pub(crate) use write::write_members;
 pub use write::write_npz;
 
-/// A matrix of the formats csr and coo has at most this many rows without an entry for every 16 rows, as Matrix Market
-/// files do by default.
-const MAX_SPARSE_ROWS: u32 = 1 << 26;
+/// Limits on what is read.
+#[derive(Debug, Clone)]
+pub struct NpzOptions {
+    max_sparse_rows: u32,
+}
 
-/// Reads a sparse matrix from an npz file.
+impl Default for NpzOptions {
+    /// 2^26 rows for any number of entries.
+    fn default() -> Self {
+        Self {
+            max_sparse_rows: 1 << 26,
+        }
+    }
+}
+
+impl NpzOptions {
+    /// Maximum number of rows of a matrix that has less than one stored entry for every 16 rows, where the file has no
+    /// row pointer: in the formats csc and coo. An empty row takes 4 bytes.
+    #[must_use]
+    pub fn max_sparse_rows(mut self, rows: u32) -> Self {
+        self.max_sparse_rows = rows;
+        self
+    }
+
+    /// Reads a sparse matrix from an npz file.
+    ///
+    /// # Errors
+    ///
+    /// As for [`read_npz`].
+    pub fn read<T: Scalar>(&self, path: impl AsRef<Path>) -> Result<CsMatI<T, u32, u32>, NpzError> {
+        let path = path.as_ref();
+        let matrix = file(path).and_then(|bytes| self.parse(&bytes));
+        matrix.map_err(|problem| NpzError {
+            file: path.display().to_string(),
+            problem,
+        })
+    }
+
+    /// The matrix in the bytes of a file.
+    fn parse<T: Scalar>(&self, bytes: &[u8]) -> Result<CsMatI<T, u32, u32>, NpzProblem> {
+        let members = Members::of(bytes)?;
+        let format = members.text("format")?;
+        let shape = shape(&members)?;
+        match format.as_str() {
+            "csr" => by_pointers(&members, shape),
+            "csc" => {
+                let [rows, columns] = shape;
+                let transposed = by_pointers(&members, [columns, rows])?;
+                self.check_rows(rows, transposed.nnz())?;
+                transpose(&transposed, shape)
+            }
+            "coo" => self.coordinates(&members, shape),
+            _ => Err(NpzProblem::Format {
+                found: quote(format.as_bytes()),
+            }),
+        }
+    }
+
+    fn check_rows(&self, rows: u32, entries: usize) -> Result<(), NpzProblem> {
+        let most = triplets::max_rows(entries as u64, self.max_sparse_rows);
+        if u64::from(rows) > most {
+            return Err(NpzProblem::SparseRows {
+                rows,
+                entries,
+                most,
+            });
+        }
+        Ok(())
+    }
+
+    /// A matrix of the format coo.
+    fn coordinates<T: Scalar>(
+        &self,
+        members: &Members<'_>,
+        [rows, columns]: [u32; 2],
+    ) -> Result<CsMatI<T, u32, u32>, NpzProblem> {
+        let values = members.numbers::<T>("data")?;
+        let wanted = values.len();
+        self.check_rows(rows, wanted)?;
+        let index = |member, limit| {
+            let found = members.integers(member)?;
+            if found.len() != wanted {
+                return Err(NpzProblem::Length {
+                    member,
+                    wanted,
+                    found: found.len(),
+                });
+            }
+            checked_indices(member, &found, wanted, limit)
+        };
+        let row = index("row", rows)?;
+        let column = index("col", columns)?;
+        let mut triplets = Vec::new();
+        triplets.try_reserve_exact(wanted)?;
+        let places = row.iter().zip(&column);
+        triplets.extend(
+            places
+                .zip(&values)
+                .map(|((&row, &column), &value)| Triplet { row, column, value }),
+        );
+        Ok(triplets::by_rows(rows, columns, &triplets)?)
+    }
+}
+
+/// Reads a sparse matrix from an npz file with the default [`NpzOptions`].
 ///
 /// # Errors
 ///
 /// If the file cannot be read, is no zip file, or lacks an array; if an array is of another type or length; if an index
-/// is not of the matrix, or a row pointer falls; for the formats bsr and dia.
+/// is not of the matrix, or a row pointer falls; for the formats bsr and dia; if there are many more rows than entries.
 pub fn read_npz<T: Scalar>(path: impl AsRef<Path>) -> Result<CsMatI<T, u32, u32>, NpzError> {
-    let path = path.as_ref();
-    read(path).map_err(|problem| NpzError {
-        file: path.display().to_string(),
-        problem,
-    })
+    NpzOptions::default().read(path)
 }
 
-fn read<T: Scalar>(path: &Path) -> Result<CsMatI<T, u32, u32>, NpzProblem> {
+/// The bytes of a file.
+fn file(path: &Path) -> Result<Vec<u8>, NpzProblem> {
     let mut file = File::open(path)?;
     let mut bytes = Vec::new();
     let metadata = file.metadata()?;
@@ -50,26 +147,7 @@ fn read<T: Scalar>(path: &Path) -> Result<CsMatI<T, u32, u32>, NpzProblem> {
         bytes.try_reserve_exact(metadata.len() as usize)?;
     }
     file.read_to_end(&mut bytes)?;
-    parse(&bytes)
-}
-
-/// The matrix in the bytes of a file.
-fn parse<T: Scalar>(bytes: &[u8]) -> Result<CsMatI<T, u32, u32>, NpzProblem> {
-    let members = Members::of(bytes)?;
-    let format = members.text("format")?;
-    let shape = shape(&members)?;
-    match format.as_str() {
-        "csr" => by_pointers(&members, shape),
-        "csc" => {
-            let [rows, columns] = shape;
-            let transposed = by_pointers(&members, [columns, rows])?;
-            transpose(&transposed, shape)
-        }
-        "coo" => coordinates(&members, shape),
-        _ => Err(NpzProblem::Format {
-            found: quote(format.as_bytes()),
-        }),
-    }
+    Ok(bytes)
 }
 
 /// Rows and columns.
@@ -142,20 +220,15 @@ fn pointers(members: &Members<'_>, rows: u32) -> Result<Vec<u32>, NpzProblem> {
         });
     }
     let mut pointers = filled(wanted, 0u32)?;
-    let mut before = 0;
+    let mut before = 0_u32;
     for (at, (pointer, found)) in pointers.iter_mut().zip(found.iter()).enumerate() {
-        let most = if at == 0 { 0 } else { i128::from(u32::MAX) };
-        if found < before || found > most {
-            return Err(NpzProblem::Number {
-                member: "indptr",
-                at,
-                least: before,
-                most,
-                found,
-            });
-        }
-        before = found;
-        *pointer = found as u32;
+        let most = if at == 0 { 0 } else { u32::MAX };
+        let next = u32::try_from(found).ok();
+        let Some(next) = next.filter(|next| (before..=most).contains(next)) else {
+            return Err(number("indptr", at, [before, most], found));
+        };
+        before = next;
+        *pointer = next;
     }
     Ok(pointers)
 }
@@ -170,58 +243,25 @@ fn checked_indices(
     let mut indices = Vec::new();
     indices.try_reserve_exact(count)?;
     for (at, found) in found.iter().take(count).enumerate() {
-        if !(0..limit.into()).contains(&found) {
-            return Err(NpzProblem::Number {
-                member,
-                at,
-                least: 0,
-                most: i128::from(limit) - 1,
-                found,
-            });
-        }
-        indices.push(found as u32);
+        let index = u32::try_from(found).ok();
+        let Some(index) = index.filter(|&index| index < limit) else {
+            return Err(number(member, at, [0, limit.saturating_sub(1)], found));
+        };
+        indices.push(index);
     }
     Ok(indices)
 }
 
-/// A matrix of the format coo.
-fn coordinates<T: Scalar>(
-    members: &Members<'_>,
-    [rows, columns]: [u32; 2],
-) -> Result<CsMatI<T, u32, u32>, NpzProblem> {
-    let values = members.numbers::<T>("data")?;
-    let wanted = values.len();
-    let most = triplets::max_rows(wanted as u64, MAX_SPARSE_ROWS);
-    if u64::from(rows) > most {
-        return Err(NpzProblem::SparseRows {
-            rows,
-            entries: wanted,
-            most,
-        });
+/// The error of an element that is not in its range.
+#[cold]
+fn number(member: &'static str, at: usize, [least, most]: [u32; 2], found: i128) -> NpzProblem {
+    NpzProblem::Number {
+        member,
+        at,
+        least,
+        most,
+        found: found.to_string(),
     }
-    let index = |member, limit| {
-        let found = members.integers(member)?;
-        if found.len() != wanted {
-            let found = found.len();
-            return Err(NpzProblem::Length {
-                member,
-                wanted,
-                found,
-            });
-        }
-        checked_indices(member, &found, wanted, limit)
-    };
-    let row = index("row", rows)?;
-    let column = index("col", columns)?;
-    let mut triplets = Vec::new();
-    triplets.try_reserve_exact(wanted)?;
-    let places = row.iter().zip(&column);
-    triplets.extend(
-        places
-            .zip(&values)
-            .map(|((&row, &column), &value)| Triplet { row, column, value }),
-    );
-    Ok(triplets::by_rows(rows, columns, &triplets)?)
 }
 
 /// The transpose, of that shape.
@@ -229,14 +269,6 @@ fn transpose<T: Scalar>(
     a: &CsMatI<T, u32, u32>,
     [rows, columns]: [u32; 2],
 ) -> Result<CsMatI<T, u32, u32>, NpzProblem> {
-    let most = triplets::max_rows(a.nnz() as u64, MAX_SPARSE_ROWS);
-    if u64::from(rows) > most {
-        return Err(NpzProblem::SparseRows {
-            rows,
-            entries: a.nnz(),
-            most,
-        });
-    }
     let mut triplets = Vec::new();
     triplets.try_reserve_exact(a.nnz())?;
     triplets.extend(

@@ -81,6 +81,10 @@ fn with(member: &'static str, content: Vec<u8>) -> Vec<u8> {
     zip(&members, false)
 }
 
+fn parse<T: Scalar>(bytes: &[u8]) -> Result<CsMatI<T, u32, u32>, NpzProblem> {
+    NpzOptions::default().parse(bytes)
+}
+
 fn refused(bytes: &[u8]) -> String {
     parse::<f32>(bytes).unwrap_err().to_string()
 }

@@ -111,7 +111,7 @@ fn checked_in_blocks<T: SpgemmElement, Failure: From<OperandError>>(
         return checked_in_blocks(device, a, to_csr(&b)?.view(), options, take);
     }
     check_shapes((a.rows(), a.cols()), (b.rows(), b.cols()))?;
-    let memory = match options.memory {
+    let memory = match options.tuning.memory {
         Some(bytes) => Some(bytes),
         None => (device.memory().map_err(OperandError::from)?)
             .map(|memory| memory.free / 100 * USED_PERCENT),

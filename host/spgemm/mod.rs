@@ -27,7 +27,7 @@ use crate::device::{DeviceSlice, DeviceSliceMut};
 use crate::operand::OperandError;
 use analysis::row_lists::RowLists;
 use numeric::{Numeric, drop_zeros};
-pub use options::{SpgemmElement, SpgemmOptions};
+pub use options::{SpgemmElement, SpgemmOptions, SpgemmTuning};
 use products::operands::{check_operands, operands};
 use reuse::ProductMapCache;
 use std::fmt;
@@ -57,7 +57,7 @@ use symbolic::{Phase, SymbolicProduct};
 /// assert_eq!(c.download()?.data(), [1.0, 2.0, 3.0, 7.0]);
 ///
 /// // Other values, the same structure.
-/// b.values_mut().copy_from_slice(&[0.0, 1.0, 10.0])?;
+/// b.values_mut()?.copy_from_slice(&[0.0, 1.0, 10.0])?;
 /// let c = spgemm.numeric(a.values(), b.values())?;
 /// assert_eq!(c.download()?.data(), [0.0, 1.0, 0.0, 13.0]);
 /// # Ok(())
@@ -104,9 +104,9 @@ impl<T: SpgemmElement> Spgemm<T> {
             Some(narrowed) => narrowed.widen(&structure.pattern)?,
             None => Arc::clone(&structure.pattern),
         };
-        let product_map = match options.low_memory {
+        let product_map = match options.tuning.low_memory {
             true => ProductMapCache::none(),
-            false => ProductMapCache::within(options.memory),
+            false => ProductMapCache::within(options.tuning.memory),
         };
         let numeric = Numeric::for_runs::<T>(lists, bin_limits, b, product_map)?;
         Ok(Self {
@@ -143,7 +143,7 @@ impl<T: SpgemmElement> Spgemm<T> {
     /// Computes `C = A B` for these values of the nonzeros of A and B.
     ///
     /// On a GPU it returns before the product is computed. There are two exceptions: if zeros are dropped, and in the
-    /// first run, which may cache the product map for later runs (see [`SpgemmOptions::low_memory`]).
+    /// first run, which may cache the product map for later runs (see [`SpgemmTuning::low_memory`]).
     ///
     /// # Errors
     ///

@@ -2,6 +2,7 @@
 
 use crate::device::Device;
 use crate::scalar::Scalar;
+use crate::setters::setters;
 use cuda_std::float::Real;
 use warprow_kernels::spgemm::BinLimits;
 
@@ -11,14 +12,31 @@ pub trait SpgemmElement: Scalar + Real + Default {}
 impl SpgemmElement for f32 {}
 impl SpgemmElement for f64 {}
 
-/// How a product is to be computed.
+/// What a product is.
+///
+/// ```
+/// use warprow::{SpgemmOptions, SpgemmTuning};
+///
+/// let options = SpgemmOptions::new().deterministic(true);
+/// let small = options.tuning(SpgemmTuning::new().memory(1 << 30));
+/// # assert_eq!(small.tuning.memory, Some(1 << 30));
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct SpgemmOptions {
     /// Whether every run gives the same bits: each entry is added up in the order of the nonzeros of A. Default: in
     /// any order.
     pub deterministic: bool,
     /// Whether entries whose value turns out to be zero are left out. Default: they stay.
     pub drop_zeros: bool,
+    /// How it is computed.
+    pub tuning: SpgemmTuning,
+}
+
+/// How a product is computed: with how much memory, and by which kernels.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct SpgemmTuning {
     /// Maximum number of bytes of device memory that [`spgemm`](super::spgemm()) uses, operands included; default:
     /// the free memory. For a [`Spgemm`](super::Spgemm), the maximum that it caches for later runs of its numeric
     /// phase; default: a quarter of the free memory.
@@ -31,7 +49,29 @@ pub struct SpgemmOptions {
     pub bin_limits: Option<BinLimits>,
 }
 
+impl SpgemmTuning {
+    /// All choices are the operation's.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    setters! {
+        fields { low_memory: bool }
+        optional { memory: u64, bin_limits: BinLimits }
+    }
+}
+
 impl SpgemmOptions {
+    /// The default options.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    setters! {
+        fields { deterministic: bool, drop_zeros: bool, tuning: SpgemmTuning }
+        optional {}
+    }
+
     /// The limits of the bins, which decide the kernel of each row.
     pub(super) fn bin_limits<T: SpgemmElement>(&self, device: &Device) -> BinLimits {
         let shared_bytes = device.properties().max_shared_bytes_per_block;
@@ -39,8 +79,21 @@ impl SpgemmOptions {
         BinLimits {
             ordered: self.deterministic.into(),
             ..self
+                .tuning
                 .bin_limits
                 .map_or(default, |bin_limits| bin_limits.within(default))
         }
+    }
+
+    /// The same options, tuned in another way.
+    ///
+    /// ```
+    /// # use warprow::SpgemmOptions;
+    /// let options = SpgemmOptions::new().map_tuning(|tuning| tuning);
+    /// # assert_eq!(options, SpgemmOptions::new());
+    /// ```
+    #[must_use]
+    pub fn map_tuning(self, change: impl FnOnce(SpgemmTuning) -> SpgemmTuning) -> Self {
+        self.tuning(change(self.tuning))
     }
 }

@@ -19,6 +19,10 @@ pub enum SpmmError {
         /// What was wanted of it, and what it can do.
         reason: String,
     },
+
+    /// The plan takes no new values.
+    #[error("the plan takes no new values: it was made without the option `updatable`")]
+    NotUpdatable,
 }
 
 impl From<DeviceError> for SpmmError {

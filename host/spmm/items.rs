@@ -8,7 +8,7 @@ use super::product::task_sizes::{ItemSizes, Joining};
 use super::product::tasks::{LaunchArguments, RunArguments, Tasks};
 use super::product::teams::Teams;
 use super::product::warp_tasks::WarpTasks;
-use crate::csr::{DeviceCsr, DevicePattern, NonzerosByColumn, gather};
+use crate::csr::{ReorderedPattern, gather};
 use crate::device::{Device, DeviceBuffer};
 use cuda_std::memory::{Global, GlobalMut};
 use warprow_kernels::spmm::{ItemKind, Items, LargeItems};
@@ -31,16 +31,16 @@ pub(super) enum PlannedItems<E: SpmmElement> {
 }
 
 impl<E: SpmmElement> PlannedItems<E> {
-    /// Makes the items of a matrix. For `NonzerosByColumn` it sorts the nonzeros of `a` by column; for `Tasks` they
+    /// Makes the items of a matrix. For `NonzerosByColumn` it returns its nonzeros sorted by column; for `Tasks` they
     /// are in the order of their blocks of columns. `original_row` has the number of each row in the caller's order,
     /// if that is another. Teams take the longest rows first, unless they `keep_order`.
     pub(super) fn new(
         kind: ItemKind,
-        a: &mut DeviceCsr<E::Sum>,
+        a: ReorderedPattern,
         original_row: Option<&DeviceBuffer<u32>>,
         sizes: ItemSizes,
         keep_order: bool,
-    ) -> Result<Self, SpmmError> {
+    ) -> Result<(ReorderedPattern, Self), SpmmError> {
         let nonzeros = |row| -> Result<Self, SpmmError> {
             let row = match original_row {
                 Some(original_row) => gather(&row, original_row)?,
@@ -48,40 +48,30 @@ impl<E: SpmmElement> PlannedItems<E> {
             };
             Ok(Self::Nonzeros { row })
         };
-        match kind {
-            ItemKind::Rows => Ok(Self::Rows {
-                count: a.pattern().rows,
-            }),
-            ItemKind::Nonzeros => nonzeros(a.pattern().row_of_each()?),
+        let pattern = &a.pattern;
+        let items = match kind {
+            ItemKind::Rows => Self::Rows {
+                count: pattern.rows,
+            },
+            ItemKind::Nonzeros => nonzeros(pattern.row_of_each()?)?,
             ItemKind::NonzerosByColumn => {
-                let NonzerosByColumn { row, col, values } = a.by_column()?;
-                let sorted = DevicePattern {
-                    device: a.device().clone(),
-                    rows: a.pattern().rows,
-                    cols: a.pattern().cols,
-                    // Kernels on nonzeros read the row of each instead.
-                    row_ptr: a.device().uninitialized(0)?,
-                    col_idx: col,
-                    longest_row: None,
-                };
-                *a = DeviceCsr::from_parts(sorted, values);
-                nonzeros(row)
+                // Kernels on nonzeros read the row of each instead of row pointers.
+                let (sorted, row) = a.by_column()?;
+                return Ok((sorted, nonzeros(row)?));
             }
-            ItemKind::Tasks => Tasks::of_blocks(a.pattern(), sizes).map(Self::Tasks),
+            ItemKind::Tasks => Self::Tasks(Tasks::of_blocks(pattern, sizes)?),
             ItemKind::WarpTasks => {
-                WarpTasks::new(a.pattern(), sizes.requested, sizes.chunk).map(Self::WarpTasks)
+                Self::WarpTasks(WarpTasks::new(pattern, sizes.requested, sizes.chunk)?)
             }
-            ItemKind::Slices => Slices::new(a.pattern(), sizes.requested, false).map(Self::Slices),
-            ItemKind::SlicesWithSums => {
-                Slices::new(a.pattern(), sizes.requested, true).map(Self::Slices)
-            }
+            ItemKind::Slices => Self::Slices(Slices::new(pattern, sizes.requested, false)?),
+            ItemKind::SlicesWithSums => Self::Slices(Slices::new(pattern, sizes.requested, true)?),
             ItemKind::Teams => {
-                let pattern = a.pattern();
                 let sorts = !keep_order && pattern.rows > 0;
                 let order = sorts.then(|| longest_first(pattern)).transpose()?;
-                Teams::new(pattern, sizes.requested, order.as_ref()).map(Self::Teams)
+                Self::Teams(Teams::new(pattern, sizes.requested, order.as_ref())?)
             }
-        }
+        };
+        Ok((a, items))
     }
 
     /// The number of items in the largest launch.

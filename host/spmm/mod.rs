@@ -8,38 +8,32 @@ mod items;
 mod ladder;
 mod options;
 mod plan;
+mod planning;
 mod product;
 mod run;
 mod spmv;
+mod values;
 
-use crate::csr::{DeviceCsr, DevicePattern};
+use crate::csr::DeviceCsr;
 use crate::device::{Device, DeviceBuffer};
-use cuda_std::float::Real;
 pub use error::SpmmError;
 use items::PlannedItems;
-pub use options::{RowOrder, SpmmElement, SpmmOptions};
-use plan::cost_model::{CostModel, FeatureRow};
-use plan::order::{self, OrderedRows};
-use plan::{Choices, default_kernel, requested_kernel};
-use product::task_sizes::ItemSizes;
-use product::tasks::divide_into_column_blocks;
+pub use options::{RowOrder, SpmmElement, SpmmOptions, SpmmTuning};
+use plan::Choices;
+use plan::order::OrderedRows;
 pub use spmv::Spmv;
-use sprs::CsMatViewI;
-use std::borrow::Cow;
 use std::fmt;
-use std::time::{Duration, Instant};
+use std::time::Duration;
+use values::ValueOrder;
 pub use warprow_kernels::matrix::Operand;
-use warprow_kernels::spmm::product::{narrow, scaling};
 pub use warprow_kernels::spmm::{
     Capabilities, EpilogueKind, ItemKind, LaunchShape, Reduction, SpmmKernel,
 };
 
-/// The number of features that tasks for few features are made for, if it is unknown.
-const TYPICAL_FEW_FEATURES: u32 = 4;
-
 /// Time spent on planning, by the host's clock. The first plan on a device includes the driver's compilation of
 /// kernels.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct PlanTimes {
     /// Copying row pointers, columns and values to the device.
     pub upload: Duration,
@@ -87,141 +81,13 @@ pub struct Spmm<E: SpmmElement> {
     narrow: Option<PlannedItems<E>>,
     options: SpmmOptions,
     choices: Choices,
+    /// Which of the caller's nonzeros each one is, if the plan takes new values.
+    value_order: Option<ValueOrder<E>>,
     rows_in_order: OrderedRows,
     times: PlanTimes,
 }
 
 impl<E: SpmmElement> Spmm<E> {
-    /// Uploads A and chooses how to multiply it. The device does the rest: it transposes A if it is stored by columns
-    /// (CSC), puts rows and columns into the plan's order, and makes the kernel's items. 16-bit values are converted
-    /// to f32, exactly, on the host.
-    ///
-    /// # Errors
-    ///
-    /// 2^32 rows or columns or more; lists that are no matrix; a requested kernel that cannot do what the options say
-    /// with elements of this type; too little device memory; the driver's.
-    pub fn plan(
-        device: &Device,
-        a: CsMatViewI<'_, E, u32, u32>,
-        options: SpmmOptions,
-    ) -> Result<Self, SpmmError> {
-        Self::upload_and_plan(device, a, options, E::to_sums)
-    }
-
-    /// As [`plan`](Self::plan), for an A whose values are of the type of sums: f32 with an X of f16 or bf16.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`plan`](Self::plan).
-    pub fn plan_wide(
-        device: &Device,
-        a: CsMatViewI<'_, E::Sum, u32, u32>,
-        options: SpmmOptions,
-    ) -> Result<Self, SpmmError> {
-        Self::upload_and_plan(device, a, options, |values| values.into())
-    }
-
-    fn upload_and_plan<V: Clone>(
-        device: &Device,
-        a: CsMatViewI<'_, V, u32, u32>,
-        options: SpmmOptions,
-        to_sums: fn(&[V]) -> Cow<'_, [E::Sum]>,
-    ) -> Result<Self, SpmmError> {
-        let kernel = requested_kernel::<E>(options)?;
-        let mut times = PlanTimes::default();
-        let started = Instant::now();
-        let mut values = to_sums(a.data());
-        if options.reduction == Reduction::Min {
-            for value in values.to_mut() {
-                *value = -*value;
-            }
-        }
-        let stored = DeviceCsr::upload_outer(device, &a, &values)?;
-        device.synchronize_stream()?;
-        times.upload = started.elapsed();
-        // A matrix that is stored by columns is its transpose by rows.
-        let a = if a.is_csc() == options.transpose {
-            stored
-        } else {
-            stored.transpose()?
-        };
-        Self::plan_uploaded(a, kernel, options, times, started)
-    }
-
-    /// As [`plan`](Self::plan), for a matrix that is already on its device. The options' reduction and transpose are
-    /// ignored.
-    pub(crate) fn plan_on_device(
-        a: DeviceCsr<E::Sum>,
-        options: SpmmOptions,
-    ) -> Result<Self, SpmmError> {
-        let options = SpmmOptions {
-            reduction: Reduction::Sum,
-            transpose: false,
-            ..options
-        };
-        let kernel = requested_kernel::<E>(options)?;
-        Self::plan_uploaded(a, kernel, options, PlanTimes::default(), Instant::now())
-    }
-
-    fn plan_uploaded(
-        a: DeviceCsr<E::Sum>,
-        kernel: Option<SpmmKernel>,
-        options: SpmmOptions,
-        mut times: PlanTimes,
-        started: Instant,
-    ) -> Result<Self, SpmmError> {
-        let device = a.device().clone();
-        let kernel = kernel.unwrap_or_else(|| default_kernel(a.pattern(), options));
-        let row = options.features.map(|features| {
-            // The epilogue changes which lanes there are, and these do not count here.
-            FeatureRow::new::<E>(features, options.reduction, EpilogueKind::Plain)
-        });
-        let mut model = CostModel::for_kernel(a.pattern(), kernel, row)?;
-        let order = options.order.or_else(|| order::default(kernel));
-        let (a, rows_in_order) = match (order, &mut model) {
-            (None, Some(model)) => OrderedRows::choose(model, a)?,
-            (order, model) => OrderedRows::reorder(order.unwrap_or_default(), model.as_mut(), a)?,
-        };
-        let diagonal = (options.reduction == Reduction::Mean)
-            .then(|| reciprocal_lengths(a.pattern()))
-            .transpose()?;
-        let keep_order = kernel.items() == ItemKind::Teams
-            && rows_in_order.keeps_for_teams(&model, a.pattern())?;
-        let choices = Choices::new::<E>(a.pattern(), model, kernel, options);
-        let mut a = divide_into_column_blocks(a, choices.column_blocks)?;
-        let original_row = rows_in_order.original();
-        let epilogue = rows_in_order.epilogue_kind(diagonal.is_some());
-        let sizes = ItemSizes {
-            requested: options.task_size,
-            max_task_size: choices.max_task_size(),
-            resident: choices.resident_tasks::<E>(a.pattern(), options, epilogue)?,
-            chunk: narrow::nonzeros_of_chunk::<E>(
-                options.features.unwrap_or(TYPICAL_FEW_FEATURES),
-                options.reduction,
-            ),
-        };
-        let narrow = choices
-            .has_narrow_runs(options)
-            .then(|| PlannedItems::new(ItemKind::WarpTasks, &mut a, original_row, sizes, false))
-            .transpose()?;
-        let items = PlannedItems::new(kernel.items(), &mut a, original_row, sizes, keep_order)?;
-        device.synchronize_stream()?;
-        times.ordering = rows_in_order.time();
-        times.preprocessing = started.elapsed().saturating_sub(times.upload);
-        Ok(Self {
-            a,
-            diagonal,
-            items,
-            kernel,
-            narrow,
-            options,
-            choices,
-            rows_in_order,
-            times,
-            device,
-        })
-    }
-
     /// Rows of Y, and of A or the transpose that is planned for.
     pub fn rows(&self) -> usize {
         self.a.pattern().rows()
@@ -342,7 +208,7 @@ impl<E: SpmmElement> fmt::Display for Spmm<E> {
             self.device,
             self.kernel.name(),
             self.kernel.summary(),
-            match (self.options.kernel, self.kernel) {
+            match (self.options.tuning.kernel, self.kernel) {
                 (Some(_), _) => "as asked for",
                 (None, SpmmKernel::InStep) => "as rows and columns have hundreds of nonzeros",
                 (None, SpmmKernel::Narrow) => "as features are few",
@@ -362,19 +228,4 @@ impl<E: SpmmElement> fmt::Display for Spmm<E> {
             None => Ok(()),
         }
     }
-}
-
-/// The reciprocal of each row's number of nonzeros, 1 for none.
-fn reciprocal_lengths<S: Real>(a: &DevicePattern) -> Result<DeviceBuffer<S>, SpmmError> {
-    let mut diagonal = a.device().uninitialized(a.rows as usize)?;
-    if a.rows > 0 {
-        let arguments = (a.rows, a.row_ptr.read_only(), diagonal.mutable());
-        let config = scaling::launch(a.rows);
-        // SAFETY: the matrix has `rows + 1` row pointers, `diagonal` an element for each row.
-        unsafe {
-            a.device()
-                .launch(&scaling::reciprocal_lengths::<S>(), config, arguments)?
-        };
-    }
-    Ok(diagonal)
 }

@@ -1,6 +1,7 @@
 //! What a product is planned for: the type of the elements, and the options.
 
 use crate::scalar::Scalar;
+use crate::setters::setters;
 use half::{bf16, f16};
 use std::borrow::Cow;
 use warprow_kernels::matrix::Operand;
@@ -35,14 +36,76 @@ macro_rules! summed_in_f32 {
 }
 summed_in_f32!(f16 bf16);
 
-/// How a product is planned. `None` leaves the choice to the plan.
+/// What a plan of SpMM computes.
+///
+/// ```
+/// use warprow::{Reduction, SpmmKernel, SpmmOptions, SpmmTuning};
+///
+/// let options = SpmmOptions::new().features(32).reduction(Reduction::Mean);
+/// let by_hand = options.tuning(SpmmTuning::new().kernel(SpmmKernel::Vector).task_size(128));
+/// # assert_eq!((by_hand.features, by_hand.tuning.task_size), (Some(32), Some(128)));
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct SpmmOptions {
-    /// The kernel.
-    pub kernel: Option<SpmmKernel>,
+    /// How the products of a row's nonzeros with the rows of X are combined. Default: the sum.
+    pub reduction: Reduction,
+    /// Whether the product is with the transpose of the matrix that the plan is given: `Y = A^T X`.
+    pub transpose: bool,
+    /// Whether every run must give the same bits. The default kernels always do; a requested kernel that adds by
+    /// atomics is an error then.
+    pub deterministic: bool,
+    /// Whether the plan takes new values ([`Spmm::set_values`](super::Spmm::set_values)). It has values of its own
+    /// then, and, if its order of the nonzeros is not the caller's, keeps the caller's: 4 bytes of device memory for
+    /// each nonzero.
+    pub updatable: bool,
     /// The number of features, the columns of X, if it is known. The plan's choices become better: whether a row
     /// order pays depends on it, and the size of tasks of a small matrix. Runs may have any other number.
     pub features: Option<u32>,
+    /// How it is computed. Default: the plan chooses.
+    pub tuning: SpmmTuning,
+}
+
+impl SpmmOptions {
+    /// The default options.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    setters! {
+        fields { reduction: Reduction, transpose: bool, deterministic: bool, updatable: bool, tuning: SpmmTuning }
+        optional { features: u32 }
+    }
+
+    /// The same options, tuned in another way.
+    ///
+    /// ```
+    /// # use warprow::SpmmOptions;
+    /// let options = SpmmOptions::new().map_tuning(|tuning| tuning);
+    /// # assert_eq!(options, SpmmOptions::new());
+    /// ```
+    #[must_use]
+    pub fn map_tuning(self, change: impl FnOnce(SpmmTuning) -> SpmmTuning) -> Self {
+        self.tuning(change(self.tuning))
+    }
+}
+
+/// How a plan of SpMM computes. `None` leaves the choice to the plan.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct SpmmTuning {
+    /// The kernel.
+    pub kernel: Option<SpmmKernel>,
+    /// The order in which the plan keeps the rows of A. Default for kernels on tasks or teams: clusters if they pay,
+    /// else the caller's order; for [`SpmmKernel::Reordered`] by the first column; for the other kernels the caller's
+    /// order.
+    pub order: Option<RowOrder>,
+    /// Lanes of a sub-warp, for kernels on tasks: 8, 16 or 32, or the next lower number that the type and the number of
+    /// features have a kernel for.
+    pub lanes: Option<u32>,
+    /// The number of [blocks of columns](warprow_kernels::spmm::product::column_blocks), for kernels on tasks. Only
+    /// sums and means in f32 and f64 are computed in blocks.
+    pub column_blocks: Option<u32>,
     /// The size of the units of work. For kernels on [tasks](warprow_kernels::spmm::product::tasks) the steps of a
     /// task: its nonzeros and twice its rows. For [slices](warprow_kernels::spmm::ladder::slices) the maximum number
     /// of nonzeros. For [teams](warprow_kernels::spmm::product::teams) the maximum number of nonzeros of a row that
@@ -51,23 +114,25 @@ pub struct SpmmOptions {
     /// Whether a sub-warp of 16 or 32 lanes takes several consecutive [tasks](warprow_kernels::spmm::product::tasks)
     /// as one, except for the last tasks. Default: if it pays, and never with a `task_size`.
     pub join_tasks: Option<bool>,
-    /// Lanes of a sub-warp, for kernels on tasks: 8, 16 or 32, or the next lower number that the type and the number of
-    /// features have a kernel for.
-    pub lanes: Option<u32>,
-    /// The number of [blocks of columns](warprow_kernels::spmm::product::column_blocks), for kernels on tasks. Only
-    /// sums and means in f32 and f64 are computed in blocks.
-    pub column_blocks: Option<u32>,
-    /// The order in which the plan keeps the rows of A. Default for kernels on tasks or teams: clusters if they pay,
-    /// else the caller's order; for [`SpmmKernel::Reordered`] by the first column; for the other kernels the caller's
-    /// order.
-    pub order: Option<RowOrder>,
-    /// How the products of a row's nonzeros with the rows of X are combined. Default: the sum.
-    pub reduction: Reduction,
-    /// Whether the product is with the transpose of the matrix that the plan is given: `Y = A^T X`.
-    pub transpose: bool,
-    /// Whether every run must give the same bits. The default kernels always do; a requested kernel that adds by
-    /// atomics is an error then.
-    pub deterministic: bool,
+}
+
+impl SpmmTuning {
+    /// All choices are the plan's.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    setters! {
+        fields {}
+        optional {
+            kernel: SpmmKernel,
+            order: RowOrder,
+            lanes: u32,
+            column_blocks: u32,
+            task_size: u32,
+            join_tasks: bool,
+        }
+    }
 }
 
 /// The order in which a plan keeps the rows of A. X and Y stay in the caller's order.
@@ -76,6 +141,7 @@ pub struct SpmmOptions {
 /// nonzeros a row in communities, 64 consecutive rows have 0.99 distinct columns for each nonzero in a random order,
 /// 0.89 by the first column, and 0.60 in clusters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum RowOrder {
     /// The caller's.
     #[default]

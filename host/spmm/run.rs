@@ -24,7 +24,7 @@ impl<E: SpmmElement> Spmm<E> {
     /// # Errors
     ///
     /// 2^32 features or more.
-    pub fn launch(&self, features: usize) -> Result<Option<LaunchConfig>, SpmmError> {
+    pub fn launch_config(&self, features: usize) -> Result<Option<LaunchConfig>, SpmmError> {
         let features = extent("the number of features", features)?;
         let epilogue = self.epilogue_of_run();
         Ok(self.shape(features, epilogue).map(|shape| {
@@ -92,7 +92,7 @@ impl<E: SpmmElement> Spmm<E> {
             return Joining::NONE;
         }
         Joining {
-            requested: (options.join_tasks).or(options.task_size.map(|_| false)),
+            requested: (options.tuning.join_tasks).or(options.tuning.task_size.map(|_| false)),
             slots_per_task: vector::eights_of_task::<E>(shape, reduction),
             loads_single_elements: vector::width::<E>(shape.features, reduction) == 1,
         }

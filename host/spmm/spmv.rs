@@ -43,10 +43,7 @@ impl<E: SpmmElement> Spmv<E> {
         a: CsMatViewI<'_, E, u32, u32>,
         options: SpmmOptions,
     ) -> Result<Self, SpmmError> {
-        let options = SpmmOptions {
-            features: Some(1),
-            ..options
-        };
+        let options = options.features(1);
         Spmm::plan(device, a, options).map(Self)
     }
 

@@ -27,8 +27,8 @@ pub(crate) enum TextError {
     NotUtf8 { found: String },
 }
 
-/// The text that a reader gives, decompressed if its first byte is that of gzip: at most `max_gzip_ratio` bytes for each
-/// of the data.
+/// The text that a reader gives, decompressed if its first byte is that of gzip: at most `max_gzip_ratio` bytes for
+/// each of the data.
 pub(crate) fn decompressed<'a>(
     mut reader: impl BufRead + 'a,
     max_gzip_ratio: u32,

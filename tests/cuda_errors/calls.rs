@@ -163,7 +163,25 @@ fn a_context_and_a_stream_of_someone_else_are_not_destroyed() {
                 matches!(&found[..], [wait] if wait.starts_with("0x7100 waits for ")),
                 "{found:?}"
             );
+            // The same handle again, of the same stream or a later one, which waits for the work of the former.
+            // SAFETY: as above.
+            let again = unsafe { device.stream_from_raw(second, ()).unwrap() };
+            let found = calls();
+            assert!(
+                matches!(&found[..], [wait] if wait.starts_with("0x7200 waits for ")),
+                "{found:?}"
+            );
+            drop(again);
+            calls();
             let own = device.new_stream().unwrap();
+            let raw_own = own.scope(|| raw(&device));
+            drop(own);
+            let own = device.new_stream().unwrap();
+            assert_eq!(
+                own.scope(|| raw(&device)),
+                raw_own,
+                "a dropped stream is used again"
+            );
             drop((device, own));
             assert!(!dropped.load(Ordering::Relaxed), "a buffer is left");
             calls();

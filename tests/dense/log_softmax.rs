@@ -56,9 +56,13 @@ fn every_kernel_verifies<T: SoftmaxElement + Scalar>(rows: usize, classes: usize
             };
             let log = device.log_launches();
             let y = plan.apply(x.view());
-            assert_eq!(log.launches(), [(plan.variant(), 1)].into());
+            assert_eq!(log.launches(), [(plan.entry_point(), 1)].into());
             let checked = verify_log_softmax(x.view(), y.unwrap().view());
-            assert!(checked.ok(), "{} on {device}: {checked}", plan.variant());
+            assert!(
+                checked.ok(),
+                "{} on {device}: {checked}",
+                plan.entry_point()
+            );
             verified += 1;
         }
     }

@@ -12,7 +12,8 @@ use warprow::spgemm::{SpgemmKernel, multiply, multiply_unsorted};
 use warprow::spmm::RowOrder;
 use warprow::{
     CsrMatrix, Device, DeviceBuffer, DeviceCsr, Error, Gcn, GcnOptions, Gemm, Reduction, Spgemm,
-    SpgemmOptions, Spmm, SpmmKernel, SpmmOptions, generate, scan, sort, spgemm,
+    SpgemmOptions, SpgemmTuning, Spmm, SpmmKernel, SpmmOptions, SpmmTuning, generate, scan, sort,
+    spgemm,
 };
 
 /// Devices that no other test uses meanwhile: failures and bytes are those of a device and its clones.
@@ -162,11 +163,7 @@ fn spmm_by_every_kernel() {
     for device in own_devices() {
         spmm_survives(&device, &a, SpmmOptions::default());
         for &kernel in SpmmKernel::ALL {
-            let options = SpmmOptions {
-                kernel: Some(kernel),
-                task_size: Some(16),
-                ..SpmmOptions::default()
-            };
+            let options = SpmmOptions::new().tuning(SpmmTuning::new().kernel(kernel).task_size(16));
             spmm_survives(&device, &a, options);
         }
     }
@@ -176,27 +173,14 @@ fn spmm_by_every_kernel() {
 fn spmm_with_a_row_order_a_mean_and_blocks_of_columns() {
     // Rows that are split in each block of columns.
     let a = generate::banded::<f32>(60, 90, 20, 40, 9).unwrap();
-    let cut = SpmmOptions {
-        kernel: Some(SpmmKernel::Vector),
-        task_size: Some(16),
-        ..SpmmOptions::default()
-    };
+    let cut = SpmmOptions::new().tuning(SpmmTuning::new().kernel(SpmmKernel::Vector).task_size(16));
     for device in own_devices() {
         for options in [
-            SpmmOptions {
-                column_blocks: Some(3),
-                ..cut
-            },
-            SpmmOptions {
-                order: Some(RowOrder::Clustered),
-                reduction: Reduction::Mean,
-                ..cut
-            },
-            SpmmOptions {
-                order: Some(RowOrder::FrequentColumn),
-                reduction: Reduction::Min,
-                ..cut
-            },
+            cut.map_tuning(|tuning| tuning.column_blocks(3)),
+            cut.reduction(Reduction::Mean)
+                .map_tuning(|tuning| tuning.order(RowOrder::Clustered)),
+            cut.reduction(Reduction::Min)
+                .map_tuning(|tuning| tuning.order(RowOrder::FrequentColumn)),
         ] {
             spmm_survives(&device, &a, options);
         }
@@ -219,10 +203,7 @@ fn spgemm_by_phases_at_once_and_by_the_ladder() {
         bin_limits.search_row_products = 0;
         bin_limits.window_span = 0;
         bin_limits.spread_products = 0;
-        let options = SpgemmOptions {
-            bin_limits: Some(bin_limits),
-            ..SpgemmOptions::default()
-        };
+        let options = SpgemmOptions::new().tuning(SpgemmTuning::new().bin_limits(bin_limits));
         each_allocation_fails(&device, "phases", || {
             let (pattern, values) = (on_device.pattern(), on_device.values());
             let phases = Spgemm::<f32>::symbolic(pattern, pattern, options)?;
@@ -236,10 +217,7 @@ fn spgemm_by_phases_at_once_and_by_the_ladder() {
             result.map_err(Error::from)
         });
         for drop_zeros in [false, true] {
-            let options = SpgemmOptions {
-                drop_zeros,
-                ..SpgemmOptions::default()
-            };
+            let options = SpgemmOptions::new().drop_zeros(drop_zeros);
             each_allocation_fails(&device, "the whole product", || {
                 let c = multiply(&on_device, &on_device, options)?.c.download();
                 if !drop_zeros {
@@ -279,14 +257,8 @@ fn dense_products_log_softmax_and_networks() {
     let layers = [layer(12, 16, 3), layer(16, 5, 5)];
     let graph = generate::banded::<f32>(60, 60, 30, 30, 7).unwrap();
     // Rows that are split, so that the first run allocates.
-    let options = GcnOptions {
-        spmm: SpmmOptions {
-            kernel: Some(SpmmKernel::Vector),
-            task_size: Some(16),
-            ..SpmmOptions::default()
-        },
-        ..GcnOptions::default()
-    };
+    let options =
+        GcnOptions::new().tuning(SpmmTuning::new().kernel(SpmmKernel::Vector).task_size(16));
     for device in own_devices() {
         each_allocation_fails(&device, "gemm", || {
             let (w, bias) = (layers[0].weights.view(), layers[0].bias.as_ref());

@@ -5,10 +5,7 @@ use warprow::device::{Device, DeviceError, EmulatorOptions, MemoryInfo};
 
 #[test]
 fn an_emulator_with_a_limit_has_that_much_memory_and_no_more() {
-    let device = Device::emulator(EmulatorOptions {
-        memory: Some(1000),
-        ..EmulatorOptions::default()
-    });
+    let device = Device::emulator(EmulatorOptions::new().memory(1000));
     let free = || match device.memory().unwrap() {
         Some(MemoryInfo { free, total: 1000 }) => free,
         other => panic!("{other:?}"),

@@ -15,10 +15,7 @@ fn profiles() -> [DeviceProfile; 3] {
 #[test]
 fn an_emulator_of_a_gpu_has_the_figures_of_its_profile() {
     for profile in profiles() {
-        let options = EmulatorOptions {
-            memory: Some(1000),
-            ..EmulatorOptions::default()
-        };
+        let options = EmulatorOptions::new().memory(1000);
         let device = Device::emulator_of(&profile, options);
         assert!(device.is_emulator());
         assert_eq!(device.name(), format!("emulator of {}", profile.name));

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use warprow::device::{Device, LaunchLog};
 use warprow::gemm::GemmProblem;
 use warprow::reference::{Arithmetic, DenseEpilogue, verify_gemm};
-use warprow::{Gemm, GemmElement, GemmKernel, GemmOptions, bf16, f16, generate};
+use warprow::{Gemm, GemmElement, GemmKernel, GemmOptions, GemmTuning, bf16, f16, generate};
 
 /// Rows of X on a GPU: more than a few tiles have.
 const GPU_ROWS: usize = 700;
@@ -53,17 +53,15 @@ fn every_instance<T: GemmElement>(device: &Device, log: &LaunchLog) {
         let w = generate::dense::<T>(depth, cols, 2).unwrap();
         let bias = generate::dense::<T>(1, cols, 3).unwrap();
         for &kernel in GemmKernel::ALL {
-            let options = GemmOptions {
-                kernel: Some(kernel),
-                relu: true,
-                tf32: true,
-                instance: None,
-            };
+            let options = GemmOptions::new()
+                .relu(true)
+                .tf32(true)
+                .tuning(GemmTuning::new().kernel(kernel));
             // Not every kernel has this type and depth, or serves this device.
             let Ok(gemm) = Gemm::plan(device, w.view(), Some(bias.row(0)), options) else {
                 continue;
             };
-            if (log.launches()).contains_key(gemm.variant(rows).unwrap().unwrap()) {
+            if (log.launches()).contains_key(gemm.entry_point(rows).unwrap().unwrap()) {
                 continue;
             }
             let y = gemm.multiply(x.view()).unwrap();

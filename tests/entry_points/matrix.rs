@@ -5,7 +5,9 @@ use crate::operands::skewed;
 use warprow::reference::WholeProduct;
 use warprow::scan::exclusive_scan;
 use warprow::sort::sort_pairs;
-use warprow::{CsrMatrix, Device, DeviceCsr, RowOrder, Spmm, SpmmElement, SpmmKernel, SpmmOptions};
+use warprow::{
+    CsrMatrix, Device, DeviceCsr, RowOrder, Spmm, SpmmElement, SpmmKernel, SpmmOptions, SpmmTuning,
+};
 
 #[test]
 fn every_entry_point_runs() {
@@ -25,11 +27,11 @@ fn matrices_by_rows_and_columns<T: SpmmElement<Sum = T> + PartialEq>(device: &De
     assert_eq!(row_of_each.download().unwrap(), rows);
     // The plan's matrix has its rows in another order.
     let product = WholeProduct::<T>::new(a.view(), 5, 1);
-    let options = SpmmOptions {
-        kernel: Some(SpmmKernel::Vector),
-        order: Some(RowOrder::FirstColumn),
-        ..SpmmOptions::default()
-    };
+    let options = SpmmOptions::new().tuning(
+        SpmmTuning::new()
+            .kernel(SpmmKernel::Vector)
+            .order(RowOrder::FirstColumn),
+    );
     let plan = Spmm::plan(device, product.a(), options).unwrap();
     let checked = product.verify(plan.multiply(product.x().view()).unwrap().view());
     assert!(checked.ok(), "{plan}: {checked}");

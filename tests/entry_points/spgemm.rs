@@ -79,10 +79,7 @@ fn long_rows() -> Case {
             b.search_row_products = 0;
             b.chunk_entries = 1024;
         }),
-        SpgemmOptions {
-            drop_zeros: true,
-            ..SpgemmOptions::default()
-        },
+        SpgemmOptions::new().drop_zeros(true),
     ];
     Case {
         a: whole(a, n as usize),

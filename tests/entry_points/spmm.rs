@@ -6,7 +6,9 @@ use ndarray::Array2;
 use warprow::device::{Device, LaunchLog};
 use warprow::reference::{Operation, WholeProduct};
 use warprow::spmm::{EpilogueKind, LaunchShape};
-use warprow::{Reduction, RowOrder, Scalar, Spmm, SpmmElement, SpmmKernel, SpmmOptions, bf16, f16};
+use warprow::{
+    Reduction, RowOrder, Scalar, Spmm, SpmmElement, SpmmKernel, SpmmOptions, SpmmTuning, bf16, f16,
+};
 
 /// Loads of one, two, four and eight elements; the most features are whole cache lines and not.
 const FEATURES: [usize; 6] = [7, 36, 40, 50, 100, 128];
@@ -39,12 +41,8 @@ fn every_instance<E: SpmmElement>(device: &Device, log: &LaunchLog) {
             for (lanes, order) in [8, 16, 32].into_iter().flat_map(|lanes| {
                 [RowOrder::Given, RowOrder::FirstColumn].map(|order| (lanes, order))
             }) {
-                let options = SpmmOptions {
-                    kernel: Some(kernel),
-                    lanes: Some(lanes),
-                    order: Some(order),
-                    ..split(reduction)
-                };
+                let options = split(reduction)
+                    .map_tuning(|tuning| tuning.kernel(kernel).lanes(lanes).order(order));
                 let new = new_factors::<E>(log, features, options);
                 if !new.is_empty() {
                     run_exactly::<E>(device, features, options, &new);
@@ -60,7 +58,7 @@ fn new_factors<E: SpmmElement>(
     features: usize,
     options: SpmmOptions,
 ) -> Vec<[f64; 2]> {
-    let stored = match options.order {
+    let stored = match options.tuning.order {
         Some(RowOrder::Given) => EpilogueKind::Plain,
         _ => EpilogueKind::AnyOrder,
     };
@@ -69,11 +67,12 @@ fn new_factors<E: SpmmElement>(
         items: 1,
         cols: COLS as u32,
         features: features as u32,
-        lanes: options.lanes.unwrap(),
+        lanes: options.tuning.lanes.unwrap(),
     };
     let ran = log.launches();
     let is_new = |epilogue| {
-        let handle = (options.kernel.unwrap()).handle::<E>(shape, options.reduction, epilogue);
+        let handle =
+            (options.tuning.kernel.unwrap()).handle::<E>(shape, options.reduction, epilogue);
         !ran.contains_key(handle.name())
     };
     let factors = [
@@ -89,11 +88,8 @@ fn new_factors<E: SpmmElement>(
 
 /// Both kernels of blocks of columns, and the reciprocals of the rows' lengths.
 fn means_and_blocks_of_columns<E: SpmmElement>(device: &Device) {
-    let blocks = SpmmOptions {
-        kernel: Some(SpmmKernel::Vector),
-        column_blocks: Some(3),
-        ..split(Reduction::Sum)
-    };
+    let blocks = split(Reduction::Sum)
+        .map_tuning(|tuning| tuning.kernel(SpmmKernel::Vector).column_blocks(3));
     run_exactly::<E>(device, 33, blocks, &[[1.0, 0.0]]);
     let product = WholeProduct::<E>::new(skewed().view(), 33, 1);
     let (a, x) = (product.a(), product.x());
@@ -107,12 +103,9 @@ fn means_and_blocks_of_columns<E: SpmmElement>(device: &Device) {
 }
 
 fn split(reduction: Reduction) -> SpmmOptions {
-    SpmmOptions {
-        reduction,
-        task_size: Some(TASK_SIZE),
-        column_blocks: Some(1),
-        ..SpmmOptions::default()
-    }
+    SpmmOptions::new()
+        .reduction(reduction)
+        .tuning(SpmmTuning::new().task_size(TASK_SIZE).column_blocks(1))
 }
 
 /// A plan's runs with these alphas and betas are exactly the reference's.

@@ -3,7 +3,7 @@
 use crate::assert_all_run;
 use crate::operands::skewed;
 use warprow::reference::WholeProduct;
-use warprow::{Spmm, SpmmKernel, SpmmOptions};
+use warprow::{Spmm, SpmmKernel, SpmmOptions, SpmmTuning};
 
 #[test]
 fn every_entry_point_runs() {
@@ -12,12 +12,8 @@ fn every_entry_point_runs() {
     assert_all_run("spmm_ladder", |device| {
         let rungs = SpmmKernel::ALL.iter();
         for &kernel in rungs.filter(|kernel| !kernel.capabilities().general) {
-            let options = SpmmOptions {
-                kernel: Some(kernel),
-                // Slices that split the long row.
-                task_size: Some(64),
-                ..SpmmOptions::default()
-            };
+            // Slices that split the long row.
+            let options = SpmmOptions::new().tuning(SpmmTuning::new().kernel(kernel).task_size(64));
             let plan = Spmm::plan(device, product.a(), options).unwrap();
             let checked = product.verify(plan.multiply(x.view()).unwrap().view());
             assert!(checked.ok(), "{plan}: {checked}");

@@ -4,7 +4,7 @@ use crate::assert_all_run;
 use crate::operands::{COLS, ROWS, skewed};
 use std::collections::BTreeSet;
 use warprow::reference::WholeProduct;
-use warprow::{CsrMatrix, Device, DeviceCsr, RowOrder, Spmm, SpmmKernel, SpmmOptions};
+use warprow::{CsrMatrix, Device, DeviceCsr, RowOrder, Spmm, SpmmKernel, SpmmOptions, SpmmTuning};
 use warprow_kernels::spmm::plan::{columns, reuse};
 
 #[test]
@@ -33,12 +33,9 @@ fn rows_in_every_order(device: &Device) {
         let x = product.x();
         for &order in RowOrder::ALL {
             for kernel in [SpmmKernel::Vector, SpmmKernel::InStep] {
-                let options = SpmmOptions {
-                    kernel: Some(kernel),
-                    order: Some(order),
-                    features: Some(9),
-                    ..SpmmOptions::default()
-                };
+                let options = SpmmOptions::new()
+                    .features(9)
+                    .tuning(SpmmTuning::new().kernel(kernel).order(order));
                 let plan = Spmm::plan(device, product.a(), options).unwrap();
                 let checked = product.verify(plan.multiply(x.view()).unwrap().view());
                 assert!(checked.ok(), "{plan}: {checked}");

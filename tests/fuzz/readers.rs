@@ -1,4 +1,4 @@
-//! One input of a reader: Matrix Market, plain or compressed, npy, or safetensors.
+//! One input of a reader: Matrix Market, plain or compressed, edge list, npy, npz, or safetensors.
 
 use super::Failure;
 use super::allocations::largest_of;
@@ -9,8 +9,10 @@ use std::cell::RefCell;
 use std::io::{BufReader, Write};
 use std::path::Path;
 use tempfile::TempDir;
+use warprow::edge_list::{EdgeListOptions, Separator};
 use warprow::gcn::{read_layers, read_matrix};
 use warprow::matrix_market::ReadOptions;
+use warprow::npz::{NpzOptions, read_npz};
 use warprow::{CsrMatrix, Scalar, bf16, f16};
 
 /// The largest allocation of a reader that has these limits and inputs of a few kilobytes.
@@ -44,12 +46,26 @@ const SAFETENSORS: [&[u8]; 2] = [
       \x00\x00\x80\x3f\x00\x00\x00\x40\x00\x3c",
 ];
 
+const NPZ: [&[u8]; 2] = [
+    include_bytes!("../data/coo.npz"),
+    include_bytes!("../data/csr-compressed.npz"),
+];
+
+const EDGE_LISTS: [&[u8]; 4] = [
+    b"0 1\n1 2\n2 0\n",
+    b"# shape 3 4\n0\t1\t0.5\n2\t3\t-1e-3\n",
+    b"source,target,weight\r\n0, 1, 2\r\n1,1,7\r\n",
+    b"% a comment\n0 0 inf\n5 1 nan\n",
+];
+
 /// Makes an input and reads it.
 pub fn run(random: &mut Random, describe: &dyn Fn(String)) -> Result<(), Failure> {
     match random.below(64) {
         0 => npy(&mutated(random, &NPY), describe),
         1 => safetensors(&mutated(random, &SAFETENSORS), describe),
-        2..8 => {
+        2 => npz(&mutated(random, &NPZ), describe),
+        3..8 => edge_list(random, describe),
+        8..14 => {
             let text = mutated(random, &MATRIX_MARKET);
             let gzip = gzip(&text);
             let bytes = if random.once_in(2) {
@@ -70,6 +86,9 @@ pub fn run(random: &mut Random, describe: &dyn Fn(String)) -> Result<(), Failure
 pub fn check_seeds() {
     for bytes in NPY {
         with_file("x.npy", bytes, |path| read_matrix::<f32>(path)).expect("a seed is right");
+    }
+    for bytes in NPZ {
+        with_file("a.npz", bytes, |path| read_npz::<f32>(path)).expect("a seed is right");
     }
     for bytes in SAFETENSORS {
         with_file("w.safetensors", bytes, |path| read_layers::<f64>(path))
@@ -193,8 +212,41 @@ fn npy(bytes: &[u8], describe: &dyn Fn(String)) -> Result<(), Failure> {
     describe(literal("npy", bytes));
     let found = with_file("x.npy", bytes, |path| bounded(|| read_matrix::<f32>(path)))?;
     match found {
-        Ok(matrix) if matrix.len() > bytes.len() / 4 => {
+        // Elements may be of one byte.
+        Ok(matrix) if matrix.len() > bytes.len() => {
             Err(format!("{} numbers of {} bytes", matrix.len(), bytes.len()))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn npz(bytes: &[u8], describe: &dyn Fn(String)) -> Result<(), Failure> {
+    describe(literal("npz", bytes));
+    let options = NpzOptions::default().max_sparse_rows(1 << 10);
+    let read = |path: &Path| bounded(|| options.read::<f32>(path));
+    match with_file("a.npz", bytes, read)? {
+        // Deflate makes at most 1032 bytes of one.
+        Ok(matrix) if matrix.nnz() > 1032 * bytes.len() => {
+            Err(format!("{} entries of {} bytes", matrix.nnz(), bytes.len()))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn edge_list(random: &mut Random, describe: &dyn Fn(String)) -> Result<(), Failure> {
+    let bytes = mutated(random, &EDGE_LISTS);
+    describe(literal("edge list", &bytes));
+    let separator = match random.once_in(2) {
+        true => Separator::Comma,
+        false => Separator::Blanks,
+    };
+    let options = EdgeListOptions::default()
+        .separator(separator)
+        .symmetric(random.once_in(4))
+        .max_sparse_rows(1 << 10);
+    match bounded(|| options.parse::<f32>(&bytes[..], "input"))? {
+        Ok(matrix) if matrix.nnz() > bytes.len() => {
+            Err(format!("{} entries of {} bytes", matrix.nnz(), bytes.len()))
         }
         _ => Ok(()),
     }

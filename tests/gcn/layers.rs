@@ -85,9 +85,9 @@ fn layers_agree<T: GcnElement>(tolerance: f64) {
         let wanted = network(&graph, x.view(), &layers);
         for device in devices() {
             let mut options = GcnOptions::default();
-            options.spmm.task_size = Some(task_size);
-            options.spmm.lanes = lanes;
-            options.spmm.order = Some(order);
+            options.tuning.task_size = Some(task_size);
+            options.tuning.lanes = lanes;
+            options.tuning.order = Some(order);
             let mut gcn = Gcn::plan(&device, graph.view(), &layers, options).unwrap();
             let y = gcn.classify(x.view()).unwrap();
             assert_close(&y, &wanted, tolerance, &gcn.to_string());

@@ -65,7 +65,7 @@ fn a_network_whose_products_add_to_zeros_runs_again_and_again() {
     let x = generate::dense::<f32>(60, 9, 9).unwrap();
     let wanted = network(&graph, x.view(), &layers);
     let mut options = GcnOptions::default();
-    options.spmm.kernel = Some(SpmmKernel::ThreadPerNonzero);
+    options.tuning.kernel = Some(SpmmKernel::ThreadPerNonzero);
     for device in devices() {
         let mut gcn = Gcn::plan(&device, graph.view(), &layers, options).unwrap();
         let x = device.upload(x.as_slice().unwrap()).unwrap();
@@ -110,7 +110,7 @@ fn a_run_inside_a_recording_is_recorded_each_time() {
     let x = generate::dense::<f32>(90, 12, 9).unwrap();
     let wanted = network(&graph, x.view(), &layers);
     let mut options = GcnOptions::default();
-    options.spmm.task_size = Some(16);
+    options.tuning.task_size = Some(16);
     for device in devices() {
         let mut gcn = Gcn::plan(&device, graph.view(), &layers, options).unwrap();
         let what = gcn.to_string();
@@ -141,7 +141,7 @@ fn a_network_that_needs_more_than_launches_cannot_be_recorded_each_time() {
     let graph = weighted::<f32>(60, 300);
     let layers = [layer(9, 4, true, 1)];
     let mut options = GcnOptions::default();
-    options.spmm.kernel = Some(SpmmKernel::ThreadPerNonzero);
+    options.tuning.kernel = Some(SpmmKernel::ThreadPerNonzero);
     for device in devices() {
         let mut gcn = Gcn::plan(&device, graph.view(), &layers, options).unwrap();
         let x = device.zeros::<f32>(60 * 9).unwrap();

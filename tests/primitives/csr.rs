@@ -141,18 +141,21 @@ fn values_are_overwritten_in_place_and_taken_apart_from_their_pattern() {
     let negated = a.map(|value| -value);
     for device in devices() {
         let mut matrix = DeviceCsr::upload(&device, a.view()).unwrap();
-        matrix.values_mut().copy_from_slice(negated.data()).unwrap();
+        let mut there = matrix.values_mut().unwrap();
+        there.copy_from_slice(negated.data()).unwrap();
         assert_is(&matrix, &negated);
-        let error = matrix.values_mut().copy_from_slice(&[1.0; 60]).unwrap_err();
+        let mut there = matrix.values_mut().unwrap();
+        let error = there.copy_from_slice(&[1.0; 60]).unwrap_err();
         assert!(
             error
                 .to_string()
                 .ends_with("has 60 elements, wanted are 61"),
             "{error}"
         );
-        matrix.values_mut().fill_zero().unwrap();
-        assert_eq!(matrix.values_mut().len(), 61);
-        let (pattern, mut values) = matrix.into_parts();
+        let mut there = matrix.values_mut().unwrap();
+        there.fill_zero().unwrap();
+        assert_eq!(there.len(), 61);
+        let (pattern, mut values) = matrix.into_parts().unwrap();
         assert_eq!(values.download().unwrap(), [0.0; 61]);
         values.copy_from_slice(a.data()).unwrap();
         assert_is(&DeviceCsr::new(pattern, values).unwrap(), &a);

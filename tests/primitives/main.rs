@@ -2,4 +2,5 @@
 
 mod broken;
 mod csr;
+mod from_device;
 mod scan_and_sort;

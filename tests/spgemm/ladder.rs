@@ -52,12 +52,8 @@ fn every_rung_multiplies_skewed_and_rectangular_matrices() {
 #[test]
 fn rows_too_long_for_a_rung_are_refused_and_the_last_of_them_takes_all() {
     // Without the checks for races, which cost the emulator most of its time where one warp does much.
-    let device = support::cuda().unwrap_or_else(|| {
-        Device::emulator(EmulatorOptions {
-            checks: Checks::BoundsOnly,
-            ..EmulatorOptions::default()
-        })
-    });
+    let device = support::cuda()
+        .unwrap_or_else(|| Device::emulator(EmulatorOptions::new().checks(Checks::BoundsOnly)));
     for (entries, refused) in [(3000, 1), (20_000, 3), (40_000, 3)] {
         let b: Vec<Vec<u32>> = (0..70)
             .map(|k| (k * entries / 70..(k + 1) * entries / 70).collect())

@@ -46,10 +46,7 @@ fn products<T: SpgemmElement>(
     let a = DeviceCsr::upload(device, a.view())?;
     let b = DeviceCsr::upload(device, b.view())?;
     let by_phases = |low_memory| {
-        let options = SpgemmOptions {
-            low_memory,
-            ..options
-        };
+        let options = options.map_tuning(|tuning| tuning.low_memory(low_memory));
         let phases = Spgemm::symbolic(a.pattern(), b.pattern(), options)?;
         phases.numeric(a.values(), b.values())?.download()
     };

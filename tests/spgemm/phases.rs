@@ -8,7 +8,9 @@ use warprow::DeviceCsr;
 use warprow::device::{Device, DeviceError, EmulatorOptions};
 use warprow::operand::OperandError;
 use warprow::reference::verify_spgemm;
-use warprow::spgemm::{Spgemm, SpgemmElement, SpgemmOptions, spgemm, spgemm_in_blocks};
+use warprow::spgemm::{
+    Spgemm, SpgemmElement, SpgemmOptions, SpgemmTuning, spgemm, spgemm_in_blocks,
+};
 use warprow::{CsrMatrix, generate};
 
 #[test]
@@ -22,10 +24,10 @@ fn sums_that_cancel_are_kept_unless_zeros_are_to_be_dropped() {
     );
     for device in devices() {
         for deterministic in [false, true] {
-            let options = |drop_zeros| SpgemmOptions {
-                deterministic,
-                drop_zeros,
-                ..SpgemmOptions::default()
+            let options = |drop_zeros| {
+                SpgemmOptions::new()
+                    .deterministic(deterministic)
+                    .drop_zeros(drop_zeros)
             };
             let kept = spgemm(&device, a.view(), b.view(), options(false))
                 .unwrap()
@@ -94,8 +96,16 @@ fn assert_serves_for_other_values<T: SpgemmElement>() {
             for factor in [1.0, -3.0, 0.5] {
                 let a = a.map(|&value| value * T::from_f64(factor));
                 let b = b.map(|&value| value * value);
-                a_there.values_mut().copy_from_slice(a.data()).unwrap();
-                b_there.values_mut().copy_from_slice(b.data()).unwrap();
+                a_there
+                    .values_mut()
+                    .unwrap()
+                    .copy_from_slice(a.data())
+                    .unwrap();
+                b_there
+                    .values_mut()
+                    .unwrap()
+                    .copy_from_slice(b.data())
+                    .unwrap();
                 let c = spgemm.numeric(a_there.values(), b_there.values()).unwrap();
                 let c = c.download().unwrap();
                 let verification = verify_spgemm(a.view(), b.view(), c.view());
@@ -117,15 +127,10 @@ fn places_are_kept_from_the_first_run_on_if_they_fit_the_memory_and_are_wanted()
     for device in devices() {
         let (a, b) = upload(&device, &a, &b);
         for chunks in chunks_alone() {
-            let with = |memory, low_memory| SpgemmOptions {
-                memory,
-                low_memory,
-                ..chunks
+            let with = |memory, low_memory| {
+                chunks.map_tuning(|tuning| tuning.memory(memory).low_memory(low_memory))
             };
-            let deterministic = SpgemmOptions {
-                deterministic: true,
-                ..chunks
-            };
+            let deterministic = chunks.deterministic(true);
             for (options, are_kept) in [
                 (chunks, true),
                 (with(Some(10_000_000), false), true),
@@ -150,10 +155,7 @@ fn zeros_are_dropped_from_every_run() {
     let (a, b) = of_several_chunks::<f64>();
     let device = Device::emulator(EmulatorOptions::default());
     let (a, b) = upload(&device, &a, &b);
-    let options = SpgemmOptions {
-        drop_zeros: true,
-        ..chunks_alone()[0]
-    };
+    let options = chunks_alone()[0].drop_zeros(true);
     let spgemm = Spgemm::<f64>::symbolic(a.pattern(), b.pattern(), options).unwrap();
     let zeros = device.zeros(b.values().len()).unwrap();
     for _ in 0..2 {
@@ -237,10 +239,7 @@ fn a_deterministic_product_is_the_same_under_every_schedule() {
     for (k, value) in a.data_mut().iter_mut().enumerate() {
         *value *= 10_f32.powi((k % 9) as i32);
     }
-    let options = SpgemmOptions {
-        deterministic: true,
-        ..SpgemmOptions::default()
-    };
+    let options = SpgemmOptions::new().deterministic(true);
     // The whole product and the phases do not differ either.
     let products: Vec<_> = devices()
         .iter()
@@ -257,10 +256,10 @@ fn a_product_that_does_not_fit_the_memory_is_computed_in_blocks_of_rows() {
     let device = Device::emulator(EmulatorOptions::default());
     let whole = spgemm(&device, a.view(), a.view(), SpgemmOptions::default()).unwrap();
     assert_eq!(whole.blocks, 1);
-    let with = |memory| SpgemmOptions {
-        memory: Some(memory),
-        deterministic: true,
-        ..SpgemmOptions::default()
+    let with = |memory| {
+        SpgemmOptions::new()
+            .deterministic(true)
+            .tuning(SpgemmTuning::new().memory(memory))
     };
     let product = spgemm(&device, a.view(), a.view(), with(150_000)).unwrap();
     assert!(product.blocks > 2, "{}", product.blocks);
@@ -289,10 +288,7 @@ fn too_little_memory_for_the_operands_or_one_row_is_an_error_with_the_numbers() 
     let a = generate::rmat::<f32>(300, 2500, SKEWED, 3).unwrap();
     let device = Device::emulator(EmulatorOptions::default());
     for memory in [1000, 30_000] {
-        let options = SpgemmOptions {
-            memory: Some(memory),
-            ..SpgemmOptions::default()
-        };
+        let options = SpgemmOptions::new().tuning(SpgemmTuning::new().memory(memory));
         match spgemm(&device, a.view(), a.view(), options) {
             Err(OperandError::Device(DeviceError::OutOfMemory { wanted, free, .. })) => {
                 assert!(wanted > memory, "{wanted}");

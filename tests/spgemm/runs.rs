@@ -8,7 +8,7 @@ use std::fmt::Debug;
 use std::ops::Range;
 use support::devices;
 use warprow::CsrMatrix;
-use warprow::spgemm::{SpgemmElement, SpgemmOptions};
+use warprow::spgemm::SpgemmElement;
 
 /// Rows of runs.
 fn runs(count: u32, run: impl Fn(u32) -> Range<u32>) -> Vec<Vec<u32>> {
@@ -125,10 +125,8 @@ fn assert_in_order<T: SpgemmElement + Debug>(
     let wanted = bits(&in_order(&a, &b));
     for device in devices() {
         for min_neighbour_warps in [0, u32::MAX] {
-            let options = SpgemmOptions {
-                deterministic: true,
-                ..bin_limits(|b| b.min_neighbour_warps = min_neighbour_warps)
-            };
+            let options =
+                bin_limits(|b| b.min_neighbour_warps = min_neighbour_warps).deterministic(true);
             for product in products(&device, &a, &b, options).unwrap() {
                 assert_eq!(
                     bits(product.data()),

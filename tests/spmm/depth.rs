@@ -4,7 +4,9 @@ use ndarray::{Array2, s};
 use sprs::CsMatI;
 use support::devices;
 use warprow::reference::{Operation, WholeProduct, spmm};
-use warprow::{CsrMatrix, Spmm, SpmmElement, SpmmKernel, SpmmOptions, bf16, f16, generate};
+use warprow::{
+    CsrMatrix, Spmm, SpmmElement, SpmmKernel, SpmmOptions, SpmmTuning, bf16, f16, generate,
+};
 
 /// Nonzeros of the long row.
 const LONG: u32 = 200_000;
@@ -18,10 +20,7 @@ const CUTTING: [SpmmKernel; 4] = [
 ];
 
 fn by(kernel: SpmmKernel) -> SpmmOptions {
-    SpmmOptions {
-        kernel: Some(kernel),
-        ..SpmmOptions::default()
-    }
+    SpmmOptions::new().tuning(SpmmTuning::new().kernel(kernel))
 }
 
 #[test]
@@ -115,10 +114,7 @@ fn every_kernel_is_as_precise_as_its_summation_depth_says() {
     for device in devices() {
         for &kernel in SpmmKernel::ALL {
             for task_size in [None, Some(7)] {
-                let options = SpmmOptions {
-                    task_size,
-                    ..by(kernel)
-                };
+                let options = by(kernel).map_tuning(|tuning| tuning.task_size(task_size));
                 let plan = Spmm::plan(&device, a.view(), options).unwrap();
                 for x in [x.view(), x.slice(s![.., ..4])] {
                     let operation = Operation {

@@ -6,7 +6,7 @@
 use ndarray::Array2;
 use warprow::device::{Checks, Device, DeviceProfile, EmulatorOptions, LaunchReport};
 use warprow::matrix_market::read_matrix_market;
-use warprow::{CsrMatrix, Spmm, SpmmKernel, SpmmOptions};
+use warprow::{CsrMatrix, Spmm, SpmmKernel, SpmmOptions, SpmmTuning};
 
 /// Requests and sectors of loads, sectors of stores, requests and sectors of reductions.
 type Figures = [u64; 5];
@@ -61,15 +61,9 @@ fn debian() -> CsrMatrix<f32> {
 
 /// The report of the launch with the most work among those of a product on an emulator of an H200.
 fn main_launch(a: &CsrMatrix<f32>, kernel: SpmmKernel) -> LaunchReport {
-    let options = EmulatorOptions {
-        checks: Checks::BoundsOnly,
-        ..EmulatorOptions::default()
-    };
+    let options = EmulatorOptions::new().checks(Checks::BoundsOnly);
     let device = Device::emulator_of(&DeviceProfile::h200(), options);
-    let options = SpmmOptions {
-        kernel: Some(kernel),
-        ..SpmmOptions::default()
-    };
+    let options = SpmmOptions::new().tuning(SpmmTuning::new().kernel(kernel));
     let plan = Spmm::plan(&device, a.view(), options).unwrap();
     device.set_counters(Some(Default::default())).unwrap();
     plan.multiply(Array2::ones((a.cols(), 32)).view()).unwrap();

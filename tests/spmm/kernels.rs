@@ -7,7 +7,7 @@ use sprs::CsMatI;
 use warprow::device::Device;
 use warprow::reference::{self, verify_spmm};
 use warprow::spmm::{ItemKind, Reduction};
-use warprow::{CsrMatrix, Spmm, SpmmElement, SpmmKernel, SpmmOptions, generate};
+use warprow::{CsrMatrix, Spmm, SpmmElement, SpmmKernel, SpmmOptions, SpmmTuning, generate};
 
 /// The product by each kernel that has the type, on each device, and where it was made.
 fn products<T: SpmmElement>(a: &CsrMatrix<T>, x: ArrayView2<'_, T>) -> Vec<(Array2<T>, String)> {
@@ -30,10 +30,7 @@ fn product<T: SpmmElement>(
     a: &CsrMatrix<T>,
     x: ArrayView2<'_, T>,
 ) -> Array2<T> {
-    let options = SpmmOptions {
-        kernel: Some(kernel),
-        ..SpmmOptions::default()
-    };
+    let options = SpmmOptions::new().tuning(SpmmTuning::new().kernel(kernel));
     Spmm::plan(device, a.view(), options)
         .and_then(|spmm| spmm.multiply(x))
         .unwrap_or_else(|error| panic!("{} on {device}: {error}", kernel.name()))
@@ -126,11 +123,8 @@ fn tasks_and_slices_of_every_size_give_exact_sums_however_rows_are_cut() {
                     continue;
                 }
                 for size in [1, 2, 7, 63, 64, 65, 1024, 1 << 20, u32::MAX] {
-                    let options = SpmmOptions {
-                        kernel: Some(kernel),
-                        task_size: Some(size),
-                        ..SpmmOptions::default()
-                    };
+                    let options =
+                        SpmmOptions::new().tuning(SpmmTuning::new().kernel(kernel).task_size(size));
                     let plan = Spmm::plan(&device, a.view(), options).unwrap();
                     let y = plan.multiply(x.view()).unwrap();
                     assert_eq!(y.mapv(f64::from), expected, "{plan}");
@@ -139,11 +133,8 @@ fn tasks_and_slices_of_every_size_give_exact_sums_however_rows_are_cut() {
                         continue;
                     }
                     for lanes in [8, 16, 32] {
-                        let options = SpmmOptions {
-                            join_tasks: Some(true),
-                            lanes: Some(lanes),
-                            ..options
-                        };
+                        let options =
+                            options.map_tuning(|tuning| tuning.join_tasks(true).lanes(lanes));
                         let plan = Spmm::plan(&device, a.view(), options).unwrap();
                         let y = plan.multiply(x.view()).unwrap();
                         assert_eq!(y.mapv(f64::from), expected, "joined, {lanes} lanes: {plan}");
@@ -181,13 +172,13 @@ fn items_of_two_four_and_eight_tasks_give_exact_sums() {
             let x = whole_dense(300, features);
             let expected = reference::spmm(a.view(), x.view());
             let plan = |joined| {
-                let options = SpmmOptions {
-                    kernel: Some(SpmmKernel::Vector),
-                    task_size: Some(size),
-                    join_tasks: Some(joined),
-                    lanes: Some(lanes),
-                    ..SpmmOptions::default()
-                };
+                let options = SpmmOptions::new().tuning(
+                    SpmmTuning::new()
+                        .kernel(SpmmKernel::Vector)
+                        .task_size(size)
+                        .join_tasks(joined)
+                        .lanes(lanes),
+                );
                 Spmm::plan(&device, a.view(), options).unwrap()
             };
             let (single, joined) = (plan(false), plan(true));
@@ -195,7 +186,7 @@ fn items_of_two_four_and_eight_tasks_give_exact_sums() {
                 let y = plan.multiply(x.view()).unwrap();
                 assert_eq!(y.mapv(f64::from), expected, "{lanes}, {features}: {plan}");
             }
-            let blocks = |plan: &Spmm<f32>| plan.launch(features).unwrap().unwrap().grid.x;
+            let blocks = |plan: &Spmm<f32>| plan.launch_config(features).unwrap().unwrap().grid.x;
             // A row has two steps for its end; a block has four items.
             let tasks = (128_u32 * 102).div_ceil(size);
             assert_eq!(blocks(&single), tasks.div_ceil(4));

@@ -5,13 +5,10 @@ use support::devices;
 use warprow::device::{
     CounterOptions, Device, DeviceError, DeviceProfile, EmulatorOptions, LaunchReport,
 };
-use warprow::{CsrMatrix, Spmm, SpmmKernel, SpmmOptions, generate};
+use warprow::{CsrMatrix, Spmm, SpmmKernel, SpmmOptions, SpmmTuning, generate};
 
 fn counting_emulator() -> Device {
-    let options = EmulatorOptions {
-        counters: Some(CounterOptions::default()),
-        ..EmulatorOptions::default()
-    };
+    let options = EmulatorOptions::new().counters(CounterOptions::default());
     Device::emulator_of(&DeviceProfile::h200(), options)
 }
 
@@ -22,10 +19,7 @@ fn tiny() -> CsrMatrix<f32> {
 
 /// The reports of a product's launches with 32 features, without those of its plan.
 fn reports(device: &Device, kernel: SpmmKernel) -> Vec<LaunchReport> {
-    let options = SpmmOptions {
-        kernel: Some(kernel),
-        ..SpmmOptions::default()
-    };
+    let options = SpmmOptions::new().tuning(SpmmTuning::new().kernel(kernel));
     let plan = Spmm::plan(device, tiny().view(), options).unwrap();
     device.launch_reports().unwrap();
     let x = generate::dense::<f32>(4, 32, 1).unwrap();

@@ -1,6 +1,7 @@
 //! SpMM on every device, against the reference: plans, kernels, row orders, and every element type.
 
 mod depth;
+mod device_plans;
 mod h200_counters;
 mod kernels;
 mod launch_reports;

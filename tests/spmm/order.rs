@@ -8,14 +8,12 @@ use std::collections::HashSet;
 use support::devices;
 use warprow::device::{Device, EmulatorOptions};
 use warprow::reference::{self, Operation, verify_spmm};
-use warprow::{CsrMatrix, Reduction, RowOrder, Spmm, SpmmKernel, SpmmOptions, generate};
+use warprow::{
+    CsrMatrix, Reduction, RowOrder, Spmm, SpmmKernel, SpmmOptions, SpmmTuning, generate,
+};
 
 fn ordered(order: RowOrder, kernel: Option<SpmmKernel>) -> SpmmOptions {
-    SpmmOptions {
-        kernel,
-        order: Some(order),
-        ..SpmmOptions::default()
-    }
+    SpmmOptions::new().tuning(SpmmTuning::new().kernel(kernel).order(order))
 }
 
 /// The plan's rows by their numbers in the caller's order.
@@ -67,10 +65,8 @@ fn tasks_and_slices_that_cut_rows_write_them_where_the_caller_has_them() {
     for device in devices() {
         for &kernel in SpmmKernel::ALL {
             for task_size in [3, 16, 33] {
-                let options = SpmmOptions {
-                    task_size: Some(task_size),
-                    ..ordered(RowOrder::FirstColumn, Some(kernel))
-                };
+                let options = ordered(RowOrder::FirstColumn, Some(kernel))
+                    .map_tuning(|tuning| tuning.task_size(task_size));
                 let plan = Spmm::plan(&device, a.view(), options).unwrap();
                 let checked =
                     verify_spmm(a.view(), x.view(), plan.multiply(x.view()).unwrap().view());
@@ -94,13 +90,11 @@ fn every_reduction_alpha_beta_and_transpose_is_right_on_every_order() {
                 let x = generate::dense::<f32>(of.cols(), features, 7).unwrap();
                 let before = generate::dense::<f32>(of.rows(), features, 8).unwrap();
                 for reduction in Reduction::ALL {
-                    let options = SpmmOptions {
-                        reduction,
-                        transpose,
-                        // Rows of more are split.
-                        task_size: Some(40),
-                        ..ordered(order, None)
-                    };
+                    // Rows of more than 40 steps are split.
+                    let options = ordered(order, None)
+                        .reduction(reduction)
+                        .transpose(transpose)
+                        .map_tuning(|tuning| tuning.task_size(40));
                     let plan = Spmm::plan(&device, a.view(), options).unwrap();
                     let on_device = device.upload(x.as_slice().unwrap()).unwrap();
                     let mut y = device.upload(before.as_slice().unwrap()).unwrap();
@@ -308,10 +302,7 @@ fn a_plan_names_an_order_that_is_not_the_given_one() {
         let named = text.contains(&format!("rows in the order {}", order.name()));
         assert_eq!(named, order != RowOrder::Given, "{text}");
     }
-    let reordered = SpmmOptions {
-        kernel: Some(SpmmKernel::Reordered),
-        ..SpmmOptions::default()
-    };
+    let reordered = SpmmOptions::new().tuning(SpmmTuning::new().kernel(SpmmKernel::Reordered));
     let plan = Spmm::plan(&device, a.view(), reordered).unwrap();
     assert_eq!(plan.order(), RowOrder::FirstColumn);
     let plan = Spmm::plan(&device, a.view(), SpmmOptions::default()).unwrap();

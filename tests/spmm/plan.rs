@@ -6,15 +6,14 @@ use support::devices;
 use warprow::device::{Device, EmulatorOptions};
 use warprow::operand::OperandError;
 use warprow::spmm::{Reduction, SpmmError};
-use warprow::{Spmm, SpmmElement, SpmmKernel, SpmmOptions, generate, reference};
+use warprow::{Spmm, SpmmElement, SpmmKernel, SpmmOptions, SpmmTuning, generate, reference};
 
 /// All kernels, and the plan's own choice.
 fn choices() -> impl Iterator<Item = SpmmOptions> {
     let kernels = SpmmKernel::ALL.iter().copied().map(Some);
-    kernels.chain([None]).map(|kernel| SpmmOptions {
-        kernel,
-        ..SpmmOptions::default()
-    })
+    kernels
+        .chain([None])
+        .map(|kernel| SpmmOptions::new().tuning(SpmmTuning::new().kernel(kernel)))
 }
 
 pub fn assert_right<T: SpmmElement>(
@@ -32,7 +31,7 @@ fn every_kernel_multiplies<T: SpmmElement>(rows: u32, cols: u32, nnz: u32, featu
     let a = generate::uniform::<T>(rows, cols, nnz, 7).unwrap();
     let x = generate::dense::<T>(cols as usize, features, 8).unwrap();
     let has_type = |options: &SpmmOptions| {
-        (options.kernel).is_none_or(|kernel| kernel.capabilities().has::<T>(Reduction::Sum))
+        (options.tuning.kernel).is_none_or(|kernel| kernel.capabilities().has::<T>(Reduction::Sum))
     };
     for device in devices() {
         for options in choices().filter(has_type) {
@@ -61,10 +60,7 @@ fn a_plan_for_one_number_of_features_multiplies_with_any_other() {
     let a = generate::uniform::<f32>(70, 40, 500, 1).unwrap();
     for device in devices() {
         for planned in [0, 5, 1000] {
-            let options = SpmmOptions {
-                features: Some(planned),
-                ..SpmmOptions::default()
-            };
+            let options = SpmmOptions::new().features(planned);
             let plan = Spmm::plan(&device, a.view(), options).unwrap();
             for features in [1, 5, 33] {
                 let x = generate::dense::<f32>(40, features, 2).unwrap();
@@ -80,10 +76,7 @@ fn a_plan_that_knows_the_features_gives_a_gpu_tasks_that_all_run_at_once() {
         let rows = 1_200 * device.properties().multiprocessors;
         let a = generate::uniform::<f32>(rows, 900, 8 * rows, 1).unwrap();
         for features in [32, 33] {
-            let options = SpmmOptions {
-                features: Some(features),
-                ..SpmmOptions::default()
-            };
+            let options = SpmmOptions::new().features(features);
             let plan = Spmm::plan(&device, a.view(), options).unwrap();
             let least = plan.to_string().contains(" tasks of 64 steps");
             assert_eq!(least, device.is_emulator(), "{plan}");
@@ -243,7 +236,7 @@ fn a_plan_says_what_it_is_and_whose_choice_the_kernel_was() {
         let plan = Spmm::plan(&device, a.view(), options).unwrap();
         assert_eq!((plan.rows(), plan.cols(), plan.nnz()), (5, 4, 6));
         let text = plan.to_string();
-        let why = if options.kernel.is_some() {
+        let why = if options.tuning.kernel.is_some() {
             "as asked for"
         } else {
             "the default"
@@ -258,6 +251,11 @@ fn a_plan_says_what_it_is_and_whose_choice_the_kernel_was() {
         ] {
             assert!(text.contains(part), "{text}");
         }
-        assert!(options.kernel.is_none_or(|kernel| kernel == plan.kernel()));
+        assert!(
+            options
+                .tuning
+                .kernel
+                .is_none_or(|kernel| kernel == plan.kernel())
+        );
     }
 }

@@ -13,10 +13,7 @@ fn debian() -> CsrMatrix<f32> {
 }
 
 fn emulators() -> [Device; 3] {
-    let options = EmulatorOptions {
-        checks: Checks::BoundsOnly,
-        ..EmulatorOptions::default()
-    };
+    let options = EmulatorOptions::new().checks(Checks::BoundsOnly);
     [
         DeviceProfile::a100(),
         DeviceProfile::h100(),
@@ -26,10 +23,7 @@ fn emulators() -> [Device; 3] {
 }
 
 fn for_features(features: u32) -> SpmmOptions {
-    SpmmOptions {
-        features: Some(features),
-        ..SpmmOptions::default()
-    }
+    SpmmOptions::new().features(features)
 }
 
 #[test]
@@ -38,7 +32,11 @@ fn an_emulator_of_an_h200_plans_the_blocks_that_an_h200_plans() {
     let [.., h200] = emulators();
     let plan = Spmm::plan(&h200, a.view(), for_features(32)).unwrap();
     assert_eq!(plan.kernel(), SpmmKernel::Vector);
-    assert_eq!(plan.launch(32).unwrap().unwrap().grid.x, 794, "{plan}");
+    assert_eq!(
+        plan.launch_config(32).unwrap().unwrap().grid.x,
+        794,
+        "{plan}"
+    );
     let x = generate::dense::<f32>(a.cols(), 32, 1).unwrap();
     let y = plan.multiply(x.view()).unwrap();
     assert_right(a.view(), x.view(), &y, &plan);
@@ -57,13 +55,10 @@ fn a_gpu_and_its_emulator_make_the_same_plans() {
     let a = debian();
     for kernel in SpmmKernel::ALL.iter().copied().map(Some).chain([None]) {
         for features in [1, 32, 33, 128] {
-            let options = SpmmOptions {
-                kernel,
-                ..for_features(features)
-            };
+            let options = for_features(features).map_tuning(|tuning| tuning.kernel(kernel));
             let [of_gpu, of_emulator] = [&gpu, &emulator].map(|device| {
                 let plan = Spmm::plan(device, a.view(), options).unwrap();
-                let launch = plan.launch(features as usize).unwrap();
+                let launch = plan.launch_config(features as usize).unwrap();
                 (plan.entry_points(features), launch)
             });
             assert_eq!(of_gpu, of_emulator, "{kernel:?}, {features} features");

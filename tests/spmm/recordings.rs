@@ -9,7 +9,7 @@ use warprow::device::{DeviceError, EmulatorOptions};
 use warprow::operand::OperandError;
 use warprow::spmm::SpmmError;
 use warprow::{
-    CsrMatrix, Device, DeviceBuffer, Spmm, SpmmKernel, SpmmOptions, generate, reference,
+    CsrMatrix, Device, DeviceBuffer, Spmm, SpmmKernel, SpmmOptions, SpmmTuning, generate, reference,
 };
 
 /// A matrix with long rows.
@@ -22,11 +22,7 @@ fn long_rows() -> CsrMatrix<f32> {
 /// Plans that split rows, and add up their parts from scratch memory.
 fn plans(device: &Device, a: &CsrMatrix<f32>) -> [Spmm<f32>; 2] {
     [SpmmKernel::Vector, SpmmKernel::SlicedTwoPass].map(|kernel| {
-        let options = SpmmOptions {
-            kernel: Some(kernel),
-            task_size: Some(16),
-            ..SpmmOptions::default()
-        };
+        let options = SpmmOptions::new().tuning(SpmmTuning::new().kernel(kernel).task_size(16));
         let plan = Spmm::plan(device, a.view(), options).unwrap();
         let text = plan.to_string();
         assert!(text.contains(" split rows"), "{text}");

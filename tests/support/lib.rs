@@ -15,10 +15,7 @@ use warprow::device::{Device, EmulatorOptions, Schedule, Selector};
 ///
 /// If `WARPROW_DEVICE` names no device, or one that is not there.
 pub fn devices() -> Vec<Device> {
-    let random = EmulatorOptions {
-        schedule: Schedule::Random { seed: 0x5eed },
-        ..EmulatorOptions::default()
-    };
+    let random = EmulatorOptions::new().schedule(Schedule::Random { seed: 0x5eed });
     let mut devices = vec![
         Device::emulator(EmulatorOptions::default()),
         Device::emulator(random),
@@ -44,11 +41,11 @@ pub fn unshared_devices() -> Vec<Device> {
 /// A right kernel has no fault on any of them.
 pub fn schedules() -> impl Iterator<Item = Device> {
     (0..100).map(|seed| {
-        Device::emulator(EmulatorOptions {
-            workers: NonZeroUsize::new(1 + seed as usize % 2),
-            schedule: Schedule::Random { seed },
-            ..EmulatorOptions::default()
-        })
+        Device::emulator(
+            EmulatorOptions::new()
+                .workers(NonZeroUsize::new(1 + seed as usize % 2))
+                .schedule(Schedule::Random { seed }),
+        )
     })
 }
 

@@ -1,6 +1,6 @@
 //! Options of SpGEMM that send rows to each of its kernels.
 
-use warprow::spgemm::{BinLimits, SpgemmOptions};
+use warprow::spgemm::{BinLimits, SpgemmOptions, SpgemmTuning};
 
 /// The default limits of a device for f32, changed. Every kernel takes its rows, however few or short they are.
 pub fn bin_limits(change: impl Fn(&mut BinLimits)) -> SpgemmOptions {
@@ -11,10 +11,7 @@ pub fn bin_limits(change: impl Fn(&mut BinLimits)) -> SpgemmOptions {
         ..BinLimits::new(227 << 10, 4)
     };
     change(&mut bin_limits);
-    SpgemmOptions {
-        bin_limits: Some(bin_limits),
-        ..SpgemmOptions::default()
-    }
+    SpgemmOptions::new().tuning(SpgemmTuning::new().bin_limits(bin_limits))
 }
 
 /// Options that send rows to every kernel, whatever their length.
@@ -22,19 +19,14 @@ pub fn choices() -> Vec<SpgemmOptions> {
     vec![
         SpgemmOptions::default(),
         // Rows of runs together, however few there are.
-        SpgemmOptions {
-            deterministic: true,
-            ..bin_limits(|b| b.min_neighbour_warps = 0)
-        },
+        bin_limits(|b| b.min_neighbour_warps = 0).deterministic(true),
         // Chunks in order alone.
-        SpgemmOptions {
-            deterministic: true,
-            ..bin_limits(|b| {
-                b.window_span = 0;
-                b.sort_products = 0;
-                b.numeric_sort_products = 0;
-            })
-        },
+        bin_limits(|b| {
+            b.window_span = 0;
+            b.sort_products = 0;
+            b.numeric_sort_products = 0;
+        })
+        .deterministic(true),
         // No runs, no windows: hash tables and searches.
         bin_limits(|b| {
             b.run_span = 0;

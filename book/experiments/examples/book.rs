@@ -82,12 +82,10 @@ fn emulator(options: &Options) -> Device {
     let order = options.random_order;
     Device::emulator_of(
         &DeviceProfile::h200(),
-        EmulatorOptions {
-            workers: NonZeroUsize::new(1),
-            schedule: order.map_or(Schedule::InOrder, |seed| Schedule::Random { seed }),
-            counters: Some(counters),
-            ..EmulatorOptions::default()
-        },
+        EmulatorOptions::new()
+            .workers(NonZeroUsize::new(1))
+            .schedule(order.map_or(Schedule::InOrder, |seed| Schedule::Random { seed }))
+            .counters(counters),
     )
 }
 

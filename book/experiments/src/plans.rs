@@ -61,17 +61,14 @@ pub fn run(options: &Options, device: &Device, out: &mut dyn Write) -> Result<()
     let plan = Spmm::plan(
         device,
         a.view(),
-        SpmmOptions {
-            features: Some(options.features),
-            ..SpmmOptions::default()
-        },
+        SpmmOptions::new().features(options.features),
     )?;
     writeln!(out, "kernel   {}", plan.kernel().name())?;
     writeln!(out, "order    {}", plan.order().name())?;
     if let Some(lanes) = plan.lanes(options.features) {
         writeln!(out, "lanes    {lanes} of a sub-warp")?;
     }
-    if let Some(launch) = plan.launch(options.features as usize)? {
+    if let Some(launch) = plan.launch_config(options.features as usize)? {
         writeln!(out, "launch   {launch}")?;
     }
     writeln!(out, "columns  in {} blocks", plan.column_blocks())?;

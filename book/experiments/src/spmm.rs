@@ -11,7 +11,7 @@ use std::io::Write;
 use std::str::FromStr;
 use warprow::device::DeviceBuffer;
 use warprow::reference::WholeProduct;
-use warprow::{Device, Spmm, SpmmKernel, SpmmOptions, launch};
+use warprow::{Device, Spmm, SpmmKernel, SpmmOptions, SpmmTuning, launch};
 use warprow_book_kernels::spmv::Csr;
 use warprow_book_kernels::tasks::{FEATURES, LANES, TASK};
 use warprow_book_kernels::tasks::{
@@ -110,11 +110,9 @@ fn by_rung(
     product: &WholeProduct<f32>,
     out: &mut dyn Write,
 ) -> Result<Costs> {
-    let spmm_options = SpmmOptions {
-        kernel: Some(kernel),
-        features: Some(FEATURES),
-        ..SpmmOptions::default()
-    };
+    let spmm_options = SpmmOptions::new()
+        .features(FEATURES)
+        .tuning(SpmmTuning::new().kernel(kernel));
     let spmm = Spmm::plan(device, product.a(), spmm_options)?;
     let x = device.upload(product.x().as_slice().context("X is contiguous")?)?;
     let mut y = device.uninitialized::<f32>(product.a().rows() * FEATURES as usize)?;

@@ -8,7 +8,7 @@ use clap::Args;
 use ndarray::Array2;
 use std::io::Write;
 use std::str::FromStr;
-use warprow::{Device, Gemm, GemmKernel, GemmOptions};
+use warprow::{Device, Gemm, GemmKernel, GemmOptions, GemmTuning};
 
 /// A product by one or several kernels.
 #[derive(Args, Clone, Debug)]
@@ -64,11 +64,9 @@ pub fn run(options: &Options, device: &Device, out: &mut dyn Write) -> Result<Op
     let mut measured = None;
     let mut reports = Vec::new();
     for &Rung(kernel) in &options.kernels {
-        let gemm_options = GemmOptions {
-            kernel: Some(kernel),
-            tf32: true,
-            ..GemmOptions::default()
-        };
+        let gemm_options = GemmOptions::new()
+            .tf32(true)
+            .tuning(GemmTuning::new().kernel(kernel));
         let gemm = Gemm::plan(device, w.view(), None, gemm_options)?;
         let mut y = device.uninitialized::<f32>(rows * cols)?;
         drop(device.launch_reports());

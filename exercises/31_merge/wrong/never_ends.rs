@@ -26,7 +26,8 @@ unsafe fn count_before(list: Global<u32>, length: usize, element: u32, or_equal:
 ///
 /// # Safety
 ///
-/// `a` and `b` hold as many elements as their lengths say, sorted; none is twice in one list. `c` holds as many as both.
+/// `a` and `b` hold as many elements as their lengths say, sorted; none is twice in one list. `c` holds as many as
+/// both.
 #[kernel]
 pub unsafe fn merge(
     a_length: u32,

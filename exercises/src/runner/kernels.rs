@@ -3,9 +3,9 @@
 //! An attempt becomes a kernel crate, which `cuda_builder` compiles: in a process of its own, whose messages are shown
 //! only if it fails. The compiled attempt gets the path of the archive as its argument.
 
-use std::env;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::{env, fs};
 
 use cuda_builder::CudaBuilder;
 use exercises::description::{Exercise, workspace};
@@ -79,11 +79,12 @@ fn write_crate(package: &Path, modules: &[(String, PathBuf)]) -> Result<(), Erro
 
 /// Gives a package the versions that the workspace has locked, as far as it uses them.
 fn lock(package: &Path) -> Result<(), Error> {
-    let path = package.join("Cargo.lock");
-    if path.exists() {
+    let (path, ours) = (package.join("Cargo.lock"), workspace().join("Cargo.lock"));
+    let modified = |path: &Path| fs::metadata(path).and_then(|data| data.modified()).ok();
+    if modified(&path) >= modified(&ours) {
         return Ok(());
     }
-    files::write(&path, &files::read(&workspace().join("Cargo.lock"))?)?;
+    files::write(&path, &files::read(&ours)?)?;
     let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let updated = Command::new(&cargo)
         .current_dir(package)

@@ -15,12 +15,13 @@ pub(in crate::device) struct CudaQueue {
 }
 
 /// The event by which others wait for a stream.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Mark {
     /// Recorded at each wait.
     event: Option<Event>,
-    /// Whether the event was recorded after the stream's last work: the stream is not used any more.
-    ended: bool,
+    /// How often the stream was lent and not given back. If it is not lent, the event was recorded after its last work,
+    /// and its owner may have destroyed it.
+    lent: usize,
 }
 
 impl CudaQueue {
@@ -28,7 +29,10 @@ impl CudaQueue {
         Self {
             stream,
             side: OnceLock::new(),
-            mark: Mutex::default(),
+            mark: Mutex::new(Mark {
+                event: None,
+                lent: 1,
+            }),
         }
     }
 
@@ -53,7 +57,7 @@ impl CudaQueue {
     pub fn synchronize(&self) -> Result<(), DriverError> {
         let mark = self.mark();
         match &mark.event {
-            Some(event) if mark.ended => event.synchronize(),
+            Some(event) if mark.lent == 0 => event.synchronize(),
             _ => {
                 drop(mark);
                 self.stream.synchronize()
@@ -61,17 +65,31 @@ impl CudaQueue {
         }
     }
 
-    /// Gives up a stream of someone else: from now on others wait for an event after its last work, and not for the
-    /// stream, which may be destroyed.
-    pub fn end(&self) -> Result<(), DriverError> {
-        self.marked()?.ended = true;
+    /// Gives a stream of someone else back. From the last time on, others wait for an event after its last work,
+    /// and not for the stream.
+    pub fn give_back(&self) -> Result<(), DriverError> {
+        let mut mark = self.marked()?;
+        mark.lent = mark.lent.saturating_sub(1);
+        Ok(())
+    }
+
+    /// Lends the stream with this handle once more. It may be another stream that has got the handle: so it waits for
+    /// the former one's work.
+    pub fn lend_again(&self) -> Result<(), DriverError> {
+        let mut mark = self.mark();
+        if mark.lent == 0
+            && let Some(event) = &mark.event
+        {
+            event.make_wait(&self.stream)?;
+        }
+        mark.lent += 1;
         Ok(())
     }
 
     /// The mark, recorded after all work so far.
     fn marked(&self) -> Result<MutexGuard<'_, Mark>, DriverError> {
         let mut mark = self.mark();
-        if !mark.ended {
+        if mark.lent > 0 {
             let event = match mark.event.take() {
                 Some(event) => event,
                 None => Event::new(self.stream.context())?,

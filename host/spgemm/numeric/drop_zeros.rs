@@ -4,6 +4,7 @@ use crate::csr::{DeviceCsr, DevicePattern};
 use crate::operand::OperandError;
 use crate::primitives::scan;
 use crate::spgemm::options::SpgemmElement;
+use std::sync::Arc;
 use warprow_kernels::spgemm::numeric::drop_zeros::{count_nonzeros, keep_nonzeros, launch};
 
 /// The matrix without its zero values.
@@ -42,5 +43,5 @@ pub fn keep<T: SpgemmElement>(c: &DeviceCsr<T>) -> Result<DeviceCsr<T>, OperandE
         col_idx,
         longest_row: None,
     };
-    Ok(DeviceCsr::from_parts(kept, values))
+    Ok(DeviceCsr::from_parts(Arc::new(kept), values))
 }

@@ -29,7 +29,7 @@ const MIN_LONG_COLUMN: u64 = 128;
 pub fn requested_kernel<E: SpmmElement>(
     options: SpmmOptions,
 ) -> Result<Option<SpmmKernel>, SpmmError> {
-    let Some(kernel) = options.kernel else {
+    let Some(kernel) = options.tuning.kernel else {
         return Ok(None);
     };
     let capabilities = kernel.capabilities();
@@ -69,7 +69,9 @@ pub fn default_kernel(a: &DevicePattern, options: SpmmOptions) -> SpmmKernel {
 
 /// Whether the caller asks for something that only kernels on tasks have.
 fn asks_for_tasks(options: SpmmOptions) -> bool {
-    options.lanes.is_some() || options.join_tasks.is_some() || options.column_blocks.is_some()
+    options.tuning.lanes.is_some()
+        || options.tuning.join_tasks.is_some()
+        || options.tuning.column_blocks.is_some()
 }
 
 fn has_long_rows(rows: u32, cols: u32, nonzeros: u32) -> bool {
@@ -101,7 +103,7 @@ impl Choices {
         let has_tasks = kernel.items() == ItemKind::Tasks;
         let is_own_sum = size_of::<E>() == size_of::<E::Sum>();
         let may_have_blocks = has_tasks && is_own_sum && !options.reduction.is_extremum();
-        let column_blocks = match options.column_blocks {
+        let column_blocks = match options.tuning.column_blocks {
             _ if !may_have_blocks => 1,
             // A block has at least one column.
             Some(blocks) => blocks.clamp(1, a.cols.max(1)),
@@ -109,7 +111,7 @@ impl Choices {
         };
         Self {
             column_blocks,
-            requested_lanes: options.lanes,
+            requested_lanes: options.tuning.lanes,
             model,
             has_tasks,
         }
@@ -118,9 +120,9 @@ impl Choices {
     /// Whether runs with few features have a kernel of their own: the caller has left the kernel and its work to the
     /// plan, the number of features is unknown, and the nonzeros of a row lie together.
     pub fn has_narrow_runs(&self, options: SpmmOptions) -> bool {
-        let leaves_all = options.kernel.is_none()
+        let leaves_all = options.tuning.kernel.is_none()
             && options.features.is_none()
-            && options.task_size.is_none()
+            && options.tuning.task_size.is_none()
             && !asks_for_tasks(options);
         leaves_all && self.column_blocks == 1
     }

@@ -3,12 +3,12 @@
 use super::cost_model::CostModel;
 use super::locality::{DistinctShares, distinct_share};
 use super::row_keys::{first_columns, frequent_columns, labels, longest_first, sorted};
-use crate::csr::{DeviceCsr, DevicePattern, gather, number};
+use crate::csr::{DevicePattern, ReorderedPattern, gather, number};
 use crate::device::DeviceBuffer;
 use crate::spmm::error::SpmmError;
 use crate::spmm::options::RowOrder;
-use cuda_std::element::Element;
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 use warprow_kernels::spmm::{EpilogueKind, SpmmKernel};
 
@@ -16,16 +16,15 @@ use warprow_kernels::spmm::{EpilogueKind, SpmmKernel};
 /// length.
 const MAX_SHARE_OF_KEPT_ORDER: f64 = 0.9;
 
-/// The rows of `a` in an order, by their numbers in the caller's; `None` if it is the caller's.
-fn rows_in<T: Element>(
+/// The rows of a matrix in an order, by their numbers in the caller's; `None` if it is the caller's.
+fn rows_in(
     order: RowOrder,
-    a: &DeviceCsr<T>,
+    pattern: &Arc<DevicePattern>,
 ) -> Result<Option<DeviceBuffer<u32>>, SpmmError> {
-    let pattern = a.pattern();
     if pattern.rows == 0 {
         return Ok(None);
     }
-    let given = || number(a.device(), pattern.rows);
+    let given = || number(pattern.device(), pattern.rows);
     match order {
         RowOrder::Given => Ok(None),
         RowOrder::FirstColumn => sorted(given()?, first_columns(pattern)?, pattern.cols).map(Some),
@@ -34,7 +33,7 @@ fn rows_in<T: Element>(
         }
         RowOrder::Clustered => {
             let by_first_column = sorted(given()?, first_columns(pattern)?, pattern.cols)?;
-            let label = gather(&by_first_column, &labels(a)?)?;
+            let label = gather(&by_first_column, &labels(pattern)?)?;
             sorted(by_first_column, label, pattern.cols).map(Some)
         }
     }
@@ -59,47 +58,47 @@ pub struct OrderedRows {
 
 impl OrderedRows {
     /// Puts the rows of a matrix into an order, and has the cost model measure its locality.
-    pub fn reorder<T: Element>(
+    pub fn reorder(
         order: RowOrder,
         model: Option<&mut CostModel>,
-        a: DeviceCsr<T>,
-    ) -> Result<(DeviceCsr<T>, Self), SpmmError> {
-        let timer = a.device().start_timer()?;
+        a: ReorderedPattern,
+    ) -> Result<(ReorderedPattern, Self), SpmmError> {
+        let timer = a.pattern.device().start_timer()?;
         let mut a = a;
         let mut ordered = Self {
             order,
             ..Self::given()
         };
-        if let Some(original) = rows_in(order, &a)? {
+        if let Some(original) = rows_in(order, &a.pattern)? {
             a = a.permute_rows(&original)?;
             ordered.original = Some(original);
             ordered.time = timer.stop()?;
         }
         if let Some(model) = model {
-            model.measure_locality(a.pattern())?;
+            model.measure_locality(&a.pattern)?;
         }
         Ok((a, ordered))
     }
 
     /// Puts the rows of a matrix into clusters if that pays by the cost model.
-    pub fn choose<T: Element>(
+    pub fn choose(
         model: &mut CostModel,
-        a: DeviceCsr<T>,
-    ) -> Result<(DeviceCsr<T>, Self), SpmmError> {
-        model.measure_locality(a.pattern())?;
+        a: ReorderedPattern,
+    ) -> Result<(ReorderedPattern, Self), SpmmError> {
+        model.measure_locality(&a.pattern)?;
         if !model.order_may_pay() {
             return Ok((a, Self::given()));
         }
-        let timer = a.device().start_timer()?;
+        let timer = a.pattern.device().start_timer()?;
         let mut a = a;
         let mut ordered = Self::given();
-        if let Some(original) = rows_in(RowOrder::Clustered, &a)? {
+        if let Some(original) = rows_in(RowOrder::Clustered, &a.pattern)? {
             let distinct = DistinctShares {
-                given: distinct_share(a.pattern(), None)?,
-                ordered: distinct_share(a.pattern(), Some(&original))?,
+                given: distinct_share(&a.pattern, None)?,
+                ordered: distinct_share(&a.pattern, Some(&original))?,
             };
             ordered.distinct = Some(distinct);
-            let locality = model.locality_in(a.pattern(), &original)?;
+            let locality = model.locality_in(&a.pattern, &original)?;
             if model.order_pays(distinct, locality) {
                 model.set_locality(locality);
                 a = a.permute_rows(&original)?;
@@ -188,6 +187,7 @@ impl fmt::Display for OrderedRows {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::csr::DeviceCsr;
     use crate::device::{Device, EmulatorOptions};
     use crate::generate::{self, Communities};
 
@@ -202,7 +202,9 @@ mod tests {
         let device = Device::emulator(EmulatorOptions::default());
         let a = DeviceCsr::upload(&device, a.view()).unwrap();
         let mut model = CostModel::for_cache(a.pattern(), lines * LINE_BYTES).unwrap();
-        OrderedRows::choose(&mut model, a).unwrap().1
+        OrderedRows::choose(&mut model, ReorderedPattern::new(a.pattern()))
+            .unwrap()
+            .1
     }
 
     const LINE_BYTES: u64 = 128;

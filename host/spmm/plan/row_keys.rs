@@ -1,11 +1,11 @@
 //! Keys by which the rows of a matrix are sorted, made on the device: see [`order`].
 
-use crate::csr::{DeviceCsr, DevicePattern, number};
+use crate::csr::{DevicePattern, ReorderedPattern, number};
 use crate::device::DeviceBuffer;
 use crate::primitives::sort::sort_pairs;
 use crate::spmm::error::SpmmError;
-use cuda_std::element::Element;
 use cuda_std::memory::Global;
+use std::sync::Arc;
 use warprow_kernels::spmm::plan::order;
 
 /// Rounds of label propagation.
@@ -113,17 +113,17 @@ pub fn frequent_columns(a: &DevicePattern) -> Result<DeviceBuffer<u32>, SpmmErro
 ///
 /// In each round a row takes the label that most of its columns have. In a square matrix, row and column i are the
 /// same node and have one label; else columns take the label of most of their rows in turn.
-pub fn labels<T: Element>(a: &DeviceCsr<T>) -> Result<DeviceBuffer<u32>, SpmmError> {
-    let pattern = a.pattern();
+pub fn labels(pattern: &Arc<DevicePattern>) -> Result<DeviceBuffer<u32>, SpmmError> {
     let (rows, cols) = (pattern.rows, pattern.cols);
-    let transposed = (rows != cols).then(|| a.transpose()).transpose()?;
-    let mut of_columns = number(a.device(), cols)?;
-    let mut of_rows = a.device().uninitialized(rows as usize)?;
+    let transposed = (rows != cols).then(|| ReorderedPattern::new(pattern).transpose());
+    let transposed = transposed.transpose()?;
+    let mut of_columns = number(pattern.device(), cols)?;
+    let mut of_rows = pattern.device().uninitialized(rows as usize)?;
     for round in 0..ROUNDS {
         propagate(pattern, round, &of_columns, &mut of_rows)?;
         match &transposed {
             _ if round + 1 == ROUNDS => {}
-            Some(transposed) => propagate(transposed.pattern(), round, &of_rows, &mut of_columns)?,
+            Some(transposed) => propagate(&transposed.pattern, round, &of_rows, &mut of_columns)?,
             None => std::mem::swap(&mut of_rows, &mut of_columns),
         }
     }

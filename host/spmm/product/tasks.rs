@@ -2,16 +2,16 @@
 
 use super::task_sizes::{Groupings, ItemSizes, Joining, TaskSizes, slots};
 use super::task_starts::{BlockRows, TaskStarts};
-use crate::csr::{DeviceCsr, DevicePattern};
-use crate::device::{Device, DeviceBuffer, Scratch};
+use crate::csr::{DevicePattern, ReorderedPattern};
+use crate::device::{Device, DeviceBuffer, Scratch, optional_pointer};
 use crate::operand::{OperandError, count};
 use crate::primitives::scan::exclusive_scan;
 use crate::spmm::error::SpmmError;
 use crate::spmm::options::SpmmElement;
-use cuda_std::element::Element;
 use cuda_std::float::Real;
 use cuda_std::memory::{Global, GlobalMut};
 use std::fmt;
+use std::sync::Arc;
 use warprow_kernels::matrix::DenseMut;
 use warprow_kernels::spmm::product::column_blocks;
 use warprow_kernels::spmm::product::tasks::{self, SplitRowLists};
@@ -52,11 +52,12 @@ pub struct LaunchArguments<E: SpmmElement> {
 /// # Errors
 ///
 /// 2^32 rows of blocks or more; too little device memory; the driver's.
-pub fn divide_into_column_blocks<T: Element>(
-    a: DeviceCsr<T>,
+pub fn divide_into_column_blocks(
+    a: ReorderedPattern,
     blocks: u32,
-) -> Result<DeviceCsr<T>, OperandError> {
-    let (device, pattern) = (a.device(), a.pattern());
+) -> Result<ReorderedPattern, OperandError> {
+    let pattern = &a.pattern;
+    let device = pattern.device();
     let (rows, cols) = (pattern.rows, pattern.cols);
     if blocks == 1 || rows == 0 {
         return Ok(a);
@@ -65,7 +66,7 @@ pub fn divide_into_column_blocks<T: Element>(
     let starts = count("the number of rows of all blocks of columns", starts)?;
     let mut row_ptr = device.zeros::<u32>(starts as usize + 1)?;
     let mut col_idx = device.uninitialized::<u32>(pattern.nnz())?;
-    let mut values = device.uninitialized::<T>(pattern.nnz())?;
+    let mut source = device.uninitialized::<u32>(pattern.nnz())?;
     // SAFETY: the buffers have the lengths that the kernels' contracts ask for, and a row's columns ascend.
     unsafe {
         let (old_row_ptr, old_col_idx) = (pattern.row_ptr.read_only(), pattern.col_idx.read_only());
@@ -79,13 +80,13 @@ pub fn divide_into_column_blocks<T: Element>(
             blocks,
             old_row_ptr,
             old_col_idx,
-            a.values().read_only(),
+            optional_pointer(a.source.as_ref()),
             row_ptr.read_only(),
             col_idx.mutable(),
-            values.mutable(),
+            source.mutable(),
         );
         let config = column_blocks::launch_copy(rows);
-        device.launch(&column_blocks::copy::<T>(), config, arguments)?;
+        device.launch(&column_blocks::copy(), config, arguments)?;
     }
     let divided = DevicePattern {
         device: device.clone(),
@@ -95,7 +96,10 @@ pub fn divide_into_column_blocks<T: Element>(
         col_idx,
         longest_row: None,
     };
-    Ok(DeviceCsr::from_parts(divided, values))
+    Ok(ReorderedPattern {
+        pattern: Arc::new(divided),
+        source: Some(source),
+    })
 }
 
 /// The tasks of a matrix or of a block of its columns.

@@ -3,7 +3,7 @@
 use super::task_starts::{BlockRows, TaskStarts};
 use super::tasks::{LaunchArguments, RunArguments};
 use crate::csr::DevicePattern;
-use crate::device::{ZeroCounters, Scratch};
+use crate::device::{Scratch, ZeroCounters};
 use crate::spmm::error::SpmmError;
 use crate::spmm::options::SpmmElement;
 use std::fmt;

@@ -36,11 +36,7 @@ impl fmt::Display for Work {
 /// Both kinds of checks without counters, with counters, and with the model of the caches.
 fn all() -> impl Iterator<Item = Work> {
     let counted = CounterOptions::default();
-    let hardware = Some(Hardware::H200);
-    let with_caches = CounterOptions {
-        hardware,
-        ..counted
-    };
+    let with_caches = counted.hardware(Hardware::H200);
     [Checks::BoundsOnly, Checks::Full]
         .into_iter()
         .flat_map(move |checks| {
@@ -49,12 +45,12 @@ fn all() -> impl Iterator<Item = Work> {
 }
 
 fn emulator(Work { checks, counters }: Work) -> Emulator {
-    Emulator::new(Options {
-        workers: NonZeroUsize::new(1),
-        checks,
-        counters,
-        ..Options::default()
-    })
+    Emulator::new(
+        Options::new()
+            .workers(NonZeroUsize::new(1))
+            .checks(checks)
+            .counters(counters),
+    )
 }
 
 /// Runs a launch and forgets its report.

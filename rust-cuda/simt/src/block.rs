@@ -1,8 +1,14 @@
 //! A running block: its lanes, warps and logical clock.
 
+pub(crate) mod barrier;
+pub(crate) mod context;
+pub(crate) mod current;
+pub(crate) mod hand_offs;
+mod ordering;
 mod proxy;
 pub(crate) mod recording;
 mod report;
+pub(crate) mod stall;
 mod steps;
 mod warpgroup;
 
@@ -13,23 +19,23 @@ use std::rc::Rc;
 
 use corosensei::Yielder;
 
-use crate::async_copies::AsyncCopies;
-use crate::barrier::Barrier;
-use crate::context::Context;
+use crate::block::barrier::Barrier;
+use crate::block::context::Context;
+use crate::block::hand_offs::BlockHandOffs;
+use crate::block::stall::Polls;
 use crate::counters::{Counting, Recorder};
 use crate::fault::{Fault, SourceLocation};
-use crate::fiber::Resume;
-use crate::hand_offs::BlockHandOffs;
 use crate::limits::WARP_SIZE;
-use crate::order::{Random, mix};
-use crate::proxy::ProxyFences;
-use crate::shadow::Record;
-use crate::shared::Shared;
-use crate::stall::Polls;
-use crate::steps::Steps;
+use crate::masks::bits;
+use crate::memory::async_copies::AsyncCopies;
+use crate::memory::shared::Shared;
+use crate::threads::fiber::Resume;
+use crate::threads::order::{Random, mix};
+use crate::threads::proxy_fences::ProxyFences;
+use crate::threads::steps::Steps;
+use crate::threads::warp::{Operation, Warp};
+use crate::threads::warpgroups::Warpgroups;
 use crate::types::Space;
-use crate::warp::{Operation, Warp, bits};
-use crate::warpgroup::Warpgroups;
 
 /// What a lane is doing, as far as it concerns lanes that wait for it.
 #[derive(Clone, Copy)]
@@ -99,16 +105,6 @@ impl Lane {
     /// Sets the time of the lane's later accesses.
     pub fn set_time(&self, time: u32) {
         self.time.set(time);
-    }
-
-    /// Whether an earlier access of this block happened before what the lane does now.
-    pub fn happens_after(&self, record: &Record) -> bool {
-        let (thread, time) = (record.thread(), record.time());
-        thread == self.index
-            || self.block().orders_all_before(time)
-            || (thread / WARP_SIZE == self.index / WARP_SIZE
-                && self.warp().orders(thread % WARP_SIZE, time, self.lane()))
-            || self.has_acquired(self.block().number(), record)
     }
 }
 

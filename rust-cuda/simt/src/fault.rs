@@ -11,7 +11,9 @@ pub(crate) use buffer::Position;
 pub use buffer::{Buffer, Parameter};
 pub(crate) use parameters::InBuffer;
 pub(crate) use place::Index;
-pub use place::{AccessKind, SourceLocation, ThreadState};
+pub use place::{SourceLocation, ThreadState};
+
+pub use crate::types::AccessKind;
 
 /// The first fault of a launch: kernel, block, thread, line, and what happened.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]

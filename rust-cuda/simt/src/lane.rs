@@ -12,6 +12,7 @@
 //! costs more than the switch. Functions that never wait, such as loads and stores, are not inlined: the compiler then
 //! inlines more of the kernel's own functions.
 
+mod access;
 mod asynchronous;
 mod atomic;
 mod collective;
@@ -19,7 +20,7 @@ mod memory;
 mod shuffle;
 mod warpgroup;
 
-use crate::current::current;
+use crate::block::current::current;
 use crate::limits::WARP_SIZE;
 
 pub use asynchronous::*;

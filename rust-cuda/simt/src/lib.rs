@@ -19,50 +19,29 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-mod access;
-mod async_copies;
-mod barrier;
 mod block;
-mod buffer;
-mod clock;
-mod context;
 mod counters;
-mod current;
-mod emulator;
 mod fault;
-mod fiber;
-mod granules;
-mod hand_offs;
 pub mod lane;
 mod launch;
 pub mod limits;
+mod masks;
 mod memory;
-mod order;
-mod panic;
 pub mod pictures;
-mod proxy;
-mod regions;
-mod scheduler;
-mod shadow;
-mod shared;
-#[cfg(unix)]
-mod stack_overflow;
-mod stall;
-mod steps;
+mod threads;
 mod types;
-mod warp;
-mod warpgroup;
-mod watchdog;
-mod word;
 
 pub use counters::{
     BlockWork, ByLine, CollectiveCounters, Comparison, ContendedWord, CounterOptions, Counters,
     GlobalCounters, Hardware, LaunchReport, LineCounters, MAX_TRACES, MemoryTraffic, Occupancy,
     OccupancyLimit, RequestKind, SharedCounters, TracedRequest, TracedWarp, WarpTrace,
 };
-pub use emulator::{Emulator, Progress};
-pub use fault::{AccessKind, Buffer, Fault, FaultKind, Parameter, SourceLocation, ThreadState};
-pub use launch::{Launch, Statistics};
+pub use fault::{Buffer, Fault, FaultKind, Parameter, SourceLocation, ThreadState};
+pub use launch::emulator::Emulator;
+pub use launch::machine::{Launch, Statistics};
+pub use launch::options::Options;
 pub use memory::MemoryError;
-pub use types::{Checks, Options, Product, ProductElements, Reduce, Schedule, Scope, Space};
-pub use word::Word;
+pub use memory::word::Word;
+pub use types::{
+    AccessKind, Checks, Product, ProductElements, Progress, Reduce, Schedule, Scope, Space,
+};

@@ -1,32 +1,7 @@
-//! The small types of the interface: options, memory spaces, scopes.
+//! The small types of the interface: checks, memory spaces, scopes.
 
 use std::fmt;
-use std::num::{NonZeroU64, NonZeroUsize};
-
-use crate::counters::CounterOptions;
-
-/// How an emulator runs kernels.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Options {
-    /// Maximum number of OS threads of a launch; `None`: the number of cores. Each runs a block at a time. It starts
-    /// others, up to 16, only if the threads of its blocks all wait for a change of memory.
-    pub workers: Option<NonZeroUsize>,
-    /// Maximum number of steps of a block; `None`: 2^32, which take minutes. A step is an access of a thread to
-    /// memory, a barrier of the block, or a warp operation. More steps are a fault, since the kernel probably never
-    /// ends.
-    ///
-    /// A loop that takes no steps cannot be stopped. If no block ends for a minute, the name of the kernel is printed
-    /// to standard error.
-    pub max_steps: Option<NonZeroU64>,
-    /// The checks.
-    pub checks: Checks,
-    /// The order of execution.
-    pub schedule: Schedule,
-    /// Bytes of device memory; `None`: as many as the host gives.
-    pub memory: Option<u64>,
-    /// What launches count; `None`: nothing. See [`Emulator::set_counters`](crate::Emulator::set_counters).
-    pub counters: Option<CounterOptions>,
-}
+use std::sync::Arc;
 
 /// What an emulator checks.
 ///
@@ -172,3 +147,30 @@ impl Reduce {
         }
     }
 }
+
+/// The kind of an access to memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AccessKind {
+    /// A plain load.
+    Load,
+    /// A plain store.
+    Store,
+    /// An atomic operation of device or system scope.
+    Atomic,
+    /// An atomic operation of block scope: atomic for the threads of one block only.
+    BlockAtomic,
+}
+
+impl fmt::Display for AccessKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Load => "a load",
+            Self::Store => "a store",
+            Self::Atomic => "an atomic operation",
+            Self::BlockAtomic => "an atomic operation of block scope",
+        })
+    }
+}
+
+/// A function that is called with the number of finished blocks and of all blocks of a launch.
+pub type Progress = Arc<dyn Fn(u64, u64) + Send + Sync>;

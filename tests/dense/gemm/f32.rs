@@ -10,7 +10,7 @@ use warprow::{Gemm, GemmKernel, GemmOptions, generate};
 fn f32_verifies(x: &Array2<f32>, w: &Array2<f32>) {
     for device in support::devices() {
         for options in choices::<f32>(&device, x.ncols()) {
-            if options.kernel.unwrap().rounds_f32() {
+            if options.tuning.kernel.unwrap().rounds_f32() {
                 continue;
             }
             let y = multiply(&device, x.view(), w.view(), None, options);

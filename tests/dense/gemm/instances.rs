@@ -4,7 +4,7 @@ use super::arithmetic;
 use warprow::device::Device;
 use warprow::gemm::GemmError;
 use warprow::reference::{DenseEpilogue, verify_gemm};
-use warprow::{Gemm, GemmElement, GemmKernel, GemmOptions, bf16, f16, generate};
+use warprow::{Gemm, GemmElement, GemmKernel, GemmOptions, GemmTuning, bf16, f16, generate};
 
 /// Multiplies with every instance that a plan takes when it is named; their number.
 fn run_named<T: GemmElement>(device: &Device, (m, k, n): (usize, usize, usize)) -> usize {
@@ -15,18 +15,15 @@ fn run_named<T: GemmElement>(device: &Device, (m, k, n): (usize, usize, usize)) 
     let mut taken = 0;
     for name in cuda_std::kernel::instances().map(|instance| instance.name()) {
         for &kernel in GemmKernel::ALL {
-            let options = GemmOptions {
-                kernel: Some(kernel),
-                tf32: true,
-                instance: Some(name),
-                ..GemmOptions::default()
-            };
+            let options = GemmOptions::new()
+                .tf32(true)
+                .tuning(GemmTuning::new().kernel(kernel).instance(name));
             let gemm = match Gemm::plan(device, w.view(), None, options) {
                 Ok(gemm) => gemm,
                 Err(GemmError::Kernel { .. }) => continue,
                 Err(error) => panic!("{name}: {error}"),
             };
-            assert_eq!(gemm.variant(m).unwrap(), Some(name));
+            assert_eq!(gemm.entry_point(m).unwrap(), Some(name));
             let y = gemm.multiply(x.view()).unwrap();
             let epilogue = DenseEpilogue::default();
             let arithmetic = arithmetic::<T>(kernel);

@@ -10,7 +10,7 @@ use ndarray::{Array1, Array2, ArrayView1, ArrayView2, s};
 use proptest::prelude::*;
 use warprow::device::Device;
 use warprow::reference::{Arithmetic, DenseEpilogue, gemm, verify_gemm};
-use warprow::{Gemm, GemmElement, GemmKernel, GemmOptions, bf16, f16, generate};
+use warprow::{Gemm, GemmElement, GemmKernel, GemmOptions, GemmTuning, bf16, f16, generate};
 
 /// The kernels that a type, a number of columns of X, and a device have; f32 as tf32 too.
 pub fn choices<T: GemmElement>(device: &Device, depth: usize) -> Vec<GemmOptions> {
@@ -23,10 +23,10 @@ pub fn choices<T: GemmElement>(device: &Device, depth: usize) -> Vec<GemmOptions
     let kernels = GemmKernel::ALL
         .iter()
         .filter(|kernel| kernel.refusal::<T>(depth as u32).is_none() && runs(**kernel));
-    let options = |&kernel| GemmOptions {
-        kernel: Some(kernel),
-        tf32: true,
-        ..GemmOptions::default()
+    let options = |&kernel| {
+        GemmOptions::new()
+            .tf32(true)
+            .tuning(GemmTuning::new().kernel(kernel))
     };
     kernels.map(options).collect()
 }
@@ -60,9 +60,9 @@ fn every_choice_verifies<T: GemmElement>(
 ) {
     for device in support::devices() {
         for options in choices::<T>(&device, x.ncols()) {
-            let options = GemmOptions { relu, ..options };
+            let options = options.relu(relu);
             let y = multiply(&device, x, w, bias, options);
-            let arithmetic = arithmetic::<T>(options.kernel.unwrap());
+            let arithmetic = arithmetic::<T>(options.tuning.kernel.unwrap());
             let epilogue = DenseEpilogue { bias, relu };
             let checked = verify_gemm(x, w, epilogue, arithmetic, y.view());
             let (m, k, n) = (x.nrows(), x.ncols(), w.ncols());
@@ -132,7 +132,7 @@ fn warps_that_stream_many_tiles_verify_with_w_in_shared_memory_and_without() {
         );
         for device in support::devices() {
             for options in choices::<T>(&device, k) {
-                let kernel = options.kernel.unwrap();
+                let kernel = options.tuning.kernel.unwrap();
                 if !kernel.name().ends_with("fragments") && kernel != GemmKernel::WarpgroupSplit {
                     continue;
                 }

@@ -4,7 +4,7 @@ use ndarray::{Array1, Array2, s};
 use warprow::device::Device;
 use warprow::gemm::GemmError;
 use warprow::operand::OperandError;
-use warprow::{Gemm, GemmKernel, GemmOptions, f16, generate};
+use warprow::{Gemm, GemmKernel, GemmOptions, GemmTuning, f16, generate};
 
 #[test]
 fn a_plan_takes_parts_for_f32_only_where_they_suffice() {
@@ -78,11 +78,9 @@ fn f32_is_rounded_to_tf32_only_where_that_is_allowed() {
     let device = Device::emulator(Default::default());
     let w = generate::dense::<f32>(4, 4, 1).unwrap();
     let plan = |kernel, tf32| {
-        let options = GemmOptions {
-            kernel,
-            tf32,
-            ..GemmOptions::default()
-        };
+        let options = GemmOptions::new()
+            .tf32(tf32)
+            .tuning(GemmTuning::new().kernel(kernel));
         Gemm::plan(&device, w.view(), None, options)
     };
     assert_ne!(plan(None, false).unwrap().kernel(), GemmKernel::Fragments);
@@ -98,10 +96,7 @@ fn f32_is_rounded_to_tf32_only_where_that_is_allowed() {
     assert!(refused.to_string().contains("tf32"), "{refused}");
     // An exact kernel is as fast.
     let w = generate::dense::<f32>(16, 17, 1).unwrap();
-    let options = GemmOptions {
-        tf32: true,
-        ..GemmOptions::default()
-    };
+    let options = GemmOptions::new().tf32(true);
     let gemm = Gemm::plan(&device, w.view(), None, options).unwrap();
     assert_eq!(gemm.kernel(), GemmKernel::WarpgroupSplit);
 }
@@ -111,10 +106,7 @@ fn rows_of_an_odd_number_of_16_bit_elements_are_for_fragments_alone() {
     let device = Device::emulator(Default::default());
     let w = generate::dense::<f16>(5, 20, 1).unwrap();
     let plan = |kernel| {
-        let options = GemmOptions {
-            kernel,
-            ..GemmOptions::default()
-        };
+        let options = GemmOptions::new().tuning(GemmTuning::new().kernel(kernel));
         Gemm::plan(&device, w.view(), None, options)
     };
     assert_eq!(plan(None).unwrap().kernel(), GemmKernel::Fragments);
@@ -164,10 +156,7 @@ fn what_does_not_fit_is_refused_with_what_was_wanted_and_found() {
         }))
     ));
 
-    let options = GemmOptions {
-        kernel: Some(GemmKernel::Staged),
-        ..GemmOptions::default()
-    };
+    let options = GemmOptions::new().tuning(GemmTuning::new().kernel(GemmKernel::Staged));
     let halves = w.mapv(f16::from_f32);
     let text = Gemm::plan(&device, halves.view(), None, options)
         .unwrap_err()

@@ -6,7 +6,7 @@ use warprow::device::Device;
 use warprow::gemm::GemmError;
 use warprow::log_softmax::{LogSoftmax, SoftmaxElement};
 use warprow::reference::verify_log_softmax;
-use warprow::{Gemm, GemmElement, GemmKernel, GemmOptions, Scalar, bf16, f16};
+use warprow::{Gemm, GemmElement, GemmKernel, GemmOptions, GemmTuning, Scalar, bf16, f16};
 
 /// A random product of dense matrices.
 pub fn gemm(
@@ -30,17 +30,15 @@ fn gemm_typed<T: GemmElement>(
     let [k, n] = [50, 40].map(|most| size(random, most));
     let w: Array2<T> = whole_dense(random, k, n);
     let bias = random.maybe(|random| -> Array1<T> { whole_dense(random, 1, n).row(0).to_owned() });
-    let options = GemmOptions {
-        kernel: random.maybe(|random| *random.choose(GemmKernel::ALL)),
-        relu: random.once_in(2),
-        tf32: random.once_in(2),
-        instance: None,
-    };
+    let options = GemmOptions::new()
+        .relu(random.once_in(2))
+        .tf32(random.once_in(2))
+        .tuning(GemmTuning::new().kernel(random.maybe(|random| *random.choose(GemmKernel::ALL))));
     let what = format!("XW in {}", T::NAME);
     describe(words(&what, &[device, &options, &w, &bias]));
     let bias_view = bias.as_ref().map(|bias| bias.view());
     let plan = match Gemm::plan(device, w.view(), bias_view, options) {
-        Err(GemmError::Kernel { .. }) if options.kernel.is_some() => return Ok(0),
+        Err(GemmError::Kernel { .. }) if options.tuning.kernel.is_some() => return Ok(0),
         plan => plan.map_err(unexpected)?,
     };
     let runs = random.within(1..=3) as u64;

@@ -43,11 +43,11 @@ fn device(schedule: u64) -> Device {
         {
             return device.clone();
         }
-        let device = Device::emulator(EmulatorOptions {
-            workers: NonZeroUsize::new(1),
-            schedule: Schedule::Random { seed: schedule },
-            ..EmulatorOptions::default()
-        });
+        let device = Device::emulator(
+            EmulatorOptions::new()
+                .workers(NonZeroUsize::new(1))
+                .schedule(Schedule::Random { seed: schedule }),
+        );
         last.insert((schedule, device)).1.clone()
     })
 }

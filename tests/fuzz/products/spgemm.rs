@@ -6,7 +6,8 @@ use warprow::device::Device;
 use warprow::operand::OperandError;
 use warprow::spgemm::{BinLimits, SpgemmKernel, multiply_unsorted};
 use warprow::{
-    CsrMatrix, DeviceCsr, Spgemm, SpgemmElement, SpgemmOptions, spgemm as multiply_on_host,
+    CsrMatrix, DeviceCsr, Spgemm, SpgemmElement, SpgemmOptions, SpgemmTuning,
+    spgemm as multiply_on_host,
 };
 
 /// A random product.
@@ -53,13 +54,17 @@ fn run_typed<T: SpgemmElement>(
     let [m, k, n] = [40, 40, 70].map(|most| size(random, most));
     let a: CsrMatrix<T> = sparse(random, m, k);
     let b: CsrMatrix<T> = sparse(random, k, n);
-    let options = SpgemmOptions {
-        deterministic: random.once_in(3),
-        drop_zeros: random.once_in(3),
-        low_memory: random.once_in(3),
-        bin_limits: random.maybe(|random| bin_limits(random, device, size_of::<T>() as u32)),
-        memory: random.once_in(4).then(|| random.within(0..=40_000) as u64),
-    };
+    let options = SpgemmOptions::new()
+        .deterministic(random.once_in(3))
+        .drop_zeros(random.once_in(3))
+        .tuning(
+            SpgemmTuning::new()
+                .low_memory(random.once_in(3))
+                .bin_limits(
+                    random.maybe(|random| bin_limits(random, device, size_of::<T>() as u32)),
+                )
+                .memory(random.once_in(4).then(|| random.within(0..=40_000) as u64)),
+        );
     let way = random.below(4);
     describe(words(
         [
@@ -82,7 +87,7 @@ fn run_typed<T: SpgemmElement>(
             });
             match multiply_on_host(device, left.view(), right.view(), options) {
                 // The memory does not hold the operands.
-                Err(OperandError::Device(_)) if options.memory.is_some() => Ok(0),
+                Err(OperandError::Device(_)) if options.tuning.memory.is_some() => Ok(0),
                 product => {
                     let c = product.map_err(unexpected)?.c;
                     compare(&c, &wanted, options.drop_zeros).map(|()| 1)
@@ -127,6 +132,7 @@ fn in_phases<T: SpgemmElement>(
     for a in [a, &other, a] {
         on_device
             .values_mut()
+            .unwrap()
             .copy_from_slice(a.data())
             .map_err(unexpected)?;
         let c = spgemm

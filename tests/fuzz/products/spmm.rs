@@ -5,7 +5,8 @@ use ndarray::Array2;
 use warprow::device::Device;
 use warprow::spmm::SpmmError;
 use warprow::{
-    CsrMatrix, Reduction, RowOrder, Scalar, Spmm, SpmmElement, SpmmKernel, SpmmOptions, bf16, f16,
+    CsrMatrix, Reduction, RowOrder, Scalar, Spmm, SpmmElement, SpmmKernel, SpmmOptions, SpmmTuning,
+    bf16, f16,
 };
 
 /// A random product.
@@ -30,18 +31,23 @@ fn options(random: &mut Random) -> SpmmOptions {
         Reduction::Max,
         Reduction::Min,
     ];
-    SpmmOptions {
-        kernel: random.maybe(|random| *random.choose(SpmmKernel::ALL)),
-        features: random.maybe(|random| size(random, 140) as u32),
-        task_size: random.maybe(|random| *random.choose(&[1, 2, 5, 16, 33, 64, 1 << 20, u32::MAX])),
-        join_tasks: random.maybe(|random| random.once_in(2)),
-        lanes: random.maybe(|random| *random.choose(&[0, 1, 8, 16, 32, u32::MAX])),
-        column_blocks: random.maybe(|random| *random.choose(&[0, 1, 2, 3, 7, u32::MAX])),
-        order: random.maybe(|random| *random.choose(RowOrder::ALL)),
-        reduction: *random.choose(&reductions),
-        transpose: random.once_in(4),
-        deterministic: random.once_in(8),
-    }
+    SpmmOptions::new()
+        .features(random.maybe(|random| size(random, 140) as u32))
+        .reduction(*random.choose(&reductions))
+        .transpose(random.once_in(4))
+        .deterministic(random.once_in(8))
+        .tuning(
+            SpmmTuning::new()
+                .kernel(random.maybe(|random| *random.choose(SpmmKernel::ALL)))
+                .task_size(
+                    random
+                        .maybe(|random| *random.choose(&[1, 2, 5, 16, 33, 64, 1 << 20, u32::MAX])),
+                )
+                .join_tasks(random.maybe(|random| random.once_in(2)))
+                .lanes(random.maybe(|random| *random.choose(&[0, 1, 8, 16, 32, u32::MAX])))
+                .column_blocks(random.maybe(|random| *random.choose(&[0, 1, 2, 3, 7, u32::MAX])))
+                .order(random.maybe(|random| *random.choose(RowOrder::ALL))),
+        )
 }
 
 fn run_typed<E: SpmmElement>(
@@ -63,7 +69,7 @@ fn run_typed<E: SpmmElement>(
     } else {
         Spmm::<E>::plan(device, stored.view(), options)
     };
-    let cannot = options.kernel.is_some_and(|kernel| {
+    let cannot = options.tuning.kernel.is_some_and(|kernel| {
         let capabilities = kernel.capabilities();
         !capabilities.has::<E>(options.reduction)
             || (options.deterministic && !capabilities.deterministic)

@@ -4,7 +4,7 @@ use super::{exact, kernels, run, whole, whole_dense};
 use proptest::prelude::*;
 use support::devices;
 use warprow::reference::Operation;
-use warprow::{Reduction, Spmm, SpmmElement, SpmmOptions, bf16, f16};
+use warprow::{Reduction, Spmm, SpmmElement, SpmmOptions, SpmmTuning, bf16, f16};
 
 /// Rows of any length over up to 40 columns, some of them empty.
 fn any_rows() -> impl Strategy<Value = (Vec<Vec<u32>>, usize)> {
@@ -35,10 +35,7 @@ fn any_product_is_exact<E: SpmmElement>(
     };
     for device in devices() {
         for kernel in kernels(options.reduction) {
-            let options = SpmmOptions {
-                kernel: Some(kernel),
-                ..options
-            };
+            let options = options.map_tuning(|tuning| tuning.kernel(kernel));
             let plan = Spmm::plan(&device, a.view(), options).unwrap();
             let found = run(&plan, x.view(), [alpha, beta], y.view());
             assert_eq!(found, exact(operation, &a, &x), "{plan}");
@@ -59,12 +56,7 @@ proptest! {
         alpha in -3_i32..4,
         beta in -3_i32..4,
     ) {
-        let options = SpmmOptions {
-            reduction,
-            task_size: Some(task_size),
-            column_blocks: Some(column_blocks),
-            ..SpmmOptions::default()
-        };
+        let options = SpmmOptions::new().reduction(reduction).tuning(SpmmTuning::new().task_size(task_size).column_blocks(column_blocks));
         in_every_type!(any_product_is_exact(&matrix, features, options, [alpha.into(), beta.into()]));
     }
 }

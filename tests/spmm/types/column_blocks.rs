@@ -4,7 +4,7 @@ use super::{exact, run, whole, whole_dense};
 use support::devices;
 use warprow::reference::Operation;
 use warprow::spmm::RowOrder;
-use warprow::{Reduction, Spmm, SpmmElement, SpmmKernel, SpmmOptions, bf16, f16};
+use warprow::{Reduction, Spmm, SpmmElement, SpmmKernel, SpmmOptions, SpmmTuning, bf16, f16};
 
 /// A long row, rows in one block or between two, and every third one empty.
 fn rows() -> Vec<Vec<u32>> {
@@ -41,14 +41,14 @@ fn blocks_are_exact<E: SpmmElement>() {
                 (3, 1000, RowOrder::Given),
                 (400, 24, RowOrder::Given),
             ] {
-                let options = SpmmOptions {
-                    kernel: Some(SpmmKernel::Vector),
-                    column_blocks: Some(column_blocks),
-                    task_size: Some(task_size),
-                    order: Some(order),
-                    lanes: Some(lanes),
-                    ..SpmmOptions::default()
-                };
+                let options = SpmmOptions::new().tuning(
+                    SpmmTuning::new()
+                        .kernel(SpmmKernel::Vector)
+                        .column_blocks(column_blocks)
+                        .task_size(task_size)
+                        .order(order)
+                        .lanes(lanes),
+                );
                 for device in devices() {
                     let plan = Spmm::plan(&device, a.view(), options).unwrap();
                     let wide = size_of::<E>() == size_of::<E::Sum>();

@@ -130,7 +130,7 @@ fn run_each_ending<E: SpmmElement>(
         ([2.0, -3.0], Some(EpilogueKind::Scaled)),
     ] {
         if let Some(epilogue) = epilogue {
-            let shape = shape(width, options.lanes.unwrap_or(1));
+            let shape = shape(width, options.tuning.lanes.unwrap_or(1));
             let handle = (plan.kernel()).handle::<E>(shape, options.reduction, epilogue);
             ran.insert(handle.name());
         }
@@ -155,12 +155,8 @@ fn run_every_choice<E: SpmmElement>(ran: &mut BTreeSet<&'static str>) {
                     for (lanes, order) in LANES.into_iter().flat_map(|lanes| {
                         [RowOrder::Given, RowOrder::FirstColumn].map(|order| (lanes, order))
                     }) {
-                        let options = SpmmOptions {
-                            kernel: Some(kernel),
-                            lanes: Some(lanes),
-                            order: Some(order),
-                            ..cut(reduction)
-                        };
+                        let options = cut(reduction)
+                            .map_tuning(|tuning| tuning.kernel(kernel).lanes(lanes).order(order));
                         run_each_ending::<E>(&device, features, options, ran);
                     }
                 }

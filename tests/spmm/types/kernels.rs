@@ -1,7 +1,7 @@
 //! What each kernel can do, and that what it cannot do is refused.
 
 use warprow::spmm::SpmmError;
-use warprow::{Device, Reduction, Spmm, SpmmKernel, SpmmOptions, f16, generate};
+use warprow::{Device, Reduction, Spmm, SpmmKernel, SpmmOptions, SpmmTuning, f16, generate};
 
 #[test]
 fn a_kernel_that_cannot_do_what_is_asked_for_is_an_error_that_says_what_it_can() {
@@ -10,10 +10,7 @@ fn a_kernel_that_cannot_do_what_is_asked_for_is_an_error_that_says_what_it_can()
     let narrow = generate::uniform::<f16>(5, 4, 6, 1).unwrap();
     for &kernel in SpmmKernel::ALL {
         let capabilities = kernel.capabilities();
-        let options = SpmmOptions {
-            kernel: Some(kernel),
-            ..SpmmOptions::default()
-        };
+        let options = SpmmOptions::new().tuning(SpmmTuning::new().kernel(kernel));
         let refusal = |error: Option<SpmmError>, wanted: &str| match error {
             Some(error @ SpmmError::Kernel { .. }) => {
                 let text = error.to_string();
@@ -27,18 +24,12 @@ fn a_kernel_that_cannot_do_what_is_asked_for_is_an_error_that_says_what_it_can()
             Some(error) => panic!("{error}"),
             None => false,
         };
-        let max = SpmmOptions {
-            reduction: Reduction::Max,
-            ..options
-        };
+        let max = options.reduction(Reduction::Max);
         let error = Spmm::plan(&device, a.view(), max).err();
         assert_eq!(refusal(error, "max in f32"), !capabilities.extrema);
         let error = Spmm::plan(&device, narrow.view(), options).err();
         assert_eq!(refusal(error, "sum in f16"), !capabilities.general);
-        let deterministic = SpmmOptions {
-            deterministic: true,
-            ..options
-        };
+        let deterministic = options.deterministic(true);
         let error = Spmm::plan(&device, a.view(), deterministic).err();
         assert_eq!(refusal(error, "the same bits"), !capabilities.deterministic);
 

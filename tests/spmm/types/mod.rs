@@ -24,25 +24,21 @@ use ndarray::{Array2, ArrayView2};
 use sprs::CsMatI;
 use warprow::reference::Operation;
 use warprow::{
-    CsrMatrix, Device, Reduction, Scalar, Spmm, SpmmElement, SpmmKernel, SpmmOptions, f16,
+    CsrMatrix, Device, Reduction, Scalar, Spmm, SpmmElement, SpmmKernel, SpmmOptions, SpmmTuning,
+    f16,
 };
 
 /// Tasks small enough to split most rows.
 fn cut(reduction: Reduction) -> SpmmOptions {
-    SpmmOptions {
-        reduction,
-        task_size: Some(16),
-        ..SpmmOptions::default()
-    }
+    SpmmOptions::new()
+        .reduction(reduction)
+        .tuning(SpmmTuning::new().task_size(16))
 }
 
 /// As [`cut`], with each kernel that has the reduction in every type.
 fn cut_by_each(reduction: Reduction) -> Vec<SpmmOptions> {
     kernels(reduction)
-        .map(|kernel| SpmmOptions {
-            kernel: Some(kernel),
-            ..cut(reduction)
-        })
+        .map(|kernel| cut(reduction).map_tuning(|tuning| tuning.kernel(kernel)))
         .collect()
 }
 

@@ -3,7 +3,7 @@
 use super::{assert_verified, cut_by_each};
 use ndarray::{Array2, s};
 use support::devices;
-use warprow::{Reduction, Spmm, SpmmElement, SpmmOptions, bf16, f16, generate};
+use warprow::{Reduction, Spmm, SpmmElement, bf16, f16, generate};
 
 fn transposes_are_those_of_the_reference<E: SpmmElement>() {
     let a = generate::uniform::<E>(41, 29, 300, 5).unwrap();
@@ -16,10 +16,7 @@ fn transposes_are_those_of_the_reference<E: SpmmElement>() {
     for device in devices() {
         let reductions = [Reduction::Sum, Reduction::Mean];
         for options in reductions.into_iter().flat_map(cut_by_each) {
-            let options = SpmmOptions {
-                transpose: true,
-                ..options
-            };
+            let options = options.transpose(true);
             for stored in [a.clone(), a.to_csc()] {
                 let plan = Spmm::plan(&device, stored.view(), options).unwrap();
                 assert_eq!((plan.rows(), plan.cols()), (29, 41));
@@ -47,10 +44,7 @@ fn two_runs_have_the_same_bits<E: SpmmElement>() {
     let x = generate::dense::<E>(200, 40, 4).unwrap();
     for device in devices() {
         for options in Reduction::ALL.into_iter().flat_map(cut_by_each) {
-            let options = SpmmOptions {
-                deterministic: true,
-                ..options
-            };
+            let options = options.deterministic(true);
             let product = || {
                 let plan = Spmm::plan(&device, a.view(), options).unwrap();
                 let once = plan.multiply(x.view()).unwrap();

@@ -6,7 +6,9 @@ use super::{
 use ndarray::Array2;
 use support::devices;
 use warprow::reference::Operation;
-use warprow::{CsrMatrix, Reduction, Spmm, SpmmElement, SpmmOptions, bf16, f16, generate};
+use warprow::{
+    CsrMatrix, Reduction, Spmm, SpmmElement, SpmmOptions, SpmmTuning, bf16, f16, generate,
+};
 
 const FACTORS: [[f64; 2]; 6] = [
     [1.0, 0.0],
@@ -71,11 +73,10 @@ fn cut_rows_are_exact<E: SpmmElement>() {
                 };
                 let expected = exact(operation, &a, &x);
                 let sized = |size| {
-                    kernels(reduction).map(move |kernel| SpmmOptions {
-                        kernel: Some(kernel),
-                        reduction,
-                        task_size: Some(size),
-                        ..SpmmOptions::default()
+                    kernels(reduction).map(move |kernel| {
+                        SpmmOptions::new()
+                            .reduction(reduction)
+                            .tuning(SpmmTuning::new().kernel(kernel).task_size(size))
                     })
                 };
                 for options in [1, 7, 64, 1 << 20].into_iter().flat_map(sized) {

@@ -9,14 +9,15 @@ use cust::sys::{self, CUstream, CUstream_flags};
 use std::any::Any;
 use std::ffi::{c_uint, c_void};
 use std::fmt;
+use std::mem;
 use std::ptr;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// A stream in a context. Every function makes the context current.
 pub(in crate::device) struct Stream {
     raw: CUstream,
     /// What keeps a stream of someone else alive; `None` for one that was made here.
-    owner: Option<Box<dyn Any + Send + Sync>>,
+    owner: Option<Mutex<Box<dyn Any + Send + Sync>>>,
     context: Arc<Context>,
 }
 
@@ -62,8 +63,24 @@ impl Stream {
     ) -> Self {
         Self {
             raw: raw.cast(),
-            owner: Some(owner),
+            owner: Some(Mutex::new(owner)),
             context: Arc::clone(context),
+        }
+    }
+
+    /// Whether it is of someone else.
+    pub fn is_borrowed(&self) -> bool {
+        self.owner.is_some()
+    }
+
+    /// Replaces what keeps a stream of someone else alive.
+    pub fn set_owner(&self, new: Box<dyn Any + Send + Sync>) {
+        if let Some(owner) = &self.owner {
+            // Dropped after the lock.
+            let _old = mem::replace(
+                &mut *owner.lock().unwrap_or_else(PoisonError::into_inner),
+                new,
+            );
         }
     }
 

@@ -6,6 +6,7 @@
 //! col_idx   2 0 2 1       sorted   0 1 2 2      numbers  1 3 0 2      starts  0 1 2 4
 //! ```
 
+use core::ops::BitXor;
 use cuda_std::prelude::*;
 
 /// Threads in a block.
@@ -31,24 +32,35 @@ pub unsafe fn number(len: u32, numbers: GlobalMut<u32>) {
     }
 }
 
-/// `to[i] = from[indices[i]]` for each i below `len`. A thread per element; an index and an element
-/// read, an element written.
+/// `to[i] = from[indices[i]] ^ flip` for each i below `len`; without indices, `to[i] = from[i] ^
+/// flip`. A thread per element; an index and an element read, an element written.
+///
+/// The elements are the bits of numbers: with the sign bit to flip, `to` has their negatives.
 ///
 /// # Safety
 ///
-/// There are `len` indices, each below the length of `from`, and `to` has room for `len` elements.
-#[kernel(name = "csr_gather", T = [u32, f64])]
-pub unsafe fn gather<T: Element>(
+/// There are `len` indices, each below the length of `from`; or `indices` is null, and `from` has
+/// `len` elements. `to` has room for `len` elements.
+#[kernel(name = "csr_gather", T = [u8, u16, u32, u64])]
+pub unsafe fn gather<T: Element + BitXor<Output = T>>(
     len: u32,
     indices: Global<u32>,
     from: Global<T>,
+    flip: T,
     to: GlobalMut<T>,
 ) {
     let i = thread::index_1d();
     if i < u64::from(len) {
+        let i = i as usize;
         // SAFETY: `i` is below `len`, checked above, and the index is one of `from`, by the
         // contract.
-        unsafe { to.store(i as usize, from.load(indices.load(i as usize) as usize)) };
+        unsafe {
+            let mut source = i;
+            if indices.address() != 0 {
+                source = indices.load(i) as usize;
+            }
+            to.store(i, from.load(source) ^ flip);
+        }
     }
 }
 

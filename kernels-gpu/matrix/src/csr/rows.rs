@@ -66,25 +66,27 @@ pub unsafe fn permuted_lengths(
     }
 }
 
-/// The matrix whose row i is row `order[i]` of the given one: its columns and values. A thread per
-/// nonzero; a column and a value are read and written.
+/// The matrix whose row i is row `order[i]` of the given one: for each nonzero its column, and its
+/// number in the given matrix. A thread per nonzero; a column is read, a column and a number are
+/// written. If the nonzeros of the given matrix have numbers of their own, in `source`, those are
+/// read and written; else `source` is null.
 ///
 /// # Safety
 ///
 /// `order` is a permutation of the rows. `row_ptr` and `permuted_row_ptr` have `rows + 1` numbers
 /// from 0 to `nonzeros`, the second for the lengths of the first in the new order. The other arrays
 /// have `nonzeros` elements. The launch is [`launch`]'s.
-#[kernel(name = "csr_permute_rows", T = [f32, f64])]
-pub unsafe fn permute_rows<T: Element>(
+#[kernel(name = "csr_permute_rows")]
+pub unsafe fn permute_rows(
     rows: u32,
     nonzeros: u32,
     order: Global<u32>,
     row_ptr: Global<u32>,
     col_idx: Global<u32>,
-    values: Global<T>,
+    source: Global<u32>,
     permuted_row_ptr: Global<u32>,
     permuted_col_idx: GlobalMut<u32>,
-    permuted_values: GlobalMut<T>,
+    permuted_source: GlobalMut<u32>,
 ) {
     let bounds = shared_array!(u32; 2);
     let k = thread::index_1d();
@@ -99,7 +101,11 @@ pub unsafe fn permute_rows<T: Element>(
         let start = row_ptr.load(order.load(i) as usize) as usize;
         let from = start + (k - permuted_row_ptr.load(i) as usize);
         permuted_col_idx.store(k, col_idx.load(from));
-        permuted_values.store(k, values.load(from));
+        let mut number = from as u32;
+        if source.address() != 0 {
+            number = source.load(from);
+        }
+        permuted_source.store(k, number);
     }
 }
 

@@ -83,22 +83,24 @@ unsafe fn lower_bound(col_idx: Global<u32>, mut low: u32, mut high: u32, col: u6
     low
 }
 
-/// Copies the nonzeros in the order of the blocks. A warp a row; its lanes take 32 nonzeros at a time.
+/// Copies the columns of the nonzeros in the order of the blocks, and each nonzero's number in the given matrix; if
+/// the nonzeros have numbers of their own, in `source`, those. Else `source` is null. A warp a row; its lanes take 32
+/// nonzeros at a time.
 ///
 /// # Safety
 ///
 /// `row_ptr` has `rows + 1` numbers, `block_row_ptr` is the exclusive prefix sum of [`lengths`], the other pointers
 /// have an element for each nonzero, those written apart from those read.
-#[kernel(name = "spmm_column_block_copy", T = [f32, f64])]
-pub unsafe fn copy<T: Element>(
+#[kernel(name = "spmm_column_block_copy")]
+pub unsafe fn copy(
     rows: u32,
     blocks: u32,
     row_ptr: Global<u32>,
     col_idx: Global<u32>,
-    values: Global<T>,
+    source: Global<u32>,
     block_row_ptr: Global<u32>,
     block_col_idx: GlobalMut<u32>,
-    block_values: GlobalMut<T>,
+    block_source: GlobalMut<u32>,
 ) {
     let row = (thread::block_idx_x() * BLOCK + thread::thread_idx_x()) / WARP_SIZE;
     if row >= rows {
@@ -114,9 +116,13 @@ pub unsafe fn copy<T: Element>(
             let len = block_row_ptr.load(place + 1) - to;
             let mut k = lane;
             while k < len {
-                let (source, target) = ((from + k) as usize, (to + k) as usize);
-                block_col_idx.store(target, col_idx.load(source));
-                block_values.store(target, values.load(source));
+                let (old, new) = ((from + k) as usize, (to + k) as usize);
+                block_col_idx.store(new, col_idx.load(old));
+                let mut number = from + k;
+                if source.address() != 0 {
+                    number = source.load(old);
+                }
+                block_source.store(new, number);
                 k += WARP_SIZE;
             }
             from += len;

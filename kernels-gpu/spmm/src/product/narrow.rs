@@ -26,9 +26,9 @@ mod walk;
 use crate::product::reduction::{Greatest, Reducer, Reduction, Total};
 use crate::product::scaling::Scaling;
 use crate::{EpilogueKind, ItemKind, Items, LaunchShape};
-use cuda_std::prelude::*;
-use chunk::bytes_of_warp;
 pub use chunk::LOADS;
+use chunk::bytes_of_warp;
+use cuda_std::prelude::*;
 use cuda_std::warp::WARP_SIZE;
 use lane_groups::LaneGroups;
 use walk::Walk;
@@ -36,8 +36,7 @@ use warprow_kernels_matrix::{Csr, Dense, DenseMut};
 use warprow_kernels_matrix::{Operand, SumOf};
 
 /// What it does, in one line.
-pub const SUMMARY: &str =
-    "for few features: a warp multiplies a run of nonzeros into shared memory, then adds up its rows";
+pub const SUMMARY: &str = "for few features: a warp multiplies a run of nonzeros into shared memory, then adds up its rows";
 
 /// The rung that it continues.
 pub const PARENT: Option<crate::SpmmKernel> = Some(crate::SpmmKernel::Vector);

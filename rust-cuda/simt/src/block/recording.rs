@@ -1,15 +1,18 @@
 //! What the lanes of a block record for the counters.
 
+use std::mem::MaybeUninit;
 use std::panic::Location;
 
 use super::{Block, Lane};
 use crate::counters::{Instruction, Recorder, RequestKind};
+use crate::threads::warp::Operation;
 use crate::types::Space;
-use crate::warp::Operation;
 
 impl Lane {
     /// Records an access at `address` if the launch is counted, and takes a step. For a collective operation, `address`
     /// is the mask of its lanes, and it takes no step. Returns false if the thread unwinds.
+    ///
+    /// What nearly always happens calls no function, so it saves no registers.
     #[cold]
     #[inline(never)]
     pub fn record(
@@ -18,11 +21,36 @@ impl Lane {
         address: u64,
         location: &'static Location<'static>,
     ) -> bool {
-        let block = self.block();
-        if block.steps.has_recorded()
-            && let Some(recorder) = &block.recorder
+        let variable = MaybeUninit::<usize>::uninit();
+        let top = (&raw const variable).addr();
+        let (block, index) = (self.block(), self.index());
+        if let Some(recorder) = &block.recorder
+            && block.steps.has_recorded()
+            && recorder.record_likely(index, top, instruction, address, location)
         {
-            if recorder.record(self.index(), instruction, address, location) {
+            if !instruction.is_collective() {
+                block.steps.take_recorded();
+            }
+            return true;
+        }
+        self.record_unlikely(top, instruction, address, location)
+    }
+
+    /// Does [`record`](Self::record) in any case. `top` is the address of a variable of it.
+    #[cold]
+    #[inline(never)]
+    fn record_unlikely(
+        &self,
+        top: usize,
+        instruction: Instruction,
+        address: u64,
+        location: &'static Location<'static>,
+    ) -> bool {
+        let block = self.block();
+        if let Some(recorder) = &block.recorder
+            && block.steps.has_recorded()
+        {
+            if recorder.record(self.index(), top, instruction, address, location) {
                 self.pause(recorder);
             }
             if instruction.is_collective() || block.steps.take_recorded() {

@@ -2,9 +2,10 @@
 
 use super::{Activity, Block, Lane};
 use crate::fault::{Buffer, Fault, FaultKind, InBuffer, SourceLocation, ThreadState};
-use crate::memory::Entry;
+use crate::masks::bits;
+use crate::memory::allocations::Entry;
+use crate::threads::warp::Operation;
 use crate::types::Space;
-use crate::warp::{Operation, bits};
 
 impl Block {
     /// Notes a fault of `lane`, unless the block has one already.

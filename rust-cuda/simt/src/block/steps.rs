@@ -5,8 +5,8 @@ use std::panic::Location;
 use super::{Block, Lane};
 use crate::counters::Instruction;
 use crate::fault::FaultKind;
-use crate::fiber::Resume;
-use crate::steps::unwind;
+use crate::threads::fiber::Resume;
+use crate::threads::steps::unwind;
 
 impl Lane {
     /// Counts a step: an access to memory, a barrier or a warp operation. Returns false if the thread unwinds. Then a

@@ -5,9 +5,9 @@ use std::panic::Location;
 use super::{Activity, Block, Lane};
 use crate::fault::{FaultKind, ThreadState};
 use crate::limits::WARP_SIZE;
+use crate::threads::warp::Operation;
+use crate::threads::warpgroups::THREADS;
 use crate::types::Product;
-use crate::warp::Operation;
-use crate::warpgroup::THREADS;
 
 impl Block {
     /// The threads of the warpgroup that `lane` is in, unless the block ends before its last one.

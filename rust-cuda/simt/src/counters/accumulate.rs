@@ -3,15 +3,15 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
-use super::contention::Contention;
-use super::count::count;
-use super::memory_model::{MemoryModel, Stream};
-use super::options::{CounterOptions, TracedWarp};
-use super::report::{BlockWork, Counters, LaunchReport, LineCounters};
-use super::request::Request;
-use super::sectors::Sectors;
-use super::site::Sites;
-use super::trace::{RequestKind, TracedRequest, WarpTrace};
+use crate::counters::memory_model::{MemoryModel, Stream};
+use crate::counters::options::{CounterOptions, TracedWarp};
+use crate::counters::record::site::Sites;
+use crate::counters::report::{BlockWork, Counters, LaunchReport, LineCounters};
+use crate::counters::request::Request;
+use crate::counters::request::contention::Contention;
+use crate::counters::request::count::count;
+use crate::counters::request::sectors::Sectors;
+use crate::counters::trace::{RequestKind, TracedRequest, WarpTrace};
 
 /// Maximum number of contended words in a report.
 const CONTENDED_WORDS: usize = 16;
@@ -217,7 +217,7 @@ impl BlockTotals {
         {
             let first = |lane: u32| buffer.first_element(request.addresses[lane as usize]);
             let count = request.bytes.div_ceil(buffer.element_bytes);
-            let lanes = crate::warp::bits(request.lanes);
+            let lanes = crate::masks::bits(request.lanes);
             self.elements
                 .extend(lanes.filter_map(first).map(|first| (first, count)));
             // Loads are often repeated. Without the repetitions, there are at most as many as elements.
@@ -257,7 +257,7 @@ fn traced_request(request: &Request) -> TracedRequest {
     let addresses = if request.kind.is_collective() {
         Vec::new()
     } else {
-        crate::warp::bits(request.lanes).map(address).collect()
+        crate::masks::bits(request.lanes).map(address).collect()
     };
     TracedRequest {
         kind: request.kind,

@@ -9,8 +9,8 @@ pub(crate) mod table;
 
 use std::fmt;
 
-use super::occupancy::{Occupancy, OccupancyLimit};
-use super::report::{BlockWork, LaunchReport};
+use crate::counters::occupancy::{Occupancy, OccupancyLimit};
+use crate::counters::report::{BlockWork, LaunchReport};
 use crate::limits::WARP_SIZE;
 pub use comparison::Comparison;
 pub use lines::ByLine;

@@ -16,10 +16,10 @@ mod stream;
 
 use std::collections::BTreeMap;
 
-use super::hardware::Hardware;
-use super::occupancy::Occupancy;
-use super::report::MemoryTraffic;
-use super::sectors::SECTOR;
+use crate::counters::hardware::Hardware;
+use crate::counters::occupancy::Occupancy;
+use crate::counters::report::MemoryTraffic;
+use crate::counters::request::sectors::SECTOR;
 use cache::Cache;
 use stream::Operation;
 pub(crate) use stream::Stream;

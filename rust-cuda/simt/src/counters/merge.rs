@@ -4,13 +4,16 @@
 //! [`Order`] go next, until they catch up. So lanes wait where branches join and behind a loop until the other lanes
 //! have left it, as hardware lets them. A lane at a collective operation waits for the lanes of its mask.
 
-use super::events::Event;
-use super::order::Order;
-use super::request::Request;
-use super::site::{COLLECTIVE, Site, Sites};
-use super::successions::Successions;
+mod components;
+mod order;
+
+use crate::counters::merge::order::Order;
+use crate::counters::record::events::Event;
+use crate::counters::record::site::{COLLECTIVE, Site, Sites};
+use crate::counters::record::successions::Successions;
+use crate::counters::request::Request;
 use crate::limits::WARP_SIZE;
-use crate::warp::bits;
+use crate::masks::bits;
 
 const LANES: usize = WARP_SIZE as usize;
 /// The rank of a lane without further events.
@@ -81,12 +84,11 @@ impl Merger {
                 ranks: [ENDED; LANES],
                 at_collective: 0,
             };
-            diverged.arrive(u32::MAX);
+            diverged.start();
             while !diverged.cursors.lack_events(paused)
                 && let Some((site, group)) = diverged.first()
             {
-                diverged.cursors.emit(sites, site, group, &mut emit);
-                diverged.arrive(group);
+                diverged.advance(site, group, &mut emit);
             }
             left = diverged.cursors.left();
         }
@@ -202,21 +204,54 @@ impl Diverged<'_> {
         Some((event.site, group))
     }
 
-    /// Sets the ranks of lanes that have reached their next events.
-    fn arrive(&mut self, lanes: u32) {
-        let mut arrived = 0;
-        for lane in bits(lanes) {
-            self.ranks[lane as usize] = match self.cursors.events[lane as usize].first() {
-                None => ENDED,
-                Some(event) if event.site & COLLECTIVE == 0 => self.order.rank(event.site),
-                Some(event) => {
-                    arrived |= 1 << lane;
-                    self.order.rank(event.site) | WAITS
-                }
-            };
+    /// Sets the ranks of all lanes at the start.
+    fn start(&mut self) {
+        let mut waiting = 0;
+        for lane in 0..WARP_SIZE {
+            waiting |= self.set_rank(lane);
         }
-        self.at_collective = self.at_collective & !lanes | arrived;
-        for lane in bits(arrived) {
+        self.arrive(u32::MAX, waiting);
+    }
+
+    /// Passes the request of the lanes of `group` at a site on, and advances them.
+    fn advance(&mut self, number: u32, group: u32, emit: &mut impl FnMut(u32, &Request)) {
+        let mut request = request_at(self.sites.get(number), group);
+        // The address of a collective operation is a mask.
+        let kept = if number & COLLECTIVE == 0 {
+            u64::MAX
+        } else {
+            0
+        };
+        let mut waiting = 0;
+        for lane in bits(group) {
+            let events = &mut self.cursors.events[lane as usize];
+            if let Some((event, rest)) = events.split_first() {
+                request.addresses[lane as usize] = event.address & kept;
+                *events = rest;
+            }
+            waiting |= self.set_rank(lane);
+        }
+        emit(number & !COLLECTIVE, &request);
+        self.arrive(group, waiting);
+    }
+
+    /// Sets the rank of a lane that has reached its next event. Returns its bit if that is a collective operation.
+    #[inline(always)]
+    fn set_rank(&mut self, lane: u32) -> u32 {
+        let (rank, waiting) = match self.cursors.events[lane as usize].first() {
+            None => (ENDED, 0),
+            Some(event) if event.site & COLLECTIVE == 0 => (self.order.rank(event.site), 0),
+            Some(event) => (self.order.rank(event.site) | WAITS, 1 << lane),
+        };
+        self.ranks[lane as usize] = rank;
+        waiting
+    }
+
+    /// Notes that lanes have reached their next events, `waiting` of them collective operations.
+    #[inline(always)]
+    fn arrive(&mut self, lanes: u32, waiting: u32) {
+        self.at_collective = self.at_collective & !lanes | waiting;
+        for lane in bits(waiting) {
             let mask = self.event(lane).address as u32;
             if self.ranks[lane as usize] & WAITS != 0 && self.is_complete(lane, mask) {
                 bits(mask).for_each(|member| self.ranks[member as usize] &= !WAITS);

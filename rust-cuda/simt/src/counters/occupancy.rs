@@ -12,7 +12,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::hardware::Hardware;
+use crate::counters::hardware::Hardware;
 use crate::limits::WARP_SIZE;
 
 /// Registers that a warp gets at a time.

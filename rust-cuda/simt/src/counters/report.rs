@@ -4,11 +4,11 @@ use std::ops::AddAssign;
 
 use serde::{Deserialize, Serialize};
 
-use super::hardware::Hardware;
-use super::occupancy::Occupancy;
-use super::trace::WarpTrace;
+use crate::counters::hardware::Hardware;
+use crate::counters::occupancy::Occupancy;
+use crate::counters::trace::WarpTrace;
 use crate::fault::Parameter;
-use crate::regions::OFFSET_BITS;
+use crate::memory::regions::OFFSET_BITS;
 
 /// The counters of one launch.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

@@ -1,10 +1,17 @@
 //! What a warp executes at once: the accesses or the collective operation of its active lanes at one place.
 
+pub(crate) mod banks;
+pub(crate) mod contention;
+pub(crate) mod count;
+mod distinct;
+pub(crate) mod sectors;
+pub(crate) mod wavefronts;
+
 use std::panic::Location;
 
-use super::trace::RequestKind;
+use crate::counters::trace::RequestKind;
 use crate::limits::WARP_SIZE;
-use crate::warp::bits;
+use crate::masks::bits;
 
 /// A request of a warp to memory, or a collective operation that it executes.
 #[derive(Clone, Copy, Debug, PartialEq)]

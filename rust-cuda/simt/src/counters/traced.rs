@@ -2,13 +2,13 @@
 
 use std::panic::Location;
 
-use super::banks;
-use super::report::{GlobalCounters, SharedCounters};
-use super::request::Request;
-use super::sectors::Sectors;
-use super::trace::{RequestKind, TracedRequest, WarpTrace};
+use crate::counters::report::{GlobalCounters, SharedCounters};
+use crate::counters::request::Request;
+use crate::counters::request::banks;
+use crate::counters::request::sectors::Sectors;
+use crate::counters::trace::{RequestKind, TracedRequest, WarpTrace};
 use crate::limits::WARP_SIZE;
-use crate::warp::bits;
+use crate::masks::bits;
 
 /// Maximum number of bytes that a lane accesses at once.
 const MAX_BYTES: u32 = 32;

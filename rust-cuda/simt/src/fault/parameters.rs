@@ -1,7 +1,7 @@
 //! Names the buffer of a fault after the kernel's parameter that points to it.
 
 use super::{Buffer, Fault, FaultKind, Parameter};
-use crate::regions::OFFSET_BITS;
+use crate::memory::regions::OFFSET_BITS;
 use crate::types::Space;
 
 impl Fault {

@@ -70,30 +70,6 @@ impl fmt::Display for ThreadState {
     }
 }
 
-/// The kind of an access to memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum AccessKind {
-    /// A plain load.
-    Load,
-    /// A plain store.
-    Store,
-    /// An atomic operation of device or system scope.
-    Atomic,
-    /// An atomic operation of block scope: atomic for the threads of one block only.
-    BlockAtomic,
-}
-
-impl fmt::Display for AccessKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Load => "a load",
-            Self::Store => "a store",
-            Self::Atomic => "an atomic operation",
-            Self::BlockAtomic => "an atomic operation of block scope",
-        })
-    }
-}
-
 /// Prints an index of a block or a thread.
 pub(crate) struct Index(pub [u32; 3]);
 

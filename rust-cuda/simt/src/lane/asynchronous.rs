@@ -6,11 +6,11 @@
 use std::panic::Location;
 
 use super::memory::{load_unrecorded, store_unrecorded};
-use crate::access::Access;
-use crate::async_copies::AsyncCopy;
 use crate::block::Lane;
+use crate::block::current::current;
 use crate::counters::{Instruction, RequestKind};
-use crate::current::current;
+use crate::lane::access::Access;
+use crate::memory::async_copies::AsyncCopy;
 use crate::types::Space;
 
 /// Starts a copy of 4, 8 or 16 bytes from global memory, which no thread may write, to shared memory. The first `read`

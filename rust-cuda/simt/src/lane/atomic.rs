@@ -4,14 +4,14 @@ use std::panic::Location;
 use std::sync::atomic::{Ordering, fence as host_fence};
 
 use super::memory::{access, writable};
-use crate::access::Access;
 use crate::block::Activity;
+use crate::block::current::current;
 use crate::block::recording::{load_kind, store_kind};
 use crate::counters::{Instruction, RequestKind};
-use crate::current::current;
 use crate::fault::AccessKind;
+use crate::lane::access::Access;
+use crate::memory::word::{self, Word};
 use crate::types::{Scope, Space};
-use crate::word::{self, Word};
 
 /// Replaces a word by the result of `update`, atomically for the threads of `scope`, and returns the old value. If
 /// `update` returns `None`, the word stays as it is and the operation is an atomic load. `update` must not call

@@ -2,13 +2,14 @@
 
 use std::panic::Location;
 
+use crate::block::current::current;
 use crate::block::{Activity, Lane};
 use crate::counters::{Instruction, RequestKind};
-use crate::current::current;
 use crate::fault::FaultKind;
 use crate::limits::WARP_SIZE;
+use crate::masks::bits;
+use crate::threads::warp::{Operation, Warp};
 use crate::types::{Product, Reduce};
-use crate::warp::{Operation, Warp, bits};
 
 /// Waits for all threads of the block. Accesses before the barrier happen before those after it.
 #[inline(always)]

@@ -2,15 +2,15 @@
 
 use std::panic::Location;
 
-use crate::access::Access;
 use crate::block::Lane;
+use crate::block::current::current;
 use crate::block::recording::{load_kind, store_kind};
 use crate::counters::Instruction;
-use crate::current::current;
 use crate::fault::{AccessKind, FaultKind};
-use crate::shared::{BASE, Element};
+use crate::lane::access::Access;
+use crate::memory::shared::{BASE, Element};
+use crate::memory::word::{self, Word};
 use crate::types::Space;
-use crate::word::{self, Word};
 
 /// Loads `N` consecutive words. The address must be a multiple of their total size.
 #[inline(always)]

@@ -3,11 +3,12 @@
 use std::panic::Location;
 
 use super::collective::{Arrival, collective};
+use crate::block::current::current;
 use crate::block::{Activity, Lane};
-use crate::current::current;
 use crate::fault::FaultKind;
 use crate::limits::WARP_SIZE;
-use crate::warp::{Operation, bits};
+use crate::masks::bits;
+use crate::threads::warp::Operation;
 
 /// Returns the `value` of lane `operand` of the caller's segment (`shfl.sync.idx`). A segment of the warp has `width`
 /// lanes.

@@ -3,9 +3,9 @@
 use std::panic::Location;
 
 use super::memory::{access, load_unrecorded};
-use crate::current::current;
+use crate::block::current::current;
+use crate::memory::word::Word;
 use crate::types::{Product, Space};
-use crate::word::Word;
 
 /// Waits for all 128 threads of the caller's warpgroup: four warps, of which the number of the first is a multiple of
 /// four. All of them must call it with the same product at the same line (`wgmma.mma_async.sync.aligned`). It orders no

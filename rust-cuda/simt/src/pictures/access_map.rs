@@ -5,7 +5,7 @@ use super::svg::{Align, CODE_CHARACTER, COLORS, MARGIN, Svg, WIDTH, cut, number}
 use crate::counters::display::table::{bytes, grouped};
 use crate::counters::{GlobalCounters, TracedRequest, WarpTrace};
 use crate::limits::WARP_SIZE;
-use crate::warp::bits;
+use crate::masks::bits;
 
 /// The width of a lane.
 const LANE: f64 = 12.0;

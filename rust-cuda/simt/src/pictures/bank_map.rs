@@ -2,9 +2,9 @@
 
 use super::sources::{Sources, counted, place};
 use super::svg::{Align, MARGIN, Svg};
-use crate::counters::wavefronts::{Wavefront, wavefronts};
+use crate::counters::request::wavefronts::{Wavefront, wavefronts};
 use crate::counters::{RequestKind, TracedRequest};
-use crate::warp::bits;
+use crate::masks::bits;
 
 /// The left end of the first bank, and the width of a bank.
 const LEFT: f64 = MARGIN + 80.0;

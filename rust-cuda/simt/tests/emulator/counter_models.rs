@@ -13,13 +13,7 @@ const WORDS: u64 = 1 << 16;
 /// The report of a launch of `blocks` blocks of 32 threads; the kernel gets the address of a buffer of zeros.
 fn report(options: Options, blocks: u32, kernel: impl Fn(u64) + Sync) -> (LaunchReport, u64) {
     let hardware = Some(Hardware::H200);
-    let emulator = Emulator::new(Options {
-        counters: Some(CounterOptions {
-            hardware,
-            ..CounterOptions::default()
-        }),
-        ..options
-    });
+    let emulator = Emulator::new(options.counters(CounterOptions::new().hardware(hardware)));
     let buffer = emulator.allocate(4 * WORDS, 4).unwrap();
     emulator.zero(buffer, 4 * WORDS).unwrap();
     let launch = Launch {
@@ -108,11 +102,9 @@ fn workers_schedules_and_emulators_do_not_change_the_models() {
         add(buffer, HALF + (block + lane) * 131 % HALF);
     };
     let traffic = |workers, schedule| {
-        let options = Options {
-            workers: NonZeroUsize::new(workers),
-            schedule,
-            ..Options::default()
-        };
+        let options = Options::new()
+            .workers(NonZeroUsize::new(workers))
+            .schedule(schedule);
         let (mut report, buffer) = report(options, 300, kernel);
         for word in &mut report.contended {
             word.address -= buffer;

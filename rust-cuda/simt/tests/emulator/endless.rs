@@ -11,11 +11,11 @@ const HERE: Source = Source {
 };
 
 fn budget(steps: u64) -> Emulator {
-    Emulator::new(Options {
-        workers: NonZeroUsize::new(1),
-        max_steps: NonZeroU64::new(steps),
-        ..Options::default()
-    })
+    Emulator::new(
+        Options::new()
+            .workers(NonZeroUsize::new(1))
+            .max_steps(NonZeroU64::new(steps)),
+    )
 }
 
 /// Loads a word atomically.

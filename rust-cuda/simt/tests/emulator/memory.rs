@@ -177,10 +177,7 @@ fn an_allocation_that_the_host_cannot_hold_is_an_error() {
 
 #[test]
 fn live_allocations_take_no_more_than_the_emulator_has() {
-    let emulator = Emulator::new(Options {
-        memory: Some(100),
-        ..Options::default()
-    });
+    let emulator = Emulator::new(Options::new().memory(100));
     let large = emulator.allocate(90, 1).unwrap();
     let small = emulator.allocate(10, 2).unwrap();
     assert_eq!(emulator.allocated(), 100);

@@ -1,7 +1,7 @@
 //! Pictures of small kernels are those that were looked at: the files beside this one.
 //!
-//! `SIMT_UPDATE_PICTURES=1 cargo test -p warprow-simt --test pictures` replaces the files. Look at each that changes, in a
-//! light and in a dark theme.
+//! `SIMT_UPDATE_PICTURES=1 cargo test -p warprow-simt --test pictures` replaces the files. Look at each that changes, in
+//! a light and in a dark theme.
 
 mod kernels;
 
@@ -49,11 +49,11 @@ fn emulator() -> Emulator {
         warp: 0,
         requests: 100,
     });
-    Emulator::new(Options {
-        workers: NonZeroUsize::new(1),
-        counters: Some(counters),
-        ..Options::default()
-    })
+    Emulator::new(
+        Options::new()
+            .workers(NonZeroUsize::new(1))
+            .counters(counters),
+    )
 }
 
 /// A buffer of 1024 words, all zero.

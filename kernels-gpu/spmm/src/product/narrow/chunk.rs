@@ -203,7 +203,11 @@ impl<'a, T: Operand, const WIDTH: usize> ChunkSums<'a, T, WIDTH> {
                 array::from_fn(|i| mine.load_array(self.offset(i as u32)));
             let heads = self.heads_of_group();
             // The group's first segment began in an earlier group if its first nonzero is no head.
-            let first_end = if heads & 1 == 0 { heads.trailing_zeros() } else { 0 };
+            let first_end = if heads & 1 == 0 {
+                heads.trailing_zeros()
+            } else {
+                0
+            };
             let mut first = [R::start(); WIDTH];
             let mut sum = products[0];
             for i in 1..LOADS {
@@ -267,7 +271,8 @@ impl<'a, T: Operand, const WIDTH: usize> ChunkSums<'a, T, WIDTH> {
     /// The places of the group's consecutive nonzeros, and the [offset](Self::offset) of each.
     #[inline(always)]
     fn of_group(&self) -> Shared<T::Sum> {
-        self.sums.offset(self.place(self.groups.group() * LOADS as u32))
+        self.sums
+            .offset(self.place(self.groups.group() * LOADS as u32))
     }
 
     /// The offset of the group's nonzero number `i`.

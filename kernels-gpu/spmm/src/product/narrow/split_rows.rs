@@ -14,8 +14,8 @@ use core::array;
 use cuda_std::atomic::Scope;
 use cuda_std::prelude::*;
 use cuda_std::warp::{FULL_MASK, WARP_SIZE};
-use warprow_kernels_matrix::{Csr, DenseMut};
 use warprow_kernels_matrix::Operand;
+use warprow_kernels_matrix::{Csr, DenseMut};
 
 /// Parts that a lane reads together.
 const UNROLL: usize = 4;
@@ -198,7 +198,8 @@ impl SplitRow {
                     head(self.first + k)
                 };
                 // SAFETY: the task has stored this part.
-                let vector = unsafe { S::load_mut::<WIDTH>(items.partial, part * features + feature) };
+                let vector =
+                    unsafe { S::load_mut::<WIDTH>(items.partial, part * features + feature) };
                 array::from_fn(|f| S::get(&vector, f))
             });
             for i in 0..UNROLL {

@@ -40,9 +40,7 @@ pub(super) struct Walk<'a, T: Operand, R, const WIDTH: usize> {
     reduction: PhantomData<R>,
 }
 
-impl<'a, T: Operand, R: Reducer, const WIDTH: usize>
-    Walk<'a, T, R, WIDTH>
-{
+impl<'a, T: Operand, R: Reducer, const WIDTH: usize> Walk<'a, T, R, WIDTH> {
     /// At the start of a task, for the tile of features from `first_feature` on. `room` is the warp's shared memory.
     ///
     /// # Safety
@@ -177,7 +175,11 @@ impl<'a, T: Operand, R: Reducer, const WIDTH: usize>
             let following_end = unsafe { self.row_end(groups.count() + groups.group()) };
             let row_before_end = warp::shfl_up(FULL_MASK, row_end, groups.lanes(), WARP_SIZE);
             let is_first = groups.group() == 0;
-            let start = if is_first { self.position } else { row_before_end };
+            let start = if is_first {
+                self.position
+            } else {
+                row_before_end
+            };
             let ends = row < self.last_row && row_end <= chunk.end;
             let ending = groups.count_in(warp::ballot(FULL_MASK, ends));
             // SAFETY: the sums of the chunk are there; a row that ends here is a row of A, and no other warp writes it.

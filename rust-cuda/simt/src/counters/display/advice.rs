@@ -1,9 +1,9 @@
 //! What would help a launch, for each counter that stands out.
 
-use super::super::occupancy::OccupancyLimit;
-use super::super::report::{BlockWork, Counters, LaunchReport, LineCounters, ratio};
 use super::table::{grouped, percent};
 use super::{LANES, mean_and_most};
+use crate::counters::occupancy::OccupancyLimit;
+use crate::counters::report::{BlockWork, Counters, LaunchReport, LineCounters, ratio};
 
 /// Sectors of a request whose 32 lanes have consecutive words of 4 bytes.
 const COALESCED_SECTORS: f64 = 4.0;
@@ -63,7 +63,7 @@ fn unused_bytes(report: &LaunchReport) -> Option<String> {
 }
 
 fn bank_conflicts(report: &LaunchReport) -> Option<String> {
-    let sum = |counters: &Counters, of: fn(&super::super::report::SharedCounters) -> u64| {
+    let sum = |counters: &Counters, of: fn(&crate::counters::report::SharedCounters) -> u64| {
         counters
             .shared()
             .iter()
@@ -160,10 +160,10 @@ fn worst_line(report: &LaunchReport, amount: impl Fn(&Counters) -> u64) -> Optio
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::hardware::Hardware;
-    use super::super::super::report::{CollectiveCounters, GlobalCounters};
     use super::super::sample::sample;
     use super::*;
+    use crate::counters::hardware::Hardware;
+    use crate::counters::report::{CollectiveCounters, GlobalCounters};
 
     #[test]
     fn each_thing_that_stands_out_has_a_sentence() {

@@ -2,9 +2,9 @@
 
 use std::fmt;
 
-use super::super::report::{BlockWork, LaunchReport};
 use super::table::{Table, grouped};
 use super::{mean_and_most, table};
+use crate::counters::report::{BlockWork, LaunchReport};
 
 /// A table of two reports, and of the ratios of their counters. See [`LaunchReport::compare`].
 #[derive(Clone, Copy, Debug)]
@@ -148,9 +148,9 @@ fn optional(name: &str, value: Option<u64>, text: fn(u64) -> String) -> Quantity
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::report::{Counters, GlobalCounters};
     use super::super::sample::sample;
     use super::*;
+    use crate::counters::report::{Counters, GlobalCounters};
 
     #[test]
     fn quantities_that_one_report_has_are_compared() {

@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use super::super::report::{LaunchReport, LineCounters};
 use super::table::{Table, grouped, percent};
+use crate::counters::report::{LaunchReport, LineCounters};
 
 /// A table of the counters of each line, a row for each kind of request. See [`LaunchReport::by_line`].
 #[derive(Clone, Copy, Debug)]

@@ -1,7 +1,7 @@
 //! A report for the tests of its text.
 
-use super::super::hardware::Hardware;
-use super::super::report::{
+use crate::counters::hardware::Hardware;
+use crate::counters::report::{
     BlockWork, CollectiveCounters, ContendedWord, Counters, GlobalCounters, LaunchReport,
     LineCounters, MemoryTraffic, SharedCounters,
 };

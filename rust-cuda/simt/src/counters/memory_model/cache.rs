@@ -1,6 +1,8 @@
 //! A cache with lines of four sectors.
 
-use crate::regions::{OFFSET_BITS, SLOTS};
+use std::collections::HashMap;
+
+use crate::memory::regions::{OFFSET_BITS, SLOTS};
 
 /// Sectors of a line.
 pub(super) const SECTORS: u64 = 4;
@@ -14,109 +16,125 @@ const REGION_LINES: u64 = ((SLOTS as u64) << OFFSET_BITS) / LINE;
 ///
 /// Most launches use a small part of an L2 cache. What starts as zero takes neither time nor memory until it is used.
 pub(super) struct Cache {
-    /// The number of each line, plus one; zero if it is empty. A set has `WAYS` lines.
-    numbers: Vec<u64>,
-    /// The time of the last access to each line; zero if it is empty.
-    used: Vec<u64>,
-    /// For each line, a bit for each sector that is valid.
-    valid: Vec<u8>,
-    /// For each sector of a line that is not valid, a bit for each byte that was written.
-    written: Vec<[u32; SECTORS as usize]>,
-    /// The number of accesses so far.
-    time: u64,
+    /// The numbers of the lines of each set, plus one; zero for an empty line. The line that was used last comes first.
+    numbers: Vec<[u64; WAYS]>,
+    /// For each line, a bit for each sector that is valid, and above them one for each that was written in part.
+    states: Vec<[u8; WAYS]>,
+    /// The bytes that were written of each sector that is not valid.
+    written: HashMap<u64, u32>,
 }
+
+/// The place of the bits of sectors that were written in part.
+const PART: u32 = SECTORS as u32;
 
 impl Cache {
     /// An empty cache.
     pub fn new(bytes: u64) -> Self {
         let sets = (bytes / LINE / WAYS as u64).max(1) as usize;
         Self {
-            numbers: vec![0; sets * WAYS],
-            used: vec![0; sets * WAYS],
-            valid: vec![0; sets * WAYS],
-            written: vec![[0; SECTORS as usize]; sets * WAYS],
-            time: 0,
+            numbers: vec![[0; WAYS]; sets],
+            states: vec![[0; WAYS]; sets],
+            written: HashMap::new(),
         }
     }
 
     /// Reads sectors of a line. Returns those that were missing; now they are valid.
+    #[inline]
     pub fn read(&mut self, line: u64, sectors: u8) -> u8 {
-        let place = self.get(line);
-        let missing = sectors & !self.valid[place];
-        self.fill(place, missing);
+        let set = self.get(line);
+        let missing = sectors & !self.states[set][0];
+        self.fill(set, line, missing);
         missing
     }
 
     /// Writes whole sectors of a line.
     pub fn write(&mut self, line: u64, sectors: u8) {
-        let place = self.get(line);
-        self.fill(place, sectors & !self.valid[place]);
+        let set = self.get(line);
+        self.fill(set, line, sectors);
     }
 
     /// Writes bytes of a sector. A sector is valid when all its bytes have been written.
     pub fn write_part(&mut self, sector: u64, bytes: u32) {
-        let place = self.get(sector / SECTORS);
-        let bit = sector % SECTORS;
-        if self.valid[place] >> bit & 1 == 0 {
-            let written = &mut self.written[place][bit as usize];
+        let (line, bit) = (sector / SECTORS, 1 << (sector % SECTORS));
+        let set = self.get(line);
+        if self.states[set][0] & bit == 0 {
+            self.states[set][0] |= bit << PART;
+            let written = self.written.entry(sector).or_default();
             *written |= bytes;
             if *written == u32::MAX {
-                self.fill(place, 1 << bit);
+                self.fill(set, line, bit);
             }
         }
     }
 
     /// Makes sectors of a line invalid.
     pub fn forget(&mut self, line: u64, sectors: u8) {
-        if let Some(place) = self.find(self.set(line), line) {
-            self.valid[place] &= !sectors;
+        let set = self.set(line);
+        if let Some(way) = self.find(set, line) {
+            self.states[set][way] &= !sectors;
         }
     }
 
-    /// The place of the first line of a line's set.
+    /// The set of a line.
+    #[inline]
     fn set(&self, line: u64) -> usize {
-        let sets = (self.numbers.len() / WAYS) as u128;
         // Multiplied by 2^64 divided by the golden ratio, neighbouring numbers lie far apart. Without the number of the
         // region, each emulator of a process gets the same result.
         let hash = (line % REGION_LINES).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        ((u128::from(hash) * sets) >> 64) as usize * WAYS
+        ((u128::from(hash) * self.numbers.len() as u128) >> 64) as usize
     }
 
     /// The place of a line in its set, if it is there.
+    #[inline]
     fn find(&self, set: usize, line: u64) -> Option<usize> {
-        let numbers = &self.numbers[set..set + WAYS];
-        let place = numbers.iter().position(|&number| number == line + 1);
-        place.map(|place| set + place)
+        let is_line = |&number: &u64| number == line + 1;
+        self.numbers[set].iter().position(is_line)
     }
 
-    /// The place of a line. If the cache does not have it, it replaces the one that was not used for the longest time,
-    /// without valid sectors.
+    /// Makes a line the first of its set, which is returned. If the cache does not have it, it replaces the one that
+    /// was not used for the longest time, without valid sectors.
+    #[inline]
     fn get(&mut self, line: u64) -> usize {
-        self.time += 1;
         let set = self.set(line);
-        let place = self.find(set, line).unwrap_or_else(|| {
-            let oldest = (set..set + WAYS).min_by_key(|&place| self.used[place]);
-            let oldest = oldest.unwrap_or(set);
-            self.numbers[oldest] = line + 1;
-            if self.used[oldest] != 0 {
-                self.valid[oldest] = 0;
-                self.written[oldest] = [0; SECTORS as usize];
-            }
-            oldest
+        if self.numbers[set][0] == line + 1 {
+            return set;
+        }
+        let way = self.find(set, line).unwrap_or_else(|| {
+            self.replace_last(set, line);
+            WAYS - 1
         });
-        self.used[place] = self.time;
-        place
+        self.numbers[set][..=way].rotate_right(1);
+        self.states[set][..=way].rotate_right(1);
+        set
     }
 
-    /// Makes sectors valid that are not.
-    fn fill(&mut self, place: usize, sectors: u8) {
-        // Most sectors have no bytes that were written in part, and then nothing is touched.
-        if sectors & !self.valid[place] != 0 {
-            self.valid[place] |= sectors;
-            for (bit, written) in self.written[place].iter_mut().enumerate() {
-                if sectors >> bit & 1 != 0 && *written != 0 {
-                    *written = 0;
-                }
+    /// Puts a line in the place of the last one of a set.
+    #[inline]
+    fn replace_last(&mut self, set: usize, line: u64) {
+        let state = std::mem::take(&mut self.states[set][WAYS - 1]);
+        let old = std::mem::replace(&mut self.numbers[set][WAYS - 1], line + 1);
+        if state >> PART != 0 {
+            self.forget_written(old - 1, state >> PART);
+        }
+    }
+
+    /// Makes sectors of the first line of a set valid.
+    #[inline]
+    fn fill(&mut self, set: usize, line: u64, sectors: u8) {
+        let state = &mut self.states[set][0];
+        let parts = *state >> PART & sectors;
+        *state = (*state | sectors) & !(parts << PART);
+        if parts != 0 {
+            self.forget_written(line, parts);
+        }
+    }
+
+    /// Forgets what was written of some sectors of a line.
+    #[cold]
+    fn forget_written(&mut self, line: u64, sectors: u8) {
+        for bit in 0..SECTORS {
+            if sectors >> bit & 1 != 0 {
+                self.written.remove(&(line * SECTORS + bit));
             }
         }
     }

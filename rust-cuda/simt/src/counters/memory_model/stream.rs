@@ -1,9 +1,9 @@
 //! The accesses of a block to global memory, in few bytes.
 
-use super::super::request::Request;
-use super::super::sectors::Sectors;
-use super::super::trace::RequestKind;
 use super::cache::SECTORS;
+use crate::counters::request::Request;
+use crate::counters::request::sectors::Sectors;
+use crate::counters::trace::RequestKind;
 
 /// Bits of a word below the number of a line: the sectors and the kind.
 const LINE_SHIFT: u32 = 7;
@@ -118,8 +118,8 @@ fn merges(kind: u64, sectors: u64, bit: u64) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::request::tests::request;
     use super::*;
+    use crate::counters::request::tests::request;
 
     fn push(stream: &mut Stream, kind: RequestKind, bytes: u32, address: impl Fn(u64) -> u64) {
         let request = request(kind, bytes, |lane| Some(address(lane)));

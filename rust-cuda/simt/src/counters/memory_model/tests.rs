@@ -1,9 +1,9 @@
 //! Launches of a few requests, whose traffic one can count by hand.
 
-use super::super::request::tests::request;
-use super::super::sectors::Sectors;
-use super::super::trace::RequestKind;
 use super::*;
+use crate::counters::request::sectors::Sectors;
+use crate::counters::request::tests::request;
+use crate::counters::trace::RequestKind;
 
 /// Two multiprocessors with an L1 cache of 16 lines each, beside 1 KiB of shared memory, and an L2 cache of 32 lines.
 const TINY: Hardware = Hardware {

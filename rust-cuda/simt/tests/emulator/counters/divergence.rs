@@ -164,10 +164,7 @@ fn loops_without_a_collective_operation_are_merged_in_parts_and_stay_exact() {
     // More events of a lane than the emulator keeps, and lanes that end in different parts.
     let trips = |lane: u32| 1500 * (lane % 20);
     let run = |schedule| {
-        let options = Options {
-            schedule,
-            ..Options::default()
-        };
+        let options = Options::new().schedule(schedule);
         let (emulator, buffer) = counting(options, 64);
         let launch = Launch {
             block: [45, 1, 1],

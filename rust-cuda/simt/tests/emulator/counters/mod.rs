@@ -8,10 +8,7 @@ use simt::{Counters, Emulator, Launch, LaunchReport, Options, Space, lane};
 
 /// An emulator that counts, and a buffer of zeros of 4 byte words.
 fn counting(options: Options, words: u64) -> (Emulator, u64) {
-    let emulator = Emulator::new(Options {
-        counters: Some(options.counters.unwrap_or_default()),
-        ..options
-    });
+    let emulator = Emulator::new(options.counters(options.counters.unwrap_or_default()));
     let buffer = emulator.allocate(4 * words, 4).unwrap();
     emulator.zero(buffer, 4 * words).unwrap();
     (emulator, buffer)

@@ -69,21 +69,16 @@ fn mixed(buffer: u64) {
 #[test]
 fn workers_and_schedules_do_not_change_the_report() {
     let run = |workers: usize, schedule: Schedule| {
-        let options = Options {
-            workers: NonZeroUsize::new(workers),
-            schedule,
-            counters: Some(CounterOptions {
-                traces: std::array::from_fn(|i| {
-                    Some(TracedWarp {
-                        block: 5 * i as u64,
-                        warp: 1,
-                        requests: 100,
-                    })
-                }),
-                ..CounterOptions::default()
-            }),
-            ..Options::default()
-        };
+        let options = Options::new()
+            .workers(NonZeroUsize::new(workers))
+            .schedule(schedule)
+            .counters(CounterOptions::new().traces(std::array::from_fn(|i| {
+                Some(TracedWarp {
+                    block: 5 * i as u64,
+                    warp: 1,
+                    requests: 100,
+                })
+            })));
         let (emulator, buffer) = counting(options, 65);
         let launch = Launch {
             grid: [37, 1, 1],
@@ -140,31 +135,25 @@ fn lines_add_up_to_the_total_and_name_the_kernel() {
 
 #[test]
 fn a_traced_warp_shows_its_first_requests() {
-    let counters = CounterOptions {
-        traces: [
-            Some(TracedWarp {
-                block: 1,
-                warp: 0,
-                requests: 2,
-            }),
-            Some(TracedWarp {
-                block: 7,
-                warp: 0,
-                requests: 2,
-            }),
-            None,
-            None,
-            None,
-            None,
-            None,
-            None,
-        ],
-        ..CounterOptions::default()
-    };
-    let options = Options {
-        counters: Some(counters),
-        ..Options::default()
-    };
+    let counters = CounterOptions::new().traces([
+        Some(TracedWarp {
+            block: 1,
+            warp: 0,
+            requests: 2,
+        }),
+        Some(TracedWarp {
+            block: 7,
+            warp: 0,
+            requests: 2,
+        }),
+        None,
+        None,
+        None,
+        None,
+        None,
+        None,
+    ]);
+    let options = Options::new().counters(counters);
     let (emulator, buffer) = counting(options, 64);
     let launch = Launch {
         grid: [2, 1, 1],
@@ -200,10 +189,7 @@ fn a_block_counts_the_different_elements_that_it_loads_from_the_work_buffer() {
     let (emulator, buffer) = counting(Options::default(), 256);
     let other = emulator.allocate(4 * 256, 4).unwrap();
     emulator.zero(other, 4 * 256).unwrap();
-    emulator.set_counters(Some(CounterOptions {
-        work_buffer: Some(buffer),
-        ..CounterOptions::default()
-    }));
+    emulator.set_counters(Some(CounterOptions::new().work_buffer(buffer)));
     let launch = Launch {
         grid: [3, 1, 1],
         block: [64, 1, 1],

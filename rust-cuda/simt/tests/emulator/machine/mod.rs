@@ -7,12 +7,12 @@ use std::num::NonZeroUsize;
 use simt::{Checks, Emulator, Fault, Launch, Options, Schedule, Space, Statistics, lane};
 
 pub fn emulator(workers: usize, checks: Checks, schedule: Schedule) -> Emulator {
-    Emulator::new(Options {
-        workers: NonZeroUsize::new(workers),
-        checks,
-        schedule,
-        ..Options::default()
-    })
+    Emulator::new(
+        Options::new()
+            .workers(NonZeroUsize::new(workers))
+            .checks(checks)
+            .schedule(schedule),
+    )
 }
 
 /// One worker, all checks, blocks in order: every run is the same.

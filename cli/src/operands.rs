@@ -1,0 +1,142 @@
+//! The matrices that a subcommand reads.
+
+use crate::failure::{Failure, Result};
+use crate::progress;
+use crate::terminal::{bytes, count};
+use clap::{Args, ValueEnum};
+use ndarray::Array2;
+use std::path::Path;
+use warprow::device::available_host_memory;
+use warprow::edge_list::{EdgeListOptions, Separator};
+use warprow::files::{FileOptions, Format};
+use warprow::{CsrMatrix, Scalar, generate};
+
+/// What a file's name does not say.
+#[derive(Args)]
+pub struct InputOptions {
+    /// The format of sparse matrices [default: what the end of the name says]
+    #[arg(long, value_enum)]
+    format: Option<SparseFormat>,
+
+    /// In edge lists, each edge stands for the one in the other direction too
+    #[arg(long)]
+    symmetric: bool,
+
+    /// Rows and columns of edge lists [default: square, as large as the greatest index wants]
+    #[arg(long, value_name = "ROWSxCOLUMNS", value_parser = shape)]
+    shape: Option<(u32, u32)>,
+}
+
+impl InputOptions {
+    /// The sparse matrix of a file.
+    pub fn sparse<T: Scalar>(&self, path: &Path) -> Result<CsrMatrix<T>> {
+        let mut edge_list = EdgeListOptions::default().symmetric(self.symmetric);
+        if let Some((rows, columns)) = self.shape {
+            edge_list = edge_list.shape(rows, columns);
+        }
+        let mut options = FileOptions::default();
+        if let Some(format) = self.format {
+            options = options.format(match format {
+                SparseFormat::Mtx => Format::MatrixMarket,
+                SparseFormat::Npz => Format::Npz,
+                SparseFormat::Tsv | SparseFormat::Csv => Format::EdgeList,
+            });
+            edge_list = edge_list.separator(match format {
+                SparseFormat::Csv => Separator::Comma,
+                _ => Separator::Blanks,
+            });
+        }
+        let bar = progress::waiting(format!("reading {}", path.display()));
+        let matrix = options.edge_list(edge_list).read_sparse(path);
+        bar.finish_and_clear();
+        Ok(matrix?)
+    }
+}
+
+/// A format of sparse matrices.
+#[derive(Clone, Copy, ValueEnum)]
+enum SparseFormat {
+    Mtx,
+    Npz,
+    Tsv,
+    Csv,
+}
+
+/// The dense matrix of a file, the tensor of that name in a safetensors file; or random numbers of that shape.
+pub fn dense<T: Scalar>(
+    path: Option<&Path>,
+    tensor: Option<&str>,
+    (rows, columns): (usize, usize),
+    seed: u64,
+) -> Result<Array2<T>> {
+    let Some(path) = path else {
+        return Ok(generate::dense(rows, columns, seed)?);
+    };
+    let mut options = FileOptions::default();
+    if let Some(name) = tensor {
+        options = options.tensor(name);
+    }
+    let bar = progress::waiting(format!("reading {}", path.display()));
+    let x = options.read_dense::<T>(path);
+    bar.finish_and_clear();
+    let x = x?;
+    if x.nrows() != rows {
+        return Err(Failure::input(format!(
+            "{}: wanted a row for each of {rows} columns of A, found {} rows",
+            path.display(),
+            x.nrows()
+        )));
+    }
+    // Kernels take rows one after the other; a file may have columns.
+    Ok(match x.is_standard_layout() {
+        true => x,
+        false => x.as_standard_layout().into_owned(),
+    })
+}
+
+/// `63 436 x 63 436, 279 192 nonzeros, the longest row has 333`.
+pub fn description<T>(a: &CsrMatrix<T>) -> String {
+    let longest = longest_row(a);
+    format!(
+        "{} x {}, {} nonzeros, the longest row has {}",
+        count(a.rows()),
+        count(a.cols()),
+        count(a.nnz()),
+        count(longest)
+    )
+}
+
+/// Nonzeros of the longest row.
+pub fn longest_row<T>(a: &CsrMatrix<T>) -> usize {
+    a.outer_iterator().map(|row| row.nnz()).max().unwrap_or(0)
+}
+
+/// Refuses what needs more memory than the machine has, before anything is allocated.
+pub fn check_memory(what: &str, wanted: u128) -> Result<()> {
+    match available_host_memory() {
+        Some(available) if u128::from(available) < wanted => Err(Failure::input(format!(
+            "{what}: wanted {} of memory, found {} available",
+            bytes(u64::try_from(wanted).unwrap_or(u64::MAX)),
+            bytes(available)
+        ))),
+        _ => Ok(()),
+    }
+}
+
+/// An element type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ElementType {
+    F32,
+    F64,
+    F16,
+    Bf16,
+}
+
+/// `3x4`.
+fn shape(text: &str) -> std::result::Result<(u32, u32), String> {
+    let parsed = text.split_once('x').and_then(|(rows, columns)| {
+        let (rows, columns) = (rows.parse().ok()?, columns.parse().ok()?);
+        (rows < u32::MAX).then_some((rows, columns))
+    });
+    parsed.ok_or_else(|| "wanted two numbers of less than 2^32 - 1, as 300x400".to_owned())
+}

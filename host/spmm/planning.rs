@@ -1,0 +1,193 @@
+//! Planning a product: of a matrix of the host, or of one that is already on the device.
+
+use super::PlanTimes;
+use super::Spmm;
+use super::error::SpmmError;
+use super::items::PlannedItems;
+use super::options::{SpmmElement, SpmmOptions};
+use super::plan::cost_model::{CostModel, FeatureRow};
+use super::plan::order::{self, OrderedRows};
+use super::plan::{Choices, default_kernel, requested_kernel};
+use super::product::task_sizes::ItemSizes;
+use super::product::tasks::divide_into_column_blocks;
+use super::values::ValueOrder;
+use crate::csr::{DeviceCsr, DevicePattern, ReorderedPattern};
+use crate::device::{Device, DeviceBuffer};
+use cuda_std::float::Real;
+use sprs::CsMatViewI;
+use std::borrow::Cow;
+use std::time::Instant;
+use warprow_kernels::spmm::product::{narrow, scaling};
+use warprow_kernels::spmm::{EpilogueKind, ItemKind, Reduction};
+
+/// The number of features that tasks for few features are made for, if it is unknown.
+const TYPICAL_FEW_FEATURES: u32 = 4;
+
+impl<E: SpmmElement> Spmm<E> {
+    /// Uploads A and chooses how to multiply it. The device does the rest: it transposes A if it is stored by columns
+    /// (CSC), puts rows and columns into the plan's order, and makes the kernel's items. 16-bit values are converted
+    /// to f32, exactly, on the host.
+    ///
+    /// # Errors
+    ///
+    /// 2^32 rows or columns or more; lists that are no matrix; a requested kernel that cannot do what the options say
+    /// with elements of this type; too little device memory; the driver's.
+    pub fn plan(
+        device: &Device,
+        a: CsMatViewI<'_, E, u32, u32>,
+        options: SpmmOptions,
+    ) -> Result<Self, SpmmError> {
+        Self::upload_and_plan(device, a, options, E::to_sums)
+    }
+
+    /// As [`plan`](Self::plan), for an A whose values are of the type of sums: f32 with an X of f16 or bf16.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`plan`](Self::plan).
+    pub fn plan_wide(
+        device: &Device,
+        a: CsMatViewI<'_, E::Sum, u32, u32>,
+        options: SpmmOptions,
+    ) -> Result<Self, SpmmError> {
+        Self::upload_and_plan(device, a, options, |values| values.into())
+    }
+
+    /// As [`plan`](Self::plan), for an A that is already on its device, such as a product of SpGEMM. Its values are of
+    /// the type of sums: f32 with an X of f16 or bf16.
+    ///
+    /// The plan shares the memory of A as far as it keeps A as it is, and copies what it changes. A stays as it is and
+    /// can be planned again, for its transpose say. If its values are overwritten, the plan keeps the old ones: see
+    /// [`set_values`](Self::set_values).
+    ///
+    /// ```
+    /// use warprow::{Device, DeviceCsr, Spmm, SpmmOptions, SpgemmOptions, generate, spgemm};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let device = Device::open()?;
+    /// let a = generate::uniform::<f32>(100, 100, 500, 1)?;
+    /// let a = DeviceCsr::upload(&device, a.view())?;
+    /// let square = spgemm::multiply(&a, &a, SpgemmOptions::default())?.c;
+    /// let plan = Spmm::<f32>::plan_device(&square, SpmmOptions::default())?;
+    /// let x = ndarray::Array2::ones((100, 8));
+    /// assert_eq!(plan.multiply(x.view())?.dim(), (100, 8));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// A requested kernel that cannot do what the options say with elements of this type; too little device memory; the
+    /// driver's.
+    pub fn plan_device(a: &DeviceCsr<E::Sum>, options: SpmmOptions) -> Result<Self, SpmmError> {
+        Self::plan_stored(
+            a,
+            options.transpose,
+            options,
+            PlanTimes::default(),
+            Instant::now(),
+        )
+    }
+
+    fn upload_and_plan<V: Clone>(
+        device: &Device,
+        a: CsMatViewI<'_, V, u32, u32>,
+        options: SpmmOptions,
+        to_sums: fn(&[V]) -> Cow<'_, [E::Sum]>,
+    ) -> Result<Self, SpmmError> {
+        requested_kernel::<E>(options)?;
+        let mut times = PlanTimes::default();
+        let started = Instant::now();
+        let stored = DeviceCsr::upload_outer(device, &a, &to_sums(a.data()))?;
+        device.synchronize_stream()?;
+        times.upload = started.elapsed();
+        // A matrix that is stored by columns is its transpose by rows.
+        let transposes = a.is_csc() != options.transpose;
+        Self::plan_stored(&stored, transposes, options, times, started)
+    }
+
+    /// Plans for a matrix as it is stored, or for its transpose.
+    fn plan_stored(
+        stored: &DeviceCsr<E::Sum>,
+        transposes: bool,
+        options: SpmmOptions,
+        mut times: PlanTimes,
+        started: Instant,
+    ) -> Result<Self, SpmmError> {
+        let kernel = requested_kernel::<E>(options)?;
+        let device = stored.device().clone();
+        let mut a = ReorderedPattern::new(stored.pattern());
+        if transposes {
+            a = a.transpose()?;
+        }
+        let kernel = kernel.unwrap_or_else(|| default_kernel(&a.pattern, options));
+        let row = options.features.map(|features| {
+            // The epilogue changes which lanes there are, and these do not count here.
+            FeatureRow::new::<E>(features, options.reduction, EpilogueKind::Plain)
+        });
+        let mut model = CostModel::for_kernel(&a.pattern, kernel, row)?;
+        let order = options.tuning.order.or_else(|| order::default(kernel));
+        let (a, rows_in_order) = match (order, &mut model) {
+            (None, Some(model)) => OrderedRows::choose(model, a)?,
+            (order, model) => OrderedRows::reorder(order.unwrap_or_default(), model.as_mut(), a)?,
+        };
+        let diagonal = (options.reduction == Reduction::Mean)
+            .then(|| reciprocal_lengths(&a.pattern))
+            .transpose()?;
+        let keep_order = kernel.items() == ItemKind::Teams
+            && rows_in_order.keeps_for_teams(&model, &a.pattern)?;
+        let choices = Choices::new::<E>(&a.pattern, model, kernel, options);
+        let a = divide_into_column_blocks(a, choices.column_blocks)?;
+        let epilogue = rows_in_order.epilogue_kind(diagonal.is_some());
+        let sizes = ItemSizes {
+            requested: options.tuning.task_size,
+            max_task_size: choices.max_task_size(),
+            resident: choices.resident_tasks::<E>(&a.pattern, options, epilogue)?,
+            chunk: narrow::nonzeros_of_chunk::<E>(
+                options.features.unwrap_or(TYPICAL_FEW_FEATURES),
+                options.reduction,
+            ),
+        };
+        let original_row = rows_in_order.original();
+        let (a, narrow) = if choices.has_narrow_runs(options) {
+            let kind = ItemKind::WarpTasks;
+            let (a, items) = PlannedItems::new(kind, a, original_row, sizes, false)?;
+            (a, Some(items))
+        } else {
+            (a, None)
+        };
+        let (a, items) = PlannedItems::new(kernel.items(), a, original_row, sizes, keep_order)?;
+        let (a, value_order) = ValueOrder::of_plan(a, stored, options)?;
+        device.synchronize_stream()?;
+        times.ordering = rows_in_order.time();
+        times.preprocessing = started.elapsed().saturating_sub(times.upload);
+        Ok(Self {
+            a,
+            diagonal,
+            items,
+            kernel,
+            narrow,
+            options,
+            choices,
+            value_order,
+            rows_in_order,
+            times,
+            device,
+        })
+    }
+}
+
+/// The reciprocal of each row's number of nonzeros, 1 for none.
+fn reciprocal_lengths<S: Real>(a: &DevicePattern) -> Result<DeviceBuffer<S>, SpmmError> {
+    let mut diagonal = a.device().uninitialized(a.rows as usize)?;
+    if a.rows > 0 {
+        let arguments = (a.rows, a.row_ptr.read_only(), diagonal.mutable());
+        let config = scaling::launch(a.rows);
+        // SAFETY: the matrix has `rows + 1` row pointers, `diagonal` an element for each row.
+        unsafe {
+            a.device()
+                .launch(&scaling::reciprocal_lengths::<S>(), config, arguments)?
+        };
+    }
+    Ok(diagonal)
+}
