@@ -116,3 +116,8 @@ struct Readme;
 #[cfg(doctest)]
 #[doc = include_str!("../docs/writing-kernels.md")]
 struct WritingKernels;
+
+/// Tests the code of the page on other libraries.
+#[cfg(all(doctest, cuda, feature = "generate", feature = "spmm"))]
+#[doc = include_str!("../docs/interoperate.md")]
+struct Interoperate;

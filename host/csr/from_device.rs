@@ -8,8 +8,8 @@ use cuda_std::element::Element;
 use std::sync::Arc;
 
 impl DevicePattern {
-    /// The pattern of a `rows` x `cols` matrix in CSR whose arrays are already on a device: `rows + 1` row pointers, and
-    /// the column of each nonzero, ascending within a row. The device checks them, and the call waits for it.
+    /// The pattern of a `rows` x `cols` matrix in CSR whose arrays are already on a device: `rows + 1` row pointers,
+    /// and the column of each nonzero, ascending within a row. The device checks them, and the call waits for it.
     ///
     /// ```
     /// use warprow::{Device, DeviceCsr, DevicePattern};

@@ -249,7 +249,8 @@ pub(crate) enum Sign {
     Flipped,
 }
 
-/// `to[i] = from[indices[i]]`, or `from[i]` without indices, with that sign. It launches a kernel and allocates nothing.
+/// `to[i] = from[indices[i]]`, or `from[i]` without indices, with that sign. It launches a kernel and allocates
+/// nothing.
 ///
 /// There are as many indices as elements of `to`, fewer than 2^32, all below the length of `from`; without indices
 /// `from` is as long as `to`.

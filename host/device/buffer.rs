@@ -220,6 +220,24 @@ impl<T: Element> DeviceBuffer<T> {
         self.as_mut_slice().fill_bytes(value)
     }
 
+    /// Sets all elements to zero, also while this thread records, and waits until they are.
+    pub(super) fn zero_now(&mut self) -> Result<(), DeviceError> {
+        let bytes = self.as_slice().bytes();
+        if bytes == 0 {
+            return Ok(());
+        }
+        match &*self.device().backend {
+            Backend::Emulator(emulator) => emulator.zero(self.memory.address, bytes),
+            #[cfg(cuda)]
+            Backend::Cuda(cuda) => {
+                let queue = self.device().streams.current();
+                // SAFETY: the buffer's own memory.
+                unsafe { cuda.fill(queue.cuda(), self.memory.address, bytes, 0)? };
+                cuda.synchronize(queue.cuda())
+            }
+        }
+    }
+
     /// Makes elements that no one has written visible on a GPU.
     #[cfg(cuda)]
     pub(super) fn fill_with_ones_on_cuda(&self) -> Result<(), DeviceError> {

@@ -69,8 +69,8 @@ impl Device {
     /// # Safety
     ///
     /// The kernel's own contract holds, with these arguments and these sizes; every pointer among them is into a live
-    /// buffer of this device, and was taken on this thread and [stream](Self::new_stream) since the buffer was last used
-    /// on another one; and until the kernel is done (see [`synchronize`](Self::synchronize)) no buffer that it
+    /// buffer of this device, and was taken on this thread and [stream](Self::new_stream) since the buffer was last
+    /// used on another one; and until the kernel is done (see [`synchronize`](Self::synchronize)) no buffer that it
     /// uses is dropped while another thread launches on this device.
     pub unsafe fn launch<A: KernelArgs>(
         &self,

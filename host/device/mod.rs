@@ -52,6 +52,7 @@ mod stream;
 mod timer;
 mod transfer;
 mod uses;
+mod zero_counters;
 
 pub use buffer::DeviceBuffer;
 pub(crate) use buffer::optional_pointer;
@@ -76,6 +77,7 @@ pub use slice::DeviceSlice;
 pub use slice_mut::DeviceSliceMut;
 pub use stream::Stream;
 pub use timer::Timer;
+pub(crate) use zero_counters::ZeroCounters;
 
 use allocations::FailingAllocation;
 use cuda_std::element::Element;

@@ -119,8 +119,8 @@ impl<T: Element> Deref for PinnedBuffer<T> {
     type Target = [T];
 
     fn deref(&self) -> &[T] {
-        // SAFETY: the memory is aligned and has `len` elements, each initialised: zero bits are a value of every element
-        // type. No copy runs: a transfer would have the buffer.
+        // SAFETY: the memory is aligned and has `len` elements, each initialised: zero bits are a value of every
+        // element type. No copy runs: a transfer would have the buffer.
         unsafe { slice::from_raw_parts(self.start(), self.len) }
     }
 }
@@ -138,8 +138,8 @@ impl<T: Element> DeviceSlice<'_, T> {
     ///
     /// # Errors
     ///
-    /// Another length than the slice's; a launch that failed before; on an emulator with full checks, an element that no
-    /// one has written. The buffer is dropped then.
+    /// Another length than the slice's; a launch that failed before; on an emulator with full checks, an element that
+    /// no one has written. The buffer is dropped then.
     pub fn start_download(&self, mut to: PinnedBuffer<T>) -> Result<Transfer<T>, DeviceError> {
         self.check_len("the pinned buffer to copy to", to.len())?;
         if to.is_empty() {

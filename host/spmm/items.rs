@@ -31,8 +31,8 @@ pub(super) enum PlannedItems<E: SpmmElement> {
 }
 
 impl<E: SpmmElement> PlannedItems<E> {
-    /// Makes the items of a matrix. For `NonzerosByColumn` it returns its nonzeros sorted by column; for `Tasks` they are
-    /// in the order of their blocks of columns. `original_row` has the number of each row in the caller's order,
+    /// Makes the items of a matrix. For `NonzerosByColumn` it returns its nonzeros sorted by column; for `Tasks` they
+    /// are in the order of their blocks of columns. `original_row` has the number of each row in the caller's order,
     /// if that is another. Teams take the longest rows first, unless they `keep_order`.
     pub(super) fn new(
         kind: ItemKind,

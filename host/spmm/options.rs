@@ -124,7 +124,14 @@ impl SpmmTuning {
 
     setters! {
         fields {}
-        optional { kernel: SpmmKernel, order: RowOrder, lanes: u32, column_blocks: u32, task_size: u32, join_tasks: bool }
+        optional {
+            kernel: SpmmKernel,
+            order: RowOrder,
+            lanes: u32,
+            column_blocks: u32,
+            task_size: u32,
+            join_tasks: bool,
+        }
     }
 }
 

@@ -92,8 +92,8 @@ impl<E: SpmmElement> Spmm<E> {
     /// Replaces the values of A; its structure stays. Runs from now on use the new values, and give the same bits as
     /// those of a new plan. The options must have asked for it: [`SpmmOptions::updatable`].
     ///
-    /// `values` has an element for each nonzero, in the order in which the plan got them: that of the matrix's `data()`,
-    /// also if the plan is for the transpose or the matrix was stored by columns.
+    /// `values` has an element for each nonzero, in the order in which the plan got them: that of the matrix's
+    /// `data()`, also if the plan is for the transpose or the matrix was stored by columns.
     ///
     /// The device puts them into the plan's order, which reads and writes each value once. The first call allocates
     /// room for the values on the device if that order is not the caller's; later calls allocate nothing.

@@ -8,6 +8,7 @@
 //! not reach the others; the program ends all of them with [`World::abort`].
 
 mod distributed;
+mod gather_sparse;
 mod gcn;
 mod halo_exchange;
 mod output;
@@ -19,10 +20,11 @@ mod times;
 mod world;
 
 pub use distributed::DistributedCsr;
+pub use gather_sparse::gather_sparse;
 pub use gcn::{Gcn, scatter_adjacency};
 pub use output::{write_dense, write_sparse};
 pub use rank_device::rank_device;
-pub use spgemm::{Operands, Spgemm, SpgemmResult, gather as gather_sparse};
+pub use spgemm::{Operands, Spgemm, SpgemmResult};
 pub use spmm::{LocalProduct, Spmm, gather_rows as gather_dense};
 pub use times::PhaseTimes;
 pub use world::{Word, World};

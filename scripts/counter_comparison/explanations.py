@@ -70,8 +70,9 @@ EXPLANATIONS = [
         r"^spmm/.*/33/",
         r"^spmm_vector_",
         r"stores_sectors",
-        "",
-        "The emulator counts 2 sectors more of 428,304.",
+        "A row of Y with 33 features has 132 bytes, so neighbouring rows share a sector. If two sub-warps store such "
+        "rows in one request, the sector counts once. On the GPU sub-warps leave together more often, as the requests "
+        "show. With 32 and 128 features no rows share a sector, and the sectors agree exactly.",
     ),
     Explanation(
         r"^spmm/",
@@ -92,8 +93,8 @@ EXPLANATIONS = [
         r"^xw/1000x33x17/",
         r"^gemm_global_sum_",
         r"memory_read_bytes",
-        "",
-        "The model reads X, W and Y once. The GPU's value is nearly that of X and W, without Y.",
+        "The kernel stores to the words of Y before it loads them. The GPU's value is nearly that of X and W: it reads "
+        "nothing of Y. The model reads a sector from memory if it is loaded when only some of its bytes were written.",
     ),
     Explanation(
         r"^xw/5000x",
@@ -121,9 +122,9 @@ EXPLANATIONS = [
         r"^xw/",
         r"^gemm_warpgroup_(split|halves)_",
         r"shared_loads_without_conflicts",
-        "",
-        "The GPU's values of one kernel differ between launches: for 1000 x 33 x 17, `warpgroup_split` and `default` "
-        "launch the same kernel.",
+        "The GPU's value depends on timing: for 1000 x 33 x 17, `warpgroup_split` and `default` launch the same "
+        "kernel, and have 2,254 and 2,472. Only kernels with `wgmma` differ, whose tensor cores read shared memory "
+        "while warps load from it. The loads of `split_fragments`, which has no `wgmma`, agree exactly.",
     ),
     Explanation(
         r"^xw/1000x33x17/",

@@ -5,6 +5,7 @@ mod device_plans;
 mod h200_counters;
 mod kernels;
 mod launch_reports;
+mod narrow;
 mod order;
 mod plan;
 mod profiles;

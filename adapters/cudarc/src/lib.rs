@@ -48,7 +48,8 @@ pub struct CudarcDevice {
 pub enum OperandError {
     /// The slice is in another context: on another GPU, say.
     #[error(
-        "the slice of cudarc is in the context of CUDA device {found}, the operation in another one, of CUDA device {wanted}"
+        "other contexts: the slice of cudarc is in one of CUDA device {found}, the operation in one of CUDA device \
+         {wanted}"
     )]
     OtherContext {
         /// The ordinal of the operation's device.

@@ -104,7 +104,7 @@ fn multiply<T: SpgemmElement>(options: &Options, global: &Global) -> Result<bool
     let mut product_options = SpgemmOptions::default();
     product_options.deterministic = options.deterministic;
     product_options.drop_zeros = options.drop_zeros;
-    product_options.memory = options.memory;
+    product_options.tuning.memory = options.memory;
     let start = Instant::now();
     let product = progress::emulated(&device, "multiplying", || {
         spgemm(&device, a.view(), b.view(), product_options)

@@ -106,7 +106,7 @@ fn multiply<T: SpmmElement>(options: &Options, global: &Global) -> Result<bool> 
     out.value("features", features);
 
     let mut plan_options = SpmmOptions::default();
-    plan_options.kernel = options.kernel.map(|argument| argument.0);
+    plan_options.tuning.kernel = options.kernel.map(|argument| argument.0);
     plan_options.features = Some(features);
     plan_options.reduction = options.reduction.0;
     plan_options.transpose = options.transpose;

@@ -65,8 +65,8 @@ impl CudaQueue {
         }
     }
 
-    /// Gives a stream of someone else back. From the last time on, others wait for an event after its last work, and not
-    /// for the stream.
+    /// Gives a stream of someone else back. From the last time on, others wait for an event after its last work,
+    /// and not for the stream.
     pub fn give_back(&self) -> Result<(), DriverError> {
         let mut mark = self.marked()?;
         mark.lent = mark.lent.saturating_sub(1);

@@ -3,11 +3,10 @@
 use super::task_starts::{BlockRows, TaskStarts};
 use super::tasks::{LaunchArguments, RunArguments};
 use crate::csr::DevicePattern;
-use crate::device::{DeviceBuffer, Scratch};
+use crate::device::{Scratch, ZeroCounters};
 use crate::spmm::error::SpmmError;
 use crate::spmm::options::SpmmElement;
 use std::fmt;
-use std::sync::{Mutex, PoisonError};
 use warprow_kernels::spmm::product::narrow;
 use warprow_kernels::spmm::product::tasks::step_of;
 use warprow_kernels::spmm::{Items, LargeItems};
@@ -41,7 +40,7 @@ fn task_size(steps: u64, warps: u64, chunk: u32) -> u32 {
 pub struct WarpTasks<E: SpmmElement> {
     starts: TaskStarts,
     /// For each task, how many parts of the split row that begins there have been stored: 0 between runs.
-    arrivals: Mutex<DeviceBuffer<u32>>,
+    arrivals: ZeroCounters,
     /// Two rows of partial sums for each task; for the widest X so far.
     partial_sums: Scratch<E::Sum>,
 }
@@ -62,7 +61,7 @@ impl<E: SpmmElement> WarpTasks<E> {
         let longest = size.saturating_mul(TASKS_OF_LONGEST_ROW);
         let starts = TaskStarts::new(rows, size, longest)?;
         Ok(Self {
-            arrivals: Mutex::new(a.device().zeros(starts.count as usize)?),
+            arrivals: ZeroCounters::new(a.device(), starts.count as usize),
             partial_sums: Scratch::new(a.device()),
             starts,
         })
@@ -92,21 +91,18 @@ impl<E: SpmmElement> WarpTasks<E> {
         run: &RunArguments<E>,
         launch: impl Fn(LaunchArguments<E>) -> Result<(), SpmmError>,
     ) -> Result<(), SpmmError> {
-        // Runs share it, also with recorded ones: a device runs one launch after the other.
-        let mut arrivals = (self.arrivals.lock()).unwrap_or_else(PoisonError::into_inner);
         let rows = 2 * u64::from(self.starts.count);
-        self.partial_sums
-            .with(rows, run.y.cols.into(), |partial_sums| {
+        let sums = &self.partial_sums;
+        sums.with(rows, run.y.cols.into(), |partial_sums| {
+            self.arrivals.with(|arrivals| {
                 let items = (self.starts).items(LargeItems::NONE, partial_sums, run.original_row);
                 launch(LaunchArguments {
                     row_ptr: run.row_ptr,
-                    items: Items {
-                        arrivals: arrivals.mutable(),
-                        ..items
-                    },
+                    items: Items { arrivals, ..items },
                     scaling: run.scaling,
                 })
             })
+        })
     }
 }
 

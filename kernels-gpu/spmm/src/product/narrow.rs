@@ -1,26 +1,22 @@
-//! A warp multiplies a run of nonzeros into shared memory, then adds up the products of each row: for few features.
+//! A warp multiplies a run of nonzeros, then adds up the products of each row by a segmented scan: for few features.
 //!
 //! Changes from `vector`: there, a sub-warp of 8 lanes takes one nonzero after the other. With one feature, seven of
 //! its lanes would idle. Here a nonzero has only as many lanes as its row of X has vectors, one for up to four
-//! features. The lanes of a warp take consecutive nonzeros, wherever the rows end:
+//! features. The groups of lanes take consecutive nonzeros, wherever the rows end:
 //!
 //! ```text
-//! 1 feature, rows of 3, 2 and 5 nonzeros:    lane    0  1  2    3  4    5  6  7  8  9
-//! products, in shared memory                        p0 p1 p2 | p3 p4 | p5 p6 p7 p8 p9
-//! row sums                                   lane    0          1       2
+//! 1 feature, rows of 3, 2 and 5 nonzeros:    group   0  1  2    3  4    5  6  7  8  9
+//! products                                          p0 p1 p2 | p3 p4 | p5 p6 p7 p8 p9
+//! row sums                                           y0         y1      y2
 //! ```
 //!
-//! 1. *Products.* Each lane loads columns and values, coalesced, then gathers its elements of X. Eight gathers of each
-//!    lane are in flight, whatever the lengths of the rows.
-//! 2. *Row sums.* A few lanes add up a short row, the whole warp a long one. Neighbouring lanes write neighbouring
-//!    rows of Y.
+//! Each lane loads eight columns and values, coalesced, and gathers its elements of X. A segmented scan costs the same
+//! for rows of all lengths; where a row has the whole chunk, the lanes add in registers. Neighbouring groups write
+//! neighbouring rows of Y.
 //!
 //! A nonzero costs its column (4 B), its value, and a sector of X (32 B) from the L2 cache if the L1 cache lacks it.
-//! The parts of rows that [tasks](crate::product::tasks) split are joined by the warp that stores the last of them, in
-//! the order of the parts. So a product is one launch, with the same bits in every run.
-//!
-//! Sources: CSR-stream (Greathouse and Daga, "Efficient Sparse Matrix-Vector Multiplication on GPUs Using the CSR
-//! Storage Format", SC 2014, section IV); equal tasks as in merge path (Merrill and Garland, SC 2016).
+//! Parts of split rows are joined by the warp that stores the last one: a product is one launch, with the same bits in
+//! every run. Tasks are as in merge path (Merrill and Garland, SC 2016).
 
 mod chunk;
 mod lane_groups;

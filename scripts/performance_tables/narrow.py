@@ -1,0 +1,59 @@
+"""The table of products with few features, SpMV among them: spmm_narrow.jsonl."""
+
+from performance_tables.results import OURS, distinct, mean, measured, prose, table
+from performance_tables.spmm import cell, read_cases
+
+# The copy of the bytes of A, X and Y.
+COPY = "copy_limit"
+# The kernel for many features, which is not made for few.
+MANY = "vector"
+# The kind whose products can be as fast as a copy.
+BANDED = "banded"
+
+
+def few_features(folder):
+    """Against cuSPARSE, the kernel for many features, and a copy."""
+    cases = read_cases(folder / "spmm_narrow.jsonl")
+    results = [result for case in cases for result in case.results.values()]
+    text = prose("A cell has the geometric mean over the graphs and, in brackets, the smallest ratio.")
+    for element in distinct(case.element for case in cases):
+        of_type = [case for case in cases if case.element == element]
+        slower = [case for case in of_type if (ratio := case.to_cusparse()) is not None and ratio < 1]
+        against = [case for case in of_type if case.to_cusparse() is not None]
+        if against:
+            worst = min(against, key=lambda case: case.to_cusparse())
+            text += "\n" + prose(
+                "**Times as fast as the best algorithm of cuSPARSE**, of its SpMV for one feature.",
+                f"warprow is slower in {len(slower)} of {len(against)} cases.",
+                f"The smallest ratio is {worst.to_cusparse():.2f} ({worst}).",
+            )
+            text += "\n" + by_kind(of_type, lambda case: case.to_cusparse())
+        if any(case.ratio(MANY) for case in of_type):
+            text += "\n" + prose(f"**Times as fast as the kernel `{MANY}`**, which is for many features.")
+            text += "\n" + by_kind(of_type, lambda case: case.ratio(MANY))
+    copied = [case for case in cases if case.kind == BANDED and case.ratio(COPY)]
+    if copied:
+        best = {width: [c.ratio(COPY) for c in copied if c.features == width] for width in widths_of(copied)}
+        parts = ", ".join(f"{mean(ratios):.2f} with {width}" for width, ratios in best.items())
+        text += "\n" + prose(
+            "**Speed relative to a copy of the bytes of A, X and Y**, on banded matrices, by the number of features:",
+            f"{parts}.",
+        )
+    return text + "\n" + measured(results, ("cusparse", "cuSPARSE")) + "\n[Results]({folder}/spmm_narrow.jsonl).\n"
+
+
+def widths_of(cases):
+    return sorted(distinct(case.features for case in cases))
+
+
+def by_kind(cases, ratio):
+    """The means by kind and number of features."""
+    graphs = len(distinct(case.graph for case in cases))
+    rows = []
+    for kind in distinct(case.kind for case in cases):
+        of_kind = [case for case in cases if case.kind == kind]
+        rows.append([kind, *(cell([ratio(c) for c in of_kind if c.features == w], graphs) for w in widths_of(cases))])
+    return table([f"{cases[0].element}, features", *widths_of(cases)], rows)
+
+
+SECTIONS = {"spmm_narrow": few_features}
