@@ -1,5 +1,5 @@
-//! The benches of SpMM, SpGEMM, XW, GCN, of the ladders, of the book, of counters, of first uses and of uploads, a
-//! module each.
+//! The benches of SpMM, SpGEMM, XW, GCN, of the ladders, of the book, of counters, of first uses, of uploads and of
+//! several devices, a module each.
 //!
 //! Each has a program `benches/FAMILY/main.rs`, which `cargo bench -p warprow-benches --bench FAMILY` builds and runs.
 
@@ -10,6 +10,7 @@ pub mod gcn;
 pub mod gemm;
 mod harness;
 pub mod ladder;
+pub mod multi;
 #[cfg(test)]
 mod performance_tables;
 pub mod spgemm;

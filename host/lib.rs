@@ -20,7 +20,7 @@
 //! *plan*, made once for a matrix on a device, and *runs*, many of them, which allocate nothing.
 //!
 //! All features are on by default. They decide what is compiled: devices (`cuda`, `emulator`), operations (`spmm`,
-//! `spgemm`, `gemm`, `log-softmax`, `gcn`), formats of files (`matrix-market`, `edge-list`, `npy`, `safetensors`, and
+//! `spgemm`, `gemm`, `log-softmax`, `gcn`, and `multi` for several devices), formats of files (`matrix-market`, `edge-list`, `npy`, `safetensors`, and
 //! `files` for all), and random matrices (`generate`).
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
@@ -57,6 +57,8 @@ pub mod launch;
 pub mod log_softmax;
 #[cfg(feature = "matrix-market")]
 pub mod matrix_market;
+#[cfg(feature = "multi")]
+pub mod multi;
 #[cfg(feature = "npy")]
 pub mod npy;
 #[cfg(feature = "npy")]

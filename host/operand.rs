@@ -65,6 +65,13 @@ pub enum OperandError {
         found: String,
     },
 
+    /// A matrix on several devices has other rows on them than an operation wants.
+    #[error("other parts: {what} was made by a plan that divides its rows in another way")]
+    OtherParts {
+        /// The matrix.
+        what: &'static str,
+    },
+
     /// A slice does not start where kernels can load 16 bytes at once.
     #[error(
         "wrong alignment: {what} is at address {address:#x}, wanted is a multiple of {wanted} bytes"

@@ -13,6 +13,7 @@ mod memory_pool;
 mod module;
 mod occupancy;
 mod open;
+mod peer;
 mod profiler;
 mod ptx;
 mod queue;

@@ -22,6 +22,19 @@ pub enum DeviceError {
         reason: CudaUnavailable,
     },
 
+    /// A list of devices that is empty.
+    #[error("no devices: wanted is a list of at least one")]
+    NoDevices,
+
+    /// The system gives no threads for devices that work at the same time.
+    #[error("no threads: wanted are {wanted}, one for each device: {reason}")]
+    NoThreads {
+        /// Threads wanted.
+        wanted: usize,
+        /// The system's answer.
+        reason: String,
+    },
+
     /// The device has too little free memory.
     #[error("out of memory on {device}: {wanted} bytes wanted{}", free_bytes(*.free))]
     OutOfMemory {

@@ -50,6 +50,7 @@ mod slice;
 mod slice_mut;
 mod stream;
 mod timer;
+mod transfer;
 mod uses;
 mod zero_counters;
 

@@ -14,7 +14,9 @@ pub use error::GcnError;
 #[cfg(all(feature = "npy", feature = "safetensors"))]
 pub use layers::{LayersError, read_layers, read_matrix};
 pub use normalized::normalized_adjacency;
+pub(crate) use operator::Step;
 pub use operator::{Operator, OperatorKind};
+pub(crate) use steps::{steps, widths};
 
 use crate::csr::DeviceCsr;
 use crate::device::{Device, DeviceBuffer, DeviceError, DeviceSlice, DeviceSliceMut, LaunchGraph};
@@ -27,7 +29,7 @@ use cuda_std::float::Real;
 use ndarray::{Array1, Array2, ArrayView1, ArrayView2};
 use sprs::CsMatViewI;
 use std::fmt;
-use steps::{Operators, steps, widths};
+use steps::Operators;
 use warprow_kernels::log_softmax::ExpLn;
 
 /// An element type of a network: f32 or f64.

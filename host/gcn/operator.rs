@@ -59,7 +59,7 @@ impl fmt::Display for Operator {
 
 /// An operator with its plan and its bias.
 #[derive(Debug)]
-pub(super) struct Step<T: GcnElement> {
+pub(crate) struct Step<T: GcnElement> {
     pub operator: Operator,
     /// Columns of its output.
     pub cols: usize,

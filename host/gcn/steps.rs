@@ -80,7 +80,7 @@ impl<T: GcnElement> Operators<T> {
 /// # Errors
 ///
 /// No layers; a layer whose input is not as wide as the output of the one before, or whose bias has another length.
-pub(super) fn widths<T>(layers: &[GcnLayer<T>]) -> Result<(usize, usize), GcnError> {
+pub(crate) fn widths<T>(layers: &[GcnLayer<T>]) -> Result<(usize, usize), GcnError> {
     let wrong = |reason| Err(GcnError::Network { reason });
     let Some(first) = layers.first() else {
         return wrong("it has no layers".to_owned());
@@ -113,7 +113,7 @@ pub(super) fn widths<T>(layers: &[GcnLayer<T>]) -> Result<(usize, usize), GcnErr
 /// # Errors
 ///
 /// 2^32 features or more; too little device memory; the driver's.
-pub(super) fn steps<T: GcnElement>(
+pub(crate) fn steps<T: GcnElement>(
     spmm: &Spmm<T>,
     layers: &[GcnLayer<T>],
     options: GcnOptions,

@@ -1,4 +1,5 @@
-//! Operations that the families share: prefix sums and sorting on a device.
+//! Operations that the families share: prefix sums, sorting, and copies of rows on a device.
 
+pub(crate) mod dense_rows;
 pub mod scan;
 pub mod sort;

@@ -21,6 +21,8 @@ use items::PlannedItems;
 pub use options::{RowOrder, SpmmElement, SpmmOptions, SpmmTuning};
 use plan::Choices;
 use plan::order::OrderedRows;
+#[cfg(feature = "multi")]
+pub(crate) use plan::order::rows_in as rows_in_order;
 pub use spmv::Spmv;
 use std::fmt;
 use std::time::Duration;

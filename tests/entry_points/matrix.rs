@@ -2,11 +2,13 @@
 
 use crate::assert_all_run;
 use crate::operands::skewed;
+use warprow::multi::{self, Devices, MultiSpmmOptions};
 use warprow::reference::WholeProduct;
 use warprow::scan::exclusive_scan;
 use warprow::sort::sort_pairs;
 use warprow::{
     CsrMatrix, Device, DeviceCsr, RowOrder, Spmm, SpmmElement, SpmmKernel, SpmmOptions, SpmmTuning,
+    f16,
 };
 
 #[test]
@@ -15,6 +17,9 @@ fn every_entry_point_runs() {
         matrices_by_rows_and_columns::<f32>(device);
         matrices_by_rows_and_columns::<f64>(device);
         numbers_are_summed_and_sorted(device);
+        rows_travel_between_parts::<f16>(device);
+        rows_travel_between_parts::<f32>(device);
+        rows_travel_between_parts::<f64>(device);
     });
 }
 
@@ -57,4 +62,15 @@ fn numbers_are_summed_and_sorted(device: &Device) {
     sort_pairs(device, &mut keys, &mut places, 14).unwrap();
     let places = places.download().unwrap();
     assert!((0..10_007).all(|number| numbers[places[number] as usize] as usize == number));
+}
+
+fn rows_travel_between_parts<T: SpmmElement>(device: &Device) {
+    let devices = Devices::of(vec![device.clone(), device.clone()]).unwrap();
+    let product = WholeProduct::<T>::new(skewed().view(), 37, 1);
+    let plan = multi::Spmm::plan(&devices, product.a(), MultiSpmmOptions::default()).unwrap();
+    let mut x = plan.upload(product.x().view()).unwrap();
+    let mut y = plan.result(37).unwrap();
+    plan.run(&mut x, &mut y).unwrap();
+    let checked = product.verify(plan.download(&y).unwrap().view());
+    assert!(checked.ok(), "{plan}: {checked}");
 }

@@ -3,6 +3,7 @@
 mod context;
 mod event;
 mod graph;
+mod peer;
 mod pinned;
 mod stream;
 

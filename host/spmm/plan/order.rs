@@ -17,7 +17,7 @@ use warprow_kernels::spmm::{EpilogueKind, SpmmKernel};
 const MAX_SHARE_OF_KEPT_ORDER: f64 = 0.9;
 
 /// The rows of a matrix in an order, by their numbers in the caller's; `None` if it is the caller's.
-fn rows_in(
+pub fn rows_in(
     order: RowOrder,
     pattern: &Arc<DevicePattern>,
 ) -> Result<Option<DeviceBuffer<u32>>, SpmmError> {

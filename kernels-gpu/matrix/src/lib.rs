@@ -6,6 +6,7 @@
 
 mod arguments;
 pub mod csr;
+pub mod dense_rows;
 mod element;
 pub mod primitives;
 mod reduction;

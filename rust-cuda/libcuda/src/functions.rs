@@ -8,6 +8,7 @@ functions! {
     cuArrayDestroy
     cuCtxCreate_v2
     cuCtxDestroy_v2
+    cuCtxEnablePeerAccess
     cuCtxGetApiVersion
     cuCtxGetCacheConfig
     cuCtxGetCurrent
@@ -24,6 +25,7 @@ functions! {
     cuCtxSetSharedMemConfig
     cuCtxSynchronize
     cuDestroyExternalMemory
+    cuDeviceCanAccessPeer
     cuDeviceGet
     cuDeviceGetAttribute
     cuDeviceGetCount
@@ -87,6 +89,7 @@ functions! {
     cuMemcpyHtoA_v2
     cuMemcpyHtoDAsync_v2
     cuMemcpyHtoD_v2
+    cuMemcpyPeerAsync
     cuMemsetD16Async
     cuMemsetD16_v2
     cuMemsetD32Async

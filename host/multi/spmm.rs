@@ -1,0 +1,400 @@
+//! SpMM over several devices: `Y = A X`, the rows of A divided by work.
+
+use super::devices::Devices;
+use super::division::{Division, DivisionOptions, Layout};
+use super::exchange::Exchange;
+use super::merged_rows::CutRows;
+use super::parted::{PartShapes, PartedDense};
+use super::partition::{Part, RowCuts};
+use crate::operand::OperandError;
+use crate::setters::setters;
+use crate::spmm::{Reduction, Spmm as DeviceSpmm, SpmmElement, SpmmError, SpmmOptions};
+use ndarray::{Array2, ArrayView2};
+use sprs::CsMatViewI;
+use std::fmt;
+use std::sync::Arc;
+
+/// How a product over several devices is planned.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct MultiSpmmOptions {
+    /// How each device plans its part.
+    pub spmm: SpmmOptions,
+    /// How A is divided.
+    pub division: DivisionOptions,
+}
+
+impl MultiSpmmOptions {
+    /// The default options.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    setters! {
+        fields { spmm: SpmmOptions, division: DivisionOptions }
+        optional {}
+    }
+}
+
+/// A matrix A whose rows are on several devices, and the plan of `Y = A X`.
+///
+/// Each device has the rows of X that its part selects, and no others. A long row may be cut between devices; its
+/// sums are added on the host. Rows of 16-bit elements are never cut, since their pieces would be rounded. With
+/// [`RowCuts::Never`] and a kernel that sums each row in one order, such as [`SpmmKernel::WarpPerRow`], the product has
+/// the bits of one device's; else it differs by rounding.
+///
+/// [`SpmmKernel::WarpPerRow`]: crate::spmm::SpmmKernel::WarpPerRow
+///
+/// ```
+/// use warprow::device::EmulatorOptions;
+/// use warprow::multi::{Devices, MultiSpmmOptions, Spmm};
+/// use warprow::{generate, reference};
+///
+/// # fn main() -> Result<(), warprow::Error> {
+/// let a = generate::uniform::<f32>(50, 40, 300, 1)?;
+/// let x = generate::dense::<f32>(40, 8, 2)?;
+/// let devices = Devices::emulators(3.try_into().unwrap(), EmulatorOptions::default())?;
+/// let spmm = Spmm::plan(&devices, a.view(), MultiSpmmOptions::default())?;
+/// let y = spmm.multiply(x.view())?;
+/// assert!(reference::verify_spmm(a.view(), x.view(), y.view()).ok());
+///
+/// // X and Y stay on the devices.
+/// let mut x = spmm.upload(x.view())?;
+/// let mut y = spmm.result(8)?;
+/// spmm.run(&mut x, &mut y)?;
+/// assert_eq!(spmm.download(&y)?.nrows(), 50);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug)]
+pub struct Spmm<E: SpmmElement> {
+    devices: Devices,
+    layout: Layout,
+    plans: Vec<DeviceSpmm<E>>,
+    exchange: Exchange,
+    cut_rows: CutRows,
+    /// The nonzeros of each piece of a cut row.
+    piece_nonzeros: Vec<Vec<usize>>,
+    reduction: Reduction,
+    x_shapes: Arc<PartShapes>,
+    y_shapes: Arc<PartShapes>,
+}
+
+impl<E: SpmmElement> Spmm<E> {
+    /// Divides A, uploads each part to its device, and plans it there.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Spmm::plan`](crate::spmm::Spmm::plan), on any of the devices.
+    pub fn plan(
+        devices: &Devices,
+        a: CsMatViewI<'_, E, u32, u32>,
+        options: MultiSpmmOptions,
+    ) -> Result<Self, SpmmError> {
+        let a = match options.spmm.transpose {
+            true => a.transpose_into(),
+            false => a,
+        };
+        let mut division = options.division;
+        if size_of::<E>() == 2 {
+            division.cuts = RowCuts::Never;
+        }
+        let division = Division::plan(devices.first(), a, devices.count(), division, None)?;
+        let of_part = SpmmOptions {
+            transpose: false,
+            ..options.spmm
+        };
+        let plans = devices.each(|number| {
+            DeviceSpmm::plan(
+                devices.get(number),
+                division.matrix_of(number).view(),
+                of_part,
+            )
+        })?;
+        let layout = division.layout().clone();
+        let cut_rows = CutRows::of(&layout);
+        Ok(Self {
+            devices: devices.clone(),
+            exchange: Exchange::plan(devices, layout.halos())?,
+            piece_nonzeros: piece_nonzeros(&layout, &cut_rows, &division.row_ptr()),
+            cut_rows,
+            x_shapes: Arc::new(operand_shapes(&layout)),
+            y_shapes: Arc::new(result_shapes(&layout)),
+            layout,
+            plans,
+            reduction: options.spmm.reduction,
+        })
+    }
+
+    /// Rows of Y.
+    pub fn rows(&self) -> usize {
+        let parts = self.layout.partition().parts();
+        parts.iter().map(|part| part.owned.len()).sum()
+    }
+
+    /// Rows of X.
+    pub fn cols(&self) -> usize {
+        self.layout.owners().rows()
+    }
+
+    /// Which device has what.
+    pub fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
+    /// The devices.
+    pub fn devices(&self) -> &Devices {
+        &self.devices
+    }
+
+    /// Uploads X: to each device the rows that it owns. X may have any memory layout.
+    ///
+    /// # Errors
+    ///
+    /// An X that has not as many rows as A has columns; too little memory; the driver's.
+    pub fn upload(&self, x: ArrayView2<'_, E>) -> Result<PartedDense<E>, SpmmError> {
+        let parted = self.operand(x.ncols())?;
+        self.check_x(&x)?;
+        self.devices.each(|number| {
+            let own = self.layout.halos()[number].own();
+            let rows: Vec<E> = own.flat_map(|row| self.row_of_x(&x, row)).collect();
+            let start = parted.own_start(number);
+            (parted.part(number).slice_mut(start..start + rows.len())?).copy_from_slice(&rows)
+        })?;
+        Ok(parted)
+    }
+
+    /// Room for an X, not initialised.
+    ///
+    /// # Errors
+    ///
+    /// 2^32 features or more; too little memory; the driver's.
+    pub fn operand(&self, features: usize) -> Result<PartedDense<E>, SpmmError> {
+        Ok(PartedDense::new(&self.devices, features, &self.x_shapes)?)
+    }
+
+    /// Room for a Y, not initialised.
+    ///
+    /// # Errors
+    ///
+    /// 2^32 features or more; too little memory; the driver's.
+    pub fn result(&self, features: usize) -> Result<PartedDense<E>, SpmmError> {
+        Ok(PartedDense::new(&self.devices, features, &self.y_shapes)?)
+    }
+
+    /// `y = A x`: [`exchange`](Self::exchange), then [`compute`](Self::compute).
+    ///
+    /// # Errors
+    ///
+    /// Another number of features in y than in x; matrices of another plan; a device that fails.
+    pub fn run(&self, x: &mut PartedDense<E>, y: &mut PartedDense<E>) -> Result<(), SpmmError> {
+        self.exchange(x)?;
+        self.compute(x, y)
+    }
+
+    /// Sends each device the rows of x that it needs of the others. From GPU to GPU they go directly where the
+    /// hardware can, else through the host. It does not wait for GPUs.
+    ///
+    /// # Errors
+    ///
+    /// An x of another plan; a device that fails.
+    pub fn exchange(&self, x: &mut PartedDense<E>) -> Result<(), SpmmError> {
+        x.check("x", &self.devices, &self.x_shapes, x.features())?;
+        Ok(self.exchange.run(&self.devices, x)?)
+    }
+
+    /// `y = A x` with the rows of x that the devices have. It waits for the devices only if rows are cut.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`run`](Self::run).
+    pub fn compute(&self, x: &PartedDense<E>, y: &mut PartedDense<E>) -> Result<(), SpmmError> {
+        x.check("x", &self.devices, &self.x_shapes, x.features())?;
+        y.check("y", &self.devices, &self.y_shapes, x.features())?;
+        let y = &*y;
+        self.devices.each(|number| {
+            self.plans[number].run(&*x.part(number), x.features(), &mut *y.part(number))
+        })?;
+        self.add_pieces(y)
+    }
+
+    /// The product on the host.
+    ///
+    /// # Errors
+    ///
+    /// A y of another plan; a device that failed before; a host without memory.
+    pub fn download(&self, y: &PartedDense<E>) -> Result<Array2<E>, SpmmError> {
+        y.check("y", &self.devices, &self.y_shapes, y.features())?;
+        let features = y.features();
+        let mut whole = Array2::from_elem((self.rows(), features), E::default());
+        let parts = self.layout.partition().parts();
+        if self.layout.order().original().is_none() {
+            // Each device writes its rows to their place.
+            let mut rest = whole.as_slice_mut().expect("a new array is contiguous");
+            let mut targets = Vec::new();
+            for part in parts {
+                let (target, behind) = rest.split_at_mut(part.owned.len() * features);
+                targets.push(target);
+                rest = behind;
+            }
+            self.devices.each_with(targets, |number, target| {
+                let start = y.own_start(number);
+                y.part(number).copy_part_to_slice(start, target)
+            })?;
+            return Ok(whole);
+        }
+        // One part after the other, so that there is no second copy of the whole.
+        for (number, part) in parts.iter().enumerate() {
+            let mut rows = Array2::from_elem((part.owned.len(), features), E::default());
+            let start = y.own_start(number);
+            let target = rows.as_slice_mut().expect("a new array is contiguous");
+            y.part(number).copy_part_to_slice(start, target)?;
+            for (row, values) in part.owned.clone().zip(rows.rows()) {
+                whole
+                    .row_mut(self.layout.order().original_row(row))
+                    .assign(&values);
+            }
+        }
+        Ok(whole)
+    }
+
+    /// The product with a dense matrix of the host: uploads to each device the rows of X that it needs, runs, and
+    /// downloads Y.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`upload`](Self::upload) and [`run`](Self::run).
+    pub fn multiply(&self, x: ArrayView2<'_, E>) -> Result<Array2<E>, SpmmError> {
+        let parted = self.operand(x.ncols())?;
+        self.check_x(&x)?;
+        self.devices.each(|number| {
+            let rows = self.layout.halos()[number].global();
+            let rows: Vec<E> = rows
+                .flat_map(|row| self.row_of_x(&x, row as usize))
+                .collect();
+            parted.part(number).copy_from_slice(&rows)
+        })?;
+        let mut y = self.result(x.ncols())?;
+        self.compute(&parted, &mut y)?;
+        self.download(&y)
+    }
+
+    fn row_of_x(&self, x: &ArrayView2<'_, E>, row: usize) -> Vec<E> {
+        x.row(self.layout.original_x_row(row)).to_vec()
+    }
+
+    fn check_x(&self, x: &ArrayView2<'_, E>) -> Result<(), OperandError> {
+        if x.nrows() == self.cols() {
+            return Ok(());
+        }
+        Err(OperandError::Rows {
+            what: "x",
+            rows: self.cols(),
+            found: x.dim(),
+        })
+    }
+
+    /// Adds the pieces of cut rows, or takes their maximum or minimum, where the owner has its piece.
+    fn add_pieces(&self, y: &PartedDense<E>) -> Result<(), SpmmError> {
+        let features = y.features();
+        for ((_, pieces), nonzeros) in self.cut_rows.iter().zip(&self.piece_nonzeros) {
+            let of_row: usize = nonzeros.iter().sum();
+            let mut sums: Vec<E> = Vec::new();
+            for (piece, &nonzeros) in pieces.iter().zip(nonzeros) {
+                let mut values = vec![E::default(); features];
+                y.part(piece.part)
+                    .copy_part_to_slice(piece.local_row * features, &mut values)?;
+                if self.reduction == Reduction::Mean {
+                    // A piece's mean is of its own nonzeros.
+                    let share = nonzeros as f64 / of_row as f64;
+                    for value in &mut values {
+                        *value = E::from_f64(value.to_f64() * share);
+                    }
+                }
+                if sums.is_empty() {
+                    sums = values;
+                    continue;
+                }
+                for (sum, value) in sums.iter_mut().zip(values) {
+                    *sum = match self.reduction {
+                        Reduction::Sum | Reduction::Mean => *sum + value,
+                        Reduction::Max => larger(*sum, value),
+                        Reduction::Min => -larger(-*sum, -value),
+                    };
+                }
+            }
+            let owner = pieces[0];
+            let start = owner.local_row * features;
+            let mut part = y.part(owner.part);
+            part.slice_mut(start..start + features)?
+                .copy_from_slice(&sums)?;
+        }
+        Ok(())
+    }
+}
+
+/// The local rows of X on each device.
+pub(super) fn operand_shapes(layout: &Layout) -> PartShapes {
+    let halos = layout.halos();
+    PartShapes {
+        rows: halos.iter().map(|halo| halo.local_len()).collect(),
+        own: halos.iter().map(|halo| halo.local_own()).collect(),
+    }
+}
+
+/// The rows of Y on each device.
+fn result_shapes(layout: &Layout) -> PartShapes {
+    let parts = layout.partition().parts();
+    let own = |part: &Part| part.owned.start - part.rows.start..part.rows.len();
+    PartShapes {
+        rows: parts.iter().map(|part| part.rows.len()).collect(),
+        own: parts.iter().map(own).collect(),
+    }
+}
+
+/// The larger number; NaN if one is.
+fn larger<E: SpmmElement>(a: E, b: E) -> E {
+    let (x, y) = (a.to_f64(), b.to_f64());
+    if x.is_nan() || x >= y { a } else { b }
+}
+
+/// The nonzeros of each piece of each cut row.
+fn piece_nonzeros(layout: &Layout, cut: &CutRows, row_ptr: &[u32]) -> Vec<Vec<usize>> {
+    let parts = layout.partition().parts();
+    let of_piece = |row: usize, part: &Part| {
+        let start = part.nonzeros.start.max(row_ptr[row] as usize);
+        part.nonzeros.end.min(row_ptr[row + 1] as usize) - start
+    };
+    cut.iter()
+        .map(|(row, pieces)| {
+            pieces
+                .iter()
+                .map(|piece| of_piece(row, &parts[piece.part]))
+                .collect()
+        })
+        .collect()
+}
+
+impl<E: SpmmElement> fmt::Display for Spmm<E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let volume = self.layout.volume();
+        write!(
+            f,
+            "SpMM in {} of a {} x {} matrix on {} devices ({}): the largest part has {:.2} times the mean work, {} \
+             rows are cut; {} rows of X travel, {:.0} % of a broadcast's",
+            E::NAME,
+            self.rows(),
+            self.cols(),
+            self.plans.len(),
+            self.devices,
+            self.layout.partition().imbalance(),
+            self.cut_rows.count(),
+            volume.received,
+            100.0 * volume.fraction(),
+        )?;
+        for (number, plan) in self.plans.iter().enumerate() {
+            write!(f, "\n  part {number}: {plan}")?;
+        }
+        Ok(())
+    }
+}

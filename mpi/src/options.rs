@@ -1,0 +1,147 @@
+//! The command line.
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::path::PathBuf;
+use warprow::RowOrder;
+use warprow::multi::{Distribution, DivisionOptions, OperandRows, RowCuts};
+
+/// Sparse products and GCN inference over several processes.
+///
+/// Each rank takes the GPU of its number on its machine, or the emulator; WARPROW_DEVICE=emulator insists on that.
+#[derive(Debug, Parser)]
+#[command(
+    name = "warprow-mpi",
+    version,
+    after_help = "Examples:\n  \
+        mpirun -n 4 warprow-mpi spmm A.mtx --features 64 --verify\n  \
+        mpirun -n 4 warprow-mpi spgemm A.mtx --output C.mtx\n  \
+        mpirun -n 4 warprow-mpi gcn A.mtx --widths 64,16,7 --verify"
+)]
+pub struct Options {
+    /// What is computed.
+    #[command(subcommand)]
+    pub operation: Operation,
+    /// The options of all operations.
+    #[command(flatten)]
+    pub run: RunOptions,
+}
+
+/// An operation.
+#[derive(Debug, Subcommand)]
+pub enum Operation {
+    /// Y = A X, sparse times dense.
+    Spmm {
+        /// A: a Matrix Market, npz or edge list file.
+        a: PathBuf,
+        /// Columns of a random X.
+        #[arg(long, default_value_t = 32, conflicts_with = "x")]
+        features: usize,
+        /// X, an npy file.
+        #[arg(long)]
+        x: Option<PathBuf>,
+    },
+    /// C = A B, sparse times sparse.
+    Spgemm {
+        /// A: a Matrix Market, npz or edge list file.
+        a: PathBuf,
+        /// B; default: A.
+        b: Option<PathBuf>,
+        /// Bytes of rows of B that a rank receives in a round.
+        #[arg(long, default_value_t = 1 << 30)]
+        round_bytes: u64,
+    },
+    /// Inference with a graph convolutional network.
+    Gcn {
+        /// The graph, a file as for the other operations.
+        a: PathBuf,
+        /// The weights: a safetensors file, or a folder of npy files.
+        #[arg(long, required_unless_present = "widths")]
+        weights: Option<PathBuf>,
+        /// Features, hidden layers and classes of a network with random weights.
+        #[arg(long, value_delimiter = ',', conflicts_with = "weights")]
+        widths: Vec<usize>,
+        /// The features of the nodes, an npy file; default: random.
+        #[arg(long)]
+        x: Option<PathBuf>,
+    },
+}
+
+/// The options of all operations.
+#[derive(Args, Debug)]
+pub struct RunOptions {
+    /// The file that the result is written to: npy for Y, Matrix Market for C.
+    #[arg(short, long, global = true)]
+    pub output: Option<PathBuf>,
+    /// The element type.
+    #[arg(long, global = true, value_enum, default_value_t = ElementType::F32)]
+    pub element: ElementType,
+    /// How the rows of A are divided.
+    #[arg(long, global = true, value_enum, default_value_t = DistributionName::Blocks)]
+    pub distribution: DistributionName,
+    /// What a rank is given of X or B.
+    #[arg(long, global = true, value_enum, default_value_t = OperandName::Needed)]
+    pub operand: OperandName,
+    /// The same bits for every number of ranks: whole rows in the given order, each summed in one order.
+    #[arg(long, global = true)]
+    pub deterministic: bool,
+    /// Checks the result at rank 0 against the reference, and against one device.
+    #[arg(long, global = true)]
+    pub verify: bool,
+    /// How often the product is computed.
+    #[arg(long, global = true, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    pub repeat: u32,
+    /// Prints one line of JSON.
+    #[arg(long, global = true)]
+    pub json: bool,
+    /// Elements of a piece of a message, for tests.
+    #[arg(long, global = true, hide = true)]
+    pub piece: Option<std::num::NonZeroUsize>,
+}
+
+/// An element type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ElementType {
+    /// 4 bytes.
+    F32,
+    /// 8 bytes.
+    F64,
+}
+
+/// How rows are divided.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum DistributionName {
+    /// Contiguous rows of equal work.
+    Blocks,
+    /// Row i goes to rank i modulo the number of ranks.
+    Cyclic,
+}
+
+/// What a rank is given of the other operand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum OperandName {
+    /// The rows that it needs.
+    Needed,
+    /// All rows.
+    Replicated,
+}
+
+impl RunOptions {
+    /// How A is divided.
+    pub fn division(&self) -> DivisionOptions {
+        let distribution = match self.distribution {
+            DistributionName::Blocks => Distribution::Blocks,
+            DistributionName::Cyclic => Distribution::Cyclic,
+        };
+        let operand = match self.operand {
+            OperandName::Needed => OperandRows::Needed,
+            OperandName::Replicated => OperandRows::Replicated,
+        };
+        let division = DivisionOptions::new()
+            .distribution(distribution)
+            .operand(operand);
+        match self.deterministic {
+            true => division.cuts(RowCuts::Never).order(RowOrder::Given),
+            false => division,
+        }
+    }
+}

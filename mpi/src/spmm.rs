@@ -1,0 +1,243 @@
+//! SpMM over ranks: halos travel while the rows that need none are multiplied.
+
+use crate::halo_exchange::HaloExchange;
+use crate::pieces::{owner_of_piece, ranks_with_pieces};
+use crate::{DistributedCsr, Word, World};
+use anyhow::{Context, Result, ensure};
+use ndarray::{Array2, ArrayView2, ArrayViewMut2, Axis};
+use sprs::CsMatI;
+use std::ops::Range;
+use warprow::{CsrMatrix, Device, DeviceBuffer, SpmmElement, SpmmOptions};
+
+/// This rank's part of `Y = A X`, planned once and run many times.
+#[derive(Debug)]
+pub struct Spmm<T: SpmmElement> {
+    a: DistributedCsr<T>,
+    exchange: HaloExchange,
+    /// Rows that select only own rows of X.
+    interior: Rows<T>,
+    /// Rows that select rows of other ranks, too.
+    boundary: Rows<T>,
+    device: Device,
+}
+
+/// Some of a rank's rows, and their product's plan.
+#[derive(Debug)]
+struct Rows<T: SpmmElement> {
+    /// Their numbers among the rank's rows.
+    numbers: Vec<usize>,
+    plan: warprow::Spmm<T>,
+}
+
+impl<T: SpmmElement> Rows<T> {
+    /// Plans the product of these rows with the columns in a range, which are all that they have.
+    fn plan(
+        device: &Device,
+        a: &CsrMatrix<T>,
+        numbers: Vec<usize>,
+        columns: Range<usize>,
+        options: SpmmOptions,
+    ) -> Result<Self> {
+        let (mut row_ptr, mut col_idx, mut values) = (vec![0], Vec::new(), Vec::new());
+        for &row in &numbers {
+            let row = a
+                .outer_view(row)
+                .context("a row is not one of the matrix")?;
+            let of_range = |&column: &u32| column - columns.start as u32;
+            col_idx.extend(row.indices().iter().map(of_range));
+            values.extend_from_slice(row.data());
+            row_ptr.push(col_idx.len() as u32);
+        }
+        let rows = CsMatI::new((numbers.len(), columns.len()), row_ptr, col_idx, values);
+        let plan = warprow::Spmm::plan(device, rows.view(), options)?;
+        Ok(Self { numbers, plan })
+    }
+
+    fn run(&self, x: &DeviceBuffer<T>, features: usize) -> Result<DeviceBuffer<T>> {
+        let mut y = self
+            .plan
+            .device()
+            .uninitialized(self.numbers.len() * features)?;
+        self.plan.run(x, features, &mut y)?;
+        Ok(y)
+    }
+}
+
+/// A product that is still on the rank's device.
+#[derive(Debug)]
+pub struct LocalProduct<T: SpmmElement> {
+    interior: DeviceBuffer<T>,
+    boundary: DeviceBuffer<T>,
+    features: usize,
+}
+
+impl<T: SpmmElement + Word> Spmm<T> {
+    /// Plans the rank's rows on its device, and agrees with the other ranks on what travels.
+    ///
+    /// # Errors
+    ///
+    /// A kernel that cannot do what the options say; a device without memory; the driver's.
+    pub fn plan(
+        world: &World,
+        device: &Device,
+        a: DistributedCsr<T>,
+        options: SpmmOptions,
+    ) -> Result<Self> {
+        ensure!(!options.transpose, "a distributed matrix is not transposed");
+        let own = a.halo().local_own();
+        let is_interior = |&row: &usize| {
+            let row = a.local().outer_view(row);
+            row.is_none_or(|row| row.indices().iter().all(|&k| own.contains(&(k as usize))))
+        };
+        let (interior, boundary) = (0..a.local().rows()).partition(is_interior);
+        let all = 0..a.halo().local_len();
+        Ok(Self {
+            exchange: HaloExchange::plan(world, device, &a)?,
+            interior: Rows::plan(device, a.local(), interior, own.clone(), options)?,
+            boundary: Rows::plan(device, a.local(), boundary, all, options)?,
+            device: device.clone(),
+            a,
+        })
+    }
+
+    /// The matrix.
+    pub fn matrix(&self) -> &DistributedCsr<T> {
+        &self.a
+    }
+
+    /// Uploads this rank's rows of an X that rank 0 has.
+    ///
+    /// # Errors
+    ///
+    /// On rank 0 no X, or one of another number of rows; a device without memory; the driver's.
+    pub fn scatter_x(
+        &self,
+        world: &World,
+        x: Option<ArrayView2<'_, T>>,
+    ) -> Result<(DeviceBuffer<T>, usize)> {
+        let (rows, features) = scatter_rows(world, &self.a, x)?;
+        Ok((self.device.upload(&rows)?, features))
+    }
+
+    /// Multiplies: sends halos, multiplies the rows that need none, and then the others. It does not wait for the
+    /// device's last launches.
+    ///
+    /// # Errors
+    ///
+    /// An X of another length; a device that fails.
+    pub fn run(
+        &self,
+        world: &World,
+        own_x: &DeviceBuffer<T>,
+        features: usize,
+    ) -> Result<LocalProduct<T>> {
+        let mut interior = None;
+        let local_x = self.exchange.run(world, own_x, features, || {
+            interior = Some(self.interior.run(own_x, features)?);
+            Ok(())
+        })?;
+        Ok(LocalProduct {
+            interior: interior.context("the interior rows have not run")?,
+            boundary: self.boundary.run(&local_x, features)?,
+            features,
+        })
+    }
+
+    /// The rows of Y that this rank owns, on the host. Pieces of cut rows travel to their owner, which adds them.
+    ///
+    /// # Errors
+    ///
+    /// A device that failed before.
+    pub fn download(&self, world: &World, y: &LocalProduct<T>) -> Result<Array2<T>> {
+        let part = self.a.part();
+        let mut rows = Array2::from_elem((part.rows.len(), y.features), T::default());
+        for (subset, values) in [(&self.interior, &y.interior), (&self.boundary, &y.boundary)] {
+            let values = values.download()?;
+            let values = ArrayView2::from_shape((subset.numbers.len(), y.features), &values)?;
+            for (&row, values) in subset.numbers.iter().zip(values.rows()) {
+                rows.row_mut(row).assign(&values);
+            }
+        }
+        let partition = self.a.partition();
+        let first_owned = part.owned.start - part.rows.start;
+        if let Some(owner) = owner_of_piece(partition, world.rank()) {
+            world.send(owner, &rows.row(0).to_vec());
+        }
+        for rank in ranks_with_pieces(partition, world.rank()) {
+            let mut last = rows.row_mut(part.rows.len() - 1);
+            for (sum, piece) in last.iter_mut().zip(world.receive::<T>(rank)) {
+                *sum = *sum + piece;
+            }
+        }
+        Ok(rows.slice_move(ndarray::s![first_owned.., ..]))
+    }
+}
+
+/// The rows of X that this rank owns, from rank 0, and their number of columns.
+pub fn scatter_rows<T: SpmmElement + Word>(
+    world: &World,
+    a: &DistributedCsr<T>,
+    x: Option<ArrayView2<'_, T>>,
+) -> Result<(Vec<T>, usize)> {
+    if !world.is_root() {
+        let features = world.broadcast::<u64>(vec![])[0];
+        return Ok((world.receive(0), features as usize));
+    }
+    let x = x.context("rank 0 has no X to scatter")?;
+    let (rows, columns) = a.shape();
+    ensure!(
+        x.nrows() == columns,
+        "X is {:?}, and A is {rows} x {columns}",
+        x.dim()
+    );
+    world.broadcast(vec![x.ncols() as u64]);
+    let rows_of = |rank: usize| -> Vec<T> {
+        let rows = a.owners().rows_of(rank);
+        rows.flat_map(|row| x.row(a.original_x_row(row)).to_vec())
+            .collect()
+    };
+    for rank in 1..world.size() {
+        world.send(rank, &rows_of(rank));
+    }
+    Ok((rows_of(0), x.ncols()))
+}
+
+/// The whole matrix at rank 0, of which each rank has the rows that it owns; `None` on the others.
+///
+/// # Errors
+///
+/// A rank has sent rows of another length.
+pub fn gather_rows<T: SpmmElement + Word>(
+    world: &World,
+    a: &DistributedCsr<T>,
+    owned: ArrayView2<'_, T>,
+) -> Result<Option<Array2<T>>> {
+    if !world.is_root() {
+        world.send(0, &owned.iter().copied().collect::<Vec<T>>());
+        return Ok(None);
+    }
+    let features = owned.ncols();
+    let mut whole = Array2::from_elem((a.shape().0, features), T::default());
+    place(a, 0, owned, whole.view_mut());
+    for rank in 1..world.size() {
+        let rows = world.receive::<T>(rank);
+        let count = a.partition().parts()[rank].owned.len();
+        let rows = ArrayView2::from_shape((count, features), &rows)
+            .with_context(|| format!("rank {rank} has sent {} elements", rows.len()))?;
+        place(a, rank, rows, whole.view_mut());
+    }
+    Ok(Some(whole))
+}
+
+/// Copies a rank's rows to their places in the caller's order.
+fn place<T: Copy>(
+    a: &DistributedCsr<T>,
+    rank: usize,
+    rows: ArrayView2<'_, T>,
+    mut whole: ArrayViewMut2<'_, T>,
+) {
+    let owned = a.partition().parts()[rank].owned.clone();
+    for (row, values) in owned.zip(rows.axis_iter(Axis(0))) {
+        whole.row_mut(a.order().original_row(row)).assign(&values);
+    }
+}

@@ -1,0 +1,77 @@
+//! GCN inference over several devices against one.
+
+use crate::device_sets;
+use warprow::multi::{Distribution, DivisionOptions, Gcn};
+use warprow::{CsrMatrix, GcnLayer, GcnOptions, RowOrder, generate};
+
+fn weighted(nodes: u32, edges: u32) -> CsrMatrix<f64> {
+    let graph = generate::rmat::<f64>(nodes, edges, [0.57, 0.19, 0.19, 0.05], 3).unwrap();
+    graph.map(|value| 1.0 + value / 2.0)
+}
+
+fn layer(inputs: usize, outputs: usize, seed: u64) -> GcnLayer<f64> {
+    let bias = generate::dense::<f64>(1, outputs, seed + 1).unwrap();
+    GcnLayer {
+        weights: generate::dense(inputs, outputs, seed).unwrap(),
+        bias: (seed % 2 == 1).then(|| bias.row(0).to_owned()),
+    }
+}
+
+#[test]
+fn a_network_over_several_devices_gives_what_one_gives() {
+    // Layers that become narrower multiply by W first, others by A_hat.
+    let networks = [
+        (90, 500, vec![layer(12, 16, 1), layer(16, 5, 3)]),
+        (90, 500, vec![layer(20, 6, 2)]),
+        (3, 4, vec![layer(4, 9, 1), layer(9, 9, 2), layer(9, 3, 5)]),
+        (40, 0, vec![layer(5, 8, 1), layer(8, 2, 2)]),
+    ];
+    for (nodes, edges, layers) in networks {
+        let graph = weighted(nodes, edges);
+        let x = generate::dense::<f64>(nodes as usize, layers[0].weights.nrows(), 9).unwrap();
+        for devices in device_sets() {
+            let one = warprow::Gcn::plan(
+                devices.first(),
+                graph.view(),
+                &layers,
+                GcnOptions::default(),
+            );
+            let wanted = one.unwrap().classify(x.view()).unwrap();
+            let orders = [None, Some(RowOrder::FirstColumn)];
+            let blocks = orders.map(|order| DivisionOptions::new().order(order));
+            let cyclic = DivisionOptions::new().distribution(Distribution::Cyclic);
+            for division in [blocks[0], blocks[1], cyclic] {
+                let options = GcnOptions::default();
+                let gcn = Gcn::plan(&devices, graph.view(), &layers, options, division).unwrap();
+                for _ in 0..2 {
+                    let y = gcn.classify(x.view()).unwrap();
+                    for (found, wanted) in y.iter().zip(&wanted) {
+                        let bound = 1e-13 * wanted.abs().max(1.0);
+                        assert!((found - wanted).abs() <= bound, "{found}, {wanted}: {gcn}");
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn features_of_another_shape_are_refused() {
+    let graph = weighted(9, 20);
+    for devices in device_sets() {
+        let division = DivisionOptions::default();
+        let layers = [layer(4, 2, 1)];
+        let gcn = Gcn::plan(
+            &devices,
+            graph.view(),
+            &layers,
+            GcnOptions::default(),
+            division,
+        );
+        let gcn = gcn.unwrap();
+        for shape in [(8, 4), (9, 3)] {
+            let x = generate::dense::<f64>(shape.0, shape.1, 9).unwrap();
+            assert!(gcn.classify(x.view()).is_err());
+        }
+    }
+}

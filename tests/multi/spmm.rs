@@ -1,0 +1,200 @@
+//! SpMM over several devices against the reference, and bit by bit against one device.
+
+use crate::device_sets;
+use ndarray::Array2;
+use warprow::multi::{Distribution, DivisionOptions, MultiSpmmOptions, OperandRows, RowCuts, Spmm};
+use warprow::reference::{Operation, WholeProduct, verify_spmm};
+use warprow::{
+    CsrMatrix, Reduction, RowOrder, SpmmElement, SpmmKernel, SpmmOptions, SpmmTuning, bf16, f16,
+    generate,
+};
+
+/// Matrices of all kinds: with hubs, rectangular, with one enormous row, without a halo, with nothing but halo, and
+/// empty in each way.
+fn structures() -> Vec<(&'static str, CsrMatrix<f32>)> {
+    let rmat = generate::rmat(150, 1500, [0.57, 0.19, 0.19, 0.05], 1).unwrap();
+    let shift = |by: u32| {
+        let columns = (0..40).map(|row| (row + by) % 40).collect();
+        CsrMatrix::new((40, 40), (0..=40).collect(), columns, vec![1.0; 40])
+    };
+    let mut row_ptr = vec![0, 1, 901];
+    row_ptr.extend(902..905);
+    let columns = [5].into_iter().chain(0..900).chain(7..10).collect();
+    let enormous = CsrMatrix::new((5, 900), row_ptr, columns, vec![1.0; 904]);
+    vec![
+        ("hubs", rmat),
+        ("wide", generate::uniform(30, 200, 700, 2).unwrap()),
+        ("tall", generate::uniform(200, 30, 700, 3).unwrap()),
+        (
+            "fewer rows than parts",
+            generate::uniform(2, 9, 10, 4).unwrap(),
+        ),
+        ("one enormous row", enormous),
+        ("no halo", shift(0)),
+        ("only halo", shift(20)),
+        ("no nonzeros", CsrMatrix::zero((7, 7))),
+        ("no rows", CsrMatrix::zero((0, 7))),
+        ("no columns", CsrMatrix::zero((7, 0))),
+    ]
+}
+
+fn divisions() -> [DivisionOptions; 5] {
+    let default = DivisionOptions::new();
+    [
+        default,
+        default.operand(OperandRows::Replicated),
+        default.cuts(RowCuts::Never),
+        default.distribution(Distribution::Cyclic),
+        default.order(RowOrder::Clustered),
+    ]
+}
+
+fn is_exact<E: SpmmElement>(divisions: &[DivisionOptions]) {
+    for (name, a) in structures() {
+        let product = WholeProduct::<E>::new(a.view(), 5, 1);
+        for devices in device_sets() {
+            for &division in divisions {
+                let options = MultiSpmmOptions::new().division(division);
+                let spmm = Spmm::plan(&devices, product.a(), options).unwrap();
+                let y = spmm.multiply(product.x().view()).unwrap();
+                let checked = product.verify(y.view());
+                assert!(checked.ok(), "{name}: {checked}: {spmm}");
+                // The halos travel from device to device.
+                let mut x = spmm.upload(product.x().view()).unwrap();
+                let mut y = spmm.result(5).unwrap();
+                for _ in 0..2 {
+                    spmm.run(&mut x, &mut y).unwrap();
+                    let checked = product.verify(spmm.download(&y).unwrap().view());
+                    assert!(checked.ok(), "{name}, exchanged: {checked}: {spmm}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn products_of_whole_numbers_are_exact_in_f32() {
+    is_exact::<f32>(&divisions());
+}
+
+#[test]
+fn products_of_whole_numbers_are_exact_in_f64_f16_and_bf16() {
+    is_exact::<f64>(&divisions()[..1]);
+    is_exact::<f16>(&divisions()[..1]);
+    is_exact::<bf16>(&divisions()[..1]);
+}
+
+#[test]
+fn other_reductions_of_cut_rows_are_those_of_the_whole_row() {
+    for (name, a) in structures() {
+        // No minimum or maximum of a row is 0.
+        let a = a.map(|value| value + 3.0);
+        let x = generate::dense::<f32>(a.cols(), 3, 7).unwrap();
+        for devices in device_sets() {
+            for reduction in [
+                Reduction::Sum,
+                Reduction::Mean,
+                Reduction::Max,
+                Reduction::Min,
+            ] {
+                let options = MultiSpmmOptions::new().spmm(SpmmOptions::new().reduction(reduction));
+                let spmm = Spmm::plan(&devices, a.view(), options).unwrap();
+                let y = spmm.multiply(x.view()).unwrap();
+                let operation = Operation {
+                    reduction,
+                    ..Operation::default()
+                };
+                let checked = operation.verify(a.view(), x.view(), y.view());
+                assert!(checked.ok(), "{name} {reduction:?}: {checked}: {spmm}");
+            }
+        }
+    }
+}
+
+#[test]
+fn with_a_kernel_that_sums_a_row_in_one_order_the_bits_are_those_of_one_device() {
+    let tuning = SpmmTuning::new().kernel(SpmmKernel::WarpPerRow);
+    let spmm = SpmmOptions::new().deterministic(true).tuning(tuning);
+    let division = DivisionOptions::new()
+        .cuts(RowCuts::Never)
+        .order(RowOrder::Given);
+    let options = MultiSpmmOptions::new().spmm(spmm).division(division);
+    for (name, a) in structures() {
+        let x = generate::dense::<f32>(a.cols(), 9, 7).unwrap();
+        for devices in device_sets() {
+            let one = warprow::Spmm::plan(devices.first(), a.view(), options.spmm).unwrap();
+            let wanted = one.multiply(x.view()).unwrap();
+            let spmm = Spmm::plan(&devices, a.view(), options).unwrap();
+            let bits = |y: Array2<f32>| y.mapv(f32::to_bits);
+            assert_eq!(
+                bits(spmm.multiply(x.view()).unwrap()),
+                bits(wanted),
+                "{name}: {spmm}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_transposed_product_is_right() {
+    let a = generate::uniform::<f32>(60, 90, 500, 2).unwrap();
+    let x = generate::dense::<f32>(60, 4, 7).unwrap();
+    for devices in device_sets() {
+        let mut options = MultiSpmmOptions::default();
+        options.spmm.transpose = true;
+        let spmm = Spmm::plan(&devices, a.view(), options).unwrap();
+        let y = spmm.multiply(x.view()).unwrap();
+        let transposed = a.transpose_view().to_csr();
+        let checked = verify_spmm(transposed.view(), x.view(), y.view());
+        assert!(checked.ok(), "{checked}: {spmm}");
+    }
+}
+
+#[test]
+fn a_product_becomes_the_next_operand_where_it_is() {
+    let a = generate::rmat::<f32>(120, 900, [0.57, 0.19, 0.19, 0.05], 5).unwrap();
+    let a = a.map(|value| value.signum());
+    let x = Array2::from_elem((120, 3), 1.0_f32);
+    let wanted = Operation::default().compute(a.view(), x.view());
+    let wanted = Operation::default().compute(a.view(), wanted.mapv(|y| y as f32).view());
+    for devices in device_sets() {
+        let spmm = Spmm::plan(&devices, a.view(), MultiSpmmOptions::default()).unwrap();
+        let mut operand = spmm.upload(x.view()).unwrap();
+        let mut y = spmm.result(3).unwrap();
+        spmm.run(&mut operand, &mut y).unwrap();
+        operand.copy_own_rows(&y).unwrap();
+        spmm.run(&mut operand, &mut y).unwrap();
+        assert_eq!(spmm.download(&y).unwrap().mapv(f64::from), wanted, "{spmm}");
+    }
+}
+
+#[test]
+fn wrong_shapes_and_matrices_of_other_plans_are_refused() {
+    let a = generate::uniform::<f32>(20, 30, 100, 2).unwrap();
+    for devices in device_sets() {
+        let spmm = Spmm::plan(&devices, a.view(), MultiSpmmOptions::default()).unwrap();
+        let short = generate::dense::<f32>(29, 4, 1).unwrap();
+        let message = spmm.multiply(short.view()).unwrap_err().to_string();
+        assert!(
+            message.contains("x is 29 x 4, wanted are 30 rows"),
+            "{message}"
+        );
+        assert!(spmm.upload(short.view()).is_err());
+        let zeros = Array2::zeros((30, 4));
+        let mut x = spmm.upload(zeros.view()).unwrap();
+        let mut y = spmm.result(3).unwrap();
+        assert!(spmm.run(&mut x, &mut y).is_err(), "other features");
+        let mut y = spmm.operand(4).unwrap();
+        let message = spmm.run(&mut x, &mut y).unwrap_err().to_string();
+        assert!(message.contains("other parts: y"), "{message}");
+        assert!(y.copy_own_rows(&spmm.result(4).unwrap()).is_err());
+    }
+    let [one, other] = [2, 2].map(|count| {
+        let count = std::num::NonZeroUsize::new(count).unwrap();
+        let devices = warprow::multi::Devices::emulators(count, Default::default()).unwrap();
+        Spmm::plan(&devices, a.view(), MultiSpmmOptions::default()).unwrap()
+    });
+    let mut x = one.operand(4).unwrap();
+    let message = other.exchange(&mut x).unwrap_err().to_string();
+    assert!(message.contains("x is on another device"), "{message}");
+}
