@@ -5,7 +5,7 @@ use crate::output::Out;
 use clap::Args;
 use ndarray::ArrayView2;
 use sprs::CsMatViewI;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use warprow::Scalar;
 use warprow::files::Output;
 
@@ -74,7 +74,7 @@ impl Place<'_> {
     }
 }
 
-fn written(path: &PathBuf, out: &mut Out) -> Result<()> {
+fn written(path: &Path, out: &mut Out) -> Result<()> {
     out.value("output", path.to_string_lossy());
     out.line("written", path.display())
 }

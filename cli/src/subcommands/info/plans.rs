@@ -41,8 +41,7 @@ pub fn show(
     }
     let mut plans = Vec::new();
     for &features in features {
-        let mut options = SpmmOptions::default();
-        options.features = Some(features);
+        let options = SpmmOptions::new().features(features);
         let spmm = progress::emulated(&device, "planning", || {
             Spmm::plan(&device, a.view(), options)
         })?;
