@@ -4,6 +4,7 @@ use super::error::DeviceError;
 use super::{Device, DeviceBuffer};
 use cuda_std::memory::GlobalMut;
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::sync::{Mutex, PoisonError};
 
 /// Numbers that are 0 before a launch, and that the launch sets to 0 again. Launches of one stream share them, since
@@ -37,10 +38,10 @@ impl ZeroCounters {
         }
         let mut of_streams = (self.of_streams.lock()).unwrap_or_else(PoisonError::into_inner);
         let stream = self.device.streams.current().number();
-        if !of_streams.contains_key(&stream) {
-            of_streams.insert(stream, self.zeros()?);
-        }
-        let counters = of_streams.get_mut(&stream).expect("there are some now");
+        let counters = match of_streams.entry(stream) {
+            Entry::Occupied(counters) => counters.into_mut(),
+            Entry::Vacant(place) => place.insert(self.zeros()?),
+        };
         launch(counters.mutable())
     }
 
