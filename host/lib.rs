@@ -20,8 +20,8 @@
 //! *plan*, made once for a matrix on a device, and *runs*, many of them, which allocate nothing.
 //!
 //! All features are on by default. They decide what is compiled: devices (`cuda`, `emulator`), operations (`spmm`,
-//! `spgemm`, `gemm`, `log-softmax`, `gcn`, and `multi` for several devices), formats of files (`matrix-market`, `edge-list`, `npy`, `safetensors`, and
-//! `files` for all), and random matrices (`generate`).
+//! `spgemm`, `gemm`, `log-softmax`, `gcn`, and `multi` for several devices), formats of files (`matrix-market`,
+//! `edge-list`, `npy`, `safetensors`, and `files` for all), and random matrices (`generate`).
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![cfg_attr(

@@ -22,6 +22,8 @@ fn generated() -> String {
         let subcommand = command
             .find_subcommand_mut(name)
             .expect("it is of the list");
+        // Other crates of a build decide whether clap breaks lines; here it never does.
+        *subcommand = std::mem::take(subcommand).term_width(0);
         let help = subcommand.render_help().to_string();
         let help = crate::terminal::wrapped_help(&help, 116);
         text.push_str(&format!("\n## warprow {name}\n\n```text\n{}```\n", help));

@@ -1,7 +1,7 @@
 //! # 22: Lanes that add to the same word
 //!
-//! The lanes of a warp execute an atomic addition at the same time. If several of them add to one word, the hardware
-//! does it for one lane after the other. Here 32 lanes add to 12 words, so most lanes wait:
+//! The lanes of a warp execute an atomic addition at the same time. If several of them add to the same word, the
+//! hardware serves these lanes one after the other. Here 32 lanes add to 12 words, so most lanes wait:
 //!
 //! ```text
 //! lane      0   1   2   3   4   5
@@ -10,10 +10,10 @@
 //! wanted    +3  +2              +1     one lane for each number
 //! ```
 //!
-//! In exercise 17 lanes with the same row were neighbours. Here they are anywhere in the warp. A match finds them:
-//! `warp::match_any(mask, number)` gives each lane the set of lanes that have its number, a bit for each.
+//! In exercise 17, lanes with the same row were neighbours. Here, lanes with the same number are anywhere in the warp.
+//! `warp::match_any(mask, number)` finds them: it gives each lane a mask of all lanes that have the same number.
 //!
-//! Your task: no lane adds to a word to which another lane of its warp adds at the same time.
+//! Your task: for each number in a warp, let only one lane add, and let it add for all lanes with this number.
 //!
 //! The file as delivered fails with about 2700 "atomic operations that wait for another lane of their warp; the maximum
 //! is 0".

@@ -1,10 +1,10 @@
 //! # 23: Add up in f32
 //!
 //! A 16-bit float takes half the bytes of an f32, so a kernel that waits for memory can be twice as fast. But an f16
-//! has 11 bits of mantissa, which are about 3 decimal digits. A sum loses what is smaller than its last bit:
+//! has 11 bits of mantissa, which are about 3 decimal digits. A sum loses what is smaller than half of its last bit:
 //!
 //! ```text
-//! sum         1023.5 + 0.9 -> 1024     2047 + 0.9 -> 2048     2048 + 0.9 -> 2048     it stops to grow
+//! sum         1023.5 + 0.9 -> 1024     2047 + 0.9 -> 2048     2048 + 0.9 -> 2048     it stops growing
 //! spacing       0.5                       1                      2
 //! ```
 //!
@@ -13,7 +13,7 @@
 //! Here a warp adds up a row of 2048 numbers between 0.5 and 1.5. Each lane loads two neighbours with one instruction,
 //! so that a request has 128 bytes, as with f32.
 //!
-//! Your task: make the sums right: in f32, they are exact here. The loads stay as they are: 32 requests for each row.
+//! Your task: compute the sums in f32. They are exact here. Do not change the loads: 32 requests for each row.
 //!
 //! The file as delivered fails with "sums[0] is" and a wrong number.
 

@@ -12,8 +12,8 @@
 //! exp                    0.135    0.368     1
 //! ```
 //!
-//! The result does not change if the same number is subtracted from all logits of the row. With the maximum of the row
-//! no exp is greater than 1, and one of them is 1: the sum neither overflows nor becomes zero.
+//! If you subtract the same number from all logits of a row, the result does not change. Subtract the maximum of the
+//! row: then no exp is greater than 1, and one of them is 1. The sum neither overflows nor becomes zero.
 //!
 //! Your task: make the kernel right for all logits. A row may have fewer than 32 classes, here 21.
 //!

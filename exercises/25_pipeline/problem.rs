@@ -1,8 +1,8 @@
 //! # 25: A pipeline
 //!
 //! A load from global memory takes hundreds of cycles. An asynchronous copy moves data from global to shared memory
-//! without a register, and the thread goes on meanwhile. So a block can compute with one tile while the next one is on
-//! its way. It needs two buffers, which take turns:
+//! without a register, and the thread continues at once. So a block can compute with one tile while it copies the next
+//! one. It needs two buffers and uses them in turn:
 //!
 //! ```text
 //! tile 0    copy |compute|
@@ -17,7 +17,7 @@
 //!
 //! This kernel reverses each tile of 64 elements. It does not wait for its copies.
 //!
-//! Your task: wait at the right place, and no longer than necessary: the copy of the next tile stays in flight.
+//! Your task: wait at the right place, but not for the copy of the next tile, which stays in flight.
 //!
 //! The file as delivered fails: it reads shared memory "to which an asynchronous copy is in flight".
 

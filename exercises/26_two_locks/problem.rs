@@ -8,11 +8,11 @@
 //! warp 1 swaps rows 2 and 1            lock 2 taken         waits for lock 1 ...
 //! ```
 //!
-//! Now both wait for ever: a deadlock. It needs bad luck, so a kernel can run well for months.
+//! Now both wait for ever: a deadlock. It happens rarely, so a kernel can run well for months.
 //!
-//! Lane 0 takes the lock for its warp, and the other lanes wait at the barrier of the warp. Do not let all lanes take
-//! locks: a lane that has the lock and a lane that waits for it share their instructions. Fences make the data of the
-//! last owner visible to the next one, as in exercise 14.
+//! Lane 0 takes the lock for its warp, and the other lanes wait at the barrier of the warp. Do not let each lane take a
+//! lock. The lanes of a warp may execute only together: then the lane that waits stops the lane that holds the lock.
+//! Fences make the data of the last owner visible to the next one, as in exercise 14.
 //!
 //! Your task: make a deadlock impossible.
 //!

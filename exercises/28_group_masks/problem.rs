@@ -1,7 +1,7 @@
 //! # 28: Masks of groups
 //!
-//! Eight lanes compute a row of Y with 8 features, a lane for each feature. All of them need the same nonzeros. So each
-//! lane loads one nonzero of eight, and then hands it to the others by shuffles:
+//! A group of eight lanes computes a row of Y with 8 features, a lane for each feature. All eight need the same
+//! nonzeros. So each lane loads one nonzero of eight, and then passes it to the other lanes by shuffles:
 //!
 //! ```text
 //! lane of the group     0   1   2   3   4   5   6   7
@@ -9,8 +9,8 @@
 //! then for s in 0..8    all eight get nonzero s from lane s, and add value * x[col, lane]
 //! ```
 //!
-//! A warp has four groups with a row each. The shuffles stand in the loop over the row, and rows have different
-//! lengths. A shuffle waits for all lanes of its mask.
+//! A warp has four groups, and each has its own row. The shuffles are in the loop over the row. Rows have different
+//! lengths, so groups leave the loop at different times. A shuffle waits for all lanes of its mask.
 //!
 //! Your task: give the shuffles the right mask.
 //!

@@ -1,16 +1,16 @@
 //! # 30: A product of rows for each nonzero
 //!
-//! A graph network with attention gives each edge of the graph a score: the product of two rows of features, one of
-//! each end. Only the nonzeros of the sparse matrix get a number, which is why it is called a sampled product (SDDMM):
+//! A graph network with attention gives each edge of the graph a score: the dot product of two rows of features, one
+//! for each end of the edge. It computes a number only for each nonzero, so it is called a sampled product (SDDMM):
 //!
 //! ```text
 //! nonzero k in row r and column c     scores[k] = u[r, 0] * v[c, 0] + u[r, 1] * v[c, 1] + ... + u[r, 31] * v[c, 31]
 //! ```
 //!
-//! The kernel as delivered takes a thread for each nonzero. At one moment the lanes load element f of 32 different
-//! rows, which lie in 32 sectors. Each lane comes back for the rest of its sector later, if it is still in the cache.
+//! The kernel as delivered takes a thread for each nonzero. In each step the lanes load element f of 32 different rows,
+//! which lie in 32 sectors. A lane needs the rest of its sector only later, and it may have left the cache by then.
 //!
-//! Your task: no load request touches more than 4 sectors. You also choose the launch: change `blocks`.
+//! Your task: let no load request touch more than 4 sectors. You also choose the number of blocks: change `blocks`.
 //!
 //! The file as delivered fails with about 19 "sectors per load request; the maximum is 4". It is not 32, because
 //! neighbouring nonzeros often have the same row of U.

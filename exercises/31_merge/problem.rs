@@ -1,8 +1,8 @@
 //! # 31: Merging two sorted lists
 //!
 //! The sum of two sparse rows has the columns of both. Their lists of columns are sorted, and the result must be sorted
-//! too. One thread could merge them step by step. Many threads can do it at once, if each finds out for one element
-//! where it belongs:
+//! too. One thread could merge them step by step. Many threads can merge them at once: each thread takes one element
+//! and computes its place in the result:
 //!
 //! ```text
 //! a     2   5   9             place of a[1] = 1 + (elements of b less than 5: two) = 3
@@ -10,10 +10,11 @@
 //! c     1   2   3   5   9   9
 //! ```
 //!
-//! If both lists have an element, that of `a` comes first. So an element of `a` counts what is less, and an element of
-//! `b` also counts what is equal. Otherwise both would get the same place.
+//! If both lists have an element, that of `a` comes first. So the thread of an element of `a` counts the elements of
+//! `b` that are less. The thread of an element of `b` counts the elements of `a` that are less or equal. If both
+//! counted in the same way, equal elements would get the same place.
 //!
-//! The kernel as delivered counts by walking along the other list. That is right, but most threads walk far.
+//! The kernel as delivered counts one element after the other. The result is right, but it needs many loads.
 //!
 //! Your task: use a binary search.
 //!

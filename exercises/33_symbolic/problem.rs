@@ -9,11 +9,11 @@
 //! row 7 of B     columns 4, 5, 9        5 products, but row i of C has the columns 0, 4, 5, 9: 4 nonzeros
 //! ```
 //!
-//! A warp computes a row of C. For each nonzero of A, its lanes walk over the row of B. The kernel as delivered counts
-//! the products. That is only a maximum, since columns occur several times.
+//! A warp takes a row of C. For each nonzero of its row of A, the lanes go through a row of B. The kernel as delivered
+//! counts the products. This number is too large if a column occurs several times.
 //!
-//! Your task: count each column once, with a hash table in shared memory (exercise 32), a table for each warp. The test
-//! matrices have at most 200 different columns in a row of C, so a table of 256 slots suffices.
+//! Your task: count each column once. Use a hash table in shared memory (exercise 32), one for each warp. The test
+//! matrices have at most 200 different columns in a row of C, so a table of 256 slots is large enough.
 //!
 //! The file as delivered fails with "lengths[1] is" and a number that is too large.
 

@@ -1,10 +1,10 @@
 //! # 34: Hash SpGEMM
 //!
-//! The symbolic phase has counted the nonzeros of each row of C, and a scan has made row pointers of the counts. Now
-//! the numeric phase computes columns and values. A warp computes a row:
+//! The symbolic phase (exercise 33) has counted the nonzeros of each row of C, and a scan (exercise 19) has turned the
+//! counts into row pointers. Now the numeric phase computes columns and values. A warp computes a row:
 //!
-//! 1. It empties its hash table: columns and sums.
-//! 2. For each nonzero of the row of A, its lanes walk over a row of B. Each product is added to the sum of its column.
+//! 1. It empties its hash table, which holds columns and sums.
+//! 2. For each nonzero of the row of A, its lanes go through a row of B. A lane adds each product to its column's sum.
 //! 3. It writes columns and sums to C.
 //!
 //! ```text
@@ -14,8 +14,8 @@
 //! row of C             columns   7 9 12 64      values   8 1 5 3
 //! ```
 //!
-//! CSR wants rising columns. The table has few columns, so there is a simple way: a column's place in its row is the
-//! number of columns in the table that are less. It gives the same result in each run, in whichever order lanes insert.
+//! In CSR, the columns of a row are sorted. The table has few columns, so there is a simple way: a column's place in
+//! its row is the number of columns in the table that are less. It does not depend on the order in which lanes insert.
 //!
 //! The kernel as delivered inserts the columns, and writes them in the order of the slots. It computes no values.
 //!

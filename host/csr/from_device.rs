@@ -3,7 +3,7 @@
 use super::structure::Shape;
 use super::{DeviceCsr, DevicePattern, copy};
 use crate::device::{DeviceBuffer, DeviceSlice};
-use crate::operand::{OperandError, check_device, check_operand, extent};
+use crate::operand::{OperandError, check_operand, extent};
 use cuda_std::element::Element;
 use std::sync::Arc;
 
@@ -74,10 +74,10 @@ impl DevicePattern {
         let device = row_ptr.device().clone();
         let rows = extent("the number of rows", rows)?;
         let cols = extent("the number of columns", cols)?;
-        extent("the number of nonzeros", col_idx.len())?;
+        let nonzeros = extent("the number of nonzeros", col_idx.len())?;
         let pointers = u64::from(rows) + 1;
         check_operand(&device, "the list of row pointers", &row_ptr, pointers)?;
-        check_device(&device, "the list of columns", &col_idx)?;
+        check_operand(&device, "the list of columns", &col_idx, nonzeros.into())?;
         Ok(Self {
             rows,
             cols,

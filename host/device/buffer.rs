@@ -124,6 +124,7 @@ impl<T: Element> DeviceBuffer<T> {
             memory: Some(&self.memory),
             address: self.memory.address,
             len: self.len,
+            is_part: false,
             element: PhantomData,
         }
     }

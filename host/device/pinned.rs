@@ -186,7 +186,7 @@ impl<T: Element> DeviceSliceMut<'_, T> {
             #[cfg(cuda)]
             Backend::Cuda(cuda) => {
                 (self.device().recordings).refuse("a copy to the device")?;
-                slice.use_now(Access::Write);
+                slice.use_now(self.write());
                 let queue = self.device().streams.current();
                 let (start, bytes) = (from.start().cast(), slice.bytes());
                 // SAFETY: the slice's own memory, as long as `from`, whose memory the transfer keeps until the copy is

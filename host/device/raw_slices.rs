@@ -54,6 +54,7 @@ impl Device {
             memory: None,
             address,
             len,
+            is_part: false,
             element: PhantomData,
         })
     }

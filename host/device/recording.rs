@@ -116,7 +116,8 @@ impl Recordings {
         };
         let kept = recording.memory.entry(memory.address);
         let (_, kept_access) = kept.or_insert_with(|| (Arc::clone(memory), access));
-        if access == Access::Write {
+        // What leaves most to be waited for counts.
+        if access == Access::WritePart || *kept_access == Access::Read {
             *kept_access = access;
         }
         true

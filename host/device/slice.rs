@@ -39,6 +39,8 @@ pub struct DeviceSlice<'a, T: Element> {
     /// The address of the first element.
     pub(super) address: u64,
     pub(super) len: usize,
+    /// Whether others may have slices of other elements of the allocation.
+    pub(super) is_part: bool,
     pub(super) element: PhantomData<&'a [T]>,
 }
 
@@ -69,6 +71,7 @@ impl<'a, T: Element> DeviceSlice<'a, T> {
             // Inside the slice, whose size in bytes fits.
             address: self.address + (start * size_of::<T>()) as u64,
             len,
+            is_part: self.is_part || len < self.len,
             ..*self
         })
     }

@@ -109,10 +109,18 @@ impl<'a, T: Element> DeviceSliceMut<'a, T> {
         ))
     }
 
+    /// How a write uses the allocation.
+    pub(super) fn write(&self) -> Access {
+        match self.slice.is_part {
+            true => Access::WritePart,
+            false => Access::Write,
+        }
+    }
+
     /// The pointer to the first element, for kernels that write.
     pub fn mutable(&mut self) -> GlobalMut<T> {
         if let Some(memory) = self.slice.memory {
-            memory.use_in_launch(Access::Write);
+            memory.use_in_launch(self.write());
         }
         GlobalMut::from_address(self.slice.address)
     }
@@ -144,7 +152,7 @@ impl<'a, T: Element> DeviceSliceMut<'a, T> {
         self.device().recordings.refuse("a copy to the device")?;
         // SAFETY: the slice's own bytes: elements are integers and floats, without padding.
         let bytes = unsafe { slice::from_raw_parts(from.as_ptr().cast::<u8>(), size_of_val(from)) };
-        self.slice.use_now(Access::Write);
+        self.slice.use_now(self.write());
         match &*self.device().backend {
             Backend::Emulator(emulator) => emulator.write(self.address(), bytes),
             #[cfg(cuda)]
@@ -167,7 +175,7 @@ impl<'a, T: Element> DeviceSliceMut<'a, T> {
         }
         self.device().recordings.refuse("to set a buffer's bytes")?;
         let bytes = self.slice.bytes();
-        self.slice.use_now(Access::Write);
+        self.slice.use_now(self.write());
         match &*self.device().backend {
             Backend::Emulator(emulator) => emulator.zero(self.address(), bytes),
             #[cfg(cuda)]
@@ -190,7 +198,7 @@ impl<'a, T: Element> DeviceSliceMut<'a, T> {
         }
         self.device().recordings.refuse("to set a buffer's bytes")?;
         let bytes = self.slice.bytes();
-        self.slice.use_now(Access::Write);
+        self.slice.use_now(self.write());
         match &*self.device().backend {
             Backend::Emulator(emulator) => emulator.fill(self.address(), bytes, value),
             #[cfg(cuda)]

@@ -50,7 +50,7 @@ impl<T: Element> DeviceSliceMut<'_, T> {
         if let (Backend::Cuda(target), Backend::Cuda(source)) =
             (&*self.device().backend, &*from.device().backend)
         {
-            self.as_slice().use_now(Access::Write);
+            self.as_slice().use_now(self.write());
             from.use_now(Access::Read);
             let queue = self.device().streams.current();
             let source_queue = from.device().streams.current();

@@ -12,7 +12,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Access {
     Read,
+    /// Of all of the memory: nobody else is about to launch anything with it.
     Write,
+    /// Of a part: other threads may be about to launch something with other parts.
+    WritePart,
 }
 
 /// The queues that have used an allocation.
@@ -27,7 +30,9 @@ pub(super) struct Uses {
 #[derive(Clone, Debug)]
 pub(super) struct Users {
     writer: Arc<Queue>,
-    /// Have read since, and waited for the writer first.
+    /// Have written parts since, and waited for the writer first.
+    part_writers: Vec<Arc<Queue>>,
+    /// Have read since, and waited for the writers first.
     readers: Vec<Arc<Queue>>,
 }
 
@@ -38,6 +43,7 @@ impl Uses {
             only: AtomicU64::new(queue.number()),
             users: Mutex::new(Users {
                 writer: queue,
+                part_writers: Vec::new(),
                 readers: Vec::new(),
             }),
         }
@@ -51,16 +57,32 @@ impl Uses {
         // A panic cannot leave it half changed.
         let mut users = self.users.lock().unwrap_or_else(PoisonError::into_inner);
         match access {
-            Access::Read if users.has(queue) => {}
+            // With writers of parts a queue waits each time: they may have launched since.
+            Access::Read if users.part_writers.is_empty() && users.has(queue) => {}
             Access::Read => {
-                queue.wait_for(&users.writer);
-                users.readers.push(Arc::clone(queue));
+                for writer in users.writers() {
+                    if writer.number() != queue.number() {
+                        queue.wait_for(writer);
+                    }
+                }
+                if !users.has(queue) {
+                    users.readers.push(Arc::clone(queue));
+                }
+                self.only.store(0, Ordering::Relaxed);
+            }
+            Access::WritePart => {
+                users.make_wait(queue);
+                let is_known = |writer: &Arc<Queue>| writer.number() == queue.number();
+                if !users.part_writers.iter().any(is_known) {
+                    users.part_writers.push(Arc::clone(queue));
+                }
                 self.only.store(0, Ordering::Relaxed);
             }
             Access::Write => {
                 users.make_wait(queue);
                 *users = Users {
                     writer: Arc::clone(queue),
+                    part_writers: Vec::new(),
                     readers: Vec::new(),
                 };
                 self.only.store(queue.number(), Ordering::Relaxed);
@@ -83,7 +105,11 @@ impl Users {
 
     /// All of them.
     pub fn all(&self) -> impl Iterator<Item = &Arc<Queue>> {
-        std::iter::once(&self.writer).chain(&self.readers)
+        self.writers().chain(&self.readers)
+    }
+
+    fn writers(&self) -> impl Iterator<Item = &Arc<Queue>> {
+        std::iter::once(&self.writer).chain(&self.part_writers)
     }
 
     /// Makes `queue` wait for the others.

@@ -4,7 +4,6 @@ use super::error::DeviceError;
 use super::{Device, DeviceBuffer};
 use cuda_std::memory::GlobalMut;
 use std::collections::HashMap;
-use std::collections::hash_map::Entry;
 use std::sync::{Mutex, PoisonError};
 
 /// Numbers that are 0 before a launch, and that the launch sets to 0 again. Launches of one stream share them, since
@@ -38,11 +37,14 @@ impl ZeroCounters {
         }
         let mut of_streams = (self.of_streams.lock()).unwrap_or_else(PoisonError::into_inner);
         let stream = self.device.streams.current().number();
-        let counters = match of_streams.entry(stream) {
-            Entry::Occupied(counters) => counters.into_mut(),
-            Entry::Vacant(place) => place.insert(self.zeros()?),
+        // Taken out meanwhile: after an error or a panic they need not be 0 any more.
+        let mut counters = match of_streams.remove(&stream) {
+            Some(counters) => counters,
+            None => self.zeros()?,
         };
-        launch(counters.mutable())
+        let result = launch(counters.mutable())?;
+        of_streams.insert(stream, counters);
+        Ok(result)
     }
 
     fn zeros(&self) -> Result<DeviceBuffer<u32>, DeviceError> {

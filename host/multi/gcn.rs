@@ -12,7 +12,7 @@ use crate::gcn::{
     GcnElement, GcnError, GcnLayer, GcnOptions, OperatorKind, Step, normalized_adjacency, steps,
     widths,
 };
-use crate::operand::{OperandError, check_len, elements, extent};
+use crate::operand::{OperandError, check_operand, elements, extent};
 use crate::spmm::{Spmm, SpmmOptions};
 use ndarray::{Array2, ArrayView2};
 use sprs::CsMatViewI;
@@ -104,7 +104,8 @@ impl<T: GcnElement> GcnPart<T> {
         let nodes = extent("the number of nodes", self.spmm.rows())?;
         let columns = extent("the width of a layer", step.cols)?;
         if step.in_place() {
-            check_len("the features", input.len() as u64, elements(nodes, columns))?;
+            let wanted = elements(nodes, columns);
+            check_operand(self.spmm.device(), "the features", &input, wanted)?;
             step.activate_in_place(nodes, &mut input)?;
             return Ok(input);
         }

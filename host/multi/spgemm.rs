@@ -1,7 +1,7 @@
 //! SpGEMM over several devices: `C = A B`, the rows of A divided by products.
 
 use super::devices::Devices;
-use super::division::{Division, DivisionOptions, Layout};
+use super::division::{Distribution, Division, DivisionOptions, Layout};
 use super::merged_rows::{CutRows, MergedRows};
 use super::partition::RowCuts;
 use crate::csr::{CsrMatrix, DeviceCsr, check};
@@ -114,6 +114,7 @@ impl<T: SpgemmElement> Spgemm<T> {
         let mut division = options.division;
         if options.spgemm.deterministic {
             division.order = Some(RowOrder::Given);
+            division.distribution = Distribution::Blocks;
         }
         if options.spgemm.deterministic || options.spgemm.drop_zeros {
             division.cuts = RowCuts::Never;

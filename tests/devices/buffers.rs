@@ -83,12 +83,14 @@ fn bytes_can_be_filled_and_any_part_copied() {
 }
 
 #[test]
-#[should_panic(expected = "3 elements from number 3 on are not all in a buffer of 5")]
-fn a_part_that_is_not_in_the_buffer_panics() {
-    let buffer = Device::emulator(Default::default())
-        .zeros::<u32>(5)
-        .unwrap();
-    let _ = buffer.copy_part_to_slice(3, &mut [0; 3]);
+fn a_part_that_is_not_in_the_buffer_is_an_error() {
+    for device in devices() {
+        let buffer = device.zeros::<u32>(5).unwrap();
+        for start in [3, 6, usize::MAX] {
+            let error = buffer.copy_part_to_slice(start, &mut [0; 3]).unwrap_err();
+            assert!(matches!(error, DeviceError::SliceRange { .. }), "{error}");
+        }
+    }
 }
 
 #[test]

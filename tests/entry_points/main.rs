@@ -25,7 +25,7 @@ const FAMILIES: [(&str, &[&str]); 10] = [
     ("gcn", &["gcn_"]),
     ("gemm", &["gemm_"]),
     ("log_softmax", &["log_softmax_"]),
-    ("matrix", &["csr_", "scan_", "sort_"]),
+    ("matrix", &["csr_", "dense_", "scan_", "sort_"]),
     ("spgemm", &["spgemm_"]),
     (
         "spgemm_ladder",

@@ -7,8 +7,8 @@ use warprow::reference::WholeProduct;
 use warprow::scan::exclusive_scan;
 use warprow::sort::sort_pairs;
 use warprow::{
-    CsrMatrix, Device, DeviceCsr, RowOrder, Spmm, SpmmElement, SpmmKernel, SpmmOptions, SpmmTuning,
-    f16,
+    CsrMatrix, Device, DeviceCsr, Element, RowOrder, Spmm, SpmmElement, SpmmKernel, SpmmOptions,
+    SpmmTuning, f16,
 };
 
 #[test]
@@ -16,6 +16,8 @@ fn every_entry_point_runs() {
     assert_all_run("matrix", |device| {
         matrices_by_rows_and_columns::<f32>(device);
         matrices_by_rows_and_columns::<f64>(device);
+        values_travel_with_their_nonzeros::<u8>(device);
+        values_travel_with_their_nonzeros::<f16>(device);
         numbers_are_summed_and_sorted(device);
         rows_travel_between_parts::<f16>(device);
         rows_travel_between_parts::<f32>(device);
@@ -40,6 +42,13 @@ fn matrices_by_rows_and_columns<T: SpmmElement<Sum = T> + PartialEq>(device: &De
     let plan = Spmm::plan(device, product.a(), options).unwrap();
     let checked = product.verify(plan.multiply(product.x().view()).unwrap().view());
     assert!(checked.ok(), "{plan}: {checked}");
+}
+
+/// Of elements that no product has.
+fn values_travel_with_their_nonzeros<T: Element + Default + PartialEq>(device: &Device) {
+    let a = skewed().map(|_| T::default());
+    let by_columns = DeviceCsr::upload(device, a.to_csc().view()).unwrap();
+    assert!(by_columns.download().unwrap() == a);
 }
 
 fn numbers_are_summed_and_sorted(device: &Device) {

@@ -31,10 +31,15 @@ impl Cuda {
         // SAFETY: the caller's contract; the queues order the copy with all other uses.
         let copied =
             unsafe { (queue.stream()).copy_from_context(to, &source.context, from, bytes) };
-        self.checked(copied)?;
-        if is_other {
-            source.checked(source_queue.wait_for(queue))?;
+        let ordered = match is_other {
+            true => source_queue.wait_for(queue),
+            false => Ok(()),
+        };
+        if copied.is_err() || ordered.is_err() {
+            // Nobody would wait for the copy.
+            let _ = queue.synchronize();
         }
-        Ok(())
+        self.checked(copied)?;
+        source.checked(ordered)
     }
 }

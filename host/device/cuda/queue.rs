@@ -42,6 +42,10 @@ impl CudaQueue {
 
     /// Makes all later work of this stream wait for the work that `other` has so far.
     pub fn wait_for(&self, other: &Self) -> Result<(), DriverError> {
+        // Its owner may have destroyed this stream.
+        if self.mark().lent == 0 {
+            return other.synchronize();
+        }
         let mark = other.marked()?;
         if let Some(event) = &mark.event {
             event.make_wait(&self.stream)?;
@@ -68,9 +72,14 @@ impl CudaQueue {
     /// Gives a stream of someone else back. From the last time on, others wait for an event after its last work,
     /// and not for the stream.
     pub fn give_back(&self) -> Result<(), DriverError> {
-        let mut mark = self.marked()?;
+        let marked = self.marked().map(drop);
+        if marked.is_err() {
+            // Without the event, nobody can wait for its work later.
+            let _ = self.stream.synchronize();
+        }
+        let mut mark = self.mark();
         mark.lent = mark.lent.saturating_sub(1);
-        Ok(())
+        marked
     }
 
     /// Lends the stream with this handle once more. It may be another stream that has got the handle: so it waits for
