@@ -78,7 +78,11 @@ fn plans_of_emulated_gpus_multiply() {
         for (a, kernel) in matrices.iter().zip(kernels) {
             for features in [5, 32] {
                 let plan = Spmm::plan(&device, a.view(), for_features(features)).unwrap();
-                assert_eq!(plan.kernel(), kernel, "{plan}");
+                let of_features = match features {
+                    5 => SpmmKernel::Narrow,
+                    _ => kernel,
+                };
+                assert_eq!(plan.kernel(), of_features, "{plan}");
                 let x = generate::dense::<f32>(300, features as usize, 3).unwrap();
                 let y = plan.multiply(x.view()).unwrap();
                 assert_right(a.view(), x.view(), &y, &plan);
