@@ -3,8 +3,8 @@
 use support::devices;
 use warprow::Device;
 use warprow_book::{
-    Experiment, axpy, copies, faults, hello, plans, scans, spgemm, spmm, spmv, sums, together,
-    transpose, xw,
+    Experiment, axpy, copies, faults, hello, parts, plans, scans, spgemm, spmm, spmv, sums,
+    together, transpose, xw,
 };
 
 /// Runs the experiment; what it prints, or its error.
@@ -223,6 +223,26 @@ fn plans_are_made_for_each_kind_of_matrix() {
     use plans::Kind::{Communities, LongRows, Packages};
     for kind in [Packages, LongRows, Communities] {
         succeeds(&Experiment::Plan(plans::Options { kind, features: 32 }));
+    }
+}
+
+#[test]
+fn products_over_several_devices_are_right_for_each_kind_of_matrix_and_order() {
+    use parts::Kind::{Communities, Hubs, LongRow};
+    use parts::Order::{Clustered, Given};
+    let cases = [
+        (LongRow, 1, None),
+        (LongRow, 5, Some(Given)),
+        (Hubs, 3, None),
+        (Communities, 4, Some(Clustered)),
+    ];
+    for (kind, parts, order) in cases {
+        succeeds(&Experiment::Parts(parts::Options {
+            kind,
+            parts: parts.try_into().unwrap(),
+            order,
+            features: 5,
+        }));
     }
 }
 
