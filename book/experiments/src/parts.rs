@@ -1,13 +1,13 @@
 //! A product over several devices: who owns what, which rows of X travel, and what each device reads.
 
 use crate::counters::grouped;
-use crate::spmv::Matrix;
+use crate::spmv::{Matrix, hubs};
 use anyhow::{Result, ensure};
 use clap::{Args, ValueEnum};
 use std::io::Write;
 use std::num::NonZeroUsize;
 use warprow::device::{CounterOptions, DeviceProfile, EmulatorOptions, LaunchReport};
-use warprow::generate::{Communities, communities, rmat};
+use warprow::generate::{Communities, communities};
 use warprow::multi::{Devices, Division, DivisionOptions, Halo, MultiSpmmOptions, Part, Spmm};
 use warprow::reference::WholeProduct;
 use warprow::spmm::RowOrder;
@@ -69,7 +69,7 @@ impl Kind {
                 };
                 communities(6000, 60_000, &planted, 1)?
             }
-            Self::Hubs => rmat(5000, 50_000, [0.57, 0.19, 0.19, 0.05], 1)?,
+            Self::Hubs => hubs()?,
             Self::LongRow => long_row()?,
         })
     }

@@ -160,6 +160,9 @@ fn a_product_with_a_vector_takes_rows_of_all_lengths() {
         }
     }
     succeeds(&Experiment::Rows(matrix("skew.mtx")));
+    succeeds(&Experiment::Rows(spmv::Matrix {
+        matrix: Some("hubs".into()),
+    }));
 }
 
 #[test]
@@ -171,7 +174,9 @@ fn products_with_a_dense_matrix_are_right_by_each_step_and_by_rungs() {
     for name in ["small.mtx", "symmetric.mtx", "pattern.mtx", "skew.mtx"] {
         succeeds(&Experiment::Spmm(spmm::Options {
             kernels: rungs.into_iter().chain(steps).collect(),
-            matrix: Some(format!("{data}{name}").into()),
+            matrix: spmv::Matrix {
+                matrix: Some(format!("{data}{name}").into()),
+            },
         }));
     }
     assert!("no_such_kernel".parse::<Kernel>().is_err());
@@ -186,7 +191,7 @@ fn rows_of_many_tasks_are_joined() {
             Kernel::Step(Step::EqualTasks),
             Kernel::Step(Step::OrderedTasks),
         ],
-        matrix: None,
+        matrix: spmv::Matrix::default(),
     }));
 }
 
