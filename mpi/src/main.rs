@@ -2,6 +2,7 @@
 
 mod operations;
 mod options;
+mod report;
 
 use clap::Parser;
 use options::{ElementType, Options};

@@ -4,6 +4,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 use warprow::RowOrder;
 use warprow::multi::{Distribution, DivisionOptions, OperandRows, RowCuts};
+use warprow_mpi::TransportKind;
 
 /// Sparse products and GCN inference over several processes.
 ///
@@ -81,6 +82,9 @@ pub struct RunOptions {
     /// What a rank is given of X or B.
     #[arg(long, global = true, value_enum, default_value_t = OperandName::Needed)]
     pub operand: OperandName,
+    /// How rows of X travel between ranks; default: NCCL or GPU-aware MPI where all ranks can, else through the host.
+    #[arg(long, global = true, value_enum)]
+    pub transport: Option<TransportName>,
     /// The same bits for every number of ranks: whole rows in the given order, each summed in one order.
     #[arg(long, global = true)]
     pub deterministic: bool,
@@ -90,6 +94,9 @@ pub struct RunOptions {
     /// How often the product is computed.
     #[arg(long, global = true, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     pub repeat: u32,
+    /// Measures exchanges of several sizes first, and predicts the times of an SpMM from them.
+    #[arg(long, global = true)]
+    pub model: bool,
     /// Prints one line of JSON.
     #[arg(long, global = true)]
     pub json: bool,
@@ -116,6 +123,17 @@ pub enum DistributionName {
     Cyclic,
 }
 
+/// How rows of X travel between ranks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum TransportName {
+    /// By MPI, through pinned memory of the host.
+    Staged,
+    /// By MPI that reads and writes GPUs' memory.
+    GpuAware,
+    /// By NCCL, with a GPU for each rank.
+    Nccl,
+}
+
 /// What a rank is given of the other operand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum OperandName {
@@ -126,6 +144,15 @@ pub enum OperandName {
 }
 
 impl RunOptions {
+    /// The transport that is asked for.
+    pub fn transport(&self) -> Option<TransportKind> {
+        self.transport.map(|name| match name {
+            TransportName::Staged => TransportKind::Staged,
+            TransportName::GpuAware => TransportKind::GpuAware,
+            TransportName::Nccl => TransportKind::Nccl,
+        })
+    }
+
     /// How A is divided.
     pub fn division(&self) -> DivisionOptions {
         let distribution = match self.distribution {
