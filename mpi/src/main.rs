@@ -1,5 +1,6 @@
 //! The program `warprow-mpi`: an operation on a file's matrix over all ranks. If one rank fails, all end.
 
+mod inputs;
 mod operations;
 mod options;
 mod report;

@@ -1,18 +1,16 @@
 //! The operations of the program: read, distribute, compute, check, write; and the time of each phase.
 
-use crate::options::{Operation, Options, RunOptions};
+use crate::inputs::{Sparse, dense, random_layers, read_whole};
+use crate::options::{Operation, Options, ReaderName, RunOptions};
 use crate::report::Report;
 use anyhow::{Context, Result, ensure};
-use ndarray::Array2;
 use std::path::Path;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
-use warprow::files::read_sparse;
-use warprow::gcn::{GcnElement, read_layers, read_matrix};
+use warprow::gcn::{GcnElement, read_layers};
 use warprow::reference::{verify_spgemm, verify_spmm};
 use warprow::{
-    CsrMatrix, Device, GcnLayer, GcnOptions, SpgemmElement, SpgemmOptions, SpmmKernel, SpmmOptions,
-    SpmmTuning, generate,
+    Device, GcnLayer, GcnOptions, SpgemmElement, SpgemmOptions, SpmmKernel, SpmmOptions, SpmmTuning,
 };
 use warprow_mpi::{
     DistributedCsr, Gcn, GcnStep, Link, Spgemm, Spmm, Traffic, Transport, Word, World,
@@ -83,27 +81,6 @@ fn predict(report: &mut Report<'_>, link: &Link, traffic: Traffic) {
     report.predict("exchange and computation", together + boundary);
 }
 
-/// A file's matrix at rank 0.
-fn read<T: SpgemmElement>(world: &World, path: &Path) -> Result<Option<CsrMatrix<T>>> {
-    Ok(match world.is_root() {
-        true => Some(read_sparse(path)?),
-        false => None,
-    })
-}
-
-/// A file's dense matrix at rank 0, or a random one.
-fn dense<T: SpgemmElement>(
-    world: &World,
-    path: Option<&Path>,
-    shape: (usize, usize),
-) -> Result<Option<Array2<T>>> {
-    Ok(match (world.is_root(), path) {
-        (false, _) => None,
-        (true, Some(path)) => Some(read_matrix(path)?),
-        (true, None) => Some(generate::dense(shape.0, shape.1, 1)?),
-    })
-}
-
 fn spmm<T: GcnElement + SpgemmElement + Word>(
     report: &mut Report<'_>,
     path: &Path,
@@ -111,12 +88,12 @@ fn spmm<T: GcnElement + SpgemmElement + Word>(
     run: &RunOptions,
 ) -> Result<Option<bool>> {
     let (world, device) = (report.world, report.device);
-    let a = report.phase("read", || read::<T>(world, path))?;
-    let columns = a.as_ref().map_or(0, |a| a.cols());
-    let x = dense::<T>(world, x, (columns, features))?;
-    let view = a.as_ref().map(|a| a.view());
-    let matrix = report.phase("distribution", || {
-        DistributedCsr::scatter(world, device, view, None, run.division())
+    let files = Sparse::<T>::read(report, path, run)?;
+    let x = dense::<T>(world, x, (files.columns(), features))?;
+    let view = files.whole.as_ref().map(|a| a.view());
+    let matrix = report.phase("distribution", || match &files.share {
+        Some(share) => DistributedCsr::of_shares(world, share, None, run.operand()),
+        None => DistributedCsr::scatter(world, device, view, None, run.division()),
     })?;
     report.matrix(&matrix);
     // The kernel sums each row in one order, wherever the row is.
@@ -162,12 +139,12 @@ fn spmm<T: GcnElement + SpgemmElement + Word>(
         return Ok(None);
     }
     let whole = report.phase("gathering", || gather_dense(world, plan.matrix(), y.view()))?;
-    let (Some(a), Some(x), Some(y)) = (a, x, whole) else {
+    let (Some(a), Some(x), Some(y)) = (view, x, whole) else {
         return Ok(None);
     };
-    let mut right = verify_spmm(a.view(), x.view(), y.view()).ok();
+    let mut right = verify_spmm(a, x.view(), y.view()).ok();
     if run.deterministic {
-        let one = warprow::Spmm::plan(device, a.view(), options)?.multiply(x.view())?;
+        let one = warprow::Spmm::plan(device, a, options)?.multiply(x.view())?;
         right &= same_bits(y.iter(), one.iter());
     }
     Ok(Some(right))
@@ -181,23 +158,33 @@ fn spgemm<T: SpgemmElement + Word>(
     run: &RunOptions,
 ) -> Result<Option<bool>> {
     let (world, device) = (report.world, report.device);
-    let (a, b) = report.phase("read", || {
-        let b = b_path.map(|path| read::<T>(world, path)).transpose()?;
-        Ok((read::<T>(world, a_path)?, b.flatten()))
-    })?;
-    let operands = a
-        .as_ref()
-        .map(|a| (a.view(), b.as_ref().unwrap_or(a).view()));
+    let a = Sparse::<T>::read(report, a_path, run)?;
+    let b = b_path
+        .map(|path| Sparse::<T>::read(report, path, run))
+        .transpose()?;
+    let whole_b = b.as_ref().map_or(&a.whole, |b| &b.whole);
+    let operands = (a.whole.as_ref().zip(whole_b.as_ref())).map(|(a, b)| (a.view(), b.view()));
     let options = SpgemmOptions::new().deterministic(run.deterministic);
-    let spgemm = report.phase("distribution", || {
-        Spgemm::scatter(
+    let spgemm = report.phase("distribution", || match &a.share {
+        Some(share) => {
+            let b = b.as_ref().and_then(|b| b.share.as_ref());
+            Spgemm::of_shares(
+                world,
+                device,
+                (share, b),
+                options,
+                run.operand(),
+                round_bytes,
+            )
+        }
+        None => Spgemm::scatter(
             world,
             device,
             operands,
             options,
             run.division(),
             round_bytes,
-        )
+        ),
     })?;
     report.matrix(spgemm.matrix());
     let mut product = spgemm.multiply(world)?;
@@ -255,7 +242,11 @@ fn gcn<T: GcnElement + SpgemmElement + Word>(
         !run.deterministic,
         "a network has no deterministic form over several ranks"
     );
-    let graph = report.phase("read", || read::<T>(world, path))?;
+    ensure!(
+        run.read == ReaderName::Root,
+        "rank 0 reads the graph of a network, to normalise it"
+    );
+    let graph = report.phase("read", || read_whole::<T>(world, path))?;
     let inputs = layers
         .first()
         .context("the network has no layers")?
@@ -323,25 +314,6 @@ fn gcn<T: GcnElement + SpgemmElement + Word>(
     Ok(Some(
         y.dim() == one.dim() && y.iter().zip(&one).all(is_close),
     ))
-}
-
-/// A network with random weights.
-fn random_layers<T: GcnElement>(widths: &[usize]) -> Result<Vec<GcnLayer<T>>> {
-    ensure!(
-        widths.len() >= 2,
-        "--widths wants at least features and classes: 64,7"
-    );
-    let layer = |(index, widths): (usize, &[usize])| {
-        Ok(GcnLayer {
-            weights: generate::dense(widths[0], widths[1], index as u64 + 2)?,
-            bias: Some(
-                generate::dense(1, widths[1], index as u64 + 100)?
-                    .row(0)
-                    .to_owned(),
-            ),
-        })
-    };
-    widths.windows(2).enumerate().map(layer).collect()
 }
 
 fn same_bits<'a, T: SpgemmElement>(

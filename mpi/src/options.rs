@@ -76,6 +76,9 @@ pub struct RunOptions {
     /// The element type.
     #[arg(long, global = true, value_enum, default_value_t = ElementType::F32)]
     pub element: ElementType,
+    /// Who reads the files of A and B.
+    #[arg(long, global = true, value_enum, default_value_t = ReaderName::Root)]
+    pub read: ReaderName,
     /// How the rows of A are divided.
     #[arg(long, global = true, value_enum, default_value_t = DistributionName::Blocks)]
     pub distribution: DistributionName,
@@ -123,6 +126,16 @@ pub enum DistributionName {
     Cyclic,
 }
 
+/// Who reads files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ReaderName {
+    /// Rank 0, which sends each rank its part.
+    Root,
+    /// Each rank a part of the bytes, for spmm and spgemm: Matrix Market files of plain text, whose rows stay in their
+    /// order and are not cut.
+    Parts,
+}
+
 /// How rows of X travel between ranks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum TransportName {
@@ -153,19 +166,23 @@ impl RunOptions {
         })
     }
 
+    /// What a rank is given of X or B.
+    pub fn operand(&self) -> OperandRows {
+        match self.operand {
+            OperandName::Needed => OperandRows::Needed,
+            OperandName::Replicated => OperandRows::Replicated,
+        }
+    }
+
     /// How A is divided.
     pub fn division(&self) -> DivisionOptions {
         let distribution = match self.distribution {
             DistributionName::Blocks => Distribution::Blocks,
             DistributionName::Cyclic => Distribution::Cyclic,
         };
-        let operand = match self.operand {
-            OperandName::Needed => OperandRows::Needed,
-            OperandName::Replicated => OperandRows::Replicated,
-        };
         let division = DivisionOptions::new()
             .distribution(distribution)
-            .operand(operand);
+            .operand(self.operand());
         match self.deterministic {
             true => division.cuts(RowCuts::Never).order(RowOrder::Given),
             false => division,

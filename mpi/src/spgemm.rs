@@ -2,13 +2,14 @@
 
 use crate::pieces::{owner_of_piece, ranks_with_pieces};
 use crate::scatter_sparse::scatter_b;
+use crate::shares::rows_of_shares;
 use crate::{DistributedCsr, Word, World};
 use anyhow::{Context, Result, ensure};
 use sprs::{CsMatI, CsMatViewI};
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::time::{Duration, Instant};
-use warprow::multi::{DivisionOptions, RowCuts};
+use warprow::multi::{DivisionOptions, OperandRows, RowCuts};
 use warprow::spgemm::multiply;
 use warprow::{CsrMatrix, Device, DeviceCsr, RowOrder, SpgemmElement, SpgemmOptions};
 
@@ -69,13 +70,7 @@ impl<T: SpgemmElement + Word> Spgemm<T> {
         let mut lengths = None;
         if let Some((a, b)) = &operands {
             ensure!(b.is_csr(), "B is not stored by rows");
-            ensure!(
-                a.cols() == b.rows(),
-                "wrong shape: B is {} x {}, wanted are {} rows",
-                b.rows(),
-                b.cols(),
-                a.cols()
-            );
+            fits((a.rows(), a.cols()), (b.rows(), b.cols()))?;
             lengths = Some(
                 b.outer_iterator()
                     .map(|row| row.nnz() as u32)
@@ -87,6 +82,36 @@ impl<T: SpgemmElement + Word> Spgemm<T> {
         let b = operands.as_ref().map(|(_, b)| *b);
         Ok(Self {
             own_b: scatter_b(world, &a, b)?,
+            device: device.clone(),
+            options,
+            round_bytes,
+            a,
+        })
+    }
+
+    /// A and B of which each rank has read a share; without B it is A. Rows stay in their order and are not cut.
+    ///
+    /// # Errors
+    ///
+    /// Operands that do not fit; 2^32 nonzeros or more on one rank.
+    pub fn of_shares(
+        world: &World,
+        device: &Device,
+        (a, b): (&CsrMatrix<T>, Option<&CsrMatrix<T>>),
+        options: SpgemmOptions,
+        operand: OperandRows,
+        round_bytes: u64,
+    ) -> Result<Self> {
+        let b = b.unwrap_or(a);
+        fits((a.rows(), a.cols()), (b.rows(), b.cols()))?;
+        let lengths = b.outer_iterator().map(|row| row.nnz() as u64);
+        let lengths = world.sum(lengths.collect());
+        let a = DistributedCsr::of_shares(world, a, Some(&lengths), operand)?;
+        let owned: Vec<_> = (0..world.size())
+            .map(|rank| a.owners().rows_of(rank))
+            .collect();
+        Ok(Self {
+            own_b: rows_of_shares(world, b, &owned)?,
             device: device.clone(),
             options,
             round_bytes,
@@ -336,6 +361,16 @@ impl<T: SpgemmElement + Word> Spgemm<T> {
             values,
         ))
     }
+}
+
+/// Checks the shapes of A and B.
+fn fits((_, columns): (usize, usize), b: (usize, usize)) -> Result<()> {
+    let (rows, b_columns) = b;
+    ensure!(
+        columns == rows,
+        "wrong shape: B is {rows} x {b_columns}, wanted are {columns} rows"
+    );
+    Ok(())
 }
 
 fn replies_of<W>(

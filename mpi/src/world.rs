@@ -92,6 +92,16 @@ impl World {
         numbers
     }
 
+    /// The sums of the ranks' lists, which have the same length.
+    pub fn sum(&self, list: Vec<u64>) -> Vec<u64> {
+        let mut sums = vec![0; list.len()];
+        for (list, sums) in list.chunks(self.piece).zip(sums.chunks_mut(self.piece)) {
+            self.communicator
+                .all_reduce_into(list, sums, SystemOperation::sum());
+        }
+        sums
+    }
+
     /// Rank 0's list, on all ranks; the others' own list is ignored.
     pub fn broadcast<W: Word>(&self, list: Vec<W>) -> Vec<W> {
         let root = self.process(0);
