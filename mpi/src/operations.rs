@@ -8,9 +8,10 @@ use std::path::Path;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 use warprow::gcn::{GcnElement, read_layers};
-use warprow::reference::{verify_spgemm, verify_spmm};
+use warprow::reference::{verify_close, verify_spgemm, verify_spmm};
 use warprow::{
-    Device, GcnLayer, GcnOptions, SpgemmElement, SpgemmOptions, SpmmKernel, SpmmOptions, SpmmTuning,
+    Device, GcnLayer, GcnOptions, Scalar, SpgemmElement, SpgemmOptions, SpmmKernel, SpmmOptions,
+    SpmmTuning,
 };
 use warprow_mpi::{
     DistributedCsr, Gcn, GcnStep, Link, Spgemm, Spmm, Traffic, Transport, Word, World,
@@ -307,13 +308,17 @@ fn gcn<T: GcnElement + SpgemmElement + Word>(
     };
     let one = warprow::Gcn::plan(device, graph.view(), layers, options)?.classify(x.view())?;
     let tolerance = GCN_TOLERANCE * T::UNIT_ROUNDOFF;
-    let is_close = |(found, wanted): (&T, &T)| {
-        let (found, wanted) = (found.to_f64(), wanted.to_f64());
-        (found - wanted).abs() <= tolerance * wanted.abs().max(1.0)
-    };
-    Ok(Some(
-        y.dim() == one.dim() && y.iter().zip(&one).all(is_close),
-    ))
+    ensure!(
+        y.dim() == one.dim(),
+        "the result is {:?}, wanted is {:?}",
+        y.dim(),
+        one.dim()
+    );
+    let checked = verify_close(one.mapv(Scalar::to_f64).view(), y.view(), tolerance);
+    if !checked.ok() {
+        eprintln!("compared with one device: {checked}");
+    }
+    Ok(Some(checked.ok()))
 }
 
 fn same_bits<'a, T: SpgemmElement>(
