@@ -4,9 +4,9 @@
 //! cargo bench -p warprow-benches --bench multi -- --parts 1,2,4,8 --output multi.jsonl
 //! ```
 //!
-//! The parts are on all GPUs in turn; with more parts than GPUs several handles share one. What it costs to collect rows
-//! and to copy them from the first device to the second is measured at the start. The prediction is the time of one
-//! part, divided by the number of GPUs and multiplied by the imbalance, and the exchange of the rows that a GPU receives.
+//! The parts are on all GPUs in turn; with more parts than GPUs several handles share one. The cost of collecting rows
+//! and of copying them from the first device to the second is measured at the start. The prediction is the time of
+//! one part, divided by the number of GPUs and multiplied by the imbalance, and the exchange of what a GPU receives.
 //! On the emulator nothing is timed, and each product is computed once.
 
 mod link;
