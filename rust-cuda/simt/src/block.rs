@@ -5,6 +5,7 @@ pub(crate) mod context;
 pub(crate) mod current;
 pub(crate) mod hand_offs;
 mod ordering;
+pub(crate) mod preemption;
 mod proxy;
 pub(crate) mod recording;
 mod report;
@@ -22,6 +23,7 @@ use corosensei::Yielder;
 use crate::block::barrier::Barrier;
 use crate::block::context::Context;
 use crate::block::hand_offs::BlockHandOffs;
+use crate::block::preemption::Preemptions;
 use crate::block::stall::Polls;
 use crate::counters::{Counting, Recorder};
 use crate::fault::{Fault, SourceLocation};
@@ -125,6 +127,7 @@ pub(crate) struct Block {
     /// Counts threads that returned, and completed barriers and warp operations.
     pub progress: Cell<u64>,
     pub polls: Polls,
+    pub preemptions: Preemptions,
     pub steps: Steps,
     pub warpgroups: Warpgroups,
     pub proxy: ProxyFences,
@@ -183,6 +186,7 @@ impl Block {
             atomic_steps: Cell::new(0),
             progress: Cell::new(0),
             polls: Polls::default(),
+            preemptions: Preemptions::default(),
             steps: Steps::default(),
             warpgroups: Warpgroups::new(context.threads),
             proxy: ProxyFences::new(context.threads),
@@ -212,6 +216,7 @@ impl Block {
             random.restart(mix(seed) ^ number);
         }
         self.live.set(self.context().threads);
+        self.preemptions.restart(self.context().threads);
         self.returned.set(None);
         self.barrier.restart();
         self.warpgroups.restart();

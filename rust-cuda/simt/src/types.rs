@@ -34,7 +34,7 @@ pub enum Schedule {
     /// In the order of their indices.
     #[default]
     InOrder,
-    /// Random. One seed always gives the same order on one OS thread; with several, the order of blocks also depends
+    /// Random. Threads are also preempted, now and then, before an atomic operation. One seed always gives the same order on one OS thread; with several, the order of blocks also depends
     /// on the host.
     Random {
         /// The seed.

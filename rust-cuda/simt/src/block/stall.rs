@@ -48,8 +48,13 @@ impl Polls {
     /// Notes that a thread yields.
     pub fn end_turn(&self) {
         if self.count.get() < LEAST_POLLS {
-            self.others.set(self.others.get() + 1);
+            self.note_other();
         }
+    }
+
+    /// Notes the turn of a thread that did more than to poll.
+    pub fn note_other(&self) {
+        self.others.set(self.others.get() + 1);
     }
 }
 

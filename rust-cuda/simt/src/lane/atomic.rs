@@ -104,6 +104,7 @@ fn perform_atomic<W: Word>(
     if !lane.access_step(instruction, address, location) {
         return W::narrow(0);
     }
+    lane.preempt();
     let access_kind = if scope == Scope::Block {
         AccessKind::BlockAtomic
     } else {

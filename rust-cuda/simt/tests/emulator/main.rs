@@ -13,6 +13,7 @@ mod launches;
 mod machine;
 mod memory;
 mod positions;
+mod preemption;
 mod races;
 #[cfg(unix)]
 mod stack;
