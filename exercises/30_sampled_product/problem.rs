@@ -47,7 +47,8 @@ pub unsafe fn scores(
     if k >= nonzeros as usize {
         return;
     }
-    // SAFETY: `k` is less than the number of nonzeros, so both rows exist.
+    // SAFETY: `k` is less than `nonzeros`, the length of `row_idx`, `col_idx` and `scores`. `u` and `v` have the rows
+    // that nonzero k names, by the contract, and `f` is less than their 32 elements.
     unsafe {
         let (row, col) = (row_idx.load(k) as usize, col_idx.load(k) as usize);
         let mut score = 0.0;

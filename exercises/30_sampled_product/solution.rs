@@ -34,7 +34,9 @@ pub unsafe fn scores(
         return;
     }
     let lane = warp::lane_id() as usize;
-    // SAFETY: `k` is less than the number of nonzeros, so both rows exist. All lanes have the same `k`.
+    // SAFETY: `k` is less than `nonzeros`, the length of `row_idx`, `col_idx` and `scores`. `u` and `v` have the rows
+    // that nonzero k names, by the contract, and `lane` is less than their 32 elements. All lanes of a warp have the
+    // same `k`, so they all return above or all reach the shuffles.
     unsafe {
         let (row, col) = (row_idx.load(k) as usize, col_idx.load(k) as usize);
         let mut score = u.load(FEATURES * row + lane) * v.load(FEATURES * col + lane);

@@ -39,8 +39,9 @@ pub unsafe fn merge(
 ) {
     let i = thread::index_1d() as usize;
     let (a_length, b_length) = (a_length as usize, b_length as usize);
-    // SAFETY: `i` is less than the length of `a`, or what is beyond is less than the length of `b`. No two elements get
-    // the same place.
+    // SAFETY: each branch checks that its element of `a` or of `b` exists. An element's place is its index in its own
+    // list plus a count of elements of the other list, so it is less than the length of `c`. No two elements have the
+    // same place: equal ones of `a` and `b` count each other in one direction only.
     unsafe {
         if i < a_length {
             let element = a.load(i);

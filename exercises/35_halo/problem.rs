@@ -48,8 +48,8 @@ pub unsafe fn mark(
 ///
 /// # Safety
 ///
-/// `columns` holds `nonzeros` rows of X, and `local` as many elements. `halo_before` holds for each row of X the number of
-/// rows of the halo before it; `own_start` is less than their number.
+/// `columns` holds `nonzeros` rows of X, and `local` as many elements. `halo_before` holds for each row of X the number
+/// of rows of the halo before it; `own_start` is less than their number.
 #[kernel]
 pub unsafe fn renumber(
     nonzeros: u32,
